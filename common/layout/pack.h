@@ -14,7 +14,6 @@
 #ifndef ONIC_PACK_H
 #define ONIC_PACK_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "common/layout/copy.h"

@@ -157,23 +157,19 @@ size_t onic_mover_area(void)
 
 void onic_mover_register_counters(const mca_base_component_t *c)
 {
-    const int count = MCA_BASE_PVAR_CLASS_COUNTER;
-    onic_mover_counters_t *n = &onic_mover_counters;
+    static const onic_counter_t counters[] = {
+        {"chunks", "Chunks packed into slots of receivers", &onic_mover_counters.chunks, 0},
+        {"gaps", "Times a sender waited until its receiver had emptied a slot, or had granted some",
+         &onic_mover_counters.gaps, 0},
+        {"stalls", "Times a receiver had taken all that was in its slots and waited for more",
+         &onic_mover_counters.stalls, 0},
+        {"refused_leases", "Slots that were asked for and not to be had at once",
+         &onic_mover_counters.refused, 0},
+        {"slots_in_use", "Most slots of this process's landing area that were in use at a time",
+         &onic_mover_counters.slots, MCA_BASE_PVAR_CLASS_HIGHWATERMARK},
+    };
 
-    onic_register_counter(c, "chunks", "Chunks packed into slots of receivers", count, &n->chunks);
-    onic_register_counter(c, "gaps",
-                          "Times a sender waited until its receiver had emptied a slot, or had "
-                          "granted some",
-                          count, &n->gaps);
-    onic_register_counter(
-        c, "stalls", "Times a receiver had taken all that was in its slots and waited for more",
-        count, &n->stalls);
-    onic_register_counter(c, "refused_leases",
-                          "Slots that were asked for and not to be had at once", count,
-                          &n->refused);
-    onic_register_counter(c, "slots_in_use",
-                          "Most slots of this process's landing area that were in use at a time",
-                          MCA_BASE_PVAR_CLASS_HIGHWATERMARK, &n->slots);
+    onic_register_counters(c, counters, sizeof(counters) / sizeof(counters[0]));
 }
 
 /* ---- beginning ------------------------------------------------------------------------------- */

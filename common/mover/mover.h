@@ -34,7 +34,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "common/mover/pipe/counters.h"
 #include "common/mover/pipe/carrier.h"

@@ -30,8 +30,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/support/export.h"
-
 #define ONIC_QUEUE_LINE 64
 /** Bytes of a ring: a power of two. Nothing has been gained by longer ones than twice an L2. */
 #define ONIC_QUEUE_RING_MIN 16384

@@ -275,3 +275,20 @@ int onic_register_counter(const mca_base_component_t *c, const char *name, const
         MPI_T_BIND_NO_OBJECT, MCA_BASE_PVAR_FLAG_READONLY | MCA_BASE_PVAR_FLAG_CONTINUOUS, NULL,
         NULL, NULL, counter);
 }
+
+void onic_register_counters(const mca_base_component_t *c, const onic_counter_t *table, size_t n)
+{
+    for (const onic_counter_t *t = table; t < table + n; t++) {
+        onic_register_counter(c, t->name, t->help,
+                              t->class != 0 ? t->class : MCA_BASE_PVAR_CLASS_COUNTER, t->counter);
+    }
+}
+
+void onic_register_counter_of(const mca_base_component_t *c, const char *prefix, const char *row,
+                              const char *help, unsigned long long *counter)
+{
+    char name[64], text[128];
+    snprintf(name, sizeof(name), "%s_%s", prefix, row);
+    snprintf(text, sizeof(text), "%s %s", help, row);
+    onic_register_counter(c, name, text, MCA_BASE_PVAR_CLASS_COUNTER, counter);
+}

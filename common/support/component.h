@@ -9,7 +9,6 @@
 #define ONIC_COMPONENT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "common/support/export.h"
 #include "common/ompi_compat.h"
@@ -29,8 +28,8 @@ typedef struct onic_ranged {
     int max;
 } onic_ranged_t;
 
-/** `*value` is the default, and stays where something is given that is no number of the range, which
- *  is added to the help. Suffixes k, m and g are powers of 1024. */
+/** `*value` is the default, and stays where something is given that is no number of the range,
+ * which is added to the help. Suffixes k, m and g are powers of 1024. */
 ONIC_EXPORT int onic_register_int(const mca_base_component_t *c, const char *name, const char *help,
                                   int min, int max, int *value);
 ONIC_EXPORT int onic_register_ranged(const mca_base_component_t *c, onic_ranged_t *p);
@@ -47,6 +46,20 @@ ONIC_EXPORT int onic_check_numbers(const mca_base_component_t *c, const char *he
 /** A performance variable that is read from `*counter`; `class` is one of MCA_BASE_PVAR_CLASS_*. */
 ONIC_EXPORT int onic_register_counter(const mca_base_component_t *c, const char *name,
                                       const char *help, int class, unsigned long long *counter);
+
+/** Some of them. */
+typedef struct onic_counter {
+    const char *name, *help;
+    unsigned long long *counter;
+    int class; /**< MCA_BASE_PVAR_CLASS_*; 0: a counter */
+} onic_counter_t;
+ONIC_EXPORT void onic_register_counters(const mca_base_component_t *c, const onic_counter_t *table,
+                                        size_t n);
+
+/** Registers PREFIX_ROW, a counter of a method, protocol or engine, with its name behind `help`. */
+ONIC_EXPORT void onic_register_counter_of(const mca_base_component_t *c, const char *prefix,
+                                          const char *row, const char *help,
+                                          unsigned long long *counter);
 
 /** Prints what a component has counted in this process, at its end, without what is 0. `verbose` is
  *  the parameter of that name: nothing for 0, and for 1 the first process of the job alone. */

@@ -17,8 +17,6 @@
 #define _GNU_SOURCE
 #include "common/wire/wire_internal.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <string.h>

@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The component: version check, parameters, start and end of the process-wide state. */
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "osc_nicstride/component/setup.h"

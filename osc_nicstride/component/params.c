@@ -260,90 +260,73 @@ int nicstride_params_check(const mca_base_component_t *c)
 /* ---- performance variables ---------------------------------------------------------------------
  */
 
+static const onic_counter_t counters[] = {
+    {"accumulates", "Calls that accumulate, fetch_and_op and compare_and_swap among them",
+     &nicstride_counters.accumulates, 0},
+    {"messages", "Fragments sent to targets", &nicstride_counters.messages, 0},
+    {"batches", "Short messages sent together, several in one", &nicstride_counters.batches, 0},
+    {"locks_together", "Locks asked for in one message with an operation",
+     &nicstride_counters.together, 0},
+    {"slot_answers", "Answers to single operations that came by shared memory",
+     &nicstride_counters.slot_answers, 0},
+    {"wakeups", "Helper threads of other processes that were woken", &nicstride_counters.wakeups,
+     0},
+    {"queued",
+     "Messages that came through a queue of this process, those of the point-to-point layer among "
+     "them",
+     &onic_queue_counters.received, 0},
+    {"queue_waits", "Messages for which there was no room in another process's queue",
+     &onic_queue_counters.waited, 0},
+    {"deferred", "Messages put off because a lock was busy", &nicstride_counters.deferred, 0},
+    {"deferred_bytes", "Most bytes that messages put off have taken up at a time",
+     &nicstride_counters.deferred_bytes, MCA_BASE_PVAR_CLASS_HIGHWATERMARK},
+    {"reply_bytes", "Most bytes of replies that were asked for by message at a time",
+     &nicstride_counters.reply_bytes, MCA_BASE_PVAR_CLASS_HIGHWATERMARK},
+    {"nic_doorbells", "Lists of work requests that method nic has given to the adapter",
+     &nicstride_counters.nic.doorbells, 0},
+    {"nic_requests", "Work requests in them", &nicstride_counters.nic.requests, 0},
+    {"nic_completions", "Completions of them that the adapter has shown",
+     &nicstride_counters.nic.completions, 0},
+    {"nic_bytes", "Bytes that they were to move", &nicstride_counters.nic.bytes, 0},
+    {"adapter_atomics", "Atomic operations given to an adapter, or to UCX, for accumulates",
+     &nicstride_counters.adapter_atomics, 0},
+    {"keys_asked", "Times that a target was asked for a key of its memory, for an adapter",
+     &nicstride_counters.keys_asked, 0},
+    {"keys_refused", "Of these, those that got none", &nicstride_counters.keys_refused, 0},
+    {"refused", "Messages refused: malformed, or for a window that is gone",
+     &nicstride_counters.refused, 0},
+    {"layouts_found", "Irregular datatypes whose block lists had been kept",
+     &nicstride_flattened.kept.hits, 0},
+    {"lists_named", "Messages described by the name of a block list that the target has",
+     &nicstride_counters.named, 0},
+    {"list_bytes", "Bytes of block lists sent to be named later", &nicstride_counters.list_bytes,
+     0},
+    {"lists_had", "Block lists that other processes have sent", &nicstride_counters.lists_had, 0},
+    {"collectives",
+     "Collectives by which windows were made and barriers set up, beside those of Open MPI itself",
+     &onic_collectives, 0},
+    {"lookups", "Processes whose parameters were looked up in what all have published in MPI_Init",
+     &nicstride_counters.lookups, 0},
+    {"live_ops", "Operation objects in use", &nicstride_counters.ops_live,
+     MCA_BASE_PVAR_CLASS_LEVEL},
+    {"live_requests", "Request objects in use", &nicstride_counters.requests_live,
+     MCA_BASE_PVAR_CLASS_LEVEL},
+};
+
 int nicstride_pvars_register(const mca_base_component_t *c)
 {
-    const int count = MCA_BASE_PVAR_CLASS_COUNTER;
-    const int level = MCA_BASE_PVAR_CLASS_LEVEL;
     nicstride_counters_t *n = &nicstride_counters;
 
     for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++) {
-        char name[64], help[128];
-
         if (nicstride_methods[m] == NULL)
             continue;
         const char *row = nicstride_methods[m]->name;
 
-        snprintf(name, sizeof(name), "ops_%s", row);
-        snprintf(help, sizeof(help), "Operations of all kinds done by method %s", row);
-        onic_register_counter(c, name, help, count, &n->ops[m]);
-        snprintf(name, sizeof(name), "bytes_%s", row);
-        snprintf(help, sizeof(help), "Bytes of target memory put, got or updated by method %s",
-                 row);
-        onic_register_counter(c, name, help, count, &n->bytes[m]);
+        onic_register_counter_of(c, "ops", row, "Operations of all kinds done by method",
+                                 &n->ops[m]);
+        onic_register_counter_of(
+            c, "bytes", row, "Bytes of target memory put, got or updated by method", &n->bytes[m]);
     }
-    onic_register_counter(c, "accumulates",
-                          "Calls that accumulate, fetch_and_op and compare_and_swap among them",
-                          count, &n->accumulates);
-    onic_register_counter(c, "messages", "Fragments sent to targets", count, &n->messages);
-    onic_register_counter(c, "batches", "Short messages sent together, several in one", count,
-                          &n->batches);
-    onic_register_counter(c, "locks_together", "Locks asked for in one message with an operation",
-                          count, &n->together);
-    onic_register_counter(c, "slot_answers",
-                          "Answers to single operations that came by shared memory", count,
-                          &n->slot_answers);
-    onic_register_counter(c, "wakeups", "Helper threads of other processes that were woken", count,
-                          &n->wakeups);
-    onic_register_counter(c, "queued",
-                          "Messages that came through a queue of this process, those of the "
-                          "point-to-point layer among them",
-                          count, &onic_queue_counters.received);
-    onic_register_counter(c, "queue_waits",
-                          "Messages for which there was no room in another process's queue", count,
-                          &onic_queue_counters.waited);
-    onic_register_counter(c, "deferred", "Messages put off because a lock was busy", count,
-                          &n->deferred);
-    onic_register_counter(c, "deferred_bytes",
-                          "Most bytes that messages put off have taken up at a time",
-                          MCA_BASE_PVAR_CLASS_HIGHWATERMARK, &n->deferred_bytes);
-    onic_register_counter(c, "reply_bytes",
-                          "Most bytes of replies that were asked for by message at a time",
-                          MCA_BASE_PVAR_CLASS_HIGHWATERMARK, &n->reply_bytes);
-    onic_register_counter(c, "nic_doorbells",
-                          "Lists of work requests that method nic has given to the adapter", count,
-                          &n->nic.doorbells);
-    onic_register_counter(c, "nic_requests", "Work requests in them", count, &n->nic.requests);
-    onic_register_counter(c, "nic_completions", "Completions of them that the adapter has shown",
-                          count, &n->nic.completions);
-    onic_register_counter(c, "nic_bytes", "Bytes that they were to move", count, &n->nic.bytes);
-    onic_register_counter(c, "adapter_atomics",
-                          "Atomic operations given to an adapter, or to UCX, for accumulates",
-                          count, &n->adapter_atomics);
-    onic_register_counter(c, "keys_asked",
-                          "Times that a target was asked for a key of its memory, for an adapter",
-                          count, &n->keys_asked);
-    onic_register_counter(c, "keys_refused", "Of these, those that got none", count,
-                          &n->keys_refused);
-    onic_register_counter(c, "refused", "Messages refused: malformed, or for a window that is gone",
-                          count, &n->refused);
-    onic_register_counter(c, "layouts_found", "Irregular datatypes whose block lists had been kept",
-                          count, &nicstride_flattened.kept.hits);
-    onic_register_counter(c, "lists_named",
-                          "Messages described by the name of a block list that the target has",
-                          count, &n->named);
-    onic_register_counter(c, "list_bytes", "Bytes of block lists sent to be named later", count,
-                          &n->list_bytes);
-    onic_register_counter(c, "lists_had", "Block lists that other processes have sent", count,
-                          &n->lists_had);
-    onic_register_counter(c, "collectives",
-                          "Collectives by which windows were made and barriers set up, beside "
-                          "those of Open MPI itself",
-                          count, &onic_collectives);
-    onic_register_counter(c, "lookups",
-                          "Processes whose parameters were looked up in what all have published in "
-                          "MPI_Init",
-                          count, &n->lookups);
-    onic_register_counter(c, "live_ops", "Operation objects in use", level, &n->ops_live);
-    onic_register_counter(c, "live_requests", "Request objects in use", level, &n->requests_live);
+    onic_register_counters(c, counters, sizeof(counters) / sizeof(counters[0]));
     return OMPI_SUCCESS;
 }

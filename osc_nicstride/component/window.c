@@ -6,7 +6,6 @@
  *  together, and all learn of it: an error on one rank is an error on all. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/support/collective.h"
 #include "common/support/device.h"
@@ -17,7 +16,6 @@
 #include "osc_nicstride/window/state.h"
 #include "common/mover/mover.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/sync/flush.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/queue/wait.h"
 

@@ -21,7 +21,6 @@
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/keys.h"
 #include "osc_nicstride/window/used.h"
-#include "osc_nicstride/window/window.h"
 
 void nicstride_window_delist(nicstride_module_t *m)
 {

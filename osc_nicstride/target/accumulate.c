@@ -4,7 +4,6 @@
  */
 /** @file Accumulates of peers: what they ask for is checked, applied under the accumulate lock, and
  *  the old values go back. */
-#include "common/layout/pack.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/control.h"

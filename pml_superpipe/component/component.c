@@ -81,47 +81,37 @@ static int refuse(const char *topic, const char *value)
     return OMPI_ERR_BAD_PARAM;
 }
 
-/** Messages and bytes by protocol, and a few totals. */
+static const onic_counter_t totals[] = {
+    {"announced", "Messages whose data waited at their sender", &superpipe_counters.announced, 0},
+    {"no_credit", "Short messages announced for want of credit", &superpipe_counters.no_credit, 0},
+    {"unexpected", "Messages that came before their receive", &superpipe_counters.unexpected, 0},
+    {"fallbacks", "Transfers that were begun again in another way", &superpipe_counters.fallbacks,
+     0},
+    {"queued",
+     "Messages that came through a queue of this process, those of one-sided operations among them",
+     &onic_queue_counters.received, 0},
+    {"queue_waits", "Messages for which there was no room in another process's queue",
+     &onic_queue_counters.waited, 0},
+    {"reuse_hits", "Contiguous buffers of long messages that had been used before",
+     &superpipe_counters.reuse_hits, 0},
+    {"reuse_misses", "Contiguous buffers of long messages that were used for the first time",
+     &superpipe_counters.reuse_misses, 0},
+    {"unexpected_bytes", "Most bytes that such messages, with their data, have taken up at a time",
+     &superpipe_counters.unexpected_bytes, MCA_BASE_PVAR_CLASS_HIGHWATERMARK},
+};
+
 static void register_counters(const mca_base_component_t *c)
 {
     superpipe_counters_t *n = &superpipe_counters;
-    const struct {
-        const char *name, *help;
-        unsigned long long *counter;
-    } totals[] = {
-        {"announced", "Messages whose data waited at their sender", &n->announced},
-        {"no_credit", "Short messages announced for want of credit", &n->no_credit},
-        {"unexpected", "Messages that came before their receive", &n->unexpected},
-        {"fallbacks", "Transfers that were begun again in another way", &n->fallbacks},
-        {"queued",
-         "Messages that came through a queue of this process, those of one-sided operations among "
-         "them",
-         &onic_queue_counters.received},
-        {"queue_waits", "Messages for which there was no room in another process's queue",
-         &onic_queue_counters.waited},
-        {"reuse_hits", "Contiguous buffers of long messages that had been used before",
-         &n->reuse_hits},
-        {"reuse_misses", "Contiguous buffers of long messages that were used for the first time",
-         &n->reuse_misses},
-    };
 
     for (int p = SUPERPIPE_EAGER; p < SUPERPIPE_PROTOCOLS; p++) {
         const char *row = superpipe_rows[p]->name;
-        char name[64], help[128];
 
-        snprintf(name, sizeof(name), "messages_%s", row);
-        snprintf(help, sizeof(help), "Messages received by protocol %s", row);
-        onic_register_counter(c, name, help, MCA_BASE_PVAR_CLASS_COUNTER, &n->messages[p]);
-        snprintf(name, sizeof(name), "bytes_%s", row);
-        snprintf(help, sizeof(help), "Bytes received by protocol %s", row);
-        onic_register_counter(c, name, help, MCA_BASE_PVAR_CLASS_COUNTER, &n->bytes[p]);
+        onic_register_counter_of(c, "messages", row, "Messages received by protocol",
+                                 &n->messages[p]);
+        onic_register_counter_of(c, "bytes", row, "Bytes received by protocol", &n->bytes[p]);
     }
-    for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]); i++)
-        onic_register_counter(c, totals[i].name, totals[i].help, MCA_BASE_PVAR_CLASS_COUNTER,
-                              totals[i].counter);
-    onic_register_counter(c, "unexpected_bytes",
-                          "Most bytes that such messages, with their data, have taken up at a time",
-                          MCA_BASE_PVAR_CLASS_HIGHWATERMARK, &n->unexpected_bytes);
+    onic_register_counters(c, totals, sizeof(totals) / sizeof(totals[0]));
     onic_mover_register_counters(c);
 }
 

@@ -5,8 +5,6 @@
 /** @file The pool; see credit.h. */
 #include "pml_superpipe/matching/credit.h"
 
-#include <stddef.h>
-
 /* First credit: most and least bytes, and what part of the pool all of it may be. */
 #define FIRST_MOST  (UINT64_C(32) << 10)
 #define FIRST_LEAST (UINT64_C(1) << 10)

@@ -5,12 +5,8 @@
 #define _GNU_SOURCE
 #include "common/mover/node/area.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "common/node/segment.h"
 

@@ -4,8 +4,6 @@
  */
 #include "common/mover/pipe/pipe.h"
 
-#include <stddef.h>
-
 /* The sender's word: round in the upper half, then the flags, then bytes. */
 #define WORD_ENDS  (UINT64_C(1) << 31)
 #define WORD_AGAIN (UINT64_C(1) << 30)
