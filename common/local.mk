@@ -75,6 +75,8 @@ common_libonic_core_la_SOURCES = \
 	common/verbs/request_queue.h \
 	common/verbs/requests.c \
 	common/verbs/requests.h \
+	common/verbs/strided.c \
+	common/verbs/strided.h \
 	common/verbs/verbs_port.c \
 	common/verbs/verbs_port.h
 common_libonic_core_la_CPPFLAGS = $(pure_cppflags)
@@ -112,6 +114,8 @@ common_libonic_verbs_la_SOURCES = \
 	common/verbs/connections.h \
 	common/verbs/mlx5_library.c \
 	common/verbs/mlx5_library.h \
+	common/verbs/strided_keys.c \
+	common/verbs/strided_keys.h \
 	common/verbs/verbs.c \
 	common/verbs/verbs.h \
 	common/verbs/verbs_queue.c

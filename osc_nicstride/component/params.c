@@ -156,6 +156,12 @@ int nicstride_params_register(const mca_base_component_t *c)
                          "Verbs devices that method nic may use: a list of name, name:port or "
                          "name:port:index, index being that of an address of an Ethernet port. The "
                          "first that fits any counts; empty takes the best port that is active");
+    onic_register_bool(
+        c, "strided_keys", false, &p->strided_keys,
+        "Let method nic describe regular blocks of the origin's memory to an mlx5 adapter by "
+        "strided "
+        "memory keys, where gather lists would take several requests for a piece of the target. "
+        "NEVER RUN ON SUCH AN ADAPTER YET: please report with its name and firmware what happens");
     onic_register_string(
         c, "adapter_atomics", adapter_modes[NICSTRIDE_ADAPTER_AUTO], &adapter_atomics,
         "Let an adapter do all accumulates, fetch_and_op and compare_and_swap of a window, so that "

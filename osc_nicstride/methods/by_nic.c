@@ -30,6 +30,7 @@
 #include "common/support/help.h"
 #include "common/verbs/connections.h"
 #include "common/verbs/registrations.h"
+#include "common/verbs/strided_keys.h"
 #include "common/wire/put.h"
 #include "osc_nicstride/queue/ask_keys.h"
 #include "osc_nicstride/queue/lazy_lock.h"
@@ -60,6 +61,7 @@ typedef struct moved {
     onic_rdma_transfer_t rdma; /* first */
     nicstride_op_t *op;
     onic_registration_t *registration; /**< of the origin's memory; NULL: it is carried */
+    onic_strided_key_t *key;           /**< over it, or NULL */
     onic_rdma_region_t near, far[PIECES];
     struct moved *next;
 } moved_t;
@@ -96,7 +98,8 @@ static bool open_adapter(void)
                                  .batch = (unsigned)link->batch,
                                  .signal = (unsigned)(link->window / SIGNALS),
                                  .pieces = (unsigned)link->entries,
-                                 .inline_bytes = INLINE_BYTES};
+                                 .inline_bytes = INLINE_BYTES,
+                                 .strided = params->strided_keys};
     onic_verbs_reason_t why;
 
     if (!tried) {
@@ -105,6 +108,8 @@ static bool open_adapter(void)
                          &why) != 0 &&
             params->method == NICSTRIDE_METHOD_NIC)
             onic_say("osc_nicstride: method nic cannot be used: %s", why.text);
+        if (adapter.no_keys != NULL)
+            onic_say("osc_nicstride: method nic does without strided keys: %s", adapter.no_keys);
     }
     return onic_rc_is_open(&adapter);
 }
@@ -347,6 +352,8 @@ static void on_ended(onic_rdma_transfer_t *transfer, bool failed)
     moved_t *v = (moved_t *)transfer;
     nicstride_op_t *op = v->op;
 
+    if (v->key != NULL)
+        onic_strided_key_give(v->key);
     under_way--;
     op->peer->keys->begun[NICSTRIDE_METHOD_NIC].under_way--;
     op->in_flight--;
@@ -414,6 +421,8 @@ static bool begin_locked(nicstride_transfer_t *t, moved_t *v)
             onic_unregister(&registrations, v->registration);
         return false;
     }
+    if (v->registration != NULL)
+        v->key = onic_strided_key_take(s->rc, &near, &far);
     onic_rdma_walk_init(&v->rdma.walk, &limits, v->op->type == NICSTRIDE_MSG_GET, &near, &far);
     v->rdma.ended = on_ended;
     under_way++;

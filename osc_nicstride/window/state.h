@@ -50,6 +50,7 @@ typedef struct nicstride_params {
     unsigned nic_connections;
     size_t nic_memory; /**< bytes of users' memory that are registered */
     const char *nic_device;
+    bool strided_keys;
     nicstride_adapter_t adapter_atomics;
 } nicstride_params_t;
 

@@ -33,7 +33,7 @@ static struct {
 
 /* ---- what is posted ------------------------------------------------------------------------- */
 
-struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
+static struct ibv_qp_ex *extended(struct ibv_qp *qp)
 {
     return &sim.ring[(pair_t *)qp - lib.pair].ex;
 }
@@ -180,6 +180,7 @@ void mlx5_sim_reset(mlx5_sim_t what, uint64_t seed)
     lib_reset();
     lib.reads = 0;
     lib.poll_more = poll_rings;
+    lib.extended = extended;
     if (what == MLX5_SIM_NONE)
         lib.device.name[0] = '\0';
 }

@@ -45,6 +45,10 @@ static struct {
         struct ibv_cq *cq;
         uint64_t id;
     } gone[QPS * SENDS];
+    /** The extended form of a queue pair; NULL: there are no extended ones. */
+    struct ibv_qp_ex *(*extended)(struct ibv_qp *qp);
+    /** Moves the bytes of a near piece whose key is no plain one; NULL: there are none. */
+    bool (*move)(const struct ibv_sge *near, void *far, bool read);
     /** What else a completion queue shows; NULL: nothing. */
     int (*poll_more)(struct ibv_cq *cq, int most, struct ibv_wc *wc);
 } lib;
@@ -163,7 +167,9 @@ static void execute(pair_t *p, uint64_t at)
         unsigned char *near = (unsigned char *)(uintptr_t)p->sge[at][i].addr;
         const size_t n = p->sge[at][i].length;
 
-        if (wr->opcode == IBV_WR_RDMA_READ)
+        if (lib.move != NULL && lib.move(&p->sge[at][i], far, wr->opcode == IBV_WR_RDMA_READ))
+            UNIT_CHECK((wr->send_flags & IBV_SEND_INLINE) == 0);
+        else if (wr->opcode == IBV_WR_RDMA_READ)
             memcpy(near, far, n);
         else
             memcpy(far, (wr->send_flags & IBV_SEND_INLINE) != 0 ? carried : near, n);
@@ -360,6 +366,12 @@ int ibv_destroy_qp(struct ibv_qp *qp)
     UNIT_CHECK(lib.left <= lib.cq_most);
     p->used = false;
     return 0;
+}
+
+struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
+{
+    UNIT_CHECK(lib.extended != NULL && ((pair_t *)qp)->state == IBV_QPS_RTS);
+    return lib.extended(qp);
 }
 
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)

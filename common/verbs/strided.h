@@ -1,0 +1,42 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * A layout as one strided memory key ("interleaved" in mlx5dv.h): the adapter then takes the bytes
+ * of the layout, in their order, for the bytes of the key from 0 on, so that one request moves all
+ * of them. Pure.
+ *
+ * A key has some pieces, which repeat all together, each with a stride of its own. Lengths and
+ * strides of pieces are numbers of 16 bits, without a sign. So a layout fits whose outermost level
+ * repeats upwards, by 65535 bytes at most and without overlap, what is inside it: few blocks.
+ */
+#ifndef ONIC_STRIDED_H
+#define ONIC_STRIDED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/layout/layout.h"
+#include "common/support/export.h"
+
+/** Most pieces of a key here. */
+#define ONIC_STRIDED_PIECES 16
+
+typedef struct onic_strided_piece {
+    int64_t offset; /**< as in the layout */
+    uint32_t bytes; /**< 1 .. 65535 */
+    uint32_t skip; /**< from its end to where it begins the next time; with `bytes` 65535 at most */
+} onic_strided_piece_t;
+
+typedef struct onic_strided {
+    uint32_t repeats; /**< at least 2 */
+    uint16_t n;       /**< pieces, at least 1 */
+    onic_strided_piece_t piece[ONIC_STRIDED_PIECES];
+} onic_strided_t;
+
+/** Describes a layout; false where it does not fit, and `*d` is undefined then. */
+ONIC_EXPORT bool onic_strided_describe(onic_strided_t *d, const onic_layout_t *l);
+
+#endif
