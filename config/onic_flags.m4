@@ -89,17 +89,29 @@ AC_DEFUN([ONIC_FLAGS], [
     AC_SUBST([FUZZ_LDFLAGS])
 ])
 
-# ONIC_COMPONENT_DIR: where the components go. Open MPI looks into the default by itself.
+# ONIC_COMPONENT_DIR: where the components go. Sets componentdir, which make expands, and
+# onic_say_componentdir, which is what it comes to. Needs OMPI_COMPONENT_DIR for `system`.
 AC_DEFUN([ONIC_COMPONENT_DIR], [
     AC_ARG_WITH([component-dir],
         [AS_HELP_STRING([--with-component-dir=DIR],
-            [install the components into DIR (default: $HOME/.openmpi/components,
-             where Open MPI looks by itself)])],
+            [install the components into DIR; `system`: Open MPI's own directory, for all users
+             (default: $HOME/.openmpi/components, where Open MPI looks by itself, or LIBDIR/openmpi
+             where --prefix is given)])],
         [], [with_component_dir=yes])
+    AS_IF([test "$prefix" = NONE && test -z "$HOME"],
+          [AC_MSG_ERROR([HOME is not set, and without --prefix=DIR all goes there: set it, or give --prefix])])
     AS_CASE([$with_component_dir],
-        [yes], [componentdir=$HOME/.openmpi/components],
+        [yes], [AS_IF([test "$prefix" = NONE], [componentdir=$HOME/.openmpi/components],
+                      [componentdir='${libdir}/openmpi'])],
         [no], [AC_MSG_ERROR([--without-component-dir makes no sense])],
+        [system], [componentdir=$OMPI_COMPONENT_DIR],
         [/*|'$'*], [componentdir=$with_component_dir],
-        [AC_MSG_ERROR([--with-component-dir needs an absolute path])])
+        [AC_MSG_ERROR([--with-component-dir needs an absolute path, or `system`])])
     AC_SUBST([componentdir])
+    onic_prefix=$prefix
+    AS_IF([test "$prefix" = NONE], [onic_prefix=$ac_default_prefix])
+    onic_exec_prefix=$exec_prefix
+    AS_IF([test "$exec_prefix" = NONE], [onic_exec_prefix=$onic_prefix])
+    onic_say_componentdir=`prefix=$onic_prefix; exec_prefix=$onic_exec_prefix; eval "libdir=$libdir"
+                           eval "echo $componentdir"`
 ])

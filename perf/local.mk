@@ -73,4 +73,4 @@ perf_strided_rma_SOURCES = $(perf_common) $(perf_rma) perf/strided_rma.c
 perf_strided_rma_CFLAGS = $(perf_cflags)
 perf_strided_rma_LDADD = $(perf_ldadd)
 
-EXTRA_DIST += perf/README.md perf/compare perf/plot perf/presets.py
+EXTRA_DIST += perf/README.md perf/compare perf/plot perf/presets.py perf/summary.py perf/tables.py

@@ -8,9 +8,11 @@ OURS = "nicstride"
 DEFAULT = "default"
 OUR_BARRIER = "coll_nicbarrier"
 OUR_PML = "pml_superpipe"
+# What Open MPI chooses where ours is not asked for, by our component.
+DEFAULTS = {OURS: DEFAULT, OUR_PML: "pml_default", OUR_BARRIER: "coll_default"}
 ANY_UCX = ["--mca", "opal_common_ucx_tls", "any", "--mca", "opal_common_ucx_devices", "any"]
 SELECTIONS = {
-    # What Open MPI chooses where ours is not installed.
+    # Those of the defaults say what the system's parameter file says, see default_selections.
     DEFAULT: ["--mca", "osc", f"^{OURS}"],
     "rdma": ["--mca", "osc", "rdma"],
     "ucx": ["--mca", "osc", "ucx", *ANY_UCX],
@@ -18,10 +20,11 @@ SELECTIONS = {
     "sm": ["--mca", "osc", "sm"],
     OURS: ["--mca", "osc", OURS],
     # Of barriers; all but the first are put above it.
-    "coll_tuned": ["--mca", "coll_nicbarrier_priority", "0"],
+    "coll_default": ["--mca", "coll_nicbarrier_priority", "0"],
     "coll_sm": ["--mca", "coll_sm_priority", "95"],
     OUR_BARRIER: ["--mca", "coll_nicbarrier_priority", "90"],
     # Of messages.
+    "pml_default": ["--mca", "pml", "^superpipe"],
     "pml_ob1": ["--mca", "pml", "ob1"],
     "pml_ucx": ["--mca", "pml", "ucx", *ANY_UCX],
     OUR_PML: ["--mca", "pml", "superpipe"],
@@ -249,7 +252,7 @@ PRESETS = {
     "barrier": Preset(
         "MPI_Barrier, MPI_Ibarrier with MPI_Wait, what 200 us of computing do not hide, and the first of a "
         "fresh communicator, alone and with MPI_Comm_dup and MPI_Comm_free",
-        ("coll_tuned", "coll_sm", OUR_BARRIER),
+        ("coll_default", "coll_sm", OUR_BARRIER),
         {"o": ("barrier", "ibarrier", "overlap", "first", "fresh")},
         program="barrier",
         unit="us",
@@ -341,29 +344,46 @@ for app in APPS:
 GROUPS = {
     "apps" + place: tuple(app + place for app in APPS) for place in ("", "4", "_hosts")
 }
-# What --quick runs when no presets are named: few cases, small enough for the slowest selection.
+# What --quick runs when no presets are named: few cases of each component, small enough for the slowest
+# selection.
 QUICK = {
     "patterns": replace(
         PATTERNS,
-        lists={
-            "n": ("64", "256", "1024"),
-            "s": ("fence",),
-            "c": ("none", "200us"),
-            "w": ("create", "allocate"),
-        },
+        selections=(DEFAULT, *PATTERNS.selections),
+        lists={"n": ("64", "256", "1024"), "s": ("fence",), "c": ("none",), "w": ("create", "allocate")},
         parts=True,
     ),
-    "halo3d": replace(
-        PRESETS["halo3d"],
-        lists={"n": ("16", "64"), "s": ("fence",), "w": ("create", "allocate")},
-    ),
-    "strided": PRESETS["strided"],
+    "strided": replace(PRESETS["strided"], selections=(DEFAULT, "ucx", "pt2pt", "sm", OURS)),
     "p2p": replace(
         P2P,
+        selections=("pml_default", *P2P.selections),
         # A short one can only be contiguous.
         lists={"o": ("pingpong",), "m": ("8", "64K", "1M"), "b": ("contig", "8", "64", "1K")},
     ),
+    "p2p_patterns": replace(
+        P2P_PATTERNS,
+        selections=("pml_default", *P2P_PATTERNS.selections),
+        lists={"n": ("64", "256", "1024"), "c": ("none",)},
+        shown=("",),
+    ),
+    "barrier": replace(
+        PRESETS["barrier"], lists={"o": ("barrier", "ibarrier", "overlap")}, shown=("",)
+    ),
 }
+
+
+def default_selections(system):
+    """What Open MPI chooses where ours is not asked for, whatever the user's own parameter file says.
+    `system` are the values of the parameters osc and pml in the system's: Debian's leaves out some components."""
+    selections = {}
+    for framework, name in (("osc", OURS), ("pml", "superpipe")):
+        value = system.get(framework, "")
+        if value.startswith("^"):
+            value += "," + name
+        elif not value or name in value.split(","):
+            value = "^" + name
+        selections[DEFAULTS[name if framework == "osc" else OUR_PML]] = ["--mca", framework, value]
+    return selections
 
 
 def forced(ours):

@@ -1,0 +1,215 @@
+#!/usr/bin/env python3
+# Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+# SPDX-License-Identifier: BSD-3-Clause
+"""Says in a few lines what `perf/compare --quick --json FILE` has found: summary.py FILE [OUT.svg|OUT.png ...]
+
+A verdict for each component, a table, and a warning where others used the machine meanwhile. OUT are pictures
+of the table, drawn by perf/plot.
+"""
+import json
+import statistics
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+# What of the presets is shown: component, kind of case, and for each row the preset, the case and its name.
+CASES = (
+    ("osc_nicstride", "private window", (
+        ("patterns", "64/fence/none/create", "halo of 64 doubles, fence"),
+        ("patterns", "256/fence/none/create", "halo of 256 doubles, fence"),
+        ("patterns", "1024/fence/none/create", "halo of 1024 doubles, fence"),
+        ("strided", "create/put/64K/8", "put 64 KiB, blocks of 8 B"),
+        ("strided", "create/put/64K/64", "put 64 KiB, blocks of 64 B"),
+        ("strided", "create/put/64K/512", "put 64 KiB, blocks of 512 B"),
+        ("strided", "create/put/64K/contig", "put 64 KiB, contiguous"),
+        ("strided", "create/get/64K/8", "get 64 KiB, blocks of 8 B"),
+        ("strided", "create/get/64K/contig", "get 64 KiB, contiguous"),
+    )),
+    ("osc_nicstride", "MPI's window", (
+        ("patterns", "256/fence/none/allocate", "halo of 256 doubles, fence"),
+        ("strided", "allocate/put/64K/8", "put 64 KiB, blocks of 8 B"),
+        ("strided", "allocate/put/64K/512", "put 64 KiB, blocks of 512 B"),
+        ("strided", "allocate/put/64K/contig", "put 64 KiB, contiguous"),
+    )),
+    ("pml_superpipe", "messages", (
+        ("p2p_patterns", "256/none", "halo of 256 doubles"),
+        ("p2p", "pingpong/8/contig", "8 B"),
+        ("p2p", "pingpong/64K/contig", "64 KiB, contiguous"),
+        ("p2p", "pingpong/64K/8", "64 KiB, blocks of 8 B"),
+        ("p2p", "pingpong/64K/64", "64 KiB, blocks of 64 B"),
+        ("p2p", "pingpong/1M/contig", "1 MiB, contiguous"),
+        ("p2p", "pingpong/1M/1K", "1 MiB, blocks of 1 KiB"),
+    )),
+    ("coll_nicbarrier", "barriers", (
+        ("barrier", "barrier", "MPI_Barrier"),
+        ("barrier", "ibarrier", "MPI_Ibarrier and MPI_Wait"),
+        ("barrier", "overlap", "MPI_Ibarrier behind 200 us"),
+    )),
+)
+# As fast as another one is what differs by less.
+SAME = 1.05
+# Processors that others may use in the mean without a warning.
+QUIET = 0.1
+
+
+@dataclass
+class Row:
+    """A case, with figures that follow from one another: ratios are those of the times shown."""
+
+    component: str
+    kind: str
+    name: str
+    ours: float  # us, as are the others; None: could not do it
+    default: float
+    best: float
+    best_name: str
+    is_sure: bool  # rounds agree on whether ours is faster than the best
+
+    def against(self, other):
+        return other / self.ours if other and self.ours else None
+
+
+def rounded(seconds):
+    """Microseconds with three digits, as they are printed, so that ratios fit what is printed."""
+    return float(f"{1e6 * seconds:.3g}") if seconds else None
+
+
+def row_of(component, kind, name, case, preset):
+    times = {s: rounded(t) for s, t in case["seconds"].items() if t and s not in case["wrong"]}
+    stock = {s: t for s, t in times.items() if s != preset["ours"]}
+    best = min(stock, key=stock.get, default="")
+    ratios = case["ours_to_best_by_round"]
+    agree = not ratios or max(ratios) < SAME or min(ratios) > 1 / SAME
+    return Row(component, kind, name, times.get(preset["ours"]), times.get(preset["default"]),
+               stock.get(best), best.split("_")[-1],
+               agree and not {preset["ours"], best} & set(case["disturbed"]))
+
+
+def rows_of(document):
+    presets = {p["preset"]: p for p in document["presets"]}
+    rows = []
+    for component, kind, cases in CASES:
+        for preset, wanted, name in cases:
+            for case in presets.get(preset, {"cases": []})["cases"]:
+                if case["case"] == wanted and case["time"] == "seconds":
+                    rows.append(row_of(component, kind, name, case, presets[preset]))
+    return rows
+
+
+# ---- Text --------------------------------------------------------------------------------------
+
+
+def factor(value):
+    if value is None:
+        return "-"
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+
+
+def compared(rows, other, words):
+    """In how many cases ours is faster and slower than others, with the most of both."""
+    ratios = [(row.against(getattr(row, other)), row) for row in rows]
+    ratios = sorted(((r, row) for r, row in ratios if r), key=lambda pair: pair[0])
+    if not ratios:
+        return f"cannot be compared with {words}"
+    faster = sum(r >= SAME for r, _ in ratios)
+    slower = sum(r <= 1 / SAME for r, _ in ratios)
+
+    def named(pair):
+        return f"{factor(pair[0])} times, {pair[1].kind}: {pair[1].name}"
+
+    text = f"is faster than {words} in {faster} of {len(ratios)} cases"
+    text += f" (up to {named(ratios[-1])})" if faster else ""
+    return text + (f" and slower in {slower} (down to {named(ratios[0])})" if slower else ", slower in none")
+
+
+def verdict(rows):
+    """A sentence for each component."""
+    for component in dict.fromkeys(component for component, _, _ in CASES):
+        own = [row for row in rows if row.component == component]
+        if not any(row.ours for row in own):
+            yield f"{component} was not measured."
+            continue
+        yield (f"{component} {compared(own, 'default', 'your default')}; "
+               f"it {compared(own, 'best', 'the best there is')}.")
+
+
+def table(rows):
+    yield ["", "", "ours", "your", "ours is", "best", "", "ours is"]
+    yield ["", "", "us", "default, us", "as fast", "there is, us", "", "as fast"]
+    kind = ""
+    for row in rows:
+        yield [row.kind if row.kind != kind else "", row.name, microseconds(row.ours), microseconds(row.default),
+               times(row.against(row.default)), microseconds(row.best), row.best_name,
+               times(row.against(row.best), row.is_sure)]
+        kind = row.kind
+
+
+def microseconds(value):
+    return "-" if value is None else f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def times(value, is_sure=True):
+    return "-" if value is None else factor(value) + (" x " if is_sure else " x?")
+
+
+def columns(lines):
+    lines = list(lines)
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    left = (0, 1, 6)
+    for line in lines:
+        cells = [c.ljust(w) if i in left else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths))]
+        yield "  ".join(cells).rstrip()
+
+
+def conditions(document):
+    """How it was measured, and what makes it doubtful."""
+    machine = document["machine"]
+    lines = [c["line_ns"] for p in document["presets"] for c in p["cases"] if c["line_ns"]]
+    rounds = sorted(len(p["rounds"]) for p in document["presets"])
+    line = f", a cache line takes {statistics.median(lines):.0f} ns between them" if lines else ""
+    yield (f"Two processes on {machine['cpus']} processors ({machine['cpu']}){line}; "
+           f"medians of {rounds[0]} to {rounds[-1]} rounds, in turn. Your default is what Open MPI takes by itself.")
+    if machine["others"] > QUIET:
+        yield (f"WARNING: the machine was busy: others used {machine['others']:.1f} of its {machine['cpus']} "
+               "processors meanwhile. Times are too long, and what differs little may be wrong.")
+    if machine["cpus"] < 2:
+        yield "WARNING: with one processor the processes take turns, which hides what they would do."
+
+
+def unsure(rows):
+    if not all(row.is_sure for row in rows):
+        yield "? rounds disagree on which is faster, or all were disturbed"
+
+
+# ---- Picture -----------------------------------------------------------------------------------
+
+
+def picture(document, rows):
+    """The table's ratios as a document that perf/plot draws."""
+    ratios = [{"name": f"{row.kind}: {row.name}", "default": row.against(row.default),
+               "best": row.against(row.best)} for row in rows if row.ours and row.best]
+    return {"machine": document["machine"], "ratios": ratios}
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    document = json.loads(Path(sys.argv[1]).read_text(encoding="ascii"))
+    rows = rows_of(document)
+    if not rows:
+        sys.exit("summary: nothing was measured")
+    for text in (*verdict(rows), *conditions(document)):
+        print(textwrap.fill(text, 110, subsequent_indent="  "))
+    print()
+    for line in (*columns(table(rows)), *unsure(rows)):
+        print(line)
+    drawn = json.dumps(picture(document, rows))
+    for out in sys.argv[2:]:
+        subprocess.run([HERE / "plot", "-", out], input=drawn, text=True, check=True)
+
+
+if __name__ == "__main__":
+    main()
