@@ -10,8 +10,7 @@
 
 typedef uint64_t vector_t __attribute__((vector_size(32), aligned(1), may_alias));
 
-/** Moves up to 4 vectors, a constant; all loads before the stores, which they could seem to depend
- *  on. */
+/** Moves up to 4 vectors, a constant; all loads before the stores. */
 ONIC_INLINE void move_vectors(uintptr_t dst, uintptr_t src, int n)
 {
     vector_t held[4];

@@ -3,23 +3,18 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * Copies of contiguous bytes. All data of users goes through these.
+ * @file Copies of contiguous bytes. All data of users goes through these. Pure; any thread.
  *
  * From some 2 KiB on glibc's memcpy is `rep movsb` on most processors of today. On some of them
  * that is 15 to 30 times slower than moves of vectors where the destination lies a few bytes
- * further in its page than the source, and where users' arrays lie nobody can choose. So what is
- * long is moved in vectors of 32 bytes here, which know no such place (perf/copy); longer vectors
- * gain nothing. At the good places what just fits into the caches is still left to memcpy: it takes
+ * further in its page than the source. So what is long is moved in vectors of 32 bytes here
+ * (perf/copy). At the good places what just fits into the caches is still left to memcpy: it takes
  * a quarter less time, and half of it where another processor reads the destination next. So is
- * what is shorter than a KiB, since memcpy's vectors have less to set up; what is shorter still
- * takes single moves.
+ * what is shorter than a KiB; what is shorter still takes single moves.
  *
- * Pure: no allocation, no global state, any thread.
- *
- * Tearing. An aligned element is split only where the moves that make up a copy begin or end inside
- * it. So all of them begin at multiples of 8 from the first address that is one. Which side's
- * addresses count is told by a `key`; where both sides of an element are aligned, they agree.
+ * Tearing. An aligned element is split only where moves begin or end inside it. So all begin at
+ * multiples of 8 from the first address that is one. Which side's addresses count is told by a
+ * `key`; where both sides of an element are aligned, they agree.
  */
 #ifndef ONIC_COPY_H
 #define ONIC_COPY_H
@@ -33,8 +28,8 @@
 
 #define ONIC_INLINE static inline __attribute__((always_inline))
 
-/** Bytes from which memcpy is faster than moves of 16 bytes; and from which ours is. glibc's is
- *  vectors up to 2 KiB at least. */
+/** From here memcpy is faster than moves of 16 bytes; and ours than memcpy (vectors up to 2 KiB).
+ */
 #define ONIC_LIBC_FROM 160
 #define ONIC_LONG_FROM 1024
 /** Between these lengths `rep movsb`, which writes whole lines without fetching them first, is a

@@ -2,16 +2,11 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/*
- * Open MPI keeps a datatype as a small program: an element is `count` blocks of `blocklen` basic
- * items, `extent` bytes apart, the first at `disp`; a loop repeats all up to its end marker, each
- * pass `extent` bytes further. Displacements are always relative to the start of the whole type,
- * so what an inner loop describes is already in place for the first pass of the outer ones.
- *
- * The program is read from the inside out. A body that is one thing, or equal things at a constant
- * distance, stays stride levels; any other body becomes a list of runs, and the loops around it
- * become levels over the list.
- */
+/* Open MPI keeps a datatype as a small program: an element is `count` blocks of `blocklen` basic
+ * items, `extent` bytes apart, the first at `disp`, from the start of the whole type; a loop
+ * repeats all up to its end marker, each pass `extent` bytes further. It is read from the inside
+ * out. A body that is one thing, or equal things at a constant distance, stays stride levels; any
+ * other becomes a list of runs, and the loops around it become levels over the list. */
 #include "common/ompi_compat.h"
 
 #include "ompi/constants.h"
@@ -31,9 +26,8 @@ static onic_layout_status_t read_body(const dt_elem_desc_t *d, const dt_elem_des
 
 /* ---- types of more levels than a layout holds ------------------------------------------------ */
 
-/* Writes the innermost level of a list-form layout, or the innermost two of a stride-form one, out
- * into a list, so that there is room for one more level above. The bytes and their order stay the
- * same. */
+/* Writes the innermost level of a list-form layout, or two of a stride-form one, out into a list,
+ * so that there is room for one more. The bytes and their order stay the same. */
 static onic_layout_status_t make_room(onic_layout_t *l)
 {
     const uint32_t gone = l->nruns > 0 ? 1 : 2;
@@ -142,8 +136,7 @@ static bool same_shape(const ddt_elem_desc_t *a, const ddt_elem_desc_t *b)
            element_bytes(a, &bytes_a) && element_bytes(b, &bytes_b) && bytes_a == bytes_b;
 }
 
-/* Whether a body of several items is equal elements at a constant distance, as short loops are
- * after Open MPI has unrolled them. */
+/* Equal elements at a constant distance, as short loops are after Open MPI has unrolled them? */
 static bool is_regular(const dt_elem_desc_t *d, const dt_elem_desc_t *end, int64_t *distance_p)
 {
     if (is_loop(d) || is_loop(d + 1) ||
@@ -252,8 +245,7 @@ static onic_layout_status_t read_type(const opal_datatype_t *dt, onic_layout_t *
 /* ---- descriptions that were read before --------------------------------------------------------
  */
 
-/* Elements of a description from which on it is worth a look: such a look costs 50 to 100 ns, and
- * reading an element some 10. */
+/* Elements of a description that are worth a look (50 to 100 ns; reading one takes some 10). */
 #define KEPT_ITEMS 32
 /* So many of them say where to look. */
 #define PRINTED_ITEMS 16

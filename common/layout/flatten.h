@@ -14,17 +14,12 @@
 #include "common/layout/layout.h"
 #include "common/support/device.h"
 
-/**
- * Describes `count` elements of a committed datatype as a layout whose offsets count from the
- * buffer address that MPI calls take (so that MPI_BOTTOM with absolute addresses works).
- *
- * Reads the optimised description (loops and elements) that Open MPI keeps for the type. The
- * packed order is MPI_Pack's in a homogeneous system. Regular types cost well under a microsecond
- * and no allocation; irregular ones allocate a run list, freed by onic_layout_fini.
- *
- * @return OMPI_SUCCESS, OMPI_ERR_OUT_OF_RESOURCE, or OMPI_ERR_VALUE_OUT_OF_BOUNDS where sizes or
- *         offsets do not fit in 64 bits. Thread-safe: the datatype is only read.
- */
+/** Describes `count` elements of a committed datatype as a layout whose offsets count from the
+ *  buffer address that MPI calls take (so that MPI_BOTTOM works), by the optimised description that
+ *  Open MPI keeps. The packed order is MPI_Pack's in a homogeneous system. Regular types cost well
+ *  under a microsecond and no allocation; irregular ones allocate a run list. OMPI_SUCCESS,
+ *  OMPI_ERR_OUT_OF_RESOURCE, or OMPI_ERR_VALUE_OUT_OF_BOUNDS where something does not fit in 64
+ *  bits. Thread-safe. */
 ONIC_EXPORT int onic_flatten(const struct ompi_datatype_t *dt, size_t count, onic_layout_t *l);
 
 /** The layouts of long descriptions that a component has met. Construct the lock. */
@@ -51,8 +46,7 @@ static inline bool onic_type_is_plain(const struct ompi_datatype_t *dt, size_t c
            !__builtin_mul_overflow(type->size, count, bytes_p) && *bytes_p <= INT64_MAX;
 }
 
-/** Is the first or the last byte of what a layout describes at `base` in memory of a device, where
- *  that can be told? See onic_on_device. */
+/** Is the first or the last byte of a layout at `base` in memory of a device (onic_on_device)? */
 static inline bool onic_layout_on_device(const void *base, const onic_layout_t *l)
 {
     return onic_devices_told() && l->size > 0 &&

@@ -2,17 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Layouts that were made of something long, kept beside what they were made of, so that they are
- * not made again. They are found by those contents, which are compared in full, and by nothing
- * else: a number of 64 bits made of them only says where to look. What comes once only is not kept.
- *
- * The bytes kept are bounded, and the least recently used goes first. Layouts that were handed out
- * are not touched by that: lists are shared (layout.h).
- *
- * Pure; one thread at a time.
- */
+/** @file Layouts that were made of something long, kept beside what they were made of. They are
+ *  found by those contents, compared in full: a number of 64 bits made of them only says where to
+ *  look. What comes once only is not kept. The bytes are bounded, and the least recently used goes
+ *  first. Pure; one thread at a time. */
 #ifndef ONIC_KEPT_H
 #define ONIC_KEPT_H
 

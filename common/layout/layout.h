@@ -128,8 +128,7 @@ ONIC_EXPORT void onic_layout_fini(onic_layout_t *l);
  * both have the same one: that costs some nanoseconds, however long it is. */
 ONIC_EXPORT void onic_layout_dup(onic_layout_t *dst, const onic_layout_t *src);
 
-/** Makes `list` the list of a layout in list form by itself, at offset 0 and without levels; the
- * two share it. To be freed. */
+/** Makes `list` the list of a layout by itself, at offset 0 and without levels. To be freed. */
 ONIC_EXPORT void onic_layout_list(onic_layout_t *list, const onic_layout_t *l);
 
 /** Gives a list a number that says which one it is, to tell it without a comparison for as long as
@@ -138,8 +137,7 @@ ONIC_EXPORT void onic_layout_set_number(onic_layout_t *l, uint64_t number);
 /** The number of a layout's list; 0 where it was given none, or there is no list. */
 ONIC_EXPORT uint64_t onic_layout_number(const onic_layout_t *l);
 
-/** A number of 64 bits made of the runs of a list, at some nanoseconds for each. `l` is in list
- *  form. */
+/** A number of 64 bits made of the runs of a list. */
 ONIC_EXPORT uint64_t onic_layout_hash(const onic_layout_t *l);
 
 /** Have both the same runs, compared in full? The levels above and `offset` do not count. */
@@ -210,10 +208,9 @@ ONIC_EXPORT bool onic_cursor_next(onic_cursor_t *c, uint64_t max, int64_t *offse
                                   uint64_t *len_p);
 
 /** How many of the `len` > 0 packed bytes from `pos` on may be moved by themselves without tearing
- *  an aligned element of up to 8 bytes, if the memory that the layout's offsets count from begins
- *  at `base` (modulo 8 is enough): what follows them begins a block, or lies at a multiple of 8. At
- *  least 1: all `len` where there is no such place among them, and never more than there are. Takes
- *  as long as onic_cursor_init. */
+ *  an aligned element of up to 8 bytes, where the layout's memory begins at `base` (modulo 8): what
+ *  follows them begins a block, or lies at a multiple of 8. At least 1; all where there is no such
+ *  place. */
 ONIC_EXPORT uint64_t onic_layout_whole(const onic_layout_t *l, uint64_t base, uint64_t pos,
                                        uint64_t len);
 
@@ -227,27 +224,23 @@ ONIC_EXPORT onic_layout_status_t onic_layout_encode(const onic_layout_t *l, void
                                                     size_t *len_p);
 
 /** Encodes the part of a layout that begins at the cursor, as much of it as fits in `cap` bytes and
- *  holds at most `max` data bytes (max > 0); moves the cursor past it. `*len_p` gets the bytes of
- *  the encoding and `*data_p` the bytes of data it describes. The decoded layout is at position 0
- *  where the cursor stood. At the end of the layout the slice is empty. ONIC_LAYOUT_NO_SPACE, with
- *  the cursor where it was, only if not even one run, or one granule, fits in `cap` or `max`.
- *  `granule` > 1 makes every slice hold a whole multiple of that many data bytes: needed where
- *  elements of that size must not be torn apart. The cursor must stand on a multiple of it, and the
- *  layout's size must be one. */
+ *  holds at most `max` > 0 data bytes; moves the cursor past it. `*len_p` gets the bytes of the
+ *  encoding and `*data_p` the bytes of data. The decoded layout is at position 0 where the cursor
+ *  stood. ONIC_LAYOUT_NO_SPACE, with the cursor where it was, only if not even one run, or granule,
+ *  fits. `granule` > 1: every slice holds a whole multiple of that many data bytes, as the cursor's
+ *  position and the layout's size must be. */
 ONIC_EXPORT onic_layout_status_t onic_layout_encode_slice(onic_cursor_t *c, uint64_t max,
                                                           uint64_t granule, void *buf, size_t cap,
                                                           size_t *len_p, uint64_t *data_p);
 
 /** Appends the runs of a slice of all `len` bytes, which come from a peer, to a list of at most
- *  `most` runs then; `*data_p` gets the bytes of data that they describe. The slice is one of a
- *  list by itself (onic_layout_list) with a granule of 1. On an error the list holds some of them
- *  and is only good for onic_runs_fini. */
+ *  `most` runs then; `*data_p`: the bytes of data that they describe. The slice is one of
+ *  onic_layout_list with a granule of 1. On an error the list is only good for onic_runs_fini. */
 ONIC_EXPORT onic_layout_status_t onic_runs_decode(onic_runs_t *runs, const void *buf, size_t len,
                                                   size_t most, uint64_t *data_p);
 
-/** Encodes what a layout in list form has beside its list: `offset` and the levels, for a reader
- *  who has the list already. Never needs more than ONIC_LAYOUT_ENCODED_MAX bytes; returns how many.
- */
+/** Encodes what a layout in list form has beside its list: `offset` and the levels. Never needs
+ *  more than ONIC_LAYOUT_ENCODED_MAX bytes; returns how many. */
 ONIC_EXPORT size_t onic_layout_encode_around(const onic_layout_t *l,
                                              unsigned char buf[ONIC_LAYOUT_ENCODED_MAX]);
 

@@ -219,8 +219,7 @@ static side_t run_side(const onic_run_t *run, const void *base, uint64_t block, 
     return (side_t){at, (int64_t)block, run->stride};
 }
 
-/** Moves what the innermost runs at both cursors have in common. Returns 0 and does nothing where
- *  that is little and more is to follow. */
+/** Moves what the innermost runs have in common; 0 where that is little and more is to follow. */
 static uint64_t copy_runs(onic_cursor_t *dst, void *dst_base, onic_cursor_t *src,
                           const void *src_base, uint64_t len)
 {
@@ -253,8 +252,7 @@ static uint64_t copy_runs(onic_cursor_t *dst, void *dst_base, onic_cursor_t *src
     return bytes;
 }
 
-/** Many passes of a short pattern that has the same shape on both sides, as where both are arrays
- *  of one type of structure. */
+/** Many passes of a short pattern of the same shape on both sides, as arrays of one structure. */
 static uint64_t copy_passes(onic_cursor_t *dst, void *dst_base, onic_cursor_t *src,
                             const void *src_base, uint64_t len)
 {
@@ -314,8 +312,7 @@ static uint64_t copy_lists(onic_cursor_t *dst, void *dst_base, onic_cursor_t *sr
     return done;
 }
 
-/** Bytes to the end of a short pattern that the cursor is inside, where passes can be taken up
- *  again; else `len`. */
+/** Bytes to the end of a short pattern, where passes can be taken up again; else `len`. */
 static uint64_t to_pattern(const onic_cursor_t *c, uint64_t len)
 {
     const onic_layout_t *l = c->layout;

@@ -23,8 +23,7 @@
  *  cursor. Returns the bytes copied, less than `len` only at the end of the layout. */
 ONIC_EXPORT uint64_t onic_pack(onic_cursor_t *c, const void *base, void *dst, uint64_t len);
 
-/** onic_pack for a long destination that another processor is to read next (onic_copy_streaming).
- */
+/** onic_pack for a long destination that another processor reads next (onic_copy_streaming). */
 ONIC_EXPORT uint64_t onic_pack_streaming(onic_cursor_t *c, const void *base, void *dst,
                                          uint64_t len);
 

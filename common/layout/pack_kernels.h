@@ -3,17 +3,13 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /**
- * @file
- * The inner loops of pack.c: equal blocks from one stride to another. Internal to pack.c.
+ * @file The inner loops of pack.c: equal blocks from one stride to another. Addresses are integers:
+ * a loop may step past the last block, and a base may be MPI_BOTTOM. A memcpy of a power of two up
+ * to 16 becomes one plain move.
  *
- * Addresses are integers: a loop may step past the last block, and a base may be MPI_BOTTOM, which
- * pointer arithmetic does not allow. A memcpy of a power of two up to 16 becomes one plain move.
- *
- * Tearing. An aligned element lies within a block, and is split only where the moves that make up
- * the block begin or end inside it. Single moves (blocks of 1, 2, 4, 8, 16 bytes) never do that.
- * Longer blocks are moved in units of at least 8 bytes if they begin at a multiple of 8, and are
- * else first brought to one by small units. `by_src` tells which side counts; where both sides of
- * an element are aligned, they agree.
+ * Tearing. Single moves never split an aligned element. Longer blocks are moved in units of at
+ * least 8 bytes if they begin at a multiple of 8, and are else first brought to one by small units.
+ * `by_src` tells which side counts; where both sides of an element are aligned, they agree.
  */
 #ifndef ONIC_PACK_KERNELS_H
 #define ONIC_PACK_KERNELS_H
@@ -100,9 +96,8 @@ ONIC_INLINE void onic_blocks_const(uintptr_t dst, uintptr_t dst_stride, uintptr_
 #define ONIC_FEW_SETS_BLOCK  32
 
 /** Do short blocks go to places that fall into few sets of the first cache, and are more than fit
- *  there? Then stores that wait ask for their lines too early on processors of AMD: each line takes
- *  another one's place before that is written. Those of Intel gain from asking for many lines at a
- *  time, above all for those that another core has. */
+ *  there? Then stores that wait ask for their lines too early on processors of AMD. Those of Intel
+ *  gain from asking for many lines at a time. */
 ONIC_INLINE bool onic_blocks_collide(uintptr_t dst_stride, uint64_t n, uint64_t block)
 {
 #if defined(__x86_64__)
@@ -122,8 +117,7 @@ ONIC_INLINE bool onic_blocks_collide(uintptr_t dst_stride, uint64_t n, uint64_t 
 
 /** Such blocks, of a constant length, no more at a time than a set has room for. On an EPYC of the
  *  fifth generation columns of grids whose rows are 1, 2 and 4 KiB long take 1.5 to 3 times less
- *  time so, in the cache or not. A fence that is no locked operation takes longer than it gains, or
- *  does not wait. */
+ *  time so. A fence that is no locked operation takes longer, or does not wait. */
 ONIC_INLINE void onic_blocks_in_groups(uintptr_t dst, uintptr_t dst_stride, uintptr_t src,
                                        uintptr_t src_stride, uint64_t n, size_t block)
 {

@@ -2,19 +2,12 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * What single copy may move without tearing elements of up to 8 bytes that others look at. Pure.
- *
- * The kernel promises nothing. What it does (mm/process_vm_access.c): it copies page by page, each
- * as between the kernel and a user's buffer. That copy is, on x86-64, a loop of 8-byte moves or
- * `rep movsb`, with single bytes at an end that is no multiple of 8, and, in kernels before 6.4, at
- * a begin that is none; later ones make 8-byte moves from wherever the destination begins, which
- * then lie across two of its words. The microcode behind `rep movsb` moves 16 bytes or more at a
- * time, in step with one side. arm64 moves words likewise. So words stay whole where both sides
- * begin at a word and whole words are moved; nothing can be said of anything else, such as elements
- * of 4 bytes at the end of an odd number of them.
- */
+/** @file What single copy may move without tearing elements of up to 8 bytes that others look at.
+ *  The kernel promises nothing; it copies page by page, on x86-64 by 8-byte moves or `rep movsb`,
+ *  with single bytes at an end that is no multiple of 8, and, before 6.4, at such a begin; later
+ *  ones make 8-byte moves from wherever the destination begins. arm64 moves words likewise. So
+ *  words stay whole where both sides begin at a word and whole words are moved; nothing can be said
+ *  of anything else. Pure. */
 #ifndef ONIC_WHOLE_WORDS_H
 #define ONIC_WHOLE_WORDS_H
 
@@ -44,8 +37,7 @@ static inline bool onic_whole_words(const onic_layout_t *l, uint64_t base)
     return all % ONIC_WORD == 0;
 }
 
-/** The words that some bytes lie in. They are in the same pages, so a process that may read the
- * bytes may read the words. */
+/** The words that some bytes lie in: they are in the same pages. */
 typedef struct onic_words {
     uint64_t at;
     uint64_t len;

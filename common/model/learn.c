@@ -17,8 +17,7 @@
  *  choice is known well and from then on. */
 #define FAILED_FIRST 2
 #define FAILED_MAX   6
-/** So many observations make a choice known well. The first find memory cold, and queues in shared
- *  memory are slow until each of their pages has been touched by both sides: until then the model
+/** So many observations make a choice known well. The first find memory cold: until then the model
  *  is believed where it says less. */
 #define WELL_KNOWN 64
 /** An observation moves what is known by such a part of the difference, so that a choice which
@@ -26,8 +25,7 @@
  *  both ends lie in their pages. By more where it is one of several in a row that are far above. */
 #define WEIGHT     0.125
 #define WEIGHT_ROW 0.5
-/** The first so many are lowered at once by one that took half as long: what comes first finds
- *  everything cold. */
+/** The first so many are lowered at once by one that took half as long: they find memory cold. */
 #define COLD 16
 /** So many times as long as known is the most that one by itself counts as: others may have had the
  *  processor. In a row they count as they are. */
@@ -98,8 +96,7 @@ double onic_learn_nsec(const onic_learn_cell_t *cell, unsigned choice, uint64_t 
     return cell->seen[choice] > 0 ? (double)cell->rate[choice] * counted(bytes) : 0;
 }
 
-/** The cheapest that is known, or by the model the cheapest of all. `*cost_p` gets what it takes.
- */
+/** The cheapest that is known, or by the model; `*cost_p` gets what it takes. */
 static unsigned cheapest(const onic_learn_cell_t *cell, const double *model, double bytes,
                          double *cost_p)
 {
@@ -190,8 +187,7 @@ static void give_up_trial(onic_learn_cell_t *cell, const double *model, double b
         cell->rate[c] = (float)(model[c] / bytes);
 }
 
-/** The choice that is to be tried for the next transfer, or NONE. `*extra_p` gets what it may lose.
- */
+/** The choice to be tried for the next transfer, or NONE; `*extra_p`: what it may lose. */
 static unsigned next_trial(onic_learn_cell_t *cell, const onic_learn_budget_t *budget,
                            const double *model, double bytes, unsigned best, double cost,
                            double *extra_p)

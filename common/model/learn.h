@@ -98,8 +98,7 @@ static inline unsigned onic_learn_size(uint64_t bytes)
     return order < ONIC_LEARN_SIZES ? order : ONIC_LEARN_SIZES - 1;
 }
 
-/** What is known of contiguous transfers of so many bytes; `direction` below
- *  ONIC_LEARN_DIRECTIONS. */
+/** What is known of contiguous transfers; `direction` below ONIC_LEARN_DIRECTIONS. */
 static inline onic_learn_cell_t *onic_learn_contiguous(onic_learn_t *learn, unsigned direction,
                                                        uint64_t bytes)
 {
@@ -141,14 +140,9 @@ ONIC_EXPORT void onic_learn_known(const onic_learn_cell_t *cell, double model[ON
 /** What a choice is known to take for so many bytes, nanoseconds; 0 where it was never observed. */
 ONIC_EXPORT double onic_learn_nsec(const onic_learn_cell_t *cell, unsigned choice, uint64_t bytes);
 
-/**
- * The choice for the next transfer of this kind, which is about to be observed.
- *
- * @param model  estimates in nanoseconds; infinite for choices that cannot do it. At least one can
- * @param bytes  that the transfer moves, at least 1
- * Most often the cheapest one that is known, or by the model the cheapest while none is; now and
- * then another one, if the time that this is expected to lose is there.
- */
+/** The choice for the next transfer of this kind, of `bytes` >= 1, which is about to be observed:
+ *  most often the cheapest one; now and then another one, if the time that this may lose is there.
+ *  `model`: estimates in nanoseconds; infinite for choices that cannot do it. At least one can. */
 ONIC_EXPORT unsigned onic_learn_choose(onic_learn_cell_t *cell, onic_learn_budget_t *budget,
                                        const double model[ONIC_LEARN_CHOICES], uint64_t bytes);
 

@@ -21,8 +21,7 @@
 #include "common/layout/layout.h"
 #include "common/support/export.h"
 
-/** The numbers: nanoseconds, nanoseconds per byte, bytes per nanosecond (which is GB/s), and how
- *  many. All are positive and finite. */
+/** Nanoseconds, nanoseconds per byte, GB/s, and how many. All are positive and finite. */
 typedef struct onic_link {
     double call;       /**< one system call of single copy, with its first piece (ts) */
     double piece;      /**< one more piece in it (ts of equation 1) */
@@ -98,8 +97,7 @@ ONIC_EXPORT double onic_link_gather(const onic_link_t *link, const onic_layout_t
  *  text names nothing. */
 ONIC_EXPORT int onic_links_read(onic_links_t *links, const char *text);
 
-/** Writes all numbers in that form, a line for each kind, at most `cap` > 0 bytes with the closing
- *  0. */
+/** Writes all numbers so, a line for each kind, at most `cap` > 0 bytes with the closing 0. */
 ONIC_EXPORT void onic_links_write(const onic_links_t *links, char *buf, size_t cap);
 
 /** Enough for that. */

@@ -29,8 +29,7 @@ onic_chunks_t onic_superpipeline_chunks(const onic_link_t *link, double least, d
                            .most = most};
 }
 
-/** How many chunks come before the bound to which their sizes go; none stands for infinitely many.
- */
+/** Chunks that come before the bound to which their sizes go; or infinitely many. */
 static double before_bound(const onic_chunks_t *c)
 {
     const double bound = c->ratio > 1 ? c->most : c->least;

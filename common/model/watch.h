@@ -58,8 +58,7 @@ static inline void onic_watch_begin(onic_watch_t *w, onic_learn_cell_t *cell, un
     w->gaps = w->waited = w->arrived = 0;
 }
 
-/** Another one begins behind those that are watched: with them where it is of their kind, else
- *  nothing is watched any more. */
+/** Another one begins behind those; of another kind: nothing is watched any more. */
 static inline void onic_watch_add(onic_watch_t *w, const onic_learn_cell_t *cell, unsigned choice,
                                   uint64_t number, uint64_t bytes, uint64_t now)
 {

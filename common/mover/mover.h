@@ -89,8 +89,7 @@ ONIC_EXPORT onic_transfer_t *onic_mover_send_locked(onic_peer_t *to, onic_mover_
 ONIC_EXPORT int onic_mover_receive_locked(onic_peer_t *from, const onic_ticket_t *ticket,
                                           onic_mover_end_t *sink);
 
-/** Get, at the origin, before it asks: leases slots of its own on behalf of `from`, which sends.
- *  NULL as above. */
+/** Get, at the origin, before it asks: leases slots of its own for `from`. NULL as above. */
 ONIC_EXPORT onic_transfer_t *onic_mover_expect_locked(onic_peer_t *from, onic_mover_end_t *sink,
                                                       onic_ticket_t *ticket);
 
@@ -108,8 +107,8 @@ ONIC_EXPORT bool onic_mover_withdraw_locked(onic_transfer_t *t);
 /** Does what can be done now for this transfer; also before the message with the ticket is sent. */
 ONIC_EXPORT void onic_mover_run(onic_transfer_t *t);
 
-/** Moves what can be moved, for all transfers. Returns chunks and ends that were handled. A load
- *  where there is nothing to do. */
+/** Moves what can be moved; returns chunks and ends that were handled. A load where there is
+ *  nothing. */
 ONIC_EXPORT int onic_mover_progress(void);
 
 /** Is nothing under way? One load. */

@@ -243,8 +243,7 @@ static void put_back(onic_transfer_t *t)
     }
 }
 
-/** Works on one that is in the list and not claimed; the lock is given up meanwhile. Returns the
- *  next of the list. */
+/** Works on one that is not claimed, without the lock. Returns the next of the list. */
 static onic_transfer_t *work_on(onic_transfer_t *t, int limit, int *moved_p)
 {
     t->state = ONIC_TRANSFER_CLAIMED;

@@ -205,8 +205,7 @@ static bool take_queue(onic_outbox_t *out, uint64_t me)
         return false;
     }
     out->sender.q = onic_queue_at((char *)head + queue_at(n, ring_bytes, number), ring_bytes);
-    /* It may be taken already, by a process that another daemon of this job gave the same number.
-     */
+    /* A process that another daemon of this job gave the same number may have taken it. */
     if (!give_memory(out, ring_bytes < ONIC_QUEUE_ROUND ? ring_bytes : ONIC_QUEUE_ROUND) ||
         !atomic_compare_exchange_strong(&head->owner[number], &nobody, CLAIMED)) {
         return false;
@@ -265,8 +264,7 @@ static void put_payload(onic_outbox_t *out, unsigned char *to, const onic_payloa
     }
 }
 
-/** Ends the sleep of a server thread that stands in: it has not seen the message that was just put,
- *  or this sees that it sleeps. */
+/** Ends the sleep of a server thread that stands in, and has not seen the message just put. */
 static void wake(onic_outbox_t *out)
 {
     if (makes_barriers) {

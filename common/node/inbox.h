@@ -38,8 +38,7 @@ typedef struct onic_inbox_head {
     uint32_t ring_bytes;
     /** Grows when one more queue is in use. */
     _Alignas(ONIC_QUEUE_LINE) _Atomic uint32_t senders;
-    /** By the sender's number on the node: the name of the process whose queue it is, and 1; or
-     *  NOBODY or CLAIMED (inbox.c). */
+    /** By the sender's number on the node: its name, and 1; or NOBODY or CLAIMED (inbox.c). */
     _Alignas(ONIC_QUEUE_LINE) _Atomic uint64_t owner[];
 } onic_inbox_head_t;
 

@@ -33,8 +33,7 @@ static inline int onic_node_index(const onic_node_t *node, int rank)
                                                            : (int)node->place[rank - first] - 1;
 }
 
-/** What finds a segment, and tells it from another of the same name on another machine. Travels
- *  between processes. */
+/** What finds a segment, and tells it from another; travels between processes. */
 typedef struct onic_segment_key {
     onic_file_key_t file; /**< a file without a name, open at the maker; or none: */
     char name[32];        /**< a name */
@@ -52,8 +51,8 @@ typedef struct onic_segment {
 /** Does Open MPI take that rank to be on this node? */
 ONIC_EXPORT bool onic_node_has(struct ompi_communicator_t *comm, int rank);
 
-/** The first rank that shares this node, by Open MPI's locality flags; what each rank sends to all
- *  before onic_node_find. */
+/** The first rank of this node, by Open MPI's locality; what each rank sends before onic_node_find.
+ */
 ONIC_EXPORT int onic_node_leader(struct ompi_communicator_t *comm);
 
 /** The node, by what all have sent: the leader of rank i stands i * `stride` bytes behind

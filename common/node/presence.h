@@ -26,8 +26,7 @@ typedef struct onic_presence {
     _Alignas(64) atomic_bool away;
     /** There is a server thread. */
     atomic_bool helped;
-    /** The number of its present sleep while it stands in, which ends when it is woken or something
-     *  comes by the network; else 0. */
+    /** The number of its present sleep while it stands in; 0 where it has been woken. */
     atomic_uint parked;
     /** Whose ticks: onic_ticks_clock(). A process with another clock cannot read them. */
     uint64_t clock;
@@ -41,8 +40,7 @@ typedef struct onic_presence {
 
 /* ---- another process's page ---------------------------------------------------------------- */
 
-/** Maps the page of another process; NULL where it cannot be had, or counts ticks of another clock.
- *  The caller unmaps it. Any thread. */
+/** Maps another process's page; NULL where it cannot be had, or has another clock. Any thread. */
 const onic_presence_t *onic_presence_map(const onic_file_key_t *key);
 void onic_presence_unmap(const onic_presence_t *page);
 
@@ -89,15 +87,13 @@ void onic_presence_stop(void);
 /** This process's page, to be written; never NULL. Any thread. */
 onic_presence_t *onic_presence_mine(void);
 
-/** An MPI thread is in MPI now. Reads the clock and stores to a line that this process owns unless
- *  a peer has just looked. Any thread. */
+/** An MPI thread is in MPI now. Any thread. */
 ONIC_EXPORT void onic_presence_mark(void);
 
 /** Ticks since the last mark. */
 uint64_t onic_presence_age(void);
 
-/** Shows this process's peers where its memory is to be found, or, with NULL, no longer. MPI thread
- *  that holds the wire open. */
+/** Shows this process's peers where its memory is, or, with NULL, no longer. MPI thread. */
 ONIC_EXPORT void onic_presence_offer(const onic_segment_key_t *key);
 
 /* ---- the pipe ------------------------------------------------------------------------------ */
@@ -105,8 +101,7 @@ ONIC_EXPORT void onic_presence_offer(const onic_segment_key_t *key);
 /** What is written to it: by another process, or by the thread's own. */
 enum { ONIC_WAKE_PEER = 'p', ONIC_WAKE_SELF = 's' };
 
-/** Opens this process's pipe: [0] is read by its server thread, [1] written. Both are -1 where
- *  there is none to be had. */
+/** Opens this process's pipe: [0] is read by its server thread, [1] written; -1: there is none. */
 void onic_wake_pipe_open(int pipe[2]);
 void onic_wake_pipe_close(int pipe[2]);
 

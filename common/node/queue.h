@@ -70,8 +70,7 @@ static inline size_t onic_queue_bytes(uint32_t ring_bytes)
     return sizeof(onic_queue_ends_t) + ring_bytes;
 }
 
-/** The longest ring, a power of two within the bounds, with which a queue has at most `bytes`; 0
- *  where these are too few. */
+/** The longest ring with which a queue has at most `bytes`; 0 where these are too few. */
 uint32_t onic_queue_ring_for(size_t bytes);
 
 /** The queue in such memory, at a multiple of two cache lines. */
@@ -83,9 +82,8 @@ static inline uint32_t onic_queue_longest(const onic_queue_t *q)
     return q->ring_bytes / 2 - ONIC_QUEUE_LINE;
 }
 
-/** Where the payload lies behind a header: at the next line, if it is not all in the first one. A
- * sender that writes whole lines does not wait for what they held (1 KiB: 0.29 us, 0.33 where it
- * begins within a line). */
+/** Where the payload lies behind a header: at the next line, if it is not all in the first one: a
+ *  sender of whole lines does not wait for what they held (1 KiB: 0.29 us, else 0.33). */
 static inline uint32_t onic_queue_payload_at(uint32_t header_len, size_t bytes)
 {
     return bytes > 0 && header_len <= ONIC_QUEUE_SHORT && header_len + bytes > ONIC_QUEUE_SHORT
@@ -179,20 +177,17 @@ typedef struct onic_queue_message {
     uint8_t id;
 } onic_queue_message_t;
 
-/** Lines of a message that are fetched together as soon as its first one is there: the hardware has
- *  the next one for itself only when it is asked for (64 bytes between processors that are far from
- *  each other: 0.42 us, 0.48 without). */
+/** Lines of a message that are fetched together as soon as its first one is there (64 bytes between
+ *  far processors: 0.42 us, 0.48 without). */
 #define ONIC_QUEUE_AHEAD 16
 
 /** The receiver of a queue that has a sender. */
 onic_queue_receiver_t onic_queue_receiver(const onic_queue_t *q);
 
-/** Takes over what a stamped line says. False where that cannot be, or there is nothing yet behind
- *  a part of the ring that is skipped. */
+/** Takes over what a stamped line says. False where that cannot be, or nothing is there yet. */
 bool onic_queue_read(onic_queue_receiver_t *r, onic_queue_message_t *m);
 
-/** Is there a message? Any thread of the receiver's, though another one takes messages meanwhile:
- * it is only a guess then. */
+/** Is there a message? For any thread but the one that takes messages only a guess. */
 static inline bool onic_queue_has_message(const onic_queue_receiver_t *r)
 {
     const uint64_t at = atomic_load_explicit(&r->at, memory_order_relaxed);

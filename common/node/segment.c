@@ -78,8 +78,7 @@ static bool reserve(int fd, size_t from, size_t to)
     return rc == 0;
 }
 
-/** Reserves one of the equal shares, if there is one of that number; the last one is longer by what
- *  is left over. */
+/** Reserves one of the equal shares, if there is one of that number; the last one is longer. */
 static bool reserve_share(int fd, const onic_segment_key_t *key, uint64_t share)
 {
     if (share >= key->shares) {
@@ -103,8 +102,7 @@ static bool map(int fd, int flags, size_t size, onic_segment_t *segment)
     return true;
 }
 
-/** Opens a new file, without a name, which others find by the descriptor itself, or with a random
- *  one; -1 where that fails. */
+/** Opens a new file, found by its descriptor or by a random name; -1 where that fails. */
 static int open_new(onic_findable_t how, onic_segment_key_t *key)
 {
     int fd = -1;

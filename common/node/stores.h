@@ -16,8 +16,7 @@
 
 /** Bytes of the shortest pieces that are noted, or written by streaming stores. */
 #define ONIC_STORES_LEAST 4096
-/** Most pieces from one trial of the other kind of stores to the next: in the worst case each one
- *  takes eight times as long. */
+/** Most pieces from one trial of the other stores to the next: it may take eight times as long. */
 #define ONIC_STORES_TRIAL 256
 
 /** So many times as long as usual is odd. */
@@ -35,8 +34,7 @@ typedef struct onic_stores {
     atomic_bool streams;      /**< which is cheaper, as far as is known */
 } onic_stores_t;
 
-/** Is the next piece to be written by streaming stores? `*timed_p`: what it takes is to be noted.
- */
+/** Is the next piece to be written by streaming stores? `*timed_p`: it is to be noted. */
 static inline bool onic_stores_choose(onic_stores_t *s, bool *timed_p)
 {
     const bool streams = atomic_load_explicit(&s->streams, memory_order_relaxed);

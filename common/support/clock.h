@@ -71,8 +71,7 @@ static inline uint64_t onic_ticks(void)
     return onic_now_nsec();
 }
 
-/** Ticks in a microsecond; those of the counter as measured since onic_ticks_start. Any thread;
- *  never 0. */
+/** Ticks in a microsecond, never 0; of the counter as measured so far. Any thread. */
 ONIC_EXPORT double onic_ticks_per_usec(void);
 
 #endif

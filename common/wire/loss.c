@@ -15,8 +15,7 @@
 #include "common/support/help.h"
 #include "common/wire/wire_internal.h"
 
-/** So many entries no queue of messages has; a progress that finds something handles one or more of
- *  each. */
+/** No queue has so many entries; a progress that finds something handles one or more of each. */
 #define DRAIN_MOST 4096
 
 void onic_wire_count_loss(void)

@@ -4,8 +4,7 @@
  */
 #include "common/wire/memory_plan.h"
 
-/** So many transfers by rendezvous may be under way, and as much again UCX may keep registered, in
- *  what its queues leave. */
+/** Transfers by rendezvous under way at most, and as much again UCX keeps registered. */
 #define TRANSFERS 16
 
 onic_memory_plan_t onic_memory_plan(uint64_t bytes, unsigned devices)

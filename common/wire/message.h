@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Messages of the wire: sending, receiving, rendezvous. For the thread rules see wire.h. */
+/** @file Messages of the wire: sending, receiving, rendezvous. The lock must be held where nothing
+ *  else is said; see wire.h. */
 #ifndef ONIC_WIRE_MESSAGE_H
 #define ONIC_WIRE_MESSAGE_H
 
@@ -34,13 +35,12 @@ static inline bool onic_am_is_named(unsigned am_id)
 /** Largest header of an active message, of any peer. */
 ONIC_EXPORT size_t onic_wire_header_max(void);
 
-/** Makes the connection to the peer by which messages of that identifier go, before it is needed,
- *  if there is none. The lock must be held. */
+/** Makes the connection by which messages of that identifier go, if there is none. */
 ONIC_EXPORT void onic_peer_connect(onic_peer_t *peer, unsigned am_id);
 
 /** Most bytes of header + payload of one active message of that identifier, so that it travels as
- *  one fragment, in order. Those that may go by a queue always at least ONIC_MESSAGE_LEAST. The
- *  lock must be held; makes the connection if there is none. */
+ *  one fragment, in order. Those that may go by a queue always at least ONIC_MESSAGE_LEAST. Makes
+ *  the connection if there is none. */
 ONIC_EXPORT size_t onic_peer_message_max(onic_peer_t *peer, unsigned am_id);
 #define ONIC_MESSAGE_LEAST ONIC_OUTBOX_LEAST
 
@@ -54,8 +54,7 @@ enum {
     ONIC_SEND_RNDV = 1 /**< contiguous payload by rendezvous, without copies where UCX can */
 };
 
-/** The longest message that onic_peer_send_now takes; through a queue any that one message may be.
- */
+/** The longest message that onic_peer_send_now takes, but for queues. */
 #define ONIC_SEND_NOW_MAX 128
 
 typedef enum onic_sent {
@@ -64,25 +63,20 @@ typedef enum onic_sent {
     ONIC_SENT_WHOLLY /**< complete */
 } onic_sent_t;
 
-/** Sends an active message, if that can be done at once. The lock must be held. As onic_peer_send;
- *  the header has no more than ONIC_SEND_NOW_MAX bytes. A receiver that gets it by UCX may find all
- *  of it in the header. */
+/** Sends an active message as onic_peer_send, if that can be done at once. The header has no more
+ *  than ONIC_SEND_NOW_MAX bytes. A receiver that gets it by UCX may find all of it in the header.
+ */
 ONIC_EXPORT onic_sent_t onic_peer_send_now(onic_peer_t *peer, unsigned am_id, const void *header,
                                            size_t header_len, const onic_payload_t *payload);
 
-/** Is what onic_peer_send_now has sent complete? Returns as onic_peer_send. The lock must be held.
- */
+/** Is what onic_peer_send_now has sent complete? Returns as onic_peer_send. */
 ONIC_EXPORT int onic_peer_leaves(onic_peer_t *peer, onic_send_cb_t cb, void *arg);
 
-/**
- * Sends an active message. The lock must be held. The header, 1 .. onic_wire_header_max bytes, is
- * copied before return. `payload` may be NULL; the struct is copied, the memory it names must stay
- * until local completion. For a rendezvous it must be contiguous. Handlers may send. A message to
- * this process itself is handled in a later progress.
- *
- * @return 1 where the send is already locally complete (cb is not called), 0 where cb will be
- * called, or an OMPI error (cb is not called).
- */
+/** Sends an active message. The header, 1 .. onic_wire_header_max bytes, is copied before return.
+ *  `payload` may be NULL; the struct is copied, the memory it names must stay until local
+ *  completion. For a rendezvous it must be contiguous. Handlers may send. A message to this process
+ *  itself is handled in a later progress. Returns 1 where the send is already locally complete (cb
+ *  is not called), 0 where cb will be called, or an OMPI error (cb is not called). */
 ONIC_EXPORT int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header,
                                size_t header_len, const onic_payload_t *payload, unsigned flags,
                                onic_send_cb_t cb, void *arg);
@@ -111,19 +105,16 @@ ONIC_EXPORT int onic_wire_set_named_fn(unsigned am_id, onic_named_fn_t fn);
 ONIC_EXPORT int onic_rndv_recv(onic_rndv_t *rndv, void *buffer, size_t len, onic_send_cb_t cb,
                                void *arg);
 
-/** Sends and rendezvous receives of this process that are not complete yet. The lock must be held.
- */
+/** Sends and rendezvous receives of this process that are not complete yet. */
 ONIC_EXPORT unsigned onic_wire_outstanding(void);
 
 /* ---- queues on the node -------------------------------------------------------------------- */
 
-/** Do messages of a point-to-point layer go to this peer through a queue, or may they, where none
- *  has been sent yet? The lock must be held. */
+/** Do, or may, messages of a point-to-point layer go to this peer through a queue? */
 ONIC_EXPORT bool onic_peer_has_queue(const onic_peer_t *peer);
 
-/** The queue through which messages of a point-to-point layer come from this peer; NULL where there
- *  is none yet. It stays until the wire is closed. The lock must be held, but for
- *  onic_queue_has_message. */
+/** The queue through which messages of a point-to-point layer come from this peer, until the wire
+ *  is closed; NULL where there is none yet. No lock for onic_queue_has_message. */
 ONIC_EXPORT onic_queue_receiver_t *onic_peer_incoming(onic_peer_t *peer);
 
 /** The next message in that queue, if there is one: for a caller that can handle it now. It is

@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The processes that the wire reaches. For the thread rules see wire.h. */
+/** @file The processes that the wire reaches. The lock must be held where nothing else is said, but
+ *  for what never changes of a peer; see wire.h. */
 #ifndef ONIC_WIRE_PEER_H
 #define ONIC_WIRE_PEER_H
 
@@ -37,8 +38,7 @@ ONIC_EXPORT onic_peer_t *onic_wire_get_peer(uint64_t name, int *rc_p);
 /** The name of a communicator's member. MPI threads. */
 ONIC_EXPORT uint64_t onic_rank_name(struct ompi_communicator_t *comm, int rank);
 
-/** The peer of that name if it is known, else NULL; no reference is taken. Its record is made when
- *  it is first asked for. The lock must be held; handlers may ask. */
+/** The peer of that name if it is known, else NULL; no reference is taken. Handlers may ask. */
 ONIC_EXPORT onic_peer_t *onic_peer_named(uint64_t name);
 
 /** The same with a reference, and how that is given back. */
@@ -50,24 +50,22 @@ ONIC_EXPORT uint64_t onic_peer_name(const onic_peer_t *peer);
 /** The name of this process, while the wire is open. Any thread. */
 ONIC_EXPORT uint64_t onic_wire_me(void);
 
-/** The bytes that its point-to-point layer takes from each process before it has granted any; 0:
- *  none. */
+/** What its point-to-point layer takes from each process before it has granted any; 0: none. */
 ONIC_EXPORT uint64_t onic_peer_credit(const onic_peer_t *peer);
 
-/** Is it this process? What it sends to itself takes no connection: each message is handled in a
- *  later progress, and a rendezvous is one copy. */
+/** Is it this process? What it sends to itself is handled in a later progress, without a
+ *  connection. */
 ONIC_EXPORT bool onic_peer_is_self(const onic_peer_t *peer);
 
-/** A pointer that a component (`am_id`) may keep with a peer; NULL at first, and again when the
- * wire is closed. What it points to is the component's. The lock must be held. */
+/** A pointer that a component (`am_id`) may keep with a peer; NULL at first, and when the wire is
+ *  closed. */
 ONIC_EXPORT void **onic_peer_slot(onic_peer_t *peer, unsigned am_id);
 
-/** Most bytes that should go to or come from this peer by one rendezvous, since both sides may lock
- *  only so much memory; 0 for none, UINT64_MAX without limit. The lock need not be held. */
+/** Most bytes of one rendezvous with it, by what both sides may lock; UINT64_MAX without limit. No
+ *  lock. */
 ONIC_EXPORT uint64_t onic_peer_rndv_max(const onic_peer_t *peer);
 
-/** Does this process know the addresses of all members, without asking anybody? MPI thread, lock
- * not held. */
+/** Does this process know the addresses of all members? MPI thread, lock not held. */
 ONIC_EXPORT bool onic_wire_knows(struct ompi_communicator_t *comm);
 
 /** What others must know to send to this process, its address: how many bytes that takes; and
@@ -94,15 +92,14 @@ ONIC_EXPORT void onic_wire_set_forget_fn(unsigned am_id, onic_wire_forget_fn_t f
  *  communicator with other jobs is made or freed. MPI thread, lock not held. */
 ONIC_EXPORT void onic_wire_forget_left(void);
 
-/** Is the connection to the peer lost, or none to be had? Prints that, the first time. The lock
- * must be held. */
+/** Is the connection to the peer lost, or none to be had? Prints that, the first time. */
 ONIC_EXPORT bool onic_peer_lost(onic_peer_t *peer);
 /** Likewise, and prints nothing: for peers that may have left in good order. */
 ONIC_EXPORT bool onic_peer_is_lost(const onic_peer_t *peer);
 
 /** Neither side can go on without a message that could not be sent: the connection counts as lost
  *  from now on, so that all that waits for the peer ends. The wire itself does so for messages that
- *  it had taken, but for a rendezvous. The lock must be held. */
+ *  it had taken, but for a rendezvous. */
 ONIC_EXPORT void onic_peer_give_up(onic_peer_t *peer);
 
 /** How many connections have been lost, and how often something was to be sent by one that was:
@@ -129,7 +126,7 @@ ONIC_EXPORT bool onic_wire_job_is_broken(void);
 ONIC_EXPORT bool onic_peer_look(onic_peer_t *peer);
 
 /** Is what had come from lost processes still being handled? Before that is over no wait for them
- *  is to end with an error; then onic_wire_losses grows once more. The lock must be held. */
+ *  is to end with an error; then onic_wire_losses grows once more. */
 ONIC_EXPORT bool onic_wire_drains(void);
 
 /** Has the process been found to have ended? Any thread; no lock. */
@@ -138,25 +135,22 @@ ONIC_EXPORT bool onic_peer_has_died(const onic_peer_t *peer);
 /* ---- single copy between processes of one node --------------------------------------------- */
 
 /** Can single copy (process_vm_readv and _writev) reach this peer? Proved once by reading a nonce.
- *  The lock must be held. */
+ */
 ONIC_EXPORT bool onic_peer_can_cma(onic_peer_t *peer);
 
-/** Can it still? False once its process has ended, even where its id serves another one. A system
- *  call; no lock. */
+/** Can it still? False once its process has ended. A system call; no lock. */
 ONIC_EXPORT bool onic_peer_readable(const onic_peer_t *peer);
 
-/** The peer's process id in our pid namespace, or -1. Meaningful where onic_peer_can_cma is true.
- */
+/** The peer's process id, or -1. Meaningful where onic_peer_can_cma is true. */
 ONIC_EXPORT pid_t onic_peer_pid(onic_peer_t *peer);
 
 /* ---- is a process of this node in MPI? (common/node/presence.h) ---------------------------- */
 
-/** The page of a peer, mapped once until the wire is closed; NULL where it cannot be had. The lock
- *  must be held. */
+/** The page of a peer, mapped once until the wire is closed; NULL where it cannot be had. */
 ONIC_EXPORT const struct onic_presence *onic_peer_presence(onic_peer_t *peer);
 
 /** Does the peer have a server thread that this process can wake, and see whether there is need to?
- *  It stays until the wire is closed. The lock must be held. */
+ *  It stays until the wire is closed. */
 ONIC_EXPORT bool onic_peer_can_wake(onic_peer_t *peer);
 
 /** Wakes it. A system call; no lock. Only where onic_peer_can_wake was true. */

@@ -169,8 +169,7 @@ void *onic_region_base(const onic_region_t *region)
     return region->base;
 }
 
-/** The parts of a description behind one another, with the address record if that is wanted; 0
- *  where they do not fit. */
+/** The parts of a description, with the address record if wanted; 0 where they do not fit. */
 static size_t assemble(const onic_region_t *region, const void *rkey, size_t rkey_len,
                        bool with_record, unsigned char *bytes, size_t cap)
 {

@@ -4,7 +4,8 @@
  */
 /** @file Puts and gets over the wire, to memory that the target has registered: it describes the
  *  region in a few bytes, by which a process opens it. Over an RDMA network the adapter moves the
- *  data; over others UCX does in the target's progress. */
+ *  data; over others UCX does in the target's progress. The lock must be held where nothing else is
+ *  said. */
 #ifndef ONIC_WIRE_PUT_H
 #define ONIC_WIRE_PUT_H
 
@@ -37,14 +38,12 @@ ONIC_EXPORT onic_region_t *onic_region_over_locked(void *base, size_t bytes);
 /** As onic_region_free, with the lock held. Also after the wire has been closed. */
 ONIC_EXPORT void onic_region_free_locked(onic_region_t *region);
 
-/** It is of no use any more, but peers may still put into it: it stays until the wire is closed.
- *  The lock must not be held. */
+/** Peers may still put into it: it stays until the wire is closed. The lock must not be held. */
 ONIC_EXPORT void onic_region_leave(onic_region_t *region);
 ONIC_EXPORT void *onic_region_base(const onic_region_t *region);
 
 /** Writes what a peer needs to put into the region: this process's address, the region's address
- *  and key. Returns the length, or 0 where `cap` bytes are not enough. The lock must not be held.
- */
+ *  and key. Returns the length, or 0 where `cap` bytes are not enough. Lock not held. */
 ONIC_EXPORT size_t onic_region_describe(const onic_region_t *region, void *bytes, size_t cap);
 
 /** The same for a peer that knows this process: without the address. The lock must be held. */
@@ -54,9 +53,8 @@ ONIC_EXPORT size_t onic_region_key_locked(const onic_region_t *region, void *byt
 typedef struct onic_remote onic_remote_t;
 
 /** Opens the region that a peer has described; with `peer` NULL the description has its address,
- *  and the peer is learned of; else it is of onic_region_key_locked, and that peer has sent it.
- * NULL and an OMPI error where the bytes are malformed or there is no way to that peer. The lock
- * must be held. */
+ *  and the peer is learned of; else it is of onic_region_key_locked. NULL and an OMPI error where
+ *  the bytes are malformed or there is no way to that peer. */
 ONIC_EXPORT onic_remote_t *onic_remote_open(onic_peer_t *peer, const void *bytes, size_t len,
                                             int *rc_p);
 
@@ -71,15 +69,11 @@ ONIC_EXPORT onic_peer_t *onic_remote_peer(const onic_remote_t *remote);
 ONIC_EXPORT bool onic_remote_lost(onic_remote_t *remote);
 ONIC_EXPORT bool onic_remote_is_lost(const onic_remote_t *remote);
 
-/**
- * Puts `len` > 0 bytes at `data` to byte `offset` of a peer's region; `from`: the region that they
- * lie in, NULL where they are not registered. They are the wire's until local completion. Returns 1
- * where that is so at once, 0 where cb will be called, or an OMPI error. cb gets an error also
- * where the peer is lost; it may send. The lock must be held.
- *
- * Nothing is promised of the order in which the bytes can be seen at the peer, nor that those of
- * one put come before those of the next, but where onic_puts_in_order says so.
- */
+/** Puts `len` > 0 bytes at `data` to byte `offset` of a peer's region; `from`: the region that they
+ *  lie in, NULL where they are not registered. They are the wire's until local completion. Returns
+ *  1 where that is so at once, 0 where cb will be called, or an OMPI error. cb gets an error also
+ *  where the peer is lost; it may send. Nothing is promised of the order in which the bytes can be
+ *  seen at the peer, nor of that of puts, but by onic_puts_in_order. */
 ONIC_EXPORT int onic_remote_put(onic_remote_t *remote, size_t offset, const void *data, size_t len,
                                 const onic_region_t *from, onic_send_cb_t cb, void *arg);
 

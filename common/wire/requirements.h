@@ -27,8 +27,7 @@ static inline size_t onic_larger(size_t a, size_t b)
 
 /** Adds what one component asks for: there is as much of everything as the most that was asked for,
  *  and the server thread takes over as soon as the most impatient wants it to. Transports are those
- *  that were given first. False where others are given now, or the list is too long; all else is
- *  added. */
+ *  given first. False where others are given now, or the list is too long; all else is added. */
 static inline bool onic_requirements_add(onic_requirements_t *r, const onic_wire_config_t *config)
 {
     onic_wire_config_t *all = &r->all;

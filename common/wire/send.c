@@ -59,8 +59,7 @@ static int queue_send(onic_queue_out_t *out, onic_send_t *s, const onic_payload_
     return 0;
 }
 
-/** Sends a message whose header is in the record, by UCX or, where `ep` is NULL, by the queue.
- *  Returns as onic_peer_send. */
+/** Sends a message whose header is in the record, by UCX or, where `ep` is NULL, by the queue. */
 static int transmit(onic_peer_t *to, ucp_ep_h ep, onic_send_t *s, unsigned am_id, size_t header_len,
                     const onic_payload_t *payload, unsigned flags)
 {

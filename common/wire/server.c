@@ -35,15 +35,13 @@
 #define NAP_MAX 1000
 /** A process that has woken this one may have more to send when it has an answer. */
 #define LINGER_USEC 5
-/** But an MPI thread that was there within so many us has lost its processor: it gets it back at
- *  once. */
+/** But an MPI thread that was there within so many us has lost its processor, and gets it back. */
 #define RECENT_USEC 50
 /** It sleeps now and then, so that threads on the same processor have their turns. */
 #define STAY_USEC 200
 /** Looks for work that cannot be done come more and more seldom, up to so many times idle_usec. */
 #define LOOKS_MAX 16
-/** Looks that find nothing before it sleeps without a timer: programs put work off again and again.
- */
+/** Looks that find nothing before it sleeps without a timer: work is put off again and again. */
 #define LOOKS_IDLE 16
 
 #define FOREVER UINT_MAX
@@ -58,8 +56,8 @@ typedef enum slice_result {
 
 /* ---- sleeping ------------------------------------------------------------------------------ */
 
-/** Sleeps up to `usec` or until it is woken, or, armed, something comes by the network. True where
- *  another process has woken it. */
+/** Sleeps up to `usec` or until it is woken (true: by another process), or, armed, by the network.
+ */
 static bool sleep_for(onic_server_t *s, unsigned usec, bool armed)
 {
     struct pollfd fds[2] = {{.fd = s->wake_pipe[0], .events = POLLIN},

@@ -97,8 +97,7 @@ void onic_server_wake(void)
 void onic_wire_mark(void)
 {
     onic_wire_t *w = &onic_wire;
-    /* No locked instruction: it comes with every small message. A tick that is missed is followed
-     * by others. */
+    /* No locked instruction: it comes with every small message. Others follow a missed tick. */
     atomic_store_explicit(&w->mpi_ticks,
                           atomic_load_explicit(&w->mpi_ticks, memory_order_relaxed) + 1,
                           memory_order_relaxed);

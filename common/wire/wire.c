@@ -38,8 +38,7 @@ size_t onic_wire_header_max(void)
     return onic_wire.header_max;
 }
 
-/** Progresses until `request` is complete or `usec` have passed. Frees it. True where it completed.
- */
+/** Progresses until `request` is complete (true) or `usec` have passed. Frees it. */
 static bool wait_for(ucs_status_ptr_t request, unsigned usec)
 {
     if (!UCS_PTR_IS_PTR(request)) {
@@ -143,8 +142,7 @@ static ucs_status_t create_context(const onic_wire_config_t *config)
     ucp_params_t params = {
         .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS |
                       UCP_PARAM_FIELD_ESTIMATED_NUM_PPN | UCP_PARAM_FIELD_NAME,
-        /* Events that wake a thread cost nothing before the transports are armed, which the server
-         * thread does. */
+        /* Events cost nothing before the transports are armed, which the server thread does. */
         .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP |
                     (onic_wire.want_puts ? UCP_FEATURE_RMA : 0) |
                     (onic_wire.want_atomics ? UCP_FEATURE_AMO32 | UCP_FEATURE_AMO64 : 0),
@@ -313,8 +311,7 @@ static void meet_requirements(void)
     }
 }
 
-/** Starts the wire, or what is missing. Signals belong to the application's threads, and UCX's own
- *  threads inherit the mask. */
+/** Starts the wire, or what is missing. UCX's own threads inherit the mask. */
 static int start(bool first)
 {
     int rc = OMPI_SUCCESS;

@@ -46,8 +46,8 @@ typedef struct onic_wire_config {
  *  environment is changed for that time. OMPI_SUCCESS, or an error after a text. */
 ONIC_EXPORT int onic_ucx_load(void);
 
-/** What a component may ask of the wire, before it is opened: transports and lengths of fragments
- *  cannot be changed then. MPI threads. */
+/** What a component may ask of the wire, before it is opened, which fixes some of it. MPI threads.
+ */
 ONIC_EXPORT void onic_wire_require(const onic_wire_config_t *config);
 
 /** Starts the wire, or takes another reference to it. What the components ask for is put together
@@ -55,8 +55,7 @@ ONIC_EXPORT void onic_wire_require(const onic_wire_config_t *config);
  *  text. */
 ONIC_EXPORT int onic_wire_open(const onic_wire_config_t *config);
 
-/** Starts the server thread of an open wire, unless it runs. Where it cannot be had a text has been
- *  printed. MPI thread, lock not held. */
+/** Starts the server thread of an open wire, unless it runs. MPI thread, lock not held. */
 ONIC_EXPORT void onic_wire_start_server(unsigned idle_usec);
 
 /** Gives back a reference; true where that was the last one: then joins the server thread and
@@ -160,8 +159,7 @@ ONIC_EXPORT void onic_wire_kick_mpi(unsigned am_id);
  *  thread comes back to it. */
 typedef int (*onic_wire_deferred_fn_t)(void);
 ONIC_EXPORT void onic_wire_set_deferred_fn(unsigned am_id, onic_wire_deferred_fn_t fn);
-/** Has the deferred function run after the next progress; it may ask itself. The lock must be held.
- */
+/** Has the deferred function run after the next progress; it may ask itself. Lock held. */
 ONIC_EXPORT void onic_wire_defer(unsigned am_id);
 
 /** A function that follows every progress of the wire, without the wire lock: for work that takes

@@ -233,11 +233,10 @@ bool onic_wire_guard_fork(void);
 void onic_server_wake(void);
 
 /* loss.c; the lock is held */
-/** A connection is lost, or a lost one is to be used: counts it, and has all deferred functions
- * run. */
+/** A connection is lost, or a lost one is to be used: counts it, and all deferred functions run. */
 void onic_wire_count_loss(void);
-/** A peer has died or is out of reach for good: what is under way with it ends when what had come
- *  from it has been handled. */
+/** A peer is out of reach for good: what is under way with it ends when what has come is handled.
+ */
 void onic_peer_gone(onic_peer_t *peer);
 /** Prints that a connection is lost, once for each. */
 void onic_peer_print_lost(onic_peer_t *peer, const char *what, const char *why);
@@ -259,8 +258,7 @@ void onic_kept_stop(void);
 /* record.c; the lock is held */
 int onic_sends_start(void);
 void onic_sends_stop(void);
-/** The queues of processes that are gone are empty: what is under way with them ends with an error.
- */
+/** The queues of processes that are gone are empty: what is under way with them ends. */
 void onic_sends_abandon(void);
 /** Does a send or a receive that is under way name the peer? */
 bool onic_sends_name(const onic_peer_t *peer);
@@ -326,8 +324,8 @@ onic_peer_t *onic_learn_peer(const void *bytes, size_t len);
 bool onic_peer_is_known(uint64_t name);
 /** Takes out a process of another job; the record is the caller's. */
 void onic_peer_remove(onic_peer_t *peer);
-/** From now on addresses are found in that table; the segment is the wire's. False where memory is
- *  exhausted. The lock is not held. */
+/** Addresses are found in that table now; the segment is the wire's. False: no memory. Lock not
+ *  held. */
 bool onic_table_add(const onic_segment_t *segment);
 /** Frees the records and tables. UCX must be gone: it calls back with records as argument. */
 void onic_peers_stop(void);
@@ -343,8 +341,7 @@ void onic_remotes_stop(void);
 void onic_regions_stop(void);
 
 /* server.c */
-/** Starts the thread, unless it runs, and has it take over after that time from now on. Prints why
- * it cannot. The lock is held. */
+/** Starts the thread, unless it runs; it takes over after that time. Prints why it cannot. */
 void onic_server_start(unsigned idle_usec);
 void onic_server_stop(void);
 

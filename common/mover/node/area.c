@@ -38,8 +38,7 @@ size_t onic_area_derived(void)
     return l2 <= MIB / 2 ? MIB : l2 >= 8 * MIB ? 16 * MIB : 2 * l2;
 }
 
-/** Maps what has memory: a load brings all pages of the piece that Linux maps round it. A third of
- *  the time that populating takes. */
+/** Maps what has memory: a load brings all pages round it, in a third of the time of populating. */
 static void map_around(const char *from, size_t len)
 {
     for (size_t at = 0; at < len; at += AROUND) {

@@ -43,8 +43,7 @@ size_t onic_area_derived(void);
  *  otherwise onic_area_close must follow. Prints nothing. */
 bool onic_area_make(size_t bytes, size_t slot, onic_area_t *area, onic_segment_key_t *key);
 
-/** Maps another process's area. False where that cannot be had, or where we could not know whether
- *  that process is dead. */
+/** Maps another process's area. False also where we could not know whether it is dead. */
 bool onic_area_map(const onic_segment_key_t *key, onic_area_t *area);
 
 /** Has those of `slots` ready for use that can be: with memory, made if `make`, and mapped here.
@@ -60,8 +59,7 @@ static inline uint64_t onic_area_have(onic_area_t *area, uint64_t slots, bool ma
 /** Unmaps it. */
 void onic_area_unmap(onic_area_t *area);
 
-/** By its maker, instead: nobody can map it from then on; a process that has it keeps the memory.
- */
+/** By its maker: nobody can map it from then on; a process that has it keeps the memory. */
 void onic_area_close(onic_area_t *area, onic_segment_key_t *key);
 
 static inline char *onic_area_slot(const onic_area_t *area, unsigned slot)

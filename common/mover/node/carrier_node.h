@@ -45,16 +45,14 @@ void onic_node_withdraw(void);
 /** Closes it, when no transfer is left. */
 void onic_node_close(void);
 
-/** A peer's record where its area is mapped here; the first times tries that. The wire lock is
- *  held. */
+/** A peer's record where its area is mapped here; tries that at first. The wire lock is held. */
 ONIC_EXPORT onic_node_peer_t *onic_node_reach(onic_peer_t *peer);
 /** Frees what is known of a peer that no transfer names. The wire lock is held. */
 void onic_node_forget(onic_peer_t *peer);
 /** The same of all, when no transfer is left. */
 void onic_node_forget_all(void);
 
-/** Every now and then, by any thread: frees slots that belong to no transfer here and whose owner
- *  is dead. */
+/** Every now and then: frees slots of no transfer here whose owner is dead. Any thread. */
 void onic_node_reclaim(void);
 
 #endif

@@ -29,8 +29,7 @@ typedef struct onic_blocks {
     uint32_t data;  /**< most bytes of data in each */
 } onic_blocks_t;
 
-/** Blocks for a transfer whose elements of `granule` bytes, at most ONIC_BLOCK_BYTES - 8, must not
- *  be torn (0 and 1: any). */
+/** Blocks for elements of `granule` bytes, an eighth of a block at most (0 and 1: any). */
 static inline onic_blocks_t onic_blocks_cut(uint32_t granule)
 {
     const uint32_t most = ONIC_BLOCK_BYTES - 8;

@@ -62,8 +62,7 @@ typedef struct onic_carrier {
     int (*expect)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
     int (*receive)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
     int (*answer)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
-    /* The others are called by the thread that has claimed the transfer, without locks. Slots are
-     * numbers below 64. */
+    /* By the thread that has claimed the transfer, without locks. Slots are numbers below 64. */
     /** Sender: where byte `offset` of a chunk is packed to. Receiver: where it is found. No more
      *  than *len_p bytes stand there behind one another, which may become fewer, for receivers. */
     char *(*at)(onic_transfer_t *t, unsigned slot, uint32_t offset, uint32_t *len_p);
@@ -79,8 +78,8 @@ typedef struct onic_carrier {
     void (*release)(onic_transfer_t *t, uint64_t slots);
     /** Is the other side known to be dead? May take some tens of microseconds. */
     bool (*is_dead)(const onic_transfer_t *t);
-    /** The transfer is over and goes back to its pool; `withdrawn`: the other side does not know of
-     *  it. With or without locks. */
+    /** The transfer is over; `withdrawn`: the other side does not know of it. With or without
+     *  locks. */
     void (*closed)(onic_transfer_t *t, bool withdrawn);
 } onic_carrier_t;
 

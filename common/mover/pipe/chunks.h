@@ -48,8 +48,7 @@ ONIC_EXPORT void onic_schedule_model(onic_schedule_t *s, const onic_link_t *link
 ONIC_EXPORT void onic_schedule_optimal(onic_schedule_t *s, const onic_link_t *link, uint64_t len,
                                        uint32_t unit, uint32_t slot);
 
-/** Bytes of the next chunk: a unit at least, a slot at most. The last one of a transfer is what is
- *  left. */
+/** Bytes of the next chunk, but for the last one of a transfer, which is what is left. */
 ONIC_EXPORT uint32_t onic_schedule_next(onic_schedule_t *s);
 
 /** Do the next `chunks` hold `bytes`, though each may be cut short by less than `slack` bytes? */

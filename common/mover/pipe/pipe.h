@@ -96,8 +96,7 @@ ONIC_EXPORT void onic_sender_init(onic_sender_t *s, uint64_t len, const onic_lea
                                   const onic_schedule_t *schedule, uint32_t block,
                                   uint32_t granule);
 
-/** Must the acknowledgements of slot `s->slot` be looked at before the next step? Else 0 may be
- *  given for them. */
+/** Must the acknowledgements of slot `s->slot` be looked at before the next step? Else 0 does. */
 static inline bool onic_sender_asks(const onic_sender_t *s)
 {
     return s->chunk == 0 && s->round > 1;

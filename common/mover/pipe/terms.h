@@ -87,8 +87,7 @@ typedef struct onic_closing {
  *  before its turn only where its peer is lost, or the mover is closed. */
 ONIC_EXPORT onic_closing_t onic_terms_close(onic_terms_t *t, bool unknown);
 
-/** The other side is lost: no message will come. Receiver: returns the slots that its transfer
- *  still looks at. */
+/** The other side is lost. Receiver: returns the slots that its transfer still looks at. */
 ONIC_EXPORT uint64_t onic_terms_lose(onic_terms_t *t);
 
 /** May the record be forgotten, as far as the other side goes? */

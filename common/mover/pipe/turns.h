@@ -34,8 +34,7 @@ typedef struct onic_turns {
     onic_turn_request_t *first;
 } onic_turns_t;
 
-/** A request of `asker` waits for `wanted` > 0 slots. False, and nothing is done, where it has as
- *  many waiting as it may. */
+/** A request waits for `wanted` > 0 slots. False where `asker` has as many waiting as it may. */
 ONIC_EXPORT bool onic_turns_add(onic_turns_t *turns, onic_turn_request_t *request,
                                 onic_asker_t *asker, unsigned wanted);
 

@@ -140,8 +140,7 @@ extern ONIC_EXPORT onic_rma_state_t onic_rma_state;
 extern ONIC_EXPORT onic_handles_t onic_rma_records;
 extern const onic_carrier_t onic_carrier_rma;
 
-/** Registers bounce slots of so many bytes in all: false where puts cannot be had. Prints nothing.
- *  The wire lock is not held. */
+/** Registers bounce slots of so many bytes: false where puts cannot be had. Wire lock not held. */
 bool onic_rma_prepare(size_t bytes);
 /** Registers the landing area, all of which has memory: its pool, slots and their size, and this
  *  process as an owner. Prints nothing: without it nobody is reached. The wire lock is not held. */
@@ -156,8 +155,7 @@ static inline bool onic_rma_idle(void)
 }
 /** Does what waits for the wire lock; a load where there is nothing. Without it; any thread. */
 int onic_rma_progress(void);
-/** Is there a record? Slots that a lost peer had are in quarantine, and counted there. With the
- *  wire lock. */
+/** Is there a record? With the wire lock. */
 bool onic_rma_knows(const onic_peer_t *peer);
 
 /** A slot of the landing area. */
@@ -178,8 +176,7 @@ void onic_rma_drop(onic_rma_t *r);
 unsigned onic_rma_take_bounce(onic_rma_t *r, unsigned most);
 /** Where the sender packs what goes to slot `slot` of its lease; before it has one, to any. */
 char *onic_rma_bounce(const onic_rma_t *r, unsigned slot);
-/** Something could not be sent, or cannot be: neither side could go on. Any thread; the connection
- *  counts as lost a little later. */
+/** Neither side could go on: the connection counts as lost a little later. Any thread. */
 void onic_rma_fail(onic_rma_peer_t *p);
 
 /* ---- rma_post.c; any thread, with or without the wire lock ----------------------------------- */
@@ -208,8 +205,7 @@ int onic_rma_end_quarantine(void);
 /** Up to so many slots of mine for a record, with its words cleared, at once; 0 where there are
  *  none, or others wait: a request then has its turn. */
 uint64_t onic_rma_reserve(onic_rma_t *r, unsigned slots);
-/** A record is to be granted slots in its turn. False where its peer has more requests waiting than
- *  it may. */
+/** A record is to be granted slots in its turn. False where its peer has too many requests. */
 bool onic_rma_request(onic_rma_t *r, unsigned slots);
 /** Grants what can be granted. Returns how many. */
 int onic_rma_serve(void);
@@ -225,8 +221,7 @@ void onic_rma_run_soon(void);
 
 /* ---- rma_peer.c; with the wire lock ---------------------------------------------------------- */
 
-/** A peer's record, or NULL where it is not reached, or not yet: the first time it is asked for its
- *  area. */
+/** A peer's record, or NULL where it is not reached (yet): at first it is asked for its area. */
 onic_rma_peer_t *onic_rma_reach(onic_peer_t *peer);
 
 #endif
