@@ -48,6 +48,13 @@
 #define ONIC_COLL_VERSION MCA_COLL_BASE_VERSION_2_0_0
 #endif
 
+/** What a parameter's enumerator takes that tells its values, after itself and the text. */
+#if ONIC_OMPI_AT_LEAST(5, 0)
+#define ONIC_ENUM_DUMP_FORM , mca_base_var_enum_dump_type_t form __attribute__((unused))
+#else
+#define ONIC_ENUM_DUMP_FORM
+#endif
+
 /** What callbacks for info keys take and return. */
 #if ONIC_OMPI_AT_LEAST(5, 0)
 #define ONIC_INFO_CHAR const char

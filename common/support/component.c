@@ -159,7 +159,7 @@ static int string_from_number(mca_base_var_enum_t *self, const int value, char *
                                                            : OPAL_ERR_OUT_OF_RESOURCE;
 }
 
-static int dump_range(mca_base_var_enum_t *self, char **text)
+static int dump_range(mca_base_var_enum_t *self, char **text ONIC_ENUM_DUMP_FORM)
 {
     const number_t *n = &((const number_enum_t *)self)->number;
 
