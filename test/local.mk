@@ -40,6 +40,7 @@ unit_programs = \
 	test/unit/check_nicbarrier_waiting \
 	test/unit/check_nicbarrier_conformance \
 	test/unit/check_nicbarrier_datagram \
+	test/unit/check_nicbarrier_stepper \
 	test/unit/check_nicbarrier_epoch \
 	test/unit/check_nicbarrier_linger \
 	test/unit/check_nicbarrier_overlap \
@@ -159,6 +160,8 @@ test_unit_check_nicbarrier_bpf_LDADD = coll_nicbarrier/libnicbarrier_kernel.la $
 test_unit_check_nicbarrier_conformance_SOURCES = \
 	test/unit/check_nicbarrier_conformance.c \
 	test/unit/nicbarrier_here.h \
+	test/unit/nicbarrier_adapter.c \
+	test/unit/nicbarrier_adapter.h \
 	test/unit/nicbarrier_conformance.c \
 	test/unit/nicbarrier_conformance.h \
 	test/unit/nicbarrier_members.c \
@@ -193,6 +196,12 @@ test_unit_check_nicbarrier_overlap_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_packet_LDADD = $(barrier_ldadd)
 # With a transport of its own in place of verbs.
 test_unit_check_nicbarrier_mixed_LDADD = coll_nicbarrier/libnicbarrier_datagram.la $(barrier_ldadd)
+# With an adapter in place of verbs, which has a stepper, too.
+test_unit_check_nicbarrier_stepper_SOURCES = \
+	test/unit/check_nicbarrier_stepper.c \
+	test/unit/nicbarrier_adapter.c \
+	test/unit/nicbarrier_adapter.h
+test_unit_check_nicbarrier_stepper_LDADD = coll_nicbarrier/libnicbarrier_datagram.la $(barrier_ldadd)
 test_unit_check_nicbarrier_udp_address_LDADD = $(barrier_ldadd)
 # With a wire of its own in place of the one over UCX.
 test_unit_check_nicbarrier_put_SOURCES = \

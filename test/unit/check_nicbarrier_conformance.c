@@ -274,26 +274,25 @@ static const conformance_row_t shm_led = {
 
 /* ---- datagram ------------------------------------------------------------------------------- */
 
+#define BY_DATAGRAMS                                                                               \
+    .steps = 2000, .quiet = 10, .patience = 400000, .connect = members_connect,                    \
+    .enter = members_enter, .completed = members_completed, .failed = members_failed,              \
+    .progress = members_progress, .pass = members_pass, .disconnect = members_disconnect,          \
+    .end = members_end, .fail = members_fail, .together = members_together,                        \
+    .cannot = {[CONFORMANCE_CUT] = "it has no connections: packets are lost all the time",         \
+               [CONFORMANCE_ABANDON] = "a group that was freed grants what is asked"}
+
 static const conformance_row_t datagram = {
-    .name = "datagram",
-    .every = 2,
-    .steps = 2000,
-    .quiet = 10,
-    .patience = 400000,
-    .begin = members_begin,
-    .connect = members_connect,
-    .enter = members_enter,
-    .completed = members_completed,
-    .failed = members_failed,
-    .progress = members_progress,
-    .pass = members_pass,
-    .disconnect = members_disconnect,
-    .end = members_end,
-    .fail = members_fail,
-    .together = members_together,
-    .cannot = {[CONFORMANCE_CUT] = "it has no connections: packets are lost all the time",
-               [CONFORMANCE_ABANDON] = "a group that was freed grants what is asked"},
-};
+    .name = "datagram", .every = 2, .begin = members_begin, BY_DATAGRAMS};
+static const conformance_row_t datagram_stepped = {.name = "datagram, stepped by an adapter",
+                                                   .every = 4,
+                                                   .begin = members_begin_stepped,
+                                                   BY_DATAGRAMS};
+static const conformance_row_t datagram_dying = {
+    .name = "datagram, stepped by an adapter that is gone soon",
+    .every = 6,
+    .begin = members_begin_dying,
+    BY_DATAGRAMS};
 
 /* ---- the tests themselves ------------------------------------------------------------------- */
 
@@ -315,8 +314,9 @@ END_TEST
 
 int main(void)
 {
-    const conformance_row_t *const rows[] = {&in_memory, &put,     &shm_flat,
-                                             &shm_tree,  &shm_led, &datagram};
+    const conformance_row_t *const rows[] = {&in_memory,        &put,           &shm_flat,
+                                             &shm_tree,         &shm_led,       &datagram,
+                                             &datagram_stepped, &datagram_dying};
     Suite *suite = suite_create("nicbarrier_conformance");
     TCase *tcase = tcase_create("broken engines");
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "coll_nicbarrier/engines/datagram/datagram.h"
+#include "test/unit/nicbarrier_adapter.h"
 #include "test/unit/nicbarrier_conformance.h"
 
 enum { MEMBERS_MAX = CONFORMANCE_MEMBERS_MAX, ENDPOINT_ROOM = 512 };
@@ -172,7 +173,8 @@ static void child(int me, int n, nicbarrier_schedule_kind_t schedule, int socket
     nicbarrier_datagram_config.nack_usec = 500;
     nicbarrier_datagram_config.drop = 100;
     nicbarrier_datagram_config.interface = "lo";
-    nicbarrier_datagram_config.verbs = NICBARRIER_VERBS_NEVER;
+    nicbarrier_datagram_config.verbs =
+        adapter_config.absent ? NICBARRIER_VERBS_NEVER : NICBARRIER_VERBS_ALWAYS;
     EXPECT(engine->open(&settings, &why) == 0);
     serve(m, socket);
     _exit(0);
@@ -201,9 +203,9 @@ static reply_t call(int i, order_t order, uint64_t epoch)
     return answer(i);
 }
 
-void members_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
+static void begin(int n, nicbarrier_schedule_kind_t schedule, const adapter_config_t *config)
 {
-    (void)seed;
+    adapter_config = *config;
     members.n = n;
     members.shared = mmap(NULL, sizeof(*members.shared), PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -225,6 +227,22 @@ void members_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
     }
     for (int i = 0; i < n; i++)
         (void)call(i, PREPARE, 0);
+}
+
+void members_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
+{
+    (void)seed;
+    begin(n, schedule, &(adapter_config_t){.absent = true});
+}
+
+void members_begin_stepped(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
+{
+    begin(n, schedule, &(adapter_config_t){.seed = seed});
+}
+
+void members_begin_dying(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
+{
+    begin(n, schedule, &(adapter_config_t){.seed = seed, .dies_at = 1 + (unsigned)(seed % 7)});
 }
 
 void members_connect(int i)

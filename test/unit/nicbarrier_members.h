@@ -15,6 +15,9 @@
 #include "coll_nicbarrier/schedule/schedule.h"
 
 void members_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed);
+/** With an adapter that steps (nicbarrier_adapter.h); one that is gone soon. */
+void members_begin_stepped(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed);
+void members_begin_dying(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed);
 void members_connect(int i);
 void members_enter(int i, uint64_t epoch);
 uint64_t members_completed(int i);

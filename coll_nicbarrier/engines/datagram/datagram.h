@@ -55,8 +55,9 @@ struct nicbarrier_net {
     nicbarrier_stepped_t *stopped;               /**< others may still look at its view; or NULL */
     uint64_t heard[NICBARRIER_STEPS_MAX];        /**< received, as far as `reach` knows of it */
     uint64_t taken;                              /**< as counted */
-    unsigned repeats;                            /**< of words, asked for by partners */
-    bool judged;                                 /**< so the stepper was, by these */
+    uint64_t entered, entered_at; /**< as was found last, and when it was found to have grown */
+    unsigned missed;              /**< of words of the first step */
+    bool judged;                  /**< so the stepper was, by these */
     nicbarrier_nacks_t nacks;
     int nsteps;
     nicbarrier_step_t step[NICBARRIER_STEPS_MAX];

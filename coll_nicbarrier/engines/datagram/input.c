@@ -38,6 +38,16 @@ static bool fits(const nicbarrier_net_t *net, const nicbarrier_packet_t *p, bool
                    : s->wait_for == (int32_t)p->sender && s->wait_at == p->from_at;
 }
 
+/** The word of my step k is asked for. What was sent a short time ago may be on its way; only of
+ * the first step is it known when that was. */
+static void note_missed(nicbarrier_net_t *net, const nicbarrier_rule_t *r, uint32_t k)
+{
+    const bool first = (r->sends & ((UINT64_C(1) << k) - 1)) == 0;
+    if (first && onic_now_nsec() - net->entered_at > nicbarrier_datagram.timing.first / 2) {
+        net->missed++;
+    }
+}
+
 static void take_nack(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
                       const nicbarrier_address_t *from)
 {
@@ -56,7 +66,7 @@ static void take_nack(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
     const nicbarrier_address_t *back = to->at.via == from->via ? &to->at : from;
     if (reply == NICBARRIER_REPLY_AGAIN) {
         count(retransmits);
-        net->repeats++;
+        note_missed(net, r, p->at);
         nicbarrier_datagram_send(net, NICBARRIER_PACKET_REPEAT, p->at, back,
                                  nicbarrier_rule_word(r, p->at));
     } else {

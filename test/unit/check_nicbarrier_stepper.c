@@ -1,0 +1,282 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Engine datagram with a stepper that goes on by itself (nicbarrier_adapter.h): what it is for, and
+ * what happens where it cannot, or can no longer. That barriers are right is tested with those of
+ * other engines (check_nicbarrier_conformance).
+ */
+#include "test/unit/nicbarrier_adapter.h"
+#include "test/unit/nicbarrier_group.h"
+
+#include "common/support/clock.h"
+
+/* So long that no NACK is ever sent. */
+enum { NEVER_USEC = 1000000 };
+
+static void calm(int me)
+{
+    (void)me;
+    adapter_config.calm = true;
+}
+
+/* ---- without any processor of the hosts -------------------------------------------------------
+ */
+
+/* All enter and compute: the end is there to be seen, and no thread had to do anything for it. */
+static void by_itself(test_t *t)
+{
+    begin(t, 70, NULL, 0);
+    barriers(t, 1, 1);
+    meet(t, 1);
+    const uint64_t taken = COUNT(stepper_taken), thread = COUNT(thread_completed);
+    enter(t, 5);
+    meet(t, 2);
+    /* The adapters need a moment, but nobody calls the engine. */
+    for (int i = 0; i < 1000 && engine->completed(t->net) < 5; i++)
+        nap(1);
+    check(t, 5);
+    (void)engine->progress(t->net);
+    EXPECT(COUNT(stepper_taken) > taken);
+    EXPECT(COUNT(thread_completed) <= thread + 1);
+    EXPECT(COUNT(nacks) == 0 && COUNT(stepper_fallbacks) == 0);
+    engine->hand_over(t->net);
+    EXPECT(COUNT(handovers) == 0);
+    meet(t, 3);
+    engine->disconnect(t->net);
+}
+
+START_TEST(goes_on_by_itself)
+{
+    run(&(scenario_t){.run = by_itself, .n = 5, .nack_usec = NEVER_USEC, .prepare = calm});
+}
+END_TEST
+
+/* Shows the helper thread that a thread of MPI is there: it would take away what wakes the other.
+ */
+static void *keep_helper_away(void *arg)
+{
+    test_t *t = arg;
+
+    while (atomic_load(&t->shared->arrived[14]) < t->n) {
+        engine->enter(t->net, 1);
+        nanosleep(&(struct timespec){0, 200000}, NULL);
+    }
+    return NULL;
+}
+
+/* A thread that sleeps on the network is woken by the end, though no packet needs it. */
+static void sleeping(test_t *t)
+{
+    pthread_t other;
+
+    begin(t, 71, NULL, 0);
+    barriers(t, 1, 1);
+    EXPECT(pthread_create(&other, NULL, keep_helper_away, t) == 0);
+    for (uint64_t e = 2; e <= 10; e++) {
+        const uint64_t before = onic_now_nsec();
+        nap(t->me == (int)e % t->n ? 50 : 0);
+        enter(t, e);
+        while (engine->completed(t->net) < e) {
+            engine->wait(t->net, 900000);
+            (void)engine->progress(t->net);
+        }
+        EXPECT(onic_now_nsec() - before < 800000000U);
+    }
+    atomic_fetch_add(&t->shared->arrived[14], 1);
+    pthread_join(other, NULL);
+    engine->disconnect(t->net);
+}
+
+START_TEST(sleepers_are_woken)
+{
+    run(&(scenario_t){.run = sleeping, .n = 4, .nack_usec = NEVER_USEC, .prepare = calm});
+}
+END_TEST
+
+/* Member 0 leads a node. Another process of that (played by member 1, beside its own part) enters
+ * for it, and sees the end. */
+static void behind(test_t *t)
+{
+    begin(t, 72, NULL, 0);
+    barriers(t, 1, 1);
+    if (t->me == 0)
+        t->shared->behind_len = engine->behind_record(t->net, t->shared->behind);
+    meet(t, 1);
+    if (t->me == 1) {
+        nicbarrier_behind_t *b = engine->attach(t->shared->behind, t->shared->behind_len);
+        EXPECT(b != NULL && (engine->known(b) == 1 || engine->known(b) == 0));
+        atomic_store(&t->shared->entered[0], 2);
+        engine->notify(b, 2, false);
+        barriers(t, 2, 2);
+        for (int i = 0; i < 1000 && engine->known(b) < 2; i++)
+            nap(1);
+        EXPECT(engine->known(b) == 2);
+        meet(t, 2);
+        meet(t, 3);
+        EXPECT(engine->known(b) == 2); /* also when the leader has freed its group */
+        engine->detach(b);
+    } else {
+        meet(t, 2);
+        EXPECT(engine->completed(t->net) == 2);
+        engine->disconnect(t->net);
+        meet(t, 3);
+    }
+    if (t->me == 1)
+        engine->disconnect(t->net);
+}
+
+START_TEST(others_enter_for_a_leader)
+{
+    run(&(scenario_t){.run = behind, .n = 2, .nack_usec = NEVER_USEC, .prepare = calm});
+}
+END_TEST
+
+/* ---- partners that the engine does not hear itself --------------------------------------------
+ */
+
+/* A trial in which one comes late, and packets are lost: what the adapter hears counts. */
+static void trial(test_t *t)
+{
+    nicbarrier_reason_t why = {""};
+
+    begin(t, 73, NULL, 0);
+    if (t->me == 0)
+        nap(1500);
+    enter(t, 1);
+    for (int i = 0; i < 3000 && engine->completed(t->net) < 1; i++) {
+        (void)engine->progress(t->net);
+        EXPECT(!engine->hopeless(t->net, &why));
+        nap(1);
+    }
+    check(t, 1);
+    meet(t, 1);
+    engine->disconnect(t->net);
+}
+
+START_TEST(silence_of_packets_kept)
+{
+    run(&(scenario_t){.run = trial, .n = 4, .drop = 300, .verbs = NICBARRIER_VERBS_ALWAYS});
+}
+END_TEST
+
+/* ---- where it cannot --------------------------------------------------------------------------
+ */
+
+static void mute(int me)
+{
+    adapter_config.calm = true;
+    adapter_config.mute = me == 0;
+}
+
+static void dies(int me)
+{
+    adapter_config.dies_at = me == 0 ? 40 : me == 1 ? 57 : 0;
+}
+
+static void absent(int me)
+{
+    adapter_config.absent = me == 0;
+}
+
+static void many(test_t *t)
+{
+    begin(t, 74, NULL, 0);
+    barriers(t, 1, 200);
+}
+
+/* What it sends does not arrive. */
+static void mute_one(test_t *t)
+{
+    many(t);
+    EXPECT(COUNT(stepper_fallbacks) == (t->me == 0));
+    const uint64_t nacks = COUNT(nacks);
+    meet(t, 1);
+    barriers(t, 201, 300);
+    EXPECT(COUNT(nacks) - nacks < 20);
+    meet(t, 2);
+    engine->disconnect(t->net);
+}
+
+START_TEST(what_does_not_arrive)
+{
+    run(&(scenario_t){.run = mute_one, .n = 2 + _i, .prepare = mute});
+}
+END_TEST
+
+static void dying_one(test_t *t)
+{
+    many(t);
+    EXPECT(COUNT(stepper_fallbacks) == 1 || t->me >= 2);
+    EXPECT(COUNT(stepper_taken) > 0);
+    meet(t, 1);
+    engine->disconnect(t->net);
+}
+
+START_TEST(is_gone)
+{
+    run(&(scenario_t){.run = dying_one, .n = 5, .drop = _i * 100, .prepare = dies});
+}
+END_TEST
+
+/* One member has none: its partners reach it by UDP, so they are not stepped either. */
+static void without_one(test_t *t)
+{
+    many(t);
+    EXPECT((COUNT(stepper_taken) > 0) == (t->me == 5)); /* the child of 1, and no other */
+    EXPECT(COUNT(stepper_fallbacks) == 0);
+    meet(t, 1);
+    engine->disconnect(t->net);
+}
+
+START_TEST(some_have_none)
+{
+    run(&(scenario_t){
+        .run = without_one, .n = 6, .schedule = NICBARRIER_GATHER_BROADCAST, .prepare = absent});
+}
+END_TEST
+
+/* ---- the parameter ----------------------------------------------------------------------------
+ */
+
+static void by_name(test_t *t)
+{
+    nicbarrier_reason_t why = {""};
+
+    nicbarrier_datagram_config.stepper = "host";
+    begin(t, 75, NULL, 0);
+    barriers(t, 1, 20);
+    EXPECT(COUNT(stepper_taken) == 0);
+    engine->disconnect(t->net);
+    nicbarrier_datagram_config.stepper = "adapter";
+    begin(t, 76, NULL, 1);
+    barriers(t, 1, 20);
+    EXPECT(COUNT(stepper_taken) > 0);
+    engine->disconnect(t->net);
+    adapter_config.absent = true;
+    EXPECT(!joins(t, 77, NULL, 2, &why));
+    EXPECT(strcmp(why.text, "a partner is not reached by this adapter") == 0);
+    engine->disconnect(t->net);
+    nicbarrier_datagram_config.stepper = "other";
+    EXPECT(!joins(t, 78, NULL, 3, &why));
+    EXPECT(strstr(why.text, "no stepper of that name") != NULL);
+    engine->disconnect(t->net);
+}
+
+START_TEST(is_chosen)
+{
+    run(&(scenario_t){.run = by_name, .n = 3});
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const each[] = {what_does_not_arrive, is_gone};
+    const TTest *const tests[] = {
+        goes_on_by_itself,       sleepers_are_woken, others_enter_for_a_leader,
+        silence_of_packets_kept, some_have_none,     is_chosen};
+
+    return unit_run_loop("nicbarrier_stepper", each, 2, 3, tests, sizeof(tests) / sizeof(tests[0]));
+}

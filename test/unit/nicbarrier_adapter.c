@@ -1,0 +1,527 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file An adapter that steps; see nicbarrier_adapter.h. */
+#define _GNU_SOURCE
+#include "test/unit/nicbarrier_adapter.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/support/bytes.h"
+#include "coll_nicbarrier/engines/datagram/datagram.h"
+#include "test/unit/unit.h"
+
+adapter_config_t adapter_config;
+
+/** From another process of the node, in place of a packet. */
+typedef struct command {
+    char name[8];
+    uint64_t key, epoch;
+} command_t;
+
+static const char enter_name[8] = "enter";
+
+struct nicbarrier_stepped {
+    nicbarrier_stepped_t *next;
+    nicbarrier_view_t *view;
+    int fd; /**< of the view's memory */
+    nicbarrier_rule_t rule;
+    bool stopped;
+    uint64_t key;
+    uint32_t drop;
+    bool waits[NICBARRIER_STEPS_MAX];
+    nicbarrier_address_t to[NICBARRIER_STEPS_MAX], from[NICBARRIER_STEPS_MAX];
+    unsigned char packet[NICBARRIER_STEPS_MAX][NICBARRIER_PACKET_SIZE];
+    unsigned char expected[NICBARRIER_STEPS_MAX][NICBARRIER_PACKET_SIZE];
+};
+
+/** A packet with the port that it came from. */
+typedef struct arrival {
+    uint16_t port;
+    uint16_t len;
+    unsigned char bytes[NICBARRIER_PACKET_SIZE + 1];
+} arrival_t;
+
+static struct {
+    int fd;    /**< the network */
+    int up[2]; /**< what is passed up is written to the second */
+    uint16_t port;
+    pthread_t thread;
+    atomic_bool stop;
+    pthread_mutex_t mutex; /**< for all that follows */
+    nicbarrier_stepped_t *groups;
+    unsigned asked;
+    unit_random_t random;
+    bool holds;
+    arrival_t held;
+} adapter = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static void nap(uint64_t usec)
+{
+    nanosleep(&(struct timespec){0, (long)usec * 1000}, NULL);
+}
+
+static bool chance(uint64_t one_in)
+{
+    return !adapter_config.calm && unit_once_in(&adapter.random, one_in);
+}
+
+static bool is_gone(void)
+{
+    return adapter_config.dies_at != 0 && adapter.asked >= adapter_config.dies_at;
+}
+
+static bool send_to(uint16_t port, const void *bytes, size_t len)
+{
+    const struct sockaddr_in a = {
+        .sin_family = AF_INET, .sin_port = port, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+    return sendto(adapter.fd, bytes, len, 0, (const struct sockaddr *)&a, sizeof(a)) ==
+           (ssize_t)len;
+}
+
+static uint16_t port_of(const nicbarrier_address_t *a)
+{
+    uint16_t port;
+
+    memcpy(&port, a->bytes, sizeof(port));
+    return port;
+}
+
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+static nicbarrier_stepped_t *find(uint64_t key)
+{
+    nicbarrier_stepped_t *s = adapter.groups;
+
+    while (s != NULL && s->key != key)
+        s = s->next;
+    return s;
+}
+
+/** @return true where something has become complete */
+static bool advance(nicbarrier_stepped_t *s)
+{
+    const uint64_t before = s->rule.completed, out = nicbarrier_rule_advance(&s->rule);
+
+    for (uint32_t k = 0; out >> k != 0; k++) {
+        if (!(out >> k & 1))
+            continue;
+        onic_put64(s->packet[k] + NICBARRIER_PACKET_EPOCH_AT, nicbarrier_rule_word(&s->rule, k));
+        if (!adapter_config.mute && unit_below(&adapter.random, 1000) >= s->drop)
+            (void)send_to(port_of(&s->to[k]), s->packet[k], NICBARRIER_PACKET_SIZE);
+    }
+    atomic_store(&s->view->entered, s->rule.entered);
+    atomic_store(&s->view->word, s->rule.completed | (s->rule.failed ? NICBARRIER_WORD_FAILED : 0));
+    return s->rule.completed > before;
+}
+
+static void pass_up(const arrival_t *a)
+{
+    (void)send(adapter.up[1], a, sizeof(*a), MSG_DONTWAIT);
+}
+
+/** Is it a word that this adapter may keep? Then it takes it in. */
+static bool takes(const arrival_t *a)
+{
+    nicbarrier_packet_t p;
+
+    if (is_gone() || nicbarrier_packet_decode(a->bytes, a->len, &p) != NULL ||
+        (p.kind != NICBARRIER_PACKET_EPOCH && p.kind != NICBARRIER_PACKET_REPEAT))
+        return false;
+    nicbarrier_stepped_t *s = find(p.key);
+    if (s == NULL || s->stopped || !s->waits[p.at] || port_of(&s->from[p.at]) != a->port ||
+        p.epoch >= NICBARRIER_WORD_FAILED || chance(16))
+        return false;
+    unsigned char head[NICBARRIER_PACKET_EPOCH_AT];
+    memcpy(head, s->expected[p.at], sizeof(head));
+    head[3] = p.kind;
+    if (memcmp(head, a->bytes, sizeof(head)) != 0)
+        return false;
+    const nicbarrier_word_t verdict = nicbarrier_rule_receive(&s->rule, p.at, p.epoch);
+    if (verdict == NICBARRIER_WORD_WRONG)
+        return false;
+    atomic_fetch_add(&s->view->taken, 1);
+    const bool complete = verdict == NICBARRIER_WORD_NEW && advance(s);
+    return !(complete && atomic_exchange(&s->view->wanted, 0) != 0) && !chance(32);
+}
+
+static void obey(const command_t *c)
+{
+    nicbarrier_stepped_t *s = find(c->key);
+
+    if (is_gone() || s == NULL || s->stopped || memcmp(c->name, enter_name, 8) != 0)
+        return;
+    nicbarrier_rule_enter(&s->rule, c->epoch);
+    (void)advance(s);
+}
+
+static void handle(const arrival_t *a)
+{
+    command_t c;
+
+    if (a->len == sizeof(c)) {
+        memcpy(&c, a->bytes, sizeof(c));
+        obey(&c);
+    } else if (!takes(a)) {
+        pass_up(a);
+    }
+}
+
+static void handle_some(const arrival_t *a)
+{
+    pthread_mutex_lock(&adapter.mutex);
+    if (a->len > 0 && !adapter.holds && chance(8)) {
+        adapter.held = *a;
+        adapter.holds = true;
+    } else {
+        if (a->len > 0)
+            handle(a);
+        if (adapter.holds)
+            handle(&adapter.held);
+        if (a->len > 0 && chance(16))
+            handle(a);
+        adapter.holds = false;
+    }
+    pthread_mutex_unlock(&adapter.mutex);
+}
+
+static void *work(void *arg)
+{
+    unit_random_t random = {adapter_config.seed};
+
+    (void)arg;
+    while (!atomic_load(&adapter.stop)) {
+        struct pollfd poll_fd = {.fd = adapter.fd, .events = POLLIN};
+        struct sockaddr_in from;
+        socklen_t len = sizeof(from);
+        arrival_t a = {0};
+        if (poll(&poll_fd, 1, 1) > 0) {
+            const ssize_t n =
+                recvfrom(adapter.fd, a.bytes, sizeof(a.bytes), 0, (struct sockaddr *)&from, &len);
+            a.len = n > 0 ? (uint16_t)n : 0;
+            a.port = from.sin_port;
+        }
+        if (!adapter_config.calm && a.len > 0 && unit_once_in(&random, 64))
+            nap(300);
+        handle_some(&a);
+    }
+    return NULL;
+}
+
+/* ---- the transport -------------------------------------------------------------------------- */
+
+static int adapter_open(uint32_t cookie, nicbarrier_reason_t *why)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(a);
+
+    if (adapter_config.absent) {
+        nicbarrier_reason(why, "no device");
+        return -1;
+    }
+    adapter.random.state = adapter_config.seed + cookie;
+    adapter.fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    UNIT_CHECK(bind(adapter.fd, (struct sockaddr *)&a, len) == 0);
+    UNIT_CHECK(getsockname(adapter.fd, (struct sockaddr *)&a, &len) == 0);
+    UNIT_CHECK(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, adapter.up) == 0);
+    adapter.port = a.sin_port;
+    atomic_store(&adapter.stop, false);
+    UNIT_CHECK(pthread_create(&adapter.thread, NULL, work, NULL) == 0);
+    return 0;
+}
+
+static void adapter_close(void)
+{
+    atomic_store(&adapter.stop, true);
+    pthread_join(adapter.thread, NULL);
+    close(adapter.fd);
+    close(adapter.up[0]);
+    close(adapter.up[1]);
+    UNIT_CHECK(adapter.groups == NULL);
+}
+
+static uint32_t adapter_describe(void *bytes)
+{
+    memcpy(bytes, &adapter.port, sizeof(adapter.port));
+    return sizeof(adapter.port);
+}
+
+static int adapter_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
+                           nicbarrier_reason_t *why)
+{
+    nicbarrier_address_t *to = &p->candidate[p->ncandidates++];
+
+    (void)why;
+    memset(to, 0, sizeof(*to));
+    memcpy(to->bytes, bytes, len);
+    to->len = len;
+    to->via = NICBARRIER_VIA_VERBS;
+    return 0;
+}
+
+static bool adapter_send(const nicbarrier_address_t *to, const unsigned char *packet)
+{
+    return send_to(port_of(to), packet, NICBARRIER_PACKET_SIZE);
+}
+
+static int adapter_receive(void *bytes, size_t size, nicbarrier_address_t *from)
+{
+    arrival_t a;
+
+    if (recv(adapter.up[0], &a, sizeof(a), MSG_DONTWAIT) != sizeof(a))
+        return -1;
+    const size_t len = a.len < size ? a.len : size;
+    memcpy(bytes, a.bytes, len);
+    memset(from, 0, sizeof(*from));
+    memcpy(from->bytes, &a.port, sizeof(a.port));
+    from->len = sizeof(a.port);
+    from->via = NICBARRIER_VIA_VERBS;
+    return (int)len;
+}
+
+static int adapter_descriptor(void)
+{
+    return adapter.up[0];
+}
+
+const nicbarrier_transport_t nicbarrier_verbs = {
+    .open = adapter_open,
+    .close = adapter_close,
+    .describe = adapter_describe,
+    .resolve = adapter_resolve,
+    .send = adapter_send,
+    .receive = adapter_receive,
+    .descriptor = adapter_descriptor,
+};
+
+/* ---- the stepper ---------------------------------------------------------------------------- */
+
+static void set_addresses(nicbarrier_stepped_t *s, uint32_t k, const nicbarrier_address_t *to,
+                          const nicbarrier_address_t *from)
+{
+    if (to != NULL)
+        s->to[k] = *to;
+    if (from != NULL)
+        s->from[k] = *from;
+    s->waits[k] = from != NULL;
+}
+
+static bool by_verbs(const nicbarrier_address_t *a)
+{
+    return a == NULL || a->via == NICBARRIER_VIA_VERBS;
+}
+
+static nicbarrier_stepped_t *step_install(const nicbarrier_stepping_t *what,
+                                          nicbarrier_view_t **view_p, nicbarrier_reason_t *why)
+{
+    nicbarrier_stepped_t *s = calloc(1, sizeof(*s));
+    uint64_t sends, waits;
+
+    UNIT_CHECK(s != NULL && what->start == NULL && what->cookie == nicbarrier_datagram.cookie);
+    for (uint32_t k = 0; k < what->nsteps; k++) {
+        if (adapter_config.absent || !by_verbs(what->to[k]) || !by_verbs(what->from[k])) {
+            nicbarrier_reason(why, "a partner is not reached by this adapter");
+            free(s);
+            return NULL;
+        }
+        set_addresses(s, k, what->to[k], what->from[k]);
+    }
+    s->key = what->key;
+    s->drop = what->drop;
+    memcpy(s->packet, what->packet, sizeof(s->packet));
+    memcpy(s->expected, what->expected, sizeof(s->expected));
+    nicbarrier_schedule_bits(what->step, (int)what->nsteps, &sends, &waits);
+    nicbarrier_rule_init(&s->rule, what->nsteps, sends, waits);
+    s->fd = memfd_create("view", MFD_CLOEXEC);
+    UNIT_CHECK(ftruncate(s->fd, sizeof(*s->view)) == 0);
+    s->view = mmap(NULL, sizeof(*s->view), PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
+    UNIT_CHECK(s->view != MAP_FAILED);
+    pthread_mutex_lock(&adapter.mutex);
+    s->next = adapter.groups;
+    adapter.groups = s;
+    pthread_mutex_unlock(&adapter.mutex);
+    *view_p = s->view;
+    return s;
+}
+
+/** Locks, and counts one thing more that it is asked for; false where it does not answer. */
+static bool begin(const nicbarrier_stepped_t *s)
+{
+    pthread_mutex_lock(&adapter.mutex);
+    UNIT_CHECK(!s->stopped);
+    adapter.asked++;
+    return !is_gone();
+}
+
+static bool end(bool done)
+{
+    pthread_mutex_unlock(&adapter.mutex);
+    return done;
+}
+
+static bool step_enter(nicbarrier_stepped_t *s, uint64_t epoch)
+{
+    const bool can = begin(s);
+
+    if (can) {
+        nicbarrier_rule_enter(&s->rule, epoch);
+        (void)advance(s);
+    }
+    return end(can);
+}
+
+static bool step_take(nicbarrier_stepped_t *s, uint32_t k, uint64_t word)
+{
+    const bool can = begin(s);
+
+    if (can) {
+        (void)nicbarrier_rule_receive(&s->rule, k, word);
+        (void)advance(s);
+    }
+    return end(can);
+}
+
+static bool step_fail(nicbarrier_stepped_t *s)
+{
+    const bool can = begin(s);
+
+    if (can) {
+        nicbarrier_rule_fail(&s->rule);
+        (void)advance(s);
+    }
+    return end(can);
+}
+
+static bool step_readdress(nicbarrier_stepped_t *s, uint32_t k, const nicbarrier_address_t *to,
+                           const nicbarrier_address_t *from)
+{
+    const bool can = begin(s) && by_verbs(to) && by_verbs(from);
+
+    if (can)
+        set_addresses(s, k, to, from);
+    return end(can);
+}
+
+static const nicbarrier_rule_t *step_snapshot(const nicbarrier_stepped_t *s,
+                                              nicbarrier_rule_t *room)
+{
+    pthread_mutex_lock(&adapter.mutex);
+    *room = s->rule;
+    pthread_mutex_unlock(&adapter.mutex);
+    return room;
+}
+
+static void step_stop(nicbarrier_stepped_t *s)
+{
+    pthread_mutex_lock(&adapter.mutex);
+    s->stopped = true;
+    pthread_mutex_unlock(&adapter.mutex);
+}
+
+static void step_remove(nicbarrier_stepped_t *s)
+{
+    pthread_mutex_lock(&adapter.mutex);
+    nicbarrier_stepped_t **at = &adapter.groups;
+    while (*at != s)
+        at = &(*at)->next;
+    *at = s->next;
+    pthread_mutex_unlock(&adapter.mutex);
+    munmap(s->view, sizeof(*s->view));
+    close(s->fd);
+    free(s);
+}
+
+/* ---- other processes ------------------------------------------------------------------------ */
+
+typedef struct share {
+    pid_t pid;
+    int fd;
+    uint16_t port;
+    uint64_t key;
+} share_t;
+
+struct nicbarrier_access {
+    share_t share;
+    int socket;
+    nicbarrier_view_t *view;
+};
+
+static uint32_t step_share(const nicbarrier_stepped_t *s, void *record)
+{
+    const share_t share = {getpid(), s->fd, adapter.port, s->key};
+
+    memcpy(record, &share, sizeof(share));
+    return sizeof(share);
+}
+
+static nicbarrier_access_t *step_attach(const void *record, uint32_t len,
+                                        const nicbarrier_view_t **view_p)
+{
+    nicbarrier_access_t *a = calloc(1, sizeof(*a));
+    char path[64];
+
+    UNIT_CHECK(a != NULL && len == sizeof(a->share));
+    memcpy(&a->share, record, len);
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)a->share.pid, a->share.fd);
+    const int fd = open(path, O_RDWR | O_CLOEXEC);
+    UNIT_CHECK(fd >= 0);
+    a->view = mmap(NULL, sizeof(*a->view), PROT_READ, MAP_SHARED, fd, 0);
+    UNIT_CHECK(a->view != MAP_FAILED);
+    close(fd);
+    a->socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    *view_p = a->view;
+    return a;
+}
+
+static bool step_enter_as(nicbarrier_access_t *a, uint64_t epoch)
+{
+    const struct sockaddr_in to = {.sin_family = AF_INET,
+                                   .sin_port = a->share.port,
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    command_t c = {.key = a->share.key, .epoch = epoch};
+
+    memcpy(c.name, enter_name, sizeof(c.name));
+    (void)sendto(a->socket, &c, sizeof(c), 0, (const struct sockaddr *)&to, sizeof(to));
+    for (int i = 0; i < 100 && atomic_load(&a->view->entered) < epoch; i++)
+        nap(1000);
+    return atomic_load(&a->view->entered) >= epoch;
+}
+
+static void step_detach(nicbarrier_access_t *a)
+{
+    munmap(a->view, sizeof(*a->view));
+    close(a->socket);
+    free(a);
+}
+
+static const nicbarrier_stepper_t stepper = {
+    .name = "adapter",
+    .what = "a thread of the test's own",
+    .install = step_install,
+    .enter = step_enter,
+    .take = step_take,
+    .fail = step_fail,
+    .readdress = step_readdress,
+    .snapshot = step_snapshot,
+    .remove = step_remove,
+    .stop = step_stop,
+    .share = step_share,
+    .attach = step_attach,
+    .enter_as = step_enter_as,
+    .detach = step_detach,
+};
+
+const nicbarrier_stepper_t *const nicbarrier_steppers[] = {&stepper, &nicbarrier_stepper_host,
+                                                           NULL};
