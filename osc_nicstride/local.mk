@@ -13,6 +13,7 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/methods/sieve.h \
 	osc_nicstride/protocol/apply.c \
 	osc_nicstride/protocol/apply.h \
+	osc_nicstride/protocol/ask.h \
 	osc_nicstride/protocol/batch.h \
 	osc_nicstride/protocol/credit.h \
 	osc_nicstride/protocol/replies.h \
@@ -84,6 +85,8 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/methods/adapter_update.h \
 	osc_nicstride/methods/by_rdma.c \
 	osc_nicstride/methods/by_nic.c \
+	osc_nicstride/methods/nic_side.c \
+	osc_nicstride/methods/nic_side.h \
 	osc_nicstride/methods/by_slots.c \
 	osc_nicstride/methods/methods.c \
 	osc_nicstride/methods/methods.h \

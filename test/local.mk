@@ -16,6 +16,7 @@ unit_programs = \
 	test/unit/check_replies \
 	test/unit/check_handle \
 	test/unit/check_kept \
+	test/unit/check_ask \
 	test/unit/check_keys \
 	test/unit/check_lazy \
 	test/unit/check_layout \
@@ -121,6 +122,7 @@ test_unit_check_credit_LDADD = $(unit_ldadd)
 test_unit_check_replies_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
 test_unit_check_kept_LDADD = $(unit_ldadd)
+test_unit_check_ask_LDADD = $(unit_ldadd)
 test_unit_check_keys_LDADD = $(unit_ldadd)
 test_unit_check_update_LDADD = $(unit_ldadd)
 test_unit_check_names_LDADD = $(unit_ldadd)
@@ -326,6 +328,8 @@ test_mpi_libtestlib_a_SOURCES = \
 	test/mpi/counter.h \
 	test/mpi/exchange.c \
 	test/mpi/exchange.h \
+	test/mpi/keys_cases.c \
+	test/mpi/keys_cases.h \
 	test/mpi/killed.c \
 	test/mpi/killed.h \
 	test/mpi/meet.c \
@@ -508,7 +512,12 @@ mpi_programs = \
 	test/mpi/shm_exhausted \
 	test/mpi/short_headers \
 	test/mpi/nic \
+	test/mpi/nic_keys \
+	test/mpi/nic_keys_roce \
+	test/mpi/nic_cut \
 	test/mpi/nic_killed \
+	test/mpi/nic_killed_roce \
+	test/mpi/nic_refused \
 	test/mpi/nic_places \
 	test/mpi/nic_roce \
 	test/mpi/soft_roce \
@@ -617,15 +626,22 @@ test_mpi_wire_SOURCES = \
 	test/mpi/wire_traffic.h
 test_mpi_wire_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
 # With functions of its own in place of libibverbs's.
-test_mpi_nic_SOURCES = test/mpi/nic.c test/fabric/adapter.c
+own_adapter = test/fabric/adapter.c test/fabric/adapter.h
+test_mpi_nic_SOURCES = test/mpi/nic.c $(own_adapter)
 test_mpi_nic_CPPFLAGS = $(AM_CPPFLAGS) $(verbs_cppflags)
 test_mpi_nic_LDFLAGS = -rdynamic
-test_mpi_nic_killed_SOURCES = test/mpi/nic_killed.c test/fabric/adapter.c
+test_mpi_nic_keys_SOURCES = test/mpi/nic_keys.c $(own_adapter)
+test_mpi_nic_keys_CPPFLAGS = $(AM_CPPFLAGS) $(verbs_cppflags)
+test_mpi_nic_keys_LDFLAGS = -rdynamic
+test_mpi_nic_killed_SOURCES = test/mpi/nic_killed.c $(own_adapter)
 test_mpi_nic_killed_CPPFLAGS = $(AM_CPPFLAGS) $(verbs_cppflags)
 test_mpi_nic_killed_LDFLAGS = -rdynamic
-test_mpi_nic_places_SOURCES = test/mpi/nic_places.c test/fabric/adapter.c
+test_mpi_nic_places_SOURCES = test/mpi/nic_places.c $(own_adapter)
 test_mpi_nic_places_CPPFLAGS = $(AM_CPPFLAGS) $(verbs_cppflags)
 test_mpi_nic_places_LDFLAGS = -rdynamic
+test_mpi_nic_refused_SOURCES = test/mpi/nic_refused.c $(own_adapter)
+test_mpi_nic_refused_CPPFLAGS = $(AM_CPPFLAGS) $(verbs_cppflags)
+test_mpi_nic_refused_LDFLAGS = -rdynamic
 test_mpi_wire_LDADD = $(internal_ldadd)
 # It has a function of its own in place of one of the C library.
 test_mpi_wire_LDFLAGS = $(internal_ldflags) -rdynamic

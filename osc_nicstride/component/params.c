@@ -98,9 +98,9 @@ static onic_ranged_t ranged[N_RANGED] = {
                      0, 1 << 30},
     [KEY_PIECE] = {"key_piece",
                    "Mebibytes of a window that are registered at once for an adapter, when the "
-                   "first process asks for a key for any of them. Registered memory is locked "
-                   "until the window is freed",
-                   256, 1, 1 << 20},
+                   "first process asks for a key for any of them; other messages are handled "
+                   "before the next. Registered memory is locked until the window is freed",
+                   16, 1, 1 << 20},
     [NIC_CONNECTIONS] =
         {"nic_connections",
          "Connections that method nic opens at most, each to one process, and as "

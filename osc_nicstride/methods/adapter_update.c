@@ -137,7 +137,7 @@ static int step(element_t *e)
 {
     work_t *w = e->work;
     nicstride_span_t span;
-    onic_remote_t *key = nicstride_key_locked(w->peer, ME, e->at, &span);
+    onic_remote_t *key = nicstride_key_locked(w->peer, ME, e->at, e->at + 1, &span);
 
     nicstride_add(&nicstride_counters.adapter_atomics, 1);
     return key == NULL ? OMPI_ERR_UNREACH
@@ -206,8 +206,8 @@ static bool found(void *arg)
     nicstride_span_t span;
 
     way->lost = nicstride_peer_failed_locked(p);
-    way->there =
-        !way->lost && !p->queue.flushing && nicstride_key_locked(p, ME, way->at, &span) != NULL;
+    way->there = !way->lost && !p->queue.flushing &&
+                 nicstride_key_locked(p, ME, way->at, way->at + 1, &span) != NULL;
     return way->there || way->lost || p->keys == NULL || p->keys->refused;
 }
 

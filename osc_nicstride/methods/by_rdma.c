@@ -118,7 +118,7 @@ static bool has_keys_locked(nicstride_peer_t *p, uint64_t from, uint64_t size)
     nicstride_span_t span;
 
     for (uint64_t at = from; at < end; at = span.at + span.size) {
-        if (nicstride_key_locked(p, ME, at, &span) == NULL)
+        if (nicstride_key_locked(p, ME, at, end, &span) == NULL)
             return false;
     }
     return p->module->flavor != MPI_WIN_FLAVOR_DYNAMIC || nicstride_word_key_locked(p, ME) != NULL;
@@ -168,7 +168,7 @@ static uint32_t begin(nicstride_op_t *op, uint64_t at, onic_send_cb_t cb, void *
     if (!get)
         p->keys->begun[ME].put = ++puts_of(p)->begun;
     for (uint64_t done = 0, n; done < op->size && op->error == 0; done += n) {
-        onic_remote_t *key = nicstride_key_locked(p, ME, at + done, &span);
+        onic_remote_t *key = nicstride_key_locked(p, ME, at + done, at + op->size, &span);
         const uint64_t room = span.at + span.size - (at + done), left = op->size - done;
 
         n = left < room ? left : room;

@@ -37,11 +37,12 @@ static void ask(nicstride_peer_t *p, uint64_t at)
     if (k.len == NICSTRIDE_KEYS_HEAD)
         return;
     ring->asked = true;
+    ring->place = at;
     nicstride_add(&nicstride_counters.keys_asked, 1);
     nicstride_send_keys_locked(p, NICSTRIDE_KEYS_ASK, at, &k);
 }
 
-void *nicstride_key_locked(nicstride_peer_t *p, nicstride_method_t row, uint64_t at,
+void *nicstride_key_locked(nicstride_peer_t *p, nicstride_method_t row, uint64_t at, uint64_t end,
                            nicstride_span_t *span)
 {
     nicstride_keyring_t *ring = nicstride_keyring_locked(p);
@@ -55,9 +56,25 @@ void *nicstride_key_locked(nicstride_peer_t *p, nicstride_method_t row, uint64_t
         *span = piece->span;
         return piece->of.row[row];
     }
-    if (!ring->asked && !ring->refused && !p->failed)
+    if (!ring->asked && !ring->refused && !p->failed) {
+        ring->end = end;
         ask(p, at);
+    }
     return NULL;
+}
+
+void nicstride_ask_on_locked(nicstride_peer_t *p)
+{
+    nicstride_keyring_t *ring = p->keys;
+    const nicstride_key_piece_t *piece;
+    uint64_t at = ring->place;
+
+    if (ring->refused || p->failed || nicstride_keyring_waits_locked(p))
+        return;
+    while (at < ring->end && (piece = nicstride_key_piece_find(&ring->pieces, at)) != NULL)
+        at = piece->span.at + piece->span.size;
+    if (at < ring->end)
+        ask(p, at);
 }
 
 void *nicstride_word_key_locked(nicstride_peer_t *p, nicstride_method_t row)

@@ -13,10 +13,15 @@
 
 /**
  * The key of a row for the byte `at` of the target's window, with the region that it is good for.
- * NULL: there is none. Then the target has been asked for one, unless it has refused.
+ * NULL: there is none. Then the target has been asked for one, unless it has refused, and will be
+ * for those of all bytes up to `end`, which the caller needs, too: one after the other, so that it
+ * registers one piece at a time and serves others in between.
  */
-void *nicstride_key_locked(nicstride_peer_t *p, nicstride_method_t row, uint64_t at,
+void *nicstride_key_locked(nicstride_peer_t *p, nicstride_method_t row, uint64_t at, uint64_t end,
                            nicstride_span_t *span);
+
+/** The target has told: asks it for the next of the bytes that were asked for. */
+void nicstride_ask_on_locked(nicstride_peer_t *p);
 
 /** The same for the word that counts the generations of a dynamic window; NULL: there is none. */
 void *nicstride_word_key_locked(nicstride_peer_t *p, nicstride_method_t row);

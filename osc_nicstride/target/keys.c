@@ -90,13 +90,20 @@ static void take(const nicstride_incoming_t *in, const nicstride_span_t *span)
         in->p->keys->refused = true;
         nicstride_add(&nicstride_counters.keys_refused, 1);
     }
+    nicstride_ask_on_locked(in->p);
 }
 
-/** Nothing that an answer says leads out of the window. */
-static bool is_inside(const nicstride_incoming_t *in, const nicstride_span_t *span)
+/** An answer that was asked for: a refusal, or about a region that holds the place which was asked
+ *  for, and does not lead out of the window. */
+static bool is_answer(const nicstride_incoming_t *in, const nicstride_span_t *span)
 {
-    return in->m->flavor == MPI_WIN_FLAVOR_DYNAMIC ||
-           span->at + span->size <= nicstride_info(in->m, in->p->rank)->size;
+    const nicstride_keyring_t *ring = in->p->keys;
+
+    if (ring == NULL || !ring->asked)
+        return false;
+    return span->size == 0 || (nicstride_span_holds(span, ring->place, 1) &&
+                               (in->m->flavor == MPI_WIN_FLAVOR_DYNAMIC ||
+                                span->at + span->size <= nicstride_info(in->m, in->p->rank)->size));
 }
 
 void nicstride_on_keys(const nicstride_incoming_t *in)
@@ -105,7 +112,7 @@ void nicstride_on_keys(const nicstride_incoming_t *in)
     const bool right = nicstride_keys_check(in->data, in->len, &span) == NULL;
     const bool told = in->msg->op == NICSTRIDE_KEYS_TELL;
 
-    if (!right || (told && (in->p->keys == NULL || !in->p->keys->asked || !is_inside(in, &span)))) {
+    if (!right || (told && !is_answer(in, &span))) {
         nicstride_refuse();
         return;
     }

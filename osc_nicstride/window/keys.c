@@ -6,6 +6,7 @@
 #include "osc_nicstride/window/keys.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "osc_nicstride/window/state.h"
@@ -20,11 +21,29 @@ static const nicstride_keyed_t *keyed(unsigned row)
 /* ---- pieces ----------------------------------------------------------------------------------
  */
 
+/** How many begin at or before a place. */
+static size_t up_to(const nicstride_key_pieces_t *t, uint64_t at)
+{
+    size_t low = 0, high = t->n;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+
+        if (t->piece[middle].span.at <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 nicstride_key_piece_t *nicstride_key_piece_find(nicstride_key_pieces_t *t, uint64_t at)
 {
     if (t->last < t->n && nicstride_span_holds(&t->piece[t->last].span, at, 1))
         return &t->piece[t->last];
-    for (size_t i = 0; i < t->n; i++) {
+    /* Pieces of a dynamic window's regions, which come and go, may overlap: then it is not always
+     * the last one that begins there. */
+    for (size_t i = up_to(t, at); i-- > 0;) {
         if (nicstride_span_holds(&t->piece[i].span, at, 1)) {
             t->last = i;
             return &t->piece[i];
@@ -33,18 +52,24 @@ nicstride_key_piece_t *nicstride_key_piece_find(nicstride_key_pieces_t *t, uint6
     return NULL;
 }
 
-static nicstride_key_piece_t *append(nicstride_key_pieces_t *t)
+/** Adds a piece in its place; NULL where memory is exhausted, or they are too many. */
+static nicstride_key_piece_t *insert(nicstride_key_pieces_t *t, const nicstride_key_piece_t *piece)
 {
+    const size_t at = up_to(t, piece->span.at);
+
     if (t->n == t->cap) {
         const size_t cap = t->cap == 0 ? 1 : 2 * t->cap;
-        nicstride_key_piece_t *piece = reallocarray(t->piece, cap, sizeof(*piece));
+        nicstride_key_piece_t *all =
+            cap <= NICSTRIDE_KEY_PIECES_MAX ? reallocarray(t->piece, cap, sizeof(*all)) : NULL;
 
-        if (piece == NULL)
+        if (all == NULL)
             return NULL;
-        t->piece = piece;
+        t->piece = all;
         t->cap = cap;
     }
-    return &t->piece[t->n++];
+    memmove(&t->piece[at + 1], &t->piece[at], (t->n++ - at) * sizeof(*piece));
+    t->piece[at] = *piece;
+    return &t->piece[at];
 }
 
 static void end_pieces(nicstride_key_pieces_t *t)
@@ -101,7 +126,6 @@ void nicstride_keyring_add_locked(nicstride_peer_t *p, const nicstride_key_piece
 {
     nicstride_keyring_t *k = p->keys;
     nicstride_of_rows_t spare = *word;
-    nicstride_key_piece_t *to;
 
     /* Of another generation than those that are there: they are void. */
     if (k->pieces.n > 0 && k->generation != piece->span.generation)
@@ -120,11 +144,8 @@ void nicstride_keyring_add_locked(nicstride_peer_t *p, const nicstride_key_piece
         }
     }
     drop(&spare);
-    to = append(&k->pieces);
-    if (to != NULL) {
-        *to = *piece;
+    if (insert(&k->pieces, piece) != NULL)
         return;
-    }
     spare = piece->of;
     drop(&spare);
     k->refused = true;
@@ -242,14 +263,15 @@ const nicstride_key_piece_t *nicstride_enrol_locked(nicstride_module_t *m, uint6
         return NULL;
     piece = nicstride_key_piece_find(&e->pieces, at);
     if (piece == NULL) {
-        piece = append(&e->pieces);
-        if (piece == NULL)
-            return NULL;
-        *piece = (nicstride_key_piece_t){
+        const nicstride_key_piece_t made = {
             .span = m->adapter_updates
                         ? region
                         : nicstride_piece_of(&region, at, nicstride_component.params.key_piece)};
+
+        piece = insert(&e->pieces, &made);
     }
+    if (piece == NULL)
+        return NULL;
     piece->span.generation = generation(m);
     enrol_by(m, &piece->of, (void *)((uintptr_t)m->base + piece->span.at), piece->span.size,
              rows & ~piece->tried);

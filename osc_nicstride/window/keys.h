@@ -8,9 +8,9 @@
  * told it (protocol/keys.h); a target keeps what it has registered for that.
  *
  * Memory is registered when the first origin asks for it, in pieces of osc_nicstride_key_piece at
- * most, and stays so until the window is freed, or the memory is detached. What could not be
- * registered is not tried again; an origin that was refused does not ask again. While it has no
- * key its data goes by message.
+ * most, of which each has a question of its own, and stays so until the window is freed, or the
+ * memory is detached. What could not be registered is not tried again; an origin that was refused
+ * does not ask again. While it has no key its data goes by message.
  *
  * The memory of a dynamic window is given back while origins have keys for it. So such a window has
  * a word that counts its generations, in registered memory of its own, which every detach changes
@@ -41,7 +41,11 @@ typedef struct nicstride_key_piece {
     uint32_t tried; /**< own: a set of rows that have tried to register it */
 } nicstride_key_piece_t;
 
-/** Any number of them. Zero-initialise. */
+/** So many there can be: more are refused, so that a target which tells of bytes one by one does
+ *  not fill an origin's memory. */
+#define NICSTRIDE_KEY_PIECES_MAX 65536
+
+/** Ascending by place. Zero-initialise. */
 typedef struct nicstride_key_pieces {
     nicstride_key_piece_t *piece;
     size_t n, cap;
@@ -62,7 +66,9 @@ struct nicstride_keyring {
     uint64_t generation;                            /**< dynamic: with which the keys are good */
     uint32_t rows;                                  /**< a set of those that could be used */
     nicstride_begun_t begun[NICSTRIDE_METHODS_MAX]; /**< what each row has begun there */
-    bool asked;                                     /**< an answer is to come */
+    bool asked;                                     /**< an answer is to come, */
+    uint64_t place;                                 /**< for this byte; */
+    uint64_t end;                                   /**< others, up to here, are asked for then */
     bool refused;                                   /**< there will be no more */
     bool stale; /**< all keys are void, and to be dropped when nothing uses them */
 };

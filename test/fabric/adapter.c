@@ -31,6 +31,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "test/fabric/adapter.h"
+
 enum { SENDS = 256, PIECES = 16, CARRIED = 256, AT_A_POLL = 20, REGIONS = 4096 };
 
 /** A queue pair; those that issue are in a list. */
@@ -49,6 +51,7 @@ static struct ibv_device device = {.transport_type = IBV_TRANSPORT_IB, .name = "
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pair_t *pairs;
 static struct ibv_mr *regions[REGIONS];
+size_t adapter_room = SIZE_MAX;
 
 static void die(const char *what)
 {
@@ -243,6 +246,13 @@ struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *at, size_t bytes, int access)
 
     (void)access;
     pthread_mutex_lock(&lock);
+    if (bytes > adapter_room) {
+        pthread_mutex_unlock(&lock);
+        free(mr);
+        errno = ENOMEM;
+        return NULL;
+    }
+    adapter_room -= adapter_room == SIZE_MAX ? 0 : bytes;
     while (key < REGIONS && regions[key] != NULL)
         key++;
     if (mr == NULL || key == REGIONS)
@@ -265,6 +275,7 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 {
     pthread_mutex_lock(&lock);
     regions[mr->lkey] = NULL;
+    adapter_room += adapter_room == SIZE_MAX ? 0 : mr->length;
     pthread_mutex_unlock(&lock);
     free(mr);
     return 0;

@@ -59,15 +59,16 @@ static unsigned long long needs(unsigned long long n, unsigned long long each)
     return (n + each - 1) / each;
 }
 
-/** Rows of a matrix, each a request. */
-static void count(const tl_window_t *w, bool get)
+/** Rows of a matrix, each a request. Of a dynamic window a word is read before. */
+static void count(const tl_window_t *w, tl_kind_t kind, bool get)
 {
     static const char *const names[] = {"osc_nicstride_nic_requests", "osc_nicstride_nic_doorbells",
                                         "osc_nicstride_nic_completions", "osc_nicstride_nic_bytes"};
-    const unsigned long long last = ROWS % BATCH;
-    const unsigned long long want[] = {ROWS, needs(ROWS, BATCH),
-                                       ROWS / BATCH * needs(BATCH, SIGNAL) + needs(last, SIGNAL),
-                                       (unsigned long long)ROWS * BLOCK};
+    const unsigned long long last = ROWS % BATCH, before = kind == TL_DYNAMIC;
+    const unsigned long long want[] = {
+        before + ROWS, before + needs(ROWS, BATCH),
+        before + ROWS / BATCH * needs(BATCH, SIGNAL) + needs(last, SIGNAL),
+        before * sizeof(uint64_t) + (unsigned long long)ROWS * BLOCK};
     tr_side_t far = tr_strided(ROWS * BLOCK, BLOCK, ROW), near = tr_plain(MPI_BYTE, ROWS * BLOCK);
     unsigned char *buffer = tl_alloc((size_t)near.span);
     counter_t *c[4];
@@ -197,8 +198,8 @@ static void test(tl_kind_t kind)
 
     TL_MPI(MPI_Win_lock_all(0, w.win));
     if (TL_CHECK(warm_up(&w), "%s: no transfer went by method nic", tl_kind_name(kind))) {
-        count(&w, false);
-        count(&w, true);
+        count(&w, kind, false);
+        count(&w, kind, true);
         for (int i = 0; i < SHAPES * tl_factor(); i++)
             there_and_back(&w, &rng, i);
         MPI_Barrier(w.comm);

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 2 */
-/* windows: create allocate */
+/* windows: create allocate dynamic */
 /* methods: nic */
 /* needs: rdma */
 /** @file Method nic (nic_cases.h), by a device: test/fabric/roce makes one. */

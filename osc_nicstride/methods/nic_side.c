@@ -1,0 +1,304 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Connections and keys of method nic; see nic_side.h. */
+#include "common/config.h"
+
+#if OMPI_NIC_HAVE_VERBS
+
+#include <stdlib.h>
+
+#include "common/support/bytes.h"
+#include "common/support/help.h"
+#include "common/wire/put.h"
+#include "osc_nicstride/methods/nic_side.h"
+#include "osc_nicstride/protocol/ask.h"
+#include "osc_nicstride/queue/ask_keys.h"
+#include "osc_nicstride/queue/operation.h"
+#include "osc_nicstride/window/state.h"
+
+#define ME NICSTRIDE_METHOD_NIC
+
+/** A write of no more carries its bytes: the adapter need not fetch them. */
+#define INLINE_BYTES 64
+/** A completion is asked for after so many parts of a window of requests. */
+#define SIGNALS 8
+
+typedef nicstride_nic_side_t side_t;
+
+onic_rc_adapter_t nicstride_nic_adapter;
+static bool tried, over;
+static unsigned enrolled;
+
+/* ---- the adapter ------------------------------------------------------------------------------
+ */
+
+static void lost(void *owner, const char *why)
+{
+    side_t *s = owner;
+
+    s->rc = NULL;
+    if (why != NULL) {
+        s->refused = true;
+        onic_say("osc_nicstride: transfers by method nic have failed, later ones to that process "
+                 "go by message: %s",
+                 why);
+    }
+}
+
+static bool open_adapter(void)
+{
+    const onic_link_t *link = &nicstride_component.paths.adapter.link;
+    const nicstride_params_t *params = &nicstride_component.params;
+    const onic_rc_spec_t spec = {.connections = params->nic_connections,
+                                 .window = (unsigned)link->window,
+                                 .batch = (unsigned)link->batch,
+                                 .signal = (unsigned)(link->window / SIGNALS),
+                                 .pieces = (unsigned)link->entries,
+                                 .inline_bytes = INLINE_BYTES,
+                                 .strided = params->strided_keys};
+    onic_verbs_reason_t why;
+
+    if (!tried) {
+        tried = true;
+        if (onic_rc_open(&nicstride_nic_adapter, params->nic_device, &spec, &nicstride_counters.nic,
+                         lost, &why) != 0 &&
+            params->method == ME)
+            onic_say("osc_nicstride: method nic cannot be used: %s", why.text);
+        if (nicstride_nic_adapter.no_keys != NULL)
+            onic_say("osc_nicstride: method nic does without strided keys: %s",
+                     nicstride_nic_adapter.no_keys);
+    }
+    return onic_rc_is_open(&nicstride_nic_adapter);
+}
+
+/** Once all of it is over. MPI may be initialised again. */
+static void close_adapter(void)
+{
+    if (!over || enrolled > 0)
+        return;
+    onic_rc_close(&nicstride_nic_adapter);
+    tried = over = false;
+}
+
+void nicstride_nic_end_locked(void)
+{
+    over = true;
+    close_adapter();
+}
+
+/* ---- keys -------------------------------------------------------------------------------------
+ */
+
+/* An answer: the terms, the queue pair that they are for, and the memory. */
+enum { AT_PAIR = ONIC_RC_TERMS_SIZE, AT_KEY = AT_PAIR + 4, AT_ADDR = AT_KEY + 4 };
+#define ANSWER (AT_ADDR + 8)
+
+static side_t *side_of(nicstride_peer_t *p)
+{
+    void **slot = &p->process->of_row[ME];
+
+    if (*slot == NULL)
+        *slot = calloc(1, sizeof(side_t));
+    return *slot;
+}
+
+static bool usable(nicstride_peer_t *p)
+{
+    const int method = nicstride_component.params.method;
+    const bool wanted =
+        method == ME || (method == NICSTRIDE_METHOD_AUTO && onic_peer_puts_by_rdma(p->wire));
+    const side_t *s = wanted && open_adapter() ? side_of(p) : NULL;
+
+    return s != NULL && !s->refused;
+}
+
+static void *enrol(nicstride_module_t *m, void *base, uint64_t bytes)
+{
+    void *memory = open_adapter() ? onic_rc_expose(&nicstride_nic_adapter, base, bytes) : NULL;
+
+    (void)m;
+    enrolled += memory != NULL;
+    return memory;
+}
+
+static void withdraw(void *memory)
+{
+    onic_rc_conceal(memory);
+    enrolled--;
+    close_adapter();
+}
+
+/** Has the process a connection, or the begin of one? */
+static bool has_connection(side_t *s)
+{
+    if (s->rc == NULL && !s->refused) {
+        s->refused = !onic_rc_is_full(&nicstride_nic_adapter);
+        s->rc = onic_rc_make(&nicstride_nic_adapter, s);
+        s->refused = s->refused && s->rc == NULL;
+    }
+    return s->rc != NULL;
+}
+
+static size_t offer(nicstride_peer_t *p, void *memory, void *bytes, size_t cap)
+{
+    side_t *s = open_adapter() ? side_of(p) : NULL;
+    const struct ibv_mr *mr = memory;
+    onic_rc_terms_t answer;
+
+    if (s == NULL || cap < ANSWER)
+        return 0;
+    if (memory == NULL) {
+        if (!has_connection(s))
+            return 0;
+        s->asker = p;
+        onic_rc_terms_encode(&s->rc->terms, bytes);
+        return ONIC_RC_TERMS_SIZE;
+    }
+    s->process = onic_peer_name(p->wire);
+    if (!s->has_asked || !onic_rc_serve(&nicstride_nic_adapter, s->process, &s->asked, &answer))
+        return 0;
+    onic_rc_terms_encode(&answer, bytes);
+    onic_put32((char *)bytes + AT_PAIR, s->asked.address.qpn);
+    onic_put32((char *)bytes + AT_KEY, mr->rkey);
+    onic_put64((char *)bytes + AT_ADDR, (uintptr_t)mr->addr);
+    return ANSWER;
+}
+
+static void *accept_answer(side_t *s, const nicstride_span_t *span, const char *bytes, size_t len)
+{
+    onic_rc_terms_t terms;
+    onic_rdma_region_t *key;
+
+    if (len != ANSWER || onic_rc_terms_decode(bytes, ONIC_RC_TERMS_SIZE, &terms) != NULL ||
+        onic_get64(bytes + AT_ADDR) > UINT64_MAX - span->size)
+        return NULL;
+    /* Not by an answer for one that has gone meanwhile, which another window had asked for. */
+    if (s->rc != NULL && s->rc->state == ONIC_RC_MADE &&
+        s->rc->terms.address.qpn == onic_get32(bytes + AT_PAIR) &&
+        !onic_rc_connect(s->rc, &terms)) {
+        s->rc = NULL;
+        s->refused = true;
+        return NULL;
+    }
+    key = calloc(1, sizeof(*key));
+    if (key != NULL)
+        *key = (onic_rdma_region_t){onic_get64(bytes + AT_ADDR), span->size,
+                                    onic_get32(bytes + AT_KEY)};
+    return key;
+}
+
+static void *take(nicstride_peer_t *p, const nicstride_span_t *span, const void *bytes, size_t len)
+{
+    side_t *s = side_of(p);
+
+    if (s != NULL && span == NULL)
+        s->has_asked = onic_rc_terms_decode(bytes, len, &s->asked) == NULL;
+    return s != NULL && span != NULL ? accept_answer(s, span, bytes, len) : NULL;
+}
+
+const nicstride_keyed_t nicstride_nic_keyed = {.usable = usable,
+                                               .enrol = enrol,
+                                               .withdraw = withdraw,
+                                               .offer = offer,
+                                               .accept = take,
+                                               .drop = free};
+
+/* ---- ways -------------------------------------------------------------------------------------
+ */
+
+/** The pieces that bytes of a window lie in, as in nicstride_nic_way_locked; 0 where there is no
+ *  key for some of them, or they are too many. */
+static uint32_t find_pieces(nicstride_peer_t *p, const nicstride_nic_range_t *range,
+                            onic_rdma_region_t *region, uint32_t cap, uint64_t *base)
+{
+    nicstride_span_t span;
+    uint32_t n = 0;
+
+    for (uint64_t at = range->at; at < range->end; at = span.at + span.size, n++) {
+        const onic_rdma_region_t *key = nicstride_key_locked(p, ME, at, range->end, &span);
+
+        if (key == NULL || n == cap || (n > 0 && key->addr != *base + span.at))
+            return 0;
+        if (n == 0)
+            *base = key->addr - span.at;
+        if (region != NULL)
+            region[n] = *key;
+    }
+    return n;
+}
+
+static nicstride_connection_t state_of(const side_t *s)
+{
+    if (s->rc == NULL)
+        return NICSTRIDE_UNCONNECTED;
+    return s->rc->state == ONIC_RC_MADE ? NICSTRIDE_OFFERED : NICSTRIDE_CONNECTED;
+}
+
+static nicstride_asking_t asking_of(nicstride_peer_t *p, const side_t *s)
+{
+    const nicstride_keyring_t *ring = p->keys;
+    nicstride_asking_t a = {.connection = state_of(s),
+                            .given_up = s->refused,
+                            .asked = ring->asked,
+                            .refused = ring->refused,
+                            .busy = !nicstride_rows_landed_locked(p)};
+
+    for (const nicstride_peer_t *q = p->process->peers; q != NULL; q = q->next_window) {
+        a.any |= q->keys != NULL && q->keys->asked;
+        a.had |= q == s->asker && q->keys != NULL && q->keys->pieces.n > 0 && !q->keys->refused;
+    }
+    return a;
+}
+
+/** Asks again for what is missing. Keys of other rows go, too: nothing is under way with those. */
+static void ask_again(nicstride_peer_t *p, side_t *s, const nicstride_nic_range_t *range)
+{
+    nicstride_ask_t what = NICSTRIDE_ASK_NOTHING;
+    nicstride_span_t span;
+
+    /* The frequent answers, without looking at all windows. */
+    if (!s->refused && !p->keys->asked) {
+        const nicstride_asking_t a = asking_of(p, s);
+
+        what = nicstride_ask_again(&a);
+    }
+    if (what == NICSTRIDE_ASK_LEAVE || what == NICSTRIDE_ASK_GIVE_UP) {
+        onic_rc_drop(s->rc);
+        s->rc = NULL;
+        s->refused = what == NICSTRIDE_ASK_GIVE_UP;
+    } else if (what == NICSTRIDE_ASK_ANEW && has_connection(s)) {
+        nicstride_keyring_void_locked(p);
+        (void)nicstride_key_locked(p, ME, range->at, range->end, &span);
+    }
+}
+
+onic_rc_t *nicstride_nic_way_locked(nicstride_peer_t *p, const nicstride_nic_range_t *range,
+                                    onic_rdma_region_t *region, uint32_t cap, uint32_t *n_p,
+                                    uint64_t *base_p)
+{
+    side_t *s = p->process->of_row[ME];
+
+    if (s == NULL)
+        return NULL;
+    *n_p = find_pieces(p, range, region, cap, base_p);
+    const bool ready = *n_p > 0 && s->rc != NULL && s->rc->state == ONIC_RC_CONNECTED;
+
+    if (!ready && p->keys != NULL)
+        ask_again(p, s, range);
+    return ready && (!range->read || s->rc->terms.reads > 0) ? s->rc : NULL;
+}
+
+void nicstride_nic_leave(void *of_row)
+{
+    side_t *s = of_row;
+
+    if (s->rc != NULL)
+        onic_rc_drop(s->rc);
+    if (s->process != 0)
+        onic_rc_unserve(&nicstride_nic_adapter, s->process);
+    free(s);
+}
+
+#endif

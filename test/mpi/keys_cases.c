@@ -1,0 +1,268 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Keys of a method that an adapter serves; see keys_cases.h. */
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "test/mpi/counter.h"
+#include "test/mpi/keys_cases.h"
+#include "test/mpi/testlib.h"
+
+enum {
+    PIECE = 1 << 20,
+    BYTES = 3 * PIECE + PIECE / 2,
+    PIECES = 4,
+    WINDOWS = 1000,
+    PATIENCE = 2000,
+    GENERATIONS = 5
+};
+
+static counter_t *ops, *bytes, *asked, *refused;
+
+static unsigned char *pattern(size_t n, unsigned char from)
+{
+    unsigned char *p = tl_alloc(n);
+
+    for (size_t i = 0; i < n; i++) {
+        p[i] = (unsigned char)(from + i * 7 + i / 256);
+    }
+    return p;
+}
+
+/** Puts a byte until that goes by the method: then there is a key. */
+static void await_key(const tl_window_t *w, MPI_Aint at)
+{
+    const unsigned long long before = counter_read(ops);
+    const unsigned char byte = 0;
+
+    for (int i = 0; i < PATIENCE && counter_read(ops) == before; i++) {
+        TL_MPI(MPI_Put(&byte, 1, MPI_BYTE, 1, tl_disp(w, 1, at), 1, MPI_BYTE, w->win));
+        TL_MPI(MPI_Win_flush(1, w->win));
+    }
+    TL_CHECK(counter_read(ops) > before, "no key for byte %ld", (long)at);
+}
+
+static void put_and_get(const tl_window_t *w, MPI_Aint at, int n, bool by_request)
+{
+    const unsigned long long n_before = counter_read(ops), b_before = counter_read(bytes);
+    unsigned char *sent = pattern((size_t)n, (unsigned char)at), *got = tl_alloc((size_t)n);
+    const MPI_Aint to = tl_disp(w, 1, at);
+    MPI_Request request;
+
+    if (by_request) {
+        TL_MPI(MPI_Rput(sent, n, MPI_BYTE, 1, to, n, MPI_BYTE, w->win, &request));
+        TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    } else {
+        TL_MPI(MPI_Put(sent, n, MPI_BYTE, 1, to, n, MPI_BYTE, w->win));
+    }
+    TL_MPI(MPI_Win_flush(1, w->win));
+    if (by_request) {
+        TL_MPI(MPI_Rget(got, n, MPI_BYTE, 1, to, n, MPI_BYTE, w->win, &request));
+        TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    } else {
+        TL_MPI(MPI_Get(got, n, MPI_BYTE, 1, to, n, MPI_BYTE, w->win));
+        TL_MPI(MPI_Win_flush_local(1, w->win));
+    }
+    TL_BYTES(got, sent, (size_t)n, "put and got back");
+    TL_CHECK(counter_read(ops) - n_before == 2, "%llu operations of %d bytes at %ld",
+             counter_read(ops) - n_before, n, (long)at);
+    TL_CHECK(counter_read(bytes) - b_before == 2 * (unsigned long long)n, "%llu bytes of 2 * %d",
+             counter_read(bytes) - b_before, n);
+    free(sent);
+    free(got);
+}
+
+static void test_pieces(tl_kind_t kind)
+{
+    static const int lengths[] = {1, 8, 100, 5000, 70000, PIECE, 2 * PIECE};
+    tl_window_t w = tl_win_make(kind, BYTES, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
+    const unsigned long long before = counter_read(asked);
+
+    TL_MPI(MPI_Win_lock_all(MPI_MODE_NOCHECK, w.win));
+    for (int i = 0; i < PIECES && w.rank == 0; i++) {
+        await_key(&w, (MPI_Aint)i * PIECE);
+    }
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]) && w.rank == 0; i++) {
+        put_and_get(&w, PIECE - lengths[i] / 2, lengths[i], i % 2 == 1);
+        put_and_get(&w, BYTES - lengths[i], lengths[i], i % 2 == 0);
+    }
+    if (w.rank == 0) {
+        put_and_get(&w, 0, BYTES, false);
+        TL_CHECK(counter_read(asked) - before == PIECES, "%llu keys were asked for",
+                 counter_read(asked) - before);
+    }
+    TL_MPI(MPI_Win_unlock_all(w.win));
+    tl_win_free(&w);
+}
+
+/** A put of its own to each of many windows, which are there at the same time. */
+static void test_many(tl_kind_t kind)
+{
+    const unsigned long long before = counter_read(ops);
+    tl_window_t *w = tl_alloc(WINDOWS * sizeof(*w));
+    int *numbers = tl_alloc(WINDOWS * sizeof(*numbers));
+
+    for (int i = 0; i < WINDOWS; i++) {
+        w[i] = tl_win_make(kind, 64, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
+        TL_MPI(MPI_Win_lock_all(MPI_MODE_NOCHECK, w[i].win));
+    }
+    for (int i = 0; i < WINDOWS && w[i].rank == 0; i++) {
+        await_key(&w[i], 0);
+        numbers[i] = i;
+        TL_MPI(MPI_Put(&numbers[i], 1, MPI_INT, 1, tl_disp(&w[i], 1, 0), 1, MPI_INT, w[i].win));
+    }
+    for (int i = 0; i < WINDOWS; i++) {
+        TL_MPI(MPI_Win_unlock_all(w[i].win));
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < WINDOWS; i++) {
+        TL_CHECK(w[i].rank == 0 || memcmp(w[i].base, &i, sizeof(i)) == 0, "window %d", i);
+    }
+    if (w[0].rank == 0) {
+        TL_CHECK(counter_read(ops) - before == 2 * WINDOWS, "%llu puts by the method",
+                 counter_read(ops) - before);
+    }
+    for (int i = 0; i < WINDOWS; i++) {
+        tl_win_free(&w[i]);
+    }
+    free(numbers);
+    free(w);
+}
+
+/* ---- generations ----------------------------------------------------------------------------- */
+
+static void *map(void)
+{
+    void *at = mmap(NULL, PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    TL_CHECK(at != MAP_FAILED, "no memory");
+    return at;
+}
+
+/** Puts and gets back, again and again until it goes by the method or `n` times. */
+static void use(MPI_Win win, MPI_Aint there, unsigned char value, int n)
+{
+    const unsigned long long before = counter_read(ops);
+    unsigned char *mine = tl_alloc(PIECE), *got = tl_alloc(PIECE);
+
+    memset(mine, value, PIECE);
+    for (int i = 0; i < n && counter_read(ops) == before; i++) {
+        memset(got, 0, PIECE);
+        TL_MPI(MPI_Put(mine, PIECE, MPI_BYTE, 1, there, PIECE, MPI_BYTE, win));
+        TL_MPI(MPI_Win_flush(1, win));
+        TL_MPI(MPI_Get(got, PIECE, MPI_BYTE, 1, there, PIECE, MPI_BYTE, win));
+        TL_MPI(MPI_Win_flush(1, win));
+        TL_BYTES(got, mine, PIECE, "put and got back");
+    }
+    TL_CHECK(n == 1 || counter_read(ops) > before, "no key");
+    free(mine);
+    free(got);
+}
+
+/** The first that comes with keys of a generation that is over is a get. */
+static void get_first(MPI_Win win, MPI_Aint there, unsigned char value)
+{
+    unsigned char *want = tl_alloc(PIECE), *got = tl_alloc(PIECE);
+
+    memset(want, value, PIECE);
+    memset(got, 0, PIECE);
+    TL_MPI(MPI_Get(got, PIECE, MPI_BYTE, 1, there, PIECE, MPI_BYTE, win));
+    TL_MPI(MPI_Win_flush(1, win));
+    TL_BYTES(got, want, PIECE, "got from memory that was detached and attached again");
+    free(want);
+    free(got);
+}
+
+/** Rank 1 attaches and detaches; what stays there is used with keys of a generation that is over,
+ *  and so is what is attached again. */
+static void test_generations(void)
+{
+    unsigned char *kept = map(), *now = NULL;
+    MPI_Aint there[2];
+    MPI_Win win;
+
+    TL_MPI(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    TL_MPI(MPI_Win_attach(win, kept, PIECE));
+    TL_MPI(MPI_Win_lock_all(MPI_MODE_NOCHECK, win));
+    for (int round = 1; round <= GENERATIONS; round++) {
+        const unsigned char value = (unsigned char)(3 * round);
+
+        now = map();
+        TL_MPI(MPI_Win_attach(win, now, PIECE));
+        MPI_Get_address(kept, &there[0]);
+        MPI_Get_address(now, &there[1]);
+        MPI_Bcast(there, 2, MPI_AINT, 1, MPI_COMM_WORLD);
+        if (tl_rank() == 0) {
+            use(win, there[0], value, PATIENCE);
+            use(win, there[1], value, PATIENCE);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        TL_MPI(MPI_Win_detach(win, now));
+        TL_CHECK(tl_rank() == 0 || now[PIECE - 1] == value, "%d in round %d", now[PIECE - 1],
+                 round);
+        memset(now, value + 2, PIECE);
+        TL_MPI(MPI_Win_attach(win, now, PIECE));
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (tl_rank() == 0 && round % 2 == 0) {
+            get_first(win, there[1], (unsigned char)(value + 2));
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        TL_MPI(MPI_Win_detach(win, now));
+        munmap(now, PIECE);
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (tl_rank() == 0) {
+            use(win, there[0], (unsigned char)(value + 1), 1);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        TL_CHECK(tl_rank() == 0 || kept[0] == (unsigned char)(value + 1), "%d is kept in round %d",
+                 kept[0], round);
+    }
+    TL_MPI(MPI_Win_unlock_all(win));
+    TL_MPI(MPI_Win_detach(win, kept));
+    TL_MPI(MPI_Win_free(&win));
+    munmap(kept, PIECE);
+}
+
+/** A counter of the method's. */
+static counter_t *begin(const char *what, const char *method)
+{
+    char name[64];
+
+    snprintf(name, sizeof(name), "osc_nicstride_%s_%s", what, method);
+    return counter_begin(name);
+}
+
+int keys_cases(const char *method, bool own, int argc, char **argv)
+{
+    int provided;
+
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    tl_need_ranks(2, 2);
+    if (own && !tl_one_host())
+        tl_skip("the adapter of the test's own is for one host");
+    TL_MPI(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
+    if (!counter_loaded("osc_nicstride_messages"))
+        tl_skip("osc/nicstride is not loaded");
+    ops = begin("ops", method);
+    bytes = begin("bytes", method);
+    asked = counter_begin("osc_nicstride_keys_asked");
+    refused = counter_begin("osc_nicstride_keys_refused");
+    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
+        test_pieces(kind);
+        test_many(kind);
+        if (kind == TL_DYNAMIC) {
+            test_generations();
+        }
+    }
+    TL_CHECK(counter_read(refused) == 0, "%llu keys were refused", counter_read(refused));
+    counter_end(ops);
+    counter_end(bytes);
+    counter_end(asked);
+    counter_end(refused);
+    TL_MPI(MPI_T_finalize());
+    return tl_finish();
+}
