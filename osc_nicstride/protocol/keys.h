@@ -77,6 +77,13 @@ static inline bool nicstride_span_holds(const nicstride_span_t *s, uint64_t at, 
     return at >= s->at && at - s->at <= s->size && len <= s->size - (at - s->at);
 }
 
+/** Does a span that was checked answer the question for byte `place` of a window of `bytes`? It
+ *  refuses, or holds that byte and does not lead out of the window. */
+static inline bool nicstride_span_answers(const nicstride_span_t *s, uint64_t place, uint64_t bytes)
+{
+    return s->size == 0 || (nicstride_span_holds(s, place, 1) && s->at + s->size <= bytes);
+}
+
 /** The piece of a region that is registered for the byte `at` in it: regions are cut into pieces of
  *  `piece` > 0 bytes from their begin on. */
 nicstride_span_t nicstride_piece_of(const nicstride_span_t *region, uint64_t at, uint64_t piece);

@@ -93,33 +93,31 @@ static void take(const nicstride_incoming_t *in, const nicstride_span_t *span)
     nicstride_ask_on_locked(in->p);
 }
 
-/** An answer that was asked for: a refusal, or about a region that holds the place which was asked
- *  for, and does not lead out of the window. */
-static bool is_answer(const nicstride_incoming_t *in, const nicstride_span_t *span)
-{
-    const nicstride_keyring_t *ring = in->p->keys;
-
-    if (ring == NULL || !ring->asked)
-        return false;
-    return span->size == 0 || (nicstride_span_holds(span, ring->place, 1) &&
-                               (in->m->flavor == MPI_WIN_FLAVOR_DYNAMIC ||
-                                span->at + span->size <= nicstride_info(in->m, in->p->rank)->size));
-}
-
 void nicstride_on_keys(const nicstride_incoming_t *in)
 {
+    const uint64_t bytes = in->m->flavor == MPI_WIN_FLAVOR_DYNAMIC
+                               ? UINT64_MAX
+                               : nicstride_info(in->m, in->p->rank)->size;
+    nicstride_keyring_t *ring = in->p->keys;
     nicstride_span_t span;
     const bool right = nicstride_keys_check(in->data, in->len, &span) == NULL;
-    const bool told = in->msg->op == NICSTRIDE_KEYS_TELL;
 
-    if (!right || (told && !is_answer(in, &span))) {
+    if (in->msg->op != NICSTRIDE_KEYS_TELL) {
+        if (right)
+            answer(in);
+        else
+            nicstride_refuse();
+        return;
+    }
+    if (ring == NULL || !ring->asked) {
         nicstride_refuse();
         return;
     }
-    if (!told) {
-        answer(in);
-        return;
+    ring->asked = false;
+    if (right && nicstride_span_answers(&span, ring->place, bytes)) {
+        take(in, &span);
+    } else {
+        nicstride_refuse();
+        ring->refused = true;
     }
-    in->p->keys->asked = false;
-    take(in, &span);
 }
