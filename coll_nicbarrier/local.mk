@@ -64,8 +64,14 @@ coll_nicbarrier_libnicbarrier_datagram_la_CPPFLAGS = $(pure_cppflags) $(verbs_cp
 
 # Barriers in the kernel. What decides, and what a process needs of them, is always built.
 coll_nicbarrier_libnicbarrier_core_la_SOURCES += \
+	coll_nicbarrier/engines/datagram/bpf/client.c \
+	coll_nicbarrier/engines/datagram/bpf/client.h \
 	coll_nicbarrier/engines/datagram/bpf/frame.c \
 	coll_nicbarrier/engines/datagram/bpf/frame.h \
+	coll_nicbarrier/engines/datagram/bpf/local.c \
+	coll_nicbarrier/engines/datagram/bpf/local.h \
+	coll_nicbarrier/engines/datagram/bpf/request.c \
+	coll_nicbarrier/engines/datagram/bpf/request.h \
 	coll_nicbarrier/engines/datagram/bpf/state.h
 EXTRA_DIST += coll_nicbarrier/engines/datagram/bpf/program.c
 
@@ -73,10 +79,21 @@ if HAVE_BPF
 noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_kernel.la
 coll_nicbarrier_libnicbarrier_kernel_la_SOURCES = \
 	coll_nicbarrier/engines/datagram/bpf/kernel.c \
-	coll_nicbarrier/engines/datagram/bpf/kernel.h
+	coll_nicbarrier/engines/datagram/bpf/kernel.h \
+	coll_nicbarrier/engines/datagram/bpf/neighbour.c \
+	coll_nicbarrier/engines/datagram/bpf/neighbour.h \
+	coll_nicbarrier/engines/datagram/bpf/service.c \
+	coll_nicbarrier/engines/datagram/bpf/service.h
 nodist_coll_nicbarrier_libnicbarrier_kernel_la_SOURCES = $(bpf_skeleton)
 coll_nicbarrier_libnicbarrier_kernel_la_CPPFLAGS = $(pure_cppflags) $(BPF_CPPFLAGS) -D_GNU_SOURCE
 bpf_libs = $(BPF_LDFLAGS) $(BPF_LIBS)
+
+sbin_PROGRAMS = tools/nicbarrier-bpf
+tools_nicbarrier_bpf_SOURCES = coll_nicbarrier/engines/datagram/bpf/tool.c
+nodist_tools_nicbarrier_bpf_SOURCES = common/config.h
+tools_nicbarrier_bpf_CPPFLAGS = $(pure_cppflags) -D_GNU_SOURCE
+tools_nicbarrier_bpf_LDADD = coll_nicbarrier/libnicbarrier_kernel.la coll_nicbarrier/libnicbarrier_core.la \
+	common/libonic_core.la $(bpf_libs)
 
 bpf_program = coll_nicbarrier/engines/datagram/bpf/program
 bpf_skeleton = $(bpf_program).skel.h

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -125,6 +126,8 @@ void bpf_group_begin(bpf_group_t *g, int32_t n, nicbarrier_schedule_kind_t sched
     memset(g, 0, sizeof(*g));
     g->kernel = nicbarrier_bpf_load();
     ck_assert_ptr_nonnull(g->kernel);
+    const struct rlimit files = {4096, 4096};
+    (void)setrlimit(RLIMIT_NOFILE, &files);
     g->wire = open_wire();
     g->six = six;
     g->tc = tc;
@@ -148,11 +151,10 @@ void bpf_group_begin(bpf_group_t *g, int32_t n, nicbarrier_schedule_kind_t sched
 void bpf_group_install(bpf_group_t *g, int32_t i)
 {
     bpf_member_t *m = &g->member[i];
-    const int fd = nicbarrier_bpf_install(g->kernel, &m->plan);
-    ck_assert_int_ge(fd, 0);
-    m->page = mmap(NULL, sizeof(*m->page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    m->fd = nicbarrier_bpf_install(g->kernel, &m->plan);
+    ck_assert_int_ge(m->fd, 0);
+    m->page = mmap(NULL, sizeof(*m->page), PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
     ck_assert_ptr_ne(m->page, MAP_FAILED);
-    close(fd);
 }
 
 void bpf_group_remove(bpf_group_t *g, int32_t i)
@@ -161,6 +163,7 @@ void bpf_group_remove(bpf_group_t *g, int32_t i)
     if (m->page != NULL) {
         nicbarrier_bpf_remove(g->kernel, &m->plan.id);
         munmap(m->page, sizeof(*m->page));
+        close(m->fd);
         m->page = NULL;
     }
 }
@@ -170,6 +173,7 @@ void bpf_group_end(bpf_group_t *g)
     for (int32_t i = 0; i < g->n; i++) {
         if (g->member[i].page != NULL) {
             munmap(g->member[i].page, sizeof(*g->member[i].page));
+            close(g->member[i].fd);
         }
     }
     close(g->wire);

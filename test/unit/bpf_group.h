@@ -22,6 +22,7 @@ enum { BPF_MEMBERS_MAX = NICBARRIER_BPF_GROUPS, BPF_FLIGHTS_MAX = 8192 };
 typedef struct bpf_member {
     nicbarrier_bpf_plan_t plan;
     nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
+    int fd;                      /**< of its page */
     nicbarrier_bpf_page_t *page; /**< NULL: not installed */
 } bpf_member_t;
 

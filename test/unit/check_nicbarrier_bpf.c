@@ -96,11 +96,12 @@ static void come(const bpf_flight_t *f)
     const uint64_t wanted = group.member[i].page->wanted;
     const int first = group.flights;
     const bool up = bpf_group_come(&group, f);
+    const bool fails = p.epoch >= NICBARRIER_WORD_FAILED && !host[i].failed;
     const nicbarrier_word_t verdict = nicbarrier_rule_receive(&host[i], p.at, p.epoch);
     compare(i, first, nicbarrier_rule_advance(&host[i]));
     const bool wakes = wanted != 0 && group.member[i].page->word != before;
     UNIT_CHECK(verdict != NICBARRIER_WORD_WRONG);
-    UNIT_CHECK(up == (wakes || p.kind == NICBARRIER_PACKET_PROMISED));
+    UNIT_CHECK(up == (wakes || fails || p.kind == NICBARRIER_PACKET_PROMISED));
     UNIT_CHECK(group.member[i].page->wanted == (wakes ? 0 : wanted));
 }
 
@@ -257,8 +258,11 @@ START_TEST(many_members)
     }
     for (int32_t i = 0; i < group.n; i++) {
         uint64_t count[NICBARRIER_BPF_COUNTERS];
+        uint64_t entered, completed;
         UNIT_CHECK(host[i].completed == 3);
-        UNIT_CHECK(nicbarrier_bpf_count(group.kernel, &group.member[i].plan.id, count) == 0);
+        UNIT_CHECK(nicbarrier_bpf_look(group.kernel, &group.member[i].plan.id,
+                                       group.member[i].fd, count, &entered, &completed) == 0);
+        UNIT_CHECK(entered == 3 && completed == 3);
         UNIT_CHECK(count[NICBARRIER_BPF_SENT] == 30 && count[NICBARRIER_BPF_WORDS] == 30);
         UNIT_CHECK(count[NICBARRIER_BPF_WAKES] == 3 && count[NICBARRIER_BPF_UP] == 0);
     }

@@ -216,21 +216,42 @@ int nicbarrier_bpf_install(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_plan
     return page;
 }
 
-int nicbarrier_bpf_replace(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_id_t *id, uint32_t step,
-                           const nicbarrier_bpf_packet_t *packet)
+int nicbarrier_bpf_update(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_plan_t *plan,
+                          uint32_t step)
 {
-    const nicbarrier_bpf_id_t of = id_of_packet(id, step);
-    return bpf_map_update_elem(packets_of(k), &of, packet, BPF_EXIST) == 0 ? 0 : errno;
+    const nicbarrier_bpf_id_t of = id_of_packet(&plan->id, step);
+    nicbarrier_bpf_group_t group;
+    if ((plan->rule.sends >> step & 1) &&
+        bpf_map_update_elem(packets_of(k), &of, &plan->packet[step], BPF_EXIST) != 0) {
+        return errno;
+    }
+    if (bpf_map_lookup_elem_flags(groups_of(k), &plan->id, &group, BPF_F_LOCK) != 0) {
+        return errno;
+    }
+    if (memcmp(&group.sender[step], &plan->sender[step], sizeof(group.sender[step])) == 0) {
+        return 0;
+    }
+    /* What programs have counted, or left to be sent, meanwhile is lost: it will be asked for. */
+    group.sender[step] = plan->sender[step];
+    return bpf_map_update_elem(groups_of(k), &plan->id, &group, BPF_EXIST | BPF_F_LOCK) == 0
+               ? 0
+               : errno;
 }
 
-int nicbarrier_bpf_count(const nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_id_t *id,
-                         uint64_t count[NICBARRIER_BPF_COUNTERS])
+int nicbarrier_bpf_look(const nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_id_t *id, int page,
+                        uint64_t count[NICBARRIER_BPF_COUNTERS], uint64_t *entered,
+                        uint64_t *completed)
 {
+    const uint32_t zero = 0;
     nicbarrier_bpf_group_t group;
-    if (bpf_map_lookup_elem_flags(groups_of(k), id, &group, BPF_F_LOCK) != 0) {
+    nicbarrier_bpf_page_t state;
+    if (bpf_map_lookup_elem_flags(groups_of(k), id, &group, BPF_F_LOCK) != 0 ||
+        bpf_map_lookup_elem(page, &zero, &state) != 0) {
         return errno;
     }
     memcpy(count, group.count, sizeof(group.count));
+    *entered = state.entered;
+    *completed = state.word & ~NICBARRIER_WORD_FAILED;
     return 0;
 }
 

@@ -61,12 +61,13 @@ typedef struct nicbarrier_bpf_plan {
 /** @return a descriptor of the page, to be mapped, which the caller closes; or -1 and errno: EEXIST
  *          where there is such a group, E2BIG where there is no room */
 int nicbarrier_bpf_install(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_plan_t *plan);
-/** Another packet for a step of it. @return 0, or an errno */
-int nicbarrier_bpf_replace(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_id_t *id, uint32_t step,
-                           const nicbarrier_bpf_packet_t *packet);
-/** Its counters. @return 0, or an errno */
-int nicbarrier_bpf_count(const nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_id_t *id,
-                         uint64_t count[NICBARRIER_BPF_COUNTERS]);
+/** Another packet and sender for a step of it, as the plan has them. @return 0, or an errno */
+int nicbarrier_bpf_update(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_plan_t *plan,
+                          uint32_t step);
+/** Its counters, and how far it is by its page, a descriptor. @return 0, or an errno */
+int nicbarrier_bpf_look(const nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_id_t *id, int page,
+                        uint64_t count[NICBARRIER_BPF_COUNTERS], uint64_t *entered,
+                        uint64_t *completed);
 /** When it returns, no program sees the group any more. */
 void nicbarrier_bpf_remove(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_id_t *id);
 

@@ -173,7 +173,7 @@ INLINE void begin(nicbarrier_bpf_page_t *page)
     __sync_fetch_and_add(&page->version, 1);
 }
 
-/** True where the process is to be woken. */
+/** Shows the new state. @return whether the word has changed */
 INLINE bool finish(nicbarrier_bpf_page_t *page)
 {
     const nicbarrier_rule_t *r = &page->rule;
@@ -182,31 +182,32 @@ INLINE bool finish(nicbarrier_bpf_page_t *page)
     page->entered = r->entered;
     page->word = word;
     __sync_fetch_and_add(&page->version, 1);
-    if (!more || page->wanted == 0) {
-        return false;
-    }
-    page->wanted = 0;
-    return true;
+    return more;
 }
 
 /** Takes in the word. The process gets the packet where that ends its sleep, or wants an answer, or
- *  says what the rule does not understand. */
+ *  brings a failure or what the rule does not understand. */
 INLINE void take(struct group *g, nicbarrier_bpf_page_t *page, const struct message *m)
 {
     nicbarrier_rule_t *r = &page->rule;
+    const uint8_t failed = r->failed;
     begin(page);
     const nicbarrier_word_t verdict = nicbarrier_rule_receive(r, m->at, m->word);
     if (verdict == NICBARRIER_WORD_NEW) {
         page->taken = ++g->count[NICBARRIER_BPF_WORDS];
         g->due |= nicbarrier_rule_advance(r);
     }
-    const bool wake = finish(page);
-    if (wake || verdict == NICBARRIER_WORD_WRONG || m->kind == NICBARRIER_PACKET_PROMISED) {
+    const bool wake = finish(page) && page->wanted != 0;
+    if (wake) {
+        page->wanted = 0;
+    }
+    if (wake || r->failed != failed || verdict == NICBARRIER_WORD_WRONG ||
+        m->kind == NICBARRIER_PACKET_PROMISED) {
         g->up = 1;
     }
 }
 
-/** Does what processes have ordered. */
+/** Does what processes have ordered. They see for themselves what it has led to. */
 INLINE void obey(struct group *g, nicbarrier_bpf_page_t *page)
 {
     nicbarrier_rule_t *r = &page->rule;

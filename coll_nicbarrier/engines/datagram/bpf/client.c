@@ -1,0 +1,239 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Barriers in the kernel: a process's side; see client.h. */
+#include "coll_nicbarrier/engines/datagram/bpf/client.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "coll_nicbarrier/engines/datagram/bpf/local.h"
+
+/** A millisecond between questions while Ethernet addresses are looked for, and so many of them. */
+#define TRIES 500
+
+/* ---- the service ----------------------------------------------------------------------------- */
+
+/** Asks, and waits for the reply. @return an errno; `*page` gets the page's descriptor or -1 */
+static int ask(int service, nicbarrier_bpf_request_t *r, nicbarrier_bpf_order_t order, int socket,
+               nicbarrier_bpf_reply_t *reply, int *page)
+{
+    r->version = NICBARRIER_BPF_VERSION;
+    r->order = (uint32_t)order;
+    if (nicbarrier_bpf_local_send(service, r, sizeof(*r), socket) != 0) {
+        return errno;
+    }
+    const ssize_t n = nicbarrier_bpf_local_receive(service, reply, sizeof(*reply), page);
+    if (n != sizeof(*reply) || reply->version != NICBARRIER_BPF_VERSION) {
+        return n < 0 ? errno : EPROTO;
+    }
+    reply->text[sizeof(reply->text) - 1] = '\0';
+    return (int)reply->error;
+}
+
+static int map_page(nicbarrier_bpf_client_t *c, int fd)
+{
+    void *at = fd < 0 ? MAP_FAILED
+                      : mmap(NULL, sizeof(*c->page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd >= 0) {
+        close(fd);
+    }
+    c->page = at == MAP_FAILED ? NULL : at;
+    return c->page == NULL ? -1 : 0;
+}
+
+/** The socket whose packets the program at the interface's end finds. They have no checksum, which
+ *  an adapter would put into what the program makes of them. */
+static int open_bell(const nicbarrier_bpf_share_t *share)
+{
+    const int yes = 1;
+    const bool six = share->by.six == 1;
+    const struct sockaddr_in6 to_six = {.sin6_family = AF_INET6,
+                                        .sin6_port = htons(share->by.port)};
+    struct sockaddr_in to_four = {.sin_family = AF_INET, .sin_port = htons(share->by.port)};
+    struct sockaddr_in6 to = to_six;
+    memcpy(&to_four.sin_addr, share->by.ip, sizeof(to_four.sin_addr));
+    memcpy(&to.sin6_addr, share->by.ip, sizeof(to.sin6_addr));
+    const int fd = socket(six ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const int quiet = fd < 0 ? -1
+                      : six  ? setsockopt(fd, IPPROTO_UDP, UDP_NO_CHECK6_TX, &yes, sizeof(yes))
+                             : setsockopt(fd, SOL_SOCKET, SO_NO_CHECK, &yes, sizeof(yes));
+    const int connected = quiet != 0 ? -1
+                          : six      ? connect(fd, (const struct sockaddr *)&to, sizeof(to))
+                                : connect(fd, (const struct sockaddr *)&to_four, sizeof(to_four));
+    if (connected != 0 && fd >= 0) {
+        close(fd);
+    }
+    return connected != 0 ? -1 : fd;
+}
+
+static void prepare(nicbarrier_bpf_client_t *c, const nicbarrier_bpf_share_t *share)
+{
+    const nicbarrier_packet_t p = {
+        .kind = NICBARRIER_PACKET_WAKE, .cookie = share->id.cookie, .key = share->id.key};
+    memset(c, 0, sizeof(*c));
+    nicbarrier_packet_encode(&p, c->wake);
+    c->service = -1;
+    c->bell = -1;
+}
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+static int install(nicbarrier_bpf_client_t *c, nicbarrier_bpf_request_t *request, int socket,
+                   nicbarrier_reason_t *why)
+{
+    const struct timespec msec = {.tv_nsec = 1000000};
+    nicbarrier_bpf_reply_t reply = {.text = ""};
+    int page = -1;
+    int error = ask(c->service, request, NICBARRIER_BPF_INSTALL, socket, &reply, &page);
+    for (int i = 0; i < TRIES && error == EAGAIN; i++) {
+        (void)nanosleep(&msec, NULL);
+        error = ask(c->service, request, NICBARRIER_BPF_INSTALL, socket, &reply, &page);
+    }
+    if (error != 0) {
+        nicbarrier_reason(why, "%s", reply.text[0] != '\0' ? reply.text : strerror(error));
+        return -1;
+    }
+    if (map_page(c, page) != 0) {
+        nicbarrier_reason(why, "its page cannot be mapped");
+        return -1;
+    }
+    return 0;
+}
+
+int nicbarrier_bpf_client_install(nicbarrier_bpf_client_t *c, const nicbarrier_bpf_share_t *share,
+                                  nicbarrier_bpf_request_t *request, int socket,
+                                  nicbarrier_reason_t *why)
+{
+    prepare(c, share);
+    request->id = share->id;
+    c->service = nicbarrier_bpf_local_connect(share->interface);
+    if (c->service < 0) {
+        nicbarrier_reason(why, "nicbarrier-bpf is not loaded on %s", share->interface);
+        return -1;
+    }
+    c->bell = open_bell(share);
+    if (c->bell < 0) {
+        nicbarrier_reason(why, "no socket for entering: %s", strerror(errno));
+    }
+    if (c->bell < 0 || install(c, request, socket, why) != 0) {
+        nicbarrier_bpf_client_close(c);
+        return -1;
+    }
+    return 0;
+}
+
+bool nicbarrier_bpf_client_readdress(nicbarrier_bpf_client_t *c, nicbarrier_bpf_request_t *request)
+{
+    nicbarrier_bpf_reply_t reply;
+    int page;
+    return c->service >= 0 &&
+           ask(c->service, request, NICBARRIER_BPF_READDRESS, -1, &reply, &page) == 0;
+}
+
+void nicbarrier_bpf_client_stop(nicbarrier_bpf_client_t *c)
+{
+    nicbarrier_bpf_request_t request = {.id = {0}};
+    nicbarrier_bpf_reply_t reply;
+    int page;
+    if (c->service >= 0) {
+        (void)ask(c->service, &request, NICBARRIER_BPF_REMOVE, -1, &reply, &page);
+        close(c->service);
+    }
+    c->service = -1;
+}
+
+int nicbarrier_bpf_client_open(nicbarrier_bpf_client_t *c, const nicbarrier_bpf_share_t *share)
+{
+    nicbarrier_bpf_request_t request = {.id = share->id};
+    nicbarrier_bpf_reply_t reply;
+    int page = -1;
+    prepare(c, share);
+    const int service = nicbarrier_bpf_local_connect(share->interface);
+    const int error =
+        service < 0 ? errno : ask(service, &request, NICBARRIER_BPF_OPEN, -1, &reply, &page);
+    if (service >= 0) {
+        close(service);
+    }
+    c->bell = error != 0 ? -1 : open_bell(share);
+    if (error != 0 || map_page(c, page) != 0 || c->bell < 0) {
+        nicbarrier_bpf_client_close(c);
+        return -1;
+    }
+    return 0;
+}
+
+void nicbarrier_bpf_client_close(nicbarrier_bpf_client_t *c)
+{
+    nicbarrier_bpf_client_stop(c);
+    if (c->bell >= 0) {
+        close(c->bell);
+    }
+    if (c->page != NULL) {
+        (void)munmap(c->page, sizeof(*c->page));
+    }
+    c->bell = -1;
+    c->page = NULL;
+}
+
+/* ---- orders ---------------------------------------------------------------------------------- */
+
+/** The program runs before this returns, as long as the packet has not to wait for an address. */
+static void ring(const nicbarrier_bpf_client_t *c)
+{
+    (void)send(c->bell, c->wake, sizeof(c->wake), MSG_NOSIGNAL);
+}
+
+/** To at least that. */
+static void raise_to(uint64_t *word, uint64_t value)
+{
+    uint64_t old = __atomic_load_n(word, __ATOMIC_RELAXED);
+    while (old < value && !__atomic_compare_exchange_n(word, &old, value, true, __ATOMIC_SEQ_CST,
+                                                       __ATOMIC_RELAXED)) {
+    }
+}
+
+bool nicbarrier_bpf_client_enter(nicbarrier_bpf_client_t *c, uint64_t epoch)
+{
+    raise_to(&c->page->enter, epoch);
+    ring(c);
+    return __atomic_load_n(&c->page->entered, __ATOMIC_ACQUIRE) >= epoch;
+}
+
+bool nicbarrier_bpf_client_take(nicbarrier_bpf_client_t *c, uint32_t k, uint64_t word)
+{
+    const uint64_t epoch = word & ~NICBARRIER_WORD_FAILED;
+    nicbarrier_rule_t rule;
+    raise_to(&c->page->take[k], epoch);
+    __atomic_store_n(&c->page->takes, 1, __ATOMIC_SEQ_CST);
+    raise_to(&c->page->fail, word >> 63);
+    ring(c);
+    nicbarrier_bpf_client_snapshot(c, &rule);
+    return rule.received[k] >= epoch && (rule.failed || word < NICBARRIER_WORD_FAILED);
+}
+
+bool nicbarrier_bpf_client_fail(nicbarrier_bpf_client_t *c)
+{
+    raise_to(&c->page->fail, 1);
+    ring(c);
+    return __atomic_load_n(&c->page->word, __ATOMIC_ACQUIRE) >= NICBARRIER_WORD_FAILED;
+}
+
+void nicbarrier_bpf_client_snapshot(const nicbarrier_bpf_client_t *c, nicbarrier_rule_t *rule)
+{
+    uint64_t before, after;
+    do {
+        before = __atomic_load_n(&c->page->version, __ATOMIC_ACQUIRE);
+        *rule = c->page->rule;
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        after = __atomic_load_n(&c->page->version, __ATOMIC_RELAXED);
+    } while (before != after || before % 2 != 0);
+}

@@ -1,0 +1,393 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Barriers in the kernel: the service; see service.h. */
+#include "coll_nicbarrier/engines/datagram/bpf/service.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "coll_nicbarrier/engines/datagram/bpf/frame.h"
+#include "coll_nicbarrier/engines/datagram/bpf/local.h"
+#include "coll_nicbarrier/engines/datagram/bpf/neighbour.h"
+#include "coll_nicbarrier/engines/datagram/bpf/request.h"
+
+/** Connections at most, of each user twice what groups it may have. */
+#define CONNECTIONS 4096
+/** Milliseconds until Ethernet addresses are looked up again. */
+#define REFRESH_MSEC 5000
+
+/** A process, and its group where it has installed one. */
+typedef struct client {
+    int fd;
+    struct ucred user;
+    int page; /**< of its group; -1: it has none */
+    uint16_t port;
+    nicbarrier_bpf_request_t group; /**< as it was asked for, with later addresses */
+    nicbarrier_bpf_plan_t plan;
+} client_t;
+
+static struct {
+    nicbarrier_bpf_kernel_t *kernel;
+    int interface;
+    nicbarrier_bpf_mode_t mode;
+    const nicbarrier_bpf_rules_t *rules;
+    client_t *client[CONNECTIONS];
+    int n;
+    bool quit;
+} service;
+
+/* ---- who ------------------------------------------------------------------------------------- */
+
+static bool is_member(int fd, gid_t group)
+{
+    gid_t list[1024];
+    socklen_t size = sizeof(list);
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, list, &size) != 0) {
+        return false;
+    }
+    for (size_t i = 0; i < size / sizeof(list[0]); i++) {
+        if (list[i] == group) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_served(int fd, const struct ucred *user)
+{
+    const nicbarrier_bpf_rules_t *r = service.rules;
+    return r->all || user->uid == geteuid() ||
+           (r->has_group && (user->gid == r->group || is_member(fd, r->group)));
+}
+
+/** Connections of the user, or groups. */
+static unsigned count_of(uid_t user, bool groups)
+{
+    unsigned n = 0;
+    for (int i = 0; i < service.n; i++) {
+        const client_t *c = service.client[i];
+        n += c->user.uid == user && (!groups || c->page >= 0);
+    }
+    return n;
+}
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+/** Plans step k of the client's group by the addresses that it has. @return 0, or an errno */
+static int plan_step(client_t *c, uint32_t k)
+{
+    const nicbarrier_bpf_request_t *r = &c->group;
+    nicbarrier_bpf_sender_t *sender = &c->plan.sender[k];
+    nicbarrier_bpf_end_t to = {.port = r->to[k].port}, from = {.port = c->port};
+    if (r->rule.waits >> k & 1) {
+        memcpy(sender->ip, r->from[k].ip, sizeof(sender->ip));
+        sender->named = r->named[k];
+        sender->port[0] = htons(r->from[k].port);
+        sender->port[1] = htons(c->port);
+    }
+    if ((r->rule.sends >> k & 1) == 0) {
+        return 0;
+    }
+    memcpy(to.ip, r->to[k].ip, sizeof(to.ip));
+    const int error = nicbarrier_bpf_neighbour(service.interface, r->to[k].six == 1, &to, &from);
+    if (error == 0) {
+        nicbarrier_bpf_frame(&c->plan.packet[k], r->to[k].six == 1, &from, &to, r->packet[k]);
+    }
+    return error;
+}
+
+/** The port of the socket of UDP that it has handed over; 0: it is none. */
+static uint16_t port_of(int fd)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in four;
+        struct sockaddr_in6 six;
+    } a;
+    socklen_t len = sizeof(a), size = sizeof(int);
+    int protocol = 0;
+    if (getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) != 0 || protocol != IPPROTO_UDP ||
+        getsockname(fd, &a.any, &len) != 0) {
+        return 0;
+    }
+    return ntohs(a.any.sa_family == AF_INET6 ? a.six.sin6_port : a.four.sin_port);
+}
+
+static int plan_all(client_t *c)
+{
+    int first = 0;
+    /* All are looked up, so that the kernel looks for all at once. */
+    for (uint32_t k = 0; k < c->group.rule.nsteps; k++) {
+        const int error = plan_step(c, k);
+        first = first == 0 || first == EAGAIN ? (error != 0 ? error : first) : first;
+    }
+    return first;
+}
+
+static int install(client_t *c, const nicbarrier_bpf_request_t *r, int socket)
+{
+    if (c->page >= 0 || socket < 0 || (c->port = port_of(socket)) == 0) {
+        return EINVAL;
+    }
+    if (count_of(c->user.uid, true) >= service.rules->groups) {
+        return EDQUOT;
+    }
+    c->group = *r;
+    memset(&c->plan, 0, sizeof(c->plan));
+    c->plan.id = r->id;
+    c->plan.rule = r->rule;
+    c->plan.drop = (uint32_t)r->drop;
+    const int error = plan_all(c);
+    if (error != 0) {
+        return error;
+    }
+    c->page = nicbarrier_bpf_install(service.kernel, &c->plan);
+    return c->page < 0 ? errno : 0;
+}
+
+static int readdress(client_t *c, const nicbarrier_bpf_request_t *r)
+{
+    const uint32_t k = r->id.step;
+    nicbarrier_bpf_request_t *g = &c->group;
+    if (c->page < 0 || (r->to[k].port != 0) != (g->rule.sends >> k & 1) ||
+        (r->from[k].port != 0) != (g->rule.waits >> k & 1)) {
+        return EINVAL;
+    }
+    /* The programs write one packet over another: all are of one size. */
+    if (r->to[k].six != g->to[k].six || r->from[k].six != g->from[k].six) {
+        return EAFNOSUPPORT;
+    }
+    g->to[k] = r->to[k];
+    g->from[k] = r->from[k];
+    const int error = plan_step(c, k);
+    return error != 0 ? error : nicbarrier_bpf_update(service.kernel, &c->plan, k);
+}
+
+static void remove_group(client_t *c)
+{
+    if (c->page >= 0) {
+        nicbarrier_bpf_remove(service.kernel, &c->plan.id);
+        close(c->page);
+    }
+    c->page = -1;
+}
+
+/** A group of the same user. */
+static const client_t *find(const client_t *c, const nicbarrier_bpf_id_t *id)
+{
+    for (int i = 0; i < service.n; i++) {
+        const client_t *other = service.client[i];
+        if (other->page >= 0 && other->user.uid == c->user.uid && other->plan.id.key == id->key &&
+            other->plan.id.cookie == id->cookie) {
+            return other;
+        }
+    }
+    return NULL;
+}
+
+/** The Ethernet addresses may have changed. Until that is seen, the engine's repetitions go
+ *  through. */
+static void refresh(void)
+{
+    for (int i = 0; i < service.n; i++) {
+        client_t *c = service.client[i];
+        for (uint32_t k = 0; c->page >= 0 && k < c->group.rule.nsteps; k++) {
+            const nicbarrier_bpf_packet_t before = c->plan.packet[k];
+            if (plan_step(c, k) == 0 && memcmp(&before, &c->plan.packet[k], sizeof(before)) != 0) {
+                (void)nicbarrier_bpf_update(service.kernel, &c->plan, k);
+            }
+        }
+    }
+}
+
+/* ---- list ------------------------------------------------------------------------------------ */
+
+/** The number-th group that the client may see. */
+static int list(const client_t *c, uint32_t number, nicbarrier_bpf_reply_t *reply)
+{
+    const bool sees_all = c->user.uid == geteuid();
+    reply->mode = (uint32_t)service.mode;
+    for (int i = 0; i < service.n; i++) {
+        const client_t *other = service.client[i];
+        if (other->page < 0 || (!sees_all && other->user.uid != c->user.uid) || number-- > 0) {
+            continue;
+        }
+        reply->id = other->plan.id;
+        reply->user = other->user.uid;
+        reply->process = (uint32_t)other->user.pid;
+        reply->nsteps = other->plan.rule.nsteps;
+        return nicbarrier_bpf_look(service.kernel, &other->plan.id, other->page, reply->count,
+                                   &reply->entered, &reply->completed);
+    }
+    return ENOENT;
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+static const char *text_of(int error)
+{
+    switch (error) {
+    case 0:
+        return "";
+    case EDQUOT:
+        return "this user has as many groups in the kernel as are allowed";
+    case E2BIG:
+        return "the kernel has no room for more groups";
+    case EEXIST:
+        return "there is such a group";
+    case ENETUNREACH:
+        return "a partner is not reached by this interface";
+    case EAGAIN:
+        return "the Ethernet address of a partner is not known yet";
+    default:
+        return strerror(error);
+    }
+}
+
+static int do_order(client_t *c, const nicbarrier_bpf_request_t *r, int socket,
+                    nicbarrier_bpf_reply_t *reply, int *page)
+{
+    const client_t *found;
+    int error;
+    switch (r->order) {
+    case NICBARRIER_BPF_INSTALL:
+        error = install(c, r, socket);
+        *page = c->page;
+        return error;
+    case NICBARRIER_BPF_OPEN:
+        found = find(c, &r->id);
+        *page = found == NULL ? -1 : found->page;
+        return found == NULL ? ENOENT : 0;
+    case NICBARRIER_BPF_READDRESS:
+        return readdress(c, r);
+    case NICBARRIER_BPF_REMOVE:
+        remove_group(c);
+        return 0;
+    case NICBARRIER_BPF_LIST:
+        return list(c, r->id.step, reply);
+    default:
+        service.quit = service.quit || c->user.uid == geteuid();
+        return service.quit ? 0 : EPERM;
+    }
+}
+
+/** False where the connection is over. */
+static bool serve_one(client_t *c)
+{
+    static nicbarrier_bpf_request_t r;
+    nicbarrier_bpf_reply_t reply = {.version = NICBARRIER_BPF_VERSION};
+    int socket = -1, page = -1;
+    const ssize_t n = nicbarrier_bpf_local_receive(c->fd, &r, sizeof(r), &socket);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return true;
+    }
+    const char *wrong = n > 0 ? nicbarrier_bpf_request_wrong(&r, (size_t)n) : NULL;
+    if (n > 0) {
+        const int error = wrong != NULL ? EINVAL : do_order(c, &r, socket, &reply, &page);
+        reply.error = (uint32_t)error;
+        (void)snprintf(reply.text, sizeof(reply.text), "%s", wrong ? wrong : text_of(error));
+    }
+    if (socket >= 0) {
+        close(socket);
+    }
+    /* One that does not take its replies is over, too: nothing here waits for it. */
+    return n > 0 && nicbarrier_bpf_local_send(c->fd, &reply, sizeof(reply),
+                                              reply.error == 0 ? page : -1) == 0;
+}
+
+/* ---- connections ----------------------------------------------------------------------------- */
+
+static void drop_client(int i)
+{
+    client_t *c = service.client[i];
+    remove_group(c);
+    close(c->fd);
+    free(c);
+    service.client[i] = service.client[--service.n];
+}
+
+static void take_client(int listening)
+{
+    struct ucred user;
+    socklen_t size = sizeof(user);
+    const int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) {
+        return;
+    }
+    client_t *c = NULL;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &user, &size) == 0 && is_served(fd, &user) &&
+        service.n < CONNECTIONS && count_of(user.uid, false) < 2 * service.rules->groups) {
+        c = calloc(1, sizeof(*c));
+    }
+    if (c == NULL) {
+        close(fd);
+        return;
+    }
+    c->fd = fd;
+    c->user = user;
+    c->page = -1;
+    service.client[service.n++] = c;
+}
+
+int nicbarrier_bpf_listen(const char *interface)
+{
+    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) {
+        return -1;
+    }
+    if (nicbarrier_bpf_local_bind(fd, interface) != 0 || listen(fd, 128) != 0) {
+        const int error = errno;
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    return fd;
+}
+
+int nicbarrier_bpf_serve(int listening, nicbarrier_bpf_kernel_t *k, int interface,
+                         nicbarrier_bpf_mode_t mode, const nicbarrier_bpf_rules_t *rules, int stop)
+{
+    static struct pollfd fds[CONNECTIONS + 2];
+    service.kernel = k;
+    service.interface = interface;
+    service.mode = mode;
+    service.rules = rules;
+    fds[0] = (struct pollfd){.fd = listening, .events = POLLIN};
+    fds[1] = (struct pollfd){.fd = stop, .events = POLLIN};
+    while (!service.quit) {
+        const int n = service.n;
+        for (int i = 0; i < n; i++) {
+            fds[i + 2] = (struct pollfd){.fd = service.client[i]->fd, .events = POLLIN};
+        }
+        const int ready = poll(fds, (nfds_t)n + 2, REFRESH_MSEC);
+        if (ready < 0 && errno != EINTR) {
+            return errno;
+        }
+        service.quit = ready > 0 && fds[1].revents != 0;
+        /* Backwards, because one that goes gives its place to the last. */
+        for (int i = n - 1; i >= 0 && ready > 0; i--) {
+            if (fds[i + 2].revents != 0 && !serve_one(service.client[i])) {
+                drop_client(i);
+            }
+        }
+        if (ready > 0 && fds[0].revents != 0) {
+            take_client(listening);
+        }
+        if (ready == 0) {
+            refresh();
+        }
+    }
+    while (service.n > 0) {
+        drop_client(service.n - 1);
+    }
+    close(listening);
+    return 0;
+}

@@ -1,0 +1,41 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Barriers in the kernel: the service of an interface, which installs groups for processes that
+ * have no privilege (request.h). It gives each a descriptor of the page of its own group, and of
+ * nothing else.
+ *
+ * A group lives as long as the connection that it was installed over: the kernel closes that when
+ * the process ends, whatever way it ends. The service builds all headers itself; a process cannot
+ * have packets sent from a port that it has not got open, which it shows by handing over its
+ * socket. The Ethernet addresses are looked up again every few seconds.
+ */
+#ifndef NICBARRIER_BPF_SERVICE_H
+#define NICBARRIER_BPF_SERVICE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "coll_nicbarrier/engines/datagram/bpf/kernel.h"
+
+/** Who is served. */
+typedef struct nicbarrier_bpf_rules {
+    bool all;       /**< all users; else the service's own */
+    bool has_group; /**< and the members of this group */
+    gid_t group;
+    unsigned groups; /**< for each user at most */
+} nicbarrier_bpf_rules_t;
+
+/** Opens the socket of an interface. @return it, or -1 and errno: EADDRINUSE where there is such a
+ *  service */
+int nicbarrier_bpf_listen(const char *interface);
+
+/** Serves until it is told to quit (QUIT, or `stop` becomes readable); then all groups are gone.
+ *  Closes the socket. `k` is attached to the interface. @return 0, or an errno */
+int nicbarrier_bpf_serve(int listening, nicbarrier_bpf_kernel_t *k, int interface,
+                         nicbarrier_bpf_mode_t mode, const nicbarrier_bpf_rules_t *rules, int stop);
+
+#endif

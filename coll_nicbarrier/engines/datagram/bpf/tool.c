@@ -1,0 +1,343 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file nicbarrier-bpf: barriers in the kernel, for those who look after hosts. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <net/if.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "coll_nicbarrier/engines/datagram/bpf/local.h"
+#include "coll_nicbarrier/engines/datagram/bpf/request.h"
+#include "coll_nicbarrier/engines/datagram/bpf/service.h"
+#include "common/config.h"
+
+enum { USAGE = 2 };
+
+static const char *const help =
+    "usage: nicbarrier-bpf load [OPTION...] INTERFACE\n"
+    "       nicbarrier-bpf status INTERFACE\n"
+    "       nicbarrier-bpf unload INTERFACE\n"
+    "\n"
+    "Barriers of coll_nicbarrier between hosts, stepped by programs in the kernel at a network\n"
+    "interface. `load' puts them there and starts a service in the background, which installs\n"
+    "groups for jobs; it needs CAP_BPF and CAP_NET_ADMIN. Jobs need no privilege.\n"
+    "\n"
+    "  --users all|GROUP       whose jobs may use it (default: those of the user who loads it)\n"
+    "  --groups N              groups (communicators) for each user at most (default: 256)\n"
+    "  --mode native|generic|tc  where the programs sit: XDP in the driver, XDP behind it, or TC\n"
+    "                          alone (default: the first that works)\n"
+    "  --foreground            do not go into the background\n"
+    "  --help, --version\n";
+
+static int complain(const char *what, const char *cure)
+{
+    fprintf(stderr, "nicbarrier-bpf: %s%s%s\n", what, cure[0] != '\0' ? "\n    " : "", cure);
+    return EXIT_FAILURE;
+}
+
+/* ---- load ------------------------------------------------------------------------------------ */
+
+typedef struct options {
+    const char *interface;
+    nicbarrier_bpf_rules_t rules;
+    nicbarrier_bpf_mode_t mode;
+    bool foreground;
+} options_t;
+
+static int load_failed(int error)
+{
+    return error == EPERM || error == EACCES
+               ? complain("the kernel takes no programs from this user",
+                          "it needs CAP_BPF and CAP_NET_ADMIN: call it as root")
+               : complain(strerror(error), "the kernel must be 5.18 or later, with BTF "
+                                           "(CONFIG_DEBUG_INFO_BTF) and CONFIG_BPF_JIT");
+}
+
+static int attach_failed(int error, const char *interface)
+{
+    char cure[160];
+    switch (error) {
+    case EBUSY:
+    case EEXIST:
+        (void)snprintf(cure, sizeof(cure),
+                       "remove it (ip link set dev %s xdp off), or use --mode tc", interface);
+        return complain("another program of XDP sits at the interface", cure);
+    case EPERM:
+        return complain("the programs may not be attached", "it needs CAP_NET_ADMIN");
+    case ENOENT:
+    case EOPNOTSUPP:
+        return complain("the kernel has no hook for them",
+                        "it needs CONFIG_NET_SCH_INGRESS and CONFIG_NET_CLS_BPF: modprobe "
+                        "sch_ingress cls_bpf");
+    default:
+        return complain(strerror(error), "");
+    }
+}
+
+/** Leaves the caller's terminal and directory. The parent ends with the status that `ready` gets.
+ */
+static int go_into_background(int *ready)
+{
+    int ends[2];
+    char status = EXIT_FAILURE;
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return -1;
+    }
+    const pid_t child = fork();
+    if (child > 0) {
+        close(ends[1]);
+        (void)read(ends[0], &status, 1);
+        _exit(status);
+    }
+    close(ends[0]);
+    *ready = ends[1];
+    return child < 0 || setsid() < 0 || chdir("/") != 0 ? -1 : 0;
+}
+
+/** All is well: the one that waits may know it. */
+static void tell_ready(int ready)
+{
+    const char status = EXIT_SUCCESS;
+    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; fd <= 2; fd++) {
+        (void)dup2(null, fd);
+    }
+    (void)write(ready, &status, 1);
+    close(ready);
+}
+
+/** Becomes readable when the process is told to end. */
+static int watch_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+static int serve(const options_t *o, int listening, int ready)
+{
+    const struct rlimit files = {65536, 65536};
+    const int interface = (int)if_nametoindex(o->interface);
+    nicbarrier_bpf_mode_t mode = o->mode;
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+    nicbarrier_bpf_kernel_t *k = nicbarrier_bpf_load();
+    if (k == NULL) {
+        return load_failed(errno);
+    }
+    int error = nicbarrier_bpf_attach(k, interface, &mode);
+    if (error != 0) {
+        nicbarrier_bpf_unload(k);
+        return attach_failed(error, o->interface);
+    }
+    printf("nicbarrier-bpf: loaded on %s (%s)\n", o->interface, nicbarrier_bpf_modes[mode]);
+    (void)fflush(stdout);
+    if (ready >= 0) {
+        tell_ready(ready);
+    }
+    error = nicbarrier_bpf_serve(listening, k, interface, mode, &o->rules, watch_signals());
+    nicbarrier_bpf_unload(k);
+    return error == 0 ? EXIT_SUCCESS : complain(strerror(error), "");
+}
+
+static int load(const options_t *o)
+{
+    int ready = -1;
+    if (!o->foreground && go_into_background(&ready) != 0) {
+        return complain(strerror(errno), "");
+    }
+    const int listening = nicbarrier_bpf_listen(o->interface);
+    if (listening < 0) {
+        return errno == EADDRINUSE
+                   ? complain("it is loaded on this interface", "see nicbarrier-bpf status")
+                   : complain(strerror(errno), "");
+    }
+    return serve(o, listening, ready);
+}
+
+/* ---- status and unload ----------------------------------------------------------------------- */
+
+static int ask(int service, nicbarrier_bpf_order_t order, uint32_t number,
+               nicbarrier_bpf_reply_t *reply)
+{
+    const nicbarrier_bpf_request_t r = {
+        .version = NICBARRIER_BPF_VERSION, .order = (uint32_t)order, .id = {.step = number}};
+    int none = -1;
+    if (nicbarrier_bpf_local_send(service, &r, sizeof(r), -1) != 0) {
+        return errno;
+    }
+    const ssize_t n = nicbarrier_bpf_local_receive(service, reply, sizeof(*reply), &none);
+    return n == sizeof(*reply) ? (int)reply->error : EPROTO;
+}
+
+static int status(const char *interface)
+{
+    nicbarrier_bpf_reply_t r = {.text = ""};
+    const int service = nicbarrier_bpf_local_connect(interface);
+    if (service < 0) {
+        printf("nicbarrier-bpf: not loaded on %s\n", interface);
+        return EXIT_FAILURE;
+    }
+    uint32_t n = 0;
+    int error = ask(service, NICBARRIER_BPF_LIST, n, &r);
+    if (error != 0 && error != ENOENT) {
+        close(service);
+        return complain("the service does not serve this user",
+                        "it was loaded without --users for it");
+    }
+    printf("nicbarrier-bpf: loaded on %s (%s)\n", interface,
+           r.mode < NICBARRIER_BPF_MODES ? nicbarrier_bpf_modes[r.mode] : "?");
+    for (; error == 0; error = ask(service, NICBARRIER_BPF_LIST, ++n, &r)) {
+        printf("group %016" PRIx64 " user %u process %u steps %u entered %" PRIu64
+               " completed %" PRIu64 " words %" PRIu64 " wakes %" PRIu64 " sent %" PRIu64
+               " up %" PRIu64 "\n",
+               r.id.key, r.user, r.process, r.nsteps, r.entered, r.completed,
+               r.count[NICBARRIER_BPF_WORDS], r.count[NICBARRIER_BPF_WAKES],
+               r.count[NICBARRIER_BPF_SENT], r.count[NICBARRIER_BPF_UP]);
+    }
+    close(service);
+    return EXIT_SUCCESS;
+}
+
+static int unload(const char *interface)
+{
+    nicbarrier_bpf_reply_t r;
+    int none = -1;
+    const int service = nicbarrier_bpf_local_connect(interface);
+    if (service < 0) {
+        /* Of a service that was killed TC's programs may be left. */
+        nicbarrier_bpf_sweep((int)if_nametoindex(interface));
+        return complain("it is not loaded on this interface", "");
+    }
+    const int error = ask(service, NICBARRIER_BPF_QUIT, 0, &r);
+    if (error == 0) {
+        /* The connection ends when all is gone. */
+        (void)nicbarrier_bpf_local_receive(service, &r, sizeof(r), &none);
+    }
+    close(service);
+    return error == 0 ? EXIT_SUCCESS
+                      : complain("only the user who has loaded it, and root, may unload it", "");
+}
+
+/* ---- arguments ------------------------------------------------------------------------------- */
+
+static int bad(const char *what, const char *value)
+{
+    fprintf(stderr, "nicbarrier-bpf: %s: %s\n%s", what, value, help);
+    return USAGE;
+}
+
+static int parse_users(const char *text, nicbarrier_bpf_rules_t *rules)
+{
+    rules->all = strcmp(text, "all") == 0;
+    if (rules->all) {
+        return 0;
+    }
+    const struct group *g = getgrnam(text);
+    if (g == NULL) {
+        return bad("no such group of users", text);
+    }
+    rules->has_group = true;
+    rules->group = g->gr_gid;
+    return 0;
+}
+
+static int parse_groups(const char *text, nicbarrier_bpf_rules_t *rules)
+{
+    char *end;
+    const unsigned long n = strtoul(text, &end, 10);
+    if (*end != '\0' || n < 1 || n > NICBARRIER_BPF_GROUPS) {
+        return bad("--groups must be from 1 to 1024", text);
+    }
+    rules->groups = (unsigned)n;
+    return 0;
+}
+
+static int parse_mode(const char *text, nicbarrier_bpf_mode_t *mode)
+{
+    for (int i = 0; i < NICBARRIER_BPF_MODES; i++) {
+        if (strcmp(text, nicbarrier_bpf_modes[i]) == 0) {
+            *mode = (nicbarrier_bpf_mode_t)i;
+            return 0;
+        }
+    }
+    return bad("no such mode", text);
+}
+
+/** 0, or the exit status; -1: all is done. */
+static int parse(int argc, char **argv, options_t *o)
+{
+    static const struct option long_options[] = {{"users", required_argument, NULL, 'u'},
+                                                 {"groups", required_argument, NULL, 'g'},
+                                                 {"mode", required_argument, NULL, 'm'},
+                                                 {"foreground", no_argument, NULL, 'f'},
+                                                 {"help", no_argument, NULL, 'h'},
+                                                 {"version", no_argument, NULL, 'v'},
+                                                 {NULL, 0, NULL, 0}};
+    int c, status = 0;
+    while (status == 0 && (c = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
+        switch (c) {
+        case 'u':
+            status = parse_users(optarg, &o->rules);
+            break;
+        case 'g':
+            status = parse_groups(optarg, &o->rules);
+            break;
+        case 'm':
+            status = parse_mode(optarg, &o->mode);
+            break;
+        case 'f':
+            o->foreground = true;
+            break;
+        case 'h':
+            fputs(help, stdout);
+            return -1;
+        case 'v':
+            puts("nicbarrier-bpf " OMPI_NIC_VERSION);
+            return -1;
+        default:
+            return USAGE;
+        }
+    }
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    options_t o = {.rules = {.groups = 256}, .mode = NICBARRIER_BPF_NATIVE};
+    const int rc = parse(argc, argv, &o);
+    if (rc != 0) {
+        return rc < 0 ? EXIT_SUCCESS : rc;
+    }
+    if (argc - optind != 2) {
+        return bad("an order and an interface are needed", "load, status or unload INTERFACE");
+    }
+    o.interface = argv[optind + 1];
+    if (if_nametoindex(o.interface) == 0) {
+        return complain("no such interface", "ip link shows those of this host");
+    }
+    if (strcmp(argv[optind], "load") == 0) {
+        return load(&o);
+    }
+    if (strcmp(argv[optind], "status") == 0) {
+        return status(o.interface);
+    }
+    if (strcmp(argv[optind], "unload") == 0) {
+        return unload(o.interface);
+    }
+    return bad("no such order", argv[optind]);
+}
