@@ -96,7 +96,9 @@ unit_programs = \
 	test/unit/check_verbs_port
 
 if HAVE_BPF
-unit_programs += test/unit/check_nicbarrier_bpf
+unit_programs += \
+	test/unit/check_nicbarrier_bpf \
+	test/unit/check_nicbarrier_bpf_hosts
 endif
 
 check_libs = $(CHECK_LDFLAGS) $(CHECK_LIBS)
@@ -108,7 +110,7 @@ barrier_ldadd = coll_nicbarrier/libnicbarrier_core.la common/libonic_core.la $(c
 unit_objects = $(unit_programs:=.$(OBJEXT)) test/unit/nicbarrier_conformance.$(OBJEXT) \
 	test/unit/nicbarrier_members.$(OBJEXT) test/unit/nicbarrier_memory_engine.$(OBJEXT) \
 	test/unit/nicbarrier_sim.$(OBJEXT) \
-	test/unit/bpf_group.$(OBJEXT) test/unit/mover_sim.$(OBJEXT) test/unit/mover_sim_sides.$(OBJEXT) test/unit/pml_naive.$(OBJEXT) \
+	test/unit/bpf_group.$(OBJEXT) test/unit/bpf_hosts.$(OBJEXT) test/unit/mover_sim.$(OBJEXT) test/unit/mover_sim_sides.$(OBJEXT) test/unit/pml_naive.$(OBJEXT) \
 	test/unit/put_wire.$(OBJEXT)
 $(unit_objects): AM_CPPFLAGS += $(CHECK_CPPFLAGS)
 
@@ -159,6 +161,12 @@ test_unit_check_nicbarrier_bpf_SOURCES = \
 	test/unit/bpf_group.h \
 	test/unit/check_nicbarrier_bpf.c
 test_unit_check_nicbarrier_bpf_LDADD = coll_nicbarrier/libnicbarrier_kernel.la $(barrier_ldadd) $(bpf_libs)
+test_unit_check_nicbarrier_bpf_hosts_SOURCES = \
+	test/unit/bpf_hosts.c \
+	test/unit/bpf_hosts.h \
+	test/unit/check_nicbarrier_bpf_hosts.c
+test_unit_check_nicbarrier_bpf_hosts_LDADD = coll_nicbarrier/libnicbarrier_kernel.la $(barrier_ldadd) \
+	$(bpf_libs)
 test_unit_check_nicbarrier_conformance_SOURCES = \
 	test/unit/check_nicbarrier_conformance.c \
 	test/unit/nicbarrier_here.h \

@@ -260,8 +260,8 @@ START_TEST(many_members)
         uint64_t count[NICBARRIER_BPF_COUNTERS];
         uint64_t entered, completed;
         UNIT_CHECK(host[i].completed == 3);
-        UNIT_CHECK(nicbarrier_bpf_look(group.kernel, &group.member[i].plan.id,
-                                       group.member[i].fd, count, &entered, &completed) == 0);
+        UNIT_CHECK(nicbarrier_bpf_look(group.kernel, &group.member[i].plan.id, group.member[i].fd,
+                                       count, &entered, &completed) == 0);
         UNIT_CHECK(entered == 3 && completed == 3);
         UNIT_CHECK(count[NICBARRIER_BPF_SENT] == 30 && count[NICBARRIER_BPF_WORDS] == 30);
         UNIT_CHECK(count[NICBARRIER_BPF_WAKES] == 3 && count[NICBARRIER_BPF_UP] == 0);

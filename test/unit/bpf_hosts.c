@@ -1,0 +1,277 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Hosts with nicbarrier-bpf; see bpf_hosts.h. */
+#define _GNU_SOURCE
+#include "test/unit/bpf_hosts.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <grp.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "coll_nicbarrier/engines/datagram/bpf/kernel.h"
+#include "coll_nicbarrier/engines/datagram/bpf/local.h"
+#include "common/support/clock.h"
+
+enum { NOBODY = 65534, FIRST_PORT = 7000, SECONDS = 6 };
+
+/** Runs a command; false where it fails. */
+__attribute__((format(printf, 1, 2))) static bool shell(const char *format, ...)
+{
+    char command[512];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(command, sizeof(command), format, arguments);
+    va_end(arguments);
+    return system(command) == 0;
+}
+
+/** Why there can be no hosts; in a process of its own, so that nothing of it is left. */
+enum { POSSIBLE, NO_NAMESPACES, NO_BRIDGE };
+static const char *const obstacles[] = {NULL, "no namespaces can be made here",
+                                        "ip makes no bridge here"};
+
+static int try_to_make(void)
+{
+    if (unshare(CLONE_NEWNET) != 0) {
+        return NO_NAMESPACES;
+    }
+    return shell("ip link add name br0 type bridge 2>/dev/null && "
+                 "ip link add name v0 type veth peer name v1 2>/dev/null")
+               ? POSSIBLE
+               : NO_BRIDGE;
+}
+
+const char *bpf_hosts_obstacle(void)
+{
+    int status = 0;
+    if (geteuid() != 0) {
+        return "programs in the kernel are for root";
+    }
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(try_to_make());
+    }
+    (void)waitpid(child, &status, 0);
+    return obstacles[WEXITSTATUS(status)];
+}
+
+/* ---- a host ---------------------------------------------------------------------------------- */
+
+static nicbarrier_bpf_peer_t peer_of(const bpf_host_t *h, int i)
+{
+    nicbarrier_bpf_peer_t p = {.port = (uint16_t)(FIRST_PORT + i), .six = h->all->six};
+    char text[32];
+    (void)snprintf(text, sizeof(text), h->all->six ? "fd77::%d" : "10.77.0.%d", i + 1);
+    ck_assert_int_eq(inet_pton(p.six ? AF_INET6 : AF_INET, text, p.ip), 1);
+    return p;
+}
+
+static void encode(const bpf_host_t *h, int from, uint32_t k, const nicbarrier_step_t *step,
+                   unsigned char bytes[NICBARRIER_PACKET_SIZE])
+{
+    const nicbarrier_packet_t p = {.kind = NICBARRIER_PACKET_EPOCH,
+                                   .at = step->send_at,
+                                   .from_at = (uint8_t)k,
+                                   .sender = (uint32_t)from,
+                                   .cookie = 100 + (uint32_t)step->send_to,
+                                   .key = h->share.id.key};
+    nicbarrier_packet_encode(&p, bytes);
+}
+
+static void plan(bpf_host_t *h)
+{
+    nicbarrier_bpf_request_t *r = &h->request;
+    uint64_t sends, waits;
+    const int n = nicbarrier_schedule(h->all->schedule, h->me, h->all->n, h->step);
+    h->share = (nicbarrier_bpf_share_t){.interface = "eth0"};
+    h->share.id = (nicbarrier_bpf_id_t){.key = 0x0807060504030201, .cookie = 100 + (uint32_t)h->me};
+    nicbarrier_schedule_bits(h->step, n, &sends, &waits);
+    nicbarrier_rule_init(&r->rule, (uint32_t)n, sends, waits);
+    for (uint32_t k = 0; k < (uint32_t)n; k++) {
+        const nicbarrier_step_t *s = &h->step[k];
+        if (s->send_to != NICBARRIER_NOBODY) {
+            r->to[k] = h->share.by = peer_of(h, s->send_to);
+            encode(h, h->me, k, s, r->packet[k]);
+        }
+        if (s->wait_for != NICBARRIER_NOBODY) {
+            const nicbarrier_step_t theirs = {.send_to = h->me, .send_at = (uint8_t)k};
+            unsigned char bytes[NICBARRIER_PACKET_SIZE];
+            encode(h, s->wait_for, s->wait_at, &theirs, bytes);
+            memcpy(&r->named[k], bytes + NICBARRIER_PACKET_SENDER_AT, sizeof(r->named[k]));
+            r->from[k] = peer_of(h, s->wait_for);
+        }
+    }
+}
+
+static int open_socket(const bpf_host_t *h)
+{
+    const struct sockaddr_in6 at = {.sin6_family = AF_INET6,
+                                    .sin6_port = htons((uint16_t)(FIRST_PORT + h->me))};
+    const int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(bind(fd, (const struct sockaddr *)&at, sizeof(at)), 0);
+    return fd;
+}
+
+void bpf_host_meet(bpf_host_t *h)
+{
+    const uint64_t mine = atomic_fetch_add(&h->shared->step[h->me], 1) + 1;
+    for (int i = 0; i < h->all->n; i++) {
+        while (atomic_load(&h->shared->step[i]) < mine) {
+            (void)usleep(200);
+        }
+    }
+}
+
+int bpf_host_install(bpf_host_t *h, nicbarrier_reason_t *why)
+{
+    return nicbarrier_bpf_client_install(&h->client, &h->share, &h->request, h->socket, why);
+}
+
+bool bpf_host_wait(const bpf_host_t *h, uint64_t epoch)
+{
+    const uint64_t end = onic_now_nsec() + SECONDS * UINT64_C(1000000000);
+    while ((__atomic_load_n(&h->client.page->word, __ATOMIC_ACQUIRE) & ~NICBARRIER_WORD_FAILED) <
+           epoch) {
+        if (onic_now_nsec() > end) {
+            return false;
+        }
+        sched_yield();
+    }
+    return true;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static bool configure(int me)
+{
+    return shell("ip link set lo up && ip addr add 10.77.0.%d/24 dev eth0 && "
+                 "ip addr add fd77::%d/64 dev eth0 nodad && ip link set eth0 up",
+                 me + 1, me + 1);
+}
+
+/** In the foreground, so that it ends with this process in any case. */
+static bool load(const bpf_hosts_t *all)
+{
+    if (all->load == NULL) {
+        return true;
+    }
+    const pid_t child = fork();
+    if (child == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+        (void)close(STDOUT_FILENO);
+        (void)execl("tools/nicbarrier-bpf", "nicbarrier-bpf", "load", "--foreground", "--users",
+                    "all", "--mode", all->load, "--groups", "3", "eth0", NULL);
+        _exit(127);
+    }
+    for (int i = 0; i < 10000; i++) {
+        const int fd = nicbarrier_bpf_local_connect("eth0");
+        if (fd >= 0) {
+            return close(fd) == 0;
+        }
+        (void)usleep(1000);
+    }
+    return false;
+}
+
+/** The host's process. `ready` tells that there is a namespace, `go` that it has an interface. */
+static int host_main(const bpf_hosts_t *all, bpf_hosts_shared_t *shared, int me,
+                     int (*function)(bpf_host_t *))
+{
+    static bpf_host_t h;
+    h = (bpf_host_t){.all = all, .shared = shared, .me = me};
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (unshare(CLONE_NEWNET) != 0) {
+        return 2;
+    }
+    bpf_host_meet(&h);
+    while (atomic_load(&shared->time) == 0) {
+        (void)usleep(1000);
+    }
+    if (!configure(me) || !load(all)) {
+        return 3;
+    }
+    /* The one that works has no privilege, and the other takes down what it needs. */
+    const pid_t child = fork();
+    if (child == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (setgroups(0, NULL) != 0 || setgid(NOBODY) != 0 || setuid(NOBODY) != 0) {
+            _exit(4);
+        }
+        plan(&h);
+        h.socket = open_socket(&h);
+        bpf_host_meet(&h);
+        _exit(function(&h));
+    }
+    int status = 0;
+    (void)waitpid(child, &status, 0);
+    if (all->load != NULL) {
+        (void)shell("tools/nicbarrier-bpf unload eth0 >/dev/null 2>&1");
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 5;
+}
+
+/** The other end of veth takes what XDP sends only where it has a program, too. Ours, which knows
+ *  of no group, lets all pass. */
+static bool attach_port(const char *name)
+{
+    nicbarrier_bpf_mode_t mode = NICBARRIER_BPF_NATIVE;
+    nicbarrier_bpf_kernel_t *k = nicbarrier_bpf_load();
+    return k != NULL && nicbarrier_bpf_attach(k, (int)if_nametoindex(name), &mode) == 0 &&
+           mode == NICBARRIER_BPF_NATIVE;
+}
+
+static bool join(const bpf_hosts_t *all, int me, pid_t host)
+{
+    char name[16];
+    (void)snprintf(name, sizeof(name), "p%d", me);
+    return shell("ip link add name %s type veth peer name eth0 netns %d && "
+                 "ip link set %s master br0 up",
+                 name, (int)host, name) &&
+           (all->load == NULL || strcmp(all->load, "native") != 0 || attach_port(name));
+}
+
+void bpf_hosts_run(const bpf_hosts_t *hosts, int (*function)(bpf_host_t *h))
+{
+    pid_t host[BPF_HOSTS_MAX];
+    bpf_hosts_shared_t *shared =
+        mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne(shared, MAP_FAILED);
+    ck_assert_int_eq(unshare(CLONE_NEWNET), 0);
+    ck_assert(shell("ip link add name br0 type bridge stp_state 0 forward_delay 0 && "
+                    "ip link set br0 up"));
+    for (int i = 0; i < hosts->n; i++) {
+        host[i] = fork();
+        if (host[i] == 0) {
+            _exit(host_main(hosts, shared, i, function));
+        }
+    }
+    bool joined = true;
+    for (int i = 0; i < hosts->n; i++) {
+        while (atomic_load(&shared->step[i]) == 0) {
+            (void)usleep(1000);
+        }
+        joined = joined && join(hosts, i, host[i]);
+    }
+    ck_assert(joined);
+    atomic_store(&shared->time, 1);
+    for (int i = 0; i < hosts->n; i++) {
+        int status = 0;
+        (void)waitpid(host[i], &status, 0);
+        ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "host %d ends with %d", i,
+                      status);
+    }
+    munmap(shared, sizeof(*shared));
+}

@@ -1,0 +1,61 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Hosts on this machine, each a process in a network namespace of its own, joined by a bridge; with
+ * nicbarrier-bpf loaded at their ends of it, and with one group of which each is a member. It needs
+ * root, and iproute2.
+ */
+#ifndef TEST_BPF_HOSTS_H
+#define TEST_BPF_HOSTS_H
+
+#include "coll_nicbarrier/engines/datagram/bpf/client.h"
+#include "test/unit/nicbarrier_conformance.h"
+#include "test/unit/unit.h"
+
+enum { BPF_HOSTS_MAX = 8, BPF_ROUNDS = 400 };
+
+typedef struct bpf_hosts {
+    int n;
+    bool six;         /**< IPv6 */
+    const char *load; /**< mode of nicbarrier-bpf; NULL: it is not loaded */
+    nicbarrier_schedule_kind_t schedule;
+} bpf_hosts_t;
+
+/** What all hosts see, zeroed at first. */
+typedef struct bpf_hosts_shared {
+    conformance_notes_t notes;
+    _Atomic uint64_t step[BPF_HOSTS_MAX]; /**< how far each is, for what a test needs in order */
+    _Atomic uint64_t time;
+    uint64_t took[BPF_ROUNDS];
+} bpf_hosts_shared_t;
+
+/** A member, in the process of its host. */
+typedef struct bpf_host {
+    const bpf_hosts_t *all;
+    bpf_hosts_shared_t *shared;
+    int me;
+    int socket; /**< where its packets come to */
+    nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
+    nicbarrier_bpf_share_t share;
+    nicbarrier_bpf_request_t request;
+    nicbarrier_bpf_client_t client;
+} bpf_host_t;
+
+/** @return NULL, or why there can be no such hosts here */
+const char *bpf_hosts_obstacle(void);
+
+/** Makes the hosts, runs the function in each process, without any privilege, and takes them down
+ *  again. Fails where one of them does, by a status that is not 0. */
+void bpf_hosts_run(const bpf_hosts_t *hosts, int (*function)(bpf_host_t *h));
+
+/** All hosts have come here. */
+void bpf_host_meet(bpf_host_t *h);
+/** Installs the member's group. 0, or -1 and the reason. */
+int bpf_host_install(bpf_host_t *h, nicbarrier_reason_t *why);
+/** Waits until the epoch is complete; false after some seconds. */
+bool bpf_host_wait(const bpf_host_t *h, uint64_t epoch);
+
+#endif

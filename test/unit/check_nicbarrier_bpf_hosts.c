@@ -1,0 +1,144 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * Barriers in the kernel between hosts, in earnest: processes without any privilege, served by
+ * nicbarrier-bpf, over veth and a bridge. What it takes is printed.
+ */
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/support/clock.h"
+#include "test/unit/bpf_hosts.h"
+
+/* As ck_assert, for hosts. */
+#define REQUIRE(condition)                                                                         \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: host %d: %s\n", __FILE__, __LINE__, h->me, #condition);        \
+            return 1;                                                                              \
+        }                                                                                          \
+    } while (0)
+
+static int begin(bpf_host_t *h)
+{
+    nicbarrier_reason_t why = {""};
+    if (bpf_host_install(h, &why) != 0) {
+        fprintf(stderr, "host %d: %s\n", h->me, why.text);
+        return -1;
+    }
+    bpf_host_meet(h);
+    return 0;
+}
+
+static int end(bpf_host_t *h)
+{
+    bpf_host_meet(h);
+    nicbarrier_bpf_client_close(&h->client);
+    return 0;
+}
+
+/* ---- barriers -------------------------------------------------------------------------------- */
+
+static int barriers(bpf_host_t *h)
+{
+    nicbarrier_rule_t rule;
+    REQUIRE(begin(h) == 0);
+    for (uint64_t epoch = 1; epoch <= 300; epoch++) {
+        conformance_note(&h->shared->notes, h->me, epoch);
+        REQUIRE(nicbarrier_bpf_client_enter(&h->client, epoch));
+        REQUIRE(bpf_host_wait(h, epoch));
+        REQUIRE(conformance_noted(&h->shared->notes, h->all->n, epoch));
+    }
+    nicbarrier_bpf_client_snapshot(&h->client, &rule);
+    REQUIRE(rule.completed == 300 && rule.entered == 300 && rule.blocked == 0);
+    return end(h);
+}
+
+static const bpf_hosts_t kinds[] = {
+    {.n = 2, .load = "native"},
+    {.n = 3, .load = "generic"},
+    {.n = 4, .load = "tc", .six = true},
+    {.n = 5, .load = "native", .schedule = NICBARRIER_PAIRWISE},
+    {.n = 6, .load = "native", .schedule = NICBARRIER_GATHER_BROADCAST},
+    {.n = 8, .load = "native", .six = true},
+};
+
+START_TEST(barriers_between_hosts)
+{
+    bpf_hosts_run(&kinds[_i], barriers);
+}
+END_TEST
+
+/* ---- how long -------------------------------------------------------------------------------- */
+
+static int by_size(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/** The first enters last; the last one has then the longest way, a hop for each step. The others
+ *  sleep: no process of theirs takes part. */
+static int chain(bpf_host_t *h)
+{
+    const bool first = h->me == 0, last = h->me == h->all->n - 1;
+    REQUIRE(begin(h) == 0);
+    for (uint64_t epoch = 1; epoch <= BPF_ROUNDS; epoch++) {
+        if (first) {
+            bpf_host_meet(h);
+            (void)usleep(50);
+            atomic_store(&h->shared->time, onic_now_nsec());
+            REQUIRE(nicbarrier_bpf_client_enter(&h->client, epoch));
+        } else {
+            REQUIRE(nicbarrier_bpf_client_enter(&h->client, epoch));
+            bpf_host_meet(h);
+        }
+        while (last && h->client.page->word < epoch) {
+            __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        }
+        if (last) {
+            h->shared->took[epoch - 1] = onic_now_nsec() - atomic_load(&h->shared->time);
+        }
+        bpf_host_meet(h);
+    }
+    if (last) {
+        uint64_t *took = h->shared->took;
+        qsort(took, BPF_ROUNDS, sizeof(*took), by_size);
+        printf("%s, %d hosts, %u hops: us from the last entry to the end: %.2f (median), %.2f\n",
+               h->all->load, h->all->n, h->request.rule.nsteps, (double)took[BPF_ROUNDS / 2] / 1000,
+               (double)took[BPF_ROUNDS / 50] / 1000);
+        fflush(stdout);
+    }
+    return end(h);
+}
+
+START_TEST(how_long)
+{
+    static const char *const modes[] = {"native", "generic", "tc"};
+    const bpf_hosts_t all = {.n = _i % 2 == 0 ? 2 : 8, .load = modes[_i / 2]};
+    bpf_hosts_run(&all, chain);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("nicbarrier_bpf_hosts");
+    TCase *tcase = tcase_create("hosts");
+    const char *obstacle = bpf_hosts_obstacle();
+    if (obstacle != NULL) {
+        unit_skip(obstacle);
+        return EXIT_SUCCESS;
+    }
+    tcase_set_timeout(tcase, UNIT_SECONDS);
+    tcase_add_loop_test(tcase, barriers_between_hosts, getenv("LO") ? atoi(getenv("LO")) : 0,
+                        (int)(sizeof(kinds) / sizeof(kinds[0])));
+    tcase_add_loop_test(tcase, how_long, 0, 6);
+    suite_add_tcase(suite, tcase);
+    return unit_run_suite(suite);
+}
