@@ -51,6 +51,7 @@ coll_nicbarrier_libnicbarrier_datagram_la_SOURCES = \
 	coll_nicbarrier/engines/datagram/params.c \
 	coll_nicbarrier/engines/datagram/send.c \
 	coll_nicbarrier/engines/datagram/stepper.h \
+	coll_nicbarrier/engines/datagram/stepper_bpf.c \
 	coll_nicbarrier/engines/datagram/stepper_host.c \
 	coll_nicbarrier/engines/datagram/steppers.c \
 	coll_nicbarrier/engines/datagram/stepping.c \

@@ -139,6 +139,7 @@ typedef struct nicbarrier_stepper {
 /** Ended by NULL, the host's last: steppers.c. */
 extern const nicbarrier_stepper_t *const nicbarrier_steppers[];
 
+extern const nicbarrier_stepper_t nicbarrier_stepper_bpf;  /* stepper_bpf.c */
 extern const nicbarrier_stepper_t nicbarrier_stepper_host; /* stepper_host.c */
 
 #endif

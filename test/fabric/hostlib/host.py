@@ -117,6 +117,8 @@ def own_network(index, options):
         if time.monotonic() > end:
             raise linux.Failure("the network device of %s gets no carrier" % name_of(index))
         time.sleep(0.005)
+    if options.bpf:
+        linux.tool(options.bpf, "load", "eth0")
 
 
 def counters(options):

@@ -131,6 +131,8 @@ def make_parser():
     add = parser.add_argument_group("the network").add_argument
     add("--loss", type=number(0, 90, float), default=0, metavar="PERCENT",
         help="each host loses so many of the packets that come to it, at random")
+    add("--bpf", metavar="TOOL",
+        help="nicbarrier-bpf, which is loaded on each host's interface")
     add("--rate", type=rate, metavar="RATE", help="limit for what each host sends, as 100mbit")
     add("--cut", type=event_of("cut", False), action="append", default=[], dest="events",
         metavar="HOST@MOMENT[:SECONDS]",

@@ -8,11 +8,15 @@
 #include <getopt.h>
 #include <grp.h>
 #include <inttypes.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
 #include <net/if.h>
+#include <net/if_arp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -36,7 +40,7 @@ static const char *const help =
     "  --users all|GROUP       whose jobs may use it (default: those of the user who loads it)\n"
     "  --groups N              groups (communicators) for each user at most (default: 256)\n"
     "  --mode native|generic|tc  where the programs sit: XDP in the driver, XDP behind it, or TC\n"
-    "                          alone (default: the first that works)\n"
+    "                          alone (default: the first that works; for veth not the first)\n"
     "  --foreground            do not go into the background\n"
     "  --help, --version\n";
 
@@ -51,9 +55,43 @@ static int complain(const char *what, const char *cure)
 typedef struct options {
     const char *interface;
     nicbarrier_bpf_rules_t rules;
+    bool has_mode;
     nicbarrier_bpf_mode_t mode;
     bool foreground;
 } options_t;
+
+/** Asks the interface; false where it has no answer. */
+static bool ask_interface(const char *name, unsigned long order, void *data, struct ifreq *r)
+{
+    memset(r, 0, sizeof(*r));
+    (void)snprintf(r->ifr_name, sizeof(r->ifr_name), "%s", name);
+    if (data != NULL) {
+        r->ifr_data = data;
+    }
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const bool done = fd >= 0 && ioctl(fd, order, r) == 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return done;
+}
+
+static bool is_ethernet(const char *name)
+{
+    struct ifreq r;
+    return ask_interface(name, SIOCGIFHWADDR, NULL, &r) && r.ifr_hwaddr.sa_family == ARPHRD_ETHER;
+}
+
+/** The first mode to try. What XDP sends in the driver of veth is lost where the other end has no
+ *  program of XDP, too. */
+static nicbarrier_bpf_mode_t first_mode(const char *name)
+{
+    struct ethtool_drvinfo driver = {.cmd = ETHTOOL_GDRVINFO};
+    struct ifreq r;
+    return ask_interface(name, SIOCETHTOOL, &driver, &r) && strcmp(driver.driver, "veth") == 0
+               ? NICBARRIER_BPF_GENERIC
+               : NICBARRIER_BPF_NATIVE;
+}
 
 static int load_failed(int error)
 {
@@ -154,9 +192,13 @@ static int serve(const options_t *o, int listening, int ready)
     return error == 0 ? EXIT_SUCCESS : complain(strerror(error), "");
 }
 
-static int load(const options_t *o)
+static int load(options_t *o)
 {
     int ready = -1;
+    if (!is_ethernet(o->interface)) {
+        return complain("this interface is not of Ethernet", "ip link shows those of this host");
+    }
+    o->mode = o->has_mode ? o->mode : first_mode(o->interface);
     if (!o->foreground && go_into_background(&ready) != 0) {
         return complain(strerror(errno), "");
     }
@@ -267,11 +309,12 @@ static int parse_groups(const char *text, nicbarrier_bpf_rules_t *rules)
     return 0;
 }
 
-static int parse_mode(const char *text, nicbarrier_bpf_mode_t *mode)
+static int parse_mode(const char *text, options_t *o)
 {
     for (int i = 0; i < NICBARRIER_BPF_MODES; i++) {
         if (strcmp(text, nicbarrier_bpf_modes[i]) == 0) {
-            *mode = (nicbarrier_bpf_mode_t)i;
+            o->mode = (nicbarrier_bpf_mode_t)i;
+            o->has_mode = true;
             return 0;
         }
     }
@@ -298,7 +341,7 @@ static int parse(int argc, char **argv, options_t *o)
             status = parse_groups(optarg, &o->rules);
             break;
         case 'm':
-            status = parse_mode(optarg, &o->mode);
+            status = parse_mode(optarg, o);
             break;
         case 'f':
             o->foreground = true;
@@ -318,7 +361,7 @@ static int parse(int argc, char **argv, options_t *o)
 
 int main(int argc, char **argv)
 {
-    options_t o = {.rules = {.groups = 256}, .mode = NICBARRIER_BPF_NATIVE};
+    options_t o = {.rules = {.groups = 256}};
     const int rc = parse(argc, argv, &o);
     if (rc != 0) {
         return rc < 0 ? EXIT_SUCCESS : rc;
