@@ -285,7 +285,7 @@ onic_rc_t *nicstride_nic_way_locked(nicstride_peer_t *p, const nicstride_nic_ran
     *n_p = find_pieces(p, range, region, cap, base_p);
     const bool ready = *n_p > 0 && s->rc != NULL && s->rc->state == ONIC_RC_CONNECTED;
 
-    if (!ready && p->keys != NULL)
+    if (!ready && p->keys != NULL && (p->keys->rows & NICSTRIDE_REACH(ME)) != 0)
         ask_again(p, s, range);
     return ready && (!range->read || s->rc->terms.reads > 0) ? s->rc : NULL;
 }

@@ -75,15 +75,16 @@ static void progress_for(double seconds)
         (void)MPI_Iprobe(MPI_ANY_SOURCE, 1, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
 }
 
-/** The put is over here, and the loss is known, before anybody waits for what has landed. That it
- *  has, an adapter of the test's own knows. */
-static void kill_before_flush(MPI_Win win, pid_t pid, bool own)
+/** The put is over here, and the loss is known, before anybody waits for what has landed; unless
+ *  `landed`: that it has is known with its end. */
+static void kill_before_flush(MPI_Win win, pid_t pid, bool landed)
 {
     TL_MPI(MPI_Put(mine, 8, MPI_BYTE, OTHER, 0, 8, MPI_BYTE, win));
     progress_for(0.1);
     kill(pid, SIGKILL);
     progress_for(0.5);
-    TL_CHECK(MPI_Win_flush(OTHER, win) != MPI_SUCCESS || own, "no error of a flush behind a loss");
+    TL_CHECK(MPI_Win_flush(OTHER, win) != MPI_SUCCESS || landed,
+             "no error of a flush behind a loss");
 }
 
 static pid_t await_victim(int rank)
@@ -95,12 +96,12 @@ static pid_t await_victim(int rank)
     return (pid_t)pid;
 }
 
-static void as_origin(MPI_Win win, bool own)
+static void as_origin(MPI_Win win, bool landed)
 {
     kill_under_way(win, await_victim(VICTIM));
     reach_other(win);
     MPI_Send(NULL, 0, MPI_BYTE, OTHER, 0, MPI_COMM_WORLD);
-    kill_before_flush(win, await_victim(OTHER), own);
+    kill_before_flush(win, await_victim(OTHER), landed);
 }
 
 static void as_victim(void)
@@ -144,7 +145,7 @@ int killed_cases(const char *method, bool own, MPI_Aint stride, int argc, char *
     }
     alarm(TL_PATIENCE);
     if (tl_rank() == ORIGIN) {
-        as_origin(win, own);
+        as_origin(win, strcmp(method, "nic") == 0);
     } else {
         MPI_Recv(NULL, 0, MPI_BYTE, ORIGIN, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         as_victim();

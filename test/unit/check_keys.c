@@ -163,6 +163,32 @@ START_TEST(pieces_cover_a_region)
 }
 END_TEST
 
+/** Against the bytes one by one. */
+START_TEST(only_the_place_that_was_asked_for_is_answered)
+{
+    enum { BYTES = 9 };
+    int right = 0;
+
+    for (uint64_t at = 0; at < BYTES; at++) {
+        for (uint64_t size = 0; size < BYTES; size++) {
+            for (uint64_t place = 0; place < BYTES; place++) {
+                const nicstride_span_t s = {at, size, 0};
+                bool held = false, out = false;
+
+                for (uint64_t byte = at; byte < at + size; byte++) {
+                    held |= byte == place;
+                    out |= byte >= BYTES;
+                }
+                ck_assert(nicstride_span_answers(&s, place, BYTES) ==
+                          (size == 0 || (held && !out)));
+                right += held && !out;
+            }
+        }
+    }
+    ck_assert_int_gt(right, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("keys");
@@ -174,6 +200,7 @@ int main(void)
     tcase_add_test(tcase, what_is_wrong_is_refused);
     tcase_add_test(tcase, room_ends);
     tcase_add_test(tcase, pieces_cover_a_region);
+    tcase_add_test(tcase, only_the_place_that_was_asked_for_is_answered);
     suite_add_tcase(suite, tcase);
     return unit_run_suite(suite);
 }
