@@ -242,8 +242,7 @@ static onic_layout_status_t read_type(const opal_datatype_t *dt, onic_layout_t *
     return read_description(dt, &dt->desc, l);
 }
 
-/* ---- descriptions that were read before --------------------------------------------------------
- */
+/* ---- descriptions that were read before ------------------------------------------------------ */
 
 /* Elements of a description that are worth a look (50 to 100 ns; reading one takes some 10). */
 #define KEPT_ITEMS 32

@@ -28,8 +28,7 @@ static one_t **bucket_of(onic_kept_t *k, uint64_t print)
     return &k->bucket[print % ONIC_KEPT_BUCKETS];
 }
 
-/* ---- by their last use ------------------------------------------------------------------------
- */
+/* ---- by their last use ----------------------------------------------------------------------- */
 
 static void unlink_one(onic_kept_t *k, one_t *o)
 {
@@ -67,8 +66,7 @@ void onic_kept_fini(onic_kept_t *k)
     }
 }
 
-/* ---- finding and keeping ----------------------------------------------------------------------
- */
+/* ---- finding and keeping --------------------------------------------------------------------- */
 
 bool onic_kept_find(onic_kept_t *k, const onic_contents_t *from, onic_layout_t *l)
 {
@@ -88,7 +86,6 @@ bool onic_kept_find(onic_kept_t *k, const onic_contents_t *from, onic_layout_t *
     return true;
 }
 
-/** Have such contents come before? */
 static bool comes_again(onic_kept_t *k, uint64_t print)
 {
     for (unsigned i = 0; i < ONIC_KEPT_SEEN; i++) {

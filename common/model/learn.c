@@ -75,7 +75,6 @@ static double counted(uint64_t bytes)
     return bytes < ONIC_LEARN_LEAST ? ONIC_LEARN_LEAST : (double)bytes;
 }
 
-/** What a choice is expected to take. */
 static double expected(const onic_learn_cell_t *cell, unsigned c, const double *model, double bytes)
 {
     const double known = (double)cell->rate[c] * bytes;
@@ -133,7 +132,6 @@ static bool may_try(const onic_learn_cell_t *cell, const onic_learn_budget_t *bu
            is_time(budget, extra);
 }
 
-/** What a trial is expected to lose. */
 static double extra_of(const onic_learn_cell_t *cell, unsigned c, const double *model, double bytes,
                        double cost)
 {
@@ -209,7 +207,6 @@ static unsigned next_trial(onic_learn_cell_t *cell, const onic_learn_budget_t *b
     return found;
 }
 
-/** Notes time that was spent on transfers. */
 static void spend(onic_learn_cell_t *cell, onic_learn_budget_t *budget, double nsec)
 {
     budget->spent += nsec;
@@ -280,7 +277,6 @@ static float lowest_other(const onic_learn_cell_t *cell, unsigned choice)
     return least;
 }
 
-/** Puts an observation into what is known. */
 static void update(onic_learn_cell_t *cell, unsigned choice, bool trial, float seen)
 {
     float *rate = &cell->rate[choice];

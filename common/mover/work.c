@@ -84,7 +84,6 @@ static void count_wait(onic_transfer_t *t)
     t->waits_now = true;
 }
 
-/** Fills a place of a slot with the next `n` bytes. */
 static void fill(onic_transfer_t *t, char *to, uint32_t n)
 {
     if (t->stores == NULL || n < ONIC_STORES_LEAST) {

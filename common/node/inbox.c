@@ -35,7 +35,6 @@ static size_t queue_at(uint32_t nqueues, uint32_t ring_bytes, uint32_t i)
     return head_bytes(nqueues) + i * onic_whole_pages(onic_queue_bytes(ring_bytes));
 }
 
-/** Processes of this job on this node, this one among them. */
 static uint32_t processes_here(void)
 {
     return (uint32_t)opal_process_info.num_local_peers + 1;

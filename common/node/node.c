@@ -65,7 +65,6 @@ void onic_node_fini(onic_node_t *node)
     memset(node, 0, sizeof(*node));
 }
 
-/** Fills in the places of the node's ranks. */
 static void fill_places(onic_node_t *node)
 {
     const int first = node->ranks[0];
@@ -135,13 +134,8 @@ static void split(onic_node_t *node, const int *joined)
 /** Some process has needed names: the segments that are made here have them. */
 static atomic_bool give_names;
 
-/** What the first member decides. */
-typedef enum verdict {
-    DONE,
-    NO_SPACE,
-    SPLIT,
-    AGAIN /**< with a name */
-} verdict_t;
+/** What the first member decides: an onic_made_t, or to begin again with a name. */
+enum { AGAIN = ONIC_NODE_SPLIT + 1 };
 
 /** A segment on its way. */
 typedef struct making {
@@ -182,17 +176,17 @@ static int answer(const making_t *m, int mine)
     return rc;
 }
 
-static verdict_t judge(const making_t *m)
+static int judge(const making_t *m)
 {
     bool all = true, needs_name = false;
     for (int i = 0; i < m->node->n; i++) {
         all = all && m->joined[i] == ONIC_JOINED;
         needs_name = needs_name || m->joined[i] == ONIC_NEEDS_NAME;
     }
-    return all                                       ? DONE
-           : needs_name                              ? AGAIN
-           : m->parts || m->joined[0] != ONIC_JOINED ? NO_SPACE
-                                                     : SPLIT;
+    return all                                       ? ONIC_MADE
+           : needs_name                              ? (int)AGAIN
+           : m->parts || m->joined[0] != ONIC_JOINED ? ONIC_NO_SPACE
+                                                     : ONIC_NODE_SPLIT;
 }
 
 /** Each member's share: that of the first while the others map it and reserve theirs. */
@@ -217,10 +211,10 @@ static int attempt(making_t *m, int *verdict)
     }
     onic_segment_key_t mine = m->key;
     int rc = onic_node_tell(m->comm, node, &m->key, sizeof(m->key));
-    *verdict = NO_SPACE;
+    *verdict = ONIC_NO_SPACE;
     if (rc == OMPI_SUCCESS && m->key.size > 0) {
         rc = answer(m, take(m));
-        *verdict = node->me == 0 ? (int)judge(m) : *verdict;
+        *verdict = node->me == 0 ? judge(m) : *verdict;
     }
     if (node->me == 0) {
         onic_segment_withdraw(&mine);
@@ -228,10 +222,10 @@ static int attempt(making_t *m, int *verdict)
     if (rc == OMPI_SUCCESS && m->key.size > 0) {
         rc = onic_node_tell(m->comm, node, verdict, sizeof(*verdict));
     }
-    if (rc == OMPI_SUCCESS && *verdict == SPLIT) {
+    if (rc == OMPI_SUCCESS && *verdict == ONIC_NODE_SPLIT) {
         rc = onic_node_tell(m->comm, node, m->joined, (size_t)node->n * sizeof(*m->joined));
     }
-    if (rc != OMPI_SUCCESS || *verdict != DONE) {
+    if (rc != OMPI_SUCCESS || *verdict != ONIC_MADE) {
         onic_segment_unmap(m->segment);
     }
     return rc;
@@ -239,15 +233,15 @@ static int attempt(making_t *m, int *verdict)
 
 static int make_shared(making_t *m, onic_made_t *made_p)
 {
-    int verdict = NO_SPACE, rc = attempt(m, &verdict);
+    int verdict = ONIC_NO_SPACE, rc = attempt(m, &verdict);
     if (rc == OMPI_SUCCESS && verdict == AGAIN) {
         atomic_store(&give_names, true);
         rc = attempt(m, &verdict);
     }
-    if (rc == OMPI_SUCCESS && verdict == SPLIT) {
+    if (rc == OMPI_SUCCESS && verdict == ONIC_NODE_SPLIT) {
         split(m->node, m->joined);
     }
-    *made_p = verdict == DONE ? ONIC_MADE : verdict == SPLIT ? ONIC_NODE_SPLIT : ONIC_NO_SPACE;
+    *made_p = verdict == AGAIN ? ONIC_NO_SPACE : (onic_made_t)verdict;
     return rc;
 }
 

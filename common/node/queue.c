@@ -40,7 +40,6 @@ onic_queue_receiver_t onic_queue_receiver(const onic_queue_t *q)
     return (onic_queue_receiver_t){.q = *q, .secret = q->ends->secret};
 }
 
-/** Is as much free? */
 static bool is_free(onic_queue_sender_t *s, uint64_t bytes)
 {
     if (s->at + bytes - s->taken <= s->q.ring_bytes)

@@ -24,8 +24,7 @@
 #include "opal/util/proc.h"
 #include "opal/util/show_help.h"
 
-/* ---- lines
- * --------------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 atomic_uint onic_say_count;
 
@@ -87,8 +86,7 @@ void onic_say_waiting_texts(void)
     pthread_mutex_unlock(&waiting_mutex);
 }
 
-/* ---- texts that are printed once
- * ------------------------------------------------------------------ */
+/* ---- texts that are printed once ------------------------------------------------------------- */
 
 void onic_add_help_dir(const void *inside, const char *otherwise)
 {

@@ -27,8 +27,7 @@
 
 _Static_assert(ONIC_RC_MOST <= 1 << 8, "the places of connections in their ids");
 
-/* ---- the adapter ------------------------------------------------------------------------------
- */
+/* ---- the adapter ----------------------------------------------------------------------------- */
 
 static const char *make_marks(onic_rc_adapter_t *a)
 {
@@ -147,8 +146,7 @@ void onic_rc_close(onic_rc_adapter_t *a)
     memset(a, 0, sizeof(*a));
 }
 
-/* ---- requests ---------------------------------------------------------------------------------
- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static void translate(const onic_rc_t *c, const onic_rdma_batch_t *b, uint32_t i, uint64_t number)
 {
@@ -257,8 +255,7 @@ int onic_rc_poll(onic_rc_adapter_t *a)
     return n > 0 ? n : 0;
 }
 
-/* ---- connections that this process begins -----------------------------------------------------
- */
+/* ---- connections that this process begins ---------------------------------------------------- */
 
 static void ended_farewell(onic_rdma_transfer_t *t, bool failed)
 {
@@ -375,8 +372,7 @@ bool onic_rc_connect(onic_rc_t *c, const onic_rc_terms_t *answer)
     return true;
 }
 
-/* ---- connections that others begin ------------------------------------------------------------
- */
+/* ---- connections that others begin ----------------------------------------------------------- */
 
 static bool is_same(const onic_verbs_address_t *a, const onic_verbs_address_t *b)
 {
@@ -443,8 +439,7 @@ void onic_rc_unserve(onic_rc_adapter_t *a, uint64_t process)
     }
 }
 
-/* ---- memory -----------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 struct ibv_mr *onic_rc_expose(const onic_rc_adapter_t *a, void *base, size_t bytes)
 {

@@ -128,8 +128,7 @@ static inline bool onic_rc_is_open(const onic_rc_adapter_t *a)
 /** Looks for completions. Returns how many there were. */
 ONIC_EXPORT int onic_rc_poll(onic_rc_adapter_t *a);
 
-/* ---- connections that this process begins -----------------------------------------------------
- */
+/* ---- connections that this process begins ---------------------------------------------------- */
 
 /** Are there as many as there may be? */
 ONIC_EXPORT bool onic_rc_is_full(const onic_rc_adapter_t *a);
@@ -150,8 +149,7 @@ ONIC_EXPORT void onic_rc_begin(onic_rc_t *c, onic_rdma_transfer_t *t);
  *  where the other side is known to be lost. Does not call `lost`. */
 ONIC_EXPORT void onic_rc_drop(onic_rc_t *c);
 
-/* ---- connections that others begin ------------------------------------------------------------
- */
+/* ---- connections that others begin ----------------------------------------------------------- */
 
 /** A process asks for a connection. True and the answer, the same one when it asks again with the
  *  same terms; another connection of that process is over then. False where none can be had. */
@@ -161,8 +159,7 @@ ONIC_EXPORT bool onic_rc_serve(onic_rc_adapter_t *a, uint64_t process, const oni
 /** The process has left: what it was served by is over. */
 ONIC_EXPORT void onic_rc_unserve(onic_rc_adapter_t *a, uint64_t process);
 
-/* ---- memory -----------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /** Registers memory that others may write and read. NULL where it cannot be. Any thread. */
 ONIC_EXPORT struct ibv_mr *onic_rc_expose(const onic_rc_adapter_t *a, void *base, size_t bytes);

@@ -19,8 +19,7 @@
 #define PORTS 64
 #define GIDS  256
 
-/* ---- devices ----------------------------------------------------------------------------------
- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static onic_verbs_device_t *devices; /**< that are open; the lock */
@@ -68,8 +67,7 @@ static void drop_device(onic_verbs_device_t *device)
     free(device);
 }
 
-/* ---- which port -------------------------------------------------------------------------------
- */
+/* ---- which port ------------------------------------------------------------------------------ */
 
 typedef struct survey {
     struct ibv_device **devices;
@@ -115,8 +113,7 @@ static void survey_devices(survey_t *s, const char *filter)
     }
 }
 
-/* ---- its address ------------------------------------------------------------------------------
- */
+/* ---- its address ----------------------------------------------------------------------------- */
 
 /** The address of an Ethernet port. */
 static bool find_gid(onic_verbs_port_t *port, int index)
@@ -161,8 +158,7 @@ static bool find_lid(onic_verbs_port_t *port)
     return true;
 }
 
-/* ---- open, close ------------------------------------------------------------------------------
- */
+/* ---- open, close ----------------------------------------------------------------------------- */
 
 static int say(onic_verbs_reason_t *why, const onic_verbs_port_t *port, const char *what)
 {

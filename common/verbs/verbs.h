@@ -41,8 +41,7 @@ typedef struct onic_verbs_reason {
     char text[200];
 } onic_verbs_reason_t;
 
-/* ---- ports ------------------------------------------------------------------------------------
- */
+/* ---- ports ----------------------------------------------------------------------------------- */
 
 /** A device that is open; shared by all its users. */
 typedef struct onic_verbs_device {
@@ -77,8 +76,7 @@ ONIC_EXPORT void onic_verbs_port_close(onic_verbs_port_t *port);
 ONIC_EXPORT struct ibv_ah_attr onic_verbs_route(const onic_verbs_port_t *port,
                                                 const onic_verbs_address_t *to);
 
-/* ---- queue pairs ------------------------------------------------------------------------------
- */
+/* ---- queue pairs ----------------------------------------------------------------------------- */
 
 /** What a queue pair is to be like. */
 typedef struct onic_verbs_queue_spec {

@@ -36,8 +36,7 @@ static bool is_ipv4(const uint8_t gid[GID])
     return memcmp(gid, four, sizeof(four)) == 0;
 }
 
-/* ---- wire form --------------------------------------------------------------------------------
- */
+/* ---- wire form ------------------------------------------------------------------------------- */
 
 void onic_verbs_address_encode(const onic_verbs_address_t *a,
                                unsigned char bytes[ONIC_VERBS_ADDRESS_SIZE])
@@ -126,8 +125,7 @@ bool onic_verbs_source(const onic_verbs_address_t *mine, const unsigned char *gr
     return check(from) == NULL && onic_verbs_obstacle(mine, from) == NULL;
 }
 
-/* ---- filters ----------------------------------------------------------------------------------
- */
+/* ---- filters --------------------------------------------------------------------------------- */
 
 /** One item of a filter. */
 typedef struct item {
@@ -201,8 +199,7 @@ bool onic_verbs_device_wanted(const char *filter, const char *device)
     return wanted;
 }
 
-/* ---- choice -----------------------------------------------------------------------------------
- */
+/* ---- choice ---------------------------------------------------------------------------------- */
 
 uint32_t onic_verbs_rate(unsigned speed, unsigned width)
 {

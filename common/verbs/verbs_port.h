@@ -34,8 +34,7 @@ typedef struct onic_verbs_address {
     uint32_t qpn;    /**< 2 .. 0xfffffe */
 } onic_verbs_address_t;
 
-/* ---- wire form --------------------------------------------------------------------------------
- */
+/* ---- wire form ------------------------------------------------------------------------------- */
 
 /** Bytes of the encoded form. */
 #define ONIC_VERBS_ADDRESS_SIZE 28
@@ -70,8 +69,7 @@ ONIC_EXPORT uint32_t onic_verbs_qkey(uint32_t number);
 ONIC_EXPORT bool onic_verbs_source(const onic_verbs_address_t *mine, const unsigned char *grh,
                                    uint16_t lid, uint32_t qpn, onic_verbs_address_t *from);
 
-/* ---- choice -----------------------------------------------------------------------------------
- */
+/* ---- choice ---------------------------------------------------------------------------------- */
 
 /** A port that is active. */
 typedef struct onic_verbs_seen {

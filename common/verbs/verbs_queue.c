@@ -23,8 +23,7 @@
 /** Nanoseconds between attempts to bring a queue pair back. */
 #define MEND_NSEC 1000000U
 
-/* ---- the parts: each returns what is in the way, or NULL ---------------------------------------
- */
+/* ---- the parts: each returns what is in the way, or NULL ------------------------------------- */
 
 static const char *make_buffers(onic_verbs_queue_t *q, unsigned receives)
 {
@@ -130,8 +129,7 @@ static void free_all(onic_verbs_queue_t *q)
     q->memory = NULL;
 }
 
-/* ---- open, close ------------------------------------------------------------------------------
- */
+/* ---- open, close ----------------------------------------------------------------------------- */
 
 static int explain(const onic_verbs_port_t *port, const char *obstacle, int error,
                    onic_verbs_reason_t *why)

@@ -74,7 +74,6 @@ static bool is_all(const char *list)
     return list == NULL || *list == '\0' || (*list != '^' && list_names(list, all));
 }
 
-/** Does the list allow one of these transports? */
 static bool allows(const char *list, int from, int to)
 {
     const bool all = is_all(list), excludes = !all && *list == '^';

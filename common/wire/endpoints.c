@@ -36,7 +36,6 @@ static bool is_for(const char *line, const char *use)
     return at != NULL;
 }
 
-/** Takes the transport from it. */
 static void read_lane(const char *line, char *name, size_t size)
 {
     const char *colon = strstr(line, "]:");

@@ -47,7 +47,6 @@ static onic_peer_t *find_unnamed(void)
     return found;
 }
 
-/** Frees the records whose endpoints are closed. */
 static void free_closed(void)
 {
     for (onic_peer_t **at = &closing, *peer; (peer = *at) != NULL;) {

@@ -13,9 +13,7 @@
 #include "ompi/proc/proc.h"
 #include "opal/util/proc.h"
 
-/* ---- those whose end can be seen (loss.c)
- * ----------------------------------------------------------
- */
+/* ---- those whose end can be seen (loss.c) ---------------------------------------------------- */
 
 static void watch(onic_peer_t *peer)
 {

@@ -291,8 +291,7 @@ bool onic_remote_is_lost(const onic_remote_t *remote)
     return onic_peer_is_lost(remote->peer);
 }
 
-/* ---- puts and gets ----------------------------------------------------------------------------
- */
+/* ---- puts and gets --------------------------------------------------------------------------- */
 
 static void transferred(void *request, ucs_status_t status, void *user_data)
 {

@@ -153,7 +153,6 @@ static void serve_until_back(onic_server_t *s, uint64_t seen)
     }
 }
 
-/** Stands in for the MPI threads until one of them is back. */
 static void stand_in(onic_server_t *s, uint64_t seen)
 {
     atomic_store_explicit(&onic_presence_mine()->away, true, memory_order_relaxed);

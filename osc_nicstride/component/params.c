@@ -263,8 +263,7 @@ int nicstride_params_check(const mca_base_component_t *c)
     return check_method(&p->method);
 }
 
-/* ---- performance variables ---------------------------------------------------------------------
- */
+/* ---- performance variables ------------------------------------------------------------------- */
 
 static const onic_counter_t counters[] = {
     {"accumulates", "Calls that accumulate, fetch_and_op and compare_and_swap among them",

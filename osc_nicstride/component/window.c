@@ -23,8 +23,7 @@
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/util/output.h"
 
-/* ---- shared windows ---------------------------------------------------------------------------
- */
+/* ---- shared windows -------------------------------------------------------------------------- */
 
 /** Parts that may lie apart have no place where they are empty, as with osc/sm of Open MPI. */
 static void *shared_base(const nicstride_module_t *m, int rank)
@@ -222,7 +221,6 @@ static int check_arguments(const nicstride_module_t *m, void **base, size_t size
     return OMPI_SUCCESS;
 }
 
-/** What this process can do by itself. */
 static int prepare(nicstride_module_t *m, void **base, size_t size, int disp_unit)
 {
     int rc;
@@ -236,7 +234,6 @@ static int prepare(nicstride_module_t *m, void **base, size_t size, int disp_uni
     return rc == OMPI_SUCCESS ? enlist(m) : rc;
 }
 
-/** Refers to the processes of the node. */
 static int take_near(nicstride_module_t *m)
 {
     int rc = OMPI_SUCCESS;
@@ -294,7 +291,6 @@ static int find_nodes_again(nicstride_module_t *m)
     return rc;
 }
 
-/** The wishes that all have. */
 static int32_t common_wishes(const nicstride_module_t *m, const nicstride_facts_t *facts)
 {
     int32_t wishes = ~0;

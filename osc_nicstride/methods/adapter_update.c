@@ -43,8 +43,7 @@ typedef struct work {
     element_t element[];
 } work_t;
 
-/* ---- what is to be done ----------------------------------------------------------------------
- */
+/* ---- what is to be done ---------------------------------------------------------------------- */
 
 static bool adapter_reduces(const ompi_op_t *op, onic_atomic_op_t *atomic)
 {
@@ -104,8 +103,7 @@ static bool describe(work_t *w, const nicstride_transfer_t *t)
     return true;
 }
 
-/* ---- elements under way ----------------------------------------------------------------------
- */
+/* ---- elements under way ---------------------------------------------------------------------- */
 
 /** The old value of the one element goes where the call wants it. */
 static void end_op(work_t *w)
@@ -177,8 +175,7 @@ static uint64_t word_of(const void *bytes, size_t size)
     return word;
 }
 
-/* ---- the way there ---------------------------------------------------------------------------
- */
+/* ---- the way there --------------------------------------------------------------------------- */
 
 /** The error of an accumulate to a target that is lost. */
 static int lost(const nicstride_transfer_t *t)
@@ -227,8 +224,7 @@ static int find_way(const nicstride_transfer_t *t, way_t *way)
                            t->peer->rank);
 }
 
-/* ---- one element, left to the adapter ----------------------------------------------------------
- */
+/* ---- one element, left to the adapter -------------------------------------------------------- */
 
 /** `w` may be gone when this returns. */
 static int start_one_locked(nicstride_transfer_t *t, work_t *w, bool *done_p)
@@ -269,8 +265,7 @@ static int start_one(nicstride_transfer_t *t, work_t *w, bool *done_p)
     return rc;
 }
 
-/* ---- several elements, or steps ----------------------------------------------------------------
- */
+/* ---- several elements, or steps -------------------------------------------------------------- */
 
 static bool are_over(void *arg)
 {
@@ -329,8 +324,7 @@ static int do_all(const nicstride_transfer_t *t, work_t *w)
     return w->error == 0 ? OMPI_SUCCESS : lost(t);
 }
 
-/* ---- starting --------------------------------------------------------------------------------
- */
+/* ---- starting -------------------------------------------------------------------------------- */
 
 /** Where all elements of the target are ones that an adapter can update. */
 static bool all_fit(const nicstride_transfer_t *t, const work_t *w)

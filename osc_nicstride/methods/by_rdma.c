@@ -44,8 +44,7 @@ typedef struct puts {
 /** What goes with the question for keys: that this process knows what this file writes. */
 static const unsigned char form = 1;
 
-/* ---- keys ------------------------------------------------------------------------------------
- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 /** Do puts and gets go by it? */
 static bool is_forced(void)
@@ -138,8 +137,7 @@ static bool reach(const nicstride_transfer_t *t)
     return reaches;
 }
 
-/* ---- transfers -------------------------------------------------------------------------------
- */
+/* ---- transfers ------------------------------------------------------------------------------- */
 
 /** What was put to the process; NULL where memory is exhausted. */
 static puts_t *puts_of(nicstride_peer_t *p)
@@ -278,8 +276,7 @@ static void start_guarded(nicstride_op_t *op, uint64_t at, guarded_t *g)
         read_cb(g, rc < 0 ? rc : OMPI_SUCCESS);
 }
 
-/* ---- starting --------------------------------------------------------------------------------
- */
+/* ---- starting -------------------------------------------------------------------------------- */
 
 /** Not past what stands before it, where a thread waits for that. */
 static bool may_start(const nicstride_transfer_t *t)
@@ -332,8 +329,7 @@ static int start(nicstride_transfer_t *t, bool *done_p)
     return rc;
 }
 
-/* ---- landing ---------------------------------------------------------------------------------
- */
+/* ---- landing --------------------------------------------------------------------------------- */
 
 static void settled_cb(void *arg, int status)
 {

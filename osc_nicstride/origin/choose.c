@@ -229,8 +229,7 @@ nicstride_method_t nicstride_choose(nicstride_transfer_t *t)
     return method;
 }
 
-/* ---- starting ---------------------------------------------------------------------------------
- */
+/* ---- starting -------------------------------------------------------------------------------- */
 
 /** What it leaves under way is waited for by flushes. Of messages the queue keeps account. */
 static void enter_late(const nicstride_transfer_t *t)

@@ -218,8 +218,7 @@ static int mpi_fetch_and_op(const void *origin, void *result, ompi_datatype_t *d
     return accumulate_at_once(win, &g, op, &r);
 }
 
-/* ---- compare and swap -------------------------------------------------------------------------
- */
+/* ---- compare and swap ------------------------------------------------------------------------ */
 
 /** In mapped memory: the whole call is an update under the lock. */
 static inline bool swap_mapped(nicstride_module_t *m, const void *origin, const void *compare,

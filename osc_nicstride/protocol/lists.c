@@ -13,8 +13,7 @@ static size_t bytes_of(uint64_t nruns)
     return sizeof(nicstride_list_t) + (size_t)nruns * (sizeof(onic_run_t) + sizeof(uint64_t));
 }
 
-/* ---- lists ------------------------------------------------------------------------------------
- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 static void drop_if_unused(nicstride_lists_t *all, nicstride_list_t *l)
 {
@@ -52,8 +51,7 @@ static nicstride_list_t *find_same(const nicstride_lists_t *all, uint64_t hash,
     return l;
 }
 
-/* ---- names ------------------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static bool same_name(const nicstride_name_t *a, const nicstride_name_t *b)
 {
@@ -97,8 +95,7 @@ nicstride_list_t *nicstride_lists_find(const nicstride_listed_t *of, const nicst
     return named->list != NULL && same_name(&named->name, name) ? named->list : NULL;
 }
 
-/* ---- pieces -----------------------------------------------------------------------------------
- */
+/* ---- pieces ---------------------------------------------------------------------------------- */
 
 /** The first piece of a list: is there room for it? Its slot is free now. */
 static bool begin(nicstride_lists_t *all, nicstride_listed_t *of, const nicstride_msg_t *msg,

@@ -11,8 +11,7 @@
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/used.h"
 
-/* ---- asking -----------------------------------------------------------------------------------
- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 void nicstride_ask_for_locked(nicstride_peer_t *p, uint64_t upto)
 {
@@ -50,8 +49,7 @@ void nicstride_ask_locked(nicstride_peer_t *p, uint64_t goal)
     nicstride_ask_for_locked(p, upto);
 }
 
-/* ---- sending what is queued -------------------------------------------------------------------
- */
+/* ---- sending what is queued ------------------------------------------------------------------ */
 
 /** May the first operation of the queue go on? Not past one that a flush waits for, since the flush
  *  would never end while other threads keep sending; unless a local flush waits for it. */
@@ -98,8 +96,7 @@ void nicstride_pump_askers_locked(void)
     }
 }
 
-/* ---- acknowledgements -------------------------------------------------------------------------
- */
+/* ---- acknowledgements ------------------------------------------------------------------------ */
 
 void nicstride_acknowledged_locked(nicstride_peer_t *p, uint64_t count, uint64_t freed, int error)
 {

@@ -189,8 +189,7 @@ void nicstride_observe_ended_locked(nicstride_peer_t *p)
     onic_watch_forget(w);
 }
 
-/* ---- at the target ----------------------------------------------------------------------------
- */
+/* ---- at the target --------------------------------------------------------------------------- */
 
 void nicstride_observe_publish_locked(nicstride_peer_t *p)
 {

@@ -44,8 +44,7 @@ void nicstride_give_up_locked(nicstride_peer_t *p)
     onic_peer_give_up(p->wire);
 }
 
-/* ---- batches ----------------------------------------------------------------------------------
- */
+/* ---- batches --------------------------------------------------------------------------------- */
 
 static sent_batch_t *take(void)
 {
@@ -203,8 +202,7 @@ void nicstride_drop_waiting_locked(nicstride_peer_t *p)
         free(withdraw(p));
 }
 
-/* ---- messages ---------------------------------------------------------------------------------
- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 void nicstride_post_locked(nicstride_peer_t *p, const void *message, size_t len, bool may_wait)
 {

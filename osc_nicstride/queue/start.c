@@ -78,8 +78,7 @@ void nicstride_op_enter_locked(nicstride_peer_t *p, nicstride_op_t *op)
     nicstride_op_live_locked(op);
 }
 
-/* ---- at once ----------------------------------------------------------------------------------
- */
+/* ---- at once --------------------------------------------------------------------------------- */
 
 /** Over a network a message costs many times what the bytes of a short one do, and in active target
  *  nobody waits for the first before the epoch closes. */
@@ -257,8 +256,7 @@ static bool start_now(nicstride_transfer_t *t, bool *done_p)
     return started;
 }
 
-/* ---- queued -----------------------------------------------------------------------------------
- */
+/* ---- queued ---------------------------------------------------------------------------------- */
 
 static bool has_room(void *arg)
 {

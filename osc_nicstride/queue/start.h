@@ -27,8 +27,7 @@
  */
 int nicstride_message_start(nicstride_transfer_t *t, bool rendezvous, bool *done_p);
 
-/* ---- what the ways of starting a transfer share; wire lock -------------------------------------
- */
+/* ---- what the ways of starting a transfer share; wire lock ----------------------------------- */
 
 /** An operation of the transfer, with its reply's place; the rest of its layouts where it is
  *  `queued`. NULL where memory is exhausted. */

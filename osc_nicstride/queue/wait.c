@@ -91,8 +91,7 @@ void nicstride_wake_waited(onic_patience_t *w, nicstride_peer_t *p)
     onic_peer_wake(p->wire);
 }
 
-/* ---- waiting ----------------------------------------------------------------------------------
- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 void nicstride_progress(void)
 {
@@ -191,8 +190,7 @@ void nicstride_await_my_lock(void)
         (void)nicstride_await_lock(p);
 }
 
-/* ---- behind waits that are not ours -----------------------------------------------------------
- */
+/* ---- behind waits that are not ours ---------------------------------------------------------- */
 
 /** What is queued may wait for an answer that no event announces. The oldest operation that has not
  *  ended stands for a wait. */

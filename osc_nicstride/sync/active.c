@@ -35,8 +35,7 @@ static int mpi_fence(int assert, ompi_win_t *win)
     return rc;
 }
 
-/* ---- groups ------------------------------------------------------------------------------------
- */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 /** Ranks of a group of `n` in the window's communicator. */
 static int group_ranks(const nicstride_module_t *m, ompi_group_t *group, int *ranks, int n)
@@ -88,8 +87,7 @@ static int begin(nicstride_module_t *m, const char *call, ompi_group_t *group, i
     return wrong != NULL ? nicstride_sync_error(m, call, wrong, -1) : OMPI_SUCCESS;
 }
 
-/* ---- notices -----------------------------------------------------------------------------------
- */
+/* ---- notices --------------------------------------------------------------------------------- */
 
 typedef enum notice { NOTICE_POST, NOTICE_COMPLETE } notice_t;
 
@@ -205,8 +203,7 @@ static int await(nicstride_module_t *m, const char *call, notice_t kind, const i
     return nicstride_unless_broken(m, call, rc);
 }
 
-/* ---- access epoch ------------------------------------------------------------------------------
- */
+/* ---- access epoch ---------------------------------------------------------------------------- */
 
 static int mpi_start(ompi_group_t *group, int assert, ompi_win_t *win)
 {
@@ -253,8 +250,7 @@ static int mpi_complete(ompi_win_t *win)
     return nicstride_unless_broken(m, "MPI_Win_complete", error);
 }
 
-/* ---- exposure epoch ----------------------------------------------------------------------------
- */
+/* ---- exposure epoch -------------------------------------------------------------------------- */
 
 static int mpi_post(ompi_group_t *group, int assert, ompi_win_t *win)
 {

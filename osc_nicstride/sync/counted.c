@@ -387,8 +387,7 @@ int nicstride_fence_all(nicstride_module_t *m, bool counted)
     return nicstride_unless_broken(m, "MPI_Win_fence", error == OMPI_SUCCESS ? applied : error);
 }
 
-/* ---- access ------------------------------------------------------------------------------------
- */
+/* ---- access ---------------------------------------------------------------------------------- */
 
 const char *nicstride_enter_epoch(nicstride_module_t *m, int target)
 {

@@ -50,8 +50,7 @@ void nicstride_note_applied(nicstride_peer_t *p);
  */
 void nicstride_confirm_all(nicstride_module_t *m);
 
-/* ---- may a target be accessed now? ------------------------------------------------------------
- */
+/* ---- may a target be accessed now? ----------------------------------------------------------- */
 
 /** NULL, or why the target may not be accessed now. Notes that it is, and waits until it is done
  *  with the last fence. */

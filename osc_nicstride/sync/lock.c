@@ -26,8 +26,7 @@
 #include "osc_nicstride/sync/counted.h"
 #include "osc_nicstride/queue/send.h"
 
-/* ---- the lock of any target --------------------------------------------------------------------
- */
+/* ---- the lock of any target ------------------------------------------------------------------ */
 
 /** MPI_ERR_OTHER where the peer cannot be reached. */
 static int send_plain(nicstride_module_t *m, nicstride_peer_t *p, nicstride_msg_type_t type,
@@ -81,8 +80,7 @@ static int take(nicstride_module_t *m, nicstride_peer_t *p, unsigned type, uint6
     return ONIC_ERR_PROC_FAILED;
 }
 
-/* ---- since when this process has been in MPI_Win_lock_all: lockq.h ------------------------------
- */
+/* ---- since when this process has been in MPI_Win_lock_all: lockq.h --------------------------- */
 
 /* Its epochs of that kind, in all windows, and since when there has been one, in microseconds; wire
  * lock. */
@@ -125,8 +123,7 @@ static void pass_all(void)
     onic_wire_unlock();
 }
 
-/* ---- MPI_Win_lock and its kin ------------------------------------------------------------------
- */
+/* ---- MPI_Win_lock and its kin ---------------------------------------------------------------- */
 
 /** `target`: negative where not all of several can be reached. */
 static int lock_error(const nicstride_module_t *m, const char *call, int error, int target)
@@ -342,8 +339,7 @@ static int mpi_unlock_all(ompi_win_t *win)
     return error;
 }
 
-/* ---- flush and sync ----------------------------------------------------------------------------
- */
+/* ---- flush and sync -------------------------------------------------------------------------- */
 
 /** The peer to flush, where the epoch plainly allows it; else NULL. */
 static inline nicstride_peer_t *allowed_peer(nicstride_module_t *m, int target)

@@ -292,8 +292,7 @@ int nicstride_give_back_on_node(nicstride_module_t *m, int local)
     return change_queue(m, local, release, (uint32_t)m->rank, false);
 }
 
-/* ---- lost peers --------------------------------------------------------------------------------
- */
+/* ---- lost peers ------------------------------------------------------------------------------ */
 
 /** Peers to which nothing is under way are left alone: they may have left in good order. */
 static bool is_awaited(nicstride_peer_t *p)

@@ -19,7 +19,6 @@
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/queue/reply.h"
 
-/** The window of that name, or NULL where it is gone. */
 static nicstride_module_t *find_window(uint32_t name)
 {
     void *m = NULL;
@@ -29,8 +28,7 @@ static nicstride_module_t *find_window(uint32_t name)
     return m;
 }
 
-/* ---- synchronisation ---------------------------------------------------------------------------
- */
+/* ---- synchronisation ------------------------------------------------------------------------- */
 
 static void on_grant(const nicstride_incoming_t *in)
 {
@@ -122,8 +120,7 @@ static bool handle(const nicstride_incoming_t *in)
     }
 }
 
-/* ---- messages that wait for a lock ------------------------------------------------------------
- */
+/* ---- messages that wait for a lock ----------------------------------------------------------- */
 
 /* First come, first served, so that accumulates keep their order; wire lock. What it may hold is
  * bounded (credit.h); how much that is (footprint) is counted. */
@@ -298,8 +295,7 @@ void nicstride_drop_deferred_locked(nicstride_module_t *m)
     }
 }
 
-/* ---- entry ------------------------------------------------------------------------------------
- */
+/* ---- entry ----------------------------------------------------------------------------------- */
 
 /** Finds the window and the sender. False where there is nobody to handle it for; a window that is
  *  gone is nothing unusual: late acknowledgements and releases. */

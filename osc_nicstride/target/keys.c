@@ -18,8 +18,7 @@ static const nicstride_keyed_t *row_of(const nicstride_blob_t *blob)
     return row != NULL ? row->keyed : NULL;
 }
 
-/* ---- asked -----------------------------------------------------------------------------------
- */
+/* ---- asked ----------------------------------------------------------------------------------- */
 
 static void offer(nicstride_peer_t *p, nicstride_keys_t *k, unsigned row, nicstride_part_of_t part,
                   void *memory)
@@ -61,8 +60,7 @@ static void answer(const nicstride_incoming_t *in)
     nicstride_send_keys_locked(in->p, NICSTRIDE_KEYS_TELL, place, &k);
 }
 
-/* ---- told ------------------------------------------------------------------------------------
- */
+/* ---- told ------------------------------------------------------------------------------------ */
 
 static void take(const nicstride_incoming_t *in, const nicstride_span_t *span)
 {

@@ -15,8 +15,7 @@
 #include "osc_nicstride/queue/reply.h"
 #include "osc_nicstride/window/module.h"
 
-/* ---- for the wire and for windows (dispatch.c) ------------------------------------------------
- */
+/* ---- for the wire and for windows (dispatch.c) ----------------------------------------------- */
 
 /** The wire's function for messages; wire.h describes the parameters. */
 void nicstride_am(const void *header, size_t header_len, const void *data, size_t len,
@@ -26,8 +25,7 @@ int nicstride_run_deferred(void);
 /** Drops what was put off for a window that goes away. */
 void nicstride_drop_deferred_locked(nicstride_module_t *m);
 
-/* ---- answering (answer.c) ---------------------------------------------------------------------
- */
+/* ---- answering (answer.c) -------------------------------------------------------------------- */
 
 /** The message has had its effect: counts it and, where it asks for that, lets the origin know,
  *  with `error` (0: none). For messages without a reply; those that end later keep what `msg` said.
@@ -47,8 +45,7 @@ void nicstride_flush_asked_locked(nicstride_peer_t *p, uint64_t upto);
 void nicstride_reply_init(const nicstride_peer_t *p, const nicstride_msg_t *to,
                           nicstride_msg_t *msg, uint64_t len);
 
-/* ---- the window's bytes (use.c) ------------------------------------------------------------
- */
+/* ---- the window's bytes (use.c) -------------------------------------------------------------- */
 
 /** Decodes the layout of a message and makes sure that all it names is in the window. Returns an
  *  MPI error class, 0 where all is well; the caller frees the layout then. Its offsets count from
@@ -109,8 +106,7 @@ void nicstride_forget_uses_locked(nicstride_module_t *m);
 struct nicstride_list *nicstride_named_list(const nicstride_peer_t *p, const nicstride_msg_t *msg,
                                             const void *layout);
 
-/* ---- handlers ---------------------------------------------------------------------------------
- */
+/* ---- handlers -------------------------------------------------------------------------------- */
 
 /** Keys are asked for, or told (keys.c). */
 void nicstride_on_keys(const nicstride_incoming_t *in);

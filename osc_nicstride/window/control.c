@@ -68,7 +68,6 @@ int nicstride_broken_error(const nicstride_module_t *m, const char *call)
                                                                      : "updated the window");
 }
 
-/** Finds out whether the owner has died. */
 static bool is_orphaned(const nicstride_module_t *m, onic_owned_lock_t *lock)
 {
     const int64_t owner = onic_owned_by(lock, (uint32_t)m->node.n);

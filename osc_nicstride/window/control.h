@@ -88,8 +88,7 @@ static inline uint64_t nicstride_base(const nicstride_module_t *m, int rank)
     return local >= 0 ? nicstride_ctl(m, local)->base : nicstride_info(m, rank)->align;
 }
 
-/* ---- the locks of a control block -------------------------------------------------------------
- */
+/* ---- the locks of a control block ------------------------------------------------------------ */
 
 /** Takes one of them if it is free. Never waits: for handlers. */
 static inline bool nicstride_ctl_try(const nicstride_module_t *m, onic_owned_lock_t *lock)
@@ -121,8 +120,7 @@ static inline bool nicstride_ctl_is_orphaned(const nicstride_module_t *m, onic_o
     return owner >= 0 && onic_peer_has_died(m->near[owner]);
 }
 
-/* ---- windows that have failed -----------------------------------------------------------------
- */
+/* ---- windows that have failed ---------------------------------------------------------------- */
 
 /** What a process was about when it died. */
 typedef enum nicstride_broken {

@@ -18,8 +18,7 @@ static const nicstride_keyed_t *keyed(unsigned row)
     return r != NULL ? r->keyed : NULL;
 }
 
-/* ---- pieces ----------------------------------------------------------------------------------
- */
+/* ---- pieces ---------------------------------------------------------------------------------- */
 
 /** How many begin at or before a place. */
 static size_t up_to(const nicstride_key_pieces_t *t, uint64_t at)
@@ -78,8 +77,7 @@ static void end_pieces(nicstride_key_pieces_t *t)
     *t = (nicstride_key_pieces_t){0};
 }
 
-/* ---- what an origin has ----------------------------------------------------------------------
- */
+/* ---- what an origin has ---------------------------------------------------------------------- */
 
 static void drop(nicstride_of_rows_t *of)
 {
@@ -190,8 +188,7 @@ void nicstride_keyring_free_locked(nicstride_peer_t *p)
     p->keys = NULL;
 }
 
-/* ---- what a target has registered ------------------------------------------------------------
- */
+/* ---- what a target has registered ------------------------------------------------------------ */
 
 static void withdraw(nicstride_of_rows_t *of)
 {

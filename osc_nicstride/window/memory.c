@@ -21,7 +21,6 @@ static size_t page_align(size_t n)
     return (n + page - 1) / page * page;
 }
 
-/** Does MPI allocate the memory of such a window? */
 static bool mpi_allocates(int flavor)
 {
     return flavor == MPI_WIN_FLAVOR_ALLOCATE || flavor == MPI_WIN_FLAVOR_SHARED;

@@ -10,8 +10,7 @@
 #include "osc_nicstride/window/keys.h"
 #include "osc_nicstride/window/used.h"
 
-/* ---- processes --------------------------------------------------------------------------------
- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 nicstride_process_t *nicstride_processes;
 
@@ -69,8 +68,7 @@ void nicstride_processes_fini(void)
     }
 }
 
-/* ---- peers ------------------------------------------------------------------------------------
- */
+/* ---- peers ----------------------------------------------------------------------------------- */
 
 /** Finds the slots by which a process of my node and I answer each other. */
 static void find_slots(const nicstride_module_t *m, nicstride_peer_t *p)
@@ -147,8 +145,7 @@ void nicstride_peer_free_locked(nicstride_peer_t *p)
     free(p);
 }
 
-/* ---- lost -------------------------------------------------------------------------------------
- */
+/* ---- lost ------------------------------------------------------------------------------------ */
 
 bool nicstride_peer_failed_locked(nicstride_peer_t *p)
 {

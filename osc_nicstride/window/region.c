@@ -14,13 +14,11 @@
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
-/* The last byte of a region that is not empty. */
 static uint64_t last_byte(const nicstride_region_t *r)
 {
     return r->base + (r->size - 1);
 }
 
-/* The number of regions that hold bytes. */
 static size_t filled(const nicstride_regions_t *t)
 {
     size_t lo = 0, hi = t->n;
@@ -117,7 +115,6 @@ nicstride_region_status_t nicstride_regions_detach(nicstride_regions_t *t, uint6
     return NICSTRIDE_REGION_OK;
 }
 
-/* The region that holds the byte at `addr`. */
 static bool find_byte(const nicstride_regions_t *t, size_t nfilled, uint64_t addr, size_t *at_p)
 {
     const size_t above = first_above(t, 0, nfilled, addr);

@@ -35,7 +35,6 @@ static bool look(int src, int tag, ompi_communicator_t *comm, superpipe_unexpect
     return m != NULL;
 }
 
-/** Looks, and once more after progress. */
 static bool look_twice(int src, int tag, ompi_communicator_t *comm,
                        superpipe_unexpected_t **taken_p, ompi_status_public_t *status)
 {

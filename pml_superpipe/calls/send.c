@@ -108,7 +108,6 @@ int superpipe_send(const void *buf, size_t count, ompi_datatype_t *datatype, int
     return rc == OMPI_SUCCESS && r != NULL ? superpipe_wait(r, MPI_STATUS_IGNORE) : rc;
 }
 
-/** Starts a persistent request. */
 static int start_again(superpipe_request_t *r)
 {
     superpipe_peer_t *to = NULL;

@@ -74,7 +74,6 @@ static onic_ranged_t ranged[N_RANGED] = {
 
 static const char *protocol, *cost, *tls;
 
-/** Prints what is wrong with a parameter. */
 static int refuse(const char *topic, const char *value)
 {
     onic_help(SUPERPIPE_HELP_FILE, topic, value);

@@ -52,7 +52,6 @@ static void put_in(superpipe_pool_t *p, superpipe_sender_t *s)
 
 /* ---- shares ---------------------------------------------------------------------------------- */
 
-/** What a sender may hold. */
 static uint64_t allowed(const superpipe_pool_t *p, const superpipe_sender_t *s, bool lacks)
 {
     const uint64_t others = p->held - reserved(p, s), left = p->bytes - p->set_aside - others;

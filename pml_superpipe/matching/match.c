@@ -16,7 +16,6 @@ static uint64_t key_in(superpipe_class_t class, int32_t source, int32_t tag)
                                class & SUPERPIPE_ONE_SOURCE ? SUPERPIPE_ANY_TAG : tag);
 }
 
-/** Can a receive of that class match this tag? */
 static bool has_tag(superpipe_class_t class, int32_t tag)
 {
     return tag >= 0 || !(class & SUPERPIPE_ONE_SOURCE);

@@ -26,7 +26,6 @@ static bool make_room_locked(void)
     return longer != NULL;
 }
 
-/** Raises its limit, and sends that. */
 static void grant_locked(superpipe_peer_t *p, bool lacks)
 {
     const uint64_t limit = superpipe_pool_grant(&superpipe.pool, &p->sender, lacks);

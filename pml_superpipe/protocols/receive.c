@@ -85,7 +85,6 @@ static void deliver_unexpected_locked(superpipe_request_t *r, superpipe_unexpect
     superpipe_unexpected_free_locked(m);
 }
 
-/** A message that comes has found its receive. */
 static void matched_locked(superpipe_request_t *r, superpipe_peer_t *from,
                            const superpipe_incoming_t *in)
 {

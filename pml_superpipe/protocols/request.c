@@ -234,7 +234,6 @@ static void learn_locked(superpipe_request_t *r)
                         (double)(onic_now_nsec() - l->begun));
 }
 
-/** Tells Open MPI that a request is over. */
 static void report(superpipe_request_t *r)
 {
     onic_layout_drop(&r->layout);

@@ -68,7 +68,6 @@ static int send_long_locked(superpipe_request_t *r, const superpipe_channel_t *c
     return rc;
 }
 
-/** Sends a message by credit, or announces it. */
 static int send_locked(superpipe_request_t *r)
 {
     superpipe_channel_t *c = (superpipe_channel_t *)r->comm->c_pml_comm;

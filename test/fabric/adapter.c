@@ -59,8 +59,7 @@ static void die(const char *what)
     abort();
 }
 
-/* ---- the device -------------------------------------------------------------------------------
- */
+/* ---- the device ------------------------------------------------------------------------------ */
 
 struct ibv_device **ibv_get_device_list(int *n)
 {
@@ -220,8 +219,7 @@ int ibv_query_gid(struct ibv_context *context, uint8_t number, int index, union 
     return 0;
 }
 
-/* ---- memory and queues ------------------------------------------------------------------------
- */
+/* ---- memory and queues ----------------------------------------------------------------------- */
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {

@@ -47,8 +47,7 @@ typedef struct worker {
     int target[UPDATES];
 } worker_t;
 
-/* ---- what each thread does --------------------------------------------------------------------
- */
+/* ---- what each thread does ------------------------------------------------------------------- */
 
 static int64_t take_ticket(const tl_window_t *w, int target, int how)
 {
@@ -122,8 +121,7 @@ static void *update(void *arg)
     return NULL;
 }
 
-/* ---- what has come of it ----------------------------------------------------------------------
- */
+/* ---- what has come of it --------------------------------------------------------------------- */
 
 static void run(worker_t *workers)
 {
@@ -202,8 +200,7 @@ static void test_updates(const tl_window_t *w, MPI_Datatype every_second)
     free(workers);
 }
 
-/* ---- order, parts, errors ---------------------------------------------------------------------
- */
+/* ---- order, parts, errors -------------------------------------------------------------------- */
 
 /** Those of one origin to one place are done in their order, whatever they take, in all kinds of
  *  epoch. */

@@ -218,8 +218,7 @@ static void test_random_types(uint64_t seed)
     }
 }
 
-/* ---- absolute addresses, predefined types, many levels ----------------------------------------
- */
+/* ---- absolute addresses, predefined types, many levels --------------------------------------- */
 
 static void test_absolute_addresses(random_source_t *r)
 {

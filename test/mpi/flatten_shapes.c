@@ -32,8 +32,7 @@ static MPI_Datatype committed(MPI_Datatype type)
     return type;
 }
 
-/* ---- shapes -----------------------------------------------------------------------------------
- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 static void check_shape(const char *name, MPI_Datatype type, size_t count, uint32_t levels,
                         uint32_t runs)
@@ -84,8 +83,7 @@ static void test_shapes(void)
     check_shape("empty", t, 3, 0, 0);
 }
 
-/* ---- more data than memory --------------------------------------------------------------------
- */
+/* ---- more data than memory ------------------------------------------------------------------- */
 
 /* What a huge type is known to be: nested strides, the innermost first, of doubles or of three
  * of them that lie at offsets of their own. */
@@ -234,8 +232,7 @@ static void test_overflow(void)
     check_refused("80 loops", t, 1);
 }
 
-/* ---- cost -------------------------------------------------------------------------------------
- */
+/* ---- cost ------------------------------------------------------------------------------------ */
 
 static double nanoseconds(MPI_Datatype type, size_t count)
 {

@@ -248,8 +248,7 @@ static void for_all_sides(const part_t *p, void (*transfer)(const part_t *, int)
     }
 }
 
-/* ---- ways to synchronise; each leaves all copies right, and everybody done with them before ----
- */
+/* ---- ways to synchronise; each leaves all copies right, and everybody done with them before -- */
 
 static void fence_put(const part_t *p)
 {

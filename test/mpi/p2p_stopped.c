@@ -57,8 +57,7 @@ static board_t *make_board(void)
     return board;
 }
 
-/* ---- long messages from and to the one that is stopped ----------------------------------------
- */
+/* ---- long messages from and to the one that is stopped --------------------------------------- */
 
 typedef struct longs {
     MPI_Request requests[8 * MANY];
@@ -111,8 +110,7 @@ static void end_all(longs_t *l)
     free(l->out);
 }
 
-/* ---- the one that is stopped ------------------------------------------------------------------
- */
+/* ---- the one that is stopped ----------------------------------------------------------------- */
 
 /** A child lets it go on when the others are through. */
 static void stop(board_t *board)
@@ -146,8 +144,7 @@ static void take_part(longs_t *l)
     TL_MPI(MPI_Waitsome(l->n, l->requests, &n, indices, MPI_STATUSES_IGNORE));
 }
 
-/* ---- the others -------------------------------------------------------------------------------
- */
+/* ---- the others ------------------------------------------------------------------------------ */
 
 static void exchange(MPI_Comm others)
 {

@@ -12,8 +12,7 @@
 #include "test/unit/method_rows.h"
 #include "test/unit/unit.h"
 
-/* ---- machines ----------------------------------------------------------------------------------
- */
+/* ---- machines -------------------------------------------------------------------------------- */
 
 /** What a transfer takes: so much, and so much for a byte, nanoseconds. */
 typedef struct line {
@@ -170,8 +169,7 @@ START_TEST(follows_the_machine)
 }
 END_TEST
 
-/* ---- what is watched ---------------------------------------------------------------------------
- */
+/* ---- what is watched ------------------------------------------------------------------------- */
 
 static onic_learn_cell_t one, other;
 

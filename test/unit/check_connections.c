@@ -15,8 +15,7 @@
 
 enum { PROCESS = 7, CONNECTIONS = 3, BYTES = 4096 };
 
-/* ---- transfers --------------------------------------------------------------------------------
- */
+/* ---- transfers ------------------------------------------------------------------------------- */
 
 static const onic_rc_spec_t spec = {.connections = CONNECTIONS,
                                     .window = 8,

@@ -67,8 +67,7 @@ static message_t *pop(queue_t *q)
     return q->head < q->tail ? &q->m[q->head++ % QUEUE] : NULL;
 }
 
-/* ---- types ------------------------------------------------------------------------------------
- */
+/* ---- types ----------------------------------------------------------------------------------- */
 
 /** A list of three kinds, so that origins have the same ones, under levels of their own. */
 static void make_type(world_t *w, onic_layout_t *l)
@@ -104,8 +103,7 @@ static bool same(const onic_layout_t *a, const onic_layout_t *b)
            memcmp(a->level, b->level, a->nlevels * sizeof(a->level[0])) == 0;
 }
 
-/* ---- the origin -------------------------------------------------------------------------------
- */
+/* ---- the origin ------------------------------------------------------------------------------ */
 
 static void send_piece(origin_t *o)
 {
@@ -155,8 +153,7 @@ static void hear(world_t *w, origin_t *o)
     UNIT_CHECK(w->lists.bytes <= w->lists.limit);
 }
 
-/* ---- the target -------------------------------------------------------------------------------
- */
+/* ---- the target ------------------------------------------------------------------------------ */
 
 static void answer(origin_t *o, const nicstride_name_t *name, nicstride_answer_t what)
 {
@@ -224,8 +221,7 @@ static void receive(world_t *w, origin_t *o)
     UNIT_CHECK(w->lists.bytes <= w->lists.limit);
 }
 
-/* ---- all together -----------------------------------------------------------------------------
- */
+/* ---- all together ---------------------------------------------------------------------------- */
 
 static void drain(world_t *w, origin_t *o)
 {

@@ -21,8 +21,7 @@
 enum { CALLS_MAX = 64, PAGE = 4096 };
 static const size_t piece_max = (size_t)256 << 20;
 
-/* ---- the kernel -------------------------------------------------------------------------------
- */
+/* ---- the kernel ------------------------------------------------------------------------------ */
 
 static struct {
     int fail_after; /* calls that succeed before there is no space; -1: all do */
@@ -74,8 +73,7 @@ static size_t used(int fd)
     return (size_t)status.st_blocks * 512;
 }
 
-/* ---- tests ------------------------------------------------------------------------------------
- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static int count_descriptors(void)
 {

@@ -62,8 +62,7 @@ static bool same(const onic_verbs_address_t *a, const onic_verbs_address_t *b)
     return memcmp(a, b, sizeof(*a)) == 0;
 }
 
-/* ---- wire form --------------------------------------------------------------------------------
- */
+/* ---- wire form ------------------------------------------------------------------------------- */
 
 START_TEST(round_trip)
 {
@@ -156,8 +155,7 @@ START_TEST(keys)
 }
 END_TEST
 
-/* ---- who reaches whom, and who it was ---------------------------------------------------------
- */
+/* ---- who reaches whom, and who it was -------------------------------------------------------- */
 
 START_TEST(obstacles)
 {
@@ -257,8 +255,7 @@ START_TEST(any_source)
 }
 END_TEST
 
-/* ---- choice -----------------------------------------------------------------------------------
- */
+/* ---- choice ---------------------------------------------------------------------------------- */
 
 START_TEST(filters)
 {

@@ -27,8 +27,7 @@ enum {
     NEAR_KEY = 2000
 };
 
-/* ---- memory -----------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /** Memory, as one side has it and as it should be, registered in parts. */
 typedef struct memory {
@@ -94,8 +93,7 @@ static unsigned char *at_address(const memory_t *m, uint64_t addr)
     return m->byte + (addr - m->base + (uint64_t)m->zero);
 }
 
-/* ---- transfers --------------------------------------------------------------------------------
- */
+/* ---- transfers ------------------------------------------------------------------------------- */
 
 typedef struct move {
     onic_rdma_transfer_t t; /* first */
@@ -179,8 +177,7 @@ static void copy_as_wanted(move_t *v, memory_t *far)
     }
 }
 
-/* ---- the adapter ------------------------------------------------------------------------------
- */
+/* ---- the adapter ----------------------------------------------------------------------------- */
 
 typedef struct posted {
     onic_rdma_request_t r;

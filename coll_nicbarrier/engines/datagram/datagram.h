@@ -221,8 +221,7 @@ int nicbarrier_datagram_connect(nicbarrier_net_t *net, const nicbarrier_endpoint
 bool nicbarrier_datagram_hopeless(nicbarrier_net_t *net, nicbarrier_reason_t *why);
 void nicbarrier_datagram_disconnect(nicbarrier_net_t *net);
 
-/* ---- behind.c: likewise; all but the first in processes that may have opened nothing -----------
- */
+/* ---- behind.c: likewise; all but the first in processes that may have opened nothing --------- */
 
 uint32_t nicbarrier_datagram_behind_record(nicbarrier_net_t *net, void *bytes);
 nicbarrier_behind_t *nicbarrier_datagram_attach(const void *bytes, uint32_t len);

@@ -74,7 +74,6 @@ uint64_t onic_area_prepare(onic_area_t *area, uint64_t slots, bool make)
     return slots & area->mapped;
 }
 
-/** Fills in what follows from the segment and the sizes. */
 static void lay_out(onic_area_t *area, unsigned nslots, uint32_t slot_bytes)
 {
     area_head_t *head = area->segment.base;

@@ -107,7 +107,6 @@ void onic_node_close(void)
 
 /* ---- what the dead have left ----------------------------------------------------------------- */
 
-/** Frees those of `slots` whose owner is dead. */
 static void free_of_dead(uint64_t slots)
 {
     const onic_pool_t *pool = &onic_landing.area.pool;

@@ -177,7 +177,6 @@ static uint64_t choose(const onic_pool_t *pool, unsigned want, const onic_pool_w
     return chosen;
 }
 
-/** Becomes the owner of what was chosen. */
 static uint64_t own(const onic_pool_t *pool, uint64_t owner, uint64_t chosen)
 {
     uint64_t owned = 0;

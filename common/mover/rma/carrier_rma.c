@@ -202,7 +202,6 @@ static unsigned slots_for(uint64_t len)
     return n < ONIC_SLOTS_MAX ? (unsigned)n : ONIC_SLOTS_MAX;
 }
 
-/** Likewise. */
 static void start_receiver(onic_transfer_t *t, onic_rma_t *r, uint64_t len)
 {
     const onic_lease_t lease = {1, ONIC_BLOCK_BYTES};

@@ -115,7 +115,6 @@ static int open_areas(void)
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-/** Whatever there is to do. */
 static int progress_locked(void)
 {
     atomic_store(&onic_rma_state.pending, false);
