@@ -212,15 +212,22 @@ size_t onic_region_key_locked(const onic_region_t *region, void *bytes, size_t c
 
 /* ---- a peer's memory ------------------------------------------------------------------------ */
 
-static int open_key(onic_remote_t *remote, const unsigned char *rkey)
+/** UCX is not told how long a key is, and reads as far as lengths in it say: one byte for each
+ *  memory domain, of which it knows 64, and some words before them. */
+#define KEY_READ (64 * 256 + 64)
+
+/** Behind its own bytes UCX reads zeros. */
+static int open_key(onic_remote_t *remote, const unsigned char *rkey, size_t len)
 {
+    unsigned char *copy = len <= KEY_READ ? calloc(1, KEY_READ) : NULL;
     int rc = OMPI_ERR_UNREACH;
     ucp_ep_h ep = onic_peer_ep(remote->peer, &rc);
-    if (ep == NULL) {
-        return rc;
+    if (ep != NULL && copy != NULL) {
+        memcpy(copy, rkey, len);
+        rc = onic_ucs_error(onic_ucx.ep_rkey_unpack(ep, copy, &remote->rkey));
     }
-    ucs_status_t status = onic_ucx.ep_rkey_unpack(ep, rkey, &remote->rkey);
-    return onic_ucs_error(status);
+    free(copy);
+    return ep != NULL && copy == NULL ? OMPI_ERR_OUT_OF_RESOURCE : rc;
 }
 
 onic_remote_t *onic_remote_open(onic_peer_t *peer, const void *bytes, size_t len, int *rc_p)
@@ -243,7 +250,7 @@ onic_remote_t *onic_remote_open(onic_peer_t *peer, const void *bytes, size_t len
     remote->base = head.base;
     remote->size = head.size;
     remote->peer = peer != NULL ? peer : onic_learn_peer(rkey + head.rkey_len, head.record_len);
-    *rc_p = remote->peer != NULL ? open_key(remote, rkey) : OMPI_ERR_BAD_PARAM;
+    *rc_p = remote->peer != NULL ? open_key(remote, rkey, head.rkey_len) : OMPI_ERR_BAD_PARAM;
     if (*rc_p != OMPI_SUCCESS) {
         free(remote);
         return NULL;
