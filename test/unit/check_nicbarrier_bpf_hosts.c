@@ -7,9 +7,11 @@
  * Barriers in the kernel between hosts, in earnest: processes without any privilege, served by
  * nicbarrier-bpf, over veth and a bridge. What it takes is printed.
  */
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,6 +62,29 @@ static int barriers(bpf_host_t *h)
     return end(h);
 }
 
+/* Asleep on the socket, each is woken by the packet that completes the barrier. */
+static int sleepers(bpf_host_t *h)
+{
+    char bytes[NICBARRIER_PACKET_SIZE];
+    struct pollfd socket = {.fd = h->socket, .events = POLLIN};
+    REQUIRE(begin(h) == 0);
+    for (uint64_t epoch = 1; epoch <= 200; epoch++) {
+        nicbarrier_bpf_page_t *page = h->client.page;
+        REQUIRE(nicbarrier_bpf_client_enter(&h->client, epoch));
+        __atomic_store_n(&page->wanted, 1, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(&page->word, __ATOMIC_SEQ_CST) < epoch) {
+            REQUIRE(poll(&socket, 1, 10000) == 1);
+            REQUIRE(recv(h->socket, bytes, sizeof(bytes), 0) == sizeof(bytes));
+        } else if (__atomic_exchange_n(&page->wanted, 0, __ATOMIC_SEQ_CST) == 0) {
+            REQUIRE(poll(&socket, 1, 10000) == 1);
+            REQUIRE(recv(h->socket, bytes, sizeof(bytes), 0) == sizeof(bytes));
+        }
+        REQUIRE(page->word == epoch);
+        bpf_host_meet(h);
+    }
+    return end(h);
+}
+
 static const bpf_hosts_t kinds[] = {
     {.n = 2, .load = "native"},
     {.n = 3, .load = "generic"},
@@ -72,6 +97,12 @@ static const bpf_hosts_t kinds[] = {
 START_TEST(barriers_between_hosts)
 {
     bpf_hosts_run(&kinds[_i], barriers);
+}
+END_TEST
+
+START_TEST(hosts_that_sleep)
+{
+    bpf_hosts_run(&kinds[_i], sleepers);
 }
 END_TEST
 
@@ -138,6 +169,7 @@ int main(void)
     tcase_set_timeout(tcase, UNIT_SECONDS);
     tcase_add_loop_test(tcase, barriers_between_hosts, getenv("LO") ? atoi(getenv("LO")) : 0,
                         (int)(sizeof(kinds) / sizeof(kinds[0])));
+    tcase_add_loop_test(tcase, hosts_that_sleep, 1, 4);
     tcase_add_loop_test(tcase, how_long, 0, 6);
     suite_add_tcase(suite, tcase);
     return unit_run_suite(suite);
