@@ -135,8 +135,7 @@ typedef struct nicbarrier_request {
 
 OBJ_CLASS_DECLARATION(nicbarrier_request_t);
 
-/** The barriers of a communicator, or of a persistent request: their queue, and what carries them.
- */
+/** The barriers of a communicator or persistent request: their queue, and what carries them. */
 struct nicbarrier_barriers {
     struct ompi_communicator_t *comm;
     nicbarrier_queue_t queue;

@@ -52,8 +52,7 @@ static inline void nicbarrier_overlap_back(nicbarrier_overlap_t *h, uint64_t now
 }
 
 /** An MPI thread has found this barrier complete; barriers are found so in their order, each once,
- *  and only behind nicbarrier_overlap_back. Those in whose life the threads stayed teach nothing.
- */
+ *  and only behind nicbarrier_overlap_back. Those while threads stayed teach nothing. */
 static inline void nicbarrier_overlap_done(nicbarrier_overlap_t *h, uint64_t barrier)
 {
     if (barrier > h->last)

@@ -157,8 +157,7 @@ typedef struct nicbarrier_engine {
     int (*score)(void);
 
     /** Starts what the process needs (socket, worker). Called again after it failed or after close,
-     *  within calls of MPI only, never within Open MPI's progress. Returns 0, or -1 and the reason.
-     */
+     *  within calls of MPI only, never within Open MPI's progress. 0, or -1 and the reason. */
     int (*open)(const nicbarrier_engine_settings_t *settings, nicbarrier_reason_t *why);
 
     /** Stops it. All groups have been disconnected, and every process of the job is in

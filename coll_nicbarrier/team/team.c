@@ -351,8 +351,7 @@ bool nicbarrier_team_wait(nicbarrier_team_t *t, uint64_t epoch)
         done = nicbarrier_team_done(t, epoch);
     }
     if (leads) {
-        /* A process that has arrived in between for a later epoch has not woken the helper thread.
-         */
+        /* One that has arrived in between for a later epoch has not woken the helper thread. */
         atomic_fetch_sub(&t->shm.head->attentive, 1);
         nicbarrier_team_submit(t);
     }

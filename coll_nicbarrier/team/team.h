@@ -93,8 +93,7 @@ void nicbarrier_team_enter(nicbarrier_team_t *t, uint64_t epoch);
 /** To be called after enter by threads that do not call nicbarrier_team_wait. */
 void nicbarrier_team_depart(nicbarrier_team_t *t);
 
-/** Can a helper thread stand in here for MPI threads that go away? Then `hand_over` makes it do so.
- */
+/** Can a helper thread stand in for MPI threads that go away? `hand_over` makes it do so. */
 bool nicbarrier_team_helped(const nicbarrier_team_t *t);
 void nicbarrier_team_hand_over(nicbarrier_team_t *t);
 

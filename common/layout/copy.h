@@ -28,8 +28,7 @@
 
 #define ONIC_INLINE static inline __attribute__((always_inline))
 
-/** From here memcpy is faster than moves of 16 bytes; and ours than memcpy (vectors up to 2 KiB).
- */
+/** From here memcpy is faster than moves of 16 bytes, and ours than memcpy. */
 #define ONIC_LIBC_FROM 160
 #define ONIC_LONG_FROM 1024
 /** Between these lengths `rep movsb`, which writes whole lines without fetching them first, is a

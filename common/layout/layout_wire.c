@@ -196,8 +196,7 @@ static uint64_t regular_part(const onic_cursor_t *c, uint64_t limit, uint64_t gr
 }
 
 /** Where the cursor stands inside a group of runs that is short and comes back, a slice that ends
- *  with the group lets the next one be regular. Returns `limit`, or the bytes to the group's end.
- */
+ *  with the group lets the next one be regular. `limit`, or the bytes to the group's end. */
 static uint64_t limit_to_group(const onic_cursor_t *c, uint64_t limit, uint64_t granule)
 {
     const onic_layout_t *l = c->layout;

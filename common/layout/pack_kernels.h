@@ -134,8 +134,7 @@ ONIC_INLINE void onic_blocks_in_groups(uintptr_t dst, uintptr_t dst_stride, uint
 }
 
 /** `n` blocks of `head` bytes (0 or 4), then some times 16 bytes, then `tail` bytes. Head and tail
- *  are constants; the head of 4 is for blocks that begin in the middle of an aligned element of 8.
- */
+ *  are constants; a head is for blocks that begin in the middle of an aligned element. */
 ONIC_INLINE void onic_blocks_words(uintptr_t dst, uintptr_t dst_stride, uintptr_t src,
                                    uintptr_t src_stride, uint64_t n, uint64_t block, size_t head,
                                    size_t tail)

@@ -71,8 +71,7 @@ typedef struct pattern {
 } pattern_t;
 
 /** Looks for a level that has enough passes before it and a short pattern below it, all of which
- *  stands at its beginning. Returns the passes within `len` bytes, or 0; fills in all but the runs.
- */
+ *  stands at its beginning. The passes within `len` bytes, or 0; fills in all but the runs. */
 static inline uint64_t find_pattern(const onic_cursor_t *c, uint64_t len, pattern_t *p)
 {
     const onic_layout_t *l = c->layout;

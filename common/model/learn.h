@@ -72,8 +72,7 @@ typedef struct onic_learned {
 } onic_learned_t;
 
 /** Is what a transfer took, `nsec` until the flush behind it had ended, its own time, where `gap`
- *  of it passed between its call and that flush? The application has not worked for long meanwhile.
- */
+ *  of it passed between its call and that flush? The application has not worked for long then. */
 static inline bool onic_learn_is_whole(double gap, double nsec)
 {
     return gap <= 1000 || gap <= nsec / 16;

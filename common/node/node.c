@@ -198,8 +198,7 @@ static int take(making_t *m)
     return onic_segment_reserve(&m->key) ? ONIC_JOINED : ONIC_NOT_JOINED;
 }
 
-/** One attempt: the first member makes it, the others map it. On an error `verdict` means nothing.
- */
+/** The first member makes it, the others map it. On an error `verdict` means nothing. */
 static int attempt(making_t *m, int *verdict)
 {
     const onic_node_t *node = m->node;

@@ -2,8 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Which members of a communicator share memory with me, and memory that we all have mapped.
- */
+/** @file Which members of a communicator share memory with me, and memory that all map. */
 #ifndef ONIC_NODE_H
 #define ONIC_NODE_H
 
@@ -51,8 +50,7 @@ typedef struct onic_segment {
 /** Does Open MPI take that rank to be on this node? */
 ONIC_EXPORT bool onic_node_has(struct ompi_communicator_t *comm, int rank);
 
-/** The first rank of this node, by Open MPI's locality; what each rank sends before onic_node_find.
- */
+/** The first rank of this node, by Open MPI's locality: what each sends before onic_node_find. */
 ONIC_EXPORT int onic_node_leader(struct ompi_communicator_t *comm);
 
 /** The node, by what all have sent: the leader of rank i stands i * `stride` bytes behind

@@ -4,8 +4,7 @@
  */
 /** @file Signs of life that the other processes of a node can read, and a pipe by which they wake a
  *  process's server thread. Every process has one page in an anonymous file that peers open through
- *  /proc, which the kernel allows where it allows single copy. The pipe is opened in the same way.
- */
+ *  /proc, which the kernel allows where it allows single copy. The pipe is opened likewise. */
 #ifndef ONIC_PRESENCE_H
 #define ONIC_PRESENCE_H
 

@@ -53,8 +53,7 @@ ONIC_EXPORT bool onic_agree_among(struct ompi_communicator_t *comm,
 /** Every rank's `len` bytes to every rank, in rank order. */
 ONIC_EXPORT int onic_share(struct ompi_communicator_t *comm, const void *mine, int len, void *all);
 
-/** A message of `len` bytes between two ranks; some hundred bytes do not wait for the other side.
- */
+/** A message between two ranks; some hundred bytes do not wait for the other side. */
 ONIC_EXPORT int onic_send_bytes(struct ompi_communicator_t *comm, int to, const void *bytes,
                                 size_t len);
 ONIC_EXPORT int onic_receive_bytes(struct ompi_communicator_t *comm, int from, void *bytes,

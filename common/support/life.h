@@ -13,8 +13,7 @@
 
 #include "common/support/export.h"
 
-/** What tells a process from others; travels between processes of a machine. All zero: not known.
- */
+/** What tells a process from others of its machine; it travels. All zero: not known. */
 typedef struct onic_life {
     int64_t pid;
     uint64_t began;          /**< clock ticks since the machine began; field 22 of its stat */

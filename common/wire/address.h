@@ -16,8 +16,7 @@
 #include "common/support/life.h"
 #include "common/support/peer_file.h"
 
-/** What a process of the same machine needs to copy from it, to wake it, to see whether it is dead.
- */
+/** What a process of the machine needs to copy from it, wake it, and see whether it is dead. */
 typedef struct onic_cma_id {
     char host[40];            /**< the kernel's boot identifier, zero-padded; empty where unknown */
     uint64_t nonce_at;        /**< address of a random number in that process */
@@ -63,8 +62,7 @@ static inline size_t onic_table_bytes(uint64_t n, size_t records)
     return sizeof(onic_table_head_t) + n * sizeof(onic_table_entry_t) + records;
 }
 
-/** Writes it. Returns its size, or 0 where `cap` bytes are not enough or UCX's address is too long.
- */
+/** Writes it. Its size, or 0 where `cap` is not enough or UCX's address is too long. */
 size_t onic_address_write(const onic_address_t *a, void *bytes, size_t cap);
 
 /** Reads it; `a->ucx` then points into `bytes`. False where these are not, exactly, what

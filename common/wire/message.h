@@ -64,8 +64,7 @@ typedef enum onic_sent {
 } onic_sent_t;
 
 /** Sends an active message as onic_peer_send, if that can be done at once. The header has no more
- *  than ONIC_SEND_NOW_MAX bytes. A receiver that gets it by UCX may find all of it in the header.
- */
+ *  than ONIC_SEND_NOW_MAX bytes. A receiver may find all of it in the header. */
 ONIC_EXPORT onic_sent_t onic_peer_send_now(onic_peer_t *peer, unsigned am_id, const void *header,
                                            size_t header_len, const onic_payload_t *payload);
 

@@ -134,8 +134,7 @@ ONIC_EXPORT bool onic_peer_has_died(const onic_peer_t *peer);
 
 /* ---- single copy between processes of one node --------------------------------------------- */
 
-/** Can single copy (process_vm_readv and _writev) reach this peer? Proved once by reading a nonce.
- */
+/** Can single copy (process_vm_readv, _writev) reach this peer? Proved by reading a nonce. */
 ONIC_EXPORT bool onic_peer_can_cma(onic_peer_t *peer);
 
 /** Can it still? False once its process has ended. A system call; no lock. */

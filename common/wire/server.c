@@ -56,8 +56,7 @@ typedef enum slice_result {
 
 /* ---- sleeping ------------------------------------------------------------------------------ */
 
-/** Sleeps up to `usec` or until it is woken (true: by another process), or, armed, by the network.
- */
+/** Sleeps up to `usec`, or until a process (true) or, armed, the network wakes it. */
 static bool sleep_for(onic_server_t *s, unsigned usec, bool armed)
 {
     struct pollfd fds[2] = {{.fd = s->wake_pipe[0], .events = POLLIN},

@@ -16,8 +16,7 @@
 #define LIBRARY "libucp.so.0"
 #define HOOKS   "UCX_MEM_MMAP_HOOK_MODE"
 
-/** Events stay allowed: Open MPI's components over UCX tell it of memory by Open MPI's own hooks.
- */
+/** Events stay allowed: Open MPI's components tell UCX of memory by their own hooks. */
 static void *load(void)
 {
     const bool off = !onic_user_says("UCX_MEM_*") && !onic_wire_registers();

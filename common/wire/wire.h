@@ -46,8 +46,7 @@ typedef struct onic_wire_config {
  *  environment is changed for that time. OMPI_SUCCESS, or an error after a text. */
 ONIC_EXPORT int onic_ucx_load(void);
 
-/** What a component may ask of the wire, before it is opened, which fixes some of it. MPI threads.
- */
+/** What a component may ask of the wire before it is opened, which fixes some of it. */
 ONIC_EXPORT void onic_wire_require(const onic_wire_config_t *config);
 
 /** Starts the wire, or takes another reference to it. What the components ask for is put together
@@ -147,8 +146,7 @@ ONIC_EXPORT int onic_wire_poll_locked(void);
 ONIC_EXPORT void onic_wire_want_server(bool want);
 
 /** A function that is run on MPI threads only, from opal_progress and without the wire lock, each
- *  time that onic_wire_kick_mpi was called since the last run. Here components complete requests.
- */
+ *  time that onic_wire_kick_mpi was called since then. Here components complete requests. */
 typedef int (*onic_wire_mpi_fn_t)(void);
 ONIC_EXPORT void onic_wire_set_mpi_fn(unsigned am_id, onic_wire_mpi_fn_t fn);
 ONIC_EXPORT void onic_wire_kick_mpi(unsigned am_id);

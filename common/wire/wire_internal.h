@@ -235,8 +235,7 @@ void onic_server_wake(void);
 /* loss.c; the lock is held */
 /** A connection is lost, or a lost one is to be used: counts it, and all deferred functions run. */
 void onic_wire_count_loss(void);
-/** A peer is out of reach for good: what is under way with it ends when what has come is handled.
- */
+/** A peer is out of reach for good: what is under way ends when what has come is handled. */
 void onic_peer_gone(onic_peer_t *peer);
 /** Prints that a connection is lost, once for each. */
 void onic_peer_print_lost(onic_peer_t *peer, const char *what, const char *why);

@@ -342,8 +342,7 @@ static int agree(nicstride_module_t *m, int rc, bool whole)
     return facts[3] != 0 ? OMPI_SUCCESS : find_nodes_again(m);
 }
 
-/** Processes before and behind this one on its node that it is connected with from the beginning.
- */
+/** Processes before and behind this one on its node that it connects with at once. */
 #define NEIGHBOURS 2
 
 /** Connects a process with its neighbours, where it is not yet, and maps the landing areas of those

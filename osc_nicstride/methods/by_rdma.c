@@ -313,8 +313,7 @@ static int start_locked(nicstride_transfer_t *t, bool *done_p)
     return OMPI_SUCCESS;
 }
 
-/** A short transfer goes in the message that asks for the target's lock, where that is held back.
- */
+/** A short transfer goes in the message that asks for a lock that is held back. */
 static int start(nicstride_transfer_t *t, bool *done_p)
 {
     int rc;

@@ -2,8 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Which layouts each method can move, and what that costs by the model; see method.h. Pure.
- */
+/** @file Which layouts each method can move, and what that costs; see method.h. Pure. */
 #include <math.h>
 
 #include "common/model/pipeline.h"

@@ -5,8 +5,7 @@
 /** @file The synchronisation state; see epoch.h. The rules of MPI-3.1, chapter 11.5: access epochs
  *  of a window do not overlap, but any number of single targets may be locked side by side; a fence
  *  epoch is one only if communication happens in it (used); the exposure epoch of post is
- *  independent of the access epoch, except that a fence, which is both, needs neither to be open.
- */
+ *  independent of the access epoch, but a fence, which is both, needs neither to be open. */
 #include "osc_nicstride/protocol/epoch.h"
 
 #include <string.h>

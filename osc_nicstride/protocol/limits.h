@@ -28,8 +28,7 @@
 /** With more processes of a window on a node there are none of those: their memory grows with the
  *  square. */
 #define NICSTRIDE_SLOT_PROCESSES 64
-/** A get is asked for in pieces of at most so many bytes, so that several of them share the wire.
- */
+/** A get is asked for in pieces of at most so many bytes: several share the wire. */
 #define NICSTRIDE_GET_PIECE (1u << 20)
 /** One rendezvous moves at most this much. */
 #define NICSTRIDE_RNDV_PIECE (1u << 30)

@@ -141,8 +141,7 @@ static inline uint64_t nicstride_msg_kept(const nicstride_msg_t *m)
 /** Most bytes of an element of any type. */
 #define NICSTRIDE_ELEMENT_MAX 64
 
-/** Fragments of data are multiples of this where they can, so that the next one is as well aligned.
- */
+/** Fragments of data are multiples of this where they can: the next one is as well aligned. */
 #define NICSTRIDE_FRAGMENT_UNIT 64
 
 /** How many bytes of data, from packed position `at` of the target's layout on, go into a message

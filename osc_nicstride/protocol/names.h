@@ -98,8 +98,7 @@ void nicstride_names_answer(nicstride_names_t *n, const nicstride_msg_t *answer)
 /** Frees what it holds. */
 void nicstride_names_fini(nicstride_names_t *n);
 
-/** Writes the name and what is around the list; returns the bytes, ONIC_LAYOUT_ENCODED_MAX at most.
- */
+/** Writes the name and what is around the list; returns the bytes. */
 size_t nicstride_name_encode(const nicstride_name_t *name, const onic_layout_t *l,
                              unsigned char buf[ONIC_LAYOUT_ENCODED_MAX]);
 

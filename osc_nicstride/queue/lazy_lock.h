@@ -50,8 +50,7 @@ void nicstride_lazy_lock_ask_locked(nicstride_peer_t *p);
 /** The same for all that something waits for. Returns how many. Wire lock. */
 int nicstride_lazy_lock_send_kept_locked(void);
 
-/** The peer whose lock this thread holds back, of any window, by MPI_Win_lock; NULL: there is none.
- */
+/** The peer whose lock this thread holds back, of any window, by MPI_Win_lock, or NULL. */
 nicstride_peer_t *nicstride_lazy_lock_mine(void);
 
 /** The epoch ends: where one operation waits for the lock, all goes together, with the release.

@@ -64,8 +64,7 @@ void nicstride_send_header_locked(nicstride_peer_t *p, nicstride_msg_t *msg);
 /** Sends a message with `msg->len` bytes of data beside it, which are copied. */
 void nicstride_send_copy_locked(nicstride_peer_t *p, nicstride_msg_t *msg, const void *data);
 
-/** Counts a message that is about to be sent, which the target may have to keep so many bytes for.
- */
+/** Counts a message about to be sent, for which the target may have to keep so many bytes. */
 static inline void nicstride_count_sent_locked(nicstride_peer_t *p, uint64_t kept)
 {
     nicstride_tx_send(&p->flow.tx, p->quota, kept);

@@ -46,8 +46,7 @@ void nicstride_await_done(nicstride_module_t *m, int target);
 /** The target has gone on: the messages that this process had counted for it are applied. */
 void nicstride_note_applied(nicstride_peer_t *p);
 
-/** Has every target acknowledge that all is applied, with an error if there was one; prints those.
- */
+/** Has every target acknowledge that all is applied, or an error; prints those. */
 void nicstride_confirm_all(nicstride_module_t *m);
 
 /* ---- may a target be accessed now? ----------------------------------------------------------- */

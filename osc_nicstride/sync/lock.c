@@ -180,8 +180,7 @@ static int end_lock(nicstride_module_t *m, nicstride_peer_t *p)
     nicstride_lazy_lock_end(p);
     if (error == OMPI_SUCCESS && told != OMPI_SUCCESS)
         error = lock_error(m, "MPI_Win_unlock", told, p->rank);
-    /* The lock before the epoch: another thread may lock the target as soon as the epoch is over.
-     */
+    /* The lock first: another thread may lock the target as soon as the epoch is over. */
     told = together || p->lock.nocheck ? OMPI_SUCCESS : give_back(m, p);
     if (error == OMPI_SUCCESS && told != OMPI_SUCCESS)
         error = lock_error(m, "MPI_Win_unlock", told, -1);

@@ -270,8 +270,7 @@ int nicstride_run_deferred(void)
         give(d);
         n++;
     }
-    /* Work is left: the thread that progresses comes back soon. What waits for slots is called for.
-     */
+    /* Work is left: the progressing thread comes back soon. What waits for slots is called for. */
     return busy || lost < 0 ? -1 : n + lost;
 }
 

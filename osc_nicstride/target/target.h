@@ -28,8 +28,7 @@ void nicstride_drop_deferred_locked(nicstride_module_t *m);
 /* ---- answering (answer.c) -------------------------------------------------------------------- */
 
 /** The message has had its effect: counts it and, where it asks for that, lets the origin know,
- *  with `error` (0: none). For messages without a reply; those that end later keep what `msg` said.
- */
+ *  with `error` (0: none). Of messages without a reply; those that end later keep what it said. */
 void nicstride_applied_locked(nicstride_module_t *m, nicstride_peer_t *p,
                               const nicstride_msg_t *msg, int error);
 

@@ -334,8 +334,7 @@ void nicstride_processes_fini(void);
 int nicstride_error(const nicstride_module_t *m, const char *call, int error, const char *format,
                     ...) __attribute__((format(printf, 4, 5)));
 
-/** The same of a call that the epoch does not allow. `target`: negative where it is not about one.
- */
+/** The same of a call that the epoch does not allow. `target`: negative where not about one. */
 int nicstride_sync_error(const nicstride_module_t *m, const char *call, const char *wrong,
                          int target);
 

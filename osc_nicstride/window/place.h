@@ -31,8 +31,7 @@ typedef struct nicstride_part {
     uint64_t to; /**< where the next one may begin */
 } nicstride_part_t;
 
-/** The part of process `index` of the node, of `size` bytes, where the one before has ended `at`.
- */
+/** The part of process `index` of the node, of `size` bytes; the one before has ended `at`. */
 nicstride_part_t nicstride_place(nicstride_parts_t parts, size_t page, uint64_t at, int index,
                                  uint64_t size);
 

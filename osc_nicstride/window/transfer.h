@@ -2,8 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file A communication call, resolved: what moves from where to where, and by which paths it can.
- */
+/** @file A communication call: what moves from where to where, and by which paths it can. */
 #ifndef NICSTRIDE_TRANSFER_H
 #define NICSTRIDE_TRANSFER_H
 

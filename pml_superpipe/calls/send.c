@@ -39,8 +39,7 @@ int superpipe_isend_init(const void *buf, size_t count, ompi_datatype_t *datatyp
     return OMPI_SUCCESS;
 }
 
-/** Makes and starts a send; *request_p is the request, or NULL where the message is gone already.
- */
+/** Makes and starts a send; *request_p is NULL where the message is gone already. */
 static int begin(const void *buf, size_t count, ompi_datatype_t *datatype, int dst, int tag,
                  mca_pml_base_send_mode_t mode, ompi_communicator_t *comm,
                  superpipe_request_t **request_p)

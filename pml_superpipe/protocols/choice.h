@@ -54,8 +54,7 @@ extern const superpipe_row_t *const superpipe_rows[SUPERPIPE_PROTOCOLS];
 superpipe_protocol_t superpipe_protocol_named(const char *name);
 
 /** Most bytes of a short message. `eager`: the parameter; `fragment`: what a message of the wire
- *  holds besides the envelope. Where another protocol is forced only those without data are short.
- */
+ *  holds besides the envelope. Where another protocol is forced only empty ones are short. */
 static inline uint64_t superpipe_short_most(uint64_t eager, uint64_t fragment,
                                             superpipe_protocol_t forced)
 {

@@ -107,8 +107,7 @@ static void matched_locked(superpipe_request_t *r, superpipe_peer_t *from,
 
 /* ---- receives -------------------------------------------------------------------------------- */
 
-/** Is the only sender of a receive known to be lost? It may be known by another communicator only.
- */
+/** Is the only sender of a receive known to be lost, perhaps by another communicator? */
 static bool is_lost(const superpipe_request_t *r)
 {
     const ompi_proc_t *proc;

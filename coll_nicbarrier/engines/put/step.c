@@ -2,8 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Engine put: the steps of a group; see put.h. A failure goes by the same puts as epochs do.
- */
+/** @file Engine put: the steps of a group; see put.h. Failures go by the same puts as epochs. */
 #include "coll_nicbarrier/engines/put/put.h"
 
 /* ---- failure --------------------------------------------------------------------------------- */

@@ -81,8 +81,7 @@ ONIC_EXPORT onic_pool_shape_t onic_pool_cut(size_t area, size_t slot);
 ONIC_EXPORT void onic_pool_init(const onic_pool_t *pool);
 
 /** Leases up to `want` > 0 slots for `owner` (not 0), all words 0, and returns them as a mask; 0
- *  where there is none now. `wait` is the caller's. Any thread of any process; one for each `wait`.
- */
+ *  where there is none now. Any thread of any process; one at a time for each `wait`. */
 ONIC_EXPORT uint64_t onic_pool_take(const onic_pool_t *pool, uint64_t owner, unsigned want,
                                     onic_pool_wait_t *wait);
 

@@ -73,8 +73,7 @@ ONIC_EXPORT void onic_terms_on_word(onic_terms_t *t, unsigned slot, uint64_t wor
 ONIC_EXPORT void onic_terms_on_ack(onic_terms_t *t, unsigned slot, uint64_t rounds);
 
 /** Sender: the machine, which ran over a single slot, runs over the lowest `most` > 0 of those that
- *  were granted (t->lease). Returns the word that is to be put for the first of them; 0: none yet.
- */
+ *  were granted (t->lease). Returns the word to be put for the first of them; 0: none yet. */
 ONIC_EXPORT uint64_t onic_terms_commit(onic_terms_t *t, onic_sender_t *s, unsigned most);
 
 /** What is left to do for one whose transfer is over. */
