@@ -91,17 +91,6 @@ def own_files(index, options, cwd):
 
 # ---- network -------------------------------------------------------------------------------------
 
-def loss_rules(percent):
-    return """
-        table ip hosts {
-            counter lost { }
-            chain input {
-                type filter hook input priority 0;
-                iifname "eth0" numgen random mod 10000 < %d counter name "lost" drop;
-            }
-        }""" % round(percent * 100)
-
-
 def own_network(index, options):
     linux.tool("ip", "link", "set", "lo", "up")
     linux.tool("ip", "addr", "add", address_of(index) + "/24", "dev", "eth0")
@@ -109,26 +98,18 @@ def own_network(index, options):
     if options.rate:
         linux.tool("tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", options.rate,
                    "burst", "128kb", "latency", "50ms")
-    if options.loss:
-        linux.tool("nft", "-f", "-", text=loss_rules(options.loss))
     # UCX takes no interface without a carrier, and the kernel may be a second late to see it.
     end = time.monotonic() + CARRIER_TIMEOUT
     while not linux.is_running("eth0"):
         if time.monotonic() > end:
             raise linux.Failure("the network device of %s gets no carrier" % name_of(index))
         time.sleep(0.005)
-    if options.bpf:
-        linux.tool(options.bpf, "load", "eth0")
 
 
-def counters(options):
-    """What came and went, and what was lost on purpose."""
+def counters():
+    """What came and went."""
     stats = json.loads(linux.tool("ip", "-s", "-j", "link", "show", "eth0"))[0]["stats64"]
-    lost = 0
-    if options.loss:
-        listed = json.loads(linux.tool("nft", "-j", "list", "counters"))["nftables"]
-        lost = sum(item["counter"]["packets"] for item in listed if "counter" in item)
-    return {"received": stats["rx"], "sent": stats["tx"], "lost": lost}
+    return {"received": stats["rx"], "sent": stats["tx"]}
 
 
 # ---- what is left --------------------------------------------------------------------------------
@@ -149,9 +130,14 @@ def system_v_segments():
             yield "System V segment %s of %s bytes" % (words[1], words[3])
 
 
-def processes():
-    for pid in os.listdir("/proc"):
-        if pid.isdigit() and int(pid) != os.getpid():
+def process_ids():
+    return {pid for pid in os.listdir("/proc") if pid.isdigit()}
+
+
+def processes(before):
+    """Those that were not there before."""
+    for pid in sorted(process_ids() - before):
+        if int(pid) != os.getpid():
             try:
                 with open("/proc/%s/cmdline" % pid, "rb") as f:
                     words = f.read().split(b"\0")
@@ -161,15 +147,16 @@ def processes():
                 yield "process %s: %s" % (pid, b" ".join(words).decode(errors="replace").strip())
 
 
-def leftovers(kept, reap_children):
-    """The job has ended; its daemons get a moment more."""
+def leftovers(kept, before, reap_children):
+    """The job has ended; its daemons get a moment more. `before`: processes that were there when it
+    began."""
     end = time.monotonic() + LEFTOVER_TIMEOUT
-    while any(True for _ in processes()) and time.monotonic() < end:
+    while any(True for _ in processes(before)) and time.monotonic() < end:
         time.sleep(0.02)
         reap_children()
     return (sorted(files_below("/dev/shm", "/dev/shm")) +
             sorted(files_below("/proc/self/fd/%d/upper" % kept, "/tmp")) +
-            list(system_v_segments()) + list(processes()))
+            list(system_v_segments()) + list(processes(before)))
 
 
 def reap():
@@ -207,6 +194,7 @@ class Host:
         self.sessions = {}
         self.running = {}
         self.main = None
+        self.before = set()
         self.kept = own_files(index, options, cwd)
         self.env = self.environment()
 
@@ -253,6 +241,16 @@ class Host:
         finally:
             os._exit(127)
 
+    def set_up(self):
+        """Runs the commands of --setup."""
+        for index, command in self.options.setup:
+            if index in (0, self.index):
+                done = os.waitstatus_to_exitcode(os.waitpid(
+                    self.start(["/bin/sh", "-c", command]), 0)[1])
+                if done != 0:
+                    raise linux.Failure("%s: exit status %d" % (command, done))
+        self.before = process_ids()
+
     def run_main(self, argv):
         self.main = self.start(argv)
         self.say(started=self.main)
@@ -266,11 +264,14 @@ class Host:
         request = json.loads(message)
         if "run" in request:
             self.run_main(request["run"])
+        elif "do" in request:
+            self.start(["/bin/sh", "-c", request["do"]])
         elif "signal" in request and self.main is not None:
             os.kill(self.main, request["signal"])
         elif "report" in request:
-            self.say(report={"left": leftovers(self.kept, self.children) if self.options.leaks else [],
-                             "counters": counters(self.options) if self.options.counters else {}})
+            self.say(report={
+                "left": leftovers(self.kept, self.before, self.children) if self.options.leaks else [],
+                "counters": counters() if self.options.counters else {}})
 
     # -- requests of rsh
 
@@ -357,6 +358,7 @@ def main(index, options, control, cwd):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if options.deny_cma:
             linux.deny_single_copy()
+        host.set_up()
         host.serve()
     except Exception as e:  # whatever it is, it must be told pylint: disable=broad-except
         kind = "" if isinstance(e, (OSError, linux.Failure)) else type(e).__name__ + ": "

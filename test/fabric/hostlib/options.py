@@ -51,7 +51,7 @@ class Event:
         self.pattern = pattern
         self.delay = delay
         self.duration = duration
-        self.pid = None
+        self.pid = self.command = None
 
 
 EVENT = re.compile(r"(?P<subject>\d+)@(?:(?P<after>\d+(?:\.\d+)?)"
@@ -76,6 +76,16 @@ def event_of(kind, needs_duration):
         return Event(kind, int(m["subject"]), pattern, float(m["after"] or m["plus"] or 0),
                      float(m["duration"]) if m["duration"] else None)
     return parse
+
+
+def order_of(text):
+    """HOST@MOMENT=COMMAND"""
+    m = re.fullmatch(r"(\d+@(?:\d+(?:\.\d+)?|/.*?/(?:\+\d+(?:\.\d+)?)?))=(.*)", text, re.S)
+    if m is None:
+        raise argparse.ArgumentTypeError("%r is not HOST@MOMENT=COMMAND" % text)
+    event = event_of("do", False)(m[1])
+    event.command = m[2]
+    return event
 
 
 def number(low, high, kind=int):
@@ -130,13 +140,16 @@ def make_parser():
 
     add = parser.add_argument_group("the network").add_argument
     add("--loss", type=number(0, 90, float), default=0, metavar="PERCENT",
-        help="each host loses so many of the packets that come to it, at random")
-    add("--bpf", metavar="TOOL",
-        help="nicbarrier-bpf, which is loaded on each host's interface")
+        help="of the packets that each host sends so many are lost on their way, at random")
     add("--rate", type=rate, metavar="RATE", help="limit for what each host sends, as 100mbit")
     add("--cut", type=event_of("cut", False), action="append", default=[], dest="events",
         metavar="HOST@MOMENT[:SECONDS]",
         help="unplug the host's cable, for so long or for good")
+    add("--setup", type=of_host(r"(.*)", "HOST:COMMAND"), action="append", default=[],
+        metavar="HOST:COMMAND", help="a shell on the host runs the command before the job, which does "
+        "not begin where it fails; what it leaves running does not count as left behind (--leaks)")
+    add("--do", type=order_of, action="append", dest="events", metavar="HOST@MOMENT=COMMAND",
+        help="a shell on the host runs the command")
     add("--counters", action="store_true",
         help="at the end print each host's packets and bytes, on standard error")
 
@@ -177,10 +190,12 @@ def parse(argv):
         parser.error("-n HOSTS is missing")
     if not options.command:
         parser.error("nothing to run: mpirun's arguments and the program come after --")
-    for what, host in ([("--cut", e.subject) for e in options.events if e.kind == "cut"] +
+    for what, host in ([("--" + e.kind, e.subject) for e in options.events
+                        if e.kind in ("cut", "do")] +
+                       [("--setup", s[0]) for s in options.setup] +
                        [("--env", e[0]) for e in options.env] +
                        [("--bind", b[0]) for b in options.bind]):
-        if host > options.hosts or (what == "--cut" and host == 0):
+        if host > options.hosts or (what in ("--cut", "--do") and host == 0):
             parser.error("%s: there is no host %d" % (what, host))
     for _, source, target in options.bind:
         for path in (source, target):

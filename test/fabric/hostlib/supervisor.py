@@ -103,6 +103,24 @@ def fork_host(index, options, cwd):
     os._exit(0)
 
 
+def loss_rules(ports, percent):
+    """Not in the hosts: programs of XDP and TC there see packets before their rules do."""
+    chain = """
+        counter %s { }
+        chain %s {
+            type filter hook ingress device "%s" priority 0;
+            numgen random mod 10000 < %d counter name "%s" drop;
+        }"""
+    return "table netdev hosts {%s\n}" % "".join(
+        chain % (p, "from_" + p, p, round(percent * 100), p) for p in ports)
+
+
+def lost_packets(port):
+    listed = json.loads(linux.tool("nft", "-j", "list", "counters"))["nftables"]
+    return sum(item["counter"]["packets"] for item in listed
+               if item.get("counter", {}).get("name") == port)
+
+
 def make_hosts(options, cwd):
     linux.tool("ip", "link", "add", "bridge", "type", "bridge", "stp_state", "0",
                "forward_delay", "0")
@@ -114,6 +132,9 @@ def make_hosts(options, cwd):
         linux.tool("ip", "link", "add", link.port, "type", "veth", "peer", "name", "eth0",
                    "netns", pid)
         linux.tool("ip", "link", "set", link.port, "master", "bridge", "up")
+    if options.loss:
+        linux.tool("nft", "-f", "-", text=loss_rules([link.port for link, _ in made], options.loss))
+    for link, _ in made:
         link.control.send(b"network")
     for link, _ in made:
         link.hear()
@@ -160,6 +181,9 @@ class Job:
     def cause(self, event):
         if event.kind == "cut":
             self.plug(event.subject, False)
+        elif event.kind == "do":
+            self.links[event.subject - 1].tell(do=event.command)
+            self.tell_event("%s: %s" % (host.name_of(event.subject), event.command))
         else:
             event.pid = find_ranks().get(event.subject)
             self.signal_rank(event, signal.SIGKILL if event.kind == "kill" else signal.SIGSTOP)
@@ -281,7 +305,7 @@ def report(options, links):
             c = answer["counters"]
             complain("%s sent %d bytes in %d packets, received %d in %d, lost %d packets" % (
                 link.name, c["sent"]["bytes"], c["sent"]["packets"], c["received"]["bytes"],
-                c["received"]["packets"], c["lost"]))
+                c["received"]["packets"], lost_packets(link.port) if options.loss else 0))
     return left > 0
 
 
@@ -293,7 +317,7 @@ def try_all():
     linux.tool("ip", "link", "add", "port", "type", "veth", "peer", "name", "eth0")
     linux.tool("tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", "1mbit", "burst",
                "128kb", "latency", "50ms")
-    linux.tool("nft", "-f", "-", text=host.loss_rules(1))
+    linux.tool("nft", "-f", "-", text=loss_rules(["port"], 1))
     os.close(host.own_tmp("/"))
     # Last, as it lets a process have one more child only.
     linux.unshare(linux.CLONE_NEWPID)
