@@ -73,4 +73,29 @@ perf_strided_rma_SOURCES = $(perf_common) $(perf_rma) perf/strided_rma.c
 perf_strided_rma_CFLAGS = $(perf_cflags)
 perf_strided_rma_LDADD = $(perf_ldadd)
 
-EXTRA_DIST += perf/README.md perf/compare perf/plot perf/presets.py perf/summary.py perf/tables.py
+# Everything beside the stock components, in a quarter of an hour.
+PERF_MINUTES = 15
+perf: all
+	@rm -f perf.json
+	$(srcdir)/perf/compare everything --minutes $(PERF_MINUTES) --time 10 --timeout 40 --builddir . \
+	    --mpirun "$(MPIRUN)" --json perf.json >perf.log
+	$(srcdir)/perf/page perf.json perf.html
+	@echo "See perf.html, perf.log and perf.json"
+
+# make perf-diff OLD=a.json NEW=b.json
+perf-diff:
+	@test -n "$(OLD)" && test -n "$(NEW)" || { echo "make perf-diff OLD=a.json NEW=b.json"; exit 2; }
+	@$(srcdir)/perf/diff "$(OLD)" "$(NEW)"
+
+.PHONY: perf perf-diff
+CLEANFILES += perf.html perf.json perf.log
+
+EXTRA_DIST += \
+	perf/README.md \
+	perf/compare \
+	perf/diff \
+	perf/page \
+	perf/plot \
+	perf/presets.py \
+	perf/summary.py \
+	perf/tables.py

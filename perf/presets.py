@@ -344,6 +344,11 @@ for app in APPS:
 GROUPS = {
     "apps" + place: tuple(app + place for app in APPS) for place in ("", "4", "_hosts")
 }
+# All that make perf measures: something of each component and program.
+GROUPS["everything"] = (
+    "patterns", "strided", "latency", "burst", "accumulate", *APPS, "p2p", "p2p_short", "p2p_patterns",
+    "p2p_collectives", "barrier",
+)
 # What --quick runs when no presets are named: few cases of each component, small enough for the slowest
 # selection.
 QUICK = {

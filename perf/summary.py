@@ -168,10 +168,11 @@ def conditions(document):
     """How it was measured, and what makes it doubtful."""
     machine = document["machine"]
     lines = [c["line_ns"] for p in document["presets"] for c in p["cases"] if c["line_ns"]]
-    rounds = sorted(len(p["rounds"]) for p in document["presets"])
+    counts = sorted({len(p["rounds"]) for p in document["presets"]})
+    rounds = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     line = f", a cache line takes {statistics.median(lines):.0f} ns between them" if lines else ""
     yield (f"Two processes on {machine['cpus']} processors ({machine['cpu']}){line}; "
-           f"medians of {rounds[0]} to {rounds[-1]} rounds, in turn. Your default is what Open MPI takes by itself.")
+           f"medians of {rounds} rounds, in turn. Your default is what Open MPI takes by itself.")
     if machine["others"] > QUIET:
         yield (f"WARNING: the machine was busy: others used {machine['others']:.1f} of its {machine['cpus']} "
                "processors meanwhile. Times are too long, and what differs little may be wrong.")

@@ -44,6 +44,7 @@ class Row:
     disturbed: set  # selections of which there are disturbed figures only
     copy: float
     best: str
+    ours_by_round: list  # seconds
     against_best: list  # for each round, ours / best stock, as speeds
     against_default: list
     against_copy: list
@@ -94,6 +95,7 @@ def reduce_case(case, rounds, selections, preset, prefix):
         disturbed={s for s, rs in results.items() if any(r and is_disturbed(r) for r in rs)},
         copy=preset.figure(median([r.get(copy_key) for r in present]), size),
         best=best,
+        ours_by_round=[r[key] for r in ours if r and r.get(key)],
         against_best=against(best),
         against_default=against(DEFAULTS[preset.ours]),
         against_copy=[q for q in against_copy if q],
@@ -275,6 +277,7 @@ def document(name, preset, rounds, tables):
             "seconds": row.seconds,
             "ours_to_best": median(row.against_best),
             "ours_to_best_by_round": row.against_best,
+            "ours_seconds_by_round": row.ours_by_round,
             "ours_to_default": median(row.against_default),
             "ours_to_copy": median(row.against_copy),
             "moved": row.moved,

@@ -1,0 +1,55 @@
+# Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+# SPDX-License-Identifier: BSD-3-Clause
+
+# A module of Environment Modules or Lmod, and packages of Debian and of RPM.
+modulefiledir = $(datadir)/modulefiles/$(PACKAGE)
+modulefile = packaging/$(PACKAGE_VERSION)
+nodist_modulefile_DATA = $(modulefile)
+packaging_subst = $(SED) -e 's|[@]PACKAGE_VERSION@|$(PACKAGE_VERSION)|' -e 's|[@]OMPI_SERIES@|$(OMPI_SERIES)|' \
+	-e "s|[@]componentpath@|$(componentpath)|" -e 's|[@]bindir@|$(bindir)|' -e 's|[@]mandir@|$(mandir)|'
+# Where Open MPI looks, each directory once.
+componentpath = `echo "$(componentdir):$(OMPI_COMPONENT_DIR)" | $(SED) 's|^\(.*\):\1$$|\1|'`
+
+$(modulefile): $(srcdir)/packaging/modulefile.in Makefile
+	@$(MKDIR_P) packaging
+	$(AM_V_GEN)$(packaging_subst) $(srcdir)/packaging/modulefile.in >$@.tmp && mv $@.tmp $@
+
+# In the distribution as it is for this version, since rpmbuild takes it from there.
+packaging/ompi-nic.spec: $(srcdir)/packaging/ompi-nic.spec.in Makefile
+	@$(MKDIR_P) packaging
+	$(AM_V_GEN)$(packaging_subst) $(srcdir)/packaging/ompi-nic.spec.in >$@.tmp && mv $@.tmp $@
+
+# Debian's package of what would be distributed, in build/deb; needs debhelper and what debian/control names.
+deb: dist
+	rm -rf deb && mkdir deb
+	cp $(distdir).tar.gz deb/$(PACKAGE)_$(PACKAGE_VERSION).orig.tar.gz
+	cd deb && tar xzf $(PACKAGE)_$(PACKAGE_VERSION).orig.tar.gz && cp -r $(distdir)/packaging/debian $(distdir)/ && \
+	    cd $(distdir) && dpkg-buildpackage -us -uc $(DEBFLAGS)
+
+rpm: dist
+	rm -rf rpm && mkdir rpm
+	rpmbuild -tb --define "_topdir $(CURDIR)/rpm" $(RPMFLAGS) $(distdir).tar.gz
+
+clean-packaging:
+	rm -rf deb rpm
+
+CLEANFILES += $(modulefile) packaging/ompi-nic.spec
+EXTRA_DIST += \
+	packaging/README.md \
+	packaging/debian/README.Debian \
+	packaging/debian/changelog \
+	packaging/debian/control \
+	packaging/debian/copyright \
+	packaging/debian/ompi-nic.docs \
+	packaging/debian/ompi-nic.examples \
+	packaging/debian/ompi-nic.lintian-overrides \
+	packaging/debian/rules \
+	packaging/debian/source/format \
+	packaging/debian/source/lintian-overrides \
+	packaging/debian/tests/control \
+	packaging/modulefile.in \
+	packaging/ompi-nic.spec.in
+dist-hook: packaging/ompi-nic.spec
+	cp packaging/ompi-nic.spec "$(distdir)/ompi-nic.spec"
+
+.PHONY: clean-packaging deb rpm
