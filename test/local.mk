@@ -98,6 +98,7 @@ unit_programs = \
 if HAVE_BPF
 unit_programs += \
 	test/unit/check_nicbarrier_bpf \
+	test/unit/check_nicbarrier_bpf_conformance \
 	test/unit/check_nicbarrier_bpf_hosts
 endif
 
@@ -161,6 +162,14 @@ test_unit_check_nicbarrier_bpf_SOURCES = \
 	test/unit/bpf_group.h \
 	test/unit/check_nicbarrier_bpf.c
 test_unit_check_nicbarrier_bpf_LDADD = coll_nicbarrier/libnicbarrier_kernel.la $(barrier_ldadd) $(bpf_libs)
+test_unit_check_nicbarrier_bpf_conformance_SOURCES = \
+	test/unit/bpf_group.c \
+	test/unit/bpf_group.h \
+	test/unit/check_nicbarrier_bpf_conformance.c \
+	test/unit/nicbarrier_conformance.c \
+	test/unit/nicbarrier_conformance.h
+test_unit_check_nicbarrier_bpf_conformance_LDADD = coll_nicbarrier/libnicbarrier_kernel.la \
+	$(barrier_ldadd) $(bpf_libs)
 test_unit_check_nicbarrier_bpf_hosts_SOURCES = \
 	test/unit/bpf_hosts.c \
 	test/unit/bpf_hosts.h \
@@ -822,6 +831,7 @@ fuzz_programs = \
 	test/fuzz/fuzz_keys \
 	test/fuzz/fuzz_layout \
 	test/fuzz/fuzz_nicbarrier \
+	test/fuzz/fuzz_nicbarrier_bpf \
 	test/fuzz/fuzz_nicbarrier_endpoint \
 	test/fuzz/fuzz_message \
 	test/fuzz/fuzz_superpipe
@@ -856,6 +866,10 @@ test_fuzz_fuzz_layout_LDFLAGS = $(FUZZ_LDFLAGS)
 test_fuzz_fuzz_nicbarrier_SOURCES = test/fuzz/fuzz_nicbarrier.c $(fuzz_driver)
 test_fuzz_fuzz_nicbarrier_LDADD = coll_nicbarrier/libnicbarrier_core.la
 test_fuzz_fuzz_nicbarrier_LDFLAGS = $(FUZZ_LDFLAGS)
+
+test_fuzz_fuzz_nicbarrier_bpf_SOURCES = test/fuzz/fuzz_nicbarrier_bpf.c $(fuzz_driver)
+test_fuzz_fuzz_nicbarrier_bpf_LDADD = coll_nicbarrier/libnicbarrier_core.la common/libonic_core.la
+test_fuzz_fuzz_nicbarrier_bpf_LDFLAGS = $(FUZZ_LDFLAGS)
 
 test_fuzz_fuzz_nicbarrier_endpoint_SOURCES = test/fuzz/fuzz_nicbarrier_endpoint.c $(fuzz_driver)
 test_fuzz_fuzz_nicbarrier_endpoint_LDADD = coll_nicbarrier/libnicbarrier_core.la common/libonic_core.la

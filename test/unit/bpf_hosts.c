@@ -217,8 +217,13 @@ static int host_main(const bpf_hosts_t *all, bpf_hosts_shared_t *shared, int me,
     }
     int status = 0;
     (void)waitpid(child, &status, 0);
-    if (all->load != NULL) {
-        (void)shell("tools/nicbarrier-bpf unload eth0 >/dev/null 2>&1");
+    /* With the process its group has gone, and what is unloaded leaves nothing. */
+    if (all->load != NULL && (!shell("tools/nicbarrier-bpf status eth0 >/dev/null && "
+                                     "! tools/nicbarrier-bpf status eth0 | grep -q '^group'") ||
+                              !shell("tools/nicbarrier-bpf unload eth0 && "
+                                     "! tc filter show dev eth0 egress | grep -q nicbarrier && "
+                                     "! ip link show eth0 | grep -q xdp"))) {
+        return 6;
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 5;
 }

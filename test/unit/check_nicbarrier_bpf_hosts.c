@@ -7,6 +7,7 @@
  * Barriers in the kernel between hosts, in earnest: processes without any privilege, served by
  * nicbarrier-bpf, over veth and a bridge. What it takes is printed.
  */
+#include <errno.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "coll_nicbarrier/engines/datagram/bpf/local.h"
 #include "common/support/clock.h"
 #include "test/unit/bpf_hosts.h"
 
@@ -106,6 +108,152 @@ START_TEST(hosts_that_sleep)
 }
 END_TEST
 
+/* ---- the service ----------------------------------------------------------------------------- */
+
+/** Asks the service over a new connection; its error. */
+static int ask(const nicbarrier_bpf_request_t *r, size_t len, int descriptor)
+{
+    nicbarrier_bpf_reply_t reply;
+    int page = -1;
+    const int fd = nicbarrier_bpf_local_connect("eth0");
+    const ssize_t n = nicbarrier_bpf_local_send(fd, r, len, descriptor) == 0
+                          ? nicbarrier_bpf_local_receive(fd, &reply, sizeof(reply), &page)
+                          : -1;
+    if (page >= 0) {
+        close(page);
+    }
+    close(fd);
+    return n == sizeof(reply) ? (int)reply.error : -1;
+}
+
+/** Requests that are not granted. */
+static int refusals(bpf_host_t *h)
+{
+    const int other = socket(AF_UNIX, SOCK_DGRAM, 0);
+    h->request.version = NICBARRIER_BPF_VERSION;
+    h->request.order = NICBARRIER_BPF_INSTALL;
+    h->request.id = h->share.id;
+    nicbarrier_bpf_request_t r = h->request;
+    int error = EAGAIN;
+    for (int i = 0; i < 500 && error == EAGAIN; i++) {
+        (void)usleep(1000);
+        error = ask(&r, sizeof(r), h->socket);
+    }
+    REQUIRE(error == 0);
+    REQUIRE(ask(&r, sizeof(r), h->socket) == 0);
+    REQUIRE(ask(&r, sizeof(r) - 1, h->socket) == EINVAL);
+    REQUIRE(ask(&r, sizeof(r), -1) == EINVAL && ask(&r, sizeof(r), other) == EINVAL);
+    r.version++;
+    REQUIRE(ask(&r, sizeof(r), h->socket) == EINVAL);
+    r = h->request;
+    r.rule.sends |= 1U << r.rule.nsteps;
+    REQUIRE(ask(&r, sizeof(r), h->socket) == EINVAL);
+    r = h->request;
+    r.packet[0][NICBARRIER_PACKET_KEY_AT] ^= 1;
+    REQUIRE(ask(&r, sizeof(r), h->socket) == EINVAL);
+    r = h->request;
+    r.to[0].ip[0] = 127;
+    REQUIRE(ask(&r, sizeof(r), h->socket) == ENETUNREACH);
+    r = (nicbarrier_bpf_request_t){.version = NICBARRIER_BPF_VERSION, .order = NICBARRIER_BPF_QUIT};
+    REQUIRE(ask(&r, sizeof(r), -1) == EPERM);
+    close(other);
+    return 0;
+}
+
+/** As many groups as are allowed, and no more; they are gone when their process is. */
+static int bounds(bpf_host_t *h)
+{
+    nicbarrier_reason_t why = {""};
+    const nicbarrier_bpf_share_t share = h->share;
+    nicbarrier_bpf_client_t more[3];
+    int status = 0;
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(bpf_host_install(h, &why) != 0);
+    }
+    REQUIRE(waitpid(child, &status, 0) == child && status == 0);
+    for (int i = 0; i < 3; i++) {
+        h->share.id.cookie = 1000 + (uint32_t)i;
+        REQUIRE(nicbarrier_bpf_client_install(&more[i], &h->share, &h->request, h->socket, &why) ==
+                0);
+    }
+    h->share = share;
+    REQUIRE(bpf_host_install(h, &why) != 0 && strstr(why.text, "as are allowed") != NULL);
+    for (int i = 0; i < 2; i++) {
+        nicbarrier_bpf_client_close(&more[i]);
+    }
+    h->share.id.cookie = 1002;
+    REQUIRE(bpf_host_install(h, &why) != 0 && strstr(why.text, "such a group") != NULL);
+    nicbarrier_bpf_client_close(&more[2]);
+    h->share = share;
+    return 0;
+}
+
+/** Another process of the host enters, sees the end, and is refused when the group is gone. */
+static int shared(bpf_host_t *h)
+{
+    nicbarrier_bpf_client_t other;
+    nicbarrier_bpf_share_t wrong = h->share;
+    wrong.id.cookie++;
+    REQUIRE(nicbarrier_bpf_client_open(&other, &wrong) != 0);
+    REQUIRE(nicbarrier_bpf_client_open(&other, &h->share) == 0);
+    REQUIRE(nicbarrier_bpf_client_enter(&other, 1) && bpf_host_wait(h, 1));
+    REQUIRE((other.page->word & ~NICBARRIER_WORD_FAILED) == 1);
+    bpf_host_meet(h);
+    /* The same address again, and one that is not reached. */
+    h->request.id.step = 0;
+    REQUIRE(nicbarrier_bpf_client_readdress(&h->client, &h->request));
+    h->request.to[0].ip[0] = 127;
+    REQUIRE(!nicbarrier_bpf_client_readdress(&h->client, &h->request));
+    bpf_host_meet(h);
+    nicbarrier_bpf_client_stop(&h->client);
+    REQUIRE(!nicbarrier_bpf_client_enter(&other, 2) && !nicbarrier_bpf_client_enter(&h->client, 2));
+    REQUIRE(h->client.page->entered == 1);
+    nicbarrier_bpf_client_close(&other);
+    return 0;
+}
+
+/** One finds a failure, and a word comes to it by another way: the others see the failure. */
+static int failures(bpf_host_t *h)
+{
+    REQUIRE(begin(h) == 0);
+    if (h->me == 0) {
+        REQUIRE(nicbarrier_bpf_client_take(&h->client, 0, 7));
+        REQUIRE(nicbarrier_bpf_client_fail(&h->client));
+    }
+    for (int i = 0; i < 5000 && h->client.page->word < NICBARRIER_WORD_FAILED; i++) {
+        (void)usleep(1000);
+    }
+    REQUIRE(h->client.page->word == NICBARRIER_WORD_FAILED);
+    return end(h);
+}
+
+static int serve(bpf_host_t *h)
+{
+    if (refusals(h) != 0 || bounds(h) != 0) {
+        return 1;
+    }
+    bpf_host_meet(h);
+    if (begin(h) != 0 || shared(h) != 0) {
+        return 1;
+    }
+    return end(h);
+}
+
+START_TEST(the_service)
+{
+    const bpf_hosts_t all = {.n = 2, .load = "tc", .six = false};
+    bpf_hosts_run(&all, serve);
+}
+END_TEST
+
+START_TEST(a_failure)
+{
+    const bpf_hosts_t all = {.n = 4, .load = "generic", .six = true};
+    bpf_hosts_run(&all, failures);
+}
+END_TEST
+
 /* ---- how long -------------------------------------------------------------------------------- */
 
 static int by_size(const void *a, const void *b)
@@ -152,7 +300,7 @@ static int chain(bpf_host_t *h)
 START_TEST(how_long)
 {
     static const char *const modes[] = {"native", "generic", "tc"};
-    const bpf_hosts_t all = {.n = _i % 2 == 0 ? 2 : 8, .load = modes[_i / 2]};
+    const bpf_hosts_t all = {.n = 8, .load = modes[_i]};
     bpf_hosts_run(&all, chain);
 }
 END_TEST
@@ -169,8 +317,10 @@ int main(void)
     tcase_set_timeout(tcase, UNIT_SECONDS);
     tcase_add_loop_test(tcase, barriers_between_hosts, getenv("LO") ? atoi(getenv("LO")) : 0,
                         (int)(sizeof(kinds) / sizeof(kinds[0])));
+    tcase_add_test(tcase, the_service);
+    tcase_add_test(tcase, a_failure);
     tcase_add_loop_test(tcase, hosts_that_sleep, 1, 4);
-    tcase_add_loop_test(tcase, how_long, 0, 6);
+    tcase_add_loop_test(tcase, how_long, 0, 3);
     suite_add_tcase(suite, tcase);
     return unit_run_suite(suite);
 }

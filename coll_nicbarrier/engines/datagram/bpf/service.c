@@ -385,9 +385,10 @@ int nicbarrier_bpf_serve(int listening, nicbarrier_bpf_kernel_t *k, int interfac
             refresh();
         }
     }
-    while (service.n > 0) {
-        drop_client(service.n - 1);
+    /* Connections stay until this process ends: then all is gone, and who has asked for it sees
+     * that. */
+    for (int i = 0; i < service.n; i++) {
+        remove_group(service.client[i]);
     }
-    close(listening);
     return 0;
 }

@@ -33,8 +33,9 @@ typedef struct nicbarrier_bpf_rules {
  *  service */
 int nicbarrier_bpf_listen(const char *interface);
 
-/** Serves until it is told to quit (QUIT, or `stop` becomes readable); then all groups are gone.
- *  Closes the socket. `k` is attached to the interface. @return 0, or an errno */
+/** Serves until it is told to quit (QUIT, or `stop` becomes readable); then all groups are gone,
+ * and the process must end, which closes all connections. Once in a process. `k` is attached to the
+ *  interface. @return 0, or an errno */
 int nicbarrier_bpf_serve(int listening, nicbarrier_bpf_kernel_t *k, int interface,
                          nicbarrier_bpf_mode_t mode, const nicbarrier_bpf_rules_t *rules, int stop);
 
