@@ -2,20 +2,18 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file Copies of contiguous bytes. All data of users goes through these. Pure; any thread.
+/** @file Copies of contiguous bytes. All data of users goes through these. Pure; any thread.
  *
- * From some 2 KiB on glibc's memcpy is `rep movsb` on most processors of today. On some of them
- * that is 15 to 30 times slower than moves of vectors where the destination lies a few bytes
- * further in its page than the source. So what is long is moved in vectors of 32 bytes here
- * (perf/copy). At the good places what just fits into the caches is still left to memcpy: it takes
- * a quarter less time, and half of it where another processor reads the destination next. So is
- * what is shorter than a KiB; what is shorter still takes single moves.
+ *  From some 2 KiB on glibc's memcpy is `rep movsb` on most processors of today. On some of them
+ *  that is 15 to 30 times slower than moves of vectors where the destination lies a few bytes
+ *  further in its page than the source. So what is long is moved in vectors of 32 bytes here
+ *  (perf/copy). At the good places what just fits into the caches is still left to memcpy: it takes
+ *  a quarter less time, and half of it where another processor reads the destination next. So is
+ *  what is shorter than a KiB; what is shorter still takes single moves.
  *
- * Tearing. An aligned element is split only where moves begin or end inside it. So all begin at
- * multiples of 8 from the first address that is one. Which side's addresses count is told by a
- * `key`; where both sides of an element are aligned, they agree.
- */
+ *  Tearing. An aligned element is split only where moves begin or end inside it. So all begin at
+ *  multiples of 8 from the first address that is one. Which side's addresses count is told by a
+ *  `key`; where both sides of an element are aligned, they agree. */
 #ifndef ONIC_COPY_H
 #define ONIC_COPY_H
 

@@ -18,8 +18,8 @@
  *  buffer address that MPI calls take (so that MPI_BOTTOM works), by the optimised description that
  *  Open MPI keeps. The packed order is MPI_Pack's in a homogeneous system. Regular types cost well
  *  under a microsecond and no allocation; irregular ones allocate a run list. OMPI_SUCCESS,
- *  OMPI_ERR_OUT_OF_RESOURCE, or OMPI_ERR_VALUE_OUT_OF_BOUNDS where something does not fit in 64
- *  bits. Thread-safe. */
+ *  OMPI_ERR_OUT_OF_RESOURCE, or OMPI_ERR_VALUE_OUT_OF_BOUNDS where 64 bits are not enough.
+ *  Thread-safe. */
 ONIC_EXPORT int onic_flatten(const struct ompi_datatype_t *dt, size_t count, onic_layout_t *l);
 
 /** The layouts of long descriptions that a component has met. Construct the lock. */

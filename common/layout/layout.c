@@ -2,16 +2,13 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Building layouts: blocks, levels and lists of runs, and the cursor that walks them.
+/** @file Building layouts: blocks, levels and lists of runs, and the cursor that walks them.
  *
- * Invariants of a layout that is not empty, on which the walking relies:
- *  - size, lb, ub and ub - lb are at most INT64_MAX, so that differences of offsets are safe;
- *  - every level has a count of at least 2, every block at least one byte;
- *  - a list counts from its first run (runs[0].offset == 0), so that `offset` plus any passes of
- *    the levels is the offset of a byte of the layout.
- */
+ *  Invariants of a layout that is not empty, on which the walking relies:
+ *   - size, lb, ub and ub - lb are at most INT64_MAX, so that differences of offsets are safe;
+ *   - every level has a count of at least 2, every block at least one byte;
+ *   - a list counts from its first run (runs[0].offset == 0), so that `offset` plus any passes of
+ *     the levels is the offset of a byte of the layout. */
 #include "common/layout/layout.h"
 
 #include <stdlib.h>
@@ -158,8 +155,7 @@ static bool run_join(onic_run_t *a, const onic_run_t *b)
     return true;
 }
 
-/** Takes the last block off the list if `b` is a block that begins where it ends, and makes `b`
- *  the two together. */
+/** Where `b` is a block that touches the last one, that is taken off the list, into `b`. */
 static void runs_take_touching(onic_runs_t *r, onic_run_t *b)
 {
     onic_run_t *a = &r->run[r->n - 1];

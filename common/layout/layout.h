@@ -2,20 +2,17 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Layouts: which bytes of memory a (datatype, count) pair names, and in which order.
+/** @file Layouts: which bytes of memory a (datatype, count) pair names, and in which order.
  *
- * A layout is a short program of nested strides, the multi-strided shape of ARMCI (up to eight
- * levels of {count, stride} over a contiguous block), or, where a type is irregular, those levels
- * over a list of runs. The packed order of a layout is the order of the type map: the outermost
- * level is the slowest, inside it the runs in their order, inside a run its blocks.
+ *  A layout is a short program of nested strides, the multi-strided shape of ARMCI (up to eight
+ *  levels of {count, stride} over a contiguous block), or, where a type is irregular, those levels
+ *  over a list of runs. The packed order of a layout is the order of the type map: the outermost
+ *  level is the slowest, inside it the runs in their order, inside a run its blocks.
  *
- * All offsets are relative to a base address that the layout does not hold, so the same layout
- * describes the origin and the target side and can travel between processes.
+ *  All offsets are relative to a base address that the layout does not hold, so the same layout
+ *  describes the origin and the target side and can travel between processes.
  *
- * This file is pure: no MPI, no global state. A layout may be read by many threads at once.
- */
+ *  This file is pure: no MPI, no global state. A layout may be read by many threads at once. */
 #ifndef ONIC_LAYOUT_H
 #define ONIC_LAYOUT_H
 
@@ -105,8 +102,7 @@ ONIC_EXPORT onic_layout_status_t onic_layout_cut(onic_layout_t *l, uint64_t size
 ONIC_EXPORT onic_layout_status_t onic_runs_add(onic_runs_t *r, onic_run_t run);
 
 /** Appends all the pieces of `l`, shifted by `shift`, to `r`, as few runs as it can. On an error
- *  `r` holds some of them and is only good for onic_runs_fini. At most 2^32 - 1 runs, else
- *  ONIC_LAYOUT_OVERFLOW. */
+ *  `r` is only good for onic_runs_fini. At most 2^32 - 1 runs, else ONIC_LAYOUT_OVERFLOW. */
 ONIC_EXPORT onic_layout_status_t onic_runs_add_layout(onic_runs_t *r, const onic_layout_t *l,
                                                       int64_t shift);
 
@@ -209,7 +205,7 @@ ONIC_EXPORT bool onic_cursor_next(onic_cursor_t *c, uint64_t max, int64_t *offse
 
 /** How many of the `len` > 0 packed bytes from `pos` on may be moved by themselves without tearing
  *  an aligned element of up to 8 bytes, where the layout's memory begins at `base` (modulo 8): what
- *  follows them begins a block, or lies at a multiple of 8. At least 1; all where there is no such
+ *  follows begins a block, or lies at a multiple of 8. At least 1; all where there is no such
  *  place. */
 ONIC_EXPORT uint64_t onic_layout_whole(const onic_layout_t *l, uint64_t base, uint64_t pos,
                                        uint64_t len);

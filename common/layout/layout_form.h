@@ -2,22 +2,19 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * The wire form of layouts. Internal to the layout code.
+/** @file The wire form of layouts. Internal to the layout code.
  *
- * One byte says the form (low half) and the number of levels (high half). Then
+ *  One byte says the form (low half) and the number of levels (high half). Then
  *
- *     empty   nothing
- *     stride  offset, block
- *     list    runs: flags (one byte), distance from the offset of the run before, then what the
- *             flags leave open of block, count, stride; the last run carries a flag
- *     around  offset; the list itself is known
+ *      empty   nothing
+ *      stride  offset, block
+ *      list    runs: flags (one byte), distance from the offset of the run before, then what the
+ *              flags leave open of block, count, stride; the last run carries a flag
+ *      around  offset; the list itself is known
  *
- * and behind all of them the levels from the innermost: count, stride. Numbers are base-128
- * varints, seven bits in a byte, the lowest first; signed ones are folded (0, -1, 1, -2 ...).
- * Numbers, runs and the stride form have one encoding each, and the decoder refuses all others.
- */
+ *  and behind all of them the levels from the innermost: count, stride. Numbers are base-128
+ *  varints, seven bits in a byte, the lowest first; signed ones are folded (0, -1, 1, -2 ...).
+ *  Numbers, runs and the stride form have one encoding each, and the decoder refuses all others. */
 #ifndef ONIC_LAYOUT_FORM_H
 #define ONIC_LAYOUT_FORM_H
 

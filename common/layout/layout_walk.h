@@ -2,13 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * How a cursor moves, run by run instead of block by block. Internal to the layout and pack code.
+/** @file How a cursor moves, run by run. Internal to the layout and pack code.
  *
- * No sum here can overflow: a layout keeps lb, ub, ub - lb and size within int64_t, every partial
- * sum below is the offset of a byte of the layout, and a list's runs count from its first run.
- */
+ *  No sum here can overflow: a layout keeps lb, ub, ub - lb and size within int64_t, every partial
+ *  sum below is the offset of a byte of the layout, and a list's runs count from its first run. */
 #ifndef ONIC_LAYOUT_WALK_H
 #define ONIC_LAYOUT_WALK_H
 

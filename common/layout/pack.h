@@ -2,15 +2,12 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Gather, scatter and strided-to-strided copy of layouts, resumable at any byte.
+/** @file Gather, scatter and strided-to-strided copy of layouts, resumable at any byte.
  *
- * Pure: no MPI, no allocation, no global state. Safe to call from many threads, each with its own
- * cursors. Aligned elements of up to 8 bytes are never torn: where source and destination are both
- * aligned to 2, 4 or 8 bytes, bytes move in units that do not split such an element. Where a layout
- * names a byte of the destination more than once, the last one in packed order stays.
- */
+ *  Pure: no MPI, no allocation, no global state. Safe to call from many threads, each with its own
+ *  cursors. Aligned elements of up to 8 bytes are never torn: where source and destination are both
+ *  aligned to 2, 4 or 8 bytes, bytes move in units that do not split such an element. Where a
+ *  layout names a byte of the destination more than once, the last one in packed order stays. */
 #ifndef ONIC_PACK_H
 #define ONIC_PACK_H
 

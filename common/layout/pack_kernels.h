@@ -2,14 +2,13 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file The inner loops of pack.c: equal blocks from one stride to another. Addresses are integers:
- * a loop may step past the last block, and a base may be MPI_BOTTOM. A memcpy of a power of two up
- * to 16 becomes one plain move.
+/** @file The inner loops of pack.c: equal blocks from one stride to another. Addresses are
+ *  integers: a loop may step past the last block, and a base may be MPI_BOTTOM. A memcpy of a power
+ *  of two up to 16 becomes one plain move.
  *
- * Tearing. Single moves never split an aligned element. Longer blocks are moved in units of at
- * least 8 bytes if they begin at a multiple of 8, and are else first brought to one by small units.
- * `by_src` tells which side counts; where both sides of an element are aligned, they agree.
+ *  Tearing. Single moves never split an aligned element. Longer blocks are moved in units of at
+ *  least 8 bytes if they begin at a multiple of 8, and are else first brought to one by small
+ *  units. `by_src` tells which side counts; where both sides of an element are aligned, they agree.
  */
 #ifndef ONIC_PACK_KERNELS_H
 #define ONIC_PACK_KERNELS_H

@@ -2,9 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Two-dimensional moves, and short patterns of runs that a layout repeats often: an array of
- *  small structures, or a matrix of short rows. One call moves the same block of many passes.
- *  Internal to pack.c. */
+/** @file Two-dimensional moves, and short patterns of runs that a layout repeats often, as arrays
+ *  of small structures do. One call moves a block of many passes. Internal to pack.c. */
 #ifndef ONIC_PACK_PATTERN_H
 #define ONIC_PACK_PATTERN_H
 

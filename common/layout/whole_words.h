@@ -6,8 +6,8 @@
  *  The kernel promises nothing; it copies page by page, on x86-64 by 8-byte moves or `rep movsb`,
  *  with single bytes at an end that is no multiple of 8, and, before 6.4, at such a begin; later
  *  ones make 8-byte moves from wherever the destination begins. arm64 moves words likewise. So
- *  words stay whole where both sides begin at a word and whole words are moved; nothing can be said
- *  of anything else. Pure. */
+ *  words stay whole where both sides begin at a word and whole words are moved, and there only.
+ *  Pure. */
 #ifndef ONIC_WHOLE_WORDS_H
 #define ONIC_WHOLE_WORDS_H
 

@@ -2,20 +2,18 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file What the ways to do a transfer really cost, learned from the transfers themselves: for each
- * kind (direction, shape, order of magnitude) the observed cost of every choice replaces the
- * model's estimate once it is known. It depends on how far two processes' cores are from each
- * other, which differs from peer to peer and, on virtual machines, from minute to minute.
+/** @file What the ways to do a transfer really cost, learned from the transfers themselves: for
+ *  each kind (direction, shape, order of magnitude) the observed cost of every choice replaces the
+ *  model's estimate once it is known. It depends on how far two processes' cores are from each
+ *  other, which differs from peer to peer and, on virtual machines, from minute to minute.
  *
- * Any other than the best known choice is a trial, and trials are bounded by the time that they
- * lose: a small part of what transfers to a peer have taken. Each trial of a choice that failed
- * makes the next one rarer. Where nothing is to be tried and the best choice is known well, it is
- * fixed for some transfers: they are neither chosen nor measured, and take no lock.
+ *  Any other than the best known choice is a trial, and trials are bounded by the time that they
+ *  lose: a small part of what transfers to a peer have taken. Each trial of a choice that failed
+ *  makes the next one rarer. Where nothing is to be tried and the best choice is known well, it is
+ *  fixed for some transfers: they are neither chosen nor measured, and take no lock.
  *
- * Choices are numbers below ONIC_LEARN_CHOICES; an infinite estimate means that one cannot do it.
- * Pure; the caller serialises, but for onic_learn_fixed. Time is in nanoseconds.
- */
+ *  Choices are numbers below ONIC_LEARN_CHOICES; an infinite estimate means that one cannot do it.
+ *  Pure; the caller serialises, but for onic_learn_fixed. Time is in nanoseconds. */
 #ifndef ONIC_MODEL_LEARN_H
 #define ONIC_MODEL_LEARN_H
 

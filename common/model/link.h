@@ -2,16 +2,14 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file The link to a kind of peer, as the models know it: a few numbers, what they are by default,
- * and how they are read and written as text. Nothing is measured at the start: what transfers take
- * changes with where processors are and with what else runs. The models say with which choice to
- * begin; what transfers take is learned from them (learn.h).
+/** @file The link to a kind of peer, as the models know it: a few numbers, what they are by
+ *  default, and how they are read and written as text. Nothing is measured at the start: what
+ *  transfers take changes with where processors are and with what else runs. The models say with
+ *  which choice to begin; what transfers take is learned from them (learn.h).
  *
- * Two models use them: that of strided transfers, here (strided-RMA paper, section 4), and that of
- * the superpipeline (pipeline.h). How far apart the blocks are that are packed is a term of its own
- * (onic_link_gather). Pure; the caller serialises changes.
- */
+ *  Two models use them: that of strided transfers, here (strided-RMA paper, section 4), and that of
+ *  the superpipeline (pipeline.h). How far apart the blocks are that are packed is a term of its
+ *  own (onic_link_gather). Pure; the caller serialises changes. */
 #ifndef ONIC_MODEL_LINK_H
 #define ONIC_MODEL_LINK_H
 
@@ -93,8 +91,8 @@ ONIC_EXPORT double onic_link_gather(const onic_link_t *link, const onic_layout_t
  *  and adapter, node where there is none; names are those of the struct. Blanks around what stands
  *  there, empty lines and what follows a # do not count; a kind may come more than once. Returns 0;
  *  or, nothing replaced, the line, from 1 on, that is too long or has an unknown name, a value that
- *  is not a positive finite number, or anything between them; or the one behind the last where the
- *  text names nothing. */
+ *  is not a positive finite number, or anything between them; or the one behind the last where it
+ *  names nothing. */
 ONIC_EXPORT int onic_links_read(onic_links_t *links, const char *text);
 
 /** Writes all numbers so, a line for each kind, at most `cap` > 0 bytes with the closing 0. */

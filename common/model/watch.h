@@ -2,15 +2,13 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file Transfers that are watched for what they take: one, or several of a kind that follow each
- * other to one peer by the same choice, before they are waited for together. Those count as one
- * that is as long as all of them, since messages overlap. What is noted is what a transfer has cost
- * both sides, without what either waited for the other.
+/** @file Transfers that are watched for what they take: one, or several of a kind that follow each
+ *  other to one peer by the same choice, before they are waited for together. Those count as one
+ *  that is as long as all of them, since messages overlap. What is noted is what a transfer has
+ *  cost both sides, without what either waited for the other.
  *
- * Pure; the caller serialises, but for onic_watch_choice. Time is in ticks of a clock that both
- * sides share; `nsec` is the length of one.
- */
+ *  Pure; the caller serialises, but for onic_watch_choice. Time is in ticks of a clock that both
+ *  sides share; `nsec` is the length of one. */
 #ifndef ONIC_MODEL_WATCH_H
 #define ONIC_MODEL_WATCH_H
 
@@ -97,8 +95,7 @@ static inline double onic_watch_took(const onic_watch_t *w, uint64_t now, double
 
 /** The same where the origin did not wait for the target, which has published from when to when it
  *  was busy with them: what the calls took, and what the target took after them; where the data
- *  comes back (`returns`) until the origin's wait was over. 0 also where the target has published
- *  something else. */
+ *  comes back (`returns`) until the origin's wait was over. 0 also where that is something else. */
 static inline double onic_watch_told(const onic_watch_t *w, bool returns, uint64_t from,
                                      uint64_t to, double nsec)
 {

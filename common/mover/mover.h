@@ -2,33 +2,31 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file The mover: long transfers between two layouts in user memory, through slots that the
- * receiver owns. The superpipeline of A. Denis (2011), section 4, and the host-based method of HBNA
- * in one.
+/** @file The mover: long transfers between two layouts in user memory, through slots that the
+ *  receiver owns. The superpipeline of A. Denis (2011), section 4, and the host-based method of
+ *  HBNA in one.
  *
- * Each process has one landing area of at most 64 slots. A sender leases some of the receiver's,
- * packs chunk after chunk into them and publishes what is there, block by block, while the receiver
- * unpacks. A transfer that is longer than its lease goes round in it (folding, N-buffering). So
- * what all senders together leave at a receiver is never more than its area.
+ *  Each process has one landing area of at most 64 slots. A sender leases some of the receiver's,
+ *  packs chunk after chunk into them and publishes what is there, block by block, while the
+ *  receiver unpacks. A transfer that is longer than its lease goes round in it (folding,
+ *  N-buffering). So what all senders together leave at a receiver is never more than its area.
  *
- * pipe/ has what decides; node/ and rma/ are the carriers, within a node and between hosts. Here
- * stand the transfers that are under way, and what components call. The component sends the ticket
- * in a message of its own, so that data and its description arrive together:
+ *  pipe/ has what decides; node/ and rma/ are the carriers, within a node and between hosts. Here
+ *  stand the transfers that are under way, and what components call. The component sends the ticket
+ *  in a message of its own, so that data and its description arrive together:
  *
- *     put: origin  onic_mover_send_locked, message with the ticket, unlock, onic_mover_run
- *          target  onic_mover_receive_locked, in the handler of that message
- *     get: origin  onic_mover_expect_locked, message with the ticket
- *          target  onic_mover_answer_locked, in the handler of that message
+ *      put: origin  onic_mover_send_locked, message with the ticket, unlock, onic_mover_run
+ *           target  onic_mover_receive_locked, in the handler of that message
+ *      get: origin  onic_mover_expect_locked, message with the ticket
+ *           target  onic_mover_answer_locked, in the handler of that message
  *
- * A transfer's pointer stays valid memory, but may stand for another one once `done` has been
- * called.
+ *  A transfer's pointer stays valid memory, but may stand for another one once `done` has been
+ *  called.
  *
- * Threads: a function named ..._locked is called with the wire lock held, by any thread, handlers
- * included, and never waits; all others without it. Packing, unpacking and `take` run without the
- * wire lock, `done` with it, in any thread that makes progress: they must not touch an Open MPI
- * object.
- */
+ *  Threads: a function named ..._locked is called with the wire lock held, by any thread, handlers
+ *  included, and never waits; all others without it. Packing, unpacking and `take` run without the
+ *  wire lock, `done` with it, in any thread that makes progress: they must not touch an Open MPI
+ *  object. */
 #ifndef ONIC_MOVER_H
 #define ONIC_MOVER_H
 
@@ -77,8 +75,7 @@ ONIC_EXPORT size_t onic_mover_area(void);
 ONIC_EXPORT bool onic_mover_reaches_locked(onic_peer_t *peer);
 
 /** Put, at the origin: leases slots at `to` and fills in the ticket. NULL where no slot can be had
- *  now: the caller sends by message instead, or comes again, and if soon, has its turn before
- *  others. */
+ *  now: the caller sends by message, or comes again, and if soon, has its turn before others. */
 ONIC_EXPORT onic_transfer_t *onic_mover_send_locked(onic_peer_t *to, onic_mover_end_t *source,
                                                     onic_ticket_t *ticket);
 
@@ -106,8 +103,7 @@ ONIC_EXPORT bool onic_mover_withdraw_locked(onic_transfer_t *t);
 /** Does what can be done now for this transfer; also before the message with the ticket is sent. */
 ONIC_EXPORT void onic_mover_run(onic_transfer_t *t);
 
-/** Moves what can be moved; returns chunks and ends that were handled. A load where there is
- *  nothing. */
+/** Moves what can be moved; returns chunks and ends handled. A load where there is nothing. */
 ONIC_EXPORT int onic_mover_progress(void);
 
 /** Is nothing under way? One load. */

@@ -2,8 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The transfers of this process: their memory, the threads that work on them, and reports of
- *  ends. */
+/** @file The transfers of this process: memory, the threads that work on them, reports of ends. */
 #include "common/mover/transfers.h"
 
 #include <limits.h>

@@ -2,8 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Sizes of the caches and the place of this process, from the topology that Open MPI has
- *  loaded. */
+/** @file Sizes of the caches and the place of this process, from Open MPI's topology. */
 #include <pthread.h>
 
 #include "common/node/node.h"

@@ -2,21 +2,19 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file A process's inbox: the segment of shared memory with one queue (queue.h) for each other
- * process of its job and node; and an outbox: this process's own queue in the inbox of another one.
- * A process that first sends there gives memory to the beginning of its own queue, so only what is
- * used takes up memory.
+/** @file A process's inbox: the segment of shared memory with one queue (queue.h) for each other
+ *  process of its job and node; and an outbox: this process's own queue in the inbox of another
+ *  one. A process that first sends there gives memory to the beginning of its own queue, so only
+ *  what is used takes up memory.
  *
- * A server thread that stands in for the MPI threads shows when it sleeps (presence.h), and looks
- * at its queues once more before; a sender that has put a one-sided operation into one sees that,
- * and wakes it. For that order the sleeping side makes the barrier of both (membarrier.h), so that
- * a message needs none. Where its kernel refuses that it sleeps a millisecond at a time; where the
- * sender's does, the sender makes one with each message. Other threads that sleep are woken by
- * processes that wait for them.
+ *  A server thread that stands in for the MPI threads shows when it sleeps (presence.h), and looks
+ *  at its queues once more before; a sender that has put a one-sided operation into one sees that,
+ *  and wakes it. For that order the sleeping side makes the barrier of both (membarrier.h), so that
+ *  a message needs none. Where its kernel refuses that it sleeps a millisecond at a time; where the
+ *  sender's does, the sender makes one with each message. Other threads that sleep are woken by
+ *  processes that wait for them.
  *
- * One thread at a time uses the functions, but where any thread is said to be allowed.
- */
+ *  One thread at a time uses the functions, but where any thread is said to be allowed. */
 #ifndef ONIC_INBOX_H
 #define ONIC_INBOX_H
 
@@ -102,8 +100,7 @@ bool onic_outbox_can_open(const onic_segment_key_t *key);
 
 /** Takes this process's queue in the inbox of that key, and gives memory to its beginning. `me` is
  *  the name that the receiver finds with the queue; `owner` and `pipe` are the page and the pipe of
- *  the process whose inbox it is, the caller's until the outbox is closed. False where it cannot be
- *  had. */
+ *  the process whose inbox it is, the caller's until the outbox is closed. False: not to be had. */
 bool onic_outbox_open(onic_outbox_t *out, const onic_segment_key_t *key, uint64_t me,
                       const onic_presence_t *owner, int pipe);
 void onic_outbox_close(onic_outbox_t *out);

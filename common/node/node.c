@@ -2,16 +2,14 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file Agreement on who shares memory, and making it. From what each rank has published (its first
- * member of the node) all form the same groups. The first member makes a segment and sends the
- * others its key; they map it and answer, and the first sends all the result.
+/** @file Agreement on who shares memory, and making it. From what each rank has published (its
+ *  first member of the node) all form the same groups. The first member makes a segment and sends
+ *  the others its key; they map it and answer, and the first sends all the result.
  *
- * A segment has no name at first, so that nothing is left of it whichever process is killed: the
- * others reach it through its maker's descriptor. The kernel may not allow that, in containers with
- * a user namespace for each process, say; a process that tries answers that it needs a name, and
- * the node begins again with one, as that maker does from then on.
- */
+ *  A segment has no name at first, so that nothing is left of it whichever process is killed: the
+ *  others reach it through its maker's descriptor. The kernel may not allow that, in containers
+ *  with a user namespace for each process, say; a process that tries answers that it needs a name,
+ *  and the node begins again with one, as that maker does from then on. */
 #include "common/ompi_compat.h"
 #include "common/support/collective.h"
 #include "common/node/node.h"

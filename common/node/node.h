@@ -73,16 +73,14 @@ typedef enum onic_made {
                        one; nothing is mapped */
 } onic_made_t;
 
-/**
- * Collective over the members of the node: one more zeroed segment of `size` > 0 bytes. Space is
- * reserved, so that running out shows here and not as SIGBUS later. `parts`: each member reserves
- * an equal share, in memory near to its process. Else the first reserves all, and the node is split
- * where some cannot map it (two containers).
+/** Collective over the members of the node: one more zeroed segment of `size` > 0 bytes. Space is
+ *  reserved, so that running out shows here and not as SIGBUS later. `parts`: each member reserves
+ *  an equal share, in memory near to its process. Else the first reserves all, and the node is
+ *  split where some cannot map it (two containers).
  *
- * Nothing of it is in the file system when this has returned, nor, unless some process must not
- * open the files of another, before. A process that is alone gets private memory. An error where
- * messages fail or private memory is exhausted. No text is printed.
- */
+ *  Nothing of it is in the file system when this has returned, nor, unless some process must not
+ *  open the files of another, before. A process that is alone gets private memory. An error where
+ *  messages fail or private memory is exhausted. No text is printed. */
 ONIC_EXPORT int onic_node_segment(struct ompi_communicator_t *comm, onic_node_t *node, size_t size,
                                   bool parts, onic_segment_t *segment, onic_made_t *made_p);
 

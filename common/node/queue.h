@@ -2,26 +2,24 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file A queue of messages from one process to another, in memory that both have mapped: a ring of
- * cache lines. A message takes up some of them in a row, the first of which begins with its stamp:
- * that is written last, and is all that the receiver looks at while it waits. So one line crosses
- * between the processors for the shortest messages. The receiver says in a line of its own how much
- * it has taken, which the sender reads only where the ring seems full.
+/** @file A queue of messages from one process to another, in memory that both have mapped: a ring
+ *  of cache lines. A message takes up some of them in a row, the first of which begins with its
+ *  stamp: that is written last, and is all that the receiver looks at while it waits. So one line
+ *  crosses between the processors for the shortest messages. The receiver says in a line of its own
+ *  how much it has taken, which the sender reads only where the ring seems full.
  *
- * A stamp is the place of its message, counted on and on, and 64 random bits of this queue: data
- * that was there before is not taken for one. (Clearing the next stamp's place would have the
- * sender wait for one more line: 0.1 of 0.4 us between far processors.)
+ *  A stamp is the place of its message, counted on and on, and 64 random bits of this queue: data
+ *  that was there before is not taken for one. (Clearing the next stamp's place would have the
+ *  sender wait for one more line: 0.1 of 0.4 us between far processors.)
  *
- * A line that was never used is slow (64 KiB: 170 us, else 10), so the sender goes round in the
- * first part of the ring, which becomes twice as long where it is full or has been used often
- * enough.
+ *  A line that was never used is slow (64 KiB: 170 us, else 10), so the sender goes round in the
+ *  first part of the ring, which becomes twice as long where it is full or has been used often
+ *  enough.
  *
- * One sender and one receiver at a time. What the other process writes is not trusted: a receiver
- * is never led outside of the ring, and reads a message's first line once; its bytes may still
- * change. A sender that is killed leaves no part of a message. Pure: the memory is the caller's,
- * zero at first.
- */
+ *  One sender and one receiver at a time. What the other process writes is not trusted: a receiver
+ *  is never led outside of the ring, and reads a message's first line once; its bytes may still
+ *  change. A sender that is killed leaves no part of a message. Pure: the memory is the caller's,
+ *  zero at first. */
 #ifndef ONIC_QUEUE_H
 #define ONIC_QUEUE_H
 

@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The clock, and ticks, which cost less to read: the processor's counter where the kernel
- *  takes that for its own clock, having compared those of all processors; elsewhere the kernel's
- *  nanoseconds. */
+ *  itself uses that, having compared those of all processors; elsewhere nanoseconds. */
 #ifndef ONIC_CLOCK_H
 #define ONIC_CLOCK_H
 
@@ -40,8 +39,8 @@ static inline struct timespec onic_timespec(uint64_t nsec)
 
 /** The rule: whose ticks does a process count? Two of a machine may compare theirs where the
  *  answers are the same: ONIC_CLOCK_COUNTER or the time namespace (its inode, 0 where it has none).
- *  `clocksource` is the kernel's current_clocksource; `invariant`: the counter never stops nor
- *  changes its rate. Pure. */
+ *  `clocksource` is the kernel's; `invariant`: the counter never stops nor changes its rate. Pure.
+ */
 static inline uint64_t onic_clock_pick(const char *clocksource, bool invariant,
                                        uint64_t time_namespace)
 {

@@ -64,8 +64,7 @@ int onic_receive_bytes(struct ompi_communicator_t *comm, int from, void *bytes, 
 }
 
 /* No rank waits for one that does not take part, and that leaves a gap in the tree: the ranks at
- * the gap vote no. What is above the gap learns that on the way to the root and back, what is below
- * it on the way back. */
+ * the gap vote no. The rest learns that on the way to the root and back. */
 bool onic_agree_among(struct ompi_communicator_t *comm,
                       bool (*joins)(struct ompi_communicator_t *comm, int rank), int *values, int n)
 {

@@ -16,8 +16,7 @@ struct ompi_communicator_t;
 /** Collectives that this process has taken part in by these functions. */
 ONIC_EXPORT extern unsigned long long onic_collectives;
 
-/** The smallest value of all ranks: of error codes the worst. Returns the collective's own error
- *  where that fails. */
+/** The smallest value of all ranks: of error codes the worst. Or the collective's own error. */
 ONIC_EXPORT int onic_agree(struct ompi_communicator_t *comm, int value);
 
 /** Several at once, in place: the smallest of each. */
@@ -38,14 +37,12 @@ static inline int onic_tree_below(int rank, int i)
 /** Most values of onic_agree_among. */
 enum { ONIC_AMONG_MAX = 3 };
 
-/**
- * The same as onic_agree_all where not all ranks may take part: `joins` says whether another one
- * does, and is asked about those above and below this rank in the tree only, ONIC_BRANCHES + 1 at
- * most. Two ranks must answer the same about each other, and a rank that joins must call this.
+/** The same as onic_agree_all where not all ranks may take part: `joins` says whether another one
+ *  does, and is asked about those above and below this rank in the tree only, ONIC_BRANCHES + 1 at
+ *  most. Two ranks must answer the same about each other, and a rank that joins must call this.
  *
- * @return true where all ranks take part, with the smallest of each value; else false at all that
- *         do, and the values mean nothing. False, too, where messages fail.
- */
+ *  @return true where all ranks take part, with the smallest of each value; else false at all that
+ *          do, and the values mean nothing. False, too, where messages fail. */
 ONIC_EXPORT bool onic_agree_among(struct ompi_communicator_t *comm,
                                   bool (*joins)(struct ompi_communicator_t *comm, int rank),
                                   int *values, int n);

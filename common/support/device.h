@@ -19,8 +19,7 @@ typedef bool (*onic_device_fn_t)(const void *p);
 /** What can tell; NULL where nothing can. Not to be written but by the functions below. */
 ONIC_EXPORT extern onic_device_fn_t onic_device_fn;
 
-/** Finds what can tell, where nothing could yet; once Open MPI has found its devices, early in
- *  MPI_Init. MPI threads. */
+/** Finds what can tell, once Open MPI has found its devices. MPI threads. */
 ONIC_EXPORT void onic_device_init(void);
 
 /** For tests: from now on `fn` tells, NULL for none. Not while another thread is in MPI. */

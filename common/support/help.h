@@ -2,9 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Texts for the user that must not be lost, of any thread. What helper threads say waits in
- *  a queue until an MPI thread makes progress: below MPI_THREAD_MULTIPLE Open MPI's output is for
- *  those. */
+/** @file Texts for the user that must not be lost, of any thread. What helper threads say waits
+ *  until an MPI thread makes progress: below MPI_THREAD_MULTIPLE Open MPI's output is for those. */
 #ifndef ONIC_HELP_H
 #define ONIC_HELP_H
 
@@ -19,8 +18,8 @@ ONIC_EXPORT void onic_add_help_dir(const void *inside, const char *otherwise);
 
 /** Prints the text `topic` of a help file, with its arguments put in as printf does; equal texts
  *  once by all processes of a job on a node together. Not by opal_show_help: that of Open MPI 4.1
- *  over a PMIx of its distribution loses about every second text. Any thread; of a helper thread
- *  only topic and file. */
+ *  over a distribution's PMIx loses every second text. Any thread; of a helper thread only topic
+ *  and file. */
 ONIC_EXPORT void onic_help(const char *file, const char *topic, ...);
 
 /** Prints a text. Equal texts of all that one mpirun has started on a node are printed once. Reads

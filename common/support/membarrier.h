@@ -5,8 +5,8 @@
 /** @file A memory barrier that one process makes for all others, so that these need none. Two
  *  processes that each store a word and then load the other's may both miss the other's store,
  *  unless both have a full barrier in between. Where one side does so with each message and the
- *  other one seldom, the second makes it for both by membarrier(2); the first keeps its order by a
- *  barrier of the compiler. */
+ *  other seldom, the second makes it for both by membarrier(2); the first needs one of the
+ *  compiler. */
 #ifndef ONIC_MEMBARRIER_H
 #define ONIC_MEMBARRIER_H
 

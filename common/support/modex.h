@@ -2,8 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What processes tell each other before they can talk: Open MPI's own exchange during
- *  MPI_Init. */
+/** @file What processes tell each other before they can talk: Open MPI's own exchange. */
 #ifndef ONIC_MODEX_H
 #define ONIC_MODEX_H
 

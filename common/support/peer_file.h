@@ -4,8 +4,7 @@
  */
 /** @file Files without a name (memory, pipes) that another process of the same node opens through
  *  their owner's descriptor. The kernel allows it to processes that may read the owner as a
- *  debugger would: the same user in the same user namespace, with no capability less (Yama does not
- *  matter). */
+ *  debugger would: the same user in the same user namespace, with no capability less. */
 #ifndef ONIC_PEER_FILE_H
 #define ONIC_PEER_FILE_H
 
@@ -30,8 +29,8 @@ typedef struct onic_file_key {
 onic_file_key_t onic_file_offer(int fd);
 
 /** Opens the same file, with `flags` as for open(2), O_CLOEXEC and O_NONBLOCK; -1 where it cannot
- *  be had. What is opened must have the key's inode: the owner may have closed its descriptor and
- *  used it again. Any thread. */
+ *  be had. What is opened must have the key's inode: the owner may have used its descriptor again.
+ *  Any thread. */
 int onic_file_open(const onic_file_key_t *key, int flags);
 
 /** Where the kernel names this boot of this machine. */

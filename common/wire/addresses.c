@@ -2,16 +2,14 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file How processes learn each other's addresses: one by one, from what each has published in
- * Open MPI's exchange; or all those of a communicator at once, where a component opens the wire
- * after MPI_Init.
+/** @file How processes learn each other's addresses: one by one, from what each has published in
+ *  Open MPI's exchange; or all those of a communicator at once, where a component opens the wire
+ *  after MPI_Init.
  *
- * The latter are kept once for each node, in sorted tables in shared memory, until the wire is
- * closed. A process that is first sent to, or heard of, gets a record of its own from there
- * (peers.c) without a system call, so handlers may look. Lengths that stand there are checked, and
- * an address is only taken by the name that it bears itself.
- */
+ *  The latter are kept once for each node, in sorted tables in shared memory, until the wire is
+ *  closed. A process that is first sent to, or heard of, gets a record of its own from there
+ *  (peers.c) without a system call, so handlers may look. Lengths that stand there are checked, and
+ *  an address is only taken by the name that it bears itself. */
 #include "common/support/collective.h"
 #include "common/support/modex.h"
 #include "common/wire/wire_internal.h"

@@ -5,8 +5,8 @@
 /** @file Processes of other jobs that have left: children that have ended, clients of a server.
  *  What is kept for one (its record and address, the endpoint, mapped memory: some MiB) is given
  *  back when no component names it, it is known to have ended, and all that had come from it has
- *  been handled. It is looked for where communicators and windows with other jobs are made and
- *  freed. */
+ *  been handled. It is looked for where communicators and windows with others are made and freed.
+ */
 #include "common/wire/wire_internal.h"
 
 #include <stdlib.h>
@@ -62,8 +62,7 @@ static void free_closed(void)
     }
 }
 
-/** Where UCX cannot end it by force, what is to be sent goes first, and it may last as long as the
- *  worker. */
+/** Where UCX cannot end it by force it may last as long as the worker. */
 static void close_ep(onic_peer_t *peer)
 {
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,

@@ -2,15 +2,13 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file Connections that are lost, and processes of this machine that die while others wait for
- * them. Endpoints are made without UCX's own detection, which would cost the transports of shared
- * memory; see life.h for how a process is known.
+/** @file Connections that are lost, and processes of this machine that die while others wait for
+ *  them. Endpoints are made without UCX's own detection, which would cost the transports of shared
+ *  memory; see life.h for how a process is known.
  *
- * What a lost process had sent before may lie in queues still, and complete what waits for it, or
- * be written to the memory of a receive. So all of it is handled first (onic_wire.drain): until a
- * progress of all finds nothing, or many have found something, which others go on to send.
- */
+ *  What a lost process had sent before may lie in queues still, and complete what waits for it, or
+ *  be written to the memory of a receive. So all of it is handled first (onic_wire.drain): until a
+ *  progress of all finds nothing, or many have found something, which others go on to send. */
 #include "common/ompi_compat.h"
 #include "common/support/help.h"
 #include "common/wire/wire_internal.h"

@@ -2,8 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What UCX can have on InfiniBand and RoCE where a process may lock only so much memory.
- *  Pure. */
+/** @file What UCX can have of verbs where a process may lock only so much memory. Pure. */
 #ifndef ONIC_MEMORY_PLAN_H
 #define ONIC_MEMORY_PLAN_H
 

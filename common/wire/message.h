@@ -2,8 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Messages of the wire: sending, receiving, rendezvous. The lock must be held where nothing
- *  else is said; see wire.h. */
+/** @file Messages of the wire: sending, receiving, rendezvous. Wire lock, if not said otherwise. */
 #ifndef ONIC_WIRE_MESSAGE_H
 #define ONIC_WIRE_MESSAGE_H
 
@@ -23,8 +22,7 @@ typedef struct onic_peer onic_peer_t;
 enum { ONIC_AM_OSC = 1, ONIC_AM_PML = 2, ONIC_AM_COLL = 3, ONIC_AM_MOVER = 4, ONIC_AM_SHORT = 5 };
 
 /** Do messages of this identifier name their sender? Their header begins with its onic_wire_me(),
- *  and their handler gets its record (onic_named_fn_t). Of others the sender follows from their
- *  contents. */
+ *  and their handler gets its record (onic_named_fn_t). Of others it follows from the contents. */
 static inline bool onic_am_is_named(unsigned am_id)
 {
     return am_id == ONIC_AM_PML;
@@ -45,8 +43,7 @@ ONIC_EXPORT size_t onic_peer_message_max(onic_peer_t *peer, unsigned am_id);
 #define ONIC_MESSAGE_LEAST ONIC_OUTBOX_LEAST
 
 /** Called with the lock held when a send is locally complete, never before the call that started it
- *  has returned: no call of this process is needed for it to arrive. `status` is OMPI_SUCCESS or an
- *  error. */
+ *  has returned: no call of this process is needed for it to arrive. `status` may be an error. */
 typedef void (*onic_send_cb_t)(void *arg, int status);
 
 /** Flags of onic_peer_send. */

@@ -53,16 +53,13 @@ ONIC_EXPORT uint64_t onic_wire_me(void);
 /** What its point-to-point layer takes from each process before it has granted any; 0: none. */
 ONIC_EXPORT uint64_t onic_peer_credit(const onic_peer_t *peer);
 
-/** Is it this process? What it sends to itself is handled in a later progress, without a
- *  connection. */
+/** Is it this process? What it sends to itself is handled in a later progress. */
 ONIC_EXPORT bool onic_peer_is_self(const onic_peer_t *peer);
 
-/** A pointer that a component (`am_id`) may keep with a peer; NULL at first, and when the wire is
- *  closed. */
+/** A pointer that a component (`am_id`) may keep with a peer; NULL at first. */
 ONIC_EXPORT void **onic_peer_slot(onic_peer_t *peer, unsigned am_id);
 
-/** Most bytes of one rendezvous with it, by what both sides may lock; UINT64_MAX without limit. No
- *  lock. */
+/** Most bytes of one rendezvous with it, by what both sides may lock. No lock. */
 ONIC_EXPORT uint64_t onic_peer_rndv_max(const onic_peer_t *peer);
 
 /** Does this process know the addresses of all members? MPI thread, lock not held. */

@@ -306,8 +306,7 @@ static void transferred(void *request, ucs_status_t status, void *user_data)
     onic_send_finish(user_data, status);
 }
 
-/** A record for something that is begun with the peer, to which there is an endpoint then; NULL,
- *  and why. */
+/** A record for something begun with the peer, which has an endpoint then; NULL, and why. */
 static onic_send_t *begin(onic_peer_t *peer, onic_send_cb_t cb, void *arg,
                           ucp_request_param_t *param, ucp_ep_h *ep_p, int *rc_p)
 {

@@ -4,8 +4,7 @@
  */
 /** @file Puts and gets over the wire, to memory that the target has registered: it describes the
  *  region in a few bytes, by which a process opens it. Over an RDMA network the adapter moves the
- *  data; over others UCX does in the target's progress. The lock must be held where nothing else is
- *  said. */
+ *  data; over others UCX does in the target's progress. Wire lock, if not said otherwise. */
 #ifndef ONIC_WIRE_PUT_H
 #define ONIC_WIRE_PUT_H
 
@@ -105,21 +104,18 @@ ONIC_EXPORT bool onic_puts_in_order(void);
  * bytes, and then for connections within a node and with the own process, too.
  */
 
-/** Must be called before the wire is opened by anybody, beside onic_wire_want_puts, for atomics to
- *  be had later. */
+/** Before the wire is opened, beside onic_wire_want_puts, for atomics to be had later. */
 ONIC_EXPORT void onic_wire_want_atomics(void);
 /** Was it, of the wire that is open? */
 ONIC_EXPORT bool onic_wire_atomics(void);
 
-/**
- * Begins an atomic operation on the `size` bytes, 4 or 8, from byte `offset` of a peer's region on,
- * which must lie at a multiple of `size` in the peer's memory. `operand`: the value, in `size`
- * bytes; of a compare and swap what is compared. `*result` gets the old value; of a compare and
- * swap it has the new one before. It is the caller's until then. The lock must be held. Returns 1
- * where it is done, 0 where cb will be called when it is, or an OMPI error. cb may send. It is
- * called, with an error, also where the peer is lost. Those to one peer are done in the order in
- * which they were begun.
- */
+/** Begins an atomic operation on the `size` bytes, 4 or 8, from byte `offset` of a peer's region
+ *  on, which must lie at a multiple of `size` in the peer's memory. `operand`: the value, in `size`
+ *  bytes; of a compare and swap what is compared. `*result` gets the old value; of a compare and
+ *  swap it has the new one before. It is the caller's until then. The lock must be held. Returns 1
+ *  where it is done, 0 where cb will be called when it is, or an OMPI error. cb may send. It is
+ *  called, with an error, also where the peer is lost. Those to one peer are done in the order in
+ *  which they were begun. */
 ONIC_EXPORT int onic_remote_atomic(onic_remote_t *remote, onic_atomic_op_t op, size_t offset,
                                    size_t size, const void *operand, void *result,
                                    onic_send_cb_t cb, void *arg);

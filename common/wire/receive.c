@@ -2,16 +2,14 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file Active messages as they arrive: by UCX, by a queue, or from this process itself; and
- * rendezvous.
+/** @file Active messages as they arrive: by UCX, by a queue, or from this process itself; and
+ *  rendezvous.
  *
- * A process that sends a message which names its sender to one that may not know it first sends its
- * address, so that a handler can answer. UCX keeps the order of messages of one fragment; an
- * address that takes more may be overtaken, so what comes from an unknown process waits for its
- * address. Messages of this process to itself wait for the next progress: no handler ever runs
- * inside a send.
- */
+ *  A process that sends a message which names its sender to one that may not know it first sends
+ *  its address, so that a handler can answer. UCX keeps the order of messages of one fragment; an
+ *  address that takes more may be overtaken, so what comes from an unknown process waits for its
+ *  address. Messages of this process to itself wait for the next progress: no handler ever runs
+ *  inside a send. */
 #include "common/ompi_compat.h"
 #include "common/layout/copy.h"
 #include "common/support/help.h"
@@ -46,8 +44,7 @@ int onic_wire_set_named_fn(unsigned am_id, onic_named_fn_t fn)
     return OMPI_SUCCESS;
 }
 
-/** Calls the handler. A rendezvous that it does not take is refused, by UCX, which tells the
- *  sender. */
+/** Calls the handler. A rendezvous that it does not take UCX refuses, and tells the sender. */
 static void deliver(unsigned am_id, onic_peer_t *from, const void *header, size_t header_len,
                     const void *data, size_t len, onic_rndv_t *rndv)
 {

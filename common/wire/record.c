@@ -2,16 +2,14 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file Records of sends and receives that are not complete: from a pool, since a header must
- * outlive the call that sends it.
+/** @file Records of sends and receives that are not complete: from a pool, since a header must
+ *  outlive the call that sends it.
  *
- * When a send is over: UCX's TCP copies what its socket has no room for, says that it is complete,
- * and keeps it until this process calls UCX again. So a send is over when it has left UCX, too,
- * which UCX tells of all its transports together. Where one holds something (seldom) an empty
- * message follows: TCP holds one message of a connection at a time, so when it takes the next, the
- * one before has left. A flush of the connection would wait for the other side.
- */
+ *  When a send is over: UCX's TCP copies what its socket has no room for, says that it is complete,
+ *  and keeps it until this process calls UCX again. So a send is over when it has left UCX, too,
+ *  which UCX tells of all its transports together. Where one holds something (seldom) an empty
+ *  message follows: TCP holds one message of a connection at a time, so when it takes the next, the
+ *  one before has left. A flush of the connection would wait for the other side. */
 #include "common/ompi_compat.h"
 #include "common/wire/wire_internal.h"
 

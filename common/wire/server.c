@@ -2,18 +2,16 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file The server thread: passive-target progress while the MPI threads compute. It sleeps in
- * poll(), and a byte in its pipe ends that: a process of the node that waits for this one, and sees
- * that it is away from MPI, wakes it so. It then does what there is to do and sleeps again.
+/** @file The server thread: passive-target progress while the MPI threads compute. It sleeps in
+ *  poll(), and a byte in its pipe ends that: a process of the node that waits for this one, and
+ *  sees that it is away from MPI, wakes it so. It then does what there is to do and sleeps again.
  *
- * Processes of other nodes cannot wake it. Where one may wait (onic_wire_want_server) it looks
- * every idle_usec whether the MPI threads' tick counter moves. Where they have been away for a
- * whole such time it takes over, and sleeps until the network or a returning MPI thread wakes it.
- * Transports are armed only then: an armed shared-memory queue costs its senders a system call.
- * Else it looks as often only while this process has left work undone. It never waits for the wire
- * lock.
- */
+ *  Processes of other nodes cannot wake it. Where one may wait (onic_wire_want_server) it looks
+ *  every idle_usec whether the MPI threads' tick counter moves. Where they have been away for a
+ *  whole such time it takes over, and sleeps until the network or a returning MPI thread wakes it.
+ *  Transports are armed only then: an armed shared-memory queue costs its senders a system call.
+ *  Else it looks as often only while this process has left work undone. It never waits for the wire
+ *  lock. */
 #define _GNU_SOURCE
 #include "common/wire/wire_internal.h"
 

@@ -2,15 +2,13 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file The wire: one UCX context, one worker and one lock for the process, active messages to
- * peers, which are keyed by full process name. Endpoints are made on first use.
+/** @file The wire: one UCX context, one worker and one lock for the process, active messages to
+ *  peers, which are keyed by full process name. Endpoints are made on first use.
  *
- * Threads: the worker, the peers and everything that handlers touch are protected by ONE lock, the
- * wire lock. Handlers and send callbacks run with it held, in whichever thread progresses: an MPI
- * thread, or the server thread that stands in for it. Handlers must never wait, never take the
- * lock, and never touch an Open MPI object: below MPI_THREAD_MULTIPLE these are not atomic.
- */
+ *  Threads: the worker, the peers and everything that handlers touch are protected by ONE lock, the
+ *  wire lock. Handlers and send callbacks run with it held, in whichever thread progresses: an MPI
+ *  thread, or the server thread that stands in for it. Handlers must never wait, never take the
+ *  lock, and never touch an Open MPI object: below MPI_THREAD_MULTIPLE these are not atomic. */
 #ifndef ONIC_WIRE_H
 #define ONIC_WIRE_H
 
@@ -50,8 +48,7 @@ ONIC_EXPORT int onic_ucx_load(void);
 ONIC_EXPORT void onic_wire_require(const onic_wire_config_t *config);
 
 /** Starts the wire, or takes another reference to it. What the components ask for is put together
- *  (requirements.h), in any order. Not collective; MPI thread. OMPI_SUCCESS or an error after a
- *  text. */
+ *  (requirements.h), in any order. MPI thread. OMPI_SUCCESS or an error after a text. */
 ONIC_EXPORT int onic_wire_open(const onic_wire_config_t *config);
 
 /** Starts the server thread of an open wire, unless it runs. MPI thread, lock not held. */
@@ -72,14 +69,12 @@ ONIC_EXPORT void onic_wire_flush(void);
 
 /** For a component that closes the wire when no point-to-point layer can send a barrier: flushes,
  *  then waits, progressing, until the others have come here too, in a fence of the launcher's; not
- *  for those that have died, nor longer than `usec`. True where all have come. MPI thread, lock not
- *  held. */
+ *  for those that have died, nor longer than `usec`. True where all have come. MPI thread. */
 ONIC_EXPORT bool onic_wire_leave(unsigned usec);
 
 /** The wire lock. While the program has less than MPI_THREAD_MULTIPLE and the server thread does
  *  not run only one thread can be here, and the lock is taken without an atomic exchange, which
- *  would take longer than the rest of a short message's way. The word says in either case whether
- *  it is held. */
+ *  would take longer than the rest of a short message's way. The word says whether it is held. */
 typedef struct onic_wire_guard {
     _Alignas(64) atomic_uint held; /**< 1 while it is */
     atomic_bool helped;            /**< the server thread runs */
@@ -153,8 +148,8 @@ ONIC_EXPORT void onic_wire_kick_mpi(unsigned am_id);
 
 /** A function that is run after the next progress, with the lock held, on any thread, when it was
  *  asked for (onic_wire_defer), set, or when a connection was lost. Returns events done, or a
- *  negative value where work is left that it could not do: then it is run again, and the server
- *  thread comes back to it. */
+ *  negative value where work is left that it could not do: then it is run again, by the server
+ *  thread, too. */
 typedef int (*onic_wire_deferred_fn_t)(void);
 ONIC_EXPORT void onic_wire_set_deferred_fn(unsigned am_id, onic_wire_deferred_fn_t fn);
 /** Has the deferred function run after the next progress; it may ask itself. Lock held. */

@@ -323,8 +323,7 @@ onic_peer_t *onic_learn_peer(const void *bytes, size_t len);
 bool onic_peer_is_known(uint64_t name);
 /** Takes out a process of another job; the record is the caller's. */
 void onic_peer_remove(onic_peer_t *peer);
-/** Addresses are found in that table now; the segment is the wire's. False: no memory. Lock not
- *  held. */
+/** Addresses are found in that table now; the segment is the wire's. False: no memory. No lock. */
 bool onic_table_add(const onic_segment_t *segment);
 /** Frees the records and tables. UCX must be gone: it calls back with records as argument. */
 void onic_peers_stop(void);

@@ -92,8 +92,7 @@ static uint64_t key_of(opal_process_name_t name)
 /** What is known of a process. */
 static const enum { NOTHING, OTHER, SAME } kinds[] = {NOTHING, OTHER, SAME};
 
-/** What has a member published? Where it is nothing that may take seconds to find out, so each is
- *  asked about once. */
+/** What has a member published? To find nothing may take seconds, so each is asked about once. */
 static int look_up(ompi_communicator_t *comm, int rank)
 {
     const opal_process_name_t name = ompi_group_get_proc_name(comm->c_local_group, rank);

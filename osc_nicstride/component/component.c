@@ -144,9 +144,8 @@ static void end_rows(void)
 }
 
 /** The wire is torn down here and not in close: in Open MPI 4.1 the point-to-point layer still
- *  works, so a barrier can make sure that no peer has messages for us under way, where all of the
- *  job were members of a window. Else there are only late acknowledgements, which closing waits
- *  for. */
+ *  works, so a barrier makes sure that no peer has messages for us under way, where all of the job
+ *  were members of a window. Else closing waits for late acknowledgements. */
 static int component_finalize(void)
 {
     nicstride_component_t *c = &nicstride_component;

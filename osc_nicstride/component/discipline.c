@@ -2,13 +2,11 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Who does the accumulates of a window. Either processors do, under a lock in the memory of the
- * target's node; or an adapter does all of them, with its own atomics, also those of the target's
- * neighbours and its own. The two are not atomic with each other, so that the members of a window
- * agree on one of them when they make it: on the adapter where all wish that, and all can.
- */
+/** @file Who does the accumulates of a window. Either processors do, under a lock in the memory of
+ *  the target's node; or an adapter does all of them, with its own atomics, also those of the
+ *  target's neighbours and its own. The two are not atomic with each other, so that the members of
+ *  a window agree on one of them when they make it: on the adapter where all wish that, and all
+ *  can. */
 #include "common/wire/put.h"
 #include "osc_nicstride/component/setup.h"
 #include "osc_nicstride/window/keys.h"

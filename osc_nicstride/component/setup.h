@@ -58,8 +58,7 @@ void nicstride_window_show(const nicstride_module_t *m);
 
 /* ---- agreement on the component, before a window is made (agreement.c) ---- */
 
-/** Publishes what this process has; in the component's open function, once. OMPI_SUCCESS or an
- *  error. */
+/** Publishes what this process has; once, when the component is opened. */
 int nicstride_agreement_init(void);
 void nicstride_agreement_fini(void);
 

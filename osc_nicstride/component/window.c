@@ -109,8 +109,7 @@ static uint64_t processes(const nicstride_module_t *m)
     return job > members ? job : members;
 }
 
-/** What this process sends to the others. Nothing of it is filled in but `rc` where that is an
- *  error. */
+/** What this process sends to the others; `rc` alone where that is an error. */
 static nicstride_facts_t facts_of(const nicstride_module_t *m, int rc, void **base, size_t size,
                                   int disp_unit, opal_info_t *info)
 {
@@ -138,8 +137,7 @@ static nicstride_facts_t facts_of(const nicstride_module_t *m, int rc, void **ba
     return facts;
 }
 
-/** What all ranks have sent each other: their facts, and their addresses where these are not known
- *  to all. */
+/** What all ranks have sent each other: facts, and addresses where these are not known to all. */
 typedef struct gathered {
     nicstride_facts_t *facts;
     char *records; /**< for each rank its facts once more, and then its address; or NULL */
@@ -300,8 +298,7 @@ static int32_t common_wishes(const nicstride_module_t *m, const nicstride_facts_
     return wishes;
 }
 
-/** What the ranks do after the first exchange: each does all of it, and the last agreement finds
- *  out which could not. */
+/** After the first exchange: each does all of it, and the last agreement finds who could not. */
 static int build(nicstride_module_t *m, void **base, size_t size, const gathered_t *all)
 {
     const nicstride_facts_t *facts = all->facts;
@@ -398,8 +395,7 @@ static int make(nicstride_module_t *m, void **base, size_t size, int disp_unit, 
     return rc;
 }
 
-/** Are the members all processes of MPI_COMM_WORLD, and no others? Every one of them gets the same
- *  answer. */
+/** Are the members all processes of MPI_COMM_WORLD, and no others? All get the same answer. */
 static bool is_world(ompi_communicator_t *comm)
 {
     ompi_group_t *world = ompi_mpi_comm_world.comm.c_local_group;

@@ -137,8 +137,7 @@ static bool has_left(void *arg)
     return p->flow.posting == 0 || nicstride_peer_failed_locked(p);
 }
 
-/** Lists and keys, and what answers them, no flush waits for. Nothing is handled any more that
- *  would be answered. */
+/** No flush waits for lists, keys and their answers. None is handled any more. */
 static void await_sent(nicstride_module_t *m)
 {
     for (int i = 0; i < m->size; i++) {
@@ -192,9 +191,8 @@ int nicstride_win_free(ompi_win_t *win)
 
         if (wrong != NULL)
             return nicstride_sync_error(m, "MPI_Win_free", wrong, -1);
-        /* An error of an earlier operation gets its text there. It is not the free's, which can
-         * only be done or not done: with an error MPI would keep the handle of a window that is
-         * gone. */
+        /* An error of an earlier operation gets its text there. It is not the free's: with an error
+         * MPI would keep the handle of a window that is gone. */
         (void)nicstride_flush_all_peers(m, NICSTRIDE_FLUSH_REMOTE);
         nicstride_confirm_all(m);
         (void)nicstride_meet(m);

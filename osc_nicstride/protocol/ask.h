@@ -2,17 +2,15 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * When an origin asks a target for keys once more, because a method needs a connection and has
- * none. A question for the keys of a window carries this side's end of a connection, the answer the
- * other one's; all windows share the connection. It may go at any time, to make room for others.
- * So a window can have keys and no connection: then its keys are given up and asked for again.
+/** @file When an origin asks a target for keys once more, because a method needs a connection and
+ *  has none. A question for the keys of a window carries this side's end of a connection, the
+ *  answer the other one's; all windows share the connection. It may go at any time, to make room
+ *  for others. So a window can have keys and no connection: then its keys are given up and asked
+ *  for again.
  *
- * Nobody waits for any of this: what cannot go by the method goes by message meanwhile.
+ *  Nobody waits for any of this: what cannot go by the method goes by message meanwhile.
  *
- * Pure.
- */
+ *  Pure. */
 #ifndef NICSTRIDE_ASK_H
 #define NICSTRIDE_ASK_H
 
@@ -42,11 +40,9 @@ typedef enum nicstride_ask {
     NICSTRIDE_ASK_ANEW     /**< the window's keys are given up, and asked for with a new end */
 } nicstride_ask_t;
 
-/**
- * What is to be done. An offer that the target has passed over, though it gave other keys, means
- * that it has no connections; where it gave no keys the window has none, and that says nothing of
- * others.
- */
+/** What is to be done. An offer that the target has passed over, though it gave other keys, means
+ *  that it has no connections; where it gave no keys the window has none, and that says nothing of
+ *  others. */
 static inline nicstride_ask_t nicstride_ask_again(const nicstride_asking_t *a)
 {
     if (a->given_up || a->asked)

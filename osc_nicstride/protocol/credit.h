@@ -2,35 +2,34 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file Flow control and remote completion between one origin and one target of a window.
+/** @file Flow control and remote completion between one origin and one target of a window.
  *
- * Every message that has an effect at the target is numbered by the origin (`sent`) and counted by
- * the target when its effect is done (`applied`), in whatever order they came. The target reports
- * `applied` in acknowledgements. The origin never has more than `window` messages unacknowledged.
- * The counters do not name messages, so nothing is known to be complete but everything. A flush is
- * a request for an acknowledgement at a number: later requests swallow earlier ones. A thread that
- * waits for it must keep new messages back.
+ *  Every message that has an effect at the target is numbered by the origin (`sent`) and counted by
+ *  the target when its effect is done (`applied`), in whatever order they came. The target reports
+ *  `applied` in acknowledgements. The origin never has more than `window` messages unacknowledged.
+ *  The counters do not name messages, so nothing is known to be complete but everything. A flush is
+ *  a request for an acknowledgement at a number: later requests swallow earlier ones. A thread that
+ *  waits for it must keep new messages back.
  *
- * Memory. Most puts leave nothing behind. What the target may have to keep for a while (accumulates
- * that wait for a lock, replies, records) is counted in bytes (`kept`, nicstride_msg_kept), which
- * all windows of a process share (nicstride_quota_t): each process has its part of the target's
- * memory for good (nicstride_quota_part), and knows it since the window was made.
+ *  Memory. Most puts leave nothing behind. What the target may have to keep for a while
+ *  (accumulates that wait for a lock, replies, records) is counted in bytes (`kept`,
+ *  nicstride_msg_kept), which all windows of a process share (nicstride_quota_t): each process has
+ *  its part of the target's memory for good (nicstride_quota_part), and knows it since the window
+ *  was made.
  *
- * In active target nobody asks. An origin that closes an epoch publishes how many messages it has
- * sent in all, and the target waits until it has applied as many, which the origin sees at the next
- * synchronisation (nicstride_tx_known).
+ *  In active target nobody asks. An origin that closes an epoch publishes how many messages it has
+ *  sent in all, and the target waits until it has applied as many, which the origin sees at the
+ *  next synchronisation (nicstride_tx_known).
  *
- * Why an origin never stays blocked. Let all messages and acknowledgements have arrived. Then
- * `acked` equals the target's `reported`. Were the origin at a full window, the target would have
- * applied a whole window since its last report; but it reports after half of that. An origin that
- * is blocked before, by what is kept, in this window or others, asks (nicstride_tx_is_short). And
- * were a flush open, `wanted` would have been reached without a report, which rx_applied or
- * rx_flush, whichever came last, does not let happen.
+ *  Why an origin never stays blocked. Let all messages and acknowledgements have arrived. Then
+ *  `acked` equals the target's `reported`. Were the origin at a full window, the target would have
+ *  applied a whole window since its last report; but it reports after half of that. An origin that
+ *  is blocked before, by what is kept, in this window or others, asks (nicstride_tx_is_short). And
+ *  were a flush open, `wanted` would have been reached without a report, which rx_applied or
+ *  rx_flush, whichever came last, does not let happen.
  *
- * Pure; the caller serialises. Values from the peer are not trusted. Inlined: all of it comes with
- * every message.
- */
+ *  Pure; the caller serialises. Values from the peer are not trusted. Inlined: all of it comes with
+ *  every message. */
 #ifndef NICSTRIDE_CREDIT_H
 #define NICSTRIDE_CREDIT_H
 
@@ -67,8 +66,7 @@ typedef struct nicstride_quota {
     uint64_t limit; /**< the process's part; 0 before a window has told it */
 } nicstride_quota_t;
 
-/** The part of each of so many processes, at least 1, of a memory of `bytes`; at least one short
- *  message each. */
+/** The part of each of so many processes in `bytes` of memory; at least one short message each. */
 static inline uint64_t nicstride_quota_part(uint64_t bytes, uint64_t processes)
 {
     const uint64_t part = bytes / processes;

@@ -6,8 +6,7 @@
  *  function that can be refused returns NULL where the call is legal (and the state has changed
  *  accordingly), or a static text that says why it is not ("no lock is held at that target"), and
  *  the state is unchanged. A fence epoch is tentative, since programs may close their last one
- *  without MPI_MODE_NOSUCCEED: it binds only once a communication call was made in it. Pure; the
- *  caller serialises. */
+ *  without MPI_MODE_NOSUCCEED: it binds once a call was made in it. Pure; the caller serialises. */
 #ifndef NICSTRIDE_EPOCH_H
 #define NICSTRIDE_EPOCH_H
 

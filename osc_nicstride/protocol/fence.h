@@ -2,36 +2,34 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file Fences: which processes have entered the fence, and which are done with it.
+/** @file Fences: which processes have entered the fence, and which are done with it.
  *
- * Fences of a window are numbered. That all have entered is found by dissemination: in step s a
- * process sets a flag of the one 2^s places behind it, once its own flags of all steps before are
- * set; first all processes of a node, in shared memory, then the first ones of the nodes, by
- * messages. A first process sets a flag for the others of its node when all nodes have entered. A
- * flag holds the number of the last fence that it was set for, has one writer, and only grows.
+ *  Fences of a window are numbered. That all have entered is found by dissemination: in step s a
+ *  process sets a flag of the one 2^s places behind it, once its own flags of all steps before are
+ *  set; first all processes of a node, in shared memory, then the first ones of the nodes, by
+ *  messages. A first process sets a flag for the others of its node when all nodes have entered. A
+ *  flag holds the number of the last fence that it was set for, has one writer, and only grows.
  *
- * Where all are on one node a process *enters* fence k when all that it sent in the epoch before is
- * on its way and it has written, for each process, how many messages that took in all. It is *done*
- * when it has applied as many of each as the others have written, and leaves then. What the others
- * do to its memory in the next epoch waits until it is done: nobody needs to wait for all. Counts
- * suffice: who wrote one sends nothing more to this process, and so writes no higher one, before
- * that is done with k.
+ *  Where all are on one node a process *enters* fence k when all that it sent in the epoch before
+ *  is on its way and it has written, for each process, how many messages that took in all. It is
+ *  *done* when it has applied as many of each as the others have written, and leaves then. What the
+ *  others do to its memory in the next epoch waits until it is done: nobody needs to wait for all.
+ *  Counts suffice: who wrote one sends nothing more to this process, and so writes no higher one,
+ *  before that is done with k.
  *
- * Where all can be done by load and store, nobody is asked whether it is done. The process that
- * sends the first message notes so in the board before it enters the next fence, and from that
- * fence on all show when they are done.
+ *  Where all can be done by load and store, nobody is asked whether it is done. The process that
+ *  sends the first message notes so in the board before it enters the next fence, and from that
+ *  fence on all show when they are done.
  *
- * Over several nodes a process enters fence k when the targets of all that it did before have
- * acknowledged it. That an operation failed travels with the flags and messages, since a process
- * that leaves late could not tell errors of this epoch from those of the next.
+ *  Over several nodes a process enters fence k when the targets of all that it did before have
+ *  acknowledged it. That an operation failed travels with the flags and messages, since a process
+ *  that leaves late could not tell errors of this epoch from those of the next.
  *
- * Where a process is lost, fences cannot end any more. One that waits for its own node, or as the
- * first there for the first of another one, finds that out, and so do all on its node. The first of
- * a node sends the loss to the same processes as its fences. So each that waits learns of it.
+ *  Where a process is lost, fences cannot end any more. One that waits for its own node, or as the
+ *  first there for the first of another one, finds that out, and so do all on its node. The first
+ *  of a node sends the loss to the same processes as its fences. So each that waits learns of it.
  *
- * Pure; flags and counts lie in shared memory. The caller serialises the calls of one process.
- */
+ *  Pure; flags and counts lie in shared memory. The caller serialises the calls of one process. */
 #ifndef NICSTRIDE_FENCE_H
 #define NICSTRIDE_FENCE_H
 
@@ -46,8 +44,7 @@ typedef struct nicstride_fence_flag {
                           ahead by no more than one */
 } nicstride_fence_flag_t;
 
-/** What a process of the node shows the others; behind it lies one flag for each step. All zero: no
- *  fence yet. */
+/** What a process shows the others of its node, with a flag for each step. All zero at first. */
 typedef struct nicstride_fence_board {
     nicstride_fence_flag_t done;
     nicstride_fence_flag_t over; /**< of the node's first process: all nodes have entered */
@@ -196,8 +193,7 @@ static inline int nicstride_fence_to(const nicstride_fence_t *f, unsigned *step_
     return nicstride_fence_node(f, 1LL << *step_p);
 }
 
-/** From the first process of which node will a message come in this step? -1: from none, others of
- *  this node are waited for. */
+/** From the first process of which node will a message come in this step? -1: from none. */
 static inline int nicstride_fence_from(const nicstride_fence_t *f)
 {
     const unsigned near = nicstride_fence_steps(f->n);

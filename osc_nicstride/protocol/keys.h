@@ -2,18 +2,16 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file What processes tell each other of their memory, so that an adapter can reach it: the
- * contents of NICSTRIDE_MSG_KEYS. An origin asks for a place of a target's window; the target
- * answers with the region around it, and for each method with keys a blob that its row alone
- * understands. Question and answer may carry one of each row.
+/** @file What processes tell each other of their memory, so that an adapter can reach it: the
+ *  contents of NICSTRIDE_MSG_KEYS. An origin asks for a place of a target's window; the target
+ *  answers with the region around it, and for each method with keys a blob that its row alone
+ *  understands. Question and answer may carry one of each row.
  *
- *     at (8 bytes)  size (8)  generation (8)  { row (1)  part (1)  length (2)  blob }*
+ *      at (8 bytes)  size (8)  generation (8)  { row (1)  part (1)  length (2)  blob }*
  *
- * Host byte order. Blobs are in ascending order of row and part, and none is empty; those of
- * unknown rows are skipped. A question names no region, nor does an answer that refuses. Pure;
- * nothing is trusted.
- */
+ *  Host byte order. Blobs are in ascending order of row and part, and none is empty; those of
+ *  unknown rows are skipped. A question names no region, nor does an answer that refuses. Pure;
+ *  nothing is trusted. */
 #ifndef NICSTRIDE_KEYS_H
 #define NICSTRIDE_KEYS_H
 
@@ -67,8 +65,7 @@ void nicstride_keys_add(nicstride_keys_t *k, unsigned row, nicstride_part_of_t p
  *  text that says what is wrong. */
 const char *nicstride_keys_check(const void *bytes, size_t len, nicstride_span_t *span);
 
-/** The blob at `*at_p` (first NICSTRIDE_KEYS_HEAD) of a message that was found right; moves on.
- *  False at the end. */
+/** The blob at `*at_p` (first NICSTRIDE_KEYS_HEAD) of a right message; moves on. False: none. */
 bool nicstride_keys_next(const void *bytes, size_t len, size_t *at_p, nicstride_blob_t *blob);
 
 /** Bytes [at, at + len) in the span? */

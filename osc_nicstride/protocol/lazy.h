@@ -2,21 +2,19 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file A lock that is held back: MPI_Win_lock has returned, but the target, which must be asked by
- * message, is asked later, together with the first short operation and, where that stays the only
- * one, with the release.
+/** @file A lock that is held back: MPI_Win_lock has returned, but the target, which must be asked
+ *  by message, is asked later, together with the first short operation and, where that stays the
+ *  only one, with the release.
  *
- *     epoch                            round trips: held back   asked for at once
- *     lock, put, unlock                             1           2
- *     lock, put, flush, unlock                      1           2
- *     lock, get, flush, put, unlock                 2           3
+ *      epoch                            round trips: held back   asked for at once
+ *      lock, put, unlock                             1           2
+ *      lock, put, flush, unlock                      1           2
+ *      lock, get, flush, put, unlock                 2           3
  *
- * What was sent together the target does if it can have the lock there and then; it acknowledges
- * the operation, which also says that the lock was granted. If not it queues the request and drops
- * the rest; the grant that comes in the end says that the rest is to be sent again. Pure; the
- * caller serialises and sends.
- */
+ *  What was sent together the target does if it can have the lock there and then; it acknowledges
+ *  the operation, which also says that the lock was granted. If not it queues the request and drops
+ *  the rest; the grant that comes in the end says that the rest is to be sent again. Pure; the
+ *  caller serialises and sends. */
 #ifndef NICSTRIDE_LAZY_H
 #define NICSTRIDE_LAZY_H
 
@@ -93,8 +91,7 @@ static inline unsigned nicstride_lazy_ask(nicstride_lazy_t *h, bool release)
            (release ? NICSTRIDE_LAZY_SEND_RELEASE : 0);
 }
 
-/** The target grants the lock, and has dropped what came with the request. Returns what is to be
- *  sent now. */
+/** The target grants the lock, and has dropped the rest. Returns what is to be sent now. */
 static inline unsigned nicstride_lazy_granted(nicstride_lazy_t *h)
 {
     if (h->state != NICSTRIDE_LAZY_ASKED)

@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file How long a message may be for each way in which it can travel, and how many may be under
- *  way: all such numbers. What is inline follows from what a message and a byte cost
- *  (common/model). Pure. */
+ *  way: all such numbers. What is inline follows from the model's costs. Pure. */
 #ifndef NICSTRIDE_LIMITS_H
 #define NICSTRIDE_LIMITS_H
 
@@ -25,8 +24,7 @@
 #define NICSTRIDE_LAZY_MAX 1408
 /** The most bytes of data in an answer that lies in shared memory (slot.h). */
 #define NICSTRIDE_SLOT_DATA 48
-/** With more processes of a window on a node there are none of those: their memory grows with the
- *  square. */
+/** With more processes of a window on a node there are none: their memory grows with the square. */
 #define NICSTRIDE_SLOT_PROCESSES 64
 /** A get is asked for in pieces of at most so many bytes: several share the wire. */
 #define NICSTRIDE_GET_PIECE (1u << 20)
@@ -43,8 +41,7 @@
 #define NICSTRIDE_FETCH_MAX (UINT64_C(8) << 20)
 /** Replies of one get under way at a time: enough to keep the wire busy. */
 #define NICSTRIDE_REPLIES_IN_FLIGHT 16
-/** An origin that queues more operations than this for a target waits: memory stays bounded
- *  however much is asked. */
+/** An origin that queues more operations than this for a target waits: memory stays bounded. */
 #define NICSTRIDE_QUEUE_MAX 1024
 /** Of a process's memory for messages (osc_nicstride_memory) this part, one in so many, is for the
  *  replies to itself (replies.h); the rest is for others (credit.h). */
@@ -68,8 +65,7 @@ typedef struct nicstride_limits {
  *  carries: then others can travel with it, and nothing has to stay in place for it. */
 #define NICSTRIDE_INLINE_PART 0.25
 
-/** How many bytes are inline where a message costs `message` nanoseconds and a copy of a byte
- *  `copy`: a power of two. */
+/** How many bytes are inline, a power of two, by what a message costs and copying a byte. */
 static inline size_t nicstride_inline_bytes(double message, double copy)
 {
     size_t bytes = NICSTRIDE_INLINE_MIN;

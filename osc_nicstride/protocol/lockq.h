@@ -2,25 +2,23 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file The lock queue of one target of one window: fair (first come, first served), shared and
- * exclusive, without pointers so that it can live in memory shared by the processes of a node.
+/** @file The lock queue of one target of one window: fair (first come, first served), shared and
+ *  exclusive, without pointers so that it can live in memory shared by the processes of a node.
  *
- * MPI_Win_lock_all asks for its shared locks one by one, in any order, while it holds others. In
- * the line that could end in a circle: P holds A and stands at B behind an exclusive request, which
- * waits for R, which holds B and stands at A behind another, which waits for P. So such a request
- * says since when its process has been in MPI_Win_lock_all, and passes the exclusive ones that wait
- * unless that is later than `since` of the queue: when the first of them became the first, which is
- * later than anything a request had said by then. Along a circle of such waits these times would
- * grow without end. What remains are circles of processes each of which holds what the next must
- * not have beside it. An exclusive request is passed only by a process that has been in
- * MPI_Win_lock_all since before it was the first of its kind: it starves only where such processes
- * never leave that. The times may be of any clocks.
+ *  MPI_Win_lock_all asks for its shared locks one by one, in any order, while it holds others. In
+ *  the line that could end in a circle: P holds A and stands at B behind an exclusive request,
+ *  which waits for R, which holds B and stands at A behind another, which waits for P. So such a
+ *  request says since when its process has been in MPI_Win_lock_all, and passes the exclusive ones
+ *  that wait unless that is later than `since` of the queue: when the first of them became the
+ *  first, which is later than anything a request had said by then. Along a circle of such waits
+ *  these times would grow without end. What remains are circles of processes each of which holds
+ *  what the next must not have beside it. An exclusive request is passed only by a process that has
+ *  been in MPI_Win_lock_all since before it was the first of its kind: it starves only where such
+ *  processes never leave that. The times may be of any clocks.
  *
- * Pure. The caller serialises all calls and delivers the grants. Origins are ranks 0 .. n-1 of the
- * window; each has at most one request or lock at a time. What comes from a peer and does not fit
- * the state is refused and changes nothing.
- */
+ *  Pure. The caller serialises all calls and delivers the grants. Origins are ranks 0 .. n-1 of the
+ *  window; each has at most one request or lock at a time. What comes from a peer and does not fit
+ *  the state is refused and changes nothing. */
 #ifndef NICSTRIDE_LOCKQ_H
 #define NICSTRIDE_LOCKQ_H
 

@@ -2,18 +2,16 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file The messages of osc_nicstride: one fixed header, behind it an encoded layout where the type
- * has one, and the payload beside it.
+/** @file The messages of osc_nicstride: one fixed header, behind it an encoded layout where the
+ *  type has one, and the payload beside it.
  *
- * Every fragment of an operation names its own target bytes, so the target keeps no state between
- * fragments: regular layouts travel whole with the position (`offset`) of the fragment in them;
- * irregular ones as the slice that it needs, or by the name of a list that the target has
- * (names.h). Only for a transfer through slots does the target keep a record.
+ *  Every fragment of an operation names its own target bytes, so the target keeps no state between
+ *  fragments: regular layouts travel whole with the position (`offset`) of the fragment in them;
+ *  irregular ones as the slice that it needs, or by the name of a list that the target has
+ *  (names.h). Only for a transfer through slots does the target keep a record.
  *
- * Pure. Magic, type, flags and lengths are checked. Fields that a type does not use are not looked
- * at.
- */
+ *  Pure. Magic, type, flags and lengths are checked. Fields that a type does not use are not looked
+ *  at. */
 #ifndef NICSTRIDE_MESSAGE_H
 #define NICSTRIDE_MESSAGE_H
 

@@ -112,12 +112,10 @@ struct nicstride_method_row {
     /** Can it move such layouts, wherever it reaches the target? NULL: any. */
     bool (*fits)(const nicstride_case_t *c);
 
-    /** What that takes by the model, nanoseconds, with a target that is present. Meaningful where
-     * it can be done. */
+    /** What that takes by the model, nanoseconds, with a target that is present. */
     double (*cost)(const nicstride_case_t *c);
 
-    /** Does it reach the target's bytes from here? What it finds out of the peer it keeps. MPI
-     *  threads, no lock held. */
+    /** Does it reach the target's bytes? It keeps what it finds out. MPI threads, no lock. */
     bool (*reach)(const struct nicstride_transfer *t);
 
     /** Does a transfer, or begins it: what is needed longer is taken over from `t`. `*done_p` says

@@ -2,19 +2,17 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file Names of lists of blocks at a target, as the origin sees them. A long list that is used
- * again crosses the wire once, in pieces: the first, and when that is answered some at a time;
- * operations send their slices meanwhile. When the target says that it has the list, operations
- * name it.
+/** @file Names of lists of blocks at a target, as the origin sees them. A long list that is used
+ *  again crosses the wire once, in pieces: the first, and when that is answered some at a time;
+ *  operations send their slices meanwhile. When the target says that it has the list, operations
+ *  name it.
  *
- * A name is never unknown where it is used: messages between two processes keep their order, and
- * the target keeps a list until the origin gives its slot to another one. A target that has no room
- * says so at the first piece.
+ *  A name is never unknown where it is used: messages between two processes keep their order, and
+ *  the target keeps a list until the origin gives its slot to another one. A target that has no
+ *  room says so at the first piece.
  *
- * The second use of a list begins that. Each time that it was in vain twice as many uses come
- * before the next. One such table is for one target of one window. Pure; wire lock.
- */
+ *  The second use of a list begins that. Each time that it was in vain twice as many uses come
+ *  before the next. One such table is for one target of one window. Pure; wire lock. */
 #ifndef NICSTRIDE_NAMES_H
 #define NICSTRIDE_NAMES_H
 

@@ -2,21 +2,18 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Room for replies: what the gets and fetches of a process have asked for, of all targets and in
- * all windows, is never more than it has for that. It reserves the bytes of a reply before it asks,
- * and gives them back when they have come.
+/** @file Room for replies: what the gets and fetches of a process have asked for, of all targets
+ *  and in all windows, is never more than it has for that. It reserves the bytes of a reply before
+ *  it asks, and gives them back when they have come.
  *
- * A request that finds no room stands in line, and none passes it: short replies that keep coming
- * would keep a long one away for ever. What is first in line goes as soon as it fits.
+ *  A request that finds no room stands in line, and none passes it: short replies that keep coming
+ *  would keep a long one away for ever. What is first in line goes as soon as it fits.
  *
- * Why nobody waits for ever. Targets answer without waiting for anything that the origin does, so
- * what is out comes back, or is given back when its target is lost. What is kept with a lock has
- * reserved before it is sent, and is sent with the next progress (lazy_lock.h).
+ *  Why nobody waits for ever. Targets answer without waiting for anything that the origin does, so
+ *  what is out comes back, or is given back when its target is lost. What is kept with a lock has
+ *  reserved before it is sent, and is sent with the next progress (lazy_lock.h).
  *
- * Pure; the caller serialises.
- */
+ *  Pure; the caller serialises. */
 #ifndef NICSTRIDE_REPLIES_H
 #define NICSTRIDE_REPLIES_H
 

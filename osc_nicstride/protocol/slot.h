@@ -2,24 +2,21 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Where a process of the same node answers a single small operation: a cache line in memory that
- * both have mapped, one for each origin and target of a window.
+/** @file Where a process of the same node answers a single small operation: a cache line in memory
+ *  that both have mapped, one for each origin and target of a window.
  *
- * A message between two processes of a node is several cache lines and some hundred instructions on
- * either side. The origin of such an operation waits for nothing but its answer, so the target
- * leaves that where the origin looks: what is applied and, of an operation that fetches, a few
- * bytes of data. Only the answer to a message that asks for one itself goes there, and an origin
- * has sent no second such message before it knew the first to be answered: so at most one answer is
- * under way, and nobody writes while the other reads. All other acknowledgements are messages: they
- * wake an origin's helper thread, which a word in memory does not.
+ *  A message between two processes of a node is several cache lines and some hundred instructions
+ *  on either side. The origin of such an operation waits for nothing but its answer, so the target
+ *  leaves that where the origin looks: what is applied and, of an operation that fetches, a few
+ *  bytes of data. Only the answer to a message that asks for one itself goes there, and an origin
+ *  has sent no second such message before it knew the first to be answered: so at most one answer
+ *  is under way, and nobody writes while the other reads. All other acknowledgements are messages:
+ *  they wake an origin's helper thread, which a word in memory does not.
  *
- * It earns a fifth of a get or a compare-and-swap of 8 bytes with its flush, and a third of a put,
- * an accumulate or a fetch_and_op.
+ *  It earns a fifth of a get or a compare-and-swap of 8 bytes with its flush, and a third of a put,
+ *  an accumulate or a fetch_and_op.
  *
- * Pure. What the origin reads was written by another process and is not trusted.
- */
+ *  Pure. What the origin reads was written by another process and is not trusted. */
 #ifndef NICSTRIDE_SLOT_H
 #define NICSTRIDE_SLOT_H
 
@@ -58,12 +55,10 @@ static inline bool nicstride_slot_takes(uint64_t asked, uint64_t applied, size_t
     return asked != 0 && applied != 0 && len <= NICSTRIDE_SLOT_DATA;
 }
 
-/**
- * The target answers. `applied` must have grown since the last answer.
+/** The target answers. `applied` must have grown since the last answer.
  *
- * @param handle  the operation's, as in short headers; 0 where there is no data
- * @param len     0 .. NICSTRIDE_SLOT_DATA
- */
+ *  @param handle  the operation's, as in short headers; 0 where there is no data
+ *  @param len     0 .. NICSTRIDE_SLOT_DATA */
 static inline void nicstride_slot_answer(nicstride_slot_t *s, uint64_t applied, uint32_t handle,
                                          const void *data, size_t len)
 {

@@ -2,15 +2,12 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Accumulates as atomic operations of an adapter: what the adapter is to do for one element, step
- * by step. Sums and bitwise operations of integers, replacing, fetching, and compare and swap are
- * one operation. All else is read first, reduced here and stored by a compare and swap, again and
- * again until no other process has come between.
+/** @file Accumulates as atomic operations of an adapter: what the adapter is to do for one element,
+ *  step by step. Sums and bitwise operations of integers, replacing, fetching, and compare and swap
+ *  are one operation. All else is read first, reduced here and stored by a compare and swap, again
+ *  and again until no other process has come between.
  *
- * Pure. Elements are in their memory form, `size` bytes of a word; the rest of it is 0.
- */
+ *  Pure. Elements are in their memory form, `size` bytes of a word; the rest of it is 0. */
 #ifndef NICSTRIDE_UPDATE_H
 #define NICSTRIDE_UPDATE_H
 

@@ -2,8 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Accumulates of peers: what they ask for is checked, applied under the accumulate lock, and
- *  the old values go back. */
+/** @file Accumulates of peers: checked, applied under the accumulate lock, old values sent back. */
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/control.h"

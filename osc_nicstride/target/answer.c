@@ -10,8 +10,7 @@
 #include "osc_nicstride/target/target.h"
 #include "common/support/handle.h"
 
-/** Counts a message as applied. True where an acknowledgement is due; `*count_p` and `*error_p` are
- *  what it says. */
+/** Counts a message as applied. True: an acknowledgement is due, of `*count_p` and `*error_p`. */
 static bool count_applied(nicstride_module_t *m, nicstride_peer_t *p, const nicstride_msg_t *msg,
                           int error, uint64_t *count_p, int *error_p)
 {

@@ -2,8 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What comes from peers: decoded once, given to the handler of its type, put off where a
- *  lock is busy. */
+/** @file What comes from peers: decoded, given to its handler, put off where a lock is busy. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,8 +4,7 @@
  */
 /** @file What the files that handle peers' messages share: one handler for each message. All run
  *  with the wire lock held, in any thread: nothing here waits, or touches an object of Open MPI but
- *  to read predefined ones. Nothing that a message says is believed before it is checked against
- *  the window. */
+ *  to read predefined ones. What a message says is checked against the window. */
 #ifndef NICSTRIDE_TARGET_H
 #define NICSTRIDE_TARGET_H
 
@@ -52,8 +51,7 @@ void nicstride_reply_init(const nicstride_peer_t *p, const nicstride_msg_t *to,
 int nicstride_open_target(const nicstride_incoming_t *in, onic_layout_t *l, char **base_p,
                           uint64_t *at_p);
 
-/** The `len` bytes of a message without a layout; NULL where it has one, or where they are not in
- *  the window. */
+/** The bytes of a message without a layout; NULL where it has one, or they are outside. */
 static inline char *nicstride_contiguous_target(const nicstride_incoming_t *in, uint64_t len)
 {
     const nicstride_module_t *m = in->m;
@@ -118,8 +116,7 @@ void nicstride_on_move(const nicstride_incoming_t *in);
 /** A message is refused or dropped: what comes through slots for it is thrown away, so that its
  *  sender gives the slots back. `layout` is what lies behind its header. */
 void nicstride_throw_away_locked(onic_peer_t *from, const nicstride_msg_t *msg, const void *layout);
-/** An accumulate of any kind. False where the accumulate lock is busy: nothing was done, try
- *  later. */
+/** An accumulate of any kind. False, nothing done, where the accumulate lock is busy. */
 bool nicstride_on_accumulate(const nicstride_incoming_t *in);
 
 #endif

@@ -2,8 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Control blocks: their parts, waiting for their locks, windows that have failed; see
- * control.h. */
+/** @file Control blocks: their parts, waiting for their locks, windows that have failed. */
 #include <sched.h>
 #include <time.h>
 

@@ -31,8 +31,7 @@ typedef struct nicstride_ctl {
     uint64_t base;                        /**< address of its memory in its address space */
 } nicstride_ctl_t;
 
-/** For each process of the node from when to when its long messages of an epoch were handled here
- *  (queue/observe.h). */
+/** When the long messages of a process in an epoch were handled here (queue/observe.h). */
 typedef struct nicstride_spent {
     _Atomic uint64_t from, to; /**< ticks */
 } nicstride_spent_t;
@@ -64,8 +63,7 @@ static inline _Atomic uint32_t *nicstride_ctl_granted(const nicstride_module_t *
 {
     return nicstride_ctl_part(m, local, m->ctl.granted);
 }
-/** For each process of the node how many messages it had sent to this one, in all, when
- *  it last closed an epoch. */
+/** Of each process of the node the messages sent here, in all, when it last closed an epoch. */
 static inline _Atomic uint64_t *nicstride_ctl_counts(const nicstride_module_t *m, int local)
 {
     return nicstride_ctl_part(m, local, m->ctl.counts);
@@ -96,8 +94,7 @@ static inline bool nicstride_ctl_try(const nicstride_module_t *m, onic_owned_loc
     return onic_owned_try(lock, (uint32_t)m->node.me);
 }
 
-/** Waits for it; MPI threads. 0, or ONIC_ERR_PROC_FAILED where its owner has died: the window has
- *  failed then (below). */
+/** Waits for it; MPI threads. 0, or ONIC_ERR_PROC_FAILED: the owner has died, the window failed. */
 int nicstride_ctl_wait(const nicstride_module_t *m, onic_owned_lock_t *lock);
 
 /** Takes it, as above. Inlined but for the waiting: under a lock that nobody else wants the update

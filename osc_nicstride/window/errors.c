@@ -12,8 +12,7 @@
 #include "opal/util/output.h"
 
 /* A program that goes on after errors (MPI_ERRORS_RETURN) may make thousands of them. Not through
- * opal_show_help, whose collecting of equal texts from many processes drops messages when they
- * come fast. */
+ * opal_show_help, which drops texts that come fast. */
 #define TEXTS_MAX 16
 
 int nicstride_error(const nicstride_module_t *m, const char *call, int error, const char *format,

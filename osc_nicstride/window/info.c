@@ -9,8 +9,7 @@
 #include "osc_nicstride/window/window.h"
 
 /** What a window shows for a key: hints that do not change while it lives. All accumulates are
- * ordered, which satisfies every weaker order; locks cannot come back once the queues were left
- * out. */
+ *  ordered, which satisfies every weaker order; locks cannot come back. */
 static ONIC_INFO_CHAR *show(opal_infosubscriber_t *object, ONIC_INFO_CHAR *key,
                             ONIC_INFO_CHAR *value)
 {

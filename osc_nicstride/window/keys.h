@@ -2,24 +2,21 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Keys: what lets an adapter reach the memory of a window. An origin has those that targets have
- * told it (protocol/keys.h); a target keeps what it has registered for that.
+/** @file Keys: what lets an adapter reach the memory of a window. An origin has those that targets
+ *  have told it (protocol/keys.h); a target keeps what it has registered for that.
  *
- * Memory is registered when the first origin asks for it, in pieces of osc_nicstride_key_piece at
- * most, of which each has a question of its own, and stays so until the window is freed, or the
- * memory is detached. What could not be registered is not tried again; an origin that was refused
- * does not ask again. While it has no key its data goes by message.
+ *  Memory is registered when the first origin asks for it, in pieces of osc_nicstride_key_piece at
+ *  most, of which each has a question of its own, and stays so until the window is freed, or the
+ *  memory is detached. What could not be registered is not tried again; an origin that was refused
+ *  does not ask again. While it has no key its data goes by message.
  *
- * The memory of a dynamic window is given back while origins have keys for it. So such a window has
- * a word that counts its generations, in registered memory of its own, which every detach changes
- * before the memory is given back. An origin reads it by the adapter before it puts or gets: where
- * it has changed, all its keys of that window are void. A program detaches nothing that is being
- * accessed.
+ *  The memory of a dynamic window is given back while origins have keys for it. So such a window
+ *  has a word that counts its generations, in registered memory of its own, which every detach
+ *  changes before the memory is given back. An origin reads it by the adapter before it puts or
+ *  gets: where it has changed, all its keys of that window are void. A program detaches nothing
+ *  that is being accessed.
  *
- * What the pointers point to, only a method's row knows (nicstride_keyed_t). Wire lock.
- */
+ *  What the pointers point to, only a method's row knows (nicstride_keyed_t). Wire lock. */
 #ifndef NICSTRIDE_WINDOW_KEYS_H
 #define NICSTRIDE_WINDOW_KEYS_H
 
@@ -97,8 +94,7 @@ nicstride_key_piece_t *nicstride_key_piece_find(nicstride_key_pieces_t *t, uint6
 void nicstride_keyring_add_locked(nicstride_peer_t *p, const nicstride_key_piece_t *piece,
                                   const nicstride_of_rows_t *word);
 
-/** All keys are void, of a dynamic window: they are dropped when nothing under way uses them. There
- *  will be others then. */
+/** All keys of a dynamic window are void: dropped when nothing under way uses them. */
 void nicstride_keyring_void_locked(nicstride_peer_t *p);
 /** Is that so, and still to be waited for? */
 bool nicstride_keyring_waits_locked(nicstride_peer_t *p);

@@ -34,8 +34,7 @@ static size_t tables_bytes(const nicstride_module_t *m, const nicstride_per_rank
                       nicstride_per_rank_bytes(kept, (size_t)m->size));
 }
 
-/** Bytes of the segment of a node: those tables, then the memory of each process. 0 where that is
- *  more than there can be. */
+/** Bytes of the segment of a node: those tables, then the memory of each process. 0: too many. */
 static size_t segment_bytes(const nicstride_module_t *m, size_t tables,
                             const nicstride_facts_t *facts)
 {
@@ -148,9 +147,8 @@ int32_t nicstride_memory_wants(const nicstride_module_t *m, opal_info_t *info)
     return wishes;
 }
 
-/** Ranks may have been given different info about how the parts lie; they lie one behind another,
- *  which is the default of shared windows, where anybody wants that, and on pages where anybody
- *  wants that. */
+/** Where ranks were given different info about how the parts lie: one behind another, the default
+ *  of shared windows, where anybody wants that, else on pages where anybody does. */
 static nicstride_parts_t parts_of(const nicstride_module_t *m, const nicstride_facts_t *facts)
 {
     int32_t wishes = 0;

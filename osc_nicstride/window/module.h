@@ -2,14 +2,12 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file The state of one window and of its peers.
+/** @file The state of one window and of its peers.
  *
- * Locking: what handlers of messages touch belongs to the wire lock; functions named ..._locked are
- * called with it held. What only MPI threads touch (epoch, groups, held locks) belongs to the
- * module's mutex, taken only under MPI_THREAD_MULTIPLE. The wire lock may be taken inside the
- * mutex, never the other way round. Nobody waits with the wire lock held.
- */
+ *  Locking: what handlers of messages touch belongs to the wire lock; functions named ..._locked
+ *  are called with it held. What only MPI threads touch (epoch, groups, held locks) belongs to the
+ *  module's mutex, taken only under MPI_THREAD_MULTIPLE. The wire lock may be taken inside the
+ *  mutex, never the other way round. Nobody waits with the wire lock held. */
 #ifndef NICSTRIDE_MODULE_H
 #define NICSTRIDE_MODULE_H
 
@@ -265,8 +263,7 @@ static inline const nicstride_rank_info_t *nicstride_info(const nicstride_module
     return &m->row[(size_t)rank * m->row_step];
 }
 
-/** The process of a rank; NULL where memory is exhausted. Its record is made when it is first asked
- *  for. */
+/** The process of a rank, its record made if need be; NULL where memory is exhausted. */
 onic_peer_t *nicstride_wire_locked(const nicstride_module_t *m, int rank);
 
 /** Makes the peer of a rank, which has none; NULL where memory is exhausted. */
@@ -295,8 +292,7 @@ static inline nicstride_peer_t *nicstride_peer(nicstride_module_t *m, int rank)
 void nicstride_peer_free_locked(nicstride_peer_t *p);
 
 /** Is there no use in waiting for the peer? For all loops that wait: connections break between
- *  processes that live, jobs end that were connected, processes die in a job that goes on. Wire
- *  lock. */
+ *  processes that live, connected jobs end, processes die in a job that goes on. Wire lock. */
 bool nicstride_peer_failed_locked(nicstride_peer_t *p);
 /** The same of a rank that may not have been a peer yet. */
 bool nicstride_rank_failed_locked(nicstride_module_t *m, int rank);

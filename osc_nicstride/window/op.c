@@ -4,8 +4,7 @@
  */
 /** @file Predefined operations and element types: their names on the wire and how to apply them. A
  *  type travels as Open MPI's number of it, which types of the same representation share (MPI_INT
- *  and MPI_INT32_T). May run on the server thread: only predefined objects are read, which never
- *  change. */
+ *  and MPI_INT32_T). May run on the server thread: only predefined objects are read. */
 
 #include "osc_nicstride/window/op.h"
 #include "common/layout/flatten.h"

@@ -15,8 +15,7 @@
 
 #include "osc_nicstride/protocol/apply.h"
 
-/** Index of a predefined operation, or of the element type of a datatype, as it travels. -1 where
- *  it has none. */
+/** Index of a predefined operation, or of a datatype's element type, as it travels; -1: none. */
 int nicstride_op_index(const ompi_op_t *op);
 int nicstride_dtype_index(ompi_datatype_t *dt);
 /** Sizes of an element type; false where the index is none. */

@@ -35,8 +35,7 @@ typedef struct nicstride_part {
 nicstride_part_t nicstride_place(nicstride_parts_t parts, size_t page, uint64_t at, int index,
                                  uint64_t size);
 
-/** Does an info value ask for memory aligned to more than a cache line? What is no power of two
- *  asks for nothing. */
+/** Does an info value, a power of two, ask for memory aligned to more than a cache line? */
 bool nicstride_wants_pages(const char *alignment);
 
 #endif

@@ -125,8 +125,7 @@ static bool find_byte(const nicstride_regions_t *t, size_t nfilled, uint64_t add
     return true;
 }
 
-/* The last region reached from region `at` by going on to touching ones, no further than needed
- * to hold the byte `last`. */
+/* The last region reached from region `at` over touching ones, no further than to byte `last`. */
 static size_t follow(const nicstride_regions_t *t, size_t nfilled, size_t at, uint64_t last)
 {
     while (last_byte(&t->region[at]) < last && at + 1 < nfilled &&
@@ -201,15 +200,14 @@ void nicstride_regions_fini(nicstride_regions_t *t)
 
 /* ---- layouts -------------------------------------------------------------------------------- */
 
-/*
- * The walk below thinks of a layout as a tree: a level has `count` equal children `step` bytes
- * apart, where step is the stride without its sign, for the order of the children does not matter
- * here. A node is given by the address of its lowest byte, which the layout is known to touch, and
- * its span, the distance to the byte above its highest one. A node is entered only if its span is
- * not attached as a whole, and children that lie in one piece of attached memory are taken in one
- * step, so the cost depends on the number of regions more than on the number of blocks.
+/* The walk below thinks of a layout as a tree: a level has `count` equal children `step` bytes
+ *  apart, where step is the stride without its sign, for the order of the children does not matter
+ *  here. A node is given by the address of its lowest byte, which the layout is known to touch, and
+ *  its span, the distance to the byte above its highest one. A node is entered only if its span is
+ *  not attached as a whole, and children that lie in one piece of attached memory are taken in one
+ *  step, so the cost depends on the number of regions more than on the number of blocks.
  *
- * Arithmetic is modulo 2^64. Spans do not wrap (checked at the root), hence nothing inside does.
+ *  Arithmetic is modulo 2^64. Spans do not wrap (checked at the root), hence nothing inside does.
  */
 typedef struct walk {
     const nicstride_regions_t *table;

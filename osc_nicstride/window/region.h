@@ -48,8 +48,7 @@ typedef enum nicstride_region_status {
     NICSTRIDE_REGION_NO_MEMORY
 } nicstride_region_status_t;
 
-/** Any number of regions; a region of size 0 is legal, is detached like any other and covers
- *  nothing. */
+/** Any number of regions; one of size 0 is legal, is detached like any other, covers nothing. */
 nicstride_region_status_t nicstride_regions_attach(nicstride_regions_t *t, uint64_t base,
                                                    uint64_t size);
 nicstride_region_status_t nicstride_regions_detach(nicstride_regions_t *t, uint64_t base);

@@ -75,8 +75,7 @@ typedef struct nicstride_component {
 
 extern nicstride_component_t nicstride_component;
 
-/** Counters, one process. Updated without locks: statistics, not truth; but for those of what
- *  lives, which are exact. */
+/** Counters. Updated without locks: statistics, not truth; but those of what lives are exact. */
 typedef struct nicstride_counters {
     unsigned long long ops[NICSTRIDE_METHODS_MAX];   /**< of all kinds, by method */
     unsigned long long bytes[NICSTRIDE_METHODS_MAX]; /**< of target memory that they are about */

@@ -2,22 +2,20 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file Matching in one communicator: the messages of a source are matched in the order in which it
- * has sent them, though they come by several channels that may overtake each other. The sender
- * numbers them, and one that comes before its turn is held. Numbers go round in 32 bits. No memory
- * is spent on a message before superpipe_comm_arrive: most find their receive there.
+/** @file Matching in one communicator: the messages of a source are matched in the order in which
+ *  it has sent them, though they come by several channels that may overtake each other. The sender
+ *  numbers them, and one that comes before its turn is held. Numbers go round in 32 bits. No memory
+ *  is spent on a message before superpipe_comm_arrive: most find their receive there.
  *
- *     switch (superpipe_comm_arrive(c, source, tag, sequence, &receive)) {
- *     case SUPERPIPE_MATCHED: deliver to `receive`; break;
- *     case SUPERPIPE_WAITS: make a message of it; superpipe_comm_keep(c, message); break;
- *     case SUPERPIPE_REFUSED: the peer is broken
- *     }
- *     while ((message = superpipe_comm_next(c, source, &receive)) != NULL)
- *         deliver `message` to `receive`;
+ *      switch (superpipe_comm_arrive(c, source, tag, sequence, &receive)) {
+ *      case SUPERPIPE_MATCHED: deliver to `receive`; break;
+ *      case SUPERPIPE_WAITS: make a message of it; superpipe_comm_keep(c, message); break;
+ *      case SUPERPIPE_REFUSED: the peer is broken
+ *      }
+ *      while ((message = superpipe_comm_next(c, source, &receive)) != NULL)
+ *          deliver `message` to `receive`;
  *
- * Pure. The caller holds a lock from superpipe_comm_arrive to the last superpipe_comm_next.
- */
+ *  Pure. The caller holds a lock from superpipe_comm_arrive to the last superpipe_comm_next. */
 #ifndef SUPERPIPE_COMM_H
 #define SUPERPIPE_COMM_H
 
@@ -76,8 +74,7 @@ superpipe_comm_arrive(superpipe_comm_t *c, int32_t source, int32_t tag, uint32_t
     return SUPERPIPE_MATCHED;
 }
 
-/** Keeps a message of which superpipe_comm_arrive has returned SUPERPIPE_WAITS, under the same hold
- * of the lock. */
+/** Keeps one of which superpipe_comm_arrive has returned SUPERPIPE_WAITS, under the same lock. */
 void superpipe_comm_keep(superpipe_comm_t *c, superpipe_message_t *message);
 
 /** The next message of this source that was held, whose turn has come and for which there is a
@@ -104,8 +101,7 @@ static inline bool superpipe_comm_may_take(const superpipe_comm_t *c)
 bool superpipe_comm_take(superpipe_comm_t *c, const superpipe_taker_t *taker,
                          superpipe_sender_t *sender, const superpipe_incoming_t *in);
 
-/** Takes out one of the messages that are left, unexpected ones first, then those that are held;
- * NULL where none is. */
+/** Takes out one of the messages that are left, unexpected ones first, then held ones; or NULL. */
 superpipe_message_t *superpipe_comm_discard(superpipe_comm_t *c);
 
 /* ---- all communicators ------------------------------------------------------------------------

@@ -2,29 +2,28 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file Credit: what a process may send before it is known that a receive waits for it. It bounds
- * the memory of messages that wait with their data to one pool of each process, whatever its peers
- * do, with their records and those of the library. Without credit the header goes alone, and the
- * payload when the receiver asks for it. Headers cost nothing: each has a request of its user or a
- * copy at its sender, which are bounded there.
+/** @file Credit: what a process may send before it is known that a receive waits for it. It bounds
+ *  the memory of messages that wait with their data to one pool of each process, whatever its peers
+ *  do, with their records and those of the library. Without credit the header goes alone, and the
+ *  payload when the receiver asks for it. Headers cost nothing: each has a request of its user or a
+ *  copy at its sender, which are bounded there.
  *
- * Both sides count bytes since the beginning. The receiver sends a sender its limit, up to which it
- * may send in all. What a sender holds of the pool is its limit less what of its messages has come
- * and gone again. All held together is never more than the pool.
+ *  Both sides count bytes since the beginning. The receiver sends a sender its limit, up to which
+ *  it may send in all. What a sender holds of the pool is its limit less what of its messages has
+ *  come and gone again. All held together is never more than the pool.
  *
- * First credit. Every process has some from the beginning, published with the receiver's address.
- * That of processes of the job that have not been met is set aside; that of others comes out of
- * what is free when they are met, and makes the pool larger where nothing is.
+ *  First credit. Every process has some from the beginning, published with the receiver's address.
+ *  That of processes of the job that have not been met is set aside; that of others comes out of
+ *  what is free when they are met, and makes the pool larger where nothing is.
  *
- * Shares. With the sender itself among n that hold something, its limit is raised until it holds
- * 1/(n+1) of what the others leave: if all take what they can get, half of the pool is free for
- * those who come next. If the first n senders are stopped they leave 1/(n+1), and the next one gets
- * 1/(n+2) of that. A sender that does not lack credit gets no more than 1/(2n) of the pool for n
- * processes of the job: most never use it.
+ *  Shares. With the sender itself among n that hold something, its limit is raised until it holds
+ *  1/(n+1) of what the others leave: if all take what they can get, half of the pool is free for
+ *  those who come next. If the first n senders are stopped they leave 1/(n+1), and the next one
+ *  gets 1/(n+2) of that. A sender that does not lack credit gets no more than 1/(2n) of the pool
+ *  for n processes of the job: most never use it.
  *
- * Counts are sums, so it does not matter which messages overtake each other. Pure; peers' values
- * are not trusted. The caller serialises: one lock for each superpipe_credit_t, one for the pool.
+ *  Counts are sums, so it does not matter which messages overtake each other. Pure; peers' values
+ *  are not trusted. The caller serialises: one lock for each superpipe_credit_t, one for the pool.
  */
 #ifndef SUPERPIPE_CREDIT_H
 #define SUPERPIPE_CREDIT_H
@@ -38,8 +37,7 @@
 
 /* ---- the sender's side ----------------------------------------------------------------------- */
 
-/** What this process may send to one peer. At first the limit is what the peer has published.
- *  Bytes since the beginning. */
+/** What this process may send to one peer, at first what that has published. Bytes in all. */
 typedef struct superpipe_credit {
     uint64_t sent;
     uint64_t limit; /**< at least sent */
@@ -112,8 +110,7 @@ static inline bool superpipe_pool_arrived(superpipe_sender_t *s, uint64_t bytes)
 /** superpipe_pool_freed, but for the most frequent case. */
 bool superpipe_pool_follow_freed(superpipe_pool_t *p, superpipe_sender_t *s, uint64_t bytes);
 
-/** What had arrived by credit is gone: received or discarded. True where the sender should get a
- *  new limit now. */
+/** What had arrived by credit is gone. True where the sender should get a new limit now. */
 static inline bool superpipe_pool_freed(superpipe_pool_t *p, superpipe_sender_t *s, uint64_t bytes)
 {
     if (s->freed + bytes >= s->look)

@@ -2,16 +2,14 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file The headers of messages between processes, and their one decoder. A short message comes as
- * a whole (EAGER). Of a long one, or one without credit, the envelope is sent (RTS). When that has
- * found its receive, the receiver asks for the data by the protocol that it has chosen (CTS), or
- * fetches it and acknowledges that (ACK). What can be sent in the meantime follows the RTS by
- * credit (EARLY).
+/** @file The headers of messages between processes, and their one decoder. A short message comes as
+ *  a whole (EAGER). Of a long one, or one without credit, the envelope is sent (RTS). When that has
+ *  found its receive, the receiver asks for the data by the protocol that it has chosen (CTS), or
+ *  fetches it and acknowledges that (ACK). What can be sent in the meantime follows the RTS by
+ *  credit (EARLY).
  *
- * Pure. What the decoder gives out of a peer's bytes is whole and within its bounds; handles are
- * looked up in tables, and ranks and communicators are checked by matching.
- */
+ *  Pure. What the decoder gives out of a peer's bytes is whole and within its bounds; handles are
+ *  looked up in tables, and ranks and communicators are checked by matching. */
 #ifndef SUPERPIPE_HEADER_H
 #define SUPERPIPE_HEADER_H
 
@@ -36,8 +34,7 @@ typedef enum superpipe_kind {
 
 /** Flags of envelopes. */
 enum {
-    /** The sender waits until its message has found a receive. EAGER: its handle is in the offer's
-     *  place, 8 bytes. */
+    /** The sender waits for a receive. EAGER: its handle is in the offer's place, 8 bytes. */
     SUPERPIPE_SYNCHRONOUS = 1,
     /** RTS: it would have been EAGER, but for credit. */
     SUPERPIPE_NO_CREDIT = 2
@@ -128,13 +125,11 @@ typedef struct superpipe_incoming {
 } superpipe_incoming_t;
 
 /** Decodes a message; false where it is none of this form. The data is what follows the header, or
- *  `data` of `len` bytes, not both. `meets`: it is still to be received, as only that of DATA may
- *  be. */
+ *  `data` of `len` bytes. `meets`: it is still to be received, as only that of DATA may be. */
 bool superpipe_decode(superpipe_incoming_t *in, const void *header, size_t header_len,
                       const void *data, size_t len, bool meets);
 
-/** Decodes a SHORT message, as EAGER; in->prefix.sender is as the header has it; what no envelope
- *  has is not set. */
+/** Decodes a SHORT message, as EAGER; in->prefix.sender is as the header has it. */
 static inline bool superpipe_decode_short(superpipe_incoming_t *in, const void *header,
                                           size_t header_len, const void *data, size_t len)
 {

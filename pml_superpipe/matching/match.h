@@ -2,16 +2,14 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file Posted receives and unexpected messages of one communicator. A receive names a source and a
- * tag, or a wildcard in place of either or both: four classes. Those of a class that name the same
- * stand in a ring (rings.h), so a message looks at no more than four first ones, of which the one
- * posted first wins. Messages are indexed by source and tag, and stand in the list of all. Two
- * other indices are made when a wildcard first asks for what is not at the head of that list.
+/** @file Posted receives and unexpected messages of one communicator. A receive names a source and
+ *  a tag, or a wildcard in place of either or both: four classes. Those of a class that name the
+ *  same stand in a ring (rings.h), so a message looks at no more than four first ones, of which the
+ *  one posted first wins. Messages are indexed by source and tag, and stand in the list of all. Two
+ *  other indices are made when a wildcard first asks for what is not at the head of that list.
  *
- * Receives and messages are structures of the caller's, so nothing can fail. Pure; the caller
- * serialises.
- */
+ *  Receives and messages are structures of the caller's, so nothing can fail. Pure; the caller
+ *  serialises. */
 #ifndef SUPERPIPE_MATCH_H
 #define SUPERPIPE_MATCH_H
 
@@ -115,8 +113,7 @@ superpipe_receive_t *superpipe_match_abandon(superpipe_match_t *m, int32_t sourc
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/** Of the receives with a wildcard that match, and `earliest`, or NULL, the one that was posted
- *  first. */
+/** Of the receives with a wildcard that match and `earliest`, or NULL, the first posted. */
 superpipe_receive_t *superpipe_match_earlier(superpipe_match_t *m, int32_t source, int32_t tag,
                                              superpipe_receive_t *earliest);
 

@@ -15,8 +15,7 @@
 
 /** Buckets that need no memory of their own: a power of two. */
 #define SUPERPIPE_RINGS_OWN_BITS 4
-/** A longer table than this is given back when no key is left; shorter ones stay, since they are
- *  likely to be wanted again. */
+/** A longer table than this is given back when no key is left; shorter ones stay. */
 #define SUPERPIPE_RINGS_KEPT_BITS 10
 /** No table is longer. */
 #define SUPERPIPE_RINGS_MOST_BITS 30

@@ -42,8 +42,7 @@ typedef struct superpipe_row {
     /** Gets the data of a receive that has its message, or begins to. False where that cannot be
      *  now, and nothing has changed. */
     bool (*start)(struct superpipe_request *r);
-    /** The receiver has sent CTS for a send of this process. False: NACK is to be sent. NULL where
-     *  there is none. */
+    /** The receiver has sent CTS for a send of this process. False: NACK is to be sent. Or NULL. */
     bool (*answer)(struct superpipe_request *r, const superpipe_incoming_t *in);
 } superpipe_row_t;
 

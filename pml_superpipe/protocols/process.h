@@ -2,14 +2,12 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file The functions of this folder: each file calls those of files above it here.
+/** @file The functions of this folder: each file calls those of files above it here.
  *
- * Functions named ..._locked are called with the wire's lock held, by any thread, handlers
- * included; all others without it, by MPI threads. Objects of Open MPI are touched by MPI threads
- * only: a request that a handler has finished is queued, and completed by the next MPI thread that
- * makes progress; or at once, where this is the only one.
- */
+ *  Functions named ..._locked are called with the wire's lock held, by any thread, handlers
+ *  included; all others without it, by MPI threads. Objects of Open MPI are touched by MPI threads
+ *  only: a request that a handler has finished is queued, and completed by the next MPI thread that
+ *  makes progress; or at once, where this is the only one. */
 #ifndef SUPERPIPE_PROCESS_H
 #define SUPERPIPE_PROCESS_H
 
@@ -22,8 +20,7 @@ typedef void superpipe_handler_t(superpipe_peer_t *from, const superpipe_incomin
 
 /* ---- request.c ------------------------------------------------------------------------------- */
 
-/** A request of a call, retaining communicator and datatype; its user has a reference. NULL: no
- *  memory. */
+/** A request of a call, retaining communicator and datatype; its user has a reference. Or NULL. */
 superpipe_request_t *superpipe_request_new(ompi_communicator_t *comm, ompi_datatype_t *datatype,
                                            void *buffer, size_t count, int rank, int tag,
                                            bool sends);
@@ -53,8 +50,7 @@ static inline int superpipe_describe_buffer(const void *buffer, size_t count,
  *  reference until it is complete. */
 void superpipe_request_begin(superpipe_request_t *r);
 
-/** All of that for a receive, in one function: saves a tenth of a short MPI_Irecv. NULL and an
- *  error code. */
+/** All of that for a receive, in one function: saves a tenth of a short MPI_Irecv. */
 superpipe_request_t *superpipe_request_receive(ompi_communicator_t *comm, ompi_datatype_t *datatype,
                                                void *buffer, size_t count, int rank, int tag,
                                                int *rc_p);
@@ -102,21 +98,18 @@ void superpipe_moved(void *request, int status);
 /** Completes what is finished; returns how many. */
 int superpipe_complete_finished(void);
 
-/** Handles messages that have come, and completes what is finished by them: for a wait of an MPI
- *  thread. */
+/** Handles messages that have come, and completes what is finished by them. MPI threads. */
 void superpipe_poll(void);
 
 /* ---- peer.c ---------------------------------------------------------------------------------- */
 
-/** What this process has of a peer; made where there is nothing yet. NULL where memory is
- *  exhausted. */
+/** What this process has of a peer, made if need be; NULL where memory is exhausted. */
 superpipe_peer_t *superpipe_peer_locked(onic_peer_t *wire);
 
 /** superpipe_peer_of, where it is not known yet. */
 superpipe_peer_t *superpipe_peer_find(ompi_communicator_t *comm, int rank, int *rc_p);
 
-/** The peer of a rank of a communicator: of its remote group where it has one. NULL and an error
- *  code. */
+/** The peer of a rank, of the remote group where there is one; NULL and an error code. */
 static inline superpipe_peer_t *superpipe_peer_of(ompi_communicator_t *comm, int rank, int *rc_p)
 {
     superpipe_peer_t *p =
@@ -175,8 +168,7 @@ void superpipe_early_drop_locked(superpipe_peer_t *p);
 /** Bytes of data in one message to a peer; 0 where that is not known yet. */
 size_t superpipe_fragment_locked(superpipe_peer_t *p);
 
-/** Sends a header, and the data where `data`. Returns as onic_peer_send; where that fails nothing
- *  has been sent. */
+/** Sends a header, and the data where `data`. As onic_peer_send; a failure has sent nothing. */
 int superpipe_send_header_locked(superpipe_request_t *r, const void *header, size_t len, bool data);
 
 /** A header or fragment has left: onic_send_cb_t. */
@@ -255,8 +247,7 @@ const superpipe_row_t *superpipe_pick_locked(superpipe_request_t *r,
 /** Starts a send that was described and begun. What cannot be sent is finished with an error. */
 void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p);
 
-/** A request that was begun stands for a message that superpipe_send_now_locked has sent, and that
- *  the wire still holds. */
+/** A request stands for one of superpipe_send_now_locked that the wire still holds. */
 void superpipe_send_held(superpipe_request_t *r, superpipe_peer_t *p);
 
 superpipe_handler_t superpipe_on_cts_locked, superpipe_on_limit_locked;
@@ -277,8 +268,7 @@ bool superpipe_take(superpipe_channel_t *c, superpipe_peer_t *from, const superp
 /** Of EAGER and RTS. */
 superpipe_handler_t superpipe_on_envelope_locked;
 
-/** The handler of SHORT messages: onic_am_fn_t. From the decoder to the receive all is one
- *  function. */
+/** The handler of SHORT messages: onic_am_fn_t. One function from decoder to receive. */
 void superpipe_short_arrived(const void *header, size_t header_len, const void *data, size_t len,
                              onic_rndv_t *rndv);
 
@@ -310,8 +300,7 @@ bool superpipe_forget(onic_peer_t *wire, bool left);
 void superpipe_arrived(onic_peer_t *from, const void *header, size_t header_len, const void *data,
                        size_t len, onic_rndv_t *rndv);
 
-/** Completes what is finished, fetches what is to be copied, ends what is lost:
- *  onic_wire_mpi_fn_t. */
+/** onic_wire_mpi_fn_t: completes what is finished, fetches copies, ends what is lost. */
 int superpipe_complete_all(void);
 
 #endif

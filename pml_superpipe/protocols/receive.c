@@ -150,8 +150,7 @@ static bool may_take_locked(const superpipe_channel_t *c, const superpipe_peer_t
     return !from->lost && superpipe_comm_may_take(&c->match);
 }
 
-/** Takes the next message in the queue. False where it is not for this receive, and nothing has
- *  changed. */
+/** Takes the next message in the queue. False, nothing changed: it is not for this receive. */
 static bool take_locked(superpipe_channel_t *c, superpipe_peer_t *from,
                         const superpipe_taker_t *taker, void *buffer, ompi_status_public_t *status)
 {

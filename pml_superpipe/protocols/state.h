@@ -2,12 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * The state of pml_superpipe in this process: peers, communicators, requests, counters.
+/** @file The state of pml_superpipe in this process: peers, communicators, requests, counters.
  *
- * One lock protects all of it: the wire's, which is held anyway where a message is sent or arrives.
- */
+ *  One lock protects all of it: the wire's, which is held anyway where a message is sent or
+ *  arrives. */
 #ifndef SUPERPIPE_STATE_H
 #define SUPERPIPE_STATE_H
 
@@ -37,8 +35,7 @@
 typedef struct superpipe_request superpipe_request_t;
 typedef struct superpipe_early superpipe_early_t;
 
-/* The completion of a request and the wait for it are ordered by Open MPI, which ThreadSanitizer
- * does not see. */
+/* Open MPI orders the completion of a request and the wait; ThreadSanitizer does not see it. */
 #ifdef __SANITIZE_THREAD__
 #include <sanitizer/tsan_interface.h>
 #define SUPERPIPE_HANDS_ON(r) __tsan_release(r)

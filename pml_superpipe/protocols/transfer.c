@@ -100,8 +100,7 @@ uint64_t superpipe_transfer_takes_early(const superpipe_transfer_t *t, uint64_t 
 bool superpipe_transfer_takes(const superpipe_transfer_t *t, uint64_t at, uint64_t bytes,
                               bool meets)
 {
-    /* A peer that was asked for fragments may send them, but not have us write where it likes
-     * while we read on. */
+    /* A peer that was asked for fragments may not have us write where it likes while we read on. */
     if (t->sends || t->broken || t->done || t->moving || !in_fragments(t) ||
         (meets && t->protocol != SUPERPIPE_RENDEZVOUS))
         return false;

@@ -2,24 +2,22 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file The rules of a message that is under way. A sender is over when its message has found a
- * receive, where it has to wait for that, and its memory is not needed any more; a receiver when
- * all bytes that it wanted are there. Either may break off, and is over then as soon as nothing
- * works on its memory.
+/** @file The rules of a message that is under way. A sender is over when its message has found a
+ *  receive, where it has to wait for that, and its memory is not needed any more; a receiver when
+ *  all bytes that it wanted are there. Either may break off, and is over then as soon as nothing
+ *  works on its memory.
  *
- *     sender                                   receiver
- *     EAGER (whole)                     ->     data is there             -> ACK, if synchronous
- *     RTS, EARLY ...                    ->     takes, took; requests the rest, or copies it
- *     requested: fragments, or slots    <-     CTS
- *     DATA ... / slots                  ->     takes, took / moved
- *     refuses                           ->     NACK: requests again, by fragments
- *     acknowledged                      <-     ACK (it has copied, or needs nothing)
+ *      sender                                   receiver
+ *      EAGER (whole)                     ->     data is there             -> ACK, if synchronous
+ *      RTS, EARLY ...                    ->     takes, took; requests the rest, or copies it
+ *      requested: fragments, or slots    <-     CTS
+ *      DATA ... / slots                  ->     takes, took / moved
+ *      refuses                           ->     NACK: requests again, by fragments
+ *      acknowledged                      <-     ACK (it has copied, or needs nothing)
  *
- * The caller sets in_flight, moved, moving and broken. Pure; the caller serialises. Nothing that
- * comes from a peer makes an end touch memory that is not the transfer's, or be over with something
- * under way.
- */
+ *  The caller sets in_flight, moved, moving and broken. Pure; the caller serialises. Nothing that
+ *  comes from a peer makes an end touch memory that is not the transfer's, or be over with
+ *  something under way. */
 #ifndef SUPERPIPE_TRANSFER_H
 #define SUPERPIPE_TRANSFER_H
 
@@ -107,8 +105,7 @@ static inline void superpipe_transfer_sent_whole(superpipe_transfer_t *t, bool w
 bool superpipe_transfer_requested(superpipe_transfer_t *t, superpipe_protocol_t protocol,
                                   uint64_t wanted, bool one_piece);
 
-/** A receiver in the same process copies. False where that may not be; else it is under way until
- *  superpipe_transfer_copied. */
+/** A receiver in the same process copies, until superpipe_transfer_copied. False: it may not. */
 bool superpipe_transfer_lend(superpipe_transfer_t *t);
 void superpipe_transfer_copied(superpipe_transfer_t *t);
 
@@ -131,8 +128,7 @@ bool superpipe_transfer_lacks_turn(const superpipe_transfer_t *t);
 
 /* ---- receiver -------------------------------------------------------------------------------- */
 
-/** It has found a message of that length, of which `early` bytes come without a CTS. True where it
- *  is too long. */
+/** It has found a message, of which `early` bytes come without a CTS. True: it is too long. */
 static inline bool superpipe_transfer_fit(superpipe_transfer_t *t, uint64_t length, uint64_t early)
 {
     t->matched = true;

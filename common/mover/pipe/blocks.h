@@ -2,15 +2,13 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file How a slot is laid out that an adapter puts into: blocks of data with a word behind each,
- * so that one put carries a whole chunk and the receiver still takes block after block as they come
- * (A. Denis 2011, section 4, "sub-blocking": 4 KiB with the flag). Pure.
+/** @file How a slot is laid out that an adapter puts into: blocks of data with a word behind each,
+ *  so that one put carries a whole chunk and the receiver still takes block after block as they
+ *  come (A. Denis 2011, section 4, "sub-blocking": 4 KiB with the flag). Pure.
  *
- * The words are those of the machines (pipe.h) and stand where no data ever stands, also behind a
- * last block that is not full. They are 0 when a lease begins; rounds distinguish them from older
- * ones.
- */
+ *  The words are those of the machines (pipe.h) and stand where no data ever stands, also behind a
+ *  last block that is not full. They are 0 when a lease begins; rounds distinguish them from older
+ *  ones. */
 #ifndef ONIC_BLOCKS_H
 #define ONIC_BLOCKS_H
 
@@ -72,7 +70,7 @@ static inline uint32_t onic_blocks_of(const onic_blocks_t *b, uint32_t bytes)
 ONIC_EXPORT void onic_blocks_mark(const onic_blocks_t *b, void *slot, uint64_t word);
 
 /** The word for the receiver's machine: the last one that has come, behind block after block, for
- *  `round`, of which `seen` bytes are known to be there; or one that says nothing new. The slot may
+ *  `round`, of which `seen` bytes are known to be there; or one that says nothing new. A slot may
  *  hold anything. */
 ONIC_EXPORT uint64_t onic_blocks_look(const onic_blocks_t *b, const void *slot, uint32_t slot_bytes,
                                       uint32_t round, uint32_t seen);

@@ -30,12 +30,11 @@ typedef struct onic_mover_end {
      *  receiver is given; 0 or 1: any, aligned elements of up to 8 bytes are not split either. */
     uint32_t granule;
     /** Receiver: NULL to unpack into the layout; else is given the data, in order. Returns how many
-     *  of the n bytes at packed position `pos` it took; 0: not now; negative: failed. Without the
-     *  wire lock. */
+     *  of the n bytes at packed position `pos` it took; 0: not now; negative: failed. No lock. */
     int64_t (*take)(void *arg, uint64_t pos, const void *data, uint64_t n);
-    /** Called once, with the wire lock held, never before the call that gave it has returned: all
-     *  is packed (sender) or taken (receiver), or `status` is an error. May start transfers and
-     *  send. */
+    /** Called once, wire lock held, never before the call that gave it has returned: all is packed
+     *  (sender) or taken (receiver), or `status` is an error. May start transfers and send.
+     */
     void (*done)(void *arg, int status);
     void *arg;
 } onic_mover_end_t;
@@ -56,8 +55,7 @@ typedef struct onic_carrier {
     void *(*reach)(struct onic_peer *peer);
     /* How a new transfer begins, whose end, if any, and peer are filled in: takes the lease and
      * makes the ticket (send, expect) or checks it (receive, answer), and starts the machine.
-     * `record` is of reach; of receive it may be NULL. With the wire lock. On an error nothing is
-     * kept. */
+     * `record` is of reach; of receive perhaps NULL. Wire lock. On an error nothing is kept. */
     int (*send)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
     int (*expect)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
     int (*receive)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
@@ -78,8 +76,7 @@ typedef struct onic_carrier {
     void (*release)(onic_transfer_t *t, uint64_t slots);
     /** Is the other side known to be dead? May take some tens of microseconds. */
     bool (*is_dead)(const onic_transfer_t *t);
-    /** The transfer is over; `withdrawn`: the other side does not know of it. With or without
-     *  locks. */
+    /** The transfer is over; `withdrawn`: the other side does not know of it. Any locks. */
     void (*closed)(onic_transfer_t *t, bool withdrawn);
 } onic_carrier_t;
 

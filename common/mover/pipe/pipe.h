@@ -2,24 +2,22 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file The superpipeline as two state machines: what may the sender fill next, what may the
- * receiver take next? (A. Denis 2011, section 4.) Pure: they see only the words that their caller
- * hands them.
+/** @file The superpipeline as two state machines: what may the sender fill next, what may the
+ *  receiver take next? (A. Denis 2011, section 4.) Pure: they see only the words that their caller
+ *  hands them.
  *
- * "Pipeline folding using N-buffering": the lease is a set of slots, used in the order of their
- * numbers, round after round. Each slot has a word that the sender writes: round, bytes of the
- * chunk that are there so far, whether the chunk ends there, and whether the slot will be used
- * again. If so the receiver counts in another word the rounds that it has consumed, for which the
- * sender waits. All words are 0 before the lease is handed over; rounds count from 1.
+ *  "Pipeline folding using N-buffering": the lease is a set of slots, used in the order of their
+ *  numbers, round after round. Each slot has a word that the sender writes: round, bytes of the
+ *  chunk that are there so far, whether the chunk ends there, and whether the slot will be used
+ *  again. If so the receiver counts in another word the rounds that it has consumed, for which the
+ *  sender waits. All words are 0 before the lease is handed over; rounds count from 1.
  *
- * "Sub-blocking": words are published block by block, so that the receiver begins before the chunk
- * is complete. The first chunk is copied during the handshake: a sender may begin over a single
- * slot before it knows its lease (onic_sender_replace_lease).
+ *  "Sub-blocking": words are published block by block, so that the receiver begins before the chunk
+ *  is complete. The first chunk is copied during the handshake: a sender may begin over a single
+ *  slot before it knows its lease (onic_sender_replace_lease).
  *
- * The receiver needs no schedule: words say where a chunk ends. One that cannot be fails the
- * transfer.
- */
+ *  The receiver needs no schedule: words say where a chunk ends. One that cannot be fails the
+ *  transfer. */
 #ifndef ONIC_PIPE_H
 #define ONIC_PIPE_H
 

@@ -2,25 +2,23 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file The owners of the slots of a landing area, in memory that the processes of a node share, so
- * that a sender leases slots without a message. Pure.
+/** @file The owners of the slots of a landing area, in memory that the processes of a node share,
+ *  so that a sender leases slots without a message. Pure.
  *
- * Each slot has an owner word, which is the truth: a process that changes it from 0 to its own
- * number has the slot. The mask of free slots is there to find one fast. A process that dies
- * between the two leaves a slot that nobody owns and that is not in the mask; the receiver puts it
- * back (onic_pool_mend), and a taker that was only slow loses it.
+ *  Each slot has an owner word, which is the truth: a process that changes it from 0 to its own
+ *  number has the slot. The mask of free slots is there to find one fast. A process that dies
+ *  between the two leaves a slot that nobody owns and that is not in the mask; the receiver puts it
+ *  back (onic_pool_mend), and a taker that was only slow loses it.
  *
- * Shares. A process gets at most half of what is free; at least one. One that gets nothing is
- * counted as waiting, and for each of those all others leave one free slot, so it gets a slot after
- * those ahead of it. The count is forgotten now and then, because some that waited send by other
- * means.
+ *  Shares. A process gets at most half of what is free; at least one. One that gets nothing is
+ *  counted as waiting, and for each of those all others leave one free slot, so it gets a slot
+ *  after those ahead of it. The count is forgotten now and then, because some that waited send by
+ *  other means.
  *
- * Leases go round in the area: a slot that was used a moment ago still sits in the caches of its
- * receiver. But a slot that was never used has no memory yet, and giving it some takes longer than
- * ten transfers gain; so they go round among the first slots alone, unless all of these are in use,
- * and among twice as many each time that these have been used often enough.
- */
+ *  Leases go round in the area: a slot that was used a moment ago still sits in the caches of its
+ *  receiver. But a slot that was never used has no memory yet, and giving it some takes longer than
+ *  ten transfers gain; so they go round among the first slots alone, unless all of these are in
+ *  use, and among twice as many each time that these have been used often enough. */
 #ifndef ONIC_POOL_H
 #define ONIC_POOL_H
 
@@ -73,8 +71,8 @@ typedef struct onic_pool_shape {
 } onic_pool_shape_t;
 
 /** Cuts `area` bytes into slots of `slot` bytes, or, where that is 0, of 32 KiB, longer where there
- *  would be more than ONIC_SLOTS_MAX, and shorter where fewer than 4. In pages of 4 KiB; at least
- *  one. */
+ *  would be more than ONIC_SLOTS_MAX, and shorter where fewer than 4. In pages of 4 KiB, at least
+ *  1. */
 ONIC_EXPORT onic_pool_shape_t onic_pool_cut(size_t area, size_t slot);
 
 /** All slots are free, nobody waits. By the receiver, before others see the memory. */
@@ -99,8 +97,8 @@ static inline uint64_t onic_pool_all(const onic_pool_t *pool)
 }
 
 /** By the receiver, one thread at a time, some milliseconds apart: puts slots back that stood
- *  outside the mask without an owner in the call before, too (`lost`, 0 at first). Returns the
- *  slots that have owners. */
+ *  outside the mask without an owner in the call before, too (`lost`, 0 at first). Returns those
+ *  with owners. */
 ONIC_EXPORT uint64_t onic_pool_mend(const onic_pool_t *pool, uint64_t *lost);
 
 /** The owner of this slot; 0: nobody. */

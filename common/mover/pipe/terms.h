@@ -2,26 +2,24 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file What the two sides of a transfer by puts have agreed on so far: one record for each side,
- * and what messages (rma/carrier_rma.h) and the end of the transfer do to it.
+/** @file What the two sides of a transfer by puts have agreed on so far: one record for each side,
+ *  and what messages (rma/carrier_rma.h) and the end of the transfer do to it.
  *
- *     sender                        receiver
- *     (request, in the ticket)  ->  its turn comes
- *     over the granted slots    <-  GRANT; for a get the ticket itself
- *     COMMIT: those that it uses -> the others are free again
- *     WORD for each chunk       ->
- *                               <-  ACK where a slot will be used again
+ *      sender                        receiver
+ *      (request, in the ticket)  ->  its turn comes
+ *      over the granted slots    <-  GRANT; for a get the ticket itself
+ *      COMMIT: those that it uses -> the others are free again
+ *      WORD for each chunk       ->
+ *                                <-  ACK where a slot will be used again
  *
- * A grant is always answered by COMMIT and at least one word, though the transfer has been given
- * up: the receiver learns its end from words alone. Messages of one process come in their order,
- * but for words, each of which is sent when the puts before it can be seen: a slot's word is the
- * one of the latest round, and the one that gives up is the last.
+ *  A grant is always answered by COMMIT and at least one word, though the transfer has been given
+ *  up: the receiver learns its end from words alone. Messages of one process come in their order,
+ *  but for words, each of which is sent when the puts before it can be seen: a slot's word is the
+ *  one of the latest round, and the one that gives up is the last.
  *
- * Pure. The functions named on_... and close: with the caller's lock. The others: by the thread
- * that works on the transfer, or with the lock when none does. `granted` and `word` pass between
- * them.
- */
+ *  Pure. The functions named on_... and close: with the caller's lock. The others: by the thread
+ *  that works on the transfer, or with the lock when none does. `granted` and `word` pass between
+ *  them. */
 #ifndef ONIC_TERMS_H
 #define ONIC_TERMS_H
 

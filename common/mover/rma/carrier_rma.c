@@ -143,8 +143,7 @@ static int drop(onic_rma_t *r, int rc)
     return rc;
 }
 
-/** Starts the machine over a slot that stands for its lease. False where there is none to pack
- *  into. */
+/** Starts the machine over a slot that stands for its lease. False: there is none to pack into. */
 static bool start_sender(onic_transfer_t *t, onic_rma_t *r)
 {
     const onic_mover_end_t *source = &t->end;

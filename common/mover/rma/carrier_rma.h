@@ -2,25 +2,23 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file The carrier between hosts, where an adapter can put into memory of a peer (A. Denis 2011,
- * section 4). The landing area is registered once, and each peer is sent its description once. A
- * sender packs chunks into bounce slots of its own, registered too, and puts each by one put. A put
- * asks for slots by its ticket and packs its first chunk while the grant is under way; a get has
- * reserved them. With the grant the sender commits to some of the slots and to a form of blocks
- * (COMMIT).
+/** @file The carrier between hosts, where an adapter can put into memory of a peer (A. Denis 2011,
+ *  section 4). The landing area is registered once, and each peer is sent its description once. A
+ *  sender packs chunks into bounce slots of its own, registered too, and puts each by one put. A
+ *  put asks for slots by its ticket and packs its first chunk while the grant is under way; a get
+ *  has reserved them. With the grant the sender commits to some of the slots and to a form of
+ *  blocks (COMMIT).
  *
- * Words. Where puts are known to be seen in order (onic_puts_in_order, on both sides) they stand
- * behind the blocks of a put (blocks.h), where blocks are always filled. Else each chunk is
- * announced by a message behind a flush of the connection, while others follow. (UCX's fence would
- * wait for all that was started.) A message follows the last put before the sender waits or ends:
- * puts wake nobody.
+ *  Words. Where puts are known to be seen in order (onic_puts_in_order, on both sides) they stand
+ *  behind the blocks of a put (blocks.h), where blocks are always filled. Else each chunk is
+ *  announced by a message behind a flush of the connection, while others follow. (UCX's fence would
+ *  wait for all that was started.) A message follows the last put before the sender waits or ends:
+ *  puts wake nobody.
  *
- * The row may be called with or without the wire lock: what needs that is posted, and done in
- * order, at once if the lock is free, else by the next progress. From the bottom to the top:
- * rma_record.c, rma_post.c, rma_slots.c (grants, losses), rma_run.c (doing what was posted),
- * rma_peer.c (areas, messages), carrier_rma.c (the row).
- */
+ *  The row may be called with or without the wire lock: what needs that is posted, and done in
+ *  order, at once if the lock is free, else by the next progress. From the bottom to the top:
+ *  rma_record.c, rma_post.c, rma_slots.c (grants, losses), rma_run.c (doing what was posted),
+ *  rma_peer.c (areas, messages), carrier_rma.c (the row). */
 #ifndef ONIC_CARRIER_RMA_H
 #define ONIC_CARRIER_RMA_H
 

@@ -2,8 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The carrier between hosts: peers and their areas, messages, progress. All of it with the
- *  wire lock. */
+/** @file The carrier between hosts: peers and their areas, messages, progress. Wire lock. */
 #include "common/mover/rma/carrier_rma.h"
 
 #include <stdlib.h>
