@@ -37,8 +37,7 @@ static void moved_cb(void *arg, int status)
     nicstride_use_end(&v->use, status == OMPI_SUCCESS ? 0 : MPI_ERR_OTHER);
 }
 
-/** Applies whole elements that have come; none while another process has the lock.
- * */
+/** Applies whole elements that have come; none while another process has the lock. */
 static int64_t apply(void *arg, uint64_t pos, const void *data, uint64_t n)
 {
     moving_t *v = arg;

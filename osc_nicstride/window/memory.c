@@ -14,13 +14,6 @@
 #include "osc_nicstride/window/window.h"
 #include "opal/util/proc.h"
 
-static size_t page_align(size_t n)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-    return (n + page - 1) / page * page;
-}
-
 static bool mpi_allocates(int flavor)
 {
     return flavor == MPI_WIN_FLAVOR_ALLOCATE || flavor == MPI_WIN_FLAVOR_SHARED;
@@ -30,8 +23,8 @@ static bool mpi_allocates(int flavor)
  *  that is to be kept for each. */
 static size_t tables_bytes(const nicstride_module_t *m, const nicstride_per_rank_t *kept)
 {
-    return page_align((size_t)m->node.n * m->ctl.bytes +
-                      nicstride_per_rank_bytes(kept, (size_t)m->size));
+    return onic_whole_pages((size_t)m->node.n * m->ctl.bytes +
+                            nicstride_per_rank_bytes(kept, (size_t)m->size));
 }
 
 /** Bytes of the segment of a node: those tables, then the memory of each process. 0: too many. */
@@ -48,7 +41,7 @@ static size_t segment_bytes(const nicstride_module_t *m, size_t tables,
             return 0;
         total = nicstride_place(m->parts, page, total, i, s).to;
     }
-    return page_align(total);
+    return onic_whole_pages(total);
 }
 
 static void map_data(nicstride_module_t *m, size_t tables, const nicstride_facts_t *facts)

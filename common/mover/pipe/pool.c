@@ -123,11 +123,6 @@ static uint64_t first_from(uint64_t mask, unsigned from, unsigned n)
     return chosen;
 }
 
-static uint64_t first(unsigned n)
-{
-    return n < 64 ? (UINT64_C(1) << n) - 1 : UINT64_MAX;
-}
-
 /** Slots among which leases go round, whatever stands in memory. */
 static unsigned round_of(const onic_pool_t *pool)
 {
@@ -160,7 +155,7 @@ static uint64_t choose(const onic_pool_t *pool, unsigned want, const onic_pool_w
     uint64_t free = atomic_load_explicit(&pool->words->free, memory_order_relaxed), chosen;
 
     do {
-        uint64_t mask = free & onic_pool_all(pool) & first(round);
+        uint64_t mask = free & onic_pool_all(pool) & onic_slots_first(round);
         unsigned n = share((unsigned)__builtin_popcountll(mask), want, counted, (uint32_t)waiting);
         if (n == 0) {
             mask = free & onic_pool_all(pool);

@@ -90,10 +90,15 @@ ONIC_EXPORT unsigned onic_pool_release(const onic_pool_t *pool, uint64_t owner, 
 /** Has `owner` all of `slots`, and is there at least one? */
 ONIC_EXPORT bool onic_pool_has(const onic_pool_t *pool, uint64_t owner, uint64_t slots);
 
-/** Bits of all slots. */
+/** Bits of the first `n` slots. */
+static inline uint64_t onic_slots_first(unsigned n)
+{
+    return n < 64 ? (UINT64_C(1) << n) - 1 : UINT64_MAX;
+}
+
 static inline uint64_t onic_pool_all(const onic_pool_t *pool)
 {
-    return pool->nslots < 64 ? (UINT64_C(1) << pool->nslots) - 1 : UINT64_MAX;
+    return onic_slots_first(pool->nslots);
 }
 
 /** By the receiver, one thread at a time, some milliseconds apart: puts slots back that stood

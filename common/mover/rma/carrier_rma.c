@@ -181,8 +181,7 @@ static int send(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
 static int answer(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
 {
     onic_rma_peer_t *to = record;
-    const uint64_t all = to->nslots < 64 ? (UINT64_C(1) << to->nslots) - 1 : UINT64_MAX;
-    if (ticket->slots == 0 || (ticket->slots & ~all) != 0) {
+    if (ticket->slots == 0 || (ticket->slots & ~onic_slots_first(to->nslots)) != 0) {
         return OMPI_ERR_BAD_PARAM;
     }
     onic_rma_t *r = onic_rma_new(to, true);

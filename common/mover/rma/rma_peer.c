@@ -142,9 +142,8 @@ static int deferred(void)
 
 static void on_grant(onic_rma_t *r, const onic_rma_message_t *m)
 {
-    const unsigned n = r->peer->nslots;
     const onic_terms_result_t result =
-        onic_terms_on_grant(&r->terms, m->value, n < 64 ? (UINT64_C(1) << n) - 1 : UINT64_MAX);
+        onic_terms_on_grant(&r->terms, m->value, onic_slots_first(r->peer->nslots));
     if (result == ONIC_TERMS_IGNORED) {
         return;
     }
