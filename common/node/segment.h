@@ -55,7 +55,7 @@ onic_joined_t onic_segment_join(const onic_segment_key_t *key, size_t size, int 
 void onic_segment_withdraw(onic_segment_key_t *key);
 
 /** Bytes to the next whole page. */
-size_t onic_whole_pages(size_t bytes);
+ONIC_EXPORT size_t onic_whole_pages(size_t bytes);
 
 /* ---- how much of a small shared memory the library takes for itself -----------------------------
  *
