@@ -25,7 +25,7 @@
 #include "coll_nicbarrier/engines/datagram/bpf/local.h"
 #include "common/support/clock.h"
 
-enum { NOBODY = 65534, FIRST_PORT = 7000, SECONDS = 6 };
+enum { NOBODY = 65534, FIRST_PORT = 7000, SECONDS = 6, MEETING_SECONDS = 100 };
 
 /** Runs a command; false where it fails. */
 __attribute__((format(printf, 1, 2))) static bool shell(const char *format, ...)
@@ -91,11 +91,25 @@ static void encode(const bpf_host_t *h, int from, uint32_t k, const nicbarrier_s
     nicbarrier_packet_encode(&p, bytes);
 }
 
+/** The first sends in the even steps, the other one in the odd ones. */
+static int relay(bpf_host_t *h)
+{
+    for (int k = 0; k < BPF_RELAY_STEPS; k++) {
+        const bool sends = k % 2 == h->me;
+        h->step[k] = (nicbarrier_step_t){.send_to = sends ? 1 - h->me : NICBARRIER_NOBODY,
+                                         .wait_for = sends ? NICBARRIER_NOBODY : 1 - h->me,
+                                         .send_at = (uint8_t)k,
+                                         .wait_at = (uint8_t)k};
+    }
+    return BPF_RELAY_STEPS;
+}
+
 static void plan(bpf_host_t *h)
 {
     nicbarrier_bpf_request_t *r = &h->request;
     uint64_t sends, waits;
-    const int n = nicbarrier_schedule(h->all->schedule, h->me, h->all->n, h->step);
+    const int n =
+        h->all->relay ? relay(h) : nicbarrier_schedule(h->all->schedule, h->me, h->all->n, h->step);
     h->share = (nicbarrier_bpf_share_t){.interface = "eth0"};
     h->share.id = (nicbarrier_bpf_id_t){.key = 0x0807060504030201, .cookie = 100 + (uint32_t)h->me};
     nicbarrier_schedule_bits(h->step, n, &sends, &waits);
@@ -128,8 +142,12 @@ static int open_socket(const bpf_host_t *h)
 void bpf_host_meet(bpf_host_t *h)
 {
     const uint64_t mine = atomic_fetch_add(&h->shared->step[h->me], 1) + 1;
+    const uint64_t limit = onic_now_nsec() + MEETING_SECONDS * UINT64_C(1000000000);
     for (int i = 0; i < h->all->n; i++) {
         while (atomic_load(&h->shared->step[i]) < mine) {
+            if (onic_now_nsec() > limit) {
+                _exit(7);
+            }
             (void)usleep(200);
         }
     }
@@ -225,6 +243,8 @@ static int host_main(const bpf_hosts_t *all, bpf_hosts_shared_t *shared, int me,
                                      "! ip link show eth0 | grep -q xdp"))) {
         return 6;
     }
+    /* With a host the wire of the other one goes, too. */
+    bpf_host_meet(&h);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 5;
 }
 
@@ -268,7 +288,13 @@ void bpf_hosts_run(const bpf_hosts_t *hosts, int (*function)(bpf_host_t *h))
         while (atomic_load(&shared->step[i]) == 0) {
             (void)usleep(1000);
         }
-        joined = joined && join(hosts, i, host[i]);
+        if (!hosts->relay) {
+            joined = joined && join(hosts, i, host[i]);
+        }
+    }
+    if (hosts->relay) {
+        joined = shell("ip link add name eth0 netns %d type veth peer name eth0 netns %d",
+                       (int)host[0], (int)host[1]);
     }
     ck_assert(joined);
     atomic_store(&shared->time, 1);

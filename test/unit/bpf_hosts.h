@@ -15,13 +15,14 @@
 #include "test/unit/nicbarrier_conformance.h"
 #include "test/unit/unit.h"
 
-enum { BPF_HOSTS_MAX = 8, BPF_ROUNDS = 400 };
+enum { BPF_HOSTS_MAX = 8, BPF_ROUNDS = 400, BPF_RELAY_STEPS = 32 };
 
 typedef struct bpf_hosts {
     int n;
     bool six;         /**< IPv6 */
     const char *load; /**< mode of nicbarrier-bpf; NULL: it is not loaded */
     nicbarrier_schedule_kind_t schedule;
+    bool relay; /**< two hosts at the ends of one wire, and steps that go to and fro */
 } bpf_hosts_t;
 
 /** What all hosts see, zeroed at first. */
