@@ -75,7 +75,7 @@ perf_strided_rma_LDADD = $(perf_ldadd)
 
 # Everything beside the stock components, in a quarter of an hour.
 PERF_MINUTES = 15
-perf: all
+perf: all perf-mpich
 	@rm -f perf.json
 	$(srcdir)/perf/compare everything --minutes $(PERF_MINUTES) --time 10 --timeout 40 --builddir . \
 	    --mpirun "$(MPIRUN)" --json perf.json >perf.log
@@ -87,7 +87,28 @@ perf-diff:
 	@test -n "$(OLD)" && test -n "$(NEW)" || { echo "make perf-diff OLD=a.json NEW=b.json"; exit 2; }
 	@$(srcdir)/perf/diff "$(OLD)" "$(NEW)"
 
-.PHONY: perf perf-diff
+# The programs for MPICH, too, where Debian's is installed: plain MPI, compiled again, without its warnings.
+perf-mpich:
+	@if command -v mpicc.mpich >/dev/null && command -v mpirun.mpich >/dev/null; then \
+	    $(MKDIR_P) perf/mpich; \
+	    compile() { \
+	        program=$$1; \
+	        shift; \
+	        for file; do \
+	            shift; \
+	            case $$file in *.c) set -- "$$@" "$(srcdir)/$$file" ;; esac; \
+	        done; \
+	        mpicc.mpich -w -std=gnu11 -O3 -I$(srcdir) -o perf/mpich/$$program "$$@" -lm; \
+	    }; \
+	    compile barrier $(perf_barrier_SOURCES) && \
+	    compile collectives $(perf_collectives_SOURCES) && \
+	    compile p2p $(perf_p2p_SOURCES) && \
+	    compile p2p_patterns $(perf_p2p_patterns_SOURCES) && \
+	    compile patterns $(perf_patterns_SOURCES) && \
+	    compile strided_rma $(perf_strided_rma_SOURCES); \
+	fi
+
+.PHONY: perf perf-diff perf-mpich
 CLEANFILES += perf.html perf.json perf.log
 
 EXTRA_DIST += \

@@ -8,10 +8,13 @@ OURS = "nicstride"
 DEFAULT = "default"
 OUR_BARRIER = "coll_nicbarrier"
 OUR_PML = "pml_superpipe"
+# Another MPI, for orientation: never the best of the others, since no user of Open MPI can choose it.
+MPICH = "mpich"
 # What Open MPI chooses where ours is not asked for, by our component.
 DEFAULTS = {OURS: DEFAULT, OUR_PML: "pml_default", OUR_BARRIER: "coll_default"}
 ANY_UCX = ["--mca", "opal_common_ucx_tls", "any", "--mca", "opal_common_ucx_devices", "any"]
 SELECTIONS = {
+    MPICH: [],
     # Those of the defaults say what the system's parameter file says, see default_selections.
     DEFAULT: ["--mca", "osc", f"^{OURS}"],
     "rdma": ["--mca", "osc", "rdma"],

@@ -14,6 +14,9 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
+sys.dont_write_bytecode = True  # the source directory stays as it is
+from presets import MPICH
+
 HERE = Path(__file__).resolve().parent
 # What of the presets is shown: component, kind of case, and for each row the preset, the case and its name.
 CASES = (
@@ -79,7 +82,7 @@ def rounded(seconds):
 
 def row_of(component, kind, name, case, preset):
     times = {s: rounded(t) for s, t in case["seconds"].items() if t and s not in case["wrong"]}
-    stock = {s: t for s, t in times.items() if s != preset["ours"]}
+    stock = {s: t for s, t in times.items() if s not in (preset["ours"], MPICH)}
     best = min(stock, key=stock.get, default="")
     ratios = case["ours_to_best_by_round"]
     agree = not ratios or max(ratios) < SAME or min(ratios) > 1 / SAME

@@ -6,7 +6,7 @@ import statistics
 import sys
 from dataclasses import dataclass
 
-from presets import DEFAULT, DEFAULTS, forced, matches
+from presets import DEFAULT, DEFAULTS, MPICH, forced, matches
 
 # Above this many nanoseconds for a cache line the two ranks were taking turns on one core. Such
 # figures count only where there are no others; this says nothing about the component measured.
@@ -76,7 +76,7 @@ def reduce_case(case, rounds, selections, preset, prefix):
     size = next((r.get("size", 0) for r in present), 0)
     seconds = {s: median([r.get(key) for r in rs if r]) for s, rs in results.items()}
     wrong = {s for s, rs in every.items() if any(r and not r["data_ok"] for r in rs)}
-    stock = [s for s in selections if s != preset.ours and s not in wrong and seconds[s]]
+    stock = [s for s in selections if s not in (preset.ours, MPICH) and s not in wrong and seconds[s]]
     best = min(stock, key=lambda s: seconds[s], default="")
     ours = results.get(preset.ours, [])
 

@@ -786,7 +786,7 @@ check-examples: all
 	@$(srcdir)/test/examples --build .
 
 clean-local:
-	rm -rf coverage sanitized check-install-home
+	rm -rf coverage sanitized check-install-home perf/mpich
 
 EXTRA_DIST += \
 	test/apps/README.md \
