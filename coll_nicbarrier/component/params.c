@@ -200,7 +200,7 @@ static bool check_text(const nicbarrier_param_t *p)
         *p->text = NULL;
     }
     if (*p->text != NULL && p->valid != NULL && !p->valid(*p->text)) {
-        onic_help(HELP_FILE, p->topic, *p->text);
+        onic_help(HELP_FILE, p->topic, p->name, *p->text);
         return false;
     }
     return true;

@@ -68,7 +68,7 @@ static const char *make_all(onic_rc_adapter_t *a)
     if (obstacle != NULL) {
         return obstacle;
     }
-    const unsigned most = s->window + (s->strided ? ONIC_STRIDED_KEYS : 0);
+    const unsigned most = s->window + (s->strided ? ONIC_STRIDED_REQUESTS : 0);
     a->completions =
         ibv_create_cq(a->port.device->context, (int)(s->connections * most), NULL, NULL, 0);
     if (a->completions == NULL) {

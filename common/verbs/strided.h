@@ -21,8 +21,8 @@
 #include "common/layout/layout.h"
 #include "common/support/export.h"
 
-/** Most pieces of a key here. */
-#define ONIC_STRIDED_PIECES 16
+/** Most pieces of a key here: with its head they make 128 bytes of a request. */
+#define ONIC_STRIDED_PIECES 7
 
 typedef struct onic_strided_piece {
     int64_t offset; /**< as in the layout */

@@ -16,6 +16,9 @@
 #include "common/verbs/mlx5_library.h"
 #include "common/verbs/strided.h"
 
+/** Of a piece, or of their head, in a request. */
+#define PIECE_BYTES 16
+
 struct ibv_qp *onic_strided_pair(struct ibv_pd *pd, struct ibv_qp_init_attr *plain)
 {
     struct ibv_qp_init_attr_ex attr = {
@@ -25,11 +28,15 @@ struct ibv_qp *onic_strided_pair(struct ibv_pd *pd, struct ibv_qp_init_attr *pla
         .cap = plain->cap,
         .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
         .pd = pd,
-        .send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ};
+        .send_ops_flags =
+            IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_LOCAL_INV};
     struct mlx5dv_qp_init_attr keys = {.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS,
                                        .send_ops_flags = MLX5DV_QP_EX_WITH_MR_INTERLEAVED};
 
-    attr.cap.max_send_wr += ONIC_STRIDED_KEYS;
+    attr.cap.max_send_wr += ONIC_STRIDED_REQUESTS;
+    /* The pieces stand in the request. */
+    if (attr.cap.max_inline_data < (ONIC_STRIDED_PIECES + 1) * PIECE_BYTES)
+        attr.cap.max_inline_data = (ONIC_STRIDED_PIECES + 1) * PIECE_BYTES;
     return onic_mlx5()->create_qp(pd->context, &attr, &keys);
 }
 
@@ -99,10 +106,12 @@ void onic_strided_keys_close(onic_rc_adapter_t *a)
     }
 }
 
-/** The adapter is told what the key means from now on. */
-static bool define(const onic_rc_t *c, const onic_strided_key_t *key, const onic_strided_t *d,
+/** The adapter is told what the key means from now on, and before that, that what it meant is no
+ *  longer so. */
+static bool define(const onic_rc_t *c, onic_strided_key_t *key, const onic_strided_t *d,
                    const onic_rdma_side_t *near)
 {
+    struct mlx5dv_mkey *mkey = key->mkey;
     struct mlx5dv_mr_interleaved piece[ONIC_STRIDED_PIECES];
     struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(c->qp);
 
@@ -112,11 +121,16 @@ static bool define(const onic_rc_t *c, const onic_strided_key_t *key, const onic
                                                   .bytes_skip = d->piece[i].skip,
                                                   .lkey = near->region->key};
     ibv_wr_start(qp);
-    /* It is shown only where it fails, and then as one of this connection. */
+    /* They are shown only where they fail, and then as some of this connection. */
     qp->wr_id = (uint64_t)c->id << ONIC_RC_NUMBER_BITS;
-    qp->wr_flags = 0;
-    mlx5dv_wr_mr_interleaved(onic_mlx5()->qp_ex_from_ibv_qp_ex(qp), key->mkey,
-                             IBV_ACCESS_LOCAL_WRITE, d->repeats, d->n, piece);
+    if (key->defined) {
+        qp->wr_flags = 0;
+        ibv_wr_local_inv(qp, mkey->lkey);
+    }
+    key->defined = true;
+    qp->wr_flags = IBV_SEND_INLINE;
+    mlx5dv_wr_mr_interleaved(onic_mlx5()->qp_ex_from_ibv_qp_ex(qp), mkey, IBV_ACCESS_LOCAL_WRITE,
+                             d->repeats, d->n, piece);
     return ibv_wr_complete(qp) == 0;
 }
 

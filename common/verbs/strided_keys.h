@@ -8,7 +8,7 @@
  * blocks, which would take several requests for one piece of the far side, becomes one block of a
  * key. The adapter is told what the key means by a request before those that use it.
  *
- * NOTHING OF THIS HAS RUN ON SUCH AN ADAPTER YET; it has to be asked for.
+ * None of this has run on such an adapter yet. It has to be asked for.
  *
  * Keys are made when they are first needed, and kept. Threads: as connections.h.
  */
@@ -21,14 +21,16 @@
 typedef struct onic_strided_key {
     struct onic_strided_key *next; /**< of those that are not */
     void *mkey;                    /**< libmlx5's */
+    bool defined;                  /**< it has meant something */
     onic_rc_t *rc;
     onic_layout_t layout; /**< all its bytes */
     onic_rdma_region_t region;
 } onic_strided_key_t;
 
-/** Keys that may be in use on a connection at a time; its queue has room for as many requests more.
- */
-#define ONIC_STRIDED_KEYS 16
+/** Keys that may be in use on a connection at a time, and requests for which its queue has room
+ *  because of them. */
+#define ONIC_STRIDED_KEYS     16
+#define ONIC_STRIDED_REQUESTS (2 * ONIC_STRIDED_KEYS)
 
 /** An adapter is opened: NULL, or why there can be no strided keys. */
 const char *onic_strided_keys_open(onic_rc_adapter_t *a);

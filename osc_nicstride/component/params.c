@@ -161,7 +161,8 @@ int nicstride_params_register(const mca_base_component_t *c)
         "Let method nic describe regular blocks of the origin's memory to an mlx5 adapter by "
         "strided "
         "memory keys, where gather lists would take several requests for a piece of the target. "
-        "NEVER RUN ON SUCH AN ADAPTER YET: please report with its name and firmware what happens");
+        "Not "
+        "run on such an adapter yet: please report what happens, with what ibv_devinfo says of it");
     onic_register_string(
         c, "adapter_atomics", adapter_modes[NICSTRIDE_ADAPTER_AUTO], &adapter_atomics,
         "Let an adapter do all accumulates, fetch_and_op and compare_and_swap of a window, so that "

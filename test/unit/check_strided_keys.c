@@ -22,7 +22,7 @@ enum { BLOCKS = 300, PITCH = 24, BLOCK = 8, KEYS = 64, FIRST_KEY = 0x700 };
 
 typedef struct key {
     struct mlx5dv_mkey mkey; /* first */
-    bool used;
+    bool used, defined;
     uint32_t repeats, n;
     struct mlx5dv_mr_interleaved piece[ONIC_STRIDED_PIECES];
 } strided_t;
@@ -49,6 +49,9 @@ static struct ibv_qp *create_qp(struct ibv_context *context, struct ibv_qp_init_
 
     (void)context;
     UNIT_CHECK(dv->send_ops_flags == MLX5DV_QP_EX_WITH_MR_INTERLEAVED);
+    UNIT_CHECK((attr->send_ops_flags & IBV_QP_EX_WITH_LOCAL_INV) != 0);
+    UNIT_CHECK(attr->cap.max_inline_data >= 16 * (ONIC_STRIDED_PIECES + 1));
+    plain.cap.max_inline_data = lib.inline_most;
     return ibv_create_qp(attr->pd, &plain);
 }
 
@@ -81,11 +84,21 @@ static void wr_mr_interleaved(struct mlx5dv_qp_ex *qp, struct mlx5dv_mkey *mkey,
     strided_t *k = (strided_t *)mkey;
 
     (void)qp;
+    UNIT_CHECK(!k->defined && mlx5.ex.wr_flags == IBV_SEND_INLINE);
+    k->defined = true;
     UNIT_CHECK(k->used && access == IBV_ACCESS_LOCAL_WRITE && n <= ONIC_STRIDED_PIECES);
     k->repeats = repeats;
     k->n = n;
     memcpy(k->piece, piece, n * sizeof(*piece));
     mlx5.told++;
+}
+
+static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t lkey)
+{
+    strided_t *k = &mlx5.key[lkey - FIRST_KEY];
+
+    UNIT_CHECK(ex->wr_flags == 0 && k->used && k->defined);
+    k->defined = false;
 }
 
 static struct mlx5dv_mkey *create_mkey(struct mlx5dv_mkey_init_attr *attr)
@@ -187,6 +200,7 @@ static onic_rc_t *open_connection(void)
     memset(&counts, 0, sizeof(counts));
     mlx5.ex.wr_start = wr_start;
     mlx5.ex.wr_complete = wr_complete;
+    mlx5.ex.wr_local_inv = wr_local_inv;
     mlx5.dv.wr_mr_interleaved = wr_mr_interleaved;
     lib_reset();
     lib.move = move;

@@ -37,10 +37,11 @@ static const char *const steps_words[] = {"adapter", "process", NULL};
 
 static const nicbarrier_param_t params[] = {
     {.name = "mlx5_steps",
-     .help = "Engine mlx5: what takes the steps of a barrier: adapter (of ConnectX-7 or later, by "
-             "work requests that wait for memory; NEVER RUN ON SUCH AN ADAPTER YET: please report "
-             "with the adapter's name and firmware what happens), or process (any verbs device; "
-             "each step needs the processor). May differ between ranks",
+     .help =
+         "Engine mlx5: what takes the steps of a barrier: adapter (of ConnectX-7 or later, by "
+         "work requests that wait for memory; not run on such an adapter yet: please report what "
+         "happens, with what ibv_devinfo says of it), or process (on any verbs device; each step "
+         "needs the processor). May differ between ranks",
      .number = &steps,
      .words = steps_words,
      .text = &steps_word},
