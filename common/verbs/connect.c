@@ -13,9 +13,9 @@
 #include "common/verbs/strided_keys.h"
 
 /** The other side has this long for each of its acknowledgements, as 4.096 us times a power of two
- *  (0.5 s), and is asked again so often. */
+ *  (0.5 s), and is asked again so often: 7 would be for ever with soft-RoCE. */
 #define TIMEOUT 17
-#define RETRIES 7
+#define RETRIES 6
 /** Reads under way on a connection: more does not make them faster, but takes up the adapter. */
 #define READS_MOST 16
 
