@@ -113,6 +113,7 @@ class Build:
         self.load = os.path.join(self.path, "test", "fabric", "load")
         self.room = os.path.join(self.path, "test", "fabric", "room")
         self.farewell = os.path.join(self.path, "test", "fabric", "farewell")
+        self.bpf = os.path.join(self.path, "tools", "nicbarrier-bpf")
         self.barriers = os.path.join(self.path, "test", "mpi", "barrier_outstanding")
 
     def run(self, options, job, pml="ob1", osc="nicstride", timeout=900, env=None):
