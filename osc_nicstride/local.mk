@@ -20,6 +20,8 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/protocol/epoch.c \
 	osc_nicstride/protocol/epoch.h \
 	osc_nicstride/protocol/fence.h \
+	osc_nicstride/protocol/gate.c \
+	osc_nicstride/protocol/gate.h \
 	osc_nicstride/protocol/keys.c \
 	osc_nicstride/protocol/keys.h \
 	osc_nicstride/protocol/lazy.h \
@@ -103,6 +105,11 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/sync/counted.h \
 	osc_nicstride/sync/flush.c \
 	osc_nicstride/sync/flush.h \
+	osc_nicstride/sync/change_queue.c \
+	osc_nicstride/sync/change_queue.h \
+	osc_nicstride/sync/enter.c \
+	osc_nicstride/sync/gate.c \
+	osc_nicstride/sync/gate.h \
 	osc_nicstride/sync/lock.c \
 	osc_nicstride/sync/lock_queue.c \
 	osc_nicstride/sync/lock_queue.h \
@@ -122,6 +129,8 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/window/control.h \
 	osc_nicstride/window/errors.c \
 	osc_nicstride/window/info.c \
+	osc_nicstride/window/gate.c \
+	osc_nicstride/window/gate.h \
 	osc_nicstride/window/keys.c \
 	osc_nicstride/window/keys.h \
 	osc_nicstride/window/memory.c \

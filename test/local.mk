@@ -17,6 +17,7 @@ unit_programs = \
 	test/unit/check_handle \
 	test/unit/check_kept \
 	test/unit/check_ask \
+	test/unit/check_gate \
 	test/unit/check_keys \
 	test/unit/check_lazy \
 	test/unit/check_layout \
@@ -126,6 +127,7 @@ test_unit_check_replies_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
 test_unit_check_kept_LDADD = $(unit_ldadd)
 test_unit_check_ask_LDADD = $(unit_ldadd)
+test_unit_check_gate_LDADD = $(unit_ldadd)
 test_unit_check_keys_LDADD = $(unit_ldadd)
 test_unit_check_update_LDADD = $(unit_ldadd)
 test_unit_check_names_LDADD = $(unit_ldadd)
@@ -394,6 +396,7 @@ AM_DEFAULT_SOURCE_EXT = .c
 LDADD = $(keep_loaded) test/mpi/libtestlib.a $(OMPI_LDFLAGS) $(OMPI_LIBS) -lm
 
 mpi_programs = \
+	test/mpi/adapter_locks \
 	test/mpi/adapter_updates \
 	test/mpi/accumulate_busy \
 	test/mpi/accumulate_derived \

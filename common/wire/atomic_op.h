@@ -6,12 +6,12 @@
 #ifndef ONIC_WIRE_ATOMIC_OP_H
 #define ONIC_WIRE_ATOMIC_OP_H
 
-/** On integers of 4 or 8 bytes. All of them give the value from before. */
+/**
+ * On integers of 4 or 8 bytes. All of them give the value from before. UCX has bitwise ones, too,
+ * but as Debian has it (1.13.1) they do not do within a node what they should.
+ */
 typedef enum onic_atomic_op {
     ONIC_ATOMIC_ADD,
-    ONIC_ATOMIC_AND,
-    ONIC_ATOMIC_OR,
-    ONIC_ATOMIC_XOR,
     ONIC_ATOMIC_SWAP,
     ONIC_ATOMIC_COMPARE_SWAP
 } onic_atomic_op_t;

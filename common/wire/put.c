@@ -393,10 +393,9 @@ bool onic_wire_atomics(void)
     return onic_wire.atomics;
 }
 
-static const ucp_atomic_op_t ops[] = {
-    [ONIC_ATOMIC_ADD] = UCP_ATOMIC_OP_ADD,   [ONIC_ATOMIC_AND] = UCP_ATOMIC_OP_AND,
-    [ONIC_ATOMIC_OR] = UCP_ATOMIC_OP_OR,     [ONIC_ATOMIC_XOR] = UCP_ATOMIC_OP_XOR,
-    [ONIC_ATOMIC_SWAP] = UCP_ATOMIC_OP_SWAP, [ONIC_ATOMIC_COMPARE_SWAP] = UCP_ATOMIC_OP_CSWAP};
+static const ucp_atomic_op_t ops[] = {[ONIC_ATOMIC_ADD] = UCP_ATOMIC_OP_ADD,
+                                      [ONIC_ATOMIC_SWAP] = UCP_ATOMIC_OP_SWAP,
+                                      [ONIC_ATOMIC_COMPARE_SWAP] = UCP_ATOMIC_OP_CSWAP};
 
 int onic_remote_atomic(onic_remote_t *remote, onic_atomic_op_t op, size_t offset, size_t size,
                        const void *operand, void *result, onic_send_cb_t cb, void *arg)

@@ -100,8 +100,8 @@ ONIC_EXPORT bool onic_puts_in_order(void);
  * them; its atomics are atomic with each other, and not with those of the peer's processor.
  * Elsewhere UCX does them by the peer's processor, in its progress.
  *
- * UCX does all by an adapter or none: it takes one that has every operation here for 4 and for 8
- * bytes, and then for connections within a node and with the own process, too.
+ * UCX does all by an adapter or none: it takes one that has all of its atomic operations for 4 and
+ * for 8 bytes, and then for connections within a node and with the own process, too.
  */
 
 /** Before the wire is opened, beside onic_wire_want_puts, for atomics to be had later. */

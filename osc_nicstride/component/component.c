@@ -66,7 +66,9 @@ static void want_adapter(const nicstride_params_t *p)
 {
     const bool here = onic_rdma_here(ONIC_ADAPTERS, getenv("UCX_TLS"), getenv("UCX_NET_DEVICES"));
     const bool atomics = p->adapter_atomics == NICSTRIDE_ADAPTER_ON ||
-                         (here && p->adapter_atomics == NICSTRIDE_ADAPTER_AUTO);
+                         p->adapter_locks == NICSTRIDE_ADAPTER_ON ||
+                         (here && (p->adapter_atomics == NICSTRIDE_ADAPTER_AUTO ||
+                                   p->adapter_locks == NICSTRIDE_ADAPTER_AUTO));
 
     if (here || atomics || p->method == NICSTRIDE_METHOD_RDMA)
         onic_wire_want_puts();

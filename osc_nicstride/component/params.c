@@ -120,7 +120,7 @@ static onic_ranged_t ranged[N_RANGED] = {
                  0, 0, 3},
 };
 
-static const char *method, *tls, *cost, *nic_device, *adapter_atomics;
+static const char *method, *tls, *cost, *nic_device, *adapter_atomics, *adapter_locks;
 
 static const char *const adapter_modes[] = {[NICSTRIDE_ADAPTER_AUTO] = "auto",
                                             [NICSTRIDE_ADAPTER_OFF] = "off",
@@ -172,6 +172,12 @@ int nicstride_params_register(const mca_base_component_t *c)
         "adapter; off; or on, in all windows but dynamic ones whose memory can be registered, also "
         "as UCX emulates them. Elements must be of 4 or 8 bytes and aligned. They are not atomic "
         "with those of a processor");
+    onic_register_string(c, "adapter_locks", adapter_modes[NICSTRIDE_ADAPTER_AUTO], &adapter_locks,
+                         "Let an adapter take the lock of a target of another node in "
+                         "MPI_Win_lock, where nobody has "
+                         "to wait for it, so that this needs no processor of the target: auto, "
+                         "where UCX does atomics "
+                         "by an adapter; off; or on, also as UCX emulates them");
     onic_register_bool(
         c, "show_plan", false, &p->show_plan,
         "Print, when the first window is made, the method that the model chooses for each kind of "
@@ -212,15 +218,15 @@ static int check_method(int *method_p)
     return OMPI_ERR_BAD_PARAM;
 }
 
-static int check_adapter_atomics(nicstride_adapter_t *mode_p)
+static int check_adapter(const char *name, const char *value, nicstride_adapter_t *mode_p)
 {
     for (size_t i = 0; i < sizeof(adapter_modes) / sizeof(adapter_modes[0]); i++) {
-        if (strcmp(adapter_atomics, adapter_modes[i]) == 0) {
+        if (strcmp(value, adapter_modes[i]) == 0) {
             *mode_p = (nicstride_adapter_t)i;
             return OMPI_SUCCESS;
         }
     }
-    onic_help(HELP_FILE, "bad-adapter-atomics", adapter_atomics);
+    onic_help(HELP_FILE, "bad-adapter", name, value);
     return OMPI_ERR_BAD_PARAM;
 }
 
@@ -255,7 +261,8 @@ int nicstride_params_check(const mca_base_component_t *c)
         onic_help(HELP_FILE, "bad-nic-device", p->nic_device);
         return OMPI_ERR_BAD_PARAM;
     }
-    if (check_adapter_atomics(&p->adapter_atomics) != OMPI_SUCCESS)
+    if (check_adapter("atomics", adapter_atomics, &p->adapter_atomics) != OMPI_SUCCESS ||
+        check_adapter("locks", adapter_locks, &p->adapter_locks) != OMPI_SUCCESS)
         return OMPI_ERR_BAD_PARAM;
     p->tls = tls != NULL && tls[0] != '\0' ? (char *)tls : NULL;
     p->verbose = ranged[VERBOSE].value;
@@ -294,6 +301,8 @@ static const onic_counter_t counters[] = {
     {"nic_completions", "Completions of them that the adapter has shown",
      &nicstride_counters.nic.completions, 0},
     {"nic_bytes", "Bytes that they were to move", &nicstride_counters.nic.bytes, 0},
+    {"adapter_locks", "Locks of targets of other nodes that were taken by an adapter",
+     &nicstride_counters.adapter_locks, 0},
     {"adapter_atomics", "Atomic operations given to an adapter, or to UCX, for accumulates",
      &nicstride_counters.adapter_atomics, 0},
     {"keys_asked", "Times that a target was asked for a key of its memory, for an adapter",

@@ -16,6 +16,7 @@
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/sync/counted.h"
 #include "osc_nicstride/sync/flush.h"
+#include "osc_nicstride/sync/gate.h"
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/control.h"
@@ -54,6 +55,7 @@ void nicstride_window_destroy(nicstride_module_t *m)
     onic_wire_lock();
     nicstride_forget_uses_locked(m);
     nicstride_withdraw_all_locked(m);
+    nicstride_gate_free_locked(m);
     nicstride_unuse_all_locked(m);
     for (int i = 0; m->peer != NULL && i < m->size; i++) {
         if (m->peer[i] == NULL)
@@ -137,6 +139,11 @@ static bool has_left(void *arg)
     return p->flow.posting == 0 || nicstride_peer_failed_locked(p);
 }
 
+static bool gate_is_still(void *arg)
+{
+    return nicstride_gate_is_still_locked(arg);
+}
+
 /** No flush waits for lists, keys and their answers. None is handled any more. */
 static void await_sent(nicstride_module_t *m)
 {
@@ -144,6 +151,7 @@ static void await_sent(nicstride_module_t *m)
         if (m->peer[i] != NULL)
             nicstride_wait_until(m->peer[i], has_left, m->peer[i]);
     }
+    nicstride_wait_polling(gate_is_still, m);
 }
 
 /** Is something still being sent? After a flush only where that failed. */

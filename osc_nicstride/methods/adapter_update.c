@@ -45,25 +45,6 @@ typedef struct work {
 
 /* ---- what is to be done ---------------------------------------------------------------------- */
 
-static bool adapter_reduces(const ompi_op_t *op, onic_atomic_op_t *atomic)
-{
-    static const struct {
-        const ompi_op_t *op;
-        onic_atomic_op_t atomic;
-    } all[] = {{&ompi_mpi_op_sum.op, ONIC_ATOMIC_ADD},
-               {&ompi_mpi_op_band.op, ONIC_ATOMIC_AND},
-               {&ompi_mpi_op_bor.op, ONIC_ATOMIC_OR},
-               {&ompi_mpi_op_bxor.op, ONIC_ATOMIC_XOR}};
-
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        if (all[i].op == op) {
-            *atomic = all[i].atomic;
-            return true;
-        }
-    }
-    return false;
-}
-
 /** Of elements that the origin has no value for: they are only fetched. */
 static void set_fetch(work_t *w)
 {
@@ -79,8 +60,8 @@ static void set_reduction(work_t *w)
         u->kind = NICSTRIDE_UPDATE_FETCH;
     else if (w->reduction.apply.kind == NICSTRIDE_APPLY_REPLACE)
         u->kind = NICSTRIDE_UPDATE_REPLACE;
-    else if (integer && adapter_reduces(w->reduction.op, &u->op))
-        u->kind = NICSTRIDE_UPDATE_ADAPTER;
+    else if (integer && w->reduction.op == &ompi_mpi_op_sum.op)
+        u->kind = NICSTRIDE_UPDATE_ADD;
     else
         u->kind = NICSTRIDE_UPDATE_LOOP;
 }

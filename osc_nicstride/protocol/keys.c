@@ -72,9 +72,9 @@ const char *nicstride_keys_check(const void *bytes, size_t len, nicstride_span_t
     if (span->size > UINT64_MAX - span->at)
         return "a region that wraps around";
     while (nicstride_keys_next(bytes, len, &at, &blob)) {
-        const int order = (int)(2 * blob.row + blob.part);
+        const int order = (int)(NICSTRIDE_PARTS * blob.row + blob.part);
 
-        if (blob.part > NICSTRIDE_OF_WORD)
+        if (blob.part >= NICSTRIDE_PARTS)
             return "a blob for nothing that is known";
         if (order <= before)
             return "blobs out of order";

@@ -29,7 +29,9 @@ typedef struct nicstride_span {
 /** What a blob is for. */
 typedef enum nicstride_part_of {
     NICSTRIDE_OF_REGION, /**< the region; in a question: the process that asks */
-    NICSTRIDE_OF_WORD    /**< dynamic: the word that counts the window's generations */
+    NICSTRIDE_OF_WORD,   /**< dynamic: the word that counts the window's generations */
+    NICSTRIDE_OF_GATE,   /**< the gate to the target's lock (gate.h) */
+    NICSTRIDE_PARTS
 } nicstride_part_of_t;
 
 /** A blob where it stands in the message. */

@@ -152,6 +152,14 @@ bool nicstride_lockq_release(nicstride_lockq_t *q, uint32_t origin)
     return true;
 }
 
+void nicstride_lockq_share(nicstride_lockq_t *q, uint32_t origin)
+{
+    if (!nicstride_lockq_holds(q, origin))
+        return;
+    q->entry[origin].state = STATE_HOLDING | NICSTRIDE_LOCK_SHARED;
+    q->exclusive = 0;
+}
+
 bool nicstride_lockq_forget(nicstride_lockq_t *q, uint32_t origin)
 {
     uint32_t before = 0; /* the one in the line before it, + 1 */

@@ -50,6 +50,8 @@ typedef enum nicstride_msg_type {
                              count its bytes of data, disp its runs */
     NICSTRIDE_MSG_ANSWER, /**< to a piece: op and len as above, dtype
                                what it says of the name */
+    NICSTRIDE_MSG_GATE,   /**< to a target whose lock has a gate (gate.h): op 0: the sender has gone
+                               out, 1: it waits because of that */
     NICSTRIDE_MSG_LAST
 } nicstride_msg_type_t;
 

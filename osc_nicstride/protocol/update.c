@@ -21,8 +21,7 @@ void nicstride_atomic_begin(nicstride_atomic_t *a, const nicstride_update_t *u, 
         a->operand = compare;
         a->value = origin;
         break;
-    case NICSTRIDE_UPDATE_ADAPTER:
-        a->op = u->op;
+    case NICSTRIDE_UPDATE_ADD:
         a->operand = origin;
         break;
     }

@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Accumulates as atomic operations of an adapter: what the adapter is to do for one element,
- *  step by step. Sums and bitwise operations of integers, replacing, fetching, and compare and swap
- *  are one operation. All else is read first, reduced here and stored by a compare and swap, again
- *  and again until no other process has come between.
+ *  step by step. Sums of integers, replacing, fetching, and compare and swap are one operation. All
+ *  else is read first, reduced here and stored by a compare and swap, again and again until no other
+ *  process has come between.
  *
  *  Pure. Elements are in their memory form, `size` bytes of a word; the rest of it is 0. */
 #ifndef NICSTRIDE_UPDATE_H
@@ -23,13 +23,12 @@ typedef enum nicstride_update_kind {
     NICSTRIDE_UPDATE_FETCH,   /**< it stays */
     NICSTRIDE_UPDATE_REPLACE, /**< the value of the origin */
     NICSTRIDE_UPDATE_COMPARE, /**< that, where it equals another one */
-    NICSTRIDE_UPDATE_ADAPTER, /**< the adapter reduces it by `op` */
+    NICSTRIDE_UPDATE_ADD,     /**< that is added */
     NICSTRIDE_UPDATE_LOOP     /**< it is reduced here */
 } nicstride_update_kind_t;
 
 typedef struct nicstride_update {
     nicstride_update_kind_t kind;
-    onic_atomic_op_t op;            /**< ADAPTER */
     size_t size;                    /**< of an element, 4 or 8 */
     const nicstride_apply_t *apply; /**< LOOP */
 } nicstride_update_t;

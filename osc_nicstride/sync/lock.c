@@ -10,10 +10,12 @@
  * gives it back there by itself; others ask by message. The process that gives a lock back hands it
  * to the next in the queue: by a store to a process of the node, by a message to any other, so
  * nobody polls the network for a lock. A process that must ask by message does so with the first
- * operation (lazy_lock.h).
+ * operation (lazy_lock.h), or, where an adapter does atomics, takes it by the target's gate
+ * (gate.h).
  */
 #include <time.h>
 
+#include "osc_nicstride/sync/gate.h"
 #include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/control.h"
@@ -63,9 +65,10 @@ static int take_by_message(nicstride_module_t *m, nicstride_peer_t *p, unsigned 
 
 static int give_back(nicstride_module_t *m, nicstride_peer_t *p)
 {
-    if (p->local < 0)
-        return send_plain(m, p, NICSTRIDE_MSG_UNLOCK, 0);
-    return nicstride_give_back_on_node(m, p->local);
+    if (p->local >= 0)
+        return nicstride_give_back_on_node(m, p->local);
+    return nicstride_gate_holds(p) ? nicstride_gate_leave(m, p)
+                                   : send_plain(m, p, NICSTRIDE_MSG_UNLOCK, 0);
 }
 
 /** No lock of a window that has failed. `since`: as in lockq.h, of a process of the node. */
@@ -162,7 +165,9 @@ static int mpi_lock(int type, int target, int assert, ompi_win_t *win)
         return OMPI_SUCCESS;
     nicstride_await_my_lock();
     pass_all();
-    rc = nicstride_lazy_lock_begin(p, kind) ? OMPI_SUCCESS : take(m, p, kind, 0);
+    rc = nicstride_gate_enter(m, p, kind) || nicstride_lazy_lock_begin(p, kind)
+             ? OMPI_SUCCESS
+             : take(m, p, kind, 0);
     if (rc == OMPI_SUCCESS)
         return OMPI_SUCCESS;
     NICSTRIDE_LOCKED(m, nicstride_epoch_unlock(&m->epoch, (uint32_t)target));

@@ -5,68 +5,16 @@
 /**
  * @file
  * The lock queues of targets of this node, in memory that its processes share.
- *
- * Grants to processes of other nodes are messages. They are collected under the queue's lock and
- * sent when that is given back: a thread with the wire lock may be trying for the queue, and a send
- * may have to make a connection first.
  */
 
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/wait.h"
+#include "osc_nicstride/sync/change_queue.h"
+#include "osc_nicstride/sync/gate.h"
 #include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/control.h"
-
-/** Ranks on other nodes that are to be sent a grant. */
-typedef struct grants {
-    uint32_t rank[64];
-    unsigned n;
-} grants_t;
-
-#define GRANTS_MAX (sizeof(((grants_t *)0)->rank) / sizeof(uint32_t))
-
-/** Hands the lock to all that can have it now: to processes of the node at once, the others are
- *  collected. The queue is locked. */
-static void collect_grants(nicstride_module_t *m, int local, grants_t *remote)
-{
-    nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
-    uint32_t origin;
-
-    remote->n = 0;
-    while (remote->n < GRANTS_MAX && nicstride_lockq_next_grant(q, &origin)) {
-        int index = onic_node_index(&m->node, origin);
-
-        if (index >= 0)
-            atomic_store_explicit(&nicstride_ctl_granted(m, local)[index], 1, memory_order_release);
-        else
-            remote->rank[remote->n++] = origin;
-    }
-}
-
-static void send_grant_locked(nicstride_module_t *m, int local, uint32_t origin, int status)
-{
-    nicstride_peer_t *p = nicstride_peer_locked(m, (int)origin);
-    nicstride_msg_t msg;
-
-    if (p == NULL)
-        return;
-    nicstride_msg_init(&msg, NICSTRIDE_MSG_GRANT, nicstride_info(m, (int)origin)->win,
-                       (uint32_t)m->rank);
-    msg.count = (uint64_t)m->node.ranks[local];
-    msg.status = status;
-    nicstride_send_header_locked(p, &msg);
-}
-
-static void send_grants_locked(nicstride_module_t *m, int local, const grants_t *remote, int status)
-{
-    for (unsigned i = 0; i < remote->n; i++)
-        send_grant_locked(m, local, remote->rank[i], status);
-}
-
-/** What is to be done with the queue of a target of this node, whose lock is had. False: nothing
- *  has changed, and nobody can have got the lock by it. */
-typedef bool (*change_t)(nicstride_module_t *m, int local, uint32_t origin);
 
 static bool release(nicstride_module_t *m, int local, uint32_t origin)
 {
@@ -97,80 +45,13 @@ static bool remove_one_dead(nicstride_module_t *m, int local, uint32_t origin)
     return nicstride_lockq_forget(q, origin);
 }
 
-/** Takes all processes of other nodes out of the line of a window that has failed. */
-static void collect_refused(nicstride_module_t *m, int local, grants_t *remote)
-{
-    nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
-
-    remote->n = 0;
-    for (uint32_t origin = 0; origin < (uint32_t)m->size && remote->n < GRANTS_MAX; origin++) {
-        if (onic_node_index(&m->node, origin) < 0 && !nicstride_lockq_holds(q, origin) &&
-            nicstride_lockq_forget(q, origin))
-            remote->rank[remote->n++] = origin;
-    }
-}
-
-/** A queue's lock is not free. */
-enum { BUSY = -1 };
-
-/** Takes the lock of a queue. A thread with the wire lock only tries: where that is BUSY for ever
- * there is no use in trying again. */
-static int take_queue(nicstride_module_t *m, onic_owned_lock_t *lock, bool wire_locked)
-{
-    if (!wire_locked)
-        return nicstride_ctl_lock(m, lock);
-    if (nicstride_ctl_try(m, lock))
-        return OMPI_SUCCESS;
-    return nicstride_ctl_is_orphaned(m, lock) ? ONIC_ERR_PROC_FAILED : BUSY;
-}
-
-/** Changes the queue of a target of this node, if `change` is not NULL, and sends to those that
- * have the lock by that, or never will. Nothing is sent, and no endpoint made, before the queue's
- * lock is given back. An error where that cannot be had any more. Without the wire lock: MPI
- * threads. */
-static int change_queue(nicstride_module_t *m, int local, change_t change, uint32_t origin,
-                        bool wire_locked)
-{
-    onic_owned_lock_t *lock = &nicstride_ctl(m, local)->queue_lock;
-    bool changed = change == NULL;
-    grants_t remote;
-
-    do {
-        const bool broken = nicstride_is_broken(m);
-        const int rc = take_queue(m, lock, wire_locked);
-
-        if (rc != OMPI_SUCCESS)
-            return rc;
-        if (!changed)
-            (void)change(m, local, origin);
-        changed = true;
-        if (broken)
-            collect_refused(m, local, &remote);
-        else
-            collect_grants(m, local, &remote);
-        nicstride_ctl_unlock(lock);
-        if (remote.n > 0 && !wire_locked)
-            onic_wire_lock();
-        send_grants_locked(m, local, &remote, broken ? ONIC_ERR_PROC_FAILED : 0);
-        if (remote.n > 0 && !wire_locked)
-            onic_wire_unlock();
-    } while (remote.n == GRANTS_MAX);
-    return OMPI_SUCCESS;
-}
-
-/** Changes my queue. False where that must be tried again. */
-static bool change_mine_locked(nicstride_module_t *m, change_t change, uint32_t origin)
-{
-    return change_queue(m, m->node.me, change, origin, true) != BUSY;
-}
-
 /** The connection to a process is lost: what it holds of my lock goes to those that wait for it,
  * and it waits for it no more. But where it is of this node and has died with the lock the window
  * has failed. False where the queue is busy: try later. */
 static bool forget_locked(nicstride_module_t *m, int rank)
 {
-    return change_mine_locked(m, onic_node_index(&m->node, rank) >= 0 ? remove_one_dead : forget,
-                              (uint32_t)rank);
+    return nicstride_change_mine_locked(
+        m, onic_node_index(&m->node, rank) >= 0 ? remove_one_dead : forget, (uint32_t)rank);
 }
 
 /** With a connection back to the process that asks for a lock it is known if it is lost while it
@@ -203,12 +84,16 @@ bool nicstride_lock_message_locked(nicstride_module_t *m, nicstride_peer_t *p,
     nicstride_ctl_t *ctl = nicstride_ctl(m, local);
     nicstride_lockq_result_t r;
 
-    if (msg->type != NICSTRIDE_MSG_LOCK)
-        return change_mine_locked(m, release, msg->origin);
+    if (msg->type != NICSTRIDE_MSG_LOCK) {
+        if (!nicstride_change_mine_locked(m, release, msg->origin))
+            return false;
+        nicstride_gate_note_locked(m, NICSTRIDE_GATE_IS_RELEASED);
+        return true;
+    }
     if (is_gone_locked(p))
         return true;
     if (nicstride_is_broken(m)) {
-        send_grant_locked(m, local, (uint32_t)p->rank, ONIC_ERR_PROC_FAILED);
+        nicstride_send_grant_locked(m, local, (uint32_t)p->rank, ONIC_ERR_PROC_FAILED);
         return true;
     }
     if (!nicstride_ctl_try(m, &ctl->queue_lock))
@@ -217,10 +102,12 @@ bool nicstride_lock_message_locked(nicstride_module_t *m, nicstride_peer_t *p,
                                 msg->op & ~NICSTRIDE_LOCK_WITH_MORE, msg->count);
     nicstride_ctl_unlock(&ctl->queue_lock);
     if (r == NICSTRIDE_LOCKQ_GRANTED)
-        send_grant_locked(m, local, (uint32_t)p->rank, 0);
+        nicstride_send_grant_locked(m, local, (uint32_t)p->rank, 0);
+    if (r == NICSTRIDE_LOCKQ_QUEUED)
+        nicstride_gate_note_locked(m, NICSTRIDE_GATE_IS_WANTED);
     if (r == NICSTRIDE_LOCKQ_REFUSED) {
         nicstride_add(&nicstride_counters.refused, 1);
-        send_grant_locked(m, local, (uint32_t)p->rank, MPI_ERR_RMA_SYNC);
+        nicstride_send_grant_locked(m, local, (uint32_t)p->rank, MPI_ERR_RMA_SYNC);
     }
     return true;
 }
@@ -232,7 +119,8 @@ static int remove_dead(nicstride_module_t *m, int local)
 
     for (int i = 0; i < m->node.n && rc == OMPI_SUCCESS && !nicstride_is_broken(m); i++) {
         if (onic_peer_has_died(m->near[i]))
-            rc = change_queue(m, local, remove_one_dead, (uint32_t)m->node.ranks[i], false);
+            rc = nicstride_change_queue(m, local, remove_one_dead, (uint32_t)m->node.ranks[i],
+                                        false);
     }
     return rc;
 }
@@ -260,6 +148,19 @@ static int await_grant(nicstride_module_t *m, nicstride_peer_t *p, _Atomic uint3
     return rc;
 }
 
+/** This process waits for those behind the gate of a target of the node. */
+static void close_gate(nicstride_module_t *m, nicstride_peer_t *p)
+{
+    nicstride_msg_t msg;
+
+    nicstride_msg_init(&msg, NICSTRIDE_MSG_GATE, nicstride_info(m, p->rank)->win,
+                       (uint32_t)m->rank);
+    msg.op = 1;
+    onic_wire_lock();
+    nicstride_send_header_locked(p, &msg);
+    onic_wire_unlock();
+}
+
 int nicstride_take_on_node(nicstride_module_t *m, nicstride_peer_t *p, unsigned type,
                            uint64_t since)
 {
@@ -267,6 +168,7 @@ int nicstride_take_on_node(nicstride_module_t *m, nicstride_peer_t *p, unsigned 
     nicstride_ctl_t *ctl = nicstride_ctl(m, local);
     _Atomic uint32_t *granted = &nicstride_ctl_granted(m, local)[m->node.me];
     nicstride_lockq_result_t r;
+    bool behind_gate;
     int rc = nicstride_is_broken(m) || onic_peer_has_died(p->wire)
                  ? ONIC_ERR_PROC_FAILED
                  : nicstride_ctl_lock(m, &ctl->queue_lock);
@@ -274,7 +176,10 @@ int nicstride_take_on_node(nicstride_module_t *m, nicstride_peer_t *p, unsigned 
     if (rc != OMPI_SUCCESS)
         return rc;
     r = nicstride_lockq_request(nicstride_ctl_lockq(m, local), (uint32_t)m->rank, type, since);
+    behind_gate = nicstride_lockq_holds(nicstride_ctl_lockq(m, local), (uint32_t)m->size);
     nicstride_ctl_unlock(&ctl->queue_lock);
+    if (r == NICSTRIDE_LOCKQ_QUEUED && behind_gate)
+        close_gate(m, p);
     if (r == NICSTRIDE_LOCKQ_REFUSED)
         return OMPI_ERR_RMA_SYNC;
     if (r == NICSTRIDE_LOCKQ_GRANTED)
@@ -282,14 +187,14 @@ int nicstride_take_on_node(nicstride_module_t *m, nicstride_peer_t *p, unsigned 
     rc = await_grant(m, p, granted);
     /* Not wanted any more; it may have come just now. */
     if (rc != OMPI_SUCCESS)
-        (void)change_queue(m, local, forget, (uint32_t)m->rank, false);
+        (void)nicstride_change_queue(m, local, forget, (uint32_t)m->rank, false);
     atomic_store_explicit(granted, 0, memory_order_relaxed);
     return rc;
 }
 
 int nicstride_give_back_on_node(nicstride_module_t *m, int local)
 {
-    return change_queue(m, local, release, (uint32_t)m->rank, false);
+    return nicstride_change_queue(m, local, release, (uint32_t)m->rank, false);
 }
 
 /* ---- lost peers ------------------------------------------------------------------------------ */
@@ -335,14 +240,18 @@ static int end_lost_of(nicstride_module_t *m)
 
         if (died || (p != NULL && p->local < 0 && onic_peer_is_lost(p->wire)))
             again = !end_locks_of(m, i) || again;
+        if (local < 0 && p != NULL && onic_peer_is_lost(p->wire))
+            again = !nicstride_gate_lost_locked(m, i) || again;
         if (p == NULL || !is_awaited(p) || !onic_peer_lost(p->wire))
             continue;
         nicstride_peer_end_locked(p);
         n++;
     }
     /* Processes of other nodes that wait for my lock get an error. */
-    if (nicstride_is_broken(m))
-        again = !change_mine_locked(m, NULL, 0) || again;
+    if (nicstride_is_broken(m)) {
+        again = !nicstride_change_mine_locked(m, NULL, 0) || again;
+        nicstride_gate_note_locked(m, NICSTRIDE_GATE_IS_WANTED);
+    }
     return again ? -1 : n;
 }
 

@@ -13,6 +13,7 @@
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/protocol/batch.h"
+#include "osc_nicstride/sync/gate.h"
 #include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/state.h"
@@ -91,6 +92,11 @@ static bool handle(const nicstride_incoming_t *in)
     case NICSTRIDE_MSG_LOCK:
     case NICSTRIDE_MSG_UNLOCK:
         return nicstride_lock_message_locked(in->m, in->p, in->msg);
+    case NICSTRIDE_MSG_GATE:
+        nicstride_gate_note_locked(in->m, in->msg->op != 0
+                                              ? NICSTRIDE_GATE_IS_WANTED | NICSTRIDE_GATE_BY_NEAR
+                                              : NICSTRIDE_GATE_IS_WANTED);
+        return true;
     case NICSTRIDE_MSG_GRANT:
         on_grant(in);
         return true;
@@ -237,6 +243,7 @@ int nicstride_run_deferred(void)
     nicstride_deferred_t **link = &deferred_head, *last = NULL;
     int n = nicstride_lazy_lock_send_kept_locked() + nicstride_send_all_waiting_locked();
     const int lost = nicstride_end_lost_locked();
+    const bool settled = nicstride_gates_settle_locked();
     bool busy = false;
 
     nicstride_pump_askers_locked();
@@ -270,7 +277,7 @@ int nicstride_run_deferred(void)
         n++;
     }
     /* Work is left: the progressing thread comes back soon. What waits for slots is called for. */
-    return busy || lost < 0 ? -1 : n + lost;
+    return busy || lost < 0 || !settled ? -1 : n + lost;
 }
 
 void nicstride_drop_deferred_locked(nicstride_module_t *m)

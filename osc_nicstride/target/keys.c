@@ -7,6 +7,7 @@
 
 #include "osc_nicstride/queue/ask_keys.h"
 #include "osc_nicstride/target/target.h"
+#include "osc_nicstride/window/gate.h"
 #include "osc_nicstride/window/state.h"
 
 /** The row that a blob is for, of those that have keys; NULL: none that is known here. */
@@ -29,6 +30,16 @@ static void offer(nicstride_peer_t *p, nicstride_keys_t *k, unsigned row, nicstr
     if (memory != NULL && room != NULL)
         nicstride_keys_add(k, row, part,
                            nicstride_component.methods[row]->keyed->offer(p, memory, room, cap));
+}
+
+static void offer_gate(nicstride_module_t *m, nicstride_keys_t *k)
+{
+    size_t cap;
+    void *room = nicstride_keys_room(k, &cap);
+
+    if (room != NULL)
+        nicstride_keys_add(k, NICSTRIDE_METHOD_RDMA, NICSTRIDE_OF_GATE,
+                           nicstride_gate_offer_locked(m, room, cap));
 }
 
 static void answer(const nicstride_incoming_t *in)
@@ -56,6 +67,8 @@ static void answer(const nicstride_incoming_t *in)
             continue;
         offer(in->p, &k, i, NICSTRIDE_OF_REGION, piece->of.row[i]);
         offer(in->p, &k, i, NICSTRIDE_OF_WORD, word->row[i]);
+        if (i == NICSTRIDE_METHOD_RDMA && in->p->local < 0)
+            offer_gate(in->m, &k);
     }
     nicstride_send_keys_locked(in->p, NICSTRIDE_KEYS_TELL, place, &k);
 }
@@ -76,7 +89,9 @@ static void take(const nicstride_incoming_t *in, const nicstride_span_t *span)
 
         if (row == NULL || (in->p->keys->rows & NICSTRIDE_REACH(blob.row)) == 0)
             continue;
-        if (blob.part == NICSTRIDE_OF_WORD) {
+        if (blob.part == NICSTRIDE_OF_GATE) {
+            nicstride_gate_told_locked(in->p, blob.bytes, blob.len);
+        } else if (blob.part == NICSTRIDE_OF_WORD) {
             word.row[blob.row] = row->accept(in->p, &word_span, blob.bytes, blob.len);
         } else {
             piece.of.row[blob.row] = row->accept(in->p, span, blob.bytes, blob.len);

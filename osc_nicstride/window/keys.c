@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "osc_nicstride/window/gate.h"
 #include "osc_nicstride/window/state.h"
 
 static const nicstride_keyed_t *keyed(unsigned row)
@@ -184,6 +185,7 @@ void nicstride_keyring_free_locked(nicstride_peer_t *p)
     if (p->keys == NULL)
         return;
     drop_all(p->keys);
+    nicstride_entrance_free_locked(p->keys->entrance);
     free(p->keys);
     p->keys = NULL;
 }

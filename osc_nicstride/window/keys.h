@@ -61,6 +61,7 @@ struct nicstride_keyring {
     nicstride_key_pieces_t pieces;
     nicstride_of_rows_t word;                       /**< dynamic: keys of the word */
     uint64_t generation;                            /**< dynamic: with which the keys are good */
+    struct nicstride_entrance *entrance;            /**< to its lock (gate.h), or NULL */
     uint32_t rows;                                  /**< a set of those that could be used */
     nicstride_begun_t begun[NICSTRIDE_METHODS_MAX]; /**< what each row has begun there */
     bool asked;                                     /**< an answer is to come, */

@@ -56,6 +56,7 @@ extern nicstride_process_t *nicstride_processes;
 typedef struct nicstride_op nicstride_op_t;
 typedef struct nicstride_keyring nicstride_keyring_t;
 typedef struct nicstride_enrolled nicstride_enrolled_t;
+typedef struct nicstride_gatehouse nicstride_gatehouse_t;
 
 /** What is sent to a peer and comes from it (credit.h, replies.h, slot.h). Wire lock. */
 typedef struct nicstride_flow {
@@ -223,6 +224,8 @@ typedef struct nicstride_module {
     struct nicstride_use *uses;     /**< what others' messages still do with my memory */
     nicstride_regions_t regions;    /**< dynamic window: what is attached here */
     nicstride_enrolled_t *enrolled; /**< own memory that is registered (keys.h), or NULL */
+    nicstride_gatehouse_t *gate;    /**< of the own lock (gate.h), or NULL */
+    bool gateless;                  /**< there cannot be one */
     int applied_error; /**< the first error of one that came in active target, that no call has
                           returned */
 

@@ -20,11 +20,11 @@
 #include "osc_nicstride/protocol/lists.h"
 #include "osc_nicstride/protocol/replies.h"
 
-/** Are accumulates done by an adapter? */
+/** Are accumulates done, or locks taken, by an adapter? */
 typedef enum nicstride_adapter {
-    NICSTRIDE_ADAPTER_AUTO, /**< where the program allows it and there is one */
+    NICSTRIDE_ADAPTER_AUTO, /**< where there is one, and, for accumulates, the program allows it */
     NICSTRIDE_ADAPTER_OFF,
-    NICSTRIDE_ADAPTER_ON /**< in all windows that can, also as UCX emulates it */
+    NICSTRIDE_ADAPTER_ON /**< in all windows where it can be, also as UCX emulates it */
 } nicstride_adapter_t;
 
 /** Values of the MCA parameters (params.c documents them). */
@@ -52,6 +52,7 @@ typedef struct nicstride_params {
     const char *nic_device;
     bool strided_keys;
     nicstride_adapter_t adapter_atomics;
+    nicstride_adapter_t adapter_locks;
 } nicstride_params_t;
 
 /** Below that of all components that come with Open MPI. */
@@ -91,6 +92,7 @@ typedef struct nicstride_counters {
     unsigned long long lookups;         /**< of others' parameters, in Open MPI's exchange */
     unsigned long long keys_asked;      /**< questions for keys of targets' memory */
     unsigned long long keys_refused;    /**< of these, those that got none */
+    unsigned long long adapter_locks;   /**< locks taken by an adapter */
     unsigned long long adapter_atomics; /**< steps of accumulates done by an adapter */
     onic_rdma_counts_t nic;             /**< requests of method nic; wire lock */
     unsigned long long refused;         /**< messages refused: malformed, or for a window gone */

@@ -85,11 +85,16 @@ static void swap_up(const tl_window_t *w, int target)
     } while (found != expected && tl_failed() == 0);
 }
 
+static uint32_t bit_of(const tl_window_t *w, int thread)
+{
+    return 1u << (w->rank * THREADS + thread);
+}
+
 static void add_all(const worker_t *me, int target, int i)
 {
     static const int32_t ones[FIELD / 2] = {[0 ... FIELD / 2 - 1] = 1};
     const tl_window_t *w = me->w;
-    const uint32_t word = 3, bit = 1u << (w->rank * THREADS + me->number);
+    const uint32_t word = 3, bit = bit_of(w, me->number);
     const double half = 0.5;
     const float mine = (float)(i + w->rank);
 
@@ -162,13 +167,14 @@ static void check_tickets(const tl_window_t *w, const worker_t *workers, int tar
     free(seen);
 }
 
-static void check_sums(const values_t *v, int total)
+static void check_sums(const values_t *v, int total, uint32_t bits)
 {
     int64_t field = 0;
 
     TL_CHECK(v->ticket == total, "%ld tickets of %d", (long)v->ticket, total);
     TL_CHECK(v->swapped == total, "%ld swaps of %d", (long)v->swapped, total);
     TL_CHECK(v->sum == 0.5 * total, "%g of %g", v->sum, 0.5 * total);
+    TL_CHECK(v->bits == bits, "%x, not %x", v->bits, bits);
     TL_CHECK(v->word == 3 * (uint32_t)total, "%u of %d", v->word, 3 * total);
     for (int i = 0; i < FIELD; i++) {
         field += v->field[i] != (i % 2 == 0 ? total : 0);
@@ -180,6 +186,7 @@ static void test_updates(const tl_window_t *w, MPI_Datatype every_second)
 {
     worker_t *workers = tl_alloc(THREADS * sizeof(*workers));
     int *mine = tl_alloc((size_t)w->size * sizeof(*mine));
+    uint32_t *bits = tl_alloc((size_t)w->size * sizeof(*bits)), mine_bits;
 
     for (int i = 0; i < THREADS; i++) {
         workers[i] = (worker_t){.w = w, .every_second = every_second, .number = i};
@@ -189,13 +196,16 @@ static void test_updates(const tl_window_t *w, MPI_Datatype every_second)
     TL_MPI(MPI_Win_unlock_all(w->win));
     for (int i = 0; i < THREADS * UPDATES; i++) {
         mine[workers[i / UPDATES].target[i % UPDATES]]++;
+        bits[workers[i / UPDATES].target[i % UPDATES]] ^= bit_of(w, i / UPDATES);
     }
     MPI_Allreduce(MPI_IN_PLACE, mine, w->size, MPI_INT, MPI_SUM, w->comm);
     for (int target = 0; target < w->size; target++) {
         check_tickets(w, workers, target, mine[target]);
     }
-    check_sums((const values_t *)w->base, mine[w->rank]);
+    MPI_Reduce_scatter_block(bits, &mine_bits, 1, MPI_UINT32_T, MPI_BXOR, w->comm);
+    check_sums((const values_t *)w->base, mine[w->rank], mine_bits);
     MPI_Barrier(w->comm);
+    free(bits);
     free(mine);
     free(workers);
 }

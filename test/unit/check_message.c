@@ -44,6 +44,7 @@ static const type_rule_t rules[] = {
     {NICSTRIDE_MSG_KEYS, "dlO", "", "len"},
     {NICSTRIDE_MSG_LIST, "LOolhcd", "", "none"},
     {NICSTRIDE_MSG_ANSWER, "Olht", "", "none"},
+    {NICSTRIDE_MSG_GATE, "O", "", "none"},
 };
 #define NRULES (sizeof(rules) / sizeof(rules[0]))
 

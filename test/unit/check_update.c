@@ -39,15 +39,6 @@ static void do_step(nicstride_atomic_t *a, uint64_t *word, size_t size)
     case ONIC_ATOMIC_ADD:
         now = old + a->operand;
         break;
-    case ONIC_ATOMIC_AND:
-        now = old & a->operand;
-        break;
-    case ONIC_ATOMIC_OR:
-        now = old | a->operand;
-        break;
-    case ONIC_ATOMIC_XOR:
-        now = old ^ a->operand;
-        break;
     case ONIC_ATOMIC_SWAP:
         now = a->operand;
         break;
@@ -81,11 +72,8 @@ static uint64_t updated(const origin_t *o, uint64_t word)
     case NICSTRIDE_UPDATE_LOOP:
         o->update.apply->reduce(o->update.apply->ctx, &o->value, &word, 1);
         return word;
-    case NICSTRIDE_UPDATE_ADAPTER:
-        word = o->update.op == ONIC_ATOMIC_ADD   ? word + o->value
-               : o->update.op == ONIC_ATOMIC_AND ? (word & o->value)
-               : o->update.op == ONIC_ATOMIC_OR  ? (word | o->value)
-                                                 : (word ^ o->value);
+    case NICSTRIDE_UPDATE_ADD:
+        word += o->value;
         memcpy(&now, &word, o->update.size);
         return now;
     }
@@ -104,10 +92,8 @@ static uint64_t random_word(unit_random_t *r, size_t size)
 static void begin(unit_random_t *r, origin_t *o, const nicstride_apply_t *apply, size_t size,
                   uint64_t word)
 {
-    o->update = (nicstride_update_t){.kind = (nicstride_update_kind_t)unit_below(r, 5),
-                                     .op = (onic_atomic_op_t)unit_below(r, 4),
-                                     .size = size,
-                                     .apply = apply};
+    o->update = (nicstride_update_t){
+        .kind = (nicstride_update_kind_t)unit_below(r, 5), .size = size, .apply = apply};
     o->value = random_word(r, size);
     o->compare = unit_once_in(r, 2) ? word : random_word(r, size);
     o->steps = 0;
