@@ -116,8 +116,7 @@ ONIC_EXPORT onic_layout_status_t onic_layout_from_runs(onic_layout_t *l, onic_ru
 /** Frees the memory of a list that was not made into a layout. */
 ONIC_EXPORT void onic_runs_fini(onic_runs_t *r);
 
-/** Gives up what `l` owns, of any thread: the last one of a list frees it. A stride-form layout
- * owns nothing; calling it is still right. */
+/** Gives up what `l` owns, of any thread: the last one of a list frees it. */
 ONIC_EXPORT void onic_layout_fini(onic_layout_t *l);
 
 /** Makes `dst` a second layout of the same bytes, to be freed by itself. Lists never change, so

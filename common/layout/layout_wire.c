@@ -210,8 +210,7 @@ static uint64_t limit_to_group(const onic_cursor_t *c, uint64_t limit, uint64_t 
     return left < group && group <= limit / 8 && left % granule == 0 ? left : limit;
 }
 
-/** Writes runs in whole granules: a cut run may need more room than the whole one did, so
- *  this repeats with less data until it fits. */
+/** Writes runs in whole granules: a cut run may need more room, so it repeats with less data. */
 static uint64_t put_slice_granules(writer_t *w, onic_cursor_t *c, uint64_t limit, uint64_t granule)
 {
     while (limit > 0) {

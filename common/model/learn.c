@@ -13,8 +13,7 @@
 /** What a trial costs beside the time that it loses, as a part of the best choice's time: where all
  *  are equal they are not tried all the time. */
 #define PRICE 0.0625
-/** Each trial in a row that fails makes the next one half as frequent; up to so often, until the
- *  choice is known well and from then on. */
+/** Each trial in a row that fails makes the next one half as frequent; up to so often. */
 #define FAILED_FIRST 2
 #define FAILED_MAX   6
 /** So many observations make a choice known well. The first find memory cold: until then the model

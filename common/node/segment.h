@@ -45,8 +45,7 @@ typedef enum onic_joined {
     ONIC_NEEDS_NAME /**< not joined: it must not open what has no name, or cannot */
 } onic_joined_t;
 
-/** Maps a segment that another process has made, and reserves share `share`, from 1 on. Beyond the
- *  last share nothing is left to reserve. */
+/** Maps a segment of another process, and reserves share `share`, from 1 on, if there is such. */
 onic_joined_t onic_segment_join(const onic_segment_key_t *key, size_t size, int share,
                                 onic_segment_t *segment);
 

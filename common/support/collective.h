@@ -56,8 +56,7 @@ ONIC_EXPORT int onic_send_bytes(struct ompi_communicator_t *comm, int to, const 
 ONIC_EXPORT int onic_receive_bytes(struct ompi_communicator_t *comm, int from, void *bytes,
                                    size_t len);
 
-/** Ends the job: there is no memory for what all have to do together now, and the others would wait
- *  for ever. `what` is in the text. */
+/** Ends the job: there is no memory for what all have to do together. `what` is in the text. */
 ONIC_EXPORT void onic_abort_no_memory(struct ompi_communicator_t *comm, const char *what)
     __attribute__((noreturn));
 

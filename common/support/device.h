@@ -12,8 +12,7 @@
 
 #include "common/support/export.h"
 
-/** Is the byte at `p`, which may be any address, in memory that only a device can reach? Called by
- *  threads that are in MPI, several at once. */
+/** Is the byte at `p`, any address, in memory that only a device can reach? Any threads in MPI. */
 typedef bool (*onic_device_fn_t)(const void *p);
 
 /** What can tell; NULL where nothing can. Not to be written but by the functions below. */
@@ -25,8 +24,7 @@ ONIC_EXPORT void onic_device_init(void);
 /** For tests: from now on `fn` tells, NULL for none. Not while another thread is in MPI. */
 ONIC_EXPORT void onic_device_set_fn(onic_device_fn_t fn);
 
-/** Can memory of devices be told at all? Costs a branch that always goes the same way. After
- *  onic_device_init; any thread. */
+/** Can memory of devices be told at all? After onic_device_init; any thread. */
 static inline bool onic_devices_told(void)
 {
     return __atomic_load_n(&onic_device_fn, __ATOMIC_ACQUIRE) != NULL;

@@ -13,8 +13,7 @@
 
 #include "common/support/export.h"
 
-/** Generations of a slot, 1 to this, then 1 again: so many operations later a reply that was lost
- *  for as long would be taken for another's. */
+/** Generations of a slot, 1 to this: a reply lost for so many would be taken for another's. */
 #define ONIC_GENERATION_MAX 0xffffffu
 
 typedef struct onic_handle_slot {
@@ -39,8 +38,7 @@ ONIC_EXPORT void *onic_handle_get(const onic_handles_t *t, uint64_t handle);
 ONIC_EXPORT void *onic_handle_free(onic_handles_t *t, uint64_t handle);
 ONIC_EXPORT void onic_handles_fini(onic_handles_t *t);
 
-/** A handle in 32 bits, its generation and eight bits of its slot, and back. Only for those whose
- *  slot is below ONIC_HANDLE_WORD_SLOTS. */
+/** A handle in 32 bits, and back. Only for those whose slot is below ONIC_HANDLE_WORD_SLOTS. */
 #define ONIC_HANDLE_WORD_SLOTS 256
 
 static inline bool onic_handle_has_word(uint64_t handle)

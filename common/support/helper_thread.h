@@ -41,8 +41,7 @@ static inline bool onic_is_away(uint64_t seen, uint64_t ticks)
     return seen == ticks;
 }
 
-/** All signals but those of faults of the thread itself: where these are blocked the kernel ends
- *  the process without anybody's report. */
+/** All signals but those of faults of the thread itself: these are to be reported. */
 static inline void onic_signals_to_block(sigset_t *set)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};

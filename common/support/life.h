@@ -36,8 +36,7 @@ typedef struct onic_stat {
     uint64_t began;
 } onic_stat_t;
 
-/** Reads the text of such a file, `text` being a string; false where it is not what it should be.
- *  The name in it may be anything. */
+/** Reads the text of such a file; false where it is no such. The name in it may be anything. */
 bool onic_stat_read(const char *text, onic_stat_t *stat);
 
 /** Can `mine` know whether `other` is dead? Where both are known and in the same namespaces. */

@@ -40,8 +40,7 @@ bool onic_tls_without_posix(const char *list, char *out, size_t size);
 /** Where the kernel shows its adapters. */
 #define ONIC_ADAPTERS "/sys/class/infiniband"
 
-/** How many of these `devices` (a list) there are in `directory` (ONIC_ADAPTERS); `active`: how
- *  many ports of theirs are up. */
+/** How many of these `devices` (a list) there are in `directory`; `active`: ports that are up. */
 unsigned onic_adapters(const char *directory, const char *devices, bool active);
 
 /** Would UCX put by an adapter? Over anything else it emulates puts by messages with

@@ -200,8 +200,7 @@ static void insist(onic_server_t *s)
              !atomic_load(&s->stop));
 }
 
-/** Does what there is for processes that have woken this one, and what follows at once. MPI threads
- *  that come back do the rest. */
+/** Does what there is for processes that have woken this one, and what follows at once. */
 static void answer(onic_server_t *s)
 {
     const double usec = onic_ticks_per_usec();

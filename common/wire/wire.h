@@ -108,8 +108,7 @@ static inline bool onic_wire_is_alone(void)
 /** Waits for it, where another thread has it. */
 ONIC_EXPORT void onic_wire_lock_wait(void);
 
-/* Taking the lock is no sign of life for the server thread: a thread that only sends does not
- * progress what comes from others. */
+/* Taking the lock is no sign of life: a thread that only sends does not progress what comes. */
 static inline void onic_wire_lock(void)
 {
     if (!onic_wire_trylock())

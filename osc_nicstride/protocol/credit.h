@@ -173,8 +173,7 @@ static inline bool nicstride_tx_idle(const nicstride_tx_t *tx)
     return tx->acked == tx->sent;
 }
 
-/** True where a flush request must be sent to get the rest acknowledged; marks it as sent.
- *  `*upto_p` gets the number to ask for. */
+/** Must a flush request be sent to get the rest acknowledged? Marks it as sent, for `*upto_p`. */
 static inline bool nicstride_tx_ask(nicstride_tx_t *tx, uint64_t *upto_p)
 {
     if (nicstride_tx_idle(tx) || tx->asked == tx->sent)

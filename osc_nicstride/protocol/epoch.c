@@ -68,8 +68,7 @@ const char *nicstride_epoch_fence(nicstride_epoch_t *e, bool nosucceed)
     return why;
 }
 
-/* Marks the targets of a start; all of them, or none where one is wrong. No target is marked or
- * locked when this is called. */
+/* Marks the targets of a start, none of which is marked or locked; or none where one is wrong. */
 static const char *mark_started(nicstride_epoch_t *e, const int *ranks, int ngroup)
 {
     for (int i = 0; i < ngroup; i++) {

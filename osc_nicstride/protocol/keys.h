@@ -63,8 +63,7 @@ void *nicstride_keys_room(nicstride_keys_t *k, size_t *cap_p);
 /** They are written, `len` of them; 0: there is no blob. Rows and parts come in ascending order. */
 void nicstride_keys_add(nicstride_keys_t *k, unsigned row, nicstride_part_of_t part, size_t len);
 
-/** Is all of it right? `span` gets the region, of size 0 where it names none. NULL, or a static
- *  text that says what is wrong. */
+/** Is all of it right? `span` gets the region, of size 0 if none. NULL, or what is wrong. */
 const char *nicstride_keys_check(const void *bytes, size_t len, nicstride_span_t *span);
 
 /** The blob at `*at_p` (first NICSTRIDE_KEYS_HEAD) of a right message; moves on. False: none. */

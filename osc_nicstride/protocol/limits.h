@@ -30,8 +30,7 @@
 #define NICSTRIDE_GET_PIECE (1u << 20)
 /** One rendezvous moves at most this much. */
 #define NICSTRIDE_RNDV_PIECE (1u << 30)
-/** Room in a fragment for a slice of an irregular layout: a third, as a run of 8 bytes of data
- *  takes 3 to 4 bytes of description. */
+/** Room in a fragment for a slice of a layout: a third, as a run of 8 bytes takes 3 to 4 bytes. */
 #define NICSTRIDE_SLICE_SHARE 3
 /** Bytes of a slice when it is decoded, for each byte of it: two are enough for a run. */
 #define NICSTRIDE_SLICE_GROWTH 20

@@ -66,8 +66,7 @@ void nicstride_lockq_init(nicstride_lockq_t *q, uint32_t n);
 nicstride_lockq_result_t nicstride_lockq_request(nicstride_lockq_t *q, uint32_t origin,
                                                  uint32_t type, uint64_t since);
 
-/** Takes the lock where it is free for the origin now. False, and nothing has changed, where a
- *  request would be queued or refused. */
+/** Takes the lock where it is free for the origin now. False, nothing changed, where it is not. */
 bool nicstride_lockq_try(nicstride_lockq_t *q, uint32_t origin, uint32_t type, uint64_t since);
 
 /** Gives the lock back. False where the origin does not hold it. Follow with next_grant. */

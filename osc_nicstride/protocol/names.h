@@ -89,8 +89,7 @@ bool nicstride_names_may_send(const nicstride_names_t *n);
 bool nicstride_names_piece(nicstride_names_t *n, nicstride_msg_t *msg, unsigned char *layout,
                            size_t cap);
 
-/** The target says something of a name; anything may come. The next pieces are to be sent then,
- *  while nicstride_names_may_send. */
+/** The target says something, anything, of a name. Next pieces: while nicstride_names_may_send. */
 void nicstride_names_answer(nicstride_names_t *n, const nicstride_msg_t *answer);
 
 /** Frees what it holds. */

@@ -11,8 +11,7 @@
 /** Instead of an error: the accumulate lock is taken, nothing was done. */
 enum { BUSY = -1 };
 
-/** Old values on their way back. The operation counts as applied when they have left, so that
- *  their bytes are counted until then. */
+/** Old values on their way back. The operation, and so their bytes, counts until they have left. */
 typedef struct old_values {
     nicstride_use_t use;
     char bytes[];

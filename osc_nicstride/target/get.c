@@ -74,8 +74,7 @@ static void answer_failed(answer_t *a)
     a->left = 0;
 }
 
-/** Sends on; ends the answer with the last fragment. The get counts as applied then, since the
- *  window's memory is not read any more. */
+/** Sends on; ends the answer with the last fragment. The get counts as applied then. */
 static void answer_more(answer_t *a)
 {
     int rc = OMPI_SUCCESS;

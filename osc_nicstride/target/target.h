@@ -85,8 +85,7 @@ typedef struct nicstride_use {
     bool cancelled; /**< it has been */
 } nicstride_use_t;
 
-/** Makes the record of a message, of `size` bytes; what is behind the use is not set. Returns as
- *  nicstride_open_target, or MPI_ERR_NO_MEM. */
+/** Makes the record of a message, of `size` bytes. As nicstride_open_target, or MPI_ERR_NO_MEM. */
 int nicstride_use_open(const nicstride_incoming_t *in, size_t size, void **use_p);
 /** It is over, and the origin learns that, with `error` (0: none). */
 void nicstride_use_end(nicstride_use_t *u, int error);

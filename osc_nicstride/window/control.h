@@ -2,8 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The memory by which the processes of a node synchronise on a window: locks, counters and
- *  the lock queue of each target. */
+/** @file The memory by which the processes of a node synchronise on a window. */
 #ifndef NICSTRIDE_CONTROL_H
 #define NICSTRIDE_CONTROL_H
 
@@ -142,8 +141,7 @@ static inline bool nicstride_is_broken(const nicstride_module_t *m)
     return atomic_load_explicit(nicstride_ctl_broken(m), memory_order_relaxed) != 0;
 }
 
-/** `rc`, unless that is OMPI_SUCCESS and the window has failed: then an error, with a text that
- *  names the call. MPI threads. */
+/** `rc`, or, where that is OMPI_SUCCESS and the window has failed, an error, with a text. */
 int nicstride_broken_error(const nicstride_module_t *m, const char *call);
 
 static inline int nicstride_unless_broken(const nicstride_module_t *m, const char *call, int rc)

@@ -78,8 +78,7 @@ struct nicstride_enrolled {
     uint64_t *generation; /**< dynamic: the word, in a page of its own */
 };
 
-/** The keyring of a peer, made when it is first asked for; NULL where memory is exhausted, or no
- *  row with keys could be used with it. */
+/** The keyring of a peer, made if need be; NULL: no memory, or no row with keys is usable. */
 nicstride_keyring_t *nicstride_keyring_locked(nicstride_peer_t *p);
 
 /** Is there one, or could there be? No lock: the common case of peers without an adapter. */

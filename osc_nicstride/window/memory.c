@@ -20,8 +20,7 @@ static bool mpi_allocates(int flavor)
     return flavor == MPI_WIN_FLAVOR_ALLOCATE || flavor == MPI_WIN_FLAVOR_SHARED;
 }
 
-/** Bytes that stand before the windows' memory: control blocks, then what ranks have kept, where
- *  that is to be kept for each. */
+/** Bytes before the windows' memory: control blocks, then what is kept for each rank, if it is. */
 static size_t tables_bytes(const nicstride_module_t *m, const nicstride_per_rank_t *kept)
 {
     return onic_whole_pages((size_t)m->node.n * m->ctl.bytes +

@@ -328,8 +328,7 @@ bool nicstride_process_forget(onic_peer_t *wire, bool left);
 /** Frees them, at the end of the process. */
 void nicstride_processes_fini(void);
 
-/** Says what was wrong with a call on this window and returns `error`. Only the first errors of a
- *  process get a text. MPI threads. */
+/** Says what was wrong with a call, if not too often, and returns `error`. MPI threads. */
 int nicstride_error(const nicstride_module_t *m, const char *call, int error, const char *format,
                     ...) __attribute__((format(printf, 4, 5)));
 

@@ -105,8 +105,7 @@ typedef struct nicstride_counters {
 
 extern nicstride_counters_t nicstride_counters;
 
-/** Adds to one of them. Of any thread, and as cheap as a plain addition: where two threads add at
- *  the same time, one of them may be lost. */
+/** Adds to one of them, as cheap as a plain addition: of two threads one may be lost. */
 static inline void nicstride_add(unsigned long long *counter, unsigned long long n)
 {
     __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);

@@ -45,8 +45,7 @@ SUPERPIPE_CALL(add_comm);
 SUPERPIPE_CALL(del_comm);
 SUPERPIPE_CALL(dump);
 
-/** A message of that rank, which was not looked up yet, will be waited for: does so where its death
- *  can be seen without having met it. */
+/** A message of that rank will be waited for: looks it up where its death can be seen so. */
 void superpipe_watch_stranger(ompi_communicator_t *comm, int rank);
 
 /** The same of any source: most are known. */
@@ -58,8 +57,7 @@ static inline void superpipe_watch(ompi_communicator_t *comm, int source)
         superpipe_watch_stranger(comm, source);
 }
 
-/** Looks for messages for one progress of the wire, and for one of Open MPI's: each costs several
- *  times what the one before it does. */
+/** Looks for messages for one progress of the wire, and one of Open MPI's: each is far dearer. */
 #define SUPERPIPE_POLLS 32
 #define SUPERPIPE_SPINS 256
 

@@ -89,8 +89,7 @@ typedef struct superpipe_taker {
     uint64_t room;
 } superpipe_taker_t;
 
-/** May such receives take their messages? Nothing is posted that a message could be for instead,
- *  and nothing has come before it. */
+/** May such receives take their messages? Nothing is posted, and nothing has come before. */
 static inline bool superpipe_comm_may_take(const superpipe_comm_t *c)
 {
     return c->match.nunexpected == 0 && c->match.posted.keys == 0 && c->held.head == NULL;

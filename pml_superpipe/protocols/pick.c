@@ -65,8 +65,7 @@ double superpipe_pin_share_locked(const superpipe_request_t *r)
     return share;
 }
 
-/** Where messages of a peer are learned; NULL where memory is exhausted. Before all peers on other
- *  nodes there is the same network. */
+/** Where messages of a peer are learned, those of all other nodes together; NULL: no memory. */
 static superpipe_learned_t *learned_locked(superpipe_peer_t *p, const superpipe_case_t *c)
 {
     if (!c->node)

@@ -46,8 +46,7 @@ static inline int superpipe_describe_buffer(const void *buffer, size_t count,
     return OMPI_SUCCESS;
 }
 
-/** Makes it active, when it is described and before its transfer is started: now there is a
- *  reference until it is complete. */
+/** Makes it active, once described: now there is a reference until it is complete. */
 void superpipe_request_begin(superpipe_request_t *r);
 
 /** All of that for a receive, in one function: saves a tenth of a short MPI_Irecv. */
@@ -174,8 +173,7 @@ int superpipe_send_header_locked(superpipe_request_t *r, const void *header, siz
 /** A header or fragment has left: onic_send_cb_t. */
 void superpipe_fragment_left(void *request, int status);
 
-/** Gives fragments to the wire: early ones, or those of a CTS; not all, so that others get their
- *  turn. The send may be over then. */
+/** Gives some fragments to the wire: early ones, or those of a CTS. The send may be over then. */
 void superpipe_send_fragments_locked(superpipe_request_t *r);
 
 /** Goes on with fragments: onic_wire_deferred_fn_t. */

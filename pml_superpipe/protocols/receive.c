@@ -7,8 +7,7 @@
 
 #include "opal/runtime/opal_progress.h"
 
-/** How often a call looks for its message in the queue of its sender alone, which takes about a
- *  microsecond, before it posts a receive. */
+/** How often a call looks into the queue of its sender alone, for about 1 us, before it posts. */
 #define LOOKS 256
 /** Of so many messages one is received by a request, so that other senders have their turn. */
 #define OTHERS_TURN 32

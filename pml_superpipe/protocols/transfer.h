@@ -82,8 +82,7 @@ static inline uint64_t superpipe_transfer_remaining(const superpipe_transfer_t *
 
 /* ---- sender ---------------------------------------------------------------------------------- */
 
-/** Its first `bytes` are given to the wire without a CTS: all of the fragments are there to be
- *  taken. If that is all, `waits` as below. */
+/** Its first `bytes` are given to the wire without a CTS. If that is all, `waits` as below. */
 static inline void superpipe_transfer_begins_early(superpipe_transfer_t *t, uint64_t bytes,
                                                    bool waits)
 {
@@ -91,8 +90,7 @@ static inline void superpipe_transfer_begins_early(superpipe_transfer_t *t, uint
     t->matched = bytes == t->length && !waits;
 }
 
-/** The data goes with the envelope, or a copy is sent in its place. `waits`: it has to find a
- *  receive before the end is over. */
+/** The data goes with the envelope, or a copy is sent instead. `waits`: it must find a receive. */
 static inline void superpipe_transfer_sent_whole(superpipe_transfer_t *t, bool waits)
 {
     t->matched = !waits;

@@ -2,8 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The carrier within a node: the landing area of this process, and those of its peers that
- *  are mapped here. Internal to the mover. */
+/** @file The carrier within a node: the landing area of this process, and those mapped here. */
 #ifndef ONIC_CARRIER_NODE_H
 #define ONIC_CARRIER_NODE_H
 
