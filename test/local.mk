@@ -355,8 +355,8 @@ test_mpi_libtestlib_a_SOURCES = \
 	test/mpi/meet.h \
 	test/mpi/p2p.c \
 	test/mpi/p2p.h \
-	test/mpi/nic_cases.c \
-	test/mpi/nic_cases.h \
+	test/mpi/nic_device.c \
+	test/mpi/nic_device.h \
 	test/mpi/peers.c \
 	test/mpi/peers.h \
 	test/mpi/phase.c \
@@ -533,13 +533,10 @@ mpi_programs = \
 	test/mpi/short_headers \
 	test/mpi/nic \
 	test/mpi/nic_keys \
-	test/mpi/nic_keys_roce \
 	test/mpi/nic_cut \
 	test/mpi/nic_killed \
-	test/mpi/nic_killed_roce \
 	test/mpi/nic_refused \
 	test/mpi/nic_places \
-	test/mpi/nic_roce \
 	test/mpi/soft_roce \
 	test/mpi/spawn \
 	test/mpi/spawn_loop \
@@ -645,23 +642,6 @@ test_mpi_wire_SOURCES = \
 	test/mpi/wire_traffic.c \
 	test/mpi/wire_traffic.h
 test_mpi_wire_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
-# With functions of its own in place of libibverbs's.
-own_adapter = test/fabric/adapter.c test/fabric/adapter.h
-test_mpi_nic_SOURCES = test/mpi/nic.c $(own_adapter)
-test_mpi_nic_CPPFLAGS = $(AM_CPPFLAGS) $(verbs_cppflags)
-test_mpi_nic_LDFLAGS = -rdynamic
-test_mpi_nic_keys_SOURCES = test/mpi/nic_keys.c $(own_adapter)
-test_mpi_nic_keys_CPPFLAGS = $(AM_CPPFLAGS) $(verbs_cppflags)
-test_mpi_nic_keys_LDFLAGS = -rdynamic
-test_mpi_nic_killed_SOURCES = test/mpi/nic_killed.c $(own_adapter)
-test_mpi_nic_killed_CPPFLAGS = $(AM_CPPFLAGS) $(verbs_cppflags)
-test_mpi_nic_killed_LDFLAGS = -rdynamic
-test_mpi_nic_places_SOURCES = test/mpi/nic_places.c $(own_adapter)
-test_mpi_nic_places_CPPFLAGS = $(AM_CPPFLAGS) $(verbs_cppflags)
-test_mpi_nic_places_LDFLAGS = -rdynamic
-test_mpi_nic_refused_SOURCES = test/mpi/nic_refused.c $(own_adapter)
-test_mpi_nic_refused_CPPFLAGS = $(AM_CPPFLAGS) $(verbs_cppflags)
-test_mpi_nic_refused_LDFLAGS = -rdynamic
 test_mpi_wire_LDADD = $(internal_ldadd)
 # It has a function of its own in place of one of the C library.
 test_mpi_wire_LDFLAGS = $(internal_ldflags) -rdynamic

@@ -4,11 +4,12 @@
  */
 /**
  * @file
- * An adapter of verbs for processes of one machine, without any device: functions for a program
- * that exports them, and which stand there in for those of libibverbs that reliable connections
- * need. Requests are executed by process_vm_readv and process_vm_writev, some at each poll: a queue
- * pair's number and a key of remote memory are the number of the process. What is not registered is
- * not touched: the process ends.
+ * An adapter of verbs for processes of one machine, without any device: a library that is loaded
+ * before all others (test/run does that for method nic), whose functions stand there in for those
+ * of libibverbs that reliable connections need. Requests are executed by process_vm_readv and
+ * process_vm_writev, some at each poll and some by a thread now and then, as a process may be away:
+ * a queue pair's number and a key of remote memory are the number of the process. What is not
+ * registered is not touched: the process ends.
  *
  * Only the library of this project sees the device.
  */
@@ -24,6 +25,7 @@
 #include <infiniband/verbs.h>
 #pragma GCC visibility pop
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,17 +33,16 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "test/fabric/adapter.h"
-
-enum { SENDS = 256, PIECES = 16, CARRIED = 256, AT_A_POLL = 20, REGIONS = 4096 };
+enum { SENDS = 256, PIECES = 16, CARRIED = 256, AT_A_POLL = 20, REGIONS = 1 << 16 };
 
 /** A queue pair; those that issue are in a list. */
 typedef struct pair {
     struct ibv_qp qp; /* first */
     struct pair *next;
     enum ibv_qp_state state;
-    bool failed;
-    uint64_t posted, done;
+    uint64_t posted, executed, done; /**< done: its end has been shown, if it is to be */
+    bool failed;                     /**< from request `failure` on */
+    uint64_t failure;
     struct ibv_send_wr wr[SENDS];
     struct ibv_sge sge[SENDS][PIECES];
     unsigned char carried[SENDS][CARRIED];
@@ -50,8 +51,11 @@ typedef struct pair {
 static struct ibv_device device = {.transport_type = IBV_TRANSPORT_IB, .name = "vm0"};
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pair_t *pairs;
+static pthread_t runner;
+static bool closing;
 static struct ibv_mr *regions[REGIONS];
-size_t adapter_room = SIZE_MAX;
+/** Bytes that the process may still register; SIZE_MAX: any number. For programs to set. */
+__attribute__((visibility("default"))) size_t adapter_room = SIZE_MAX;
 
 static void die(const char *what)
 {
@@ -143,6 +147,32 @@ static bool execute(pair_t *p, uint64_t at)
     return moved == (ssize_t)far.iov_len;
 }
 
+/** Some of those that have been posted. */
+static void run(pair_t *p)
+{
+    for (int i = 0; i < AT_A_POLL && p->executed < p->posted; i++, p->executed++) {
+        if (p->failed || execute(p, p->executed % SENDS))
+            continue;
+        p->failed = true;
+        p->failure = p->executed;
+    }
+}
+
+static void *run_by_itself(void *arg)
+{
+    (void)arg;
+    pthread_mutex_lock(&lock);
+    while (!closing) {
+        for (pair_t *p = pairs; p != NULL; p = p->next)
+            run(p);
+        pthread_mutex_unlock(&lock);
+        usleep(1000);
+        pthread_mutex_lock(&lock);
+    }
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
 static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
 {
     int n = 0;
@@ -150,14 +180,14 @@ static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
     (void)cq;
     pthread_mutex_lock(&lock);
     for (pair_t *p = pairs; p != NULL; p = p->next) {
-        for (int i = 0; i < AT_A_POLL && n < most && p->done < p->posted; i++) {
-            const uint64_t at = p->done++ % SENDS;
+        run(p);
+        for (; n < most && p->done < p->executed; p->done++) {
+            const struct ibv_send_wr *wr = &p->wr[p->done % SENDS];
+            const bool failed = p->failed && p->done >= p->failure;
 
-            p->failed |= !execute(p, at);
-            if (p->failed || (p->wr[at].send_flags & IBV_SEND_SIGNALED) != 0)
-                wc[n++] =
-                    (struct ibv_wc){.wr_id = p->wr[at].wr_id,
-                                    .status = p->failed ? IBV_WC_RETRY_EXC_ERR : IBV_WC_SUCCESS};
+            if (failed || (wr->send_flags & IBV_SEND_SIGNALED) != 0)
+                wc[n++] = (struct ibv_wc){.wr_id = wr->wr_id,
+                                          .status = failed ? IBV_WC_RETRY_EXC_ERR : IBV_WC_SUCCESS};
         }
     }
     pthread_mutex_unlock(&lock);
@@ -167,17 +197,28 @@ static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
 struct ibv_context *ibv_open_device(struct ibv_device *d)
 {
     struct ibv_context *context = calloc(1, sizeof(*context));
+    sigset_t all, before;
 
-    if (context != NULL) {
-        context->device = d;
-        context->ops.post_send = post_send;
-        context->ops.poll_cq = poll_cq;
-    }
+    if (context == NULL)
+        return NULL;
+    context->device = d;
+    context->ops.post_send = post_send;
+    context->ops.poll_cq = poll_cq;
+    closing = false;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    if (pthread_create(&runner, NULL, run_by_itself, NULL) != 0)
+        die("no thread");
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return context;
 }
 
 int ibv_close_device(struct ibv_context *context)
 {
+    pthread_mutex_lock(&lock);
+    closing = true;
+    pthread_mutex_unlock(&lock);
+    pthread_join(runner, NULL);
     free(context);
     return 0;
 }
@@ -279,6 +320,14 @@ int ibv_dereg_mr(struct ibv_mr *mr)
     return 0;
 }
 
+/** Nobody is woken. */
+struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
+{
+    (void)context;
+    errno = EOPNOTSUPP;
+    return NULL;
+}
+
 struct ibv_cq *ibv_create_cq(struct ibv_context *context, int n, void *arg,
                              struct ibv_comp_channel *channel, int vector)
 {
@@ -301,9 +350,9 @@ int ibv_destroy_cq(struct ibv_cq *cq)
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-    pair_t *p = calloc(1, sizeof(*p));
+    pair_t *p = attr->qp_type == IBV_QPT_RC ? calloc(1, sizeof(*p)) : NULL;
 
-    (void)attr;
+    errno = p == NULL ? EOPNOTSUPP : 0;
     if (p == NULL)
         return NULL;
     p->qp.context = pd->context;

@@ -9,6 +9,13 @@ test_fabric_farewell_LDADD = $(keep_loaded) $(OMPI_LDFLAGS) $(OMPI_LIBS)
 test_fabric_load_LDADD = $(keep_loaded) $(OMPI_LDFLAGS) $(OMPI_LIBS)
 test_fabric_room_LDADD = $(keep_loaded) $(OMPI_LDFLAGS) $(OMPI_LIBS)
 
+# Loaded before all else where method nic is tested on a machine without a device: a library that can
+# be, which libtool makes of one that would be installed.
+noinst_LTLIBRARIES += test/fabric/libadapter.la
+test_fabric_libadapter_la_SOURCES = test/fabric/adapter.c
+test_fabric_libadapter_la_CPPFLAGS = $(AM_CPPFLAGS) $(verbs_cppflags)
+test_fabric_libadapter_la_LDFLAGS = -module -shared -avoid-version -rpath /nowhere
+
 EXTRA_DIST += \
 	test/fabric/faults \
 	test/fabric/hostlib/cases.py \

@@ -32,7 +32,8 @@ typedef struct step {
     void (*run)(const struct step *s);
 } step_t;
 
-static const char *const methods[] = {"direct", "cma", "sieve", "pack", "mover", "zcopy", "rdma"};
+static const char *const methods[] = {"direct", "cma",   "sieve", "pack",
+                                      "mover",  "zcopy", "rdma",  "nic"};
 enum { METHODS = sizeof(methods) / sizeof(methods[0]) };
 
 static counter_t *ops[METHODS], *bytes[METHODS], *accumulates;

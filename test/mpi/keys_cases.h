@@ -14,10 +14,8 @@
 #ifndef TEST_MPI_KEYS_CASES_H
 #define TEST_MPI_KEYS_CASES_H
 
-#include <stdbool.h>
-
-/** All of a program with two ranks, which runs with osc_nicstride_key_piece 1. `own`: the adapter
- *  is the test's own (test/fabric/adapter.c). */
-int keys_cases(const char *method, bool own, int argc, char **argv);
+/** All of a program with two ranks, which runs with osc_nicstride_key_piece 1. `need`, or NULL,
+ * skips it where what it needs is not there. */
+int keys_cases(const char *method, void (*need)(void), int argc, char **argv);
 
 #endif

@@ -14,13 +14,12 @@
 #define TEST_MPI_KILLED_H
 
 #include <mpi.h>
-#include <stdbool.h>
 
 /** Bytes of a block. */
 #define KILLED_BLOCK 128
 
 /** All of a program with three ranks; blocks are `stride` bytes apart, KILLED_BLOCK for contiguous
- *  data. `own`: the adapter is the test's own (test/fabric/adapter.c). */
-int killed_cases(const char *method, bool own, MPI_Aint stride, int argc, char **argv);
+ *  data. `need`, or NULL, skips it where what it needs is not there. */
+int killed_cases(const char *method, void (*need)(void), MPI_Aint stride, int argc, char **argv);
 
 #endif

@@ -7,19 +7,235 @@
 /* methods: nic */
 /**
  * @file
- * Method nic (nic_cases.h), by an adapter of the test's own: its functions are in this program, and
- * so in the place of libibverbs's.
+ * Method nic of osc_nicstride: the adapter moves strided data by itself. What it is given,
+ * requests, doorbells, completions and bytes, is what the algorithm needs; random layouts come out
+ * right; the target may be out of MPI, and has no helper thread; memory that was given back and is
+ * there again is registered again.
  */
-#include "common/config.h"
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-#include "test/mpi/nic_cases.h"
+#include "test/mpi/counter.h"
+#include "test/mpi/nic_device.h"
 #include "test/mpi/testlib.h"
+#include "test/mpi/transfer.h"
+
+enum {
+    WINDOW = 1 << 20,
+    ROWS = 1000,
+    BLOCK = 64,
+    ROW = 256,
+    SHAPES = 200,
+    ELEMENTS = 400,
+    WARM_UP = 1000,
+    /* By the numbers that the model has by default for adapters: requests with one doorbell, and
+     * requests of which one is signalled, beside the last of each list. */
+    BATCH = 32,
+    SIGNAL = 16
+};
+
+static int other(const tl_window_t *w)
+{
+    return 1 - w->rank;
+}
+
+/** Transfers until the target's keys have come, and a connection. False where they do not. */
+static bool warm_up(const tl_window_t *w)
+{
+    tr_side_t side = tr_strided(ROWS * BLOCK, BLOCK, ROW);
+    counter_t *c = counter_begin("osc_nicstride_ops_nic");
+    unsigned char *buffer = tl_alloc((size_t)side.span);
+    int there = 0, all = 0;
+
+    for (int i = 0; i < WARM_UP && !all; i++) {
+        TL_MPI(
+            MPI_Put(buffer, 1, side.type, other(w), tl_disp(w, other(w), 0), 1, side.type, w->win));
+        TL_MPI(MPI_Win_flush(other(w), w->win));
+        there = counter_read(c) > 0;
+        MPI_Allreduce(&there, &all, 1, MPI_INT, MPI_MIN, w->comm);
+    }
+    counter_end(c);
+    free(buffer);
+    tr_free(&side);
+    return all;
+}
+
+static unsigned long long needs(unsigned long long n, unsigned long long each)
+{
+    return (n + each - 1) / each;
+}
+
+/** Rows of a matrix, each a request. Of a dynamic window a word is read before. */
+static void count(const tl_window_t *w, tl_kind_t kind, bool get)
+{
+    static const char *const names[] = {"osc_nicstride_nic_requests", "osc_nicstride_nic_doorbells",
+                                        "osc_nicstride_nic_completions", "osc_nicstride_nic_bytes"};
+    const unsigned long long last = ROWS % BATCH, before = kind == TL_DYNAMIC;
+    const unsigned long long want[] = {
+        before + ROWS, before + needs(ROWS, BATCH),
+        before + ROWS / BATCH * needs(BATCH, SIGNAL) + needs(last, SIGNAL),
+        before * sizeof(uint64_t) + (unsigned long long)ROWS * BLOCK};
+    tr_side_t far = tr_strided(ROWS * BLOCK, BLOCK, ROW), near = tr_plain(MPI_BYTE, ROWS * BLOCK);
+    unsigned char *buffer = tl_alloc((size_t)near.span);
+    counter_t *c[4];
+
+    for (int i = 0; i < 4; i++)
+        c[i] = counter_begin(names[i]);
+    if (get)
+        TL_MPI(MPI_Get(buffer, near.count, near.type, other(w), tl_disp(w, other(w), 0), far.count,
+                       far.type, w->win));
+    else
+        TL_MPI(MPI_Put(buffer, near.count, near.type, other(w), tl_disp(w, other(w), 0), far.count,
+                       far.type, w->win));
+    TL_MPI(MPI_Win_flush(other(w), w->win));
+    for (int i = 0; i < 4; i++) {
+        TL_CHECK(counter_read(c[i]) == want[i], "%s: %s %llu, not %llu", get ? "get" : "put",
+                 names[i], counter_read(c[i]), want[i]);
+        counter_end(c[i]);
+    }
+    MPI_Barrier(w->comm);
+    free(buffer);
+    tr_free(&near);
+    tr_free(&far);
+}
+
+/** A random put, and a get of the same place back into another layout. */
+static void there_and_back(const tl_window_t *w, tl_rng_t *rng, int round)
+{
+    const tr_element_t element = (tr_element_t)tl_range(rng, 0, TR_RECORD - 1);
+    const int n = (int)tl_range(rng, 1, ELEMENTS);
+    tr_side_t from = tr_shape(rng, element, n, TR_ORIGIN), far = tr_shape(rng, element, n, 0),
+              to = tr_shape(rng, element, n, TR_ORIGIN);
+    unsigned char *sent = tl_alloc((size_t)from.span + 1), *got = tl_alloc((size_t)to.span + 1),
+                  *want = tl_alloc((size_t)to.span + 1), *there = tl_alloc((size_t)far.span + 1);
+
+    if (far.span <= w->peer_bytes[other(w)]) {
+        const MPI_Aint at = tl_disp(w, other(w), 0) + far.start;
+
+        tl_fill_random(sent, (size_t)from.span, (uint64_t)round);
+        tr_copy(&from, sent, &far, there);
+        tr_copy(&far, there, &to, want);
+        TL_MPI(MPI_Put(sent + from.start, from.count, from.type, other(w), at, far.count, far.type,
+                       w->win));
+        TL_MPI(MPI_Win_flush(other(w), w->win));
+        TL_MPI(
+            MPI_Get(got + to.start, to.count, to.type, other(w), at, far.count, far.type, w->win));
+        TL_MPI(MPI_Win_flush_local(other(w), w->win));
+        TL_BYTES(got, want, (size_t)to.span, "round %d, %d elements of kind %d", round, n,
+                 (int)element);
+    }
+    free(sent);
+    free(got);
+    free(want);
+    free(there);
+    tr_free(&from);
+    tr_free(&far);
+    tr_free(&to);
+}
+
+static bool is_there(const unsigned char *base, unsigned char value)
+{
+    return __atomic_load_n(base + (size_t)(ROWS - 1) * ROW + BLOCK - 1, __ATOMIC_ACQUIRE) == value;
+}
+
+/** Rank 1 makes no call of MPI until all is there. */
+static void asleep(const tl_window_t *w)
+{
+    tr_side_t far = tr_strided(ROWS * BLOCK, BLOCK, ROW);
+    unsigned char *buffer = tl_alloc((size_t)far.span), value = 0xA5;
+
+    memset(w->base, 0, (size_t)far.span);
+    MPI_Barrier(w->comm);
+    if (w->rank == 0) {
+        memset(buffer, value, (size_t)far.span);
+        TL_MPI(MPI_Put(buffer, 1, far.type, 1, tl_disp(w, 1, 0), 1, far.type, w->win));
+        TL_MPI(MPI_Win_flush(1, w->win));
+        memset(buffer, 0, (size_t)far.span);
+        TL_MPI(MPI_Get(buffer, 1, far.type, 1, tl_disp(w, 1, 0), 1, far.type, w->win));
+        TL_MPI(MPI_Win_flush(1, w->win));
+        TL_CHECK(is_there(buffer, value), "what was put is not got back");
+        /* Now the last row shows that it is all over. */
+        value++;
+        TL_MPI(MPI_Put(&value, 1, MPI_BYTE, 1,
+                       tl_disp(w, 1, (MPI_Aint)(ROWS - 1) * ROW + BLOCK - 1), 1, MPI_BYTE, w->win));
+        TL_MPI(MPI_Win_flush(1, w->win));
+    } else {
+        for (int i = 0; i < TL_PATIENCE * 1000 && !is_there(w->base, (unsigned char)(value + 1));
+             i++)
+            usleep(1000);
+        TL_CHECK(is_there(w->base, (unsigned char)(value + 1)), "nothing came to who was away");
+        for (int i = 0; i < ROWS - 1; i++)
+            TL_FILL(w->base + (size_t)i * ROW, value, BLOCK, "row %d", i);
+    }
+    MPI_Barrier(w->comm);
+    free(buffer);
+    tr_free(&far);
+}
+
+/** What was registered may be other memory when it is there again. */
+static void given_back(const tl_window_t *w)
+{
+    enum { BYTES = 256 << 10, TIMES = 5 };
+    void *at = NULL;
+
+    for (int i = 0; i < TIMES; i++) {
+        unsigned char *buffer =
+            mmap(at, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        if (buffer == MAP_FAILED)
+            tl_die("no memory");
+        at = buffer;
+        memset(buffer, i + 1, BYTES);
+        TL_MPI(MPI_Put(buffer, BYTES, MPI_BYTE, other(w), tl_disp(w, other(w), 0), BYTES, MPI_BYTE,
+                       w->win));
+        TL_MPI(MPI_Win_flush(other(w), w->win));
+        munmap(buffer, BYTES);
+        MPI_Barrier(w->comm);
+        TL_FILL(w->base, (unsigned char)(i + 1), BYTES, "memory that is there for the %d. time",
+                i + 1);
+        MPI_Barrier(w->comm);
+    }
+}
+
+static void test(tl_kind_t kind)
+{
+    tl_window_t w = tl_win_make(kind, WINDOW, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
+    tl_rng_t rng = tl_rng(tl_seed(), (uint64_t)w.rank);
+
+    TL_MPI(MPI_Win_lock_all(0, w.win));
+    if (TL_CHECK(warm_up(&w), "%s: no transfer went by method nic", tl_kind_name(kind))) {
+        count(&w, kind, false);
+        count(&w, kind, true);
+        for (int i = 0; i < SHAPES * tl_factor(); i++)
+            there_and_back(&w, &rng, i);
+        MPI_Barrier(w.comm);
+        asleep(&w);
+        given_back(&w);
+    }
+    TL_MPI(MPI_Win_unlock_all(w.win));
+    tl_win_free(&w);
+}
 
 int main(int argc, char **argv)
 {
-#if !OMPI_NIC_HAVE_VERBS
+    int provided;
+
+    /* Nobody but the adapter helps a target that is away, and each process is a node. */
+    setenv("OMPI_MCA_osc_nicstride_server", "0", 1);
+    setenv("OMPI_MCA_osc_nicstride_node", "0", 1);
+    setenv("OMPI_MCA_osc_nicstride_cma", "0", 1);
+    setenv("OMPI_MCA_osc_nicstride_method", "nic", 1);
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
-    tl_skip("this build is without libibverbs");
-#endif
-    return nic_cases(true, argc, argv);
+    tl_need_ranks(2, 2);
+    nic_need_device();
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    if (!counter_loaded("osc_nicstride_messages"))
+        tl_skip("osc/nicstride is not loaded");
+    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind))
+        test(kind);
+    MPI_T_finalize();
+    return tl_finish();
 }

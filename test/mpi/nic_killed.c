@@ -6,17 +6,11 @@
 /* methods: nic */
 /* mpirun: --mca orte_allowed_exit_without_sync 1 */
 /* leaks: expected */
-/** @file Method nic, and a process that is killed (killed.h), by the adapter of the test's own. */
-#include "common/config.h"
-
+/** @file Method nic, and a process that is killed with requests outstanding (killed.h). */
 #include "test/mpi/killed.h"
-#include "test/mpi/testlib.h"
+#include "test/mpi/nic_device.h"
 
 int main(int argc, char **argv)
 {
-#if !OMPI_NIC_HAVE_VERBS
-    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
-    tl_skip("this build is without libibverbs");
-#endif
-    return killed_cases("nic", true, (MPI_Aint)4 * KILLED_BLOCK, argc, argv);
+    return killed_cases("nic", nic_need_device, (MPI_Aint)4 * KILLED_BLOCK, argc, argv);
 }

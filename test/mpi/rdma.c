@@ -7,9 +7,11 @@
 /* methods: rdma */
 /* mpirun: --mca osc_nicstride_key_piece 1 */
 /** @file Keys of method rdma (keys_cases.h). */
+#include <stddef.h>
+
 #include "test/mpi/keys_cases.h"
 
 int main(int argc, char **argv)
 {
-    return keys_cases("rdma", false, argc, argv);
+    return keys_cases("rdma", NULL, argc, argv);
 }

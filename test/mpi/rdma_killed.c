@@ -7,9 +7,11 @@
 /* mpirun: --mca orte_allowed_exit_without_sync 1 */
 /* leaks: expected */
 /** @file Method rdma, and a process that is killed (killed.h). */
+#include <stddef.h>
+
 #include "test/mpi/killed.h"
 
 int main(int argc, char **argv)
 {
-    return killed_cases("rdma", false, KILLED_BLOCK, argc, argv);
+    return killed_cases("rdma", NULL, KILLED_BLOCK, argc, argv);
 }

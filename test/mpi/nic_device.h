@@ -1,0 +1,16 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/**
+ * @file
+ * What programs of method nic need: a device of verbs, or, on a machine without, the adapter of
+ * the tests' own (test/fabric/adapter.c), which test/run loads before all else.
+ */
+#ifndef TEST_MPI_NIC_DEVICE_H
+#define TEST_MPI_NIC_DEVICE_H
+
+/** After tl_init: skips the program where there can be neither. */
+void nic_need_device(void);
+
+#endif
