@@ -458,6 +458,7 @@ mpi_programs = \
 	test/mpi/wake \
 	test/mpi/late \
 	test/mpi/late_row \
+	test/mpi/gate_lost \
 	test/mpi/lock_lost \
 	test/mpi/lock_together \
 	test/mpi/locks \

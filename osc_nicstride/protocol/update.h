@@ -4,8 +4,8 @@
  */
 /** @file Accumulates as atomic operations of an adapter: what the adapter is to do for one element,
  *  step by step. Sums of integers, replacing, fetching, and compare and swap are one operation. All
- *  else is read first, reduced here and stored by a compare and swap, again and again until no other
- *  process has come between.
+ *  else is read first, reduced here and stored by a compare and swap, again and again until no
+ * other process has come between.
  *
  *  Pure. Elements are in their memory form, `size` bytes of a word; the rest of it is 0. */
 #ifndef NICSTRIDE_UPDATE_H

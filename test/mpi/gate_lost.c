@@ -1,0 +1,99 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* ranks: 3 */
+/* windows: create dynamic */
+/* methods: rdma */
+/* mpirun: --mca osc_nicstride_adapter_locks on */
+/* leaks: expected */
+/* apart: wire */
+/**
+ * @file
+ * A connection breaks while both processes live, and the one that is lost has the target's lock by
+ * its gate: exclusively in the one kind of window, shared in the other. The next one in the queue
+ * gets it, and then the target itself.
+ */
+#include "test/mpi/counter.h"
+#include "test/mpi/shutdown.h"
+#include "test/mpi/testlib.h"
+
+enum { PATIENCE = 2000 };
+
+static counter_t *taken;
+
+static void take(const tl_window_t *w, int type)
+{
+    static long got;
+
+    TL_MPI(MPI_Win_lock(type, 0, 0, w->win));
+    TL_MPI(MPI_Get(&got, 1, MPI_LONG, 0, tl_disp(w, 0, 0), 1, MPI_LONG, w->win));
+    TL_MPI(MPI_Win_flush(0, w->win));
+}
+
+static void say(const tl_window_t *w, int to)
+{
+    TL_MPI(MPI_Send(NULL, 0, MPI_BYTE, to, 0, w->comm));
+}
+
+static void hear(const tl_window_t *w, int from)
+{
+    TL_MPI(MPI_Recv(NULL, 0, MPI_BYTE, from, 0, w->comm, MPI_STATUS_IGNORE));
+}
+
+/** Rank 1 is lost while it has the lock by the gate. */
+static void holder(const tl_window_t *w)
+{
+    const int type = w->kind == TL_CREATE ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED;
+    unsigned long long before = counter_read(taken);
+    int tries = 0;
+
+    take(w, type);
+    while (counter_read(taken) == before && tries++ < PATIENCE) {
+        TL_MPI(MPI_Win_unlock(0, w->win));
+        take(w, type);
+    }
+    TL_CHECK(tries < PATIENCE, "no lock was taken by the adapter");
+    say(w, 2);
+    hear(w, 2);
+    TL_CHECK(shutdown_connections() > 0, "there is no connection to break");
+}
+
+static void other(const tl_window_t *w)
+{
+    hear(w, 1);
+    say(w, 1);
+    take(w, MPI_LOCK_EXCLUSIVE);
+    TL_MPI(MPI_Win_unlock(0, w->win));
+    say(w, 0);
+}
+
+int main(int argc, char **argv)
+{
+    int index, provided;
+
+    shutdown_set_up();
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    TL_MPI(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
+    if (!counter_find("osc_nicstride_adapter_locks", &index)) {
+        tl_skip("the component is not there");
+    }
+    shutdown_begin(3);
+    taken = counter_begin("osc_nicstride_adapter_locks");
+    /* One window: what is broken stays so. */
+    tl_window_t w = tl_win_make(tl_first_kind(), 64, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
+    TL_MPI(MPI_Win_set_errhandler(w.win, MPI_ERRORS_RETURN));
+    if (w.rank == 1) {
+        holder(&w);
+    } else if (w.rank == 2) {
+        other(&w);
+    } else {
+        hear(&w, 2);
+        take(&w, MPI_LOCK_EXCLUSIVE);
+        TL_MPI(MPI_Win_unlock(0, w.win));
+    }
+    MPI_Barrier(w.comm);
+    counter_end(taken);
+    TL_MPI(MPI_T_finalize());
+    return tl_finish();
+}
