@@ -8,6 +8,10 @@ dist_man_MANS = \
 	man/osc_nicstride.7 \
 	man/pml_superpipe.7
 
+if HAVE_BPF
+dist_man_MANS += man/nicbarrier-bpf.8
+endif
+
 # Those of the components and docs/parameters.md are made from the components and kept.
 documents: all
 	$(PYTHON3) $(srcdir)/man/generate $(srcdir) . "$(OMPI_INFO)"
@@ -30,5 +34,6 @@ EXTRA_DIST += \
 	docs/using.md \
 	man/coll_nicbarrier.7.in \
 	man/generate \
+	man/nicbarrier-bpf.8 \
 	man/osc_nicstride.7.in \
 	man/pml_superpipe.7.in
