@@ -298,7 +298,7 @@ static void test_asleep(const tl_window_t *w)
             TL_CHECK(ticket > before, "ticket %ld after %ld", (long)ticket, (long)before);
             before = ticket;
         }
-        TL_CHECK(MPI_Wtime() - begun < 0.75e-6 * ASLEEP_USEC, "it took %.3f s",
+        TL_CHECK(tl_slow() || MPI_Wtime() - begun < 0.75e-6 * ASLEEP_USEC, "it took %.3f s",
                  MPI_Wtime() - begun);
     }
     MPI_Barrier(w->comm);
