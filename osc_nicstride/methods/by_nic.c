@@ -8,6 +8,11 @@
  * contiguous piece of the target by itself, by lists of work requests (common/verbs), and the
  * target's processor has no part in it.
  *
+ * Gets are reads of the origin's adapter, of which fewer are under way at a time than of writes.
+ * The paper has the target write instead, which takes its processor. By the model's numbers for
+ * adapters that is 11 % faster at best than the better of reads and messages, at blocks of 768 to
+ * 1,024 bytes, and slower elsewhere.
+ *
  * Connections and keys are those of nic_side.h. The origin's memory is registered without the wire
  * lock, so that other threads and those that the process serves go on meanwhile.
  *
