@@ -56,6 +56,7 @@ typedef struct bench {
 
 typedef struct result {
     double median, p99, skew, line_ns;
+    double cpu;    /**< processor time of all ranks for a call, computing left out */
     double hidden; /**< overlap: the part of an ibarrier that computing hides, 0 .. 1 */
     bool ok;
 } result_t;
@@ -76,6 +77,14 @@ static double compute(const bench_t *b)
     struct timespec time = {0, (long)(1e9 * b->compute)};
     nanosleep(&time, NULL);
     return bench_now() - start;
+}
+
+/** Processor time of this process. */
+static double cpu_seconds(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
 /** Returns the seconds in it that count as computing. */
@@ -189,12 +198,15 @@ static void one_by_one(const bench_t *b, int n, result_t *r)
     double *entered = bench_alloc((size_t)n * sizeof(*entered));
     double *left = bench_alloc((size_t)n * sizeof(*left));
     double *seconds = bench_alloc((size_t)n * sizeof(*seconds));
+    const double before = cpu_seconds();
     for (int i = 0; i < n; i++) {
         entered[i] = bench_now();
         double computed = call(b);
         left[i] = bench_now();
         seconds[i] = left[i] - entered[i] - computed;
     }
+    r->cpu = (cpu_seconds() - before) / n - (b->asleep ? 0 : b->compute);
+    reduce_to_0(b, &r->cpu, 1, MPI_SUM);
     reduce_to_0(b, seconds, n, MPI_MAX);
     r->p99 = bench_percentile(seconds, n, 0.99);
     r->ok = true;
@@ -226,8 +238,8 @@ static void measure(bench_t *b, const options_t *o, bench_line_t *line, result_t
 
 static void report(const bench_t *b, bench_json_t *json, const result_t *r)
 {
-    printf("%-9s %6d %11.3f %11.3f %11.3f %8.0f", op_names[b->op], b->ranks, 1e6 * r->median,
-           1e6 * r->p99, 1e6 * r->skew, r->line_ns);
+    printf("%-9s %6d %11.3f %11.3f %11.3f %11.3f %8.0f", op_names[b->op], b->ranks, 1e6 * r->median,
+           1e6 * r->p99, 1e6 * r->skew, 1e6 * r->cpu, r->line_ns);
     if (b->op == OP_OVERLAP) {
         printf("  %.0f %% hidden", 100 * r->hidden);
     }
@@ -239,6 +251,7 @@ static void report(const bench_t *b, bench_json_t *json, const result_t *r)
     bench_json_num(json, "seconds", r->median);
     bench_json_num(json, "p99_seconds", r->p99);
     bench_json_num(json, "skew_seconds", r->skew);
+    bench_json_num(json, "cpu_seconds", r->cpu);
     bench_json_num(json, "hidden", r->hidden);
     bench_json_num(json, "line_ns", r->line_ns);
     bench_json_bool(json, "data_ok", r->ok);
@@ -307,8 +320,8 @@ static int run(const options_t *o)
         return BENCH_EXIT_USAGE;
     }
     if (b.rank == 0) {
-        printf("%-9s %6s %11s %11s %11s %8s\n", "op", "ranks", "median us", "99 % us", "skew us",
-               "line ns");
+        printf("%-9s %6s %11s %11s %11s %11s %8s\n", "op", "ranks", "median us", "99 % us",
+               "skew us", "processor", "line ns");
     }
     bench_line_t *line = bench_line_open(MPI_COMM_WORLD);
     for (int i = 0; i < o->ops.n; i++) {

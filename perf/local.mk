@@ -113,6 +113,7 @@ CLEANFILES += perf.html perf.json perf.log
 
 EXTRA_DIST += \
 	perf/README.md \
+	perf/barrier_model \
 	perf/compare \
 	perf/diff \
 	perf/page \

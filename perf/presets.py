@@ -26,6 +26,11 @@ SELECTIONS = {
     "coll_default": ["--mca", "coll_nicbarrier_priority", "0"],
     "coll_sm": ["--mca", "coll_sm_priority", "95"],
     OUR_BARRIER: ["--mca", "coll_nicbarrier_priority", "90"],
+    # What takes its steps between hosts: the process, or the kernel, where hosts have nicbarrier-bpf loaded.
+    **{f"{OUR_BARRIER}/{stepper}": ["--mca", "coll_nicbarrier_priority", "90", "--mca",
+                                    "coll_nicbarrier_engine", "datagram", "--mca",
+                                    "coll_nicbarrier_stepper", stepper]
+       for stepper in ("host", "bpf")},
     # Of messages.
     "pml_default": ["--mca", "pml", "^superpipe"],
     "pml_ob1": ["--mca", "pml", "ob1"],
@@ -56,6 +61,7 @@ TIMES = {
     "p95_": ", 95th percentile",
     "p99_": ", 99th percentile",
     "skew_": ", from the first to leave to the last",
+    "cpu_": ", processor time of all ranks",
 }
 
 
@@ -75,6 +81,7 @@ class Preset:
     shown: tuple = ("",)  # how the names of the times begin that have a table each
     parts: bool = False  # what a step's time is made of has a table, too
     hosts: int = 0  # made for it on this machine by test/fabric/hosts
+    setup: str = ""  # what a shell runs on the first of them before
     ranks: int = 0  # whatever --ranks says
     gains: bool = False  # one table says what is gained against DEFAULT and the best, and how
 
@@ -156,6 +163,25 @@ P2P_PATTERNS = Preset(
     shown=("", "first_"),
 )
 CELLS_TITLE = "one operation, or 64 (16 of 1 MiB: puts64, gets64), and a synchronisation, one node"
+def barrier_over_hosts(n, load):
+    """Barriers of one process on each of n hosts; with `load` all processors compute for others, too."""
+    return Preset(
+        f"MPI_Barrier and what 1 ms of sleep does not hide of MPI_Ibarrier, {n} hosts over TCP"
+        + (", while other processes compute on all processors" if load else ""),
+        ("coll_default", f"{OUR_BARRIER}/host", f"{OUR_BARRIER}/bpf"),
+        {"o": ("barrier", "overlap")},
+        program="barrier",
+        unit="us",
+        ours=f"{OUR_BARRIER}/bpf",
+        mpirun=("--mca", "pml", "ob1"),
+        extra=("-z", "-c", "1000"),
+        shown=("", "p99_", "cpu_"),
+        hosts=n,
+        ranks=n,
+        setup="for i in `seq $(nproc)`; do (while :; do :; done) & done" if load else "",
+    )
+
+
 PRESETS = {
     "mapped": Preset(
         "mapped windows (MPI_Win_allocate), one node",
@@ -262,6 +288,8 @@ PRESETS = {
         ours=OUR_BARRIER,
         shown=("", "p99_", "skew_"),
     ),
+    **{f"barrier_hosts{n}{name}": barrier_over_hosts(n, load) for n in (2, 4, 8)
+       for name, load in (("", False), ("_load", True))},
     "p2p": P2P,
     "p2p_short": replace(
         P2P,

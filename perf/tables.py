@@ -97,7 +97,7 @@ def reduce_case(case, rounds, selections, preset, prefix):
         best=best,
         ours_by_round=[r[key] for r in ours if r and r.get(key)],
         against_best=against(best),
-        against_default=against(DEFAULTS[preset.ours]),
+        against_default=against(DEFAULTS[preset.ours.split("/")[0]]),
         against_copy=[q for q in against_copy if q],
         moved=next((r["moved"] for r in reversed(ours) if r and "moved" in r), ""),
     )
@@ -287,5 +287,5 @@ def document(name, preset, rounds, tables):
     ]
     raw = [{s: run.document() for s, run in runs.items()} for runs in rounds]
     head = {"preset": name, "title": preset.title, "unit": preset.unit, "ours": preset.ours,
-            "default": DEFAULTS[preset.ours]}
+            "default": DEFAULTS[preset.ours.split("/")[0]]}
     return {**head, "cases": rows, "rounds": raw}
