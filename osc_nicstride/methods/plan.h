@@ -33,9 +33,9 @@ static inline bool nicstride_can(const nicstride_case_t *c, unsigned method)
 
 /**
  * Is it better to send such a part of mapped memory to its process than to store it there, while
- * that is in MPI? By stores each block is a cache line that both sides have in turn, and a page that
- * is not mapped at first; packed, neither is, and the target unpacks.
- * Fewer or longer blocks are stored in less time than both sides need for packing.
+ * that is in MPI? By stores each block is a cache line that both sides have in turn, and a page
+ * that is not mapped at first; packed, neither is, and the target unpacks. Fewer or longer blocks
+ * are stored in less time than both sides need for packing.
  */
 static inline bool nicstride_shares_lines(const onic_layout_t *target)
 {
