@@ -39,12 +39,17 @@ __attribute__((format(printf, 1, 2))) static bool shell(const char *format, ...)
 }
 
 /** Why there can be no hosts; in a process of its own, so that nothing of it is left. */
-enum { POSSIBLE, NO_NAMESPACES, NO_BRIDGE };
-static const char *const obstacles[] = {NULL, "no namespaces can be made here",
+enum { POSSIBLE, NO_PROGRAMS, NO_NAMESPACES, NO_BRIDGE };
+static const char *const obstacles[] = {NULL, "the kernel takes no programs here",
+                                        "no namespaces can be made here",
                                         "ip makes no bridge here"};
 
 static int try_to_make(void)
 {
+    nicbarrier_bpf_kernel_t *k = nicbarrier_bpf_load();
+    if (k == NULL && (errno == EPERM || errno == ENOSYS)) {
+        return NO_PROGRAMS;
+    }
     if (unshare(CLONE_NEWNET) != 0) {
         return NO_NAMESPACES;
     }

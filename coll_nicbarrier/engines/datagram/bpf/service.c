@@ -18,11 +18,12 @@
 #include "coll_nicbarrier/engines/datagram/bpf/local.h"
 #include "coll_nicbarrier/engines/datagram/bpf/neighbour.h"
 #include "coll_nicbarrier/engines/datagram/bpf/request.h"
+#include "common/support/clock.h"
 
 /** Connections at most, of each user twice what groups it may have. */
 #define CONNECTIONS 4096
-/** Milliseconds until Ethernet addresses are looked up again. */
-#define REFRESH_MSEC 5000
+/** Nanoseconds until Ethernet addresses are looked up again. */
+#define REFRESH_NSEC UINT64_C(5000000000)
 
 /** A process, and its group where it has installed one. */
 typedef struct client {
@@ -362,12 +363,13 @@ int nicbarrier_bpf_serve(int listening, nicbarrier_bpf_kernel_t *k, int interfac
     service.rules = rules;
     fds[0] = (struct pollfd){.fd = listening, .events = POLLIN};
     fds[1] = (struct pollfd){.fd = stop, .events = POLLIN};
+    uint64_t refreshed = onic_now_nsec();
     while (!service.quit) {
         const int n = service.n;
         for (int i = 0; i < n; i++) {
             fds[i + 2] = (struct pollfd){.fd = service.client[i]->fd, .events = POLLIN};
         }
-        const int ready = poll(fds, (nfds_t)n + 2, REFRESH_MSEC);
+        const int ready = poll(fds, (nfds_t)n + 2, (int)(REFRESH_NSEC / 1000000));
         if (ready < 0 && errno != EINTR) {
             return errno;
         }
@@ -381,8 +383,9 @@ int nicbarrier_bpf_serve(int listening, nicbarrier_bpf_kernel_t *k, int interfac
         if (ready > 0 && fds[0].revents != 0) {
             take_client(listening);
         }
-        if (ready == 0) {
+        if (onic_now_nsec() - refreshed >= REFRESH_NSEC) {
             refresh();
+            refreshed = onic_now_nsec();
         }
     }
     /* Connections stay until this process ends: then all is gone, and who has asked for it sees
