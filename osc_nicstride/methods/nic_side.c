@@ -209,15 +209,19 @@ const nicstride_keyed_t nicstride_nic_keyed = {.usable = usable,
  */
 
 /** The pieces that bytes of a window lie in, as in nicstride_nic_way_locked; 0 where there is no
- *  key for some of them, or they are too many. */
+ *  key for some of them, or they are too many. In a dynamic window memory between blocks may not be
+ *  attached, and is not asked for: behind a piece that is not a whole one its region ends. */
 static uint32_t find_pieces(nicstride_peer_t *p, const nicstride_nic_range_t *range,
                             onic_rdma_region_t *region, uint32_t cap, uint64_t *base)
 {
+    const bool dynamic = p->module->flavor == MPI_WIN_FLAVOR_DYNAMIC;
     nicstride_span_t span;
     uint32_t n = 0;
 
     for (uint64_t at = range->at; at < range->end; at = span.at + span.size, n++) {
-        const onic_rdma_region_t *key = nicstride_key_locked(p, ME, at, range->end, &span);
+        const bool ends = dynamic && n > 0 && span.size < nicstride_component.params.key_piece;
+        const onic_rdma_region_t *key =
+            ends ? NULL : nicstride_key_locked(p, ME, at, dynamic ? at + 1 : range->end, &span);
 
         if (key == NULL || n == cap || (n > 0 && key->addr != *base + span.at))
             return 0;

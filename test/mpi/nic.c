@@ -200,6 +200,61 @@ static void given_back(const tl_window_t *w)
     }
 }
 
+/** Puts a byte until that goes by method nic. */
+static bool comes_to(MPI_Win win, MPI_Aint at)
+{
+    counter_t *c = counter_begin("osc_nicstride_ops_nic");
+    const unsigned char byte = 1;
+    bool comes = false;
+
+    for (int i = 0; i < WARM_UP && !comes; i++) {
+        TL_MPI(MPI_Put(&byte, 1, MPI_BYTE, 1, at, 1, MPI_BYTE, win));
+        TL_MPI(MPI_Win_flush(1, win));
+        comes = counter_read(c) > 0;
+    }
+    counter_end(c);
+    return comes;
+}
+
+/** A transfer over memory that is not attached, between two blocks that are: the window keeps its
+ *  keys, and gets others. */
+static void over_a_hole(void)
+{
+    enum { PART = 64 << 10 };
+    const int lengths[] = {BLOCK, BLOCK}, places[] = {0, 2 * PART};
+    unsigned char *mine = tl_alloc(3 * PART);
+    MPI_Datatype type;
+    MPI_Aint there;
+    MPI_Win win;
+
+    memset(mine, tl_rank() == 0 ? 9 : 0, 3 * PART);
+    TL_MPI(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    TL_MPI(MPI_Win_attach(win, mine, PART));
+    TL_MPI(MPI_Win_attach(win, mine + 2 * PART, PART));
+    MPI_Get_address(mine, &there);
+    MPI_Bcast(&there, 1, MPI_AINT, 1, MPI_COMM_WORLD);
+    TL_MPI(MPI_Type_indexed(2, lengths, places, MPI_BYTE, &type));
+    TL_MPI(MPI_Type_commit(&type));
+    TL_MPI(MPI_Win_lock_all(0, win));
+    if (tl_rank() == 0) {
+        for (int turn = 0; turn < 2; turn++) {
+            TL_CHECK(comes_to(win, there + PART - 1), "the first block is not reached");
+            TL_MPI(MPI_Put(mine, 1, type, 1, there, 1, type, win));
+            TL_MPI(MPI_Win_flush(1, win));
+            TL_CHECK(comes_to(win, there + 3 * PART - 1), "the second block is not reached");
+        }
+    }
+    TL_MPI(MPI_Win_unlock_all(win));
+    MPI_Barrier(MPI_COMM_WORLD);
+    TL_FILL(mine, 9, BLOCK, "the first block");
+    TL_FILL(mine + 2 * PART, 9, BLOCK, "the second block");
+    TL_MPI(MPI_Win_detach(win, mine));
+    TL_MPI(MPI_Win_detach(win, mine + 2 * PART));
+    TL_MPI(MPI_Win_free(&win));
+    MPI_Type_free(&type);
+    free(mine);
+}
+
 static void test(tl_kind_t kind)
 {
     tl_window_t w = tl_win_make(kind, WINDOW, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
@@ -234,8 +289,11 @@ int main(int argc, char **argv)
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     if (!counter_loaded("osc_nicstride_messages"))
         tl_skip("osc/nicstride is not loaded");
-    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind))
+    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         test(kind);
+        if (kind == TL_DYNAMIC)
+            over_a_hole();
+    }
     MPI_T_finalize();
     return tl_finish();
 }
