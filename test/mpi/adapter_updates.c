@@ -22,7 +22,7 @@
 #include "test/mpi/counter.h"
 #include "test/mpi/testlib.h"
 
-enum { THREADS = 3, UPDATES = 60, FIELD = 64, ASLEEP_USEC = 1000000 };
+enum { THREADS = 3, UPDATES = 60, SLOW_UPDATES = 10, FIELD = 64, ASLEEP_USEC = 1000000 };
 
 /** The memory of each rank. */
 typedef struct values {
@@ -46,6 +46,11 @@ typedef struct worker {
     int64_t ticket[UPDATES];
     int target[UPDATES];
 } worker_t;
+
+static int updates(void)
+{
+    return tl_slow() ? SLOW_UPDATES : UPDATES;
+}
 
 /* ---- what each thread does ------------------------------------------------------------------- */
 
@@ -116,7 +121,7 @@ static void *update(void *arg)
     worker_t *me = arg;
     tl_rng_t rng = tl_rng(tl_seed(), (uint64_t)(me->w->rank * THREADS + me->number));
 
-    for (int i = 0; i < UPDATES; i++) {
+    for (int i = 0; i < updates(); i++) {
         me->target[i] = (int)tl_range(&rng, 0, me->w->size - 1);
         me->ticket[i] = take_ticket(me->w, me->target[i], i % 3);
         add_all(me, me->target[i], i);
@@ -146,10 +151,11 @@ static void check_tickets(const tl_window_t *w, const worker_t *workers, int tar
     unsigned char *seen = tl_alloc((size_t)total + 1);
     int outside = 0, wrong = 0;
 
-    for (int i = 0; i < THREADS * UPDATES; i++) {
-        const int64_t ticket = workers[i / UPDATES].ticket[i % UPDATES];
+    for (int i = 0; i < THREADS * updates(); i++) {
+        const worker_t *worker = &workers[i / updates()];
+        const int64_t ticket = worker->ticket[i % updates()];
 
-        if (workers[i / UPDATES].target[i % UPDATES] != target) {
+        if (worker->target[i % updates()] != target) {
             continue;
         }
         if (ticket >= 0 && ticket < total) {
@@ -194,9 +200,11 @@ static void test_updates(const tl_window_t *w, MPI_Datatype every_second)
     TL_MPI(MPI_Win_lock_all(0, w->win));
     run(workers);
     TL_MPI(MPI_Win_unlock_all(w->win));
-    for (int i = 0; i < THREADS * UPDATES; i++) {
-        mine[workers[i / UPDATES].target[i % UPDATES]]++;
-        bits[workers[i / UPDATES].target[i % UPDATES]] ^= bit_of(w, i / UPDATES);
+    for (int i = 0; i < THREADS * updates(); i++) {
+        const int target = workers[i / updates()].target[i % updates()];
+
+        mine[target]++;
+        bits[target] ^= bit_of(w, i / updates());
     }
     MPI_Allreduce(MPI_IN_PLACE, mine, w->size, MPI_INT, MPI_SUM, w->comm);
     for (int target = 0; target < w->size; target++) {
@@ -307,7 +315,7 @@ static void test_asleep(const tl_window_t *w)
 
 int main(int argc, char **argv)
 {
-    const unsigned long long least = THREADS * UPDATES;
+    const unsigned long long least = (unsigned long long)(THREADS * updates());
     MPI_Datatype every_second;
     counter_t *steps;
     int index, provided;
