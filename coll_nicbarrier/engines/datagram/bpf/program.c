@@ -168,9 +168,12 @@ INLINE nicbarrier_bpf_page_t *page_of(const nicbarrier_bpf_id_t *id)
 
 /* ---- the rule; the group's lock is held ------------------------------------------------------ */
 
-INLINE void begin(nicbarrier_bpf_page_t *page)
+/** The state begins to change, or has changed. Only an atomic operation whose result is used is a
+ *  full barrier on all processors. */
+INLINE void mark(nicbarrier_bpf_page_t *page)
 {
-    __sync_fetch_and_add(&page->version, 1);
+    const uint64_t before = __sync_fetch_and_add(&page->version, 1);
+    __asm__ volatile("" : : "r"(before));
 }
 
 /** Shows the new state. @return whether the word has changed */
@@ -181,7 +184,7 @@ INLINE bool finish(nicbarrier_bpf_page_t *page)
     const bool more = page->word != word;
     page->entered = r->entered;
     page->word = word;
-    __sync_fetch_and_add(&page->version, 1);
+    mark(page);
     return more;
 }
 
@@ -191,7 +194,7 @@ INLINE void take(struct group *g, nicbarrier_bpf_page_t *page, const struct mess
 {
     nicbarrier_rule_t *r = &page->rule;
     const uint8_t failed = r->failed;
-    begin(page);
+    mark(page);
     const nicbarrier_word_t verdict = nicbarrier_rule_receive(r, m->at, m->word);
     if (verdict == NICBARRIER_WORD_NEW) {
         page->taken = ++g->count[NICBARRIER_BPF_WORDS];
@@ -212,7 +215,7 @@ INLINE void obey(struct group *g, nicbarrier_bpf_page_t *page)
 {
     nicbarrier_rule_t *r = &page->rule;
     g->count[NICBARRIER_BPF_WAKES]++;
-    begin(page);
+    mark(page);
     nicbarrier_rule_enter(r, page->enter);
     if (page->fail != 0) {
         nicbarrier_rule_fail(r);
