@@ -63,6 +63,7 @@ static const enum bpf_tc_attach_point ways[] = {BPF_TC_INGRESS, BPF_TC_EGRESS};
 
 void nicbarrier_bpf_sweep(int interface)
 {
+    (void)libbpf_set_print(quiet);
     for (int i = 0; i < 2; i++) {
         LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = interface, .attach_point = ways[i]);
         LIBBPF_OPTS(bpf_tc_opts, opts, .handle = HANDLE, .priority = PRIORITY);
