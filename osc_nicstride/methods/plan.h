@@ -44,6 +44,14 @@ static inline bool nicstride_shares_lines(const onic_layout_t *target)
     return blocks >= NICSTRIDE_LINES_LEAST && target->size <= blocks * ONIC_LINK_LINE;
 }
 
+/** And does each block have its line for itself? Only then are packing and the wait for the target
+ *  worth it where the origin waits for that. */
+static inline bool nicstride_has_lines(const onic_layout_t *target)
+{
+    return nicstride_shares_lines(target) &&
+           (uint64_t)(target->ub - target->lb) >= (onic_layout_blocks(target) - 1) * ONIC_LINK_LINE;
+}
+
 /**
  * The method to use. `forced` is taken where it can do the transfer; where it cannot, the chooser
  * decides among the others, so that every program runs whatever is forced. What was learned stands

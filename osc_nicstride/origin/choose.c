@@ -68,9 +68,10 @@ static void explain(const nicstride_transfer_t *t, const nicstride_case_t *c,
 /** Is it better to send this put than to store it in mapped memory? Not where the target has no
  * helper thread that can be woken: where there is no room for the message the put would wait for
  * the target. */
-static bool is_sent(const nicstride_transfer_t *t)
+static bool is_sent(const nicstride_transfer_t *t, bool active)
 {
-    return t->type == NICSTRIDE_MSG_PUT && nicstride_shares_lines(&t->target) &&
+    return t->type == NICSTRIDE_MSG_PUT &&
+           (active ? nicstride_shares_lines(&t->target) : nicstride_has_lines(&t->target)) &&
            t->peer->rank != t->m->rank && (t->m->wants_server || nicstride_can_wake(t->peer));
 }
 
@@ -183,7 +184,7 @@ static nicstride_method_t choose_at_once(const nicstride_transfer_t *t, bool is_
 {
     const bool active = nicstride_is_active(t->m);
 
-    if (t->mapped && !is_sent(t))
+    if (t->mapped && !is_sent(t, active))
         return NICSTRIDE_METHOD_DIRECT;
     if (t->mapped && !active) {
         /* What is stored instead takes so long that others would take this process for absent. */

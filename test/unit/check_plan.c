@@ -540,6 +540,15 @@ START_TEST(lines)
     ck_assert(!nicstride_shares_lines(&longer));
     ck_assert(!nicstride_shares_lines(&contiguous));
     ck_assert(!nicstride_shares_lines(&short_list));
+    /* Blocks that have their lines for themselves are at least so far apart. */
+    for (int64_t stride = 16; stride <= 256; stride += 16) {
+        onic_layout_t apart;
+
+        onic_layout_contig(&apart, 0, 8);
+        onic_layout_repeat(&apart, 1024, stride);
+        ck_assert(nicstride_shares_lines(&apart));
+        ck_assert_int_eq(nicstride_has_lines(&apart), stride >= ONIC_LINK_LINE);
+    }
     onic_layout_fini(&list);
     onic_layout_fini(&short_list);
 }
