@@ -181,7 +181,9 @@ bool bpf_host_wait(const bpf_host_t *h, uint64_t epoch)
 static bool configure(int me)
 {
     return shell("ip link set lo up && ip addr add 10.77.0.%d/24 dev eth0 && "
-                 "ip addr add fd77::%d/64 dev eth0 nodad && ip link set eth0 up",
+                 "ip addr add fd77::%d/64 dev eth0 nodad && ip link set eth0 up && "
+                 /* IPv6 answers nobody before, which may be a second later. */
+                 "until ip -br link show dev eth0 | grep -q ' UP '; do sleep 0.02; done",
                  me + 1, me + 1);
 }
 
@@ -280,7 +282,8 @@ void bpf_hosts_run(const bpf_hosts_t *hosts, int (*function)(bpf_host_t *h))
         mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(shared, MAP_FAILED);
     ck_assert_int_eq(unshare(CLONE_NEWNET), 0);
-    ck_assert(shell("ip link add name br0 type bridge stp_state 0 forward_delay 0 && "
+    ck_assert(shell("ip link add name br0 type bridge stp_state 0 forward_delay 0 "
+                    "mcast_snooping 0 && "
                     "ip link set br0 up"));
     for (int i = 0; i < hosts->n; i++) {
         host[i] = fork();

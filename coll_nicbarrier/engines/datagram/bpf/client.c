@@ -17,8 +17,9 @@
 
 #include "coll_nicbarrier/engines/datagram/bpf/local.h"
 
-/** A millisecond between questions while Ethernet addresses are looked for, and so many of them. */
-#define TRIES 500
+/** A millisecond between questions while Ethernet addresses are looked for, and so many of them:
+ * the kernel repeats its own question, which may be lost, after a second. */
+#define TRIES 2500
 
 /* ---- the service ----------------------------------------------------------------------------- */
 

@@ -34,7 +34,7 @@ typedef struct nicbarrier_bpf_share {
 } nicbarrier_bpf_share_t;
 
 /** Installs what the request says, whose version and order are filled in here. Waits until the
- *  Ethernet addresses of all partners are known, half a second at most.
+ *  Ethernet addresses of all partners are known, some seconds at most.
  *  @param socket of UDP, that the group's packets come to. @return 0, or -1 and the reason */
 int nicbarrier_bpf_client_install(nicbarrier_bpf_client_t *c, const nicbarrier_bpf_share_t *share,
                                   nicbarrier_bpf_request_t *request, int socket,
