@@ -135,7 +135,7 @@ static int number_from_string(mca_base_var_enum_t *self, const char *text, int *
     long long given = strtoll(text, &end, 0);
     const char *suffix = *end != '\0' ? strchr(suffixes, tolower((unsigned char)*end)) : NULL;
 
-    if (suffix != NULL && end != text && llabs(given) <= INT_MAX) {
+    if (suffix != NULL && end != text && given >= INT_MIN && given <= INT_MAX) {
         given *= 1LL << 10 * (suffix - suffixes + 1);
         end++;
     }

@@ -127,11 +127,13 @@ static bool define(const onic_rc_t *c, onic_strided_key_t *key, const onic_strid
         qp->wr_flags = 0;
         ibv_wr_local_inv(qp, mkey->lkey);
     }
-    key->defined = true;
     qp->wr_flags = IBV_SEND_INLINE;
     mlx5dv_wr_mr_interleaved(onic_mlx5()->qp_ex_from_ibv_qp_ex(qp), mkey, IBV_ACCESS_LOCAL_WRITE,
                              d->repeats, d->n, piece);
-    return ibv_wr_complete(qp) == 0;
+    if (ibv_wr_complete(qp) != 0)
+        return false;
+    key->defined = true;
+    return true;
 }
 
 onic_strided_key_t *onic_strided_key_take(onic_rc_t *c, onic_rdma_side_t *near,
@@ -161,10 +163,17 @@ onic_strided_key_t *onic_strided_key_take(onic_rc_t *c, onic_rdma_side_t *near,
     return key;
 }
 
-void onic_strided_key_give(onic_strided_key_t *key)
+void onic_strided_key_give(onic_strided_key_t *key, bool failed)
 {
     key->rc->keys--;
-    keep(key->rc->adapter, key);
+    if (!failed) {
+        keep(key->rc->adapter, key);
+        return;
+    }
+    /* Whether the adapter has come to know what it means is not known: it could not be told that
+     * this is no longer so. */
+    onic_mlx5()->destroy_mkey(key->mkey);
+    free(key);
 }
 
 #else
@@ -194,9 +203,10 @@ onic_strided_key_t *onic_strided_key_take(onic_rc_t *c, onic_rdma_side_t *near,
     return NULL;
 }
 
-void onic_strided_key_give(onic_strided_key_t *key)
+void onic_strided_key_give(onic_strided_key_t *key, bool failed)
 {
     (void)key;
+    (void)failed;
 }
 
 #endif

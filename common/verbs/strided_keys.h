@@ -45,6 +45,7 @@ struct ibv_qp *onic_strided_pair(struct ibv_pd *pd, struct ibv_qp_init_attr *att
  */
 ONIC_EXPORT onic_strided_key_t *onic_strided_key_take(onic_rc_t *c, onic_rdma_side_t *near,
                                                       const onic_rdma_side_t *far);
-ONIC_EXPORT void onic_strided_key_give(onic_strided_key_t *key);
+/** `failed`: the connection is lost, and what was begun on it. */
+ONIC_EXPORT void onic_strided_key_give(onic_strided_key_t *key, bool failed);
 
 #endif

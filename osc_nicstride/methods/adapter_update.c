@@ -16,6 +16,7 @@
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/start.h"
 #include "osc_nicstride/queue/wait.h"
+#include "osc_nicstride/window/keys.h"
 #include "osc_nicstride/window/op.h"
 #include "osc_nicstride/window/state.h"
 
@@ -175,18 +176,28 @@ typedef struct way {
     bool lost; /**< the target is */
 } way_t;
 
+/** Will there be no key? Another row may have told the target's answer one. */
+static bool is_keyless(nicstride_peer_t *p, uint64_t at)
+{
+    return p->keys == NULL || p->keys->refused || (p->keys->rows & NICSTRIDE_REACH(ME)) == 0 ||
+           nicstride_key_piece_find(&p->keys->pieces, at) != NULL;
+}
+
 /** There is a key, and no thread waits for what stands before; or there will not be one. The whole
- *  of a target's window has one key. */
+ *  of a target's window has one key, which stays while it is used here. */
 static bool found(void *arg)
 {
     way_t *way = arg;
     nicstride_peer_t *p = way->p;
     nicstride_span_t span;
+    bool has;
 
     way->lost = nicstride_peer_failed_locked(p);
-    way->there = !way->lost && !p->queue.flushing &&
-                 nicstride_key_locked(p, ME, way->at, way->at + 1, &span) != NULL;
-    return way->there || way->lost || p->keys == NULL || p->keys->refused;
+    has = !way->lost && nicstride_key_locked(p, ME, way->at, way->at + 1, &span) != NULL;
+    way->there = has && !p->queue.flushing;
+    if (way->there)
+        p->keys->begun[ME].under_way++;
+    return way->there || way->lost || (!has && is_keyless(p, way->at));
 }
 
 static int find_way(const nicstride_transfer_t *t, way_t *way)
@@ -207,7 +218,7 @@ static int find_way(const nicstride_transfer_t *t, way_t *way)
 
 /* ---- one element, left to the adapter -------------------------------------------------------- */
 
-/** `w` may be gone when this returns. */
+/** `w` may be gone when this returns. Until it ends it uses the key that was found. */
 static int start_one_locked(nicstride_transfer_t *t, work_t *w, bool *done_p)
 {
     nicstride_op_t *op = nicstride_op_of_locked(t, false);
@@ -221,7 +232,6 @@ static int start_one_locked(nicstride_transfer_t *t, work_t *w, bool *done_p)
     w->left = 1;
     op->sent = op->received = op->size;
     op->in_flight = 2;
-    p->keys->begun[ME].under_way++;
     nicstride_observe_begin_locked(p, NULL, ME, op->size);
     nicstride_op_enter_locked(p, op);
     begin(&w->element[0], w, (uint64_t)(t->disp + t->target.offset),
@@ -240,6 +250,8 @@ static int start_one(nicstride_transfer_t *t, work_t *w, bool *done_p)
 {
     onic_wire_lock();
     const int rc = start_one_locked(t, w, done_p);
+    if (rc != OMPI_SUCCESS)
+        w->peer->keys->begun[ME].under_way--;
     onic_wire_unlock();
     if (rc != OMPI_SUCCESS)
         free(w);
@@ -356,6 +368,9 @@ int nicstride_adapter_update(nicstride_transfer_t *t, bool *done_p)
     if (rc == OMPI_SUCCESS) {
         *done_p = true;
         rc = do_all(t, w);
+        onic_wire_lock();
+        w->peer->keys->begun[ME].under_way--;
+        onic_wire_unlock();
     }
     free(w);
     return rc;

@@ -172,7 +172,7 @@ static void on_ended(onic_rdma_transfer_t *transfer, bool failed)
     moved_t *v = (moved_t *)transfer;
 
     if (v->key != NULL)
-        onic_strided_key_give(v->key);
+        onic_strided_key_give(v->key, failed);
     end(v, failed);
 }
 

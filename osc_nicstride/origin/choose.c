@@ -65,14 +65,14 @@ static void explain(const nicstride_transfer_t *t, const nicstride_case_t *c,
                 nicstride_methods[method]->name, trial ? " (a trial)" : "", why);
 }
 
-/** Is it better to send this put than to store it in mapped memory? Not where the target has no
- * helper thread that can be woken: where there is no room for the message the put would wait for
- * the target. */
+/** Is it better to send this put than to store it in mapped memory? Not where the target may have
+ * no helper thread that answers: where there is no room for the message the put would wait for the
+ * target, and in passive epochs its flush always would. */
 static bool is_sent(const nicstride_transfer_t *t, bool active)
 {
-    return t->type == NICSTRIDE_MSG_PUT &&
+    return t->type == NICSTRIDE_MSG_PUT && t->peer->rank != t->m->rank &&
            (active ? nicstride_shares_lines(&t->target) : nicstride_has_lines(&t->target)) &&
-           t->peer->rank != t->m->rank && (t->m->wants_server || nicstride_can_wake(t->peer));
+           ((active && t->m->wants_server) || nicstride_can_wake(t->peer));
 }
 
 /** A look at the presence of the target costs it and this process a cache miss: one look does for

@@ -48,7 +48,7 @@ nicstride_gate_do_t nicstride_gate_wanted(nicstride_gate_t *g, nicstride_lockq_t
 
     if (near && (closes || g->state == NICSTRIDE_GATE_OPENING)) {
         g->near = g->near < NEAR_MOST ? g->near + 1 : NEAR_MOST;
-        g->shut = 1u << g->near;
+        g->shut = g->shut < 1u << g->near ? 1u << g->near : g->shut;
     }
     if (g->state == NICSTRIDE_GATE_LEAVING)
         look(g, q, word);

@@ -287,6 +287,8 @@ void nicstride_op_by_message_locked(nicstride_op_t *op)
 
     op->sent = op->received = 0;
     op->queued = true;
+    if (op->target.nruns != 0)
+        onic_cursor_init(&op->slice, &op->target, 0);
     op->next = p->queue.head;
     p->queue.head = op;
     if (p->queue.tail == NULL)

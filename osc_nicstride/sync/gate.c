@@ -34,9 +34,13 @@ static bool at_gate(nicstride_module_t *m, int local, uint32_t origin)
     const bool near = (g->happened & NICSTRIDE_GATE_BY_NEAR) != 0;
 
     (void)origin;
-    if (takes(g, NICSTRIDE_GATE_IS_CHANGED))
+    if (takes(g, NICSTRIDE_GATE_IS_CHANGED)) {
         g->todo = nicstride_gate_changed(&g->gate, q, word);
-    if (takes(g, NICSTRIDE_GATE_IS_RELEASED))
+        /* Nobody must come into a window that has failed. */
+        if (nicstride_is_broken(m))
+            g->happened |= NICSTRIDE_GATE_IS_WANTED;
+    }
+    if (takes(g, NICSTRIDE_GATE_IS_RELEASED) && !nicstride_is_broken(m))
         g->todo = nicstride_gate_released(&g->gate, q);
     if (takes(g, NICSTRIDE_GATE_IS_WANTED | NICSTRIDE_GATE_BY_NEAR))
         g->todo = nicstride_gate_wanted(&g->gate, q, near, word);
@@ -144,8 +148,15 @@ bool nicstride_gate_lost_locked(nicstride_module_t *m, int rank)
     else if (g->marks[rank] == NICSTRIDE_MARK_MAYBE)
         nicstride_break(m, NICSTRIDE_BROKEN_LOCK, -1);
     g->marks[rank] = NICSTRIDE_MARK_OUT;
-    if (had == 0)
+    if (had == 0) {
+        /* It may have gone out, and not have told. */
+        if (g->gate.state == NICSTRIDE_GATE_LEAVING)
+            nicstride_gate_note_locked(m, NICSTRIDE_GATE_IS_WANTED);
         return true;
+    }
+    /* It may be alive, not know, and still go out: the word is not to be relied on from then on, and
+     * the gate stays shut. */
+    g->gate.shut = UINT32_MAX;
     g->repairs = true;
     change_word(g, -had);
     return true;

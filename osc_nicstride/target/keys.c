@@ -98,7 +98,9 @@ static void take(const nicstride_incoming_t *in, const nicstride_span_t *span)
             any = any || piece.of.row[blob.row] != NULL;
         }
     }
-    nicstride_keyring_add_locked(in->p, &piece, &word);
+    /* A refusal says nothing of the keys that there are, and has no generation. */
+    if (span->size > 0)
+        nicstride_keyring_add_locked(in->p, &piece, &word);
     if (!any) {
         in->p->keys->refused = true;
         nicstride_add(&nicstride_counters.keys_refused, 1);

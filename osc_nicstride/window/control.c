@@ -59,12 +59,18 @@ int nicstride_broken_error(const nicstride_module_t *m, const char *call)
     const uint32_t word = atomic_load(nicstride_ctl_broken(m));
     const int local = (int)(word & ((1u << WHO_BITS) - 1)) - 1;
 
+    const char *did = word >> WHO_BITS == NICSTRIDE_BROKEN_LOCK ? "held a lock of the window"
+                                                                : "updated the window";
+
+    if (local < 0 || local >= m->node.n)
+        return nicstride_error(m, call, ONIC_ERR_PROC_FAILED,
+                               "a process was lost that perhaps %s: the data of the window cannot "
+                               "be trusted any more",
+                               did);
     return nicstride_error(m, call, ONIC_ERR_PROC_FAILED,
                            "rank %d of this node has died while it %s: the data of the window "
                            "cannot be trusted any more",
-                           local >= 0 && local < m->node.n ? m->node.ranks[local] : -1,
-                           word >> WHO_BITS == NICSTRIDE_BROKEN_LOCK ? "held a lock of the window"
-                                                                     : "updated the window");
+                           m->node.ranks[local], did);
 }
 
 static bool is_orphaned(const nicstride_module_t *m, onic_owned_lock_t *lock)

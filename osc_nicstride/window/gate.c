@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "common/node/segment.h"
 #include "osc_nicstride/window/keys.h"
 #include "osc_nicstride/window/state.h"
 
@@ -35,14 +36,15 @@ static bool open_own(nicstride_module_t *m, nicstride_gatehouse_t *g)
 
 static nicstride_gatehouse_t *make(nicstride_module_t *m)
 {
-    const size_t bytes = NICSTRIDE_GATE_MARKS + (size_t)m->size * sizeof(uint32_t);
+    const size_t bytes =
+        onic_whole_pages(NICSTRIDE_GATE_MARKS + (size_t)m->size * sizeof(uint32_t));
     nicstride_gatehouse_t *g = calloc(1, sizeof(*g));
 
     if (g == NULL)
         return NULL;
     g->of = m;
-    g->word = aligned_alloc(NICSTRIDE_GATE_MARKS, (bytes + NICSTRIDE_GATE_MARKS - 1) &
-                                                      ~(size_t)(NICSTRIDE_GATE_MARKS - 1));
+    /* In pages of its own: children of this process may not get those that an adapter writes. */
+    g->word = aligned_alloc(onic_whole_pages(1), bytes);
     if (g->word != NULL) {
         g->marks = (uint32_t *)((char *)g->word + NICSTRIDE_GATE_MARKS);
         for (int i = 0; i < m->size; i++)

@@ -259,7 +259,7 @@ START_TEST(a_column_in_one_request)
         ck_assert_ptr_nonnull(key);
         while (ended <= k)
             (void)onic_rc_poll(&adapter);
-        onic_strided_key_give(key);
+        onic_strided_key_give(key, false);
     }
     ck_assert(failed == 0 && lib.requests == 2 && mlx5.told == 2 && mlx5.keys == 1);
     for (int i = 0; i < BLOCKS * PITCH; i++)
@@ -284,11 +284,11 @@ START_TEST(many_keys)
     while (ended <= ONIC_STRIDED_KEYS)
         (void)onic_rc_poll(&adapter);
     for (int i = 0; i < ONIC_STRIDED_KEYS; i++)
-        onic_strided_key_give(key[i]);
+        onic_strided_key_give(key[i], false);
     key[0] = begin(rc, &t[0], layout[0], memory, row, false);
     ck_assert_ptr_nonnull(key[0]);
     (void)onic_rc_poll(&adapter);
-    onic_strided_key_give(key[0]);
+    onic_strided_key_give(key[0], false);
     ck_assert_int_eq(failed, 0);
     end();
 }
