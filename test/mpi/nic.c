@@ -255,6 +255,49 @@ static void over_a_hole(void)
     free(mine);
 }
 
+/** Blocks at no regular distance go to memory that stays, by keys that the detaching of other
+ * memory has made void: what the adapter has begun is done again by message. */
+static void beside_detached(void)
+{
+    enum { PART = 64 << 10, BLOCKS = 50 };
+    int lengths[BLOCKS], places[BLOCKS];
+    unsigned char *mine = tl_alloc(2 * PART);
+    MPI_Datatype type;
+    MPI_Aint there;
+    MPI_Win win;
+
+    for (int i = 0; i < BLOCKS; i++) {
+        lengths[i] = 1 + i % 7;
+        places[i] = 100 * i + i * i % 13;
+    }
+    TL_MPI(MPI_Type_indexed(BLOCKS, lengths, places, MPI_BYTE, &type));
+    TL_MPI(MPI_Type_commit(&type));
+    memset(mine, tl_rank() == 0 ? 9 : 0, 2 * PART);
+    TL_MPI(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    TL_MPI(MPI_Win_attach(win, mine, PART));
+    TL_MPI(MPI_Win_attach(win, mine + PART, PART));
+    MPI_Get_address(mine, &there);
+    MPI_Bcast(&there, 1, MPI_AINT, 1, MPI_COMM_WORLD);
+    TL_MPI(MPI_Win_lock_all(0, win));
+    if (tl_rank() == 0)
+        TL_CHECK(comes_to(win, there + PART - 1), "the memory is not reached");
+    MPI_Barrier(MPI_COMM_WORLD);
+    TL_MPI(MPI_Win_detach(win, mine + PART));
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (tl_rank() == 0) {
+        TL_MPI(MPI_Put(mine, 1, type, 1, there, 1, type, win));
+        TL_MPI(MPI_Win_flush(1, win));
+    }
+    TL_MPI(MPI_Win_unlock_all(win));
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < BLOCKS; i++)
+        TL_FILL(mine + places[i], 9, (size_t)lengths[i], "block %d", i);
+    TL_MPI(MPI_Win_detach(win, mine));
+    TL_MPI(MPI_Win_free(&win));
+    MPI_Type_free(&type);
+    free(mine);
+}
+
 static void test(tl_kind_t kind)
 {
     tl_window_t w = tl_win_make(kind, WINDOW, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
@@ -291,8 +334,10 @@ int main(int argc, char **argv)
         tl_skip("osc/nicstride is not loaded");
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         test(kind);
-        if (kind == TL_DYNAMIC)
+        if (kind == TL_DYNAMIC) {
             over_a_hole();
+            beside_detached();
+        }
     }
     MPI_T_finalize();
     return tl_finish();
