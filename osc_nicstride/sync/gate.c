@@ -154,8 +154,8 @@ bool nicstride_gate_lost_locked(nicstride_module_t *m, int rank)
             nicstride_gate_note_locked(m, NICSTRIDE_GATE_IS_WANTED);
         return true;
     }
-    /* It may be alive, not know, and still go out: the word is not to be relied on from then on, and
-     * the gate stays shut. */
+    /* It may be alive, not know, and still go out: the word is not to be relied on from then on,
+     * and the gate stays shut. */
     g->gate.shut = UINT32_MAX;
     g->repairs = true;
     change_word(g, -had);
