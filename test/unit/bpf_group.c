@@ -280,8 +280,8 @@ bool bpf_group_come(bpf_group_t *g, const bpf_flight_t *f)
     if (second == TC_ACT_REDIRECT) {
         launch(g, packet.bytes, packet.len);
     }
-    UNIT_CHECK(second != TC_ACT_OK || memcmp(packet.bytes, f->bytes, f->len) == 0);
-    return second == TC_ACT_OK;
+    UNIT_CHECK(second != (uint32_t)TC_ACT_UNSPEC || memcmp(packet.bytes, f->bytes, f->len) == 0);
+    return second == (uint32_t)TC_ACT_UNSPEC;
 }
 
 void bpf_group_wake(bpf_group_t *g, int32_t i)
@@ -298,7 +298,7 @@ void bpf_group_wake(bpf_group_t *g, int32_t i)
     memcpy(packet.bytes, frame.bytes, frame.len);
     const uint32_t verdict = run(nicbarrier_bpf_programs(g->kernel).out, &packet);
     gather(g);
-    if (verdict == TC_ACT_OK) {
+    if (verdict == (uint32_t)TC_ACT_UNSPEC) {
         launch(g, packet.bytes, packet.len);
     } else {
         UNIT_CHECK(verdict == TC_ACT_STOLEN);

@@ -133,7 +133,7 @@ static int refusals(bpf_host_t *h)
     h->request.id = h->share.id;
     nicbarrier_bpf_request_t r = h->request;
     int error = EAGAIN;
-    for (int i = 0; i < 500 && error == EAGAIN; i++) {
+    for (int i = 0; i < 2500 && error == EAGAIN; i++) {
         (void)usleep(1000);
         error = ask(&r, sizeof(r), h->socket);
     }
@@ -226,6 +226,31 @@ static int failures(bpf_host_t *h)
     return end(h);
 }
 
+/** Where the service does not come to it, as one that was killed, a process that has stopped its
+ * group gets all packets itself. */
+static int left_alone(bpf_host_t *h)
+{
+    char bytes[NICBARRIER_PACKET_SIZE];
+    struct pollfd socket = {.fd = h->socket, .events = POLLIN};
+    int kept = -1, ends[2];
+    REQUIRE(begin(h) == 0);
+    if (h->me == 0) {
+        REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0 && close(ends[1]) == 0);
+        kept = h->client.service;
+        h->client.service = ends[0];
+        nicbarrier_bpf_client_stop(&h->client);
+    }
+    bpf_host_meet(h);
+    if (h->me == 1) {
+        REQUIRE(nicbarrier_bpf_client_enter(&h->client, 1));
+    } else {
+        REQUIRE(poll(&socket, 1, 5000) == 1);
+        REQUIRE(recv(h->socket, bytes, sizeof(bytes), 0) == sizeof(bytes));
+        close(kept);
+    }
+    return end(h);
+}
+
 static int serve(bpf_host_t *h)
 {
     if (refusals(h) != 0 || bounds(h) != 0) {
@@ -242,6 +267,13 @@ START_TEST(the_service)
 {
     const bpf_hosts_t all = {.n = 2, .load = "tc", .six = false};
     bpf_hosts_run(&all, serve);
+}
+END_TEST
+
+START_TEST(without_the_service)
+{
+    const bpf_hosts_t all = {.n = 2, .load = "tc"};
+    bpf_hosts_run(&all, left_alone);
 }
 END_TEST
 
@@ -326,6 +358,7 @@ int main(void)
     tcase_add_loop_test(tcase, barriers_between_hosts, getenv("LO") ? atoi(getenv("LO")) : 0,
                         (int)(sizeof(kinds) / sizeof(kinds[0])));
     tcase_add_test(tcase, the_service);
+    tcase_add_test(tcase, without_the_service);
     tcase_add_test(tcase, a_failure);
     tcase_add_loop_test(tcase, hosts_that_sleep, 1, 3);
     tcase_add_loop_test(tcase, how_long, 0, 3);

@@ -145,10 +145,20 @@ void nicbarrier_bpf_client_stop(nicbarrier_bpf_client_t *c)
     nicbarrier_bpf_request_t request = {.id = {0}};
     nicbarrier_bpf_reply_t reply;
     int page;
-    if (c->service >= 0) {
-        (void)ask(c->service, &request, NICBARRIER_BPF_REMOVE, -1, &reply, &page);
-        close(c->service);
+    if (c->service < 0) {
+        return;
     }
+    /* A service that was killed, or does not come to it, removes nothing, and its programs would
+     * go on to keep the words that the process waits for. With another key they leave the group. */
+    if (c->page != NULL) {
+        __atomic_store_n(&c->page->key, ~c->page->key, __ATOMIC_SEQ_CST);
+    }
+    if (ask(c->service, &request, NICBARRIER_BPF_REMOVE, -1, &reply, &page) != 0) {
+        /* One that has looked at the key before is over by then. */
+        const struct timespec msec = {.tv_nsec = 1000000};
+        (void)nanosleep(&msec, NULL);
+    }
+    close(c->service);
     c->service = -1;
 }
 

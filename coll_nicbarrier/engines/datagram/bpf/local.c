@@ -96,7 +96,9 @@ ssize_t nicbarrier_bpf_local_receive(int fd, void *bytes, size_t size, int *desc
     struct msghdr m = {.msg_iov = &data,
                        .msg_iovlen = 1,
                        .msg_control = control.room,
-                       .msg_controllen = sizeof(control.room)};
+                       /* Not all of the room: in what alignment adds the kernel would put another
+                        * descriptor, which nobody closed. */
+                       .msg_controllen = CMSG_LEN(sizeof(int))};
     *descriptor = -1;
     const ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
     if (n < 0) {

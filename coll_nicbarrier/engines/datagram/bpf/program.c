@@ -14,6 +14,9 @@
  *  - TC, egress, finds the process's WAKE, reads the page, and sends what becomes due in it and in
  *    clones of it.
  *
+ * What goes on does so as TC_ACT_UNSPEC: TC_ACT_OK would end TC's list, and with it filters of the
+ * host that stand behind this one, which may be there to keep packets out.
+ *
  * A program sends only what it holds: no kernel has a way for a program to make a packet. A packet
  * that is not ours leaves each program behind a few comparisons. One that does not fit the group as
  * it stands here is left to the process. The checksum of UDP is not looked at: the CRC of Ethernet
@@ -389,12 +392,12 @@ int nicbarrier_in(struct __sk_buff *skb)
     struct message m;
     struct outgoing saved;
     if (!read_skb(skb, &m)) {
-        return TC_ACT_OK;
+        return TC_ACT_UNSPEC;
     }
     struct group *g = bpf_map_lookup_elem(&groups, &m.id);
     nicbarrier_bpf_page_t *page = g == NULL ? NULL : page_of(&m.id);
     if (g == NULL || page == NULL || !fits(g, &m)) {
-        return TC_ACT_OK;
+        return TC_ACT_UNSPEC;
     }
     bpf_spin_lock(&g->lock);
     take(g, page, &m);
@@ -406,7 +409,7 @@ int nicbarrier_in(struct __sk_buff *skb)
     g->count[NICBARRIER_BPF_UP] += up;
     bpf_spin_unlock(&g->lock);
     if (due == 0) {
-        return up ? TC_ACT_OK : TC_ACT_SHOT;
+        return up ? TC_ACT_UNSPEC : TC_ACT_SHOT;
     }
     save(skb, &saved);
     const bool pending = send_all(skb, &m.id, g, page, due);
@@ -417,7 +420,7 @@ int nicbarrier_in(struct __sk_buff *skb)
         (void)bpf_clone_redirect(skb, skb->ifindex, 0);
     }
     (void)write(skb, &saved);
-    return TC_ACT_OK;
+    return TC_ACT_UNSPEC;
 }
 
 SEC("tc")
@@ -425,12 +428,12 @@ int nicbarrier_out(struct __sk_buff *skb)
 {
     struct message m;
     if (!read_skb(skb, &m) || m.kind != NICBARRIER_PACKET_WAKE) {
-        return TC_ACT_OK;
+        return TC_ACT_UNSPEC;
     }
     struct group *g = bpf_map_lookup_elem(&groups, &m.id);
     nicbarrier_bpf_page_t *page = g == NULL ? NULL : page_of(&m.id);
     if (g == NULL || page == NULL) {
-        return TC_ACT_OK;
+        return TC_ACT_UNSPEC;
     }
     bpf_spin_lock(&g->lock);
     obey(g, page);
@@ -438,5 +441,5 @@ int nicbarrier_out(struct __sk_buff *skb)
     g->due = 0;
     g->count[NICBARRIER_BPF_SENT] += bits(due);
     bpf_spin_unlock(&g->lock);
-    return send_all(skb, &m.id, g, page, due) ? TC_ACT_OK : TC_ACT_STOLEN;
+    return send_all(skb, &m.id, g, page, due) ? TC_ACT_UNSPEC : TC_ACT_STOLEN;
 }

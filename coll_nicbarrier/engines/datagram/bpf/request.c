@@ -24,7 +24,7 @@ static bool is_message(const nicbarrier_bpf_request_t *r, uint32_t k)
            p.kind == NICBARRIER_PACKET_EPOCH && p.from_at == k && p.key == r->id.key;
 }
 
-static bool is_six(const nicbarrier_bpf_request_t *r)
+bool nicbarrier_bpf_request_six(const nicbarrier_bpf_request_t *r)
 {
     for (uint32_t k = 0; k < NICBARRIER_RULE_STEPS; k++) {
         if (r->to[k].port != 0 || r->from[k].port != 0) {
@@ -37,7 +37,7 @@ static bool is_six(const nicbarrier_bpf_request_t *r)
 static const char *check_install(const nicbarrier_bpf_request_t *r)
 {
     const nicbarrier_rule_t *rule = &r->rule;
-    const bool six = is_six(r);
+    const bool six = nicbarrier_bpf_request_six(r);
     if (rule->nsteps == 0 || rule->nsteps > NICBARRIER_RULE_STEPS) {
         return "a number of steps that cannot be";
     }

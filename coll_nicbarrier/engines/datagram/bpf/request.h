@@ -10,6 +10,7 @@
 #ifndef NICBARRIER_BPF_REQUEST_H
 #define NICBARRIER_BPF_REQUEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -68,5 +69,7 @@ typedef struct nicbarrier_bpf_reply {
  *  have a receiver and a packet for it, steps that wait a sender, all of one kind of IP, and all
  *  bits are of steps. */
 const char *nicbarrier_bpf_request_wrong(const void *bytes, size_t len);
+/** Of which kind of IP the partners of a group to be installed are. */
+bool nicbarrier_bpf_request_six(const nicbarrier_bpf_request_t *r);
 
 #endif

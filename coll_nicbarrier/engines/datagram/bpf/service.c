@@ -8,6 +8,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,12 +26,16 @@
 #define CONNECTIONS 4096
 /** Nanoseconds until Ethernet addresses are looked up again. */
 #define REFRESH_NSEC UINT64_C(5000000000)
+/** Descriptors that threads close at a time, of all users and of each. */
+#define CLOSING      64
+#define CLOSING_EACH 4
 
 /** A process, and its group where it has installed one. */
 typedef struct client {
     int fd;
     struct ucred user;
-    int page; /**< of its group; -1: it has none */
+    int page;   /**< of its group; -1: it has none */
+    int socket; /**< which it has handed over: kept with the group, so that nobody gets its port */
     uint16_t port;
     nicbarrier_bpf_request_t group; /**< as it was asked for, with later addresses */
     nicbarrier_bpf_plan_t plan;
@@ -37,7 +43,7 @@ typedef struct client {
 
 static struct {
     nicbarrier_bpf_kernel_t *kernel;
-    int interface;
+    int listening, interface;
     nicbarrier_bpf_mode_t mode;
     const nicbarrier_bpf_rules_t *rules;
     client_t *client[CONNECTIONS];
@@ -80,6 +86,71 @@ static unsigned count_of(uid_t user, bool groups)
     return n;
 }
 
+/* ---- what processes hand over -----------------------------------------------------------------
+ */
+
+/** An option of a socket that is a number; -1: it is no socket, or has none of that kind. */
+static int option_of(int fd, int level, int option)
+{
+    int value = -1;
+    socklen_t size = sizeof(value);
+    return getsockopt(fd, level, option, &value, &size) == 0 ? value : -1;
+}
+
+/** To close it takes no time, whoever has it open, too. */
+static bool is_udp(int fd)
+{
+    return option_of(fd, SOL_SOCKET, SO_PROTOCOL) == IPPROTO_UDP &&
+           option_of(fd, SOL_SOCKET, SO_TYPE) == SOCK_DGRAM;
+}
+
+/** A descriptor that is no socket of UDP may be of a file whose end only its owner brings about (of
+ *  FUSE, or a stream with SO_LINGER): to close it is not for the service's own thread. */
+static struct closing {
+    atomic_bool busy;
+    uid_t user;
+    int fd;
+} closing[CLOSING];
+
+static void *close_it(void *arg)
+{
+    struct closing *c = arg;
+    close(c->fd);
+    atomic_store(&c->busy, false);
+    return NULL;
+}
+
+/** Has it so many of them under way that it is not served until they have ended? */
+static bool is_closing(uid_t user)
+{
+    int n = 0;
+    for (int i = 0; i < CLOSING; i++) {
+        n += atomic_load(&closing[i].busy) && closing[i].user == user;
+    }
+    return n >= CLOSING_EACH;
+}
+
+/** One for which there is no thread stays open. */
+static void close_apart(int fd, uid_t user)
+{
+    pthread_t thread;
+    int i = 0;
+    while (i < CLOSING && atomic_load(&closing[i].busy)) {
+        i++;
+    }
+    if (i == CLOSING) {
+        return;
+    }
+    closing[i].user = user;
+    closing[i].fd = fd;
+    atomic_store(&closing[i].busy, true);
+    if (pthread_create(&thread, NULL, close_it, &closing[i]) == 0) {
+        (void)pthread_detach(thread);
+    } else {
+        atomic_store(&closing[i].busy, false);
+    }
+}
+
 /* ---- groups ---------------------------------------------------------------------------------- */
 
 /** Plans step k of the client's group by the addresses that it has. @return 0, or an errno */
@@ -105,21 +176,39 @@ static int plan_step(client_t *c, uint32_t k)
     return error;
 }
 
-/** The port of the socket of UDP that it has handed over; 0: it is none. */
-static uint16_t port_of(int fd)
+/** Is it of this network? In one of their own users may open any port. `mine` is a socket of here.
+ */
+static bool is_here(int fd, int mine)
+{
+    uint64_t theirs = 0, here = 1;
+    socklen_t size = sizeof(here), len = sizeof(theirs);
+    return getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &theirs, &len) == 0 &&
+           getsockopt(mine, SOL_SOCKET, SO_NETNS_COOKIE, &here, &size) == 0 && theirs == here;
+}
+
+/** The port of the socket of UDP that it has handed over, which nobody else has on any address of
+ *  that kind of IP at the interface; 0: it is none. */
+static uint16_t port_of(int fd, bool six)
 {
     union {
         struct sockaddr any;
         struct sockaddr_in four;
         struct sockaddr_in6 six;
     } a;
-    socklen_t len = sizeof(a), size = sizeof(int);
-    int protocol = 0;
-    if (getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) != 0 || protocol != IPPROTO_UDP ||
+    socklen_t len = sizeof(a);
+    memset(&a, 0, sizeof(a));
+    const int bound = is_udp(fd) ? option_of(fd, SOL_SOCKET, SO_BINDTOIFINDEX) : -1;
+    if ((bound != 0 && bound != service.interface) || !is_here(fd, service.listening) ||
         getsockname(fd, &a.any, &len) != 0) {
         return 0;
     }
-    return ntohs(a.any.sa_family == AF_INET6 ? a.six.sin6_port : a.four.sin_port);
+    if (a.any.sa_family == AF_INET) {
+        return !six && a.four.sin_addr.s_addr == INADDR_ANY ? ntohs(a.four.sin_port) : 0;
+    }
+    return memcmp(&a.six.sin6_addr, &in6addr_any, sizeof(in6addr_any)) == 0 &&
+                   (six || option_of(fd, IPPROTO_IPV6, IPV6_V6ONLY) == 0)
+               ? ntohs(a.six.sin6_port)
+               : 0;
 }
 
 static int plan_all(client_t *c)
@@ -133,9 +222,10 @@ static int plan_all(client_t *c)
     return first;
 }
 
-static int install(client_t *c, const nicbarrier_bpf_request_t *r, int socket)
+static int install(client_t *c, const nicbarrier_bpf_request_t *r, int *socket)
 {
-    if (c->page >= 0 || socket < 0 || (c->port = port_of(socket)) == 0) {
+    if (c->page >= 0 || *socket < 0 ||
+        (c->port = port_of(*socket, nicbarrier_bpf_request_six(r))) == 0) {
         return EINVAL;
     }
     if (count_of(c->user.uid, true) >= service.rules->groups) {
@@ -151,7 +241,12 @@ static int install(client_t *c, const nicbarrier_bpf_request_t *r, int socket)
         return error;
     }
     c->page = nicbarrier_bpf_install(service.kernel, &c->plan);
-    return c->page < 0 ? errno : 0;
+    if (c->page < 0) {
+        return errno;
+    }
+    c->socket = *socket;
+    *socket = -1;
+    return 0;
 }
 
 static int readdress(client_t *c, const nicbarrier_bpf_request_t *r)
@@ -177,6 +272,7 @@ static void remove_group(client_t *c)
     if (c->page >= 0) {
         nicbarrier_bpf_remove(service.kernel, &c->plan.id);
         close(c->page);
+        close(c->socket);
     }
     c->page = -1;
 }
@@ -253,7 +349,7 @@ static const char *text_of(int error)
     }
 }
 
-static int do_order(client_t *c, const nicbarrier_bpf_request_t *r, int socket,
+static int do_order(client_t *c, const nicbarrier_bpf_request_t *r, int *socket,
                     nicbarrier_bpf_reply_t *reply, int *page)
 {
     const client_t *found;
@@ -286,18 +382,23 @@ static bool serve_one(client_t *c)
     static nicbarrier_bpf_request_t r;
     nicbarrier_bpf_reply_t reply = {.version = NICBARRIER_BPF_VERSION};
     int socket = -1, page = -1;
+    if (is_closing(c->user.uid)) {
+        return false;
+    }
     const ssize_t n = nicbarrier_bpf_local_receive(c->fd, &r, sizeof(r), &socket);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
         return true;
     }
     const char *wrong = n > 0 ? nicbarrier_bpf_request_wrong(&r, (size_t)n) : NULL;
     if (n > 0) {
-        const int error = wrong != NULL ? EINVAL : do_order(c, &r, socket, &reply, &page);
+        const int error = wrong != NULL ? EINVAL : do_order(c, &r, &socket, &reply, &page);
         reply.error = (uint32_t)error;
         (void)snprintf(reply.text, sizeof(reply.text), "%s", wrong ? wrong : text_of(error));
     }
-    if (socket >= 0) {
+    if (socket >= 0 && is_udp(socket)) {
         close(socket);
+    } else if (socket >= 0) {
+        close_apart(socket, c->user.uid);
     }
     /* One that does not take its replies is over, too: nothing here waits for it. */
     return n > 0 && nicbarrier_bpf_local_send(c->fd, &reply, sizeof(reply),
@@ -325,7 +426,8 @@ static void take_client(int listening)
     }
     client_t *c = NULL;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &user, &size) == 0 && is_served(fd, &user) &&
-        service.n < CONNECTIONS && count_of(user.uid, false) < 2 * service.rules->groups) {
+        !is_closing(user.uid) && service.n < CONNECTIONS &&
+        count_of(user.uid, false) < 2 * service.rules->groups) {
         c = calloc(1, sizeof(*c));
     }
     if (c == NULL) {
@@ -358,6 +460,7 @@ int nicbarrier_bpf_serve(int listening, nicbarrier_bpf_kernel_t *k, int interfac
 {
     static struct pollfd fds[CONNECTIONS + 2];
     service.kernel = k;
+    service.listening = listening;
     service.interface = interface;
     service.mode = mode;
     service.rules = rules;

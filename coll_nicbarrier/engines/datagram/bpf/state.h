@@ -48,7 +48,7 @@ typedef struct nicbarrier_bpf_page {
     uint64_t taken;   /**< words that brought something new */
     uint64_t wanted;  /**< set by the process before it sleeps on its socket. The next packet that
                            changes `word` makes this 0 and goes on to the socket */
-    uint64_t key;     /**< of the group: a check for the programs */
+    uint64_t key;     /**< of the group; with another one the programs leave the group alone */
     uint64_t version; /**< odd while the state changes; both its changes are full barriers */
     nicbarrier_rule_t rule;
     /* Orders of processes, which a WAKE must follow. */
