@@ -260,6 +260,9 @@ static int unload(const char *interface)
     nicbarrier_bpf_reply_t r;
     int none = -1;
     const int service = nicbarrier_bpf_local_connect(interface);
+    if (service < 0 && errno != ECONNREFUSED) {
+        return complain("its service does not answer", strerror(errno));
+    }
     if (service < 0) {
         /* Of a service that was killed TC's programs may be left. */
         nicbarrier_bpf_sweep((int)if_nametoindex(interface));
