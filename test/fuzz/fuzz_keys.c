@@ -19,9 +19,9 @@ static void read_blobs(const uint8_t *bytes, size_t len)
     int last = -1;
 
     for (before = at; nicstride_keys_next(bytes, len, &at, &blob); before = at) {
-        const int order = (int)(2 * blob.row + blob.part);
+        const int order = (int)(NICSTRIDE_PARTS * blob.row + blob.part);
 
-        FUZZ_CHECK(blob.len > 0 && blob.part <= NICSTRIDE_OF_WORD && order > last);
+        FUZZ_CHECK(blob.len > 0 && blob.part < NICSTRIDE_PARTS && order > last);
         FUZZ_CHECK((const uint8_t *)blob.bytes == bytes + before + NICSTRIDE_BLOB_HEAD);
         FUZZ_CHECK((const uint8_t *)blob.bytes + blob.len == bytes + at && at <= len);
         last = order;
@@ -71,7 +71,7 @@ size_t onic_fuzz_seed(unsigned i, uint8_t *buf, size_t cap)
     nicstride_keys_begin(&k, i == 0 ? NULL : &span);
     for (unsigned row = 0; row < i; row++) {
         memset(nicstride_keys_room(&k, &room), (int)row, 16);
-        nicstride_keys_add(&k, 7 + row, (nicstride_part_of_t)(row % 2), 16);
+        nicstride_keys_add(&k, 7 + row, (nicstride_part_of_t)(row % NICSTRIDE_PARTS), 16);
     }
     if (k.len > cap)
         return 0;

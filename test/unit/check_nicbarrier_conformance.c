@@ -285,12 +285,12 @@ static const conformance_row_t shm_led = {
 static const conformance_row_t datagram = {
     .name = "datagram", .every = 2, .begin = members_begin, BY_DATAGRAMS};
 static const conformance_row_t datagram_stepped = {.name = "datagram, stepped by an adapter",
-                                                   .every = 4,
+                                                   .every = 12,
                                                    .begin = members_begin_stepped,
                                                    BY_DATAGRAMS};
 static const conformance_row_t datagram_dying = {
     .name = "datagram, stepped by an adapter that is gone soon",
-    .every = 6,
+    .every = 18,
     .begin = members_begin_dying,
     BY_DATAGRAMS};
 
