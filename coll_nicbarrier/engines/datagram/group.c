@@ -108,6 +108,7 @@ static void judge(nicbarrier_net_t *net, uint64_t completed)
         net->judged = true;
         if (net->missed > JUDGED_EPOCHS / 3) {
             nicbarrier_stepping_fall_back(net);
+            nicbarrier_datagram_catch_up(net, onic_now_nsec());
         }
     }
 }
@@ -224,10 +225,16 @@ void nicbarrier_datagram_fail(nicbarrier_net_t *net)
 
 void nicbarrier_datagram_moved(nicbarrier_net_t *net, const nicbarrier_partner_t *p)
 {
+    const bool had_view = nicbarrier_net_view(net) != NULL;
     for (int k = 0; k < net->nsteps && net->connected; k++) {
         if (net->to[k] == p || net->from[k] == p) {
             nicbarrier_stepping_readdress(net, (uint32_t)k);
         }
+    }
+    /* What only the view has shown so far nobody would look for any more: what is complete, and
+     * steps that wait without a timer. */
+    if (had_view && nicbarrier_net_view(net) == NULL) {
+        nicbarrier_datagram_catch_up(net, onic_now_nsec());
     }
     if (net->used) {
         nicbarrier_linger_add(&nicbarrier_datagram.linger, p->cookie, &p->at);

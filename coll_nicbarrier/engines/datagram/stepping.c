@@ -83,9 +83,6 @@ void nicbarrier_stepping_fall_back(nicbarrier_net_t *net)
     net->stopped_stepper = stepper;
     net->stopped = stepped;
     count(stepper_fallbacks);
-    /* What only the view has shown so far nobody would look for any more: what is complete, and
-     * steps that wait without a timer. */
-    nicbarrier_datagram_catch_up(net, onic_now_nsec());
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
