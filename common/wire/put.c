@@ -87,17 +87,19 @@ static ucs_status_t map(onic_region_t *region, void *base, size_t bytes)
     if (status != UCS_OK) {
         return status;
     }
-    ucp_mem_attr_t attr = {.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS};
-    status = onic_ucx.mem_query(region->memh, &attr);
-    if (status != UCS_OK) {
-        onic_ucx.mem_unmap(onic_wire.context, region->memh);
-        return status;
-    }
-    region->base = attr.address;
-    region->size = bytes;
+    region->base = base;
+    /* Of memory that it has not allocated UCX may name another address: that of what it had
+     * registered before, and found to hold this, too. */
     if (base == NULL) {
-        memset(region->base, 0, bytes);
+        ucp_mem_attr_t attr = {.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS};
+        status = onic_ucx.mem_query(region->memh, &attr);
+        if (status != UCS_OK) {
+            onic_ucx.mem_unmap(onic_wire.context, region->memh);
+            return status;
+        }
+        region->base = memset(attr.address, 0, bytes);
     }
+    region->size = bytes;
     return UCS_OK;
 }
 
