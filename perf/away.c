@@ -83,20 +83,17 @@ static void run_case(rma_test_t *t, slice_t slice, size_t blocks, run_t *run)
     rma_test_end(t);
     run->measured++;
     run->wrong += !ok;
-    if (t->rank == 0) {
+    if (t->rank == 0)
         report(t, slice, run, puts, line_ns, ok);
-    }
 }
 
 static void run_window(rma_test_t *t, run_t *run)
 {
     const options_t *o = run->opt;
     rma_epoch_open(t);
-    for (int c = 0; c < o->slices.n; c++) {
-        for (int b = 0; b < o->blocks.n; b++) {
+    for (int c = 0; c < o->slices.n; c++)
+        for (int b = 0; b < o->blocks.n; b++)
             run_case(t, (slice_t)o->slices.v[c], o->blocks.v[b], run);
-        }
-    }
     rma_epoch_close(t);
 }
 
@@ -106,12 +103,10 @@ static int run_all(const options_t *o, MPI_Comm comm, int rank)
     size_t bytes = 0;
     int opened = rank == 0 ? bench_json_open(o->json, "away", &run.json) : 0;
     MPI_Bcast(&opened, 1, MPI_INT, 0, comm);
-    if (opened != 0) {
+    if (opened != 0)
         return BENCH_EXIT_USAGE;
-    }
-    for (int b = 0; b < o->blocks.n; b++) {
+    for (int b = 0; b < o->blocks.n; b++)
         bytes = o->blocks.v[b] * STRIDE > bytes ? o->blocks.v[b] * STRIDE : bytes;
-    }
     rma_test_t t = {.comm = comm,
                     .rank = rank,
                     .op = RMA_PUT,
@@ -175,11 +170,9 @@ static int parse_options(int argc, char **argv, options_t *o)
                      .windows = {{BENCH_WIN_CREATE}, 1},
                      .puts = 200,
                      .milliseconds = 1000};
-    for (int c; (c = getopt(argc, argv, "C:B:w:i:t:j:h")) != -1;) {
-        if (parse_option(c, optarg, o) != 0) {
+    for (int c; (c = getopt(argc, argv, "C:B:w:i:t:j:h")) != -1;)
+        if (parse_option(c, optarg, o) != 0)
             return -1;
-        }
-    }
     for (int i = 0; i < o->blocks.n; i++) {
         if (o->blocks.v[i] > 1 << 26) {
             fprintf(stderr, "-B: %zu is more than %d\n", o->blocks.v[i], 1 << 26);

@@ -66,9 +66,8 @@ typedef struct result {
 /** Seconds that count as computing. Those of sleep are what they were, since no sleep is exact. */
 static double compute(const bench_t *b)
 {
-    if (b->compute <= 0) {
+    if (b->compute <= 0)
         return 0;
-    }
     if (!b->asleep) {
         bench_compute(b->compute);
         return b->compute;
@@ -145,9 +144,8 @@ static double by_batches(const bench_t *b, int n)
     for (int i = 0; i < batches; i++) {
         double start = bench_now();
         double computed = 0;
-        for (int k = 0; k < BATCH; k++) {
+        for (int k = 0; k < BATCH; k++)
             computed += call(b);
-        }
         seconds[i] = (bench_now() - start - computed) / BATCH;
     }
     double median = bench_median(seconds, batches);
@@ -158,9 +156,8 @@ static double by_batches(const bench_t *b, int n)
 /** How many calls take about `seconds`; the same on all ranks. */
 static int calibrate(const bench_t *b, double seconds)
 {
-    for (int i = 0; i < WARM_UP; i++) {
+    for (int i = 0; i < WARM_UP; i++)
         call(b);
-    }
     double start = bench_now();
     by_batches(b, MIN_CALLS);
     double n = seconds * MIN_CALLS / (bench_now() - start);
@@ -240,9 +237,8 @@ static void report(const bench_t *b, bench_json_t *json, const result_t *r)
 {
     printf("%-9s %6d %11.3f %11.3f %11.3f %11.3f %8.0f", op_names[b->op], b->ranks, 1e6 * r->median,
            1e6 * r->p99, 1e6 * r->skew, 1e6 * r->cpu, r->line_ns);
-    if (b->op == OP_OVERLAP) {
+    if (b->op == OP_OVERLAP)
         printf("  %.0f %% hidden", 100 * r->hidden);
-    }
     printf("  %s\n", r->ok ? "ok" : "WRONG");
     fflush(stdout);
     bench_json_begin(json);
@@ -264,9 +260,8 @@ static bool one_clock(void)
     char id[64] = "", first[64];
     FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
     if (f != NULL) {
-        if (fgets(id, sizeof(id), f) == NULL) {
+        if (fgets(id, sizeof(id), f) == NULL)
             id[0] = '\0';
-        }
         fclose(f);
     }
     memcpy(first, id, sizeof(id));
@@ -316,9 +311,8 @@ static int run(const options_t *o)
     MPI_Comm_size(MPI_COMM_WORLD, &b.ranks);
     int opened = b.rank == 0 ? bench_json_open(o->json, "barrier", &json) : 0;
     MPI_Bcast(&opened, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    if (opened != 0) {
+    if (opened != 0)
         return BENCH_EXIT_USAGE;
-    }
     if (b.rank == 0) {
         printf("%-9s %6s %11s %11s %11s %11s %8s\n", "op", "ranks", "median us", "99 % us",
                "skew us", "processor", "line ns");
@@ -347,11 +341,10 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     opterr = 0;
-    if (parse_options(argc, argv, &o) == 0) {
+    if (parse_options(argc, argv, &o) == 0)
         code = run(&o);
-    } else if (rank == 0) {
+    else if (rank == 0)
         fputs(usage, stderr);
-    }
     MPI_Finalize();
     return code;
 }

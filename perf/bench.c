@@ -54,9 +54,8 @@ static void no_memory(size_t bytes)
 void *bench_alloc(size_t bytes)
 {
     void *p = NULL;
-    if (posix_memalign(&p, (size_t)sysconf(_SC_PAGESIZE), bytes ? bytes : 1) != 0) {
+    if (posix_memalign(&p, (size_t)sysconf(_SC_PAGESIZE), bytes ? bytes : 1) != 0)
         no_memory(bytes);
-    }
     memset(p, 0, bytes);
     return p;
 }
@@ -64,9 +63,8 @@ void *bench_alloc(size_t bytes)
 void *bench_map(size_t bytes)
 {
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) {
+    if (p == MAP_FAILED)
         no_memory(bytes);
-    }
     return p;
 }
 
@@ -95,9 +93,8 @@ int bench_parse_size(const char *text, size_t *size_p)
         break;
     }
     if (end == text || *text == '-' || end[shift != 0] != '\0' || errno != 0 || v == 0 ||
-        v > (SIZE_MAX >> shift)) {
+        v > (SIZE_MAX >> shift))
         return -1;
-    }
     *size_p = (size_t)v << shift;
     return 0;
 }
@@ -156,13 +153,11 @@ static int parse_name_word(const char *word, void *arg, size_t *index_p)
 int bench_parse_names(const char *text, const char *const *names, int n, bench_list_t *list_p)
 {
     names_t arg = {names, n};
-    if (parse_list(text, parse_name_word, &arg, list_p) == 0) {
+    if (parse_list(text, parse_name_word, &arg, list_p) == 0)
         return 0;
-    }
     fprintf(stderr, "known:");
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         fprintf(stderr, " %s", names[i]);
-    }
     fprintf(stderr, "\n");
     return -1;
 }
@@ -182,13 +177,12 @@ int bench_parse_int(const char *what, const char *text, long min, long max, int 
 
 const char *bench_size_text(size_t bytes, char text[24])
 {
-    if (bytes >= 1048576 && bytes % 1048576 == 0) {
+    if (bytes >= 1048576 && bytes % 1048576 == 0)
         snprintf(text, 24, "%zuM", bytes >> 20);
-    } else if (bytes >= 1024 && bytes % 1024 == 0) {
+    else if (bytes >= 1024 && bytes % 1024 == 0)
         snprintf(text, 24, "%zuK", bytes >> 10);
-    } else {
+    else
         snprintf(text, 24, "%zu", bytes);
-    }
     return text;
 }
 
@@ -204,17 +198,15 @@ struct bench_json {
 int bench_json_open(const char *path, const char *program, bench_json_t **json_p)
 {
     *json_p = NULL;
-    if (path == NULL) {
+    if (path == NULL)
         return 0;
-    }
     bench_json_t *j = calloc(1, sizeof(*j));
     FILE *file = fopen(path, "w");
     if (j == NULL || file == NULL) {
         fprintf(stderr, "%s: %s\n", path, strerror(errno));
         free(j);
-        if (file != NULL) {
+        if (file != NULL)
             fclose(file);
-        }
         return -1;
     }
     j->file = file;
@@ -259,11 +251,10 @@ void bench_json_num(bench_json_t *j, const char *key, double value)
 {
     if (j != NULL) {
         json_key(j, key);
-        if (isfinite(value)) {
+        if (isfinite(value))
             fprintf(j->file, "%.9g", value);
-        } else {
+        else
             fprintf(j->file, "null");
-        }
     }
 }
 
@@ -277,15 +268,13 @@ void bench_json_end(bench_json_t *j)
 
 int bench_json_close(bench_json_t *j)
 {
-    if (j == NULL) {
+    if (j == NULL)
         return 0;
-    }
     fprintf(j->file, "\n]}\n");
     bool bad = ferror(j->file) != 0;
     bad = fclose(j->file) != 0 || bad;
-    if (bad) {
+    if (bad)
         fprintf(stderr, "%s: could not be written: %s\n", j->path, strerror(errno));
-    }
     free(j);
     return bad ? -1 : 0;
 }
@@ -297,13 +286,11 @@ int bench_run_open(bench_run_t *run, MPI_Comm comm, const char *json, const char
     int rank, opened = 0;
     *run = (bench_run_t){.comm = comm};
     MPI_Comm_rank(comm, &rank);
-    if (rank == 0) {
+    if (rank == 0)
         opened = bench_json_open(json, program, &run->json);
-    }
     MPI_Bcast(&opened, 1, MPI_INT, 0, comm);
-    if (opened == 0) {
+    if (opened == 0)
         run->line = bench_line_open(comm);
-    }
     return opened;
 }
 

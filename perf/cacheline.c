@@ -36,13 +36,11 @@ struct bench_line {
 static void *map_page(const char *name, bool create)
 {
     int fd = shm_open(name, create ? O_CREAT | O_EXCL | O_RDWR : O_RDWR, 0600);
-    if (fd < 0) {
+    if (fd < 0)
         return NULL;
-    }
     void *p = MAP_FAILED;
-    if (!create || ftruncate(fd, PAGE) == 0) {
+    if (!create || ftruncate(fd, PAGE) == 0)
         p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    }
     close(fd);
     return p == MAP_FAILED ? NULL : p;
 }
@@ -59,14 +57,12 @@ bench_line_t *bench_line_open(MPI_Comm comm)
         line->shared = map_page(name, true);
     }
     MPI_Bcast(name, sizeof(name), MPI_CHAR, 0, comm);
-    if (line->rank == 1) {
+    if (line->rank == 1)
         line->shared = map_page(name, false);
-    }
     int ok = ranks > 1 && (line->rank > 1 || line->shared != NULL);
     MPI_Allreduce(MPI_IN_PLACE, &ok, 1, MPI_INT, MPI_MIN, comm);
-    if (line->rank == 0) {
+    if (line->rank == 0)
         shm_unlink(name);
-    }
     if (!ok && line->shared != NULL) {
         munmap(line->shared, PAGE);
         line->shared = NULL;
@@ -78,9 +74,8 @@ static void wait_for(shared_word_t *shared, uint64_t turn)
 {
     for (unsigned spins = 0; atomic_load_explicit(&shared->turn, memory_order_acquire) != turn;) {
         /* With fewer cores than ranks the other side runs only when this one steps back. */
-        if (++spins % SPINS_BEFORE_YIELD == 0) {
+        if (++spins % SPINS_BEFORE_YIELD == 0)
             sched_yield();
-        }
     }
 }
 
@@ -100,9 +95,8 @@ static void round_trips(bench_line_t *line, int n)
 
 double bench_line_ns(bench_line_t *line)
 {
-    if (line->shared == NULL || line->rank > 1) {
+    if (line->shared == NULL || line->rank > 1)
         return NAN;
-    }
     double sample[SAMPLES];
     round_trips(line, WARM_UP);
     for (int s = 0; s < SAMPLES; s++) {
@@ -115,8 +109,7 @@ double bench_line_ns(bench_line_t *line)
 
 void bench_line_close(bench_line_t *line)
 {
-    if (line->shared != NULL) {
+    if (line->shared != NULL)
         munmap(line->shared, PAGE);
-    }
     free(line);
 }

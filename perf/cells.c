@@ -93,9 +93,8 @@ static void run_cell(rma_test_t *t, op_t op, size_t size, run_t *run)
     rma_epoch_close(t);
     run->measured++;
     run->wrong += !ok;
-    if (t->rank == 0) {
+    if (t->rank == 0)
         report(t, op, size, time.median, line_ns, ok, run->json);
-    }
 }
 
 /* ---- The table ------------------------------------------------------------------------------- */
@@ -132,9 +131,8 @@ static int run_all(const options_t *o, MPI_Comm comm, int rank)
     run_t run = {.opt = o};
     int opened = rank == 0 ? bench_json_open(o->json, "cells", &run.json) : 0;
     MPI_Bcast(&opened, 1, MPI_INT, 0, comm);
-    if (opened != 0) {
+    if (opened != 0)
         return BENCH_EXIT_USAGE;
-    }
     size_t bytes = most_bytes(o);
     rma_test_t t = {.comm = comm,
                     .rank = rank,
@@ -195,11 +193,9 @@ static int parse_options(int argc, char **argv, options_t *o)
                      .sizes = {{8, 1024, 65536, 1048576}, 4},
                      .syncs = {{RMA_SYNC_FENCE, RMA_SYNC_PSCW, RMA_SYNC_LOCK, RMA_SYNC_FLUSH}, 4},
                      .milliseconds = 10};
-    for (int c; (c = getopt(argc, argv, "o:m:s:w:t:j:h")) != -1;) {
-        if (parse_option(c, optarg, o) != 0) {
+    for (int c; (c = getopt(argc, argv, "o:m:s:w:t:j:h")) != -1;)
+        if (parse_option(c, optarg, o) != 0)
             return -1;
-        }
-    }
     for (int i = 0; i < o->sizes.n; i++) {
         if (o->sizes.v[i] % sizeof(double) != 0 || o->sizes.v[i] > 1 << 30) {
             fprintf(stderr, "-m: %zu is not a multiple of 8 up to 1G\n", o->sizes.v[i]);

@@ -86,9 +86,8 @@ static int root(const calls_t *c, int step)
 static void store(const calls_t *c, int place, int step)
 {
     int from = c->op == OP_BCAST ? root(c, step) : c->rank;
-    for (int to = 0; to < parts(c); to++) {
+    for (int to = 0; to < parts(c); to++)
         c->out[(size_t)to * (size_t)c->n + (size_t)place] = number(from, to, place, step);
-    }
 }
 
 /** What is to stand in a place of the part that has come from a rank. */
@@ -102,9 +101,8 @@ static double expected(const calls_t *c, int from, int place)
     case OP_BCAST:
         return number(root(c, step), 0, place, step);
     default:
-        for (int i = 0; i < c->ranks; i++) {
+        for (int i = 0; i < c->ranks; i++)
             sum += number(i, 0, place, step);
-        }
         return sum;
     }
 }
@@ -121,11 +119,10 @@ static long wrong_numbers(void *arg)
             wrong += memcmp(came++, &right, sizeof(right)) != 0;
         }
     }
-    if (c->op != OP_BCAST) {
+    if (c->op != OP_BCAST)
         memset(c->in, UCHAR_MAX, bytes(c));
-    } else if (c->rank != root(c, c->steps + 1)) {
+    else if (c->rank != root(c, c->steps + 1))
         memset(c->out, UCHAR_MAX, bytes(c));
-    }
     return wrong;
 }
 
@@ -135,9 +132,8 @@ static void step(void *arg)
 {
     calls_t *c = arg;
     c->steps++;
-    if (c->op != OP_BCAST || c->rank == root(c, c->steps)) {
+    if (c->op != OP_BCAST || c->rank == root(c, c->steps))
         store(c, c->steps % c->n, c->steps);
-    }
     switch (c->op) {
     case OP_ALLREDUCE:
         MPI_Allreduce(c->out, c->in, c->n, MPI_DOUBLE, MPI_SUM, c->comm);
@@ -181,9 +177,8 @@ static void measure(calls_t *c, size_t size, const options_t *o, bench_run_t *ru
     steps_check_often(&s);
     MPI_Allreduce(MPI_IN_PLACE, &s.errors, 1, MPI_LONG, MPI_SUM, c->comm);
     line_ns = 0.5 * (line_ns + bench_line_ns(run->line));
-    if (c->rank == 0) {
+    if (c->rank == 0)
         report(c, size, &s, line_ns, run->json);
-    }
     run->measured++;
     run->wrong += s.errors != 0;
 }
@@ -195,9 +190,8 @@ static void run_case(calls_t *c, size_t size, const options_t *o, bench_run_t *r
     c->steps = 0;
     c->out = bench_map(bytes(c));
     c->in = bench_map(bytes(c));
-    for (int place = 0; place < c->n; place++) {
+    for (int place = 0; place < c->n; place++)
         store(c, place, 0);
-    }
     memset(c->in, UCHAR_MAX, bytes(c));
     measure(c, size, o, run);
     munmap(c->out, bytes(c));
@@ -210,9 +204,8 @@ static int run_all(const options_t *o)
     bench_run_t run;
     MPI_Comm_rank(c.comm, &c.rank);
     MPI_Comm_size(c.comm, &c.ranks);
-    if (bench_run_open(&run, c.comm, o->json, "collectives") != 0) {
+    if (bench_run_open(&run, c.comm, o->json, "collectives") != 0)
         return BENCH_EXIT_USAGE;
-    }
     if (c.rank == 0) {
         printf("# us of the slowest rank; 'first' is the mean of %d calls\n", STEPS_FIRST);
         printf("%-10s %8s %10s %10s %8s  %s\n", "# op", "size", "call", "first", "line ns", "data");
@@ -230,9 +223,8 @@ static int run_all(const options_t *o)
 
 static int parse_bytes(const char *text, bench_list_t *list_p)
 {
-    if (bench_parse_sizes(text, NULL, list_p) != 0) {
+    if (bench_parse_sizes(text, NULL, list_p) != 0)
         return -1;
-    }
     for (int i = 0; i < list_p->n; i++) {
         if (list_p->v[i] % sizeof(double) != 0 || list_p->v[i] > MOST_BYTES) {
             fprintf(stderr, "-m: %zu is no multiple of %zu up to %d\n", list_p->v[i],
@@ -265,11 +257,9 @@ static int parse_options(int argc, char **argv, options_t *o)
     *o = (options_t){.ops = {{OP_ALLREDUCE, OP_ALLTOALL, OP_BCAST}, OPS},
                      .sizes = {{8, 1024, 65536, 1048576}, 4},
                      .milliseconds = 30};
-    for (int c; (c = getopt(argc, argv, "o:m:t:j:h")) != -1;) {
-        if (parse_option(c, optarg, o) != 0) {
+    for (int c; (c = getopt(argc, argv, "o:m:t:j:h")) != -1;)
+        if (parse_option(c, optarg, o) != 0)
             return -1;
-        }
-    }
     return optind == argc ? 0 : -1;
 }
 
@@ -280,11 +270,10 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     opterr = rank == 0;
-    if (parse_options(argc, argv, &options) == 0) {
+    if (parse_options(argc, argv, &options) == 0)
         rc = run_all(&options);
-    } else {
+    else
         fputs(rank == 0 ? usage : "", stderr);
-    }
     MPI_Finalize();
     return rc;
 }

@@ -60,11 +60,9 @@ void columns_start(columns_t *g, compute_t compute)
                                                           : 0;
     g->steps = 0;
     memset(g->grid, 0, columns_bytes(g));
-    for (int row = 0; row < g->n; row++) {
-        for (int side = 0; side < SIDES; side++) {
+    for (int row = 0; row < g->n; row++)
+        for (int side = 0; side < SIDES; side++)
             *cell(g, row, sent_column(g, side)) = word(g->rank, side, row, 0);
-        }
-    }
 }
 
 uint64_t *columns_sent(const columns_t *g, int side)
@@ -79,9 +77,8 @@ size_t columns_ghost(const columns_t *g, int side)
 
 void columns_compute(columns_t *g)
 {
-    if (g->compute > 0) {
+    if (g->compute > 0)
         bench_compute(g->compute);
-    }
     g->steps++;
     for (int side = 0; side < SIDES; side++) {
         int row = g->steps % g->n;
@@ -104,11 +101,9 @@ long columns_wrong_ghosts(const columns_t *g)
 
 void columns_spoil_ghosts(columns_t *g)
 {
-    for (int side = 0; side < SIDES; side++) {
-        for (int row = 0; row < g->n; row++) {
+    for (int side = 0; side < SIDES; side++)
+        for (int row = 0; row < g->n; row++)
             *cell(g, row, ghost_column(g, side)) = UINT64_MAX;
-        }
-    }
 }
 
 long columns_wrong_inside(const columns_t *g)
@@ -117,11 +112,9 @@ long columns_wrong_inside(const columns_t *g)
     for (int row = 0; row < g->n; row++) {
         for (int column = 1; column < g->n - 1; column++) {
             uint64_t there = 0;
-            for (int side = 0; side < SIDES; side++) {
-                if (column == sent_column(g, side)) {
+            for (int side = 0; side < SIDES; side++)
+                if (column == sent_column(g, side))
                     there = word(g->rank, side, row, steps_last_at(g->steps, row, g->n));
-                }
-            }
             wrong += memcmp(cell(g, row, column), &there, sizeof(there)) != 0;
         }
     }
@@ -130,9 +123,8 @@ long columns_wrong_inside(const columns_t *g)
 
 int columns_parse(const char *text, bench_list_t *list_p)
 {
-    if (bench_parse_sizes(text, NULL, list_p) != 0) {
+    if (bench_parse_sizes(text, NULL, list_p) != 0)
         return -1;
-    }
     for (int i = 0; i < list_p->n; i++) {
         if (list_p->v[i] < COLUMNS_FEWEST || list_p->v[i] > COLUMNS_MOST) {
             fprintf(stderr, "-n: %zu is not in %d..%d\n", list_p->v[i], COLUMNS_FEWEST,

@@ -183,10 +183,9 @@ static void pin(int n)
     cpu_set_t one;
 
     CPU_ZERO(&one);
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
         if (CPU_ISSET(cpu, &allowed) && n-- == 0)
             CPU_SET(cpu, &one);
-    }
     if (CPU_COUNT(&one) > 0)
         (void)sched_setaffinity(0, sizeof(one), &one);
 }

@@ -69,18 +69,15 @@ static size_t place(const bench_t *b, size_t i)
 static void fill(const bench_t *b, char *p)
 {
     memset(p, 0, b->extent);
-    for (size_t i = 0; i < b->size; i++) {
+    for (size_t i = 0; i < b->size; i++)
         p[place(b, i)] = byte_at(i);
-    }
 }
 
 static bool is_filled(const bench_t *b, const char *p)
 {
-    for (size_t i = 0; i < b->size; i++) {
-        if (p[place(b, i)] != byte_at(i)) {
+    for (size_t i = 0; i < b->size; i++)
+        if (p[place(b, i)] != byte_at(i))
             return false;
-        }
-    }
     return true;
 }
 
@@ -88,11 +85,10 @@ static bool is_filled(const bench_t *b, const char *p)
 
 static void there(const bench_t *b, char *p, bool sends)
 {
-    if (sends) {
+    if (sends)
         MPI_Send(p, b->count, b->type, 1 - b->rank, TAG, MPI_COMM_WORLD);
-    } else {
+    else
         MPI_Recv(p, b->count, b->type, 1 - b->rank, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    }
 }
 
 /** There and back, out of and into these. */
@@ -105,13 +101,11 @@ static void round_trip(const bench_t *b, char *out, char *in)
 static void burst(const bench_t *b, char *p)
 {
     MPI_Request request[WINDOW];
-    for (int i = 0; i < WINDOW; i++) {
-        if (b->rank == 0) {
+    for (int i = 0; i < WINDOW; i++)
+        if (b->rank == 0)
             MPI_Isend(p, b->count, b->type, 1, TAG, MPI_COMM_WORLD, &request[i]);
-        } else {
+        else
             MPI_Irecv(p, b->count, b->type, 0, TAG, MPI_COMM_WORLD, &request[i]);
-        }
-    }
     MPI_Waitall(WINDOW, request, MPI_STATUSES_IGNORE);
     const bench_t answer = {.rank = b->rank, .count = 0, .type = MPI_BYTE};
     there(&answer, p, b->rank == 1);
@@ -122,9 +116,8 @@ static double with_new(const bench_t *b, bool touched, bool *ok)
 {
     char *out = bench_map(b->extent), *in = bench_map(b->extent);
     fill(b, out);
-    if (touched) {
+    if (touched)
         memset(in, 1, b->extent);
-    }
     MPI_Barrier(MPI_COMM_WORLD);
     double start = bench_now();
     round_trip(b, out, in);
@@ -143,14 +136,12 @@ static double once(const bench_t *b, char *out, char *in, int trips, bool *ok)
     double start = bench_now();
     switch (b->op) {
     case OP_PINGPONG:
-        for (int i = 0; i < trips; i++) {
+        for (int i = 0; i < trips; i++)
             round_trip(b, out, in);
-        }
         return (bench_now() - start) / (2 * trips);
     case OP_RATE:
-        for (int i = 0; i < trips; i++) {
+        for (int i = 0; i < trips; i++)
             burst(b, b->rank == 0 ? out : in);
-        }
         return (bench_now() - start) / (WINDOW * trips);
     default:
         return with_new(b, b->op == OP_FRESH, ok);
@@ -162,9 +153,8 @@ static double once(const bench_t *b, char *out, char *in, int trips, bool *ok)
 static void calibrate(const bench_t *b, char *out, char *in, double seconds, int n[2])
 {
     bool ok = true;
-    for (int i = 0; i < WARM_UP; i++) {
+    for (int i = 0; i < WARM_UP; i++)
         once(b, out, in, 1, &ok);
-    }
     double start = bench_now();
     once(b, out, in, 1, &ok);
     const double taken = bench_now() - start;
@@ -186,9 +176,8 @@ static void measure(const bench_t *b, int msec, bench_line_t *line, result_t *r)
     r->line_ns = bench_line_ns(line);
     calibrate(b, out, in, 1e-3 * msec, n);
     double *seconds = bench_alloc((size_t)n[0] * sizeof(*seconds));
-    for (int i = 0; i < n[0]; i++) {
+    for (int i = 0; i < n[0]; i++)
         seconds[i] = once(b, out, in, n[1], &r->ok);
-    }
     r->median = bench_median(seconds, n[0]);
     r->line_ns = 0.5 * (r->line_ns + bench_line_ns(line));
     const bool used = b->op == OP_PINGPONG || (b->op == OP_RATE && b->rank == 1);
@@ -226,12 +215,10 @@ static bool describe(bench_t *b, size_t size, size_t block)
     b->block = block;
     b->extent = block == 0 ? size : 2 * size;
     b->count = block == 0 ? (int)size : 1;
-    if (block == 0) {
+    if (block == 0)
         return MPI_Type_dup(MPI_BYTE, &b->type) == MPI_SUCCESS;
-    }
-    if (size % block != 0 || size == block) {
+    if (size % block != 0 || size == block)
         return false;
-    }
     MPI_Type_vector((int)(size / block), (int)block, (int)(2 * block), MPI_BYTE, &b->type);
     MPI_Type_commit(&b->type);
     return true;
@@ -275,13 +262,11 @@ static bool run_case(const options_t *o, const int i[3], int rank, bench_line_t 
 {
     bench_t b = {.rank = rank, .op = (op_t)o->ops.v[i[0]]};
     result_t r;
-    if (!describe(&b, o->sizes.v[i[1]], o->blocks.v[i[2]])) {
+    if (!describe(&b, o->sizes.v[i[1]], o->blocks.v[i[2]]))
         return true;
-    }
     measure(&b, o->msec, line, &r);
-    if (rank == 0) {
+    if (rank == 0)
         report(&b, json, &r);
-    }
     MPI_Type_free(&b.type);
     return r.ok;
 }
@@ -294,20 +279,17 @@ static int run(const options_t *o)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     int opened = rank == 0 ? bench_json_open(o->json, "p2p", &json) : 0;
     MPI_Bcast(&opened, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    if (opened != 0) {
+    if (opened != 0)
         return BENCH_EXIT_USAGE;
-    }
     if (rank == 0) {
         printf("%-10s %8s %8s %11s %11s %8s\n", "op", "size", "block", "median us", "first us",
                "line ns");
     }
     bench_line_t *line = bench_line_open(MPI_COMM_WORLD);
     for (int a = 0; a < o->ops.n; a++) {
-        for (int s = 0; s < o->sizes.n; s++) {
-            for (int t = 0; t < o->blocks.n; t++) {
+        for (int s = 0; s < o->sizes.n; s++)
+            for (int t = 0; t < o->blocks.n; t++)
                 ok = run_case(o, (const int[]){a, s, t}, rank, line, json) && ok;
-            }
-        }
     }
     bench_line_close(line);
     int written = bench_json_close(json);
@@ -323,11 +305,10 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (parse_options(argc, argv, &o) == 0 && size == 2) {
+    if (parse_options(argc, argv, &o) == 0 && size == 2)
         rc = run(&o);
-    } else if (rank == 0) {
+    else if (rank == 0)
         fputs(usage, stderr);
-    }
     MPI_Finalize();
     return rc;
 }

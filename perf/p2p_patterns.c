@@ -93,9 +93,8 @@ static void run_case(columns_t *g, compute_t compute, const options_t *o, bench_
     s.errors += columns_wrong_inside(g);
     MPI_Allreduce(MPI_IN_PLACE, &s.errors, 1, MPI_LONG, MPI_SUM, g->comm);
     line_ns = 0.5 * (line_ns + bench_line_ns(run->line));
-    if (g->rank == 0) {
+    if (g->rank == 0)
         report(g, compute, &s, line_ns, run->json);
-    }
     run->measured++;
     run->wrong += s.errors != 0;
     MPI_Type_free(&g->column);
@@ -114,12 +113,10 @@ static int run_all(const options_t *o)
     columns_t g;
     bench_run_t run;
     columns_init(&g, MPI_COMM_WORLD);
-    if (bench_run_open(&run, g.comm, o->json, "p2p_patterns") != 0) {
+    if (bench_run_open(&run, g.comm, o->json, "p2p_patterns") != 0)
         return BENCH_EXIT_USAGE;
-    }
-    if (g.rank == 0) {
+    if (g.rank == 0)
         print_header();
-    }
     for (int i = 0; i < o->sizes.n; i++) {
         for (int c = 0; c < o->computes.n; c++) {
             g.n = (int)o->sizes.v[i];
@@ -152,11 +149,9 @@ static int parse_options(int argc, char **argv, options_t *o)
 {
     *o = (options_t){
         .sizes = {{64, 256, 512, 1024}, 4}, .computes = {{COMPUTE_NONE}, 1}, .milliseconds = 30};
-    for (int c; (c = getopt(argc, argv, "n:c:t:i:j:h")) != -1;) {
-        if (parse_option(c, optarg, o) != 0) {
+    for (int c; (c = getopt(argc, argv, "n:c:t:i:j:h")) != -1;)
+        if (parse_option(c, optarg, o) != 0)
             return -1;
-        }
-    }
     return optind == argc ? 0 : -1;
 }
 
@@ -167,11 +162,10 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     opterr = rank == 0;
-    if (parse_options(argc, argv, &options) == 0) {
+    if (parse_options(argc, argv, &options) == 0)
         rc = run_all(&options);
-    } else {
+    else
         fputs(rank == 0 ? usage : "", stderr);
-    }
     MPI_Finalize();
     return rc;
 }

@@ -56,9 +56,8 @@ static void receive(const worker_t *w)
 {
     const int from = w->rank ^ 1;
 
-    if (w->way == WAY_PROBE) {
+    if (w->way == WAY_PROBE)
         MPI_Probe(from, w->number, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    }
     MPI_Recv(w->in, (int)w->bytes, MPI_BYTE, from, w->number, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
@@ -66,13 +65,11 @@ static void *work(void *arg)
 {
     const worker_t *w = arg;
 
-    for (int i = 0; i < w->messages; i++) {
-        if (w->rank % 2 == i % 2) {
+    for (int i = 0; i < w->messages; i++)
+        if (w->rank % 2 == i % 2)
             MPI_Send(w->out, (int)w->bytes, MPI_BYTE, w->rank ^ 1, w->number, MPI_COMM_WORLD);
-        } else {
+        else
             receive(w);
-        }
-    }
     return NULL;
 }
 
@@ -83,13 +80,11 @@ static double run_all(worker_t *w, int threads, int messages)
     const double began = bench_now();
     for (int i = 0; i < threads; i++) {
         w[i].messages = messages;
-        if (pthread_create(&w[i].thread, NULL, work, &w[i]) != 0) {
+        if (pthread_create(&w[i].thread, NULL, work, &w[i]) != 0)
             MPI_Abort(MPI_COMM_WORLD, BENCH_EXIT_NO_MEMORY);
-        }
     }
-    for (int i = 0; i < threads; i++) {
+    for (int i = 0; i < threads; i++)
         pthread_join(w[i].thread, NULL);
-    }
     MPI_Barrier(MPI_COMM_WORLD);
     return bench_now() - began;
 }
@@ -197,9 +192,8 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (read_options(argc, argv, &o) != 0 || size % 2 != 0 || provided < MPI_THREAD_MULTIPLE) {
-        if (rank == 0) {
+        if (rank == 0)
             fputs(usage, stderr);
-        }
         MPI_Finalize();
         return BENCH_EXIT_USAGE;
     }
@@ -207,11 +201,9 @@ int main(int argc, char **argv)
         MPI_Finalize();
         return BENCH_EXIT_USAGE;
     }
-    for (int i = 0; i < o.ways.n; i++) {
-        for (int k = 0; k < o.sizes.n; k++) {
+    for (int i = 0; i < o.ways.n; i++)
+        for (int k = 0; k < o.sizes.n; k++)
             run_case(&run, &o, (way_t)o.ways.v[i], o.sizes.v[k]);
-        }
-    }
     const int code = bench_run_close(&run);
     MPI_Finalize();
     return code;

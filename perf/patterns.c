@@ -67,13 +67,11 @@ static const char usage[] =
 /** Called between steps. Without an epoch the window's memory is read under a lock. */
 static long check(const pattern_t *p, long (*count)(const columns_t *))
 {
-    if (p->sync == SYNC_LOCK) {
+    if (p->sync == SYNC_LOCK)
         MPI_Win_lock(MPI_LOCK_SHARED, p->grid.rank, 0, p->window.win);
-    }
     long wrong = count(&p->grid);
-    if (p->sync == SYNC_LOCK) {
+    if (p->sync == SYNC_LOCK)
         MPI_Win_unlock(p->grid.rank, p->window.win);
-    }
     return wrong;
 }
 
@@ -96,27 +94,24 @@ static void lap(watch_t *w, part_t part)
 /** Waiting for the others before the first step is no part of it. */
 static void start_watch(watch_t *w)
 {
-    if (w != NULL && w->last == 0) {
+    if (w != NULL && w->last == 0)
         w->last = bench_now();
-    }
 }
 
 static void open_epoch(const pattern_t *p)
 {
-    if (p->sync == SYNC_FENCE) {
+    if (p->sync == SYNC_FENCE)
         MPI_Win_fence(MPI_MODE_NOPRECEDE, p->window.win);
-    } else if (p->sync == SYNC_LOCK_ALL) {
+    else if (p->sync == SYNC_LOCK_ALL)
         MPI_Win_lock_all(0, p->window.win);
-    }
 }
 
 static void close_epoch(const pattern_t *p)
 {
-    if (p->sync == SYNC_FENCE) {
+    if (p->sync == SYNC_FENCE)
         MPI_Win_fence(MPI_MODE_NOSUCCEED, p->window.win);
-    } else if (p->sync == SYNC_LOCK_ALL) {
+    else if (p->sync == SYNC_LOCK_ALL)
         MPI_Win_unlock_all(p->window.win);
-    }
 }
 
 static void begin_step(const pattern_t *p)
@@ -205,9 +200,8 @@ static void measure_parts(pattern_t *p, steps_t *s, result_t *r)
     p->watch = &watch;
     steps_run(s, s->batch);
     p->watch = NULL;
-    for (int i = 0; i < PARTS; i++) {
+    for (int i = 0; i < PARTS; i++)
         r->parts[i] = watch.seconds[i] / s->batch;
-    }
 }
 
 static void measure_steps(pattern_t *p, const options_t *o, result_t *r)
@@ -245,9 +239,8 @@ static void report(const pattern_t *p, compute_t compute, bench_json_t *json, co
     bench_json_num(json, "seconds", r->step);
     bench_json_num(json, "first_seconds", r->first);
     bench_json_num(json, "make_seconds", r->make);
-    for (int i = 0; i < PARTS; i++) {
+    for (int i = 0; i < PARTS; i++)
         bench_json_num(json, part_keys[i], r->parts[i]);
-    }
     bench_json_num(json, "line_ns", r->line_ns);
     bench_json_bool(json, "data_ok", r->wrong == 0);
     bench_json_end(json);
@@ -259,18 +252,16 @@ static void run_case(pattern_t *p, const options_t *o, const size_t at[2], bench
     columns_t *g = &p->grid;
     compute_t compute = (compute_t)at[1];
     result_t r = {.line_ns = bench_line_ns(run->line)};
-    if (bench_window_open((bench_window_kind_t)at[0], columns_bytes(g), g->comm, &p->window) != 0) {
+    if (bench_window_open((bench_window_kind_t)at[0], columns_bytes(g), g->comm, &p->window) != 0)
         return;
-    }
     g->grid = (uint64_t *)(void *)p->window.base;
     columns_start(g, compute);
     measure_steps(p, o, &r);
     MPI_Allreduce(&p->window.make_seconds, &r.make, 1, MPI_DOUBLE, MPI_MAX, g->comm);
     MPI_Allreduce(MPI_IN_PLACE, &r.wrong, 1, MPI_LONG, MPI_SUM, g->comm);
     r.line_ns = 0.5 * (r.line_ns + bench_line_ns(run->line));
-    if (g->rank == 0) {
+    if (g->rank == 0)
         report(p, compute, run->json, &r);
-    }
     run->measured++;
     run->wrong += r.wrong != 0;
     bench_window_close(&p->window);
@@ -319,9 +310,8 @@ static int run_all(const options_t *o)
     set_group(&p);
     int rc = BENCH_EXIT_USAGE;
     if (bench_run_open(&run, comm, o->json, "patterns") == 0) {
-        if (p.grid.rank == 0) {
+        if (p.grid.rank == 0)
             print_header();
-        }
         for (int i = 0; i < o->sizes.n; i++) {
             p.grid.n = (int)o->sizes.v[i];
             run_size(&p, o, &run);
@@ -365,11 +355,9 @@ static int parse_options(int argc, char **argv, options_t *o)
                      .windows = {{BENCH_WIN_CREATE}, 1},
                      .computes = {{COMPUTE_NONE}, 1},
                      .milliseconds = 30};
-    for (int c; (c = getopt(argc, argv, "n:s:c:w:t:i:j:h")) != -1;) {
-        if (parse_option(c, optarg, o) != 0) {
+    for (int c; (c = getopt(argc, argv, "n:s:c:w:t:i:j:h")) != -1;)
+        if (parse_option(c, optarg, o) != 0)
             return -1;
-        }
-    }
     return optind == argc ? 0 : -1;
 }
 
@@ -380,11 +368,10 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     opterr = rank == 0;
-    if (parse_options(argc, argv, &options) == 0) {
+    if (parse_options(argc, argv, &options) == 0)
         rc = run_all(&options);
-    } else {
+    else
         fputs(rank == 0 ? usage : "", stderr);
-    }
     MPI_Finalize();
     return rc;
 }

@@ -61,9 +61,8 @@ static void make_type(rma_side_t *side)
 
 static void free_type(rma_side_t *side)
 {
-    if (side->derived) {
+    if (side->derived)
         MPI_Type_free(&side->type);
-    }
 }
 
 static bool makes_types(rma_op_t op)
@@ -93,20 +92,18 @@ void rma_epoch_open(rma_test_t *t)
     MPI_Comm_group(t->comm, &both);
     MPI_Group_incl(both, 1, &(int){!t->rank}, &t->peer);
     MPI_Group_free(&both);
-    if (t->sync == RMA_SYNC_FENCE) {
+    if (t->sync == RMA_SYNC_FENCE)
         MPI_Win_fence(0, t->window->win);
-    } else if (t->sync == RMA_SYNC_FLUSH) {
+    else if (t->sync == RMA_SYNC_FLUSH)
         MPI_Win_lock_all(0, t->window->win);
-    }
 }
 
 void rma_epoch_close(rma_test_t *t)
 {
-    if (t->sync == RMA_SYNC_FENCE) {
+    if (t->sync == RMA_SYNC_FENCE)
         MPI_Win_fence(MPI_MODE_NOSUCCEED, t->window->win);
-    } else if (t->sync == RMA_SYNC_FLUSH) {
+    else if (t->sync == RMA_SYNC_FLUSH)
         MPI_Win_unlock_all(t->window->win);
-    }
     MPI_Group_free(&t->peer);
     MPI_Barrier(t->comm);
 }
@@ -161,58 +158,53 @@ static void atomic(rma_test_t *t)
 {
     int64_t *word = (int64_t *)(void *)t->local, *result = &word[2 + t->nth];
     MPI_Aint disp = t->window->disp[TARGET] + t->nth * (MPI_Aint)sizeof(int64_t);
-    if (t->op == RMA_FOP_LAT) {
+    if (t->op == RMA_FOP_LAT)
         MPI_Fetch_and_op(&word[0], result, MPI_INT64_T, TARGET, disp, MPI_SUM, t->window->win);
-    } else {
+    else
         MPI_Compare_and_swap(&word[0], &word[1], result, MPI_INT64_T, TARGET, disp, t->window->win);
-    }
 }
 
 static void issue(rma_test_t *t)
 {
-    if (makes_types(t->op)) {
+    if (makes_types(t->op))
         transfer_with_fresh_types(t);
-    } else if (is_atomic(t->op)) {
+    else if (is_atomic(t->op))
         atomic(t);
-    } else {
+    else
         transfer(t);
-    }
 }
 
 static void issue_burst(rma_test_t *t)
 {
-    for (t->nth = 0; t->nth < t->burst && t->rank == ORIGIN; t->nth++) {
+    for (t->nth = 0; t->nth < t->burst && t->rank == ORIGIN; t->nth++)
         issue(t);
-    }
     t->nth = 0;
 }
 
 static void begin(const rma_test_t *t)
 {
     MPI_Win win = t->window->win;
-    if (t->sync == RMA_SYNC_PSCW && t->rank == TARGET) {
+    if (t->sync == RMA_SYNC_PSCW && t->rank == TARGET)
         MPI_Win_post(t->peer, 0, win);
-    } else if (t->sync == RMA_SYNC_PSCW) {
+    else if (t->sync == RMA_SYNC_PSCW)
         MPI_Win_start(t->peer, 0, win);
-    } else if (t->sync == RMA_SYNC_LOCK && t->rank == ORIGIN) {
+    else if (t->sync == RMA_SYNC_LOCK && t->rank == ORIGIN)
         MPI_Win_lock(MPI_LOCK_SHARED, TARGET, 0, win);
-    }
 }
 
 static void complete(const rma_test_t *t)
 {
     MPI_Win win = t->window->win;
-    if (t->sync == RMA_SYNC_FENCE) {
+    if (t->sync == RMA_SYNC_FENCE)
         MPI_Win_fence(0, win);
-    } else if (t->sync == RMA_SYNC_PSCW && t->rank == TARGET) {
+    else if (t->sync == RMA_SYNC_PSCW && t->rank == TARGET)
         MPI_Win_wait(win);
-    } else if (t->sync == RMA_SYNC_PSCW) {
+    else if (t->sync == RMA_SYNC_PSCW)
         MPI_Win_complete(win);
-    } else if (t->sync == RMA_SYNC_LOCK && t->rank == ORIGIN) {
+    else if (t->sync == RMA_SYNC_LOCK && t->rank == ORIGIN)
         MPI_Win_unlock(TARGET, win);
-    } else if (t->rank == ORIGIN) {
+    else if (t->rank == ORIGIN)
         MPI_Win_flush(TARGET, win);
-    }
 }
 
 /* ---- Reading what arrived -------------------------------------------------------------------- */
@@ -220,31 +212,28 @@ static void complete(const rma_test_t *t)
 /** Hands the turn from the rank `from` to the other one. In fence mode both pass a fence. */
 static void pass_turn(const rma_test_t *t, int from)
 {
-    if (t->sync == RMA_SYNC_FENCE) {
+    if (t->sync == RMA_SYNC_FENCE)
         MPI_Win_fence(0, t->window->win);
-    } else if (t->rank == from) {
+    else if (t->rank == from)
         MPI_Send(NULL, 0, MPI_BYTE, !t->rank, TAG, t->comm);
-    } else {
+    else
         MPI_Recv(NULL, 0, MPI_BYTE, from, TAG, t->comm, MPI_STATUS_IGNORE);
-    }
 }
 
 static void read_arrived(rma_test_t *t)
 {
     bench_shape_t s = burst_shape(t, is_get(t->op) ? &t->origin : &t->target);
     if (is_get(t->op)) {
-        if (t->rank == ORIGIN) {
+        if (t->rank == ORIGIN)
             sink = bench_shape_read(&s, t->local);
-        }
         return;
     }
     if (t->sync == RMA_SYNC_FLUSH) {
         pass_turn(t, ORIGIN);
         MPI_Win_sync(t->window->win);
     }
-    if (t->rank == TARGET) {
+    if (t->rank == TARGET)
         sink = bench_shape_read(&s, t->window->base);
-    }
     pass_turn(t, TARGET);
 }
 
@@ -265,11 +254,10 @@ static void target_until_done(const rma_test_t *t)
 /** The target stays until the origin has finished. */
 static void stay(const rma_test_t *t)
 {
-    if (t->rank == ORIGIN) {
+    if (t->rank == ORIGIN)
         MPI_Send(NULL, 0, MPI_BYTE, TARGET, TAG, t->comm);
-    } else {
+    else
         target_until_done(t);
-    }
 }
 
 static bool takes_part(const rma_test_t *t, bool reads)
@@ -286,9 +274,8 @@ static double batch(rma_test_t *t, int n, bool reads)
         begin(t);
         issue_burst(t);
         complete(t);
-        if (reads) {
+        if (reads)
             read_arrived(t);
-        }
     }
     double seconds = bench_now() - start;
     stay(t);
@@ -307,9 +294,8 @@ static void follow(rma_test_t *t, bool reads)
     for (;;) {
         int n;
         MPI_Bcast(&n, 1, MPI_INT, ORIGIN, t->comm);
-        if (n == 0) {
+        if (n == 0)
             return;
-        }
         batch(t, n, reads);
     }
 }
@@ -324,13 +310,11 @@ typedef double (*batch_fn)(void *arg, int n);
 static rma_time_t sample(batch_fn run, void *arg, double budget)
 {
     double v[MAX_BATCHES], seconds = run(arg, 1);
-    if (seconds > 4 * budget) {
+    if (seconds > 4 * budget)
         return (rma_time_t){seconds, seconds};
-    }
     int n = 1;
-    while ((seconds = run(arg, n)) < budget / 10 && n < 1 << 24) {
+    while ((seconds = run(arg, n)) < budget / 10 && n < 1 << 24)
         n *= seconds < budget / 100 ? 8 : 2;
-    }
     double runs = budget * n / seconds;
     int batches = runs < 1 ? 1 : runs > MAX_BATCHES ? MAX_BATCHES : (int)runs;
     n = runs < batches ? 1 : (int)(runs / batches);
@@ -395,9 +379,8 @@ static double run_copy(void *p, int n)
     double start = bench_now();
     for (int i = 0; i < n; i++) {
         bench_shape_copy(t->scratch, &t->target.shape, t->local, &t->origin.shape);
-        if (arg->reads) {
+        if (arg->reads)
             sink = bench_shape_read(&t->target.shape, t->scratch);
-        }
     }
     return bench_now() - start;
 }
@@ -425,9 +408,8 @@ static void prepare_words(const rma_test_t *t)
         *word++ = WORD_OPERAND;
         *word++ = WORD_THERE;
     }
-    for (int i = 0; i < t->burst; i++) {
+    for (int i = 0; i < t->burst; i++)
         word[i] = t->rank == TARGET ? word_there(t, i) : 0;
-    }
 }
 
 static void prepare_check(rma_test_t *t)
@@ -438,18 +420,15 @@ static void prepare_check(rma_test_t *t)
     } else if (t->rank == TARGET) {
         bench_shape_t s = burst_shape(t, &t->target);
         bench_shape_clear(&s, t->window->base);
-        if (get || acc) {
+        if (get || acc)
             bench_shape_fill(&s, t->window->base, get ? SEED_MOVED : SEED_THERE);
-        }
     } else {
         bench_shape_t s = burst_shape(t, &t->origin);
         bench_shape_clear(&s, t->local);
-        if (t->op == RMA_GACC) {
+        if (t->op == RMA_GACC)
             bench_shape_clear(&s, t->results);
-        }
-        if (!get) {
+        if (!get)
             bench_shape_fill(&s, t->local, SEED_MOVED);
-        }
     }
 }
 
@@ -467,16 +446,14 @@ static long wrong_words(const rma_test_t *t)
 
 static long count_errors(const rma_test_t *t)
 {
-    if (is_atomic(t->op)) {
+    if (is_atomic(t->op))
         return wrong_words(t);
-    }
     if (t->op == RMA_GACC && t->rank == ORIGIN) {
         bench_shape_t fetched = burst_shape(t, &t->origin);
         return (long)bench_shape_errors(&fetched, t->results, SEED_THERE, -1);
     }
-    if (is_get(t->op) != (t->rank == ORIGIN)) {
+    if (is_get(t->op) != (t->rank == ORIGIN))
         return 0;
-    }
     bench_shape_t s = burst_shape(t, t->rank == ORIGIN ? &t->origin : &t->target);
     return (long)bench_shape_errors(&s, t->rank == ORIGIN ? t->local : t->window->base, SEED_MOVED,
                                     is_acc(t->op) ? SEED_THERE : -1);

@@ -70,18 +70,16 @@ void bench_shape_fill(const bench_shape_t *s, void *base, unsigned seed)
     size_t bytes = element_size(s), n = 0;
     for (size_t i = 0; i < s->count; i++) {
         char *block = (char *)base + i * s->stride;
-        for (size_t at = 0; at < s->block; at += bytes) {
+        for (size_t at = 0; at < s->block; at += bytes)
             store(block + at, bytes, pattern(n++, seed));
-        }
     }
 }
 
 static size_t wrong_gap_bytes(const char *gap, size_t bytes)
 {
     size_t wrong = 0;
-    for (size_t i = 0; i < bytes; i++) {
+    for (size_t i = 0; i < bytes; i++)
         wrong += (unsigned char)gap[i] != CLEAR_BYTE;
-    }
     return wrong;
 }
 
@@ -96,9 +94,8 @@ size_t bench_shape_errors(const bench_shape_t *s, const void *base, unsigned see
                   pattern(n, seed) + (added < 0 ? 0.0 : pattern(n, (unsigned)added)));
             wrong += memcmp(block + at, expected, bytes) != 0;
         }
-        if (i + 1 < s->count) {
+        if (i + 1 < s->count)
             wrong += wrong_gap_bytes(block + s->block, s->stride - s->block);
-        }
     }
     return wrong;
 }
@@ -116,19 +113,17 @@ size_t bench_shape_errors(const bench_shape_t *s, const void *base, unsigned see
 uint64_t bench_shape_read(const bench_shape_t *s, const void *base)
 {
     uint64_t sum = 0;
-    if (element_size(s) == sizeof(uint64_t)) {
+    if (element_size(s) == sizeof(uint64_t))
         READ_LOOP(uint64_t)
-    } else {
+    else
         READ_LOOP(uint32_t)
-    }
     return sum;
 }
 
 /* A block size known to the compiler turns each block into a few moves instead of a call. */
 #define COPY_LOOP(bytes)                                                                           \
-    for (size_t i = 0; i < s->count; i++) {                                                        \
-        memcpy(to + i * d->stride, from + i * s->stride, (bytes));                                 \
-    }
+    for (size_t i = 0; i < s->count; i++)                                                          \
+        memcpy(to + i * d->stride, from + i * s->stride, (bytes));
 
 void bench_shape_copy(void *dst, const bench_shape_t *d, const void *src, const bench_shape_t *s)
 {

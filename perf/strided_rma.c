@@ -67,9 +67,8 @@ static const char usage[] =
 static int parse_one(const char *text, const char *const *names, int n, int *index_p)
 {
     bench_list_t list;
-    if (bench_parse_names(text, names, n, &list) != 0 || list.n != 1) {
+    if (bench_parse_names(text, names, n, &list) != 0 || list.n != 1)
         return -1;
-    }
     *index_p = (int)list.v[0];
     return 0;
 }
@@ -121,14 +120,12 @@ static bool find_extents(options_t *o)
 {
     bool sized = false;
     o->extent = 4 * sizeof(int64_t);
-    for (int i = 0; i < o->ops.n; i++) {
+    for (int i = 0; i < o->ops.n; i++)
         sized = sized || !rma_op_is_latency((rma_op_t)o->ops.v[i]);
-    }
     for (int m = 0; sized && m < o->sizes.n; m++) {
         size_t extent;
-        if (__builtin_mul_overflow(o->sizes.v[m], (size_t)o->stride_factor, &extent)) {
+        if (__builtin_mul_overflow(o->sizes.v[m], (size_t)o->stride_factor, &extent))
             return false;
-        }
         o->extent = extent > o->extent ? extent : o->extent;
     }
     return !__builtin_mul_overflow(o->extent, (size_t)o->burst, &o->burst_extent) &&
@@ -145,11 +142,9 @@ static int parse_options(int argc, char **argv, options_t *o)
                      .milliseconds = 30,
                      .slice_us = 1000,
                      .burst = 1};
-    for (int c; (c = getopt(argc, argv, "m:b:S:L:w:o:s:N:t:rcC:j:h")) != -1;) {
-        if (parse_option(c, optarg, o) != 0) {
+    for (int c; (c = getopt(argc, argv, "m:b:S:L:w:o:s:N:t:rcC:j:h")) != -1;)
+        if (parse_option(c, optarg, o) != 0)
             return -1;
-        }
-    }
     if (o->target_computes && (o->reads || o->sync != RMA_SYNC_FLUSH)) {
         fprintf(stderr, "-c goes with neither -r nor another -s than flush\n");
         return -1;
@@ -182,9 +177,8 @@ static bench_shape_t make_shape(size_t size, size_t block, bool strided, int fac
 static bool set_shapes(const options_t *o, size_t size, size_t block, rma_test_t *t)
 {
     block = block == 0 ? size : block;
-    if (size % block != 0 || size % sizeof(float) != 0 || size / sizeof(float) > INT32_MAX) {
+    if (size % block != 0 || size % sizeof(float) != 0 || size / sizeof(float) > INT32_MAX)
         return false;
-    }
     bool strided = size != block;
     t->origin.shape =
         make_shape(size, block, strided && o->layout != LAYOUT_TARGET, o->stride_factor);
@@ -215,9 +209,8 @@ static void print_header(const options_t *o, const char *window)
     printf("# 'copy' is a plain loop in the origin's own memory; 'line' is one cache line, one "
            "way\n");
     printf("%-13s %6s %7s %10s %10s %7s", "# op", "size", "block", "MB/s", "copy MB/s", "ratio");
-    if (o->reads) {
+    if (o->reads)
         printf(" %10s %10s %7s", "read MB/s", "copy+read", "ratio");
-    }
     printf(" %11s %8s  %s\n", "us", "line ns", "data");
 }
 
@@ -272,9 +265,8 @@ static void write_result(bench_json_t *j, const options_t *o, const rma_test_t *
     bench_json_num(j, "burst", o->burst);
     bench_json_num(j, "seconds", r->time.median);
     bench_json_num(j, "best_seconds", r->time.best);
-    if (!rma_op_is_latency(t->op)) {
+    if (!rma_op_is_latency(t->op))
         write_rates(j, o, size, r);
-    }
     bench_json_num(j, "line_ns", r->line_ns);
     bench_json_bool(j, "data_ok", r->errors == 0);
     bench_json_end(j);
@@ -287,15 +279,13 @@ static void measure_case(rma_test_t *t, report_t *rep, result_t *r)
 {
     bool copies = t->rank == 0 && !rma_op_is_latency(t->op);
     double line_before = bench_line_ns(rep->line);
-    if (copies) {
+    if (copies)
         r->copy = rma_measure_copy(t, false);
-    }
     r->time = rma_measure(t, false);
     if (rep->opt->reads && !rma_op_is_latency(t->op)) {
         r->read_time = rma_measure(t, true);
-        if (copies) {
+        if (copies)
             r->read_copy = rma_measure_copy(t, true);
-        }
     }
     r->line_ns = 0.5 * (line_before + bench_line_ns(rep->line));
 }
@@ -340,21 +330,18 @@ static void run_window(bench_window_kind_t kind, rma_test_t *t, report_t *rep)
 {
     const options_t *o = rep->opt;
     bench_window_t window;
-    if (bench_window_open(kind, o->burst_extent, t->comm, &window) != 0) {
+    if (bench_window_open(kind, o->burst_extent, t->comm, &window) != 0)
         return;
-    }
-    if (t->rank == 0) {
+    if (t->rank == 0)
         print_header(o, bench_window_names[kind]);
-    }
     t->window = &window;
     rma_epoch_open(t);
     for (int i = 0; i < o->ops.n; i++) {
         t->op = (rma_op_t)o->ops.v[i];
-        if (rma_op_is_latency(t->op)) {
+        if (rma_op_is_latency(t->op))
             run_latency(t, rep);
-        } else {
+        else
             run_bandwidth(t, rep);
-        }
     }
     rma_epoch_close(t);
     bench_window_close(&window);
@@ -362,11 +349,9 @@ static void run_window(bench_window_kind_t kind, rma_test_t *t, report_t *rep)
 
 static bool fetches(const options_t *o)
 {
-    for (int i = 0; i < o->ops.n; i++) {
-        if (o->ops.v[i] == RMA_GACC) {
+    for (int i = 0; i < o->ops.n; i++)
+        if (o->ops.v[i] == RMA_GACC)
             return true;
-        }
-    }
     return false;
 }
 
@@ -375,9 +360,8 @@ static int run(const options_t *o, MPI_Comm comm, int rank)
     report_t rep = {.opt = o};
     int opened = rank == 0 ? bench_json_open(o->json, "strided_rma", &rep.json) : 0;
     MPI_Bcast(&opened, 1, MPI_INT, 0, comm);
-    if (opened != 0) {
+    if (opened != 0)
         return BENCH_EXIT_USAGE;
-    }
     rma_test_t t = {.comm = comm,
                     .rank = rank,
                     .sync = o->sync,
@@ -389,9 +373,8 @@ static int run(const options_t *o, MPI_Comm comm, int rank)
                     .results = fetches(o) ? bench_alloc(o->burst_extent) : NULL,
                     .scratch = bench_alloc(o->extent)};
     rep.line = bench_line_open(comm);
-    for (int i = 0; i < o->windows.n; i++) {
+    for (int i = 0; i < o->windows.n; i++)
         run_window((bench_window_kind_t)o->windows.v[i], &t, &rep);
-    }
     bench_line_close(rep.line);
     free(t.local);
     free(t.results);
@@ -415,9 +398,8 @@ int main(int argc, char **argv)
     opterr = rank == 0;
     int rc = parse_options(argc, argv, &options);
     if (rc != 0 || ranks != 2) {
-        if (rank == 0) {
+        if (rank == 0)
             fputs(usage, stderr);
-        }
         MPI_Finalize();
         return BENCH_EXIT_USAGE;
     }

@@ -29,9 +29,8 @@ static char *map_memory(size_t bytes)
 
 static void unmap_memory(const bench_window_t *w)
 {
-    if (owns_memory(w->kind)) {
+    if (owns_memory(w->kind))
         munmap(w->base, w->bytes);
-    }
 }
 
 static int make_window(bench_window_t *w, MPI_Aint bytes, MPI_Comm comm)
@@ -53,9 +52,8 @@ static int make_window(bench_window_t *w, MPI_Aint bytes, MPI_Comm comm)
 static int attach(bench_window_t *w, MPI_Aint bytes, MPI_Aint *disp_p)
 {
     *disp_p = 0;
-    if (w->kind != BENCH_WIN_DYNAMIC) {
+    if (w->kind != BENCH_WIN_DYNAMIC)
         return MPI_SUCCESS;
-    }
     MPI_Get_address(w->base, disp_p);
     return MPI_Win_attach(w->win, w->base, bytes);
 }
@@ -69,9 +67,8 @@ static bool agreed(int rc, const char *what, bench_window_kind_t kind, MPI_Comm 
     if (!ok && rank == 0) {
         char text[MPI_MAX_ERROR_STRING] = "another rank failed";
         int length;
-        if (rc != MPI_SUCCESS) {
+        if (rc != MPI_SUCCESS)
             MPI_Error_string(rc, text, &length);
-        }
         fprintf(stderr, "window %s: %s failed: %s\n", bench_window_names[kind], what, text);
     }
     return ok;
@@ -83,9 +80,8 @@ int bench_window_open(bench_window_kind_t kind, size_t bytes, MPI_Comm comm, ben
     int ranks;
     MPI_Comm_size(comm, &ranks);
     *w_p = (bench_window_t){.kind = kind, .win = MPI_WIN_NULL, .bytes = bytes};
-    if (owns_memory(kind)) {
+    if (owns_memory(kind))
         w_p->base = map_memory(bytes);
-    }
     MPI_Barrier(comm);
     double start = bench_now();
     int rc = make_window(w_p, (MPI_Aint)bytes, comm);
@@ -111,9 +107,8 @@ int bench_window_open(bench_window_kind_t kind, size_t bytes, MPI_Comm comm, ben
 
 void bench_window_close(bench_window_t *w)
 {
-    if (w->kind == BENCH_WIN_DYNAMIC) {
+    if (w->kind == BENCH_WIN_DYNAMIC)
         MPI_Win_detach(w->win, w->base);
-    }
     MPI_Win_free(&w->win);
     unmap_memory(w);
     free(w->disp);

@@ -34,11 +34,10 @@ static double window(int create)
     MPI_Win win;
     MPI_Barrier(MPI_COMM_WORLD);
     const double begun = now();
-    if (create) {
+    if (create)
         MPI_Win_create(mine, BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
-    } else {
+    else
         MPI_Win_allocate(BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
-    }
     const double usec = now() - begun;
     MPI_Win_free(&win);
     return slowest(usec);
@@ -53,9 +52,8 @@ static int ascending(const void *a, const void *b)
 static double later(int create)
 {
     double usec[LATER];
-    for (int i = 0; i < LATER; i++) {
+    for (int i = 0; i < LATER; i++)
         usec[i] = window(create);
-    }
     qsort(usec, LATER, sizeof(*usec), ascending);
     return usec[LATER / 2];
 }

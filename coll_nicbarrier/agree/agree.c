@@ -40,9 +40,8 @@ static uint8_t open_engine(nicbarrier_agreement_t *a, int i)
 {
     const nicbarrier_engine_t *engine = nicbarrier_engines[i];
     const int score = engine->score();
-    if (a->config->engine == i ? score <= 0 : score < WORTHWHILE) {
+    if (a->config->engine == i ? score <= 0 : score < WORTHWHILE)
         return 0;
-    }
     /* A text beside success is no reason. */
     nicbarrier_reason_t why = {""};
     if (nicbarrier_open_engine(i, &a->config->engines, &why) != 0) {
@@ -58,9 +57,8 @@ static bool open_engines(nicbarrier_agreement_t *a, int index, int n)
 {
     const int size = ompi_comm_size(a->comm), asked = a->config->engine;
     const int limit = nicbarrier_limit(&a->options, n, size);
-    if (limit == size || index % limit != 0) {
+    if (limit == size || index % limit != 0)
         return true;
-    }
     bool able = true;
     for (int i = 0; nicbarrier_engines[i] != NULL; i++) {
         if (a->options.network[i] && (asked < 0 || asked == i)) {
@@ -103,9 +101,8 @@ static bool begin(nicbarrier_agreement_t *a, bool able)
 {
     a->engine = NICBARRIER_ANY_ENGINE;
     a->options = (nicbarrier_options_t){.engine = a->config->engine, .ppn = a->config->ppn};
-    for (int i = 0; nicbarrier_engines[i] != NULL; i++) {
+    for (int i = 0; nicbarrier_engines[i] != NULL; i++)
         a->options.network[i] = nicbarrier_engines[i]->network != NULL;
-    }
     if (!able || !allocate(a)) {
         nicbarrier_reason(&a->why, "memory is exhausted");
         return false;
@@ -133,9 +130,8 @@ static bool arrange(const nicbarrier_agreement_t *a, const onic_node_t *node, ch
     const nicbarrier_plan_t *p = &a->plan;
     nicbarrier_locality_t *where = malloc((size_t)p->n * sizeof(*where));
     bool done = where != NULL;
-    for (int i = 0; done && i < p->n; i++) {
+    for (int i = 0; done && i < p->n; i++)
         where[i] = a->facts[node->ranks[i]].where;
-    }
     for (int first = 0; done && first < p->n; first += p->limit) {
         done = nicbarrier_shm_arrange(base + offset_of(p, first), in_area(p, first), where + first,
                                       nicbarrier_shm_fanout) == 0;
@@ -198,18 +194,14 @@ static int set_up_nodes(nicbarrier_agreement_t *a, int *able_p)
 static int agree(nicbarrier_agreement_t *a, int able)
 {
     int rc = nicbarrier_least(a, &able);
-    if (rc == OMPI_SUCCESS && able) {
+    if (rc == OMPI_SUCCESS && able)
         rc = onic_share(a->comm, &a->mine, sizeof(a->mine), a->facts);
-    }
-    if (rc == OMPI_SUCCESS && able) {
+    if (rc == OMPI_SUCCESS && able)
         rc = set_up_nodes(a, &able);
-    }
-    if (rc != OMPI_SUCCESS || !able) {
+    if (rc != OMPI_SUCCESS || !able)
         return rc;
-    }
-    if (a->plan.leaders > 1) {
+    if (a->plan.leaders > 1)
         return nicbarrier_set_up_network(a);
-    }
     a->engine = NODE_ENGINE;
     return OMPI_SUCCESS;
 }
@@ -247,9 +239,8 @@ nicbarrier_team_t *nicbarrier_agree(struct ompi_communicator_t *comm,
         nicbarrier_team_begin(team);
     } else {
         report(&a, *rc_p != OMPI_SUCCESS);
-        if (*rc_p != OMPI_SUCCESS && team != NULL) {
+        if (*rc_p != OMPI_SUCCESS && team != NULL)
             nicbarrier_team_fail(team);
-        }
         nicbarrier_team_free(team);
         team = NULL;
     }

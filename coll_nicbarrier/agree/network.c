@@ -57,9 +57,8 @@ int nicbarrier_open_engine(int engine, const nicbarrier_engine_settings_t *setti
         return -1;
     }
     pthread_mutex_lock(&making);
-    if (!is_open[engine]) {
+    if (!is_open[engine])
         is_open[engine] = nicbarrier_engines[engine]->open(settings, why) == 0;
-    }
     const bool done = is_open[engine];
     pthread_mutex_unlock(&making);
     return done ? 0 : -1;
@@ -82,9 +81,8 @@ bool nicbarrier_make_exchange(nicbarrier_agreement_t *a)
         &a->plan, (nicbarrier_schedule_kind_t)a->config->engines.schedule, partner);
     free(a->exchange);
     a->exchange = malloc(sizeof(*a->exchange) + (size_t)n * sizeof(a->exchange->theirs[0]));
-    if (a->exchange == NULL) {
+    if (a->exchange == NULL)
         return false;
-    }
     a->exchange->partners = n;
     memcpy(a->exchange->partner, partner, (size_t)n * sizeof(*partner));
     return true;
@@ -117,12 +115,10 @@ static int exchange(nicbarrier_agreement_t *a)
                                       a->comm, &requests[n]));
         n += rc == OMPI_SUCCESS;
     }
-    for (int i = 0; i < n && rc == OMPI_SUCCESS; i++) {
+    for (int i = 0; i < n && rc == OMPI_SUCCESS; i++)
         rc = ompi_request_wait(&requests[i], MPI_STATUS_IGNORE);
-    }
-    if (rc == OMPI_SUCCESS) {
+    if (rc == OMPI_SUCCESS)
         return rc;
-    }
     /* The others may never come. */
     for (int i = 0; i < n; i++) {
         if (requests[i] != MPI_REQUEST_NULL) {
@@ -165,17 +161,15 @@ static bool connect_team(nicbarrier_agreement_t *a)
     nicbarrier_reason_t why = {""};
     for (int i = 0; i < x->partners; i++) {
         const endpoint_t *e = &x->theirs[i];
-        if (e->len == 0 || e->len > sizeof(e->bytes)) {
+        if (e->len == 0 || e->len > sizeof(e->bytes))
             return false;
-        }
         list[i] = (nicbarrier_endpoint_t){x->partner[i], e->len, e->bytes};
     }
     pthread_mutex_lock(&making);
     const bool connected = nicbarrier_team_connect(a->team, &all, &why) == 0;
     pthread_mutex_unlock(&making);
-    if (!connected) {
+    if (!connected)
         a->why = why;
-    }
     return connected;
 }
 
@@ -185,9 +179,8 @@ static bool passes_trial(nicbarrier_agreement_t *a)
 {
     __atomic_fetch_add(a->config->trials, 1, __ATOMIC_RELAXED);
     int end;
-    while ((end = nicbarrier_team_try(a->team, &a->why)) == 0) {
+    while ((end = nicbarrier_team_try(a->team, &a->why)) == 0)
         opal_progress();
-    }
     return end > 0;
 }
 
@@ -204,9 +197,8 @@ static int try_engine(nicbarrier_agreement_t *a, int engine, unsigned attempt, b
     if (rc == OMPI_SUCCESS && able) {
         able = !leads || passes_trial(a);
         rc = nicbarrier_least(a, &able);
-        if (rc == OMPI_SUCCESS && !able) {
+        if (rc == OMPI_SUCCESS && !able)
             atomic_store(&barred_until[engine], onic_now_nsec() + BARRED_NSEC);
-        }
     }
     *done_p = rc == OMPI_SUCCESS && able;
     return rc;

@@ -36,9 +36,8 @@ static void unlock(void)
 static int team_failure(void *arg)
 {
     nicbarrier_barriers_t *b = arg;
-    if (ONIC_REVOKED(b->comm)) {
+    if (ONIC_REVOKED(b->comm))
         return ONIC_ERR_REVOKED;
-    }
     return nicbarrier_team_failed(b->team) ? ONIC_ERR_PROC_FAILED : OMPI_SUCCESS;
 }
 
@@ -141,21 +140,18 @@ static void unlink_barriers(const nicbarrier_barriers_t *b)
 {
     nicbarrier_barriers_t **at = &nicbarrier_state.all;
     lock();
-    while (*at != b) {
+    while (*at != b)
         at = &(*at)->next;
-    }
     *at = b->next;
-    for (const nicbarrier_item_t *i = b->queue.head; i != NULL; i = i->next) {
+    for (const nicbarrier_item_t *i = b->queue.head; i != NULL; i = i->next)
         atomic_fetch_sub(&nicbarrier_state.waiting, 1);
-    }
     unlock();
 }
 
 void nicbarrier_barriers_free(nicbarrier_barriers_t *b)
 {
-    if (b == NULL) {
+    if (b == NULL)
         return;
-    }
     unlink_barriers(b);
     nicbarrier_add_live(&nicbarrier_counters.live_teams, -1);
     nicbarrier_team_free(b->team);
@@ -188,18 +184,16 @@ static void give_back(nicbarrier_request_t *r)
     nicbarrier_barriers_free(r->own);
     OMPI_REQUEST_FINI(&r->super);
     OBJ_RELEASE(r);
-    if (comm != NULL) {
+    if (comm != NULL)
         OBJ_RELEASE(comm);
-    }
 }
 
 /** The thread that completes a request still reads it when its waiter may go on and free it, so the
  *  last of both gives it back. */
 static void release(nicbarrier_request_t *r)
 {
-    if (atomic_fetch_sub(&r->holders, 1) == 1) {
+    if (atomic_fetch_sub(&r->holders, 1) == 1)
         give_back(r);
-    }
 }
 
 static int free_request(ompi_request_t **request_p)
@@ -233,16 +227,13 @@ static void complete(nicbarrier_request_t *r)
 
 static int step(nicbarrier_barriers_t *b)
 {
-    if (b->overlap.left != 0) {
+    if (b->overlap.left != 0)
         nicbarrier_overlap_back(&b->overlap, onic_now_nsec());
-    }
     /* What the helper thread has done needs no look at the network. */
-    if (nicbarrier_team_done(b->team, b->queue.head->epoch)) {
+    if (nicbarrier_team_done(b->team, b->queue.head->epoch))
         return 0;
-    }
-    if (++b->steps % STEPS_PER_LOOK == 0) {
+    if (++b->steps % STEPS_PER_LOOK == 0)
         nicbarrier_team_check_members(b->team, onic_now_nsec());
-    }
     return nicbarrier_team_progress(b->team);
 }
 
@@ -250,9 +241,8 @@ static int step(nicbarrier_barriers_t *b)
 static void harvest(nicbarrier_barriers_t *b, nicbarrier_item_t ***tail_p)
 {
     **tail_p = nicbarrier_queue_harvest(&b->queue);
-    for (; **tail_p != NULL; *tail_p = &(**tail_p)->next) {
+    for (; **tail_p != NULL; *tail_p = &(**tail_p)->next)
         nicbarrier_overlap_done(&b->overlap, (**tail_p)->epoch);
-    }
 }
 
 /** Moves on all that have requests; those that are complete go to a list. */
@@ -277,9 +267,8 @@ static nicbarrier_request_t *request_of(nicbarrier_item_t *item)
 int nicbarrier_progress(void)
 {
     if (atomic_load_explicit(&nicbarrier_state.waiting, memory_order_relaxed) == 0 ||
-        pthread_mutex_trylock(&nicbarrier_state.lock) != 0) {
+        pthread_mutex_trylock(&nicbarrier_state.lock) != 0)
         return 0;
-    }
     nicbarrier_item_t *done = NULL;
     int events = walk(&done) + (done != NULL);
     unlock();
@@ -303,9 +292,8 @@ static void go_away(void)
     for (nicbarrier_barriers_t *b = nicbarrier_state.all; b != NULL; b = b->next) {
         if (b->queue.head != NULL && nicbarrier_team_helped(b->team)) {
             now = now != 0 ? now : onic_now_nsec();
-            if (nicbarrier_overlap_leave(&b->overlap, b->queue.begun, now)) {
+            if (nicbarrier_overlap_leave(&b->overlap, b->queue.begun, now))
                 nicbarrier_team_hand_over(b->team);
-            }
         }
     }
     unlock();
@@ -319,9 +307,8 @@ void nicbarrier_barriers_begin(nicbarrier_barriers_t *b, nicbarrier_request_t *r
     nicbarrier_team_depart(b->team);
     unlock();
     (void)nicbarrier_progress();
-    if (nicbarrier_team_helped(b->team)) {
+    if (nicbarrier_team_helped(b->team))
         go_away();
-    }
 }
 
 uint64_t nicbarrier_barriers_enter(nicbarrier_barriers_t *b)
@@ -365,9 +352,8 @@ static int start(size_t count, ompi_request_t **requests)
     for (size_t i = 0; i < count; i++) {
         nicbarrier_request_t *r = (nicbarrier_request_t *)requests[i];
 
-        if (r->super.req_state == OMPI_REQUEST_ACTIVE) {
+        if (r->super.req_state == OMPI_REQUEST_ACTIVE)
             return MPI_ERR_REQUEST;
-        }
         r->super.req_state = OMPI_REQUEST_ACTIVE;
         r->super.req_complete = REQUEST_PENDING;
         r->super.req_status.MPI_ERROR = OMPI_SUCCESS;
@@ -382,9 +368,8 @@ nicbarrier_request_t *nicbarrier_request_new(struct ompi_communicator_t *comm, b
 {
     nicbarrier_request_t *r = OBJ_NEW(nicbarrier_request_t);
 
-    if (r == NULL) {
+    if (r == NULL)
         return NULL;
-    }
     OMPI_REQUEST_INIT(&r->super, persistent);
     r->super.req_state = persistent ? OMPI_REQUEST_INACTIVE : OMPI_REQUEST_ACTIVE;
     r->super.req_type = OMPI_REQUEST_COLL;

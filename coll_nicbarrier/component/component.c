@@ -37,9 +37,8 @@ ONIC_EXPORT mca_coll_base_component_t mca_coll_nicbarrier_component = {
 
 static int component_register(void)
 {
-    if (!onic_series_matches("coll_nicbarrier")) {
+    if (!onic_series_matches("coll_nicbarrier"))
         return OMPI_ERR_NOT_AVAILABLE;
-    }
     nicbarrier_params_register(&mca_coll_nicbarrier_component.collm_version);
     return OMPI_SUCCESS;
 }
@@ -61,9 +60,8 @@ static void check_alone(void)
 static int component_open(void)
 {
     onic_add_help_dir(&nicbarrier_counters, OMPI_NIC_HELP_DIR);
-    if (nicbarrier_params_check(&mca_coll_nicbarrier_component.collm_version) != OMPI_SUCCESS) {
+    if (nicbarrier_params_check(&mca_coll_nicbarrier_component.collm_version) != OMPI_SUCCESS)
         return OMPI_ERR_BAD_PARAM;
-    }
     check_alone();
     nicbarrier_settings_publish();
     if (nicbarrier_state.params.verbose > 0 && !nicbarrier_params_wanted()) {
@@ -92,9 +90,8 @@ static int component_close(void)
         onic_print_counters(&mca_coll_nicbarrier_component.collm_version,
                             nicbarrier_state.params.verbose);
     }
-    while (nicbarrier_state.all != NULL) {
+    while (nicbarrier_state.all != NULL)
         nicbarrier_barriers_free(nicbarrier_state.all);
-    }
     nicbarrier_close_engines();
     return OMPI_SUCCESS;
 }

@@ -93,11 +93,10 @@ static inline void nicbarrier_add(unsigned long long *counter, unsigned long lon
 /** The same for objects in use, of which none may be lost. */
 static inline void nicbarrier_add_live(unsigned long long *counter, long long n)
 {
-    if (opal_using_threads()) {
+    if (opal_using_threads())
         (void)__atomic_fetch_add(counter, (unsigned long long)n, __ATOMIC_RELAXED);
-    } else {
+    else
         nicbarrier_add(counter, (unsigned long long)n);
-    }
 }
 
 /** Registers the parameters and performance variables with Open MPI. */

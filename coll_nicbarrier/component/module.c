@@ -41,9 +41,8 @@ static void construct(nicbarrier_module_t *m)
 
 static void release(mca_coll_base_module_t *module)
 {
-    if (module != NULL) {
+    if (module != NULL)
         OBJ_RELEASE(module);
-    }
 }
 
 static void destruct(nicbarrier_module_t *m)
@@ -68,9 +67,8 @@ static nicbarrier_barriers_t *set_up(nicbarrier_module_t *m, struct ompi_communi
     m->below_for_good = true;
     nicbarrier_barriers_t *b = nicbarrier_barriers_new(comm, &rc);
     m->below_for_good = b == NULL;
-    if (rc != OMPI_SUCCESS) {
+    if (rc != OMPI_SUCCESS)
         m->failure = rc > OMPI_SUCCESS ? rc : MPI_ERR_OTHER;
-    }
     return b;
 }
 
@@ -86,25 +84,21 @@ static int failure_of(const nicbarrier_module_t *m, struct ompi_communicator_t *
 /** Counts a call that no team carries; is the agreement due? */
 static bool is_due(nicbarrier_module_t *m)
 {
-    if (m->calls < nicbarrier_state.params.setup_call) {
+    if (m->calls < nicbarrier_state.params.setup_call)
         m->calls++;
-    }
     return m->calls == nicbarrier_state.params.setup_call && !m->below_for_good;
 }
 
 /** There is no team yet, or there will be none. */
 static int barrier_without(nicbarrier_module_t *m, struct ompi_communicator_t *comm)
 {
-    if (is_due(m)) {
+    if (is_due(m))
         m->barriers = set_up(m, comm);
-    }
-    if (m->barriers != NULL) {
+    if (m->barriers != NULL)
         return nicbarrier_barriers_wait(m->barriers);
-    }
     const int rc = failure_of(m, comm);
-    if (rc != OMPI_SUCCESS) {
+    if (rc != OMPI_SUCCESS)
         return rc;
-    }
     nicbarrier_add(&nicbarrier_counters.below, 1);
     return m->below.barrier(comm, m->below.barrier_module);
 }
@@ -121,9 +115,8 @@ static int ibarrier_without(nicbarrier_module_t *m, struct ompi_communicator_t *
 {
     const int rc = failure_of(m, comm);
 
-    if (rc != OMPI_SUCCESS) {
+    if (rc != OMPI_SUCCESS)
         return rc;
-    }
     (void)is_due(m);
     nicbarrier_add(&nicbarrier_counters.below, 1);
     return m->below.ibarrier(comm, request, m->below.ibarrier_module);
@@ -135,9 +128,8 @@ static int ibarrier(struct ompi_communicator_t *comm, ompi_request_t **request,
     nicbarrier_module_t *m = (nicbarrier_module_t *)module;
     nicbarrier_barriers_t *b = m->barriers;
 
-    if (b == NULL) {
+    if (b == NULL)
         return ibarrier_without(m, comm, request);
-    }
     nicbarrier_request_t *r = nicbarrier_request_new(comm, false);
     if (r == NULL) {
         /* The others count it. */
@@ -180,9 +172,8 @@ static int barrier_init(struct ompi_communicator_t *comm, ompi_info_t *info,
 
 static void keep(mca_coll_base_module_t *module)
 {
-    if (module != NULL) {
+    if (module != NULL)
         OBJ_RETAIN(module);
-    }
 }
 
 /** May a communicator be set up where it is made, which waits for all its ranks? Two threads might
@@ -215,9 +206,8 @@ static int enable(mca_coll_base_module_t *module, struct ompi_communicator_t *co
     m->super.coll_barrier = c->coll_barrier != NULL ? barrier : NULL;
     m->super.coll_ibarrier = c->coll_ibarrier != NULL ? ibarrier : NULL;
     m->super.coll_barrier_init = c->coll_barrier_init != NULL ? barrier_init : NULL;
-    if (nicbarrier_state.params.setup_call == 0 && c->coll_barrier != NULL && may_wait(comm)) {
+    if (nicbarrier_state.params.setup_call == 0 && c->coll_barrier != NULL && may_wait(comm))
         m->barriers = set_up(m, comm);
-    }
     return OMPI_SUCCESS;
 }
 
@@ -226,13 +216,11 @@ mca_coll_base_module_t *nicbarrier_comm_query(struct ompi_communicator_t *comm, 
     nicbarrier_module_t *m;
 
     /* First of all, since MPI_COMM_WORLD's answer is that of all others. */
-    if (!nicbarrier_settings_agree(comm) || OMPI_COMM_IS_INTER(comm) || ompi_comm_size(comm) < 2) {
+    if (!nicbarrier_settings_agree(comm) || OMPI_COMM_IS_INTER(comm) || ompi_comm_size(comm) < 2)
         return NULL;
-    }
     m = OBJ_NEW(nicbarrier_module_t);
-    if (m == NULL) {
+    if (m == NULL)
         return NULL;
-    }
     *priority = nicbarrier_state.params.priority;
     m->super.coll_module_enable = enable;
     return &m->super;

@@ -150,11 +150,9 @@ static const nicbarrier_param_t *param(int i)
 {
     for (int k = -1; k < 0 || nicbarrier_engines[k] != NULL; k++) {
         const nicbarrier_param_t *p = k < 0 ? own : nicbarrier_engines[k]->params;
-        for (; p != NULL && p->name != NULL; p++) {
-            if (i-- == 0) {
+        for (; p != NULL && p->name != NULL; p++)
+            if (i-- == 0)
                 return p;
-            }
-        }
     }
     return NULL;
 }
@@ -196,9 +194,8 @@ static bool check_word(const nicbarrier_param_t *p)
 
 static bool check_text(const nicbarrier_param_t *p)
 {
-    if (*p->text != NULL && (*p->text)[0] == '\0') {
+    if (*p->text != NULL && (*p->text)[0] == '\0')
         *p->text = NULL;
-    }
     if (*p->text != NULL && p->valid != NULL && !p->valid(*p->text)) {
         onic_help(HELP_FILE, p->topic, p->name, *p->text);
         return false;
@@ -208,26 +205,21 @@ static bool check_text(const nicbarrier_param_t *p)
 
 static bool check(const nicbarrier_param_t *p)
 {
-    if (p->words != NULL) {
+    if (p->words != NULL)
         return check_word(p);
-    }
-    if (p->text != NULL) {
+    if (p->text != NULL)
         return check_text(p);
-    }
     return true;
 }
 
 int nicbarrier_params_check(const mca_base_component_t *c)
 {
     const nicbarrier_param_t *p;
-    if (onic_check_numbers(c, HELP_FILE) != OMPI_SUCCESS) {
+    if (onic_check_numbers(c, HELP_FILE) != OMPI_SUCCESS)
         return OMPI_ERR_BAD_PARAM;
-    }
-    for (int i = 0; (p = param(i)) != NULL; i++) {
-        if (!check(p)) {
+    for (int i = 0; (p = param(i)) != NULL; i++)
+        if (!check(p))
             return OMPI_ERR_BAD_PARAM;
-        }
-    }
     return OMPI_SUCCESS;
 }
 
@@ -242,11 +234,9 @@ bool nicbarrier_params_wanted(void)
 static const nicbarrier_param_t *shared_param(int i)
 {
     const nicbarrier_param_t *p;
-    for (int k = 0; (p = param(k)) != NULL; k++) {
-        if (p->same && i-- == 0) {
+    for (int k = 0; (p = param(k)) != NULL; k++)
+        if (p->same && i-- == 0)
             return p;
-        }
-    }
     return NULL;
 }
 
@@ -254,9 +244,8 @@ void nicbarrier_params_get(nicbarrier_shared_t *shared)
 {
     const nicbarrier_param_t *p;
     memset(shared, 0, sizeof(*shared));
-    for (int i = 0; i < NICBARRIER_SHARED_MAX && (p = shared_param(i)) != NULL; i++) {
+    for (int i = 0; i < NICBARRIER_SHARED_MAX && (p = shared_param(i)) != NULL; i++)
         shared->value[i] = *p->number;
-    }
 }
 
 static bool is_valid(const nicbarrier_param_t *p, int32_t value)
@@ -272,14 +261,11 @@ static bool is_valid(const nicbarrier_param_t *p, int32_t value)
 bool nicbarrier_params_set(const nicbarrier_shared_t *shared)
 {
     const nicbarrier_param_t *p;
-    for (int i = 0; i < NICBARRIER_SHARED_MAX && (p = shared_param(i)) != NULL; i++) {
-        if (!is_valid(p, shared->value[i])) {
+    for (int i = 0; i < NICBARRIER_SHARED_MAX && (p = shared_param(i)) != NULL; i++)
+        if (!is_valid(p, shared->value[i]))
             return false;
-        }
-    }
-    for (int i = 0; i < NICBARRIER_SHARED_MAX && (p = shared_param(i)) != NULL; i++) {
+    for (int i = 0; i < NICBARRIER_SHARED_MAX && (p = shared_param(i)) != NULL; i++)
         *p->number = shared->value[i];
-    }
     return true;
 }
 

@@ -46,9 +46,8 @@ static void announce(void)
         const nicbarrier_engine_t *engine = nicbarrier_engines[kind];
         const bool by_name = p->engine == kind + 1;
         const bool possible = p->engine == 0 && p->priority > PRIORITY_OF_STOCK;
-        if (engine->announce != NULL && (by_name || possible)) {
+        if (engine->announce != NULL && (by_name || possible))
             engine->announce(by_name);
-        }
     }
 }
 
@@ -67,9 +66,8 @@ static settings_t look_up(opal_process_name_t name)
 {
     settings_t found = {.version = ""};
     size_t len = 0;
-    if (name.jobid == OPAL_PROC_MY_NAME.jobid && name.vpid == OPAL_PROC_MY_NAME.vpid) {
+    if (name.jobid == OPAL_PROC_MY_NAME.jobid && name.vpid == OPAL_PROC_MY_NAME.vpid)
         return mine;
-    }
     void *bytes = onic_modex_get_bytes(name, KEY, &len);
     if (bytes != NULL && len == sizeof(found)) {
         memcpy(&found, bytes, sizeof(found));
@@ -113,18 +111,16 @@ static bool note_version(opal_process_name_t name, void *arg)
 static void note_all(struct ompi_communicator_t *comm, versions_t *v)
 {
     bool more = true;
-    for (int i = 0; i < ompi_comm_size(comm) && more; i++) {
+    for (int i = 0; i < ompi_comm_size(comm) && more; i++)
         more = note_version(ompi_group_get_proc_name(comm->c_local_group, i), v);
-    }
 }
 
 /** By one process of those that have my version. */
 static void report_versions(struct ompi_communicator_t *comm, const versions_t *v)
 {
     char host[256] = "?";
-    if (!v->same_seen || v->same.vpid != OPAL_PROC_MY_NAME.vpid) {
+    if (!v->same_seen || v->same.vpid != OPAL_PROC_MY_NAME.vpid)
         return;
-    }
     const char *other = opal_get_proc_hostname(
         &ompi_group_peer_lookup(comm->c_local_group, (int)v->other.vpid)->super);
     (void)gethostname(host, sizeof(host) - 1);
@@ -137,9 +133,8 @@ static void adopt(void)
 {
     char host[256] = "?", here[256], there[256];
     if (memcmp(&agreed.shared, &mine.shared, sizeof(agreed.shared)) == 0 ||
-        !nicbarrier_params_set(&agreed.shared)) {
+        !nicbarrier_params_set(&agreed.shared))
         return;
-    }
     announce();
     (void)gethostname(host, sizeof(host) - 1);
     nicbarrier_params_describe(&mine.shared, here, sizeof(here));
@@ -152,32 +147,25 @@ static bool world_may(struct ompi_communicator_t *comm)
 {
     versions_t v = {.same_seen = false};
     agreed = look_up((opal_process_name_t){OPAL_PROC_MY_NAME.jobid, 0});
-    if (is_same_version(&agreed)) {
+    if (is_same_version(&agreed))
         adopt();
-    }
     /* What no user has asked for is below other components on those ranks where it is in use. */
-    if (!nicbarrier_params_wanted()) {
+    if (!nicbarrier_params_wanted())
         return is_same_version(&agreed);
-    }
-    if (!onic_modex_nodes(note_version, &v)) {
+    if (!onic_modex_nodes(note_version, &v))
         note_all(comm, &v);
-    }
-    if (v.other_seen) {
+    if (v.other_seen)
         report_versions(comm, &v);
-    }
     return !v.other_seen && is_same_version(&agreed);
 }
 
 bool nicbarrier_settings_agree(struct ompi_communicator_t *comm)
 {
-    if (comm == MPI_COMM_WORLD) {
+    if (comm == MPI_COMM_WORLD)
         atomic_store(&world_agrees, world_may(comm));
-    }
     /* What another job has is not known. */
-    for (int i = 0; i < ompi_comm_size(comm); i++) {
-        if (ompi_group_get_proc_name(comm->c_local_group, i).jobid != OPAL_PROC_MY_NAME.jobid) {
+    for (int i = 0; i < ompi_comm_size(comm); i++)
+        if (ompi_group_get_proc_name(comm->c_local_group, i).jobid != OPAL_PROC_MY_NAME.jobid)
             return false;
-        }
-    }
     return atomic_load(&world_agrees);
 }

@@ -65,9 +65,8 @@ int nicbarrier_team_connect(nicbarrier_team_t *t, const nicbarrier_endpoints_t *
         events.complete = net_complete;
         events.entered = net_entered;
     }
-    if (t->engine->connect(t->net, endpoints, &events, why) != 0) {
+    if (t->engine->connect(t->net, endpoints, &events, why) != 0)
         return -1;
-    }
     if (t->on_node && t->engine->behind_record != NULL) {
         nicbarrier_head_t *head = t->shm.head;
         head->behind_len = t->engine->behind_record(t->net, head->behind);
@@ -88,12 +87,10 @@ int nicbarrier_team_try(nicbarrier_team_t *t, nicbarrier_reason_t *why)
         nicbarrier_reason(why, "the engine does not get through between all leaders");
         return -1;
     }
-    if (e->completed(t->net) >= NICBARRIER_TRIAL_EPOCH) {
+    if (e->completed(t->net) >= NICBARRIER_TRIAL_EPOCH)
         return 1;
-    }
-    if (e->hopeless != NULL) {
+    if (e->hopeless != NULL)
         return e->hopeless(t->net, why) ? -1 : 0;
-    }
     if (onic_now_nsec() > t->trial_ends) {
         nicbarrier_reason(why, "its trial did not end in %d seconds", NICBARRIER_TRIAL_SECONDS);
         return -1;
@@ -103,12 +100,10 @@ int nicbarrier_team_try(nicbarrier_team_t *t, nicbarrier_reason_t *why)
 
 void nicbarrier_team_drop_network(nicbarrier_team_t *t)
 {
-    if (t->net == NULL) {
+    if (t->net == NULL)
         return;
-    }
-    if (t->on_node) {
+    if (t->on_node)
         t->shm.head->behind_len = 0;
-    }
     t->engine->disconnect(t->net);
     t->net = NULL;
     t->trial_ends = 0;
@@ -117,19 +112,16 @@ void nicbarrier_team_drop_network(nicbarrier_team_t *t)
 
 void nicbarrier_team_begin(nicbarrier_team_t *t)
 {
-    if (t->on_node && t->net == NULL && t->shm.head->behind_len > 0) {
+    if (t->on_node && t->net == NULL && t->shm.head->behind_len > 0)
         t->behind = t->engine->attach(t->shm.head->behind, t->shm.head->behind_len);
-    }
 }
 
 void nicbarrier_team_free(nicbarrier_team_t *t)
 {
-    if (t == NULL) {
+    if (t == NULL)
         return;
-    }
-    if (t->behind != NULL) {
+    if (t->behind != NULL)
         t->engine->detach(t->behind);
-    }
     nicbarrier_team_drop_network(t);
     onic_segment_unmap(&t->segment);
     free(t);
@@ -137,12 +129,10 @@ void nicbarrier_team_free(nicbarrier_team_t *t)
 
 void nicbarrier_team_fail(nicbarrier_team_t *t)
 {
-    if (t->on_node) {
+    if (t->on_node)
         nicbarrier_shm_fail(&t->shm);
-    }
-    if (t->net != NULL) {
+    if (t->net != NULL)
         t->engine->fail(t->net);
-    }
 }
 
 /* ---- entering ------------------------------------------------------------------------------- */
@@ -176,16 +166,14 @@ void nicbarrier_team_enter(nicbarrier_team_t *t, uint64_t epoch)
         t->engine->enter(t->net, epoch);
         return;
     }
-    if (nicbarrier_shm_enter(&t->shm, epoch)) {
+    if (nicbarrier_shm_enter(&t->shm, epoch))
         notify_leader(t);
-    }
 }
 
 void nicbarrier_team_depart(nicbarrier_team_t *t)
 {
-    if (t->on_node) {
+    if (t->on_node)
         nicbarrier_shm_depart(&t->shm);
-    }
 }
 
 bool nicbarrier_team_helped(const nicbarrier_team_t *t)
@@ -206,9 +194,8 @@ static bool is_known(nicbarrier_team_t *t, uint64_t epoch)
 {
     const uint64_t known =
         t->behind != NULL ? t->engine->known(t->behind) & ~NICBARRIER_BEHIND_FAILED : 0;
-    if (known < epoch) {
+    if (known < epoch)
         return false;
-    }
     nicbarrier_shm_release(&t->shm, known);
     return true;
 }
@@ -225,9 +212,8 @@ bool nicbarrier_team_failed(nicbarrier_team_t *t)
                      (t->behind != NULL && t->engine->known(t->behind) >= NICBARRIER_BEHIND_FAILED);
     const bool node = t->on_node && nicbarrier_shm_failed(&t->shm);
     /* The leader lets the network know of the node, and the node of the network. */
-    if ((net && t->on_node && !node) || (node && t->net != NULL && !net)) {
+    if ((net && t->on_node && !node) || (node && t->net != NULL && !net))
         nicbarrier_team_fail(t);
-    }
     return net || node;
 }
 
@@ -235,23 +221,19 @@ void nicbarrier_team_check_members(nicbarrier_team_t *t, uint64_t now)
 {
     uint64_t next = atomic_load_explicit(&t->next_check, memory_order_relaxed);
     if (!t->on_node || now < next ||
-        !atomic_compare_exchange_strong(&t->next_check, &next, now + CHECK_NSEC) || next == 0) {
+        !atomic_compare_exchange_strong(&t->next_check, &next, now + CHECK_NSEC) || next == 0)
         return;
-    }
     uint32_t from = atomic_fetch_add(&t->checked, CHECK_MEMBERS);
-    if (nicbarrier_shm_has_dead(&t->shm, (int)(from % (uint32_t)t->shm.n), CHECK_MEMBERS)) {
+    if (nicbarrier_shm_has_dead(&t->shm, (int)(from % (uint32_t)t->shm.n), CHECK_MEMBERS))
         nicbarrier_shm_fail(&t->shm);
-    }
 }
 
 int nicbarrier_team_progress(nicbarrier_team_t *t)
 {
-    if (t->net == NULL) {
+    if (t->net == NULL)
         return 0;
-    }
-    if (t->on_node) {
+    if (t->on_node)
         nicbarrier_team_submit(t);
-    }
     return t->engine->progress(t->net);
 }
 
@@ -282,9 +264,8 @@ static void nap(nicbarrier_team_t *t, uint64_t epoch)
     } else {
         /* A process that arrives now must wake the helper thread. */
         atomic_fetch_sub(&t->shm.head->attentive, 1);
-        if (!poll(t, epoch)) {
+        if (!poll(t, epoch))
             t->engine->wait(t->net, SLEEP_USEC);
-        }
         atomic_fetch_add(&t->shm.head->attentive, 1);
     }
 }
@@ -297,15 +278,12 @@ static long times_displaced(void)
 
 static void act(nicbarrier_team_t *t, uint64_t epoch, nicbarrier_waiting_t *w, unsigned actions)
 {
-    if ((actions & NICBARRIER_WAIT_PROGRESS) != 0) {
+    if ((actions & NICBARRIER_WAIT_PROGRESS) != 0)
         t->config.progress();
-    }
-    if ((actions & NICBARRIER_WAIT_YIELD) != 0) {
+    if ((actions & NICBARRIER_WAIT_YIELD) != 0)
         sched_yield();
-    }
-    if ((actions & NICBARRIER_WAIT_SLEEP) != 0) {
+    if ((actions & NICBARRIER_WAIT_SLEEP) != 0)
         nap(t, epoch);
-    }
     if ((actions & NICBARRIER_WAIT_TIME) != 0) {
         const uint64_t now = onic_now_nsec();
         if (nicbarrier_waiting_is_due(w, now)) {
@@ -319,21 +297,18 @@ static void wait_long(nicbarrier_team_t *t, uint64_t epoch)
 {
     const bool sample = epoch % WAITS_PER_SAMPLE == 0;
     nicbarrier_waiting_t w = {.start = sample ? onic_now_nsec() : 0};
-    while (!is_over(t, epoch)) {
+    while (!is_over(t, epoch))
         act(t, epoch, &w, nicbarrier_waiting_next(&w));
-    }
     const int shared = sample ? nicbarrier_waiting_is_shared(&w, onic_now_nsec()) : -1;
-    if (shared >= 0) {
+    if (shared >= 0)
         atomic_store_explicit(&t->spins, shared ? 0 : t->config.spins_max, memory_order_relaxed);
-    }
 }
 
 static bool spin(nicbarrier_team_t *t, uint64_t epoch)
 {
     for (int left = atomic_load_explicit(&t->spins, memory_order_relaxed); left > 0; left--) {
-        if (poll(t, epoch)) {
+        if (poll(t, epoch))
             return true;
-        }
         onic_pause();
     }
     return poll(t, epoch);
@@ -342,9 +317,8 @@ static bool spin(nicbarrier_team_t *t, uint64_t epoch)
 bool nicbarrier_team_wait(nicbarrier_team_t *t, uint64_t epoch)
 {
     const bool leads = t->on_node && t->net != NULL;
-    if (leads) {
+    if (leads)
         atomic_fetch_add(&t->shm.head->attentive, 1);
-    }
     bool done = spin(t, epoch);
     if (!done) {
         wait_long(t, epoch);
@@ -356,8 +330,7 @@ bool nicbarrier_team_wait(nicbarrier_team_t *t, uint64_t epoch)
         nicbarrier_team_submit(t);
     }
     nicbarrier_team_depart(t);
-    if (epoch % ENTRIES_PER_PROGRESS == 0) {
+    if (epoch % ENTRIES_PER_PROGRESS == 0)
         t->config.progress();
-    }
     return done;
 }

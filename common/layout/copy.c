@@ -62,9 +62,8 @@ void onic_copy_streaming(void *to, const void *from, size_t bytes)
     dst += begin;
     src += begin;
     for (bytes -= begin; bytes >= 64; bytes -= 64) {
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < 4; i++)
             _mm_stream_si128((__m128i *)dst + i, _mm_loadu_si128((const __m128i *)src + i));
-        }
         dst += 64;
         src += 64;
     }

@@ -68,37 +68,30 @@ ONIC_INLINE void onic_move(uintptr_t dst, uintptr_t src, uint64_t n, uintptr_t k
             STEP(2);
             key += 2;
         }
-        if ((key & 4) && n >= 4) {
+        if ((key & 4) && n >= 4)
             STEP(4);
-        }
     }
     if (n >= ONIC_LIBC_FROM) {
         const uint64_t words = n & ~(uint64_t)7;
 
-        if (words >= ONIC_LONG_FROM) {
+        if (words >= ONIC_LONG_FROM)
             onic_copy_words(dst, src, words);
-        } else {
+        else
             memcpy((void *)dst, (const void *)src, words);
-        }
         dst += words;
         src += words;
         n -= words;
     }
-    while (n >= 16) {
+    while (n >= 16)
         STEP(16);
-    }
-    if (n >= 8) {
+    if (n >= 8)
         STEP(8);
-    }
-    if (n >= 4) {
+    if (n >= 4)
         STEP(4);
-    }
-    if (n >= 2) {
+    if (n >= 2)
         STEP(2);
-    }
-    if (n >= 1) {
+    if (n >= 1)
         STEP(1);
-    }
 #undef STEP
 }
 
@@ -109,11 +102,10 @@ ONIC_EXPORT void onic_copy_any(void *to, const void *from, size_t bytes);
  *  both sides. One word is by far the most frequent case. */
 static inline void onic_copy_bytes(void *to, const void *from, size_t bytes)
 {
-    if (bytes == sizeof(uint64_t)) {
+    if (bytes == sizeof(uint64_t))
         memcpy(to, from, sizeof(uint64_t));
-    } else {
+    else
         onic_copy_any(to, from, bytes);
-    }
 }
 
 /** The same for a long destination that another processor is to read next: by stores that go past

@@ -36,24 +36,19 @@ static onic_layout_status_t make_room(onic_layout_t *l)
     uint64_t nruns;
 
     if (__builtin_mul_overflow(l->nruns > 0 ? l->nruns : 1, l->level[gone - 1].count, &nruns) ||
-        nruns > MAX_WRITTEN_RUNS) {
+        nruns > MAX_WRITTEN_RUNS)
         return ONIC_LAYOUT_NO_MEMORY;
-    }
     inner.nlevels = gone;
-    for (uint32_t i = gone; i < l->nlevels; i++) {
+    for (uint32_t i = gone; i < l->nlevels; i++)
         inner.size /= l->level[i].count;
-    }
     onic_layout_status_t rc = onic_runs_add_layout(&runs, &inner, 0);
-    if (rc == ONIC_LAYOUT_OK) {
+    if (rc == ONIC_LAYOUT_OK)
         rc = onic_layout_from_runs(&list, &runs, ONIC_LAYOUT_MAX_LEVELS);
-    }
     onic_runs_fini(&runs);
-    if (rc != ONIC_LAYOUT_OK) {
+    if (rc != ONIC_LAYOUT_OK)
         return rc;
-    }
-    for (uint32_t i = gone; i < l->nlevels; i++) {
+    for (uint32_t i = gone; i < l->nlevels; i++)
         (void)onic_layout_repeat(&list, l->level[i].count, l->level[i].stride);
-    }
     onic_layout_fini(l);
     *l = list;
     return ONIC_LAYOUT_OK;
@@ -65,9 +60,8 @@ static onic_layout_status_t repeat(onic_layout_t *l, uint64_t count, int64_t str
 
     if (rc == ONIC_LAYOUT_TOO_DEEP) {
         rc = make_room(l);
-        if (rc == ONIC_LAYOUT_OK) {
+        if (rc == ONIC_LAYOUT_OK)
             rc = onic_layout_repeat(l, count, stride);
-        }
     }
     return rc;
 }
@@ -83,9 +77,8 @@ static bool element_bytes(const ddt_elem_desc_t *e, uint64_t *bytes_p)
 static onic_layout_status_t read_run(const ddt_elem_desc_t *e, onic_run_t *run)
 {
     *run = (onic_run_t){.offset = e->disp, .count = e->count};
-    if (e->count > 1) { /* the extent of a single block has no meaning and need not be sane */
+    if (e->count > 1) /* the extent of a single block has no meaning and need not be sane */
         run->stride = e->extent;
-    }
     return element_bytes(e, &run->block) ? ONIC_LAYOUT_OK : ONIC_LAYOUT_OVERFLOW;
 }
 
@@ -94,12 +87,10 @@ static onic_layout_status_t read_element(const ddt_elem_desc_t *e, onic_layout_t
     onic_run_t run;
 
     onic_layout_status_t rc = read_run(e, &run);
-    if (rc == ONIC_LAYOUT_OK) {
+    if (rc == ONIC_LAYOUT_OK)
         rc = onic_layout_contig(l, run.offset, run.block);
-    }
-    if (rc == ONIC_LAYOUT_OK) {
+    if (rc == ONIC_LAYOUT_OK)
         rc = onic_layout_repeat(l, run.count, run.stride);
-    }
     return rc;
 }
 
@@ -121,9 +112,8 @@ static onic_layout_status_t read_loop(const ddt_loop_desc_t *loop, unsigned dept
     onic_layout_status_t rc = read_body(d + 1, d + loop->items, depth + 1, l);
     if (rc == ONIC_LAYOUT_OK) {
         rc = repeat(l, loop->loops, loop->extent);
-        if (rc != ONIC_LAYOUT_OK) {
+        if (rc != ONIC_LAYOUT_OK)
             onic_layout_fini(l);
-        }
     }
     return rc;
 }
@@ -140,16 +130,14 @@ static bool same_shape(const ddt_elem_desc_t *a, const ddt_elem_desc_t *b)
 static bool is_regular(const dt_elem_desc_t *d, const dt_elem_desc_t *end, int64_t *distance_p)
 {
     if (is_loop(d) || is_loop(d + 1) ||
-        __builtin_sub_overflow(d[1].elem.disp, d->elem.disp, distance_p)) {
+        __builtin_sub_overflow(d[1].elem.disp, d->elem.disp, distance_p))
         return false;
-    }
     for (const dt_elem_desc_t *next = d + 1; next < end; d = next++) {
         int64_t distance;
         if (is_loop(next) || !same_shape(&d->elem, &next->elem) ||
             __builtin_sub_overflow(next->elem.disp, d->elem.disp, &distance) ||
-            distance != *distance_p) {
+            distance != *distance_p)
             return false;
-        }
     }
     return true;
 }
@@ -178,12 +166,10 @@ static onic_layout_status_t read_list(const dt_elem_desc_t *d, const dt_elem_des
     onic_runs_t runs = {0};
     onic_layout_status_t rc = ONIC_LAYOUT_OK;
 
-    for (; d < end && rc == ONIC_LAYOUT_OK; d = next_item(d)) {
+    for (; d < end && rc == ONIC_LAYOUT_OK; d = next_item(d))
         rc = add_item(&runs, d, depth);
-    }
-    if (rc == ONIC_LAYOUT_OK) {
+    if (rc == ONIC_LAYOUT_OK)
         rc = onic_layout_from_runs(l, &runs, 0);
-    }
     onic_runs_fini(&runs);
     return rc;
 }
@@ -195,15 +181,12 @@ static onic_layout_status_t read_body(const dt_elem_desc_t *d, const dt_elem_des
 {
     int64_t distance;
 
-    if (depth > MAX_DEPTH) {
+    if (depth > MAX_DEPTH)
         return ONIC_LAYOUT_OVERFLOW;
-    }
-    if (d == end) {
+    if (d == end)
         return onic_layout_contig(l, 0, 0);
-    }
-    if (next_item(d) == end) {
+    if (next_item(d) == end)
         return is_loop(d) ? read_loop(&d->loop, depth, l) : read_element(&d->elem, l);
-    }
     if (is_regular(d, end, &distance)) {
         onic_layout_status_t rc = read_element(&d->elem, l);
         return rc == ONIC_LAYOUT_OK ? onic_layout_repeat(l, (uint64_t)(end - d), distance) : rc;
@@ -229,15 +212,13 @@ static onic_layout_status_t read_description(const opal_datatype_t *dt, const dt
 
 static onic_layout_status_t read_type(const opal_datatype_t *dt, onic_layout_t *l)
 {
-    if (dt->flags & OPAL_DATATYPE_FLAG_CONTIGUOUS) {
+    if (dt->flags & OPAL_DATATYPE_FLAG_CONTIGUOUS)
         return onic_layout_contig(l, dt->true_lb, dt->size);
-    }
     if (dt->opt_desc.used > 0) {
         onic_layout_status_t rc = read_description(dt, &dt->opt_desc, l);
         /* Merging elements may overflow a count that the plain description still holds. */
-        if (rc != ONIC_LAYOUT_OVERFLOW) {
+        if (rc != ONIC_LAYOUT_OVERFLOW)
             return rc;
-        }
     }
     return read_description(dt, &dt->desc, l);
 }
@@ -252,9 +233,8 @@ static onic_layout_status_t read_type(const opal_datatype_t *dt, onic_layout_t *
 /* Of loops some bytes are not used. */
 static bool same_item(const dt_elem_desc_t *a, const dt_elem_desc_t *b)
 {
-    if (a->elem.common.type != b->elem.common.type) {
+    if (a->elem.common.type != b->elem.common.type)
         return false;
-    }
     if (is_loop(a)) {
         return a->loop.items == b->loop.items && a->loop.loops == b->loop.loops &&
                a->loop.extent == b->loop.extent;
@@ -268,11 +248,9 @@ static bool same_description(const void *a, const void *b, size_t len)
 {
     const dt_elem_desc_t *x = a, *y = b;
 
-    for (size_t i = 0; i < len / sizeof(*x); i++) {
-        if (!same_item(&x[i], &y[i])) {
+    for (size_t i = 0; i < len / sizeof(*x); i++)
+        if (!same_item(&x[i], &y[i]))
             return false;
-        }
-    }
     return true;
 }
 
@@ -291,9 +269,8 @@ static onic_contents_t contents_of(const dt_type_desc_t *desc)
         const dt_elem_desc_t *d = &desc->desc[i];
 
         print = mix(print, d->elem.common.type);
-        if (!is_loop(d) && d->elem.common.type != OPAL_DATATYPE_END_LOOP) {
+        if (!is_loop(d) && d->elem.common.type != OPAL_DATATYPE_END_LOOP)
             print = mix(mix(print, d->elem.blocklen), (uint64_t)d->elem.disp);
-        }
     }
     return (onic_contents_t){.bytes = desc->desc,
                              .len = desc->used * sizeof(*desc->desc),
@@ -305,18 +282,16 @@ static onic_layout_status_t find_type(const opal_datatype_t *dt, onic_layout_t *
                                       onic_flattened_t *f)
 {
     if (f == NULL || (dt->flags & OPAL_DATATYPE_FLAG_CONTIGUOUS) ||
-        dt->opt_desc.used < KEPT_ITEMS || f->kept.limit == 0) {
+        dt->opt_desc.used < KEPT_ITEMS || f->kept.limit == 0)
         return read_type(dt, l);
-    }
     const onic_contents_t from = contents_of(&dt->opt_desc);
     bool found;
 
     OPAL_THREAD_LOCK(&f->lock);
     found = onic_kept_find(&f->kept, &from, l);
     OPAL_THREAD_UNLOCK(&f->lock);
-    if (found && l->size == dt->size) {
+    if (found && l->size == dt->size)
         return ONIC_LAYOUT_OK;
-    }
     if (found) {
         onic_layout_fini(l);
     } else if (read_description(dt, &dt->opt_desc, l) == ONIC_LAYOUT_OK) {
@@ -358,20 +333,16 @@ int onic_flatten_kept(const struct ompi_datatype_t *dt, size_t count, onic_layou
         onic_layout_set(l, bytes);
         return OMPI_SUCCESS;
     }
-    if (count == 0 || type->size == 0) {
+    if (count == 0 || type->size == 0)
         return ompi_error(onic_layout_contig(l, 0, 0));
-    }
     onic_layout_status_t rc = find_type(type, l, f);
-    if (rc != ONIC_LAYOUT_OK || count == 1) {
+    if (rc != ONIC_LAYOUT_OK || count == 1)
         return ompi_error(rc);
-    }
-    if (__builtin_sub_overflow(type->ub, type->lb, &extent)) {
+    if (__builtin_sub_overflow(type->ub, type->lb, &extent))
         rc = ONIC_LAYOUT_OVERFLOW;
-    } else {
+    else
         rc = repeat(l, count, extent);
-    }
-    if (rc != ONIC_LAYOUT_OK) {
+    if (rc != ONIC_LAYOUT_OK)
         onic_layout_fini(l);
-    }
     return ompi_error(rc);
 }

@@ -48,9 +48,8 @@ static void drop(onic_kept_t *k, one_t *o)
 {
     one_t **at = bucket_of(k, o->print);
 
-    while (*at != o) {
+    while (*at != o)
         at = &(*at)->next;
-    }
     *at = o->next;
     unlink_one(k, o);
     k->bytes -= o->bytes;
@@ -61,9 +60,8 @@ static void drop(onic_kept_t *k, one_t *o)
 
 void onic_kept_fini(onic_kept_t *k)
 {
-    while (k->oldest != NULL) {
+    while (k->oldest != NULL)
         drop(k, k->oldest);
-    }
 }
 
 /* ---- finding and keeping --------------------------------------------------------------------- */
@@ -73,12 +71,10 @@ bool onic_kept_find(onic_kept_t *k, const onic_contents_t *from, onic_layout_t *
     one_t *o = *bucket_of(k, from->print);
 
     while (o != NULL && (o->print != from->print || o->len != from->len ||
-                         !from->same(o->contents, from->bytes, from->len))) {
+                         !from->same(o->contents, from->bytes, from->len)))
         o = o->next;
-    }
-    if (o == NULL) {
+    if (o == NULL)
         return false;
-    }
     unlink_one(k, o);
     link_newest(k, o);
     k->hits++;
@@ -88,11 +84,9 @@ bool onic_kept_find(onic_kept_t *k, const onic_contents_t *from, onic_layout_t *
 
 static bool comes_again(onic_kept_t *k, uint64_t print)
 {
-    for (unsigned i = 0; i < ONIC_KEPT_SEEN; i++) {
-        if (k->seen[i] == print) {
+    for (unsigned i = 0; i < ONIC_KEPT_SEEN; i++)
+        if (k->seen[i] == print)
             return true;
-        }
-    }
     k->seen[k->turn++ % ONIC_KEPT_SEEN] = print;
     return false;
 }
@@ -101,19 +95,15 @@ void onic_kept_add(onic_kept_t *k, const onic_contents_t *from, onic_layout_t *l
 {
     const size_t bytes = sizeof(one_t) + from->len + onic_layout_bytes(l);
 
-    if (bytes > k->limit || !comes_again(k, from->print)) {
+    if (bytes > k->limit || !comes_again(k, from->print))
         return;
-    }
-    while (k->bytes > k->limit - bytes || k->n == ONIC_KEPT_MAX) {
+    while (k->bytes > k->limit - bytes || k->n == ONIC_KEPT_MAX)
         drop(k, k->oldest);
-    }
     one_t *o = malloc(sizeof(*o) + from->len);
-    if (o == NULL) {
+    if (o == NULL)
         return;
-    }
-    if (l->nruns > 0) {
+    if (l->nruns > 0)
         onic_layout_set_number(l, ++k->numbers);
-    }
     o->print = from->print;
     o->bytes = bytes;
     o->len = from->len;

@@ -49,9 +49,8 @@ onic_layout_status_t onic_layout_contig(onic_layout_t *l, int64_t offset, uint64
 {
     bounds_t b = {0, 0};
 
-    if (size > 0 && !bounds_block(&b, offset, size)) {
+    if (size > 0 && !bounds_block(&b, offset, size))
         return ONIC_LAYOUT_OVERFLOW;
-    }
     onic_layout_set(l, size);
     l->lb = l->offset = b.lb;
     l->ub = b.ub;
@@ -74,9 +73,8 @@ static bool push_level(onic_layout_t *l, uint64_t count, int64_t stride)
             return true;
         }
     }
-    if (l->nlevels == ONIC_LAYOUT_MAX_LEVELS) {
+    if (l->nlevels == ONIC_LAYOUT_MAX_LEVELS)
         return false;
-    }
     l->level[l->nlevels++] = (onic_stride_t){.count = count, .stride = stride};
     return true;
 }
@@ -86,19 +84,16 @@ onic_layout_status_t onic_layout_repeat(onic_layout_t *l, uint64_t count, int64_
     bounds_t b = {l->lb, l->ub};
     uint64_t size;
 
-    if (l->size == 0 || count == 1) {
+    if (l->size == 0 || count == 1)
         return ONIC_LAYOUT_OK;
-    }
     if (count == 0) {
         onic_layout_fini(l);
         return ONIC_LAYOUT_OK;
     }
-    if (!size_mul(l->size, count, &size) || !bounds_repeat(&b, count, stride)) {
+    if (!size_mul(l->size, count, &size) || !bounds_repeat(&b, count, stride))
         return ONIC_LAYOUT_OVERFLOW;
-    }
-    if (!push_level(l, count, stride)) {
+    if (!push_level(l, count, stride))
         return ONIC_LAYOUT_TOO_DEEP;
-    }
     l->size = size;
     l->lb = b.lb;
     l->ub = b.ub;
@@ -109,12 +104,10 @@ uint64_t onic_layout_blocks(const onic_layout_t *l)
 {
     uint64_t n = l->size > 0 && l->nruns == 0;
 
-    for (uint32_t i = 0; i < l->nruns; i++) {
+    for (uint32_t i = 0; i < l->nruns; i++)
         n += l->runs[i].count;
-    }
-    for (uint32_t i = 0; i < l->nlevels; i++) {
+    for (uint32_t i = 0; i < l->nlevels; i++)
         n *= l->level[i].count;
-    }
     return n;
 }
 
@@ -140,17 +133,14 @@ static bool run_join(onic_run_t *a, const onic_run_t *b)
     bounds_t unused;
     int64_t step;
 
-    if (a->block != b->block || __builtin_sub_overflow(b->offset, run_last(a), &step)) {
+    if (a->block != b->block || __builtin_sub_overflow(b->offset, run_last(a), &step))
         return false;
-    }
-    if ((a->count > 1 && a->stride != step) || (b->count > 1 && b->stride != step)) {
+    if ((a->count > 1 && a->stride != step) || (b->count > 1 && b->stride != step))
         return false;
-    }
     joined.count += b->count;
     joined.stride = step;
-    if (!run_bounds(&joined, &unused)) {
+    if (!run_bounds(&joined, &unused))
         return false;
-    }
     *a = joined;
     return true;
 }
@@ -161,19 +151,16 @@ static void runs_take_touching(onic_runs_t *r, onic_run_t *b)
     onic_run_t *a = &r->run[r->n - 1];
     int64_t last = run_last(a);
 
-    if (b->count > 1 || last + (int64_t)a->block != b->offset) {
+    if (b->count > 1 || last + (int64_t)a->block != b->offset)
         return;
-    }
-    if (a->block + b->block > INT64_MAX) {
+    if (a->block + b->block > INT64_MAX)
         return;
-    }
     b->offset = last;
     b->block += a->block;
-    if (--a->count == 1) {
+    if (--a->count == 1)
         a->stride = 0;
-    } else if (a->count == 0) {
+    else if (a->count == 0)
         r->n--;
-    }
 }
 
 static onic_layout_status_t runs_reserve(onic_runs_t *r)
@@ -181,16 +168,13 @@ static onic_layout_status_t runs_reserve(onic_runs_t *r)
     size_t cap = r->cap ? 2 * r->cap : 16;
     onic_run_t *run;
 
-    if (r->n < r->cap) {
+    if (r->n < r->cap)
         return ONIC_LAYOUT_OK;
-    }
-    if (r->n >= UINT32_MAX) {
+    if (r->n >= UINT32_MAX)
         return ONIC_LAYOUT_OVERFLOW;
-    }
     run = realloc(r->run, cap * sizeof(*run));
-    if (run == NULL) {
+    if (run == NULL)
         return ONIC_LAYOUT_NO_MEMORY;
-    }
     r->run = run;
     r->cap = cap;
     return ONIC_LAYOUT_OK;
@@ -201,27 +185,22 @@ onic_layout_status_t onic_runs_add(onic_runs_t *r, onic_run_t run)
     onic_layout_status_t status;
     bounds_t unused;
 
-    if (run.block == 0 || run.count == 0) {
+    if (run.block == 0 || run.count == 0)
         return ONIC_LAYOUT_OK;
-    }
-    if (!run_bounds(&run, &unused)) {
+    if (!run_bounds(&run, &unused))
         return ONIC_LAYOUT_OVERFLOW;
-    }
     if (run.count == 1 || run.stride == (int64_t)run.block) {
         run.block *= run.count;
         run.count = 1;
         run.stride = 0;
     }
     status = runs_reserve(r);
-    if (status != ONIC_LAYOUT_OK) {
+    if (status != ONIC_LAYOUT_OK)
         return status;
-    }
-    if (r->n > 0) {
+    if (r->n > 0)
         runs_take_touching(r, &run);
-    }
-    if (r->n == 0 || !run_join(&r->run[r->n - 1], &run)) {
+    if (r->n == 0 || !run_join(&r->run[r->n - 1], &run))
         r->run[r->n++] = run;
-    }
     return ONIC_LAYOUT_OK;
 }
 
@@ -263,13 +242,11 @@ static bool runs_measure(const onic_runs_t *r, uint64_t *size, bounds_t *all)
     for (size_t i = 0; i < r->n; i++) {
         bounds_t b;
 
-        if (!run_bounds(&r->run[i], &b)) {
+        if (!run_bounds(&r->run[i], &b))
             return false;
-        }
         *size += r->run[i].block * r->run[i].count;
-        if (*size > INT64_MAX) {
+        if (*size > INT64_MAX)
             return false;
-        }
         all->lb = b.lb < all->lb ? b.lb : all->lb;
         all->ub = b.ub > all->ub ? b.ub : all->ub;
     }
@@ -282,11 +259,9 @@ static size_t regular_prefix(const onic_runs_t *r, size_t first, size_t each, in
 {
     size_t n = 1;
 
-    for (size_t i = first; n < most && i + each < r->n; i += each, n++) {
-        if (r->run[i + each].offset - r->run[i].offset != stride) {
+    for (size_t i = first; n < most && i + each < r->n; i += each, n++)
+        if (r->run[i + each].offset - r->run[i].offset != stride)
             break;
-        }
-    }
     return n;
 }
 
@@ -297,29 +272,23 @@ static bool runs_are_regular(const onic_runs_t *r, onic_layout_t *l, uint32_t mo
 {
     const onic_run_t *run = r->run;
 
-    for (size_t i = 1; i < r->n; i++) {
+    for (size_t i = 1; i < r->n; i++)
         if (run[i].block != run->block || run[i].count != run->count ||
-            run[i].stride != run->stride) {
+            run[i].stride != run->stride)
             return false;
-        }
-    }
     if (onic_layout_contig(l, run->offset, run->block) != ONIC_LAYOUT_OK ||
-        onic_layout_repeat(l, run->count, run->stride) != ONIC_LAYOUT_OK) {
+        onic_layout_repeat(l, run->count, run->stride) != ONIC_LAYOUT_OK)
         return false;
-    }
     for (size_t each = 1, group; each < r->n; each = group) {
         int64_t stride = run[each].offset - run->offset;
         size_t n = regular_prefix(r, 0, each, stride, r->n);
 
         group = each * n;
-        for (size_t i = 0; i < r->n; i += group) {
-            if (regular_prefix(r, i, each, stride, n) < n) {
+        for (size_t i = 0; i < r->n; i += group)
+            if (regular_prefix(r, i, each, stride, n) < n)
                 return false;
-            }
-        }
-        if (onic_layout_repeat(l, n, stride) != ONIC_LAYOUT_OK) {
+        if (onic_layout_repeat(l, n, stride) != ONIC_LAYOUT_OK)
             return false;
-        }
     }
     return l->nlevels <= most;
 }
@@ -351,9 +320,8 @@ onic_layout_status_t onic_layout_from_runs(onic_layout_t *l, onic_runs_t *r, uin
     list.offset = r->run[0].offset;
     list.nruns = (uint32_t)r->n;
     list.runs = realloc(r->run, r->n * sizeof(*r->run));
-    if (list.runs == NULL) {
+    if (list.runs == NULL)
         list.runs = r->run;
-    }
     *r = (onic_runs_t){0};
     list.run_start[0] = 0;
     for (uint32_t i = 0; i < list.nruns; i++) {
@@ -372,13 +340,11 @@ onic_layout_status_t onic_layout_cut(onic_layout_t *l, uint64_t size)
     onic_runs_t r = {0};
     onic_layout_t cut;
 
-    if (size >= l->size) {
+    if (size >= l->size)
         return ONIC_LAYOUT_OK;
-    }
     status = runs_add_first(&r, l, size, 0);
-    if (status == ONIC_LAYOUT_OK) {
+    if (status == ONIC_LAYOUT_OK)
         status = onic_layout_from_runs(&cut, &r, 0);
-    }
     onic_runs_fini(&r);
     if (status == ONIC_LAYOUT_OK) {
         onic_layout_fini(l);

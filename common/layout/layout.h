@@ -173,9 +173,8 @@ static inline void onic_layout_move(onic_layout_t *to, onic_layout_t *from)
 /** onic_layout_fini, for what seldom owns anything. */
 static inline void onic_layout_drop(onic_layout_t *l)
 {
-    if (l->runs != NULL) {
+    if (l->runs != NULL)
         onic_layout_fini(l);
-    }
 }
 
 /** Number of contiguous blocks; an upper bound, as touching neighbours may not be merged. */

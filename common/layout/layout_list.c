@@ -25,9 +25,8 @@ uint64_t *onic_list_positions(size_t nruns)
 {
     list_t *list = malloc(sizeof(*list) + (nruns + 1) * sizeof(list->start[0]));
 
-    if (list == NULL) {
+    if (list == NULL)
         return NULL;
-    }
     atomic_init(&list->layouts, 1);
     list->number = 0;
     return list->start;
@@ -45,9 +44,8 @@ void onic_layout_fini(onic_layout_t *l)
 
 void onic_layout_dup(onic_layout_t *dst, const onic_layout_t *src)
 {
-    if (src->nruns > 0) {
+    if (src->nruns > 0)
         atomic_fetch_add_explicit(&list_of(src)->layouts, 1, memory_order_relaxed);
-    }
     *dst = *src;
 }
 

@@ -16,9 +16,8 @@ typedef struct reader {
 
 static bool get_byte(reader_t *r, unsigned *value)
 {
-    if (r->next == r->end) {
+    if (r->next == r->end)
         return false;
-    }
     *value = *r->next++;
     return true;
 }
@@ -29,9 +28,8 @@ static bool get_unsigned(reader_t *r, uint64_t *value)
 
     *value = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
-        if (!get_byte(r, &byte)) {
+        if (!get_byte(r, &byte))
             return false;
-        }
         *value |= (uint64_t)(byte & 127) << shift;
         if (byte < 128) {
             /* Refused: a last byte that adds nothing, and bits above the 64th. */
@@ -45,9 +43,8 @@ static bool get_signed(reader_t *r, int64_t *value)
 {
     uint64_t folded;
 
-    if (!get_unsigned(r, &folded)) {
+    if (!get_unsigned(r, &folded))
         return false;
-    }
     folded = folded & 1 ? ~(folded >> 1) : folded >> 1;
     memcpy(value, &folded, sizeof(*value));
     return true;
@@ -67,25 +64,21 @@ static bool get_run(reader_t *r, onic_run_t *prev, bool *last)
     unsigned flags;
 
     if (!get_byte(r, &flags) || !flags_are_valid(flags) || !get_signed(r, &distance) ||
-        __builtin_add_overflow(prev->offset, distance, &run.offset)) {
+        __builtin_add_overflow(prev->offset, distance, &run.offset))
         return false;
-    }
-    if (!(flags & RUN_SAME_BLOCK) && (!get_unsigned(r, &run.block) || run.block == prev->block)) {
+    if (!(flags & RUN_SAME_BLOCK) && (!get_unsigned(r, &run.block) || run.block == prev->block))
         return false;
-    }
     if (flags & RUN_ONE) {
         run.count = 1;
         run.stride = 0;
     } else if (!(flags & RUN_SAME_REPEAT)) {
         if (!get_unsigned(r, &run.count) || !get_signed(r, &run.stride) ||
-            (run.count == prev->count && run.stride == prev->stride)) {
+            (run.count == prev->count && run.stride == prev->stride))
             return false;
-        }
     }
     if (run.block == 0 || run.block > INT64_MAX || run.count == 0 ||
-        ((run.count == 1 || run.stride == (int64_t)run.block) && !(flags & RUN_ONE))) {
+        ((run.count == 1 || run.stride == (int64_t)run.block) && !(flags & RUN_ONE)))
         return false;
-    }
     *last = (flags & RUN_LAST) != 0;
     *prev = run;
     return true;
@@ -102,9 +95,8 @@ static onic_layout_status_t get_runs(reader_t *r, onic_runs_t *runs, size_t most
     while (status == ONIC_LAYOUT_OK && !last) {
         status = get_run(r, &run, &last) ? onic_runs_add(runs, run) : ONIC_LAYOUT_BAD_ENCODING;
         *data_p += run.block * run.count;
-        if (runs->n > most) {
+        if (runs->n > most)
             return ONIC_LAYOUT_BAD_ENCODING;
-        }
     }
     return status;
 }
@@ -115,9 +107,8 @@ onic_layout_status_t onic_runs_decode(onic_runs_t *runs, const void *buf, size_t
     reader_t r = {.next = buf, .end = (const uint8_t *)buf + len};
     unsigned head;
 
-    if (!get_byte(&r, &head) || head != FORM_LIST) {
+    if (!get_byte(&r, &head) || head != FORM_LIST)
         return ONIC_LAYOUT_BAD_ENCODING;
-    }
     onic_layout_status_t status = get_runs(&r, runs, most, data_p);
     return status == ONIC_LAYOUT_OK && r.next != r.end ? ONIC_LAYOUT_BAD_ENCODING : status;
 }
@@ -142,9 +133,8 @@ static onic_layout_status_t get_block(reader_t *r, onic_layout_t *l)
     uint64_t block;
     int64_t offset;
 
-    if (!get_signed(r, &offset) || !get_unsigned(r, &block) || block == 0) {
+    if (!get_signed(r, &offset) || !get_unsigned(r, &block) || block == 0)
         return ONIC_LAYOUT_BAD_ENCODING;
-    }
     return onic_layout_contig(l, offset, block);
 }
 
@@ -155,9 +145,8 @@ static onic_layout_status_t get_levels(reader_t *r, onic_layout_t *l, uint32_t n
     int64_t stride;
 
     for (uint32_t i = 0; i < nlevels && status == ONIC_LAYOUT_OK; i++) {
-        if (!get_unsigned(r, &count) || !get_signed(r, &stride) || count < 2) {
+        if (!get_unsigned(r, &count) || !get_signed(r, &stride) || count < 2)
             return ONIC_LAYOUT_BAD_ENCODING;
-        }
         status = onic_layout_repeat(l, count, stride);
     }
     return status;
@@ -171,9 +160,8 @@ onic_layout_status_t onic_layout_decode(onic_layout_t *l, const void *buf, size_
     onic_layout_t got = {0};
     unsigned head;
 
-    if (!get_byte(&r, &head) || head >> LEVELS_SHIFT > ONIC_LAYOUT_MAX_LEVELS) {
+    if (!get_byte(&r, &head) || head >> LEVELS_SHIFT > ONIC_LAYOUT_MAX_LEVELS)
         return ONIC_LAYOUT_BAD_ENCODING;
-    }
     switch (head & FORM_MASK) {
     case FORM_EMPTY:
         status = head >> LEVELS_SHIFT ? ONIC_LAYOUT_BAD_ENCODING : ONIC_LAYOUT_OK;
@@ -187,14 +175,12 @@ onic_layout_status_t onic_layout_decode(onic_layout_t *l, const void *buf, size_
     default:
         break;
     }
-    if (status == ONIC_LAYOUT_OK && got.size > 0) {
+    if (status == ONIC_LAYOUT_OK && got.size > 0)
         status = get_levels(&r, &got, head >> LEVELS_SHIFT);
-    }
     /* In stride form each level must stay one: what normalising removes is not sent. */
     if (status == ONIC_LAYOUT_OK && (head & FORM_MASK) == FORM_STRIDE &&
-        got.nlevels != head >> LEVELS_SHIFT) {
+        got.nlevels != head >> LEVELS_SHIFT)
         status = ONIC_LAYOUT_BAD_ENCODING;
-    }
     if (status != ONIC_LAYOUT_OK) {
         onic_layout_fini(&got);
         return status == ONIC_LAYOUT_NO_MEMORY ? status : ONIC_LAYOUT_BAD_ENCODING;
@@ -215,13 +201,11 @@ onic_layout_status_t onic_layout_decode_around(onic_layout_t *l, const onic_layo
     if (!get_byte(&r, &head) || (head & FORM_MASK) != FORM_AROUND ||
         head >> LEVELS_SHIFT > ONIC_LAYOUT_MAX_LEVELS || !get_signed(&r, &got.offset) ||
         __builtin_add_overflow(list->lb, got.offset, &got.lb) ||
-        __builtin_add_overflow(list->ub, got.offset, &got.ub)) {
+        __builtin_add_overflow(list->ub, got.offset, &got.ub))
         return ONIC_LAYOUT_BAD_ENCODING;
-    }
     status = get_levels(&r, &got, head >> LEVELS_SHIFT);
-    if (status != ONIC_LAYOUT_OK || got.nlevels != head >> LEVELS_SHIFT || r.next != r.end) {
+    if (status != ONIC_LAYOUT_OK || got.nlevels != head >> LEVELS_SHIFT || r.next != r.end)
         return ONIC_LAYOUT_BAD_ENCODING;
-    }
     onic_layout_dup(l, &got);
     return ONIC_LAYOUT_OK;
 }

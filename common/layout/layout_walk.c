@@ -15,11 +15,10 @@ static void seek_in_list(onic_cursor_t *c, uint64_t pos)
     while (high - low > 1) {
         uint32_t mid = low + (high - low) / 2;
 
-        if (l->run_start[mid] <= pos) {
+        if (l->run_start[mid] <= pos)
             low = mid;
-        } else {
+        else
             high = mid;
-        }
     }
     pos -= l->run_start[low];
     c->run = low;
@@ -45,20 +44,18 @@ void onic_cursor_init(onic_cursor_t *c, const onic_layout_t *l, uint64_t pos)
         c->leaf += (int64_t)c->index[i] * s->stride;
         pass /= s->count;
     }
-    if (l->nruns) {
+    if (l->nruns)
         seek_in_list(c, pos % leaf);
-    } else {
+    else
         c->in_block = pos % leaf;
-    }
 }
 
 bool onic_cursor_next(onic_cursor_t *c, uint64_t max, int64_t *offset_p, uint64_t *len_p)
 {
     onic_run_t run;
 
-    if (onic_cursor_peek(c, max, &run) == 0) {
+    if (onic_cursor_peek(c, max, &run) == 0)
         return false;
-    }
     run.count = 1;
     onic_cursor_advance(c, &run);
     *offset_p = run.offset;
@@ -71,13 +68,11 @@ uint64_t onic_layout_whole(const onic_layout_t *l, uint64_t base, uint64_t pos, 
     onic_cursor_t c;
     onic_run_t next;
 
-    if (len >= l->size - pos) {
+    if (len >= l->size - pos)
         return l->size - pos;
-    }
     onic_cursor_init(&c, l, pos + len);
-    if (onic_cursor_peek(&c, 1, &next) == 0) {
+    if (onic_cursor_peek(&c, 1, &next) == 0)
         return len;
-    }
     uint64_t over = (base + (uint64_t)next.offset) % 8;
 
     over = over < c.in_block ? over : c.in_block;

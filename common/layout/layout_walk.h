@@ -55,9 +55,8 @@ static inline void onic_cursor_skip_blocks(onic_cursor_t *c, uint64_t n)
         return;
     }
     c->in_run += n;
-    if (c->in_run < l->runs[c->run].count) {
+    if (c->in_run < l->runs[c->run].count)
         return;
-    }
     c->in_run = 0;
     if (++c->run == l->nruns) {
         c->run = 0;
@@ -78,9 +77,8 @@ static inline onic_run_t onic_cursor_run(const onic_cursor_t *c)
                             .count = r->count - c->in_run,
                             .stride = r->stride};
     }
-    if (l->nlevels == 0) {
+    if (l->nlevels == 0)
         return (onic_run_t){.offset = c->leaf, .block = l->block, .count = 1};
-    }
     return (onic_run_t){.offset = c->leaf,
                         .block = l->block,
                         .count = l->level[0].count - c->index[0],
@@ -91,9 +89,8 @@ static inline onic_run_t onic_cursor_run(const onic_cursor_t *c)
  *  Returns its bytes; 0 at the end of the layout or where `max` is 0. */
 static inline uint64_t onic_cursor_peek(const onic_cursor_t *c, uint64_t max, onic_run_t *run)
 {
-    if (max == 0 || c->pos == c->layout->size) {
+    if (max == 0 || c->pos == c->layout->size)
         return 0;
-    }
     *run = onic_cursor_run(c);
     if (c->in_block != 0 || max < run->block) {
         uint64_t left = run->block - c->in_block;

@@ -17,20 +17,17 @@ typedef struct writer {
 
 static bool put_byte(writer_t *w, unsigned value)
 {
-    if (w->next == w->end) {
+    if (w->next == w->end)
         return false;
-    }
     *w->next++ = (uint8_t)value;
     return true;
 }
 
 static bool put_unsigned(writer_t *w, uint64_t value)
 {
-    for (; value >= 128; value >>= 7) {
-        if (!put_byte(w, 128 | (value & 127))) {
+    for (; value >= 128; value >>= 7)
+        if (!put_byte(w, 128 | (value & 127)))
             return false;
-        }
-    }
     return put_byte(w, (unsigned)value);
 }
 
@@ -48,11 +45,9 @@ static bool put_form(writer_t *w, unsigned form, uint32_t nlevels)
 
 static bool put_levels(writer_t *w, const onic_layout_t *l)
 {
-    for (uint32_t i = 0; i < l->nlevels; i++) {
-        if (!put_unsigned(w, l->level[i].count) || !put_signed(w, l->level[i].stride)) {
+    for (uint32_t i = 0; i < l->nlevels; i++)
+        if (!put_unsigned(w, l->level[i].count) || !put_signed(w, l->level[i].stride))
             return false;
-        }
-    }
     return true;
 }
 
@@ -67,14 +62,12 @@ static bool put_run(writer_t *w, const onic_run_t *prev, const onic_run_t *run, 
 {
     unsigned flags = 0;
 
-    if (run->block == prev->block) {
+    if (run->block == prev->block)
         flags |= RUN_SAME_BLOCK;
-    }
-    if (run->count == 1) {
+    if (run->count == 1)
         flags |= RUN_ONE;
-    } else if (run->count == prev->count && run->stride == prev->stride) {
+    else if (run->count == prev->count && run->stride == prev->stride)
         flags |= RUN_SAME_REPEAT;
-    }
     *flags_p = w->next;
     return put_byte(w, flags) && put_signed(w, run->offset - prev->offset) &&
            ((flags & RUN_SAME_BLOCK) || put_unsigned(w, run->block)) &&
@@ -103,9 +96,8 @@ static uint64_t put_runs(writer_t *w, onic_cursor_t *c, uint64_t limit)
         last = flags;
         prev = run;
     }
-    if (last != NULL) {
+    if (last != NULL)
         *last |= RUN_LAST;
-    }
     return data;
 }
 
@@ -127,13 +119,11 @@ onic_layout_status_t onic_layout_encode(const onic_layout_t *l, void *buf, size_
     writer_t w = {.next = buf, .end = (uint8_t *)buf + cap};
     bool fits;
 
-    if (l->nruns > 0) {
+    if (l->nruns > 0)
         return ONIC_LAYOUT_NO_SPACE;
-    }
     fits = l->size == 0 ? put_form(&w, FORM_EMPTY, 0) : put_stride_form(&w, l);
-    if (!fits) {
+    if (!fits)
         return ONIC_LAYOUT_NO_SPACE;
-    }
     *len_p = (size_t)(w.next - (uint8_t *)buf);
     return ONIC_LAYOUT_OK;
 }
@@ -171,9 +161,8 @@ static uint64_t regular_part(const onic_cursor_t *c, uint64_t limit, uint64_t gr
 
     *part = *l;
     part->offset = c->leaf;
-    if (!onic_cursor_at_leaf(c)) {
+    if (!onic_cursor_at_leaf(c))
         return 0;
-    }
     for (uint32_t i = 0; i < l->nlevels && size <= limit; i++) {
         uint64_t left = l->level[i].count - c->index[i];
         uint64_t passes = limit / size < left ? limit / size : left;
@@ -183,13 +172,11 @@ static uint64_t regular_part(const onic_cursor_t *c, uint64_t limit, uint64_t gr
             best = passes * size;
             part->nlevels = passes > 1 ? i + 1 : i;
             part->level[i].count = passes;
-            for (uint32_t below = 0; below < i; below++) {
+            for (uint32_t below = 0; below < i; below++)
                 part->level[below] = l->level[below];
-            }
         }
-        if (c->index[i] > 0) {
+        if (c->index[i] > 0)
             break;
-        }
         size *= l->level[i].count;
     }
     return best;
@@ -203,9 +190,8 @@ static uint64_t limit_to_group(const onic_cursor_t *c, uint64_t limit, uint64_t 
     uint64_t group = onic_layout_leaf_size(l);
     uint64_t left;
 
-    if (l->nruns == 0 && l->nlevels > 0) {
+    if (l->nruns == 0 && l->nlevels > 0)
         group *= l->level[0].count;
-    }
     left = group - c->pos % group;
     return left < group && group <= limit / 8 && left % granule == 0 ? left : limit;
 }
@@ -238,9 +224,8 @@ onic_layout_status_t onic_layout_encode_slice(onic_cursor_t *c, uint64_t max, ui
     uint64_t data;
 
     *data_p = 0;
-    if (limit == 0) {
+    if (limit == 0)
         return onic_layout_encode(&(onic_layout_t){0}, buf, cap, len_p);
-    }
     granule = granule > 0 ? granule : 1;
     limit = max < limit ? max : limit;
     limit -= limit % granule;
@@ -258,9 +243,8 @@ onic_layout_status_t onic_layout_encode_slice(onic_cursor_t *c, uint64_t max, ui
         }
     }
     data = put_slice_granules(&w, c, limit_to_group(c, limit, granule), granule);
-    if (data == 0) {
+    if (data == 0)
         return ONIC_LAYOUT_NO_SPACE;
-    }
     *len_p = (size_t)(w.next - (uint8_t *)buf);
     *data_p = data;
     return ONIC_LAYOUT_OK;

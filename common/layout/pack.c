@@ -30,31 +30,27 @@ static uint64_t flat_passes(bool gather, onic_cursor_t *c, const void *base, uin
     pattern_t f;
     uint64_t passes = find_pattern(c, len, &p);
 
-    if (passes == 0) {
+    if (passes == 0)
         return 0;
-    }
     read_pattern(c, &p);
-    if (!gather && !passes_are_apart(&p)) {
+    if (!gather && !passes_are_apart(&p))
         return 0;
-    }
     f.n = p.n;
     flatten_pattern(&p, &f);
-    if (gather) {
+    if (gather)
         move_patterns(flat, &f, (uintptr_t)base, &p, p.blocks, passes, true);
-    } else {
+    else
         move_patterns((uintptr_t)base, &p, flat, &f, p.blocks, passes, false);
-    }
     skip_passes(c, &p, passes);
     return passes * p.size;
 }
 
 ONIC_INLINE void flat_blocks(bool gather, uintptr_t mem, uintptr_t flat, const onic_run_t *run)
 {
-    if (gather) {
+    if (gather)
         onic_blocks(flat, (int64_t)run->block, mem, run->stride, run->block, run->count, true);
-    } else {
+    else
         onic_blocks(mem, run->stride, flat, (int64_t)run->block, run->block, run->count, false);
-    }
 }
 
 /** The memory of a list may be anywhere: asks for what a run will need soon. */
@@ -64,11 +60,10 @@ ONIC_INLINE void run_ahead(const onic_layout_t *l, uint64_t i, uintptr_t mem, bo
 
     i = i + RUNS_AHEAD < l->nruns ? i + RUNS_AHEAD : i;
     at = (const void *)(mem + (uintptr_t)l->runs[i].offset);
-    if (write) {
+    if (write)
         __builtin_prefetch(at, 1);
-    } else {
+    else
         __builtin_prefetch(at, 0);
-    }
 }
 
 /** Puts the cursor, which is at the beginning of a run, at that of run `i` (nruns: next pass). */
@@ -98,9 +93,8 @@ ONIC_INLINE uint64_t flat_list(bool gather, onic_cursor_t *c, const void *base, 
     uint64_t i = c->run;
     uint64_t first;
 
-    if (!at_run(c)) {
+    if (!at_run(c))
         return 0;
-    }
     first = l->run_start[i];
     for (; i < l->nruns && l->run_start[i + 1] - first <= len; i++) {
         run_ahead(l, i, mem, !gather);
@@ -135,12 +129,10 @@ ONIC_INLINE uint64_t flat_move(bool gather, onic_cursor_t *c, const void *base, 
     while (done < len) {
         uint64_t n = flat_passes(gather, c, base, flat + done, len - done);
 
-        if (n == 0) {
+        if (n == 0)
             n = flat_list(gather, c, base, flat + done, len - done);
-        }
-        if (n == 0) {
+        if (n == 0)
             n = flat_run(gather, c, base, flat + done, len - done);
-        }
         done += n;
     }
     return done;
@@ -213,9 +205,8 @@ static side_t run_side(const onic_run_t *run, const void *base, uint64_t block, 
 {
     uintptr_t at = address(base, run->offset);
 
-    if (run->block == block) {
+    if (run->block == block)
         return (side_t){at, run->stride, times(n, run->stride)};
-    }
     return (side_t){at, (int64_t)block, run->stride};
 }
 
@@ -230,18 +221,15 @@ static uint64_t copy_runs(onic_cursor_t *dst, void *dst_base, onic_cursor_t *src
     uint64_t passes;
     uint64_t n;
 
-    if (onic_cursor_peek(dst, len, &d) == 0 || onic_cursor_peek(src, len, &s) == 0) {
+    if (onic_cursor_peek(dst, len, &d) == 0 || onic_cursor_peek(src, len, &s) == 0)
         return 0;
-    }
-    if (d.block > s.block) {
+    if (d.block > s.block)
         match_runs(&d, &s);
-    } else {
+    else
         match_runs(&s, &d);
-    }
     bytes = d.block * d.count;
-    if (bytes < DIRECT_BYTES && bytes < len) {
+    if (bytes < DIRECT_BYTES && bytes < len)
         return 0;
-    }
     block = least(d.block, s.block);
     passes = least(d.count, s.count);
     n = bytes / block / passes;
@@ -260,18 +248,15 @@ static uint64_t copy_passes(onic_cursor_t *dst, void *dst_base, onic_cursor_t *s
     pattern_t s;
     uint64_t passes = find_pattern(dst, len, &d);
 
-    if (passes == 0) {
+    if (passes == 0)
         return 0;
-    }
     passes = least(passes, find_pattern(src, len, &s));
-    if (passes == 0 || d.n != s.n || d.size != s.size) {
+    if (passes == 0 || d.n != s.n || d.size != s.size)
         return 0;
-    }
     read_pattern(dst, &d);
     read_pattern(src, &s);
-    if (!same_shape(&d, &s) || !passes_are_apart(&d)) {
+    if (!same_shape(&d, &s) || !passes_are_apart(&d))
         return 0;
-    }
     move_patterns((uintptr_t)dst_base, &d, (uintptr_t)src_base, &s, d.blocks, passes, false);
     skip_passes(dst, &d, passes);
     skip_passes(src, &s, passes);
@@ -290,17 +275,15 @@ static uint64_t copy_lists(onic_cursor_t *dst, void *dst_base, onic_cursor_t *sr
     uint64_t j = src->run;
     uint64_t done = 0;
 
-    if (!at_run(dst) || !at_run(src)) {
+    if (!at_run(dst) || !at_run(src))
         return 0;
-    }
     for (; i < d->nruns && j < s->nruns; i++, j++) {
         const onic_run_t *to = &d->runs[i];
         const onic_run_t *from = &s->runs[j];
         uint64_t bytes = to->block * to->count;
 
-        if (to->block != from->block || to->count != from->count || bytes > len - done) {
+        if (to->block != from->block || to->count != from->count || bytes > len - done)
             break;
-        }
         run_ahead(d, i, to_mem, true);
         run_ahead(s, j, from_mem, false);
         onic_blocks(to_mem + (uintptr_t)to->offset, to->stride, from_mem + (uintptr_t)from->offset,
@@ -318,9 +301,8 @@ static uint64_t to_pattern(const onic_cursor_t *c, uint64_t len)
     const onic_layout_t *l = c->layout;
     uint64_t size = onic_layout_leaf_size(l);
 
-    if (l->nruns == 0 && l->nlevels > 0) {
+    if (l->nruns == 0 && l->nlevels > 0)
         size *= l->level[0].count;
-    }
     return c->pos % size > 0 ? least(len, size - c->pos % size) : len;
 }
 
@@ -345,12 +327,10 @@ uint64_t onic_copy(onic_cursor_t *dst, void *dst_base, onic_cursor_t *src, const
     while (done < len) {
         uint64_t n = copy_passes(dst, dst_base, src, src_base, len - done);
 
-        if (n == 0) {
+        if (n == 0)
             n = copy_lists(dst, dst_base, src, src_base, len - done);
-        }
-        if (n == 0) {
+        if (n == 0)
             n = copy_runs(dst, dst_base, src, src_base, len - done);
-        }
         done += n > 0 ? n : copy_staged(dst, dst_base, src, src_base, len - done);
     }
     return done;

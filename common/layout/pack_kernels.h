@@ -29,21 +29,16 @@ ONIC_INLINE void onic_move_const(uintptr_t dst, uintptr_t src, size_t bytes)
 {
     size_t words = bytes & ~(size_t)15;
 
-    for (size_t at = 0; at < words; at += 16) {
+    for (size_t at = 0; at < words; at += 16)
         ONIC_MOVE_UNIT(dst + at, src + at, 16);
-    }
-    if (bytes & 8) {
+    if (bytes & 8)
         ONIC_MOVE_UNIT(dst + words, src + words, 8);
-    }
-    if (bytes & 4) {
+    if (bytes & 4)
         ONIC_MOVE_UNIT(dst + words + (bytes & 8), src + words + (bytes & 8), 4);
-    }
-    if (bytes & 2) {
+    if (bytes & 2)
         ONIC_MOVE_UNIT(dst + words + (bytes & 12), src + words + (bytes & 12), 2);
-    }
-    if (bytes & 1) {
+    if (bytes & 1)
         ONIC_MOVE_UNIT(dst + bytes - 1, src + bytes - 1, 1);
-    }
 }
 
 /** `n` blocks of any length. */
@@ -124,9 +119,8 @@ ONIC_INLINE void onic_blocks_in_groups(uintptr_t dst, uintptr_t dst_stride, uint
 
     for (uint64_t i = 1; i <= n; i++) {
         onic_move_const(dst, src, block);
-        if (i % ONIC_SET_WAYS == 0) {
+        if (i % ONIC_SET_WAYS == 0)
             (void)__atomic_exchange_n(&all_written, 0, __ATOMIC_SEQ_CST);
-        }
         dst += dst_stride;
         src += src_stride;
     }
@@ -141,18 +135,14 @@ ONIC_INLINE void onic_blocks_words(uintptr_t dst, uintptr_t dst_stride, uintptr_
     uint64_t body = block - head - tail;
 
     for (; n > 0; n--) {
-        if (head > 0) {
+        if (head > 0)
             ONIC_MOVE_UNIT(dst, src, 4);
-        }
-        for (uint64_t at = head; at < head + body; at += 16) {
+        for (uint64_t at = head; at < head + body; at += 16)
             ONIC_MOVE_UNIT(dst + at, src + at, 16);
-        }
-        if (tail & 8) {
+        if (tail & 8)
             ONIC_MOVE_UNIT(dst + head + body, src + head + body, 8);
-        }
-        if (tail & 4) {
+        if (tail & 4)
             ONIC_MOVE_UNIT(dst + block - 4, src + block - 4, 4);
-        }
         dst += dst_stride;
         src += src_stride;
     }
@@ -236,11 +226,10 @@ static void onic_blocks(uintptr_t dst, int64_t dst_step, uintptr_t src, int64_t 
         }
     }
 #undef KERNEL
-    if (((begin | block) & 3) == 0 && (stride & 7) == 0 && block < ONIC_LIBC_FROM) {
+    if (((begin | block) & 3) == 0 && (stride & 7) == 0 && block < ONIC_LIBC_FROM)
         onic_blocks_4(dst, dst_stride, src, src_stride, n, block, (begin & 4) != 0);
-    } else {
+    else
         onic_blocks_any(dst, dst_stride, src, src_stride, n, block, by_src);
-    }
 }
 
 #endif

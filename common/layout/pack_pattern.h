@@ -79,16 +79,14 @@ static inline uint64_t find_pattern(const onic_cursor_t *c, uint64_t len, patter
     uint64_t n = list ? l->nruns : 1;
     uint64_t size;
 
-    if (l->nlevels <= first || !onic_cursor_at_leaf(c) || (!list && c->index[0] > 0)) {
+    if (l->nlevels <= first || !onic_cursor_at_leaf(c) || (!list && c->index[0] > 0))
         return 0;
-    }
     size = list ? onic_layout_leaf_size(l) : l->block * l->level[0].count;
     for (uint32_t i = first; i < l->nlevels && n <= FEW_RUNS; i++) {
         uint64_t passes = l->level[i].count - c->index[i];
 
-        if (passes * size > len) {
+        if (passes * size > len)
             passes = len / size;
-        }
         if (passes >= FEW_PASSES) {
             p->stride = l->level[i].stride;
             p->level = i;
@@ -96,9 +94,8 @@ static inline uint64_t find_pattern(const onic_cursor_t *c, uint64_t len, patter
             p->size = size;
             return passes;
         }
-        if (c->index[i] > 0) {
+        if (c->index[i] > 0)
             return 0;
-        }
         n *= l->level[i].count;
         size *= l->level[i].count;
     }
@@ -144,11 +141,9 @@ static inline void flatten_pattern(const pattern_t *p, pattern_t *flat)
 
 static inline bool same_shape(const pattern_t *a, const pattern_t *b)
 {
-    for (uint32_t i = 0; i < a->n; i++) {
-        if (a->run[i].block != b->run[i].block || a->run[i].count != b->run[i].count) {
+    for (uint32_t i = 0; i < a->n; i++)
+        if (a->run[i].block != b->run[i].block || a->run[i].count != b->run[i].count)
             return false;
-        }
-    }
     return true;
 }
 

@@ -269,10 +269,9 @@ static float lowest_other(const onic_learn_cell_t *cell, unsigned choice)
 {
     float least = 0;
 
-    for (unsigned c = 0; c < N; c++) {
+    for (unsigned c = 0; c < N; c++)
         if (c != choice && cell->rate[c] > 0 && (least == 0 || cell->rate[c] < least))
             least = cell->rate[c];
-    }
     return least;
 }
 

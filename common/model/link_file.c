@@ -15,12 +15,10 @@ int onic_links_load(onic_links_t *links, const char *path)
     const size_t len = file != NULL ? fread(text, 1, sizeof(text), file) : 0;
     const bool whole = file != NULL && !ferror(file) && len < sizeof(text);
 
-    if (file != NULL) {
+    if (file != NULL)
         fclose(file);
-    }
-    if (!whole || memchr(text, '\0', len) != NULL) {
+    if (!whole || memchr(text, '\0', len) != NULL)
         return -1;
-    }
     text[len] = '\0';
     return onic_links_read(links, text);
 }

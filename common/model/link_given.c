@@ -15,14 +15,11 @@ bool onic_links_given(onic_links_t *links, const char *cost, const char *help_fi
     int wrong = 0;
 
     *links = onic_links_default;
-    if (strcmp(cost, "default") != 0) {
+    if (strcmp(cost, "default") != 0)
         wrong = cost[0] == '@' ? onic_links_load(links, cost + 1) : onic_links_read(links, cost);
-    }
-    if (wrong > 0) {
+    if (wrong > 0)
         snprintf(what, sizeof(what), "line %d of that is wrong", wrong);
-    }
-    if (wrong != 0) {
+    if (wrong != 0)
         onic_help(help_file, "bad-cost", cost, what);
-    }
     return wrong == 0;
 }

@@ -48,9 +48,8 @@ static void reclaim_now_and_then(void)
 static int progress_wire(void)
 {
     reclaim_now_and_then();
-    if (onic_mover_idle() && onic_rma_idle()) {
+    if (onic_mover_idle() && onic_rma_idle())
         return 0;
-    }
     const int moved = onic_rma_progress() + onic_mover_progress();
     return moved > 0 || (onic_mover_idle() && onic_rma_idle()) ? moved : -1;
 }
@@ -58,12 +57,10 @@ static int progress_wire(void)
 /** onic_wire_forget_fn_t. */
 static bool forget_peer(onic_peer_t *peer, bool left)
 {
-    if (left && (onic_transfers_name(peer) || onic_rma_knows(peer))) {
+    if (left && (onic_transfers_name(peer) || onic_rma_knows(peer)))
         return false;
-    }
-    if (left) {
+    if (left)
         onic_node_forget(peer);
-    }
     return true;
 }
 
@@ -89,9 +86,8 @@ static bool is_filled(void)
 
 static int open_first(const onic_mover_config_t *config)
 {
-    if (!onic_transfers_start()) {
+    if (!onic_transfers_start())
         return OMPI_ERR_OUT_OF_RESOURCE;
-    }
     puts_to_all = config->rma == ONIC_MOVER_RMA_ALWAYS;
     onic_node_open(area_bytes(config), config->slot);
     if (config->rma != ONIC_MOVER_RMA_NEVER && onic_landing.exists && onic_landing.me != 0 &&
@@ -123,9 +119,8 @@ int onic_mover_open(const onic_mover_config_t *config)
 {
     int rc = OMPI_SUCCESS;
     pthread_mutex_lock(&open_mutex);
-    if (references == 0) {
+    if (references == 0)
         rc = open_first(config);
-    }
     references += rc == OMPI_SUCCESS;
     pthread_mutex_unlock(&open_mutex);
     return rc;
@@ -134,9 +129,8 @@ int onic_mover_open(const onic_mover_config_t *config)
 void onic_mover_close(void)
 {
     pthread_mutex_lock(&open_mutex);
-    if (--references == 0) {
+    if (--references == 0)
         close_last();
-    }
     pthread_mutex_unlock(&open_mutex);
 }
 
@@ -144,9 +138,8 @@ void onic_mover_announce(onic_mover_rma_t rma)
 {
     if (rma == ONIC_MOVER_RMA_ALWAYS ||
         (rma == ONIC_MOVER_RMA_AUTO &&
-         onic_rdma_here(ONIC_ADAPTERS, getenv("UCX_TLS"), getenv("UCX_NET_DEVICES")))) {
+         onic_rdma_here(ONIC_ADAPTERS, getenv("UCX_TLS"), getenv("UCX_NET_DEVICES"))))
         onic_wire_want_puts();
-    }
 }
 
 size_t onic_mover_area(void)
@@ -186,9 +179,8 @@ static const onic_carrier_t *carrier_of(onic_peer_t *peer, void **record_p)
     *record_p = NULL;
     for (unsigned i = puts_to_all; i < 2 && is_open(); i++) {
         *record_p = carriers[i]->reach(peer);
-        if (*record_p != NULL) {
+        if (*record_p != NULL)
             return carriers[i];
-        }
     }
     return NULL;
 }
@@ -224,9 +216,8 @@ static onic_transfer_t *begin(const onic_carrier_t *c, void *record, start_fn_t 
         onic_transfer_drop(t);
         t = NULL;
     }
-    if (t != NULL) {
+    if (t != NULL)
         onic_transfer_begun(t, end);
-    }
     return t;
 }
 
@@ -236,13 +227,11 @@ onic_transfer_t *onic_mover_send_locked(onic_peer_t *to, onic_mover_end_t *sourc
     int rc;
     void *record;
     const onic_carrier_t *c = carrier_of(to, &record);
-    if (c == NULL || !is_source(source, source->len)) {
+    if (c == NULL || !is_source(source, source->len))
         return NULL;
-    }
     onic_transfer_t *t = begin(c, record, c->send, ONIC_SENDS, to, source, ticket, &rc);
-    if (t == NULL) {
+    if (t == NULL)
         onic_mover_count(&onic_mover_counters.refused, 1);
-    }
     return t;
 }
 
@@ -252,15 +241,13 @@ onic_transfer_t *onic_mover_expect_locked(onic_peer_t *from, onic_mover_end_t *s
     int rc;
     void *record;
     const onic_carrier_t *c = carrier_of(from, &record);
-    if (c == NULL || !is_sink(sink, sink->len)) {
+    if (c == NULL || !is_sink(sink, sink->len))
         return NULL;
-    }
     onic_transfer_t *t = begin(c, record, c->expect, ONIC_RECEIVES, from, sink, ticket, &rc);
-    if (t == NULL) {
+    if (t == NULL)
         onic_mover_count(&onic_mover_counters.refused, 1);
-    } else {
+    else
         onic_transfer_queue(t);
-    }
     return t;
 }
 
@@ -271,15 +258,13 @@ int onic_mover_receive_locked(onic_peer_t *from, const onic_ticket_t *ticket,
     void *record;
     const onic_carrier_t *c = carrier_of(from, &record);
     onic_ticket_t read = *ticket;
-    if (!is_open() || (sink != NULL && !is_sink(sink, ticket->len))) {
+    if (!is_open() || (sink != NULL && !is_sink(sink, ticket->len)))
         return OMPI_ERR_BAD_PARAM;
-    }
     /* A peer whose area cannot be mapped here may still have mapped mine. */
     c = c != NULL ? c : &onic_carrier_node;
     onic_transfer_t *t = begin(c, record, c->receive, ONIC_RECEIVES, from, sink, &read, &rc);
-    if (t != NULL) {
+    if (t != NULL)
         onic_transfer_queue(t);
-    }
     return rc;
 }
 
@@ -289,15 +274,12 @@ int onic_mover_answer_locked(onic_peer_t *to, const onic_ticket_t *ticket, onic_
     void *record;
     const onic_carrier_t *c = carrier_of(to, &record);
     onic_ticket_t read = *ticket;
-    if (c == NULL) {
+    if (c == NULL)
         return OMPI_ERR_UNREACH;
-    }
-    if (!is_source(source, ticket->len)) {
+    if (!is_source(source, ticket->len))
         return OMPI_ERR_BAD_PARAM;
-    }
     onic_transfer_t *t = begin(c, record, c->answer, ONIC_SENDS, to, source, &read, &rc);
-    if (t != NULL) {
+    if (t != NULL)
         onic_transfer_queue(t);
-    }
     return rc;
 }

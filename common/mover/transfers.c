@@ -37,11 +37,10 @@ static void lock_list(void)
          atomic_exchange_explicit(&onic_transfers.lock, true, memory_order_acquire);
          spins++) {
         /* The holder may have lost its processor. */
-        if (spins % 64 == 0) {
+        if (spins % 64 == 0)
             sched_yield();
-        } else {
+        else
             onic_pause();
-        }
     }
 }
 
@@ -53,9 +52,8 @@ static void unlock_list(void)
 bool onic_transfers_enter(void)
 {
     atomic_fetch_add(&onic_transfers.inside, 1);
-    if (atomic_load(&onic_transfers.open)) {
+    if (atomic_load(&onic_transfers.open))
         return true;
-    }
     atomic_fetch_sub(&onic_transfers.inside, 1);
     return false;
 }
@@ -85,9 +83,8 @@ static bool grow(onic_role_t role)
 {
     struct onic_transfer_block *b =
         onic_transfers.ntransfers + BLOCK <= MOST ? calloc(1, sizeof(*b)) : NULL;
-    if (b == NULL) {
+    if (b == NULL)
         return false;
-    }
     b->next = onic_transfers.blocks;
     onic_transfers.blocks = b;
     onic_transfers.ntransfers += BLOCK;
@@ -104,13 +101,11 @@ bool onic_transfers_start(void)
     lock_list();
     onic_transfers.last = &onic_transfers.first;
     onic_transfers.last_report = &onic_transfers.reports;
-    for (int n = 0; n < RECEIVERS && ok; n += BLOCK) {
+    for (int n = 0; n < RECEIVERS && ok; n += BLOCK)
         ok = grow(ONIC_RECEIVES);
-    }
     unlock_list();
-    if (!ok) {
+    if (!ok)
         onic_transfers_stop();
-    }
     atomic_store(&onic_transfers.open, ok);
     return ok;
 }
@@ -118,9 +113,8 @@ bool onic_transfers_start(void)
 void onic_transfers_shut(void)
 {
     atomic_store(&onic_transfers.open, false);
-    while (atomic_load(&onic_transfers.inside) != 0) {
+    while (atomic_load(&onic_transfers.inside) != 0)
         sched_yield();
-    }
 }
 
 void onic_transfers_stop(void)
@@ -161,9 +155,8 @@ onic_transfer_t *onic_transfer_new(onic_role_t role, const onic_carrier_t *carri
         t->stalled = 0;
         t->stores = NULL;
         t->has_end = end != NULL;
-        if (end != NULL) {
+        if (end != NULL)
             t->end = *end;
-        }
     }
     return t;
 }
@@ -171,9 +164,8 @@ onic_transfer_t *onic_transfer_new(onic_role_t role, const onic_carrier_t *carri
 void onic_transfer_begun(onic_transfer_t *t, onic_mover_end_t *end)
 {
     if (end != NULL) {
-        if (t->role == ONIC_SENDS || end->take == NULL) {
+        if (t->role == ONIC_SENDS || end->take == NULL)
             onic_cursor_init(&t->cursor, &t->end.layout, t->end.at);
-        }
         end->layout.nruns = 0;
         end->layout.runs = NULL;
         end->layout.run_start = NULL;
@@ -202,22 +194,19 @@ static void list(onic_transfer_t *t, onic_transfer_state_t state)
 static void count(const onic_transfer_t *t)
 {
     onic_mover_counters_t *n = &onic_mover_counters;
-    if (t->chunks > 0) {
+    if (t->chunks > 0)
         onic_mover_count(&n->chunks, t->chunks);
-    }
-    if (t->waits > 0) {
+    if (t->waits > 0)
         onic_mover_count(t->role == ONIC_SENDS ? &n->gaps : &n->stalls, t->waits);
-    }
 }
 
 static void unlist(onic_transfer_t *t)
 {
     *t->link = t->next;
-    if (t->next != NULL) {
+    if (t->next != NULL)
         t->next->link = t->link;
-    } else {
+    else
         onic_transfers.last = t->link;
-    }
     count(t);
     t->carrier->closed(t, t->withdrawn);
     put_free(t);
@@ -269,9 +258,8 @@ static onic_transfer_t *next_report(void)
     onic_transfer_t *t = onic_transfers.reports;
     if (t != NULL) {
         onic_transfers.reports = t->next_report;
-        if (onic_transfers.reports == NULL) {
+        if (onic_transfers.reports == NULL)
             onic_transfers.last_report = &onic_transfers.reports;
-        }
     }
     return t;
 }
@@ -314,13 +302,11 @@ static int try_to_report(void)
 int onic_mover_progress(void)
 {
     int moved = 0;
-    if (onic_mover_idle() || !onic_transfers_enter()) {
+    if (onic_mover_idle() || !onic_transfers_enter())
         return 0;
-    }
     lock_list();
-    for (onic_transfer_t *t = onic_transfers.first; t != NULL;) {
+    for (onic_transfer_t *t = onic_transfers.first; t != NULL;)
         t = t->state == ONIC_TRANSFER_QUEUED ? work_on(t, TURN, &moved) : t->next;
-    }
     unlock_list();
     moved += try_to_report();
     onic_transfers_leave();
@@ -332,12 +318,10 @@ void onic_mover_run(onic_transfer_t *t)
     int moved = 0;
     lock_list();
     /* Only senders are given to their makers before somebody may work on them. */
-    if (t->state == ONIC_TRANSFER_NEW && t->role == ONIC_SENDS) {
+    if (t->state == ONIC_TRANSFER_NEW && t->role == ONIC_SENDS)
         list(t, ONIC_TRANSFER_QUEUED);
-    }
-    if (t->state == ONIC_TRANSFER_QUEUED) {
+    if (t->state == ONIC_TRANSFER_QUEUED)
         (void)work_on(t, INT_MAX, &moved);
-    }
     unlock_list();
     (void)try_to_report();
 }
@@ -359,9 +343,8 @@ bool onic_mover_cancel_locked(void *arg)
     lock_list();
     for (onic_transfer_t *t = onic_transfers.first, *next; t != NULL; t = next) {
         next = t->next;
-        if (t->has_end && t->end.arg == arg) {
+        if (t->has_end && t->end.arg == arg)
             all = ask_to_stop(t, ONIC_STOP_END, &next) && all;
-        }
     }
     unlock_list();
     (void)report_locked();
@@ -372,9 +355,8 @@ bool onic_transfers_name(const onic_peer_t *peer)
 {
     lock_list();
     const onic_transfer_t *t = onic_transfers.first;
-    while (t != NULL && t->peer != peer) {
+    while (t != NULL && t->peer != peer)
         t = t->next;
-    }
     unlock_list();
     return t != NULL;
 }
@@ -383,16 +365,14 @@ void onic_transfers_end_locked(void)
 {
     (void)report_locked();
     lock_list();
-    for (onic_transfer_t *t = onic_transfers.first, *next; t != NULL; t = next) {
+    for (onic_transfer_t *t = onic_transfers.first, *next; t != NULL; t = next)
         (void)ask_to_stop(t, ONIC_STOP_END, &next);
-    }
     unlock_list();
     (void)report_locked();
     lock_list();
     /* Receivers that throw away what comes. */
-    while (onic_transfers.first != NULL) {
+    while (onic_transfers.first != NULL)
         unlist(onic_transfers.first);
-    }
     unlock_list();
 }
 

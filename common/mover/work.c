@@ -43,9 +43,8 @@ static void end(onic_transfer_t *t, int status, bool sender_is_done)
 {
     t->over = true;
     report(t, status);
-    if (t->role == ONIC_RECEIVES) {
+    if (t->role == ONIC_RECEIVES)
         release(t, sender_is_done ? t->slots : t->freed);
-    }
 }
 
 static void stop(onic_transfer_t *t, unsigned why)
@@ -69,9 +68,8 @@ static void stop(onic_transfer_t *t, unsigned why)
 static uint32_t whole(const onic_transfer_t *t, const onic_piece_t *piece)
 {
     const onic_mover_end_t *e = &t->end;
-    if (e->granule > 1 || piece->pos + piece->len == e->len) {
+    if (e->granule > 1 || piece->pos + piece->len == e->len)
         return piece->len;
-    }
     const uint64_t n =
         onic_layout_whole(&e->layout, (uint64_t)(uintptr_t)e->base, e->at + piece->pos, piece->len);
     return piece->len - n < ONIC_CUT ? (uint32_t)n : piece->len;
@@ -93,14 +91,12 @@ static void fill(onic_transfer_t *t, char *to, uint32_t n)
     bool timed;
     const bool streams = onic_stores_choose(t->stores, &timed);
     const uint64_t begun = timed ? onic_ticks() : 0;
-    if (streams) {
+    if (streams)
         (void)onic_pack_streaming(&t->cursor, t->end.base, to, n);
-    } else {
+    else
         (void)onic_pack(&t->cursor, t->end.base, to, n);
-    }
-    if (timed) {
+    if (timed)
         onic_stores_note(t->stores, streams, n, onic_ticks() - begun);
-    }
 }
 
 static onic_turn_t send(onic_transfer_t *t)
@@ -129,26 +125,22 @@ static int64_t take(onic_transfer_t *t, const onic_piece_t *piece)
 {
     uint32_t len = piece->len;
     const char *data = t->carrier->at(t, piece->slot, piece->offset, &len);
-    if (!t->has_end) {
+    if (!t->has_end)
         return len;
-    }
-    if (t->end.take != NULL) {
+    if (t->end.take != NULL)
         return t->end.take(t->end.arg, t->end.at + piece->pos, data, len);
-    }
     return (int64_t)onic_unpack(&t->cursor, t->end.base, data, len);
 }
 
 static void consume(onic_transfer_t *t, const onic_piece_t *piece, uint32_t n)
 {
     const onic_consumed_t c = onic_receiver_taken(&t->receiver, piece, n);
-    if (c.acknowledge != 0) {
+    if (c.acknowledge != 0)
         t->carrier->acknowledge(t, piece->slot, c.acknowledge);
-    }
     if (c.free) {
         t->freed |= UINT64_C(1) << piece->slot;
-        if (__builtin_popcountll(t->freed) >= SLOTS_TOGETHER) {
+        if (__builtin_popcountll(t->freed) >= SLOTS_TOGETHER)
             release(t, t->freed);
-        }
     }
 }
 
@@ -157,12 +149,10 @@ static onic_turn_t receive(onic_transfer_t *t)
     onic_piece_t piece;
     const onic_turn_t turn =
         onic_receiver_next(&t->receiver, t->carrier->word(t, t->receiver.slot), &piece);
-    if (turn == ONIC_TURN_WAIT && t->receiver.pos > 0) {
+    if (turn == ONIC_TURN_WAIT && t->receiver.pos > 0)
         count_wait(t);
-    }
-    if (turn != ONIC_TURN_MOVE) {
+    if (turn != ONIC_TURN_MOVE)
         return turn;
-    }
     t->waits_now = false;
     const int64_t n = take(t, &piece);
     if (n == 0) {
@@ -170,11 +160,10 @@ static onic_turn_t receive(onic_transfer_t *t)
         t->stalls = 0;
         return ONIC_TURN_WAIT;
     }
-    if (n < 0 || n > piece.len) {
+    if (n < 0 || n > piece.len)
         report(t, OMPI_ERROR);
-    } else {
+    else
         consume(t, &piece, (uint32_t)n);
-    }
     return ONIC_TURN_MOVE;
 }
 
@@ -188,18 +177,16 @@ static onic_turn_t step(onic_transfer_t *t)
 /** Nothing has come for long: is the other side dead? */
 static void look_after(onic_transfer_t *t)
 {
-    if (++t->stalls % LOOKS != 0) {
+    if (++t->stalls % LOOKS != 0)
         return;
-    }
     const uint64_t now = onic_now_nsec();
     if (t->stalled == 0) {
         t->stalled = now;
     } else if (now - t->stalled > DEAD_AFTER_NSEC) {
         t->stalled = now;
         /* What it has published before it died is there. */
-        if (t->carrier->is_dead(t) && step(t) == ONIC_TURN_WAIT && t->stalls > 0) {
+        if (t->carrier->is_dead(t) && step(t) == ONIC_TURN_WAIT && t->stalls > 0)
             end(t, OMPI_ERR_UNREACH, true);
-        }
     }
 }
 
@@ -207,12 +194,10 @@ int onic_transfer_work(onic_transfer_t *t, int limit)
 {
     int moved = 0, spins = 0;
     for (;;) {
-        if (atomic_load_explicit(&t->stop, memory_order_relaxed) != 0) {
+        if (atomic_load_explicit(&t->stop, memory_order_relaxed) != 0)
             stop(t, atomic_exchange(&t->stop, 0));
-        }
-        if (moved >= limit || t->over || t->reports) {
+        if (moved >= limit || t->over || t->reports)
             return moved;
-        }
         const onic_turn_t turn = step(t);
         if (turn == ONIC_TURN_MOVE) {
             moved++;

@@ -22,9 +22,8 @@
 static size_t cache_size(hwloc_topology_t topology, hwloc_obj_type_t level, size_t fallback)
 {
     hwloc_obj_t cache = hwloc_get_obj_by_type(topology, level, 0);
-    if (cache == NULL || cache->attr == NULL || cache->attr->cache.size == 0) {
+    if (cache == NULL || cache->attr == NULL || cache->attr->cache.size == 0)
         return fallback;
-    }
     return (size_t)cache->attr->cache.size;
 }
 
@@ -36,11 +35,9 @@ static onic_locality_t place = {-1, -1, -1};
 static int32_t holder(hwloc_topology_t topology, hwloc_obj_type_t type, hwloc_const_cpuset_t set)
 {
     for (hwloc_obj_t obj = hwloc_get_next_obj_by_type(topology, type, NULL); obj != NULL;
-         obj = hwloc_get_next_obj_by_type(topology, type, obj)) {
-        if (hwloc_bitmap_isincluded(set, obj->cpuset)) {
+         obj = hwloc_get_next_obj_by_type(topology, type, obj))
+        if (hwloc_bitmap_isincluded(set, obj->cpuset))
             return (int32_t)obj->logical_index;
-        }
-    }
     return -1;
 }
 

@@ -46,13 +46,11 @@ static bool make_segment(uint32_t n, uint32_t ring_bytes)
     onic_inbox_t *in = &onic_inbox;
 
     if (!onic_segment_make(queue_at(n, ring_bytes, n), head_bytes(n), 1, ONIC_BY_DESCRIPTOR,
-                           &in->key, &in->segment)) {
+                           &in->key, &in->segment))
         return false;
-    }
     /* One with a name would outlive a process that is killed. */
-    if (in->key.file.fd >= 0) {
+    if (in->key.file.fd >= 0)
         return true;
-    }
     onic_segment_withdraw(&in->key);
     onic_segment_unmap(&in->segment);
     return false;
@@ -74,9 +72,8 @@ void onic_inbox_open(size_t bytes)
     const uint32_t ring_bytes =
         n > 1 && bytes > 0 ? ring_for(onic_segment_part(bytes, n) / (n - 1)) : 0;
 
-    if (ring_bytes == 0 || !make_segment(n, ring_bytes)) {
+    if (ring_bytes == 0 || !make_segment(n, ring_bytes))
         return;
-    }
     in->receiver = malloc(n * sizeof(*in->receiver));
     in->owner = malloc(n * sizeof(*in->owner));
     in->seen = calloc(n, sizeof(*in->seen));
@@ -119,15 +116,13 @@ bool onic_inbox_has_messages(void)
     const onic_inbox_head_t *head = in->segment.base;
     bool found;
 
-    if (head == NULL) {
+    if (head == NULL)
         return false;
-    }
     const uint32_t n = atomic_load_explicit(&in->nreceivers, memory_order_acquire);
     found = atomic_load_explicit(&head->senders, memory_order_relaxed) !=
             atomic_load_explicit(&in->senders, memory_order_relaxed);
-    for (uint32_t i = 0; i < n && !found; i++) {
+    for (uint32_t i = 0; i < n && !found; i++)
         found = onic_queue_has_message(&in->receiver[i]);
-    }
     return found;
 }
 
@@ -200,24 +195,21 @@ static bool take_queue(onic_outbox_t *out, uint64_t me)
     uint32_t ring_bytes;
 
     if (!read_head(&out->segment, &ring_bytes) || number >= n ||
-        getrandom(&secret, sizeof(secret), 0) != (ssize_t)sizeof(secret)) {
+        getrandom(&secret, sizeof(secret), 0) != (ssize_t)sizeof(secret))
         return false;
-    }
     out->sender.q = onic_queue_at((char *)head + queue_at(n, ring_bytes, number), ring_bytes);
     /* A process that another daemon of this job gave the same number may have taken it. */
     if (!give_memory(out, ring_bytes < ONIC_QUEUE_ROUND ? ring_bytes : ONIC_QUEUE_ROUND) ||
-        !atomic_compare_exchange_strong(&head->owner[number], &nobody, CLAIMED)) {
+        !atomic_compare_exchange_strong(&head->owner[number], &nobody, CLAIMED))
         return false;
-    }
     out->sender = onic_queue_sender(&out->sender.q, secret);
     out->sender.give = give_memory;
     out->sender.arg = out;
     out->message_max = onic_queue_longest(&out->sender.q) / 2;
-    if (out->message_max > LONGEST) {
+    if (out->message_max > LONGEST)
         out->message_max = LONGEST;
-    } else if (out->message_max < ONIC_OUTBOX_LEAST) {
+    else if (out->message_max < ONIC_OUTBOX_LEAST)
         out->message_max = ONIC_OUTBOX_LEAST;
-    }
     atomic_store_explicit(&head->owner[number], me + 1, memory_order_release);
     atomic_fetch_add_explicit(&head->senders, 1, memory_order_release);
     return true;
@@ -232,9 +224,8 @@ bool onic_outbox_open(onic_outbox_t *out, const onic_segment_key_t *key, uint64_
                       const onic_presence_t *owner, int pipe)
 {
     *out = (onic_outbox_t){.file = key->file, .owner = owner, .pipe = pipe};
-    if (onic_segment_join(key, key->size, INT_MAX, &out->segment) != ONIC_JOINED) {
+    if (onic_segment_join(key, key->size, INT_MAX, &out->segment) != ONIC_JOINED)
         return false;
-    }
     if (!take_queue(out, me)) {
         onic_segment_unmap(&out->segment);
         return false;
@@ -258,19 +249,17 @@ static void put_payload(onic_outbox_t *out, unsigned char *to, const onic_payloa
     const bool streams = onic_stores_choose(stores, &timed);
     const uint64_t begun = timed ? onic_ticks() : 0;
     onic_payload_copy(to, payload, streams);
-    if (timed) {
+    if (timed)
         onic_stores_note(stores, streams, payload->len, onic_ticks() - begun);
-    }
 }
 
 /** Ends the sleep of a server thread that stands in, and has not seen the message just put. */
 static void wake(onic_outbox_t *out)
 {
-    if (makes_barriers) {
+    if (makes_barriers)
         atomic_thread_fence(memory_order_seq_cst);
-    } else {
+    else
         atomic_signal_fence(memory_order_seq_cst);
-    }
     const unsigned nap = atomic_load_explicit(&out->owner->parked, memory_order_relaxed);
     if (nap != 0 && nap != out->woken) {
         out->woken = nap;
@@ -286,16 +275,13 @@ bool onic_outbox_put(onic_outbox_t *out, uint8_t id, const void *header, size_t 
     unsigned char *at;
 
     if (header_len + bytes > out->message_max ||
-        (at = onic_queue_reserve(&out->sender, (uint32_t)(payload_at + bytes))) == NULL) {
+        (at = onic_queue_reserve(&out->sender, (uint32_t)(payload_at + bytes))) == NULL)
         return false;
-    }
     memcpy(at, header, header_len);
-    if (bytes > 0) {
+    if (bytes > 0)
         put_payload(out, at + payload_at, payload);
-    }
     onic_queue_send(&out->sender, id, (uint16_t)header_len, (uint32_t)(payload_at + bytes));
-    if (wakes) {
+    if (wakes)
         wake(out);
-    }
     return true;
 }

@@ -66,13 +66,11 @@ static inline uint32_t onic_inbox_look(void)
 {
     const onic_inbox_head_t *head = onic_inbox.segment.base;
 
-    if (head == NULL) {
+    if (head == NULL)
         return 0;
-    }
     if (atomic_load_explicit(&head->senders, memory_order_acquire) !=
-        atomic_load_explicit(&onic_inbox.senders, memory_order_relaxed)) {
+        atomic_load_explicit(&onic_inbox.senders, memory_order_relaxed))
         onic_inbox_meet();
-    }
     return atomic_load_explicit(&onic_inbox.nreceivers, memory_order_relaxed);
 }
 

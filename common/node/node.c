@@ -28,9 +28,8 @@
 
 bool onic_node_has(struct ompi_communicator_t *comm, int rank)
 {
-    if (rank == ompi_comm_rank(comm)) {
+    if (rank == ompi_comm_rank(comm))
         return true;
-    }
     /* A process that Open MPI has made no object for yet is not on this node. */
     struct ompi_proc_t *proc = ompi_group_get_proc_ptr_raw(comm->c_local_group, rank);
     return !ompi_proc_is_sentinel(proc) && OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags);
@@ -39,9 +38,8 @@ bool onic_node_has(struct ompi_communicator_t *comm, int rank)
 int onic_node_leader(struct ompi_communicator_t *comm)
 {
     int rank = 0;
-    while (!onic_node_has(comm, rank)) {
+    while (!onic_node_has(comm, rank))
         rank++;
-    }
     return rank;
 }
 
@@ -67,9 +65,8 @@ static void fill_places(onic_node_t *node)
 {
     const int first = node->ranks[0];
     memset(node->place, 0, (size_t)(node->ranks[node->n - 1] - first + 1) * sizeof(*node->place));
-    for (int i = 0; i < node->n; i++) {
+    for (int i = 0; i < node->n; i++)
         node->place[node->ranks[i] - first] = (uint16_t)(i + 1);
-    }
 }
 
 void onic_node_find(struct ompi_communicator_t *comm, const int32_t *leaders, size_t stride,
@@ -87,9 +84,8 @@ void onic_node_find(struct ompi_communicator_t *comm, const int32_t *leaders, si
     }
     node->ranks = malloc((size_t)node->n * sizeof(*node->ranks));
     node->place = malloc((size_t)(last - leader + 1) * sizeof(*node->place));
-    if (node->ranks == NULL || node->place == NULL) {
+    if (node->ranks == NULL || node->place == NULL)
         onic_abort_no_memory(comm, "a segment of shared memory");
-    }
     node->n = 0;
     for (int i = leader; i <= last; i++) {
         if (onic_node_first(leaders, stride, i) == leader) {
@@ -150,12 +146,10 @@ int onic_node_tell(struct ompi_communicator_t *comm, const onic_node_t *node, vo
                    size_t len)
 {
     int rc = OMPI_SUCCESS;
-    if (node->me > 0) {
+    if (node->me > 0)
         return onic_receive_bytes(comm, node->ranks[0], bytes, len);
-    }
-    for (int i = 1; i < node->n && rc == OMPI_SUCCESS; i++) {
+    for (int i = 1; i < node->n && rc == OMPI_SUCCESS; i++)
         rc = onic_send_bytes(comm, node->ranks[i], bytes, len);
-    }
     return rc;
 }
 
@@ -165,12 +159,10 @@ static int answer(const making_t *m, int mine)
     const onic_node_t *node = m->node;
     int rc = OMPI_SUCCESS;
     m->joined[node->me] = mine;
-    if (node->me > 0) {
+    if (node->me > 0)
         return onic_send_bytes(m->comm, node->ranks[0], &mine, sizeof(mine));
-    }
-    for (int i = 1; i < node->n && rc == OMPI_SUCCESS; i++) {
+    for (int i = 1; i < node->n && rc == OMPI_SUCCESS; i++)
         rc = onic_receive_bytes(m->comm, node->ranks[i], &m->joined[i], sizeof(m->joined[i]));
-    }
     return rc;
 }
 
@@ -190,9 +182,8 @@ static int judge(const making_t *m)
 /** Each member's share: that of the first while the others map it and reserve theirs. */
 static int take(making_t *m)
 {
-    if (m->node->me > 0) {
+    if (m->node->me > 0)
         return (int)onic_segment_join(&m->key, m->size, m->node->me, m->segment);
-    }
     return onic_segment_reserve(&m->key) ? ONIC_JOINED : ONIC_NOT_JOINED;
 }
 
@@ -213,18 +204,14 @@ static int attempt(making_t *m, int *verdict)
         rc = answer(m, take(m));
         *verdict = node->me == 0 ? judge(m) : *verdict;
     }
-    if (node->me == 0) {
+    if (node->me == 0)
         onic_segment_withdraw(&mine);
-    }
-    if (rc == OMPI_SUCCESS && m->key.size > 0) {
+    if (rc == OMPI_SUCCESS && m->key.size > 0)
         rc = onic_node_tell(m->comm, node, verdict, sizeof(*verdict));
-    }
-    if (rc == OMPI_SUCCESS && *verdict == ONIC_NODE_SPLIT) {
+    if (rc == OMPI_SUCCESS && *verdict == ONIC_NODE_SPLIT)
         rc = onic_node_tell(m->comm, node, m->joined, (size_t)node->n * sizeof(*m->joined));
-    }
-    if (rc != OMPI_SUCCESS || *verdict != ONIC_MADE) {
+    if (rc != OMPI_SUCCESS || *verdict != ONIC_MADE)
         onic_segment_unmap(m->segment);
-    }
     return rc;
 }
 
@@ -235,9 +222,8 @@ static int make_shared(making_t *m, onic_made_t *made_p)
         atomic_store(&give_names, true);
         rc = attempt(m, &verdict);
     }
-    if (rc == OMPI_SUCCESS && verdict == ONIC_NODE_SPLIT) {
+    if (rc == OMPI_SUCCESS && verdict == ONIC_NODE_SPLIT)
         split(m->node, m->joined);
-    }
     *made_p = verdict == AGAIN ? ONIC_NO_SPACE : (onic_made_t)verdict;
     return rc;
 }
@@ -248,14 +234,12 @@ int onic_node_segment(struct ompi_communicator_t *comm, onic_node_t *node, size_
     making_t m = {.comm = comm, .node = node, .size = size, .parts = parts, .segment = segment};
     *segment = (onic_segment_t){NULL, 0};
     *made_p = ONIC_MADE;
-    if (node->n == 1) {
+    if (node->n == 1)
         return onic_segment_private(size, segment) ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
-    }
     m.joined = malloc((size_t)node->n * sizeof(*m.joined));
     /* The others wait. */
-    if (m.joined == NULL) {
+    if (m.joined == NULL)
         onic_abort_no_memory(comm, "a segment of shared memory");
-    }
     const int rc = make_shared(&m, made_p);
     free(m.joined);
     return rc;

@@ -24,12 +24,10 @@ typedef struct onic_payload {
 static inline const void *onic_payload_bytes(const onic_payload_t *p)
 {
     const onic_layout_t *l = p->cursor.layout;
-    if (l == NULL) {
+    if (l == NULL)
         return p->base;
-    }
-    if (!onic_layout_is_contig(l)) {
+    if (!onic_layout_is_contig(l))
         return NULL;
-    }
     return (const char *)p->base + l->offset + p->cursor.pos;
 }
 

@@ -26,14 +26,12 @@ onic_file_key_t onic_presence_start(void)
 {
     onic_ticks_start();
     mine_fd = memfd_create("ompi-nic", MFD_CLOEXEC);
-    if (mine_fd < 0 || ftruncate(mine_fd, (off_t)sizeof(onic_presence_t)) != 0) {
+    if (mine_fd < 0 || ftruncate(mine_fd, (off_t)sizeof(onic_presence_t)) != 0)
         return ONIC_NO_FILE;
-    }
     onic_presence_t *page =
         mmap(NULL, sizeof(onic_presence_t), PROT_READ | PROT_WRITE, MAP_SHARED, mine_fd, 0);
-    if (page == MAP_FAILED) {
+    if (page == MAP_FAILED)
         return ONIC_NO_FILE;
-    }
     page->clock = onic_ticks_clock();
     atomic_store_explicit(&mine, page, memory_order_release);
     return onic_file_offer(mine_fd);
@@ -42,9 +40,8 @@ onic_file_key_t onic_presence_start(void)
 void onic_presence_stop(void)
 {
     onic_presence_t *page = atomic_exchange(&mine, &nobody_looks);
-    if (page != &nobody_looks) {
+    if (page != &nobody_looks)
         onic_presence_unmap(page);
-    }
     if (mine_fd >= 0) {
         close(mine_fd);
         mine_fd = -1;
@@ -63,9 +60,8 @@ void onic_presence_mark(void)
      * Another processor's may be behind: that is worth it, too. */
     static atomic_uint_fast64_t marked;
     const uint64_t count = __builtin_ia32_rdtsc();
-    if (count - atomic_load_explicit(&marked, memory_order_relaxed) < MARK_COUNTS) {
+    if (count - atomic_load_explicit(&marked, memory_order_relaxed) < MARK_COUNTS)
         return;
-    }
     atomic_store_explicit(&marked, count, memory_order_relaxed);
 #endif
     atomic_store_explicit(&onic_presence_mine()->ticks, onic_ticks(), memory_order_relaxed);
@@ -79,22 +75,19 @@ uint64_t onic_presence_age(void)
 void onic_presence_offer(const onic_segment_key_t *key)
 {
     onic_presence_t *page = onic_presence_mine();
-    if (key != NULL) {
+    if (key != NULL)
         page->offer = *key;
-    }
     atomic_store_explicit(&page->offers, key != NULL, memory_order_release);
 }
 
 const onic_presence_t *onic_presence_map(const onic_file_key_t *key)
 {
     int fd = onic_file_open(key, O_RDONLY);
-    if (fd < 0) {
+    if (fd < 0)
         return NULL;
-    }
     onic_presence_t *page = MAP_FAILED;
-    if (lseek(fd, 0, SEEK_END) >= (off_t)sizeof(onic_presence_t)) {
+    if (lseek(fd, 0, SEEK_END) >= (off_t)sizeof(onic_presence_t))
         page = mmap(NULL, sizeof(onic_presence_t), PROT_READ, MAP_SHARED, fd, 0);
-    }
     close(fd);
     if (page != MAP_FAILED && page->clock != onic_ticks_clock()) {
         onic_presence_unmap(page);
@@ -112,16 +105,14 @@ void onic_presence_unmap(const onic_presence_t *page)
 
 void onic_wake_pipe_open(int pipe[2])
 {
-    if (pipe2(pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
+    if (pipe2(pipe, O_CLOEXEC | O_NONBLOCK) != 0)
         pipe[0] = pipe[1] = -1;
-    }
 }
 
 void onic_wake_pipe_close(int pipe[2])
 {
-    for (int i = 0; i < 2 && pipe[i] >= 0; i++) {
+    for (int i = 0; i < 2 && pipe[i] >= 0; i++)
         close(pipe[i]);
-    }
     pipe[0] = pipe[1] = -1;
 }
 
@@ -138,10 +129,9 @@ bool onic_wake_pipe_read(int fd)
     bool by_peer = false;
     for (;;) {
         const ssize_t n = read(fd, bytes, sizeof(bytes));
-        if (n > 0) {
+        if (n > 0)
             by_peer = by_peer || memchr(bytes, ONIC_WAKE_PEER, (size_t)n) != NULL;
-        } else if (n == 0 || errno != EINTR) {
+        else if (n == 0 || errno != EINTR)
             return by_peer;
-        }
     }
 }

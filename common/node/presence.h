@@ -68,9 +68,8 @@ static inline bool onic_presence_is_away(const onic_presence_t *presence)
 /** What another process offers; false where it offers nothing (yet). */
 static inline bool onic_presence_offers(const onic_presence_t *presence, onic_segment_key_t *key)
 {
-    if (!atomic_load_explicit(&presence->offers, memory_order_acquire)) {
+    if (!atomic_load_explicit(&presence->offers, memory_order_acquire))
         return false;
-    }
     *key = presence->offer;
     key->name[sizeof(key->name) - 1] = '\0';
     return true;

@@ -59,9 +59,8 @@ static int reserve_piece(int fd, size_t from, size_t bytes)
     do {
         rc = posix_fallocate(fd, (off_t)from, (off_t)bytes);
     } while (rc == EINTR);
-    if (rc == EFBIG && !sigismember(&old, SIGXFSZ)) {
+    if (rc == EFBIG && !sigismember(&old, SIGXFSZ))
         (void)sigtimedwait(&xfsz, NULL, &now);
-    }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return rc;
 }
@@ -81,9 +80,8 @@ static bool reserve(int fd, size_t from, size_t to)
 /** Reserves one of the equal shares, if there is one of that number; the last one is longer. */
 static bool reserve_share(int fd, const onic_segment_key_t *key, uint64_t share)
 {
-    if (share >= key->shares) {
+    if (share >= key->shares)
         return true;
-    }
     size_t page = page_size(), pages = mapped_size(key->size) / page;
     size_t each = pages / key->shares, first = each * share;
     size_t last = share == key->shares - 1 ? pages : first + each;
@@ -95,9 +93,8 @@ static bool map(int fd, int flags, size_t size, onic_segment_t *segment)
 {
     void *base = mmap(NULL, mapped_size(size), PROT_READ | PROT_WRITE, flags, fd, 0);
 
-    if (base == MAP_FAILED) {
+    if (base == MAP_FAILED)
         return false;
-    }
     *segment = (onic_segment_t){base, size};
     return true;
 }
@@ -113,18 +110,15 @@ static int open_new(onic_findable_t how, onic_segment_key_t *key)
     }
     for (int i = 0; i < NAME_TRIES && fd < 0; i++) {
         uint64_t random;
-        if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random)) {
+        if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
             break;
-        }
         snprintf(key->name, sizeof(key->name), "/onic-%016llx", (unsigned long long)random);
         fd = shm_open(key->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
-        if (fd < 0 && errno != EEXIST) {
+        if (fd < 0 && errno != EEXIST)
             break;
-        }
     }
-    if (fd < 0) {
+    if (fd < 0)
         key->name[0] = '\0';
-    }
     return fd;
 }
 
@@ -134,9 +128,8 @@ static bool set_up(int fd, const onic_segment_key_t *key, onic_segment_t *segmen
     size_t size = key->size, end = mapped_size(size);
 
     /* The last page sets the length, and the nonce is about to be written there. */
-    if (!reserve(fd, end - page_size(), end) || !map(fd, MAP_SHARED, size, segment)) {
+    if (!reserve(fd, end - page_size(), end) || !map(fd, MAP_SHARED, size, segment))
         return false;
-    }
     *nonce_of(segment->base, size) = key->nonce;
     return true;
 }
@@ -146,9 +139,8 @@ bool onic_segment_make(size_t size, size_t space, int shares, onic_findable_t ho
 {
     memset(key, 0, sizeof(*key));
     if (size > SIZE_MAX / 2 ||
-        getrandom(&key->nonce, sizeof(key->nonce), 0) != (ssize_t)sizeof(key->nonce)) {
+        getrandom(&key->nonce, sizeof(key->nonce), 0) != (ssize_t)sizeof(key->nonce))
         return false;
-    }
     key->file = ONIC_NO_FILE;
     key->size = size;
     key->shares = (uint64_t)shares;
@@ -158,12 +150,10 @@ bool onic_segment_make(size_t size, size_t space, int shares, onic_findable_t ho
         onic_segment_unmap(segment);
         made = false;
     }
-    if (fd >= 0 && key->file.fd < 0) {
+    if (fd >= 0 && key->file.fd < 0)
         close(fd);
-    }
-    if (!made) {
+    if (!made)
         onic_segment_withdraw(key);
-    }
     return made;
 }
 
@@ -173,9 +163,8 @@ bool onic_segment_reserve(const onic_segment_key_t *key)
     int fd = nameless ? (int)key->file.fd : shm_open(key->name, O_RDWR | O_CLOEXEC, 0);
     const bool reserved = fd >= 0 && reserve_share(fd, key, 0);
 
-    if (!nameless && fd >= 0) {
+    if (!nameless && fd >= 0)
         close(fd);
-    }
     return reserved;
 }
 
@@ -183,9 +172,8 @@ bool onic_segment_reserve(const onic_segment_key_t *key)
 static bool map_known(int fd, const onic_segment_key_t *key, onic_segment_t *segment)
 {
     if (lseek(fd, 0, SEEK_END) != (off_t)mapped_size(key->size) ||
-        !map(fd, MAP_SHARED, key->size, segment)) {
+        !map(fd, MAP_SHARED, key->size, segment))
         return false;
-    }
     if (*nonce_of(segment->base, key->size) != key->nonce) {
         onic_segment_unmap(segment);
         return false;
@@ -196,15 +184,13 @@ static bool map_known(int fd, const onic_segment_key_t *key, onic_segment_t *seg
 onic_joined_t onic_segment_join(const onic_segment_key_t *key, size_t size, int share,
                                 onic_segment_t *segment)
 {
-    if (key->size == 0 || key->size != size) {
+    if (key->size == 0 || key->size != size)
         return ONIC_NOT_JOINED;
-    }
     bool nameless = key->file.fd >= 0;
     int fd =
         nameless ? onic_file_open(&key->file, O_RDWR) : shm_open(key->name, O_RDWR | O_CLOEXEC, 0);
-    if (fd < 0) {
+    if (fd < 0)
         return nameless ? ONIC_NEEDS_NAME : ONIC_NOT_JOINED;
-    }
     bool joined = map_known(fd, key, segment);
     if (joined && !reserve_share(fd, key, (uint64_t)share)) {
         onic_segment_unmap(segment);
@@ -216,12 +202,10 @@ onic_joined_t onic_segment_join(const onic_segment_key_t *key, size_t size, int 
 
 void onic_segment_withdraw(onic_segment_key_t *key)
 {
-    if (key->size > 0 && key->file.fd >= 0) {
+    if (key->size > 0 && key->file.fd >= 0)
         close((int)key->file.fd);
-    }
-    if (key->name[0] != '\0') {
+    if (key->name[0] != '\0')
         (void)shm_unlink(key->name);
-    }
     memset(key, 0, sizeof(*key));
 }
 
@@ -249,17 +233,15 @@ bool onic_segment_fill(const onic_segment_t *segment, const onic_file_key_t *fil
     do {
         rc = madvise((char *)segment->base + from, len, MADV_POPULATE_WRITE);
     } while (rc != 0 && errno == EINTR);
-    if (rc == 0 || errno != EINVAL) {
+    if (rc == 0 || errno != EINVAL)
         return rc == 0;
-    }
 #endif
     /* Before Linux 5.14. */
     const int fd = onic_file_open(file, O_RDWR);
     const bool filled = fd >= 0 && reserve(fd, from, from + len);
 
-    if (fd >= 0) {
+    if (fd >= 0)
         close(fd);
-    }
     return filled;
 }
 

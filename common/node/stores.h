@@ -63,22 +63,18 @@ static inline void onic_stores_note(onic_stores_t *s, bool streaming, uint64_t b
     const bool odd = old > 0 && now >= ONIC_STORES_ODD * (uint64_t)old;
     const bool again = atomic_load_explicit(&s->odd[streaming], memory_order_relaxed);
 
-    if (odd != again) {
+    if (odd != again)
         atomic_store_explicit(&s->odd[streaming], odd, memory_order_relaxed);
-    }
-    if (odd && !again) {
+    if (odd && !again)
         return;
-    }
-    if (odd) {
+    if (odd)
         now = 2 * (uint64_t)old;
-    } else if (old > 0 && now > old / 2) {
+    else if (old > 0 && now > old / 2)
         now = (3 * (uint64_t)old + now) / 4;
-    }
     cost[streaming] = now < UINT32_MAX / 4 ? (uint32_t)now : UINT32_MAX / 4;
     atomic_store_explicit(&s->cost[streaming], cost[streaming], memory_order_relaxed);
-    if (cost[0] == 0 || cost[1] == 0) {
+    if (cost[0] == 0 || cost[1] == 0)
         return;
-    }
     /* The receiver's loads come from memory after streaming stores. Near processors have up to 2.8
      * times as fast stores and yet slower transfers then; far ones have 6 to 11 times as fast
      * stores. */

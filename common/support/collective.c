@@ -79,26 +79,21 @@ bool onic_agree_among(struct ompi_communicator_t *comm,
         const int rank = onic_tree_below(me, i);
 
         below[i] = joins(comm, rank);
-        if (!below[i] || onic_receive_bytes(comm, rank, heard, len) != OMPI_SUCCESS) {
+        if (!below[i] || onic_receive_bytes(comm, rank, heard, len) != OMPI_SUCCESS)
             heard[0] = false;
-        }
-        for (int k = 0; k <= (heard[0] ? n : 0); k++) {
+        for (int k = 0; k <= (heard[0] ? n : 0); k++)
             said[k] = heard[k] < said[k] ? heard[k] : said[k];
-        }
     }
     if (me > 0) {
         const int above = onic_tree_above(me);
 
         if (!joins(comm, above) || onic_send_bytes(comm, above, said, len) != OMPI_SUCCESS ||
-            onic_receive_bytes(comm, above, said, len) != OMPI_SUCCESS) {
+            onic_receive_bytes(comm, above, said, len) != OMPI_SUCCESS)
             said[0] = false;
-        }
     }
-    for (int i = 0; i < ONIC_BRANCHES; i++) {
-        if (below[i] && onic_send_bytes(comm, onic_tree_below(me, i), said, len) != OMPI_SUCCESS) {
+    for (int i = 0; i < ONIC_BRANCHES; i++)
+        if (below[i] && onic_send_bytes(comm, onic_tree_below(me, i), said, len) != OMPI_SUCCESS)
             said[0] = false;
-        }
-    }
     memcpy(values, said + 1, (size_t)n * sizeof(int));
     return said[0];
 }

@@ -46,9 +46,8 @@ static bool version_matches(const char *component)
     MPI_Get_library_version(text, &len);
     const char *v = strstr(text, "Open MPI v");
     if (v != NULL && sscanf(v, "Open MPI v%d.%d", &major, &minor) == 2 &&
-        major == OMPI_NIC_OMPI_MAJOR && minor == OMPI_NIC_OMPI_MINOR) {
+        major == OMPI_NIC_OMPI_MAJOR && minor == OMPI_NIC_OMPI_MINOR)
         return true;
-    }
     char refusal[256];
     snprintf(refusal, sizeof(refusal),
              "%s was built for Open MPI %d.%d and refuses to run in Open MPI %d.%d: "
@@ -62,9 +61,8 @@ static bool sizes_match(const char *component)
 {
     for (size_t i = 0; i < sizeof(known_sizes) / sizeof(known_sizes[0]); i++) {
         const struct known_size *k = &known_sizes[i];
-        if (k->running->cls_sizeof == k->built) {
+        if (k->running->cls_sizeof == k->built)
             continue;
-        }
         char refusal[256];
         snprintf(refusal, sizeof(refusal),
                  "%s was built with an %s of %zu bytes and refuses to run in this Open MPI, where "
@@ -89,11 +87,9 @@ static const char *const basic[] = {"cost",    "engine", "method",    "priority"
 
 static mca_base_var_info_lvl_t level_of(const char *name)
 {
-    for (int i = 0; basic[i] != NULL; i++) {
-        if (strcmp(basic[i], name) == 0) {
+    for (int i = 0; basic[i] != NULL; i++)
+        if (strcmp(basic[i], name) == 0)
             return OPAL_INFO_LVL_1;
-        }
-    }
     return OPAL_INFO_LVL_5;
 }
 

@@ -42,9 +42,8 @@ static onic_device_fn_t find(void)
 
     accelerator = dlsym(RTLD_DEFAULT, "opal_accelerator");
     if (accelerator == NULL || accelerator->check_addr == NULL || selected == NULL ||
-        strcmp(selected->base_version.mca_component_name, "null") == 0) {
+        strcmp(selected->base_version.mca_component_name, "null") == 0)
         return NULL;
-    }
     return on_accelerator;
 }
 
@@ -79,9 +78,8 @@ void onic_device_init(void)
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
     pthread_mutex_lock(&mutex);
-    if (!onic_devices_told()) {
+    if (!onic_devices_told())
         __atomic_store_n(&onic_device_fn, find(), __ATOMIC_RELEASE);
-    }
     pthread_mutex_unlock(&mutex);
 }
 

@@ -64,9 +64,8 @@ void onic_say(const char *format, ...)
     va_start(args, format);
     const int len = vasprintf(&line, format, args);
     va_end(args);
-    if (len < 0) {
+    if (len < 0)
         return;
-    }
     if (later) {
         enqueue(line);
         return;
@@ -93,9 +92,8 @@ void onic_add_help_dir(const void *inside, const char *otherwise)
     Dl_info self;
     char dir[PATH_MAX];
     const char *slash = NULL;
-    if (dladdr(inside, &self) != 0 && self.dli_fname != NULL) {
+    if (dladdr(inside, &self) != 0 && self.dli_fname != NULL)
         slash = strrchr(self.dli_fname, '/');
-    }
     if (slash == NULL || (size_t)(slash - self.dli_fname) >= sizeof(dir)) {
         opal_show_help_add_dir(otherwise);
         return;
@@ -109,9 +107,8 @@ void onic_add_help_dir(const void *inside, const char *otherwise)
 static uint64_t hash_of(const char *text)
 {
     uint64_t hash = UINT64_C(14695981039346656037);
-    for (; *text != '\0'; text++) {
+    for (; *text != '\0'; text++)
         hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
-    }
     return hash;
 }
 
@@ -126,13 +123,11 @@ static bool first_to_say(unsigned long job, const char *text)
         snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "ompi-nic/%lx/%ld/%016llx", job,
                  (long)getppid(), (unsigned long long)hash_of(text));
     const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) {
+    if (fd < 0)
         return true;
-    }
     if (bind(fd, (const struct sockaddr *)&name,
-             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) == 0) {
+             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) == 0)
         return true;
-    }
     const bool others = errno == EADDRINUSE;
     close(fd);
     return !others;
@@ -149,17 +144,15 @@ void onic_help(const char *file, const char *topic, ...)
     va_start(args, topic);
     char *text = opal_show_help_vstring(file, topic, true, args);
     va_end(args);
-    if (text == NULL) {
+    if (text == NULL)
         opal_output(0, "ompi-nic: %s (the help file %s is not there)", topic, file);
-    } else if (first_to_say((unsigned long)OPAL_PROC_MY_NAME.jobid, text)) {
+    else if (first_to_say((unsigned long)OPAL_PROC_MY_NAME.jobid, text))
         opal_output(0, "%s", text);
-    }
     free(text);
 }
 
 void onic_say_once(const char *text)
 {
-    if (first_to_say(0, text)) {
+    if (first_to_say(0, text))
         onic_say("%s", text);
-    }
 }

@@ -69,15 +69,12 @@ static pmix_value_t *told(const char *node, const char *key, pmix_data_type_t ty
     PMIX_INFO_LOAD(&info[1], PMIX_NODE_INFO, NULL, PMIX_BOOL);
     PMIX_INFO_LOAD(&info[2], PMIX_HOSTNAME, node, PMIX_STRING);
     pmix_status_t rc = PMIx_Get(&job, key, info, node == NULL ? 1 : 3, &value);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         PMIX_INFO_DESTRUCT(&info[i]);
-    }
-    if (rc != PMIX_SUCCESS || value == NULL) {
+    if (rc != PMIX_SUCCESS || value == NULL)
         return NULL;
-    }
-    if (value->type != type) {
+    if (value->type != type)
         PMIX_VALUE_RELEASE(value);
-    }
     return value;
 }
 
@@ -86,9 +83,8 @@ static bool first_of(const char *node, opal_process_name_t *name_p)
 {
     pmix_value_t *leader = told(node, PMIX_LOCALLDR, PMIX_PROC_RANK);
 
-    if (leader == NULL) {
+    if (leader == NULL)
         return false;
-    }
     *name_p = (opal_process_name_t){OPAL_PROC_MY_NAME.jobid, leader->data.rank};
     PMIX_VALUE_RELEASE(leader);
     return true;
@@ -159,9 +155,8 @@ static bool get(const opal_process_name_t *name, const char *key, uint8_t **byte
     opal_value_t *value = NULL;
     bool found;
 
-    if (module == NULL || module->get == NULL) {
+    if (module == NULL || module->get == NULL)
         return false;
-    }
     found = module->get(name, key, NULL, &value) == OPAL_SUCCESS && value != NULL &&
             value->type == OPAL_BYTE_OBJECT;
     if (found) {
@@ -169,9 +164,8 @@ static bool get(const opal_process_name_t *name, const char *key, uint8_t **byte
         *len_p = (size_t)value->data.bo.size;
         value->data.bo.bytes = NULL;
     }
-    if (value != NULL) {
+    if (value != NULL)
         OBJ_RELEASE(value);
-    }
     return found;
 }
 
@@ -186,9 +180,8 @@ static bool first_of(const char *node, opal_process_name_t *name_p)
     if (pmix()->resolve_peers(node, OPAL_PROC_MY_NAME.jobid, &procs) == OPAL_SUCCESS) {
         OPAL_LIST_FOREACH(name, &procs, opal_namelist_t)
         {
-            if (!found || name->name.vpid < name_p->vpid) {
+            if (!found || name->name.vpid < name_p->vpid)
                 *name_p = (opal_process_name_t){OPAL_PROC_MY_NAME.jobid, name->name.vpid};
-            }
             found = true;
         }
     }
@@ -202,9 +195,8 @@ static char *nodes_of_job(void)
     char *nodes = NULL;
 
     if (module == NULL || module->resolve_nodes == NULL || module->resolve_peers == NULL ||
-        module->resolve_nodes(OPAL_PROC_MY_NAME.jobid, &nodes) != OPAL_SUCCESS) {
+        module->resolve_nodes(OPAL_PROC_MY_NAME.jobid, &nodes) != OPAL_SUCCESS)
         return NULL;
-    }
     return nodes;
 }
 

@@ -44,17 +44,15 @@ int onic_rc_survey(onic_rc_adapter_t *a)
     memset(&port, 0, sizeof(port));
     if (ibv_query_device(context, &device) != 0 ||
         ibv_query_port(context, a->port.number, &port) != 0 || device.max_qp_wr < 2 ||
-        device.max_cqe < 2 || device.max_sge < 1) {
+        device.max_cqe < 2 || device.max_sge < 1)
         return -1;
-    }
     s->window = within(s->window, 2, least((uint32_t)device.max_qp_wr, (uint32_t)device.max_cqe));
     s->batch = within(s->batch, 1, s->window / 2);
     s->signal = within(s->signal, 1, s->batch);
     s->pieces = within(s->pieces, 1, (uint32_t)device.max_sge);
     /* Some take fewer for a read; 0 of a driver that does not say. */
-    if (device.max_sge_rd > 0) {
+    if (device.max_sge_rd > 0)
         s->pieces = least(s->pieces, (uint32_t)device.max_sge_rd);
-    }
     /* One that fails shows the end of each of its requests. */
     s->connections = least(s->connections, (uint32_t)device.max_cqe / s->window);
     a->terms.address = a->port.mine;
@@ -132,12 +130,10 @@ bool onic_rc_pair_connect(const onic_verbs_port_t *port, struct ibv_qp *qp,
                                .ah_attr = onic_verbs_route(port, to)};
     if (ibv_modify_qp(qp, &attr,
                       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                          IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) != 0) {
+                          IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) != 0)
         return false;
-    }
-    if (!issues) {
+    if (!issues)
         return true;
-    }
     attr.qp_state = IBV_QPS_RTS;
     attr.timeout = TIMEOUT;
     attr.retry_cnt = RETRIES;

@@ -43,9 +43,8 @@ static const char *make_marks(onic_rc_adapter_t *a)
     a->marks[a->spec.connections] = 1;
     a->marks_mr = ibv_reg_mr(a->port.device->pd, a->marks, a->marks_bytes,
                              IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-    if (a->marks_mr == NULL) {
+    if (a->marks_mr == NULL)
         return "registered memory";
-    }
     a->ones = (onic_rdma_region_t){(uintptr_t)&a->marks[a->spec.connections], sizeof(*a->marks),
                                    a->marks_mr->lkey};
     return NULL;
@@ -58,22 +57,18 @@ static const char *make_all(onic_rc_adapter_t *a)
     a->served = calloc(s->connections, sizeof(*a->served));
     a->wr = calloc(s->batch, sizeof(*a->wr));
     a->sge = calloc((size_t)s->batch * s->pieces, sizeof(*a->sge));
-    if (a->mine == NULL || a->served == NULL || a->wr == NULL || a->sge == NULL) {
+    if (a->mine == NULL || a->served == NULL || a->wr == NULL || a->sge == NULL)
         return "memory";
-    }
-    for (unsigned i = 0; i < s->connections; i++) {
+    for (unsigned i = 0; i < s->connections; i++)
         a->mine[i].id = i;
-    }
     const char *obstacle = make_marks(a);
-    if (obstacle != NULL) {
+    if (obstacle != NULL)
         return obstacle;
-    }
     const unsigned most = s->window + (s->strided ? ONIC_STRIDED_REQUESTS : 0);
     a->completions =
         ibv_create_cq(a->port.device->context, (int)(s->connections * most), NULL, NULL, 0);
-    if (a->completions == NULL) {
+    if (a->completions == NULL)
         return "a completion queue";
-    }
     a->no_keys = s->strided ? onic_strided_keys_open(a) : NULL;
     a->spec.strided = s->strided && a->no_keys == NULL;
     return NULL;
@@ -86,9 +81,8 @@ int onic_rc_open(onic_rc_adapter_t *a, const char *filter, const onic_rc_spec_t 
     a->spec = *spec;
     a->counts = counts;
     a->lost = lost;
-    if (onic_verbs_port_open(&a->port, filter, why) != 0) {
+    if (onic_verbs_port_open(&a->port, filter, why) != 0)
         return -1;
-    }
     errno = 0;
     const char *obstacle = onic_rc_survey(a) != 0 ? "its limits" : make_all(a);
     if (obstacle != NULL) {
@@ -115,13 +109,11 @@ void onic_rc_stop(onic_rc_adapter_t *a)
         if (c->state != ONIC_RC_FREE) {
             const bool owned = c->state != ONIC_RC_ENDING;
             onic_rc_drop(c);
-            if (owned) {
+            if (owned)
                 a->lost(owner, NULL);
-            }
         }
-        if (a->served[i].qp != NULL) {
+        if (a->served[i].qp != NULL)
             end_served(a, &a->served[i]);
-        }
     }
 }
 
@@ -129,15 +121,12 @@ void onic_rc_close(onic_rc_adapter_t *a)
 {
     onic_rc_stop(a);
     onic_strided_keys_close(a);
-    if (a->completions != NULL) {
+    if (a->completions != NULL)
         ibv_destroy_cq(a->completions);
-    }
-    if (a->marks_mr != NULL) {
+    if (a->marks_mr != NULL)
         ibv_dereg_mr(a->marks_mr);
-    }
-    if (a->marks != NULL) {
+    if (a->marks != NULL)
         munmap(a->marks, a->marks_bytes);
-    }
     free(a->mine);
     free(a->served);
     free(a->wr);
@@ -172,9 +161,8 @@ static bool post(void *arg, const onic_rdma_batch_t *b, uint64_t first)
 {
     const onic_rc_t *c = arg;
     struct ibv_send_wr *bad;
-    for (uint32_t i = 0; i < b->n; i++) {
+    for (uint32_t i = 0; i < b->n; i++)
         translate(c, b, i, first + i);
-    }
     return ibv_post_send(c->qp, c->adapter->wr, &bad) == 0;
 }
 
@@ -205,37 +193,33 @@ static void lose(onic_rc_t *c, const char *what)
     snprintf(why, sizeof(why), "verbs: device %s: a connection is given up: %s",
              ibv_get_device_name(a->port.device->context->device), what);
     onic_rc_drop(c);
-    if (owned) {
+    if (owned)
         a->lost(owner, why);
-    }
 }
 
 /** After anything that may have issued requests, or ended them. */
 static void look_after(onic_rc_t *c)
 {
-    if (c->queue.failed) {
+    if (c->queue.failed)
         lose(c, "it does not take requests");
-    } else if (c->state == ONIC_RC_ENDING && onic_request_queue_is_empty(&c->queue)) {
+    else if (c->state == ONIC_RC_ENDING && onic_request_queue_is_empty(&c->queue))
         onic_rc_drop(c);
-    }
 }
 
 void onic_rc_begin(onic_rc_t *c, onic_rdma_transfer_t *t)
 {
     c->used = ++c->adapter->clock;
     onic_request_queue_begin(&c->queue, t);
-    if (c->qp != NULL) {
+    if (c->qp != NULL)
         look_after(c);
-    }
 }
 
 static void handle(onic_rc_adapter_t *a, const struct ibv_wc *wc)
 {
     const uint32_t id = (uint32_t)(wc->wr_id >> NUMBER_BITS);
     onic_rc_t *c = &a->mine[id % ONIC_RC_MOST];
-    if (c->id != id || c->qp == NULL) {
+    if (c->id != id || c->qp == NULL)
         return;
-    }
     if (wc->status != IBV_WC_SUCCESS) {
         lose(c, ibv_wc_status_str(wc->status));
         return;
@@ -249,9 +233,8 @@ int onic_rc_poll(onic_rc_adapter_t *a)
 {
     struct ibv_wc wc[BATCH];
     const int n = ibv_poll_cq(a->completions, BATCH, wc);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         handle(a, &wc[i]);
-    }
     return n > 0 ? n : 0;
 }
 
@@ -280,11 +263,9 @@ static void say_farewell(onic_rc_t *c)
 
 static onic_rc_t *free_place(const onic_rc_adapter_t *a)
 {
-    for (unsigned i = 0; i < a->spec.connections; i++) {
-        if (a->mine[i].state == ONIC_RC_FREE) {
+    for (unsigned i = 0; i < a->spec.connections; i++)
+        if (a->mine[i].state == ONIC_RC_FREE)
             return &a->mine[i];
-        }
-    }
     return NULL;
 }
 
@@ -311,13 +292,11 @@ static onic_place_state_t state_of(const onic_rc_t *c)
 static void make_room(onic_rc_adapter_t *a)
 {
     onic_place_t place[ONIC_RC_MOST];
-    for (unsigned i = 0; i < a->spec.connections; i++) {
+    for (unsigned i = 0; i < a->spec.connections; i++)
         place[i] = (onic_place_t){state_of(&a->mine[i]), a->mine[i].used};
-    }
     const int which = onic_place_to_end(place, a->spec.connections, a->clock);
-    if (which >= 0) {
+    if (which >= 0)
         say_farewell(&a->mine[which]);
-    }
 }
 
 onic_rc_t *onic_rc_make(onic_rc_adapter_t *a, void *owner)
@@ -334,9 +313,8 @@ onic_rc_t *onic_rc_make(onic_rc_adapter_t *a, void *owner)
     }
     c->adapter = a;
     c->qp = onic_rc_issuing_pair(a, &c->limits);
-    if (c->qp == NULL) {
+    if (c->qp == NULL)
         return NULL;
-    }
     const onic_request_queue_spec_t spec = {a->spec.window, a->spec.batch, a->spec.signal,
                                             c->limits.pieces};
     if (!onic_request_queue_init(&c->queue, &spec)) {
@@ -353,9 +331,8 @@ onic_rc_t *onic_rc_make(onic_rc_adapter_t *a, void *owner)
     c->state = ONIC_RC_MADE;
     c->used = a->clock;
     onic_layout_set(&c->word, sizeof(*a->marks));
-    if (free_place(a) == NULL) {
+    if (free_place(a) == NULL)
         make_room(a);
-    }
     return c;
 }
 
@@ -390,9 +367,8 @@ static onic_rc_served_t *place_for(onic_rc_adapter_t *a, uint64_t process)
         place[i] = (onic_served_place_t){s->qp != NULL, ended, s->process};
     }
     const int which = onic_place_for(place, a->spec.connections, process);
-    if (which >= 0 && place[which].taken && place[which].process != process) {
+    if (which >= 0 && place[which].taken && place[which].process != process)
         end_served(a, &a->served[which]);
-    }
     return which >= 0 ? &a->served[which] : NULL;
 }
 
@@ -400,20 +376,17 @@ bool onic_rc_serve(onic_rc_adapter_t *a, uint64_t process, const onic_rc_terms_t
                    onic_rc_terms_t *answer)
 {
     onic_rc_served_t *s = place_for(a, process);
-    if (s == NULL || onic_verbs_obstacle(&a->port.mine, &asked->address) != NULL) {
+    if (s == NULL || onic_verbs_obstacle(&a->port.mine, &asked->address) != NULL)
         return false;
-    }
     if (s->qp != NULL && is_same(&s->address, &asked->address)) {
         *answer = s->terms;
         return true;
     }
-    if (s->qp != NULL) {
+    if (s->qp != NULL)
         end_served(a, s);
-    }
     s->qp = onic_rc_serving_pair(a);
-    if (s->qp == NULL) {
+    if (s->qp == NULL)
         return false;
-    }
     s->process = process;
     s->address = asked->address;
     s->terms = a->terms;
@@ -432,11 +405,9 @@ bool onic_rc_serve(onic_rc_adapter_t *a, uint64_t process, const onic_rc_terms_t
 
 void onic_rc_unserve(onic_rc_adapter_t *a, uint64_t process)
 {
-    for (unsigned i = 0; onic_rc_is_open(a) && i < a->spec.connections; i++) {
-        if (a->served[i].qp != NULL && a->served[i].process == process) {
+    for (unsigned i = 0; onic_rc_is_open(a) && i < a->spec.connections; i++)
+        if (a->served[i].qp != NULL && a->served[i].process == process)
             end_served(a, &a->served[i]);
-        }
-    }
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */

@@ -22,13 +22,12 @@ int onic_place_for(const onic_served_place_t *place, unsigned n, uint64_t proces
 {
     int empty = -1, ended = -1;
 
-    for (unsigned i = 0; i < n; i++) {
+    for (unsigned i = 0; i < n; i++)
         if (!place[i].taken)
             empty = (int)i;
         else if (place[i].process == process)
             return (int)i;
         else if (place[i].ended)
             ended = (int)i;
-    }
     return empty >= 0 ? empty : ended;
 }

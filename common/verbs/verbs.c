@@ -29,14 +29,12 @@ static onic_verbs_device_t *take_device(struct ibv_device *named)
 {
     onic_verbs_device_t *d = devices;
     while (d != NULL &&
-           strcmp(ibv_get_device_name(d->context->device), ibv_get_device_name(named)) != 0) {
+           strcmp(ibv_get_device_name(d->context->device), ibv_get_device_name(named)) != 0)
         d = d->next;
-    }
     if (d == NULL) {
         d = calloc(1, sizeof(*d));
-        if (d == NULL) {
+        if (d == NULL)
             return NULL;
-        }
         d->context = ibv_open_device(named);
         if (d->context == NULL) {
             free(d);
@@ -53,16 +51,13 @@ static onic_verbs_device_t *take_device(struct ibv_device *named)
 static void drop_device(onic_verbs_device_t *device)
 {
     onic_verbs_device_t **at = &devices;
-    if (--device->users > 0) {
+    if (--device->users > 0)
         return;
-    }
-    while (*at != device) {
+    while (*at != device)
         at = &(*at)->next;
-    }
     *at = device->next;
-    if (device->pd != NULL) {
+    if (device->pd != NULL)
         ibv_dealloc_pd(device->pd);
-    }
     ibv_close_device(device->context);
     free(device);
 }
@@ -84,9 +79,8 @@ static void survey_ports(survey_t *s, struct ibv_device *named, struct ibv_conte
     const int n = ibv_query_device(context, &attr) == 0 ? attr.phys_port_cnt : 0;
     for (int i = 1; i <= n && s->n < PORTS; i++) {
         memset(&port, 0, sizeof(port));
-        if (ibv_query_port(context, (uint8_t)i, &port) != 0 || port.state != IBV_PORT_ACTIVE) {
+        if (ibv_query_port(context, (uint8_t)i, &port) != 0 || port.state != IBV_PORT_ACTIVE)
             continue;
-        }
         onic_verbs_device_t *device = take_device(named);
         if (device != NULL) {
             s->device[s->n] = device;
@@ -102,9 +96,8 @@ static void survey_devices(survey_t *s, const char *filter)
 {
     for (int i = 0; s->devices[i] != NULL && s->n < PORTS; i++) {
         if (s->devices[i]->transport_type != IBV_TRANSPORT_IB ||
-            !onic_verbs_device_wanted(filter, ibv_get_device_name(s->devices[i]))) {
+            !onic_verbs_device_wanted(filter, ibv_get_device_name(s->devices[i])))
             continue;
-        }
         onic_verbs_device_t *device = take_device(s->devices[i]);
         if (device != NULL) {
             survey_ports(s, s->devices[i], device->context);
@@ -133,9 +126,8 @@ static bool find_gid(onic_verbs_port_t *port, int index)
         }
     }
     const int best = onic_verbs_choose_gid(gids, n);
-    if (best < 0 || at[best] > UINT8_MAX) {
+    if (best < 0 || at[best] > UINT8_MAX)
         return false;
-    }
     port->gid_index = (uint8_t)at[best];
     port->mine.link = gids[best].link;
     memcpy(port->mine.gid, gids[best].gid, sizeof(port->mine.gid));
@@ -149,9 +141,8 @@ static bool find_lid(onic_verbs_port_t *port)
     union ibv_gid gid;
     memset(&attr, 0, sizeof(attr));
     if (ibv_query_port(context, port->number, &attr) != 0 ||
-        ibv_query_gid(context, port->number, 0, &gid) != 0) {
+        ibv_query_gid(context, port->number, 0, &gid) != 0)
         return false;
-    }
     port->mine.link = ONIC_VERBS_INFINIBAND;
     port->mine.lid = attr.lid;
     memcpy(port->mine.gid, gid.raw, sizeof(port->mine.gid));
@@ -181,12 +172,10 @@ static int choose_port(onic_verbs_port_t *port, const survey_t *s, const char *f
     port->device = s->device[best];
     port->number = s->seen[best].port;
     port->device->users++;
-    if (!(s->seen[best].infiniband ? find_lid(port) : find_gid(port, index))) {
+    if (!(s->seen[best].infiniband ? find_lid(port) : find_gid(port, index)))
         return say(why, port, "address");
-    }
-    if (port->device->pd == NULL) {
+    if (port->device->pd == NULL)
         port->device->pd = ibv_alloc_pd(port->device->context);
-    }
     return port->device->pd == NULL ? say(why, port, "protection domain") : 0;
 }
 
@@ -201,14 +190,12 @@ int onic_verbs_port_open(onic_verbs_port_t *port, const char *filter, onic_verbs
     pthread_mutex_lock(&lock);
     survey_devices(&s, filter);
     const int rc = choose_port(port, &s, filter, why);
-    for (int i = 0; i < s.n; i++) {
+    for (int i = 0; i < s.n; i++)
         drop_device(s.device[i]);
-    }
     pthread_mutex_unlock(&lock);
     ibv_free_device_list(s.devices);
-    if (rc != 0) {
+    if (rc != 0)
         onic_verbs_port_close(port);
-    }
     return rc;
 }
 

@@ -46,9 +46,8 @@ static const char *make_completion_queues(onic_verbs_queue_t *q)
 {
     struct ibv_context *context = q->port->device->context;
     q->channel = ibv_create_comp_channel(context);
-    if (q->channel == NULL || fcntl(q->channel->fd, F_SETFL, O_NONBLOCK) != 0) {
+    if (q->channel == NULL || fcntl(q->channel->fd, F_SETFL, O_NONBLOCK) != 0)
         return "a completion channel";
-    }
     q->received = ibv_create_cq(context, (int)q->receives, NULL, q->channel, 0);
     q->sent = ibv_create_cq(context, (int)q->spec.sends, NULL, NULL, 0);
     return q->received == NULL || q->sent == NULL ? "completion queues" : NULL;
@@ -76,18 +75,14 @@ static const char *bring_up(onic_verbs_queue_t *q)
                                .port_num = q->port->number,
                                .qkey = q->spec.qkey};
     if (ibv_modify_qp(q->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY) !=
-        0) {
+        0)
         return "the queue pair's port";
-    }
-    for (unsigned i = 0; i < q->receives; i++) {
-        if (!onic_verbs_queue_post(q, i)) {
+    for (unsigned i = 0; i < q->receives; i++)
+        if (!onic_verbs_queue_post(q, i))
             return "receive buffers";
-        }
-    }
     attr.qp_state = IBV_QPS_RTR;
-    if (ibv_modify_qp(q->qp, &attr, IBV_QP_STATE) != 0) {
+    if (ibv_modify_qp(q->qp, &attr, IBV_QP_STATE) != 0)
         return "receiving";
-    }
     attr.qp_state = IBV_QPS_RTS;
     attr.sq_psn = 0;
     return ibv_modify_qp(q->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN) != 0 ? "sending" : NULL;
@@ -97,9 +92,8 @@ static const char *make_all(onic_verbs_queue_t *q, unsigned receives)
 {
     const char *obstacle = make_buffers(q, receives);
     obstacle = obstacle != NULL ? obstacle : make_completion_queues(q);
-    if (obstacle != NULL) {
+    if (obstacle != NULL)
         return obstacle;
-    }
     q->qp = create_qp(q, q->spec.send_bytes);
     q->qp = q->qp != NULL ? q->qp : create_qp(q, 0);
     return q->qp == NULL ? "a queue pair" : bring_up(q);
@@ -108,21 +102,16 @@ static const char *make_all(onic_verbs_queue_t *q, unsigned receives)
 static void free_all(onic_verbs_queue_t *q)
 {
     onic_verbs_queue_stop(q);
-    if (q->received != NULL) {
+    if (q->received != NULL)
         ibv_destroy_cq(q->received);
-    }
-    if (q->sent != NULL) {
+    if (q->sent != NULL)
         ibv_destroy_cq(q->sent);
-    }
-    if (q->channel != NULL) {
+    if (q->channel != NULL)
         ibv_destroy_comp_channel(q->channel);
-    }
-    if (q->mr != NULL) {
+    if (q->mr != NULL)
         ibv_dereg_mr(q->mr);
-    }
-    if (q->memory != NULL) {
+    if (q->memory != NULL)
         munmap(q->memory, q->bytes);
-    }
     q->received = q->sent = NULL;
     q->channel = NULL;
     q->mr = NULL;
@@ -157,9 +146,8 @@ static int check_address(const onic_verbs_queue_t *q, onic_verbs_reason_t *why)
     onic_verbs_address_t again;
     onic_verbs_address_encode(&q->mine, bytes);
     const char *wrong = onic_verbs_address_decode(bytes, sizeof(bytes), &again);
-    if (wrong == NULL) {
+    if (wrong == NULL)
         return 0;
-    }
     snprintf(why->text, sizeof(why->text), "verbs: port %d of device %s has no address of use: %s",
              q->port->number, ibv_get_device_name(q->port->device->context->device), wrong);
     return -1;
@@ -185,17 +173,15 @@ int onic_verbs_queue_open(onic_verbs_queue_t *q, const onic_verbs_port_t *port,
         q->mine.qpn = q->qp->qp_num;
         rc = check_address(q, why);
     }
-    if (rc != 0) {
+    if (rc != 0)
         onic_verbs_queue_close(q);
-    }
     return rc;
 }
 
 void onic_verbs_queue_stop(onic_verbs_queue_t *q)
 {
-    if (q->qp != NULL) {
+    if (q->qp != NULL)
         ibv_destroy_qp(q->qp);
-    }
     q->qp = NULL;
 }
 
@@ -210,13 +196,11 @@ bool onic_verbs_queue_mend(onic_verbs_queue_t *q)
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
     struct ibv_wc wc[BATCH];
     const uint64_t now = onic_now_nsec();
-    if (now - q->mended < MEND_NSEC) {
+    if (now - q->mended < MEND_NSEC)
         return false;
-    }
     q->mended = now;
-    if (ibv_modify_qp(q->qp, &attr, IBV_QP_STATE) != 0) {
+    if (ibv_modify_qp(q->qp, &attr, IBV_QP_STATE) != 0)
         return false;
-    }
     while (ibv_poll_cq(q->received, BATCH, wc) > 0 || ibv_poll_cq(q->sent, BATCH, wc) > 0) {
     }
     q->broken = bring_up(q) != NULL;

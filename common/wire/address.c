@@ -35,9 +35,8 @@ static bool host_is_padded(const char *host, size_t size)
     const size_t len = strnlen(host, size);
     bool padded = len < size;
 
-    for (size_t i = len; i < size; i++) {
+    for (size_t i = len; i < size; i++)
         padded = padded && host[i] == '\0';
-    }
     return padded;
 }
 
@@ -52,9 +51,8 @@ size_t onic_address_write(const onic_address_t *a, void *bytes, size_t cap)
 {
     const head_t head = {FORMAT, a->name, a->rndv_max, a->credit, a->ucx_len, a->cma_id, a->queues};
 
-    if (!is_sound(a) || cap < onic_address_size(a)) {
+    if (!is_sound(a) || cap < onic_address_size(a))
         return 0;
-    }
     memcpy(bytes, &head, sizeof(head));
     memcpy((char *)bytes + sizeof(head), a->ucx, a->ucx_len);
     return onic_address_size(a);
@@ -64,9 +62,8 @@ bool onic_address_read(const void *bytes, size_t len, onic_address_t *a)
 {
     head_t head;
 
-    if (len < sizeof(head)) {
+    if (len < sizeof(head))
         return false;
-    }
     memcpy(&head, bytes, sizeof(head));
     *a = (onic_address_t){.name = head.name,
                           .rndv_max = head.rndv_max,

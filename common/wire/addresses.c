@@ -83,9 +83,8 @@ bool onic_wire_knows(struct ompi_communicator_t *comm)
     bool known = true;
 
     onic_wire_lock();
-    for (int i = 0; i < n && known; i++) {
+    for (int i = 0; i < n && known; i++)
         known = onic_peer_is_known(onic_rank_name(comm, i));
-    }
     onic_wire_unlock();
     return known;
 }
@@ -136,9 +135,8 @@ static int keep_table(struct ompi_communicator_t *comm, onic_node_t *node,
         new_segment(comm, node, onic_table_bytes((uint64_t)n, bytes), &segment, &shared);
     int rc = made ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
 
-    if (made && (node->me == 0 || !shared)) {
+    if (made && (node->me == 0 || !shared))
         write_table(&segment, entries, n, records);
-    }
     if (shared) {
         /* The first of the node has written it. */
         int written = rc;
@@ -175,9 +173,8 @@ int onic_wire_keep(struct ompi_communicator_t *comm, onic_node_t *node, const vo
     size_t total = 0;
     bool one_job = true;
 
-    if (entries == NULL) {
+    if (entries == NULL)
         onic_abort_no_memory(comm, "a table of their addresses");
-    }
     for (int i = 0; i < n; i++) {
         const size_t at = (size_t)i * stride;
         const int32_t len = *(const int32_t *)(const void *)((const char *)lens + at);

@@ -40,9 +40,8 @@ bool onic_user_says(const char *form)
 {
     char **e = environ;
 
-    while (*e != NULL && fnmatch(form, *e, FNM_EXTMATCH) != 0) {
+    while (*e != NULL && fnmatch(form, *e, FNM_EXTMATCH) != 0)
         e++;
-    }
     return *e != NULL;
 }
 
@@ -64,12 +63,10 @@ static bool devices_have_tcp(const char *devices)
     struct if_nameindex *all = if_nameindex();
     bool have = false;
 
-    for (struct if_nameindex *i = all; i != NULL && i->if_index != 0 && !have; i++) {
+    for (struct if_nameindex *i = all; i != NULL && i->if_index != 0 && !have; i++)
         have = onic_devices_have(devices, i->if_name);
-    }
-    if (all != NULL) {
+    if (all != NULL)
         if_freenameindex(all);
-    }
     return have;
 }
 
@@ -105,12 +102,10 @@ static ucs_status_t configure_tcp(const char *tls, size_t seg_size, ucp_config_t
         size_t room = env_size("UCX_TCP_RX_SEG_SIZE", SIZE_MAX);
         seg_size = seg_size < room ? seg_size : room;
         ucs_status_t status = set_size(ucp_config, tcp_key("TCP_TX_SEG_SIZE"), seg_size);
-        if (status == UCS_OK && rx == NULL && seg_size > UCX_TCP_RX_SIZE) {
+        if (status == UCS_OK && rx == NULL && seg_size > UCX_TCP_RX_SIZE)
             status = set_size(ucp_config, tcp_key("TCP_RX_SEG_SIZE"), seg_size);
-        }
-        if (status != UCS_OK) {
+        if (status != UCS_OK)
             return status;
-        }
     }
     onic_wire.tcp_seg_size = env_size("UCX_TCP_TX_SEG_SIZE", seg_size);
     return UCS_OK;
@@ -153,12 +148,10 @@ static ucs_status_t configure_verbs(ucp_config_t *ucp_config)
             set_size(ucp_config, prefixed_key("IB_RCACHE_MAX_SIZE", "IB_"), onic_wire.rcache_max);
     }
     if (status != UCS_OK || !onic_wire.small_queues ||
-        onic_user_says("UCX_*X_@(QUEUE_LEN|BUFS_GROW)=*")) {
+        onic_user_says("UCX_*X_@(QUEUE_LEN|BUFS_GROW)=*"))
         return status;
-    }
-    for (size_t i = 0; i < sizeof(small) / sizeof(small[0]) && status == UCS_OK; i++) {
+    for (size_t i = 0; i < sizeof(small) / sizeof(small[0]) && status == UCS_OK; i++)
         status = set_size(ucp_config, small[i].key, small[i].value);
-    }
     return status;
 }
 
@@ -167,28 +160,22 @@ ucs_status_t onic_wire_read_config(const onic_wire_config_t *config, ucp_config_
     bool given = config->tls != NULL && *config->tls != '\0';
     const char *tls = onic_wire_tls(config);
     ucs_status_t status = onic_ucx.config_read(NULL, NULL, ucp_config_p);
-    if (status != UCS_OK) {
+    if (status != UCS_OK)
         return status;
-    }
-    if (given) {
+    if (given)
         status = onic_ucx.config_modify(*ucp_config_p, "TLS", tls);
-    }
-    if (status == UCS_OK) {
+    if (status == UCS_OK)
         status = configure_tcp(tls, config->tcp_seg_size, *ucp_config_p);
-    }
     if (getenv("UCX_FLUSH_WORKER_EPS") == NULL) {
         /* A flush of the worker waits for no answers of others then. */
         (void)onic_ucx.config_modify(*ucp_config_p, "FLUSH_WORKER_EPS", "n");
     }
-    if (status == UCS_OK) {
+    if (status == UCS_OK)
         status = configure_shm(tls, *ucp_config_p);
-    }
-    if (status == UCS_OK) {
+    if (status == UCS_OK)
         status = configure_verbs(*ucp_config_p);
-    }
-    if (status != UCS_OK) {
+    if (status != UCS_OK)
         onic_ucx.config_release(*ucp_config_p);
-    }
     return status;
 }
 
@@ -196,15 +183,12 @@ size_t onic_wire_frag_max(const char *transport)
 {
     char env[64];
     size_t size = UCX_OTHER_SEG_SIZE;
-    if (strcmp(transport, "tcp") == 0) {
+    if (strcmp(transport, "tcp") == 0)
         return onic_wire.tcp_seg_size - UCX_OVERHEAD;
-    }
-    if (*transport != '\0' && onic_tls_have_shared_memory(transport)) {
+    if (*transport != '\0' && onic_tls_have_shared_memory(transport))
         size = onic_wire.shm_seg_size;
-    }
     snprintf(env, sizeof(env), "UCX_%s_SEG_SIZE", transport);
-    for (char *c = env; *c != '\0'; c++) {
+    for (char *c = env; *c != '\0'; c++)
         *c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
-    }
     return env_size(env, size) - UCX_OVERHEAD;
 }

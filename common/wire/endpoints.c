@@ -18,9 +18,8 @@ static void connection_lost(void *arg, ucp_ep_h ep, ucs_status_t status)
     peer->failed = status;
     onic_wire_count_loss();
     /* Of a process of this machine it is seen whether it is dead, and not just this way to it. */
-    if (!peer->watched) {
+    if (!peer->watched)
         onic_peer_gone(peer);
-    }
 }
 
 /** Does a line such as
@@ -30,9 +29,8 @@ static bool is_for(const char *line, const char *use)
 {
     const size_t len = strlen(use);
     const char *at = strstr(line, use);
-    while (at != NULL && strchr(" #", at[len]) == NULL) {
+    while (at != NULL && strchr(" #", at[len]) == NULL)
         at = strstr(at + 1, use);
-    }
     return at != NULL;
 }
 
@@ -40,9 +38,8 @@ static void read_lane(const char *line, char *name, size_t size)
 {
     const char *colon = strstr(line, "]:");
     colon = colon != NULL ? strchr(colon + 2, ':') : NULL;
-    if (colon != NULL) {
+    if (colon != NULL)
         snprintf(name, size, "%.*s", (int)strcspn(colon + 1, "/"), colon + 1);
-    }
 }
 
 /** The transports that carry active messages, and atomics, which may be none. */
@@ -57,22 +54,18 @@ static void find_transports(ucp_ep_h ep, transports_t *t)
     char *text = NULL, *rest = NULL;
     size_t len = 0;
     FILE *stream = open_memstream(&text, &len);
-    if (stream == NULL) {
+    if (stream == NULL)
         return;
-    }
     onic_ucx.ep_print_info(ep, stream);
     fclose(stream);
     for (char *line = strtok_r(text, "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest)) {
-        if (strstr(line, "lane[") == NULL) {
+        if (strstr(line, "lane[") == NULL)
             continue;
-        }
-        if (is_for(line, " am")) {
+        if (is_for(line, " am"))
             read_lane(line, t->messages, sizeof(t->messages));
-        }
-        if (is_for(line, " amo")) {
+        if (is_for(line, " amo"))
             read_lane(line, t->atomics, sizeof(t->atomics));
-        }
     }
     free(text);
 }
@@ -113,12 +106,10 @@ ucs_status_t onic_make_ep(onic_peer_t *peer)
 {
     const bool foreign = peer->name >> 32 != onic_wire.job;
     ucs_status_t status = UCS_ERR_UNREACHABLE;
-    if (foreign && onic_wire.closes) {
+    if (foreign && onic_wire.closes)
         status = create_ep(peer, UCP_ERR_HANDLING_MODE_PEER);
-    }
-    if (status == UCS_ERR_UNREACHABLE) {
+    if (status == UCS_ERR_UNREACHABLE)
         status = create_ep(peer, UCP_ERR_HANDLING_MODE_NONE);
-    }
     if (status != UCS_OK) {
         peer->ep = NULL;
     } else {

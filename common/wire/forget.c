@@ -24,11 +24,9 @@ void onic_wire_set_forget_fn(unsigned am_id, onic_wire_forget_fn_t fn)
 /** Do all components do without it? */
 static bool is_forgotten(onic_peer_t *peer, bool left)
 {
-    for (unsigned id = 0; id < ONIC_AM_COUNT; id++) {
-        if (onic_wire.forget_fn[id] != NULL && !onic_wire.forget_fn[id](peer, left)) {
+    for (unsigned id = 0; id < ONIC_AM_COUNT; id++)
+        if (onic_wire.forget_fn[id] != NULL && !onic_wire.forget_fn[id](peer, left))
             return false;
-        }
-    }
     return true;
 }
 
@@ -54,9 +52,8 @@ static void free_closed(void)
             at = &peer->next_left;
             continue;
         }
-        if (peer->close != NULL) {
+        if (peer->close != NULL)
             onic_ucx.request_free(peer->close);
-        }
         *at = peer->next_left;
         free(peer);
     }
@@ -67,9 +64,8 @@ static void close_ep(onic_peer_t *peer)
 {
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
                                  .flags = UCP_EP_CLOSE_FLAG_FORCE};
-    if (peer->ep == NULL || peer->closed) {
+    if (peer->ep == NULL || peer->closed)
         return;
-    }
     peer->closed = true;
     ucs_status_ptr_t answer = onic_ucx.ep_close_nbx(peer->ep, &param);
     if (UCS_PTR_IS_ERR(answer)) {
@@ -90,9 +86,8 @@ static void forget(onic_peer_t *peer)
 /** Has it left, and is nothing under way with it? */
 static bool may_forget(onic_peer_t *peer)
 {
-    if (!peer->gone || peer->refs > 0 || !is_forgotten(peer, true)) {
+    if (!peer->gone || peer->refs > 0 || !is_forgotten(peer, true))
         return false;
-    }
     close_ep(peer);
     return !onic_sends_name(peer);
 }
@@ -100,25 +95,21 @@ static bool may_forget(onic_peer_t *peer)
 void onic_wire_forget_left(void)
 {
     static atomic_bool busy;
-    if (atomic_exchange(&busy, true)) {
+    if (atomic_exchange(&busy, true))
         return;
-    }
     onic_wire_lock();
     onic_peer_t *found = onic_wire.foreign > 0 ? find_unnamed() : NULL;
     onic_wire_unlock();
     /* Records are freed here alone. */
-    for (onic_peer_t *peer = found; peer != NULL; peer = peer->next_left) {
+    for (onic_peer_t *peer = found; peer != NULL; peer = peer->next_left)
         (void)onic_peer_look(peer);
-    }
     onic_wire_lock();
-    while (found != NULL && onic_wire.drain > 0) {
+    while (found != NULL && onic_wire.drain > 0)
         (void)onic_wire_progress_locked();
-    }
     for (onic_peer_t *peer = found, *next; peer != NULL; peer = next) {
         next = peer->next_left;
-        if (may_forget(peer)) {
+        if (may_forget(peer))
             forget(peer);
-        }
     }
     free_closed();
     onic_wire_unlock();

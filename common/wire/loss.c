@@ -72,9 +72,8 @@ void onic_peer_print_lost(onic_peer_t *peer, const char *what, const char *why)
 
 bool onic_peer_lost(onic_peer_t *peer)
 {
-    if (!onic_peer_is_lost(peer)) {
+    if (!onic_peer_is_lost(peer))
         return false;
-    }
     if (onic_peer_has_died(peer)) {
         onic_peer_print_lost(peer, "this node has lost", "it has died");
     } else {
@@ -94,9 +93,8 @@ static void note_death(uint64_t name)
     if (peer != NULL && !atomic_load(&peer->died)) {
         peer->failed = peer->failed == UCS_OK ? UCS_ERR_CONNECTION_RESET : peer->failed;
         atomic_store(&peer->died, true);
-        if (name >> 32 == onic_wire.self->name >> 32) {
+        if (name >> 32 == onic_wire.self->name >> 32)
             atomic_store(&onic_wire.job_is_broken, true);
-        }
         onic_wire_count_loss();
         onic_peer_gone(peer);
     }
@@ -105,9 +103,8 @@ static void note_death(uint64_t name)
 
 bool onic_peer_look(onic_peer_t *peer)
 {
-    if (peer->watched && !onic_peer_has_died(peer) && onic_life_is_dead(&peer->cma_id.life)) {
+    if (peer->watched && !onic_peer_has_died(peer) && onic_life_is_dead(&peer->cma_id.life))
         note_death(peer->name);
-    }
     return onic_peer_has_died(peer);
 }
 
@@ -130,7 +127,6 @@ void onic_wire_look_for_dead(void)
     uint64_t name;
     onic_life_t life;
     /* The record itself may be forgotten meanwhile. */
-    if (next_near(&name, &life) && onic_life_is_dead(&life)) {
+    if (next_near(&name, &life) && onic_life_is_dead(&life))
         note_death(name);
-    }
 }

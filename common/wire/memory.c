@@ -33,9 +33,8 @@ static bool limit_binds(uint64_t limit)
 {
     size_t bytes = (size_t)sysconf(_SC_PAGESIZE), enough = (size_t)limit + bytes;
     void *at = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at == MAP_FAILED) {
+    if (at == MAP_FAILED)
         return true;
-    }
     /* One locked page that grows beyond the limit, and cannot be read: it is not walked through
      * then. Kernels before 5.18 refuse to lock what cannot be read. */
     bool binds = mlock2(at, bytes, MLOCK_ONFAULT) != 0 || mprotect(at, bytes, PROT_NONE) != 0;
@@ -58,9 +57,8 @@ static uint64_t pinned(void)
     while (f != NULL && fgets(line, sizeof(line), f) != NULL &&
            sscanf(line, "VmPin: %llu", &kib) != 1) {
     }
-    if (f != NULL) {
+    if (f != NULL)
         fclose(f);
-    }
     return kib << 10;
 }
 
@@ -69,9 +67,8 @@ static uint64_t registrable(void)
 {
     struct rlimit r;
     if (getrlimit(RLIMIT_MEMLOCK, &r) != 0 || r.rlim_cur >= 1ULL << 40 ||
-        !limit_binds((uint64_t)r.rlim_cur)) {
+        !limit_binds((uint64_t)r.rlim_cur))
         return UINT64_MAX;
-    }
     uint64_t taken = pinned();
     return r.rlim_cur > taken ? (uint64_t)r.rlim_cur - taken : 0;
 }
@@ -88,9 +85,8 @@ bool onic_wire_registers(void)
     static const char *const others[] = {"/dev/xpmem", "/dev/knem", "/dev/nvidiactl", "/dev/kfd",
                                          "/dev/kgni0"};
     bool found = onic_tls_have_verbs(getenv("UCX_TLS")) && verbs_devices() > 0;
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]) && !found; i++) {
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]) && !found; i++)
         found = access(others[i], F_OK) == 0;
-    }
     return found;
 }
 
@@ -117,12 +113,10 @@ ucs_status_t onic_wire_fit_memory(onic_wire_config_t *config, char *tls, size_t 
     onic_wire.small_queues = plan.queues == ONIC_MEMORY_SMALL;
     onic_wire.rndv_max = plan.rndv_max;
     onic_wire.rcache_max = plan.rcache_max;
-    if (plan.queues == ONIC_MEMORY_SMALL) {
+    if (plan.queues == ONIC_MEMORY_SMALL)
         say(bytes, "its queues are made smaller");
-    }
-    if (plan.queues != ONIC_MEMORY_NONE) {
+    if (plan.queues != ONIC_MEMORY_NONE)
         return UCS_OK;
-    }
     if (!onic_tls_without_verbs(list, tls, size)) {
         say(bytes, "no other transport is allowed");
         return UCS_ERR_NO_DEVICE;

@@ -21,9 +21,8 @@ void onic_cma_start(onic_cma_id_t *id, uint64_t *nonce)
     memset(id, 0, sizeof(*id));
     id->life = onic_life_mine();
     if (id->life.pid_namespace == 0 ||
-        getrandom(nonce, sizeof(*nonce), 0) != (ssize_t)sizeof(*nonce)) {
+        getrandom(nonce, sizeof(*nonce), 0) != (ssize_t)sizeof(*nonce))
         return; /* without an identity no process will try to reach this one */
-    }
     (void)onic_file_text(ONIC_BOOT_ID, id->host, sizeof(id->host));
     id->nonce_at = (uint64_t)(uintptr_t)nonce;
     id->nonce = *nonce;

@@ -19,9 +19,8 @@ static void watch(onic_peer_t *peer)
 {
     /* Namespaces have the same numbers on many machines. */
     if (peer->self || !onic_same_place(&peer->cma_id, &onic_wire.cma_id) ||
-        !onic_life_comparable(&onic_wire.cma_id.life, &peer->cma_id.life)) {
+        !onic_life_comparable(&onic_wire.cma_id.life, &peer->cma_id.life))
         return;
-    }
     peer->next_near = onic_wire.near;
     onic_wire.near = peer;
     peer->watched = true;
@@ -30,15 +29,12 @@ static void watch(onic_peer_t *peer)
 static void unwatch(onic_peer_t *peer)
 {
     onic_peer_t **at = &onic_wire.near;
-    while (*at != NULL && *at != peer) {
+    while (*at != NULL && *at != peer)
         at = &(*at)->next_near;
-    }
-    if (*at != NULL) {
+    if (*at != NULL)
         *at = peer->next_near;
-    }
-    if (onic_wire.look_next == peer) {
+    if (onic_wire.look_next == peer)
         onic_wire.look_next = peer->next_near;
-    }
 }
 
 /* ---- their addresses in memory that the node shares (addresses.c) -------------------------- */
@@ -56,9 +52,8 @@ static const void *look(const onic_table_t *table, uint64_t name, size_t *len_p)
     const uint64_t n = head->n;
     uint64_t from = 0, to = n;
 
-    if (n > size / sizeof(onic_table_entry_t) || onic_table_bytes(n, 0) > size) {
+    if (n > size / sizeof(onic_table_entry_t) || onic_table_bytes(n, 0) > size)
         return NULL;
-    }
     while (from < to) {
         const uint64_t i = from + (to - from) / 2;
         const uint64_t its = head->entry[i].name, at = head->entry[i].at, len = head->entry[i].len;
@@ -76,9 +71,8 @@ static const void *find_in_tables(uint64_t name, size_t *len_p)
 {
     const void *record = NULL;
 
-    for (onic_table_t *t = onic_wire.tables; t != NULL && record == NULL; t = t->next) {
+    for (onic_table_t *t = onic_wire.tables; t != NULL && record == NULL; t = t->next)
         record = look(t, name, len_p);
-    }
     return record;
 }
 
@@ -86,9 +80,8 @@ bool onic_table_add(const onic_segment_t *segment)
 {
     onic_table_t *table = malloc(sizeof(*table));
 
-    if (table == NULL) {
+    if (table == NULL)
         return false;
-    }
     onic_wire_lock();
     *table = (onic_table_t){onic_wire.tables, *segment};
     onic_wire.tables = table;
@@ -102,9 +95,8 @@ bool onic_table_add(const onic_segment_t *segment)
 static onic_peer_t *find_peer(uint64_t name)
 {
     void *peer = NULL;
-    if (name >> 32 == onic_wire.job && (uint32_t)name < onic_wire.job_size) {
+    if (name >> 32 == onic_wire.job && (uint32_t)name < onic_wire.job_size)
         return onic_wire.of_job[(uint32_t)name];
-    }
     return opal_hash_table_get_value_uint64(&onic_wire.peers, name, &peer) == OPAL_SUCCESS ? peer
                                                                                            : NULL;
 }
@@ -114,9 +106,8 @@ static onic_peer_t *add_peer(const onic_address_t *a)
 {
     const bool of_job = a->name >> 32 == onic_wire.job;
     onic_peer_t *peer = find_peer(a->name);
-    if (peer != NULL || (peer = calloc(1, sizeof(*peer) + a->ucx_len)) == NULL) {
+    if (peer != NULL || (peer = calloc(1, sizeof(*peer) + a->ucx_len)) == NULL)
         return peer;
-    }
     peer->name = a->name;
     peer->self = onic_wire.self == NULL;
     peer->failed = UCS_OK;
@@ -130,12 +121,10 @@ static onic_peer_t *add_peer(const onic_address_t *a)
         free(peer);
         return NULL;
     }
-    if (of_job && (uint32_t)a->name < onic_wire.job_size) {
+    if (of_job && (uint32_t)a->name < onic_wire.job_size)
         onic_wire.of_job[(uint32_t)a->name] = peer;
-    }
-    if (peer->self) {
+    if (peer->self)
         onic_wire.self = peer;
-    }
     onic_wire.foreign += !of_job;
     watch(peer);
     return peer;
@@ -147,9 +136,8 @@ onic_peer_t *onic_peer_named(uint64_t name)
     size_t len;
     const void *record = peer == NULL ? find_in_tables(name, &len) : NULL;
     onic_address_t a;
-    if (record != NULL && onic_address_read(record, len, &a) && a.name == name) {
+    if (record != NULL && onic_address_read(record, len, &a) && a.name == name)
         peer = add_peer(&a);
-    }
     return peer;
 }
 
@@ -162,9 +150,8 @@ bool onic_peer_is_known(uint64_t name)
 onic_peer_t *onic_peer_take(uint64_t name)
 {
     onic_peer_t *peer = onic_peer_named(name);
-    if (peer != NULL) {
+    if (peer != NULL)
         peer->refs++;
-    }
     return peer;
 }
 

@@ -13,9 +13,8 @@ static int run_deferred(void)
     int events = 0;
     onic_wire.deferred_left = false;
     for (unsigned id = 0; id < ONIC_AM_COUNT; id++) {
-        if ((wanted >> id & 1) == 0 || onic_wire.deferred_fn[id] == NULL) {
+        if ((wanted >> id & 1) == 0 || onic_wire.deferred_fn[id] == NULL)
             continue;
-        }
         int n = onic_wire.deferred_fn[id]();
         if (n < 0) {
             onic_wire.deferred_left = true;
@@ -38,27 +37,22 @@ int onic_wire_progress_locked(void)
             onic_wire_count_loss();
         }
     }
-    if (onic_queues_have_waiting()) {
+    if (onic_queues_have_waiting())
         events += onic_queues_send();
-    }
-    if (onic_wire.done_head != NULL) {
+    if (onic_wire.done_head != NULL)
         events += onic_done_progress();
-    }
-    if (onic_wire.loop.first != NULL) {
+    if (onic_wire.loop.first != NULL)
         events += onic_loop_progress();
-    }
-    if (atomic_load_explicit(&onic_wire.deferred, memory_order_relaxed) != 0) {
+    if (atomic_load_explicit(&onic_wire.deferred, memory_order_relaxed) != 0)
         events += run_deferred();
-    }
     return events;
 }
 
 static int run_mpi_fns(void)
 {
     int events = 0;
-    if (atomic_load_explicit(&onic_wire.mpi_kicks, memory_order_relaxed) == 0) {
+    if (atomic_load_explicit(&onic_wire.mpi_kicks, memory_order_relaxed) == 0)
         return 0;
-    }
     for (unsigned kicks = atomic_exchange(&onic_wire.mpi_kicks, 0); kicks != 0;
          kicks &= kicks - 1) {
         onic_wire_mpi_fn_t fn = atomic_load(&onic_wire.mpi_fn[__builtin_ctz(kicks)]);
@@ -77,9 +71,8 @@ int onic_wire_run_unlocked(void)
     const onic_wire_unlocked_fn_t fn =
         atomic_load_explicit(&onic_wire.unlocked_fn, memory_order_acquire);
     const int done = fn != NULL ? fn() : 0;
-    if (atomic_load_explicit(&onic_wire.unlocked_left, memory_order_relaxed) != (done < 0)) {
+    if (atomic_load_explicit(&onic_wire.unlocked_left, memory_order_relaxed) != (done < 0))
         atomic_store(&onic_wire.unlocked_left, done < 0);
-    }
     return done;
 }
 
@@ -111,9 +104,8 @@ bool onic_wire_has_messages(void)
 int onic_wire_poll_locked(void)
 {
     int events = onic_queues_receive();
-    if (events == 0 && atomic_load_explicit(&onic_wire.neps, memory_order_relaxed) > 0) {
+    if (events == 0 && atomic_load_explicit(&onic_wire.neps, memory_order_relaxed) > 0)
         events = (int)onic_ucx.worker_progress(onic_wire.worker);
-    }
     return events;
 }
 

@@ -39,18 +39,16 @@ static listed_t *regions, *remotes;
 static void enlist(listed_t *l, listed_t **all)
 {
     *l = (listed_t){.next = *all, .link = all};
-    if (l->next != NULL) {
+    if (l->next != NULL)
         l->next->link = &l->next;
-    }
     *all = l;
 }
 
 static void unlist(listed_t *l)
 {
     *l->link = l->next;
-    if (l->next != NULL) {
+    if (l->next != NULL)
         l->next->link = l->link;
-    }
 }
 
 /** What a description begins with; the address record and the key follow. */
@@ -84,9 +82,8 @@ static ucs_status_t map(onic_region_t *region, void *base, size_t bytes)
         .flags = base == NULL ? UCP_MEM_MAP_ALLOCATE : 0,
     };
     ucs_status_t status = onic_ucx.mem_map(onic_wire.context, &params, &region->memh);
-    if (status != UCS_OK) {
+    if (status != UCS_OK)
         return status;
-    }
     region->base = base;
     /* Of memory that it has not allocated UCX may name another address: that of what it had
      * registered before, and found to hold this, too. */
@@ -160,9 +157,8 @@ void onic_regions_stop(void)
         unlist(&region->listed);
         onic_ucx.mem_unmap(onic_wire.context, region->memh);
         region->memh = NULL;
-        if (region->left) {
+        if (region->left)
             free(region);
-        }
     }
 }
 
@@ -177,12 +173,10 @@ static size_t assemble(const onic_region_t *region, const void *rkey, size_t rke
 {
     description_t head = {(uint64_t)(uintptr_t)region->base, region->size, 0, (uint32_t)rkey_len};
     const size_t key_end = sizeof(head) + rkey_len;
-    if (cap < key_end) {
+    if (cap < key_end)
         return 0;
-    }
-    if (with_record) {
+    if (with_record)
         head.record_len = (uint32_t)onic_address_record(bytes + key_end, cap - key_end);
-    }
     memcpy(bytes, &head, sizeof(head));
     memcpy(bytes + sizeof(head), rkey, rkey_len);
     return head.record_len > 0 || !with_record ? key_end + head.record_len : 0;
@@ -237,13 +231,11 @@ onic_remote_t *onic_remote_open(onic_peer_t *peer, const void *bytes, size_t len
     description_t head;
     const unsigned char *rkey = (const unsigned char *)bytes + sizeof(head);
     *rc_p = OMPI_ERR_BAD_PARAM;
-    if (len < sizeof(head)) {
+    if (len < sizeof(head))
         return NULL;
-    }
     memcpy(&head, bytes, sizeof(head));
-    if (head.rkey_len == 0 || (uint64_t)head.rkey_len + head.record_len != len - sizeof(head)) {
+    if (head.rkey_len == 0 || (uint64_t)head.rkey_len + head.record_len != len - sizeof(head))
         return NULL;
-    }
     onic_remote_t *remote = calloc(1, sizeof(*remote));
     if (remote == NULL) {
         *rc_p = OMPI_ERR_OUT_OF_RESOURCE;
@@ -264,9 +256,8 @@ onic_remote_t *onic_remote_open(onic_peer_t *peer, const void *bytes, size_t len
 /** UCX's key is given back, which needs the worker. */
 static void close_key(onic_remote_t *remote)
 {
-    if (remote->rkey == NULL) {
+    if (remote->rkey == NULL)
         return;
-    }
     onic_ucx.rkey_destroy(remote->rkey);
     remote->rkey = NULL;
     unlist(&remote->listed);
@@ -280,9 +271,8 @@ void onic_remote_close(onic_remote_t *remote)
 
 void onic_remotes_stop(void)
 {
-    while (remotes != NULL) {
+    while (remotes != NULL)
         close_key((onic_remote_t *)remotes);
-    }
 }
 
 onic_peer_t *onic_remote_peer(const onic_remote_t *remote)
@@ -332,9 +322,8 @@ static onic_send_t *begin(onic_peer_t *peer, onic_send_cb_t cb, void *arg,
 static int begun(onic_send_t *s, ucs_status_ptr_t answer)
 {
     const int rc = onic_send_started(s, answer);
-    if (rc != 0) {
+    if (rc != 0)
         onic_send_put(s);
-    }
     return rc;
 }
 
@@ -351,9 +340,8 @@ int onic_remote_put(onic_remote_t *remote, size_t offset, const void *data, size
     int rc = OMPI_ERR_BAD_PARAM;
     onic_send_t *s =
         holds(remote, offset, len) ? begin(remote->peer, cb, arg, &param, &ep, &rc) : NULL;
-    if (s == NULL) {
+    if (s == NULL)
         return rc;
-    }
     if (from != NULL) {
         param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
         param.memh = from->memh;
@@ -409,9 +397,8 @@ int onic_remote_atomic(onic_remote_t *remote, onic_atomic_op_t op, size_t offset
     onic_send_t *s = holds(remote, offset, size) && at % size == 0
                          ? begin(remote->peer, cb, arg, &param, &ep, &rc)
                          : NULL;
-    if (s == NULL) {
+    if (s == NULL)
         return rc;
-    }
     param.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REPLY_BUFFER;
     param.datatype = ucp_dt_make_contig(size);
     param.reply_buffer = result;

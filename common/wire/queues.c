@@ -31,9 +31,8 @@ void onic_queue_open(onic_peer_t *to)
 
     to->queue_tried = true;
     if (!onic_queue_can_open(to) || !onic_peer_has_pipe(to) ||
-        (out = calloc(1, sizeof(*out))) == NULL) {
+        (out = calloc(1, sizeof(*out))) == NULL)
         return;
-    }
     if (!onic_outbox_open(&out->box, &to->queues, onic_wire_me(), to->presence, to->pipe)) {
         free(out);
         return;
@@ -68,13 +67,11 @@ static int send_waiting(onic_queue_out_t *out)
         const bool lost = out->to->failed != UCS_OK;
 
         if (!lost && !onic_outbox_put(&out->box, (uint8_t)s->am_id, s->header, s->header_len,
-                                      &payload, s->am_id == ONIC_AM_OSC)) {
+                                      &payload, s->am_id == ONIC_AM_OSC))
             break;
-        }
         out->wait_head = s->next;
-        if (out->wait_head == NULL) {
+        if (out->wait_head == NULL)
             out->wait_tail = &out->wait_head;
-        }
         waiting--;
         onic_send_end(s, lost ? OMPI_ERR_UNREACH : OMPI_SUCCESS);
         n++;
@@ -86,9 +83,8 @@ int onic_queues_send(void)
 {
     int n = 0;
 
-    for (onic_queue_out_t *out = outs; out != NULL; out = out->next) {
+    for (onic_queue_out_t *out = outs; out != NULL; out = out->next)
         n += send_waiting(out);
-    }
     return n;
 }
 
@@ -122,9 +118,8 @@ static void give_up_owner(uint64_t owner)
     onic_say(
         "ompi-nic: the message queue of a process of this node is corrupt; nothing more is read "
         "from it");
-    if (peer != NULL) {
+    if (peer != NULL)
         onic_peer_give_up(peer);
-    }
 }
 
 onic_queue_receiver_t *onic_peer_incoming(onic_peer_t *peer)
@@ -132,11 +127,9 @@ onic_queue_receiver_t *onic_peer_incoming(onic_peer_t *peer)
     const onic_inbox_t *in = &onic_inbox;
     const uint32_t n = atomic_load_explicit(&in->nreceivers, memory_order_relaxed);
 
-    for (uint32_t i = 0; i < n && peer->incoming == NULL; i++) {
-        if (in->owner[i] == peer->name) {
+    for (uint32_t i = 0; i < n && peer->incoming == NULL; i++)
+        if (in->owner[i] == peer->name)
             peer->incoming = &in->receiver[i];
-        }
-    }
     return peer->incoming;
 }
 
@@ -144,9 +137,8 @@ bool onic_peer_next_message(onic_peer_t *peer, onic_queue_message_t *m)
 {
     const bool found = onic_queue_look(peer->incoming, m);
 
-    if (!found && atomic_load_explicit(&peer->incoming->broken, memory_order_relaxed)) {
+    if (!found && atomic_load_explicit(&peer->incoming->broken, memory_order_relaxed))
         give_up_owner(peer->name);
-    }
     return found;
 }
 
@@ -161,9 +153,8 @@ static int take_messages(uint32_t i)
         onic_queue_take(r);
         n++;
     }
-    if (atomic_load_explicit(&r->broken, memory_order_relaxed)) {
+    if (atomic_load_explicit(&r->broken, memory_order_relaxed))
         give_up_owner(onic_inbox.owner[i]);
-    }
     onic_queue_counters.received += (unsigned)n;
     return n;
 }
@@ -173,10 +164,8 @@ int onic_queues_receive(void)
     const uint32_t n = onic_inbox_look();
     int events = 0;
 
-    for (uint32_t i = 0; i < n; i++) {
-        if (onic_queue_has_message(&onic_inbox.receiver[i])) {
+    for (uint32_t i = 0; i < n; i++)
+        if (onic_queue_has_message(&onic_inbox.receiver[i]))
             events += take_messages(i);
-        }
-    }
     return events;
 }

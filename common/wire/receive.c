@@ -24,9 +24,8 @@
 
 int onic_wire_set_am_fn(unsigned am_id, onic_am_fn_t fn)
 {
-    if (am_id >= ONIC_AM_COUNT || onic_am_is_named(am_id)) {
+    if (am_id >= ONIC_AM_COUNT || onic_am_is_named(am_id))
         return OMPI_ERR_BAD_PARAM;
-    }
     onic_wire_lock();
     onic_wire.am_fn[am_id] = fn;
     onic_wire_unlock();
@@ -35,9 +34,8 @@ int onic_wire_set_am_fn(unsigned am_id, onic_am_fn_t fn)
 
 int onic_wire_set_named_fn(unsigned am_id, onic_named_fn_t fn)
 {
-    if (!onic_am_is_named(am_id)) {
+    if (!onic_am_is_named(am_id))
         return OMPI_ERR_BAD_PARAM;
-    }
     onic_wire_lock();
     onic_wire.named_fn = fn;
     onic_wire_unlock();
@@ -50,12 +48,10 @@ static void deliver(unsigned am_id, onic_peer_t *from, const void *header, size_
 {
     const onic_am_fn_t fn = onic_wire.am_fn[am_id];
     if (onic_am_is_named(am_id)) {
-        if (rndv != NULL) {
+        if (rndv != NULL)
             rndv->from = from;
-        }
-        if (onic_wire.named_fn != NULL) {
+        if (onic_wire.named_fn != NULL)
             onic_wire.named_fn(from, header, header_len, data, len, rndv);
-        }
     } else if (fn != NULL) {
         fn(header, header_len, data, len, rndv);
     }
@@ -76,9 +72,8 @@ static onic_kept_t *keep(onic_kept_list_t *list, unsigned am_id, const void *hea
 {
     const size_t data_at = (header_len + 15) & ~(size_t)15;
     onic_kept_t *m = malloc(sizeof(*m) + data_at + (payload != NULL ? payload->len : 0));
-    if (m == NULL) {
+    if (m == NULL)
         return NULL;
-    }
     *m = (onic_kept_t){.am_id = am_id, .header_len = header_len, .data = m->bytes + data_at};
     memcpy(m->bytes, header, header_len);
     if (payload != NULL && payload->len > 0) {
@@ -92,9 +87,8 @@ static onic_kept_t *keep(onic_kept_list_t *list, unsigned am_id, const void *hea
 /** Frees it, and UCX's descriptor where that was not taken. */
 static void drop(onic_kept_t *m, bool taken)
 {
-    if (m->desc != NULL && !taken) {
+    if (m->desc != NULL && !taken)
         onic_ucx.am_data_release(onic_wire.worker, m->desc);
-    }
     free(m);
 }
 
@@ -104,9 +98,8 @@ static void deliver_kept(onic_kept_t *m, onic_peer_t *from)
     const bool meets = m->desc != NULL || m->rndv_base != NULL;
     deliver(m->am_id, from, m->bytes, m->header_len, meets ? NULL : m->data, m->len,
             meets ? &rndv : NULL);
-    if (m->cb != NULL) {
+    if (m->cb != NULL)
         m->cb(m->arg, OMPI_SUCCESS);
-    }
     drop(m, rndv.taken);
 }
 
@@ -117,11 +110,10 @@ static void deliver_early(onic_peer_t *from)
     onic_wire.early.first = NULL;
     for (onic_kept_t *next; m != NULL; m = next) {
         next = m->next;
-        if (memcmp(m->bytes, &from->name, sizeof(from->name)) == 0) {
+        if (memcmp(m->bytes, &from->name, sizeof(from->name)) == 0)
             deliver_kept(m, from);
-        } else {
+        else
             append(&onic_wire.early, m);
-        }
     }
 }
 
@@ -130,9 +122,8 @@ int onic_loop_send(unsigned am_id, const void *header, size_t header_len,
 {
     const bool rndv = (flags & ONIC_SEND_RNDV) != 0;
     onic_kept_t *m = keep(&onic_wire.loop, am_id, header, header_len, rndv ? NULL : payload);
-    if (m == NULL) {
+    if (m == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
-    }
     if (rndv) {
         m->rndv_base = onic_payload_bytes(payload);
         m->len = payload->len;
@@ -210,22 +201,19 @@ bool onic_am_arrived(unsigned am_id, const void *header, size_t header_len, cons
         len = 0;
     }
     /* An empty one only goes behind another. */
-    if (onic_wire.closing || am_id > ONIC_AM_ADDRESS || header_len == 0) {
+    if (onic_wire.closing || am_id > ONIC_AM_ADDRESS || header_len == 0)
         return false;
-    }
     if (am_id == ONIC_AM_ADDRESS) {
         address_arrived(header, header_len);
         return false;
     }
     if (onic_am_is_named(am_id)) {
-        if (onic_wire.named_fn == NULL || header_len < sizeof(name)) {
+        if (onic_wire.named_fn == NULL || header_len < sizeof(name))
             return false;
-        }
         memcpy(&name, header, sizeof(name));
         from = onic_peer_named(name);
-        if (from == NULL) {
+        if (from == NULL)
             return keep_early(am_id, header, header_len, data, len, desc);
-        }
         from->introduced = true;
     }
     deliver(am_id, from, header, header_len, desc != NULL || len == 0 ? NULL : data, len,
@@ -270,20 +258,17 @@ static void received(void *request, ucs_status_t status, size_t length, void *us
 
 int onic_rndv_recv(onic_rndv_t *rndv, void *buffer, size_t len, onic_send_cb_t cb, void *arg)
 {
-    if (len < rndv->len) {
+    if (len < rndv->len)
         return OMPI_ERR_VALUE_OUT_OF_BOUNDS; /* and so it is dropped */
-    }
-    if (rndv->from != NULL && rndv->from->gone) {
+    if (rndv->from != NULL && rndv->from->gone)
         return OMPI_ERR_UNREACH; /* its data will not come */
-    }
     if (rndv->desc == NULL) {
         onic_copy_bytes(buffer, rndv->base, rndv->len);
         return 1;
     }
     onic_send_t *s = onic_send_get(cb, arg, 0);
-    if (s == NULL) {
+    if (s == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
-    }
     rndv->taken = true;
     s->peer = rndv->from;
     ucp_request_param_t param = {
@@ -293,8 +278,7 @@ int onic_rndv_recv(onic_rndv_t *rndv, void *buffer, size_t len, onic_send_cb_t c
     };
     const int rc = onic_send_started(
         s, onic_ucx.am_recv_data_nbx(onic_wire.worker, rndv->desc, buffer, rndv->len, &param));
-    if (rc != 0) {
+    if (rc != 0)
         onic_send_put(s);
-    }
     return rc;
 }

@@ -28,9 +28,8 @@ struct onic_send_block {
 static bool grow_pool(void)
 {
     onic_send_block_t *block = calloc(1, sizeof(*block));
-    if (block == NULL) {
+    if (block == NULL)
         return false;
-    }
     block->next = onic_wire.send_blocks;
     onic_wire.send_blocks = block;
     for (int i = 0; i < POOL_BLOCK; i++) {
@@ -46,9 +45,8 @@ static bool reserve_header(onic_send_t *s, size_t len)
     s->header = len > ONIC_SEND_INLINE_HEADER ? s->header_big : s->header_inline;
     if (len > ONIC_SEND_INLINE_HEADER && len > s->header_big_cap) {
         void *big = realloc(s->header_big, len);
-        if (big == NULL) {
+        if (big == NULL)
             return false;
-        }
         s->header = s->header_big = big;
         s->header_big_cap = len;
     }
@@ -57,13 +55,11 @@ static bool reserve_header(onic_send_t *s, size_t len)
 
 onic_send_t *onic_send_get(onic_send_cb_t cb, void *arg, size_t header_len)
 {
-    if (onic_wire.send_pool == NULL && !grow_pool()) {
+    if (onic_wire.send_pool == NULL && !grow_pool())
         return NULL;
-    }
     onic_send_t *s = onic_wire.send_pool;
-    if (!reserve_header(s, header_len)) {
+    if (!reserve_header(s, header_len))
         return NULL;
-    }
     onic_wire.send_pool = s->next;
     atomic_store_explicit(&onic_wire.sends_out, onic_wire.sends_out + 1, memory_order_relaxed);
     s->cb = cb;
@@ -87,9 +83,8 @@ static void free_pool(void)
     onic_send_block_t *block = onic_wire.send_blocks;
     while (block != NULL) {
         onic_send_block_t *next = block->next;
-        for (int i = 0; i < POOL_BLOCK; i++) {
+        for (int i = 0; i < POOL_BLOCK; i++)
             free(block->send[i].header_big);
-        }
         free(block);
         block = next;
     }
@@ -115,13 +110,11 @@ void onic_send_end(onic_send_t *s, int rc)
 {
     const onic_send_cb_t cb = s->cb;
     void *arg = s->arg;
-    if (rc != OMPI_SUCCESS && s->eager != NULL) {
+    if (rc != OMPI_SUCCESS && s->eager != NULL)
         onic_peer_give_up(s->eager);
-    }
     onic_send_put(s);
-    if (cb != NULL && !onic_wire.closing) {
+    if (cb != NULL && !onic_wire.closing)
         cb(arg, rc);
-    }
 }
 
 int onic_send_started(onic_send_t *s, ucs_status_ptr_t answer)
@@ -141,9 +134,8 @@ bool onic_wire_is_flushed(void)
 {
     static const ucp_request_param_t param = {.op_attr_mask = 0};
     if (onic_wire.flush != NULL) {
-        if (onic_ucx.request_check_status(onic_wire.flush) == UCS_INPROGRESS) {
+        if (onic_ucx.request_check_status(onic_wire.flush) == UCS_INPROGRESS)
             return false;
-        }
         onic_ucx.request_free(onic_wire.flush);
         onic_wire.flush = NULL;
     }
@@ -156,9 +148,8 @@ static void end_held(onic_peer_t *peer, ucs_status_t status)
 {
     onic_send_t *held = peer->held;
     peer->held = NULL;
-    if (held != NULL) {
+    if (held != NULL)
         onic_send_finish(held, status);
-    }
 }
 
 static void followed(void *request, ucs_status_t status, void *user_data)
@@ -182,9 +173,8 @@ static bool follow(onic_peer_t *peer)
     if (!peer->follows) {
         peer->follows = true;
         if (!UCS_PTR_IS_PTR(
-                onic_ucx.am_send_nbx(peer->ep, ONIC_AM_ADDRESS, NULL, 0, NULL, 0, &param))) {
+                onic_ucx.am_send_nbx(peer->ep, ONIC_AM_ADDRESS, NULL, 0, NULL, 0, &param)))
             peer->follows = false;
-        }
     }
     return !peer->follows;
 }
@@ -192,14 +182,12 @@ static bool follow(onic_peer_t *peer)
 bool onic_send_has_left(onic_send_t *s)
 {
     onic_peer_t *peer = s->peer;
-    if (!s->copied) {
+    if (!s->copied)
         return true;
-    }
     s->copied = false;
     end_held(peer, UCS_OK);
-    if (onic_wire_is_flushed() || follow(peer)) {
+    if (onic_wire_is_flushed() || follow(peer))
         return true;
-    }
     peer->held = s;
     s->starting = s->done = false;
     onic_server_look_after();
@@ -209,14 +197,12 @@ bool onic_send_has_left(onic_send_t *s)
 int onic_peer_leaves(onic_peer_t *peer, onic_send_cb_t cb, void *arg)
 {
     onic_send_t *s = onic_send_get(cb, arg, 0);
-    if (s == NULL) {
+    if (s == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
-    }
     s->peer = s->eager = peer;
     s->copied = true;
-    if (!onic_send_has_left(s)) {
+    if (!onic_send_has_left(s))
         return 0;
-    }
     onic_send_put(s);
     return 1;
 }
@@ -229,9 +215,8 @@ int onic_done_progress(void)
     onic_wire.done_tail = &onic_wire.done_head;
     while (s != NULL) {
         onic_send_t *next = s->next;
-        if (s->status != OMPI_SUCCESS || onic_send_has_left(s)) {
+        if (s->status != OMPI_SUCCESS || onic_send_has_left(s))
             onic_send_end(s, s->status);
-        }
         s = next;
         events++;
     }
@@ -245,9 +230,8 @@ static void abandon(onic_send_t *s)
 {
     const onic_send_cb_t cb = s->cb;
     s->cb = NULL;
-    if (cb != NULL && !onic_wire.closing) {
+    if (cb != NULL && !onic_wire.closing)
         cb(s->arg, OMPI_ERR_UNREACH);
-    }
 }
 
 /* UCX, which need not know of a death, keeps what a full queue does not take, and each rendezvous
@@ -257,9 +241,8 @@ void onic_sends_abandon(void)
     for (onic_send_block_t *block = onic_wire.send_blocks; block != NULL; block = block->next) {
         for (int i = 0; i < POOL_BLOCK; i++) {
             onic_send_t *s = &block->send[i];
-            if (s->out && s->peer != NULL && s->peer->gone && !s->starting && !s->done) {
+            if (s->out && s->peer != NULL && s->peer->gone && !s->starting && !s->done)
                 abandon(s);
-            }
         }
     }
 }
@@ -269,9 +252,8 @@ bool onic_sends_name(const onic_peer_t *peer)
     for (onic_send_block_t *block = onic_wire.send_blocks; block != NULL; block = block->next) {
         for (int i = 0; i < POOL_BLOCK; i++) {
             const onic_send_t *s = &block->send[i];
-            if (s->out && (s->peer == peer || s->eager == peer)) {
+            if (s->out && (s->peer == peer || s->eager == peer))
                 return true;
-            }
         }
     }
     return false;
@@ -302,9 +284,8 @@ static size_t gather(void *state, size_t offset, void *dest, size_t max)
 {
     onic_send_t *s = state;
     const size_t n = max < s->len - offset ? max : s->len - offset;
-    if (s->cursor.pos != s->start + offset) {
+    if (s->cursor.pos != s->start + offset)
         onic_cursor_init(&s->cursor, s->cursor.layout, s->start + offset);
-    }
     return onic_pack(&s->cursor, s->base, dest, n);
 }
 

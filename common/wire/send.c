@@ -49,12 +49,10 @@ static int ucx_send(ucp_ep_h ep, onic_send_t *s, const onic_payload_t *payload, 
 /** Likewise by a queue; the message may wait for room. */
 static int queue_send(onic_queue_out_t *out, onic_send_t *s, const onic_payload_t *payload)
 {
-    if (s->header_len + s->len > out->box.message_max) {
+    if (s->header_len + s->len > out->box.message_max)
         return OMPI_ERR_BAD_PARAM; /* there would never be room */
-    }
-    if (onic_queue_put(out, s->am_id, s->header, s->header_len, payload)) {
+    if (onic_queue_put(out, s->am_id, s->header, s->header_len, payload))
         return 1;
-    }
     onic_queue_wait(out, s);
     return 0;
 }
@@ -74,9 +72,8 @@ static int transmit(onic_peer_t *to, ucp_ep_h ep, onic_send_t *s, unsigned am_id
         s->len = payload->len;
     }
     const int rc = ep != NULL ? ucx_send(ep, s, payload, flags) : queue_send(to->queue, s, payload);
-    if (rc != 0) {
+    if (rc != 0)
         onic_send_put(s);
-    }
     return rc;
 }
 
@@ -86,9 +83,8 @@ static int introduce(onic_peer_t *to, ucp_ep_h ep)
 {
     const size_t len = onic_address_record_size();
     onic_send_t *s = onic_send_get(NULL, NULL, len);
-    if (s == NULL) {
+    if (s == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
-    }
     if (onic_address_record(s->header, len) == 0) {
         onic_send_put(s);
         return OMPI_ERR_OUT_OF_RESOURCE;
@@ -120,15 +116,12 @@ static int find_way(onic_peer_t *to, unsigned am_id, unsigned flags, ucp_ep_h *e
     int rc = OMPI_SUCCESS;
     const bool queues = may_queue(am_id, flags);
     *ep_p = NULL;
-    if (queues && !to->queue_tried) {
+    if (queues && !to->queue_tried)
         onic_queue_open(to);
-    }
-    if (!queues || to->queue == NULL || onic_peer_is_lost(to)) {
+    if (!queues || to->queue == NULL || onic_peer_is_lost(to))
         *ep_p = onic_peer_ep(to, &rc);
-    }
-    if (rc == OMPI_SUCCESS && must_introduce(to, am_id)) {
+    if (rc == OMPI_SUCCESS && must_introduce(to, am_id))
         rc = introduce(to, *ep_p);
-    }
     return rc;
 }
 
@@ -142,9 +135,8 @@ static onic_sent_t ucx_send_now(const onic_peer_t *peer, unsigned am_id, const v
         .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL,
         .flags = UCP_AM_SEND_FLAG_EAGER,
     };
-    if (onic_ucx.am_send_nbx(peer->ep, am_id, NULL, 0, header, header_len, &param) != NULL) {
+    if (onic_ucx.am_send_nbx(peer->ep, am_id, NULL, 0, header, header_len, &param) != NULL)
         return ONIC_SENT_NOT;
-    }
     return !peer->copies || onic_wire_is_flushed() ? ONIC_SENT_WHOLLY : ONIC_SENT_HELD;
 }
 
@@ -153,22 +145,18 @@ onic_sent_t onic_peer_send_now(onic_peer_t *peer, unsigned am_id, const void *he
 {
     unsigned char all[ONIC_SEND_NOW_MAX];
     const size_t len = payload != NULL ? payload->len : 0;
-    if (peer->failed != UCS_OK || must_introduce(peer, am_id)) {
+    if (peer->failed != UCS_OK || must_introduce(peer, am_id))
         return ONIC_SENT_NOT;
-    }
     if (peer->queue != NULL && may_queue(am_id, 0)) {
         return onic_queue_put(peer->queue, am_id, header, header_len, payload) ? ONIC_SENT_WHOLLY
                                                                                : ONIC_SENT_NOT;
     }
-    if (peer->ep == NULL || (may_queue(am_id, 0) && !peer->queue_tried)) {
+    if (peer->ep == NULL || (may_queue(am_id, 0) && !peer->queue_tried))
         return ONIC_SENT_NOT;
-    }
-    if (len == 0) {
+    if (len == 0)
         return ucx_send_now(peer, am_id, header, header_len);
-    }
-    if (header_len + len > sizeof(all)) {
+    if (header_len + len > sizeof(all))
         return ONIC_SENT_NOT;
-    }
     memcpy(all, header, header_len);
     onic_payload_copy(all + header_len, payload, false);
     return ucx_send_now(peer, am_id, all, header_len + len);
@@ -183,32 +171,26 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
     } else if ((flags & ONIC_SEND_RNDV) != 0 && onic_payload_bytes(payload) == NULL) {
         return OMPI_ERR_BAD_PARAM;
     }
-    if (header_len == 0 || header_len > onic_wire.header_max || am_id >= ONIC_AM_COUNT) {
+    if (header_len == 0 || header_len > onic_wire.header_max || am_id >= ONIC_AM_COUNT)
         return OMPI_ERR_BAD_PARAM;
-    }
     if (onic_am_is_named(am_id) &&
         (header_len < sizeof(onic_wire.self->name) ||
-         memcmp(header, &onic_wire.self->name, sizeof(onic_wire.self->name)) != 0)) {
+         memcmp(header, &onic_wire.self->name, sizeof(onic_wire.self->name)) != 0))
         return OMPI_ERR_BAD_PARAM;
-    }
-    if (peer->self) {
+    if (peer->self)
         return onic_loop_send(am_id, header, header_len, payload, flags, cb, arg);
-    }
     ucp_ep_h ep;
     const int rc = find_way(peer, am_id, flags, &ep);
-    if (rc != OMPI_SUCCESS) {
+    if (rc != OMPI_SUCCESS)
         return rc;
-    }
     if (ep == NULL || (header_len <= ONIC_SEND_NOW_MAX && payload == NULL)) {
         const onic_sent_t sent = onic_peer_send_now(peer, am_id, header, header_len, payload);
-        if (sent != ONIC_SENT_NOT) {
+        if (sent != ONIC_SENT_NOT)
             return sent == ONIC_SENT_WHOLLY ? 1 : onic_peer_leaves(peer, cb, arg);
-        }
     }
     onic_send_t *s = onic_send_get(cb, arg, header_len);
-    if (s == NULL) {
+    if (s == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
-    }
     memcpy(s->header, header, header_len);
     return transmit(peer, ep, s, am_id, header_len, payload, flags);
 }
@@ -218,33 +200,28 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
 /** Do messages of that identifier go to the peer through a queue? */
 static bool sends_by_queue(onic_peer_t *peer, unsigned am_id)
 {
-    if (!may_queue(am_id, 0) || peer->self) {
+    if (!may_queue(am_id, 0) || peer->self)
         return false;
-    }
-    if (!peer->queue_tried && peer->failed == UCS_OK) {
+    if (!peer->queue_tried && peer->failed == UCS_OK)
         onic_queue_open(peer);
-    }
     return peer->queue != NULL;
 }
 
 void onic_peer_connect(onic_peer_t *peer, unsigned am_id)
 {
     /* A failure is printed when the connection is needed. */
-    if (!peer->self && !sends_by_queue(peer, am_id) && peer->ep == NULL && peer->failed == UCS_OK) {
+    if (!peer->self && !sends_by_queue(peer, am_id) && peer->ep == NULL && peer->failed == UCS_OK)
         (void)onic_make_ep(peer);
-    }
 }
 
 /** Most bytes of one fragment by UCX. */
 static size_t frag_max(onic_peer_t *peer)
 {
     int rc;
-    if (peer->self) {
+    if (peer->self)
         return onic_wire_frag_max("posix");
-    }
-    if (peer->ep == NULL) {
+    if (peer->ep == NULL)
         (void)onic_peer_ep(peer, &rc);
-    }
     return peer->frag_max > 0 ? peer->frag_max : onic_wire_frag_max("");
 }
 
@@ -255,9 +232,8 @@ bool onic_peer_puts_by_rdma(onic_peer_t *peer)
 
 size_t onic_peer_message_max(onic_peer_t *peer, unsigned am_id)
 {
-    if (sends_by_queue(peer, am_id)) {
+    if (sends_by_queue(peer, am_id))
         return peer->queue->box.message_max;
-    }
     return frag_max(peer);
 }
 

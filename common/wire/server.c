@@ -60,9 +60,8 @@ static bool sleep_for(onic_server_t *s, unsigned usec, bool armed)
     struct pollfd fds[2] = {{.fd = s->wake_pipe[0], .events = POLLIN},
                             {.fd = s->worker_fd, .events = POLLIN}};
     const struct timespec time = onic_timespec(UINT64_C(1000) * usec);
-    if (ppoll(fds, armed ? 2 : 1, usec != FOREVER ? &time : NULL, NULL) <= 0) {
+    if (ppoll(fds, armed ? 2 : 1, usec != FOREVER ? &time : NULL, NULL) <= 0)
         return false;
-    }
     return fds[0].revents != 0 && onic_wake_pipe_read(s->wake_pipe[0]);
 }
 
@@ -81,18 +80,15 @@ static slice_result_t progress_and_arm(void)
 {
     int busy = 0;
     for (int i = 0; i < SLICE; i++) {
-        if (onic_wire_progress_locked() > 0) {
+        if (onic_wire_progress_locked() > 0)
             continue;
-        }
         if (!onic_wire_leaves_work() && onic_ucx.worker_arm(onic_wire.worker) == UCS_OK) {
-            if (onic_wire_progress_locked() == 0 && !onic_wire_leaves_work()) {
+            if (onic_wire_progress_locked() == 0 && !onic_wire_leaves_work())
                 return SLICE_ARMED;
-            }
             continue;
         }
-        if (++busy > 3) {
+        if (++busy > 3)
             return SLICE_STUCK;
-        }
     }
     return SLICE_MORE;
 }
@@ -106,9 +102,8 @@ static slice_result_t after_slice(slice_result_t result)
 
 static slice_result_t run_slice(void)
 {
-    if (!onic_wire_trylock()) {
+    if (!onic_wire_trylock())
         return SLICE_LEAVE;
-    }
     const slice_result_t result = progress_and_arm();
     onic_wire_unlock();
     return after_slice(result);
@@ -121,9 +116,8 @@ static void park(onic_server_t *s, uint64_t seen)
     atomic_store(&s->sleep, ONIC_SERVER_PARKED);
     s->naps += 1U + (s->naps == UINT_MAX); /* never 0 */
     const bool seen_by_all = onic_outbox_park(s->naps);
-    if (in_charge(s, seen) && atomic_load(&onic_wire.deferred) == 0 && !onic_inbox_has_messages()) {
+    if (in_charge(s, seen) && atomic_load(&onic_wire.deferred) == 0 && !onic_inbox_has_messages())
         (void)sleep_for(s, seen_by_all ? FOREVER : NAP_MAX, true);
-    }
     (void)onic_outbox_park(0);
     atomic_store(&s->sleep, ONIC_SERVER_LOOKS);
 }
@@ -165,22 +159,19 @@ static slice_result_t clear_up(void)
     slice_result_t result = SLICE_IDLE;
     int events;
     do {
-        if (!onic_wire_trylock()) {
+        if (!onic_wire_trylock())
             return SLICE_LEAVE;
-        }
         events = 1;
         for (int i = 0; i < SLICE && events > 0; i++) {
             events = onic_wire_progress_locked();
             result = events > 0 ? SLICE_MORE : result;
         }
-        if (onic_wire_leaves_work()) {
+        if (onic_wire_leaves_work())
             result = SLICE_STUCK;
-        }
         onic_wire_unlock();
         const slice_result_t after = after_slice(SLICE_IDLE);
-        if (after != SLICE_IDLE) {
+        if (after != SLICE_IDLE)
             result = after;
-        }
         events += after == SLICE_MORE;
     } while (events > 0);
     return result;
@@ -211,18 +202,16 @@ static void answer(onic_server_t *s)
     slice_result_t result;
     do {
         result = clear_up();
-        if (result == SLICE_MORE) {
+        if (result == SLICE_MORE)
             did = onic_ticks();
-        }
         onic_pause();
     } while ((result == SLICE_MORE || result == SLICE_IDLE) && onic_ticks() - did < linger &&
              onic_ticks() - begun < (uint64_t)(STAY_USEC * usec) &&
              atomic_load(&onic_wire.mpi_ticks) == seen && !atomic_load(&s->stop));
     /* Processes that woke it meanwhile have been served, or are now. */
     (void)onic_wake_pipe_read(s->wake_pipe[0]);
-    if (clear_up() == SLICE_STUCK) {
+    if (clear_up() == SLICE_STUCK)
         insist(s);
-    }
 }
 
 /** Is there work of this process that an MPI thread has left behind? */
@@ -237,9 +226,8 @@ static bool sleep_deep(onic_server_t *s)
 {
     bool woken = false;
     atomic_store(&s->sleep, ONIC_SERVER_ASLEEP);
-    if (atomic_load(&s->want) <= 0 && !leaves_work() && !atomic_load(&s->stop)) {
+    if (atomic_load(&s->want) <= 0 && !leaves_work() && !atomic_load(&s->stop))
         woken = sleep_for(s, FOREVER, false);
-    }
     atomic_store(&s->sleep, ONIC_SERVER_LOOKS);
     return woken;
 }
@@ -284,9 +272,8 @@ static void *server_main(void *arg)
 static const char *start(onic_server_t *s)
 {
     const ucs_status_t status = onic_ucx.worker_get_efd(onic_wire.worker, &s->worker_fd);
-    if (status != UCS_OK || s->wake_pipe[0] < 0) {
+    if (status != UCS_OK || s->wake_pipe[0] < 0)
         return status != UCS_OK ? onic_ucx.status_string(status) : "there is no pipe to be had";
-    }
     const int rc = onic_helper_start(&s->thread, "onic-server", server_main, s);
     return rc != 0 ? strerror(rc) : NULL;
 }
@@ -296,9 +283,8 @@ void onic_server_start(unsigned idle_usec)
     onic_server_t *s = &onic_wire.server;
     /* From its next sleep on. */
     atomic_store(&s->idle_usec, idle_usec);
-    if (atomic_load(&s->running)) {
+    if (atomic_load(&s->running))
         return;
-    }
     atomic_store(&s->sleep, ONIC_SERVER_LOOKS);
     atomic_store(&s->stop, false);
     atomic_store(&onic_wire_guard.helped, true);
@@ -315,9 +301,8 @@ void onic_server_start(unsigned idle_usec)
 void onic_server_stop(void)
 {
     onic_server_t *s = &onic_wire.server;
-    if (!atomic_load(&s->running)) {
+    if (!atomic_load(&s->running))
         return;
-    }
     atomic_store_explicit(&onic_presence_mine()->helped, false, memory_order_release);
     atomic_store(&s->stop, true);
     onic_wake_pipe_write(s->wake_pipe[1], ONIC_WAKE_SELF);
@@ -330,7 +315,6 @@ void onic_wire_want_server(bool want)
 {
     onic_server_t *s = &onic_wire.server;
     const int before = atomic_fetch_add(&s->want, want ? 1 : -1);
-    if (atomic_load(&s->running) && before == (want ? 0 : 1)) {
+    if (atomic_load(&s->running) && before == (want ? 0 : 1))
         onic_server_look_after();
-    }
 }

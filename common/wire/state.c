@@ -66,9 +66,8 @@ static _Thread_local bool locked_for_fork;
 static void before_fork(void)
 {
     const uint64_t end = onic_now_nsec() + FORK_PATIENCE_NSEC;
-    while (!(locked_for_fork = onic_wire_trylock()) && onic_now_nsec() < end) {
+    while (!(locked_for_fork = onic_wire_trylock()) && onic_now_nsec() < end)
         sched_yield();
-    }
 }
 
 static void after_fork(void)
@@ -89,9 +88,8 @@ bool onic_wire_guard_fork(void)
 void onic_server_wake(void)
 {
     /* Only the first needs to. */
-    if (atomic_exchange(&onic_wire.server.sleep, ONIC_SERVER_LOOKS) != ONIC_SERVER_LOOKS) {
+    if (atomic_exchange(&onic_wire.server.sleep, ONIC_SERVER_LOOKS) != ONIC_SERVER_LOOKS)
         onic_wake_pipe_write(onic_wire.server.wake_pipe[1], ONIC_WAKE_SELF);
-    }
 }
 
 void onic_wire_mark(void)
@@ -101,9 +99,8 @@ void onic_wire_mark(void)
     atomic_store_explicit(&w->mpi_ticks,
                           atomic_load_explicit(&w->mpi_ticks, memory_order_relaxed) + 1,
                           memory_order_relaxed);
-    if (atomic_load_explicit(&w->server.sleep, memory_order_relaxed) == ONIC_SERVER_PARKED) {
+    if (atomic_load_explicit(&w->server.sleep, memory_order_relaxed) == ONIC_SERVER_PARKED)
         onic_server_wake();
-    }
     onic_presence_mark();
 }
 

@@ -20,13 +20,11 @@
 static void *load(void)
 {
     const bool off = !onic_user_says("UCX_MEM_*") && !onic_wire_registers();
-    if (off) {
+    if (off)
         setenv(HOOKS, "none", 0);
-    }
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (off) {
+    if (off)
         unsetenv(HOOKS);
-    }
     return library;
 }
 
@@ -43,12 +41,10 @@ int onic_ucx_load(void)
     static bool loaded;
     void *library = loaded ? NULL : load();
     bool found = loaded || library != NULL;
-    for (size_t i = 0; !loaded && found && i < sizeof(functions) / sizeof(functions[0]); i++) {
+    for (size_t i = 0; !loaded && found && i < sizeof(functions) / sizeof(functions[0]); i++)
         found = (*functions[i].at = dlsym(library, functions[i].name)) != NULL;
-    }
-    if (!found) {
+    if (!found)
         opal_output(0, "ompi-nic: UCX cannot be loaded: %s", dlerror());
-    }
     loaded = found;
     return found ? OMPI_SUCCESS : OMPI_ERROR;
 }

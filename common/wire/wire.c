@@ -41,15 +41,12 @@ size_t onic_wire_header_max(void)
 /** Progresses until `request` is complete (true) or `usec` have passed. Frees it. */
 static bool wait_for(ucs_status_ptr_t request, unsigned usec)
 {
-    if (!UCS_PTR_IS_PTR(request)) {
+    if (!UCS_PTR_IS_PTR(request))
         return true;
-    }
     uint64_t end = onic_now_nsec() + UINT64_C(1000) * usec;
-    while (onic_ucx.request_check_status(request) == UCS_INPROGRESS && onic_now_nsec() < end) {
-        if (onic_wire_progress_locked() == 0) {
+    while (onic_ucx.request_check_status(request) == UCS_INPROGRESS && onic_now_nsec() < end)
+        if (onic_wire_progress_locked() == 0)
             sched_yield();
-        }
-    }
     bool done = onic_ucx.request_check_status(request) != UCS_INPROGRESS;
     onic_ucx.request_free(request);
     return done;
@@ -72,28 +69,24 @@ static void flush_peers(unsigned usec)
     ucs_status_ptr_t *flushes =
         malloc(opal_hash_table_get_size(&onic_wire.peers) * sizeof(*flushes));
     size_t n = 0;
-    if (flushes == NULL) {
+    if (flushes == NULL)
         return;
-    }
     OPAL_HASH_TABLE_FOREACH(name, uint64, peer, &onic_wire.peers)
     {
         /* UCX complains aloud of a flush to a process that is gone, so never by the worker's. */
-        if (peer->ep != NULL && peer->failed == UCS_OK) {
+        if (peer->ep != NULL && peer->failed == UCS_OK)
             flushes[n++] = onic_ucx.ep_flush_nbx(peer->ep, &param);
-        }
     }
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         in_time = wait_for(flushes[i], in_time ? usec : 0) && in_time;
-    }
     free(flushes);
 }
 
 void onic_wire_flush(void)
 {
     onic_wire_lock();
-    while (onic_wire.loop.first != NULL) {
+    while (onic_wire.loop.first != NULL)
         (void)onic_loop_progress();
-    }
     const uint64_t end = onic_now_nsec() + UINT64_C(1000) * FLUSH_USEC;
     while (onic_queues_have_waiting() && onic_now_nsec() < end) {
         if (onic_wire_progress_locked() == 0) {
@@ -114,9 +107,8 @@ bool onic_wire_leave(unsigned usec)
     const uint64_t end = onic_now_nsec() + UINT64_C(1000) * usec;
     uint64_t look = 0;
     onic_wire_flush();
-    if (onic_wire_job_is_broken() || !onic_modex_fence_begin()) {
+    if (onic_wire_job_is_broken() || !onic_modex_fence_begin())
         return false;
-    }
     for (uint64_t now = onic_now_nsec();
          !onic_modex_fence_ended() && now < end && !onic_wire_job_is_broken();
          now = onic_now_nsec()) {
@@ -136,9 +128,8 @@ static ucs_status_t create_context(const onic_wire_config_t *config)
 {
     ucp_config_t *ucp_config;
     ucs_status_t status = onic_wire_read_config(config, &ucp_config);
-    if (status != UCS_OK) {
+    if (status != UCS_OK)
         return status;
-    }
     ucp_params_t params = {
         .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS |
                       UCP_PARAM_FIELD_ESTIMATED_NUM_PPN | UCP_PARAM_FIELD_NAME,
@@ -164,9 +155,8 @@ static ucs_status_t create_worker(void)
         .events = UCP_WAKEUP_RX | UCP_WAKEUP_TX,
     };
     ucs_status_t status = onic_ucx.worker_create(onic_wire.context, &params, &onic_wire.worker);
-    if (status != UCS_OK) {
+    if (status != UCS_OK)
         return status;
-    }
     ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS |
                                             UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER};
     status = onic_ucx.worker_query(onic_wire.worker, &attr);
@@ -183,13 +173,11 @@ static ucs_status_t create_worker(void)
 static ucs_status_t create_both(const onic_wire_config_t *config)
 {
     ucs_status_t status = create_context(config);
-    if (status != UCS_OK) {
+    if (status != UCS_OK)
         return status;
-    }
     status = create_worker();
-    if (status != UCS_OK) {
+    if (status != UCS_OK)
         onic_ucx.cleanup(onic_wire.context);
-    }
     return status;
 }
 
@@ -207,9 +195,8 @@ static ucs_status_t create_ucx(const onic_wire_config_t *config)
     onic_wire_config_t fitted = *config;
     char fitted_tls[256], tls[256];
     ucs_status_t status = onic_wire_fit_memory(&fitted, fitted_tls, sizeof(fitted_tls));
-    if (status != UCS_OK) {
+    if (status != UCS_OK)
         return status;
-    }
     const bool can_spare = onic_tls_without_posix(onic_wire_tls(&fitted), tls, sizeof(tls));
     status = can_spare && shm_is_small() ? UCS_ERR_NO_MEMORY : create_both(&fitted);
     if ((status == UCS_ERR_NO_RESOURCE || status == UCS_ERR_NO_MEMORY) && can_spare) {
@@ -262,9 +249,8 @@ static int start_wire(const onic_wire_config_t *config)
     if (rc == OMPI_SUCCESS) {
         rc = onic_am_start();
         rc = rc == OMPI_SUCCESS ? onic_sends_start() : rc;
-        if (rc != OMPI_SUCCESS) {
+        if (rc != OMPI_SUCCESS)
             onic_peers_stop();
-        }
     }
     if (rc != OMPI_SUCCESS) {
         opal_output(0, "ompi-nic: the wire's tables or message handlers cannot be had");
@@ -300,15 +286,12 @@ static void stop_wire(void)
  *  slower to answer; the text has been given. The lock is held. */
 static void meet_requirements(void)
 {
-    if (required.all.single_copy) {
+    if (required.all.single_copy)
         onic_cma_allow();
-    }
-    if (required.all.publish) {
+    if (required.all.publish)
         onic_address_publish();
-    }
-    if (required.all.server_thread) {
+    if (required.all.server_thread)
         onic_server_start(required.all.server_idle_usec);
-    }
 }
 
 /** Starts the wire, or what is missing. UCX's own threads inherit the mask. */
@@ -319,12 +302,10 @@ static int start(bool first)
     onic_signals_to_block(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     onic_wire_lock();
-    if (first) {
+    if (first)
         rc = start_wire(&required.all);
-    }
-    if (rc == OMPI_SUCCESS) {
+    if (rc == OMPI_SUCCESS)
         meet_requirements();
-    }
     onic_wire_unlock();
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return rc;
@@ -333,13 +314,11 @@ static int start(bool first)
 static int open_first(void)
 {
     static bool fork_is_guarded;
-    if (!fork_is_guarded) {
+    if (!fork_is_guarded)
         fork_is_guarded = onic_wire_guard_fork();
-    }
     int rc = start(true);
-    if (rc != OMPI_SUCCESS) {
+    if (rc != OMPI_SUCCESS)
         return rc;
-    }
     rc = opal_progress_register(onic_wire_progress);
     if (rc != OMPI_SUCCESS) {
         opal_output(0, "ompi-nic: Open MPI takes no more progress functions: %d", rc);
@@ -372,9 +351,8 @@ int onic_wire_open(const onic_wire_config_t *config)
     pthread_mutex_lock(&open_mutex);
     require(config);
     rc = onic_wire.refs == 0 ? open_first() : start(false);
-    if (rc == OMPI_SUCCESS) {
+    if (rc == OMPI_SUCCESS)
         onic_wire.refs++;
-    }
     pthread_mutex_unlock(&open_mutex);
     return rc;
 }

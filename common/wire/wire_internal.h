@@ -347,9 +347,8 @@ void onic_server_stop(void);
  *  sleep without a timer, is to look after it if no MPI thread does. */
 static inline void onic_server_look_after(void)
 {
-    if (atomic_load(&onic_wire.server.sleep) != ONIC_SERVER_LOOKS) {
+    if (atomic_load(&onic_wire.server.sleep) != ONIC_SERVER_LOOKS)
         onic_server_wake();
-    }
 }
 
 /* config.c */

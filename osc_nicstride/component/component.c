@@ -139,10 +139,9 @@ static bool is_usable(const ompi_communicator_t *comm)
 
 static void end_rows(void)
 {
-    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
+    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++)
         if (nicstride_methods[i] != NULL && nicstride_methods[i]->end != NULL)
             nicstride_methods[i]->end();
-    }
 }
 
 /** The wire is torn down here and not in close: in Open MPI 4.1 the point-to-point layer still

@@ -268,10 +268,9 @@ static int find_nodes(nicstride_module_t *m, const int32_t *leaders, size_t stri
     m->done = calloc(m->done_step ? (size_t)m->size : 1, sizeof(*m->done));
     if (m->firsts == NULL || m->done == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
-    for (int i = 0, n = 0; i < m->size; i++) {
+    for (int i = 0, n = 0; i < m->size; i++)
         if (onic_node_first(leaders, stride, i) == i)
             m->firsts[n++] = i;
-    }
     return OMPI_SUCCESS;
 }
 

@@ -37,20 +37,18 @@ static void give_peers(nicstride_module_t *m)
     onic_wire_lock();
     for (int i = 0; m->refers && i < m->node.n; i++)
         onic_peer_give(m->near[i]);
-    for (int i = 0; m->refers && i < m->size; i++) {
+    for (int i = 0; m->refers && i < m->size; i++)
         if (m->peer[i] != NULL)
             onic_peer_give(m->peer[i]->wire);
-    }
     m->refers = false;
     onic_wire_unlock();
 }
 
 void nicstride_window_destroy(nicstride_module_t *m)
 {
-    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
+    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++)
         if (nicstride_methods[i] != NULL && nicstride_methods[i]->free != NULL)
             nicstride_methods[i]->free(m);
-    }
     give_peers(m);
     onic_wire_lock();
     nicstride_forget_uses_locked(m);
@@ -111,10 +109,9 @@ static void orphan(nicstride_module_t *m)
 static void end_operations(nicstride_module_t *m)
 {
     onic_wire_lock();
-    for (int i = 0; i < m->size; i++) {
+    for (int i = 0; i < m->size; i++)
         if (m->peer[i] != NULL)
             nicstride_ops_fail_locked(m->peer[i]);
-    }
     onic_wire_unlock();
 }
 
@@ -147,10 +144,9 @@ static bool gate_is_still(void *arg)
 /** No flush waits for lists, keys and their answers. None is handled any more. */
 static void await_sent(nicstride_module_t *m)
 {
-    for (int i = 0; i < m->size; i++) {
+    for (int i = 0; i < m->size; i++)
         if (m->peer[i] != NULL)
             nicstride_wait_until(m->peer[i], has_left, m->peer[i]);
-    }
     nicstride_wait_polling(gate_is_still, m);
 }
 
@@ -177,10 +173,9 @@ bool nicstride_free_orphans(bool wire_closed)
             all = false;
             continue;
         }
-        for (int i = 0; i < m->size; i++) {
+        for (int i = 0; i < m->size; i++)
             if (m->peer[i] != NULL)
                 nicstride_ops_drop(m->peer[i]);
-        }
         nicstride_window_destroy(m);
     }
     nicstride_component.orphans = NULL;

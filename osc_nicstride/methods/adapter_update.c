@@ -327,11 +327,10 @@ static bool all_fit(const nicstride_transfer_t *t, const work_t *w)
     int64_t offset;
 
     onic_cursor_init(&c, &t->target, 0);
-    while (onic_cursor_next(&c, w->update.size, &offset, &len)) {
+    while (onic_cursor_next(&c, w->update.size, &offset, &len))
         if (len != w->update.size ||
             !nicstride_update_fits(len, w->reduction.apply.extent, t->remote + (uint64_t)offset))
             return false;
-    }
     return true;
 }
 

@@ -116,10 +116,9 @@ static bool has_keys_locked(nicstride_peer_t *p, uint64_t from, uint64_t size)
     const uint64_t end = from + size;
     nicstride_span_t span;
 
-    for (uint64_t at = from; at < end; at = span.at + span.size) {
+    for (uint64_t at = from; at < end; at = span.at + span.size)
         if (nicstride_key_locked(p, ME, at, end, &span) == NULL)
             return false;
-    }
     return p->module->flavor != MPI_WIN_FLAVOR_DYNAMIC || nicstride_word_key_locked(p, ME) != NULL;
 }
 
@@ -336,10 +335,9 @@ static void settled_cb(void *arg, int status)
     nicstride_peer_t *p = status != OMPI_SUCCESS ? puts->process->peers : NULL;
 
     /* Nothing is known of what was put there, nor ever will be: each window's flush must say so. */
-    for (; p != NULL; p = p->next_window) {
+    for (; p != NULL; p = p->next_window)
         if (p->keys != NULL && p->keys->begun[ME].put > puts->landed)
             nicstride_give_up_locked(p);
-    }
     puts->landed = puts->settling;
     puts->settling = 0;
 }

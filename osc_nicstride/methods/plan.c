@@ -33,14 +33,12 @@ static nicstride_method_t cheapest(const nicstride_case_t *c, double model[NICST
 
     if (c->learned.cell != NULL)
         onic_learn_known(c->learned.cell, model, c->target->size);
-    for (unsigned m = 0; m < NICSTRIDE_METHODS_MAX; m++) {
+    for (unsigned m = 0; m < NICSTRIDE_METHODS_MAX; m++)
         if (c->rows[m] != NULL && c->rows[m]->needs_target)
             model[m] += wait(c);
-    }
-    for (unsigned m = 0; m < NICSTRIDE_METHODS_MAX; m++) {
+    for (unsigned m = 0; m < NICSTRIDE_METHODS_MAX; m++)
         if (model[m] < model[best])
             best = m;
-    }
     return (nicstride_method_t)best;
 }
 

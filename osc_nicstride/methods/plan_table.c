@@ -105,10 +105,9 @@ size_t nicstride_plan_table(const nicstride_method_row_t *const *rows, nicstride
     for (size_t s = 0; s < N_SIZES; s++)
         add(&t, " %8llu", (unsigned long long)sizes[s]);
     add(&t, "\n");
-    for (int dir = NICSTRIDE_PUT; dir <= NICSTRIDE_GET; dir++) {
+    for (int dir = NICSTRIDE_PUT; dir <= NICSTRIDE_GET; dir++)
         for (size_t p = 0; p < sizeof(peers) / sizeof(peers[0]); p++)
             lines(&t, rows, forced, (nicstride_direction_t)dir, &peers[p]);
-    }
     return t.len;
 }
 

@@ -80,10 +80,9 @@ nicstride_cover_t nicstride_sieve_next(const onic_layout_t *l, uint64_t pos, uin
         if (l->level[k].stride < 0)
             low = onic_magnitude(l->level[k].stride) * (passes - 1);
     }
-    for (unsigned i = 0; i < k; i++) {
+    for (unsigned i = 0; i < k; i++)
         if (l->level[i].stride < 0)
             low += onic_magnitude(l->level[i].stride) * (l->level[i].count - 1);
-    }
     c.lo = first - (int64_t)low;
     c.len = s.extent[k];
     if (k < l->nlevels)

@@ -88,10 +88,9 @@ static uint32_t reach(const nicstride_transfer_t *t)
 {
     uint32_t set = 0;
 
-    for (unsigned m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHODS_MAX; m++) {
+    for (unsigned m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHODS_MAX; m++)
         if (nicstride_methods[m] != NULL && nicstride_methods[m]->reach(t))
             set |= NICSTRIDE_REACH(m);
-    }
     return set;
 }
 

@@ -203,10 +203,9 @@ void nicstride_observe_publish_locked(nicstride_peer_t *p)
 
 void nicstride_learned_each(void (*f)(const onic_learn_t *learn, const nicstride_path_t *path))
 {
-    for (const nicstride_process_t *p = nicstride_processes; p != NULL; p = p->next) {
+    for (const nicstride_process_t *p = nicstride_processes; p != NULL; p = p->next)
         if (p->learn != NULL)
             f(p->learn, &nicstride_component.paths.node);
-    }
     if (network.budget.spent > 0)
         f(&network, network_path);
 }

@@ -29,9 +29,8 @@ static int mpi_fence(int assert, ompi_win_t *win)
         return nicstride_sync_error(m, "MPI_Win_fence", wrong, -1);
     rc = nicstride_fence_all(m, (assert &MPI_MODE_NOPRECEDE) == 0);
     /* What came until now belongs to the epoch that ends here. */
-    if (assert & MPI_MODE_NOSUCCEED) {
+    if (assert & MPI_MODE_NOSUCCEED)
         NICSTRIDE_LOCKED(m, (void)nicstride_epoch_fence(&m->epoch, true));
-    }
     return rc;
 }
 
@@ -48,10 +47,9 @@ static int group_ranks(const nicstride_module_t *m, ompi_group_t *group, int *ra
         in[i] = i;
     rc = ompi_group_translate_ranks(group, n, in, m->comm->c_local_group, ranks);
     free(in);
-    for (int i = 0; i < n && rc == OMPI_SUCCESS; i++) {
+    for (int i = 0; i < n && rc == OMPI_SUCCESS; i++)
         if (ranks[i] < 0)
             rc = MPI_ERR_GROUP;
-    }
     return rc;
 }
 

@@ -67,11 +67,10 @@ static void collect_refused(nicstride_module_t *m, int local, grants_t *remote)
     nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
 
     remote->n = 0;
-    for (uint32_t origin = 0; origin < (uint32_t)m->size && remote->n < GRANTS_MAX; origin++) {
+    for (uint32_t origin = 0; origin < (uint32_t)m->size && remote->n < GRANTS_MAX; origin++)
         if (onic_node_index(&m->node, origin) < 0 && !nicstride_lockq_holds(q, origin) &&
             nicstride_lockq_forget(q, origin))
             remote->rank[remote->n++] = origin;
-    }
 }
 
 /** Takes the lock of a queue. A thread with the wire lock only tries: where that is

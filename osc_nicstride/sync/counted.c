@@ -106,10 +106,9 @@ static void ask_again(nicstride_peer_t *p)
 void nicstride_confirm_all(nicstride_module_t *m)
 {
     /* Every target is asked before any is waited for. */
-    for (int i = 0; i < m->size; i++) {
+    for (int i = 0; i < m->size; i++)
         if (m->peer[i] != NULL)
             ask_again(m->peer[i]);
-    }
     for (int i = 0; i < m->size; i++) {
         nicstride_peer_t *p = m->peer[i];
         int error;
@@ -320,10 +319,9 @@ void nicstride_await_done(nicstride_module_t *m, int target)
 /** Waits until every process of the node is done: memory of theirs may be read without a call. */
 static void await_all_done(nicstride_module_t *m)
 {
-    for (int i = 0; i < m->size; i++) {
+    for (int i = 0; i < m->size; i++)
         if (!nicstride_is_past_fence(m, i))
             nicstride_await_done(m, i);
-    }
 }
 
 /** All members are on this node. Where no message is sent everything is there once all have

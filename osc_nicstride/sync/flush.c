@@ -213,10 +213,9 @@ int nicstride_flush_all_peers(nicstride_module_t *m, nicstride_flush_t kind)
     nicstride_peer_t *p;
 
     if (nicstride_any_used(m)) {
-        for (p = nicstride_used_begin(m); p != NULL; p = nicstride_used_next(p)) {
+        for (p = nicstride_used_begin(m); p != NULL; p = nicstride_used_next(p))
             if (!nicstride_is_clean(p))
                 start_one(p, kind);
-        }
         for (p = nicstride_used_first(m); p != NULL; p = nicstride_used_next(p)) {
             const int rc = nicstride_is_clean(p) ? OMPI_SUCCESS : nicstride_flush_peer(m, p, kind);
 

@@ -122,10 +122,9 @@ bool nicstride_gates_settle_locked(void)
         return true;
     for (int rc = opal_hash_table_get_first_key_uint32(windows, &name, &m, &node);
          rc == OPAL_SUCCESS;
-         rc = opal_hash_table_get_next_key_uint32(windows, &name, &m, node, &node)) {
+         rc = opal_hash_table_get_next_key_uint32(windows, &name, &m, node, &node))
         if (((nicstride_module_t *)m)->gate != NULL && ((nicstride_module_t *)m)->gate->waits)
             (void)settle(m);
-    }
     return waiting == 0;
 }
 

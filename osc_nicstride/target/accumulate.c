@@ -70,11 +70,10 @@ static int apply_to_layout(const nicstride_incoming_t *in, const nicstride_apply
 
     if (error != 0)
         return error;
-    if (msg->len % a->size != 0 || at % a->size != 0) {
+    if (msg->len % a->size != 0 || at % a->size != 0)
         error = MPI_ERR_TYPE;
-    } else {
+    else
         error = try_lock(in->m);
-    }
     if (error == 0) {
         onic_cursor_init(&c, &l, at);
         nicstride_apply(a, &c, base, in->data, old, msg->len);

@@ -122,10 +122,9 @@ bool nicstride_end_uses_locked(nicstride_module_t *m, bool all)
         u->cancelled = true;
         (void)onic_mover_cancel_locked(u);
     }
-    for (u = m->uses; u != NULL; u = u->next) {
+    for (u = m->uses; u != NULL; u = u->next)
         if (all ? u->moves : !is_in_window(u))
             return false;
-    }
     return true;
 }
 

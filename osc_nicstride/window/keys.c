@@ -96,11 +96,10 @@ static uint32_t usable(nicstride_peer_t *p)
 
     const bool far = p->local < 0 && p->rank != p->module->rank;
 
-    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
+    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++)
         if (keyed(i) != NULL && (far || (keyed(i)->updates && p->module->adapter_updates)) &&
             keyed(i)->usable(p))
             rows |= NICSTRIDE_REACH(i);
-    }
     return rows;
 }
 
@@ -245,10 +244,9 @@ static bool find_region(const nicstride_module_t *m, uint64_t at, nicstride_span
 static void enrol_by(nicstride_module_t *m, nicstride_of_rows_t *of, void *base, uint64_t bytes,
                      uint32_t rows)
 {
-    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
+    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++)
         if ((rows & NICSTRIDE_REACH(i)) != 0 && keyed(i) != NULL && of->row[i] == NULL)
             of->row[i] = keyed(i)->enrol(m, base, bytes);
-    }
 }
 
 const nicstride_key_piece_t *nicstride_enrol_locked(nicstride_module_t *m, uint64_t at,

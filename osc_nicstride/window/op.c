@@ -28,10 +28,9 @@ int nicstride_op_index(const ompi_op_t *op)
 {
     if (op == &ompi_mpi_op_no_op.op)
         return OP_NO_OP;
-    for (int i = 0; i < (int)(sizeof(ops) / sizeof(ops[0])); i++) {
+    for (int i = 0; i < (int)(sizeof(ops) / sizeof(ops[0])); i++)
         if (ops[i] == op)
             return i;
-    }
     return -1;
 }
 
@@ -78,11 +77,10 @@ int nicstride_elements_init(void)
 {
     size_t size, extent;
 
-    for (unsigned i = 0; i < OMPI_DATATYPE_MPI_UNAVAILABLE; i++) {
+    for (unsigned i = 0; i < OMPI_DATATYPE_MPI_UNAVAILABLE; i++)
         if (nicstride_dtype_size(i, &size, &extent) && size != extent &&
             onic_flatten(dtype_at(i), 1, &elements[i]) != OMPI_SUCCESS)
             return OMPI_ERR_OUT_OF_RESOURCE;
-    }
     return OMPI_SUCCESS;
 }
 

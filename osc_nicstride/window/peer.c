@@ -32,10 +32,9 @@ nicstride_process_t *nicstride_process_locked(onic_peer_t *wire)
 
 static void free_process(nicstride_process_t *p)
 {
-    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
+    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++)
         if (p->of_row[i] != NULL)
             nicstride_component.methods[i]->leave(p->of_row[i]);
-    }
     free(p->learn);
     free(p);
 }

@@ -58,14 +58,11 @@ static void measure(const app_t *app, void *state, MPI_Comm comm, double budget,
         batch[p] = fit < 1 ? 1 : fit > MOST_STEPS ? MOST_STEPS : (int)fit;
         batches = fit < 1 ? LONG_BATCHES : batches;
     }
-    for (int i = 0; i < batches; i++) {
-        for (int p = 0; p < PHASES; p++) {
+    for (int i = 0; i < batches; i++)
+        for (int p = 0; p < PHASES; p++)
             seconds[p][i] = steps_run(&steps[p], batch[p]);
-        }
-    }
-    for (int p = 0; p < PHASES; p++) {
+    for (int p = 0; p < PHASES; p++)
         r->seconds[p] = bench_median(seconds[p], batches);
-    }
     MPI_Allreduce(&steps[WHOLE].errors, &r->wrong, 1, MPI_LONG, MPI_SUM, comm);
 }
 
@@ -96,9 +93,8 @@ static void run_case(const app_t *app, const app_case_t *c, const options_t *o, 
     size_t bytes;
     result_t r;
     void *state = app->open(c, &bytes);
-    if (state == NULL) {
+    if (state == NULL)
         return;
-    }
     app_moved_t *moved = app_moved_open();
     r.line_ns = bench_line_ns(run->line);
     measure(app, state, c->comm, 1e-3 * o->milliseconds, &r);
@@ -108,9 +104,8 @@ static void run_case(const app_t *app, const app_case_t *c, const options_t *o, 
     app->close(state);
     r.bytes = (double)bytes;
     MPI_Allreduce(MPI_IN_PLACE, &r.bytes, 1, MPI_DOUBLE, MPI_MAX, c->comm);
-    if (c->rank == 0) {
+    if (c->rank == 0)
         report(app, c, run->json, &r);
-    }
     run->measured++;
     run->wrong += r.wrong != 0;
 }
@@ -122,9 +117,8 @@ static void show_usage(const app_t *app)
     fprintf(stderr, "usage: mpirun -n RANKS %s [options]\n  -n LIST   %s (%s)\n", app->name,
             app->n_is, app->n_default);
     fprintf(stderr, "  -s LIST   synchronisation:");
-    for (int i = 0; i < app->nsyncs; i++) {
+    for (int i = 0; i < app->nsyncs; i++)
         fprintf(stderr, " %s", app->syncs[i]);
-    }
     fprintf(stderr, " (%s)\n", app->syncs[0]);
     fputs("  -w LIST   windows: create, allocate, dynamic, shared (create)\n"
           "  -t MS     time for each of the three measurements of a case (100)\n"
@@ -154,14 +148,11 @@ static int parse_option(const app_t *app, int c, const char *text, options_t *o)
 static int parse_options(const app_t *app, int argc, char **argv, options_t *o)
 {
     *o = (options_t){.syncs = {{0}, 1}, .windows = {{BENCH_WIN_CREATE}, 1}, .milliseconds = 100};
-    if (bench_parse_sizes(app->n_default, NULL, &o->sizes) != 0) {
+    if (bench_parse_sizes(app->n_default, NULL, &o->sizes) != 0)
         return -1;
-    }
-    for (int c; (c = getopt(argc, argv, "n:s:w:t:j:h")) != -1;) {
-        if (parse_option(app, c, optarg, o) != 0) {
+    for (int c; (c = getopt(argc, argv, "n:s:w:t:j:h")) != -1;)
+        if (parse_option(app, c, optarg, o) != 0)
             return -1;
-        }
-    }
     for (int i = 0; i < o->sizes.n; i++) {
         if (o->sizes.v[i] > 1 << 24) {
             fprintf(stderr, "-n: %zu is more than %d\n", o->sizes.v[i], 1 << 24);
@@ -177,9 +168,8 @@ static int run_all(const app_t *app, const options_t *o, int rank)
     app_case_t c = {.comm = MPI_COMM_WORLD, .rank = rank};
     MPI_Comm_size(c.comm, &c.ranks);
     MPI_Comm_set_errhandler(c.comm, MPI_ERRORS_RETURN);
-    if (bench_run_open(&run, c.comm, o->json, app->name) != 0) {
+    if (bench_run_open(&run, c.comm, o->json, app->name) != 0)
         return BENCH_EXIT_USAGE;
-    }
     if (rank == 0) {
         printf("# %s; times of a step on the slowest rank\n", app->name);
         printf("%8s %-9s %-6s %6s %10s %12s %12s %12s %8s  %-5s  %s\n", "n", "window", "sync",
@@ -209,9 +199,8 @@ int app_main(const app_t *app, int argc, char **argv)
     if (rc == 0) {
         rc = run_all(app, &options, rank);
     } else {
-        if (rank == 0) {
+        if (rank == 0)
             show_usage(app);
-        }
         rc = BENCH_EXIT_USAGE;
     }
     MPI_Finalize();

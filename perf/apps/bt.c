@@ -76,9 +76,8 @@ static void send(const bt_t *b, const parcel_t *p)
 static void copy_faces(const bt_t *b)
 {
     app_puts_begin(&b->epochs, &b->all);
-    for (int i = 0; i < 2 * BT_DIMS * b->tiling.cells; i++) {
+    for (int i = 0; i < 2 * BT_DIMS * b->tiling.cells; i++)
         send(b, &b->face[i]);
-    }
     app_puts_end(&b->epochs, &b->all);
 }
 
@@ -88,9 +87,8 @@ static void solve(const bt_t *b, int dim, bool communicates, bool computes)
     const sweep_t *s = &b->sweep[dim];
     int layers = b->tiling.cuts[dim];
     for (int layer = 0; layer < layers; layer++) {
-        for (int i = 0; computes && i < b->tiling.cells / layers; i++) {
+        for (int i = 0; computes && i < b->tiling.cells / layers; i++)
             bt_forward(&b->cell[s->cell[layer * (b->tiling.cells / layers) + i]], dim);
-        }
         if (communicates && layer < layers - 1) {
             app_puts_begin(&b->epochs, &s->ahead);
             send(b, &s->forward[layer]);
@@ -98,9 +96,8 @@ static void solve(const bt_t *b, int dim, bool communicates, bool computes)
         }
     }
     for (int layer = layers - 1; layer >= 0; layer--) {
-        for (int i = 0; computes && i < b->tiling.cells / layers; i++) {
+        for (int i = 0; computes && i < b->tiling.cells / layers; i++)
             bt_backward(&b->cell[s->cell[layer * (b->tiling.cells / layers) + i]], dim);
-        }
         if (communicates && layer > 0) {
             app_puts_begin(&b->epochs, &s->back);
             send(b, &s->backward[layer]);
@@ -111,19 +108,15 @@ static void solve(const bt_t *b, int dim, bool communicates, bool computes)
 
 static void run(const bt_t *b, bool communicates, bool computes)
 {
-    if (communicates) {
+    if (communicates)
         copy_faces(b);
-    }
-    for (int c = 0; computes && c < b->tiling.cells; c++) {
+    for (int c = 0; computes && c < b->tiling.cells; c++)
         bt_right_side(&b->cell[c], b->step);
-    }
-    for (int dim = BT_DIMS - 1; dim >= 0; dim--) {
+    for (int dim = BT_DIMS - 1; dim >= 0; dim--)
         solve(b, dim, communicates, computes);
-    }
     /* Computing by itself must not change the state. */
-    for (int c = 0; computes && c < b->tiling.cells; c++) {
+    for (int c = 0; computes && c < b->tiling.cells; c++)
         bt_add(&b->cell[c], communicates ? 1 : 0);
-    }
 }
 
 static void whole(void *state)
@@ -164,9 +157,8 @@ static long wrong(void *state)
     int doubles = (int)bt_elements(b->room, BT_U);
     long different = 0;
     if (b->rank != 0) {
-        for (int c = 0; c < b->tiling.cells; c++) {
+        for (int c = 0; c < b->tiling.cells; c++)
             MPI_Send(b->cell[c].array[BT_U], doubles, MPI_DOUBLE, 0, TAG_STATE, b->comm);
-        }
         return 0;
     }
     follow(b);
@@ -230,9 +222,8 @@ static void add_put(bt_t *b, parcel_t *p, int cell, bt_array_t a, int dim, int s
     bt_tiling_place(&b->tiling, b->rank, cell, place);
     place[dim] += side == 0 ? -1 : 1;
     int rank = bt_tiling_owner(&b->tiling, place, &number), layers = bt_layers[a];
-    if (rank < 0) {
+    if (rank < 0)
         return;
-    }
     bt_tiling_extent(&b->tiling, b->n, place, &there);
     p->rank = rank;
     p->put[p->puts].from = c->array[a];
@@ -295,9 +286,8 @@ static void make_exchanges(bt_t *b)
 {
     int ranks[2 * BT_DIMS], n = 0;
     b->face = bench_alloc((size_t)(2 * BT_DIMS * b->tiling.cells) * sizeof(*b->face));
-    for (int i = 0; i < 2 * BT_DIMS * b->tiling.cells; i++) {
+    for (int i = 0; i < 2 * BT_DIMS * b->tiling.cells; i++)
         add_put(b, &b->face[i], i / (2 * BT_DIMS), BT_U, i / 2 % BT_DIMS, i % 2);
-    }
     for (int d = 0; d < BT_DIMS; d++) {
         make_sweep(b, d);
         for (int side = 0; side < 2; side++) {
@@ -359,9 +349,8 @@ static void close_case(void *state)
 {
     bt_t *b = state;
     app_epochs_close(&b->epochs);
-    for (int i = 0; i < 2 * BT_DIMS * b->tiling.cells; i++) {
+    for (int i = 0; i < 2 * BT_DIMS * b->tiling.cells; i++)
         free_parcel(&b->face[i]);
-    }
     for (int d = 0; d < BT_DIMS; d++) {
         sweep_t *s = &b->sweep[d];
         for (int layer = 0; layer < b->tiling.cuts[d]; layer++) {
@@ -374,9 +363,8 @@ static void close_case(void *state)
         free(s->forward);
         free(s->backward);
     }
-    for (int a = 0; a < BT_ARRAYS; a++) {
+    for (int a = 0; a < BT_ARRAYS; a++)
         free(b->whole.array[a]);
-    }
     app_peers_free(&b->all);
     bench_window_close(&b->window);
     free(b->face);

@@ -17,9 +17,8 @@ int bt_extent(const int room[BT_DIMS], bt_array_t a, int dim)
 size_t bt_elements(const int room[BT_DIMS], bt_array_t a)
 {
     size_t n = (size_t)bt_doubles[a];
-    for (int d = 0; d < BT_DIMS; d++) {
+    for (int d = 0; d < BT_DIMS; d++)
         n *= (size_t)bt_extent(room, a, d);
-    }
     return n;
 }
 
@@ -27,9 +26,8 @@ size_t bt_elements(const int room[BT_DIMS], bt_array_t a)
 static ptrdiff_t stride(const bt_cell_t *c, bt_array_t a, int dim)
 {
     ptrdiff_t s = bt_doubles[a];
-    for (int d = BT_DIMS - 1; d > dim; d--) {
+    for (int d = BT_DIMS - 1; d > dim; d--)
         s *= bt_extent(c->room, a, d);
-    }
     return s;
 }
 
@@ -37,9 +35,8 @@ static ptrdiff_t stride(const bt_cell_t *c, bt_array_t a, int dim)
 static double *at(const bt_cell_t *c, bt_array_t a, const int point[BT_DIMS])
 {
     double *p = c->array[a];
-    for (int d = 0; d < BT_DIMS; d++) {
+    for (int d = 0; d < BT_DIMS; d++)
         p += (point[d] + bt_layers[a]) * stride(c, a, d);
-    }
     return p;
 }
 
@@ -47,9 +44,8 @@ static double *at(const bt_cell_t *c, bt_array_t a, const int point[BT_DIMS])
 static bool next_point(const int size[BT_DIMS], int point[BT_DIMS])
 {
     for (int d = BT_DIMS - 1; d >= 0; d--) {
-        if (++point[d] < size[d]) {
+        if (++point[d] < size[d])
             return true;
-        }
         point[d] = 0;
     }
     return false;
@@ -70,9 +66,8 @@ void bt_right_side(const bt_cell_t *c, int step)
     do {
         const double *u = at(c, BT_U, point);
         double *r = at(c, BT_RHS, point);
-        for (int m = 0; m < BT_UNKNOWNS; m++) {
+        for (int m = 0; m < BT_UNKNOWNS; m++)
             r[m] = force(c, point, m, step) - 0.05 * u[m];
-        }
         for (int d = 0; d < BT_DIMS; d++) {
             ptrdiff_t s = stride(c, BT_U, d);
             for (int m = 0; m < BT_UNKNOWNS; m++) {
@@ -120,9 +115,8 @@ static void eliminate(const double *u, const double *c_before, const double *r_b
     for (int i = 0; c_before != NULL && i < BT_UNKNOWNS; i++) {
         for (int k = 0; k < BT_UNKNOWNS; k++) {
             double a = i == k ? -0.3 * scale : 0.01;
-            for (int j = 0; j < BT_UNKNOWNS; j++) {
+            for (int j = 0; j < BT_UNKNOWNS; j++)
                 b[i][j] -= a * c_before[k * BT_UNKNOWNS + j];
-            }
             r[i] -= a * r_before[k];
         }
     }
@@ -147,19 +141,15 @@ void bt_backward(const bt_cell_t *c, int dim)
     int point[BT_DIMS] = {0};
     do {
         int here[BT_DIMS];
-        for (int d = 0; d < BT_DIMS; d++) {
+        for (int d = 0; d < BT_DIMS; d++)
             here[d] = c->size[d] - 1 - point[d];
-        }
-        if (point[dim] == 0 && c->last[dim]) {
+        if (point[dim] == 0 && c->last[dim])
             continue;
-        }
         const double *lhs = at(c, BT_LHS, here);
         double *rhs = at(c, BT_RHS, here);
-        for (int i = 0; i < BT_UNKNOWNS; i++) {
-            for (int j = 0; j < BT_UNKNOWNS; j++) {
+        for (int i = 0; i < BT_UNKNOWNS; i++)
+            for (int j = 0; j < BT_UNKNOWNS; j++)
                 rhs[i] -= lhs[i * BT_UNKNOWNS + j] * rhs[side + j];
-            }
-        }
     } while (next_point(c->size, point));
 }
 
@@ -169,9 +159,8 @@ void bt_add(const bt_cell_t *c, double factor)
     do {
         double *u = at(c, BT_U, point);
         const double *r = at(c, BT_RHS, point);
-        for (int m = 0; m < BT_UNKNOWNS; m++) {
+        for (int m = 0; m < BT_UNKNOWNS; m++)
             u[m] += factor * r[m];
-        }
     } while (next_point(c->size, point));
 }
 
@@ -181,13 +170,11 @@ long bt_differences(const bt_cell_t *c, const bt_cell_t *whole)
     long different = 0;
     do {
         int there[BT_DIMS];
-        for (int d = 0; d < BT_DIMS; d++) {
+        for (int d = 0; d < BT_DIMS; d++)
             there[d] = c->start[d] + point[d];
-        }
         const double *u = at(c, BT_U, point), *v = at(whole, BT_U, there);
-        for (int m = 0; m < BT_UNKNOWNS; m++) {
+        for (int m = 0; m < BT_UNKNOWNS; m++)
             different += memcmp(&u[m], &v[m], sizeof(u[m])) != 0;
-        }
     } while (next_point(c->size, point));
     return different;
 }

@@ -14,9 +14,8 @@ static int modulo(int a, int n)
 bt_tiling_t bt_tiling_make(int ranks)
 {
     int root = 1;
-    while ((root + 1) * (root + 1) <= ranks) {
+    while ((root + 1) * (root + 1) <= ranks)
         root++;
-    }
     bool square = root * root == ranks;
     int cuts = square ? root : ranks;
     return (bt_tiling_t){ranks, {square ? root : 1, cuts, cuts}, cuts};
@@ -42,11 +41,9 @@ void bt_tiling_place(const bt_tiling_t *t, int rank, int cell, int place[BT_DIMS
 int bt_tiling_owner(const bt_tiling_t *t, const int place[BT_DIMS], int *cell_p)
 {
     int q = t->cells;
-    for (int d = 0; d < BT_DIMS; d++) {
-        if (place[d] < 0 || place[d] >= t->cuts[d]) {
+    for (int d = 0; d < BT_DIMS; d++)
+        if (place[d] < 0 || place[d] >= t->cuts[d])
             return -1;
-        }
-    }
     if (t->cuts[Z] == q) {
         *cell_p = place[Z];
         return modulo(place[Y] + place[Z], q) * q + modulo(place[X] - place[Z], q);

@@ -17,12 +17,10 @@ static int each_once(const int *ranks, int n, int *out)
     int kept = 0;
     for (int i = 0; i < n; i++) {
         int at = 0;
-        while (at < kept && out[at] != ranks[i]) {
+        while (at < kept && out[at] != ranks[i])
             at++;
-        }
-        if (at == kept) {
+        if (at == kept)
             out[kept++] = ranks[i];
-        }
     }
     return kept;
 }
@@ -45,9 +43,8 @@ void app_peers_make(app_peers_t *p, MPI_Comm comm, const int *to, int nto, const
 /** The empty group is predefined where there is none. */
 static void free_group(MPI_Group *group)
 {
-    if (*group != MPI_GROUP_EMPTY) {
+    if (*group != MPI_GROUP_EMPTY)
         MPI_Group_free(group);
-    }
 }
 
 void app_peers_free(app_peers_t *p)
@@ -62,29 +59,25 @@ void app_peers_free(app_peers_t *p)
 void app_epochs_open(app_epochs_t *e, MPI_Comm comm, MPI_Win win, app_sync_t sync)
 {
     *e = (app_epochs_t){comm, win, sync};
-    if (sync == APP_FLUSH) {
+    if (sync == APP_FLUSH)
         MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
-    }
     MPI_Barrier(comm);
 }
 
 void app_epochs_close(app_epochs_t *e)
 {
-    if (e->sync == APP_FLUSH) {
+    if (e->sync == APP_FLUSH)
         MPI_Win_unlock_all(e->win);
-    }
 }
 
 /** Tells each rank of `tell` and waits for each of `wait`. */
 static void notify(const app_epochs_t *e, const app_peers_t *p, const int *tell, int ntell,
                    const int *wait, int nwait)
 {
-    for (int i = 0; i < nwait; i++) {
+    for (int i = 0; i < nwait; i++)
         MPI_Irecv(NULL, 0, MPI_BYTE, wait[i], TAG_NOTICE, e->comm, &p->request[i]);
-    }
-    for (int i = 0; i < ntell; i++) {
+    for (int i = 0; i < ntell; i++)
         MPI_Isend(NULL, 0, MPI_BYTE, tell[i], TAG_NOTICE, e->comm, &p->request[nwait + i]);
-    }
     MPI_Waitall(ntell + nwait, p->request, MPI_STATUSES_IGNORE);
     MPI_Win_sync(e->win);
 }
@@ -122,17 +115,15 @@ void app_puts_begin(const app_epochs_t *e, const app_peers_t *p)
 void app_puts_end(const app_epochs_t *e, const app_peers_t *p)
 {
     end(e);
-    if (e->sync == APP_FLUSH) {
+    if (e->sync == APP_FLUSH)
         notify(e, p, p->to, p->nto, p->from, p->nfrom);
-    }
 }
 
 void app_gets_begin(const app_epochs_t *e, const app_peers_t *p)
 {
     begin(e, p);
-    if (e->sync == APP_FLUSH) {
+    if (e->sync == APP_FLUSH)
         notify(e, p, p->from, p->nfrom, p->to, p->nto);
-    }
 }
 
 void app_gets_end(const app_epochs_t *e, const app_peers_t *p)

@@ -56,39 +56,32 @@ static MPI_Aint place_of(const gather_t *g, int rank)
 static void set_vector(gather_t *g)
 {
     double *x = part_of(g);
-    for (int i = 0; i < g->length; i++) {
+    for (int i = 0; i < g->length; i++)
         x[i] = value(g->rank, i, g->step);
-    }
 }
 
 static void own_rows(const gather_t *g, double *restrict y)
 {
     const double *restrict x = part_of(g);
-    for (int i = 0; i < g->length; i++) {
+    for (int i = 0; i < g->length; i++)
         y[i] += 2 * x[i];
-    }
-    for (int s = 1; s <= SWEEPS; s++) {
-        for (int i = 0; i < g->length - s; i++) {
+    for (int s = 1; s <= SWEEPS; s++)
+        for (int i = 0; i < g->length - s; i++)
             y[i] += x[i + s];
-        }
-    }
 }
 
 static void other_rows(const gather_t *g, double *restrict y)
 {
-    for (int r = 0; r < g->ranks; r++) {
-        for (int i = 0; r != g->rank && i < g->n; i++) {
+    for (int r = 0; r < g->ranks; r++)
+        for (int i = 0; r != g->rank && i < g->n; i++)
             y[i] += g->got[r][i];
-        }
-    }
 }
 
 /** A step with its product added to `y`; NULL for communication alone. */
 static void run(gather_t *g, bool communicates, double *y)
 {
-    if (y != NULL) {
+    if (y != NULL)
         set_vector(g);
-    }
     if (communicates) {
         app_gets_begin(&g->epochs, &g->others);
         for (int i = 1; i < g->ranks; i++) {
@@ -97,15 +90,12 @@ static void run(gather_t *g, bool communicates, double *y)
                     g->window.win);
         }
     }
-    if (y != NULL) {
+    if (y != NULL)
         own_rows(g, y);
-    }
-    if (communicates) {
+    if (communicates)
         app_gets_end(&g->epochs, &g->others);
-    }
-    if (y != NULL) {
+    if (y != NULL)
         other_rows(g, y);
-    }
 }
 
 static void whole(void *state)
@@ -134,9 +124,8 @@ static long wrong(void *state)
     for (int i = 0; i < g->length; i++) {
         double sum = 2 * value(g->rank, i, 0);
         int terms = 2;
-        for (int s = 1; s <= SWEEPS && i + s < g->length; s++, terms++) {
+        for (int s = 1; s <= SWEEPS && i + s < g->length; s++, terms++)
             sum += value(g->rank, i + s, 0);
-        }
         for (int r = 0; i < g->n && r < g->ranks; r++) {
             sum += r != g->rank ? value(r, g->index[r][i], 0) : 0;
             terms += r != g->rank;
@@ -159,9 +148,8 @@ static void choose_elements(gather_t *g, int from)
     unsigned seed = (unsigned)(g->rank * g->ranks + from);
     g->index[from] = bench_alloc((size_t)g->n * sizeof(*g->index[from]));
     g->got[from] = bench_alloc((size_t)g->n * sizeof(*g->got[from]));
-    for (int i = 0; i < g->n; i++) {
+    for (int i = 0; i < g->n; i++)
         g->index[from][i] = SPARSE * i + (int)(next_random(&seed) % SPARSE);
-    }
     MPI_Type_create_indexed_block(g->n, 1, g->index[from], MPI_DOUBLE, &g->type[from]);
     MPI_Type_commit(&g->type[from]);
 }

@@ -138,9 +138,8 @@ size_t grid_differences(const grid_t *g, const double *u, const grid_t *whole_gr
             const double *a = u + grid_index(g, 1 + z, 1 + y, 1);
             const double *b = whole + grid_index(whole_grid, 1 + origin[GRID_Z] + z,
                                                  1 + origin[GRID_Y] + y, 1 + origin[GRID_X]);
-            for (int x = 0; x < g->n[GRID_X]; x++) {
+            for (int x = 0; x < g->n[GRID_X]; x++)
                 different += memcmp(&a[x], &b[x], sizeof(a[x])) != 0;
-            }
         }
     }
     return different;

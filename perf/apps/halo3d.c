@@ -59,9 +59,8 @@ static void put_faces(halo_t *h)
 
 static void sweep(halo_t *h, int first, int last)
 {
-    for (int i = first; i <= last; i++) {
+    for (int i = first; i <= last; i++)
         grid_sweep(&h->grid, &h->part[i], copy_of(h, h->step), copy_of(h, h->step + 1));
-    }
 }
 
 static void whole(void *state)
@@ -94,9 +93,8 @@ static void communicate(void *state)
 static void block_origin(const halo_t *h, int rank, int origin[GRID_DIMS])
 {
     MPI_Cart_coords(h->comm, rank, GRID_DIMS, origin);
-    for (int d = 0; d < GRID_DIMS; d++) {
+    for (int d = 0; d < GRID_DIMS; d++)
         origin[d] *= h->grid.n[d];
-    }
 }
 
 /** Brings the serial result to this step. */
@@ -124,9 +122,8 @@ static long wrong(void *state)
     follow(h);
     for (int r = 0; r < h->ranks; r++) {
         int origin[GRID_DIMS];
-        if (r > 0) {
+        if (r > 0)
             MPI_Recv(block, (int)doubles, MPI_DOUBLE, r, TAG_BLOCK, h->comm, MPI_STATUS_IGNORE);
-        }
         block_origin(h, r, origin);
         different +=
             grid_differences(&h->grid, block, &h->whole_grid, h->whole[h->step % 2], origin);
@@ -175,9 +172,8 @@ static void decompose(halo_t *h, const app_case_t *c)
     MPI_Comm_set_errhandler(h->comm, MPI_ERRORS_RETURN);
     h->grid = grid_make((int[GRID_DIMS]){c->n, c->n, c->n});
     grid_parts(&h->grid, h->part);
-    for (int d = 0; d < GRID_DIMS; d++) {
+    for (int d = 0; d < GRID_DIMS; d++)
         all[d] = h->procs[d] * c->n;
-    }
     h->whole_grid = grid_make(all);
 }
 
@@ -187,9 +183,8 @@ static void start(halo_t *h)
     block_origin(h, h->rank, origin);
     grid_init(&h->grid, copy_of(h, 0), origin);
     if (h->rank == 0) {
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 2; i++)
             h->whole[i] = bench_alloc(grid_doubles(&h->whole_grid) * sizeof(double));
-        }
         grid_init(&h->whole_grid, h->whole[0], (int[GRID_DIMS]){0});
     }
 }

@@ -30,9 +30,8 @@ static void add(app_moved_t *m, int variable)
                             &no_text, &bind, &readonly, &continuous, &atomic) != MPI_SUCCESS ||
         strncmp(name, PREFIX, strlen(PREFIX)) != 0 || m->n == MOST_METHODS ||
         MPI_T_pvar_handle_alloc(m->session, variable, NULL, &m->handle[m->n], &count) !=
-            MPI_SUCCESS) {
+            MPI_SUCCESS)
         return;
-    }
     strcpy(m->name[m->n++], name + strlen(PREFIX));
 }
 
@@ -45,9 +44,8 @@ app_moved_t *app_moved_open(void)
     MPI_T_init_thread(level, &level);
     MPI_T_pvar_session_create(&m->session);
     MPI_T_pvar_get_num(&variables);
-    for (int i = 0; i < variables; i++) {
+    for (int i = 0; i < variables; i++)
         add(m, i);
-    }
     return m;
 }
 
@@ -60,19 +58,16 @@ void app_moved_text(const app_moved_t *m, MPI_Comm comm, char text[APP_MOVED_TEX
         bytes[i] = (double)value;
     }
     MPI_Allreduce(MPI_IN_PLACE, bytes, MOST_METHODS, MPI_DOUBLE, MPI_SUM, comm);
-    for (int i = 0; i < m->n; i++) {
+    for (int i = 0; i < m->n; i++)
         sum += bytes[i];
-    }
     int used = 0;
     text[0] = '\0';
     for (int done = 0; done < m->n; done++) {
         int most = 0;
-        for (int i = 1; i < m->n; i++) {
+        for (int i = 1; i < m->n; i++)
             most = bytes[i] > bytes[most] ? i : most;
-        }
-        if (bytes[most] < 0.005 * sum || bytes[most] == 0 || used >= APP_MOVED_TEXT - NAME_BYTES) {
+        if (bytes[most] < 0.005 * sum || bytes[most] == 0 || used >= APP_MOVED_TEXT - NAME_BYTES)
             break;
-        }
         used += snprintf(text + used, (size_t)(APP_MOVED_TEXT - used), "%s%s %.0f%%",
                          used > 0 ? ", " : "", m->name[most], 100 * bytes[most] / sum);
         bytes[most] = 0;
@@ -81,9 +76,8 @@ void app_moved_text(const app_moved_t *m, MPI_Comm comm, char text[APP_MOVED_TEX
 
 void app_moved_close(app_moved_t *m)
 {
-    for (int i = 0; i < m->n; i++) {
+    for (int i = 0; i < m->n; i++)
         MPI_T_pvar_handle_free(m->session, &m->handle[i]);
-    }
     MPI_T_pvar_session_free(&m->session);
     MPI_T_finalize();
     free(m);

@@ -77,9 +77,8 @@ static int first_of(int n, int parts, int i)
 static int part_of(int n, int parts, int k)
 {
     int i = 0;
-    while (first_of(n, parts, i + 1) <= k) {
+    while (first_of(n, parts, i + 1) <= k)
         i++;
-    }
     return i;
 }
 
@@ -96,9 +95,8 @@ static void multiply(int rows, int cols, int k, const double *a, int lda, const 
             for (int r = 0; r < height; r++) {
                 double *restrict sum = c + (size_t)(i + r) * (size_t)cols;
                 double factor = a[(size_t)(i + r) * (size_t)lda + (size_t)l];
-                for (int j = 0; j < cols; j++) {
+                for (int j = 0; j < cols; j++)
                     sum[j] += factor * row[j];
-                }
             }
         }
     }
@@ -116,11 +114,9 @@ static void multiply_chunk(srumma_t *s, const chunk_t *c, int buffer, double *su
         ld[m] = own ? s->ld : ld[m];
     }
     multiply(s->rows, s->cols, c->count, part[0], ld[0], part[1], ld[1], sum);
-    for (int m = 0; m < 2; m++) {
-        for (int i = 0; c->owner[m] != s->rank && i < c->elements[m]; i += SPOILT) {
+    for (int m = 0; m < 2; m++)
+        for (int i = 0; c->owner[m] != s->rank && i < c->elements[m]; i += SPOILT)
             s->buffer[m][buffer][i] = wrong_element;
-        }
-    }
 }
 
 /* ---- Communication --------------------------------------------------------------------------- */
@@ -132,9 +128,8 @@ static void fetch(srumma_t *s, const chunk_t *c, int buffer)
         double *to = s->buffer[m][buffer];
         MPI_Aint place = s->window.disp[owner] + c->place[m];
         s->request[m][buffer] = MPI_REQUEST_NULL;
-        if (owner == s->rank) {
+        if (owner == s->rank)
             continue;
-        }
         if (s->sync == RGET) {
             MPI_Rget(to, c->elements[m], MPI_DOUBLE, owner, place, 1, c->type[m], s->window.win,
                      &s->request[m][buffer]);
@@ -147,14 +142,12 @@ static void fetch(srumma_t *s, const chunk_t *c, int buffer)
 static void await(srumma_t *s, const chunk_t *c, int buffer)
 {
     for (int m = 0; m < 2; m++) {
-        if (c->owner[m] == s->rank) {
+        if (c->owner[m] == s->rank)
             continue;
-        }
-        if (s->sync == RGET) {
+        if (s->sync == RGET)
             MPI_Wait(&s->request[m][buffer], MPI_STATUS_IGNORE);
-        } else if (m == 0 || c->owner[1] != c->owner[0]) {
+        else if (m == 0 || c->owner[1] != c->owner[0])
             MPI_Win_flush(c->owner[m], s->window.win);
-        }
     }
 }
 
@@ -164,15 +157,12 @@ static void run(srumma_t *s, bool communicates, double *sum)
     for (int i = 0; i <= s->chunks; i++) {
         /* With flush the fetch before must be over before the next one begins, or it would be
          * waited for, too. */
-        if (i > 0 && communicates) {
+        if (i > 0 && communicates)
             await(s, &s->chunk[i - 1], (i - 1) % 2);
-        }
-        if (i < s->chunks && communicates) {
+        if (i < s->chunks && communicates)
             fetch(s, &s->chunk[i], i % 2);
-        }
-        if (i > 0 && sum != NULL) {
+        if (i > 0 && sum != NULL)
             multiply_chunk(s, &s->chunk[i - 1], (i - 1) % 2, sum);
-        }
     }
 }
 
@@ -254,11 +244,9 @@ static void make_matrices(srumma_t *s)
         }
     }
     for (int i = 0; i < s->rows; i++) {
-        for (int k = 0; k < s->n; k++) {
-            for (int j = 0; j < s->cols; j++) {
+        for (int k = 0; k < s->n; k++)
+            for (int j = 0; j < s->cols; j++)
                 s->expected[i * s->cols + j] += a_value(row + i, k) * b_value(k, col + j);
-            }
-        }
     }
 }
 

@@ -52,11 +52,9 @@ static double value(int i, int j, int step)
 static void fill(transpose_t *t, int to)
 {
     int first = first_of(t, to), end = first + rows_of(t, to);
-    for (int i = 0; i < t->rows; i++) {
-        for (int j = first; j < end; j++) {
+    for (int i = 0; i < t->rows; i++)
+        for (int j = first; j < end; j++)
             t->a[(size_t)i * (size_t)t->n + (size_t)j] = value(t->first + i, j, t->step);
-        }
-    }
 }
 
 static double *result(const transpose_t *t)
@@ -68,9 +66,8 @@ static void add(const transpose_t *t, double *restrict sum)
 {
     const double *restrict b = result(t);
     size_t n = (size_t)t->rows * (size_t)t->n;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         sum[i] += b[i];
-    }
 }
 
 /** A step with what comes added to `sum`; NULL for communication alone. */
@@ -78,25 +75,21 @@ static void run(transpose_t *t, bool communicates, double *sum)
 {
     MPI_Aint place =
         (MPI_Aint)(((size_t)(t->step % 2) * t->result + (size_t)t->first) * sizeof(double));
-    if (communicates) {
+    if (communicates)
         app_puts_begin(&t->epochs, &t->all);
-    }
     for (int i = 1; i <= t->ranks; i++) {
         int to = (t->rank + i) % t->ranks;
-        if (sum != NULL) {
+        if (sum != NULL)
             fill(t, to);
-        }
         if (communicates) {
             MPI_Put(t->a + first_of(t, to), rows_of(t, to), t->columns[to], to,
                     t->window.disp[to] + place, 1, t->there[to], t->window.win);
         }
     }
-    if (communicates) {
+    if (communicates)
         app_puts_end(&t->epochs, &t->all);
-    }
-    if (sum != NULL) {
+    if (sum != NULL)
         add(t, sum);
-    }
 }
 
 static void whole(void *state)

@@ -83,11 +83,10 @@ static int wait_for(int src, int tag, ompi_communicator_t *comm, superpipe_unexp
 
     superpipe_watch(comm, src);
     (void)OPAL_THREAD_ADD_FETCH32(&superpipe.active, 1);
-    while (rc == OMPI_SUCCESS && !look_twice(src, tag, comm, taken_p, status)) {
+    while (rc == OMPI_SUCCESS && !look_twice(src, tag, comm, taken_p, status))
         if (is_hopeless(src, comm) ||
             (src == OMPI_ANY_SOURCE && onic_wire_losses() > 0 && losses_of(comm) != losses))
             rc = ONIC_ERR_PROC_FAILED;
-    }
     (void)OPAL_THREAD_ADD_FETCH32(&superpipe.active, -1);
     return rc;
 }

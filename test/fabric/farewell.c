@@ -20,9 +20,8 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
-    for (int i = 0; i < BARRIERS; i++) {
+    for (int i = 0; i < BARRIERS; i++)
         MPI_Barrier(MPI_COMM_WORLD);
-    }
     MPI_Win_free(&win);
     if (rank == 0) {
         printf("farewell: %d barriers\n", BARRIERS);

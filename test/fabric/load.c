@@ -77,23 +77,19 @@ static void make_window(load_t *l)
     MPI_Type_vector(l->bytes / BLOCK, BLOCK, 2 * BLOCK, MPI_BYTE, &l->strided);
     MPI_Type_commit(&l->strided);
     MPI_Barrier(MPI_COMM_WORLD);
-    if (l->passive) {
+    if (l->passive)
         MPI_Win_lock_all(0, l->win);
-    }
 }
 
 static void free_window(load_t *l)
 {
-    if (l->passive) {
+    if (l->passive)
         MPI_Win_unlock_all(l->win);
-    }
     MPI_Type_free(&l->strided);
-    if (!l->messages) {
+    if (!l->messages)
         MPI_Win_free(&l->win);
-    }
-    if (l->messages || !l->allocate) {
+    if (l->messages || !l->allocate)
         free(l->memory);
-    }
     free(l->data);
     free(l->back);
 }
@@ -142,9 +138,8 @@ static void run_round(load_t *l, long round)
 {
     int64_t one = 1;
 
-    for (int i = 0; i < l->bytes; i++) {
+    for (int i = 0; i < l->bytes; i++)
         l->data[i] = value(l->rank, round, i);
-    }
     if (l->messages) {
         send_and_receive(l, round);
         return;
@@ -208,19 +203,15 @@ static void lose_memory(load_t *l)
 
 static void put_to_lost_memory(load_t *l)
 {
-    if (l->rank == 0) {
+    if (l->rank == 0)
         MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, l->win);
-    }
     MPI_Barrier(MPI_COMM_WORLD);
-    if (l->rank == 1) {
+    if (l->rank == 1)
         lose_memory(l);
-    }
-    if (l->rank > 1) {
+    if (l->rank > 1)
         sleep(60);
-    }
-    for (;;) {
+    for (;;)
         MPI_Put(l->data, l->bytes, MPI_BYTE, 1, contiguous_at(l), l->bytes, MPI_BYTE, l->win);
-    }
 }
 
 static void read_options(load_t *l, int argc, char **argv)
@@ -273,12 +264,10 @@ int main(int argc, char **argv)
     read_options(l, argc, argv);
     say(l, "making");
     make_window(l);
-    if (l->lock) {
+    if (l->lock)
         hold_lock(l);
-    }
-    if (l->lost > 0) {
+    if (l->lost > 0)
         put_to_lost_memory(l);
-    }
     for (began = MPI_Wtime(); go_on(l, round, began); round++) {
         run_round(l, round);
         if (round == 0) {
@@ -291,9 +280,8 @@ int main(int argc, char **argv)
     memcpy(&counted, l->memory + counter_at(l), sizeof(counted));
     l->wrong += counted != round;
     MPI_Allreduce(&l->wrong, &all, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
-    if (l->rank == 0) {
+    if (l->rank == 0)
         printf("load: %ld rounds of %d bytes, %ld wrong\n", round, l->bytes, all);
-    }
     free_window(l);
     MPI_Finalize();
     return all == 0 ? 0 : 1;

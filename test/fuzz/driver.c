@@ -68,9 +68,8 @@ static void save_current(void)
     int fd = open(crash_name, O_WRONLY | O_CREAT | O_TRUNC, 0644);
 
     if (fd >= 0) {
-        if (write(fd, current.bytes, current.len) != (ssize_t)current.len) {
+        if (write(fd, current.bytes, current.len) != (ssize_t)current.len)
             (void)unlink(crash_name);
-        }
         (void)close(fd);
     }
 }
@@ -86,15 +85,13 @@ static void catch_crashes(void)
 {
     static const int signals[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGALRM};
 
-    if (__sanitizer_set_death_callback != NULL) {
+    if (__sanitizer_set_death_callback != NULL)
         __sanitizer_set_death_callback(save_current);
-    }
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
         /* A sanitizer's own handlers say more; they call back. */
         if (__sanitizer_set_death_callback == NULL || signals[i] == SIGABRT ||
-            signals[i] == SIGALRM) {
+            signals[i] == SIGALRM)
             (void)signal(signals[i], on_signal);
-        }
     }
 }
 
@@ -123,9 +120,8 @@ static void set_number(input_t *in, size_t at)
     uint64_t value = edges[below(sizeof(edges) / sizeof(edges[0]))] + below(5) - 2;
     size_t width = (size_t)1 << below(4);
 
-    if (at + width <= in->len) {
+    if (at + width <= in->len)
         memcpy(in->bytes + at, &value, width);
-    }
 }
 
 static void mutate(input_t *in)
@@ -137,9 +133,8 @@ static void mutate(input_t *in)
     uint64_t random = next_random();
     size_t from;
 
-    for (size_t i = 0; i < sizeof(bytes); i++) {
+    for (size_t i = 0; i < sizeof(bytes); i++)
         bytes[i] = random & 1 ? edges[below(sizeof(edges))] : (uint8_t)next_random();
-    }
     switch (below(9)) {
     case 0:
         insert(in, at, bytes, 1 + below(sizeof(bytes)));
@@ -164,14 +159,12 @@ static void mutate(input_t *in)
         set_number(in, at);
         break;
     case 6:
-        if (at < in->len) {
+        if (at < in->len)
             in->bytes[at] ^= (uint8_t)(1 << below(8));
-        }
         break;
     default:
-        for (size_t i = 0; i < 1 + (random >> 60) && at + i < in->len; i++) {
+        for (size_t i = 0; i < 1 + (random >> 60) && at + i < in->len; i++)
             in->bytes[at + i] = bytes[i];
-        }
         break;
     }
 }
@@ -262,15 +255,13 @@ static void make_input(void)
 {
     if (below(32) == 0) {
         current.len = below(512);
-        for (size_t i = 0; i < current.len; i++) {
+        for (size_t i = 0; i < current.len; i++)
             current.bytes[i] = (uint8_t)next_random();
-        }
         return;
     }
     current = pool[below(pool_size)];
-    for (size_t n = 1 + below(4); n > 0; n--) {
+    for (size_t n = 1 + below(4); n > 0; n--)
         mutate(&current);
-    }
 }
 
 static uint64_t run_for(double seconds, uint64_t *accepted)
@@ -303,13 +294,11 @@ static bool option(char **argv, int *i, const char *name, const char **value)
 {
     size_t n = strlen(name);
 
-    if (strncmp(argv[*i], name, n) != 0) {
+    if (strncmp(argv[*i], name, n) != 0)
         return false;
-    }
     *value = argv[*i] + n;
-    if (**value == '\0' && n == 2 && argv[*i + 1] != NULL) {
+    if (**value == '\0' && n == 2 && argv[*i + 1] != NULL)
         *value = argv[++*i];
-    }
     return true;
 }
 
@@ -321,24 +310,20 @@ int main(int argc, char **argv)
     const char *value;
 
     state = 1;
-    for (int i = 1; i < argc; i++) {
-        if (option(argv, &i, "-max_total_time=", &value) || option(argv, &i, "-t", &value)) {
+    for (int i = 1; i < argc; i++)
+        if (option(argv, &i, "-max_total_time=", &value) || option(argv, &i, "-t", &value))
             seconds = strtod(value, NULL);
-        } else if (option(argv, &i, "-seed=", &value) || option(argv, &i, "-s", &value)) {
+        else if (option(argv, &i, "-seed=", &value) || option(argv, &i, "-s", &value))
             state = strtoull(value, NULL, 0);
-        }
-    }
     (void)snprintf(crash_name, sizeof(crash_name), "crash-%llu", (unsigned long long)state);
     printf("seed %llu, %g seconds\n", (unsigned long long)state, seconds);
     (void)fflush(stdout);
     catch_crashes();
-    for (int i = 1; i < argc; i++) {
-        if (argv[i][0] != '-') {
+    for (int i = 1; i < argc; i++)
+        if (argv[i][0] != '-')
             load_path(argv[i]);
-        } else if (strcmp(argv[i], "-t") == 0 || strcmp(argv[i], "-s") == 0) {
+        else if (strcmp(argv[i], "-t") == 0 || strcmp(argv[i], "-s") == 0)
             i++;
-        }
-    }
     load_seeds();
     runs = run_for(seconds, &accepted);
     printf("%llu inputs, %llu of them accepted, no failure\n", (unsigned long long)runs,

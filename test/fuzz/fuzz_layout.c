@@ -60,9 +60,8 @@ static void slice(const onic_layout_t *l, uint64_t pos, uint64_t max, uint64_t g
         size_t len;
         size_t used;
 
-        if (onic_layout_encode_slice(&c, max, granule, buf, cap, &len, &data) != ONIC_LAYOUT_OK) {
+        if (onic_layout_encode_slice(&c, max, granule, buf, cap, &len, &data) != ONIC_LAYOUT_OK)
             return;
-        }
         FUZZ_CHECK(len <= cap && data <= max && data % granule == 0);
         FUZZ_CHECK(onic_layout_decode(&part, buf, len, &used) == ONIC_LAYOUT_OK);
         FUZZ_CHECK(used == len && part.size == data);
@@ -103,9 +102,8 @@ static void move(const onic_layout_t *l, uint64_t from)
     memset(data, 0, n);
     onic_cursor_init(&c, l, from);
     FUZZ_CHECK(onic_pack(&c, other_base, data, n) == n);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         FUZZ_CHECK(data[i] == 0xa5);
-    }
     free(data);
     free(other);
     free(memory);
@@ -150,9 +148,8 @@ static void pieces(const uint8_t *data, size_t len)
     onic_layout_t l;
     uint64_t bytes;
 
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++)
         (void)onic_runs_add(&runs, records[2][i]);
-    }
     FUZZ_CHECK(onic_layout_from_runs(&l, &runs, 0) == ONIC_LAYOUT_OK && l.nruns > 0);
     onic_layout_list(&list, &l);
     onic_layout_fini(&l);
@@ -164,9 +161,8 @@ static void pieces(const uint8_t *data, size_t len)
         onic_layout_fini(&l);
     }
     onic_layout_fini(&list);
-    if (onic_runs_decode(&runs, data, len, 100, &bytes) == ONIC_LAYOUT_OK) {
+    if (onic_runs_decode(&runs, data, len, 100, &bytes) == ONIC_LAYOUT_OK)
         FUZZ_CHECK(runs.n > 0 && runs.n <= 100 && bytes > 0);
-    }
     onic_runs_fini(&runs);
 }
 
@@ -177,9 +173,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
     pieces(data, len);
 
-    if (onic_layout_decode(&l, data, len, &used) != ONIC_LAYOUT_OK) {
+    if (onic_layout_decode(&l, data, len, &used) != ONIC_LAYOUT_OK)
         return -1;
-    }
     FUZZ_CHECK(used > 0 && used <= len);
     check(&l, data, used);
     onic_layout_fini(&l);
@@ -195,22 +190,19 @@ size_t onic_fuzz_seed(unsigned i, uint8_t *buf, size_t cap)
     uint64_t data;
     size_t len = 0;
 
-    if (levels > 5) {
+    if (levels > 5)
         return 0;
-    }
     if (shape < 3) {
         onic_runs_t runs = {0};
 
-        for (int k = 0; k < 4; k++) {
+        for (int k = 0; k < 4; k++)
             (void)onic_runs_add(&runs, records[shape][k]);
-        }
         (void)onic_layout_from_runs(&l, &runs, 0);
     } else {
         (void)onic_layout_contig(&l, 1000, 8);
     }
-    for (unsigned k = 0; k < levels; k++) {
+    for (unsigned k = 0; k < levels; k++)
         (void)onic_layout_repeat(&l, 3 + 10 * (k & 1), (l.ub - l.lb) * (k & 2 ? -1 : 1) + 8);
-    }
     if (onic_layout_encode(&l, buf, cap, &len) != ONIC_LAYOUT_OK) {
         onic_cursor_init(&c, &l, 0);
         (void)onic_layout_encode_slice(&c, UINT64_MAX, 1, buf, cap, &len, &data);

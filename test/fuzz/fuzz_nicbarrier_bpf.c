@@ -36,12 +36,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(&r, data, size < sizeof(r) ? size : sizeof(r));
     /* Most inputs are short: the rest is as it would be. */
     r.version = NICBARRIER_BPF_VERSION;
-    if (nicbarrier_bpf_request_wrong(&r, sizeof(r)) != NULL) {
+    if (nicbarrier_bpf_request_wrong(&r, sizeof(r)) != NULL)
         return -1;
-    }
-    if (r.order == NICBARRIER_BPF_INSTALL) {
+    if (r.order == NICBARRIER_BPF_INSTALL)
         use(&r);
-    }
     return 0;
 }
 
@@ -49,9 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 size_t onic_fuzz_seed(unsigned i, uint8_t *buf, size_t cap)
 {
     nicbarrier_bpf_request_t r = {.order = i};
-    if (i == 0 || i >= NICBARRIER_BPF_ORDERS || cap < sizeof(r)) {
+    if (i == 0 || i >= NICBARRIER_BPF_ORDERS || cap < sizeof(r))
         return 0;
-    }
     const nicbarrier_bpf_peer_t peer = {.ip = {10, 1}, .port = 7};
     const nicbarrier_packet_t p = {.kind = NICBARRIER_PACKET_EPOCH};
     nicbarrier_rule_init(&r.rule, 1, 1, 1);

@@ -62,15 +62,14 @@ static void apply(model_t *model, step_t *s, bool swap)
         int64_t *at = &model->at[s->first + i * s->stride];
 
         s->expected[i] = *at;
-        if (swap) {
+        if (swap)
             *at = *at == s->compare ? s->in[0] : *at;
-        } else if (s->op == MPI_REPLACE) {
+        else if (s->op == MPI_REPLACE)
             *at = s->in[i];
-        } else if (s->op == MPI_SUM) {
+        else if (s->op == MPI_SUM)
             *at += s->in[i];
-        } else if (s->op == MPI_BXOR) {
+        else if (s->op == MPI_BXOR)
             *at ^= s->in[i];
-        }
     }
 }
 
@@ -190,9 +189,8 @@ static void *look(void *window)
     const tl_window_t *w = window;
     int flag;
 
-    while (atomic_load(&looking)) {
+    while (atomic_load(&looking))
         TL_MPI(MPI_Iprobe(MPI_ANY_SOURCE, 0, w->comm, &flag, MPI_STATUS_IGNORE));
-    }
     return NULL;
 }
 
@@ -208,12 +206,10 @@ static int64_t keep_busy(tl_window_t *w)
     int flag;
 
     atomic_store(&looking, true);
-    if (pthread_create(&looker, NULL, look, w) != 0) {
+    if (pthread_create(&looker, NULL, look, w) != 0)
         tl_die("no thread");
-    }
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         ones[i] = 1;
-    }
     /* Where something is wrong they may never say that they have ended. */
     while (done < w->size - 1 && times < 4 * MOST) {
         TL_MPI(MPI_Accumulate(ones, n, MPI_INT64_T, 0, own, n, MPI_INT64_T, MPI_SUM, w->win));
@@ -243,9 +239,8 @@ static void check_own(const tl_window_t *w, int64_t times)
     const int64_t *own = (const int64_t *)(const void *)(w->base + PIECE_AT(w->size, 0));
     MPI_Aint wrong = 0;
 
-    for (MPI_Aint i = 0; i < OWN_BYTES / (MPI_Aint)sizeof(int64_t); i++) {
+    for (MPI_Aint i = 0; i < OWN_BYTES / (MPI_Aint)sizeof(int64_t); i++)
         wrong += own[i] != times;
-    }
     TL_CHECK(wrong == 0, "%ld of my own are not %ld", (long)wrong, (long)times);
 }
 
@@ -257,11 +252,10 @@ static void try_kind(tl_kind_t kind)
     int64_t times = 0;
 
     tl_begin(&w, TL_LOCK_ALL);
-    if (w.rank == 0) {
+    if (w.rank == 0)
         times = keep_busy(&w);
-    } else {
+    else
         disturb(&w, model);
-    }
     tl_end(&w, TL_LOCK_ALL);
     TL_MPI(MPI_Gather(model->at, PIECE, MPI_INT64_T, models->at, PIECE, MPI_INT64_T, 0, w.comm));
     if (w.rank == 0) {
@@ -345,9 +339,8 @@ static int64_t add_to_all(const tl_window_t *w)
     MPI_Datatype places;
     int flag;
 
-    for (int i = 0; i < COMMON; i++) {
+    for (int i = 0; i < COMMON; i++)
         ones[i] = i < COMMON / 2;
-    }
     TL_MPI(MPI_Type_vector(COMMON, 1, 2, MPI_INT64_T, &places));
     TL_MPI(MPI_Type_commit(&places));
     for (; done < w->size - 1; times++) {
@@ -356,9 +349,8 @@ static int64_t add_to_all(const tl_window_t *w)
         TL_MPI(MPI_Fetch_and_op(NULL, &done, MPI_INT64_T, 0, tl_disp(w, 0, DONE_AT), MPI_NO_OP,
                                 w->win));
         TL_MPI(MPI_Win_flush(0, w->win));
-        if (times % 1000 == 0) {
+        if (times % 1000 == 0)
             TL_MPI(MPI_Iprobe(MPI_ANY_SOURCE, 0, w->comm, &flag, MPI_STATUS_IGNORE));
-        }
     }
     TL_MPI(MPI_Type_free(&places));
     free(ones);
@@ -376,9 +368,8 @@ static void try_collisions(tl_kind_t kind)
     added = w.rank == 0 ? add_to_all(&w) : add_at_random(&w);
     tl_end(&w, TL_LOCK_ALL);
     TL_MPI(MPI_Reduce(&added, &sum, 1, MPI_INT64_T, MPI_SUM, 0, w.comm));
-    for (int i = 0; w.rank == 0 && i < COMMON; i++) {
+    for (int i = 0; w.rank == 0 && i < COMMON; i++)
         found += *(const int64_t *)(const void *)(w.base + COMMON_AT(i));
-    }
     TL_CHECK(found == sum, "%ld, not %ld", (long)found, (long)sum);
     tl_win_free(&w);
 }

@@ -37,9 +37,8 @@ static const tr_element_t elements[] = {TR_BYTE,    TR_SHORT, TR_INT,      TR_DO
 
 static MPI_Op pick_op(tl_rng_t *rng, tr_element_t element)
 {
-    if (tl_range(rng, 0, 5) == 0) {
+    if (tl_range(rng, 0, 5) == 0)
         return MPI_REPLACE;
-    }
     switch (element) {
     case TR_BYTE:
         return MPI_BXOR;
@@ -71,16 +70,14 @@ static update_t plan(int round, int origin, int target)
     u.fetch = tl_range(&rng, 0, 1);
     u.seed = tl_random(&rng);
     u.n = (int)tl_range(&rng, 0, (int64_t)1 << tl_range(&rng, 0, 10));
-    if (u.fetch && u.op == MPI_REPLACE && tl_range(&rng, 0, 1)) {
+    if (u.fetch && u.op == MPI_REPLACE && tl_range(&rng, 0, 1))
         u.op = MPI_NO_OP;
-    }
     while (true) {
         u.origin = tr_shape(&rng, u.element, u.n, TR_ORIGIN | TR_OVERLAP);
         u.result = tr_shape(&rng, u.element, u.n, TR_ORIGIN);
         u.target = tr_shape(&rng, u.element, u.n, 0);
-        if (u.target.span <= SLOT) {
+        if (u.target.span <= SLOT)
             return u;
-        }
         drop(&u);
         u.n /= 2;
     }
@@ -93,9 +90,8 @@ static void fill(tr_element_t element, void *memory, MPI_Aint bytes, uint64_t se
     predefined_t type;
     int i = 0;
 
-    while (predefined_get(i, &type) && type.type != basic) {
+    while (predefined_get(i, &type) && type.type != basic)
         i++;
-    }
     memset(memory, 0, (size_t)bytes);
     predefined_fill(&type, memory, (int)((size_t)bytes / type.extent), seed);
 }
@@ -114,11 +110,10 @@ static void apply(const update_t *u, const void *sent, void *slot)
 
     tr_copy(&u->origin, sent, &plain, in);
     tr_copy(&u->target, slot, &plain, inout);
-    if (u->op == MPI_REPLACE) {
+    if (u->op == MPI_REPLACE)
         memcpy(inout, in, (size_t)plain.span);
-    } else if (u->op != MPI_NO_OP) {
+    else if (u->op != MPI_NO_OP)
         TL_MPI(MPI_Reduce_local(in, inout, u->n, basic, u->op));
-    }
     tr_copy(&plain, inout, &u->target, slot);
     tr_free(&plain);
     free(in);
@@ -191,9 +186,8 @@ static void random_round(const tl_window_t *w, tl_sync_t sync, int round)
         memset(results[r], 0x5A, (size_t)mine[r].result.span);
     }
     tl_begin(w, sync);
-    for (int r = 0; r < w->size; r++) {
+    for (int r = 0; r < w->size; r++)
         issue(w, &mine[r], r, sent[r], results[r]);
-    }
     tl_end(w, sync);
     for (int r = 0; r < w->size; r++) {
         check_result(w, &mine[r], round, r, results[r]);
@@ -226,12 +220,10 @@ static void add_large(const tl_window_t *w, int target, bool fetch)
     MPI_Type_commit(&vector);
     MPI_Type_create_resized(MPI_DOUBLE, 0, 3 * sizeof(double), &every_third);
     MPI_Type_commit(&every_third);
-    for (int i = 0; i < BIG; i++) {
+    for (int i = 0; i < BIG; i++)
         values[3 * i] = i + w->rank;
-    }
-    for (int i = 0; i < 2 * BIG; i++) {
+    for (int i = 0; i < 2 * BIG; i++)
         mine[i] = 0.25 * (i % 4);
-    }
     tl_begin(w, TL_LOCK_ALL);
     if (fetch) {
         TL_MPI(MPI_Get_accumulate(values, BIG, every_third, old, BIG, MPI_DOUBLE, target,
@@ -248,9 +240,8 @@ static void add_large(const tl_window_t *w, int target, bool fetch)
 
         wrong += mine[i] != sum + 0.25 * (i % 4);
     }
-    for (int i = 0; fetch && i < BIG; i++) {
+    for (int i = 0; fetch && i < BIG; i++)
         wrong_old += old[i] < 0 || old[i] > (double)all * (i + all) + 1;
-    }
     TL_CHECK(wrong == 0, "%s: %d of %d doubles wrong", tl_kind_name(w->kind), wrong, 2 * BIG);
     TL_CHECK(wrong_old == 0, "%s: %d fetched doubles wrong", tl_kind_name(w->kind), wrong_old);
     free(values);
@@ -267,14 +258,12 @@ int main(int argc, char **argv)
         tl_window_t w = tl_win_make(kind, tl_size() * SLOT, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
         int rounds = ROUNDS * tl_factor();
 
-        for (int round = 0; round < rounds; round++) {
+        for (int round = 0; round < rounds; round++)
             random_round(&w, (tl_sync_t)(round % TL_SYNCS), round);
-        }
         tl_win_free(&w);
         w = tl_win_make(kind, 2 * BIG * sizeof(double), 1, MPI_COMM_WORLD, MPI_INFO_NULL);
-        for (int target = 0; target < w.size; target++) {
+        for (int target = 0; target < w.size; target++)
             add_large(&w, target, target % 2 == 1);
-        }
         tl_win_free(&w);
     }
     return tl_finish();

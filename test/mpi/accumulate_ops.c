@@ -81,9 +81,8 @@ static MPI_Aint cell_at(int op, int call)
 
 static bool applies(const predefined_t *type, int op, int call)
 {
-    if (operations[op].op == MPI_NO_OP && call == ACCUMULATE) {
+    if (operations[op].op == MPI_NO_OP && call == ACCUMULATE)
         return false;
-    }
     return (type->class & operations[op].classes) != 0;
 }
 
@@ -94,9 +93,8 @@ static bool apply(const predefined_t *type, int op, const void *in, void *inout,
         predefined_copy(type, in, inout, count);
         return true;
     }
-    if (operations[op].op == MPI_NO_OP) {
+    if (operations[op].op == MPI_NO_OP)
         return true;
-    }
     return MPI_Reduce_local(in, inout, count, type->type, operations[op].op) == MPI_SUCCESS;
 }
 
@@ -161,15 +159,12 @@ static void issue_all(const tl_window_t *w, const predefined_t *type, exchange_t
 {
     for (int target = 0; target < w->size; target++) {
         for (int op = 0; op < OPS; op++) {
-            for (int call = 0; supported(type, op) && call < CALLS; call++) {
-                if (applies(type, op, call)) {
+            for (int call = 0; supported(type, op) && call < CALLS; call++)
+                if (applies(type, op, call))
                     issue_call(w, type, target, op, call, &x[target]);
-                }
-            }
         }
-        if (type->class & swappable) {
+        if (type->class & swappable)
             issue_swaps(w, type, target, &x[target]);
-        }
     }
 }
 
@@ -262,9 +257,8 @@ int main(int argc, char **argv)
         exchange_t *x = tl_alloc((size_t)w.size * sizeof(*x));
         predefined_t type;
 
-        for (int i = 0; predefined_get(i, &type); i++) {
+        for (int i = 0; predefined_get(i, &type); i++)
             try_type(&w, &type, (tl_sync_t)(i % TL_SYNCS), x);
-        }
         free(x);
         tl_win_free(&w);
     }

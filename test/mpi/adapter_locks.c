@@ -70,9 +70,8 @@ static void read_twice(const tl_window_t *w, int target, bool all)
     TL_MPI(MPI_Get(second, WORDS, MPI_LONG, target, at(w, target, 0), WORDS, MPI_LONG, w->win));
     TL_MPI(all ? MPI_Win_unlock_all(w->win) : MPI_Win_unlock(target, w->win));
     TL_BYTES(second, first, sizeof(first), "read twice under a shared lock");
-    for (int i = 1; i < WORDS; i++) {
+    for (int i = 1; i < WORDS; i++)
         TL_CHECK(first[i] == first[0], "word %d is %ld, not %ld", i, first[i], first[0]);
-    }
 }
 
 /** The first epochs bring the keys, and open the gate. */
@@ -81,9 +80,8 @@ static void warm_up(const tl_window_t *w, int target)
     const unsigned long long before = counter_read(taken);
     int tries = 0;
 
-    while (counter_read(taken) == before && tries++ < PATIENCE) {
+    while (counter_read(taken) == before && tries++ < PATIENCE)
         read_twice(w, target, false);
-    }
     TL_CHECK(tries < PATIENCE, "no lock of rank %d was taken by the adapter", target);
 }
 
@@ -108,9 +106,8 @@ static void test_alone(const tl_window_t *w)
         const double begun = MPI_Wtime();
 
         before = counter_read(taken);
-        for (int i = 0; i < ALONE; i++) {
+        for (int i = 0; i < ALONE; i++)
             add_one(w, 0);
-        }
         TL_CHECK(tl_slow() || MPI_Wtime() - begun < 0.75e-6 * ASLEEP_USEC, "it took %.3f s",
                  MPI_Wtime() - begun);
         TL_CHECK(counter_read(taken) - before == ALONE, "%llu of %d locks by the adapter",
@@ -127,12 +124,10 @@ static void test_together(const tl_window_t *w, int target, bool near, long expe
 
     for (int i = 0; i < rounds() && takes_part; i++) {
         add_one(w, target);
-        for (int64_t n = tl_range(&rng, 0, 2); n > 0; n--) {
+        for (int64_t n = tl_range(&rng, 0, 2); n > 0; n--)
             read_twice(w, target, tl_range(&rng, 0, 5) == 0);
-        }
-        if (tl_range(&rng, 0, 20) == 0) {
+        if (tl_range(&rng, 0, 20) == 0)
             usleep(300);
-        }
     }
     MPI_Barrier(w->comm);
     if (w->rank == target) {
@@ -154,9 +149,8 @@ int main(int argc, char **argv)
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     tl_need_ranks(2, 64);
     TL_MPI(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
-    if (!counter_find("osc_nicstride_adapter_locks", &index)) {
+    if (!counter_find("osc_nicstride_adapter_locks", &index))
         tl_skip("the component is not there");
-    }
     taken = counter_begin("osc_nicstride_adapter_locks");
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         tl_window_t w = tl_win_make(kind, WORDS * (MPI_Aint)sizeof(long), sizeof(long),

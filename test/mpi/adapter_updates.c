@@ -137,12 +137,10 @@ static void run(worker_t *workers)
 {
     pthread_t threads[THREADS];
 
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < THREADS; i++)
         TL_CHECK(pthread_create(&threads[i], NULL, update, &workers[i]) == 0, "no thread");
-    }
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
-    }
 }
 
 /** All tickets of a target, of all threads and ranks, are 0, 1, 2, ... */
@@ -155,19 +153,16 @@ static void check_tickets(const tl_window_t *w, const worker_t *workers, int tar
         const worker_t *worker = &workers[i / updates()];
         const int64_t ticket = worker->ticket[i % updates()];
 
-        if (worker->target[i % updates()] != target) {
+        if (worker->target[i % updates()] != target)
             continue;
-        }
-        if (ticket >= 0 && ticket < total) {
+        if (ticket >= 0 && ticket < total)
             seen[ticket]++;
-        } else {
+        else
             outside++;
-        }
     }
     MPI_Allreduce(MPI_IN_PLACE, seen, total, MPI_UNSIGNED_CHAR, MPI_SUM, w->comm);
-    for (int i = 0; i < total; i++) {
+    for (int i = 0; i < total; i++)
         wrong += seen[i] != 1;
-    }
     TL_CHECK(wrong == 0 && outside == 0, "of %d tickets of rank %d %d are wrong, and %d outside",
              total, target, wrong, outside);
     free(seen);
@@ -182,9 +177,8 @@ static void check_sums(const values_t *v, int total, uint32_t bits)
     TL_CHECK(v->sum == 0.5 * total, "%g of %g", v->sum, 0.5 * total);
     TL_CHECK(v->bits == bits, "%x, not %x", v->bits, bits);
     TL_CHECK(v->word == 3 * (uint32_t)total, "%u of %d", v->word, 3 * total);
-    for (int i = 0; i < FIELD; i++) {
+    for (int i = 0; i < FIELD; i++)
         field += v->field[i] != (i % 2 == 0 ? total : 0);
-    }
     TL_CHECK(field == 0, "%ld elements of the field are wrong", (long)field);
 }
 
@@ -194,9 +188,8 @@ static void test_updates(const tl_window_t *w, MPI_Datatype every_second)
     int *mine = tl_alloc((size_t)w->size * sizeof(*mine));
     uint32_t *bits = tl_alloc((size_t)w->size * sizeof(*bits)), mine_bits;
 
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < THREADS; i++)
         workers[i] = (worker_t){.w = w, .every_second = every_second, .number = i};
-    }
     TL_MPI(MPI_Win_lock_all(0, w->win));
     run(workers);
     TL_MPI(MPI_Win_unlock_all(w->win));
@@ -207,9 +200,8 @@ static void test_updates(const tl_window_t *w, MPI_Datatype every_second)
         bits[target] ^= bit_of(w, i / updates());
     }
     MPI_Allreduce(MPI_IN_PLACE, mine, w->size, MPI_INT, MPI_SUM, w->comm);
-    for (int target = 0; target < w->size; target++) {
+    for (int target = 0; target < w->size; target++)
         check_tickets(w, workers, target, mine[target]);
-    }
     MPI_Reduce_scatter_block(bits, &mine_bits, 1, MPI_UINT32_T, MPI_BXOR, w->comm);
     check_sums((const values_t *)w->base, mine[w->rank], mine_bits);
     MPI_Barrier(w->comm);
@@ -322,9 +314,8 @@ int main(int argc, char **argv)
 
     tl_init(&argc, &argv, MPI_THREAD_MULTIPLE);
     TL_MPI(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
-    if (!counter_find("osc_nicstride_adapter_atomics", &index)) {
+    if (!counter_find("osc_nicstride_adapter_atomics", &index))
         tl_skip("the component is not there");
-    }
     steps = counter_begin("osc_nicstride_adapter_atomics");
     MPI_Type_vector(FIELD / 2, 1, 2, MPI_INT32_T, &every_second);
     MPI_Type_commit(&every_second);

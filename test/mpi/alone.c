@@ -29,9 +29,8 @@ static unsigned char byte_of(int loop, int i)
 
 static void fill(unsigned char *memory, int loop, int bytes)
 {
-    for (int i = 0; i < bytes; i++) {
+    for (int i = 0; i < bytes; i++)
         memory[i] = byte_of(loop, i);
-    }
 }
 
 /** Writes some bytes, reads them with what stands around them, and clears them. */
@@ -49,9 +48,8 @@ static void write_and_read(const tl_window_t *w, int target, int loop, int at, i
     TL_MPI(MPI_Get(out, bytes, MPI_BYTE, target, tl_disp(w, target, slot + at), bytes, MPI_BYTE,
                    w->win));
     TL_MPI(MPI_Win_flush(target, w->win));
-    for (int i = 0; i < bytes; i++) {
+    for (int i = 0; i < bytes; i++)
         wrong += out[i] != byte_of(loop, i);
-    }
     /* A long one, not alone: two halves of a slot. */
     for (int half = 0; half < 2; half++) {
         const int begin = half * (int)(SLOT / 2);
@@ -59,9 +57,8 @@ static void write_and_read(const tl_window_t *w, int target, int loop, int at, i
                        SLOT / 2, MPI_BYTE, w->win));
     }
     TL_MPI(MPI_Win_flush(target, w->win));
-    for (int i = 0; i < SLOT; i++) {
+    for (int i = 0; i < SLOT; i++)
         wrong += in[i] != (i >= at && i < at + bytes ? byte_of(loop, i - at) : 0);
-    }
     TL_CHECK(wrong == 0, "%s: loop %d, %d bytes at %d: %d are wrong", tl_kind_name(w->kind), loop,
              bytes, at, wrong);
     TL_MPI(MPI_Put(none, bytes, MPI_BYTE, target, tl_disp(w, target, slot + at), bytes, MPI_BYTE,
@@ -123,9 +120,8 @@ int main(int argc, char **argv)
         /* One after the other, while the others are in MPI: who is away would be copied from by the
          * kernel anyway. */
         for (int turn = 0; turn < w.size; turn++) {
-            if (turn == w.rank) {
+            if (turn == w.rank)
                 lone_words(&w, target);
-            }
             TL_MPI(MPI_Barrier(w.comm));
         }
         lone_blocks(&w, target);

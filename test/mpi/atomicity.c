@@ -88,9 +88,8 @@ static void swap_up(const tl_window_t *w, int target)
 
         TL_MPI(MPI_Compare_and_swap(&wanted, &expected, &found, MPI_INT64_T, target, disp, w->win));
         TL_MPI(MPI_Win_flush(target, w->win));
-        if (found == expected || tl_failed() > 0) {
+        if (found == expected || tl_failed() > 0)
             return;
-        }
         expected = found;
     }
 }
@@ -141,9 +140,8 @@ static void add_field(const tl_window_t *w, int target, MPI_Datatype every_secon
 
     MPI_Datatype origin = i % 2 ? MPI_DOUBLE : every_second;
 
-    for (int k = 0; ones[0] == 0 && k < 64; k++) {
+    for (int k = 0; ones[0] == 0 && k < 64; k++)
         ones[63 - k] = 1;
-    }
     TL_MPI(MPI_Accumulate(ones, i % 2 ? 32 : 1, origin, target, AT(w, target, field), 1,
                           every_second, MPI_SUM, w->win));
     t->field++;
@@ -176,9 +174,8 @@ static void hammer(const tl_window_t *w, MPI_Datatype every_second, tally_t *tal
         t->counter++;
         add_others(w, target, i % 5, t);
         add_field(w, target, every_second, i, t);
-        if (i % 7 == 0) {
+        if (i % 7 == 0)
             note_least(w, target, i, t);
-        }
         if (i % 3 == 0) {
             swap_up(w, target);
             t->swapped++;
@@ -216,17 +213,14 @@ static void check_distinct(const tl_window_t *w, const tally_t *t, int target, i
     unsigned char *times = tl_alloc((size_t)total);
     int repeated = 0, beyond = 0;
 
-    for (int i = 0; i < t->seen_n; i++) {
-        if (t->seen[i] < total) {
+    for (int i = 0; i < t->seen_n; i++)
+        if (t->seen[i] < total)
             times[t->seen[i]]++;
-        } else {
+        else
             beyond++;
-        }
-    }
     MPI_Allreduce(MPI_IN_PLACE, times, (int)total, MPI_UNSIGNED_CHAR, MPI_SUM, w->comm);
-    for (int64_t i = 0; i < total; i++) {
+    for (int64_t i = 0; i < total; i++)
         repeated += times[i] > 1;
-    }
     TL_CHECK(repeated == 0 && beyond == 0, "%d values of rank %d fetched twice, %d too large",
              repeated, target, beyond);
     free(times);
@@ -248,9 +242,8 @@ static void check_sums(const tl_window_t *w, const tally_t *sum)
     TL_CHECK(mine->extended == 0.5L * (long double)sum->extended, "long double %Lg",
              mine->extended);
     TL_CHECK(mine->least.value == sum->least, "least %g, not %g", mine->least.value, sum->least);
-    for (int i = 0; i < 64; i++) {
+    for (int i = 0; i < 64; i++)
         wrong += mine->field[i] != (i % 2 == 0 ? (double)sum->field : 0);
-    }
     TL_CHECK(wrong == 0, "%d of 64 doubles wrong; the first %g of %ld", wrong, mine->field[0],
              (long)sum->field);
     free(mine);
@@ -280,9 +273,8 @@ static void check_all(const tl_window_t *w, const tally_t *tallies)
     for (int target = 0; target < w->size; target++) {
         tally_t sum = add_tallies(w, &tallies[target]);
 
-        if (target == w->rank) {
+        if (target == w->rank)
             check_sums(w, &sum);
-        }
         check_distinct(w, &tallies[target], target, sum.counter);
     }
 }
@@ -309,9 +301,8 @@ static void try_kind(tl_kind_t kind)
     hammer_actively(&w, TL_PSCW, tallies, updates / 3);
     hammer_actively(&w, TL_LOCK, tallies, updates / 3);
     check_all(&w, tallies);
-    for (int t = 0; t < w.size; t++) {
+    for (int t = 0; t < w.size; t++)
         free(tallies[t].seen);
-    }
     free(tallies);
     MPI_Type_free(&every_second);
     tl_win_free(&w);
@@ -320,8 +311,7 @@ static void try_kind(tl_kind_t kind)
 int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
-    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
+    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind))
         try_kind(kind);
-    }
     return tl_finish();
 }

@@ -16,9 +16,8 @@
 
 static void in_a_row(meet_t *m, int n)
 {
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         meet_barrier(m, "in a row");
-    }
 }
 
 static void delayed(meet_t *m, int n)
@@ -34,9 +33,8 @@ static void delayed(meet_t *m, int n)
 static void one_is_late(meet_t *m)
 {
     for (int late = 0; late < m->size; late++) {
-        if (m->rank == late) {
+        if (m->rank == late)
             usleep(20000);
-        }
         meet_barrier(m, "one is late");
     }
 }
@@ -62,9 +60,8 @@ static void check_repairs(void)
     const char *drop = getenv("OMPI_MCA_coll_nicbarrier_drop");
     long long mine = meet_counter("retransmits"), all = 0;
     TL_MPI(MPI_Allreduce(&mine, &all, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD));
-    if (meet_engine() != NULL && drop != NULL) {
+    if (meet_engine() != NULL && drop != NULL)
         TL_CHECK(all > 0, "%lld messages were repeated", all);
-    }
 }
 
 int main(int argc, char **argv)

@@ -33,9 +33,8 @@ static void compute_until_complete(long long before)
 {
     for (int msec = 0; msec < PATIENCE_MSEC; msec++) {
         for (int i = 0; i < 1000; i++) {
-            if (meet_counter("datagram_completed") > before) {
+            if (meet_counter("datagram_completed") > before)
                 return;
-            }
             usleep(1);
         }
     }
@@ -66,9 +65,8 @@ static long long handovers_of(void (*round)(meet_t *, MPI_Request *), meet_t *m,
                               MPI_Request *handle, int n)
 {
     long long before = meet_counter("handovers");
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         round(m, handle);
-    }
     return meet_counter("handovers") - before;
 }
 
@@ -77,9 +75,8 @@ static void burst(meet_t *m, MPI_Request *handle)
     MPI_Request requests[BURST];
     long number = 0;
     (void)handle;
-    for (int i = 0; i < BURST; i++) {
+    for (int i = 0; i < BURST; i++)
         number = meet_ibarrier(m, &requests[i]);
-    }
     TL_MPI(MPI_Waitall(BURST, requests, MPI_STATUSES_IGNORE));
     meet_leave(m, number, "burst");
 }
@@ -104,13 +101,11 @@ int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     meet_begin();
-    if (meet_engine() == NULL) {
+    if (meet_engine() == NULL)
         tl_skip("another component does the barriers");
-    }
     meet_t m = meet_new(MPI_COMM_WORLD);
-    for (int i = 0; i < SETUP; i++) {
+    for (int i = 0; i < SETUP; i++)
         meet_barrier(&m, "setup");
-    }
     leads = meet_counter("datagram_completed") > 0;
     check_away(&m, NULL, "nonblocking");
     (void)handovers_of(burst, &m, NULL, TRAINING);

@@ -29,9 +29,8 @@ static void make(MPI_Comm *comms, tl_rng_t *rng)
         meet_delay(rng, 300);
     }
     TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comms[AT_ONCE - 1]));
-    for (int k = 0; k < AT_ONCE - 1; k++) {
+    for (int k = 0; k < AT_ONCE - 1; k++)
         TL_MPI(MPI_Wait(&requests[(first + k) % (AT_ONCE - 1)], MPI_STATUS_IGNORE));
-    }
 }
 
 static void use(MPI_Comm comm, tl_rng_t *rng)
@@ -62,12 +61,10 @@ int main(int argc, char **argv)
     for (int i = 0; i < communicators; i += AT_ONCE) {
         MPI_Comm comms[AT_ONCE];
         make(comms, &rng);
-        for (int k = 0; k < AT_ONCE; k++) {
+        for (int k = 0; k < AT_ONCE; k++)
             use(comms[k], &rng);
-        }
-        for (int k = 0; k < AT_ONCE; k++) {
+        for (int k = 0; k < AT_ONCE; k++)
             TL_MPI(MPI_Comm_free(&comms[k]));
-        }
     }
     /* All of the nonblocking ones, and none of the blocking ones. */
     meet_check_engine((long long)communicators * BARRIERS);

@@ -20,16 +20,14 @@ enum { COMMS = 10000, EVERY = 20, WARM = 1000 };
 static void one(int i, tl_rng_t *rng)
 {
     MPI_Comm comm;
-    if (i % 2 == 0) {
+    if (i % 2 == 0)
         TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
-    } else {
+    else
         TL_MPI(MPI_Comm_split(MPI_COMM_WORLD, 0, -tl_rank(), &comm));
-    }
     /* With the default of eight calls. */
     int barriers = i % EVERY == 0 ? 12 : 2;
-    for (int k = 0; k < barriers; k++) {
+    for (int k = 0; k < barriers; k++)
         TL_MPI(MPI_Barrier(comm));
-    }
     if (i % EVERY == 0) {
         MPI_Request request;
         TL_MPI(MPI_Ibarrier(comm, &request));

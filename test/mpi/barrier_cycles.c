@@ -45,9 +45,8 @@ static void with_engine(void)
 {
     MPI_Comm comm;
     TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 10; i++)
         TL_MPI(MPI_Barrier(comm));
-    }
     TL_MPI(MPI_Comm_free(&comm));
 }
 
@@ -57,12 +56,10 @@ static void outstanding(void)
     MPI_Comm comm;
     MPI_Request requests[OUTSTANDING];
     TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 10; i++)
         TL_MPI(MPI_Barrier(comm));
-    }
-    for (int i = 0; i < OUTSTANDING; i++) {
+    for (int i = 0; i < OUTSTANDING; i++)
         TL_MPI(MPI_Ibarrier(comm, &requests[i]));
-    }
     TL_MPI(MPI_Comm_free(&comm));
     TL_MPI(MPI_Waitall(OUTSTANDING, requests, MPI_STATUSES_IGNORE));
 }
@@ -75,13 +72,11 @@ static void cycles(const char *what, void (*one)(void), int n)
     const int warm_up = n / 5;
     for (int i = 0; i < n; i++) {
         tl_growth_step(&growth, i, warm_up, n);
-        if (i == warm_up) {
+        if (i == warm_up)
             before = hold();
-        }
         one();
-        if (i % BATCH == 0) {
+        if (i % BATCH == 0)
             TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
-        }
     }
     tl_growth_step(&growth, n, warm_up, n);
     /* A segment has a name while ranks map it, if they may not open files of each other. */

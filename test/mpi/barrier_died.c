@@ -52,9 +52,8 @@ static void several(MPI_Comm comm)
 {
     MPI_Request requests[MANY];
     MPI_Status status[MANY];
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < MANY; i++)
         TL_MPI(MPI_Ibarrier(comm, &requests[i]));
-    }
     TL_MPI_ERROR(MPI_Waitall(MANY, requests, status), MPI_ERR_IN_STATUS);
     for (int i = 0; i < MANY; i++) {
         int class = 0;
@@ -71,9 +70,8 @@ static void persistent(MPI_Comm comm)
 #ifdef BARRIER_INIT
     TL_MPI(MPI_Start(&handle));
     TL_MPI_ERROR(MPI_Wait(&handle, MPI_STATUS_IGNORE), GONE);
-    if (handle != MPI_REQUEST_NULL) {
+    if (handle != MPI_REQUEST_NULL)
         TL_MPI(MPI_Request_free(&handle));
-    }
 #endif
 }
 
@@ -82,9 +80,8 @@ static int finish(MPI_Comm living)
 {
     long failed = tl_failed();
     meet_t m = meet_new(living);
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < 20; i++)
         meet_barrier(&m, "among the living");
-    }
     meet_free(&m);
     TL_MPI(MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_LONG, MPI_SUM, living));
     TL_MPI(MPI_Comm_free(&living));
@@ -99,19 +96,16 @@ int main(int argc, char **argv)
     meet_begin_as_child();
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     meet_begin();
-    if (meet_engine() == NULL) {
+    if (meet_engine() == NULL)
         tl_skip("another component does the barriers");
-    }
-    if (!tl_one_host()) {
+    if (!tl_one_host())
         tl_skip("between hosts it takes other means to know who is dead");
-    }
     TL_MPI(MPI_Comm_split(MPI_COMM_WORLD, tl_rank() == VICTIM ? MPI_UNDEFINED : 0, 0, &living));
     for (int k = 0; k < KINDS; k++) {
         TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comms[k]));
         TL_MPI(MPI_Comm_set_errhandler(comms[k], MPI_ERRORS_RETURN));
-        for (int i = 0; i < 12; i++) {
+        for (int i = 0; i < 12; i++)
             TL_MPI(MPI_Barrier(comms[k]));
-        }
     }
 #ifdef BARRIER_INIT
     TL_MPI(BARRIER_INIT(comms[KINDS - 1], MPI_INFO_NULL, &handle));
@@ -122,9 +116,8 @@ int main(int argc, char **argv)
         usleep(200000);
         raise(SIGKILL);
     }
-    for (int k = 0; k < KINDS; k++) {
+    for (int k = 0; k < KINDS; k++)
         kinds[(k + tl_rank()) % KINDS](comms[(k + tl_rank()) % KINDS]);
-    }
     for (int k = 0; k < KINDS; k++) {
         blocking(comms[k]);
         TL_MPI(MPI_Comm_free(&comms[k]));

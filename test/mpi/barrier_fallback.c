@@ -34,9 +34,8 @@ static void many_at_once(meet_t *m)
         meet_leave(m, numbers[i], "one of many");
     }
     TL_MPI(MPI_Waitall(MANY, others, MPI_STATUSES_IGNORE));
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < MANY; i++)
         TL_CHECK(sums[i] == m->size, "sum %d", sums[i]);
-    }
 }
 
 /** Made while nonblocking ones are outstanding, and started among others. */
@@ -45,9 +44,8 @@ static void persistent(meet_t *m, meet_t *board)
 #if defined(OMPI_HAVE_MPI_EXT_PCOLLREQ) && OMPI_HAVE_MPI_EXT_PCOLLREQ
     MPI_Request handle, others[MANY];
     long numbers[MANY];
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < MANY; i++)
         numbers[i] = meet_ibarrier(m, &others[i]);
-    }
     TL_MPI(MPIX_Barrier_init(m->comm, MPI_INFO_NULL, &handle));
     for (int i = 0; i < MANY; i++) {
         long number = meet_enter(board);
@@ -76,12 +74,10 @@ int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     meet_begin();
-    if (meet_engine() == NULL) {
+    if (meet_engine() == NULL)
         tl_skip("another component does the barriers");
-    }
-    if (!tl_one_host()) {
+    if (!tl_one_host())
         tl_skip("without files there is no connection to another host");
-    }
     meet_t m = meet_new(MPI_COMM_WORLD), n;
     MPI_Comm dup_comm;
     TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &dup_comm));
@@ -92,9 +88,8 @@ int main(int argc, char **argv)
     TL_MPI(MPI_Alltoall(MPI_IN_PLACE, 1, MPI_INT, words, 1, MPI_INT, MPI_COMM_WORLD));
     free(words);
     meet_errors_t errors = meet_catch_errors();
-    if (tl_rank() == tl_size() - 1) {
+    if (tl_rank() == tl_size() - 1)
         limit_files(3);
-    }
     many_at_once(&m);
     /* What its agreement finds holds for the blocking ones. */
     persistent(&n, &board);

@@ -24,9 +24,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < 4; i++) {
         TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]));
         meet_t m = meet_new(comms[i]);
-        for (int k = 0; k < 20; k++) {
+        for (int k = 0; k < 20; k++)
             meet_barrier(&m, "never freed");
-        }
         meet_free(&m);
     }
 #if defined(OMPI_HAVE_MPI_EXT_PCOLLREQ) && OMPI_HAVE_MPI_EXT_PCOLLREQ
@@ -37,13 +36,11 @@ int main(int argc, char **argv)
 #endif
     meet_check_engine(4 * 12);
     MPI_Request forgotten;
-    for (int k = 0; k < 8; k++) {
+    for (int k = 0; k < 8; k++)
         TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
-    }
     TL_MPI(MPI_Ibarrier(MPI_COMM_WORLD, &forgotten));
     /* One leaves late. */
-    if (tl_rank() == 0) {
+    if (tl_rank() == 0)
         usleep(200000);
-    }
     return meet_finish();
 }

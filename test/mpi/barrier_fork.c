@@ -19,14 +19,12 @@ static void start_child(bool exec)
 {
     pid_t pid = fork();
     if (pid == 0) {
-        if (exec) {
+        if (exec)
             execl("/bin/true", "true", (char *)NULL);
-        }
         /* Touch a little memory, as programs do. */
         volatile char *p = malloc(1 << 20);
-        for (int i = 0; p != NULL && i < 1 << 20; i += 4096) {
+        for (int i = 0; p != NULL && i < 1 << 20; i += 4096)
             p[i] = 1;
-        }
         _exit(p == NULL);
     }
     int status = -1;
@@ -42,12 +40,10 @@ int main(int argc, char **argv)
         MPI_Request requests[3];
         long numbers[3];
         meet_barrier(&m, "before");
-        for (int k = 0; k < 3; k++) {
+        for (int k = 0; k < 3; k++)
             numbers[k] = meet_ibarrier(&m, &requests[k]);
-        }
-        if (i % m.size == m.rank) {
+        if (i % m.size == m.rank)
             start_child(i % 2 == 0);
-        }
         meet_barrier(&m, "after");
         for (int k = 0; k < 3; k++) {
             TL_MPI(MPI_Wait(&requests[k], MPI_STATUS_IGNORE));

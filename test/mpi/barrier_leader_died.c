@@ -43,9 +43,8 @@ static int finish(MPI_Comm living)
 {
     long failed = tl_failed();
     meet_t m = meet_new(living);
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < MANY; i++)
         meet_barrier(&m, "among the living");
-    }
     meet_free(&m);
     TL_MPI(MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_LONG, MPI_SUM, living));
     TL_MPI(MPI_Comm_free(&living));
@@ -60,22 +59,19 @@ int main(int argc, char **argv)
     setenv("OMPI_MCA_coll_nicbarrier_tls", "tcp,self", 1);
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     meet_begin();
-    if (meet_engine() == NULL || !tl_one_host()) {
+    if (meet_engine() == NULL || !tl_one_host())
         tl_skip("this needs an engine between leaders on one host");
-    }
     alarm(PATIENCE);
     TL_MPI(MPI_Comm_split(MPI_COMM_WORLD, tl_rank() == VICTIM ? MPI_UNDEFINED : 0, 0, &living));
     TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
     TL_MPI(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < MANY; i++)
         TL_MPI(MPI_Barrier(comm));
-    }
     meet_check_engine(1);
     int one = 1, all;
     TL_MPI(MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
-    if (tl_rank() == VICTIM) {
+    if (tl_rank() == VICTIM)
         kill(getpid(), SIGKILL);
-    }
     TL_CHECK(ends_with_error(comm), "no error of MPI_Barrier");
     TL_CHECK(ends_nonblocking_with_error(comm), "no error of MPI_Ibarrier");
     TL_CHECK(ends_with_error(comm), "no error later");

@@ -48,24 +48,21 @@ int main(int argc, char **argv)
     shutdown_set_up();
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     meet_begin();
-    if (leaders() < 2) {
+    if (leaders() < 2)
         tl_skip("this needs an engine between two leaders or more");
-    }
     shutdown_begin(tl_size());
     MPI_Comm comm;
     TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < MANY; i++)
         TL_MPI(MPI_Barrier(comm));
-    }
     meet_check_engine(1);
     TL_MPI(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
     /* Once all have left the barriers: of a put that has come, but cannot be acknowledged any more
      * over TCP, UCX 1.13 itself makes an end of the process. */
     int one = 1, all, broken = 0;
     TL_MPI(MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
-    if (tl_rank() == 0) {
+    if (tl_rank() == 0)
         broken = shutdown_connections();
-    }
     TL_MPI(MPI_Bcast(&broken, 1, MPI_INT, 0, MPI_COMM_WORLD));
     TL_CHECK(broken > 0, "no connection was broken");
     TL_CHECK(ends_nonblocking_with_error(comm), "no error of MPI_Ibarrier");

@@ -35,16 +35,13 @@ static bool complete_one(MPI_Request *requests, const long *numbers, const meet_
     } else {
         /* The one of a random number, if it is not through. */
         index = (int)tl_range(rng, 0, MANY - 1);
-        if (requests[index] == MPI_REQUEST_NULL) {
+        if (requests[index] == MPI_REQUEST_NULL)
             return true;
-        }
-        while (!flag) {
+        while (!flag)
             TL_MPI(MPI_Test(&requests[index], &flag, MPI_STATUS_IGNORE));
-        }
     }
-    if (flag) {
+    if (flag)
         meet_leave(m, numbers[index], "one of many");
-    }
     return index != MPI_UNDEFINED;
 }
 
@@ -93,9 +90,8 @@ static void mixed(meet_t *m, tl_rng_t *rng)
         for (int k = 0; k < 5; k++) {
             numbers[k] = meet_ibarrier(m, &requests[k]);
             meet_delay(rng, 50);
-            if ((i + k) % 3 == 0) {
+            if ((i + k) % 3 == 0)
                 meet_barrier(m, "blocking, mixed");
-            }
         }
         for (int k = 4; k >= 0; k--) {
             TL_MPI(MPI_Wait(&requests[k], MPI_STATUS_IGNORE));
@@ -113,12 +109,10 @@ static void freed_meanwhile(tl_rng_t *rng)
         TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &dup));
         /* Without an engine coll/libnbc does them, which in some versions of Open MPI forgets that
          * it still needs the communicator. */
-        for (int k = 0; k < 12; k++) {
+        for (int k = 0; k < 12; k++)
             TL_MPI(MPI_Barrier(dup));
-        }
-        for (int k = 0; k < 12; k++) {
+        for (int k = 0; k < 12; k++)
             TL_MPI(MPI_Ibarrier(dup, &requests[k]));
-        }
         meet_delay(rng, 200);
         TL_MPI(MPI_Comm_free(&dup));
         TL_MPI(MPI_Waitall(12, requests, MPI_STATUSES_IGNORE));
@@ -133,16 +127,13 @@ static void very_many(tl_rng_t *rng)
     MPI_Comm comm;
     TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
     meet_t m = meet_new(comm);
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 10; i++)
         meet_barrier(&m, "before very many");
-    }
     meet_delay(rng, 1000);
-    if (tl_rank() == tl_size() - 1) {
+    if (tl_rank() == tl_size() - 1)
         usleep(300000);
-    }
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         TL_MPI(MPI_Ibarrier(comm, &requests[i]));
-    }
     meet_barrier(&m, "behind very many");
     long number = meet_ibarrier(&m, &last);
     TL_MPI(MPI_Waitall(n, requests, MPI_STATUSES_IGNORE));
@@ -163,9 +154,8 @@ int main(int argc, char **argv)
         MPI_Comm comm;
         TL_MPI(MPI_Comm_split(MPI_COMM_WORLD, 0, i % 2 ? -tl_rank() : 0, &comm));
         meet_t m = meet_new(comm);
-        for (int k = 0; k < 3; k++) {
+        for (int k = 0; k < 3; k++)
             cases[(i + k) % 3](&m, &rng);
-        }
         meet_free(&m);
         TL_MPI(MPI_Comm_free(&comm));
         if (i == 0 && tl_rank() == 0) {

@@ -42,15 +42,13 @@ static void in_any_order(MPI_Comm comm)
             TL_MPI(MPI_Start(&handles[h]));
             meet_delay(&rng, 100);
         }
-        if (i % 3 == 0) {
+        if (i % 3 == 0)
             TL_MPI(MPI_Barrier(comm));
-        }
         for (int k = 0; k < HANDLES; k++) {
             int h;
             TL_MPI(MPI_Waitany(HANDLES, handles, &h, MPI_STATUS_IGNORE));
-            if (TL_CHECK(h != MPI_UNDEFINED, "no handle is active")) {
+            if (TL_CHECK(h != MPI_UNDEFINED, "no handle is active"))
                 meet_leave(&boards[h], numbers[h], "persistent");
-            }
         }
     }
     for (int h = 0; h < HANDLES; h++) {
@@ -65,9 +63,8 @@ static void after_free(void)
     MPI_Request handle, others[10];
     TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &dup));
     meet_t board = meet_new(MPI_COMM_WORLD);
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 10; i++)
         TL_MPI(MPI_Ibarrier(dup, &others[i]));
-    }
     TL_MPI(BARRIER_INIT(dup, MPI_INFO_NULL, &handle));
     TL_MPI(MPI_Waitall(10, others, MPI_STATUSES_IGNORE));
     TL_MPI(MPI_Comm_free(&dup));

@@ -42,16 +42,14 @@ int main(int argc, char **argv)
     MPI_Comm_get_parent(&parent);
     bool child = parent != MPI_COMM_NULL;
     /* Over several hosts Open MPI 4.1 fails or hangs in MPI_Comm_spawn, whatever the barriers. */
-    if (!child && !tl_one_host()) {
+    if (!child && !tl_one_host())
         tl_skip("processes are spawned on one host only");
-    }
     phase("spawn");
-    if (child) {
+    if (child)
         inter = parent;
-    } else if (MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, CHILDREN, MPI_INFO_NULL, 0, MPI_COMM_WORLD,
-                              &inter, MPI_ERRCODES_IGNORE) != MPI_SUCCESS) {
+    else if (MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, CHILDREN, MPI_INFO_NULL, 0, MPI_COMM_WORLD,
+                            &inter, MPI_ERRCODES_IGNORE) != MPI_SUCCESS)
         tl_skip("nothing can be spawned here");
-    }
     /* Barriers of intercommunicators are not ours. */
     phase("merge");
     TL_MPI(MPI_Barrier(inter));
@@ -62,16 +60,14 @@ int main(int argc, char **argv)
         phase("barriers of one part");
         use(MPI_COMM_WORLD, "one part");
     }
-    if (child) {
+    if (child)
         usleep(100000);
-    }
     phase("barriers of all again");
     use(all, "merged again");
     phase("end");
     TL_MPI(MPI_Comm_free(&all));
     TL_MPI(MPI_Comm_disconnect(&inter));
-    if (tl_size() > 1) {
+    if (tl_size() > 1)
         meet_check_engine(BARRIERS);
-    }
     return meet_finish();
 }

@@ -43,15 +43,13 @@ static void rounds(meet_t *m)
         MPI_Request request;
         meet_barrier(m, "before");
         long number = meet_ibarrier(m, &request);
-        if (i % m->size == m->rank) {
+        if (i % m->size == m->rank)
             stop_for_a_while();
-        }
         meet_barrier(m, "behind one that is stopped");
         TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
         meet_leave(m, number, "outstanding");
-        for (int k = 0; k < 20; k++) {
+        for (int k = 0; k < 20; k++)
             meet_barrier(m, "after");
-        }
     }
 }
 
@@ -60,9 +58,8 @@ int main(int argc, char **argv)
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     meet_begin();
     meet_t m = meet_new(MPI_COMM_WORLD);
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < 20; i++)
         meet_barrier(&m, "at the beginning");
-    }
     rounds(&m);
     meet_check_engine(20 * ROUNDS);
     meet_free(&m);

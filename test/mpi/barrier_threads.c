@@ -35,9 +35,8 @@ static int any_complete(MPI_Request *requests)
     int index, flag = 0;
     for (;;) {
         TL_MPI(MPI_Testany(OUTSTANDING, requests, &index, &flag, MPI_STATUS_IGNORE));
-        if (flag) {
+        if (flag)
             return index;
-        }
         sched_yield();
     }
 }
@@ -50,9 +49,8 @@ static void outstanding(meet_t *m, tl_rng_t *rng)
         numbers[k] = meet_ibarrier(m, &requests[k]);
         meet_delay(rng, 30);
     }
-    for (int left = OUTSTANDING; left > 0; left--) {
+    for (int left = OUTSTANDING; left > 0; left--)
         meet_leave(m, numbers[any_complete(requests)], "thread, outstanding");
-    }
 }
 
 static void *run(void *arg)
@@ -61,9 +59,8 @@ static void *run(void *arg)
     tl_rng_t rng = tl_rng(tl_seed(), (uint64_t)(job->index * 1000 + tl_rank()));
     for (int i = 0; i < ROUNDS; i++) {
         meet_barrier(&job->board, "thread");
-        if (i % 3 == job->index % 3) {
+        if (i % 3 == job->index % 3)
             outstanding(&job->board, &rng);
-        }
         meet_delay(&rng, 50);
     }
     return NULL;
@@ -92,9 +89,8 @@ int main(int argc, char **argv)
         TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &jobs[t].comm));
         jobs[t].board = meet_new(jobs[t].comm);
     }
-    for (int t = 0; t <= THREADS; t++) {
+    for (int t = 0; t <= THREADS; t++)
         pthread_create(&jobs[t].thread, NULL, t < THREADS ? run : chat, &jobs[t]);
-    }
     for (int t = 0; t <= THREADS; t++) {
         pthread_join(jobs[t].thread, NULL);
         meet_free(&jobs[t].board);

@@ -21,13 +21,11 @@ static void among(int n)
 {
     MPI_Comm comm;
     TL_MPI(MPI_Comm_split(MPI_COMM_WORLD, tl_rank() < n ? 0 : MPI_UNDEFINED, 0, &comm));
-    if (comm == MPI_COMM_NULL) {
+    if (comm == MPI_COMM_NULL)
         return;
-    }
     meet_t m = meet_new(comm);
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < MANY; i++)
         meet_barrier(&m, "later");
-    }
     meet_free(&m);
     TL_MPI(MPI_Comm_free(&comm));
 }
@@ -37,15 +35,13 @@ int main(int argc, char **argv)
     setenv("OMPI_MCA_coll_nicbarrier_drop", "1000", 1);
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     meet_begin();
-    if (meet_engine() == NULL) {
+    if (meet_engine() == NULL)
         tl_skip("another component does the barriers");
-    }
     MPI_Comm dup_comm;
     TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &dup_comm));
     meet_t m = meet_new(MPI_COMM_WORLD), n = meet_new(dup_comm);
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < MANY; i++)
         meet_barrier(&m, "blocking");
-    }
     for (int i = 0; i < MANY; i++) {
         MPI_Request request;
         long number = meet_ibarrier(&n, &request);
@@ -57,9 +53,8 @@ int main(int argc, char **argv)
              meet_counter("declined"));
     /* On one host each leads itself; over several it is not known what holds within each. */
     bool one_host = tl_one_host();
-    for (int size = one_host ? 2 : tl_size(); size <= tl_size(); size++) {
+    for (int size = one_host ? 2 : tl_size(); size <= tl_size(); size++)
         among(size);
-    }
     long long trials = meet_counter("trials");
     TL_CHECK(one_host ? trials == 1 : trials <= 1, "%lld trials", trials);
     TL_CHECK(meet_counter("barriers_datagram") == 0, "%lld barriers by datagrams",

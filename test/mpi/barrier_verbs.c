@@ -29,9 +29,8 @@ static bool devices(void)
     while (dir != NULL && (entry = readdir(dir)) != NULL && entry->d_name[0] == '.') {
     }
     have = entry != NULL;
-    if (dir != NULL) {
+    if (dir != NULL)
         closedir(dir);
-    }
     TL_MPI(MPI_Allreduce(&have, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
     return all != 0;
 }
@@ -39,9 +38,8 @@ static bool devices(void)
 static void barriers(MPI_Comm comm)
 {
     meet_t m = meet_new(comm);
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < MANY; i++)
         meet_barrier(&m, "blocking");
-    }
     for (int i = 0; i < MANY; i++) {
         MPI_Request request;
         long number = meet_ibarrier(&m, &request);
@@ -91,9 +89,8 @@ int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     meet_begin();
-    if (meet_engine() == NULL) {
+    if (meet_engine() == NULL)
         tl_skip("another component does the barriers");
-    }
     const char *use = getenv("OMPI_MCA_coll_nicbarrier_verbs");
     const char *state = getenv("ONIC_TEST_VERBS");
     bool have = devices(), works = have && (state == NULL || strcmp(state, "blocked") != 0);

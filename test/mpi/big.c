@@ -37,9 +37,8 @@ static void check_blocks(const run_t *r, const unsigned char *memory, MPI_Aint s
 {
     long wrong = 0;
 
-    for (MPI_Aint b = 0; b < BLOCKS; b++) {
+    for (MPI_Aint b = 0; b < BLOCKS; b++)
         wrong += memcmp(memory + b * stride, r->want + b * BLOCK, (size_t)BLOCK) != 0;
-    }
     TL_CHECK(wrong == 0, "%s window: %s: %ld of %d blocks wrong", tl_kind_name(r->w->kind), what,
              wrong, BLOCKS);
 }
@@ -50,9 +49,8 @@ static void check_gaps(const run_t *r, const unsigned char *memory, const char *
     static const unsigned char zeros[STRIDE - BLOCK];
     long wrong = 0;
 
-    for (MPI_Aint b = 0; b < BLOCKS; b++) {
+    for (MPI_Aint b = 0; b < BLOCKS; b++)
         wrong += memcmp(memory + b * STRIDE + BLOCK, zeros, sizeof(zeros)) != 0;
-    }
     TL_CHECK(wrong == 0, "%s window: %s: %ld gaps touched", tl_kind_name(r->w->kind), what, wrong);
 }
 
@@ -120,9 +118,8 @@ static void move_large(const tl_window_t *w, int origin)
         origin_strided(&r);
     }
     MPI_Barrier(w->comm);
-    if (w->rank == r.target) {
+    if (w->rank == r.target)
         target_check(&r);
-    }
     MPI_Barrier(w->comm);
     if (w->rank == origin) {
         origin_contiguous(&r);
@@ -170,9 +167,8 @@ static void move_far(void)
         have = memory != MAP_FAILED;
     }
     MPI_Bcast(&have, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    if (!have) {
+    if (!have)
         return;
-    }
     TL_MPI(MPI_Win_create(memory, (MPI_Aint)bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
     access_far(win, tl_rank());
@@ -184,9 +180,8 @@ static void move_far(void)
         TL_CHECK(value == 1.0 + r, "%g at 3 GiB, not %g", value, 1.0 + r);
     }
     TL_MPI(MPI_Win_free(&win));
-    if (bytes > 0) {
+    if (bytes > 0)
         munmap(memory, bytes);
-    }
 }
 
 int main(int argc, char **argv)
@@ -199,9 +194,8 @@ int main(int argc, char **argv)
         move_large(&w, 0);
         move_large(&w, w.size - 1);
         tl_win_free(&w);
-        if (kind == TL_CREATE) {
+        if (kind == TL_CREATE)
             move_far();
-        }
     }
     return tl_finish();
 }

@@ -63,24 +63,19 @@ static bool find_stretch(tl_rng_t *rng, part_t *p, stretch_t *s)
         span += shape == 0 ? 1 : shape == 1 ? 2 : (int)tl_range(rng, 1, 3);
     }
     s->first = (int)tl_range(rng, COUNTERS, LONGS - 1);
-    if (s->first + span > LONGS) {
+    if (s->first + span > LONGS)
         return false;
-    }
-    for (int i = 0; i < s->n; i++) {
-        if (p->busy[s->first + s->place[i]]) {
+    for (int i = 0; i < s->n; i++)
+        if (p->busy[s->first + s->place[i]])
             return false;
-        }
-    }
-    for (int i = 0; i < s->n; i++) {
+    for (int i = 0; i < s->n; i++)
         p->busy[s->first + s->place[i]] = true;
-    }
-    if (shape == 1) {
+    if (shape == 1)
         TL_MPI(MPI_Type_vector(s->n, 1, 2, MPI_LONG, &s->type));
-    } else if (shape == 2) {
+    else if (shape == 2)
         TL_MPI(MPI_Type_create_indexed_block(s->n, 1, s->place, MPI_LONG, &s->type));
-    } else {
+    else
         TL_MPI(MPI_Type_contiguous(s->n, MPI_LONG, &s->type));
-    }
     TL_MPI(MPI_Type_commit(&s->type));
     return true;
 }
@@ -90,12 +85,10 @@ static void put(const tl_window_t *w, tl_rng_t *rng, int target, int op)
     part_t *p = &part[target];
     stretch_t s;
 
-    if (!find_stretch(rng, p, &s)) {
+    if (!find_stretch(rng, p, &s))
         return;
-    }
-    for (int i = 0; i < s.n; i++) {
+    for (int i = 0; i < s.n; i++)
         p->now[s.first + s.place[i]] = sources[op][i] = (long)tl_random(rng);
-    }
     TL_MPI(MPI_Put(sources[op], s.n, MPI_LONG, target, at(w, target, s.first), 1, s.type, w->win));
     TL_MPI(MPI_Type_free(&s.type));
 }
@@ -105,9 +98,8 @@ static void get(const tl_window_t *w, tl_rng_t *rng, int target, int op)
     part_t *p = &part[target];
     stretch_t s;
 
-    if (!find_stretch(rng, p, &s)) {
+    if (!find_stretch(rng, p, &s))
         return;
-    }
     TL_MPI(MPI_Get(results[op], s.n, MPI_LONG, target, at(w, target, s.first), 1, s.type, w->win));
     TL_MPI(MPI_Type_free(&s.type));
     expected[op] = (expected_t){&results[op][s.n - 1], p->now[s.first + s.place[s.n - 1]]};
@@ -171,17 +163,14 @@ static void check_results(void)
 
 static void synchronise(const tl_window_t *w, tl_rng_t *rng)
 {
-    if (tl_range(rng, 0, 1) == 0) {
+    if (tl_range(rng, 0, 1) == 0)
         TL_MPI(MPI_Win_flush_all(w->win));
-    } else {
-        for (int target = 0; target < w->size; target++) {
+    else
+        for (int target = 0; target < w->size; target++)
             TL_MPI(MPI_Win_flush(target, w->win));
-        }
-    }
     check_results();
-    for (int target = 0; target < w->size; target++) {
+    for (int target = 0; target < w->size; target++)
         memset(part[target].busy, 0, sizeof(part[target].busy));
-    }
 }
 
 /** What the target has is what it must have, seen from here. */
@@ -193,9 +182,8 @@ static void check_parts(const tl_window_t *w)
     for (int target = 0; target < w->size; target++) {
         TL_MPI(MPI_Get(got, LONGS, MPI_LONG, target, at(w, target, 0), LONGS, MPI_LONG, w->win));
         TL_MPI(MPI_Win_flush(target, w->win));
-        for (int i = 0; i < LONGS; i++) {
+        for (int i = 0; i < LONGS; i++)
             wrong += got[i] != part[target].now[i];
-        }
     }
     TL_CHECK(wrong == 0, "%d longs are wrong", wrong);
 }
@@ -220,15 +208,13 @@ static void check_unasked(const tl_window_t *w)
     }
     while (here < PUTS && MPI_Wtime() < end) {
         TL_MPI(MPI_Win_sync(w->win));
-        while (here < PUTS && mine[here] == -1 - here) {
+        while (here < PUTS && mine[here] == -1 - here)
             here++;
-        }
     }
     TL_CHECK(here == PUTS, "%d of %d puts have come without a flush", here, PUTS);
     TL_MPI(MPI_Ibarrier(w->comm, &everywhere));
-    while (!all_here) {
+    while (!all_here)
         TL_MPI(MPI_Test(&everywhere, &all_here, MPI_STATUS_IGNORE));
-    }
     TL_MPI(MPI_Win_flush_all(w->win));
 }
 
@@ -259,9 +245,8 @@ static void try_kind(tl_kind_t kind)
                 accumulate(&w, &rng, target, op);
                 break;
             }
-            if (tl_range(&rng, 0, 200) == 0) {
+            if (tl_range(&rng, 0, 200) == 0)
                 TL_MPI(MPI_Win_flush_local(target, w.win));
-            }
         }
         synchronise(&w, &rng);
     }
@@ -286,9 +271,8 @@ int main(int argc, char **argv)
     part = tl_alloc((size_t)tl_size() * sizeof(*part));
     TL_MPI(MPI_Type_vector(2, 1, 2, MPI_LONG, &first_and_third));
     TL_MPI(MPI_Type_commit(&first_and_third));
-    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
+    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind))
         try_kind(kind);
-    }
     TL_CHECK(batches == NULL || counter_read(batches) > 0 || !all_by_message(),
              "nothing has travelled together");
     counter_end(batches);

@@ -30,13 +30,11 @@ static void on_trap(int signal_number, siginfo_t *info, void *context)
         return;
     }
     trap.waited = 1;
-    if (trap.held != NULL) {
+    if (trap.held != NULL)
         trap.held(true);
-    }
     nanosleep(&time, NULL);
-    if (trap.held != NULL) {
+    if (trap.held != NULL)
         trap.held(false);
-    }
     mprotect(trap.pages, trap.bytes, PROT_READ | PROT_WRITE);
 }
 

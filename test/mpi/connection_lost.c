@@ -52,9 +52,8 @@ static int request(const tl_window_t *w, int target)
     static int got;
     MPI_Request r;
 
-    if (failed(MPI_Rget(&got, 1, MPI_INT, target, tl_disp(w, target, 0), 1, MPI_INT, w->win, &r))) {
+    if (failed(MPI_Rget(&got, 1, MPI_INT, target, tl_disp(w, target, 0), 1, MPI_INT, w->win, &r)))
         return 1;
-    }
     return failed(MPI_Wait(&r, MPI_STATUS_IGNORE));
 }
 
@@ -65,17 +64,15 @@ static int rendezvous(const tl_window_t *w, int target)
     MPI_Request r;
 
     if (failed(MPI_Rput(data, MUCH, MPI_BYTE, target, tl_disp(w, target, 0), MUCH, MPI_BYTE, w->win,
-                        &r))) {
+                        &r)))
         return 1;
-    }
     return failed(MPI_Wait(&r, MPI_STATUS_IGNORE)) + failed(MPI_Win_flush(target, w->win));
 }
 
 static int lock(const tl_window_t *w, int target)
 {
-    if (failed(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, w->win))) {
+    if (failed(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, w->win)))
         return 1;
-    }
     return failed(MPI_Win_unlock(target, w->win));
 }
 
@@ -98,9 +95,8 @@ static void tell_to_begin(const tl_window_t *w, int me)
         TL_MPI(MPI_Recv(NULL, 0, MPI_BYTE, me == 0 ? w->size - 1 : me - 1, 0, w->comm,
                         MPI_STATUS_IGNORE));
     }
-    if (next < w->size - 1) {
+    if (next < w->size - 1)
         TL_MPI(MPI_Send(NULL, 0, MPI_BYTE, next, 0, w->comm));
-    }
 }
 
 /** All but the last rank wait for it, each in its way, and once more after that. */
@@ -108,12 +104,10 @@ static void wait_for_last(const tl_window_t *w, int me)
 {
     int target = w->size - 1, broken = 0, errors = 0;
 
-    if (me < target && !waits[me].locks) {
+    if (me < target && !waits[me].locks)
         TL_MPI(MPI_Win_lock_all(MPI_MODE_NOCHECK, w->win));
-    }
-    if (me < target) {
+    if (me < target)
         TL_CHECK(waits[me].run(w, target) == 0, "%s before", waits[me].name);
-    }
     MPI_Barrier(w->comm);
     tell_to_begin(w, me);
     if (me < target) {
@@ -127,9 +121,8 @@ static void wait_for_last(const tl_window_t *w, int me)
     if (me < target) {
         TL_CHECK(broken == 0 || errors > 0, "%s: no error", waits[me].name);
         TL_CHECK(broken == 0 || waits[me].run(w, target) > 0, "%s: no error later", waits[me].name);
-        if (!waits[me].locks) {
+        if (!waits[me].locks)
             (void)MPI_Win_unlock_all(w->win);
-        }
     }
 }
 

@@ -87,17 +87,15 @@ unsigned long long counter_read(const counter_t *c)
 {
     unsigned long long n = 0;
 
-    if (c != NULL) {
+    if (c != NULL)
         MPI_T_pvar_read(c->session, c->handle, &n);
-    }
     return n;
 }
 
 void counter_end(counter_t *c)
 {
-    if (c == NULL) {
+    if (c == NULL)
         return;
-    }
     MPI_T_pvar_handle_free(c->session, &c->handle);
     MPI_T_pvar_session_free(&c->session);
     MPI_T_finalize();
@@ -111,9 +109,8 @@ void counter_check_pool(const char *name)
     counter_t *c = counter_begin(name);
     int flag;
 
-    while (counter_read(c) != 0 && MPI_Wtime() < end) {
+    while (counter_read(c) != 0 && MPI_Wtime() < end)
         MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
-    }
     TL_CHECK(counter_read(c) == 0, "%s is %llu at the end", name, counter_read(c));
     counter_end(c);
 }

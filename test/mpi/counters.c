@@ -243,25 +243,19 @@ static const char *method_of(const step_t *s)
     const bool copied = may_copy && one_node && !is_off("OMPI_MCA_osc_nicstride_cma") &&
                         w.kind == TL_CREATE && !mapped;
 
-    if (forced("pack")) {
+    if (forced("pack"))
         return "pack";
-    }
-    if (s->what == UPDATE) {
+    if (s->what == UPDATE)
         return mapped ? "direct" : may_move(s) ? NULL : "pack";
-    }
-    if (forced("zcopy") && !s->strided) {
+    if (forced("zcopy") && !s->strided)
         return "zcopy";
-    }
     /* A slot may not be free, and what is short is not worth one. */
-    if (forced("mover") && same_host && target != w.rank) {
+    if (forced("mover") && same_host && target != w.rank)
         return NULL;
-    }
-    if (mapped) {
+    if (mapped)
         return "direct";
-    }
-    if (copied && (forced("cma") || (forced("sieve") && s->what == GET))) {
+    if (copied && (forced("cma") || (forced("sieve") && s->what == GET)))
         return forced_method();
-    }
     return NULL;
 }
 
@@ -356,9 +350,8 @@ int main(int argc, char **argv)
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         w = tl_win_make(kind, LONGS * sizeof(long), sizeof(long), MPI_COMM_WORLD, MPI_INFO_NULL);
         TL_MPI(MPI_Win_lock_all(0, w.win));
-        for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
             check_step(&steps[i]);
-        }
         TL_MPI(MPI_Win_unlock_all(w.win));
         tl_win_free(&w);
     }

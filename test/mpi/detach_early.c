@@ -51,9 +51,8 @@ static void check(const int64_t *at, int n, int64_t base)
 {
     int wrong = 0;
 
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         wrong += at[i] != base + i;
-    }
     TL_CHECK(wrong == 0, "%d of %d values are wrong", wrong, n);
 }
 
@@ -63,18 +62,16 @@ static void access_all(const tl_window_t *w, call_t call)
     int64_t *kept = tl_alloc(KEPT * sizeof(*kept)), *lost = tl_alloc(bytes);
     MPI_Aint there[2];
 
-    for (int i = 0; i < KEPT; i++) {
+    for (int i = 0; i < KEPT; i++)
         kept[i] = call == GET ? -1 : i;
-    }
     memset(lost, 0, bytes);
     TL_MPI(MPI_Recv(there, 2, MPI_AINT, 1, TAG, w->comm, MPI_STATUS_IGNORE));
     start(w, call, kept, there[0], KEPT);
     start(w, call, lost, there[1], LONGS);
     TL_MPI(MPI_Send(NULL, 0, MPI_BYTE, 1, TAG, w->comm));
     (void)MPI_Win_flush(1, w->win);
-    if (call == GET) {
+    if (call == GET)
         check(kept, KEPT, 5);
-    }
     free(kept);
     free(lost);
 }
@@ -84,9 +81,8 @@ static void detach_early(const tl_window_t *w, call_t call, int64_t *kept)
     void *lost = map();
     MPI_Aint here[2];
 
-    for (int i = 0; i < KEPT; i++) {
+    for (int i = 0; i < KEPT; i++)
         kept[i] = call == GET ? 5 + i : 0;
-    }
     TL_MPI(MPI_Win_attach(w->win, lost, (MPI_Aint)bytes));
     TL_MPI(MPI_Get_address(kept, &here[0]));
     TL_MPI(MPI_Get_address(lost, &here[1]));
@@ -110,21 +106,18 @@ int main(int argc, char **argv)
     }
     TL_MPI(MPI_Win_lock_all(0, w.win));
     for (int i = 0; i < ROUNDS * CALLS; i++) {
-        if (w.rank == 0) {
+        if (w.rank == 0)
             access_all(&w, i % CALLS);
-        } else if (w.rank == 1) {
+        else if (w.rank == 1)
             detach_early(&w, i % CALLS, kept);
-        }
         MPI_Barrier(w.comm);
-        if (w.rank == 1 && i % CALLS != GET) {
+        if (w.rank == 1 && i % CALLS != GET)
             check(kept, KEPT, 0);
-        }
         MPI_Barrier(w.comm);
     }
     TL_MPI(MPI_Win_unlock_all(w.win));
-    if (w.rank == 1) {
+    if (w.rank == 1)
         TL_MPI(MPI_Win_detach(w.win, kept));
-    }
     tl_win_free(&w);
     free(kept);
     return tl_finish();

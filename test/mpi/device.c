@@ -50,9 +50,8 @@ ONIC_EXPORT bool opal_cuda_check_one_buf(char *buffer, opal_convertor_t *convert
 bool opal_cuda_check_one_buf(char *buffer, opal_convertor_t *convertor)
 {
     asked++;
-    if (within(buffer, memory.managed)) {
+    if (within(buffer, memory.managed))
         convertor->flags |= CONVERTOR_CUDA_UNIFIED;
-    }
     return within(buffer, memory.device) || within(buffer, memory.managed);
 }
 #endif
@@ -90,9 +89,8 @@ typedef struct given {
 
 static void wait_for(MPI_Request *r)
 {
-    if (*r != MPI_REQUEST_NULL) {
+    if (*r != MPI_REQUEST_NULL)
         TL_MPI(MPI_Wait(r, MPI_STATUS_IGNORE));
-    }
 }
 
 /** Every call that takes several elements, with one buffer on the device. */
@@ -254,11 +252,10 @@ static void test_kinds(void)
         tl_window_t w = tl_win_make(kind, LONGS * sizeof(long), 1, MPI_COMM_WORLD, MPI_INFO_NULL);
 
         test_calls(&w);
-        if (kind == TL_CREATE) {
+        if (kind == TL_CREATE)
             test_create();
-        } else if (kind == TL_DYNAMIC) {
+        else if (kind == TL_DYNAMIC)
             test_attach(&w);
-        }
         tl_win_free(&w);
     }
 }

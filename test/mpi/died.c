@@ -44,11 +44,10 @@ static MPI_Win make_window(bool private)
     long *base;
     MPI_Win win;
 
-    if (private) {
+    if (private)
         TL_MPI(MPI_Win_create(memory, sizeof(memory), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
-    } else {
+    else
         TL_MPI(MPI_Win_allocate(sizeof(memory), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
-    }
     TL_MPI(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
     return win;
 }
@@ -207,9 +206,8 @@ static void update_cut_off(MPI_Win win)
     const long one = 1;
     long old, other = 2;
 
-    if (!is_shared(win)) {
+    if (!is_shared(win))
         return;
-    }
     TL_MPI_ERROR(MPI_Accumulate(&one, 1, MPI_LONG, HOME, 0, 1, MPI_LONG, MPI_SUM, win), GONE);
     TL_MPI_ERROR(MPI_Compare_and_swap(&one, &other, &old, MPI_LONG, HOME, 0, win), GONE);
     TL_MPI_ERROR(MPI_Win_flush(LIVING_A, win), GONE);
@@ -221,9 +219,8 @@ static void update_cut_off(MPI_Win win)
 /** Behind a process that was killed in the line there is no error. */
 static void line_with_dead(MPI_Win win)
 {
-    if (tl_rank() == HOME) {
+    if (tl_rank() == HOME)
         TL_MPI(MPI_Win_unlock(HOME, win));
-    }
     for (int i = 0; i < 3; i++) {
         TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, HOME, 0, win));
         TL_MPI(MPI_Win_unlock(HOME, win));
@@ -246,12 +243,10 @@ static void prepare(MPI_Win *win, pid_t *pids)
     const pid_t pid = getpid();
 
     TL_MPI(MPI_Allgather(&pid, sizeof(pid), MPI_BYTE, pids, sizeof(pid), MPI_BYTE, MPI_COMM_WORLD));
-    if (tl_rank() == HOME) {
+    if (tl_rank() == HOME)
         TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, HOME, 0, win[LINE]));
-    }
-    if (tl_rank() == IN_UPDATE) {
+    if (tl_rank() == IN_UPDATE)
         TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, HOME, 0, win[HELD]));
-    }
     TL_MPI(MPI_Win_lock_all(MPI_MODE_NOCHECK, win[CUT_OFF]));
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
@@ -284,25 +279,21 @@ int main(int argc, char **argv)
 
     meet_begin_as_child();
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
-    if (!tl_one_host()) {
+    if (!tl_one_host())
         tl_skip("the dead of other hosts are for connection_lost");
-    }
     const bool lives = tl_rank() != IN_LINE && tl_rank() != IN_UPDATE;
     TL_MPI(MPI_Comm_split(MPI_COMM_WORLD, lives ? 0 : MPI_UNDEFINED, 0, &living));
     make_trap();
     first = make_window(false);
-    for (int k = 0; k < KINDS; k++) {
+    for (int k = 0; k < KINDS; k++)
         win[k] = make_window(kinds[k].private);
-    }
     prepare(win, pids);
     stopped(first, pids[IN_UPDATE]);
-    if (!lives) {
+    if (!lives)
         die(win);
-    }
     usleep(STOPPED / 3);
-    if (tl_rank() == HOME) {
+    if (tl_rank() == HOME)
         kill(pids[IN_LINE], SIGKILL);
-    }
     for (int k = 0; k < KINDS; k++) {
         const int which = (k + 2 * tl_rank()) % KINDS;
 

@@ -80,17 +80,15 @@ static void use_all(const tl_window_t *w, regions_t *r, int round)
         MPI_Aint last = MPI_Aint_add(r->there[i], (ints_of(i) - 1) * (MPI_Aint)sizeof(int));
 
         sent[i] = 10000 * w->rank + i + 7 * round;
-        if (r->attached[i]) {
+        if (r->attached[i])
             TL_MPI(MPI_Put(&sent[i], 1, MPI_INT, target, last, 1, MPI_INT, w->win));
-        }
     }
     TL_MPI(MPI_Win_flush(target, w->win));
     for (int i = 0; i < REGIONS; i++) {
         MPI_Aint last = MPI_Aint_add(r->there[i], (ints_of(i) - 1) * (MPI_Aint)sizeof(int));
 
-        if (r->attached[i]) {
+        if (r->attached[i])
             TL_MPI(MPI_Get(&got[i], 1, MPI_INT, target, last, 1, MPI_INT, w->win));
-        }
     }
     TL_MPI(MPI_Win_flush(target, w->win));
     MPI_Barrier(w->comm);
@@ -125,11 +123,9 @@ static void many_regions(void)
     }
     MPI_Barrier(w.comm);
     use_all(&w, r, 1);
-    for (int i = REGIONS - 1; i >= 0; i--) {
-        if (!r->attached[i]) {
+    for (int i = REGIONS - 1; i >= 0; i--)
+        if (!r->attached[i])
             attach_one(&w, r, i);
-        }
-    }
     MPI_Barrier(w.comm);
     use_all(&w, r, 2);
     for (int i = 0; i < REGIONS; i++) {
@@ -218,9 +214,8 @@ static void adjacent(void)
     MPI_Datatype strided;
     int wrong = 0;
 
-    for (int i = 0; i < PIECES; i++) {
+    for (int i = 0; i < PIECES; i++)
         TL_MPI(MPI_Win_attach(w.win, memory + (ptrdiff_t)((i * 3 + 1) % PIECES) * PIECE, PIECE));
-    }
     MPI_Barrier(w.comm);
     put_pattern(&w, memory, there, ALL, 200);
     put_pattern(&w, memory + 300, MPI_Aint_add(there, 300), PIECE, 201);
@@ -232,14 +227,12 @@ static void adjacent(void)
     unsigned char *want = tl_alloc(ALL);
 
     tl_fill_random(want, ALL, (uint64_t)(202 * 16 + w.rank));
-    for (int i = 0; i < ALL / 2; i++) {
+    for (int i = 0; i < ALL / 2; i++)
         wrong += got[i] != want[i / 8 * 16 + i % 8];
-    }
     TL_CHECK(wrong == 0, "%d of %d bytes wrong through a vector", wrong, ALL / 2);
     MPI_Barrier(w.comm);
-    for (int i = 0; i < PIECES; i++) {
+    for (int i = 0; i < PIECES; i++)
         TL_MPI(MPI_Win_detach(w.win, memory + (ptrdiff_t)i * PIECE));
-    }
     MPI_Type_free(&strided);
     free(want);
     free(memory);
@@ -264,9 +257,8 @@ static void scattered(void)
         places[i] = MPI_Aint_diff(places[i], first);
         lengths[i] = INTS;
     }
-    for (int i = 0; i < BLOCKS * INTS; i++) {
+    for (int i = 0; i < BLOCKS * INTS; i++)
         sent[i] = 1000 * w.rank + i;
-    }
     MPI_Type_create_hindexed(BLOCKS, lengths, places, MPI_INT, &type);
     MPI_Type_commit(&type);
     MPI_Barrier(w.comm);
@@ -274,9 +266,8 @@ static void scattered(void)
     TL_MPI(MPI_Win_flush(next_of(&w), w.win));
     MPI_Barrier(w.comm);
     TL_MPI(MPI_Win_sync(w.win));
-    for (int i = 0; i < BLOCKS * INTS; i++) {
+    for (int i = 0; i < BLOCKS * INTS; i++)
         wrong += memory[i / INTS][i % INTS] != 1000 * before + i;
-    }
     TL_CHECK(wrong == 0, "%d of %d ints wrong in scattered regions", wrong, BLOCKS * INTS);
     MPI_Barrier(w.comm);
     for (int i = 0; i < BLOCKS; i++) {
@@ -349,16 +340,14 @@ static void refused(void)
 int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
-    if (tl_next_kind(TL_ALLOCATE) != TL_DYNAMIC) {
+    if (tl_next_kind(TL_ALLOCATE) != TL_DYNAMIC)
         tl_skip("dynamic windows not asked for");
-    }
     other_sizes();
     other_memory();
     many_regions();
     adjacent();
     scattered();
-    if (tl_strict()) {
+    if (tl_strict())
         refused();
-    }
     return tl_finish();
 }

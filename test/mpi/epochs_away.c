@@ -41,9 +41,8 @@ static field_t make_field(tl_kind_t kind)
     TL_MPI(MPI_Win_allocate_shared(f.w.rank == 0 ? (MPI_Aint)sizeof(int) : 0, sizeof(int),
                                    MPI_INFO_NULL, f.w.comm, &mine, &f.flags_win));
     TL_MPI(MPI_Win_shared_query(f.flags_win, 0, &bytes, &unit, &f.over));
-    if (f.w.rank == 0) {
+    if (f.w.rank == 0)
         *f.over = 0;
-    }
     MPI_Barrier(f.w.comm);
     return f;
 }
@@ -60,9 +59,8 @@ static void put_all(const field_t *f, int target, const int64_t *values)
 
 static void fill(int64_t *values, int round, int rank)
 {
-    for (int i = 0; i < PUTS * WORDS; i++) {
+    for (int i = 0; i < PUTS * WORDS; i++)
         values[i] = ((int64_t)round << 40) + ((int64_t)rank << 32) + i;
-    }
 }
 
 /** The target has come back from its call. */
@@ -97,30 +95,26 @@ static void one_round(const field_t *f, int round, bool fences, int64_t *values)
     MPI_Comm_group(f->w.comm, &all);
     MPI_Group_difference(all, one, &other);
     fill(values, round, f->w.rank);
-    if (fences) {
+    if (fences)
         TL_MPI(MPI_Win_fence(0, f->w.win));
-    } else if (is_target) {
+    else if (is_target)
         TL_MPI(MPI_Win_post(other, 0, f->w.win));
-    } else {
+    else
         TL_MPI(MPI_Win_start(one, 0, f->w.win));
-    }
-    if (is_target) {
+    if (is_target)
         usleep(5000);
-    } else {
+    else
         put_all(f, target, values);
-    }
-    if (fences) {
+    if (fences)
         TL_MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, f->w.win));
-    } else if (is_target) {
+    else if (is_target)
         TL_MPI(MPI_Win_wait(f->w.win));
-    } else {
+    else
         TL_MPI(MPI_Win_complete(f->w.win));
-    }
-    if (is_target) {
+    if (is_target)
         check_target(f, round, values);
-    } else {
+    else
         check_origin(f, round);
-    }
     MPI_Barrier(f->w.comm);
     MPI_Group_free(&one);
     MPI_Group_free(&other);
@@ -136,16 +130,14 @@ int main(int argc, char **argv)
     setenv("UCX_SYSV_FIFO_SIZE", "16", 0);
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     tl_need_ranks(2, 1 << 20);
-    if (!tl_one_host()) {
+    if (!tl_one_host())
         tl_skip("the target tells the others in shared memory");
-    }
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         int64_t *values = tl_alloc((size_t)PUTS * BYTES);
         field_t f = make_field(kind);
 
-        for (int round = 1; round <= ROUNDS; round++) {
+        for (int round = 1; round <= ROUNDS; round++)
             one_round(&f, round, round % 4 >= 2, values);
-        }
         MPI_Win_free(&f.flags_win);
         tl_win_free(&f.w);
         free(values);

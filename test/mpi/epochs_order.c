@@ -74,9 +74,8 @@ static draw_t draw_round(field_t *f, int round)
         d.writer[i] = (int)tl_range(&f->rng, 0, last);
         d.way[i] = (way_t)tl_range(&f->rng, 0, WAYS - 1);
     }
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         d.late[i] = (int)tl_range(&f->rng, 0, last);
-    }
     return d;
 }
 
@@ -183,50 +182,40 @@ static void begin(const field_t *f, int window, int accessor)
     const tl_window_t *w = &f->w[window];
     MPI_Group from = f->all;
 
-    if (f->sync == FENCES) {
+    if (f->sync == FENCES)
         return;
-    }
-    if (accessor != EVERYBODY) {
+    if (accessor != EVERYBODY)
         from = tl_group_of(w->comm, accessor);
-    }
     TL_MPI(MPI_Win_post(from, 0, w->win));
-    if (accessor != EVERYBODY) {
+    if (accessor != EVERYBODY)
         MPI_Group_free(&from);
-    }
-    if (accessor == EVERYBODY || accessor == w->rank) {
+    if (accessor == EVERYBODY || accessor == w->rank)
         TL_MPI(MPI_Win_start(f->all, 0, w->win));
-    }
 }
 
 static void wait_or_test(const tl_window_t *w, bool test)
 {
     int over = 0;
 
-    while (test && !over) {
-        if (!TL_MPI(MPI_Win_test(w->win, &over))) {
+    while (test && !over)
+        if (!TL_MPI(MPI_Win_test(w->win, &over)))
             return;
-        }
-    }
-    if (!over) {
+    if (!over)
         TL_MPI(MPI_Win_wait(w->win));
-    }
 }
 
 static void end(const field_t *f, int window, const draw_t *d, int epoch, int accessor)
 {
     const tl_window_t *w = &f->w[window];
 
-    if (f->sync == POST_START && (accessor == EVERYBODY || accessor == w->rank)) {
+    if (f->sync == POST_START && (accessor == EVERYBODY || accessor == w->rank))
         TL_MPI(MPI_Win_complete(w->win));
-    }
-    if (window == f->n - 1 && d->late[epoch] == w->rank) {
+    if (window == f->n - 1 && d->late[epoch] == w->rank)
         usleep((useconds_t)d->delay);
-    }
-    if (f->sync == FENCES) {
+    if (f->sync == FENCES)
         TL_MPI(MPI_Win_fence(0, w->win));
-    } else {
+    else
         wait_or_test(w, d->round % 2 == 1);
-    }
 }
 
 /* ---- a round ---- */
@@ -234,18 +223,16 @@ static void end(const field_t *f, int window, const draw_t *d, int epoch, int ac
 /** The windows are closed in the other order than they were used. */
 static void end_all(const field_t *f, const draw_t *d, int epoch, int accessor)
 {
-    for (int i = f->n - 1; i >= 0; i--) {
+    for (int i = f->n - 1; i >= 0; i--)
         end(f, i, d, epoch, accessor);
-    }
 }
 
 static int wrong_words(const int64_t *words, const draw_t *d, int window, int epoch)
 {
     int wrong = 0;
 
-    for (int i = 0; i < d->words; i++) {
+    for (int i = 0; i < d->words; i++)
         wrong += words[i] != value_of(d, window, epoch, i);
-    }
     return wrong;
 }
 
@@ -280,13 +267,11 @@ static void second_epoch(const field_t *f, const draw_t *d)
         const tl_window_t *w = &f->w[i];
 
         begin(f, i, d->writer[1]);
-        if (w->rank == d->writer[1]) {
+        if (w->rank == d->writer[1])
             write_all(f, i, d, 1, SHARED_PLACE);
-        }
         check_place(f, mine(w, OWN_PLACE), d, i, 0, "loads behind an epoch");
-        for (int word = 0; word < d->words; word++) {
+        for (int word = 0; word < d->words; word++)
             mine(w, OWN_PLACE)[word] = value_of(d, i, 2, word);
-        }
     }
     end_all(f, d, 1, d->writer[1]);
 }
@@ -326,9 +311,8 @@ static void third_epoch(field_t *f, const draw_t *d)
                                at(w, t, place, 0), d->words, MPI_INT64_T, w->win));
             }
         }
-        for (int word = 0; word < d->words; word++) {
+        for (int word = 0; word < d->words; word++)
             f->sums[i][word] += w->size;
-        }
     }
     end_all(f, d, 2, EVERYBODY);
 }
@@ -363,9 +347,8 @@ static void one_round(field_t *f, int round)
     third_epoch(f, &d);
     check_round(f, &d);
     /* Nobody overwrites what others still look at: no transfer has come before this one. */
-    for (int i = 0; i < f->n && f->sync == FENCES; i++) {
+    for (int i = 0; i < f->n && f->sync == FENCES; i++)
         TL_MPI(MPI_Win_fence(round % 2 == 0 ? MPI_MODE_NOPRECEDE : 0, f->w[i].win));
-    }
 }
 
 /* ---- program ---- */
@@ -384,9 +367,8 @@ static void make_windows(field_t *f, tl_kind_t kind)
         }
     }
     f->ones = tl_alloc(WORDS * sizeof(int64_t));
-    for (int word = 0; word < WORDS; word++) {
+    for (int word = 0; word < WORDS; word++)
         f->ones[word] = 1;
-    }
     MPI_Comm_group(f->w[0].comm, &f->all);
 }
 
@@ -410,12 +392,10 @@ static void try(tl_kind_t kind, sync_t sync, int windows)
     const int rounds = (tl_slow() ? 5 : 60 / windows) * tl_factor();
 
     make_windows(&f, kind);
-    for (int i = 0; i < f.n && sync == FENCES; i++) {
+    for (int i = 0; i < f.n && sync == FENCES; i++)
         TL_MPI(MPI_Win_fence(0, f.w[i].win));
-    }
-    for (int round = 1; round <= rounds; round++) {
+    for (int round = 1; round <= rounds; round++)
         one_round(&f, round);
-    }
     free_windows(&f);
 }
 
@@ -424,9 +404,8 @@ static void mix_methods(void)
 {
     const char *rank = getenv("OMPI_COMM_WORLD_RANK"), *size = getenv("OMPI_COMM_WORLD_SIZE");
 
-    if (rank != NULL && size != NULL && strcmp(size, "3") == 0 && strcmp(rank, "1") == 0) {
+    if (rank != NULL && size != NULL && strcmp(size, "3") == 0 && strcmp(rank, "1") == 0)
         setenv("OMPI_MCA_osc_nicstride_method", "pack", 0);
-    }
 }
 
 int main(int argc, char **argv)

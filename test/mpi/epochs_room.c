@@ -26,9 +26,8 @@ static void put_columns(const tl_window_t *w, int target, int round, MPI_Datatyp
 {
     int64_t *values = tl_alloc(ROWS * sizeof(*values));
 
-    for (int row = 0; row < ROWS; row++) {
+    for (int row = 0; row < ROWS; row++)
         values[row] = ((int64_t)w->rank << 32) + round * ROWS + row;
-    }
     for (int i = 0; i < PUTS; i++) {
         const MPI_Aint at = (MPI_Aint)sizeof(int64_t) * (w->rank * COLUMNS + i % COLUMNS);
 
@@ -94,9 +93,8 @@ int main(int argc, char **argv)
 
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     tl_need_ranks(2, 1 << 20);
-    if (!tl_one_host()) {
+    if (!tl_one_host())
         tl_skip("the origins tell the target in shared memory");
-    }
     TL_MPI(MPI_Win_allocate_shared(tl_rank() == 0 ? (MPI_Aint)sizeof(int) : 0, sizeof(int),
                                    MPI_INFO_NULL, MPI_COMM_WORLD, &over, &flags_win));
     TL_MPI(MPI_Win_shared_query(flags_win, 0, &bytes, &unit, &over));
@@ -108,9 +106,8 @@ int main(int argc, char **argv)
 
         *over = 0;
         MPI_Barrier(w.comm);
-        for (int round = 1; round <= ROUNDS; round++) {
+        for (int round = 1; round <= ROUNDS; round++)
             one_round(&w, round, over, column);
-        }
         tl_win_free(&w);
     }
     MPI_Type_free(&column);

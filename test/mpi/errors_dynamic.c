@@ -66,9 +66,8 @@ static int reach(const field_t *f, MPI_Aint offset, int n)
     TL_CHECK((get_code == MPI_SUCCESS) == (code == MPI_SUCCESS), "put %d, get %d", code, get_code);
     TL_CHECK(code != MPI_SUCCESS || memcmp(got, data, (size_t)n) == 0, "got other than was put");
     TL_MPI(MPI_Win_unlock(f->next, f->w.win));
-    if (code != MPI_SUCCESS) {
+    if (code != MPI_SUCCESS)
         MPI_Error_class(code, &class);
-    }
     return class;
 }
 
@@ -142,9 +141,8 @@ static void refuse(int code, const char *what)
 {
     int class = MPI_SUCCESS;
 
-    if (code != MPI_SUCCESS) {
+    if (code != MPI_SUCCESS)
         MPI_Error_class(code, &class);
-    }
     TL_CHECK(class == MPI_ERR_RMA_ATTACH || class == MPI_ERR_RMA_RANGE || class == MPI_ERR_ARG ||
                  class == MPI_ERR_BASE,
              "%s: error class %d", what, class);
@@ -197,9 +195,8 @@ static void test_many_regions(void)
             TL_MPI(MPI_Win_attach(f.w.win, f.memory + piece * PIECE, PIECE));
         }
         MPI_Barrier(f.w.comm);
-        for (int i = 0; i < REGIONS / 2; i++) {
+        for (int i = 0; i < REGIONS / 2; i++)
             check_good(&f, i * 2 * PIECE, PIECE, "one of many regions");
-        }
         check_bad(&f, PIECE, 8, "between two regions");
         MPI_Barrier(f.w.comm);
         TL_CHECK(f.memory[0] == 0x66 && f.memory[PIECE] == 0, "%d, %d", f.memory[0],
@@ -270,11 +267,9 @@ int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
-        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]) && kind == TL_DYNAMIC; i++) {
-            if (tl_asked_for(cases[i].name, argc, argv)) {
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]) && kind == TL_DYNAMIC; i++)
+            if (tl_asked_for(cases[i].name, argc, argv))
                 cases[i].run();
-            }
-        }
     }
     return tl_finish();
 }

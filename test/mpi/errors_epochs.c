@@ -70,9 +70,8 @@ static int class_of(int code)
 {
     int class = MPI_SUCCESS;
 
-    if (code != MPI_SUCCESS) {
+    if (code != MPI_SUCCESS)
         MPI_Error_class(code, &class);
-    }
     return class;
 }
 
@@ -95,9 +94,8 @@ static void access_target(const field_t *f, bad_t bad)
     put(f, 0, 8);
     switch (bad) {
     case PUT_MANY:
-        for (int i = 0; i < 1000; i++) {
+        for (int i = 0; i < 1000; i++)
             put(f, GONE + 8 * i, 8);
-        }
         break;
     case PUT_LARGE:
         put(f, GONE, BYTES - GONE);
@@ -167,9 +165,8 @@ static void fail_in_fences(const field_t *f, bad_t bad)
     bool told;
 
     TL_MPI(MPI_Win_fence(bad == PUT_FEW ? MPI_MODE_NOPRECEDE : 0, f->w.win));
-    if (f->w.rank == ORIGIN) {
+    if (f->w.rank == ORIGIN)
         access_target(f, bad);
-    }
     told = check_fence(f, MPI_Win_fence(0, f->w.win), bad_names[bad]);
     check_memory(f, bad_names[bad]);
     for (int i = 0; i < PATIENCE && is_open(f, told); i++) {
@@ -183,9 +180,8 @@ static void fail_in_fences(const field_t *f, bad_t bad)
     settle(f);
     for (int i = 0; i < 3; i++) {
         TL_MPI(MPI_Win_fence(0, f->w.win));
-        if (f->w.rank == ORIGIN) {
+        if (f->w.rank == ORIGIN)
             put(f, 128, 8);
-        }
         TL_MPI(MPI_Win_fence(0, f->w.win));
     }
 }
@@ -196,9 +192,8 @@ static void fail_before_flush(const field_t *f)
 {
     for (int i = 0; i < 20; i++) {
         TL_MPI(MPI_Win_fence(0, f->w.win));
-        if (f->w.rank == ORIGIN) {
+        if (f->w.rank == ORIGIN)
             access_target(f, PUT_MANY);
-        }
         (void)check_fence(f, MPI_Win_fence(MPI_MODE_NOSUCCEED, f->w.win), "before a flush");
         check_memory(f, "before a flush");
         usleep(f->w.rank == ORIGIN ? 20000 : 0);
@@ -237,19 +232,16 @@ static int post_start(const field_t *f, bool good, bad_t bad, bool test)
 
     if (f->w.rank == TARGET) {
         TL_MPI(MPI_Win_post(group, 0, f->w.win));
-        while (test && !over && code == MPI_SUCCESS) {
+        while (test && !over && code == MPI_SUCCESS)
             code = MPI_Win_test(f->w.win, &over);
-        }
-        if (!test) {
+        if (!test)
             code = MPI_Win_wait(f->w.win);
-        }
     } else if (f->w.rank == ORIGIN) {
         TL_MPI(MPI_Win_start(group, 0, f->w.win));
-        if (good) {
+        if (good)
             put(f, 128, 8);
-        } else {
+        else
             access_target(f, bad);
-        }
         code = MPI_Win_complete(f->w.win);
     }
     MPI_Group_free(&group);
@@ -286,9 +278,8 @@ static int free_listening(MPI_Win *win)
     const int before = dup(STDERR_FILENO);
     int n = 0;
 
-    if (file == NULL || before < 0) {
+    if (file == NULL || before < 0)
         tl_die("no temporary file");
-    }
     (void)fflush(stderr);
     (void)dup2(fileno(file), STDERR_FILENO);
     MPI_Win_free(win);
@@ -298,9 +289,8 @@ static int free_listening(MPI_Win *win)
     rewind(file);
     text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
     (void)fclose(file);
-    for (const char *at = text; (at = strstr(at, "one-sided call failed")) != NULL; at++) {
+    for (const char *at = text; (at = strstr(at, "one-sided call failed")) != NULL; at++)
         n++;
-    }
     return n;
 }
 
@@ -311,11 +301,10 @@ static int fail_and_free(field_t *f, bool fences)
 
     if (fences) {
         TL_MPI(MPI_Win_fence(0, f->w.win));
-        if (f->w.rank == ORIGIN) {
+        if (f->w.rank == ORIGIN)
             access_target(f, PUT_FEW);
-        } else if (f->w.rank == TARGET) {
+        else if (f->w.rank == TARGET)
             usleep(5000);
-        }
         code = MPI_Win_fence(0, f->w.win);
     } else if (f->w.rank == TARGET) {
         MPI_Group group = tl_group_of(f->w.comm, ORIGIN);
@@ -355,9 +344,8 @@ int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     tl_need_ranks(2, 1 << 20);
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 6; i++)
         test_free(i % 2 == 0);
-    }
 
     field_t f = make_field();
 

@@ -130,9 +130,8 @@ static void check_fault(int code, fault_t fault, const char *what)
     static const char *const names[] = {"none", "range", "attach", "signature"};
     int class = MPI_SUCCESS;
 
-    if (code != MPI_SUCCESS) {
+    if (code != MPI_SUCCESS)
         MPI_Error_class(code, &class);
-    }
     TL_CHECK(class_fits(class, fault), "%s: error class %d where %s is right", what, class,
              names[fault]);
 }
@@ -140,9 +139,8 @@ static void check_fault(int code, fault_t fault, const char *what)
 /** Waits for a request, if there is one; `code` where it is an error already. */
 static int wait_for(int code, MPI_Request *r)
 {
-    if (code == MPI_SUCCESS && *r != MPI_REQUEST_NULL) {
+    if (code == MPI_SUCCESS && *r != MPI_REQUEST_NULL)
         code = MPI_Wait(r, MPI_STATUS_IGNORE);
-    }
     return code;
 }
 
@@ -227,17 +225,15 @@ enum { BAD_PLACES = sizeof(bad_places) / sizeof(bad_places[0]) };
 
 static void case_bounds(tl_kind_t kind)
 {
-    if (kind == TL_DYNAMIC) {
+    if (kind == TL_DYNAMIC)
         return;
-    }
     tl_window_t w = make_window(kind, sizeof(long));
     for (int a = 0; a < ACCESSES; a++) {
         for (int p = 0; p < BAD_PLACES; p++) {
             char what[100];
 
-            if (accesses[a].single && bad_places[p].disp >= 0 && bad_places[p].disp < LONGS) {
+            if (accesses[a].single && bad_places[p].disp >= 0 && bad_places[p].disp < LONGS)
                 continue;
-            }
             snprintf(what, sizeof(what), "%s %s", accesses[a].name, bad_places[p].name);
             check_fault(one_access(&w, accesses[a].start, bad_places[p].disp, bad_places[p].n),
                         RANGE, what);
@@ -262,22 +258,19 @@ static void case_within(tl_kind_t kind)
 /** Memory of 0 bytes at the target has no good place; its neighbours have. */
 static void case_no_memory(tl_kind_t kind)
 {
-    if (kind == TL_DYNAMIC) {
+    if (kind == TL_DYNAMIC)
         return;
-    }
     tl_window_t w = tl_win_make(kind, 0, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
-    for (int a = 0; a < ACCESSES; a++) {
+    for (int a = 0; a < ACCESSES; a++)
         check_fault(one_access(&w, accesses[a].start, 0, 1), RANGE, accesses[a].name);
-    }
     tl_win_free(&w);
 }
 
 /** The same errors in epochs of the other kinds, told at their ends at the latest. */
 static void case_active(tl_kind_t kind)
 {
-    if (kind == TL_DYNAMIC) {
+    if (kind == TL_DYNAMIC)
         return;
-    }
     tl_window_t w = make_window(kind, sizeof(long));
     int ranks[2] = {next_rank(&w), (w.rank + w.size - 1) % w.size}, code, late;
     MPI_Group all, to, from;
@@ -356,9 +349,8 @@ static MPI_Datatype byte_of_extent(MPI_Aint extent)
 /** The window has 64 bytes; what counts is the bytes a type touches, not what its extent says. */
 static void case_shapes(tl_kind_t kind)
 {
-    if (kind == TL_DYNAMIC) {
+    if (kind == TL_DYNAMIC)
         return;
-    }
     tl_window_t w = make_window(kind, 1);
     try_type(&w, vector_of(4, 4, 20), 1, 0, 16, NONE, "vector that just fits");
     try_type(&w, vector_of(4, 4, 20), 1, 1, 16, RANGE, "vector out by one byte");
@@ -473,11 +465,9 @@ int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
-        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-            if (tl_asked_for(cases[i].name, argc, argv)) {
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+            if (tl_asked_for(cases[i].name, argc, argv))
                 cases[i].run(kind);
-            }
-        }
     }
     return tl_finish();
 }

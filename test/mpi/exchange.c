@@ -62,11 +62,10 @@ static void transfer(const tl_window_t *w, const exchange_op_t *op, void *addres
                      MPI_Datatype type, int target, MPI_Aint disp, int target_count,
                      MPI_Datatype target_type)
 {
-    if (op->get) {
+    if (op->get)
         TL_MPI(MPI_Get(address, count, type, target, disp, target_count, target_type, w->win));
-    } else {
+    else
         TL_MPI(MPI_Put(address, count, type, target, disp, target_count, target_type, w->win));
-    }
 }
 
 static void issue(const tl_window_t *w, const exchange_op_t *op, int target, MPI_Aint offset,
@@ -118,9 +117,8 @@ static void check_slot(const tl_window_t *w, int round, int origin, MPI_Aint slo
     unsigned char *want = tl_alloc((size_t)slot), *sent = origin_buffer(&op);
 
     fill_slot(want, slot, round, origin, w->rank);
-    if (!op.get) {
+    if (!op.get)
         tr_copy(&op.origin, sent, &op.target, want);
-    }
     TL_BYTES(w->base + origin * slot, want, (size_t)slot, "%s, round %d, window after %s rank %d",
              tl_kind_name(w->kind), round, op.get ? "get by" : "put by", origin);
     free(want);
@@ -141,9 +139,8 @@ void exchange_round(const tl_window_t *w, tl_sync_t sync, int round, MPI_Aint sl
         fill_slot(w->base + r * slot, slot, round, r, w->rank);
     }
     tl_begin(w, sync);
-    for (int r = 0; r < w->size; r++) {
+    for (int r = 0; r < w->size; r++)
         issue(w, &ops[r], r, w->rank * slot, buffers[r]);
-    }
     tl_end(w, sync);
     for (int r = 0; r < w->size; r++) {
         check_origin(w, &ops[r], round, r, slot, buffers[r]);

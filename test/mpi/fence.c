@@ -55,15 +55,13 @@ static void assert_epoch(const tl_window_t *w, int first, int last, int step, in
     int value = 1000 * step + w->rank, *window = (int *)w->base;
     int *got = tl_alloc((size_t)w->size * sizeof(int));
 
-    if ((first & MPI_MODE_NOSTORE) == 0) {
+    if ((first & MPI_MODE_NOSTORE) == 0)
         window[w->size] = *stored = step;
-    }
     TL_MPI(MPI_Win_fence(first, w->win));
     for (int t = 0; t < w->size && !silent; t++) {
         TL_MPI(MPI_Get(&got[t], 1, MPI_INT, t, at(w, t, w->size), 1, MPI_INT, w->win));
-        if (puts) {
+        if (puts)
             put_int(w, &value, t, w->rank);
-        }
     }
     TL_MPI(MPI_Win_fence(last, w->win));
     *put = puts ? step : *put;
@@ -83,9 +81,8 @@ static void test_asserts(tl_kind_t kind)
     tl_window_t w = make_ints(kind, tl_size() + 1);
     int stored = 0, put = 0;
 
-    for (int pair = 0; pair < 256; pair++) {
+    for (int pair = 0; pair < 256; pair++)
         assert_epoch(&w, asserts_of(pair % 16), asserts_of(pair / 16), pair + 1, &stored, &put);
-    }
     tl_win_free(&w);
 }
 
@@ -96,9 +93,8 @@ static void test_empty(tl_kind_t kind)
     tl_window_t w = make_ints(kind, 1);
     int value = 7, next = (w.rank + 1) % w.size;
 
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < 100; i++)
         TL_MPI(MPI_Win_fence(0, w.win));
-    }
     TL_MPI(MPI_Put(&value, 0, MPI_INT, next, at(&w, next, 0), 0, MPI_INT, w.win));
     TL_MPI(MPI_Put(&value, 1, MPI_INT, MPI_PROC_NULL, 0, 1, MPI_INT, w.win));
     TL_MPI(MPI_Win_fence(0, w.win));
@@ -137,21 +133,18 @@ static void test_stores(tl_kind_t kind)
     int *window = (int *)w.base, *copy = tl_alloc((size_t)ints * sizeof(int));
 
     for (int round = 0; round < 4; round++) {
-        for (int i = 0; i < ints; i++) {
+        for (int i = 0; i < ints; i++)
             window[i] = i * (w.rank + 2) + round;
-        }
         TL_MPI(MPI_Win_fence(0, w.win));
         TL_MPI(MPI_Get(copy, ints, MPI_INT, next, at(&w, next, 0), ints, MPI_INT, w.win));
         TL_MPI(MPI_Win_fence(0, w.win));
-        for (int i = 0; i < ints; i++) {
+        for (int i = 0; i < ints; i++)
             copy[i] -= i * (next + 2) + round - (i + w.rank);
-        }
         TL_MPI(MPI_Put(copy, ints, MPI_INT, next, at(&w, next, 0), ints, MPI_INT, w.win));
         TL_MPI(MPI_Win_fence(0, w.win));
         int wrong = 0;
-        for (int i = 0; i < ints; i++) {
+        for (int i = 0; i < ints; i++)
             wrong += window[i] != i + before;
-        }
         TL_CHECK(wrong == 0, "round %d: %d of %d ints wrong", round, wrong, ints);
     }
     free(copy);
@@ -165,9 +158,8 @@ static void test_late(tl_kind_t kind)
     int value = 50 + w.rank, one = 1, *window = (int *)w.base;
 
     for (int late = 0; late < w.size; late++) {
-        if (w.rank == late) {
+        if (w.rank == late)
             usleep(20000);
-        }
         window[w.rank] = -1;
         TL_MPI(MPI_Win_fence(0, w.win));
         for (int t = 0; t < w.size; t++) {
@@ -176,9 +168,8 @@ static void test_late(tl_kind_t kind)
                 MPI_Accumulate(&one, 1, MPI_INT, t, at(&w, t, w.size), 1, MPI_INT, MPI_SUM, w.win));
         }
         TL_MPI(MPI_Win_fence(0, w.win));
-        for (int r = 0; r < w.size; r++) {
+        for (int r = 0; r < w.size; r++)
             TL_CHECK(window[r] == 50 + r, "late %d: %d from %d", late, window[r], r);
-        }
         TL_CHECK(window[w.size] == (late + 1) * w.size, "late %d: sum %d", late, window[w.size]);
     }
     tl_win_free(&w);
@@ -204,22 +195,18 @@ static void test_then_lock(tl_kind_t kind)
         int fenced = 10 * i + 5, locked = 1000 * (i + 1);
 
         TL_MPI(MPI_Win_fence(0, w.win));
-        for (int t = 0; t < w.size; t++) {
+        for (int t = 0; t < w.size; t++)
             put_int(&w, &fenced, t, w.rank);
-        }
         TL_MPI(MPI_Win_fence(asserts[i], w.win));
-        for (int r = 0; r < w.size; r++) {
+        for (int r = 0; r < w.size; r++)
             TL_CHECK(window[r] >= fenced, "after a fence: %d from %d", window[r], r);
-        }
         MPI_Barrier(w.comm);
-        for (int t = 0; t < w.size; t++) {
+        for (int t = 0; t < w.size; t++)
             lock_put(&w, t, locked + w.rank);
-        }
         MPI_Barrier(w.comm);
         TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, w.rank, 0, w.win));
-        for (int r = 0; r < w.size; r++) {
+        for (int r = 0; r < w.size; r++)
             TL_CHECK(window[r] == locked + r, "after a lock: %d from %d", window[r], r);
-        }
         TL_MPI(MPI_Win_unlock(w.rank, w.win));
         MPI_Barrier(w.comm);
     }
@@ -266,9 +253,8 @@ enum { ROWS = 512, PUTS = 8, STEPS = 40 };
 /** The whole column with numbers that grow from row to row, more than once: the same each time. */
 static void put_columns(const tl_window_t *w, int *column, MPI_Datatype type, int step)
 {
-    for (int i = 0; i < ROWS; i++) {
+    for (int i = 0; i < ROWS; i++)
         column[i] = ROWS * step + i;
-    }
     for (int i = 0; i < PUTS * w->size; i++) {
         TL_MPI(MPI_Put(column, ROWS, MPI_INT, i % w->size, at(w, i % w->size, w->rank), 1, type,
                        w->win));
@@ -280,9 +266,8 @@ static void put_and_get_row(const tl_window_t *w, const int *column, int row, in
 {
     int other = (w->rank + 1) % w->size, got = -1;
 
-    for (int t = 0; t < w->size; t++) {
+    for (int t = 0; t < w->size; t++)
         put_int(w, &column[row], t, 16 * row + w->rank);
-    }
     if (other != w->rank) {
         TL_MPI(MPI_Get(&got, 1, MPI_INT, other, at(w, other, 16 * (row ^ 1) + other), 1, MPI_INT,
                        w->win));

@@ -65,11 +65,9 @@ static int fence(MPI_Win win, int kind)
 {
     const long value = 5;
 
-    for (int i = 0; i < tl_size() && kind == PUTS; i++) {
-        if (MPI_Put(&value, 1, MPI_LONG, i, tl_rank(), 1, MPI_LONG, win) != MPI_SUCCESS) {
+    for (int i = 0; i < tl_size() && kind == PUTS; i++)
+        if (MPI_Put(&value, 1, MPI_LONG, i, tl_rank(), 1, MPI_LONG, win) != MPI_SUCCESS)
             return MPI_ERR_OTHER;
-        }
-    }
     return MPI_Win_fence(0, win);
 }
 
@@ -78,9 +76,8 @@ static void until_lost(MPI_Win *win)
 {
     long n = 0;
 
-    while (fence(win[EMPTY], EMPTY) == MPI_SUCCESS && fence(win[PUTS], PUTS) == MPI_SUCCESS) {
+    while (fence(win[EMPTY], EMPTY) == MPI_SUCCESS && fence(win[PUTS], PUTS) == MPI_SUCCESS)
         n++;
-    }
     TL_CHECK(n > 0, "there was an error before anybody died");
     for (int i = 0; i < 2; i++) {
         TL_CHECK(fence(win[EMPTY], EMPTY) != MPI_SUCCESS, "no error of a later fence");
@@ -110,33 +107,28 @@ int main(int argc, char **argv)
     MPI_Comm living;
     long failed;
 
-    if (is_one_host()) {
+    if (is_one_host())
         setenv("OMPI_MCA_osc_nicstride_node", "0", 1);
-    }
     meet_begin_as_child();
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     TL_MPI(MPI_Comm_split(MPI_COMM_WORLD, dies(tl_rank()) ? MPI_UNDEFINED : 0, 0, &living));
-    for (int k = 0; k < KINDS; k++) {
+    for (int k = 0; k < KINDS; k++)
         win[k] = make_window();
-    }
     TL_MPI(MPI_Win_fence(MPI_MODE_NOPRECEDE, win[PUTS]));
     TL_MPI(MPI_Win_fence(MPI_MODE_NOPRECEDE, win[EMPTY]));
-    if (dies(tl_rank())) {
+    if (dies(tl_rank()))
         die_soon(tl_rank() == SECOND ? LIFE : LIFE / 2);
-    } else {
+    else
         alarm(PATIENCE);
-    }
     until_lost(win);
-    while (dies(tl_rank())) {
+    while (dies(tl_rank()))
         pause();
-    }
     start(win[START]);
     TL_MPI(MPI_Win_free(&win[FREE]));
     failed = tl_failed();
     TL_MPI(MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_LONG, MPI_SUM, living));
-    if (is_one_host()) {
+    if (is_one_host())
         MPI_Finalize();
-    }
     /* Over hosts MPI itself would wait there for the dead. */
     _exit(failed == 0 ? TL_EXIT_OK : TL_EXIT_FAILED);
 }

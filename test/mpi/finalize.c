@@ -57,9 +57,8 @@ static void forget_many(tl_kind_t kind)
     for (int i = 0; i < 20; i++) {
         tl_window_t w = make_window(kind);
 
-        if (i % 3 == 1) {
+        if (i % 3 == 1)
             tl_win_free(&w);
-        }
     }
 }
 

@@ -95,9 +95,8 @@ static void check_pack(random_source_t *r, const sample_t *s, const onic_layout_
         uint64_t want = whole ? s->size : (uint64_t)random_between(r, 1, 200);
         uint64_t got = onic_pack(&c, s->memory + s->base, ours + done,
                                  want < s->size - done ? want : s->size - done);
-        if (got == 0) {
+        if (got == 0)
             break;
-        }
         done += got;
     }
     TL_CHECK(done == s->size && memcmp(ours, s->packed, s->size) == 0,
@@ -173,15 +172,13 @@ static void check_sample(random_source_t *r, const sample_t *s, bool overlap)
     onic_layout_t l;
     int rc = onic_flatten(s->type, (size_t)s->count, &l);
 
-    if (!TL_CHECK(rc == OMPI_SUCCESS, "seed %" PRIu64 ": error %d", s->seed, rc)) {
+    if (!TL_CHECK(rc == OMPI_SUCCESS, "seed %" PRIu64 ": error %d", s->seed, rc))
         return;
-    }
     check_bounds(s, &l);
     check_pack(r, s, &l);
     check_raw(s, &l);
-    if (!overlap) {
+    if (!overlap)
         check_unpack(s, &l);
-    }
     onic_layout_fini(&l);
     check_plain(r, s);
 }

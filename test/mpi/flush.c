@@ -95,18 +95,16 @@ static int pattern(int rank, int round, int i)
 
 static void fill(int *data, int n, int rank, int round)
 {
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         data[i] = pattern(rank, round, i);
-    }
 }
 
 static int count_wrong(const volatile int *data, int n, int rank, int round)
 {
     int wrong = 0;
 
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         wrong += data[i] != pattern(rank, round, i);
-    }
     return wrong;
 }
 
@@ -212,9 +210,8 @@ static void test_get(tl_kind_t kind)
         int wrong = count_wrong(data, n, target, 9);
         TL_CHECK(wrong == 0, "%s of %d ints, %s: %d wrong", i % 2 ? "rget" : "get", n,
                  form_names[form], wrong);
-        if (i % 2 == 1) {
+        if (i % 2 == 1)
             TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
-        }
     }
     TL_MPI(MPI_Win_unlock_all(w.win));
     free(data);
@@ -263,9 +260,8 @@ static void test_accumulates(tl_kind_t kind)
         }
     }
     TL_MPI(MPI_Win_unlock(target, w.win));
-    for (int i = 3; i < 50; i += 3) {
+    for (int i = 3; i < 50; i += 3)
         TL_CHECK(before[i] == 99 + i, "step %d found %d", i, before[i]);
-    }
     tell_next(&w);
     TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, w.rank, 0, w.win));
     TL_CHECK(*(int *)w.base == 149, "the last of the accumulates was %d", *(int *)w.base);
@@ -280,11 +276,9 @@ static void test_nothing(tl_kind_t kind)
     int target = next_rank(&w), value = 5;
 
     TL_MPI(MPI_Win_lock_all(0, w.win));
-    for (int i = 0; i < 50; i++) {
-        for (int t = 0; t < w.size; t++) {
+    for (int i = 0; i < 50; i++)
+        for (int t = 0; t < w.size; t++)
             flush((form_t)(i % FORMS), t, w.win);
-        }
-    }
     TL_MPI(MPI_Put(&value, 1, MPI_INT, target, at(&w, target, 0), 1, MPI_INT, w.win));
     flush(FLUSH, rank_before(&w), w.win);
     flush(FLUSH, target, w.win);

@@ -38,9 +38,8 @@ static void expect_exit(pid_t child, int code, const char *what)
     int status = 0, polls = 0;
     pid_t ended;
 
-    while ((ended = waitpid(child, &status, WNOHANG)) == 0 && polls++ < PATIENCE * 500) {
+    while ((ended = waitpid(child, &status, WNOHANG)) == 0 && polls++ < PATIENCE * 500)
         nanosleep(&pause, NULL);
-    }
     if (ended == 0) {
         kill(child, SIGKILL);
         waitpid(child, &status, 0);
@@ -52,9 +51,8 @@ static void expect_exit(pid_t child, int code, const char *what)
 /** Writes to all of a private buffer: the child's copy of a page must not become the parent's. */
 static void spoil(long *data)
 {
-    for (int i = 0; i < LONGS; i++) {
+    for (int i = 0; i < LONGS; i++)
         data[i] = -1;
-    }
 }
 
 static void child_underscore_exit(long *data)
@@ -106,9 +104,8 @@ static void child_popen(long *data)
     FILE *pipe = popen("echo from the child", "r");
 
     (void)data;
-    if (!TL_CHECK(pipe != NULL, "popen failed")) {
+    if (!TL_CHECK(pipe != NULL, "popen failed"))
         return;
-    }
     TL_CHECK(fgets(line, sizeof(line), pipe) != NULL && strcmp(line, "from the child\n") == 0,
              "popen: '%s'", line);
     pclose(pipe);
@@ -148,18 +145,16 @@ enum { CHILDREN = sizeof(children) / sizeof(children[0]) };
 
 static void fill(long *data, int rank, int round)
 {
-    for (int i = 0; i < LONGS; i++) {
+    for (int i = 0; i < LONGS; i++)
         data[i] = rank * 100000000L + round * 1000000L + i;
-    }
 }
 
 static void check_data(const long *data, int rank, int round, const char *what)
 {
     int wrong = 0;
 
-    for (int i = 0; i < LONGS; i++) {
+    for (int i = 0; i < LONGS; i++)
         wrong += data[i] != rank * 100000000L + round * 1000000L + i;
-    }
     TL_CHECK(wrong == 0, "%s: %d of %d longs wrong after a child", what, wrong, LONGS);
 }
 

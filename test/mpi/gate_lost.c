@@ -75,9 +75,8 @@ int main(int argc, char **argv)
     shutdown_set_up();
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     TL_MPI(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
-    if (!counter_find("osc_nicstride_adapter_locks", &index)) {
+    if (!counter_find("osc_nicstride_adapter_locks", &index))
         tl_skip("the component is not there");
-    }
     shutdown_begin(3);
     taken = counter_begin("osc_nicstride_adapter_locks");
     /* One window: what is broken stays so. */

@@ -56,9 +56,8 @@ static void accumulate_long(const tl_window_t *w)
     MPI_Aint wrong = 0;
     int flag;
 
-    for (int i = 0; i < OWN; i++) {
+    for (int i = 0; i < OWN; i++)
         ones[i] = 1;
-    }
     do {
         /* The others are at work, or soon will be. */
         TL_MPI(MPI_Iprobe(MPI_ANY_SOURCE, 0, w->comm, &flag, MPI_STATUS_IGNORE));
@@ -72,9 +71,8 @@ static void accumulate_long(const tl_window_t *w)
     TL_MPI(MPI_Accumulate(&one, 1, MPI_INT64_T, 0, tl_disp(w, 0, END_AT), 1, MPI_INT64_T,
                           MPI_REPLACE, w->win));
     TL_MPI(MPI_Win_flush(0, w->win));
-    for (MPI_Aint i = 0; i < OWN; i++) {
+    for (MPI_Aint i = 0; i < OWN; i++)
         wrong += *(const int64_t *)(const void *)(w->base + OWN_AT(i)) != times;
-    }
     TL_CHECK(wrong == 0, "%ld of my own are not %ld", (long)wrong, (long)times);
     free(ones);
 }
@@ -90,14 +88,13 @@ int main(int argc, char **argv)
         int64_t mine = 0, sum = 0;
 
         tl_begin(&w, TL_LOCK_ALL);
-        if (w.rank == 0) {
+        if (w.rank == 0)
             accumulate_long(&w);
-        } else {
+        else
             do {
                 add(&w);
                 mine++;
             } while (read_end(&w) == 0);
-        }
         tl_end(&w, TL_LOCK_ALL);
         TL_MPI(MPI_Reduce(&mine, &sum, 1, MPI_INT64_T, MPI_SUM, 0, w.comm));
         TL_CHECK(w.rank != 0 || added(&w) == sum, "the others have added %ld times", (long)sum);

@@ -47,11 +47,9 @@ static __attribute__((noinline)) double stencil(const double *row[5], const int 
 {
     double sum = 0.0;
 
-    for (int i = 0; i < 5; i++) {
-        for (int j = 0; j < 5; j++) {
+    for (int i = 0; i < 5; i++)
+        for (int j = 0; j < 5; j++)
             sum += row[i][column[j]] * (double)(1 + (i * 5 + j) % 7);
-        }
-    }
     return sum / 97.0;
 }
 
@@ -76,9 +74,8 @@ static void step_part(const part_t *p)
             next[y][x] = stencil(row, column);
         }
     }
-    for (int y = 0; y < NY; y++) {
+    for (int y = 0; y < NY; y++)
         memcpy(p->u + (y + HALO) * WIDTH + HALO, next[y], sizeof(next[y]));
-    }
 }
 
 static void step_whole(double *u, double *next, int nx, int ny)
@@ -105,12 +102,10 @@ static double *reference(const part_t *p)
     double *u = tl_alloc((size_t)nx * (size_t)ny * sizeof(double));
     double *next = tl_alloc((size_t)nx * (size_t)ny * sizeof(double));
 
-    for (int i = 0; i < nx * ny; i++) {
+    for (int i = 0; i < nx * ny; i++)
         u[i] = initial(i % nx, i / nx);
-    }
-    for (int s = 0; s < STEPS; s++) {
+    for (int s = 0; s < STEPS; s++)
         step_whole(u, next, nx, ny);
-    }
     free(next);
     return u;
 }
@@ -176,12 +171,10 @@ static void find_neighbours(part_t *p)
         int y = (p->y + side_y[s] + p->parts_y) % p->parts_y, known = 0;
 
         p->neighbour[s] = y * p->parts_x + x;
-        while (known < n && ranks[known] != p->neighbour[s]) {
+        while (known < n && ranks[known] != p->neighbour[s])
             known++;
-        }
-        if (known == n) {
+        if (known == n)
             ranks[n++] = p->neighbour[s];
-        }
     }
     MPI_Comm_group(p->w.comm, &all);
     MPI_Group_incl(all, n, ranks, &p->neighbourhood);
@@ -243,9 +236,8 @@ static void get_side(const part_t *p, int s)
 
 static void for_all_sides(const part_t *p, void (*transfer)(const part_t *, int))
 {
-    for (int s = 0; s < SIDES; s++) {
+    for (int s = 0; s < SIDES; s++)
         transfer(p, s);
-    }
 }
 
 /* ---- ways to synchronise; each leaves all copies right, and everybody done with them before -- */
@@ -400,8 +392,7 @@ static void test_halo(tl_kind_t kind)
 int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
-    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
+    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind))
         test_halo(kind);
-    }
     return tl_finish();
 }

@@ -57,9 +57,8 @@ static void say_and_hear(MPI_Comm inter, bool first, int round)
 
     MPI_Comm_rank(inter, &me);
     MPI_Comm_remote_size(inter, &there);
-    if (me >= there) {
+    if (me >= there)
         return;
-    }
     if (first) {
         said = 100 * round + me;
         TL_MPI(MPI_Send(&said, 1, MPI_INT, me, tag_of(round, true), inter));
@@ -82,9 +81,8 @@ static void use_window(MPI_Comm all)
 
     MPI_Comm_rank(all, &me);
     MPI_Comm_size(all, &size);
-    if (!TL_MPI(MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, all, &base, &win))) {
+    if (!TL_MPI(MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, all, &base, &win)))
         return;
-    }
     *base = -1;
     TL_MPI(MPI_Win_fence(0, win));
     TL_MPI(MPI_Put(&me, 1, MPI_INT, (me + 1) % size, 0, 1, MPI_INT, win));
@@ -128,9 +126,8 @@ static void test_reconnect(void)
     const bool server = tl_rank() % 2 == 0;
     MPI_Comm half, inter;
 
-    if (tl_rank() == 0) {
+    if (tl_rank() == 0)
         TL_MPI(MPI_Open_port(MPI_INFO_NULL, port));
-    }
     MPI_Bcast(port, sizeof(port), MPI_CHAR, 0, MPI_COMM_WORLD);
     MPI_Comm_split(MPI_COMM_WORLD, server, 0, &half);
     MPI_Comm_set_errhandler(half, MPI_ERRORS_RETURN);
@@ -139,19 +136,16 @@ static void test_reconnect(void)
         const int rc = server ? MPI_Comm_accept(port, MPI_INFO_NULL, 0, half, &inter)
                               : MPI_Comm_connect(port, MPI_INFO_NULL, 0, half, &inter);
         phase("messages");
-        if (!TL_MPI(rc)) {
+        if (!TL_MPI(rc))
             break;
-        }
         say_and_hear(inter, server == (round % 2 == 0), round);
-        if (round == ROUNDS) {
+        if (round == ROUNDS)
             use_merged(inter, server);
-        }
         part(&inter);
     }
     MPI_Comm_free(&half);
-    if (tl_rank() == 0) {
+    if (tl_rank() == 0)
         MPI_Close_port(port);
-    }
 }
 
 /** Rank 0 has a port for each of the others, which it tells them in its first message to them, and
@@ -205,15 +199,13 @@ static void test_names(void)
     TL_MPI(MPI_Lookup_name(name, MPI_INFO_NULL, found));
     TL_CHECK(strcmp(found, port) == 0, "the port \"%s\" is not \"%s\"", found, port);
     MPI_Barrier(MPI_COMM_WORLD);
-    if (tl_rank() == 0) {
+    if (tl_rank() == 0)
         TL_MPI(MPI_Unpublish_name(name, MPI_INFO_NULL, port));
-    }
     MPI_Barrier(MPI_COMM_WORLD);
     TL_CHECK(MPI_Lookup_name(name, MPI_INFO_NULL, found) != MPI_SUCCESS,
              "a name is found that was taken back");
-    if (tl_rank() == 0) {
+    if (tl_rank() == 0)
         MPI_Close_port(port);
-    }
 }
 
 /* ---- children -------------------------------------------------------------------------------- */
@@ -228,9 +220,8 @@ static bool spawn(const char *program, const char *task, int n, MPI_Comm comm, M
     const bool good = TL_MPI(
         MPI_Comm_spawn(program, argv, n, MPI_INFO_NULL, 0, comm, inter, MPI_ERRCODES_IGNORE));
     phase("messages");
-    if (good) {
+    if (good)
         MPI_Comm_set_errhandler(*inter, MPI_ERRORS_RETURN);
-    }
     return good;
 }
 
@@ -256,15 +247,13 @@ static void test_tasks(const char *program)
     MPI_Request done[AT_ONCE];
     int answer[AT_ONCE], task[AT_ONCE], begun = 0, sum = 0, i;
 
-    for (i = 0; i < AT_ONCE; i++) {
+    for (i = 0; i < AT_ONCE; i++)
         done[i] = MPI_REQUEST_NULL;
-    }
     for (i = 0; i != MPI_UNDEFINED;) {
         if (begun < TASKS && i < AT_ONCE && done[i] == MPI_REQUEST_NULL) {
             task[i] = ++begun;
-            if (!spawn(program, "task", 1, MPI_COMM_SELF, &child[i])) {
+            if (!spawn(program, "task", 1, MPI_COMM_SELF, &child[i]))
                 return;
-            }
             TL_MPI(MPI_Send(&task[i], 1, MPI_INT, 0, 0, child[i]));
             TL_MPI(MPI_Irecv(&answer[i], 1, MPI_INT, MPI_ANY_SOURCE, 1, child[i], &done[i]));
             if (begun < AT_ONCE) {
@@ -300,11 +289,10 @@ static int child(const char *what)
 
     MPI_Comm_get_parent(&parent);
     MPI_Comm_set_errhandler(parent, MPI_ERRORS_RETURN);
-    if (strcmp(what, "family") == 0) {
+    if (strcmp(what, "family") == 0)
         use_merged(parent, true);
-    } else {
+    else
         TL_MPI(MPI_Recv(&n, 1, MPI_INT, 0, 0, parent, MPI_STATUS_IGNORE));
-    }
     if (strcmp(what, "speak") == 0) {
         say_and_hear(parent, true, n);
     } else if (strcmp(what, "task") == 0) {
@@ -320,9 +308,8 @@ int main(int argc, char **argv)
     phase("start");
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     phase("messages");
-    if (argc > 2 && strcmp(argv[1], CHILD_OPTION) == 0) {
+    if (argc > 2 && strcmp(argv[1], CHILD_OPTION) == 0)
         return child(argv[2]);
-    }
     tl_need_ranks(2, MOST);
     /* First of all: nobody knows anybody. */
     test_ports();
@@ -333,9 +320,8 @@ int main(int argc, char **argv)
     /* Over several hosts Open MPI 4.1 fails or hangs in MPI_Comm_spawn, whoever sends messages. */
     if (tl_one_host()) {
         test_all_spawn(argv[0]);
-        if (tl_rank() == 0) {
+        if (tl_rank() == 0)
             test_tasks(argv[0]);
-        }
         meet();
         test_family(argv[0]);
     }

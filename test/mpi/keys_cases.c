@@ -27,9 +27,8 @@ static unsigned char *pattern(size_t n, unsigned char from)
 {
     unsigned char *p = tl_alloc(n);
 
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         p[i] = (unsigned char)(from + i * 7 + i / 256);
-    }
     return p;
 }
 
@@ -83,9 +82,8 @@ static void test_pieces(tl_kind_t kind)
     const unsigned long long before = counter_read(asked);
 
     TL_MPI(MPI_Win_lock_all(MPI_MODE_NOCHECK, w.win));
-    for (int i = 0; i < PIECES && w.rank == 0; i++) {
+    for (int i = 0; i < PIECES && w.rank == 0; i++)
         await_key(&w, (MPI_Aint)i * PIECE);
-    }
     for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]) && w.rank == 0; i++) {
         put_and_get(&w, PIECE - lengths[i] / 2, lengths[i], i % 2 == 1);
         put_and_get(&w, BYTES - lengths[i], lengths[i], i % 2 == 0);
@@ -115,20 +113,17 @@ static void test_many(tl_kind_t kind)
         numbers[i] = i;
         TL_MPI(MPI_Put(&numbers[i], 1, MPI_INT, 1, tl_disp(&w[i], 1, 0), 1, MPI_INT, w[i].win));
     }
-    for (int i = 0; i < WINDOWS; i++) {
+    for (int i = 0; i < WINDOWS; i++)
         TL_MPI(MPI_Win_unlock_all(w[i].win));
-    }
     MPI_Barrier(MPI_COMM_WORLD);
-    for (int i = 0; i < WINDOWS; i++) {
+    for (int i = 0; i < WINDOWS; i++)
         TL_CHECK(w[i].rank == 0 || memcmp(w[i].base, &i, sizeof(i)) == 0, "window %d", i);
-    }
     if (w[0].rank == 0) {
         TL_CHECK(counter_read(ops) - before == 2 * WINDOWS, "%llu puts by the method",
                  counter_read(ops) - before);
     }
-    for (int i = 0; i < WINDOWS; i++) {
+    for (int i = 0; i < WINDOWS; i++)
         tl_win_free(&w[i]);
-    }
     free(numbers);
     free(w);
 }
@@ -207,16 +202,14 @@ static void test_generations(void)
         memset(now, value + 2, PIECE);
         TL_MPI(MPI_Win_attach(win, now, PIECE));
         MPI_Barrier(MPI_COMM_WORLD);
-        if (tl_rank() == 0 && round % 2 == 0) {
+        if (tl_rank() == 0 && round % 2 == 0)
             get_first(win, there[1], (unsigned char)(value + 2));
-        }
         MPI_Barrier(MPI_COMM_WORLD);
         TL_MPI(MPI_Win_detach(win, now));
         munmap(now, PIECE);
         MPI_Barrier(MPI_COMM_WORLD);
-        if (tl_rank() == 0) {
+        if (tl_rank() == 0)
             use(win, there[0], (unsigned char)(value + 1), 1);
-        }
         MPI_Barrier(MPI_COMM_WORLD);
         TL_CHECK(tl_rank() == 0 || kept[0] == (unsigned char)(value + 1), "%d is kept in round %d",
                  kept[0], round);
@@ -254,9 +247,8 @@ int keys_cases(const char *method, void (*need)(void), int argc, char **argv)
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         test_pieces(kind);
         test_many(kind);
-        if (kind == TL_DYNAMIC) {
+        if (kind == TL_DYNAMIC)
             test_generations();
-        }
     }
     TL_CHECK(counter_read(refused) == 0, "%llu keys were refused", counter_read(refused));
     counter_end(ops);

@@ -126,9 +126,8 @@ int killed_cases(const char *method, void (*need)(void), MPI_Aint stride, int ar
         need();
     TL_MPI(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
     snprintf(counter_name, sizeof(counter_name), OPS, method);
-    if (!counter_find(counter_name, &index)) {
+    if (!counter_find(counter_name, &index))
         tl_skip("the component is not there");
-    }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     TL_MPI(MPI_Type_create_hvector((int)(BYTES / stride), BLOCK, stride, MPI_BYTE, &type));
     TL_MPI(MPI_Type_commit(&type));
@@ -140,9 +139,8 @@ int killed_cases(const char *method, void (*need)(void), MPI_Aint stride, int ar
         await_key(win, OTHER);
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    if (tl_rank() == VICTIM) {
+    if (tl_rank() == VICTIM)
         as_victim();
-    }
     alarm(TL_PATIENCE);
     if (tl_rank() == ORIGIN) {
         as_origin(win, strcmp(method, "nic") == 0);

@@ -32,9 +32,8 @@ int main(int argc, char **argv)
     } else {
         nanosleep(&time, NULL);
     }
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         meet_barrier(&m, "late");
-    }
     meet_free(&m);
     return meet_finish();
 }

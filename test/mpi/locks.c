@@ -61,9 +61,8 @@ static void linger(void)
 {
     double end = MPI_Wtime() + 20e-6;
 
-    while (MPI_Wtime() < end) {
+    while (MPI_Wtime() < end)
         continue;
-    }
 }
 
 /** Adds one to a long by get and put; lost updates show that two were inside the lock. */
@@ -91,9 +90,8 @@ static void test_counter(tl_kind_t kind)
     tl_window_t w = make_longs(kind, 1);
 
     for (int i = 0; i < rounds; i++) {
-        for (int t = 0; t < w.size; t++) {
+        for (int t = 0; t < w.size; t++)
             bump(&w, (t + w.rank) % w.size, 0);
-        }
         bump_locally(&w, 0);
     }
     MPI_Barrier(w.comm);
@@ -142,9 +140,8 @@ static void test_readers(tl_kind_t kind)
             break;
         default:
             TL_MPI(MPI_Win_lock_all(0, w.win));
-            for (int t = 0; t < w.size; t++) {
+            for (int t = 0; t < w.size; t++)
                 check_pair(&w, t, "lock_all");
-            }
             TL_MPI(MPI_Win_unlock_all(w.win));
         }
     }
@@ -238,9 +235,8 @@ static void test_writers(tl_kind_t kind)
     const int turns = 100 * tl_factor();
     tl_window_t w = make_longs(kind, 1);
 
-    for (int i = 0; i < turns; i++) {
+    for (int i = 0; i < turns; i++)
         bump(&w, 0, 0);
-    }
     MPI_Barrier(w.comm);
     if (w.rank == 0) {
         long got = load_long(&w, 0);
@@ -260,19 +256,15 @@ static void test_nested_shared(tl_kind_t kind)
     for (int i = 1; i <= 10; i++) {
         long value = 10 * i + w.rank;
 
-        for (int t = 0; t < w.size; t++) {
+        for (int t = 0; t < w.size; t++)
             TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, (t + w.rank) % w.size, 0, w.win));
-        }
-        for (int t = w.size - 1; t >= 0; t--) {
+        for (int t = w.size - 1; t >= 0; t--)
             put_long(&w, &value, t, w.rank);
-        }
-        for (int t = 0; t < w.size; t++) {
+        for (int t = 0; t < w.size; t++)
             TL_MPI(MPI_Win_unlock(t, w.win));
-        }
         MPI_Barrier(w.comm);
-        for (int r = 0; r < w.size; r++) {
+        for (int r = 0; r < w.size; r++)
             TL_CHECK(load_long(&w, r) == 10 * i + r, "%ld from %d", load_long(&w, r), r);
-        }
         MPI_Barrier(w.comm);
     }
     tl_win_free(&w);

@@ -60,11 +60,10 @@ static MPI_Aint mine(const slot_t *s, int i)
 
 static void update(int64_t *to, MPI_Op op, int64_t value)
 {
-    if (op == MPI_REPLACE) {
+    if (op == MPI_REPLACE)
         *to = value;
-    } else if (op == MPI_SUM) {
+    else if (op == MPI_SUM)
         *to += value;
-    }
 }
 
 /** All of the slot, or every second integer of it. `source` must not change before a flush. */
@@ -95,11 +94,10 @@ static void model_step(slot_t *s, step_t *t)
         int64_t *to = &s->model[t->at + i];
 
         t->expected[i] = *to;
-        if (t->call != SWAP) {
+        if (t->call != SWAP)
             update(to, t->op, t->in[i]);
-        } else if (*to == t->compare) {
+        else if (*to == t->compare)
             *to = t->in[i];
-        }
     }
 }
 
@@ -132,9 +130,8 @@ static void short_one(slot_t *s, step_t *t, call_t call)
     t->n = one ? 1 : (int)tl_range(&s->rng, 1, FEW);
     t->at = some_place(s, t->n);
     t->compare = s->model[t->at] + tl_range(&s->rng, 0, 1);
-    for (int i = 0; i < t->n; i++) {
+    for (int i = 0; i < t->n; i++)
         t->in[i] = tl_range(&s->rng, -1000, 1000);
-    }
     model_step(s, t);
     issue(s, t);
 }
@@ -181,13 +178,11 @@ static void bursts_behind(slot_t *s, MPI_Op op, bool strided, bool one_call)
     int done = 0;
 
     long_one(s, s->source, op, strided);
-    while (done < BURST) {
+    while (done < BURST)
         short_one(s, &t[done++], one_call ? FETCH_ONE : (call_t)tl_range(&s->rng, 0, CALLS - 1));
-    }
     long_one(s, second, MPI_SUM, !strided);
-    while (done < 2 * BURST) {
+    while (done < 2 * BURST)
         short_one(s, &t[done++], one_call ? UPDATE : (call_t)tl_range(&s->rng, 0, CALLS - 1));
-    }
     TL_MPI(MPI_Win_flush(s->target, s->w->win));
     check_steps(s, t, done);
     check_slot(s, "bursts between long ones");
@@ -207,9 +202,8 @@ static void odd_elements(slot_t *s)
     const pair_t last = {.value = -1, .index = -1};
     int wrong = 0;
 
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         from[i] = (pair_t){.value = i + s->w->rank, .index = i};
-    }
     TL_MPI(MPI_Accumulate(from, n, MPI_DOUBLE_INT, s->target, mine(s, 0), n, MPI_DOUBLE_INT,
                           MPI_REPLACE, s->w->win));
     TL_MPI(MPI_Accumulate(from + 1, n - 1, MPI_DOUBLE_INT, s->target, mine(s, 0), n - 1,
@@ -236,9 +230,8 @@ static void together(const tl_window_t *w)
     int64_t *ones = tl_alloc((size_t)slot_bytes()), *got = tl_alloc((size_t)slot_bytes());
     int wrong = 0;
 
-    for (int i = 0; i < LONGS; i++) {
+    for (int i = 0; i < LONGS; i++)
         ones[i] = 1;
-    }
     TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, w->win));
     for (int round = 0; round < 3; round++) {
         TL_MPI(MPI_Accumulate(ones, LONGS, MPI_INT64_T, 0, at(w, 0, w->size, 0), LONGS, MPI_INT64_T,
@@ -253,9 +246,8 @@ static void together(const tl_window_t *w)
     TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, w->win));
     TL_MPI(MPI_Get(got, LONGS, MPI_INT64_T, 0, at(w, 0, w->size, 0), LONGS, MPI_INT64_T, w->win));
     TL_MPI(MPI_Win_unlock(0, w->win));
-    for (int i = 0; i < LONGS; i++) {
+    for (int i = 0; i < LONGS; i++)
         wrong += got[i] != 3 * w->size + (i == LONGS - 1 ? 3 * BURST * w->size : 0);
-    }
     TL_CHECK(wrong == 0, "%d of %d sums are wrong", wrong, LONGS);
     free(ones);
     free(got);
@@ -305,9 +297,8 @@ static void try_kind(tl_kind_t kind)
     /* All at the same target, then each at another. */
     try_target(&w, 0);
     try_target(&w, (w.rank + 1) % w.size);
-    if (moved != NULL && one_host && must_move(kind)) {
+    if (moved != NULL && one_host && must_move(kind))
         TL_CHECK(counter_read(moved) > 0, "nothing went through slots");
-    }
     together(&w);
     counter_end(moved);
     tl_win_free(&w);
@@ -319,9 +310,8 @@ int main(int argc, char **argv)
 
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
+    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind))
         try_kind(kind);
-    }
     MPI_T_finalize();
     return tl_finish();
 }

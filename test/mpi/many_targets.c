@@ -56,9 +56,8 @@ static void check_window(const tl_window_t *w, long salt, const char *what)
 
     MPI_Barrier(w->comm);
     TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, w->rank, 0, w->win));
-    for (int i = 0; i < w->size * SLOTS; i++) {
+    for (int i = 0; i < w->size * SLOTS; i++)
         wrong += ((long *)w->base)[i] != salt + value_of(i / SLOTS, w->rank, i % SLOTS);
-    }
     TL_MPI(MPI_Win_unlock(w->rank, w->win));
     TL_CHECK(wrong == 0, "%s: %d of %d longs wrong", what, wrong, w->size * SLOTS);
     MPI_Barrier(w->comm);
@@ -105,9 +104,8 @@ static void test_random_puts(tl_kind_t kind)
         TL_MPI(MPI_Win_lock_all(0, w.win));
         for (int i = 0; i < w.size * SLOTS; i++) {
             put_slot(&w, values, order[i], round + 1);
-            if (round == 0) {
+            if (round == 0)
                 sometimes_flush(&w, &rng);
-            }
         }
         TL_MPI(MPI_Win_unlock_all(w.win));
         check_window(&w, round + 1, round ? "a burst of puts" : "puts and flushes");
@@ -124,9 +122,8 @@ static void test_random_gets(tl_kind_t kind)
     long *values = tl_alloc((size_t)n * sizeof(long));
 
     TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, w.rank, 0, w.win));
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         ((long *)w.base)[i] = value_of(i / SLOTS, w.rank, i % SLOTS);
-    }
     TL_MPI(MPI_Win_unlock(w.rank, w.win));
     MPI_Barrier(w.comm);
     TL_MPI(MPI_Win_lock_all(0, w.win));
@@ -137,9 +134,8 @@ static void test_random_gets(tl_kind_t kind)
             MPI_Get(&values[order[i]], 1, MPI_LONG, t, slot(&w, t, w.rank, s), 1, MPI_LONG, w.win));
     }
     TL_MPI(MPI_Win_flush_local_all(w.win));
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         wrong += values[i] != value_of(w.rank, i / SLOTS, i % SLOTS);
-    }
     TL_CHECK(wrong == 0, "%d of %d gets wrong", wrong, n);
     TL_MPI(MPI_Win_unlock_all(w.win));
     free(values);
@@ -153,18 +149,14 @@ static void test_many_locks(tl_kind_t kind)
     tl_window_t w = make_window(kind);
     long *values = tl_alloc((size_t)w.size * SLOTS * sizeof(long));
 
-    for (int t = 0; t < w.size; t++) {
+    for (int t = 0; t < w.size; t++)
         TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, t, 0, w.win));
-    }
-    for (int s = 0; s < SLOTS / 2; s++) {
-        for (int t = 0; t < w.size; t++) {
+    for (int s = 0; s < SLOTS / 2; s++)
+        for (int t = 0; t < w.size; t++)
             put_slot(&w, values, t * SLOTS + s, 5);
-        }
-    }
     for (int t = 0; t < w.size; t++) {
-        for (int s = SLOTS / 2; s < SLOTS; s++) {
+        for (int s = SLOTS / 2; s < SLOTS; s++)
             put_slot(&w, values, t * SLOTS + s, 5);
-        }
         TL_MPI(MPI_Win_unlock(t, w.win));
     }
     check_window(&w, 5, "many locks");
@@ -179,9 +171,8 @@ static void test_fence(tl_kind_t kind)
     long *values = tl_alloc((size_t)w.size * SLOTS * sizeof(long));
 
     for (int round = 1; round <= 5; round++) {
-        for (int i = 0; i < w.size * SLOTS; i++) {
+        for (int i = 0; i < w.size * SLOTS; i++)
             values[i] = round + value_of(w.rank, i / SLOTS, i % SLOTS);
-        }
         TL_MPI(MPI_Win_fence(0, w.win));
         for (int i = 0; i < w.size; i++) {
             int t = round % 2 ? (w.rank + i) % w.size : i;
@@ -212,9 +203,8 @@ static void test_transpose(tl_kind_t kind)
     int *matrix = tl_alloc((size_t)BLOCK * (size_t)n * sizeof(int));
     MPI_Datatype rows, column, columns;
 
-    for (int i = 0; i < BLOCK * n; i++) {
+    for (int i = 0; i < BLOCK * n; i++)
         matrix[i] = w.rank * BLOCK * n + i;
-    }
     MPI_Type_vector(BLOCK, BLOCK, n, MPI_INT, &rows);
     MPI_Type_vector(BLOCK, 1, n, MPI_INT, &column);
     MPI_Type_create_hvector(BLOCK, 1, sizeof(int), column, &columns);

@@ -25,9 +25,8 @@ static void *map_board(const char *name, size_t bytes)
     int fd = open(name, O_RDWR | O_CLOEXEC);
     void *board =
         fd >= 0 ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
-    if (fd >= 0) {
+    if (fd >= 0)
         close(fd);
-    }
     return board;
 }
 
@@ -47,12 +46,10 @@ void meet_begin_as_child(void)
 {
     int status = 0;
     pid_t pid = fork();
-    if (pid == 0) {
+    if (pid == 0)
         return;
-    }
-    if (pid < 0 || waitpid(pid, &status, 0) != pid) {
+    if (pid < 0 || waitpid(pid, &status, 0) != pid)
         _exit(TL_EXIT_FAILED);
-    }
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
         /* The launcher may look after the others first, or after me: both is well. */
         sleep(2);
@@ -65,12 +62,10 @@ int meet_entries(const char *path, const char *prefix)
 {
     DIR *dir = opendir(path);
     int n = 0;
-    for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
+    for (const struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;)
         n += strncmp(e->d_name, prefix, strlen(prefix)) == 0;
-    }
-    if (dir != NULL) {
+    if (dir != NULL)
         closedir(dir);
-    }
     return n;
 }
 
@@ -78,12 +73,10 @@ int meet_mappings(void)
 {
     FILE *f = fopen("/proc/self/maps", "r");
     int n = 0;
-    for (int c; f != NULL && (c = fgetc(f)) != EOF;) {
+    for (int c; f != NULL && (c = fgetc(f)) != EOF;)
         n += c == '\n';
-    }
-    if (f != NULL) {
+    if (f != NULL)
         fclose(f);
-    }
     return n;
 }
 
@@ -94,16 +87,14 @@ meet_t meet_new(MPI_Comm comm)
     MPI_Comm_rank(comm, &m.rank);
     MPI_Comm_size(comm, &m.size);
     m.bytes = (size_t)m.size * STRIDE * sizeof(long);
-    if (m.rank == 0) {
+    if (m.rank == 0)
         make_board(name, m.bytes);
-    }
     MPI_Bcast(name, sizeof(name), MPI_CHAR, 0, comm);
     m.memory = map_board(name, m.bytes);
     int mapped = m.memory != MAP_FAILED, all;
     MPI_Allreduce(&mapped, &all, 1, MPI_INT, MPI_LAND, comm);
-    if (m.rank == 0) {
+    if (m.rank == 0)
         unlink(name);
-    }
     if (!all) {
         printf("SKIP: the ranks have no directory in common\n");
         fflush(stdout);
@@ -195,23 +186,19 @@ void meet_begin(void)
         char full[128];
         snprintf(full, sizeof(full), "coll_nicbarrier_%s", names[i]);
         handles[i] = MPI_T_PVAR_HANDLE_NULL;
-        if (loaded && counter_find(full, &index)) {
+        if (loaded && counter_find(full, &index))
             MPI_T_pvar_handle_alloc(session, index, NULL, &handles[i], &count);
-        }
     }
     const char *engine = meet_engine();
-    if (engine != NULL && strcmp(engine, "shm") == 0 && !one_host) {
+    if (engine != NULL && strcmp(engine, "shm") == 0 && !one_host)
         tl_skip("engine shm is for one host");
-    }
 }
 
 int meet_finish(void)
 {
-    for (int i = 0; i < NAMES; i++) {
-        if (handles[i] != MPI_T_PVAR_HANDLE_NULL) {
+    for (int i = 0; i < NAMES; i++)
+        if (handles[i] != MPI_T_PVAR_HANDLE_NULL)
             MPI_T_pvar_handle_free(session, &handles[i]);
-        }
-    }
     MPI_T_pvar_session_free(&session);
     MPI_T_finalize();
     return tl_finish();
@@ -221,13 +208,11 @@ long long meet_counter(const char *name)
 {
     unsigned long long value = 0;
     int i = 0;
-    while (i < NAMES && strcmp(name, names[i]) != 0) {
+    while (i < NAMES && strcmp(name, names[i]) != 0)
         i++;
-    }
     TL_CHECK(i < NAMES, "no test has a variable %s", name);
-    if (i == NAMES || handles[i] == MPI_T_PVAR_HANDLE_NULL) {
+    if (i == NAMES || handles[i] == MPI_T_PVAR_HANDLE_NULL)
         return -1;
-    }
     TL_CHECK(MPI_T_pvar_read(session, handles[i], &value) == MPI_SUCCESS, "%s is not read", name);
     return (long long)value;
 }
@@ -236,9 +221,8 @@ const char *meet_engine(void)
 {
     const char *priority = getenv("OMPI_MCA_coll_nicbarrier_priority");
     const char *engine = getenv("OMPI_MCA_coll_nicbarrier_engine");
-    if (priority == NULL || atoi(priority) <= priority_beside || !loaded) {
+    if (priority == NULL || atoi(priority) <= priority_beside || !loaded)
         return NULL;
-    }
     return engine != NULL ? engine : "auto";
 }
 
@@ -262,9 +246,8 @@ int meet_count_errors(meet_errors_t *errors)
     dup2(errors->old, STDERR_FILENO);
     ssize_t n = pread(errors->file, text, sizeof(text) - 1, 0);
     text[n > 0 ? n : 0] = '\0';
-    for (const char *at = text; (at = strstr(at, what)) != NULL; at += sizeof(what) - 1) {
+    for (const char *at = text; (at = strstr(at, what)) != NULL; at += sizeof(what) - 1)
         lines++;
-    }
     close(errors->file);
     close(errors->old);
     TL_MPI(MPI_Allreduce(&lines, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
@@ -279,22 +262,19 @@ long long meet_carried(void)
     bool chosen = strcmp(engine, "auto") == 0;
     snprintf(name, sizeof(name), "barriers_%s", chosen ? "shm" : engine);
     long long got = meet_counter(name);
-    if (chosen && !one_host) {
+    if (chosen && !one_host)
         got += meet_counter("barriers_put") + meet_counter("barriers_datagram");
-    }
     /* Where few enough gather in shared memory there is nothing between leaders. */
-    if (!chosen && ppn != NULL && atoi(ppn) >= tl_size()) {
+    if (!chosen && ppn != NULL && atoi(ppn) >= tl_size())
         got += meet_counter("barriers_shm");
-    }
     return got;
 }
 
 void meet_check_engine(long long least)
 {
     const char *engine = meet_engine();
-    if (engine == NULL) {
+    if (engine == NULL)
         return;
-    }
     long long got = meet_carried();
     TL_CHECK(got >= least, "%lld barriers were carried by engine %s, not %lld", got, engine, least);
     TL_CHECK(meet_counter("declined") == 0, "%lld agreements were declined",

@@ -37,9 +37,8 @@ static void await_some(bool begins)
     const double end = MPI_Wtime() + TL_PATIENCE;
 
     while (begins && bytes != NULL && MPI_Wtime() < end &&
-           (tl_size() > 4 ? counter_read(deferred) == 0 : counter_read(bytes) < MOST / 16)) {
+           (tl_size() > 4 ? counter_read(deferred) == 0 : counter_read(bytes) < MOST / 16))
         nanosleep(&pause, NULL);
-    }
 }
 
 /** With the lock of accumulates of rank 0 until then, and for a while. */
@@ -71,17 +70,14 @@ static void send_in_all(tl_window_t *w)
     int64_t *got = tl_alloc((size_t)WINDOWS * 2 * LONGS * sizeof(*got));
     MPI_Datatype gaps;
 
-    for (int i = 0; i < LONGS; i++) {
+    for (int i = 0; i < LONGS; i++)
         ones[i] = 1;
-    }
     TL_MPI(MPI_Type_vector(LONGS / 2, 1, 2, MPI_INT64_T, &gaps));
     TL_MPI(MPI_Type_commit(&gaps));
-    for (int i = 0; i < WINDOWS; i++) {
+    for (int i = 0; i < WINDOWS; i++)
         send_all(&w[i], ones, got + (size_t)i * 2 * LONGS, gaps);
-    }
-    for (int i = 0; i < WINDOWS; i++) {
+    for (int i = 0; i < WINDOWS; i++)
         TL_MPI(MPI_Win_flush(0, w[i].win));
-    }
     TL_MPI(MPI_Type_free(&gaps));
     free(ones);
     free(got);
@@ -93,9 +89,8 @@ static void check_sums(const tl_window_t *w)
     const int others = w->size - 1;
     int wrong = 0;
 
-    for (int i = 0; i < LONGS; i++) {
+    for (int i = 0; i < LONGS; i++)
         wrong += at[i] != others * (3 + (i % 2 == 0) + (i == 0 ? SHORTS : 0));
-    }
     TL_CHECK(wrong == 0, "%d of %d sums are wrong", wrong, LONGS);
 }
 
@@ -121,9 +116,8 @@ int main(int argc, char **argv)
         send_in_all(w);
     }
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
-    for (int i = 0; i < WINDOWS; i++) {
+    for (int i = 0; i < WINDOWS; i++)
         TL_MPI(MPI_Win_unlock_all(w[i].win));
-    }
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
     if (tl_rank() == 0 && bytes != NULL) {
         TL_CHECK(counter_read(deferred) > 0, "nothing was put off");
@@ -134,9 +128,8 @@ int main(int argc, char **argv)
                  counter_read(bytes));
     }
     for (int i = 0; i < WINDOWS; i++) {
-        if (tl_rank() == 0) {
+        if (tl_rank() == 0)
             check_sums(&w[i]);
-        }
         tl_win_free(&w[i]);
     }
     counter_end(bytes);

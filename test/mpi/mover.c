@@ -34,9 +34,8 @@ static void serve_until(long taken)
 {
     const double end = MPI_Wtime() + MOVES_PATIENCE;
 
-    while (atomic_load(&moves.taken) < taken && MPI_Wtime() < end) {
+    while (atomic_load(&moves.taken) < taken && MPI_Wtime() < end)
         onic_wire_progress();
-    }
     TL_CHECK(atomic_load(&moves.taken) == taken, "%ld of %ld transfers came to their end",
              atomic_load(&moves.taken), taken);
 }
@@ -73,12 +72,10 @@ static void test_threads(void)
     pthread_t thread[THREADS];
 
     moves_open(64 * KIB, 4 * KIB);
-    for (uintptr_t i = 0; i < THREADS; i++) {
+    for (uintptr_t i = 0; i < THREADS; i++)
         TL_CHECK(pthread_create(&thread[i], NULL, thread_main, (void *)i) == 0, "no thread");
-    }
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < THREADS; i++)
         TL_CHECK(pthread_join(thread[i], NULL) == 0, "no end of a thread");
-    }
     moves_meet();
     TL_CHECK(atomic_load(&moves.wrong) == 0, "%ld transfers were wrong at their target",
              atomic_load(&moves.wrong));
@@ -98,9 +95,8 @@ static void wait_waking(move_t *m)
             onic_wire_lock();
             const bool can = onic_peer_can_wake(moves.peers[m->target]);
             onic_wire_unlock();
-            if (can) {
+            if (can)
                 onic_peer_wake(moves.peers[m->target]);
-            }
             last = MPI_Wtime() + 0.001;
         }
     }
@@ -131,9 +127,8 @@ static void test_away(bool wanted)
         }
     } else {
         /* Not in MPI until all four are done. */
-        for (int i = 0; i < 6000 && atomic_load(&moves.taken) < 4; i++) {
+        for (int i = 0; i < 6000 && atomic_load(&moves.taken) < 4; i++)
             usleep(10000);
-        }
         TL_CHECK(atomic_load(&moves.taken) == 4 && atomic_load(&moves.foreign) == 4,
                  "%ld of 4 are done, %ld by the helper thread", atomic_load(&moves.taken),
                  atomic_load(&moves.foreign));
@@ -178,9 +173,8 @@ static void test_cancel(bool sender)
         TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
         /* The target's answer comes still. */
         const double end = MPI_Wtime() + MOVES_PATIENCE;
-        while (!move_is_done(&m) && MPI_Wtime() < end) {
+        while (!move_is_done(&m) && MPI_Wtime() < end)
             onic_wire_progress();
-        }
         TL_CHECK(move_is_done(&m), "the other side says nothing");
     } else {
         /* Handles nothing before it is cancelled; the library of messages may be progressed. */
@@ -216,9 +210,8 @@ static void test_withdraw(void)
         onic_wire_lock();
         onic_transfer_t *t = i % 2 ? onic_mover_expect_locked(moves.peers[other], &end, &ticket)
                                    : onic_mover_send_locked(moves.peers[other], &end, &ticket);
-        if (t != NULL) {
+        if (t != NULL)
             onic_mover_withdraw_locked(t);
-        }
         onic_wire_unlock();
         /* The one to my area has nobody who competes with it for long. */
         onic_layout_fini(&end.layout);
@@ -265,9 +258,8 @@ static void test_tickets(void)
     TL_CHECK(refused(peer, theirs, 100) != OMPI_SUCCESS, "the same again");
     /* Garbage in its word ends it, and the slot stays where its owner may still write to it. */
     atomic_store(&pool->slot[__builtin_ctzll(theirs)].word, UINT64_C(77) << 32 | 1);
-    while (!onic_mover_idle()) {
+    while (!onic_mover_idle())
         onic_wire_progress();
-    }
     TL_CHECK(onic_pool_has(pool, owner, theirs), "a slot that may be written to was given back");
     onic_pool_release(pool, owner, theirs);
     moves_close();
@@ -282,9 +274,8 @@ static onic_life_t taken_by_dead(void)
     onic_life_t life = {0};
     int ends[2];
 
-    if (pipe(ends) != 0) {
+    if (pipe(ends) != 0)
         tl_die("no pipe");
-    }
     const pid_t child = fork();
     if (child == 0) {
         onic_pool_wait_t wait = {0};
@@ -331,17 +322,14 @@ static void test_dead_peer(bool sender)
     onic_peer_t *peer = moves.peers[m.target];
     onic_transfer_t *t = sender ? onic_mover_send_locked(peer, &e, &ticket)
                                 : onic_mover_expect_locked(peer, &e, &ticket);
-    if (t != NULL) {
+    if (t != NULL)
         t->other = dead;
-    }
     onic_wire_unlock();
     TL_CHECK(t != NULL, "no slot");
-    if (sender) {
+    if (sender)
         onic_mover_run(t);
-    }
-    while (!move_is_done(&m) && MPI_Wtime() < end) {
+    while (!move_is_done(&m) && MPI_Wtime() < end)
         onic_wire_progress();
-    }
     TL_CHECK(move_is_done(&m) && m.status != OMPI_SUCCESS, "the dead have not been noticed");
     memory_free(&m.memory);
     if (sender) {
@@ -384,9 +372,8 @@ int main(int argc, char **argv)
 
     tl_init(&argc, &argv, MPI_THREAD_MULTIPLE);
     tl_need_ranks(2, 64);
-    if (!tl_one_host()) {
+    if (!tl_one_host())
         tl_skip("all ranks must be on one node");
-    }
     moves.peers = peers;
     moves.mpi_thread = pthread_self();
     TL_CHECK(onic_wire_open(&config) == 0, "the wire cannot be opened");

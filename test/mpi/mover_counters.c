@@ -20,9 +20,8 @@ static meet_t board;
 /** Waits without any progress until a rank is as far as this one has to be. */
 static void wait_for(int rank, long entered)
 {
-    while (meet_entered(&board, rank) < entered) {
+    while (meet_entered(&board, rank) < entered)
         usleep(100);
-    }
 }
 
 /** Fills its lease, and goes on when rank 1 has emptied it. Elements are whole, so that chunks are
@@ -36,9 +35,8 @@ static void send_one(unsigned long long chunks)
     move_prepare(&m);
     TL_CHECK(move_start(&m), "no slot");
     wait_for(1, meet_enter(&board));
-    while (!move_is_done(&m) && MPI_Wtime() < end) {
+    while (!move_is_done(&m) && MPI_Wtime() < end)
         onic_wire_progress();
-    }
     TL_CHECK(move_is_done(&m) && m.status == OMPI_SUCCESS, "a put did not come to its end");
     move_finish(&m);
     TL_CHECK(onic_mover_counters.chunks - before.chunks == chunks, "%llu chunks in place of %llu",
@@ -53,9 +51,8 @@ static int emptied(void)
     const onic_pool_t *pool = &onic_landing.area.pool;
     int n = 0;
 
-    for (unsigned i = 0; i < pool->nslots; i++) {
+    for (unsigned i = 0; i < pool->nslots; i++)
         n += onic_pool_owner(pool, i) != 0 && atomic_load(&pool->slot[i].acknowledged) != 0;
-    }
     return n;
 }
 
@@ -69,14 +66,12 @@ static void receive_one(void)
     onic_wire_lock();
     wait_for(0, meet_entered(&board, 1) + 1);
     onic_wire_unlock();
-    while (emptied() < LEASE && MPI_Wtime() < end) {
+    while (emptied() < LEASE && MPI_Wtime() < end)
         onic_wire_progress();
-    }
     onic_wire_progress();
     (void)meet_enter(&board);
-    while (atomic_load(&moves.taken) == taken && MPI_Wtime() < end) {
+    while (atomic_load(&moves.taken) == taken && MPI_Wtime() < end)
         onic_wire_progress();
-    }
     TL_CHECK(atomic_load(&moves.taken) == taken + 1, "a put did not come");
     TL_CHECK(onic_mover_counters.stalls > before.stalls, "no stall");
     TL_CHECK(onic_mover_counters.gaps == before.gaps, "a receiver has had a gap");
@@ -87,11 +82,10 @@ static void receive_one(void)
 static void transfer_in_slots(void)
 {
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
-    if (tl_rank() == 0) {
+    if (tl_rank() == 0)
         send_one(LEN / SLOT);
-    } else if (tl_rank() == 1) {
+    else if (tl_rank() == 1)
         receive_one();
-    }
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
@@ -116,9 +110,8 @@ static void refuse_one(void)
     }
     TL_CHECK(n > 0 && onic_mover_counters.refused == before + 1, "%d leases, %llu refused", n,
              onic_mover_counters.refused - before);
-    while (n > 0) {
+    while (n > 0)
         onic_mover_withdraw_locked(t[--n]);
-    }
     onic_wire_unlock();
     memory_free(&memory);
 }
@@ -128,9 +121,8 @@ void moves_count(void)
     board = meet_new(MPI_COMM_WORLD);
     moves_open(AREA, SLOT);
     transfer_in_slots();
-    if (tl_rank() == 0) {
+    if (tl_rank() == 0)
         refuse_one();
-    }
     moves_close();
     meet_free(&board);
     atomic_store(&moves.taken, 0);

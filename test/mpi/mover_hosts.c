@@ -50,14 +50,12 @@ static void open_mover(size_t area, size_t slot)
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
     while (!all && MPI_Wtime() < end) {
         all = true;
-        for (int i = 0; i < tl_size(); i++) {
+        for (int i = 0; i < tl_size(); i++)
             all = (i == tl_rank() || reached(i)) && all;
-        }
         onic_wire_progress();
     }
-    if (!TL_CHECK(all, "not all are reached") || !TL_CHECK(!reached(tl_rank()), "reached itself")) {
+    if (!TL_CHECK(all, "not all are reached") || !TL_CHECK(!reached(tl_rank()), "reached itself"))
         tl_die("peers");
-    }
     TL_MPI(MPI_Ibarrier(MPI_COMM_WORLD, &request));
     while (!done) {
         TL_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
@@ -105,9 +103,8 @@ static void close_mover(void)
     const double end = MPI_Wtime() + MOVES_PATIENCE;
 
     meet();
-    while (!is_clean() && MPI_Wtime() < end) {
+    while (!is_clean() && MPI_Wtime() < end)
         onic_wire_progress();
-    }
     TL_CHECK(is_clean(), "left: slots %llx of mine, %llx to pack into%s",
              (unsigned long long)free_slots(),
              (unsigned long long)atomic_load(&onic_rma_state.bounce_free),
@@ -154,16 +151,14 @@ static void test_away(void)
 
             move_prepare(&m);
             TL_CHECK(move_start(&m), "no slot");
-            while (!move_is_done(&m) && MPI_Wtime() < end) {
+            while (!move_is_done(&m) && MPI_Wtime() < end)
                 onic_wire_progress();
-            }
             TL_CHECK(move_is_done(&m) && m.status == OMPI_SUCCESS, "one who is away: %d", i);
             move_finish(&m);
         }
     } else {
-        for (int i = 0; i < 6000 && atomic_load(&moves.taken) < 4; i++) {
+        for (int i = 0; i < 6000 && atomic_load(&moves.taken) < 4; i++)
             usleep(10000);
-        }
         TL_CHECK(atomic_load(&moves.taken) == 4 && atomic_load(&moves.foreign) == 4,
                  "%ld of 4 are done, %ld by the helper thread", atomic_load(&moves.taken),
                  atomic_load(&moves.foreign));
@@ -190,24 +185,21 @@ static void test_cancel(int progresses)
 
         move_prepare(&m);
         TL_CHECK(move_start(&m), "no slot");
-        for (int i = 0; i < progresses; i++) {
+        for (int i = 0; i < progresses; i++)
             onic_wire_progress();
-        }
         while (!all) {
             onic_wire_lock();
             all = onic_mover_cancel_locked(&m);
             onic_wire_unlock();
         }
         memory_free(&m.memory);
-        while (!move_is_done(&m)) {
+        while (!move_is_done(&m))
             onic_wire_progress();
-        }
     } else if (tl_rank() == 1) {
         const double end = MPI_Wtime() + MOVES_PATIENCE;
 
-        while (atomic_load(&moves.taken) < 1 && MPI_Wtime() < end) {
+        while (atomic_load(&moves.taken) < 1 && MPI_Wtime() < end)
             onic_wire_progress();
-        }
         TL_CHECK(atomic_load(&moves.taken) == 1, "the receiver has come to no end");
     }
     meet();
@@ -235,9 +227,8 @@ static void test_withdraw(void)
         onic_transfer_t *t = i % 2 ? onic_mover_expect_locked(moves.peers[other], &end, &ticket)
                                    : onic_mover_send_locked(moves.peers[other], &end, &ticket);
         onic_wire_unlock();
-        if (t != NULL && i % 4 == 0) {
+        if (t != NULL && i % 4 == 0)
             onic_mover_run(t);
-        }
         onic_wire_lock();
         if (t != NULL) {
             onic_mover_withdraw_locked(t);
@@ -245,9 +236,8 @@ static void test_withdraw(void)
         }
         onic_wire_unlock();
         onic_wire_progress();
-        if (t == NULL) {
+        if (t == NULL)
             onic_layout_fini(&end.layout);
-        }
     }
     TL_CHECK(had >= 50, "only %d of 100 could be had", had);
     memory_free(&memory);
@@ -308,12 +298,10 @@ static void print_speed(shape_t shape, const char *name, uint64_t len)
         move_prepare(&m);
         const double begun = MPI_Wtime();
         for (int i = 0; i < 8; i++) {
-            while (!move_start(&m)) {
+            while (!move_start(&m))
                 onic_wire_progress();
-            }
-            while (!move_is_done(&m)) {
+            while (!move_is_done(&m))
                 onic_wire_progress();
-            }
         }
         const double s = (MPI_Wtime() - begun) / 8;
         best = s < best ? s : best;
@@ -346,9 +334,8 @@ int main(int argc, char **argv)
 
     onic_mover_announce(ONIC_MOVER_RMA_ALWAYS);
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
-    if (onic_wire_open(&config) != OMPI_SUCCESS) {
+    if (onic_wire_open(&config) != OMPI_SUCCESS)
         tl_die("the wire cannot be opened");
-    }
     moves.peers = tl_alloc((size_t)tl_size() * sizeof(onic_peer_t *));
     moves.mpi_thread = pthread_self();
     moves.checks = true;

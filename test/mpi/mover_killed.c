@@ -48,9 +48,8 @@ static void progress(double seconds)
 {
     const double end = MPI_Wtime() + seconds;
 
-    while (MPI_Wtime() < end) {
+    while (MPI_Wtime() < end)
         onic_wire_progress();
-    }
 }
 
 static void open_mover(void)
@@ -64,9 +63,8 @@ static void open_mover(void)
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
     while (!all && MPI_Wtime() < end) {
         all = true;
-        for (int i = 0; i < tl_size(); i++) {
+        for (int i = 0; i < tl_size(); i++)
             all = (i == tl_rank() || reached(i)) && all;
-        }
         onic_wire_progress();
     }
     TL_CHECK(all, "not all are reached");
@@ -101,9 +99,8 @@ static void stop(void)
         (void)onic_peer_send(moves.peers[2 * i], ONIC_AM_OSC, "", 1, NULL, 0, NULL, NULL);
         TL_MPI(MPI_Irecv(NULL, 0, MPI_BYTE, 2 * i, 0, MPI_COMM_WORLD, &heard[i]));
     }
-    while (!all && MPI_Wtime() < end) {
+    while (!all && MPI_Wtime() < end)
         TL_MPI(MPI_Testall(2, heard, &all, MPI_STATUSES_IGNORE));
-    }
 }
 
 /** Puts to and gets from both of the others, until it dies in the middle. */
@@ -122,11 +119,9 @@ static void die(void)
         (void)move_start(&m[i]);
     }
     progress(0.01);
-    for (int i = 0; i < MOVES; i++) {
-        if (m[i].transfer != NULL && move_is_done(&m[i])) {
+    for (int i = 0; i < MOVES; i++)
+        if (m[i].transfer != NULL && move_is_done(&m[i]))
             _exit(3); /* too fast for this test */
-        }
-    }
     stop();
     raise(SIGKILL);
 }
@@ -155,16 +150,14 @@ static void go_on(int rounds)
         move_prepare(&m);
         while (!done && MPI_Wtime() < end) {
             if (move_start(&m)) {
-                while (!move_is_done(&m) && MPI_Wtime() < end) {
+                while (!move_is_done(&m) && MPI_Wtime() < end)
                     onic_wire_progress();
-                }
                 done = move_is_done(&m) && !m.refused;
             }
             onic_wire_progress();
         }
-        if (!TL_CHECK(done && m.status == OMPI_SUCCESS, "operation %d of those who live", i)) {
+        if (!TL_CHECK(done && m.status == OMPI_SUCCESS, "operation %d of those who live", i))
             tl_die("operations hang");
-        }
         move_finish(&m);
     }
 }
@@ -195,14 +188,12 @@ static void live(MPI_Comm living)
             TL_MPI(MPI_Send(NULL, 0, MPI_BYTE, VICTIM, 0, MPI_COMM_WORLD));
             begun = MPI_Wtime();
         }
-        if (!TL_CHECK(MPI_Wtime() < begun + MOVES_PATIENCE, "who is to die does not stop")) {
+        if (!TL_CHECK(MPI_Wtime() < begun + MOVES_PATIENCE, "who is to die does not stop"))
             break;
-        }
     }
     meet(living);
-    while (!is_clean() && MPI_Wtime() < begun + MOVES_PATIENCE) {
+    while (!is_clean() && MPI_Wtime() < begun + MOVES_PATIENCE)
         onic_wire_progress();
-    }
     TL_CHECK(is_clean(), "left: slots %llx of mine, %llx to pack into%s",
              (unsigned long long)free_slots(),
              (unsigned long long)atomic_load(&onic_rma_state.bounce_free),
@@ -225,9 +216,8 @@ int main(int argc, char **argv)
     const bool one_host = tl_one_host();
     TL_MPI(MPI_Comm_split(MPI_COMM_WORLD, tl_rank() == VICTIM ? MPI_UNDEFINED : 0, 0, &living));
     config.server_thread = tl_rank() != VICTIM;
-    if (onic_wire_open(&config) != OMPI_SUCCESS) {
+    if (onic_wire_open(&config) != OMPI_SUCCESS)
         tl_die("the wire cannot be opened");
-    }
     moves.peers = tl_alloc((size_t)tl_size() * sizeof(onic_peer_t *));
     moves.mpi_thread = pthread_self();
     moves.checks = true;
@@ -235,9 +225,8 @@ int main(int argc, char **argv)
     TL_CHECK(onic_wire_set_am_fn(ONIC_AM_COLL, move_handle) == 0, "no handler");
     TL_CHECK(onic_wire_set_am_fn(ONIC_AM_OSC, on_stop) == 0, "no handler");
     open_mover();
-    if (tl_rank() == VICTIM) {
+    if (tl_rank() == VICTIM)
         die();
-    }
     live(living);
     long failed = tl_failed();
     TL_MPI(MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_LONG, MPI_SUM, living));

@@ -19,9 +19,8 @@ static uint64_t some_length(tl_rng_t *rng, uint64_t most)
                                      4095, 4096, 4097, 28616, 28617, 32768, 65537};
     const uint64_t pick = (uint64_t)tl_range(rng, 0, 9);
 
-    if (pick < 4) {
+    if (pick < 4)
         return edges[tl_range(rng, 0, sizeof(edges) / sizeof(edges[0]) - 1)];
-    }
     return pick == 9 ? most : 1 + (uint64_t)tl_range(rng, 0, (int64_t)(most >> 2 * pick));
 }
 
@@ -67,7 +66,6 @@ void moves_run(tl_rng_t *rng, int n, uint64_t most)
         }
         onic_wire_progress();
     }
-    if (!TL_CHECK(done == n, "%d of %d operations are done", done, n)) {
+    if (!TL_CHECK(done == n, "%d of %d operations are done", done, n))
         tl_die("operations hang");
-    }
 }

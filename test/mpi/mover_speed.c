@@ -29,16 +29,12 @@ static int compare(const void *a, const void *b)
 /** Starts them all and waits for them. */
 static void run_round(move_t *m, int n)
 {
-    for (int i = 0; i < n; i++) {
-        while (!move_start(&m[i])) {
+    for (int i = 0; i < n; i++)
+        while (!move_start(&m[i]))
             onic_wire_progress();
-        }
-    }
-    for (int i = 0; i < n; i++) {
-        while (!move_is_done(&m[i])) {
+    for (int i = 0; i < n; i++)
+        while (!move_is_done(&m[i]))
             onic_wire_progress();
-        }
-    }
 }
 
 /** Rounds of `at_once` transfers before a wait. */
@@ -52,18 +48,16 @@ static times_t time_moves(move_kind_t kind, shape_t shape, uint64_t len, int at_
         move_prepare(&m[i]);
     }
     move_make(&m[0]);
-    while (!move_is_done(&m[0])) {
+    while (!move_is_done(&m[0]))
         onic_wire_progress();
-    }
     for (int round = 0; round < ROUNDS; round++) {
         const double begin = MPI_Wtime();
         run_round(m, at_once);
         t[round] = MPI_Wtime() - begin;
     }
     m[0].verify = true;
-    if (kind == GET) {
+    if (kind == GET)
         memory_clear(&m[0].memory);
-    }
     run_round(m, 1);
     for (int i = 0; i < at_once; i++) {
         m[i].verify = i == 0;

@@ -42,9 +42,8 @@ void moves_close(void)
 
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
     while ((!onic_mover_idle() || moves_free_slots() != onic_pool_all(&onic_landing.area.pool)) &&
-           MPI_Wtime() < end) {
+           MPI_Wtime() < end)
         onic_wire_progress();
-    }
     TL_CHECK(moves_free_slots() == onic_pool_all(&onic_landing.area.pool),
              "slots are missing: %llx", (unsigned long long)moves_free_slots());
     TL_CHECK(onic_mover_idle(), "something is still under way");
@@ -61,9 +60,8 @@ void moves_meet(void)
     TL_MPI(MPI_Ibarrier(MPI_COMM_WORLD, &request));
     while (!all) {
         TL_MPI(MPI_Test(&request, &all, MPI_STATUS_IGNORE));
-        for (int i = 0; i < 100; i++) {
+        for (int i = 0; i < 100; i++)
             onic_wire_progress();
-        }
     }
 }
 
@@ -73,9 +71,8 @@ enum { EMPTY = 0xee, MARGIN = 64 };
 
 static void repeat(onic_layout_t *l, uint64_t count, int64_t stride)
 {
-    if (onic_layout_repeat(l, count, stride) != ONIC_LAYOUT_OK) {
+    if (onic_layout_repeat(l, count, stride) != ONIC_LAYOUT_OK)
         tl_die("a layout cannot be had");
-    }
 }
 
 /** A list that is not regular: blocks of 1 to 100 bytes, 0 to 20 bytes apart, a thousand of them
@@ -89,15 +86,13 @@ static void irregular(onic_layout_t *l, uint64_t len)
 
     for (int i = 0; i < 1000 && sum < len; i++) {
         const uint64_t block = (uint64_t)tl_range(&rng, 1, 100);
-        if (onic_runs_add(&runs, (onic_run_t){at, block, 1, 0}) != ONIC_LAYOUT_OK) {
+        if (onic_runs_add(&runs, (onic_run_t){at, block, 1, 0}) != ONIC_LAYOUT_OK)
             tl_die("a list cannot be had");
-        }
         at += (int64_t)block + tl_range(&rng, 0, 20);
         sum += block;
     }
-    if (onic_layout_from_runs(l, &runs, 0) != ONIC_LAYOUT_OK) {
+    if (onic_layout_from_runs(l, &runs, 0) != ONIC_LAYOUT_OK)
         tl_die("a layout of a list cannot be had");
-    }
     repeat(l, (len - 1) / sum + 1, at + 8);
 }
 
@@ -140,9 +135,8 @@ memory_t memory_make(shape_t shape, uint64_t len, uint64_t seed)
     shape_layout(shape, len + m.at, &m.layout);
     m.size = (uint64_t)m.layout.ub + 2 * MARGIN;
     m.bytes = aligned_alloc(64, (m.size + 63) / 64 * 64);
-    if (m.bytes == NULL) {
+    if (m.bytes == NULL)
         tl_die("no memory");
-    }
     m.base = (char *)m.bytes + MARGIN;
     memset(m.bytes, EMPTY, m.size);
     return m;
@@ -169,9 +163,8 @@ static void write_to(const memory_t *m, unsigned char *bytes, uint64_t seed)
 
     onic_cursor_init(&c, &m->layout, m->at);
     while (pos < m->len && onic_cursor_next(&c, m->len - pos, &offset, &n)) {
-        for (uint64_t i = 0; i < n; i++) {
+        for (uint64_t i = 0; i < n; i++)
             bytes[MARGIN + offset + (int64_t)i] = byte_of(seed, pos + i);
-        }
         pos += n;
     }
 }
@@ -191,9 +184,8 @@ bool memory_holds(const memory_t *m, uint64_t seed)
 {
     unsigned char *want = malloc(m->size);
 
-    if (want == NULL) {
+    if (want == NULL)
         tl_die("no memory");
-    }
     memset(want, EMPTY, m->size);
     write_to(m, want, seed);
     const bool holds = memcmp(want, m->bytes, m->size) == 0;
@@ -213,12 +205,10 @@ typedef struct service {
 /** Takes whole elements of 8 bytes, is busy now and then, and insists on the order. */
 static int64_t take_some(memory_t *m, unsigned *calls, uint64_t pos, const void *data, uint64_t n)
 {
-    if (++*calls % 5 == 0) {
+    if (++*calls % 5 == 0)
         return 0;
-    }
-    if (pos != m->taken || n > m->len - pos || (n % 8 != 0 && pos + n != m->len)) {
+    if (pos != m->taken || n > m->len - pos || (n % 8 != 0 && pos + n != m->len))
         return -1;
-    }
     n = *calls % 3 == 0 && n > 16 ? 16 : n;
     memcpy(m->base + pos, data, n);
     m->taken += n;
@@ -243,9 +233,8 @@ onic_mover_end_t memory_end(memory_t *m, shape_t shape, bool sink, void (*done)(
 {
     onic_mover_end_t end = {.at = m->at, .len = m->len, .base = m->base, .done = done, .arg = arg};
 
-    if (!sink || shape != CALLED) {
+    if (!sink || shape != CALLED)
         onic_layout_dup(&end.layout, &m->layout);
-    }
     return end;
 }
 
@@ -254,22 +243,18 @@ static memory_t kept[64];
 
 void moves_free_targets(void)
 {
-    for (int i = 0; i < 64; i++) {
-        if (kept[i].bytes != NULL) {
+    for (int i = 0; i < 64; i++)
+        if (kept[i].bytes != NULL)
             memory_free(&kept[i]);
-        }
-    }
 }
 
 static memory_t memory_at_target(const move_header_t *h)
 {
-    if (moves.checks) {
+    if (moves.checks)
         return memory_make((shape_t)h->shape, h->len, h->seed);
-    }
     memory_t *m = &kept[h->from % 64];
-    if (m->bytes != NULL && m->taken != h->shape + h->len) {
+    if (m->bytes != NULL && m->taken != h->shape + h->len)
         memory_free(m);
-    }
     if (m->bytes == NULL) {
         *m = memory_make((shape_t)h->shape, h->len, 0);
         m->taken = h->shape + h->len;
@@ -295,24 +280,18 @@ static void served(void *arg, int status)
     service_t *s = arg;
     bool ok = status == OMPI_SUCCESS;
 
-    if (s->h.kind == PUT && ok && s->h.verify) {
+    if (s->h.kind == PUT && ok && s->h.verify)
         ok = memory_holds(&s->memory, s->h.seed);
-    }
-    if (status != OMPI_SUCCESS) {
+    if (status != OMPI_SUCCESS)
         atomic_fetch_add(&moves.failed_targets, 1);
-    }
-    if (!ok) {
+    if (!ok)
         atomic_fetch_add(&moves.wrong, 1);
-    }
-    if (!pthread_equal(pthread_self(), moves.mpi_thread)) {
+    if (!pthread_equal(pthread_self(), moves.mpi_thread))
         atomic_fetch_add(&moves.foreign, 1);
-    }
-    if (s->h.kind == PUT) {
+    if (s->h.kind == PUT)
         reply(&s->h, DONE, status);
-    }
-    if (moves.checks) {
+    if (moves.checks)
         memory_free(&s->memory);
-    }
     free(s);
     atomic_fetch_add(&moves.taken, 1);
 }
@@ -325,26 +304,23 @@ static void serve(const move_header_t *h)
 
     s->h = *h;
     s->memory = memory_at_target(h);
-    if (h->verify) {
+    if (h->verify)
         memory_clear(&s->memory);
-    }
     onic_mover_end_t end = memory_end(&s->memory, (shape_t)h->shape, h->kind == PUT, served, s);
     if (h->kind == PUT) {
         end.take = h->shape == CALLED ? take_service : NULL;
         rc = onic_mover_receive_locked(from, &h->ticket, &end);
     } else {
         end.granule = h->granule;
-        if (h->verify) {
+        if (h->verify)
             memory_write(&s->memory, h->seed);
-        }
         rc = onic_mover_answer_locked(from, &h->ticket, &end);
     }
     if (rc == OMPI_ERR_OUT_OF_RESOURCE && h->kind == GET) {
         reply(h, REFUSED, rc);
         onic_layout_fini(&end.layout);
-        if (moves.checks) {
+        if (moves.checks)
             memory_free(&s->memory);
-        }
         free(s);
         return;
     }
@@ -358,9 +334,8 @@ void move_ended(void *arg, int status)
 {
     move_t *m = arg;
 
-    if (status != OMPI_SUCCESS) {
+    if (status != OMPI_SUCCESS)
         m->status = status;
-    }
     atomic_fetch_sub(&m->waits, 1);
 }
 
@@ -406,9 +381,8 @@ void move_prepare(move_t *m)
 {
     if (m->memory.bytes == NULL) {
         m->memory = memory_make(m->mine, m->len, moves.checks ? m->seed + 5 : 0);
-        if (m->kind == PUT) {
+        if (m->kind == PUT)
             memory_write(&m->memory, m->seed);
-        }
     }
     m->status = OMPI_SUCCESS;
 }
@@ -461,9 +435,8 @@ bool move_start(move_t *m)
         onic_layout_fini(&end.layout);
         return false;
     }
-    if (m->kind == PUT) {
+    if (m->kind == PUT)
         onic_mover_run(m->transfer);
-    }
     return true;
 }
 

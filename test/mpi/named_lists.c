@@ -63,10 +63,9 @@ static void make_type(type_t *t, uint64_t seed)
         place[j] = p;
         length[j] = l;
     }
-    for (int i = 0; i < t->count * n; i++) {
+    for (int i = 0; i < t->count * n; i++)
         for (int k = 0; k < length[i % n]; k++)
             t->at[t->n++] = place[i % n] + k + i / n * (end - first);
-    }
     TL_MPI(MPI_Type_indexed(n, length, place, MPI_UNSIGNED, &t->handle));
     TL_MPI(MPI_Type_commit(&t->handle));
 }

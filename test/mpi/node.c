@@ -31,12 +31,10 @@ static int count_names(void)
     char line[512];
     int n = 0;
 
-    while (maps != NULL && fgets(line, sizeof(line), maps) != NULL) {
+    while (maps != NULL && fgets(line, sizeof(line), maps) != NULL)
         n += strstr(line, "/onic-") != NULL && strstr(line, "(deleted)") == NULL;
-    }
-    if (maps != NULL) {
+    if (maps != NULL)
         fclose(maps);
-    }
     return n;
 }
 
@@ -59,11 +57,10 @@ static void hinder(bool first)
 
     TL_CHECK(free_fd >= 0, "dup");
     close(free_fd);
-    if (first) {
+    if (first)
         set_limit(RLIMIT_FSIZE, 65536);
-    } else {
+    else
         set_limit(RLIMIT_NOFILE, (rlim_t)free_fd);
-    }
 }
 
 static void help(void)
@@ -76,11 +73,9 @@ static bool all_zero(const onic_segment_t *segment)
 {
     const unsigned char *bytes = segment->base;
 
-    for (size_t i = 0; i < segment->size; i++) {
-        if (bytes[i] != 0) {
+    for (size_t i = 0; i < segment->size; i++)
+        if (bytes[i] != 0)
             return false;
-        }
-    }
     return true;
 }
 
@@ -113,13 +108,11 @@ static void check_shared(const onic_node_t *node, const onic_segment_t *segment,
     TL_CHECK(all_zero(segment), "the segment is not zeroed");
     TL_MPI(MPI_Barrier(comm));
     words[node->me] = 100 + node->ranks[node->me];
-    if (node->me == node->n - 1) {
+    if (node->me == node->n - 1)
         words[last] = 77;
-    }
     TL_MPI(MPI_Barrier(comm));
-    for (int i = 0; i < node->n; i++) {
+    for (int i = 0; i < node->n; i++)
         TL_CHECK(words[i] == 100 + node->ranks[i], "word %d is %d", i, words[i]);
-    }
     TL_CHECK(words[last] == 77, "the last word is %d", words[last]);
 }
 
@@ -143,9 +136,8 @@ static host_t host_of(MPI_Comm comm, int rank)
     here = me;
     MPI_Bcast(&here, 1, MPI_INT, 0, node);
     MPI_Allgather(&here, 1, MPI_INT, first, 1, MPI_INT, comm);
-    for (int i = 0; i < size; i++) {
+    for (int i = 0; i < size; i++)
         host.size += first[i] == first[rank];
-    }
     host.first = first[rank];
     host.mine = first[rank] == first[me];
     MPI_Comm_free(&node);
@@ -163,9 +155,8 @@ static bool create(MPI_Comm comm, size_t bytes, onic_node_t *node, onic_segment_
     const int all = node->n;
     do {
         TL_CHECK(onic_node_segment(comm, node, bytes, false, segment, &made) == 0, "no node");
-        if (made == ONIC_NO_SPACE) {
+        if (made == ONIC_NO_SPACE)
             onic_node_alone(node);
-        }
     } while (made != ONIC_MADE);
     return node->n == all;
 }
@@ -225,9 +216,8 @@ static void test_no_segment(int culprit)
     onic_segment_t segment, more;
 
     (void)create(MPI_COMM_WORLD, 4096, &node, &segment);
-    if (tl_rank() == culprit) {
+    if (tl_rank() == culprit)
         hinder(culprit == host.first);
-    }
     const bool ok = add_segment(MPI_COMM_WORLD, &node, 16 << 20, &more);
     TL_CHECK(ok == (!host.mine || host.size == 1), "one has the segment, the others not");
     help();
@@ -268,14 +258,12 @@ static void test_one_alone(void)
     host_t host = host_of(MPI_COMM_WORLD, last);
     bool amiss = host.mine && host.size > 1;
 
-    if (tl_rank() == last) {
+    if (tl_rank() == last)
         hinder(false);
-    }
     shared = create(MPI_COMM_WORLD, 1 << 20, &node, &segment);
     help();
-    if (amiss) {
+    if (amiss)
         expected = tl_rank() == last ? 1 : expected - 1;
-    }
     TL_CHECK(shared == !amiss && node.n == expected, "%d members", node.n);
     check_members(&node, MPI_COMM_WORLD);
     check_shared(&node, &segment, MPI_COMM_WORLD);
@@ -312,9 +300,8 @@ static int count_descriptors(void)
 {
     int n = 0;
 
-    for (int fd = 0; fd < 1024; fd++) {
+    for (int fd = 0; fd < 1024; fd++)
         n += fcntl(fd, F_GETFD) >= 0;
-    }
     return n;
 }
 
@@ -339,13 +326,11 @@ int main(int argc, char **argv)
     test_create(MPI_COMM_WORLD, (size_t)1000003 * (size_t)tl_factor());
     test_split();
     files = count_descriptors();
-    for (int culprit = 0; culprit < tl_size(); culprit++) {
+    for (int culprit = 0; culprit < tl_size(); culprit++)
         test_no_segment(culprit);
-    }
     test_no_node();
-    if (tl_size() > 1) {
+    if (tl_size() > 1)
         test_one_alone();
-    }
     test_closed();
     TL_CHECK(count_descriptors() == files, "%d open files, %d before", count_descriptors(), files);
     test_caches();

@@ -89,9 +89,8 @@ static void small_behind_large(const tl_window_t *w, int target, int round)
     int64_t mark = -1 - round, first = 0, last = 0, middle = 0;
     int wrong = 0;
 
-    for (int i = 0; i < LARGE; i++) {
+    for (int i = 0; i < LARGE; i++)
         values[i] = (int64_t)round * LARGE + i;
-    }
     TL_MPI(MPI_Win_lock_all(0, w->win));
     TL_MPI(MPI_Accumulate(values, LARGE, MPI_INT64_T, target, at(w, target, 0), LARGE, MPI_INT64_T,
                           MPI_REPLACE, w->win));
@@ -105,9 +104,8 @@ static void small_behind_large(const tl_window_t *w, int target, int round)
     TL_CHECK(first == values[0], "first is %ld on %d", (long)first, target);
     TL_CHECK(last == values[LARGE - 1], "last is %ld on %d", (long)last, target);
     TL_CHECK(middle == values[LARGE / 2], "middle is %ld on %d", (long)middle, target);
-    for (int i = 0; i < LARGE; i++) {
+    for (int i = 0; i < LARGE; i++)
         wrong += all[i] != (i == LARGE - 1 ? mark : values[i]);
-    }
     TL_CHECK(wrong == 0, "%d of %d read back wrong from %d", wrong, LARGE, target);
     free(values);
     free(all);
@@ -178,9 +176,8 @@ static void try_kind(tl_kind_t kind, const char *order)
     MPI_Info info;
 
     MPI_Info_create(&info);
-    if (order != NULL) {
+    if (order != NULL)
         MPI_Info_set(info, "accumulate_ordering", order);
-    }
     tl_window_t w = tl_win_make(kind, tl_size() * SLOT, 8, MPI_COMM_WORLD, info);
 
     MPI_Info_free(&info);

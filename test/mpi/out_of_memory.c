@@ -77,9 +77,8 @@ static void send(const tl_window_t *w, bool fetches)
         rc = MPI_Accumulate(ones, LONGS, MPI_INT64_T, 0, tl_disp(w, 0, 0), LONGS, MPI_INT64_T,
                             MPI_SUM, w->win);
     }
-    if (rc == MPI_SUCCESS) {
+    if (rc == MPI_SUCCESS)
         rc = MPI_Win_flush(0, w->win);
-    }
     MPI_Error_class(rc, &class);
     TL_CHECK(class == MPI_ERR_NO_MEM || class == MPI_ERR_OTHER, "class %d without memory", class);
     free(ones);

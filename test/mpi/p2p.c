@@ -40,15 +40,12 @@ in_addr_t p2p_own_address(void)
     in_addr_t found = htonl(INADDR_LOOPBACK);
     struct ifaddrs *all;
 
-    if (p2p_is_one_host() || getifaddrs(&all) != 0) {
+    if (p2p_is_one_host() || getifaddrs(&all) != 0)
         return found;
-    }
-    for (const struct ifaddrs *a = all; a != NULL; a = a->ifa_next) {
+    for (const struct ifaddrs *a = all; a != NULL; a = a->ifa_next)
         if (a->ifa_addr != NULL && a->ifa_addr->sa_family == AF_INET &&
-            (a->ifa_flags & IFF_LOOPBACK) == 0) {
+            (a->ifa_flags & IFF_LOOPBACK) == 0)
             found = ((const struct sockaddr_in *)(const void *)a->ifa_addr)->sin_addr.s_addr;
-        }
-    }
     freeifaddrs(all);
     return found;
 }
@@ -154,26 +151,22 @@ void p2p_complete(MPI_Request *request, MPI_Status *status, int how)
         *status = statuses[0];
         break;
     case 4:
-        while (!done) {
+        while (!done)
             TL_MPI(MPI_Test(request, &done, status));
-        }
         return;
     case 5:
-        while (!done) {
+        while (!done)
             TL_MPI(MPI_Testall(3, among, &done, statuses));
-        }
         *status = statuses[1];
         break;
     case 6:
-        while (!done) {
+        while (!done)
             TL_MPI(MPI_Testany(3, among, &index, &done, status));
-        }
         TL_CHECK(index == 1, "Testany says %d", index);
         break;
     default:
-        while (n == 0) {
+        while (n == 0)
             TL_MPI(MPI_Testsome(3, among, &n, indices, statuses));
-        }
         TL_CHECK(n == 1 && indices[0] == 1, "Testsome says %d, %d", n, indices[0]);
         *status = statuses[0];
     }
@@ -189,9 +182,8 @@ static MPI_Datatype with_rest(MPI_Datatype units, int rest, MPI_Aint at)
     int lengths[] = {1, rest};
     MPI_Aint places[] = {0, at};
 
-    if (rest == 0) {
+    if (rest == 0)
         return units;
-    }
     MPI_Type_create_struct(2, lengths, places, parts, &type);
     MPI_Type_free(&units);
     return type;

@@ -67,9 +67,8 @@ static void receive_all(int round)
     MPI_Status status;
 
     /* The last message of each: all envelopes are here. */
-    for (int s = 1; s < tl_size(); s++) {
+    for (int s = 1; s < tl_size(); s++)
         TL_MPI(MPI_Recv(NULL, 0, MPI_BYTE, s, END, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-    }
     for (int i = MESSAGES - 1; i >= 0; i--) {
         for (int s = 1; s < tl_size(); s++) {
             TL_MPI(MPI_Recv(in, LONGEST, MPI_BYTE, i % 2 ? s : MPI_ANY_SOURCE, i, MPI_COMM_WORLD,
@@ -116,19 +115,16 @@ int main(int argc, char **argv)
     for (int round = 0; round < ROUNDS; round++) {
         const unsigned long long before = counter_read(no_credit);
 
-        if (tl_rank() == RECEIVER) {
+        if (tl_rank() == RECEIVER)
             receive_all(round);
-        } else {
+        else
             send_all(round);
-        }
         MPI_Barrier(MPI_COMM_WORLD);
-        if (tl_rank() != RECEIVER && no_credit != NULL) {
+        if (tl_rank() != RECEIVER && no_credit != NULL)
             check_sender(no_credit, before, round);
-        }
     }
-    if (tl_rank() == RECEIVER && kept != NULL) {
+    if (tl_rank() == RECEIVER && kept != NULL)
         check_receiver(kept);
-    }
     counter_end(no_credit);
     counter_end(kept);
     return tl_finish();

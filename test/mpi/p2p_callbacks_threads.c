@@ -23,27 +23,23 @@ static char bytes[BYTES];
 
 static void begin_flood(MPI_Request *requests)
 {
-    for (int i = 0; i < FLOOD * (tl_size() - 1); i++) {
+    for (int i = 0; i < FLOOD * (tl_size() - 1); i++)
         TL_MPI(MPI_Isend(bytes, BYTES, MPI_BYTE, 1 + i / FLOOD, TAG, MPI_COMM_WORLD, &requests[i]));
-    }
 }
 
 static void receive_flood(void)
 {
-    for (int i = 0; i < FLOOD; i++) {
+    for (int i = 0; i < FLOOD; i++)
         TL_MPI(MPI_Recv(bytes, BYTES, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-    }
 }
 
 static void broadcast(int *values, int round)
 {
-    for (int i = 0; i < COUNT; i++) {
+    for (int i = 0; i < COUNT; i++)
         values[i] = tl_rank() == 0 ? round * COUNT + i : -1;
-    }
     TL_MPI(MPI_Bcast(values, COUNT, MPI_INT, 0, MPI_COMM_WORLD));
-    for (int i = 0; i < COUNT; i++) {
+    for (int i = 0; i < COUNT; i++)
         TL_CHECK(values[i] == round * COUNT + i, "round %d: number %d is %d", round, i, values[i]);
-    }
 }
 
 int main(int argc, char **argv)
@@ -56,17 +52,14 @@ int main(int argc, char **argv)
     MPI_Request *requests = tl_alloc((size_t)FLOOD * (size_t)tl_size() * sizeof(*requests));
     int *values = tl_alloc(COUNT * sizeof(int));
 
-    if (tl_rank() == 0) {
+    if (tl_rank() == 0)
         begin_flood(requests);
-    }
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < ROUNDS; round++)
         broadcast(values, round);
-    }
-    if (tl_rank() == 0) {
+    if (tl_rank() == 0)
         TL_MPI(MPI_Waitall(FLOOD * (tl_size() - 1), requests, MPI_STATUSES_IGNORE));
-    } else {
+    else
         receive_flood();
-    }
     free(values);
     free(requests);
     return tl_finish();

@@ -84,9 +84,8 @@ static void exchange(unsigned modes, tr_side_t (*side)(int index, bool sends), i
     int to = next(distance), from = before(distance), size = 1;
 
     for (int m = 0; m < MODES; m++) {
-        if ((modes >> m & 1) == 0) {
+        if ((modes >> m & 1) == 0)
             continue;
-        }
         in[m] = p2p_buffer(side(index, false));
         out[m] = p2p_buffer(side(index, true));
         p2p_write(&out[m], p2p_seed(tl_rank(), m, index));
@@ -98,27 +97,23 @@ static void exchange(unsigned modes, tr_side_t (*side)(int index, bool sends), i
     TL_MPI(MPI_Buffer_attach(space, size));
     /* Ready sends need receives that are there. */
     MPI_Barrier(MPI_COMM_WORLD);
-    for (int m = 0; m < MODES; m++) {
-        if (modes >> m & 1) {
+    for (int m = 0; m < MODES; m++)
+        if (modes >> m & 1)
             sends[m] = start(m, &out[m], to, m, MPI_COMM_WORLD);
-        }
-    }
     for (int m = 0; m < MODES; m++) {
         MPI_Status status;
         char name[100];
 
-        if ((modes >> m & 1) == 0) {
+        if ((modes >> m & 1) == 0)
             continue;
-        }
         snprintf(name, sizeof(name), "%s, %s %d, distance %d", mode_names[m], what, index,
                  distance);
         p2p_complete(&receives[m], &status, m + index);
         p2p_check_status(&status, from, m, in[m].bytes, name);
         p2p_check(&in[m], in[m].bytes, p2p_seed(from, m, index), name);
         TL_CHECK(receives[m] == MPI_REQUEST_NULL, "%s: the request is still there", name);
-        if (sends[m] != MPI_REQUEST_NULL) {
+        if (sends[m] != MPI_REQUEST_NULL)
             p2p_complete(&sends[m], &status, m + index + 1);
-        }
         p2p_check(&out[m], out[m].bytes, p2p_seed(tl_rank(), m, index), "what was sent");
         p2p_free(&in[m]);
         p2p_free(&out[m]);
@@ -149,9 +144,8 @@ static void test_sizes(void)
             int index = s * P2P_SHAPES + shape;
 
             exchange(modes, fixed_side, index, 1, "size and layout");
-            if (shape == s % P2P_SHAPES) {
+            if (shape == s % P2P_SHAPES)
                 exchange(modes, fixed_side, index, 0, "size and layout");
-            }
         }
     }
 }
@@ -168,9 +162,8 @@ static tr_side_t random_side(int index, bool sends)
 
 static void test_types(void)
 {
-    for (int i = 0; i < RANDOM_ROUNDS * tl_factor(); i++) {
+    for (int i = 0; i < RANDOM_ROUNDS * tl_factor(); i++)
         exchange(1u << i % 3 | 1u << (4 + i % 4), random_side, i, i % 2, "types");
-    }
 }
 
 /* ---- single calls ---- */
@@ -206,9 +199,8 @@ static void test_partial(void)
     MPI_Request request;
     MPI_Status status;
 
-    for (int i = 0; i < 9; i++) {
+    for (int i = 0; i < 9; i++)
         values[i] = 100 * tl_rank() + i;
-    }
     memset(got, -1, sizeof(got));
     MPI_Type_contiguous(2, MPI_INT, &pair);
     MPI_Type_create_resized(pair, 0, 2 * sizeof(int), &pairs);
@@ -220,9 +212,8 @@ static void test_partial(void)
     TL_CHECK(count == MPI_UNDEFINED, "9 ints are %d pairs", count);
     TL_MPI(MPI_Get_elements(&status, pairs, &count));
     TL_CHECK(count == 9, "9 ints are %d elements", count);
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < 20; i++)
         TL_CHECK(got[i] == (i < 9 ? 100 * from + i : -1), "got[%d] is %d", i, got[i]);
-    }
     MPI_Type_free(&pair);
     MPI_Type_free(&pairs);
 }
@@ -294,14 +285,12 @@ static void test_synchronous(void)
 
         p2p_write(&out, p2p_seed(tl_rank(), 0, i));
         TL_MPI(MPI_Issend(out.at, out.side.count, out.side.type, to, 0, MPI_COMM_WORLD, &request));
-        for (int k = 0; k < 200 && !done; k++) {
+        for (int k = 0; k < 200 && !done; k++)
             TL_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
-        }
         TL_MPI(MPI_Sendrecv(NULL, 0, MPI_BYTE, to, 1, NULL, 0, MPI_BYTE, from, 1, MPI_COMM_WORLD,
                             MPI_STATUS_IGNORE));
-        for (int k = 0; k < 200 && !done; k++) {
+        for (int k = 0; k < 200 && !done; k++)
             TL_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
-        }
         TL_CHECK(!done, "a synchronous send of %d bytes is complete without a receive",
                  p2p_sizes[i]);
         /* The receiver waits for the sender's word that it has looked. */

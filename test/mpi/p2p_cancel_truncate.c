@@ -100,9 +100,8 @@ static void test_cancel_late(int bytes)
     p2p_write(&out, p2p_seed(tl_rank(), 2, bytes));
     TL_MPI(MPI_Irecv(in.at, in.side.count, in.side.type, MPI_ANY_SOURCE, 2, comm, &receive));
     TL_MPI(MPI_Isend(out.at, bytes, MPI_BYTE, next(), 2, comm, &send));
-    while (!done) {
+    while (!done)
         TL_MPI(MPI_Request_get_status(receive, &done, &status));
-    }
     TL_MPI(MPI_Cancel(&receive));
     TL_MPI(MPI_Wait(&receive, &status));
     p2p_check_status(&status, before(), 2, (size_t)bytes, "cancelled too late");
@@ -131,9 +130,8 @@ static void test_cancel_race(void)
         p2p_wipe(&second);
         TL_MPI(MPI_Irecv(first.at, 200000, MPI_BYTE, before(), 3, comm, &receive));
         TL_MPI(MPI_Isend(out.at, bytes, MPI_BYTE, next(), 3, comm, &send));
-        for (int k = (int)tl_range(&rng, 0, 30); k > 0; k--) {
+        for (int k = (int)tl_range(&rng, 0, 30); k > 0; k--)
             TL_MPI(MPI_Iprobe(before(), 98, comm, &done, MPI_STATUS_IGNORE));
-        }
         TL_MPI(MPI_Cancel(&receive));
         TL_MPI(MPI_Wait(&receive, &status));
         bool again = was_cancelled(&status);
@@ -175,9 +173,8 @@ static void complete_truncated(int call, MPI_Request *request, MPI_Status *statu
         *request = among[1];
         return;
     default:
-        while (!done && code == MPI_SUCCESS) {
+        while (!done && code == MPI_SUCCESS)
             code = MPI_Testany(2, among, &index, &done, status);
-        }
         TL_MPI_ERROR(code, MPI_ERR_TRUNCATE);
         *request = among[1];
     }
@@ -243,9 +240,8 @@ static void test_truncate(int bytes, int room, int call)
     TL_MPI(MPI_Recv(&after, 1, MPI_LONG, before(), 5, comm, &status));
     TL_CHECK(after == 1000 + before(), "%ld came after the long message", after);
     TL_MPI(MPI_Waitall(2, sends, MPI_STATUSES_IGNORE));
-    if (!beyond) {
+    if (!beyond)
         p2p_check_outside(&in, "truncated");
-    }
     p2p_free(&in);
     p2p_free(&out);
 }
@@ -267,9 +263,8 @@ static void test_truncations(void)
     for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
         for (int call = 0; call < CALLS; call++) {
             /* pml/ucx does not say whose communicator the request of Imrecv has, and crashes. */
-            if (call != IMRECV || !p2p_layer("ucx")) {
+            if (call != IMRECV || !p2p_layer("ucx"))
                 test_truncate(lengths[i][0], lengths[i][1], call);
-            }
         }
         MPI_Barrier(MPI_COMM_WORLD);
     }
@@ -292,11 +287,9 @@ static void test_one_of_many(void)
         TL_MPI(MPI_Isend(out + 20000 * i, bytes, MPI_BYTE, next(), i, comm, &requests[N + i]));
     }
     /* Waitall need not wait for all where one has failed, and Open MPI then forgets some. */
-    for (int i = 0; i < 2 * N; i++) {
-        for (int done = 0; !done;) {
+    for (int i = 0; i < 2 * N; i++)
+        for (int done = 0; !done;)
             TL_MPI(MPI_Request_get_status(requests[i], &done, MPI_STATUS_IGNORE));
-        }
-    }
     TL_MPI_ERROR(MPI_Waitall(2 * N, requests, statuses), MPI_ERR_IN_STATUS);
     for (int i = 0; i < 2 * N; i++) {
         int class;
@@ -320,9 +313,8 @@ int main(int argc, char **argv)
     test_cancel(64);
     test_cancel(5000);
     test_cancel(100000);
-    for (int i = 0; i < p2p_nsizes; i++) {
+    for (int i = 0; i < p2p_nsizes; i++)
         test_cancel_late(p2p_sizes[i]);
-    }
     test_cancel_race();
     /* Of messages to itself ob1 does not say that they were too long. */
     if (tl_size() > 1 || !p2p_layer("ob1")) {

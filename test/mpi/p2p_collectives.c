@@ -32,9 +32,8 @@ static long value(int r, int to, int i)
 
 static void give(int n, int to, long *at)
 {
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         at[i] = value(rank, to, i);
-    }
 }
 
 static void wipe(int n)
@@ -47,34 +46,30 @@ static void check_part(const long *at, int n, int r, int to)
 {
     int wrong = 0;
 
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         wrong += at[i] != value(r, to, i);
-    }
     TL_CHECK(wrong == 0, "%s: %d of %d longs of rank %d of %d are wrong", what, wrong, n, r, size);
 }
 
 /** Parts of all ranks, of these lengths at these places. */
 static void check_places(const int *parts, const int *places, int to)
 {
-    for (int r = 0; r < size; r++) {
+    for (int r = 0; r < size; r++)
         check_part(in + places[r], parts[r], r, to);
-    }
 }
 
 /** One part after the other from all ranks. */
 static void check_parts(int n, int to)
 {
-    for (int r = 0; r < size; r++) {
+    for (int r = 0; r < size; r++)
         check_part(in + (size_t)r * (size_t)n, n, r, to);
-    }
 }
 
 /** One part after the other for all ranks. */
 static void give_parts(int n)
 {
-    for (int r = 0; r < size; r++) {
+    for (int r = 0; r < size; r++)
         give(n, r, out + (size_t)r * (size_t)n);
-    }
 }
 
 /** Sums over ranks first .. last of what they gave for `to`, from their `skip`-th on. */
@@ -85,9 +80,8 @@ static void check_sum(const long *at, int n, int skip, int first, int last)
     for (int i = 0; i < n; i++) {
         long sum = 0;
 
-        for (int r = first; r <= last; r++) {
+        for (int r = first; r <= last; r++)
             sum += value(r, 0, skip + i);
-        }
         wrong += at[i] != sum;
     }
     TL_CHECK(wrong == 0, "%s: %d of %d sums over %d ranks are wrong", what, wrong, n, size);
@@ -113,20 +107,17 @@ static void test_bcast(int n, int root, bool later)
     MPI_Datatype spaced;
 
     wipe(n);
-    if (rank == root) {
+    if (rank == root)
         give(n, 0, in);
-    }
     CALL(later, Bcast, bcast, in, n, MPI_LONG, root, comm);
     check_part(in, n, root, 0);
     /* Another type on the root. Open MPI takes a count of 0 for none at all, and of 1 for one. */
-    if (n == 0) {
+    if (n == 0)
         return;
-    }
     MPI_Type_create_hvector(n, 1, 2 * sizeof(long), MPI_LONG, &spaced);
     MPI_Type_commit(&spaced);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         out[2 * i] = value(rank, 0, i);
-    }
     wipe(n);
     if (rank == root) {
         CALL(later, Bcast, bcast, out, 1, spaced, root, comm);
@@ -169,16 +160,14 @@ static void test_vectors(int n, int root, bool later)
     wipe(n);
     give(mine, root, out);
     CALL(later, Gatherv, gatherv, out, mine, MPI_LONG, in, parts, places, MPI_LONG, root, comm);
-    if (rank == root) {
+    if (rank == root)
         check_places(parts, places, root);
-    }
     wipe(n);
     CALL(later, Allgatherv, allgatherv, out, mine, MPI_LONG, in, parts, places, MPI_LONG, comm);
     check_places(parts, places, root);
     wipe(n);
-    for (int r = 0; rank == root && r < size; r++) {
+    for (int r = 0; rank == root && r < size; r++)
         give(parts[r], r, out + places[r]);
-    }
     CALL(later, Scatterv, scatterv, out, parts, places, MPI_LONG, in, mine, MPI_LONG, root, comm);
     check_part(in, mine, root, rank);
 }
@@ -223,9 +212,8 @@ static void test_reductions(int n, int root, bool later)
     wipe(n);
     give(n, 0, out);
     CALL(later, Reduce, reduce, out, in, n, MPI_LONG, MPI_SUM, root, comm);
-    if (rank == root) {
+    if (rank == root)
         check_sum(in, n, 0, 0, size - 1);
-    }
     wipe(n);
     CALL(later, Allreduce, allreduce, out, in, n, MPI_LONG, MPI_SUM, comm);
     check_sum(in, n, 0, 0, size - 1);
@@ -237,9 +225,8 @@ static void test_reductions(int n, int root, bool later)
     check_sum(in, n, 0, 0, rank);
     wipe(n);
     CALL(later, Exscan, exscan, out, in, n, MPI_LONG, MPI_SUM, comm);
-    if (rank > 0) {
+    if (rank > 0)
         check_sum(in, n, 0, 0, rank - 1);
-    }
     for (int r = 0; r < size; r++) {
         parts[r] = n / (r + 1);
         before += r < rank ? parts[r] : 0;
@@ -276,12 +263,10 @@ static void check_digits(const digits_t *got, int n, int last)
 {
     long want = 0, wrong = 0;
 
-    for (int r = 0; r <= last; r++) {
+    for (int r = 0; r <= last; r++)
         want = 10 * want + r + 1;
-    }
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         wrong += got[i].value != want;
-    }
     TL_CHECK(wrong == 0, "%s: %ld of %d are not %ld, the first is %ld", what, wrong, n, want,
              got[0].value);
 }
@@ -297,13 +282,11 @@ static void test_order(int root, bool later)
     MPI_Type_contiguous(2, MPI_LONG, &type);
     MPI_Type_commit(&type);
     MPI_Op_create(join, 0, &op);
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < N; i++)
         mine[i] = (digits_t){rank + 1, 10};
-    }
     CALL(later, Reduce, reduce, mine, got, N, type, op, root, comm);
-    if (rank == root) {
+    if (rank == root)
         check_digits(got, N, size - 1);
-    }
     CALL(later, Allreduce, allreduce, mine, got, N, type, op, comm);
     check_digits(got, N, size - 1);
     CALL(later, Scan, scan, mine, got, N, type, op, comm);
@@ -351,9 +334,8 @@ static void test_together(int n)
     }
     TL_MPI(MPI_Waitall(TIMES, requests, MPI_STATUSES_IGNORE));
     what = "many at once";
-    for (int i = 0; i < TIMES; i++) {
+    for (int i = 0; i < TIMES; i++)
         check_sum(in + (ptrdiff_t)i * n, n - i, i, 0, size - 1);
-    }
 }
 
 static void test_on(MPI_Comm given)

@@ -54,9 +54,8 @@ static MPI_Comm make(int how, bool late)
     MPI_Comm comm;
     MPI_Group group;
 
-    if (late) {
+    if (late)
         usleep(3000);
-    }
     switch (how % 4) {
     case 0:
         TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
@@ -66,9 +65,8 @@ static MPI_Comm make(int how, bool late)
         break;
     case 2:
         TL_MPI(MPI_Comm_idup(MPI_COMM_WORLD, &comm, &request));
-        if (late) {
+        if (late)
             usleep(3000);
-        }
         TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
         break;
     default:
@@ -84,9 +82,8 @@ static void test_early(void)
 {
     unsigned char *in = tl_alloc(150000), *out[EARLY];
 
-    for (int i = 0; i < EARLY; i++) {
+    for (int i = 0; i < EARLY; i++)
         out[i] = tl_alloc((size_t)early_bytes(i));
-    }
     for (int how = 0; how < 16; how++) {
         bool late = tl_rank() == how / 4 % tl_size();
         MPI_Comm comm = make(how, late);
@@ -100,9 +97,8 @@ static void test_early(void)
             TL_MPI(MPI_Isend(out[i], early_bytes(i), MPI_BYTE, (rank + i) % size, i % 3, comm,
                              &sends[i]));
         }
-        if (late) {
+        if (late)
             usleep(1000);
-        }
         for (int i = 0; i < EARLY; i++) {
             int from = (rank + size * EARLY - i) % size;
             MPI_Status status;
@@ -115,9 +111,8 @@ static void test_early(void)
         TL_MPI(MPI_Waitall(EARLY, sends, MPI_STATUSES_IGNORE));
         TL_MPI(MPI_Comm_free(&comm));
     }
-    for (int i = 0; i < EARLY; i++) {
+    for (int i = 0; i < EARLY; i++)
         free(out[i]);
-    }
     free(in);
 }
 
@@ -185,15 +180,13 @@ static void test_many(void)
                          comms[i], &receives[i]));
     }
     TL_MPI(MPI_Waitall(MANY, receives, MPI_STATUSES_IGNORE));
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < MANY; i++)
         wrong += in[i] != before * 1000L + i;
-    }
     TL_CHECK(wrong == 0, "%d of %d messages are of another communicator", wrong, MANY);
     TL_MPI(MPI_Waitall(MANY, sends, MPI_STATUSES_IGNORE));
     for (int i = 0; i < MANY; i++) {
-        if (i % 50 == 0) {
+        if (i % 50 == 0)
             ring(comms[i], 1, i, "one of many");
-        }
         TL_MPI(MPI_Comm_free(&comms[i]));
     }
     free(in);
@@ -223,9 +216,8 @@ static void test_freed(void)
         TL_MPI(MPI_Irecv(in.at, in.side.count, in.side.type, before, 4, comm, &receive));
         TL_MPI(MPI_Isend(out.at, out.side.count, out.side.type, next, 4, comm, &send));
         TL_MPI(MPI_Comm_free(&comm));
-        if (i % 2) {
+        if (i % 2)
             ring(MPI_COMM_WORLD, 1, i, "beside one that was freed");
-        }
         TL_MPI(MPI_Wait(&receive, &status));
         p2p_check_status(&status, before, 4, in.bytes, "freed");
         p2p_check(&in, in.bytes, p2p_seed(before, 4, i), "freed");
@@ -253,12 +245,10 @@ static void test_freed_message(void)
         const MPI_Fint freed = MPI_Comm_c2f(comm);
         p2p_write(&out, p2p_seed(tl_rank(), 5, i));
         TL_MPI(MPI_Isend(out.at, out.side.count, out.side.type, next, 5, comm, &send));
-        while (i % 2 && !found) {
+        while (i % 2 && !found)
             TL_MPI(MPI_Improbe(before, 5, comm, &found, &message, &status));
-        }
-        if (!found) {
+        if (!found)
             TL_MPI(MPI_Mprobe(MPI_ANY_SOURCE, 5, comm, &message, &status));
-        }
         TL_MPI(MPI_Comm_free(&comm));
         TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &twin));
         TL_CHECK(MPI_Comm_c2f(twin) != freed, "a message waits, and its communicator is gone");
@@ -301,14 +291,12 @@ static void test_freed_requests(void)
         out[i] = 100 * tl_rank() + i;
         TL_MPI(MPI_Irecv(&in[i], 1, MPI_LONG, before, 2, comm, &receives[i]));
     }
-    for (int i = 1; i < SENDS; i++) {
+    for (int i = 1; i < SENDS; i++)
         TL_MPI(MPI_Bsend(&out[i], 1, MPI_LONG, next, 2, comm));
-    }
     TL_MPI(MPI_Comm_free(&comm));
     TL_MPI(MPI_Waitall(SENDS - 1, &receives[1], MPI_STATUSES_IGNORE));
-    for (int i = 1; i < SENDS; i++) {
+    for (int i = 1; i < SENDS; i++)
         TL_CHECK(in[i] == 100 * before + i, "copy %d is %ld", i, in[i]);
-    }
     for (int round = 0; round < 3; round++) {
         out[0] = 10 * tl_rank() + round;
         TL_MPI(MPI_Startall(2, requests));
@@ -335,11 +323,9 @@ static void test_create_group(void)
     int ranks[8], n = 0;
 
     MPI_Comm_group(MPI_COMM_WORLD, &world);
-    for (int r = tl_size() - 1; r >= 0; r--) {
-        if (r != 1) {
+    for (int r = tl_size() - 1; r >= 0; r--)
+        if (r != 1)
             ranks[n++] = r;
-        }
-    }
     MPI_Group_incl(world, n, ranks, &some);
     for (int i = 0; i < 10; i++) {
         if (tl_rank() != 1) {

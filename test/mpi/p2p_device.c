@@ -31,12 +31,10 @@ static bool hook(const void *p)
 
 static void check_untouched(void)
 {
-    for (int i = 0; i < LONGS; i++) {
+    for (int i = 0; i < LONGS; i++)
         if (!TL_CHECK(memory.device[i] == 1000 + i, "long %d of the device is %ld", i,
-                      memory.device[i])) {
+                      memory.device[i]))
             break;
-        }
-    }
 }
 
 #define REFUSED(call) TL_MPI_ERROR(call, MPI_ERR_BUFFER)
@@ -72,9 +70,8 @@ static void refuse_matched(int n)
     MPI_Message message;
     MPI_Request send, receive;
 
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         memory.host[i] = 10 * tl_rank() + i;
-    }
     TL_MPI(MPI_Isend(memory.host, n, MPI_LONG, to, n, MPI_COMM_WORLD, &send));
     TL_MPI(MPI_Mprobe(from, n, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE));
     REFUSED(MPI_Mrecv(memory.device, n, MPI_LONG, &message, MPI_STATUS_IGNORE));
@@ -124,12 +121,10 @@ int main(int argc, char **argv)
     const int lengths[] = {1, 16, LONGS};
 
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
-    if (!p2p_layer("superpipe")) {
+    if (!p2p_layer("superpipe"))
         tl_skip("this layer does not ask whose memory it is");
-    }
-    for (int i = 0; i < LONGS; i++) {
+    for (int i = 0; i < LONGS; i++)
         memory.device[i] = 1000 + i;
-    }
     onic_device_set_fn(hook);
     for (int i = 0; i < 3; i++) {
         refuse(memory.device, lengths[i], MPI_LONG);

@@ -90,11 +90,9 @@ static void die(void)
                              &halves[n++]));
         }
     }
-    for (int r = 0; r < tl_size(); r++) {
-        if (r != VICTIM) {
+    for (int r = 0; r < tl_size(); r++)
+        if (r != VICTIM)
             TL_MPI(MPI_Recv(NULL, 0, MPI_BYTE, r, READY, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-        }
-    }
     usleep(LIFE);
     end = MPI_Wtime() + TAKES_PART * 1e-6;
     do {
@@ -153,9 +151,8 @@ static void must_fail(MPI_Request *request, const char *what)
 /** Open MPI frees a persistent request that has failed. */
 static void free_unless_gone(MPI_Request *request)
 {
-    if (*request != MPI_REQUEST_NULL) {
+    if (*request != MPI_REQUEST_NULL)
         TL_MPI(MPI_Request_free(request));
-    }
 }
 
 /** What was under way may have come over. */
@@ -191,17 +188,14 @@ static void receive_what_is_left(void)
 
     phase("a receive of a short message of the dead");
     if (MPI_Recv(in, LONG, MPI_BYTE, VICTIM, SHORT_LEFT, MPI_COMM_WORLD, MPI_STATUS_IGNORE) ==
-        MPI_SUCCESS) {
+        MPI_SUCCESS)
         TL_CHECK(p2p_holds(in, 100, p2p_seed(VICTIM, 0, 0)), "a short message of the dead");
-    }
     phase("a receive of a long message of the dead");
     TL_MPI_ERROR(MPI_Recv(in, LONG, MPI_BYTE, VICTIM, LONG_LEFT, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
                  GONE);
     phase("a receive of what a probe has found");
-    if (MPI_Mprobe(VICTIM, LONG_PROBED, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE) ==
-        MPI_SUCCESS) {
+    if (MPI_Mprobe(VICTIM, LONG_PROBED, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE) == MPI_SUCCESS)
         TL_MPI_ERROR(MPI_Mrecv(in, LONG, MPI_BYTE, &message, MPI_STATUS_IGNORE), GONE);
-    }
 }
 
 /** What is begun when it is known. */
@@ -303,18 +297,15 @@ int main(int argc, char **argv)
 
     meet_begin_as_child();
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
-    if (!p2p_layer("superpipe")) {
+    if (!p2p_layer("superpipe"))
         tl_skip("this layer does not notice who is dead");
-    }
     TL_MPI(MPI_Comm_split(MPI_COMM_WORLD, tl_rank() == VICTIM ? MPI_UNDEFINED : 0, 0, &living));
-    if (tl_rank() == VICTIM) {
+    if (tl_rank() == VICTIM)
         die();
-    }
     phase("before");
     begin_all(&begun);
-    if (tl_rank() == tl_size() - 1) {
+    if (tl_rank() == tl_size() - 1)
         probe_anybody();
-    }
     for (int k = 0; k < KINDS; k++) {
         const int which = (k + tl_rank()) % KINDS;
 

@@ -77,9 +77,8 @@ static int open_socket(int *port_p)
     int s = socket(AF_INET, SOCK_DGRAM, 0);
 
     if (s < 0 || bind(s, (struct sockaddr *)&at, len) != 0 ||
-        getsockname(s, (struct sockaddr *)&at, &len) != 0) {
+        getsockname(s, (struct sockaddr *)&at, &len) != 0)
         TL_CHECK(false, "no socket to be had");
-    }
     *port_p = ntohs(at.sin_port);
     return s;
 }
@@ -104,9 +103,8 @@ static void write_message(void *memory, way_t way, int from, int i)
     const in_addr_t address = p2p_own_address();
 
     p2p_fill(memory, (size_t)bytes_of[way], p2p_seed(from, (int)way, i));
-    if (bytes_of[way] >= (int)sizeof(address)) {
+    if (bytes_of[way] >= (int)sizeof(address))
         memcpy(memory, &address, sizeof(address));
-    }
 }
 
 static void send_one(way_t way, void *out, int to, int tag)
@@ -144,9 +142,8 @@ static void send_one(way_t way, void *out, int to, int tag)
 /** As the vector has it. */
 static void spread(unsigned char *memory, int bytes)
 {
-    for (int at = bytes / 16 - 1; at > 0; at--) {
+    for (int at = bytes / 16 - 1; at > 0; at--)
         memcpy(memory + (size_t)at * 32, memory + (size_t)at * 16, 16);
-    }
 }
 
 /** Sends, and stays away from MPI until all of it is there. */
@@ -159,9 +156,8 @@ static void send_first(int to)
 
     for (int i = 0; i < number_of(way); i++) {
         write_message(out, way, tl_rank(), i);
-        if (way == VECTOR) {
+        if (way == VECTOR)
             spread(out, bytes_of[way]);
-        }
         send_one(way, out, to, port);
     }
     TL_CHECK(poll(&wait, 1, GIVE_UP) == 1, "rank %d did not get what was sent in way %d", to,
@@ -198,19 +194,16 @@ static void receive_first(int from)
 /** Each sends to those behind it when it has had the messages of those before it. */
 static void test_first(void)
 {
-    for (int from = 0; from < tl_rank(); from++) {
+    for (int from = 0; from < tl_rank(); from++)
         receive_first(from);
-    }
-    for (int to = tl_rank() + 1; to < tl_size(); to++) {
+    for (int to = tl_rank() + 1; to < tl_size(); to++)
         send_first(to);
-    }
 }
 
 int main(int argc, char **argv)
 {
-    if (cuts_queues()) {
+    if (cuts_queues())
         setenv("OMPI_MCA_pml_superpipe_queues", "0", 1);
-    }
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     test_first();
     return tl_finish();

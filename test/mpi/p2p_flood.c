@@ -101,9 +101,8 @@ static void test_memory(const counter_t *unexpected)
         receive_flood(flood());
     } else {
         send_flood(flood());
-        if (unexpected != NULL) {
+        if (unexpected != NULL)
             check_growth(before, BUFFERED, "a sender");
-        }
     }
     MPI_Barrier(MPI_COMM_WORLD);
 }
@@ -128,9 +127,8 @@ static void find_late(bool probes)
     for (int from = 1; from < tl_size(); from++) {
         int value = -1, found = 0;
 
-        while (probes && !found) {
+        while (probes && !found)
             TL_MPI(MPI_Iprobe(from, LATE_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE));
-        }
         TL_MPI(MPI_Recv(&value, 1, MPI_INT, from, LATE_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         TL_CHECK(value == from, "the late message of rank %d is %d", from, value);
     }
@@ -142,12 +140,10 @@ static void test_behind(MPI_Comm other, bool probes)
     MPI_Request *requests = tl_alloc(BEHIND * sizeof(*requests));
     const int me = tl_rank();
 
-    if (me != RECEIVER) {
+    if (me != RECEIVER)
         start_flood(requests);
-    }
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 5; i++)
         MPI_Barrier(other);
-    }
     if (me != RECEIVER) {
         TL_MPI(MPI_Send(&me, 1, MPI_INT, RECEIVER, LATE_TAG, MPI_COMM_WORLD));
         TL_MPI(MPI_Waitall(BEHIND, requests, MPI_STATUSES_IGNORE));

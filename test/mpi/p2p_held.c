@@ -55,9 +55,8 @@ static void open_ears(void)
 
     ears = socket(AF_INET, SOCK_DGRAM, 0);
     if (ears < 0 || bind(ears, (struct sockaddr *)&at, len) != 0 ||
-        getsockname(ears, (struct sockaddr *)&at, &len) != 0) {
+        getsockname(ears, (struct sockaddr *)&at, &len) != 0)
         tl_die("no socket to be had");
-    }
     at.sin_addr.s_addr = p2p_own_address();
     TL_MPI(MPI_Sendrecv(&at, sizeof(at), MPI_BYTE, 1 - tl_rank(), TAG, &other, sizeof(other),
                         MPI_BYTE, 1 - tl_rank(), TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
@@ -100,9 +99,8 @@ static void send_one(call_t call, const p2p_buffer_t *b)
         return;
     default:
         TL_MPI(MPI_Isend(b->at, n, b->side.type, to, TAG, MPI_COMM_WORLD, &request));
-        while (call == ISEND_TEST && !flag) {
+        while (call == ISEND_TEST && !flag)
             TL_MPI(MPI_Test(&request, &flag, MPI_STATUS_IGNORE));
-        }
         TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
     }
 }
@@ -121,9 +119,8 @@ static void run(int round, int which, call_t call)
     const bool sends = (round + which + (int)call) % 2 == tl_rank();
     p2p_buffer_t b = p2p_buffer(p2p_side(messages[which].shape, messages[which].bytes));
 
-    if (!sends) {
+    if (!sends)
         usleep((useconds_t)((tl_seed() * 977 + (uint64_t)round * 313 + (uint64_t)which) % LATE));
-    }
     for (int i = 0; i < messages[which].number; i++) {
         const uint64_t seed = p2p_seed(round, which, i);
 
@@ -155,11 +152,9 @@ int main(int argc, char **argv)
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     tl_need_ranks(2, 2);
     open_ears();
-    for (int round = 0; round < ROUNDS * tl_factor(); round++) {
-        for (int which = 0; which < MESSAGES; which++) {
+    for (int round = 0; round < ROUNDS * tl_factor(); round++)
+        for (int which = 0; which < MESSAGES; which++)
             run(round, which, (call_t)((round + which) % CALLS));
-        }
-    }
     close(ears);
     return tl_finish();
 }

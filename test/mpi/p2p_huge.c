@@ -32,9 +32,8 @@ enum { WINDOWS = sizeof(windows) / sizeof(*windows) };
 
 static void map_at(unsigned char *at, MPI_Aint bytes, int flags, int file)
 {
-    if (mmap(at, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_FIXED | flags, file, 0) != at) {
+    if (mmap(at, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_FIXED | flags, file, 0) != at)
         tl_die("mmap");
-    }
 }
 
 /** The addresses; *repeated is what most of them are. */
@@ -44,13 +43,11 @@ static unsigned char *map_memory(unsigned char **repeated)
         mmap(NULL, (size_t)SPAN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     int file = memfd_create("p2p_huge", 0);
 
-    if (memory == MAP_FAILED || file < 0 || ftruncate(file, PERIOD) != 0) {
+    if (memory == MAP_FAILED || file < 0 || ftruncate(file, PERIOD) != 0)
         tl_die("no memory");
-    }
     *repeated = mmap(NULL, (size_t)PERIOD, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    for (MPI_Aint at = 0; at < SPAN; at += PERIOD) {
+    for (MPI_Aint at = 0; at < SPAN; at += PERIOD)
         map_at(memory + at, SPAN - at < PERIOD ? SPAN - at : PERIOD, MAP_SHARED, file);
-    }
     close(file);
     for (int w = 0; w < WINDOWS; w++) {
         /* What is before 4 GiB of the data is not behind it in memory by more than the gaps. */
@@ -77,11 +74,10 @@ static int each_piece(unsigned char *memory, bool gaps, bool write, int tag)
             unsigned char *at = memory + place(byte, gaps);
             uint64_t seed = p2p_seed(0, tag, (int)(byte / PIECE));
 
-            if (write) {
+            if (write)
                 p2p_fill(at, (size_t)PIECE, seed);
-            } else {
+            else
                 wrong += !p2p_holds(at, (size_t)PIECE, seed);
-            }
         }
     }
     return wrong;
@@ -109,9 +105,8 @@ static void send_one(MPI_Datatype gapped, bool sender_gaps, bool receiver_gaps, 
                  status.MPI_SOURCE, status.MPI_TAG);
         wrong = each_piece(memory, gaps, false, tag);
         TL_CHECK(wrong == 0, "%d pieces of the message are wrong", wrong);
-        for (int k = 0; gaps && k < 3; k++) {
+        for (int k = 0; gaps && k < 3; k++)
             TL_FILL(memory + k * (MEBI + GAP) + MEBI, 0, (size_t)GAP, "gap %d", k);
-        }
         /* Each of these pages has come many times, always the same where nothing has moved. */
         if (!sender_gaps && !receiver_gaps) {
             TL_CHECK(p2p_holds(repeated, (size_t)PERIOD, p2p_seed(0, tag, -1)),

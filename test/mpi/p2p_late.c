@@ -56,9 +56,8 @@ static void test_unexpected(bool sends)
 
     /* Both know what is sent. */
     p2p_fill(data, bytes, p2p_seed(sends ? tl_rank() : before(), 0, 0));
-    if (!sends) {
+    if (!sends)
         usleep(100000);
-    }
     for (int i = 0; sends && i < n; i++) {
         TL_MPI(MPI_Isend(data + place(i), i < longs ? LONG : short_bytes(i), MPI_BYTE, peer, i,
                          MPI_COMM_WORLD, &requests[i]));
@@ -90,9 +89,8 @@ static void compute(int loops)
 {
     volatile double x = 1;
 
-    for (int i = 0; i < loops; i++) {
+    for (int i = 0; i < loops; i++)
         x = x * 1.000001 + 1e-9;
-    }
 }
 
 /** Each rank computes or sleeps before it sends, before it receives, or between. */
@@ -109,11 +107,10 @@ static void test_turns(void)
 
         p2p_write(&out, p2p_seed(tl_rank(), 1, i));
         for (int step = 0; step < 3; step++) {
-            if (step == when) {
+            if (step == when)
                 usleep(2000);
-            } else if (step == when - 3) {
+            else if (step == when - 3)
                 compute(300000);
-            }
             if (step == 0) {
                 TL_MPI(MPI_Isend(out.at, out.side.count, out.side.type, next(), 1, MPI_COMM_WORLD,
                                  &requests[0]));
@@ -141,16 +138,14 @@ static atomic_int *shared_word(void)
     MPI_Bcast(&id, 1, MPI_INT, 0, MPI_COMM_WORLD);
     snprintf(name, sizeof(name), "/dev/shm/p2p_late.%d", id);
     file = open(name, O_RDWR | O_CREAT, 0600);
-    if (file < 0 || ftruncate(file, sizeof(atomic_int)) != 0) {
+    if (file < 0 || ftruncate(file, sizeof(atomic_int)) != 0)
         tl_die("no file in /dev/shm");
-    }
     word = mmap(NULL, sizeof(atomic_int), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
     MPI_Barrier(MPI_COMM_WORLD);
     unlink(name);
-    if (word == MAP_FAILED) {
+    if (word == MAP_FAILED)
         tl_die("mmap");
-    }
     return word;
 }
 
@@ -166,11 +161,9 @@ static void test_away(void)
 
     MPI_Comm_split(MPI_COMM_WORLD, tl_rank() == last, 0, &here);
     p2p_fill(data, LONG + place(AWAY * 4), 3);
-    if (tl_rank() == last) {
-        while (atomic_load(done) < others) {
+    if (tl_rank() == last)
+        while (atomic_load(done) < others)
             usleep(1000);
-        }
-    }
     for (int i = 0; tl_rank() != last && i < 2 * AWAY; i++) {
         TL_MPI(MPI_Isend(data + place(i), i % 2 ? LONG >> i % 7 : short_bytes(i), MPI_BYTE, last, i,
                          MPI_COMM_WORLD, &sends[i]));
@@ -210,13 +203,11 @@ int main(int argc, char **argv)
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     test_turns();
     /* In pairs; where the number of ranks is odd the last one has none. */
-    if (tl_rank() < tl_size() / 2 * 2) {
+    if (tl_rank() < tl_size() / 2 * 2)
         test_unexpected(tl_rank() % 2 == 0);
-    } else {
+    else
         MPI_Barrier(MPI_COMM_WORLD);
-    }
-    if (tl_one_host()) {
+    if (tl_one_host())
         test_away();
-    }
     return tl_finish();
 }

@@ -47,9 +47,8 @@ static void test_overtaking(bool posted)
                              i % 4 ? 1 : MPI_ANY_TAG, MPI_COMM_WORLD, &receives[i]));
         }
         MPI_Barrier(MPI_COMM_WORLD);
-        for (int i = 0; i < PAIRS && stage == posted; i++) {
+        for (int i = 0; i < PAIRS && stage == posted; i++)
             TL_MPI(MPI_Isend(out[i], bytes[i], MPI_BYTE, next(), 1, MPI_COMM_WORLD, &sends[i]));
-        }
     }
     for (int i = PAIRS - 1; i >= 0; i--) {
         MPI_Status status;
@@ -112,9 +111,8 @@ static void test_tags(void)
         TL_CHECK(p2p_holds(in, (size_t)bytes, p2p_seed(before(), i, 0)), "tag %d", i * 13);
     }
     TL_MPI(MPI_Waitall(TAGS, sends, MPI_STATUSES_IGNORE));
-    for (int i = 0; i < TAGS; i++) {
+    for (int i = 0; i < TAGS; i++)
         free(out[i]);
-    }
     free(out);
     free(in);
     free(sends);
@@ -184,9 +182,8 @@ static void arrived(posted_t *p, int slot, outcome_t *o, const MPI_Status *statu
 
     memcpy(&number, p->data[slot], sizeof(number));
     if (!TL_CHECK(number >= 0 && number < MESSAGES && source >= 0 && source < tl_size(),
-                  "message %d from %d", number, source)) {
+                  "message %d from %d", number, source))
         return;
-    }
     o[p->which[slot]].from = source;
     o[p->which[slot]].number = number;
     p2p_check_status(status, source, tag_of(source, number), (size_t)size_of(source, number),
@@ -224,14 +221,12 @@ static void test_random(void)
     MPI_Status statuses[WINDOW];
     const int all = tl_size() * (MESSAGES / tl_size());
 
-    for (int slot = 0; slot < WINDOW; slot++) {
+    for (int slot = 0; slot < WINDOW; slot++)
         p->requests[slot] = MPI_REQUEST_NULL;
-    }
     /* As many to each, so that the number of those that come is known. */
     while (received < all) {
-        for (int k = (int)tl_range(&rng, 0, 12); k > 0 && sent < all; k--, sent++) {
+        for (int k = (int)tl_range(&rng, 0, 12); k > 0 && sent < all; k--, sent++)
             out[sent] = send_one(sent, &sends[sent]);
-        }
         for (int slot = 0; slot < WINDOW && n < MESSAGES + WINDOW; slot++) {
             if (p->requests[slot] == MPI_REQUEST_NULL &&
                 (slot == WINDOW - 1 || tl_range(&rng, 0, 2) == 0)) {
@@ -240,9 +235,8 @@ static void test_random(void)
             }
         }
         TL_MPI(MPI_Testsome(WINDOW, p->requests, &done, indices, statuses));
-        for (int k = 0; k < done; k++) {
+        for (int k = 0; k < done; k++)
             arrived(p, indices[k], o, &statuses[k]);
-        }
         received += done > 0 ? done : 0;
     }
     for (int slot = 0; slot < WINDOW; slot++) {
@@ -257,9 +251,8 @@ static void test_random(void)
     }
     TL_MPI(MPI_Waitall(sent, sends, MPI_STATUSES_IGNORE));
     check_order(o, n);
-    for (int i = 0; i < sent; i++) {
+    for (int i = 0; i < sent; i++)
         free(out[i]);
-    }
     free(o);
     free(out);
     free(sends);
@@ -291,9 +284,8 @@ static void test_reverse(void)
             wrong += in != 3L * i + 1;
         }
     }
-    if (tl_rank() == 0) {
+    if (tl_rank() == 0)
         TL_MPI(MPI_Waitall(n, sends, MPI_STATUSES_IGNORE));
-    }
     TL_CHECK(wrong == 0, "%d of %d messages are others", wrong, n);
     free(sends);
     free(out);
@@ -351,9 +343,8 @@ int main(int argc, char **argv)
     test_overtaking(true);
     test_overtaking(false);
     test_tags();
-    for (int i = 0; i < 2 * tl_factor(); i++) {
+    for (int i = 0; i < 2 * tl_factor(); i++)
         test_random();
-    }
     test_reverse();
     return tl_finish();
 }

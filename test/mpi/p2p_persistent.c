@@ -67,9 +67,8 @@ static void init_send(int i, const p2p_buffer_t *b, MPI_Request *r)
     int mode = i % MODES;
 
     /* ob1 sends anything when it starts one of MPI_Bsend_init again that is not eager. */
-    if (mode == 3 && b->bytes > 500 && p2p_layer("ob1")) {
+    if (mode == 3 && b->bytes > 500 && p2p_layer("ob1"))
         mode = 0;
-    }
     TL_MPI(init[mode](b->at, b->side.count, b->side.type, next(), i, MPI_COMM_WORLD, r));
 }
 
@@ -86,9 +85,8 @@ static void start(MPI_Request *requests, int n, bool together)
         TL_MPI(MPI_Startall(n, requests));
         return;
     }
-    for (int i = n - 1; i >= 0; i--) {
+    for (int i = n - 1; i >= 0; i--)
         TL_MPI(MPI_Start(&requests[i]));
-    }
 }
 
 /** Completes all requests in one of several ways, which leave them inactive. */
@@ -101,9 +99,8 @@ static void finish(MPI_Request *requests, MPI_Status *statuses, int how)
         TL_MPI(MPI_Waitall(N, requests, statuses));
         return;
     }
-    while (how % 5 == 1 && !all) {
+    while (how % 5 == 1 && !all)
         TL_MPI(MPI_Testall(N, requests, &all, statuses));
-    }
     while (how % 5 == 2 && left > 0) {
         TL_MPI(MPI_Waitany(N, requests, &index, &some[0]));
         statuses[index] = some[0];
@@ -111,14 +108,12 @@ static void finish(MPI_Request *requests, MPI_Status *statuses, int how)
     }
     while (how % 5 == 3 && left > 0) {
         TL_MPI(MPI_Testsome(N, requests, &n, indices, some));
-        for (int i = 0; i < n; i++) {
+        for (int i = 0; i < n; i++)
             statuses[indices[i]] = some[i];
-        }
         left -= n;
     }
-    for (int i = N - 1; how % 5 == 4 && i >= 0; i--) {
+    for (int i = N - 1; how % 5 == 4 && i >= 0; i--)
         TL_MPI(MPI_Wait(&requests[i], &statuses[i]));
-    }
 }
 
 static void test_rounds(void)
@@ -198,11 +193,9 @@ static void test_mixed(void)
         p2p_check_status(&statuses[3], MPI_PROC_NULL, MPI_ANY_TAG, 0, "to nobody");
         TL_CHECK(in[1] == 100 * before() + round && in[0] == 0, "%ld and %ld", in[1], in[0]);
     }
-    for (int i = 0; i < 5; i++) {
-        if (requests[i] != MPI_REQUEST_NULL) {
+    for (int i = 0; i < 5; i++)
+        if (requests[i] != MPI_REQUEST_NULL)
             TL_MPI(MPI_Request_free(&requests[i]));
-        }
-    }
 }
 
 /** Freed while active, the transfer goes on: persistent or not, sends and receives. */
@@ -261,9 +254,8 @@ static void test_freed_receive(void)
         }
         TL_MPI(MPI_Request_free(&receive));
         TL_MPI(MPI_Isend(out, bytes, MPI_BYTE, next(), 8, MPI_COMM_WORLD, &send));
-        while (!p2p_holds(in, (size_t)bytes, p2p_seed(before(), 8, i))) {
+        while (!p2p_holds(in, (size_t)bytes, p2p_seed(before(), 8, i)))
             TL_MPI(MPI_Iprobe(MPI_ANY_SOURCE, 9, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
-        }
         TL_MPI(MPI_Wait(&send, MPI_STATUS_IGNORE));
         MPI_Barrier(MPI_COMM_WORLD);
         free(in);

@@ -38,17 +38,15 @@ static MPI_Message find(int way, int source, int tag, MPI_Comm comm, MPI_Status 
         TL_MPI(MPI_Probe(source, tag, comm, status));
         break;
     case 1:
-        while (!flag) {
+        while (!flag)
             TL_MPI(MPI_Iprobe(source, tag, comm, &flag, status));
-        }
         break;
     case 2:
         TL_MPI(MPI_Mprobe(source, tag, comm, &message, status));
         break;
     default:
-        while (!flag) {
+        while (!flag)
             TL_MPI(MPI_Improbe(source, tag, comm, &flag, &message, status));
-        }
     }
     return message;
 }
@@ -235,9 +233,8 @@ static void test_wildcards(MPI_Comm comm)
         p2p_free(&in);
     }
     TL_MPI(MPI_Waitall(n, sends, MPI_STATUSES_IGNORE));
-    for (int i = 0; i < EACH; i++) {
+    for (int i = 0; i < EACH; i++)
         free(data[i]);
-    }
     free(data);
     free(sends);
     free(seen);

@@ -52,9 +52,8 @@ static void counting_begin(void)
         counting.messages[c] = begin("messages_", carriers[c]);
         counting.bytes[c] = begin("bytes_", carriers[c]);
     }
-    for (int i = 0; i < OTHERS; i++) {
+    for (int i = 0; i < OTHERS; i++)
         counting.other[i] = begin("", others[i]);
-    }
 }
 
 static void counting_end(void)
@@ -63,9 +62,8 @@ static void counting_end(void)
         counter_end(counting.messages[c]);
         counter_end(counting.bytes[c]);
     }
-    for (int i = 0; i < OTHERS; i++) {
+    for (int i = 0; i < OTHERS; i++)
         counter_end(counting.other[i]);
-    }
 }
 
 static counts_t read_all(void)
@@ -76,9 +74,8 @@ static counts_t read_all(void)
         n.messages[c] = counter_read(counting.messages[c]);
         n.bytes[c] = counter_read(counting.bytes[c]);
     }
-    for (int i = 0; i < OTHERS; i++) {
+    for (int i = 0; i < OTHERS; i++)
         n.other[i] = counter_read(counting.other[i]);
-    }
     return n;
 }
 
@@ -92,9 +89,8 @@ static counts_t counted(void)
         n.messages[c] -= counting.before.messages[c];
         n.bytes[c] -= counting.before.bytes[c];
     }
-    for (int i = 0; i < OTHERS; i++) {
+    for (int i = 0; i < OTHERS; i++)
         n.other[i] -= counting.before.other[i];
-    }
     counting.before = now;
     return n;
 }
@@ -140,18 +136,14 @@ static int carrier_of(const message_t *m)
 {
     int f = 0;
 
-    if (m->bytes == 0) {
+    if (m->bytes == 0)
         return EAGER;
-    }
-    while (f < CARRIERS && strcmp(forced, carriers[f]) != 0) {
+    while (f < CARRIERS && strcmp(forced, carriers[f]) != 0)
         f++;
-    }
-    if (f == CARRIERS || f == EAGER) {
+    if (f == CARRIERS || f == EAGER)
         return m->bytes <= CERTAINLY_SHORT ? EAGER : m->bytes < CERTAINLY_LONG ? ANY : ANY_LONG;
-    }
-    if (can(f, m) && (f != COPY || knows_copy || m->self)) {
+    if (can(f, m) && (f != COPY || knows_copy || m->self))
         return f;
-    }
     /* What comes from itself is never cheaper by other ways. */
     return m->self ? COPY : ANY_LONG;
 }
@@ -195,9 +187,8 @@ static void send_one(const message_t *m, int distance, bool counts)
     n = counted();
     p2p_check_status(&status, from, TAG, (size_t)m->bytes, "one at a time");
     p2p_check(&in, in.bytes, p2p_seed(from, TAG, m->bytes), "one at a time");
-    if (counts) {
+    if (counts)
         check_counts(m, &n);
-    }
     p2p_free(&out);
     p2p_free(&in);
 }
@@ -262,9 +253,8 @@ static void test_many(bool counts)
         TL_CHECK(p2p_holds(in + i * MANY_BYTES, (size_t)(MANY_BYTES >> i), p2p_seed(from, TAG, i)),
                  "message %d of many", i);
     }
-    if (counts) {
+    if (counts)
         check_sums(&n, MANY, bytes);
-    }
     free(out);
     free(in);
 }

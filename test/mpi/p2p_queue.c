@@ -76,20 +76,15 @@ static void all_to_all(int round)
 {
     pile_t **out = tl_alloc((size_t)tl_size() * sizeof(*out));
 
-    for (int peer = 0; peer < tl_size(); peer++) {
+    for (int peer = 0; peer < tl_size(); peer++)
         out[peer] = peer != tl_rank() ? begin(peer, round, true) : NULL;
-    }
     usleep(LATE_USEC * (useconds_t)((tl_rank() + round) % tl_size()));
-    for (int peer = 0; peer < tl_size(); peer++) {
-        if (peer != tl_rank()) {
+    for (int peer = 0; peer < tl_size(); peer++)
+        if (peer != tl_rank())
             end(begin(peer, round, false), peer, round, false);
-        }
-    }
-    for (int peer = 0; peer < tl_size(); peer++) {
-        if (peer != tl_rank()) {
+    for (int peer = 0; peer < tl_size(); peer++)
+        if (peer != tl_rank())
             end(out[peer], peer, round, true);
-        }
-    }
     free(out);
     MPI_Barrier(MPI_COMM_WORLD);
 }
@@ -110,14 +105,12 @@ static void check_counts(const counter_t *received, const counter_t *waited)
 {
     const unsigned long long came = counter_read(received);
 
-    if (tl_rank() == NO_QUEUE) {
+    if (tl_rank() == NO_QUEUE)
         TL_CHECK(came == 0, "%llu messages came through a queue that there should not be", came);
-    } else {
+    else
         TL_CHECK(came >= ROUNDS * MESSAGES, "only %llu messages came through a queue", came);
-    }
-    if (tl_rank() == NO_QUEUE) {
+    if (tl_rank() == NO_QUEUE)
         TL_CHECK(counter_read(waited) > 0, "the short queue was never full");
-    }
 }
 
 int main(int argc, char **argv)
@@ -125,18 +118,15 @@ int main(int argc, char **argv)
     const char *rank = getenv("OMPI_COMM_WORLD_RANK");
     counter_t *received, *waited;
 
-    if (rank != NULL && (atoi(rank) == SHORT_QUEUE || atoi(rank) == NO_QUEUE)) {
+    if (rank != NULL && (atoi(rank) == SHORT_QUEUE || atoi(rank) == NO_QUEUE))
         setenv("OMPI_MCA_pml_superpipe_queues", atoi(rank) == SHORT_QUEUE ? "60" : "0", 1);
-    }
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     received = counter_begin("pml_superpipe_queued");
     waited = counter_begin("pml_superpipe_queue_waits");
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < ROUNDS; round++)
         all_to_all(round);
-    }
-    if (has_queues() && received != NULL && waited != NULL) {
+    if (has_queues() && received != NULL && waited != NULL)
         check_counts(received, waited);
-    }
     counter_end(received);
     counter_end(waited);
     return tl_finish();

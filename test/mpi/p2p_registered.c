@@ -49,9 +49,8 @@ static void look(const void *addr, size_t length)
 {
     const uintptr_t first = (uintptr_t)addr;
 
-    if (first < atomic_load(&watched.end) && first + length > atomic_load(&watched.first)) {
+    if (first < atomic_load(&watched.end) && first + length > atomic_load(&watched.first))
         atomic_fetch_add(&watched.found, 1);
-    }
 }
 
 static void *real(const char *name)
@@ -116,9 +115,8 @@ static int registered(void)
 
     atomic_store(&watched.first, (uintptr_t)memory);
     atomic_store(&watched.end, (uintptr_t)memory + (uintptr_t)2 * MESSAGES * LONG);
-    for (int i = 0; i < MESSAGES; i++) {
+    for (int i = 0; i < MESSAGES; i++)
         exchange(memory + (size_t)2 * i * LONG, memory + (size_t)(2 * i + 1) * LONG, i);
-    }
     MPI_Barrier(MPI_COMM_WORLD);
     atomic_store(&watched.end, 0);
     free(memory);
@@ -130,9 +128,8 @@ static bool has_device(void)
     glob_t found;
     const bool has = glob("/sys/class/infiniband/rxe*", 0, NULL, &found) == 0;
 
-    if (has) {
+    if (has)
         globfree(&found);
-    }
     return has;
 }
 
@@ -144,9 +141,8 @@ int main(int argc, char **argv)
     int found;
 
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
-    if (!has_device() || protocol == NULL) {
+    if (!has_device() || protocol == NULL)
         tl_skip("no soft-RoCE device (test/fabric/roce makes one)");
-    }
     served = counter_begin(strncat(name, protocol, sizeof(name) - strlen(name) - 1));
     TL_CHECK(warm_up(served), "protocol %s does not serve", protocol);
     found = registered();

@@ -48,9 +48,8 @@ static void load(void)
     }
     component = handle != NULL ? dlsym(handle, "mca_pml_superpipe_component") : NULL;
     if (component == NULL || component->pmlm_version.mca_register_component_params() != 0 ||
-        component->pmlm_version.mca_open_component() != 0) {
+        component->pmlm_version.mca_open_component() != 0)
         tl_die("the component cannot be loaded");
-    }
 }
 
 static void exchange(const mca_pml_base_module_t *m, ompi_communicator_t *comm, int round)
@@ -82,9 +81,8 @@ static void exchange(const mca_pml_base_module_t *m, ompi_communicator_t *comm, 
 
 static void check_slots(onic_peer_t **peers)
 {
-    for (int i = 0; i < tl_size(); i++) {
+    for (int i = 0; i < tl_size(); i++)
         TL_CHECK(*onic_peer_slot(peers[i], ONIC_AM_PML) == NULL, "peer %d is still known", i);
-    }
 }
 
 /** Exchanges what the layer in use keeps with each process for what is in `kept`: pml/ucx keeps it
@@ -109,9 +107,8 @@ static void run(int round, bool kept)
     ompi_proc_t **procs = ompi_proc_get_allocated(&nprocs);
     void **endpoints = calloc(nprocs, sizeof(*endpoints));
 
-    if (m == NULL) {
+    if (m == NULL)
         tl_die("the component cannot be opened");
-    }
     /* What is published of the wire is that of the first time. */
     TL_CHECK(peers_get(MPI_COMM_WORLD, peers) == OMPI_SUCCESS, "no peers");
     TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
@@ -147,9 +144,8 @@ int main(int argc, char **argv)
     for (int round = 0; round < ROUNDS; round++) {
         const bool kept = round / 2 % 2 == 1;
 
-        if (kept && onic_wire_open(&config) != OMPI_SUCCESS) {
+        if (kept && onic_wire_open(&config) != OMPI_SUCCESS)
             tl_die("the wire cannot be opened");
-        }
         run(round, kept);
         if (kept) {
             run(round, kept);

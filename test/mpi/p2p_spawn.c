@@ -64,9 +64,8 @@ static void use_inter(MPI_Comm inter, bool second)
             p2p_free(&in);
         }
         TL_MPI(MPI_Waitall(remote, sends, MPI_STATUSES_IGNORE));
-        for (int r = 0; r < remote; r++) {
+        for (int r = 0; r < remote; r++)
             p2p_free(&out[r]);
-        }
     }
 }
 
@@ -154,14 +153,12 @@ static void test_children(const char *program)
     char option[] = CHILD_OPTION;
     MPI_Comm first, second;
 
-    if (!spawn(program, option, &first)) {
+    if (!spawn(program, option, &first))
         tl_skip("processes cannot be spawned here");
-    }
-    if (!TL_CHECK(spawn(program, option, &second), "no second set of children")) {
+    if (!TL_CHECK(spawn(program, option, &second), "no second set of children"))
         second = MPI_COMM_NULL;
-    } else {
+    else
         use_inter(second, false);
-    }
     use_inter(first, false);
     use_merged(first, false);
     TL_MPI(MPI_Comm_disconnect(&first));
@@ -178,9 +175,8 @@ static void test_leaving(const char *program)
     char option[] = LEAVE_OPTION;
     MPI_Comm inter;
 
-    if (!TL_CHECK(spawn(program, option, &inter), "no children that leave")) {
+    if (!TL_CHECK(spawn(program, option, &inter), "no children that leave"))
         return;
-    }
     usleep(300000);
     for (int i = LEAVING_SHORTS; i >= 0 && tl_rank() == 0; i--) {
         const int bytes = i == LEAVING_SHORTS ? LEAVING_LONG : LEAVING_SHORT;
@@ -208,9 +204,8 @@ static void test_connect(void)
     MPI_Comm half, inter;
     int code;
 
-    if (tl_rank() == 0) {
+    if (tl_rank() == 0)
         TL_MPI(MPI_Open_port(MPI_INFO_NULL, port));
-    }
     MPI_Bcast(port, sizeof(port), MPI_CHAR, 0, MPI_COMM_WORLD);
     MPI_Comm_split(MPI_COMM_WORLD, server, 0, &half);
     MPI_Comm_set_errhandler(half, MPI_ERRORS_RETURN);
@@ -222,9 +217,8 @@ static void test_connect(void)
         MPI_Comm_disconnect(&inter);
     }
     MPI_Comm_free(&half);
-    if (tl_rank() == 0) {
+    if (tl_rank() == 0)
         MPI_Close_port(port);
-    }
 }
 
 int main(int argc, char **argv)
@@ -232,12 +226,10 @@ int main(int argc, char **argv)
     phase("start");
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     phase("messages");
-    if (argc > 1 && strcmp(argv[1], CHILD_OPTION) == 0) {
+    if (argc > 1 && strcmp(argv[1], CHILD_OPTION) == 0)
         return child();
-    }
-    if (argc > 1 && strcmp(argv[1], LEAVE_OPTION) == 0) {
+    if (argc > 1 && strcmp(argv[1], LEAVE_OPTION) == 0)
         return leaving_child();
-    }
     /* Over several hosts Open MPI 4.1 fails or hangs in MPI_Comm_spawn, whoever sends messages. */
     if (tl_one_host()) {
         test_children(argv[0]);

@@ -108,22 +108,19 @@ static const char *complete(MPI_Request *receive, int call, MPI_Status *status)
         TL_MPI(MPI_Wait(receive, status));
         return "MPI_Wait";
     case 1:
-        while (!done) {
+        while (!done)
             TL_MPI(MPI_Test(receive, &done, status));
-        }
         return "MPI_Test";
     case 2:
         TL_MPI(MPI_Waitany(1, receive, &index, status));
         return "MPI_Waitany";
     case 3:
-        while (!done) {
+        while (!done)
             TL_MPI(MPI_Testany(1, receive, &index, &done, status));
-        }
         return "MPI_Testany";
     default:
-        while (!done) {
+        while (!done)
             TL_MPI(MPI_Request_get_status(*receive, &done, status));
-        }
         TL_MPI(MPI_Wait(receive, MPI_STATUS_IGNORE));
         return "MPI_Request_get_status";
     }

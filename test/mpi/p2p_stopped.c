@@ -42,18 +42,15 @@ static board_t *make_board(void)
 
     MPI_Bcast(name, sizeof(name), MPI_CHAR, STOPPED, MPI_COMM_WORLD);
     file = tl_rank() == STOPPED ? file : open(name, O_RDWR);
-    if (file < 0 || ftruncate(file, sizeof(*board)) != 0) {
+    if (file < 0 || ftruncate(file, sizeof(*board)) != 0)
         tl_die("no file in /dev/shm");
-    }
     board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
     MPI_Barrier(MPI_COMM_WORLD);
-    if (tl_rank() == STOPPED) {
+    if (tl_rank() == STOPPED)
         unlink(name);
-    }
-    if (board == MAP_FAILED) {
+    if (board == MAP_FAILED)
         tl_die("mmap");
-    }
     return board;
 }
 
@@ -90,11 +87,9 @@ static void begin_all(longs_t *l)
     const size_t bytes = (size_t)tl_size() * MANY * LONG;
 
     *l = (longs_t){.in = tl_alloc(bytes), .out = tl_alloc(bytes)};
-    for (int r = 0; r < tl_size(); r++) {
-        if (r != tl_rank() && (r == STOPPED || tl_rank() == STOPPED)) {
+    for (int r = 0; r < tl_size(); r++)
+        if (r != tl_rank() && (r == STOPPED || tl_rank() == STOPPED))
             begin_with(l, r);
-        }
-    }
 }
 
 static void end_all(longs_t *l)
@@ -119,17 +114,15 @@ static void stop(board_t *board)
     const pid_t pid = fork();
 
     if (pid == 0) {
-        for (int ms = 0; atomic_load(&board->through) < others && ms < PATIENCE * 1000; ms++) {
+        for (int ms = 0; atomic_load(&board->through) < others && ms < PATIENCE * 1000; ms++)
             usleep(1000);
-        }
         atomic_store(&board->late, atomic_load(&board->through) < others);
         tl_await_stopped(getppid());
         kill(getppid(), SIGCONT);
         _exit(0);
     }
-    if (pid < 0) {
+    if (pid < 0)
         tl_die("no child");
-    }
     atomic_store(&board->stopped, 1);
     raise(SIGSTOP);
     waitpid(pid, NULL, 0);
@@ -174,9 +167,8 @@ int main(int argc, char **argv)
     longs_t longs;
 
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
-    if (!tl_one_host()) {
+    if (!tl_one_host())
         tl_skip("the ranks share no memory in which they could say that they are through");
-    }
     board = make_board();
     MPI_Comm_split(MPI_COMM_WORLD, tl_rank() == STOPPED, 0, &others);
     begin_all(&longs);
@@ -186,9 +178,8 @@ int main(int argc, char **argv)
     } else {
         int flag;
 
-        while (!atomic_load(&board->stopped)) {
+        while (!atomic_load(&board->stopped))
             MPI_Testall(longs.n, longs.requests, &flag, MPI_STATUSES_IGNORE);
-        }
         exchange(others);
         MPI_Barrier(others);
         atomic_fetch_add(&board->through, 1);

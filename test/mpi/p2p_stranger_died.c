@@ -53,9 +53,8 @@ int main(int argc, char **argv)
 {
     meet_begin_as_child();
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
-    if (!p2p_layer("superpipe")) {
+    if (!p2p_layer("superpipe"))
         tl_skip("this layer does not notice who is dead");
-    }
     if (tl_rank() == VICTIM) {
         usleep(LIFE);
         raise(SIGKILL);

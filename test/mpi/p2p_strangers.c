@@ -78,9 +78,8 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (rank == 0 && size > NEAR) {
+    if (rank == 0 && size > NEAR)
         post_both();
-    }
     return code;
 }
 
@@ -113,9 +112,8 @@ int main(int argc, char **argv)
 
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     tl_need_ranks(NEAR + 1, NEAR + 1);
-    if (!p2p_layer("superpipe")) {
+    if (!p2p_layer("superpipe"))
         tl_skip("this layer looks nobody up");
-    }
     switch (tl_rank()) {
     case 0:
         wait_for_both();

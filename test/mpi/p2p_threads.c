@@ -44,15 +44,12 @@ static void run_threads(void *(*body)(void *), worker_t *workers)
     int started = 0;
 
     while (started < THREADS &&
-           pthread_create(&threads[started], NULL, body, &workers[started]) == 0) {
+           pthread_create(&threads[started], NULL, body, &workers[started]) == 0)
         started++;
-    }
-    if (started < THREADS) {
+    if (started < THREADS)
         tl_die("no threads");
-    }
-    for (int i = 0; i < started; i++) {
+    for (int i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
-    }
 }
 
 /* ---- communicators or tags of their own ---- */
@@ -81,13 +78,11 @@ static void *exchange(void *arg)
                                                          me->tag + round % 5, me->comm,
                                                          &requests[WINDOW + i]));
         }
-        if (round % 2) {
+        if (round % 2)
             TL_MPI(MPI_Waitall(2 * WINDOW, requests, statuses));
-        } else {
-            for (int i = 2 * WINDOW - 1; i >= 0; i--) {
+        else
+            for (int i = 2 * WINDOW - 1; i >= 0; i--)
                 TL_MPI(MPI_Wait(&requests[i], &statuses[i]));
-            }
-        }
         for (int i = 0; i < WINDOW; i++) {
             int source = statuses[i].MPI_SOURCE, number = round * WINDOW + i;
             size_t bytes = (size_t)size_of(from, me->tag, number);
@@ -118,9 +113,8 @@ static void test_own(bool communicators)
                                 .tag = communicators ? 100 : 100 * (i + 1)};
     }
     run_threads(exchange, workers);
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < THREADS; i++)
         MPI_Comm_free(&comms[i]);
-    }
 }
 
 /* ---- messages for any thread ---- */
@@ -131,9 +125,8 @@ static void note(const worker_t *me, const MPI_Status *status, const unsigned ch
     size_t bytes;
 
     memcpy(&number, in, sizeof(number));
-    if (!TL_CHECK(number >= 0 && number < SHARED, "message %d", number)) {
+    if (!TL_CHECK(number >= 0 && number < SHARED, "message %d", number))
         return;
-    }
     bytes = (size_t)size_of(source, 0, number);
     p2p_check_status(status, source, number % 3, bytes, "taken by any thread");
     TL_CHECK(p2p_holds(in + 4, bytes - 4, p2p_seed(source, 0, number)), "message %d from %d",
@@ -195,9 +188,8 @@ static void *share(void *arg)
     }
     take(me);
     TL_MPI(MPI_Waitall(PART * tl_size(), sends, MPI_STATUSES_IGNORE));
-    for (int i = 0; i < PART; i++) {
+    for (int i = 0; i < PART; i++)
         free(out[i]);
-    }
     free(sends);
     return NULL;
 }
@@ -210,13 +202,11 @@ static void test_shared(void)
     int wrong = 0;
 
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < THREADS; i++)
         workers[i] = (worker_t){.comm = comm, .thread = i, .took = took};
-    }
     run_threads(share, workers);
-    for (int i = 0; i < tl_size() * SHARED; i++) {
+    for (int i = 0; i < tl_size() * SHARED; i++)
         wrong += took[i] != 1;
-    }
     TL_CHECK(wrong == 0, "%d messages were not taken once", wrong);
     free(took);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -246,9 +236,8 @@ static void *pass(void *arg)
         TL_MPI(MPI_Recv(data, n, MPI_LONG, from, (me->thread + THREADS - 1) % THREADS, me->comm,
                         MPI_STATUS_IGNORE));
         TL_CHECK(data[0] == round && data[n - 1] == round, "round %d: %ld", round, data[0]);
-        if (!first) {
+        if (!first)
             TL_MPI(MPI_Send(data, n, MPI_LONG, to, me->thread, me->comm));
-        }
     }
     free(data);
     return NULL;
@@ -260,9 +249,8 @@ static void test_circle(void)
     MPI_Comm comm;
 
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < THREADS; i++)
         workers[i] = (worker_t){.comm = comm, .thread = i};
-    }
     run_threads(pass, workers);
     MPI_Comm_free(&comm);
 }

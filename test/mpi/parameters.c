@@ -19,9 +19,8 @@ int main(int argc, char **argv)
     int memory = 0;
 
     if (setenv("OMPI_MCA_osc_nicstride_window", "1", 1) != 0 ||
-        setenv("OMPI_MCA_coll_nicbarrier_schedule", "none", 1) != 0) {
+        setenv("OMPI_MCA_coll_nicbarrier_schedule", "none", 1) != 0)
         return TL_EXIT_FAILED;
-    }
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     int class = MPI_SUCCESS;
     const int rc = MPI_Win_create(&memory, sizeof(memory), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);

@@ -76,9 +76,8 @@ static void check_got(const job_t *j, int n)
 {
     int wrong = 0;
 
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         wrong += j->data[i] != i + j->w.rank;
-    }
     TL_CHECK(wrong == 0, "%d of %d longs wrong", wrong, n);
 }
 
@@ -124,9 +123,8 @@ static void op_strided(job_t *j)
     lock(j, MPI_LOCK_SHARED);
     TL_MPI(MPI_Put(j->data, 1, third, 0, mine(j), 1, third, j->w.win));
     TL_MPI(MPI_Win_flush(0, j->w.win));
-    for (int i = 0; i < LONGS; i += 3) {
+    for (int i = 0; i < LONGS; i += 3)
         j->data[i] = -1;
-    }
     TL_MPI(MPI_Get(j->data, 1, third, 0, mine(j), 1, third, j->w.win));
     unlock(j);
     check_got(j, LONGS);
@@ -213,9 +211,8 @@ static void tell(const job_t *j)
 {
     long one = 1;
 
-    if (j->fifo >= 0) {
+    if (j->fifo >= 0)
         TL_CHECK(write(j->fifo, "x", 1) == 1, "cannot write to the FIFO");
-    }
     lock(j, MPI_LOCK_SHARED);
     TL_MPI(MPI_Accumulate(&one, 1, MPI_LONG, 0, at(j, COUNTER), 1, MPI_LONG, MPI_SUM, j->w.win));
     TL_MPI(MPI_Win_flush(0, j->w.win));
@@ -239,9 +236,8 @@ static void pass_time(const job_t *j)
         usleep(500);
         return;
     }
-    for (int i = 0; i < 50000; i++) {
+    for (int i = 0; i < 50000; i++)
         x = sqrt(x + (double)i);
-    }
 }
 
 /** Stays out of MPI until all origins have told by both ways; false where they never do. */
@@ -253,12 +249,10 @@ static bool watch(const job_t *j)
     char byte;
 
     while (missing > 0 || *counter != j->expected) {
-        if (j->hopeless || now() - begin > PATIENCE) {
+        if (j->hopeless || now() - begin > PATIENCE)
             return false;
-        }
-        while (missing > 0 && read(j->fifo, &byte, 1) == 1) {
+        while (missing > 0 && read(j->fifo, &byte, 1) == 1)
             missing--;
-        }
         pass_time(j);
     }
     return true;
@@ -318,9 +312,8 @@ static void set_up(job_t *j, tl_kind_t kind)
     j->w = tl_win_make(kind, longs * (MPI_Aint)sizeof(long), sizeof(long), MPI_COMM_WORLD,
                        MPI_INFO_NULL);
     j->fifo = open_fifo(j->w.comm, j->w.rank);
-    for (int i = 0; i < LONGS; i++) {
+    for (int i = 0; i < LONGS; i++)
         j->data[i] = i + j->w.rank;
-    }
 }
 
 static void test_progress(tl_kind_t kind)
@@ -344,9 +337,8 @@ static void test_progress(tl_kind_t kind)
         TL_MPI(MPI_Win_unlock(0, j.w.win));
         TL_CHECK(got == 2L * (j.w.size - 1), "sum %ld", got);
     }
-    if (j.fifo >= 0) {
+    if (j.fifo >= 0)
         close(j.fifo);
-    }
     free(j.data);
     tl_win_free(&j.w);
 }
@@ -355,8 +347,7 @@ int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     tl_need_ranks(2, 64);
-    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
+    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind))
         test_progress(kind);
-    }
     return tl_finish();
 }

@@ -30,9 +30,8 @@ int peers_get(MPI_Comm comm, onic_peer_t **peers)
     TL_MPI(MPI_Comm_rank(comm, &rank));
     TL_MPI(MPI_Comm_size(comm, &n));
     TL_MPI(MPI_Allreduce(MPI_IN_PLACE, facts, 2, MPI_INT, MPI_MIN, comm));
-    if (!facts[0]) {
+    if (!facts[0])
         rc = exchange(comm, rank, n, (size_t)-facts[1]);
-    }
     onic_wire_lock();
     for (int i = 0; i < n && rc == 0; i++) {
         peers[i] = onic_peer_take(onic_rank_name(comm, i));

@@ -124,9 +124,8 @@ static bool entry_get(int index, entry_t *entry)
         {"2INTEGER", MPI_2INTEGER, PREDEFINED_PAIR, FIELD_INTEGER, FIELD_INTEGER, 0},
     };
 
-    if (index >= (int)(sizeof(list) / sizeof(*list))) {
+    if (index >= (int)(sizeof(list) / sizeof(*list)))
         return false;
-    }
     *entry = list[index];
     return true;
 }
@@ -156,9 +155,8 @@ static void measure(predefined_t *p, const entry_t *e)
         p->significant[f] = p->size[f];
         /* x86's long double has 10 bytes of value in 16 of memory */
         if (p->kind[f] == FIELD_FLOAT && is_long_double(e->type) && p->size[f] == 16 &&
-            __LDBL_MANT_DIG__ == 64) {
+            __LDBL_MANT_DIG__ == 64)
             p->significant[f] = 10;
-        }
     }
 }
 
@@ -223,13 +221,12 @@ void predefined_fill(const predefined_t *type, void *elements, int count, uint64
         for (int f = 0; f < type->fields; f++) {
             unsigned char *at = element + type->at[f];
 
-            if (type->kind[f] == FIELD_TRUTH) {
+            if (type->kind[f] == FIELD_TRUTH)
                 set_integer(at, type->size[f], (int)tl_range(&rng, 0, 1));
-            } else if (type->kind[f] == FIELD_FLOAT) {
+            else if (type->kind[f] == FIELD_FLOAT)
                 set_float(type, f, at, (int)tl_range(&rng, -4, 4));
-            } else {
+            else
                 set_integer(at, type->size[f], (int)tl_range(&rng, -3, 6));
-            }
         }
     }
 }
@@ -239,11 +236,9 @@ void predefined_copy(const predefined_t *type, const void *from, void *to, int c
     const unsigned char *a = from;
     unsigned char *b = to;
 
-    for (int i = 0; i < count; i++, a += type->extent, b += type->extent) {
-        for (int f = 0; f < type->fields; f++) {
+    for (int i = 0; i < count; i++, a += type->extent, b += type->extent)
+        for (int f = 0; f < type->fields; f++)
             memcpy(b + type->at[f], a + type->at[f], type->size[f]);
-        }
-    }
 }
 
 bool predefined_equal(const predefined_t *type, const void *a, const void *b, int count)
@@ -251,11 +246,9 @@ bool predefined_equal(const predefined_t *type, const void *a, const void *b, in
     const unsigned char *x = a, *y = b;
 
     for (int i = 0; i < count; i++, x += type->extent, y += type->extent) {
-        for (int f = 0; f < type->fields; f++) {
-            if (memcmp(x + type->at[f], y + type->at[f], type->significant[f]) != 0) {
+        for (int f = 0; f < type->fields; f++)
+            if (memcmp(x + type->at[f], y + type->at[f], type->significant[f]) != 0)
                 return false;
-            }
-        }
     }
     return true;
 }
@@ -270,9 +263,8 @@ bool predefined_gaps_equal(const predefined_t *type, const void *a, const void *
         for (int f = 0; f < type->fields; f++) {
             size_t field = (size_t)i * type->extent + type->at[f];
 
-            if (memcmp(x + at, y + at, field - at) != 0) {
+            if (memcmp(x + at, y + at, field - at) != 0)
                 return false;
-            }
             at = field + type->size[f];
         }
     }

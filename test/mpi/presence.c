@@ -80,9 +80,8 @@ static void stay_away(task_t task, long until)
         } else if (task == PROBE) {
             TL_MPI(MPI_Iprobe(0, 1, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
         }
-        if (task != COMPUTE) {
+        if (task != COMPUTE)
             usleep(task == LOCK ? 100 : 1000);
-        }
     }
 }
 
@@ -122,15 +121,13 @@ static void obey(void)
         long word[2]; /* task, and the number on the board that ends it */
         TL_MPI(MPI_Recv(word, 2, MPI_LONG, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         const task_t task = (task_t)word[0];
-        if (task == QUIT) {
+        if (task == QUIT)
             return;
-        }
         (void)meet_enter(&board);
-        if (tasks[task].looks == PRESENT) {
+        if (tasks[task].looks == PRESENT)
             block(task);
-        } else {
+        else
             stay_away(task, word[1]);
-        }
         (void)meet_enter(&board);
     }
 }
@@ -146,11 +143,10 @@ static void order(int to, task_t task)
 /** Makes sure that the rank cannot end a task that blocks. */
 static void hold(task_t task)
 {
-    if (task == WIN_LOCK) {
+    if (task == WIN_LOCK)
         TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
-    } else if (task == FLUSH) {
+    else if (task == FLUSH)
         onic_wire_lock();
-    }
 }
 
 static void let_go(int rank, task_t task)
@@ -179,9 +175,8 @@ static void let_go(int rank, task_t task)
 static void await_begin(int rank)
 {
     const double end = MPI_Wtime() + PATIENCE;
-    while (meet_entered(&board, rank) % 2 == 0 && MPI_Wtime() < end) {
+    while (meet_entered(&board, rank) % 2 == 0 && MPI_Wtime() < end)
         usleep(1000);
-    }
     usleep(4 * IDLE_USEC);
 }
 
@@ -191,9 +186,8 @@ static bool is_as_expected(const onic_presence_t *presence, task_t task, uint64_
     const uint64_t fresh = (uint64_t)(onic_ticks_per_usec() * IDLE_USEC);
     const uint64_t mark = atomic_load(&presence->ticks), before = *mark_p;
     *mark_p = mark;
-    if (tasks[task].looks == NOW_AND_THEN) {
+    if (tasks[task].looks == NOW_AND_THEN)
         return mark != before;
-    }
     const bool away = tasks[task].looks == AWAY;
     return onic_presence_is_away(presence) == away &&
            onic_presence_is_recent(mark, onic_ticks(), fresh) == !away;
@@ -252,11 +246,9 @@ static void make_pairs(void)
 
 static void free_pairs(void)
 {
-    for (int rank = 1; rank < tl_size(); rank++) {
-        if (pairs[rank] != MPI_COMM_NULL) {
+    for (int rank = 1; rank < tl_size(); rank++)
+        if (pairs[rank] != MPI_COMM_NULL)
             TL_MPI(MPI_Comm_free(&pairs[rank]));
-        }
-    }
     free(pairs);
 }
 
@@ -279,13 +271,11 @@ int main(int argc, char **argv)
     TL_MPI(MPI_Win_create(memory, sizeof(memory), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     onic_wire_want_server(true);
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
-    if (tl_rank() == 0) {
-        for (int rank = 1; rank < tl_size(); rank++) {
+    if (tl_rank() == 0)
+        for (int rank = 1; rank < tl_size(); rank++)
             watch_rank(rank);
-        }
-    } else {
+    else
         obey();
-    }
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
     onic_wire_want_server(false);
     TL_MPI(MPI_Win_free(&win));

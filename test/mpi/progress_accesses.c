@@ -75,12 +75,10 @@ static bool returns(const access_t *a)
 
 void access_prepare(const access_t *a, long *memory)
 {
-    for (int i = 0; i < PLACE; i++) {
+    for (int i = 0; i < PLACE; i++)
         memory[i] = 0;
-    }
-    for (int i = 0; i < a->amount->longs * step_of(a); i++) {
+    for (int i = 0; i < a->amount->longs * step_of(a); i++)
         memory[PLACE + i] = found(a, i);
-    }
 }
 
 bool access_arrived(const access_t *a, const volatile long *memory)
@@ -92,9 +90,8 @@ void access_check_target(const access_t *a, const long *memory, bool second, con
 {
     int wrong = 0;
 
-    for (int i = 0; i < a->amount->longs * step_of(a); i++) {
+    for (int i = 0; i < a->amount->longs * step_of(a); i++)
         wrong += memory[PLACE + i] != (i % step_of(a) == 0 ? left(a, i) : found(a, i));
-    }
     TL_CHECK(wrong == 0, "%s: %d longs at the target are wrong", what, wrong);
     TL_CHECK(memory[0] == (second ? a->base : 0), "%s: the put before it: %ld", what, memory[0]);
 }
@@ -105,9 +102,8 @@ void access_check_origin(const access_t *a, const char *what)
 {
     int wrong = 0;
 
-    for (int i = 0; returns(a) && i < a->amount->longs * step_of(a); i += step_of(a)) {
+    for (int i = 0; returns(a) && i < a->amount->longs * step_of(a); i += step_of(a))
         wrong += a->result[i] != found(a, i);
-    }
     TL_CHECK(wrong == 0, "%s: %d longs at the origin are wrong", what, wrong);
 }
 
@@ -118,9 +114,8 @@ void access_begin(access_t *a, const tl_window_t *w, int target, bool second)
     const long compare = found(a, 0);
     MPI_Datatype t = MPI_LONG;
 
-    for (int i = 0; i < a->amount->longs * step_of(a); i++) {
+    for (int i = 0; i < a->amount->longs * step_of(a); i++)
         a->origin[i] = given(a, i);
-    }
     /* The last of what MPI may not yet have read. */
     a->result[ACCESS_LONGS - 1] = compare;
     a->origin[ACCESS_LONGS - 1] = a->base;
@@ -168,7 +163,6 @@ void access_begin(access_t *a, const tl_window_t *w, int target, bool second)
         TL_MPI(MPI_Rget_accumulate(ORIGIN, RESULT, TARGET, MPI_SUM, w->win, &a->request));
         break;
     }
-    if (a->amount->derived) {
+    if (a->amount->derived)
         MPI_Type_free(&t);
-    }
 }

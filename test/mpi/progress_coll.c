@@ -57,9 +57,8 @@ static void describe(progress_cell_t *cell, const progress_context_t *context)
 
     cell->rule = PROGRESS_NEVER;
     if ((p.kind == BARRIER && p.longs != 1) ||
-        (!p.nonblocking && (p.then == WAITS || p.then == TESTS))) {
+        (!p.nonblocking && (p.then == WAITS || p.then == TESTS)))
         return;
-    }
     snprintf(cell->name, sizeof(cell->name), "%s%s_%s/%s/%s", p.nonblocking ? "i" : "",
              kind_names[p.kind], p.longs == 1 ? "short" : "long", then_names[p.then],
              p.late ? "late" : "waiting");
@@ -90,9 +89,8 @@ static void call(const progress_cell_t *cell, const plan_t *p, MPI_Request *r)
 {
     const int n = p->longs, root = root_of(cell, p->kind);
 
-    for (int i = 0; i < n * (p->kind == SCATTER ? tl_size() : 1); i++) {
+    for (int i = 0; i < n * (p->kind == SCATTER ? tl_size() : 1); i++)
         out[i] = value(cell, tl_rank(), i);
-    }
     progress_step(kind_names[p->kind]);
 #define REDUCED out, in, n, MPI_LONG, MPI_SUM
 #define EACH    out, n, MPI_LONG, in, n, MPI_LONG, root, comm
@@ -131,9 +129,8 @@ static void check(const progress_cell_t *cell, const plan_t *p)
                      in[i] != size * value(cell, 0, i) + 7L * (size * (size - 1) / 2);
             break;
         case GATHER:
-            for (int r = 0; root == tl_rank() && r < size; r++) {
+            for (int r = 0; root == tl_rank() && r < size; r++)
                 wrong += in[r * n + i] != value(cell, r, i);
-            }
             break;
         case SCATTER:
             wrong += in[i] != value(cell, root, tl_rank() * n + i);
@@ -154,13 +151,11 @@ static void first(const progress_cell_t *cell)
     int flag = 0;
 
     progress_meet_ready(cell);
-    if (!p.nonblocking) {
+    if (!p.nonblocking)
         progress_tell_in(cell);
-    }
     call(cell, &p, &request);
-    if (p.nonblocking) {
+    if (p.nonblocking)
         progress_tell_in(cell);
-    }
     progress_step(then_names[p.then]);
     if (p.then == WAITS) {
         TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
@@ -188,9 +183,8 @@ static void others(const progress_cell_t *cell)
     MPI_Request request = MPI_REQUEST_NULL;
 
     progress_tell_ready(cell);
-    if (p.late) {
+    if (p.late)
         progress_await_in(cell, false);
-    }
     call(cell, &p, &request);
     TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
     check(cell, &p);
@@ -222,9 +216,8 @@ int main(int argc, char **argv)
     progress_world();
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_dup(MPI_COMM_WORLD, &beside);
-    for (int i = 0; i < SET_UP; i++) {
+    for (int i = 0; i < SET_UP; i++)
         MPI_Barrier(comm);
-    }
     out = tl_alloc((size_t)tl_size() * MOST * sizeof(long));
     in = tl_alloc((size_t)tl_size() * MOST * sizeof(long));
     progress_context.ours_coll = has_engine();

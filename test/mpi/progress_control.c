@@ -58,9 +58,8 @@ static bool whole(int fd, void *data, size_t bytes, bool writes)
     while (done < bytes) {
         ssize_t n = writes ? send(fd, (char *)data + done, bytes - done, MSG_NOSIGNAL)
                            : recv(fd, (char *)data + done, bytes - done, 0);
-        if (n == 0 || (n < 0 && errno != EINTR)) {
+        if (n == 0 || (n < 0 && errno != EINTR))
             return false;
-        }
         done += n > 0 ? (size_t)n : 0;
     }
     return true;
@@ -82,12 +81,10 @@ static void admit(int *joined_p)
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
     hub.links[hello.from] = fd;
     if (++*joined_p == hub.size) {
-        for (int i = 0; i < hub.size; i++) {
+        for (int i = 0; i < hub.size; i++)
             whole(hub.links[i], &hello, sizeof(hello), true);
-        }
-        if (hub.file[0] != '\0') {
+        if (hub.file[0] != '\0')
             unlink(hub.file);
-        }
     }
 }
 
@@ -97,19 +94,16 @@ static void *hub_main(void *unused)
     int joined = 0, left = 0;
 
     while (left < hub.size) {
-        for (int i = 0; i < hub.size; i++) {
+        for (int i = 0; i < hub.size; i++)
             polls[i] = (struct pollfd){hub.links[i], POLLIN, 0};
-        }
         polls[hub.size] = (struct pollfd){joined < hub.size ? hub.listener : -1, POLLIN, 0};
-        if (poll(polls, (nfds_t)hub.size + 1, -1) < 0) {
+        if (poll(polls, (nfds_t)hub.size + 1, -1) < 0)
             continue;
-        }
         for (int i = 0; i < hub.size; i++) {
             frame_t f;
 
-            if (polls[i].revents == 0) {
+            if (polls[i].revents == 0)
                 continue;
-            }
             if (!whole(hub.links[i], &f, sizeof(f), false)) {
                 close(hub.links[i]);
                 hub.links[i] = -1;
@@ -118,9 +112,8 @@ static void *hub_main(void *unused)
                 whole(hub.links[f.to], &f, sizeof(f), true);
             }
         }
-        if (polls[hub.size].revents != 0) {
+        if (polls[hub.size].revents != 0)
             admit(&joined);
-        }
     }
     close(hub.listener);
     return unused;
@@ -132,9 +125,8 @@ static void write_address(char *address, int port)
     struct ifaddrs *list;
     size_t n = (size_t)snprintf(address, CONTROL_ADDRESS, "%d", port);
 
-    if (getifaddrs(&list) != 0) {
+    if (getifaddrs(&list) != 0)
         fail("getifaddrs");
-    }
     for (int loopback = 0; loopback < 2; loopback++) {
         for (struct ifaddrs *i = list; i != NULL; i = i->ifa_next) {
             char text[INET_ADDRSTRLEN];
@@ -157,23 +149,20 @@ void control_make(int size, char *address)
     socklen_t length = sizeof(any);
     sigset_t all, before;
 
-    if (size > MOST) {
+    if (size > MOST)
         tl_skip("made for 64 ranks at most");
-    }
     hub.size = size;
     memset(hub.links, -1, sizeof(hub.links));
     hub.listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (hub.listener < 0 || bind(hub.listener, (struct sockaddr *)&any, sizeof(any)) != 0 ||
         listen(hub.listener, MOST) != 0 ||
-        getsockname(hub.listener, (struct sockaddr *)&any, &length) != 0) {
+        getsockname(hub.listener, (struct sockaddr *)&any, &length) != 0)
         fail("socket");
-    }
     write_address(address, ntohs(any.sin_port));
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (pthread_create(&hub.thread, NULL, hub_main, NULL) != 0) {
+    if (pthread_create(&hub.thread, NULL, hub_main, NULL) != 0)
         fail("pthread_create");
-    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     hub.runs = true;
 }
@@ -212,16 +201,14 @@ static void greet(int rank)
     self.me = rank;
     memset(self.said, 0, sizeof(self.said));
     if (!whole(self.link, &hello, sizeof(hello), true) ||
-        !whole(self.link, &hello, sizeof(hello), false)) {
+        !whole(self.link, &hello, sizeof(hello), false))
         fail("the hub is gone");
-    }
 }
 
 void control_join(const char *address, int rank)
 {
-    if (!reach(address)) {
+    if (!reach(address))
         fail(address);
-    }
     greet(rank);
 }
 
@@ -240,9 +227,8 @@ static void file_name(char *name, size_t bytes)
 
     snprintf(name, bytes, "%s/progress.%s.%s", control_one_host() ? "/tmp" : ".",
              space != NULL ? space : "alone", random != NULL ? random : "");
-    for (char *c = strrchr(name, '/') + 1; *c != '\0'; c++) {
+    for (char *c = strrchr(name, '/') + 1; *c != '\0'; c++)
         *c = *c == '/' ? '_' : *c;
-    }
 }
 
 void control_open(int rank, int size)
@@ -257,9 +243,8 @@ void control_open(int rank, int size)
         control_make(size, address);
         snprintf(draft, sizeof(draft), "%s.new", name);
         FILE *f = fopen(draft, "w");
-        if (f == NULL || fputs(address, f) < 0 || fclose(f) != 0 || rename(draft, name) != 0) {
+        if (f == NULL || fputs(address, f) < 0 || fclose(f) != 0 || rename(draft, name) != 0)
             fail(draft);
-        }
         control_join(address, rank);
         return;
     }
@@ -267,15 +252,12 @@ void control_open(int rank, int size)
         FILE *f = fopen(name, "r");
         bool read = f != NULL && fgets(address, sizeof(address), f) != NULL;
 
-        if (f != NULL) {
+        if (f != NULL)
             fclose(f);
-        }
-        if (read && reach(address)) {
+        if (read && reach(address))
             break;
-        }
-        if (tries == 6000) {
+        if (tries == 6000)
             fail(name);
-        }
         usleep(10000);
     }
     greet(rank);
@@ -295,9 +277,8 @@ void control_tell(int to, int word, int number)
 {
     frame_t f = {to, self.me, word, number};
 
-    if (!whole(self.link, &f, sizeof(f), true)) {
+    if (!whole(self.link, &f, sizeof(f), true))
         fail("the hub is gone");
-    }
 }
 
 static double now(void)
@@ -317,17 +298,14 @@ bool control_told(int from, int word, int number, double seconds)
         double left = seconds < 0 ? 1 : seconds > 0 ? end - now() : 0;
         frame_t f;
 
-        if (self.said[from][word] >= number) {
+        if (self.said[from][word] >= number)
             return true;
-        }
-        if (left < 0) {
+        if (left < 0)
             return false;
-        }
         if (poll(&p, 1, (int)(left * 1000)) > 0) {
             if (!whole(self.link, &f, sizeof(f), false) || f.from < 0 || f.from >= MOST ||
-                f.word < 0 || f.word >= CONTROL_WORDS) {
+                f.word < 0 || f.word >= CONTROL_WORDS)
                 fail("the hub is gone");
-            }
             self.said[f.from][f.word] = f.number;
         } else if (seconds == 0) {
             return false;

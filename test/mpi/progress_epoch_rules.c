@@ -54,9 +54,8 @@ bool plan_target_holds(where_t where)
 static bool allowed(const plan_t *p)
 {
     if ((single(p->op) && p->amount != access_amounts) || (p->op >= RPUT && !plan_passive(p)) ||
-        ((p->then == WAITS || p->then == TESTS) && p->op < RPUT)) {
+        ((p->then == WAITS || p->then == TESTS) && p->op < RPUT))
         return false;
-    }
     switch (p->then) {
     case ENDS:
         /* The end of a fence takes the target's own call. */

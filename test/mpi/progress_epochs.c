@@ -111,14 +111,12 @@ static void origin(const progress_cell_t *cell)
     MPI_Comm beside = progress_pair(cell);
 
     progress_meet_ready(cell);
-    if (p.where == LATE && p.epoch != FENCE) {
+    if (p.where == LATE && p.epoch != FENCE)
         progress_tell_in(cell);
-    }
     open_epoch(&p, &w, target);
     access_begin(&a, &w, target, p.second);
-    if (p.where == LATE && p.epoch == FENCE) {
+    if (p.where == LATE && p.epoch == FENCE)
         progress_tell_in(cell);
-    }
     do_then(&p, &a, &w, target);
     if (plan_target_holds(p.where) && p.epoch != FENCE) {
         progress_tell_seen(cell);
@@ -142,20 +140,17 @@ static void origin(const progress_cell_t *cell)
 
         TL_MPI(MPI_Irecv(NULL, 0, MPI_BYTE, target, TAG_BESIDE, beside, &request));
         progress_hold(cell, true);
-        while (!flag && TL_MPI(MPI_Test(&request, &flag, MPI_STATUS_IGNORE))) {
+        while (!flag && TL_MPI(MPI_Test(&request, &flag, MPI_STATUS_IGNORE)))
             TL_MPI(MPI_Win_flush(target, w.win));
-        }
     } else {
         progress_tell_in(cell);
         progress_hold(cell, p.then == POLLS);
     }
-    if (p.then != ENDS && p.then != FREES_WINDOW) {
+    if (p.then != ENDS && p.then != FREES_WINDOW)
         close_epoch(&p, &w, target);
-    }
     progress_meet_end(cell);
-    if (a.request != MPI_REQUEST_NULL) {
+    if (a.request != MPI_REQUEST_NULL)
         TL_MPI(MPI_Wait(&a.request, MPI_STATUS_IGNORE));
-    }
     access_check_origin(&a, cell->name);
     access_free(&a);
 }
@@ -230,13 +225,11 @@ static void watch(const progress_cell_t *cell, const plan_t *p, const access_t *
     int flag;
 
     progress_step("look at its memory");
-    while (!access_arrived(a, (volatile long *)(void *)w->base)) {
+    while (!access_arrived(a, (volatile long *)(void *)w->base))
         MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
-    }
     progress_tell_seen(cell);
-    if (p->then == RECEIVES) {
+    if (p->then == RECEIVES)
         TL_MPI(MPI_Send(NULL, 0, MPI_BYTE, progress_peer(cell), TAG_BESIDE, beside));
-    }
 }
 
 static void target(const progress_cell_t *cell)
@@ -249,33 +242,28 @@ static void target(const progress_cell_t *cell)
     lock_self(&w);
     access_prepare(&a, (long *)(void *)w.base);
     unlock_self(&w);
-    if (p.epoch == START && p.where != LATE) {
+    if (p.epoch == START && p.where != LATE)
         post(cell, &w);
-    }
     progress_tell_ready(cell);
     if (p.epoch == FENCE) {
         progress_step("MPI_Win_fence");
         TL_MPI(MPI_Win_fence(0, w.win));
     }
-    if (p.where == LATE) {
+    if (p.where == LATE)
         progress_await_in(cell, false);
-    }
-    if (p.epoch == START && p.where == LATE) {
+    if (p.epoch == START && p.where == LATE)
         post(cell, &w);
-    }
     if (p.where == WATCHING) {
         watch(cell, &p, &a, &w, beside);
     } else if (plan_target_holds(p.where) && p.epoch != FENCE) {
         hold(cell, &p, beside);
-        if (p.epoch == START) {
+        if (p.epoch == START)
             end(cell, &p, &w);
-        }
     } else {
         end(cell, &p, &w);
         access_check_target(&a, (long *)(void *)w.base, p.second, cell->name);
-        if (plan_passive(&p)) {
+        if (plan_passive(&p))
             unlock_self(&w);
-        }
         progress_tell_seen(cell);
     }
     if (p.then == FREES_WINDOW) {
@@ -328,8 +316,7 @@ int progress_main_accesses(int argc, char **argv)
     const int last = tl_size() - 1;
     MPI_Comm_split(MPI_COMM_WORLD, tl_rank() % last == 0 ? 0 : MPI_UNDEFINED, 0, &pair);
     progress_run_accesses(pair, 0, last);
-    if (pair != MPI_COMM_NULL) {
+    if (pair != MPI_COMM_NULL)
         MPI_Comm_free(&pair);
-    }
     return progress_finish();
 }

@@ -66,9 +66,8 @@ int main(int argc, char **argv)
     phase("start");
     progress_begin(argc, argv, NULL, 0);
     phase(NULL);
-    if (argc > 2 && strcmp(argv[1], option) == 0) {
+    if (argc > 2 && strcmp(argv[1], option) == 0)
         return child(argv[2]);
-    }
     tl_need_ranks(1, 1);
     control_make(2, address);
     /* The same cells as here. */
@@ -78,9 +77,8 @@ int main(int argc, char **argv)
     memcpy(arguments + 2, argv + 1, (size_t)argc * sizeof(*arguments));
     phase("spawn");
     if (MPI_Comm_spawn(argv[0], arguments, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter,
-                       MPI_ERRCODES_IGNORE) != MPI_SUCCESS) {
+                       MPI_ERRCODES_IGNORE) != MPI_SUCCESS)
         tl_skip("processes cannot be spawned here");
-    }
     free(arguments);
     control_join(address, PARENT);
     phase("the first messages");

@@ -50,9 +50,8 @@ static void pass(bool sends, MPI_Comm comm, int peer, int bytes, const char *wha
 /** The messages differ in length, and so in what they hold. */
 static void pass_all(bool sends, MPI_Comm comm, int peer, last_t last, const char *what)
 {
-    for (int i = 0; last == LAST_ROW && i < ROW; i++) {
+    for (int i = 0; last == LAST_ROW && i < ROW; i++)
         pass(sends, comm, peer, ROW_BYTES - i, what);
-    }
     if (last == LAST_LONG) {
         pass(sends, comm, peer, 20000, what);
         pass(sends, comm, peer, 400000, what);
@@ -129,13 +128,11 @@ int main(int argc, char **argv)
     progress_begin(argc, argv, NULL, 0);
     tl_need_ranks(2, 16);
     control_open(tl_rank(), tl_size());
-    for (last_t last = 0; last < LASTS; last++) {
-        if (tl_rank() == tl_size() - 1) {
+    for (last_t last = 0; last < LASTS; last++)
+        if (tl_rank() == tl_size() - 1)
             accept_and_disconnect(last);
-        } else if (tl_rank() == 0) {
+        else if (tl_rank() == 0)
             connect_to(tl_size() - 1, last);
-        }
-    }
     if (tl_rank() == 0) {
         for (int i = 1; i < tl_size(); i++) {
             receive_all(MPI_COMM_WORLD, i, true, i % LASTS, i, IN_FINALIZE,

@@ -52,9 +52,8 @@ static void choose_ranks(progress_cell_t *cell, int a, int b)
 /** Of a text, the same on all machines. */
 static uint64_t hash(uint64_t h, const char *text)
 {
-    for (; text != NULL && *text != '\0'; text++) {
+    for (; text != NULL && *text != '\0'; text++)
         h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    }
     return h;
 }
 
@@ -89,9 +88,8 @@ static bool describe(const progress_family_t *family, const char *label, int ind
     *cell = (progress_cell_t){.index = index, .why = ""};
     progress_context.meets = is_meeting() && (self.list || !control_one_host());
     family->describe(cell, &progress_context);
-    if (cell->rule == PROGRESS_NEVER) {
+    if (cell->rule == PROGRESS_NEVER)
         return false;
-    }
     snprintf(name, sizeof(name), "%s%s%s/%.90s", family->name, label[0] != '\0' ? "_" : "", label,
              cell->name);
     memcpy(cell->name, name, sizeof(name));
@@ -108,9 +106,8 @@ void progress_run(const progress_family_t *family, const char *label, int a, int
     for (int i = 0; i < family->cells; i++) {
         progress_cell_t cell;
 
-        if (!describe(family, label, i, &cell)) {
+        if (!describe(family, label, i, &cell))
             continue;
-        }
         cell.number = ++self.cells;
         choose_ranks(&cell, a, b);
         if (cell.first == progress_sides.me) {
@@ -186,9 +183,8 @@ void progress_begin(int argc, char **argv, const progress_family_t *families, in
     char window[] = "-w", create[] = "create";
     char **arguments = calloc((size_t)argc + 3, sizeof(*arguments));
 
-    if (arguments == NULL) {
+    if (arguments == NULL)
         exit(TL_EXIT_FAILED);
-    }
     /* To ask for no shared windows, since it takes messages to know whether there can be any, and
        some cells are to be the first. What is asked for later counts, too. */
     memcpy(arguments, argv, (size_t)argc * sizeof(*arguments));
@@ -198,9 +194,8 @@ void progress_begin(int argc, char **argv, const progress_family_t *families, in
         arguments[argc++] = create;
     }
     progress_context.server = !selected("OMPI_MCA_osc_nicstride_server", "0");
-    if (self.list) {
+    if (self.list)
         list(families, n);
-    }
     tl_init(&argc, &arguments, MPI_THREAD_SINGLE);
     progress_context.ours_rma = selected("OMPI_MCA_osc", "nicstride");
     progress_context.forced =

@@ -56,16 +56,13 @@ bool send_frees_comm(then_t then)
 
 static bool allowed(const send_t *s, bool credit)
 {
-    if (has_request(s->then) && s->call == BLOCKING) {
+    if (has_request(s->then) && s->call == BLOCKING)
         return false;
-    }
-    if (s->then == DETACHES && s->mode != BUFFERED) {
+    if (s->then == DETACHES && s->mode != BUFFERED)
         return false;
-    }
     /* A receive must be posted, and known to be. */
-    if (s->mode == READY && s->where != POSTED && s->where != TESTING) {
+    if (s->mode == READY && s->where != POSTED && s->where != TESTING)
         return false;
-    }
     return credit ? s->where != LATE_POLLING : s->where == LATE_POLLING && s->payload->is_short;
 }
 
@@ -84,9 +81,8 @@ void send_describe(progress_cell_t *cell, const progress_context_t *context, boo
              mode_names[s.mode], call_names[s.call], s.payload->name, then_names[s.then],
              where_names[s.where]);
     cell->rule = PROGRESS_MUST;
-    if (send_in_mpi(s.then) || ended) {
+    if (send_in_mpi(s.then) || ended)
         return;
-    }
     if (!credit) {
         cell->rule = PROGRESS_MAY;
         cell->why = "a short message without credit, whose send is not over";

@@ -141,9 +141,8 @@ enum { FILLERS = 600, FILLER_BYTES = 4000 };
 static void fill_up(const message_t *m, unsigned char *filler)
 {
     progress_step("send messages that nobody receives");
-    for (int i = 0; i < FILLERS; i++) {
+    for (int i = 0; i < FILLERS; i++)
         TL_MPI(MPI_Send(filler, FILLER_BYTES, MPI_BYTE, m->peer, TAG_FILLER, m->comm));
-    }
 }
 
 static void sender(const progress_cell_t *cell, bool credit)
@@ -152,18 +151,15 @@ static void sender(const progress_cell_t *cell, bool credit)
     const send_t s = send_of(cell->index);
     message_t m;
 
-    if (s.then == RECEIVES || s.then == IN_BARRIER) {
+    if (s.then == RECEIVES || s.then == IN_BARRIER)
         progress_pair(cell);
-    }
     m = message_of(cell, &s, true);
-    if (s.mode == BUFFERED) {
+    if (s.mode == BUFFERED)
         attach();
-    }
     p2p_write(&m.buffer, seed_of(cell));
     progress_meet_ready(cell);
-    if (!credit) {
+    if (!credit)
         fill_up(&m, filler);
-    }
     if (s.call == BLOCKING) {
         progress_tell_in(cell);
         begin(&s, &m);
@@ -178,12 +174,10 @@ static void sender(const progress_cell_t *cell, bool credit)
         progress_step("the last MPI_Wait");
         TL_MPI(MPI_Wait(&m.request, MPI_STATUS_IGNORE));
     }
-    if (m.request != MPI_REQUEST_NULL) {
+    if (m.request != MPI_REQUEST_NULL)
         MPI_Request_free(&m.request);
-    }
-    if (s.mode == BUFFERED) {
+    if (s.mode == BUFFERED)
         detach();
-    }
     p2p_free(&m.buffer);
 }
 
@@ -214,16 +208,14 @@ void progress_send_all(MPI_Comm comm, int peer, bool buffered)
         const send_t s = send_of(i);
         message_t m = {.comm = comm, .peer = peer, .request = MPI_REQUEST_NULL};
 
-        if (!among(&s, buffered)) {
+        if (!among(&s, buffered))
             continue;
-        }
         m.buffer = p2p_buffer(p2p_side(s.payload->shape, s.payload->bytes));
         p2p_write(&m.buffer, p2p_seed(0, TAG, i));
         begin(&s, &m);
         TL_MPI(MPI_Wait(&m.request, MPI_STATUS_IGNORE));
-        if (m.request != MPI_REQUEST_NULL) {
+        if (m.request != MPI_REQUEST_NULL)
             MPI_Request_free(&m.request);
-        }
         p2p_free(&m.buffer);
     }
 }
@@ -279,9 +271,8 @@ static void receiver(const progress_cell_t *cell, bool credit)
     MPI_Status status;
     message_t m;
 
-    if (s.then == RECEIVES || s.then == IN_BARRIER) {
+    if (s.then == RECEIVES || s.then == IN_BARRIER)
         beside = progress_pair(cell);
-    }
     m = message_of(cell, &s, false);
     if (s.where == POSTED || s.where == TESTING) {
         const p2p_buffer_t *b = &m.buffer;
@@ -289,9 +280,8 @@ static void receiver(const progress_cell_t *cell, bool credit)
         TL_MPI(MPI_Irecv(b->at, b->side.count, b->side.type, m.peer, TAG, m.comm, &m.request));
     }
     progress_tell_ready(cell);
-    if (s.where == POSTED || s.where == LATE || s.where == LATE_POLLING) {
+    if (s.where == POSTED || s.where == LATE || s.where == LATE_POLLING)
         progress_await_in(cell, s.where == LATE_POLLING);
-    }
     progress_step("receive what has used up the credit");
     for (int i = 0; !credit && i < FILLERS; i++) {
         TL_MPI(MPI_Recv(filler, FILLER_BYTES, MPI_BYTE, m.peer, TAG_FILLER, m.comm,

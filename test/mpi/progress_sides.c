@@ -38,9 +38,8 @@ void progress_step(const char *what)
 
 static void say(const char *text)
 {
-    if (write(STDOUT_FILENO, text, strlen(text)) < 0) {
+    if (write(STDOUT_FILENO, text, strlen(text)) < 0)
         _exit(TL_EXIT_FAILED);
-    }
 }
 
 static void stuck(int number)
@@ -74,28 +73,23 @@ static bool is_first(const progress_cell_t *cell)
 /** Is this process one of the cell's, and `rank` another one that it waits for? */
 static bool opposite(const progress_cell_t *cell, int rank)
 {
-    if (!is_first(cell)) {
+    if (!is_first(cell))
         return rank == cell->first;
-    }
     return cell->other < 0 ? rank != progress_sides.me : rank == cell->other;
 }
 
 static void tell(const progress_cell_t *cell, int word)
 {
-    for (int i = 0; i < progress_sides.size; i++) {
-        if (opposite(cell, i)) {
+    for (int i = 0; i < progress_sides.size; i++)
+        if (opposite(cell, i))
             control_tell(i, word, cell->number);
-        }
-    }
 }
 
 static bool told(const progress_cell_t *cell, int word, double seconds)
 {
-    for (int i = 0; i < progress_sides.size; i++) {
-        if (opposite(cell, i) && !control_told(i, word, cell->number, seconds)) {
+    for (int i = 0; i < progress_sides.size; i++)
+        if (opposite(cell, i) && !control_told(i, word, cell->number, seconds))
             return false;
-        }
-    }
     return true;
 }
 
@@ -120,13 +114,11 @@ static bool await(const progress_cell_t *cell, int word, double seconds, bool po
 {
     const double end = now() + seconds;
 
-    if (!polls) {
+    if (!polls)
         return told(cell, word, seconds);
-    }
     while (!told(cell, word, 0)) {
-        if (seconds >= 0 && now() > end) {
+        if (seconds >= 0 && now() > end)
             return false;
-        }
         poll_mpi();
     }
     return true;
@@ -154,9 +146,8 @@ void progress_await_in(const progress_cell_t *cell, bool polls)
 {
     progress_step("wait for the begin");
     await(cell, CONTROL_IN, -1, polls);
-    for (double end = now() + 1e-6 * MOMENT; polls && now() < end;) {
+    for (double end = now() + 1e-6 * MOMENT; polls && now() < end;)
         poll_mpi();
-    }
     usleep(MOMENT);
 }
 
@@ -226,9 +217,8 @@ MPI_Comm progress_pair(const progress_cell_t *cell)
     int a = cell->first, b = cell->other;
     MPI_Comm *place = &pairs[(a < b ? a : b) * progress_sides.size + (a < b ? b : a)];
 
-    if (*place == MPI_COMM_NULL) {
+    if (*place == MPI_COMM_NULL)
         *place = make_pair(a, b, 1);
-    }
     return *place;
 }
 
@@ -269,18 +259,15 @@ void progress_sides_open(MPI_Comm base)
     const int n = progress_sides.size * progress_sides.size;
 
     pairs = tl_alloc((size_t)n * sizeof(MPI_Comm));
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         pairs[i] = MPI_COMM_NULL;
-    }
 }
 
 void progress_sides_close(void)
 {
-    for (int i = 0; i < progress_sides.size * progress_sides.size; i++) {
-        if (pairs[i] != MPI_COMM_NULL) {
+    for (int i = 0; i < progress_sides.size * progress_sides.size; i++)
+        if (pairs[i] != MPI_COMM_NULL)
             MPI_Comm_free(&pairs[i]);
-        }
-    }
     free(pairs);
 }
 

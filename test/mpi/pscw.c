@@ -97,9 +97,8 @@ static void test_all(tl_kind_t kind)
     tl_window_t w = make_ints(kind, tl_size() + 1);
     int *ranks = tl_alloc((size_t)w.size * sizeof(int)), one = 1;
 
-    for (int i = 0; i < w.size; i++) {
+    for (int i = 0; i < w.size; i++)
         ranks[i] = w.size - 1 - (i + w.rank) % w.size;
-    }
     for (int i = 1; i <= 20; i++) {
         int value = 100 * i + w.rank;
 
@@ -113,9 +112,8 @@ static void test_all(tl_kind_t kind)
         }
         TL_MPI(MPI_Win_complete(w.win));
         TL_MPI(MPI_Win_wait(w.win));
-        for (int r = 0; r < w.size; r++) {
+        for (int r = 0; r < w.size; r++)
             TL_CHECK(load_int(&w, r) == 100 * i + r, "round %d: %d from %d", i, load_int(&w, r), r);
-        }
         TL_CHECK(load_int(&w, w.size) == i * w.size, "sum %d", load_int(&w, w.size));
     }
     free(ranks);
@@ -131,12 +129,10 @@ static void draw_edges(const tl_window_t *w, tl_rng_t *rng, int *n_from, int *fr
         for (int j = 0; j < w->size; j++) {
             bool edge = tl_range(rng, 0, 1) == 1;
 
-            if (edge && j == w->rank) {
+            if (edge && j == w->rank)
                 from[(*n_from)++] = i;
-            }
-            if (edge && i == w->rank) {
+            if (edge && i == w->rank)
                 to[(*n_to)++] = j;
-            }
         }
     }
 }
@@ -156,14 +152,12 @@ static void test_subsets(tl_kind_t kind)
         draw_edges(&w, &rng, &n_from, from, &n_to, to);
         post_to(&w, n_from, from, 0);
         start_to(&w, n_to, to, 0);
-        for (int t = 0; t < n_to; t++) {
+        for (int t = 0; t < n_to; t++)
             put_int(&w, &value, to[t], w.rank);
-        }
         TL_MPI(MPI_Win_complete(w.win));
         TL_MPI(MPI_Win_wait(w.win));
-        for (int f = 0; f < n_from; f++) {
+        for (int f = 0; f < n_from; f++)
             want[from[f]] = 100 * i + from[f];
-        }
         TL_BYTES(w.base, want, (size_t)w.size * sizeof(int), "round %d", i);
     }
     free(want);
@@ -209,9 +203,8 @@ static void test_run_ahead(tl_kind_t kind)
     tl_window_t w = make_ints(kind, tl_size());
     int *others = tl_alloc((size_t)w.size * sizeof(int)), zero = 0;
 
-    for (int r = 1; r < w.size; r++) {
+    for (int r = 1; r < w.size; r++)
         others[r - 1] = r;
-    }
     for (int i = 1; i <= epochs && w.rank > 0; i++) {
         start_to(&w, 1, &zero, 0);
         put_int(&w, &i, 0, w.rank);
@@ -221,9 +214,8 @@ static void test_run_ahead(tl_kind_t kind)
         post_to(&w, w.size - 1, others, 0);
         TL_MPI(MPI_Win_wait(w.win));
         usleep(i % 10 == 0 ? 2000 : 0);
-        for (int r = 1; r < w.size; r++) {
+        for (int r = 1; r < w.size; r++)
             TL_CHECK(load_int(&w, r) == i, "epoch %d: %d from %d", i, load_int(&w, r), r);
-        }
     }
     free(others);
     tl_win_free(&w);
@@ -248,9 +240,8 @@ static void test_poll(tl_kind_t kind)
         }
         put_int(&w, &value, next, 0);
         TL_MPI(MPI_Win_complete(w.win));
-        while (!done && TL_MPI(MPI_Win_test(w.win, &done))) {
+        while (!done && TL_MPI(MPI_Win_test(w.win, &done)))
             continue;
-        }
         TL_CHECK(load_int(&w, 0) == 10 * i + before, "round %d: %d", i, load_int(&w, 0));
     }
     tl_win_free(&w);
@@ -288,9 +279,8 @@ static void test_readers(tl_kind_t kind)
     for (int i = 1; i <= 20; i++) {
         int got = -1, asserts = i % 2 == 1 ? MPI_MODE_NOPUT : MPI_MODE_NOPUT | MPI_MODE_NOSTORE;
 
-        if (i % 2 == 1) {
+        if (i % 2 == 1)
             *window = 10 * i + w.rank;
-        }
         post_to(&w, 1, &before, asserts);
         start_to(&w, 1, &next, 0);
         get_int(&w, &got, next, 0);
@@ -352,9 +342,8 @@ static void test_large(tl_kind_t kind)
     TL_MPI(MPI_Get(data, ints, MPI_INT, next, tl_disp(&w, next, half), ints, MPI_INT, w.win));
     TL_MPI(MPI_Win_complete(w.win));
     TL_MPI(MPI_Win_wait(w.win));
-    for (int i = 0; i < ints; i++) {
+    for (int i = 0; i < ints; i++)
         wrong += window[i] != 3 * i + before || data[i] != 5 * i + next;
-    }
     TL_CHECK(wrong == 0, "%d of %d ints wrong", wrong, ints);
     free(data);
     tl_win_free(&w);
@@ -367,9 +356,8 @@ int main(int argc, char **argv)
         test_ring(kind);
         test_all(kind);
         test_subsets(kind);
-        if (tl_size() > 1) {
+        if (tl_size() > 1)
             test_order(kind);
-        }
         test_run_ahead(kind);
         test_poll(kind);
         test_nocheck(kind);

@@ -53,12 +53,10 @@ static int end_exposure(const tl_window_t *w, bool by_test)
 {
     int flag = 0, rc = MPI_SUCCESS;
 
-    if (!by_test) {
+    if (!by_test)
         return MPI_Win_wait(w->win);
-    }
-    while (!flag && rc == MPI_SUCCESS) {
+    while (!flag && rc == MPI_SUCCESS)
         rc = MPI_Win_test(w->win, &flag);
-    }
     TL_CHECK(flag, "MPI_Win_test gives an error and no flag");
     return rc;
 }
@@ -110,13 +108,12 @@ int main(int argc, char **argv)
     shutdown_begin(3);
     /* One window: what is broken stays so. */
     tl_window_t w = tl_win_make(tl_first_kind(), 64, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
-    if (w.rank == 0) {
+    if (w.rank == 0)
         expose(&w, tl_first_kind() == TL_DYNAMIC);
-    } else if (w.rank == 1) {
+    else if (w.rank == 1)
         be_lost(&w);
-    } else {
+    else
         follow(&w);
-    }
     MPI_Barrier(w.comm);
     return tl_finish();
 }

@@ -44,9 +44,8 @@ static exchange_op_t plan(int round, int origin, int target)
     while (true) {
         op.origin = tr_shape(&rng, element, n, origin_flags);
         op.target = tr_shape(&rng, element, n, op.get ? TR_OVERLAP : 0);
-        if (op.target.span <= SLOT) {
+        if (op.target.span <= SLOT)
             return op;
-        }
         tr_free(&op.origin);
         tr_free(&op.target);
         n /= 2;
@@ -59,11 +58,9 @@ static void random_shapes(tl_kind_t kind)
     tl_window_t w = tl_win_make(kind, tl_size() * SLOT, unit, MPI_COMM_WORLD, MPI_INFO_NULL);
     int rounds = ROUNDS * tl_factor();
 
-    for (int round = 0; round < rounds; round++) {
-        for (tl_sync_t sync = 0; sync < TL_SYNCS; sync++) {
+    for (int round = 0; round < rounds; round++)
+        for (tl_sync_t sync = 0; sync < TL_SYNCS; sync++)
             exchange_round(&w, sync, round * TL_SYNCS + (int)sync, SLOT, plan);
-        }
-    }
     tl_win_free(&w);
 }
 
@@ -124,17 +121,15 @@ static void size_sweep(tl_kind_t kind)
         for (size_t b = 0; b < sizeof(blocks) / sizeof(*blocks); b++) {
             MPI_Aint block = blocks[b] < sizes[s] ? blocks[b] : sizes[s];
 
-            if (sizes[s] % block != 0 || sizes[s] / block > BLOCKS_MAX) {
+            if (sizes[s] % block != 0 || sizes[s] / block > BLOCKS_MAX)
                 continue;
-            }
             for (int shape = blocks[b] < sizes[s] ? 1 : 0; shape < 4; shape++) {
                 tl_sync_t sync = (tl_sync_t)(cases++ % TL_SYNCS);
 
                 sweep_case(&w, sync, sizes[s], block, shape & 1, shape & 2, buffer);
             }
-            if (blocks[b] >= sizes[s]) {
+            if (blocks[b] >= sizes[s])
                 break;
-            }
         }
     }
     free(buffer);
@@ -182,9 +177,8 @@ static void uneven_sizes(tl_kind_t kind)
     int *mine = (int *)(void *)w.base, *values = tl_alloc((size_t)w.size * sizeof(int));
 
     for (tl_sync_t sync = 0; sync < TL_SYNCS; sync++) {
-        for (int t = 0; t < w.size; t++) {
+        for (int t = 0; t < w.size; t++)
             values[t] = 100 * rank + t + (int)sync;
-        }
         tl_begin(&w, sync);
         for (int t = 1; t < w.size; t++) {
             MPI_Aint element = (MPI_Aint)sizeof(int) * (t + 1);
@@ -236,9 +230,8 @@ static void many_windows(tl_kind_t kind)
     tl_window_t alone = tl_win_make(kind, 256, 1, MPI_COMM_SELF, MPI_INFO_NULL), w[WINDOWS];
     int to = (tl_rank() + 1) % tl_size(), from = (tl_rank() + tl_size() - 1) % tl_size();
 
-    for (int i = 0; i < WINDOWS; i++) {
+    for (int i = 0; i < WINDOWS; i++)
         w[i] = tl_win_make(kind, 64 * (i + 1), 1, MPI_COMM_WORLD, MPI_INFO_NULL);
-    }
     for (int i = 0; i < WINDOWS; i++) {
         TL_MPI(MPI_Win_lock_all(0, w[i].win));
         int sent = 10 * i + tl_rank();
@@ -246,9 +239,8 @@ static void many_windows(tl_kind_t kind)
         TL_MPI(MPI_Put(&sent, 1, MPI_INT, to, tl_disp(&w[i], to, 64 * i), 1, MPI_INT, w[i].win));
         TL_MPI(MPI_Win_flush_local(to, w[i].win));
     }
-    for (int i = 0; i < WINDOWS; i++) {
+    for (int i = 0; i < WINDOWS; i++)
         TL_MPI(MPI_Win_unlock_all(w[i].win));
-    }
     MPI_Barrier(MPI_COMM_WORLD);
     for (int i = 0; i < WINDOWS; i++) {
         tl_begin(&w[i], TL_LOCK_ALL);
@@ -274,9 +266,8 @@ int main(int argc, char **argv)
         random_shapes(kind);
         size_sweep(kind);
         many_windows(kind);
-        if (kind == TL_CREATE) {
+        if (kind == TL_CREATE)
             overlapping_windows();
-        }
     }
     return tl_finish();
 }

@@ -68,11 +68,10 @@ int main(int argc, char **argv)
         onic_wire_want_server(true);
         TL_MPI(MPI_Win_lock_all(0, w.win));
         TL_MPI(MPI_Barrier(w.comm));
-        if (w.rank == 0) {
+        if (w.rank == 0)
             compute(&w);
-        } else {
+        else
             send_all(&w);
-        }
         TL_MPI(MPI_Win_unlock_all(w.win));
         onic_wire_want_server(false);
         tl_win_free(&w);

@@ -115,9 +115,8 @@ static MPI_Datatype without_overlap(const maker_t *m, MPI_Datatype type)
 {
     shape_t s = shape_of(type);
 
-    if (m->overlap || labs(s.extent) >= s.hi - s.lo) {
+    if (m->overlap || labs(s.extent) >= s.hi - s.lo)
         return type;
-    }
     return resized(type, s.lo, s.hi - s.lo + units(m, 4 * m->unit));
 }
 
@@ -133,11 +132,10 @@ static MPI_Datatype make_basic(const maker_t *m)
         MPI_LONG_DOUBLE_INT};
     MPI_Datatype type;
 
-    if (m->basic != MPI_DATATYPE_NULL) {
+    if (m->basic != MPI_DATATYPE_NULL)
         MPI_Type_dup(m->basic, &type);
-    } else {
+    else
         MPI_Type_dup(all[number(m, 0, (int)(sizeof(all) / sizeof(all[0])) - 1)], &type);
-    }
     return type;
 }
 
@@ -219,15 +217,12 @@ static void place_blocks(const maker_t *m, blocks_t *b)
         MPI_Aint gap = even || random_one_in(m->r, 3) ? 0 : units(m, 8 * m->unit);
         b->disp[i] = next - lo + gap;
         next += hi - lo + gap;
-        if (m->overlap && random_one_in(m->r, 3)) {
+        if (m->overlap && random_one_in(m->r, 3))
             next -= units(m, hi - lo);
-        }
     }
-    if (random_one_in(m->r, 2)) {
-        for (int i = b->n - 1; i > 0; i--) {
+    if (random_one_in(m->r, 2))
+        for (int i = b->n - 1; i > 0; i--)
             swap_blocks(b, i, number(m, 0, i));
-        }
-    }
 }
 
 static MPI_Datatype make_hindexed(const maker_t *m, MPI_Datatype child)
@@ -237,11 +232,10 @@ static MPI_Datatype make_hindexed(const maker_t *m, MPI_Datatype child)
     MPI_Datatype type;
 
     place_blocks(m, &b);
-    if (same) {
+    if (same)
         MPI_Type_create_hindexed_block(b.n, b.len[0], b.disp, child, &type);
-    } else {
+    else
         MPI_Type_create_hindexed(b.n, b.len, b.disp, child, &type);
-    }
     return type;
 }
 
@@ -254,18 +248,15 @@ static MPI_Datatype make_indexed(const maker_t *m, MPI_Datatype child)
     int index[MAX_PARTS];
     MPI_Datatype type;
 
-    for (int i = 0; i < b.n; i++) {
+    for (int i = 0; i < b.n; i++)
         b.shape[i] = (shape_t){0, 1, 1};
-    }
     place_blocks(&elements, &b);
-    for (int i = 0; i < b.n; i++) {
+    for (int i = 0; i < b.n; i++)
         index[i] = (int)b.disp[i];
-    }
-    if (same) {
+    if (same)
         MPI_Type_create_indexed_block(b.n, b.len[0], index, child, &type);
-    } else {
+    else
         MPI_Type_indexed(b.n, b.len, index, child, &type);
-    }
     return type;
 }
 
@@ -291,15 +282,13 @@ static MPI_Datatype make_struct(const maker_t *m, MPI_Datatype child, int depth)
             b.type[i] = make(m, number(m, 0, depth > 2 ? 1 : depth));
             b.shape[i] = shape_of(b.type[i]);
         }
-        if (is_empty(b.type[i])) {
+        if (is_empty(b.type[i]))
             b.len[i] = 0;
-        }
     }
     place_blocks(m, &b);
     MPI_Type_create_struct(b.n, b.len, b.disp, b.type, &type);
-    for (int i = 0; i < b.n; i++) {
+    for (int i = 0; i < b.n; i++)
         MPI_Type_free(&b.type[i]);
-    }
     return type;
 }
 
@@ -327,9 +316,8 @@ static MPI_Datatype make_darray(const maker_t *m, MPI_Datatype child)
     int all = 1;
     MPI_Datatype type, plain;
 
-    if (is_empty(child)) {
+    if (is_empty(child))
         return make_subarray(m, child);
-    }
 
     for (int i = 0; i < n; i++) {
         size[i] = number(m, 1, 8);
@@ -342,15 +330,13 @@ static MPI_Datatype make_darray(const maker_t *m, MPI_Datatype child)
             break;
         case 1:
             how[i] = MPI_DISTRIBUTE_BLOCK;
-            if (random_one_in(m->r, 2)) {
+            if (random_one_in(m->r, 2))
                 arg[i] = (size[i] + procs[i] - 1) / procs[i] + number(m, 0, 2);
-            }
             break;
         default:
             how[i] = MPI_DISTRIBUTE_CYCLIC;
-            if (random_one_in(m->r, 2)) {
+            if (random_one_in(m->r, 2))
                 arg[i] = number(m, 1, 3);
-            }
         }
         all *= procs[i];
     }
@@ -407,9 +393,8 @@ static MPI_Datatype construct(const maker_t *m, MPI_Datatype child, int depth)
 /* A type that keeps the limits of size and reach; where a constructor breaks them, its child. */
 static MPI_Datatype make(const maker_t *m, int depth)
 {
-    if (depth == 0) {
+    if (depth == 0)
         return make_basic(m);
-    }
     MPI_Datatype child = make(m, depth - 1);
     MPI_Datatype type = without_overlap(m, construct(m, child, depth - 1));
     if (fits(type)) {
@@ -429,9 +414,8 @@ static MPI_Datatype made_positive(MPI_Datatype type)
     MPI_Aint disp = -s.lo;
     MPI_Datatype moved;
 
-    if (s.lo >= 0 && s.extent >= 0) {
+    if (s.lo >= 0 && s.extent >= 0)
         return type;
-    }
     MPI_Type_create_hindexed_block(1, 1, &disp, type, &moved);
     MPI_Type_free(&type);
     return resized(moved, 0, labs(s.extent));
@@ -445,18 +429,15 @@ MPI_Datatype random_type(random_source_t *r, int depth, unsigned flags, MPI_Data
     MPI_Datatype type = MPI_DATATYPE_NULL;
     bool wrong;
 
-    if (basic != MPI_DATATYPE_NULL) {
+    if (basic != MPI_DATATYPE_NULL)
         MPI_Type_get_extent(basic, &lb, &m.unit);
-    }
     do {
         type = make(&m, depth);
-        if (flags & RANDOM_TYPE_NOT_NEGATIVE) {
+        if (flags & RANDOM_TYPE_NOT_NEGATIVE)
             type = made_positive(type);
-        }
         wrong = !fits(type) || (is_empty(type) && (flags & RANDOM_TYPE_NOT_EMPTY));
-        if (wrong) {
+        if (wrong)
             MPI_Type_free(&type);
-        }
     } while (wrong);
     MPI_Type_commit(&type);
     random_type_span(type, 1, lo, hi);
@@ -480,14 +461,12 @@ bool random_type_overlaps(MPI_Datatype type, int count)
     size_t data = map.size * (size_t)count, span = (size_t)(hi - lo), marked = 0;
     unsigned char *marks = malloc(data + 1);
     unsigned char *memory = calloc(span + 1, 1);
-    if (marks == NULL || memory == NULL) {
+    if (marks == NULL || memory == NULL)
         MPI_Abort(MPI_COMM_WORLD, 1);
-    }
     memset(marks, 1, data);
     typemap_unpack(&map, count, marks, memory - lo);
-    for (size_t i = 0; i < span; i++) {
+    for (size_t i = 0; i < span; i++)
         marked += memory[i];
-    }
     free(memory);
     free(marks);
     typemap_free(&map);

@@ -137,17 +137,15 @@ static exchange_op_t plan(int round, int origin, int target)
         op.get = random_one_in(&r, 2);
         op.absolute = random_one_in(&r, 3);
         op.seed = random_bits(&r);
-        if (random_one_in(&r, 8)) {
+        if (random_one_in(&r, 8))
             towers(&r, &op);
-        } else if (random_one_in(&r, 3)) {
+        else if (random_one_in(&r, 3))
             mixed(&r, &op);
-        } else {
+        else
             uniform(&r, &op);
-        }
         if (op.target.span <= SLOT && op.origin.span <= ORIGIN_MAX &&
-            op.origin.count <= COUNT_MAX && op.target.count <= COUNT_MAX) {
+            op.origin.count <= COUNT_MAX && op.target.count <= COUNT_MAX)
             return op;
-        }
         tr_free(&op.origin);
         tr_free(&op.target);
     }
@@ -160,9 +158,8 @@ int main(int argc, char **argv)
         tl_window_t w = tl_win_make(kind, tl_size() * SLOT, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
         int rounds = ROUNDS * tl_factor();
 
-        for (int round = 0; round < rounds; round++) {
+        for (int round = 0; round < rounds; round++)
             exchange_round(&w, (tl_sync_t)(round % TL_SYNCS), round, SLOT, plan);
-        }
         tl_win_free(&w);
     }
     return tl_finish();

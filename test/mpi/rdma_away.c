@@ -40,9 +40,8 @@ static void warm_up(const tl_window_t *w, const unsigned char *zeros)
 {
     bool by_rdma = false;
 
-    for (int i = 0; i < PATIENCE && w->rank == 0 && !by_rdma; i++) {
+    for (int i = 0; i < PATIENCE && w->rank == 0 && !by_rdma; i++)
         by_rdma = goes_by_rdma(w, zeros, BYTES) && goes_by_rdma(w, zeros, SHORT);
-    }
     TL_CHECK(w->rank != 0 || by_rdma, "puts do not go by the adapter");
     MPI_Barrier(w->comm);
 }
@@ -78,9 +77,8 @@ int main(int argc, char **argv)
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     tl_need_ranks(2, 2);
     TL_MPI(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
-    if (!counter_find("osc_nicstride_ops_rdma", &index)) {
+    if (!counter_find("osc_nicstride_ops_rdma", &index))
         tl_skip("the component is not there");
-    }
     ops = counter_begin("osc_nicstride_ops_rdma");
     zeros = tl_alloc(BYTES);
     mine = tl_alloc(BYTES);
@@ -91,11 +89,10 @@ int main(int argc, char **argv)
 
         TL_MPI(MPI_Win_lock_all(MPI_MODE_NOCHECK, w.win));
         warm_up(&w, zeros);
-        if (w.rank == 0) {
+        if (w.rank == 0)
             while_it_sleeps(&w, mine);
-        } else {
+        else
             sleep_and_look(&w, mine);
-        }
         MPI_Barrier(w.comm);
         TL_MPI(MPI_Win_unlock_all(w.win));
         tl_win_free(&w);

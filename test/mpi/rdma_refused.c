@@ -49,9 +49,8 @@ int main(int argc, char **argv)
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     tl_need_ranks(2, 2);
     TL_MPI(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
-    if (!counter_find("osc_nicstride_ops_rdma", &index)) {
+    if (!counter_find("osc_nicstride_ops_rdma", &index))
         tl_skip("the component is not there");
-    }
     ops = counter_begin("osc_nicstride_ops_rdma");
     asked = counter_begin("osc_nicstride_keys_asked");
     refused = counter_begin("osc_nicstride_keys_refused");
@@ -59,9 +58,8 @@ int main(int argc, char **argv)
         tl_window_t w = tl_win_make(kind, BYTES, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
 
         TL_MPI(MPI_Win_lock_all(MPI_MODE_NOCHECK, w.win));
-        for (int i = 0; i < ROUNDS; i++) {
+        for (int i = 0; i < ROUNDS; i++)
             put_and_get(&w, i % 2 ? BYTES : SHORT, (unsigned char)i);
-        }
         TL_MPI(MPI_Win_unlock_all(w.win));
         tl_win_free(&w);
     }

@@ -50,9 +50,8 @@ static void *make_window(void *arg)
     MPI_Comm_rank(me->comm, &rank);
     MPI_Comm_size(me->comm, &size);
     pthread_barrier_wait(me->together);
-    if (!TL_MPI(MPI_Win_create(&memory, sizeof(int), 1, MPI_INFO_NULL, me->comm, &win))) {
+    if (!TL_MPI(MPI_Win_create(&memory, sizeof(int), 1, MPI_INFO_NULL, me->comm, &win)))
         return NULL;
-    }
     int next = (rank + 1) % size, before = (rank + size - 1) % size;
     TL_MPI(MPI_Win_fence(0, win));
     TL_MPI(MPI_Accumulate(&rank, 1, MPI_INT, next, 0, 1, MPI_INT, MPI_REPLACE, win));
@@ -81,11 +80,9 @@ static void test_first_windows(void)
         /* Errors come back from the calls, as they do in tl_win_make. */
         MPI_Comm_set_errhandler(makers[i].comm, MPI_ERRORS_RETURN);
     }
-    for (int i = 0; i < MAKERS; i++) {
-        if (pthread_create(&makers[i].thread, NULL, make_window, &makers[i]) != 0) {
+    for (int i = 0; i < MAKERS; i++)
+        if (pthread_create(&makers[i].thread, NULL, make_window, &makers[i]) != 0)
             MPI_Abort(MPI_COMM_WORLD, TL_EXIT_FAILED);
-        }
-    }
     for (int i = 0; i < MAKERS; i++) {
         pthread_join(makers[i].thread, NULL);
         MPI_Comm_free(&makers[i].comm);
@@ -150,9 +147,8 @@ static void test_pair_memory(tl_kind_t kind)
         tl_growth_step(&growth, i, WARM_UP, CALLS);
         TL_MPI(MPI_Accumulate(&least, 1, MPI_SHORT_INT, next, disp, 1, MPI_SHORT_INT, MPI_MINLOC,
                               w.win));
-        if (i % 100 == 99) {
+        if (i % 100 == 99)
             TL_MPI(MPI_Win_flush(next, w.win));
-        }
     }
     tl_end(&w, TL_LOCK_ALL);
     tl_growth_step(&growth, CALLS, WARM_UP, CALLS);
@@ -264,9 +260,8 @@ static MPI_Aint long_at(const tl_window_t *w, int index)
 /** The flushes must not need that the sender stops; it gives up in the end. */
 static bool may_stop(traffic_t *t, double begin)
 {
-    if (MPI_Wtime() - begin > PATIENCE) {
+    if (MPI_Wtime() - begin > PATIENCE)
         atomic_store(&t->out_of_patience, true);
-    }
     return t->out_of_patience || atomic_load(&t->flushing) == 0;
 }
 
@@ -278,9 +273,8 @@ static void send_large(traffic_t *t)
     double begin = MPI_Wtime();
     int next = next_of(t->w), i = 0, longs = tl_slow() ? SENT_LONGS / 16 : SENT_LONGS;
 
-    for (int r = 0; r < IN_FLIGHT; r++) {
+    for (int r = 0; r < IN_FLIGHT; r++)
         requests[r] = MPI_REQUEST_NULL;
-    }
     while (!may_stop(t, begin)) {
         TL_MPI(MPI_Wait(&requests[i], MPI_STATUS_IGNORE));
         TL_MPI(MPI_Rput(data, longs, MPI_LONG, next, long_at(t->w, 2), longs, MPI_LONG, t->w->win,
@@ -354,14 +348,11 @@ static void test_flushes_beside_sender(tl_kind_t kind, void (*send)(traffic_t *)
     pthread_t threads[3];
 
     tl_begin(&w, TL_LOCK_ALL);
-    for (int i = 0; i < 3; i++) {
-        if (pthread_create(&threads[i], NULL, bodies[i], &t) != 0) {
+    for (int i = 0; i < 3; i++)
+        if (pthread_create(&threads[i], NULL, bodies[i], &t) != 0)
             MPI_Abort(MPI_COMM_WORLD, TL_EXIT_FAILED);
-        }
-    }
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         pthread_join(threads[i], NULL);
-    }
     TL_CHECK(!t.out_of_patience, "%s: flushes last as long as another thread sends%s",
              tl_kind_name(kind), send == send_and_flush ? " and flushes" : "");
     tl_end(&w, TL_LOCK_ALL);
@@ -379,9 +370,8 @@ static unsigned char *two_gibi(void)
     int fd = memfd_create("regressions", 0);
     unsigned char *base = MAP_FAILED;
 
-    if (fd >= 0 && ftruncate(fd, (off_t)REAL) == 0) {
+    if (fd >= 0 && ftruncate(fd, (off_t)REAL) == 0)
         base = mmap(NULL, 2 * GIBI, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    }
     for (size_t at = 0; at < 2 * GIBI && base != MAP_FAILED; at += REAL) {
         if (mmap(base + at, REAL, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
             MAP_FAILED) {
@@ -389,9 +379,8 @@ static unsigned char *two_gibi(void)
             base = MAP_FAILED;
         }
     }
-    if (fd >= 0) {
+    if (fd >= 0)
         close(fd);
-    }
     return base != MAP_FAILED ? base : NULL;
 }
 
@@ -426,20 +415,17 @@ static void test_two_gibi(void)
 
     MPI_Allreduce(&have, &all_have, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
     if (all_have) {
-        if (tl_rank() == 1) {
+        if (tl_rank() == 1)
             tl_fill_random(memory, REAL, tl_seed());
-        }
         TL_MPI(MPI_Win_create(memory, tl_rank() == 1 ? 2 * GIBI : 0, 1, MPI_INFO_NULL,
                               MPI_COMM_WORLD, &win));
         TL_MPI(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
-        if (tl_rank() == 0) {
+        if (tl_rank() == 0)
             get_two_blocks(win, memory);
-        }
         TL_MPI(MPI_Win_free(&win));
     }
-    if (memory != NULL) {
+    if (memory != NULL)
         munmap(memory, 2 * GIBI);
-    }
 }
 
 int main(int argc, char **argv)
@@ -452,12 +438,10 @@ int main(int argc, char **argv)
         test_absolute_addresses(kind);
         test_flushes_beside_sender(kind, send_large);
         test_flushes_beside_sender(kind, send_and_flush);
-        if (kind == TL_DYNAMIC) {
+        if (kind == TL_DYNAMIC)
             test_free_after_error();
-        }
-        if (kind == TL_CREATE && tl_size() > 1 && !tl_slow()) {
+        if (kind == TL_CREATE && tl_size() > 1 && !tl_slow())
             test_two_gibi();
-        }
     }
     return tl_finish();
 }

@@ -35,9 +35,8 @@ static int *at;
 static void make_types(void)
 {
     at = tl_alloc(LONGS / 4 * sizeof(*at));
-    for (int i = 0; i < LONGS / 4; i++) {
+    for (int i = 0; i < LONGS / 4; i++)
         at[i] = 4 * i + (i * 7 + i / 5) % 3;
-    }
     TL_MPI(MPI_Type_vector(LONGS / 2, 1, 2, MPI_INT64_T, &gaps));
     TL_MPI(MPI_Type_create_indexed_block(LONGS / 4, 1, at, MPI_INT64_T, &irregular));
     TL_MPI(MPI_Type_commit(&gaps));
@@ -90,15 +89,12 @@ static void get_all(const tl_window_t *w, got_t *got)
     const int n = tl_size();
 
     memset(got, 0, (size_t)(WINDOWS * n) * sizeof(*got));
-    for (int i = 0; i < WINDOWS * n; i++) {
+    for (int i = 0; i < WINDOWS * n; i++)
         ask(&w[i % WINDOWS], i / WINDOWS, &got[i]);
-    }
-    for (int i = WINDOWS; i-- > 0;) {
+    for (int i = WINDOWS; i-- > 0;)
         TL_MPI(MPI_Win_flush_all(w[i].win));
-    }
-    for (int i = 0; i < WINDOWS * n; i++) {
+    for (int i = 0; i < WINDOWS * n; i++)
         check(&got[i], i / WINDOWS, i % WINDOWS);
-    }
 }
 
 int main(int argc, char **argv)
@@ -113,15 +109,13 @@ int main(int argc, char **argv)
     make_types();
     for (int i = 0; i < WINDOWS; i++) {
         w[i] = tl_win_make(TL_CREATE, WINDOW_BYTES, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
-        for (int j = 0; j < LONGS; j++) {
+        for (int j = 0; j < LONGS; j++)
             ((int64_t *)w[i].base)[j] = value(tl_rank(), i, j);
-        }
         TL_MPI(MPI_Win_lock_all(0, w[i].win));
     }
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < ROUNDS; round++)
         get_all(w, got);
-    }
     if (bytes != NULL) {
         TL_CHECK(counter_read(bytes) <= most, "%llu bytes were asked for, with room for %llu",
                  counter_read(bytes), most);

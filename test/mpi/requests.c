@@ -68,9 +68,8 @@ static void check_piece(const pieces_t *p, int i, double factor, const char *wha
 {
     int wrong = 0;
 
-    for (int k = 0; k < PIECE; k++) {
+    for (int k = 0; k < PIECE; k++)
         wrong += p->in[i][k] != factor * p->out[i][k];
-    }
     TL_CHECK(wrong == 0, "%s: %d of %d wrong in piece %d from %d; the first %g, not %g", what,
              wrong, PIECE, i, p->target, p->in[i][0], factor * p->out[i][0]);
 }
@@ -78,9 +77,8 @@ static void check_piece(const pieces_t *p, int i, double factor, const char *wha
 /** Puts pieces; complete locally, so buffers may be used again before any flush. */
 static void put_all(const tl_window_t *w, pieces_t *p)
 {
-    for (int i = 0; i < PIECES; i++) {
+    for (int i = 0; i < PIECES; i++)
         rput(w, p, i);
-    }
     TL_MPI(MPI_Waitall(PIECES, p->requests, MPI_STATUSES_IGNORE));
     for (int i = 0; i < PIECES; i++) {
         double keep = p->out[i][0];
@@ -95,21 +93,18 @@ static void put_all(const tl_window_t *w, pieces_t *p)
 /** An arrived rget has its data although nobody flushed. */
 static void get_by_waitall(const tl_window_t *w, pieces_t *p)
 {
-    for (int i = 0; i < PIECES; i++) {
+    for (int i = 0; i < PIECES; i++)
         rget(w, p, i);
-    }
     TL_MPI(MPI_Waitall(PIECES, p->requests, MPI_STATUSES_IGNORE));
-    for (int i = 0; i < PIECES; i++) {
+    for (int i = 0; i < PIECES; i++)
         check_piece(p, i, 1, "waitall");
-    }
 }
 
 /** Each is waited for alone, in another order than they were made. */
 static void get_one_by_one(const tl_window_t *w, pieces_t *p)
 {
-    for (int i = 0; i < PIECES; i++) {
+    for (int i = 0; i < PIECES; i++)
         rget(w, p, i);
-    }
     for (int i = PIECES - 1; i >= 0; i -= 2) {
         TL_MPI(MPI_Wait(&p->requests[i], MPI_STATUS_IGNORE));
         check_piece(p, i, 1, "wait");
@@ -117,9 +112,8 @@ static void get_one_by_one(const tl_window_t *w, pieces_t *p)
     for (int i = 0; i < PIECES; i += 2) {
         int done = 0;
 
-        while (!done) {
+        while (!done)
             TL_MPI(MPI_Test(&p->requests[i], &done, MPI_STATUS_IGNORE));
-        }
         check_piece(p, i, 1, "test");
     }
 }
@@ -128,9 +122,8 @@ static void get_by_waitany(const tl_window_t *w, pieces_t *p)
 {
     int index, seen[PIECES] = {0};
 
-    for (int i = 0; i < PIECES; i++) {
+    for (int i = 0; i < PIECES; i++)
         rget(w, p, i);
-    }
     for (int i = 0; i < PIECES; i++) {
         TL_MPI(MPI_Waitany(PIECES, p->requests, &index, MPI_STATUS_IGNORE));
         if (TL_CHECK(index >= 0 && index < PIECES && !seen[index], "waitany says %d", index)) {
@@ -147,20 +140,17 @@ static void get_by_status_and_some(const tl_window_t *w, pieces_t *p)
 {
     int done = 0, left = PIECES - 1, count, indices[PIECES];
 
-    for (int i = 0; i < PIECES; i++) {
+    for (int i = 0; i < PIECES; i++)
         rget(w, p, i);
-    }
-    while (!done) {
+    while (!done)
         TL_MPI(MPI_Request_get_status(p->requests[0], &done, MPI_STATUS_IGNORE));
-    }
     TL_CHECK(p->requests[0] != MPI_REQUEST_NULL, "get_status released the request");
     check_piece(p, 0, 1, "get_status");
     TL_MPI(MPI_Wait(&p->requests[0], MPI_STATUS_IGNORE));
     while (left > 0 && tl_failed() == 0) {
         TL_MPI(MPI_Waitsome(PIECES, p->requests, &count, indices, MPI_STATUSES_IGNORE));
-        for (int i = 0; i < count; i++) {
+        for (int i = 0; i < count; i++)
             check_piece(p, indices[i], 1, "waitsome");
-        }
         left -= count;
     }
     done = 0;
@@ -190,9 +180,8 @@ static void get_many_short(const tl_window_t *w, pieces_t *p)
         }
     }
     TL_MPI(MPI_Waitall(MANY, requests, MPI_STATUSES_IGNORE));
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < MANY; i++)
         wrong += in[i] != p->out[0][i % PIECE];
-    }
     TL_CHECK(wrong == 0, "%d of many short ones from %d are wrong", wrong, p->target);
 }
 
@@ -208,9 +197,8 @@ static void accumulate_all(const tl_window_t *w, pieces_t *p)
                                    w->win, &more[i]));
     }
     TL_MPI(MPI_Waitall(PIECES, more, MPI_STATUSES_IGNORE));
-    for (int i = 0; i < PIECES; i++) {
+    for (int i = 0; i < PIECES; i++)
         check_piece(p, i, 1, "rget_accumulate");
-    }
     TL_MPI(MPI_Waitall(PIECES, p->requests, MPI_STATUSES_IGNORE));
     TL_MPI(MPI_Win_flush(p->target, w->win));
     for (int i = 0; i < PIECES; i++) {
@@ -228,11 +216,10 @@ static void release(MPI_Request *request)
 {
     int code = MPI_Request_free(request);
 
-    if (code != MPI_SUCCESS && !tl_strict()) {
+    if (code != MPI_SUCCESS && !tl_strict())
         TL_MPI(MPI_Wait(request, MPI_STATUS_IGNORE));
-    } else {
+    else
         TL_MPI(code);
-    }
     TL_CHECK(*request == MPI_REQUEST_NULL, "released request has a handle");
 }
 
@@ -255,13 +242,11 @@ static void free_before_completion(const tl_window_t *w, pieces_t *p)
         release(&p->requests[i]);
     }
     TL_MPI(MPI_Win_flush(p->target, w->win));
-    for (int i = 0; i < PIECES; i++) {
+    for (int i = 0; i < PIECES; i++)
         rget(w, p, i);
-    }
     TL_MPI(MPI_Waitall(PIECES, p->requests, MPI_STATUSES_IGNORE));
-    for (int i = 0; i < PIECES; i++) {
+    for (int i = 0; i < PIECES; i++)
         check_piece(p, i, 2, "freed accumulate");
-    }
 }
 
 /** To nobody, of nothing, and in company of point-to-point requests. */
@@ -319,9 +304,8 @@ int main(int argc, char **argv)
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         tl_window_t w = tl_win_make(kind, tl_size() * SLOT, 8, MPI_COMM_WORLD, MPI_INFO_NULL);
 
-        for (int i = 0; i < w.size * tl_factor(); i++) {
+        for (int i = 0; i < w.size * tl_factor(); i++)
             try_target(&w, p, (w.rank + i) % w.size);
-        }
         tl_win_free(&w);
     }
     MPI_Type_free(&p->strided);

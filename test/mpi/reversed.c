@@ -30,9 +30,8 @@ static bool kept(int index, MPI_Datatype *type, int *step)
     *step = index == 3 ? -2 : -1;
     switch (index) {
     case 0:
-        for (int i = 0; i < N; i++) {
+        for (int i = 0; i < N; i++)
             at[i] = -i;
-        }
         MPI_Type_create_hindexed_block(N, 1, at, MPI_BYTE, type);
         return true;
     case 1:

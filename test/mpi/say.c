@@ -37,9 +37,8 @@ static int lines_with(const char *what)
 {
     int n = 0;
 
-    for (const char *at = printed(); (at = strstr(at, what)) != NULL; at++) {
+    for (const char *at = printed(); (at = strstr(at, what)) != NULL; at++)
         n++;
-    }
     return n;
 }
 
@@ -48,9 +47,8 @@ static void *say_some(void *arg)
     const int n = *(const int *)arg;
 
     onic_say_later();
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         onic_say("line %03d of %d", i, n);
-    }
     return NULL;
 }
 

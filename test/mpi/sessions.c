@@ -83,13 +83,11 @@ static void use(job_t *job)
 
     MPI_Comm_rank(job->comm, &job->rank);
     MPI_Comm_size(job->comm, &job->size);
-    if (out == NULL || in == NULL) {
+    if (out == NULL || in == NULL)
         MPI_Abort(job->comm, 1);
-    }
     exchange(job, out, in);
-    for (int i = 0; i < BARRIERS; i++) {
+    for (int i = 0; i < BARRIERS; i++)
         MPI_Barrier(job->comm);
-    }
     accumulate(job);
     free(in);
     free(out);
@@ -115,16 +113,14 @@ static void run_session(int round)
 
 int main(int argc, char **argv)
 {
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < ROUNDS; round++)
         run_session(round);
-    }
     job_t job = {.comm = MPI_COMM_WORLD, .round = ROUNDS};
     MPI_Init(&argc, &argv);
     use(&job);
     MPI_Finalize();
-    for (int round = ROUNDS + 1; round < 2 * ROUNDS; round++) {
+    for (int round = ROUNDS + 1; round < 2 * ROUNDS; round++)
         run_session(round);
-    }
     return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

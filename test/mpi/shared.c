@@ -40,9 +40,8 @@ static void query_lowest(const tl_window_t *w)
     void *base = NULL;
     int unit, lowest = 0;
 
-    while (lowest < w->size && w->peer_bytes[lowest] == 0) {
+    while (lowest < w->size && w->peer_bytes[lowest] == 0)
         lowest++;
-    }
     TL_MPI(MPI_Win_shared_query(w->win, MPI_PROC_NULL, &bytes, &unit, &base));
     if (lowest < w->size) {
         TL_CHECK(bytes == w->peer_bytes[lowest], "lowest has %ld bytes", (long)bytes);
@@ -106,19 +105,17 @@ static void query(bool apart)
         int model = -1, found = 0, *model_p, *flavor_p;
 
         query_lowest(&w);
-        if (apart) {
+        if (apart)
             query_empty(&w);
-        } else {
+        else
             query_contiguous(&w);
-        }
         TL_MPI(MPI_Win_get_attr(w.win, MPI_WIN_CREATE_FLAVOR, &flavor_p, &found));
         TL_CHECK(found && *flavor_p == MPI_WIN_FLAVOR_SHARED, "flavor");
         TL_MPI(MPI_Win_get_attr(w.win, MPI_WIN_MODEL, &model_p, &found));
         model = found ? *model_p : -1;
         TL_CHECK(model == MPI_WIN_UNIFIED, "memory model %d", model);
-        if (w.bytes > 0) {
+        if (w.bytes > 0)
             memset(segment(&w, w.rank), 1, (size_t)w.bytes);
-        }
         tl_win_free(&w);
     }
 }
@@ -139,17 +136,15 @@ static void load_and_store(const tl_window_t *w)
     for (int r = 0; r < w->size; r++) {
         long *memory = segment(w, r);
 
-        for (int i = w->rank; i < LONGS; i += w->size) {
+        for (int i = w->rank; i < LONGS; i += w->size)
             memory[i] = 1000 * r + i;
-        }
     }
     meet(w);
     for (int r = 0; r < w->size; r++) {
         const long *memory = segment(w, r);
 
-        for (int i = 0; i < LONGS; i++) {
+        for (int i = 0; i < LONGS; i++)
             wrong += memory[i] != 1000 * r + i;
-        }
     }
     TL_CHECK(wrong == 0, "%ld loads wrong", wrong);
     meet(w);
@@ -212,16 +207,14 @@ static void pass_token(const tl_window_t *w)
     *mine = 0;
     meet(w);
     for (long round = 1; round <= ROUNDS; round++) {
-        if (w->rank == 0) {
+        if (w->rank == 0)
             *theirs = round;
-        }
         while (*mine != round) {
             TL_MPI(MPI_Win_sync(w->win));
             sched_yield();
         }
-        if (w->rank != 0) {
+        if (w->rank != 0)
             *theirs = round;
-        }
         TL_MPI(MPI_Win_sync(w->win));
     }
     TL_CHECK(*mine == ROUNDS, "token");
@@ -263,9 +256,8 @@ static void fences(void)
 int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
-    if (tl_next_kind(TL_DYNAMIC) != TL_SHARED) {
+    if (tl_next_kind(TL_DYNAMIC) != TL_SHARED)
         tl_skip("no shared windows here");
-    }
     query(false);
     query(true);
     access_memory(false);

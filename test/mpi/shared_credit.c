@@ -31,9 +31,8 @@ static void make(void)
         TL_MPI(MPI_Win_create(memory[i], BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win[i]));
     }
     values = tl_alloc(BYTES);
-    for (size_t i = 0; i < BYTES / sizeof(double); i++) {
+    for (size_t i = 0; i < BYTES / sizeof(double); i++)
         values[i] = 1.5;
-    }
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -62,21 +61,17 @@ static void request_waits(int rank)
             put8(win[i], BYTES - 8);
             TL_MPI(MPI_Win_flush(1, win[i]));
         }
-        for (int i = 0; i < PUTS; i++) {
+        for (int i = 0; i < PUTS; i++)
             put8(win[0], 8 * i);
-        }
         TL_MPI(MPI_Raccumulate(values, BLOCKED / 8, MPI_DOUBLE, 1, 0, BLOCKED / 8, MPI_DOUBLE,
                                MPI_SUM, win[1], &request));
-        while (!done && MPI_Wtime() < end) {
+        while (!done && MPI_Wtime() < end)
             TL_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
-        }
         TL_CHECK(done, "the request has not ended");
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < 2; i++)
             TL_MPI(MPI_Win_unlock_all(win[i]));
-        }
-        if (!done) {
+        if (!done)
             TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
-        }
     } else if (rank == 1) {
         usleep(300000);
     }

@@ -49,13 +49,11 @@ static void use_window(MPI_Win win, unsigned char *base)
 
     memset(data, tl_rank() + 1, sizeof(data));
     TL_MPI(MPI_Win_fence(0, win));
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         TL_MPI(MPI_Put(data, TOUCHED, MPI_BYTE, next, places[i], TOUCHED, MPI_BYTE, win));
-    }
     TL_MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         TL_FILL(base + places[i], (unsigned char)(before + 1), TOUCHED, "put to place %d", i);
-    }
     TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, win));
     TL_MPI(MPI_Get(back, TOUCHED, MPI_BYTE, next, places[2], TOUCHED, MPI_BYTE, win));
     TL_MPI(MPI_Accumulate(&one, 1, MPI_INT64_T, next, 8192, 1, MPI_INT64_T, MPI_SUM, win));
@@ -110,11 +108,10 @@ int main(int argc, char **argv)
         for (int i = 0; i < WHOS; i++) {
             who_t who = (who_t)((i + 1) % WHOS); /* without a limit comes last */
 
-            if (kind == TL_ALLOCATE) {
+            if (kind == TL_ALLOCATE)
                 test_allocate(who);
-            } else if (kind == TL_SHARED) {
+            else if (kind == TL_SHARED)
                 test_shared(who);
-            }
         }
     }
     return tl_finish();

@@ -36,9 +36,8 @@ static void move(const tl_window_t *w, tl_rng_t *rng, int n)
     TL_MPI(MPI_Win_flush(target, w->win));
     TL_MPI(MPI_Get(in, n, MPI_BYTE, target, disp, 1, type, w->win));
     TL_MPI(MPI_Win_flush(target, w->win));
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         wrong += in[i] != out[i];
-    }
     TL_CHECK(wrong == 0, "%d of %d bytes are wrong", wrong, n);
     TL_MPI(MPI_Type_free(&type));
 }
@@ -54,9 +53,8 @@ int main(int argc, char **argv)
         tl_rng_t rng = tl_rng(tl_seed(), (uint64_t)w.rank);
 
         TL_MPI(MPI_Win_lock_all(0, w.win));
-        for (int n = 1; n <= LONGEST; n++) {
+        for (int n = 1; n <= LONGEST; n++)
             move(&w, &rng, n);
-        }
         TL_MPI(MPI_Win_unlock_all(w.win));
         tl_win_free(&w);
     }

@@ -104,19 +104,16 @@ static void update(const tl_window_t *w, tl_rng_t *rng, operation_t *o, int plac
     default:
         memcpy(o->expected, there, (size_t)n);
         memcpy(o->compare, there, (size_t)n);
-        if (tl_range(rng, 0, 2) == 0) {
+        if (tl_range(rng, 0, 2) == 0)
             o->compare[0] ^= 1;
-        }
         TL_MPI(
             MPI_Compare_and_swap(o->source, o->compare, o->result, type, o->target, disp, w->win));
-        if (memcmp(o->compare, there, (size_t)n) == 0) {
+        if (memcmp(o->compare, there, (size_t)n) == 0)
             memcpy(there, o->source, (size_t)n);
-        }
         return;
     }
-    for (int i = 0; i < bytes; i++) {
+    for (int i = 0; i < bytes; i++)
         there[i] = op == 0 ? there[i] ^ o->source[i] : op == 1 ? o->source[i] : there[i];
-    }
 }
 
 static void begin(const tl_window_t *w, tl_rng_t *rng, int place, int target)
@@ -127,18 +124,15 @@ static void begin(const tl_window_t *w, tl_rng_t *rng, int place, int target)
     o->request = MPI_REQUEST_NULL;
     memset(o->result, 0, BYTES);
     memset(o->expected, 0, BYTES);
-    for (int i = 0; i < BYTES; i++) {
+    for (int i = 0; i < BYTES; i++)
         o->source[i] = (unsigned char)tl_random(rng);
-    }
-    if (tl_range(rng, 0, 1) == 0) {
+    if (tl_range(rng, 0, 1) == 0)
         transfer(w, rng, o, place);
-    } else {
+    else
         update(w, rng, o, place);
-    }
     /* A request's end says nothing of the others. */
-    if (o->request != MPI_REQUEST_NULL && tl_range(rng, 0, 1) == 0) {
+    if (o->request != MPI_REQUEST_NULL && tl_range(rng, 0, 1) == 0)
         TL_MPI(MPI_Wait(&o->request, MPI_STATUS_IGNORE));
-    }
 }
 
 static void complete_targets(const tl_window_t *w, completion_t how, int n)
@@ -153,12 +147,10 @@ static void complete_targets(const tl_window_t *w, completion_t how, int n)
         } else if (how == UNLOCK) {
             /* The same target may be among them more than once. */
             bool again = false;
-            for (int k = 0; k < i; k++) {
+            for (int k = 0; k < i; k++)
                 again = again || operations[k].target == target;
-            }
-            if (!again) {
+            if (!again)
                 TL_MPI(MPI_Win_unlock(target, w->win));
-            }
         }
     }
 }
@@ -180,12 +172,10 @@ static void lock(const tl_window_t *w, int n)
     for (int i = 0; i < n; i++) {
         bool again = false;
 
-        for (int k = 0; k < i; k++) {
+        for (int k = 0; k < i; k++)
             again = again || operations[k].target == operations[i].target;
-        }
-        if (!again) {
+        if (!again)
             TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, operations[i].target, 0, w->win));
-        }
     }
 }
 
@@ -201,25 +191,20 @@ static void round_of(const tl_window_t *w, tl_rng_t *rng, bool locks)
         targets[i] = tl_range(rng, 0, 2) > 0 ? targets[0] : (int)tl_range(rng, 0, w->size - 1);
         operations[i].target = targets[i];
     }
-    if (locks) {
+    if (locks)
         lock(w, n);
-    }
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         begin(w, rng, i, targets[i]);
-    }
     complete_targets(w, how, n);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         TL_MPI(MPI_Wait(&operations[i].request, MPI_STATUS_IGNORE));
-    }
-    if (how == FLUSH_ALL) {
+    if (how == FLUSH_ALL)
         TL_MPI(MPI_Win_flush_all(w->win));
-    }
     check(n);
-    if (how == FLUSH_LOCAL && tl_range(rng, 0, 1) == 0) {
+    if (how == FLUSH_LOCAL && tl_range(rng, 0, 1) == 0)
         complete_targets(w, FLUSH, n);
-    } else if (how == FLUSH_LOCAL) {
+    else if (how == FLUSH_LOCAL)
         TL_MPI(MPI_Win_flush_all(w->win));
-    }
 }
 
 /** What this rank wrote is what its targets have. */
@@ -272,17 +257,14 @@ static void check_left_alone(const tl_window_t *w)
         usleep(AWAY_USEC);
         TL_MPI(MPI_Put(mark, 8, MPI_BYTE, 1, at(w, 1, 0), 8, MPI_BYTE, w->win));
         TL_MPI(MPI_Put(mark, 8, MPI_BYTE, 1, at(w, 1, 1), 8, MPI_BYTE, w->win));
-        while (here[0] == 0 && MPI_Wtime() < end) {
+        while (here[0] == 0 && MPI_Wtime() < end)
             usleep(1000);
-        }
         TL_CHECK(here[0] != 0, "the second put has not come while its origin was away");
     } else if (w->rank == 1) {
-        while (here[BYTES] == 0 && MPI_Wtime() < end) {
+        while (here[BYTES] == 0 && MPI_Wtime() < end)
             TL_MPI(MPI_Win_sync(w->win));
-        }
-        if (here[BYTES] != 0) {
+        if (here[BYTES] != 0)
             TL_MPI(MPI_Put(mark, 8, MPI_BYTE, 0, at(w, 0, 0), 8, MPI_BYTE, w->win));
-        }
     }
     TL_MPI(MPI_Win_unlock_all(w->win));
     TL_MPI(MPI_Barrier(w->comm));
@@ -297,16 +279,13 @@ static void try_kind(tl_kind_t kind)
 
     memset(now, 0, (size_t)w.size * sizeof(*now));
     TL_MPI(MPI_Win_lock_all(0, w.win));
-    for (int i = 0; i < rounds; i++) {
+    for (int i = 0; i < rounds; i++)
         round_of(&w, &rng, false);
-    }
     TL_MPI(MPI_Win_unlock_all(w.win));
-    if (w.size > 1 && !is_set("OMPI_MCA_osc_nicstride_server", "0")) {
+    if (w.size > 1 && !is_set("OMPI_MCA_osc_nicstride_server", "0"))
         check_left_alone(&w);
-    }
-    for (int i = 0; i < rounds / 10; i++) {
+    for (int i = 0; i < rounds / 10; i++)
         round_of(&w, &rng, true);
-    }
     check_targets(&w);
     tl_win_free(&w);
 }

@@ -47,9 +47,8 @@ static side_t make_side(shape_t shape, int n, MPI_Datatype element)
     side_t s = {.shape = shape, .n = n};
     int *places = tl_alloc(((size_t)n + 1) * sizeof(*places));
 
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         places[i] = place(shape, i);
-    }
     MPI_Type_create_indexed_block(n, 1, places, element, &s.type);
     MPI_Type_commit(&s.type);
     free(places);
@@ -106,11 +105,10 @@ static long value_at(const plan_t *p, const side_t *s, const void *at, int i)
 
 static void set_at(const plan_t *p, const side_t *s, void *at, int i, long value)
 {
-    if (p->bytes) {
+    if (p->bytes)
         ((signed char *)at)[place(s->shape, i)] = (signed char)value;
-    } else {
+    else
         ((long *)at)[place(s->shape, i)] = value;
-    }
 }
 
 /** What the call should do. */
@@ -119,12 +117,10 @@ static void refer(const plan_t *p, void *origin, void *target, void *result)
     const int op = p->call == PUT ? 1 : p->op;
     const int given = op == 2 ? 0 : p->origin.n;
 
-    for (int i = 0; p->call == GET && i < p->target.n; i++) {
+    for (int i = 0; p->call == GET && i < p->target.n; i++)
         set_at(p, &p->origin, origin, i, value_at(p, &p->target, target, i));
-    }
-    for (int i = 0; p->call == GET_ACC && i < p->target.n; i++) {
+    for (int i = 0; p->call == GET_ACC && i < p->target.n; i++)
         set_at(p, &p->result, result, i, value_at(p, &p->target, target, i));
-    }
     for (int i = 0; p->call != GET && i < given; i++) {
         const long old = value_at(p, &p->target, target, i);
         const long is = value_at(p, &p->origin, origin, i);
@@ -140,9 +136,8 @@ static void fill(void *at, size_t bytes, uint64_t seed)
     tl_rng_t r = tl_rng(tl_seed() + seed, 1);
     unsigned char *byte = at;
 
-    for (size_t i = 0; i < bytes; i++) {
+    for (size_t i = 0; i < bytes; i++)
         byte[i] = i % 8 == 7 ? 0 : (unsigned char)(tl_random(&r) & 0x3f);
-    }
 }
 
 static uint64_t seed_of(int round, int from, int to, int what)
@@ -194,9 +189,8 @@ static void one_round(const tl_window_t *w, int round)
     unsigned char *result = tl_alloc((size_t)(w->size * SLOT));
     unsigned char *want[3];
 
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         want[i] = tl_alloc(SLOT);
-    }
     for (int t = 0; t < w->size; t++) {
         fill_all(round, w->rank, t, origin + t * SLOT, want[1], result + t * SLOT);
         fill(w->base + t * SLOT, SLOT, seed_of(round, t, w->rank, 1));
@@ -229,9 +223,8 @@ static void one_round(const tl_window_t *w, int round)
     MPI_Barrier(w->comm);
     free(origin);
     free(result);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         free(want[i]);
-    }
 }
 
 /* ---- at the edges ---- */
@@ -274,11 +267,10 @@ static void named_beyond(const tl_window_t *w, int t)
 
     *mine = 1;
     tl_begin(w, TL_LOCK_ALL);
-    if (w->kind != TL_DYNAMIC) {
+    if (w->kind != TL_DYNAMIC)
         TL_MPI_ERROR(MPI_Put(&a, 1, MPI_LONG, t, last, 2, MPI_LONG, w->win), MPI_ERR_RMA_RANGE);
-    } else {
+    else
         TL_MPI(MPI_Put(&a, 1, MPI_LONG, t, last, 2, MPI_LONG, w->win));
-    }
     tl_end(w, TL_LOCK_ALL);
     TL_CHECK(*mine == (w->kind == TL_DYNAMIC ? 77 : 1), "%ld", *mine);
 }
@@ -303,11 +295,10 @@ static void records(const tl_window_t *w, int t)
     for (int replace = 0; replace < 2; replace++) {
         memset(w->base, 9, SLOT);
         tl_begin(w, TL_LOCK_ALL);
-        if (replace) {
+        if (replace)
             TL_MPI(MPI_Accumulate(a, 1, type, t, tl_disp(w, t, 0), 3, type, MPI_REPLACE, w->win));
-        } else {
+        else
             TL_MPI(MPI_Put(a, 1, type, t, tl_disp(w, t, 0), 3, type, w->win));
-        }
         tl_end(w, TL_LOCK_ALL);
         TL_CHECK(mine->d == 1.5 && mine->i == 7, "%g, %d", mine->d, mine->i);
         TL_FILL(mine + 1, 9, SLOT - (MPI_Aint)sizeof(*mine), "what was not written");
@@ -323,9 +314,8 @@ int main(int argc, char **argv)
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         tl_window_t w = tl_win_make(kind, tl_size() * SLOT, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
 
-        for (int round = 0; round < ROUNDS * tl_factor() / (tl_slow() ? 4 : 1); round++) {
+        for (int round = 0; round < ROUNDS * tl_factor() / (tl_slow() ? 4 : 1); round++)
             one_round(&w, round);
-        }
         for (int i = 0; i < 2; i++) {
             const int t = (w.rank + i) % w.size;
 

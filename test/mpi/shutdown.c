@@ -39,24 +39,20 @@ void shutdown_set_up(void)
 void shutdown_begin(int ranks)
 {
     tl_need_ranks(ranks, ranks);
-    if (!tl_one_host()) {
+    if (!tl_one_host())
         tl_skip("over hosts what MPI itself has over TCP would break, too");
-    }
     alarm(PATIENCE);
     MPI_Barrier(MPI_COMM_WORLD);
-    for (int fd = 0; fd < DESCRIPTORS; fd++) {
+    for (int fd = 0; fd < DESCRIPTORS; fd++)
         before[fd] = is_connection(fd);
-    }
 }
 
 int shutdown_connections(void)
 {
     int n = 0;
 
-    for (int fd = 0; fd < DESCRIPTORS; fd++) {
-        if (!before[fd] && is_connection(fd)) {
+    for (int fd = 0; fd < DESCRIPTORS; fd++)
+        if (!before[fd] && is_connection(fd))
             n += shutdown(fd, SHUT_RDWR) == 0;
-        }
-    }
     return n;
 }

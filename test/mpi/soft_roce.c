@@ -47,13 +47,11 @@ static long packets_sent(void)
             FILE *file = fopen(found.gl_pathv[i], "r");
             long value = 0;
 
-            if (file == NULL || fscanf(file, "%ld", &value) != 1) {
+            if (file == NULL || fscanf(file, "%ld", &value) != 1)
                 sum = -1;
-            }
             sum += value;
-            if (file != NULL) {
+            if (file != NULL)
                 fclose(file);
-            }
         }
         globfree(&found);
     }
@@ -123,9 +121,8 @@ int main(int argc, char **argv)
 
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-    if (packets_sent() < 0) {
+    if (packets_sent() < 0)
         tl_skip("no soft-RoCE device (test/fabric/roce makes one)");
-    }
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         tl_window_t w =
             tl_win_make(kind, LARGEST / BLOCK * STRIDE, 1, MPI_COMM_WORLD, MPI_INFO_NULL);

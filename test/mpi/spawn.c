@@ -37,9 +37,8 @@ static void check_longs(const long *data, int n, long first, const char *what)
 {
     int wrong = 0;
 
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         wrong += data[i] != first + i;
-    }
     TL_CHECK(wrong == 0, "%s: %d of %d longs wrong", what, wrong, n);
 }
 
@@ -49,9 +48,8 @@ static void use_window(const tl_window_t *w, long salt)
     long *data = tl_alloc(LONGS * sizeof(long)), one = 1, got;
     int next = (w->rank + 1) % w->size, before = (w->rank + w->size - 1) % w->size;
 
-    for (int i = 0; i < LONGS; i++) {
+    for (int i = 0; i < LONGS; i++)
         data[i] = salt + w->rank * 10000L + i;
-    }
     TL_MPI(MPI_Win_fence(0, w->win));
     TL_MPI(MPI_Put(data, LONGS, MPI_LONG, next, at(w, next, 1), LONGS, MPI_LONG, w->win));
     TL_MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win));
@@ -59,9 +57,8 @@ static void use_window(const tl_window_t *w, long salt)
     TL_MPI(MPI_Win_lock_all(0, w->win));
     memset(data, 0, LONGS * sizeof(long));
     TL_MPI(MPI_Get(data, LONGS, MPI_LONG, next, at(w, next, 1), LONGS, MPI_LONG, w->win));
-    for (int t = 0; t < w->size; t++) {
+    for (int t = 0; t < w->size; t++)
         TL_MPI(MPI_Accumulate(&one, 1, MPI_LONG, t, at(w, t, 0), 1, MPI_LONG, MPI_SUM, w->win));
-    }
     TL_MPI(MPI_Win_flush_all(w->win));
     check_longs(data, LONGS, salt + w->rank * 10000L, "get");
     MPI_Barrier(w->comm);
@@ -167,9 +164,8 @@ static void test_children(const char *program)
 {
     MPI_Comm first, second;
 
-    if (!spawn(program, &first)) {
+    if (!spawn(program, &first))
         tl_skip("processes cannot be spawned here");
-    }
     tl_window_t w = make_window(tl_first_kind(), MPI_COMM_WORLD);
     use_with(first);
     if (TL_CHECK(spawn(program, &second), "no second set of children")) {
@@ -195,12 +191,10 @@ static void test_connect(tl_kind_t kind)
     MPI_Comm half, inter;
     int code;
 
-    if (tl_size() < 2) {
+    if (tl_size() < 2)
         return;
-    }
-    if (tl_rank() == 0) {
+    if (tl_rank() == 0)
         TL_MPI(MPI_Open_port(MPI_INFO_NULL, port));
-    }
     MPI_Bcast(port, sizeof(port), MPI_CHAR, 0, MPI_COMM_WORLD);
     MPI_Comm_split(MPI_COMM_WORLD, server, 0, &half);
     MPI_Comm_set_errhandler(half, MPI_ERRORS_RETURN);
@@ -211,9 +205,8 @@ static void test_connect(tl_kind_t kind)
         MPI_Comm_disconnect(&inter);
     }
     MPI_Comm_free(&half);
-    if (tl_rank() == 0) {
+    if (tl_rank() == 0)
         MPI_Close_port(port);
-    }
 }
 
 int main(int argc, char **argv)
@@ -221,14 +214,12 @@ int main(int argc, char **argv)
     phase("start");
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     phase("windows");
-    if (argc > 1 && strcmp(argv[1], CHILD_OPTION) == 0) {
+    if (argc > 1 && strcmp(argv[1], CHILD_OPTION) == 0)
         return child();
-    }
     /* Over several hosts Open MPI 4.1 fails or hangs in MPI_Comm_spawn, whoever serves the windows.
      */
-    if (tl_one_host()) {
+    if (tl_one_host())
         test_children(argv[0]);
-    }
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         phase("connect and windows");
         test_connect(kind);

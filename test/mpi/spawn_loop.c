@@ -42,9 +42,8 @@ static unsigned char out[LONG], in[LONG];
 
 static void fill(unsigned char *at, int bytes, int salt)
 {
-    for (int i = 0; i < bytes; i++) {
+    for (int i = 0; i < bytes; i++)
         at[i] = (unsigned char)(i * 7 + salt);
-    }
 }
 
 /** So many accumulates that some must wait for others. */
@@ -55,21 +54,18 @@ static void update(MPI_Comm both, bool is_child, int round)
     int wrong = 0;
     MPI_Win win;
 
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         ones[i] = 1;
-    }
     TL_MPI(MPI_Win_create(sums, UPDATE, 1, MPI_INFO_NULL, both, &win));
     if (is_child) {
         TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
-        for (int i = 0; i < UPDATES; i++) {
+        for (int i = 0; i < UPDATES; i++)
             TL_MPI(MPI_Accumulate(ones, n, MPI_INT64_T, 0, 0, n, MPI_INT64_T, MPI_SUM, win));
-        }
         TL_MPI(MPI_Win_unlock(0, win));
     }
     TL_MPI(MPI_Barrier(both));
-    for (int i = 0; i < n && !is_child; i++) {
+    for (int i = 0; i < n && !is_child; i++)
         wrong += sums[i] != UPDATES;
-    }
     TL_CHECK(wrong == 0, "round %d: %d of %d sums are wrong", round, wrong, n);
     TL_MPI(MPI_Win_free(&win));
 }
@@ -127,12 +123,10 @@ static int count_mappings(void)
     char line[512], perms[8];
     int n = 0;
 
-    while (maps != NULL && fgets(line, sizeof(line), maps) != NULL) {
+    while (maps != NULL && fgets(line, sizeof(line), maps) != NULL)
         n += sscanf(line, "%*s %7s", perms) == 1 && perms[3] == 's' && strstr(line, "pmix") == NULL;
-    }
-    if (maps == NULL || fclose(maps) != 0) {
+    if (maps == NULL || fclose(maps) != 0)
         tl_die("the mappings of this process cannot be read");
-    }
     return n;
 }
 
@@ -141,12 +135,10 @@ static int count_descriptors(void)
     DIR *open = opendir("/proc/self/fd");
     int n = 0;
 
-    if (open == NULL) {
+    if (open == NULL)
         tl_die("the descriptors of this process cannot be read");
-    }
-    while (readdir(open) != NULL) {
+    while (readdir(open) != NULL)
         n++;
-    }
     closedir(open);
     return n;
 }
@@ -160,9 +152,8 @@ static long shared_in_use(void)
     while (status != NULL && fgets(line, sizeof(line), status) != NULL &&
            sscanf(line, "RssShmem: %ld", &kib) != 1) {
     }
-    if (status == NULL || fclose(status) != 0) {
+    if (status == NULL || fclose(status) != 0)
         tl_die("the memory of this process cannot be read");
-    }
     return kib;
 }
 
@@ -217,9 +208,8 @@ static MPI_Comm spawn(const char *program)
 
     phase("spawn");
     if (MPI_Comm_spawn(program, argv, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter,
-                       MPI_ERRCODES_IGNORE) != MPI_SUCCESS) {
+                       MPI_ERRCODES_IGNORE) != MPI_SUCCESS)
         tl_skip("processes cannot be spawned here");
-    }
     phase("messages");
     MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN);
     return inter;
@@ -236,18 +226,15 @@ int main(int argc, char **argv)
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     phase("messages");
     MPI_Comm_get_parent(&inter);
-    if (inter != MPI_COMM_NULL) {
+    if (inter != MPI_COMM_NULL)
         return child(inter);
-    }
     last = ROUNDS * tl_factor();
     for (int round = 1; round <= last; round++) {
         inter = spawn(argv[0]);
-        if (round == FIRST) {
+        if (round == FIRST)
             first = count_again(&first);
-        }
-        if (round == last) {
+        if (round == last)
             now = count_again(&first);
-        }
         TL_MPI(MPI_Sendrecv(&round, 1, MPI_INT, 0, 0, &pid, 1, MPI_INT, 0, 0, inter,
                             MPI_STATUS_IGNORE));
         talk(inter, false, round);

@@ -26,15 +26,13 @@ int main(int argc, char **argv)
         tl_win_make(tl_first_kind(), INTS * sizeof(int), 1, MPI_COMM_WORLD, MPI_INFO_NULL);
     int *numbers = tl_alloc(INTS * sizeof(int)), target = 1 - w.rank;
 
-    for (int i = 0; i < INTS; i++) {
+    for (int i = 0; i < INTS; i++)
         numbers[i] = i + w.rank;
-    }
     TL_MPI(MPI_Win_fence(0, w.win));
     TL_MPI(MPI_Put(numbers, INTS, MPI_INT, target, tl_disp(&w, target, 0), INTS, MPI_INT, w.win));
     TL_MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, w.win));
-    for (int i = 0; i < INTS; i++) {
+    for (int i = 0; i < INTS; i++)
         TL_CHECK(((int *)w.base)[i] == i + target, "number %d", i);
-    }
     tl_win_free(&w);
     free(numbers);
     return tl_finish();

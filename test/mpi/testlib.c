@@ -50,28 +50,24 @@ static void select_kind(const char *word)
 {
     bool known = false;
 
-    for (int k = 0; k < TL_KINDS; k++) {
-        if (strcmp(word, "all") == 0 || strcmp(word, kind_names[k]) == 0) {
+    for (int k = 0; k < TL_KINDS; k++)
+        if (strcmp(word, "all") == 0 || strcmp(word, kind_names[k]) == 0)
             self.kinds[k] = known = true;
-        }
-    }
-    if (!known) {
+    if (!known)
         tl_die("-w wants create, allocate, dynamic, shared or all");
-    }
 }
 
 /** Handles an option that takes a value; false where it is not one of ours. */
 static bool take_valued(const char *option, const char *value)
 {
-    if (strcmp(option, "-w") == 0) {
+    if (strcmp(option, "-w") == 0)
         select_kind(value);
-    } else if (strcmp(option, "-s") == 0) {
+    else if (strcmp(option, "-s") == 0)
         self.seed = strtoull(value, NULL, 0);
-    } else if (strcmp(option, "-n") == 0) {
+    else if (strcmp(option, "-n") == 0)
         self.factor = atoi(value) > 0 ? atoi(value) : 1;
-    } else {
+    else
         return false;
-    }
     return true;
 }
 
@@ -80,29 +76,24 @@ static void read_options(int *argc, char **argv)
     const char *seed = getenv("ONIC_TEST_SEED");
     int kept = 1;
 
-    if (seed != NULL) {
+    if (seed != NULL)
         self.seed = strtoull(seed, NULL, 0);
-    }
-    for (int i = 1; i < *argc; i++) {
-        if (strcmp(argv[i], "-strict") == 0) {
+    for (int i = 1; i < *argc; i++)
+        if (strcmp(argv[i], "-strict") == 0)
             self.strict = true;
-        } else if (i + 1 < *argc && take_valued(argv[i], argv[i + 1])) {
+        else if (i + 1 < *argc && take_valued(argv[i], argv[i + 1]))
             i++;
-        } else {
+        else
             argv[kept++] = argv[i];
-        }
-    }
     argv[kept] = NULL;
     *argc = kept;
 }
 
 bool tl_asked_for(const char *name, int argc, char **argv)
 {
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], name) == 0) {
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], name) == 0)
             return true;
-        }
-    }
     return argc <= 1;
 }
 
@@ -167,18 +158,14 @@ static void settle_kinds(void)
 {
     bool any = false;
 
-    for (int k = 0; k < TL_KINDS; k++) {
+    for (int k = 0; k < TL_KINDS; k++)
         any = any || self.kinds[k];
-    }
-    if (!any) {
+    if (!any)
         select_kind("all");
-    }
-    if (self.kinds[TL_SHARED] && !tl_one_host()) {
+    if (self.kinds[TL_SHARED] && !tl_one_host())
         self.kinds[TL_SHARED] = false;
-    }
-    if (tl_first_kind() == TL_KINDS) {
+    if (tl_first_kind() == TL_KINDS)
         tl_skip("no shared window over several hosts");
-    }
 }
 
 void tl_init(int *argc, char ***argv, int required)
@@ -187,9 +174,8 @@ void tl_init(int *argc, char ***argv, int required)
     int provided;
 
     self.name = slash != NULL ? slash + 1 : (*argv)[0];
-    if (strncmp(self.name, "lt-", 3) == 0) {
+    if (strncmp(self.name, "lt-", 3) == 0)
         self.name += 3;
-    }
     MPI_Init_thread(argc, argv, required, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &self.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &self.size);
@@ -197,17 +183,15 @@ void tl_init(int *argc, char ***argv, int required)
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     read_options(argc, *argv);
     settle_kinds();
-    if (provided < required) {
+    if (provided < required)
         tl_skip("this MPI does not give the thread level");
-    }
 }
 
 /** All windows are freed here, so nothing of them may be left. */
 static void check_pools(void)
 {
-    if (getenv("ONIC_TEST_LEAKS") != NULL) {
+    if (getenv("ONIC_TEST_LEAKS") != NULL)
         return;
-    }
     MPI_Barrier(MPI_COMM_WORLD);
     counter_check_pool("osc_nicstride_live_ops");
     counter_check_pool("osc_nicstride_live_requests");
@@ -252,9 +236,8 @@ void tl_shared_needs(MPI_Aint bytes)
     room = statvfs("/dev/shm", &shm) != 0 ||
            shm.f_bavail / 2 >= (uint64_t)bytes * (uint64_t)self.size / shm.f_frsize;
     MPI_Allreduce(&room, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (least || !self.kinds[TL_SHARED]) {
+    if (least || !self.kinds[TL_SHARED])
         return;
-    }
     self.kinds[TL_SHARED] = false;
     if (tl_first_kind() == TL_KINDS) {
         snprintf(why, sizeof(why), "/dev/shm has no room for %ld MiB for each rank",
@@ -300,9 +283,8 @@ bool tl_strict(void)
 
 static tl_kind_t kind_from(int k)
 {
-    while (k < TL_KINDS && !self.kinds[k]) {
+    while (k < TL_KINDS && !self.kinds[k])
         k++;
-    }
     return (tl_kind_t)k;
 }
 
@@ -314,9 +296,8 @@ void tl_closed(bool closed)
     /* The former is enough for most users, the latter for those who may do more than others. */
     TL_CHECK(prctl(PR_SET_DUMPABLE, closed ? 0 : 1, 0, 0, 0) == 0, "prctl");
     TL_CHECK(syscall(SYS_capget, &header, caps) == 0, "capget");
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++)
         caps[i].effective = closed ? 0 : caps[i].permitted;
-    }
     TL_CHECK(syscall(SYS_capset, &header, caps) == 0, "capset");
 }
 
@@ -327,9 +308,8 @@ void tl_await_stopped(pid_t pid)
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
     while (state != 'T' && state != 'Z' && state != 'X') {
         FILE *f = fopen(path, "r");
-        if (f == NULL) {
+        if (f == NULL)
             return;
-        }
         text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
         fclose(f);
         const char *name_end = strrchr(text, ')');
@@ -400,9 +380,8 @@ bool tl_check_bytes(const void *got, const void *want, size_t n, const char *fil
         va_list args;
         size_t at = 0;
 
-        while (g[at] == e[at]) {
+        while (g[at] == e[at])
             at++;
-        }
         va_start(args, format);
         report(file, line, format, args);
         va_end(args);
@@ -417,9 +396,8 @@ bool tl_check_fill(const void *got, unsigned char value, size_t n, const char *f
     const unsigned char *g = got;
     size_t at = 0;
 
-    while (at < n && g[at] == value) {
+    while (at < n && g[at] == value)
         at++;
-    }
     if (count_check(at == n)) {
         va_list args;
 
@@ -457,9 +435,8 @@ void *tl_alloc(size_t bytes)
 {
     void *memory = calloc(bytes > 0 ? bytes : 1, 1);
 
-    if (memory == NULL) {
+    if (memory == NULL)
         tl_die("out of memory");
-    }
     return memory;
 }
 
@@ -468,13 +445,11 @@ size_t tl_private(void)
     unsigned long total = 0, resident = 0, shared = 0;
     FILE *file = NULL;
 
-    if (dlsym(RTLD_DEFAULT, "__asan_init") == NULL) {
+    if (dlsym(RTLD_DEFAULT, "__asan_init") == NULL)
         file = fopen("/proc/self/statm", "r");
-    }
     if (file != NULL) {
-        if (fscanf(file, "%lu %lu %lu", &total, &resident, &shared) != 3) {
+        if (fscanf(file, "%lu %lu %lu", &total, &resident, &shared) != 3)
             resident = shared = 0;
-        }
         fclose(file);
     }
     return (size_t)(resident - shared) * (size_t)sysconf(_SC_PAGESIZE);
@@ -484,9 +459,8 @@ void tl_growth_step(tl_growth_t *g, int i, int warm_up, int n)
 {
     const int part = (n - warm_up) / TL_GROWTH_PARTS;
 
-    if (i < warm_up || (i - warm_up) % part != 0 || i > warm_up + TL_GROWTH_PARTS * part) {
+    if (i < warm_up || (i - warm_up) % part != 0 || i > warm_up + TL_GROWTH_PARTS * part)
         return;
-    }
     const size_t now = tl_private(), growth = i > warm_up && now > g->before ? now - g->before : 0;
 
     g->least = i == warm_up ? SIZE_MAX : growth < g->least ? growth : g->least;

@@ -20,9 +20,8 @@ static void guarded_alloc(tl_window_t *w)
     size_t bytes = (size_t)w->bytes + 2 * GUARD_BYTES;
     void *region;
 
-    if (posix_memalign(&region, GUARD_BYTES, bytes) != 0) {
+    if (posix_memalign(&region, GUARD_BYTES, bytes) != 0)
         tl_die("out of memory");
-    }
     w->region = region;
     w->base = w->region + GUARD_BYTES;
     memset(w->region, GUARD_VALUE, bytes);
@@ -35,9 +34,8 @@ static int create_dynamic(tl_window_t *w, MPI_Info info)
 
     if (code == MPI_SUCCESS) {
         MPI_Win_set_errhandler(w->win, MPI_ERRORS_RETURN);
-        if (w->bytes > 0) {
+        if (w->bytes > 0)
             code = MPI_Win_attach(w->win, w->base, w->bytes);
-        }
     }
     return code;
 }
@@ -81,16 +79,13 @@ tl_window_t tl_win_make(tl_kind_t kind, MPI_Aint bytes, int disp_unit, MPI_Comm 
     MPI_Comm_dup(comm, &w.comm);
     MPI_Comm_rank(w.comm, &w.rank);
     MPI_Comm_size(w.comm, &w.size);
-    if (kind == TL_CREATE || kind == TL_DYNAMIC) {
+    if (kind == TL_CREATE || kind == TL_DYNAMIC)
         guarded_alloc(&w);
-    }
-    if (!TL_MPI(create_window(&w, disp_unit, info))) {
+    if (!TL_MPI(create_window(&w, disp_unit, info)))
         tl_die("no window");
-    }
     TL_MPI(MPI_Win_set_errhandler(w.win, MPI_ERRORS_RETURN));
-    if (w.region == NULL && bytes > 0) {
+    if (w.region == NULL && bytes > 0)
         memset(w.base, 0, (size_t)bytes);
-    }
     exchange_addresses(&w, disp_unit);
     MPI_Barrier(w.comm);
     return w;
@@ -103,9 +98,8 @@ void tl_win_free(tl_window_t *w)
         TL_FILL(w->region, GUARD_VALUE, GUARD_BYTES, "guard below a window");
         TL_FILL(w->base + w->bytes, GUARD_VALUE, GUARD_BYTES, "guard above a window");
     }
-    if (w->kind == TL_DYNAMIC && w->bytes > 0) {
+    if (w->kind == TL_DYNAMIC && w->bytes > 0)
         TL_MPI(MPI_Win_detach(w->win, w->base));
-    }
     TL_MPI(MPI_Win_free(&w->win));
     MPI_Comm_free(&w->comm);
     free(w->region);
@@ -117,9 +111,8 @@ void tl_win_free(tl_window_t *w)
 
 MPI_Aint tl_disp(const tl_window_t *w, int target, MPI_Aint offset)
 {
-    if (w->kind == TL_DYNAMIC) {
+    if (w->kind == TL_DYNAMIC)
         return MPI_Aint_add(w->peer_base[target], offset);
-    }
     return offset / w->peer_unit[target];
 }
 
@@ -160,9 +153,8 @@ void tl_begin(const tl_window_t *w, tl_sync_t sync)
         TL_MPI(MPI_Win_fence(MPI_MODE_NOPRECEDE, w->win));
         break;
     case TL_LOCK:
-        for (int t = 0; t < w->size; t++) {
+        for (int t = 0; t < w->size; t++)
             TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, t, 0, w->win));
-        }
         break;
     case TL_LOCK_ALL:
         TL_MPI(MPI_Win_lock_all(0, w->win));
@@ -180,9 +172,8 @@ void tl_end(const tl_window_t *w, tl_sync_t sync)
         TL_MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win));
         break;
     case TL_LOCK:
-        for (int t = 0; t < w->size; t++) {
+        for (int t = 0; t < w->size; t++)
             TL_MPI(MPI_Win_unlock(t, w->win));
-        }
         break;
     case TL_LOCK_ALL:
         TL_MPI(MPI_Win_unlock_all(w->win));

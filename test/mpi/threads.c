@@ -44,13 +44,11 @@ static void run_threads(void *(*body)(void *), worker_t *workers)
     int started = 0;
 
     while (started < THREADS &&
-           pthread_create(&threads[started], NULL, body, &workers[started]) == 0) {
+           pthread_create(&threads[started], NULL, body, &workers[started]) == 0)
         started++;
-    }
     TL_CHECK(started == THREADS, "only %d threads started", started);
-    for (int i = 0; i < started; i++) {
+    for (int i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
-    }
 }
 
 /* ---- put and get ---- */
@@ -63,9 +61,8 @@ static void there_and_back(const worker_t *me, int target, int round, long *data
     MPI_Aint disp = at(w, target, me->part);
     MPI_Request requests[1];
 
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         data[i] = (w->rank * THREADS + me->thread) * 1000000L + round * 10000L + i;
-    }
     if (round % 2 == 0) {
         TL_MPI(MPI_Put(data, n, MPI_LONG, target, disp, n, MPI_LONG, w->win));
     } else {
@@ -119,9 +116,8 @@ static void test_own_windows(tl_kind_t kind)
         workers[i] = (worker_t){&windows[i], i, 0};
     }
     run_threads(own_window, workers);
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < THREADS; i++)
         tl_win_free(&windows[i]);
-    }
 }
 
 /* ---- all threads on one window ---- */
@@ -146,11 +142,10 @@ static void *one_window(void *arg)
         TL_MPI(MPI_Accumulate(ones, 2, MPI_LONG, target, at(w, target, 0), 2, MPI_LONG, MPI_SUM,
                               w->win));
         TL_MPI(MPI_Fetch_and_op(ones, &old, MPI_LONG, 0, at(w, 0, 2), MPI_SUM, w->win));
-        if (round % 4 == 3) {
+        if (round % 4 == 3)
             TL_MPI(MPI_Win_flush_all(w->win));
-        } else {
+        else
             TL_MPI(MPI_Win_flush(0, w->win));
-        }
         TL_CHECK(old > before, "fetched %ld after %ld", old, before);
         before = old;
     }
@@ -166,9 +161,8 @@ static void test_one_window(tl_kind_t kind)
     worker_t workers[THREADS];
     long *window = (long *)w.base, mine, sum = 0;
 
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < THREADS; i++)
         workers[i] = (worker_t){&w, i, 3 + (w.rank * THREADS + i) * LONGS};
-    }
     TL_MPI(MPI_Win_lock_all(0, w.win));
     run_threads(one_window, workers);
     TL_MPI(MPI_Win_unlock_all(w.win));
@@ -211,9 +205,8 @@ static void test_own_targets(tl_kind_t kind)
     tl_window_t w = make_longs(kind, 1, MPI_COMM_WORLD);
     worker_t workers[THREADS];
 
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < THREADS; i++)
         workers[i] = (worker_t){&w, i, 0};
-    }
     run_threads(own_target, workers);
     MPI_Barrier(w.comm);
     TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, w.rank, 0, w.win));
@@ -247,9 +240,8 @@ static void *mixed(void *arg)
         TL_MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, other.win));
         tl_win_free(&other);
     }
-    if (me->thread > 1) {
+    if (me->thread > 1)
         one_window(arg);
-    }
     return NULL;
 }
 
@@ -261,9 +253,8 @@ static void test_mixed(tl_kind_t kind)
     worker_t workers[THREADS];
 
     MPI_Comm_dup(MPI_COMM_WORLD, &another);
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < THREADS; i++)
         workers[i] = (worker_t){&w, i, 3 + (w.rank * THREADS + i) * LONGS};
-    }
     made_on.comm = another;
     workers[1].w = &made_on;
     TL_MPI(MPI_Win_lock_all(0, w.win));

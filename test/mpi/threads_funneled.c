@@ -39,9 +39,8 @@ static long value_of(int rank, int round, int i)
 
 static void wait_until(atomic_int *counter, int value)
 {
-    while (atomic_load(counter) < value) {
+    while (atomic_load(counter) < value)
         sched_yield();
-    }
 }
 
 /** Prepares a part, waits for the main thread to exchange it, adds up the part that came. */
@@ -54,14 +53,12 @@ static void *helper(void *arg)
     for (int round = 0; round < ROUNDS; round++) {
         long sum = 0;
 
-        for (int i = first; i < first + LONGS; i++) {
+        for (int i = first; i < first + LONGS; i++)
             s->leaving[i] = value_of(s->w.rank, round, i);
-        }
         atomic_fetch_add(&s->prepared, 1);
         wait_until(&s->arrived, round + 1);
-        for (int i = first; i < first + LONGS; i++) {
+        for (int i = first; i < first + LONGS; i++)
             sum += window[i];
-        }
         atomic_store(&s->sums[number], sum);
         atomic_fetch_add(&s->summed, 1);
     }
@@ -93,12 +90,10 @@ static void check_sums(shared_t *s, int round)
     int before = (s->w.rank + s->w.size - 1) % s->w.size;
     long sum = 0, want = 0;
 
-    for (int t = 0; t < THREADS; t++) {
+    for (int t = 0; t < THREADS; t++)
         sum += atomic_load(&s->sums[t]);
-    }
-    for (int i = 0; i < THREADS * LONGS; i++) {
+    for (int i = 0; i < THREADS * LONGS; i++)
         want += value_of(before, round, i);
-    }
     TL_CHECK(sum == want, "round %d: the helpers saw %ld, not %ld", round, sum, want);
 }
 
@@ -109,11 +104,9 @@ static void test_helpers(tl_kind_t kind)
 
     s.w = tl_win_make(kind, THREADS * LONGS * sizeof(long), sizeof(long), MPI_COMM_WORLD,
                       MPI_INFO_NULL);
-    for (int t = 0; t < THREADS; t++) {
-        if (!TL_CHECK(pthread_create(&threads[t], NULL, helper, &s) == 0, "no thread")) {
+    for (int t = 0; t < THREADS; t++)
+        if (!TL_CHECK(pthread_create(&threads[t], NULL, helper, &s) == 0, "no thread"))
             MPI_Abort(MPI_COMM_WORLD, TL_EXIT_FAILED);
-        }
-    }
     for (int round = 0; round < ROUNDS; round++) {
         wait_until(&s.prepared, (round + 1) * THREADS);
         exchange(&s, round);
@@ -123,9 +116,8 @@ static void test_helpers(tl_kind_t kind)
         /* the next rank's data may be overwritten only when its helpers have read them */
         MPI_Barrier(s.w.comm);
     }
-    for (int t = 0; t < THREADS; t++) {
+    for (int t = 0; t < THREADS; t++)
         pthread_join(threads[t], NULL);
-    }
     tl_win_free(&s.w);
     free(s.leaving);
 }
@@ -133,8 +125,7 @@ static void test_helpers(tl_kind_t kind)
 int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_FUNNELED);
-    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
+    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind))
         test_helpers(kind);
-    }
     return tl_finish();
 }

@@ -50,9 +50,8 @@ static MPI_Datatype make_element(tr_element_t element, bool origin)
 {
     MPI_Datatype type;
 
-    if (element == TR_RECORD) {
+    if (element == TR_RECORD)
         return make_record(origin);
-    }
     MPI_Type_dup(tr_basic(element), &type);
     return type;
 }
@@ -62,11 +61,9 @@ static int divisor(tl_rng_t *rng, int n)
     int found = 1;
     int64_t seen = 0;
 
-    for (int d = 1; d <= n && d <= 64; d++) {
-        if (n % d == 0 && tl_range(rng, 0, seen++) == 0) {
+    for (int d = 1; d <= n && d <= 64; d++)
+        if (n % d == 0 && tl_range(rng, 0, seen++) == 0)
             found = d;
-        }
-    }
     return tl_range(rng, 0, 1) ? found : n / found;
 }
 
@@ -105,9 +102,8 @@ static MPI_Datatype make_hvector(tl_rng_t *rng, MPI_Datatype element, int n, boo
     MPI_Aint stride = least + 8 * (MPI_Aint)tl_range(rng, 0, 5);
     MPI_Datatype type;
 
-    if (overlap && tl_range(rng, 0, 1)) {
+    if (overlap && tl_range(rng, 0, 1))
         stride = least / 2 / 8 * 8;
-    }
     MPI_Type_create_hvector(n / block, block, stride, element, &type);
     return type;
 }

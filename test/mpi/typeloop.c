@@ -70,9 +70,8 @@ static void loop_once(const tl_window_t *w, int target, int i)
     MPI_Aint disp = tl_disp(w, target, w->rank * SLOT);
     MPI_Datatype type = make_type(i, places);
 
-    for (int k = 0; k < N; k++) {
+    for (int k = 0; k < N; k++)
         sent[k] = i + k;
-    }
     TL_MPI(MPI_Put(sent, N, MPI_INT, target, disp, 1, type, w->win));
     MPI_Type_free(&type);
     complete(w, target);
@@ -88,9 +87,8 @@ static void loop_once(const tl_window_t *w, int target, int i)
     TL_MPI(MPI_Get(got, 1, type, target, disp, 1, type, w->win));
     MPI_Type_free(&type);
     complete(w, target);
-    for (int k = 0; k < N; k++) {
+    for (int k = 0; k < N; k++)
         wrong += old[k] != 2 * sent[k] || got[places[k]] != 3 * sent[k];
-    }
     TL_CHECK(wrong == 0, "%d of %d wrong in loop %d, type %d", wrong, N, i, i % 4);
 }
 
@@ -139,9 +137,8 @@ int main(int argc, char **argv)
 {
     /* Of verbs' receive buffers, 8 KiB each, another one becomes resident with each message until
      * the queue is through, which takes more messages than a slow machine has time for. */
-    if (tl_slow()) {
+    if (tl_slow())
         setenv("UCX_IB_RX_QUEUE_LEN", "256", 0);
-    }
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         try_kind(kind, LOOPS * tl_factor());

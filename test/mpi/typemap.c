@@ -36,9 +36,8 @@ static void add(typemap_t *map, MPI_Aint disp, MPI_Aint size)
 {
     typemap_piece_t *last = map->n > 0 ? &map->pieces[map->n - 1] : NULL;
 
-    if (size == 0) {
+    if (size == 0)
         return;
-    }
     map->lo = last == NULL || disp < map->lo ? disp : map->lo;
     map->hi = last == NULL || disp + size > map->hi ? disp + size : map->hi;
     map->size += (size_t)size;
@@ -50,9 +49,8 @@ static void add(typemap_t *map, MPI_Aint disp, MPI_Aint size)
         typemap_piece_t *old = map->pieces;
         map->room = 2 * map->room + 8;
         map->pieces = memory(map->room * sizeof(*old));
-        if (map->n > 0) {
+        if (map->n > 0)
             memcpy(map->pieces, old, map->n * sizeof(*old));
-        }
         free(old);
     }
     map->pieces[map->n++] = (typemap_piece_t){disp, size};
@@ -65,11 +63,9 @@ static void add_block(typemap_t *map, const typemap_t *child, MPI_Aint disp, int
         add(map, disp + child->pieces[0].disp, child->extent * count);
         return;
     }
-    for (int i = 0; i < count; i++) {
-        for (size_t j = 0; j < child->n; j++) {
+    for (int i = 0; i < count; i++)
+        for (size_t j = 0; j < child->n; j++)
             add(map, disp + i * child->extent + child->pieces[j].disp, child->pieces[j].size);
-        }
-    }
 }
 
 /* ---- predefined types ------------------------------------------------------------------------ */
@@ -138,11 +134,9 @@ static void add_part(typemap_t *map, const typemap_t *child, const part_t *p, in
         add_block(map, child, index * child->extent, 1);
         return;
     }
-    for (int i = 0; i < p->size[dim]; i++) {
-        if (p->mine[dim][i]) {
+    for (int i = 0; i < p->size[dim]; i++)
+        if (p->mine[dim][i])
             add_part(map, child, p, dim + 1, index * p->size[dim] + i);
-        }
-    }
 }
 
 /* The dimension of MPI's arguments that is dimension `dim` of a part. */
@@ -169,9 +163,8 @@ static part_t make_part(int n, const int *sizes, int order)
 static void finish_part(typemap_t *map, const typemap_t *child, part_t *p)
 {
     add_part(map, child, p, 0, 0);
-    for (int d = 0; d < p->n; d++) {
+    for (int d = 0; d < p->n; d++)
         free(p->mine[d]);
-    }
 }
 
 /* ints: n, sizes, sizes of the part, its starts, order */
@@ -183,9 +176,8 @@ static void add_subarray(typemap_t *map, const typemap_t *child, const int *ints
     for (int d = 0; d < n; d++) {
         const int a = argument(d, n, order);
         const int part = ints[1 + n + a], start = ints[1 + 2 * n + a];
-        for (int i = 0; i < p.size[d]; i++) {
+        for (int i = 0; i < p.size[d]; i++)
             p.mine[d][i] = i >= start && i < start + part;
-        }
     }
     finish_part(map, child, &p);
 }
@@ -193,9 +185,8 @@ static void add_subarray(typemap_t *map, const typemap_t *child, const int *ints
 /* Whether an index is that of process `coord` of `procs` in this dimension. */
 static bool distributed_to(int i, int size, int how, int arg, int procs, int coord)
 {
-    if (how == MPI_DISTRIBUTE_NONE) {
+    if (how == MPI_DISTRIBUTE_NONE)
         return true;
-    }
     if (how == MPI_DISTRIBUTE_BLOCK) {
         const int block = arg == MPI_DISTRIBUTE_DFLT_DARG ? (size + procs - 1) / procs : arg;
         return i / block == coord;
@@ -219,9 +210,8 @@ static void add_darray(typemap_t *map, const typemap_t *child, const int *ints)
     }
     for (int d = 0; d < n; d++) {
         const int a = argument(d, n, order);
-        for (int i = 0; i < size[a]; i++) {
+        for (int i = 0; i < size[a]; i++)
             p.mine[d][i] = distributed_to(i, size[a], how[a], arg[a], procs[a], coord[a]);
-        }
     }
     finish_part(map, child, &p);
 }
@@ -231,9 +221,8 @@ static void add_darray(typemap_t *map, const typemap_t *child, const int *ints)
 /* Blocks at a constant distance. */
 static void add_rows(typemap_t *map, const typemap_t *child, int count, int block, MPI_Aint stride)
 {
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         add_block(map, child, i * stride, block);
-    }
 }
 
 static void add_struct(typemap_t *map, const contents_t *c)
@@ -324,11 +313,9 @@ static contents_t contents_of(MPI_Datatype type)
 
 static void free_contents(contents_t *c)
 {
-    for (int i = 0; i < c->ntypes; i++) {
-        if (!is_predefined(c->types[i])) {
+    for (int i = 0; i < c->ntypes; i++)
+        if (!is_predefined(c->types[i]))
             MPI_Type_free(&c->types[i]);
-        }
-    }
     free(c->ints);
     free(c->addresses);
     free(c->types);

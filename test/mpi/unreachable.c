@@ -50,12 +50,10 @@ static int by_lock(const tl_window_t *w)
 {
     int target = w->size - 1;
 
-    if (w->rank > 0) {
+    if (w->rank > 0)
         return 0;
-    }
-    if (MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, w->win) != MPI_SUCCESS) {
+    if (MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, w->win) != MPI_SUCCESS)
         return 1;
-    }
     int errors = put(w) + failed(MPI_Win_flush(target, w->win));
     return errors + failed(MPI_Win_unlock(target, w->win));
 }
@@ -64,9 +62,8 @@ static int by_lock_all(const tl_window_t *w)
 {
     int target = w->size - 1, old = -1, errors;
 
-    if (w->rank > 0) {
+    if (w->rank > 0)
         return 0;
-    }
     errors = failed(MPI_Win_lock_all(0, w->win));
     errors += put(w);
     errors += failed(
@@ -81,9 +78,8 @@ static int by_pscw(const tl_window_t *w)
     int last = w->size - 1, errors = 0;
     MPI_Group origin = tl_group_of(w->comm, 0), target = tl_group_of(w->comm, last);
 
-    if (w->rank == last) {
+    if (w->rank == last)
         errors = failed(MPI_Win_post(origin, 0, w->win));
-    }
     MPI_Bcast(&errors, 1, MPI_INT, last, w->comm);
     if (errors == 0 && w->rank == 0) {
         TL_MPI(MPI_Win_start(target, 0, w->win));

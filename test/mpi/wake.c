@@ -92,11 +92,9 @@ static void compute(double seconds)
 {
     const double end = MPI_Wtime() + seconds;
 
-    for (volatile double x = 1; MPI_Wtime() < end;) {
-        for (int i = 0; i < 1000; i++) {
+    for (volatile double x = 1; MPI_Wtime() < end;)
+        for (int i = 0; i < 1000; i++)
             x = x * 1.0000001 + 1e-9;
-        }
-    }
 }
 
 /** How long it took the slowest origin. */
@@ -139,9 +137,8 @@ static unsigned long long wakeups_of_round(job_t *j, const counter_t *wakeups)
     unsigned long long n;
 
     MPI_Barrier(j->w.comm);
-    for (int i = 0; i < ROUNDS * OPS && j->w.rank == 1; i++) {
+    for (int i = 0; i < ROUNDS * OPS && j->w.rank == 1; i++)
         ops[i % OPS].run(j);
-    }
     n = counter_read(wakeups) - before;
     TL_MPI(MPI_Bcast(&n, 1, MPI_UNSIGNED_LONG_LONG, 1, j->w.comm));
     return n;
@@ -171,18 +168,15 @@ int main(int argc, char **argv)
     setenv("OMPI_MCA_osc_nicstride_server_idle", "1000000", 1);
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     tl_need_ranks(2, 16);
-    for (int rank = 0; rank < tl_size(); rank++) {
-        if (!tl_same_host(rank)) {
+    for (int rank = 0; rank < tl_size(); rank++)
+        if (!tl_same_host(rank))
             tl_skip("processes of other hosts cannot be woken");
-        }
-    }
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         const MPI_Aint longs = tl_rank() == 0 ? (MPI_Aint)tl_size() * 2 * MANY : 0;
         job_t j = {.data = tl_alloc(2 * MANY * sizeof(long))};
 
-        for (int i = 0; i < 2 * MANY; i++) {
+        for (int i = 0; i < 2 * MANY; i++)
             j.data[i] = i;
-        }
         MPI_Type_vector(MANY, 1, 2, MPI_LONG, &j.holes);
         MPI_Type_commit(&j.holes);
         j.w = tl_win_make(kind, longs * (MPI_Aint)sizeof(long), 1, MPI_COMM_WORLD, MPI_INFO_NULL);

@@ -24,9 +24,8 @@ static void exercise(const tl_window_t *w, int unit, uint32_t salt)
     MPI_Aint place = (MPI_Aint)w->rank * unit;
 
     TL_MPI(MPI_Win_lock_all(0, w->win));
-    for (int t = 0; t < w->size; t++) {
+    for (int t = 0; t < w->size; t++)
         TL_MPI(MPI_Put(&word, 4, MPI_BYTE, t, tl_disp(w, t, place), 4, MPI_BYTE, w->win));
-    }
     TL_MPI(MPI_Win_flush_all(w->win));
     MPI_Barrier(w->comm);
     for (int i = 0; i < w->size * w->size; i++) {
@@ -214,9 +213,8 @@ static void test_alignment(tl_kind_t kind)
 
         MPI_Info_create(&info);
         MPI_Info_set(info, "alloc_shared_noncontig", "true");
-        if (mine) {
+        if (mine)
             MPI_Info_set(info, "mpi_minimum_memory_alignment", wishes[i]);
-        }
         w = tl_win_make(kind, 5000 + 24 * (MPI_Aint)tl_rank(), 8, MPI_COMM_WORLD, info);
         if (kind == TL_ALLOCATE || kind == TL_SHARED) {
             TL_CHECK((uintptr_t)w.base % 64 == 0, "memory begins at %p", (void *)w.base);
@@ -261,9 +259,8 @@ static void test_no_locks(tl_kind_t kind)
     memcpy(&seen, base, sizeof(seen));
     TL_CHECK(seen == 99, "without locks: %llu", (unsigned long long)seen);
     free(places);
-    if (kind == TL_DYNAMIC) {
+    if (kind == TL_DYNAMIC)
         TL_MPI(MPI_Win_detach(win, memory));
-    }
     TL_MPI(MPI_Win_free(&win));
     MPI_Info_free(&info);
 }
@@ -378,9 +375,8 @@ static void test_many(tl_kind_t kind)
     enum { MANY = 200 };
     static tl_window_t windows[MANY];
 
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < MANY; i++)
         windows[i] = make_plain(kind, MPI_COMM_WORLD);
-    }
     for (int i = 0; i < MANY; i++) {
         uint32_t word = (uint32_t)(i + 1);
         const tl_window_t *w = &windows[(i * 7) % MANY];
@@ -408,12 +404,10 @@ static int entries_of(const char *directory)
     DIR *d = opendir(directory);
     int n = 0;
 
-    while (d != NULL && readdir(d) != NULL) {
+    while (d != NULL && readdir(d) != NULL)
         n++;
-    }
-    if (d != NULL) {
+    if (d != NULL)
         closedir(d);
-    }
     return n;
 }
 
@@ -422,12 +416,10 @@ static int mappings(void)
     FILE *file = fopen("/proc/self/maps", "r");
     int lines = 0, c;
 
-    while (file != NULL && (c = getc(file)) != EOF) {
+    while (file != NULL && (c = getc(file)) != EOF)
         lines += c == '\n';
-    }
-    if (file != NULL) {
+    if (file != NULL)
         fclose(file);
-    }
     return lines;
 }
 

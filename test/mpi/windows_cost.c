@@ -34,9 +34,8 @@ static void use(MPI_Win win, tl_kind_t kind, MPI_Comm comm, int unit, const char
     const int next = (me + 1) % size, before = (me + size - 1) % size;
     const char mine = (char)(me + 1);
 
-    if (kind == TL_DYNAMIC) {
+    if (kind == TL_DYNAMIC)
         return;
-    }
     (void)unit;
     TL_MPI(MPI_Win_fence(0, win));
     TL_MPI(MPI_Put(&mine, 1, MPI_BYTE, next, 1, 1, MPI_BYTE, win));
@@ -99,9 +98,8 @@ static void check_error(void)
     const unsigned long long before = counter_read(collectives);
     MPI_Win win;
 
-    if (tl_size() < 2) {
+    if (tl_size() < 2)
         return;
-    }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     char *base;
     const MPI_Aint bytes = tl_rank() == tl_size() - 1 ? (MPI_Aint)1 << 62 : BYTES;
@@ -127,16 +125,14 @@ int main(int argc, char **argv)
     check("the first of all", make(kind, MPI_COMM_WORLD, BYTES, 1));
     check("one more", make(kind, MPI_COMM_WORLD, BYTES, 1));
     /* The names of windows differ now between the halves. */
-    for (int i = 0; i < (tl_rank() % 2) + 1; i++) {
+    for (int i = 0; i < (tl_rank() % 2) + 1; i++)
         check("one of a half", make(kind, MPI_COMM_SELF, BYTES, 1));
-    }
     check("one with names that differ", make(kind, MPI_COMM_WORLD, BYTES, 1));
     check("one with sizes and units that differ",
           make(kind, MPI_COMM_WORLD, BYTES * (1 + tl_rank() % 4), 1 + 3 * tl_rank()));
     check("a reversed one", make(kind, reversed, BYTES * (1 + tl_rank() % 4), 1 + 3 * tl_rank()));
-    if (kind == TL_ALLOCATE) {
+    if (kind == TL_ALLOCATE)
         check_error();
-    }
     TL_MPI(MPI_Comm_free(&reversed));
     TL_MPI(MPI_Comm_free(&half));
     TL_CHECK(counter_read(lookups) > 0 || lookups == NULL || tl_size() == 1, "nobody looks up");

@@ -30,13 +30,11 @@ static void count(MPI_Comm all)
     MPI_Win win;
 
     MPI_Comm_size(all, &size);
-    if (!TL_MPI(MPI_Win_create(&counter, sizeof(counter), 1, MPI_INFO_NULL, all, &win))) {
+    if (!TL_MPI(MPI_Win_create(&counter, sizeof(counter), 1, MPI_INFO_NULL, all, &win)))
         return;
-    }
     TL_MPI(MPI_Win_fence(0, win));
-    for (int i = 0; i < size; i++) {
+    for (int i = 0; i < size; i++)
         TL_MPI(MPI_Accumulate(&one, 1, MPI_LONG, i, 0, 1, MPI_LONG, MPI_SUM, win));
-    }
     TL_MPI(MPI_Win_fence(0, win));
     TL_CHECK(counter == size, "%ld of %d", counter, size);
     TL_MPI(MPI_Win_free(&win));
@@ -72,22 +70,19 @@ int main(int argc, char **argv)
     phase("start");
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     phase("windows");
-    if (argc > 1 && strcmp(argv[1], CHILD_OPTION) == 0) {
+    if (argc > 1 && strcmp(argv[1], CHILD_OPTION) == 0)
         return child();
-    }
     /* Over several hosts Open MPI 4.1 fails or hangs in MPI_Comm_spawn. */
     for (int round = 0; round < ROUNDS && tl_one_host(); round++) {
         phase("spawn");
         if (!TL_MPI(MPI_Comm_spawn(argv[0], child_argv, CHILDREN, MPI_INFO_NULL, 0, MPI_COMM_WORLD,
-                                   &inter, MPI_ERRCODES_IGNORE))) {
+                                   &inter, MPI_ERRCODES_IGNORE)))
             break;
-        }
         phase("windows");
         MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN);
         meet(inter, 0);
-        for (int i = 0; i < WINDOWS; i++) {
+        for (int i = 0; i < WINDOWS; i++)
             count(MPI_COMM_WORLD);
-        }
     }
     return tl_finish();
 }

@@ -82,9 +82,8 @@ static void test_shared_one_part(void)
     TL_MPI(MPI_Win_shared_query(win, tl_rank(), &own_bytes, &unit, &base));
     TL_CHECK(own_bytes == bytes, "%ld bytes", (long)own_bytes);
     TL_MPI(MPI_Win_fence(0, win));
-    if (tl_rank() == 0) {
+    if (tl_rank() == 0)
         first[4095] = 'z';
-    }
     TL_MPI(MPI_Win_fence(0, win));
     TL_CHECK(first[4095] == 'z', "got %d", first[4095]);
     TL_MPI(MPI_Win_free(&win));
@@ -102,9 +101,8 @@ static void test_loads_and_stores(void)
     TL_MPI(MPI_Win_allocate_shared(sizeof(long), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
     TL_MPI(MPI_Win_shared_query(win, 0, &bytes, &unit, &base));
     counter = (long *)base;
-    if (tl_rank() == 0) {
+    if (tl_rank() == 0)
         *counter = 0;
-    }
     for (int i = 0; i < 20; i++) {
         TL_MPI(MPI_Win_fence(0, win));
         TL_MPI(MPI_Accumulate(&one, 1, MPI_LONG, 0, 0, 1, MPI_LONG, MPI_SUM, win));

@@ -42,9 +42,8 @@ static void test_peers(void)
     TL_CHECK(peers_get(MPI_COMM_WORLD, traffic.peers) == 0, "no peers");
     TL_MPI(MPI_Comm_split(MPI_COMM_WORLD, 0, -tl_rank(), &reversed));
     TL_CHECK(peers_get(reversed, other) == 0, "no peers of the reversed communicator");
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         TL_CHECK(other[i] == traffic.peers[n - 1 - i], "peer %d is not the same process", i);
-    }
     peers_put(other, n);
     TL_MPI(MPI_Comm_free(&reversed));
 
@@ -151,11 +150,9 @@ static void compute(double seconds)
 {
     double end = MPI_Wtime() + seconds;
 
-    for (volatile double x = 1; MPI_Wtime() < end;) {
-        for (int i = 0; i < 1000; i++) {
+    for (volatile double x = 1; MPI_Wtime() < end;)
+        for (int i = 0; i < 1000; i++)
             x = x * 1.0000001 + 1e-9;
-        }
-    }
 }
 
 static void send_word(traffic_kind_t kind, int to)
@@ -171,9 +168,8 @@ static void send_word(traffic_kind_t kind, int to)
 
 static void ping_all(void)
 {
-    for (int to = 1; to < tl_size(); to++) {
+    for (int to = 1; to < tl_size(); to++)
         send_word(PING, to);
-    }
 }
 
 /** Away from MPI until the server thread has answered all pings, and 0.2 s at least. */
@@ -182,11 +178,10 @@ static void stay_away(bool busy)
     double start = MPI_Wtime(), away = 0;
 
     while (away < 0.2 || (atomic_load(&traffic.foreign_pings) < PINGS && away < TRAFFIC_PATIENCE)) {
-        if (busy) {
+        if (busy)
             compute(0.01);
-        } else {
+        else
             usleep(10000);
-        }
         away = MPI_Wtime() - start;
     }
     TL_CHECK(atomic_load(&traffic.foreign_pings) == PINGS,
@@ -279,9 +274,8 @@ static void test_wake(void)
         /* So long that the server thread must have answered, where rank 0 can wake it. */
         for (int ms = 0; ms < 100 || (can_be_woken && atomic_load(&traffic.foreign_pings) == 0 &&
                                       ms < TL_PATIENCE * 1000);
-             ms += 10) {
+             ms += 10)
             usleep(10000);
-        }
     }
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
     const long mine = atomic_load(&traffic.foreign_pings);
@@ -324,12 +318,10 @@ static void test_deferred_once(void)
         onic_wire_lock();
         deferred_left = asked;
         deferred_runs = 0;
-        if (asked > 0) {
+        if (asked > 0)
             onic_wire_defer(ONIC_AM_COLL);
-        }
-        for (int i = 0; i < 5; i++) {
+        for (int i = 0; i < 5; i++)
             onic_wire_progress_locked();
-        }
         TL_CHECK(deferred_runs == (asked > 1 ? asked : 1), "ran %d times, with work for %d",
                  deferred_runs, asked);
         onic_wire_unlock();
@@ -381,9 +373,8 @@ static void test_cma(void)
         struct iovec remote = {(void *)(uintptr_t)all[(size_t)i * 2], sizeof(got)};
         onic_peer_t liar = *traffic.peers[i];
 
-        if (!can_cma(traffic.peers[i])) {
+        if (!can_cma(traffic.peers[i]))
             continue;
-        }
         TL_CHECK(process_vm_readv(onic_peer_pid(traffic.peers[i]), &local, 1, &remote, 1, 0) ==
                          sizeof(got) &&
                      got[1] == 1000U + (unsigned)i,
@@ -411,9 +402,8 @@ static void test_fork_with_lock(void)
 
     onic_wire_lock();
     pid_t child = fork();
-    if (child == 0) {
+    if (child == 0)
         _exit(3);
-    }
     TL_CHECK(!onic_wire_trylock(), "the lock is lost");
     onic_wire_unlock();
     TL_CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 3,
@@ -427,9 +417,8 @@ static void test_give_up(void)
     const char word = 0;
 
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
-    if (to == tl_rank()) {
+    if (to == tl_rank())
         return;
-    }
     onic_wire_lock();
     const unsigned before = onic_wire_losses();
     TL_CHECK(!onic_peer_is_lost(traffic.peers[to]), "rank %d is lost already", to);
@@ -455,9 +444,8 @@ ONIC_EXPORT int prctl(int option, ...)
     va_list args;
 
     va_start(args, option);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++)
         value[i] = va_arg(args, unsigned long);
-    }
     va_end(args);
     atomic_fetch_add(&ptracer_calls, option == PR_SET_PTRACER);
     return (int)syscall(SYS_prctl, option, value[0], value[1], value[2], value[3]);
@@ -503,11 +491,10 @@ int main(int argc, char **argv)
         test_wake();
         test_functions();
         test_cma();
-        if (round == 0) {
+        if (round == 0)
             test_fork_with_lock();
-        } else {
+        else
             test_give_up();
-        }
         peers_put(traffic.peers, tl_size());
         onic_wire_close();
         onic_wire_flush();

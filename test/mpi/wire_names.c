@@ -89,9 +89,8 @@ static void meet(const word_t *w, onic_rndv_t *rndv)
 
     m->w = *w;
     const int rc = onic_rndv_recv(rndv, m->data, w->len, met, m);
-    if (rc != 0) {
+    if (rc != 0)
         met(m, rc == 1 ? 0 : rc);
-    }
 }
 
 static int send_word(onic_peer_t *to, word_kind_t kind)
@@ -139,9 +138,8 @@ static void wait_for(atomic_long *count, long want, const char *what)
 {
     const double end = MPI_Wtime() + PATIENCE;
 
-    while (atomic_load(count) < want && MPI_Wtime() < end) {
+    while (atomic_load(count) < want && MPI_Wtime() < end)
         onic_wire_progress();
-    }
     TL_CHECK(atomic_load(count) == want && atomic_load(&wrong) == 0,
              "%s: %ld instead of %ld; %ld wrong", what, atomic_load(count), want,
              atomic_load(&wrong));
@@ -159,16 +157,14 @@ static void send_bytes(onic_peer_t *to, word_kind_t kind, uint32_t len)
     unsigned char *data = malloc(len + 1);
     const onic_payload_t payload = {.base = data, .len = len};
 
-    for (uint32_t i = 0; i < len; i++) {
+    for (uint32_t i = 0; i < len; i++)
         data[i] = byte_of(w.from, i);
-    }
     onic_wire_lock();
     const int rc = onic_peer_send(to, ONIC_AM_PML, &w, sizeof(w), &payload,
                                   kind == BYTES ? 0 : ONIC_SEND_RNDV, freed, data);
     onic_wire_unlock();
-    if (rc != 0) {
+    if (rc != 0)
         freed(data, rc == 1 ? 0 : rc);
-    }
 }
 
 /* ---- names ---------------------------------------------------------------------------------- */
@@ -195,9 +191,8 @@ static onic_peer_t *get_peer(uint64_t name)
     int rc = -1;
     onic_peer_t *peer = onic_wire_get_peer(name, &rc);
 
-    if (!TL_CHECK(peer != NULL && rc == 0 && onic_peer_name(peer) == name, "no peer: %d", rc)) {
+    if (!TL_CHECK(peer != NULL && rc == 0 && onic_peer_name(peer) == name, "no peer: %d", rc))
         tl_die("no peer");
-    }
     return peer;
 }
 
@@ -219,9 +214,8 @@ static void open_wire(void)
     TL_CHECK(onic_wire_set_am_fn(ONIC_AM_PML, NULL) != 0, "a handler that is not told the name");
     TL_CHECK(onic_wire_set_named_fn(ONIC_AM_PML, handle) == 0, "no handler");
     TL_CHECK(onic_modex_fence_begin(), "no fence");
-    while (!onic_modex_fence_ended()) {
+    while (!onic_modex_fence_ended())
         onic_wire_progress();
-    }
 }
 
 /* ---- tests: one job ------------------------------------------------------------------------- */
@@ -256,9 +250,8 @@ static void test_self(void)
  *  They wait there, and none is lost. */
 static void test_overtaken(void)
 {
-    if (tl_size() < 2 || tl_rank() > 1) {
+    if (tl_size() < 2 || tl_rank() > 1)
         return;
-    }
     onic_peer_t *zero = tl_rank() == 1 ? get_peer(world_name(0)) : NULL;
     if (zero != NULL) {
         zero->introduced = true;
@@ -297,16 +290,14 @@ static void test_first_message(void)
         onic_peer_t *zero = get_peer(world_name(0));
         ask(zero);
         wait_for(&answers, 1, "the answer of who has never looked me up");
-        for (int i = 0; i < 100; i++) {
+        for (int i = 0; i < 100; i++)
             ask(zero);
-        }
         wait_for(&answers, 101, "answers");
         peers_put(&zero, 1);
     } else {
         wait_for(&asked, 101 * (tl_size() - 1), "questions of strangers");
-        for (int i = 1; i < tl_size(); i++) {
+        for (int i = 1; i < tl_size(); i++)
             TL_CHECK(is_known(world_name(i)), "rank %d has asked and is not known", i);
-        }
     }
     MPI_Barrier(MPI_COMM_WORLD);
 }
@@ -404,9 +395,8 @@ static void test_children(const char *program)
     char port[MPI_MAX_PORT_NAME];
     MPI_Comm first, second;
 
-    if (!TL_CHECK(spawn(program, &first) && spawn(program, &second), "nothing is spawned")) {
+    if (!TL_CHECK(spawn(program, &first) && spawn(program, &second), "nothing is spawned"))
         tl_die("no children");
-    }
     tell_first(first, 1);
     answer_remote(first);
     TL_CHECK(is_known(remote_name(first, 0)), "the child has asked and is not known");
@@ -427,17 +417,14 @@ static void test_children(const char *program)
 /** Rank 0 does not wait for ever for who does not come. */
 static void test_leave_alone(void)
 {
-    if (tl_rank() == 0 && tl_size() > 1) {
+    if (tl_rank() == 0 && tl_size() > 1)
         TL_CHECK(!onic_wire_leave(50000), "nobody else can have come");
-    }
     MPI_Barrier(MPI_COMM_WORLD);
-    if (tl_rank() > 0) {
+    if (tl_rank() > 0)
         TL_CHECK(onic_wire_leave(PATIENCE_USEC), "somebody has not come");
-    }
     const double end = MPI_Wtime() + PATIENCE;
-    while (!onic_modex_fence_ended() && MPI_Wtime() < end) {
+    while (!onic_modex_fence_ended() && MPI_Wtime() < end)
         onic_wire_progress();
-    }
     TL_CHECK(onic_modex_fence_ended(), "the fence has not ended");
 }
 
@@ -466,17 +453,15 @@ int main(int argc, char **argv)
     phase("start");
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     phase("names");
-    if (argc > 1 && strcmp(argv[1], CHILD_OPTION) == 0) {
+    if (argc > 1 && strcmp(argv[1], CHILD_OPTION) == 0)
         return child();
-    }
     open_wire();
     test_self();
     test_overtaken();
     test_first_message();
     test_one_record();
-    if (tl_one_host()) {
+    if (tl_one_host())
         test_children(argv[0]);
-    }
     test_leave_alone();
     test_leave_late();
     return tl_finish();

@@ -23,9 +23,8 @@ static unsigned char byte_of(const traffic_header_t *h, uint64_t i)
 /** Block `b` of 8 bytes stands at 16 * b: the bytes between must not travel. */
 static void fill(const traffic_header_t *h, unsigned char *memory, bool strided)
 {
-    for (uint64_t i = 0; i < h->len; i++) {
+    for (uint64_t i = 0; i < h->len; i++)
         memory[strided ? i / 8 * 16 + i % 8 : i] = byte_of(h, i);
-    }
 }
 
 static void verify(const traffic_header_t *h, const unsigned char *data)
@@ -50,11 +49,10 @@ static void met(void *arg, int status)
 {
     meeting_t *m = arg;
 
-    if (status != 0) {
+    if (status != 0)
         atomic_fetch_add(&failed_sends, 1);
-    } else {
+    else
         verify(&m->h, m->data);
-    }
     free(m);
     atomic_fetch_add(&traffic.arrived, 1);
 }
@@ -66,22 +64,19 @@ static void meet(const traffic_header_t *h, onic_rndv_t *rndv)
 
     m->h = *h;
     rc = onic_rndv_recv(rndv, m->data, h->len, met, m);
-    if (rc != 0) {
+    if (rc != 0)
         met(m, rc == 1 ? 0 : rc);
-    }
 }
 
 static void answer(const traffic_header_t *h)
 {
     traffic_header_t pong = {.kind = PONG, .from = (uint32_t)tl_rank(), .seq = h->seq};
 
-    if (!pthread_equal(pthread_self(), traffic.mpi_thread)) {
+    if (!pthread_equal(pthread_self(), traffic.mpi_thread))
         atomic_fetch_add(&traffic.foreign_pings, 1);
-    }
     if (onic_peer_send(traffic.peers[h->from], ONIC_AM_COLL, &pong, sizeof(pong), NULL, 0, NULL,
-                       NULL) < 0) {
+                       NULL) < 0)
         atomic_fetch_add(&failed_sends, 1);
-    }
 }
 
 void traffic_handle(const void *header, size_t header_len, const void *data, size_t len,
@@ -119,9 +114,8 @@ void traffic_handle(const void *header, size_t header_len, const void *data, siz
 static void sent(void *arg, int status)
 {
     free(arg);
-    if (status != 0) {
+    if (status != 0)
         atomic_fetch_add(&failed_sends, 1);
-    }
     atomic_fetch_add(&traffic.completed, 1);
 }
 
@@ -137,9 +131,8 @@ static parcel_t *make_parcel(const traffic_header_t *h, bool strided)
 
     fill(h, p->memory, strided);
     onic_layout_contig(&p->layout, 0, strided ? 8 : h->len);
-    if (strided) {
+    if (strided)
         onic_layout_repeat(&p->layout, (h->len + 7) / 8, 16);
-    }
     return p;
 }
 
@@ -153,9 +146,8 @@ void traffic_send(int to, traffic_kind_t kind, uint64_t seq, uint64_t len, size_
     int rc;
 
     memcpy(header, &h, sizeof(h));
-    if (strided) {
+    if (strided)
         onic_cursor_init(&payload.cursor, &p->layout, 0);
-    }
     onic_wire_lock();
     rc = onic_peer_send(traffic.peers[to], ONIC_AM_COLL, header, header_len,
                         len > 0 ? &payload : NULL, kind == BYTES ? 0 : ONIC_SEND_RNDV, sent, p);
@@ -163,18 +155,16 @@ void traffic_send(int to, traffic_kind_t kind, uint64_t seq, uint64_t len, size_
     /* The header was copied: spoil it at once. */
     memset(header, 0xEE, header_len);
     free(header);
-    if (rc != 0) {
+    if (rc != 0)
         sent(p, rc == 1 ? 0 : rc);
-    }
 }
 
 void traffic_wait(atomic_long *counter, long want, const char *what)
 {
     double end = MPI_Wtime() + TRAFFIC_PATIENCE;
 
-    while (atomic_load(counter) < want && MPI_Wtime() < end) {
+    while (atomic_load(counter) < want && MPI_Wtime() < end)
         onic_wire_progress();
-    }
     TL_CHECK(atomic_load(counter) == want, "%s: %ld instead of %ld", what, atomic_load(counter),
              want);
 }

@@ -44,18 +44,16 @@ static int open_wire(void)
 const char *bpf_group_obstacle(void)
 {
     struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
-    if (geteuid() != 0) {
+    if (geteuid() != 0)
         return "programs in the kernel are for root";
-    }
     nicbarrier_bpf_kernel_t *kernel = nicbarrier_bpf_load();
     if (kernel == NULL) {
         return errno == EPERM || errno == ENOSYS ? "the kernel takes no programs here"
                                                  : "the kernel refuses the programs";
     }
     nicbarrier_bpf_unload(kernel);
-    if (unshare(CLONE_NEWNET) != 0) {
+    if (unshare(CLONE_NEWNET) != 0)
         return "no namespaces can be made here";
-    }
     const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     UNIT_CHECK(ioctl(fd, SIOCSIFFLAGS, &lo) == 0);
     close(fd);
@@ -114,9 +112,8 @@ static void plan_member(bpf_group_t *g, int32_t i)
             make_payload(g, i, k, NICBARRIER_PACKET_EPOCH, 0, bytes);
             nicbarrier_bpf_frame(&m->plan.packet[k], g->six, &me, &to, bytes);
         }
-        if (m->step[k].wait_for != NICBARRIER_NOBODY) {
+        if (m->step[k].wait_for != NICBARRIER_NOBODY)
             plan_sender(g, i, k);
-        }
     }
 }
 
@@ -143,9 +140,8 @@ void bpf_group_begin(bpf_group_t *g, int32_t n, nicbarrier_schedule_kind_t sched
         nicbarrier_rule_init(&m->plan.rule, (uint32_t)steps, sends, waits);
         m->plan.id = (nicbarrier_bpf_id_t){.key = g->key, .cookie = 1000 + (uint32_t)i};
     }
-    for (int32_t i = 0; i < n; i++) {
+    for (int32_t i = 0; i < n; i++)
         plan_member(g, i);
-    }
 }
 
 void bpf_group_install(bpf_group_t *g, int32_t i)
@@ -185,12 +181,10 @@ void bpf_group_end(bpf_group_t *g)
 
 static uint16_t checksum(uint32_t sum, const unsigned char *bytes, size_t n)
 {
-    for (size_t i = 0; i < n; i += 2) {
+    for (size_t i = 0; i < n; i += 2)
         sum += onic_get16(bytes + i);
-    }
-    while (sum >> 16 != 0) {
+    while (sum >> 16 != 0)
         sum = (sum & 0xffff) + (sum >> 16);
-    }
     return (uint16_t)sum;
 }
 
@@ -244,9 +238,8 @@ static void gather(bpf_group_t *g)
     socklen_t size = sizeof(from);
     ssize_t n;
     while ((n = recvfrom(g->wire, bytes, sizeof(bytes), 0, (struct sockaddr *)&from, &size)) >= 0) {
-        if (from.sll_pkttype == PACKET_OUTGOING) {
+        if (from.sll_pkttype == PACKET_OUTGOING)
             launch(g, bytes, (uint32_t)n);
-        }
         size = sizeof(from);
     }
 }
@@ -268,18 +261,16 @@ bool bpf_group_come(bpf_group_t *g, const bpf_flight_t *f)
     const nicbarrier_bpf_programs_t programs = nicbarrier_bpf_programs(g->kernel);
     bpf_flight_t packet = *f;
     const uint32_t first = g->tc ? XDP_PASS : run(programs.xdp, &packet);
-    if (first == XDP_TX) {
+    if (first == XDP_TX)
         launch(g, packet.bytes, packet.len);
-    }
     if (first != XDP_PASS) {
         UNIT_CHECK(first == XDP_TX || first == XDP_DROP);
         return false;
     }
     const uint32_t second = run(programs.in, &packet);
     gather(g);
-    if (second == TC_ACT_REDIRECT) {
+    if (second == TC_ACT_REDIRECT)
         launch(g, packet.bytes, packet.len);
-    }
     UNIT_CHECK(second != (uint32_t)TC_ACT_UNSPEC || memcmp(packet.bytes, f->bytes, f->len) == 0);
     return second == (uint32_t)TC_ACT_UNSPEC;
 }
@@ -298,11 +289,10 @@ void bpf_group_wake(bpf_group_t *g, int32_t i)
     memcpy(packet.bytes, frame.bytes, frame.len);
     const uint32_t verdict = run(nicbarrier_bpf_programs(g->kernel).out, &packet);
     gather(g);
-    if (verdict == (uint32_t)TC_ACT_UNSPEC) {
+    if (verdict == (uint32_t)TC_ACT_UNSPEC)
         launch(g, packet.bytes, packet.len);
-    } else {
+    else
         UNIT_CHECK(verdict == TC_ACT_STOLEN);
-    }
 }
 
 uint32_t bpf_group_time(int program, const bpf_flight_t *f, unsigned times)

@@ -47,12 +47,10 @@ static const char *const obstacles[] = {NULL, "the kernel takes no programs here
 static int try_to_make(void)
 {
     nicbarrier_bpf_kernel_t *k = nicbarrier_bpf_load();
-    if (k == NULL && (errno == EPERM || errno == ENOSYS)) {
+    if (k == NULL && (errno == EPERM || errno == ENOSYS))
         return NO_PROGRAMS;
-    }
-    if (unshare(CLONE_NEWNET) != 0) {
+    if (unshare(CLONE_NEWNET) != 0)
         return NO_NAMESPACES;
-    }
     return shell("ip link add name br0 type bridge 2>/dev/null && "
                  "ip link add name v0 type veth peer name v1 2>/dev/null")
                ? POSSIBLE
@@ -62,13 +60,11 @@ static int try_to_make(void)
 const char *bpf_hosts_obstacle(void)
 {
     int status = 0;
-    if (geteuid() != 0) {
+    if (geteuid() != 0)
         return "programs in the kernel are for root";
-    }
     const pid_t child = fork();
-    if (child == 0) {
+    if (child == 0)
         _exit(try_to_make());
-    }
     (void)waitpid(child, &status, 0);
     return obstacles[WEXITSTATUS(status)];
 }
@@ -150,9 +146,8 @@ void bpf_host_meet(bpf_host_t *h)
     const uint64_t limit = onic_now_nsec() + MEETING_SECONDS * UINT64_C(1000000000);
     for (int i = 0; i < h->all->n; i++) {
         while (atomic_load(&h->shared->step[i]) < mine) {
-            if (onic_now_nsec() > limit) {
+            if (onic_now_nsec() > limit)
                 _exit(7);
-            }
             (void)usleep(200);
         }
     }
@@ -168,9 +163,8 @@ bool bpf_host_wait(const bpf_host_t *h, uint64_t epoch)
     const uint64_t end = onic_now_nsec() + SECONDS * UINT64_C(1000000000);
     while ((__atomic_load_n(&h->client.page->word, __ATOMIC_ACQUIRE) & ~NICBARRIER_WORD_FAILED) <
            epoch) {
-        if (onic_now_nsec() > end) {
+        if (onic_now_nsec() > end)
             return false;
-        }
         sched_yield();
     }
     return true;
@@ -190,9 +184,8 @@ static bool configure(int me)
 /** In the foreground, so that it ends with this process in any case. */
 static bool load(const bpf_hosts_t *all)
 {
-    if (all->load == NULL) {
+    if (all->load == NULL)
         return true;
-    }
     const pid_t child = fork();
     if (child == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -203,9 +196,8 @@ static bool load(const bpf_hosts_t *all)
     }
     for (int i = 0; i < 10000; i++) {
         const int fd = nicbarrier_bpf_local_connect("eth0");
-        if (fd >= 0) {
+        if (fd >= 0)
             return close(fd) == 0;
-        }
         (void)usleep(1000);
     }
     return false;
@@ -218,23 +210,19 @@ static int host_main(const bpf_hosts_t *all, bpf_hosts_shared_t *shared, int me,
     static bpf_host_t h;
     h = (bpf_host_t){.all = all, .shared = shared, .me = me};
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (unshare(CLONE_NEWNET) != 0) {
+    if (unshare(CLONE_NEWNET) != 0)
         return 2;
-    }
     bpf_host_meet(&h);
-    while (atomic_load(&shared->time) == 0) {
+    while (atomic_load(&shared->time) == 0)
         (void)usleep(1000);
-    }
-    if (!configure(me) || !load(all)) {
+    if (!configure(me) || !load(all))
         return 3;
-    }
     /* The one that works has no privilege, and the other takes down what it needs. */
     const pid_t child = fork();
     if (child == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (setgroups(0, NULL) != 0 || setgid(NOBODY) != 0 || setuid(NOBODY) != 0) {
+        if (setgroups(0, NULL) != 0 || setgid(NOBODY) != 0 || setuid(NOBODY) != 0)
             _exit(4);
-        }
         plan(&h);
         h.socket = open_socket(&h);
         bpf_host_meet(&h);
@@ -247,9 +235,8 @@ static int host_main(const bpf_hosts_t *all, bpf_hosts_shared_t *shared, int me,
                                      "! tools/nicbarrier-bpf status eth0 | grep -q '^group'") ||
                               !shell("tools/nicbarrier-bpf unload eth0 && "
                                      "! tc filter show dev eth0 egress | grep -q nicbarrier && "
-                                     "! ip link show eth0 | grep -q xdp"))) {
+                                     "! ip link show eth0 | grep -q xdp")))
         return 6;
-    }
     /* With a host the wire of the other one goes, too. */
     bpf_host_meet(&h);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 5;
@@ -287,18 +274,15 @@ void bpf_hosts_run(const bpf_hosts_t *hosts, int (*function)(bpf_host_t *h))
                     "ip link set br0 up"));
     for (int i = 0; i < hosts->n; i++) {
         host[i] = fork();
-        if (host[i] == 0) {
+        if (host[i] == 0)
             _exit(host_main(hosts, shared, i, function));
-        }
     }
     bool joined = true;
     for (int i = 0; i < hosts->n; i++) {
-        while (atomic_load(&shared->step[i]) == 0) {
+        while (atomic_load(&shared->step[i]) == 0)
             (void)usleep(1000);
-        }
-        if (!hosts->relay) {
+        if (!hosts->relay)
             joined = joined && join(hosts, i, host[i]);
-        }
     }
     if (hosts->relay) {
         joined = shell("ip link add name eth0 netns %d type veth peer name eth0 netns %d",

@@ -42,9 +42,8 @@ static void check_shape(const nicbarrier_tree_t *t, int n, int fanout)
 static int depth(const nicbarrier_tree_t *t)
 {
     int d = 0;
-    for (int v = 0; t->vertex[v].parent >= 0; v = t->vertex[v].parent) {
+    for (int v = 0; t->vertex[v].parent >= 0; v = t->vertex[v].parent)
         d++;
-    }
     return d;
 }
 
@@ -79,9 +78,8 @@ END_TEST
 START_TEST(two_packages)
 {
     nicbarrier_locality_t where[16];
-    for (int i = 0; i < 16; i++) {
+    for (int i = 0; i < 16; i++)
         where[i] = (nicbarrier_locality_t){i % 2, i % 2, i % 4};
-    }
     nicbarrier_tree_t t = made(where, 16, 8);
     /* 4 caches of 4, then 2 packages of 2 caches, then the root. */
     ck_assert_int_eq(t.vertices, 16 + 4 + 2 + 1);
@@ -98,9 +96,8 @@ END_TEST
 START_TEST(unknown_places)
 {
     nicbarrier_locality_t where[MANY];
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < MANY; i++)
         where[i] = (nicbarrier_locality_t){-1, -1, -1};
-    }
     nicbarrier_tree_t t = made(where, 64, 8);
     ck_assert_int_eq(t.vertices, 64 + 8 + 1);
     unmake(&t);

@@ -142,10 +142,9 @@ static void check_settles(void)
             s.window[w].busy = false;
             (void)use(w);
         }
-        for (int w = 0; w < WINDOWS; w++) {
+        for (int w = 0; w < WINDOWS; w++)
             if (s.window[w].asked)
                 answer(w);
-        }
     }
     asked = s.questions;
     for (int w = 0; w < WINDOWS; w++)

@@ -163,10 +163,9 @@ static void turn(world_t *w, int me, uint32_t first)
 
 static bool all_over(const world_t *w, uint32_t first)
 {
-    for (int i = 0; i < w->n; i++) {
+    for (int i = 0; i < w->n; i++)
         if (w->p[i].in_fence || w->p[i].fence.number - first < EPOCHS)
             return false;
-    }
     return true;
 }
 
@@ -318,10 +317,9 @@ static bool finds_loss(const cluster_t *c, const nicstride_fence_t *f)
 static void check_over(const cluster_t *c, const member_t *p)
 {
     UNIT_CHECK(p->fence.bad || !c->bad[p->fences]);
-    for (int k = 0; k < c->nodes; k++) {
+    for (int k = 0; k < c->nodes; k++)
         for (int i = 0; i < c->on[k]; i++)
             UNIT_CHECK(c->p[k][i].fences >= p->fences);
-    }
 }
 
 static void go_on(cluster_t *c, member_t *p)
@@ -430,16 +428,14 @@ static void *take_part(void *arg)
         nicstride_fence_begin(&f, false);
         while (nicstride_fence_next(&f) != NICSTRIDE_FENCE_OVER)
             sched_yield();
-        for (int i = 0; i < THREADS; i++) {
+        for (int i = 0; i < THREADS; i++)
             if (written[i] != k)
                 __atomic_store_n(&wrong, true, __ATOMIC_RELAXED);
-        }
         nicstride_fence_set_done(&f);
         /* Others read what this one is about to write. */
-        for (int i = 0; i < THREADS; i++) {
+        for (int i = 0; i < THREADS; i++)
             while (!nicstride_fence_is_done(&f, i))
                 sched_yield();
-        }
     }
     return NULL;
 }

@@ -296,14 +296,13 @@ START_TEST(alone)
     for (int turn = 0; turn < 100; turn++) {
         begin(&r, &w, 0);
         w.p[0].skips = false;
-        while (w.p[0].stage != IDLE || w.p[0].releases > 0 || w.doing != NICSTRIDE_GATE_NOTHING) {
+        while (w.p[0].stage != IDLE || w.p[0].releases > 0 || w.doing != NICSTRIDE_GATE_NOTHING)
             if (w.doing != NICSTRIDE_GATE_NOTHING)
                 change_at_once(&w);
             else if (!receive(&w, 0) && w.p[0].stage == HOLDS)
                 leave(&w, 0);
             else if (w.p[0].stage == TRIES || w.p[0].stage == LEAVES)
                 at_the_word(&w, &w.p[0]);
-        }
     }
     UNIT_CHECK(w.queued == 1 && w.entered == 99);
 }

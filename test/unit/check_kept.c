@@ -120,10 +120,9 @@ START_TEST(found_by_contents)
     static const uint64_t prints[] = {1, 3, UINT64_MAX};
     unit_random_t r = {unit_seed()};
 
-    for (size_t l = 0; l < sizeof(limits) / sizeof(limits[0]); l++) {
+    for (size_t l = 0; l < sizeof(limits) / sizeof(limits[0]); l++)
         for (size_t p = 0; p < sizeof(prints) / sizeof(prints[0]); p++)
             use(&r, limits[l], prints[p]);
-    }
 }
 END_TEST
 

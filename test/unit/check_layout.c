@@ -104,9 +104,8 @@ START_TEST(levels_are_limited)
     onic_layout_t l = contig(0, 1);
     onic_layout_t before;
 
-    for (int i = 0; i < ONIC_LAYOUT_MAX_LEVELS; i++) {
+    for (int i = 0; i < ONIC_LAYOUT_MAX_LEVELS; i++)
         repeat(&l, 2, (int64_t)3 << (2 * i));
-    }
     ck_assert_uint_eq(l.nlevels, ONIC_LAYOUT_MAX_LEVELS);
     before = l;
     ck_assert_int_eq(onic_layout_repeat(&l, 2, 1000000), ONIC_LAYOUT_TOO_DEEP);

@@ -31,9 +31,8 @@ static void check_around(const onic_layout_t *l, const ref_t *ref)
     check_against_reference(&back, ref);
     UNIT_CHECK(back.lb == l->lb && back.ub == l->ub);
     onic_layout_fini(&back);
-    for (size_t cut = 0; cut < len; cut++) {
+    for (size_t cut = 0; cut < len; cut++)
         UNIT_CHECK(onic_layout_decode_around(&back, &list, buf, cut) == ONIC_LAYOUT_BAD_ENCODING);
-    }
     onic_layout_fini(&list);
 }
 
@@ -140,9 +139,8 @@ static void check_written_out(int levels)
     uint64_t data;
     size_t len;
 
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         ck_assert_int_eq(onic_runs_add(&runs, row[i]), ONIC_LAYOUT_OK);
-    }
     ck_assert_int_eq(onic_layout_from_runs(&l, &runs, ONIC_LAYOUT_MAX_LEVELS), ONIC_LAYOUT_OK);
     ck_assert_uint_eq(l.nruns, 3);
     tree_repeat(&t, 2, 6);
@@ -158,18 +156,16 @@ static void check_written_out(int levels)
     slice = decoded(buf, len);
     check_walk(&slice, &t.ref, 0, 0);
     onic_layout_fini(&slice);
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < 20; i++)
         check_slices(&l, &t.ref, 1);
-    }
     onic_layout_fini(&l);
     tree_free(&t);
 }
 
 START_TEST(levels_written_out)
 {
-    for (int levels = 1; levels <= ONIC_LAYOUT_MAX_LEVELS; levels++) {
+    for (int levels = 1; levels <= ONIC_LAYOUT_MAX_LEVELS; levels++)
         check_written_out(levels);
-    }
 }
 END_TEST
 
@@ -202,9 +198,8 @@ START_TEST(slices_keep_elements_whole)
     ck_assert_int_eq(onic_layout_encode_slice(&c, 100, 6, buf, 3, &len, &data),
                      ONIC_LAYOUT_NO_SPACE);
     ck_assert_uint_eq(c.pos, 2976);
-    for (int i = 0; i < 50; i++) {
+    for (int i = 0; i < 50; i++)
         check_slices(&t.l, &t.ref, 6);
-    }
     tree_free(&t);
 }
 END_TEST
@@ -247,9 +242,8 @@ START_TEST(largest_encoding_fits)
     onic_layout_t back;
     size_t len;
 
-    for (int i = 0; i < ONIC_LAYOUT_MAX_LEVELS; i++) {
+    for (int i = 0; i < ONIC_LAYOUT_MAX_LEVELS; i++)
         repeat(&l, 127, INT64_MAX / 1024 - i * 1000);
-    }
     ck_assert_int_eq(onic_layout_encode(&l, buf, sizeof(buf), &len), ONIC_LAYOUT_OK);
     back = decoded(buf, len);
     ck_assert_mem_eq(&back, &l, sizeof(l));

@@ -33,10 +33,9 @@ typedef struct shared {
 static void meet(shared_t *s, int who, int round)
 {
     atomic_store(&s->begun[who], round);
-    for (unsigned spins = 1; atomic_load(&s->begun[!who]) < round; spins++) {
+    for (unsigned spins = 1; atomic_load(&s->begun[!who]) < round; spins++)
         if (spins % 1000 == 0)
             sched_yield();
-    }
 }
 
 /** The side without a barrier of its own, but where it cannot take part. */

@@ -115,10 +115,9 @@ static void scramble(unit_random_t *r, onic_link_t *link)
 
 static bool about(const onic_links_t *a, const onic_links_t *b)
 {
-    for (size_t k = 0; k < sizeof(*a) / sizeof(double); k++) {
+    for (size_t k = 0; k < sizeof(*a) / sizeof(double); k++)
         if (!near(((const double *)a)[k], ((const double *)b)[k]))
             return false;
-    }
     return true;
 }
 

@@ -114,12 +114,10 @@ static void deliver(unit_random_t *random)
 {
     bpf_flight_t *at = &group.flight[unit_below(random, (uint64_t)group.flights)];
     bpf_flight_t f = *at;
-    if (!unit_once_in(random, 6)) {
+    if (!unit_once_in(random, 6))
         *at = group.flight[--group.flights];
-    }
-    if (unit_once_in(random, 6)) {
+    if (unit_once_in(random, 6))
         return;
-    }
     if (unit_once_in(random, 6)) {
         const nicbarrier_packet_t p = bpf_group_read(&f);
         const uint8_t kind =
@@ -145,9 +143,8 @@ static bool forge(unit_random_t *random, bpf_flight_t *f)
         (ip == 1 || (ip >= 4 && ip < 6) || ip == 8 || (ip >= 10 && ip < 12) || ip >= 16 || ip == 6);
     const bool free_ipv6 = !four && at < 54 && at >= 14 && (ip < 4 || ip == 7 || ip >= 24);
     const bool free_udp = at >= payload - 4 && at < payload;
-    if (free_ipv4 || free_ipv6 || free_udp || at >= payload + NICBARRIER_PACKET_EPOCH_AT) {
+    if (free_ipv4 || free_ipv6 || free_udp || at >= payload + NICBARRIER_PACKET_EPOCH_AT)
         return false;
-    }
     f->bytes[at] ^= (unsigned char)(1U << unit_below(random, 8));
     /* Still one of the kinds that bring a word. */
     return at != payload + NICBARRIER_PACKET_KIND_AT || f->bytes[at] == 0 ||
@@ -161,9 +158,8 @@ static void come_forged(unit_random_t *random)
     bpf_flight_t f;
     const nicbarrier_rule_t *r = &host[i];
     const uint32_t k = r->nsteps == 0 ? 0 : (uint32_t)unit_below(random, r->nsteps);
-    if (!(r->sends >> k & 1)) {
+    if (!(r->sends >> k & 1))
         return;
-    }
     const int32_t to = group.member[i].step[k].send_to;
     const uint64_t count = group.member[to].page->taken;
     bpf_group_frame(&group, i, k, NICBARRIER_PACKET_EPOCH, 1000000, &f);
@@ -171,9 +167,8 @@ static void come_forged(unit_random_t *random)
         const int first = group.flights;
         UNIT_CHECK(bpf_group_come(&group, &f));
         UNIT_CHECK(group.member[to].page->taken == count);
-        for (int32_t m = 0; m < group.n; m++) {
+        for (int32_t m = 0; m < group.n; m++)
             compare(m, first, 0);
-        }
     }
 }
 
@@ -209,9 +204,8 @@ static void act(unit_random_t *random, uint64_t most)
     } else if (unit_once_in(random, 600)) {
         find_failure(i);
     } else if (unit_once_in(random, 3) || group.flights == 0) {
-        if (host[i].entered < most) {
+        if (host[i].entered < most)
             enter(i, most);
-        }
     } else if (group.flights > 0) {
         deliver(random);
     }
@@ -221,9 +215,8 @@ START_TEST(as_the_rule)
 {
     unit_random_t random = {unit_seed() + (uint64_t)_i};
     begin(2 + (int32_t)unit_below(&random, RULE_MEMBERS - 1), &random);
-    for (int i = 0; i < 3000; i++) {
+    for (int i = 0; i < 3000; i++)
         act(&random, 1 + (uint64_t)i / 100);
-    }
     bpf_group_end(&group);
 }
 END_TEST
@@ -254,9 +247,8 @@ START_TEST(many_members)
             UNIT_CHECK(host[i].completed == epoch - 1);
             enter(i, epoch);
             /* Not all at once: there is not so much room for flights. */
-            if (i % 64 == 63) {
+            if (i % 64 == 63)
                 settle(&random);
-            }
         }
         settle(&random);
     }

@@ -37,9 +37,8 @@ static void bpf_connect(int i)
 
 static void bpf_enter(int i, uint64_t epoch)
 {
-    if (epoch > page_of(i)->enter) {
+    if (epoch > page_of(i)->enter)
         page_of(i)->enter = epoch;
-    }
     bpf_group_wake(&group, i);
 }
 
@@ -64,17 +63,14 @@ static void bpf_fail(int i)
 /** One in ten is lost, and one in ten comes again later. */
 static void deliver(void)
 {
-    if (group.flights == 0) {
+    if (group.flights == 0)
         return;
-    }
     bpf_flight_t *at = &group.flight[unit_below(&random_state, (uint64_t)group.flights)];
     const bpf_flight_t f = *at;
-    if (group.flights > BPF_FLIGHTS_MAX / 2 || !unit_once_in(&random_state, 10)) {
+    if (group.flights > BPF_FLIGHTS_MAX / 2 || !unit_once_in(&random_state, 10))
         *at = group.flight[--group.flights];
-    }
-    if (!unit_once_in(&random_state, 10)) {
+    if (!unit_once_in(&random_state, 10))
         (void)bpf_group_come(&group, &f);
-    }
 }
 
 static void bpf_progress(int i)
@@ -89,12 +85,10 @@ static uint64_t answer(int i, uint32_t k)
     const nicbarrier_step_t *s = &group.member[i].step[k];
     const int from = s->wait_for;
     const uint64_t asked = page_of(i)->rule.received[k] + 1;
-    if (gone[from]) {
+    if (gone[from])
         return asked;
-    }
-    if (page_of(from) == NULL) {
+    if (page_of(from) == NULL)
         return 0;
-    }
     const nicbarrier_rule_t *r = &page_of(from)->rule;
     return r->sent[s->wait_at] >= asked || r->failed ? nicbarrier_rule_word(r, s->wait_at) : 0;
 }
@@ -117,11 +111,9 @@ static void bpf_pass(void)
 {
     deliver();
     if (unit_once_in(&random_state, 8)) {
-        for (int i = 0; i < group.n; i++) {
-            if (page_of(i) != NULL && !gone[i]) {
+        for (int i = 0; i < group.n; i++)
+            if (page_of(i) != NULL && !gone[i])
                 ask(i);
-            }
-        }
     }
 }
 

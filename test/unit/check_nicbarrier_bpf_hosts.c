@@ -117,9 +117,8 @@ static int ask(const nicbarrier_bpf_request_t *r, size_t len, int descriptor)
     const ssize_t n = nicbarrier_bpf_local_send(fd, r, len, descriptor) == 0
                           ? nicbarrier_bpf_local_receive(fd, &reply, sizeof(reply), &page)
                           : -1;
-    if (page >= 0) {
+    if (page >= 0)
         close(page);
-    }
     close(fd);
     return n == sizeof(reply) ? (int)reply.error : -1;
 }
@@ -166,9 +165,8 @@ static int bounds(bpf_host_t *h)
     nicbarrier_bpf_client_t more[3];
     int status = 0;
     const pid_t child = fork();
-    if (child == 0) {
+    if (child == 0)
         _exit(bpf_host_install(h, &why) != 0);
-    }
     REQUIRE(waitpid(child, &status, 0) == child && status == 0);
     for (int i = 0; i < 3; i++) {
         h->share.id.cookie = 1000 + (uint32_t)i;
@@ -177,9 +175,8 @@ static int bounds(bpf_host_t *h)
     }
     h->share = share;
     REQUIRE(bpf_host_install(h, &why) != 0 && strstr(why.text, "as are allowed") != NULL);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++)
         nicbarrier_bpf_client_close(&more[i]);
-    }
     h->share.id.cookie = 1002;
     REQUIRE(bpf_host_install(h, &why) != 0 && strstr(why.text, "such a group") != NULL);
     nicbarrier_bpf_client_close(&more[2]);
@@ -219,9 +216,8 @@ static int failures(bpf_host_t *h)
         REQUIRE(nicbarrier_bpf_client_take(&h->client, 0, 7));
         REQUIRE(nicbarrier_bpf_client_fail(&h->client));
     }
-    for (int i = 0; i < 5000 && h->client.page->word < NICBARRIER_WORD_FAILED; i++) {
+    for (int i = 0; i < 5000 && h->client.page->word < NICBARRIER_WORD_FAILED; i++)
         (void)usleep(1000);
-    }
     REQUIRE(h->client.page->word == NICBARRIER_WORD_FAILED);
     return end(h);
 }
@@ -253,13 +249,11 @@ static int left_alone(bpf_host_t *h)
 
 static int serve(bpf_host_t *h)
 {
-    if (refusals(h) != 0 || bounds(h) != 0) {
+    if (refusals(h) != 0 || bounds(h) != 0)
         return 1;
-    }
     bpf_host_meet(h);
-    if (begin(h) != 0 || shared(h) != 0) {
+    if (begin(h) != 0 || shared(h) != 0)
         return 1;
-    }
     return end(h);
 }
 
@@ -319,14 +313,12 @@ static int chain(bpf_host_t *h)
         }
         while (last && __atomic_load_n(&h->client.page->word, __ATOMIC_ACQUIRE) < epoch) {
         }
-        if (last) {
+        if (last)
             h->shared->took[epoch - 1] = onic_now_nsec() - atomic_load(&h->shared->time);
-        }
         bpf_host_meet(h);
     }
-    if (last) {
+    if (last)
         tell(h, h->all->relay ? "32 hops over one wire" : "8 hosts, 3 hops over a bridge");
-    }
     return end(h);
 }
 

@@ -299,10 +299,9 @@ static void settle(void)
     while (more) {
         more = false;
         for (int i = 0; i < sim.n; i++) {
-            for (uint32_t k = 0; k < sim.member[i].chain.nsteps; k++) {
+            for (uint32_t k = 0; k < sim.member[i].chain.nsteps; k++)
                 while (execute(i, k) || deliver(&sim.member[i].qp[k]))
                     more = true;
-            }
         }
     }
 }

@@ -237,9 +237,8 @@ static void mute(test_t *t)
 {
     nicbarrier_reason_t why = {""};
 
-    if (t->me == 0) {
+    if (t->me == 0)
         nicbarrier_datagram_config.drop = 1000;
-    }
     begin(t, 85, NULL, 0);
     enter(t, 1);
     meet(t, 1);

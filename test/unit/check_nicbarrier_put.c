@@ -464,12 +464,11 @@ static void run_to_failure(group_t *g, int out)
 /** Some barriers, from which on anything can happen. */
 static void warm_up(group_t *g, uint64_t last)
 {
-    for (int left = (int)unit_below(&wire.random, 200); left > 0; left--) {
+    for (int left = (int)unit_below(&wire.random, 200); left > 0; left--)
         if (unit_once_in(&wire.random, 2))
             (void)put_wire_progress(true);
         else
             enter_some(g, (int)unit_below(&wire.random, (uint64_t)g->n), last);
-    }
 }
 
 static void begin_random(group_t *g, uint64_t seed, uint64_t last)

@@ -199,13 +199,11 @@ START_TEST(verbs_alone_is_kept)
 {
     nicbarrier_partner_t p = partner(true, 0);
 
-    for (uint64_t i = 1; i < 100; i++) {
+    for (uint64_t i = 1; i < 100; i++)
         ck_assert(!nicbarrier_reach_nack(&p, true, i * 100 * MSEC));
-    }
     nicbarrier_reach_received(&p, &p.candidate[0]);
-    for (uint64_t i = 100; i < 200; i++) {
+    for (uint64_t i = 100; i < 200; i++)
         ck_assert(!nicbarrier_reach_nack(&p, true, i * 100 * MSEC));
-    }
     ck_assert_int_eq(number(&p.at), 0);
 }
 END_TEST

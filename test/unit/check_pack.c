@@ -23,9 +23,8 @@ static memory_t memory_new(const tree_t *t)
     memory_t m = {.n = (size_t)(t->l.ub - t->l.lb), .lb = t->l.lb};
 
     m.bytes = malloc(m.n + 1);
-    for (size_t i = 0; i < m.n; i++) {
+    for (size_t i = 0; i < m.n; i++)
         m.bytes[i] = (unsigned char)rnd64();
-    }
     return m;
 }
 
@@ -81,14 +80,12 @@ static void check_pack(const tree_t *t)
         uint64_t expected = len < t->ref.n - pos ? len : t->ref.n - pos;
         unsigned char *out = malloc(expected + 1);
 
-        if (rnd(0, 3) == 0) {
+        if (rnd(0, 3) == 0)
             UNIT_CHECK(onic_pack_streaming(&c, memory_base(&m), out, len) == expected);
-        } else {
+        else
             UNIT_CHECK(onic_pack(&c, memory_base(&m), out, len) == expected);
-        }
-        for (uint64_t i = 0; i < expected; i++) {
+        for (uint64_t i = 0; i < expected; i++)
             UNIT_CHECK(out[i] == *memory_at(&m, t->ref.at[pos + i]));
-        }
         pos += expected;
         check_cursor(&c, &t->l, pos);
         free(out);
@@ -183,9 +180,8 @@ static tree_t tree_grid(uint64_t block)
         int64_t strides[] = {extent + 8, extent + rnd(1, 90), -extent - 8, rnd(-30, 30),
                              2 * extent};
 
-        if (count * t.ref.n <= 40000) {
+        if (count * t.ref.n <= 40000)
             tree_repeat(&t, count, strides[rnd(0, 4)]);
-        }
     }
     return t;
 }
@@ -198,15 +194,13 @@ static tree_t tree_records(void)
     for (int64_t n = rnd(1, 5); n > 0; n--) {
         tree_t field = tree_grid(grid_block());
 
-        if (field.ref.n < 500) {
+        if (field.ref.n < 500)
             tree_join(&t, &field, rnd(0, 4) ? t.l.ub - field.l.lb + rnd(0, 9) : rnd(-99, 99));
-        } else {
+        else
             tree_free(&field);
-        }
     }
-    if (rnd(0, 3) == 0) {
+    if (rnd(0, 3) == 0)
         tree_repeat(&t, (uint64_t)rnd(1, 12), t.l.ub - t.l.lb + rnd(-20, 20));
-    }
     tree_repeat(&t, 1 + 40000 / t.ref.n / (uint64_t)rnd(1, 20), t.l.ub - t.l.lb + rnd(-5, 20));
     return t;
 }
@@ -302,9 +296,8 @@ START_TEST(copies_of_records)
         tree_t to;
         tree_t from;
 
-        for (int k = 0; k < 4; k++) {
+        for (int k = 0; k < 4; k++)
             block[k] = grid_block();
-        }
         to = tree_fields(block, 4, rnd(0, 2));
         if (rnd(0, 1)) {
             uint64_t last = block[3];
@@ -387,9 +380,8 @@ START_TEST(positions_beyond_4_gib)
     ck_assert_int_eq(onic_layout_repeat(&l, elements, 0), ONIC_LAYOUT_OK);
     onic_cursor_init(&c, &l, (UINT64_C(20) << 30) + 3);
     ck_assert_uint_eq(onic_pack(&c, bytes, out, sizeof(out)), sizeof(out));
-    for (size_t i = 0; i < sizeof(out); i++) {
+    for (size_t i = 0; i < sizeof(out); i++)
         ck_assert_uint_eq(out[i], 1 + (i + 3) % 8);
-    }
     check_cursor(&c, &l, (UINT64_C(20) << 30) + 27);
     onic_cursor_init(&c, &l, 8 * elements - 4);
     ck_assert_uint_eq(onic_pack(&c, bytes, out, sizeof(out)), 4);
@@ -416,9 +408,8 @@ static void *flip(void *arg)
 
     while (!atomic_load_explicit(&f->stop, memory_order_relaxed)) {
         value = ~value;
-        for (int i = 0; i < CELLS; i++) {
+        for (int i = 0; i < CELLS; i++)
             atomic_store_explicit(&f->cell[i], value, memory_order_relaxed);
-        }
     }
     return NULL;
 }

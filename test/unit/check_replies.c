@@ -134,10 +134,9 @@ static void get(simulation_t *s, peer_t *p)
 
 static bool is_over(const simulation_t *s)
 {
-    for (int i = 0; i < ASKERS; i++) {
+    for (int i = 0; i < ASKERS; i++)
         if (s->peer[i].nasked > 0 || s->peer[i].first < s->peer[i].n)
             return false;
-    }
     return true;
 }
 

@@ -90,12 +90,11 @@ static void run(void)
 {
     int begun = 0;
 
-    while (!adapter.broken && (begun < adapter.moves || !onic_request_queue_is_empty(&adapter.q))) {
+    while (!adapter.broken && (begun < adapter.moves || !onic_request_queue_is_empty(&adapter.q)))
         if (begun < adapter.moves && rnd(0, 3) == 0)
             begin_move(&adapter.move[begun++]);
         else
             run_adapter();
-    }
 }
 
 static void check_counts(void)
@@ -162,10 +161,9 @@ START_TEST(failures)
         if (whole == adapter.moves)
             UNIT_CHECK(memcmp(adapter.far.byte, adapter.far.wanted, adapter.far.n) == 0);
         /* What comes later ends at once. */
-        for (int i = whole; i < adapter.moves; i++) {
+        for (int i = whole; i < adapter.moves; i++)
             if (!adapter.move[i].begun)
                 begin_move(&adapter.move[i]);
-        }
         end_round();
     }
     ck_assert_int_gt(failed, ROUNDS / 4);

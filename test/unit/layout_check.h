@@ -42,9 +42,8 @@ static inline void check_walk(const onic_layout_t *l, const ref_t *ref, size_t f
     onic_cursor_init(&c, l, pos);
     while (onic_cursor_next(&c, (uint64_t)rnd(1, rnd(0, 1) ? 10 : 1000), &offset, &len)) {
         UNIT_CHECK(len > 0 && from + pos + len <= ref->n);
-        for (uint64_t i = 0; i < len; i++, pos++) {
+        for (uint64_t i = 0; i < len; i++, pos++)
             UNIT_CHECK(offset + (int64_t)i == ref->at[from + pos]);
-        }
         UNIT_CHECK(c.pos == pos);
     }
     ck_assert_uint_eq(pos, l->size);

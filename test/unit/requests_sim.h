@@ -41,10 +41,9 @@ typedef struct memory {
 
 static uint32_t region_of(const memory_t *m, uint64_t addr)
 {
-    for (uint32_t i = 0; i < m->regions; i++) {
+    for (uint32_t i = 0; i < m->regions; i++)
         if (addr >= m->region[i].addr && addr - m->region[i].addr < m->region[i].bytes)
             return i;
-    }
     return REGIONS;
 }
 

@@ -52,9 +52,8 @@ typedef struct tree {
 /** `r` must have room. */
 static inline void ref_append(ref_t *r, const ref_t *more, int64_t shift)
 {
-    for (size_t i = 0; i < more->n; i++) {
+    for (size_t i = 0; i < more->n; i++)
         r->at[r->n + i] = more->at[i] + shift;
-    }
     r->n += more->n;
 }
 
@@ -62,9 +61,8 @@ static inline int64_t ref_low(const ref_t *r)
 {
     int64_t low = r->n > 0 ? r->at[0] : 0;
 
-    for (size_t i = 0; i < r->n; i++) {
+    for (size_t i = 0; i < r->n; i++)
         low = r->at[i] < low ? r->at[i] : low;
-    }
     return low;
 }
 
@@ -72,9 +70,8 @@ static inline int64_t ref_high(const ref_t *r)
 {
     int64_t high = r->n > 0 ? r->at[0] + 1 : 0;
 
-    for (size_t i = 0; i < r->n; i++) {
+    for (size_t i = 0; i < r->n; i++)
         high = r->at[i] + 1 > high ? r->at[i] + 1 : high;
-    }
     return high;
 }
 
@@ -91,9 +88,8 @@ static inline tree_t tree_block(int64_t offset, uint64_t size)
 
     t.ref.at = calloc(size + 1, sizeof(*t.ref.at));
     t.ref.n = size;
-    for (size_t i = 0; i < size; i++) {
+    for (size_t i = 0; i < size; i++)
         t.ref.at[i] = offset + (int64_t)i;
-    }
     UNIT_CHECK(onic_layout_contig(&t.l, offset, size) == ONIC_LAYOUT_OK);
     return t;
 }
@@ -106,17 +102,15 @@ static inline void tree_repeat(tree_t *t, uint64_t count, int64_t stride)
     if (status == ONIC_LAYOUT_TOO_DEEP) {
         onic_runs_t runs = {0};
 
-        for (uint64_t i = 0; i < count; i++) {
+        for (uint64_t i = 0; i < count; i++)
             UNIT_CHECK(onic_runs_add_layout(&runs, &t->l, (int64_t)i * stride) == ONIC_LAYOUT_OK);
-        }
         onic_layout_fini(&t->l);
         status = onic_layout_from_runs(&t->l, &runs, 0);
     }
     UNIT_CHECK(status == ONIC_LAYOUT_OK);
     all.at = malloc((count * t->ref.n + 1) * sizeof(*all.at));
-    for (uint64_t i = 0; i < count; i++) {
+    for (uint64_t i = 0; i < count; i++)
         ref_append(&all, &t->ref, (int64_t)i * stride);
-    }
     free(t->ref.at);
     t->ref = all;
 }
@@ -142,9 +136,8 @@ static inline void tree_shift(tree_t *t, int64_t delta)
         t->l.ub += delta;
         t->l.offset += delta;
     }
-    for (size_t i = 0; i < t->ref.n; i++) {
+    for (size_t i = 0; i < t->ref.n; i++)
         t->ref.at[i] += delta;
-    }
 }
 
 /* ---- random trees --------------------------------------------------------------------------- */
@@ -193,9 +186,8 @@ static inline tree_t tree_random(unsigned depth, size_t most)
 {
     tree_t t;
 
-    if (depth == 0 || rnd(0, 9) == 0) {
+    if (depth == 0 || rnd(0, 9) == 0)
         return tree_block(rnd(-100, 100), tree_leaf());
-    }
     t = tree_random(depth - 1, most);
     if (rnd(0, 4) == 0) {
         for (int64_t n = rnd(1, 4); n > 0; n--) {
@@ -208,16 +200,13 @@ static inline tree_t tree_random(unsigned depth, size_t most)
     } else {
         uint64_t count = (uint64_t)(rnd(0, 15) == 0 ? rnd(0, 1) : rnd(2, rnd(0, 7) ? 5 : 200));
 
-        while (count > 2 && count * t.ref.n > most) {
+        while (count > 2 && count * t.ref.n > most)
             count /= 2;
-        }
-        if (count * t.ref.n <= most) {
+        if (count * t.ref.n <= most)
             tree_repeat(&t, count, tree_stride(&t.l));
-        }
     }
-    if (rnd(0, 5) == 0) {
+    if (rnd(0, 5) == 0)
         tree_shift(&t, rnd(-1000, 1000));
-    }
     return t;
 }
 
@@ -226,9 +215,8 @@ static inline tree_t tree_deep(void)
 {
     tree_t t = tree_block(rnd(-9, 9), (uint64_t)rnd(1, 3));
 
-    for (int depth = 0; depth < 11; depth++) {
+    for (int depth = 0; depth < 11; depth++)
         tree_repeat(&t, 2, (t.l.ub - t.l.lb) + rnd(1, 9));
-    }
     return t;
 }
 

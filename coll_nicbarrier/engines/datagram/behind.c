@@ -33,12 +33,10 @@ uint32_t nicbarrier_datagram_behind_record(nicbarrier_net_t *net, void *bytes)
     memset(&r, 0, sizeof(r));
     nicbarrier_udp_local(&r.leader);
     r.cookie = nicbarrier_datagram.cookie;
-    while (nicbarrier_steppers[r.stepper] != net->stepper) {
+    while (nicbarrier_steppers[r.stepper] != net->stepper)
         r.stepper++;
-    }
-    if (net->stepper->share != NULL) {
+    if (net->stepper->share != NULL)
         r.len = net->stepper->share(net->stepped, r.share);
-    }
     memcpy(bytes, &r, sizeof(r));
     return sizeof(r);
 }
@@ -56,9 +54,8 @@ nicbarrier_behind_t *nicbarrier_datagram_attach(const void *bytes, uint32_t len)
     nicbarrier_packet_encode(&p, b->wake);
     b->leader = r.leader;
     b->stepper = nicbarrier_steppers[r.stepper];
-    if (r.len > 0) {
+    if (r.len > 0)
         b->access = b->stepper->attach(r.share, r.len, &b->view);
-    }
     return b;
 }
 
@@ -69,9 +66,8 @@ void nicbarrier_datagram_notify(nicbarrier_behind_t *b, uint64_t epoch, bool att
         /* Where that was the last, no packet has woken the leader's thread. */
         wake = nicbarrier_view_completed(b->view) >= epoch && atomic_load(&b->view->wanted) != 0;
     }
-    if (wake) {
+    if (wake)
         nicbarrier_udp_send_once(&b->leader, b->wake);
-    }
 }
 
 uint64_t nicbarrier_datagram_known(const nicbarrier_behind_t *b)
@@ -81,8 +77,7 @@ uint64_t nicbarrier_datagram_known(const nicbarrier_behind_t *b)
 
 void nicbarrier_datagram_detach(nicbarrier_behind_t *b)
 {
-    if (b->access != NULL) {
+    if (b->access != NULL)
         b->stepper->detach(b->access);
-    }
     free(b);
 }

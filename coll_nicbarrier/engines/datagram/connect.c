@@ -66,11 +66,10 @@ static int resolve(nicbarrier_partner_t *p, const unsigned char *bytes, uint32_t
     for (int via = NICBARRIER_VIAS - 1; via >= 0; via--) {
         const nicbarrier_transport_t *t = nicbarrier_datagram.transport[via];
         by_verbs = p->ncandidates;
-        if (t == NULL || (parts.len[via] == 0 && via == NICBARRIER_VIA_VERBS)) {
+        if (t == NULL || (parts.len[via] == 0 && via == NICBARRIER_VIA_VERBS))
             nicbarrier_reason(why, "member %d has no verbs device", (int)p->member);
-        } else if (t->resolve(p, parts.bytes[via], parts.len[via], why) != 0) {
+        else if (t->resolve(p, parts.bytes[via], parts.len[via], why) != 0)
             return -1;
-        }
     }
     p->ncandidates = only ? by_verbs : p->ncandidates;
     p->at = p->candidate[0];
@@ -82,11 +81,9 @@ static nicbarrier_partner_t *partner_of(nicbarrier_net_t *net, int32_t member,
                                         const nicbarrier_endpoints_t *endpoints,
                                         nicbarrier_reason_t *why)
 {
-    for (int i = 0; i < net->npartners; i++) {
-        if (net->partner[i].member == member) {
+    for (int i = 0; i < net->npartners; i++)
+        if (net->partner[i].member == member)
             return &net->partner[i];
-        }
-    }
     nicbarrier_partner_t *p = &net->partner[net->npartners];
     const nicbarrier_endpoint_t *endpoint = nicbarrier_endpoint_of(endpoints, member);
     if (endpoint == NULL) {
@@ -94,9 +91,8 @@ static nicbarrier_partner_t *partner_of(nicbarrier_net_t *net, int32_t member,
         return NULL;
     }
     p->member = member;
-    if (resolve(p, endpoint->bytes, endpoint->len, why) != 0) {
+    if (resolve(p, endpoint->bytes, endpoint->len, why) != 0)
         return NULL;
-    }
     net->npartners++;
     return p;
 }
@@ -110,9 +106,8 @@ static int find_partners(nicbarrier_net_t *net, const nicbarrier_endpoints_t *en
         const bool waits = s->wait_for != NICBARRIER_NOBODY;
         net->to[k] = sends ? partner_of(net, s->send_to, endpoints, why) : NULL;
         net->from[k] = waits ? partner_of(net, s->wait_for, endpoints, why) : NULL;
-        if ((sends && net->to[k] == NULL) || (waits && net->from[k] == NULL)) {
+        if ((sends && net->to[k] == NULL) || (waits && net->from[k] == NULL))
             return -1;
-        }
     }
     return 0;
 }
@@ -142,11 +137,9 @@ int nicbarrier_datagram_connect(nicbarrier_net_t *net, const nicbarrier_endpoint
 static bool misses_partner(const nicbarrier_net_t *net)
 {
     const uint64_t now = onic_now_nsec();
-    for (int k = 0; k < net->nsteps; k++) {
-        if (net->from[k] != NULL && nicbarrier_reach_is_lost(net->from[k], now)) {
+    for (int k = 0; k < net->nsteps; k++)
+        if (net->from[k] != NULL && nicbarrier_reach_is_lost(net->from[k], now))
             return true;
-        }
-    }
     return false;
 }
 

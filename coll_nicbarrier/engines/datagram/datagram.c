@@ -26,9 +26,8 @@ static void close_transports(void)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     for (int i = 0; i < NICBARRIER_VIAS; i++) {
-        if (d->transport[i] != NULL) {
+        if (d->transport[i] != NULL)
             d->transport[i]->close();
-        }
         d->transport[i] = NULL;
     }
 }
@@ -37,13 +36,11 @@ static void close_transports(void)
 static int open_transports(nicbarrier_reason_t *why)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    if (nicbarrier_udp.open(d->cookie, why) != 0) {
+    if (nicbarrier_udp.open(d->cookie, why) != 0)
         return -1;
-    }
     d->transport[NICBARRIER_VIA_UDP] = &nicbarrier_udp;
-    if (nicbarrier_datagram_config.verbs == NICBARRIER_VERBS_NEVER) {
+    if (nicbarrier_datagram_config.verbs == NICBARRIER_VERBS_NEVER)
         return 0;
-    }
     if (nicbarrier_verbs.open(d->cookie, why) == 0) {
         d->transport[NICBARRIER_VIA_VERBS] = &nicbarrier_verbs;
     } else if (nicbarrier_datagram_config.verbs == NICBARRIER_VERBS_ALWAYS) {
@@ -91,11 +88,9 @@ static void send_fins(uint64_t now)
 static bool all_are_over(void)
 {
     bool over = true;
-    for (int i = 0; i < NICBARRIER_DATAGRAM_LISTS; i++) {
-        for (const nicbarrier_net_t *n = nicbarrier_datagram.list[i]; n != NULL; n = n->next) {
+    for (int i = 0; i < NICBARRIER_DATAGRAM_LISTS; i++)
+        for (const nicbarrier_net_t *n = nicbarrier_datagram.list[i]; n != NULL; n = n->next)
             over = over && nicbarrier_datagram_is_over(n);
-        }
-    }
     return over;
 }
 
@@ -106,12 +101,10 @@ static uint64_t go_on(uint64_t give_up)
     nicbarrier_datagram_see_to_all();
     (void)nicbarrier_datagram_receive(NULL);
     const uint64_t now = onic_now_nsec();
-    if (!l->begun && (all_are_over() || now >= give_up)) {
+    if (!l->begun && (all_are_over() || now >= give_up))
         nicbarrier_linger_begin(l, now);
-    }
-    if (!l->begun) {
+    if (!l->begun)
         return give_up;
-    }
     send_fins(now);
     return nicbarrier_linger_deadline(l);
 }
@@ -127,9 +120,8 @@ static void linger(void)
         const uint64_t deadline = atomic_load(&d->deadline);
         const bool quiet = nicbarrier_datagram_arm();
         nicbarrier_datagram_unlock();
-        if (quiet) {
+        if (quiet)
             nicbarrier_datagram_sleep(-1, deadline < until ? deadline : until);
-        }
         nicbarrier_datagram_lock();
     }
     nicbarrier_datagram_unlock();
@@ -138,16 +130,13 @@ static void linger(void)
 static void datagram_close(void)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    if (!d->open) {
+    if (!d->open)
         return;
-    }
     nicbarrier_datagram_stop_thread();
     linger();
-    for (int i = 0; i < NICBARRIER_DATAGRAM_LISTS; i++) {
-        while (d->list[i] != NULL) {
+    for (int i = 0; i < NICBARRIER_DATAGRAM_LISTS; i++)
+        while (d->list[i] != NULL)
             nicbarrier_datagram_free(d->list[i]);
-        }
-    }
     close_transports();
     d->open = false;
 }
@@ -160,9 +149,8 @@ static void tick(void)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     nicbarrier_count(&d->ticks);
-    if (atomic_load_explicit(&d->away, memory_order_relaxed)) {
+    if (atomic_load_explicit(&d->away, memory_order_relaxed))
         atomic_store_explicit(&d->away, false, memory_order_relaxed);
-    }
 }
 
 static void datagram_enter(nicbarrier_net_t *net, uint64_t epoch)
@@ -184,13 +172,11 @@ static uint64_t datagram_completed(const nicbarrier_net_t *net)
 static int datagram_progress(nicbarrier_net_t *net)
 {
     tick();
-    if (!nicbarrier_datagram_trylock()) {
+    if (!nicbarrier_datagram_trylock())
         return 0;
-    }
     int events = nicbarrier_datagram_look(net);
-    if (events == 0) {
+    if (events == 0)
         events = nicbarrier_datagram_receive(net);
-    }
     atomic_store_explicit(&nicbarrier_datagram.polled, nicbarrier_datagram.now,
                           memory_order_relaxed);
     nicbarrier_datagram_unlock();
@@ -201,9 +187,8 @@ static void datagram_hand_over(nicbarrier_net_t *net)
 {
     /* A stepper that goes on by itself needs no help. In a single step there is nothing to do but
      * to receive, which can wait for the threads; unless there are processes behind this one. */
-    if (nicbarrier_net_view(net) == NULL && (net->nsteps > 1 || net->events.complete != NULL)) {
+    if (nicbarrier_net_view(net) == NULL && (net->nsteps > 1 || net->events.complete != NULL))
         nicbarrier_datagram_hand_over();
-    }
 }
 
 static void datagram_wait(nicbarrier_net_t *net, unsigned usec)
@@ -211,15 +196,13 @@ static void datagram_wait(nicbarrier_net_t *net, unsigned usec)
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     const uint64_t now = onic_now_nsec(), end = now + (uint64_t)usec * 1000;
     const uint64_t deadline = atomic_load_explicit(&d->deadline, memory_order_relaxed);
-    if (deadline <= now || !nicbarrier_datagram_trylock()) {
+    if (deadline <= now || !nicbarrier_datagram_trylock())
         return;
-    }
     const bool quiet = nicbarrier_datagram_arm() && nicbarrier_datagram_want(net);
     atomic_store_explicit(&d->polled, NICBARRIER_NEVER, memory_order_relaxed);
     nicbarrier_datagram_unlock();
-    if (quiet) {
+    if (quiet)
         nicbarrier_datagram_sleep(-1, deadline < end ? deadline : end);
-    }
 }
 
 /* ---- failure -------------------------------------------------------------------------------- */
@@ -234,9 +217,8 @@ static bool datagram_failed(const nicbarrier_net_t *net)
 static void datagram_fail(nicbarrier_net_t *net)
 {
     nicbarrier_datagram_lock();
-    if (net->connected) {
+    if (net->connected)
         nicbarrier_datagram_fail(net);
-    }
     nicbarrier_datagram_unlock();
 }
 

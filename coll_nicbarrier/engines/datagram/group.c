@@ -29,9 +29,8 @@ void nicbarrier_datagram_add(nicbarrier_net_t *net)
 nicbarrier_net_t *nicbarrier_datagram_find(uint64_t key)
 {
     nicbarrier_net_t *net = *list_of(key);
-    while (net != NULL && net->group.key != key) {
+    while (net != NULL && net->group.key != key)
         net = net->next;
-    }
     return net;
 }
 
@@ -51,9 +50,8 @@ void nicbarrier_datagram_each(void (*function)(nicbarrier_net_t *, uint64_t), ui
 bool nicbarrier_datagram_is_over(const nicbarrier_net_t *net)
 {
     nicbarrier_rule_t room;
-    if (!net->connected) {
+    if (!net->connected)
         return true;
-    }
     const nicbarrier_rule_t *r = nicbarrier_net_state(net, &room);
     return (r->failed || r->completed == r->entered) && net->nacks.due == 0;
 }
@@ -61,9 +59,8 @@ bool nicbarrier_datagram_is_over(const nicbarrier_net_t *net)
 void nicbarrier_datagram_free(nicbarrier_net_t *net)
 {
     nicbarrier_net_t **at = list_of(net->group.key);
-    while (*at != net) {
+    while (*at != net)
         at = &(*at)->next;
-    }
     *at = net->next;
     nicbarrier_stepping_remove(net);
     free(net->partner);
@@ -76,9 +73,8 @@ void nicbarrier_datagram_leave(nicbarrier_net_t *net)
     /* What was entered has to become complete, because others need the messages for that; but a
      * group in which nothing ever did was not in use. */
     net->gone = failed || (net->used && !nicbarrier_datagram_is_over(net));
-    if (!net->gone) {
+    if (!net->gone)
         nicbarrier_datagram_free(net);
-    }
 }
 
 /* ---- moving on ------------------------------------------------------------------------------- */
@@ -87,9 +83,8 @@ void nicbarrier_datagram_set_failed(nicbarrier_net_t *net)
 {
     nicbarrier_rule_t room;
     atomic_store_explicit(&net->failed, true, memory_order_release);
-    if (!nicbarrier_net_state(net, &room)->failed) {
+    if (!nicbarrier_net_state(net, &room)->failed)
         nicbarrier_stepping_fail(net);
-    }
 }
 
 static void add_peers(nicbarrier_net_t *net)
@@ -129,17 +124,14 @@ static void complete(nicbarrier_net_t *net, uint64_t completed)
 {
     nicbarrier_count(&nicbarrier_datagram_counters.completed);
     count_taken(net);
-    if (nicbarrier_datagram.helping) {
+    if (nicbarrier_datagram.helping)
         nicbarrier_count(&nicbarrier_datagram_counters.thread_completed);
-    }
-    if (!net->used) {
+    if (!net->used)
         add_peers(net);
-    }
     atomic_store_explicit(&net->completed, completed, memory_order_release);
     net->expected = false;
-    if (!net->gone && net->events.complete != NULL) {
+    if (!net->gone && net->events.complete != NULL)
         net->events.complete(net->events.arg, completed);
-    }
     judge(net, completed);
 }
 
@@ -149,16 +141,13 @@ static void hear(nicbarrier_net_t *net, const nicbarrier_rule_t *r)
 {
     for (uint32_t k = 0; k < r->nsteps; k++) {
         nicbarrier_partner_t *from = net->from[k];
-        if (r->received[k] == net->heard[k]) {
+        if (r->received[k] == net->heard[k])
             continue;
-        }
         net->heard[k] = r->received[k];
-        if (nicbarrier_reach_received(from, &from->at)) {
+        if (nicbarrier_reach_received(from, &from->at))
             nicbarrier_datagram_moved(net, from);
-        }
-        if (nicbarrier_nacks_received(&net->nacks, k)) {
+        if (nicbarrier_nacks_received(&net->nacks, k))
             nicbarrier_datagram_send(net, NICBARRIER_PACKET_ACK, k, &from->at, r->received[k]);
-        }
     }
 }
 
@@ -173,23 +162,19 @@ void nicbarrier_datagram_catch_up(nicbarrier_net_t *net, uint64_t now)
         net->entered = r->entered;
     }
     nicbarrier_nacks_follow(&net->nacks, r, now);
-    if (net->nacks.deadline < atomic_load_explicit(&d->deadline, memory_order_relaxed)) {
+    if (net->nacks.deadline < atomic_load_explicit(&d->deadline, memory_order_relaxed))
         atomic_store_explicit(&d->deadline, net->nacks.deadline, memory_order_relaxed);
-    }
-    if (r->completed > atomic_load_explicit(&net->completed, memory_order_relaxed)) {
+    if (r->completed > atomic_load_explicit(&net->completed, memory_order_relaxed))
         complete(net, r->completed);
-    }
-    if (r->failed) {
+    if (r->failed)
         atomic_store_explicit(&net->failed, true, memory_order_release);
-    }
 }
 
 void nicbarrier_datagram_follow(nicbarrier_net_t *net, uint64_t now)
 {
     nicbarrier_datagram_catch_up(net, now);
-    if (net->gone) {
+    if (net->gone)
         nicbarrier_datagram_leave(net);
-    }
 }
 
 bool nicbarrier_datagram_look(nicbarrier_net_t *net)
@@ -200,18 +185,16 @@ bool nicbarrier_datagram_look(nicbarrier_net_t *net)
         (nicbarrier_view_completed(v) >
              atomic_load_explicit(&net->completed, memory_order_relaxed) ||
          nicbarrier_view_failed(v) > atomic_load_explicit(&net->failed, memory_order_relaxed));
-    if (moved) {
+    if (moved)
         nicbarrier_datagram_catch_up(net, onic_now_nsec());
-    }
     return moved;
 }
 
 bool nicbarrier_datagram_want(nicbarrier_net_t *net)
 {
     nicbarrier_view_t *v = nicbarrier_net_view(net);
-    if (v == NULL) {
+    if (v == NULL)
         return true;
-    }
     atomic_store(&v->wanted, 1);
     atomic_thread_fence(memory_order_seq_cst);
     return !nicbarrier_datagram_look(net);
@@ -226,19 +209,15 @@ void nicbarrier_datagram_fail(nicbarrier_net_t *net)
 void nicbarrier_datagram_moved(nicbarrier_net_t *net, const nicbarrier_partner_t *p)
 {
     const bool had_view = nicbarrier_net_view(net) != NULL;
-    for (int k = 0; k < net->nsteps && net->connected; k++) {
-        if (net->to[k] == p || net->from[k] == p) {
+    for (int k = 0; k < net->nsteps && net->connected; k++)
+        if (net->to[k] == p || net->from[k] == p)
             nicbarrier_stepping_readdress(net, (uint32_t)k);
-        }
-    }
     /* What only the view has shown so far nobody would look for any more: what is complete, and
      * steps that wait without a timer. */
-    if (had_view && nicbarrier_net_view(net) == NULL) {
+    if (had_view && nicbarrier_net_view(net) == NULL)
         nicbarrier_datagram_catch_up(net, onic_now_nsec());
-    }
-    if (net->used) {
+    if (net->used)
         nicbarrier_linger_add(&nicbarrier_datagram.linger, p->cookie, &p->at);
-    }
 }
 
 /* ---- entering -------------------------------------------------------------------------------- */
@@ -254,12 +233,10 @@ void nicbarrier_datagram_enter(nicbarrier_net_t *net, uint64_t epoch)
 
 static void see_to(nicbarrier_net_t *net, uint64_t now)
 {
-    if (net->connected && !net->gone && net->events.entered != NULL) {
+    if (net->connected && !net->gone && net->events.entered != NULL)
         nicbarrier_datagram_enter(net, net->events.entered(net->events.arg));
-    }
-    if (nicbarrier_net_view(net) != NULL) {
+    if (nicbarrier_net_view(net) != NULL)
         nicbarrier_datagram_follow(net, now);
-    }
 }
 
 void nicbarrier_datagram_see_to_all(void)

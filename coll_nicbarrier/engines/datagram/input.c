@@ -22,18 +22,16 @@
 static void prove(nicbarrier_net_t *net, nicbarrier_partner_t *partner,
                   const nicbarrier_address_t *from)
 {
-    if (nicbarrier_reach_received(partner, from)) {
+    if (nicbarrier_reach_received(partner, from))
         nicbarrier_datagram_moved(net, partner);
-    }
 }
 
 /** Does the packet come from the receiver of my step that it names (`upwards`), or the sender? */
 static bool fits(const nicbarrier_net_t *net, const nicbarrier_packet_t *p, bool upwards)
 {
     const nicbarrier_step_t *s = &net->step[p->at];
-    if (p->at >= net->nsteps) {
+    if (p->at >= net->nsteps)
         return false;
-    }
     return upwards ? s->send_to == (int32_t)p->sender && s->send_at == p->from_at
                    : s->wait_for == (int32_t)p->sender && s->wait_at == p->from_at;
 }
@@ -43,9 +41,8 @@ static bool fits(const nicbarrier_net_t *net, const nicbarrier_packet_t *p, bool
 static void note_missed(nicbarrier_net_t *net, const nicbarrier_rule_t *r, uint32_t k)
 {
     const bool first = (r->sends & ((UINT64_C(1) << k) - 1)) == 0;
-    if (first && onic_now_nsec() - net->entered_at > nicbarrier_datagram.timing.first / 2) {
+    if (first && onic_now_nsec() - net->entered_at > nicbarrier_datagram.timing.first / 2)
         net->missed++;
-    }
 }
 
 static void take_nack(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
@@ -59,9 +56,8 @@ static void take_nack(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
         count(refused);
         return;
     }
-    if (nicbarrier_reach_nacked(to, from)) {
+    if (nicbarrier_reach_nacked(to, from))
         nicbarrier_datagram_moved(net, to);
-    }
     /* By the transport that it came by. */
     const nicbarrier_address_t *back = to->at.via == from->via ? &to->at : from;
     if (reply == NICBARRIER_REPLY_AGAIN) {
@@ -93,12 +89,10 @@ static int take_message(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
         net->heard[p->at] = p->epoch & ~NICBARRIER_WORD_FAILED;
         promised |= nicbarrier_nacks_received(&net->nacks, p->at);
     }
-    if (promised) {
+    if (promised)
         nicbarrier_datagram_send(net, NICBARRIER_PACKET_ACK, p->at, &partner->at, p->epoch);
-    }
-    if (verdict == NICBARRIER_WORD_OLD && nicbarrier_net_view(net) == NULL) {
+    if (verdict == NICBARRIER_WORD_OLD && nicbarrier_net_view(net) == NULL)
         return 0;
-    }
     nicbarrier_datagram_follow(net, onic_now_nsec());
     return 1;
 }
@@ -113,9 +107,8 @@ static int take_for_group(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
         return 0;
     }
     /* What comes before connect is lost: it will be asked for. */
-    if (!net->connected) {
+    if (!net->connected)
         return 0;
-    }
     switch (p->kind) {
     case NICBARRIER_PACKET_NACK:
         take_nack(net, p, from);
@@ -151,9 +144,8 @@ static void answer_for_freed(const nicbarrier_packet_t *p, const nicbarrier_addr
                                        .cookie = p->back,
                                        .key = p->key,
                                        .epoch = p->epoch};
-    if (nack) {
+    if (nack)
         count(retransmits);
-    }
     nicbarrier_datagram_post(from, reply);
 }
 
@@ -179,16 +171,13 @@ static int take(const unsigned char *bytes, size_t len, const nicbarrier_address
         return 0;
     }
     /* A helper thread that was asleep is awake now: that is all that this one is for. */
-    if (p.kind == NICBARRIER_PACKET_WAKE) {
+    if (p.kind == NICBARRIER_PACKET_WAKE)
         return 0;
-    }
     nicbarrier_net_t *net = nicbarrier_datagram_find(p.key);
-    if (net != NULL) {
+    if (net != NULL)
         return take_for_group(net, &p, from);
-    }
-    if (p.kind == NICBARRIER_PACKET_NACK || p.kind == NICBARRIER_PACKET_PROMISED) {
+    if (p.kind == NICBARRIER_PACKET_NACK || p.kind == NICBARRIER_PACKET_PROMISED)
         answer_for_freed(&p, from);
-    }
     return 0;
 }
 
@@ -210,9 +199,8 @@ static int receive_one(void *bytes, size_t size, nicbarrier_address_t *from, boo
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     int len = -1;
-    if (d->transport[NICBARRIER_VIA_VERBS] != NULL) {
+    if (d->transport[NICBARRIER_VIA_VERBS] != NULL)
         len = d->transport[NICBARRIER_VIA_VERBS]->receive(bytes, size, from);
-    }
     if (len < 0 && udp) {
         len = d->transport[NICBARRIER_VIA_UDP]->receive(bytes, size, from);
         d->udp_polls = len >= 0 ? 0 : d->udp_polls;
@@ -232,20 +220,16 @@ int nicbarrier_datagram_receive(nicbarrier_net_t *net)
     for (int i = 0; i < PACKETS_AT_ONCE; i++) {
         const int len = receive_one(bytes, sizeof(bytes), &from, udp);
         if (len < 0) {
-            if (udp) {
+            if (udp)
                 atomic_store_explicit(&nicbarrier_datagram.udp_due, false, memory_order_relaxed);
-            }
             break;
         }
         events += take(bytes, (size_t)len, &from);
-        if (net != NULL &&
-            atomic_load_explicit(&net->completed, memory_order_relaxed) != completed) {
+        if (net != NULL && atomic_load_explicit(&net->completed, memory_order_relaxed) != completed)
             return events;
-        }
     }
-    if (udp) {
+    if (udp)
         nicbarrier_datagram_take_refusals();
-    }
     nicbarrier_datagram_expire();
     return events;
 }
@@ -272,7 +256,6 @@ void nicbarrier_datagram_sleep(int more, uint64_t until)
         const nicbarrier_transport_t *t = d->transport[i];
         fds[i] = (struct pollfd){.fd = t != NULL ? t->descriptor() : -1, .events = POLLIN};
     }
-    if (ppoll(fds, NICBARRIER_VIAS + 1, &left, NULL) > 0 && fds[NICBARRIER_VIA_UDP].revents != 0) {
+    if (ppoll(fds, NICBARRIER_VIAS + 1, &left, NULL) > 0 && fds[NICBARRIER_VIA_UDP].revents != 0)
         atomic_store_explicit(&d->udp_due, true, memory_order_relaxed);
-    }
 }

@@ -41,9 +41,8 @@ static bool ip_of(const struct ifaddrs *i, nicbarrier_ip_t *p)
         return false;
     }
     p->prefix = v4 ? 96 : 0;
-    for (int bit = 0; bit < 128 && (mask[bit / 8] >> (7 - bit % 8) & 1) != 0; bit++) {
+    for (int bit = 0; bit < 128 && (mask[bit / 8] >> (7 - bit % 8) & 1) != 0; bit++)
         p->prefix++;
-    }
     return true;
 }
 
@@ -51,9 +50,8 @@ unsigned nicbarrier_interface_of(const nicbarrier_ip_t *ip, char name[IF_NAMESIZ
 {
     struct ifaddrs *all;
     unsigned index = 0;
-    if (getifaddrs(&all) != 0) {
+    if (getifaddrs(&all) != 0)
         return 0;
-    }
     for (const struct ifaddrs *i = all; i != NULL && index == 0; i = i->ifa_next) {
         nicbarrier_ip_t p;
         if (is_ip(i) && ip_of(i, &p) && memcmp(p.bytes, ip->bytes, sizeof(p.bytes)) == 0) {
@@ -68,12 +66,10 @@ unsigned nicbarrier_interface_of(const nicbarrier_ip_t *ip, char name[IF_NAMESIZ
 /** 1: an address to name, 0: none, -1: the filter is malformed. */
 static int usable(const struct ifaddrs *i, const char *filter, nicbarrier_ip_t *p)
 {
-    if (!is_ip(i) || !ip_of(i, p)) {
+    if (!is_ip(i) || !ip_of(i, p))
         return 0;
-    }
-    if (filter != NULL) {
+    if (filter != NULL)
         return nicbarrier_ip_wanted(p, i->ifa_name, filter);
-    }
     return (i->ifa_flags & IFF_LOOPBACK) == 0;
 }
 
@@ -88,9 +84,8 @@ static int collect(const struct ifaddrs *all, const char *filter,
             nicbarrier_reason(why, "'%s' is no list of interfaces or networks", filter);
             return -1;
         }
-        if (rc > 0 && n < NICBARRIER_IPS_MAX) {
+        if (rc > 0 && n < NICBARRIER_IPS_MAX)
             ip[n++] = p;
-        }
     }
     if (n == 0) {
         nicbarrier_reason(why,
@@ -119,9 +114,8 @@ int nicbarrier_interfaces(const char *filter, nicbarrier_ip_t ip[NICBARRIER_IPS_
 
 static uint64_t mix(uint64_t hash, const void *bytes, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         hash = (hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(1099511628211);
-    }
     return hash;
 }
 
@@ -130,8 +124,7 @@ uint64_t nicbarrier_host_name(uint32_t cookie)
     char boot[64];
     struct stat ns;
     const size_t n = onic_file_text(ONIC_BOOT_ID, boot, sizeof(boot));
-    if (n == 0 || stat("/proc/self/ns/net", &ns) != 0) {
+    if (n == 0 || stat("/proc/self/ns/net", &ns) != 0)
         return cookie;
-    }
     return mix(mix(UINT64_C(14695981039346656037), boot, n), &ns.st_ino, sizeof(ns.st_ino));
 }

@@ -59,17 +59,15 @@ static void note(nicbarrier_partner_t *p, bool expected, uint64_t now)
         memset(p->asked, 0, sizeof(p->asked));
         p->since = expected ? now : 0;
     }
-    if (expected && p->asked[p->next] < NICBARRIER_REACH_TRIES) {
+    if (expected && p->asked[p->next] < NICBARRIER_REACH_TRIES)
         p->asked[p->next]++;
-    }
 }
 
 /** Does its silence say something about the address? */
 static bool is_given_up(nicbarrier_partner_t *p, bool expected, uint64_t now)
 {
-    if (p->at.via == NICBARRIER_VIA_UDP || (p->verbs_worked && !p->proven)) {
+    if (p->at.via == NICBARRIER_VIA_UDP || (p->verbs_worked && !p->proven))
         return !p->proven && ++p->tries > NICBARRIER_REACH_PATIENCE;
-    }
     if (p->proven) {
         return p->unanswered > NICBARRIER_REACH_TRIES &&
                now - p->silent_since > NICBARRIER_REACH_ALL_PATIENCE;
@@ -101,14 +99,11 @@ bool nicbarrier_reach_nack(nicbarrier_partner_t *p, bool expected, uint64_t now)
 
 bool nicbarrier_reach_is_lost(const nicbarrier_partner_t *p, uint64_t now)
 {
-    if (p->alive || p->since == 0 || now - p->since <= NICBARRIER_REACH_ALL_PATIENCE) {
+    if (p->alive || p->since == 0 || now - p->since <= NICBARRIER_REACH_ALL_PATIENCE)
         return false;
-    }
-    for (int i = 0; i < p->ncandidates; i++) {
-        if (p->asked[i] < NICBARRIER_REACH_TRIES) {
+    for (int i = 0; i < p->ncandidates; i++)
+        if (p->asked[i] < NICBARRIER_REACH_TRIES)
             return false;
-        }
-    }
     return true;
 }
 

@@ -11,9 +11,8 @@ nicbarrier_datagram_t nicbarrier_datagram;
 
 void nicbarrier_datagram_lock(void)
 {
-    while (!nicbarrier_datagram_trylock()) {
+    while (!nicbarrier_datagram_trylock())
         sched_yield();
-    }
 }
 
 /* ---- packets out ----------------------------------------------------------------------------- */
@@ -22,23 +21,20 @@ void nicbarrier_datagram_lock(void)
 static bool is_dropped(void)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    if (nicbarrier_datagram_config.drop == 0) {
+    if (nicbarrier_datagram_config.drop == 0)
         return false;
-    }
     d->random = d->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (d->random >> 33) % 1000 < (unsigned)nicbarrier_datagram_config.drop;
 }
 
 void nicbarrier_datagram_transmit(const nicbarrier_address_t *to, const unsigned char *packet)
 {
-    if (is_dropped() || !nicbarrier_datagram.transport[to->via]->send(to, packet)) {
+    if (is_dropped() || !nicbarrier_datagram.transport[to->via]->send(to, packet))
         return;
-    }
-    if (to->via == NICBARRIER_VIA_VERBS) {
+    if (to->via == NICBARRIER_VIA_VERBS)
         nicbarrier_count(&nicbarrier_datagram_counters.verbs_sent);
-    } else {
+    else
         nicbarrier_datagram.udp_polls = 0;
-    }
 }
 
 void nicbarrier_datagram_post(const nicbarrier_address_t *to, nicbarrier_packet_t packet)

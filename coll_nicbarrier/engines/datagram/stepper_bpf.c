@@ -42,9 +42,8 @@ static int find_peer(nicbarrier_stepped_t *s, const nicbarrier_address_t *at,
                      nicbarrier_bpf_peer_t *peer, nicbarrier_reason_t *why)
 {
     nicbarrier_way_t way;
-    if (nicbarrier_udp_way(at, &way, why) != 0) {
+    if (nicbarrier_udp_way(at, &way, why) != 0)
         return -1;
-    }
     const bool six = !nicbarrier_ip_is_v4(&way.theirs);
     memset(peer, 0, sizeof(*peer));
     peer->port = way.their_port;
@@ -79,15 +78,13 @@ static int fill(nicbarrier_stepped_t *s, const nicbarrier_stepping_t *what,
     uint64_t sends, waits;
     nicbarrier_schedule_bits(what->step, (int)what->nsteps, &sends, &waits);
     nicbarrier_rule_init(&r->rule, what->nsteps, sends, waits);
-    if (what->start != NULL) {
+    if (what->start != NULL)
         r->rule = *what->start;
-    }
     s->share.id = (nicbarrier_bpf_id_t){.key = what->key, .cookie = what->cookie};
     r->drop = what->drop;
     for (uint32_t k = 0; k < what->nsteps; k++) {
-        if (find_peers(s, k, what->to[k], what->from[k], why) != 0) {
+        if (find_peers(s, k, what->to[k], what->from[k], why) != 0)
             return -1;
-        }
         memcpy(r->packet[k], what->packet[k], NICBARRIER_PACKET_SIZE);
         memcpy(&r->named[k], what->expected[k] + NICBARRIER_PACKET_SENDER_AT, sizeof(r->named[k]));
     }
@@ -165,9 +162,8 @@ static nicbarrier_access_t *bpf_attach(const void *record, uint32_t len,
                                        const nicbarrier_view_t **view_p)
 {
     nicbarrier_bpf_share_t share;
-    if (len != sizeof(share)) {
+    if (len != sizeof(share))
         return NULL;
-    }
     memcpy(&share, record, sizeof(share));
     share.interface[sizeof(share.interface) - 1] = '\0';
     nicbarrier_access_t *a = calloc(1, sizeof(*a));
@@ -175,9 +171,8 @@ static nicbarrier_access_t *bpf_attach(const void *record, uint32_t len,
         free(a);
         return NULL;
     }
-    if (a != NULL) {
+    if (a != NULL)
         *view_p = view_of(&a->client);
-    }
     return a;
 }
 

@@ -38,11 +38,9 @@ static nicbarrier_stepped_t *host_install(const nicbarrier_stepping_t *what,
         nicbarrier_reason(why, "memory is exhausted");
         return NULL;
     }
-    for (uint32_t k = 0; k < what->nsteps; k++) {
-        if (what->to[k] != NULL) {
+    for (uint32_t k = 0; k < what->nsteps; k++)
+        if (what->to[k] != NULL)
             s->to[k] = *what->to[k];
-        }
-    }
     memcpy(s->packet, what->packet, sizeof(s->packet));
     nicbarrier_schedule_bits(what->step, (int)what->nsteps, &sends, &waits);
     nicbarrier_rule_init(&s->rule, what->nsteps, sends, waits);
@@ -85,9 +83,8 @@ static bool host_readdress(nicbarrier_stepped_t *s, uint32_t k, const nicbarrier
                            const nicbarrier_address_t *from)
 {
     (void)from;
-    if (to != NULL) {
+    if (to != NULL)
         s->to[k] = *to;
-    }
     return true;
 }
 

@@ -54,9 +54,8 @@ static bool install(nicbarrier_net_t *net, const nicbarrier_stepper_t *stepper,
 {
     nicbarrier_view_t *view = NULL;
     nicbarrier_stepped_t *stepped = stepper->install(what, &view, why);
-    if (stepped == NULL) {
+    if (stepped == NULL)
         return false;
-    }
     net->stepper = stepper;
     net->stepped = stepped;
     atomic_store_explicit(&net->view, view, memory_order_release);
@@ -115,9 +114,8 @@ void nicbarrier_stepping_readdress(nicbarrier_net_t *net, uint32_t k)
 {
     const nicbarrier_address_t *to = net->to[k] != NULL ? &net->to[k]->at : NULL;
     const nicbarrier_address_t *from = net->from[k] != NULL ? &net->from[k]->at : NULL;
-    if (!net->stepper->readdress(net->stepped, k, to, from)) {
+    if (!net->stepper->readdress(net->stepped, k, to, from))
         nicbarrier_stepping_fall_back(net);
-    }
 }
 
 /* ---- the first and the last ------------------------------------------------------------------ */
@@ -133,20 +131,16 @@ bool nicbarrier_stepping_install(nicbarrier_net_t *net, nicbarrier_reason_t *why
     nicbarrier_stepping_t what;
     nicbarrier_reason(why, "this build has no stepper of that name");
     describe(net, &what);
-    for (int i = 0; nicbarrier_steppers[i] != NULL; i++) {
-        if (is_wanted(nicbarrier_steppers[i]) && install(net, nicbarrier_steppers[i], &what, why)) {
+    for (int i = 0; nicbarrier_steppers[i] != NULL; i++)
+        if (is_wanted(nicbarrier_steppers[i]) && install(net, nicbarrier_steppers[i], &what, why))
             return true;
-        }
-    }
     return false;
 }
 
 void nicbarrier_stepping_remove(nicbarrier_net_t *net)
 {
-    if (net->stopped != NULL) {
+    if (net->stopped != NULL)
         net->stopped_stepper->remove(net->stopped);
-    }
-    if (net->stepped != NULL) {
+    if (net->stepped != NULL)
         net->stepper->remove(net->stepped);
-    }
 }

@@ -41,12 +41,10 @@ static bool is_ordered(void)
 static bool in_charge(uint64_t seen, bool by_order)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    if (atomic_load(&d->stop)) {
+    if (atomic_load(&d->stop))
         return false;
-    }
-    if (is_ordered() || onic_is_away(seen, atomic_load_explicit(&d->ticks, memory_order_relaxed))) {
+    if (is_ordered() || onic_is_away(seen, atomic_load_explicit(&d->ticks, memory_order_relaxed)))
         return true;
-    }
     const uint64_t polled = atomic_load_explicit(&d->polled, memory_order_relaxed);
     return by_order && polled != NICBARRIER_NEVER && onic_now_nsec() - polled >= POLLING_NSEC;
 }
@@ -80,9 +78,8 @@ static bool serve(void)
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     bool quiet = false;
     while (!quiet) {
-        if (!nicbarrier_datagram_trylock()) {
+        if (!nicbarrier_datagram_trylock())
             return false;
-        }
         d->helping = true;
         nicbarrier_datagram_see_to_all();
         quiet = nicbarrier_datagram_receive(NULL) == 0 && nicbarrier_datagram_arm();
@@ -101,9 +98,8 @@ static bool stand_in(uint64_t seen)
     while (free && in_charge(seen, by_order)) {
         by_order = by_order || is_ordered();
         free = serve();
-        if (free && in_charge(seen, by_order)) {
+        if (free && in_charge(seen, by_order))
             sleep_on_network();
-        }
         clear_wakeups();
     }
     /* From now on a thread that goes away must wake this one. */
@@ -118,9 +114,8 @@ static void *helper_main(void *arg)
     (void)arg;
     while (!atomic_load(&d->stop)) {
         const uint64_t seen = atomic_load_explicit(&d->ticks, memory_order_relaxed);
-        if (!is_ordered() || !free) {
+        if (!is_ordered() || !free)
             sleep_apart();
-        }
         free = !in_charge(seen, false) || stand_in(seen);
     }
     return NULL;
@@ -137,21 +132,18 @@ void nicbarrier_datagram_hand_over(void)
     atomic_fetch_add_explicit(&nicbarrier_datagram_counters.handovers, 1, memory_order_relaxed);
     /* Either it reads the flag before it sleeps without the network, or I see it asleep. */
     atomic_store(&d->away, true);
-    if (!atomic_load(&d->watching)) {
+    if (!atomic_load(&d->watching))
         wake();
-    }
 }
 
 int nicbarrier_datagram_start_thread(void)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    if (d->has_thread) {
+    if (d->has_thread)
         return 0;
-    }
     d->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (d->wake_fd < 0) {
+    if (d->wake_fd < 0)
         return errno;
-    }
     atomic_store(&d->stop, false);
     const int rc = onic_helper_start(&d->thread, "onic-barrier", helper_main, NULL);
     if (rc != 0) {
@@ -165,9 +157,8 @@ int nicbarrier_datagram_start_thread(void)
 void nicbarrier_datagram_stop_thread(void)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    if (!d->has_thread) {
+    if (!d->has_thread)
         return;
-    }
     d->has_thread = false;
     atomic_store(&d->stop, true);
     wake();

@@ -18,16 +18,13 @@ static void send_nack(nicbarrier_net_t *net, uint32_t k, uint64_t epoch, uint64_
 {
     nicbarrier_partner_t *from = net->from[k];
     count(nacks);
-    if (nicbarrier_reach_nack(from, net->expected, now)) {
+    if (nicbarrier_reach_nack(from, net->expected, now))
         count(fallbacks);
-    }
-    if (!from->proven) {
+    if (!from->proven)
         nicbarrier_datagram_moved(net, from);
-    }
     nicbarrier_datagram_send(net, NICBARRIER_PACKET_NACK, k, &from->at, epoch);
-    if (is_silent(from, now)) {
+    if (is_silent(from, now))
         nicbarrier_datagram_set_failed(net);
-    }
 }
 
 /** To all addresses of a partner of which none is proven: a group that has failed sends no NACKs
@@ -37,30 +34,25 @@ static void send_promised(nicbarrier_net_t *net, uint32_t k, uint64_t word)
     const nicbarrier_partner_t *to = net->to[k];
     const nicbarrier_address_t *at = to->proven ? &to->at : to->candidate;
     const int n = to->proven ? 1 : to->ncandidates;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         nicbarrier_datagram_send(net, NICBARRIER_PACKET_PROMISED, k, &at[i], word);
-    }
 }
 
 static void expire(nicbarrier_net_t *net, uint64_t now)
 {
     nicbarrier_rule_t room;
     uint64_t repeats;
-    if (!net->connected) {
+    if (!net->connected)
         return;
-    }
-    if (nicbarrier_net_view(net) != NULL) {
+    if (nicbarrier_net_view(net) != NULL)
         nicbarrier_datagram_catch_up(net, now);
-    }
     const nicbarrier_rule_t *r = nicbarrier_net_state(net, &room);
     const uint64_t nacks = nicbarrier_nacks_expire(&net->nacks, r, now, &repeats);
     for (uint32_t k = 0; (nacks | repeats) >> k != 0; k++) {
-        if (repeats >> k & 1) {
+        if (repeats >> k & 1)
             send_promised(net, k, nicbarrier_rule_word(r, k));
-        }
-        if (nacks >> k & 1) {
+        if (nacks >> k & 1)
             send_nack(net, k, r->received[k] + 1, now);
-        }
     }
     nicbarrier_datagram_follow(net, now);
 }

@@ -40,9 +40,8 @@ static void want_errors(void)
 {
     const int yes = 1;
     (void)setsockopt(udp.fd, IPPROTO_IP, IP_RECVERR, &yes, sizeof(yes));
-    if (udp.ipv6) {
+    if (udp.ipv6)
         (void)setsockopt(udp.fd, IPPROTO_IPV6, IPV6_RECVERR, &yes, sizeof(yes));
-    }
 }
 
 /** What is in the way, or NULL. */
@@ -54,30 +53,25 @@ static const char *open_socket(void)
     memset(&a, 0, sizeof(a));
     a.any.sa_family = udp.ipv6 ? AF_INET6 : AF_INET;
     udp.fd = socket(a.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (udp.fd < 0) {
+    if (udp.fd < 0)
         return "socket";
-    }
-    if (udp.ipv6 && setsockopt(udp.fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no)) != 0) {
+    if (udp.ipv6 && setsockopt(udp.fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no)) != 0)
         return "IPv4 on an IPv6 socket";
-    }
     /* As much as the kernel allows; it must do. */
     (void)setsockopt(udp.fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
     want_errors();
-    if (bind(udp.fd, &a.any, len) != 0) {
+    if (bind(udp.fd, &a.any, len) != 0)
         return "bind";
-    }
-    if (getsockname(udp.fd, &a.any, &len) != 0) {
+    if (getsockname(udp.fd, &a.any, &len) != 0)
         return "getsockname";
-    }
     udp.mine.port = ntohs(udp.ipv6 ? a.six.sin6_port : a.four.sin_port);
     return NULL;
 }
 
 static void udp_close(void)
 {
-    if (udp.fd >= 0) {
+    if (udp.fd >= 0)
         close(udp.fd);
-    }
     udp.fd = -1;
 }
 
@@ -85,14 +79,12 @@ static int udp_open(uint32_t cookie, nicbarrier_reason_t *why)
 {
     const char *wanted = nicbarrier_datagram_config.interface;
     const int n = nicbarrier_interfaces(wanted, udp.mine.ip, why);
-    if (n < 0) {
+    if (n < 0)
         return -1;
-    }
     udp.mine.n = (uint8_t)n;
     udp.ipv6 = false;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         udp.ipv6 |= !nicbarrier_ip_is_v4(&udp.mine.ip[i]);
-    }
     udp.mine.cookie = cookie;
     udp.mine.host = nicbarrier_host_name(cookie);
     const char *obstacle = open_socket();
@@ -145,9 +137,8 @@ static int udp_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
                           (int)p->member);
     }
     p->cookie = theirs.cookie;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         address_of(&order[i], theirs.port, &p->candidate[p->ncandidates++]);
-    }
     return 0;
 }
 
@@ -159,9 +150,8 @@ static bool udp_send(const nicbarrier_address_t *to, const unsigned char *packet
     for (int i = 0; i < 2; i++) {
         if (sendto(udp.fd, packet, NICBARRIER_PACKET_SIZE, MSG_NOSIGNAL,
                    (const struct sockaddr *)(const void *)to->bytes,
-                   to->len) == NICBARRIER_PACKET_SIZE) {
+                   to->len) == NICBARRIER_PACKET_SIZE)
             return true;
-        }
         udp.errors = true;
     }
     return false;
@@ -205,9 +195,8 @@ static bool udp_refused(unsigned char packet[NICBARRIER_PACKET_SIZE])
                            .msg_controllen = sizeof(control)};
         const ssize_t n = recvmsg(udp.fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT);
         udp.errors = n >= 0;
-        if (n == NICBARRIER_PACKET_SIZE && is_refusal(&m)) {
+        if (n == NICBARRIER_PACKET_SIZE && is_refusal(&m))
             return true;
-        }
     }
     return false;
 }
@@ -267,9 +256,8 @@ int nicbarrier_udp_way(const nicbarrier_address_t *to, nicbarrier_way_t *way,
         way->my_port = udp.mine.port;
         way->ifindex = nicbarrier_interface_of(&way->mine, way->interface);
     }
-    if (fd >= 0) {
+    if (fd >= 0)
         close(fd);
-    }
     return routed ? 0 : -1;
 }
 

@@ -65,9 +65,8 @@ static onic_verbs_address_t port_of(const onic_verbs_address_t *a)
     memset(&port, 0, sizeof(port));
     port.link = a->link;
     port.lid = a->lid;
-    if (a->link != ONIC_VERBS_INFINIBAND) {
+    if (a->link != ONIC_VERBS_INFINIBAND)
         memcpy(port.gid, a->gid, sizeof(port.gid));
-    }
     return port;
 }
 
@@ -84,15 +83,12 @@ static handle_t *handle_to(const onic_verbs_address_t *to)
 {
     const onic_verbs_address_t port = port_of(to);
     handle_t **first = list_of(&port);
-    for (handle_t *h = *first; h != NULL; h = h->next) {
-        if (memcmp(&h->to, &port, sizeof(port)) == 0) {
+    for (handle_t *h = *first; h != NULL; h = h->next)
+        if (memcmp(&h->to, &port, sizeof(port)) == 0)
             return h;
-        }
-    }
     handle_t *h = calloc(1, sizeof(*h));
-    if (h == NULL) {
+    if (h == NULL)
         return NULL;
-    }
     struct ibv_ah_attr route = onic_verbs_route(&my_port, &port);
     h->ah = ibv_create_ah(my_port.device->pd, &route);
     if (h->ah == NULL) {
@@ -227,9 +223,8 @@ static bool post_packet(const onic_verbs_address_t *to, const handle_t *h,
         memcpy(buffer, packet, NICBARRIER_PACKET_SIZE);
         piece.addr = (uintptr_t)buffer;
     }
-    if (ibv_post_send(q.qp, &wr, &bad) != 0) {
+    if (ibv_post_send(q.qp, &wr, &bad) != 0)
         return false;
-    }
     posted++;
     return true;
 }
@@ -238,19 +233,15 @@ static bool verbs_send(const nicbarrier_address_t *to, const unsigned char *pack
 {
     onic_verbs_address_t a;
     memcpy(&a, to->bytes, sizeof(a));
-    if (posted - done >= SENDS / 2) {
+    if (posted - done >= SENDS / 2)
         reap();
-    }
-    if (q.broken) {
+    if (q.broken)
         mend();
-    }
-    if (q.broken || posted - done >= SENDS) {
+    if (q.broken || posted - done >= SENDS)
         return false;
-    }
     handle_t *h = handle_to(&a);
-    if (h == NULL) {
+    if (h == NULL)
         return false;
-    }
     const bool sent = post_packet(&a, h, packet);
     q.broken |= !sent;
     return sent;
@@ -275,9 +266,8 @@ static int take(const struct ibv_wc *wc, void *bytes, size_t size, nicbarrier_ad
     onic_verbs_address_t sender;
     if (wc->byte_len < head || wc->byte_len > BUFFER ||
         !onic_verbs_source(&q.mine, (wc->wc_flags & IBV_WC_GRH) != 0 ? buffer : NULL, wc->slid,
-                           wc->src_qp, &sender)) {
+                           wc->src_qp, &sender))
         return -1;
-    }
     const size_t len = wc->byte_len - head, n = len < size ? len : size;
     memcpy(bytes, buffer + head, n);
     address_of(&sender, from);
@@ -296,9 +286,8 @@ static int verbs_receive(void *bytes, size_t size, nicbarrier_address_t *from)
         len = take(&wc, bytes, size, from);
         q.broken |= !onic_verbs_queue_post(&q, wc.wr_id);
     }
-    if (len < 0 && q.broken) {
+    if (len < 0 && q.broken)
         mend();
-    }
     return len;
 }
 
@@ -312,12 +301,10 @@ static bool verbs_arm(void)
     struct ibv_cq *cq;
     void *context;
     unsigned events = 0;
-    while (ibv_get_cq_event(q.channel, &cq, &context) == 0) {
+    while (ibv_get_cq_event(q.channel, &cq, &context) == 0)
         events++;
-    }
-    if (events > 0) {
+    if (events > 0)
         ibv_ack_cq_events(q.received, events);
-    }
     /* What came before the request makes no event. A sleeping thread has a time limit, which has to
      * do where the device takes no request any more: to try again at once would be to try for ever.
      */

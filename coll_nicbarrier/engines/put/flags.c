@@ -30,9 +30,8 @@ static int idle;
 static void add_slab(void)
 {
     slab_t *slab = calloc(1, sizeof(*slab));
-    if (slab == NULL) {
+    if (slab == NULL)
         return;
-    }
     slab->region = onic_region_new(PIECES * PIECE_BYTES);
     if (slab->region == NULL) {
         free(slab);
@@ -52,9 +51,8 @@ static void add_slab(void)
 
 static nicbarrier_put_flags_t *take(void)
 {
-    if (fresh == 0 && idle < IDLE) {
+    if (fresh == 0 && idle < IDLE)
         add_slab();
-    }
     nicbarrier_put_flags_t *flags = first;
     if (fresh > 0) {
         flags = &slabs->piece[--fresh];
@@ -66,9 +64,8 @@ static nicbarrier_put_flags_t *take(void)
         return NULL;
     }
     flags->tag = flags->tag % (NICBARRIER_PUT_TAGS - 1) + 1;
-    for (int k = 0; k < NICBARRIER_RULE_STEPS; k++) {
+    for (int k = 0; k < NICBARRIER_RULE_STEPS; k++)
         atomic_store_explicit(&flags->flag[k].word, 0, memory_order_relaxed);
-    }
     return flags;
 }
 

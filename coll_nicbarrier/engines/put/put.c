@@ -49,11 +49,9 @@ static const nicbarrier_param_t params[] = {
 
 static void destroy(nicbarrier_net_t *net)
 {
-    for (int k = 0; k < NICBARRIER_RULE_STEPS; k++) {
-        if (net->outlet[k].remote != NULL) {
+    for (int k = 0; k < NICBARRIER_RULE_STEPS; k++)
+        if (net->outlet[k].remote != NULL)
             onic_remote_close(net->outlet[k].remote);
-        }
-    }
     free(net);
 }
 
@@ -73,11 +71,10 @@ static int progress_all(void)
     int events = 0;
     for (nicbarrier_net_t **at = &nets; *at != NULL;) {
         nicbarrier_net_t *net = *at;
-        if (net->state == NICBARRIER_PUT_CONNECTED) {
+        if (net->state == NICBARRIER_PUT_CONNECTED)
             events += nicbarrier_put_progress(net);
-        } else {
+        else
             nicbarrier_put_send(net);
-        }
         if (is_over(net)) {
             *at = net->next;
             destroy(net);
@@ -86,9 +83,8 @@ static int progress_all(void)
         }
     }
     /* What others put here makes no event. */
-    if (nets != NULL) {
+    if (nets != NULL)
         onic_wire_defer(ONIC_AM_COLL);
-    }
     return events;
 }
 
@@ -116,9 +112,8 @@ static void put_close(void)
     onic_wire_lock();
     for (nicbarrier_net_t **at = &nets; *at != NULL;) {
         nicbarrier_net_t *net = *at;
-        if (net->state != NICBARRIER_PUT_LEFT) {
+        if (net->state != NICBARRIER_PUT_LEFT)
             onic_wire_want_server(false);
-        }
         net->state = NICBARRIER_PUT_LEFT;
         if (net->in_flight == 0) {
             *at = net->next;
@@ -200,11 +195,9 @@ static int open_outlets(nicbarrier_net_t *net, const nicbarrier_step_t *steps, i
                         const nicbarrier_endpoints_t *endpoints, nicbarrier_reason_t *why)
 {
     int rc = 0;
-    for (int k = 0; k < n && rc == 0; k++) {
-        if (steps[k].send_to != NICBARRIER_NOBODY) {
+    for (int k = 0; k < n && rc == 0; k++)
+        if (steps[k].send_to != NICBARRIER_NOBODY)
             rc = open_outlet(net, &net->outlet[k], &steps[k], endpoints, why);
-        }
-    }
     return rc;
 }
 
@@ -250,9 +243,8 @@ static bool put_failed(const nicbarrier_net_t *net)
 static void put_fail(nicbarrier_net_t *net)
 {
     onic_wire_lock();
-    if (net->state == NICBARRIER_PUT_CONNECTED) {
+    if (net->state == NICBARRIER_PUT_CONNECTED)
         nicbarrier_put_fail(net);
-    }
     onic_wire_unlock();
 }
 
@@ -278,9 +270,8 @@ static void put_disconnect(nicbarrier_net_t *net)
     }
     onic_wire_unlock();
     nicbarrier_put_flags_give(flags);
-    if (!connected) {
+    if (!connected)
         free(net);
-    }
 }
 
 /** Over anything but an RDMA adapter UCX emulates puts by messages, which datagrams beat. */

@@ -19,9 +19,8 @@ static void fail(nicbarrier_net_t *net)
 static void look_for_losses(nicbarrier_net_t *net)
 {
     const unsigned losses = onic_wire_losses();
-    if (net->rule.completed == net->rule.entered || net->losses == losses) {
+    if (net->rule.completed == net->rule.entered || net->losses == losses)
         return;
-    }
     net->losses = losses;
     for (uint32_t k = 0; k < net->rule.nsteps; k++) {
         nicbarrier_outlet_t *out = &net->outlet[k];
@@ -57,18 +56,16 @@ static void send(nicbarrier_outlet_t *out)
         out->net->in_flight++;
         int rc = onic_remote_put(out->remote, out->offset, &out->word, sizeof(out->word), NULL,
                                  end_put, out);
-        if (rc == 0) {
+        if (rc == 0)
             return;
-        }
         end_put(out, rc);
     }
 }
 
 void nicbarrier_put_send(nicbarrier_net_t *net)
 {
-    for (uint32_t k = 0; k < net->rule.nsteps; k++) {
+    for (uint32_t k = 0; k < net->rule.nsteps; k++)
         send(&net->outlet[k]);
-    }
 }
 
 bool nicbarrier_put_sends(const nicbarrier_net_t *net)
@@ -103,9 +100,8 @@ static int read_flags(nicbarrier_net_t *net)
     int events = 0;
     for (uint32_t k = 0; k < r->nsteps; k++) {
         const uint64_t word = atomic_load_explicit(&net->flags->flag[k].word, memory_order_acquire);
-        if ((r->waits >> k & 1) == 0 || word == 0) {
+        if ((r->waits >> k & 1) == 0 || word == 0)
             continue;
-        }
         if (nicbarrier_put_tag(word) != net->flags->tag) {
             fail(net);
         } else {
@@ -113,9 +109,8 @@ static int read_flags(nicbarrier_net_t *net)
                 nicbarrier_rule_receive(r, k, nicbarrier_put_word(word)) == NICBARRIER_WORD_NEW;
         }
     }
-    if (r->failed) {
+    if (r->failed)
         fail(net);
-    }
     return events;
 }
 
@@ -124,14 +119,12 @@ static void advance(nicbarrier_net_t *net)
     const uint64_t before = net->rule.completed;
     uint64_t steps;
     /* Again where a put fails at once. */
-    while ((steps = nicbarrier_rule_advance(&net->rule)) != 0) {
+    while ((steps = nicbarrier_rule_advance(&net->rule)) != 0)
         post(net, steps);
-    }
     if (net->rule.completed > before) {
         atomic_store_explicit(&net->completed, net->rule.completed, memory_order_release);
-        if (net->events.complete != NULL) {
+        if (net->events.complete != NULL)
             net->events.complete(net->events.arg, net->rule.completed);
-        }
     }
 }
 
@@ -142,9 +135,8 @@ int nicbarrier_put_progress(nicbarrier_net_t *net)
     nicbarrier_rule_enter(&net->rule, entered);
     events += read_flags(net);
     look_for_losses(net);
-    if (events > 0 || (net->rule.failed && !net->rule.notified)) {
+    if (events > 0 || (net->rule.failed && !net->rule.notified))
         advance(net);
-    }
     nicbarrier_put_send(net);
     return events;
 }

@@ -40,11 +40,9 @@ static int compare(const void *left, const void *right)
                           {a->where.numa, b->where.numa},
                           {a->where.cache, b->where.cache},
                           {a->process, b->process}};
-    for (int i = 0; i < 4; i++) {
-        if (keys[i][0] != keys[i][1]) {
+    for (int i = 0; i < 4; i++)
+        if (keys[i][0] != keys[i][1])
             return keys[i][0] < keys[i][1] ? -1 : 1;
-        }
-    }
     return 0;
 }
 
@@ -52,9 +50,8 @@ static void add_group(nicbarrier_tree_t *tree, int first, int n)
 {
     const int v = tree->vertices++;
     tree->vertex[v] = (nicbarrier_vertex_t){-1, first, n, tree->vertex[first].leaf};
-    for (int i = first; i < first + n; i++) {
+    for (int i = first; i < first + n; i++)
         tree->vertex[i].parent = v;
-    }
 }
 
 /**
@@ -70,9 +67,8 @@ static level_t gather(nicbarrier_tree_t *tree, const item_t *items, level_t top,
     for (int at = top.first, run; at < end; at += run) {
         const nicbarrier_locality_t *first = &items[tree->vertex[at].leaf].where;
         for (run = 1;
-             at + run < end && near(first, &items[tree->vertex[at + run].leaf].where, reach);) {
+             at + run < end && near(first, &items[tree->vertex[at + run].leaf].where, reach);)
             run++;
-        }
         const int groups = (run + fanout - 1) / fanout;
         *longer_p |= groups > 1;
         for (int g = 0, from = at; g < groups; g++) {
@@ -93,9 +89,8 @@ static void build(nicbarrier_tree_t *tree, const item_t *items, int fanout)
     level_t top = {0, tree->leaves};
     for (reach_t reach = top.n <= fanout ? ALL : CACHE; reach < REACHES; reach++) {
         bool again = true;
-        while (again && top.n > 1) {
+        while (again && top.n > 1)
             top = gather(tree, items, top, reach, fanout, &again);
-        }
     }
 }
 
@@ -117,12 +112,10 @@ int nicbarrier_arrange(nicbarrier_tree_t *tree, const nicbarrier_locality_t *whe
 {
     const int n = tree->leaves;
     item_t *items = malloc((size_t)n * sizeof(*items));
-    if (items == NULL) {
+    if (items == NULL)
         return -1;
-    }
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         items[i] = (item_t){where[i], i};
-    }
     qsort(items, (size_t)n, sizeof(*items), compare);
     for (int i = 0; i < n; i++) {
         tree->leaf[items[i].process] = i;

@@ -96,11 +96,9 @@ void nicbarrier_shm_attach(nicbarrier_shm_t *s, void *base, int n, int me, int f
 static bool raise_flag(nicbarrier_flag_t *flag, uint64_t epoch)
 {
     uint64_t old = atomic_load(&flag->epoch);
-    while (old < epoch) {
-        if (atomic_compare_exchange_weak(&flag->epoch, &old, epoch)) {
+    while (old < epoch)
+        if (atomic_compare_exchange_weak(&flag->epoch, &old, epoch))
             return true;
-        }
-    }
     atomic_thread_fence(memory_order_seq_cst);
     return false;
 }
@@ -124,19 +122,16 @@ static void wake_all(nicbarrier_shm_t *s)
 void nicbarrier_shm_release(nicbarrier_shm_t *s, uint64_t epoch)
 {
     bool raised = false;
-    for (int i = 0; i < s->releases; i++) {
+    for (int i = 0; i < s->releases; i++)
         raised = raise_flag(&s->release[i], epoch) || raised;
-    }
-    if (raised && atomic_load(&s->head->sleepers) > 0) {
+    if (raised && atomic_load(&s->head->sleepers) > 0)
         wake_all(s);
-    }
 }
 
 void nicbarrier_shm_fail(nicbarrier_shm_t *s)
 {
-    if (atomic_exchange(&s->head->failed, 1) == 0) {
+    if (atomic_exchange(&s->head->failed, 1) == 0)
         wake_all(s);
-    }
 }
 
 bool nicbarrier_shm_failed(const nicbarrier_shm_t *s)
@@ -149,9 +144,8 @@ static bool climb(nicbarrier_shm_t *s, uint64_t *epoch_p)
 {
     for (int v = s->tree[s->leaf].parent; v >= 0; v = s->tree[v].parent) {
         *epoch_p = lowest(&s->vertex[s->tree[v].first], s->tree[v].count);
-        if (!raise_flag(&s->vertex[v], *epoch_p)) {
+        if (!raise_flag(&s->vertex[v], *epoch_p))
             return false;
-        }
     }
     return true;
 }
@@ -163,20 +157,17 @@ bool nicbarrier_shm_enter(nicbarrier_shm_t *s, uint64_t epoch)
         return false;
     }
     (void)raise_flag(s->mine, epoch);
-    if (!climb(s, &epoch)) {
+    if (!climb(s, &epoch))
         return false;
-    }
-    if (!s->network) {
+    if (!s->network)
         nicbarrier_shm_release(s, epoch);
-    }
     return s->network;
 }
 
 void nicbarrier_shm_depart(nicbarrier_shm_t *s)
 {
-    if (!s->flat) {
+    if (!s->flat)
         return;
-    }
     /* Either I see the sleeper counted, or it sees my flag. */
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&s->head->sleepers, memory_order_relaxed) > 0) {
@@ -202,9 +193,8 @@ uint64_t nicbarrier_shm_completed(nicbarrier_shm_t *s)
 
 bool nicbarrier_shm_done(nicbarrier_shm_t *s, uint64_t epoch)
 {
-    if (!s->flat) {
+    if (!s->flat)
         return READ(s->my_release) >= epoch;
-    }
     /* The process that was late when last seen comes first: while waiting, one line is read. */
     int i = atomic_load_explicit(&s->behind, memory_order_relaxed);
     for (int left = s->n; left > 0; left--) {
@@ -221,9 +211,8 @@ bool nicbarrier_shm_has_dead(const nicbarrier_shm_t *s, int from, int count)
 {
     for (int i = 0; i < count && i < s->n; i++) {
         const onic_life_t life = s->life[(from + i) % s->n];
-        if (onic_life_is_dead(&life)) {
+        if (onic_life_is_dead(&life))
             return true;
-        }
     }
     return false;
 }
@@ -234,9 +223,8 @@ void nicbarrier_shm_sleep(nicbarrier_shm_t *s, uint64_t epoch, unsigned usec)
     uint32_t wakes = atomic_load(&s->head->wakes);
     atomic_fetch_add(&s->head->sleepers, 1);
     atomic_thread_fence(memory_order_seq_cst);
-    if (!nicbarrier_shm_done(s, epoch)) {
+    if (!nicbarrier_shm_done(s, epoch))
         (void)syscall(SYS_futex, &s->head->wakes, FUTEX_WAIT, wakes, &time, NULL, 0);
-    }
     atomic_fetch_sub(&s->head->sleepers, 1);
 }
 

@@ -41,9 +41,8 @@ size_t onic_area_derived(void)
 /** Maps what has memory: a load brings all pages round it, in a third of the time of populating. */
 static void map_around(const char *from, size_t len)
 {
-    for (size_t at = 0; at < len; at += AROUND) {
+    for (size_t at = 0; at < len; at += AROUND)
         (void)*(const volatile char *)(from + at);
-    }
     (void)*(const volatile char *)(from + len - 1);
 }
 
@@ -62,12 +61,11 @@ uint64_t onic_area_prepare(onic_area_t *area, uint64_t slots, bool make)
         row = first_row((left & filled) != 0 ? left & filled : left);
         char *at = onic_area_slot(area, (unsigned)__builtin_ctzll(row));
         const size_t len = (size_t)__builtin_popcountll(row) * area->slot_bytes;
-        if ((row & filled) != 0) {
+        if ((row & filled) != 0)
             map_around(at, len);
-        } else if (!make || !onic_segment_fill(&area->segment, &area->file,
-                                               (size_t)(at - (char *)area->segment.base), len)) {
+        else if (!make || !onic_segment_fill(&area->segment, &area->file,
+                                             (size_t)(at - (char *)area->segment.base), len))
             continue;
-        }
         atomic_fetch_or_explicit(&head->filled, row, memory_order_release);
         area->mapped |= row;
     }
@@ -88,9 +86,8 @@ bool onic_area_make(size_t bytes, size_t slot, onic_area_t *area, onic_segment_k
 {
     const onic_pool_shape_t shape = onic_pool_cut(bytes, slot);
     const size_t total = HEAD_BYTES + (size_t)shape.nslots * shape.slot_bytes;
-    if (!onic_segment_make(total, HEAD_BYTES, 1, ONIC_BY_DESCRIPTOR, key, &area->segment)) {
+    if (!onic_segment_make(total, HEAD_BYTES, 1, ONIC_BY_DESCRIPTOR, key, &area->segment))
         return false;
-    }
     area->life = onic_life_mine();
     area->file = key->file;
     lay_out(area, shape.nslots, shape.slot_bytes);
@@ -117,9 +114,8 @@ static bool read_head(onic_area_t *area)
     if (head.mark != MARK || head.nslots < 1 || head.nslots > ONIC_SLOTS_MAX ||
         head.slot_bytes == 0 || head.slot_bytes > ONIC_SLOT_MAX ||
         area->segment.size != HEAD_BYTES + (size_t)head.nslots * head.slot_bytes ||
-        !onic_life_comparable(&mine, &head.life)) {
+        !onic_life_comparable(&mine, &head.life))
         return false;
-    }
     area->life = head.life;
     lay_out(area, head.nslots, head.slot_bytes);
     return area->owner != 0;
@@ -128,9 +124,8 @@ static bool read_head(onic_area_t *area)
 bool onic_area_map(const onic_segment_key_t *key, onic_area_t *area)
 {
     if (key->size < HEAD_BYTES ||
-        onic_segment_join(key, key->size, 1, &area->segment) != ONIC_JOINED) {
+        onic_segment_join(key, key->size, 1, &area->segment) != ONIC_JOINED)
         return false;
-    }
     if (!read_head(area)) {
         onic_segment_unmap(&area->segment);
         return false;

@@ -43,9 +43,8 @@ onic_node_peer_t *onic_node_reach(onic_peer_t *peer)
         p->next = onic_landing.peers;
         onic_landing.peers = *kept = p;
     }
-    if (p != NULL && !p->tried) {
+    if (p != NULL && !p->tried)
         try_to_map(p);
-    }
     return p != NULL && p->reached ? p : NULL;
 }
 
@@ -57,16 +56,14 @@ static void *reach(onic_peer_t *peer)
 void onic_node_forget(onic_peer_t *peer)
 {
     onic_node_peer_t **at = &onic_landing.peers;
-    while (*at != NULL && (*at)->peer != peer) {
+    while (*at != NULL && (*at)->peer != peer)
         at = &(*at)->next;
-    }
     onic_node_peer_t *p = *at;
     if (p != NULL) {
         *at = p->next;
         *onic_peer_slot(peer, ONIC_AM_MOVER) = NULL;
-        if (p->reached) {
+        if (p->reached)
             onic_area_unmap(&p->area);
-        }
         free(p);
     }
 }
@@ -80,9 +77,8 @@ void onic_node_open(size_t bytes, size_t slot)
     onic_landing.exists =
         bytes > 0 && onic_area_make(bytes, slot, &onic_landing.area, &onic_landing.key);
     atomic_store(&onic_landing.receiving, 0);
-    if (onic_landing.exists && onic_wire_shares_memory()) {
+    if (onic_landing.exists && onic_wire_shares_memory())
         onic_presence_offer(&onic_landing.key);
-    }
 }
 
 void onic_node_withdraw(void)
@@ -92,9 +88,8 @@ void onic_node_withdraw(void)
 
 void onic_node_forget_all(void)
 {
-    while (onic_landing.peers != NULL) {
+    while (onic_landing.peers != NULL)
         onic_node_forget(onic_landing.peers->peer);
-    }
 }
 
 void onic_node_close(void)
@@ -113,9 +108,8 @@ static void free_of_dead(uint64_t slots)
     for (; slots != 0; slots &= slots - 1) {
         const uint64_t owner = onic_pool_owner(pool, (unsigned)__builtin_ctzll(slots));
         const onic_life_t life = onic_owner_life(owner, &onic_landing.area.life);
-        if (owner != 0 && onic_life_is_dead(&life)) {
+        if (owner != 0 && onic_life_is_dead(&life))
             onic_mover_count_slots(onic_pool_release(pool, owner, slots & -slots));
-        }
     }
 }
 
@@ -124,9 +118,8 @@ void onic_node_reclaim(void)
     static atomic_bool busy;
     static uint64_t looked, missing, seen;
     const uint64_t now = onic_now_nsec();
-    if (!onic_landing.exists || atomic_exchange(&busy, true)) {
+    if (!onic_landing.exists || atomic_exchange(&busy, true))
         return;
-    }
     if (now - looked > RECLAIM_NSEC) {
         looked = now;
         /* A dead sender's transfer ends by itself, and so does one that has not come yet. */
@@ -170,9 +163,8 @@ static int lease(onic_transfer_t *t, onic_area_t *area, uint64_t owner, onic_poo
     t->area = area;
     t->owner = owner;
     t->slots = onic_area_have(area, leased, true);
-    if (t->slots != leased) {
+    if (t->slots != leased)
         (void)onic_pool_release(&area->pool, owner, leased & ~t->slots);
-    }
     *ticket = (onic_ticket_t){.slots = t->slots, .len = t->end.len};
     return t->slots != 0 ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
 }
@@ -213,9 +205,8 @@ static uint64_t leaseholder(onic_peer_t *from, const onic_ticket_t *ticket)
     onic_area_t *area = &onic_landing.area;
     const onic_pool_t *pool = &area->pool;
     if (!onic_landing.exists || ticket->slots == 0 ||
-        (ticket->slots & (~onic_pool_all(pool) | atomic_load(&onic_landing.receiving))) != 0) {
+        (ticket->slots & (~onic_pool_all(pool) | atomic_load(&onic_landing.receiving))) != 0)
         return 0;
-    }
     const uint64_t owner = onic_pool_owner(pool, (unsigned)__builtin_ctzll(ticket->slots));
     const pid_t pid = onic_peer_pid(from);
     const bool is_peers = pid > 0 && onic_owner_life(owner, &area->life).pid == (int64_t)pid;
@@ -228,9 +219,8 @@ static int receive(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
 {
     (void)record;
     t->owner = leaseholder(t->peer, ticket);
-    if (t->owner == 0 || ticket->len == 0) {
+    if (t->owner == 0 || ticket->len == 0)
         return OMPI_ERR_BAD_PARAM;
-    }
     t->area = &onic_landing.area;
     t->other = onic_owner_life(t->owner, &t->area->life);
     t->slots = ticket->slots;
@@ -242,9 +232,8 @@ static int answer(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
 {
     onic_node_peer_t *p = record;
     if (!onic_pool_has(&p->area.pool, onic_landing.me, ticket->slots) ||
-        !is_ready(&p->area, ticket->slots)) {
+        !is_ready(&p->area, ticket->slots))
         return OMPI_ERR_BAD_PARAM;
-    }
     t->area = &p->area;
     t->owner = onic_landing.me;
     t->other = p->area.life;
@@ -305,9 +294,8 @@ static bool is_dead(const onic_transfer_t *t)
 static void closed(onic_transfer_t *t, bool withdrawn)
 {
     (void)withdrawn;
-    if (t->role == ONIC_RECEIVES) {
+    if (t->role == ONIC_RECEIVES)
         atomic_fetch_and(&onic_landing.receiving, ~t->slots);
-    }
 }
 
 const onic_carrier_t onic_carrier_node = {

@@ -19,12 +19,10 @@ static void publish(onic_transfer_t *t, unsigned slot, uint64_t word)
         onic_rma_put_word(r, slot, word);
     } else {
         r->terms.early = word;
-        if (r->ordered && !onic_word_fails(word)) {
+        if (r->ordered && !onic_word_fails(word))
             onic_blocks_mark(&r->blocks, onic_rma_bounce(r, slot), word);
-        }
-        if (onic_terms_granted(&r->terms) != 0) {
+        if (onic_terms_granted(&r->terms) != 0)
             onic_rma_commit(r, &t->sender);
-        }
     }
     onic_rma_run_soon();
 }
@@ -34,9 +32,8 @@ static uint64_t acknowledged(onic_transfer_t *t, unsigned slot)
 {
     onic_rma_t *r = t->rma;
     if (!r->terms.committed) {
-        if (onic_terms_granted(&r->terms) == 0) {
+        if (onic_terms_granted(&r->terms) == 0)
             return 0;
-        }
         onic_rma_commit(r, &t->sender);
         onic_rma_run_soon();
         slot = t->sender.slot;
@@ -61,16 +58,14 @@ static uint64_t word(onic_transfer_t *t, unsigned slot)
     onic_rma_t *r = t->rma;
     if (!r->terms.committed) {
         const uint64_t slots = onic_terms_granted(&r->terms);
-        if (slots == 0) {
+        if (slots == 0)
             return 0;
-        }
         begin_to_receive(t, slots);
         slot = t->receiver.slot;
     }
     const uint64_t announced = atomic_load_explicit(&r->terms.word[slot], memory_order_acquire);
-    if (!r->ordered || onic_word_fails(announced)) {
+    if (!r->ordered || onic_word_fails(announced))
         return announced;
-    }
     return onic_blocks_look(&r->blocks, onic_rma_slot(slot), onic_rma_state.slot_bytes,
                             t->receiver.round, t->receiver.published);
 }
@@ -126,9 +121,8 @@ static bool is_even(const onic_mover_end_t *e)
 {
     const onic_layout_t *l = &e->layout;
     const uint64_t base = (uint64_t)(uintptr_t)e->base;
-    if (l->nruns != 0 || e->at % ONIC_WORD != 0) {
+    if (l->nruns != 0 || e->at % ONIC_WORD != 0)
         return false;
-    }
     return l->nlevels == 0 ? (base + (uint64_t)l->offset) % ONIC_WORD == 0
                            : onic_whole_words(l, base);
 }
@@ -154,9 +148,8 @@ static bool start_sender(onic_transfer_t *t, onic_rma_t *r)
     r->ordered = r->peer->in_order && onic_puts_in_order() && granule <= ONIC_BLOCK_BYTES / 8 &&
                  (granule > 1 || is_even(source));
     r->blocks = r->ordered ? onic_blocks_cut(granule) : onic_blocks_none(slot, granule);
-    if (r->blocks.data == 0 || onic_rma_take_bounce(r, 1) == 0) {
+    if (r->blocks.data == 0 || onic_rma_take_bounce(r, 1) == 0)
         return false;
-    }
     const onic_lease_t lease = {1, onic_blocks_room(&r->blocks, slot)};
     onic_schedule_t schedule;
     onic_schedule_paper(&schedule, r->ordered ? r->blocks.data : granule, lease.slot_bytes);
@@ -169,9 +162,8 @@ static int send(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
 {
     onic_rma_peer_t *to = record;
     onic_rma_t *r = to->requests < ONIC_TURNS_REQUESTS ? onic_rma_new(to, true) : NULL;
-    if (r == NULL || !start_sender(t, r)) {
+    if (r == NULL || !start_sender(t, r))
         return drop(r, OMPI_ERR_OUT_OF_RESOURCE);
-    }
     *ticket = (onic_ticket_t){.slots = 0, .len = r->len, .name = r->name};
     r->terms.waits = true;
     to->requests++;
@@ -181,13 +173,11 @@ static int send(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
 static int answer(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
 {
     onic_rma_peer_t *to = record;
-    if (ticket->slots == 0 || (ticket->slots & ~onic_slots_first(to->nslots)) != 0) {
+    if (ticket->slots == 0 || (ticket->slots & ~onic_slots_first(to->nslots)) != 0)
         return OMPI_ERR_BAD_PARAM;
-    }
     onic_rma_t *r = onic_rma_new(to, true);
-    if (r == NULL || !start_sender(t, r)) {
+    if (r == NULL || !start_sender(t, r))
         return drop(r, OMPI_ERR_OUT_OF_RESOURCE);
-    }
     r->other = ticket->name;
     atomic_store_explicit(&r->terms.granted, ticket->slots, memory_order_release);
     return OMPI_SUCCESS;
@@ -211,16 +201,13 @@ static void start_receiver(onic_transfer_t *t, onic_rma_t *r, uint64_t len)
 static int receive(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
 {
     onic_rma_peer_t *from = record;
-    if (ticket->slots != 0 || ticket->len == 0 || ticket->name == 0) {
+    if (ticket->slots != 0 || ticket->len == 0 || ticket->name == 0)
         return OMPI_ERR_BAD_PARAM;
-    }
     onic_rma_t *r = onic_rma_new(from, false);
-    if (r == NULL) {
+    if (r == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
-    }
-    if (!onic_rma_request(r, slots_for(ticket->len))) {
+    if (!onic_rma_request(r, slots_for(ticket->len)))
         return drop(r, OMPI_ERR_BAD_PARAM);
-    }
     start_receiver(t, r, ticket->len);
     r->other = ticket->name;
     (void)onic_rma_serve();
@@ -232,9 +219,8 @@ static int expect(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
     onic_rma_peer_t *from = record;
     onic_rma_t *r = onic_rma_new(from, false);
     const uint64_t slots = r != NULL ? onic_rma_reserve(r, slots_for(t->end.len)) : 0;
-    if (slots == 0) {
+    if (slots == 0)
         return drop(r, OMPI_ERR_OUT_OF_RESOURCE);
-    }
     start_receiver(t, r, t->end.len);
     *ticket = (onic_ticket_t){.slots = slots, .len = r->len, .name = r->name};
     return OMPI_SUCCESS;

@@ -30,9 +30,8 @@ static void send_area(onic_peer_t *peer, bool reply)
 static onic_rma_peer_t *find_record(const onic_peer_t *peer)
 {
     onic_rma_peer_t *p = onic_rma_state.peers;
-    while (p != NULL && p->peer != peer) {
+    while (p != NULL && p->peer != peer)
         p = p->next;
-    }
     return p;
 }
 
@@ -79,14 +78,12 @@ static void open_area(const onic_rma_message_t *m, const void *description, size
     int rc;
     onic_remote_t *remote = NULL;
     if (m->slot >= 1 && m->slot <= ONIC_SLOTS_MAX && m->size % ONIC_BLOCK_BYTES == 0 &&
-        m->size > 0 && m->size <= ONIC_SLOT_MAX) {
+        m->size > 0 && m->size <= ONIC_SLOT_MAX)
         remote = onic_remote_open(NULL, description, len, &rc);
-    }
     onic_rma_peer_t *p = remote != NULL ? record_of(onic_remote_peer(remote)) : NULL;
     if (p == NULL || p->remote != NULL) {
-        if (remote != NULL) {
+        if (remote != NULL)
             onic_remote_close(remote);
-        }
     } else {
         p->remote = remote;
         p->nslots = m->slot;
@@ -94,9 +91,8 @@ static void open_area(const onic_rma_message_t *m, const void *description, size
         /* Puts that UCX makes by messages are copied by a processor, in any order. */
         p->in_order = (m->flags & ONIC_RMA_IN_ORDER) != 0 && onic_peer_puts_by_rdma(p->peer);
     }
-    if (p != NULL && (m->flags & ONIC_RMA_REPLY) != 0) {
+    if (p != NULL && (m->flags & ONIC_RMA_REPLY) != 0)
         send_area(p->peer, false);
-    }
 }
 
 static int open_areas(void)
@@ -144,16 +140,14 @@ static void on_grant(onic_rma_t *r, const onic_rma_message_t *m)
 {
     const onic_terms_result_t result =
         onic_terms_on_grant(&r->terms, m->value, onic_slots_first(r->peer->nslots));
-    if (result == ONIC_TERMS_IGNORED) {
+    if (result == ONIC_TERMS_IGNORED)
         return;
-    }
     r->peer->requests--;
     r->other = m->from;
-    if (result == ONIC_TERMS_LATE) {
+    if (result == ONIC_TERMS_LATE)
         onic_rma_commit(r, &r->sender);
-    } else if (result == ONIC_TERMS_WRONG) {
+    else if (result == ONIC_TERMS_WRONG)
         onic_rma_fail(r->peer);
-    }
 }
 
 static void on_commit(onic_rma_t *r, const onic_rma_message_t *m)
@@ -162,9 +156,8 @@ static void on_commit(onic_rma_t *r, const onic_rma_message_t *m)
     const onic_blocks_t most =
         ordered ? onic_blocks_cut(1) : onic_blocks_none(onic_rma_state.slot_bytes, 1);
     uint64_t unused = 0;
-    if (r->terms.sends || onic_terms_granted(&r->terms) != 0) {
+    if (r->terms.sends || onic_terms_granted(&r->terms) != 0)
         return;
-    }
     if (m->size == 0 || m->size > most.data) {
         onic_rma_fail(r->peer);
         return;
@@ -186,25 +179,22 @@ static void on_message(const void *header, size_t len, const void *data, size_t 
     onic_rma_message_t m;
     (void)data;
     (void)data_len;
-    if (rndv != NULL || len < sizeof(m) || !onic_rma_state.open) {
+    if (rndv != NULL || len < sizeof(m) || !onic_rma_state.open)
         return;
-    }
     memcpy(&m, header, sizeof(m));
     onic_rma_t *r = onic_rma_find(m.to);
-    if (m.type == ONIC_RMA_AREA) {
+    if (m.type == ONIC_RMA_AREA)
         on_area(&m, (const char *)header + sizeof(m), len - sizeof(m));
-    } else if (r != NULL && m.type == ONIC_RMA_GRANT) {
+    else if (r != NULL && m.type == ONIC_RMA_GRANT)
         on_grant(r, &m);
-    } else if (r != NULL && m.type == ONIC_RMA_COMMIT) {
+    else if (r != NULL && m.type == ONIC_RMA_COMMIT)
         on_commit(r, &m);
-    } else if (r != NULL && m.type == ONIC_RMA_WORD) {
+    else if (r != NULL && m.type == ONIC_RMA_WORD)
         onic_terms_on_word(&r->terms, m.slot, m.value);
-    } else if (r != NULL && m.type == ONIC_RMA_ACK) {
+    else if (r != NULL && m.type == ONIC_RMA_ACK)
         onic_terms_on_ack(&r->terms, m.slot, m.value);
-    }
-    if (atomic_load(&onic_rma_state.pending)) {
+    if (atomic_load(&onic_rma_state.pending))
         onic_wire_defer(ONIC_AM_MOVER);
-    }
 }
 
 /* ---- peers ----------------------------------------------------------------------------------- */
@@ -212,9 +202,8 @@ static void on_message(const void *header, size_t len, const void *data, size_t 
 onic_rma_peer_t *onic_rma_reach(onic_peer_t *peer)
 {
     const onic_rma_state_t *s = &onic_rma_state;
-    if (!s->open || onic_peer_is_self(peer) || (!s->all && !onic_peer_puts_by_rdma(peer))) {
+    if (!s->open || onic_peer_is_self(peer) || (!s->all && !onic_peer_puts_by_rdma(peer)))
         return NULL;
-    }
     /* It may have come just before the message that is handled now. */
     (void)open_areas();
     onic_rma_peer_t *p = record_of(peer);
@@ -248,9 +237,8 @@ void onic_rma_open(const onic_pool_t *pool, char *slots, uint32_t slot_bytes, ui
                                                                    sizeof(s->description))
                                             : 0;
     if (s->description_len == 0 ||
-        s->description_len + sizeof(onic_rma_message_t) > onic_wire_header_max()) {
+        s->description_len + sizeof(onic_rma_message_t) > onic_wire_header_max())
         return;
-    }
     s->bounce = onic_region_base(s->bounce_region);
     atomic_store(&s->bounce_free, onic_pool_all(pool));
     onic_wire_lock();
@@ -270,16 +258,14 @@ static void free_records(void)
     }
     for (uint32_t i = 0; i < onic_rma_records.n; i++) {
         onic_rma_t *r = onic_rma_records.slot[i].object;
-        if (r != NULL) {
+        if (r != NULL)
             free(onic_handle_free(&onic_rma_records, r->name));
-        }
     }
     while (onic_rma_state.peers != NULL) {
         onic_rma_peer_t *p = onic_rma_state.peers;
         onic_rma_state.peers = p->next;
-        if (p->remote != NULL) {
+        if (p->remote != NULL)
             onic_remote_close(p->remote);
-        }
         free(p);
     }
 }
@@ -300,11 +286,9 @@ void onic_rma_close(void)
         free_records();
         onic_wire_unlock();
     }
-    if (onic_rma_state.landing != NULL) {
+    if (onic_rma_state.landing != NULL)
         onic_region_free(onic_rma_state.landing);
-    }
-    if (onic_rma_state.bounce_region != NULL) {
+    if (onic_rma_state.bounce_region != NULL)
         onic_region_free(onic_rma_state.bounce_region);
-    }
     memset(&onic_rma_state, 0, sizeof(onic_rma_state));
 }

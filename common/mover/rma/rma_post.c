@@ -16,13 +16,11 @@ static onic_rma_work_t *first, **last = &first;
 static void lock_queue(void)
 {
     for (unsigned spins = 1; atomic_exchange_explicit(&queue_lock, true, memory_order_acquire);
-         spins++) {
-        if (spins % 64 == 0) {
+         spins++)
+        if (spins % 64 == 0)
             sched_yield();
-        } else {
+        else
             onic_pause();
-        }
-    }
 }
 
 static void unlock_queue(void)
@@ -89,26 +87,22 @@ void onic_rma_post_close(onic_rma_t *r, bool withdrawn)
 
 void onic_rma_put_word(onic_rma_t *r, unsigned slot, uint64_t word)
 {
-    if (r->ordered && !onic_word_fails(word)) {
+    if (r->ordered && !onic_word_fails(word))
         onic_blocks_mark(&r->blocks, onic_rma_bounce(r, slot), word);
-    }
-    if (onic_word_fails(word) || onic_word_ends(word)) {
+    if (onic_word_fails(word) || onic_word_ends(word))
         post_put(r, slot, word);
-    }
 }
 
 void onic_rma_commit(onic_rma_t *r, onic_sender_t *s)
 {
     const unsigned slots = (unsigned)__builtin_popcountll(onic_terms_granted(&r->terms));
-    if (slots > r->nbounce) {
+    if (slots > r->nbounce)
         (void)onic_rma_take_bounce(r, slots - r->nbounce);
-    }
     const uint64_t word = onic_terms_commit(&r->terms, s, r->nbounce);
     onic_rma_post_message(r, &(onic_rma_message_t){.type = ONIC_RMA_COMMIT,
                                                    .flags = r->ordered ? ONIC_RMA_IN_ORDER : 0,
                                                    .size = r->blocks.data,
                                                    .value = r->terms.lease});
-    if (word != 0) {
+    if (word != 0)
         onic_rma_put_word(r, (unsigned)__builtin_ctzll(r->terms.lease), word);
-    }
 }

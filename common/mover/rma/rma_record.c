@@ -47,9 +47,8 @@ unsigned onic_rma_take_bounce(onic_rma_t *r, unsigned most)
 static void free_bounce(onic_rma_t *r)
 {
     uint64_t slots = 0;
-    while (r->nbounce > 0) {
+    while (r->nbounce > 0)
         slots |= UINT64_C(1) << r->bounce[--r->nbounce];
-    }
     atomic_fetch_or_explicit(&onic_rma_state.bounce_free, slots, memory_order_release);
 }
 

@@ -10,9 +10,8 @@
 static void forget(onic_rma_work_t *e)
 {
     onic_rma_t *r = e->r;
-    if (e != &r->close) {
+    if (e != &r->close)
         free(e);
-    }
     atomic_fetch_sub(&r->refs, 1);
     onic_rma_drop(r);
 }
@@ -29,21 +28,18 @@ static void send_message(onic_rma_t *r, const onic_rma_message_t *message)
     m.to = r->other;
     m.from = r->name;
     if (!is_off(r) &&
-        onic_peer_send(r->peer->peer, ONIC_AM_MOVER, &m, sizeof(m), NULL, 0, NULL, NULL) < 0) {
+        onic_peer_send(r->peer->peer, ONIC_AM_MOVER, &m, sizeof(m), NULL, 0, NULL, NULL) < 0)
         onic_rma_fail(r->peer);
-    }
 }
 
 /** UCX is done with a put, or with what a message waits for. */
 static void completed(void *arg, int status)
 {
     onic_rma_work_t *e = arg;
-    if (status < 0) {
+    if (status < 0)
         onic_rma_fail(e->r->peer);
-    }
-    if (e->what == ONIC_RMA_SEND) {
+    if (e->what == ONIC_RMA_SEND)
         send_message(e->r, &e->message);
-    }
     forget(e);
 }
 
@@ -105,11 +101,10 @@ static void put(onic_rma_work_t *e)
         r->put += onic_word_bytes(e->word);
         write_chunk(e);
     }
-    if (!ordered) {
+    if (!ordered)
         announce(r, &word);
-    } else if (is_last(r, slot)) {
+    else if (is_last(r, slot))
         send_message(r, &wake);
-    }
     atomic_fetch_sub(&r->refs, 1);
     onic_rma_drop(r);
 }
@@ -119,15 +114,12 @@ static void close_record(onic_rma_work_t *e)
     onic_rma_t *r = e->r;
     const bool waited = r->terms.waits;
     const onic_closing_t closing = onic_terms_close(&r->terms, e->word != 0);
-    if (r->terms.sends) {
+    if (r->terms.sends)
         r->peer->requests -= waited && !r->terms.waits;
-    }
-    if (closing.commit) {
+    if (closing.commit)
         onic_rma_commit(r, &r->sender);
-    }
-    if (closing.release != 0) {
+    if (closing.release != 0)
         onic_rma_released(r->peer, closing.release);
-    }
     forget(e);
 }
 

@@ -99,12 +99,10 @@ static void lose(onic_rma_peer_t *p)
 
 static void see_whether_lost(onic_rma_peer_t *p)
 {
-    if (!p->lost && atomic_load(&p->failed)) {
+    if (!p->lost && atomic_load(&p->failed))
         onic_peer_give_up(p->peer);
-    }
-    if (!p->lost && onic_peer_is_lost(p->peer)) {
+    if (!p->lost && onic_peer_is_lost(p->peer))
         lose(p);
-    }
 }
 
 void onic_rma_released(onic_rma_peer_t *p, uint64_t slots)
@@ -113,31 +111,27 @@ void onic_rma_released(onic_rma_peer_t *p, uint64_t slots)
     see_whether_lost(p);
     slots &= p->asker.held;
     p->asker.held &= ~slots;
-    if (p->lost) {
+    if (p->lost)
         put_in_quarantine(slots);
-    } else {
+    else
         release(slots);
-    }
     (void)onic_rma_serve();
 }
 
 void onic_rma_look_for_losses(void)
 {
     const unsigned losses = onic_wire_losses();
-    if (!atomic_exchange(&onic_rma_state.failing, false) && losses == onic_rma_state.losses) {
+    if (!atomic_exchange(&onic_rma_state.failing, false) && losses == onic_rma_state.losses)
         return;
-    }
     onic_rma_state.losses = losses;
-    for (onic_rma_peer_t *p = onic_rma_state.peers; p != NULL; p = p->next) {
+    for (onic_rma_peer_t *p = onic_rma_state.peers; p != NULL; p = p->next)
         see_whether_lost(p);
-    }
 }
 
 int onic_rma_end_quarantine(void)
 {
-    if (onic_rma_state.quarantine == 0) {
+    if (onic_rma_state.quarantine == 0)
         return 0;
-    }
     if (onic_now_nsec() - onic_rma_state.quarantined <= QUARANTINE_NSEC) {
         atomic_store(&onic_rma_state.pending, true);
         return 0;

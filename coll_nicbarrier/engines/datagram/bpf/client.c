@@ -29,13 +29,11 @@ static int ask(int service, nicbarrier_bpf_request_t *r, nicbarrier_bpf_order_t 
 {
     r->version = NICBARRIER_BPF_VERSION;
     r->order = (uint32_t)order;
-    if (nicbarrier_bpf_local_send(service, r, sizeof(*r), socket) != 0) {
+    if (nicbarrier_bpf_local_send(service, r, sizeof(*r), socket) != 0)
         return errno;
-    }
     const ssize_t n = nicbarrier_bpf_local_receive(service, reply, sizeof(*reply), page);
-    if (n != sizeof(*reply) || reply->version != NICBARRIER_BPF_VERSION) {
+    if (n != sizeof(*reply) || reply->version != NICBARRIER_BPF_VERSION)
         return n < 0 ? errno : EPROTO;
-    }
     reply->text[sizeof(reply->text) - 1] = '\0';
     return (int)reply->error;
 }
@@ -44,9 +42,8 @@ static int map_page(nicbarrier_bpf_client_t *c, int fd)
 {
     void *at = fd < 0 ? MAP_FAILED
                       : mmap(NULL, sizeof(*c->page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (fd >= 0) {
+    if (fd >= 0)
         close(fd);
-    }
     c->page = at == MAP_FAILED ? NULL : at;
     return c->page == NULL ? -1 : 0;
 }
@@ -70,9 +67,8 @@ static int open_bell(const nicbarrier_bpf_share_t *share)
     const int connected = quiet != 0 ? -1
                           : six      ? connect(fd, (const struct sockaddr *)&to, sizeof(to))
                                 : connect(fd, (const struct sockaddr *)&to_four, sizeof(to_four));
-    if (connected != 0 && fd >= 0) {
+    if (connected != 0 && fd >= 0)
         close(fd);
-    }
     return connected != 0 ? -1 : fd;
 }
 
@@ -122,9 +118,8 @@ int nicbarrier_bpf_client_install(nicbarrier_bpf_client_t *c, const nicbarrier_b
         return -1;
     }
     c->bell = open_bell(share);
-    if (c->bell < 0) {
+    if (c->bell < 0)
         nicbarrier_reason(why, "no socket for entering: %s", strerror(errno));
-    }
     if (c->bell < 0 || install(c, request, socket, why) != 0) {
         nicbarrier_bpf_client_close(c);
         return -1;
@@ -145,14 +140,12 @@ void nicbarrier_bpf_client_stop(nicbarrier_bpf_client_t *c)
     nicbarrier_bpf_request_t request = {.id = {0}};
     nicbarrier_bpf_reply_t reply;
     int page;
-    if (c->service < 0) {
+    if (c->service < 0)
         return;
-    }
     /* A service that was killed, or does not come to it, removes nothing, and its programs would
      * go on to keep the words that the process waits for. With another key they leave the group. */
-    if (c->page != NULL) {
+    if (c->page != NULL)
         __atomic_store_n(&c->page->key, ~c->page->key, __ATOMIC_SEQ_CST);
-    }
     if (ask(c->service, &request, NICBARRIER_BPF_REMOVE, -1, &reply, &page) != 0) {
         /* One that has looked at the key before is over by then. */
         const struct timespec msec = {.tv_nsec = 1000000};
@@ -171,9 +164,8 @@ int nicbarrier_bpf_client_open(nicbarrier_bpf_client_t *c, const nicbarrier_bpf_
     const int service = nicbarrier_bpf_local_connect(share->interface);
     const int error =
         service < 0 ? errno : ask(service, &request, NICBARRIER_BPF_OPEN, -1, &reply, &page);
-    if (service >= 0) {
+    if (service >= 0)
         close(service);
-    }
     c->bell = error != 0 ? -1 : open_bell(share);
     if (error != 0 || map_page(c, page) != 0 || c->bell < 0) {
         nicbarrier_bpf_client_close(c);
@@ -185,12 +177,10 @@ int nicbarrier_bpf_client_open(nicbarrier_bpf_client_t *c, const nicbarrier_bpf_
 void nicbarrier_bpf_client_close(nicbarrier_bpf_client_t *c)
 {
     nicbarrier_bpf_client_stop(c);
-    if (c->bell >= 0) {
+    if (c->bell >= 0)
         close(c->bell);
-    }
-    if (c->page != NULL) {
+    if (c->page != NULL)
         (void)munmap(c->page, sizeof(*c->page));
-    }
     c->bell = -1;
     c->page = NULL;
 }

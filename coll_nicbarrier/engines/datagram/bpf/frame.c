@@ -29,9 +29,8 @@ static uint32_t sum_of(const uint8_t *bytes, size_t n)
 
 static uint16_t folded(uint32_t sum)
 {
-    while (sum >> 16 != 0) {
+    while (sum >> 16 != 0)
         sum = (sum & 0xffff) + (sum >> 16);
-    }
     return (uint16_t)~sum;
 }
 

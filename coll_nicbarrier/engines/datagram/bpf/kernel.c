@@ -34,9 +34,8 @@ static int quiet(enum libbpf_print_level level, const char *format, va_list argu
 nicbarrier_bpf_kernel_t *nicbarrier_bpf_load(void)
 {
     nicbarrier_bpf_kernel_t *k = calloc(1, sizeof(*k));
-    if (k == NULL) {
+    if (k == NULL)
         return NULL;
-    }
     (void)libbpf_set_print(quiet);
     k->xdp = -1;
     k->program = nicbarrier_program__open_and_load();
@@ -81,9 +80,8 @@ static int attach_tc(int interface, const nicbarrier_bpf_programs_t *programs)
         const int rc = bpf_tc_hook_create(&hook);
         /* Others' filters may be there, too. */
         const int error = rc != 0 && rc != -EEXIST ? rc : bpf_tc_attach(&hook, &opts);
-        if (error != 0) {
+        if (error != 0)
             return -error;
-        }
     }
     return 0;
 }
@@ -96,22 +94,19 @@ static int attach_xdp(nicbarrier_bpf_kernel_t *k, int interface, nicbarrier_bpf_
         LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = flags[*mode]);
         k->xdp = bpf_link_create(nicbarrier_bpf_programs(k).xdp, interface, BPF_XDP, &opts);
         error = k->xdp < 0 ? errno : 0;
-        if (error == 0 || error == EBUSY || error == EPERM) {
+        if (error == 0 || error == EBUSY || error == EPERM)
             return error;
-        }
     }
     return 0;
 }
 
 static void detach(nicbarrier_bpf_kernel_t *k)
 {
-    if (k->xdp >= 0) {
+    if (k->xdp >= 0)
         close(k->xdp);
-    }
     k->xdp = -1;
-    if (k->interface != 0) {
+    if (k->interface != 0)
         nicbarrier_bpf_sweep(k->interface);
-    }
     k->interface = 0;
 }
 
@@ -121,9 +116,8 @@ int nicbarrier_bpf_attach(nicbarrier_bpf_kernel_t *k, int interface, nicbarrier_
     k->interface = interface;
     int error = attach_tc(interface, &programs);
     error = error != 0 ? error : attach_xdp(k, interface, mode);
-    if (error != 0) {
+    if (error != 0)
         detach(k);
-    }
     return error;
 }
 
@@ -164,9 +158,8 @@ static int make_page(const nicbarrier_bpf_plan_t *plan)
     nicbarrier_bpf_page_t page;
     const int fd =
         bpf_map_create(BPF_MAP_TYPE_ARRAY, "nicbarrier_page", sizeof(zero), sizeof(page), 1, &opts);
-    if (fd < 0) {
+    if (fd < 0)
         return -1;
-    }
     memset(&page, 0, sizeof(page));
     page.key = plan->id.key;
     page.rule = plan->rule;
@@ -189,9 +182,8 @@ static int make_entries(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_plan_t 
     for (uint32_t i = 0; i < plan->rule.nsteps && i < NICBARRIER_RULE_STEPS; i++) {
         const nicbarrier_bpf_id_t id = id_of_packet(&plan->id, i);
         if ((plan->rule.sends >> i & 1) &&
-            bpf_map_update_elem(packets_of(k), &id, &plan->packet[i], BPF_ANY) != 0) {
+            bpf_map_update_elem(packets_of(k), &id, &plan->packet[i], BPF_ANY) != 0)
             return -1;
-        }
     }
     return bpf_map_update_elem(pages_of(k), &plan->id, &page, BPF_ANY) == 0 &&
                    bpf_map_update_elem(groups_of(k), &plan->id, &group, BPF_NOEXIST) == 0
@@ -223,15 +215,12 @@ int nicbarrier_bpf_update(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_plan_
     const nicbarrier_bpf_id_t of = id_of_packet(&plan->id, step);
     nicbarrier_bpf_group_t group;
     if ((plan->rule.sends >> step & 1) &&
-        bpf_map_update_elem(packets_of(k), &of, &plan->packet[step], BPF_EXIST) != 0) {
+        bpf_map_update_elem(packets_of(k), &of, &plan->packet[step], BPF_EXIST) != 0)
         return errno;
-    }
-    if (bpf_map_lookup_elem_flags(groups_of(k), &plan->id, &group, BPF_F_LOCK) != 0) {
+    if (bpf_map_lookup_elem_flags(groups_of(k), &plan->id, &group, BPF_F_LOCK) != 0)
         return errno;
-    }
-    if (memcmp(&group.sender[step], &plan->sender[step], sizeof(group.sender[step])) == 0) {
+    if (memcmp(&group.sender[step], &plan->sender[step], sizeof(group.sender[step])) == 0)
         return 0;
-    }
     /* What programs have counted, or left to be sent, meanwhile is lost: it will be asked for. */
     group.sender[step] = plan->sender[step];
     return bpf_map_update_elem(groups_of(k), &plan->id, &group, BPF_EXIST | BPF_F_LOCK) == 0
@@ -247,9 +236,8 @@ int nicbarrier_bpf_look(const nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_i
     nicbarrier_bpf_group_t group;
     nicbarrier_bpf_page_t state;
     if (bpf_map_lookup_elem_flags(groups_of(k), id, &group, BPF_F_LOCK) != 0 ||
-        bpf_map_lookup_elem(page, &zero, &state) != 0) {
+        bpf_map_lookup_elem(page, &zero, &state) != 0)
         return errno;
-    }
     memcpy(count, group.count, sizeof(group.count));
     *entered = state.entered;
     *completed = state.word & ~NICBARRIER_WORD_FAILED;

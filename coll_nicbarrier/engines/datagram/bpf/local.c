@@ -47,16 +47,14 @@ int nicbarrier_bpf_local_connect(const char *interface)
     socklen_t size = sizeof(user);
     const socklen_t len = name_of(interface, &a);
     const int fd = len > sizeof(a) ? -1 : socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (fd < 0) {
+    if (fd < 0)
         return -1;
-    }
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
     int error = connect(fd, (const struct sockaddr *)&a, len) != 0 ? errno : 0;
     if (error == 0 && (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &user, &size) != 0 ||
-                       (user.uid != 0 && user.uid != geteuid()))) {
+                       (user.uid != 0 && user.uid != geteuid())))
         error = EACCES;
-    }
     if (error != 0) {
         close(fd);
         errno = error;
@@ -101,13 +99,11 @@ ssize_t nicbarrier_bpf_local_receive(int fd, void *bytes, size_t size, int *desc
                        .msg_controllen = CMSG_LEN(sizeof(int))};
     *descriptor = -1;
     const ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
-    if (n < 0) {
+    if (n < 0)
         return -1;
-    }
     const struct cmsghdr *c = CMSG_FIRSTHDR(&m);
     if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-        c->cmsg_len == CMSG_LEN(sizeof(int))) {
+        c->cmsg_len == CMSG_LEN(sizeof(int)))
         memcpy(descriptor, CMSG_DATA(c), sizeof(*descriptor));
-    }
     return m.msg_flags & MSG_TRUNC ? 1 : n;
 }

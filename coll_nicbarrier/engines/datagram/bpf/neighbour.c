@@ -44,12 +44,10 @@ static const void *attribute(const message_t *m, size_t body, unsigned short typ
     const size_t end = m->header.nlmsg_len;
     for (size_t at = NLMSG_ALIGN(NLMSG_LENGTH(body)); at + sizeof(struct rtattr) <= end;) {
         const struct rtattr *a = (const struct rtattr *)(const void *)(m->room + at);
-        if (a->rta_len < sizeof(*a) || at + a->rta_len > end) {
+        if (a->rta_len < sizeof(*a) || at + a->rta_len > end)
             return NULL;
-        }
-        if (a->rta_type == type && a->rta_len == RTA_LENGTH(len)) {
+        if (a->rta_type == type && a->rta_len == RTA_LENGTH(len))
             return RTA_DATA(a);
-        }
         at += RTA_ALIGN(a->rta_len);
     }
     return NULL;
@@ -59,22 +57,18 @@ static const void *attribute(const message_t *m, size_t body, unsigned short typ
 static int ask(message_t *m)
 {
     const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-    if (fd < 0) {
+    if (fd < 0)
         return errno;
-    }
     ssize_t n = send(fd, m, m->header.nlmsg_len, 0);
     n = n < 0 ? n : recv(fd, m, sizeof(*m), 0);
     const int error = n < 0 ? errno : 0;
     close(fd);
-    if (error != 0) {
+    if (error != 0)
         return error;
-    }
-    if (!NLMSG_OK(&m->header, (size_t)n)) {
+    if (!NLMSG_OK(&m->header, (size_t)n))
         return EPROTO;
-    }
-    if (m->header.nlmsg_type == NLMSG_ERROR) {
+    if (m->header.nlmsg_type == NLMSG_ERROR)
         return -((const struct nlmsgerr *)NLMSG_DATA(&m->header))->error;
-    }
     return 0;
 }
 
@@ -92,15 +86,13 @@ static int find_route(int interface, bool six, const nicbarrier_bpf_end_t *to,
     m.route.body.rtm_dst_len = (unsigned char)(8 * len);
     add_attribute(&m, RTA_DST, to->ip, len);
     const int error = ask(&m);
-    if (error != 0) {
+    if (error != 0)
         return error;
-    }
     const int *by = attribute(&m, sizeof(struct rtmsg), RTA_OIF, sizeof(*by));
     const void *mine = attribute(&m, sizeof(struct rtmsg), RTA_PREFSRC, len);
     const void *router = attribute(&m, sizeof(struct rtmsg), RTA_GATEWAY, len);
-    if (by == NULL || *by != interface || mine == NULL || m.route.body.rtm_type != RTN_UNICAST) {
+    if (by == NULL || *by != interface || mine == NULL || m.route.body.rtm_type != RTN_UNICAST)
         return ENETUNREACH;
-    }
     memset(from->ip, 0, sizeof(from->ip));
     memcpy(from->ip, mine, len);
     memcpy(next, router != NULL ? router : to->ip, len);
@@ -150,12 +142,10 @@ static int my_mac(int interface, uint8_t mac[6])
     const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     const bool done = fd >= 0 && if_indextoname((unsigned)interface, r.ifr_name) != NULL &&
                       ioctl(fd, SIOCGIFHWADDR, &r) == 0;
-    if (fd >= 0) {
+    if (fd >= 0)
         close(fd);
-    }
-    if (!done || r.ifr_hwaddr.sa_family != ARPHRD_ETHER) {
+    if (!done || r.ifr_hwaddr.sa_family != ARPHRD_ETHER)
         return ENETUNREACH;
-    }
     memcpy(mac, r.ifr_hwaddr.sa_data, 6);
     return 0;
 }

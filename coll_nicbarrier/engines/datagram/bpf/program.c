@@ -101,9 +101,8 @@ INLINE void *find_udp(void *data, void *end, nicbarrier_bpf_sender_t *sender)
     const struct iphdr *four = data + sizeof(*ethernet);
     const struct ipv6hdr *six = data + sizeof(*ethernet);
     const uint16_t udp_size = sizeof(struct udphdr) + NICBARRIER_PACKET_SIZE;
-    if (data + NICBARRIER_BPF_PACKET_V4 > end) {
+    if (data + NICBARRIER_BPF_PACKET_V4 > end)
         return NULL;
-    }
     if (ethernet->h_proto == bpf_htons(ETH_P_IP)) {
         sender->ip[0] = four->saddr;
         sender->ip[1] = 0;
@@ -114,9 +113,8 @@ INLINE void *find_udp(void *data, void *end, nicbarrier_bpf_sender_t *sender)
                    ? (void *)(four + 1)
                    : NULL;
     }
-    if (data + NICBARRIER_BPF_PACKET_V6 > end || ethernet->h_proto != bpf_htons(ETH_P_IPV6)) {
+    if (data + NICBARRIER_BPF_PACKET_V6 > end || ethernet->h_proto != bpf_htons(ETH_P_IPV6))
         return NULL;
-    }
     __builtin_memcpy(sender->ip, &six->saddr, sizeof(sender->ip));
     return six->nexthdr == IPPROTO_UDP && six->payload_len == bpf_htons(udp_size) &&
                    data + NICBARRIER_BPF_PACKET_V6 == end
@@ -131,9 +129,8 @@ INLINE bool read_message(void *data, void *end, struct message *m)
     const uint8_t *p = (const uint8_t *)(udp + 1);
     if (udp == NULL || p + NICBARRIER_PACKET_SIZE > (uint8_t *)end ||
         *(const uint16_t *)p != bpf_htons(NICBARRIER_PACKET_MAGIC) ||
-        p[NICBARRIER_PACKET_VERSION_AT] != NICBARRIER_PACKET_VERSION) {
+        p[NICBARRIER_PACKET_VERSION_AT] != NICBARRIER_PACKET_VERSION)
         return false;
-    }
     m->id.key = bpf_be64_to_cpu(*(const uint64_t *)(p + NICBARRIER_PACKET_KEY_AT));
     m->id.cookie = bpf_ntohl(*(const uint32_t *)(p + NICBARRIER_PACKET_COOKIE_AT));
     m->id.step = 0;
@@ -150,9 +147,8 @@ INLINE bool read_message(void *data, void *end, struct message *m)
 INLINE bool fits(const struct group *g, const struct message *m)
 {
     const uint32_t k = m->at;
-    if (k >= NICBARRIER_RULE_STEPS) {
+    if (k >= NICBARRIER_RULE_STEPS)
         return false;
-    }
     const nicbarrier_bpf_sender_t *s = &g->sender[k];
     return (m->kind == NICBARRIER_PACKET_EPOCH || m->kind == NICBARRIER_PACKET_REPEAT ||
             m->kind == NICBARRIER_PACKET_PROMISED) &&
@@ -204,13 +200,11 @@ INLINE void take(struct group *g, nicbarrier_bpf_page_t *page, const struct mess
         g->due |= nicbarrier_rule_advance(r);
     }
     const bool wake = finish(page) && page->wanted != 0;
-    if (wake) {
+    if (wake)
         page->wanted = 0;
-    }
     if (wake || r->failed != failed || verdict == NICBARRIER_WORD_WRONG ||
-        m->kind == NICBARRIER_PACKET_PROMISED) {
+        m->kind == NICBARRIER_PACKET_PROMISED)
         g->up = 1;
-    }
 }
 
 /** Does what processes have ordered. They see for themselves what it has led to. */
@@ -220,14 +214,11 @@ INLINE void obey(struct group *g, nicbarrier_bpf_page_t *page)
     g->count[NICBARRIER_BPF_WAKES]++;
     mark(page);
     nicbarrier_rule_enter(r, page->enter);
-    if (page->fail != 0) {
+    if (page->fail != 0)
         nicbarrier_rule_fail(r);
-    }
-    if (page->takes != 0) {
-        for (uint32_t k = 0; k < NICBARRIER_RULE_STEPS; k++) {
+    if (page->takes != 0)
+        for (uint32_t k = 0; k < NICBARRIER_RULE_STEPS; k++)
             (void)nicbarrier_rule_receive(r, k, page->take[k]);
-        }
-    }
     g->due |= nicbarrier_rule_advance(r);
     (void)finish(page);
 }
@@ -254,14 +245,12 @@ INLINE uint16_t folded(uint64_t sum)
 INLINE bool prepare(const nicbarrier_bpf_id_t *id, const struct group *g,
                     const nicbarrier_bpf_page_t *page, uint32_t k, struct outgoing *out)
 {
-    if (g->drop != 0 && bpf_get_prandom_u32() % 1000 < g->drop) {
+    if (g->drop != 0 && bpf_get_prandom_u32() % 1000 < g->drop)
         return false;
-    }
     const nicbarrier_bpf_id_t of = {.key = id->key, .cookie = id->cookie, .step = k};
     const nicbarrier_bpf_packet_t *p = bpf_map_lookup_elem(&packets, &of);
-    if (p == NULL || k >= NICBARRIER_RULE_STEPS) {
+    if (p == NULL || k >= NICBARRIER_RULE_STEPS)
         return false;
-    }
     const uint64_t word = bpf_cpu_to_be64(nicbarrier_rule_word(&page->rule, k));
     const uint16_t sum = folded((uint64_t)p->sum + (word & 0xffff) + (word >> 16 & 0xffff) +
                                 (word >> 32 & 0xffff) + (word >> 48));
@@ -286,14 +275,12 @@ int nicbarrier_xdp(struct xdp_md *ctx)
 {
     struct message m;
     struct outgoing out;
-    if (!read_message((void *)(long)ctx->data, (void *)(long)ctx->data_end, &m)) {
+    if (!read_message((void *)(long)ctx->data, (void *)(long)ctx->data_end, &m))
         return XDP_PASS;
-    }
     struct group *g = bpf_map_lookup_elem(&groups, &m.id);
     nicbarrier_bpf_page_t *page = g == NULL ? NULL : page_of(&m.id);
-    if (g == NULL || page == NULL || !fits(g, &m)) {
+    if (g == NULL || page == NULL || !fits(g, &m))
         return XDP_PASS;
-    }
     bpf_spin_lock(&g->lock);
     take(g, page, &m);
     const uint64_t due = g->due;
@@ -303,9 +290,8 @@ int nicbarrier_xdp(struct xdp_md *ctx)
         g->count[NICBARRIER_BPF_SENT] += due != 0;
     }
     bpf_spin_unlock(&g->lock);
-    if (tc) {
+    if (tc)
         return XDP_PASS;
-    }
     for (uint32_t k = 0; k < NICBARRIER_RULE_STEPS && due != 0; k++) {
         if (due >> k & 1) {
             return prepare(&m.id, g, page, k, &out) &&
@@ -336,11 +322,10 @@ INLINE bool write(struct __sk_buff *skb, const struct outgoing *out)
 INLINE void save(struct __sk_buff *skb, struct outgoing *out)
 {
     out->len = skb->len;
-    if (out->len == NICBARRIER_BPF_PACKET_V4) {
+    if (out->len == NICBARRIER_BPF_PACKET_V4)
         (void)bpf_skb_load_bytes(skb, 0, out->bytes, NICBARRIER_BPF_PACKET_V4);
-    } else {
+    else
         (void)bpf_skb_load_bytes(skb, 0, out->bytes, NICBARRIER_BPF_PACKET_V6);
-    }
 }
 
 /** Writes the messages that are due into the packet, one after the other, and sends clones of it,
@@ -352,12 +337,10 @@ INLINE bool send_all(struct __sk_buff *skb, const nicbarrier_bpf_id_t *id, const
     struct outgoing out;
     bool pending = false;
     for (uint32_t k = 0; k < NICBARRIER_RULE_STEPS && due >> k != 0; k++) {
-        if ((due >> k & 1) == 0 || !prepare(id, g, page, k, &out)) {
+        if ((due >> k & 1) == 0 || !prepare(id, g, page, k, &out))
             continue;
-        }
-        if (pending) {
+        if (pending)
             (void)bpf_clone_redirect(skb, skb->ifindex, 0);
-        }
         pending = write(skb, &out);
     }
     return pending;
@@ -367,22 +350,19 @@ INLINE bool send_all(struct __sk_buff *skb, const nicbarrier_bpf_id_t *id, const
 INLINE uint64_t bits(uint64_t set)
 {
     uint64_t n = 0;
-    for (uint32_t k = 0; k < NICBARRIER_RULE_STEPS; k++) {
+    for (uint32_t k = 0; k < NICBARRIER_RULE_STEPS; k++)
         n += set >> k & 1;
-    }
     return n;
 }
 
 /** Reads the packet where it lies; some of it may lie elsewhere at first. */
 INLINE bool read_skb(struct __sk_buff *skb, struct message *m)
 {
-    if (skb->len != NICBARRIER_BPF_PACKET_V4 && skb->len != NICBARRIER_BPF_PACKET_V6) {
+    if (skb->len != NICBARRIER_BPF_PACKET_V4 && skb->len != NICBARRIER_BPF_PACKET_V6)
         return false;
-    }
     if ((void *)(long)skb->data + skb->len > (void *)(long)skb->data_end &&
-        bpf_skb_pull_data(skb, skb->len) != 0) {
+        bpf_skb_pull_data(skb, skb->len) != 0)
         return false;
-    }
     return read_message((void *)(long)skb->data, (void *)(long)skb->data_end, m);
 }
 
@@ -391,14 +371,12 @@ int nicbarrier_in(struct __sk_buff *skb)
 {
     struct message m;
     struct outgoing saved;
-    if (!read_skb(skb, &m)) {
+    if (!read_skb(skb, &m))
         return TC_ACT_UNSPEC;
-    }
     struct group *g = bpf_map_lookup_elem(&groups, &m.id);
     nicbarrier_bpf_page_t *page = g == NULL ? NULL : page_of(&m.id);
-    if (g == NULL || page == NULL || !fits(g, &m)) {
+    if (g == NULL || page == NULL || !fits(g, &m))
         return TC_ACT_UNSPEC;
-    }
     bpf_spin_lock(&g->lock);
     take(g, page, &m);
     const uint64_t due = g->due;
@@ -408,17 +386,14 @@ int nicbarrier_in(struct __sk_buff *skb)
     g->count[NICBARRIER_BPF_SENT] += bits(due);
     g->count[NICBARRIER_BPF_UP] += up;
     bpf_spin_unlock(&g->lock);
-    if (due == 0) {
+    if (due == 0)
         return up ? TC_ACT_UNSPEC : TC_ACT_SHOT;
-    }
     save(skb, &saved);
     const bool pending = send_all(skb, &m.id, g, page, due);
-    if (!up) {
+    if (!up)
         return pending ? bpf_redirect(skb->ifindex, 0) : TC_ACT_SHOT;
-    }
-    if (pending) {
+    if (pending)
         (void)bpf_clone_redirect(skb, skb->ifindex, 0);
-    }
     (void)write(skb, &saved);
     return TC_ACT_UNSPEC;
 }
@@ -427,14 +402,12 @@ SEC("tc")
 int nicbarrier_out(struct __sk_buff *skb)
 {
     struct message m;
-    if (!read_skb(skb, &m) || m.kind != NICBARRIER_PACKET_WAKE) {
+    if (!read_skb(skb, &m) || m.kind != NICBARRIER_PACKET_WAKE)
         return TC_ACT_UNSPEC;
-    }
     struct group *g = bpf_map_lookup_elem(&groups, &m.id);
     nicbarrier_bpf_page_t *page = g == NULL ? NULL : page_of(&m.id);
-    if (g == NULL || page == NULL) {
+    if (g == NULL || page == NULL)
         return TC_ACT_UNSPEC;
-    }
     bpf_spin_lock(&g->lock);
     obey(g, page);
     const uint64_t due = g->due;

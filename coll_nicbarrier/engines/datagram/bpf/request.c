@@ -26,11 +26,9 @@ static bool is_message(const nicbarrier_bpf_request_t *r, uint32_t k)
 
 bool nicbarrier_bpf_request_six(const nicbarrier_bpf_request_t *r)
 {
-    for (uint32_t k = 0; k < NICBARRIER_RULE_STEPS; k++) {
-        if (r->to[k].port != 0 || r->from[k].port != 0) {
+    for (uint32_t k = 0; k < NICBARRIER_RULE_STEPS; k++)
+        if (r->to[k].port != 0 || r->from[k].port != 0)
             return r->to[k].port != 0 ? r->to[k].six == 1 : r->from[k].six == 1;
-        }
-    }
     return false;
 }
 
@@ -38,19 +36,15 @@ static const char *check_install(const nicbarrier_bpf_request_t *r)
 {
     const nicbarrier_rule_t *rule = &r->rule;
     const bool six = nicbarrier_bpf_request_six(r);
-    if (rule->nsteps == 0 || rule->nsteps > NICBARRIER_RULE_STEPS) {
+    if (rule->nsteps == 0 || rule->nsteps > NICBARRIER_RULE_STEPS)
         return "a number of steps that cannot be";
-    }
-    if (((rule->sends | rule->waits) >> (rule->nsteps - 1)) > 1 || r->drop > 1000) {
+    if (((rule->sends | rule->waits) >> (rule->nsteps - 1)) > 1 || r->drop > 1000)
         return "a step that is not there";
-    }
     for (uint32_t k = 0; k < rule->nsteps; k++) {
-        if ((rule->sends >> k & 1) && (!is_peer(&r->to[k], six) || !is_message(r, k))) {
+        if ((rule->sends >> k & 1) && (!is_peer(&r->to[k], six) || !is_message(r, k)))
             return "a step without a receiver, or without its message";
-        }
-        if ((rule->waits >> k & 1) && !is_peer(&r->from[k], six)) {
+        if ((rule->waits >> k & 1) && !is_peer(&r->from[k], six))
             return "a step without a sender";
-        }
     }
     return NULL;
 }
@@ -58,30 +52,24 @@ static const char *check_install(const nicbarrier_bpf_request_t *r)
 static const char *check_readdress(const nicbarrier_bpf_request_t *r)
 {
     const uint32_t k = r->id.step;
-    if (k >= NICBARRIER_RULE_STEPS) {
+    if (k >= NICBARRIER_RULE_STEPS)
         return "a step that is not there";
-    }
     if ((r->to[k].port != 0 && !is_peer(&r->to[k], r->to[k].six == 1)) ||
-        (r->from[k].port != 0 && !is_peer(&r->from[k], r->from[k].six == 1))) {
+        (r->from[k].port != 0 && !is_peer(&r->from[k], r->from[k].six == 1)))
         return "an address that cannot be";
-    }
     return NULL;
 }
 
 const char *nicbarrier_bpf_request_wrong(const void *bytes, size_t len)
 {
     const nicbarrier_bpf_request_t *r = bytes;
-    if (len != sizeof(*r) || r->version != NICBARRIER_BPF_VERSION) {
+    if (len != sizeof(*r) || r->version != NICBARRIER_BPF_VERSION)
         return "another version of ompi-nic";
-    }
-    if (r->order == 0 || r->order >= NICBARRIER_BPF_ORDERS) {
+    if (r->order == 0 || r->order >= NICBARRIER_BPF_ORDERS)
         return "an order that is not known";
-    }
-    if (r->order == NICBARRIER_BPF_READDRESS) {
+    if (r->order == NICBARRIER_BPF_READDRESS)
         return check_readdress(r);
-    }
-    if (r->order == NICBARRIER_BPF_INSTALL && r->id.step != 0) {
+    if (r->order == NICBARRIER_BPF_INSTALL && r->id.step != 0)
         return "a name that is not a group's";
-    }
     return r->order == NICBARRIER_BPF_INSTALL ? check_install(r) : NULL;
 }

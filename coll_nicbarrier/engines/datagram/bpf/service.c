@@ -57,14 +57,11 @@ static bool is_member(int fd, gid_t group)
 {
     gid_t list[1024];
     socklen_t size = sizeof(list);
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, list, &size) != 0) {
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, list, &size) != 0)
         return false;
-    }
-    for (size_t i = 0; i < size / sizeof(list[0]); i++) {
-        if (list[i] == group) {
+    for (size_t i = 0; i < size / sizeof(list[0]); i++)
+        if (list[i] == group)
             return true;
-        }
-    }
     return false;
 }
 
@@ -124,9 +121,8 @@ static void *close_it(void *arg)
 static bool is_closing(uid_t user)
 {
     int n = 0;
-    for (int i = 0; i < CLOSING; i++) {
+    for (int i = 0; i < CLOSING; i++)
         n += atomic_load(&closing[i].busy) && closing[i].user == user;
-    }
     return n >= CLOSING_EACH;
 }
 
@@ -135,20 +131,17 @@ static void close_apart(int fd, uid_t user)
 {
     pthread_t thread;
     int i = 0;
-    while (i < CLOSING && atomic_load(&closing[i].busy)) {
+    while (i < CLOSING && atomic_load(&closing[i].busy))
         i++;
-    }
-    if (i == CLOSING) {
+    if (i == CLOSING)
         return;
-    }
     closing[i].user = user;
     closing[i].fd = fd;
     atomic_store(&closing[i].busy, true);
-    if (pthread_create(&thread, NULL, close_it, &closing[i]) == 0) {
+    if (pthread_create(&thread, NULL, close_it, &closing[i]) == 0)
         (void)pthread_detach(thread);
-    } else {
+    else
         atomic_store(&closing[i].busy, false);
-    }
 }
 
 /* ---- groups ---------------------------------------------------------------------------------- */
@@ -165,14 +158,12 @@ static int plan_step(client_t *c, uint32_t k)
         sender->port[0] = htons(r->from[k].port);
         sender->port[1] = htons(c->port);
     }
-    if ((r->rule.sends >> k & 1) == 0) {
+    if ((r->rule.sends >> k & 1) == 0)
         return 0;
-    }
     memcpy(to.ip, r->to[k].ip, sizeof(to.ip));
     const int error = nicbarrier_bpf_neighbour(service.interface, r->to[k].six == 1, &to, &from);
-    if (error == 0) {
+    if (error == 0)
         nicbarrier_bpf_frame(&c->plan.packet[k], r->to[k].six == 1, &from, &to, r->packet[k]);
-    }
     return error;
 }
 
@@ -199,12 +190,10 @@ static uint16_t port_of(int fd, bool six)
     memset(&a, 0, sizeof(a));
     const int bound = is_udp(fd) ? option_of(fd, SOL_SOCKET, SO_BINDTOIFINDEX) : -1;
     if ((bound != 0 && bound != service.interface) || !is_here(fd, service.listening) ||
-        getsockname(fd, &a.any, &len) != 0) {
+        getsockname(fd, &a.any, &len) != 0)
         return 0;
-    }
-    if (a.any.sa_family == AF_INET) {
+    if (a.any.sa_family == AF_INET)
         return !six && a.four.sin_addr.s_addr == INADDR_ANY ? ntohs(a.four.sin_port) : 0;
-    }
     return memcmp(&a.six.sin6_addr, &in6addr_any, sizeof(in6addr_any)) == 0 &&
                    (six || option_of(fd, IPPROTO_IPV6, IPV6_V6ONLY) == 0)
                ? ntohs(a.six.sin6_port)
@@ -225,25 +214,21 @@ static int plan_all(client_t *c)
 static int install(client_t *c, const nicbarrier_bpf_request_t *r, int *socket)
 {
     if (c->page >= 0 || *socket < 0 ||
-        (c->port = port_of(*socket, nicbarrier_bpf_request_six(r))) == 0) {
+        (c->port = port_of(*socket, nicbarrier_bpf_request_six(r))) == 0)
         return EINVAL;
-    }
-    if (count_of(c->user.uid, true) >= service.rules->groups) {
+    if (count_of(c->user.uid, true) >= service.rules->groups)
         return EDQUOT;
-    }
     c->group = *r;
     memset(&c->plan, 0, sizeof(c->plan));
     c->plan.id = r->id;
     c->plan.rule = r->rule;
     c->plan.drop = (uint32_t)r->drop;
     const int error = plan_all(c);
-    if (error != 0) {
+    if (error != 0)
         return error;
-    }
     c->page = nicbarrier_bpf_install(service.kernel, &c->plan);
-    if (c->page < 0) {
+    if (c->page < 0)
         return errno;
-    }
     c->socket = *socket;
     *socket = -1;
     return 0;
@@ -254,13 +239,11 @@ static int readdress(client_t *c, const nicbarrier_bpf_request_t *r)
     const uint32_t k = r->id.step;
     nicbarrier_bpf_request_t *g = &c->group;
     if (c->page < 0 || (r->to[k].port != 0) != (g->rule.sends >> k & 1) ||
-        (r->from[k].port != 0) != (g->rule.waits >> k & 1)) {
+        (r->from[k].port != 0) != (g->rule.waits >> k & 1))
         return EINVAL;
-    }
     /* The programs write one packet over another: all are of one size. */
-    if (r->to[k].six != g->to[k].six || r->from[k].six != g->from[k].six) {
+    if (r->to[k].six != g->to[k].six || r->from[k].six != g->from[k].six)
         return EAFNOSUPPORT;
-    }
     g->to[k] = r->to[k];
     g->from[k] = r->from[k];
     const int error = plan_step(c, k);
@@ -283,9 +266,8 @@ static const client_t *find(const client_t *c, const nicbarrier_bpf_id_t *id)
     for (int i = 0; i < service.n; i++) {
         const client_t *other = service.client[i];
         if (other->page >= 0 && other->user.uid == c->user.uid && other->plan.id.key == id->key &&
-            other->plan.id.cookie == id->cookie) {
+            other->plan.id.cookie == id->cookie)
             return other;
-        }
     }
     return NULL;
 }
@@ -298,9 +280,8 @@ static void refresh(void)
         client_t *c = service.client[i];
         for (uint32_t k = 0; c->page >= 0 && k < c->group.rule.nsteps; k++) {
             const nicbarrier_bpf_packet_t before = c->plan.packet[k];
-            if (plan_step(c, k) == 0 && memcmp(&before, &c->plan.packet[k], sizeof(before)) != 0) {
+            if (plan_step(c, k) == 0 && memcmp(&before, &c->plan.packet[k], sizeof(before)) != 0)
                 (void)nicbarrier_bpf_update(service.kernel, &c->plan, k);
-            }
         }
     }
 }
@@ -314,9 +295,8 @@ static int list(const client_t *c, uint32_t number, nicbarrier_bpf_reply_t *repl
     reply->mode = (uint32_t)service.mode;
     for (int i = 0; i < service.n; i++) {
         const client_t *other = service.client[i];
-        if (other->page < 0 || (!sees_all && other->user.uid != c->user.uid) || number-- > 0) {
+        if (other->page < 0 || (!sees_all && other->user.uid != c->user.uid) || number-- > 0)
             continue;
-        }
         reply->id = other->plan.id;
         reply->user = other->user.uid;
         reply->process = (uint32_t)other->user.pid;
@@ -382,24 +362,21 @@ static bool serve_one(client_t *c)
     static nicbarrier_bpf_request_t r;
     nicbarrier_bpf_reply_t reply = {.version = NICBARRIER_BPF_VERSION};
     int socket = -1, page = -1;
-    if (is_closing(c->user.uid)) {
+    if (is_closing(c->user.uid))
         return false;
-    }
     const ssize_t n = nicbarrier_bpf_local_receive(c->fd, &r, sizeof(r), &socket);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return true;
-    }
     const char *wrong = n > 0 ? nicbarrier_bpf_request_wrong(&r, (size_t)n) : NULL;
     if (n > 0) {
         const int error = wrong != NULL ? EINVAL : do_order(c, &r, &socket, &reply, &page);
         reply.error = (uint32_t)error;
         (void)snprintf(reply.text, sizeof(reply.text), "%s", wrong ? wrong : text_of(error));
     }
-    if (socket >= 0 && is_udp(socket)) {
+    if (socket >= 0 && is_udp(socket))
         close(socket);
-    } else if (socket >= 0) {
+    else if (socket >= 0)
         close_apart(socket, c->user.uid);
-    }
     /* One that does not take its replies is over, too: nothing here waits for it. */
     return n > 0 && nicbarrier_bpf_local_send(c->fd, &reply, sizeof(reply),
                                               reply.error == 0 ? page : -1) == 0;
@@ -421,15 +398,13 @@ static void take_client(int listening)
     struct ucred user;
     socklen_t size = sizeof(user);
     const int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) {
+    if (fd < 0)
         return;
-    }
     client_t *c = NULL;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &user, &size) == 0 && is_served(fd, &user) &&
         !is_closing(user.uid) && service.n < CONNECTIONS &&
-        count_of(user.uid, false) < 2 * service.rules->groups) {
+        count_of(user.uid, false) < 2 * service.rules->groups)
         c = calloc(1, sizeof(*c));
-    }
     if (c == NULL) {
         close(fd);
         return;
@@ -443,9 +418,8 @@ static void take_client(int listening)
 int nicbarrier_bpf_listen(const char *interface)
 {
     const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0) {
+    if (fd < 0)
         return -1;
-    }
     if (nicbarrier_bpf_local_bind(fd, interface) != 0 || listen(fd, 128) != 0) {
         const int error = errno;
         close(fd);
@@ -469,23 +443,18 @@ int nicbarrier_bpf_serve(int listening, nicbarrier_bpf_kernel_t *k, int interfac
     uint64_t refreshed = onic_now_nsec();
     while (!service.quit) {
         const int n = service.n;
-        for (int i = 0; i < n; i++) {
+        for (int i = 0; i < n; i++)
             fds[i + 2] = (struct pollfd){.fd = service.client[i]->fd, .events = POLLIN};
-        }
         const int ready = poll(fds, (nfds_t)n + 2, (int)(REFRESH_NSEC / 1000000));
-        if (ready < 0 && errno != EINTR) {
+        if (ready < 0 && errno != EINTR)
             return errno;
-        }
         service.quit = ready > 0 && fds[1].revents != 0;
         /* Backwards, because one that goes gives its place to the last. */
-        for (int i = n - 1; i >= 0 && ready > 0; i--) {
-            if (fds[i + 2].revents != 0 && !serve_one(service.client[i])) {
+        for (int i = n - 1; i >= 0 && ready > 0; i--)
+            if (fds[i + 2].revents != 0 && !serve_one(service.client[i]))
                 drop_client(i);
-            }
-        }
-        if (ready > 0 && fds[0].revents != 0) {
+        if (ready > 0 && fds[0].revents != 0)
             take_client(listening);
-        }
         if (onic_now_nsec() - refreshed >= REFRESH_NSEC) {
             refresh();
             refreshed = onic_now_nsec();
@@ -493,8 +462,7 @@ int nicbarrier_bpf_serve(int listening, nicbarrier_bpf_kernel_t *k, int interfac
     }
     /* Connections stay until this process ends: then all is gone, and who has asked for it sees
      * that. */
-    for (int i = 0; i < service.n; i++) {
+    for (int i = 0; i < service.n; i++)
         remove_group(service.client[i]);
-    }
     return 0;
 }

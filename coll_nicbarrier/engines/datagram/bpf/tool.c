@@ -65,14 +65,12 @@ static bool ask_interface(const char *name, unsigned long order, void *data, str
 {
     memset(r, 0, sizeof(*r));
     (void)snprintf(r->ifr_name, sizeof(r->ifr_name), "%s", name);
-    if (data != NULL) {
+    if (data != NULL)
         r->ifr_data = data;
-    }
     const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     const bool done = fd >= 0 && ioctl(fd, order, r) == 0;
-    if (fd >= 0) {
+    if (fd >= 0)
         close(fd);
-    }
     return done;
 }
 
@@ -129,9 +127,8 @@ static int go_into_background(int *ready)
 {
     int ends[2];
     char status = EXIT_FAILURE;
-    if (pipe2(ends, O_CLOEXEC) != 0) {
+    if (pipe2(ends, O_CLOEXEC) != 0)
         return -1;
-    }
     const pid_t child = fork();
     if (child > 0) {
         close(ends[1]);
@@ -148,9 +145,8 @@ static void tell_ready(int ready)
 {
     const char status = EXIT_SUCCESS;
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    for (int fd = 0; fd <= 2; fd++) {
+    for (int fd = 0; fd <= 2; fd++)
         (void)dup2(null, fd);
-    }
     (void)write(ready, &status, 1);
     close(ready);
 }
@@ -174,9 +170,8 @@ static int serve(const options_t *o, int listening, int ready)
     nicbarrier_bpf_mode_t mode = o->mode;
     (void)setrlimit(RLIMIT_NOFILE, &files);
     nicbarrier_bpf_kernel_t *k = nicbarrier_bpf_load();
-    if (k == NULL) {
+    if (k == NULL)
         return load_failed(errno);
-    }
     int error = nicbarrier_bpf_attach(k, interface, &mode);
     if (error != 0) {
         nicbarrier_bpf_unload(k);
@@ -184,9 +179,8 @@ static int serve(const options_t *o, int listening, int ready)
     }
     printf("nicbarrier-bpf: loaded on %s (%s)\n", o->interface, nicbarrier_bpf_modes[mode]);
     (void)fflush(stdout);
-    if (ready >= 0) {
+    if (ready >= 0)
         tell_ready(ready);
-    }
     error = nicbarrier_bpf_serve(listening, k, interface, mode, &o->rules, watch_signals());
     nicbarrier_bpf_unload(k);
     return error == 0 ? EXIT_SUCCESS : complain(strerror(error), "");
@@ -195,13 +189,11 @@ static int serve(const options_t *o, int listening, int ready)
 static int load(options_t *o)
 {
     int ready = -1;
-    if (!is_ethernet(o->interface)) {
+    if (!is_ethernet(o->interface))
         return complain("this interface is not of Ethernet", "ip link shows those of this host");
-    }
     o->mode = o->has_mode ? o->mode : first_mode(o->interface);
-    if (!o->foreground && go_into_background(&ready) != 0) {
+    if (!o->foreground && go_into_background(&ready) != 0)
         return complain(strerror(errno), "");
-    }
     const int listening = nicbarrier_bpf_listen(o->interface);
     if (listening < 0) {
         return errno == EADDRINUSE
@@ -219,9 +211,8 @@ static int ask(int service, nicbarrier_bpf_order_t order, uint32_t number,
     const nicbarrier_bpf_request_t r = {
         .version = NICBARRIER_BPF_VERSION, .order = (uint32_t)order, .id = {.step = number}};
     int none = -1;
-    if (nicbarrier_bpf_local_send(service, &r, sizeof(r), -1) != 0) {
+    if (nicbarrier_bpf_local_send(service, &r, sizeof(r), -1) != 0)
         return errno;
-    }
     const ssize_t n = nicbarrier_bpf_local_receive(service, reply, sizeof(*reply), &none);
     return n == sizeof(*reply) ? (int)reply->error : EPROTO;
 }
@@ -260,9 +251,8 @@ static int unload(const char *interface)
     nicbarrier_bpf_reply_t r;
     int none = -1;
     const int service = nicbarrier_bpf_local_connect(interface);
-    if (service < 0 && errno != ECONNREFUSED) {
+    if (service < 0 && errno != ECONNREFUSED)
         return complain("its service does not answer", strerror(errno));
-    }
     if (service < 0) {
         /* Of a service that was killed TC's programs may be left. */
         nicbarrier_bpf_sweep((int)if_nametoindex(interface));
@@ -289,13 +279,11 @@ static int bad(const char *what, const char *value)
 static int parse_users(const char *text, nicbarrier_bpf_rules_t *rules)
 {
     rules->all = strcmp(text, "all") == 0;
-    if (rules->all) {
+    if (rules->all)
         return 0;
-    }
     const struct group *g = getgrnam(text);
-    if (g == NULL) {
+    if (g == NULL)
         return bad("no such group of users", text);
-    }
     rules->has_group = true;
     rules->group = g->gr_gid;
     return 0;
@@ -305,9 +293,8 @@ static int parse_groups(const char *text, nicbarrier_bpf_rules_t *rules)
 {
     char *end;
     const unsigned long n = strtoul(text, &end, 10);
-    if (*end != '\0' || n < 1 || n > NICBARRIER_BPF_GROUPS) {
+    if (*end != '\0' || n < 1 || n > NICBARRIER_BPF_GROUPS)
         return bad("--groups must be from 1 to 1024", text);
-    }
     rules->groups = (unsigned)n;
     return 0;
 }
@@ -366,24 +353,18 @@ int main(int argc, char **argv)
 {
     options_t o = {.rules = {.groups = 256}};
     const int rc = parse(argc, argv, &o);
-    if (rc != 0) {
+    if (rc != 0)
         return rc < 0 ? EXIT_SUCCESS : rc;
-    }
-    if (argc - optind != 2) {
+    if (argc - optind != 2)
         return bad("an order and an interface are needed", "load, status or unload INTERFACE");
-    }
     o.interface = argv[optind + 1];
-    if (if_nametoindex(o.interface) == 0) {
+    if (if_nametoindex(o.interface) == 0)
         return complain("no such interface", "ip link shows those of this host");
-    }
-    if (strcmp(argv[optind], "load") == 0) {
+    if (strcmp(argv[optind], "load") == 0)
         return load(&o);
-    }
-    if (strcmp(argv[optind], "status") == 0) {
+    if (strcmp(argv[optind], "status") == 0)
         return status(o.interface);
-    }
-    if (strcmp(argv[optind], "unload") == 0) {
+    if (strcmp(argv[optind], "unload") == 0)
         return unload(o.interface);
-    }
     return bad("no such order", argv[optind]);
 }

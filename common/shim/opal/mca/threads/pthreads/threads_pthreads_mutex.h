@@ -31,9 +31,8 @@ static inline int opal_thread_internal_mutex_init(opal_thread_internal_mutex_t *
 {
     pthread_mutexattr_t how;
     int error = pthread_mutexattr_init(&how);
-    if (0 != error) {
+    if (0 != error)
         return error;
-    }
     (void)pthread_mutexattr_settype(&how,
                                     recursive ? PTHREAD_MUTEX_RECURSIVE : PTHREAD_MUTEX_NORMAL);
     error = pthread_mutex_init(mutex, &how);
