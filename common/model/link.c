@@ -18,7 +18,7 @@
 const onic_links_t onic_links_default = {
     .node =
         {
-            .call = 2500,
+            .call = 700,
             .piece = 150,
             .copy = 0.05,
             .message = 700,

@@ -147,9 +147,9 @@ int nicstride_params_register(const mca_base_component_t *c)
     onic_register_string(
         c, "cost", "default", &cost,
         "Numbers of the model that chooses methods until their real times are known: "
-        "default, numbers of the node as in call=2500,piece=150 (nanoseconds of single copy "
+        "default, numbers of the node as in call=700,piece=150 (nanoseconds of single copy "
         "for a call and for one more piece), or @FILE, a file of lines as in 'node: "
-        "call=2500,piece=150', 'net: message=10000' and 'adapter: request=60'. show_plan prints "
+        "call=700,piece=150', 'net: message=10000' and 'adapter: request=60'. show_plan prints "
         "all "
         "of them in this form; files for some networks are installed");
     onic_register_string(c, "nic_device", "", &nic_device,

@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Which protocol brings a message: by the model, and by what messages of its kind have
- *  really taken. A transfer is observed from when its protocol is chosen to its end, where no other
- *  was under way meanwhile from the same sender, or, of those on other nodes, from any. A sender
- *  that was away from MPI counts in it. */
+ *  really taken. Those of a sender, or of all on other nodes, are observed in bursts, from when the
+ *  protocol of the first is chosen until none is under way, where all of a burst are of one kind and
+ *  come by one protocol. A sender that was away from MPI counts in it. */
 #include "pml_superpipe/protocols/process.h"
 
 #include <stdlib.h>
@@ -92,8 +92,13 @@ static superpipe_protocol_t choose_locked(superpipe_request_t *r, const superpip
     onic_learn_cell_t *cell = &l->learn.cell[c->pins > 0.5][onic_learn_shape_of(block, c->length)]
                                             [onic_learn_size(c->length)];
     r->learned = l;
-    l->observed = NULL;
-    l->under_way++;
+    if (l->under_way++ == 0)
+        l->cell = NULL;
+    if (l->cell == cell && (able >> l->protocol & 1) != 0) {
+        l->bytes += c->length;
+        return l->protocol;
+    }
+    l->cell = NULL;
     if (onic_learn_fixed(cell, true, &fixed) && (able >> fixed & 1) != 0)
         return (superpipe_protocol_t)fixed;
     superpipe_estimate(c, able, link, cost);
@@ -101,7 +106,6 @@ static superpipe_protocol_t choose_locked(superpipe_request_t *r, const superpip
         onic_learn_known(cell, cost, c->length);
         return superpipe_cheapest(cost);
     }
-    l->observed = r;
     l->cell = cell;
     l->protocol = (superpipe_protocol_t)onic_learn_choose(cell, &l->learn.budget, cost, c->length);
     l->bytes = c->length;

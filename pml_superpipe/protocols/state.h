@@ -48,11 +48,10 @@ typedef struct superpipe_early superpipe_early_t;
 /** What long messages of a process, or of all on other nodes, have taken; pick.c. */
 typedef struct superpipe_learned {
     onic_learn_t learn;
-    unsigned under_way; /**< of these messages */
-    /** The one whose time is taken, NULL where there is none; and what is known of it. */
-    superpipe_request_t *observed;
+    unsigned under_way; /**< of these messages: a burst, until there is none */
+    /** The kind of all messages of the burst whose time is taken; NULL where it is not. */
     onic_learn_cell_t *cell;
-    superpipe_protocol_t protocol;
+    superpipe_protocol_t protocol; /**< by which they all come */
     uint64_t bytes;
     uint64_t begun; /**< nanoseconds */
 } superpipe_learned_t;

@@ -68,7 +68,7 @@ void superpipe_fall_back_locked(superpipe_request_t *r)
 {
     superpipe_counters.fallbacks++;
     /* What it takes now is the time of no protocol. */
-    if (r->learned != NULL && r->learned->observed == r)
-        r->learned->observed = NULL;
+    if (r->learned != NULL)
+        r->learned->cell = NULL;
     (void)start_stream(r);
 }
