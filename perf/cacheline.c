@@ -23,8 +23,14 @@
 
 enum { SAMPLES = 9, ROUND_TRIPS = 64, WARM_UP = 16, SPINS_BEFORE_YIELD = 20000, PAGE = 4096 };
 
+/* Longer than a line takes anywhere: both ranks run on one processor, where the one that wakes up is
+ * put beside the one that woke it until the kernel spreads them. */
+#define ONE_PROCESSOR_NS 1000.0
+#define SPREAD_SECONDS   0.05
+
 typedef struct shared_word {
     _Alignas(128) _Atomic uint64_t turn;
+    bool again; /* rank 0 writes it before an odd turn */
 } shared_word_t;
 
 struct bench_line {
@@ -93,10 +99,8 @@ static void round_trips(bench_line_t *line, int n)
     }
 }
 
-double bench_line_ns(bench_line_t *line)
+static double measure(bench_line_t *line)
 {
-    if (line->shared == NULL || line->rank > 1)
-        return NAN;
     double sample[SAMPLES];
     round_trips(line, WARM_UP);
     for (int s = 0; s < SAMPLES; s++) {
@@ -105,6 +109,21 @@ double bench_line_ns(bench_line_t *line)
         sample[s] = bench_now() - start;
     }
     return 1e9 * bench_median(sample, SAMPLES) / (2.0 * ROUND_TRIPS);
+}
+
+double bench_line_ns(bench_line_t *line)
+{
+    if (line->shared == NULL || line->rank > 1)
+        return NAN;
+    const double start = bench_now();
+    double ns;
+    do {
+        ns = measure(line);
+        if (line->rank == 0)
+            line->shared->again = ns > ONE_PROCESSOR_NS && bench_now() - start < SPREAD_SECONDS;
+        round_trips(line, 1);
+    } while (line->shared->again);
+    return ns;
 }
 
 void bench_line_close(bench_line_t *line)
