@@ -17,6 +17,7 @@ common_libonic_core_la_SOURCES = \
 	common/layout/layout_walk.h \
 	common/layout/layout_wire.c \
 	common/layout/whole_words.h \
+	common/model/burst.h \
 	common/model/learn.c \
 	common/model/learn.h \
 	common/model/link.c \

@@ -4,8 +4,8 @@
  */
 /** @file Which protocol brings a message: by the model, and by what messages of its kind have
  *  really taken. Those of a sender, or of all on other nodes, are observed in bursts, from when the
- *  protocol of the first is chosen until none is under way, where all of a burst are of one kind and
- *  come by one protocol. A sender that was away from MPI counts in it. */
+ *  protocol of the first is chosen until none is under way, where all of a burst are of one kind
+ * and come by one protocol. A sender that was away from MPI counts in it. */
 #include "pml_superpipe/protocols/process.h"
 
 #include <stdlib.h>
@@ -92,25 +92,18 @@ static superpipe_protocol_t choose_locked(superpipe_request_t *r, const superpip
     onic_learn_cell_t *cell = &l->learn.cell[c->pins > 0.5][onic_learn_shape_of(block, c->length)]
                                             [onic_learn_size(c->length)];
     r->learned = l;
-    if (l->under_way++ == 0)
-        l->cell = NULL;
-    if (l->cell == cell && (able >> l->protocol & 1) != 0) {
-        l->bytes += c->length;
-        return l->protocol;
-    }
-    l->cell = NULL;
+    if (onic_burst_enter(&l->burst, cell, able, c->length))
+        return (superpipe_protocol_t)l->burst.choice;
     if (onic_learn_fixed(cell, true, &fixed) && (able >> fixed & 1) != 0)
         return (superpipe_protocol_t)fixed;
     superpipe_estimate(c, able, link, cost);
-    if (l->under_way > 1) {
+    if (!onic_burst_is_first(&l->burst)) {
         onic_learn_known(cell, cost, c->length);
         return superpipe_cheapest(cost);
     }
-    l->cell = cell;
-    l->protocol = (superpipe_protocol_t)onic_learn_choose(cell, &l->learn.budget, cost, c->length);
-    l->bytes = c->length;
-    l->begun = onic_now_nsec();
-    return l->protocol;
+    onic_burst_begin(&l->burst, cell, onic_learn_choose(cell, &l->learn.budget, cost, c->length),
+                     c->length, onic_now_nsec());
+    return (superpipe_protocol_t)l->burst.choice;
 }
 
 const superpipe_row_t *superpipe_pick_locked(superpipe_request_t *r, const superpipe_announced_t *a)

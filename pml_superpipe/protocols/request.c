@@ -219,19 +219,14 @@ void superpipe_scatter(superpipe_request_t *r, uint64_t at, const void *data, ui
     (void)onic_unpack(&r->cursor, r->base, data, bytes);
 }
 
-/** It counts no more among those whose time may be taken; behind the last of a burst notes what
- *  that has taken. */
+/** It counts no more among those whose time may be taken. */
 static void learn_locked(superpipe_request_t *r)
 {
     superpipe_learned_t *l = r->learned;
 
     r->learned = NULL;
-    l->under_way--;
-    if (r->error != OMPI_SUCCESS || r->state.broken)
-        l->cell = NULL;
-    if (l->under_way == 0 && l->cell != NULL)
-        onic_learn_note(l->cell, &l->learn.budget, l->protocol, l->bytes,
-                        (double)(onic_now_nsec() - l->begun));
+    onic_burst_leave(&l->burst, &l->learn.budget, r->error == OMPI_SUCCESS && !r->state.broken,
+                     onic_now_nsec());
 }
 
 static void report(superpipe_request_t *r)

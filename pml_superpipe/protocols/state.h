@@ -21,6 +21,7 @@
 #include "ompi/request/request.h"
 #include ONIC_MUTEX_HEADER
 
+#include "common/model/burst.h"
 #include "common/mover/mover.h"
 #include "common/support/handle.h"
 #include "pml_superpipe/matching/comm.h"
@@ -48,12 +49,7 @@ typedef struct superpipe_early superpipe_early_t;
 /** What long messages of a process, or of all on other nodes, have taken; pick.c. */
 typedef struct superpipe_learned {
     onic_learn_t learn;
-    unsigned under_way; /**< of these messages: a burst, until there is none */
-    /** The kind of all messages of the burst whose time is taken; NULL where it is not. */
-    onic_learn_cell_t *cell;
-    superpipe_protocol_t protocol; /**< by which they all come */
-    uint64_t bytes;
-    uint64_t begun; /**< nanoseconds */
+    onic_burst_t burst; /**< of these messages */
 } superpipe_learned_t;
 
 /** A process that is sent to or received from. */

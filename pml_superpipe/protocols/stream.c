@@ -69,6 +69,6 @@ void superpipe_fall_back_locked(superpipe_request_t *r)
     superpipe_counters.fallbacks++;
     /* What it takes now is the time of no protocol. */
     if (r->learned != NULL)
-        r->learned->cell = NULL;
+        onic_burst_spoil(&r->learned->burst);
     (void)start_stream(r);
 }

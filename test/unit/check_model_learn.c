@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Learning what choices cost: against machines of our own making. */
+#include "common/model/burst.h"
 #include "common/model/learn.h"
 
 #include <math.h>
@@ -472,13 +473,81 @@ START_TEST(whole)
 }
 END_TEST
 
+/* ---- bursts ---------------------------------------------------------------------------------- */
+
+#define ALL ((1U << CMA) | (1U << PACK))
+
+/** A burst of `n` transfers by PACK, of which the last begins before the first ends; returns
+ *  whether it was noted. */
+static bool burst_of(onic_burst_t *b, onic_learn_cell_t *cell, unsigned n, bool well)
+{
+    onic_learn_budget_t budget = {0, 0};
+    const unsigned seen = cell->seen[PACK];
+
+    for (unsigned i = 0; i < n; i++) {
+        const bool joins = onic_burst_enter(b, cell, ALL, BYTES);
+
+        ck_assert(joins == (i > 0) && onic_burst_is_first(b) == (i == 0));
+        if (i == 0)
+            onic_burst_begin(b, cell, PACK, BYTES, 1000);
+        ck_assert_uint_eq(b->choice, PACK);
+    }
+    for (unsigned i = 0; i < n; i++) {
+        ck_assert_uint_eq(cell->seen[PACK], seen);
+        onic_burst_leave(b, &budget, well || i > 0, 1000 + 500 * n);
+    }
+    return cell->seen[PACK] > seen;
+}
+
+/* Many under way together take together what each would by itself, and are noted once. */
+START_TEST(bursts)
+{
+    onic_learn_cell_t cell;
+    onic_burst_t b = {0};
+
+    memset(&cell, 0, sizeof(cell));
+    for (unsigned n = 1; n < 40; n++) {
+        ck_assert(burst_of(&b, &cell, n, true));
+        UNIT_CHECK(fabs(onic_learn_nsec(&cell, PACK, BYTES) - 500) < 0.1);
+        ck_assert(!burst_of(&b, &cell, n, false));
+    }
+}
+END_TEST
+
+/* What is of another kind, cannot go the same way, or has gone another one, spoils a burst, and not
+ * the next one. */
+START_TEST(spoilt_bursts)
+{
+    for (int how = 0; how < 3; how++) {
+        onic_learn_cell_t cell, other;
+        onic_learn_budget_t budget = {0, 0};
+        onic_burst_t b = {0};
+
+        memset(&cell, 0, sizeof(cell));
+        memset(&other, 0, sizeof(other));
+        ck_assert(!onic_burst_enter(&b, &cell, ALL, BYTES));
+        onic_burst_begin(&b, &cell, PACK, BYTES, 0);
+        ck_assert(onic_burst_enter(&b, how == 0 ? &other : &cell, how == 1 ? 1U << CMA : ALL,
+                                   BYTES) == (how == 2));
+        if (how == 2)
+            onic_burst_spoil(&b);
+        ck_assert(!onic_burst_enter(&b, &cell, ALL, BYTES));
+        for (int i = 0; i < 3; i++)
+            onic_burst_leave(&b, &budget, true, 1000);
+        UNIT_CHECK(cell.seen[PACK] == 0 && other.seen[PACK] == 0);
+        ck_assert(burst_of(&b, &cell, 3, true));
+    }
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const tests[] = {
         shapes_by_block, whole,          model_is_right, model_is_wrong, follows_changes,
         cold_start,      outliers,       impossible,     cells,          dear_trials,
         time_lost,       converges,      absences,       settles,        settles_among_three,
-        single,          never_observed, not_followed,   short_ones};
+        single,          never_observed, not_followed,   short_ones,     bursts,
+        spoilt_bursts};
 
     return unit_run("model_learn", tests, sizeof(tests) / sizeof(tests[0]));
 }
