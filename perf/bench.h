@@ -105,7 +105,8 @@ bench_line_t *bench_line_open(MPI_Comm comm);
 /**
  * Called by ranks 0 and 1 together (others return at once): nanoseconds for a cache line to go one
  * way between their cores, half of the median round trip. Takes well under a millisecond on cores
- * of their own, and waits up to 50 ms until the ranks have such. Not-a-number where it is not known.
+ * of their own, and waits up to 50 ms until the ranks have such. Not-a-number where it is not
+ * known.
  */
 double bench_line_ns(bench_line_t *line);
 

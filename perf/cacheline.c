@@ -23,8 +23,8 @@
 
 enum { SAMPLES = 9, ROUND_TRIPS = 64, WARM_UP = 16, SPINS_BEFORE_YIELD = 20000, PAGE = 4096 };
 
-/* Longer than a line takes anywhere: both ranks run on one processor, where the one that wakes up is
- * put beside the one that woke it until the kernel spreads them. */
+/* Longer than a line takes anywhere: both ranks run on one processor, where the one that wakes up
+ * is put beside the one that woke it until the kernel spreads them. */
 #define ONE_PROCESSOR_NS 1000.0
 #define SPREAD_SECONDS   0.05
 
