@@ -16,8 +16,7 @@
  *
  * A rank that cannot go on takes part up to the next allreduce, so no rank waits for it.
  */
-#ifndef NICBARRIER_AGREE_H
-#define NICBARRIER_AGREE_H
+#pragma once
 
 #include "common/ompi_compat.h"
 
@@ -86,5 +85,3 @@ bool nicbarrier_make_exchange(nicbarrier_agreement_t *a);
 
 /** All ranks: the part between several leaders. Sets a->engine. */
 int nicbarrier_set_up_network(nicbarrier_agreement_t *a);
-
-#endif

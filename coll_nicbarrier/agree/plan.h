@@ -4,8 +4,7 @@
  */
 /** @file What all ranks of a communicator conclude from the facts of each: which share a node,
  * which lead, which engine is the best. All conclude the same. Pure. */
-#ifndef NICBARRIER_PLAN_H
-#define NICBARRIER_PLAN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,5 +61,3 @@ int nicbarrier_choose(const nicbarrier_plan_t *plan, const nicbarrier_options_t 
  * partner of mine has me as a partner. */
 int nicbarrier_plan_partners(const nicbarrier_plan_t *plan, nicbarrier_schedule_kind_t schedule,
                              int32_t partner[NICBARRIER_PARTNERS_MAX]);
-
-#endif

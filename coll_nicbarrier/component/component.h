@@ -17,8 +17,7 @@
  * Locks: `lock` of the component's state guards the list and all queues; it is held shortly, never
  * while waiting, and not when requests are completed, whose callbacks may do anything.
  */
-#ifndef NICBARRIER_COMPONENT_H
-#define NICBARRIER_COMPONENT_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -167,5 +166,3 @@ nicbarrier_request_t *nicbarrier_request_new(struct ompi_communicator_t *comm, b
 
 /** The module for a communicator, and the component's priority; NULL: none. */
 mca_coll_base_module_t *nicbarrier_comm_query(struct ompi_communicator_t *comm, int *priority);
-
-#endif

@@ -12,8 +12,7 @@
  * One record for each queue of barriers. Pure: time is an argument, in nanoseconds of any clock
  * that does not go back and has left 0. The caller serialises.
  */
-#ifndef NICBARRIER_OVERLAP_H
-#define NICBARRIER_OVERLAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -62,5 +61,3 @@ static inline void nicbarrier_overlap_done(nicbarrier_overlap_t *h, uint64_t bar
     else
         h->known += h->known < NICBARRIER_OVERLAP_MAX;
 }
-
-#endif

@@ -12,8 +12,7 @@
  * Pure: what carries the barriers is a table of functions. The caller serialises; functions that
  * may be called beside others are marked.
  */
-#ifndef NICBARRIER_QUEUE_H
-#define NICBARRIER_QUEUE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -86,5 +85,3 @@ static inline uint64_t nicbarrier_queue_number_next(nicbarrier_queue_t *q)
 {
     return ++q->begun;
 }
-
-#endif

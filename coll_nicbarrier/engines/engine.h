@@ -30,8 +30,7 @@
  * time. An engine may have a helper thread, shared by its groups; it blocks all signals, sleeps in
  * the kernel, never touches an Open MPI object, and is joined by `close`.
  */
-#ifndef NICBARRIER_ENGINE_H
-#define NICBARRIER_ENGINE_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -254,5 +253,3 @@ extern const nicbarrier_engine_t nicbarrier_engine_shm;      /* shm/ */
 extern const nicbarrier_engine_t nicbarrier_engine_put;      /* put/ */
 extern const nicbarrier_engine_t nicbarrier_engine_datagram; /* datagram/ */
 extern const nicbarrier_engine_t nicbarrier_engine_mlx5;     /* mlx5/ */
-
-#endif

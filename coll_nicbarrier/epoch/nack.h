@@ -18,8 +18,7 @@
  * Pure: time is an argument, in nanoseconds of any clock that does not go back. The caller
  * serialises.
  */
-#ifndef NICBARRIER_NACK_H
-#define NICBARRIER_NACK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -96,5 +95,3 @@ typedef enum nicbarrier_reply {
  * has no failure bit. */
 nicbarrier_reply_t nicbarrier_nacks_answer(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r,
                                            uint32_t k, uint64_t epoch);
-
-#endif

@@ -27,8 +27,7 @@
  * NICBARRIER_RULE_STEPS, and nothing is called, so that this can be compiled for a network adapter
  * or as eBPF. The caller serialises.
  */
-#ifndef NICBARRIER_RULE_H
-#define NICBARRIER_RULE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -152,5 +151,3 @@ static inline uint64_t nicbarrier_rule_advance(nicbarrier_rule_t *r)
     }
     return out;
 }
-
-#endif

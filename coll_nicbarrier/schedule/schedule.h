@@ -12,8 +12,7 @@
  * Sender and receiver of a message may have it in steps of different numbers, so a step names the
  * other side's number too: a message is addressed to (rank, step), which has one sender for ever.
  */
-#ifndef NICBARRIER_SCHEDULE_H
-#define NICBARRIER_SCHEDULE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -50,5 +49,3 @@ int nicbarrier_schedule(nicbarrier_schedule_kind_t kind, int32_t rank, int32_t n
 /** Of steps: bit k says whether step k sends, and whether it waits. */
 void nicbarrier_schedule_bits(const nicbarrier_step_t *steps, int n, uint64_t *sends,
                               uint64_t *waits);
-
-#endif

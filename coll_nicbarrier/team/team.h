@@ -14,8 +14,7 @@
  * No MPI: what a waiting thread has to call besides comes with the configuration. enter, done,
  * progress and wait may be called by any number of MPI threads.
  */
-#ifndef NICBARRIER_TEAM_H
-#define NICBARRIER_TEAM_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -118,5 +117,3 @@ int nicbarrier_team_progress(nicbarrier_team_t *t);
 /** Returns when the epoch, which has been entered, is complete: true; or when the team has
  *  failed, or is ended: false. Calls the configured progress meanwhile. */
 bool nicbarrier_team_wait(nicbarrier_team_t *t, uint64_t epoch);
-
-#endif

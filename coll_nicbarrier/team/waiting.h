@@ -18,8 +18,7 @@
  *
  * Pure: time and what the kernel counts are arguments.
  */
-#ifndef NICBARRIER_WAITING_H
-#define NICBARRIER_WAITING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -102,5 +101,3 @@ static inline int nicbarrier_waiting_is_shared(const nicbarrier_waiting_t *w, ui
         return -1;
     return (now - w->start) / w->count > NICBARRIER_SHARED_NSEC;
 }
-
-#endif

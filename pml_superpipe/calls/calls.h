@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The functions of Open MPI's pml interface. MPI threads, without the lock. */
-#ifndef SUPERPIPE_CALLS_H
-#define SUPERPIPE_CALLS_H
+#pragma once
 
 #include "pml_superpipe/protocols/process.h"
 
@@ -96,5 +95,3 @@ static inline int superpipe_wait(superpipe_request_t *r, ompi_status_public_t *s
     superpipe_request_drop(r);
     return rc;
 }
-
-#endif

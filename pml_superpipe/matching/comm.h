@@ -16,8 +16,7 @@
  *          deliver `message` to `receive`;
  *
  *  Pure. The caller holds a lock from superpipe_comm_arrive to the last superpipe_comm_next. */
-#ifndef SUPERPIPE_COMM_H
-#define SUPERPIPE_COMM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -129,5 +128,3 @@ superpipe_comm_t *superpipe_comms_next(const superpipe_comms_t *t, const superpi
 
 /** Takes out the first message that is parked for that context; NULL where there is none. */
 superpipe_message_t *superpipe_comms_unpark(superpipe_comms_t *t, uint64_t context);
-
-#endif

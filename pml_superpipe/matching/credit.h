@@ -25,8 +25,7 @@
  *  Counts are sums, so it does not matter which messages overtake each other. Pure; peers' values
  *  are not trusted. The caller serialises: one lock for each superpipe_credit_t, one for the pool.
  */
-#ifndef SUPERPIPE_CREDIT_H
-#define SUPERPIPE_CREDIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -126,5 +125,3 @@ bool superpipe_pool_lacks(superpipe_pool_t *p, const superpipe_sender_t *s, uint
 /** A sender is lost: nothing comes from it any more, and it gets nothing. What it has sent and
  *  waits is still held until freed; the rest is free. */
 void superpipe_pool_forget(superpipe_pool_t *p, superpipe_sender_t *s);
-
-#endif

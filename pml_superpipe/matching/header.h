@@ -10,8 +10,7 @@
  *
  *  Pure. What the decoder gives out of a peer's bytes is whole and within its bounds; handles are
  *  looked up in tables, and ranks and communicators are checked by matching. */
-#ifndef SUPERPIPE_HEADER_H
-#define SUPERPIPE_HEADER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -153,5 +152,3 @@ static inline bool superpipe_decode_short(superpipe_incoming_t *in, const void *
     in->offer.length = in->bytes;
     return true;
 }
-
-#endif

@@ -10,8 +10,7 @@
  *
  *  Receives and messages are structures of the caller's, so nothing can fail. Pure; the caller
  *  serialises. */
-#ifndef SUPERPIPE_MATCH_H
-#define SUPERPIPE_MATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -171,5 +170,3 @@ static inline superpipe_message_t *superpipe_match_post(superpipe_match_t *m,
 
 void superpipe_list_append(superpipe_list_t *list, superpipe_message_t *message);
 void superpipe_list_remove(superpipe_list_t *list, superpipe_message_t *message);
-
-#endif

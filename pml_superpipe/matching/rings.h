@@ -6,8 +6,7 @@
  *  All calls take constant time, since a bucket chains only the first of each ring. The ring that
  *  was found last is at hand without the table. Elements are links in structures of the caller's.
  *  Where there is no memory for the table to grow it gets slower. Pure; the caller serialises. */
-#ifndef SUPERPIPE_RINGS_H
-#define SUPERPIPE_RINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,5 +69,3 @@ static inline bool superpipe_link_is_in(const superpipe_link_t *link)
 {
     return link->next != NULL;
 }
-
-#endif

@@ -6,8 +6,7 @@
  *  (common/model/link.h), how the receiver starts it and how the sender answers. The receiver
  *  chooses, when a message has found its receive: it knows both sides then. Whether a message goes
  *  as a whole is its sender's choice. Pure, and so is the cost of each row. */
-#ifndef SUPERPIPE_CHOICE_H
-#define SUPERPIPE_CHOICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -90,5 +89,3 @@ superpipe_protocol_t superpipe_choose(const superpipe_case_t *c, unsigned able,
  *  with a line for each kind of data. `eager`: up to how many bytes messages are short. */
 void superpipe_plan_table(const onic_links_t *links, superpipe_protocol_t forced, uint64_t eager,
                           char *text, size_t cap);
-
-#endif

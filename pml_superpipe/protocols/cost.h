@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file What the costs of protocols share: gathering, and registrations. Pure. */
-#ifndef SUPERPIPE_COST_H
-#define SUPERPIPE_COST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ typedef struct superpipe_reuse {
  *  bear, 0 .. 1: nothing where it lies in one that is remembered (`*hit_p`); else the less, the
  *  more likely it is to be used again. */
 double superpipe_reuse_note(superpipe_reuse_t *r, uint64_t start, uint64_t length, bool *hit_p);
-
-#endif

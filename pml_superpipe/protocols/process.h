@@ -8,8 +8,7 @@
  *  included; all others without it, by MPI threads. Objects of Open MPI are touched by MPI threads
  *  only: a request that a handler has finished is queued, and completed by the next MPI thread that
  *  makes progress; or at once, where this is the only one. */
-#ifndef SUPERPIPE_PROCESS_H
-#define SUPERPIPE_PROCESS_H
+#pragma once
 
 #include "common/layout/flatten.h"
 #include "common/layout/pack.h"
@@ -300,5 +299,3 @@ void superpipe_arrived(onic_peer_t *from, const void *header, size_t header_len,
 
 /** onic_wire_mpi_fn_t: completes what is finished, fetches copies, ends what is lost. */
 int superpipe_complete_all(void);
-
-#endif

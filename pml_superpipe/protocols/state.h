@@ -6,8 +6,7 @@
  *
  *  One lock protects all of it: the wire's, which is held anyway where a message is sent or
  *  arrives. */
-#ifndef SUPERPIPE_STATE_H
-#define SUPERPIPE_STATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -215,5 +214,3 @@ static inline superpipe_request_t *superpipe_request_of(superpipe_receive_t *rec
 {
     return (superpipe_request_t *)((char *)receive - offsetof(superpipe_request_t, receive));
 }
-
-#endif

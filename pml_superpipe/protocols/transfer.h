@@ -18,8 +18,7 @@
  *  The caller sets in_flight, moved, moving and broken. Pure; the caller serialises. Nothing that
  *  comes from a peer makes an end touch memory that is not the transfer's, or be over with
  *  something under way. */
-#ifndef SUPERPIPE_TRANSFER_H
-#define SUPERPIPE_TRANSFER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -153,5 +152,3 @@ bool superpipe_transfer_takes(const superpipe_transfer_t *t, uint64_t at, uint64
 /** NACK came. False where nothing was requested; else the mover is to give up where it has it, and
  *  data may be requested again. */
 bool superpipe_transfer_was_refused(const superpipe_transfer_t *t);
-
-#endif

@@ -23,8 +23,7 @@
  * One lock serves all groups of a process, for some microseconds at a time, longer when groups are
  * made; threads in progress do not wait for it. Functions need it, unless they say otherwise.
  */
-#ifndef NICBARRIER_DATAGRAM_H
-#define NICBARRIER_DATAGRAM_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -228,5 +227,3 @@ nicbarrier_behind_t *nicbarrier_datagram_attach(const void *bytes, uint32_t len)
 void nicbarrier_datagram_notify(nicbarrier_behind_t *b, uint64_t epoch, bool attentive);
 uint64_t nicbarrier_datagram_known(const nicbarrier_behind_t *b);
 void nicbarrier_datagram_detach(nicbarrier_behind_t *b);
-
-#endif

@@ -18,8 +18,7 @@
  * Pure: time is an argument, in nanoseconds of any clock that does not go back. The caller
  * serialises.
  */
-#ifndef NICBARRIER_LINGER_H
-#define NICBARRIER_LINGER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -81,5 +80,3 @@ const nicbarrier_peer_t *nicbarrier_linger_expire(nicbarrier_linger_t *l, uint64
 /** After that: when to call it again; UINT64_MAX: no peer is waited for, and the process may end.
  */
 uint64_t nicbarrier_linger_deadline(const nicbarrier_linger_t *l);
-
-#endif

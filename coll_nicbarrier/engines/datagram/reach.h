@@ -18,8 +18,7 @@
  * Pure: time is an argument, in nanoseconds of any clock that does not go back and has left 0. The
  * caller serialises.
  */
-#ifndef NICBARRIER_REACH_H
-#define NICBARRIER_REACH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -83,5 +82,3 @@ bool nicbarrier_reach_is_lost(const nicbarrier_partner_t *p, uint64_t now);
 
 /** The partner's host has refused a packet: true where the partner must be dead by now. */
 bool nicbarrier_reach_refused(nicbarrier_partner_t *p);
-
-#endif

@@ -27,8 +27,7 @@
  * *Threads.* The engine's lock is held for calls of a process. `enter_as` in other processes of the
  * node runs at the same time, and so does what the stepper does by itself.
  */
-#ifndef NICBARRIER_STEPPER_H
-#define NICBARRIER_STEPPER_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -141,5 +140,3 @@ extern const nicbarrier_stepper_t *const nicbarrier_steppers[];
 
 extern const nicbarrier_stepper_t nicbarrier_stepper_bpf;  /* stepper_bpf.c */
 extern const nicbarrier_stepper_t nicbarrier_stepper_host; /* stepper_host.c */
-
-#endif

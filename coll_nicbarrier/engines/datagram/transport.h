@@ -4,8 +4,7 @@
  */
 /** @file Engine datagram: its parameters and counters, and what a transport is. A new one is a file
  *  and a row here. */
-#ifndef NICBARRIER_TRANSPORT_H
-#define NICBARRIER_TRANSPORT_H
+#pragma once
 
 #include <net/if.h>
 #include <stdatomic.h>
@@ -127,5 +126,3 @@ unsigned nicbarrier_interface_of(const nicbarrier_ip_t *ip, char name[IF_NAMESIZ
 /** Names the kernel and its network namespace; where these are not known, this process alone, and
  *  the loopback interface is not used. */
 uint64_t nicbarrier_host_name(uint32_t cookie);
-
-#endif

@@ -14,8 +14,7 @@
  *
  * Pure. Decoding trusts nothing.
  */
-#ifndef NICBARRIER_UDP_ADDRESS_H
-#define NICBARRIER_UDP_ADDRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,5 +84,3 @@ int nicbarrier_ip_wanted(const nicbarrier_ip_t *p, const char *interface, const 
 
 /** Is the filter of the form that nicbarrier_ip_wanted understands? */
 bool nicbarrier_ip_filter_valid(const char *filter);
-
-#endif

@@ -17,8 +17,7 @@
  * Rings are filled epochs ahead. Places in a ring are free again when the adapter has shown that
  * the write behind them is done.
  */
-#ifndef NICBARRIER_CHAIN_H
-#define NICBARRIER_CHAIN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -77,5 +76,3 @@ void nicbarrier_chain_shown(nicbarrier_chain_t *c, uint32_t k, uint64_t epoch);
 
 /** All epochs up to this one are written, by all steps that send; no epoch: by none. */
 uint64_t nicbarrier_chain_written(const nicbarrier_chain_t *c);
-
-#endif

@@ -21,8 +21,7 @@
  *
  * Everything belongs to one lock, but for what is atomic.
  */
-#ifndef NICBARRIER_MLX5_H
-#define NICBARRIER_MLX5_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -92,5 +91,3 @@ struct ibv_qp *nicbarrier_mlx5_pair(struct ibv_pd *pd, struct ibv_cq *completion
  *  where it does not take them. */
 bool nicbarrier_mlx5_post(nicbarrier_end_t *end, uint64_t id, const nicbarrier_wqe_t *wqe,
                           uint32_t n, bool more);
-
-#endif

@@ -12,8 +12,7 @@
  * _inl_data_seg). That of a wait for memory ("wait on data", ConnectX-7) is not; public programs
  * for these adapters (DPDK, UCC) have it.
  */
-#ifndef NICBARRIER_WQE_H
-#define NICBARRIER_WQE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -44,5 +43,3 @@ void nicbarrier_wqe_wait(nicbarrier_wqe_t *w, nicbarrier_wqe_place_t place,
  *  that of all before it, in the completion queue. */
 void nicbarrier_wqe_write(nicbarrier_wqe_t *w, nicbarrier_wqe_place_t place,
                           nicbarrier_wqe_word_t theirs, uint64_t value);
-
-#endif

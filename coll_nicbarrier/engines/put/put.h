@@ -5,8 +5,7 @@
 /** @file What the files of engine put share: flags and what stands in them, groups and their steps.
  *  Everything of a group belongs to the wire lock, which is held in all calls for it, but for what
  *  is atomic. */
-#ifndef NICBARRIER_PUT_H
-#define NICBARRIER_PUT_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -120,5 +119,3 @@ bool nicbarrier_put_sends(const nicbarrier_net_t *net);
 
 /** The group has failed: its members are notified. */
 void nicbarrier_put_fail(nicbarrier_net_t *net);
-
-#endif

@@ -10,8 +10,7 @@
  * are neighbours. The vertices are numbered level by level, leaves first, so the children of a
  * vertex are a range of numbers and the root is the last one.
  */
-#ifndef NICBARRIER_ARRANGE_H
-#define NICBARRIER_ARRANGE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -55,5 +54,3 @@ nicbarrier_tree_t nicbarrier_tree_at(void *base, int leaves);
  * the order of their leaves. Returns 0, or -1 where memory for the work is exhausted.
  */
 int nicbarrier_arrange(nicbarrier_tree_t *tree, const nicbarrier_locality_t *where, int fanout);
-
-#endif

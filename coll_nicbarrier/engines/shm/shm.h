@@ -26,8 +26,7 @@
  * introduced itself, all attach; the caller sees to that order. All other functions may be called
  * by all processes and threads at once.
  */
-#ifndef NICBARRIER_SHM_H
-#define NICBARRIER_SHM_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -125,5 +124,3 @@ bool nicbarrier_shm_has_dead(const nicbarrier_shm_t *s, int from, int count);
 
 /** Sleeps until `epoch` is complete, for `usec` microseconds at most; may return early. */
 void nicbarrier_shm_sleep(nicbarrier_shm_t *s, uint64_t epoch, unsigned usec);
-
-#endif

@@ -8,8 +8,7 @@
  * needed for it: the service (service.h) hands over a descriptor of the group's page, which is
  * mapped, and to enter is a store and a send on a socket.
  */
-#ifndef NICBARRIER_BPF_CLIENT_H
-#define NICBARRIER_BPF_CLIENT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -58,5 +57,3 @@ bool nicbarrier_bpf_client_fail(nicbarrier_bpf_client_t *c);
 
 /** A state that the rule had, no older than the call. */
 void nicbarrier_bpf_client_snapshot(const nicbarrier_bpf_client_t *c, nicbarrier_rule_t *rule);
-
-#endif

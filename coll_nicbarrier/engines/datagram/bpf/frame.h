@@ -4,8 +4,7 @@
  */
 /** @file Barriers in the kernel: a packet with its headers, ready but for the word of its step (Yu
  *  et al. 2004, section 6.2: the static packet). Pure. */
-#ifndef NICBARRIER_BPF_FRAME_H
-#define NICBARRIER_BPF_FRAME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ typedef struct nicbarrier_bpf_end {
 void nicbarrier_bpf_frame(nicbarrier_bpf_packet_t *p, bool six, const nicbarrier_bpf_end_t *from,
                           const nicbarrier_bpf_end_t *to,
                           const unsigned char payload[NICBARRIER_PACKET_SIZE]);
-
-#endif

@@ -10,8 +10,7 @@
  * What is loaded lives as long as this process, or as its attachment: XDP goes with the process, TC
  * stays behind one that was killed, until detach or the next attach.
  */
-#ifndef NICBARRIER_BPF_KERNEL_H
-#define NICBARRIER_BPF_KERNEL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -70,5 +69,3 @@ int nicbarrier_bpf_look(const nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_i
                         uint64_t *completed);
 /** When it returns, no program sees the group any more. */
 void nicbarrier_bpf_remove(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_id_t *id);
-
-#endif

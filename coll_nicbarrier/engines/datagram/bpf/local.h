@@ -4,8 +4,7 @@
  */
 /** @file Barriers in the kernel: the socket between a process and the service of an interface, on
  *  both sides. Messages stay whole, and one may carry a descriptor. */
-#ifndef NICBARRIER_BPF_LOCAL_H
-#define NICBARRIER_BPF_LOCAL_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -24,5 +23,3 @@ int nicbarrier_bpf_local_send(int fd, const void *bytes, size_t len, int descrip
  *  that came with it, which the caller closes, or -1. @return its length, 0 at the end, or -1 and
  *  errno */
 ssize_t nicbarrier_bpf_local_receive(int fd, void *bytes, size_t size, int *descriptor);
-
-#endif

@@ -4,8 +4,7 @@
  */
 /** @file Barriers in the kernel: by which router and Ethernet addresses a partner is reached, as
  *  the kernel would send to it. */
-#ifndef NICBARRIER_BPF_NEIGHBOUR_H
-#define NICBARRIER_BPF_NEIGHBOUR_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -23,5 +22,3 @@
  */
 int nicbarrier_bpf_neighbour(int interface, bool six, nicbarrier_bpf_end_t *to,
                              nicbarrier_bpf_end_t *from);
-
-#endif

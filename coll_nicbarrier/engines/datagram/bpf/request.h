@@ -7,8 +7,7 @@
  * Barriers in the kernel: what processes ask of the service (service.h), over a socket of this
  * host. All are of one size; a reply follows each. Pure. Checking trusts nothing.
  */
-#ifndef NICBARRIER_BPF_REQUEST_H
-#define NICBARRIER_BPF_REQUEST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,5 +70,3 @@ typedef struct nicbarrier_bpf_reply {
 const char *nicbarrier_bpf_request_wrong(const void *bytes, size_t len);
 /** Of which kind of IP the partners of a group to be installed are. */
 bool nicbarrier_bpf_request_six(const nicbarrier_bpf_request_t *r);
-
-#endif

@@ -13,8 +13,7 @@
  * have packets sent from a port that it has not got open, which it shows by handing over its
  * socket. The Ethernet addresses are looked up again every few seconds.
  */
-#ifndef NICBARRIER_BPF_SERVICE_H
-#define NICBARRIER_BPF_SERVICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -38,5 +37,3 @@ int nicbarrier_bpf_listen(const char *interface);
  *  interface. @return 0, or an errno */
 int nicbarrier_bpf_serve(int listening, nicbarrier_bpf_kernel_t *k, int interface,
                          nicbarrier_bpf_mode_t mode, const nicbarrier_bpf_rules_t *rules, int stop);
-
-#endif

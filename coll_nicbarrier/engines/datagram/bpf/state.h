@@ -26,8 +26,7 @@
  * one message may move several steps of the rule. The process never takes it: the page's `version`
  * is odd while a program changes the state, and what the process writes are words that only grow.
  */
-#ifndef NICBARRIER_BPF_STATE_H
-#define NICBARRIER_BPF_STATE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -103,5 +102,3 @@ typedef struct nicbarrier_bpf_group {
 /** Groups that an interface has room for at most, and the packets of all of them. */
 #define NICBARRIER_BPF_GROUPS  1024
 #define NICBARRIER_BPF_PACKETS (NICBARRIER_BPF_GROUPS * NICBARRIER_RULE_STEPS)
-
-#endif

@@ -13,8 +13,7 @@
  * Pure. Decoding trusts nothing; what a packet means for a group is checked by the group
  * (rule.h, nack.h).
  */
-#ifndef NICBARRIER_PACKET_H
-#define NICBARRIER_PACKET_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -107,5 +106,3 @@ uint32_t nicbarrier_endpoint_head(const uint32_t len[NICBARRIER_VIAS],
 
 /** Finds the parts. @return NULL, or what is wrong with it (a static English fragment) */
 const char *nicbarrier_endpoint_split(const void *bytes, size_t len, nicbarrier_parts_t *parts);
-
-#endif
