@@ -1,54 +1,36 @@
 # Copyright (c) 2026 The ompi-nic authors. All rights reserved.
 # SPDX-License-Identifier: BSD-3-Clause
 
-# What decides: pure.
+# What needs no Open MPI: what decides, and the engines but for the wire below engine put.
 noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_core.la
 
 coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/agree/plan.c \
 	coll_nicbarrier/agree/plan.h \
-	coll_nicbarrier/engines/shm/arrange.c \
-	coll_nicbarrier/engines/shm/arrange.h \
-	coll_nicbarrier/team/waiting.h \
-	coll_nicbarrier/engines/engine.h \
-	coll_nicbarrier/epoch/nack.c \
-	coll_nicbarrier/epoch/nack.h \
-	coll_nicbarrier/epoch/rule.h \
 	coll_nicbarrier/component/overlap.h \
 	coll_nicbarrier/component/queue.c \
 	coll_nicbarrier/component/queue.h \
-	coll_nicbarrier/engines/datagram/linger.c \
-	coll_nicbarrier/engines/datagram/linger.h \
-	coll_nicbarrier/engines/datagram/wire/packet.c \
-	coll_nicbarrier/engines/datagram/wire/packet.h \
-	coll_nicbarrier/engines/datagram/udp_address.c \
-	coll_nicbarrier/engines/datagram/udp_address.h \
-	coll_nicbarrier/engines/datagram/reach.c \
-	coll_nicbarrier/engines/datagram/reach.h \
-	coll_nicbarrier/engines/mlx5/chain.c \
-	coll_nicbarrier/engines/mlx5/chain.h \
-	coll_nicbarrier/engines/mlx5/wqe.c \
-	coll_nicbarrier/engines/mlx5/wqe.h \
-	coll_nicbarrier/schedule/schedule.c \
-	coll_nicbarrier/schedule/schedule.h \
-	coll_nicbarrier/engines/shm/shm.c \
-	coll_nicbarrier/engines/shm/shm.h \
-	coll_nicbarrier/team/team.c \
-	coll_nicbarrier/team/team.h
-coll_nicbarrier_libnicbarrier_core_la_CPPFLAGS = $(pure_cppflags) -D_GNU_SOURCE
-
-# Engine datagram, which needs no MPI either.
-noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_datagram.la
-
-coll_nicbarrier_libnicbarrier_datagram_la_SOURCES = \
 	coll_nicbarrier/engines/datagram/behind.c \
+	coll_nicbarrier/engines/datagram/bpf/client.c \
+	coll_nicbarrier/engines/datagram/bpf/client.h \
+	coll_nicbarrier/engines/datagram/bpf/frame.c \
+	coll_nicbarrier/engines/datagram/bpf/frame.h \
+	coll_nicbarrier/engines/datagram/bpf/local.c \
+	coll_nicbarrier/engines/datagram/bpf/local.h \
+	coll_nicbarrier/engines/datagram/bpf/request.c \
+	coll_nicbarrier/engines/datagram/bpf/request.h \
+	coll_nicbarrier/engines/datagram/bpf/state.h \
 	coll_nicbarrier/engines/datagram/connect.c \
 	coll_nicbarrier/engines/datagram/datagram.c \
 	coll_nicbarrier/engines/datagram/datagram.h \
 	coll_nicbarrier/engines/datagram/group.c \
 	coll_nicbarrier/engines/datagram/input.c \
 	coll_nicbarrier/engines/datagram/interfaces.c \
+	coll_nicbarrier/engines/datagram/linger.c \
+	coll_nicbarrier/engines/datagram/linger.h \
 	coll_nicbarrier/engines/datagram/params.c \
+	coll_nicbarrier/engines/datagram/reach.c \
+	coll_nicbarrier/engines/datagram/reach.h \
 	coll_nicbarrier/engines/datagram/send.c \
 	coll_nicbarrier/engines/datagram/stepper.h \
 	coll_nicbarrier/engines/datagram/stepper_bpf.c \
@@ -59,23 +41,42 @@ coll_nicbarrier_libnicbarrier_datagram_la_SOURCES = \
 	coll_nicbarrier/engines/datagram/timers.c \
 	coll_nicbarrier/engines/datagram/transport.h \
 	coll_nicbarrier/engines/datagram/udp.c \
-	coll_nicbarrier/engines/datagram/verbs_ud.c
-nodist_coll_nicbarrier_libnicbarrier_datagram_la_SOURCES = common/config.h
-coll_nicbarrier_libnicbarrier_datagram_la_CPPFLAGS = $(pure_cppflags) $(verbs_cppflags) -D_GNU_SOURCE
-
-# Barriers in the kernel. What decides, and what a process needs of them, is always built.
-coll_nicbarrier_libnicbarrier_core_la_SOURCES += \
-	coll_nicbarrier/engines/datagram/bpf/client.c \
-	coll_nicbarrier/engines/datagram/bpf/client.h \
-	coll_nicbarrier/engines/datagram/bpf/frame.c \
-	coll_nicbarrier/engines/datagram/bpf/frame.h \
-	coll_nicbarrier/engines/datagram/bpf/local.c \
-	coll_nicbarrier/engines/datagram/bpf/local.h \
-	coll_nicbarrier/engines/datagram/bpf/request.c \
-	coll_nicbarrier/engines/datagram/bpf/request.h \
-	coll_nicbarrier/engines/datagram/bpf/state.h
+	coll_nicbarrier/engines/datagram/udp_address.c \
+	coll_nicbarrier/engines/datagram/udp_address.h \
+	coll_nicbarrier/engines/datagram/verbs_ud.c \
+	coll_nicbarrier/engines/datagram/wire/packet.c \
+	coll_nicbarrier/engines/datagram/wire/packet.h \
+	coll_nicbarrier/engines/engine.h \
+	coll_nicbarrier/engines/mlx5/adapter.c \
+	coll_nicbarrier/engines/mlx5/chain.c \
+	coll_nicbarrier/engines/mlx5/chain.h \
+	coll_nicbarrier/engines/mlx5/mlx5.c \
+	coll_nicbarrier/engines/mlx5/mlx5.h \
+	coll_nicbarrier/engines/mlx5/pairs.c \
+	coll_nicbarrier/engines/mlx5/step.c \
+	coll_nicbarrier/engines/mlx5/wqe.c \
+	coll_nicbarrier/engines/mlx5/wqe.h \
+	coll_nicbarrier/engines/put/flags.c \
+	coll_nicbarrier/engines/put/put.c \
+	coll_nicbarrier/engines/put/put.h \
+	coll_nicbarrier/engines/put/step.c \
+	coll_nicbarrier/engines/shm/arrange.c \
+	coll_nicbarrier/engines/shm/arrange.h \
+	coll_nicbarrier/engines/shm/shm.c \
+	coll_nicbarrier/engines/shm/shm.h \
+	coll_nicbarrier/epoch/nack.c \
+	coll_nicbarrier/epoch/nack.h \
+	coll_nicbarrier/epoch/rule.h \
+	coll_nicbarrier/schedule/schedule.c \
+	coll_nicbarrier/schedule/schedule.h \
+	coll_nicbarrier/team/team.c \
+	coll_nicbarrier/team/team.h \
+	coll_nicbarrier/team/waiting.h
+nodist_coll_nicbarrier_libnicbarrier_core_la_SOURCES = common/config.h
+coll_nicbarrier_libnicbarrier_core_la_CPPFLAGS = $(pure_cppflags) $(verbs_cppflags) -D_GNU_SOURCE
 EXTRA_DIST += coll_nicbarrier/engines/datagram/bpf/program.c
 
+# Barriers in the kernel. What a process needs of them is always built.
 if HAVE_BPF
 noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_kernel.la
 coll_nicbarrier_libnicbarrier_kernel_la_SOURCES = \
@@ -114,28 +115,6 @@ bpf_objects = coll_nicbarrier/engines/datagram/bpf/libnicbarrier_kernel_la-kerne
 $(bpf_objects): $(bpf_skeleton)
 endif
 
-# Engine put: neither does it, but for the wire below it.
-noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_put.la
-
-coll_nicbarrier_libnicbarrier_put_la_SOURCES = \
-	coll_nicbarrier/engines/put/flags.c \
-	coll_nicbarrier/engines/put/put.c \
-	coll_nicbarrier/engines/put/put.h \
-	coll_nicbarrier/engines/put/step.c
-coll_nicbarrier_libnicbarrier_put_la_CPPFLAGS = $(pure_cppflags)
-
-# Engine mlx5, likewise; its chains are pure.
-noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_mlx5.la
-
-coll_nicbarrier_libnicbarrier_mlx5_la_SOURCES = \
-	coll_nicbarrier/engines/mlx5/adapter.c \
-	coll_nicbarrier/engines/mlx5/mlx5.c \
-	coll_nicbarrier/engines/mlx5/mlx5.h \
-	coll_nicbarrier/engines/mlx5/pairs.c \
-	coll_nicbarrier/engines/mlx5/step.c
-nodist_coll_nicbarrier_libnicbarrier_mlx5_la_SOURCES = common/config.h
-coll_nicbarrier_libnicbarrier_mlx5_la_CPPFLAGS = $(pure_cppflags) $(verbs_cppflags) -D_GNU_SOURCE
-
 component_LTLIBRARIES += mca_coll_nicbarrier.la
 
 mca_coll_nicbarrier_la_SOURCES = \
@@ -152,10 +131,8 @@ mca_coll_nicbarrier_la_SOURCES = \
 nodist_mca_coll_nicbarrier_la_SOURCES = common/config.h
 mca_coll_nicbarrier_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE \
 	-DOMPI_NIC_HELP_DIR='"$(componentdir)"'
-mca_coll_nicbarrier_la_LIBADD = coll_nicbarrier/libnicbarrier_datagram.la coll_nicbarrier/libnicbarrier_put.la \
-	coll_nicbarrier/libnicbarrier_mlx5.la coll_nicbarrier/libnicbarrier_core.la $(verbs_libs) $(OMPI_INTERNAL_LIBS)
-mca_coll_nicbarrier_la_DEPENDENCIES = coll_nicbarrier/libnicbarrier_datagram.la coll_nicbarrier/libnicbarrier_put.la \
-	coll_nicbarrier/libnicbarrier_mlx5.la coll_nicbarrier/libnicbarrier_core.la libompi_nic_common.la
+mca_coll_nicbarrier_la_LIBADD = coll_nicbarrier/libnicbarrier_core.la $(verbs_libs) $(OMPI_INTERNAL_LIBS)
+mca_coll_nicbarrier_la_DEPENDENCIES = coll_nicbarrier/libnicbarrier_core.la libompi_nic_common.la
 mca_coll_nicbarrier_la_LDFLAGS = -module -shared -avoid-version -no-undefined \
 	$(common_ldflags) -Wl,-rpath,'$$ORIGIN' $(OMPI_LDFLAGS)
 

@@ -106,7 +106,8 @@ endif
 check_libs = $(CHECK_LDFLAGS) $(CHECK_LIBS)
 unit_ldadd = osc_nicstride/libnicstride_core.la common/libonic_core.la $(check_libs)
 pml_ldadd = pml_superpipe/libsuperpipe_core.la $(check_libs)
-barrier_ldadd = coll_nicbarrier/libnicbarrier_core.la common/libonic_core.la $(check_libs)
+barrier_ldadd = coll_nicbarrier/libnicbarrier_core.la common/libonic_verbs.la common/libonic_core.la \
+	$(check_libs) $(verbs_libs)
 
 # For all of them, and for these alone: where Check is, there may be other libraries too.
 unit_objects = $(unit_programs:=.$(OBJEXT)) test/unit/nicbarrier_conformance.$(OBJEXT) \
@@ -191,8 +192,7 @@ test_unit_check_nicbarrier_conformance_SOURCES = \
 	test/unit/nicbarrier_memory_engine.h \
 	test/unit/put_wire.c \
 	test/unit/put_wire.h
-test_unit_check_nicbarrier_conformance_LDADD = coll_nicbarrier/libnicbarrier_datagram.la \
-	coll_nicbarrier/libnicbarrier_put.la common/libonic_verbs.la $(barrier_ldadd) $(verbs_libs)
+test_unit_check_nicbarrier_conformance_LDADD = $(barrier_ldadd)
 # With functions of its own in place of libibverbs's and libmlx5's.
 test_unit_check_nicbarrier_mlx5_SOURCES = \
 	test/unit/check_nicbarrier_mlx5.c \
@@ -203,10 +203,9 @@ test_unit_check_nicbarrier_mlx5_SOURCES = \
 	test/unit/nicbarrier_here.h \
 	test/unit/rc_library.h
 test_unit_check_nicbarrier_mlx5_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(verbs_cppflags)
-test_unit_check_nicbarrier_mlx5_LDADD = coll_nicbarrier/libnicbarrier_mlx5.la \
-	common/libonic_verbs.la $(barrier_ldadd)
-test_unit_check_nicbarrier_datagram_LDADD = coll_nicbarrier/libnicbarrier_datagram.la \
-	common/libonic_verbs.la $(barrier_ldadd) $(verbs_libs)
+test_unit_check_nicbarrier_mlx5_LDADD = coll_nicbarrier/libnicbarrier_core.la \
+	common/libonic_verbs.la common/libonic_core.la $(check_libs)
+test_unit_check_nicbarrier_datagram_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_epoch_SOURCES = \
 	test/unit/check_nicbarrier_epoch.c \
 	test/unit/nicbarrier_sim.c \
@@ -216,20 +215,20 @@ test_unit_check_nicbarrier_linger_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_overlap_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_packet_LDADD = $(barrier_ldadd)
 # With a transport of its own in place of verbs.
-test_unit_check_nicbarrier_mixed_LDADD = coll_nicbarrier/libnicbarrier_datagram.la $(barrier_ldadd)
+test_unit_check_nicbarrier_mixed_LDADD = $(barrier_ldadd)
 # With an adapter in place of verbs, which has a stepper, too.
 test_unit_check_nicbarrier_stepper_SOURCES = \
 	test/unit/check_nicbarrier_stepper.c \
 	test/unit/nicbarrier_adapter.c \
 	test/unit/nicbarrier_adapter.h
-test_unit_check_nicbarrier_stepper_LDADD = coll_nicbarrier/libnicbarrier_datagram.la $(barrier_ldadd)
+test_unit_check_nicbarrier_stepper_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_udp_address_LDADD = $(barrier_ldadd)
 # With a wire of its own in place of the one over UCX.
 test_unit_check_nicbarrier_put_SOURCES = \
 	test/unit/check_nicbarrier_put.c \
 	test/unit/put_wire.c \
 	test/unit/put_wire.h
-test_unit_check_nicbarrier_put_LDADD = coll_nicbarrier/libnicbarrier_put.la $(barrier_ldadd)
+test_unit_check_nicbarrier_put_LDADD = $(barrier_ldadd)
 test_unit_check_adapters_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_nicbarrier_queue_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_reach_LDADD = $(barrier_ldadd)
