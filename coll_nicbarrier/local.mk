@@ -137,9 +137,3 @@ mca_coll_nicbarrier_la_LDFLAGS = -module -shared -avoid-version -no-undefined \
 	$(common_ldflags) -Wl,-rpath,'$$ORIGIN' $(OMPI_LDFLAGS)
 
 dist_component_DATA += coll_nicbarrier/help-coll-nicbarrier.txt
-
-# The help text beside the component, as it will be installed, for runs from the build tree.
-all-local: .libs/help-coll-nicbarrier.txt
-
-.libs/help-coll-nicbarrier.txt: coll_nicbarrier/help-coll-nicbarrier.txt mca_coll_nicbarrier.la
-	cp $(srcdir)/coll_nicbarrier/help-coll-nicbarrier.txt $@

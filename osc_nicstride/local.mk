@@ -152,9 +152,3 @@ mca_osc_nicstride_la_LDFLAGS = -module -shared -avoid-version -no-undefined -Wl,
 	$(common_ldflags) -Wl,-rpath,'$$ORIGIN' $(OMPI_LDFLAGS)
 
 dist_component_DATA += osc_nicstride/help-osc-nicstride.txt
-
-# The help text beside the component, as it will be installed, for runs from the build tree.
-all-local: .libs/help-osc-nicstride.txt
-
-.libs/help-osc-nicstride.txt: osc_nicstride/help-osc-nicstride.txt mca_osc_nicstride.la
-	cp $(srcdir)/osc_nicstride/help-osc-nicstride.txt $@

@@ -67,9 +67,3 @@ mca_pml_superpipe_la_LDFLAGS = -module -shared -avoid-version -no-undefined -Wl,
 	$(common_ldflags) -Wl,-rpath,'$$ORIGIN' $(OMPI_LDFLAGS)
 
 dist_component_DATA += pml_superpipe/help-pml-superpipe.txt
-
-# The help text beside the component, as it will be installed, for runs from the build tree.
-all-local: .libs/help-pml-superpipe.txt
-
-.libs/help-pml-superpipe.txt: pml_superpipe/help-pml-superpipe.txt mca_pml_superpipe.la
-	cp $(srcdir)/pml_superpipe/help-pml-superpipe.txt $@
