@@ -5,12 +5,9 @@
 /** @file Engine mlx5: work requests as bytes, for a queue pair of libmlx5's; see mlx5.h. */
 #include "common/config.h"
 
-#if OMPI_NIC_HAVE_VERBS
-
-#include "coll_nicbarrier/engines/mlx5/mlx5.h"
-
 #if OMPI_NIC_HAVE_MLX5DV
 
+#include "coll_nicbarrier/engines/mlx5/mlx5.h"
 #include "common/support/bytes.h"
 #include "common/verbs/mlx5_library.h"
 
@@ -74,31 +71,4 @@ bool nicbarrier_mlx5_post(nicbarrier_end_t *end, uint64_t id, const nicbarrier_w
     return more || ibv_wr_complete(qp) == 0;
 }
 
-#else
-
-const char *nicbarrier_mlx5_obstacle(struct ibv_context *context)
-{
-    (void)context;
-    return "this build is without mlx5dv";
-}
-
-struct ibv_qp *nicbarrier_mlx5_pair(struct ibv_pd *pd, struct ibv_cq *completions, uint32_t sends)
-{
-    (void)pd;
-    (void)completions;
-    (void)sends;
-    return NULL;
-}
-
-bool nicbarrier_mlx5_post(nicbarrier_end_t *end, uint64_t id, const nicbarrier_wqe_t *wqe,
-                          uint32_t n, bool more)
-{
-    (void)end;
-    (void)id;
-    (void)wqe;
-    (void)n;
-    return more;
-}
-
-#endif
 #endif

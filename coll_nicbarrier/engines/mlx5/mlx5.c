@@ -5,7 +5,7 @@
 /** @file Engine mlx5: parameters, the device, and all groups; see mlx5.h. */
 #include "common/config.h"
 
-#if OMPI_NIC_HAVE_VERBS
+#if OMPI_NIC_HAVE_MLX5DV
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -21,9 +21,7 @@
 #define CLOSE_NSEC UINT64_C(2000000000)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static onic_verbs_port_t port;
-static uint8_t mtu;
-static int schedule;
+static nicbarrier_mlx5_t mlx5;
 static nicbarrier_net_t *nets; /**< connected, or leaving; the youngest first */
 
 /* ---- parameters ----------------------------------------------------------------------------- */
@@ -93,22 +91,25 @@ static int mlx5_open(const nicbarrier_engine_settings_t *settings, nicbarrier_re
 {
     onic_verbs_reason_t reason;
     struct ibv_port_attr attr;
+    struct ibv_context *context;
     const char *obstacle;
 
-    schedule = settings->schedule;
-    if (onic_verbs_port_open(&port, device != NULL ? device : "", &reason) != 0) {
+    if (onic_verbs_port_open(&mlx5.port, device != NULL ? device : "", &reason) != 0) {
         nicbarrier_reason(why, "%.199s", reason.text);
         return -1;
     }
     memset(&attr, 0, sizeof(attr));
-    obstacle = ibv_query_port(port.device->context, port.number, &attr) != 0 ? "it has no port"
-               : steps == BY_PROCESS                                         ? NULL
-                                     : nicbarrier_mlx5_obstacle(port.device->context);
-    mtu = (uint8_t)attr.active_mtu;
+    context = mlx5.port.device->context;
+    obstacle = ibv_query_port(context, mlx5.port.number, &attr) != 0 ? "it has no port"
+               : steps == BY_PROCESS                                 ? NULL
+                                     : nicbarrier_mlx5_obstacle(context);
+    mlx5.mtu = (uint8_t)attr.active_mtu;
+    mlx5.schedule = settings->schedule;
+    mlx5.depth = (uint32_t)prepost;
     if (obstacle != NULL) {
         nicbarrier_reason(why, "engine mlx5: device %s cannot take the steps: %s",
-                          ibv_get_device_name(port.device->context->device), obstacle);
-        onic_verbs_port_close(&port);
+                          ibv_get_device_name(context->device), obstacle);
+        onic_verbs_port_close(&mlx5.port);
         return -1;
     }
     return 0;
@@ -138,7 +139,7 @@ static void mlx5_close(void)
         nicbarrier_mlx5_free(net);
     }
     pthread_mutex_unlock(&lock);
-    onic_verbs_port_close(&port);
+    onic_verbs_port_close(&mlx5.port);
 }
 
 static int mlx5_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_p, void *bytes,
@@ -153,8 +154,7 @@ static int mlx5_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_
     }
     net->group = *group;
     net->by_adapter = steps == BY_ADAPTER;
-    if (nicbarrier_mlx5_make(net, &port, mtu, schedule, (uint32_t)prepost, bytes, len_p, why) !=
-        0) {
+    if (nicbarrier_mlx5_make(net, &mlx5, bytes, len_p, why) != 0) {
         nicbarrier_mlx5_free(net);
         return -1;
     }
@@ -166,7 +166,7 @@ static int mlx5_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *end
                         const nicbarrier_net_events_t *events, nicbarrier_reason_t *why)
 {
     net->events = *events;
-    if (nicbarrier_mlx5_connect(net, &port, mtu, schedule, endpoints, why) != 0)
+    if (nicbarrier_mlx5_connect(net, &mlx5, endpoints, why) != 0)
         return -1;
     pthread_mutex_lock(&lock);
     net->connected = true;
@@ -257,7 +257,7 @@ static int one(void)
 static int never(const nicbarrier_engine_settings_t *settings, nicbarrier_reason_t *why)
 {
     (void)settings;
-    nicbarrier_reason(why, "engine mlx5: this build is without libibverbs");
+    nicbarrier_reason(why, "engine mlx5: this build is without libibverbs and mlx5dv");
     return -1;
 }
 

@@ -28,7 +28,16 @@
 
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/engines/mlx5/chain.h"
+#include "coll_nicbarrier/schedule/schedule.h"
 #include "common/verbs/connect.h"
+
+/** What all groups of the process have. */
+typedef struct nicbarrier_mlx5 {
+    onic_verbs_port_t port;
+    uint8_t mtu;    /**< as verbs has it */
+    int schedule;   /**< nicbarrier_schedule_kind_t */
+    uint32_t depth; /**< epochs that rings have room for */
+} nicbarrier_mlx5_t;
 
 /** An end of a connection. */
 typedef struct nicbarrier_end {
@@ -44,6 +53,7 @@ struct nicbarrier_net {
     nicbarrier_group_t group;
     nicbarrier_net_events_t events;
     nicbarrier_rule_t rule;
+    nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
     nicbarrier_chain_t chain; /**< in use where the adapter takes the steps */
     bool by_adapter;
     bool connected, leaving;
@@ -58,16 +68,13 @@ struct nicbarrier_net {
 
 /* pairs.c */
 
-/** Makes the memory and queue pairs of a group, and writes what its partners must know; `port` and
- *  `mtu` (as verbs has it) are the process's, `depth` says how many epochs rings have room for. 0,
- *  or -1 and the reason: then nicbarrier_mlx5_free follows. */
-int nicbarrier_mlx5_make(nicbarrier_net_t *net, const onic_verbs_port_t *port, uint8_t mtu,
-                         int schedule, uint32_t depth, unsigned char *bytes, uint32_t *len_p,
-                         nicbarrier_reason_t *why);
+/** Makes the memory and queue pairs of a group, and writes what its partners must know. 0, or -1
+ *  and the reason: then nicbarrier_mlx5_free follows. */
+int nicbarrier_mlx5_make(nicbarrier_net_t *net, const nicbarrier_mlx5_t *m, unsigned char *bytes,
+                         uint32_t *len_p, nicbarrier_reason_t *why);
 /** Connects all queue pairs; likewise. */
-int nicbarrier_mlx5_connect(nicbarrier_net_t *net, const onic_verbs_port_t *port, uint8_t mtu,
-                            int schedule, const nicbarrier_endpoints_t *endpoints,
-                            nicbarrier_reason_t *why);
+int nicbarrier_mlx5_connect(nicbarrier_net_t *net, const nicbarrier_mlx5_t *m,
+                            const nicbarrier_endpoints_t *endpoints, nicbarrier_reason_t *why);
 void nicbarrier_mlx5_free(nicbarrier_net_t *net);
 
 /* step.c */

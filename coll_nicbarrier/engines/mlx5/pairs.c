@@ -5,13 +5,12 @@
 /** @file Engine mlx5: the memory and the queue pairs of a group; see mlx5.h. */
 #include "common/config.h"
 
-#if OMPI_NIC_HAVE_VERBS
+#if OMPI_NIC_HAVE_MLX5DV
 
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include "coll_nicbarrier/engines/mlx5/mlx5.h"
-#include "coll_nicbarrier/schedule/schedule.h"
 #include "common/support/bytes.h"
 
 /** Writes by the process that may be under way on a connection. */
@@ -98,11 +97,11 @@ static uint32_t number(const nicbarrier_end_t *end)
     return end->qp != NULL ? end->qp->qp_num : 0;
 }
 
-static uint32_t write_endpoint(const nicbarrier_net_t *net, const onic_verbs_port_t *port,
-                               uint8_t mtu, unsigned char *bytes)
+static uint32_t write_endpoint(const nicbarrier_net_t *net, const nicbarrier_mlx5_t *m,
+                               unsigned char *bytes)
 {
-    onic_rc_terms_t terms = {.address = port->mine,
-                             .mtu = mtu,
+    onic_rc_terms_t terms = {.address = m->port.mine,
+                             .mtu = m->mtu,
                              .mark_key = net->words->rkey,
                              .mark = (uintptr_t)net->words->addr};
     unsigned char *at = bytes + ONIC_RC_TERMS_SIZE;
@@ -134,69 +133,64 @@ static bool read_endpoint(const nicbarrier_endpoints_t *all, int32_t member, uin
 
 /* ---- making, connecting, freeing ------------------------------------------------------------ */
 
-int nicbarrier_mlx5_make(nicbarrier_net_t *net, const onic_verbs_port_t *port, uint8_t mtu,
-                         int schedule, uint32_t depth, unsigned char *bytes, uint32_t *len_p,
-                         nicbarrier_reason_t *why)
+int nicbarrier_mlx5_make(nicbarrier_net_t *net, const nicbarrier_mlx5_t *m, unsigned char *bytes,
+                         uint32_t *len_p, nicbarrier_reason_t *why)
 {
-    nicbarrier_step_t steps[NICBARRIER_STEPS_MAX];
-    const int n = nicbarrier_schedule((nicbarrier_schedule_kind_t)schedule, net->group.me,
-                                      net->group.n, steps);
+    const onic_verbs_device_t *device = m->port.device;
+    const int n = nicbarrier_schedule((nicbarrier_schedule_kind_t)m->schedule, net->group.me,
+                                      net->group.n, net->step);
     nicbarrier_chain_t *c = &net->chain;
 
-    nicbarrier_schedule_bits(steps, n, &c->sends, &c->waits);
+    nicbarrier_schedule_bits(net->step, n, &c->sends, &c->waits);
     c->nsteps = (uint32_t)n;
-    c->depth = depth;
+    c->depth = m->depth;
     nicbarrier_rule_init(&net->rule, c->nsteps, c->sends, c->waits);
-    if (!make_words(net, port->device->pd) || !make_completions(net, port->device->context) ||
-        !make_pairs(net, port)) {
+    if (!make_words(net, device->pd) || !make_completions(net, device->context) ||
+        !make_pairs(net, &m->port)) {
         nicbarrier_reason(why, "verbs: device %s does not give registered memory and queue pairs",
-                          ibv_get_device_name(port->device->context->device));
+                          ibv_get_device_name(device->context->device));
         return -1;
     }
     c->words = (nicbarrier_wqe_word_t){(uintptr_t)net->words->addr, net->words->lkey};
-    *len_p = write_endpoint(net, port, mtu, bytes);
+    *len_p = write_endpoint(net, m, bytes);
     return 0;
 }
 
 /** Connects an end with one of the partner's, of whose words it writes the i-th. */
-static bool connect_end(nicbarrier_end_t *end, const onic_verbs_port_t *port, uint8_t mtu,
+static bool connect_end(nicbarrier_end_t *end, const nicbarrier_mlx5_t *m,
                         const onic_rc_terms_t *theirs, uint32_t i)
 {
-    onic_rc_terms_t terms = {.address = port->mine, .mtu = mtu};
+    onic_rc_terms_t terms = {.address = m->port.mine, .mtu = m->mtu};
 
     onic_rc_terms_agree(&terms, theirs);
     end->word = nicbarrier_chain_word((nicbarrier_wqe_word_t){theirs->mark, theirs->mark_key}, i);
-    return onic_verbs_obstacle(&port->mine, &theirs->address) == NULL &&
-           onic_rc_pair_connect(port, end->qp, &terms, &theirs->address, true);
+    return onic_verbs_obstacle(&m->port.mine, &theirs->address) == NULL &&
+           onic_rc_pair_connect(&m->port, end->qp, &terms, &theirs->address, true);
 }
 
-int nicbarrier_mlx5_connect(nicbarrier_net_t *net, const onic_verbs_port_t *port, uint8_t mtu,
-                            int schedule, const nicbarrier_endpoints_t *endpoints,
-                            nicbarrier_reason_t *why)
+int nicbarrier_mlx5_connect(nicbarrier_net_t *net, const nicbarrier_mlx5_t *m,
+                            const nicbarrier_endpoints_t *endpoints, nicbarrier_reason_t *why)
 {
-    nicbarrier_step_t steps[NICBARRIER_STEPS_MAX];
     onic_rc_terms_t theirs;
     bool done = true;
 
-    (void)nicbarrier_schedule((nicbarrier_schedule_kind_t)schedule, net->group.me, net->group.n,
-                              steps);
     for (uint32_t k = 0; k < net->rule.nsteps && done; k++) {
-        const nicbarrier_step_t *s = &steps[k];
+        const nicbarrier_step_t *s = &net->step[k];
         nicbarrier_chain_ring_t *r = &net->chain.ring[k];
 
         if (net->out[k].qp != NULL) {
             done = read_endpoint(endpoints, s->send_to, s->send_at, true, &theirs) &&
-                   connect_end(&net->out[k], port, mtu, &theirs, s->send_at);
+                   connect_end(&net->out[k], m, &theirs, s->send_at);
             r->next.qpn = net->out[k].qp->qp_num;
             r->flag = net->out[k].word;
         }
         if (net->in[k].qp != NULL && done)
             done = read_endpoint(endpoints, s->wait_for, s->wait_at, false, &theirs) &&
-                   connect_end(&net->in[k], port, mtu, &theirs, NICBARRIER_CHAIN_FAILED);
+                   connect_end(&net->in[k], m, &theirs, NICBARRIER_CHAIN_FAILED);
     }
     if (!done)
         nicbarrier_reason(why, "verbs: device %s cannot be connected with those of all partners",
-                          ibv_get_device_name(port->device->context->device));
+                          ibv_get_device_name(m->port.device->context->device));
     return done ? 0 : -1;
 }
 

@@ -5,7 +5,7 @@
 /** @file Engine mlx5: the steps of a group; see mlx5.h. */
 #include "common/config.h"
 
-#if OMPI_NIC_HAVE_VERBS
+#if OMPI_NIC_HAVE_MLX5DV
 
 #include "coll_nicbarrier/engines/mlx5/mlx5.h"
 #include "common/support/bytes.h"
