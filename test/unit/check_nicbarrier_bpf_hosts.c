@@ -214,7 +214,7 @@ static int failures(bpf_host_t *h)
     REQUIRE(begin(h) == 0);
     if (h->me == 0) {
         REQUIRE(nicbarrier_bpf_client_take(&h->client, 0, 7));
-        REQUIRE(nicbarrier_bpf_client_fail(&h->client));
+        REQUIRE(nicbarrier_bpf_client_take(&h->client, 0, NICBARRIER_WORD_FAILED | 7));
     }
     for (int i = 0; i < 5000 && h->client.page->word < NICBARRIER_WORD_FAILED; i++)
         (void)usleep(1000);

@@ -327,10 +327,10 @@ static nicbarrier_stepped_t *step_install(const nicbarrier_stepping_t *what,
                                           nicbarrier_view_t **view_p, nicbarrier_reason_t *why)
 {
     nicbarrier_stepped_t *s = calloc(1, sizeof(*s));
-    uint64_t sends, waits;
 
-    UNIT_CHECK(s != NULL && what->start == NULL && what->cookie == nicbarrier_datagram.cookie);
-    for (uint32_t k = 0; k < what->nsteps; k++) {
+    UNIT_CHECK(s != NULL && what->start->entered == 0 &&
+               what->cookie == nicbarrier_datagram.cookie);
+    for (uint32_t k = 0; k < what->start->nsteps; k++) {
         if (adapter_config.absent || !by_verbs(what->to[k]) || !by_verbs(what->from[k])) {
             nicbarrier_reason(why, "a partner is not reached by this adapter");
             free(s);
@@ -342,8 +342,7 @@ static nicbarrier_stepped_t *step_install(const nicbarrier_stepping_t *what,
     s->drop = what->drop;
     memcpy(s->packet, what->packet, sizeof(s->packet));
     memcpy(s->expected, what->expected, sizeof(s->expected));
-    nicbarrier_schedule_bits(what->step, (int)what->nsteps, &sends, &waits);
-    nicbarrier_rule_init(&s->rule, what->nsteps, sends, waits);
+    s->rule = *what->start;
     s->fd = memfd_create("view", MFD_CLOEXEC);
     UNIT_CHECK(ftruncate(s->fd, sizeof(*s->view)) == 0);
     s->view = mmap(NULL, sizeof(*s->view), PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
@@ -388,17 +387,6 @@ static bool step_take(nicbarrier_stepped_t *s, uint32_t k, uint64_t word)
 
     if (can) {
         (void)nicbarrier_rule_receive(&s->rule, k, word);
-        (void)advance(s);
-    }
-    return end(can);
-}
-
-static bool step_fail(nicbarrier_stepped_t *s)
-{
-    const bool can = begin(s);
-
-    if (can) {
-        nicbarrier_rule_fail(&s->rule);
         (void)advance(s);
     }
     return end(can);
@@ -508,11 +496,9 @@ static void step_detach(nicbarrier_access_t *a)
 
 static const nicbarrier_stepper_t stepper = {
     .name = "adapter",
-    .what = "a thread of the test's own",
     .install = step_install,
     .enter = step_enter,
     .take = step_take,
-    .fail = step_fail,
     .readdress = step_readdress,
     .snapshot = step_snapshot,
     .remove = step_remove,

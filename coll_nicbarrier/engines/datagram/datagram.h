@@ -144,7 +144,6 @@ void nicbarrier_stepping_fall_back(nicbarrier_net_t *net);
 /** As in stepper.h. Of readdress: the partners of step k are reached by other addresses now. */
 void nicbarrier_stepping_enter(nicbarrier_net_t *net, uint64_t epoch);
 void nicbarrier_stepping_take(nicbarrier_net_t *net, uint32_t k, uint64_t word);
-void nicbarrier_stepping_fail(nicbarrier_net_t *net);
 void nicbarrier_stepping_readdress(nicbarrier_net_t *net, uint32_t k);
 void nicbarrier_stepping_remove(nicbarrier_net_t *net);
 

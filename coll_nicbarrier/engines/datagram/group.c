@@ -82,9 +82,13 @@ void nicbarrier_datagram_leave(nicbarrier_net_t *net)
 void nicbarrier_datagram_set_failed(nicbarrier_net_t *net)
 {
     nicbarrier_rule_t room;
+    const nicbarrier_rule_t *r = nicbarrier_net_state(net, &room);
     atomic_store_explicit(&net->failed, true, memory_order_release);
-    if (!nicbarrier_net_state(net, &room)->failed)
-        nicbarrier_stepping_fail(net);
+    if (!r->failed) {
+        /* Every member waits in some step. */
+        const uint32_t k = (uint32_t)__builtin_ctzll(r->waits);
+        nicbarrier_stepping_take(net, k, r->received[k] | NICBARRIER_WORD_FAILED);
+    }
 }
 
 static void add_peers(nicbarrier_net_t *net)

@@ -72,12 +72,10 @@ static inline bool nicbarrier_view_failed(const nicbarrier_view_t *v)
 
 /** What is installed; read during the call only. Addresses are of UDP or verbs (transport.h). */
 typedef struct nicbarrier_stepping {
-    uint64_t key;    /**< of the group */
-    uint32_t cookie; /**< that packets to this process carry */
-    uint32_t drop;   /**< for tests: of 1000 words to send so many are dropped */
-    uint32_t nsteps;
-    const nicbarrier_step_t *step;
-    const nicbarrier_rule_t *start; /**< the state to go on from; NULL: a new group */
+    uint64_t key;                   /**< of the group */
+    uint32_t cookie;                /**< that packets to this process carry */
+    uint32_t drop;                  /**< for tests: of 1000 words to send so many are dropped */
+    const nicbarrier_rule_t *start; /**< the state to go on from */
     const nicbarrier_address_t *to[NICBARRIER_STEPS_MAX];   /**< NULL: nothing is sent */
     const nicbarrier_address_t *from[NICBARRIER_STEPS_MAX]; /**< NULL: nothing is waited for */
     /** What goes out, where anything does, and what is waited for: kind EPOCH, complete but for the
@@ -99,7 +97,6 @@ typedef struct nicbarrier_access nicbarrier_access_t;
  *  snapshot. The host's never returns that. */
 typedef struct nicbarrier_stepper {
     const char *name; /**< as in coll_nicbarrier_stepper */
-    const char *what; /**< for that parameter's help text */
 
     /** *view_p gets what it shows; NULL: it does nothing but in calls.
      *  @return NULL and the reason where it cannot have the group */
@@ -107,10 +104,9 @@ typedef struct nicbarrier_stepper {
                                      nicbarrier_reason_t *why);
     /** Enters all epochs up to this one. */
     bool (*enter)(nicbarrier_stepped_t *s, uint64_t epoch);
-    /** A word for my step k has come to the engine. It is new by the snapshot. */
+    /** A word for my step k has come to the engine, or is made up by it, with the epoch that has
+     * come before, where it has found that the group has failed. It is new by the snapshot. */
     bool (*take)(nicbarrier_stepped_t *s, uint32_t k, uint64_t word);
-    /** The group has failed. */
-    bool (*fail)(nicbarrier_stepped_t *s);
     /** Partners of step k are reached by these addresses from now on; NULL as in install. */
     bool (*readdress)(nicbarrier_stepped_t *s, uint32_t k, const nicbarrier_address_t *to,
                       const nicbarrier_address_t *from);

@@ -75,14 +75,10 @@ static int fill(nicbarrier_stepped_t *s, const nicbarrier_stepping_t *what,
                 nicbarrier_reason_t *why)
 {
     nicbarrier_bpf_request_t *r = &s->request;
-    uint64_t sends, waits;
-    nicbarrier_schedule_bits(what->step, (int)what->nsteps, &sends, &waits);
-    nicbarrier_rule_init(&r->rule, what->nsteps, sends, waits);
-    if (what->start != NULL)
-        r->rule = *what->start;
+    r->rule = *what->start;
     s->share.id = (nicbarrier_bpf_id_t){.key = what->key, .cookie = what->cookie};
     r->drop = what->drop;
-    for (uint32_t k = 0; k < what->nsteps; k++) {
+    for (uint32_t k = 0; k < r->rule.nsteps; k++) {
         if (find_peers(s, k, what->to[k], what->from[k], why) != 0)
             return -1;
         memcpy(r->packet[k], what->packet[k], NICBARRIER_PACKET_SIZE);
@@ -117,11 +113,6 @@ static bool bpf_enter(nicbarrier_stepped_t *s, uint64_t epoch)
 static bool bpf_take(nicbarrier_stepped_t *s, uint32_t k, uint64_t word)
 {
     return nicbarrier_bpf_client_take(&s->client, k, word);
-}
-
-static bool bpf_fail(nicbarrier_stepped_t *s)
-{
-    return nicbarrier_bpf_client_fail(&s->client);
 }
 
 static bool bpf_readdress(nicbarrier_stepped_t *s, uint32_t k, const nicbarrier_address_t *to,
@@ -189,11 +180,9 @@ static void bpf_detach(nicbarrier_access_t *a)
 
 const nicbarrier_stepper_t nicbarrier_stepper_bpf = {
     .name = "bpf",
-    .what = "programs in the kernel, where nicbarrier-bpf is loaded on the interface",
     .install = bpf_install,
     .enter = bpf_enter,
     .take = bpf_take,
-    .fail = bpf_fail,
     .readdress = bpf_readdress,
     .snapshot = bpf_snapshot,
     .remove = bpf_remove,

@@ -32,22 +32,17 @@ static nicbarrier_stepped_t *host_install(const nicbarrier_stepping_t *what,
                                           nicbarrier_view_t **view_p, nicbarrier_reason_t *why)
 {
     nicbarrier_stepped_t *s = calloc(1, sizeof(*s));
-    uint64_t sends, waits;
     *view_p = NULL;
     if (s == NULL) {
         nicbarrier_reason(why, "memory is exhausted");
         return NULL;
     }
-    for (uint32_t k = 0; k < what->nsteps; k++)
+    for (uint32_t k = 0; k < what->start->nsteps; k++)
         if (what->to[k] != NULL)
             s->to[k] = *what->to[k];
     memcpy(s->packet, what->packet, sizeof(s->packet));
-    nicbarrier_schedule_bits(what->step, (int)what->nsteps, &sends, &waits);
-    nicbarrier_rule_init(&s->rule, what->nsteps, sends, waits);
-    if (what->start != NULL) {
-        s->rule = *what->start;
-        advance(s);
-    }
+    s->rule = *what->start;
+    advance(s);
     return s;
 }
 
@@ -61,13 +56,6 @@ static bool host_enter(nicbarrier_stepped_t *s, uint64_t epoch)
 static bool host_take(nicbarrier_stepped_t *s, uint32_t k, uint64_t word)
 {
     (void)nicbarrier_rule_receive(&s->rule, k, word);
-    advance(s);
-    return true;
-}
-
-static bool host_fail(nicbarrier_stepped_t *s)
-{
-    nicbarrier_rule_fail(&s->rule);
     advance(s);
     return true;
 }
@@ -95,11 +83,9 @@ static void host_remove(nicbarrier_stepped_t *s)
 
 const nicbarrier_stepper_t nicbarrier_stepper_host = {
     .name = "host",
-    .what = "this process",
     .install = host_install,
     .enter = host_enter,
     .take = host_take,
-    .fail = host_fail,
     .snapshot = host_snapshot,
     .readdress = host_readdress,
     .remove = host_remove,

@@ -29,14 +29,14 @@ static void encode(const nicbarrier_net_t *net, int k, bool mine, unsigned char 
     nicbarrier_packet_encode(&p, bytes);
 }
 
-static void describe(const nicbarrier_net_t *net, nicbarrier_stepping_t *what)
+static void describe(const nicbarrier_net_t *net, const nicbarrier_rule_t *start,
+                     nicbarrier_stepping_t *what)
 {
     memset(what, 0, sizeof(*what));
     what->key = net->group.key;
     what->cookie = nicbarrier_datagram.cookie;
     what->drop = (uint32_t)nicbarrier_datagram_config.drop;
-    what->nsteps = (uint32_t)net->nsteps;
-    what->step = net->step;
+    what->start = start;
     for (int k = 0; k < net->nsteps; k++) {
         if (net->to[k] != NULL) {
             what->to[k] = &net->to[k]->at;
@@ -72,8 +72,7 @@ void nicbarrier_stepping_fall_back(nicbarrier_net_t *net)
     const nicbarrier_stepper_t *stepper = net->stepper;
     nicbarrier_stepped_t *stepped = net->stepped;
     stepper->stop(stepped);
-    describe(net, &what);
-    what.start = stepper->snapshot(stepped, &room);
+    describe(net, stepper->snapshot(stepped, &room), &what);
     if (!install(net, &nicbarrier_stepper_host, &what, &why)) {
         /* Memory is exhausted. Partners get answers from the snapshot, but no more barriers. */
         atomic_store_explicit(&net->failed, true, memory_order_release);
@@ -102,14 +101,6 @@ void nicbarrier_stepping_take(nicbarrier_net_t *net, uint32_t k, uint64_t word)
     }
 }
 
-void nicbarrier_stepping_fail(nicbarrier_net_t *net)
-{
-    if (!net->stepper->fail(net->stepped)) {
-        nicbarrier_stepping_fall_back(net);
-        (void)net->stepper->fail(net->stepped);
-    }
-}
-
 void nicbarrier_stepping_readdress(nicbarrier_net_t *net, uint32_t k)
 {
     const nicbarrier_address_t *to = net->to[k] != NULL ? &net->to[k]->at : NULL;
@@ -129,8 +120,12 @@ static bool is_wanted(const nicbarrier_stepper_t *stepper)
 bool nicbarrier_stepping_install(nicbarrier_net_t *net, nicbarrier_reason_t *why)
 {
     nicbarrier_stepping_t what;
+    nicbarrier_rule_t start;
+    uint64_t sends, waits;
+    nicbarrier_schedule_bits(net->step, net->nsteps, &sends, &waits);
+    nicbarrier_rule_init(&start, (uint32_t)net->nsteps, sends, waits);
     nicbarrier_reason(why, "this build has no stepper of that name");
-    describe(net, &what);
+    describe(net, &start, &what);
     for (int i = 0; nicbarrier_steppers[i] != NULL; i++)
         if (is_wanted(nicbarrier_steppers[i]) && install(net, nicbarrier_steppers[i], &what, why))
             return true;

@@ -221,13 +221,6 @@ bool nicbarrier_bpf_client_take(nicbarrier_bpf_client_t *c, uint32_t k, uint64_t
     return rule.received[k] >= epoch && (rule.failed || word < NICBARRIER_WORD_FAILED);
 }
 
-bool nicbarrier_bpf_client_fail(nicbarrier_bpf_client_t *c)
-{
-    raise_to(&c->page->fail, 1);
-    ring(c);
-    return __atomic_load_n(&c->page->word, __ATOMIC_ACQUIRE) >= NICBARRIER_WORD_FAILED;
-}
-
 void nicbarrier_bpf_client_snapshot(const nicbarrier_bpf_client_t *c, nicbarrier_rule_t *rule)
 {
     uint64_t before, after;

@@ -51,9 +51,8 @@ void nicbarrier_bpf_client_close(nicbarrier_bpf_client_t *c);
 
 /** Enters all epochs up to this one. False: no program has done it. Any thread. */
 bool nicbarrier_bpf_client_enter(nicbarrier_bpf_client_t *c, uint64_t epoch);
-/** A word has come for step k; or the group has failed. Likewise; one thread at a time. */
+/** A word has come for step k. Likewise; one thread at a time. */
 bool nicbarrier_bpf_client_take(nicbarrier_bpf_client_t *c, uint32_t k, uint64_t word);
-bool nicbarrier_bpf_client_fail(nicbarrier_bpf_client_t *c);
 
 /** A state that the rule had, no older than the call. */
 void nicbarrier_bpf_client_snapshot(const nicbarrier_bpf_client_t *c, nicbarrier_rule_t *rule);
