@@ -23,21 +23,6 @@
 
 /* ---- the service ----------------------------------------------------------------------------- */
 
-/** Asks, and waits for the reply. @return an errno; `*page` gets the page's descriptor or -1 */
-static int ask(int service, nicbarrier_bpf_request_t *r, nicbarrier_bpf_order_t order, int socket,
-               nicbarrier_bpf_reply_t *reply, int *page)
-{
-    r->version = NICBARRIER_BPF_VERSION;
-    r->order = (uint32_t)order;
-    if (nicbarrier_bpf_local_send(service, r, sizeof(*r), socket) != 0)
-        return errno;
-    const ssize_t n = nicbarrier_bpf_local_receive(service, reply, sizeof(*reply), page);
-    if (n != sizeof(*reply) || reply->version != NICBARRIER_BPF_VERSION)
-        return n < 0 ? errno : EPROTO;
-    reply->text[sizeof(reply->text) - 1] = '\0';
-    return (int)reply->error;
-}
-
 static int map_page(nicbarrier_bpf_client_t *c, int fd)
 {
     void *at = fd < 0 ? MAP_FAILED
@@ -90,10 +75,12 @@ static int install(nicbarrier_bpf_client_t *c, nicbarrier_bpf_request_t *request
     const struct timespec msec = {.tv_nsec = 1000000};
     nicbarrier_bpf_reply_t reply = {.text = ""};
     int page = -1;
-    int error = ask(c->service, request, NICBARRIER_BPF_INSTALL, socket, &reply, &page);
+    int error =
+        nicbarrier_bpf_ask(c->service, request, NICBARRIER_BPF_INSTALL, socket, &reply, &page);
     for (int i = 0; i < TRIES && error == EAGAIN; i++) {
         (void)nanosleep(&msec, NULL);
-        error = ask(c->service, request, NICBARRIER_BPF_INSTALL, socket, &reply, &page);
+        error =
+            nicbarrier_bpf_ask(c->service, request, NICBARRIER_BPF_INSTALL, socket, &reply, &page);
     }
     if (error != 0) {
         nicbarrier_reason(why, "%s", reply.text[0] != '\0' ? reply.text : strerror(error));
@@ -131,8 +118,8 @@ bool nicbarrier_bpf_client_readdress(nicbarrier_bpf_client_t *c, nicbarrier_bpf_
 {
     nicbarrier_bpf_reply_t reply;
     int page;
-    return c->service >= 0 &&
-           ask(c->service, request, NICBARRIER_BPF_READDRESS, -1, &reply, &page) == 0;
+    return c->service >= 0 && nicbarrier_bpf_ask(c->service, request, NICBARRIER_BPF_READDRESS, -1,
+                                                 &reply, &page) == 0;
 }
 
 void nicbarrier_bpf_client_stop(nicbarrier_bpf_client_t *c)
@@ -146,7 +133,7 @@ void nicbarrier_bpf_client_stop(nicbarrier_bpf_client_t *c)
      * go on to keep the words that the process waits for. With another key they leave the group. */
     if (c->page != NULL)
         __atomic_store_n(&c->page->key, ~c->page->key, __ATOMIC_SEQ_CST);
-    if (ask(c->service, &request, NICBARRIER_BPF_REMOVE, -1, &reply, &page) != 0) {
+    if (nicbarrier_bpf_ask(c->service, &request, NICBARRIER_BPF_REMOVE, -1, &reply, &page) != 0) {
         /* One that has looked at the key before is over by then. */
         const struct timespec msec = {.tv_nsec = 1000000};
         (void)nanosleep(&msec, NULL);
@@ -163,7 +150,8 @@ int nicbarrier_bpf_client_open(nicbarrier_bpf_client_t *c, const nicbarrier_bpf_
     prepare(c, share);
     const int service = nicbarrier_bpf_local_connect(share->interface);
     const int error =
-        service < 0 ? errno : ask(service, &request, NICBARRIER_BPF_OPEN, -1, &reply, &page);
+        service < 0 ? errno
+                    : nicbarrier_bpf_ask(service, &request, NICBARRIER_BPF_OPEN, -1, &reply, &page);
     if (service >= 0)
         close(service);
     c->bell = error != 0 ? -1 : open_bell(share);

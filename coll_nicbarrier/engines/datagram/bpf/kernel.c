@@ -17,8 +17,9 @@
 
 struct nicbarrier_bpf_kernel {
     struct nicbarrier_program *program;
-    int interface; /**< attached to it; 0: to none */
-    int xdp;       /**< descriptor of the attachment; -1: none */
+    int groups, pages, packets; /**< descriptors of the maps */
+    int interface;              /**< attached to it; 0: to none */
+    int xdp;                    /**< descriptor of the attachment; -1: none */
 };
 
 const char *const nicbarrier_bpf_modes[] = {"native", "generic", "tc"};
@@ -43,6 +44,9 @@ nicbarrier_bpf_kernel_t *nicbarrier_bpf_load(void)
         free(k);
         return NULL;
     }
+    k->groups = bpf_map__fd(k->program->maps.groups);
+    k->pages = bpf_map__fd(k->program->maps.pages);
+    k->packets = bpf_map__fd(k->program->maps.packets);
     return k;
 }
 
@@ -130,21 +134,6 @@ void nicbarrier_bpf_unload(nicbarrier_bpf_kernel_t *k)
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-static int groups_of(const nicbarrier_bpf_kernel_t *k)
-{
-    return bpf_map__fd(k->program->maps.groups);
-}
-
-static int pages_of(const nicbarrier_bpf_kernel_t *k)
-{
-    return bpf_map__fd(k->program->maps.pages);
-}
-
-static int packets_of(const nicbarrier_bpf_kernel_t *k)
-{
-    return bpf_map__fd(k->program->maps.packets);
-}
-
 static nicbarrier_bpf_id_t id_of_packet(const nicbarrier_bpf_id_t *id, uint32_t step)
 {
     return (nicbarrier_bpf_id_t){.key = id->key, .cookie = id->cookie, .step = step};
@@ -182,11 +171,11 @@ static int make_entries(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_plan_t 
     for (uint32_t i = 0; i < plan->rule.nsteps && i < NICBARRIER_RULE_STEPS; i++) {
         const nicbarrier_bpf_id_t id = id_of_packet(&plan->id, i);
         if ((plan->rule.sends >> i & 1) &&
-            bpf_map_update_elem(packets_of(k), &id, &plan->packet[i], BPF_ANY) != 0)
+            bpf_map_update_elem(k->packets, &id, &plan->packet[i], BPF_ANY) != 0)
             return -1;
     }
-    return bpf_map_update_elem(pages_of(k), &plan->id, &page, BPF_ANY) == 0 &&
-                   bpf_map_update_elem(groups_of(k), &plan->id, &group, BPF_NOEXIST) == 0
+    return bpf_map_update_elem(k->pages, &plan->id, &page, BPF_ANY) == 0 &&
+                   bpf_map_update_elem(k->groups, &plan->id, &group, BPF_NOEXIST) == 0
                ? 0
                : -1;
 }
@@ -194,7 +183,7 @@ static int make_entries(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_plan_t 
 int nicbarrier_bpf_install(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_plan_t *plan)
 {
     nicbarrier_bpf_group_t group;
-    if (bpf_map_lookup_elem(groups_of(k), &plan->id, &group) == 0) {
+    if (bpf_map_lookup_elem(k->groups, &plan->id, &group) == 0) {
         errno = EEXIST;
         return -1;
     }
@@ -215,17 +204,16 @@ int nicbarrier_bpf_update(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_plan_
     const nicbarrier_bpf_id_t of = id_of_packet(&plan->id, step);
     nicbarrier_bpf_group_t group;
     if ((plan->rule.sends >> step & 1) &&
-        bpf_map_update_elem(packets_of(k), &of, &plan->packet[step], BPF_EXIST) != 0)
+        bpf_map_update_elem(k->packets, &of, &plan->packet[step], BPF_EXIST) != 0)
         return errno;
-    if (bpf_map_lookup_elem_flags(groups_of(k), &plan->id, &group, BPF_F_LOCK) != 0)
+    if (bpf_map_lookup_elem_flags(k->groups, &plan->id, &group, BPF_F_LOCK) != 0)
         return errno;
     if (memcmp(&group.sender[step], &plan->sender[step], sizeof(group.sender[step])) == 0)
         return 0;
     /* What programs have counted, or left to be sent, meanwhile is lost: it will be asked for. */
     group.sender[step] = plan->sender[step];
-    return bpf_map_update_elem(groups_of(k), &plan->id, &group, BPF_EXIST | BPF_F_LOCK) == 0
-               ? 0
-               : errno;
+    return bpf_map_update_elem(k->groups, &plan->id, &group, BPF_EXIST | BPF_F_LOCK) == 0 ? 0
+                                                                                          : errno;
 }
 
 int nicbarrier_bpf_look(const nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_id_t *id, int page,
@@ -235,7 +223,7 @@ int nicbarrier_bpf_look(const nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_i
     const uint32_t zero = 0;
     nicbarrier_bpf_group_t group;
     nicbarrier_bpf_page_t state;
-    if (bpf_map_lookup_elem_flags(groups_of(k), id, &group, BPF_F_LOCK) != 0 ||
+    if (bpf_map_lookup_elem_flags(k->groups, id, &group, BPF_F_LOCK) != 0 ||
         bpf_map_lookup_elem(page, &zero, &state) != 0)
         return errno;
     memcpy(count, group.count, sizeof(group.count));
@@ -246,11 +234,11 @@ int nicbarrier_bpf_look(const nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_i
 
 void nicbarrier_bpf_remove(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_id_t *id)
 {
-    (void)bpf_map_delete_elem(groups_of(k), id);
+    (void)bpf_map_delete_elem(k->groups, id);
     for (uint32_t i = 0; i < NICBARRIER_RULE_STEPS; i++) {
         const nicbarrier_bpf_id_t of = id_of_packet(id, i);
-        (void)bpf_map_delete_elem(packets_of(k), &of);
+        (void)bpf_map_delete_elem(k->packets, &of);
     }
     /* The kernel waits here until programs that began before have ended. */
-    (void)bpf_map_delete_elem(pages_of(k), id);
+    (void)bpf_map_delete_elem(k->pages, id);
 }

@@ -13,8 +13,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "coll_nicbarrier/engines/datagram/bpf/request.h"
-
 /** Seconds that a process waits for a service that does not answer. */
 #define PATIENCE_SEC 5
 
@@ -106,4 +104,18 @@ ssize_t nicbarrier_bpf_local_receive(int fd, void *bytes, size_t size, int *desc
         c->cmsg_len == CMSG_LEN(sizeof(int)))
         memcpy(descriptor, CMSG_DATA(c), sizeof(*descriptor));
     return m.msg_flags & MSG_TRUNC ? 1 : n;
+}
+
+int nicbarrier_bpf_ask(int service, nicbarrier_bpf_request_t *r, nicbarrier_bpf_order_t order,
+                       int socket, nicbarrier_bpf_reply_t *reply, int *page)
+{
+    r->version = NICBARRIER_BPF_VERSION;
+    r->order = (uint32_t)order;
+    if (nicbarrier_bpf_local_send(service, r, sizeof(*r), socket) != 0)
+        return errno;
+    const ssize_t n = nicbarrier_bpf_local_receive(service, reply, sizeof(*reply), page);
+    if (n != sizeof(*reply) || reply->version != NICBARRIER_BPF_VERSION)
+        return n < 0 ? errno : EPROTO;
+    reply->text[sizeof(reply->text) - 1] = '\0';
+    return (int)reply->error;
 }

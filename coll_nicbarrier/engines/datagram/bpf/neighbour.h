@@ -6,6 +6,7 @@
  *  the kernel would send to it. */
 #pragma once
 
+#include <net/if.h>
 #include <stdbool.h>
 
 #include "coll_nicbarrier/engines/datagram/bpf/frame.h"
@@ -22,3 +23,11 @@
  */
 int nicbarrier_bpf_neighbour(int interface, bool six, nicbarrier_bpf_end_t *to,
                              nicbarrier_bpf_end_t *from);
+
+/** An interface's own Ethernet address. @return 0, or ENETUNREACH where it has none */
+int nicbarrier_bpf_mac(int interface, uint8_t mac[6]);
+
+/** Has the kernel do an order of ioctl for an interface, whose name is filled in. False: it does
+ * not.
+ */
+bool nicbarrier_bpf_ask_interface(int interface, unsigned long order, struct ifreq *r);

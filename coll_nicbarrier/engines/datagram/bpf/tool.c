@@ -11,18 +11,16 @@
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
 #include <net/if.h>
-#include <net/if_arp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "coll_nicbarrier/engines/datagram/bpf/local.h"
-#include "coll_nicbarrier/engines/datagram/bpf/request.h"
+#include "coll_nicbarrier/engines/datagram/bpf/neighbour.h"
 #include "coll_nicbarrier/engines/datagram/bpf/service.h"
 #include "common/config.h"
 
@@ -60,33 +58,14 @@ typedef struct options {
     bool foreground;
 } options_t;
 
-/** Asks the interface; false where it has no answer. */
-static bool ask_interface(const char *name, unsigned long order, void *data, struct ifreq *r)
-{
-    memset(r, 0, sizeof(*r));
-    (void)snprintf(r->ifr_name, sizeof(r->ifr_name), "%s", name);
-    if (data != NULL)
-        r->ifr_data = data;
-    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    const bool done = fd >= 0 && ioctl(fd, order, r) == 0;
-    if (fd >= 0)
-        close(fd);
-    return done;
-}
-
-static bool is_ethernet(const char *name)
-{
-    struct ifreq r;
-    return ask_interface(name, SIOCGIFHWADDR, NULL, &r) && r.ifr_hwaddr.sa_family == ARPHRD_ETHER;
-}
-
 /** The first mode to try. What XDP sends in the driver of veth is lost where the other end has no
  *  program of XDP, too. */
 static nicbarrier_bpf_mode_t first_mode(const char *name)
 {
     struct ethtool_drvinfo driver = {.cmd = ETHTOOL_GDRVINFO};
-    struct ifreq r;
-    return ask_interface(name, SIOCETHTOOL, &driver, &r) && strcmp(driver.driver, "veth") == 0
+    struct ifreq r = {.ifr_data = (void *)&driver};
+    return nicbarrier_bpf_ask_interface((int)if_nametoindex(name), SIOCETHTOOL, &r) &&
+                   strcmp(driver.driver, "veth") == 0
                ? NICBARRIER_BPF_GENERIC
                : NICBARRIER_BPF_NATIVE;
 }
@@ -189,7 +168,8 @@ static int serve(const options_t *o, int listening, int ready)
 static int load(options_t *o)
 {
     int ready = -1;
-    if (!is_ethernet(o->interface))
+    uint8_t mac[6];
+    if (nicbarrier_bpf_mac((int)if_nametoindex(o->interface), mac) != 0)
         return complain("this interface is not of Ethernet", "ip link shows those of this host");
     o->mode = o->has_mode ? o->mode : first_mode(o->interface);
     if (!o->foreground && go_into_background(&ready) != 0)
@@ -208,13 +188,9 @@ static int load(options_t *o)
 static int ask(int service, nicbarrier_bpf_order_t order, uint32_t number,
                nicbarrier_bpf_reply_t *reply)
 {
-    const nicbarrier_bpf_request_t r = {
-        .version = NICBARRIER_BPF_VERSION, .order = (uint32_t)order, .id = {.step = number}};
-    int none = -1;
-    if (nicbarrier_bpf_local_send(service, &r, sizeof(r), -1) != 0)
-        return errno;
-    const ssize_t n = nicbarrier_bpf_local_receive(service, reply, sizeof(*reply), &none);
-    return n == sizeof(*reply) ? (int)reply->error : EPROTO;
+    nicbarrier_bpf_request_t r = {.id = {.step = number}};
+    int none;
+    return nicbarrier_bpf_ask(service, &r, order, -1, reply, &none);
 }
 
 static int status(const char *interface)
