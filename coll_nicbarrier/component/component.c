@@ -14,26 +14,7 @@
 #include "ompi/constants.h"
 #include "opal/runtime/opal_progress.h"
 
-static int component_open(void);
-static int component_close(void);
-static int component_register(void);
-static int component_init(bool progress_threads, bool mpi_threads);
-
-ONIC_EXPORT mca_coll_base_component_t mca_coll_nicbarrier_component = {
-    .collm_version =
-        {
-            ONIC_COLL_VERSION,
-            .mca_component_name = "nicbarrier",
-            MCA_BASE_MAKE_VERSION(component, OMPI_NIC_VERSION_MAJOR, OMPI_NIC_VERSION_MINOR,
-                                  OMPI_NIC_VERSION_RELEASE),
-            .mca_open_component = component_open,
-            .mca_close_component = component_close,
-            .mca_register_component_params = component_register,
-        },
-    .collm_data = {MCA_BASE_METADATA_PARAM_NONE},
-    .collm_init_query = component_init,
-    .collm_comm_query = nicbarrier_comm_query,
-};
+ONIC_EXPORT extern mca_coll_base_component_t mca_coll_nicbarrier_component;
 
 static int component_register(void)
 {
@@ -95,3 +76,19 @@ static int component_close(void)
     nicbarrier_close_engines();
     return OMPI_SUCCESS;
 }
+
+ONIC_EXPORT mca_coll_base_component_t mca_coll_nicbarrier_component = {
+    .collm_version =
+        {
+            ONIC_COLL_VERSION,
+            .mca_component_name = "nicbarrier",
+            MCA_BASE_MAKE_VERSION(component, OMPI_NIC_VERSION_MAJOR, OMPI_NIC_VERSION_MINOR,
+                                  OMPI_NIC_VERSION_RELEASE),
+            .mca_open_component = component_open,
+            .mca_close_component = component_close,
+            .mca_register_component_params = component_register,
+        },
+    .collm_data = {MCA_BASE_METADATA_PARAM_NONE},
+    .collm_init_query = component_init,
+    .collm_comm_query = nicbarrier_comm_query,
+};

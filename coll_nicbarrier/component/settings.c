@@ -82,8 +82,7 @@ static bool is_same_version(const settings_t *s)
     return strcmp(s->version, mine.version) == 0;
 }
 
-/* ---- all of the job
- * ---------------------------------------------------------------------------------- */
+/* ---- all of the job ------------------------------------------------------------------------- */
 
 /** The first processes of my version and of another one. */
 typedef struct versions {
