@@ -40,7 +40,7 @@ static uint8_t open_engine(nicbarrier_agreement_t *a, int i)
 {
     const nicbarrier_engine_t *engine = nicbarrier_engines[i];
     const int score = engine->score();
-    if (a->config->engine == i ? score <= 0 : score < WORTHWHILE)
+    if (a->options.engine == i ? score <= 0 : score < WORTHWHILE)
         return 0;
     /* A text beside success is no reason. */
     nicbarrier_reason_t why = {""};
@@ -55,7 +55,7 @@ static uint8_t open_engine(nicbarrier_agreement_t *a, int i)
  *  where that is not to be had and was asked for. */
 static bool open_engines(nicbarrier_agreement_t *a, int index, int n)
 {
-    const int size = ompi_comm_size(a->comm), asked = a->config->engine;
+    const int size = ompi_comm_size(a->comm), asked = a->options.engine;
     const int limit = nicbarrier_limit(&a->options, n, size);
     if (limit == size || index % limit != 0)
         return true;
@@ -100,7 +100,7 @@ static bool allocate(nicbarrier_agreement_t *a)
 static bool begin(nicbarrier_agreement_t *a, bool able)
 {
     a->engine = NICBARRIER_ANY_ENGINE;
-    a->options = (nicbarrier_options_t){.engine = a->config->engine, .ppn = a->config->ppn};
+    a->options = (nicbarrier_options_t){.engine = a->config->engine - 1, .ppn = a->config->ppn};
     for (int i = 0; nicbarrier_engines[i] != NULL; i++)
         a->options.network[i] = nicbarrier_engines[i]->network != NULL;
     if (!able || !allocate(a)) {

@@ -27,7 +27,7 @@
 
 /** What this rank asks for. Engine, ppn and the schedule are the same on all. */
 typedef struct nicbarrier_agreement_config {
-    int engine; /**< its number in nicbarrier_engines, or NICBARRIER_ANY_ENGINE */
+    int engine; /**< 1 and its number in nicbarrier_engines; 0: the best */
     int ppn;    /**< most processes of a node behind one leader; 0: all */
     nicbarrier_engine_settings_t engines;
     nicbarrier_team_config_t team;

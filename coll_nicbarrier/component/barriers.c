@@ -65,12 +65,22 @@ static bool is_revoked(void *comm)
 
 /* ---- life ----------------------------------------------------------------------------------- */
 
+/** What a thread that waits for a team calls. */
+static void progress(void)
+{
+    (void)opal_progress();
+}
+
 /** Once, though threads may make the first barriers of several communicators at the same time. */
 static int register_progress(void)
 {
+    nicbarrier_team_config_t *team = &nicbarrier_state.params.agreement.team;
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     int rc = OMPI_SUCCESS;
     lock();
     if (!nicbarrier_state.progressing) {
+        team->oversubscribed = (long)opal_process_info.num_local_peers + 1 > processors;
+        team->progress = progress;
         rc = opal_progress_register(nicbarrier_progress);
         nicbarrier_state.progressing = rc == OMPI_SUCCESS;
     }
@@ -78,35 +88,13 @@ static int register_progress(void)
     return rc;
 }
 
-/** What a thread that waits for a team calls. */
-static void progress(void)
-{
-    (void)opal_progress();
-}
-
-/** What this process asks for in an agreement. */
-static nicbarrier_agreement_config_t agreement_config(void)
-{
-    const nicbarrier_params_t *p = &nicbarrier_state.params;
-    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    return (nicbarrier_agreement_config_t){
-        .engine = p->engine > 0 ? p->engine - 1 : NICBARRIER_ANY_ENGINE,
-        .ppn = p->ppn,
-        .engines = p->settings,
-        .team = {.spins_max = p->spin,
-                 .oversubscribed = (long)opal_process_info.num_local_peers + 1 > processors,
-                 .progress = progress},
-        .trials = &nicbarrier_counters.trials,
-    };
-}
-
 nicbarrier_barriers_t *nicbarrier_barriers_new(struct ompi_communicator_t *comm, int *rc_p)
 {
-    const nicbarrier_agreement_config_t config = agreement_config();
     nicbarrier_barriers_t *b = calloc(1, sizeof(*b));
     const bool able = b != NULL && register_progress() == OMPI_SUCCESS;
     nicbarrier_add(&nicbarrier_counters.agreements, 1);
-    nicbarrier_team_t *team = nicbarrier_agree(comm, &config, able, rc_p);
+    nicbarrier_team_t *team =
+        nicbarrier_agree(comm, &nicbarrier_state.params.agreement, able, rc_p);
     if (team == NULL) {
         nicbarrier_add(&nicbarrier_counters.declined, *rc_p == OMPI_SUCCESS);
         free(b);

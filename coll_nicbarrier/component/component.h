@@ -43,12 +43,9 @@
 /** Values of the MCA parameters. */
 typedef struct nicbarrier_params {
     int priority;
-    int engine; /**< 1 and its number in nicbarrier_engines; 0: the best */
     int setup_call;
-    int ppn;
-    int spin;
     int verbose;
-    nicbarrier_engine_settings_t settings;
+    nicbarrier_agreement_config_t agreement;
 } nicbarrier_params_t;
 
 /** Those of which rank 0's values hold for the whole job, in the order of their tables. */

@@ -19,8 +19,11 @@
 
 nicbarrier_state_t nicbarrier_state = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
-    .params = {
-        .priority = PRIORITY_INITIAL, .setup_call = 8, .spin = 1000, .settings.thread = true}};
+    .params = {.priority = PRIORITY_INITIAL,
+               .setup_call = 8,
+               .agreement = {.team.spins_max = 1000,
+                             .engines.thread = true,
+                             .trials = &nicbarrier_counters.trials}}};
 nicbarrier_counters_t nicbarrier_counters;
 
 /* ---- performance variables ------------------------------------------------------------------ */
@@ -91,24 +94,24 @@ static const nicbarrier_param_t own[] = {
              "network engines; 0: all of them (a network engine that is asked for where there is "
              "one node takes 1)",
      .same = true,
-     .number = VALUE(ppn),
+     .number = VALUE(agreement.ppn),
      .max = 1000000},
     {.name = "spin",
      .help = "How often a waiting process polls before it yields its processor, while no other "
              "process wants that; where one does, it yields at once",
-     .number = VALUE(spin),
+     .number = VALUE(agreement.team.spins_max),
      .max = 1000000},
     {.name = "engine",
      .help = engine_help,
      .same = true,
-     .number = VALUE(engine),
+     .number = VALUE(agreement.engine),
      .words = engine_words,
      .text = &engine_word},
     {.name = "schedule",
      .help =
          "Which leaders send to which in the network engines: dissemination, pairwise or gather",
      .same = true,
-     .number = VALUE(settings.schedule),
+     .number = VALUE(agreement.engines.schedule),
      .words = schedules,
      .text = &schedule_word},
     {.name = "thread",
@@ -116,7 +119,7 @@ static const nicbarrier_param_t own[] = {
              "sleeps in the kernel otherwise. Without it nonblocking barriers between nodes make "
              "progress only inside MPI calls, and windows of osc_nicstride are not served outside "
              "of them if engine put is the first to start UCX",
-     .flag = VALUE(settings.thread)},
+     .flag = VALUE(agreement.engines.thread)},
     {.name = "verbose",
      .help = "1 prints a line for each communicator with an engine, by its first process, and at "
              "the end what the first process of the job has counted; 2 what all processes have "

@@ -44,8 +44,8 @@ static void announce(void)
     const nicbarrier_params_t *p = &nicbarrier_state.params;
     for (int kind = 0; nicbarrier_engines[kind] != NULL; kind++) {
         const nicbarrier_engine_t *engine = nicbarrier_engines[kind];
-        const bool by_name = p->engine == kind + 1;
-        const bool possible = p->engine == 0 && p->priority > PRIORITY_OF_STOCK;
+        const bool by_name = p->agreement.engine == kind + 1;
+        const bool possible = p->agreement.engine == 0 && p->priority > PRIORITY_OF_STOCK;
         if (engine->announce != NULL && (by_name || possible))
             engine->announce(by_name);
     }
