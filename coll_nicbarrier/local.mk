@@ -120,7 +120,6 @@ component_LTLIBRARIES += mca_coll_nicbarrier.la
 mca_coll_nicbarrier_la_SOURCES = \
 	coll_nicbarrier/agree/agree.c \
 	coll_nicbarrier/agree/agree.h \
-	coll_nicbarrier/agree/network.c \
 	coll_nicbarrier/team/engines.c \
 	coll_nicbarrier/component/component.c \
 	coll_nicbarrier/component/barriers.c \

@@ -6,16 +6,25 @@
 #include "coll_nicbarrier/agree/agree.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "coll_nicbarrier/agree/plan.h"
+#include "common/node/node.h"
 #include "common/support/clock.h"
 #include "common/support/collective.h"
 #include "ompi/constants.h"
+#include "ompi/datatype/ompi_datatype.h"
 #include "ompi/group/group.h"
+#include "ompi/mca/coll/base/coll_tags.h"
+#include "ompi/mca/pml/pml.h"
+#include "ompi/request/request.h"
+#include "opal/runtime/opal_progress.h"
 #include "opal/util/output.h"
 #include "opal/util/proc.h"
 
@@ -24,6 +33,75 @@
 #define WORTHWHILE 50
 /** The number of the engine of a node alone. */
 #define NODE_ENGINE 0
+/** The tag next to those of Open MPI's collectives, which go downwards from the one of allgather.
+ * It has none of its own between that and MPI_ANY_TAG. */
+#define TAG (MCA_COLL_BASE_TAG_ALLGATHER + 1)
+
+/* ---- an agreement ---------------------------------------------------------------------------
+ *
+ * Functions return OMPI_SUCCESS, or the error of a message that has failed. What this rank cannot
+ * do is no error, but takes part in the next allreduce.
+ */
+
+/** An endpoint. Length 0: there is none. */
+typedef struct endpoint {
+    uint32_t len;
+    unsigned char bytes[NICBARRIER_ENDPOINT_MAX];
+} endpoint_t;
+
+/** A leader's buffers: its endpoint and those of its partners. Never freed where a message fails,
+ *  since others may be under way. */
+typedef struct exchange {
+    int partners;
+    int32_t partner[NICBARRIER_PARTNERS_MAX];
+    endpoint_t mine;
+    endpoint_t theirs[];
+} exchange_t;
+
+typedef struct agreement {
+    struct ompi_communicator_t *comm;
+    const nicbarrier_agreement_config_t *config;
+    nicbarrier_options_t options;
+    nicbarrier_facts_t mine;
+    nicbarrier_facts_t *facts; /**< of all */
+    int32_t *room;             /**< of the plan */
+    nicbarrier_plan_t plan;
+    nicbarrier_team_t *team;
+    exchange_t *exchange; /**< a leader's among several */
+    int engine;           /**< that has been agreed on, or NICBARRIER_ANY_ENGINE */
+    nicbarrier_reason_t why;
+    int reporter; /**< the rank that is to give the reason why nothing came of it */
+} agreement_t;
+
+/** All ranks: an allreduce of *value_p, which becomes the least of all; a->reporter is the first
+ *  rank with a reason. */
+static int least(agreement_t *a, int *value_p)
+{
+    int values[] = {a->why.text[0] != '\0' ? ompi_comm_rank(a->comm) : INT_MAX, *value_p};
+    const int rc = onic_agree_all(a->comm, values, 2);
+    a->reporter = values[0];
+    *value_p = values[1];
+    return rc;
+}
+
+/* ---- engines --------------------------------------------------------------------------------- */
+
+/** Engines, and their groups, are made by one thread at a time. */
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+static bool is_open[NICBARRIER_ENGINES_MAX];
+/** When an engine is tried again whose last trial has failed: a trial that fails takes long. */
+static _Atomic uint64_t barred_until[NICBARRIER_ENGINES_MAX];
+#define BARRED_NSEC UINT64_C(60000000000)
+
+void nicbarrier_close_engines(void)
+{
+    for (int i = 0; nicbarrier_engines[i] != NULL; i++) {
+        if (is_open[i]) {
+            nicbarrier_engines[i]->close();
+            is_open[i] = false;
+        }
+    }
+}
 
 /* ---- what a rank brings --------------------------------------------------------------------- */
 
@@ -35,25 +113,33 @@ static uint64_t draw_key(void)
     return key != 0 ? key : 1;
 }
 
-/** Opens the engine if it may be needed; its score, or 0. */
-static uint8_t open_engine(nicbarrier_agreement_t *a, int i)
+/** Opens the engine if it may be needed, once for each process; its score, or 0. */
+static uint8_t open_engine(agreement_t *a, int i)
 {
     const nicbarrier_engine_t *engine = nicbarrier_engines[i];
     const int score = engine->score();
-    if (a->options.engine == i ? score <= 0 : score < WORTHWHILE)
-        return 0;
     /* A text beside success is no reason. */
     nicbarrier_reason_t why = {""};
-    if (nicbarrier_open_engine(i, &a->config->engines, &why) != 0) {
-        a->why = why;
+    if (a->options.engine == i ? score <= 0 : score < WORTHWHILE)
+        return 0;
+    if (onic_now_nsec() < atomic_load(&barred_until[i])) {
+        nicbarrier_reason(&a->why,
+                          "engine %s has not got through between some leaders a short while ago",
+                          engine->name);
         return 0;
     }
-    return (uint8_t)score;
+    pthread_mutex_lock(&making);
+    is_open[i] = is_open[i] || engine->open(&a->config->engines, &why) == 0;
+    const bool done = is_open[i];
+    pthread_mutex_unlock(&making);
+    if (!done)
+        a->why = why;
+    return done ? (uint8_t)score : 0;
 }
 
 /** Opens what this rank may need as a leader, being member `index` of the `n` of its node. False
  *  where that is not to be had and was asked for. */
-static bool open_engines(nicbarrier_agreement_t *a, int index, int n)
+static bool open_engines(agreement_t *a, int index, int n)
 {
     const int size = ompi_comm_size(a->comm), asked = a->options.engine;
     const int limit = nicbarrier_limit(&a->options, n, size);
@@ -70,7 +156,7 @@ static bool open_engines(nicbarrier_agreement_t *a, int index, int n)
 }
 
 /** The facts of this rank. */
-static bool find_facts(nicbarrier_agreement_t *a)
+static bool find_facts(agreement_t *a)
 {
     const onic_locality_t here = onic_locality();
     int index = 0, n = 0, first = -1;
@@ -87,7 +173,7 @@ static bool find_facts(nicbarrier_agreement_t *a)
 }
 
 /** All memory that is needed, but for what depends on others. */
-static bool allocate(nicbarrier_agreement_t *a)
+static bool allocate(agreement_t *a)
 {
     const size_t size = (size_t)ompi_comm_size(a->comm);
     a->facts = malloc(size * sizeof(*a->facts));
@@ -97,7 +183,7 @@ static bool allocate(nicbarrier_agreement_t *a)
 }
 
 /** Gets ready; false where this rank cannot go on. */
-static bool begin(nicbarrier_agreement_t *a, bool able)
+static bool begin(agreement_t *a, bool able)
 {
     a->engine = NICBARRIER_ANY_ENGINE;
     a->options = (nicbarrier_options_t){.engine = a->config->engine - 1, .ppn = a->config->ppn};
@@ -125,7 +211,7 @@ static size_t offset_of(const nicbarrier_plan_t *p, int first)
 }
 
 /** The first of a node: all areas. False where memory is exhausted. */
-static bool arrange(const nicbarrier_agreement_t *a, const onic_node_t *node, char *base)
+static bool arrange(const agreement_t *a, const onic_node_t *node, char *base)
 {
     const nicbarrier_plan_t *p = &a->plan;
     nicbarrier_locality_t *where = malloc((size_t)p->n * sizeof(*where));
@@ -141,7 +227,7 @@ static bool arrange(const nicbarrier_agreement_t *a, const onic_node_t *node, ch
 }
 
 /** A segment for the node, as the plan says; the first arranges it. */
-static int make_node(nicbarrier_agreement_t *a, onic_segment_t *segment, int *able_p)
+static int make_node(agreement_t *a, onic_segment_t *segment, int *able_p)
 {
     const nicbarrier_plan_t *p = &a->plan;
     const int first = p->index / p->limit * p->limit;
@@ -167,8 +253,23 @@ static int make_node(nicbarrier_agreement_t *a, onic_segment_t *segment, int *ab
     return rc;
 }
 
+/** A leader among several: makes its buffers. False where memory is exhausted. */
+static bool make_exchange(agreement_t *a)
+{
+    int32_t partner[NICBARRIER_PARTNERS_MAX];
+    const int n = nicbarrier_plan_partners(
+        &a->plan, (nicbarrier_schedule_kind_t)a->config->engines.schedule, partner);
+    free(a->exchange);
+    a->exchange = malloc(sizeof(*a->exchange) + (size_t)n * sizeof(a->exchange->theirs[0]));
+    if (a->exchange == NULL)
+        return false;
+    a->exchange->partners = n;
+    memcpy(a->exchange->partner, partner, (size_t)n * sizeof(*partner));
+    return true;
+}
+
 /** The nodes, and which ranks lead. */
-static int set_up_nodes(nicbarrier_agreement_t *a, int *able_p)
+static int set_up_nodes(agreement_t *a, int *able_p)
 {
     onic_segment_t segment = {NULL, 0};
     a->plan = nicbarrier_plan(&a->options, a->facts, ompi_comm_size(a->comm),
@@ -176,11 +277,11 @@ static int set_up_nodes(nicbarrier_agreement_t *a, int *able_p)
     const nicbarrier_plan_t *p = &a->plan;
     const int first = p->index / p->limit * p->limit, n = in_area(p, first);
     int rc = p->limit > 1 ? make_node(a, &segment, able_p) : OMPI_SUCCESS;
-    if (p->leader >= 0 && p->leaders > 1 && !nicbarrier_make_exchange(a)) {
+    if (p->leader >= 0 && p->leaders > 1 && !make_exchange(a)) {
         nicbarrier_reason(&a->why, "memory is exhausted");
         *able_p = false;
     }
-    rc = rc == OMPI_SUCCESS ? nicbarrier_least(a, able_p) : rc;
+    rc = rc == OMPI_SUCCESS ? least(a, able_p) : rc;
     if (rc == OMPI_SUCCESS && *able_p && n > 1) {
         nicbarrier_team_attach(a->team, &segment, offset_of(p, first), n, p->index - first,
                                nicbarrier_shm_fanout, n < p->size);
@@ -189,11 +290,139 @@ static int set_up_nodes(nicbarrier_agreement_t *a, int *able_p)
     return rc;
 }
 
+/* ---- between leaders ------------------------------------------------------------------------- */
+
+/** Endpoints go to the partners, and theirs come. */
+static int exchange(agreement_t *a)
+{
+    exchange_t *x = a->exchange;
+    ompi_request_t *requests[2 * NICBARRIER_PARTNERS_MAX];
+    int rc = OMPI_SUCCESS, n = 0;
+    for (int i = 0; i < 2 * x->partners && rc == OMPI_SUCCESS; i++) {
+        const int k = i % x->partners, rank = a->plan.rank[x->partner[k]];
+        rc = i < x->partners
+                 ? MCA_PML_CALL(irecv(&x->theirs[k], sizeof(x->theirs[k]), &ompi_mpi_byte.dt, rank,
+                                      TAG, a->comm, &requests[n]))
+                 : MCA_PML_CALL(isend(&x->mine, offsetof(endpoint_t, bytes) + x->mine.len,
+                                      &ompi_mpi_byte.dt, rank, TAG, MCA_PML_BASE_SEND_STANDARD,
+                                      a->comm, &requests[n]));
+        n += rc == OMPI_SUCCESS;
+    }
+    for (int i = 0; i < n && rc == OMPI_SUCCESS; i++)
+        rc = ompi_request_wait(&requests[i], MPI_STATUS_IGNORE);
+    if (rc == OMPI_SUCCESS)
+        return rc;
+    /* The others may never come. */
+    for (int i = 0; i < n; i++) {
+        if (requests[i] != MPI_REQUEST_NULL) {
+            (void)ompi_request_cancel(requests[i]);
+            (void)ompi_request_free(&requests[i]);
+        }
+    }
+    a->exchange = NULL;
+    return rc;
+}
+
+static bool prepare(agreement_t *a, int engine, unsigned attempt)
+{
+    /* Of two attempts the words must not be taken for each other's. */
+    const uint64_t key = a->facts[0].key + 0x9e3779b97f4a7c15u * attempt;
+    const nicbarrier_group_t group = {key != 0 ? key : 1, a->plan.leaders, a->plan.leader};
+    endpoint_t *mine = &a->exchange->mine;
+    nicbarrier_reason_t why = {""};
+    a->team->kind = engine;
+    a->team->engine = nicbarrier_engines[engine];
+    pthread_mutex_lock(&making);
+    const bool done =
+        a->team->engine->prepare(&group, &a->team->net, mine->bytes, &mine->len, &why) == 0;
+    pthread_mutex_unlock(&making);
+    if (!done) {
+        a->why = why;
+        mine->len = 0;
+    }
+    return done;
+}
+
+/** With the partners, if all their endpoints have come. */
+static bool connect_team(agreement_t *a)
+{
+    const exchange_t *x = a->exchange;
+    nicbarrier_endpoint_t list[NICBARRIER_PARTNERS_MAX];
+    nicbarrier_endpoints_t all = {x->partners, list};
+    nicbarrier_reason_t why = {""};
+    for (int i = 0; i < x->partners; i++) {
+        const endpoint_t *e = &x->theirs[i];
+        if (e->len == 0 || e->len > sizeof(e->bytes))
+            return false;
+        list[i] = (nicbarrier_endpoint_t){x->partner[i], e->len, e->bytes};
+    }
+    pthread_mutex_lock(&making);
+    const bool connected = nicbarrier_team_connect(a->team, &all, &why) == 0;
+    pthread_mutex_unlock(&making);
+    if (!connected)
+        a->why = why;
+    return connected;
+}
+
+/** All leaders are connected: does the trial epoch become complete? Where one leader finds that it
+ *  will not, the engine notifies the others, or they find it, too. */
+static bool passes_trial(agreement_t *a)
+{
+    __atomic_fetch_add(a->config->trials, 1, __ATOMIC_RELAXED);
+    int end;
+    while ((end = nicbarrier_team_try(a->team, &a->why)) == 0)
+        opal_progress();
+    return end > 0;
+}
+
+static int try_engine(agreement_t *a, int engine, unsigned attempt, bool *done_p)
+{
+    const bool leads = a->plan.leader >= 0;
+    int able = true, rc = OMPI_SUCCESS;
+    if (leads) {
+        able = prepare(a, engine, attempt);
+        rc = exchange(a);
+        able = rc == OMPI_SUCCESS && able && connect_team(a);
+    }
+    rc = rc == OMPI_SUCCESS ? least(a, &able) : rc;
+    if (rc == OMPI_SUCCESS && able) {
+        able = !leads || passes_trial(a);
+        rc = least(a, &able);
+        if (rc == OMPI_SUCCESS && !able)
+            atomic_store(&barred_until[engine], onic_now_nsec() + BARRED_NSEC);
+    }
+    *done_p = rc == OMPI_SUCCESS && able;
+    return rc;
+}
+
+/** All ranks: the part between several leaders. Sets a->engine. From when an engine is connected
+ * on, partners may need answers: the engine's helper thread or Open MPI's progress gives them. */
+static int set_up_network(agreement_t *a)
+{
+    unsigned tried = 0, attempt = 0;
+    int engine;
+    while ((engine = nicbarrier_choose(&a->plan, &a->options, tried)) != NICBARRIER_ANY_ENGINE) {
+        bool done;
+        const int rc = try_engine(a, engine, attempt++, &done);
+        if (rc != OMPI_SUCCESS || done) {
+            a->engine = done ? engine : NICBARRIER_ANY_ENGINE;
+            return rc;
+        }
+        nicbarrier_team_drop_network(a->team);
+        tried |= 1U << engine;
+    }
+    if (a->why.text[0] == '\0') {
+        nicbarrier_reason(&a->why, "no engine serves these processes: %d nodes",
+                          (int)a->plan.nodes);
+    }
+    return OMPI_SUCCESS;
+}
+
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-static int agree(nicbarrier_agreement_t *a, int able)
+static int agree(agreement_t *a, int able)
 {
-    int rc = nicbarrier_least(a, &able);
+    int rc = least(a, &able);
     if (rc == OMPI_SUCCESS && able)
         rc = onic_share(a->comm, &a->mine, sizeof(a->mine), a->facts);
     if (rc == OMPI_SUCCESS && able)
@@ -201,7 +430,7 @@ static int agree(nicbarrier_agreement_t *a, int able)
     if (rc != OMPI_SUCCESS || !able)
         return rc;
     if (a->plan.leaders > 1)
-        return nicbarrier_set_up_network(a);
+        return set_up_network(a);
     a->engine = NODE_ENGINE;
     return OMPI_SUCCESS;
 }
@@ -209,7 +438,7 @@ static int agree(nicbarrier_agreement_t *a, int able)
 /* ---- the end -------------------------------------------------------------------------------- */
 
 /** Why there is no team: by one rank, or by each that has seen an error. */
-static void report(const nicbarrier_agreement_t *a, bool broken)
+static void report(const agreement_t *a, bool broken)
 {
     static atomic_bool reported;
     const int me = ompi_comm_rank(a->comm);
@@ -230,7 +459,7 @@ nicbarrier_team_t *nicbarrier_agree(struct ompi_communicator_t *comm,
                                     const nicbarrier_agreement_config_t *config, bool able,
                                     int *rc_p)
 {
-    nicbarrier_agreement_t a = {.comm = comm, .config = config};
+    agreement_t a = {.comm = comm, .config = config};
     *rc_p = agree(&a, begin(&a, able));
     nicbarrier_team_t *team = a.team;
     if (a.engine != NICBARRIER_ANY_ENGINE) {

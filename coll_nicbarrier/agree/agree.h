@@ -20,9 +20,7 @@
 
 #include "common/ompi_compat.h"
 
-#include "coll_nicbarrier/agree/plan.h"
 #include "coll_nicbarrier/team/team.h"
-#include "common/node/node.h"
 #include "ompi/communicator/communicator.h"
 
 /** What this rank asks for. Engine, ppn and the schedule are the same on all. */
@@ -46,42 +44,3 @@ nicbarrier_team_t *nicbarrier_agree(struct ompi_communicator_t *comm,
 
 /** Closes all engines that agreements have opened. */
 void nicbarrier_close_engines(void);
-
-/* ---- inside: agree.c has the whole, network.c what leaders do -------------------------------
- *
- * Functions return OMPI_SUCCESS, or the error of a message that has failed. What this rank cannot
- * do is no error, but takes part in the next allreduce.
- */
-
-/** A leader's buffers: its endpoint and those of its partners. Never freed where a message fails,
- *  since others may be under way. */
-typedef struct nicbarrier_exchange nicbarrier_exchange_t;
-
-typedef struct nicbarrier_agreement {
-    struct ompi_communicator_t *comm;
-    const nicbarrier_agreement_config_t *config;
-    nicbarrier_options_t options;
-    nicbarrier_facts_t mine;
-    nicbarrier_facts_t *facts; /**< of all */
-    int32_t *room;             /**< of the plan */
-    nicbarrier_plan_t plan;
-    nicbarrier_team_t *team;
-    nicbarrier_exchange_t *exchange; /**< a leader's among several */
-    int engine;                      /**< that has been agreed on, or NICBARRIER_ANY_ENGINE */
-    nicbarrier_reason_t why;
-    int reporter; /**< the rank that is to give the reason why nothing came of it */
-} nicbarrier_agreement_t;
-
-/** Opens an engine, once for each process. 0, or -1 and the reason. */
-int nicbarrier_open_engine(int engine, const nicbarrier_engine_settings_t *settings,
-                           nicbarrier_reason_t *why);
-
-/** All ranks: an allreduce of *value_p, which becomes the least of all; a->reporter is the first
- *  rank with a reason. */
-int nicbarrier_least(nicbarrier_agreement_t *a, int *value_p);
-
-/** A leader among several: makes its buffers. False where memory is exhausted. */
-bool nicbarrier_make_exchange(nicbarrier_agreement_t *a);
-
-/** All ranks: the part between several leaders. Sets a->engine. */
-int nicbarrier_set_up_network(nicbarrier_agreement_t *a);
