@@ -38,7 +38,6 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/engines/datagram/steppers.c \
 	coll_nicbarrier/engines/datagram/stepping.c \
 	coll_nicbarrier/engines/datagram/thread.c \
-	coll_nicbarrier/engines/datagram/timers.c \
 	coll_nicbarrier/engines/datagram/transport.h \
 	coll_nicbarrier/engines/datagram/udp.c \
 	coll_nicbarrier/engines/datagram/udp_address.c \

@@ -259,7 +259,6 @@ static bool make_exchange(agreement_t *a)
     int32_t partner[NICBARRIER_PARTNERS_MAX];
     const int n = nicbarrier_plan_partners(
         &a->plan, (nicbarrier_schedule_kind_t)a->config->engines.schedule, partner);
-    free(a->exchange);
     a->exchange = malloc(sizeof(*a->exchange) + (size_t)n * sizeof(a->exchange->theirs[0]));
     if (a->exchange == NULL)
         return false;

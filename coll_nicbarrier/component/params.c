@@ -38,30 +38,26 @@ static void register_table(const mca_base_component_t *c, const nicbarrier_count
     }
 }
 
+static const onic_counter_t counters[] = {
+    {"barriers_below", "Barriers left to the module below", &nicbarrier_counters.below, 0},
+    {"agreements", "Agreements on an engine begun", &nicbarrier_counters.agreements, 0},
+    {"trials", "Engines tried between nodes before barriers depend on them",
+     &nicbarrier_counters.trials, 0},
+    {"declined", "Agreements that found no engine", &nicbarrier_counters.declined, 0},
+    {"live_teams", "Engines set up and not yet taken apart", &nicbarrier_counters.live_teams,
+     MCA_BASE_PVAR_CLASS_LEVEL},
+    {"live_requests", "Request objects in use", &nicbarrier_counters.live_requests,
+     MCA_BASE_PVAR_CLASS_LEVEL},
+};
+
 static void register_counters(const mca_base_component_t *c)
 {
-    const int count = MCA_BASE_PVAR_CLASS_COUNTER;
-    const int level = MCA_BASE_PVAR_CLASS_LEVEL;
-    nicbarrier_counters_t *n = &nicbarrier_counters;
-
     for (int k = 0; nicbarrier_engines[k] != NULL; k++) {
-        const char *kind = nicbarrier_engines[k]->name;
-        char name[64], help[128];
-
-        snprintf(name, sizeof(name), "barriers_%s", kind);
-        snprintf(help, sizeof(help), "Barriers entered that engine %s carries", kind);
-        onic_register_counter(c, name, help, count, &n->barriers[k]);
+        onic_register_counter_of(c, "barriers", nicbarrier_engines[k]->name,
+                                 "Barriers carried by engine", &nicbarrier_counters.barriers[k]);
         register_table(c, nicbarrier_engines[k]->counters);
     }
-    onic_register_counter(c, "barriers_below", "Barriers left to the module below", count,
-                          &n->below);
-    onic_register_counter(c, "agreements", "Agreements on an engine begun", count, &n->agreements);
-    onic_register_counter(c, "trials", "Engines tried between nodes before barriers depend on them",
-                          count, &n->trials);
-    onic_register_counter(c, "declined", "Agreements that found no engine", count, &n->declined);
-    onic_register_counter(c, "live_teams", "Engines set up and not yet taken apart", level,
-                          &n->live_teams);
-    onic_register_counter(c, "live_requests", "Request objects in use", level, &n->live_requests);
+    onic_register_counters(c, counters, sizeof(counters) / sizeof(counters[0]));
 }
 
 /* ---- the component's own -------------------------------------------------------------------- */

@@ -13,8 +13,7 @@
  *     stepper.h       the steppers: steppers.c, stepper_host.c
  *     stepping.c      which of them a group has
  *     group.c         groups
- *     timers.c        requests and repetitions that are due, refusals
- *     input.c         packets in
+ *     input.c         packets in; requests and repetitions that are due, refusals
  *     thread.c        the helper thread, which stands in for the MPI threads
  *     connect.c       the engine's functions for groups
  *     behind.c        those for processes behind a leader
@@ -182,13 +181,6 @@ bool nicbarrier_datagram_look(nicbarrier_net_t *net);
 bool nicbarrier_datagram_want(nicbarrier_net_t *net);
 /** The partner is reached by another address from now on: stepper and peers are updated. */
 void nicbarrier_datagram_moved(nicbarrier_net_t *net, const nicbarrier_partner_t *p);
-
-/* ---- timers.c; the lock is held -------------------------------------------------------------- */
-
-/** Sends what is due: NACKs, and repetitions of promised messages. */
-void nicbarrier_datagram_expire(void);
-/** Takes in what hosts have refused. */
-void nicbarrier_datagram_take_refusals(void);
 
 /* ---- input.c --------------------------------------------------------------------------------- */
 

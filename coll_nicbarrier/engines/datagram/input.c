@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Engine datagram: packets in; see datagram.h. The lock is held, but for the sleep. */
+/** @file Engine datagram: packets in, and what is due; see datagram.h. The lock is held, but for
+ * the sleep. */
 #include <poll.h>
 #include <time.h>
 
@@ -14,8 +15,6 @@
  *  is a system call. */
 #define UDP_LONG   1024U
 #define UDP_SELDOM 32U
-
-#define count(counter) nicbarrier_count(&nicbarrier_datagram_counters.counter)
 
 /* ---- packets of groups ---------------------------------------------------------------------- */
 
@@ -53,7 +52,7 @@ static void take_nack(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
     const nicbarrier_rule_t *r = nicbarrier_net_state(net, &room);
     const nicbarrier_reply_t reply = nicbarrier_nacks_answer(&net->nacks, r, p->at, p->epoch);
     if (reply == NICBARRIER_REPLY_NONE) {
-        count(refused);
+        nicbarrier_count(&nicbarrier_datagram_counters.refused);
         return;
     }
     if (nicbarrier_reach_nacked(to, from))
@@ -61,7 +60,7 @@ static void take_nack(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
     /* By the transport that it came by. */
     const nicbarrier_address_t *back = to->at.via == from->via ? &to->at : from;
     if (reply == NICBARRIER_REPLY_AGAIN) {
-        count(retransmits);
+        nicbarrier_count(&nicbarrier_datagram_counters.retransmits);
         note_missed(net, r, p->at);
         nicbarrier_datagram_send(net, NICBARRIER_PACKET_REPEAT, p->at, back,
                                  nicbarrier_rule_word(r, p->at));
@@ -79,7 +78,7 @@ static int take_message(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
     const nicbarrier_word_t verdict =
         nicbarrier_rule_judge(nicbarrier_net_state(net, &room), p->at, p->epoch);
     if (verdict == NICBARRIER_WORD_WRONG) {
-        count(refused);
+        nicbarrier_count(&nicbarrier_datagram_counters.refused);
         return 0;
     }
     prove(net, partner, from);
@@ -103,7 +102,7 @@ static int take_for_group(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
     nicbarrier_rule_t room;
     const bool upwards = p->kind == NICBARRIER_PACKET_NACK || p->kind == NICBARRIER_PACKET_ACK;
     if (!fits(net, p, upwards)) {
-        count(refused);
+        nicbarrier_count(&nicbarrier_datagram_counters.refused);
         return 0;
     }
     /* What comes before connect is lost: it will be asked for. */
@@ -145,7 +144,7 @@ static void answer_for_freed(const nicbarrier_packet_t *p, const nicbarrier_addr
                                        .key = p->key,
                                        .epoch = p->epoch};
     if (nack)
-        count(retransmits);
+        nicbarrier_count(&nicbarrier_datagram_counters.retransmits);
     nicbarrier_datagram_post(from, reply);
 }
 
@@ -163,7 +162,7 @@ static int take(const unsigned char *bytes, size_t len, const nicbarrier_address
     nicbarrier_packet_t p;
     if (nicbarrier_packet_decode(bytes, len, &p) != NULL ||
         p.cookie != nicbarrier_datagram.cookie) {
-        count(refused);
+        nicbarrier_count(&nicbarrier_datagram_counters.refused);
         return 0;
     }
     if (p.kind >= NICBARRIER_PACKET_FIN) {
@@ -179,6 +178,100 @@ static int take(const unsigned char *bytes, size_t len, const nicbarrier_address
     if (p.kind == NICBARRIER_PACKET_NACK || p.kind == NICBARRIER_PACKET_PROMISED)
         answer_for_freed(&p, from);
     return 0;
+}
+
+/* ---- what is due ----------------------------------------------------------------------------- */
+
+/** Has the partner kept silent for longer than the user allows? */
+static bool is_silent(const nicbarrier_partner_t *p, uint64_t now)
+{
+    const uint64_t limit = (uint64_t)nicbarrier_datagram_config.silence * UINT64_C(1000000000);
+    return limit != 0 && p->unanswered > NICBARRIER_REACH_TRIES && now - p->silent_since > limit;
+}
+
+static void send_nack(nicbarrier_net_t *net, uint32_t k, uint64_t epoch, uint64_t now)
+{
+    nicbarrier_partner_t *from = net->from[k];
+    nicbarrier_count(&nicbarrier_datagram_counters.nacks);
+    if (nicbarrier_reach_nack(from, net->expected, now))
+        nicbarrier_count(&nicbarrier_datagram_counters.fallbacks);
+    if (!from->proven)
+        nicbarrier_datagram_moved(net, from);
+    nicbarrier_datagram_send(net, NICBARRIER_PACKET_NACK, k, &from->at, epoch);
+    if (is_silent(from, now))
+        nicbarrier_datagram_set_failed(net);
+}
+
+/** To all addresses of a partner of which none is proven: a group that has failed sends no NACKs
+ * any more, which would try them by turns. */
+static void send_promised(nicbarrier_net_t *net, uint32_t k, uint64_t word)
+{
+    const nicbarrier_partner_t *to = net->to[k];
+    const nicbarrier_address_t *at = to->proven ? &to->at : to->candidate;
+    const int n = to->proven ? 1 : to->ncandidates;
+    for (int i = 0; i < n; i++)
+        nicbarrier_datagram_send(net, NICBARRIER_PACKET_PROMISED, k, &at[i], word);
+}
+
+static void expire(nicbarrier_net_t *net, uint64_t now)
+{
+    nicbarrier_rule_t room;
+    uint64_t repeats;
+    if (!net->connected)
+        return;
+    if (nicbarrier_net_view(net) != NULL)
+        nicbarrier_datagram_catch_up(net, now);
+    const nicbarrier_rule_t *r = nicbarrier_net_state(net, &room);
+    const uint64_t nacks = nicbarrier_nacks_expire(&net->nacks, r, now, &repeats);
+    for (uint32_t k = 0; (nacks | repeats) >> k != 0; k++) {
+        if (repeats >> k & 1)
+            send_promised(net, k, nicbarrier_rule_word(r, k));
+        if (nacks >> k & 1)
+            send_nack(net, k, r->received[k] + 1, now);
+    }
+    nicbarrier_datagram_follow(net, now);
+}
+
+/** Sends what is due: NACKs, and repetitions of promised messages. */
+static void expire_all(void)
+{
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
+    const uint64_t now = onic_now_nsec();
+    d->now = now;
+    if (now >= atomic_load_explicit(&d->deadline, memory_order_relaxed)) {
+        atomic_store_explicit(&d->deadline, NICBARRIER_NEVER, memory_order_relaxed);
+        nicbarrier_datagram_each(expire, now);
+    }
+}
+
+/* ---- refusals -------------------------------------------------------------------------------- */
+
+/** Is it a member of the group that is waited for? */
+static void refuse(nicbarrier_net_t *net, uint64_t cookie)
+{
+    for (int i = 0; i < net->npartners && net->connected; i++) {
+        nicbarrier_partner_t *p = &net->partner[i];
+        if (p->cookie == cookie && nicbarrier_reach_refused(p)) {
+            nicbarrier_datagram_fail(net);
+            return;
+        }
+    }
+}
+
+/** Takes in what hosts have refused. */
+static void take_refusals(void)
+{
+    unsigned char bytes[NICBARRIER_PACKET_SIZE];
+    nicbarrier_packet_t p;
+    for (int i = 0; i < NICBARRIER_VIAS; i++) {
+        const nicbarrier_transport_t *t = nicbarrier_datagram.transport[i];
+        while (t != NULL && t->refused != NULL && t->refused(bytes)) {
+            if (nicbarrier_packet_decode(bytes, sizeof(bytes), &p) == NULL) {
+                nicbarrier_linger_refused(&nicbarrier_datagram.linger, p.cookie);
+                nicbarrier_datagram_each(refuse, p.cookie);
+            }
+        }
+    }
 }
 
 /* ---- from the transports -------------------------------------------------------------------- */
@@ -229,8 +322,8 @@ int nicbarrier_datagram_receive(nicbarrier_net_t *net)
             return events;
     }
     if (udp)
-        nicbarrier_datagram_take_refusals();
-    nicbarrier_datagram_expire();
+        take_refusals();
+    expire_all();
     return events;
 }
 

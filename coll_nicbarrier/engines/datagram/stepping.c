@@ -7,8 +7,6 @@
 
 #include "coll_nicbarrier/engines/datagram/datagram.h"
 
-#define count(counter) nicbarrier_count(&nicbarrier_datagram_counters.counter)
-
 /* ---- what is installed ----------------------------------------------------------------------- */
 
 static void encode(const nicbarrier_net_t *net, int k, bool mine, unsigned char *bytes)
@@ -80,7 +78,7 @@ void nicbarrier_stepping_fall_back(nicbarrier_net_t *net)
     }
     net->stopped_stepper = stepper;
     net->stopped = stepped;
-    count(stepper_fallbacks);
+    nicbarrier_count(&nicbarrier_datagram_counters.stepper_fallbacks);
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */

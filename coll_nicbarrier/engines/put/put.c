@@ -191,21 +191,12 @@ static int open_outlet(nicbarrier_net_t *net, nicbarrier_outlet_t *out,
     return 0;
 }
 
-static int open_outlets(nicbarrier_net_t *net, const nicbarrier_step_t *steps, int n,
-                        const nicbarrier_endpoints_t *endpoints, nicbarrier_reason_t *why)
-{
-    int rc = 0;
-    for (int k = 0; k < n && rc == 0; k++)
-        if (steps[k].send_to != NICBARRIER_NOBODY)
-            rc = open_outlet(net, &net->outlet[k], &steps[k], endpoints, why);
-    return rc;
-}
-
 static int put_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
                        const nicbarrier_net_events_t *events, nicbarrier_reason_t *why)
 {
     nicbarrier_step_t steps[NICBARRIER_STEPS_MAX];
     uint64_t sends, waits;
+    int rc = 0;
     const int n = nicbarrier_schedule((nicbarrier_schedule_kind_t)schedule_kind, net->group.me,
                                       net->group.n, steps);
     nicbarrier_schedule_bits(steps, n, &sends, &waits);
@@ -213,7 +204,9 @@ static int put_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endp
     net->events = *events;
     onic_wire_lock();
     net->losses = onic_wire_losses();
-    int rc = open_outlets(net, steps, n, endpoints, why);
+    for (int k = 0; k < n && rc == 0; k++)
+        if (steps[k].send_to != NICBARRIER_NOBODY)
+            rc = open_outlet(net, &net->outlet[k], &steps[k], endpoints, why);
     net->next = nets;
     nets = net;
     onic_wire_defer(ONIC_AM_COLL);

@@ -2,11 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The wire format; see packet.h. Of a packet:
- *
- *      0  magic, 2 bytes;  2 version;  3 kind;  4 cookie, 4;  8 key, 8;  16 sender, 4
- *     20  steps of receiver and sender;  22 zero, 2;  24 epoch, 8;  32 to, 4;  36 back, 4
- */
+/** @file The wire format; see packet.h. */
 #include "coll_nicbarrier/engines/datagram/wire/packet.h"
 
 #include <string.h>
