@@ -53,8 +53,6 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/engines/mlx5/mlx5.h \
 	coll_nicbarrier/engines/mlx5/pairs.c \
 	coll_nicbarrier/engines/mlx5/step.c \
-	coll_nicbarrier/engines/mlx5/wqe.c \
-	coll_nicbarrier/engines/mlx5/wqe.h \
 	coll_nicbarrier/engines/put/flags.c \
 	coll_nicbarrier/engines/put/put.c \
 	coll_nicbarrier/engines/put/put.h \

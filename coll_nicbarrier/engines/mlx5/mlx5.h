@@ -6,7 +6,7 @@
  * @file
  * Engine mlx5: what its files share.
  *
- *     chain.c, wqe.c  the requests that an adapter takes by itself; pure
+ *     chain.c         the requests that an adapter takes by itself; pure
  *     mlx5.c          the engine: parameters, the device, all groups
  *     pairs.c         a group's queue pairs, and how they are connected
  *     step.c          a group's steps
