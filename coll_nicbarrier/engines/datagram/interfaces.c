@@ -46,21 +46,16 @@ static bool ip_of(const struct ifaddrs *i, nicbarrier_ip_t *p)
     return true;
 }
 
-unsigned nicbarrier_interface_of(const nicbarrier_ip_t *ip, char name[IF_NAMESIZE])
+void nicbarrier_interface_of(const nicbarrier_ip_t *ip, char name[IF_NAMESIZE])
 {
     struct ifaddrs *all;
-    unsigned index = 0;
+    nicbarrier_ip_t p;
     if (getifaddrs(&all) != 0)
-        return 0;
-    for (const struct ifaddrs *i = all; i != NULL && index == 0; i = i->ifa_next) {
-        nicbarrier_ip_t p;
-        if (is_ip(i) && ip_of(i, &p) && memcmp(p.bytes, ip->bytes, sizeof(p.bytes)) == 0) {
+        return;
+    for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next)
+        if (is_ip(i) && ip_of(i, &p) && memcmp(p.bytes, ip->bytes, sizeof(p.bytes)) == 0)
             snprintf(name, IF_NAMESIZE, "%s", i->ifa_name);
-            index = if_nametoindex(name);
-        }
-    }
     freeifaddrs(all);
-    return index;
 }
 
 /** 1: an address to name, 0: none, -1: the filter is malformed. */

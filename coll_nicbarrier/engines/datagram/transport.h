@@ -100,12 +100,11 @@ void nicbarrier_udp_send_once(const nicbarrier_address_t *to, const unsigned cha
 /** How processes of this node reach my socket of UDP, which is open. */
 void nicbarrier_udp_local(nicbarrier_address_t *a);
 
-/** How the kernel sends to an address of UDP: my own end of it, and the interface. */
+/** How the kernel sends to an address of UDP. */
 typedef struct nicbarrier_way {
-    nicbarrier_ip_t mine, theirs; /**< without their prefixes; of IPv4 mapped */
-    uint16_t my_port, their_port; /**< in the host's byte order */
-    unsigned ifindex;             /**< 0: of no interface that is up */
-    char interface[IF_NAMESIZE];
+    nicbarrier_ip_t theirs;      /**< without its prefix; of IPv4 mapped */
+    uint16_t their_port;         /**< in the host's byte order */
+    char interface[IF_NAMESIZE]; /**< empty: none that is up */
 } nicbarrier_way_t;
 
 /** 0, or -1 and the reason: the address is of another transport, or there is no route. The socket
@@ -120,8 +119,8 @@ int nicbarrier_udp_way(const nicbarrier_address_t *to, nicbarrier_way_t *way,
 int nicbarrier_interfaces(const char *filter, nicbarrier_ip_t ip[NICBARRIER_IPS_MAX],
                           nicbarrier_reason_t *why);
 
-/** The interface that has this address, and its name; 0: none. */
-unsigned nicbarrier_interface_of(const nicbarrier_ip_t *ip, char name[IF_NAMESIZE]);
+/** The name of the interface that has this address, where there is one. */
+void nicbarrier_interface_of(const nicbarrier_ip_t *ip, char name[IF_NAMESIZE]);
 
 /** Names the kernel and its network namespace; where these are not known, this process alone, and
  *  the loopback interface is not used. */

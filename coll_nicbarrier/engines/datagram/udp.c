@@ -238,6 +238,8 @@ int nicbarrier_udp_way(const nicbarrier_address_t *to, nicbarrier_way_t *way,
                        nicbarrier_reason_t *why)
 {
     any_address_t a;
+    nicbarrier_ip_t mine;
+    uint16_t port;
     socklen_t len = sizeof(a);
     memset(way, 0, sizeof(*way));
     if (to->via != NICBARRIER_VIA_UDP) {
@@ -252,9 +254,8 @@ int nicbarrier_udp_way(const nicbarrier_address_t *to, nicbarrier_way_t *way,
     if (!routed) {
         nicbarrier_reason(why, "a partner cannot be reached: %s", strerror(errno));
     } else {
-        split(&a, &way->mine, &way->my_port);
-        way->my_port = udp.mine.port;
-        way->ifindex = nicbarrier_interface_of(&way->mine, way->interface);
+        split(&a, &mine, &port);
+        nicbarrier_interface_of(&mine, way->interface);
     }
     if (fd >= 0)
         close(fd);
