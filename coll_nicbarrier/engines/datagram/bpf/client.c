@@ -39,78 +39,84 @@ static int open_bell(const nicbarrier_bpf_share_t *share)
 {
     const int yes = 1;
     const bool six = share->by.six == 1;
-    const struct sockaddr_in6 to_six = {.sin6_family = AF_INET6,
-                                        .sin6_port = htons(share->by.port)};
-    struct sockaddr_in to_four = {.sin_family = AF_INET, .sin_port = htons(share->by.port)};
-    struct sockaddr_in6 to = to_six;
-    memcpy(&to_four.sin_addr, share->by.ip, sizeof(to_four.sin_addr));
-    memcpy(&to.sin6_addr, share->by.ip, sizeof(to.sin6_addr));
-    const int fd = socket(six ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    const int quiet = fd < 0 ? -1
-                      : six  ? setsockopt(fd, IPPROTO_UDP, UDP_NO_CHECK6_TX, &yes, sizeof(yes))
-                             : setsockopt(fd, SOL_SOCKET, SO_NO_CHECK, &yes, sizeof(yes));
-    const int connected = quiet != 0 ? -1
-                          : six      ? connect(fd, (const struct sockaddr *)&to, sizeof(to))
-                                : connect(fd, (const struct sockaddr *)&to_four, sizeof(to_four));
-    if (connected != 0 && fd >= 0)
+    union {
+        struct sockaddr any;
+        struct sockaddr_in four;
+        struct sockaddr_in6 six;
+    } to = {.six = {.sin6_family = AF_INET6, .sin6_port = htons(share->by.port)}};
+    memcpy(&to.six.sin6_addr, share->by.ip, sizeof(to.six.sin6_addr));
+    if (!six) {
+        to.four = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(share->by.port)};
+        memcpy(&to.four.sin_addr, share->by.ip, sizeof(to.four.sin_addr));
+    }
+    const int fd = socket(to.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 &&
+        setsockopt(fd, six ? IPPROTO_UDP : SOL_SOCKET, six ? UDP_NO_CHECK6_TX : SO_NO_CHECK, &yes,
+                   sizeof(yes)) == 0 &&
+        connect(fd, &to.any, six ? sizeof(to.six) : sizeof(to.four)) == 0)
+        return fd;
+    if (fd >= 0)
         close(fd);
-    return connected != 0 ? -1 : fd;
+    return -1;
 }
 
-static void prepare(nicbarrier_bpf_client_t *c, const nicbarrier_bpf_share_t *share)
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+/** Has the service do an order that gives the group's page, again where it looks for addresses. */
+static int get_page(nicbarrier_bpf_client_t *c, nicbarrier_bpf_request_t *request,
+                    nicbarrier_bpf_order_t order, int socket, nicbarrier_reason_t *why)
+{
+    const struct timespec msec = {.tv_nsec = 1000000};
+    nicbarrier_bpf_reply_t reply = {.text = ""};
+    int page = -1;
+    int error = nicbarrier_bpf_ask(c->service, request, order, socket, &reply, &page);
+    for (int i = 0; i < TRIES && error == EAGAIN; i++) {
+        (void)nanosleep(&msec, NULL);
+        error = nicbarrier_bpf_ask(c->service, request, order, socket, &reply, &page);
+    }
+    if (error != 0)
+        nicbarrier_reason(why, "%s", reply.text[0] != '\0' ? reply.text : strerror(error));
+    else if (map_page(c, page) != 0)
+        nicbarrier_reason(why, "its page cannot be mapped");
+    return c->page != NULL ? 0 : -1;
+}
+
+static int begin(nicbarrier_bpf_client_t *c, const nicbarrier_bpf_share_t *share,
+                 nicbarrier_bpf_request_t *request, nicbarrier_bpf_order_t order, int socket,
+                 nicbarrier_reason_t *why)
 {
     const nicbarrier_packet_t p = {
         .kind = NICBARRIER_PACKET_WAKE, .cookie = share->id.cookie, .key = share->id.key};
     memset(c, 0, sizeof(*c));
     nicbarrier_packet_encode(&p, c->wake);
-    c->service = -1;
+    request->id = share->id;
     c->bell = -1;
-}
-
-/* ---- groups ---------------------------------------------------------------------------------- */
-
-static int install(nicbarrier_bpf_client_t *c, nicbarrier_bpf_request_t *request, int socket,
-                   nicbarrier_reason_t *why)
-{
-    const struct timespec msec = {.tv_nsec = 1000000};
-    nicbarrier_bpf_reply_t reply = {.text = ""};
-    int page = -1;
-    int error =
-        nicbarrier_bpf_ask(c->service, request, NICBARRIER_BPF_INSTALL, socket, &reply, &page);
-    for (int i = 0; i < TRIES && error == EAGAIN; i++) {
-        (void)nanosleep(&msec, NULL);
-        error =
-            nicbarrier_bpf_ask(c->service, request, NICBARRIER_BPF_INSTALL, socket, &reply, &page);
-    }
-    if (error != 0) {
-        nicbarrier_reason(why, "%s", reply.text[0] != '\0' ? reply.text : strerror(error));
-        return -1;
-    }
-    if (map_page(c, page) != 0) {
-        nicbarrier_reason(why, "its page cannot be mapped");
-        return -1;
-    }
-    return 0;
+    c->service = nicbarrier_bpf_local_connect(share->interface);
+    if (c->service < 0)
+        nicbarrier_reason(why, "nicbarrier-bpf is not loaded on %s", share->interface);
+    else if ((c->bell = open_bell(share)) < 0)
+        nicbarrier_reason(why, "no socket for entering: %s", strerror(errno));
+    else if (get_page(c, request, order, socket, why) == 0)
+        return 0;
+    nicbarrier_bpf_client_close(c);
+    return -1;
 }
 
 int nicbarrier_bpf_client_install(nicbarrier_bpf_client_t *c, const nicbarrier_bpf_share_t *share,
                                   nicbarrier_bpf_request_t *request, int socket,
                                   nicbarrier_reason_t *why)
 {
-    prepare(c, share);
-    request->id = share->id;
-    c->service = nicbarrier_bpf_local_connect(share->interface);
-    if (c->service < 0) {
-        nicbarrier_reason(why, "nicbarrier-bpf is not loaded on %s", share->interface);
+    return begin(c, share, request, NICBARRIER_BPF_INSTALL, socket, why);
+}
+
+int nicbarrier_bpf_client_open(nicbarrier_bpf_client_t *c, const nicbarrier_bpf_share_t *share)
+{
+    nicbarrier_bpf_request_t request = {.id = share->id};
+    nicbarrier_reason_t why;
+    if (begin(c, share, &request, NICBARRIER_BPF_OPEN, -1, &why) != 0)
         return -1;
-    }
-    c->bell = open_bell(share);
-    if (c->bell < 0)
-        nicbarrier_reason(why, "no socket for entering: %s", strerror(errno));
-    if (c->bell < 0 || install(c, request, socket, why) != 0) {
-        nicbarrier_bpf_client_close(c);
-        return -1;
-    }
+    close(c->service);
+    c->service = -1;
     return 0;
 }
 
@@ -140,26 +146,6 @@ void nicbarrier_bpf_client_stop(nicbarrier_bpf_client_t *c)
     }
     close(c->service);
     c->service = -1;
-}
-
-int nicbarrier_bpf_client_open(nicbarrier_bpf_client_t *c, const nicbarrier_bpf_share_t *share)
-{
-    nicbarrier_bpf_request_t request = {.id = share->id};
-    nicbarrier_bpf_reply_t reply;
-    int page = -1;
-    prepare(c, share);
-    const int service = nicbarrier_bpf_local_connect(share->interface);
-    const int error =
-        service < 0 ? errno
-                    : nicbarrier_bpf_ask(service, &request, NICBARRIER_BPF_OPEN, -1, &reply, &page);
-    if (service >= 0)
-        close(service);
-    c->bell = error != 0 ? -1 : open_bell(share);
-    if (error != 0 || map_page(c, page) != 0 || c->bell < 0) {
-        nicbarrier_bpf_client_close(c);
-        return -1;
-    }
-    return 0;
 }
 
 void nicbarrier_bpf_client_close(nicbarrier_bpf_client_t *c)
