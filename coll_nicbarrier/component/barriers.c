@@ -20,16 +20,6 @@
  */
 #define STEPS_PER_LOOK 1024U
 
-static void lock(void)
-{
-    pthread_mutex_lock(&nicbarrier_state.lock);
-}
-
-static void unlock(void)
-{
-    pthread_mutex_unlock(&nicbarrier_state.lock);
-}
-
 /* ---- what carries them: the lock is held, but for blocking barriers ------------------------- */
 
 /** MPI's code for what has become of the team. */
@@ -77,14 +67,14 @@ static int register_progress(void)
     nicbarrier_team_config_t *team = &nicbarrier_state.params.agreement.team;
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     int rc = OMPI_SUCCESS;
-    lock();
+    pthread_mutex_lock(&nicbarrier_state.lock);
     if (!nicbarrier_state.progressing) {
         team->oversubscribed = (long)opal_process_info.num_local_peers + 1 > processors;
         team->progress = progress;
         rc = opal_progress_register(nicbarrier_progress);
         nicbarrier_state.progressing = rc == OMPI_SUCCESS;
     }
-    unlock();
+    pthread_mutex_unlock(&nicbarrier_state.lock);
     return rc;
 }
 
@@ -115,10 +105,10 @@ nicbarrier_barriers_t *nicbarrier_barriers_new(struct ompi_communicator_t *comm,
     team->ended_arg = comm;
 #endif
     nicbarrier_queue_init(&b->queue, NICBARRIER_TRIAL_EPOCH, &by_team, b);
-    lock();
+    pthread_mutex_lock(&nicbarrier_state.lock);
     b->next = nicbarrier_state.all;
     nicbarrier_state.all = b;
-    unlock();
+    pthread_mutex_unlock(&nicbarrier_state.lock);
     return b;
 }
 
@@ -127,13 +117,13 @@ nicbarrier_barriers_t *nicbarrier_barriers_new(struct ompi_communicator_t *comm,
 static void unlink_barriers(const nicbarrier_barriers_t *b)
 {
     nicbarrier_barriers_t **at = &nicbarrier_state.all;
-    lock();
+    pthread_mutex_lock(&nicbarrier_state.lock);
     while (*at != b)
         at = &(*at)->next;
     *at = b->next;
     for (const nicbarrier_item_t *i = b->queue.head; i != NULL; i = i->next)
         atomic_fetch_sub(&nicbarrier_state.waiting, 1);
-    unlock();
+    pthread_mutex_unlock(&nicbarrier_state.lock);
 }
 
 void nicbarrier_barriers_free(nicbarrier_barriers_t *b)
@@ -259,7 +249,7 @@ int nicbarrier_progress(void)
         return 0;
     nicbarrier_item_t *done = NULL;
     int events = walk(&done) + (done != NULL);
-    unlock();
+    pthread_mutex_unlock(&nicbarrier_state.lock);
     while (done != NULL) {
         nicbarrier_request_t *r = request_of(done);
         done = done->next;
@@ -276,7 +266,7 @@ int nicbarrier_progress(void)
 static void go_away(void)
 {
     uint64_t now = 0;
-    lock();
+    pthread_mutex_lock(&nicbarrier_state.lock);
     for (nicbarrier_barriers_t *b = nicbarrier_state.all; b != NULL; b = b->next) {
         if (b->queue.head != NULL && nicbarrier_team_helped(b->team)) {
             now = now != 0 ? now : onic_now_nsec();
@@ -284,16 +274,16 @@ static void go_away(void)
                 nicbarrier_team_hand_over(b->team);
         }
     }
-    unlock();
+    pthread_mutex_unlock(&nicbarrier_state.lock);
 }
 
 void nicbarrier_barriers_begin(nicbarrier_barriers_t *b, nicbarrier_request_t *request)
 {
-    lock();
+    pthread_mutex_lock(&nicbarrier_state.lock);
     atomic_fetch_add(&nicbarrier_state.waiting, 1);
     nicbarrier_queue_add(&b->queue, &request->item);
     nicbarrier_team_depart(b->team);
-    unlock();
+    pthread_mutex_unlock(&nicbarrier_state.lock);
     (void)nicbarrier_progress();
     if (nicbarrier_team_helped(b->team))
         go_away();
@@ -301,9 +291,9 @@ void nicbarrier_barriers_begin(nicbarrier_barriers_t *b, nicbarrier_request_t *r
 
 uint64_t nicbarrier_barriers_enter(nicbarrier_barriers_t *b)
 {
-    lock();
+    pthread_mutex_lock(&nicbarrier_state.lock);
     const uint64_t epoch = nicbarrier_queue_number(&b->queue);
-    unlock();
+    pthread_mutex_unlock(&nicbarrier_state.lock);
     return epoch;
 }
 
@@ -326,9 +316,9 @@ int nicbarrier_barriers_wait(nicbarrier_barriers_t *b)
         nicbarrier_queue_reached(&b->queue, epoch);
     } else {
         /* It does not stand in the queue. */
-        lock();
+        pthread_mutex_lock(&nicbarrier_state.lock);
         nicbarrier_queue_reached(&b->queue, epoch);
-        unlock();
+        pthread_mutex_unlock(&nicbarrier_state.lock);
     }
     return OMPI_SUCCESS;
 }

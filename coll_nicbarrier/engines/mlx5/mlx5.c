@@ -4,6 +4,13 @@
  */
 /** @file Engine mlx5: parameters, the device, and all groups; see mlx5.h. */
 #include "common/config.h"
+#include "coll_nicbarrier/engines/engine.h"
+
+/** Has to be asked for by name. */
+static int mlx5_score(void)
+{
+    return 1;
+}
 
 #if OMPI_NIC_HAVE_MLX5DV
 
@@ -80,12 +87,6 @@ static void progress_all(void)
 }
 
 /* ---- the engine ----------------------------------------------------------------------------- */
-
-/** Has to be asked for by name. */
-static int mlx5_score(void)
-{
-    return 1;
-}
 
 static int mlx5_open(const nicbarrier_engine_settings_t *settings, nicbarrier_reason_t *why)
 {
@@ -247,13 +248,6 @@ const nicbarrier_engine_t nicbarrier_engine_mlx5 = {
 
 #else
 
-#include "coll_nicbarrier/engines/engine.h"
-
-static int one(void)
-{
-    return 1;
-}
-
 static int never(const nicbarrier_engine_settings_t *settings, nicbarrier_reason_t *why)
 {
     (void)settings;
@@ -265,7 +259,7 @@ static int never(const nicbarrier_engine_settings_t *settings, nicbarrier_reason
 const nicbarrier_engine_t nicbarrier_engine_mlx5 = {.name = "mlx5",
                                                     .what = "this build is without it",
                                                     .network = "verbs",
-                                                    .score = one,
+                                                    .score = mlx5_score,
                                                     .open = never};
 
 #endif
