@@ -10,7 +10,6 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/component/overlap.h \
 	coll_nicbarrier/component/queue.c \
 	coll_nicbarrier/component/queue.h \
-	coll_nicbarrier/engines/datagram/behind.c \
 	coll_nicbarrier/engines/datagram/bpf/client.c \
 	coll_nicbarrier/engines/datagram/bpf/client.h \
 	coll_nicbarrier/engines/datagram/bpf/frame.c \
@@ -25,7 +24,6 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/engines/datagram/datagram.h \
 	coll_nicbarrier/engines/datagram/group.c \
 	coll_nicbarrier/engines/datagram/input.c \
-	coll_nicbarrier/engines/datagram/interfaces.c \
 	coll_nicbarrier/engines/datagram/linger.c \
 	coll_nicbarrier/engines/datagram/linger.h \
 	coll_nicbarrier/engines/datagram/params.c \

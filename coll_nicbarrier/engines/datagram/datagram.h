@@ -8,15 +8,14 @@
  * (Yu et al. 2004, section 6). What is decided stands in epoch/ and the pure files here: linger.h,
  * reach.h, packet.h, udp_address.h. From the bottom to the top:
  *
- *     transport.h     params.c, and the transports: udp.c (with interfaces.c), verbs_ud.c
+ *     transport.h     params.c, and the transports: udp.c, verbs_ud.c
  *     send.c          state, packets out
  *     stepper.h       the steppers: steppers.c, stepper_host.c
  *     stepping.c      which of them a group has
  *     group.c         groups
  *     input.c         packets in; requests and repetitions that are due, refusals
  *     thread.c        the helper thread, which stands in for the MPI threads
- *     connect.c       the engine's functions for groups
- *     behind.c        those for processes behind a leader
+ *     connect.c       the engine's functions for groups, and for processes behind a leader
  *     datagram.c      its other functions, and the row
  *
  * One lock serves all groups of a process, for some microseconds at a time, longer when groups are
@@ -211,8 +210,7 @@ int nicbarrier_datagram_connect(nicbarrier_net_t *net, const nicbarrier_endpoint
 bool nicbarrier_datagram_hopeless(nicbarrier_net_t *net, nicbarrier_reason_t *why);
 void nicbarrier_datagram_disconnect(nicbarrier_net_t *net);
 
-/* ---- behind.c: likewise; all but the first in processes that may have opened nothing --------- */
-
+/* All but the first in processes that may have opened nothing. */
 uint32_t nicbarrier_datagram_behind_record(nicbarrier_net_t *net, void *bytes);
 nicbarrier_behind_t *nicbarrier_datagram_attach(const void *bytes, uint32_t len);
 void nicbarrier_datagram_notify(nicbarrier_behind_t *b, uint64_t epoch, bool attentive);

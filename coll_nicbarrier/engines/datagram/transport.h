@@ -111,17 +111,3 @@ typedef struct nicbarrier_way {
  *  is open. Some system calls. */
 int nicbarrier_udp_way(const nicbarrier_address_t *to, nicbarrier_way_t *way,
                        nicbarrier_reason_t *why);
-
-/* ---- the addresses of this host: interfaces.c ----------------------------------------------- */
-
-/** The addresses of all interfaces that are up and fit the filter (nicbarrier_ip_wanted; NULL: all
- *  but the loopback). Returns how many, at least 1; or -1 and the reason. */
-int nicbarrier_interfaces(const char *filter, nicbarrier_ip_t ip[NICBARRIER_IPS_MAX],
-                          nicbarrier_reason_t *why);
-
-/** The name of the interface that has this address, where there is one. */
-void nicbarrier_interface_of(const nicbarrier_ip_t *ip, char name[IF_NAMESIZE]);
-
-/** Names the kernel and its network namespace; where these are not known, this process alone, and
- *  the loopback interface is not used. */
-uint64_t nicbarrier_host_name(uint32_t cookie);

@@ -9,13 +9,16 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
 #include <linux/errqueue.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "coll_nicbarrier/engines/datagram/transport.h"
+#include "common/support/peer_file.h"
 
 /** Bytes that the kernel may keep for us: some hundred packets. */
 #define RECEIVE_BUFFER (1 << 20)
@@ -27,13 +30,133 @@ static struct {
     bool errors; /**< there is something in the error queue */
 } udp = {.fd = -1};
 
-/* ---- socket --------------------------------------------------------------------------------- */
+/* ---- the addresses of this host ------------------------------------------------------------- */
 
 typedef union any_address {
     struct sockaddr any;
     struct sockaddr_in four;
     struct sockaddr_in6 six;
 } any_address_t;
+
+/** The address of IP in one of the socket's. */
+static void split(const any_address_t *a, nicbarrier_ip_t *ip, uint16_t *port)
+{
+    *ip = nicbarrier_ip_loopback;
+    if (a->any.sa_family == AF_INET) {
+        memcpy(ip->bytes + 12, &a->four.sin_addr, 4);
+        *port = ntohs(a->four.sin_port);
+    } else {
+        memcpy(ip->bytes, &a->six.sin6_addr, 16);
+        *port = ntohs(a->six.sin6_port);
+    }
+}
+
+/** Is it up, and has an address of IP? */
+static bool is_ip(const struct ifaddrs *i)
+{
+    const unsigned up = IFF_UP | IFF_RUNNING;
+    return i->ifa_addr != NULL && i->ifa_netmask != NULL &&
+           (i->ifa_addr->sa_family == AF_INET || i->ifa_addr->sa_family == AF_INET6) &&
+           (i->ifa_flags & up) == up;
+}
+
+/** Its address and network; false where that is good for its link alone. */
+static bool ip_of(const struct ifaddrs *i, nicbarrier_ip_t *p)
+{
+    const any_address_t *a = (const void *)i->ifa_addr, *m = (const void *)i->ifa_netmask;
+    const bool v4 = a->any.sa_family == AF_INET;
+    const uint8_t *mask = v4 ? (const uint8_t *)&m->four.sin_addr : m->six.sin6_addr.s6_addr;
+    const int bits = v4 ? 32 : 128;
+    uint16_t port;
+    split(a, p, &port);
+    p->prefix = v4 ? 96 : 0;
+    for (int bit = 0; bit < bits && (mask[bit / 8] >> (7 - bit % 8) & 1) != 0; bit++)
+        p->prefix++;
+    return v4 || !IN6_IS_ADDR_LINKLOCAL(&a->six.sin6_addr);
+}
+
+/** The name of the interface that has this address, where there is one. */
+static void interface_of(const nicbarrier_ip_t *ip, char name[IF_NAMESIZE])
+{
+    struct ifaddrs *all;
+    nicbarrier_ip_t p;
+    if (getifaddrs(&all) != 0)
+        return;
+    for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next)
+        if (is_ip(i) && ip_of(i, &p) && memcmp(p.bytes, ip->bytes, sizeof(p.bytes)) == 0)
+            snprintf(name, IF_NAMESIZE, "%s", i->ifa_name);
+    freeifaddrs(all);
+}
+
+/** 1: an address to name, 0: none, -1: the filter is malformed. */
+static int usable(const struct ifaddrs *i, const char *filter, nicbarrier_ip_t *p)
+{
+    if (!is_ip(i) || !ip_of(i, p))
+        return 0;
+    if (filter != NULL)
+        return nicbarrier_ip_wanted(p, i->ifa_name, filter);
+    return (i->ifa_flags & IFF_LOOPBACK) == 0;
+}
+
+static int collect(const struct ifaddrs *all, const char *filter,
+                   nicbarrier_ip_t ip[NICBARRIER_IPS_MAX], nicbarrier_reason_t *why)
+{
+    nicbarrier_ip_t p;
+    int n = 0;
+    for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
+        const int rc = usable(i, filter, &p);
+        if (rc < 0) {
+            nicbarrier_reason(why, "'%s' is no list of interfaces or networks", filter);
+            return -1;
+        }
+        if (rc > 0 && n < NICBARRIER_IPS_MAX)
+            ip[n++] = p;
+    }
+    if (n == 0) {
+        nicbarrier_reason(why,
+                          filter != NULL ? "no interface that is up fits '%s'"
+                                         : "no interface is up but the loopback%s",
+                          filter != NULL ? filter : "");
+        return -1;
+    }
+    return n;
+}
+
+/** The addresses of all interfaces that are up and fit the filter (nicbarrier_ip_wanted; NULL: all
+ *  but the loopback). Returns how many, at least 1; or -1 and the reason. */
+static int find_interfaces(const char *filter, nicbarrier_ip_t ip[NICBARRIER_IPS_MAX],
+                           nicbarrier_reason_t *why)
+{
+    struct ifaddrs *all;
+    if (getifaddrs(&all) != 0) {
+        nicbarrier_reason(why, "the interfaces cannot be listed: %s", strerror(errno));
+        return -1;
+    }
+    const int n = collect(all, filter, ip, why);
+    freeifaddrs(all);
+    return n;
+}
+
+static uint64_t mix(uint64_t hash, const void *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(1099511628211);
+    return hash;
+}
+
+/** Names the kernel and its network namespace; where these are not known, this process alone, and
+ *  the loopback interface is not used. */
+static uint64_t host_name(uint32_t cookie)
+{
+    char boot[64];
+    struct stat ns;
+    const size_t n = onic_file_text(ONIC_BOOT_ID, boot, sizeof(boot));
+    if (n == 0 || stat("/proc/self/ns/net", &ns) != 0)
+        return cookie;
+    return mix(mix(UINT64_C(14695981039346656037), boot, n), &ns.st_ino, sizeof(ns.st_ino));
+}
+
+/* ---- socket --------------------------------------------------------------------------------- */
 
 /** Hosts may refuse packets for a port that is closed, as far as the kernel passes it on. */
 static void want_errors(void)
@@ -78,7 +201,7 @@ static void udp_close(void)
 static int udp_open(uint32_t cookie, nicbarrier_reason_t *why)
 {
     const char *wanted = nicbarrier_datagram_config.interface;
-    const int n = nicbarrier_interfaces(wanted, udp.mine.ip, why);
+    const int n = find_interfaces(wanted, udp.mine.ip, why);
     if (n < 0)
         return -1;
     udp.mine.n = (uint8_t)n;
@@ -86,7 +209,7 @@ static int udp_open(uint32_t cookie, nicbarrier_reason_t *why)
     for (int i = 0; i < n; i++)
         udp.ipv6 |= !nicbarrier_ip_is_v4(&udp.mine.ip[i]);
     udp.mine.cookie = cookie;
-    udp.mine.host = nicbarrier_host_name(cookie);
+    udp.mine.host = host_name(cookie);
     const char *obstacle = open_socket();
     if (obstacle != NULL) {
         nicbarrier_reason(why, "UDP: %s: %s", obstacle, strerror(errno));
@@ -221,19 +344,6 @@ void nicbarrier_udp_local(nicbarrier_address_t *a)
     address_of(&nicbarrier_ip_loopback, udp.mine.port, a);
 }
 
-/** The address of IP in one of the socket's. */
-static void split(const any_address_t *a, nicbarrier_ip_t *ip, uint16_t *port)
-{
-    *ip = nicbarrier_ip_loopback;
-    if (a->any.sa_family == AF_INET) {
-        memcpy(ip->bytes + 12, &a->four.sin_addr, 4);
-        *port = ntohs(a->four.sin_port);
-    } else {
-        memcpy(ip->bytes, &a->six.sin6_addr, 16);
-        *port = ntohs(a->six.sin6_port);
-    }
-}
-
 int nicbarrier_udp_way(const nicbarrier_address_t *to, nicbarrier_way_t *way,
                        nicbarrier_reason_t *why)
 {
@@ -255,7 +365,7 @@ int nicbarrier_udp_way(const nicbarrier_address_t *to, nicbarrier_way_t *way,
         nicbarrier_reason(why, "a partner cannot be reached: %s", strerror(errno));
     } else {
         split(&a, &mine, &port);
-        nicbarrier_interface_of(&mine, way->interface);
+        interface_of(&mine, way->interface);
     }
     if (fd >= 0)
         close(fd);
