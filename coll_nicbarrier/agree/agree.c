@@ -31,8 +31,6 @@
 /** What an engine must score to be opened unasked: that of messages without an adapter. Those below
  *  do no better than the module below, and would cost memory for each process. */
 #define WORTHWHILE 50
-/** The number of the engine of a node alone. */
-#define NODE_ENGINE 0
 /** The tag next to those of Open MPI's collectives, which go downwards from the one of allgather.
  * It has none of its own between that and MPI_ANY_TAG. */
 #define TAG (MCA_COLL_BASE_TAG_ALLGATHER + 1)
@@ -146,8 +144,8 @@ static bool open_engines(agreement_t *a, int index, int n)
     if (limit == size || index % limit != 0)
         return true;
     bool able = true;
-    for (int i = 0; nicbarrier_engines[i] != NULL; i++) {
-        if (a->options.network[i] && (asked < 0 || asked == i)) {
+    for (int i = NICBARRIER_NODE_ENGINE + 1; nicbarrier_engines[i] != NULL; i++) {
+        if ((asked < 0 || asked == i)) {
             a->mine.score[i] = open_engine(a, i);
             able = able && (asked != i || a->mine.score[i] > 0);
         }
@@ -187,8 +185,6 @@ static bool begin(agreement_t *a, bool able)
 {
     a->engine = NICBARRIER_ANY_ENGINE;
     a->options = (nicbarrier_options_t){.engine = a->config->engine - 1, .ppn = a->config->ppn};
-    for (int i = 0; nicbarrier_engines[i] != NULL; i++)
-        a->options.network[i] = nicbarrier_engines[i]->network != NULL;
     if (!able || !allocate(a)) {
         nicbarrier_reason(&a->why, "memory is exhausted");
         return false;
@@ -430,7 +426,7 @@ static int agree(agreement_t *a, int able)
         return rc;
     if (a->plan.leaders > 1)
         return set_up_network(a);
-    a->engine = NODE_ENGINE;
+    a->engine = NICBARRIER_NODE_ENGINE;
     return OMPI_SUCCESS;
 }
 

@@ -16,7 +16,7 @@ static int32_t first_of(const nicbarrier_facts_t *all, int32_t rank)
 
 int32_t nicbarrier_limit(const nicbarrier_options_t *o, int32_t n, int32_t size)
 {
-    const bool by_network = o->engine >= 0 && o->network[o->engine];
+    const bool by_network = o->engine > NICBARRIER_NODE_ENGINE;
 
     if (!by_network && (n == size || o->engine >= 0))
         return n;
@@ -70,7 +70,7 @@ int nicbarrier_choose(const nicbarrier_plan_t *plan, const nicbarrier_options_t 
 
     for (int i = 0; i < NICBARRIER_ENGINES_MAX; i++) {
         const bool asked = options->engine == NICBARRIER_ANY_ENGINE || options->engine == i;
-        if (asked && options->network[i] && (tried & 1U << i) == 0 && plan->score[i] > best) {
+        if (asked && (tried & 1U << i) == 0 && plan->score[i] > best) {
             best = plan->score[i];
             engine = i;
         }

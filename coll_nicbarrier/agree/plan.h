@@ -23,9 +23,8 @@ typedef struct nicbarrier_facts {
 
 /** What is asked for. The same on all ranks. */
 typedef struct nicbarrier_options {
-    int engine;                           /**< its number, or NICBARRIER_ANY_ENGINE */
-    int32_t ppn;                          /**< most of a node behind one leader; 0: all */
-    bool network[NICBARRIER_ENGINES_MAX]; /**< of each engine: it is one */
+    int engine;  /**< its number, or NICBARRIER_ANY_ENGINE */
+    int32_t ppn; /**< most of a node behind one leader; 0: all */
 } nicbarrier_options_t;
 
 typedef struct nicbarrier_plan {

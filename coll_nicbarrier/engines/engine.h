@@ -147,7 +147,6 @@ static inline const nicbarrier_endpoint_t *nicbarrier_endpoint_of(const nicbarri
 typedef struct nicbarrier_engine {
     const char *name;                     /**< as in coll_nicbarrier_engine */
     const char *what;                     /**< for that parameter's help text */
-    const char *network;                  /**< NULL: carries barriers on a node */
     const nicbarrier_param_t *params;     /**< a table, or NULL */
     const nicbarrier_counter_t *counters; /**< a table, or NULL */
 
@@ -241,6 +240,9 @@ typedef struct nicbarrier_engine {
 
 /** In place of an engine's number: the best; and as what was found: none. */
 #define NICBARRIER_ANY_ENGINE (-1)
+
+/** The number of the engine of a node, shm; all others are network engines. */
+#define NICBARRIER_NODE_ENGINE 0
 
 /** Most engines there can be. */
 #define NICBARRIER_ENGINES_MAX 8

@@ -13,8 +13,7 @@
 enum { RANKS_MAX = 40, ENGINES = 3 };
 
 /** Shared memory, puts and datagrams, as the component has them. */
-static const nicbarrier_options_t any = {.engine = NICBARRIER_ANY_ENGINE,
-                                         .network = {false, true, true}};
+static const nicbarrier_options_t any = {.engine = NICBARRIER_ANY_ENGINE};
 
 typedef struct world {
     int32_t size;

@@ -235,7 +235,6 @@ static void memory_fail(nicbarrier_net_t *net)
 const nicbarrier_engine_t nicbarrier_engine_memory = {
     .name = "memory",
     .what = "words through the memory of one process, for tests",
-    .network = "memory",
     .score = memory_score,
     .open = memory_open,
     .close = memory_close,

@@ -232,7 +232,6 @@ static int datagram_score(void)
 const nicbarrier_engine_t nicbarrier_engine_datagram = {
     .name = "datagram",
     .what = "UDP or verbs, with retransmission on request of the receiver",
-    .network = "datagrams",
     .params = nicbarrier_datagram_params,
     .counters = nicbarrier_datagram_counter_table,
     .score = datagram_score,

@@ -6,17 +6,8 @@
  * @file
  * Engine datagram, inside: barriers over an unreliable network with receiver-driven retransmission
  * (Yu et al. 2004, section 6). What is decided stands in epoch/ and the pure files here: linger.h,
- * reach.h, packet.h, udp_address.h. From the bottom to the top:
- *
- *     transport.h     params.c, and the transports: udp.c, verbs_ud.c
- *     send.c          state, packets out
- *     stepper.h       the steppers: steppers.c, stepper_host.c
- *     stepping.c      which of them a group has
- *     group.c         groups
- *     input.c         packets in; requests and repetitions that are due, refusals
- *     thread.c        the helper thread, which stands in for the MPI threads
- *     connect.c       the engine's functions for groups, and for processes behind a leader
- *     datagram.c      its other functions, and the row
+ * reach.h, packet.h, udp_address.h. Below what stands here are transports (transport.h) and
+ * steppers (stepper.h), above it the row of the engine, in datagram.c.
  *
  * One lock serves all groups of a process, for some microseconds at a time, longer when groups are
  * made; threads in progress do not wait for it. Functions need it, unless they say otherwise.
@@ -33,7 +24,7 @@
 #include "coll_nicbarrier/epoch/nack.h"
 #include "common/support/clock.h"
 
-/* ---- state ----------------------------------------------------------------------------------- */
+/* ---- state: send.c --------------------------------------------------------------------------- */
 
 struct nicbarrier_net {
     nicbarrier_net_t *next; /**< in the table */
@@ -109,7 +100,7 @@ static inline void nicbarrier_datagram_unlock(void)
     atomic_store_explicit(&nicbarrier_datagram.locked, false, memory_order_release);
 }
 
-/* ---- packets out ----------------------------------------------------------------------------- */
+/* ---- packets out: send.c --------------------------------------------------------------------- */
 
 /** Sends one packet, unless the parameter drop drops it; errors are as if it were lost. */
 void nicbarrier_datagram_transmit(const nicbarrier_address_t *to, const unsigned char *packet);
@@ -145,7 +136,7 @@ void nicbarrier_stepping_take(nicbarrier_net_t *net, uint32_t k, uint64_t word);
 void nicbarrier_stepping_readdress(nicbarrier_net_t *net, uint32_t k);
 void nicbarrier_stepping_remove(nicbarrier_net_t *net);
 
-/* ---- groups ---------------------------------------------------------------------------------- */
+/* ---- groups: group.c ------------------------------------------------------------------------- */
 
 /** Into the table. */
 void nicbarrier_datagram_add(nicbarrier_net_t *net);

@@ -231,7 +231,6 @@ static void mlx5_disconnect(nicbarrier_net_t *net)
 const nicbarrier_engine_t nicbarrier_engine_mlx5 = {
     .name = "mlx5",
     .what = "never chosen by itself: steps taken by mlx5 adapters; see coll_nicbarrier_mlx5_steps",
-    .network = "verbs",
     .params = params,
     .score = mlx5_score,
     .open = mlx5_open,
@@ -256,10 +255,7 @@ static int never(const nicbarrier_engine_settings_t *settings, nicbarrier_reason
 }
 
 /** The name stays, so that parameters are good everywhere. */
-const nicbarrier_engine_t nicbarrier_engine_mlx5 = {.name = "mlx5",
-                                                    .what = "this build is without it",
-                                                    .network = "verbs",
-                                                    .score = mlx5_score,
-                                                    .open = never};
+const nicbarrier_engine_t nicbarrier_engine_mlx5 = {
+    .name = "mlx5", .what = "this build is without it", .score = mlx5_score, .open = never};
 
 #endif

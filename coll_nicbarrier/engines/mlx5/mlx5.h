@@ -4,13 +4,7 @@
  */
 /**
  * @file
- * Engine mlx5: what its files share.
- *
- *     chain.c         the requests that an adapter takes by itself; pure
- *     mlx5.c          the engine: parameters, the device, all groups
- *     pairs.c         a group's queue pairs, and how they are connected
- *     step.c          a group's steps
- *     adapter.c       what only mlx5 adapters do
+ * Engine mlx5: what its files share. mlx5.c has the engine: parameters, the device, all groups.
  *
  * Two members that follow each other in a step have a connection of their own. One end writes
  * epochs into the other member's flag. The other end says, in the opposite direction, that the

@@ -296,7 +296,6 @@ const nicbarrier_engine_t nicbarrier_engine_put = {
     .name = "put",
     .what = "UCX puts into flags; over TCP and the like UCX emulates them by messages, which takes "
             "longer than datagrams",
-    .network = "UCX",
     .params = params,
     .score = put_score,
     .open = put_open,
