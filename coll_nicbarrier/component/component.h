@@ -48,12 +48,6 @@ typedef struct nicbarrier_params {
     nicbarrier_agreement_config_t agreement;
 } nicbarrier_params_t;
 
-/** Those of which rank 0's values hold for the whole job, in the order of their tables. */
-#define NICBARRIER_SHARED_MAX 8
-typedef struct nicbarrier_shared {
-    int32_t value[NICBARRIER_SHARED_MAX];
-} nicbarrier_shared_t;
-
 typedef struct nicbarrier_barriers nicbarrier_barriers_t;
 
 typedef struct nicbarrier_state {
@@ -101,13 +95,8 @@ void nicbarrier_params_register(const mca_base_component_t *component);
 int nicbarrier_params_check(const mca_base_component_t *component);
 /** Has the user asked for this component? Otherwise others do the barriers. */
 bool nicbarrier_params_wanted(void);
-/** Those that hold for the job, as they are here. */
-void nicbarrier_params_get(nicbarrier_shared_t *shared);
-/** Takes them over from a process of the same version. False, with nothing changed, where one is
- *  out of its range. */
-bool nicbarrier_params_set(const nicbarrier_shared_t *shared);
-/** Writes them as a line for the user; they are within their ranges. */
-void nicbarrier_params_describe(const nicbarrier_shared_t *shared, char *text, size_t size);
+/** The i-th parameter of the component and its engines, from 0 on; NULL behind the last. */
+const nicbarrier_param_t *nicbarrier_param(int i);
 
 /* ---- have all ranks the same settings?: settings.c ------------------------------------------ */
 

@@ -144,8 +144,7 @@ static void describe_engines(void)
     }
 }
 
-/** The i-th parameter of the component and its engines, from 0 on; NULL behind the last. */
-static const nicbarrier_param_t *param(int i)
+const nicbarrier_param_t *nicbarrier_param(int i)
 {
     for (int k = -1; k < 0 || nicbarrier_engines[k] != NULL; k++) {
         const nicbarrier_param_t *p = k < 0 ? own : nicbarrier_engines[k]->params;
@@ -161,7 +160,7 @@ void nicbarrier_params_register(const mca_base_component_t *c)
     const nicbarrier_param_t *p;
     register_counters(c);
     describe_engines();
-    for (int i = 0; (p = param(i)) != NULL; i++) {
+    for (int i = 0; (p = nicbarrier_param(i)) != NULL; i++) {
         if (p->flag != NULL) {
             (void)onic_register_bool(c, p->name, *p->flag, p->flag, p->help);
         } else if (p->text != NULL) {
@@ -216,7 +215,7 @@ int nicbarrier_params_check(const mca_base_component_t *c)
     const nicbarrier_param_t *p;
     if (onic_check_numbers(c, HELP_FILE) != OMPI_SUCCESS)
         return OMPI_ERR_BAD_PARAM;
-    for (int i = 0; (p = param(i)) != NULL; i++)
+    for (int i = 0; (p = nicbarrier_param(i)) != NULL; i++)
         if (!check(p))
             return OMPI_ERR_BAD_PARAM;
     return OMPI_SUCCESS;
@@ -225,59 +224,4 @@ int nicbarrier_params_check(const mca_base_component_t *c)
 bool nicbarrier_params_wanted(void)
 {
     return nicbarrier_state.params.priority > PRIORITY_INITIAL;
-}
-
-/* ---- what holds for the whole job ----------------------------------------------------------- */
-
-/** The i-th of those of which rank 0's values hold for the job. */
-static const nicbarrier_param_t *shared_param(int i)
-{
-    const nicbarrier_param_t *p;
-    for (int k = 0; (p = param(k)) != NULL; k++)
-        if (p->same && i-- == 0)
-            return p;
-    return NULL;
-}
-
-void nicbarrier_params_get(nicbarrier_shared_t *shared)
-{
-    const nicbarrier_param_t *p;
-    memset(shared, 0, sizeof(*shared));
-    for (int i = 0; i < NICBARRIER_SHARED_MAX && (p = shared_param(i)) != NULL; i++)
-        shared->value[i] = *p->number;
-}
-
-static bool is_valid(const nicbarrier_param_t *p, int32_t value)
-{
-    int max = p->max;
-    if (p->words != NULL) {
-        for (max = -1; p->words[max + 1] != NULL; max++) {
-        }
-    }
-    return value >= p->min && value <= max;
-}
-
-bool nicbarrier_params_set(const nicbarrier_shared_t *shared)
-{
-    const nicbarrier_param_t *p;
-    for (int i = 0; i < NICBARRIER_SHARED_MAX && (p = shared_param(i)) != NULL; i++)
-        if (!is_valid(p, shared->value[i]))
-            return false;
-    for (int i = 0; i < NICBARRIER_SHARED_MAX && (p = shared_param(i)) != NULL; i++)
-        *p->number = shared->value[i];
-    return true;
-}
-
-void nicbarrier_params_describe(const nicbarrier_shared_t *shared, char *text, size_t size)
-{
-    const nicbarrier_param_t *p;
-    size_t n = 0;
-    text[0] = '\0';
-    for (int i = 0; i < NICBARRIER_SHARED_MAX && (p = shared_param(i)) != NULL && n < size; i++) {
-        const char *before = i > 0 ? ", " : "";
-        const int v = (int)shared->value[i];
-        n += (size_t)(p->words != NULL
-                          ? snprintf(text + n, size - n, "%s%s %s", before, p->name, p->words[v])
-                          : snprintf(text + n, size - n, "%s%s %d", before, p->name, v));
-    }
 }

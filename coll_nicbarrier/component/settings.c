@@ -28,13 +28,16 @@
 #define HELP "help-coll-nicbarrier.txt"
 /** Of coll/tuned: with a lower one this component has nonblocking barriers at most. */
 #define PRIORITY_OF_STOCK 30
+#define SHARED_MAX        8
 
 /** What a process publishes. */
 typedef struct settings {
-    char version[32]; /**< of this package; empty: the process has published nothing */
-    nicbarrier_shared_t shared;
+    char version[32];          /**< of this package; empty: the process has published nothing */
+    int32_t value[SHARED_MAX]; /**< of parameters of which rank 0's values hold for the whole job */
 } settings_t;
 
+static const nicbarrier_param_t *shared[SHARED_MAX]; /**< those parameters */
+static int n_shared;
 static settings_t mine;
 static settings_t agreed; /**< in my job: those of rank 0 */
 static atomic_bool world_agrees;
@@ -53,9 +56,16 @@ static void announce(void)
 
 void nicbarrier_settings_publish(void)
 {
+    const nicbarrier_param_t *p;
     memset(&mine, 0, sizeof(mine));
     (void)snprintf(mine.version, sizeof(mine.version), "version %s", OMPI_NIC_VERSION);
-    nicbarrier_params_get(&mine.shared);
+    n_shared = 0;
+    for (int i = 0; (p = nicbarrier_param(i)) != NULL && n_shared < SHARED_MAX; i++) {
+        if (p->same) {
+            mine.value[n_shared] = *p->number;
+            shared[n_shared++] = p;
+        }
+    }
     /* Without an exchange there are no others either; if there are, they will decline. */
     (void)onic_modex_put_bytes(KEY, &mine, sizeof(mine));
     announce();
@@ -128,16 +138,46 @@ static void report_versions(struct ompi_communicator_t *comm, const versions_t *
               v->settings.version[0] != '\0' ? v->settings.version : "none, or not this component");
 }
 
+static bool is_valid(const nicbarrier_param_t *p, int32_t value)
+{
+    int max = p->max;
+    if (p->words != NULL) {
+        for (max = -1; p->words[max + 1] != NULL; max++) {
+        }
+    }
+    return value >= p->min && value <= max;
+}
+
+/** Writes the values as a line for the user. */
+static void describe(const settings_t *s, char *text, size_t size)
+{
+    size_t n = 0;
+    text[0] = '\0';
+    for (int i = 0; i < n_shared && n < size; i++) {
+        const nicbarrier_param_t *p = shared[i];
+        const char *before = i > 0 ? ", " : "";
+        const int v = (int)s->value[i];
+        n += (size_t)(p->words != NULL
+                          ? snprintf(text + n, size - n, "%s%s %s", before, p->name, p->words[v])
+                          : snprintf(text + n, size - n, "%s%s %d", before, p->name, v));
+    }
+}
+
+/** Takes rank 0's values over, unless one is out of its range. */
 static void adopt(void)
 {
     char host[256] = "?", here[256], there[256];
-    if (memcmp(&agreed.shared, &mine.shared, sizeof(agreed.shared)) == 0 ||
-        !nicbarrier_params_set(&agreed.shared))
+    bool valid = memcmp(agreed.value, mine.value, sizeof(agreed.value)) != 0;
+    for (int i = 0; i < n_shared && valid; i++)
+        valid = is_valid(shared[i], agreed.value[i]);
+    if (!valid)
         return;
+    for (int i = 0; i < n_shared; i++)
+        *shared[i]->number = agreed.value[i];
     announce();
     (void)gethostname(host, sizeof(host) - 1);
-    nicbarrier_params_describe(&mine.shared, here, sizeof(here));
-    nicbarrier_params_describe(&agreed.shared, there, sizeof(there));
+    describe(&mine, here, sizeof(here));
+    describe(&agreed, there, sizeof(there));
     onic_help(HELP, "adopted", host, here, there);
 }
 
