@@ -262,6 +262,22 @@ void onic_print_counters(const mca_base_component_t *c, int verbose)
                 len > 0 ? text : " nothing");
 }
 
+void onic_say_idle(const char *parameter, const char *value, const unsigned long long *counts,
+                   int n, int forced)
+{
+    unsigned long long all = 0;
+    char text[200];
+
+    for (int i = 0; i < n; i++)
+        all += counts[i];
+    if (all == 0 || counts[forced] > 0)
+        return;
+    snprintf(text, sizeof(text),
+             "%s is %s, which could do none of the %llu transfers of a process: others did them",
+             parameter, value, all);
+    onic_say_once(text);
+}
+
 int onic_register_counter(const mca_base_component_t *c, const char *name, const char *help,
                           int class, unsigned long long *counter)
 {

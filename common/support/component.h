@@ -61,6 +61,11 @@ ONIC_EXPORT void onic_register_counter_of(const mca_base_component_t *c, const c
                                           const char *row, const char *help,
                                           unsigned long long *counter);
 
+/** Says that what a parameter has forced has done nothing, where others have: `counts` of all `n`.
+ */
+ONIC_EXPORT void onic_say_idle(const char *parameter, const char *value,
+                               const unsigned long long *counts, int n, int forced);
+
 /** Prints what a component has counted in this process, at its end, without what is 0. `verbose` is
  *  the parameter of that name: nothing for 0, and for 1 the first process of the job alone. */
 ONIC_EXPORT void onic_print_counters(const mca_base_component_t *c, int verbose);

@@ -8,7 +8,7 @@
 #include "opal/util/proc.h"
 #include "ompi/constants.h"
 
-#include "common/support/help.h"
+#include "common/support/component.h"
 #include "common/mover/pipe/blocks.h"
 #include "common/mover/pipe/chunks.h"
 #include "osc_nicstride/queue/observe.h"
@@ -84,28 +84,14 @@ static void show_learned(const onic_learn_t *learn, const nicstride_path_t *path
                 learn->budget.lost / 1000, text);
 }
 
-/** A method that was asked for by name and has moved nothing is worth a line. */
-static void show_idle_method(void)
-{
-    const int forced = nicstride_component.params.method;
-    unsigned long long all = 0;
-
-    for (int m = 0; m < NICSTRIDE_METHODS_MAX; m++)
-        all += nicstride_counters.ops[m];
-    if (forced != NICSTRIDE_METHOD_AUTO && all > 0 && nicstride_counters.ops[forced] == 0) {
-        char text[160];
-
-        snprintf(text, sizeof(text),
-                 "osc_nicstride: osc_nicstride_method is %s, which could do none of the %llu "
-                 "operations of a process: other methods did",
-                 nicstride_methods[forced]->name, all);
-        onic_say_once(text);
-    }
-}
-
 void nicstride_model_show_done(void)
 {
-    show_idle_method();
+    const int forced = nicstride_component.params.method;
+
+    if (forced != NICSTRIDE_METHOD_AUTO) {
+        onic_say_idle("osc_nicstride_method", nicstride_methods[forced]->name,
+                      nicstride_counters.ops, NICSTRIDE_METHODS_MAX, forced);
+    }
     if (nicstride_component.plan_shown)
         nicstride_learned_each(show_learned);
 }

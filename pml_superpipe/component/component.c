@@ -5,7 +5,6 @@
 /** @file The component: parameters and performance variables, selection, start and end. */
 #include "pml_superpipe/calls/calls.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/config.h"
@@ -268,32 +267,16 @@ static void free_all(void)
     OBJ_DESTRUCT(&superpipe.requests);
 }
 
-/** A protocol that was asked for by name and has moved nothing is worth a line. */
-static void show_idle_protocol(void)
-{
-    const int forced = superpipe.params.protocol;
-    unsigned long long all = 0;
-
-    for (int p = 0; p < SUPERPIPE_PROTOCOLS; p++)
-        all += superpipe_counters.messages[p];
-    if (forced != SUPERPIPE_AUTO && all > 0 && superpipe_counters.messages[forced] == 0) {
-        char text[160];
-
-        snprintf(text, sizeof(text),
-                 "pml_superpipe: pml_superpipe_protocol is %s, which could bring none of the %llu "
-                 "messages of a process: other protocols did",
-                 superpipe_rows[forced]->name, all);
-        onic_say_once(text);
-    }
-}
-
 /* MPI may be initialized again (sessions): nothing but the parameters stays. */
 static int component_finalize(void)
 {
     if (!superpipe.open)
         return OMPI_SUCCESS;
     superpipe.open = false;
-    show_idle_protocol();
+    if (superpipe.params.protocol != SUPERPIPE_AUTO) {
+        onic_say_idle("pml_superpipe_protocol", protocol, superpipe_counters.messages,
+                      SUPERPIPE_PROTOCOLS, (int)superpipe.params.protocol);
+    }
     onic_print_counters(&mca_pml_superpipe_component.pmlm_version, superpipe.params.verbose);
     onic_wire_set_am_fn(ONIC_AM_SHORT, NULL);
     onic_wire_set_named_fn(ONIC_AM_PML, NULL);
