@@ -43,15 +43,16 @@ typedef struct nicbarrier_reason {
     char text[200];
 } nicbarrier_reason_t;
 
-/** Writes the reason as printf does. */
-__attribute__((format(printf, 2, 3))) static inline void nicbarrier_reason(nicbarrier_reason_t *why,
-                                                                           const char *format, ...)
+/** Writes the reason as printf does. @return -1, for callers that return that */
+__attribute__((format(printf, 2, 3))) static inline int nicbarrier_reason(nicbarrier_reason_t *why,
+                                                                          const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
     vsnprintf(why->text, sizeof(why->text), format, args);
     va_end(args);
+    return -1;
 }
 
 /* ---- parameters and counters ---------------------------------------------------------------- */

@@ -83,18 +83,15 @@ int nicbarrier_team_try(nicbarrier_team_t *t, nicbarrier_reason_t *why)
     }
     (void)e->progress(t->net);
     /* The node is not notified: the next engine may do better. */
-    if (e->failed(t->net)) {
-        nicbarrier_reason(why, "the engine does not get through between all leaders");
-        return -1;
-    }
+    if (e->failed(t->net))
+        return nicbarrier_reason(why, "the engine does not get through between all leaders");
     if (e->completed(t->net) >= NICBARRIER_TRIAL_EPOCH)
         return 1;
     if (e->hopeless != NULL)
         return e->hopeless(t->net, why) ? -1 : 0;
-    if (onic_now_nsec() > t->trial_ends) {
-        nicbarrier_reason(why, "its trial did not end in %d seconds", NICBARRIER_TRIAL_SECONDS);
-        return -1;
-    }
+    if (onic_now_nsec() > t->trial_ends)
+        return nicbarrier_reason(why, "its trial did not end in %d seconds",
+                                 NICBARRIER_TRIAL_SECONDS);
     return 0;
 }
 

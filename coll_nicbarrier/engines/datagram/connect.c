@@ -60,11 +60,9 @@ static int resolve(nicbarrier_partner_t *p, const unsigned char *bytes, uint32_t
     uint8_t by_verbs = 0;
     nicbarrier_parts_t parts;
     const char *wrong = nicbarrier_endpoint_split(bytes, len, &parts);
-    if (wrong != NULL) {
-        nicbarrier_reason(why, "the endpoint record of member %d is malformed: %s", (int)p->member,
-                          wrong);
-        return -1;
-    }
+    if (wrong != NULL)
+        return nicbarrier_reason(why, "the endpoint record of member %d is malformed: %s",
+                                 (int)p->member, wrong);
     for (int via = NICBARRIER_VIAS - 1; via >= 0; via--) {
         const nicbarrier_transport_t *t = nicbarrier_datagram.transport[via];
         by_verbs = p->ncandidates;
@@ -121,10 +119,8 @@ int nicbarrier_datagram_connect(nicbarrier_net_t *net, const nicbarrier_endpoint
 {
     /* From here on others may need an answer at any time. */
     const int error = nicbarrier_datagram_start_thread();
-    if (error != 0) {
-        nicbarrier_reason(why, "the helper thread cannot be started: %s", strerror(error));
-        return -1;
-    }
+    if (error != 0)
+        return nicbarrier_reason(why, "the helper thread cannot be started: %s", strerror(error));
     nicbarrier_datagram_lock();
     net->events = *events;
     net->connected =

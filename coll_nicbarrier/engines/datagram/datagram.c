@@ -55,12 +55,10 @@ static int datagram_open(const nicbarrier_engine_settings_t *settings, nicbarrie
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     memset(d, 0, sizeof(*d));
     d->schedule = settings->schedule;
-    if (!settings->thread) {
-        nicbarrier_reason(why,
-                          "datagrams need the helper thread: a process that is not in MPI must "
-                          "repeat what others have missed");
-        return -1;
-    }
+    if (!settings->thread)
+        return nicbarrier_reason(
+            why, "datagrams need the helper thread: a process that is not in MPI must "
+                 "repeat what others have missed");
     set_timing(nicbarrier_datagram_config.nack_usec);
     atomic_store(&d->deadline, NICBARRIER_NEVER);
     d->cookie = (uint32_t)onic_now_nsec();

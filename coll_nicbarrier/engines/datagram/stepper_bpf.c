@@ -53,10 +53,9 @@ static int find_peer(nicbarrier_stepped_t *s, const nicbarrier_address_t *at,
         s->share.by = *peer;
         memcpy(s->share.interface, way.interface, sizeof(s->share.interface));
     }
-    if (strcmp(s->share.interface, way.interface) != 0 || s->share.by.six != peer->six) {
-        nicbarrier_reason(why, "not all partners are reached by one interface and one kind of IP");
-        return -1;
-    }
+    if (strcmp(s->share.interface, way.interface) != 0 || s->share.by.six != peer->six)
+        return nicbarrier_reason(
+            why, "not all partners are reached by one interface and one kind of IP");
     return 0;
 }
 

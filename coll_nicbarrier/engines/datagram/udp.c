@@ -105,20 +105,16 @@ static int collect(const struct ifaddrs *all, const char *filter,
     int n = 0;
     for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
         const int rc = usable(i, filter, &p);
-        if (rc < 0) {
-            nicbarrier_reason(why, "'%s' is no list of interfaces or networks", filter);
-            return -1;
-        }
+        if (rc < 0)
+            return nicbarrier_reason(why, "'%s' is no list of interfaces or networks", filter);
         if (rc > 0 && n < NICBARRIER_IPS_MAX)
             ip[n++] = p;
     }
-    if (n == 0) {
-        nicbarrier_reason(why,
-                          filter != NULL ? "no interface that is up fits '%s'"
-                                         : "no interface is up but the loopback%s",
-                          filter != NULL ? filter : "");
-        return -1;
-    }
+    if (n == 0)
+        return nicbarrier_reason(why,
+                                 filter != NULL ? "no interface that is up fits '%s'"
+                                                : "no interface is up but the loopback%s",
+                                 filter != NULL ? filter : "");
     return n;
 }
 
@@ -128,10 +124,8 @@ static int find_interfaces(const char *filter, nicbarrier_ip_t ip[NICBARRIER_IPS
                            nicbarrier_reason_t *why)
 {
     struct ifaddrs *all;
-    if (getifaddrs(&all) != 0) {
-        nicbarrier_reason(why, "the interfaces cannot be listed: %s", strerror(errno));
-        return -1;
-    }
+    if (getifaddrs(&all) != 0)
+        return nicbarrier_reason(why, "the interfaces cannot be listed: %s", strerror(errno));
     const int n = collect(all, filter, ip, why);
     freeifaddrs(all);
     return n;
@@ -249,11 +243,9 @@ static int udp_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
     nicbarrier_udp_address_t theirs;
     nicbarrier_ip_t order[NICBARRIER_IPS_MAX + 1];
     const char *wrong = nicbarrier_udp_address_decode(bytes, len, &theirs);
-    if (wrong != NULL) {
-        nicbarrier_reason(why, "the addresses of member %d are malformed: %s", (int)p->member,
-                          wrong);
-        return -1;
-    }
+    if (wrong != NULL)
+        return nicbarrier_reason(why, "the addresses of member %d are malformed: %s",
+                                 (int)p->member, wrong);
     const int n = nicbarrier_udp_address_choose(&udp.mine, &theirs, udp.ipv6, order);
     if (n == 0) {
         nicbarrier_reason(why, "member %d has no address that can be reached from here",
@@ -352,10 +344,8 @@ int nicbarrier_udp_way(const nicbarrier_address_t *to, nicbarrier_way_t *way,
     uint16_t port;
     socklen_t len = sizeof(a);
     memset(way, 0, sizeof(*way));
-    if (to->via != NICBARRIER_VIA_UDP) {
-        nicbarrier_reason(why, "a partner is reached by verbs");
-        return -1;
-    }
+    if (to->via != NICBARRIER_VIA_UDP)
+        return nicbarrier_reason(why, "a partner is reached by verbs");
     memcpy(&a, to->bytes, to->len);
     split(&a, &way->theirs, &way->their_port);
     const int fd = socket(a.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -119,8 +119,7 @@ static int verbs_open(uint32_t cookie, nicbarrier_reason_t *why)
     if (onic_verbs_port_open(&my_port, wanted != NULL ? wanted : "", &obstacle) != 0 ||
         onic_verbs_queue_open(&q, &my_port, &spec, &obstacle) != 0) {
         onic_verbs_port_close(&my_port);
-        nicbarrier_reason(why, "%s", obstacle.text);
-        return -1;
+        return nicbarrier_reason(why, "%s", obstacle.text);
     }
     return 0;
 }
@@ -161,11 +160,9 @@ static int verbs_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t le
 {
     onic_verbs_address_t theirs;
     const char *wrong = onic_verbs_address_decode(bytes, len, &theirs);
-    if (wrong != NULL) {
-        nicbarrier_reason(why, "the verbs address of member %d is malformed: %s", (int)p->member,
-                          wrong);
-        return -1;
-    }
+    if (wrong != NULL)
+        return nicbarrier_reason(why, "the verbs address of member %d is malformed: %s",
+                                 (int)p->member, wrong);
     const char *obstacle = onic_verbs_obstacle(&q.mine, &theirs);
     handle_t *h = obstacle == NULL ? handle_to(&theirs) : NULL;
     if (h == NULL) {
@@ -328,8 +325,7 @@ const nicbarrier_transport_t nicbarrier_verbs = {
 static int verbs_open(uint32_t cookie, nicbarrier_reason_t *why)
 {
     (void)cookie;
-    nicbarrier_reason(why, "this build is without libibverbs");
-    return -1;
+    return nicbarrier_reason(why, "this build is without libibverbs");
 }
 
 /** Never open, so none of the others is called. */

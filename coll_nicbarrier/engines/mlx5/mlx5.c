@@ -95,10 +95,8 @@ static int mlx5_open(const nicbarrier_engine_settings_t *settings, nicbarrier_re
     struct ibv_context *context;
     const char *obstacle;
 
-    if (onic_verbs_port_open(&mlx5.port, device != NULL ? device : "", &reason) != 0) {
-        nicbarrier_reason(why, "%.199s", reason.text);
-        return -1;
-    }
+    if (onic_verbs_port_open(&mlx5.port, device != NULL ? device : "", &reason) != 0)
+        return nicbarrier_reason(why, "%.199s", reason.text);
     memset(&attr, 0, sizeof(attr));
     context = mlx5.port.device->context;
     obstacle = ibv_query_port(context, mlx5.port.number, &attr) != 0 ? "it has no port"
@@ -149,10 +147,8 @@ static int mlx5_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_
     nicbarrier_net_t *net = calloc(1, sizeof(*net));
 
     *net_p = NULL;
-    if (net == NULL) {
-        nicbarrier_reason(why, "memory is exhausted");
-        return -1;
-    }
+    if (net == NULL)
+        return nicbarrier_reason(why, "memory is exhausted");
     net->group = *group;
     net->by_adapter = steps == BY_ADAPTER;
     if (nicbarrier_mlx5_make(net, &mlx5, bytes, len_p, why) != 0) {
@@ -250,8 +246,7 @@ const nicbarrier_engine_t nicbarrier_engine_mlx5 = {
 static int never(const nicbarrier_engine_settings_t *settings, nicbarrier_reason_t *why)
 {
     (void)settings;
-    nicbarrier_reason(why, "engine mlx5: this build is without libibverbs and mlx5dv");
-    return -1;
+    return nicbarrier_reason(why, "engine mlx5: this build is without libibverbs and mlx5dv");
 }
 
 /** The name stays, so that parameters are good everywhere. */

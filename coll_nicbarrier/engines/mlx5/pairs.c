@@ -146,11 +146,10 @@ int nicbarrier_mlx5_make(nicbarrier_net_t *net, const nicbarrier_mlx5_t *m, unsi
     c->depth = m->depth;
     nicbarrier_rule_init(&net->rule, c->nsteps, c->sends, c->waits);
     if (!make_words(net, device->pd) || !make_completions(net, device->context) ||
-        !make_pairs(net, &m->port)) {
-        nicbarrier_reason(why, "verbs: device %s does not give registered memory and queue pairs",
-                          ibv_get_device_name(device->context->device));
-        return -1;
-    }
+        !make_pairs(net, &m->port))
+        return nicbarrier_reason(why,
+                                 "verbs: device %s does not give registered memory and queue pairs",
+                                 ibv_get_device_name(device->context->device));
     c->words = (nicbarrier_wqe_word_t){(uintptr_t)net->words->addr, net->words->lkey};
     *len_p = write_endpoint(net, m, bytes);
     return 0;

@@ -97,10 +97,8 @@ static int put_open(const nicbarrier_engine_settings_t *settings, nicbarrier_rea
                                .tls = tls,
                                .tcp_seg_size = TCP_SEGMENT};
     schedule_kind = settings->schedule;
-    if (onic_wire_open(&wire) != 0) {
-        nicbarrier_reason(why, "UCX could not be started");
-        return -1;
-    }
+    if (onic_wire_open(&wire) != 0)
+        return nicbarrier_reason(why, "UCX could not be started");
     onic_wire_set_deferred_fn(ONIC_AM_COLL, progress_all);
     return 0;
 }
@@ -141,10 +139,8 @@ static int put_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_p
 {
     nicbarrier_net_t *net = calloc(1, sizeof(*net));
     *net_p = NULL;
-    if (net == NULL) {
-        nicbarrier_reason(why, "memory is exhausted");
-        return -1;
-    }
+    if (net == NULL)
+        return nicbarrier_reason(why, "memory is exhausted");
     net->group = *group;
     net->flags = nicbarrier_put_flags_take();
     if (net->flags == NULL) {
@@ -174,20 +170,16 @@ static int open_outlet(nicbarrier_net_t *net, nicbarrier_outlet_t *out,
 {
     const nicbarrier_endpoint_t *endpoint = nicbarrier_endpoint_of(endpoints, step->send_to);
     int rc = 0;
-    if (endpoint == NULL || endpoint->len < HEAD_BYTES) {
-        nicbarrier_reason(why, "the endpoint of member %d is missing", (int)step->send_to);
-        return -1;
-    }
+    if (endpoint == NULL || endpoint->len < HEAD_BYTES)
+        return nicbarrier_reason(why, "the endpoint of member %d is missing", (int)step->send_to);
     out->net = net;
     out->offset = onic_get32(endpoint->bytes) + step->send_at * sizeof(nicbarrier_put_flag_t);
     out->tag = onic_get32(endpoint->bytes + 4) % NICBARRIER_PUT_TAGS;
     out->remote =
         onic_remote_open(NULL, endpoint->bytes + HEAD_BYTES, endpoint->len - HEAD_BYTES, &rc);
-    if (out->remote == NULL) {
-        nicbarrier_reason(why, "UCX cannot put to member %d of %d (%d)", (int)step->send_to,
-                          net->group.n, rc);
-        return -1;
-    }
+    if (out->remote == NULL)
+        return nicbarrier_reason(why, "UCX cannot put to member %d of %d (%d)", (int)step->send_to,
+                                 net->group.n, rc);
     return 0;
 }
 
