@@ -106,8 +106,10 @@ void nicbarrier_close_engines(void)
 /** A key that no other group has: at random, or the time where the kernel gives nothing. */
 static uint64_t draw_key(void)
 {
-    uint64_t key = onic_now_nsec();
-    (void)getrandom(&key, sizeof(key), GRND_NONBLOCK);
+    uint64_t key;
+
+    if (getrandom(&key, sizeof(key), GRND_NONBLOCK) != (ssize_t)sizeof(key))
+        key = onic_now_nsec();
     return key != 0 ? key : 1;
 }
 

@@ -61,8 +61,8 @@ static int datagram_open(const nicbarrier_engine_settings_t *settings, nicbarrie
                  "repeat what others have missed");
     set_timing(nicbarrier_datagram_config.nack_usec);
     atomic_store(&d->deadline, NICBARRIER_NEVER);
-    d->cookie = (uint32_t)onic_now_nsec();
-    (void)getrandom(&d->cookie, sizeof(d->cookie), GRND_NONBLOCK);
+    if (getrandom(&d->cookie, sizeof(d->cookie), GRND_NONBLOCK) != (ssize_t)sizeof(d->cookie))
+        d->cookie = (uint32_t)onic_now_nsec();
     d->random = d->cookie;
     d->open = open_transports(why) == 0;
     return d->open ? 0 : -1;

@@ -105,14 +105,13 @@ static int attach_failed(int error, const char *interface)
 static int go_into_background(int *ready)
 {
     int ends[2];
-    char status = EXIT_FAILURE;
+    char status;
     if (pipe2(ends, O_CLOEXEC) != 0)
         return -1;
     const pid_t child = fork();
     if (child > 0) {
         close(ends[1]);
-        (void)read(ends[0], &status, 1);
-        _exit(status);
+        _exit(read(ends[0], &status, 1) == 1 ? status : EXIT_FAILURE);
     }
     close(ends[0]);
     *ready = ends[1];
@@ -126,7 +125,9 @@ static void tell_ready(int ready)
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = 0; fd <= 2; fd++)
         (void)dup2(null, fd);
-    (void)write(ready, &status, 1);
+    /* Who does not wait any more need not know. */
+    const ssize_t told = write(ready, &status, 1);
+    (void)told;
     close(ready);
 }
 
