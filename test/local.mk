@@ -60,7 +60,6 @@ unit_programs = \
 	test/unit/check_nicbarrier_shm \
 	test/unit/check_nicbarrier_team \
 	test/unit/check_names \
-	test/unit/check_notice \
 	test/unit/check_pack \
 	test/unit/check_membarrier \
 	test/unit/check_owned_lock \
@@ -68,7 +67,6 @@ unit_programs = \
 	test/unit/check_places \
 	test/unit/check_requests \
 	test/unit/check_patience \
-	test/unit/check_presence \
 	test/unit/check_place \
 	test/unit/check_plan \
 	test/unit/check_pml_choice \
@@ -236,7 +234,6 @@ test_unit_check_nicbarrier_rule_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_schedule_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_shm_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_team_LDADD = $(barrier_ldadd)
-test_unit_check_notice_LDADD = $(unit_ldadd)
 test_unit_check_copy_LDADD = $(unit_ldadd)
 test_unit_check_stores_LDADD = $(unit_ldadd)
 test_unit_check_pack_LDADD = $(unit_ldadd)
@@ -244,7 +241,6 @@ test_unit_check_owned_lock_LDADD = $(unit_ldadd)
 test_unit_check_places_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_requests_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_patience_LDADD = $(unit_ldadd)
-test_unit_check_presence_LDADD = $(unit_ldadd)
 test_unit_check_place_LDADD = $(unit_ldadd)
 test_unit_check_tables_LDADD = $(unit_ldadd)
 test_unit_check_choice_LDADD = $(unit_ldadd) -lm
@@ -781,6 +777,7 @@ EXTRA_DIST += \
 	test/apps/water.nw \
 	test/fuzz/driver.c \
 	test/fuzz/fuzz.h \
+	test/fuzz/seeds.c \
 	$(unit_scripts) \
 	test/unit/layout_check.h \
 	test/unit/rc_library.h \
@@ -822,7 +819,7 @@ EXTRA_PROGRAMS += $(fuzz_programs)
 
 # With libFuzzer (configure CC=clang --enable-fuzzing) or with a driver of our own.
 if LIBFUZZER
-fuzz_driver =
+fuzz_driver = test/fuzz/seeds.c
 else
 fuzz_driver = test/fuzz/driver.c
 endif

@@ -33,8 +33,6 @@ typedef struct input {
     uint8_t bytes[INPUT_MAX];
 } input_t;
 
-#pragma weak onic_fuzz_seed
-
 /* Provided by the sanitizers, which end the process without a signal. */
 void __sanitizer_set_death_callback(void (*callback)(void));
 #pragma weak __sanitizer_set_death_callback
@@ -238,17 +236,11 @@ static void load_path(const char *path)
 
 static void load_seeds(void)
 {
-    if (onic_fuzz_seed != NULL) {
-        for (unsigned i = 0; (current.len = onic_fuzz_seed(i, current.bytes, INPUT_MAX)) > 0; i++) {
-            (void)run_current();
-            keep_seed();
-        }
-    }
-    if (pool_size == 0) {
-        current.len = 0;
-        (void)run_current();
+    for (unsigned i = 0; (current.len = onic_fuzz_seed(i, current.bytes, INPUT_MAX)) > 0; i++) {
+        FUZZ_CHECK(run_current() == 0);
         keep_seed();
     }
+    FUZZ_CHECK(pool_size > 0);
 }
 
 static void make_input(void)

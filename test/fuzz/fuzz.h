@@ -21,8 +21,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 /**
- * Optional: writes the `i`-th valid input of the target to `buf` and returns its length, or 0 where
- * there is none. driver.c begins with these.
+ * Writes the `i`-th valid input of the target to `buf` and returns its length, or 0 where there is
+ * none. Fuzzing begins with these, and none of them may be refused.
  */
 size_t onic_fuzz_seed(unsigned i, uint8_t *buf, size_t cap);
 

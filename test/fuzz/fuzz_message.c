@@ -20,8 +20,7 @@
 #include "osc_nicstride/protocol/lists.h"
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/window/region.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "test/fuzz/fuzz.h"
 
 /* A layout can have 2^60 pieces; the first ones must do. */
 #define PIECES_MAX 1000
@@ -214,4 +213,29 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_batch(memory + 1, len, data[0], window);
     free(memory);
     return 0;
+}
+
+/* A put of contiguous bytes, one of blocks, and the latter as what is made right. */
+size_t onic_fuzz_seed(unsigned i, uint8_t *buf, size_t cap)
+{
+    nicstride_msg_t m;
+    onic_layout_t l;
+    size_t len = 0;
+
+    if (i > 2 || cap < 2 + sizeof(m))
+        return 0;
+    nicstride_msg_init(&m, NICSTRIDE_MSG_PUT, 1, 0);
+    m.len = 64;
+    if (i > 0) {
+        if (onic_layout_contig(&l, 0, 8) != ONIC_LAYOUT_OK ||
+            onic_layout_repeat(&l, 8, 32) != ONIC_LAYOUT_OK ||
+            onic_layout_encode(&l, buf + 2 + sizeof(m), cap - 2 - sizeof(m), &len) !=
+                ONIC_LAYOUT_OK)
+            return 0;
+        m.layout_len = (uint32_t)len;
+    }
+    buf[0] = i == 2 ? 0x80 : 0;
+    buf[1] = 3;
+    memcpy(buf + 2, &m, sizeof(m));
+    return 2 + sizeof(m) + len;
 }

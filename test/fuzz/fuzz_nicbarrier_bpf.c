@@ -46,8 +46,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 /** A member of two, whose steps wait for one another. */
 size_t onic_fuzz_seed(unsigned i, uint8_t *buf, size_t cap)
 {
-    nicbarrier_bpf_request_t r = {.order = i};
-    if (i == 0 || i >= NICBARRIER_BPF_ORDERS || cap < sizeof(r))
+    nicbarrier_bpf_request_t r = {.order = i + 1};
+    if (i + 1 >= NICBARRIER_BPF_ORDERS || cap < sizeof(r))
         return 0;
     const nicbarrier_bpf_peer_t peer = {.ip = {10, 1}, .port = 7};
     const nicbarrier_packet_t p = {.kind = NICBARRIER_PACKET_EPOCH};

@@ -297,6 +297,24 @@ START_TEST(garbage_at_the_receiver)
 }
 END_TEST
 
+/* Of a later round, beyond the slot, beyond the transfer: the transfer ends, and nothing is waited
+ * for. */
+START_TEST(wrong_words_end_it)
+{
+    const onic_lease_t lease = {.slots = 3, .slot_bytes = 4096};
+    const uint64_t first = UINT64_C(1) << 32, words[] = {2 * first | 8, first | 4097, first | 3001};
+    onic_piece_t piece;
+    onic_receiver_t r;
+
+    for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        onic_receiver_init(&r, i < 2 ? 10000 : 3000, &lease);
+        ck_assert(onic_receiver_next(&r, 8, &piece) == ONIC_TURN_WAIT);
+        ck_assert(onic_receiver_next(&r, words[i], &piece) == ONIC_TURN_FAILED);
+        ck_assert(!r.given_up);
+    }
+}
+END_TEST
+
 START_TEST(garbage_at_the_sender)
 {
     static pipe_case_t p;
@@ -412,6 +430,7 @@ int main(void)
                                   takes_blocks_as_they_come,
                                   sender_gives_up,
                                   garbage_at_the_receiver,
+                                  wrong_words_end_it,
                                   garbage_at_the_sender,
                                   no_room_for_an_element,
                                   between_two_threads};
