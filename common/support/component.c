@@ -217,7 +217,12 @@ int onic_register_string(const mca_base_component_t *c, const char *name, const 
 {
     /* Where MPI is initialized again Open MPI has put NULL there. */
     *value = initial;
-    return register_var(c, name, help, MCA_BASE_VAR_TYPE_STRING, value);
+    const int rc = register_var(c, name, help, MCA_BASE_VAR_TYPE_STRING, value);
+    /* It does so where the value is empty, too, which is the default then, as of numbers. It frees
+     * what is there. */
+    if (initial != NULL && *value == NULL)
+        *value = strdup(initial);
+    return rc;
 }
 
 /** All that were registered; the same again where a component is opened again. */
