@@ -139,8 +139,9 @@ int nicstride_params_register(const mca_base_component_t *c)
         "of the covering extent, then gather), pack (packed fragments by active "
         "messages), mover (packed into slots of the receiver while it unpacks), zcopy "
         "(contiguous data by rendezvous), rdma (contiguous data, put and got by an adapter, or as "
-        "UCX emulates that). A method that cannot do a "
-        "transfer is replaced by one that can");
+        "UCX emulates that), nic (an adapter puts and gets each contiguous piece by itself). A "
+        "method "
+        "that cannot do a transfer is replaced by one that can");
     onic_register_string(c, "tls", "", &tls,
                          "UCX transports to use, as in UCX_TLS; empty takes UCX_TLS from the "
                          "environment, or what UCX chooses");
