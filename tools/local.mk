@@ -1,12 +1,16 @@
 # Copyright (c) 2026 The ompi-nic authors. All rights reserved.
 # SPDX-License-Identifier: BSD-3-Clause
 
-# What users call: ompi-nic-info, and the small MPI program that it starts.
+# What users call: ompi-nic-info, the small MPI program that it starts, and what it preloads.
 bin_SCRIPTS = tools/ompi-nic-info
 pkglibexec_PROGRAMS += tools/ompi-nic-probe
 
 tools_ompi_nic_probe_SOURCES = tools/probe.c
 tools_ompi_nic_probe_LDADD = $(OMPI_LDFLAGS) $(OMPI_LIBS)
+
+component_LTLIBRARIES += libompi_nic_times.la
+libompi_nic_times_la_SOURCES = tools/times.c
+libompi_nic_times_la_LDFLAGS = -module -shared -avoid-version
 
 tools/ompi-nic-info: $(srcdir)/tools/ompi-nic-info.in Makefile
 	@$(MKDIR_P) tools
