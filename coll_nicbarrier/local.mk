@@ -75,6 +75,8 @@ EXTRA_DIST += coll_nicbarrier/engines/datagram/bpf/program.c
 if HAVE_BPF
 noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_kernel.la
 coll_nicbarrier_libnicbarrier_kernel_la_SOURCES = \
+	coll_nicbarrier/engines/datagram/bpf/handed.c \
+	coll_nicbarrier/engines/datagram/bpf/handed.h \
 	coll_nicbarrier/engines/datagram/bpf/kernel.c \
 	coll_nicbarrier/engines/datagram/bpf/kernel.h \
 	coll_nicbarrier/engines/datagram/bpf/neighbour.c \

@@ -123,10 +123,14 @@ int nicbarrier_datagram_connect(nicbarrier_net_t *net, const nicbarrier_endpoint
         return nicbarrier_reason(why, "the helper thread cannot be started: %s", strerror(error));
     nicbarrier_datagram_lock();
     net->events = *events;
-    net->connected =
-        find_partners(net, endpoints, why) == 0 && nicbarrier_stepping_install(net, why);
+    bool done = find_partners(net, endpoints, why) == 0;
     nicbarrier_datagram_unlock();
-    return net->connected ? 0 : -1;
+    /* Until it is connected no other thread touches it, and a stepper may wait for the network. */
+    done = done && nicbarrier_stepping_install(net, why);
+    nicbarrier_datagram_lock();
+    net->connected = done;
+    nicbarrier_datagram_unlock();
+    return done ? 0 : -1;
 }
 
 /* ---- the trial ------------------------------------------------------------------------------- */

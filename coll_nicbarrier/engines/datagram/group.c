@@ -237,7 +237,9 @@ void nicbarrier_datagram_enter(nicbarrier_net_t *net, uint64_t epoch)
 
 static void see_to(nicbarrier_net_t *net, uint64_t now)
 {
-    if (net->connected && !net->gone && net->events.entered != NULL)
+    if (!net->connected)
+        return;
+    if (!net->gone && net->events.entered != NULL)
         nicbarrier_datagram_enter(net, net->events.entered(net->events.arg));
     if (nicbarrier_net_view(net) != NULL)
         nicbarrier_datagram_follow(net, now);

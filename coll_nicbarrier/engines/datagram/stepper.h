@@ -24,8 +24,9 @@
  * be old, but what calls of the same thread have led to is in it, as far as that does not depend on
  * others, and it is nowhere less than what the view said before.
  *
- * *Threads.* The engine's lock is held for calls of a process. `enter_as` in other processes of the
- * node runs at the same time, and so does what the stepper does by itself.
+ * *Threads.* The engine's lock is held for calls of a process, but for `install` of a group that no
+ * other thread knows yet, which may wait. `enter_as` in other processes of the node runs at the
+ * same time, and so does what the stepper does by itself.
  */
 #pragma once
 

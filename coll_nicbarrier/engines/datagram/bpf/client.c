@@ -92,8 +92,11 @@ static int begin(nicbarrier_bpf_client_t *c, const nicbarrier_bpf_share_t *share
     request->id = share->id;
     c->bell = -1;
     c->service = nicbarrier_bpf_local_connect(share->interface);
-    if (c->service < 0)
+    if (c->service < 0 && errno == ECONNREFUSED)
         nicbarrier_reason(why, "nicbarrier-bpf is not loaded on %s", share->interface);
+    else if (c->service < 0)
+        nicbarrier_reason(why, "the service of nicbarrier-bpf on %s cannot be asked: %s",
+                          share->interface, strerror(errno));
     else if ((c->bell = open_bell(share)) < 0)
         nicbarrier_reason(why, "no socket for entering: %s", strerror(errno));
     else if (get_page(c, request, order, socket, why) == 0)

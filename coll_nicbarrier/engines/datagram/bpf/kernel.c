@@ -242,3 +242,14 @@ void nicbarrier_bpf_remove(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_id_t
     /* The kernel waits here until programs that began before have ended. */
     (void)bpf_map_delete_elem(k->pages, id);
 }
+
+void nicbarrier_bpf_remove_all(nicbarrier_bpf_kernel_t *k)
+{
+    nicbarrier_bpf_id_t id;
+    bool any = false;
+    for (; bpf_map_get_next_key(groups_of(k), NULL, &id) == 0; any = true)
+        if (bpf_map_delete_elem(groups_of(k), &id) != 0)
+            break;
+    if (any)
+        nicbarrier_bpf_remove(k, &id);
+}

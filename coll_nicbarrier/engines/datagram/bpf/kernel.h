@@ -69,3 +69,5 @@ int nicbarrier_bpf_look(const nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_i
                         uint64_t *completed);
 /** When it returns, no program sees the group any more. */
 void nicbarrier_bpf_remove(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_id_t *id);
+/** Likewise of all groups, in the time of one: before unload, which frees what they have. */
+void nicbarrier_bpf_remove_all(nicbarrier_bpf_kernel_t *k);

@@ -109,13 +109,22 @@ ssize_t nicbarrier_bpf_local_receive(int fd, void *bytes, size_t size, int *desc
 int nicbarrier_bpf_ask(int service, nicbarrier_bpf_request_t *r, nicbarrier_bpf_order_t order,
                        int socket, nicbarrier_bpf_reply_t *reply, int *page)
 {
+    *page = -1;
+    reply->text[0] = '\0';
     r->version = NICBARRIER_BPF_VERSION;
     r->order = (uint32_t)order;
-    if (nicbarrier_bpf_local_send(service, r, sizeof(*r), socket) != 0)
+    /* One that is turned away has its reply before it asks, and finds the connection closed, which
+     * the kernel may say first. */
+    if (nicbarrier_bpf_local_send(service, r, sizeof(*r), socket) != 0 && errno != EPIPE &&
+        errno != ECONNRESET)
         return errno;
-    const ssize_t n = nicbarrier_bpf_local_receive(service, reply, sizeof(*reply), page);
-    if (n != sizeof(*reply) || reply->version != NICBARRIER_BPF_VERSION)
+    ssize_t n = nicbarrier_bpf_local_receive(service, reply, sizeof(*reply), page);
+    if (n < 0 && errno == ECONNRESET)
+        n = nicbarrier_bpf_local_receive(service, reply, sizeof(*reply), page);
+    if (n != sizeof(*reply) || reply->version != NICBARRIER_BPF_VERSION) {
+        reply->text[0] = '\0';
         return n < 0 ? errno : EPROTO;
+    }
     reply->text[sizeof(reply->text) - 1] = '\0';
     return (int)reply->error;
 }

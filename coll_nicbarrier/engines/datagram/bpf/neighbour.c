@@ -163,3 +163,27 @@ int nicbarrier_bpf_neighbour(int interface, bool six, nicbarrier_bpf_end_t *to,
     error = error != 0 ? error : nicbarrier_bpf_mac(interface, from->mac);
     return error != 0 ? error : find_mac(interface, six, next, to->mac);
 }
+
+/* ---- the interface --------------------------------------------------------------------------- */
+
+int nicbarrier_bpf_link_watch(void)
+{
+    const struct sockaddr_nl links = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
+    const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+    if (fd < 0 || bind(fd, (const struct sockaddr *)&links, sizeof(links)) == 0)
+        return fd;
+    const int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+/** What the messages say does not matter: some may be lost. */
+bool nicbarrier_bpf_link_is_gone(int watch, int interface)
+{
+    message_t m;
+    char name[IF_NAMESIZE];
+    while (recv(watch, &m, sizeof(m), 0) >= 0 || errno == ENOBUFS) {
+    }
+    return if_indextoname((unsigned)interface, name) == NULL;
+}

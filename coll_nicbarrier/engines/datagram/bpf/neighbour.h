@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Barriers in the kernel: by which router and Ethernet addresses a partner is reached, as
- *  the kernel would send to it. */
+ *  the kernel would send to it; and whether the interface is still there. */
 #pragma once
 
 #include <net/if.h>
@@ -31,3 +31,8 @@ int nicbarrier_bpf_mac(int interface, uint8_t mac[6]);
  * not.
  */
 bool nicbarrier_bpf_ask_interface(int interface, unsigned long order, struct ifreq *r);
+
+/** A descriptor that becomes readable when interfaces change; or -1 and errno. */
+int nicbarrier_bpf_link_watch(void);
+/** After that: has the interface been removed? */
+bool nicbarrier_bpf_link_is_gone(int watch, int interface);

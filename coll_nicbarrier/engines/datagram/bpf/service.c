@@ -8,8 +8,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +15,7 @@
 #include <unistd.h>
 
 #include "coll_nicbarrier/engines/datagram/bpf/frame.h"
+#include "coll_nicbarrier/engines/datagram/bpf/handed.h"
 #include "coll_nicbarrier/engines/datagram/bpf/local.h"
 #include "coll_nicbarrier/engines/datagram/bpf/neighbour.h"
 #include "coll_nicbarrier/engines/datagram/bpf/request.h"
@@ -26,9 +25,8 @@
 #define CONNECTIONS 4096
 /** Nanoseconds until Ethernet addresses are looked up again. */
 #define REFRESH_NSEC UINT64_C(5000000000)
-/** Descriptors that threads close at a time, of all users and of each. */
-#define CLOSING      64
-#define CLOSING_EACH 4
+/** Connections that may wait to be taken. */
+#define BACKLOG 128
 
 /** A process, and its group where it has installed one. */
 typedef struct client {
@@ -83,67 +81,6 @@ static unsigned count_of(uid_t user, bool groups)
     return n;
 }
 
-/* ---- what processes hand over -----------------------------------------------------------------
- */
-
-/** An option of a socket that is a number; -1: it is no socket, or has none of that kind. */
-static int option_of(int fd, int level, int option)
-{
-    int value = -1;
-    socklen_t size = sizeof(value);
-    return getsockopt(fd, level, option, &value, &size) == 0 ? value : -1;
-}
-
-/** To close it takes no time, whoever has it open, too. */
-static bool is_udp(int fd)
-{
-    return option_of(fd, SOL_SOCKET, SO_PROTOCOL) == IPPROTO_UDP &&
-           option_of(fd, SOL_SOCKET, SO_TYPE) == SOCK_DGRAM;
-}
-
-/** A descriptor that is no socket of UDP may be of a file whose end only its owner brings about (of
- *  FUSE, or a stream with SO_LINGER): to close it is not for the service's own thread. */
-static struct closing {
-    atomic_bool busy;
-    uid_t user;
-    int fd;
-} closing[CLOSING];
-
-static void *close_it(void *arg)
-{
-    struct closing *c = arg;
-    close(c->fd);
-    atomic_store(&c->busy, false);
-    return NULL;
-}
-
-/** Has it so many of them under way that it is not served until they have ended? */
-static bool is_closing(uid_t user)
-{
-    int n = 0;
-    for (int i = 0; i < CLOSING; i++)
-        n += atomic_load(&closing[i].busy) && closing[i].user == user;
-    return n >= CLOSING_EACH;
-}
-
-/** One for which there is no thread stays open. */
-static void close_apart(int fd, uid_t user)
-{
-    pthread_t thread;
-    int i = 0;
-    while (i < CLOSING && atomic_load(&closing[i].busy))
-        i++;
-    if (i == CLOSING)
-        return;
-    closing[i].user = user;
-    closing[i].fd = fd;
-    atomic_store(&closing[i].busy, true);
-    if (pthread_create(&thread, NULL, close_it, &closing[i]) == 0)
-        (void)pthread_detach(thread);
-    else
-        atomic_store(&closing[i].busy, false);
-}
-
 /* ---- groups ---------------------------------------------------------------------------------- */
 
 /** Plans step k of the client's group by the addresses that it has. @return 0, or an errno */
@@ -167,39 +104,6 @@ static int plan_step(client_t *c, uint32_t k)
     return error;
 }
 
-/** Is it of this network? In one of their own users may open any port. `mine` is a socket of here.
- */
-static bool is_here(int fd, int mine)
-{
-    uint64_t theirs = 0, here = 1;
-    socklen_t size = sizeof(here), len = sizeof(theirs);
-    return getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &theirs, &len) == 0 &&
-           getsockopt(mine, SOL_SOCKET, SO_NETNS_COOKIE, &here, &size) == 0 && theirs == here;
-}
-
-/** The port of the socket of UDP that it has handed over, which nobody else has on any address of
- *  that kind of IP at the interface; 0: it is none. */
-static uint16_t port_of(int fd, bool six)
-{
-    union {
-        struct sockaddr any;
-        struct sockaddr_in four;
-        struct sockaddr_in6 six;
-    } a;
-    socklen_t len = sizeof(a);
-    memset(&a, 0, sizeof(a));
-    const int bound = is_udp(fd) ? option_of(fd, SOL_SOCKET, SO_BINDTOIFINDEX) : -1;
-    if ((bound != 0 && bound != service.interface) || !is_here(fd, service.listening) ||
-        getsockname(fd, &a.any, &len) != 0)
-        return 0;
-    if (a.any.sa_family == AF_INET)
-        return !six && a.four.sin_addr.s_addr == INADDR_ANY ? ntohs(a.four.sin_port) : 0;
-    return memcmp(&a.six.sin6_addr, &in6addr_any, sizeof(in6addr_any)) == 0 &&
-                   (six || option_of(fd, IPPROTO_IPV6, IPV6_V6ONLY) == 0)
-               ? ntohs(a.six.sin6_port)
-               : 0;
-}
-
 static int plan_all(client_t *c)
 {
     int first = 0;
@@ -214,7 +118,8 @@ static int plan_all(client_t *c)
 static int install(client_t *c, const nicbarrier_bpf_request_t *r, int *socket)
 {
     if (c->page >= 0 || *socket < 0 ||
-        (c->port = port_of(*socket, nicbarrier_bpf_request_six(r))) == 0)
+        (c->port = nicbarrier_bpf_handed_port(*socket, nicbarrier_bpf_request_six(r),
+                                              service.interface, service.listening)) == 0)
         return EINVAL;
     if (count_of(c->user.uid, true) >= service.rules->groups)
         return EDQUOT;
@@ -324,6 +229,10 @@ static const char *text_of(int error)
         return "a partner is not reached by this interface";
     case EAGAIN:
         return "the Ethernet address of a partner is not known yet";
+    case EACCES:
+        return "this user may not use nicbarrier-bpf here: it was loaded without --users for it";
+    case EUSERS:
+        return "nicbarrier-bpf has too many connections, of this user or of all";
     default:
         return strerror(error);
     }
@@ -362,7 +271,7 @@ static bool serve_one(client_t *c)
     static nicbarrier_bpf_request_t r;
     nicbarrier_bpf_reply_t reply = {.version = NICBARRIER_BPF_VERSION};
     int socket = -1, page = -1;
-    if (is_closing(c->user.uid))
+    if (nicbarrier_bpf_handed_many(c->user.uid))
         return false;
     const ssize_t n = nicbarrier_bpf_local_receive(c->fd, &r, sizeof(r), &socket);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -373,10 +282,8 @@ static bool serve_one(client_t *c)
         reply.error = (uint32_t)error;
         (void)snprintf(reply.text, sizeof(reply.text), "%s", wrong ? wrong : text_of(error));
     }
-    if (socket >= 0 && is_udp(socket))
-        close(socket);
-    else if (socket >= 0)
-        close_apart(socket, c->user.uid);
+    if (socket >= 0)
+        nicbarrier_bpf_handed_close(socket, c->user.uid);
     /* One that does not take its replies is over, too: nothing here waits for it. */
     return n > 0 && nicbarrier_bpf_local_send(c->fd, &reply, sizeof(reply),
                                               reply.error == 0 ? page : -1) == 0;
@@ -393,26 +300,48 @@ static void drop_client(int i)
     service.client[i] = service.client[--service.n];
 }
 
-static void take_client(int listening)
+/** May the user have one more connection? @return 0, or an errno */
+static int admit(int fd, struct ucred *user)
 {
-    struct ucred user;
-    socklen_t size = sizeof(user);
-    const int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0)
-        return;
-    client_t *c = NULL;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &user, &size) == 0 && is_served(fd, &user) &&
-        !is_closing(user.uid) && service.n < CONNECTIONS &&
-        count_of(user.uid, false) < 2 * service.rules->groups)
-        c = calloc(1, sizeof(*c));
-    if (c == NULL) {
-        close(fd);
-        return;
+    socklen_t size = sizeof(*user);
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, user, &size) != 0)
+        return errno;
+    if (!is_served(fd, user))
+        return EACCES;
+    return nicbarrier_bpf_handed_many(user->uid) || service.n == CONNECTIONS ||
+                   count_of(user->uid, false) >= 2 * service.rules->groups
+               ? EUSERS
+               : 0;
+}
+
+/** It is told why, whatever it asks. */
+static void turn_away(int fd, int error)
+{
+    nicbarrier_bpf_reply_t reply = {.version = NICBARRIER_BPF_VERSION, .error = (uint32_t)error};
+    (void)snprintf(reply.text, sizeof(reply.text), "%s", text_of(error));
+    (void)nicbarrier_bpf_local_send(fd, &reply, sizeof(reply), -1);
+    close(fd);
+}
+
+/** Takes all connections that wait, but for those that come meanwhile. */
+static void take_clients(void)
+{
+    for (int i = 0; i < BACKLOG; i++) {
+        struct ucred user;
+        const int fd = accept4(service.listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0)
+            return;
+        const int error = admit(fd, &user);
+        client_t *c = error == 0 ? calloc(1, sizeof(*c)) : NULL;
+        if (c == NULL) {
+            turn_away(fd, error != 0 ? error : ENOMEM);
+            continue;
+        }
+        c->fd = fd;
+        c->user = user;
+        c->page = -1;
+        service.client[service.n++] = c;
     }
-    c->fd = fd;
-    c->user = user;
-    c->page = -1;
-    service.client[service.n++] = c;
 }
 
 int nicbarrier_bpf_listen(const char *interface)
@@ -420,7 +349,7 @@ int nicbarrier_bpf_listen(const char *interface)
     const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
-    if (nicbarrier_bpf_local_bind(fd, interface) != 0 || listen(fd, 128) != 0) {
+    if (nicbarrier_bpf_local_bind(fd, interface) != 0 || listen(fd, BACKLOG) != 0) {
         const int error = errno;
         close(fd);
         errno = error;
@@ -429,32 +358,47 @@ int nicbarrier_bpf_listen(const char *interface)
     return fd;
 }
 
+/** What is waited for besides the processes. */
+enum { LISTENING, STOP, LINKS, OTHERS };
+
+/** One round. @return 0, or an errno */
+static int serve_all(struct pollfd *fds)
+{
+    const int n = service.n;
+    for (int i = 0; i < n; i++)
+        fds[OTHERS + i] = (struct pollfd){.fd = service.client[i]->fd, .events = POLLIN};
+    const int ready = poll(fds, (nfds_t)n + OTHERS, (int)(REFRESH_NSEC / 1000000));
+    if (ready <= 0)
+        return ready == 0 || errno == EINTR ? 0 : errno;
+    service.quit = fds[STOP].revents != 0;
+    if (fds[LINKS].revents != 0 && nicbarrier_bpf_link_is_gone(fds[LINKS].fd, service.interface))
+        return ENODEV;
+    /* Backwards, because one that goes gives its place to the last. */
+    for (int i = n - 1; i >= 0; i--)
+        if (fds[OTHERS + i].revents != 0 && !serve_one(service.client[i]))
+            drop_client(i);
+    if (fds[LISTENING].revents != 0)
+        take_clients();
+    return 0;
+}
+
 int nicbarrier_bpf_serve(int listening, nicbarrier_bpf_kernel_t *k, int interface,
                          nicbarrier_bpf_mode_t mode, const nicbarrier_bpf_rules_t *rules, int stop)
 {
-    static struct pollfd fds[CONNECTIONS + 2];
+    static struct pollfd fds[OTHERS + CONNECTIONS];
+    const int links = nicbarrier_bpf_link_watch();
+    uint64_t refreshed = onic_now_nsec();
+    int error = links < 0 ? errno : 0;
     service.kernel = k;
     service.listening = listening;
     service.interface = interface;
     service.mode = mode;
     service.rules = rules;
-    fds[0] = (struct pollfd){.fd = listening, .events = POLLIN};
-    fds[1] = (struct pollfd){.fd = stop, .events = POLLIN};
-    uint64_t refreshed = onic_now_nsec();
-    while (!service.quit) {
-        const int n = service.n;
-        for (int i = 0; i < n; i++)
-            fds[i + 2] = (struct pollfd){.fd = service.client[i]->fd, .events = POLLIN};
-        const int ready = poll(fds, (nfds_t)n + 2, (int)(REFRESH_NSEC / 1000000));
-        if (ready < 0 && errno != EINTR)
-            return errno;
-        service.quit = ready > 0 && fds[1].revents != 0;
-        /* Backwards, because one that goes gives its place to the last. */
-        for (int i = n - 1; i >= 0 && ready > 0; i--)
-            if (fds[i + 2].revents != 0 && !serve_one(service.client[i]))
-                drop_client(i);
-        if (ready > 0 && fds[0].revents != 0)
-            take_client(listening);
+    fds[LISTENING] = (struct pollfd){.fd = listening, .events = POLLIN};
+    fds[STOP] = (struct pollfd){.fd = stop, .events = POLLIN};
+    fds[LINKS] = (struct pollfd){.fd = links, .events = POLLIN};
+    while (error == 0 && !service.quit) {
+        error = serve_all(fds);
         if (onic_now_nsec() - refreshed >= REFRESH_NSEC) {
             refresh();
             refreshed = onic_now_nsec();
@@ -462,7 +406,6 @@ int nicbarrier_bpf_serve(int listening, nicbarrier_bpf_kernel_t *k, int interfac
     }
     /* Connections stay until this process ends: then all is gone, and who has asked for it sees
      * that. */
-    for (int i = 0; i < service.n; i++)
-        remove_group(service.client[i]);
-    return 0;
+    nicbarrier_bpf_remove_all(k);
+    return error;
 }

@@ -186,6 +186,7 @@ static int load(options_t *o)
 
 /* ---- status and unload ----------------------------------------------------------------------- */
 
+/** As nicbarrier_bpf_ask, about the group of that number. */
 static int ask(int service, nicbarrier_bpf_order_t order, uint32_t number,
                nicbarrier_bpf_reply_t *reply)
 {
@@ -206,8 +207,7 @@ static int status(const char *interface)
     int error = ask(service, NICBARRIER_BPF_LIST, n, &r);
     if (error != 0 && error != ENOENT) {
         close(service);
-        return complain("the service does not serve this user",
-                        "it was loaded without --users for it");
+        return complain(r.text[0] != '\0' ? r.text : strerror(error), "");
     }
     printf("nicbarrier-bpf: loaded on %s (%s)\n", interface,
            r.mode < NICBARRIER_BPF_MODES ? nicbarrier_bpf_modes[r.mode] : "?");
