@@ -130,6 +130,15 @@ void nicbarrier_nacks_late(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, ui
 
 /* ---- promises ------------------------------------------------------------------------------- */
 
+void nicbarrier_nacks_promise(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, uint32_t k)
+{
+    if (k >= r->nsteps || !(r->sends >> k & 1) || r->sent[k] == 0 || n->failed)
+        return;
+    n->promised |= BIT(k);
+    n->due &= ~BIT(k);
+    n->promise[k].epoch = r->sent[k];
+}
+
 nicbarrier_reply_t nicbarrier_nacks_answer(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r,
                                            uint32_t k, uint64_t epoch)
 {

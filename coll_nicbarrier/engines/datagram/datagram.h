@@ -9,8 +9,8 @@
  * reach.h, packet.h, udp_address.h. Below what stands here are transports (transport.h) and
  * steppers (stepper.h), above it the row of the engine, in datagram.c.
  *
- * One lock serves all groups of a process, for some microseconds at a time, longer when groups are
- * made; threads in progress do not wait for it. Functions need it, unless they say otherwise.
+ * One lock serves all groups of a process, for some microseconds at a time; threads in progress do
+ * not wait for it. Functions need it, unless they say otherwise.
  */
 #pragma once
 
@@ -126,7 +126,8 @@ static inline nicbarrier_view_t *nicbarrier_net_view(const nicbarrier_net_t *net
     return atomic_load_explicit(&net->view, memory_order_acquire);
 }
 
-/** The group gets a stepper; false and the reason where there is none for it. */
+/** The group gets a stepper; false and the reason where there is none for it. Without the lock, of
+ * a group that is not connected: it may wait for seconds. */
 bool nicbarrier_stepping_install(nicbarrier_net_t *net, nicbarrier_reason_t *why);
 /** Of a group that has one: the host's takes the place of another one. */
 void nicbarrier_stepping_fall_back(nicbarrier_net_t *net);

@@ -274,6 +274,43 @@ static void take_refusals(void)
     }
 }
 
+/* ---- no way ---------------------------------------------------------------------------------- */
+
+/** What was sent to them is lost, and they may ask where nobody hears it. */
+static void promise_all(nicbarrier_net_t *net, const nicbarrier_partner_t *p)
+{
+    nicbarrier_rule_t room;
+    for (int k = 0; k < net->nsteps; k++)
+        if (net->to[k] == p)
+            nicbarrier_nacks_promise(&net->nacks, nicbarrier_net_state(net, &room), (uint32_t)k);
+}
+
+static void find_ways(nicbarrier_net_t *net, uint64_t now)
+{
+    bool moved = false;
+    for (int i = 0; i < net->npartners && net->connected; i++) {
+        nicbarrier_partner_t *p = &net->partner[i];
+        nicbarrier_way_t way;
+        nicbarrier_reason_t why;
+        if (p->at.via != NICBARRIER_VIA_UDP || nicbarrier_udp_way(&p->at, &way, &why) == 0 ||
+            !nicbarrier_reach_no_way(p))
+            continue;
+        moved = true;
+        nicbarrier_datagram_moved(net, p);
+        promise_all(net, p);
+    }
+    if (moved)
+        nicbarrier_datagram_follow(net, now);
+}
+
+/** Partners to whose address this host has no way get another one, where they have several. */
+static void find_all_ways(void)
+{
+    const nicbarrier_transport_t *udp = nicbarrier_datagram.transport[NICBARRIER_VIA_UDP];
+    if (udp->no_way != NULL && udp->no_way())
+        nicbarrier_datagram_each(find_ways, onic_now_nsec());
+}
+
 /* ---- from the transports -------------------------------------------------------------------- */
 
 /** Is it time to poll UDP for a group, or all groups (NULL)? Seldom where words come otherwise. */
@@ -321,8 +358,10 @@ int nicbarrier_datagram_receive(nicbarrier_net_t *net)
         if (net != NULL && atomic_load_explicit(&net->completed, memory_order_relaxed) != completed)
             return events;
     }
-    if (udp)
+    if (udp) {
         take_refusals();
+        find_all_ways();
+    }
     expire_all();
     return events;
 }

@@ -35,17 +35,28 @@ static bool learn(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
     return false;
 }
 
-bool nicbarrier_reach_received(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
+/** Uses another address than the one that is proven. */
+static bool move(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
 {
-    p->unanswered = 0;
-    return learn(p, from);
+    const bool same =
+        p->at.via == from->via &&
+        (from->via == NICBARRIER_VIA_VERBS ||
+         (p->at.len == from->len && memcmp(p->at.bytes, from->bytes, from->len) == 0));
+    return p->proven && !same && adopt(p, from);
 }
 
-/** The partner has not received what was sent to it: if its NACK comes by another transport, the
+bool nicbarrier_reach_received(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
+{
+    const bool moved = p->unanswered > NICBARRIER_REACH_TRIES && move(p, from);
+    p->unanswered = 0;
+    return learn(p, from) || moved;
+}
+
+/** The partner has not received what was sent to it: if its NACK comes from another address, the
  * one used so far does not carry in both directions. */
 bool nicbarrier_reach_nacked(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
 {
-    const bool moved = p->proven && p->at.via != from->via && adopt(p, from);
+    const bool moved = move(p, from);
     return learn(p, from) || moved;
 }
 
@@ -76,6 +87,26 @@ static bool is_given_up(nicbarrier_partner_t *p, bool expected, uint64_t now)
            p->asked[p->next] >= NICBARRIER_REACH_TRIES;
 }
 
+/** To the next candidate. */
+static void try_other(nicbarrier_partner_t *p)
+{
+    do {
+        p->next = (uint8_t)((p->next + 1) % p->ncandidates);
+    } while (p->candidate[p->next].via == NICBARRIER_VIA_VERBS && !p->verbs_worked);
+    p->at = p->candidate[p->next];
+    p->proven = false;
+    p->tries = 0;
+}
+
+bool nicbarrier_reach_no_way(nicbarrier_partner_t *p)
+{
+    const nicbarrier_address_t before = p->at;
+    if (p->ncandidates < 2)
+        return false;
+    try_other(p);
+    return memcmp(&before, &p->at, sizeof(before)) != 0;
+}
+
 bool nicbarrier_reach_nack(nicbarrier_partner_t *p, bool expected, uint64_t now)
 {
     p->silent_since = p->unanswered == 0 ? now : p->silent_since;
@@ -86,12 +117,7 @@ bool nicbarrier_reach_nack(nicbarrier_partner_t *p, bool expected, uint64_t now)
     const bool was_verbs = by_verbs && (p->proven || !p->verbs_worked);
     if (other) {
         p->verbs_worked |= by_verbs && p->proven;
-        do {
-            p->next = (uint8_t)((p->next + 1) % p->ncandidates);
-        } while (p->candidate[p->next].via == NICBARRIER_VIA_VERBS && !p->verbs_worked);
-        p->at = p->candidate[p->next];
-        p->proven = false;
-        p->tries = 0;
+        try_other(p);
     }
     note(p, expected, now);
     return other && was_verbs;

@@ -10,10 +10,12 @@
  * beforehand which of them work: networks that are not connected may have the same numbers, and a
  * firewall or a switch may let pass one kind of packet only. Nothing is agreed: each member listens
  * to all its addresses. An address is *proven* when something came from there, and is then used
- * until a NACK of the partner comes by the other transport, because it did not receive what was
- * sent to it. Where nothing comes, each member tries the partner's addresses on its own: verbs
- * first, and given up for good when a partner that is known to be there keeps silent; then those of
- * UDP by turns. Verbs that has worked before takes its turn with them, since it may come back.
+ * until a NACK of the partner comes from another one, because it did not receive what was sent to
+ * it; until the partner's messages come from another one, after it has not answered for a while; or
+ * until this host has no way there any more, because an interface is gone. Where nothing comes,
+ * each member tries the partner's addresses on its own: verbs first, and given up for good when a
+ * partner that is known to be there keeps silent; then those of UDP by turns. Verbs that has worked
+ * before takes its turn with them, since it may come back.
  *
  * Pure: time is an argument, in nanoseconds of any clock that does not go back and has left 0. The
  * caller serialises.
@@ -75,6 +77,9 @@ bool nicbarrier_reach_nacked(nicbarrier_partner_t *p, const nicbarrier_address_t
 /** A NACK is about to be sent to the partner; it goes to p->at, which this may change. `expected`:
  *  the partner is known to be there. @return true where verbs was given up for it */
 bool nicbarrier_reach_nack(nicbarrier_partner_t *p, bool expected, uint64_t now);
+
+/** This host has no way to p->at. Returns true where p->at has changed. */
+bool nicbarrier_reach_no_way(nicbarrier_partner_t *p);
 
 /** Is there reason to believe that the partner cannot be reached? It is known to be there, NACKs
  *  went to all its addresses again and again, and nothing at all ever came. */

@@ -79,6 +79,9 @@ typedef struct nicbarrier_transport {
     /** A packet that its receiver's host has refused, because the port is closed; false where there
      *  is none. NULL: that cannot be known. */
     bool (*refused)(unsigned char packet[NICBARRIER_PACKET_SIZE]);
+    /** Since it was called last, had this host no way to where a packet was to go? NULL: that
+     * cannot be known. */
+    bool (*no_way)(void);
     /** One packet; false where it could not be sent, which is as if it were lost. */
     bool (*send)(const nicbarrier_address_t *to, const unsigned char *packet);
     /** One packet of up to `size` bytes; its length (0 .. size; size where it is longer), or -1

@@ -28,6 +28,7 @@ static struct {
     bool ipv6;
     nicbarrier_udp_address_t mine;
     bool errors; /**< there is something in the error queue */
+    bool no_way; /**< to where a packet was to go */
 } udp = {.fd = -1};
 
 /* ---- the addresses of this host ------------------------------------------------------------- */
@@ -269,7 +270,16 @@ static bool udp_send(const nicbarrier_address_t *to, const unsigned char *packet
             return true;
         udp.errors = true;
     }
+    udp.no_way |= errno == ENETUNREACH || errno == EHOSTUNREACH || errno == ENETDOWN ||
+                  errno == EADDRNOTAVAIL;
     return false;
+}
+
+static bool udp_no_way(void)
+{
+    const bool none = udp.no_way;
+    udp.no_way = false;
+    return none;
 }
 
 static int udp_receive(void *bytes, size_t size, nicbarrier_address_t *from)
@@ -370,5 +380,6 @@ const nicbarrier_transport_t nicbarrier_udp = {
     .send = udp_send,
     .receive = udp_receive,
     .refused = udp_refused,
+    .no_way = udp_no_way,
     .descriptor = udp_descriptor,
 };
