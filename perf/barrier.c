@@ -21,27 +21,30 @@
 
 enum { BATCH = 32, WARM_UP = 300, MIN_CALLS = 200, MAX_CALLS = 200000 };
 
-typedef enum op { OP_BARRIER, OP_IBARRIER, OP_OVERLAP, OP_FIRST, OP_FRESH, OPS } op_t;
-static const char *const op_names[OPS] = {"barrier", "ibarrier", "overlap", "first", "fresh"};
+typedef enum op { OP_BARRIER, OP_IBARRIER, OP_OVERLAP, OP_LOOK, OP_FIRST, OP_FRESH, OPS } op_t;
+static const char *const op_names[OPS] = {"barrier", "ibarrier", "overlap",
+                                          "look",    "first",    "fresh"};
 
 typedef struct options {
     bench_list_t ops;
     int msec;    /**< time of a measurement */
-    int compute; /**< overlap: microseconds between MPI_Ibarrier and MPI_Wait */
-    bool asleep; /**< overlap: asleep meanwhile */
+    int compute; /**< overlap, look: microseconds between MPI_Ibarrier and MPI_Wait */
+    bool asleep; /**< likewise: asleep meanwhile */
     const char *json;
 } options_t;
 
 static const char usage[] =
     "usage: mpirun -n RANKS barrier [options]\n"
     "  -o LIST   barrier: MPI_Barrier; ibarrier: MPI_Ibarrier and MPI_Wait; overlap: with\n"
-    "            computing in between, of which only the time beyond it counts; first: the first\n"
+    "            computing in between, of which only the time beyond it counts; look: the same, "
+    "and\n"
+    "            one MPI_Test before MPI_Wait: how often it is complete then; first: the first\n"
     "            barrier of a communicator made for it, by itself; fresh: all of MPI_Comm_dup, "
     "that\n"
     "            barrier and MPI_Comm_free (barrier,ibarrier)\n"
     "  -t MS     milliseconds of one measurement (30)\n"
-    "  -c USEC   overlap: microseconds of computing (200)\n"
-    "  -z        overlap: sleep instead, as if an accelerator computed; shows what is hidden "
+    "  -c USEC   overlap, look: microseconds of computing (200)\n"
+    "  -z        overlap, look: sleep instead, as if an accelerator computed; shows what is hidden "
     "where\n"
     "            there are more ranks than processors\n"
     "  -j FILE   write the results as JSON\n";
@@ -52,12 +55,14 @@ typedef struct bench {
     double compute;
     bool asleep;
     bool one_clock;
+    double complete; /**< look: barriers that were complete at MPI_Test */
 } bench_t;
 
 typedef struct result {
     double median, p99, skew, line_ns;
-    double cpu;    /**< processor time of all ranks for a call, computing left out */
-    double hidden; /**< overlap: the part of an ibarrier that computing hides, 0 .. 1 */
+    double cpu;      /**< processor time of all ranks for a call, computing left out */
+    double hidden;   /**< overlap: the part of an ibarrier that computing hides, 0 .. 1 */
+    double complete; /**< look: the part of the barriers that computing has completed, 0 .. 1 */
     bool ok;
 } result_t;
 
@@ -87,11 +92,15 @@ static double cpu_seconds(void)
 }
 
 /** Returns the seconds in it that count as computing. */
-static double nonblocking(const bench_t *b)
+static double nonblocking(bench_t *b)
 {
     MPI_Request request;
+    int flag = 0;
     MPI_Ibarrier(MPI_COMM_WORLD, &request);
     double computed = compute(b);
+    if (b->op == OP_LOOK)
+        MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+    b->complete += flag;
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     return computed;
 }
@@ -121,7 +130,7 @@ static double fresh(void)
 }
 
 /** Returns the seconds in it that do not count. */
-static double call(const bench_t *b)
+static double call(bench_t *b)
 {
     switch (b->op) {
     case OP_BARRIER:
@@ -137,7 +146,7 @@ static double call(const bench_t *b)
 }
 
 /** Seconds for each call beyond computing, `n` of them, timed in batches; the median. */
-static double by_batches(const bench_t *b, int n)
+static double by_batches(bench_t *b, int n)
 {
     int batches = (n + BATCH - 1) / BATCH;
     double *seconds = bench_alloc((size_t)batches * sizeof(*seconds));
@@ -154,7 +163,7 @@ static double by_batches(const bench_t *b, int n)
 }
 
 /** How many calls take about `seconds`; the same on all ranks. */
-static int calibrate(const bench_t *b, double seconds)
+static int calibrate(bench_t *b, double seconds)
 {
     for (int i = 0; i < WARM_UP; i++)
         call(b);
@@ -190,12 +199,13 @@ static void compare_ranks(const bench_t *b, double *entered, double *left, int n
     free(last_left);
 }
 
-static void one_by_one(const bench_t *b, int n, result_t *r)
+static void one_by_one(bench_t *b, int n, result_t *r)
 {
     double *entered = bench_alloc((size_t)n * sizeof(*entered));
     double *left = bench_alloc((size_t)n * sizeof(*left));
     double *seconds = bench_alloc((size_t)n * sizeof(*seconds));
     const double before = cpu_seconds();
+    b->complete = 0;
     for (int i = 0; i < n; i++) {
         entered[i] = bench_now();
         double computed = call(b);
@@ -203,6 +213,8 @@ static void one_by_one(const bench_t *b, int n, result_t *r)
         seconds[i] = left[i] - entered[i] - computed;
     }
     r->cpu = (cpu_seconds() - before) / n - (b->asleep ? 0 : b->compute);
+    r->complete = b->op == OP_LOOK ? b->complete / n / b->ranks : NAN;
+    reduce_to_0(b, &r->complete, 1, MPI_SUM);
     reduce_to_0(b, &r->cpu, 1, MPI_SUM);
     reduce_to_0(b, seconds, n, MPI_MAX);
     r->p99 = bench_percentile(seconds, n, 0.99);
@@ -222,8 +234,8 @@ static void measure(bench_t *b, const options_t *o, bench_line_t *line, result_t
     if (b->op == OP_OVERLAP) {
         b->compute = 0;
         alone = by_batches(b, calibrate(b, 0.25e-3 * o->msec));
-        b->compute = 1e-6 * o->compute;
     }
+    b->compute = b->op == OP_OVERLAP || b->op == OP_LOOK ? 1e-6 * o->compute : 0;
     r->line_ns = bench_line_ns(line);
     int n = calibrate(b, 0.5e-3 * o->msec);
     r->median = by_batches(b, n);
@@ -239,6 +251,8 @@ static void report(const bench_t *b, bench_json_t *json, const result_t *r)
            1e6 * r->p99, 1e6 * r->skew, 1e6 * r->cpu, r->line_ns);
     if (b->op == OP_OVERLAP)
         printf("  %.0f %% hidden", 100 * r->hidden);
+    if (b->op == OP_LOOK)
+        printf("  %.1f %% complete", 100 * r->complete);
     printf("  %s\n", r->ok ? "ok" : "WRONG");
     fflush(stdout);
     bench_json_begin(json);
@@ -249,6 +263,7 @@ static void report(const bench_t *b, bench_json_t *json, const result_t *r)
     bench_json_num(json, "skew_seconds", r->skew);
     bench_json_num(json, "cpu_seconds", r->cpu);
     bench_json_num(json, "hidden", r->hidden);
+    bench_json_num(json, "complete", r->complete);
     bench_json_num(json, "line_ns", r->line_ns);
     bench_json_bool(json, "data_ok", r->ok);
     bench_json_end(json);

@@ -166,11 +166,17 @@ test_unit_check_nicbarrier_bpf_LDADD = coll_nicbarrier/libnicbarrier_kernel.la $
 test_unit_check_nicbarrier_bpf_conformance_SOURCES = \
 	test/unit/bpf_group.c \
 	test/unit/bpf_group.h \
+	test/unit/bpf_hosts.c \
+	test/unit/bpf_hosts.h \
 	test/unit/check_nicbarrier_bpf_conformance.c \
+	test/unit/nicbarrier_adapter.c \
+	test/unit/nicbarrier_adapter.h \
 	test/unit/nicbarrier_conformance.c \
-	test/unit/nicbarrier_conformance.h
-test_unit_check_nicbarrier_bpf_conformance_LDADD = coll_nicbarrier/libnicbarrier_kernel.la \
-	$(barrier_ldadd) $(bpf_libs)
+	test/unit/nicbarrier_conformance.h \
+	test/unit/nicbarrier_members.c \
+	test/unit/nicbarrier_members.h
+test_unit_check_nicbarrier_bpf_conformance_LDADD = coll_nicbarrier/libnicbarrier_datagram.la \
+	coll_nicbarrier/libnicbarrier_kernel.la common/libonic_verbs.la $(barrier_ldadd) $(verbs_libs) $(bpf_libs)
 test_unit_check_nicbarrier_bpf_hosts_SOURCES = \
 	test/unit/bpf_hosts.c \
 	test/unit/bpf_hosts.h \
@@ -402,6 +408,7 @@ mpi_programs = \
 	test/mpi/barrier_away \
 	test/mpi/barrier_beside \
 	test/mpi/barrier_churn \
+	test/mpi/barrier_computing \
 	test/mpi/barrier_unreachable \
 	test/mpi/barrier_cycles \
 	test/mpi/barrier_died \

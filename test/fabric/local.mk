@@ -3,9 +3,11 @@
 #
 # Several hosts on one machine, and soft-RoCE in a virtual machine.
 
-mpi_programs += test/fabric/farewell test/fabric/load test/fabric/room
-EXTRA_PROGRAMS += test/fabric/farewell test/fabric/load test/fabric/room
+fabric_programs = test/fabric/farewell test/fabric/forge test/fabric/load test/fabric/room test/fabric/rounds
+mpi_programs += $(fabric_programs)
+EXTRA_PROGRAMS += $(fabric_programs)
 test_fabric_farewell_LDADD = $(keep_loaded) $(OMPI_LDFLAGS) $(OMPI_LIBS)
+test_fabric_forge_LDADD = coll_nicbarrier/libnicbarrier_core.la common/libonic_core.la
 test_fabric_load_LDADD = $(keep_loaded) $(OMPI_LDFLAGS) $(OMPI_LIBS)
 test_fabric_room_LDADD = $(keep_loaded) $(OMPI_LDFLAGS) $(OMPI_LIBS)
 
@@ -20,9 +22,12 @@ EXTRA_DIST += \
 	test/fabric/faults \
 	test/fabric/hostlib/cases.py \
 	test/fabric/hostlib/host.py \
+	test/fabric/hostlib/jobs.py \
+	test/fabric/hostlib/late.py \
 	test/fabric/hostlib/linux.py \
 	test/fabric/hostlib/options.py \
 	test/fabric/hostlib/rsh \
+	test/fabric/hostlib/stepped.py \
 	test/fabric/hostlib/supervisor.py \
 	test/fabric/hosts \
 	test/fabric/selftest \
@@ -62,7 +67,7 @@ check-fabric-faults: mpi-programs check-fabric-python
 
 # What is worth running each time, some 3 minutes: programs, then faults.
 quick_programs = ^(accumulate_ops|barrier|dynamic|fence|flush|kept|lock_together|locks|mover_hosts|named_lists|p2p_comms|p2p_died|p2p_late|p2p_protocols|progress_(leave|p2p|rma)|pscw|put_get|threads)$$
-quick_faults = ^(killed_on_a_node|stopped|cut|messages_.*|barriers_(loss|cut|stopped)|farewell_few|shm_full|shm_left|cma_refused|missing_on_a_host)$$
+quick_faults = ^(killed_on_a_node|stopped|cut|messages_.*|barriers_(loss|cut|stopped)|bpf_(computing|late|users)|farewell_few|shm_full|shm_left|cma_refused|missing_on_a_host)$$
 
 check-fabric-quick: mpi-programs check-fabric-python
 	$(run_mpi) --build . --hosts 2x1,2x2 --methods auto --protocols auto,stream,rendezvous --filter '$(quick_programs)' $(RUNFLAGS)

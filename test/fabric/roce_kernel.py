@@ -14,7 +14,8 @@ import tempfile
 
 # What the guest loads, with all that these depend on: first what mounts the root file system.
 MODULES_EARLY = ["virtio_pci", "virtio_console", "9pnet_virtio", "9p", "overlay"]
-MODULES_LATE = ["crc32_generic", "rdma_rxe", "rdma_ucm", "ib_umad", "veth", "sch_netem"]
+MODULES_LATE = ["crc32_generic", "rdma_rxe", "rdma_ucm", "ib_umad", "veth", "bridge", "sch_netem",
+                "sch_ingress", "cls_bpf"]
 
 
 class Unavailable(Exception):
@@ -43,13 +44,17 @@ def output_of(command, **options):
     return done.stdout
 
 
-def default_package(apt_options):
-    """The kernel that Debian takes by itself; it has all drivers, other flavours have not."""
-    text = output_of([tool("apt-cache", "apt"), *apt_options, "depends", "linux-image-amd64"])
+# The kernel that Debian takes by itself; it has all drivers, other flavours have not.
+DEFAULT = "linux-image-amd64"
+
+
+def find_package(apt_options, name):
+    """The kernel that a package depends on which has none; else that package."""
+    text = output_of([tool("apt-cache", "apt"), *apt_options, "depends", name])
     names = re.findall(r"Depends: (linux-image-[0-9]\S*-amd64)", text)
-    if not names:
-        raise Unavailable("apt does not know what linux-image-amd64 depends on")
-    return names[0]
+    if not names and name == DEFAULT:
+        raise Unavailable("apt does not know what %s depends on" % name)
+    return names[0] if names else name
 
 
 def read(*path):
@@ -125,7 +130,7 @@ def keep_kernel(tree, directory):
 
 
 def download(wanted, work):
-    """Downloads a package, or the default one; apt verifies it. Returns its name and its file."""
+    """Downloads a package or what it depends on, or the default one; apt verifies it. Returns its name and its file."""
     common = ["-q", "-o", "Acquire::Retries=3", "-o", "APT::Get::AllowUnauthenticated=false"]
     state = [word % work for word in ("Dir::State=%s", "Dir::State::Lists=%s/lists",
                                       "Dir::Cache=%s/cache", "Dir::Log=%s")]
@@ -133,7 +138,7 @@ def download(wanted, work):
     apt_get = tool("apt-get", "apt")
 
     def attempt(options):
-        package = wanted or default_package(options)
+        package = find_package(options, wanted or DEFAULT)
         print("roce: fetching " + package, file=sys.stderr, flush=True)
         output_of([apt_get, *common, *options, "download", package], cwd=work)
         return package, os.path.join(work, fnmatch.filter(os.listdir(work), "*.deb")[0])
@@ -171,6 +176,6 @@ def find_kernel(wanted):
         directory = os.path.join(cache, wanted or "default")
         if not os.path.isdir(directory):
             package = fetch_kernel(wanted, cache)
-            if not wanted:
+            if not os.path.isdir(directory):
                 os.symlink(package, directory)
         return os.path.realpath(directory)

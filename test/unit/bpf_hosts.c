@@ -8,6 +8,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -25,7 +26,7 @@
 #include "coll_nicbarrier/engines/datagram/bpf/local.h"
 #include "common/support/clock.h"
 
-enum { NOBODY = 65534, FIRST_PORT = 7000, SECONDS = 6, MEETING_SECONDS = 100 };
+enum { NOBODY = 65534, STRANGER = 65533, FIRST_PORT = 7000, SECONDS = 6, MEETING_SECONDS = 100 };
 
 /** Runs a command; false where it fails. */
 __attribute__((format(printf, 1, 2))) static bool shell(const char *format, ...)
@@ -76,7 +77,7 @@ static nicbarrier_bpf_peer_t peer_of(const bpf_host_t *h, int i)
     nicbarrier_bpf_peer_t p = {.port = (uint16_t)(FIRST_PORT + i), .six = h->all->six};
     char text[32];
     (void)snprintf(text, sizeof(text), h->all->six ? "fd77::%d" : "10.77.0.%d", i + 1);
-    ck_assert_int_eq(inet_pton(p.six ? AF_INET6 : AF_INET, text, p.ip), 1);
+    UNIT_CHECK(inet_pton(p.six ? AF_INET6 : AF_INET, text, p.ip) == 1);
     return p;
 }
 
@@ -131,12 +132,11 @@ static void plan(bpf_host_t *h)
     }
 }
 
-static int open_socket(const bpf_host_t *h)
+static int open_socket(int port)
 {
-    const struct sockaddr_in6 at = {.sin6_family = AF_INET6,
-                                    .sin6_port = htons((uint16_t)(FIRST_PORT + h->me))};
+    const struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
     const int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    ck_assert_int_eq(bind(fd, (const struct sockaddr *)&at, sizeof(at)), 0);
+    UNIT_CHECK(bind(fd, (const struct sockaddr *)&at, sizeof(at)) == 0);
     return fd;
 }
 
@@ -181,6 +181,13 @@ static bool configure(int me)
                  me + 1, me + 1);
 }
 
+static void become(uid_t user)
+{
+    if (setgroups(0, NULL) != 0 || setgid(user) != 0 || setuid(user) != 0 ||
+        prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+        _exit(4);
+}
+
 /** In the foreground, so that it ends with this process in any case. */
 static bool load(const bpf_hosts_t *all)
 {
@@ -217,19 +224,26 @@ static int host_main(const bpf_hosts_t *all, bpf_hosts_shared_t *shared, int me,
         (void)usleep(1000);
     if (!configure(me) || !load(all))
         return 3;
-    /* The one that works has no privilege, and the other takes down what it needs. */
+    /* Those that work have no privilege, and this one takes down what they need. */
+    pid_t stranger = all->stranger != NULL && me == 0 ? fork() : -1;
+    if (stranger == 0) {
+        become(STRANGER);
+        plan(&h);
+        h.socket = open_socket(0);
+        _exit(all->stranger(&h));
+    }
     const pid_t child = fork();
     if (child == 0) {
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (setgroups(0, NULL) != 0 || setgid(NOBODY) != 0 || setuid(NOBODY) != 0)
-            _exit(4);
+        become(NOBODY);
         plan(&h);
-        h.socket = open_socket(&h);
+        h.socket = open_socket(FIRST_PORT + me);
         bpf_host_meet(&h);
         _exit(function(&h));
     }
-    int status = 0;
+    int status = 0, strange = 0;
     (void)waitpid(child, &status, 0);
+    if (stranger > 0)
+        (void)waitpid(stranger, &strange, 0);
     /* With the process its group has gone, and what is unloaded leaves nothing. */
     if (all->load != NULL && (!shell("tools/nicbarrier-bpf status eth0 >/dev/null && "
                                      "! tools/nicbarrier-bpf status eth0 | grep -q '^group'") ||
@@ -239,7 +253,7 @@ static int host_main(const bpf_hosts_t *all, bpf_hosts_shared_t *shared, int me,
         return 6;
     /* With a host the wire of the other one goes, too. */
     bpf_host_meet(&h);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 5;
+    return strange != 0 ? 8 : WIFEXITED(status) ? WEXITSTATUS(status) : 5;
 }
 
 /** The other end of veth takes what XDP sends only where it has a program, too. Ours, which knows
@@ -267,11 +281,11 @@ void bpf_hosts_run(const bpf_hosts_t *hosts, int (*function)(bpf_host_t *h))
     pid_t host[BPF_HOSTS_MAX];
     bpf_hosts_shared_t *shared =
         mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    ck_assert_ptr_ne(shared, MAP_FAILED);
-    ck_assert_int_eq(unshare(CLONE_NEWNET), 0);
-    ck_assert(shell("ip link add name br0 type bridge stp_state 0 forward_delay 0 "
-                    "mcast_snooping 0 && "
-                    "ip link set br0 up"));
+    UNIT_CHECK(shared != MAP_FAILED);
+    UNIT_CHECK(unshare(CLONE_NEWNET) == 0);
+    UNIT_CHECK(shell("ip link add name br0 type bridge stp_state 0 forward_delay 0 "
+                     "mcast_snooping 0 && "
+                     "ip link set br0 up"));
     for (int i = 0; i < hosts->n; i++) {
         host[i] = fork();
         if (host[i] == 0)
@@ -288,13 +302,81 @@ void bpf_hosts_run(const bpf_hosts_t *hosts, int (*function)(bpf_host_t *h))
         joined = shell("ip link add name eth0 netns %d type veth peer name eth0 netns %d",
                        (int)host[0], (int)host[1]);
     }
-    ck_assert(joined);
+    UNIT_CHECK(joined);
     atomic_store(&shared->time, 1);
     for (int i = 0; i < hosts->n; i++) {
         int status = 0;
         (void)waitpid(host[i], &status, 0);
-        ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "host %d ends with %d", i,
-                      status);
+        if (status != 0)
+            ck_abort_msg("host %d ends with %d", i, status);
     }
     munmap(shared, sizeof(*shared));
+}
+
+/* ---- hosts that stay ------------------------------------------------------------------------- */
+
+static struct {
+    pid_t keeper;
+    int n, end;          /**< closed, it tells them to end */
+    int wait;            /**< their side of it */
+    volatile pid_t *pid; /**< of the members, as all processes see them */
+    int network[BPF_HOSTS_MAX];
+} kept;
+
+static int stay(bpf_host_t *h)
+{
+    char byte;
+    kept.pid[h->me] = getpid();
+    return read(kept.wait, &byte, 1) == 0 ? 0 : 1;
+}
+
+static void keep(const bpf_hosts_t *hosts)
+{
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    close(kept.end);
+    bpf_hosts_run(hosts, stay);
+    _exit(0);
+}
+
+static bool open_network(int i)
+{
+    char name[64];
+    while (kept.pid[i] == 0) {
+        if (waitpid(kept.keeper, NULL, WNOHANG) != 0)
+            return false;
+        (void)usleep(1000);
+    }
+    (void)snprintf(name, sizeof(name), "/proc/%d/ns/net", (int)kept.pid[i]);
+    kept.network[i] = open(name, O_RDONLY | O_CLOEXEC);
+    return kept.network[i] >= 0;
+}
+
+bool bpf_hosts_keep(const bpf_hosts_t *hosts)
+{
+    int ends[2];
+    bool there = pipe2(ends, O_CLOEXEC) == 0;
+    kept.pid = mmap(NULL, BPF_HOSTS_MAX * sizeof(*kept.pid), PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    kept.wait = ends[0];
+    kept.end = ends[1];
+    kept.keeper = there ? fork() : -1;
+    if (kept.keeper == 0)
+        keep(hosts);
+    for (kept.n = 0; there && kept.n < hosts->n; kept.n++)
+        there = open_network(kept.n);
+    return there;
+}
+
+void bpf_hosts_go(int host)
+{
+    if (setns(kept.network[host], CLONE_NEWNET) != 0)
+        _exit(4);
+    become(NOBODY);
+}
+
+bool bpf_hosts_release(void)
+{
+    int status = -1;
+    close(kept.end);
+    return waitpid(kept.keeper, &status, 0) == kept.keeper && status == 0;
 }

@@ -15,7 +15,9 @@
 #include "test/unit/nicbarrier_conformance.h"
 #include "test/unit/unit.h"
 
-enum { BPF_HOSTS_MAX = 8, BPF_ROUNDS = 400, BPF_RELAY_STEPS = 32 };
+enum { BPF_HOSTS_MAX = CONFORMANCE_MEMBERS_MAX, BPF_ROUNDS = 400, BPF_RELAY_STEPS = 32 };
+
+typedef struct bpf_host bpf_host_t;
 
 typedef struct bpf_hosts {
     int n;
@@ -23,6 +25,8 @@ typedef struct bpf_hosts {
     const char *load; /**< mode of nicbarrier-bpf; NULL: it is not loaded */
     nicbarrier_schedule_kind_t schedule;
     bool relay; /**< two hosts at the ends of one wire, and steps that go to and fro */
+    /** Run by another user on the first host, with a socket of its own; NULL: there is none. */
+    int (*stranger)(bpf_host_t *h);
 } bpf_hosts_t;
 
 /** What all hosts see, zeroed at first. */
@@ -30,11 +34,12 @@ typedef struct bpf_hosts_shared {
     conformance_notes_t notes;
     _Atomic uint64_t step[BPF_HOSTS_MAX]; /**< how far each is, for what a test needs in order */
     _Atomic uint64_t time;
+    _Atomic uint64_t strange; /**< how far the stranger may go, and is */
     uint64_t took[BPF_ROUNDS];
 } bpf_hosts_shared_t;
 
 /** A member, in the process of its host. */
-typedef struct bpf_host {
+struct bpf_host {
     const bpf_hosts_t *all;
     bpf_hosts_shared_t *shared;
     int me;
@@ -43,7 +48,7 @@ typedef struct bpf_host {
     nicbarrier_bpf_share_t share;
     nicbarrier_bpf_request_t request;
     nicbarrier_bpf_client_t client;
-} bpf_host_t;
+};
 
 /** @return NULL, or why there can be no such hosts here */
 const char *bpf_hosts_obstacle(void);
@@ -51,6 +56,14 @@ const char *bpf_hosts_obstacle(void);
 /** Makes the hosts, runs the function in each process, without any privilege, and takes them down
  *  again. Fails where one of them does, by a status that is not 0. */
 void bpf_hosts_run(const bpf_hosts_t *hosts, int (*function)(bpf_host_t *h));
+
+/** Likewise, beside this process, with members that do nothing until it ends or calls `release`:
+ *  other processes go to their networks. Once in a process. @return whether they are there */
+bool bpf_hosts_keep(const bpf_hosts_t *hosts);
+/** This process goes to the network of a host that is kept, and gives up all privilege. */
+void bpf_hosts_go(int host);
+/** Takes them down; false where something is left behind in the kernel. */
+bool bpf_hosts_release(void);
 
 /** All hosts have come here. */
 void bpf_host_meet(bpf_host_t *h);

@@ -8,6 +8,7 @@
  * reordered and forged, beside the rule as the host has it. What they send and what state they have
  * must be the same.
  */
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/support/clock.h"
 #include "test/unit/bpf_group.h"
 
 enum { RULE_MEMBERS = 20 };
@@ -349,6 +351,31 @@ START_TEST(install_and_remove)
 }
 END_TEST
 
+/* The kernel waits in each removal, but not for each of many. */
+START_TEST(removal_of_all)
+{
+    enum { MEMBERS = 256, SINGLE = 4 };
+    uint64_t count[NICBARRIER_BPF_COUNTERS], entered, completed;
+    bpf_group_begin(&group, MEMBERS, NICBARRIER_DISSEMINATION, false, false);
+    for (int32_t i = 0; i < MEMBERS; i++)
+        bpf_group_install(&group, i);
+    const uint64_t begin_single = onic_now_nsec();
+    for (int32_t i = 0; i < SINGLE; i++)
+        bpf_group_remove(&group, i);
+    const uint64_t begin_all = onic_now_nsec(), single = (begin_all - begin_single) / SINGLE;
+    nicbarrier_bpf_remove_all(group.kernel);
+    const uint64_t all = onic_now_nsec() - begin_all;
+    printf("ms for the removal of a group: %.1f, of %d: %.1f\n", (double)single / 1e6,
+           MEMBERS - SINGLE, (double)all / 1e6);
+    fflush(stdout);
+    UNIT_CHECK(all < MEMBERS / 4 * single);
+    for (int32_t i = SINGLE; i < MEMBERS; i++)
+        UNIT_CHECK(nicbarrier_bpf_look(group.kernel, &group.member[i].plan.id, group.member[i].fd,
+                                       count, &entered, &completed) == ENOENT);
+    bpf_group_end(&group);
+}
+END_TEST
+
 /* What a packet costs that is not ours, and one that is. Printed, because machines differ. */
 START_TEST(costs)
 {
@@ -373,7 +400,8 @@ END_TEST
 int main(void)
 {
     const TTest *const each[] = {as_the_rule};
-    const TTest *const tests[] = {install_and_remove, together, many_members, costs};
+    const TTest *const tests[] = {install_and_remove, removal_of_all, together, many_members,
+                                  costs};
     const char *obstacle = bpf_group_obstacle();
     if (obstacle != NULL) {
         unit_skip(obstacle);

@@ -4,14 +4,16 @@
  */
 /**
  * @file
- * What every engine must do (nicbarrier_conformance.h), for barriers in the kernel. The host's
- * part, which asks for what was lost and grants what is asked of a group that is gone, is made up
- * here.
+ * What every engine must do (nicbarrier_conformance.h), for barriers in the kernel: once with
+ * programs that are run by hand, where the host's part, which asks for what was lost and grants
+ * what is asked of a group that is gone, is made up here; and once by the engine itself over
+ * interfaces of hosts.
  */
 #include <string.h>
 
 #include "test/unit/bpf_group.h"
-#include "test/unit/nicbarrier_conformance.h"
+#include "test/unit/bpf_hosts.h"
+#include "test/unit/nicbarrier_members.h"
 
 static bpf_group_t group;
 static unit_random_t random_state;
@@ -128,7 +130,7 @@ static void bpf_end(void)
     bpf_group_end(&group);
 }
 
-static const conformance_row_t row = {
+static const conformance_row_t by_hand = {
     .name = "programs in the kernel",
     .every = 12,
     .steps = 1500,
@@ -149,15 +151,49 @@ static const conformance_row_t row = {
                [CONFORMANCE_TOGETHER] = "packets are carried by one thread"},
 };
 
+/* ---- over interfaces ------------------------------------------------------------------------- */
+
+static void hosts_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
+{
+    (void)seed;
+    members_begin_on_hosts(n, schedule, bpf_hosts_go);
+}
+
+static const conformance_row_t over_interfaces = {
+    .name = "datagram, stepped in the kernel",
+    .every = 8,
+    .steps = 1500,
+    .quiet = 10,
+    .patience = 400000,
+    .begin = hosts_begin,
+    .connect = members_connect,
+    .enter = members_enter,
+    .completed = members_completed,
+    .failed = members_failed,
+    .progress = members_progress,
+    .pass = members_pass,
+    .disconnect = members_disconnect,
+    .end = members_end,
+    .fail = members_fail,
+    .together = members_together,
+    .cannot = {[CONFORMANCE_CUT] = "it has no connections: packets are lost all the time",
+               [CONFORMANCE_ABANDON] = "a group that was freed grants what is asked"},
+};
+
 int main(void)
 {
-    const conformance_row_t *const rows[] = {&row};
+    const conformance_row_t *const rows[] = {&by_hand, &over_interfaces};
+    const bpf_hosts_t hosts = {.n = CONFORMANCE_MEMBERS_MAX, .load = "generic"};
     Suite *suite = suite_create("nicbarrier_bpf_conformance");
-    const char *obstacle = bpf_group_obstacle();
+    const char *obstacle = bpf_hosts_obstacle();
+    if (obstacle == NULL && !bpf_hosts_keep(&hosts))
+        return EXIT_FAILURE;
+    obstacle = obstacle != NULL ? obstacle : bpf_group_obstacle();
     if (obstacle != NULL) {
         unit_skip(obstacle);
         return EXIT_SUCCESS;
     }
-    conformance_add(suite, rows, 1);
-    return unit_run_suite(suite);
+    conformance_add(suite, rows, 2);
+    const int status = unit_run_suite(suite);
+    return bpf_hosts_release() ? status : EXIT_FAILURE;
 }

@@ -247,6 +247,55 @@ static int left_alone(bpf_host_t *h)
     return end(h);
 }
 
+/** Another user cannot have a group, nor see it, nor make one in its place; and who knows its key
+ *  orders nothing that its own user has not. */
+static int stranger(bpf_host_t *h)
+{
+    nicbarrier_reason_t why = {""};
+    nicbarrier_bpf_client_t c;
+    nicbarrier_bpf_request_t r = {.version = NICBARRIER_BPF_VERSION, .order = NICBARRIER_BPF_LIST};
+    while (atomic_load(&h->shared->strange) == 0)
+        (void)usleep(1000);
+    REQUIRE(nicbarrier_bpf_client_open(&c, &h->share) != 0);
+    REQUIRE(ask(&r, sizeof(r), -1) == ENOENT);
+    r.order = NICBARRIER_BPF_QUIT;
+    REQUIRE(ask(&r, sizeof(r), -1) == EPERM);
+    r.order = NICBARRIER_BPF_REMOVE;
+    r.id = h->share.id;
+    REQUIRE(ask(&r, sizeof(r), -1) == 0);
+    REQUIRE(nicbarrier_bpf_client_install(&c, &h->share, &h->request, h->socket, &why) != 0);
+    REQUIRE(strstr(why.text, "such a group") != NULL);
+    /* With a group of one's own, the packets that ring for the other one. */
+    const nicbarrier_bpf_share_t theirs = h->share;
+    h->share.id.cookie++;
+    REQUIRE(nicbarrier_bpf_client_install(&c, &h->share, &h->request, h->socket, &why) == 0);
+    h->share = theirs;
+    const nicbarrier_packet_t ring = {
+        .kind = NICBARRIER_PACKET_WAKE, .cookie = theirs.id.cookie, .key = theirs.id.key};
+    nicbarrier_packet_encode(&ring, c.wake);
+    for (int i = 0; i < 100; i++)
+        REQUIRE(!nicbarrier_bpf_client_enter(&c, 7));
+    nicbarrier_bpf_client_close(&c);
+    atomic_store(&h->shared->strange, 2);
+    return 0;
+}
+
+static int beside_a_stranger(bpf_host_t *h)
+{
+    REQUIRE(begin(h) == 0);
+    if (h->me == 0) {
+        const nicbarrier_bpf_page_t *page = h->client.page;
+        atomic_store(&h->shared->strange, 1);
+        for (int i = 0; i < 30000 && atomic_load(&h->shared->strange) != 2; i++)
+            (void)usleep(1000);
+        REQUIRE(atomic_load(&h->shared->strange) == 2);
+        REQUIRE(page->entered == 0 && page->word == 0 && page->enter == 0);
+    }
+    bpf_host_meet(h);
+    REQUIRE(nicbarrier_bpf_client_enter(&h->client, 1) && bpf_host_wait(h, 1));
+    return end(h);
+}
+
 static int serve(bpf_host_t *h)
 {
     if (refusals(h) != 0 || bounds(h) != 0)
@@ -261,6 +310,13 @@ START_TEST(the_service)
 {
     const bpf_hosts_t all = {.n = 2, .load = "tc", .six = false};
     bpf_hosts_run(&all, serve);
+}
+END_TEST
+
+START_TEST(another_user)
+{
+    const bpf_hosts_t all = {.n = 2, .load = "tc", .stranger = stranger};
+    bpf_hosts_run(&all, beside_a_stranger);
 }
 END_TEST
 
@@ -349,6 +405,7 @@ int main(void)
     tcase_set_timeout(tcase, UNIT_SECONDS);
     tcase_add_loop_test(tcase, barriers_between_hosts, 0, (int)(sizeof(kinds) / sizeof(kinds[0])));
     tcase_add_test(tcase, the_service);
+    tcase_add_test(tcase, another_user);
     tcase_add_test(tcase, without_the_service);
     tcase_add_test(tcase, a_failure);
     tcase_add_loop_test(tcase, hosts_that_sleep, 1, 3);

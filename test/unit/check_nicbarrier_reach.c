@@ -58,10 +58,45 @@ START_TEST(what_comes_proves_the_address)
     nicbarrier_reach_received(&p, &from);
     ck_assert(p.proven && number(&p.at) == 2);
     nicbarrier_reach_received(&p, &other);
-    nicbarrier_reach_nacked(&p, &other);
     for (unsigned i = 0; i < 100; i++)
         ck_assert(!nicbarrier_reach_nack(&p, true, 1 + i * UINT64_C(1000) * MSEC));
     ck_assert_int_eq(number(&p.at), 2);
+}
+END_TEST
+
+/* Who asks from another address has not got what was sent to this one; nor was who answers from
+ * another one after long silence. */
+START_TEST(partners_move)
+{
+    nicbarrier_partner_t p = partner(false, 3);
+
+    nicbarrier_reach_received(&p, &p.candidate[0]);
+    ck_assert(!nicbarrier_reach_nacked(&p, &p.candidate[0]));
+    ck_assert(nicbarrier_reach_nacked(&p, &p.candidate[1]));
+    ck_assert(p.proven && number(&p.at) == 2);
+    for (unsigned i = 0; i < NICBARRIER_REACH_TRIES; i++)
+        (void)nicbarrier_reach_nack(&p, true, 1 + i);
+    ck_assert(!nicbarrier_reach_received(&p, &p.candidate[2]));
+    for (unsigned i = 0; i <= NICBARRIER_REACH_TRIES; i++)
+        (void)nicbarrier_reach_nack(&p, true, 1 + i);
+    ck_assert(nicbarrier_reach_received(&p, &p.candidate[2]));
+    ck_assert(p.proven && number(&p.at) == 3);
+}
+END_TEST
+
+/* An interface of this host is gone, and with it the way to one address. */
+START_TEST(no_way)
+{
+    nicbarrier_partner_t p = partner(false, 3), alone = partner(false, 1), verbs = partner(true, 2);
+
+    nicbarrier_reach_received(&p, &p.candidate[0]);
+    ck_assert(nicbarrier_reach_no_way(&p) && !p.proven && number(&p.at) == 2);
+    ck_assert(nicbarrier_reach_no_way(&p) && number(&p.at) == 3);
+    ck_assert(nicbarrier_reach_no_way(&p) && number(&p.at) == 1);
+    nicbarrier_reach_received(&alone, &alone.candidate[0]);
+    ck_assert(!nicbarrier_reach_no_way(&alone) && alone.proven);
+    verbs.at = verbs.candidate[verbs.next = 2];
+    ck_assert(nicbarrier_reach_no_way(&verbs) && number(&verbs.at) == 1);
 }
 END_TEST
 
@@ -286,14 +321,14 @@ static int reference_unproven(const history_t *h)
 /* The address that is proven, or -1. */
 static int reference_proven(const history_t *h)
 {
-    int at = -1;
+    int at = -1, unanswered = 0;
 
     for (int i = 0; i < h->n; i++) {
         const event_t *e = &h->event[i];
-        const bool other =
-            e->kind == ASKED && at >= 0 && (at == 0) != (e->from.via == NICBARRIER_VIA_VERBS);
-        if (e->kind != NACK && e->can && (at < 0 || other))
+        const bool moves = e->kind == ASKED || unanswered > NICBARRIER_REACH_TRIES;
+        if (e->kind != NACK && e->can && (at < 0 || moves))
             at = number(&e->from);
+        unanswered = e->kind == HEARD ? 0 : unanswered + (e->kind == NACK);
     }
     return at;
 }
@@ -364,6 +399,8 @@ int main(void)
     const TTest *const each[] = {as_the_reference};
     const TTest *const tests[] = {addresses_take_turns,
                                   what_comes_proves_the_address,
+                                  partners_move,
+                                  no_way,
                                   verbs_is_given_up,
                                   slow_is_not_given_up,
                                   verbs_alone_is_kept,

@@ -509,5 +509,5 @@ static const nicbarrier_stepper_t stepper = {
     .detach = step_detach,
 };
 
-const nicbarrier_stepper_t *const nicbarrier_steppers[] = {&stepper, &nicbarrier_stepper_host,
-                                                           NULL};
+const nicbarrier_stepper_t *const nicbarrier_steppers[] = {&stepper, &nicbarrier_stepper_bpf,
+                                                           &nicbarrier_stepper_host, NULL};

@@ -53,6 +53,7 @@ typedef struct reply {
 static struct {
     int n;
     shared_t *shared;
+    void (*to_host)(int i); /**< or NULL */
     pid_t pid[MEMBERS_MAX];
     int socket[MEMBERS_MAX];
 } members;
@@ -95,7 +96,10 @@ static void connect_member(member_t *m)
 
     for (int i = 0; i < m->n; i++)
         list[i] = (nicbarrier_endpoint_t){i, m->shared->len[i], m->shared->endpoint[i]};
-    EXPECT(engine->connect(m->net, &endpoints, &none, &why) == 0);
+    if (engine->connect(m->net, &endpoints, &none, &why) != 0) {
+        fprintf(stderr, "member %d: %s\n", m->me, why.text);
+        _exit(1);
+    }
 }
 
 /** Epochs one by one, until this one. */
@@ -172,9 +176,12 @@ static void child(int me, int n, nicbarrier_schedule_kind_t schedule, int socket
     alarm(UNIT_SECONDS);
     nicbarrier_datagram_config.nack_usec = 500;
     nicbarrier_datagram_config.drop = 100;
-    nicbarrier_datagram_config.interface = "lo";
+    nicbarrier_datagram_config.interface = members.to_host != NULL ? "eth0" : "lo";
+    nicbarrier_datagram_config.stepper = members.to_host != NULL ? "bpf" : NULL;
     nicbarrier_datagram_config.verbs =
         adapter_config.absent ? NICBARRIER_VERBS_NEVER : NICBARRIER_VERBS_ALWAYS;
+    if (members.to_host != NULL)
+        members.to_host(me);
     EXPECT(engine->open(&settings, &why) == 0);
     serve(m, socket);
     _exit(0);
@@ -203,9 +210,11 @@ static reply_t call(int i, order_t order, uint64_t epoch)
     return answer(i);
 }
 
-static void begin(int n, nicbarrier_schedule_kind_t schedule, const adapter_config_t *config)
+static void begin(int n, nicbarrier_schedule_kind_t schedule, const adapter_config_t *config,
+                  void (*to_host)(int))
 {
     adapter_config = *config;
+    members.to_host = to_host;
     members.n = n;
     members.shared = mmap(NULL, sizeof(*members.shared), PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -232,17 +241,23 @@ static void begin(int n, nicbarrier_schedule_kind_t schedule, const adapter_conf
 void members_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
 {
     (void)seed;
-    begin(n, schedule, &(adapter_config_t){.absent = true});
+    begin(n, schedule, &(adapter_config_t){.absent = true}, NULL);
 }
 
 void members_begin_stepped(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
 {
-    begin(n, schedule, &(adapter_config_t){.seed = seed});
+    begin(n, schedule, &(adapter_config_t){.seed = seed}, NULL);
 }
 
 void members_begin_dying(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
 {
-    begin(n, schedule, &(adapter_config_t){.seed = seed, .dies_at = 1 + (unsigned)(seed % 7)});
+    begin(n, schedule, &(adapter_config_t){.seed = seed, .dies_at = 1 + (unsigned)(seed % 7)},
+          NULL);
+}
+
+void members_begin_on_hosts(int n, nicbarrier_schedule_kind_t schedule, void (*to_host)(int i))
+{
+    begin(n, schedule, &(adapter_config_t){.absent = true}, to_host);
 }
 
 void members_connect(int i)

@@ -5,8 +5,9 @@
 /**
  * @file
  * A group of engine datagram whose members are processes that do what they are told, one call at a
- * time; between calls their helper threads do what they like. Over sockets of this host, and one
- * packet in ten is dropped. The functions are those of a row (nicbarrier_conformance.h).
+ * time; between calls their helper threads do what they like. Over sockets of this host, or
+ * of several, and one packet in ten is dropped. The functions are those of a row
+ * (nicbarrier_conformance.h).
  */
 #ifndef NICBARRIER_MEMBERS_H
 #define NICBARRIER_MEMBERS_H
@@ -18,6 +19,9 @@ void members_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed);
 /** With an adapter that steps (nicbarrier_adapter.h); one that is gone soon. */
 void members_begin_stepped(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed);
 void members_begin_dying(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed);
+/** Each on a host of its own, where the kernel takes the steps: a member calls `to_host` before it
+ *  opens the engine. */
+void members_begin_on_hosts(int n, nicbarrier_schedule_kind_t schedule, void (*to_host)(int i));
 void members_connect(int i);
 void members_enter(int i, uint64_t epoch);
 uint64_t members_completed(int i);

@@ -110,11 +110,12 @@ class Build:
                                  "pkglibdir", "--parsable"], check=True, text=True,
                                 stdout=subprocess.PIPE).stdout.strip().rpartition(":")[2]
         self.components = self.libraries + ":" + system
-        self.load = os.path.join(self.path, "test", "fabric", "load")
-        self.room = os.path.join(self.path, "test", "fabric", "room")
-        self.farewell = os.path.join(self.path, "test", "fabric", "farewell")
+        fabric = os.path.join(self.path, "test", "fabric")
+        self.load, self.room, self.farewell, self.rounds, self.forge = (
+            os.path.join(fabric, name) for name in ("load", "room", "farewell", "rounds", "forge"))
         self.bpf = os.path.join(self.path, "tools", "nicbarrier-bpf")
-        self.barriers = os.path.join(self.path, "test", "mpi", "barrier_outstanding")
+        self.barriers, self.computing = (os.path.join(self.path, "test", "mpi", name) for name in (
+            "barrier_outstanding", "barrier_computing"))
 
     def run(self, options, job, pml="ob1", osc="nicstride", timeout=900, env=None):
         """Runs a job to its end: options of hosts, then what comes after --."""

@@ -179,7 +179,7 @@ class Session:
     """A command of `rsh`: a connection for it and its exit code, another for its output."""
 
     def __init__(self):
-        self.control = self.output = self.command = None
+        self.control = self.output = self.command = self.user = None
 
     def complete(self):
         return self.control is not None and self.output is not None
@@ -222,7 +222,7 @@ class Host:
     def say(self, **message):
         self.control.send(json.dumps(message).encode())
 
-    def start(self, argv, output=None):
+    def start(self, argv, output=None, user=None):
         """Not by subprocess, which would reap children that it knows whenever it likes."""
         pid = os.fork()
         if pid != 0:
@@ -235,6 +235,10 @@ class Host:
                 os.dup2(output.fileno(), 2)
             for s in (signal.SIGPIPE, signal.SIGXFSZ):
                 signal.signal(s, signal.SIG_DFL)
+            if user is not None and user[0] != 0:
+                os.setgroups([])
+                os.setgid(user[1])
+                os.setuid(user[0])
             os.execvpe(argv[0], argv, self.env)
         except OSError as e:
             os.write(2, ("hosts: %s: %s\n" % (argv[0], e)).encode())
@@ -297,6 +301,7 @@ class Host:
         session = self.sessions.setdefault(request["id"], Session())
         if "command" in request:
             session.command, session.control = request["command"], connection
+            session.user = request["user"]
         else:
             session.output = connection
         if session.complete():
@@ -304,7 +309,7 @@ class Host:
             self.run_session(session)
 
     def run_session(self, session):
-        pid = self.start(["/bin/sh", "-c", session.command], session.output)
+        pid = self.start(["/bin/sh", "-c", session.command], session.output, session.user)
         session.output.close()
         self.running[pid] = session.control
 

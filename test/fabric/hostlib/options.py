@@ -141,6 +141,9 @@ def make_parser():
     add = parser.add_argument_group("the network").add_argument
     add("--loss", type=number(0, 90, float), default=0, metavar="PERCENT",
         help="of the packets that each host sends so many are lost on their way, at random")
+    add("--reorder", type=number(0, 90, float), default=0, metavar="PERCENT",
+        help="of the packets of UDP that each host sends so many come up to 5 ms late, and every "
+        "other one of those comes twice")
     add("--rate", type=rate, metavar="RATE", help="limit for what each host sends, as 100mbit")
     add("--cut", type=event_of("cut", False), action="append", default=[], dest="events",
         metavar="HOST@MOMENT[:SECONDS]",
@@ -151,7 +154,8 @@ def make_parser():
     add("--do", type=order_of, action="append", dest="events", metavar="HOST@MOMENT=COMMAND",
         help="a shell on the host runs the command")
     add("--counters", action="store_true",
-        help="at the end print each host's packets and bytes, on standard error")
+        help="at the end print each host's packets and bytes, and how many were lost or late, on "
+        "standard error")
 
     add = parser.add_argument_group("processes").add_argument
     add("--stop", type=event_of("stop", True), action="append", dest="events",

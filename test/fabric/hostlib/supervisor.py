@@ -17,7 +17,7 @@ import socket
 import sys
 import time
 
-from hostlib import host, linux, options as opt
+from hostlib import host, late, linux, options as opt
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 START_POLL = 0.02
@@ -103,22 +103,35 @@ def fork_host(index, options, cwd):
     os._exit(0)
 
 
-def loss_rules(ports, percent):
-    """Not in the hosts: programs of XDP and TC there see packets before their rules do."""
+def fault_rules(ports, options):
+    """Packets that are lost or late. Not in the hosts: programs of XDP and TC there see packets
+    before their rules do."""
     chain = """
-        counter %s { }
-        chain %s {
-            type filter hook ingress device "%s" priority 0;
-            numgen random mod 10000 < %d counter name "%s" drop;
+        counter lost_%(port)s { }
+        counter late_%(port)s { }
+        chain from_%(port)s {
+            type filter hook ingress device "%(port)s" priority 0;
+            %(rules)s
         }"""
+    rules = ""
+    if options.loss:
+        rules += 'numgen random mod 10000 < %d counter name "lost_%%(port)s" drop;' % round(
+            options.loss * 100)
+    if options.reorder:
+        rules += 'meta l4proto udp numgen random mod 10000 < %d counter name "late_%%(port)s" ' \
+            'fwd to "held";' % round(options.reorder * 100)
     return "table netdev hosts {%s\n}" % "".join(
-        chain % (p, "from_" + p, p, round(percent * 100), p) for p in ports)
+        chain % {"port": p, "rules": rules % {"port": p}} for p in ports)
 
 
-def lost_packets(port):
+def has_faults(options):
+    return options.loss or options.reorder
+
+
+def faulty_packets(kind, port):
     listed = json.loads(linux.tool("nft", "-j", "list", "counters"))["nftables"]
     return sum(item["counter"]["packets"] for item in listed
-               if item.get("counter", {}).get("name") == port)
+               if item.get("counter", {}).get("name") == kind + "_" + port)
 
 
 def make_hosts(options, cwd):
@@ -132,8 +145,10 @@ def make_hosts(options, cwd):
         linux.tool("ip", "link", "add", link.port, "type", "veth", "peer", "name", "eth0",
                    "netns", pid)
         linux.tool("ip", "link", "set", link.port, "master", "bridge", "up")
-    if options.loss:
-        linux.tool("nft", "-f", "-", text=loss_rules([link.port for link, _ in made], options.loss))
+    if options.reorder:
+        late.make("bridge")
+    if has_faults(options):
+        linux.tool("nft", "-f", "-", text=fault_rules([link.port for link, _ in made], options))
     for link, _ in made:
         link.control.send(b"network")
     for link, _ in made:
@@ -303,9 +318,11 @@ def report(options, links):
             complain("%s keeps %s" % (link.name, thing))
         if options.counters:
             c = answer["counters"]
-            complain("%s sent %d bytes in %d packets, received %d in %d, lost %d packets" % (
-                link.name, c["sent"]["bytes"], c["sent"]["packets"], c["received"]["bytes"],
-                c["received"]["packets"], lost_packets(link.port) if options.loss else 0))
+            faulty = [faulty_packets(kind, link.port) if has_faults(options) else 0
+                      for kind in ("lost", "late")]
+            complain("%s sent %d bytes in %d packets, received %d in %d, lost %d packets, %d were "
+                     "late" % (link.name, c["sent"]["bytes"], c["sent"]["packets"],
+                               c["received"]["bytes"], c["received"]["packets"], *faulty))
     return left > 0
 
 
@@ -317,7 +334,8 @@ def try_all():
     linux.tool("ip", "link", "add", "port", "type", "veth", "peer", "name", "eth0")
     linux.tool("tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", "1mbit", "burst",
                "128kb", "latency", "50ms")
-    linux.tool("nft", "-f", "-", text=loss_rules(["port"], 1))
+    linux.tool("nft", "-f", "-", text=fault_rules(["port"], opt.parse(
+        ["-n", "2", "--loss", "1", "--", "true"])))
     os.close(host.own_tmp("/"))
     # Last, as it lets a process have one more child only.
     linux.unshare(linux.CLONE_NEWPID)
