@@ -175,8 +175,8 @@ test_unit_check_nicbarrier_bpf_conformance_SOURCES = \
 	test/unit/nicbarrier_conformance.h \
 	test/unit/nicbarrier_members.c \
 	test/unit/nicbarrier_members.h
-test_unit_check_nicbarrier_bpf_conformance_LDADD = coll_nicbarrier/libnicbarrier_datagram.la \
-	coll_nicbarrier/libnicbarrier_kernel.la common/libonic_verbs.la $(barrier_ldadd) $(verbs_libs) $(bpf_libs)
+test_unit_check_nicbarrier_bpf_conformance_LDADD = coll_nicbarrier/libnicbarrier_kernel.la \
+	$(barrier_ldadd) $(bpf_libs)
 test_unit_check_nicbarrier_bpf_hosts_SOURCES = \
 	test/unit/bpf_hosts.c \
 	test/unit/bpf_hosts.h \

@@ -80,10 +80,15 @@ check-fabric-quick-faults: mpi-programs check-fabric-python
 
 # ---- soft-RoCE in a virtual machine: make check-fabric-roce --------------------------------------
 
+# What is run in two kernels.
+if HAVE_BPF
+roce_unit_programs = test/unit/check_nicbarrier_bpf
+endif
+
 check_roce = MPIRUN="$(MPIRUN)" OMPI_INFO="$(OMPI_INFO)" \
 	$(PYTHON3) $(srcdir)/test/fabric/check-roce --build . $(ROCEFLAGS)
 
-check-fabric-roce: mpi-programs
+check-fabric-roce: mpi-programs $(roce_unit_programs)
 	@test -n "$(PYTHON3)" || { echo "$@ needs python3 (Debian: apt-get install python3)"; exit 1; }
 	$(check_roce)
 

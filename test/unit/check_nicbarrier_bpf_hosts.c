@@ -136,6 +136,8 @@ static int refusals(bpf_host_t *h)
         (void)usleep(1000);
         error = ask(&r, sizeof(r), h->socket);
     }
+    if (error != 0)
+        fprintf(stderr, "host %d: %s\n", h->me, strerror(error));
     REQUIRE(error == 0);
     REQUIRE(ask(&r, sizeof(r), h->socket) == 0);
     REQUIRE(ask(&r, sizeof(r) - 1, h->socket) == EINVAL);

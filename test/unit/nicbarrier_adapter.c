@@ -323,6 +323,19 @@ static bool by_verbs(const nicbarrier_address_t *a)
     return a == NULL || a->via == NICBARRIER_VIA_VERBS;
 }
 
+/** While a group is installed others need the engine. */
+static bool engine_is_free(void)
+{
+    for (int i = 0; i < 10000; i++) {
+        if (nicbarrier_datagram_trylock()) {
+            nicbarrier_datagram_unlock();
+            return true;
+        }
+        nap(1000);
+    }
+    return false;
+}
+
 static nicbarrier_stepped_t *step_install(const nicbarrier_stepping_t *what,
                                           nicbarrier_view_t **view_p, nicbarrier_reason_t *why)
 {
@@ -330,6 +343,7 @@ static nicbarrier_stepped_t *step_install(const nicbarrier_stepping_t *what,
 
     UNIT_CHECK(s != NULL && what->start->entered == 0 &&
                what->cookie == nicbarrier_datagram.cookie);
+    UNIT_CHECK(engine_is_free());
     for (uint32_t k = 0; k < what->start->nsteps; k++) {
         if (adapter_config.absent || !by_verbs(what->to[k]) || !by_verbs(what->from[k])) {
             nicbarrier_reason(why, "a partner is not reached by this adapter");

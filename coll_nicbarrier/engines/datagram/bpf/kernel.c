@@ -247,8 +247,8 @@ void nicbarrier_bpf_remove_all(nicbarrier_bpf_kernel_t *k)
 {
     nicbarrier_bpf_id_t id;
     bool any = false;
-    for (; bpf_map_get_next_key(groups_of(k), NULL, &id) == 0; any = true)
-        if (bpf_map_delete_elem(groups_of(k), &id) != 0)
+    for (; bpf_map_get_next_key(k->groups, NULL, &id) == 0; any = true)
+        if (bpf_map_delete_elem(k->groups, &id) != 0)
             break;
     if (any)
         nicbarrier_bpf_remove(k, &id);
