@@ -68,7 +68,7 @@ static void random_shapes(tl_kind_t kind)
 
 #define LARGEST      ((MPI_Aint)4 << 20)
 #define LARGE_WINDOW (2 * LARGEST)
-#define BLOCKS_MAX   8192
+#define BLOCKS_MAX   (tl_slow() ? 1024 : 8192)
 
 /** Ring: puts to the next rank, and after the epoch gets back. Blocks are 2 blocks apart. */
 static void sweep_case(const tl_window_t *w, tl_sync_t sync, MPI_Aint bytes, MPI_Aint block,
