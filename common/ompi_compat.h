@@ -2,13 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * The one place for differences between the Open MPI series we build for, 4.1 and 5.0.
+/** @file The one place for differences between the Open MPI series we build for, 4.1 and 5.0.
  *
- * Include it before any other header of Open MPI: the internal headers rely on what the
- * configuration header defines and on ptrdiff_t, without including them all by themselves.
- */
+ *  Include it before any other header of Open MPI: the internal headers rely on what the
+ *  configuration header defines and on ptrdiff_t, without including them all by themselves. */
 #ifndef ONIC_OMPI_COMPAT_H
 #define ONIC_OMPI_COMPAT_H
 

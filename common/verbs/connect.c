@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Verbs: queue pairs of reliable connections; see connect.h. */
 #include "common/config.h"
 
 #if OMPI_NIC_HAVE_VERBS
@@ -36,7 +35,7 @@ static uint8_t reads(int most)
 
 int onic_rc_survey(onic_rc_adapter_t *a)
 {
-    struct ibv_context *context = a->port.device->context;
+    struct ibv_context *context = a->port.context;
     onic_rc_spec_t *s = &a->spec;
     struct ibv_device_attr device;
     struct ibv_port_attr port;
@@ -75,8 +74,8 @@ static struct ibv_qp *create(const onic_rc_adapter_t *a, uint32_t sends,
                                             .max_send_sge = limits->pieces,
                                             .max_recv_sge = 1,
                                             .max_inline_data = limits->inline_bytes}};
-    return a->spec.strided && sends > 1 ? onic_strided_pair(a->port.device->pd, &attr)
-                                        : ibv_create_qp(a->port.device->pd, &attr);
+    return a->spec.strided && sends > 1 ? onic_strided_pair(a->port.pd, &attr)
+                                        : ibv_create_qp(a->port.pd, &attr);
 }
 
 struct ibv_qp *onic_rc_pair_ready(const onic_verbs_port_t *port, struct ibv_qp *qp, unsigned access)

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Verbs: reliable connections; see connections.h. */
 #include "common/config.h"
 
 #if OMPI_NIC_HAVE_VERBS
@@ -41,7 +40,7 @@ static const char *make_marks(onic_rc_adapter_t *a)
     }
     (void)madvise(a->marks, a->marks_bytes, MADV_DONTFORK);
     a->marks[a->spec.connections] = 1;
-    a->marks_mr = ibv_reg_mr(a->port.device->pd, a->marks, a->marks_bytes,
+    a->marks_mr = ibv_reg_mr(a->port.pd, a->marks, a->marks_bytes,
                              IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
     if (a->marks_mr == NULL)
         return "registered memory";
@@ -65,8 +64,7 @@ static const char *make_all(onic_rc_adapter_t *a)
     if (obstacle != NULL)
         return obstacle;
     const unsigned most = s->window + (s->strided ? ONIC_STRIDED_REQUESTS : 0);
-    a->completions =
-        ibv_create_cq(a->port.device->context, (int)(s->connections * most), NULL, NULL, 0);
+    a->completions = ibv_create_cq(a->port.context, (int)(s->connections * most), NULL, NULL, 0);
     if (a->completions == NULL)
         return "a completion queue";
     a->no_keys = s->strided ? onic_strided_keys_open(a) : NULL;
@@ -87,7 +85,7 @@ int onic_rc_open(onic_rc_adapter_t *a, const char *filter, const onic_rc_spec_t 
     const char *obstacle = onic_rc_survey(a) != 0 ? "its limits" : make_all(a);
     if (obstacle != NULL) {
         snprintf(why->text, sizeof(why->text), "verbs: device %s: %s: %s",
-                 ibv_get_device_name(a->port.device->context->device), obstacle, strerror(errno));
+                 ibv_get_device_name(a->port.context->device), obstacle, strerror(errno));
         onic_rc_close(a);
         return -1;
     }
@@ -191,7 +189,7 @@ static void lose(onic_rc_t *c, const char *what)
     const bool owned = c->state != ONIC_RC_ENDING;
     char why[200];
     snprintf(why, sizeof(why), "verbs: device %s: a connection is given up: %s",
-             ibv_get_device_name(a->port.device->context->device), what);
+             ibv_get_device_name(a->port.context->device), what);
     onic_rc_drop(c);
     if (owned)
         a->lost(owner, why);
@@ -414,7 +412,7 @@ void onic_rc_unserve(onic_rc_adapter_t *a, uint64_t process)
 
 struct ibv_mr *onic_rc_expose(const onic_rc_adapter_t *a, void *base, size_t bytes)
 {
-    return ibv_reg_mr(a->port.device->pd, base, bytes,
+    return ibv_reg_mr(a->port.pd, base, bytes,
                       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
 }
 

@@ -2,31 +2,28 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Reliable connections of a process: queue pairs by which it writes and reads the memory of others,
- * and those by which others do that with its own.
+/** @file Reliable connections of a process: queue pairs by which it writes and reads the memory of
+ * others, and those by which others do that with its own.
  *
- *     connections.c  the adapter: its port, its limits, its completions
- *     connect.c      queue pairs: how they are made, connected and ended, on both sides
+ *      connections.c  the adapter: its port, its limits, its completions
+ *      connect.c      queue pairs: how they are made, connected and ended, on both sides
  *
- * A connection goes one way, and belongs to the process that began it: only that one issues
- * requests. How the terms of both sides (rc_terms.h) get to each other is the caller's business.
- * There are so many connections at most in each direction. When the last place is taken, the
- * process ends one of its own, if one has not been used for long (places.h): the last thing that
- * goes over it is a mark, in memory of the other side, which will take that connection away when it
- * needs room. Who finds no place does without.
+ *  A connection goes one way, and belongs to the process that began it: only that one issues
+ *  requests. How the terms of both sides (rc_terms.h) get to each other is the caller's business.
+ *  There are so many connections at most in each direction. When the last place is taken, the
+ *  process ends one of its own, if one has not been used for long (places.h): the last thing that
+ *  goes over it is a mark, in memory of the other side, which will take that connection away when
+ * it needs room. Who finds no place does without.
  *
- * An error (the other side does not answer, or does not allow it) ends all transfers of a
- * connection, and the connection; those of others go on.
+ *  An error (the other side does not answer, or does not allow it) ends all transfers of a
+ *  connection, and the connection; those of others go on.
  *
- * That a transfer has ended says that the adapter of the other side has taken its bytes: what that
- * process learns from this one later, by whatever way, it learns after them. No access asks for
- * relaxed ordering.
+ *  That a transfer has ended says that the adapter of the other side has taken its bytes: what that
+ *  process learns from this one later, by whatever way, it learns after them. No access asks for
+ *  relaxed ordering.
  *
- * Threads: one at a time for all of one adapter. `ended` and `lost` are called by onic_rc_poll,
- * onic_rc_make and onic_rc_begin.
- */
+ *  Threads: one at a time for all of one adapter. `ended` and `lost` are called by onic_rc_poll,
+ *  onic_rc_make and onic_rc_begin. */
 #ifndef ONIC_CONNECTIONS_H
 #define ONIC_CONNECTIONS_H
 

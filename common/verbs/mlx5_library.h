@@ -2,12 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * What only the mlx5 adapters (ConnectX, BlueField) can do, by libmlx5, which libibverbs loads as
- * their driver. It is looked for when it is first asked for, so that nothing needs it that has no
- * such adapter. Only in builds with mlx5dv (OMPI_NIC_HAVE_MLX5DV).
- */
+/** @file What only the mlx5 adapters (ConnectX, BlueField) can do, by libmlx5, which libibverbs
+ * loads as their driver. It is looked for when it is first asked for, so that nothing needs it that
+ * has no such adapter. Only in builds with mlx5dv (OMPI_NIC_HAVE_MLX5DV). */
 #ifndef ONIC_MLX5_LIBRARY_H
 #define ONIC_MLX5_LIBRARY_H
 

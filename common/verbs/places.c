@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Places of connections; see places.h. */
 #include "common/verbs/places.h"
 
 int onic_place_to_end(const onic_place_t *place, unsigned n, uint64_t now)

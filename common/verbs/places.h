@@ -2,13 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * The places of a process's connections, of which there are so many in each direction: which one
- * gives way to another, and which one a process that asks gets.
+/** @file The places of a process's connections, of which there are so many in each direction: which
+ * one gives way to another, and which one a process that asks gets.
  *
- * Pure; any thread.
- */
+ *  Pure; any thread. */
 #ifndef ONIC_PLACES_H
 #define ONIC_PLACES_H
 
@@ -35,11 +32,9 @@ typedef struct onic_place {
  *  takes as long as many transfers, so where all are in use in turn none does. */
 #define ONIC_PLACE_TURNS 8
 
-/**
- * Which of `n` connections, which are all the places, is to be ended so that the next one finds a
- * place: of those that are idle the one used longest ago, if that is long enough. -1: none; nor
- * where a place is free, or will be.
- */
+/** Which of `n` connections, which are all the places, is to be ended so that the next one finds a
+ *  place: of those that are idle the one used longest ago, if that is long enough. -1: none; nor
+ *  where a place is free, or will be. */
 ONIC_EXPORT int onic_place_to_end(const onic_place_t *place, unsigned n, uint64_t now);
 
 /** A place of a connection that another process has begun. */

@@ -2,14 +2,11 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * What the two sides of a reliable connection tell each other. The one that begins it, and will
- * write and read, tells its address and what it can do; the other one answers with its own, and
- * with what both of them can do.
+/** @file What the two sides of a reliable connection tell each other. The one that begins it, and
+ * will write and read, tells its address and what it can do; the other one answers with its own,
+ * and with what both of them can do.
  *
- * Pure. Decoding trusts nothing.
- */
+ *  Pure. Travels as it is, so it has no gaps; reading trusts nothing. */
 #ifndef ONIC_RC_TERMS_H
 #define ONIC_RC_TERMS_H
 
@@ -20,21 +17,16 @@
 
 typedef struct onic_rc_terms {
     onic_verbs_address_t address; /**< of the queue pair */
-    uint8_t mtu;       /**< of packets: 1 .. 5 for 256 .. 4096 bytes, as verbs has them */
-    uint8_t reads;     /**< that may be under way at a time; 0: none is possible */
+    uint8_t mtu;   /**< of packets: 1 .. 5 for 256 .. 4096 bytes, as verbs has them */
+    uint8_t reads; /**< that may be under way at a time; 0: none is possible */
+    uint16_t zero;
     uint32_t mark_key; /**< an answer: where the other side writes that it has ended the */
     uint64_t mark;     /**< connection, and the key for that; else 0 */
 } onic_rc_terms_t;
 
-/** Bytes of the encoded form. */
-#define ONIC_RC_TERMS_SIZE (ONIC_VERBS_ADDRESS_SIZE + 16)
-
-/** The fields must be within their ranges. */
-ONIC_EXPORT void onic_rc_terms_encode(const onic_rc_terms_t *t,
-                                      unsigned char bytes[ONIC_RC_TERMS_SIZE]);
-
-/** @return NULL, or what is wrong with it (a static English fragment); `*t` is undefined then */
-ONIC_EXPORT const char *onic_rc_terms_decode(const void *bytes, size_t len, onic_rc_terms_t *t);
+/** Takes over terms that have come. @return NULL, or what is wrong with them (a static English
+ *  fragment) */
+ONIC_EXPORT const char *onic_rc_terms_read(const void *bytes, size_t len, onic_rc_terms_t *t);
 
 /** What both sides can do: `mine` becomes no more than `theirs`. */
 ONIC_EXPORT void onic_rc_terms_agree(onic_rc_terms_t *mine, const onic_rc_terms_t *theirs);

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Registrations of users' memory; see registrations.h. */
 #include "common/config.h"
 
 #if OMPI_NIC_HAVE_VERBS

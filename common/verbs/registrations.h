@@ -2,15 +2,13 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Registrations of users' memory with an adapter, kept for the next transfer from or to the same
- * place in a cache of Open MPI's (rcache grdma). It drops what is given back to the system, of
- * which Open MPI's hooks of memory tell it; where there are no such hooks nothing is kept, and each
- * transfer registers anew. What is registered is bounded: what has not been used for longest goes.
+/** @file Registrations of users' memory with an adapter, kept for the next transfer from or to the
+ * same place in a cache of Open MPI's (rcache grdma). It drops what is given back to the system, of
+ *  which Open MPI's hooks of memory tell it; where there are no such hooks nothing is kept, and
+ * each transfer registers anew. What is registered is bounded: what has not been used for longest
+ * goes.
  *
- * MPI threads, one at a time. Only in builds with libibverbs (OMPI_NIC_HAVE_VERBS).
- */
+ *  MPI threads, one at a time. Only in builds with libibverbs (OMPI_NIC_HAVE_VERBS). */
 #ifndef ONIC_REGISTRATIONS_H
 #define ONIC_REGISTRATIONS_H
 
@@ -42,13 +40,11 @@ ONIC_EXPORT bool onic_registrations_open(onic_registrations_t *r, struct ibv_pd 
 /** Nothing is in use. Does nothing where it is closed. */
 ONIC_EXPORT void onic_registrations_close(onic_registrations_t *r);
 
-/**
- * Registers `bytes` > 0 of memory, or finds them registered; `written`: the adapter writes to them.
- * `region` gets their place and key.
+/** Registers `bytes` > 0 of memory, or finds them registered; `written`: the adapter writes to
+ * them. `region` gets their place and key.
  *
- * @return NULL where that cannot be: there is less memory to lock, it is not all there, or too much
- *         else is in use
- */
+ *  @return NULL where that cannot be: there is less memory to lock, it is not all there, or too
+ * much else is in use */
 ONIC_EXPORT onic_registration_t *onic_register(onic_registrations_t *r, const void *base,
                                                size_t bytes, bool written,
                                                onic_rdma_region_t *region);

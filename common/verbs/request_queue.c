@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The sliding window over requests; see request_queue.h. */
 #include <stdlib.h>
 
 #include "common/verbs/request_queue.h"

@@ -2,25 +2,22 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * The request queue of a connection: a sliding window over the requests of its transfers
- * (strided-RMA paper, section 5.2 and figure 5).
+/** @file The request queue of a connection: a sliding window over the requests of its transfers
+ *  (strided-RMA paper, section 5.2 and figure 5).
  *
- * A transfer is decoded into requests (requests.h) as there is room for them. Those in the window
- * have been issued to the adapter and are not known to be processed yet; when it is full, progress
- * can be made only when a request is processed. An adapter shows the end of a request only where
- * it is asked to, by a signal, and that of all before it with it. So there is a signal every so
- * many requests, in the middle of the window, which is filled again while the rest is still under
- * way. Requests are issued in batches, each with one doorbell; a batch waits until there is room
- * for all of it, which is half of the window at most, and ends with a signal.
+ *  A transfer is decoded into requests (requests.h) as there is room for them. Those in the window
+ *  have been issued to the adapter and are not known to be processed yet; when it is full, progress
+ *  can be made only when a request is processed. An adapter shows the end of a request only where
+ *  it is asked to, by a signal, and that of all before it with it. So there is a signal every so
+ *  many requests, in the middle of the window, which is filled again while the rest is still under
+ *  way. Requests are issued in batches, each with one doorbell; a batch waits until there is room
+ *  for all of it, which is half of the window at most, and ends with a signal.
  *
- * For n requests of a transfer that takes ceil(n / batch) doorbells, and for each batch of m
- * requests ceil(m / signal) signals: what the paper's algorithm needs where its host writes one
- * descriptor, and is told of one end.
+ *  For n requests of a transfer that takes ceil(n / batch) doorbells, and for each batch of m
+ *  requests ceil(m / signal) signals: what the paper's algorithm needs where its host writes one
+ *  descriptor, and is told of one end.
  *
- * Pure; one thread at a time.
- */
+ *  Pure; one thread at a time. */
 #ifndef ONIC_REQUEST_QUEUE_H
 #define ONIC_REQUEST_QUEUE_H
 

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Transfers as RDMA requests; see requests.h. */
 #include "common/verbs/requests.h"
 
 #define WORD 8u

@@ -2,18 +2,15 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * A transfer between two layouts as RDMA requests (strided-RMA paper, section 5.2, "NIC-based
- * method": the descriptors are decoded into a series of contiguous data transfers).
+/** @file A transfer between two layouts as RDMA requests (strided-RMA paper, section 5.2,
+ * "NIC-based method": the descriptors are decoded into a series of contiguous data transfers).
  *
- * A write or a read of an adapter has one contiguous piece of memory at the far side, and a list of
- * pieces at the near one, the process's own. So there is one request for each contiguous piece of
- * the far layout: as few as there can be, but where the list becomes too long, the message longer
- * than the port takes, or memory on either side is registered in parts.
+ *  A write or a read of an adapter has one contiguous piece of memory at the far side, and a list
+ * of pieces at the near one, the process's own. So there is one request for each contiguous piece
+ * of the far layout: as few as there can be, but where the list becomes too long, the message
+ * longer than the port takes, or memory on either side is registered in parts.
  *
- * Pure: what is built here is translated to libibverbs' structures elsewhere (connection.c).
- */
+ *  Pure: what is built here is translated to libibverbs' structures elsewhere (connection.c). */
 #ifndef ONIC_REQUESTS_H
 #define ONIC_REQUESTS_H
 
@@ -93,11 +90,9 @@ typedef struct onic_rdma_walk {
 ONIC_EXPORT bool onic_rdma_regions_hold(const onic_rdma_region_t *region, uint32_t regions,
                                         uint64_t base, const onic_layout_t *layout);
 
-/**
- * Begins a transfer: a read of the far side, or a write of it. Both layouts have the same size,
- * which is not 0, and offsets that do not lead out of the address space. No message splits an
- * aligned element of 8 bytes of the far side, unless a piece or a region does.
- */
+/** Begins a transfer: a read of the far side, or a write of it. Both layouts have the same size,
+ *  which is not 0, and offsets that do not lead out of the address space. No message splits an
+ *  aligned element of 8 bytes of the far side, unless a piece or a region does. */
 ONIC_EXPORT void onic_rdma_walk_init(onic_rdma_walk_t *w, const onic_rdma_limits_t *limits,
                                      bool read, const onic_rdma_side_t *near,
                                      const onic_rdma_side_t *far);
@@ -113,11 +108,9 @@ static inline bool onic_rdma_walk_is_done(const onic_rdma_walk_t *w)
 ONIC_EXPORT uint32_t onic_rdma_walk_next(onic_rdma_walk_t *w, uint32_t max,
                                          onic_rdma_batch_t *batch);
 
-/**
- * Can all of a write carry its bytes, so that the near side need not be registered? Then makes the
- * limits such that it does: what touches each other at the far side is not put together to more
- * than a request carries. False, and nothing changed, also where that is not known at a glance.
- */
+/** Can all of a write carry its bytes, so that the near side need not be registered? Then makes the
+ *  limits such that it does: what touches each other at the far side is not put together to more
+ *  than a request carries. False, and nothing changed, also where that is not known at a glance. */
 ONIC_EXPORT bool onic_rdma_carry_all(onic_rdma_limits_t *limits, const onic_layout_t *far);
 
 /** A region for such a near side: all memory, and no key. */

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Layouts as strided memory keys; see strided.h. */
 #include "common/verbs/strided.h"
 
 /** Where the i-th block of the levels below the outermost one begins. */

@@ -2,16 +2,13 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * A layout as one strided memory key ("interleaved" in mlx5dv.h): the adapter then takes the bytes
- * of the layout, in their order, for the bytes of the key from 0 on, so that one request moves all
- * of them. Pure.
+/** @file A layout as one strided memory key ("interleaved" in mlx5dv.h): the adapter then takes the
+ * bytes of the layout, in their order, for the bytes of the key from 0 on, so that one request
+ * moves all of them. Pure.
  *
- * A key has some pieces, which repeat all together, each with a stride of its own. Lengths and
- * strides of pieces are numbers of 16 bits, without a sign. So a layout fits whose outermost level
- * repeats upwards, by 65535 bytes at most and without overlap, what is inside it: few blocks.
- */
+ *  A key has some pieces, which repeat all together, each with a stride of its own. Lengths and
+ *  strides of pieces are numbers of 16 bits, without a sign. So a layout fits whose outermost level
+ *  repeats upwards, by 65535 bytes at most and without overlap, what is inside it: few blocks. */
 #ifndef ONIC_STRIDED_H
 #define ONIC_STRIDED_H
 

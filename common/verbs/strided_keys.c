@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Strided keys of mlx5 adapters; see strided_keys.h. */
 #include "common/config.h"
 
 #if OMPI_NIC_HAVE_VERBS
@@ -43,7 +42,7 @@ struct ibv_qp *onic_strided_pair(struct ibv_pd *pd, struct ibv_qp_init_attr *pla
 /** One that nobody uses, or a new one. */
 static onic_strided_key_t *find(onic_rc_adapter_t *a)
 {
-    struct mlx5dv_mkey_init_attr attr = {.pd = a->port.device->pd,
+    struct mlx5dv_mkey_init_attr attr = {.pd = a->port.pd,
                                          .create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT,
                                          .max_entries = ONIC_STRIDED_PIECES + 1};
     onic_strided_key_t *key = a->keys;
@@ -84,9 +83,9 @@ const char *onic_strided_keys_open(onic_rc_adapter_t *a)
 
     if (onic_mlx5() == NULL)
         return "there is no libmlx5";
-    if (!onic_mlx5()->is_supported(a->port.device->context->device))
+    if (!onic_mlx5()->is_supported(a->port.context->device))
         return "it is no mlx5 adapter";
-    qp = onic_strided_pair(a->port.device->pd, &attr);
+    qp = onic_strided_pair(a->port.pd, &attr);
     key = qp != NULL ? find(a) : NULL;
     if (key != NULL)
         keep(a, key);

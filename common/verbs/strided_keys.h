@@ -2,16 +2,13 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Strided keys of mlx5 adapters for transfers over reliable connections: a near side of many
- * blocks, which would take several requests for one piece of the far side, becomes one block of a
- * key. The adapter is told what the key means by a request before those that use it.
+/** @file Strided keys of mlx5 adapters for transfers over reliable connections: a near side of many
+ *  blocks, which would take several requests for one piece of the far side, becomes one block of a
+ *  key. The adapter is told what the key means by a request before those that use it.
  *
- * None of this has run on such an adapter yet. It has to be asked for.
+ *  None of this has run on such an adapter yet. It has to be asked for.
  *
- * Keys are made when they are first needed, and kept. Threads: as connections.h.
- */
+ *  Keys are made when they are first needed, and kept. Threads: as connections.h. */
 #ifndef ONIC_STRIDED_KEYS_H
 #define ONIC_STRIDED_KEYS_H
 

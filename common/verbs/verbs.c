@@ -2,15 +2,12 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Verbs: devices and ports; see verbs.h. */
 #include "common/config.h"
 
 #if OMPI_NIC_HAVE_VERBS
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/verbs/verbs.h"
@@ -19,91 +16,41 @@
 #define PORTS 64
 #define GIDS  256
 
-/* ---- devices --------------------------------------------------------------------------------- */
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static onic_verbs_device_t *devices; /**< that are open; the lock */
-
-/** One more user of it; NULL where it cannot be opened. The lock is held. */
-static onic_verbs_device_t *take_device(struct ibv_device *named)
-{
-    onic_verbs_device_t *d = devices;
-    while (d != NULL &&
-           strcmp(ibv_get_device_name(d->context->device), ibv_get_device_name(named)) != 0)
-        d = d->next;
-    if (d == NULL) {
-        d = calloc(1, sizeof(*d));
-        if (d == NULL)
-            return NULL;
-        d->context = ibv_open_device(named);
-        if (d->context == NULL) {
-            free(d);
-            return NULL;
-        }
-        d->next = devices;
-        devices = d;
-    }
-    d->users++;
-    return d;
-}
-
-/** One user less. The lock is held. */
-static void drop_device(onic_verbs_device_t *device)
-{
-    onic_verbs_device_t **at = &devices;
-    if (--device->users > 0)
-        return;
-    while (*at != device)
-        at = &(*at)->next;
-    *at = device->next;
-    if (device->pd != NULL)
-        ibv_dealloc_pd(device->pd);
-    ibv_close_device(device->context);
-    free(device);
-}
-
 /* ---- which port ------------------------------------------------------------------------------ */
 
 typedef struct survey {
-    struct ibv_device **devices;
-    onic_verbs_device_t *device[PORTS]; /**< by port seen; each has taken it */
+    struct ibv_context *context[PORTS]; /**< of each port seen; those of a device stand together */
     onic_verbs_seen_t seen[PORTS];
     int n;
 } survey_t;
 
-/** All its ports that are active. */
-static void survey_ports(survey_t *s, struct ibv_device *named, struct ibv_context *context)
+/** All ports of a device that are active; where there are any it stays open. */
+static void survey_ports(survey_t *s, struct ibv_device *device)
 {
+    struct ibv_context *context = ibv_open_device(device);
     struct ibv_device_attr attr;
     struct ibv_port_attr port;
-    const int n = ibv_query_device(context, &attr) == 0 ? attr.phys_port_cnt : 0;
+    const int before = s->n;
+    const int n = context != NULL && ibv_query_device(context, &attr) == 0 ? attr.phys_port_cnt : 0;
     for (int i = 1; i <= n && s->n < PORTS; i++) {
         memset(&port, 0, sizeof(port));
         if (ibv_query_port(context, (uint8_t)i, &port) != 0 || port.state != IBV_PORT_ACTIVE)
             continue;
-        onic_verbs_device_t *device = take_device(named);
-        if (device != NULL) {
-            s->device[s->n] = device;
-            s->seen[s->n++] = (onic_verbs_seen_t){
-                ibv_get_device_name(named), (uint8_t)i, port.link_layer != IBV_LINK_LAYER_ETHERNET,
-                onic_verbs_rate(port.active_speed, port.active_width)};
-        }
+        s->context[s->n] = context;
+        s->seen[s->n++] = (onic_verbs_seen_t){
+            ibv_get_device_name(device), (uint8_t)i, port.link_layer != IBV_LINK_LAYER_ETHERNET,
+            onic_verbs_rate(port.active_speed, port.active_width)};
     }
+    if (context != NULL && s->n == before)
+        ibv_close_device(context);
 }
 
-/** Opens all devices that are wanted and have a port that is active. */
-static void survey_devices(survey_t *s, const char *filter)
+/** Closes the devices but the one that is used. */
+static void close_others(const survey_t *s, const struct ibv_context *used)
 {
-    for (int i = 0; s->devices[i] != NULL && s->n < PORTS; i++) {
-        if (s->devices[i]->transport_type != IBV_TRANSPORT_IB ||
-            !onic_verbs_device_wanted(filter, ibv_get_device_name(s->devices[i])))
-            continue;
-        onic_verbs_device_t *device = take_device(s->devices[i]);
-        if (device != NULL) {
-            survey_ports(s, s->devices[i], device->context);
-            drop_device(device);
-        }
-    }
+    for (int i = 0; i < s->n; i++)
+        if (s->context[i] != used && (i == 0 || s->context[i] != s->context[i - 1]))
+            ibv_close_device(s->context[i]);
 }
 
 /* ---- its address ----------------------------------------------------------------------------- */
@@ -118,7 +65,7 @@ static bool find_gid(onic_verbs_port_t *port, int index)
     const int first = index < 0 ? 0 : index, end = index < 0 ? GIDS : index + 1;
     int n = 0, at[GIDS];
     for (int i = first; i < end; i++) {
-        if (ibv_query_gid_ex(port->device->context, port->number, (uint32_t)i, &entry, 0) == 0 &&
+        if (ibv_query_gid_ex(port->context, port->number, (uint32_t)i, &entry, 0) == 0 &&
             entry.gid_type < sizeof(links)) {
             gids[n].link = links[entry.gid_type];
             memcpy(gids[n].gid, entry.gid.raw, sizeof(gids[n].gid));
@@ -136,7 +83,7 @@ static bool find_gid(onic_verbs_port_t *port, int index)
 
 static bool find_lid(onic_verbs_port_t *port)
 {
-    struct ibv_context *context = port->device->context;
+    struct ibv_context *context = port->context;
     struct ibv_port_attr attr;
     union ibv_gid gid;
     memset(&attr, 0, sizeof(attr));
@@ -154,11 +101,11 @@ static bool find_lid(onic_verbs_port_t *port)
 static int say(onic_verbs_reason_t *why, const onic_verbs_port_t *port, const char *what)
 {
     snprintf(why->text, sizeof(why->text), "verbs: port %d of device %s has no %s", port->number,
-             ibv_get_device_name(port->device->context->device), what);
+             ibv_get_device_name(port->context->device), what);
     return -1;
 }
 
-/** Takes the best, of which `survey_devices` has found some. The lock is held. */
+/** Takes the best of the ports that were seen. */
 static int choose_port(onic_verbs_port_t *port, const survey_t *s, const char *filter,
                        onic_verbs_reason_t *why)
 {
@@ -169,31 +116,30 @@ static int choose_port(onic_verbs_port_t *port, const survey_t *s, const char *f
                  *filter != '\0' ? " that fits " : "", filter);
         return -1;
     }
-    port->device = s->device[best];
+    port->context = s->context[best];
     port->number = s->seen[best].port;
-    port->device->users++;
     if (!(s->seen[best].infiniband ? find_lid(port) : find_gid(port, index)))
         return say(why, port, "address");
-    if (port->device->pd == NULL)
-        port->device->pd = ibv_alloc_pd(port->device->context);
-    return port->device->pd == NULL ? say(why, port, "protection domain") : 0;
+    port->pd = ibv_alloc_pd(port->context);
+    return port->pd == NULL ? say(why, port, "protection domain") : 0;
 }
 
 int onic_verbs_port_open(onic_verbs_port_t *port, const char *filter, onic_verbs_reason_t *why)
 {
-    survey_t s = {.devices = ibv_get_device_list(NULL)};
+    struct ibv_device **devices = ibv_get_device_list(NULL);
+    survey_t s = {.n = 0};
     memset(port, 0, sizeof(*port));
-    if (s.devices == NULL) {
+    if (devices == NULL) {
         snprintf(why->text, sizeof(why->text), "verbs: no devices: %s", strerror(errno));
         return -1;
     }
-    pthread_mutex_lock(&lock);
-    survey_devices(&s, filter);
+    for (int i = 0; devices[i] != NULL && s.n < PORTS; i++)
+        if (devices[i]->transport_type == IBV_TRANSPORT_IB &&
+            onic_verbs_device_wanted(filter, ibv_get_device_name(devices[i])))
+            survey_ports(&s, devices[i]);
     const int rc = choose_port(port, &s, filter, why);
-    for (int i = 0; i < s.n; i++)
-        drop_device(s.device[i]);
-    pthread_mutex_unlock(&lock);
-    ibv_free_device_list(s.devices);
+    close_others(&s, port->context);
+    ibv_free_device_list(devices);
     if (rc != 0)
         onic_verbs_port_close(port);
     return rc;
@@ -201,11 +147,10 @@ int onic_verbs_port_open(onic_verbs_port_t *port, const char *filter, onic_verbs
 
 void onic_verbs_port_close(onic_verbs_port_t *port)
 {
-    if (port->device != NULL) {
-        pthread_mutex_lock(&lock);
-        drop_device(port->device);
-        pthread_mutex_unlock(&lock);
-    }
+    if (port->pd != NULL)
+        ibv_dealloc_pd(port->pd);
+    if (port->context != NULL)
+        ibv_close_device(port->context);
     memset(port, 0, sizeof(*port));
 }
 

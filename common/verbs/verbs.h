@@ -2,32 +2,24 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Verbs devices, of InfiniBand and RoCE: the port that is used, and queue pairs on it. That no
- * device is there is a normal state. What can be decided without a device is in verbs_port.h.
+/** @file Verbs devices, of InfiniBand and RoCE: the port that is used, and queue pairs on it. That
+ * no device is there is a normal state. What can be decided without a device is in verbs_port.h.
  *
- *     verbs.c        devices and ports
- *     verbs_queue.c  queue pairs with their completion queues and receive buffers
+ *      verbs.c        devices and ports
+ *      verbs_queue.c  queue pairs with their completion queues and receive buffers
  *
- * A process opens a device once, with one protection domain: another component or port that opens
- * it next gets the same, and the last to close it closes it. So memory that one has registered is
- * good for the queue pairs of all.
+ *  Memory: what is registered and what the adapter needs for its queues has to fit into what
+ *  processes may lock, which is 64 KiB by default.
  *
- * Memory: what is registered and what the adapter needs for its queues has to fit into what
- * processes may lock, which is 64 KiB by default.
+ *  After fork the child has no use for any of it. The buffers are not copied to it, so that on
+ *  kernels that would move the parent's pages at the next write they stay where the adapter knows
+ *  them; the queues are libibverbs's own, which does the same for them on such kernels where it is
+ *  asked to (RDMAV_FORK_SAFE, or UCX). The child never calls libibverbs, not even to give up what
+ *  belongs to the parent; that is for the callers to see to.
  *
- * After fork the child has no use for any of it. The buffers are not copied to it, so that on
- * kernels that would move the parent's pages at the next write they stay where the adapter knows
- * them; the queues are libibverbs's own, which does the same for them on such kernels where it is
- * asked to (RDMAV_FORK_SAFE, or UCX). The child never calls libibverbs, not even to give up what
- * belongs to the parent; that is for the callers to see to.
+ *  Threads: one at a time for each port and queue; different ones do not disturb each other.
  *
- * Threads: ports may be opened and closed by several threads at once. All else of one queue is for
- * one thread at a time; different queues do not disturb each other.
- *
- * Only in builds with libibverbs (OMPI_NIC_HAVE_VERBS).
- */
+ *  Only in builds with libibverbs (OMPI_NIC_HAVE_VERBS). */
 #ifndef ONIC_VERBS_H
 #define ONIC_VERBS_H
 
@@ -43,28 +35,19 @@ typedef struct onic_verbs_reason {
 
 /* ---- ports ----------------------------------------------------------------------------------- */
 
-/** A device that is open; shared by all its users. */
-typedef struct onic_verbs_device {
-    struct onic_verbs_device *next;
-    struct ibv_context *context;
-    struct ibv_pd *pd; /**< NULL while no port is open */
-    unsigned users;    /**< the table's lock */
-} onic_verbs_device_t;
-
 /** A port that is in use; all zero: none. */
 typedef struct onic_verbs_port {
-    onic_verbs_device_t *device;
+    struct ibv_context *context;
+    struct ibv_pd *pd;
     uint8_t number;            /**< of the device's ports */
     uint8_t gid_index;         /**< Ethernet: which of the port's addresses is mine */
     onic_verbs_address_t mine; /**< without a queue pair */
 } onic_verbs_port_t;
 
-/**
- * Chooses a port that is active and finds its address.
+/** Chooses a port that is active and finds its address.
  *
- * @param filter  valid (onic_verbs_filter_valid); empty: any
- * @return 0, or -1 and the reason; then nothing is open
- */
+ *  @param filter  valid (onic_verbs_filter_valid); empty: any
+ *  @return 0, or -1 and the reason; then nothing is open */
 ONIC_EXPORT int onic_verbs_port_open(onic_verbs_port_t *port, const char *filter,
                                      onic_verbs_reason_t *why);
 
@@ -121,13 +104,11 @@ ONIC_EXPORT int onic_verbs_queue_open(onic_verbs_queue_t *q, const onic_verbs_po
 ONIC_EXPORT void onic_verbs_queue_stop(onic_verbs_queue_t *q);
 ONIC_EXPORT void onic_verbs_queue_close(onic_verbs_queue_t *q);
 
-/**
- * Brings a queue pair back that is broken; its number and key stay what partners know. What was
- * under way is lost, which is what datagrams are. Does not try too often.
+/** Brings a queue pair back that is broken; its number and key stay what partners know. What was
+ *  under way is lost, which is what datagrams are. Does not try too often.
  *
- * @return true where all that was posted to send or has been received is gone, and all receive
- *         buffers are posted, unless q->broken says that it did not come up again
- */
+ *  @return true where all that was posted to send or has been received is gone, and all receive
+ *          buffers are posted, unless q->broken says that it did not come up again */
 ONIC_EXPORT bool onic_verbs_queue_mend(onic_verbs_queue_t *q);
 
 /** Receive buffer i, and buffer i to send from. */

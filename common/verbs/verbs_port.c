@@ -2,28 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Ports of verbs devices; see verbs_port.h. The encoded form, numbers in network byte order:
- *
- *      0  magic  2 bytes
- *      2  link   1
- *      3  zero   1
- *      4  lid    2
- *      6  zero   2
- *      8  qpn    4
- *     12  gid    16
- */
 #include "common/verbs/verbs_port.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "common/support/bytes.h"
-
-#define MAGIC 0x4e56
-
-enum { AT_LINK = 2, AT_ZERO = 3, AT_LID = 4, AT_ZERO2 = 6, AT_QPN = 8, AT_GID = 12 };
 
 enum { GID = 16, SUBNET = 8, LID_MAX = 0xbfff, QPN_MIN = 2, QPN_MAX = 0xfffffe };
 
@@ -36,18 +18,7 @@ static bool is_ipv4(const uint8_t gid[GID])
     return memcmp(gid, four, sizeof(four)) == 0;
 }
 
-/* ---- wire form ------------------------------------------------------------------------------- */
-
-void onic_verbs_address_encode(const onic_verbs_address_t *a,
-                               unsigned char bytes[ONIC_VERBS_ADDRESS_SIZE])
-{
-    memset(bytes, 0, ONIC_VERBS_ADDRESS_SIZE);
-    onic_put16(bytes, MAGIC);
-    bytes[AT_LINK] = a->link;
-    onic_put16(bytes + AT_LID, a->lid);
-    onic_put32(bytes + AT_QPN, a->qpn);
-    memcpy(bytes + AT_GID, a->gid, GID);
-}
+/* ---- addresses ------------------------------------------------------------------------------- */
 
 /** NULL where the address can be that of a queue pair. */
 static const char *check(const onic_verbs_address_t *a)
@@ -63,22 +34,12 @@ static const char *check(const onic_verbs_address_t *a)
     return NULL;
 }
 
-const char *onic_verbs_address_decode(const void *bytes, size_t len, onic_verbs_address_t *a)
+const char *onic_verbs_address_read(const void *bytes, size_t len, onic_verbs_address_t *a)
 {
-    const unsigned char *b = bytes;
-
-    if (len != ONIC_VERBS_ADDRESS_SIZE)
+    if (len != sizeof(*a))
         return "not the size of a port's address";
-    memset(a, 0, sizeof(*a));
-    a->link = b[AT_LINK];
-    a->lid = onic_get16(b + AT_LID);
-    a->qpn = onic_get32(b + AT_QPN);
-    memcpy(a->gid, b + AT_GID, GID);
-    if (onic_get16(b) != MAGIC)
-        return "not a port's address";
-    if (b[AT_ZERO] != 0 || b[AT_ZERO2] != 0 || b[AT_ZERO2 + 1] != 0)
-        return "padding that is not zero";
-    return check(a);
+    memcpy(a, bytes, sizeof(*a));
+    return a->zero != 0 ? "not a port's address" : check(a);
 }
 
 const char *onic_verbs_obstacle(const onic_verbs_address_t *mine,

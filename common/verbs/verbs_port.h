@@ -2,13 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Ports of verbs devices: which one a process uses, what it tells its partners of it, and what a
- * received datagram tells of its sender.
+/** @file Ports of verbs devices: which one a process uses, what it tells its partners of it, and
+ * what a received datagram tells of its sender.
  *
- * Pure. Decoding trusts nothing.
- */
+ *  Pure. Reading trusts nothing. */
 #ifndef ONIC_VERBS_PORT_H
 #define ONIC_VERBS_PORT_H
 
@@ -25,27 +22,21 @@ typedef enum onic_verbs_link {
     ONIC_VERBS_LINKS
 } onic_verbs_link_t;
 
-/** Where a queue pair is. Two are the same if all fields are. */
+/** Where a queue pair is. Travels as it is, so it has no gaps. Two are the same if all fields are.
+ */
 typedef struct onic_verbs_address {
-    uint8_t link;    /**< onic_verbs_link_t */
+    uint32_t qpn; /**< 2 .. 0xfffffe */
+    uint16_t lid; /**< InfiniBand: 1 .. 0xbfff; RoCE: 0 */
+    uint8_t link; /**< onic_verbs_link_t */
+    uint8_t zero;
     uint8_t gid[16]; /**< InfiniBand: the first 8 bytes name the subnet; all 0 where not known.
                           RoCE: not 0, no multicast address */
-    uint16_t lid;    /**< InfiniBand: 1 .. 0xbfff; RoCE: 0 */
-    uint32_t qpn;    /**< 2 .. 0xfffffe */
 } onic_verbs_address_t;
 
-/* ---- wire form ------------------------------------------------------------------------------- */
-
-/** Bytes of the encoded form. */
-#define ONIC_VERBS_ADDRESS_SIZE 28
-
-/** The fields must be within their ranges. */
-ONIC_EXPORT void onic_verbs_address_encode(const onic_verbs_address_t *a,
-                                           unsigned char bytes[ONIC_VERBS_ADDRESS_SIZE]);
-
-/** @return NULL, or what is wrong with it (a static English fragment); `*a` is undefined then */
-ONIC_EXPORT const char *onic_verbs_address_decode(const void *bytes, size_t len,
-                                                  onic_verbs_address_t *a);
+/** Takes over an address that has come. @return NULL, or what is wrong with it (a static English
+ *  fragment) */
+ONIC_EXPORT const char *onic_verbs_address_read(const void *bytes, size_t len,
+                                                onic_verbs_address_t *a);
 
 /** @return NULL, or why datagrams from my port cannot get to theirs (a static English fragment).
  *  The same for both sides. */
@@ -59,13 +50,11 @@ ONIC_EXPORT uint32_t onic_verbs_qkey(uint32_t number);
 /** Bytes before the data of each datagram received, of which those of a global route are valid. */
 #define ONIC_VERBS_GRH 40U
 
-/**
- * The sender of a datagram that came to my port.
+/** The sender of a datagram that came to my port.
  *
- * @param grh  the first ONIC_VERBS_GRH bytes of the receive buffer; NULL: no global route
- * @param lid  and the sender's, with `qpn`, as the completion says
- * @return false where it cannot be told
- */
+ *  @param grh  the first ONIC_VERBS_GRH bytes of the receive buffer; NULL: no global route
+ *  @param lid  and the sender's, with `qpn`, as the completion says
+ *  @return false where it cannot be told */
 ONIC_EXPORT bool onic_verbs_source(const onic_verbs_address_t *mine, const unsigned char *grh,
                                    uint16_t lid, uint32_t qpn, onic_verbs_address_t *from);
 
@@ -83,24 +72,20 @@ typedef struct onic_verbs_seen {
  *  @return tenths of Gbit/s, 0 for numbers without a known meaning */
 ONIC_EXPORT uint32_t onic_verbs_rate(unsigned speed, unsigned width);
 
-/**
- * Is the filter a list that can be? Its items are separated by commas: the name of a device, of a
- * port (name:port, port 1 .. 255), of one of its addresses (name:port:index, index 0 .. 255).
- * Empty: all.
- */
+/** Is the filter a list that can be? Its items are separated by commas: the name of a device, of a
+ *  port (name:port, port 1 .. 255), of one of its addresses (name:port:index, index 0 .. 255).
+ *  Empty: all. */
 ONIC_EXPORT bool onic_verbs_filter_valid(const char *filter);
 
 /** Can ports of this device be wanted? The filter is valid. */
 ONIC_EXPORT bool onic_verbs_device_wanted(const char *filter, const char *device);
 
-/**
- * The port to use. The first item of the filter that fits any decides; of those that fit it the
- * best is taken: InfiniBand before Ethernet, then the fastest, then the first.
+/** The port to use. The first item of the filter that fits any decides; of those that fit it the
+ *  best is taken: InfiniBand before Ethernet, then the fastest, then the first.
  *
- * @param filter   valid
- * @param index_p  the address of the port that the filter names, or -1
- * @return which of the `n`, or -1
- */
+ *  @param filter   valid
+ *  @param index_p  the address of the port that the filter names, or -1
+ *  @return which of the `n`, or -1 */
 ONIC_EXPORT int onic_verbs_choose(const onic_verbs_seen_t *seen, int n, const char *filter,
                                   int *index_p);
 

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Verbs: queue pairs; see verbs.h. */
 #include "common/config.h"
 
 #if OMPI_NIC_HAVE_VERBS
@@ -38,13 +37,13 @@ static const char *make_buffers(onic_verbs_queue_t *q, unsigned receives)
         return "memory";
     }
     (void)madvise(q->memory, q->bytes, MADV_DONTFORK);
-    q->mr = ibv_reg_mr(q->port->device->pd, q->memory, q->bytes, IBV_ACCESS_LOCAL_WRITE);
+    q->mr = ibv_reg_mr(q->port->pd, q->memory, q->bytes, IBV_ACCESS_LOCAL_WRITE);
     return q->mr == NULL ? "registered memory" : NULL;
 }
 
 static const char *make_completion_queues(onic_verbs_queue_t *q)
 {
-    struct ibv_context *context = q->port->device->context;
+    struct ibv_context *context = q->port->context;
     q->channel = ibv_create_comp_channel(context);
     if (q->channel == NULL || fcntl(q->channel->fd, F_SETFL, O_NONBLOCK) != 0)
         return "a completion channel";
@@ -64,7 +63,7 @@ static struct ibv_qp *create_qp(onic_verbs_queue_t *q, uint32_t inline_bytes)
                                             .max_recv_sge = 1,
                                             .max_inline_data = inline_bytes}};
     q->sends_inline = inline_bytes > 0;
-    return ibv_create_qp(q->port->device->pd, &attr);
+    return ibv_create_qp(q->port->pd, &attr);
 }
 
 /** A queue pair for datagrams: from the reset state to where it sends and receives. */
@@ -124,7 +123,7 @@ static int explain(const onic_verbs_port_t *port, const char *obstacle, int erro
                    onic_verbs_reason_t *why)
 {
     struct rlimit limit = {0};
-    const char *device = ibv_get_device_name(port->device->context->device);
+    const char *device = ibv_get_device_name(port->context->device);
     (void)getrlimit(RLIMIT_MEMLOCK, &limit);
     if (error == ENOMEM && limit.rlim_cur != RLIM_INFINITY) {
         snprintf(why->text, sizeof(why->text),
@@ -142,14 +141,12 @@ static int explain(const onic_verbs_port_t *port, const char *obstacle, int erro
  *  have no LID. */
 static int check_address(const onic_verbs_queue_t *q, onic_verbs_reason_t *why)
 {
-    unsigned char bytes[ONIC_VERBS_ADDRESS_SIZE];
     onic_verbs_address_t again;
-    onic_verbs_address_encode(&q->mine, bytes);
-    const char *wrong = onic_verbs_address_decode(bytes, sizeof(bytes), &again);
+    const char *wrong = onic_verbs_address_read(&q->mine, sizeof(q->mine), &again);
     if (wrong == NULL)
         return 0;
     snprintf(why->text, sizeof(why->text), "verbs: port %d of device %s has no address of use: %s",
-             q->port->number, ibv_get_device_name(q->port->device->context->device), wrong);
+             q->port->number, ibv_get_device_name(q->port->context->device), wrong);
     return -1;
 }
 

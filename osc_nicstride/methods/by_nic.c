@@ -96,7 +96,7 @@ static onic_rdma_region_t words_region; /**< written before it is first used */
 static bool open_registrations(void)
 {
     return registrations.cache != NULL ||
-           onic_registrations_open(&registrations, nicstride_nic_adapter.port.device->pd,
+           onic_registrations_open(&registrations, nicstride_nic_adapter.port.pd,
                                    nicstride_component.params.nic_memory);
 }
 

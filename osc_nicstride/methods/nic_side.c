@@ -8,6 +8,7 @@
 #if OMPI_NIC_HAVE_VERBS
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/support/bytes.h"
 #include "common/support/help.h"
@@ -92,7 +93,7 @@ void nicstride_nic_end_locked(void)
  */
 
 /* An answer: the terms, the queue pair that they are for, and the memory. */
-enum { AT_PAIR = ONIC_RC_TERMS_SIZE, AT_KEY = AT_PAIR + 4, AT_ADDR = AT_KEY + 4 };
+enum { AT_PAIR = sizeof(onic_rc_terms_t), AT_KEY = AT_PAIR + 4, AT_ADDR = AT_KEY + 4 };
 #define ANSWER (AT_ADDR + 8)
 
 static side_t *side_of(nicstride_peer_t *p)
@@ -153,13 +154,13 @@ static size_t offer(nicstride_peer_t *p, void *memory, void *bytes, size_t cap)
         if (!has_connection(s))
             return 0;
         s->asker = p;
-        onic_rc_terms_encode(&s->rc->terms, bytes);
-        return ONIC_RC_TERMS_SIZE;
+        memcpy(bytes, &s->rc->terms, sizeof(s->rc->terms));
+        return sizeof(s->rc->terms);
     }
     s->process = onic_peer_name(p->wire);
     if (!s->has_asked || !onic_rc_serve(&nicstride_nic_adapter, s->process, &s->asked, &answer))
         return 0;
-    onic_rc_terms_encode(&answer, bytes);
+    memcpy(bytes, &answer, sizeof(answer));
     onic_put32((char *)bytes + AT_PAIR, s->asked.address.qpn);
     onic_put32((char *)bytes + AT_KEY, mr->rkey);
     onic_put64((char *)bytes + AT_ADDR, (uintptr_t)mr->addr);
@@ -171,7 +172,7 @@ static void *accept_answer(side_t *s, const nicstride_span_t *span, const char *
     onic_rc_terms_t terms;
     onic_rdma_region_t *key;
 
-    if (len != ANSWER || onic_rc_terms_decode(bytes, ONIC_RC_TERMS_SIZE, &terms) != NULL ||
+    if (len != ANSWER || onic_rc_terms_read(bytes, sizeof(terms), &terms) != NULL ||
         onic_get64(bytes + AT_ADDR) > UINT64_MAX - span->size)
         return NULL;
     /* Not by an answer for one that has gone meanwhile, which another window had asked for. */
@@ -194,7 +195,7 @@ static void *take(nicstride_peer_t *p, const nicstride_span_t *span, const void 
     side_t *s = side_of(p);
 
     if (s != NULL && span == NULL)
-        s->has_asked = onic_rc_terms_decode(bytes, len, &s->asked) == NULL;
+        s->has_asked = onic_rc_terms_read(bytes, len, &s->asked) == NULL;
     return s != NULL && span != NULL ? accept_answer(s, span, bytes, len) : NULL;
 }
 

@@ -90,7 +90,7 @@ static handle_t *handle_to(const onic_verbs_address_t *to)
     if (h == NULL)
         return NULL;
     struct ibv_ah_attr route = onic_verbs_route(&my_port, &port);
-    h->ah = ibv_create_ah(my_port.device->pd, &route);
+    h->ah = ibv_create_ah(my_port.pd, &route);
     if (h->ah == NULL) {
         free(h);
         return NULL;
@@ -143,8 +143,8 @@ static void verbs_close(void)
 
 static uint32_t verbs_describe(void *bytes)
 {
-    onic_verbs_address_encode(&q.mine, bytes);
-    return ONIC_VERBS_ADDRESS_SIZE;
+    memcpy(bytes, &q.mine, sizeof(q.mine));
+    return sizeof(q.mine);
 }
 
 static void address_of(const onic_verbs_address_t *a, nicbarrier_address_t *to)
@@ -159,7 +159,7 @@ static int verbs_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t le
                          nicbarrier_reason_t *why)
 {
     onic_verbs_address_t theirs;
-    const char *wrong = onic_verbs_address_decode(bytes, len, &theirs);
+    const char *wrong = onic_verbs_address_read(bytes, len, &theirs);
     if (wrong != NULL)
         return nicbarrier_reason(why, "the verbs address of member %d is malformed: %s",
                                  (int)p->member, wrong);

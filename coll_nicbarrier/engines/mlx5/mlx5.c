@@ -98,7 +98,7 @@ static int mlx5_open(const nicbarrier_engine_settings_t *settings, nicbarrier_re
     if (onic_verbs_port_open(&mlx5.port, device != NULL ? device : "", &reason) != 0)
         return nicbarrier_reason(why, "%.199s", reason.text);
     memset(&attr, 0, sizeof(attr));
-    context = mlx5.port.device->context;
+    context = mlx5.port.context;
     obstacle = ibv_query_port(context, mlx5.port.number, &attr) != 0 ? "it has no port"
                : steps == BY_PROCESS                                 ? NULL
                                      : nicbarrier_mlx5_obstacle(context);

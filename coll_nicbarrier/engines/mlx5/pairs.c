@@ -8,6 +8,7 @@
 #if OMPI_NIC_HAVE_MLX5DV
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "coll_nicbarrier/engines/mlx5/mlx5.h"
@@ -67,8 +68,8 @@ static struct ibv_qp *make_pair(const nicbarrier_net_t *net, const onic_verbs_po
                                             .max_recv_sge = 1,
                                             .max_inline_data = sizeof(uint64_t)}};
     struct ibv_qp *qp = ring > 0 && net->by_adapter
-                            ? nicbarrier_mlx5_pair(port->device->pd, net->completions, ring)
-                            : ibv_create_qp(port->device->pd, &attr);
+                            ? nicbarrier_mlx5_pair(port->pd, net->completions, ring)
+                            : ibv_create_qp(port->pd, &attr);
 
     return onic_rc_pair_ready(port, qp, IBV_ACCESS_REMOTE_WRITE);
 }
@@ -104,7 +105,7 @@ static uint32_t write_endpoint(const nicbarrier_net_t *net, const nicbarrier_mlx
                              .mtu = m->mtu,
                              .mark_key = net->words->rkey,
                              .mark = (uintptr_t)net->words->addr};
-    unsigned char *at = bytes + ONIC_RC_TERMS_SIZE;
+    unsigned char *at = bytes + sizeof(onic_rc_terms_t);
 
     for (uint32_t k = 0; k < net->rule.nsteps; k++, at += 8) {
         onic_put32(at, number(&net->out[k]));
@@ -112,7 +113,7 @@ static uint32_t write_endpoint(const nicbarrier_net_t *net, const nicbarrier_mlx
         /* Any of them: each connection has its own. */
         terms.address.qpn = number(net->out[k].qp != NULL ? &net->out[k] : &net->in[k]);
     }
-    onic_rc_terms_encode(&terms, bytes);
+    memcpy(bytes, &terms, sizeof(terms));
     return (uint32_t)(at - bytes);
 }
 
@@ -122,10 +123,10 @@ static bool read_endpoint(const nicbarrier_endpoints_t *all, int32_t member, uin
                           onic_rc_terms_t *terms)
 {
     const nicbarrier_endpoint_t *e = nicbarrier_endpoint_of(all, member);
-    const uint32_t at = ONIC_RC_TERMS_SIZE + 8 * k + (waits ? 4 : 0);
+    const uint32_t at = sizeof(onic_rc_terms_t) + 8 * k + (waits ? 4 : 0);
 
     if (e == NULL || e->len < at + 4 ||
-        onic_rc_terms_decode(e->bytes, ONIC_RC_TERMS_SIZE, terms) != NULL)
+        onic_rc_terms_read(e->bytes, sizeof(onic_rc_terms_t), terms) != NULL)
         return false;
     terms->address.qpn = onic_get32(e->bytes + at);
     return terms->address.qpn != 0;
@@ -136,7 +137,6 @@ static bool read_endpoint(const nicbarrier_endpoints_t *all, int32_t member, uin
 int nicbarrier_mlx5_make(nicbarrier_net_t *net, const nicbarrier_mlx5_t *m, unsigned char *bytes,
                          uint32_t *len_p, nicbarrier_reason_t *why)
 {
-    const onic_verbs_device_t *device = m->port.device;
     const int n = nicbarrier_schedule((nicbarrier_schedule_kind_t)m->schedule, net->group.me,
                                       net->group.n, net->step);
     nicbarrier_chain_t *c = &net->chain;
@@ -145,11 +145,11 @@ int nicbarrier_mlx5_make(nicbarrier_net_t *net, const nicbarrier_mlx5_t *m, unsi
     c->nsteps = (uint32_t)n;
     c->depth = m->depth;
     nicbarrier_rule_init(&net->rule, c->nsteps, c->sends, c->waits);
-    if (!make_words(net, device->pd) || !make_completions(net, device->context) ||
+    if (!make_words(net, m->port.pd) || !make_completions(net, m->port.context) ||
         !make_pairs(net, &m->port))
         return nicbarrier_reason(why,
                                  "verbs: device %s does not give registered memory and queue pairs",
-                                 ibv_get_device_name(device->context->device));
+                                 ibv_get_device_name(m->port.context->device));
     c->words = (nicbarrier_wqe_word_t){(uintptr_t)net->words->addr, net->words->lkey};
     *len_p = write_endpoint(net, m, bytes);
     return 0;
@@ -189,7 +189,7 @@ int nicbarrier_mlx5_connect(nicbarrier_net_t *net, const nicbarrier_mlx5_t *m,
     }
     if (!done)
         nicbarrier_reason(why, "verbs: device %s cannot be connected with those of all partners",
-                          ibv_get_device_name(m->port.device->context->device));
+                          ibv_get_device_name(m->port.context->device));
     return done ? 0 : -1;
 }
 
