@@ -794,6 +794,7 @@ EXTRA_DIST += \
 	test/unit/region_naive.h \
 	test/unit/rule_bpf.c \
 	test/unit/tree.h \
+	test/unit/pipeline_paper.h \
 	test/unit/unit.h \
 	test/distro \
 	test/install \

@@ -9,16 +9,6 @@
 /* Rounding must not make one chunk more of a transfer that ends with a full one. */
 #define ROUNDING 1e-9
 
-double onic_pipeline_chunk(const onic_link_t *link, double bytes)
-{
-    /* A byte that takes longer to copy than to move: from some size of chunks on moving is hidden
-     * behind copying, and longer ones only take longer at both ends. */
-    const double behind = 1 / link->bcopy - 1 / link->bnet;
-    const double most = behind > 0 ? link->gap / behind : INFINITY;
-
-    return fmin(bytes, fmin(most, sqrt(bytes * link->gap * link->bcopy / 2)));
-}
-
 onic_chunks_t onic_superpipeline_chunks(const onic_link_t *link, double least, double most)
 {
     const double first = link->bcopy * 2 * link->latency;
@@ -81,34 +71,21 @@ static run_t run_of(const onic_chunks_t *c, double bytes)
     return (run_t){.n = n, .first = fmin(c->first, bytes), .last = last};
 }
 
-/** The longest way: `head` of copying comes before the first chunk is sent and `tail` after the
- *  last one has come; `begin` bytes must have come before the receiver begins to copy. */
-static double longest(const onic_link_t *link, run_t r, double bytes, double head, double tail,
-                      double begin)
+double onic_superpipeline_time_blocks(const onic_link_t *link, const onic_chunks_t *c, double bytes,
+                                      double block)
 {
+    const run_t r = run_of(c, bytes);
+    /* What copying comes before the first chunk is sent, and after the last one has come. */
+    const double head = fmax(0, r.first / link->bcopy - 2 * link->latency);
+    const double tail = fmin(block, r.last) / link->bcopy;
     const double moved = head + r.n * link->gap + bytes / link->bnet + tail;
     /* What is left of a chunk that comes faster than it is copied. */
     const double left = fmax(tail, r.last / link->bcopy - r.last / link->bnet);
     const double copied_in =
         head + (bytes - r.first) / link->bcopy + link->gap + r.last / link->bnet + left;
-    const double copied_out = head + link->gap + begin / link->bnet + bytes / link->bcopy;
+    /* The receiver begins when a block has come. */
+    const double copied_out =
+        head + link->gap + fmin(block, r.first) / link->bnet + bytes / link->bcopy;
 
     return link->latency + fmax(moved, fmax(copied_in, copied_out));
-}
-
-double onic_superpipeline_time(const onic_link_t *link, const onic_chunks_t *c, double bytes)
-{
-    const run_t r = run_of(c, bytes);
-
-    return longest(link, r, bytes, r.first / link->bcopy, r.last / link->bcopy, r.first);
-}
-
-double onic_superpipeline_time_blocks(const onic_link_t *link, const onic_chunks_t *c, double bytes,
-                                      double block)
-{
-    const run_t r = run_of(c, bytes);
-    const double head = fmax(0, r.first / link->bcopy - 2 * link->latency);
-    const double tail = fmin(block, r.last) / link->bcopy;
-
-    return longest(link, r, bytes, head, tail, fmin(block, r.first));
 }

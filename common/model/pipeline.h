@@ -15,11 +15,6 @@
 #include "common/model/link.h"
 #include "common/support/export.h"
 
-/** Equation (3): the best size of chunks; where q < 1 no more than what takes as long to copy as to
- *  move. All L where that would be less than one chunk, as it is for short transfers. What it is
- * the best of, equations (1) and (2), and what makes sizes grow, (4), stand in the test. */
-ONIC_EXPORT double onic_pipeline_chunk(const onic_link_t *link, double bytes);
-
 /** Sizes of the chunks of a superpipeline: first, first * ratio, first * ratio^2 ..., but within
  *  bounds: a buffer holds no more than `most`, and chunks that shrink would never get to the end of
  *  a long transfer. 0 < least <= first <= most, ratio > 0. */
@@ -41,12 +36,9 @@ ONIC_EXPORT double onic_chunks_sum(const onic_chunks_t *c, double n);
 /** Equation (7): how many chunks `bytes` >= 0 make. Not a whole number, unless the last is full. */
 ONIC_EXPORT double onic_chunks_count(const onic_chunks_t *c, double bytes);
 
-/** Equation (8): L > 0 bytes. The last chunk is as long as what is left for it. */
-ONIC_EXPORT double onic_superpipeline_time(const onic_link_t *link, const onic_chunks_t *c,
-                                           double bytes);
-
-/** Equation (9): the same from the end of the handshake, during which the first chunk was copied,
- *  with chunks that are consumed in blocks of `block` bytes while they arrive. */
+/** Equation (9): L > 0 bytes from the end of the handshake, during which the first chunk was
+ * copied, with chunks that are consumed in blocks of `block` bytes while they arrive. The last
+ * chunk is as long as what is left for it. Equations (1) to (4) and (8) stand in the test. */
 ONIC_EXPORT double onic_superpipeline_time_blocks(const onic_link_t *link, const onic_chunks_t *c,
                                                   double bytes, double block);
 

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "test/unit/pipeline_paper.h"
 #include "test/unit/unit.h"
 
 #define CHUNKS_MAX 100000
@@ -140,7 +141,7 @@ START_TEST(equal_chunks)
         else
             UNIT_CHECK(equation_1(&link, bytes, chunk) >= paper * (1 - 1e-9));
         /* The same by the other one: a superpipeline that does not grow. */
-        UNIT_CHECK(near(onic_superpipeline_time(&link, &c, bytes), run(&link)));
+        UNIT_CHECK(near(pipeline_paper_time(&link, &c, bytes), run(&link)));
     }
 }
 END_TEST
@@ -153,7 +154,7 @@ START_TEST(best_chunk)
     for (int i = 0; i < 2000; i++) {
         const onic_link_t link = any_link(&r, fast(&r));
         const double bytes = pow(10, 2 + (double)unit_below(&r, 600) / 100);
-        const double best = onic_pipeline_chunk(&link, bytes);
+        const double best = pipeline_paper_chunk(&link, bytes);
 
         UNIT_CHECK(best > 0 && best <= bytes);
         if (best == bytes) {
@@ -189,7 +190,7 @@ START_TEST(best_chunk_of_slow_copies)
     for (int i = 0; i < 2000; i++) {
         const onic_link_t link = any_link(&r, slow(&r));
         const double bytes = pow(10, 2 + (double)unit_below(&r, 600) / 100);
-        const double best = onic_pipeline_chunk(&link, bytes);
+        const double best = pipeline_paper_chunk(&link, bytes);
         const double b = ceil(bytes / best), a = fmax(1, b - 1);
         const double time =
             fmin(equation_1(&link, bytes, bytes / a), equation_1(&link, bytes, bytes / b));
@@ -305,14 +306,14 @@ START_TEST(growing_chunks)
 
         cut(&c, bytes);
         UNIT_CHECK(t.n == n);
-        time = onic_superpipeline_time(&link, &c, bytes);
+        time = pipeline_paper_time(&link, &c, bytes);
         if (is_fast) {
             UNIT_CHECK(near(time, equation_8(&link, bytes)));
             UNIT_CHECK(near(time, run(&link)));
         }
         bytes *= 0.3 + (double)unit_below(&r, 700) / 1000;
         cut(&c, bytes);
-        time = onic_superpipeline_time(&link, &c, bytes);
+        time = pipeline_paper_time(&link, &c, bytes);
         most = is_fast ? equation_5(&c, t.n) : c.first;
         UNIT_CHECK(time >= equation_8(&link, bytes) * (1 - 1e-9));
         UNIT_CHECK(time <= run(&link) * (1 + 1e-9));
@@ -347,7 +348,7 @@ START_TEST(blocks)
             UNIT_CHECK(near(time, paper));
             UNIT_CHECK(run(&link) <= time + 1e-6);
         }
-        UNIT_CHECK(time <= onic_superpipeline_time(&link, &c, bytes) * (1 + 1e-9));
+        UNIT_CHECK(time <= pipeline_paper_time(&link, &c, bytes) * (1 + 1e-9));
         UNIT_CHECK(run(&link) <= time + c.most / link.bcopy + t.n * link.gap);
     }
 }

@@ -8,6 +8,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "test/unit/pipeline_paper.h"
 #include "test/unit/unit.h"
 
 /** What one chunk may differ from the series by: rounding down to a unit. */
@@ -62,10 +63,10 @@ START_TEST(fixed)
 {
     onic_schedule_t s;
 
-    onic_schedule_fixed(&s, 1000, 64, 4096);
+    onic_schedule_growing(&s, 1000, 1, 64, 4096);
     for (int i = 0; i < 10; i++)
         ck_assert_uint_eq(onic_schedule_next(&s), 960);
-    onic_schedule_fixed(&s, 1e30, 48, 4096);
+    onic_schedule_growing(&s, 1e30, 1, 48, 4096);
     ck_assert_uint_eq(onic_schedule_next(&s), 4080);
 }
 END_TEST
@@ -140,11 +141,27 @@ static void check_chunks(onic_schedule_t s, const uint32_t *chunks)
     }
 }
 
+/** Section 4: C0 = Bcopy 2 lambda, q = Bcopy / Bnet (equation 5). Where copying is slower than the
+ *  network, q is 1: chunks do not shrink. */
+static void by_model(onic_schedule_t *s, const onic_link_t *link, uint32_t unit, uint32_t slot)
+{
+    const onic_chunks_t c = onic_superpipeline_chunks(link, unit, slot);
+
+    onic_schedule_growing(s, c.first, fmax(1, c.ratio), unit, slot);
+}
+
+/** Section 3: chunks of one size, C_opt, for a transfer of `len` > 0 bytes. */
+static void by_optimum(onic_schedule_t *s, const onic_link_t *link, uint64_t len, uint32_t unit,
+                       uint32_t slot)
+{
+    onic_schedule_growing(s, pipeline_paper_chunk(link, (double)len), 1, unit, slot);
+}
+
 static onic_schedule_t model(const onic_link_t *link)
 {
     onic_schedule_t s;
 
-    onic_schedule_model(&s, link, UNIT, SLOT);
+    by_model(&s, link, UNIT, SLOT);
     return s;
 }
 
@@ -152,7 +169,7 @@ static onic_schedule_t optimal(const onic_link_t *link, uint64_t len)
 {
     onic_schedule_t s;
 
-    onic_schedule_optimal(&s, link, len, UNIT, SLOT);
+    by_optimum(&s, link, len, UNIT, SLOT);
     return s;
 }
 
@@ -195,9 +212,9 @@ START_TEST(of_anything)
         onic_schedule_t s;
 
         if (i % 2 == 0)
-            onic_schedule_model(&s, &link, unit, slot);
+            by_model(&s, &link, unit, slot);
         else
-            onic_schedule_optimal(&s, &link, lengths[unit_below(&r, 4)], unit, slot);
+            by_optimum(&s, &link, lengths[unit_below(&r, 4)], unit, slot);
         for (int k = 0; k < 5; k++) {
             const uint32_t chunk = onic_schedule_next(&s);
 

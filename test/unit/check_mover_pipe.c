@@ -183,7 +183,7 @@ START_TEST(once_round_needs_no_acknowledgement)
     p.lease = (onic_lease_t){0x3f0, 256};
     p.granule = 1;
     p.cut_in = p.part_in = 0;
-    onic_schedule_fixed(&schedule, 256, 1, 256);
+    onic_schedule_growing(&schedule, 256, 1, 1, 256);
     onic_sender_init(&p.sender, p.len, &p.lease, &schedule, 64, 1);
     onic_receiver_init(&p.receiver, p.len, &p.lease);
     while (send_step(&r, &p) == ONIC_TURN_MOVE)
@@ -211,7 +211,7 @@ START_TEST(takes_blocks_as_they_come)
     p.granule = 1;
     p.cut_in = p.part_in = 0;
     p.lease = (onic_lease_t){2, 256};
-    onic_schedule_fixed(&schedule, 256, 1, 256);
+    onic_schedule_growing(&schedule, 256, 1, 1, 256);
     onic_sender_init(&p.sender, p.len, &p.lease, &schedule, 64, 1);
     onic_receiver_init(&p.receiver, p.len, &p.lease);
     for (int i = 1; i <= 4; i++) {
@@ -353,7 +353,7 @@ START_TEST(no_room_for_an_element)
     onic_sender_t s;
     onic_piece_t piece;
 
-    onic_schedule_fixed(&schedule, 100, 1, 100);
+    onic_schedule_growing(&schedule, 100, 1, 1, 100);
     onic_sender_init(&s, 1000, &lease, &schedule, 0, 101);
     ck_assert_int_eq(onic_sender_next(&s, 0, &piece), ONIC_TURN_FAILED);
 }

@@ -141,7 +141,8 @@ static void start_sender(onic_transfer_t *t)
     const uint32_t line = slot < 64 ? 1 : 64;
     const onic_lease_t lease = {t->slots, slot};
     onic_schedule_t schedule;
-    onic_schedule_fixed(&schedule, slot, granule > 1 && granule <= slot ? granule : line, slot);
+    onic_schedule_growing(&schedule, slot, 1, granule > 1 && granule <= slot ? granule : line,
+                          slot);
     onic_sender_init(&t->sender, t->end.len, &lease, &schedule, ONIC_MOVER_BLOCK, granule);
     t->stores = &t->area->stores[onic_layout_is_contig(&t->end.layout)];
 }

@@ -4,10 +4,6 @@
  */
 #include "common/mover/pipe/chunks.h"
 
-#include <math.h>
-
-#include "common/model/pipeline.h"
-
 /** "Hardwired C0 = 12 KB and q = 1.5 gives results almost as good as optimal values." */
 #define PAPER_C0 (12.0 * 1024)
 #define PAPER_Q  1.5
@@ -21,27 +17,9 @@ void onic_schedule_growing(onic_schedule_t *s, double c0, double q, uint32_t uni
     s->q = q > 0 ? (q < s->highest ? q : s->highest) : 1;
 }
 
-void onic_schedule_fixed(onic_schedule_t *s, double chunk, uint32_t unit, uint32_t slot)
-{
-    onic_schedule_growing(s, chunk, 1, unit, slot);
-}
-
 void onic_schedule_paper(onic_schedule_t *s, uint32_t unit, uint32_t slot)
 {
     onic_schedule_growing(s, PAPER_C0, PAPER_Q, unit, slot);
-}
-
-void onic_schedule_model(onic_schedule_t *s, const onic_link_t *link, uint32_t unit, uint32_t slot)
-{
-    const onic_chunks_t c = onic_superpipeline_chunks(link, unit, slot);
-
-    onic_schedule_growing(s, c.first, fmax(1, c.ratio), unit, slot);
-}
-
-void onic_schedule_optimal(onic_schedule_t *s, const onic_link_t *link, uint64_t len, uint32_t unit,
-                           uint32_t slot)
-{
-    onic_schedule_growing(s, onic_pipeline_chunk(link, (double)len), 1, unit, slot);
 }
 
 uint32_t onic_schedule_next(onic_schedule_t *s)
