@@ -10,9 +10,7 @@ common_libonic_core_la_SOURCES = \
 	common/layout/kept.h \
 	common/layout/layout.c \
 	common/layout/layout.h \
-	common/layout/layout_form.h \
 	common/layout/layout_list.c \
-	common/layout/layout_read.c \
 	common/layout/layout_walk.c \
 	common/layout/layout_walk.h \
 	common/layout/layout_wire.c \

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Layouts kept by what they were made of; see kept.h. */
 #include "common/layout/kept.h"
 
 #include <stdlib.h>

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Lists of runs that several layouts share; see layout.h. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>

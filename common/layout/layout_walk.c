@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Walking over layouts; see layout.h. */
 #include "common/layout/layout_walk.h"
 
 /** Finds the run, the block and the byte of position `pos` in one pass of the list. */
