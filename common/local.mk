@@ -162,10 +162,7 @@ libompi_nic_common_la_SOURCES = \
 	common/mover/rma/carrier_rma.h \
 	common/mover/rma/carrier_rma.c \
 	common/mover/rma/rma_peer.c \
-	common/mover/rma/rma_post.c \
-	common/mover/rma/rma_record.c \
-	common/mover/rma/rma_run.c \
-	common/mover/rma/rma_slots.c \
+	common/mover/rma/rma_records.c \
 	common/model/link_given.c \
 	common/mover/mover.c \
 	common/mover/mover.h \

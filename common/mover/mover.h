@@ -25,8 +25,8 @@
  *
  *  Threads: a function named ..._locked is called with the wire lock held, by any thread, handlers
  *  included, and never waits; all others without it. Packing, unpacking and `take` run without the
- *  wire lock, `done` with it, in any thread that makes progress: they must not touch an Open MPI
- *  object. */
+ *  wire lock within a node, and with it between hosts; `done` with it. They run in any thread that
+ *  makes progress, and must not touch an Open MPI object. */
 #ifndef ONIC_MOVER_H
 #define ONIC_MOVER_H
 

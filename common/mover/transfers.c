@@ -20,6 +20,8 @@
 #define MOST 4096
 /** Pieces of one transfer before the others have their turn. */
 #define TURN 64
+/** And before other threads may have the wire lock. */
+#define TURN_LOCKED 16
 /** Each lease has a slot, and its transfer may wait for its report when that is free again. */
 #define RECEIVERS (2 * ONIC_SLOTS_MAX)
 
@@ -35,13 +37,8 @@ static void lock_list(void)
     for (unsigned spins = 1;
          atomic_load_explicit(&onic_transfers.lock, memory_order_relaxed) ||
          atomic_exchange_explicit(&onic_transfers.lock, true, memory_order_acquire);
-         spins++) {
-        /* The holder may have lost its processor. */
-        if (spins % 64 == 0)
-            sched_yield();
-        else
-            onic_pause();
-    }
+         spins++)
+        onic_pause_for_holder(spins);
 }
 
 static void unlock_list(void)
@@ -231,15 +228,21 @@ static void put_back(onic_transfer_t *t)
     }
 }
 
-/** Works on one that is not claimed, without the lock. Returns the next of the list. */
-static onic_transfer_t *work_on(onic_transfer_t *t, int limit, int *moved_p)
+/** Works on one that is not claimed, without the lock; `holds`: the caller has the wire lock.
+ * Returns the next of the list. */
+static onic_transfer_t *work_on(onic_transfer_t *t, int limit, bool holds, int *moved_p)
 {
+    const bool takes = t->carrier->locked && !holds;
+    if (takes && !onic_wire_trylock())
+        return t->next;
     t->state = ONIC_TRANSFER_CLAIMED;
     unlock_list();
-    *moved_p += onic_transfer_work(t, limit);
+    *moved_p += onic_transfer_work(t, takes && limit > TURN_LOCKED ? TURN_LOCKED : limit);
     lock_list();
     onic_transfer_t *next = t->next;
     put_back(t);
+    if (takes)
+        onic_wire_unlock();
     return next;
 }
 
@@ -306,7 +309,7 @@ int onic_mover_progress(void)
         return 0;
     lock_list();
     for (onic_transfer_t *t = onic_transfers.first; t != NULL;)
-        t = t->state == ONIC_TRANSFER_QUEUED ? work_on(t, TURN, &moved) : t->next;
+        t = t->state == ONIC_TRANSFER_QUEUED ? work_on(t, TURN, false, &moved) : t->next;
     unlock_list();
     moved += try_to_report();
     onic_transfers_leave();
@@ -321,7 +324,7 @@ void onic_mover_run(onic_transfer_t *t)
     if (t->state == ONIC_TRANSFER_NEW && t->role == ONIC_SENDS)
         list(t, ONIC_TRANSFER_QUEUED);
     if (t->state == ONIC_TRANSFER_QUEUED)
-        (void)work_on(t, INT_MAX, &moved);
+        (void)work_on(t, INT_MAX, false, &moved);
     unlock_list();
     (void)try_to_report();
 }
@@ -332,7 +335,7 @@ static bool ask_to_stop(onic_transfer_t *t, unsigned why, onic_transfer_t **next
     int moved = 0;
     const bool claimed = t->state == ONIC_TRANSFER_CLAIMED;
     atomic_fetch_or(&t->stop, why);
-    *next_p = claimed ? t->next : work_on(t, 0, &moved);
+    *next_p = claimed ? t->next : work_on(t, 0, true, &moved);
     return !claimed;
 }
 

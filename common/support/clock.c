@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What the kernel and the processor say of their clocks; see clock.h. */
 #include "common/support/clock.h"
 
 #include "common/support/life.h"

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Whether processes have ended; see life.h. */
 #include "common/support/life.h"
 
 #include <errno.h>

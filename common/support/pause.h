@@ -2,9 +2,11 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What a processor is told in a loop that waits for memory to change. Pure. */
+/** @file What a loop does in each turn that waits for memory to change. Pure. */
 #ifndef ONIC_PAUSE_H
 #define ONIC_PAUSE_H
+
+#include <sched.h>
 
 /** In each turn of such a loop: leaves the core to its other thread for some tens of cycles. The
  *  compiler reads memory again behind it; it orders nothing for the processor. */
@@ -17,6 +19,15 @@ static inline void onic_pause(void)
 #else
     __asm__ volatile("" : : : "memory");
 #endif
+}
+
+/** The same in turn `n` of a wait for a spin lock, whose holder may have lost its processor. */
+static inline void onic_pause_for_holder(unsigned n)
+{
+    if (n % 64 == 0)
+        sched_yield();
+    else
+        onic_pause();
 }
 
 #endif

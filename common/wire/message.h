@@ -22,7 +22,7 @@ typedef struct onic_peer onic_peer_t;
 enum { ONIC_AM_OSC = 1, ONIC_AM_PML = 2, ONIC_AM_COLL = 3, ONIC_AM_MOVER = 4, ONIC_AM_SHORT = 5 };
 
 /** Do messages of this identifier name their sender? Their header begins with its onic_wire_me(),
- *  and their handler gets its record (onic_named_fn_t). Of others it follows from the contents. */
+ *  and their handler gets its record. Of others it follows from the contents. */
 static inline bool onic_am_is_named(unsigned am_id)
 {
     return am_id == ONIC_AM_PML;
@@ -82,19 +82,14 @@ ONIC_EXPORT int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *he
 /** A rendezvous payload that has been announced but not yet received. */
 typedef struct onic_rndv onic_rndv_t;
 
-/** Handler of an active message. Header and data live only until it returns. `rndv` is NULL for
- *  data that has arrived; otherwise `data` is, and the payload is refused unless the handler calls
- *  onic_rndv_recv: the sender's send completes with success. */
-typedef void (*onic_am_fn_t)(const void *header, size_t header_len, const void *data, size_t len,
-                             onic_rndv_t *rndv);
-ONIC_EXPORT int onic_wire_set_am_fn(unsigned am_id, onic_am_fn_t fn);
-
-/** Likewise of a message that names its sender, which the handler may answer. `from` stays until
- *  the component lets go of it (onic_wire_forget_fn_t). The header is as it was sent, the name
- *  included. What comes while there is no handler is dropped. */
-typedef void (*onic_named_fn_t)(onic_peer_t *from, const void *header, size_t header_len,
-                                const void *data, size_t len, onic_rndv_t *rndv);
-ONIC_EXPORT int onic_wire_set_named_fn(unsigned am_id, onic_named_fn_t fn);
+/** Handler of an active message. Header and data live only until it returns. `from`: the sender,
+ *  where the message names it, else NULL; it stays until the component lets go of it
+ *  (onic_wire_forget_fn_t). `rndv` is NULL for data that has arrived; otherwise `data` is, and the
+ *  payload is refused unless the handler calls onic_rndv_recv: the sender's send completes with
+ *  success. What comes while there is no handler is dropped. */
+typedef void (*onic_am_fn_t)(onic_peer_t *from, const void *header, size_t header_len,
+                             const void *data, size_t len, onic_rndv_t *rndv);
+ONIC_EXPORT void onic_wire_set_am_fn(unsigned am_id, onic_am_fn_t fn);
 
 /** Receives the payload into `buffer`, of `len` bytes, at least the announced length (otherwise the
  *  payload is refused and OMPI_ERR_VALUE_OUT_OF_BOUNDS returned); same returns as send. */

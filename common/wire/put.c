@@ -280,23 +280,7 @@ onic_peer_t *onic_remote_peer(const onic_remote_t *remote)
     return remote->peer;
 }
 
-bool onic_remote_lost(onic_remote_t *remote)
-{
-    return onic_peer_lost(remote->peer);
-}
-
-bool onic_remote_is_lost(const onic_remote_t *remote)
-{
-    return onic_peer_is_lost(remote->peer);
-}
-
 /* ---- puts and gets --------------------------------------------------------------------------- */
-
-static void transferred(void *request, ucs_status_t status, void *user_data)
-{
-    onic_ucx.request_free(request);
-    onic_send_finish(user_data, status);
-}
 
 /** A record for something begun with the peer, which has an endpoint then; NULL, and why. */
 static onic_send_t *begin(onic_peer_t *peer, onic_send_cb_t cb, void *arg,
@@ -312,19 +296,10 @@ static onic_send_t *begin(onic_peer_t *peer, onic_send_cb_t cb, void *arg,
     s->peer = peer;
     *param = (ucp_request_param_t){
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-        .cb = {.send = transferred},
+        .cb = {.send = onic_send_sent},
         .user_data = s,
     };
     return s;
-}
-
-/** What UCX's answer means; the record is given back where it is not needed. */
-static int begun(onic_send_t *s, ucs_status_ptr_t answer)
-{
-    const int rc = onic_send_started(s, answer);
-    if (rc != 0)
-        onic_send_put(s);
-    return rc;
 }
 
 static bool holds(const onic_remote_t *remote, size_t offset, size_t len)
@@ -346,7 +321,8 @@ int onic_remote_put(onic_remote_t *remote, size_t offset, const void *data, size
         param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
         param.memh = from->memh;
     }
-    return begun(s, onic_ucx.put_nbx(ep, data, len, remote->base + offset, remote->rkey, &param));
+    return onic_send_begun(
+        s, onic_ucx.put_nbx(ep, data, len, remote->base + offset, remote->rkey, &param));
 }
 
 int onic_remote_get(onic_remote_t *remote, size_t offset, void *data, size_t len, onic_send_cb_t cb,
@@ -358,8 +334,8 @@ int onic_remote_get(onic_remote_t *remote, size_t offset, void *data, size_t len
     onic_send_t *s =
         holds(remote, offset, len) ? begin(remote->peer, cb, arg, &param, &ep, &rc) : NULL;
     return s == NULL ? rc
-                     : begun(s, onic_ucx.get_nbx(ep, data, len, remote->base + offset, remote->rkey,
-                                                 &param));
+                     : onic_send_begun(s, onic_ucx.get_nbx(ep, data, len, remote->base + offset,
+                                                           remote->rkey, &param));
 }
 
 int onic_peer_settle(onic_peer_t *peer, onic_send_cb_t cb, void *arg)
@@ -368,7 +344,7 @@ int onic_peer_settle(onic_peer_t *peer, onic_send_cb_t cb, void *arg)
     ucp_ep_h ep;
     int rc;
     onic_send_t *s = begin(peer, cb, arg, &param, &ep, &rc);
-    return s != NULL ? begun(s, onic_ucx.ep_flush_nbx(ep, &param)) : rc;
+    return s != NULL ? onic_send_begun(s, onic_ucx.ep_flush_nbx(ep, &param)) : rc;
 }
 
 /* ---- atomics -------------------------------------------------------------------------------- */
@@ -402,7 +378,8 @@ int onic_remote_atomic(onic_remote_t *remote, onic_atomic_op_t op, size_t offset
     param.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REPLY_BUFFER;
     param.datatype = ucp_dt_make_contig(size);
     param.reply_buffer = result;
-    return begun(s, onic_ucx.atomic_op_nbx(ep, ops[op], operand, 1, at, remote->rkey, &param));
+    return onic_send_begun(
+        s, onic_ucx.atomic_op_nbx(ep, ops[op], operand, 1, at, remote->rkey, &param));
 }
 
 bool onic_peer_atomics_by_rdma(onic_peer_t *peer)

@@ -63,11 +63,6 @@ ONIC_EXPORT void onic_remote_close(onic_remote_t *remote);
 /** Whose region it is. */
 ONIC_EXPORT onic_peer_t *onic_remote_peer(const onic_remote_t *remote);
 
-/** Is the connection to that peer lost? The first prints that, once (onic_peer_lost), the other
- *  nothing (onic_peer_is_lost). The lock must be held. */
-ONIC_EXPORT bool onic_remote_lost(onic_remote_t *remote);
-ONIC_EXPORT bool onic_remote_is_lost(const onic_remote_t *remote);
-
 /** Puts `len` > 0 bytes at `data` to byte `offset` of a peer's region; `from`: the region that they
  *  lie in, NULL where they are not registered. They are the wire's until local completion. Returns
  *  1 where that is so at once, 0 where cb will be called, or an OMPI error. cb gets an error also

@@ -22,24 +22,11 @@
 
 /* ---- handlers ------------------------------------------------------------------------------- */
 
-int onic_wire_set_am_fn(unsigned am_id, onic_am_fn_t fn)
+void onic_wire_set_am_fn(unsigned am_id, onic_am_fn_t fn)
 {
-    if (am_id >= ONIC_AM_COUNT || onic_am_is_named(am_id))
-        return OMPI_ERR_BAD_PARAM;
     onic_wire_lock();
     onic_wire.am_fn[am_id] = fn;
     onic_wire_unlock();
-    return OMPI_SUCCESS;
-}
-
-int onic_wire_set_named_fn(unsigned am_id, onic_named_fn_t fn)
-{
-    if (!onic_am_is_named(am_id))
-        return OMPI_ERR_BAD_PARAM;
-    onic_wire_lock();
-    onic_wire.named_fn = fn;
-    onic_wire_unlock();
-    return OMPI_SUCCESS;
 }
 
 /** Calls the handler. A rendezvous that it does not take UCX refuses, and tells the sender. */
@@ -47,14 +34,10 @@ static void deliver(unsigned am_id, onic_peer_t *from, const void *header, size_
                     const void *data, size_t len, onic_rndv_t *rndv)
 {
     const onic_am_fn_t fn = onic_wire.am_fn[am_id];
-    if (onic_am_is_named(am_id)) {
-        if (rndv != NULL)
-            rndv->from = from;
-        if (onic_wire.named_fn != NULL)
-            onic_wire.named_fn(from, header, header_len, data, len, rndv);
-    } else if (fn != NULL) {
-        fn(header, header_len, data, len, rndv);
-    }
+    if (rndv != NULL)
+        rndv->from = from;
+    if (fn != NULL)
+        fn(from, header, header_len, data, len, rndv);
 }
 
 /* ---- messages that are handled later ------------------------------------------------------- */
@@ -141,7 +124,7 @@ int onic_loop_progress(void)
     onic_wire.loop.first = NULL;
     for (onic_kept_t *next; m != NULL; m = next, events++) {
         next = m->next;
-        deliver_kept(m, onic_wire.self);
+        deliver_kept(m, onic_am_is_named(m->am_id) ? onic_wire.self : NULL);
     }
     return events;
 }
@@ -208,7 +191,7 @@ bool onic_am_arrived(unsigned am_id, const void *header, size_t header_len, cons
         return false;
     }
     if (onic_am_is_named(am_id)) {
-        if (onic_wire.named_fn == NULL || header_len < sizeof(name))
+        if (onic_wire.am_fn[am_id] == NULL || header_len < sizeof(name))
             return false;
         memcpy(&name, header, sizeof(name));
         from = onic_peer_named(name);
@@ -252,8 +235,7 @@ int onic_am_start(void)
 static void received(void *request, ucs_status_t status, size_t length, void *user_data)
 {
     (void)length;
-    onic_ucx.request_free(request);
-    onic_send_finish(user_data, status);
+    onic_send_sent(request, status, user_data);
 }
 
 int onic_rndv_recv(onic_rndv_t *rndv, void *buffer, size_t len, onic_send_cb_t cb, void *arg)
@@ -276,9 +258,6 @@ int onic_rndv_recv(onic_rndv_t *rndv, void *buffer, size_t len, onic_send_cb_t c
         .cb.recv_am = received,
         .user_data = s,
     };
-    const int rc = onic_send_started(
+    return onic_send_begun(
         s, onic_ucx.am_recv_data_nbx(onic_wire.worker, rndv->desc, buffer, rndv->len, &param));
-    if (rc != 0)
-        onic_send_put(s);
-    return rc;
 }

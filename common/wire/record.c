@@ -117,6 +117,12 @@ void onic_send_end(onic_send_t *s, int rc)
         cb(arg, rc);
 }
 
+void onic_send_sent(void *request, ucs_status_t status, void *record)
+{
+    onic_ucx.request_free(request);
+    onic_send_finish(record, status);
+}
+
 int onic_send_started(onic_send_t *s, ucs_status_ptr_t answer)
 {
     if (UCS_PTR_IS_PTR(answer) && !s->done) {
@@ -126,6 +132,14 @@ int onic_send_started(onic_send_t *s, ucs_status_ptr_t answer)
     }
     int rc = UCS_PTR_IS_PTR(answer) ? s->status : onic_ucs_error(UCS_PTR_STATUS(answer));
     return rc == OMPI_SUCCESS ? 1 : rc;
+}
+
+int onic_send_begun(onic_send_t *s, ucs_status_ptr_t answer)
+{
+    const int rc = onic_send_started(s, answer);
+    if (rc != 0)
+        onic_send_put(s);
+    return rc;
 }
 
 /* ---- what UCX has taken and not sent ------------------------------------------------------- */

@@ -15,19 +15,13 @@
 
 /* ---- by UCX --------------------------------------------------------------------------------- */
 
-static void sent(void *request, ucs_status_t status, void *user_data)
-{
-    onic_ucx.request_free(request);
-    onic_send_finish(user_data, status);
-}
-
 /** Sends a message that the record describes. As onic_send_started. */
 static int ucx_send(ucp_ep_h ep, onic_send_t *s, const onic_payload_t *payload, unsigned flags)
 {
     ucp_request_param_t param = {
         .op_attr_mask =
             UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
-        .cb.send = sent,
+        .cb.send = onic_send_sent,
         .user_data = s,
         .flags = (flags & ONIC_SEND_RNDV) != 0 ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER,
     };

@@ -47,13 +47,8 @@ onic_wire_guard_t onic_wire_guard = {.threads = &opal_uses_threads};
 /* A spin lock: it is held for short, and contended only by other MPI threads. */
 void onic_wire_lock_wait(void)
 {
-    for (unsigned spins = 1; !onic_wire_trylock(); spins++) {
-        /* The holder may have lost its processor. */
-        if (spins % 64 == 0)
-            sched_yield();
-        else
-            onic_pause();
-    }
+    for (unsigned spins = 1; !onic_wire_trylock(); spins++)
+        onic_pause_for_holder(spins);
 }
 
 /** No thread has the wire for so long but the forking one itself. */

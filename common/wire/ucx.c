@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Loading UCX; see ucx.h. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -197,7 +197,6 @@ typedef struct onic_wire {
     onic_peer_t **of_job; /**< those of them that are known, by number */
     onic_table_t *tables;
     onic_am_fn_t am_fn[ONIC_AM_COUNT];
-    onic_named_fn_t named_fn;
     onic_kept_list_t early; /**< of processes that are not known yet */
     onic_kept_list_t loop;  /**< to this process */
     onic_wire_deferred_fn_t deferred_fn[ONIC_AM_COUNT];
@@ -268,6 +267,10 @@ void onic_send_put(onic_send_t *s);
 /** What UCX's answer to a start means: 1 where it is complete, 0 where the callback comes later, or
  * an error. The record is the caller's where it is not 0. */
 int onic_send_started(onic_send_t *s, ucs_status_ptr_t answer);
+/** The same, which gives the record back where it is not needed. */
+int onic_send_begun(onic_send_t *s, ucs_status_ptr_t answer);
+/** UCX's callback of what was started with a record. */
+void onic_send_sent(void *request, ucs_status_t status, void *record);
 /** UCX says that a send or a receive is complete. */
 void onic_send_finish(onic_send_t *s, ucs_status_t status);
 /** Calls back for a send that is over, and gives the record back. */

@@ -382,9 +382,10 @@ static void batch(const void *bytes, size_t len)
         nicstride_refuse();
 }
 
-void nicstride_am(const void *header, size_t header_len, const void *data, size_t len,
-                  onic_rndv_t *rndv)
+void nicstride_am(onic_peer_t *from, const void *header, size_t header_len, const void *data,
+                  size_t len, onic_rndv_t *rndv)
 {
+    (void)from;
     if (header_len == 1 && *(const unsigned char *)header == NICSTRIDE_BATCH_MARK && rndv == NULL)
         batch(data, len);
     else

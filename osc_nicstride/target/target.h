@@ -17,8 +17,8 @@
 /* ---- for the wire and for windows (dispatch.c) ----------------------------------------------- */
 
 /** The wire's function for messages; wire.h describes the parameters. */
-void nicstride_am(const void *header, size_t header_len, const void *data, size_t len,
-                  onic_rndv_t *rndv);
+void nicstride_am(onic_peer_t *from, const void *header, size_t header_len, const void *data,
+                  size_t len, onic_rndv_t *rndv);
 /** Tries what had to be put off; the wire's deferred function. */
 int nicstride_run_deferred(void);
 /** Drops what was put off for a window that goes away. */

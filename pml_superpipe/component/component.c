@@ -279,7 +279,7 @@ static int component_finalize(void)
     }
     onic_print_counters(&mca_pml_superpipe_component.pmlm_version, superpipe.params.verbose);
     onic_wire_set_am_fn(ONIC_AM_SHORT, NULL);
-    onic_wire_set_named_fn(ONIC_AM_PML, NULL);
+    onic_wire_set_am_fn(ONIC_AM_PML, NULL);
     onic_wire_set_deferred_fn(ONIC_AM_PML, NULL);
     onic_wire_set_forget_fn(ONIC_AM_PML, NULL);
     onic_wire_set_mpi_fn(ONIC_AM_PML, NULL);
@@ -309,12 +309,12 @@ static mca_pml_base_module_t *component_init(int *priority, bool progress_thread
     onic_wire_set_forget_fn(ONIC_AM_PML, superpipe_forget);
     if (opal_free_list_init(&superpipe.requests, sizeof(superpipe_request_t), opal_cache_line_size,
                             OBJ_CLASS(superpipe_request_t), 0, opal_cache_line_size, 64, -1, 64,
-                            NULL, 0, NULL, NULL, NULL) != OPAL_SUCCESS ||
-        onic_wire_set_named_fn(ONIC_AM_PML, superpipe_arrived) != OMPI_SUCCESS ||
-        onic_wire_set_am_fn(ONIC_AM_SHORT, superpipe_short_arrived) != OMPI_SUCCESS) {
+                            NULL, 0, NULL, NULL, NULL) != OPAL_SUCCESS) {
         (void)component_finalize();
         return NULL;
     }
+    onic_wire_set_am_fn(ONIC_AM_PML, superpipe_arrived);
+    onic_wire_set_am_fn(ONIC_AM_SHORT, superpipe_short_arrived);
     *priority = PRIORITY;
     return &module;
 }

@@ -266,8 +266,8 @@ bool superpipe_take(superpipe_channel_t *c, superpipe_peer_t *from, const superp
 superpipe_handler_t superpipe_on_envelope_locked;
 
 /** The handler of SHORT messages: onic_am_fn_t. One function from decoder to receive. */
-void superpipe_short_arrived(const void *header, size_t header_len, const void *data, size_t len,
-                             onic_rndv_t *rndv);
+void superpipe_short_arrived(onic_peer_t *from, const void *header, size_t header_len,
+                             const void *data, size_t len, onic_rndv_t *rndv);
 
 /** Messages that came before their communicator. */
 void superpipe_unpark_locked(superpipe_channel_t *c);
@@ -293,7 +293,7 @@ bool superpipe_forget(onic_peer_t *wire, bool left);
 
 /* ---- dispatch.c ------------------------------------------------------------------------------ */
 
-/** The handler of messages with a name: onic_named_fn_t. */
+/** The handler of messages with a name: onic_am_fn_t. */
 void superpipe_arrived(onic_peer_t *from, const void *header, size_t header_len, const void *data,
                        size_t len, onic_rndv_t *rndv);
 

@@ -258,11 +258,12 @@ void superpipe_on_envelope_locked(superpipe_peer_t *from, const superpipe_incomi
     on_envelope_locked(from, in);
 }
 
-void superpipe_short_arrived(const void *header, size_t header_len, const void *data, size_t len,
-                             onic_rndv_t *rndv)
+void superpipe_short_arrived(onic_peer_t *from, const void *header, size_t header_len,
+                             const void *data, size_t len, onic_rndv_t *rndv)
 {
     superpipe_incoming_t in;
 
+    (void)from;
     /* Whose anything else with this identifier is cannot be known: it is dropped. */
     if (rndv != NULL || !superpipe_decode_short(&in, header, header_len, data, len) ||
         in.prefix.sender - 1 >= superpipe.npeers ||

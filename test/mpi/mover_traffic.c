@@ -347,11 +347,12 @@ static void refused(move_t *m)
     atomic_store(&m->waits, 0);
 }
 
-void move_handle(const void *header, size_t header_len, const void *data, size_t len,
-                 onic_rndv_t *rndv)
+void move_handle(onic_peer_t *from, const void *header, size_t header_len, const void *data,
+                 size_t len, onic_rndv_t *rndv)
 {
     move_header_t h;
 
+    (void)from;
     (void)data;
     (void)rndv;
     TL_CHECK(header_len == sizeof(h) && len == 0, "a message of %zu and %zu bytes", header_len,

@@ -118,8 +118,8 @@ typedef struct moves {
 extern moves_t moves;
 
 /** The wire's function for messages. */
-void move_handle(const void *header, size_t header_len, const void *data, size_t len,
-                 onic_rndv_t *rndv);
+void move_handle(onic_peer_t *from, const void *header, size_t header_len, const void *data,
+                 size_t len, onic_rndv_t *rndv);
 
 /** What a transfer's end at its origin calls; `arg` is the move. */
 void move_ended(void *arg, int status);

@@ -79,11 +79,12 @@ static void answer(const traffic_header_t *h)
         atomic_fetch_add(&failed_sends, 1);
 }
 
-void traffic_handle(const void *header, size_t header_len, const void *data, size_t len,
-                    onic_rndv_t *rndv)
+void traffic_handle(onic_peer_t *from, const void *header, size_t header_len, const void *data,
+                    size_t len, onic_rndv_t *rndv)
 {
     traffic_header_t h;
 
+    (void)from;
     if (header_len < sizeof(h)) {
         atomic_fetch_add(&wrong_lengths, 1);
         return;

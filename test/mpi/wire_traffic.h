@@ -47,8 +47,8 @@ typedef struct traffic {
 extern traffic_t traffic;
 
 /** The wire's function for messages. */
-void traffic_handle(const void *header, size_t header_len, const void *data, size_t len,
-                    onic_rndv_t *rndv);
+void traffic_handle(onic_peer_t *from, const void *header, size_t header_len, const void *data,
+                    size_t len, onic_rndv_t *rndv);
 
 /** Sends one message with `header_len` bytes of header, of which ours are the first. */
 void traffic_send(int to, traffic_kind_t kind, uint64_t seq, uint64_t len, size_t header_len,

@@ -72,7 +72,7 @@ static bool sender_handles(unsigned p, const message_t *m)
         if (s == NULL)
             return false;
         s->other = m->from;
-        atomic_store(&s->terms.granted, m->value);
+        s->terms.granted = m->value;
     } else if (s != NULL && m->type == GRANT) {
         const onic_terms_result_t result = onic_terms_on_grant(&s->terms, m->value, UINT64_MAX);
 

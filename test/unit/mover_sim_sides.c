@@ -180,7 +180,7 @@ static void end_receiver(side_t *r, bool good)
 
 static uint64_t word_of(side_t *r)
 {
-    const uint64_t slots = atomic_load(&r->terms.granted);
+    const uint64_t slots = r->terms.granted;
     const onic_lease_t lease = {slots, SLOT};
 
     if (!r->terms.committed) {
@@ -190,7 +190,7 @@ static uint64_t word_of(side_t *r)
         r->slots = slots;
         r->terms.committed = true;
     }
-    return atomic_load(&r->terms.word[r->r.slot]);
+    return r->terms.word[r->r.slot];
 }
 
 void sim_receive(side_t *r)
@@ -254,18 +254,18 @@ static void publish(side_t *s, unsigned slot, uint64_t word)
         return;
     }
     s->terms.early = word;
-    if (atomic_load(&s->terms.granted) != 0)
+    if (s->terms.granted != 0)
         commit(s);
 }
 
 static uint64_t acknowledged(side_t *s)
 {
     if (!s->terms.committed) {
-        if (atomic_load(&s->terms.granted) == 0)
+        if (s->terms.granted == 0)
             return 0;
         commit(s);
     }
-    return atomic_load(&s->terms.word[s->s.slot]);
+    return s->terms.word[s->s.slot];
 }
 
 void sim_send(side_t *s)

@@ -136,15 +136,18 @@ void onic_remote_close(onic_remote_t *remote)
     wire.open_remotes--;
 }
 
-bool onic_remote_lost(onic_remote_t *remote)
+/** A peer is as its region here. */
+onic_peer_t *onic_remote_peer(const onic_remote_t *remote)
 {
-    wire.told += remote->cut;
-    return onic_remote_is_lost(remote);
+    return (onic_peer_t *)(uintptr_t)remote;
 }
 
-bool onic_remote_is_lost(const onic_remote_t *remote)
+bool onic_peer_lost(onic_peer_t *peer)
 {
+    const onic_remote_t *remote = (const onic_remote_t *)peer;
+
     UNIT_CHECK(is_locked());
+    wire.told += remote->cut;
     return remote->cut;
 }
 

@@ -24,9 +24,8 @@ static void look_for_losses(nicbarrier_net_t *net)
     net->losses = losses;
     for (uint32_t k = 0; k < net->rule.nsteps; k++) {
         nicbarrier_outlet_t *out = &net->outlet[k];
-        if (out->remote != NULL && onic_remote_is_lost(out->remote)) {
+        if (out->remote != NULL && onic_peer_lost(onic_remote_peer(out->remote))) {
             out->lost = true;
-            (void)onic_remote_lost(out->remote);
             fail(net);
         }
     }

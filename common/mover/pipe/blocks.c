@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Blocks with words behind them; see blocks.h. */
 #include "common/mover/pipe/blocks.h"
 
 #include <stdatomic.h>

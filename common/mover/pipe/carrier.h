@@ -60,7 +60,9 @@ typedef struct onic_carrier {
     int (*expect)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
     int (*receive)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
     int (*answer)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
-    /* By the thread that has claimed the transfer, without locks. Slots are numbers below 64. */
+    /* By the thread that has claimed the transfer, without locks; with the wire lock where: */
+    bool locked;
+    /* Slots are numbers below 64. */
     /** Sender: where byte `offset` of a chunk is packed to. Receiver: where it is found. No more
      *  than *len_p bytes stand there behind one another, which may become fewer, for receivers. */
     char *(*at)(onic_transfer_t *t, unsigned slot, uint32_t offset, uint32_t *len_p);
@@ -76,7 +78,8 @@ typedef struct onic_carrier {
     void (*release)(onic_transfer_t *t, uint64_t slots);
     /** Is the other side known to be dead? May take some tens of microseconds. */
     bool (*is_dead)(const onic_transfer_t *t);
-    /** The transfer is over; `withdrawn`: the other side does not know of it. Any locks. */
+    /** The transfer is over; `withdrawn`: the other side does not know of it. Perhaps with locks.
+     */
     void (*closed)(onic_transfer_t *t, bool withdrawn);
 } onic_carrier_t;
 

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What two sides have agreed on; see terms.h. */
 #include "common/mover/pipe/terms.h"
 
 static uint64_t lowest(uint64_t slots, unsigned n)
@@ -23,19 +22,19 @@ onic_terms_result_t onic_terms_on_grant(onic_terms_t *t, uint64_t slots, uint64_
     t->waits = false;
     if (slots == 0 || (slots & ~all) != 0)
         return ONIC_TERMS_WRONG;
-    atomic_store_explicit(&t->granted, slots, memory_order_release);
+    t->granted = slots;
     return t->over ? ONIC_TERMS_LATE : ONIC_TERMS_TAKEN;
 }
 
 onic_terms_result_t onic_terms_on_commit(onic_terms_t *t, uint64_t slots, uint64_t *unused_p)
 {
-    if (t->sends || t->waits || t->over || onic_terms_granted(t) != 0)
+    if (t->sends || t->waits || t->over || t->granted != 0)
         return ONIC_TERMS_IGNORED;
     if (slots == 0 || (slots & ~t->lease) != 0)
         return ONIC_TERMS_WRONG;
     *unused_p = t->lease & ~slots;
     t->lease = slots;
-    atomic_store_explicit(&t->granted, slots, memory_order_release);
+    t->granted = slots;
     return ONIC_TERMS_TAKEN;
 }
 
@@ -43,23 +42,22 @@ void onic_terms_on_word(onic_terms_t *t, unsigned slot, uint64_t word)
 {
     if (t->sends || slot >= ONIC_SLOTS_MAX)
         return;
-    const uint64_t had = atomic_load_explicit(&t->word[slot], memory_order_relaxed);
+    const uint64_t had = t->word[slot];
 
     if (!onic_word_fails(had) &&
         (onic_word_fails(word) || onic_word_round(word) > onic_word_round(had)))
-        atomic_store_explicit(&t->word[slot], word, memory_order_release);
+        t->word[slot] = word;
 }
 
 void onic_terms_on_ack(onic_terms_t *t, unsigned slot, uint64_t rounds)
 {
-    if (t->sends && slot < ONIC_SLOTS_MAX &&
-        rounds > atomic_load_explicit(&t->word[slot], memory_order_relaxed))
-        atomic_store_explicit(&t->word[slot], rounds, memory_order_release);
+    if (t->sends && slot < ONIC_SLOTS_MAX && rounds > t->word[slot])
+        t->word[slot] = rounds;
 }
 
 uint64_t onic_terms_commit(onic_terms_t *t, onic_sender_t *s, unsigned most)
 {
-    t->lease = lowest(onic_terms_granted(t), most);
+    t->lease = lowest(t->granted, most);
     t->committed = true;
     return onic_sender_replace_lease(s, t->lease, t->early);
 }
@@ -71,7 +69,7 @@ onic_closing_t onic_terms_close(onic_terms_t *t, bool unknown)
     t->over = true;
     if (t->sends) {
         t->waits = t->waits && !unknown;
-        closing.commit = !t->committed && onic_terms_granted(t) != 0;
+        closing.commit = !t->committed && t->granted != 0;
     } else if (!t->waits && !t->committed) {
         closing.release = t->lease;
     }

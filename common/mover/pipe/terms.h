@@ -17,13 +17,10 @@
  *  but for words, each of which is sent when the puts before it can be seen: a slot's word is the
  *  one of the latest round, and the one that gives up is the last.
  *
- *  Pure. The functions named on_... and close: with the caller's lock. The others: by the thread
- *  that works on the transfer, or with the lock when none does. `granted` and `word` pass between
- *  them. */
+ *  Pure; one thread at a time. */
 #ifndef ONIC_TERMS_H
 #define ONIC_TERMS_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -33,23 +30,14 @@
 /** All zero at first, but for `sends`. */
 typedef struct onic_terms {
     bool sends;
-    /* With the lock: */
-    bool waits; /**< its request has not been answered */
-    bool over;  /**< there is no transfer any more */
-    /* By the thread that works on it: */
-    bool committed; /**< the machine runs over `lease` */
-    uint64_t lease; /**< slots that are used; receiver: or granted, as long as it is not known */
-    uint64_t early; /**< sender: the last word before it had a lease; 0: none */
-    /* Both: */
-    _Atomic(uint64_t) granted;              /**< 0: not yet; receiver: COMMIT has come */
-    _Atomic(uint64_t) word[ONIC_SLOTS_MAX]; /**< acknowledgements; receiver: words that came */
+    bool waits;       /**< its request has not been answered */
+    bool over;        /**< there is no transfer any more */
+    bool committed;   /**< the machine runs over `lease` */
+    uint64_t lease;   /**< slots that are used; receiver: or granted, as long as it is not known */
+    uint64_t early;   /**< sender: the last word before it had a lease; 0: none */
+    uint64_t granted; /**< slots; 0: not yet; receiver: those that are used */
+    uint64_t word[ONIC_SLOTS_MAX]; /**< acknowledgements; receiver: words that came */
 } onic_terms_t;
-
-/** Sender: the slots that are granted; 0: not yet. Receiver: those that are used. */
-static inline uint64_t onic_terms_granted(const onic_terms_t *t)
-{
-    return atomic_load_explicit(&t->granted, memory_order_acquire);
-}
 
 /** What a message comes to. */
 typedef enum onic_terms_result {

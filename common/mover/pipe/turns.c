@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Whose turn it is to be granted slots; see turns.h. */
 #include "common/mover/pipe/turns.h"
 
 #include <stddef.h>

@@ -21,10 +21,9 @@ static void publish(onic_transfer_t *t, unsigned slot, uint64_t word)
         r->terms.early = word;
         if (r->ordered && !onic_word_fails(word))
             onic_blocks_mark(&r->blocks, onic_rma_bounce(r, slot), word);
-        if (onic_terms_granted(&r->terms) != 0)
+        if (r->terms.granted != 0)
             onic_rma_commit(r, &t->sender);
     }
-    onic_rma_run_soon();
 }
 
 /** The machine waits here for its grant, too, when it has filled the first chunk. */
@@ -32,13 +31,12 @@ static uint64_t acknowledged(onic_transfer_t *t, unsigned slot)
 {
     onic_rma_t *r = t->rma;
     if (!r->terms.committed) {
-        if (onic_terms_granted(&r->terms) == 0)
+        if (r->terms.granted == 0)
             return 0;
         onic_rma_commit(r, &t->sender);
-        onic_rma_run_soon();
         slot = t->sender.slot;
     }
-    return atomic_load_explicit(&r->terms.word[slot], memory_order_acquire);
+    return r->terms.word[slot];
 }
 
 /* ---- receiver -------------------------------------------------------------------------------- */
@@ -57,13 +55,12 @@ static uint64_t word(onic_transfer_t *t, unsigned slot)
 {
     onic_rma_t *r = t->rma;
     if (!r->terms.committed) {
-        const uint64_t slots = onic_terms_granted(&r->terms);
-        if (slots == 0)
+        if (r->terms.granted == 0)
             return 0;
-        begin_to_receive(t, slots);
+        begin_to_receive(t, r->terms.granted);
         slot = t->receiver.slot;
     }
-    const uint64_t announced = atomic_load_explicit(&r->terms.word[slot], memory_order_acquire);
+    const uint64_t announced = r->terms.word[slot];
     if (!r->ordered || onic_word_fails(announced))
         return announced;
     return onic_blocks_look(&r->blocks, onic_rma_slot(slot), onic_rma_state.slot_bytes,
@@ -72,17 +69,15 @@ static uint64_t word(onic_transfer_t *t, unsigned slot)
 
 static void acknowledge(onic_transfer_t *t, unsigned slot, uint64_t rounds)
 {
-    onic_rma_post_message(
-        t->rma,
-        &(onic_rma_message_t){.type = ONIC_RMA_ACK, .slot = (uint16_t)slot, .value = rounds});
-    onic_rma_run_soon();
+    onic_rma_send(t->rma, (onic_rma_message_t){
+                              .type = ONIC_RMA_ACK, .slot = (uint16_t)slot, .value = rounds});
 }
 
 static void release(onic_transfer_t *t, uint64_t slots)
 {
     if (t->role == ONIC_RECEIVES && slots != 0) {
-        onic_rma_post_release(t->rma, slots);
-        onic_rma_run_soon();
+        t->rma->terms.lease &= ~slots;
+        onic_rma_released(t->rma->peer, slots);
     }
 }
 
@@ -105,7 +100,7 @@ static bool is_dead(const onic_transfer_t *t)
 static void closed(onic_transfer_t *t, bool withdrawn)
 {
     t->rma->sender = t->sender;
-    onic_rma_post_close(t->rma, withdrawn);
+    onic_rma_end(t->rma, withdrawn);
     t->rma = NULL;
 }
 
@@ -179,7 +174,7 @@ static int answer(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
     if (r == NULL || !start_sender(t, r))
         return drop(r, OMPI_ERR_OUT_OF_RESOURCE);
     r->other = ticket->name;
-    atomic_store_explicit(&r->terms.granted, ticket->slots, memory_order_release);
+    r->terms.granted = ticket->slots;
     return OMPI_SUCCESS;
 }
 
@@ -227,6 +222,7 @@ static int expect(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
 }
 
 const onic_carrier_t onic_carrier_rma = {
+    .locked = true,
     .reach = reach,
     .send = send,
     .expect = expect,

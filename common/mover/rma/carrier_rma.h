@@ -15,10 +15,8 @@
  *  wait for all that was started.) A message follows the last put before the sender waits or ends:
  *  puts wake nobody.
  *
- *  The row may be called with or without the wire lock: what needs that is posted, and done in
- *  order, at once if the lock is free, else by the next progress. From the bottom to the top:
- *  rma_record.c, rma_post.c, rma_slots.c (grants, losses), rma_run.c (doing what was posted),
- *  rma_peer.c (areas, messages), carrier_rma.c (the row). */
+ *  All is done with the wire lock: UCX needs it for each chunk. From the bottom to the top:
+ *  rma_records.c, rma_peer.c (areas, messages), carrier_rma.c (the row). */
 #ifndef ONIC_CARRIER_RMA_H
 #define ONIC_CARRIER_RMA_H
 
@@ -40,7 +38,7 @@ typedef struct onic_rma_peer {
     unsigned requests;  /**< of mine */
     bool in_order;      /**< it sees puts in order */
     bool asked;         /**< for its area */
-    atomic_bool failed; /**< a message could not be sent: it is to be given up; any thread */
+    bool failed;        /**< a message could not be sent: it is to be given up */
     bool lost;          /**< and that has been seen to */
     onic_asker_t asker; /**< for slots of mine; those that it was granted are not released */
 } onic_rma_peer_t;
@@ -70,43 +68,22 @@ typedef struct onic_rma_message {
     uint64_t value;
 } onic_rma_message_t;
 
-typedef struct onic_rma onic_rma_t;
-
-/** Something to be done with the wire lock. */
-typedef struct onic_rma_work {
-    struct onic_rma_work *next;
-    enum {
-        ONIC_RMA_PUT,     /**< the blocks of a slot that `word` counts, then that word */
-        ONIC_RMA_SEND,    /**< `message` */
-        ONIC_RMA_RELEASE, /**< slots of mine that the peer had */
-        ONIC_RMA_CLOSE    /**< the transfer is over */
-    } what;
-    onic_rma_t *r;
-    unsigned slot;
-    uint64_t word; /**< of a PUT, slots of a RELEASE; CLOSE: the ticket is known to nobody */
-    onic_rma_message_t message;
-} onic_rma_work_t;
-
 /** One side of a transfer. It may outlive that: puts are under way, or the grant has not come. */
-struct onic_rma {
+typedef struct onic_rma {
     onic_turn_request_t request; /**< while it waits for slots of mine; must be first */
     onic_rma_peer_t *peer;
     uint64_t name;  /**< a handle */
-    uint64_t other; /**< its name at the other side, 0: not known; wire lock */
+    uint64_t other; /**< its name at the other side, 0: not known */
     uint64_t len;
     onic_terms_t terms;
-    _Atomic(unsigned) refs; /**< work, puts and flushes; any thread */
-    /* By the thread that has claimed the transfer, or, when that is over, with the wire lock: */
+    unsigned refs; /**< puts and flushes */
     onic_blocks_t blocks;
     bool ordered;
     uint64_t put; /**< bytes of the chunks that have been put */
     unsigned nbounce;
     unsigned char bounce[ONIC_SLOTS_MAX]; /**< my slots, in the order of those of the lease */
     onic_sender_t sender;                 /**< of a transfer that was over before the grant came */
-    onic_rma_work_t close;
-};
-
-typedef struct onic_rma_offer onic_rma_offer_t;
+} onic_rma_t;
 
 typedef struct onic_rma_state {
     bool open;
@@ -125,11 +102,10 @@ typedef struct onic_rma_state {
     unsigned losses;      /**< of the wire's, those that have been seen to */
     size_t description_len;
     unsigned char description[1024];
-    onic_rma_offer_t *offers; /**< areas of peers that have not been opened yet */
-    /** Something is to be done when the lock is free. */
+    uint64_t bounce_free;
+    bool failing; /**< a peer has failed */
+    /** Something is to be done when the lock is free; read without it. */
     atomic_bool pending;
-    atomic_bool failing; /**< and a peer has failed */
-    _Atomic(uint64_t) bounce_free;
 } onic_rma_state_t;
 
 extern ONIC_EXPORT onic_rma_state_t onic_rma_state;
@@ -162,44 +138,27 @@ static inline char *onic_rma_slot(unsigned slot)
     return onic_rma_state.slots + (size_t)slot * onic_rma_state.slot_bytes;
 }
 
-/* ---- rma_record.c; with the wire lock but for bounce slots and failing ----------------------- */
+/* ---- rma_records.c; with the wire lock --------------------------------------------------------
+ */
 
 /** A new record with a name. NULL: no memory. */
 onic_rma_t *onic_rma_new(onic_rma_peer_t *peer, bool sends);
-/** The one of that name, which may be any number; NULL: none. */
-onic_rma_t *onic_rma_find(uint64_t name);
+/** Its transfer is over. `withdrawn`: the other side knows nothing of it. */
+void onic_rma_end(onic_rma_t *r, bool withdrawn);
 /** Frees a record if nothing needs it any more. */
 void onic_rma_drop(onic_rma_t *r);
 /** Bounce slots: takes one to `most`, or none where there is none; adds them to the record's. */
 unsigned onic_rma_take_bounce(onic_rma_t *r, unsigned most);
 /** Where the sender packs what goes to slot `slot` of its lease; before it has one, to any. */
 char *onic_rma_bounce(const onic_rma_t *r, unsigned slot);
-/** Neither side could go on: the connection counts as lost a little later. Any thread. */
+/** Neither side could go on: the connection counts as lost a little later. */
 void onic_rma_fail(onic_rma_peer_t *p);
-
-/* ---- rma_post.c; any thread, with or without the wire lock ----------------------------------- */
-
-/* What is to be done for a record (onic_rma_work_t); without memory for that its peer fails. */
-void onic_rma_post_message(onic_rma_t *r, const onic_rma_message_t *m);
-void onic_rma_post_release(onic_rma_t *r, uint64_t slots);
-/** Once for each record; takes no memory. */
-void onic_rma_post_close(onic_rma_t *r, bool withdrawn);
-/** Posts work that is there already, which takes a reference. */
-void onic_rma_post(onic_rma_work_t *work);
-/** What was posted first, which is the caller's then; NULL: nothing. */
-onic_rma_work_t *onic_rma_next_work(void);
+/** Sends a message about the transfer; where that cannot be its peer fails. */
+void onic_rma_send(const onic_rma_t *r, onic_rma_message_t m);
 /** A word of the sender's machine: a chunk is put when it is complete. */
 void onic_rma_put_word(onic_rma_t *r, unsigned slot, uint64_t word);
-/** The grant is there: the machine runs over it from now on. The wire lock is held and the transfer
- *  is over, or this thread has claimed it. */
+/** The grant is there: the machine runs over it from now on. */
 void onic_rma_commit(onic_rma_t *r, onic_sender_t *s);
-
-/* ---- rma_slots.c; with the wire lock --------------------------------------------------------- */
-
-/** Sees to the peers that were lost since the last look. */
-void onic_rma_look_for_losses(void);
-/** Frees what the lost had, when nothing can come any more. Returns how much was done. */
-int onic_rma_end_quarantine(void);
 /** Up to so many slots of mine for a record, with its words cleared, at once; 0 where there are
  *  none, or others wait: a request then has its turn. */
 uint64_t onic_rma_reserve(onic_rma_t *r, unsigned slots);
@@ -209,13 +168,8 @@ bool onic_rma_request(onic_rma_t *r, unsigned slots);
 int onic_rma_serve(void);
 /** A transfer releases slots of mine that the peer had. */
 void onic_rma_released(onic_rma_peer_t *p, uint64_t slots);
-
-/* ---- rma_run.c ------------------------------------------------------------------------------- */
-
-/** Does what was posted, with the wire lock held. Returns how much. */
+/** Sees to peers that were lost, and serves. Returns how much. */
 int onic_rma_run(void);
-/** The same at once, where the lock is free; this thread may hold it. */
-void onic_rma_run_soon(void);
 
 /* ---- rma_peer.c; with the wire lock ---------------------------------------------------------- */
 

@@ -51,29 +51,8 @@ static onic_rma_peer_t *record_of(onic_peer_t *peer)
     return p;
 }
 
-/** A peer's area, opened when it is first needed or by progress. */
-struct onic_rma_offer {
-    onic_rma_offer_t *next;
-    size_t len;
-    onic_rma_message_t m;
-    unsigned char description[];
-};
-
 /** Where there is no memory the area is not used, as if it had not come. */
 static void on_area(const onic_rma_message_t *m, const void *description, size_t len)
-{
-    onic_rma_offer_t *e = malloc(sizeof(*e) + len);
-    if (e != NULL) {
-        e->len = len;
-        e->m = *m;
-        memcpy(e->description, description, len);
-        e->next = onic_rma_state.offers;
-        onic_rma_state.offers = e;
-        onic_wire_defer(ONIC_AM_MOVER);
-    }
-}
-
-static void open_area(const onic_rma_message_t *m, const void *description, size_t len)
 {
     int rc;
     onic_remote_t *remote = NULL;
@@ -95,43 +74,23 @@ static void open_area(const onic_rma_message_t *m, const void *description, size
         send_area(p->peer, false);
 }
 
-static int open_areas(void)
-{
-    int n = 0;
-    while (onic_rma_state.offers != NULL) {
-        onic_rma_offer_t *e = onic_rma_state.offers;
-        onic_rma_state.offers = e->next;
-        open_area(&e->m, e->description, e->len);
-        free(e);
-        n++;
-    }
-    return n;
-}
-
 /* ---- progress -------------------------------------------------------------------------------- */
 
-static int progress_locked(void)
+/** The wire's: behind a progress, and when a connection is lost. */
+static int deferred(void)
 {
     atomic_store(&onic_rma_state.pending, false);
-    onic_rma_look_for_losses();
-    const int n = open_areas() + onic_rma_run() + onic_rma_end_quarantine();
-    return n + onic_rma_serve();
+    return onic_rma_state.open ? onic_rma_run() : 0;
 }
 
 int onic_rma_progress(void)
 {
     int n = 0;
     if (!onic_rma_idle() && onic_wire_trylock()) {
-        n = onic_rma_state.open ? progress_locked() : 0;
+        n = deferred();
         onic_wire_unlock();
     }
     return n;
-}
-
-/** The wire's: behind a progress, and when a connection is lost. */
-static int deferred(void)
-{
-    return onic_rma_state.open ? progress_locked() : 0;
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -156,7 +115,7 @@ static void on_commit(onic_rma_t *r, const onic_rma_message_t *m)
     const onic_blocks_t most =
         ordered ? onic_blocks_cut(1) : onic_blocks_none(onic_rma_state.slot_bytes, 1);
     uint64_t unused = 0;
-    if (r->terms.sends || onic_terms_granted(&r->terms) != 0)
+    if (r->terms.sends || r->terms.granted != 0)
         return;
     if (m->size == 0 || m->size > most.data) {
         onic_rma_fail(r->peer);
@@ -173,16 +132,17 @@ static void on_commit(onic_rma_t *r, const onic_rma_message_t *m)
     }
 }
 
-static void on_message(const void *header, size_t len, const void *data, size_t data_len,
-                       onic_rndv_t *rndv)
+static void on_message(onic_peer_t *from, const void *header, size_t len, const void *data,
+                       size_t data_len, onic_rndv_t *rndv)
 {
     onic_rma_message_t m;
+    (void)from;
     (void)data;
     (void)data_len;
     if (rndv != NULL || len < sizeof(m) || !onic_rma_state.open)
         return;
     memcpy(&m, header, sizeof(m));
-    onic_rma_t *r = onic_rma_find(m.to);
+    onic_rma_t *r = onic_handle_get(&onic_rma_records, m.to);
     if (m.type == ONIC_RMA_AREA)
         on_area(&m, (const char *)header + sizeof(m), len - sizeof(m));
     else if (r != NULL && m.type == ONIC_RMA_GRANT)
@@ -204,8 +164,6 @@ onic_rma_peer_t *onic_rma_reach(onic_peer_t *peer)
     const onic_rma_state_t *s = &onic_rma_state;
     if (!s->open || onic_peer_is_self(peer) || (!s->all && !onic_peer_puts_by_rdma(peer)))
         return NULL;
-    /* It may have come just before the message that is handled now. */
-    (void)open_areas();
     onic_rma_peer_t *p = record_of(peer);
     if (p != NULL && !p->asked && p->remote == NULL && !onic_peer_is_lost(peer)) {
         p->asked = true;
@@ -240,22 +198,17 @@ void onic_rma_open(const onic_pool_t *pool, char *slots, uint32_t slot_bytes, ui
         s->description_len + sizeof(onic_rma_message_t) > onic_wire_header_max())
         return;
     s->bounce = onic_region_base(s->bounce_region);
-    atomic_store(&s->bounce_free, onic_pool_all(pool));
+    s->bounce_free = onic_pool_all(pool);
     onic_wire_lock();
     s->losses = onic_wire_losses();
     s->open = true;
     onic_wire_unlock();
-    (void)onic_wire_set_am_fn(ONIC_AM_MOVER, on_message);
+    onic_wire_set_am_fn(ONIC_AM_MOVER, on_message);
     onic_wire_set_deferred_fn(ONIC_AM_MOVER, deferred);
 }
 
 static void free_records(void)
 {
-    while (onic_rma_state.offers != NULL) {
-        onic_rma_offer_t *e = onic_rma_state.offers;
-        onic_rma_state.offers = e->next;
-        free(e);
-    }
     for (uint32_t i = 0; i < onic_rma_records.n; i++) {
         onic_rma_t *r = onic_rma_records.slot[i].object;
         if (r != NULL)
@@ -273,15 +226,15 @@ static void free_records(void)
 void onic_rma_close(void)
 {
     if (onic_rma_state.open) {
-        (void)onic_wire_set_am_fn(ONIC_AM_MOVER, NULL);
+        onic_wire_set_am_fn(ONIC_AM_MOVER, NULL);
         onic_wire_set_deferred_fn(ONIC_AM_MOVER, NULL);
         onic_wire_lock();
-        (void)progress_locked();
+        (void)deferred();
         onic_wire_unlock();
         /* Completes what is under way, and so frees its work. */
         onic_wire_flush();
         onic_wire_lock();
-        (void)progress_locked();
+        (void)deferred();
         onic_rma_state.open = false;
         free_records();
         onic_wire_unlock();

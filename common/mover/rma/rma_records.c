@@ -1,0 +1,353 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The carrier between hosts: records of transfers, what is sent and put for them, grants of
+ *  slots of mine, and peers that are lost. Wire lock. */
+#include "common/mover/rma/carrier_rma.h"
+
+#include <stdlib.h>
+
+#include "common/mover/pipe/counters.h"
+#include "common/support/clock.h"
+
+/** What a lost sender has put is in its place by then, or never. */
+#define QUARANTINE_NSEC UINT64_C(1000000000)
+
+onic_rma_state_t onic_rma_state;
+
+onic_handles_t onic_rma_records;
+
+void onic_rma_fail(onic_rma_peer_t *p)
+{
+    p->failed = onic_rma_state.failing = true;
+    atomic_store(&onic_rma_state.pending, true);
+}
+
+/* ---- bounce slots ---------------------------------------------------------------------------- */
+
+static unsigned count(uint64_t slots)
+{
+    return (unsigned)__builtin_popcountll(slots);
+}
+
+unsigned onic_rma_take_bounce(onic_rma_t *r, unsigned most)
+{
+    uint64_t *free = &onic_rma_state.bounce_free;
+    unsigned taken = 0;
+    /* Half of what is free, so that others find some; one at least. */
+    most = count(*free) / 2 < most && count(*free) > 1 ? count(*free) / 2 : most;
+    for (; taken < most && *free != 0 && r->nbounce < ONIC_SLOTS_MAX; taken++) {
+        r->bounce[r->nbounce++] = (unsigned char)__builtin_ctzll(*free);
+        *free &= *free - 1;
+    }
+    return taken;
+}
+
+static void free_bounce(onic_rma_t *r)
+{
+    while (r->nbounce > 0)
+        onic_rma_state.bounce_free |= UINT64_C(1) << r->bounce[--r->nbounce];
+}
+
+char *onic_rma_bounce(const onic_rma_t *r, unsigned slot)
+{
+    const unsigned rank =
+        r->terms.committed ? count(r->terms.lease & ((UINT64_C(1) << slot) - 1)) : 0;
+    return onic_rma_state.bounce + (size_t)r->bounce[rank] * onic_rma_state.slot_bytes;
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+onic_rma_t *onic_rma_new(onic_rma_peer_t *peer, bool sends)
+{
+    onic_rma_t *r = calloc(1, sizeof(*r));
+    const uint64_t name = r != NULL ? onic_handle_new(&onic_rma_records, r) : 0;
+    if (name == 0) {
+        free(r);
+        return NULL;
+    }
+    r->name = name;
+    r->peer = peer;
+    r->terms.sends = sends;
+    return r;
+}
+
+void onic_rma_drop(onic_rma_t *r)
+{
+    if (r->terms.over && r->peer->lost) {
+        /* UCX may never end what it cannot send: whatever it sends still goes to nobody. */
+        free_bounce(r);
+    }
+    if (onic_terms_done(&r->terms) && r->refs == 0) {
+        free_bounce(r);
+        free(onic_handle_free(&onic_rma_records, r->name));
+    }
+}
+
+/** UCX, or something under way here, needs the record no more. */
+static void unref(onic_rma_t *r)
+{
+    r->refs--;
+    onic_rma_drop(r);
+}
+
+/* ---- messages and puts ----------------------------------------------------------------------- */
+
+/** Can nothing be sent to its peer any more? */
+static bool is_off(const onic_rma_t *r)
+{
+    return r->peer->lost || r->peer->failed;
+}
+
+void onic_rma_send(const onic_rma_t *r, onic_rma_message_t m)
+{
+    m.to = r->other;
+    m.from = r->name;
+    if (!is_off(r) &&
+        onic_peer_send(r->peer->peer, ONIC_AM_MOVER, &m, sizeof(m), NULL, 0, NULL, NULL) < 0)
+        onic_rma_fail(r->peer);
+}
+
+/** UCX is done with a put. */
+static void completed(void *arg, int status)
+{
+    onic_rma_t *r = arg;
+    if (status < 0)
+        onic_rma_fail(r->peer);
+    unref(r);
+}
+
+/** One put for a chunk, with its words where the receiver looks at them. */
+static void write_chunk(onic_rma_t *r, unsigned slot, uint32_t bytes)
+{
+    const size_t len =
+        r->ordered ? (size_t)onic_blocks_of(&r->blocks, bytes) * r->blocks.bytes : bytes;
+    r->put += bytes;
+    r->refs++;
+    const int rc =
+        onic_remote_put(r->peer->remote, (size_t)slot * r->peer->slot_bytes,
+                        onic_rma_bounce(r, slot), len, onic_rma_state.bounce_region, completed, r);
+    if (rc != 0)
+        completed(r, rc);
+}
+
+/** A word that waits until all puts before it can be seen. */
+typedef struct announcement {
+    onic_rma_t *r;
+    onic_rma_message_t message;
+} announcement_t;
+
+static void settled(void *arg, int status)
+{
+    announcement_t *a = arg;
+    if (status < 0)
+        onic_rma_fail(a->r->peer);
+    onic_rma_send(a->r, a->message);
+    unref(a->r);
+    free(a);
+}
+
+static void announce(onic_rma_t *r, unsigned slot, uint64_t word)
+{
+    announcement_t *a = malloc(sizeof(*a));
+    if (a == NULL) {
+        onic_rma_fail(r->peer);
+        return;
+    }
+    *a = (announcement_t){r, {.type = ONIC_RMA_WORD, .slot = (uint16_t)slot, .value = word}};
+    r->refs++;
+    const int rc = onic_peer_settle(r->peer->peer, settled, a);
+    if (rc != 0)
+        settled(a, rc);
+}
+
+/** Is this the last chunk before the sender waits, or ends? */
+static bool is_last(const onic_rma_t *r, unsigned slot)
+{
+    return r->put == r->len || (slot < 63 ? r->terms.lease >> (slot + 1) : 0) == 0;
+}
+
+void onic_rma_put_word(onic_rma_t *r, unsigned slot, uint64_t word)
+{
+    const bool fails = onic_word_fails(word), ordered = r->ordered && !fails;
+    if (ordered)
+        onic_blocks_mark(&r->blocks, onic_rma_bounce(r, slot), word);
+    if (is_off(r) || (!fails && !onic_word_ends(word)))
+        return;
+    r->refs++;
+    if (!fails)
+        write_chunk(r, slot, onic_word_bytes(word));
+    if (!ordered)
+        announce(r, slot, word);
+    else if (is_last(r, slot))
+        onic_rma_send(r, (onic_rma_message_t){.type = ONIC_RMA_WAKE});
+    unref(r);
+}
+
+void onic_rma_commit(onic_rma_t *r, onic_sender_t *s)
+{
+    const unsigned slots = count(r->terms.granted);
+    if (slots > r->nbounce)
+        (void)onic_rma_take_bounce(r, slots - r->nbounce);
+    const uint64_t word = onic_terms_commit(&r->terms, s, r->nbounce);
+    onic_rma_send(r, (onic_rma_message_t){.type = ONIC_RMA_COMMIT,
+                                          .flags = r->ordered ? ONIC_RMA_IN_ORDER : 0,
+                                          .size = r->blocks.data,
+                                          .value = r->terms.lease});
+    if (word != 0)
+        onic_rma_put_word(r, (unsigned)__builtin_ctzll(r->terms.lease), word);
+}
+
+/* ---- slots of mine --------------------------------------------------------------------------- */
+
+static void release(uint64_t slots)
+{
+    onic_mover_count_slots(onic_pool_release(&onic_rma_state.pool, onic_rma_state.me, slots));
+}
+
+/** No word has come yet. */
+static void clear(uint64_t slots)
+{
+    const onic_blocks_t b = onic_blocks_cut(1);
+    for (; slots != 0; slots &= slots - 1) {
+        onic_blocks_clear(&b, onic_rma_slot((unsigned)__builtin_ctzll(slots)),
+                          onic_rma_state.slot_bytes);
+    }
+}
+
+static uint64_t take(onic_rma_t *r, unsigned most)
+{
+    const uint64_t slots =
+        onic_pool_take(&onic_rma_state.pool, onic_rma_state.me, most, &onic_rma_state.wait);
+    clear(slots);
+    r->peer->asker.held |= slots;
+    r->terms.lease = slots;
+    return slots;
+}
+
+uint64_t onic_rma_reserve(onic_rma_t *r, unsigned slots)
+{
+    return onic_rma_state.turns.first == NULL ? take(r, slots) : 0;
+}
+
+bool onic_rma_request(onic_rma_t *r, unsigned slots)
+{
+    r->terms.waits = onic_turns_add(&onic_rma_state.turns, &r->request, &r->peer->asker, slots);
+    return r->terms.waits;
+}
+
+int onic_rma_serve(void)
+{
+    onic_turns_t *turns = &onic_rma_state.turns;
+    onic_turn_request_t *next;
+    int n = 0;
+    for (; (next = onic_turns_next(turns)) != NULL; n++) {
+        onic_rma_t *r = (onic_rma_t *)next;
+        if (take(r, next->wanted) == 0) {
+            atomic_store(&onic_rma_state.pending, true);
+            break;
+        }
+        onic_turns_remove(turns, next);
+        r->terms.waits = false;
+        onic_rma_send(r, (onic_rma_message_t){.type = ONIC_RMA_GRANT, .value = r->terms.lease});
+    }
+    return n;
+}
+
+/** Slots that may still be written to. */
+static void put_in_quarantine(uint64_t slots)
+{
+    if (slots != 0) {
+        onic_rma_state.quarantine |= slots;
+        onic_rma_state.quarantined = onic_now_nsec();
+        atomic_store(&onic_rma_state.pending, true);
+    }
+}
+
+/* ---- the lost -------------------------------------------------------------------------------- */
+
+/** What a lost peer had is put in quarantine, but for what transfers still look at. */
+static void lose(onic_rma_peer_t *p)
+{
+    uint64_t in_use = 0;
+    p->lost = true;
+    onic_turns_forget(&onic_rma_state.turns, &p->asker);
+    for (uint32_t i = 0; i < onic_rma_records.n; i++) {
+        onic_rma_t *r = onic_rma_records.slot[i].object;
+        if (r != NULL && r->peer == p) {
+            in_use |= onic_terms_lose(&r->terms);
+            onic_rma_drop(r);
+        }
+    }
+    put_in_quarantine(p->asker.held & ~in_use);
+    p->asker.held &= in_use;
+}
+
+static void see_whether_lost(onic_rma_peer_t *p)
+{
+    if (!p->lost && p->failed)
+        onic_peer_give_up(p->peer);
+    if (!p->lost && onic_peer_is_lost(p->peer))
+        lose(p);
+}
+
+void onic_rma_released(onic_rma_peer_t *p, uint64_t slots)
+{
+    /* Before its slots are granted to others: what it has sent may still be under way to them. */
+    see_whether_lost(p);
+    slots &= p->asker.held;
+    p->asker.held &= ~slots;
+    if (p->lost)
+        put_in_quarantine(slots);
+    else
+        release(slots);
+    (void)onic_rma_serve();
+}
+
+/** Sees to the peers that were lost since the last look. */
+static void look_for_losses(void)
+{
+    const unsigned losses = onic_wire_losses();
+    if (!onic_rma_state.failing && losses == onic_rma_state.losses)
+        return;
+    onic_rma_state.failing = false;
+    onic_rma_state.losses = losses;
+    for (onic_rma_peer_t *p = onic_rma_state.peers; p != NULL; p = p->next)
+        see_whether_lost(p);
+}
+
+/** Frees what the lost had, when nothing can come any more. Returns how much was done. */
+static int end_quarantine(void)
+{
+    if (onic_rma_state.quarantine == 0)
+        return 0;
+    if (onic_now_nsec() - onic_rma_state.quarantined <= QUARANTINE_NSEC) {
+        atomic_store(&onic_rma_state.pending, true);
+        return 0;
+    }
+    release(onic_rma_state.quarantine);
+    onic_rma_state.quarantine = 0;
+    return 1;
+}
+
+void onic_rma_end(onic_rma_t *r, bool withdrawn)
+{
+    const bool waited = r->terms.waits;
+    r->refs++;
+    const onic_closing_t closing = onic_terms_close(&r->terms, withdrawn);
+    if (r->terms.sends)
+        r->peer->requests -= waited && !r->terms.waits;
+    if (closing.commit)
+        onic_rma_commit(r, &r->sender);
+    if (closing.release != 0)
+        onic_rma_released(r->peer, closing.release);
+    unref(r);
+}
+
+int onic_rma_run(void)
+{
+    look_for_losses();
+    const int n = end_quarantine();
+    return n + onic_rma_serve();
+}
