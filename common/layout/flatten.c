@@ -317,13 +317,8 @@ static int ompi_error(onic_layout_status_t rc)
     }
 }
 
-int onic_flatten(const struct ompi_datatype_t *dt, size_t count, onic_layout_t *l)
-{
-    return onic_flatten_kept(dt, count, l, NULL);
-}
-
-int onic_flatten_kept(const struct ompi_datatype_t *dt, size_t count, onic_layout_t *l,
-                      onic_flattened_t *f)
+int onic_flatten(const struct ompi_datatype_t *dt, size_t count, onic_layout_t *l,
+                 onic_flattened_t *f)
 {
     const opal_datatype_t *type = &dt->super;
     size_t bytes;

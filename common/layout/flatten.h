@@ -14,24 +14,23 @@
 #include "common/layout/layout.h"
 #include "common/support/device.h"
 
-/** Describes `count` elements of a committed datatype as a layout whose offsets count from the
- *  buffer address that MPI calls take (so that MPI_BOTTOM works), by the optimised description that
- *  Open MPI keeps. The packed order is MPI_Pack's in a homogeneous system. Regular types cost well
- *  under a microsecond and no allocation; irregular ones allocate a run list. OMPI_SUCCESS,
- *  OMPI_ERR_OUT_OF_RESOURCE, or OMPI_ERR_VALUE_OUT_OF_BOUNDS where 64 bits are not enough.
- *  Thread-safe. */
-ONIC_EXPORT int onic_flatten(const struct ompi_datatype_t *dt, size_t count, onic_layout_t *l);
-
-/** The layouts of long descriptions that a component has met. Construct the lock. */
+/** Construct the lock. */
 typedef struct onic_flattened {
     opal_mutex_t lock;
     onic_kept_t kept; /**< those of one item each */
 } onic_flattened_t;
 
-/** The same, where a long description is not read again each time that the type, or another one
- * with the same description, is used: it is compared then. MPI threads. */
-ONIC_EXPORT int onic_flatten_kept(const struct ompi_datatype_t *dt, size_t count, onic_layout_t *l,
-                                  onic_flattened_t *f);
+/** Describes `count` elements of a committed datatype as a layout whose offsets count from the
+ *  buffer address that MPI calls take (so that MPI_BOTTOM works), by the optimised description that
+ *  Open MPI keeps. The packed order is MPI_Pack's in a homogeneous system. Regular types cost well
+ *  under a microsecond and no allocation; irregular ones allocate a run list. OMPI_SUCCESS,
+ *  OMPI_ERR_OUT_OF_RESOURCE, or OMPI_ERR_VALUE_OUT_OF_BOUNDS where 64 bits are not enough.
+ *
+ *  `f`, which may be NULL: the layouts of long descriptions that a component has met. A long
+ *  description is then not read again each time that the type, or another one with the same
+ *  description, is used: it is compared. MPI threads. */
+ONIC_EXPORT int onic_flatten(const struct ompi_datatype_t *dt, size_t count, onic_layout_t *l,
+                             onic_flattened_t *f);
 
 /** Are `count` items of a type one piece of memory without gaps, in the order in which it is sent,
  *  that begins where the buffer does? Then its bytes. False where that is not seen at once. */

@@ -8,8 +8,8 @@
 #include <string.h>
 
 typedef struct onic_kept_one {
-    struct onic_kept_one *newer, *older; /* by their last use */
-    struct onic_kept_one *next;          /* in the bucket */
+    TAILQ_ENTRY(onic_kept_one) use; /* the newest first */
+    LIST_ENTRY(onic_kept_one) next; /* in the bucket */
     uint64_t print;
     size_t bytes; /* of all of it */
     onic_layout_t layout;
@@ -22,35 +22,10 @@ size_t onic_layout_bytes(const onic_layout_t *l)
     return sizeof(*l) + (size_t)l->nruns * (sizeof(onic_run_t) + sizeof(uint64_t));
 }
 
-static one_t **bucket_of(onic_kept_t *k, uint64_t print)
-{
-    return &k->bucket[print % ONIC_KEPT_BUCKETS];
-}
-
-/* ---- by their last use ----------------------------------------------------------------------- */
-
-static void unlink_one(onic_kept_t *k, one_t *o)
-{
-    *(o->newer != NULL ? &o->newer->older : &k->newest) = o->older;
-    *(o->older != NULL ? &o->older->newer : &k->oldest) = o->newer;
-}
-
-static void link_newest(onic_kept_t *k, one_t *o)
-{
-    o->newer = NULL;
-    o->older = k->newest;
-    *(k->newest != NULL ? &k->newest->newer : &k->oldest) = o;
-    k->newest = o;
-}
-
 static void drop(onic_kept_t *k, one_t *o)
 {
-    one_t **at = bucket_of(k, o->print);
-
-    while (*at != o)
-        at = &(*at)->next;
-    *at = o->next;
-    unlink_one(k, o);
+    LIST_REMOVE(o, next);
+    TAILQ_REMOVE(&k->by_use, o, use);
     k->bytes -= o->bytes;
     k->n--;
     onic_layout_fini(&o->layout);
@@ -59,23 +34,21 @@ static void drop(onic_kept_t *k, one_t *o)
 
 void onic_kept_fini(onic_kept_t *k)
 {
-    while (k->oldest != NULL)
-        drop(k, k->oldest);
+    while (k->n > 0)
+        drop(k, TAILQ_FIRST(&k->by_use));
 }
-
-/* ---- finding and keeping --------------------------------------------------------------------- */
 
 bool onic_kept_find(onic_kept_t *k, const onic_contents_t *from, onic_layout_t *l)
 {
-    one_t *o = *bucket_of(k, from->print);
+    one_t *o = LIST_FIRST(&k->bucket[from->print % ONIC_KEPT_BUCKETS]);
 
     while (o != NULL && (o->print != from->print || o->len != from->len ||
                          !from->same(o->contents, from->bytes, from->len)))
-        o = o->next;
+        o = LIST_NEXT(o, next);
     if (o == NULL)
         return false;
-    unlink_one(k, o);
-    link_newest(k, o);
+    TAILQ_REMOVE(&k->by_use, o, use);
+    TAILQ_INSERT_HEAD(&k->by_use, o, use);
     k->hits++;
     onic_layout_dup(l, &o->layout);
     return true;
@@ -97,7 +70,9 @@ void onic_kept_add(onic_kept_t *k, const onic_contents_t *from, onic_layout_t *l
     if (bytes > k->limit || !comes_again(k, from->print))
         return;
     while (k->bytes > k->limit - bytes || k->n == ONIC_KEPT_MAX)
-        drop(k, k->oldest);
+        drop(k, TAILQ_LAST(&k->by_use, onic_kept_by_use));
+    if (k->n == 0)
+        TAILQ_INIT(&k->by_use);
     one_t *o = malloc(sizeof(*o) + from->len);
     if (o == NULL)
         return;
@@ -108,9 +83,8 @@ void onic_kept_add(onic_kept_t *k, const onic_contents_t *from, onic_layout_t *l
     o->len = from->len;
     memcpy(o->contents, from->bytes, from->len);
     onic_layout_dup(&o->layout, l);
-    o->next = *bucket_of(k, from->print);
-    *bucket_of(k, from->print) = o;
+    LIST_INSERT_HEAD(&k->bucket[from->print % ONIC_KEPT_BUCKETS], o, next);
+    TAILQ_INSERT_HEAD(&k->by_use, o, use);
     k->bytes += bytes;
     k->n++;
-    link_newest(k, o);
 }

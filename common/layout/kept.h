@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "common/layout/layout.h"
 
@@ -32,12 +33,11 @@ typedef struct onic_contents {
 
 /** Zero-initialise it, but for `limit`. */
 typedef struct onic_kept {
-    size_t limit;                 /**< most bytes; 0: nothing is kept */
-    size_t bytes;                 /**< that are taken up */
-    unsigned n;                   /**< layouts */
-    struct onic_kept_one *newest; /**< by their last use */
-    struct onic_kept_one *oldest;
-    struct onic_kept_one *bucket[ONIC_KEPT_BUCKETS];
+    size_t limit; /**< most bytes; 0: nothing is kept */
+    size_t bytes; /**< that are taken up */
+    unsigned n;   /**< layouts */
+    TAILQ_HEAD(onic_kept_by_use, onic_kept_one) by_use;
+    LIST_HEAD(, onic_kept_one) bucket[ONIC_KEPT_BUCKETS];
     uint64_t numbers;              /**< given to lists so far */
     uint64_t seen[ONIC_KEPT_SEEN]; /**< prints of what came last, in turn */
     unsigned turn;

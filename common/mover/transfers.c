@@ -71,8 +71,7 @@ bool onic_mover_idle(void)
 static void put_free(onic_transfer_t *t)
 {
     t->state = ONIC_TRANSFER_FREE;
-    t->next = onic_transfers.pool[t->role];
-    onic_transfers.pool[t->role] = t;
+    TAILQ_INSERT_HEAD(&onic_transfers.pool[t->role], t, list);
 }
 
 /** More of a role; the lock is held. */
@@ -96,8 +95,10 @@ bool onic_transfers_start(void)
 {
     bool ok = true;
     lock_list();
-    onic_transfers.last = &onic_transfers.first;
-    onic_transfers.last_report = &onic_transfers.reports;
+    TAILQ_INIT(&onic_transfers.under_way);
+    TAILQ_INIT(&onic_transfers.pool[ONIC_SENDS]);
+    TAILQ_INIT(&onic_transfers.pool[ONIC_RECEIVES]);
+    STAILQ_INIT(&onic_transfers.reports);
     for (int n = 0; n < RECEIVERS && ok; n += BLOCK)
         ok = grow(ONIC_RECEIVES);
     unlock_list();
@@ -122,7 +123,6 @@ void onic_transfers_stop(void)
         onic_transfers.blocks = b->next;
         free(b);
     }
-    onic_transfers.pool[ONIC_SENDS] = onic_transfers.pool[ONIC_RECEIVES] = NULL;
     onic_transfers.ntransfers = 0;
     unlock_list();
 }
@@ -131,16 +131,15 @@ onic_transfer_t *onic_transfer_new(onic_role_t role, const onic_carrier_t *carri
                                    onic_peer_t *peer, const onic_mover_end_t *end)
 {
     lock_list();
-    onic_transfer_t *t =
-        onic_transfers.pool[role] != NULL || grow(role) ? onic_transfers.pool[role] : NULL;
+    if (TAILQ_EMPTY(&onic_transfers.pool[role]))
+        (void)grow(role);
+    onic_transfer_t *t = TAILQ_FIRST(&onic_transfers.pool[role]);
     if (t != NULL) {
-        onic_transfers.pool[role] = t->next;
+        TAILQ_REMOVE(&onic_transfers.pool[role], t, list);
         t->state = ONIC_TRANSFER_NEW;
     }
     unlock_list();
     if (t != NULL) {
-        t->next = t->next_report = NULL;
-        t->link = NULL;
         t->over = t->reports = t->withdrawn = false;
         t->status = OMPI_SUCCESS;
         atomic_store_explicit(&t->stop, 0, memory_order_relaxed);
@@ -181,10 +180,7 @@ void onic_transfer_drop(onic_transfer_t *t)
 static void list(onic_transfer_t *t, onic_transfer_state_t state)
 {
     t->state = state;
-    t->next = NULL;
-    t->link = onic_transfers.last;
-    *onic_transfers.last = t;
-    onic_transfers.last = &t->next;
+    TAILQ_INSERT_TAIL(&onic_transfers.under_way, t, list);
     atomic_fetch_add_explicit(&onic_transfers.active, 1, memory_order_release);
 }
 
@@ -199,11 +195,7 @@ static void count(const onic_transfer_t *t)
 
 static void unlist(onic_transfer_t *t)
 {
-    *t->link = t->next;
-    if (t->next != NULL)
-        t->next->link = t->link;
-    else
-        onic_transfers.last = t->link;
+    TAILQ_REMOVE(&onic_transfers.under_way, t, list);
     count(t);
     t->carrier->closed(t, t->withdrawn);
     put_free(t);
@@ -214,9 +206,7 @@ static void unlist(onic_transfer_t *t)
 static void put_back(onic_transfer_t *t)
 {
     if (t->reports) {
-        t->next_report = NULL;
-        *onic_transfers.last_report = t;
-        onic_transfers.last_report = &t->next_report;
+        STAILQ_INSERT_TAIL(&onic_transfers.reports, t, report);
     } else if (t->over) {
         if (t->has_end) {
             onic_layout_fini(&t->end.layout);
@@ -234,12 +224,12 @@ static onic_transfer_t *work_on(onic_transfer_t *t, int limit, bool holds, int *
 {
     const bool takes = t->carrier->locked && !holds;
     if (takes && !onic_wire_trylock())
-        return t->next;
+        return TAILQ_NEXT(t, list);
     t->state = ONIC_TRANSFER_CLAIMED;
     unlock_list();
     *moved_p += onic_transfer_work(t, takes && limit > TURN_LOCKED ? TURN_LOCKED : limit);
     lock_list();
-    onic_transfer_t *next = t->next;
+    onic_transfer_t *next = TAILQ_NEXT(t, list);
     put_back(t);
     if (takes)
         onic_wire_unlock();
@@ -258,12 +248,9 @@ void onic_transfer_queue(onic_transfer_t *t)
 /** The first that is to be reported; the lock is held. */
 static onic_transfer_t *next_report(void)
 {
-    onic_transfer_t *t = onic_transfers.reports;
-    if (t != NULL) {
-        onic_transfers.reports = t->next_report;
-        if (onic_transfers.reports == NULL)
-            onic_transfers.last_report = &onic_transfers.reports;
-    }
+    onic_transfer_t *t = STAILQ_FIRST(&onic_transfers.reports);
+    if (t != NULL)
+        STAILQ_REMOVE_HEAD(&onic_transfers.reports, report);
     return t;
 }
 
@@ -291,7 +278,7 @@ static int try_to_report(void)
 {
     int n = 0;
     lock_list();
-    const bool any = onic_transfers.reports != NULL;
+    const bool any = !STAILQ_EMPTY(&onic_transfers.reports);
     unlock_list();
     if (any && onic_wire_trylock()) {
         n = report_locked();
@@ -308,8 +295,9 @@ int onic_mover_progress(void)
     if (onic_mover_idle() || !onic_transfers_enter())
         return 0;
     lock_list();
-    for (onic_transfer_t *t = onic_transfers.first; t != NULL;)
-        t = t->state == ONIC_TRANSFER_QUEUED ? work_on(t, TURN, false, &moved) : t->next;
+    for (onic_transfer_t *t = TAILQ_FIRST(&onic_transfers.under_way); t != NULL;)
+        t = t->state == ONIC_TRANSFER_QUEUED ? work_on(t, TURN, false, &moved)
+                                             : TAILQ_NEXT(t, list);
     unlock_list();
     moved += try_to_report();
     onic_transfers_leave();
@@ -335,7 +323,7 @@ static bool ask_to_stop(onic_transfer_t *t, unsigned why, onic_transfer_t **next
     int moved = 0;
     const bool claimed = t->state == ONIC_TRANSFER_CLAIMED;
     atomic_fetch_or(&t->stop, why);
-    *next_p = claimed ? t->next : work_on(t, 0, true, &moved);
+    *next_p = claimed ? TAILQ_NEXT(t, list) : work_on(t, 0, true, &moved);
     return !claimed;
 }
 
@@ -344,8 +332,8 @@ bool onic_mover_cancel_locked(void *arg)
     bool all = true;
     (void)report_locked();
     lock_list();
-    for (onic_transfer_t *t = onic_transfers.first, *next; t != NULL; t = next) {
-        next = t->next;
+    for (onic_transfer_t *t = TAILQ_FIRST(&onic_transfers.under_way), *next; t != NULL; t = next) {
+        next = TAILQ_NEXT(t, list);
         if (t->has_end && t->end.arg == arg)
             all = ask_to_stop(t, ONIC_STOP_END, &next) && all;
     }
@@ -357,9 +345,9 @@ bool onic_mover_cancel_locked(void *arg)
 bool onic_transfers_name(const onic_peer_t *peer)
 {
     lock_list();
-    const onic_transfer_t *t = onic_transfers.first;
+    const onic_transfer_t *t = TAILQ_FIRST(&onic_transfers.under_way);
     while (t != NULL && t->peer != peer)
-        t = t->next;
+        t = TAILQ_NEXT(t, list);
     unlock_list();
     return t != NULL;
 }
@@ -368,14 +356,14 @@ void onic_transfers_end_locked(void)
 {
     (void)report_locked();
     lock_list();
-    for (onic_transfer_t *t = onic_transfers.first, *next; t != NULL; t = next)
+    for (onic_transfer_t *t = TAILQ_FIRST(&onic_transfers.under_way), *next; t != NULL; t = next)
         (void)ask_to_stop(t, ONIC_STOP_END, &next);
     unlock_list();
     (void)report_locked();
     lock_list();
     /* Receivers that throw away what comes. */
-    while (onic_transfers.first != NULL)
-        unlist(onic_transfers.first);
+    while (!TAILQ_EMPTY(&onic_transfers.under_way))
+        unlist(TAILQ_FIRST(&onic_transfers.under_way));
     unlock_list();
 }
 

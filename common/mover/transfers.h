@@ -17,9 +17,8 @@ typedef struct onic_transfers {
     atomic_uint inside; /**< threads that make progress, or may begin to */
     atomic_bool lock;
     /* Under it: */
-    onic_transfer_t *first, **last;
-    onic_transfer_t *pool[2]; /**< by role */
-    onic_transfer_t *reports, **last_report;
+    TAILQ_HEAD(, onic_transfer) under_way, pool[2]; /**< the pool by role */
+    STAILQ_HEAD(, onic_transfer) reports;
     unsigned ntransfers; /**< in memory */
     struct onic_transfer_block *blocks;
     /** Transfers that are not in the pool nor new. */

@@ -35,12 +35,6 @@ static inline void onic_naps_shorten(onic_naps_t *n)
     n->now = n->least;
 }
 
-/** Are the MPI threads away, whose ticks were `seen` before a nap and are `ticks` behind it? */
-static inline bool onic_is_away(uint64_t seen, uint64_t ticks)
-{
-    return seen == ticks;
-}
-
 /** All signals but those of faults of the thread itself: these are to be reported. */
 static inline void onic_signals_to_block(sigset_t *set)
 {

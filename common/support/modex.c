@@ -26,6 +26,14 @@
 /** Fences that this process has entered, and those of them that have ended. */
 static atomic_uint fences_begun, fences_ended;
 
+/** An int is PMIx's status, too. */
+static void fence_ended(int status, void *arg)
+{
+    (void)status;
+    (void)arg;
+    atomic_fetch_add(&fences_ended, 1);
+}
+
 #if ONIC_OMPI_AT_LEAST(5, 0)
 
 bool onic_modex_put_bytes(const char *key, const void *bytes, size_t len)
@@ -33,13 +41,6 @@ bool onic_modex_put_bytes(const char *key, const void *bytes, size_t len)
     int rc;
     OPAL_MODEX_SEND_STRING(rc, PMIX_GLOBAL, key, bytes, len);
     return rc == PMIX_SUCCESS;
-}
-
-static void fence_ended(pmix_status_t status, void *arg)
-{
-    (void)status;
-    (void)arg;
-    atomic_fetch_add(&fences_ended, 1);
 }
 
 static bool fence(void)
@@ -131,13 +132,6 @@ bool onic_modex_put_bytes(const char *key, const void *bytes, size_t len)
     }
     free(name);
     return done;
-}
-
-static void fence_ended(int status, void *arg)
-{
-    (void)status;
-    (void)arg;
-    atomic_fetch_add(&fences_ended, 1);
 }
 
 static bool fence(void)

@@ -349,12 +349,6 @@ bool onic_rc_connect(onic_rc_t *c, const onic_rc_terms_t *answer)
 
 /* ---- connections that others begin ----------------------------------------------------------- */
 
-static bool is_same(const onic_verbs_address_t *a, const onic_verbs_address_t *b)
-{
-    return a->qpn == b->qpn && a->lid == b->lid && a->link == b->link &&
-           memcmp(a->gid, b->gid, sizeof(a->gid)) == 0;
-}
-
 /** The place that a process gets, emptied where it was another one's; or NULL. */
 static onic_rc_served_t *place_for(onic_rc_adapter_t *a, uint64_t process)
 {
@@ -376,7 +370,7 @@ bool onic_rc_serve(onic_rc_adapter_t *a, uint64_t process, const onic_rc_terms_t
     onic_rc_served_t *s = place_for(a, process);
     if (s == NULL || onic_verbs_obstacle(&a->port.mine, &asked->address) != NULL)
         return false;
-    if (s->qp != NULL && is_same(&s->address, &asked->address)) {
+    if (s->qp != NULL && memcmp(&s->address, &asked->address, sizeof(s->address)) == 0) {
         *answer = s->terms;
         return true;
     }

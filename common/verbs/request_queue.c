@@ -6,34 +6,11 @@
 
 #include "common/verbs/request_queue.h"
 
-static void empty(onic_rdma_transfers_t *list)
-{
-    list->head = NULL;
-    list->end = &list->head;
-}
-
-static void append(onic_rdma_transfers_t *list, onic_rdma_transfer_t *t)
-{
-    t->next = NULL;
-    *list->end = t;
-    list->end = &t->next;
-}
-
-static onic_rdma_transfer_t *take_first(onic_rdma_transfers_t *list)
-{
-    onic_rdma_transfer_t *t = list->head;
-
-    list->head = t->next;
-    if (list->head == NULL)
-        list->end = &list->head;
-    return t;
-}
-
 bool onic_request_queue_init(onic_request_queue_t *q, const onic_request_queue_spec_t *spec)
 {
     *q = (onic_request_queue_t){.spec = *spec};
-    empty(&q->waiting);
-    empty(&q->issued_all);
+    STAILQ_INIT(&q->waiting);
+    STAILQ_INIT(&q->issued_all);
     q->batch.request = calloc(spec->batch, sizeof(*q->batch.request));
     q->batch.piece = calloc((size_t)spec->batch * spec->pieces, sizeof(*q->batch.piece));
     if (q->batch.request != NULL && q->batch.piece != NULL)
@@ -72,13 +49,14 @@ static void issue_batch(onic_request_queue_t *q, onic_rdma_transfer_t *t)
 
 static void issue(onic_request_queue_t *q)
 {
-    while (q->waiting.head != NULL && has_room(q) && !q->failed) {
-        onic_rdma_transfer_t *t = q->waiting.head;
+    while (!STAILQ_EMPTY(&q->waiting) && has_room(q) && !q->failed) {
+        onic_rdma_transfer_t *t = STAILQ_FIRST(&q->waiting);
 
         issue_batch(q, t);
         if (onic_rdma_walk_is_done(&t->walk)) {
             t->last = q->issued;
-            append(&q->issued_all, take_first(&q->waiting));
+            STAILQ_REMOVE_HEAD(&q->waiting, next);
+            STAILQ_INSERT_TAIL(&q->issued_all, t, next);
         }
     }
 }
@@ -89,7 +67,7 @@ void onic_request_queue_begin(onic_request_queue_t *q, onic_rdma_transfer_t *t)
         t->ended(t, true);
         return;
     }
-    append(&q->waiting, t);
+    STAILQ_INSERT_TAIL(&q->waiting, t, next);
     issue(q);
 }
 
@@ -97,9 +75,9 @@ void onic_request_queue_processed(onic_request_queue_t *q, uint64_t number)
 {
     q->counts->completions++;
     q->processed = number;
-    while (q->issued_all.head != NULL && q->issued_all.head->last <= q->processed) {
-        onic_rdma_transfer_t *t = take_first(&q->issued_all);
-
+    for (onic_rdma_transfer_t *t;
+         (t = STAILQ_FIRST(&q->issued_all)) != NULL && t->last <= q->processed;) {
+        STAILQ_REMOVE_HEAD(&q->issued_all, next);
         t->ended(t, false);
     }
     issue(q);
@@ -109,9 +87,10 @@ void onic_request_queue_fail(onic_request_queue_t *q)
 {
     q->failed = true;
     while (!onic_request_queue_is_empty(q)) {
-        onic_rdma_transfer_t *t =
-            take_first(q->issued_all.head != NULL ? &q->issued_all : &q->waiting);
+        onic_rdma_transfers_t *list = STAILQ_EMPTY(&q->issued_all) ? &q->waiting : &q->issued_all;
+        onic_rdma_transfer_t *t = STAILQ_FIRST(list);
 
+        STAILQ_REMOVE_HEAD(list, next);
         t->ended(t, true);
     }
 }

@@ -21,12 +21,14 @@
 #ifndef ONIC_REQUEST_QUEUE_H
 #define ONIC_REQUEST_QUEUE_H
 
+#include <sys/queue.h>
+
 #include "common/support/export.h"
 #include "common/verbs/requests.h"
 
 /** A transfer in a queue. Its owner keeps it until it has ended. */
 typedef struct onic_rdma_transfer {
-    struct onic_rdma_transfer *next;
+    STAILQ_ENTRY(onic_rdma_transfer) next;
     onic_rdma_walk_t walk; /**< begun */
     uint64_t last;         /**< once all of it is issued: its last request */
     /** It has ended: all its bytes are where they belong, or it has failed, and it is unknown
@@ -34,9 +36,7 @@ typedef struct onic_rdma_transfer {
     void (*ended)(struct onic_rdma_transfer *t, bool failed);
 } onic_rdma_transfer_t;
 
-typedef struct onic_rdma_transfers {
-    onic_rdma_transfer_t *head, **end;
-} onic_rdma_transfers_t;
+typedef STAILQ_HEAD(onic_rdma_transfers, onic_rdma_transfer) onic_rdma_transfers_t;
 
 /** What was done, ever. */
 typedef struct onic_rdma_counts {
@@ -84,7 +84,7 @@ ONIC_EXPORT void onic_request_queue_fini(onic_request_queue_t *q);
 /** Is nothing in it, neither waiting nor under way? */
 static inline bool onic_request_queue_is_empty(const onic_request_queue_t *q)
 {
-    return q->waiting.head == NULL && q->issued_all.head == NULL;
+    return STAILQ_EMPTY(&q->waiting) && STAILQ_EMPTY(&q->issued_all);
 }
 
 /** Enters a transfer, and issues of it what there is room for. Transfers are issued in their

@@ -164,17 +164,13 @@ bool onic_verbs_device_wanted(const char *filter, const char *device)
 
 uint32_t onic_verbs_rate(unsigned speed, unsigned width)
 {
-    static const struct {
-        unsigned speed, rate;
-    } lane[] = {{1, 25}, {2, 50}, {4, 100}, {8, 100}, {16, 140}, {32, 250}, {64, 500}, {128, 1000}};
-    static const struct {
-        unsigned width, lanes;
-    } lanes[] = {{1, 1}, {2, 4}, {4, 8}, {8, 12}, {16, 2}};
+    static const uint16_t lane[] = {25, 50, 100, 100, 140, 250, 500, 1000}; /* speed 1, 2, 4 .. */
+    static const uint8_t lanes[] = {1, 4, 8, 12, 2};                        /* width likewise */
 
-    for (size_t i = 0; i < sizeof(lane) / sizeof(lane[0]); i++)
-        for (size_t j = 0; j < sizeof(lanes) / sizeof(lanes[0]); j++)
-            if (lane[i].speed == speed && lanes[j].width == width)
-                return lane[i].rate * lanes[j].lanes;
+    for (unsigned i = 0; i < sizeof(lane) / sizeof(lane[0]); i++)
+        for (unsigned j = 0; j < sizeof(lanes); j++)
+            if (speed == 1U << i && width == 1U << j)
+                return (uint32_t)lane[i] * lanes[j];
     return 0;
 }
 

@@ -74,34 +74,20 @@ static bool is_all(const char *list)
     return list == NULL || *list == '\0' || (*list != '^' && list_names(list, all));
 }
 
-static bool allows(const char *list, int from, int to)
+bool onic_tls_have(onic_tls_t kind, const char *list)
 {
+    static const struct {
+        int from, to;
+    } kinds[] = {[ONIC_TLS_VERBS] = {VERBS, MEMORY},
+                 [ONIC_TLS_RDMA] = {VERBS, VERBS_WITHOUT_RDMA},
+                 [ONIC_TLS_MEMORY] = {MEMORY, TCP},
+                 [ONIC_TLS_TCP] = {TCP, END}};
     const bool all = is_all(list), excludes = !all && *list == '^';
     bool allowed = all;
 
-    for (int i = from; i < to && !allowed; i++)
+    for (int i = kinds[kind].from; i < kinds[kind].to && !allowed; i++)
         allowed = excludes != list_names(list + excludes, transports[i]);
     return allowed;
-}
-
-bool onic_tls_have_verbs(const char *list)
-{
-    return allows(list, VERBS, MEMORY);
-}
-
-bool onic_tls_have_rdma(const char *list)
-{
-    return allows(list, VERBS, VERBS_WITHOUT_RDMA);
-}
-
-bool onic_tls_have_tcp(const char *list)
-{
-    return allows(list, TCP, END);
-}
-
-bool onic_tls_have_shared_memory(const char *list)
-{
-    return allows(list, MEMORY, TCP);
 }
 
 bool onic_devices_have(const char *list, const char *name)
@@ -204,5 +190,5 @@ unsigned onic_adapters(const char *directory, const char *devices, bool active)
 
 bool onic_rdma_here(const char *directory, const char *tls, const char *devices)
 {
-    return onic_tls_have_rdma(tls) && onic_adapters(directory, devices, true) > 0;
+    return onic_tls_have(ONIC_TLS_RDMA, tls) && onic_adapters(directory, devices, true) > 0;
 }

@@ -15,14 +15,16 @@
 
 /* ---- lists: pure --------------------------------------------------------------------------- */
 
-/** Does the list let UCX use a transport of InfiniBand or RoCE, if only to connect? */
-bool onic_tls_have_verbs(const char *list);
-/** One of them that has RDMA with connections? */
-bool onic_tls_have_rdma(const char *list);
-/** TCP? */
-bool onic_tls_have_tcp(const char *list);
-/** Shared memory between the processes of a node? */
-bool onic_tls_have_shared_memory(const char *list);
+/** Kinds of transports. */
+typedef enum onic_tls {
+    ONIC_TLS_VERBS,  /**< of InfiniBand or RoCE, if only to connect */
+    ONIC_TLS_RDMA,   /**< those of them that have RDMA with connections */
+    ONIC_TLS_MEMORY, /**< shared memory between the processes of a node */
+    ONIC_TLS_TCP
+} onic_tls_t;
+
+/** Does the list let UCX use one of that kind? */
+bool onic_tls_have(onic_tls_t kind, const char *list);
 
 /** Does a list of devices let UCX use this one ("mlx5_0"), if only one of its ports? */
 bool onic_devices_have(const char *list, const char *name);

@@ -95,7 +95,8 @@ static ucs_status_t set_size(ucp_config_t *ucp_config, const char *key, size_t s
 static ucs_status_t configure_tcp(const char *tls, size_t seg_size, ucp_config_t *ucp_config)
 {
     const char *tx = getenv("UCX_TCP_TX_SEG_SIZE"), *rx = getenv("UCX_TCP_RX_SEG_SIZE");
-    if (seg_size == 0 || !onic_tls_have_tcp(tls) || !devices_have_tcp(getenv("UCX_NET_DEVICES"))) {
+    if (seg_size == 0 || !onic_tls_have(ONIC_TLS_TCP, tls) ||
+        !devices_have_tcp(getenv("UCX_NET_DEVICES"))) {
         seg_size = UCX_TCP_SEG_SIZE;
     } else if (tx == NULL) {
         /* The receiver's segment must hold a sender's: UCX refuses to start otherwise. */
@@ -113,7 +114,7 @@ static ucs_status_t configure_tcp(const char *tls, size_t seg_size, ucp_config_t
 
 static ucs_status_t configure_shm(const char *tls, ucp_config_t *ucp_config)
 {
-    const bool shm = onic_tls_have_shared_memory(tls);
+    const bool shm = onic_tls_have(ONIC_TLS_MEMORY, tls);
     /* A transport that is not asked for that is not chosen for endpoints that can be closed. */
     onic_wire.closes =
         !shm || (!onic_user_says("UCX_@(MM|POSIX|SYSV)_ERROR_HANDLING=*") &&
@@ -185,7 +186,7 @@ size_t onic_wire_frag_max(const char *transport)
     size_t size = UCX_OTHER_SEG_SIZE;
     if (strcmp(transport, "tcp") == 0)
         return onic_wire.tcp_seg_size - UCX_OVERHEAD;
-    if (*transport != '\0' && onic_tls_have_shared_memory(transport))
+    if (*transport != '\0' && onic_tls_have(ONIC_TLS_MEMORY, transport))
         size = onic_wire.shm_seg_size;
     snprintf(env, sizeof(env), "UCX_%s_SEG_SIZE", transport);
     for (char *c = env; *c != '\0'; c++)

@@ -84,7 +84,7 @@ bool onic_wire_registers(void)
 {
     static const char *const others[] = {"/dev/xpmem", "/dev/knem", "/dev/nvidiactl", "/dev/kfd",
                                          "/dev/kgni0"};
-    bool found = onic_tls_have_verbs(getenv("UCX_TLS")) && verbs_devices() > 0;
+    bool found = onic_tls_have(ONIC_TLS_VERBS, getenv("UCX_TLS")) && verbs_devices() > 0;
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]) && !found; i++)
         found = access(others[i], F_OK) == 0;
     return found;
@@ -106,7 +106,7 @@ static void say(uint64_t bytes, const char *what)
 ucs_status_t onic_wire_fit_memory(onic_wire_config_t *config, char *tls, size_t size)
 {
     const char *list = onic_wire_tls(config);
-    unsigned devices = onic_tls_have_verbs(list) ? verbs_devices() : 0;
+    unsigned devices = onic_tls_have(ONIC_TLS_VERBS, list) ? verbs_devices() : 0;
     uint64_t bytes = devices > 0 ? registrable() : UINT64_MAX;
     onic_memory_plan_t plan = onic_memory_plan(bytes, devices);
 

@@ -39,9 +39,9 @@ int onic_wire_progress_locked(void)
     }
     if (onic_queues_have_waiting())
         events += onic_queues_send();
-    if (onic_wire.done_head != NULL)
+    if (!STAILQ_EMPTY(&onic_wire.done))
         events += onic_done_progress();
-    if (onic_wire.loop.first != NULL)
+    if (!STAILQ_EMPTY(&onic_wire.loop))
         events += onic_loop_progress();
     if (atomic_load_explicit(&onic_wire.deferred, memory_order_relaxed) != 0)
         events += run_deferred();

@@ -7,26 +7,22 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 #include <unistd.h>
 
 #include "common/wire/put.h"
 #include "ompi/constants.h"
 
-/** In a list of all. */
-typedef struct listed {
-    struct listed *next, **link;
-} listed_t;
-
 struct onic_region {
-    listed_t listed; /**< must be first */
-    ucp_mem_h memh;  /**< NULL: the wire has been closed */
+    LIST_ENTRY(onic_region) listed;
+    ucp_mem_h memh; /**< NULL: the wire has been closed */
     void *base;
     size_t size;
     bool left; /**< peers may still put into it: it is freed with the wire */
 };
 
 struct onic_remote {
-    listed_t listed; /**< must be first */
+    LIST_ENTRY(onic_remote) listed;
     onic_peer_t *peer;
     ucp_rkey_h rkey; /**< NULL: the wire has been closed */
     uint64_t base;
@@ -34,22 +30,8 @@ struct onic_remote {
 };
 
 /** Those that there are; wire lock. */
-static listed_t *regions, *remotes;
-
-static void enlist(listed_t *l, listed_t **all)
-{
-    *l = (listed_t){.next = *all, .link = all};
-    if (l->next != NULL)
-        l->next->link = &l->next;
-    *all = l;
-}
-
-static void unlist(listed_t *l)
-{
-    *l->link = l->next;
-    if (l->next != NULL)
-        l->next->link = l->link;
-}
+static LIST_HEAD(, onic_region) regions = LIST_HEAD_INITIALIZER(regions);
+static LIST_HEAD(, onic_remote) remotes = LIST_HEAD_INITIALIZER(remotes);
 
 /** What a description begins with; the address record and the key follow. */
 typedef struct description {
@@ -108,7 +90,7 @@ static onic_region_t *new_region(void *base, size_t bytes)
         return NULL;
     }
     region->left = false;
-    enlist(&region->listed, &regions);
+    LIST_INSERT_HEAD(&regions, region, listed);
     return region;
 }
 
@@ -131,7 +113,7 @@ void onic_region_free_locked(onic_region_t *region)
 {
     if (region->memh != NULL) {
         onic_ucx.mem_unmap(onic_wire.context, region->memh);
-        unlist(&region->listed);
+        LIST_REMOVE(region, listed);
     }
     free(region);
 }
@@ -152,9 +134,8 @@ void onic_region_leave(onic_region_t *region)
 
 void onic_regions_stop(void)
 {
-    while (regions != NULL) {
-        onic_region_t *region = (onic_region_t *)regions;
-        unlist(&region->listed);
+    for (onic_region_t *region; (region = LIST_FIRST(&regions)) != NULL;) {
+        LIST_REMOVE(region, listed);
         onic_ucx.mem_unmap(onic_wire.context, region->memh);
         region->memh = NULL;
         if (region->left)
@@ -249,7 +230,7 @@ onic_remote_t *onic_remote_open(onic_peer_t *peer, const void *bytes, size_t len
         free(remote);
         return NULL;
     }
-    enlist(&remote->listed, &remotes);
+    LIST_INSERT_HEAD(&remotes, remote, listed);
     return remote;
 }
 
@@ -260,7 +241,7 @@ static void close_key(onic_remote_t *remote)
         return;
     onic_ucx.rkey_destroy(remote->rkey);
     remote->rkey = NULL;
-    unlist(&remote->listed);
+    LIST_REMOVE(remote, listed);
 }
 
 void onic_remote_close(onic_remote_t *remote)
@@ -271,8 +252,8 @@ void onic_remote_close(onic_remote_t *remote)
 
 void onic_remotes_stop(void)
 {
-    while (remotes != NULL)
-        close_key((onic_remote_t *)remotes);
+    while (!LIST_EMPTY(&remotes))
+        close_key(LIST_FIRST(&remotes));
 }
 
 onic_peer_t *onic_remote_peer(const onic_remote_t *remote)

@@ -38,7 +38,7 @@ void onic_queue_open(onic_peer_t *to)
         return;
     }
     out->to = to;
-    out->wait_tail = &out->wait_head;
+    STAILQ_INIT(&out->waiting);
     out->next = outs;
     outs = out;
     /* This process's address must fit into its first message. */
@@ -50,9 +50,7 @@ void onic_queue_wait(onic_queue_out_t *out, onic_send_t *s)
     onic_queue_counters.waited++;
     waiting++;
     s->starting = false;
-    s->next = NULL;
-    *out->wait_tail = s;
-    out->wait_tail = &s->next;
+    STAILQ_INSERT_TAIL(&out->waiting, s, next);
     onic_server_look_after();
 }
 
@@ -61,20 +59,16 @@ static int send_waiting(onic_queue_out_t *out)
 {
     int n = 0;
 
-    while (out->wait_head != NULL) {
-        onic_send_t *s = out->wait_head;
+    for (onic_send_t *s; (s = STAILQ_FIRST(&out->waiting)) != NULL; n++) {
         const onic_payload_t payload = {.base = s->base, .cursor = s->cursor, .len = s->len};
         const bool lost = out->to->failed != UCS_OK;
 
         if (!lost && !onic_outbox_put(&out->box, (uint8_t)s->am_id, s->header, s->header_len,
                                       &payload, s->am_id == ONIC_AM_OSC))
             break;
-        out->wait_head = s->next;
-        if (out->wait_head == NULL)
-            out->wait_tail = &out->wait_head;
+        STAILQ_REMOVE_HEAD(&out->waiting, next);
         waiting--;
         onic_send_end(s, lost ? OMPI_ERR_UNREACH : OMPI_SUCCESS);
-        n++;
     }
     return n;
 }

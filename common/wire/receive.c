@@ -42,13 +42,6 @@ static void deliver(unsigned am_id, onic_peer_t *from, const void *header, size_
 
 /* ---- messages that are handled later ------------------------------------------------------- */
 
-static void append(onic_kept_list_t *list, onic_kept_t *m)
-{
-    m->next = NULL;
-    *(list->first != NULL ? list->end : &list->first) = m;
-    list->end = &m->next;
-}
-
 /** Appends a copy; of the data only where `payload` is not NULL. NULL where memory is exhausted. */
 static onic_kept_t *keep(onic_kept_list_t *list, unsigned am_id, const void *header,
                          size_t header_len, const onic_payload_t *payload)
@@ -63,7 +56,7 @@ static onic_kept_t *keep(onic_kept_list_t *list, unsigned am_id, const void *hea
         m->len = payload->len;
         onic_payload_copy(m->data, payload, false);
     }
-    append(list, m);
+    STAILQ_INSERT_TAIL(list, m, next);
     return m;
 }
 
@@ -89,14 +82,14 @@ static void deliver_kept(onic_kept_t *m, onic_peer_t *from)
 /** The address of a process has come, and so what was kept until then. */
 static void deliver_early(onic_peer_t *from)
 {
-    onic_kept_t *m = onic_wire.early.first;
-    onic_wire.early.first = NULL;
-    for (onic_kept_t *next; m != NULL; m = next) {
-        next = m->next;
+    onic_kept_list_t early = STAILQ_HEAD_INITIALIZER(early);
+    STAILQ_CONCAT(&early, &onic_wire.early);
+    for (onic_kept_t *m; (m = STAILQ_FIRST(&early)) != NULL;) {
+        STAILQ_REMOVE_HEAD(&early, next);
         if (memcmp(m->bytes, &from->name, sizeof(from->name)) == 0)
             deliver_kept(m, from);
         else
-            append(&onic_wire.early, m);
+            STAILQ_INSERT_TAIL(&onic_wire.early, m, next);
     }
 }
 
@@ -119,11 +112,11 @@ int onic_loop_send(unsigned am_id, const void *header, size_t header_len,
 int onic_loop_progress(void)
 {
     int events = 0;
-    onic_kept_t *m = onic_wire.loop.first;
     /* Handlers may send to this process again; that is for the next time. */
-    onic_wire.loop.first = NULL;
-    for (onic_kept_t *next; m != NULL; m = next, events++) {
-        next = m->next;
+    onic_kept_list_t now = STAILQ_HEAD_INITIALIZER(now);
+    STAILQ_CONCAT(&now, &onic_wire.loop);
+    for (onic_kept_t *m; (m = STAILQ_FIRST(&now)) != NULL; events++) {
+        STAILQ_REMOVE_HEAD(&now, next);
         deliver_kept(m, onic_am_is_named(m->am_id) ? onic_wire.self : NULL);
     }
     return events;
@@ -131,8 +124,8 @@ int onic_loop_progress(void)
 
 static void drop_all(onic_kept_list_t *list)
 {
-    for (onic_kept_t *m; (m = list->first) != NULL;) {
-        list->first = m->next;
+    for (onic_kept_t *m; (m = STAILQ_FIRST(list)) != NULL;) {
+        STAILQ_REMOVE_HEAD(list, next);
         drop(m, false);
     }
 }
@@ -217,6 +210,8 @@ static ucs_status_t arrived(void *arg, const void *header, size_t header_len, vo
 int onic_am_start(void)
 {
     ucs_status_t status = UCS_OK;
+    STAILQ_INIT(&onic_wire.early);
+    STAILQ_INIT(&onic_wire.loop);
     for (unsigned id = ONIC_AM_OSC; id <= ONIC_AM_ADDRESS && status == UCS_OK; id++) {
         ucp_am_handler_param_t param = {
             .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |

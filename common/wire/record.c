@@ -32,10 +32,8 @@ static bool grow_pool(void)
         return false;
     block->next = onic_wire.send_blocks;
     onic_wire.send_blocks = block;
-    for (int i = 0; i < POOL_BLOCK; i++) {
-        block->send[i].next = onic_wire.send_pool;
-        onic_wire.send_pool = &block->send[i];
-    }
+    for (int i = 0; i < POOL_BLOCK; i++)
+        STAILQ_INSERT_HEAD(&onic_wire.send_pool, &block->send[i], next);
     return true;
 }
 
@@ -55,12 +53,12 @@ static bool reserve_header(onic_send_t *s, size_t len)
 
 onic_send_t *onic_send_get(onic_send_cb_t cb, void *arg, size_t header_len)
 {
-    if (onic_wire.send_pool == NULL && !grow_pool())
+    if (STAILQ_EMPTY(&onic_wire.send_pool) && !grow_pool())
         return NULL;
-    onic_send_t *s = onic_wire.send_pool;
+    onic_send_t *s = STAILQ_FIRST(&onic_wire.send_pool);
     if (!reserve_header(s, header_len))
         return NULL;
-    onic_wire.send_pool = s->next;
+    STAILQ_REMOVE_HEAD(&onic_wire.send_pool, next);
     atomic_store_explicit(&onic_wire.sends_out, onic_wire.sends_out + 1, memory_order_relaxed);
     s->cb = cb;
     s->arg = arg;
@@ -73,8 +71,7 @@ onic_send_t *onic_send_get(onic_send_cb_t cb, void *arg, size_t header_len)
 void onic_send_put(onic_send_t *s)
 {
     s->out = false;
-    s->next = onic_wire.send_pool;
-    onic_wire.send_pool = s;
+    STAILQ_INSERT_HEAD(&onic_wire.send_pool, s, next);
     atomic_store_explicit(&onic_wire.sends_out, onic_wire.sends_out - 1, memory_order_relaxed);
 }
 
@@ -89,7 +86,6 @@ static void free_pool(void)
         block = next;
     }
     onic_wire.send_blocks = NULL;
-    onic_wire.send_pool = NULL;
     atomic_store(&onic_wire.sends_out, 0);
 }
 
@@ -99,11 +95,8 @@ void onic_send_finish(onic_send_t *s, ucs_status_t status)
 {
     s->status = onic_ucs_error(status);
     s->done = true;
-    if (!s->starting) {
-        s->next = NULL;
-        *onic_wire.done_tail = s;
-        onic_wire.done_tail = &s->next;
-    }
+    if (!s->starting)
+        STAILQ_INSERT_TAIL(&onic_wire.done, s, next);
 }
 
 void onic_send_end(onic_send_t *s, int rc)
@@ -224,15 +217,12 @@ int onic_peer_leaves(onic_peer_t *peer, onic_send_cb_t cb, void *arg)
 int onic_done_progress(void)
 {
     int events = 0;
-    onic_send_t *s = onic_wire.done_head;
-    onic_wire.done_head = NULL;
-    onic_wire.done_tail = &onic_wire.done_head;
-    while (s != NULL) {
-        onic_send_t *next = s->next;
+    onic_sends_t done = STAILQ_HEAD_INITIALIZER(done);
+    STAILQ_CONCAT(&done, &onic_wire.done);
+    for (onic_send_t *s; (s = STAILQ_FIRST(&done)) != NULL; events++) {
+        STAILQ_REMOVE_HEAD(&done, next);
         if (s->status != OMPI_SUCCESS || onic_send_has_left(s))
             onic_send_end(s, s->status);
-        s = next;
-        events++;
     }
     return events;
 }
@@ -320,8 +310,8 @@ static const ucp_generic_dt_ops_t gather_ops = {
 
 static void empty_lists(void)
 {
-    onic_wire.done_head = NULL;
-    onic_wire.done_tail = &onic_wire.done_head;
+    STAILQ_INIT(&onic_wire.done);
+    STAILQ_INIT(&onic_wire.send_pool);
 }
 
 int onic_sends_start(void)

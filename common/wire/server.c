@@ -70,7 +70,7 @@ static bool sleep_for(onic_server_t *s, unsigned usec, bool armed)
 /** True while the server is wanted and no MPI thread has shown up since `seen`. */
 static bool in_charge(onic_server_t *s, uint64_t seen)
 {
-    return onic_is_away(seen, atomic_load(&onic_wire.mpi_ticks)) && atomic_load(&s->want) > 0 &&
+    return seen == atomic_load(&onic_wire.mpi_ticks) && atomic_load(&s->want) > 0 &&
            !atomic_load(&s->stop);
 }
 
@@ -187,7 +187,7 @@ static void insist(onic_server_t *s)
         (void)sleep_for(s, naps.now, false);
         onic_naps_lengthen(&naps);
         result = clear_up();
-    } while (result == SLICE_STUCK && onic_is_away(seen, atomic_load(&onic_wire.mpi_ticks)) &&
+    } while (result == SLICE_STUCK && seen == atomic_load(&onic_wire.mpi_ticks) &&
              !atomic_load(&s->stop));
 }
 
@@ -255,8 +255,7 @@ static void *server_main(void *arg)
             answer(s);
         } else if (in_charge(s, seen)) {
             stand_in(s, seen);
-        } else if (left && onic_is_away(seen, atomic_load(&onic_wire.mpi_ticks)) &&
-                   !atomic_load(&s->stop)) {
+        } else if (left && seen == atomic_load(&onic_wire.mpi_ticks) && !atomic_load(&s->stop)) {
             (void)clear_up();
             onic_naps_lengthen(&looks);
         } else {

@@ -85,7 +85,7 @@ static void flush_peers(unsigned usec)
 void onic_wire_flush(void)
 {
     onic_wire_lock();
-    while (onic_wire.loop.first != NULL)
+    while (!STAILQ_EMPTY(&onic_wire.loop))
         (void)onic_loop_progress();
     const uint64_t end = onic_now_nsec() + UINT64_C(1000) * FLUSH_USEC;
     while (onic_queues_have_waiting() && onic_now_nsec() < end) {
@@ -243,7 +243,7 @@ static int start_wire(const onic_wire_config_t *config)
     onic_wire.atomics = onic_wire.want_atomics;
     atomic_store(&onic_wire.neps, 0);
     onic_outbox_start();
-    onic_wire.shares_memory = onic_tls_have_shared_memory(onic_wire_tls(config));
+    onic_wire.shares_memory = onic_tls_have(ONIC_TLS_MEMORY, onic_wire_tls(config));
     onic_inbox_open(onic_wire.shares_memory ? config->queues : 0);
     int rc = onic_peers_start();
     if (rc == OMPI_SUCCESS) {

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "opal/class/opal_hash_table.h"
 
@@ -76,7 +77,7 @@ struct onic_peer {
 
 /** A send or a rendezvous receive in flight: what must outlive the call that started it. */
 typedef struct onic_send {
-    struct onic_send *next; /**< in the pool, or among those that are done */
+    STAILQ_ENTRY(onic_send) next; /**< in the pool, or among those that are done or wait */
     onic_send_cb_t cb;
     void *arg;
     onic_peer_t *peer;  /**< the other side; NULL where that is not known, or does not matter */
@@ -98,12 +99,14 @@ typedef struct onic_send {
     unsigned char header_inline[ONIC_SEND_INLINE_HEADER];
 } onic_send_t;
 
+typedef STAILQ_HEAD(onic_sends, onic_send) onic_sends_t;
+
 /** Records come from blocks, which live until the wire is closed. */
 typedef struct onic_send_block onic_send_block_t;
 
 /** A message that is handled later: of this process to itself, or of one that is not known yet. */
 typedef struct onic_kept {
-    struct onic_kept *next;
+    STAILQ_ENTRY(onic_kept) next;
     unsigned am_id;
     size_t header_len;
     size_t len;
@@ -116,10 +119,7 @@ typedef struct onic_kept {
 } onic_kept_t;
 
 /** Such in the order in which they came. */
-typedef struct onic_kept_list {
-    onic_kept_t *first;
-    onic_kept_t **end; /**< where the next one goes; nothing where there is none */
-} onic_kept_list_t;
+typedef STAILQ_HEAD(onic_kept_list, onic_kept) onic_kept_list_t;
 
 /** A rendezvous as a handler gets it. */
 struct onic_rndv {
@@ -136,7 +136,7 @@ typedef struct onic_table onic_table_t;
 struct onic_queue_out {
     onic_outbox_t box;
     onic_peer_t *to;
-    onic_send_t *wait_head, **wait_tail; /**< messages for which there was no room, in order */
+    onic_sends_t waiting; /**< messages for which there was no room, in order */
     onic_queue_out_t *next;
 };
 
@@ -208,13 +208,12 @@ typedef struct onic_wire {
     atomic_uint mpi_kicks; /**< a bit for each component whose function is to run */
     _Atomic(onic_wire_unlocked_fn_t) unlocked_fn;
     atomic_bool unlocked_left; /**< that function has left something undone */
-    onic_send_t *send_pool;
+    onic_sends_t send_pool;
     onic_send_block_t *send_blocks;
-    unsigned drain;         /**< most progresses until nothing comes of processes that are gone */
-    atomic_uint sends_out;  /**< records in use; set with the lock held, read without it */
-    onic_send_t *done_head; /**< complete, the callers not told yet */
-    onic_send_t **done_tail;
-    void *flush; /**< UCX's, of all transports; NULL: none is under way */
+    unsigned drain;        /**< most progresses until nothing comes of processes that are gone */
+    atomic_uint sends_out; /**< records in use; set with the lock held, read without it */
+    onic_sends_t done;     /**< complete, the callers not told yet */
+    void *flush;           /**< UCX's, of all transports; NULL: none is under way */
     onic_server_t server;
     /** Grows with every sign of life of an MPI thread; alone in its cache line. */
     _Alignas(64) atomic_uint_fast64_t mpi_ticks;
@@ -293,8 +292,9 @@ void onic_queue_open(onic_peer_t *to);
 static inline bool onic_queue_put(onic_queue_out_t *out, unsigned am_id, const void *header,
                                   size_t header_len, const onic_payload_t *payload)
 {
-    return out->wait_head == NULL && onic_outbox_put(&out->box, (uint8_t)am_id, header, header_len,
-                                                     payload, am_id == ONIC_AM_OSC);
+    return STAILQ_EMPTY(&out->waiting) &&
+           onic_outbox_put(&out->box, (uint8_t)am_id, header, header_len, payload,
+                           am_id == ONIC_AM_OSC);
 }
 /** Has a message wait for room: the record describes it. */
 void onic_queue_wait(onic_queue_out_t *out, onic_send_t *s);

@@ -54,7 +54,7 @@ void nicstride_target_fini(nicstride_transfer_t *a);
 /** Descriptions of datatypes that calls have met. Set up and freed by the component. */
 extern onic_flattened_t nicstride_flattened;
 
-/** onic_flatten_kept with a text where that fails, and an empty layout then. `what` is "origin",
+/** onic_flatten with a text where that fails, and an empty layout then. `what` is "origin",
  * "target" or "result". MPI threads only. */
 int nicstride_flatten(nicstride_module_t *m, const char *call, const char *what,
                       const ompi_datatype_t *dt, size_t count, onic_layout_t *l);

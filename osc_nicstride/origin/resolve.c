@@ -24,7 +24,7 @@ onic_flattened_t nicstride_flattened;
 int nicstride_flatten(nicstride_module_t *m, const char *call, const char *what,
                       const ompi_datatype_t *dt, size_t count, onic_layout_t *l)
 {
-    const int rc = onic_flatten_kept(dt, count, l, &nicstride_flattened);
+    const int rc = onic_flatten(dt, count, l, &nicstride_flattened);
 
     if (rc == OMPI_SUCCESS)
         return rc;

@@ -79,7 +79,7 @@ int nicstride_elements_init(void)
 
     for (unsigned i = 0; i < OMPI_DATATYPE_MPI_UNAVAILABLE; i++)
         if (nicstride_dtype_size(i, &size, &extent) && size != extent &&
-            onic_flatten(dtype_at(i), 1, &elements[i]) != OMPI_SUCCESS)
+            onic_flatten(dtype_at(i), 1, &elements[i], NULL) != OMPI_SUCCESS)
             return OMPI_ERR_OUT_OF_RESOURCE;
     return OMPI_SUCCESS;
 }

@@ -115,7 +115,7 @@ superpipe_request_t *superpipe_request_copy(superpipe_request_t *r, bool in_buff
 int superpipe_describe_any(const void *buffer, size_t count, const ompi_datatype_t *datatype,
                            onic_layout_t *layout)
 {
-    const int rc = onic_flatten(datatype, count, layout);
+    const int rc = onic_flatten(datatype, count, layout, NULL);
 
     if (rc != OMPI_SUCCESS || !onic_layout_on_device(buffer, layout))
         return rc;

@@ -159,7 +159,7 @@ static void check_plain(random_source_t *r, const sample_t *s)
 
     plain.super.opt_desc.used = 0;
     plain.super.flags &= (uint16_t)~OPAL_DATATYPE_FLAG_CONTIGUOUS;
-    int rc = onic_flatten(&plain, (size_t)s->count, &l);
+    int rc = onic_flatten(&plain, (size_t)s->count, &l, NULL);
     if (TL_CHECK(rc == OMPI_SUCCESS, "seed %" PRIu64 ": plain description: %d", s->seed, rc)) {
         check_bounds(s, &l);
         check_pack(r, s, &l);
@@ -170,7 +170,7 @@ static void check_plain(random_source_t *r, const sample_t *s)
 static void check_sample(random_source_t *r, const sample_t *s, bool overlap)
 {
     onic_layout_t l;
-    int rc = onic_flatten(s->type, (size_t)s->count, &l);
+    int rc = onic_flatten(s->type, (size_t)s->count, &l, NULL);
 
     if (!TL_CHECK(rc == OMPI_SUCCESS, "seed %" PRIu64 ": error %d", s->seed, rc))
         return;
@@ -236,7 +236,7 @@ static void test_absolute_addresses(random_source_t *r)
     MPI_Type_create_hindexed(3, lengths, where, MPI_BYTE, &type);
     type = committed(type);
     MPI_Pack(MPI_BOTTOM, 1, type, theirs, sizeof(theirs), &position, MPI_COMM_SELF);
-    TL_CHECK(onic_flatten(type, 1, &l) == OMPI_SUCCESS, "absolute addresses");
+    TL_CHECK(onic_flatten(type, 1, &l, NULL) == OMPI_SUCCESS, "absolute addresses");
     onic_cursor_init(&c, &l, 0);
     TL_CHECK(onic_pack(&c, MPI_BOTTOM, ours, sizeof(ours)) == sizeof(ours) &&
                  memcmp(ours, theirs, sizeof(ours)) == 0,

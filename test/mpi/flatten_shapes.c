@@ -40,7 +40,7 @@ static void check_shape(const char *name, MPI_Datatype type, size_t count, uint3
     onic_layout_t l;
 
     type = committed(type);
-    if (TL_CHECK(onic_flatten(type, count, &l) == OMPI_SUCCESS, "%s", name)) {
+    if (TL_CHECK(onic_flatten(type, count, &l, NULL) == OMPI_SUCCESS, "%s", name)) {
         TL_CHECK(l.nlevels <= levels, "%s: %" PRIu32 " levels", name, l.nlevels);
         TL_CHECK(l.nruns <= runs && (runs == 0 || l.nruns > 0), "%s: %" PRIu32 " runs", name,
                  l.nruns);
@@ -120,7 +120,7 @@ static void check_huge(random_source_t *r, const char *name, MPI_Datatype type, 
     MPI_Type_size_x(type, &size);
     MPI_Type_get_extent_x(type, &lb, &extent);
     MPI_Type_get_true_extent_x(type, &true_lb, &true_extent);
-    if (TL_CHECK(onic_flatten(type, count, &l) == OMPI_SUCCESS, "%s", name)) {
+    if (TL_CHECK(onic_flatten(type, count, &l, NULL) == OMPI_SUCCESS, "%s", name)) {
         TL_CHECK(l.size == (uint64_t)size * count && l.size > 2 * GIB, "%s: size %" PRIu64, name,
                  l.size);
         TL_CHECK(l.lb == true_lb && l.ub == true_lb + true_extent + extent * (MPI_Count)(count - 1),
@@ -190,7 +190,7 @@ static void test_empty_member(void)
     MPI_Type_create_struct(2, lengths, where, types, &t);
     t = committed(t);
     MPI_Type_get_extent(t, &lb, &extent);
-    TL_CHECK(onic_flatten(t, 3, &l) == OMPI_SUCCESS && l.size == 24 && l.lb == 16 &&
+    TL_CHECK(onic_flatten(t, 3, &l, NULL) == OMPI_SUCCESS && l.size == 24 && l.lb == 16 &&
                  l.ub == 24 + 2 * extent,
              "empty member: bounds %" PRId64 " %" PRId64, l.lb, l.ub);
     MPI_Type_free(&t);
@@ -203,7 +203,7 @@ static void check_refused(const char *name, MPI_Datatype type, size_t count)
     int rc;
 
     type = committed(type);
-    rc = onic_flatten(type, count, &l);
+    rc = onic_flatten(type, count, &l, NULL);
     TL_CHECK(rc == OMPI_ERR_VALUE_OUT_OF_BOUNDS, "%s: %d", name, rc);
     MPI_Type_free(&type);
 }
@@ -242,7 +242,7 @@ static double nanoseconds(MPI_Datatype type, size_t count)
 
     clock_gettime(CLOCK_MONOTONIC, &begin);
     for (int i = 0; i < CALLS; i++) {
-        onic_flatten(type, count, &l);
+        onic_flatten(type, count, &l, NULL);
         onic_layout_fini(&l);
     }
     clock_gettime(CLOCK_MONOTONIC, &end);

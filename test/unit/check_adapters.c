@@ -36,9 +36,10 @@ START_TEST(verbs_are_found)
                                 "^rc,ud,dc", "posix",         "self", "\\tcp,sm"};
 
     for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++)
-        ck_assert_msg(onic_tls_have_verbs(with[i]), "%s", with[i] != NULL ? with[i] : "NULL");
+        ck_assert_msg(onic_tls_have(ONIC_TLS_VERBS, with[i]), "%s",
+                      with[i] != NULL ? with[i] : "NULL");
     for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
-        ck_assert_msg(!onic_tls_have_verbs(none[i]), "%s", none[i]);
+        ck_assert_msg(!onic_tls_have(ONIC_TLS_VERBS, none[i]), "%s", none[i]);
 }
 END_TEST
 
@@ -54,9 +55,10 @@ START_TEST(rdma_is_found)
                                    "^tcp,dc,ud,rc"};
 
     for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++)
-        ck_assert_msg(onic_tls_have_rdma(with[i]), "%s", with[i] != NULL ? with[i] : "NULL");
+        ck_assert_msg(onic_tls_have(ONIC_TLS_RDMA, with[i]), "%s",
+                      with[i] != NULL ? with[i] : "NULL");
     for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++)
-        ck_assert_msg(!onic_tls_have_rdma(without[i]), "%s", without[i]);
+        ck_assert_msg(!onic_tls_have(ONIC_TLS_RDMA, without[i]), "%s", without[i]);
 }
 END_TEST
 
@@ -69,9 +71,10 @@ START_TEST(shared_memory_is_found)
                                 "^posix,sysv,xpmem", "^tcp,shm",  "cma"};
 
     for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++)
-        ck_assert_msg(onic_tls_have_shared_memory(with[i]), "%s", with[i] != NULL ? with[i] : "");
+        ck_assert_msg(onic_tls_have(ONIC_TLS_MEMORY, with[i]), "%s",
+                      with[i] != NULL ? with[i] : "");
     for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
-        ck_assert_msg(!onic_tls_have_shared_memory(none[i]), "%s", none[i]);
+        ck_assert_msg(!onic_tls_have(ONIC_TLS_MEMORY, none[i]), "%s", none[i]);
 }
 END_TEST
 
@@ -268,14 +271,14 @@ START_TEST(random_lists)
             if (!names[k].verbs)
                 strcat(strcat(expected, *expected != '\0' ? "," : ""), word);
         }
-        UNIT_CHECK(onic_tls_have_verbs(list) == have);
+        UNIT_CHECK(onic_tls_have(ONIC_TLS_VERBS, list) == have);
         UNIT_CHECK(onic_tls_without_verbs(list, out, sizeof(out)) == (*expected != '\0'));
         UNIT_CHECK(*expected == '\0' || strcmp(out, expected) == 0);
-        UNIT_CHECK(*expected == '\0' || !onic_tls_have_verbs(out));
+        UNIT_CHECK(*expected == '\0' || !onic_tls_have(ONIC_TLS_VERBS, out));
         /* What is left after an exclusion is without verbs, too. */
         snprintf(expected, sizeof(expected), "^%.200s", list);
         UNIT_CHECK(onic_tls_without_verbs(expected, out, sizeof(out)));
-        UNIT_CHECK(!onic_tls_have_verbs(out));
+        UNIT_CHECK(!onic_tls_have(ONIC_TLS_VERBS, out));
     }
 }
 END_TEST

@@ -43,7 +43,7 @@ static bool in_charge(uint64_t seen, bool by_order)
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     if (atomic_load(&d->stop))
         return false;
-    if (is_ordered() || onic_is_away(seen, atomic_load_explicit(&d->ticks, memory_order_relaxed)))
+    if (is_ordered() || seen == atomic_load_explicit(&d->ticks, memory_order_relaxed))
         return true;
     const uint64_t polled = atomic_load_explicit(&d->polled, memory_order_relaxed);
     return by_order && polled != NICBARRIER_NEVER && onic_now_nsec() - polled >= POLLING_NSEC;

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "common/layout/layout.h"
 #include "common/mover/pipe/pipe.h"
@@ -94,8 +95,8 @@ typedef enum onic_transfer_state {
 } onic_transfer_state_t;
 
 struct onic_transfer {
-    onic_transfer_t *next, **link; /**< among those under way; or next in the pool */
-    onic_transfer_t *next_report;  /**< among those whose `done` is to be called */
+    TAILQ_ENTRY(onic_transfer) list;    /**< among those under way, or in the pool */
+    STAILQ_ENTRY(onic_transfer) report; /**< among those whose `done` is to be called */
     onic_transfer_state_t state;
     onic_role_t role;
     bool has_end;   /**< false: nothing is reported, and what comes is thrown away */
