@@ -27,10 +27,8 @@ common_libonic_core_la_SOURCES = \
 	common/model/watch.h \
 	common/wire/address.c \
 	common/wire/address.h \
-	common/wire/memory_plan.c \
 	common/wire/memory_plan.h \
 	common/wire/requirements.h \
-	common/mover/pipe/blocks.c \
 	common/mover/pipe/blocks.h \
 	common/mover/pipe/carrier.h \
 	common/mover/pipe/chunks.c \
@@ -43,7 +41,6 @@ common_libonic_core_la_SOURCES = \
 	common/mover/pipe/pool.h \
 	common/mover/pipe/terms.c \
 	common/mover/pipe/terms.h \
-	common/mover/pipe/turns.c \
 	common/mover/pipe/turns.h \
 	common/support/bytes.h \
 	common/support/clock.c \
@@ -66,15 +63,12 @@ common_libonic_core_la_SOURCES = \
 	common/node/patience.h \
 	common/wire/adapters.c \
 	common/wire/adapters.h \
-	common/verbs/places.c \
 	common/verbs/places.h \
-	common/verbs/rc_terms.c \
 	common/verbs/rc_terms.h \
 	common/verbs/request_queue.c \
 	common/verbs/request_queue.h \
 	common/verbs/requests.c \
 	common/verbs/requests.h \
-	common/verbs/strided.c \
 	common/verbs/strided.h \
 	common/verbs/verbs_port.c \
 	common/verbs/verbs_port.h

@@ -96,7 +96,9 @@ static int open_first(const onic_mover_config_t *config)
                       onic_landing.area.slot_bytes, onic_landing.me, puts_to_all);
     }
     onic_wire_set_unlocked_fn(progress_wire);
-    onic_wire_set_forget_fn(ONIC_AM_MOVER, forget_peer);
+    onic_wire_set_fns(ONIC_AM_MOVER, &(onic_wire_fns_t){.am = onic_rma_on_message,
+                                                        .deferred = onic_rma_deferred,
+                                                        .forget = forget_peer});
     return OMPI_SUCCESS;
 }
 
@@ -104,7 +106,7 @@ static void close_last(void)
 {
     onic_node_withdraw();
     onic_wire_set_unlocked_fn(NULL);
-    onic_wire_set_forget_fn(ONIC_AM_MOVER, NULL);
+    onic_wire_set_fns(ONIC_AM_MOVER, ONIC_WIRE_NO_FNS);
     onic_transfers_shut();
     onic_wire_lock();
     onic_transfers_end_locked();
@@ -139,7 +141,7 @@ void onic_mover_announce(onic_mover_rma_t rma)
     if (rma == ONIC_MOVER_RMA_ALWAYS ||
         (rma == ONIC_MOVER_RMA_AUTO &&
          onic_rdma_here(ONIC_ADAPTERS, getenv("UCX_TLS"), getenv("UCX_NET_DEVICES"))))
-        onic_wire_want_puts();
+        onic_wire_require(&(onic_wire_config_t){.puts = true});
 }
 
 size_t onic_mover_area(void)

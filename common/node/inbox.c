@@ -40,22 +40,6 @@ static uint32_t processes_here(void)
     return (uint32_t)opal_process_info.num_local_peers + 1;
 }
 
-/** The segment with its head alone in memory. */
-static bool make_segment(uint32_t n, uint32_t ring_bytes)
-{
-    onic_inbox_t *in = &onic_inbox;
-
-    if (!onic_segment_make(queue_at(n, ring_bytes, n), head_bytes(n), 1, ONIC_BY_DESCRIPTOR,
-                           &in->key, &in->segment))
-        return false;
-    /* One with a name would outlive a process that is killed. */
-    if (in->key.file.fd >= 0)
-        return true;
-    onic_segment_withdraw(&in->key);
-    onic_segment_unmap(&in->segment);
-    return false;
-}
-
 /** A ring that takes up such a share of the memory, within what makes sense. */
 static uint32_t ring_for(size_t share)
 {
@@ -72,7 +56,9 @@ void onic_inbox_open(size_t bytes)
     const uint32_t ring_bytes =
         n > 1 && bytes > 0 ? ring_for(onic_segment_part(bytes, n) / (n - 1)) : 0;
 
-    if (ring_bytes == 0 || !make_segment(n, ring_bytes))
+    /* With its head alone in memory. */
+    if (ring_bytes == 0 || !onic_segment_make(queue_at(n, ring_bytes, n), head_bytes(n), 1,
+                                              ONIC_NAMELESS, &in->key, &in->segment))
         return;
     in->receiver = malloc(n * sizeof(*in->receiver));
     in->owner = malloc(n * sizeof(*in->owner));

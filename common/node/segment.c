@@ -104,11 +104,11 @@ static int open_new(onic_findable_t how, onic_segment_key_t *key)
 {
     int fd = -1;
 
-    if (how == ONIC_BY_DESCRIPTOR) {
+    if (how != ONIC_BY_NAME) {
         fd = open(DIRECTORY, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
         key->file = onic_file_offer(fd);
     }
-    for (int i = 0; i < NAME_TRIES && fd < 0; i++) {
+    for (int i = 0; i < NAME_TRIES && fd < 0 && how != ONIC_NAMELESS; i++) {
         uint64_t random;
         if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
             break;

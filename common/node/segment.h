@@ -21,7 +21,9 @@ bool onic_segment_fill(const onic_segment_t *segment, const onic_file_key_t *fil
 /** How others find a segment. */
 typedef enum onic_findable {
     /** Through the maker's descriptor: a maker that is killed leaves nothing behind. Where the
-     *  system has no files without a name it gets one. */
+     *  system has no files without a name there is none, */
+    ONIC_NAMELESS,
+    /** or it gets one. */
     ONIC_BY_DESCRIPTOR,
     /** In /dev/shm: for processes that must not look into the maker. */
     ONIC_BY_NAME

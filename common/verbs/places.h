@@ -12,8 +12,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/support/export.h"
-
 /** A place of a connection that this process has begun. */
 typedef enum onic_place_state {
     ONIC_PLACE_FREE = 0,
@@ -35,7 +33,18 @@ typedef struct onic_place {
 /** Which of `n` connections, which are all the places, is to be ended so that the next one finds a
  *  place: of those that are idle the one used longest ago, if that is long enough. -1: none; nor
  *  where a place is free, or will be. */
-ONIC_EXPORT int onic_place_to_end(const onic_place_t *place, unsigned n, uint64_t now);
+static inline int onic_place_to_end(const onic_place_t *place, unsigned n, uint64_t now)
+{
+    int oldest = -1;
+
+    for (unsigned i = 0; i < n; i++) {
+        if (place[i].state == ONIC_PLACE_FREE || place[i].state == ONIC_PLACE_ENDING)
+            return -1;
+        if (place[i].state == ONIC_PLACE_IDLE && (oldest < 0 || place[i].used < place[oldest].used))
+            oldest = (int)i;
+    }
+    return oldest >= 0 && now - place[oldest].used >= (uint64_t)ONIC_PLACE_TURNS * n ? oldest : -1;
+}
 
 /** A place of a connection that another process has begun. */
 typedef struct onic_served_place {
@@ -46,6 +55,18 @@ typedef struct onic_served_place {
 
 /** Which of `n` places a process that asks gets: its own, one that is free, or one that has ended;
  *  -1: none. */
-ONIC_EXPORT int onic_place_for(const onic_served_place_t *place, unsigned n, uint64_t process);
+static inline int onic_place_for(const onic_served_place_t *place, unsigned n, uint64_t process)
+{
+    int empty = -1, ended = -1;
+
+    for (unsigned i = 0; i < n; i++)
+        if (!place[i].taken)
+            empty = (int)i;
+        else if (place[i].process == process)
+            return (int)i;
+        else if (place[i].ended)
+            ended = (int)i;
+    return empty >= 0 ? empty : ended;
+}
 
 #endif

@@ -10,6 +10,8 @@
 #ifndef ONIC_RC_TERMS_H
 #define ONIC_RC_TERMS_H
 
+#include <string.h>
+
 #include "common/verbs/verbs_port.h"
 
 /** Connections of each direction that a process may have. */
@@ -24,11 +26,25 @@ typedef struct onic_rc_terms {
     uint64_t mark;     /**< connection, and the key for that; else 0 */
 } onic_rc_terms_t;
 
+_Static_assert(sizeof(onic_rc_terms_t) == sizeof(onic_verbs_address_t) + 16, "it has no gaps");
+
 /** Takes over terms that have come. @return NULL, or what is wrong with them (a static English
  *  fragment) */
-ONIC_EXPORT const char *onic_rc_terms_read(const void *bytes, size_t len, onic_rc_terms_t *t);
+static inline const char *onic_rc_terms_read(const void *bytes, size_t len, onic_rc_terms_t *t)
+{
+    if (len != sizeof(*t))
+        return "not the size of a connection's terms";
+    memcpy(t, bytes, sizeof(*t));
+    if (t->mtu < 1 || t->mtu > 5 || t->zero != 0)
+        return "terms that cannot be";
+    return onic_verbs_address_read(bytes, sizeof(t->address), &t->address);
+}
 
 /** What both sides can do: `mine` becomes no more than `theirs`. */
-ONIC_EXPORT void onic_rc_terms_agree(onic_rc_terms_t *mine, const onic_rc_terms_t *theirs);
+static inline void onic_rc_terms_agree(onic_rc_terms_t *mine, const onic_rc_terms_t *theirs)
+{
+    mine->mtu = mine->mtu < theirs->mtu ? mine->mtu : theirs->mtu;
+    mine->reads = mine->reads < theirs->reads ? mine->reads : theirs->reads;
+}
 
 #endif

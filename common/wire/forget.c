@@ -14,18 +14,11 @@
 /** Forgotten, but UCX still closes the endpoint. */
 static onic_peer_t *closing;
 
-void onic_wire_set_forget_fn(unsigned am_id, onic_wire_forget_fn_t fn)
-{
-    onic_wire_lock();
-    onic_wire.forget_fn[am_id] = fn;
-    onic_wire_unlock();
-}
-
 /** Do all components do without it? */
 static bool is_forgotten(onic_peer_t *peer, bool left)
 {
     for (unsigned id = 0; id < ONIC_AM_COUNT; id++)
-        if (onic_wire.forget_fn[id] != NULL && !onic_wire.forget_fn[id](peer, left))
+        if (onic_wire.fns[id].forget != NULL && !onic_wire.fns[id].forget(peer, left))
             return false;
     return true;
 }

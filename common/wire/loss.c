@@ -112,9 +112,10 @@ bool onic_peer_look(onic_peer_t *peer)
 static bool next_near(uint64_t *name_p, onic_life_t *life_p)
 {
     onic_wire_lock();
-    onic_peer_t *peer = onic_wire.look_next != NULL ? onic_wire.look_next : onic_wire.near;
+    onic_peer_t *peer =
+        onic_wire.look_next != NULL ? onic_wire.look_next : LIST_FIRST(&onic_wire.near);
     if (peer != NULL) {
-        onic_wire.look_next = peer->next_near;
+        onic_wire.look_next = LIST_NEXT(peer, near);
         *name_p = peer->name;
         *life_p = peer->cma_id.life;
     }

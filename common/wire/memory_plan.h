@@ -12,6 +12,9 @@
 #define ONIC_DEVICE_BYTES       (80ULL << 20)
 #define ONIC_SMALL_DEVICE_BYTES (6ULL << 20)
 
+/** Transfers by rendezvous under way at most, and as much again UCX keeps registered. */
+#define ONIC_MEMORY_TRANSFERS 16
+
 typedef enum onic_memory_queues {
     ONIC_MEMORY_OWN,   /**< UCX's own queues */
     ONIC_MEMORY_SMALL, /**< small ones */
@@ -25,6 +28,23 @@ typedef struct onic_memory_plan {
 } onic_memory_plan_t;
 
 /** Where `bytes` may still be locked, UINT64_MAX without limit, and UCX may use so many devices. */
-onic_memory_plan_t onic_memory_plan(uint64_t bytes, unsigned devices);
+static inline onic_memory_plan_t onic_memory_plan(uint64_t bytes, unsigned devices)
+{
+    onic_memory_plan_t plan = {ONIC_MEMORY_OWN, UINT64_MAX, 0};
+
+    if (bytes == UINT64_MAX || devices == 0)
+        return plan;
+    if (bytes < devices * ONIC_DEVICE_BYTES) {
+        plan.queues =
+            bytes < devices * ONIC_SMALL_DEVICE_BYTES ? ONIC_MEMORY_NONE : ONIC_MEMORY_SMALL;
+        /* Without the devices there is nothing to register for a rendezvous. */
+        plan.rndv_max = plan.queues == ONIC_MEMORY_NONE ? UINT64_MAX : 0;
+        return plan;
+    }
+    const uint64_t left = bytes - devices * ONIC_DEVICE_BYTES;
+    plan.rcache_max = left / 2 + 1; /* 0 would be no limit */
+    plan.rndv_max = left / 2 / ONIC_MEMORY_TRANSFERS;
+    return plan;
+}
 
 #endif

@@ -89,7 +89,6 @@ typedef struct onic_rndv onic_rndv_t;
  *  success. What comes while there is no handler is dropped. */
 typedef void (*onic_am_fn_t)(onic_peer_t *from, const void *header, size_t header_len,
                              const void *data, size_t len, onic_rndv_t *rndv);
-ONIC_EXPORT void onic_wire_set_am_fn(unsigned am_id, onic_am_fn_t fn);
 
 /** Receives the payload into `buffer`, of `len` bytes, at least the announced length (otherwise the
  *  payload is refused and OMPI_ERR_VALUE_OUT_OF_BOUNDS returned); same returns as send. */

@@ -83,7 +83,6 @@ ONIC_EXPORT int onic_wire_keep(struct ompi_communicator_t *comm, struct onic_nod
  *  `left` true: the process has ended; it also gives back what it keeps for the peer; false where
  *  something is still under way. The lock is held, by an MPI thread. */
 typedef bool (*onic_wire_forget_fn_t)(onic_peer_t *peer, bool left);
-ONIC_EXPORT void onic_wire_set_forget_fn(unsigned am_id, onic_wire_forget_fn_t fn);
 
 /** Forgets processes of other jobs that have left and that no component names. To be called where a
  *  communicator with other jobs is made or freed. MPI thread, lock not held. */

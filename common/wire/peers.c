@@ -21,20 +21,8 @@ static void watch(onic_peer_t *peer)
     if (peer->self || !onic_same_place(&peer->cma_id, &onic_wire.cma_id) ||
         !onic_life_comparable(&onic_wire.cma_id.life, &peer->cma_id.life))
         return;
-    peer->next_near = onic_wire.near;
-    onic_wire.near = peer;
+    LIST_INSERT_HEAD(&onic_wire.near, peer, near);
     peer->watched = true;
-}
-
-static void unwatch(onic_peer_t *peer)
-{
-    onic_peer_t **at = &onic_wire.near;
-    while (*at != NULL && *at != peer)
-        at = &(*at)->next_near;
-    if (*at != NULL)
-        *at = peer->next_near;
-    if (onic_wire.look_next == peer)
-        onic_wire.look_next = peer->next_near;
 }
 
 /* ---- their addresses in memory that the node shares (addresses.c) -------------------------- */
@@ -240,7 +228,10 @@ void onic_peer_remove(onic_peer_t *peer)
 {
     (void)opal_hash_table_remove_value_uint64(&onic_wire.peers, peer->name);
     onic_wire.foreign--;
-    unwatch(peer);
+    if (onic_wire.look_next == peer)
+        onic_wire.look_next = LIST_NEXT(peer, near);
+    if (peer->watched)
+        LIST_REMOVE(peer, near);
     onic_peer_close_files(peer);
 }
 
@@ -261,7 +252,8 @@ void onic_peers_stop(void)
     OBJ_DESTRUCT(&onic_wire.peers);
     free(onic_wire.of_job);
     onic_wire.job_size = 0;
-    onic_wire.self = onic_wire.near = onic_wire.look_next = NULL;
+    onic_wire.self = onic_wire.look_next = NULL;
+    LIST_INIT(&onic_wire.near);
     onic_wire.foreign = 0;
     atomic_store(&onic_wire.job_is_broken, false);
 }

@@ -13,9 +13,9 @@ static int run_deferred(void)
     int events = 0;
     onic_wire.deferred_left = false;
     for (unsigned id = 0; id < ONIC_AM_COUNT; id++) {
-        if ((wanted >> id & 1) == 0 || onic_wire.deferred_fn[id] == NULL)
+        if ((wanted >> id & 1) == 0 || onic_wire.fns[id].deferred == NULL)
             continue;
-        int n = onic_wire.deferred_fn[id]();
+        int n = onic_wire.fns[id].deferred();
         if (n < 0) {
             onic_wire.deferred_left = true;
             onic_wire_defer(id);
@@ -109,20 +109,16 @@ int onic_wire_poll_locked(void)
     return events;
 }
 
-void onic_wire_set_mpi_fn(unsigned am_id, onic_wire_mpi_fn_t fn)
-{
-    atomic_store(&onic_wire.mpi_fn[am_id], fn);
-}
-
 void onic_wire_kick_mpi(unsigned am_id)
 {
     atomic_fetch_or(&onic_wire.mpi_kicks, 1U << am_id);
 }
 
-void onic_wire_set_deferred_fn(unsigned am_id, onic_wire_deferred_fn_t fn)
+void onic_wire_set_fns(unsigned am_id, const onic_wire_fns_t *fns)
 {
     onic_wire_lock();
-    onic_wire.deferred_fn[am_id] = fn;
+    onic_wire.fns[am_id] = *fns;
+    atomic_store(&onic_wire.mpi_fn[am_id], fns->mpi);
     onic_wire_defer(am_id);
     onic_wire_unlock();
 }

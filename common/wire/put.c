@@ -41,11 +41,6 @@ typedef struct description {
     uint32_t rkey_len;
 } description_t;
 
-void onic_wire_want_puts(void)
-{
-    onic_wire.want_puts = true;
-}
-
 bool onic_wire_puts(void)
 {
     return onic_wire.puts;
@@ -329,11 +324,6 @@ int onic_peer_settle(onic_peer_t *peer, onic_send_cb_t cb, void *arg)
 }
 
 /* ---- atomics -------------------------------------------------------------------------------- */
-
-void onic_wire_want_atomics(void)
-{
-    onic_wire.want_atomics = true;
-}
 
 bool onic_wire_atomics(void)
 {

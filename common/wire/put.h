@@ -15,10 +15,7 @@
 #include "common/wire/atomic_op.h"
 #include "common/wire/wire.h"
 
-/** Must be called before the wire is opened by anybody for regions to be had later. A component
- *  calls it when it is opened and may want to put. */
-ONIC_EXPORT void onic_wire_want_puts(void);
-/** Was it, of the wire that is open? */
+/** Can there be regions? Where a component asked for puts before the wire was opened by anybody. */
 ONIC_EXPORT bool onic_wire_puts(void);
 
 /** Registered memory of this process. */
@@ -99,9 +96,7 @@ ONIC_EXPORT bool onic_puts_in_order(void);
  * for 8 bytes, and then for connections within a node and with the own process, too.
  */
 
-/** Before the wire is opened, beside onic_wire_want_puts, for atomics to be had later. */
-ONIC_EXPORT void onic_wire_want_atomics(void);
-/** Was it, of the wire that is open? */
+/** Can there be atomics? Likewise. */
 ONIC_EXPORT bool onic_wire_atomics(void);
 
 /** Begins an atomic operation on the `size` bytes, 4 or 8, from byte `offset` of a peer's region

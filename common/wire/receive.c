@@ -22,18 +22,11 @@
 
 /* ---- handlers ------------------------------------------------------------------------------- */
 
-void onic_wire_set_am_fn(unsigned am_id, onic_am_fn_t fn)
-{
-    onic_wire_lock();
-    onic_wire.am_fn[am_id] = fn;
-    onic_wire_unlock();
-}
-
 /** Calls the handler. A rendezvous that it does not take UCX refuses, and tells the sender. */
 static void deliver(unsigned am_id, onic_peer_t *from, const void *header, size_t header_len,
                     const void *data, size_t len, onic_rndv_t *rndv)
 {
-    const onic_am_fn_t fn = onic_wire.am_fn[am_id];
+    const onic_am_fn_t fn = onic_wire.fns[am_id].am;
     if (rndv != NULL)
         rndv->from = from;
     if (fn != NULL)
@@ -184,7 +177,7 @@ bool onic_am_arrived(unsigned am_id, const void *header, size_t header_len, cons
         return false;
     }
     if (onic_am_is_named(am_id)) {
-        if (onic_wire.am_fn[am_id] == NULL || header_len < sizeof(name))
+        if (onic_wire.fns[am_id].am == NULL || header_len < sizeof(name))
             return false;
         memcpy(&name, header, sizeof(name));
         from = onic_peer_named(name);

@@ -35,9 +35,12 @@ typedef struct onic_wire_config {
                                opens the wire decides, for all */
     uint64_t credit;      /**< bytes that a point-to-point layer takes from each process before any
                                grant; published with the address (onic_peer_credit) */
-    bool publish;         /**< for onic_wire_get_peer: this process's address is published when the
-                               wire is opened, which must be before the exchange of MPI_Init; the
-                               component keeps the wire open to the end */
+    bool puts;            /**< puts and gets (put.h) are to be had, */
+    bool atomics; /**< and atomics, too: whoever opens the wire first decides. Asked for once
+                       it is so for every wire of this process */
+    bool publish; /**< for onic_wire_get_peer: this process's address is published when the
+                       wire is opened, which must be before the exchange of MPI_Init; the
+                       component keeps the wire open to the end */
 } onic_wire_config_t;
 
 /** Loads UCX, once and for good (ucx.h). To be called while a component is opened, in MPI_Init: the
@@ -142,7 +145,6 @@ ONIC_EXPORT void onic_wire_want_server(bool want);
 /** A function that is run on MPI threads only, from opal_progress and without the wire lock, each
  *  time that onic_wire_kick_mpi was called since then. Here components complete requests. */
 typedef int (*onic_wire_mpi_fn_t)(void);
-ONIC_EXPORT void onic_wire_set_mpi_fn(unsigned am_id, onic_wire_mpi_fn_t fn);
 ONIC_EXPORT void onic_wire_kick_mpi(unsigned am_id);
 
 /** A function that is run after the next progress, with the lock held, on any thread, when it was
@@ -150,9 +152,20 @@ ONIC_EXPORT void onic_wire_kick_mpi(unsigned am_id);
  *  negative value where work is left that it could not do: then it is run again, by the server
  *  thread, too. */
 typedef int (*onic_wire_deferred_fn_t)(void);
-ONIC_EXPORT void onic_wire_set_deferred_fn(unsigned am_id, onic_wire_deferred_fn_t fn);
 /** Has the deferred function run after the next progress; it may ask itself. Lock held. */
 ONIC_EXPORT void onic_wire_defer(unsigned am_id);
+
+/** What the wire calls for an identifier of messages; NULL for what there is not. */
+typedef struct onic_wire_fns {
+    onic_am_fn_t am;
+    onic_wire_deferred_fn_t deferred;
+    onic_wire_mpi_fn_t mpi;
+    onic_wire_forget_fn_t forget;
+} onic_wire_fns_t;
+
+/** From now on these, in place of those from before. The lock must not be held. */
+ONIC_EXPORT void onic_wire_set_fns(unsigned am_id, const onic_wire_fns_t *fns);
+#define ONIC_WIRE_NO_FNS (&(onic_wire_fns_t){.am = NULL})
 
 /** A function that follows every progress of the wire, without the wire lock: for work that takes
  *  long and needs no lock, such as moving data; several threads may be inside at once. Returns how

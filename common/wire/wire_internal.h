@@ -59,9 +59,9 @@ struct onic_peer {
     bool presence_tried;
     const onic_presence_t *presence; /**< its signs of life, or NULL */
     bool pipe_tried;
-    int pipe;               /**< wakes its server thread; -1: there is none */
-    bool watched;           /**< its end can be seen; see loss.c */
-    onic_peer_t *next_near; /**< the next such */
+    int pipe;     /**< wakes its server thread; -1: there is none */
+    bool watched; /**< its end can be seen; see loss.c */
+    LIST_ENTRY(onic_peer) near;
     atomic_bool died;       /**< it has been; set with the lock held, read without it */
     bool gone;              /**< nothing comes from it nor gets there; see onic_peer_gone */
     onic_peer_t *next_left; /**< see forget.c */
@@ -171,12 +171,10 @@ typedef struct onic_wire {
     ucp_datatype_t gather_dt;
     atomic_uint neps; /**< endpoints that were made; set with the lock held, read without it */
     bool closing;
-    bool published;    /**< this process's address, under a key of its own */
-    bool closes;       /**< endpoints to other jobs can be closed at any time */
-    bool want_puts;    /**< the next context is to be made for puts too */
-    bool puts;         /**< it has been */
-    bool want_atomics; /**< the same for atomics */
-    bool atomics;
+    bool published;          /**< this process's address, under a key of its own */
+    bool closes;             /**< endpoints to other jobs can be closed at any time */
+    bool puts;               /**< the context was made for puts, too, */
+    bool atomics;            /**< and for atomics */
     bool shares_memory;      /**< a list of transports does not leave that out */
     bool small_queues;       /**< UCX may lock little memory */
     uint64_t rndv_max;       /**< most bytes of a rendezvous of this process, or UINT64_MAX */
@@ -187,24 +185,22 @@ typedef struct onic_wire {
     onic_peer_t *self;
     atomic_uint losses; /**< connections lost so far, in this wire and before; set with the lock
                            held, read without it */
-    atomic_bool job_is_broken; /**< a process of this job and machine has died */
-    onic_peer_t *near;         /**< those whose end can be seen */
-    onic_peer_t *look_next;    /**< the one to be looked at next; NULL: the first */
+    atomic_bool job_is_broken;   /**< a process of this job and machine has died */
+    LIST_HEAD(, onic_peer) near; /**< those whose end can be seen */
+    onic_peer_t *look_next;      /**< the one to be looked at next; NULL: the first */
     onic_cma_id_t cma_id;
     uint64_t nonce;
     uint32_t job;         /**< this process's */
     uint32_t job_size;    /**< and how many there are in it */
     onic_peer_t **of_job; /**< those of them that are known, by number */
     onic_table_t *tables;
-    onic_am_fn_t am_fn[ONIC_AM_COUNT];
+    onic_wire_fns_t fns[ONIC_AM_COUNT];
     onic_kept_list_t early; /**< of processes that are not known yet */
     onic_kept_list_t loop;  /**< to this process */
-    onic_wire_deferred_fn_t deferred_fn[ONIC_AM_COUNT];
-    onic_wire_forget_fn_t forget_fn[ONIC_AM_COUNT];
     atomic_uint deferred; /**< a bit for each component whose function is to run; set with the lock
                                held, read without it */
     bool deferred_left;   /**< one of them still has work that it could not do */
-    _Atomic(onic_wire_mpi_fn_t) mpi_fn[ONIC_AM_COUNT];
+    _Atomic(onic_wire_mpi_fn_t) mpi_fn[ONIC_AM_COUNT]; /**< of `fns`, read without the lock */
     atomic_uint mpi_kicks; /**< a bit for each component whose function is to run */
     _Atomic(onic_wire_unlocked_fn_t) unlocked_fn;
     atomic_bool unlocked_left; /**< that function has left something undone */

@@ -61,8 +61,9 @@ static int component_register(void)
     return nicstride_params_register(&mca_osc_nicstride_component.super.osc_version);
 }
 
-/** What UCX is to be ready for, where there is an adapter or it is to be emulated. */
-static void want_adapter(const nicstride_params_t *p)
+/** What UCX is to be ready for: the transports that were asked for, and what an adapter does where
+ *  there is one, or it is to be emulated. */
+static void require_wire(const nicstride_params_t *p)
 {
     const bool here = onic_rdma_here(ONIC_ADAPTERS, getenv("UCX_TLS"), getenv("UCX_NET_DEVICES"));
     const bool atomics = p->adapter_atomics == NICSTRIDE_ADAPTER_ON ||
@@ -70,10 +71,10 @@ static void want_adapter(const nicstride_params_t *p)
                          (here && (p->adapter_atomics == NICSTRIDE_ADAPTER_AUTO ||
                                    p->adapter_locks == NICSTRIDE_ADAPTER_AUTO));
 
-    if (here || atomics || p->method == NICSTRIDE_METHOD_RDMA)
-        onic_wire_want_puts();
-    if (atomics)
-        onic_wire_want_atomics();
+    onic_wire_require(
+        &(onic_wire_config_t){.tls = p->tls,
+                              .puts = here || atomics || p->method == NICSTRIDE_METHOD_RDMA,
+                              .atomics = atomics});
 }
 
 static int component_open(void)
@@ -88,11 +89,9 @@ static int component_open(void)
     /* Before anybody opens the wire, which a point-to-point layer does before this component is
      * initialized: it is to use the transports that were asked for, and to put into slots of other
      * hosts, where an adapter can. */
-    if (nicstride_component.params.tls != NULL)
-        onic_wire_require(&(onic_wire_config_t){.tls = nicstride_component.params.tls});
+    require_wire(&nicstride_component.params);
     onic_mover_announce(nicstride_component.params.network_slots ? ONIC_MOVER_RMA_AUTO
                                                                  : ONIC_MOVER_RMA_NEVER);
-    want_adapter(&nicstride_component.params);
     return rc == OMPI_SUCCESS ? nicstride_agreement_init() : rc;
 }
 

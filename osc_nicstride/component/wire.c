@@ -49,10 +49,10 @@ static int open_wire_once(void)
         return rc;
     }
     fit_limits(&c->limits, onic_wire_header_max() - sizeof(nicstride_msg_t));
-    onic_wire_set_am_fn(ONIC_AM_OSC, nicstride_am);
-    onic_wire_set_deferred_fn(ONIC_AM_OSC, nicstride_run_deferred);
-    onic_wire_set_mpi_fn(ONIC_AM_OSC, nicstride_requests_complete);
-    onic_wire_set_forget_fn(ONIC_AM_OSC, nicstride_process_forget);
+    onic_wire_set_fns(ONIC_AM_OSC, &(onic_wire_fns_t){.am = nicstride_am,
+                                                      .deferred = nicstride_run_deferred,
+                                                      .mpi = nicstride_requests_complete,
+                                                      .forget = nicstride_process_forget});
     return opal_progress_register_lp(nicstride_look_after_peers);
 }
 
@@ -71,10 +71,7 @@ bool nicstride_close_wire(void)
 {
     (void)opal_progress_unregister(nicstride_look_after_peers);
     /* Another component may keep the wire open, and peers leave it. */
-    onic_wire_set_am_fn(ONIC_AM_OSC, NULL);
-    onic_wire_set_deferred_fn(ONIC_AM_OSC, NULL);
-    onic_wire_set_mpi_fn(ONIC_AM_OSC, NULL);
-    onic_wire_set_forget_fn(ONIC_AM_OSC, NULL);
+    onic_wire_set_fns(ONIC_AM_OSC, ONIC_WIRE_NO_FNS);
     onic_mover_close();
     nicstride_component.wire_open = false;
     return onic_wire_close();

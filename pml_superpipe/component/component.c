@@ -278,11 +278,8 @@ static int component_finalize(void)
                       SUPERPIPE_PROTOCOLS, (int)superpipe.params.protocol);
     }
     onic_print_counters(&mca_pml_superpipe_component.pmlm_version, superpipe.params.verbose);
-    onic_wire_set_am_fn(ONIC_AM_SHORT, NULL);
-    onic_wire_set_am_fn(ONIC_AM_PML, NULL);
-    onic_wire_set_deferred_fn(ONIC_AM_PML, NULL);
-    onic_wire_set_forget_fn(ONIC_AM_PML, NULL);
-    onic_wire_set_mpi_fn(ONIC_AM_PML, NULL);
+    onic_wire_set_fns(ONIC_AM_SHORT, ONIC_WIRE_NO_FNS);
+    onic_wire_set_fns(ONIC_AM_PML, ONIC_WIRE_NO_FNS);
     onic_mover_close();
     forget_peers();
     (void)onic_wire_close();
@@ -304,17 +301,17 @@ static mca_pml_base_module_t *component_init(int *priority, bool progress_thread
     superpipe.copy_tail = &superpipe.copy_head;
     OBJ_CONSTRUCT(&superpipe.requests, opal_free_list_t);
     superpipe.open = true;
-    onic_wire_set_mpi_fn(ONIC_AM_PML, superpipe_complete_all);
-    onic_wire_set_deferred_fn(ONIC_AM_PML, superpipe_stream_locked);
-    onic_wire_set_forget_fn(ONIC_AM_PML, superpipe_forget);
     if (opal_free_list_init(&superpipe.requests, sizeof(superpipe_request_t), opal_cache_line_size,
                             OBJ_CLASS(superpipe_request_t), 0, opal_cache_line_size, 64, -1, 64,
                             NULL, 0, NULL, NULL, NULL) != OPAL_SUCCESS) {
         (void)component_finalize();
         return NULL;
     }
-    onic_wire_set_am_fn(ONIC_AM_PML, superpipe_arrived);
-    onic_wire_set_am_fn(ONIC_AM_SHORT, superpipe_short_arrived);
+    onic_wire_set_fns(ONIC_AM_PML, &(onic_wire_fns_t){.am = superpipe_arrived,
+                                                      .deferred = superpipe_stream_locked,
+                                                      .mpi = superpipe_complete_all,
+                                                      .forget = superpipe_forget});
+    onic_wire_set_fns(ONIC_AM_SHORT, &(onic_wire_fns_t){.am = superpipe_short_arrived});
     *priority = PRIORITY;
     return &module;
 }

@@ -377,7 +377,7 @@ int main(int argc, char **argv)
     moves.peers = peers;
     moves.mpi_thread = pthread_self();
     TL_CHECK(onic_wire_open(&config) == 0, "the wire cannot be opened");
-    onic_wire_set_am_fn(ONIC_AM_COLL, move_handle);
+    onic_wire_set_fns(ONIC_AM_COLL, &(onic_wire_fns_t){.am = move_handle});
     TL_CHECK(peers_get(MPI_COMM_WORLD, peers) == 0, "no peers");
     if (argc > 1 && tl_asked_for("speed", argc, argv)) {
         moves_measure(argc > 2 ? strtoull(argv[2], NULL, 0) : 0,

@@ -340,7 +340,7 @@ int main(int argc, char **argv)
     moves.mpi_thread = pthread_self();
     moves.checks = true;
     TL_CHECK(peers_get(MPI_COMM_WORLD, moves.peers) == 0, "no peers");
-    onic_wire_set_am_fn(ONIC_AM_COLL, move_handle);
+    onic_wire_set_fns(ONIC_AM_COLL, &(onic_wire_fns_t){.am = move_handle});
     if (argc > 1 && strcmp(argv[1], "speed") == 0) {
         speed();
     } else {

@@ -313,7 +313,8 @@ static int count_down_deferred(void)
 /** It runs when it was set, and when it is asked for, until nothing is left. */
 static void test_deferred_once(void)
 {
-    onic_wire_set_deferred_fn(ONIC_AM_COLL, count_down_deferred);
+    onic_wire_set_fns(ONIC_AM_COLL,
+                      &(onic_wire_fns_t){.am = traffic_handle, .deferred = count_down_deferred});
     for (int asked = 0; asked < 3; asked++) {
         onic_wire_lock();
         deferred_left = asked;
@@ -326,14 +327,16 @@ static void test_deferred_once(void)
                  deferred_runs, asked);
         onic_wire_unlock();
     }
-    onic_wire_set_deferred_fn(ONIC_AM_COLL, count_deferred);
+    onic_wire_set_fns(ONIC_AM_COLL,
+                      &(onic_wire_fns_t){.am = traffic_handle, .deferred = count_deferred});
 }
 
 static void test_functions(void)
 {
     mpi_fn_runs = deferred_runs = 0;
-    onic_wire_set_mpi_fn(ONIC_AM_COLL, count_mpi_fn);
-    onic_wire_set_deferred_fn(ONIC_AM_COLL, count_deferred);
+    onic_wire_set_fns(
+        ONIC_AM_COLL,
+        &(onic_wire_fns_t){.am = traffic_handle, .deferred = count_deferred, .mpi = count_mpi_fn});
     TL_CHECK(onic_wire_progress() >= 0 && mpi_fn_runs == 0, "ran without a kick");
     onic_wire_kick_mpi(ONIC_AM_COLL);
     TL_CHECK(onic_wire_progress() >= 1 && mpi_fn_runs == 1, "%d runs after a kick", mpi_fn_runs);
@@ -355,8 +358,7 @@ static void test_functions(void)
     }
     TL_CHECK(after > before + 2, "the server thread left deferred work alone");
     onic_wire_want_server(false);
-    onic_wire_set_deferred_fn(ONIC_AM_COLL, NULL);
-    onic_wire_set_mpi_fn(ONIC_AM_COLL, NULL);
+    onic_wire_set_fns(ONIC_AM_COLL, &(onic_wire_fns_t){.am = traffic_handle});
 }
 
 /* ---- single copy ---------------------------------------------------------------------------- */
@@ -462,7 +464,7 @@ static void test_second(bool first_of_all)
 
     TL_CHECK(onic_wire_open(&little) == 0, "the wire does not open");
     TL_CHECK(atomic_load(&ptracer_calls) == before, "others may trace this process without need");
-    onic_wire_set_am_fn(ONIC_AM_COLL, traffic_handle);
+    onic_wire_set_fns(ONIC_AM_COLL, &(onic_wire_fns_t){.am = traffic_handle});
     test_peers();
     TL_CHECK(other == tl_rank() || !can_wake(other), "rank %d has a server thread", other);
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));

@@ -210,7 +210,7 @@ static void open_wire(void)
     const onic_wire_config_t config = {.publish = true};
 
     TL_CHECK(onic_wire_open(&config) == 0, "the wire does not open");
-    onic_wire_set_am_fn(ONIC_AM_PML, handle);
+    onic_wire_set_fns(ONIC_AM_PML, &(onic_wire_fns_t){.am = handle});
     TL_CHECK(onic_modex_fence_begin(), "no fence");
     while (!onic_modex_fence_ended())
         onic_wire_progress();

@@ -54,10 +54,10 @@ void onic_wire_flush(void)
 {
 }
 
-void onic_wire_set_deferred_fn(unsigned am_id, onic_wire_deferred_fn_t fn)
+void onic_wire_set_fns(unsigned am_id, const onic_wire_fns_t *fns)
 {
     ck_assert_uint_eq(am_id, ONIC_AM_COLL);
-    wire.deferred = fn;
+    wire.deferred = fns->deferred;
 }
 
 void onic_wire_defer(unsigned am_id)
@@ -241,10 +241,6 @@ void put_wire_drain(void)
         UNIT_CHECK(left > 0);
         (void)put_wire_progress(true);
     }
-}
-
-void onic_wire_want_puts(void)
-{
 }
 
 void onic_wire_require(const onic_wire_config_t *config)

@@ -99,14 +99,14 @@ static int put_open(const nicbarrier_engine_settings_t *settings, nicbarrier_rea
     schedule_kind = settings->schedule;
     if (onic_wire_open(&wire) != 0)
         return nicbarrier_reason(why, "UCX could not be started");
-    onic_wire_set_deferred_fn(ONIC_AM_COLL, progress_all);
+    onic_wire_set_fns(ONIC_AM_COLL, &(onic_wire_fns_t){.deferred = progress_all});
     return 0;
 }
 
 static void put_close(void)
 {
     onic_wire_flush();
-    onic_wire_set_deferred_fn(ONIC_AM_COLL, NULL);
+    onic_wire_set_fns(ONIC_AM_COLL, ONIC_WIRE_NO_FNS);
     onic_wire_lock();
     for (nicbarrier_net_t **at = &nets; *at != NULL;) {
         nicbarrier_net_t *net = *at;
@@ -277,11 +277,9 @@ static int put_score(void)
 /** Before any other component opens the wire. */
 static void put_announce(bool by_name)
 {
-    const onic_wire_config_t wire = {.tls = tls, .tcp_seg_size = TCP_SEGMENT};
-    if (by_name || put_score() > 50) {
-        onic_wire_want_puts();
+    const onic_wire_config_t wire = {.tls = tls, .tcp_seg_size = TCP_SEGMENT, .puts = true};
+    if (by_name || put_score() > 50)
         onic_wire_require(&wire);
-    }
 }
 
 const nicbarrier_engine_t nicbarrier_engine_put = {

@@ -86,13 +86,12 @@ bool onic_area_make(size_t bytes, size_t slot, onic_area_t *area, onic_segment_k
 {
     const onic_pool_shape_t shape = onic_pool_cut(bytes, slot);
     const size_t total = HEAD_BYTES + (size_t)shape.nslots * shape.slot_bytes;
-    if (!onic_segment_make(total, HEAD_BYTES, 1, ONIC_BY_DESCRIPTOR, key, &area->segment))
+    if (!onic_segment_make(total, HEAD_BYTES, 1, ONIC_NAMELESS, key, &area->segment))
         return false;
     area->life = onic_life_mine();
     area->file = key->file;
     lay_out(area, shape.nslots, shape.slot_bytes);
-    /* One with a name would outlive a process that is killed. */
-    if (key->file.fd < 0 || area->owner == 0) {
+    if (area->owner == 0) {
         onic_area_close(area, key);
         return false;
     }

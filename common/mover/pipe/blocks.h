@@ -12,11 +12,11 @@
 #ifndef ONIC_BLOCKS_H
 #define ONIC_BLOCKS_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/mover/pipe/pipe.h"
-#include "common/support/export.h"
 
 /** Bytes of a block with its word. Slots are multiples of it. */
 #define ONIC_BLOCK_BYTES 4096
@@ -66,16 +66,52 @@ static inline uint32_t onic_blocks_of(const onic_blocks_t *b, uint32_t bytes)
     return (bytes + b->data - 1) / b->data;
 }
 
+/** The word behind a block. */
+static inline _Atomic uint64_t *onic_blocks_word(const onic_blocks_t *b, const void *slot,
+                                                 uint32_t block)
+{
+    const char *end = (const char *)slot + (size_t)(block + 1) * b->bytes;
+
+    return (_Atomic uint64_t *)(uintptr_t)(end - sizeof(uint64_t));
+}
+
 /** Writes the word of the sender's machine behind the last block that it counts. */
-ONIC_EXPORT void onic_blocks_mark(const onic_blocks_t *b, void *slot, uint64_t word);
+static inline void onic_blocks_mark(const onic_blocks_t *b, void *slot, uint64_t word)
+{
+    const uint32_t bytes = onic_word_bytes(word);
+
+    if (bytes > 0)
+        atomic_store_explicit(onic_blocks_word(b, slot, (bytes - 1) / b->data), word,
+                              memory_order_release);
+}
 
 /** The word for the receiver's machine: the last one that has come, behind block after block, for
  *  `round`, of which `seen` bytes are known to be there; or one that says nothing new. A slot may
  *  hold anything. */
-ONIC_EXPORT uint64_t onic_blocks_look(const onic_blocks_t *b, const void *slot, uint32_t slot_bytes,
-                                      uint32_t round, uint32_t seen);
+static inline uint64_t onic_blocks_look(const onic_blocks_t *b, const void *slot,
+                                        uint32_t slot_bytes, uint32_t round, uint32_t seen)
+{
+    uint64_t newest = (uint64_t)(round - 1) << 32;
+
+    for (uint32_t k = seen / b->data; k < slot_bytes / b->bytes; k++) {
+        const uint64_t word =
+            atomic_load_explicit(onic_blocks_word(b, slot, k), memory_order_acquire);
+
+        if (onic_word_round(word) != round)
+            break;
+        newest = word;
+        /* A block that is not full is the last one of its chunk. */
+        if (onic_word_bytes(word) != (k + 1) * b->data)
+            break;
+    }
+    return newest;
+}
 
 /** No word has come: before a lease. */
-ONIC_EXPORT void onic_blocks_clear(const onic_blocks_t *b, void *slot, uint32_t slot_bytes);
+static inline void onic_blocks_clear(const onic_blocks_t *b, void *slot, uint32_t slot_bytes)
+{
+    for (uint32_t k = 0; k < slot_bytes / b->bytes; k++)
+        atomic_store_explicit(onic_blocks_word(b, slot, k), 0, memory_order_relaxed);
+}
 
 #endif

@@ -9,9 +9,8 @@
 #define ONIC_TURNS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-
-#include "common/support/export.h"
 
 /** Requests that a process may have waiting. */
 #define ONIC_TURNS_REQUESTS 16
@@ -35,16 +34,51 @@ typedef struct onic_turns {
 } onic_turns_t;
 
 /** A request waits for `wanted` > 0 slots. False where `asker` has as many waiting as it may. */
-ONIC_EXPORT bool onic_turns_add(onic_turns_t *turns, onic_turn_request_t *request,
-                                onic_asker_t *asker, unsigned wanted);
+static inline bool onic_turns_add(onic_turns_t *turns, onic_turn_request_t *request,
+                                  onic_asker_t *asker, unsigned wanted)
+{
+    onic_turn_request_t **at = &turns->first;
+
+    if (asker->waiting == ONIC_TURNS_REQUESTS)
+        return false;
+    while (*at != NULL)
+        at = &(*at)->next;
+    *at = request;
+    *request = (onic_turn_request_t){.asker = asker, .wanted = wanted};
+    asker->waiting++;
+    return true;
+}
 
 /** The request whose turn it is, which stays where it is; NULL where none waits. */
-ONIC_EXPORT onic_turn_request_t *onic_turns_next(const onic_turns_t *turns);
+static inline onic_turn_request_t *onic_turns_next(const onic_turns_t *turns)
+{
+    onic_turn_request_t *next = turns->first;
+
+    for (onic_turn_request_t *r = next; r != NULL; r = r->next)
+        if (__builtin_popcountll(r->asker->held) < __builtin_popcountll(next->asker->held))
+            next = r;
+    return next;
+}
 
 /** This request waits no more. */
-ONIC_EXPORT void onic_turns_remove(onic_turns_t *turns, onic_turn_request_t *request);
+static inline void onic_turns_remove(onic_turns_t *turns, onic_turn_request_t *request)
+{
+    onic_turn_request_t **at = &turns->first;
+
+    while (*at != request)
+        at = &(*at)->next;
+    *at = request->next;
+    request->asker->waiting--;
+}
 
 /** Nor does any of `asker`. */
-ONIC_EXPORT void onic_turns_forget(onic_turns_t *turns, onic_asker_t *asker);
+static inline void onic_turns_forget(onic_turns_t *turns, onic_asker_t *asker)
+{
+    for (onic_turn_request_t **at = &turns->first; *at != NULL;)
+        if ((*at)->asker == asker)
+            onic_turns_remove(turns, *at);
+        else
+            at = &(*at)->next;
+}
 
 #endif

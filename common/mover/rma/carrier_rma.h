@@ -120,13 +120,19 @@ bool onic_rma_prepare(size_t bytes);
  *  process as an owner. Prints nothing: without it nobody is reached. The wire lock is not held. */
 void onic_rma_open(const onic_pool_t *pool, char *slots, uint32_t slot_bytes, uint64_t me,
                    bool all);
-/** When all transfers have been stopped. The wire lock is not held. */
+/** When all transfers have been stopped, and the wire calls nothing any more. The wire lock is not
+ *  held. */
 void onic_rma_close(void);
 /** Is there nothing that waits for it? */
 static inline bool onic_rma_idle(void)
 {
     return !atomic_load_explicit(&onic_rma_state.pending, memory_order_relaxed);
 }
+/** The wire's functions for the mover's messages, and behind a progress, and when a connection is
+ *  lost. */
+void onic_rma_on_message(onic_peer_t *from, const void *header, size_t len, const void *data,
+                         size_t data_len, onic_rndv_t *rndv);
+int onic_rma_deferred(void);
 /** Does what waits for the wire lock; a load where there is nothing. Without it; any thread. */
 int onic_rma_progress(void);
 /** Is there a record? With the wire lock. */

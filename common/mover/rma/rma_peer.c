@@ -76,8 +76,7 @@ static void on_area(const onic_rma_message_t *m, const void *description, size_t
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-/** The wire's: behind a progress, and when a connection is lost. */
-static int deferred(void)
+int onic_rma_deferred(void)
 {
     atomic_store(&onic_rma_state.pending, false);
     return onic_rma_state.open ? onic_rma_run() : 0;
@@ -87,7 +86,7 @@ int onic_rma_progress(void)
 {
     int n = 0;
     if (!onic_rma_idle() && onic_wire_trylock()) {
-        n = deferred();
+        n = onic_rma_deferred();
         onic_wire_unlock();
     }
     return n;
@@ -132,8 +131,8 @@ static void on_commit(onic_rma_t *r, const onic_rma_message_t *m)
     }
 }
 
-static void on_message(onic_peer_t *from, const void *header, size_t len, const void *data,
-                       size_t data_len, onic_rndv_t *rndv)
+void onic_rma_on_message(onic_peer_t *from, const void *header, size_t len, const void *data,
+                         size_t data_len, onic_rndv_t *rndv)
 {
     onic_rma_message_t m;
     (void)from;
@@ -203,8 +202,6 @@ void onic_rma_open(const onic_pool_t *pool, char *slots, uint32_t slot_bytes, ui
     s->losses = onic_wire_losses();
     s->open = true;
     onic_wire_unlock();
-    onic_wire_set_am_fn(ONIC_AM_MOVER, on_message);
-    onic_wire_set_deferred_fn(ONIC_AM_MOVER, deferred);
 }
 
 static void free_records(void)
@@ -226,15 +223,13 @@ static void free_records(void)
 void onic_rma_close(void)
 {
     if (onic_rma_state.open) {
-        onic_wire_set_am_fn(ONIC_AM_MOVER, NULL);
-        onic_wire_set_deferred_fn(ONIC_AM_MOVER, NULL);
         onic_wire_lock();
-        (void)deferred();
+        (void)onic_rma_deferred();
         onic_wire_unlock();
         /* Completes what is under way, and so frees its work. */
         onic_wire_flush();
         onic_wire_lock();
-        (void)deferred();
+        (void)onic_rma_deferred();
         onic_rma_state.open = false;
         free_records();
         onic_wire_unlock();
