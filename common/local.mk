@@ -11,7 +11,6 @@ common_libonic_core_la_SOURCES = \
 	common/layout/layout.c \
 	common/layout/layout.h \
 	common/layout/layout_list.c \
-	common/layout/layout_walk.c \
 	common/layout/layout_walk.h \
 	common/layout/layout_wire.c \
 	common/layout/whole_words.h \
@@ -31,7 +30,6 @@ common_libonic_core_la_SOURCES = \
 	common/wire/requirements.h \
 	common/mover/pipe/blocks.h \
 	common/mover/pipe/carrier.h \
-	common/mover/pipe/chunks.c \
 	common/mover/pipe/chunks.h \
 	common/mover/pipe/counters.c \
 	common/mover/pipe/counters.h \

@@ -223,34 +223,35 @@ static onic_transfer_t *begin(const onic_carrier_t *c, void *record, start_fn_t 
     return t;
 }
 
+/** One that this process begins, with a lease of slots. */
+static onic_transfer_t *lease(onic_role_t role, onic_peer_t *peer, onic_mover_end_t *end,
+                              onic_ticket_t *ticket)
+{
+    const bool sends = role == ONIC_SENDS;
+    int rc;
+    void *record;
+    const onic_carrier_t *c = carrier_of(peer, &record);
+    if (c == NULL || !(sends ? is_source(end, end->len) : is_sink(end, end->len)))
+        return NULL;
+    onic_transfer_t *t =
+        begin(c, record, sends ? c->send : c->expect, role, peer, end, ticket, &rc);
+    if (t == NULL)
+        onic_mover_count(&onic_mover_counters.refused, 1);
+    else if (!sends)
+        onic_transfer_queue(t);
+    return t;
+}
+
 onic_transfer_t *onic_mover_send_locked(onic_peer_t *to, onic_mover_end_t *source,
                                         onic_ticket_t *ticket)
 {
-    int rc;
-    void *record;
-    const onic_carrier_t *c = carrier_of(to, &record);
-    if (c == NULL || !is_source(source, source->len))
-        return NULL;
-    onic_transfer_t *t = begin(c, record, c->send, ONIC_SENDS, to, source, ticket, &rc);
-    if (t == NULL)
-        onic_mover_count(&onic_mover_counters.refused, 1);
-    return t;
+    return lease(ONIC_SENDS, to, source, ticket);
 }
 
 onic_transfer_t *onic_mover_expect_locked(onic_peer_t *from, onic_mover_end_t *sink,
                                           onic_ticket_t *ticket)
 {
-    int rc;
-    void *record;
-    const onic_carrier_t *c = carrier_of(from, &record);
-    if (c == NULL || !is_sink(sink, sink->len))
-        return NULL;
-    onic_transfer_t *t = begin(c, record, c->expect, ONIC_RECEIVES, from, sink, ticket, &rc);
-    if (t == NULL)
-        onic_mover_count(&onic_mover_counters.refused, 1);
-    else
-        onic_transfer_queue(t);
-    return t;
+    return lease(ONIC_RECEIVES, from, sink, ticket);
 }
 
 int onic_mover_receive_locked(onic_peer_t *from, const onic_ticket_t *ticket,

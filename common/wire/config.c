@@ -80,11 +80,6 @@ static const char *prefixed_key(const char *key, const char *prefix)
     return major > 1 || (major == 1 && minor >= 17) ? key : key + strlen(prefix);
 }
 
-static const char *tcp_key(const char *key)
-{
-    return prefixed_key(key, "TCP_");
-}
-
 static ucs_status_t set_size(ucp_config_t *ucp_config, const char *key, size_t size)
 {
     char text[32];
@@ -102,9 +97,10 @@ static ucs_status_t configure_tcp(const char *tls, size_t seg_size, ucp_config_t
         /* The receiver's segment must hold a sender's: UCX refuses to start otherwise. */
         size_t room = env_size("UCX_TCP_RX_SEG_SIZE", SIZE_MAX);
         seg_size = seg_size < room ? seg_size : room;
-        ucs_status_t status = set_size(ucp_config, tcp_key("TCP_TX_SEG_SIZE"), seg_size);
+        ucs_status_t status =
+            set_size(ucp_config, prefixed_key("TCP_TX_SEG_SIZE", "TCP_"), seg_size);
         if (status == UCS_OK && rx == NULL && seg_size > UCX_TCP_RX_SIZE)
-            status = set_size(ucp_config, tcp_key("TCP_RX_SEG_SIZE"), seg_size);
+            status = set_size(ucp_config, prefixed_key("TCP_RX_SEG_SIZE", "TCP_"), seg_size);
         if (status != UCS_OK)
             return status;
     }

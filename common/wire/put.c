@@ -278,9 +278,15 @@ static onic_send_t *begin(onic_peer_t *peer, onic_send_cb_t cb, void *arg,
     return s;
 }
 
-static bool holds(const onic_remote_t *remote, size_t offset, size_t len)
+/** The same with bytes of a region that the peer has. */
+static onic_send_t *begin_there(const onic_remote_t *remote, size_t offset, size_t len,
+                                onic_send_cb_t cb, void *arg, ucp_request_param_t *param,
+                                ucp_ep_h *ep_p, int *rc_p)
 {
-    return len <= remote->size && offset <= remote->size - len;
+    *rc_p = OMPI_ERR_BAD_PARAM;
+    return len <= remote->size && offset <= remote->size - len
+               ? begin(remote->peer, cb, arg, param, ep_p, rc_p)
+               : NULL;
 }
 
 int onic_remote_put(onic_remote_t *remote, size_t offset, const void *data, size_t len,
@@ -288,9 +294,8 @@ int onic_remote_put(onic_remote_t *remote, size_t offset, const void *data, size
 {
     ucp_request_param_t param;
     ucp_ep_h ep;
-    int rc = OMPI_ERR_BAD_PARAM;
-    onic_send_t *s =
-        holds(remote, offset, len) ? begin(remote->peer, cb, arg, &param, &ep, &rc) : NULL;
+    int rc;
+    onic_send_t *s = begin_there(remote, offset, len, cb, arg, &param, &ep, &rc);
     if (s == NULL)
         return rc;
     if (from != NULL) {
@@ -306,12 +311,12 @@ int onic_remote_get(onic_remote_t *remote, size_t offset, void *data, size_t len
 {
     ucp_request_param_t param;
     ucp_ep_h ep;
-    int rc = OMPI_ERR_BAD_PARAM;
-    onic_send_t *s =
-        holds(remote, offset, len) ? begin(remote->peer, cb, arg, &param, &ep, &rc) : NULL;
-    return s == NULL ? rc
-                     : onic_send_begun(s, onic_ucx.get_nbx(ep, data, len, remote->base + offset,
-                                                           remote->rkey, &param));
+    int rc;
+    onic_send_t *s = begin_there(remote, offset, len, cb, arg, &param, &ep, &rc);
+    if (s == NULL)
+        return rc;
+    return onic_send_begun(
+        s, onic_ucx.get_nbx(ep, data, len, remote->base + offset, remote->rkey, &param));
 }
 
 int onic_peer_settle(onic_peer_t *peer, onic_send_cb_t cb, void *arg)
@@ -340,10 +345,10 @@ int onic_remote_atomic(onic_remote_t *remote, onic_atomic_op_t op, size_t offset
     const uint64_t at = remote->base + offset;
     ucp_request_param_t param;
     ucp_ep_h ep;
-    int rc = OMPI_ERR_BAD_PARAM;
-    onic_send_t *s = holds(remote, offset, size) && at % size == 0
-                         ? begin(remote->peer, cb, arg, &param, &ep, &rc)
-                         : NULL;
+    int rc;
+    if (at % size != 0)
+        return OMPI_ERR_BAD_PARAM;
+    onic_send_t *s = begin_there(remote, offset, size, cb, arg, &param, &ep, &rc);
     if (s == NULL)
         return rc;
     param.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REPLY_BUFFER;

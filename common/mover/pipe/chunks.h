@@ -11,8 +11,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/support/export.h"
-
 /** Between processes of a node: bytes after which what has been packed is shown to the receiver
  *  (section 4, sub-blocking). Shorter transfers have nothing that could overlap. */
 #define ONIC_MOVER_BLOCK 16384
@@ -29,17 +27,52 @@ typedef struct onic_schedule {
  *  than `slot`. q above 1: they grow until they fill a slot; below 1, where the network is faster
  *  than copying, they shrink; 1: all are of one size. A c0 or q that is no positive number stands
  *  for a slot, and for 1. */
-ONIC_EXPORT void onic_schedule_growing(onic_schedule_t *s, double c0, double q, uint32_t unit,
-                                       uint32_t slot);
+static inline void onic_schedule_growing(onic_schedule_t *s, double c0, double q, uint32_t unit,
+                                         uint32_t slot)
+{
+    s->unit = unit;
+    s->highest = slot - slot % unit;
+    /* Written so that what is not a number is not taken either. */
+    s->next = c0 > 0 && c0 < s->highest ? c0 : s->highest;
+    s->q = q > 0 ? (q < s->highest ? q : s->highest) : 1;
+}
 
-/** End of section 4: C0 = 12 KiB and q = 1.5, where the numbers of the link are not known. */
-ONIC_EXPORT void onic_schedule_paper(onic_schedule_t *s, uint32_t unit, uint32_t slot);
+/** Where the numbers of the link are not known; end of section 4: "hardwired C0 = 12 KB and q = 1.5
+ *  gives results almost as good as optimal values". */
+static inline void onic_schedule_paper(onic_schedule_t *s, uint32_t unit, uint32_t slot)
+{
+    onic_schedule_growing(s, 12.0 * 1024, 1.5, unit, slot);
+}
 
 /** Bytes of the next chunk, but for the last one of a transfer, which is what is left. */
-ONIC_EXPORT uint32_t onic_schedule_next(onic_schedule_t *s);
+static inline uint32_t onic_schedule_next(onic_schedule_t *s)
+{
+    uint32_t bytes = (uint32_t)s->next;
+
+    bytes -= bytes % s->unit;
+    if (bytes < s->unit)
+        bytes = s->unit;
+    s->next *= s->q;
+    if (s->next > s->highest)
+        s->next = s->highest;
+    if (s->next < s->unit)
+        s->next = s->unit;
+    return bytes;
+}
 
 /** Do the next `chunks` hold `bytes`, though each may be cut short by less than `slack` bytes? */
-ONIC_EXPORT bool onic_schedule_holds(const onic_schedule_t *s, unsigned chunks, uint64_t bytes,
-                                     uint32_t slack);
+static inline bool onic_schedule_holds(const onic_schedule_t *s, unsigned chunks, uint64_t bytes,
+                                       uint32_t slack)
+{
+    onic_schedule_t ahead = *s;
+
+    for (; chunks > 0 && bytes > 0; chunks--) {
+        uint32_t chunk = onic_schedule_next(&ahead);
+        uint32_t sure = chunk > slack ? chunk - slack : 0;
+
+        bytes -= sure < bytes ? sure : bytes;
+    }
+    return bytes == 0;
+}
 
 #endif
