@@ -14,8 +14,6 @@
 
 #include "common/support/pause.h"
 
-/** Transfers in a piece of memory. */
-#define BLOCK 32
 /** Transfers in all: answers wait for their peers. */
 #define MOST 4096
 /** Pieces of one transfer before the others have their turn. */
@@ -24,11 +22,6 @@
 #define TURN_LOCKED 16
 /** Each lease has a slot, and its transfer may wait for its report when that is free again. */
 #define RECEIVERS (2 * ONIC_SLOTS_MAX)
-
-struct onic_transfer_block {
-    struct onic_transfer_block *next;
-    onic_transfer_t transfer[BLOCK];
-};
 
 onic_transfers_t onic_transfers;
 
@@ -74,20 +67,15 @@ static void put_free(onic_transfer_t *t)
     TAILQ_INSERT_HEAD(&onic_transfers.pool[t->role], t, list);
 }
 
-/** More of a role; the lock is held. */
+/** One more of a role; the lock is held. */
 static bool grow(onic_role_t role)
 {
-    struct onic_transfer_block *b =
-        onic_transfers.ntransfers + BLOCK <= MOST ? calloc(1, sizeof(*b)) : NULL;
-    if (b == NULL)
+    onic_transfer_t *t = onic_transfers.ntransfers < MOST ? calloc(1, sizeof(*t)) : NULL;
+    if (t == NULL)
         return false;
-    b->next = onic_transfers.blocks;
-    onic_transfers.blocks = b;
-    onic_transfers.ntransfers += BLOCK;
-    for (int i = 0; i < BLOCK; i++) {
-        b->transfer[i].role = role;
-        put_free(&b->transfer[i]);
-    }
+    onic_transfers.ntransfers++;
+    t->role = role;
+    put_free(t);
     return true;
 }
 
@@ -99,7 +87,7 @@ bool onic_transfers_start(void)
     TAILQ_INIT(&onic_transfers.pool[ONIC_SENDS]);
     TAILQ_INIT(&onic_transfers.pool[ONIC_RECEIVES]);
     STAILQ_INIT(&onic_transfers.reports);
-    for (int n = 0; n < RECEIVERS && ok; n += BLOCK)
+    for (int n = 0; n < RECEIVERS && ok; n++)
         ok = grow(ONIC_RECEIVES);
     unlock_list();
     if (!ok)
@@ -118,10 +106,11 @@ void onic_transfers_shut(void)
 void onic_transfers_stop(void)
 {
     lock_list();
-    while (onic_transfers.blocks != NULL) {
-        struct onic_transfer_block *b = onic_transfers.blocks;
-        onic_transfers.blocks = b->next;
-        free(b);
+    for (int role = 0; role < 2; role++) {
+        for (onic_transfer_t *t; (t = TAILQ_FIRST(&onic_transfers.pool[role])) != NULL;) {
+            TAILQ_REMOVE(&onic_transfers.pool[role], t, list);
+            free(t);
+        }
     }
     onic_transfers.ntransfers = 0;
     unlock_list();

@@ -20,7 +20,6 @@ typedef struct onic_transfers {
     TAILQ_HEAD(, onic_transfer) under_way, pool[2]; /**< the pool by role */
     STAILQ_HEAD(, onic_transfer) reports;
     unsigned ntransfers; /**< in memory */
-    struct onic_transfer_block *blocks;
     /** Transfers that are not in the pool nor new. */
     _Alignas(64) atomic_uint active;
 } onic_transfers_t;
@@ -37,7 +36,7 @@ bool onic_transfers_start(void);
 void onic_transfers_shut(void);
 /** Ends all with an error. The wire lock is held, no thread is inside. */
 void onic_transfers_end_locked(void);
-/** Frees the memory. Nothing is under way. */
+/** Frees the memory: nothing is under way, so all are in the pool. */
 void onic_transfers_stop(void);
 
 /** One from the pool with an end, NULL for none, which stays the caller's until

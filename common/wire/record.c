@@ -18,25 +18,6 @@
 
 #include "ompi/constants.h"
 
-#define POOL_BLOCK 64
-
-struct onic_send_block {
-    onic_send_block_t *next;
-    onic_send_t send[POOL_BLOCK];
-};
-
-static bool grow_pool(void)
-{
-    onic_send_block_t *block = calloc(1, sizeof(*block));
-    if (block == NULL)
-        return false;
-    block->next = onic_wire.send_blocks;
-    onic_wire.send_blocks = block;
-    for (int i = 0; i < POOL_BLOCK; i++)
-        STAILQ_INSERT_HEAD(&onic_wire.send_pool, &block->send[i], next);
-    return true;
-}
-
 /** Memory for a header of that length, which stays with the record. */
 static bool reserve_header(onic_send_t *s, size_t len)
 {
@@ -53,40 +34,38 @@ static bool reserve_header(onic_send_t *s, size_t len)
 
 onic_send_t *onic_send_get(onic_send_cb_t cb, void *arg, size_t header_len)
 {
-    if (STAILQ_EMPTY(&onic_wire.send_pool) && !grow_pool())
-        return NULL;
     onic_send_t *s = STAILQ_FIRST(&onic_wire.send_pool);
-    if (!reserve_header(s, header_len))
+    if (s == NULL && (s = calloc(1, sizeof(*s))) != NULL)
+        STAILQ_INSERT_HEAD(&onic_wire.send_pool, s, next);
+    if (s == NULL || !reserve_header(s, header_len))
         return NULL;
     STAILQ_REMOVE_HEAD(&onic_wire.send_pool, next);
+    TAILQ_INSERT_HEAD(&onic_wire.sends_used, s, use);
     atomic_store_explicit(&onic_wire.sends_out, onic_wire.sends_out + 1, memory_order_relaxed);
     s->cb = cb;
     s->arg = arg;
     s->peer = s->eager = NULL;
-    s->out = s->starting = true;
+    s->starting = true;
     s->done = s->copied = false;
     return s;
 }
 
 void onic_send_put(onic_send_t *s)
 {
-    s->out = false;
+    TAILQ_REMOVE(&onic_wire.sends_used, s, use);
     STAILQ_INSERT_HEAD(&onic_wire.send_pool, s, next);
     atomic_store_explicit(&onic_wire.sends_out, onic_wire.sends_out - 1, memory_order_relaxed);
 }
 
-static void free_pool(void)
+static void free_all(void)
 {
-    onic_send_block_t *block = onic_wire.send_blocks;
-    while (block != NULL) {
-        onic_send_block_t *next = block->next;
-        for (int i = 0; i < POOL_BLOCK; i++)
-            free(block->send[i].header_big);
-        free(block);
-        block = next;
+    while (!TAILQ_EMPTY(&onic_wire.sends_used))
+        onic_send_put(TAILQ_FIRST(&onic_wire.sends_used));
+    for (onic_send_t *s; (s = STAILQ_FIRST(&onic_wire.send_pool)) != NULL;) {
+        STAILQ_REMOVE_HEAD(&onic_wire.send_pool, next);
+        free(s->header_big);
+        free(s);
     }
-    onic_wire.send_blocks = NULL;
-    atomic_store(&onic_wire.sends_out, 0);
 }
 
 /** The callback comes after UCX's progress, since it may send: UCX's UD (1.13) loses count of what
@@ -242,25 +221,18 @@ static void abandon(onic_send_t *s)
  * that has begun. It will not touch their memory any more. */
 void onic_sends_abandon(void)
 {
-    for (onic_send_block_t *block = onic_wire.send_blocks; block != NULL; block = block->next) {
-        for (int i = 0; i < POOL_BLOCK; i++) {
-            onic_send_t *s = &block->send[i];
-            if (s->out && s->peer != NULL && s->peer->gone && !s->starting && !s->done)
-                abandon(s);
-        }
-    }
+    /* What is called may begin others, which go before these. */
+    for (onic_send_t *s = TAILQ_FIRST(&onic_wire.sends_used); s != NULL; s = TAILQ_NEXT(s, use))
+        if (s->peer != NULL && s->peer->gone && !s->starting && !s->done)
+            abandon(s);
 }
 
 bool onic_sends_name(const onic_peer_t *peer)
 {
-    for (onic_send_block_t *block = onic_wire.send_blocks; block != NULL; block = block->next) {
-        for (int i = 0; i < POOL_BLOCK; i++) {
-            const onic_send_t *s = &block->send[i];
-            if (s->out && (s->peer == peer || s->eager == peer))
-                return true;
-        }
-    }
-    return false;
+    const onic_send_t *s = TAILQ_FIRST(&onic_wire.sends_used);
+    while (s != NULL && s->peer != peer && s->eager != peer)
+        s = TAILQ_NEXT(s, use);
+    return s != NULL;
 }
 
 unsigned onic_wire_outstanding(void)
@@ -308,15 +280,11 @@ static const ucp_generic_dt_ops_t gather_ops = {
 
 /* ---- start and stop ------------------------------------------------------------------------- */
 
-static void empty_lists(void)
+int onic_sends_start(void)
 {
     STAILQ_INIT(&onic_wire.done);
     STAILQ_INIT(&onic_wire.send_pool);
-}
-
-int onic_sends_start(void)
-{
-    empty_lists();
+    TAILQ_INIT(&onic_wire.sends_used);
     onic_wire.drain = 0;
     return onic_ucs_error(onic_ucx.dt_create_generic(&gather_ops, NULL, &onic_wire.gather_dt));
 }
@@ -324,6 +292,6 @@ int onic_sends_start(void)
 void onic_sends_stop(void)
 {
     onic_ucx.dt_destroy(onic_wire.gather_dt);
-    empty_lists();
-    free_pool();
+    STAILQ_INIT(&onic_wire.done);
+    free_all();
 }

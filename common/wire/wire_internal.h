@@ -78,6 +78,7 @@ struct onic_peer {
 /** A send or a rendezvous receive in flight: what must outlive the call that started it. */
 typedef struct onic_send {
     STAILQ_ENTRY(onic_send) next; /**< in the pool, or among those that are done or wait */
+    TAILQ_ENTRY(onic_send) use;   /**< among those in use */
     onic_send_cb_t cb;
     void *arg;
     onic_peer_t *peer;  /**< the other side; NULL where that is not known, or does not matter */
@@ -91,7 +92,6 @@ typedef struct onic_send {
     bool copied;   /**< UCX may hold it when it says that it is complete */
     bool starting; /**< the call that started it has not returned yet */
     bool done;     /**< completed */
-    bool out;      /**< in use */
     int status;
     void *header;     /**< header_inline, or header_big */
     void *header_big; /**< kept with the record for its next use */
@@ -100,9 +100,6 @@ typedef struct onic_send {
 } onic_send_t;
 
 typedef STAILQ_HEAD(onic_sends, onic_send) onic_sends_t;
-
-/** Records come from blocks, which live until the wire is closed. */
-typedef struct onic_send_block onic_send_block_t;
 
 /** A message that is handled later: of this process to itself, or of one that is not known yet. */
 typedef struct onic_kept {
@@ -205,7 +202,7 @@ typedef struct onic_wire {
     _Atomic(onic_wire_unlocked_fn_t) unlocked_fn;
     atomic_bool unlocked_left; /**< that function has left something undone */
     onic_sends_t send_pool;
-    onic_send_block_t *send_blocks;
+    TAILQ_HEAD(, onic_send) sends_used;
     unsigned drain;        /**< most progresses until nothing comes of processes that are gone */
     atomic_uint sends_out; /**< records in use; set with the lock held, read without it */
     onic_sends_t done;     /**< complete, the callers not told yet */
