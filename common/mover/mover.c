@@ -91,7 +91,7 @@ static int open_first(const onic_mover_config_t *config)
     puts_to_all = config->rma == ONIC_MOVER_RMA_ALWAYS;
     onic_node_open(area_bytes(config), config->slot);
     if (config->rma != ONIC_MOVER_RMA_NEVER && onic_landing.exists && onic_landing.me != 0 &&
-        onic_rma_prepare(onic_mover_area()) && is_filled()) {
+        onic_wire_puts() && is_filled()) {
         onic_rma_open(&onic_landing.area.pool, onic_landing.area.slots,
                       onic_landing.area.slot_bytes, onic_landing.me, puts_to_all);
     }

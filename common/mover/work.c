@@ -84,17 +84,11 @@ static void count_wait(onic_transfer_t *t)
 
 static void fill(onic_transfer_t *t, char *to, uint32_t n)
 {
-    if (t->stores == NULL || n < ONIC_STORES_LEAST) {
-        (void)onic_pack(&t->cursor, t->end.base, to, n);
-        return;
-    }
-    bool timed;
-    const bool streams = onic_stores_choose(t->stores, &timed);
+    bool timed = false;
+    const bool streams =
+        t->stores != NULL && n >= ONIC_STORES_LEAST && onic_stores_choose(t->stores, &timed);
     const uint64_t begun = timed ? onic_ticks() : 0;
-    if (streams)
-        (void)onic_pack_streaming(&t->cursor, t->end.base, to, n);
-    else
-        (void)onic_pack(&t->cursor, t->end.base, to, n);
+    (void)(streams ? onic_pack_streaming : onic_pack)(&t->cursor, t->end.base, to, n);
     if (timed)
         onic_stores_note(t->stores, streams, n, onic_ticks() - begun);
 }

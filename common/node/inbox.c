@@ -226,13 +226,11 @@ void onic_outbox_close(onic_outbox_t *out)
 
 static void put_payload(onic_outbox_t *out, unsigned char *to, const onic_payload_t *payload)
 {
-    if (payload->len < ONIC_STORES_LEAST) {
-        onic_payload_copy(to, payload, false);
-        return;
-    }
-    onic_stores_t *stores = &out->stores[onic_payload_bytes(payload) != NULL];
-    bool timed;
-    const bool streams = onic_stores_choose(stores, &timed);
+    bool timed = false;
+    onic_stores_t *stores = payload->len >= ONIC_STORES_LEAST
+                                ? &out->stores[onic_payload_bytes(payload) != NULL]
+                                : NULL;
+    const bool streams = stores != NULL && onic_stores_choose(stores, &timed);
     const uint64_t begun = timed ? onic_ticks() : 0;
     onic_payload_copy(to, payload, streams);
     if (timed)

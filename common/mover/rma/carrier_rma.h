@@ -114,10 +114,9 @@ extern ONIC_EXPORT onic_rma_state_t onic_rma_state;
 extern ONIC_EXPORT onic_handles_t onic_rma_records;
 extern const onic_carrier_t onic_carrier_rma;
 
-/** Registers bounce slots of so many bytes: false where puts cannot be had. Wire lock not held. */
-bool onic_rma_prepare(size_t bytes);
-/** Registers the landing area, all of which has memory: its pool, slots and their size, and this
- *  process as an owner. Prints nothing: without it nobody is reached. The wire lock is not held. */
+/** Registers as many bounce slots, and the landing area, all of which has memory: its pool, slots
+ * and their size, and this process as an owner. Prints nothing: without it nobody is reached. The
+ * wire lock is not held. */
 void onic_rma_open(const onic_pool_t *pool, char *slots, uint32_t slot_bytes, uint64_t me,
                    bool all);
 /** When all transfers have been stopped, and the wire calls nothing any more. The wire lock is not

@@ -173,12 +173,6 @@ onic_rma_peer_t *onic_rma_reach(onic_peer_t *peer)
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-bool onic_rma_prepare(size_t bytes)
-{
-    onic_rma_state.bounce_region = onic_region_new(bytes);
-    return onic_rma_state.bounce_region != NULL;
-}
-
 void onic_rma_open(const onic_pool_t *pool, char *slots, uint32_t slot_bytes, uint64_t me, bool all)
 {
     onic_rma_state_t *s = &onic_rma_state;
@@ -187,6 +181,9 @@ void onic_rma_open(const onic_pool_t *pool, char *slots, uint32_t slot_bytes, ui
     s->slots = slots;
     s->slot_bytes = slot_bytes;
     s->me = me;
+    s->bounce_region = onic_region_new((size_t)pool->nslots * slot_bytes);
+    if (s->bounce_region == NULL)
+        return;
     onic_wire_lock();
     s->landing = onic_region_over_locked(slots, (size_t)pool->nslots * slot_bytes);
     onic_wire_unlock();
