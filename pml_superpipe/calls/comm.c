@@ -106,7 +106,6 @@ int superpipe_del_comm(ompi_communicator_t *comm)
     superpipe_receive_t *receive;
     superpipe_message_t *m;
     size_t cursor = 0;
-    bool foreign;
 
     if (c == NULL)
         return OMPI_SUCCESS;
@@ -120,10 +119,9 @@ int superpipe_del_comm(ompi_communicator_t *comm)
     while ((m = superpipe_comm_discard(&c->match)) != NULL)
         superpipe_discard_locked((superpipe_unexpected_t *)m);
     onic_wire_unlock();
-    foreign = c->foreign;
-    free_channel(c);
-    if (foreign)
+    if (c->foreign)
         onic_wire_forget_left();
+    free_channel(c);
     return OMPI_SUCCESS;
 }
 
