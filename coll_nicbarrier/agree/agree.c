@@ -415,8 +415,6 @@ static int set_up_network(agreement_t *a)
     return OMPI_SUCCESS;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------ */
-
 static int agree(agreement_t *a, int able)
 {
     int rc = least(a, &able);

@@ -112,8 +112,6 @@ static int find_partners(nicbarrier_net_t *net, const nicbarrier_endpoints_t *en
     return 0;
 }
 
-/* ---- connect -------------------------------------------------------------------------------- */
-
 int nicbarrier_datagram_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
                                 const nicbarrier_net_events_t *events, nicbarrier_reason_t *why)
 {
@@ -161,8 +159,6 @@ bool nicbarrier_datagram_hopeless(nicbarrier_net_t *net, nicbarrier_reason_t *wh
     nicbarrier_datagram_unlock();
     return hopeless;
 }
-
-/* ---- disconnect ------------------------------------------------------------------------------ */
 
 void nicbarrier_datagram_disconnect(nicbarrier_net_t *net)
 {
