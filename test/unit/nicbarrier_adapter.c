@@ -32,8 +32,19 @@ typedef struct command {
 
 static const char enter_name[8] = "enter";
 
+/** How another process of the node finds a group. */
+typedef struct share {
+    pid_t pid;
+    int fd;
+    uint16_t port;
+    uint64_t key;
+} share_t;
+
 struct nicbarrier_stepped {
     nicbarrier_stepped_t *next;
+    bool elsewhere; /**< this is another process's access, which has: */
+    share_t share;
+    int socket;
     nicbarrier_view_t *view;
     int fd; /**< of the view's memory */
     nicbarrier_rule_t rule;
@@ -384,8 +395,25 @@ static bool end(bool done)
     return done;
 }
 
+/** The adapter is asked from another process. */
+static bool enter_from_elsewhere(nicbarrier_stepped_t *a, uint64_t epoch)
+{
+    const struct sockaddr_in to = {.sin_family = AF_INET,
+                                   .sin_port = a->share.port,
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    command_t c = {.key = a->share.key, .epoch = epoch};
+
+    memcpy(c.name, enter_name, sizeof(c.name));
+    (void)sendto(a->socket, &c, sizeof(c), 0, (const struct sockaddr *)&to, sizeof(to));
+    for (int i = 0; i < 100 && atomic_load(&a->view->entered) < epoch; i++)
+        nap(1000);
+    return atomic_load(&a->view->entered) >= epoch;
+}
+
 static bool step_enter(nicbarrier_stepped_t *s, uint64_t epoch)
 {
+    if (s->elsewhere)
+        return enter_from_elsewhere(s, epoch);
     const bool can = begin(s);
 
     if (can) {
@@ -436,29 +464,17 @@ static void step_remove(nicbarrier_stepped_t *s)
 {
     pthread_mutex_lock(&adapter.mutex);
     nicbarrier_stepped_t **at = &adapter.groups;
-    while (*at != s)
+    while (!s->elsewhere && *at != s)
         at = &(*at)->next;
-    *at = s->next;
+    if (!s->elsewhere)
+        *at = s->next;
     pthread_mutex_unlock(&adapter.mutex);
     munmap(s->view, sizeof(*s->view));
-    close(s->fd);
+    close(s->elsewhere ? s->socket : s->fd);
     free(s);
 }
 
 /* ---- other processes ------------------------------------------------------------------------ */
-
-typedef struct share {
-    pid_t pid;
-    int fd;
-    uint16_t port;
-    uint64_t key;
-} share_t;
-
-struct nicbarrier_access {
-    share_t share;
-    int socket;
-    nicbarrier_view_t *view;
-};
 
 static uint32_t step_share(const nicbarrier_stepped_t *s, void *record)
 {
@@ -468,13 +484,14 @@ static uint32_t step_share(const nicbarrier_stepped_t *s, void *record)
     return sizeof(share);
 }
 
-static nicbarrier_access_t *step_attach(const void *record, uint32_t len,
-                                        const nicbarrier_view_t **view_p)
+static nicbarrier_stepped_t *step_attach(const void *record, uint32_t len,
+                                         const nicbarrier_view_t **view_p)
 {
-    nicbarrier_access_t *a = calloc(1, sizeof(*a));
+    nicbarrier_stepped_t *a = calloc(1, sizeof(*a));
     char path[64];
 
     UNIT_CHECK(a != NULL && len == sizeof(a->share));
+    a->elsewhere = true;
     memcpy(&a->share, record, len);
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)a->share.pid, a->share.fd);
     const int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -485,27 +502,6 @@ static nicbarrier_access_t *step_attach(const void *record, uint32_t len,
     a->socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     *view_p = a->view;
     return a;
-}
-
-static bool step_enter_as(nicbarrier_access_t *a, uint64_t epoch)
-{
-    const struct sockaddr_in to = {.sin_family = AF_INET,
-                                   .sin_port = a->share.port,
-                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    command_t c = {.key = a->share.key, .epoch = epoch};
-
-    memcpy(c.name, enter_name, sizeof(c.name));
-    (void)sendto(a->socket, &c, sizeof(c), 0, (const struct sockaddr *)&to, sizeof(to));
-    for (int i = 0; i < 100 && atomic_load(&a->view->entered) < epoch; i++)
-        nap(1000);
-    return atomic_load(&a->view->entered) >= epoch;
-}
-
-static void step_detach(nicbarrier_access_t *a)
-{
-    munmap(a->view, sizeof(*a->view));
-    close(a->socket);
-    free(a);
 }
 
 static const nicbarrier_stepper_t stepper = {
@@ -519,8 +515,6 @@ static const nicbarrier_stepper_t stepper = {
     .stop = step_stop,
     .share = step_share,
     .attach = step_attach,
-    .enter_as = step_enter_as,
-    .detach = step_detach,
 };
 
 const nicbarrier_stepper_t *const nicbarrier_steppers[] = {&stepper, &nicbarrier_stepper_bpf,

@@ -185,7 +185,7 @@ struct nicbarrier_behind {
     nicbarrier_address_t leader;
     unsigned char wake[NICBARRIER_PACKET_SIZE];
     const nicbarrier_stepper_t *stepper;
-    nicbarrier_access_t *access; /**< or NULL */
+    nicbarrier_stepped_t *access; /**< or NULL */
     const nicbarrier_view_t *view;
 };
 
@@ -224,7 +224,7 @@ nicbarrier_behind_t *nicbarrier_datagram_attach(const void *bytes, uint32_t len)
 void nicbarrier_datagram_notify(nicbarrier_behind_t *b, uint64_t epoch, bool attentive)
 {
     bool wake = !attentive;
-    if (b->access != NULL && b->stepper->enter_as(b->access, epoch)) {
+    if (b->access != NULL && b->stepper->enter(b->access, epoch)) {
         /* Where that was the last, no packet has woken the leader's thread. */
         wake = nicbarrier_view_completed(b->view) >= epoch && atomic_load(&b->view->wanted) != 0;
     }
@@ -240,6 +240,6 @@ uint64_t nicbarrier_datagram_known(const nicbarrier_behind_t *b)
 void nicbarrier_datagram_detach(nicbarrier_behind_t *b)
 {
     if (b->access != NULL)
-        b->stepper->detach(b->access);
+        b->stepper->remove(b->access);
     free(b);
 }

@@ -25,8 +25,8 @@
  * others, and it is nowhere less than what the view said before.
  *
  * *Threads.* The engine's lock is held for calls of a process, but for `install` of a group that no
- * other thread knows yet, which may wait. `enter_as` in other processes of the node runs at the
- * same time, and so does what the stepper does by itself.
+ * other thread knows yet, which may wait. `enter` in other processes of the node, of any thread
+ * there, runs at the same time, and so does what the stepper does by itself.
  */
 #pragma once
 
@@ -85,10 +85,8 @@ typedef struct nicbarrier_stepping {
     unsigned char expected[NICBARRIER_STEPS_MAX][NICBARRIER_PACKET_SIZE];
 } nicbarrier_stepping_t;
 
-/** A group that is installed. */
+/** A group that is installed, or another process's access to one. */
 typedef struct nicbarrier_stepped nicbarrier_stepped_t;
-/** Another process's access to one. */
-typedef struct nicbarrier_access nicbarrier_access_t;
 
 /** Longest record of `share`, in bytes. */
 #define NICBARRIER_SHARE_MAX 96
@@ -123,13 +121,11 @@ typedef struct nicbarrier_stepper {
     /** Lets other processes of this node see the view and enter: writes a record of at most
      *  NICBARRIER_SHARE_MAX bytes. Returns its length; 0: it cannot. */
     uint32_t (*share)(const nicbarrier_stepped_t *s, void *record);
-    /** In another process, which may have opened nothing: NULL where that cannot be. Attach and
-     *  detach are called by one thread at a time. The group may be removed before. */
-    nicbarrier_access_t *(*attach)(const void *record, uint32_t len,
-                                   const nicbarrier_view_t **view_p);
-    /** As enter. Any thread of that process. False: it was not done. */
-    bool (*enter_as)(nicbarrier_access_t *a, uint64_t epoch);
-    void (*detach)(nicbarrier_access_t *a);
+    /** In another process, which may have opened nothing: NULL where that cannot be. Of what it
+     * gives there are `enter` and `remove`. Attach and remove are called by one thread at a time.
+     * The group may be removed before. */
+    nicbarrier_stepped_t *(*attach)(const void *record, uint32_t len,
+                                    const nicbarrier_view_t **view_p);
 } nicbarrier_stepper_t;
 
 /** Ended by NULL, the host's last: steppers.c. */

@@ -25,10 +25,6 @@ struct nicbarrier_stepped {
     nicbarrier_bpf_request_t request; /**< with the addresses that partners have */
 };
 
-struct nicbarrier_access {
-    nicbarrier_bpf_client_t client;
-};
-
 static nicbarrier_view_t *view_of(const nicbarrier_bpf_client_t *c)
 {
     return (nicbarrier_view_t *)(void *)c->page;
@@ -148,33 +144,22 @@ static uint32_t bpf_share(const nicbarrier_stepped_t *s, void *record)
     return sizeof(s->share);
 }
 
-static nicbarrier_access_t *bpf_attach(const void *record, uint32_t len,
-                                       const nicbarrier_view_t **view_p)
+static nicbarrier_stepped_t *bpf_attach(const void *record, uint32_t len,
+                                        const nicbarrier_view_t **view_p)
 {
-    nicbarrier_bpf_share_t share;
-    if (len != sizeof(share))
-        return NULL;
-    memcpy(&share, record, sizeof(share));
-    share.interface[sizeof(share.interface) - 1] = '\0';
-    nicbarrier_access_t *a = calloc(1, sizeof(*a));
-    if (a != NULL && nicbarrier_bpf_client_open(&a->client, &share) != 0) {
-        free(a);
+    nicbarrier_stepped_t *s = calloc(1, sizeof(*s));
+    if (s == NULL || len != sizeof(s->share)) {
+        free(s);
         return NULL;
     }
-    if (a != NULL)
-        *view_p = view_of(&a->client);
-    return a;
-}
-
-static bool bpf_enter_as(nicbarrier_access_t *a, uint64_t epoch)
-{
-    return nicbarrier_bpf_client_enter(&a->client, epoch);
-}
-
-static void bpf_detach(nicbarrier_access_t *a)
-{
-    nicbarrier_bpf_client_close(&a->client);
-    free(a);
+    memcpy(&s->share, record, sizeof(s->share));
+    s->share.interface[sizeof(s->share.interface) - 1] = '\0';
+    if (nicbarrier_bpf_client_open(&s->client, &s->share) != 0) {
+        free(s);
+        return NULL;
+    }
+    *view_p = view_of(&s->client);
+    return s;
 }
 
 const nicbarrier_stepper_t nicbarrier_stepper_bpf = {
@@ -188,6 +173,4 @@ const nicbarrier_stepper_t nicbarrier_stepper_bpf = {
     .stop = bpf_stop,
     .share = bpf_share,
     .attach = bpf_attach,
-    .enter_as = bpf_enter_as,
-    .detach = bpf_detach,
 };
