@@ -9,7 +9,6 @@ void nicbarrier_queue_init(nicbarrier_queue_t *q, uint64_t before, const nicbarr
                            void *arg)
 {
     *q = (nicbarrier_queue_t){.means = means, .arg = arg, .begun = before, .complete = before};
-    atomic_init(&q->idle, true);
 }
 
 uint64_t nicbarrier_queue_number(nicbarrier_queue_t *q)
@@ -28,7 +27,6 @@ void nicbarrier_queue_add(nicbarrier_queue_t *q, nicbarrier_item_t *item)
     else
         q->tail->next = item;
     q->tail = item;
-    atomic_store_explicit(&q->idle, false, memory_order_relaxed);
 }
 
 /** Is the first through, one way or the other? */
@@ -52,12 +50,10 @@ nicbarrier_item_t *nicbarrier_queue_harvest(nicbarrier_queue_t *q)
 
     while (finish_first(q)) {
         last = q->head;
-        q->head = last->next;
+        atomic_store_explicit(&q->head, last->next, memory_order_release);
     }
     if (last == NULL)
         return NULL;
     last->next = NULL;
-    if (q->head == NULL)
-        atomic_store_explicit(&q->idle, true, memory_order_release);
     return first;
 }

@@ -39,11 +39,10 @@ typedef struct nicbarrier_item {
 typedef struct nicbarrier_queue {
     const nicbarrier_means_t *means;
     void *arg;
-    uint64_t begun;          /**< the last number that was given */
-    uint64_t complete;       /**< the last that is known to be complete */
-    nicbarrier_item_t *head; /**< not complete, in order */
+    uint64_t begun;                    /**< the last number that was given */
+    uint64_t complete;                 /**< the last that is known to be complete */
+    _Atomic(nicbarrier_item_t *) head; /**< not complete, in order */
     nicbarrier_item_t *tail;
-    _Atomic bool idle; /**< no item stands in it */
 } nicbarrier_queue_t;
 
 /** The first barrier will have the number behind `before`. */
@@ -69,7 +68,7 @@ nicbarrier_item_t *nicbarrier_queue_harvest(nicbarrier_queue_t *q);
 /** Does no item stand in it? Acquires what was known when the last one left. */
 static inline bool nicbarrier_queue_is_idle(const nicbarrier_queue_t *q)
 {
-    return atomic_load_explicit(&q->idle, memory_order_acquire);
+    return atomic_load_explicit(&q->head, memory_order_acquire) == NULL;
 }
 
 /** Is everything complete that was begun? May be called beside others, as nicbarrier_queue_is_idle,
