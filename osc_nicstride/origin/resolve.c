@@ -68,7 +68,7 @@ static int check_attached(nicstride_module_t *m, const nicstride_transfer_t *a)
     bool inside;
 
     onic_wire_lock();
-    inside = nicstride_regions_cover(&m->regions, (uint64_t)a->disp, &a->target);
+    inside = nicstride_regions_cover(&m->regions, (uint64_t)a->disp, &a->target, 0, a->target.size);
     onic_wire_unlock();
     if (inside)
         return OMPI_SUCCESS;

@@ -8,12 +8,14 @@
 #include "common/mover/mover.h"
 #include "osc_nicstride/target/target.h"
 
-/** True where all bytes of the layout at `disp` belong to the window. */
-static bool target_holds(const nicstride_module_t *m, int64_t disp, const onic_layout_t *l)
+/** Belong the bytes that a message is about, from packed position `at` of the layout on, to the
+ *  window, and but for a dynamic one all others of the layout, too? */
+static bool target_holds(const nicstride_module_t *m, const nicstride_msg_t *msg,
+                         const onic_layout_t *l, uint64_t at)
 {
     if (m->flavor == MPI_WIN_FLAVOR_DYNAMIC)
-        return nicstride_regions_cover(&m->regions, (uint64_t)disp, l);
-    return nicstride_layout_fits(l, disp, nicstride_info(m, m->rank)->size);
+        return nicstride_regions_cover(&m->regions, (uint64_t)msg->disp, l, at, msg->len);
+    return nicstride_layout_fits(l, msg->disp, nicstride_info(m, m->rank)->size);
 }
 
 /** What the message says of the bytes, or a list that it names. */
@@ -39,7 +41,7 @@ int nicstride_open_target(const nicstride_incoming_t *in, onic_layout_t *l, char
 {
     nicstride_module_t *m = in->m;
     const nicstride_msg_t *msg = in->msg;
-    bool inside;
+    bool right;
 
     if (msg->layout_len == 0) {
         if (onic_layout_contig(l, 0, msg->offset + msg->len) != ONIC_LAYOUT_OK)
@@ -47,10 +49,10 @@ int nicstride_open_target(const nicstride_incoming_t *in, onic_layout_t *l, char
     } else if (!decode(in, l))
         return MPI_ERR_OTHER;
     *at_p = (msg->flags & NICSTRIDE_MSG_SLICE) ? 0 : msg->offset;
-    inside = target_holds(m, msg->disp, l);
-    if (!inside || *at_p > l->size || msg->len > l->size - *at_p) {
+    right = *at_p <= l->size && msg->len <= l->size - *at_p;
+    if (!right || !target_holds(m, msg, l, *at_p)) {
         onic_layout_fini(l);
-        return inside ? MPI_ERR_OTHER : MPI_ERR_RMA_RANGE;
+        return right ? MPI_ERR_RMA_RANGE : MPI_ERR_OTHER;
     }
     *base_p = (char *)((uintptr_t)m->base + (uintptr_t)msg->disp);
     return 0;
@@ -98,7 +100,7 @@ void nicstride_use_end(nicstride_use_t *u, int error)
 
 static bool is_in_window(const nicstride_use_t *u)
 {
-    return target_holds(u->m, u->msg.disp, &u->layout);
+    return target_holds(u->m, &u->msg, &u->layout, u->at);
 }
 
 /** The next one that is to be cancelled and was not yet. */

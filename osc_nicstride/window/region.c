@@ -200,122 +200,23 @@ void nicstride_regions_fini(nicstride_regions_t *t)
 
 /* ---- layouts -------------------------------------------------------------------------------- */
 
-/* The walk below thinks of a layout as a tree: a level has `count` equal children `step` bytes
- *  apart, where step is the stride without its sign, for the order of the children does not matter
- *  here. A node is given by the address of its lowest byte, which the layout is known to touch, and
- *  its span, the distance to the byte above its highest one. A node is entered only if its span is
- *  not attached as a whole, and children that lie in one piece of attached memory are taken in one
- *  step, so the cost depends on the number of regions more than on the number of blocks.
- *
- *  Arithmetic is modulo 2^64. Spans do not wrap (checked at the root), hence nothing inside does.
- */
-typedef struct walk {
-    const nicstride_regions_t *table;
-    size_t nfilled;
-    const onic_layout_t *layout;
-    uint64_t span[ONIC_LAYOUT_MAX_LEVELS + 1]; /* of a node of so many levels */
-    uint64_t leaf_lb;                          /* list form: lowest offset of the runs */
-} walk_t;
-
-/* How far the lowest of `count` passes lies below the first one. */
-static uint64_t below_first(uint64_t count, int64_t stride)
+bool nicstride_regions_cover(const nicstride_regions_t *t, uint64_t base, const onic_layout_t *l,
+                             uint64_t at, uint64_t len)
 {
-    return stride < 0 ? (count - 1) * onic_magnitude(stride) : 0;
-}
+    nicstride_region_t in = {0};
+    onic_cursor_t c;
+    int64_t offset;
+    uint64_t n;
 
-/* The last attached byte reachable from `first` without a gap, at least up to `last` if that is
- * reachable. False where `first` itself is not attached. */
-static bool reach(const walk_t *w, uint64_t first, uint64_t last, uint64_t *reach_p)
-{
-    size_t at;
-
-    if (!find_byte(w->table, w->nfilled, first, &at))
-        return false;
-    *reach_p = last_byte(&w->table->region[follow(w->table, w->nfilled, at, last)]);
-    return true;
-}
-
-static bool walk_node(const walk_t *w, uint32_t nlevels, uint64_t lo);
-
-/* How a node is entered: as one of the layout's levels, or as a block, which has no inside. */
-#define IS_BLOCK UINT32_MAX
-
-/* `count` children, nodes of `child` levels or blocks, of `span` bytes each. */
-static bool walk_children(const walk_t *w, uint32_t child, uint64_t span, uint64_t lo,
-                          uint64_t count, uint64_t step)
-{
-    if (step == 0)
-        count = 1; /* they are all the same bytes */
-
-    const uint64_t last = lo + (count - 1) * step + (span - 1);
-    for (uint64_t i = 0; i < count;) {
-        const uint64_t first = lo + i * step;
-        uint64_t end;
-        if (!reach(w, first, last, &end))
-            return false;
-        if (end - first >= span - 1) {
-            if (end >= last)
-                return true;
-            i += (end - first - (span - 1)) / step + 1;
-        } else {
-            if (child == IS_BLOCK || !walk_node(w, child, first))
-                return false;
-            i++;
-        }
-    }
-    return true;
-}
-
-static bool walk_runs(const walk_t *w, uint64_t lo)
-{
-    for (uint32_t i = 0; i < w->layout->nruns; i++) {
-        const onic_run_t *r = &w->layout->runs[i];
-        const uint64_t lb = (uint64_t)r->offset - below_first(r->count, r->stride);
-        if (!walk_children(w, IS_BLOCK, r->block, lo + (lb - w->leaf_lb), r->count,
-                           onic_magnitude(r->stride)))
-            return false;
-    }
-    return true;
-}
-
-/* The inside of a node of so many levels with its lowest byte at `lo`. */
-static bool walk_node(const walk_t *w, uint32_t nlevels, uint64_t lo)
-{
-    if (nlevels > 0) {
-        const onic_stride_t *level = &w->layout->level[nlevels - 1];
-        return walk_children(w, nlevels - 1, w->span[nlevels - 1], lo, level->count,
-                             onic_magnitude(level->stride));
-    }
-    return w->layout->nruns > 0 && walk_runs(w, lo);
-}
-
-/* Spans from the outside to the inside: what is left of the extent without the levels above. */
-static void measure(walk_t *w)
-{
-    const onic_layout_t *l = w->layout;
-    uint64_t span = (uint64_t)l->ub - (uint64_t)l->lb;
-    uint64_t lb = (uint64_t)l->lb - (uint64_t)l->offset;
-
-    for (uint32_t i = l->nlevels; i > 0; i--) {
-        const onic_stride_t *level = &l->level[i - 1];
-        w->span[i] = span;
-        span -= (level->count - 1) * onic_magnitude(level->stride);
-        lb += below_first(level->count, level->stride);
-    }
-    w->span[0] = span;
-    w->leaf_lb = lb;
-}
-
-bool nicstride_regions_cover(const nicstride_regions_t *t, uint64_t base, const onic_layout_t *l)
-{
-    walk_t w = {.table = t, .layout = l};
-
-    if (l->size == 0)
+    /* Mostly one region holds all of it. */
+    if (nicstride_regions_find(t, base + (uint64_t)l->lb, (uint64_t)l->ub - (uint64_t)l->lb, &in))
         return true;
-    w.nfilled = filled(t);
-    measure(&w);
-    const uint64_t lo = base + (uint64_t)l->lb;
-    if (w.span[l->nlevels] - 1 > UINT64_MAX - lo)
-        return false;
-    return walk_children(&w, l->nlevels, w.span[l->nlevels], lo, 1, 0);
+    onic_cursor_init(&c, l, at);
+    for (; len > 0 && onic_cursor_next(&c, len, &offset, &n); len -= n) {
+        const uint64_t first = base + (uint64_t)offset, from = first - in.base;
+
+        if ((from >= in.size || n > in.size - from) && !nicstride_regions_find(t, first, n, &in))
+            return false;
+    }
+    return true;
 }

@@ -58,9 +58,11 @@ nicstride_region_status_t nicstride_regions_detach(nicstride_regions_t *t, uint6
 bool nicstride_regions_find(const nicstride_regions_t *t, uint64_t addr, uint64_t size,
                             nicstride_region_t *found_p);
 
-/** True where every byte that the layout names, from address `base`, is attached; a layout may
- *  span several regions as long as it touches only attached bytes. */
-bool nicstride_regions_cover(const nicstride_regions_t *t, uint64_t base, const onic_layout_t *l);
+/** Is each of the `len` packed bytes of the layout from `at` on, as far as there are so many,
+ *  attached, where it lies at address `base`? They may be in several regions. Takes as long as
+ *  moving these bytes. */
+bool nicstride_regions_cover(const nicstride_regions_t *t, uint64_t base, const onic_layout_t *l,
+                             uint64_t at, uint64_t len);
 
 /** Shows the table as it is now. One writer at a time. */
 void nicstride_regions_show(const nicstride_regions_t *t, nicstride_shown_t *shown);

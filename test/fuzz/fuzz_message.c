@@ -58,13 +58,13 @@ static void check_regions(const onic_layout_t *l, int64_t disp, uint64_t window)
 {
     nicstride_regions_t t = {0};
     const uint64_t base = 1ull << 40;
-    const bool small =
-        disp > INT32_MIN && disp < INT32_MAX && l->lb > INT32_MIN && l->ub < INT32_MAX;
+    const bool small = disp > INT32_MIN && disp < INT32_MAX && l->lb > INT32_MIN &&
+                       l->ub < INT32_MAX && onic_layout_blocks(l) <= PIECES_MAX;
 
     if (!small || window == 0 || window > INT32_MAX)
         return;
     require(nicstride_regions_attach(&t, base, window) == NICSTRIDE_REGION_OK);
-    require(nicstride_regions_cover(&t, base + (uint64_t)disp, l) ==
+    require(nicstride_regions_cover(&t, base + (uint64_t)disp, l, 0, l->size) ==
             nicstride_layout_fits(l, disp, window));
     nicstride_regions_fini(&t);
 }

@@ -174,10 +174,10 @@ START_TEST(many_regions)
     onic_layout_t l = {.size = (uint64_t)SIZE * N, .block = SIZE, .nlevels = 1};
     l.level[0] = (onic_stride_t){N, PITCH};
     l.ub = (int64_t)(N - 1) * PITCH + SIZE;
-    ck_assert(nicstride_regions_cover(&t, 0, &l));
+    ck_assert(nicstride_regions_cover(&t, 0, &l, 0, l.size));
     l.block = SIZE + 1;
     l.ub++;
-    ck_assert(!nicstride_regions_cover(&t, 0, &l));
+    ck_assert(!nicstride_regions_cover(&t, 0, &l, 0, l.size));
 
     for (uint32_t i = 0; i < N; i++)
         UNIT_CHECK(nicstride_regions_detach(&t, (uint64_t)order[N - 1 - i] * PITCH) ==
@@ -260,11 +260,11 @@ START_TEST(top_of_the_address_space)
     ck_assert_uint_eq(found.size, UINT64_MAX);
 
     /* A layout may stand at the seam of the halves, but not wrap around. */
-    ck_assert(nicstride_regions_cover(&t, half, &l));
-    ck_assert(nicstride_regions_cover(&t, 16, &l));
-    ck_assert(!nicstride_regions_cover(&t, 15, &l));
-    ck_assert(nicstride_regions_cover(&t, UINT64_MAX - 15, &l));
-    ck_assert(!nicstride_regions_cover(&t, UINT64_MAX - 14, &l));
+    ck_assert(nicstride_regions_cover(&t, half, &l, 0, l.size));
+    ck_assert(nicstride_regions_cover(&t, 16, &l, 0, l.size));
+    ck_assert(!nicstride_regions_cover(&t, 15, &l, 0, l.size));
+    ck_assert(nicstride_regions_cover(&t, UINT64_MAX - 15, &l, 0, l.size));
+    ck_assert(!nicstride_regions_cover(&t, UINT64_MAX - 14, &l, 0, l.size));
     nicstride_regions_fini(&t);
 }
 END_TEST

@@ -127,7 +127,7 @@ START_TEST(random_layouts)
             all = all && at >= 0 && naive_covers(&v, (uint64_t)at, 1);
             inside = inside && at >= 0 && at < WORLD;
         }
-        UNIT_CHECK(nicstride_regions_cover(&t, world + (uint64_t)base, &s.layout) == all);
+        UNIT_CHECK(nicstride_regions_cover(&t, world + (uint64_t)base, &s.layout, 0, s.layout.size) == all);
         UNIT_CHECK(nicstride_layout_fits(&s.layout, base, WORLD) == inside);
         covered += all && t.n > 1;
         fitted += inside;
@@ -141,11 +141,12 @@ END_TEST
 
 /* ---- single points -------------------------------------------------------------------------- */
 
-/* Layouts of 2^40 blocks must not be walked block by block. */
+/* Of layouts of 2^40 blocks only those that a message moves are walked. */
 START_TEST(huge_layouts)
 {
     nicstride_regions_t t = {0};
     onic_layout_t l = {.size = 8ull << 40, .block = 8, .nlevels = 2};
+    const uint64_t gap = ((1ull << 19) - 1) << 23, len = 1 << 20;
 
     l.level[0] = (onic_stride_t){1u << 20, 16};
     l.level[1] = (onic_stride_t){1u << 20, -(1 << 25)};
@@ -155,16 +156,21 @@ START_TEST(huge_layouts)
     ck_assert_int_eq(nicstride_regions_attach(&t, 4104 + (1ull << 44), 1ull << 46),
                      NICSTRIDE_REGION_OK);
     /* 8 bytes are missing: where a block is, or between two blocks. */
-    ck_assert(!nicstride_regions_cover(&t, 4096, &l));
-    ck_assert(nicstride_regions_cover(&t, 4104, &l));
-    ck_assert(!nicstride_regions_cover(&t, 4095, &l));
+    ck_assert(!nicstride_regions_cover(&t, 4096, &l, gap, len));
+    ck_assert(nicstride_regions_cover(&t, 4096, &l, gap - len, len));
+    ck_assert(nicstride_regions_cover(&t, 4096, &l, gap + 8, len));
+    ck_assert(!nicstride_regions_cover(&t, 4096, &l, gap + 7, len));
+    ck_assert(nicstride_regions_cover(&t, 4104, &l, gap, len));
+    ck_assert(!nicstride_regions_cover(&t, 4095, &l, gap, len));
+    ck_assert(nicstride_regions_cover(&t, 4104, &l, l.size - len, 2 * len));
+    ck_assert(!nicstride_regions_cover(&t, 4095, &l, l.size - len, len));
 
     /* The same bytes over and over. */
     l.level[1].stride = l.level[0].stride = 0;
     l.offset = 0;
     l.ub = 8;
-    ck_assert(nicstride_regions_cover(&t, 4096, &l));
-    ck_assert(!nicstride_regions_cover(&t, 4089, &l));
+    ck_assert(nicstride_regions_cover(&t, 4096, &l, 0, l.size));
+    ck_assert(!nicstride_regions_cover(&t, 4089, &l, 0, l.size));
     nicstride_regions_fini(&t);
 }
 END_TEST
@@ -176,8 +182,8 @@ START_TEST(bounds)
     const nicstride_regions_t nothing = {0};
 
     ck_assert(nicstride_layout_fits(&none, INT64_MIN, 0));
-    ck_assert(nicstride_regions_cover(&nothing, 4096, &none));
-    ck_assert(!nicstride_regions_cover(&nothing, 4096, &l));
+    ck_assert(nicstride_regions_cover(&nothing, 4096, &none, 0, none.size));
+    ck_assert(!nicstride_regions_cover(&nothing, 4096, &l, 0, l.size));
     ck_assert(nicstride_layout_fits(&l, 5, 10));
     ck_assert(!nicstride_layout_fits(&l, 4, 10));
     ck_assert(!nicstride_layout_fits(&l, 6, 10));
