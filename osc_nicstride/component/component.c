@@ -10,7 +10,6 @@
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/op.h"
 #include "osc_nicstride/origin/origin.h"
-#include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/operation.h"
 #include "common/config.h"
 #include "common/mover/mover.h"
@@ -165,7 +164,6 @@ static int component_finalize(void)
     if (nicstride_free_orphans(closed))
         onic_handles_fini(&c->ops);
     nicstride_ops_fini();
-    nicstride_lazy_lock_fini();
     nicstride_model_show_done();
     onic_print_counters(&mca_osc_nicstride_component.super.osc_version,
                         c->params.show_plan && c->params.verbose == 0 ? 1 : c->params.verbose);

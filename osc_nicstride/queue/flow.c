@@ -13,15 +13,6 @@
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-void nicstride_ask_for_locked(nicstride_peer_t *p, uint64_t upto)
-{
-    nicstride_msg_t msg;
-
-    nicstride_msg_init(&msg, NICSTRIDE_MSG_FLUSH, p->win, p->me);
-    msg.count = upto;
-    nicstride_send_header_locked(p, &msg);
-}
-
 /** Nobody would acknowledge what is out, in this window or others: asks. */
 static void ask_for_credit(nicstride_peer_t *p)
 {
@@ -34,7 +25,7 @@ static void ask_for_credit(nicstride_peer_t *p)
         nicstride_lazy_lock_ask_locked(other);
         nicstride_look_locked(other);
         if (!other->failed && nicstride_tx_ask(&other->flow.tx, &upto))
-            nicstride_ask_for_locked(other, upto);
+            nicstride_send_note_locked(other, NICSTRIDE_MSG_FLUSH, 0, upto);
     }
 }
 
@@ -43,10 +34,9 @@ void nicstride_ask_locked(nicstride_peer_t *p, uint64_t goal)
     const nicstride_op_t *next = p->queue.head;
     uint64_t upto;
 
-    if ((next != NULL && (next->number <= goal || next->sent > 0)) ||
-        !nicstride_tx_ask(&p->flow.tx, &upto))
-        return;
-    nicstride_ask_for_locked(p, upto);
+    if ((next == NULL || (next->number > goal && next->sent == 0)) &&
+        nicstride_tx_ask(&p->flow.tx, &upto))
+        nicstride_send_note_locked(p, NICSTRIDE_MSG_FLUSH, 0, upto);
 }
 
 /* ---- sending what is queued ------------------------------------------------------------------ */

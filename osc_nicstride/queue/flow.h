@@ -41,9 +41,6 @@ static inline void nicstride_pump_all_locked(nicstride_process_t *process)
  *  sent and it has not been asked. */
 void nicstride_ask_locked(nicstride_peer_t *p, uint64_t goal);
 
-/** Asks the target for an acknowledgement of so many messages. */
-void nicstride_ask_for_locked(nicstride_peer_t *p, uint64_t upto);
-
 /** The peer has acknowledged so many messages, for which it has kept `freed` bytes as far as it
  * says so, with an error class or 0; sends what may go now. */
 void nicstride_acknowledged_locked(nicstride_peer_t *p, uint64_t count, uint64_t freed, int error);

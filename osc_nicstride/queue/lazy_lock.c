@@ -24,26 +24,15 @@ typedef struct nicstride_lazy_lock {
     struct nicstride_lazy_lock **link;
 } nicstride_lazy_lock_t;
 
-/* Those, the one of MPI_Win_lock, and memory for another; wire lock. */
-static nicstride_lazy_lock_t *kept, *single, *spare;
+/* Those, and the one of MPI_Win_lock; wire lock. */
+static nicstride_lazy_lock_t *kept, *single;
 
 /** Its address is that of the thread. */
 static _Thread_local char here;
 
-static nicstride_msg_t note(const nicstride_peer_t *p, nicstride_msg_type_t type, unsigned op,
-                            uint64_t count)
-{
-    nicstride_msg_t msg;
-
-    nicstride_msg_init(&msg, type, p->win, p->me);
-    msg.op = (uint16_t)op;
-    msg.count = count;
-    return msg;
-}
-
 static void send_operation(nicstride_peer_t *p, const nicstride_lazy_t *h, bool release)
 {
-    const nicstride_msg_t unlock = note(p, NICSTRIDE_MSG_UNLOCK, 0, 0);
+    const nicstride_msg_t unlock = nicstride_note(p, NICSTRIDE_MSG_UNLOCK, 0, 0);
 
     nicstride_post_locked(p, h->operation, h->len, release);
     if (release)
@@ -54,8 +43,8 @@ static void send_operation(nicstride_peer_t *p, const nicstride_lazy_t *h, bool 
 static bool send_together(nicstride_peer_t *p, const nicstride_lazy_t *h, unsigned what)
 {
     const nicstride_msg_t lock =
-        note(p, NICSTRIDE_MSG_LOCK, h->type | NICSTRIDE_LOCK_WITH_MORE, h->since);
-    const nicstride_msg_t unlock = note(p, NICSTRIDE_MSG_UNLOCK, 0, 0);
+        nicstride_note(p, NICSTRIDE_MSG_LOCK, h->type | NICSTRIDE_LOCK_WITH_MORE, h->since);
+    const nicstride_msg_t unlock = nicstride_note(p, NICSTRIDE_MSG_UNLOCK, 0, 0);
     const nicstride_piece_t pieces[] = {
         {&lock, sizeof(lock)}, {h->operation, h->len}, {&unlock, sizeof(unlock)}};
 
@@ -64,7 +53,7 @@ static bool send_together(nicstride_peer_t *p, const nicstride_lazy_t *h, unsign
 
 static void send_request(nicstride_peer_t *p, const nicstride_lazy_t *h, unsigned what)
 {
-    const nicstride_msg_t lock = note(p, NICSTRIDE_MSG_LOCK, h->type, h->since);
+    const nicstride_msg_t lock = nicstride_note(p, NICSTRIDE_MSG_LOCK, h->type, h->since);
 
     if ((what & NICSTRIDE_LAZY_SEND_OPERATION) != 0 && send_together(p, h, what))
         nicstride_add(&nicstride_counters.together, 1);
@@ -89,14 +78,7 @@ static void end(nicstride_lazy_lock_t *h)
     if (single == h)
         __atomic_store_n(&single, NULL, __ATOMIC_RELAXED);
     __atomic_store_n(&h->peer->lock.lazy, NULL, __ATOMIC_RELAXED);
-    free(spare);
-    spare = h;
-}
-
-void nicstride_lazy_lock_fini(void)
-{
-    free(spare);
-    spare = NULL;
+    free(h);
 }
 
 bool nicstride_lazy_lock_is_locked(nicstride_peer_t *p)
@@ -113,9 +95,8 @@ bool nicstride_lazy_lock_is_locked(nicstride_peer_t *p)
 
 static nicstride_lazy_lock_t *begin(nicstride_peer_t *p, unsigned type, uint64_t since)
 {
-    nicstride_lazy_lock_t *h = spare != NULL ? spare : malloc(sizeof(*h));
+    nicstride_lazy_lock_t *h = malloc(sizeof(*h));
 
-    spare = NULL;
     if (h == NULL)
         return NULL;
     nicstride_lazy_begin(&h->lazy, type, since);

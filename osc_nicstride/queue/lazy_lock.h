@@ -72,7 +72,4 @@ void nicstride_lazy_lock_keep_locked(nicstride_peer_t *p, const void *message, s
  *  held back. Wire lock. */
 bool nicstride_lazy_lock_granted_locked(nicstride_peer_t *p, bool refused);
 
-/** Frees what is kept for reuse, at the end of the process. */
-void nicstride_lazy_lock_fini(void);
-
 #endif

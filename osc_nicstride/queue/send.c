@@ -318,3 +318,23 @@ void nicstride_send_header_locked(nicstride_peer_t *p, nicstride_msg_t *msg)
 {
     (void)nicstride_send_locked(p, msg, NULL, 0, NULL, NULL);
 }
+
+void nicstride_send_note_locked(nicstride_peer_t *p, nicstride_msg_type_t type, unsigned op,
+                                uint64_t count)
+{
+    nicstride_msg_t msg = nicstride_note(p, type, op, count);
+
+    nicstride_send_header_locked(p, &msg);
+}
+
+bool nicstride_send_note(nicstride_peer_t *p, nicstride_msg_type_t type, unsigned op,
+                         uint64_t count)
+{
+    bool reached;
+
+    onic_wire_lock();
+    nicstride_send_note_locked(p, type, op, count);
+    reached = !nicstride_peer_failed_locked(p);
+    onic_wire_unlock();
+    return reached;
+}

@@ -61,6 +61,24 @@ int nicstride_send_locked(nicstride_peer_t *p, nicstride_msg_t *msg, const onic_
 /** The same for a message that is all header. */
 void nicstride_send_header_locked(nicstride_peer_t *p, nicstride_msg_t *msg);
 
+/** Such a message with these fields. */
+static inline nicstride_msg_t nicstride_note(const nicstride_peer_t *p, nicstride_msg_type_t type,
+                                             unsigned op, uint64_t count)
+{
+    nicstride_msg_t msg;
+
+    nicstride_msg_init(&msg, type, p->win, p->me);
+    msg.op = (uint16_t)op;
+    msg.count = count;
+    return msg;
+}
+/** Sends it. */
+void nicstride_send_note_locked(nicstride_peer_t *p, nicstride_msg_type_t type, unsigned op,
+                                uint64_t count);
+/** The same, of MPI threads, no lock held. False where the peer cannot be reached. */
+bool nicstride_send_note(nicstride_peer_t *p, nicstride_msg_type_t type, unsigned op,
+                         uint64_t count);
+
 /** Sends a message with `msg->len` bytes of data beside it, which are copied. */
 void nicstride_send_copy_locked(nicstride_peer_t *p, nicstride_msg_t *msg, const void *data);
 

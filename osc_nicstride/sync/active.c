@@ -101,8 +101,7 @@ static _Atomic uint32_t *shared_counter(const nicstride_module_t *m, notice_t ki
 static int notify(nicstride_module_t *m, notice_t kind, int rank)
 {
     nicstride_peer_t *p = nicstride_peer(m, rank);
-    nicstride_msg_t msg;
-    bool failed;
+    const bool post = kind == NOTICE_POST;
 
     if (p == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
@@ -111,18 +110,11 @@ static int notify(nicstride_module_t *m, notice_t kind, int rank)
                                   memory_order_release);
         return OMPI_SUCCESS;
     }
-    nicstride_msg_init(&msg, kind == NOTICE_POST ? NICSTRIDE_MSG_POST : NICSTRIDE_MSG_COMPLETE,
-                       nicstride_info(m, rank)->win, (uint32_t)m->rank);
-    onic_wire_lock();
-    if (kind == NOTICE_COMPLETE)
-        msg.count = p->flow.closed;
-    nicstride_send_header_locked(p, &msg);
-    failed = nicstride_peer_failed_locked(p);
-    onic_wire_unlock();
-    if (!failed)
+    if (nicstride_send_note(p, post ? NICSTRIDE_MSG_POST : NICSTRIDE_MSG_COMPLETE, 0,
+                            post ? 0 : p->flow.closed))
         return OMPI_SUCCESS;
-    return nicstride_error(m, kind == NOTICE_POST ? "MPI_Win_post" : "MPI_Win_complete",
-                           MPI_ERR_OTHER, "rank %d cannot be reached", rank);
+    return nicstride_error(m, post ? "MPI_Win_post" : "MPI_Win_complete", MPI_ERR_OTHER,
+                           "rank %d cannot be reached", rank);
 }
 
 /** How many notices of this peer have come so far? */

@@ -44,13 +44,10 @@ static void collect_grants(nicstride_module_t *m, int local, grants_t *remote)
 void nicstride_send_grant_locked(nicstride_module_t *m, int local, uint32_t origin, int status)
 {
     nicstride_peer_t *p = nicstride_peer_locked(m, (int)origin);
-    nicstride_msg_t msg;
 
     if (p == NULL)
         return;
-    nicstride_msg_init(&msg, NICSTRIDE_MSG_GRANT, nicstride_info(m, (int)origin)->win,
-                       (uint32_t)m->rank);
-    msg.count = (uint64_t)m->node.ranks[local];
+    nicstride_msg_t msg = nicstride_note(p, NICSTRIDE_MSG_GRANT, 0, (uint64_t)m->node.ranks[local]);
     msg.status = status;
     nicstride_send_header_locked(p, &msg);
 }

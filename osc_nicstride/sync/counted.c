@@ -57,20 +57,16 @@ int nicstride_close_epoch(nicstride_module_t *m)
 
 bool nicstride_complete_along(nicstride_module_t *m, nicstride_peer_t *p)
 {
-    nicstride_msg_t msg;
     bool can;
 
     if (p->local >= 0)
         return false;
-    nicstride_msg_init(&msg, NICSTRIDE_MSG_COMPLETE, nicstride_info(m, p->rank)->win,
-                       (uint32_t)m->rank);
     onic_wire_lock();
     nicstride_pump_locked(p);
     can = p->queue.head == NULL && !p->failed && nicstride_rows_landed_locked(p);
     if (can) {
         publish_count_locked(m, p);
-        msg.count = p->flow.closed;
-        nicstride_send_header_locked(p, &msg);
+        nicstride_send_note_locked(p, NICSTRIDE_MSG_COMPLETE, 0, p->flow.closed);
         can = !p->failed;
     }
     onic_wire_unlock();
@@ -99,7 +95,7 @@ static void ask_again(nicstride_peer_t *p)
 
     onic_wire_lock();
     if (!p->failed && nicstride_tx_ask_again(&p->flow.tx, &upto))
-        nicstride_ask_for_locked(p, upto);
+        nicstride_send_note_locked(p, NICSTRIDE_MSG_FLUSH, 0, upto);
     onic_wire_unlock();
 }
 
@@ -213,17 +209,14 @@ static void send_to_node_locked(nicstride_module_t *m)
     const int rank = m->firsts[nicstride_fence_to(f, &step)];
     nicstride_peer_t *p = nicstride_peer_locked(m, rank);
     nicstride_peer_t *from = nicstride_peer_locked(m, m->firsts[nicstride_fence_from(f)]);
-    nicstride_msg_t msg;
 
     if (p == NULL || from == NULL) {
         nicstride_fence_lose(f, MPI_ERR_NO_MEM);
         return;
     }
     (void)nicstride_frag_max_locked(from);
-    nicstride_msg_init(&msg, NICSTRIDE_MSG_FENCE, nicstride_info(m, rank)->win, (uint32_t)m->rank);
-    msg.op = (uint16_t)step;
+    nicstride_msg_t msg = nicstride_note(p, NICSTRIDE_MSG_FENCE, step, f->number);
     msg.dtype = f->bad;
-    msg.count = f->number;
     msg.status = nicstride_fence_lost(f);
     nicstride_send_header_locked(p, &msg);
 }

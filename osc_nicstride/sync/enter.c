@@ -79,11 +79,9 @@ static uint64_t await(nicstride_peer_t *p, nicstride_entrance_t *e, unsigned i)
  */
 
 /** Takes away what was added; tells the target where somebody waits for that. */
-static void go_out(nicstride_module_t *m, nicstride_peer_t *p, nicstride_entrance_t *e,
-                   unsigned type)
+static void go_out(nicstride_peer_t *p, nicstride_entrance_t *e, unsigned type)
 {
     const bool shared = type == NICSTRIDE_LOCK_SHARED;
-    nicstride_msg_t msg;
     unsigned i;
 
     onic_wire_lock();
@@ -95,13 +93,8 @@ static void go_out(nicstride_module_t *m, nicstride_peer_t *p, nicstride_entranc
     if (shared)
         mark(e, p, NICSTRIDE_MARK_OUT);
     onic_wire_unlock();
-    if (!nicstride_gate_tells(await(p, e, i)) || e->failed)
-        return;
-    nicstride_msg_init(&msg, NICSTRIDE_MSG_GATE, nicstride_info(m, p->rank)->win,
-                       (uint32_t)m->rank);
-    onic_wire_lock();
-    nicstride_send_header_locked(p, &msg);
-    onic_wire_unlock();
+    if (nicstride_gate_tells(await(p, e, i)) && !e->failed)
+        (void)nicstride_send_note(p, NICSTRIDE_MSG_GATE, 0, 0);
 }
 
 /** The word as it was before this process has tried to go in. */
@@ -137,7 +130,7 @@ static nicstride_entrance_t *open_entrance(nicstride_peer_t *p)
     return e;
 }
 
-bool nicstride_gate_enter(nicstride_module_t *m, nicstride_peer_t *p, unsigned type)
+bool nicstride_gate_enter(nicstride_peer_t *p, unsigned type)
 {
     nicstride_entrance_t *e = p->local < 0 && nicstride_may_have_keys(p) ? open_entrance(p) : NULL;
     bool in;
@@ -153,7 +146,7 @@ bool nicstride_gate_enter(nicstride_module_t *m, nicstride_peer_t *p, unsigned t
     if (type == NICSTRIDE_LOCK_EXCLUSIVE || e->failed)
         return in;
     if (!in) {
-        go_out(m, p, e, type);
+        go_out(p, e, type);
         return false;
     }
     onic_wire_lock();
@@ -169,13 +162,13 @@ bool nicstride_gate_holds(const nicstride_peer_t *p)
     return e != NULL && e->type != 0;
 }
 
-int nicstride_gate_leave(nicstride_module_t *m, nicstride_peer_t *p)
+int nicstride_gate_leave(nicstride_peer_t *p)
 {
     nicstride_entrance_t *e = entrance(p);
     const unsigned type = e->type;
 
     e->type = 0;
     (void)await(p, e, 0);
-    go_out(m, p, e, type);
+    go_out(p, e, type);
     return e->failed ? MPI_ERR_OTHER : OMPI_SUCCESS;
 }

@@ -36,12 +36,12 @@ bool nicstride_gate_is_still_locked(const nicstride_module_t *m);
 
 /** Takes the lock of a target of another node by its gate. False where that is not open, or not
  *  known, and another must be asked. */
-bool nicstride_gate_enter(nicstride_module_t *m, nicstride_peer_t *p, unsigned type);
+bool nicstride_gate_enter(nicstride_peer_t *p, unsigned type);
 
 /** Has this process the lock of the peer in that way? By the thread that has locked it. */
 bool nicstride_gate_holds(const nicstride_peer_t *p);
 
 /** Gives it back. MPI_ERR_OTHER where the target is lost. */
-int nicstride_gate_leave(nicstride_module_t *m, nicstride_peer_t *p);
+int nicstride_gate_leave(nicstride_peer_t *p);
 
 #endif

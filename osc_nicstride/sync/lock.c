@@ -30,22 +30,6 @@
 
 /* ---- the lock of any target ------------------------------------------------------------------ */
 
-/** MPI_ERR_OTHER where the peer cannot be reached. */
-static int send_plain(nicstride_module_t *m, nicstride_peer_t *p, nicstride_msg_type_t type,
-                      unsigned op)
-{
-    nicstride_msg_t msg;
-    bool failed;
-
-    nicstride_msg_init(&msg, type, nicstride_info(m, p->rank)->win, (uint32_t)m->rank);
-    msg.op = (uint16_t)op;
-    onic_wire_lock();
-    nicstride_send_header_locked(p, &msg);
-    failed = nicstride_peer_failed_locked(p);
-    onic_wire_unlock();
-    return failed ? MPI_ERR_OTHER : OMPI_SUCCESS;
-}
-
 static bool answered(void *arg)
 {
     nicstride_peer_t *p = arg;
@@ -53,9 +37,9 @@ static bool answered(void *arg)
     return p->lock.granted || nicstride_peer_failed_locked(p);
 }
 
-static int take_by_message(nicstride_module_t *m, nicstride_peer_t *p, unsigned type)
+static int take_by_message(nicstride_peer_t *p, unsigned type)
 {
-    (void)send_plain(m, p, NICSTRIDE_MSG_LOCK, type);
+    (void)nicstride_send_note(p, NICSTRIDE_MSG_LOCK, type, 0);
     nicstride_wait_until(p, answered, p);
     if (!p->lock.granted)
         return MPI_ERR_OTHER;
@@ -67,15 +51,16 @@ static int give_back(nicstride_module_t *m, nicstride_peer_t *p)
 {
     if (p->local >= 0)
         return nicstride_give_back_on_node(m, p->local);
-    return nicstride_gate_holds(p) ? nicstride_gate_leave(m, p)
-                                   : send_plain(m, p, NICSTRIDE_MSG_UNLOCK, 0);
+    if (nicstride_gate_holds(p))
+        return nicstride_gate_leave(p);
+    return nicstride_send_note(p, NICSTRIDE_MSG_UNLOCK, 0, 0) ? OMPI_SUCCESS : MPI_ERR_OTHER;
 }
 
 /** No lock of a window that has failed. `since`: as in lockq.h, of a process of the node. */
 static int take(nicstride_module_t *m, nicstride_peer_t *p, unsigned type, uint64_t since)
 {
     const int rc =
-        p->local >= 0 ? nicstride_take_on_node(m, p, type, since) : take_by_message(m, p, type);
+        p->local >= 0 ? nicstride_take_on_node(m, p, type, since) : take_by_message(p, type);
 
     if (rc != OMPI_SUCCESS || !nicstride_is_broken(m))
         return rc;
@@ -165,7 +150,7 @@ static int mpi_lock(int type, int target, int assert, ompi_win_t *win)
         return OMPI_SUCCESS;
     nicstride_await_my_lock();
     pass_all();
-    rc = nicstride_gate_enter(m, p, kind) || nicstride_lazy_lock_begin(p, kind)
+    rc = nicstride_gate_enter(p, kind) || nicstride_lazy_lock_begin(p, kind)
              ? OMPI_SUCCESS
              : take(m, p, kind, 0);
     if (rc == OMPI_SUCCESS)

@@ -148,19 +148,6 @@ static int await_grant(nicstride_module_t *m, nicstride_peer_t *p, _Atomic uint3
     return rc;
 }
 
-/** This process waits for those behind the gate of a target of the node. */
-static void close_gate(nicstride_module_t *m, nicstride_peer_t *p)
-{
-    nicstride_msg_t msg;
-
-    nicstride_msg_init(&msg, NICSTRIDE_MSG_GATE, nicstride_info(m, p->rank)->win,
-                       (uint32_t)m->rank);
-    msg.op = 1;
-    onic_wire_lock();
-    nicstride_send_header_locked(p, &msg);
-    onic_wire_unlock();
-}
-
 int nicstride_take_on_node(nicstride_module_t *m, nicstride_peer_t *p, unsigned type,
                            uint64_t since)
 {
@@ -179,7 +166,7 @@ int nicstride_take_on_node(nicstride_module_t *m, nicstride_peer_t *p, unsigned 
     behind_gate = nicstride_lockq_holds(nicstride_ctl_lockq(m, local), (uint32_t)m->size);
     nicstride_ctl_unlock(&ctl->queue_lock);
     if (r == NICSTRIDE_LOCKQ_QUEUED && behind_gate)
-        close_gate(m, p);
+        (void)nicstride_send_note(p, NICSTRIDE_MSG_GATE, 1, 0);
     if (r == NICSTRIDE_LOCKQ_REFUSED)
         return OMPI_ERR_RMA_SYNC;
     if (r == NICSTRIDE_LOCKQ_GRANTED)

@@ -27,10 +27,8 @@ static bool count_applied(nicstride_module_t *m, nicstride_peer_t *p, const nics
 
 static void acknowledge(nicstride_peer_t *p, uint64_t count, int error)
 {
-    nicstride_msg_t msg;
+    nicstride_msg_t msg = nicstride_note(p, NICSTRIDE_MSG_ACK, 0, count);
 
-    nicstride_msg_init(&msg, NICSTRIDE_MSG_ACK, p->win, p->me);
-    msg.count = count;
     msg.disp = (int64_t)p->flow.rx.freed;
     msg.status = error;
     nicstride_send_header_locked(p, &msg);
