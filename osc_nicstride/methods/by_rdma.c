@@ -104,9 +104,9 @@ static const nicstride_keyed_t keyed = {.updates = true,
                                         .drop = drop};
 
 /** Where the target's bytes begin in its window. */
-static uint64_t place(const nicstride_transfer_t *t)
+static uint64_t place(int64_t disp, const onic_layout_t *target)
 {
-    return (uint64_t)(t->disp + t->target.offset);
+    return (uint64_t)(disp + target->offset);
 }
 
 /** Is there a key for each of the bytes, and for the word of a dynamic window? What is missing is
@@ -131,7 +131,7 @@ static bool reach(const nicstride_transfer_t *t)
         return false;
     onic_wire_lock();
     reaches = (is_forced() || onic_peer_puts_by_rdma(t->peer->wire)) &&
-              has_keys_locked(t->peer, place(t), t->target.size);
+              has_keys_locked(t->peer, place(t->disp, &t->target), t->target.size);
     onic_wire_unlock();
     return reaches;
 }
@@ -152,15 +152,22 @@ static puts_t *puts_of(nicstride_peer_t *p)
     return puts;
 }
 
-/** Begins all of an operation, from byte `at` of the window on; there is a key for each. Returns
- *  how often `cb` will be called. An error is noted with the operation. */
-static uint32_t begin(nicstride_op_t *op, uint64_t at, onic_send_cb_t cb, void *arg)
+static void over_cb(void *arg, int status)
+{
+    nicstride_op_t *op = arg;
+
+    op->peer->keys->begun[ME].under_way--;
+    nicstride_op_sent_cb(op, status);
+}
+
+/** Begins all of an operation; there is a key for each byte. An error is noted with it. */
+static void begin(nicstride_op_t *op)
 {
     const bool get = op->type == NICSTRIDE_MSG_GET;
     char *here = get ? op->result_base + op->result.offset : op->origin_base + op->origin.offset;
+    const uint64_t at = place(op->disp, &op->target);
     nicstride_peer_t *p = op->peer;
     nicstride_span_t span;
-    uint32_t calls = 0;
 
     if (!get)
         p->keys->begun[ME].put = ++puts_of(p)->begun;
@@ -170,109 +177,53 @@ static uint32_t begin(nicstride_op_t *op, uint64_t at, onic_send_cb_t cb, void *
 
         n = left < room ? left : room;
         const uint64_t there = at + done - span.at;
-        const int rc = get ? onic_remote_get(key, there, here + done, n, cb, arg)
-                           : onic_remote_put(key, there, here + done, n, NULL, cb, arg);
-        calls += rc == 0;
+        const int rc = get ? onic_remote_get(key, there, here + done, n, over_cb, op)
+                           : onic_remote_put(key, there, here + done, n, NULL, over_cb, op);
+        op->in_flight += rc == 0;
+        p->keys->begun[ME].under_way += rc == 0;
         if (rc < 0)
             op->error = MPI_ERR_OTHER;
     }
-    return calls;
 }
 
-static void over_cb(void *arg, int status)
-{
-    nicstride_op_t *op = arg;
-
-    op->peer->keys->begun[ME].under_way--;
-    nicstride_op_sent_cb(op, status);
-}
-
-static void start_fixed(nicstride_op_t *op, uint64_t at, bool *done_p)
-{
-    op->in_flight = begin(op, at, over_cb, op);
-    op->peer->keys->begun[ME].under_way += op->in_flight;
-    *done_p = op->in_flight == 0 && op->error == 0;
-    if (*done_p)
-        op->request = NULL;
-}
-
-/* ---- dynamic windows ----------------------------------------------------------------------------
- *
- * The word that counts generations is read before anything else: an adapter that is shown a key of
- * memory which was given back ends the connection, for a get as for a put.
- */
-
-typedef struct guarded {
-    nicstride_op_t *op;
-    uint64_t at;   /**< the first byte's address */
-    uint64_t had;  /**< the generation for which there were keys */
-    uint64_t now;  /**< what the word says */
-    uint32_t left; /**< what is not over of the data */
-} guarded_t;
-
-/** It is over; `by_message`: it is not, but all of it is to be done by message. */
-static void end(guarded_t *g, bool by_message)
-{
-    nicstride_op_t *op = g->op;
-
-    op->peer->keys->begun[ME].under_way--;
-    op->in_flight--;
-    free(g);
-    if (by_message && op->error == 0)
-        nicstride_op_by_message_locked(op);
-    else
-        nicstride_op_finish_locked(op);
-}
-
-static void moved_cb(void *arg, int status)
-{
-    guarded_t *g = arg;
-
-    if (status != OMPI_SUCCESS && g->op->error == 0)
-        g->op->error = MPI_ERR_OTHER;
-    if (--g->left == 0)
-        end(g, false);
-}
-
-static void move(guarded_t *g)
-{
-    if (!has_keys_locked(g->op->peer, g->at, g->op->size)) {
-        end(g, true);
-        return;
-    }
-    g->left = 1;
-    g->left += begin(g->op, g->at, moved_cb, g);
-    moved_cb(g, OMPI_SUCCESS);
-}
-
+/** The word of a dynamic window has come: the data is moved, or goes by message where there are no
+ *  keys any more. */
 static void read_cb(void *arg, int status)
 {
-    guarded_t *g = arg;
+    nicstride_op_t *op = arg;
+    nicstride_peer_t *p = op->peer;
+    const bool right = status == OMPI_SUCCESS && op->error == 0;
+    bool by_message = false;
 
-    if (status != OMPI_SUCCESS && g->op->error == 0)
-        g->op->error = MPI_ERR_OTHER;
-    if (g->op->error != 0) {
-        end(g, false);
-    } else if (g->now != g->had) {
-        nicstride_keyring_void_locked(g->op->peer);
-        end(g, true);
-    } else {
-        move(g);
+    if (right && op->word != op->generation)
+        nicstride_keyring_void_locked(p);
+    if (right && has_keys_locked(p, place(op->disp, &op->target), op->size))
+        begin(op);
+    else
+        by_message = right;
+    if (!by_message) {
+        over_cb(op, status);
+        return;
     }
+    p->keys->begun[ME].under_way--;
+    op->in_flight--;
+    nicstride_op_by_message_locked(op);
 }
 
-static void start_guarded(nicstride_op_t *op, uint64_t at, guarded_t *g)
+/** Reads the word that counts generations before anything else: an adapter that is shown a key of
+ *  memory which was given back ends the connection, for a get as for a put. */
+static void read_word(nicstride_op_t *op)
 {
     nicstride_keyring_t *ring = op->peer->keys;
     int rc;
 
-    *g = (guarded_t){.op = op, .at = at, .had = ring->generation};
+    op->generation = ring->generation;
     op->in_flight = 1;
     ring->begun[ME].under_way++;
-    rc = onic_remote_get(nicstride_word_key_locked(op->peer, ME), 0, &g->now, sizeof(g->now),
-                         read_cb, g);
+    rc = onic_remote_get(nicstride_word_key_locked(op->peer, ME), 0, &op->word, sizeof(op->word),
+                         read_cb, op);
     if (rc != 0)
-        read_cb(g, rc < 0 ? rc : OMPI_SUCCESS);
+        read_cb(op, rc < 0 ? rc : OMPI_SUCCESS);
 }
 
 /* ---- starting -------------------------------------------------------------------------------- */
@@ -283,32 +234,29 @@ static bool may_start(const nicstride_transfer_t *t)
     nicstride_peer_t *p = t->peer;
 
     return puts_of(p) != NULL && !p->failed && !p->queue.flushing &&
-           !nicstride_lazy_lock_is_locked(p) && has_keys_locked(p, place(t), t->target.size);
+           !nicstride_lazy_lock_is_locked(p) && has_keys_locked(p, place(t->disp, &t->target), t->target.size);
 }
 
 static int start_locked(nicstride_transfer_t *t, bool *done_p)
 {
-    const bool dynamic = t->m->flavor == MPI_WIN_FLAVOR_DYNAMIC;
-    const uint64_t at = place(t);
-    guarded_t *g = dynamic ? malloc(sizeof(*g)) : NULL;
-    nicstride_op_t *op =
-        (g != NULL) == dynamic && may_start(t) ? nicstride_op_of_locked(t, true) : NULL;
+    nicstride_op_t *op = may_start(t) ? nicstride_op_of_locked(t, true) : NULL;
 
-    if (op == NULL) {
-        free(g);
+    if (op == NULL)
         return OMPI_ERR_NOT_AVAILABLE;
-    }
     op->sent = op->received = op->size;
     nicstride_observe_begin_locked(t->peer, t->cell, ME, op->size);
     nicstride_op_enter_locked(t->peer, op);
     nicstride_observe_started_locked(t->peer);
     *done_p = false;
-    if (dynamic) {
-        start_guarded(op, at, g);
-    } else {
-        start_fixed(op, at, done_p);
-        nicstride_op_finish_locked(op);
+    if (t->m->flavor == MPI_WIN_FLAVOR_DYNAMIC) {
+        read_word(op);
+        return OMPI_SUCCESS;
     }
+    begin(op);
+    *done_p = op->in_flight == 0 && op->error == 0;
+    if (*done_p)
+        op->request = NULL;
+    nicstride_op_finish_locked(op);
     return OMPI_SUCCESS;
 }
 

@@ -57,6 +57,8 @@ struct nicstride_op {
     size_t encoded_len;   /**< stride-form target: its encoding */
     unsigned char encoded[ONIC_LAYOUT_ENCODED_MAX];
     unsigned char cas[128]; /**< CAS: compare, then new value */
+    uint64_t generation;    /**< method rdma, dynamic window: for which there were keys, */
+    uint64_t word;          /**< and what the target's word says */
     struct nicstride_request *request;
 };
 
