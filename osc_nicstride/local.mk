@@ -49,8 +49,8 @@ osc_nicstride_libnicstride_core_la_CPPFLAGS = $(pure_cppflags)
 component_LTLIBRARIES += mca_osc_nicstride.la
 
 mca_osc_nicstride_la_SOURCES = \
-	osc_nicstride/queue/ask_keys.c \
-	osc_nicstride/queue/ask_keys.h \
+	osc_nicstride/queue/keys.c \
+	osc_nicstride/queue/keys.h \
 	osc_nicstride/queue/fragments.c \
 	osc_nicstride/queue/lazy_lock.c \
 	osc_nicstride/queue/lazy_lock.h \
@@ -107,7 +107,6 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/sync/flush.h \
 	osc_nicstride/sync/change_queue.c \
 	osc_nicstride/sync/change_queue.h \
-	osc_nicstride/sync/enter.c \
 	osc_nicstride/sync/gate.c \
 	osc_nicstride/sync/gate.h \
 	osc_nicstride/sync/lock.c \
@@ -129,10 +128,6 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/window/control.h \
 	osc_nicstride/window/errors.c \
 	osc_nicstride/window/info.c \
-	osc_nicstride/window/gate.c \
-	osc_nicstride/window/gate.h \
-	osc_nicstride/window/keys.c \
-	osc_nicstride/window/keys.h \
 	osc_nicstride/window/memory.c \
 	osc_nicstride/window/module.h \
 	osc_nicstride/window/op.c \

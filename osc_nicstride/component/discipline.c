@@ -9,7 +9,7 @@
  *  can. */
 #include "common/wire/put.h"
 #include "osc_nicstride/component/setup.h"
-#include "osc_nicstride/window/keys.h"
+#include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/window.h"
 

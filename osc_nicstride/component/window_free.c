@@ -20,7 +20,7 @@
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/window/keys.h"
+#include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/window/used.h"
 
 void nicstride_window_delist(nicstride_module_t *m)
@@ -61,6 +61,8 @@ void nicstride_window_destroy(nicstride_module_t *m)
         nicstride_drop_waiting_locked(m->peer[i]);
         nicstride_lazy_lock_end_locked(m->peer[i]);
         nicstride_process_t *process = m->peer[i]->process;
+        nicstride_keyring_free_locked(m->peer[i]);
+        nicstride_entrance_free_locked(m->peer[i]);
         nicstride_peer_free_locked(m->peer[i]);
         nicstride_pump_all_locked(process);
     }

@@ -11,12 +11,11 @@
 #include "common/layout/pack.h"
 #include "common/wire/put.h"
 #include "osc_nicstride/protocol/update.h"
-#include "osc_nicstride/queue/ask_keys.h"
+#include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/queue/observe.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/start.h"
 #include "osc_nicstride/queue/wait.h"
-#include "osc_nicstride/window/keys.h"
 #include "osc_nicstride/window/op.h"
 #include "osc_nicstride/window/state.h"
 

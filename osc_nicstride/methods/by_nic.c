@@ -19,7 +19,7 @@
  * A transfer is an operation in its peer's list, as those that go by message, until all of it has
  * been acknowledged: flushes wait for it there.
  *
- * In a dynamic window the word that counts the window's generations is read before (window/keys.h):
+ * In a dynamic window the word that counts the window's generations is read before (queue/keys.h):
  * an adapter that is shown a key of memory which was given back ends the connection.
  */
 #include "common/config.h"
@@ -37,7 +37,7 @@
 #include "common/verbs/registrations.h"
 #include "common/verbs/strided_keys.h"
 #include "osc_nicstride/methods/nic_side.h"
-#include "osc_nicstride/queue/ask_keys.h"
+#include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/observe.h"
 #include "osc_nicstride/queue/operation.h"

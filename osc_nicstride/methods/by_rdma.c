@@ -21,7 +21,7 @@
 #include "osc_nicstride/methods/adapter_update.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/plan.h"
-#include "osc_nicstride/queue/ask_keys.h"
+#include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/observe.h"
 #include "osc_nicstride/queue/operation.h"

@@ -14,7 +14,7 @@
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/plan.h"
 #include "osc_nicstride/origin/origin.h"
-#include "osc_nicstride/window/keys.h"
+#include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/used.h"
 

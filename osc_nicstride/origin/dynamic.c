@@ -14,7 +14,7 @@
 
 #include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/window/keys.h"
+#include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/target/target.h"
 #include "common/support/device.h"

@@ -78,7 +78,7 @@ typedef struct nicstride_case {
 #define NICSTRIDE_REACH(method) (1u << (method))
 
 /** What a row needs whose data an adapter moves: the target's memory registered, and a key for it
- *  (window/keys.h), which only the row understands. All with the wire lock held. */
+ *  (queue/keys.h), which only the row understands. All with the wire lock held. */
 typedef struct nicstride_keyed {
     /** Its keys serve windows whose accumulates are done by an adapter, too: for all targets, those
      *  of the own node and the own process among them. */

@@ -2,12 +2,113 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The gate to the own lock: opened and closed by the adapter; see gate.h. */
+/** @file The gate to a lock; see gate.h. */
 #include "osc_nicstride/sync/gate.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/node/segment.h"
+#include "common/wire/put.h"
+#include "osc_nicstride/protocol/gate.h"
+#include "osc_nicstride/queue/send.h"
+#include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/sync/change_queue.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/state.h"
+
+/** What a rank's mark says. */
+enum { MARK_OUT, MARK_MAYBE, MARK_IN };
+
+/** Bytes from the word to the marks, of 4 bytes each, and of the longest key. */
+enum { MARKS = 64, KEY_MAX = 1024 };
+
+/** Does an adapter do atomics in the memory of that process, or is that emulated where it should?
+ */
+static bool has_atomics(onic_peer_t *wire)
+{
+    const nicstride_adapter_t mode = nicstride_component.params.adapter_locks;
+
+    return onic_wire_atomics() && mode != NICSTRIDE_ADAPTER_OFF &&
+           (mode == NICSTRIDE_ADAPTER_ON || onic_peer_atomics_by_rdma(wire));
+}
+
+/* ---- the target ------------------------------------------------------------------------------ */
+
+/** Its gate: nicstride_module_t's `gate`. */
+struct nicstride_gatehouse {
+    nicstride_gate_t gate;
+    uint64_t *word;
+    uint32_t *marks;
+    onic_region_t *region;
+    onic_remote_t *own;       /**< its key for itself: only the adapter changes the word */
+    unsigned happened;        /**< a set of NICSTRIDE_GATE_IS_... */
+    bool waits;               /**< with that for a lock that is busy */
+    nicstride_gate_do_t todo; /**< what is to be done with the word then */
+    bool busy;                /**< a change of the word is under way */
+    uint64_t operand, before; /**< of that */
+    bool repairs;             /**< it takes away what a lost process had */
+    nicstride_module_t *of;   /**< the window */
+};
+
+void nicstride_gate_free_locked(nicstride_module_t *m)
+{
+    nicstride_gatehouse_t *g = m->gate;
+
+    if (g == NULL)
+        return;
+    if (g->own != NULL)
+        onic_remote_close(g->own);
+    if (g->region != NULL)
+        onic_region_free_locked(g->region);
+    free(g->word);
+    free(g);
+    m->gate = NULL;
+}
+
+static bool open_own(nicstride_module_t *m, nicstride_gatehouse_t *g)
+{
+    unsigned char key[KEY_MAX];
+    const size_t len = onic_region_key_locked(g->region, key, sizeof(key));
+    int rc;
+
+    if (len > 0)
+        g->own = onic_remote_open(m->near[m->node.me], key, len, &rc);
+    return g->own != NULL;
+}
+
+static nicstride_gatehouse_t *make(nicstride_module_t *m)
+{
+    const size_t bytes =
+        onic_whole_pages(MARKS + (size_t)m->size * sizeof(uint32_t));
+    nicstride_gatehouse_t *g = calloc(1, sizeof(*g));
+
+    if (g == NULL)
+        return NULL;
+    g->of = m;
+    /* In pages of its own: children of this process may not get those that an adapter writes. */
+    g->word = aligned_alloc(onic_whole_pages(1), bytes);
+    if (g->word != NULL) {
+        g->marks = (uint32_t *)((char *)g->word + MARKS);
+        for (int i = 0; i < m->size; i++)
+            g->marks[i] = MARK_OUT;
+        *g->word = NICSTRIDE_GATE_CLOSED;
+        g->region = onic_region_over_locked(g->word, bytes);
+    }
+    m->gate = g;
+    if (g->region != NULL && open_own(m, g))
+        return g;
+    nicstride_gate_free_locked(m);
+    return NULL;
+}
+
+size_t nicstride_gate_offer_locked(nicstride_module_t *m, void *bytes, size_t cap)
+{
+    if (m->gate == NULL && !m->gateless && !m->no_locks && has_atomics(m->near[m->node.me]))
+        m->gate = make(m);
+    m->gateless = m->gate == NULL;
+    return m->gate != NULL ? onic_region_key_locked(m->gate->region, bytes, cap) : 0;
+}
 
 /** Gates that wait for a lock; wire lock. */
 static unsigned waiting;
@@ -142,11 +243,11 @@ bool nicstride_gate_lost_locked(nicstride_module_t *m, int rank)
 
     if (word >> 32 == exclusive >> 32)
         had = exclusive;
-    else if (g->marks[rank] == NICSTRIDE_MARK_IN)
+    else if (g->marks[rank] == MARK_IN)
         had = nicstride_gate_mark(NICSTRIDE_LOCK_SHARED, (uint32_t)rank);
-    else if (g->marks[rank] == NICSTRIDE_MARK_MAYBE)
+    else if (g->marks[rank] == MARK_MAYBE)
         nicstride_break(m, NICSTRIDE_BROKEN_LOCK, -1);
-    g->marks[rank] = NICSTRIDE_MARK_OUT;
+    g->marks[rank] = MARK_OUT;
     if (had == 0) {
         /* It may have gone out, and not have told. */
         if (g->gate.state == NICSTRIDE_GATE_LEAVING)
@@ -165,4 +266,189 @@ bool nicstride_gate_is_still_locked(const nicstride_module_t *m)
 {
     return m->gate == NULL ||
            (!m->gate->busy && m->gate->todo == NICSTRIDE_GATE_NOTHING && m->gate->happened == 0);
+}
+
+/* ---- origins --------------------------------------------------------------------------------- */
+
+/** What an origin has of a target's gate: nicstride_peer_lock_t's `entrance`. */
+typedef struct nicstride_entrance {
+    onic_remote_t *key;
+    nicstride_gate_luck_t luck;
+    uint32_t type;    /**< of the lock that is had by the gate, or 0; the thread's that has it */
+    unsigned pending; /**< operations of the adapter under way */
+    bool failed;      /**< one has */
+    struct {
+        uint64_t operand, result;
+    } step[5]; /**< those since the lock was asked for */
+    unsigned steps;
+} nicstride_entrance_t;
+
+void nicstride_gate_told_locked(nicstride_peer_t *p, const void *bytes, size_t len)
+{
+    nicstride_entrance_t *e;
+    int rc;
+
+    if (p->local >= 0 || p->lock.entrance != NULL || !has_atomics(p->wire))
+        return;
+    e = calloc(1, sizeof(*e));
+    if (e != NULL)
+        e->key = onic_remote_open(p->wire, bytes, len, &rc);
+    if (e != NULL && e->key != NULL)
+        __atomic_store_n(&p->lock.entrance, e, __ATOMIC_RELEASE);
+    else
+        free(e);
+}
+
+void nicstride_entrance_free_locked(nicstride_peer_t *p)
+{
+    if (p->lock.entrance != NULL)
+        onic_remote_close(p->lock.entrance->key);
+    free(p->lock.entrance);
+    p->lock.entrance = NULL;
+}
+
+static nicstride_entrance_t *entrance(const nicstride_peer_t *p)
+{
+    return __atomic_load_n(&p->lock.entrance, __ATOMIC_ACQUIRE);
+}
+
+static void done_cb(void *arg, int status)
+{
+    nicstride_entrance_t *e = arg;
+
+    e->pending--;
+    e->failed = e->failed || status != OMPI_SUCCESS;
+}
+
+/** Those of one lock are done in order. `result` of compare and swap: the new value. */
+static void begin(nicstride_entrance_t *e, onic_atomic_op_t op, size_t offset, size_t size,
+                  uint64_t operand, uint64_t result)
+{
+    const unsigned i = e->steps++;
+    int rc;
+
+    e->step[i].operand = operand;
+    e->step[i].result = result;
+    e->pending++;
+    rc = onic_remote_atomic(e->key, op, offset, size, &e->step[i].operand, &e->step[i].result,
+                            done_cb, e);
+    if (rc != 0)
+        done_cb(e, rc < 0 ? rc : OMPI_SUCCESS);
+}
+
+/** Writes this process's mark beside the word. */
+static void mark(nicstride_entrance_t *e, const nicstride_peer_t *p, uint32_t says)
+{
+    uint64_t operand = 0;
+
+    memcpy(&operand, &says, sizeof(says));
+    begin(e, ONIC_ATOMIC_SWAP, MARKS + sizeof(says) * p->me, sizeof(says), operand,
+          0);
+}
+
+static bool are_over(void *arg)
+{
+    return ((const nicstride_entrance_t *)arg)->pending == 0;
+}
+
+/** Waits for all; the word as it was before step `i`. */
+static uint64_t await(nicstride_peer_t *p, nicstride_entrance_t *e, unsigned i)
+{
+    nicstride_wait_until(p, are_over, e);
+    return e->step[i].result;
+}
+
+/** Takes away what was added; tells the target where somebody waits for that. */
+static void go_out(nicstride_peer_t *p, nicstride_entrance_t *e, unsigned type)
+{
+    const bool shared = type == NICSTRIDE_LOCK_SHARED;
+    unsigned i;
+
+    onic_wire_lock();
+    e->steps = 0;
+    if (shared)
+        mark(e, p, MARK_MAYBE);
+    i = e->steps;
+    begin(e, ONIC_ATOMIC_ADD, 0, sizeof(uint64_t), -nicstride_gate_mark(type, p->me), 0);
+    if (shared)
+        mark(e, p, MARK_OUT);
+    onic_wire_unlock();
+    if (nicstride_gate_tells(await(p, e, i)) && !e->failed)
+        (void)nicstride_send_note(p, NICSTRIDE_MSG_GATE, 0, 0);
+}
+
+/** The word as it was before this process has tried to go in. */
+static uint64_t try(nicstride_peer_t *p, nicstride_entrance_t *e, unsigned type)
+{
+    const uint64_t with = nicstride_gate_mark(type, p->me);
+    const bool shared = type == NICSTRIDE_LOCK_SHARED;
+    unsigned i;
+
+    onic_wire_lock();
+    e->steps = 0;
+    if (shared)
+        mark(e, p, MARK_MAYBE);
+    i = e->steps;
+    if (shared)
+        begin(e, ONIC_ATOMIC_ADD, 0, sizeof(with), with, 0);
+    else
+        begin(e, ONIC_ATOMIC_COMPARE_SWAP, 0, sizeof(with), 0, with);
+    onic_wire_unlock();
+    return await(p, e, i);
+}
+
+/** Where it shall be tried, else NULL. */
+static nicstride_entrance_t *open_entrance(nicstride_peer_t *p)
+{
+    nicstride_entrance_t *e;
+
+    onic_wire_lock();
+    e = p->lock.entrance;
+    if (e->failed || p->failed || !nicstride_gate_may_try(&e->luck))
+        e = NULL;
+    onic_wire_unlock();
+    return e;
+}
+
+bool nicstride_gate_enter(nicstride_peer_t *p, unsigned type)
+{
+    nicstride_entrance_t *e = entrance(p) != NULL ? open_entrance(p) : NULL;
+    bool in;
+
+    if (e == NULL)
+        return false;
+    in = nicstride_gate_is_in(type, try(p, e, type)) && !e->failed;
+    nicstride_gate_tried(&e->luck, in);
+    if (in) {
+        e->type = type;
+        nicstride_add(&nicstride_counters.adapter_locks, 1);
+    }
+    if (type == NICSTRIDE_LOCK_EXCLUSIVE || e->failed)
+        return in;
+    if (!in) {
+        go_out(p, e, type);
+        return false;
+    }
+    onic_wire_lock();
+    mark(e, p, MARK_IN);
+    onic_wire_unlock();
+    return true;
+}
+
+bool nicstride_gate_holds(const nicstride_peer_t *p)
+{
+    const nicstride_entrance_t *e = entrance(p);
+
+    return e != NULL && e->type != 0;
+}
+
+int nicstride_gate_leave(nicstride_peer_t *p)
+{
+    nicstride_entrance_t *e = entrance(p);
+    const unsigned type = e->type;
+
+    e->type = 0;
+    (void)await(p, e, 0);
+    go_out(p, e, type);
+    return e->failed ? MPI_ERR_OTHER : OMPI_SUCCESS;
 }

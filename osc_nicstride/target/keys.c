@@ -2,44 +2,168 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Keys that are asked for, and told; see window/keys.h. */
-#include "osc_nicstride/protocol/keys.h"
+/** @file Keys that are asked for, and told, and what is registered for them; see queue/keys.h. */
+#include <stdlib.h>
+#include <unistd.h>
 
-#include "osc_nicstride/queue/ask_keys.h"
+#include "osc_nicstride/queue/keys.h"
+#include "osc_nicstride/sync/gate.h"
 #include "osc_nicstride/target/target.h"
-#include "osc_nicstride/window/gate.h"
 #include "osc_nicstride/window/state.h"
 
-/** The row that a blob is for, of those that have keys; NULL: none that is known here. */
-static const nicstride_keyed_t *row_of(const nicstride_blob_t *blob)
-{
-    const nicstride_method_row_t *row =
-        blob->row < NICSTRIDE_METHODS_MAX ? nicstride_component.methods[blob->row] : NULL;
+/** What a target has registered: nicstride_module_t's `enrolled`. */
+struct nicstride_enrolled {
+    nicstride_key_pieces_t pieces;
+    nicstride_of_rows_t word;
+    uint64_t *generation; /**< dynamic: the word, in a page of its own */
+};
 
-    return row != NULL ? row->keyed : NULL;
+/* ---- what a target has registered ------------------------------------------------------------ */
+
+static void withdraw(nicstride_of_rows_t *of)
+{
+    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
+        if (of->row[i] != NULL)
+            nicstride_keyed(i)->withdraw(of->row[i]);
+        of->row[i] = NULL;
+    }
+}
+
+static bool is_dynamic(const nicstride_module_t *m)
+{
+    return m->flavor == MPI_WIN_FLAVOR_DYNAMIC;
+}
+
+static uint64_t generation(const nicstride_module_t *m)
+{
+    return is_dynamic(m) ? *m->enrolled->generation : 0;
+}
+
+static nicstride_enrolled_t *enrolled(nicstride_module_t *m)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    nicstride_enrolled_t *e = m->enrolled;
+    void *word = NULL;
+
+    if (e != NULL)
+        return e;
+    e = calloc(1, sizeof(*e));
+    if (e == NULL || (is_dynamic(m) && posix_memalign(&word, page, page) != 0)) {
+        free(e);
+        return NULL;
+    }
+    e->generation = word;
+    if (word != NULL)
+        *e->generation = 1;
+    m->enrolled = e;
+    return e;
+}
+
+/** The region of the window around a place; false where that is not in it. */
+static bool find_region(const nicstride_module_t *m, uint64_t at, nicstride_span_t *span)
+{
+    nicstride_region_t region = {0, nicstride_info(m, m->rank)->size};
+
+    if (is_dynamic(m) ? !nicstride_regions_find(&m->regions, at, 1, &region) : at >= region.size)
+        return false;
+    *span = (nicstride_span_t){region.base, region.size, generation(m)};
+    return true;
+}
+
+static void enrol_by(nicstride_module_t *m, nicstride_of_rows_t *of, void *base, uint64_t bytes,
+                     uint32_t rows)
+{
+    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++)
+        if ((rows & NICSTRIDE_REACH(i)) != 0 && nicstride_keyed(i) != NULL && of->row[i] == NULL)
+            of->row[i] = nicstride_keyed(i)->enrol(m, base, bytes);
+}
+
+const nicstride_key_piece_t *nicstride_enrol_locked(nicstride_module_t *m, uint64_t at,
+                                                    uint32_t rows, const nicstride_of_rows_t **word)
+{
+    nicstride_enrolled_t *e = enrolled(m);
+    nicstride_key_piece_t *piece;
+    nicstride_span_t region;
+
+    if (e == NULL || !find_region(m, at, &region))
+        return NULL;
+    piece = nicstride_key_piece_find(&e->pieces, at);
+    if (piece == NULL) {
+        const nicstride_key_piece_t made = {
+            .span = m->adapter_updates
+                        ? region
+                        : nicstride_piece_of(&region, at, nicstride_component.params.key_piece)};
+
+        piece = nicstride_key_piece_add(&e->pieces, &made);
+    }
+    if (piece == NULL)
+        return NULL;
+    piece->span.generation = generation(m);
+    enrol_by(m, &piece->of, (void *)((uintptr_t)m->base + piece->span.at), piece->span.size,
+             rows & ~piece->tried);
+    piece->tried |= rows;
+    if (is_dynamic(m))
+        enrol_by(m, &e->word, e->generation, sizeof(*e->generation), rows);
+    *word = &e->word;
+    return piece;
+}
+
+/** Is all of a registered piece attached still? */
+static bool is_attached(const nicstride_module_t *m, const nicstride_span_t *span)
+{
+    nicstride_region_t region;
+
+    return nicstride_regions_find(&m->regions, span->at, span->size, &region);
+}
+
+void nicstride_withdraw_detached_locked(nicstride_module_t *m)
+{
+    nicstride_enrolled_t *e = m->enrolled;
+    size_t kept = 0;
+
+    if (e == NULL)
+        return;
+    for (size_t i = 0; i < e->pieces.n; i++) {
+        nicstride_key_piece_t *piece = &e->pieces.piece[i];
+
+        if (is_attached(m, &piece->span)) {
+            e->pieces.piece[kept++] = *piece;
+            continue;
+        }
+        /* Adapters read it. */
+        __atomic_fetch_add(e->generation, 1, __ATOMIC_SEQ_CST);
+        withdraw(&piece->of);
+    }
+    e->pieces.n = kept;
+}
+
+void nicstride_withdraw_all_locked(nicstride_module_t *m)
+{
+    nicstride_enrolled_t *e = m->enrolled;
+
+    if (e == NULL)
+        return;
+    for (size_t i = 0; i < e->pieces.n; i++)
+        withdraw(&e->pieces.piece[i].of);
+    nicstride_key_pieces_free(&e->pieces);
+    withdraw(&e->word);
+    free(e->generation);
+    free(e);
+    m->enrolled = NULL;
 }
 
 /* ---- asked ----------------------------------------------------------------------------------- */
 
-static void offer(nicstride_peer_t *p, nicstride_keys_t *k, unsigned row, nicstride_part_of_t part,
-                  void *memory)
+static void offer(const nicstride_incoming_t *in, nicstride_keys_t *k, unsigned row,
+                  nicstride_part_of_t part, void *memory)
 {
     size_t cap;
     void *room = nicstride_keys_room(k, &cap);
 
-    if (memory != NULL && room != NULL)
-        nicstride_keys_add(k, row, part,
-                           nicstride_component.methods[row]->keyed->offer(p, memory, room, cap));
-}
-
-static void offer_gate(nicstride_module_t *m, nicstride_keys_t *k)
-{
-    size_t cap;
-    void *room = nicstride_keys_room(k, &cap);
-
-    if (room != NULL)
-        nicstride_keys_add(k, NICSTRIDE_METHOD_RDMA, NICSTRIDE_OF_GATE,
-                           nicstride_gate_offer_locked(m, room, cap));
+    if (room != NULL && part == NICSTRIDE_OF_GATE)
+        nicstride_keys_add(k, row, part, nicstride_gate_offer_locked(in->m, room, cap));
+    else if (room != NULL && memory != NULL)
+        nicstride_keys_add(k, row, part, nicstride_keyed(row)->offer(in->p, memory, room, cap));
 }
 
 static void answer(const nicstride_incoming_t *in)
@@ -53,7 +177,7 @@ static void answer(const nicstride_incoming_t *in)
     uint32_t rows = 0;
 
     while (nicstride_keys_next(in->data, in->len, &at, &blob)) {
-        const nicstride_keyed_t *row = row_of(&blob);
+        const nicstride_keyed_t *row = nicstride_keyed(blob.row);
 
         if (row == NULL)
             continue;
@@ -65,10 +189,10 @@ static void answer(const nicstride_incoming_t *in)
     for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX && piece != NULL; i++) {
         if ((rows & NICSTRIDE_REACH(i)) == 0)
             continue;
-        offer(in->p, &k, i, NICSTRIDE_OF_REGION, piece->of.row[i]);
-        offer(in->p, &k, i, NICSTRIDE_OF_WORD, word->row[i]);
+        offer(in, &k, i, NICSTRIDE_OF_REGION, piece->of.row[i]);
+        offer(in, &k, i, NICSTRIDE_OF_WORD, word->row[i]);
         if (i == NICSTRIDE_METHOD_RDMA && in->p->local < 0)
-            offer_gate(in->m, &k);
+            offer(in, &k, i, NICSTRIDE_OF_GATE, NULL);
     }
     nicstride_send_keys_locked(in->p, NICSTRIDE_KEYS_TELL, place, &k);
 }
@@ -85,7 +209,7 @@ static void take(const nicstride_incoming_t *in, const nicstride_span_t *span)
     bool any = false;
 
     while (span->size > 0 && nicstride_keys_next(in->data, in->len, &at, &blob)) {
-        const nicstride_keyed_t *row = row_of(&blob);
+        const nicstride_keyed_t *row = nicstride_keyed(blob.row);
 
         if (row == NULL || (in->p->keys->rows & NICSTRIDE_REACH(blob.row)) == 0)
             continue;

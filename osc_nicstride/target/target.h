@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "common/layout/layout.h"
+#include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/queue/reply.h"
 #include "osc_nicstride/window/module.h"
 
@@ -106,6 +107,18 @@ struct nicstride_list *nicstride_named_list(const nicstride_peer_t *p, const nic
 
 /** Keys are asked for, or told (keys.c). */
 void nicstride_on_keys(const nicstride_incoming_t *in);
+/** The piece of own memory around `at`, registered by those of `rows` that can; NULL where there is
+ *  none, or memory is exhausted. `word` gets what they have of a dynamic window's word. */
+const nicstride_key_piece_t *nicstride_enrol_locked(nicstride_module_t *m, uint64_t at,
+                                                    uint32_t rows,
+                                                    const nicstride_of_rows_t **word);
+
+/** Memory was detached: what of it was registered is so no more. */
+void nicstride_withdraw_detached_locked(nicstride_module_t *m);
+
+/** The window goes away. */
+void nicstride_withdraw_all_locked(nicstride_module_t *m);
+
 void nicstride_on_put(const nicstride_incoming_t *in);
 void nicstride_on_get(const nicstride_incoming_t *in);
 /** A piece of a list of blocks, or the end of its name (lists.c). */

@@ -99,6 +99,8 @@ typedef struct nicstride_peer_lock {
         *lazy;     /**< or asked for later (lazy_lock.h); a guess without the lock */
     bool of_all;   /**< MPI_Win_lock_all has it, or holds it back */
     bool released; /**< and it was given back with the last operation */
+    struct nicstride_entrance *entrance; /**< by the gate of a target of another node (sync/gate.h);
+                                              NULL: not known; set once, read without the lock */
     bool nocheck;  /**< module mutex: opened with MPI_MODE_NOCHECK, there is no lock to hold */
 } nicstride_peer_lock_t;
 
@@ -224,7 +226,7 @@ typedef struct nicstride_module {
     struct nicstride_use *uses;     /**< what others' messages still do with my memory */
     nicstride_regions_t regions;    /**< dynamic window: what is attached here */
     nicstride_enrolled_t *enrolled; /**< own memory that is registered (keys.h), or NULL */
-    nicstride_gatehouse_t *gate;    /**< of the own lock (gate.h), or NULL */
+    nicstride_gatehouse_t *gate;    /**< of the own lock (sync/gate.h), or NULL */
     bool gateless;                  /**< there cannot be one */
     int applied_error; /**< the first error of one that came in active target, that no call has
                           returned */

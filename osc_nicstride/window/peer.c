@@ -7,7 +7,6 @@
 
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/window/keys.h"
 #include "osc_nicstride/window/used.h"
 
 /* ---- processes ------------------------------------------------------------------------------- */
@@ -132,7 +131,6 @@ void nicstride_peer_free_locked(nicstride_peer_t *p)
     while (*link != p)
         link = &(*link)->next_window;
     *link = p->next_window;
-    nicstride_keyring_free_locked(p);
     nicstride_tx_forget(&p->flow.tx, p->quota);
     nicstride_reply_leave(&nicstride_component.replies, &p->flow.asker);
     if (p->names != NULL)

@@ -17,8 +17,8 @@
  *  that is being accessed.
  *
  *  What the pointers point to, only a method's row knows (nicstride_keyed_t). Wire lock. */
-#ifndef NICSTRIDE_WINDOW_KEYS_H
-#define NICSTRIDE_WINDOW_KEYS_H
+#ifndef NICSTRIDE_QUEUE_KEYS_H
+#define NICSTRIDE_QUEUE_KEYS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,7 +61,6 @@ struct nicstride_keyring {
     nicstride_key_pieces_t pieces;
     nicstride_of_rows_t word;                       /**< dynamic: keys of the word */
     uint64_t generation;                            /**< dynamic: with which the keys are good */
-    struct nicstride_entrance *entrance;            /**< to its lock (gate.h), or NULL */
     uint32_t rows;                                  /**< a set of those that could be used */
     nicstride_begun_t begun[NICSTRIDE_METHODS_MAX]; /**< what each row has begun there */
     bool asked;                                     /**< an answer is to come, */
@@ -69,13 +68,6 @@ struct nicstride_keyring {
     uint64_t end;                                   /**< others, up to here, are asked for then */
     bool refused;                                   /**< there will be no more */
     bool stale; /**< all keys are void, and to be dropped when nothing uses them */
-};
-
-/** What a target has registered: nicstride_module_t's `enrolled`. */
-struct nicstride_enrolled {
-    nicstride_key_pieces_t pieces;
-    nicstride_of_rows_t word;
-    uint64_t *generation; /**< dynamic: the word, in a page of its own */
 };
 
 /** The keyring of a peer, made if need be; NULL: no memory, or no row with keys is usable. */
@@ -89,6 +81,14 @@ static inline bool nicstride_may_have_keys(const nicstride_peer_t *p)
 
 /** The piece that holds byte `at`, NULL where there is none. */
 nicstride_key_piece_t *nicstride_key_piece_find(nicstride_key_pieces_t *t, uint64_t at);
+/** Adds a piece in its place; NULL where memory is exhausted, or they are too many. */
+nicstride_key_piece_t *nicstride_key_piece_add(nicstride_key_pieces_t *t,
+                                               const nicstride_key_piece_t *piece);
+/** There are none any more. */
+void nicstride_key_pieces_free(nicstride_key_pieces_t *t);
+
+/** The functions of a row that has some; NULL where the number is of none. */
+const nicstride_keyed_t *nicstride_keyed(unsigned row);
 
 /** A target has told: the keyring takes over what the rows have made of it. */
 void nicstride_keyring_add_locked(nicstride_peer_t *p, const nicstride_key_piece_t *piece,
@@ -96,22 +96,30 @@ void nicstride_keyring_add_locked(nicstride_peer_t *p, const nicstride_key_piece
 
 /** All keys of a dynamic window are void: dropped when nothing under way uses them. */
 void nicstride_keyring_void_locked(nicstride_peer_t *p);
-/** Is that so, and still to be waited for? */
-bool nicstride_keyring_waits_locked(nicstride_peer_t *p);
 
 /** The peer goes away. */
 void nicstride_keyring_free_locked(nicstride_peer_t *p);
 
-/** The piece of own memory around `at`, registered by those of `rows` that can; NULL where there is
- *  none, or memory is exhausted. `word` gets what they have of a dynamic window's word. */
-const nicstride_key_piece_t *nicstride_enrol_locked(nicstride_module_t *m, uint64_t at,
-                                                    uint32_t rows,
-                                                    const nicstride_of_rows_t **word);
+/* ---- asking for them ------------------------------------------------------------------------- */
 
-/** Memory was detached: what of it was registered is so no more. */
-void nicstride_withdraw_detached_locked(nicstride_module_t *m);
+/**
+ * The key of a row for the byte `at` of the target's window, with the region that it is good for.
+ * NULL: there is none. Then the target has been asked for one, unless it has refused, and will be
+ * for those of all bytes up to `end`, which the caller needs, too: one after the other, so that it
+ * registers one piece at a time and serves others in between.
+ */
+void *nicstride_key_locked(nicstride_peer_t *p, nicstride_method_t row, uint64_t at, uint64_t end,
+                           nicstride_span_t *span);
 
-/** The window goes away. */
-void nicstride_withdraw_all_locked(nicstride_module_t *m);
+/** The same for the word that counts the generations of a dynamic window; NULL: there is none. */
+void *nicstride_word_key_locked(nicstride_peer_t *p, nicstride_method_t row);
+
+/** The target has told: asks it for the next of the bytes that were asked for. */
+void nicstride_ask_on_locked(nicstride_peer_t *p);
+
+/** Sends keys: the question for a place, or the answer, as `what` says. */
+typedef enum nicstride_keys_what { NICSTRIDE_KEYS_ASK, NICSTRIDE_KEYS_TELL } nicstride_keys_what_t;
+void nicstride_send_keys_locked(nicstride_peer_t *p, nicstride_keys_what_t what, uint64_t at,
+                                const nicstride_keys_t *k);
 
 #endif
