@@ -9,14 +9,9 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/methods/plan.c \
 	osc_nicstride/methods/plan.h \
 	osc_nicstride/methods/plan_table.c \
-	osc_nicstride/methods/sieve.c \
-	osc_nicstride/methods/sieve.h \
 	osc_nicstride/protocol/apply.c \
 	osc_nicstride/protocol/apply.h \
-	osc_nicstride/protocol/ask.h \
-	osc_nicstride/protocol/batch.h \
 	osc_nicstride/protocol/credit.h \
-	osc_nicstride/protocol/replies.h \
 	osc_nicstride/protocol/epoch.c \
 	osc_nicstride/protocol/epoch.h \
 	osc_nicstride/protocol/fence.h \
@@ -26,8 +21,6 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/protocol/keys.h \
 	osc_nicstride/protocol/lazy.h \
 	osc_nicstride/protocol/limits.h \
-	osc_nicstride/protocol/lists.c \
-	osc_nicstride/protocol/lists.h \
 	osc_nicstride/protocol/lockq.c \
 	osc_nicstride/protocol/lockq.h \
 	osc_nicstride/protocol/message.c \
@@ -36,11 +29,8 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/protocol/names.c \
 	osc_nicstride/protocol/names.h \
 	osc_nicstride/protocol/slot.h \
-	osc_nicstride/protocol/update.c \
-	osc_nicstride/protocol/update.h \
 	osc_nicstride/window/place.c \
 	osc_nicstride/window/place.h \
-	osc_nicstride/window/tables.h \
 	osc_nicstride/window/region.c \
 	osc_nicstride/window/region.h
 osc_nicstride_libnicstride_core_la_CPPFLAGS = $(pure_cppflags)
@@ -51,7 +41,6 @@ component_LTLIBRARIES += mca_osc_nicstride.la
 mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/queue/keys.c \
 	osc_nicstride/queue/keys.h \
-	osc_nicstride/queue/fragments.c \
 	osc_nicstride/queue/lazy_lock.c \
 	osc_nicstride/queue/lazy_lock.h \
 	osc_nicstride/queue/naming.c \
@@ -62,8 +51,6 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/queue/observe.h \
 	osc_nicstride/queue/operation.c \
 	osc_nicstride/queue/operation.h \
-	osc_nicstride/queue/reply.c \
-	osc_nicstride/queue/reply.h \
 	osc_nicstride/queue/request.c \
 	osc_nicstride/queue/request.h \
 	osc_nicstride/queue/send.c \
@@ -84,7 +71,6 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/methods/direct.c \
 	osc_nicstride/methods/by_message.c \
 	osc_nicstride/methods/adapter_update.c \
-	osc_nicstride/methods/adapter_update.h \
 	osc_nicstride/methods/by_rdma.c \
 	osc_nicstride/methods/by_nic.c \
 	osc_nicstride/methods/nic_side.c \
@@ -96,7 +82,6 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/origin/choose.c \
 	osc_nicstride/origin/dynamic.c \
 	osc_nicstride/origin/put_get.c \
-	osc_nicstride/origin/contiguous.h \
 	osc_nicstride/origin/resolve.c \
 	osc_nicstride/origin/update.c \
 	osc_nicstride/origin/origin.h \
@@ -104,9 +89,7 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/sync/counted.c \
 	osc_nicstride/sync/counted.h \
 	osc_nicstride/sync/flush.c \
-	osc_nicstride/sync/flush.h \
 	osc_nicstride/sync/change_queue.c \
-	osc_nicstride/sync/change_queue.h \
 	osc_nicstride/sync/gate.c \
 	osc_nicstride/sync/gate.h \
 	osc_nicstride/sync/lock.c \
@@ -119,10 +102,8 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/target/keys.c \
 	osc_nicstride/target/use.c \
 	osc_nicstride/target/slots.c \
-	osc_nicstride/target/lists.c \
 	osc_nicstride/target/put.c \
 	osc_nicstride/target/target.h \
-	osc_nicstride/window/state.c \
 	osc_nicstride/window/state.h \
 	osc_nicstride/window/control.c \
 	osc_nicstride/window/control.h \
@@ -134,8 +115,6 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/window/op.h \
 	osc_nicstride/window/peer.c \
 	osc_nicstride/window/transfer.h \
-	osc_nicstride/window/used.c \
-	osc_nicstride/window/used.h \
 	osc_nicstride/window/window.h
 nodist_mca_osc_nicstride_la_SOURCES = common/config.h
 mca_osc_nicstride_la_CPPFLAGS = $(AM_CPPFLAGS) $(verbs_cppflags) -D_GNU_SOURCE \

@@ -15,13 +15,12 @@
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/sync/counted.h"
-#include "osc_nicstride/sync/flush.h"
 #include "osc_nicstride/sync/gate.h"
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/queue/keys.h"
-#include "osc_nicstride/window/used.h"
+#include "osc_nicstride/window/module.h"
 
 void nicstride_window_delist(nicstride_module_t *m)
 {

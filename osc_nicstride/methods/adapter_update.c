@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "osc_nicstride/methods/adapter_update.h"
+#include "osc_nicstride/methods/methods.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #include "common/layout/pack.h"
 #include "common/wire/put.h"
-#include "osc_nicstride/protocol/update.h"
+#include "osc_nicstride/protocol/apply.h"
 #include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/queue/observe.h"
 #include "osc_nicstride/queue/operation.h"

@@ -18,7 +18,6 @@
 #include <stdlib.h>
 
 #include "common/wire/put.h"
-#include "osc_nicstride/methods/adapter_update.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/plan.h"
 #include "osc_nicstride/queue/keys.h"

@@ -14,7 +14,7 @@
 #include "common/support/help.h"
 #include "common/wire/put.h"
 #include "osc_nicstride/methods/nic_side.h"
-#include "osc_nicstride/protocol/ask.h"
+#include "osc_nicstride/protocol/keys.h"
 #include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/window/state.h"

@@ -17,9 +17,11 @@
 #define NICSTRIDE_PLAN_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/model/link.h"
 #include "osc_nicstride/protocol/method.h"
+#include "common/layout/layout.h"
 
 /** Can this method do it? Not that which is none. */
 static inline bool nicstride_can(const nicstride_case_t *c, unsigned method)
@@ -97,5 +99,32 @@ size_t nicstride_plan_table(const nicstride_method_row_t *const *rows, nicstride
  *  says; as above. Nothing where nothing is known. */
 size_t nicstride_plan_learned(const nicstride_method_row_t *const *rows, const onic_learn_t *learn,
                               const nicstride_path_t *path, char *buf, size_t cap);
+
+/* ---- sieving --------------------------------------------------------------------------------- */
+
+/* Reading the extent that covers many blocks at once and gathering them here, where each block by
+ * itself would cost more than the bytes between the blocks. */
+
+/** One piece to read: `bytes` packed bytes, all inside [lo, lo + len). */
+typedef struct nicstride_cover {
+    int64_t lo;
+    uint64_t len;
+    uint64_t bytes;
+} nicstride_cover_t;
+
+/**
+ * The cover of the next piece of a stride-form layout at packed position `pos` (below its size): as
+ * many whole passes as fit in `piece` bytes (at least 1), without reading gaps of more than
+ * `gap_max` bytes at once. Where not even one block fits, part of a block.
+ */
+nicstride_cover_t nicstride_sieve_next(const onic_layout_t *l, uint64_t pos, uint64_t piece,
+                                       uint64_t gap_max);
+
+/** Pieces and bytes that sieving the whole layout reads, about: for the cost model. */
+void nicstride_sieve_total(const onic_layout_t *l, uint64_t piece, uint64_t gap_max,
+                           double *pieces_p, double *bytes_p);
+
+/** A gap up to this many bytes is cheaper to read than to skip by another system call. */
+#define NICSTRIDE_SIEVE_GAP 4096
 
 #endif

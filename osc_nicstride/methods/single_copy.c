@@ -14,7 +14,6 @@
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/transfer.h"
-#include "osc_nicstride/methods/sieve.h"
 #include "common/layout/whole_words.h"
 #include "common/layout/pack.h"
 #include "common/support/help.h"

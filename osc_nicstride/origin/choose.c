@@ -16,7 +16,7 @@
 #include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/window/state.h"
-#include "osc_nicstride/window/used.h"
+#include "osc_nicstride/window/module.h"
 
 /** Kinds of peer, as far as choices differ. */
 static const char *const kinds[] = {"mapped", "on the network", "private, active target", "private",

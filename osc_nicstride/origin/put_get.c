@@ -8,7 +8,6 @@
  */
 
 #include "common/layout/copy.h"
-#include "osc_nicstride/origin/contiguous.h"
 #include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/sync/counted.h"
 

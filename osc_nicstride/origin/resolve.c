@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/origin/contiguous.h"
 #include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/sync/counted.h"
 #include "common/support/device.h"

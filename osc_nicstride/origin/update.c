@@ -6,7 +6,6 @@
 
 #include "common/layout/copy.h"
 #include "osc_nicstride/methods/methods.h"
-#include "osc_nicstride/origin/contiguous.h"
 #include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/sync/counted.h"
 #include "osc_nicstride/window/control.h"

@@ -18,7 +18,7 @@
 /** The most bytes of a layout before inline data. Longer ones travel in slices. */
 #define NICSTRIDE_INLINE_LAYOUT 256
 
-/** Most bytes of messages, with their lengths, that travel in one (batch.h). */
+/** Most bytes of messages, with their lengths, that travel in one (message.h). */
 #define NICSTRIDE_BATCH_MAX 16384
 /** Most bytes of an operation that is held back with a lock: a header, a layout, data (lazy.h). */
 #define NICSTRIDE_LAZY_MAX 1408
@@ -43,7 +43,7 @@
 /** An origin that queues more operations than this for a target waits: memory stays bounded. */
 #define NICSTRIDE_QUEUE_MAX 1024
 /** Of a process's memory for messages (osc_nicstride_memory) this part, one in so many, is for the
- *  replies to itself (replies.h); the rest is for others (credit.h). */
+ *  replies to itself; the rest is for others (credit.h). */
 #define NICSTRIDE_REPLY_PART 4
 
 /** Bytes that a message takes up at its target beside its layout and data: where it is put off, or

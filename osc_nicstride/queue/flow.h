@@ -4,7 +4,7 @@
  */
 /**
  * @file
- * Flow control of what is sent to a peer (credit.h, replies.h): sending what is queued as
+ * Flow control of what is sent to a peer (credit.h): sending what is queued as
  * credit allows, asking for acknowledgements, and what they bring.
  *
  * All is called with the wire lock held.

@@ -17,7 +17,7 @@
 
 #include "common/layout/layout.h"
 #include "osc_nicstride/protocol/names.h"
-#include "osc_nicstride/queue/reply.h"
+#include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/window/module.h"
 
 /** Might its list have a name? */
@@ -41,5 +41,10 @@ bool nicstride_naming_holds_locked(const nicstride_peer_t *p, const nicstride_ms
 
 /** NICSTRIDE_MSG_ANSWER came. */
 void nicstride_on_answer(const nicstride_incoming_t *in);
+/** NICSTRIDE_MSG_LIST: a piece of a list of blocks, or the end of its name. */
+void nicstride_on_list(const nicstride_incoming_t *in);
+/** The list that a message of a peer names; NULL where it names none, or one that is not there. */
+nicstride_list_t *nicstride_named_list(const nicstride_peer_t *p, const nicstride_msg_t *msg,
+                                       const void *layout);
 
 #endif

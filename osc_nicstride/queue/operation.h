@@ -19,6 +19,7 @@
 #include "common/layout/layout.h"
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/window/module.h"
+#include "common/wire/wire.h"
 
 struct nicstride_request;
 
@@ -77,9 +78,6 @@ bool nicstride_op_wants_reply(const nicstride_op_t *op);
 void nicstride_op_reserve_locked(nicstride_op_t *op, uint64_t bytes);
 /** A reply's bytes were put in place (or failed): accounts for them. */
 void nicstride_op_received_locked(nicstride_op_t *op, uint64_t bytes, int error);
-/** Sends the next fragment of an operation (fragments.c): 1, or 0 where there is no credit for it;
- *  else an error. */
-int nicstride_send_fragment_locked(nicstride_op_t *op);
 /** Ends the operation once nothing of it is under way any more. */
 void nicstride_op_finish_locked(nicstride_op_t *op);
 /** Nothing more will come of it. */
@@ -98,5 +96,29 @@ bool nicstride_ops_in_flight_locked(nicstride_peer_t *p);
 void nicstride_ops_drop(nicstride_peer_t *p);
 /** Frees the operation objects kept for reuse, at the end of the process. */
 void nicstride_ops_fini(void);
+
+/* ---- what comes back ------------------------------------------------------------------------- */
+
+/** A message of a peer, checked but for what it says of the window's memory. */
+typedef struct nicstride_incoming {
+    nicstride_module_t *m;
+    nicstride_peer_t *p;
+    const nicstride_msg_t *msg;
+    const void *layout;
+    const void *data;
+    size_t len;
+    onic_rndv_t *rndv;
+    struct nicstride_list
+        *list; /**< that the message names; NULL: none, or one that is not there */
+} nicstride_incoming_t;
+
+/** GET_DATA or ACC_DATA: data for an operation of ours. */
+void nicstride_on_data(const nicstride_incoming_t *in);
+
+/** Puts in place what the peer answered in its slot (slot.h), which was just found. */
+void nicstride_place_answer_locked(nicstride_peer_t *p);
+
+/** An error class as a peer reports it; what is none becomes MPI_ERR_OTHER. */
+int nicstride_error_class(int status);
 
 #endif

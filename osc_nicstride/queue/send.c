@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "common/layout/pack.h"
-#include "osc_nicstride/protocol/batch.h"
+#include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/window/state.h"
-#include "osc_nicstride/window/used.h"
+#include "osc_nicstride/window/module.h"
 
 enum { MARK_BYTES = 1 };
 

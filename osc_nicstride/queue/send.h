@@ -7,7 +7,7 @@
  * Sending a message to a peer: the one place where it is decided how it travels.
  *
  * - inline: header, layout and data in one piece that is copied. It goes alone, at once; or in a
- *   batch (batch.h) with others to the same peer, where it may wait or some wait already;
+ *   batch (message.h) with others to the same peer, where it may wait or some wait already;
  * - beside: a fragment whose data UCX takes from where it lies, behind all that waits;
  * - by rendezvous.
  *

@@ -6,8 +6,7 @@
 
 #include "osc_nicstride/sync/counted.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/window/used.h"
-#include "osc_nicstride/sync/flush.h"
+#include "osc_nicstride/window/module.h"
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/observe.h"
 #include "osc_nicstride/queue/operation.h"

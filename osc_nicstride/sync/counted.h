@@ -11,6 +11,7 @@
 #ifndef NICSTRIDE_COUNTED_H
 #define NICSTRIDE_COUNTED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "osc_nicstride/window/module.h"
@@ -85,5 +86,21 @@ int nicstride_check_passive(nicstride_module_t *m, const char *call, int target)
  * an error of MPI's or Open MPI's after a text. */
 void nicstride_active_calls(ompi_osc_base_module_t *calls);
 void nicstride_passive_calls(ompi_osc_base_module_t *calls);
+
+/* ---- flushes --------------------------------------------------------------------------------- */
+
+/** Until when a flush waits. */
+typedef enum nicstride_flush {
+    NICSTRIDE_FLUSH_LOCAL, /**< all operations are locally complete */
+    NICSTRIDE_FLUSH_GIVEN, /**< and get to their targets without further calls of MPI */
+    NICSTRIDE_FLUSH_REMOTE /**< they are done at the target */
+} nicstride_flush_t;
+
+/** Waits for all operations to the peer. Returns the first error that came back. */
+int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, nicstride_flush_t kind);
+/** The same for all peers in use: every target is asked before any is waited for. */
+int nicstride_flush_all_peers(nicstride_module_t *m, nicstride_flush_t kind);
+/** An English fragment that says what an error class from a target means. */
+const char *nicstride_error_reason(int error);
 
 #endif

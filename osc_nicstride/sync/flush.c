@@ -9,14 +9,14 @@
  */
 #include <stdatomic.h>
 
-#include "osc_nicstride/sync/flush.h"
+#include "osc_nicstride/sync/counted.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/observe.h"
 #include "osc_nicstride/queue/start.h"
 #include "osc_nicstride/window/transfer.h"
-#include "osc_nicstride/window/used.h"
+#include "osc_nicstride/window/module.h"
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/operation.h"

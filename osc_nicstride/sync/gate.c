@@ -13,7 +13,7 @@
 #include "osc_nicstride/protocol/gate.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/wait.h"
-#include "osc_nicstride/sync/change_queue.h"
+#include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/state.h"
 

@@ -7,6 +7,7 @@
 #define NICSTRIDE_LOCK_QUEUE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/window/module.h"
@@ -36,5 +37,29 @@ bool nicstride_lock_at_once_locked(nicstride_module_t *m, nicstride_peer_t *p,
  * Returns how many peers; a negative value, and asks to be called again, where a lock was busy.
  */
 int nicstride_end_lost_locked(void);
+
+/* ---- changes of queues, and the grants that follow (change_queue.c) --------------------------- */
+
+/** A queue's lock is not free. */
+#define NICSTRIDE_QUEUE_BUSY (-1)
+
+/** What is to be done with the queue of a target of this node, whose lock is had. False: nothing
+ *  has changed, and nobody can have got the lock by it. */
+typedef bool (*nicstride_change_t)(nicstride_module_t *m, int local, uint32_t origin);
+
+/** Changes the queue of a target of this node, if `change` is not NULL, and sends to those that
+ *  have the lock by that, or never will. Nothing is sent, and no endpoint made, before the queue's
+ *  lock is given back. An error where that cannot be had any more. Without the wire lock: MPI
+ *  threads. With it NICSTRIDE_QUEUE_BUSY where the lock is not free. */
+int nicstride_change_queue(nicstride_module_t *m, int local, nicstride_change_t change,
+                           uint32_t origin, bool wire_locked);
+
+/** Changes my queue. False where that must be tried again. */
+bool nicstride_change_mine_locked(nicstride_module_t *m, nicstride_change_t change,
+                                  uint32_t origin);
+
+/** Tells a process of another node that it has the lock of a target, or, by `status`, that it will
+ *  not. */
+void nicstride_send_grant_locked(nicstride_module_t *m, int local, uint32_t origin, int status);
 
 #endif

@@ -12,12 +12,12 @@
 #include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/flow.h"
-#include "osc_nicstride/protocol/batch.h"
+#include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/sync/gate.h"
 #include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/state.h"
-#include "osc_nicstride/queue/reply.h"
+#include "osc_nicstride/queue/operation.h"
 
 static nicstride_module_t *find_window(uint32_t name)
 {

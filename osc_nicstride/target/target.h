@@ -12,7 +12,7 @@
 
 #include "common/layout/layout.h"
 #include "osc_nicstride/queue/keys.h"
-#include "osc_nicstride/queue/reply.h"
+#include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/window/module.h"
 
 /* ---- for the wire and for windows (dispatch.c) ----------------------------------------------- */
@@ -99,10 +99,6 @@ bool nicstride_end_uses_locked(nicstride_module_t *m, bool all);
 /** What is left of them outlives the window. */
 void nicstride_forget_uses_locked(nicstride_module_t *m);
 
-/** The list that a message of a peer names; NULL where it names none, or one that is not there. */
-struct nicstride_list *nicstride_named_list(const nicstride_peer_t *p, const nicstride_msg_t *msg,
-                                            const void *layout);
-
 /* ---- handlers -------------------------------------------------------------------------------- */
 
 /** Keys are asked for, or told (keys.c). */
@@ -121,8 +117,6 @@ void nicstride_withdraw_all_locked(nicstride_module_t *m);
 
 void nicstride_on_put(const nicstride_incoming_t *in);
 void nicstride_on_get(const nicstride_incoming_t *in);
-/** A piece of a list of blocks, or the end of its name (lists.c). */
-void nicstride_on_list(const nicstride_incoming_t *in);
 /** Puts, accumulates and gets whose data goes through slots (slots.c). */
 void nicstride_on_move(const nicstride_incoming_t *in);
 /** A message is refused or dropped: what comes through slots for it is thrown away, so that its

@@ -8,8 +8,8 @@
 
 #include "common/support/help.h"
 #include "osc_nicstride/window/window.h"
-
 #include "opal/util/output.h"
+#include "osc_nicstride/window/state.h"
 
 /* A program that goes on after errors (MPI_ERRORS_RETURN) may make thousands of them. Not through
  * opal_show_help, which drops texts that come fast. */
@@ -47,3 +47,6 @@ int nicstride_select_error(int rc, const char *reason)
     onic_help(NICSTRIDE_HELP_FILE, "select-error", reason);
     return rc;
 }
+
+nicstride_component_t nicstride_component;
+nicstride_counters_t nicstride_counters;

@@ -21,7 +21,6 @@
 #include "ompi/mca/osc/osc.h"
 #include "ompi/win/win.h"
 #include ONIC_MUTEX_HEADER
-
 #include "common/model/learn.h"
 #include "common/model/watch.h"
 #include "common/node/presence.h"
@@ -30,13 +29,10 @@
 #include "osc_nicstride/protocol/epoch.h"
 #include "osc_nicstride/protocol/fence.h"
 #include "osc_nicstride/protocol/credit.h"
-#include "osc_nicstride/protocol/replies.h"
 #include "common/node/patience.h"
 #include "osc_nicstride/window/place.h"
-#include "osc_nicstride/window/tables.h"
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/protocol/method.h"
-#include "osc_nicstride/protocol/lists.h"
 #include "osc_nicstride/protocol/names.h"
 #include "osc_nicstride/window/region.h"
 #include "osc_nicstride/protocol/slot.h"
@@ -58,7 +54,7 @@ typedef struct nicstride_keyring nicstride_keyring_t;
 typedef struct nicstride_enrolled nicstride_enrolled_t;
 typedef struct nicstride_gatehouse nicstride_gatehouse_t;
 
-/** What is sent to a peer and comes from it (credit.h, replies.h, slot.h). Wire lock. */
+/** What is sent to a peer and comes from it (credit.h, slot.h). Wire lock. */
 typedef struct nicstride_flow {
     nicstride_tx_t tx;
     nicstride_rx_t rx;
@@ -166,7 +162,7 @@ typedef struct nicstride_peer {
     nicstride_keyring_t *keys;        /**< of its memory (keys.h), or NULL; wire lock */
     int keyless;                      /**< 1: there will be none; read without the lock */
     bool failed;                      /**< it cannot be reached: nobody waits for it; wire lock */
-    bool used;                        /**< it is in its window's list (used.h); wire lock */
+    bool used;                        /**< it is in its window's list; wire lock */
     struct nicstride_peer *next_used; /**< in that list; wire lock */
     nicstride_flow_t flow;
     nicstride_queue_t queue;
@@ -218,7 +214,7 @@ typedef struct nicstride_module {
     bool wants_server;
 
     /* wire lock */
-    nicstride_peer_t *used; /**< peers in use, see used.h */
+    nicstride_peer_t *used; /**< peers in use */
     nicstride_peer_t **used_end;
     unsigned walks;
     struct nicstride_module *next_in_use;
@@ -337,5 +333,58 @@ int nicstride_error(const nicstride_module_t *m, const char *call, int error, co
 /** The same of a call that the epoch does not allow. `target`: negative where not about one. */
 int nicstride_sync_error(const nicstride_module_t *m, const char *call, const char *wrong,
                          int target);
+
+/* ---- peers in use ---------------------------------------------------------------------------- */
+
+/* The peers of a window with which there is something to be done: operations under way or
+ * not yet flushed, an error to be returned, a lock of MPI_Win_lock_all. So what is done for all
+ * peers costs what a program uses. A peer enters when it is first used; those that are done with
+ * are taken out when nobody walks along the list. */
+
+/** Has everything that was started been flushed, without an error that is still to be returned? No
+ *  lock. The common case on mapped windows, inlined. */
+static inline bool nicstride_is_clean(const nicstride_peer_t *p)
+{
+    return __atomic_load_n(&p->queue.enqueued, __ATOMIC_RELAXED) ==
+               __atomic_load_n(&p->queue.clean, __ATOMIC_ACQUIRE) &&
+           !__atomic_load_n(&p->failed, __ATOMIC_RELAXED) &&
+           __atomic_load_n(&p->flow.tx.error, __ATOMIC_RELAXED) == 0;
+}
+
+/** Puts the peer into its window's list, unless it is there. Wire lock. */
+void nicstride_enlist_locked(nicstride_peer_t *p);
+
+/** The same; to be called whenever it is used. Inlined is what happens mostly. */
+static inline void nicstride_use_locked(nicstride_peer_t *p)
+{
+    if (!p->used)
+        nicstride_enlist_locked(p);
+}
+
+/** The window will be freed: its peers are in no list any more. Wire lock. */
+void nicstride_unuse_all_locked(nicstride_module_t *m);
+
+/** Is there anybody? No lock: what this thread has used is not overlooked. */
+static inline bool nicstride_any_used(const nicstride_module_t *m)
+{
+    return __atomic_load_n(&m->used, __ATOMIC_RELAXED) != NULL;
+}
+
+/** Walks along the list: the first of it, then the next ones, NULL at the end. What others use
+ *  meanwhile may be among them. Each walk that is begun is ended. MPI threads, no lock held. */
+nicstride_peer_t *nicstride_used_begin(nicstride_module_t *m);
+/** Once more from the first, in the same walk. */
+static inline nicstride_peer_t *nicstride_used_first(const nicstride_module_t *m)
+{
+    return __atomic_load_n(&m->used, __ATOMIC_ACQUIRE);
+}
+static inline nicstride_peer_t *nicstride_used_next(const nicstride_peer_t *p)
+{
+    return __atomic_load_n(&p->next_used, __ATOMIC_ACQUIRE);
+}
+void nicstride_used_end(nicstride_module_t *m);
+
+/** Calls `f` with all peers in the lists of all windows. Wire lock. */
+void nicstride_used_each_locked(void (*f)(nicstride_peer_t *p, void *arg), void *arg);
 
 #endif

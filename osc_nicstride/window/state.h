@@ -17,8 +17,8 @@
 #include "common/verbs/request_queue.h"
 #include "osc_nicstride/protocol/limits.h"
 #include "osc_nicstride/protocol/method.h"
-#include "osc_nicstride/protocol/lists.h"
-#include "osc_nicstride/protocol/replies.h"
+#include "osc_nicstride/protocol/names.h"
+#include "osc_nicstride/protocol/credit.h"
 
 /** Are accumulates done, or locks taken, by an adapter? */
 typedef enum nicstride_adapter {

@@ -16,9 +16,8 @@
 #include <string.h>
 
 #include "common/layout/layout.h"
-#include "osc_nicstride/protocol/batch.h"
-#include "osc_nicstride/protocol/lists.h"
 #include "osc_nicstride/protocol/message.h"
+#include "osc_nicstride/protocol/names.h"
 #include "osc_nicstride/window/region.h"
 #include "test/fuzz/fuzz.h"
 

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Several messages in one: what goes in comes out, and nothing is read beyond the end. */
-#include "osc_nicstride/protocol/batch.h"
+#include "osc_nicstride/protocol/message.h"
 
 #include <string.h>
 

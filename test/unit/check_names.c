@@ -10,7 +10,6 @@
  */
 #include <string.h>
 
-#include "osc_nicstride/protocol/lists.h"
 #include "osc_nicstride/protocol/names.h"
 #include "test/unit/unit.h"
 

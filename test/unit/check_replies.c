@@ -8,7 +8,7 @@
  * each target answers in its own time. What is out is bounded, nobody is passed in the line, and
  * all of it ends, though some targets are lost.
  */
-#include "osc_nicstride/protocol/replies.h"
+#include "osc_nicstride/protocol/credit.h"
 
 #include <string.h>
 

@@ -13,7 +13,7 @@
 #include "common/wire/address.h"
 #include "osc_nicstride/protocol/fence.h"
 #include "osc_nicstride/protocol/lockq.h"
-#include "osc_nicstride/window/tables.h"
+#include "osc_nicstride/window/place.h"
 #include "test/unit/unit.h"
 
 enum { LOCAL = 64, UCX = 400, EXCHANGES = 3 };

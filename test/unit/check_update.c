@@ -8,7 +8,7 @@
  * come in any order. Against a word that is updated in one go: each update takes effect with its
  * last step, once, and gives the value from before; no other step changes anything.
  */
-#include "osc_nicstride/protocol/update.h"
+#include "osc_nicstride/protocol/apply.h"
 
 #include <string.h>
 

@@ -1,8 +1,0 @@
-/*
- * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
- * SPDX-License-Identifier: BSD-3-Clause
- */
-#include "osc_nicstride/window/state.h"
-
-nicstride_component_t nicstride_component;
-nicstride_counters_t nicstride_counters;
