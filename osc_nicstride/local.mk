@@ -61,7 +61,8 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/queue/wait.h \
 	osc_nicstride/component/agreement.c \
 	osc_nicstride/component/component.c \
-	osc_nicstride/component/discipline.c \
+	osc_nicstride/component/info.c \
+	osc_nicstride/component/memory.c \
 	osc_nicstride/component/model.c \
 	osc_nicstride/component/params.c \
 	osc_nicstride/component/setup.h \
@@ -108,14 +109,11 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/window/control.c \
 	osc_nicstride/window/control.h \
 	osc_nicstride/window/errors.c \
-	osc_nicstride/window/info.c \
-	osc_nicstride/window/memory.c \
 	osc_nicstride/window/module.h \
 	osc_nicstride/window/op.c \
 	osc_nicstride/window/op.h \
 	osc_nicstride/window/peer.c \
-	osc_nicstride/window/transfer.h \
-	osc_nicstride/window/window.h
+	osc_nicstride/window/transfer.h
 nodist_mca_osc_nicstride_la_SOURCES = common/config.h
 mca_osc_nicstride_la_CPPFLAGS = $(AM_CPPFLAGS) $(verbs_cppflags) -D_GNU_SOURCE \
 	-DOMPI_NIC_HELP_DIR='"$(componentdir)"'

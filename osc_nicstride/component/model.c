@@ -17,14 +17,12 @@
 #include "osc_nicstride/methods/plan.h"
 #include "osc_nicstride/window/state.h"
 
-#define HELP_FILE "help-osc-nicstride.txt"
-
 int nicstride_model_init(const char *cost)
 {
     nicstride_component_t *c = &nicstride_component;
     onic_links_t links;
 
-    if (!onic_links_given(&links, cost, HELP_FILE))
+    if (!onic_links_given(&links, cost, NICSTRIDE_HELP_FILE))
         return OMPI_ERR_BAD_PARAM;
     c->paths.node = (nicstride_path_t){
         .link = links.node, .mover_block = ONIC_MOVER_BLOCK, .sieve_piece = c->params.sieve_piece};

@@ -21,8 +21,6 @@
 #include "ompi/constants.h"
 #include "opal/mca/base/mca_base_pvar.h"
 
-#define HELP_FILE "help-osc-nicstride.txt"
-
 enum {
     PRIORITY,
     SERVER_IDLE,
@@ -215,7 +213,7 @@ static int check_method(int *method_p)
             return OMPI_SUCCESS;
         }
     }
-    onic_help(HELP_FILE, "bad-method", method);
+    onic_help(NICSTRIDE_HELP_FILE, "bad-method", method);
     return OMPI_ERR_BAD_PARAM;
 }
 
@@ -227,7 +225,7 @@ static int check_adapter(const char *name, const char *value, nicstride_adapter_
             return OMPI_SUCCESS;
         }
     }
-    onic_help(HELP_FILE, "bad-adapter", name, value);
+    onic_help(NICSTRIDE_HELP_FILE, "bad-adapter", name, value);
     return OMPI_ERR_BAD_PARAM;
 }
 
@@ -235,7 +233,7 @@ int nicstride_params_check(const mca_base_component_t *c)
 {
     nicstride_params_t *p = &nicstride_component.params;
 
-    if (onic_check_numbers(c, HELP_FILE) != OMPI_SUCCESS)
+    if (onic_check_numbers(c, NICSTRIDE_HELP_FILE) != OMPI_SUCCESS)
         return OMPI_ERR_BAD_PARAM;
     p->priority = ranged[PRIORITY].value;
     p->server_idle = (unsigned)ranged[SERVER_IDLE].value;
@@ -259,7 +257,7 @@ int nicstride_params_check(const mca_base_component_t *c)
     p->nic_memory = (size_t)ranged[NIC_MEMORY].value << 20;
     p->nic_device = nic_device != NULL ? nic_device : "";
     if (!onic_verbs_filter_valid(p->nic_device)) {
-        onic_help(HELP_FILE, "bad-nic-device", p->nic_device);
+        onic_help(NICSTRIDE_HELP_FILE, "bad-nic-device", p->nic_device);
         return OMPI_ERR_BAD_PARAM;
     }
     if (check_adapter("atomics", adapter_atomics, &p->adapter_atomics) != OMPI_SUCCESS ||

@@ -34,8 +34,6 @@ void nicstride_window_destroy(nicstride_module_t *m);
  *  open by another component, may still end sends of theirs: false where some had to stay. */
 bool nicstride_free_orphans(bool wire_closed);
 
-/* ---- who does accumulates (discipline.c) ---- */
-
 /** Has this process nothing against accumulates of the window by an adapter?
  * NICSTRIDE_WANTS_ADAPTER or 0. The wire is open. */
 int32_t nicstride_adapter_wish(const nicstride_module_t *m, opal_info_t *info);
@@ -70,5 +68,42 @@ bool nicstride_all_agree(ompi_communicator_t *comm);
  *  where all members know all. Behind nicstride_all_agree for the same window, by the same thread
  *  of all members, which get the same. */
 int nicstride_addresses(ompi_communicator_t *comm, size_t *most_p);
+
+/* ---- making windows (window.c, memory.c, info.c) --------------------------------------------- */
+
+/** What each rank sends the others when a window is made, all at once. No gaps. */
+typedef struct nicstride_facts {
+    int32_t rc;      /**< why it cannot take part, or OMPI_SUCCESS */
+    int32_t leader;  /**< of its node (onic_node_leader); itself, where it is to be alone */
+    int32_t address; /**< bytes of its own address, where that is sent */
+    int32_t wishes;  /**< how its memory shall lie: a set of NICSTRIDE_WANTS_... */
+    nicstride_rank_info_t info;
+} nicstride_facts_t;
+
+enum {
+    NICSTRIDE_WANTS_CONTIGUOUS = 1, /**< the parts of a shared window one behind another */
+    NICSTRIDE_WANTS_PAGES = 2,      /**< memory from the begin of a page */
+    NICSTRIDE_WANTS_ADAPTER = 4     /**< accumulates by an adapter, if all want that */
+};
+
+/** Info key: the program's accumulates are of one element of a predefined type each. Components of
+ *  Open MPI have it. */
+#define NICSTRIDE_SINGLE_INTRINSIC "acc_single_intrinsic"
+
+/** The value of a boolean key, false where it is not given. `info` may be NULL. */
+bool nicstride_info_bool(opal_info_t *info, const char *key);
+/** Is memory wanted that is aligned to more than a cache line? */
+bool nicstride_info_pages(opal_info_t *info);
+/** Subscribes to the keys that MPI_Win_get_info shall show. */
+int nicstride_subscribe_info(ompi_win_t *win);
+
+/** How this process's memory shall lie. */
+int32_t nicstride_memory_wants(const nicstride_module_t *m, opal_info_t *info);
+/** Makes the control blocks, which must be had, and the memory of the window, private where it
+ *  cannot be shared, unless it must be. Collective over `m->node`, which may become smaller. The
+ *  code may differ between ranks. `facts` are those of all ranks; `*base` is the user's memory for
+ *  MPI_Win_create. */
+int nicstride_make_memory(nicstride_module_t *m, void **base, size_t size,
+                          const nicstride_facts_t *facts);
 
 #endif

@@ -11,7 +11,6 @@
 #include "common/support/device.h"
 #include "osc_nicstride/component/setup.h"
 #include "osc_nicstride/sync/counted.h"
-#include "osc_nicstride/window/window.h"
 #include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/window/state.h"
 #include "common/mover/mover.h"

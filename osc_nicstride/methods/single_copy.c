@@ -192,7 +192,7 @@ static void warn_no_single_copy(void)
     static bool said;
 
     if (!said)
-        onic_help("help-osc-nicstride.txt", "no-cma", opal_process_info.nodename);
+        onic_help(NICSTRIDE_HELP_FILE, "no-cma", opal_process_info.nodename);
     said = true;
 }
 

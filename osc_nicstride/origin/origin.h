@@ -11,7 +11,7 @@
  * Accumulates: where the target's memory is mapped here the origin applies them itself, under the
  * target's accumulate lock; elsewhere they travel as messages, long ones through slots, and the
  * target applies them under the same lock, so that all of them are atomic with each other. In
- * windows that have agreed on it (component/discipline.c) an adapter does all of them instead.
+ * windows that have agreed on it (component/agreement.c) an adapter does all of them instead.
  */
 #ifndef NICSTRIDE_ORIGIN_H
 #define NICSTRIDE_ORIGIN_H

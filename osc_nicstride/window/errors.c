@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "common/support/help.h"
-#include "osc_nicstride/window/window.h"
+#include "osc_nicstride/window/module.h"
 #include "opal/util/output.h"
 #include "osc_nicstride/window/state.h"
 

@@ -188,7 +188,7 @@ typedef struct nicstride_module {
     int flavor;
     bool no_locks;
     bool adapter_updates; /**< accumulates are done by an adapter, and by nothing else; every member
-                               has the same answer (component/discipline.c) */
+                               has the same answer (component/agreement.c) */
     uint32_t name;        /**< of this window at home */
 
     void *base; /**< my memory; NULL for dynamic windows */
@@ -333,6 +333,9 @@ int nicstride_error(const nicstride_module_t *m, const char *call, int error, co
 /** The same of a call that the epoch does not allow. `target`: negative where not about one. */
 int nicstride_sync_error(const nicstride_module_t *m, const char *call, const char *wrong,
                          int target);
+
+/** Says why a window could not be made, and returns `rc`. */
+int nicstride_select_error(int rc, const char *reason);
 
 /* ---- peers in use ---------------------------------------------------------------------------- */
 

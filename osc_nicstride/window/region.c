@@ -19,20 +19,6 @@ static uint64_t last_byte(const nicstride_region_t *r)
     return r->base + (r->size - 1);
 }
 
-static size_t filled(const nicstride_regions_t *t)
-{
-    size_t lo = 0, hi = t->n;
-
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (t->region[mid].size > 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
-}
-
 /* The first of the regions lo .. hi-1 (one part of the table) with a base above `addr`, or hi. */
 static size_t first_above(const nicstride_regions_t *t, size_t lo, size_t hi, uint64_t addr)
 {
@@ -46,13 +32,13 @@ static size_t first_above(const nicstride_regions_t *t, size_t lo, size_t hi, ui
     return lo;
 }
 
-/* Would [base, base + size) overlap, if put before region `at` of the `nfilled` ones? */
-static bool overlaps(const nicstride_regions_t *t, size_t nfilled, size_t at, uint64_t base,
+/* Would [base, base + size) overlap, if put before region `at` of those with bytes? */
+static bool overlaps(const nicstride_regions_t *t, size_t at, uint64_t base,
                      uint64_t size)
 {
     if (at > 0 && base - t->region[at - 1].base < t->region[at - 1].size)
         return true;
-    return at < nfilled && t->region[at].base - base < size;
+    return at < t->filled && t->region[at].base - base < size;
 }
 
 static bool reserve(nicstride_regions_t *t)
@@ -75,10 +61,9 @@ nicstride_region_status_t nicstride_regions_attach(nicstride_regions_t *t, uint6
     if (size > 0 && size - 1 > UINT64_MAX - base)
         return NICSTRIDE_REGION_BAD;
 
-    const size_t nfilled = filled(t);
     const size_t at =
-        size > 0 ? first_above(t, 0, nfilled, base) : first_above(t, nfilled, t->n, base);
-    if (size > 0 && overlaps(t, nfilled, at, base, size))
+        size > 0 ? first_above(t, 0, t->filled, base) : first_above(t, t->filled, t->n, base);
+    if (size > 0 && overlaps(t, at, base, size))
         return NICSTRIDE_REGION_OVERLAP;
     if (!reserve(t))
         return NICSTRIDE_REGION_NO_MEMORY;
@@ -86,6 +71,7 @@ nicstride_region_status_t nicstride_regions_attach(nicstride_regions_t *t, uint6
     memmove(&t->region[at + 1], &t->region[at], (t->n - at) * sizeof(t->region[0]));
     t->region[at] = (nicstride_region_t){.base = base, .size = size};
     t->n++;
+    t->filled += size > 0;
     return NICSTRIDE_REGION_OK;
 }
 
@@ -103,21 +89,21 @@ static bool find_base(const nicstride_regions_t *t, size_t lo, size_t hi, uint64
 
 nicstride_region_status_t nicstride_regions_detach(nicstride_regions_t *t, uint64_t base)
 {
-    const size_t nfilled = filled(t);
     size_t at;
 
     /* MPI names a region by its base alone. Where an empty one and one with bytes share it, the
      * bytes stay to the last: a program that meant the empty one may still use them. */
-    if (!find_base(t, nfilled, t->n, base, &at) && !find_base(t, 0, nfilled, base, &at))
+    if (!find_base(t, t->filled, t->n, base, &at) && !find_base(t, 0, t->filled, base, &at))
         return NICSTRIDE_REGION_NONE;
+    t->filled -= t->region[at].size > 0;
     memmove(&t->region[at], &t->region[at + 1], (t->n - at - 1) * sizeof(t->region[0]));
     t->n--;
     return NICSTRIDE_REGION_OK;
 }
 
-static bool find_byte(const nicstride_regions_t *t, size_t nfilled, uint64_t addr, size_t *at_p)
+static bool find_byte(const nicstride_regions_t *t, uint64_t addr, size_t *at_p)
 {
-    const size_t above = first_above(t, 0, nfilled, addr);
+    const size_t above = first_above(t, 0, t->filled, addr);
 
     if (above == 0 || addr - t->region[above - 1].base >= t->region[above - 1].size)
         return false;
@@ -126,9 +112,9 @@ static bool find_byte(const nicstride_regions_t *t, size_t nfilled, uint64_t add
 }
 
 /* The last region reached from region `at` over touching ones, no further than to byte `last`. */
-static size_t follow(const nicstride_regions_t *t, size_t nfilled, size_t at, uint64_t last)
+static size_t follow(const nicstride_regions_t *t, size_t at, uint64_t last)
 {
-    while (last_byte(&t->region[at]) < last && at + 1 < nfilled &&
+    while (last_byte(&t->region[at]) < last && at + 1 < t->filled &&
            t->region[at + 1].base == last_byte(&t->region[at]) + 1)
         at++;
     return at;
@@ -138,13 +124,12 @@ static size_t follow(const nicstride_regions_t *t, size_t nfilled, size_t at, ui
 bool nicstride_regions_find(const nicstride_regions_t *t, uint64_t addr, uint64_t size,
                             nicstride_region_t *found_p)
 {
-    const size_t nfilled = filled(t);
     const uint64_t more = size > 0 ? size - 1 : 0;
     size_t from;
 
-    if (more > UINT64_MAX - addr || !find_byte(t, nfilled, addr, &from))
+    if (more > UINT64_MAX - addr || !find_byte(t, addr, &from))
         return false;
-    const size_t to = follow(t, nfilled, from, addr + more);
+    const size_t to = follow(t, from, addr + more);
     const uint64_t last = last_byte(&t->region[to]);
     if (last < addr + more)
         return false;
@@ -159,15 +144,14 @@ bool nicstride_regions_find(const nicstride_regions_t *t, uint64_t addr, uint64_
 void nicstride_regions_show(const nicstride_regions_t *t, nicstride_shown_t *shown)
 {
     const uint64_t version = atomic_load_explicit(&shown->version, memory_order_relaxed);
-    const size_t nfilled = filled(t);
     uint64_t n = 0;
 
     atomic_store_explicit(&shown->version, version + 1, memory_order_relaxed);
     /* Releases, so that a reader of any of them sees the odd version, too. */
-    for (size_t i = 0; i < nfilled && n < NICSTRIDE_SHOWN_REGIONS; i++, n++) {
+    for (size_t i = 0; i < t->filled && n < NICSTRIDE_SHOWN_REGIONS; i++, n++) {
         const uint64_t base = t->region[i].base;
 
-        i = follow(t, nfilled, i, UINT64_MAX);
+        i = follow(t, i, UINT64_MAX);
         atomic_store_explicit(&shown->region[n].base, base, memory_order_release);
         atomic_store_explicit(&shown->region[n].size, last_byte(&t->region[i]) - base + 1,
                               memory_order_release);

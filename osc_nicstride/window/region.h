@@ -24,6 +24,7 @@ typedef struct nicstride_region {
 typedef struct nicstride_regions {
     nicstride_region_t *region; /**< sorted by base, disjoint */
     size_t n;
+    size_t filled; /**< of these, the first, hold bytes */
     size_t cap;
 } nicstride_regions_t;
 

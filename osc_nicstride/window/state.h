@@ -55,6 +55,8 @@ typedef struct nicstride_params {
     nicstride_adapter_t adapter_locks;
 } nicstride_params_t;
 
+#define NICSTRIDE_HELP_FILE "help-osc-nicstride.txt"
+
 /** Below that of all components that come with Open MPI. */
 #define NICSTRIDE_PRIORITY_INITIAL 5
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "osc_nicstride/window/place.h"
-#include "osc_nicstride/window/window.h"
+#include "osc_nicstride/component/setup.h"
 
 /** What a window shows for a key: hints that do not change while it lives. All accumulates are
  *  ordered, which satisfies every weaker order; locks cannot come back. */

@@ -11,8 +11,9 @@
 #include "common/node/segment.h"
 #include "common/support/collective.h"
 #include "common/support/help.h"
+#include "osc_nicstride/component/setup.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/window/window.h"
+#include "osc_nicstride/window/state.h"
 #include "opal/util/proc.h"
 
 static bool mpi_allocates(int flavor)
@@ -27,32 +28,23 @@ static size_t tables_bytes(const nicstride_module_t *m, const nicstride_per_rank
                             nicstride_per_rank_bytes(kept, (size_t)m->size));
 }
 
-/** Bytes of the segment of a node: those tables, then the memory of each process. 0: too many. */
-static size_t segment_bytes(const nicstride_module_t *m, size_t tables,
-                            const nicstride_facts_t *facts)
-{
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    uint64_t total = tables;
-
-    for (int i = 0; i < m->node.n; i++) {
-        const uint64_t s = facts[m->node.ranks[i]].info.size;
-
-        if (s > SIZE_MAX / 4 || total > SIZE_MAX / 4)
-            return 0;
-        total = nicstride_place(m->parts, page, total, i, s).to;
-    }
-    return onic_whole_pages(total);
-}
-
-static void map_data(nicstride_module_t *m, size_t tables, const nicstride_facts_t *facts)
+/** Bytes of the segment of a node: those tables, then the memory of each process, which is in
+ *  `m->mapped` then if the segment begins at `base`. 0: too many. */
+static size_t place_data(nicstride_module_t *m, size_t tables, const nicstride_facts_t *facts,
+                         char *base)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     nicstride_part_t part = {tables, tables};
 
     for (int i = 0; i < m->node.n; i++) {
-        part = nicstride_place(m->parts, page, part.to, i, facts[m->node.ranks[i]].info.size);
-        m->mapped[i] = (char *)m->segment.base + part.from;
+        const uint64_t s = facts[m->node.ranks[i]].info.size;
+
+        if (s > SIZE_MAX / 4 || part.to > SIZE_MAX / 4)
+            return 0;
+        part = nicstride_place(m->parts, page, part.to, i, s);
+        m->mapped[i] = base != NULL ? base + part.from : NULL;
     }
+    return onic_whole_pages(part.to);
 }
 
 /** Makes the segment of the node, with the window's memory in it if that is wanted and can be had.
@@ -71,14 +63,14 @@ static int map_segment(nicstride_module_t *m, const nicstride_facts_t *facts,
         m->ctl = nicstride_ctl_place(m->node.n, m->size);
         tables = tables_bytes(m, kept);
         data = data && m->node.n > 1;
-        bytes = data ? segment_bytes(m, tables, facts) : tables;
+        bytes = data ? place_data(m, tables, facts, NULL) : tables;
         if (bytes > 0)
             rc = onic_node_segment(m->comm, &m->node, bytes, data, &m->segment, &made);
         if (rc != OMPI_SUCCESS)
             return rc;
         if (made == ONIC_MADE) {
             if (data)
-                map_data(m, tables, facts);
+                (void)place_data(m, tables, facts, m->segment.base);
             *data_p = data;
             return OMPI_SUCCESS;
         }
