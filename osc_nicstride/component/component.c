@@ -22,35 +22,7 @@
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/runtime/opal_progress.h"
 
-static int component_open(void);
-static int component_close(void);
-static int component_register(void);
-static int component_init(bool progress_threads, bool mpi_threads);
-static int component_query(ompi_win_t *win, void **base, size_t size, int disp_unit,
-                           ompi_communicator_t *comm, opal_info_t *info, int flavor);
-static int component_finalize(void);
-
-ONIC_EXPORT nicstride_osc_t mca_osc_nicstride_component = {
-    .super =
-        {
-            .osc_version =
-                {
-                    OMPI_OSC_BASE_VERSION_3_0_0,
-                    .mca_component_name = "nicstride",
-                    MCA_BASE_MAKE_VERSION(component, OMPI_NIC_VERSION_MAJOR, OMPI_NIC_VERSION_MINOR,
-                                          OMPI_NIC_VERSION_RELEASE),
-                    .mca_open_component = component_open,
-                    .mca_close_component = component_close,
-                    .mca_register_component_params = component_register,
-                },
-            .osc_data = {MCA_BASE_METADATA_PARAM_NONE},
-            .osc_init = component_init,
-            .osc_query = component_query,
-            .osc_select = nicstride_win_select,
-            .osc_finalize = component_finalize,
-        },
-    .methods = nicstride_methods,
-};
+ONIC_EXPORT extern nicstride_osc_t mca_osc_nicstride_component;
 
 static int component_register(void)
 {
@@ -176,3 +148,25 @@ static int component_finalize(void)
     OBJ_DESTRUCT(&c->windows);
     return OMPI_SUCCESS;
 }
+
+ONIC_EXPORT nicstride_osc_t mca_osc_nicstride_component = {
+    .super =
+        {
+            .osc_version =
+                {
+                    OMPI_OSC_BASE_VERSION_3_0_0,
+                    .mca_component_name = "nicstride",
+                    MCA_BASE_MAKE_VERSION(component, OMPI_NIC_VERSION_MAJOR, OMPI_NIC_VERSION_MINOR,
+                                          OMPI_NIC_VERSION_RELEASE),
+                    .mca_open_component = component_open,
+                    .mca_close_component = component_close,
+                    .mca_register_component_params = component_register,
+                },
+            .osc_data = {MCA_BASE_METADATA_PARAM_NONE},
+            .osc_init = component_init,
+            .osc_query = component_query,
+            .osc_select = nicstride_win_select,
+            .osc_finalize = component_finalize,
+        },
+    .methods = nicstride_methods,
+};

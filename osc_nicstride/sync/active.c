@@ -87,26 +87,15 @@ static int begin(nicstride_module_t *m, const char *call, ompi_group_t *group, i
 
 /* ---- notices --------------------------------------------------------------------------------- */
 
-typedef enum notice { NOTICE_POST, NOTICE_COMPLETE } notice_t;
-
-static _Atomic uint32_t *shared_counter(const nicstride_module_t *m, notice_t kind, int of,
-                                        int from)
-{
-    _Atomic uint32_t *c =
-        kind == NOTICE_POST ? nicstride_ctl_posts(m, of) : nicstride_ctl_completes(m, of);
-
-    return &c[from];
-}
-
-static int notify(nicstride_module_t *m, notice_t kind, int rank)
+static int notify(nicstride_module_t *m, nicstride_notice_of_t kind, int rank)
 {
     nicstride_peer_t *p = nicstride_peer(m, rank);
-    const bool post = kind == NOTICE_POST;
+    const bool post = kind == NICSTRIDE_POST;
 
     if (p == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
     if (p->local >= 0) {
-        atomic_fetch_add_explicit(shared_counter(m, kind, p->local, m->node.me), 1,
+        atomic_fetch_add_explicit(&nicstride_ctl_notices(m, p->local, kind)[m->node.me], 1,
                                   memory_order_release);
         return OMPI_SUCCESS;
     }
@@ -118,15 +107,15 @@ static int notify(nicstride_module_t *m, notice_t kind, int rank)
 }
 
 /** How many notices of this peer have come so far? */
-static uint32_t count_notices(nicstride_module_t *m, notice_t kind, const nicstride_peer_t *p)
+static uint32_t count_notices(nicstride_module_t *m, nicstride_notice_of_t kind, const nicstride_peer_t *p)
 {
     uint32_t have;
 
     if (p->local >= 0)
-        return atomic_load_explicit(shared_counter(m, kind, m->node.me, p->local),
+        return atomic_load_explicit(&nicstride_ctl_notices(m, m->node.me, kind)[p->local],
                                     memory_order_acquire);
     onic_wire_lock();
-    have = kind == NOTICE_POST ? p->notices.posts : p->notices.completes;
+    have = p->notices.come[kind];
     onic_wire_unlock();
     return have;
 }
@@ -146,27 +135,23 @@ static bool has_failed(nicstride_peer_t *p)
     return failed;
 }
 
-static nicstride_notice_t look_for_notice(nicstride_module_t *m, notice_t kind, nicstride_peer_t *p)
+static nicstride_notice_t look_for_notice(nicstride_module_t *m, nicstride_notice_of_t kind, nicstride_peer_t *p)
 {
-    const uint32_t used = kind == NOTICE_POST ? p->notices.posts_used : p->notices.completes_used;
     const bool lost = has_failed(p);
 
-    return nicstride_notice(count_notices(m, kind, p), used, lost);
+    return nicstride_notice(count_notices(m, kind, p), p->notices.used[kind], lost);
 }
 
 /** A target that posts again has waited for the operations of the last epoch. */
-static void use_notice(notice_t kind, nicstride_peer_t *p)
+static void use_notice(nicstride_notice_of_t kind, nicstride_peer_t *p)
 {
-    if (kind == NOTICE_POST) {
-        p->notices.posts_used++;
+    p->notices.used[kind]++;
+    if (kind == NICSTRIDE_POST)
         nicstride_note_applied(p);
-    } else {
-        p->notices.completes_used++;
-    }
 }
 
 /** Waits for the notices of all that can give one, so that none is left for another epoch. */
-static int await(nicstride_module_t *m, const char *call, notice_t kind, const int *ranks, int n)
+static int await(nicstride_module_t *m, const char *call, nicstride_notice_of_t kind, const int *ranks, int n)
 {
     int rc = OMPI_SUCCESS;
 
@@ -180,7 +165,7 @@ static int await(nicstride_module_t *m, const char *call, notice_t kind, const i
             nicstride_progress();
         if (notice == NICSTRIDE_NOTICE_HERE)
             use_notice(kind, p);
-        if (notice == NICSTRIDE_NOTICE_HERE && kind == NOTICE_COMPLETE) {
+        if (notice == NICSTRIDE_NOTICE_HERE && kind == NICSTRIDE_COMPLETE) {
             const int lost = nicstride_await_applied(m, call, p);
 
             rc = rc == OMPI_SUCCESS ? lost : rc;
@@ -202,7 +187,7 @@ static int mpi_start(ompi_group_t *group, int assert, ompi_win_t *win)
 
     if (rc != OMPI_SUCCESS || (assert &MPI_MODE_NOCHECK) != 0)
         return rc;
-    return await(m, "MPI_Win_start", NOTICE_POST, m->start_ranks, m->start_n);
+    return await(m, "MPI_Win_start", NICSTRIDE_POST, m->start_ranks, m->start_n);
 }
 
 static int mpi_complete(ompi_win_t *win)
@@ -228,7 +213,7 @@ static int mpi_complete(ompi_win_t *win)
     }
     error = nicstride_close_epoch(m);
     for (int i = 0; i < left; i++) {
-        int rc = notify(m, NOTICE_COMPLETE, m->start_ranks[i]);
+        int rc = notify(m, NICSTRIDE_COMPLETE, m->start_ranks[i]);
 
         if (error == OMPI_SUCCESS)
             error = rc;
@@ -252,7 +237,7 @@ static int mpi_post(ompi_group_t *group, int assert, ompi_win_t *win)
         return rc;
     /* All that can be reached wait for it. */
     for (int i = 0; i < m->post_n; i++) {
-        int told = notify(m, NOTICE_POST, m->post_ranks[i]);
+        int told = notify(m, NICSTRIDE_POST, m->post_ranks[i]);
 
         if (rc == OMPI_SUCCESS)
             rc = told;
@@ -271,7 +256,7 @@ static const char *not_exposed(nicstride_module_t *m)
 /** Waits for all that is still missing. */
 static int end_exposure(nicstride_module_t *m, const char *call)
 {
-    int rc = await(m, call, NOTICE_COMPLETE, m->post_ranks, m->post_n);
+    int rc = await(m, call, NICSTRIDE_COMPLETE, m->post_ranks, m->post_n);
     const int error = nicstride_take_applied_error(m, call);
 
     atomic_thread_fence(memory_order_seq_cst);
@@ -306,7 +291,7 @@ static int mpi_test(ompi_win_t *win, int *flag)
 
         if (p == NULL)
             return OMPI_ERR_OUT_OF_RESOURCE;
-        switch (look_for_notice(m, NOTICE_COMPLETE, p)) {
+        switch (look_for_notice(m, NICSTRIDE_COMPLETE, p)) {
         case NICSTRIDE_NOTICE_AWAITED:
             return OMPI_SUCCESS;
         case NICSTRIDE_NOTICE_HERE:

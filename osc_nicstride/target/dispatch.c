@@ -55,18 +55,18 @@ static bool by_slots(const nicstride_msg_t *msg)
 /** False where the message must wait for a lock. */
 static bool handle(const nicstride_incoming_t *in)
 {
-    if (by_slots(in->msg)) {
+    if (in->msg->type == NICSTRIDE_MSG_PUT || in->msg->type == NICSTRIDE_MSG_GET ||
+        in->msg->type == NICSTRIDE_MSG_ACC)
         nicstride_observe_handled_locked(in->p, in->msg->len);
+    if (by_slots(in->msg)) {
         nicstride_on_move(in);
         return true;
     }
     switch ((nicstride_msg_type_t)in->msg->type) {
     case NICSTRIDE_MSG_PUT:
-        nicstride_observe_handled_locked(in->p, in->msg->len);
         nicstride_on_put(in);
         return true;
     case NICSTRIDE_MSG_GET:
-        nicstride_observe_handled_locked(in->p, in->msg->len);
         nicstride_on_get(in);
         return true;
     case NICSTRIDE_MSG_GET_DATA:
@@ -77,8 +77,6 @@ static bool handle(const nicstride_incoming_t *in)
             nicstride_acknowledged_locked(in->p, in->msg->count, 0, 0);
         return true;
     case NICSTRIDE_MSG_ACC:
-        nicstride_observe_handled_locked(in->p, in->msg->len);
-        return nicstride_on_accumulate(in);
     case NICSTRIDE_MSG_GET_ACC:
     case NICSTRIDE_MSG_CAS:
         return nicstride_on_accumulate(in);
@@ -101,11 +99,11 @@ static bool handle(const nicstride_incoming_t *in)
         on_grant(in);
         return true;
     case NICSTRIDE_MSG_POST:
-        in->p->notices.posts++;
+        in->p->notices.come[NICSTRIDE_POST]++;
         return true;
     case NICSTRIDE_MSG_COMPLETE:
         in->p->notices.count = in->msg->count;
-        in->p->notices.completes++;
+        in->p->notices.come[NICSTRIDE_COMPLETE]++;
         return true;
     case NICSTRIDE_MSG_LIST:
         nicstride_on_list(in);

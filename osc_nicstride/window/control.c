@@ -31,9 +31,8 @@ nicstride_ctl_parts_t nicstride_ctl_place(int nlocal, int nranks)
 
     parts.counts = place(&end, n * sizeof(uint64_t));
     parts.spent = place(&end, n * sizeof(nicstride_spent_t));
-    parts.posts = place(&end, 3 * n * sizeof(uint32_t));
-    parts.completes = parts.posts + n * sizeof(uint32_t);
-    parts.granted = parts.completes + n * sizeof(uint32_t);
+    parts.notices = place(&end, 3 * n * sizeof(uint32_t));
+    parts.granted = parts.notices + NICSTRIDE_NOTICES * n * sizeof(uint32_t);
     parts.slots = place(&end, (size_t)nicstride_slot_count(nlocal) * sizeof(nicstride_slot_t));
     parts.lockq = place(&end, nicstride_lockq_size((uint32_t)nranks + 1));
     parts.board = place(&end, nicstride_fence_board_bytes(nlocal, nranks));

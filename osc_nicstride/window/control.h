@@ -50,13 +50,10 @@ static inline void *nicstride_ctl_part(const nicstride_module_t *m, int local, s
 }
 
 /* Notices of post, of complete, and grants of its lock, for each process of the node. */
-static inline _Atomic uint32_t *nicstride_ctl_posts(const nicstride_module_t *m, int local)
+static inline _Atomic uint32_t *nicstride_ctl_notices(const nicstride_module_t *m, int local,
+                                                      nicstride_notice_of_t of)
 {
-    return nicstride_ctl_part(m, local, m->ctl.posts);
-}
-static inline _Atomic uint32_t *nicstride_ctl_completes(const nicstride_module_t *m, int local)
-{
-    return nicstride_ctl_part(m, local, m->ctl.completes);
+    return (_Atomic uint32_t *)nicstride_ctl_part(m, local, m->ctl.notices) + of * m->node.n;
 }
 static inline _Atomic uint32_t *nicstride_ctl_granted(const nicstride_module_t *m, int local)
 {

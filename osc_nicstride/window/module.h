@@ -117,14 +117,15 @@ typedef struct nicstride_served {
     nicstride_deferred_t deferred[2]; /**< a request for my lock, its release */
 } nicstride_served_t;
 
+/** What a notice is of. */
+typedef enum nicstride_notice_of { NICSTRIDE_POST, NICSTRIDE_COMPLETE, NICSTRIDE_NOTICES } nicstride_notice_of_t;
+
 /** Notices of post and complete. Wire lock: those that came by message, from another node. Module
  *  mutex: those of any peer that were used. */
 typedef struct nicstride_notices {
-    uint32_t posts;
-    uint32_t completes;
-    uint64_t count; /**< messages that it had sent, in all, with the last of those */
-    uint32_t posts_used;
-    uint32_t completes_used;
+    uint32_t come[NICSTRIDE_NOTICES];
+    uint32_t used[NICSTRIDE_NOTICES];
+    uint64_t count; /**< messages that it had sent, in all, with the last of complete */
 } nicstride_notices_t;
 
 /** What transfers to a peer cost, and whether it is there (observe.h, wait.h). What is known once
@@ -176,7 +177,7 @@ typedef struct nicstride_peer {
 
 /** Bytes from the begin of a control block to its parts, and of all of it. */
 typedef struct nicstride_ctl_parts {
-    size_t counts, spent, posts, completes, granted, slots, lockq, board, bytes;
+    size_t counts, spent, notices, granted, slots, lockq, board, bytes;
 } nicstride_ctl_parts_t;
 
 typedef struct nicstride_module {
