@@ -8,7 +8,6 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/methods/estimates.c \
 	osc_nicstride/methods/plan.c \
 	osc_nicstride/methods/plan.h \
-	osc_nicstride/methods/plan_table.c \
 	osc_nicstride/protocol/apply.c \
 	osc_nicstride/protocol/apply.h \
 	osc_nicstride/protocol/credit.h \

@@ -233,7 +233,8 @@ static bool may_start(const nicstride_transfer_t *t)
     nicstride_peer_t *p = t->peer;
 
     return puts_of(p) != NULL && !p->failed && !p->queue.flushing &&
-           !nicstride_lazy_lock_is_locked(p) && has_keys_locked(p, place(t->disp, &t->target), t->target.size);
+           !nicstride_lazy_lock_is_locked(p) &&
+           has_keys_locked(p, place(t->disp, &t->target), t->target.size);
 }
 
 static int start_locked(nicstride_transfer_t *t, bool *done_p)

@@ -94,15 +94,10 @@ double nicstride_mover_cost(const nicstride_case_t *c)
 
 /* ---- zcopy: rendezvous ----------------------------------------------------------------------- */
 
-static bool is_contig(const nicstride_case_t *c)
+bool nicstride_zcopy_fits(const nicstride_case_t *c)
 {
     return onic_layout_is_contig(c->origin) && onic_layout_is_contig(c->target) &&
            c->origin->size > 0;
-}
-
-bool nicstride_zcopy_fits(const nicstride_case_t *c)
-{
-    return is_contig(c);
 }
 
 double nicstride_zcopy_cost(const nicstride_case_t *c)
@@ -116,7 +111,7 @@ double nicstride_zcopy_cost(const nicstride_case_t *c)
 
 bool nicstride_rdma_fits(const nicstride_case_t *c)
 {
-    return c->dir != NICSTRIDE_ACC && is_contig(c);
+    return c->dir != NICSTRIDE_ACC && nicstride_zcopy_fits(c);
 }
 
 double nicstride_rdma_cost(const nicstride_case_t *c)

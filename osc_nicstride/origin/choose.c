@@ -231,14 +231,6 @@ nicstride_method_t nicstride_choose(nicstride_transfer_t *t)
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
-/** What it leaves under way is waited for by flushes. Of messages the queue keeps account. */
-static void enter_late(const nicstride_transfer_t *t)
-{
-    onic_wire_lock();
-    nicstride_op_enter_locked(t->peer, NULL);
-    onic_wire_unlock();
-}
-
 static int start(nicstride_transfer_t *t, bool *done_p)
 {
     const nicstride_method_row_t *row;
@@ -252,8 +244,12 @@ static int start(nicstride_transfer_t *t, bool *done_p)
         rc = nicstride_methods[method]->start(t, done_p);
     }
     row = nicstride_methods[method];
-    if (rc == OMPI_SUCCESS && row->flush != NULL && !row->enters)
-        enter_late(t);
+    /* What it leaves under way is waited for by flushes. Of messages the queue keeps account. */
+    if (rc == OMPI_SUCCESS && row->flush != NULL && !row->enters) {
+        onic_wire_lock();
+        nicstride_op_enter_locked(t->peer, NULL);
+        onic_wire_unlock();
+    }
     nicstride_count(method, bytes);
     if (is_update(t))
         nicstride_add(&nicstride_counters.accumulates, 1);

@@ -155,7 +155,7 @@ int nicstride_target_init(nicstride_transfer_t *a, nicstride_module_t *m, nicstr
     wrong = nicstride_enter(m, g->target);
     if (wrong != NULL)
         return nicstride_sync_error(m, g->call, wrong, g->target);
-    rc = nicstride_lock_for_use(m, a->peer);
+    rc = nicstride_lock_for_use(a->peer);
     if (rc == OMPI_SUCCESS && has_origin)
         rc = nicstride_flatten(m, g->call, "origin", g->origin_dt, (size_t)g->origin_count,
                                &a->origin);

@@ -108,10 +108,4 @@ static inline void nicstride_lazy_acknowledged(nicstride_lazy_t *h, uint64_t ack
         h->state = NICSTRIDE_LAZY_NOT;
 }
 
-/** Whatever was to come will not: the target is lost or refuses. */
-static inline void nicstride_lazy_end(nicstride_lazy_t *h)
-{
-    h->state = NICSTRIDE_LAZY_NOT;
-}
-
 #endif

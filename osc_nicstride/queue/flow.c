@@ -149,7 +149,8 @@ static int describe(nicstride_op_t *op, fragment_t *f, onic_payload_t *payload, 
     return rc;
 }
 
-/** Sends the next fragment of an operation: 1, or 0 where there is no credit for it; else an error. */
+/** Sends the next fragment of an operation: 1, or 0 where there is no credit for it; else an error.
+ */
 static int send_fragment(nicstride_op_t *op)
 {
     nicstride_peer_t *p = op->peer;

@@ -233,8 +233,7 @@ void *nicstride_key_locked(nicstride_peer_t *p, nicstride_method_t row, uint64_t
     nicstride_keyring_t *ring = nicstride_keyring_locked(p);
     const nicstride_key_piece_t *piece;
 
-    if (ring == NULL || (ring->rows & NICSTRIDE_REACH(row)) == 0 ||
-        waits(p))
+    if (ring == NULL || (ring->rows & NICSTRIDE_REACH(row)) == 0 || waits(p))
         return NULL;
     piece = nicstride_key_piece_find(&ring->pieces, at);
     if (piece != NULL) {

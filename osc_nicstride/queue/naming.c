@@ -11,15 +11,6 @@
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/protocol/names.h"
 
-static void sent_cb(void *arg, int status)
-{
-    nicstride_peer_t *p = arg;
-
-    if (status != OMPI_SUCCESS)
-        nicstride_give_up_locked(p);
-    p->flow.posting--;
-}
-
 /** False where there is none, or it cannot be sent. */
 static bool send_piece(nicstride_peer_t *p)
 {
@@ -34,8 +25,7 @@ static bool send_piece(nicstride_peer_t *p)
     if (p->failed || !nicstride_names_piece(p->names, &piece.msg, piece.layout, room))
         return false;
     nicstride_add(&nicstride_counters.list_bytes, piece.msg.layout_len);
-    if (nicstride_send_locked(p, &piece.msg, NULL, 0, sent_cb, p) == 0)
-        p->flow.posting++;
+    nicstride_send_header_locked(p, &piece.msg);
     return true;
 }
 

@@ -240,13 +240,12 @@ size_t nicstride_compose(unsigned char *bytes, nicstride_msg_t *msg, const onic_
     return (size_t)(end - bytes) + len;
 }
 
-static int send_inline(nicstride_peer_t *p, nicstride_msg_t *msg, const onic_payload_t *data,
-                       unsigned flags)
+static int send_inline(nicstride_peer_t *p, nicstride_msg_t *msg, const onic_payload_t *data)
 {
     unsigned char bytes[NICSTRIDE_PIECE_MAX];
     const size_t len = nicstride_compose(bytes, msg, data);
 
-    nicstride_post_locked(p, bytes, len, (flags & NICSTRIDE_SEND_MAY_WAIT) != 0);
+    nicstride_post_locked(p, bytes, len, false);
     return 1;
 }
 
@@ -258,10 +257,12 @@ int nicstride_send_locked(nicstride_peer_t *p, nicstride_msg_t *msg, const onic_
 
     if ((flags & NICSTRIDE_SEND_INLINE) != 0 ||
         ((data == NULL || data->len == 0) && msg->layout_len <= NICSTRIDE_INLINE_LAYOUT))
-        return send_inline(p, msg, data, flags);
+        return send_inline(p, msg, data);
     nicstride_send_waiting_locked(p);
     rc = onic_peer_send(p->wire, ONIC_AM_OSC, msg, header, data,
-                        (flags & NICSTRIDE_SEND_RNDV) != 0 ? ONIC_SEND_RNDV : 0, cb, arg);
+                        (flags & NICSTRIDE_SEND_RNDV) != 0 ? ONIC_SEND_RNDV : 0,
+                        cb != NULL ? cb : alone_sent_cb, cb != NULL ? arg : p);
+    p->flow.posting += rc == 0 && cb == NULL;
     if (rc < 0)
         nicstride_give_up_locked(p);
     return rc;

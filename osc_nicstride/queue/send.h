@@ -32,9 +32,8 @@
 #include "osc_nicstride/window/module.h"
 
 enum {
-    NICSTRIDE_SEND_MAY_WAIT = 1, /**< for others to the same peer */
-    NICSTRIDE_SEND_RNDV = 2,     /**< the data by rendezvous */
-    NICSTRIDE_SEND_INLINE = 4    /**< the data, up to NICSTRIDE_INLINE_MAX bytes, is copied */
+    NICSTRIDE_SEND_RNDV = 1,  /**< the data by rendezvous */
+    NICSTRIDE_SEND_INLINE = 2 /**< the data, up to NICSTRIDE_INLINE_MAX bytes, is copied */
 };
 
 /** A message with room for what lies behind its header. */
@@ -52,7 +51,8 @@ typedef struct nicstride_framed {
  * @param msg   its layout, if it has one, lies right behind it in memory; gets the flag
  *              NICSTRIDE_MSG_INLINE where that is how it travels
  * @param data  NULL: none. Or a ticket, with NICSTRIDE_MSG_SLOTS and NICSTRIDE_SEND_INLINE
- * @param cb    as of onic_peer_send; may be NULL where the data is copied or there is none
+ * @param cb    as of onic_peer_send; NULL where the data is copied or there is none: a failure is
+ *              noted with the peer then
  * @return as onic_peer_send
  */
 int nicstride_send_locked(nicstride_peer_t *p, nicstride_msg_t *msg, const onic_payload_t *data,

@@ -80,15 +80,20 @@ static bool is_away(const nicstride_peer_t *p, uint64_t now)
            !onic_presence_is_away(p->observed.presence);
 }
 
-void nicstride_wake_waited(onic_patience_t *w, nicstride_peer_t *p)
+/** Wakes a peer that can be woken, if it is away and patience ends. */
+static void wake(onic_patience_t *w, nicstride_peer_t *p, uint64_t now)
 {
-    const uint64_t now = onic_ticks();
-
-    if (p == NULL || !onic_patience_ends(w, now) || !nicstride_can_wake(p) || !is_away(p, now))
+    if (!onic_patience_ends(w, now) || !is_away(p, now))
         return;
     onic_patience_wake(w, now, usec());
     nicstride_add(&nicstride_counters.wakeups, 1);
     onic_peer_wake(p->wire);
+}
+
+void nicstride_wake_waited(onic_patience_t *w, nicstride_peer_t *p)
+{
+    if (p != NULL && nicstride_can_wake(p))
+        wake(w, p, onic_ticks());
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
@@ -208,11 +213,7 @@ static void look_after_locked(nicstride_peer_t *p, void *arg)
     if (p->observed.awaited != p->queue.live->number)
         onic_patience_begin(&p->observed.patience);
     p->observed.awaited = p->queue.live->number;
-    if (!onic_patience_ends(&p->observed.patience, now) || !is_away(p, now))
-        return;
-    onic_patience_wake(&p->observed.patience, now, usec());
-    nicstride_add(&nicstride_counters.wakeups, 1);
-    onic_peer_wake(p->wire);
+    wake(&p->observed.patience, p, now);
 }
 
 /** Is it time again, after so many microseconds? Several threads may find so. */

@@ -107,7 +107,8 @@ static int notify(nicstride_module_t *m, nicstride_notice_of_t kind, int rank)
 }
 
 /** How many notices of this peer have come so far? */
-static uint32_t count_notices(nicstride_module_t *m, nicstride_notice_of_t kind, const nicstride_peer_t *p)
+static uint32_t count_notices(nicstride_module_t *m, nicstride_notice_of_t kind,
+                              const nicstride_peer_t *p)
 {
     uint32_t have;
 
@@ -135,7 +136,8 @@ static bool has_failed(nicstride_peer_t *p)
     return failed;
 }
 
-static nicstride_notice_t look_for_notice(nicstride_module_t *m, nicstride_notice_of_t kind, nicstride_peer_t *p)
+static nicstride_notice_t look_for_notice(nicstride_module_t *m, nicstride_notice_of_t kind,
+                                          nicstride_peer_t *p)
 {
     const bool lost = has_failed(p);
 
@@ -151,7 +153,8 @@ static void use_notice(nicstride_notice_of_t kind, nicstride_peer_t *p)
 }
 
 /** Waits for the notices of all that can give one, so that none is left for another epoch. */
-static int await(nicstride_module_t *m, const char *call, nicstride_notice_of_t kind, const int *ranks, int n)
+static int await(nicstride_module_t *m, const char *call, nicstride_notice_of_t kind,
+                 const int *ranks, int n)
 {
     int rc = OMPI_SUCCESS;
 
@@ -166,7 +169,7 @@ static int await(nicstride_module_t *m, const char *call, nicstride_notice_of_t 
         if (notice == NICSTRIDE_NOTICE_HERE)
             use_notice(kind, p);
         if (notice == NICSTRIDE_NOTICE_HERE && kind == NICSTRIDE_COMPLETE) {
-            const int lost = nicstride_await_applied(m, call, p);
+            const int lost = nicstride_await_applied(call, p);
 
             rc = rc == OMPI_SUCCESS ? lost : rc;
         } else if (notice == NICSTRIDE_NOTICE_NEVER && rc == OMPI_SUCCESS)
@@ -206,7 +209,7 @@ static int mpi_complete(ompi_win_t *win)
         const int rank = m->start_ranks[i];
         nicstride_peer_t *p = nicstride_peer(m, rank);
 
-        if (p != NULL && nicstride_complete_along(m, p))
+        if (p != NULL && nicstride_complete_along(p))
             continue;
         m->start_ranks[i] = m->start_ranks[left];
         m->start_ranks[left++] = rank;
@@ -295,7 +298,7 @@ static int mpi_test(ompi_win_t *win, int *flag)
         case NICSTRIDE_NOTICE_AWAITED:
             return OMPI_SUCCESS;
         case NICSTRIDE_NOTICE_HERE:
-            if (!nicstride_is_applied(m, p))
+            if (!nicstride_is_applied(p))
                 return OMPI_SUCCESS;
             break;
         case NICSTRIDE_NOTICE_NEVER:

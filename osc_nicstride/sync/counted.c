@@ -17,8 +17,9 @@
 /* ---- origin ---------------------------------------------------------------------------------- */
 
 /** How many messages the peer is to wait for. */
-static void publish_count_locked(nicstride_module_t *m, nicstride_peer_t *p)
+static void publish_count_locked(nicstride_peer_t *p)
 {
+    nicstride_module_t *m = p->module;
     /* What can not get there is not to be waited for there. */
     const uint64_t count = p->failed ? p->flow.tx.acked : p->flow.tx.sent;
 
@@ -41,7 +42,7 @@ int nicstride_close_epoch(nicstride_module_t *m)
 
         onic_wire_lock();
         for (; p != NULL; p = nicstride_used_next(p)) {
-            publish_count_locked(m, p);
+            publish_count_locked(p);
             nicstride_observe_close_locked(p);
             if (!p->failed)
                 __atomic_store_n(&p->queue.clean, p->queue.enqueued, __ATOMIC_RELEASE);
@@ -54,7 +55,7 @@ int nicstride_close_epoch(nicstride_module_t *m)
     return error;
 }
 
-bool nicstride_complete_along(nicstride_module_t *m, nicstride_peer_t *p)
+bool nicstride_complete_along(nicstride_peer_t *p)
 {
     bool can;
 
@@ -64,7 +65,7 @@ bool nicstride_complete_along(nicstride_module_t *m, nicstride_peer_t *p)
     nicstride_pump_locked(p);
     can = p->queue.head == NULL && !p->failed && nicstride_rows_landed_locked(p);
     if (can) {
-        publish_count_locked(m, p);
+        publish_count_locked(p);
         nicstride_send_note_locked(p, NICSTRIDE_MSG_COMPLETE, 0, p->flow.closed);
         can = !p->failed;
     }
@@ -121,8 +122,10 @@ void nicstride_confirm_all(nicstride_module_t *m)
 /* ---- target ---------------------------------------------------------------------------------- */
 
 /** Messages that a process had sent here, in all, when it last closed an epoch. */
-static uint64_t count_of(const nicstride_module_t *m, const nicstride_peer_t *p)
+static uint64_t count_of(const nicstride_peer_t *p)
 {
+    const nicstride_module_t *m = p->module;
+
     if (p->local < 0)
         return p->notices.count;
     return atomic_load_explicit(&nicstride_ctl_counts(m, m->node.me)[p->local],
@@ -131,7 +134,6 @@ static uint64_t count_of(const nicstride_module_t *m, const nicstride_peer_t *p)
 
 /** A wait for what one origin has sent. */
 typedef struct applied {
-    nicstride_module_t *m;
     nicstride_peer_t *p;
     bool lost;
 } applied_t;
@@ -140,7 +142,7 @@ static bool is_applied_locked(void *arg)
 {
     applied_t *a = arg;
 
-    if (a->p->flow.rx.applied >= count_of(a->m, a->p)) {
+    if (a->p->flow.rx.applied >= count_of(a->p)) {
         if (a->p->local >= 0)
             nicstride_observe_publish_locked(a->p);
         return true;
@@ -149,9 +151,9 @@ static bool is_applied_locked(void *arg)
     return a->lost;
 }
 
-bool nicstride_is_applied(nicstride_module_t *m, nicstride_peer_t *p)
+bool nicstride_is_applied(nicstride_peer_t *p)
 {
-    applied_t a = {.m = m, .p = p};
+    applied_t a = {.p = p};
     bool applied;
 
     onic_wire_lock();
@@ -160,19 +162,16 @@ bool nicstride_is_applied(nicstride_module_t *m, nicstride_peer_t *p)
     return applied;
 }
 
-static int lost_error(const nicstride_module_t *m, const char *call)
+int nicstride_await_applied(const char *call, nicstride_peer_t *p)
 {
-    return nicstride_error(m, call,
-                           nicstride_node_has_lost(m) ? ONIC_ERR_PROC_FAILED : MPI_ERR_OTHER,
-                           "a process was lost whose operations have not all come");
-}
-
-int nicstride_await_applied(nicstride_module_t *m, const char *call, nicstride_peer_t *p)
-{
-    applied_t a = {.m = m, .p = p};
+    applied_t a = {.p = p};
 
     nicstride_wait_polling(is_applied_locked, &a);
-    return a.lost ? lost_error(m, call) : OMPI_SUCCESS;
+    if (!a.lost)
+        return OMPI_SUCCESS;
+    return nicstride_error(
+        p->module, call, nicstride_node_has_lost(p->module) ? ONIC_ERR_PROC_FAILED : MPI_ERR_OTHER,
+        "a process was lost whose operations have not all come");
 }
 
 int nicstride_take_applied_error(nicstride_module_t *m, const char *call)

@@ -24,13 +24,13 @@ int nicstride_close_epoch(nicstride_module_t *m);
 /** Sends a process of another node the end of the epoch, in the message of the last
  * operations to it if these wait for others. False where that is not possible yet: close the epoch
  * first. */
-bool nicstride_complete_along(nicstride_module_t *m, nicstride_peer_t *p);
+bool nicstride_complete_along(nicstride_peer_t *p);
 
 /** The target's part, for one origin: waits until the operations of the access epoch that it has
  *  completed are applied here. MPI_ERR_OTHER, with a text that names the call, where it is lost. */
-int nicstride_await_applied(nicstride_module_t *m, const char *call, nicstride_peer_t *p);
+int nicstride_await_applied(const char *call, nicstride_peer_t *p);
 /** Are they? */
-bool nicstride_is_applied(nicstride_module_t *m, nicstride_peer_t *p);
+bool nicstride_is_applied(nicstride_peer_t *p);
 /** The first error of an operation applied here since this was last asked, with a text, or 0. */
 int nicstride_take_applied_error(nicstride_module_t *m, const char *call);
 
@@ -67,15 +67,15 @@ static inline const char *nicstride_enter(nicstride_module_t *m, int target)
 
 /** The target's lock is wanted in the epoch of MPI_Win_lock_all that is open. An error where it
  *  cannot be had; that of a target which is lost shows with the operation. */
-int nicstride_lock_one_of_all(nicstride_module_t *m, nicstride_peer_t *p);
+int nicstride_lock_one_of_all(nicstride_peer_t *p);
 
 /** The same in any epoch, for an operation that goes by message. MPI threads, no lock held. */
-static inline int nicstride_lock_for_use(nicstride_module_t *m, nicstride_peer_t *p)
+static inline int nicstride_lock_for_use(nicstride_peer_t *p)
 {
     if (p->local >= 0 || __atomic_load_n(&p->lock.of_all, __ATOMIC_RELAXED) ||
-        __atomic_load_n(&m->epoch.access, __ATOMIC_RELAXED) != NICSTRIDE_ACCESS_LOCK_ALL)
+        __atomic_load_n(&p->module->epoch.access, __ATOMIC_RELAXED) != NICSTRIDE_ACCESS_LOCK_ALL)
         return OMPI_SUCCESS;
-    return nicstride_lock_one_of_all(m, p);
+    return nicstride_lock_one_of_all(p);
 }
 
 /** Request-based calls are for passive-target epochs. */
@@ -97,7 +97,7 @@ typedef enum nicstride_flush {
 } nicstride_flush_t;
 
 /** Waits for all operations to the peer. Returns the first error that came back. */
-int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, nicstride_flush_t kind);
+int nicstride_flush_peer(nicstride_peer_t *p, nicstride_flush_t kind);
 /** The same for all peers in use: every target is asked before any is waited for. */
 int nicstride_flush_all_peers(nicstride_module_t *m, nicstride_flush_t kind);
 /** An English fragment that says what an error class from a target means. */

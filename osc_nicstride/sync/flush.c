@@ -30,7 +30,6 @@ static bool ended_locked(const nicstride_peer_t *p, uint64_t goal)
 
 /** A flush that waits. */
 typedef struct flush {
-    nicstride_module_t *m;
     nicstride_peer_t *p;
     uint64_t goal;
     bool mine;  /* remote: it is this flush's turn */
@@ -40,9 +39,9 @@ typedef struct flush {
 
 /** Will what is waited for never come? What needs a lock that a dead process has is put off for
  *  ever. */
-static bool is_hopeless_locked(const nicstride_module_t *m, nicstride_peer_t *p)
+static bool is_hopeless_locked(nicstride_peer_t *p)
 {
-    return nicstride_peer_failed_locked(p) || nicstride_is_broken(m);
+    return nicstride_peer_failed_locked(p) || nicstride_is_broken(p->module);
 }
 
 static void take_error_locked(flush_t *f)
@@ -60,7 +59,7 @@ static bool flushed_locally(void *arg)
     nicstride_send_waiting_locked(f->p);
     if ((!ended_locked(f->p, f->goal) ||
          (f->given && (f->p->flow.posting > 0 || !nicstride_rows_landed_locked(f->p)))) &&
-        !is_hopeless_locked(f->m, f->p))
+        !is_hopeless_locked(f->p))
         return false;
     if (f->given)
         nicstride_observe_close_locked(f->p);
@@ -69,9 +68,9 @@ static bool flushed_locally(void *arg)
 }
 
 /** Waits for local completion of what was started before. Returns the error class, or 0. */
-static int flush_local(nicstride_module_t *m, nicstride_peer_t *p, bool given)
+static int flush_local(nicstride_peer_t *p, bool given)
 {
-    flush_t f = {.m = m, .p = p, .given = given};
+    flush_t f = {.p = p, .given = given};
 
     onic_wire_lock();
     f.goal = p->queue.enqueued;
@@ -84,11 +83,11 @@ static int flush_local(nicstride_module_t *m, nicstride_peer_t *p, bool given)
     return f.error;
 }
 
-static bool is_over_locked(const nicstride_module_t *m, nicstride_peer_t *p)
+static bool is_over_locked(nicstride_peer_t *p)
 {
     return (ended_locked(p, p->queue.goal) && nicstride_tx_idle(&p->flow.tx) &&
             nicstride_rows_landed_locked(p)) ||
-           is_hopeless_locked(m, p);
+           is_hopeless_locked(p);
 }
 
 static void end_remote_locked(flush_t *f)
@@ -98,7 +97,7 @@ static void end_remote_locked(flush_t *f)
     p->queue.flushing = false;
     nicstride_observe_end_locked(p);
     /* Another thread that finds it so must also find what has come. */
-    if (!p->failed && !nicstride_is_broken(f->m))
+    if (!p->failed && !nicstride_is_broken(p->module))
         __atomic_store_n(&p->queue.clean, p->queue.goal, __ATOMIC_RELEASE);
     take_error_locked(f);
     nicstride_pump_locked(p);
@@ -109,7 +108,7 @@ static bool flushed_remotely(void *arg)
 {
     flush_t *f = arg;
     nicstride_peer_t *p = f->p;
-    bool over = f->mine && is_over_locked(f->m, p);
+    bool over = f->mine && is_over_locked(p);
 
     if (!f->mine && p->queue.flushing)
         return false;
@@ -123,7 +122,7 @@ static bool flushed_remotely(void *arg)
         nicstride_ask_locked(p, p->queue.goal);
         if (nicstride_waits_for_others(p))
             nicstride_send_waiting_locked(p);
-        over = is_over_locked(f->m, p);
+        over = is_over_locked(p);
     }
     if (over)
         end_remote_locked(f);
@@ -131,12 +130,12 @@ static bool flushed_remotely(void *arg)
 }
 
 /** Waits until the target has acknowledged what was started before. Returns as above. */
-static int flush_remote(nicstride_module_t *m, nicstride_peer_t *p)
+static int flush_remote(nicstride_peer_t *p)
 {
-    flush_t f = {.m = m, .p = p};
+    flush_t f = {.p = p};
 
     /* In active target the target comes by itself: its helper need not be woken. */
-    if (nicstride_is_active(m))
+    if (nicstride_is_active(p->module))
         nicstride_wait_patiently(p, flushed_remotely, &f);
     else
         nicstride_wait_until(p, flushed_remotely, &f);
@@ -159,25 +158,25 @@ const char *nicstride_error_reason(int error)
 
 /** Stores of direct transfers before whatever shows the target that they are there. Where there are
  * none, waiting for the processor's stores would be a good part of a small operation's time. */
-static void order_stores(const nicstride_module_t *m, const nicstride_peer_t *p)
+static void order_stores(const nicstride_peer_t *p)
 {
-    if (p->rank == m->rank || nicstride_is_mapped(m, p->rank))
+    if (p->rank == p->module->rank || nicstride_is_mapped(p->module, p->rank))
         atomic_thread_fence(memory_order_seq_cst);
 }
 
-static int earlier_error(const nicstride_module_t *m, const nicstride_peer_t *p, int error)
+static int earlier_error(const nicstride_peer_t *p, int error)
 {
-    return nicstride_error(m, "An earlier one-sided call", error, "target rank %d: %s", p->rank,
-                           onic_peer_has_died(p->wire) ? "it has died"
-                                                       : nicstride_error_reason(error));
+    return nicstride_error(
+        p->module, "An earlier one-sided call", error, "target rank %d: %s", p->rank,
+        onic_peer_has_died(p->wire) ? "it has died" : nicstride_error_reason(error));
 }
 
-int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, nicstride_flush_t kind)
+int nicstride_flush_peer(nicstride_peer_t *p, nicstride_flush_t kind)
 {
     int error;
 
     if (nicstride_is_clean(p)) {
-        order_stores(m, p);
+        order_stores(p);
         return OMPI_SUCCESS;
     }
     if (nicstride_lazy_lock_may_be(p)) {
@@ -185,10 +184,10 @@ int nicstride_flush_peer(nicstride_module_t *m, nicstride_peer_t *p, nicstride_f
         nicstride_lazy_lock_ask_locked(p);
         onic_wire_unlock();
     }
-    error = kind == NICSTRIDE_FLUSH_REMOTE ? flush_remote(m, p)
-                                           : flush_local(m, p, kind == NICSTRIDE_FLUSH_GIVEN);
-    order_stores(m, p);
-    return error != 0 ? earlier_error(m, p, error) : OMPI_SUCCESS;
+    error = kind == NICSTRIDE_FLUSH_REMOTE ? flush_remote(p)
+                                           : flush_local(p, kind == NICSTRIDE_FLUSH_GIVEN);
+    order_stores(p);
+    return error != 0 ? earlier_error(p, error) : OMPI_SUCCESS;
 }
 
 /** Sends what waits for the peer, and has it asked where it is to acknowledge that. */
@@ -217,7 +216,7 @@ int nicstride_flush_all_peers(nicstride_module_t *m, nicstride_flush_t kind)
             if (!nicstride_is_clean(p))
                 start_one(p, kind);
         for (p = nicstride_used_first(m); p != NULL; p = nicstride_used_next(p)) {
-            const int rc = nicstride_is_clean(p) ? OMPI_SUCCESS : nicstride_flush_peer(m, p, kind);
+            const int rc = nicstride_is_clean(p) ? OMPI_SUCCESS : nicstride_flush_peer(p, kind);
 
             if (error == OMPI_SUCCESS)
                 error = rc;

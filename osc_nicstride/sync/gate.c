@@ -79,8 +79,7 @@ static bool open_own(nicstride_module_t *m, nicstride_gatehouse_t *g)
 
 static nicstride_gatehouse_t *make(nicstride_module_t *m)
 {
-    const size_t bytes =
-        onic_whole_pages(MARKS + (size_t)m->size * sizeof(uint32_t));
+    const size_t bytes = onic_whole_pages(MARKS + (size_t)m->size * sizeof(uint32_t));
     nicstride_gatehouse_t *g = calloc(1, sizeof(*g));
 
     if (g == NULL)
@@ -342,8 +341,7 @@ static void mark(nicstride_entrance_t *e, const nicstride_peer_t *p, uint32_t sa
     uint64_t operand = 0;
 
     memcpy(&operand, &says, sizeof(says));
-    begin(e, ONIC_ATOMIC_SWAP, MARKS + sizeof(says) * p->me, sizeof(says), operand,
-          0);
+    begin(e, ONIC_ATOMIC_SWAP, MARKS + sizeof(says) * p->me, sizeof(says), operand, 0);
 }
 
 static bool are_over(void *arg)

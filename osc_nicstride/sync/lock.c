@@ -59,7 +59,7 @@ static int give_back(nicstride_module_t *m, nicstride_peer_t *p)
 static int take(nicstride_module_t *m, nicstride_peer_t *p, unsigned type, uint64_t since)
 {
     const int rc =
-        p->local >= 0 ? nicstride_take_on_node(m, p, type, since) : take_by_message(p, type);
+        p->local >= 0 ? nicstride_take_on_node(p, type, since) : take_by_message(p, type);
 
     if (rc != OMPI_SUCCESS || !nicstride_is_broken(m))
         return rc;
@@ -149,9 +149,8 @@ static int mpi_lock(int type, int target, int assert, ompi_win_t *win)
         return OMPI_SUCCESS;
     nicstride_await_my_lock();
     pass_all();
-    rc = nicstride_gate_enter(p, kind) || nicstride_lazy_lock_begin(p, kind)
-             ? OMPI_SUCCESS
-             : take(m, p, kind, 0);
+    rc = nicstride_gate_enter(p, kind) || nicstride_lazy_lock_begin(p, kind) ? OMPI_SUCCESS
+                                                                             : take(m, p, kind, 0);
     if (rc == OMPI_SUCCESS)
         return OMPI_SUCCESS;
     NICSTRIDE_LOCKED(m, nicstride_epoch_unlock(&m->epoch, (uint32_t)target));
@@ -162,7 +161,7 @@ static int mpi_lock(int type, int target, int assert, ompi_win_t *win)
 static int end_lock(nicstride_module_t *m, nicstride_peer_t *p)
 {
     const bool together = nicstride_lazy_lock_release(p);
-    int error = nicstride_flush_peer(m, p, NICSTRIDE_FLUSH_REMOTE), told;
+    int error = nicstride_flush_peer(p, NICSTRIDE_FLUSH_REMOTE), told;
 
     /* Nothing was done under it. */
     told = together ? OMPI_SUCCESS : nicstride_await_lock(p);
@@ -257,11 +256,11 @@ static int mpi_lock_all(int assert, ompi_win_t *win)
     return rc;
 }
 
-int nicstride_lock_one_of_all(nicstride_module_t *m, nicstride_peer_t *p)
+int nicstride_lock_one_of_all(nicstride_peer_t *p)
 {
     bool locked;
 
-    if (m->nocheck_all)
+    if (p->module->nocheck_all)
         return OMPI_SUCCESS;
     nicstride_await_my_lock();
     onic_wire_lock();
@@ -349,7 +348,7 @@ static int flush_one(nicstride_module_t *m, const char *call, int target, nicstr
     if (rc != OMPI_SUCCESS)
         return rc;
     if (p != NULL)
-        rc = nicstride_flush_peer(m, p, kind);
+        rc = nicstride_flush_peer(p, kind);
     else /* nothing went there by message */
         atomic_thread_fence(memory_order_seq_cst);
     return nicstride_unless_broken(m, call, rc);

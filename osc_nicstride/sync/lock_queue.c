@@ -61,9 +61,9 @@ static bool is_gone_locked(nicstride_peer_t *p)
     return onic_peer_is_lost(p->wire);
 }
 
-bool nicstride_lock_at_once_locked(nicstride_module_t *m, nicstride_peer_t *p,
-                                   const nicstride_msg_t *msg)
+bool nicstride_lock_at_once_locked(nicstride_peer_t *p, const nicstride_msg_t *msg)
 {
+    nicstride_module_t *m = p->module;
     const int local = m->node.me;
     nicstride_ctl_t *ctl = nicstride_ctl(m, local);
     bool had;
@@ -76,9 +76,9 @@ bool nicstride_lock_at_once_locked(nicstride_module_t *m, nicstride_peer_t *p,
     return had;
 }
 
-bool nicstride_lock_message_locked(nicstride_module_t *m, nicstride_peer_t *p,
-                                   const nicstride_msg_t *msg)
+bool nicstride_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *msg)
 {
+    nicstride_module_t *m = p->module;
     const int local = m->node.me;
     nicstride_ctl_t *ctl = nicstride_ctl(m, local);
     nicstride_lockq_result_t r;
@@ -147,9 +147,9 @@ static int await_grant(nicstride_module_t *m, nicstride_peer_t *p, _Atomic uint3
     return rc;
 }
 
-int nicstride_take_on_node(nicstride_module_t *m, nicstride_peer_t *p, unsigned type,
-                           uint64_t since)
+int nicstride_take_on_node(nicstride_peer_t *p, unsigned type, uint64_t since)
 {
+    nicstride_module_t *m = p->module;
     const int local = p->local;
     nicstride_ctl_t *ctl = nicstride_ctl(m, local);
     _Atomic uint32_t *granted = &nicstride_ctl_granted(m, local)[m->node.me];

@@ -15,21 +15,18 @@
 /** Takes the lock of a target of this node; waits for its holder to hand it over. `type` and
  * `since` as in lockq.h. ONIC_ERR_PROC_FAILED where it will never be had: the target has died, or
  * the window has failed (control.h). MPI threads, no lock held. */
-int nicstride_take_on_node(nicstride_module_t *m, nicstride_peer_t *p, unsigned type,
-                           uint64_t since);
+int nicstride_take_on_node(nicstride_peer_t *p, unsigned type, uint64_t since);
 
 /** Gives it back, and hands it to those that can have it now. An error as above, where that could
  *  not be done. */
 int nicstride_give_back_on_node(nicstride_module_t *m, int local);
 
 /** A lock request or release that came by message. False where the queue is busy: try later. */
-bool nicstride_lock_message_locked(nicstride_module_t *m, nicstride_peer_t *p,
-                                   const nicstride_msg_t *msg);
+bool nicstride_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *msg);
 
 /** The request for a lock with what is to be done under it behind it: true where the lock is had at
  *  once. Else nothing was done, and the above is to be called. */
-bool nicstride_lock_at_once_locked(nicstride_module_t *m, nicstride_peer_t *p,
-                                   const nicstride_msg_t *msg);
+bool nicstride_lock_at_once_locked(nicstride_peer_t *p, const nicstride_msg_t *msg);
 
 /**
  * Ends the operations under way to peers that were lost since the last call, those of requests
@@ -38,7 +35,8 @@ bool nicstride_lock_at_once_locked(nicstride_module_t *m, nicstride_peer_t *p,
  */
 int nicstride_end_lost_locked(void);
 
-/* ---- changes of queues, and the grants that follow (change_queue.c) --------------------------- */
+/* ---- changes of queues, and the grants that follow (change_queue.c) ---------------------------
+ */
 
 /** A queue's lock is not free. */
 #define NICSTRIDE_QUEUE_BUSY (-1)

@@ -89,7 +89,7 @@ static bool handle(const nicstride_incoming_t *in)
         return true;
     case NICSTRIDE_MSG_LOCK:
     case NICSTRIDE_MSG_UNLOCK:
-        return nicstride_lock_message_locked(in->m, in->p, in->msg);
+        return nicstride_lock_message_locked(in->p, in->msg);
     case NICSTRIDE_MSG_GATE:
         nicstride_gate_note_locked(in->m, in->msg->op != 0
                                               ? NICSTRIDE_GATE_IS_WANTED | NICSTRIDE_GATE_BY_NEAR
@@ -353,7 +353,7 @@ static bool one_message(const void *header, size_t header_len, const void *data,
         in.data = (const char *)in.layout + msg.layout_len;
         in.len = msg.len;
     }
-    if (has_more(&msg) && deferred_head == NULL && nicstride_lock_at_once_locked(in.m, in.p, &msg))
+    if (has_more(&msg) && deferred_head == NULL && nicstride_lock_at_once_locked(in.p, &msg))
         return true;
     /* Not yet satisfied, so no acknowledgement goes out here but with the effect. */
     if (asks_for_ack(&msg))

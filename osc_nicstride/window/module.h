@@ -97,7 +97,7 @@ typedef struct nicstride_peer_lock {
     bool released; /**< and it was given back with the last operation */
     struct nicstride_entrance *entrance; /**< by the gate of a target of another node (sync/gate.h);
                                               NULL: not known; set once, read without the lock */
-    bool nocheck;  /**< module mutex: opened with MPI_MODE_NOCHECK, there is no lock to hold */
+    bool nocheck; /**< module mutex: opened with MPI_MODE_NOCHECK, there is no lock to hold */
 } nicstride_peer_lock_t;
 
 /** A message that waits for a lock (target/dispatch.c). */
@@ -118,7 +118,11 @@ typedef struct nicstride_served {
 } nicstride_served_t;
 
 /** What a notice is of. */
-typedef enum nicstride_notice_of { NICSTRIDE_POST, NICSTRIDE_COMPLETE, NICSTRIDE_NOTICES } nicstride_notice_of_t;
+typedef enum nicstride_notice_of {
+    NICSTRIDE_POST,
+    NICSTRIDE_COMPLETE,
+    NICSTRIDE_NOTICES
+} nicstride_notice_of_t;
 
 /** Notices of post and complete. Wire lock: those that came by message, from another node. Module
  *  mutex: those of any peer that were used. */

@@ -33,8 +33,7 @@ static size_t first_above(const nicstride_regions_t *t, size_t lo, size_t hi, ui
 }
 
 /* Would [base, base + size) overlap, if put before region `at` of those with bytes? */
-static bool overlaps(const nicstride_regions_t *t, size_t at, uint64_t base,
-                     uint64_t size)
+static bool overlaps(const nicstride_regions_t *t, size_t at, uint64_t base, uint64_t size)
 {
     if (at > 0 && base - t->region[at - 1].base < t->region[at - 1].size)
         return true;

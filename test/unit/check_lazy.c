@@ -308,9 +308,6 @@ START_TEST(nothing_or_too_much)
     ck_assert_int_eq(h.state, NICSTRIDE_LAZY_ASKED);
     ck_assert_uint_eq(nicstride_lazy_granted(&h), 0);
     ck_assert_int_eq(h.state, NICSTRIDE_LAZY_NOT);
-    nicstride_lazy_begin(&h, NICSTRIDE_LOCK_SHARED, 0);
-    ck_assert(nicstride_lazy_keep(&h, bytes, NICSTRIDE_LAZY_MAX, 1));
-    nicstride_lazy_end(&h);
     ck_assert_uint_eq(nicstride_lazy_ask(&h, true), 0);
 }
 END_TEST

@@ -127,7 +127,8 @@ START_TEST(random_layouts)
             all = all && at >= 0 && naive_covers(&v, (uint64_t)at, 1);
             inside = inside && at >= 0 && at < WORLD;
         }
-        UNIT_CHECK(nicstride_regions_cover(&t, world + (uint64_t)base, &s.layout, 0, s.layout.size) == all);
+        UNIT_CHECK(nicstride_regions_cover(&t, world + (uint64_t)base, &s.layout, 0,
+                                           s.layout.size) == all);
         UNIT_CHECK(nicstride_layout_fits(&s.layout, base, WORLD) == inside);
         covered += all && t.n > 1;
         fitted += inside;
