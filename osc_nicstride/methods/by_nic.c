@@ -2,26 +2,23 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Method nic (strided-RMA paper, section 5.2, "NIC-based method"): the adapter writes or reads each
- * contiguous piece of the target by itself, by lists of work requests (common/verbs), and the
- * target's processor has no part in it.
+/** @file Method nic (strided-RMA paper, section 5.2, "NIC-based method"): the adapter writes or
+ *  reads each contiguous piece of the target by itself, by lists of work requests (common/verbs),
+ *  and the target's processor has no part in it.
  *
- * Gets are reads of the origin's adapter, of which fewer are under way at a time than of writes.
- * The paper has the target write instead, which takes its processor. By the model's numbers for
- * adapters that is 11 % faster at best than the better of reads and messages, at blocks of 768 to
- * 1,024 bytes, and slower elsewhere.
+ *  Gets are reads of the origin's adapter, of which fewer are under way at a time than of writes.
+ *  The paper has the target write instead, which takes its processor. By the model's numbers for
+ *  adapters that is 11 % faster at best than the better of reads and messages, at blocks of 768 to
+ *  1,024 bytes, and slower elsewhere.
  *
- * Connections and keys are those of nic_side.h. The origin's memory is registered without the wire
- * lock, so that other threads and those that the process serves go on meanwhile.
+ *  Connections and keys are those of nic_side.h. The origin's memory is registered without the wire
+ *  lock, so that other threads and those that the process serves go on meanwhile.
  *
- * A transfer is an operation in its peer's list, as those that go by message, until all of it has
- * been acknowledged: flushes wait for it there.
+ *  A transfer is an operation in its peer's list, as those that go by message, until all of it has
+ *  been acknowledged: flushes wait for it there.
  *
- * In a dynamic window the word that counts the window's generations is read before (queue/keys.h):
- * an adapter that is shown a key of memory which was given back ends the connection.
- */
+ *  In a dynamic window the word that counts the window's generations is read before (queue/keys.h):
+ *  an adapter that is shown a key of memory which was given back ends the connection. */
 #include "common/config.h"
 
 #include "osc_nicstride/methods/methods.h"
@@ -82,8 +79,7 @@ static moved_t *ended;   /**< their registrations are to be given back, and they
 static pthread_mutex_t registering = PTHREAD_MUTEX_INITIALIZER;
 static onic_registrations_t registrations;
 
-/* ---- registered memory of the origin ----------------------------------------------------------
- */
+/* ---- registered memory of the origin --------------------------------------------------------- */
 
 /** Where words of targets come to: one for each transfer that reads one, and a set of those in use
  *  (wire lock). */
@@ -146,8 +142,7 @@ static moved_t *take_ended(void)
     return list;
 }
 
-/* ---- transfers --------------------------------------------------------------------------------
- */
+/* ---- transfers ------------------------------------------------------------------------------- */
 
 /** It is over here: what of the operation is still to be done is done by others. */
 static void leave(moved_t *v)
@@ -213,8 +208,7 @@ static void move(moved_t *v, onic_rc_t *rc, uint32_t pieces, uint64_t base)
     onic_rc_begin(rc, &v->rdma);
 }
 
-/* ---- dynamic windows --------------------------------------------------------------------------
- */
+/* ---- dynamic windows ------------------------------------------------------------------------- */
 
 static void on_read(onic_rdma_transfer_t *transfer, bool failed)
 {
@@ -271,8 +265,7 @@ static void go_on(moved_t *v)
     nicstride_op_by_message_locked(op);
 }
 
-/* ---- progress ---------------------------------------------------------------------------------
- */
+/* ---- progress -------------------------------------------------------------------------------- */
 
 static int go_on_all(void)
 {
@@ -304,8 +297,7 @@ static int progress(void)
     return n;
 }
 
-/* ---- starting ---------------------------------------------------------------------------------
- */
+/* ---- starting -------------------------------------------------------------------------------- */
 
 static bool reach(const nicstride_transfer_t *t)
 {
@@ -420,8 +412,7 @@ static bool flush(nicstride_peer_t *p)
     return p->keys == NULL || p->keys->begun[ME].under_way == 0;
 }
 
-/* ---- ends -------------------------------------------------------------------------------------
- */
+/* ---- ends ------------------------------------------------------------------------------------ */
 
 static void end_all(void)
 {

@@ -2,19 +2,16 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Method rdma: contiguous bytes to and from the memory of a target on another node, by UCX's remote
- * memory access. An adapter moves them, and the target's processor takes no part. Where there is no
- * adapter UCX emulates it in the progress of both sides: then the method is used only where it is
- * forced.
+/** @file Method rdma: contiguous bytes to and from the memory of a target on another node, by UCX's
+ *  remote memory access. An adapter moves them, and the target's processor takes no part. Where
+ *  there is no adapter UCX emulates it in the progress of both sides: then the method is used only
+ *  where it is forced.
  *
- * A put is locally complete when UCX says so, and a get is over then. That puts have landed is
- * known of all that was put to a process when UCX has flushed the connection; that is begun when a
- * flush or the end of an epoch asks for it, and only where something was put since the last time.
+ *  A put is locally complete when UCX says so, and a get is over then. That puts have landed is
+ *  known of all that was put to a process when UCX has flushed the connection; that is begun when a
+ *  flush or the end of an epoch asks for it, and only where something was put since the last time.
  *
- * Accumulates come here where the window has agreed on the adapter (adapter_update.h).
- */
+ *  Accumulates come here where the window has agreed on the adapter (adapter_update.c). */
 #include <stdlib.h>
 
 #include "common/wire/put.h"

@@ -2,11 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Method mover: put, get and accumulate through slots of the receiver's landing area
- * (common/mover). The message says where the data belongs and in which slots it comes.
- */
+/** @file Method mover: put, get and accumulate through slots of the receiver's landing area
+ *  (common/mover). The message says where the data belongs and in which slots it comes. */
 #include "common/mover/mover.h"
 #include "common/wire/put.h"
 

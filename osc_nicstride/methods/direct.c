@@ -2,11 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Method direct: load and store in memory that is mapped here. Accumulates are applied under the
- * target's accumulate lock, which it takes, too, for those that come by message.
- */
+/** @file Method direct: load and store in memory that is mapped here. Accumulates are applied under
+ *  the target's accumulate lock, which it takes, too, for those that come by message. */
 
 #include "common/layout/pack.h"
 #include "osc_nicstride/methods/methods.h"

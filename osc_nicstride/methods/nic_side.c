@@ -32,8 +32,7 @@ onic_rc_adapter_t nicstride_nic_adapter;
 static bool tried, over;
 static unsigned enrolled;
 
-/* ---- the adapter ------------------------------------------------------------------------------
- */
+/* ---- the adapter ----------------------------------------------------------------------------- */
 
 static void lost(void *owner, const char *why)
 {
@@ -89,8 +88,7 @@ void nicstride_nic_end_locked(void)
     close_adapter();
 }
 
-/* ---- keys -------------------------------------------------------------------------------------
- */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 /* An answer: the terms, the queue pair that they are for, and the memory. */
 enum { AT_PAIR = sizeof(onic_rc_terms_t), AT_KEY = AT_PAIR + 4, AT_ADDR = AT_KEY + 4 };
@@ -206,8 +204,7 @@ const nicstride_keyed_t nicstride_nic_keyed = {.usable = usable,
                                                .accept = take,
                                                .drop = free};
 
-/* ---- ways -------------------------------------------------------------------------------------
- */
+/* ---- ways ------------------------------------------------------------------------------------ */
 
 /** The pieces that bytes of a window lie in, as in nicstride_nic_way_locked; 0 where there is no
  *  key for some of them, or they are too many. In a dynamic window memory between blocks may not be

@@ -2,17 +2,14 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * What method nic has with another process: a connection, and keys of its windows. Internal to
- * by_nic.c, and only in builds with libibverbs.
+/** @file What method nic has with another process: a connection, and keys of its windows. Internal
+ *  to by_nic.c, and only in builds with libibverbs.
  *
- * With the question for keys a process tells its end of a connection, which it has one of to each
- * other process; with the answer the target tells its own, and the key of the memory. Where the
- * connection has gone, to make room for others, the keys are asked for again (protocol/keys.h).
+ *  With the question for keys a process tells its end of a connection, which it has one of to each
+ *  other process; with the answer the target tells its own, and the key of the memory. Where the
+ *  connection has gone, to make room for others, the keys are asked for again (protocol/keys.h).
  *
- * Wire lock.
- */
+ *  Wire lock. */
 #ifndef NICSTRIDE_NIC_SIDE_H
 #define NICSTRIDE_NIC_SIDE_H
 
@@ -41,12 +38,10 @@ extern onic_rc_adapter_t nicstride_nic_adapter;
 
 extern const nicstride_keyed_t nicstride_nic_keyed;
 
-/**
- * The connection by which bytes of a target can be reached, NULL where they cannot now: then what
- * is missing is asked for. `region` gets the pieces that they lie in, `*n_p` of them, `cap` at
- * most, and `*base_p` the address of byte 0 of the window; NULL: it is only asked whether there are
- * keys.
- */
+/** The connection by which bytes of a target can be reached, NULL where they cannot now: then what
+ *  is missing is asked for. `region` gets the pieces that they lie in, `*n_p` of them, `cap` at
+ *  most, and `*base_p` the address of byte 0 of the window; NULL: it is only asked whether there
+ *  are keys. */
 onic_rc_t *nicstride_nic_way_locked(nicstride_peer_t *p, const nicstride_nic_range_t *range,
                                     onic_rdma_region_t *region, uint32_t cap, uint32_t *n_p,
                                     uint64_t *base_p);

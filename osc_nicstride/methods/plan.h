@@ -2,17 +2,14 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * The plan of a transfer: which method moves these bytes from this layout to that one.
+/** @file The plan of a transfer: which method moves these bytes from this layout to that one.
  *
- * Every method states its cost by the linear model of the strided-RMA paper (section 4, see
- * common/model/link.h), and the cheapest that the peer supports is taken; what transfers really
- * cost corrects the model (common/model/learn.h). Planning reads two layouts and a few numbers,
- * allocates nothing and is done anew for each call.
+ *  Every method states its cost by the linear model of the strided-RMA paper (section 4, see
+ *  common/model/link.h), and the cheapest that the peer supports is taken; what transfers really
+ *  cost corrects the model (common/model/learn.h). Planning reads two layouts and a few numbers,
+ *  allocates nothing and is done anew for each call.
  *
- * Pure.
- */
+ *  Pure. */
 #ifndef NICSTRIDE_PLAN_H
 #define NICSTRIDE_PLAN_H
 
@@ -33,12 +30,10 @@ static inline bool nicstride_can(const nicstride_case_t *c, unsigned method)
 /** So many blocks of at most a cache line each. */
 #define NICSTRIDE_LINES_LEAST 256
 
-/**
- * Is it better to send such a part of mapped memory to its process than to store it there, while
- * that is in MPI? By stores each block is a cache line that both sides have in turn, and a page
- * that is not mapped at first; packed, neither is, and the target unpacks. Fewer or longer blocks
- * are stored in less time than both sides need for packing.
- */
+/** Is it better to send such a part of mapped memory to its process than to store it there, while
+ *  that is in MPI? By stores each block is a cache line that both sides have in turn, and a page
+ *  that is not mapped at first; packed, neither is, and the target unpacks. Fewer or longer blocks
+ *  are stored in less time than both sides need for packing. */
 static inline bool nicstride_shares_lines(const onic_layout_t *target)
 {
     const uint64_t blocks = onic_layout_blocks(target);
@@ -54,16 +49,14 @@ static inline bool nicstride_has_lines(const onic_layout_t *target)
            (uint64_t)(target->ub - target->lb) >= (onic_layout_blocks(target) - 1) * ONIC_LINK_LINE;
 }
 
-/**
- * The method to use. `forced` is taken where it can do the transfer; where it cannot, the chooser
- * decides among the others, so that every program runs whatever is forced. What was learned stands
- * for the model's estimates where it is known and, with a budget, takes note of the choice, which
- * may be a trial.
+/** The method to use. `forced` is taken where it can do the transfer; where it cannot, the chooser
+ *  decides among the others, so that every program runs whatever is forced. What was learned stands
+ *  for the model's estimates where it is known and, with a budget, takes note of the choice, which
+ *  may be a trial.
  *
- * In active target epochs every target counts as present: what it is sent must be there when it
- * comes to the end of its epoch, and is unpacked then, while what the origin would do instead it
- * does while nobody waits for the target but itself.
- */
+ *  In active target epochs every target counts as present: what it is sent must be there when it
+ *  comes to the end of its epoch, and is unpacked then, while what the origin would do instead it
+ *  does while nobody waits for the target but itself. */
 nicstride_method_t nicstride_plan(const nicstride_case_t *c);
 
 /** The rows' pure parts (estimates.c). */
@@ -85,12 +78,10 @@ double nicstride_nic_cost(const nicstride_case_t *c);
  *  and what was learned. At most `cap` bytes with the closing 0; returns the length written. */
 size_t nicstride_plan_reason(const nicstride_case_t *c, char *buf, size_t cap);
 
-/**
- * Writes the table of what is used for which kind of peer, direction, block and size where nothing
- * was learned yet, as text; as above. Peers with private memory on the node come twice: as in
- * active target and wherever they are in MPI, and as in passive target while their server thread
- * has to be woken.
- */
+/** Writes the table of what is used for which kind of peer, direction, block and size where nothing
+ *  was learned yet, as text; as above. Peers with private memory on the node come twice: as in
+ *  active target and wherever they are in MPI, and as in passive target while their server thread
+ *  has to be woken. */
 size_t nicstride_plan_table(const nicstride_method_row_t *const *rows, nicstride_method_t forced,
                             const nicstride_paths_t *paths, char *buf, size_t cap);
 
@@ -112,11 +103,9 @@ typedef struct nicstride_cover {
     uint64_t bytes;
 } nicstride_cover_t;
 
-/**
- * The cover of the next piece of a stride-form layout at packed position `pos` (below its size): as
- * many whole passes as fit in `piece` bytes (at least 1), without reading gaps of more than
- * `gap_max` bytes at once. Where not even one block fits, part of a block.
- */
+/** The cover of the next piece of a stride-form layout at packed position `pos` (below its size):
+ *  as many whole passes as fit in `piece` bytes (at least 1), without reading gaps of more than
+ *  `gap_max` bytes at once. Where not even one block fits, part of a block. */
 nicstride_cover_t nicstride_sieve_next(const onic_layout_t *l, uint64_t pos, uint64_t piece,
                                        uint64_t gap_max);
 

@@ -2,15 +2,12 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Dynamic windows: attaching, detaching, and what origins may know of another's table.
+/** @file Dynamic windows: attaching, detaching, and what origins may know of another's table.
  *
- * The target's table is the truth: all that comes by message is checked against it there. Only
- * single copy goes past the target, so before it the origin must know that the memory is attached:
- * from what the target shows of its table in memory that they share. What is not shown goes by
- * message, which needs no knowledge.
- */
+ *  The target's table is the truth: all that comes by message is checked against it there. Only
+ *  single copy goes past the target, so before it the origin must know that the memory is attached:
+ *  from what the target shows of its table in memory that they share. What is not shown goes by
+ *  message, which needs no knowledge. */
 
 #include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/window/control.h"

@@ -2,17 +2,14 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * The way of a communication call at its origin: it is resolved (resolve.c: may it be made now,
- * what does it move, and does that stay inside the target's window?), its method is chosen
- * (choose.c), and that is started.
+/** @file The way of a communication call at its origin: it is resolved (resolve.c: may it be made
+ *  now, what does it move, and does that stay inside the target's window?), its method is chosen
+ *  (choose.c), and that is started.
  *
- * Accumulates: where the target's memory is mapped here the origin applies them itself, under the
- * target's accumulate lock; elsewhere they travel as messages, long ones through slots, and the
- * target applies them under the same lock, so that all of them are atomic with each other. In
- * windows that have agreed on it (component/agreement.c) an adapter does all of them instead.
- */
+ *  Accumulates: where the target's memory is mapped here the origin applies them itself, under the
+ *  target's accumulate lock; elsewhere they travel as messages, long ones through slots, and the
+ *  target applies them under the same lock, so that all of them are atomic with each other. In
+ *  windows that have agreed on it (component/agreement.c) an adapter does all of them instead. */
 #ifndef NICSTRIDE_ORIGIN_H
 #define NICSTRIDE_ORIGIN_H
 
@@ -44,12 +41,10 @@ typedef struct nicstride_arguments {
     ompi_datatype_t *target_dt;
 } nicstride_arguments_t;
 
-/**
- * Checks a communication call and resolves it: epoch, layouts, bounds, an origin buffer in host
- * memory. Where there is more room than data the room is cut to the data, so that both sides are
- * equally long; only for NICSTRIDE_MSG_GET_ACC the origin may be shorter than the target: the rest
- * of that is fetched and not changed. On success call nicstride_target_fini later.
- */
+/** Checks a communication call and resolves it: epoch, layouts, bounds, an origin buffer in host
+ *  memory. Where there is more room than data the room is cut to the data, so that both sides are
+ *  equally long; only for NICSTRIDE_MSG_GET_ACC the origin may be shorter than the target: the rest
+ *  of that is fetched and not changed. On success call nicstride_target_fini later. */
 int nicstride_target_init(nicstride_transfer_t *a, nicstride_module_t *m, nicstride_msg_type_t type,
                           const nicstride_arguments_t *g);
 void nicstride_target_fini(nicstride_transfer_t *a);

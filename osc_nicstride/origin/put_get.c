@@ -2,10 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Put and get, and their request versions: resolve, choose, start.
- */
+/** @file Put and get, and their request versions: resolve, choose, start. */
 
 #include "common/layout/copy.h"
 #include "osc_nicstride/origin/origin.h"

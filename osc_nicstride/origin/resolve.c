@@ -2,11 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Resolving communication calls: may it be made now, what does it move, and does that stay inside
- * the target's window?
- */
+/** @file Resolving communication calls: may it be made now, what does it move, and does that stay
+ *  inside the target's window? */
 #include <inttypes.h>
 #include <string.h>
 

@@ -2,26 +2,23 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * The gate: processes of other nodes take the lock of a target by an atomic operation of an adapter
- * on a word of the target's, without its processor, while nobody has to wait for it.
+/** @file The gate: processes of other nodes take the lock of a target by an atomic operation of an
+ *  adapter on a word of the target's, without its processor, while nobody has to wait for it.
  *
- * The queue (lockq.h) stays what decides. Who stands behind the gate is one origin of it, the last:
- * while the gate is open that one has the lock exclusively, and whoever comes to the queue waits.
- * Then the target closes the gate, by a bit of the word, so that nobody comes in any more; those
- * inside tell it when they go out. When the last one has gone, or where all of them share the lock,
- * the queue goes on. It is as fair as ever: nobody comes in by the gate who came after it was
- * closed, and it is opened only when nobody has the lock or waits.
+ *  The queue (lockq.h) stays what decides. Who stands behind the gate is one origin of it, the
+ *  last: while the gate is open that one has the lock exclusively, and whoever comes to the queue
+ *  waits. Then the target closes the gate, by a bit of the word, so that nobody comes in any more;
+ *  those inside tell it when they go out. When the last one has gone, or where all of them share
+ *  the lock, the queue goes on. It is as fair as ever: nobody comes in by the gate who came after
+ *  it was closed, and it is opened only when nobody has the lock or waits.
  *
- *     word: bit 63: closed; bits 32 .. 62: rank + 1 of the one that has the lock exclusively; bits
- *     0 .. 31: how many share it, or have tried to and will go out again
+ *      word: bit 63: closed; bits 32 .. 62: rank + 1 of the one that has the lock exclusively; bits
+ *      0 .. 31: how many share it, or have tried to and will go out again
  *
- * Only the target opens and closes, one change of the word at a time. A near process that waits
- * because of the gate has it closed for longer each time: it would rather do without.
+ *  Only the target opens and closes, one change of the word at a time. A near process that waits
+ *  because of the gate has it closed for longer each time: it would rather do without.
  *
- * Pure. The caller serialises, as for the queue, and does what is returned.
- */
+ *  Pure. The caller serialises, as for the queue, and does what is returned. */
 #ifndef NICSTRIDE_GATE_H
 #define NICSTRIDE_GATE_H
 
@@ -32,8 +29,7 @@
 
 #define NICSTRIDE_GATE_CLOSED (UINT64_C(1) << 63)
 
-/* ---- at the origin ----------------------------------------------------------------------------
- */
+/* ---- at the origin --------------------------------------------------------------------------- */
 
 /** How to go in. Exclusively: compare the word with 0 and swap in this. Shared: add it. */
 static inline uint64_t nicstride_gate_mark(uint32_t type, uint32_t rank)
@@ -75,8 +71,7 @@ static inline void nicstride_gate_tried(nicstride_gate_luck_t *l, bool in)
     l->skip = (uint8_t)((1u << l->misses) - 1);
 }
 
-/* ---- at the target ----------------------------------------------------------------------------
- */
+/* ---- at the target --------------------------------------------------------------------------- */
 
 typedef enum nicstride_gate_state {
     NICSTRIDE_GATE_SHUT, /**< the queue decides alone */

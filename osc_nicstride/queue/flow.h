@@ -2,13 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Flow control of what is sent to a peer (credit.h): sending what is queued as
- * credit allows, asking for acknowledgements, and what they bring.
+/** @file Flow control of what is sent to a peer (credit.h): sending what is queued as credit
+ *  allows, asking for acknowledgements, and what they bring.
  *
- * All is called with the wire lock held.
- */
+ *  All is called with the wire lock held. */
 #ifndef NICSTRIDE_FLOW_H
 #define NICSTRIDE_FLOW_H
 

@@ -102,12 +102,10 @@ void nicstride_keyring_free_locked(nicstride_peer_t *p);
 
 /* ---- asking for them ------------------------------------------------------------------------- */
 
-/**
- * The key of a row for the byte `at` of the target's window, with the region that it is good for.
- * NULL: there is none. Then the target has been asked for one, unless it has refused, and will be
- * for those of all bytes up to `end`, which the caller needs, too: one after the other, so that it
- * registers one piece at a time and serves others in between.
- */
+/** The key of a row for the byte `at` of the target's window, with the region that it is good for.
+ *  NULL: there is none. Then the target has been asked for one, unless it has refused, and will be
+ *  for those of all bytes up to `end`, which the caller needs, too: one after the other, so that it
+ *  registers one piece at a time and serves others in between. */
 void *nicstride_key_locked(nicstride_peer_t *p, nicstride_method_t row, uint64_t at, uint64_t end,
                            nicstride_span_t *span);
 

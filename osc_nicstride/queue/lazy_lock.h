@@ -2,24 +2,21 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Lazy locks, asked for with the first operation (lazy.h): those of targets on other nodes, of
- * MPI_Win_lock one at a time in this process, of MPI_Win_lock_all any number, each from the first
- * operation to its target on.
+/** @file Lazy locks, asked for with the first operation (lazy.h): those of targets on other nodes,
+ *  of MPI_Win_lock one at a time in this process, of MPI_Win_lock_all any number, each from the
+ *  first operation to its target on.
  *
- * A program may rely on getting several locks in the order in which it asks for them, or processes
- * that take them in the same order would wait for each other in a circle. So a thread that asks for
- * a lock first gets the one that it has held back by MPI_Win_lock. A lock that one thread asks for
- * while another's is held back is asked for at once. The locks of MPI_Win_lock_all have no order:
- * why that ends in no circle see lockq.h.
+ *  A program may rely on getting several locks in the order in which it asks for them, or processes
+ *  that take them in the same order would wait for each other in a circle. So a thread that asks
+ *  for a lock first gets the one that it has held back by MPI_Win_lock. A lock that one thread asks
+ *  for while another's is held back is asked for at once. The locks of MPI_Win_lock_all have no
+ *  order: why that ends in no circle see lockq.h.
  *
- * A lock without an operation stays until there is one, since nobody waits for it. With one it
- * leaves as what waits for others does (send.h): with a flush or the release, and whenever anybody
- * progresses the wire.
+ *  A lock without an operation stays until there is one, since nobody waits for it. With one it
+ *  leaves as what waits for others does (send.h): with a flush or the release, and whenever anybody
+ *  progresses the wire.
  *
- * It earns a round trip of the two that lock, put of 8 bytes, unlock took.
- */
+ *  It earns a round trip of the two that lock, put of 8 bytes, unlock took. */
 #ifndef NICSTRIDE_LAZY_LOCK_H
 #define NICSTRIDE_LAZY_LOCK_H
 

@@ -2,13 +2,11 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Long lists of blocks are sent to a target once, and named then (protocol/names.h). With 1,000
- * blocks of 8 bytes a message is a third shorter so, and neither side writes or reads slices.
+/** @file Long lists of blocks are sent to a target once, and named then (protocol/names.h). With
+ *  1,000 blocks of 8 bytes a message is a third shorter so, and neither side writes or reads
+ *  slices.
  *
- * All is called with the wire lock held.
- */
+ *  All is called with the wire lock held. */
 #ifndef NICSTRIDE_NAMING_H
 #define NICSTRIDE_NAMING_H
 

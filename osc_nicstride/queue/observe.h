@@ -2,20 +2,17 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Watching transfers: is the target in MPI, which is known of peers of the node, and what did a
- * method cost?
+/** @file Watching transfers: is the target in MPI, which is known of peers of the node, and what
+ *  did a method cost?
  *
- * Only transfers between which nothing else comes are watched: one that begins when all before it
- * are done, and those of its kind that follow it by the same method, until they are waited for
- * (common/model/watch.h).
+ *  Only transfers between which nothing else comes are watched: one that begins when all before it
+ *  are done, and those of its kind that follow it by the same method, until they are waited for
+ *  (common/model/watch.h).
  *
- * In active target nobody waits for the target, which publishes when it was busy: in memory that
- * both share, at the end of its epoch, whose end the origin waits for before its next access. A
- * fence that goes over several nodes waits for the target, as a flush does; of post/start epochs
- * with targets on other nodes nothing is learned.
- */
+ *  In active target nobody waits for the target, which publishes when it was busy: in memory that
+ *  both share, at the end of its epoch, whose end the origin waits for before its next access. A
+ *  fence that goes over several nodes waits for the target, as a flush does; of post/start epochs
+ *  with targets on other nodes nothing is learned. */
 #ifndef NICSTRIDE_OBSERVE_H
 #define NICSTRIDE_OBSERVE_H
 

@@ -2,13 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Operations that are under way: those of which something is still to be sent, or a reply to come.
- * What is sent whole and waits for no reply leaves none behind.
+/** @file Operations that are under way: those of which something is still to be sent, or a reply to
+ *  come. What is sent whole and waits for no reply leaves none behind.
  *
- * All is called with the wire lock held.
- */
+ *  All is called with the wire lock held. */
 #ifndef NICSTRIDE_OPERATION_H
 #define NICSTRIDE_OPERATION_H
 

@@ -2,11 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Requests of MPI_Rput and its kin. Operations end in whichever thread progresses the wire;
- * requests are completed by MPI threads only, from a list.
- */
+/** @file Requests of MPI_Rput and its kin. Operations end in whichever thread progresses the wire;
+ *  requests are completed by MPI threads only, from a list. */
 
 #include "osc_nicstride/queue/request.h"
 #include "osc_nicstride/window/state.h"

@@ -2,10 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Requests of request-based calls.
- */
+/** @file Requests of request-based calls. */
 #ifndef NICSTRIDE_REQUEST_H
 #define NICSTRIDE_REQUEST_H
 

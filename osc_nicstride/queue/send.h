@@ -2,23 +2,20 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Sending a message to a peer: the one place where it is decided how it travels.
+/** @file Sending a message to a peer: the one place where it is decided how it travels.
  *
- * - inline: header, layout and data in one piece that is copied. It goes alone, at once; or in a
- *   batch (message.h) with others to the same peer, where it may wait or some wait already;
- * - beside: a fragment whose data UCX takes from where it lies, behind all that waits;
- * - by rendezvous.
+ *  - inline: header, layout and data in one piece that is copied. It goes alone, at once; or in a
+ *    batch (message.h) with others to the same peer, where it may wait or some wait already;
+ *  - beside: a fragment whose data UCX takes from where it lies, behind all that waits;
+ *  - by rendezvous.
  *
- * What waits is sent when the batch is full, before anything else that is sent to the same peer (so
- * that messages keep their order), by every flush, and whenever anybody progresses the wire: an MPI
- * thread that waits for anything, or the server thread, which is woken for that. So nothing waits
- * while anybody waits for it; while the origin is away from MPI and has no server thread, it may
- * stay until the origin's next call. Batches make a burst of fetch_and_op 6 times as fast.
+ *  What waits is sent when the batch is full, before anything else that is sent to the same peer
+ *  (so that messages keep their order), by every flush, and whenever anybody progresses the wire:
+ *  an MPI thread that waits for anything, or the server thread, which is woken for that. So nothing
+ *  waits while anybody waits for it; while the origin is away from MPI and has no server thread, it
+ *  may stay until the origin's next call. Batches make a burst of fetch_and_op 6 times as fast.
  *
- * All is called with the wire lock held.
- */
+ *  All is called with the wire lock held. */
 #ifndef NICSTRIDE_SEND_H
 #define NICSTRIDE_SEND_H
 

@@ -2,13 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Starting transfers by message. What is short and has nothing before it goes at once, in one
- * message with its data inline; all else becomes an operation in the peer's queue, from which
- * fragments are sent as credit allows. Of a transfer through slots the message says where the data
- * belongs and in which slots it comes (methods/by_slots.c).
- */
+/** @file Starting transfers by message. What is short and has nothing before it goes at once, in
+ *  one message with its data inline; all else becomes an operation in the peer's queue, from which
+ *  fragments are sent as credit allows. Of a transfer through slots the message says where the data
+ *  belongs and in which slots it comes (methods/by_slots.c). */
 #ifndef NICSTRIDE_START_H
 #define NICSTRIDE_START_H
 

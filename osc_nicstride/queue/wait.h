@@ -2,15 +2,12 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Waiting for what peers do, and waking the helper thread of one that is waited for and away from
- * MPI.
+/** @file Waiting for what peers do, and waking the helper thread of one that is waited for and away
+ *  from MPI.
  *
- * Every loop in which an MPI thread waits for a peer calls nicstride_wake_waited now and then. Who
- * waits for a request does so in loops that are not ours: there a progress function looks after the
- * peers.
- */
+ *  Every loop in which an MPI thread waits for a peer calls nicstride_wake_waited now and then. Who
+ *  waits for a request does so in loops that are not ours: there a progress function looks after
+ *  the peers. */
 #ifndef NICSTRIDE_WAIT_H
 #define NICSTRIDE_WAIT_H
 

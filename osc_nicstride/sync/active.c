@@ -2,13 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Active target: fence, and post/start/complete/wait. How epochs are closed is in counted.c.
+/** @file Active target: fence, and post/start/complete/wait. How epochs are closed is in counted.c.
  *
- * Notices of post and complete are counters: in shared memory between processes of a node, in
- * messages between others. They only ever grow; each side remembers how many it has used.
- */
+ *  Notices of post and complete are counters: in shared memory between processes of a node, in
+ *  messages between others. They only ever grow; each side remembers how many it has used. */
 #include <stdlib.h>
 
 #include "osc_nicstride/window/control.h"

@@ -2,13 +2,11 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file Changes of lock queues; see lock_queue.h.
+/** @file Changes of lock queues; see lock_queue.h.
  *
- * Grants to processes of other nodes are messages. They are collected under the queue's lock and
- * sent when that is given back: a thread with the wire lock may be trying for the queue, and a send
- * may have to make a connection first.
- */
+ *  Grants to processes of other nodes are messages. They are collected under the queue's lock and
+ *  sent when that is given back: a thread with the wire lock may be trying for the queue, and a
+ *  send may have to make a connection first. */
 #include "osc_nicstride/sync/lock_queue.h"
 
 #include "osc_nicstride/queue/send.h"

@@ -2,12 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Counted epochs: in active target no operation is acknowledged. An origin that closes an epoch
- * publishes how many messages it has sent, the target waits until it has applied as many. MPI
- * threads, no lock held.
- */
+/** @file Counted epochs: in active target no operation is acknowledged. An origin that closes an
+ *  epoch publishes how many messages it has sent, the target waits until it has applied as many.
+ *  MPI threads, no lock held. */
 #ifndef NICSTRIDE_COUNTED_H
 #define NICSTRIDE_COUNTED_H
 

@@ -2,11 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Waiting for operations that go by message: until they are locally complete, or done at the
- * target.
- */
+/** @file Waiting for operations that go by message: until they are locally complete, or done at the
+ *  target. */
 #include <stdatomic.h>
 
 #include "osc_nicstride/sync/counted.h"

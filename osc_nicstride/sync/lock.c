@@ -2,17 +2,14 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Passive target: locks, flushes, sync.
+/** @file Passive target: locks, flushes, sync.
  *
- * The lock of a target lies in memory shared by its node. A process of that node takes it and
- * gives it back there by itself; others ask by message. The process that gives a lock back hands it
- * to the next in the queue: by a store to a process of the node, by a message to any other, so
- * nobody polls the network for a lock. A process that must ask by message does so with the first
- * operation (lazy_lock.h), or, where an adapter does atomics, takes it by the target's gate
- * (gate.h).
- */
+ *  The lock of a target lies in memory shared by its node. A process of that node takes it and
+ *  gives it back there by itself; others ask by message. The process that gives a lock back hands
+ *  it to the next in the queue: by a store to a process of the node, by a message to any other, so
+ *  nobody polls the network for a lock. A process that must ask by message does so with the first
+ *  operation (lazy_lock.h), or, where an adapter does atomics, takes it by the target's gate
+ *  (gate.h). */
 #include <time.h>
 
 #include "osc_nicstride/sync/gate.h"

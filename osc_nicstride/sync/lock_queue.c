@@ -2,10 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * The lock queues of targets of this node, in memory that its processes share.
- */
+/** @file The lock queues of targets of this node, in memory that its processes share. */
 
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/send.h"

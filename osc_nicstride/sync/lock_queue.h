@@ -28,15 +28,12 @@ bool nicstride_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *m
  *  once. Else nothing was done, and the above is to be called. */
 bool nicstride_lock_at_once_locked(nicstride_peer_t *p, const nicstride_msg_t *msg);
 
-/**
- * Ends the operations under way to peers that were lost since the last call, those of requests
- * among them, for which nobody else waits. Costs a comparison where nothing was lost. Wire lock.
- * Returns how many peers; a negative value, and asks to be called again, where a lock was busy.
- */
+/** Ends the operations under way to peers that were lost since the last call, those of requests
+ *  among them, for which nobody else waits. Costs a comparison where nothing was lost. Wire lock.
+ *  Returns how many peers; a negative value, and asks to be called again, where a lock was busy. */
 int nicstride_end_lost_locked(void);
 
-/* ---- changes of queues, and the grants that follow (change_queue.c) ---------------------------
- */
+/* ---- changes of queues, and the grants that follow (change_queue.c) -------------------------- */
 
 /** A queue's lock is not free. */
 #define NICSTRIDE_QUEUE_BUSY (-1)
