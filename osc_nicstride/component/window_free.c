@@ -18,7 +18,6 @@
 #include "osc_nicstride/sync/gate.h"
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/state.h"
-#include "osc_nicstride/window/control.h"
 #include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/window/module.h"
 

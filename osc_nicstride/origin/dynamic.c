@@ -11,7 +11,6 @@
 
 #include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/target/target.h"
 #include "common/support/device.h"

@@ -12,10 +12,8 @@
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/window/state.h"
-#include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/queue/naming.h"
-#include "osc_nicstride/queue/start.h"
 #include "osc_nicstride/window/op.h"
 
 /* ---- fragments ------------------------------------------------------------------------------- */

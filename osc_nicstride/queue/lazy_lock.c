@@ -9,11 +9,7 @@
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/protocol/lazy.h"
 #include "osc_nicstride/protocol/lockq.h"
-#include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/send.h"
-#include "osc_nicstride/queue/wait.h"
-#include "osc_nicstride/queue/operation.h"
-#include "osc_nicstride/queue/start.h"
 
 /** A lock that is held back, or was asked for with what is kept until it is granted. */
 typedef struct nicstride_lazy_lock {

@@ -9,7 +9,6 @@
 
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/window/state.h"
-#include "osc_nicstride/protocol/names.h"
 
 /** False where there is none, or it cannot be sent. */
 static bool send_piece(nicstride_peer_t *p)

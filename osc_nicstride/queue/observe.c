@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 
-#include "common/node/presence.h"
 #include "common/wire/put.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/state.h"

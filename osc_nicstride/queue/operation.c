@@ -10,9 +10,6 @@
 #include "common/mover/mover.h"
 #include "osc_nicstride/queue/request.h"
 #include "osc_nicstride/window/state.h"
-#include "osc_nicstride/window/module.h"
-#include "common/layout/pack.h"
-#include "osc_nicstride/queue/start.h"
 #include "common/support/handle.h"
 
 /* Operation objects that are not in use; wire lock. */

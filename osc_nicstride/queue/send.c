@@ -8,11 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/layout/pack.h"
-#include "osc_nicstride/protocol/message.h"
-#include "osc_nicstride/window/state.h"
-#include "osc_nicstride/window/module.h"
-
 enum { MARK_BYTES = 1 };
 
 /** A batch that is filled, or on its way to the wire, which may keep it until the send is over. */

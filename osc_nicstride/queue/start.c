@@ -13,10 +13,7 @@
 #include "osc_nicstride/queue/naming.h"
 #include "osc_nicstride/queue/observe.h"
 #include "osc_nicstride/queue/operation.h"
-#include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/wait.h"
-#include "osc_nicstride/window/state.h"
-#include "osc_nicstride/window/module.h"
 
 /* Turns of progress that a short operation waits for credit before it is queued, and those between
  * which other threads have theirs. */

@@ -11,7 +11,6 @@
 #include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/window/state.h"
-#include "osc_nicstride/window/module.h"
 
 /** Microseconds between two looks at the peers in use. */
 #define LOOK_USEC 10

@@ -10,7 +10,6 @@
 
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/sync/counted.h"
-#include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/protocol/epoch.h"
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/queue/send.h"

@@ -11,7 +11,6 @@
 
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/window/state.h"
 
 /** Ranks on other nodes that are to be sent a grant. */
 typedef struct grants {

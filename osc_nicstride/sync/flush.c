@@ -11,7 +11,6 @@
 #include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/observe.h"
-#include "osc_nicstride/queue/start.h"
 #include "osc_nicstride/window/transfer.h"
 #include "osc_nicstride/window/module.h"
 #include "osc_nicstride/queue/wait.h"

@@ -14,12 +14,9 @@
 
 #include "osc_nicstride/sync/gate.h"
 #include "osc_nicstride/sync/lock_queue.h"
-#include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/sync/counted.h"
 #include "osc_nicstride/queue/lazy_lock.h"
-#include "osc_nicstride/queue/flow.h"
-#include "osc_nicstride/window/transfer.h"
 #include "osc_nicstride/window/module.h"
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/queue/send.h"

@@ -6,7 +6,6 @@
 #include <sched.h>
 #include <time.h>
 
-#include "common/support/clock.h"
 #include "common/support/pause.h"
 #include "osc_nicstride/window/control.h"
 

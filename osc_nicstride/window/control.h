@@ -14,7 +14,6 @@
 #include "osc_nicstride/protocol/lockq.h"
 #include "common/node/owned_lock.h"
 #include "osc_nicstride/window/module.h"
-#include "osc_nicstride/protocol/slot.h"
 
 /** What the processes of a node share about one target of one window. Behind it in the segment lie
  *  its board of fences, five arrays with one element for each process of the node, the slots in
