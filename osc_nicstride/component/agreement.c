@@ -62,7 +62,7 @@ static void describe(char *text, size_t size)
 {
     const nicstride_params_t *p = &nicstride_component.params;
 
-    snprintf(text, size, "version %s.%zu.%zu, priority %d, node %d, osc %s", OMPI_NIC_VERSION,
+    snprintf(text, size, "version %s.%zu.%zu, priority %zu, node %d, osc %s", OMPI_NIC_VERSION,
              sizeof(nicstride_rank_info_t), nicstride_ctl_place(2, 1).bytes, p->priority, p->node,
              selection());
 }

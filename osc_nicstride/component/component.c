@@ -98,7 +98,7 @@ static int component_query(ompi_win_t *win, void **base, size_t size, int disp_u
         return OMPI_ERR_RMA_SHARED;
     if (!nicstride_all_agree(comm))
         return OMPI_ERR_NOT_SUPPORTED;
-    return nicstride_component.params.priority;
+    return (int)nicstride_component.params.priority;
 }
 
 /** Open MPI 5 destroys MPI_COMM_WORLD before it finalizes the components. */
@@ -138,7 +138,7 @@ static int component_finalize(void)
     nicstride_ops_fini();
     nicstride_model_show_done();
     onic_print_counters(&mca_osc_nicstride_component.super.osc_version,
-                        c->params.show_plan && c->params.verbose == 0 ? 1 : c->params.verbose);
+                        c->params.show_plan && c->params.verbose == 0 ? 1 : (int)c->params.verbose);
     /* Peers of a wire that stays open point at them. */
     if (closed)
         nicstride_processes_fini();

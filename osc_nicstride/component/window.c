@@ -128,7 +128,7 @@ static nicstride_facts_t facts_of(const nicstride_module_t *m, int rc, void **ba
         .size = dynamic ? 0 : size,
         .disp_unit = dynamic ? 1 : (uint32_t)disp_unit,
         .win = m->name,
-        .window = c->params.window,
+        .window = (uint32_t)c->params.window,
         .share = (uint32_t)nicstride_quota_part(kept, processes(m)),
         .align =
             m->flavor == MPI_WIN_FLAVOR_CREATE ? (uint32_t)((uintptr_t)*base % NICSTRIDE_LINE) : 0,

@@ -27,7 +27,7 @@ static int open_wire_once(void)
     nicstride_component_t *c = &nicstride_component;
     onic_wire_config_t config = {
         .server_thread = c->params.server,
-        .server_idle_usec = c->params.server_idle,
+        .server_idle_usec = (unsigned)c->params.server_idle,
         .single_copy = c->params.cma,
         .tls = c->params.tls,
         .queues = c->params.queues,

@@ -50,7 +50,7 @@ static bool open_adapter(void)
 {
     const onic_link_t *link = &nicstride_component.paths.adapter.link;
     const nicstride_params_t *params = &nicstride_component.params;
-    const onic_rc_spec_t spec = {.connections = params->nic_connections,
+    const onic_rc_spec_t spec = {.connections = (unsigned)params->nic_connections,
                                  .window = (unsigned)link->window,
                                  .batch = (unsigned)link->batch,
                                  .signal = (unsigned)(link->window / SIGNALS),

@@ -52,7 +52,7 @@ static void send_request(nicstride_peer_t *p, const nicstride_lazy_t *h, unsigne
     const nicstride_msg_t lock = nicstride_note(p, NICSTRIDE_MSG_LOCK, h->type, h->since);
 
     if ((what & NICSTRIDE_LAZY_SEND_OPERATION) != 0 && send_together(p, h, what))
-        nicstride_add(&nicstride_counters.together, 1);
+        nicstride_add(&nicstride_counters.locks_together, 1);
     else
         nicstride_post_locked(p, &lock, sizeof(lock), false);
 }

@@ -47,7 +47,7 @@ size_t nicstride_naming_describe_locked(const nicstride_peer_t *p, const onic_la
     if (p->names == NULL || p->lock.lazy != NULL || !nicstride_is_nameable(l) ||
         !nicstride_names_find(p->names, l, &name))
         return 0;
-    nicstride_add(&nicstride_counters.named, 1);
+    nicstride_add(&nicstride_counters.lists_named, 1);
     return nicstride_name_encode(&name, l, buf);
 }
 

@@ -28,14 +28,14 @@ nicstride_op_t *nicstride_op_take_locked(void)
         spare_count--;
     }
     if (op != NULL)
-        nicstride_counters.ops_live++;
+        nicstride_counters.live_ops++;
     return op;
 }
 
 /** Gives an object back that owns nothing any more and is in no list. */
 static void give(nicstride_op_t *op)
 {
-    nicstride_counters.ops_live--;
+    nicstride_counters.live_ops--;
     if (spare_count >= SPARE_MAX) {
         free(op);
         return;

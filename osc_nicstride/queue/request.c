@@ -16,7 +16,7 @@ static void release(nicstride_request_t *r)
 {
     OMPI_REQUEST_FINI(&r->super);
     OBJ_RELEASE(r);
-    __atomic_fetch_sub(&nicstride_counters.requests_live, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&nicstride_counters.live_requests, 1, __ATOMIC_RELAXED);
 }
 
 static int request_free(ompi_request_t **request)
@@ -67,7 +67,7 @@ nicstride_request_t *nicstride_request_new(ompi_win_t *win)
     r->super.req_status.MPI_TAG = MPI_ANY_TAG;
     r->super.req_status._ucount = 0;
     r->super.req_status._cancelled = 0;
-    __atomic_fetch_add(&nicstride_counters.requests_live, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&nicstride_counters.live_requests, 1, __ATOMIC_RELAXED);
     return r;
 }
 

@@ -232,7 +232,7 @@ int nicstride_look_after_peers(void)
     if (is_due(&looked_for_dead, now, DEAD_USEC))
         (void)onic_wire_look_for_dead();
     if (is_due(&looked, now, LOOK_USEC) && onic_wire_trylock()) {
-        if (__atomic_load_n(&nicstride_counters.requests_live, __ATOMIC_RELAXED) > 0 ||
+        if (__atomic_load_n(&nicstride_counters.live_requests, __ATOMIC_RELAXED) > 0 ||
             nicstride_component.replies.first != NULL)
             nicstride_used_each_locked(look_after_locked, &now);
         onic_wire_unlock();

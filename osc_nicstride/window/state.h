@@ -29,15 +29,15 @@ typedef enum nicstride_adapter {
 
 /** Values of the MCA parameters (params.c documents them). */
 typedef struct nicstride_params {
-    int priority;
+    size_t priority;
     int method;
     bool show_plan;
-    int verbose;
+    size_t verbose;
     bool node;
     bool cma;
     bool server;
-    unsigned server_idle;
-    unsigned window;
+    size_t server_idle;
+    size_t window;
     size_t memory;
     size_t area;
     bool network_slots;
@@ -47,7 +47,7 @@ typedef struct nicstride_params {
     size_t tcp_segment;
     size_t sieve_piece;
     size_t key_piece; /**< bytes that are registered at once */
-    unsigned nic_connections;
+    size_t nic_connections;
     size_t nic_memory; /**< bytes of users' memory that are registered */
     const char *nic_device;
     bool strided_keys;
@@ -86,7 +86,7 @@ typedef struct nicstride_counters {
     unsigned long long messages;        /**< fragments sent */
     unsigned long long slot_answers;    /**< that were taken from slots */
     unsigned long long batches;         /**< of several short messages */
-    unsigned long long together;        /**< locks asked for in one message with an operation */
+    unsigned long long locks_together;  /**< locks asked for in one message with an operation */
     unsigned long long wakeups;         /**< helper threads of others that were woken */
     unsigned long long deferred;        /**< messages put off because a lock was busy */
     unsigned long long deferred_bytes;  /**< most that those took up at a time; wire lock */
@@ -99,10 +99,10 @@ typedef struct nicstride_counters {
     onic_rdma_counts_t nic;             /**< requests of method nic; wire lock */
     unsigned long long refused;         /**< messages refused: malformed, or for a window gone */
     unsigned long long list_bytes;      /**< of lists sent to be named, as they travel */
-    unsigned long long named;           /**< messages described by the name of a list */
+    unsigned long long lists_named;     /**< messages described by the name of a list */
     unsigned long long lists_had;       /**< lists of others that have come */
-    unsigned long long ops_live;        /**< operation objects not yet freed */
-    unsigned long long requests_live;   /**< request objects not yet freed */
+    unsigned long long live_ops;        /**< operation objects not yet freed */
+    unsigned long long live_requests;   /**< request objects not yet freed */
 } nicstride_counters_t;
 
 extern nicstride_counters_t nicstride_counters;
