@@ -42,7 +42,7 @@ static const rule_t rules[NICSTRIDE_MSG_LAST] = {
     [NICSTRIDE_MSG_GET_ACC] = {SLICE | NAMED | INLINE, PAYLOAD_OPTIONAL},
     [NICSTRIDE_MSG_CAS] = {INLINE, PAYLOAD_PAIR},
     [NICSTRIDE_MSG_ACC_DATA] = {INLINE, PAYLOAD_REPLY},
-    [NICSTRIDE_MSG_KEYS] = {0, PAYLOAD_DATA},
+    [NICSTRIDE_MSG_KEYS] = {INLINE, PAYLOAD_DATA},
 };
 
 /* The numbers of a header that others are added to, or that must be what they say. */

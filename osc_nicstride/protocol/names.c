@@ -15,32 +15,27 @@ _Static_assert(sizeof(nicstride_name_t) == NICSTRIDE_NAME_BYTES, "as it travels"
 _Static_assert(NICSTRIDE_NAME_BYTES + 11 + 20 * ONIC_LAYOUT_MAX_LEVELS <= ONIC_LAYOUT_ENCODED_MAX,
                "room for a name and what is around the list");
 
-static bool find_slot(const nicstride_names_t *n, uint64_t list, uint32_t *slot)
+static nicstride_names_slot_t *find_slot(nicstride_names_t *n, uint64_t list)
 {
-    for (uint32_t i = 0; i < NICSTRIDE_NAMES; i++) {
-        if (n->slot[i].list == list) {
-            *slot = i;
-            return true;
-        }
-    }
-    return false;
+    for (nicstride_names_slot_t *s = n->slot; s < n->slot + NICSTRIDE_NAMES; s++)
+        if (s->list == list)
+            return s;
+    return NULL;
 }
 
 /** For a new list: one that is free, or else not used for longest, of those that are not known if
  *  there is one. That of a list on its way stays. */
-static uint32_t slot_to_take(const nicstride_names_t *n)
+static nicstride_names_slot_t *slot_to_take(nicstride_names_t *n)
 {
-    uint32_t best = NICSTRIDE_NAMES;
+    nicstride_names_slot_t *best = NULL;
 
-    for (uint32_t i = 0; i < NICSTRIDE_NAMES; i++) {
-        const bool known = n->slot[i].state == NICSTRIDE_NAME_KNOWN;
+    for (nicstride_names_slot_t *s = n->slot; s < n->slot + NICSTRIDE_NAMES; s++) {
+        const bool known = s->state == NICSTRIDE_NAME_KNOWN;
+        const bool worse = best != NULL && best->state == NICSTRIDE_NAME_KNOWN;
 
-        if (n->slot[i].state == NICSTRIDE_NAME_SENT)
-            continue;
-        if (best == NICSTRIDE_NAMES || known < (n->slot[best].state == NICSTRIDE_NAME_KNOWN) ||
-            (known == (n->slot[best].state == NICSTRIDE_NAME_KNOWN) &&
-             n->slot[i].last < n->slot[best].last))
-            best = i;
+        if (s->state != NICSTRIDE_NAME_SENT &&
+            (best == NULL || known < worse || (known == worse && s->last < best->last)))
+            best = s;
     }
     return best;
 }
@@ -52,12 +47,13 @@ static void stop_sending(nicstride_names_t *n)
     n->sending = false;
 }
 
-static void begin_sending(nicstride_names_t *n, uint32_t slot, const onic_layout_t *l)
+static void begin_sending(nicstride_names_t *n, nicstride_names_slot_t *s, const onic_layout_t *l)
 {
-    n->slot[slot].state = NICSTRIDE_NAME_SENT;
-    n->slot[slot].uses = 0;
-    n->slot[slot].name =
-        (nicstride_name_t){.hash = onic_layout_hash(l), .slot = slot, .number = ++n->numbers};
+    const uint32_t slot = (uint32_t)(s - n->slot);
+
+    s->state = NICSTRIDE_NAME_SENT;
+    s->uses = 0;
+    s->name = (nicstride_name_t){onic_layout_hash(l), slot, ++n->numbers};
     n->sending = true;
     n->sent = slot;
     n->ahead = 0;
@@ -68,33 +64,31 @@ static void begin_sending(nicstride_names_t *n, uint32_t slot, const onic_layout
 bool nicstride_names_use(nicstride_names_t *n, const onic_layout_t *l)
 {
     const uint64_t list = onic_layout_number(l);
-    uint32_t slot;
+    nicstride_names_slot_t *s = find_slot(n, list);
 
-    if (!find_slot(n, list, &slot)) {
-        slot = slot_to_take(n);
+    if (s == NULL) {
+        s = slot_to_take(n);
         /* The name that it had is not used any more. */
-        n->slot[slot].state = NICSTRIDE_NAME_NONE;
-        n->slot[slot].list = list;
-        n->slot[slot].uses = n->slot[slot].lost = 0;
+        s->state = NICSTRIDE_NAME_NONE;
+        s->list = list;
+        s->uses = s->lost = 0;
     }
-    n->slot[slot].last = ++n->turn;
-    if (n->slot[slot].uses < UINT32_MAX)
-        n->slot[slot].uses++;
-    if (n->sending || n->slot[slot].state != NICSTRIDE_NAME_NONE ||
-        n->slot[slot].uses < UINT32_C(2) << n->slot[slot].lost)
+    s->last = ++n->turn;
+    if (s->uses < UINT32_MAX)
+        s->uses++;
+    if (n->sending || s->state != NICSTRIDE_NAME_NONE || s->uses < UINT32_C(2) << s->lost)
         return false;
-    begin_sending(n, slot, l);
+    begin_sending(n, s, l);
     return true;
 }
 
-bool nicstride_names_find(const nicstride_names_t *n, const onic_layout_t *l,
-                          nicstride_name_t *name)
+bool nicstride_names_find(nicstride_names_t *n, const onic_layout_t *l, nicstride_name_t *name)
 {
-    uint32_t slot;
+    const nicstride_names_slot_t *s = find_slot(n, onic_layout_number(l));
 
-    if (!find_slot(n, onic_layout_number(l), &slot) || n->slot[slot].state != NICSTRIDE_NAME_KNOWN)
+    if (s == NULL || s->state != NICSTRIDE_NAME_KNOWN)
         return false;
-    *name = n->slot[slot].name;
+    *name = s->name;
     return true;
 }
 
@@ -133,20 +127,18 @@ bool nicstride_names_piece(nicstride_names_t *n, nicstride_msg_t *msg, unsigned 
 
 void nicstride_names_answer(nicstride_names_t *n, const nicstride_msg_t *answer)
 {
-    const uint32_t slot = answer->op;
+    const bool had = answer->dtype == NICSTRIDE_LIST_HAD;
+    nicstride_names_slot_t *s = &n->slot[n->sent];
 
-    if (slot >= NICSTRIDE_NAMES || n->slot[slot].name.number != answer->len || !n->sending ||
-        n->sent != slot)
+    if (!n->sending || n->sent != answer->op || s->name.number != answer->len)
         return;
     if (answer->dtype == NICSTRIDE_LIST_ON) {
         n->ahead -= n->ahead > 0;
-    } else if (answer->dtype != NICSTRIDE_LIST_HAD || n->cursor.pos == n->list.size) {
-        const bool had = answer->dtype == NICSTRIDE_LIST_HAD;
-
+    } else if (!had || n->cursor.pos == n->list.size) {
         stop_sending(n);
-        n->slot[slot].state = had ? NICSTRIDE_NAME_KNOWN : NICSTRIDE_NAME_NONE;
-        n->slot[slot].uses = 0;
-        n->slot[slot].lost = had ? 0 : n->slot[slot].lost + (n->slot[slot].lost < LOST_MAX);
+        s->state = had ? NICSTRIDE_NAME_KNOWN : NICSTRIDE_NAME_NONE;
+        s->uses = 0;
+        s->lost = had ? 0 : s->lost + (s->lost < LOST_MAX);
     }
 }
 
@@ -289,14 +281,14 @@ static bool end(nicstride_lists_t *all, nicstride_listed_t *of)
 {
     nicstride_named_t *named = &of->slot[of->name.slot];
     const size_t bytes = bytes_of(of->nruns);
+    nicstride_list_t *l = NULL;
     onic_layout_t layout;
 
     /* It stays a list, whatever may be found in it: what is around it has its own levels. */
     if (onic_layout_from_runs(&layout, &of->runs, ONIC_LAYOUT_MAX_LEVELS) != ONIC_LAYOUT_OK)
         return false;
-    nicstride_list_t *l =
-        layout.nruns > 0 && layout.offset == 0 ? find_same(all, of->name.hash, &layout) : NULL;
-    if (l == NULL && layout.nruns > 0 && layout.offset == 0 &&
+    if (layout.nruns > 0 && layout.offset == 0 &&
+        (l = find_same(all, of->name.hash, &layout)) == NULL &&
         (l = calloc(1, sizeof(*l))) != NULL) {
         onic_layout_dup(&l->layout, &layout);
         l->hash = of->name.hash;

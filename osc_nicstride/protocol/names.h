@@ -51,18 +51,20 @@ typedef enum nicstride_name_state {
     NICSTRIDE_NAME_KNOWN
 } nicstride_name_state_t;
 
+typedef struct nicstride_names_slot {
+    nicstride_name_state_t state;
+    uint64_t list; /**< its number (layout.h); 0: free */
+    uint64_t last; /**< turn of its last use */
+    uint32_t uses; /**< in its state */
+    uint32_t lost; /**< definitions in vain, one after another */
+    nicstride_name_t name;
+} nicstride_names_slot_t;
+
 /** Zero-initialise it. */
 typedef struct nicstride_names {
     uint32_t numbers; /**< of definitions begun */
     uint64_t turn;    /**< of uses */
-    struct {
-        nicstride_name_state_t state;
-        uint64_t list; /**< its number (layout.h); 0: free */
-        uint64_t last; /**< turn of its last use */
-        uint32_t uses; /**< in its state */
-        uint32_t lost; /**< definitions in vain, one after another */
-        nicstride_name_t name;
-    } slot[NICSTRIDE_NAMES];
+    nicstride_names_slot_t slot[NICSTRIDE_NAMES];
     bool sending;
     uint32_t sent;        /**< slot whose list is on its way */
     unsigned ahead;       /**< pieces that are not answered */
@@ -75,8 +77,7 @@ typedef struct nicstride_names {
 bool nicstride_names_use(nicstride_names_t *n, const onic_layout_t *l);
 
 /** The name of the layout's list, if it may be used now. */
-bool nicstride_names_find(const nicstride_names_t *n, const onic_layout_t *l,
-                          nicstride_name_t *name);
+bool nicstride_names_find(nicstride_names_t *n, const onic_layout_t *l, nicstride_name_t *name);
 
 /** May the name still be used? */
 bool nicstride_names_valid(const nicstride_names_t *n, const nicstride_name_t *name);

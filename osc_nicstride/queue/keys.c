@@ -195,13 +195,12 @@ void nicstride_keyring_free_locked(nicstride_peer_t *p)
 void nicstride_send_keys_locked(nicstride_peer_t *p, nicstride_keys_what_t what, uint64_t at,
                                 const nicstride_keys_t *k)
 {
-    nicstride_msg_t msg;
+    nicstride_msg_t msg = nicstride_note(p, NICSTRIDE_MSG_KEYS, what, 0);
+    const onic_payload_t payload = {.base = k->bytes, .len = k->len};
 
-    nicstride_msg_init(&msg, NICSTRIDE_MSG_KEYS, p->win, p->me);
-    msg.op = (uint16_t)what;
     msg.disp = (int64_t)at;
     msg.len = k->len;
-    nicstride_send_copy_locked(p, &msg, k->bytes);
+    (void)nicstride_send_locked(p, &msg, &payload, NICSTRIDE_SEND_INLINE, NULL, NULL);
 }
 
 static void ask(nicstride_peer_t *p, uint64_t at)
@@ -209,7 +208,7 @@ static void ask(nicstride_peer_t *p, uint64_t at)
     nicstride_keyring_t *ring = p->keys;
     nicstride_keys_t k;
 
-    nicstride_keys_begin(&k, NULL);
+    nicstride_keys_begin(&k, NULL, onic_wire_header_max() - sizeof(nicstride_msg_t));
     for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
         size_t cap;
         void *room = nicstride_keys_room(&k, &cap);

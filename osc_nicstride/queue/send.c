@@ -263,40 +263,6 @@ int nicstride_send_locked(nicstride_peer_t *p, nicstride_msg_t *msg, const onic_
     return rc;
 }
 
-/** Data that is kept until the wire has done with it. */
-typedef struct copy {
-    nicstride_peer_t *peer;
-    char bytes[];
-} copy_t;
-
-static void copy_sent_cb(void *arg, int status)
-{
-    copy_t *c = arg;
-
-    alone_sent_cb(c->peer, status);
-    free(c);
-}
-
-void nicstride_send_copy_locked(nicstride_peer_t *p, nicstride_msg_t *msg, const void *data)
-{
-    copy_t *c = malloc(sizeof(*c) + msg->len);
-    onic_payload_t payload = {.len = msg->len};
-    int rc;
-
-    if (c == NULL) {
-        nicstride_give_up_locked(p);
-        return;
-    }
-    c->peer = p;
-    memcpy(c->bytes, data, msg->len);
-    payload.base = c->bytes;
-    rc = nicstride_send_locked(p, msg, &payload, 0, copy_sent_cb, c);
-    if (rc == 0)
-        p->flow.posting++;
-    else
-        free(c);
-}
-
 void nicstride_set_payload(onic_payload_t *p, const onic_layout_t *l, const char *base, uint64_t at,
                            uint64_t len)
 {

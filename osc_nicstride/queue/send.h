@@ -76,9 +76,6 @@ void nicstride_send_note_locked(nicstride_peer_t *p, nicstride_msg_type_t type, 
 bool nicstride_send_note(nicstride_peer_t *p, nicstride_msg_type_t type, unsigned op,
                          uint64_t count);
 
-/** Sends a message with `msg->len` bytes of data beside it, which are copied. */
-void nicstride_send_copy_locked(nicstride_peer_t *p, nicstride_msg_t *msg, const void *data);
-
 /** Counts a message about to be sent, for which the target may have to keep so many bytes. */
 static inline void nicstride_count_sent_locked(nicstride_peer_t *p, uint64_t kept)
 {

@@ -41,7 +41,7 @@ static const type_rule_t rules[] = {
     {NICSTRIDE_MSG_UNLOCK, "", "", "none"},
     {NICSTRIDE_MSG_POST, "", "", "none"},
     {NICSTRIDE_MSG_COMPLETE, "c", "", "none"},
-    {NICSTRIDE_MSG_KEYS, "dlO", "", "len"},
+    {NICSTRIDE_MSG_KEYS, "dlO", "I", "len"},
     {NICSTRIDE_MSG_LIST, "LOolhcd", "", "none"},
     {NICSTRIDE_MSG_ANSWER, "Olht", "", "none"},
     {NICSTRIDE_MSG_GATE, "O", "", "none"},
