@@ -8,13 +8,20 @@
 #include "common/mover/mover.h"
 #include "osc_nicstride/target/target.h"
 
-/** Belong the bytes that a message is about, from packed position `at` of the layout on, to the
- *  window, and but for a dynamic one all others of the layout, too? */
+/** Where the message begins in its layout. */
+static uint64_t begin_of(const nicstride_msg_t *msg)
+{
+    return (msg->flags & NICSTRIDE_MSG_SLICE) ? 0 : msg->offset;
+}
+
+/** Belong the bytes that a message is about to the window, and but for a dynamic one all others of
+ *  the layout, too? */
 static bool target_holds(const nicstride_module_t *m, const nicstride_msg_t *msg,
-                         const onic_layout_t *l, uint64_t at)
+                         const onic_layout_t *l)
 {
     if (m->flavor == MPI_WIN_FLAVOR_DYNAMIC)
-        return nicstride_regions_cover(&m->regions, (uint64_t)msg->disp, l, at, msg->len);
+        return nicstride_regions_cover(&m->regions, (uint64_t)msg->disp, l, begin_of(msg),
+                                       msg->len);
     return nicstride_layout_fits(l, msg->disp, nicstride_info(m, m->rank)->size);
 }
 
@@ -48,9 +55,9 @@ int nicstride_open_target(const nicstride_incoming_t *in, onic_layout_t *l, char
             return MPI_ERR_RMA_RANGE;
     } else if (!decode(in, l))
         return MPI_ERR_OTHER;
-    *at_p = (msg->flags & NICSTRIDE_MSG_SLICE) ? 0 : msg->offset;
+    *at_p = begin_of(msg);
     right = *at_p <= l->size && msg->len <= l->size - *at_p;
-    if (!right || !target_holds(m, msg, l, *at_p)) {
+    if (!right || !target_holds(m, msg, l)) {
         onic_layout_fini(l);
         return right ? MPI_ERR_RMA_RANGE : MPI_ERR_OTHER;
     }
@@ -100,7 +107,7 @@ void nicstride_use_end(nicstride_use_t *u, int error)
 
 static bool is_in_window(const nicstride_use_t *u)
 {
-    return target_holds(u->m, &u->msg, &u->layout, u->at);
+    return target_holds(u->m, &u->msg, &u->layout);
 }
 
 /** The next one that is to be cancelled and was not yet. */
