@@ -28,7 +28,6 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/protocol/names.c \
 	osc_nicstride/protocol/names.h \
 	osc_nicstride/protocol/slot.h \
-	osc_nicstride/window/place.c \
 	osc_nicstride/window/place.h \
 	osc_nicstride/window/region.c \
 	osc_nicstride/window/region.h
@@ -51,11 +50,9 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/queue/operation.c \
 	osc_nicstride/queue/operation.h \
 	osc_nicstride/queue/request.c \
-	osc_nicstride/queue/request.h \
 	osc_nicstride/queue/send.c \
 	osc_nicstride/queue/send.h \
 	osc_nicstride/queue/start.c \
-	osc_nicstride/queue/start.h \
 	osc_nicstride/queue/wait.c \
 	osc_nicstride/queue/wait.h \
 	osc_nicstride/component/agreement.c \
@@ -67,9 +64,7 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/component/setup.h \
 	osc_nicstride/component/window.c \
 	osc_nicstride/component/window_free.c \
-	osc_nicstride/component/wire.c \
 	osc_nicstride/methods/direct.c \
-	osc_nicstride/methods/by_message.c \
 	osc_nicstride/methods/adapter_update.c \
 	osc_nicstride/methods/by_rdma.c \
 	osc_nicstride/methods/by_nic.c \
@@ -107,7 +102,6 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/window/state.h \
 	osc_nicstride/window/control.c \
 	osc_nicstride/window/control.h \
-	osc_nicstride/window/errors.c \
 	osc_nicstride/window/module.h \
 	osc_nicstride/window/op.c \
 	osc_nicstride/window/op.h \

@@ -14,7 +14,6 @@
 #include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/queue/observe.h"
 #include "osc_nicstride/queue/operation.h"
-#include "osc_nicstride/queue/start.h"
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/window/op.h"
 #include "osc_nicstride/window/state.h"
@@ -44,12 +43,6 @@ typedef struct work {
 } work_t;
 
 /* ---- what is to be done ---------------------------------------------------------------------- */
-
-/** Of elements that the origin has no value for: they are only fetched. */
-static void set_fetch(work_t *w)
-{
-    w->update.kind = NICSTRIDE_UPDATE_FETCH;
-}
 
 static void set_reduction(work_t *w)
 {
@@ -308,7 +301,7 @@ static int do_all(const nicstride_transfer_t *t, work_t *w)
         if (pos < given)
             onic_pack(&from, t->origin_base, values, max);
         else
-            set_fetch(w);
+            w->update.kind = NICSTRIDE_UPDATE_FETCH; /* the origin has no more values */
         n = do_some(w, t, &to, max, values);
         if (t->type == NICSTRIDE_MSG_GET_ACC)
             onic_unpack(&old, t->result_base, values, n);

@@ -38,7 +38,6 @@
 #include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/observe.h"
 #include "osc_nicstride/queue/operation.h"
-#include "osc_nicstride/queue/start.h"
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/window/state.h"
 

@@ -22,7 +22,6 @@
 #include "osc_nicstride/queue/observe.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/send.h"
-#include "osc_nicstride/queue/start.h"
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/window/state.h"
 

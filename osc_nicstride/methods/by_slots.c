@@ -14,7 +14,6 @@
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/naming.h"
 #include "osc_nicstride/queue/send.h"
-#include "osc_nicstride/queue/start.h"
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/window/state.h"
 

@@ -7,9 +7,8 @@
 
 #include "common/node/presence.h"
 #include "osc_nicstride/queue/observe.h"
-#include "osc_nicstride/queue/request.h"
+#include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/send.h"
-#include "osc_nicstride/queue/start.h"
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/plan.h"

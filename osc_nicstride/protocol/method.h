@@ -124,8 +124,9 @@ struct nicstride_method_row {
      *  nothing was done: messages must do it. MPI threads, no lock held. */
     int (*start)(struct nicstride_transfer *t, bool *done_p);
 
-    /** It enters what it begins among the peer's operations by itself (queue/start.h), until that
-     * is locally complete. Else that is so when `start` returns, or waits for `flush` unseen. */
+    /** It enters what it begins among the peer's operations by itself (queue/operation.h), until
+     * that is locally complete. Else that is so when `start` returns, or waits for `flush` unseen.
+     */
     bool enters;
 
     /** Has all landed that it has begun at the peer? Asked again and again by flushes, and before

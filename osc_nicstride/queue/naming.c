@@ -7,9 +7,6 @@
 
 #include <stdlib.h>
 
-#include "osc_nicstride/queue/send.h"
-#include "osc_nicstride/window/state.h"
-
 /** False where there is none, or it cannot be sent. */
 static bool send_piece(nicstride_peer_t *p)
 {

@@ -8,9 +8,6 @@
 #include <stdlib.h>
 
 #include "common/mover/mover.h"
-#include "osc_nicstride/queue/request.h"
-#include "osc_nicstride/window/state.h"
-#include "common/support/handle.h"
 
 /* Operation objects that are not in use; wire lock. */
 static nicstride_op_t *spare_ops;

@@ -5,7 +5,7 @@
 /** @file Operations that are under way: those of which something is still to be sent, or a reply to
  *  come. What is sent whole and waits for no reply leaves none behind.
  *
- *  All is called with the wire lock held. */
+ *  All is called with the wire lock held where nothing else is said. */
 #ifndef NICSTRIDE_OPERATION_H
 #define NICSTRIDE_OPERATION_H
 
@@ -17,6 +17,11 @@
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/window/module.h"
 #include "common/wire/wire.h"
+#include "osc_nicstride/queue/send.h"
+#include "osc_nicstride/window/transfer.h"
+#include "common/ompi_compat.h"
+#include "ompi/request/request.h"
+#include "ompi/win/win.h"
 
 struct nicstride_request;
 
@@ -117,5 +122,61 @@ void nicstride_place_answer_locked(nicstride_peer_t *p);
 
 /** An error class as a peer reports it; what is none becomes MPI_ERR_OTHER. */
 int nicstride_error_class(int status);
+
+/* ---- starting transfers by message (start.c) ------------------------------------------------- */
+
+/* What is short and has nothing before it goes at once, in
+ * one message with its data inline; all else becomes an operation in the peer's queue, from which
+ * fragments are sent as credit allows. Of a transfer through slots the message says where the data
+ * belongs and in which slots it comes (methods/by_slots.c). */
+
+/**
+ * Starts a transfer, and takes over those of its layouts that are needed longer. Waits, with
+ * progress, only where very many operations are queued already. MPI threads, no lock held.
+ *
+ * @param rendezvous  put, get: the data goes by rendezvous; both sides must be contiguous
+ * @param done_p      set to whether it is locally complete; else the transfer's request, if any,
+ *                    will be completed
+ */
+int nicstride_message_start(nicstride_transfer_t *t, bool rendezvous, bool *done_p);
+
+/* ---- what the ways of starting a transfer share; wire lock ----------------------------------- */
+
+/** An operation of the transfer, with its reply's place; the rest of its layouts where it is
+ *  `queued`. NULL where memory is exhausted. */
+nicstride_op_t *nicstride_op_of_locked(nicstride_transfer_t *t, bool queued);
+
+/** Enters it among what is under way; NULL: something is that needs no object. Flushes look at the
+ *  number without the lock. */
+void nicstride_op_enter_locked(nicstride_peer_t *p, nicstride_op_t *op);
+
+/** An operation that was to go another way, of which nothing is under way any more, goes by
+ * message: before all that is queued, since flushes wait in the order of numbers. It was made as a
+ * queued one, and entered. */
+void nicstride_op_by_message_locked(nicstride_op_t *op);
+
+/** Describes all bytes of the target behind the header; false where that takes too much room.
+ *  No lock is needed. */
+bool nicstride_describe(nicstride_framed_t *f, const nicstride_transfer_t *t);
+
+/* ---- requests (request.c) -------------------------------------------------------------------- */
+
+typedef struct nicstride_request {
+    ompi_request_t super;
+    struct nicstride_request *next_done;
+    bool freed; /**< the user freed it before it completed; wire lock */
+    bool done;  /**< handed to MPI as complete; wire lock */
+} nicstride_request_t;
+
+OBJ_CLASS_DECLARATION(nicstride_request_t);
+
+nicstride_request_t *nicstride_request_new(ompi_win_t *win);
+/** The operation is over: MPI completes the request from an MPI thread. */
+void nicstride_request_done_locked(nicstride_request_t *r, int error);
+/** Ends a request-based call: hands the request to the user, complete if `done`; on an error
+ *  frees it and returns the error. `r` may be NULL (memory exhausted, `rc` says so). */
+int nicstride_request_finish(nicstride_request_t *r, int rc, bool done, ompi_request_t **request_p);
+/** The wire's function for MPI threads: completes what is done. */
+int nicstride_requests_complete(void);
 
 #endif

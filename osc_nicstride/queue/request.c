@@ -5,7 +5,7 @@
 /** @file Requests of MPI_Rput and its kin. Operations end in whichever thread progresses the wire;
  *  requests are completed by MPI threads only, from a list. */
 
-#include "osc_nicstride/queue/request.h"
+#include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/window/state.h"
 #include "common/wire/wire.h"
 

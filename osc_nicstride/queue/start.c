@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Starting transfers by message; see start.h. */
-#include "osc_nicstride/queue/start.h"
+#include "osc_nicstride/queue/operation.h"
 
 #include <sched.h>
 #include <string.h>
@@ -12,7 +12,6 @@
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/naming.h"
 #include "osc_nicstride/queue/observe.h"
-#include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/wait.h"
 
 /* Turns of progress that a short operation waits for credit before it is queued, and those between

@@ -180,7 +180,7 @@ int nicstride_take_applied_error(nicstride_module_t *m, const char *call)
     error = m->applied_error;
     m->applied_error = 0;
     onic_wire_unlock();
-    if (error == 0)
+    if (error == 0 || call == NULL)
         return OMPI_SUCCESS;
     return nicstride_error(m, call, error, "an operation of another process failed here: %s",
                            nicstride_error_reason(error));
@@ -332,15 +332,6 @@ static int leave_on_node(nicstride_module_t *m, bool counted)
     return error;
 }
 
-/** Nothing has come before this fence that it would have to report; what comes while others have
- *  left it and this process has not is of the next epoch. */
-static void forget_applied_error(nicstride_module_t *m)
-{
-    onic_wire_lock();
-    m->applied_error = 0;
-    onic_wire_unlock();
-}
-
 int nicstride_meet(nicstride_module_t *m)
 {
     arrival_t a = {.m = m};
@@ -359,8 +350,8 @@ int nicstride_fence_all(nicstride_module_t *m, bool counted)
     if (counted)
         error = one_node ? nicstride_close_epoch(m)
                          : nicstride_flush_all_peers(m, NICSTRIDE_FLUSH_REMOTE);
-    else
-        forget_applied_error(m);
+    else /* What comes while others have left it and this process has not is of the next epoch. */
+        (void)nicstride_take_applied_error(m, NULL);
     atomic_thread_fence(memory_order_seq_cst);
     nicstride_fence_begin(&m->fence, error != OMPI_SUCCESS);
     nicstride_wait_polling(counted && one_node ? have_entered_and_applied : have_entered, &a);

@@ -28,7 +28,8 @@ bool nicstride_complete_along(nicstride_peer_t *p);
 int nicstride_await_applied(const char *call, nicstride_peer_t *p);
 /** Are they? */
 bool nicstride_is_applied(nicstride_peer_t *p);
-/** The first error of an operation applied here since this was last asked, with a text, or 0. */
+/** The first error of an operation applied here since this was last asked, with a text, or 0;
+ * always where there is no call to name. */
 int nicstride_take_applied_error(nicstride_module_t *m, const char *call);
 
 /** Waits until all members have come here, in the order of their fences. Returns the error class of

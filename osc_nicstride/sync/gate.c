@@ -356,19 +356,28 @@ static uint64_t await(nicstride_peer_t *p, nicstride_entrance_t *e, unsigned i)
     return e->step[i].result;
 }
 
+/** Changes the word, behind a mark where the lock is shared; `result` not 0: by compare and swap.
+ *  Returns the step. Wire lock. */
+static unsigned change(nicstride_peer_t *p, nicstride_entrance_t *e, unsigned type,
+                       uint64_t operand, uint64_t result)
+{
+    const onic_atomic_op_t op = result != 0 ? ONIC_ATOMIC_COMPARE_SWAP : ONIC_ATOMIC_ADD;
+
+    e->steps = 0;
+    if (type == NICSTRIDE_LOCK_SHARED)
+        mark(e, p, MARK_MAYBE);
+    begin(e, op, 0, sizeof(operand), operand, result);
+    return e->steps - 1;
+}
+
 /** Takes away what was added; tells the target where somebody waits for that. */
 static void go_out(nicstride_peer_t *p, nicstride_entrance_t *e, unsigned type)
 {
-    const bool shared = type == NICSTRIDE_LOCK_SHARED;
     unsigned i;
 
     onic_wire_lock();
-    e->steps = 0;
-    if (shared)
-        mark(e, p, MARK_MAYBE);
-    i = e->steps;
-    begin(e, ONIC_ATOMIC_ADD, 0, sizeof(uint64_t), -nicstride_gate_mark(type, p->me), 0);
-    if (shared)
+    i = change(p, e, type, -nicstride_gate_mark(type, p->me), 0);
+    if (type == NICSTRIDE_LOCK_SHARED)
         mark(e, p, MARK_OUT);
     onic_wire_unlock();
     if (nicstride_gate_tells(await(p, e, i)) && !e->failed)
@@ -379,18 +388,10 @@ static void go_out(nicstride_peer_t *p, nicstride_entrance_t *e, unsigned type)
 static uint64_t try(nicstride_peer_t *p, nicstride_entrance_t *e, unsigned type)
 {
     const uint64_t with = nicstride_gate_mark(type, p->me);
-    const bool shared = type == NICSTRIDE_LOCK_SHARED;
     unsigned i;
 
     onic_wire_lock();
-    e->steps = 0;
-    if (shared)
-        mark(e, p, MARK_MAYBE);
-    i = e->steps;
-    if (shared)
-        begin(e, ONIC_ATOMIC_ADD, 0, sizeof(with), with, 0);
-    else
-        begin(e, ONIC_ATOMIC_COMPARE_SWAP, 0, sizeof(with), 0, with);
+    i = type == NICSTRIDE_LOCK_SHARED ? change(p, e, type, with, 0) : change(p, e, type, 0, with);
     onic_wire_unlock();
     return await(p, e, i);
 }

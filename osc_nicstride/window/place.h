@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #define NICSTRIDE_LINE 64
 
@@ -23,8 +24,13 @@ typedef enum nicstride_parts {
 } nicstride_parts_t;
 
 /** Bytes of a part that lie before it in its first page: an odd number of cache lines, another one
- *  for each of 32 processes in a row, and some lines off that of the neighbours. */
-size_t nicstride_shift(nicstride_parts_t parts, int index);
+ *  for each of 32 processes in a row, as the factor is odd, and 6 to 26 lines off those of the
+ *  neighbours and theirs. */
+static inline size_t nicstride_shift(nicstride_parts_t parts, int index)
+{
+    return parts == NICSTRIDE_PARTS_SHIFTED ? NICSTRIDE_LINE * (2 * ((unsigned)index * 13 % 32) + 1)
+                                            : 0;
+}
 
 typedef struct nicstride_part {
     uint64_t from;
@@ -32,11 +38,24 @@ typedef struct nicstride_part {
 } nicstride_part_t;
 
 /** The part of process `index` of the node, of `size` bytes; the one before has ended `at`. */
-nicstride_part_t nicstride_place(nicstride_parts_t parts, size_t page, uint64_t at, int index,
-                                 uint64_t size);
+static inline nicstride_part_t nicstride_place(nicstride_parts_t parts, size_t page, uint64_t at,
+                                               int index, uint64_t size)
+{
+    const uint64_t from = size > 0 ? at + nicstride_shift(parts, index) : at;
+
+    if (parts == NICSTRIDE_PARTS_CONTIGUOUS)
+        return (nicstride_part_t){from, from + size};
+    return (nicstride_part_t){from, (from + size + page - 1) / page * page};
+}
 
 /** Does an info value, a power of two, ask for memory aligned to more than a cache line? */
-bool nicstride_wants_pages(const char *alignment);
+static inline bool nicstride_wants_pages(const char *alignment)
+{
+    char *end;
+    const unsigned long long n = strtoull(alignment, &end, 10);
+
+    return *end == '\0' && n > NICSTRIDE_LINE && (n & (n - 1)) == 0;
+}
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
