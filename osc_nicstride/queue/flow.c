@@ -80,35 +80,28 @@ static int put_layout(nicstride_op_t *op, fragment_t *f, uint64_t room, uint64_t
 
     if (onic_layout_is_contig(&op->target)) {
         f->msg.disp = op->disp + op->target.offset;
-        *data_p = fragment_bytes(op, room != 0 ? room : frag - sizeof(f->msg));
-        return OMPI_SUCCESS;
-    }
-    if (op->target.nruns == 0) {
+    } else if (op->target.nruns == 0) {
         if (op->encoded_len == 0 &&
             onic_layout_encode(&op->target, op->encoded, sizeof(op->encoded), &op->encoded_len) !=
                 ONIC_LAYOUT_OK)
             return OMPI_ERROR;
-        memcpy(f->layout, op->encoded, op->encoded_len);
-        f->msg.layout_len = (uint32_t)op->encoded_len;
-        *data_p = fragment_bytes(op, room != 0 ? room : frag - sizeof(f->msg) - op->encoded_len);
-        return OMPI_SUCCESS;
-    }
-    used = nicstride_naming_describe_locked(op->peer, &op->target, f->layout);
-    if (used > 0) {
-        f->msg.layout_len = (uint32_t)used;
+        used = op->encoded_len;
+        memcpy(f->layout, op->encoded, used);
+    } else if ((used = nicstride_naming_describe_locked(op->peer, &op->target, f->layout)) > 0) {
         f->msg.flags |= NICSTRIDE_MSG_NAMED;
-        *data_p = fragment_bytes(op, room != 0 ? room : frag - sizeof(f->msg) - used);
-        return OMPI_SUCCESS;
+    } else {
+        if (op->slice.pos != op->sent)
+            onic_cursor_init(&op->slice, &op->target, op->sent);
+        cap = slice_room(op, frag, sizeof(f->layout));
+        room = fragment_bytes(op, room != 0 ? room : frag - sizeof(f->msg) - cap);
+        if (onic_layout_encode_slice(&op->slice, room, op->granule, f->layout, cap, &used,
+                                     data_p) != ONIC_LAYOUT_OK)
+            return OMPI_ERROR;
+        f->msg.flags |= NICSTRIDE_MSG_SLICE;
     }
-    if (op->slice.pos != op->sent)
-        onic_cursor_init(&op->slice, &op->target, op->sent);
-    cap = slice_room(op, frag, sizeof(f->layout));
-    room = fragment_bytes(op, room != 0 ? room : frag - sizeof(f->msg) - cap);
-    if (onic_layout_encode_slice(&op->slice, room, op->granule, f->layout, cap, &used, data_p) !=
-        ONIC_LAYOUT_OK)
-        return OMPI_ERROR;
     f->msg.layout_len = (uint32_t)used;
-    f->msg.flags |= NICSTRIDE_MSG_SLICE;
+    if ((f->msg.flags & NICSTRIDE_MSG_SLICE) == 0)
+        *data_p = fragment_bytes(op, room != 0 ? room : frag - sizeof(f->msg) - used);
     return OMPI_SUCCESS;
 }
 

@@ -80,13 +80,11 @@ void nicstride_key_pieces_free(nicstride_key_pieces_t *t)
 
 /* ---- what an origin has ---------------------------------------------------------------------- */
 
-static void drop(nicstride_of_rows_t *of)
+static void drop(const nicstride_of_rows_t *of)
 {
-    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
+    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++)
         if (of->row[i] != NULL)
             nicstride_keyed(i)->drop(of->row[i]);
-        of->row[i] = NULL;
-    }
 }
 
 /** Those that could be used with the peer. */
@@ -126,6 +124,7 @@ static void drop_all(nicstride_keyring_t *k)
         drop(&k->pieces.piece[i].of);
     nicstride_key_pieces_free(&k->pieces);
     drop(&k->word);
+    k->word = (nicstride_of_rows_t){{NULL}};
 }
 
 /** Are all keys void, and still in use? */
@@ -155,29 +154,24 @@ void nicstride_keyring_add_locked(nicstride_peer_t *p, const nicstride_key_piece
                                   const nicstride_of_rows_t *word)
 {
     nicstride_keyring_t *k = p->keys;
-    nicstride_of_rows_t spare = *word;
 
     /* Of another generation than those that are there: they are void. */
     if (k->pieces.n > 0 && k->generation != piece->span.generation)
         nicstride_keyring_void_locked(p);
     if (waits(p)) {
-        drop(&spare);
-        spare = piece->of;
-        drop(&spare);
+        drop(word);
+        drop(&piece->of);
         return;
     }
     k->generation = piece->span.generation;
-    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
-        if (k->word.row[i] == NULL) {
-            k->word.row[i] = spare.row[i];
-            spare.row[i] = NULL;
-        }
-    }
-    drop(&spare);
+    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++)
+        if (k->word.row[i] == NULL)
+            k->word.row[i] = word->row[i];
+        else if (word->row[i] != NULL)
+            nicstride_keyed(i)->drop(word->row[i]);
     if (nicstride_key_piece_add(&k->pieces, piece) != NULL)
         return;
-    spare = piece->of;
-    drop(&spare);
+    drop(&piece->of);
     k->refused = true;
 }
 

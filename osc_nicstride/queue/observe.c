@@ -93,11 +93,11 @@ onic_learned_t nicstride_observed(nicstride_peer_t *p, nicstride_direction_t dir
     (void)presence_of(p);
     if (p->observed.learn == NULL)
         return ONIC_MODEL_ALONE;
-    if (onic_layout_is_contig(origin) && onic_layout_is_contig(target))
-        return (onic_learned_t){.cell = onic_learn_contiguous(p->observed.learn, dir, target->size),
-                                .budget = &p->observed.learn->budget};
-    return (onic_learned_t){.cell = onic_learn_cell(p->observed.learn, dir, origin, target),
-                            .budget = &p->observed.learn->budget};
+    const bool contig = onic_layout_is_contig(origin) && onic_layout_is_contig(target);
+    onic_learn_t *learn = p->observed.learn;
+    return (onic_learned_t){.cell = contig ? onic_learn_contiguous(learn, dir, target->size)
+                                           : onic_learn_cell(learn, dir, origin, target),
+                            .budget = &learn->budget};
 }
 
 static double nsec_per_tick(void)
