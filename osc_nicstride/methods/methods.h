@@ -30,10 +30,10 @@ typedef struct nicstride_osc {
 /** Bytes after which the accumulate lock is given to others. */
 #define NICSTRIDE_LOCK_SPAN (64 << 10)
 
-/* ---- accumulates by an adapter --------------------------------------------------------------- */
-
-/* Those of windows that have agreed on that (nicstride_module_t's
- * `adapter_updates`), to all targets, the own process among them. They use the keys of method rdma.
+/* ---- accumulates by an adapter ------------------------------------------------------------------
+ *
+ * Those of windows that have agreed on that (nicstride_module_t's `adapter_updates`), to all
+ * targets, the own process among them. They use the keys of method rdma.
  *
  * One element, which is one operation of the adapter, is begun and left to it. All else the call
  * waits for: what comes behind must not overtake its steps. */

@@ -91,10 +91,10 @@ size_t nicstride_plan_table(const nicstride_method_row_t *const *rows, nicstride
 size_t nicstride_plan_learned(const nicstride_method_row_t *const *rows, const onic_learn_t *learn,
                               const nicstride_path_t *path, char *buf, size_t cap);
 
-/* ---- sieving --------------------------------------------------------------------------------- */
-
-/* Reading the extent that covers many blocks at once and gathering them here, where each block by
- * itself would cost more than the bytes between the blocks. */
+/* ---- sieving ------------------------------------------------------------------------------------
+ *
+ * Reading the extent that covers many blocks at once and gathering them here, where each block
+ * by itself would cost more than the bytes between the blocks. */
 
 /** One piece to read: `bytes` packed bytes, all inside [lo, lo + len). */
 typedef struct nicstride_cover {

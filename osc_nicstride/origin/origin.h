@@ -87,10 +87,10 @@ void nicstride_put_get_calls(ompi_osc_base_module_t *calls);
 void nicstride_update_calls(ompi_osc_base_module_t *calls);
 void nicstride_dynamic_calls(ompi_osc_base_module_t *calls);
 
-/* ---- the smallest calls ---------------------------------------------------------------------- */
-
-/* May a few contiguous bytes be moved as things stand, and where are they? A negative answer says
- * nothing: resolve the call, which finds out and explains.
+/* ---- the smallest calls -------------------------------------------------------------------------
+ *
+ * May a few contiguous bytes be moved as things stand, and where are they? A negative answer
+ * says nothing: resolve the call, which finds out and explains.
  *
  * Inlined: on mapped windows this is nearly all that an 8-byte call takes, and half of what it
  * would take resolved. */

@@ -47,14 +47,14 @@ void nicstride_apply_element(const nicstride_apply_t *a, void *target, const voi
 void nicstride_apply_cas(void *target, size_t size, const void *compare, const void *desired,
                          void *old);
 
-/* ---- by an adapter --------------------------------------------------------------------------- */
-
-/* Accumulates as atomic operations of an adapter: what the adapter is to do for one element,
- * step by step. Sums of integers, replacing, fetching, and compare and swap are one operation. All
- * else is read first, reduced here and stored by a compare and swap, again and again until no
- * other process has come between.
+/* ---- by an adapter ------------------------------------------------------------------------------
  *
- * Pure. Elements are in their memory form, `size` bytes of a word; the rest of it is 0. */
+ * Accumulates as atomic operations of an adapter: what the adapter is to do for one element,
+ * step by step. Sums of integers, replacing, fetching, and compare and swap are one operation.
+ * All else is read first, reduced here and stored by a compare and swap, again and again until
+ * no other process has come between.
+ *
+ * Elements are in their memory form, `size` bytes of a word; the rest of it is 0. */
 
 /** What becomes of an element. */
 typedef enum nicstride_update_kind {

@@ -237,18 +237,18 @@ static inline void nicstride_rx_ack(nicstride_rx_t *rx, uint64_t *applied_p, int
     rx->error = 0;
 }
 
-/* ---- replies --------------------------------------------------------------------------------- */
-
-/* Room for replies: what the gets and fetches of a process have asked for, of all targets
- * and in all windows, is never more than it has for that. It reserves the bytes of a reply before
- * it asks, and gives them back when they have come.
+/* ---- replies ------------------------------------------------------------------------------------
  *
- * A request that finds no room stands in line, and none passes it: short replies that keep coming
- * would keep a long one away for ever. What is first in line goes as soon as it fits.
+ * Room for replies: what the gets and fetches of a process have asked for, of all targets and in
+ * all windows, is never more than it has for that. It reserves the bytes of a reply before it
+ * asks, and gives them back when they have come.
  *
- * Why nobody waits for ever. Targets answer without waiting for anything that the origin does, so
- * what is out comes back, or is given back when its target is lost. What is kept with a lock has
- * reserved before it is sent, and is sent with the next progress (lazy_lock.h).
+ * A request that finds no room stands in line, and none passes it: short replies that keep
+ * coming would keep a long one away for ever. What is first in line goes as soon as it fits.
+ *
+ * Why nobody waits for ever. Targets answer without waiting for anything that the origin does,
+ * so what is out comes back, or is given back when its target is lost. What is kept with a lock
+ * has reserved before it is sent, and is sent with the next progress (lazy_lock.h).
  *
  * Pure; the caller serialises. */
 

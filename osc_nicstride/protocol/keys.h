@@ -87,17 +87,15 @@ static inline bool nicstride_span_answers(const nicstride_span_t *s, uint64_t pl
  *  `piece` > 0 bytes from their begin on. */
 nicstride_span_t nicstride_piece_of(const nicstride_span_t *region, uint64_t at, uint64_t piece);
 
-/* ---- asking once more ------------------------------------------------------------------------ */
-
-/* When an origin asks a target for keys once more, because a method needs a connection and
- * has none. A question for the keys of a window carries this side's end of a connection, the
- * answer the other one's; all windows share the connection. It may go at any time, to make room
- * for others. So a window can have keys and no connection: then its keys are given up and asked
- * for again.
+/* ---- asking once more ---------------------------------------------------------------------------
  *
- * Nobody waits for any of this: what cannot go by the method goes by message meanwhile.
+ * When an origin asks a target for keys once more, because a method needs a connection and has
+ * none. A question for the keys of a window carries this side's end of a connection, the answer
+ * the other one's; all windows share the connection. It may go at any time, to make room for
+ * others. So a window can have keys and no connection: then its keys are given up and asked for
+ * again.
  *
- * Pure. */
+ * Nobody waits for any of this: what cannot go by the method goes by message meanwhile. */
 
 typedef enum nicstride_connection {
     NICSTRIDE_UNCONNECTED = 0,

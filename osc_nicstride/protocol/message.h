@@ -166,11 +166,11 @@ static inline uint64_t nicstride_fragment(const onic_layout_t *l, uint64_t base,
 const char *nicstride_msg_decode(const void *buf, size_t len, uint64_t payload_len,
                                  nicstride_msg_t *m, const void **layout_p);
 
-/* ---- several in one -------------------------------------------------------------------------- */
-
-/* Several messages in one: each behind its length, which is two bytes and never 0. Sending
- * costs many times what the bytes of a short message do. Pure. What is read is checked for its
- * form only; the messages are for nicstride_msg_decode. */
+/* ---- several in one -----------------------------------------------------------------------------
+ *
+ * Several messages in one: each behind its length, which is two bytes and never 0. Sending costs
+ * many times what the bytes of a short message do. What is read is checked for its form only;
+ * the messages are for nicstride_msg_decode. */
 
 /** What such a message has for a header: no other header is as short. */
 #define NICSTRIDE_BATCH_MARK 0xb5u

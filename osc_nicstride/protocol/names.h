@@ -103,11 +103,11 @@ size_t nicstride_name_encode(const nicstride_name_t *name, const onic_layout_t *
 /** The name at the begin of a layout of a message with NICSTRIDE_MSG_NAMED. */
 nicstride_name_t nicstride_name_decode(const void *layout);
 
-/* ---- at the target --------------------------------------------------------------------------- */
-
-/* Lists of blocks that a process keeps for others, who name them. The bytes that
- * they take up are bounded: a list for which there is no room is refused, and comes again later.
- * Lists of different origins with the same blocks are one. Pure; wire lock. */
+/* ---- at the target ------------------------------------------------------------------------------
+ *
+ * Lists of blocks that a process keeps for others, who name them. The bytes that they take up
+ * are bounded: a list for which there is no room is refused, and comes again later. Lists of
+ * different origins with the same blocks are one. Pure; wire lock. */
 
 /** Most of them. */
 #define NICSTRIDE_LISTS_MAX 1024

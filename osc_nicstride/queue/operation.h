@@ -123,12 +123,12 @@ void nicstride_place_answer_locked(nicstride_peer_t *p);
 /** An error class as a peer reports it; what is none becomes MPI_ERR_OTHER. */
 int nicstride_error_class(int status);
 
-/* ---- starting transfers by message (start.c) ------------------------------------------------- */
-
-/* What is short and has nothing before it goes at once, in
- * one message with its data inline; all else becomes an operation in the peer's queue, from which
- * fragments are sent as credit allows. Of a transfer through slots the message says where the data
- * belongs and in which slots it comes (methods/by_slots.c). */
+/* ---- starting transfers by message (start.c) ----------------------------------------------------
+ *
+ * What is short and has nothing before it goes at once, in one message with its data inline; all
+ * else becomes an operation in the peer's queue, from which fragments are sent as credit allows.
+ * Of a transfer through slots the message says where the data belongs and in which slots it
+ * comes (methods/by_slots.c). */
 
 /**
  * Starts a transfer, and takes over those of its layouts that are needed longer. Waits, with

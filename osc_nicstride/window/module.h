@@ -342,10 +342,10 @@ int nicstride_sync_error(const nicstride_module_t *m, const char *call, const ch
 /** Says why a window could not be made, and returns `rc`. */
 int nicstride_select_error(int rc, const char *reason);
 
-/* ---- peers in use ---------------------------------------------------------------------------- */
-
-/* The peers of a window with which there is something to be done: operations under way or
- * not yet flushed, an error to be returned, a lock of MPI_Win_lock_all. So what is done for all
+/* ---- peers in use -------------------------------------------------------------------------------
+ *
+ * The peers of a window with which there is something to be done: operations under way or not
+ * yet flushed, an error to be returned, a lock of MPI_Win_lock_all. So what is done for all
  * peers costs what a program uses. A peer enters when it is first used; those that are done with
  * are taken out when nobody walks along the list. */
 

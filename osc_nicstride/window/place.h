@@ -57,10 +57,10 @@ static inline bool nicstride_wants_pages(const char *alignment)
     return *end == '\0' && n > NICSTRIDE_LINE && (n & (n - 1)) == 0;
 }
 
-/* ---- tables ---------------------------------------------------------------------------------- */
-
-/* What a window keeps by the number of its ranks, and what making it sends. What all ranks
- * have sent alike is kept once; what differs once for each node, in shared memory. */
+/* ---- tables -------------------------------------------------------------------------------------
+ *
+ * What a window keeps by the number of its ranks, and what making it sends. What all ranks have
+ * sent alike is kept once; what differs once for each node, in shared memory. */
 
 /** What is kept of what each rank sends the others about its part of the window. No gaps. */
 typedef struct nicstride_rank_info {
