@@ -52,7 +52,7 @@ void nicstride_window_destroy(nicstride_module_t *m)
     nicstride_forget_uses_locked(m);
     nicstride_withdraw_all_locked(m);
     nicstride_gate_free_locked(m);
-    nicstride_unuse_all_locked(m);
+    nicstride_thin_used_locked(m, true);
     for (int i = 0; m->peer != NULL && i < m->size; i++) {
         if (m->peer[i] == NULL)
             continue;
@@ -96,7 +96,7 @@ static bool in_finalize(void)
 static void orphan(nicstride_module_t *m)
 {
     onic_wire_lock();
-    nicstride_unuse_all_locked(m);
+    nicstride_thin_used_locked(m, true);
     onic_wire_unlock();
     give_peers(m);
     ompi_comm_free(&m->comm);

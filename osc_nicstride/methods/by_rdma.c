@@ -308,11 +308,6 @@ static bool flush(nicstride_peer_t *p)
     return (puts == NULL || puts->landed >= begun->put) && begun->under_way == 0;
 }
 
-static void leave(void *of_row)
-{
-    free(of_row);
-}
-
 const nicstride_method_row_t nicstride_rdma = {.name = "rdma",
                                                .fits = nicstride_rdma_fits,
                                                .cost = nicstride_rdma_cost,
@@ -321,4 +316,4 @@ const nicstride_method_row_t nicstride_rdma = {.name = "rdma",
                                                .enters = true,
                                                .flush = flush,
                                                .keyed = &keyed,
-                                               .leave = leave};
+                                               .leave = free};

@@ -40,7 +40,7 @@ static nicstride_names_slot_t *slot_to_take(nicstride_names_t *n)
     return best;
 }
 
-static void stop_sending(nicstride_names_t *n)
+void nicstride_names_fini(nicstride_names_t *n)
 {
     if (n->sending)
         onic_layout_fini(&n->list);
@@ -135,16 +135,11 @@ void nicstride_names_answer(nicstride_names_t *n, const nicstride_msg_t *answer)
     if (answer->dtype == NICSTRIDE_LIST_ON) {
         n->ahead -= n->ahead > 0;
     } else if (!had || n->cursor.pos == n->list.size) {
-        stop_sending(n);
+        nicstride_names_fini(n);
         s->state = had ? NICSTRIDE_NAME_KNOWN : NICSTRIDE_NAME_NONE;
         s->uses = 0;
         s->lost = had ? 0 : s->lost + (s->lost < LOST_MAX);
     }
-}
-
-void nicstride_names_fini(nicstride_names_t *n)
-{
-    stop_sending(n);
 }
 
 size_t nicstride_name_encode(const nicstride_name_t *name, const onic_layout_t *l,

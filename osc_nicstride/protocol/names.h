@@ -93,7 +93,7 @@ bool nicstride_names_piece(nicstride_names_t *n, nicstride_msg_t *msg, unsigned 
 /** The target says something, anything, of a name. Next pieces: while nicstride_names_may_send. */
 void nicstride_names_answer(nicstride_names_t *n, const nicstride_msg_t *answer);
 
-/** Frees what it holds. */
+/** Frees what it holds: nothing is on its way any more. */
 void nicstride_names_fini(nicstride_names_t *n);
 
 /** Writes the name and what is around the list; returns the bytes. */

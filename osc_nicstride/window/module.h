@@ -369,8 +369,9 @@ static inline void nicstride_use_locked(nicstride_peer_t *p)
         nicstride_enlist_locked(p);
 }
 
-/** The window will be freed: its peers are in no list any more. Wire lock. */
-void nicstride_unuse_all_locked(nicstride_module_t *m);
+/** Takes out those that there is nothing to be done with, if nobody walks, or all, of a window that
+ *  will be freed. Wire lock. */
+void nicstride_thin_used_locked(nicstride_module_t *m, bool all);
 
 /** Is there anybody? No lock: what this thread has used is not overlooked. */
 static inline bool nicstride_any_used(const nicstride_module_t *m)

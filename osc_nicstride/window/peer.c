@@ -213,8 +213,7 @@ static void leave(nicstride_module_t *m)
         m->next_in_use->in_use_link = m->in_use_link;
 }
 
-/** Takes out those that there is nothing to be done with, or all. */
-static void thin(nicstride_module_t *m, bool all)
+void nicstride_thin_used_locked(nicstride_module_t *m, bool all)
 {
     nicstride_peer_t **link = &m->used;
 
@@ -236,11 +235,6 @@ static void thin(nicstride_module_t *m, bool all)
         leave(m);
 }
 
-void nicstride_unuse_all_locked(nicstride_module_t *m)
-{
-    thin(m, true);
-}
-
 nicstride_peer_t *nicstride_used_begin(nicstride_module_t *m)
 {
     nicstride_peer_t *first;
@@ -256,7 +250,7 @@ void nicstride_used_end(nicstride_module_t *m)
 {
     onic_wire_lock();
     m->walks--;
-    thin(m, false);
+    nicstride_thin_used_locked(m, false);
     onic_wire_unlock();
 }
 
@@ -266,6 +260,6 @@ void nicstride_used_each_locked(void (*f)(nicstride_peer_t *p, void *arg), void 
         next = m->next_in_use;
         for (nicstride_peer_t *p = m->used; p != NULL; p = p->next_used)
             f(p, arg);
-        thin(m, false);
+        nicstride_thin_used_locked(m, false);
     }
 }
