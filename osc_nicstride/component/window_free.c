@@ -146,8 +146,8 @@ static void await_sent(nicstride_module_t *m)
 {
     for (int i = 0; i < m->size; i++)
         if (m->peer[i] != NULL)
-            nicstride_wait_until(m->peer[i], has_left, m->peer[i]);
-    nicstride_wait_polling(gate_is_still, m);
+            nicstride_wait(m->peer[i], NICSTRIDE_WAKE, has_left, m->peer[i]);
+    nicstride_wait(NULL, NICSTRIDE_POLL, gate_is_still, m);
 }
 
 /** Is something still being sent? After a flush only where that failed. */

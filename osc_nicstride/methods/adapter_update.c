@@ -197,7 +197,7 @@ static int find_way(const nicstride_transfer_t *t, way_t *way)
     if (nicstride_await_lock(t->peer) != OMPI_SUCCESS)
         return lost(t);
     *way = (way_t){.p = t->peer, .at = (uint64_t)(t->disp + t->target.lb)};
-    nicstride_wait_until(t->peer, found, way);
+    nicstride_wait(t->peer, NICSTRIDE_WAKE, found, way);
     if (way->there)
         return OMPI_SUCCESS;
     if (way->lost)
@@ -276,7 +276,7 @@ static uint64_t do_some(work_t *w, const nicstride_transfer_t *t, onic_cursor_t 
     }
     end_element(w, OMPI_SUCCESS);
     onic_wire_unlock();
-    nicstride_wait_until(w->peer, are_over, w);
+    nicstride_wait(w->peer, NICSTRIDE_WAKE, are_over, w);
     for (unsigned i = 0; i < n; i++)
         memcpy(values + i * size, &w->element[i].atomic.value, size);
     return done;

@@ -301,7 +301,7 @@ static int start_queued(nicstride_transfer_t *t, bool rendezvous)
     onic_wire_lock();
     if (!has_room(p)) {
         onic_wire_unlock();
-        nicstride_wait_until(p, has_room, p);
+        nicstride_wait(p, NICSTRIDE_WAKE, has_room, p);
         onic_wire_lock();
     }
     op = nicstride_op_of_locked(t, true);

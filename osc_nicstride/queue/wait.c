@@ -107,9 +107,7 @@ void nicstride_progress(void)
 /* And between two signs of life. */
 #define BEAT_TURNS 4
 
-/** `wakes`: `p` is woken. `always`: what is waited for may come without an event. */
-static void wait_until(nicstride_peer_t *p, bool wakes, bool always, bool (*done)(void *arg),
-                       void *arg)
+void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), void *arg)
 {
     onic_patience_t patience;
     bool waited = false;
@@ -126,7 +124,7 @@ static void wait_until(nicstride_peer_t *p, bool wakes, bool always, bool (*done
             /* What is waited for comes with an event, or is in the slot. */
             if (p != NULL && nicstride_look_locked(p))
                 events = 1;
-            over = (always || events != 0) && done(arg);
+            over = ((how & NICSTRIDE_POLL) != 0 || events != 0) && done(arg);
             if (over)
                 break;
             if (turn % BEAT_TURNS == 0)
@@ -142,25 +140,10 @@ static void wait_until(nicstride_peer_t *p, bool wakes, bool always, bool (*done
         }
         if (turns == 1 && onic_mover_progress() > 0)
             continue;
-        if (wakes)
+        if ((how & NICSTRIDE_WAKE) != 0)
             nicstride_wake_waited(&patience, p);
         opal_progress();
     }
-}
-
-void nicstride_wait_until(nicstride_peer_t *p, bool (*done)(void *arg), void *arg)
-{
-    wait_until(p, p != NULL, false, done, arg);
-}
-
-void nicstride_wait_patiently(nicstride_peer_t *p, bool (*done)(void *arg), void *arg)
-{
-    wait_until(p, false, false, done, arg);
-}
-
-void nicstride_wait_polling(bool (*done)(void *arg), void *arg)
-{
-    wait_until(NULL, false, true, done, arg);
 }
 
 static bool settled(void *arg)
@@ -179,7 +162,7 @@ int nicstride_await_lock(nicstride_peer_t *p)
     onic_wire_lock();
     nicstride_lazy_lock_ask_locked(p);
     onic_wire_unlock();
-    nicstride_wait_until(p, settled, p);
+    nicstride_wait(p, NICSTRIDE_WAKE, settled, p);
     onic_wire_lock();
     failed = p->failed;
     onic_wire_unlock();

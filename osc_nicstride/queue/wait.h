@@ -19,16 +19,15 @@
 /** Progresses everything once; for waiting loops of MPI threads, no lock held. */
 void nicstride_progress(void);
 
+enum {
+    NICSTRIDE_WAKE = 1, /**< `p`, which is waited for, is woken where it is away */
+    NICSTRIDE_POLL = 2  /**< no event announces what is waited for: a flag in shared memory */
+};
+
 /** Waits until `done(arg)` holds, which is called with the wire lock held and may send. Progresses
- *  the wire closely and everything else now and then, looks for what `p`, which is waited for,
- *  answers in its slot, and wakes it where it is away. MPI threads, no lock held. */
-void nicstride_wait_until(nicstride_peer_t *p, bool (*done)(void *arg), void *arg);
-
-/** The same, but wakes nobody. */
-void nicstride_wait_patiently(nicstride_peer_t *p, bool (*done)(void *arg), void *arg);
-
-/** The same where no event announces what is waited for: a flag in shared memory. */
-void nicstride_wait_polling(bool (*done)(void *arg), void *arg);
+ *  the wire closely and everything else now and then, and looks for what `p`, which may be NULL,
+ *  answers in its slot. `how`: a set of the above. MPI threads, no lock held. */
+void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), void *arg);
 
 /** The lock of the peer is wanted, where it is held back (lazy_lock.h): waits until it is there,
  * and what waited for it is under way or done. MPI_ERR_OTHER where it cannot be had. */

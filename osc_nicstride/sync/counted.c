@@ -109,7 +109,7 @@ void nicstride_confirm_all(nicstride_module_t *m)
 
         if (p == NULL)
             continue;
-        nicstride_wait_until(p, is_confirmed, p);
+        nicstride_wait(p, NICSTRIDE_WAKE, is_confirmed, p);
         error = nicstride_tx_take_error(&p->flow.tx);
         if (error != 0)
             (void)nicstride_error(m, "An earlier one-sided call", error, "target rank %d: %s", i,
@@ -164,7 +164,7 @@ int nicstride_await_applied(const char *call, nicstride_peer_t *p)
 {
     applied_t a = {.p = p};
 
-    nicstride_wait_polling(is_applied_locked, &a);
+    nicstride_wait(NULL, NICSTRIDE_POLL, is_applied_locked, &a);
     if (!a.lost)
         return OMPI_SUCCESS;
     return nicstride_error(
@@ -299,7 +299,7 @@ void nicstride_await_done(nicstride_module_t *m, int target)
     arrival_t a = {.m = m, .next = onic_node_index(&m->node, target)};
     nicstride_peer_t *p = nicstride_peer(m, target);
 
-    nicstride_wait_polling(is_done, &a);
+    nicstride_wait(NULL, NICSTRIDE_POLL, is_done, &a);
     if (p != NULL)
         nicstride_note_applied(p);
     __atomic_store_n(&m->done[(size_t)target * m->done_step], m->fenced, __ATOMIC_RELEASE);
@@ -337,7 +337,7 @@ int nicstride_meet(nicstride_module_t *m)
     arrival_t a = {.m = m};
 
     nicstride_fence_begin(&m->fence, false);
-    nicstride_wait_polling(have_entered, &a);
+    nicstride_wait(NULL, NICSTRIDE_POLL, have_entered, &a);
     return a.lost;
 }
 
@@ -354,7 +354,8 @@ int nicstride_fence_all(nicstride_module_t *m, bool counted)
         (void)nicstride_take_applied_error(m, NULL);
     atomic_thread_fence(memory_order_seq_cst);
     nicstride_fence_begin(&m->fence, error != OMPI_SUCCESS);
-    nicstride_wait_polling(counted && one_node ? have_entered_and_applied : have_entered, &a);
+    nicstride_wait(NULL, NICSTRIDE_POLL,
+                   counted && one_node ? have_entered_and_applied : have_entered, &a);
     atomic_thread_fence(memory_order_seq_cst);
     if (one_node)
         applied = leave_on_node(m, counted);

@@ -75,7 +75,7 @@ static int flush_local(nicstride_peer_t *p, bool given)
     if (p->queue.urgent < f.goal)
         p->queue.urgent = f.goal;
     onic_wire_unlock();
-    nicstride_wait_until(p, flushed_locally, &f);
+    nicstride_wait(p, NICSTRIDE_WAKE, flushed_locally, &f);
     return f.error;
 }
 
@@ -131,10 +131,7 @@ static int flush_remote(nicstride_peer_t *p)
     flush_t f = {.p = p};
 
     /* In active target the target comes by itself: its helper need not be woken. */
-    if (nicstride_is_active(p->module))
-        nicstride_wait_patiently(p, flushed_remotely, &f);
-    else
-        nicstride_wait_until(p, flushed_remotely, &f);
+    nicstride_wait(p, nicstride_is_active(p->module) ? 0 : NICSTRIDE_WAKE, flushed_remotely, &f);
     return f.error;
 }
 

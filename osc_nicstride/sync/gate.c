@@ -352,7 +352,7 @@ static bool are_over(void *arg)
 /** Waits for all; the word as it was before step `i`. */
 static uint64_t await(nicstride_peer_t *p, nicstride_entrance_t *e, unsigned i)
 {
-    nicstride_wait_until(p, are_over, e);
+    nicstride_wait(p, NICSTRIDE_WAKE, are_over, e);
     return e->step[i].result;
 }
 

@@ -33,7 +33,7 @@ static bool answered(void *arg)
 static int take_by_message(nicstride_peer_t *p, unsigned type)
 {
     (void)nicstride_send_note(p, NICSTRIDE_MSG_LOCK, type, 0);
-    nicstride_wait_until(p, answered, p);
+    nicstride_wait(p, NICSTRIDE_WAKE, answered, p);
     if (!p->lock.granted)
         return MPI_ERR_OTHER;
     p->lock.granted = false;
