@@ -4,7 +4,6 @@
  */
 #include "osc_nicstride/methods/methods.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

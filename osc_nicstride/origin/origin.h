@@ -16,7 +16,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "common/ompi_compat.h"
 #include "ompi/datatype/ompi_datatype.h"
