@@ -93,11 +93,10 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/target/accumulate.c \
 	osc_nicstride/target/answer.c \
 	osc_nicstride/target/dispatch.c \
-	osc_nicstride/target/get.c \
+	osc_nicstride/target/data.c \
 	osc_nicstride/target/keys.c \
 	osc_nicstride/target/use.c \
 	osc_nicstride/target/slots.c \
-	osc_nicstride/target/put.c \
 	osc_nicstride/target/target.h \
 	osc_nicstride/window/state.h \
 	osc_nicstride/window/control.c \
