@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file What the files of the component share. */
-#ifndef NICSTRIDE_SETUP_H
-#define NICSTRIDE_SETUP_H
+#pragma once
 
 #include "ompi/info/info.h"
 #include "ompi/win/win.h"
@@ -105,5 +104,3 @@ int32_t nicstride_memory_wants(const nicstride_module_t *m, opal_info_t *info);
  *  MPI_Win_create. */
 int nicstride_make_memory(nicstride_module_t *m, void **base, size_t size,
                           const nicstride_facts_t *facts);
-
-#endif

@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The table of all methods; see protocol/method.h. */
-#ifndef NICSTRIDE_METHODS_H
-#define NICSTRIDE_METHODS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -41,5 +40,3 @@ typedef struct nicstride_osc {
 /** As a row's `start`, of an accumulate; but that nothing else can do it. Waits for the target's
  *  key where there is none yet. An error after a text where an adapter cannot do it. */
 int nicstride_adapter_update(nicstride_transfer_t *t, bool *done_p);
-
-#endif

@@ -10,8 +10,7 @@
  *  connection has gone, to make room for others, the keys are asked for again (protocol/keys.h).
  *
  *  Wire lock. */
-#ifndef NICSTRIDE_NIC_SIDE_H
-#define NICSTRIDE_NIC_SIDE_H
+#pragma once
 
 #include "common/verbs/connections.h"
 #include "osc_nicstride/methods/methods.h"
@@ -52,5 +51,3 @@ void nicstride_nic_leave(void *of_row);
 /** Nothing is under way any more, and the process leaves MPI: the adapter is closed when no memory
  *  is enrolled. */
 void nicstride_nic_end_locked(void);
-
-#endif

@@ -10,8 +10,7 @@
  *  allocates nothing and is done anew for each call.
  *
  *  Pure. */
-#ifndef NICSTRIDE_PLAN_H
-#define NICSTRIDE_PLAN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -115,5 +114,3 @@ void nicstride_sieve_total(const onic_layout_t *l, uint64_t piece, uint64_t gap_
 
 /** A gap up to this many bytes is cheaper to read than to skip by another system call. */
 #define NICSTRIDE_SIEVE_GAP 4096
-
-#endif

@@ -10,8 +10,7 @@
  *  target's accumulate lock; elsewhere they travel as messages, long ones through slots, and the
  *  target applies them under the same lock, so that all of them are atomic with each other. In
  *  windows that have agreed on it (component/agreement.c) an adapter does all of them instead. */
-#ifndef NICSTRIDE_ORIGIN_H
-#define NICSTRIDE_ORIGIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -134,5 +133,3 @@ static inline void *nicstride_mapped_bytes(nicstride_module_t *m, int target, pt
         return NULL;
     return m->mapped[onic_node_index(&m->node, target)] + at;
 }
-
-#endif

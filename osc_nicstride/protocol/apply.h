@@ -5,8 +5,7 @@
 /** @file Applying an accumulate to target memory: old values out, new values in, element by
  *  element. The caller holds the accumulate lock of the target. All data of the origin comes
  *  packed. Pure: the reduction itself comes as a function. */
-#ifndef NICSTRIDE_APPLY_H
-#define NICSTRIDE_APPLY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -93,5 +92,3 @@ void nicstride_atomic_begin(nicstride_atomic_t *a, const nicstride_update_t *u, 
 /** The adapter has done a step. True: it was the last one, and `value` is what the element was
  *  before. False: the next step is to be done. */
 bool nicstride_atomic_is_over(nicstride_atomic_t *a, const nicstride_update_t *u);
-
-#endif

@@ -30,8 +30,7 @@
  *
  *  Pure; the caller serialises. Values from the peer are not trusted. Inlined: all of it comes with
  *  every message. */
-#ifndef NICSTRIDE_CREDIT_H
-#define NICSTRIDE_CREDIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -314,5 +313,3 @@ static inline nicstride_asker_t *nicstride_reply_next(const nicstride_replies_t 
 {
     return r->first != NULL && nicstride_reply_fits(r, r->first->bytes) ? r->first : NULL;
 }
-
-#endif

@@ -7,8 +7,7 @@
  *  accordingly), or a static text that says why it is not ("no lock is held at that target"), and
  *  the state is unchanged. A fence epoch is tentative, since programs may close their last one
  *  without MPI_MODE_NOSUCCEED: it binds once a call was made in it. Pure; the caller serialises. */
-#ifndef NICSTRIDE_EPOCH_H
-#define NICSTRIDE_EPOCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -102,5 +101,3 @@ static inline nicstride_notice_t nicstride_notice(uint32_t have, uint32_t used, 
         return NICSTRIDE_NOTICE_HERE;
     return lost ? NICSTRIDE_NOTICE_NEVER : NICSTRIDE_NOTICE_AWAITED;
 }
-
-#endif

@@ -30,8 +30,7 @@
  *  of a node sends the loss to the same processes as its fences. So each that waits learns of it.
  *
  *  Pure; flags and counts lie in shared memory. The caller serialises the calls of one process. */
-#ifndef NICSTRIDE_FENCE_H
-#define NICSTRIDE_FENCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -246,5 +245,3 @@ static inline bool nicstride_fence_is_done(const nicstride_fence_t *f, int of)
 {
     return nicstride_fence_reached(&nicstride_fence_board(f, of)->done, f->number);
 }
-
-#endif

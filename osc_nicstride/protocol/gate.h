@@ -19,8 +19,7 @@
  *  because of the gate has it closed for longer each time: it would rather do without.
  *
  *  Pure. The caller serialises, as for the queue, and does what is returned. */
-#ifndef NICSTRIDE_GATE_H
-#define NICSTRIDE_GATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -109,5 +108,3 @@ nicstride_gate_do_t nicstride_gate_wanted(nicstride_gate_t *g, nicstride_lockq_t
  *  Follow with next_grant. */
 nicstride_gate_do_t nicstride_gate_changed(nicstride_gate_t *g, nicstride_lockq_t *q,
                                            uint64_t word);
-
-#endif

@@ -12,8 +12,7 @@
  *  Host byte order. Blobs are in ascending order of row and part, and none is empty; those of
  *  unknown rows are skipped. A question names no region, nor does an answer that refuses. Pure;
  *  nothing is trusted. */
-#ifndef NICSTRIDE_KEYS_H
-#define NICSTRIDE_KEYS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -134,5 +133,3 @@ static inline nicstride_ask_t nicstride_ask_again(const nicstride_asking_t *a)
         return NICSTRIDE_ASK_ANEW;
     return NICSTRIDE_ASK_NOTHING;
 }
-
-#endif

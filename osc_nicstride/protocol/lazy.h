@@ -15,8 +15,7 @@
  *  the operation, which also says that the lock was granted. If not it queues the request and drops
  *  the rest; the grant that comes in the end says that the rest is to be sent again. Pure; the
  *  caller serialises and sends. */
-#ifndef NICSTRIDE_LAZY_H
-#define NICSTRIDE_LAZY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -107,5 +106,3 @@ static inline void nicstride_lazy_acknowledged(nicstride_lazy_t *h, uint64_t ack
     if (h->state == NICSTRIDE_LAZY_ASKED && h->number != 0 && acked >= h->number)
         h->state = NICSTRIDE_LAZY_NOT;
 }
-
-#endif

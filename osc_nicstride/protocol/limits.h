@@ -4,8 +4,7 @@
  */
 /** @file How long a message may be for each way in which it can travel, and how many may be under
  *  way: all such numbers. What is inline follows from the model's costs. Pure. */
-#ifndef NICSTRIDE_LIMITS_H
-#define NICSTRIDE_LIMITS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -74,5 +73,3 @@ static inline size_t nicstride_inline_bytes(double message, double copy)
         bytes *= 2;
     return bytes;
 }
-
-#endif

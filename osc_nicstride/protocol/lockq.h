@@ -19,8 +19,7 @@
  *  Pure. The caller serialises all calls and delivers the grants. Origins are ranks 0 .. n-1 of the
  *  window; each has at most one request or lock at a time. What comes from a peer and does not fit
  *  the state is refused and changes nothing. */
-#ifndef NICSTRIDE_LOCKQ_H
-#define NICSTRIDE_LOCKQ_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -91,5 +90,3 @@ static inline bool nicstride_lockq_has_waiters(const nicstride_lockq_t *q)
 
 /** True where the origin holds the lock. */
 bool nicstride_lockq_holds(const nicstride_lockq_t *q, uint32_t origin);
-
-#endif

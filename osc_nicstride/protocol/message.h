@@ -12,8 +12,7 @@
  *
  *  Pure. Magic, type, flags and lengths are checked. Fields that a type does not use are not looked
  *  at. */
-#ifndef NICSTRIDE_MESSAGE_H
-#define NICSTRIDE_MESSAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -231,5 +230,3 @@ static inline bool nicstride_batch_next(const void *bytes, size_t len, size_t *a
     *at_p += sizeof(length) + length;
     return true;
 }
-
-#endif

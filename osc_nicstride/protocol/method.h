@@ -5,8 +5,7 @@
 /** @file Methods that move data: each is a row that says what it can do, what that costs by the
  *  model, and how it is started and waited for. The chooser knows no method by name but messages.
  *  Pure, and so are fits and cost of each row (methods/estimates.c); the rest of a row is not. */
-#ifndef NICSTRIDE_METHOD_H
-#define NICSTRIDE_METHOD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -156,5 +155,3 @@ struct nicstride_method_row {
 
 _Static_assert(NICSTRIDE_METHOD_LAST < NICSTRIDE_METHODS_MAX,
                "methods are choices, and one of a test has room");
-
-#endif

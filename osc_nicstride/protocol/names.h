@@ -13,8 +13,7 @@
  *
  *  The second use of a list begins that. Each time that it was in vain twice as many uses come
  *  before the next. One such table is for one target of one window. Pure; wire lock. */
-#ifndef NICSTRIDE_NAMES_H
-#define NICSTRIDE_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -161,5 +160,3 @@ void nicstride_lists_release(nicstride_lists_t *all, nicstride_list_t *list);
 
 /** The origin goes, with its names. */
 void nicstride_lists_leave(nicstride_lists_t *all, nicstride_listed_t *of);
-
-#endif

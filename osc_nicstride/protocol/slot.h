@@ -17,8 +17,7 @@
  *  an accumulate or a fetch_and_op.
  *
  *  Pure. What the origin reads was written by another process and is not trusted. */
-#ifndef NICSTRIDE_SLOT_H
-#define NICSTRIDE_SLOT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -93,5 +92,3 @@ static inline const void *nicstride_slot_data(const nicstride_slot_t *s, uint32_
     *len_p = __atomic_load_n(&s->len, __ATOMIC_RELAXED);
     return *handle_p != 0 && *len_p <= NICSTRIDE_SLOT_DATA ? s->data : NULL;
 }
-
-#endif

@@ -6,8 +6,7 @@
  *  allows, asking for acknowledgements, and what they bring.
  *
  *  All is called with the wire lock held. */
-#ifndef NICSTRIDE_FLOW_H
-#define NICSTRIDE_FLOW_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -58,5 +57,3 @@ static inline bool nicstride_look_locked(nicstride_peer_t *p)
 /** Ends all that is under way to the peer, which nothing is sent to any more, and gives back what
  * it has of the room at its process: other windows may still reach that. */
 void nicstride_peer_end_locked(nicstride_peer_t *p);
-
-#endif

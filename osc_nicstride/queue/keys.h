@@ -17,8 +17,7 @@
  *  that is being accessed.
  *
  *  What the pointers point to, only a method's row knows (nicstride_keyed_t). Wire lock. */
-#ifndef NICSTRIDE_QUEUE_KEYS_H
-#define NICSTRIDE_QUEUE_KEYS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -119,5 +118,3 @@ void nicstride_ask_on_locked(nicstride_peer_t *p);
 typedef enum nicstride_keys_what { NICSTRIDE_KEYS_ASK, NICSTRIDE_KEYS_TELL } nicstride_keys_what_t;
 void nicstride_send_keys_locked(nicstride_peer_t *p, nicstride_keys_what_t what, uint64_t at,
                                 const nicstride_keys_t *k);
-
-#endif

@@ -17,8 +17,7 @@
  *  progresses the wire.
  *
  *  It earns a round trip of the two that lock, put of 8 bytes, unlock took. */
-#ifndef NICSTRIDE_LAZY_LOCK_H
-#define NICSTRIDE_LAZY_LOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,5 +67,3 @@ void nicstride_lazy_lock_keep_locked(nicstride_peer_t *p, const void *message, s
 /** A grant of the peer's lock came, or the refusal. False where it is not one of a lock that was
  *  held back. Wire lock. */
 bool nicstride_lazy_lock_granted_locked(nicstride_peer_t *p, bool refused);
-
-#endif

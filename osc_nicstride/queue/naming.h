@@ -7,8 +7,7 @@
  *  slices.
  *
  *  All is called with the wire lock held. */
-#ifndef NICSTRIDE_NAMING_H
-#define NICSTRIDE_NAMING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ void nicstride_on_list(const nicstride_incoming_t *in);
 /** The list that a message of a peer names; NULL where it names none, or one that is not there. */
 nicstride_list_t *nicstride_named_list(const nicstride_peer_t *p, const nicstride_msg_t *msg,
                                        const void *layout);
-
-#endif

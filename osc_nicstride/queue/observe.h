@@ -13,8 +13,7 @@
  *  both share, at the end of its epoch, whose end the origin waits for before its next access. A
  *  fence that goes over several nodes waits for the target, as a flush does; of post/start epochs
  *  with targets on other nodes nothing is learned. */
-#ifndef NICSTRIDE_OBSERVE_H
-#define NICSTRIDE_OBSERVE_H
+#pragma once
 
 #include "common/model/learn.h"
 #include "common/support/clock.h"
@@ -69,5 +68,3 @@ void nicstride_observe_publish_locked(nicstride_peer_t *p);
 /** Calls `f` with all that was learned, of each process of the node, and of the network, and the
  * way there. Wire lock, or nobody else is there any more. */
 void nicstride_learned_each(void (*f)(const onic_learn_t *learn, const nicstride_path_t *path));
-
-#endif

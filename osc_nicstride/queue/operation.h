@@ -6,8 +6,7 @@
  *  come. What is sent whole and waits for no reply leaves none behind.
  *
  *  All is called with the wire lock held where nothing else is said. */
-#ifndef NICSTRIDE_OPERATION_H
-#define NICSTRIDE_OPERATION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -178,5 +177,3 @@ void nicstride_request_done_locked(nicstride_request_t *r, int error);
 int nicstride_request_finish(nicstride_request_t *r, int rc, bool done, ompi_request_t **request_p);
 /** The wire's function for MPI threads: completes what is done. */
 int nicstride_requests_complete(void);
-
-#endif

@@ -16,8 +16,7 @@
  *  may stay until the origin's next call. Batches make a burst of fetch_and_op 6 times as fast.
  *
  *  All is called with the wire lock held. */
-#ifndef NICSTRIDE_SEND_H
-#define NICSTRIDE_SEND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -135,5 +134,3 @@ static inline size_t nicstride_inline_max(bool far)
 
 /** Bytes of header and payload that go in one fragment to the peer. Makes the connection. */
 size_t nicstride_frag_max_locked(nicstride_peer_t *p);
-
-#endif

@@ -8,8 +8,7 @@
  *  Every loop in which an MPI thread waits for a peer calls nicstride_wake_waited now and then. Who
  *  waits for a request does so in loops that are not ours: there a progress function looks after
  *  the peers. */
-#ifndef NICSTRIDE_WAIT_H
-#define NICSTRIDE_WAIT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -55,5 +54,3 @@ void nicstride_wake_waited(onic_patience_t *w, nicstride_peer_t *p);
  * priority.
  */
 int nicstride_look_after_peers(void);
-
-#endif

@@ -5,8 +5,7 @@
 /** @file Counted epochs: in active target no operation is acknowledged. An origin that closes an
  *  epoch publishes how many messages it has sent, the target waits until it has applied as many.
  *  MPI threads, no lock held. */
-#ifndef NICSTRIDE_COUNTED_H
-#define NICSTRIDE_COUNTED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -100,5 +99,3 @@ int nicstride_flush_peer(nicstride_peer_t *p, nicstride_flush_t kind);
 int nicstride_flush_all_peers(nicstride_module_t *m, nicstride_flush_t kind);
 /** An English fragment that says what an error class from a target means. */
 const char *nicstride_error_reason(int error);
-
-#endif

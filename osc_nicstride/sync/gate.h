@@ -8,8 +8,7 @@
  *
  *  Behind the word lies a mark for each rank that shares the lock, so that what a lost process had
  *  is known: that it may be inside, before it goes in and until it has gone out, and that it is. */
-#ifndef NICSTRIDE_SYNC_GATE_H
-#define NICSTRIDE_SYNC_GATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ int nicstride_gate_leave(nicstride_peer_t *p);
 
 /** The peer goes away; nothing is under way with it. Wire lock. */
 void nicstride_entrance_free_locked(nicstride_peer_t *p);
-
-#endif

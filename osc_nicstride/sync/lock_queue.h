@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The locks of targets of this node: for its own processes, and as others ask by message. */
-#ifndef NICSTRIDE_LOCK_QUEUE_H
-#define NICSTRIDE_LOCK_QUEUE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,5 +55,3 @@ bool nicstride_change_mine_locked(nicstride_module_t *m, nicstride_change_t chan
 /** Tells a process of another node that it has the lock of a target, or, by `status`, that it will
  *  not. */
 void nicstride_send_grant_locked(nicstride_module_t *m, int local, uint32_t origin, int status);
-
-#endif

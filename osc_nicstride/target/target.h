@@ -5,8 +5,7 @@
 /** @file What the files that handle peers' messages share: one handler for each message. All run
  *  with the wire lock held, in any thread: nothing here waits, or touches an object of Open MPI but
  *  to read predefined ones. What a message says is checked against the window. */
-#ifndef NICSTRIDE_TARGET_H
-#define NICSTRIDE_TARGET_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -124,5 +123,3 @@ void nicstride_on_move(const nicstride_incoming_t *in);
 void nicstride_throw_away_locked(onic_peer_t *from, const nicstride_msg_t *msg, const void *layout);
 /** An accumulate of any kind. False, nothing done, where the accumulate lock is busy. */
 bool nicstride_on_accumulate(const nicstride_incoming_t *in);
-
-#endif

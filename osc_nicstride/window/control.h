@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The memory by which the processes of a node synchronise on a window. */
-#ifndef NICSTRIDE_CONTROL_H
-#define NICSTRIDE_CONTROL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdatomic.h>
@@ -144,5 +143,3 @@ static inline int nicstride_unless_broken(const nicstride_module_t *m, const cha
 {
     return rc != 0 || !nicstride_is_broken(m) ? rc : nicstride_broken_error(m, call);
 }
-
-#endif

@@ -8,8 +8,7 @@
  *  are called with it held. What only MPI threads touch (epoch, groups, held locks) belongs to the
  *  module's mutex, taken only under MPI_THREAD_MULTIPLE. The wire lock may be taken inside the
  *  mutex, never the other way round. Nobody waits with the wire lock held. */
-#ifndef NICSTRIDE_MODULE_H
-#define NICSTRIDE_MODULE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -395,5 +394,3 @@ void nicstride_used_end(nicstride_module_t *m);
 
 /** Calls `f` with all peers in the lists of all windows. Wire lock. */
 void nicstride_used_each_locked(void (*f)(nicstride_peer_t *p, void *arg), void *arg);
-
-#endif

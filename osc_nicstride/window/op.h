@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Predefined operations and element types, as accumulates name and apply them. */
-#ifndef NICSTRIDE_OP_H
-#define NICSTRIDE_OP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ void nicstride_elements_fini(void);
 
 /** False where the operation is not defined for the type. */
 bool nicstride_accop_init(nicstride_accop_t *a, unsigned op, unsigned dtype);
-
-#endif

@@ -6,8 +6,7 @@
  *  begin at a page fall into the same sets of the caches, and so do the columns that a stencil code
  *  copies from one to another where its rows have a power of two of bytes. Parts that begin some
  *  cache lines apart make such a copy about twice as fast. Pure. */
-#ifndef NICSTRIDE_PLACE_H
-#define NICSTRIDE_PLACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -96,5 +95,3 @@ static inline size_t nicstride_node_bytes(size_t nodes)
 {
     return nodes * sizeof(int);
 }
-
-#endif

@@ -5,8 +5,7 @@
 /** @file The memory that a target has attached to a dynamic window: a sorted table of disjoint
  *  regions; and what of it is shown in shared memory to processes of the node that go past the
  *  target. Pure; the caller serialises. Addresses come from peers: all arithmetic is checked. */
-#ifndef NICSTRIDE_REGION_H
-#define NICSTRIDE_REGION_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -98,5 +97,3 @@ static inline bool nicstride_bytes_fit(int64_t disp, uint64_t offset, uint64_t l
     *at_p = (uint64_t)at;
     return (uint64_t)end <= size;
 }
-
-#endif

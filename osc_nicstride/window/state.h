@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The component of this process: parameters, counters, the tables that its windows share. */
-#ifndef NICSTRIDE_COMPONENT_H
-#define NICSTRIDE_COMPONENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -125,5 +124,3 @@ static inline void nicstride_count(nicstride_method_t method, uint64_t bytes)
     nicstride_add(&nicstride_counters.ops[method], 1);
     nicstride_add(&nicstride_counters.bytes[method], bytes);
 }
-
-#endif

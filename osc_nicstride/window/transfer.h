@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file A communication call: what moves from where to where, and by which paths it can. */
-#ifndef NICSTRIDE_TRANSFER_H
-#define NICSTRIDE_TRANSFER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,5 +45,3 @@ static inline bool nicstride_is_mapped(const nicstride_module_t *m, int target)
 
     return local >= 0 && m->mapped[local] != NULL && m->flavor != MPI_WIN_FLAVOR_DYNAMIC;
 }
-
-#endif
