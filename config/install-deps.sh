@@ -63,7 +63,8 @@ elif command -v sudo >/dev/null 2>&1; then
 elif test -z "$missing"; then
     exit 0
 else
-    echo "install-deps: as root, run: apt-get install$missing" >&2
+    echo "install-deps: as root, run: apt-get update && apt-get install$missing" >&2
+    echo "install-deps: then run this again" >&2
     exit 1
 fi
 
