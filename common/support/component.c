@@ -112,6 +112,7 @@ typedef struct number {
 typedef struct number_enum {
     mca_base_var_enum_t super;
     number_t number;
+    bool given; /**< and not empty */
 } number_enum_t;
 
 OBJ_CLASS_INSTANCE(number_enum_t, mca_base_var_enum_t, NULL, NULL);
@@ -135,6 +136,7 @@ static int number_from_string(mca_base_var_enum_t *self, const char *text, int *
         given *= 1LL << 10 * (suffix - suffixes + 1);
         end++;
     }
+    ((number_enum_t *)self)->given = true;
     *value = n->initial;
     if (end != text && *end == '\0' && given >= n->min && given <= n->max) {
         *value = (int)given;
@@ -174,11 +176,15 @@ int onic_register_int(const mca_base_component_t *c, const char *name, const cha
     n->super.string_from_value = string_from_number;
     n->super.dump = dump_range;
     n->number = (number_t){.component = c, .initial = *value, .min = min, .max = max};
+    n->given = false;
     snprintf(n->number.name, sizeof(n->number.name), "%s", name);
     snprintf(text, sizeof(text), "%s. Range %d to %d", help, min, max);
     const int rc =
         mca_base_component_var_register(c, name, text, MCA_BASE_VAR_TYPE_INT, &n->super, 0, 0,
                                         level_of(name), MCA_BASE_VAR_SCOPE_READONLY, value);
+    /* Open MPI takes an empty value for 0, too, and does not even ask. */
+    if (!n->given)
+        *value = n->number.initial;
     OBJ_RELEASE(n);
     return rc;
 }

@@ -36,9 +36,11 @@ def loaded(build, hosts="all"):
 
 
 def stepped(build, options, engine=STEPPED, hosts=TWO):
-    """Barriers are right, the kernel has them, and nothing is left."""
-    return build.run(hosts + options, engine + [build.barriers]).ends_with(0).says(
-        BARRIERS_RIGHT).says_not("left to the module below").leaves_nothing()
+    """Barriers are right, the kernel has taken messages of them, and nothing is left."""
+    counted = ["--mca", "coll_nicbarrier_verbose", "2"]
+    return build.run(hosts + options, engine + counted + [build.barriers]).ends_with(0).says(
+        BARRIERS_RIGHT).says(r"stepper_taken [1-9]").says_not("left to the module below"
+        ).leaves_nothing()
 
 
 def bpf_hosts(build):
