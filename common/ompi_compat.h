@@ -6,8 +6,7 @@
  *
  *  Include it before any other header of Open MPI: the internal headers rely on what the
  *  configuration header defines and on ptrdiff_t, without including them all by themselves. */
-#ifndef ONIC_OMPI_COMPAT_H
-#define ONIC_OMPI_COMPAT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -103,6 +102,4 @@
 #else
 #define ONIC_PML_VERSION      MCA_PML_BASE_VERSION_2_0_0
 #define ONIC_COMM_INDEX(comm) ((comm)->c_contextid)
-#endif
-
 #endif

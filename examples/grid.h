@@ -6,8 +6,7 @@
  * each process, with a halo one cell wide around each. It begins as a product of two cosines, which
  * a step multiplies by a constant, so it is known what each cell has to be.
  */
-#ifndef EXAMPLES_GRID_H
-#define EXAMPLES_GRID_H
+#pragma once
 
 #include <math.h>
 #include <mpi.h>
@@ -139,5 +138,3 @@ static inline void grid_free(grid_t *grid)
     }
     MPI_Comm_free(&grid->comm);
 }
-
-#endif

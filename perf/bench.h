@@ -9,8 +9,7 @@
  * Everything here uses the public MPI API only, so the programs measure any MPI library. None of
  * it is thread-safe; functions marked collective are called by all ranks of the communicator.
  */
-#ifndef PERF_BENCH_H
-#define PERF_BENCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -168,5 +167,3 @@ void *bench_alloc(size_t bytes);
 
 /** The same from the system itself, zeroed and never touched, to be given back by munmap. */
 void *bench_map(size_t bytes);
-
-#endif

@@ -11,8 +11,7 @@
  * periodically, which find it in a ghost column. Each step stores its number in one row of the
  * columns that are sent, so that data of another step is found.
  */
-#ifndef PERF_COLUMNS_H
-#define PERF_COLUMNS_H
+#pragma once
 
 #include "perf/bench.h"
 
@@ -68,5 +67,3 @@ long columns_wrong_inside(const columns_t *g);
 
 /** Parses a list of numbers of columns. Returns 0, or -1 with a message on stderr. */
 int columns_parse(const char *text, bench_list_t *list_p);
-
-#endif

@@ -6,8 +6,7 @@
  * @file
  * One measurement of strided_rma: an operation between ranks 0 (origin) and 1 (target).
  */
-#ifndef PERF_RMA_TEST_H
-#define PERF_RMA_TEST_H
+#pragma once
 
 #include "perf/bench.h"
 #include "perf/shape.h"
@@ -112,5 +111,3 @@ rma_time_t rma_measure_copy(const rma_test_t *t, bool reads);
  * Returns the number of wrong elements and gap bytes, on both ranks.
  */
 long rma_check(rma_test_t *t);
-
-#endif

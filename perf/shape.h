@@ -6,8 +6,7 @@
  * @file
  * The strided shapes that strided_rma moves: their datatypes, contents, and plain-loop copy.
  */
-#ifndef PERF_SHAPE_H
-#define PERF_SHAPE_H
+#pragma once
 
 #include "perf/bench.h"
 
@@ -56,5 +55,3 @@ uint64_t bench_shape_read(const bench_shape_t *s, const void *base);
  * both sides in its own memory. This file is to be compiled with -O3.
  */
 void bench_shape_copy(void *dst, const bench_shape_t *d, const void *src, const bench_shape_t *s);
-
-#endif

@@ -8,8 +8,7 @@
  * state. Nothing lines the ranks up within a batch. What arrived is compared after each batch,
  * before anything else is synchronised: data that comes too late is found.
  */
-#ifndef PERF_STEPS_H
-#define PERF_STEPS_H
+#pragma once
 
 #include "perf/bench.h"
 
@@ -42,5 +41,3 @@ void steps_measure(steps_t *s);
 
 /** Data that comes too late does so now and then: many more looks, for half of the time. */
 void steps_check_often(steps_t *s);
-
-#endif

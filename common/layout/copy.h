@@ -14,8 +14,7 @@
  *  Tearing. An aligned element is split only where moves begin or end inside it. So all begin at
  *  multiples of 8 from the first address that is one. Which side's addresses count is told by a
  *  `key`; where both sides of an element are aligned, they agree. */
-#ifndef ONIC_COPY_H
-#define ONIC_COPY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -111,5 +110,3 @@ static inline void onic_copy_bytes(void *to, const void *from, size_t bytes)
 /** The same for a long destination that another processor is to read next: by stores that go past
  *  the caches, where there are such. They are complete before any store that follows. */
 ONIC_EXPORT void onic_copy_streaming(void *to, const void *from, size_t bytes);
-
-#endif

@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Datatypes of Open MPI to layouts. */
-#ifndef ONIC_FLATTEN_H
-#define ONIC_FLATTEN_H
+#pragma once
 
 #include "common/ompi_compat.h"
 #include "ompi/datatype/ompi_datatype.h"
@@ -52,5 +51,3 @@ static inline bool onic_layout_on_device(const void *base, const onic_layout_t *
            (onic_on_device((const char *)((uintptr_t)base + (uintptr_t)l->lb)) ||
             onic_on_device((const char *)((uintptr_t)base + (uintptr_t)l->ub - 1)));
 }
-
-#endif

@@ -6,8 +6,7 @@
  *  found by those contents, compared in full: a number of 64 bits made of them only says where to
  *  look. What comes once only is not kept. The bytes are bounded, and the least recently used goes
  *  first. Pure; one thread at a time. */
-#ifndef ONIC_KEPT_H
-#define ONIC_KEPT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +55,3 @@ ONIC_EXPORT size_t onic_layout_bytes(const onic_layout_t *l);
 
 /** Frees all. */
 ONIC_EXPORT void onic_kept_fini(onic_kept_t *k);
-
-#endif

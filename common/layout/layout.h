@@ -13,8 +13,7 @@
  *  describes the origin and the target side and can travel between processes.
  *
  *  This file is pure: no MPI, no global state. A layout may be read by many threads at once. */
-#ifndef ONIC_LAYOUT_H
-#define ONIC_LAYOUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -252,5 +251,3 @@ ONIC_EXPORT onic_layout_status_t onic_layout_decode_around(onic_layout_t *l,
  *  an error (only ONIC_LAYOUT_BAD_ENCODING or ONIC_LAYOUT_NO_MEMORY) `l` is unchanged. */
 ONIC_EXPORT onic_layout_status_t onic_layout_decode(onic_layout_t *l, const void *buf, size_t len,
                                                     size_t *used_p);
-
-#endif

@@ -6,8 +6,7 @@
  *
  *  No sum here can overflow: a layout keeps lb, ub, ub - lb and size within int64_t, every partial
  *  sum below is the offset of a byte of the layout, and a list's runs count from its first run. */
-#ifndef ONIC_LAYOUT_WALK_H
-#define ONIC_LAYOUT_WALK_H
+#pragma once
 
 #include "common/layout/layout.h"
 
@@ -120,5 +119,3 @@ static inline void onic_cursor_advance(onic_cursor_t *c, const onic_run_t *run)
     c->in_block = 0;
     onic_cursor_skip_blocks(c, run->count);
 }
-
-#endif

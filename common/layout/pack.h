@@ -8,8 +8,7 @@
  *  cursors. Aligned elements of up to 8 bytes are never torn: where source and destination are both
  *  aligned to 2, 4 or 8 bytes, bytes move in units that do not split such an element. Where a
  *  layout names a byte of the destination more than once, the last one in packed order stays. */
-#ifndef ONIC_PACK_H
-#define ONIC_PACK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -31,5 +30,3 @@ ONIC_EXPORT uint64_t onic_unpack(onic_cursor_t *c, void *base, const void *src, 
  *  Source and destination bytes must not overlap. Returns the bytes copied. */
 ONIC_EXPORT uint64_t onic_copy(onic_cursor_t *dst, void *dst_base, onic_cursor_t *src,
                                const void *src_base, uint64_t len);
-
-#endif

@@ -10,8 +10,7 @@
  *  least 8 bytes if they begin at a multiple of 8, and are else first brought to one by small
  *  units. `by_src` tells which side counts; where both sides of an element are aligned, they agree.
  */
-#ifndef ONIC_PACK_KERNELS_H
-#define ONIC_PACK_KERNELS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -231,5 +230,3 @@ static void onic_blocks(uintptr_t dst, int64_t dst_step, uintptr_t src, int64_t 
     else
         onic_blocks_any(dst, dst_stride, src, src_stride, n, block, by_src);
 }
-
-#endif

@@ -4,8 +4,7 @@
  */
 /** @file Two-dimensional moves, and short patterns of runs that a layout repeats often, as arrays
  *  of small structures do. One call moves a block of many passes. Internal to pack.c. */
-#ifndef ONIC_PACK_PATTERN_H
-#define ONIC_PACK_PATTERN_H
+#pragma once
 
 #include "common/layout/layout_walk.h"
 #include "common/layout/pack_kernels.h"
@@ -181,5 +180,3 @@ static inline void skip_passes(onic_cursor_t *c, const pattern_t *p, uint64_t pa
     c->pos += passes * p->size;
     onic_cursor_pass(c, p->level, passes);
 }
-
-#endif

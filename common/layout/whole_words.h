@@ -8,8 +8,7 @@
  *  ones make 8-byte moves from wherever the destination begins. arm64 moves words likewise. So
  *  words stay whole where both sides begin at a word and whole words are moved, and there only.
  *  Pure. */
-#ifndef ONIC_WHOLE_WORDS_H
-#define ONIC_WHOLE_WORDS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,5 +50,3 @@ static inline onic_words_t onic_words_around(uint64_t at, uint64_t len)
 
     return (onic_words_t){.at = at - before, .len = before + len + after, .before = before};
 }
-
-#endif

@@ -5,8 +5,7 @@
 /** @file Transfers that are under way together, a burst: each by itself says nothing of what it
  *  takes, all of them do. A burst lasts from the first transfer until none is under way. It teaches
  *  where all are of one kind, go the same way, and end well. Pure; the caller serialises. */
-#ifndef ONIC_MODEL_BURST_H
-#define ONIC_MODEL_BURST_H
+#pragma once
 
 #include "common/model/learn.h"
 
@@ -64,5 +63,3 @@ static inline void onic_burst_leave(onic_burst_t *b, onic_learn_budget_t *budget
     if (--b->under_way == 0 && b->cell != NULL)
         onic_learn_note(b->cell, budget, b->choice, b->bytes, (double)(now - b->begun));
 }
-
-#endif

@@ -14,8 +14,7 @@
  *
  *  Choices are numbers below ONIC_LEARN_CHOICES; an infinite estimate means that one cannot do it.
  *  Pure; the caller serialises, but for onic_learn_fixed. Time is in nanoseconds. */
-#ifndef ONIC_MODEL_LEARN_H
-#define ONIC_MODEL_LEARN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -152,5 +151,3 @@ static inline bool onic_learn_is_trial(const onic_learn_cell_t *cell, unsigned c
 /** A transfer of `bytes` by `choice` took `nsec` from its start to its completion at the target. */
 ONIC_EXPORT void onic_learn_note(onic_learn_cell_t *cell, onic_learn_budget_t *budget,
                                  unsigned choice, uint64_t bytes, double nsec);
-
-#endif

@@ -10,8 +10,7 @@
  *  Two models use them: that of strided transfers, here (strided-RMA paper, section 4), and that of
  *  the superpipeline (pipeline.h). How far apart the blocks are that are packed is a term of its
  *  own (onic_link_gather). Pure; the caller serialises changes. */
-#ifndef ONIC_MODEL_LINK_H
-#define ONIC_MODEL_LINK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -110,5 +109,3 @@ ONIC_EXPORT int onic_links_load(onic_links_t *links, const char *path);
  *  the others are as by default. False where it is none of these: then a text has been printed,
  *  "bad-cost" of that help file. MPI thread. */
 ONIC_EXPORT bool onic_links_given(onic_links_t *links, const char *cost, const char *help_file);
-
-#endif

@@ -9,8 +9,7 @@
  *  behind one another, all copies of the sender, or all copies of the receiver. Where q >= 1 the
  *  first is the paper's equation. Pure. Nanoseconds; lengths and numbers of chunks are doubles, as
  *  in the paper. */
-#ifndef ONIC_MODEL_PIPELINE_H
-#define ONIC_MODEL_PIPELINE_H
+#pragma once
 
 #include "common/model/link.h"
 #include "common/support/export.h"
@@ -41,5 +40,3 @@ ONIC_EXPORT double onic_chunks_count(const onic_chunks_t *c, double bytes);
  * chunk is as long as what is left for it. Equations (1) to (4) and (8) stand in the test. */
 ONIC_EXPORT double onic_superpipeline_time_blocks(const onic_link_t *link, const onic_chunks_t *c,
                                                   double bytes, double block);
-
-#endif

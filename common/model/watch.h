@@ -9,8 +9,7 @@
  *
  *  Pure; the caller serialises, but for onic_watch_choice. Time is in ticks of a clock that both
  *  sides share; `nsec` is the length of one. */
-#ifndef ONIC_MODEL_WATCH_H
-#define ONIC_MODEL_WATCH_H
+#pragma once
 
 #include "common/model/learn.h"
 
@@ -108,5 +107,3 @@ static inline double onic_watch_told(const onic_watch_t *w, bool returns, uint64
         return 0;
     return onic_learn_is_whole((double)gaps * nsec, took) ? took : 0;
 }
-
-#endif

@@ -27,8 +27,7 @@
  *  included, and never waits; all others without it. Packing, unpacking and `take` run without the
  *  wire lock within a node, and with it between hosts; `done` with it. They run in any thread that
  *  makes progress, and must not touch an Open MPI object. */
-#ifndef ONIC_MOVER_H
-#define ONIC_MOVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -117,5 +116,3 @@ ONIC_EXPORT void onic_mover_register_counters(const mca_base_component_t *c);
  *  an end; call again, without the lock in between. When it is true none of its memory is touched
  *  any more. The other side of a sender gets an error; what comes for a receiver is thrown away. */
 ONIC_EXPORT bool onic_mover_cancel_locked(void *arg);
-
-#endif

@@ -5,8 +5,7 @@
 /** @file The transfers of this process. Locks, in this order: the wire lock, the mover's lock,
  *  which guards lists and marks and is never held while data moves or a callback runs. A thread
  *  that works on a transfer has claimed it before. */
-#ifndef ONIC_TRANSFERS_H
-#define ONIC_TRANSFERS_H
+#pragma once
 
 #include "common/mover/mover.h"
 #include "common/mover/pipe/carrier.h"
@@ -56,5 +55,3 @@ bool onic_transfers_name(const onic_peer_t *peer);
 /** Does what others have asked for, then at most `limit` pieces of what can be done now; returns
  *  how many. The caller has claimed it. Sets over, reports and status. */
 int onic_transfer_work(onic_transfer_t *t, int limit);
-
-#endif

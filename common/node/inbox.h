@@ -15,8 +15,7 @@
  *  processes that wait for them.
  *
  *  One thread at a time uses the functions, but where any thread is said to be allowed. */
-#ifndef ONIC_INBOX_H
-#define ONIC_INBOX_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -114,5 +113,3 @@ void onic_outbox_start(void);
 /** By a server thread that stands in: it sleeps from now on, for the `nap`-th time; 0: no longer.
  *  False where a sender may not see that in time. */
 bool onic_outbox_park(unsigned nap);
-
-#endif

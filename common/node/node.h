@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Which members of a communicator share memory with me, and memory that all map. */
-#ifndef ONIC_NODE_H
-#define ONIC_NODE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -109,5 +108,3 @@ ONIC_EXPORT onic_locality_t onic_locality(void);
 /** Bytes of one core's L2 and of the shared L3 cache, from Open MPI's hwloc topology; defaults of
  *  1 MiB and 32 MiB where it cannot tell. Thread-safe. */
 ONIC_EXPORT void onic_cache_sizes(size_t *l2_p, size_t *l3_p);
-
-#endif

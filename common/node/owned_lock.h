@@ -6,8 +6,7 @@
  *  can find out that it has died. No process takes it from a dead owner: what it guards may be half
  *  done. One that waits spins, then yields, then sleeps for longer and longer: a stopped owner
  *  needs its processor. Pure; the word may hold anything. */
-#ifndef ONIC_OWNED_LOCK_H
-#define ONIC_OWNED_LOCK_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -88,5 +87,3 @@ static inline onic_owned_step_t onic_owned_next(onic_owned_wait_t *w)
     w->slept += w->nap;
     return ONIC_OWNED_NAP;
 }
-
-#endif

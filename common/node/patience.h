@@ -6,8 +6,7 @@
  *  seen to be away from MPI. But it may also have lost its processor, or be busy in one long call;
  *  then that thread only takes a processor. So it is woken again after a pause, which grows. Pure;
  *  times are ticks of any clock. */
-#ifndef ONIC_PATIENCE_H
-#define ONIC_PATIENCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ static inline void onic_patience_wake(onic_patience_t *w, uint64_t now, double u
     else
         w->pause = 2 * w->pause < last ? 2 * w->pause : last;
 }
-
-#endif

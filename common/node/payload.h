@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The data of a message where it lies at its sender. Pure. */
-#ifndef ONIC_PAYLOAD_H
-#define ONIC_PAYLOAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ static inline void onic_payload_copy(void *dest, const onic_payload_t *p, bool s
         (void)(streams ? onic_pack_streaming : onic_pack)(&cursor, p->base, dest, p->len);
     }
 }
-
-#endif

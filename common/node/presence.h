@@ -5,8 +5,7 @@
 /** @file Signs of life that the other processes of a node can read, and a pipe by which they wake a
  *  process's server thread. Every process has one page in an anonymous file that peers open through
  *  /proc, which the kernel allows where it allows single copy. The pipe is opened likewise. */
-#ifndef ONIC_PRESENCE_H
-#define ONIC_PRESENCE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -108,5 +107,3 @@ void onic_wake_pipe_write(int fd, char what);
 
 /** Takes what was written; true where another process has. Does not wait. */
 bool onic_wake_pipe_read(int fd);
-
-#endif

@@ -20,8 +20,7 @@
  *  is never led outside of the ring, and reads a message's first line once; its bytes may still
  *  change. A sender that is killed leaves no part of a message. Pure: the memory is the caller's,
  *  zero at first. */
-#ifndef ONIC_QUEUE_H
-#define ONIC_QUEUE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -209,5 +208,3 @@ static inline void onic_queue_take(onic_queue_receiver_t *r)
     atomic_store_explicit(&r->at, at, memory_order_relaxed);
     atomic_store_explicit(&r->q.ends->taken, at, memory_order_release);
 }
-
-#endif

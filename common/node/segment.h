@@ -4,8 +4,7 @@
  */
 /** @file Making and mapping one segment of shared memory. None of these waits or prints anything:
  *  whether a failure matters is for the caller to say. Any thread. */
-#ifndef ONIC_SEGMENT_H
-#define ONIC_SEGMENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,5 +79,3 @@ static inline size_t onic_part(size_t liked, uint64_t free, unsigned processes)
 /** Bytes that this process, one of so many of its node, may take for itself where it would like
  *  `liked` (onic_part), by what is free in /dev/shm. */
 size_t onic_segment_part(size_t liked, unsigned processes);
-
-#endif

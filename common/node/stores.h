@@ -7,8 +7,7 @@
  *  receiver's cache: cheap between near processors, while between far ones streaming stores are 5
  *  to 8 times as fast. Learned from what the pieces take; both are tried again and again, since
  *  virtual processors move. Pure; threads that meet may lose a note. */
-#ifndef ONIC_STORES_H
-#define ONIC_STORES_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -86,5 +85,3 @@ static inline void onic_stores_note(onic_stores_t *s, bool streaming, uint64_t b
         atomic_store_explicit(&s->left, 4, memory_order_relaxed);
     }
 }
-
-#endif

@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Numbers in messages: network byte order, at any address. Pure. */
-#ifndef ONIC_BYTES_H
-#define ONIC_BYTES_H
+#pragma once
 
 #include <endian.h>
 #include <stdint.h>
@@ -51,5 +50,3 @@ static inline uint64_t onic_get64(const void *at)
     memcpy(&value, at, sizeof(value));
     return be64toh(value);
 }
-
-#endif

@@ -4,8 +4,7 @@
  */
 /** @file The clock, and ticks, which cost less to read: the processor's counter where the kernel
  *  itself uses that, having compared those of all processors; elsewhere nanoseconds. */
-#ifndef ONIC_CLOCK_H
-#define ONIC_CLOCK_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -72,5 +71,3 @@ static inline uint64_t onic_ticks(void)
 
 /** Ticks in a microsecond, never 0; of the counter as measured so far. Any thread. */
 ONIC_EXPORT double onic_ticks_per_usec(void);
-
-#endif

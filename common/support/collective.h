@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Agreement over a communicator, with its own collectives. MPI threads. */
-#ifndef ONIC_COLLECTIVE_H
-#define ONIC_COLLECTIVE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ ONIC_EXPORT int onic_receive_bytes(struct ompi_communicator_t *comm, int from, v
 /** Ends the job: there is no memory for what all have to do together. `what` is in the text. */
 ONIC_EXPORT void onic_abort_no_memory(struct ompi_communicator_t *comm, const char *what)
     __attribute__((noreturn));
-
-#endif

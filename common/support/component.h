@@ -5,8 +5,7 @@
 /** @file What every component does when it is opened: the version check, then it registers its MCA
  *  parameters and its MPI_T performance variables, which belong to the component. The functions
  *  return what Open MPI's do: an index, or a negative error code. One thread. */
-#ifndef ONIC_COMPONENT_H
-#define ONIC_COMPONENT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -69,5 +68,3 @@ ONIC_EXPORT void onic_say_idle(const char *parameter, const char *value,
 /** Prints what a component has counted in this process, at its end, without what is 0. `verbose` is
  *  the parameter of that name: nothing for 0, and for 1 the first process of the job alone. */
 ONIC_EXPORT void onic_print_counters(const mca_base_component_t *c, int verbose);
-
-#endif

@@ -4,8 +4,7 @@
  */
 /** @file Memory of devices, such as GPUs, which processors cannot load from and store to. Only Open
  *  MPI knows it, and only where it was built for such devices. */
-#ifndef ONIC_DEVICE_H
-#define ONIC_DEVICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ static inline bool onic_on_device(const void *p)
 {
     return onic_devices_told() && onic_device_fn(p);
 }
-
-#endif

@@ -3,9 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Visibility: everything is hidden but what carries ONIC_EXPORT. */
-#ifndef ONIC_EXPORT_H
-#define ONIC_EXPORT_H
+#pragma once
 
 #define ONIC_EXPORT __attribute__((visibility("default")))
-
-#endif

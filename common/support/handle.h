@@ -5,8 +5,7 @@
 /** @file Handles: 64-bit names for our own objects that travel to a peer and come back in its
  *  replies: a slot and its generation, so that a reply to an object that is gone, or a forged one,
  *  finds nothing. Pure; the caller serialises. */
-#ifndef ONIC_HANDLE_H
-#define ONIC_HANDLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,5 +54,3 @@ static inline uint64_t onic_handle_of_word(uint32_t word)
 {
     return (uint64_t)(word >> 8) << 32 | (word & UINT8_MAX);
 }
-
-#endif

@@ -4,8 +4,7 @@
  */
 /** @file Texts for the user that must not be lost, of any thread. What helper threads say waits
  *  until an MPI thread makes progress: below MPI_THREAD_MULTIPLE Open MPI's output is for those. */
-#ifndef ONIC_HELP_H
-#define ONIC_HELP_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -47,5 +46,3 @@ static inline void onic_say_waiting(void)
     if (atomic_load_explicit(&onic_say_count, memory_order_relaxed) != 0)
         onic_say_waiting_texts();
 }
-
-#endif

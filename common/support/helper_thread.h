@@ -5,8 +5,7 @@
 /** @file What helper threads have in common: how they are started, when MPI threads count as away
  *  (they have not called for a whole nap), and how long they nap between two looks: longer where
  *  looking has been of no use. */
-#ifndef ONIC_HELPER_THREAD_H
-#define ONIC_HELPER_THREAD_H
+#pragma once
 
 #include <pthread.h>
 #include <signal.h>
@@ -60,5 +59,3 @@ static inline int onic_helper_start(pthread_t *thread, const char *name, void *(
         (void)pthread_setname_np(*thread, name);
     return rc;
 }
-
-#endif

@@ -5,8 +5,7 @@
 /** @file Is another process of this machine dead? It is known by its number, the time at which it
  *  began, and the namespaces in which the two have a meaning. Where any of that cannot be known, no
  *  process counts as dead. A process that is stopped is not. No MPI. */
-#ifndef ONIC_LIFE_H
-#define ONIC_LIFE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ bool onic_life_comparable(const onic_life_t *mine, const onic_life_t *other);
 /** Has a process of this number, which the file is about, taken the place of `life`, or ended and
  *  not been waited for? The first thread may end before others do. */
 bool onic_life_ended(const onic_life_t *life, const onic_stat_t *stat);
-
-#endif

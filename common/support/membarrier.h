@@ -7,8 +7,7 @@
  *  unless both have a full barrier in between. Where one side does so with each message and the
  *  other seldom, the second makes it for both by membarrier(2); the first needs one of the
  *  compiler. */
-#ifndef ONIC_MEMBARRIER_H
-#define ONIC_MEMBARRIER_H
+#pragma once
 
 #include <linux/membarrier.h>
 #include <stdatomic.h>
@@ -29,5 +28,3 @@ static inline bool onic_membarrier(void)
     atomic_thread_fence(memory_order_seq_cst);
     return syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0;
 }
-
-#endif

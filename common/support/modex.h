@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file What processes tell each other before they can talk: Open MPI's own exchange. */
-#ifndef ONIC_MODEX_H
-#define ONIC_MODEX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ ONIC_EXPORT bool onic_modex_fence_ended(void);
  *  it returns false, from what the launcher has given all at their start. False where not all nodes
  *  are known, as without mpirun; some may have been visited. Any MPI thread. */
 ONIC_EXPORT bool onic_modex_nodes(bool (*visit)(opal_process_name_t first, void *arg), void *arg);
-
-#endif

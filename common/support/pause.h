@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file What a loop does in each turn that waits for memory to change. Pure. */
-#ifndef ONIC_PAUSE_H
-#define ONIC_PAUSE_H
+#pragma once
 
 #include <sched.h>
 
@@ -29,5 +28,3 @@ static inline void onic_pause_for_holder(unsigned n)
     else
         onic_pause();
 }
-
-#endif

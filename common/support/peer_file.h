@@ -5,8 +5,7 @@
 /** @file Files without a name (memory, pipes) that another process of the same node opens through
  *  their owner's descriptor. The kernel allows it to processes that may read the owner as a
  *  debugger would: the same user in the same user namespace, with no capability less. */
-#ifndef ONIC_PEER_FILE_H
-#define ONIC_PEER_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ int onic_file_open(const onic_file_key_t *key, int flags);
 /** Reads a file of the kernel's, as a string of at most `size` - 1 bytes with zeroes behind it, and
  *  returns how many there are; 0 where it cannot be read. Any thread. */
 ONIC_EXPORT size_t onic_file_text(const char *path, char *text, size_t size);
-
-#endif

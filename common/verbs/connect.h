@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Queue pairs of reliable connections: those of connections.c, and in general. */
-#ifndef ONIC_CONNECT_H
-#define ONIC_CONNECT_H
+#pragma once
 
 #include "common/verbs/connections.h"
 
@@ -29,5 +28,3 @@ ONIC_EXPORT struct ibv_qp *onic_rc_pair_ready(const onic_verbs_port_t *port, str
 ONIC_EXPORT bool onic_rc_pair_connect(const onic_verbs_port_t *port, struct ibv_qp *qp,
                                       const onic_rc_terms_t *agreed, const onic_verbs_address_t *to,
                                       bool issues);
-
-#endif

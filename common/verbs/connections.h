@@ -24,8 +24,7 @@
  *
  *  Threads: one at a time for all of one adapter. `ended` and `lost` are called by onic_rc_poll,
  *  onic_rc_make and onic_rc_begin. */
-#ifndef ONIC_CONNECTIONS_H
-#define ONIC_CONNECTIONS_H
+#pragma once
 
 #include "common/verbs/rc_terms.h"
 #include "common/verbs/request_queue.h"
@@ -162,5 +161,3 @@ ONIC_EXPORT void onic_rc_unserve(onic_rc_adapter_t *a, uint64_t process);
 ONIC_EXPORT struct ibv_mr *onic_rc_expose(const onic_rc_adapter_t *a, void *base, size_t bytes);
 /** Nobody reaches it any more. */
 ONIC_EXPORT void onic_rc_conceal(struct ibv_mr *mr);
-
-#endif

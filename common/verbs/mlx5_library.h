@@ -5,8 +5,7 @@
 /** @file What only the mlx5 adapters (ConnectX, BlueField) can do, by libmlx5, which libibverbs
  * loads as their driver. It is looked for when it is first asked for, so that nothing needs it that
  * has no such adapter. Only in builds with mlx5dv (OMPI_NIC_HAVE_MLX5DV). */
-#ifndef ONIC_MLX5_LIBRARY_H
-#define ONIC_MLX5_LIBRARY_H
+#pragma once
 
 #include <infiniband/mlx5dv.h>
 
@@ -24,5 +23,3 @@ typedef struct onic_mlx5 {
 
 /** NULL where there is no such library, or an old one. Any thread. */
 ONIC_EXPORT const onic_mlx5_t *onic_mlx5(void);
-
-#endif

@@ -6,8 +6,7 @@
  * one gives way to another, and which one a process that asks gets.
  *
  *  Pure; any thread. */
-#ifndef ONIC_PLACES_H
-#define ONIC_PLACES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -68,5 +67,3 @@ static inline int onic_place_for(const onic_served_place_t *place, unsigned n, u
             ended = (int)i;
     return empty >= 0 ? empty : ended;
 }
-
-#endif

@@ -7,8 +7,7 @@
  * and with what both of them can do.
  *
  *  Pure. Travels as it is, so it has no gaps; reading trusts nothing. */
-#ifndef ONIC_RC_TERMS_H
-#define ONIC_RC_TERMS_H
+#pragma once
 
 #include <string.h>
 
@@ -46,5 +45,3 @@ static inline void onic_rc_terms_agree(onic_rc_terms_t *mine, const onic_rc_term
     mine->mtu = mine->mtu < theirs->mtu ? mine->mtu : theirs->mtu;
     mine->reads = mine->reads < theirs->reads ? mine->reads : theirs->reads;
 }
-
-#endif

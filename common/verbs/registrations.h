@@ -9,8 +9,7 @@
  * goes.
  *
  *  MPI threads, one at a time. Only in builds with libibverbs (OMPI_NIC_HAVE_VERBS). */
-#ifndef ONIC_REGISTRATIONS_H
-#define ONIC_REGISTRATIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,5 +50,3 @@ ONIC_EXPORT onic_registration_t *onic_register(onic_registrations_t *r, const vo
 
 /** The transfer that used it is over. */
 ONIC_EXPORT void onic_unregister(onic_registrations_t *r, onic_registration_t *reg);
-
-#endif

@@ -18,8 +18,7 @@
  *  descriptor, and is told of one end.
  *
  *  Pure; one thread at a time. */
-#ifndef ONIC_REQUEST_QUEUE_H
-#define ONIC_REQUEST_QUEUE_H
+#pragma once
 
 #include <sys/queue.h>
 
@@ -98,5 +97,3 @@ ONIC_EXPORT void onic_request_queue_processed(onic_request_queue_t *q, uint64_t 
 /** The connection is given up, and the adapter touches nothing of its transfers any more: all end,
  *  as failed, and those that are begun later. */
 ONIC_EXPORT void onic_request_queue_fail(onic_request_queue_t *q);
-
-#endif

@@ -11,8 +11,7 @@
  * longer than the port takes, or memory on either side is registered in parts.
  *
  *  Pure: what is built here is translated to libibverbs' structures elsewhere (connection.c). */
-#ifndef ONIC_REQUESTS_H
-#define ONIC_REQUESTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -115,5 +114,3 @@ ONIC_EXPORT bool onic_rdma_carry_all(onic_rdma_limits_t *limits, const onic_layo
 
 /** A region for such a near side: all memory, and no key. */
 ONIC_EXPORT extern const onic_rdma_region_t onic_rdma_region_none;
-
-#endif

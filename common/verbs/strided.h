@@ -9,8 +9,7 @@
  *  A key has some pieces, which repeat all together, each with a stride of its own. Lengths and
  *  strides of pieces are numbers of 16 bits, without a sign. So a layout fits whose outermost level
  *  repeats upwards, by 65535 bytes at most and without overlap, what is inside it: few blocks. */
-#ifndef ONIC_STRIDED_H
-#define ONIC_STRIDED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -68,5 +67,3 @@ static inline bool onic_strided_describe(onic_strided_t *d, const onic_layout_t 
                                              (uint32_t)((uint64_t)outer->stride - l->block)};
     return true;
 }
-
-#endif

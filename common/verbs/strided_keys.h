@@ -9,8 +9,7 @@
  *  None of this has run on such an adapter yet. It has to be asked for.
  *
  *  Keys are made when they are first needed, and kept. Threads: as connections.h. */
-#ifndef ONIC_STRIDED_KEYS_H
-#define ONIC_STRIDED_KEYS_H
+#pragma once
 
 #include "common/verbs/connections.h"
 
@@ -44,5 +43,3 @@ ONIC_EXPORT onic_strided_key_t *onic_strided_key_take(onic_rc_t *c, onic_rdma_si
                                                       const onic_rdma_side_t *far);
 /** `failed`: the connection is lost, and what was begun on it. */
 ONIC_EXPORT void onic_strided_key_give(onic_strided_key_t *key, bool failed);
-
-#endif

@@ -20,8 +20,7 @@
  *  Threads: one at a time for each port and queue; different ones do not disturb each other.
  *
  *  Only in builds with libibverbs (OMPI_NIC_HAVE_VERBS). */
-#ifndef ONIC_VERBS_H
-#define ONIC_VERBS_H
+#pragma once
 
 #include <infiniband/verbs.h>
 
@@ -131,5 +130,3 @@ static inline bool onic_verbs_queue_post(onic_verbs_queue_t *q, uint64_t i)
     struct ibv_recv_wr wr = {.wr_id = i, .sg_list = &piece, .num_sge = 1}, *bad;
     return ibv_post_recv(q->qp, &wr, &bad) == 0;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * what a received datagram tells of its sender.
  *
  *  Pure. Reading trusts nothing. */
-#ifndef ONIC_VERBS_PORT_H
-#define ONIC_VERBS_PORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -98,5 +97,3 @@ typedef struct onic_verbs_gid {
 /** The address to use: RoCE 2 before 1; of IPv4, then of IPv6, then one that is good for the local
  *  network only; then the first. @return which of the `n`, or -1 */
 ONIC_EXPORT int onic_verbs_choose_gid(const onic_verbs_gid_t *gids, int n);
-
-#endif

@@ -5,8 +5,7 @@
 /** @file What UCX may use, by lists of transports (UCX_TLS: "all", "posix,tcp,self", "^ib",
  *  "\rc_verbs,ud:aux") and of devices (UCX_NET_DEVICES: "mlx5_0:1,eth0", "^mlx5_1"), and by the
  *  adapters that the kernel shows. NULL and "" mean all. */
-#ifndef ONIC_ADAPTERS_H
-#define ONIC_ADAPTERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ unsigned onic_adapters(const char *directory, const char *devices, bool active);
 /** Would UCX put by an adapter? Over anything else it emulates puts by messages with
  *  acknowledgements, which is slower. `tls` is a list of transports. */
 ONIC_EXPORT bool onic_rdma_here(const char *directory, const char *tls, const char *devices);
-
-#endif

@@ -5,8 +5,7 @@
 /** @file What others must know of a process before they can send to it. The same bytes are
  *  exchanged by a communicator, published for all, sent to processes that are to answer, and stand
  *  beside memory keys. Pure. In the form of this machine and version; another one is refused. */
-#ifndef ONIC_ADDRESS_H
-#define ONIC_ADDRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,5 +67,3 @@ size_t onic_address_write(const onic_address_t *a, void *bytes, size_t cap);
 /** Reads it; `a->ucx` then points into `bytes`. False where these are not, exactly, what
  *  onic_address_write of this version writes. */
 bool onic_address_read(const void *bytes, size_t len, onic_address_t *a);
-
-#endif

@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The atomic operations that there are; see atomic.h. Pure. */
-#ifndef ONIC_WIRE_ATOMIC_OP_H
-#define ONIC_WIRE_ATOMIC_OP_H
+#pragma once
 
 /**
  * On integers of 4 or 8 bytes. All of them give the value from before. UCX has bitwise ones, too,
@@ -15,5 +14,3 @@ typedef enum onic_atomic_op {
     ONIC_ATOMIC_SWAP,
     ONIC_ATOMIC_COMPARE_SWAP
 } onic_atomic_op_t;
-
-#endif

@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file What UCX can have of verbs where a process may lock only so much memory. Pure. */
-#ifndef ONIC_MEMORY_PLAN_H
-#define ONIC_MEMORY_PLAN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -46,5 +45,3 @@ static inline onic_memory_plan_t onic_memory_plan(uint64_t bytes, unsigned devic
     plan.rndv_max = left / 2 / ONIC_MEMORY_TRANSFERS;
     return plan;
 }
-
-#endif

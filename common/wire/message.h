@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Messages of the wire: sending, receiving, rendezvous. Wire lock, if not said otherwise. */
-#ifndef ONIC_WIRE_MESSAGE_H
-#define ONIC_WIRE_MESSAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -118,5 +117,3 @@ typedef struct onic_queue_counters {
 } onic_queue_counters_t;
 
 ONIC_EXPORT extern onic_queue_counters_t onic_queue_counters;
-
-#endif

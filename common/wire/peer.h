@@ -4,8 +4,7 @@
  */
 /** @file The processes that the wire reaches. The lock must be held where nothing else is said, but
  *  for what never changes of a peer; see wire.h. */
-#ifndef ONIC_WIRE_PEER_H
-#define ONIC_WIRE_PEER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -150,5 +149,3 @@ ONIC_EXPORT bool onic_peer_can_wake(onic_peer_t *peer);
 
 /** Wakes it. A system call; no lock. Only where onic_peer_can_wake was true. */
 ONIC_EXPORT void onic_peer_wake(const onic_peer_t *peer);
-
-#endif

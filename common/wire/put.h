@@ -5,8 +5,7 @@
 /** @file Puts and gets over the wire, to memory that the target has registered: it describes the
  *  region in a few bytes, by which a process opens it. Over an RDMA network the adapter moves the
  *  data; over others UCX does in the target's progress. Wire lock, if not said otherwise. */
-#ifndef ONIC_WIRE_PUT_H
-#define ONIC_WIRE_PUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -113,5 +112,3 @@ ONIC_EXPORT int onic_remote_atomic(onic_remote_t *remote, onic_atomic_op_t op, s
 /** Does an adapter do them, in the memory of this peer, which may be the own process? The lock must
  *  be held; makes the endpoint if there is none. */
 ONIC_EXPORT bool onic_peer_atomics_by_rdma(onic_peer_t *peer);
-
-#endif

@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file What several components ask of the one wire, put together. Pure. */
-#ifndef ONIC_REQUIREMENTS_H
-#define ONIC_REQUIREMENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <string.h>
@@ -54,5 +53,3 @@ static inline bool onic_requirements_add(onic_requirements_t *r, const onic_wire
     all->tls = r->tls;
     return true;
 }
-
-#endif

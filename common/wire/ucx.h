@@ -7,8 +7,7 @@
  *  must not stay registered. Those hooks cost, and up to UCX 1.14 the one of mremap drops the
  *  address of MREMAP_FIXED. A process that has nothing that registers memory needs none of them;
  *  but that must be said before UCX is loaded. */
-#ifndef ONIC_UCX_H
-#define ONIC_UCX_H
+#pragma once
 
 #include <ucp/api/ucp.h>
 #include <ucs/sys/string.h>
@@ -35,5 +34,3 @@
 extern struct onic_ucx {
     ONIC_UCX_FUNCTIONS(ONIC_UCX_POINTER)
 } onic_ucx;
-
-#endif

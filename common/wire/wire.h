@@ -9,8 +9,7 @@
  *  wire lock. Handlers and send callbacks run with it held, in whichever thread progresses: an MPI
  *  thread, or the server thread that stands in for it. Handlers must never wait, never take the
  *  lock, and never touch an Open MPI object: below MPI_THREAD_MULTIPLE these are not atomic. */
-#ifndef ONIC_WIRE_H
-#define ONIC_WIRE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -177,5 +176,3 @@ ONIC_EXPORT void onic_wire_set_unlocked_fn(onic_wire_unlocked_fn_t fn);
 /** An MPI thread is in MPI now: marks this process's page, and keeps its server thread from taking
  *  over. Called by every progress of the wire, and by waits that do not progress. */
 ONIC_EXPORT void onic_wire_mark(void);
-
-#endif

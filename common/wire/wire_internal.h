@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file What the files of the wire share. Not installed, not for components. */
-#ifndef ONIC_WIRE_INTERNAL_H
-#define ONIC_WIRE_INTERNAL_H
+#pragma once
 
 #include "opal_config.h"
 
@@ -383,5 +382,3 @@ bool onic_same_place(const onic_cma_id_t *a, const onic_cma_id_t *b);
 bool onic_peer_has_pipe(onic_peer_t *peer);
 /** Gives back what onic_peer_presence and onic_peer_has_pipe have opened. */
 void onic_peer_close_files(onic_peer_t *peer);
-
-#endif

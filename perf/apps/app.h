@@ -11,8 +11,7 @@
  * communication by itself. Batches of the three take turns, and the medians count. The numbers are
  * compared after each batch of whole steps, which therefore differ from one step to the next.
  */
-#ifndef PERF_APPS_APP_H
-#define PERF_APPS_APP_H
+#pragma once
 
 #include "perf/bench.h"
 
@@ -68,5 +67,3 @@ app_moved_t *app_moved_open(void);
 void app_moved_text(const app_moved_t *m, MPI_Comm comm, char text[APP_MOVED_TEXT]);
 
 void app_moved_close(app_moved_t *m);
-
-#endif

@@ -13,8 +13,7 @@
  *
  * No MPI here: a cell that is the whole grid gives the plain result, bit by bit.
  */
-#ifndef PERF_APPS_BT_CELL_H
-#define PERF_APPS_BT_CELL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ void bt_add(const bt_cell_t *c, double factor);
 
 /** Numbers of the state that differ in any bit from those of a cell that is the whole grid. */
 long bt_differences(const bt_cell_t *c, const bt_cell_t *whole);
-
-#endif

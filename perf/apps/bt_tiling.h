@@ -11,8 +11,7 @@
  * square number of ranks, as BT demands, all three dimensions are cut, and a rank has one cell in
  * each layer. With any other number P two dimensions are cut in P. Pure: no MPI.
  */
-#ifndef PERF_APPS_BT_TILING_H
-#define PERF_APPS_BT_TILING_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -34,5 +33,3 @@ int bt_tiling_owner(const bt_tiling_t *t, const int place[BT_DIMS], int *cell_p)
 
 /** Sets where `place` is in a grid of `n` points along each dimension; `array` stays as it is. */
 void bt_tiling_extent(const bt_tiling_t *t, int n, const int place[BT_DIMS], bt_cell_t *c);
-
-#endif

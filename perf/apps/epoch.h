@@ -11,8 +11,7 @@
  * has come: who is allowed to overwrite what the program itself must see to, by what came before or
  * by two copies of the data.
  */
-#ifndef PERF_APPS_EPOCH_H
-#define PERF_APPS_EPOCH_H
+#pragma once
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -56,5 +55,3 @@ void app_puts_end(const app_epochs_t *e, const app_peers_t *p);
  * second it has come. */
 void app_gets_begin(const app_epochs_t *e, const app_peers_t *p);
 void app_gets_end(const app_epochs_t *e, const app_peers_t *p);
-
-#endif

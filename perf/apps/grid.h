@@ -8,8 +8,7 @@
  *
  * No MPI here: the serial computation that checks the parallel one uses the same functions.
  */
-#ifndef PERF_APPS_GRID_H
-#define PERF_APPS_GRID_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ void grid_wrap(const grid_t *g, double *u);
 /** Interior doubles of `u` that differ in any bit from those of `whole`, `origin` cells into it. */
 size_t grid_differences(const grid_t *g, const double *u, const grid_t *whole_grid,
                         const double *whole, const int origin[GRID_DIMS]);
-
-#endif

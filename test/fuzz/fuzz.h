@@ -6,8 +6,7 @@
  * @file
  * What a fuzz target offers. Each target is linked either with libFuzzer, or with driver.c.
  */
-#ifndef TEST_FUZZ_FUZZ_H
-#define TEST_FUZZ_FUZZ_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ size_t onic_fuzz_seed(unsigned i, uint8_t *buf, size_t cap);
             abort();                                                                               \
         }                                                                                          \
     } while (0)
-
-#endif

@@ -6,8 +6,7 @@
  * @file
  * A process that has its lock of accumulates for a while, as far as others can see.
  */
-#ifndef ONIC_TEST_BUSY_LOCK_H
-#define ONIC_TEST_BUSY_LOCK_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -21,5 +20,3 @@
  * @param held  NULL, or called in that handler: true before the wait, false after it
  */
 void busy_lock_hold(const tl_window_t *w, MPI_Aint disp, int longs, long ms, void (*held)(bool));
-
-#endif

@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Counters of the component, by which a test knows that what it tests has happened. */
-#ifndef TEST_MPI_COUNTER_H
-#define TEST_MPI_COUNTER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -34,5 +33,3 @@ void counter_end(counter_t *c);
 /** Checks that the level `name`, of objects in use, is 0 or soon gets there. Where the component is
  *  not loaded nothing is wrong. */
 void counter_check_pool(const char *name);
-
-#endif

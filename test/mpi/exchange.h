@@ -7,8 +7,7 @@
  * One epoch in which every rank puts to or gets from every rank, and the proof afterwards that
  * each byte of windows and buffers is what the reference says.
  */
-#ifndef ONIC_TEST_EXCHANGE_H
-#define ONIC_TEST_EXCHANGE_H
+#pragma once
 
 #include "test/mpi/testlib.h"
 #include "test/mpi/transfer.h"
@@ -34,5 +33,3 @@ typedef exchange_op_t (*exchange_plan_t)(int round, int origin, int target);
  */
 void exchange_round(const tl_window_t *w, tl_sync_t sync, int round, MPI_Aint slot,
                     exchange_plan_t plan);
-
-#endif

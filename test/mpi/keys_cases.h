@@ -11,11 +11,8 @@
  * In a dynamic window keys are void when memory was detached: what comes next goes by message, to
  * the right place, and then there are other keys.
  */
-#ifndef TEST_MPI_KEYS_CASES_H
-#define TEST_MPI_KEYS_CASES_H
+#pragma once
 
 /** All of a program with two ranks, which runs with osc_nicstride_key_piece 1. `need`, or NULL,
  * skips it where what it needs is not there. */
 int keys_cases(const char *method, void (*need)(void), int argc, char **argv);
-
-#endif

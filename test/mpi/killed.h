@@ -10,8 +10,7 @@
  * which is over here: the flush ends with an error, too, and the window is freed. On one machine
  * each process is a node of its own.
  */
-#ifndef TEST_MPI_KILLED_H
-#define TEST_MPI_KILLED_H
+#pragma once
 
 #include <mpi.h>
 
@@ -21,5 +20,3 @@
 /** All of a program with three ranks; blocks are `stride` bytes apart, KILLED_BLOCK for contiguous
  *  data. `need`, or NULL, skips it where what it needs is not there. */
 int killed_cases(const char *method, void (*need)(void), MPI_Aint stride, int argc, char **argv);
-
-#endif

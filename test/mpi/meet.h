@@ -10,8 +10,7 @@
  *
  * One machine only, but possibly several hosts that are namespaces on it.
  */
-#ifndef ONIC_MEET_H
-#define ONIC_MEET_H
+#pragma once
 
 #include <mpi.h>
 #include <stdatomic.h>
@@ -94,5 +93,3 @@ long long meet_carried(void);
 /** Checks that at least `least` barriers of this process were carried by the forced engine (any of
  *  them for auto), and that no agreement was declined. */
 void meet_check_engine(long long least);
-
-#endif

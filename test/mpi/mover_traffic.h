@@ -7,8 +7,7 @@
  * Transfers for the test of the mover: puts and gets between layouts of several shapes, by messages
  * that say what to expect, so that both sides can tell whether the bytes are right.
  */
-#ifndef ONIC_TEST_MOVER_TRAFFIC_H
-#define ONIC_TEST_MOVER_TRAFFIC_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -143,5 +142,3 @@ void moves_run(tl_rng_t *rng, int n, uint64_t most);
 
 /** Frees the memory of targets that speed was measured with. */
 void moves_free_targets(void);
-
-#endif

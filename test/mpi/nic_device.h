@@ -7,10 +7,7 @@
  * What programs of method nic need: a device of verbs, or, on a machine without, the adapter of
  * the tests' own (test/fabric/adapter.c), which test/run loads before all else.
  */
-#ifndef TEST_MPI_NIC_DEVICE_H
-#define TEST_MPI_NIC_DEVICE_H
+#pragma once
 
 /** After tl_init: skips the program where there can be neither. */
 void nic_need_device(void);
-
-#endif

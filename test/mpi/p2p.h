@@ -10,8 +10,7 @@
  * Contents are a function of a seed, which p2p_seed() makes of sender, tag and number, and of the
  * place in the message: not of the layout, which may differ on both sides.
  */
-#ifndef TEST_MPI_P2P_H
-#define TEST_MPI_P2P_H
+#pragma once
 
 #include <mpi.h>
 #include <netinet/in.h>
@@ -104,5 +103,3 @@ void p2p_check(const p2p_buffer_t *b, size_t bytes, uint64_t seed, const char *w
 void p2p_check_outside(const p2p_buffer_t *b, const char *what);
 
 void p2p_free(p2p_buffer_t *b);
-
-#endif

@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The wire's peers of all ranks, for tests of what is below the components. */
-#ifndef TEST_MPI_PEERS_H
-#define TEST_MPI_PEERS_H
+#pragma once
 
 #include <mpi.h>
 
@@ -16,5 +15,3 @@ int peers_get(MPI_Comm comm, onic_peer_t **peers);
 
 /** Gives back `n` references. */
 void peers_put(onic_peer_t **peers, int n);
-
-#endif

@@ -7,8 +7,7 @@
  * The predefined datatypes of MPI: what each is made of, so that tests can give them values that
  * every operation takes exactly, and compare values without the bytes that hold none.
  */
-#ifndef ONIC_TEST_PREDEFINED_H
-#define ONIC_TEST_PREDEFINED_H
+#pragma once
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -60,5 +59,3 @@ bool predefined_equal(const predefined_t *type, const void *a, const void *b, in
 /** Compares the bytes of `length` that belong to no field of the first `count` elements. */
 bool predefined_gaps_equal(const predefined_t *type, const void *a, const void *b, int count,
                            size_t length);
-
-#endif

@@ -12,8 +12,7 @@
  * complete there, by a socket, which MPI knows nothing of. Where that needs the holder's next call
  * of MPI nobody tells, and the holder goes on after its patience: a failure, unless the cell "may".
  */
-#ifndef TEST_MPI_PROGRESS_H
-#define TEST_MPI_PROGRESS_H
+#pragma once
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -147,5 +146,3 @@ void control_tell(int to, int word, int number);
 /** Has `from` said the word with this number or a later one? Waits for it so many seconds, 0: looks
  *  only; negative: for ever. */
 bool control_told(int from, int word, int number, double seconds);
-
-#endif

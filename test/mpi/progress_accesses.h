@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The one-sided operations of the matrix of progress, and what they must leave behind. */
-#ifndef TEST_MPI_PROGRESS_ACCESSES_H
-#define TEST_MPI_PROGRESS_ACCESSES_H
+#pragma once
 
 #include "test/mpi/progress.h"
 
@@ -58,5 +57,3 @@ void access_check_origin(const access_t *a, const char *what);
 void access_check_target(const access_t *a, const long *memory, bool second, const char *what);
 /** Does the target's memory show the operation? */
 bool access_arrived(const access_t *a, const volatile long *memory);
-
-#endif

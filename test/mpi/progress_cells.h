@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The families of the matrix of progress. */
-#ifndef TEST_MPI_PROGRESS_CELLS_H
-#define TEST_MPI_PROGRESS_CELLS_H
+#pragma once
 
 #include "test/mpi/progress.h"
 
@@ -25,5 +24,3 @@ extern const progress_family_t progress_accesses;
 void progress_run_accesses(MPI_Comm pair, int a, int b);
 /** A whole program of that, between the first rank and the last one. Returns the exit code. */
 int progress_main_accesses(int argc, char **argv);
-
-#endif

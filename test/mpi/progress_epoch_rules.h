@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The tables of one-sided operations of the matrix of progress, and which must be done. */
-#ifndef TEST_MPI_PROGRESS_EPOCH_RULES_H
-#define TEST_MPI_PROGRESS_EPOCH_RULES_H
+#pragma once
 
 #include "test/mpi/progress_accesses.h"
 
@@ -64,5 +63,3 @@ bool plan_target_holds(where_t where);
 
 /** Name and rule of a cell. */
 void plan_describe(progress_cell_t *cell, const progress_context_t *context);
-
-#endif

@@ -4,8 +4,7 @@
  */
 /** @file The tables of sends of the matrix of progress, and which of them must leave by themselves.
  */
-#ifndef TEST_MPI_PROGRESS_SEND_RULES_H
-#define TEST_MPI_PROGRESS_SEND_RULES_H
+#pragma once
 
 #include "test/mpi/p2p.h"
 #include "test/mpi/progress.h"
@@ -70,5 +69,3 @@ bool send_frees_comm(then_t then);
 
 /** Name and rule of a cell: there is what the receiver has for short messages, or it is used up. */
 void send_describe(progress_cell_t *cell, const progress_context_t *context, bool credit);
-
-#endif

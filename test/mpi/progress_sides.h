@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file What the runner of the matrix of progress asks of the sides of cells. */
-#ifndef TEST_MPI_PROGRESS_SIDES_H
-#define TEST_MPI_PROGRESS_SIDES_H
+#pragma once
 
 #include "test/mpi/progress.h"
 
@@ -22,5 +21,3 @@ void progress_sides_close(void);
 
 /** A cell of this process begins, as soon as the first one is there. */
 void progress_sides_begin(const progress_cell_t *cell);
-
-#endif

@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Random numbers that a seed repeats, the same on all machines. */
-#ifndef ONIC_TEST_RANDOM_SOURCE_H
-#define ONIC_TEST_RANDOM_SOURCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ bool random_one_in(random_source_t *r, int n);
 
 /** Fills memory with random bytes. */
 void random_fill(random_source_t *r, void *buf, size_t len);
-
-#endif

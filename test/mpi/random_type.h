@@ -6,8 +6,7 @@
  * @file
  * Random MPI datatypes for property tests, from a seed: the same seed gives the same type.
  */
-#ifndef ONIC_TEST_RANDOM_TYPE_H
-#define ONIC_TEST_RANDOM_TYPE_H
+#pragma once
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -51,5 +50,3 @@ void random_type_span(MPI_Datatype type, int count, MPI_Aint *lo, MPI_Aint *hi);
 /** True where any two elements of `count` elements of a type share a byte. Exact; allocates as
  *  many bytes as they span. */
 bool random_type_overlaps(MPI_Datatype type, int count);
-
-#endif

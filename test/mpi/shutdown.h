@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Connections over TCP that a test breaks while both processes live. */
-#ifndef TEST_MPI_SHUTDOWN_H
-#define TEST_MPI_SHUTDOWN_H
+#pragma once
 
 /** Before tl_init: osc_nicstride is to use TCP alone, and no thread of its own. */
 void shutdown_set_up(void);
@@ -16,5 +15,3 @@ void shutdown_begin(int ranks);
 
 /** Breaks those that have been made since. Returns how many. */
 int shutdown_connections(void);
-
-#endif

@@ -28,8 +28,7 @@
  * tl_win_make() on the window. Threads: checks and the option queries may be used by several
  * threads at once; everything else belongs to one thread.
  */
-#ifndef ONIC_TESTLIB_H
-#define ONIC_TESTLIB_H
+#pragma once
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -250,5 +249,3 @@ int64_t tl_range(tl_rng_t *rng, int64_t low, int64_t high);
 
 /** Fills memory with bytes that differ by `seed` and position. */
 void tl_fill_random(void *memory, size_t bytes, uint64_t seed);
-
-#endif

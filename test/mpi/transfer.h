@@ -8,8 +8,7 @@
  * makers of many shapes; and what a transfer should do, computed from MPI's definition
  * of the types (typemap.h).
  */
-#ifndef ONIC_TEST_TRANSFER_H
-#define ONIC_TEST_TRANSFER_H
+#pragma once
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -71,5 +70,3 @@ void tr_free(tr_side_t *side);
 /** The reference: copies what `from` says out of `src` to where `to` says in `dst`, which may have
  *  room for more. */
 void tr_copy(const tr_side_t *from, const void *src, const tr_side_t *to, void *dst);
-
-#endif

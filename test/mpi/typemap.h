@@ -8,8 +8,7 @@
  * in common with what Open MPI or we make of it. Only sizes of predefined types and extents are
  * asked of Open MPI, since those are its own choice.
  */
-#ifndef ONIC_TEST_TYPEMAP_H
-#define ONIC_TEST_TYPEMAP_H
+#pragma once
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -46,5 +45,3 @@ void typemap_pack(const typemap_t *map, int count, const void *buffer, void *pac
 
 /** What MPI_Unpack should do. */
 void typemap_unpack(const typemap_t *map, int count, const void *packed, void *buffer);
-
-#endif

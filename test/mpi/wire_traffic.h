@@ -7,8 +7,7 @@
  * Messages for the test of the wire: each says what it is and carries bytes that follow from its
  * header, so that who receives it can tell whether they are right.
  */
-#ifndef ONIC_TEST_WIRE_TRAFFIC_H
-#define ONIC_TEST_WIRE_TRAFFIC_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -62,5 +61,3 @@ void traffic_check(const char *what);
 
 /** Sets the counts of messages that arrived and were completed to 0, on all ranks. Collective. */
 void traffic_reset(void);
-
-#endif

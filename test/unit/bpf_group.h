@@ -9,8 +9,7 @@
  * what they send is put into a list. It needs root and a network namespace of its own, where clones
  * of packets go over the loopback interface, to be seen on their way.
  */
-#ifndef TEST_BPF_GROUP_H
-#define TEST_BPF_GROUP_H
+#pragma once
 
 #include "coll_nicbarrier/engines/datagram/bpf/kernel.h"
 #include "coll_nicbarrier/engines/datagram/wire/packet.h"
@@ -64,5 +63,3 @@ void bpf_group_wake(bpf_group_t *g, int32_t i);
 nicbarrier_packet_t bpf_group_read(const bpf_flight_t *f);
 /** Runs a program many times on a packet. @return nanoseconds of one run */
 uint32_t bpf_group_time(int program, const bpf_flight_t *f, unsigned times);
-
-#endif

@@ -8,8 +8,7 @@
  * nicbarrier-bpf loaded at their ends of it, and with one group of which each is a member. It needs
  * root, and iproute2.
  */
-#ifndef TEST_BPF_HOSTS_H
-#define TEST_BPF_HOSTS_H
+#pragma once
 
 #include "coll_nicbarrier/engines/datagram/bpf/client.h"
 #include "test/unit/nicbarrier_conformance.h"
@@ -71,5 +70,3 @@ void bpf_host_meet(bpf_host_t *h);
 int bpf_host_install(bpf_host_t *h, nicbarrier_reason_t *why);
 /** Waits until the epoch is complete; false after some seconds. */
 bool bpf_host_wait(const bpf_host_t *h, uint64_t epoch);
-
-#endif

@@ -4,8 +4,7 @@
  */
 /** @file What the tests of layouts share: building them, and comparing them with their reference.
  */
-#ifndef TEST_UNIT_LAYOUT_CHECK_H
-#define TEST_UNIT_LAYOUT_CHECK_H
+#pragma once
 
 #include "test/unit/tree.h"
 
@@ -110,5 +109,3 @@ static inline void check_deep_trees(void (*check)(tree_t *t))
         check(&t);
     }
 }
-
-#endif

@@ -9,8 +9,7 @@
  * It knows none of the models' equations. Of the numbers of a link it uses only those that one
  * station takes for one thing, and `message`, from which it has the host's part of a message.
  */
-#ifndef ONIC_TEST_LINK_SIM_H
-#define ONIC_TEST_LINK_SIM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ double sim_nic(const sim_case_t *c);   /**< a request for each piece */
 double
 sim_one_chunk(const sim_case_t *c); /**< the same slots, but all is packed, moved, unpacked */
 double sim_one_by_one(const sim_case_t *c); /**< each piece by a request of its own */
-
-#endif

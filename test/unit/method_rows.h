@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The methods as tests of pure code see them: what fits, and what it costs. */
-#ifndef TEST_UNIT_METHOD_ROWS_H
-#define TEST_UNIT_METHOD_ROWS_H
+#pragma once
 
 #include "osc_nicstride/methods/plan.h"
 
@@ -42,5 +41,3 @@ static const nicstride_method_row_t *const rows[NICSTRIDE_METHODS_MAX] = {
 #define REACH_DIRECT  NICSTRIDE_REACH(NICSTRIDE_METHOD_DIRECT)
 #define REACH_ADAPTER                                                                              \
     (NICSTRIDE_REACH(NICSTRIDE_METHOD_RDMA) | NICSTRIDE_REACH(NICSTRIDE_METHOD_NIC))
-
-#endif

@@ -7,8 +7,7 @@
  * An adapter in place of libibverbs's and libmlx5's, for engine mlx5: it takes work requests as
  * bytes, and does what stands there when it likes.
  */
-#ifndef MLX5_SIM_H
-#define MLX5_SIM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ int mlx5_sim_pairs(void);
 
 /** Requests as bytes that it has taken. */
 uint64_t mlx5_sim_taken(void);
-
-#endif

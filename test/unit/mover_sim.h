@@ -10,8 +10,7 @@
  * What must never be is checked as it happens: a put that arrives in a slot of another transfer,
  * wrong data, a transfer that ends twice.
  */
-#ifndef ONIC_TEST_MOVER_SIM_H
-#define ONIC_TEST_MOVER_SIM_H
+#pragma once
 
 #include "common/mover/pipe/terms.h"
 #include "test/unit/unit.h"
@@ -109,5 +108,3 @@ unsigned char *bounce(side_t *s, unsigned slot);
 /** The machine of a side takes a step. */
 void sim_receive(side_t *r);
 void sim_send(side_t *s);
-
-#endif

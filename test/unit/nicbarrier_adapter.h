@@ -9,8 +9,7 @@
  * the engine does. It is slow at random times, swaps packets, passes up what it need not, and may
  * end. Stands in place of the library's table of steppers and of its transport for verbs.
  */
-#ifndef NICBARRIER_ADAPTER_H
-#define NICBARRIER_ADAPTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ typedef struct adapter_config {
 } adapter_config_t;
 
 extern adapter_config_t adapter_config;
-
-#endif

@@ -11,8 +11,7 @@
  * A new engine gets a row in check_nicbarrier_conformance.c and no tests of its own for these
  * things.
  */
-#ifndef NICBARRIER_CONFORMANCE_H
-#define NICBARRIER_CONFORMANCE_H
+#pragma once
 
 #include <setjmp.h>
 
@@ -95,5 +94,3 @@ void conformance_add(Suite *suite, const conformance_row_t *const *rows, int n);
 /** Runs all tests on one row with one of its cases each; returns how many have failed. Not in a
  *  suite of their own: for rows that are broken on purpose. `end` is not called after a failure. */
 int conformance_count_failures(const conformance_row_t *row, int which);
-
-#endif

@@ -8,8 +8,7 @@
  * packets dropped on purpose. The agreement's part (carrying the endpoints) is played by shared
  * memory.
  */
-#ifndef NICBARRIER_GROUP_H
-#define NICBARRIER_GROUP_H
+#pragma once
 
 #include "coll_nicbarrier/engines/datagram/datagram.h"
 
@@ -268,5 +267,3 @@ static inline bool connects(const config_t *config, const void *theirs, uint32_t
     engine->close();
     return can;
 }
-
-#endif

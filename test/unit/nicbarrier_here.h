@@ -4,8 +4,7 @@
  */
 /** @file Groups of a network engine whose members are all in this process; the functions are those
  * of a row (nicbarrier_conformance.h). */
-#ifndef NICBARRIER_HERE_H
-#define NICBARRIER_HERE_H
+#pragma once
 
 #include <string.h>
 
@@ -114,5 +113,3 @@ static void here_fail(int i)
     .every = 1, .steps = 5000, .quiet = 400, .patience = 20000, .enter = here_enter,               \
     .completed = here_completed, .failed = here_failed, .progress = here_progress,                 \
     .disconnect = here_disconnect
-
-#endif

@@ -9,8 +9,7 @@
  * of several, and one packet in ten is dropped. The functions are those of a row
  * (nicbarrier_conformance.h).
  */
-#ifndef NICBARRIER_MEMBERS_H
-#define NICBARRIER_MEMBERS_H
+#pragma once
 
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/schedule/schedule.h"
@@ -32,5 +31,3 @@ void members_disconnect(int i);
 void members_end(void);
 void members_fail(int i);
 void members_together(uint64_t last);
-
-#endif

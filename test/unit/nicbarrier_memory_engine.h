@@ -8,8 +8,7 @@
  * memory of this process in whatever order, twice or not at all. What tests ask of engines they can
  * ask of this one; and it can be broken on purpose, to see that the tests notice.
  */
-#ifndef NICBARRIER_MEMORY_ENGINE_H
-#define NICBARRIER_MEMORY_ENGINE_H
+#pragma once
 
 #include "coll_nicbarrier/engines/engine.h"
 #include "test/unit/unit.h"
@@ -35,5 +34,3 @@ void memory_engine_reset(uint64_t seed, memory_mutant_t mutant);
 
 /** Something happens on the way, or somebody asks again for what it waits for. */
 void memory_engine_pass(void);
-
-#endif

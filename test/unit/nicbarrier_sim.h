@@ -8,8 +8,7 @@
  * several outstanding, stop for a long time and free their groups, over a network that delays,
  * loses, doubles and reorders.
  */
-#ifndef NICBARRIER_SIM_H
-#define NICBARRIER_SIM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -63,5 +62,3 @@ typedef struct sim_result {
 } sim_result_t;
 
 sim_result_t sim_run(const sim_config_t *config);
-
-#endif

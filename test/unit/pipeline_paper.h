@@ -4,8 +4,7 @@
  */
 /** @file Equations of the superpipeline paper that the product has no use for: its transfers begin
  * in the handshake, and on a node with chunks that fill a slot. */
-#ifndef TEST_UNIT_PIPELINE_PAPER_H
-#define TEST_UNIT_PIPELINE_PAPER_H
+#pragma once
 
 #include <math.h>
 
@@ -33,5 +32,3 @@ static inline double pipeline_paper_time(const onic_link_t *link, const onic_chu
     link_begun.latency = 0;
     return link->latency + onic_superpipeline_time_blocks(&link_begun, c, bytes, INFINITY);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file One valid message of each kind, for the tests of their decoder. */
-#ifndef ONIC_TEST_PML_MESSAGES_H
-#define ONIC_TEST_PML_MESSAGES_H
+#pragma once
 
 #include <string.h>
 
@@ -57,5 +56,3 @@ static inline size_t pml_message(superpipe_kind_t kind, unsigned i, uint8_t *to)
     }
     return at;
 }
-
-#endif

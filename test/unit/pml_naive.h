@@ -7,8 +7,7 @@
  * MPI's matching as plainly as it can be said: lists that are gone through from their beginning.
  * Messages and receives are numbers of the test's.
  */
-#ifndef ONIC_TEST_PML_NAIVE_H
-#define ONIC_TEST_PML_NAIVE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,5 +61,3 @@ int naive_post(naive_comm_t *c, naive_item_t receive);
 int naive_find(const naive_comm_t *c, int32_t source, int32_t tag);
 /** Takes that item out; false where it is not there. */
 bool naive_take(naive_list_t *list, int id);
-
-#endif

@@ -8,8 +8,7 @@
  * it takes its time, brings puts in whatever order, and its connections break when the test says
  * so. It watches that nobody puts into memory that was given back.
  */
-#ifndef PUT_WIRE_H
-#define PUT_WIRE_H
+#pragma once
 
 #include "common/wire/wire.h"
 #include "common/wire/put.h"
@@ -68,5 +67,3 @@ int put_wire_progress(bool any);
 
 /** Until all puts have arrived that were made. */
 void put_wire_drain(void);
-
-#endif

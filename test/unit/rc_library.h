@@ -7,8 +7,7 @@
  * Functions in place of libibverbs's for a test of reliable connections: an adapter whose requests
  * write and read this process's memory when it is polled.
  */
-#ifndef TEST_UNIT_RC_LIBRARY_H
-#define TEST_UNIT_RC_LIBRARY_H
+#pragma once
 
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -392,5 +391,3 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
     }
     return 0;
 }
-
-#endif

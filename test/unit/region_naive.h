@@ -7,8 +7,7 @@
  * The naive table of attached memory that the tests of regions compare with, and the small pieces
  * of the address space where they do so.
  */
-#ifndef TEST_UNIT_REGION_NAIVE_H
-#define TEST_UNIT_REGION_NAIVE_H
+#pragma once
 
 #include "osc_nicstride/window/region.h"
 #include "test/unit/unit.h"
@@ -42,5 +41,3 @@ static inline bool naive_covers(const naive_t *v, uint64_t from, uint64_t size)
             return false;
     return true;
 }
-
-#endif

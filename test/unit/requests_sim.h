@@ -8,8 +8,7 @@
  * the ends of those that are signalled some time after that, and may fail. It looks at all that it
  * is given.
  */
-#ifndef TEST_UNIT_REQUESTS_SIM_H
-#define TEST_UNIT_REQUESTS_SIM_H
+#pragma once
 
 #include <string.h>
 
@@ -343,5 +342,3 @@ static void run_adapter(void)
         }
     }
 }
-
-#endif

@@ -7,8 +7,7 @@
  * Random layouts for the tests of layout and pack, each beside a reference that shares nothing with
  * the code under test: the offsets of all its bytes, one by one, in packed order.
  */
-#ifndef TEST_UNIT_TREE_H
-#define TEST_UNIT_TREE_H
+#pragma once
 
 #include <stdlib.h>
 #include <string.h>
@@ -219,5 +218,3 @@ static inline tree_t tree_deep(void)
         tree_repeat(&t, 2, (t.l.ub - t.l.lb) + rnd(1, 9));
     return t;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file What the unit tests with random cases share: a reproducible generator and the runner. */
-#ifndef ONIC_TEST_UNIT_H
-#define ONIC_TEST_UNIT_H
+#pragma once
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -104,5 +103,3 @@ static inline int unit_run(const char *name, const TTest *const *tests, size_t n
 {
     return unit_run_loop(name, NULL, 0, 0, tests, ntests);
 }
-
-#endif

@@ -9,8 +9,7 @@
  *
  *  At first only the words have memory. A slot gets its own from the first process that leases it,
  *  and is mapped by each of the two sides when that first has to do with it. */
-#ifndef ONIC_AREA_H
-#define ONIC_AREA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,5 +63,3 @@ static inline char *onic_area_slot(const onic_area_t *area, unsigned slot)
 {
     return area->slots + (size_t)slot * area->slot_bytes;
 }
-
-#endif

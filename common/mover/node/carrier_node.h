@@ -3,8 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The carrier within a node: the landing area of this process, and those mapped here. */
-#ifndef ONIC_CARRIER_NODE_H
-#define ONIC_CARRIER_NODE_H
+#pragma once
 
 #include "common/mover/node/area.h"
 #include "common/mover/pipe/carrier.h"
@@ -53,5 +52,3 @@ void onic_node_forget_all(void);
 
 /** Every now and then: frees slots of no transfer here whose owner is dead. Any thread. */
 void onic_node_reclaim(void);
-
-#endif

@@ -9,8 +9,7 @@
  *  The words are those of the machines (pipe.h) and stand where no data ever stands, also behind a
  *  last block that is not full. They are 0 when a lease begins; rounds distinguish them from older
  *  ones. */
-#ifndef ONIC_BLOCKS_H
-#define ONIC_BLOCKS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -113,5 +112,3 @@ static inline void onic_blocks_clear(const onic_blocks_t *b, void *slot, uint32_
     for (uint32_t k = 0; k < slot_bytes / b->bytes; k++)
         atomic_store_explicit(onic_blocks_word(b, slot, k), 0, memory_order_relaxed);
 }
-
-#endif

@@ -4,8 +4,7 @@
  */
 /** @file A transfer: an end in user memory, a machine (pipe.h) that decides, and a carrier (node/,
  *  rma/) that knows how slots and words are reached. Components use the end and the ticket. */
-#ifndef ONIC_CARRIER_H
-#define ONIC_CARRIER_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -133,5 +132,3 @@ enum {
     ONIC_STOP_END = 1,  /**< the end is to be given an error */
     ONIC_STOP_LEASE = 2 /**< nothing will come: the lease is to be released, nothing is reported */
 };
-
-#endif

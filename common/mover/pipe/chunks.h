@@ -5,8 +5,7 @@
 /** @file Sizes of the chunks into which a transfer is cut; sections are those of A. Denis (2011).
  * Those by the numbers of a link have not been faster on any machine so far: they stand in the
  * test. Pure. */
-#ifndef ONIC_CHUNKS_H
-#define ONIC_CHUNKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -74,5 +73,3 @@ static inline bool onic_schedule_holds(const onic_schedule_t *s, unsigned chunks
     }
     return bytes == 0;
 }
-
-#endif

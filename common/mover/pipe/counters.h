@@ -4,8 +4,7 @@
  */
 /** @file What the mover of this process has done, for all components together. A transfer is
  *  counted when it is over. Any thread, with or without locks. */
-#ifndef ONIC_MOVER_COUNTERS_H
-#define ONIC_MOVER_COUNTERS_H
+#pragma once
 
 #include "common/support/export.h"
 
@@ -29,5 +28,3 @@ static inline void onic_mover_count(unsigned long long *counter, unsigned long l
 
 /** So many slots of this process's area are in use. */
 void onic_mover_count_slots(unsigned in_use);
-
-#endif

@@ -18,8 +18,7 @@
  *
  *  The receiver needs no schedule: words say where a chunk ends. One that cannot be fails the
  *  transfer. */
-#ifndef ONIC_PIPE_H
-#define ONIC_PIPE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -150,5 +149,3 @@ typedef struct onic_consumed {
 /** The first `n` bytes of the piece have been taken, 0 < n <= piece->len. */
 ONIC_EXPORT onic_consumed_t onic_receiver_taken(onic_receiver_t *r, const onic_piece_t *piece,
                                                 uint32_t n);
-
-#endif

@@ -19,8 +19,7 @@
  *  receiver. But a slot that was never used has no memory yet, and giving it some takes longer than
  *  ten transfers gain; so they go round among the first slots alone, unless all of these are in
  *  use, and among twice as many each time that these have been used often enough. */
-#ifndef ONIC_POOL_H
-#define ONIC_POOL_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -119,5 +118,3 @@ ONIC_EXPORT uint64_t onic_owner_of(const onic_life_t *life);
 
 /** The process of that number, in the namespaces of `mine`, which share the memory. */
 ONIC_EXPORT onic_life_t onic_owner_life(uint64_t owner, const onic_life_t *mine);
-
-#endif

@@ -18,8 +18,7 @@
  *  one of the latest round, and the one that gives up is the last.
  *
  *  Pure; one thread at a time. */
-#ifndef ONIC_TERMS_H
-#define ONIC_TERMS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -80,5 +79,3 @@ static inline bool onic_terms_done(const onic_terms_t *t)
 {
     return t->over && !t->waits;
 }
-
-#endif

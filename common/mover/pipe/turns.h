@@ -5,8 +5,7 @@
 /** @file Whose turn it is to be granted slots, of processes that cannot lease them by themselves
  *  (strided-RMA paper, section 5.1): of the process that has fewest, its requests in order. So one
  *  that is stopped with slots of its own starves nobody. Pure; one thread at a time. */
-#ifndef ONIC_TURNS_H
-#define ONIC_TURNS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,5 +79,3 @@ static inline void onic_turns_forget(onic_turns_t *turns, onic_asker_t *asker)
         else
             at = &(*at)->next;
 }
-
-#endif

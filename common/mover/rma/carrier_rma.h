@@ -17,8 +17,7 @@
  *
  *  All is done with the wire lock: UCX needs it for each chunk. From the bottom to the top:
  *  rma_records.c, rma_peer.c (areas, messages), carrier_rma.c (the row). */
-#ifndef ONIC_CARRIER_RMA_H
-#define ONIC_CARRIER_RMA_H
+#pragma once
 
 #include "common/mover/pipe/blocks.h"
 #include "common/mover/pipe/pool.h"
@@ -180,5 +179,3 @@ int onic_rma_run(void);
 
 /** A peer's record, or NULL where it is not reached (yet): at first it is asked for its area. */
 onic_rma_peer_t *onic_rma_reach(onic_peer_t *peer);
-
-#endif

@@ -8,13 +8,10 @@
  * stands in for it with the conversions that op.h uses. It is searched last, so that an
  * installation that has the real header uses that.
  */
-#ifndef ONIC_SHIM_FINT_2_INT_H
-#define ONIC_SHIM_FINT_2_INT_H
+#pragma once
 
 #include "mpi.h"
 
 /** From C's int to Fortran's INTEGER and back. */
 #define OMPI_INT_2_FINT(value) ((MPI_Fint)(value))
 #define OMPI_FINT_2_INT(value) ((int)(value))
-
-#endif

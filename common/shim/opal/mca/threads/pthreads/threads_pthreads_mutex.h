@@ -9,8 +9,7 @@
  * wait_sync.h use, for POSIX threads. That the sizes are those of the running library is checked
  * when a component opens (common/support/component.h). Searched last, as the other shims are.
  */
-#ifndef ONIC_SHIM_THREADS_PTHREADS_MUTEX_H
-#define ONIC_SHIM_THREADS_PTHREADS_MUTEX_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -76,5 +75,3 @@ static inline void opal_thread_internal_cond_destroy(opal_thread_internal_cond_t
 {
     (void)pthread_cond_destroy(cond);
 }
-
-#endif

@@ -7,8 +7,7 @@
  * In place of the header of this name that Open MPI 5.0 does not install: what
  * opal/mca/threads/threads.h declares and leaves to it.
  */
-#ifndef ONIC_SHIM_THREADS_PTHREADS_THREADS_H
-#define ONIC_SHIM_THREADS_PTHREADS_THREADS_H
+#pragma once
 
 #include <pthread.h>
 #include <sched.h>
@@ -17,5 +16,3 @@ static inline void opal_thread_yield(void)
 {
     (void)sched_yield();
 }
-
-#endif

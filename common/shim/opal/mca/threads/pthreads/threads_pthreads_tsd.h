@@ -7,8 +7,7 @@
  * In place of the header of this name that Open MPI 5.0 does not install: thread-specific data as
  * opal/mca/threads/tsd.h uses it.
  */
-#ifndef ONIC_SHIM_THREADS_PTHREADS_TSD_H
-#define ONIC_SHIM_THREADS_PTHREADS_TSD_H
+#pragma once
 
 #include <pthread.h>
 
@@ -31,5 +30,3 @@ static inline int opal_tsd_get(opal_tsd_key_t key, void **value)
     *value = pthread_getspecific(key);
     return OPAL_SUCCESS;
 }
-
-#endif
