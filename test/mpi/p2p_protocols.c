@@ -19,7 +19,7 @@
 
 /** Below the one a message goes with its envelope unless that is forbidden, above the other not:
  *  what is between depends on the transport. */
-enum { CERTAINLY_SHORT = 4096, CERTAINLY_LONG = 65536 };
+enum { CERTAINLY_SHORT = 4096, CERTAINLY_LONG = 65536, CERTAINLY_LONG_AWAY = 1 << 19 };
 enum { TAG = 7, MANY = 12, MANY_BYTES = 500000 };
 
 /** Carriers come first. */
@@ -131,6 +131,11 @@ static bool can(int carrier, const message_t *m)
     }
 }
 
+static int certainly_long(const message_t *m)
+{
+    return m->same_host ? CERTAINLY_LONG : CERTAINLY_LONG_AWAY;
+}
+
 /** By what a message comes. */
 static int carrier_of(const message_t *m)
 {
@@ -141,7 +146,7 @@ static int carrier_of(const message_t *m)
     while (f < CARRIERS && strcmp(forced, carriers[f]) != 0)
         f++;
     if (f == CARRIERS || f == EAGER)
-        return m->bytes <= CERTAINLY_SHORT ? EAGER : m->bytes < CERTAINLY_LONG ? ANY : ANY_LONG;
+        return m->bytes <= CERTAINLY_SHORT ? EAGER : m->bytes < certainly_long(m) ? ANY : ANY_LONG;
     if (can(f, m) && (f != COPY || knows_copy || m->self))
         return f;
     /* What comes from itself is never cheaper by other ways. */
