@@ -66,9 +66,9 @@ static void describe(char *text, size_t size)
 {
     const nicstride_params_t *p = &nicstride_component.params;
 
-    snprintf(text, size, "version %s.%zu.%zu, priority %zu, node %d, osc %s", OMPI_NIC_VERSION,
-             sizeof(nicstride_rank_info_t), nicstride_ctl_place(2, 1).bytes, p->priority, p->node,
-             selection());
+    snprintf(text, size, "version %s.%zu.%zu.%d, priority %zu, node %d, osc %s", OMPI_NIC_VERSION,
+             sizeof(nicstride_rank_info_t), nicstride_ctl_place(2, 1).bytes, NICSTRIDE_MSG_FORM,
+             p->priority, p->node, selection());
 }
 
 int nicstride_agreement_init(void)

@@ -195,7 +195,7 @@ static int find_way(const nicstride_transfer_t *t, way_t *way)
 {
     if (nicstride_await_lock(t->peer) != OMPI_SUCCESS)
         return lost(t);
-    *way = (way_t){.p = t->peer, .at = (uint64_t)(t->disp + t->target.lb)};
+    *way = (way_t){.p = t->peer, .at = (uint64_t)t->disp + (uint64_t)t->target.lb};
     nicstride_wait(t->peer, NICSTRIDE_WAKE, found, way);
     if (way->there)
         return OMPI_SUCCESS;
@@ -225,7 +225,7 @@ static int start_one_locked(nicstride_transfer_t *t, work_t *w, bool *done_p)
     op->in_flight = 2;
     nicstride_observe_begin_locked(p, NULL, ME, op->size);
     nicstride_op_enter_locked(p, op);
-    begin(&w->element[0], w, (uint64_t)(t->disp + t->target.offset),
+    begin(&w->element[0], w, (uint64_t)t->disp + (uint64_t)t->target.offset,
           given ? word_of(origin, w->update.size) : 0,
           t->type == NICSTRIDE_MSG_CAS ? word_of(t->origin_base, w->update.size) : 0);
     nicstride_observe_started_locked(p);
@@ -270,7 +270,8 @@ static uint64_t do_some(work_t *w, const nicstride_transfer_t *t, onic_cursor_t 
     w->left = 1;
     while (n < TOGETHER && done < max && onic_cursor_next(to, size, &offset, &len)) {
         w->left++;
-        begin(&w->element[n++], w, (uint64_t)(t->disp + offset), word_of(values + done, size), 0);
+        begin(&w->element[n++], w, (uint64_t)t->disp + (uint64_t)offset,
+              word_of(values + done, size), 0);
         done += len;
     }
     end_element(w, OMPI_SUCCESS);

@@ -174,7 +174,8 @@ static void on_ended(onic_rdma_transfer_t *transfer, bool failed)
 static nicstride_nic_range_t range_of(nicstride_msg_type_t type, int64_t disp,
                                       const onic_layout_t *target)
 {
-    return (nicstride_nic_range_t){(uint64_t)(disp + target->lb), (uint64_t)(disp + target->ub),
+    return (nicstride_nic_range_t){(uint64_t)disp + (uint64_t)target->lb,
+                                   (uint64_t)disp + (uint64_t)target->ub,
                                    type == NICSTRIDE_MSG_GET};
 }
 

@@ -101,7 +101,7 @@ static const nicstride_keyed_t keyed = {.updates = true,
 /** Where the target's bytes begin in its window. */
 static uint64_t place(int64_t disp, const onic_layout_t *target)
 {
-    return (uint64_t)(disp + target->offset);
+    return (uint64_t)disp + (uint64_t)target->offset;
 }
 
 /** Is there a key for each of the bytes, and for the word of a dynamic window? What is missing is

@@ -22,6 +22,9 @@
 #include "common/layout/layout.h"
 #include "osc_nicstride/protocol/limits.h"
 
+/** Another one whenever messages or keys change in a way that no size shows. */
+#define NICSTRIDE_MSG_FORM 2
+
 typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_PUT = 1,  /**< layout, payload: write len bytes at packed position offset */
     NICSTRIDE_MSG_GET,      /**< layout: send back len bytes from packed position offset */
