@@ -9,9 +9,13 @@
 
 #include "common/model/learn.h"
 
+/** Most transfers that go as the first one, which may be a trial: a burst may never end. */
+#define ONIC_BURST_MOST 64
+
 /** All zero: nothing is under way. */
 typedef struct onic_burst {
     unsigned under_way;
+    unsigned joined;         /**< transfers behind the first one */
     onic_learn_cell_t *cell; /**< the kind of all; NULL: the burst teaches nothing */
     unsigned choice;         /**< how all go */
     uint64_t bytes;
@@ -23,13 +27,16 @@ typedef struct onic_burst {
 static inline bool onic_burst_enter(onic_burst_t *b, const onic_learn_cell_t *cell, unsigned able,
                                     uint64_t bytes)
 {
-    const bool joins = b->under_way++ > 0 && b->cell == cell && (able >> b->choice & 1) != 0;
+    const bool joins = b->under_way++ > 0 && b->cell == cell && b->joined < ONIC_BURST_MOST &&
+                       (able >> b->choice & 1) != 0;
 
-    if (joins)
-        b->bytes += bytes;
-    else
+    if (!joins) {
         b->cell = NULL;
-    return joins;
+        return false;
+    }
+    b->bytes += bytes;
+    b->joined++;
+    return true;
 }
 
 /** Can the burst teach what the transfer that has just entered takes: is it the first? */
@@ -43,6 +50,7 @@ static inline void onic_burst_begin(onic_burst_t *b, onic_learn_cell_t *cell, un
                                     uint64_t bytes, uint64_t now)
 {
     b->cell = cell;
+    b->joined = 0;
     b->choice = choice;
     b->bytes = bytes;
     b->begun = now;

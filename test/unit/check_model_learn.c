@@ -514,6 +514,28 @@ START_TEST(bursts)
 }
 END_TEST
 
+/* Where another is always under way the first one's choice does not hold for ever. */
+START_TEST(endless_burst)
+{
+    onic_learn_budget_t budget = {0, 0};
+    onic_learn_cell_t cell;
+    onic_burst_t b = {0};
+    unsigned joined = 0;
+
+    memset(&cell, 0, sizeof(cell));
+    ck_assert(!onic_burst_enter(&b, &cell, ALL, BYTES));
+    onic_burst_begin(&b, &cell, PACK, BYTES, 0);
+    for (int i = 0; i < 1000; i++) {
+        joined += onic_burst_enter(&b, &cell, ALL, BYTES);
+        onic_burst_leave(&b, &budget, true, 1000);
+    }
+    onic_burst_leave(&b, &budget, true, 1000);
+    ck_assert_uint_eq(joined, ONIC_BURST_MOST);
+    ck_assert_uint_eq(cell.seen[PACK], 0);
+    ck_assert(burst_of(&b, &cell, 3, true));
+}
+END_TEST
+
 /* What is of another kind, cannot go the same way, or has gone another one, spoils a burst, and not
  * the next one. */
 START_TEST(spoilt_bursts)
@@ -547,7 +569,7 @@ int main(void)
         cold_start,      outliers,       impossible,     cells,          dear_trials,
         time_lost,       converges,      absences,       settles,        settles_among_three,
         single,          never_observed, not_followed,   short_ones,     bursts,
-        spoilt_bursts};
+        spoilt_bursts,   endless_burst};
 
     return unit_run("model_learn", tests, sizeof(tests) / sizeof(tests[0]));
 }
