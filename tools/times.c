@@ -33,13 +33,16 @@ static const char *const names[KINDS] = {"operations", "synchronisation", "messa
                                          "barriers"};
 static atomic_uint_fast64_t calls[KINDS], nsec[KINDS];
 
-/** A function of MPI's own, by its other name. */
-static void find(_Atomic(call_t *) *function, const char *library, const char *name)
+/** The next function of that name, a tool's or MPI's own; where a program has loaded MPI's library
+ *  for itself, as Python does, MPI's by its other name. */
+static void find(_Atomic(call_t *) *function, const char *next, const char *library,
+                 const char *name)
 {
-    void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+    void *handle;
     call_t *found = NULL;
 
-    if (handle != NULL)
+    *(void **)&found = dlsym(RTLD_NEXT, next);
+    if (found == NULL && (handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD)) != NULL)
         *(void **)&found = dlsym(handle, name);
     if (found == NULL) {
         fprintf(stderr, "ompi-nic-info run: there is no %s in %s\n", name, library);
@@ -86,7 +89,7 @@ static void say(void)
         static _Atomic(call_t *) function;                                                         \
                                                                                                    \
         if (atomic_load(&function) == NULL)                                                        \
-            find(&function, library, own);                                                         \
+            find(&function, #name, library, own);                                                  \
         body                                                                                       \
     }
 

@@ -288,11 +288,12 @@ static void promise_all(nicbarrier_net_t *net, const nicbarrier_partner_t *p)
 static void find_ways(nicbarrier_net_t *net, uint64_t now)
 {
     bool moved = false;
+    /* What came from the old addresses proves nothing of the new ones. */
+    if (net->connected && nicbarrier_net_view(net) != NULL)
+        nicbarrier_datagram_catch_up(net, now);
     for (int i = 0; i < net->npartners && net->connected; i++) {
         nicbarrier_partner_t *p = &net->partner[i];
-        nicbarrier_way_t way;
-        nicbarrier_reason_t why;
-        if (p->at.via != NICBARRIER_VIA_UDP || nicbarrier_udp_way(&p->at, &way, &why) == 0 ||
+        if (p->at.via != NICBARRIER_VIA_UDP || !nicbarrier_udp_has_no_way(&p->at) ||
             !nicbarrier_reach_no_way(p))
             continue;
         moved = true;

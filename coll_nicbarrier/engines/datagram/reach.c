@@ -100,11 +100,13 @@ static void try_other(nicbarrier_partner_t *p)
 
 bool nicbarrier_reach_no_way(nicbarrier_partner_t *p)
 {
+    const bool no_verbs = p->candidate[0].via == NICBARRIER_VIA_VERBS && !p->verbs_worked;
     const nicbarrier_address_t before = p->at;
-    if (p->ncandidates < 2)
+    if (p->ncandidates - no_verbs < 2 && p->at.via == NICBARRIER_VIA_UDP)
         return false;
     try_other(p);
-    return memcmp(&before, &p->at, sizeof(before)) != 0;
+    return before.via != p->at.via || before.len != p->at.len ||
+           memcmp(before.bytes, p->at.bytes, before.len) != 0;
 }
 
 bool nicbarrier_reach_nack(nicbarrier_partner_t *p, bool expected, uint64_t now)

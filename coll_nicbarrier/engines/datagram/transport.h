@@ -114,3 +114,5 @@ typedef struct nicbarrier_way {
  *  is open. Some system calls. */
 int nicbarrier_udp_way(const nicbarrier_address_t *to, nicbarrier_way_t *way,
                        nicbarrier_reason_t *why);
+/** Is there certainly no route to an address of UDP? Some system calls. */
+bool nicbarrier_udp_has_no_way(const nicbarrier_address_t *to);

@@ -260,6 +260,12 @@ static int udp_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
 
 /* ---- packets -------------------------------------------------------------------------------- */
 
+static bool is_no_way(int error)
+{
+    return error == ENETUNREACH || error == EHOSTUNREACH || error == ENETDOWN ||
+           error == EADDRNOTAVAIL;
+}
+
 static bool udp_send(const nicbarrier_address_t *to, const unsigned char *packet)
 {
     /* The first call may only report that an earlier packet was refused. */
@@ -270,8 +276,7 @@ static bool udp_send(const nicbarrier_address_t *to, const unsigned char *packet
             return true;
         udp.errors = true;
     }
-    udp.no_way |= errno == ENETUNREACH || errno == EHOSTUNREACH || errno == ENETDOWN ||
-                  errno == EADDRNOTAVAIL;
+    udp.no_way |= is_no_way(errno);
     return false;
 }
 
@@ -370,6 +375,16 @@ int nicbarrier_udp_way(const nicbarrier_address_t *to, nicbarrier_way_t *way,
     if (fd >= 0)
         close(fd);
     return routed ? 0 : -1;
+}
+
+bool nicbarrier_udp_has_no_way(const nicbarrier_address_t *to)
+{
+    const struct sockaddr *a = (const void *)to->bytes;
+    const int fd = socket(a->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const bool none = fd >= 0 && connect(fd, a, to->len) != 0 && is_no_way(errno);
+    if (fd >= 0)
+        close(fd);
+    return none;
 }
 
 const nicbarrier_transport_t nicbarrier_udp = {

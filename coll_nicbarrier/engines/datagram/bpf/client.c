@@ -123,26 +123,33 @@ int nicbarrier_bpf_client_open(nicbarrier_bpf_client_t *c, const nicbarrier_bpf_
     return 0;
 }
 
-bool nicbarrier_bpf_client_readdress(nicbarrier_bpf_client_t *c, nicbarrier_bpf_request_t *request)
+/** An order whose reply has no page, unless it is a late one to an older question. */
+static bool order(nicbarrier_bpf_client_t *c, nicbarrier_bpf_request_t *request,
+                  nicbarrier_bpf_order_t what)
 {
     nicbarrier_bpf_reply_t reply;
     int page;
-    return c->service >= 0 && nicbarrier_bpf_ask(c->service, request, NICBARRIER_BPF_READDRESS, -1,
-                                                 &reply, &page) == 0;
+    const bool done = nicbarrier_bpf_ask(c->service, request, what, -1, &reply, &page) == 0;
+    if (page >= 0)
+        close(page);
+    return done;
+}
+
+bool nicbarrier_bpf_client_readdress(nicbarrier_bpf_client_t *c, nicbarrier_bpf_request_t *request)
+{
+    return c->service >= 0 && order(c, request, NICBARRIER_BPF_READDRESS);
 }
 
 void nicbarrier_bpf_client_stop(nicbarrier_bpf_client_t *c)
 {
     nicbarrier_bpf_request_t request = {.id = {0}};
-    nicbarrier_bpf_reply_t reply;
-    int page;
     if (c->service < 0)
         return;
     /* A service that was killed, or does not come to it, removes nothing, and its programs would
      * go on to keep the words that the process waits for. With another key they leave the group. */
     if (c->page != NULL)
         __atomic_store_n(&c->page->key, ~c->page->key, __ATOMIC_SEQ_CST);
-    if (nicbarrier_bpf_ask(c->service, &request, NICBARRIER_BPF_REMOVE, -1, &reply, &page) != 0) {
+    if (!order(c, &request, NICBARRIER_BPF_REMOVE)) {
         /* One that has looked at the key before is over by then. */
         const struct timespec msec = {.tv_nsec = 1000000};
         (void)nanosleep(&msec, NULL);

@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -43,6 +44,10 @@ static struct closing {
 static void *close_it(void *arg)
 {
     struct closing *c = arg;
+    sigset_t all;
+    /* Signals are for the service's own thread. */
+    sigfillset(&all);
+    (void)pthread_sigmask(SIG_BLOCK, &all, NULL);
     close(c->fd);
     atomic_store(&c->busy, false);
     return NULL;

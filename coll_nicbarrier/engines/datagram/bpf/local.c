@@ -106,6 +106,12 @@ ssize_t nicbarrier_bpf_local_receive(int fd, void *bytes, size_t size, int *desc
     return m.msg_flags & MSG_TRUNC ? 1 : n;
 }
 
+/** Patience is over: not by EAGAIN, which is the service's own word for "ask again". */
+static int error_here(void)
+{
+    return errno == EAGAIN ? ETIMEDOUT : errno;
+}
+
 int nicbarrier_bpf_ask(int service, nicbarrier_bpf_request_t *r, nicbarrier_bpf_order_t order,
                        int socket, nicbarrier_bpf_reply_t *reply, int *page)
 {
@@ -117,13 +123,13 @@ int nicbarrier_bpf_ask(int service, nicbarrier_bpf_request_t *r, nicbarrier_bpf_
      * the kernel may say first. */
     if (nicbarrier_bpf_local_send(service, r, sizeof(*r), socket) != 0 && errno != EPIPE &&
         errno != ECONNRESET)
-        return errno;
+        return error_here();
     ssize_t n = nicbarrier_bpf_local_receive(service, reply, sizeof(*reply), page);
     if (n < 0 && errno == ECONNRESET)
         n = nicbarrier_bpf_local_receive(service, reply, sizeof(*reply), page);
     if (n != sizeof(*reply) || reply->version != NICBARRIER_BPF_VERSION) {
         reply->text[0] = '\0';
-        return n < 0 ? errno : EPROTO;
+        return n < 0 ? error_here() : EPROTO;
     }
     reply->text[sizeof(reply->text) - 1] = '\0';
     return (int)reply->error;

@@ -185,5 +185,5 @@ bool nicbarrier_bpf_link_is_gone(int watch, int interface)
     char name[IF_NAMESIZE];
     while (recv(watch, &m, sizeof(m), 0) >= 0 || errno == ENOBUFS) {
     }
-    return if_indextoname((unsigned)interface, name) == NULL;
+    return if_indextoname((unsigned)interface, name) == NULL && (errno == ENXIO || errno == ENODEV);
 }

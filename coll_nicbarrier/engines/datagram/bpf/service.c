@@ -8,10 +8,12 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "coll_nicbarrier/engines/datagram/bpf/frame.h"
@@ -27,6 +29,8 @@
 #define REFRESH_NSEC UINT64_C(5000000000)
 /** Connections that may wait to be taken. */
 #define BACKLOG 128
+/** Microseconds after which what blocks in a round is interrupted. */
+#define HURRY_USEC 20000
 
 /** A process, and its group where it has installed one. */
 typedef struct client {
@@ -358,6 +362,20 @@ int nicbarrier_bpf_listen(const char *interface)
     return fd;
 }
 
+/** Descriptors that users have sent are released where their messages are dropped unread, too, and
+ *  may be of sockets that linger: a signal ends that. */
+static void hurry(bool on)
+{
+    const suseconds_t usec = on ? HURRY_USEC : 0;
+    const struct itimerval t = {{0, usec}, {0, usec}};
+    (void)setitimer(ITIMER_REAL, &t, NULL);
+}
+
+static void on_alarm(int number)
+{
+    (void)number;
+}
+
 /** What is waited for besides the processes. */
 enum { LISTENING, STOP, LINKS, OTHERS };
 
@@ -373,12 +391,14 @@ static int serve_all(struct pollfd *fds)
     service.quit = fds[STOP].revents != 0;
     if (fds[LINKS].revents != 0 && nicbarrier_bpf_link_is_gone(fds[LINKS].fd, service.interface))
         return ENODEV;
+    hurry(true);
     /* Backwards, because one that goes gives its place to the last. */
     for (int i = n - 1; i >= 0; i--)
         if (fds[OTHERS + i].revents != 0 && !serve_one(service.client[i]))
             drop_client(i);
     if (fds[LISTENING].revents != 0)
         take_clients();
+    hurry(false);
     return 0;
 }
 
@@ -388,7 +408,11 @@ int nicbarrier_bpf_serve(int listening, nicbarrier_bpf_kernel_t *k, int interfac
     static struct pollfd fds[OTHERS + CONNECTIONS];
     const int links = nicbarrier_bpf_link_watch();
     uint64_t refreshed = onic_now_nsec();
-    int error = links < 0 ? errno : 0;
+    const struct sigaction alarm = {.sa_handler = on_alarm};
+    int error = links < 0 || sigaction(SIGALRM, &alarm, NULL) != 0 ? errno : 0;
+    /* It may have gone before it was watched. */
+    if (error == 0 && nicbarrier_bpf_link_is_gone(links, interface))
+        error = ENODEV;
     service.kernel = k;
     service.listening = listening;
     service.interface = interface;
