@@ -94,6 +94,13 @@ def bpf_unloaded(build):
     stepped(build, loaded(build) + killed, BY_DATAGRAMS)
 
 
+def bpf_service_stopped(build):
+    """A service that does not answer is waited for some seconds: the processes step."""
+    stop = ["--setup", "1:kill -STOP `pidof nicbarrier-bpf`"]
+    build.run(TWO + loaded(build) + stop, BY_DATAGRAMS + [build.barriers]).ends_with(0).says(
+        BARRIERS_RIGHT).leaves_nothing()
+
+
 def run_rounds(build, options, hosts, engine, kept, until):
     """Barriers while something is done, until a file says that it is over: the last word of the
     command `until`."""
@@ -245,6 +252,6 @@ def bpf_computing(build):
 
 
 CASES = [
-    bpf_hosts, bpf_some, bpf_loss, bpf_pauses, bpf_killed, bpf_unloaded, bpf_two_jobs, bpf_users,
-    bpf_forged, bpf_late, bpf_late_pauses, bpf_late_killed, bpf_interface, bpf_interface_other,
+    bpf_hosts, bpf_some, bpf_loss, bpf_pauses, bpf_killed, bpf_unloaded, bpf_service_stopped,
+    bpf_two_jobs, bpf_users, bpf_forged, bpf_late, bpf_late_pauses, bpf_late_killed, bpf_interface, bpf_interface_other,
     bpf_interface_lost, bpf_computing]

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "coll_nicbarrier/engines/datagram/bpf/local.h"
+#include "common/support/clock.h"
 
 /** A millisecond between questions while Ethernet addresses are looked for, and so many of them:
  * the kernel repeats its own question, which may be lost, after a second. */
@@ -62,6 +64,18 @@ static int open_bell(const nicbarrier_bpf_share_t *share)
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
+/** A service that has not answered is not asked again for so long. */
+#define LEFT_ALONE_NSEC UINT64_C(60000000000)
+static _Atomic uint64_t left_alone_until;
+
+/** It is not told that the group is not wanted either. */
+static void leave_alone(nicbarrier_bpf_client_t *c)
+{
+    atomic_store(&left_alone_until, onic_now_nsec() + LEFT_ALONE_NSEC);
+    close(c->service);
+    c->service = -1;
+}
+
 /** Has the service do an order that gives the group's page, again where it looks for addresses. */
 static int get_page(nicbarrier_bpf_client_t *c, nicbarrier_bpf_request_t *request,
                     nicbarrier_bpf_order_t order, int socket, nicbarrier_reason_t *why)
@@ -74,6 +88,8 @@ static int get_page(nicbarrier_bpf_client_t *c, nicbarrier_bpf_request_t *reques
         (void)nanosleep(&msec, NULL);
         error = nicbarrier_bpf_ask(c->service, request, order, socket, &reply, &page);
     }
+    if (error == ETIMEDOUT)
+        leave_alone(c);
     if (error != 0)
         nicbarrier_reason(why, "%s", reply.text[0] != '\0' ? reply.text : strerror(error));
     else if (map_page(c, page) != 0)
@@ -91,6 +107,9 @@ static int begin(nicbarrier_bpf_client_t *c, const nicbarrier_bpf_share_t *share
     nicbarrier_packet_encode(&p, c->wake);
     request->id = share->id;
     c->bell = -1;
+    c->service = -1;
+    if (onic_now_nsec() < atomic_load(&left_alone_until))
+        return nicbarrier_reason(why, "the service of nicbarrier-bpf has not answered of late");
     c->service = nicbarrier_bpf_local_connect(share->interface);
     if (c->service < 0 && errno == ECONNREFUSED)
         nicbarrier_reason(why, "nicbarrier-bpf is not loaded on %s", share->interface);
