@@ -227,24 +227,34 @@ static void end_all(const field_t *f, const draw_t *d, int epoch, int accessor)
         end(f, i, d, epoch, accessor);
 }
 
-static int wrong_words(const int64_t *words, const draw_t *d, int window, int epoch)
+/** How many; `*first` is one of them. */
+static int wrong_words(const int64_t *words, const draw_t *d, int window, int epoch, int *first)
 {
     int wrong = 0;
 
-    for (int i = 0; i < d->words; i++)
-        wrong += words[i] != value_of(d, window, epoch, i);
+    for (int i = d->words - 1; i >= 0; i--) {
+        if (words[i] != value_of(d, window, epoch, i)) {
+            wrong++;
+            *first = i;
+        }
+    }
     return wrong;
 }
 
 static void check_place(const field_t *f, const int64_t *words, const draw_t *d, int window,
                         int epoch, const char *what)
 {
-    const int wrong = wrong_words(words, d, window, epoch);
+    int first = 0;
+    const int wrong = wrong_words(words, d, window, epoch, &first);
 
-    TL_CHECK(wrong == 0, "%s, %s window %d, round %d, %s: %d of %d words; %s of %d, then %s of %d",
-             f->sync == FENCES ? "fences" : "post and start", tl_kind_name(f->w[window].kind),
-             window, d->round, what, wrong, d->words, way_names[d->way[0]], d->writer[0],
-             way_names[d->way[1]], d->writer[1]);
+    TL_CHECK(
+        wrong == 0,
+        "%s, %s window %d, round %d, %s: %d of %d words from %d on, which is %llx and not %llx; "
+        "%s of %d, then %s of %d",
+        f->sync == FENCES ? "fences" : "post and start", tl_kind_name(f->w[window].kind), window,
+        d->round, what, wrong, d->words, first, (unsigned long long)words[first],
+        (unsigned long long)value_of(d, window, epoch, first), way_names[d->way[0]], d->writer[0],
+        way_names[d->way[1]], d->writer[1]);
 }
 
 /** One rank writes both places of everybody. */
