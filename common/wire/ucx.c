@@ -9,22 +9,41 @@
 #include "common/wire/wire_internal.h"
 
 #include "ompi/constants.h"
+#include "opal/mca/memory/base/base.h"
+#include "opal/memoryhooks/memory.h"
 #include "opal/util/output.h"
 
-/** All of UCX 1.x; it brings libucs, in which ucs_status_string is. */
+/** All of UCX 1.x; it brings libucs and libucm. */
 #define LIBRARY "libucp.so.0"
 #define HOOKS   "UCX_MEM_MMAP_HOOK_MODE"
 
-/** Events stay allowed: Open MPI's components tell UCX of memory by their own hooks. */
-static void *load(void)
+/** Where UCX keeps no memory registered its hooks are left out. Its events stay allowed: Open MPI's
+ *  components tell UCX of memory by their own hooks. */
+static void *load(bool hooks)
 {
-    const bool off = !onic_user_says("UCX_MEM_*") && !onic_wire_registers();
+    const bool off = !hooks && !onic_user_says("UCX_MEM_*");
     if (off)
         setenv(HOOKS, "none", 0);
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (off)
         unsetenv(HOOKS);
     return library;
+}
+
+static void tell_of_freed(void *base, size_t bytes, void *arg, bool from_alloc)
+{
+    (void)arg;
+    (void)from_alloc;
+    onic_ucx.vm_munmap(base, bytes);
+}
+
+/** Any component that keeps memory registered has Open MPI's hooks installed, and behind them UCX's
+ *  see next to nothing. So they are installed now, as Open MPI's own UCX components do, and UCX is
+ *  told. They stay: once closed they cannot be opened again. */
+static void install_hooks(void)
+{
+    if (mca_base_framework_open(&opal_memory_base_framework, 0) == OPAL_SUCCESS)
+        (void)opal_mem_hooks_register_release(tell_of_freed, NULL);
 }
 
 int onic_ucx_load(void)
@@ -38,12 +57,15 @@ int onic_ucx_load(void)
 #undef ENTRY
     };
     static bool loaded;
-    void *library = loaded ? NULL : load();
+    const bool hooks = !loaded && onic_wire_registers();
+    void *library = loaded ? NULL : load(hooks);
     bool found = loaded || library != NULL;
     for (size_t i = 0; !loaded && found && i < sizeof(functions) / sizeof(functions[0]); i++)
         found = (*functions[i].at = dlsym(library, functions[i].name)) != NULL;
     if (!found)
         opal_output(0, "ompi-nic: UCX cannot be loaded: %s", dlerror());
+    if (found && hooks)
+        install_hooks();
     loaded = found;
     return found ? OMPI_SUCCESS : OMPI_ERROR;
 }

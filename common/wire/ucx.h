@@ -9,6 +9,7 @@
  *  but that must be said before UCX is loaded. */
 #pragma once
 
+#include <ucm/api/ucm.h>
 #include <ucp/api/ucp.h>
 #include <ucs/sys/string.h>
 
@@ -25,7 +26,8 @@
     f(ucp, rkey_destroy) f(ucp, rkey_pack) f(ucp, worker_arm) f(ucp, worker_create) \
     f(ucp, worker_destroy) f(ucp, worker_flush_nbx) f(ucp, worker_get_efd) \
     f(ucp, worker_progress) f(ucp, worker_query) f(ucp, worker_release_address) \
-    f(ucp, worker_set_am_recv_handler) f(ucs, status_string) f(ucs, str_to_memunits)
+    f(ucp, worker_set_am_recv_handler) f(ucs, status_string) f(ucs, str_to_memunits) \
+    f(ucm, set_event_handler) f(ucm, unset_event_handler) f(ucm, vm_munmap)
 /* clang-format on */
 
 #define ONIC_UCX_POINTER(prefix, name) __typeof__(prefix##_##name) *name;

@@ -177,29 +177,61 @@ static void asleep(const tl_window_t *w)
     tr_free(&far);
 }
 
-/** What was registered may be other memory when it is there again. */
-static void given_back(const tl_window_t *w)
+static unsigned char *map_at(void *at, size_t bytes)
+{
+    void *there = mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (there == MAP_FAILED)
+        tl_die("no memory");
+    return there;
+}
+
+/** The heap grows by so much and shrinks again, unless something else has made it grow meanwhile.
+ */
+static unsigned char *grow_heap(void *at, size_t bytes)
+{
+    void *there = sbrk((intptr_t)bytes);
+
+    (void)at;
+    if (there == (void *)-1)
+        tl_die("no memory");
+    return there;
+}
+
+static int shrink_heap(void *at, size_t bytes)
+{
+    return sbrk(0) == (unsigned char *)at + bytes && sbrk(-(intptr_t)bytes) != (void *)-1 ? 0 : -1;
+}
+
+/** What was registered, by the method or for messages, may be other memory when it is there again.
+ */
+static void given_back(const tl_window_t *w, unsigned char *(*take)(void *, size_t),
+                       int (*give)(void *, size_t))
 {
     enum { BYTES = 256 << 10, TIMES = 5 };
-    void *at = NULL;
+    unsigned char *at = NULL, *got = tl_alloc(BYTES);
+    int again = 0;
 
     for (int i = 0; i < TIMES; i++) {
-        unsigned char *buffer =
-            mmap(at, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        unsigned char *buffer = take(at, BYTES);
 
-        if (buffer == MAP_FAILED)
-            tl_die("no memory");
+        again += buffer == at;
         at = buffer;
         memset(buffer, i + 1, BYTES);
         TL_MPI(MPI_Put(buffer, BYTES, MPI_BYTE, other(w), tl_disp(w, other(w), 0), BYTES, MPI_BYTE,
                        w->win));
         TL_MPI(MPI_Win_flush(other(w), w->win));
-        munmap(buffer, BYTES);
+        TL_MPI(MPI_Sendrecv(buffer, BYTES, MPI_BYTE, other(w), 0, got, BYTES, MPI_BYTE, other(w), 0,
+                            w->comm, MPI_STATUS_IGNORE));
+        (void)give(buffer, BYTES);
         MPI_Barrier(w->comm);
         TL_FILL(w->base, (unsigned char)(i + 1), BYTES, "memory that is there for the %d. time",
                 i + 1);
+        TL_FILL(got, (unsigned char)(i + 1), BYTES, "a message from there, time %d", i + 1);
         MPI_Barrier(w->comm);
     }
+    TL_CHECK(again > 0, "no memory came back to its place");
+    free(got);
 }
 
 /** Puts a byte until that goes by method nic. */
@@ -317,7 +349,8 @@ static void test(tl_kind_t kind)
             there_and_back(&w, &rng, i);
         MPI_Barrier(w.comm);
         asleep(&w);
-        given_back(&w);
+        given_back(&w, map_at, munmap);
+        given_back(&w, grow_heap, shrink_heap);
     }
     TL_MPI(MPI_Win_unlock_all(w.win));
     tl_win_free(&w);
@@ -332,6 +365,8 @@ int main(int argc, char **argv)
     setenv("OMPI_MCA_osc_nicstride_node", "0", 1);
     setenv("OMPI_MCA_osc_nicstride_cma", "0", 1);
     setenv("OMPI_MCA_osc_nicstride_method", "nic", 1);
+    /* UCX registers messages, too. */
+    setenv("OMPI_MCA_pml_superpipe_protocol", "rendezvous", 0);
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     tl_need_ranks(2, 2);
     nic_need_device();
