@@ -285,16 +285,9 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const each[] = {random_lists, memory};
-    const TTest *const tests[] = {verbs_are_found,
-                                  rdma_is_found,
-                                  ports,
-                                  shared_memory_is_found,
-                                  verbs_are_taken_out,
-                                  posix_is_taken_out,
-                                  what_does_not_fit_is_refused,
-                                  lists_of_devices,
-                                  limits_of_memory};
-
-    return unit_run_loop("adapters", each, 2, 5, tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("adapters", UNIT_LOOP(random_lists, 0, 5), UNIT_LOOP(memory, 0, 5),
+                    UNIT_ONCE(verbs_are_found), UNIT_ONCE(rdma_is_found), UNIT_ONCE(ports),
+                    UNIT_ONCE(shared_memory_is_found), UNIT_ONCE(verbs_are_taken_out),
+                    UNIT_ONCE(posix_is_taken_out), UNIT_ONCE(what_does_not_fit_is_refused),
+                    UNIT_ONCE(lists_of_devices), UNIT_ONCE(limits_of_memory));
 }

@@ -121,9 +121,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {what_is_written_is_read, other_lengths_are_refused,
-                                  other_versions_are_refused,
-                                  malformed_ones_are_neither_written_nor_read};
-
-    return unit_run("address", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("address", UNIT_ONCE(what_is_written_is_read),
+                    UNIT_ONCE(other_lengths_are_refused), UNIT_ONCE(other_versions_are_refused),
+                    UNIT_ONCE(malformed_ones_are_neither_written_nor_read));
 }

@@ -348,9 +348,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {random_targets,      one_element,
-                                  whole_elements_only, no_op_without_result,
-                                  compare_and_swap,    compare_and_swap_in_place};
-
-    return unit_run("apply", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("apply", UNIT_ONCE(random_targets), UNIT_ONCE(one_element),
+                    UNIT_ONCE(whole_elements_only), UNIT_ONCE(no_op_without_result),
+                    UNIT_ONCE(compare_and_swap), UNIT_ONCE(compare_and_swap_in_place));
 }

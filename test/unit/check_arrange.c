@@ -129,8 +129,6 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const each[] = {random_machines};
-    const TTest *const tests[] = {few_are_one_group, two_packages, unknown_places};
-
-    return unit_run_loop("arrange", each, 1, 500, tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("arrange", UNIT_LOOP(random_machines, 0, 500), UNIT_ONCE(few_are_one_group),
+                    UNIT_ONCE(two_packages), UNIT_ONCE(unknown_places));
 }

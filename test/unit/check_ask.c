@@ -171,7 +171,5 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {settles_from_anywhere};
-
-    return unit_run("ask", tests, 1);
+    return UNIT_RUN("ask", UNIT_ONCE(settles_from_anywhere));
 }

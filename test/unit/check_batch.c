@@ -115,8 +115,6 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {there_and_back, what_does_not_fit, share_of_the_window,
-                                  random_bytes};
-
-    return unit_run("batch", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("batch", UNIT_ONCE(there_and_back), UNIT_ONCE(what_does_not_fit),
+                    UNIT_ONCE(share_of_the_window), UNIT_ONCE(random_bytes));
 }

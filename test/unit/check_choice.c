@@ -258,8 +258,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const machine_tests[] = {ends_with_the_best, follows_the_machine};
-    const TTest *const tests[] = {watches_several, watches_no_work, watches_both_sides};
-
-    return unit_run_loop("choice", machine_tests, 2, 20, tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("choice", UNIT_LOOP(ends_with_the_best, 0, 20),
+                    UNIT_LOOP(follows_the_machine, 0, 20), UNIT_ONCE(watches_several),
+                    UNIT_ONCE(watches_no_work), UNIT_ONCE(watches_both_sides));
 }

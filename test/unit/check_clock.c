@@ -66,8 +66,6 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {counter_only_where_the_kernel_says_so, comparable,
-                                  ticks_are_of_the_clock};
-
-    return unit_run("clock", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("clock", UNIT_ONCE(counter_only_where_the_kernel_says_so),
+                    UNIT_ONCE(comparable), UNIT_ONCE(ticks_are_of_the_clock));
 }

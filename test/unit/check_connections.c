@@ -385,19 +385,11 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {writes_and_reads,
-                                  asks_again,
-                                  the_unused_make_room,
-                                  room_is_made_before,
-                                  a_full_table_refuses,
-                                  a_lost_peer,
-                                  many_losses,
-                                  who_leaves_is_not_served,
-                                  closed_while_under_way,
-                                  small_adapters,
-                                  terms};
-
-    return unit_run("connections", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("connections", UNIT_ONCE(writes_and_reads), UNIT_ONCE(asks_again),
+                    UNIT_ONCE(the_unused_make_room), UNIT_ONCE(room_is_made_before),
+                    UNIT_ONCE(a_full_table_refuses), UNIT_ONCE(a_lost_peer), UNIT_ONCE(many_losses),
+                    UNIT_ONCE(who_leaves_is_not_served), UNIT_ONCE(closed_while_under_way),
+                    UNIT_ONCE(small_adapters), UNIT_ONCE(terms));
 }
 
 #else

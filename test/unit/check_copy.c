@@ -106,10 +106,9 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {short_ones, longer_ones, string_lengths, any_length};
-
     tree_seed();
     for (size_t i = 0; i < sizeof(from); i++)
         from[i] = (unsigned char)rnd64();
-    return unit_run("copy", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("copy", UNIT_ONCE(short_ones), UNIT_ONCE(longer_ones),
+                    UNIT_ONCE(string_lengths), UNIT_ONCE(any_length));
 }

@@ -543,12 +543,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {
-        random_runs,           full_window_is_always_reported,
-        few_acknowledgements,  first_error_wins,
-        windows_share_a_quota, given_up_windows_give_back,
-        each_has_its_part,     what_is_kept,
-    };
-
-    return unit_run("credit", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("credit", UNIT_ONCE(random_runs), UNIT_ONCE(full_window_is_always_reported),
+                    UNIT_ONCE(few_acknowledgements), UNIT_ONCE(first_error_wins),
+                    UNIT_ONCE(windows_share_a_quota), UNIT_ONCE(given_up_windows_give_back),
+                    UNIT_ONCE(each_has_its_part), UNIT_ONCE(what_is_kept));
 }

@@ -400,7 +400,6 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {sequences, reachable_states, wrong_groups};
-
-    return unit_run("epoch", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("epoch", UNIT_ONCE(sequences), UNIT_ONCE(reachable_states),
+                    UNIT_ONCE(wrong_groups));
 }

@@ -458,7 +458,6 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {any_order, steps, over_nodes, deaths, threads};
-
-    return unit_run("fence", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("fence", UNIT_ONCE(any_order), UNIT_ONCE(steps), UNIT_ONCE(over_nodes),
+                    UNIT_ONCE(deaths), UNIT_ONCE(threads));
 }

@@ -388,8 +388,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {any_order, alone, near_processes_keep_it_shut,
-                                  beside_those_inside, luck};
-
-    return unit_run("gate", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("gate", UNIT_ONCE(any_order), UNIT_ONCE(alone),
+                    UNIT_ONCE(near_processes_keep_it_shut), UNIT_ONCE(beside_those_inside),
+                    UNIT_ONCE(luck));
 }

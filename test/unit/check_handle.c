@@ -129,8 +129,6 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {random_use, live_handles_differ, forged_handles,
-                                  generation_wraps_past_zero};
-
-    return unit_run("handle", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("handle", UNIT_ONCE(random_use), UNIT_ONCE(live_handles_differ),
+                    UNIT_ONCE(forged_handles), UNIT_ONCE(generation_wraps_past_zero));
 }

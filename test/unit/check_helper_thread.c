@@ -57,7 +57,5 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {naps, signals};
-
-    return unit_run("helper_thread", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("helper_thread", UNIT_ONCE(naps), UNIT_ONCE(signals));
 }

@@ -263,14 +263,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("hybrid");
-    TCase *tc = tcase_create("all");
-
-    tcase_set_timeout(tc, UNIT_SECONDS);
-    tcase_add_loop_test(tc, sweep, 0, N_NETWORKS);
-    tcase_add_test(tc, figure_6);
-    tcase_add_test(tc, figure_7);
-    tcase_add_test(tc, applications);
-    suite_add_tcase(suite, tc);
-    return unit_run_suite(suite);
+    return UNIT_RUN("hybrid", UNIT_LOOP(sweep, 0, N_NETWORKS), UNIT_ONCE(figure_6),
+                    UNIT_ONCE(figure_7), UNIT_ONCE(applications));
 }

@@ -162,12 +162,5 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("kept");
-    TCase *c = tcase_create("kept");
-
-    tcase_set_timeout(c, UNIT_SECONDS);
-    tcase_add_test(c, found_by_contents);
-    tcase_add_test(c, numbers);
-    suite_add_tcase(s, c);
-    return unit_run_suite(s);
+    return UNIT_RUN("kept", UNIT_ONCE(found_by_contents), UNIT_ONCE(numbers));
 }

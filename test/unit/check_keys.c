@@ -191,16 +191,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("keys");
-    TCase *tcase = tcase_create("keys");
-
-    tcase_set_timeout(tcase, UNIT_SECONDS);
-    tcase_add_test(tcase, what_is_written_is_read);
-    tcase_add_test(tcase, cut_messages_are_refused);
-    tcase_add_test(tcase, what_is_wrong_is_refused);
-    tcase_add_test(tcase, room_ends);
-    tcase_add_test(tcase, pieces_cover_a_region);
-    tcase_add_test(tcase, only_the_place_that_was_asked_for_is_answered);
-    suite_add_tcase(suite, tcase);
-    return unit_run_suite(suite);
+    return UNIT_RUN("keys", UNIT_ONCE(what_is_written_is_read), UNIT_ONCE(cut_messages_are_refused),
+                    UNIT_ONCE(what_is_wrong_is_refused), UNIT_ONCE(room_ends),
+                    UNIT_ONCE(pieces_cover_a_region),
+                    UNIT_ONCE(only_the_place_that_was_asked_for_is_answered));
 }

@@ -372,22 +372,13 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {touching_blocks_merge,
-                                  continuing_levels_merge,
-                                  order_forbids_merging,
-                                  zero_stride_repeats_bytes,
-                                  empty_layouts,
-                                  levels_are_limited,
-                                  lists_find_regularity,
-                                  lists_merge_runs,
-                                  overflow_is_refused,
-                                  list_overflow_is_refused,
-                                  huge_layouts_can_be_walked,
-                                  cuts_are_short,
-                                  elements_stay_whole,
-                                  random_trees,
-                                  trees_deeper_than_the_levels};
-
     tree_seed();
-    return unit_run("layout", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("layout", UNIT_ONCE(touching_blocks_merge), UNIT_ONCE(continuing_levels_merge),
+                    UNIT_ONCE(order_forbids_merging), UNIT_ONCE(zero_stride_repeats_bytes),
+                    UNIT_ONCE(empty_layouts), UNIT_ONCE(levels_are_limited),
+                    UNIT_ONCE(lists_find_regularity), UNIT_ONCE(lists_merge_runs),
+                    UNIT_ONCE(overflow_is_refused), UNIT_ONCE(list_overflow_is_refused),
+                    UNIT_ONCE(huge_layouts_can_be_walked), UNIT_ONCE(cuts_are_short),
+                    UNIT_ONCE(elements_stay_whole), UNIT_ONCE(random_trees),
+                    UNIT_ONCE(trees_deeper_than_the_levels));
 }

@@ -334,15 +334,9 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {random_trees,
-                                  trees_deeper_than_the_levels,
-                                  levels_written_out,
-                                  slices_keep_elements_whole,
-                                  slices_of_strides_stay_small,
-                                  largest_encoding_fits,
-                                  bad_stride_forms_are_refused,
-                                  bad_list_forms_are_refused};
-
     tree_seed();
-    return unit_run("layout_wire", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("layout_wire", UNIT_ONCE(random_trees), UNIT_ONCE(trees_deeper_than_the_levels),
+                    UNIT_ONCE(levels_written_out), UNIT_ONCE(slices_keep_elements_whole),
+                    UNIT_ONCE(slices_of_strides_stay_small), UNIT_ONCE(largest_encoding_fits),
+                    UNIT_ONCE(bad_stride_forms_are_refused), UNIT_ONCE(bad_list_forms_are_refused));
 }

@@ -314,7 +314,6 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {random_epochs, one_operation, a_busy_lock, nothing_or_too_much};
-
-    return unit_run("held", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("held", UNIT_ONCE(random_epochs), UNIT_ONCE(one_operation),
+                    UNIT_ONCE(a_busy_lock), UNIT_ONCE(nothing_or_too_much));
 }

@@ -147,7 +147,6 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {texts, decisions, children, first_thread_ends};
-
-    return unit_run("life", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("life", UNIT_ONCE(texts), UNIT_ONCE(decisions), UNIT_ONCE(children),
+                    UNIT_ONCE(first_thread_ends));
 }

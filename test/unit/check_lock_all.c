@@ -232,7 +232,6 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {no_circles, exclusive_gets_in, messages_follow_use};
-
-    return unit_run("lock_all", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("lock_all", UNIT_ONCE(no_circles), UNIT_ONCE(exclusive_gets_in),
+                    UNIT_ONCE(messages_follow_use));
 }

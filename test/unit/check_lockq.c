@@ -339,8 +339,6 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {random_schedules, readers_do_not_starve_a_writer,
-                                  nobody_overtakes_a_promised_lock, a_queue_for_nobody};
-
-    return unit_run("lockq", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("lockq", UNIT_ONCE(random_schedules), UNIT_ONCE(readers_do_not_starve_a_writer),
+                    UNIT_ONCE(nobody_overtakes_a_promised_lock), UNIT_ONCE(a_queue_for_nobody));
 }

@@ -100,7 +100,5 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {one_for_both};
-
-    return unit_run("membarrier", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("membarrier", UNIT_ONCE(one_for_both));
 }

@@ -400,10 +400,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const each[] = {right_messages, lengths,  inlined,        overflows,
-                                 flags,          payloads, failed_replies, tickets};
-    const TTest *const tests[] = {magic_and_type, values, fragments, random_bytes};
-
-    return unit_run_loop("message", each, sizeof(each) / sizeof(each[0]), NRULES, tests,
-                         sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("message", UNIT_LOOP(right_messages, 0, NRULES), UNIT_LOOP(lengths, 0, NRULES),
+                    UNIT_LOOP(inlined, 0, NRULES), UNIT_LOOP(overflows, 0, NRULES),
+                    UNIT_LOOP(flags, 0, NRULES), UNIT_LOOP(payloads, 0, NRULES),
+                    UNIT_LOOP(failed_replies, 0, NRULES), UNIT_LOOP(tickets, 0, NRULES),
+                    UNIT_ONCE(magic_and_type), UNIT_ONCE(values), UNIT_ONCE(fragments),
+                    UNIT_ONCE(random_bytes));
 }

@@ -564,12 +564,12 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {
-        shapes_by_block, whole,          model_is_right, model_is_wrong, follows_changes,
-        cold_start,      outliers,       impossible,     cells,          dear_trials,
-        time_lost,       converges,      absences,       settles,        settles_among_three,
-        single,          never_observed, not_followed,   short_ones,     bursts,
-        spoilt_bursts,   endless_burst};
-
-    return unit_run("model_learn", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("model_learn", UNIT_ONCE(shapes_by_block), UNIT_ONCE(whole),
+                    UNIT_ONCE(model_is_right), UNIT_ONCE(model_is_wrong),
+                    UNIT_ONCE(follows_changes), UNIT_ONCE(cold_start), UNIT_ONCE(outliers),
+                    UNIT_ONCE(impossible), UNIT_ONCE(cells), UNIT_ONCE(dear_trials),
+                    UNIT_ONCE(time_lost), UNIT_ONCE(converges), UNIT_ONCE(absences),
+                    UNIT_ONCE(settles), UNIT_ONCE(settles_among_three), UNIT_ONCE(single),
+                    UNIT_ONCE(never_observed), UNIT_ONCE(not_followed), UNIT_ONCE(short_ones),
+                    UNIT_ONCE(bursts), UNIT_ONCE(spoilt_bursts), UNIT_ONCE(endless_burst));
 }

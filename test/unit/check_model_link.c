@@ -222,7 +222,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {bad_texts, good_texts, short_room, saved, strided, distances};
-
-    return unit_run("model_link", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("model_link", UNIT_ONCE(bad_texts), UNIT_ONCE(good_texts),
+                    UNIT_ONCE(short_room), UNIT_ONCE(saved), UNIT_ONCE(strided),
+                    UNIT_ONCE(distances));
 }

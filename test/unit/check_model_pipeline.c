@@ -356,9 +356,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {equal_chunks,   best_chunk, best_chunk_of_slow_copies,
-                                  series,         shrinks,    of_a_link,
-                                  growing_chunks, blocks};
-
-    return unit_run("model_pipeline", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("model_pipeline", UNIT_ONCE(equal_chunks), UNIT_ONCE(best_chunk),
+                    UNIT_ONCE(best_chunk_of_slow_copies), UNIT_ONCE(series), UNIT_ONCE(shrinks),
+                    UNIT_ONCE(of_a_link), UNIT_ONCE(growing_chunks), UNIT_ONCE(blocks));
 }

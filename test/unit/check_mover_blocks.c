@@ -224,8 +224,5 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const each[] = {transfers};
-    const TTest *const tests[] = {garbage};
-
-    return unit_run_loop("mover_blocks", each, 1, 5, tests, 1);
+    return UNIT_RUN("mover_blocks", UNIT_LOOP(transfers, 0, 5), UNIT_ONCE(garbage));
 }

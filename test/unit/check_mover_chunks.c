@@ -226,8 +226,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {follows_the_series, number_of_chunks, fixed,      no_numbers,
-                                  looks_ahead,        of_the_paper,     of_anything};
-
-    return unit_run("mover schedule", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("mover schedule", UNIT_ONCE(follows_the_series), UNIT_ONCE(number_of_chunks),
+                    UNIT_ONCE(fixed), UNIT_ONCE(no_numbers), UNIT_ONCE(looks_ahead),
+                    UNIT_ONCE(of_the_paper), UNIT_ONCE(of_anything));
 }

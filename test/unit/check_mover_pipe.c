@@ -425,15 +425,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const each[] = {all_arrives};
-    const TTest *const tests[] = {once_round_needs_no_acknowledgement,
-                                  takes_blocks_as_they_come,
-                                  sender_gives_up,
-                                  garbage_at_the_receiver,
-                                  wrong_words_end_it,
-                                  garbage_at_the_sender,
-                                  no_room_for_an_element,
-                                  between_two_threads};
-
-    return unit_run_loop("mover pipe", each, 1, 8, tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("mover pipe", UNIT_LOOP(all_arrives, 0, 8),
+                    UNIT_ONCE(once_round_needs_no_acknowledgement),
+                    UNIT_ONCE(takes_blocks_as_they_come), UNIT_ONCE(sender_gives_up),
+                    UNIT_ONCE(garbage_at_the_receiver), UNIT_ONCE(wrong_words_end_it),
+                    UNIT_ONCE(garbage_at_the_sender), UNIT_ONCE(no_room_for_an_element),
+                    UNIT_ONCE(between_two_threads));
 }

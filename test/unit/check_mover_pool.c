@@ -421,18 +421,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const each[] = {everybody_has_turns};
-    const TTest *const tests[] = {cuts,
-                                  one_owner_each,
-                                  goes_round,
-                                  more_than_the_round,
-                                  greedy_one_makes_room,
-                                  forgets_those_who_went,
-                                  dead_takers,
-                                  slow_taker_loses,
-                                  garbage,
-                                  owners,
-                                  between_threads};
-
-    return unit_run_loop("mover pool", each, 1, 8, tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("mover pool", UNIT_LOOP(everybody_has_turns, 0, 8), UNIT_ONCE(cuts),
+                    UNIT_ONCE(one_owner_each), UNIT_ONCE(goes_round),
+                    UNIT_ONCE(more_than_the_round), UNIT_ONCE(greedy_one_makes_room),
+                    UNIT_ONCE(forgets_those_who_went), UNIT_ONCE(dead_takers),
+                    UNIT_ONCE(slow_taker_loses), UNIT_ONCE(garbage), UNIT_ONCE(owners),
+                    UNIT_ONCE(between_threads));
 }

@@ -106,8 +106,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const each[] = {all_end_well, cancels_on_both_sides, senders_die};
-    const TTest *const tests[] = {the_last_word_stands, wrong_messages};
-
-    return unit_run_loop("mover_terms", each, 3, 50, tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("mover_terms", UNIT_LOOP(all_end_well, 0, 50),
+                    UNIT_LOOP(cancels_on_both_sides, 0, 50), UNIT_LOOP(senders_die, 0, 50),
+                    UNIT_ONCE(the_last_word_stands), UNIT_ONCE(wrong_messages));
 }

@@ -104,8 +104,6 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const each[] = {random_turns};
-    const TTest *const tests[] = {stopped_one_starves_nobody};
-
-    return unit_run_loop("mover turns", each, 1, 8, tests, 1);
+    return UNIT_RUN("mover turns", UNIT_LOOP(random_turns, 0, 8),
+                    UNIT_ONCE(stopped_one_starves_nobody));
 }

@@ -343,12 +343,5 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("names");
-    TCase *c = tcase_create("names");
-
-    tcase_set_timeout(c, UNIT_SECONDS);
-    tcase_add_test(c, names_are_known);
-    tcase_add_test(c, nonsense);
-    suite_add_tcase(s, c);
-    return unit_run_suite(s);
+    return UNIT_RUN("names", UNIT_ONCE(names_are_known), UNIT_ONCE(nonsense));
 }

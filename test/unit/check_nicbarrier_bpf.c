@@ -399,13 +399,12 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const each[] = {as_the_rule};
-    const TTest *const tests[] = {install_and_remove, removal_of_all, together, many_members,
-                                  costs};
     const char *obstacle = bpf_group_obstacle();
     if (obstacle != NULL) {
         unit_skip(obstacle);
         return EXIT_SUCCESS;
     }
-    return unit_run_loop("nicbarrier_bpf", each, 1, 6, tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("nicbarrier_bpf", UNIT_LOOP(as_the_rule, 0, 6), UNIT_ONCE(install_and_remove),
+                    UNIT_ONCE(removal_of_all), UNIT_ONCE(together), UNIT_ONCE(many_members),
+                    UNIT_ONCE(costs));
 }

@@ -397,22 +397,14 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("nicbarrier_bpf_hosts");
-    TCase *tcase = tcase_create("hosts");
     const char *obstacle = bpf_hosts_obstacle();
     if (obstacle != NULL) {
         unit_skip(obstacle);
         return EXIT_SUCCESS;
     }
-    tcase_set_timeout(tcase, UNIT_SECONDS);
-    tcase_add_loop_test(tcase, barriers_between_hosts, 0, (int)(sizeof(kinds) / sizeof(kinds[0])));
-    tcase_add_test(tcase, the_service);
-    tcase_add_test(tcase, another_user);
-    tcase_add_test(tcase, without_the_service);
-    tcase_add_test(tcase, a_failure);
-    tcase_add_loop_test(tcase, hosts_that_sleep, 1, 3);
-    tcase_add_loop_test(tcase, how_long, 1, 2);
-    tcase_add_test(tcase, how_long_over_a_bridge);
-    suite_add_tcase(suite, tcase);
-    return unit_run_suite(suite);
+    return UNIT_RUN("nicbarrier_bpf_hosts",
+                    UNIT_LOOP(barriers_between_hosts, 0, (int)(sizeof(kinds) / sizeof(kinds[0]))),
+                    UNIT_ONCE(the_service), UNIT_ONCE(another_user), UNIT_ONCE(without_the_service),
+                    UNIT_ONCE(a_failure), UNIT_LOOP(hosts_that_sleep, 1, 3),
+                    UNIT_LOOP(how_long, 1, 2), UNIT_ONCE(how_long_over_a_bridge));
 }

@@ -476,23 +476,13 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const each[] = {one_after_another};
-    const TTest *const tests[] = {many_outstanding,
-                                  answers_from_who_has_left,
-                                  progress_while_computing,
-                                  the_last_wakes_the_leader,
-                                  strangers_are_refused,
-                                  opened_again,
-                                  silence_is_hopeless,
-                                  a_failure_finds_the_address,
-                                  who_was_not_asked_is_not_unreachable,
-                                  who_is_late_is_not_given_up,
-                                  a_failure_spreads,
-                                  a_death_is_noticed,
-                                  who_leaves_is_not_missed,
-                                  who_was_not_met_is_not_waited_for,
-                                  reasons};
-
-    return unit_run_loop("nicbarrier_datagram", each, 1, 6, tests,
-                         sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("nicbarrier_datagram", UNIT_LOOP(one_after_another, 0, 6),
+                    UNIT_ONCE(many_outstanding), UNIT_ONCE(answers_from_who_has_left),
+                    UNIT_ONCE(progress_while_computing), UNIT_ONCE(the_last_wakes_the_leader),
+                    UNIT_ONCE(strangers_are_refused), UNIT_ONCE(opened_again),
+                    UNIT_ONCE(silence_is_hopeless), UNIT_ONCE(a_failure_finds_the_address),
+                    UNIT_ONCE(who_was_not_asked_is_not_unreachable),
+                    UNIT_ONCE(who_is_late_is_not_given_up), UNIT_ONCE(a_failure_spreads),
+                    UNIT_ONCE(a_death_is_noticed), UNIT_ONCE(who_leaves_is_not_missed),
+                    UNIT_ONCE(who_was_not_met_is_not_waited_for), UNIT_ONCE(reasons));
 }

@@ -447,20 +447,12 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const each[] = {any_cluster};
-    const TTest *const tests[] = {large_clusters,
-                                  no_message_too_many,
-                                  losses_cost_little,
-                                  broken_protocols_show,
-                                  who_computes_is_not_asked_again_and_again,
-                                  promises_are_kept,
-                                  all_hear_of_a_failure,
-                                  back_off,
-                                  a_promise_is_believed,
-                                  a_promise_is_kept_within_limits,
-                                  a_promise_without_a_question,
-                                  a_failure_is_repeated,
-                                  wrong_words};
-
-    return unit_run_loop("nicbarrier_epoch", each, 1, 8, tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN(
+        "nicbarrier_epoch", UNIT_LOOP(any_cluster, 0, 8), UNIT_ONCE(large_clusters),
+        UNIT_ONCE(no_message_too_many), UNIT_ONCE(losses_cost_little),
+        UNIT_ONCE(broken_protocols_show), UNIT_ONCE(who_computes_is_not_asked_again_and_again),
+        UNIT_ONCE(promises_are_kept), UNIT_ONCE(all_hear_of_a_failure), UNIT_ONCE(back_off),
+        UNIT_ONCE(a_promise_is_believed), UNIT_ONCE(a_promise_is_kept_within_limits),
+        UNIT_ONCE(a_promise_without_a_question), UNIT_ONCE(a_failure_is_repeated),
+        UNIT_ONCE(wrong_words));
 }

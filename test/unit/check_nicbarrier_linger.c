@@ -327,13 +327,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const each[] = {much_is_lost};
-    const TTest *const tests[] = {nothing_is_lost,
-                                  silence_is_the_last_resort,
-                                  the_dead_are_not_waited_for,
-                                  who_was_stopped_asks_again,
-                                  peers_are_bounded,
-                                  no_peers};
-
-    return unit_run_loop("nicbarrier_linger", each, 1, 8, tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("nicbarrier_linger", UNIT_LOOP(much_is_lost, 0, 8), UNIT_ONCE(nothing_is_lost),
+                    UNIT_ONCE(silence_is_the_last_resort), UNIT_ONCE(the_dead_are_not_waited_for),
+                    UNIT_ONCE(who_was_stopped_asks_again), UNIT_ONCE(peers_are_bounded),
+                    UNIT_ONCE(no_peers));
 }

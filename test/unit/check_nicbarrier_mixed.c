@@ -4,130 +4,32 @@
  */
 /**
  * @file
- * Engine datagram over two transports. In address of verbs there is one made for the test, which
- * uses sockets, too, and of which members may lack the device, or be unreachable or dumb.
+ * Engine datagram over two transports. In place of verbs there is an adapter made for tests, which
+ * steps nothing here, and of which members may lack the device, or be unreachable or dumb.
  */
+#include "test/unit/nicbarrier_adapter.h"
 #include "test/unit/nicbarrier_group.h"
-
-#include <arpa/inet.h>
-#include <errno.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-
-/* ---- the other transport -------------------------------------------------------------------- */
-
-static struct {
-    bool absent, unreachable, dumb;
-    int fd;
-    uint16_t port; /* as the socket has it */
-} fake;
-
-static int fake_open(uint32_t cookie, nicbarrier_reason_t *why)
-{
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof(a);
-
-    (void)cookie;
-    if (fake.absent) {
-        nicbarrier_reason(why, "no device");
-        return -1;
-    }
-    fake.fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (bind(fake.fd, (struct sockaddr *)&a, len) != 0 ||
-        getsockname(fake.fd, (struct sockaddr *)&a, &len) != 0)
-        _exit(1);
-    fake.port = a.sin_port;
-    return 0;
-}
-
-static void fake_close(void)
-{
-    close(fake.fd);
-}
-
-static uint32_t fake_describe(void *bytes)
-{
-    memcpy(bytes, &fake.port, sizeof(fake.port));
-    return sizeof(fake.port);
-}
-
-static int fake_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
-                        nicbarrier_reason_t *why)
-{
-    nicbarrier_address_t *to = &p->candidate[p->ncandidates];
-
-    if (len != sizeof(fake.port)) {
-        nicbarrier_reason(why, "the verbs address of member %d is bad", (int)p->member);
-        return -1;
-    }
-    memset(to, 0, sizeof(*to));
-    memcpy(to->bytes, bytes, len);
-    to->len = len;
-    to->via = NICBARRIER_VIA_VERBS;
-    p->ncandidates++;
-    return 0;
-}
-
-static bool fake_send(const nicbarrier_address_t *to, const unsigned char *packet)
-{
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-
-    memcpy(&a.sin_port, to->bytes, sizeof(a.sin_port));
-    return fake.dumb || sendto(fake.fd, packet, NICBARRIER_PACKET_SIZE, 0, (struct sockaddr *)&a,
-                               sizeof(a)) == NICBARRIER_PACKET_SIZE;
-}
-
-static int fake_receive(void *bytes, size_t size, nicbarrier_address_t *from)
-{
-    struct sockaddr_in a;
-    socklen_t len = sizeof(a);
-    ssize_t n;
-
-    do
-        n = recvfrom(fake.fd, bytes, size, 0, (struct sockaddr *)&a, &len);
-    while (n >= 0 && fake.unreachable);
-    memset(from, 0, sizeof(*from));
-    memcpy(from->bytes, &a.sin_port, sizeof(a.sin_port));
-    from->len = sizeof(a.sin_port);
-    from->via = NICBARRIER_VIA_VERBS;
-    return n < 0 ? -1 : (int)n;
-}
-
-static int fake_descriptor(void)
-{
-    return fake.fd;
-}
-
-const nicbarrier_transport_t nicbarrier_verbs = {
-    .open = fake_open,
-    .close = fake_close,
-    .describe = fake_describe,
-    .resolve = fake_resolve,
-    .send = fake_send,
-    .receive = fake_receive,
-    .descriptor = fake_descriptor,
-};
 
 /* ---- members -------------------------------------------------------------------------------- */
 
 static void first_is_absent(int me)
 {
-    fake.absent = me == 0;
+    adapter_config.absent = me == 0;
 }
 
 static void first_hears_nothing(int me)
 {
-    fake.unreachable = me == 0;
+    adapter_config.deaf = me == 0;
 }
 
 static void first_is_dumb(int me)
 {
-    fake.dumb = me == 0;
+    adapter_config.dumb = me == 0;
 }
 
 static void all_hear_nothing(int me)
 {
-    fake.unreachable = me >= 0;
+    adapter_config.deaf = me >= 0;
 }
 
 static void expect(test_t *t)
@@ -349,7 +251,7 @@ START_TEST(reasons)
     ck_assert(connects_by(NICBARRIER_VERBS_AUTO, &parts, &why));
     ck_assert(connects_by(NICBARRIER_VERBS_ALWAYS, &parts, &why));
 
-    fake.absent = true;
+    adapter_config.absent = true;
     ck_assert(connects_by(NICBARRIER_VERBS_NEVER, &parts, &why) == false);
     const config_t config = {
         .all = {.thread = true},
@@ -361,9 +263,9 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const each[] = {transports};
-    const TTest *const tests[] = {slow_is_not_unreachable, verbs_or_nothing,
-                                  answers_from_who_has_left, progress_while_computing, reasons};
-
-    return unit_run_loop("nicbarrier_mixed", each, 1, 12, tests, sizeof(tests) / sizeof(tests[0]));
+    adapter_config.calm = adapter_config.plain = true;
+    return UNIT_RUN("nicbarrier_mixed", UNIT_LOOP(transports, 0, 12),
+                    UNIT_ONCE(slow_is_not_unreachable), UNIT_ONCE(verbs_or_nothing),
+                    UNIT_ONCE(answers_from_who_has_left), UNIT_ONCE(progress_while_computing),
+                    UNIT_ONCE(reasons));
 }

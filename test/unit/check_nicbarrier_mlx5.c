@@ -133,14 +133,11 @@ END_TEST
 int main(void)
 {
     const conformance_row_t *const rows[] = {&mlx5_process, &mlx5_adapter};
-    Suite *suite = suite_create("nicbarrier_mlx5");
-    TCase *tcase = tcase_create("mlx5");
+    Suite *suite =
+        UNIT_SUITE("nicbarrier_mlx5", UNIT_LOOP(without_such_an_adapter, 0, MLX5_SIM_WAITS),
+                   UNIT_LOOP(the_adapter_goes_on_by_itself, 0, NICBARRIER_GATHER_BROADCAST + 1),
+                   UNIT_LOOP(many_groups_leave, 0, 2));
 
-    tcase_set_timeout(tcase, UNIT_SECONDS);
-    tcase_add_loop_test(tcase, without_such_an_adapter, 0, MLX5_SIM_WAITS);
-    tcase_add_loop_test(tcase, the_adapter_goes_on_by_itself, 0, NICBARRIER_GATHER_BROADCAST + 1);
-    tcase_add_loop_test(tcase, many_groups_leave, 0, 2);
-    suite_add_tcase(suite, tcase);
     conformance_add(suite, rows, sizeof(rows) / sizeof(rows[0]));
     return unit_run_suite(suite);
 }

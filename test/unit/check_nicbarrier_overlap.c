@@ -176,14 +176,9 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const each[] = {as_the_reference};
-    const TTest *const tests[] = {computing_is_learnt_in_two,
-                                  waiting_at_once_is_not_computing,
-                                  overlap_changes,
-                                  one_exception_changes_nothing,
-                                  bursts_count_as_one,
-                                  nobody_left};
-
-    return unit_run_loop("nicbarrier_overlap", each, 1, 50, tests,
-                         sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("nicbarrier_overlap", UNIT_LOOP(as_the_reference, 0, 50),
+                    UNIT_ONCE(computing_is_learnt_in_two),
+                    UNIT_ONCE(waiting_at_once_is_not_computing), UNIT_ONCE(overlap_changes),
+                    UNIT_ONCE(one_exception_changes_nothing), UNIT_ONCE(bursts_count_as_one),
+                    UNIT_ONCE(nobody_left));
 }

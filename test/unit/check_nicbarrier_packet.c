@@ -128,7 +128,6 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {bytes, round_trip, refused, parts};
-
-    return unit_run("nicbarrier_packet", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("nicbarrier_packet", UNIT_ONCE(bytes), UNIT_ONCE(round_trip),
+                    UNIT_ONCE(refused), UNIT_ONCE(parts));
 }

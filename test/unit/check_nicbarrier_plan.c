@@ -211,8 +211,6 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const each[] = {any_facts, broken_views};
-    const TTest *const tests[] = {limits};
-
-    return unit_run_loop("nicbarrier_plan", each, 2, 300, tests, 1);
+    return UNIT_RUN("nicbarrier_plan", UNIT_LOOP(any_facts, 0, 300),
+                    UNIT_LOOP(broken_views, 0, 300), UNIT_ONCE(limits));
 }

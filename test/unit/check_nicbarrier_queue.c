@@ -194,7 +194,5 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const each[] = {any_order, failures};
-
-    return unit_run_loop("nicbarrier_queue", each, 2, 300, NULL, 0);
+    return UNIT_RUN("nicbarrier_queue", UNIT_LOOP(any_order, 0, 300), UNIT_LOOP(failures, 0, 300));
 }

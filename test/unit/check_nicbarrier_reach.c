@@ -396,19 +396,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const each[] = {as_the_reference};
-    const TTest *const tests[] = {addresses_take_turns,
-                                  what_comes_proves_the_address,
-                                  partners_move,
-                                  no_way,
-                                  verbs_is_given_up,
-                                  slow_is_not_given_up,
-                                  verbs_alone_is_kept,
-                                  proven_verbs_is_given_up,
-                                  questions_change_the_transport,
-                                  hopeless,
-                                  not_hopeless,
-                                  refusals};
-
-    return unit_run_loop("nicbarrier_reach", each, 1, 200, tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("nicbarrier_reach", UNIT_LOOP(as_the_reference, 0, 200),
+                    UNIT_ONCE(addresses_take_turns), UNIT_ONCE(what_comes_proves_the_address),
+                    UNIT_ONCE(partners_move), UNIT_ONCE(no_way), UNIT_ONCE(verbs_is_given_up),
+                    UNIT_ONCE(slow_is_not_given_up), UNIT_ONCE(verbs_alone_is_kept),
+                    UNIT_ONCE(proven_verbs_is_given_up), UNIT_ONCE(questions_change_the_transport),
+                    UNIT_ONCE(hopeless), UNIT_ONCE(not_hopeless), UNIT_ONCE(refusals));
 }

@@ -356,8 +356,8 @@ _Static_assert(NICBARRIER_RULE_STEPS < 64, "a bit for each step");
 
 int main(void)
 {
-    const TTest *const each[] = {as_the_model, complete_is_heard_from_all, failure_is_heard_by_all};
-    const TTest *const tests[] = {words_that_cannot_be, numbers_of_steps};
-
-    return unit_run_loop("nicbarrier_rule", each, 3, 300, tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("nicbarrier_rule", UNIT_LOOP(as_the_model, 0, 300),
+                    UNIT_LOOP(complete_is_heard_from_all, 0, 300),
+                    UNIT_LOOP(failure_is_heard_by_all, 0, 300), UNIT_ONCE(words_that_cannot_be),
+                    UNIT_ONCE(numbers_of_steps));
 }

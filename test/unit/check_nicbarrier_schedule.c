@@ -363,10 +363,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const each[] = {everyone_hears_of_everyone, many_ranks,
-                                 as_many_ranks_as_there_can_be};
-    const TTest *const tests[] = {wrong_arguments};
-
-    return unit_run_loop("nicbarrier_schedule", each, sizeof(each) / sizeof(each[0]), KINDS, tests,
-                         sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("nicbarrier_schedule", UNIT_LOOP(everyone_hears_of_everyone, 0, KINDS),
+                    UNIT_LOOP(many_ranks, 0, KINDS),
+                    UNIT_LOOP(as_many_ranks_as_there_can_be, 0, KINDS), UNIT_ONCE(wrong_arguments));
 }

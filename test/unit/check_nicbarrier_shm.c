@@ -202,14 +202,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("nicbarrier_shm");
-    TCase *tcase = tcase_create("nicbarrier_shm");
-
-    tcase_set_timeout(tcase, UNIT_SECONDS);
-    tcase_add_loop_test(tcase, complete_without_network, 0, 100);
-    tcase_add_loop_test(tcase, complete_with_network, 0, 100);
-    tcase_add_loop_test(tcase, sleepers_are_woken, 0, 3);
-    tcase_add_test(tcase, sleepers_hear_of_failure);
-    suite_add_tcase(suite, tcase);
-    return unit_run_suite(suite);
+    return UNIT_RUN("nicbarrier_shm", UNIT_LOOP(complete_without_network, 0, 100),
+                    UNIT_LOOP(complete_with_network, 0, 100), UNIT_LOOP(sleepers_are_woken, 0, 3),
+                    UNIT_ONCE(sleepers_hear_of_failure));
 }

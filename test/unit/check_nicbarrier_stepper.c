@@ -273,10 +273,9 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const each[] = {what_does_not_arrive, is_gone};
-    const TTest *const tests[] = {
-        goes_on_by_itself,       sleepers_are_woken, others_enter_for_a_leader,
-        silence_of_packets_kept, some_have_none,     is_chosen};
-
-    return unit_run_loop("nicbarrier_stepper", each, 2, 3, tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("nicbarrier_stepper", UNIT_LOOP(what_does_not_arrive, 0, 3),
+                    UNIT_LOOP(is_gone, 0, 3), UNIT_ONCE(goes_on_by_itself),
+                    UNIT_ONCE(sleepers_are_woken), UNIT_ONCE(others_enter_for_a_leader),
+                    UNIT_ONCE(silence_of_packets_kept), UNIT_ONCE(some_have_none),
+                    UNIT_ONCE(is_chosen));
 }

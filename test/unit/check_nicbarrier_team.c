@@ -34,22 +34,6 @@ struct nicbarrier_net {
     nicbarrier_net_events_t events;
 };
 
-static int fake_score(void)
-{
-    return 1;
-}
-
-static int fake_open(const nicbarrier_engine_settings_t *settings, nicbarrier_reason_t *why)
-{
-    (void)settings;
-    (void)why;
-    return 0;
-}
-
-static void fake_close(void)
-{
-}
-
 static int fake_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_p, void *bytes,
                         uint32_t *len_p, nicbarrier_reason_t *why)
 {
@@ -169,9 +153,6 @@ static void fake_detach(nicbarrier_behind_t *b)
 
 static const nicbarrier_engine_t engine = {
     .name = "fake",
-    .score = fake_score,
-    .open = fake_open,
-    .close = fake_close,
     .prepare = fake_prepare,
     .connect = fake_connect,
     .enter = fake_enter,
@@ -561,18 +542,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("nicbarrier_team");
-    TCase *tcase = tcase_create("nicbarrier_team");
-
-    tcase_set_timeout(tcase, UNIT_SECONDS);
-    tcase_add_loop_test(tcase, nobody_leaves_early, 0, 7);
-    tcase_add_loop_test(tcase, process_dies, 0, 3);
-    tcase_add_test(tcase, network_fails);
-    tcase_add_test(tcase, members_are_checked);
-    tcase_add_test(tcase, ended);
-    tcase_add_test(tcase, wakes);
-    tcase_add_test(tcase, without_the_leader);
-    tcase_add_test(tcase, second_engine);
-    suite_add_tcase(suite, tcase);
-    return unit_run_suite(suite);
+    return UNIT_RUN("nicbarrier_team", UNIT_LOOP(nobody_leaves_early, 0, 7),
+                    UNIT_LOOP(process_dies, 0, 3), UNIT_ONCE(network_fails),
+                    UNIT_ONCE(members_are_checked), UNIT_ONCE(ended), UNIT_ONCE(wakes),
+                    UNIT_ONCE(without_the_leader), UNIT_ONCE(second_engine));
 }

@@ -200,8 +200,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {round_trip, damaged, nearest_first, as_many_as_there_can_be,
-                                  networks,   filters};
-
-    return unit_run("nicbarrier_udp_address", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("nicbarrier_udp_address", UNIT_ONCE(round_trip), UNIT_ONCE(damaged),
+                    UNIT_ONCE(nearest_first), UNIT_ONCE(as_many_as_there_can_be),
+                    UNIT_ONCE(networks), UNIT_ONCE(filters));
 }

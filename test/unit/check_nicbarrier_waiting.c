@@ -141,7 +141,6 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {short_waits, alone, displaced, conclusions, spinning};
-
-    return unit_run("nicbarrier_waiting", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("nicbarrier_waiting", UNIT_ONCE(short_waits), UNIT_ONCE(alone),
+                    UNIT_ONCE(displaced), UNIT_ONCE(conclusions), UNIT_ONCE(spinning));
 }

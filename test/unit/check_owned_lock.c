@@ -199,7 +199,6 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {exclusive, dead_owner, stopped_owner, any_word, long_wait};
-
-    return unit_run("owned_lock", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("owned_lock", UNIT_ONCE(exclusive), UNIT_ONCE(dead_owner),
+                    UNIT_ONCE(stopped_owner), UNIT_ONCE(any_word), UNIT_ONCE(long_wait));
 }

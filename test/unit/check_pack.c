@@ -466,17 +466,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {random_trees,
-                                  grids_and_records,
-                                  copies_of_any_two_shapes,
-                                  copies_of_related_blocks,
-                                  copies_of_records,
-                                  long_blocks,
-                                  every_block_length,
-                                  columns_whose_places_collide,
-                                  positions_beyond_4_gib,
-                                  aligned_elements_are_not_torn};
-
     tree_seed();
-    return unit_run("pack", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("pack", UNIT_ONCE(random_trees), UNIT_ONCE(grids_and_records),
+                    UNIT_ONCE(copies_of_any_two_shapes), UNIT_ONCE(copies_of_related_blocks),
+                    UNIT_ONCE(copies_of_records), UNIT_ONCE(long_blocks),
+                    UNIT_ONCE(every_block_length), UNIT_ONCE(columns_whose_places_collide),
+                    UNIT_ONCE(positions_beyond_4_gib), UNIT_ONCE(aligned_elements_are_not_torn));
 }

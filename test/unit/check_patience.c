@@ -86,8 +86,6 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {at_once, more_and_more_seldom, each_wait_anew,
-                                  over_the_end_of_the_clock};
-
-    return unit_run("patience", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("patience", UNIT_ONCE(at_once), UNIT_ONCE(more_and_more_seldom),
+                    UNIT_ONCE(each_wait_anew), UNIT_ONCE(over_the_end_of_the_clock));
 }

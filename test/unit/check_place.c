@@ -69,8 +69,6 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const each[] = {parts_do_not_meet};
-    const TTest *const tests[] = {shifts_differ, alignments};
-
-    return unit_run_loop("place", each, 1, 300, tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("place", UNIT_LOOP(parts_do_not_meet, 0, 300), UNIT_ONCE(shifts_differ),
+                    UNIT_ONCE(alignments));
 }

@@ -132,8 +132,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {the_oldest_idle_one_ends, all_in_turn_stay_and_the_unused_go,
-                                  who_asks_gets_a_place};
-
-    return unit_run("places", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("places", UNIT_ONCE(the_oldest_idle_one_ends),
+                    UNIT_ONCE(all_in_turn_stay_and_the_unused_go),
+                    UNIT_ONCE(who_asks_gets_a_place));
 }

@@ -556,18 +556,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {what_can_do_what,
-                                  cheapest_or_forced,
-                                  by_shape,
-                                  costs_grow,
-                                  equations,
-                                  away,
-                                  lines,
-                                  table,
-                                  woken,
-                                  learned_without_trials,
-                                  reason,
-                                  learned};
-
-    return unit_run("plan", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("plan", UNIT_ONCE(what_can_do_what), UNIT_ONCE(cheapest_or_forced),
+                    UNIT_ONCE(by_shape), UNIT_ONCE(costs_grow), UNIT_ONCE(equations),
+                    UNIT_ONCE(away), UNIT_ONCE(lines), UNIT_ONCE(table), UNIT_ONCE(woken),
+                    UNIT_ONCE(learned_without_trials), UNIT_ONCE(reason), UNIT_ONCE(learned));
 }

@@ -172,17 +172,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("pml choice");
-    TCase *tcase = tcase_create("pml choice");
-
-    tcase_add_loop_test(tcase, cheapest, 0, 4);
-    tcase_add_test(tcase, by_shape);
-    tcase_add_test(tcase, registrations);
-    tcase_add_test(tcase, short_most);
-    tcase_add_loop_test(tcase, early, 0, 2);
-    tcase_add_test(tcase, all_early);
-    tcase_add_test(tcase, names);
-    tcase_add_test(tcase, table);
-    suite_add_tcase(suite, tcase);
-    return unit_run_suite(suite);
+    return UNIT_RUN("pml choice", UNIT_LOOP(cheapest, 0, 4), UNIT_ONCE(by_shape),
+                    UNIT_ONCE(registrations), UNIT_ONCE(short_most), UNIT_LOOP(early, 0, 2),
+                    UNIT_ONCE(all_early), UNIT_ONCE(names), UNIT_ONCE(table));
 }

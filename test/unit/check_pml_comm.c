@@ -193,8 +193,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {numbers_go_round, garbage,       asked_twice,
-                                  earliest_of_four, takes_its_own, takes_in_order};
-
-    return unit_run("pml comm", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("pml comm", UNIT_ONCE(numbers_go_round), UNIT_ONCE(garbage),
+                    UNIT_ONCE(asked_twice), UNIT_ONCE(earliest_of_four), UNIT_ONCE(takes_its_own),
+                    UNIT_ONCE(takes_in_order));
 }

@@ -386,11 +386,9 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const each[] = {first_credit_of_a_large_job};
-    const TTest *const tests[] = {never_more_than_the_pool,   garbage,
-                                  stopped_ones_starve_nobody, few_messages,
-                                  first_credit_stays,         only_what_helps,
-                                  comes_back_by_itself,       idle_ones_leave_half};
-
-    return unit_run_loop("pml credit", each, 1, 6, tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("pml credit", UNIT_LOOP(first_credit_of_a_large_job, 0, 6),
+                    UNIT_ONCE(never_more_than_the_pool), UNIT_ONCE(garbage),
+                    UNIT_ONCE(stopped_ones_starve_nobody), UNIT_ONCE(few_messages),
+                    UNIT_ONCE(first_credit_stays), UNIT_ONCE(only_what_helps),
+                    UNIT_ONCE(comes_back_by_itself), UNIT_ONCE(idle_ones_leave_half));
 }

@@ -144,15 +144,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("pml header");
-    TCase *tcase = tcase_create("pml header");
-
-    tcase_add_loop_test(tcase, all_kinds, SUPERPIPE_KIND_EAGER, SUPERPIPE_KINDS);
-    tcase_add_loop_test(tcase, lengths, SUPERPIPE_KIND_EAGER, SUPERPIPE_KINDS);
-    tcase_add_test(tcase, data_elsewhere);
-    tcase_add_test(tcase, short_messages);
-    tcase_add_test(tcase, flags);
-    tcase_add_test(tcase, wrong_values);
-    suite_add_tcase(suite, tcase);
-    return unit_run_suite(suite);
+    return UNIT_RUN("pml header", UNIT_LOOP(all_kinds, SUPERPIPE_KIND_EAGER, SUPERPIPE_KINDS),
+                    UNIT_LOOP(lengths, SUPERPIPE_KIND_EAGER, SUPERPIPE_KINDS),
+                    UNIT_ONCE(data_elsewhere), UNIT_ONCE(short_messages), UNIT_ONCE(flags),
+                    UNIT_ONCE(wrong_values));
 }

@@ -389,7 +389,5 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const each[] = {as_the_naive_one};
-
-    return unit_run_loop("pml match", each, 1, 4, NULL, 0);
+    return UNIT_RUN("pml match", UNIT_LOOP(as_the_naive_one, 0, 4));
 }

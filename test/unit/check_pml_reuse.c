@@ -97,12 +97,5 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("pml reuse");
-    TCase *tcase = tcase_create("pml reuse");
-
-    tcase_add_loop_test(tcase, as_naive, 0, 8);
-    tcase_add_test(tcase, phases);
-    tcase_add_test(tcase, extremes);
-    suite_add_tcase(suite, tcase);
-    return unit_run_suite(suite);
+    return UNIT_RUN("pml reuse", UNIT_LOOP(as_naive, 0, 8), UNIT_ONCE(phases), UNIT_ONCE(extremes));
 }

@@ -187,8 +187,6 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const each[] = {as_a_plain_list};
-    const TTest *const tests[] = {many_keys, long_ring};
-
-    return unit_run_loop("pml rings", each, 1, 3, tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("pml rings", UNIT_LOOP(as_a_plain_list, 0, 3), UNIT_ONCE(many_keys),
+                    UNIT_ONCE(long_ring));
 }

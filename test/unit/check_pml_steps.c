@@ -290,17 +290,9 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {common_case,          unexpected_by_turns, cancelled,
-                                  parked_and_discarded, abandoned,           sends_in_reverse};
-    Suite *suite = suite_create("pml steps");
-    TCase *tcase = tcase_create("pml steps");
-
-    tcase_set_timeout(tcase, UNIT_SECONDS);
-    tcase_add_loop_test(tcase, unexpected_in_reverse, 0, WAYS);
-    tcase_add_loop_test(tcase, posted_in_reverse, 0, 3);
-    tcase_add_test(tcase, communicators);
-    for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
-        tcase_add_test(tcase, tests[i]);
-    suite_add_tcase(suite, tcase);
-    return unit_run_suite(suite);
+    return UNIT_RUN("pml steps", UNIT_LOOP(unexpected_in_reverse, 0, WAYS),
+                    UNIT_LOOP(posted_in_reverse, 0, 3), UNIT_ONCE(communicators),
+                    UNIT_ONCE(common_case), UNIT_ONCE(unexpected_by_turns), UNIT_ONCE(cancelled),
+                    UNIT_ONCE(parked_and_discarded), UNIT_ONCE(abandoned),
+                    UNIT_ONCE(sends_in_reverse));
 }

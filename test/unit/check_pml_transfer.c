@@ -550,17 +550,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("pml transfer");
-    TCase *tcase = tcase_create("pml transfer");
-
-    tcase_set_timeout(tcase, UNIT_SECONDS);
-    tcase_add_loop_test(tcase, both_ends, 0, 8);
-    tcase_add_loop_test(tcase, any_words, 0, 4);
-    tcase_add_test(tcase, given_once);
-    tcase_add_test(tcase, early);
-    tcase_add_test(tcase, few_fragments);
-    tcase_add_test(tcase, scattered);
-    tcase_add_test(tcase, not_twice);
-    suite_add_tcase(suite, tcase);
-    return unit_run_suite(suite);
+    return UNIT_RUN("pml transfer", UNIT_LOOP(both_ends, 0, 8), UNIT_LOOP(any_words, 0, 4),
+                    UNIT_ONCE(given_once), UNIT_ONCE(early), UNIT_ONCE(few_fragments),
+                    UNIT_ONCE(scattered), UNIT_ONCE(not_twice));
 }

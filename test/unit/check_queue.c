@@ -344,15 +344,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {messages_arrive_in_order,
-                                  goes_round_in_the_beginning,
-                                  what_is_full_becomes_longer,
-                                  the_longest_fits_where_all_is_taken,
-                                  a_full_ring_takes_nothing,
-                                  old_stamps_are_no_messages,
-                                  two_threads,
-                                  a_receiver_stays_in_the_ring,
-                                  rings_have_the_size_that_fits};
-
-    return unit_run("queue", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("queue", UNIT_ONCE(messages_arrive_in_order),
+                    UNIT_ONCE(goes_round_in_the_beginning), UNIT_ONCE(what_is_full_becomes_longer),
+                    UNIT_ONCE(the_longest_fits_where_all_is_taken),
+                    UNIT_ONCE(a_full_ring_takes_nothing), UNIT_ONCE(old_stamps_are_no_messages),
+                    UNIT_ONCE(two_threads), UNIT_ONCE(a_receiver_stays_in_the_ring),
+                    UNIT_ONCE(rings_have_the_size_that_fits));
 }

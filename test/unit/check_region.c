@@ -271,8 +271,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {random_tables, many_regions, touching_regions_are_one,
-                                  empty_regions, top_of_the_address_space};
-
-    return unit_run("region", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("region", UNIT_ONCE(random_tables), UNIT_ONCE(many_regions),
+                    UNIT_ONCE(touching_regions_are_one), UNIT_ONCE(empty_regions),
+                    UNIT_ONCE(top_of_the_address_space));
 }

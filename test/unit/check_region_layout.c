@@ -235,7 +235,6 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {random_layouts, huge_layouts, bounds, bytes};
-
-    return unit_run("region_layout", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("region_layout", UNIT_ONCE(random_layouts), UNIT_ONCE(huge_layouts),
+                    UNIT_ONCE(bounds), UNIT_ONCE(bytes));
 }

@@ -233,8 +233,6 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {bounded_fair_and_never_stuck, nobody_passes,
-                                  longest_fits_beside_what_is_kept};
-
-    return unit_run("replies", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("replies", UNIT_ONCE(bounded_fair_and_never_stuck), UNIT_ONCE(nobody_passes),
+                    UNIT_ONCE(longest_fits_beside_what_is_kept));
 }

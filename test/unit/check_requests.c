@@ -223,8 +223,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {bytes_and_counts, failures, columns_of_a_matrix, regions_hold};
-
     tree_seed();
-    return unit_run("requests", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("requests", UNIT_ONCE(bytes_and_counts), UNIT_ONCE(failures),
+                    UNIT_ONCE(columns_of_a_matrix), UNIT_ONCE(regions_hold));
 }

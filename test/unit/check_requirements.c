@@ -89,7 +89,5 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {any_order, long_lists};
-
-    return unit_run("requirements", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("requirements", UNIT_ONCE(any_order), UNIT_ONCE(long_lists));
 }

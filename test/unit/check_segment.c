@@ -255,17 +255,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const ways[] = {reserved_by_shares, reserved_in_part, reserved_at_once,
-                                 strangers_are_refused};
-    Suite *suite = suite_create("segment");
-    TCase *tcase = tcase_create("segment");
-
-    tcase_set_timeout(tcase, UNIT_SECONDS);
-    tcase_add_loop_test(tcase, shares_cover_everything, 0, 100);
-    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
-        tcase_add_loop_test(tcase, ways[i], 0, 2);
-    tcase_add_loop_test(tcase, parts_leave_room, 0, 1000);
-    tcase_add_test(tcase, another_file_is_refused);
-    suite_add_tcase(suite, tcase);
-    return unit_run_suite(suite);
+    return UNIT_RUN("segment", UNIT_LOOP(shares_cover_everything, 0, 100),
+                    UNIT_LOOP(reserved_by_shares, 0, 2), UNIT_LOOP(reserved_in_part, 0, 2),
+                    UNIT_LOOP(reserved_at_once, 0, 2), UNIT_LOOP(strangers_are_refused, 0, 2),
+                    UNIT_LOOP(parts_leave_room, 0, 1000), UNIT_ONCE(another_file_is_refused));
 }

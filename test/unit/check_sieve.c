@@ -117,8 +117,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {covers_hold_their_bytes, dense_vector_is_read_in_large_pieces,
-                                  large_gaps_are_not_read, long_blocks_are_cut};
-
-    return unit_run("sieve", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("sieve", UNIT_ONCE(covers_hold_their_bytes),
+                    UNIT_ONCE(dense_vector_is_read_in_large_pieces),
+                    UNIT_ONCE(large_gaps_are_not_read), UNIT_ONCE(long_blocks_are_cut));
 }

@@ -276,8 +276,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {handle_words,        taken_once,    keeps_to_its_line, too_long,
-                                  between_two_threads, one_under_way, what_it_takes};
-
-    return unit_run("slot", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("slot", UNIT_ONCE(handle_words), UNIT_ONCE(taken_once),
+                    UNIT_ONCE(keeps_to_its_line), UNIT_ONCE(too_long),
+                    UNIT_ONCE(between_two_threads), UNIT_ONCE(one_under_way),
+                    UNIT_ONCE(what_it_takes));
 }

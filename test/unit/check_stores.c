@@ -107,9 +107,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {a_constant_machine, a_machine_that_changes, a_short_transfer,
-                                  times_of_any_length};
-
     tree_seed();
-    return unit_run("stores", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("stores", UNIT_ONCE(a_constant_machine), UNIT_ONCE(a_machine_that_changes),
+                    UNIT_ONCE(a_short_transfer), UNIT_ONCE(times_of_any_length));
 }

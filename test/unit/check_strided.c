@@ -128,7 +128,6 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {a_column, few_blocks_in_a_row, limits, lists, random_layouts};
-
-    return unit_run("strided", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("strided", UNIT_ONCE(a_column), UNIT_ONCE(few_blocks_in_a_row),
+                    UNIT_ONCE(limits), UNIT_ONCE(lists), UNIT_ONCE(random_layouts));
 }

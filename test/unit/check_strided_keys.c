@@ -333,10 +333,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const each[] = {none_to_be_had};
-    const TTest *const tests[] = {a_column_in_one_request, many_keys, no_key};
-
-    return unit_run_loop("strided_keys", each, 1, 2, tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("strided_keys", UNIT_LOOP(none_to_be_had, 0, 2),
+                    UNIT_ONCE(a_column_in_one_request), UNIT_ONCE(many_keys), UNIT_ONCE(no_key));
 }
 
 #else

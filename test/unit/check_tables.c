@@ -76,11 +76,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("tables");
-    TCase *tcase = tcase_create("tables");
-
-    tcase_add_loop_test(tcase, tables_are_small, 0, 2);
-    tcase_add_loop_test(tcase, few_are_looked_up, 0, 5);
-    suite_add_tcase(suite, tcase);
-    return unit_run_suite(suite);
+    return UNIT_RUN("tables", UNIT_LOOP(tables_are_small, 0, 2),
+                    UNIT_LOOP(few_are_looked_up, 0, 5));
 }

@@ -144,7 +144,6 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {steps_in_any_order_are_whole_updates, what_an_adapter_can_update};
-
-    return unit_run("update", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("update", UNIT_ONCE(steps_in_any_order_are_whole_updates),
+                    UNIT_ONCE(what_an_adapter_can_update));
 }

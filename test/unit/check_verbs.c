@@ -558,17 +558,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {no_device,     each_its_own, routes, queue,
-                                  little_memory, fails_once,   mending};
-    Suite *suite = suite_create("verbs");
-    TCase *tcase = tcase_create("verbs");
-
-    for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
-        tcase_add_test(tcase, tests[i]);
-    tcase_add_loop_test(tcase, whatever_fails, 0, CALLS);
-    tcase_add_loop_test(tcase, addresses_of_no_use, 0, 2);
-    suite_add_tcase(suite, tcase);
-    return unit_run_suite(suite);
+    return UNIT_RUN("verbs", UNIT_ONCE(no_device), UNIT_ONCE(each_its_own), UNIT_ONCE(routes),
+                    UNIT_ONCE(queue), UNIT_ONCE(little_memory), UNIT_ONCE(fails_once),
+                    UNIT_ONCE(mending), UNIT_LOOP(whatever_fails, 0, CALLS),
+                    UNIT_LOOP(addresses_of_no_use, 0, 2));
 }
 
 #else

@@ -335,8 +335,8 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {round_trip, one_form_only, refused, keys,  obstacles, sources,
-                                  any_source, filters,       ports,   rates, gids};
-
-    return unit_run("verbs_port", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("verbs_port", UNIT_ONCE(round_trip), UNIT_ONCE(one_form_only),
+                    UNIT_ONCE(refused), UNIT_ONCE(keys), UNIT_ONCE(obstacles), UNIT_ONCE(sources),
+                    UNIT_ONCE(any_source), UNIT_ONCE(filters), UNIT_ONCE(ports), UNIT_ONCE(rates),
+                    UNIT_ONCE(gids));
 }

@@ -86,7 +86,5 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {all_pieces, words_around};
-
-    return unit_run("whole_words", tests, sizeof(tests) / sizeof(tests[0]));
+    return UNIT_RUN("whole_words", UNIT_ONCE(all_pieces), UNIT_ONCE(words_around));
 }

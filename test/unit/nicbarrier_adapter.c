@@ -221,7 +221,7 @@ static void *work(void *arg)
         if (poll(&poll_fd, 1, 1) > 0) {
             const ssize_t n =
                 recvfrom(adapter.fd, a.bytes, sizeof(a.bytes), 0, (struct sockaddr *)&from, &len);
-            a.len = n > 0 ? (uint16_t)n : 0;
+            a.len = n > 0 && !adapter_config.deaf ? (uint16_t)n : 0;
             a.port = from.sin_port;
         }
         if (!adapter_config.calm && a.len > 0 && unit_once_in(&random, 64))
@@ -238,10 +238,8 @@ static int adapter_open(uint32_t cookie, nicbarrier_reason_t *why)
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof(a);
 
-    if (adapter_config.absent) {
-        nicbarrier_reason(why, "no device");
-        return -1;
-    }
+    if (adapter_config.absent)
+        return nicbarrier_reason(why, "no device");
     adapter.random.state = adapter_config.seed + cookie;
     adapter.fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     UNIT_CHECK(bind(adapter.fd, (struct sockaddr *)&a, len) == 0);
@@ -272,9 +270,11 @@ static uint32_t adapter_describe(void *bytes)
 static int adapter_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
                            nicbarrier_reason_t *why)
 {
-    nicbarrier_address_t *to = &p->candidate[p->ncandidates++];
+    nicbarrier_address_t *to = &p->candidate[p->ncandidates];
 
-    (void)why;
+    if (len != sizeof(adapter.port))
+        return nicbarrier_reason(why, "the verbs address of member %d is bad", (int)p->member);
+    p->ncandidates++;
     memset(to, 0, sizeof(*to));
     memcpy(to->bytes, bytes, len);
     to->len = len;
@@ -284,7 +284,7 @@ static int adapter_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t 
 
 static bool adapter_send(const nicbarrier_address_t *to, const unsigned char *packet)
 {
-    return send_to(port_of(to), packet, NICBARRIER_PACKET_SIZE);
+    return adapter_config.dumb || send_to(port_of(to), packet, NICBARRIER_PACKET_SIZE);
 }
 
 static int adapter_receive(void *bytes, size_t size, nicbarrier_address_t *from)
@@ -356,7 +356,8 @@ static nicbarrier_stepped_t *step_install(const nicbarrier_stepping_t *what,
                what->cookie == nicbarrier_datagram.cookie);
     UNIT_CHECK(engine_is_free());
     for (uint32_t k = 0; k < what->start->nsteps; k++) {
-        if (adapter_config.absent || !by_verbs(what->to[k]) || !by_verbs(what->from[k])) {
+        if (adapter_config.plain || adapter_config.absent || !by_verbs(what->to[k]) ||
+            !by_verbs(what->from[k])) {
             nicbarrier_reason(why, "a partner is not reached by this adapter");
             free(s);
             return NULL;

@@ -17,6 +17,8 @@
 /** To be set before the engine is opened. */
 typedef struct adapter_config {
     bool absent;      /**< there is no device, so partners are reached by UDP */
+    bool plain;       /**< it takes no steps */
+    bool deaf, dumb;  /**< what comes, or what the engine sends by it, is lost */
     bool mute;        /**< nothing that it sends by itself arrives anywhere */
     unsigned dies_at; /**< it is gone when it has been asked for so much; 0: never */
     bool calm;        /**< nothing at random */

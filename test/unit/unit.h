@@ -69,6 +69,34 @@ static inline bool unit_once_in(unit_random_t *r, uint64_t n)
  *  many others want the processors. */
 #define UNIT_SECONDS 900
 
+/** A test, run once for each _i in first .. end - 1. */
+typedef struct unit_test {
+    const TTest *test;
+    int first, end;
+} unit_test_t;
+
+/** A suite of one case with these tests: UNIT_ONCE(test) or UNIT_LOOP(test, first, end). */
+#define UNIT_SUITE(name, ...)                                                                      \
+    unit_suite(name, (const unit_test_t[]){__VA_ARGS__},                                           \
+               sizeof((const unit_test_t[]){__VA_ARGS__}) / sizeof(unit_test_t))
+#define UNIT_ONCE(test) UNIT_LOOP(test, 0, 1)
+#define UNIT_LOOP(test, first, end)                                                                \
+    {                                                                                              \
+        test, first, end                                                                           \
+    }
+
+static inline Suite *unit_suite(const char *name, const unit_test_t *tests, size_t ntests)
+{
+    Suite *suite = suite_create(name);
+    TCase *tcase = tcase_create(name);
+
+    tcase_set_timeout(tcase, UNIT_SECONDS);
+    for (size_t i = 0; i < ntests; i++)
+        tcase_add_loop_test(tcase, tests[i].test, tests[i].first, tests[i].end);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
+
 /** Runs and frees a suite; the value for main to return. */
 static inline int unit_run_suite(Suite *suite)
 {
@@ -82,24 +110,4 @@ static inline int unit_run_suite(Suite *suite)
     return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/** Runs a suite of one case; the value for main to return. The `each` tests run once for each _i in
- *  0 .. times-1. */
-static inline int unit_run_loop(const char *name, const TTest *const *each, size_t neach,
-                                size_t times, const TTest *const *tests, size_t ntests)
-{
-    Suite *suite = suite_create(name);
-    TCase *tcase = tcase_create(name);
-
-    tcase_set_timeout(tcase, UNIT_SECONDS);
-    for (size_t i = 0; i < neach; i++)
-        tcase_add_loop_test(tcase, each[i], 0, (int)times);
-    for (size_t i = 0; i < ntests; i++)
-        tcase_add_test(tcase, tests[i]);
-    suite_add_tcase(suite, tcase);
-    return unit_run_suite(suite);
-}
-
-static inline int unit_run(const char *name, const TTest *const *tests, size_t ntests)
-{
-    return unit_run_loop(name, NULL, 0, 0, tests, ntests);
-}
+#define UNIT_RUN(...) unit_run_suite(UNIT_SUITE(__VA_ARGS__))
