@@ -6,68 +6,41 @@ noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_core.la
 
 coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/agree/plan.c \
-	coll_nicbarrier/agree/plan.h \
-	coll_nicbarrier/component/overlap.h \
 	coll_nicbarrier/component/queue.c \
-	coll_nicbarrier/component/queue.h \
 	coll_nicbarrier/engines/datagram/bpf/client.c \
-	coll_nicbarrier/engines/datagram/bpf/client.h \
 	coll_nicbarrier/engines/datagram/bpf/frame.c \
-	coll_nicbarrier/engines/datagram/bpf/frame.h \
 	coll_nicbarrier/engines/datagram/bpf/local.c \
-	coll_nicbarrier/engines/datagram/bpf/local.h \
 	coll_nicbarrier/engines/datagram/bpf/request.c \
-	coll_nicbarrier/engines/datagram/bpf/request.h \
-	coll_nicbarrier/engines/datagram/bpf/state.h \
 	coll_nicbarrier/engines/datagram/connect.c \
 	coll_nicbarrier/engines/datagram/datagram.c \
-	coll_nicbarrier/engines/datagram/datagram.h \
 	coll_nicbarrier/engines/datagram/group.c \
 	coll_nicbarrier/engines/datagram/input.c \
 	coll_nicbarrier/engines/datagram/linger.c \
-	coll_nicbarrier/engines/datagram/linger.h \
 	coll_nicbarrier/engines/datagram/params.c \
 	coll_nicbarrier/engines/datagram/reach.c \
-	coll_nicbarrier/engines/datagram/reach.h \
 	coll_nicbarrier/engines/datagram/send.c \
-	coll_nicbarrier/engines/datagram/stepper.h \
 	coll_nicbarrier/engines/datagram/stepper_bpf.c \
 	coll_nicbarrier/engines/datagram/stepper_host.c \
 	coll_nicbarrier/engines/datagram/steppers.c \
 	coll_nicbarrier/engines/datagram/stepping.c \
 	coll_nicbarrier/engines/datagram/thread.c \
-	coll_nicbarrier/engines/datagram/transport.h \
 	coll_nicbarrier/engines/datagram/udp.c \
 	coll_nicbarrier/engines/datagram/udp_address.c \
-	coll_nicbarrier/engines/datagram/udp_address.h \
 	coll_nicbarrier/engines/datagram/verbs_ud.c \
 	coll_nicbarrier/engines/datagram/wire/packet.c \
-	coll_nicbarrier/engines/datagram/wire/packet.h \
-	coll_nicbarrier/engines/engine.h \
 	coll_nicbarrier/engines/mlx5/adapter.c \
 	coll_nicbarrier/engines/mlx5/chain.c \
-	coll_nicbarrier/engines/mlx5/chain.h \
 	coll_nicbarrier/engines/mlx5/mlx5.c \
-	coll_nicbarrier/engines/mlx5/mlx5.h \
 	coll_nicbarrier/engines/mlx5/pairs.c \
 	coll_nicbarrier/engines/mlx5/step.c \
 	coll_nicbarrier/engines/put/flags.c \
 	coll_nicbarrier/engines/put/put.c \
-	coll_nicbarrier/engines/put/put.h \
 	coll_nicbarrier/engines/put/step.c \
 	coll_nicbarrier/engines/shm/arrange.c \
-	coll_nicbarrier/engines/shm/arrange.h \
 	coll_nicbarrier/engines/shm/shm.c \
-	coll_nicbarrier/engines/shm/shm.h \
 	coll_nicbarrier/epoch/nack.c \
-	coll_nicbarrier/epoch/nack.h \
-	coll_nicbarrier/epoch/rule.h \
 	coll_nicbarrier/schedule/schedule.c \
-	coll_nicbarrier/schedule/schedule.h \
-	coll_nicbarrier/team/team.c \
-	coll_nicbarrier/team/team.h \
-	coll_nicbarrier/team/waiting.h
-nodist_coll_nicbarrier_libnicbarrier_core_la_SOURCES = common/config.h
+	coll_nicbarrier/team/team.c
 coll_nicbarrier_libnicbarrier_core_la_CPPFLAGS = $(pure_cppflags) $(verbs_cppflags) -D_GNU_SOURCE
 EXTRA_DIST += coll_nicbarrier/engines/datagram/bpf/program.c
 
@@ -76,20 +49,15 @@ if HAVE_BPF
 noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_kernel.la
 coll_nicbarrier_libnicbarrier_kernel_la_SOURCES = \
 	coll_nicbarrier/engines/datagram/bpf/handed.c \
-	coll_nicbarrier/engines/datagram/bpf/handed.h \
 	coll_nicbarrier/engines/datagram/bpf/kernel.c \
-	coll_nicbarrier/engines/datagram/bpf/kernel.h \
 	coll_nicbarrier/engines/datagram/bpf/neighbour.c \
-	coll_nicbarrier/engines/datagram/bpf/neighbour.h \
-	coll_nicbarrier/engines/datagram/bpf/service.c \
-	coll_nicbarrier/engines/datagram/bpf/service.h
+	coll_nicbarrier/engines/datagram/bpf/service.c
 nodist_coll_nicbarrier_libnicbarrier_kernel_la_SOURCES = $(bpf_skeleton)
 coll_nicbarrier_libnicbarrier_kernel_la_CPPFLAGS = $(pure_cppflags) $(BPF_CPPFLAGS) -D_GNU_SOURCE
 bpf_libs = $(BPF_LDFLAGS) $(BPF_LIBS)
 
 sbin_PROGRAMS = tools/nicbarrier-bpf
 tools_nicbarrier_bpf_SOURCES = coll_nicbarrier/engines/datagram/bpf/tool.c
-nodist_tools_nicbarrier_bpf_SOURCES = common/config.h
 tools_nicbarrier_bpf_CPPFLAGS = $(pure_cppflags) -D_GNU_SOURCE
 tools_nicbarrier_bpf_LDADD = coll_nicbarrier/libnicbarrier_kernel.la coll_nicbarrier/libnicbarrier_core.la \
 	common/libonic_core.la $(bpf_libs)
@@ -116,15 +84,12 @@ component_LTLIBRARIES += mca_coll_nicbarrier.la
 
 mca_coll_nicbarrier_la_SOURCES = \
 	coll_nicbarrier/agree/agree.c \
-	coll_nicbarrier/agree/agree.h \
 	coll_nicbarrier/team/engines.c \
 	coll_nicbarrier/component/component.c \
 	coll_nicbarrier/component/barriers.c \
 	coll_nicbarrier/component/module.c \
 	coll_nicbarrier/component/params.c \
-	coll_nicbarrier/component/settings.c \
-	coll_nicbarrier/component/component.h
-nodist_mca_coll_nicbarrier_la_SOURCES = common/config.h
+	coll_nicbarrier/component/settings.c
 mca_coll_nicbarrier_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE \
 	-DOMPI_NIC_HELP_DIR='"$(componentdir)"'
 mca_coll_nicbarrier_la_LIBADD = coll_nicbarrier/libnicbarrier_core.la $(verbs_libs) $(OMPI_INTERNAL_LIBS)

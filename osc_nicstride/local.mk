@@ -7,30 +7,14 @@ noinst_LTLIBRARIES += osc_nicstride/libnicstride_core.la
 osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/methods/estimates.c \
 	osc_nicstride/methods/plan.c \
-	osc_nicstride/methods/plan.h \
 	osc_nicstride/protocol/apply.c \
-	osc_nicstride/protocol/apply.h \
-	osc_nicstride/protocol/credit.h \
 	osc_nicstride/protocol/epoch.c \
-	osc_nicstride/protocol/epoch.h \
-	osc_nicstride/protocol/fence.h \
 	osc_nicstride/protocol/gate.c \
-	osc_nicstride/protocol/gate.h \
 	osc_nicstride/protocol/keys.c \
-	osc_nicstride/protocol/keys.h \
-	osc_nicstride/protocol/lazy.h \
-	osc_nicstride/protocol/limits.h \
 	osc_nicstride/protocol/lockq.c \
-	osc_nicstride/protocol/lockq.h \
 	osc_nicstride/protocol/message.c \
-	osc_nicstride/protocol/message.h \
-	osc_nicstride/protocol/method.h \
 	osc_nicstride/protocol/names.c \
-	osc_nicstride/protocol/names.h \
-	osc_nicstride/protocol/slot.h \
-	osc_nicstride/window/place.h \
-	osc_nicstride/window/region.c \
-	osc_nicstride/window/region.h
+	osc_nicstride/window/region.c
 osc_nicstride_libnicstride_core_la_CPPFLAGS = $(pure_cppflags)
 
 # What does.
@@ -38,30 +22,21 @@ component_LTLIBRARIES += mca_osc_nicstride.la
 
 mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/queue/keys.c \
-	osc_nicstride/queue/keys.h \
 	osc_nicstride/queue/lazy_lock.c \
-	osc_nicstride/queue/lazy_lock.h \
 	osc_nicstride/queue/naming.c \
-	osc_nicstride/queue/naming.h \
 	osc_nicstride/queue/flow.c \
-	osc_nicstride/queue/flow.h \
 	osc_nicstride/queue/observe.c \
-	osc_nicstride/queue/observe.h \
 	osc_nicstride/queue/operation.c \
-	osc_nicstride/queue/operation.h \
 	osc_nicstride/queue/request.c \
 	osc_nicstride/queue/send.c \
-	osc_nicstride/queue/send.h \
 	osc_nicstride/queue/start.c \
 	osc_nicstride/queue/wait.c \
-	osc_nicstride/queue/wait.h \
 	osc_nicstride/component/agreement.c \
 	osc_nicstride/component/component.c \
 	osc_nicstride/component/info.c \
 	osc_nicstride/component/memory.c \
 	osc_nicstride/component/model.c \
 	osc_nicstride/component/params.c \
-	osc_nicstride/component/setup.h \
 	osc_nicstride/component/window.c \
 	osc_nicstride/component/window_free.c \
 	osc_nicstride/methods/direct.c \
@@ -69,27 +44,21 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/methods/by_rdma.c \
 	osc_nicstride/methods/by_nic.c \
 	osc_nicstride/methods/nic_side.c \
-	osc_nicstride/methods/nic_side.h \
 	osc_nicstride/methods/by_slots.c \
 	osc_nicstride/methods/methods.c \
-	osc_nicstride/methods/methods.h \
 	osc_nicstride/methods/single_copy.c \
 	osc_nicstride/origin/choose.c \
 	osc_nicstride/origin/dynamic.c \
 	osc_nicstride/origin/put_get.c \
 	osc_nicstride/origin/resolve.c \
 	osc_nicstride/origin/update.c \
-	osc_nicstride/origin/origin.h \
 	osc_nicstride/sync/active.c \
 	osc_nicstride/sync/counted.c \
-	osc_nicstride/sync/counted.h \
 	osc_nicstride/sync/flush.c \
 	osc_nicstride/sync/change_queue.c \
 	osc_nicstride/sync/gate.c \
-	osc_nicstride/sync/gate.h \
 	osc_nicstride/sync/lock.c \
 	osc_nicstride/sync/lock_queue.c \
-	osc_nicstride/sync/lock_queue.h \
 	osc_nicstride/target/accumulate.c \
 	osc_nicstride/target/answer.c \
 	osc_nicstride/target/dispatch.c \
@@ -97,16 +66,9 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/target/keys.c \
 	osc_nicstride/target/use.c \
 	osc_nicstride/target/slots.c \
-	osc_nicstride/target/target.h \
-	osc_nicstride/window/state.h \
 	osc_nicstride/window/control.c \
-	osc_nicstride/window/control.h \
-	osc_nicstride/window/module.h \
 	osc_nicstride/window/op.c \
-	osc_nicstride/window/op.h \
-	osc_nicstride/window/peer.c \
-	osc_nicstride/window/transfer.h
-nodist_mca_osc_nicstride_la_SOURCES = common/config.h
+	osc_nicstride/window/peer.c
 mca_osc_nicstride_la_CPPFLAGS = $(AM_CPPFLAGS) $(verbs_cppflags) -D_GNU_SOURCE \
 	-DOMPI_NIC_HELP_DIR='"$(componentdir)"'
 mca_osc_nicstride_la_LIBADD = osc_nicstride/libnicstride_core.la $(OMPI_INTERNAL_LIBS)

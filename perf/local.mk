@@ -9,20 +9,11 @@ noinst_PROGRAMS += perf/away perf/barrier perf/cells perf/collectives perf/copy 
 
 perf_common = \
 	perf/bench.c \
-	perf/bench.h \
 	perf/cacheline.c \
 	perf/window.c
-perf_rma = \
-	perf/rma_test.c \
-	perf/rma_test.h \
-	perf/shape.c \
-	perf/shape.h
-perf_steps = \
-	perf/steps.c \
-	perf/steps.h
-perf_columns = $(perf_steps) \
-	perf/columns.c \
-	perf/columns.h
+perf_rma = perf/rma_test.c perf/shape.c
+perf_steps = perf/steps.c
+perf_columns = $(perf_steps) perf/columns.c
 perf_ldadd = $(OMPI_LDFLAGS) $(OMPI_LIBS) -lm
 
 # As fast as the compiler can make it: the plain loops in here are what the transfers are compared

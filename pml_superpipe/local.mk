@@ -6,21 +6,13 @@ noinst_LTLIBRARIES += pml_superpipe/libsuperpipe_core.la
 
 pml_superpipe_libsuperpipe_core_la_SOURCES = \
 	pml_superpipe/matching/comm.c \
-	pml_superpipe/matching/comm.h \
 	pml_superpipe/matching/credit.c \
-	pml_superpipe/matching/credit.h \
 	pml_superpipe/matching/header.c \
-	pml_superpipe/matching/header.h \
 	pml_superpipe/matching/match.c \
-	pml_superpipe/matching/match.h \
 	pml_superpipe/matching/rings.c \
-	pml_superpipe/matching/rings.h \
 	pml_superpipe/protocols/choice.c \
-	pml_superpipe/protocols/choice.h \
 	pml_superpipe/protocols/cost.c \
-	pml_superpipe/protocols/cost.h \
-	pml_superpipe/protocols/transfer.c \
-	pml_superpipe/protocols/transfer.h
+	pml_superpipe/protocols/transfer.c
 pml_superpipe_libsuperpipe_core_la_CPPFLAGS = $(pure_cppflags)
 
 # What does: the protocols, of which tests link the rows.
@@ -35,12 +27,10 @@ pml_superpipe_libsuperpipe_protocols_la_SOURCES = \
 	pml_superpipe/protocols/mover.c \
 	pml_superpipe/protocols/peer.c \
 	pml_superpipe/protocols/pick.c \
-	pml_superpipe/protocols/process.h \
 	pml_superpipe/protocols/receive.c \
 	pml_superpipe/protocols/request.c \
 	pml_superpipe/protocols/rows.c \
 	pml_superpipe/protocols/send.c \
-	pml_superpipe/protocols/state.h \
 	pml_superpipe/protocols/stream.c \
 	pml_superpipe/protocols/unexpected.c
 pml_superpipe_libsuperpipe_protocols_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
@@ -49,13 +39,11 @@ pml_superpipe_libsuperpipe_protocols_la_CFLAGS = $(AM_CFLAGS) $(CX16_CFLAGS)
 component_LTLIBRARIES += mca_pml_superpipe.la
 
 mca_pml_superpipe_la_SOURCES = \
-	pml_superpipe/calls/calls.h \
 	pml_superpipe/calls/comm.c \
 	pml_superpipe/calls/probe.c \
 	pml_superpipe/calls/receive.c \
 	pml_superpipe/calls/send.c \
 	pml_superpipe/component/component.c
-nodist_mca_pml_superpipe_la_SOURCES = common/config.h
 mca_pml_superpipe_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE \
 	-DOMPI_NIC_HELP_DIR='"$(componentdir)"'
 mca_pml_superpipe_la_CFLAGS = $(AM_CFLAGS) $(CX16_CFLAGS)

@@ -146,7 +146,6 @@ test_unit_check_mover_pool_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_mover_terms_SOURCES = \
 	test/unit/check_mover_terms.c \
 	test/unit/mover_sim.c \
-	test/unit/mover_sim.h \
 	test/unit/mover_sim_sides.c
 test_unit_check_mover_terms_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_mover_turns_LDADD = common/libonic_core.la $(check_libs)
@@ -160,78 +159,61 @@ test_unit_check_nicbarrier_chain_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_waiting_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_bpf_SOURCES = \
 	test/unit/bpf_group.c \
-	test/unit/bpf_group.h \
 	test/unit/check_nicbarrier_bpf.c
 test_unit_check_nicbarrier_bpf_LDADD = coll_nicbarrier/libnicbarrier_kernel.la $(barrier_ldadd) $(bpf_libs)
 test_unit_check_nicbarrier_bpf_conformance_SOURCES = \
 	test/unit/bpf_group.c \
-	test/unit/bpf_group.h \
 	test/unit/bpf_hosts.c \
-	test/unit/bpf_hosts.h \
 	test/unit/check_nicbarrier_bpf_conformance.c \
 	test/unit/nicbarrier_adapter.c \
-	test/unit/nicbarrier_adapter.h \
 	test/unit/nicbarrier_conformance.c \
-	test/unit/nicbarrier_conformance.h \
-	test/unit/nicbarrier_members.c \
-	test/unit/nicbarrier_members.h
+	test/unit/nicbarrier_members.c
 test_unit_check_nicbarrier_bpf_conformance_LDADD = coll_nicbarrier/libnicbarrier_kernel.la \
 	$(barrier_ldadd) $(bpf_libs)
 test_unit_check_nicbarrier_bpf_hosts_SOURCES = \
 	test/unit/bpf_hosts.c \
-	test/unit/bpf_hosts.h \
 	test/unit/check_nicbarrier_bpf_hosts.c
 test_unit_check_nicbarrier_bpf_hosts_LDADD = coll_nicbarrier/libnicbarrier_kernel.la $(barrier_ldadd) \
 	$(bpf_libs)
 test_unit_check_nicbarrier_conformance_SOURCES = \
 	test/unit/check_nicbarrier_conformance.c \
-	test/unit/nicbarrier_here.h \
 	test/unit/nicbarrier_adapter.c \
-	test/unit/nicbarrier_adapter.h \
 	test/unit/nicbarrier_conformance.c \
-	test/unit/nicbarrier_conformance.h \
 	test/unit/nicbarrier_members.c \
-	test/unit/nicbarrier_members.h \
-	test/unit/nicbarrier_memory_engine.c \
-	test/unit/nicbarrier_memory_engine.h \
-	test/unit/put_wire.c \
-	test/unit/put_wire.h
+	test/unit/nicbarrier_memory_engine.c
 test_unit_check_nicbarrier_conformance_LDADD = $(barrier_ldadd)
 # With functions of its own in place of libibverbs's and libmlx5's.
 test_unit_check_nicbarrier_mlx5_SOURCES = \
 	test/unit/check_nicbarrier_mlx5.c \
 	test/unit/mlx5_sim.c \
-	test/unit/mlx5_sim.h \
-	test/unit/nicbarrier_conformance.c \
-	test/unit/nicbarrier_conformance.h \
-	test/unit/nicbarrier_here.h \
-	test/unit/rc_library.h
+	test/unit/nicbarrier_conformance.c
 test_unit_check_nicbarrier_mlx5_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(verbs_cppflags)
 test_unit_check_nicbarrier_mlx5_LDADD = coll_nicbarrier/libnicbarrier_core.la \
 	common/libonic_verbs.la common/libonic_core.la $(check_libs)
 test_unit_check_nicbarrier_datagram_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_epoch_SOURCES = \
 	test/unit/check_nicbarrier_epoch.c \
-	test/unit/nicbarrier_sim.c \
-	test/unit/nicbarrier_sim.h
+	test/unit/nicbarrier_sim.c
 test_unit_check_nicbarrier_epoch_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_linger_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_overlap_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_packet_LDADD = $(barrier_ldadd)
-# With a transport of its own in place of verbs.
+# With an adapter in place of verbs.
+test_unit_check_nicbarrier_mixed_SOURCES = \
+	test/unit/check_nicbarrier_mixed.c \
+	test/unit/nicbarrier_adapter.c
 test_unit_check_nicbarrier_mixed_LDADD = $(barrier_ldadd)
 # With an adapter in place of verbs, which has a stepper, too.
 test_unit_check_nicbarrier_stepper_SOURCES = \
 	test/unit/check_nicbarrier_stepper.c \
-	test/unit/nicbarrier_adapter.c \
-	test/unit/nicbarrier_adapter.h
+	test/unit/nicbarrier_adapter.c
 test_unit_check_nicbarrier_stepper_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_udp_address_LDADD = $(barrier_ldadd)
 # With a wire of its own in place of the one over UCX.
 test_unit_check_nicbarrier_put_SOURCES = \
 	test/unit/check_nicbarrier_put.c \
-	test/unit/put_wire.c \
-	test/unit/put_wire.h
+	test/unit/nicbarrier_conformance.c \
+	test/unit/put_wire.c
 test_unit_check_nicbarrier_put_LDADD = $(barrier_ldadd)
 test_unit_check_adapters_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_nicbarrier_queue_LDADD = $(barrier_ldadd)
@@ -253,8 +235,7 @@ test_unit_check_choice_LDADD = $(unit_ldadd) -lm
 test_unit_check_plan_LDADD = $(unit_ldadd) -lm
 test_unit_check_hybrid_SOURCES = \
 	test/unit/check_hybrid.c \
-	test/unit/link_sim.c \
-	test/unit/link_sim.h
+	test/unit/link_sim.c
 test_unit_check_hybrid_CPPFLAGS = $(AM_CPPFLAGS) -DLINKS='"$(abs_srcdir)/share/links"'
 test_unit_check_hybrid_LDADD = $(unit_ldadd) -lm
 # The rows are linked with what they start, which is not called: nothing initialises MPI.
@@ -264,14 +245,10 @@ test_unit_check_pml_choice_LDADD = pml_superpipe/libsuperpipe_core.la \
 test_unit_check_pml_choice_LDFLAGS = $(common_ldflags) -Wl,-rpath,$(abs_builddir)/.libs
 test_unit_check_pml_comm_LDADD = $(pml_ldadd)
 test_unit_check_pml_credit_LDADD = $(pml_ldadd)
-test_unit_check_pml_header_SOURCES = \
-	test/unit/check_pml_header.c \
-	test/unit/pml_messages.h
 test_unit_check_pml_header_LDADD = $(pml_ldadd)
 test_unit_check_pml_match_SOURCES = \
 	test/unit/check_pml_match.c \
-	test/unit/pml_naive.c \
-	test/unit/pml_naive.h
+	test/unit/pml_naive.c
 test_unit_check_pml_match_LDADD = $(pml_ldadd)
 test_unit_check_pml_reuse_LDADD = pml_superpipe/libsuperpipe_core.la common/libonic_core.la \
 	$(check_libs)
@@ -343,54 +320,31 @@ keep_loaded = test/mpi/keep_loaded.$(OBJEXT)
 endif
 test_mpi_libtestlib_a_SOURCES = \
 	test/mpi/busy_lock.c \
-	test/mpi/busy_lock.h \
 	test/mpi/counter.c \
-	test/mpi/counter.h \
 	test/mpi/exchange.c \
-	test/mpi/exchange.h \
 	test/mpi/keys_cases.c \
-	test/mpi/keys_cases.h \
 	test/mpi/killed.c \
-	test/mpi/killed.h \
 	test/mpi/meet.c \
-	test/mpi/meet.h \
 	test/mpi/p2p.c \
-	test/mpi/p2p.h \
 	test/mpi/nic_device.c \
-	test/mpi/nic_device.h \
 	test/mpi/peers.c \
-	test/mpi/peers.h \
 	test/mpi/phase.c \
-	test/mpi/phase.h \
 	test/mpi/predefined.c \
-	test/mpi/predefined.h \
-	test/mpi/progress.h \
 	test/mpi/progress_accesses.c \
-	test/mpi/progress_accesses.h \
-	test/mpi/progress_cells.h \
 	test/mpi/progress_control.c \
 	test/mpi/progress_epoch_rules.c \
-	test/mpi/progress_epoch_rules.h \
 	test/mpi/progress_epochs.c \
 	test/mpi/progress_run.c \
 	test/mpi/progress_send_rules.c \
-	test/mpi/progress_send_rules.h \
 	test/mpi/progress_sends.c \
 	test/mpi/progress_sides.c \
-	test/mpi/progress_sides.h \
 	test/mpi/random_source.c \
-	test/mpi/random_source.h \
 	test/mpi/random_type.c \
-	test/mpi/random_type.h \
 	test/mpi/shutdown.c \
-	test/mpi/shutdown.h \
 	test/mpi/testlib.c \
-	test/mpi/testlib.h \
 	test/mpi/testlib_window.c \
 	test/mpi/transfer.c \
-	test/mpi/transfer.h \
-	test/mpi/typemap.c \
-	test/mpi/typemap.h
+	test/mpi/typemap.c
 
 # A program NAME is made from test/mpi/NAME.c and linked with these unless it says otherwise.
 AM_DEFAULT_SOURCE_EXT = .c
@@ -600,8 +554,7 @@ test_mpi_mover_SOURCES = \
 	test/mpi/mover_counters.c \
 	test/mpi/mover_run.c \
 	test/mpi/mover_speed.c \
-	test/mpi/mover_traffic.c \
-	test/mpi/mover_traffic.h
+	test/mpi/mover_traffic.c
 test_mpi_mover_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
 test_mpi_mover_LDADD = $(internal_ldadd)
 test_mpi_mover_LDFLAGS = $(internal_ldflags)
@@ -618,8 +571,7 @@ test_mpi_say_DEPENDENCIES = $(internal_dependencies)
 
 test_mpi_mover_killed_SOURCES = \
 	test/mpi/mover_killed.c \
-	test/mpi/mover_traffic.c \
-	test/mpi/mover_traffic.h
+	test/mpi/mover_traffic.c
 test_mpi_mover_killed_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
 test_mpi_mover_killed_LDADD = $(internal_ldadd)
 test_mpi_mover_killed_LDFLAGS = $(internal_ldflags)
@@ -628,8 +580,7 @@ test_mpi_mover_killed_DEPENDENCIES = $(internal_dependencies)
 test_mpi_mover_hosts_SOURCES = \
 	test/mpi/mover_hosts.c \
 	test/mpi/mover_run.c \
-	test/mpi/mover_traffic.c \
-	test/mpi/mover_traffic.h
+	test/mpi/mover_traffic.c
 test_mpi_mover_hosts_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
 test_mpi_mover_hosts_LDADD = $(internal_ldadd)
 test_mpi_mover_hosts_LDFLAGS = $(internal_ldflags)
@@ -642,8 +593,7 @@ test_mpi_wire_names_DEPENDENCIES = $(internal_dependencies)
 
 test_mpi_wire_SOURCES = \
 	test/mpi/wire.c \
-	test/mpi/wire_traffic.c \
-	test/mpi/wire_traffic.h
+	test/mpi/wire_traffic.c
 test_mpi_wire_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
 test_mpi_wire_LDADD = $(internal_ldadd)
 # It has a function of its own in place of one of the C library.
@@ -783,19 +733,9 @@ EXTRA_DIST += \
 	test/apps/run \
 	test/apps/water.nw \
 	test/fuzz/driver.c \
-	test/fuzz/fuzz.h \
 	test/fuzz/seeds.c \
 	$(unit_scripts) \
-	test/unit/layout_check.h \
-	test/unit/rc_library.h \
-	test/unit/requests_sim.h \
-	test/unit/nicbarrier_group.h \
-	test/unit/method_rows.h \
-	test/unit/region_naive.h \
 	test/unit/rule_bpf.c \
-	test/unit/tree.h \
-	test/unit/pipeline_paper.h \
-	test/unit/unit.h \
 	test/distro \
 	test/install \
 	test/killed \
@@ -867,7 +807,7 @@ test_fuzz_fuzz_message_SOURCES = test/fuzz/fuzz_message.c $(fuzz_driver)
 test_fuzz_fuzz_message_LDADD = $(fuzz_ldadd)
 test_fuzz_fuzz_message_LDFLAGS = $(FUZZ_LDFLAGS)
 
-test_fuzz_fuzz_superpipe_SOURCES = test/fuzz/fuzz_superpipe.c test/unit/pml_messages.h $(fuzz_driver)
+test_fuzz_fuzz_superpipe_SOURCES = test/fuzz/fuzz_superpipe.c $(fuzz_driver)
 test_fuzz_fuzz_superpipe_LDADD = pml_superpipe/libsuperpipe_core.la
 test_fuzz_fuzz_superpipe_LDFLAGS = $(FUZZ_LDFLAGS)
 

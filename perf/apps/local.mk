@@ -8,20 +8,15 @@ noinst_PROGRAMS += $(app_programs)
 
 perf_apps_common = $(perf_common) $(perf_steps) \
 	perf/apps/app.c \
-	perf/apps/app.h \
 	perf/apps/moved.c
-perf_apps_epoch = \
-	perf/apps/epoch.c \
-	perf/apps/epoch.h
+perf_apps_epoch = perf/apps/epoch.c
 # So that leaks are told by name, as in the test programs.
 perf_apps_ldadd = $(keep_loaded) $(perf_ldadd)
 
 perf_apps_bt_SOURCES = $(perf_apps_common) $(perf_apps_epoch) \
 	perf/apps/bt.c \
 	perf/apps/bt_cell.c \
-	perf/apps/bt_cell.h \
-	perf/apps/bt_tiling.c \
-	perf/apps/bt_tiling.h
+	perf/apps/bt_tiling.c
 perf_apps_bt_CFLAGS = $(perf_cflags)
 perf_apps_bt_LDADD = $(perf_apps_ldadd)
 
@@ -31,7 +26,6 @@ perf_apps_gather_LDADD = $(perf_apps_ldadd)
 
 perf_apps_halo3d_SOURCES = $(perf_apps_common) $(perf_apps_epoch) \
 	perf/apps/grid.c \
-	perf/apps/grid.h \
 	perf/apps/halo3d.c
 perf_apps_halo3d_CFLAGS = $(perf_cflags)
 perf_apps_halo3d_LDADD = $(perf_apps_ldadd)
