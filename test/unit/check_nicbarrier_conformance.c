@@ -4,9 +4,8 @@
  */
 /**
  * @file
- * What every engine must do (nicbarrier_conformance.h), for all engines: in memory, put over a wire
- * of the tests' own, shm flat and as a tree, datagram over sockets of this host, mlx5 over an
- * adapter of the tests' own.
+ * What every engine must do (nicbarrier_conformance.h), for all engines: in memory, shm flat and
+ * as a tree, datagram over sockets of this host. Engine put and mlx5 have programs of their own.
  */
 #include "common/config.h"
 
@@ -18,7 +17,6 @@
 #include "test/unit/nicbarrier_here.h"
 #include "test/unit/nicbarrier_members.h"
 #include "test/unit/nicbarrier_memory_engine.h"
-#include "test/unit/put_wire.h"
 
 /* ---- the engine in memory ------------------------------------------------------------------- */
 
@@ -40,75 +38,6 @@ static const conformance_row_t in_memory = {
     IN_THIS_PROCESS,
     .cannot = {[CONFORMANCE_CUT] = "it has no connections",
                [CONFORMANCE_TOGETHER] = "its memory is for one thread"},
-};
-
-/* ---- put ------------------------------------------------------------------------------------ */
-
-/** Of its gather-broadcast schedule, as in put.c. */
-
-static int first_remote[CONFORMANCE_MEMBERS_MAX]; /**< of each member, in put_wire's list */
-
-static void put_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
-{
-    memset(&wire, 0, sizeof(wire));
-    wire.random.state = seed;
-    wire.at_once = seed % 8 == 0;
-    here_begin(&nicbarrier_engine_put, n, schedule);
-}
-
-static void put_pass(void)
-{
-    (void)put_wire_progress(true);
-}
-
-/** Both directions: what it puts, and what others put to it. A member opens its remotes in the
- *  order of its steps. */
-static void put_cut(int lost)
-{
-    nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
-
-    for (int i = 0; i < here.n; i++) {
-        const int n = nicbarrier_schedule(here.schedule, i, here.n, step);
-        onic_remote_t **remote = &wire.remote[first_remote[i]];
-        for (int k = 0; k < n; k++) {
-            if (step[k].send_to == NICBARRIER_NOBODY)
-                continue;
-            (*remote)->cut |= i == lost || step[k].send_to == lost;
-            remote++;
-        }
-    }
-    wire.losses++;
-}
-
-static void put_connect(int i)
-{
-    first_remote[i] = wire.remotes;
-    here_connect(i);
-}
-
-static void put_end(void)
-{
-    put_wire_drain();
-    here.engine->close();
-    UNIT_CHECK(wire.wants_server == 0 && wire.references == 0 && wire.open_remotes == 0);
-    for (int i = 0; i < wire.regions; i++) {
-        UNIT_CHECK(wire.region[i]->freed);
-        free(wire.region[i]);
-    }
-    for (int i = 0; i < wire.remotes; i++)
-        free(wire.remote[i]);
-}
-
-static const conformance_row_t put = {
-    .name = "put",
-    .begin = put_begin,
-    .pass = put_pass,
-    .end = put_end,
-    .fail = here_fail,
-    .cut = put_cut,
-    .connect = put_connect,
-    IN_THIS_PROCESS,
-    .cannot = {[CONFORMANCE_TOGETHER] = "the tests' wire is for one thread"},
 };
 
 /* ---- shm ------------------------------------------------------------------------------------ */
@@ -314,15 +243,11 @@ END_TEST
 
 int main(void)
 {
-    const conformance_row_t *const rows[] = {&in_memory,        &put,           &shm_flat,
-                                             &shm_tree,         &shm_led,       &datagram,
-                                             &datagram_stepped, &datagram_dying};
-    Suite *suite = suite_create("nicbarrier_conformance");
-    TCase *tcase = tcase_create("broken engines");
+    const conformance_row_t *const rows[] = {
+        &in_memory, &shm_flat, &shm_tree, &shm_led, &datagram, &datagram_stepped, &datagram_dying};
+    Suite *suite = UNIT_SUITE("nicbarrier_conformance",
+                              UNIT_LOOP(broken_engines_are_noticed, 0, MEMORY_MUTANTS));
 
-    tcase_set_timeout(tcase, UNIT_SECONDS);
-    tcase_add_loop_test(tcase, broken_engines_are_noticed, 0, MEMORY_MUTANTS);
-    suite_add_tcase(suite, tcase);
     conformance_add(suite, rows, sizeof(rows) / sizeof(rows[0]));
     return unit_run_suite(suite);
 }

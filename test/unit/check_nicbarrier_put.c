@@ -5,314 +5,232 @@
 /**
  * @file
  * Engine put without UCX: all members of a group in this process, over a wire of the test's own
- * (put_wire.h).
+ * (put_wire.h). What every engine must do, and what only this one does.
  */
-#include "coll_nicbarrier/engines/engine.h"
-#include "coll_nicbarrier/schedule/schedule.h"
-
-#include <string.h>
-
+#include "test/unit/nicbarrier_here.h"
 #include "test/unit/put_wire.h"
-
-/* Check still has this old name. */
-#undef fail
-
-enum { MEMBERS_MAX = 9, ENDPOINT_ROOM = 64 };
 
 static const nicbarrier_engine_t *const engine = &nicbarrier_engine_put;
 
-/* ---- a group -------------------------------------------------------------------------------- */
+static int first_remote[CONFORMANCE_MEMBERS_MAX]; /**< of each member, in put_wire's list */
+static uint64_t entered[CONFORMANCE_MEMBERS_MAX]; /**< by enter */
 
-typedef struct group {
-    int n;
-    nicbarrier_schedule_kind_t schedule;
-    nicbarrier_net_t *net[MEMBERS_MAX];
-    int first_remote[MEMBERS_MAX]; /* in the order of its steps */
-    uint64_t entered[MEMBERS_MAX];
-} group_t;
+/* ---- what every engine must do -------------------------------------------------------------- */
 
-/** All but the last `missing` connect. The engine is open. */
-static void make_group(group_t *g, int n, nicbarrier_schedule_kind_t schedule, int missing)
+static void reset(uint64_t seed)
 {
-    static const nicbarrier_net_events_t none;
-    unsigned char bytes[MEMBERS_MAX][ENDPOINT_ROOM];
-    uint32_t len[MEMBERS_MAX];
-    nicbarrier_reason_t why = {""};
+    memset(&wire, 0, sizeof(wire));
+    memset(entered, 0, sizeof(entered));
+    wire.random.state = seed;
+}
 
-    *g = (group_t){.n = n, .schedule = schedule};
-    for (int i = 0; i < n; i++) {
-        const nicbarrier_group_t group = {.key = 7, .n = n, .me = i};
-        unsigned char endpoint[NICBARRIER_ENDPOINT_MAX];
-        ck_assert_int_eq(engine->prepare(&group, &g->net[i], endpoint, &len[i], &why), 0);
-        ck_assert_uint_le(len[i], ENDPOINT_ROOM);
-        memcpy(bytes[i], endpoint, len[i]);
+static void put_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
+{
+    reset(seed);
+    wire.at_once = unit_once_in(&wire.random, 8);
+    wire.overtaken = unit_once_in(&wire.random, 3);
+    wire.silent = unit_once_in(&wire.random, 4);
+    here_begin(engine, n, schedule);
+}
+
+static void put_connect(int i)
+{
+    first_remote[i] = wire.remotes;
+    here_connect(i);
+}
+
+static void put_pass(void)
+{
+    (void)put_wire_progress(true);
+}
+
+/** Cuts all that goes from a to b; -1: to anybody. A member opens its remotes in the order of its
+ *  steps. */
+static void cut_from(int a, int b)
+{
+    nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
+    const int n = nicbarrier_schedule(here.schedule, a, here.n, step);
+    onic_remote_t **remote = &wire.remote[first_remote[a]];
+
+    for (int k = 0; k < n; k++) {
+        if (step[k].send_to == NICBARRIER_NOBODY)
+            continue;
+        (*remote++)->cut |= b < 0 || step[k].send_to == b;
     }
-    nicbarrier_endpoint_t list[MEMBERS_MAX];
-    for (int i = 0; i < n; i++)
-        list[i] = (nicbarrier_endpoint_t){i, len[i], bytes[i]};
-    const nicbarrier_endpoints_t endpoints = {n, list};
-    for (int i = 0; i < n - missing; i++) {
-        g->first_remote[i] = wire.remotes;
-        ck_assert_int_eq(engine->connect(g->net[i], &endpoints, &none, &why), 0);
+    wire.losses++;
+}
+
+/** Both directions: what it puts, and what others put to it. */
+static void put_cut(int lost)
+{
+    cut_from(lost, -1);
+    for (int i = 0; i < here.n; i++)
+        cut_from(i, lost);
+}
+
+static void drain(void)
+{
+    put_wire_drain();
+    (void)put_wire_progress(false);
+}
+
+/** Nothing is held any more. Each put was tried once, and who leaves has not waited for those that
+ *  could not go out. */
+static void put_end(void)
+{
+    for (int i = 0; i < wire.remotes; i++)
+        UNIT_CHECK(wire.remote[i]->failures <= 1);
+    for (int left = 10000; wire.wants_server > 0; left--) {
+        UNIT_CHECK(left > 0);
+        put_pass();
     }
-}
-
-static void open_engine(nicbarrier_schedule_kind_t schedule)
-{
-    const nicbarrier_engine_settings_t settings = {.schedule = (int)schedule};
-    nicbarrier_reason_t why = {""};
-
-    ck_assert_int_eq(engine->open(&settings, &why), 0);
-}
-
-static void connect_all(group_t *g, int n, nicbarrier_schedule_kind_t schedule)
-{
-    open_engine(schedule);
-    make_group(g, n, schedule, 0);
-}
-
-static void enter(group_t *g, int i, uint64_t epoch)
-{
-    g->entered[i] = epoch;
-    engine->enter(g->net[i], epoch);
-}
-
-static void leave(group_t *g, int i)
-{
-    engine->disconnect(g->net[i]);
-    g->net[i] = NULL;
-}
-
-static void leave_all(group_t *g)
-{
-    for (int i = 0; i < g->n; i++)
-        if (g->net[i] != NULL)
-            leave(g, i);
-}
-
-static bool has_failed(const group_t *g, int i)
-{
-    return engine->failed(g->net[i]);
-}
-
-static uint64_t least_entered(const group_t *g)
-{
-    uint64_t low = UINT64_MAX;
-    for (int i = 0; i < g->n; i++)
-        low = g->entered[i] < low ? g->entered[i] : low;
-    return low;
-}
-
-/** Nothing is held any more. */
-static void close_all(void)
-{
-    engine->close();
-    ck_assert_int_eq(wire.wants_server, 0);
-    ck_assert_int_eq(wire.references, 0);
-    ck_assert_int_eq(wire.open_remotes, 0);
+    wire.silent = false;
+    drain();
+    here_end();
+    UNIT_CHECK(wire.wants_server == 0 && wire.references == 0 && wire.open_remotes == 0);
     for (int i = 0; i < wire.regions; i++) {
-        ck_assert_msg(wire.region[i]->freed, "region %d", i);
+        UNIT_CHECK(wire.region[i]->freed);
         free(wire.region[i]);
     }
     for (int i = 0; i < wire.remotes; i++)
         free(wire.remote[i]);
 }
 
-static void reset(uint64_t more)
-{
-    memset(&wire, 0, sizeof(wire));
-    wire.random.state = unit_seed() + more;
-}
+static const conformance_row_t put = {
+    .name = "put",
+    .begin = put_begin,
+    .pass = put_pass,
+    .end = put_end,
+    .fail = here_fail,
+    .cut = put_cut,
+    .connect = put_connect,
+    IN_THIS_PROCESS,
+    .cannot = {[CONFORMANCE_TOGETHER] = "the tests' wire is for one thread"},
+};
 
-/** Cuts what goes out from member `from`, in the order of its steps; all of it. */
-static void cut(int first, int n)
-{
-    for (int i = first; i < first + n; i++)
-        wire.remote[i]->cut = true;
-    wire.losses++;
-}
+/* ---- a group -------------------------------------------------------------------------------- */
 
-/** Cuts all that goes from a to b. */
-static void cut_from(const group_t *g, int a, int b)
+static void connect_all(int n)
 {
-    nicbarrier_step_t steps[NICBARRIER_STEPS_MAX];
-    const int n = nicbarrier_schedule(g->schedule, a, g->n, steps);
-    int remote = g->first_remote[a];
+    static const nicbarrier_net_events_t none;
 
-    for (int k = 0; k < n; k++) {
-        if (steps[k].send_to == b)
-            cut(remote, 1);
-        remote += steps[k].send_to != NICBARRIER_NOBODY;
+    for (int i = 0; i < n; i++) {
+        first_remote[i] = wire.remotes;
+        connect_with(i, &none);
     }
 }
 
-static void cut_between(const group_t *g, int a, int b)
+/** `n` members whose puts are locally complete when they are made. */
+static void begin_at_once(int n)
 {
-    cut_from(g, a, b);
-    cut_from(g, b, a);
+    reset(unit_seed());
+    wire.at_once = true;
+    here_begin(engine, n, NICBARRIER_DISSEMINATION);
 }
 
-/** Nothing goes from a member or to it any more. */
-static void cut_off(const group_t *g, int a)
+static void enter(int i, uint64_t epoch)
 {
-    for (int b = 0; b < g->n; b++)
-        if (b != a)
-            cut_between(g, a, b);
+    entered[i] = epoch;
+    here_enter(i, epoch);
 }
 
-/** To whom member `a` puts. */
-static int a_partner(const group_t *g, int a)
+static void leave(int i)
 {
-    nicbarrier_step_t steps[NICBARRIER_STEPS_MAX];
-    const int n = nicbarrier_schedule(g->schedule, a, g->n, steps);
-    int k = (int)unit_below(&wire.random, (uint64_t)n);
-
-    while (steps[k].send_to == NICBARRIER_NOBODY)
-        k = (k + 1) % n;
-    return steps[k].send_to;
+    here_disconnect(i);
+    here.net[i] = NULL;
 }
 
-static nicbarrier_schedule_kind_t random_schedule(void)
+static void leave_all(void)
 {
-    static const nicbarrier_schedule_kind_t kinds[] = {
-        NICBARRIER_DISSEMINATION, NICBARRIER_PAIRWISE, NICBARRIER_GATHER_BROADCAST};
-    return kinds[unit_below(&wire.random, 3)];
+    for (int i = 0; i < here.n; i++)
+        if (here.net[i] != NULL)
+            leave(i);
 }
 
-/* ---- tests ---------------------------------------------------------------------------------- */
-
-/** Enters something, if it may, up to `last`. */
-static void enter_some(group_t *g, int i, uint64_t last)
+static uint64_t least_entered(void)
 {
-    if (g->entered[i] < last && g->entered[i] < engine->completed(g->net[i]) + 4)
-        enter(g, i, g->entered[i] + 1 + unit_below(&wire.random, last - g->entered[i]) % 3);
+    uint64_t low = UINT64_MAX;
+
+    for (int i = 0; i < here.n; i++)
+        low = entered[i] < low ? entered[i] : low;
+    return low;
 }
 
-static void random_member(group_t *g, uint64_t last)
+static int any(int n)
 {
-    const int i = (int)unit_below(&wire.random, (uint64_t)g->n);
-    if (g->net[i] == NULL)
-        return;
-    const uint64_t complete = engine->completed(g->net[i]);
-    UNIT_CHECK(complete <= least_entered(g));
-    UNIT_CHECK(!has_failed(g, i));
-    if (complete == last)
-        leave(g, i);
-    else
-        enter_some(g, i, last);
+    return (int)unit_below(&wire.random, (uint64_t)n);
 }
-
-static bool anybody(const group_t *g)
-{
-    bool any = false;
-    for (int i = 0; i < g->n; i++)
-        any |= g->net[i] != NULL;
-    return any;
-}
-
-static void run_group(group_t *g, uint64_t last)
-{
-    for (int left = 200000; anybody(g); left--) {
-        UNIT_CHECK(left > 0);
-        if (unit_once_in(&wire.random, 2))
-            random_member(g, last);
-        else
-            (void)put_wire_progress(unit_once_in(&wire.random, 2));
-    }
-}
-
-/* Barriers of all kinds of groups, several outstanding; whoever has completed the last leaves. */
-START_TEST(all_complete)
-{
-    group_t g;
-
-    reset((uint64_t)_i);
-    wire.at_once = unit_once_in(&wire.random, 8);
-    wire.overtaken = unit_once_in(&wire.random, 3);
-    const uint64_t last = 1 + unit_below(&wire.random, 12);
-    const int n = 2 + (int)unit_below(&wire.random, MEMBERS_MAX - 1);
-    connect_all(&g, n, random_schedule());
-    run_group(&g, last);
-    put_wire_drain();
-    close_all();
-}
-END_TEST
-
-/* Groups come and go: what they need is used again. Some end while puts are on their way that come
- * in the time of later ones: what these complete, all have entered. */
-START_TEST(come_and_go)
-{
-    group_t g;
-
-    reset(0);
-    open_engine(NICBARRIER_DISSEMINATION);
-    for (int i = 0; i < 1000; i++) {
-        make_group(&g, 3, NICBARRIER_DISSEMINATION, 0);
-        if (i % 3 == 0) {
-            enter(&g, 0, 1);
-            enter(&g, 1, 2);
-            leave_all(&g);
-        } else {
-            run_group(&g, 2);
-        }
-        for (int puts = (int)unit_below(&wire.random, 100); puts > 0; puts--)
-            (void)put_wire_progress(true);
-    }
-    put_wire_drain();
-    ck_assert_int_le(wire.regions, 6);
-    close_all();
-}
-END_TEST
 
 /** Two members, and member 0 enters until a put of its own is under way; returns its epoch. */
-static uint64_t begin_put(group_t *g)
+static uint64_t begin_put(void)
 {
     uint64_t epoch = 1;
 
-    reset(0);
-    connect_all(g, 2, NICBARRIER_DISSEMINATION);
+    reset(unit_seed());
+    here_begin(engine, 2, NICBARRIER_DISSEMINATION);
+    connect_all(2);
     /* Those before it were locally complete at once. */
-    for (enter(g, 0, epoch); wire.put[0].word == NULL; enter(g, 0, ++epoch))
+    for (enter(0, epoch); wire.put[0].word == NULL; enter(0, ++epoch))
         put_wire_drain();
     ck_assert_int_eq(wire.puts, 1);
     return epoch;
 }
 
-static void end_two(group_t *g)
+/* ---- tests ---------------------------------------------------------------------------------- */
+
+/* Groups come and go: what they need is used again. Some end while puts are on their way that come
+ * in the time of later ones: what these complete, all have entered. */
+START_TEST(come_and_go)
 {
-    leave(g, 0);
-    leave(g, 1);
-    put_wire_drain();
-    (void)put_wire_progress(false);
-    close_all();
+    reset(unit_seed());
+    here_begin(engine, 3, NICBARRIER_DISSEMINATION);
+    for (int i = 0; i < 1000; i++) {
+        if (i > 0)
+            here_prepare();
+        memset(entered, 0, sizeof(entered));
+        connect_all(3);
+        const bool whole = i % 3 != 0;
+        enter(0, whole ? 2 : 1);
+        enter(1, 2);
+        if (whole)
+            enter(2, 2);
+        for (int k = 0; whole && k < 3; k += here_completed(k) == 2) {
+            UNIT_CHECK(!here_failed(k));
+            (void)put_wire_progress(unit_once_in(&wire.random, 2));
+        }
+        leave_all();
+        for (int puts = any(100); puts > 0; puts--)
+            put_pass();
+    }
+    ck_assert_int_le(wire.regions, 6);
+    put_end();
 }
+END_TEST
 
 /* A put is still under way when member 0 has completed the next epoch and leaves: the other must
  * get its word of that. */
 START_TEST(word_behind_another)
 {
-    group_t g;
-    const uint64_t last = begin_put(&g) + 1;
+    const uint64_t last = begin_put() + 1;
 
-    enter(&g, 0, last);
+    enter(0, last);
     ck_assert_int_eq(wire.puts, 1);
     wire.at_once = true;
-    enter(&g, 1, last);
+    enter(1, last);
     ck_assert_int_eq(wire.puts, 2);
     onic_wire_lock();
     put_wire_step(1);
     onic_wire_unlock();
     (void)put_wire_progress(false);
-    ck_assert_uint_eq(engine->completed(g.net[0]), last);
-    leave(&g, 0);
+    ck_assert_uint_eq(here_completed(0), last);
+    leave(0);
     /* Which takes the server thread, where the application goes away now. */
     ck_assert_int_eq(wire.wants_server, 2);
-    put_wire_drain();
-    (void)put_wire_progress(false);
+    drain();
     ck_assert_int_eq(wire.wants_server, 1);
-    ck_assert_uint_eq(engine->completed(g.net[1]), last);
-    leave(&g, 1);
-    close_all();
+    ck_assert_uint_eq(here_completed(1), last);
+    leave(1);
+    put_end();
 }
 END_TEST
 
@@ -321,86 +239,60 @@ END_TEST
  * the agreement is over, enter the next epoch. */
 START_TEST(giving_up)
 {
-    group_t g;
-
-    reset(0);
-    wire.at_once = true;
-    open_engine(NICBARRIER_DISSEMINATION);
-    make_group(&g, 3, NICBARRIER_DISSEMINATION, _i == 2);
+    begin_at_once(3);
+    connect_all(_i == 2 ? 2 : 3);
     if (_i == 0 || _i == 3)
-        enter(&g, 2, 1);
-    enter(&g, 0, 1);
-    enter(&g, 1, 1);
+        enter(2, 1);
+    enter(0, 1);
+    enter(1, 1);
     if (_i == 3) {
-        put_wire_drain();
-        (void)put_wire_progress(false);
-        ck_assert_uint_eq(engine->completed(g.net[2]), 1);
-        enter(&g, 0, 2);
-        enter(&g, 1, 2);
+        drain();
+        ck_assert_uint_eq(here_completed(2), 1);
+        enter(0, 2);
+        enter(1, 2);
     }
-    leave(&g, 2);
+    leave(2);
     put_wire_drain();
-    leave(&g, 0);
-    leave(&g, 1);
-    put_wire_drain();
-    close_all();
+    leave_all();
+    put_end();
 }
 END_TEST
 
 /* ---- failures ------------------------------------------------------------------------------- */
 
-/* Whoever cannot reach a partner says so; the partner does not, if nobody else can tell it. */
-START_TEST(lost_before_a_put)
+/* Member 0 loses its partner before a put, during it, or behind it, when all that it had to say has
+ * gone out, but what it waits for cannot come. It says so; the partner does not, if nobody else can
+ * tell it. */
+START_TEST(lost_at_a_put)
 {
-    group_t g;
-
-    reset(0);
-    wire.at_once = true;
-    connect_all(&g, 2, NICBARRIER_DISSEMINATION);
-    ck_assert(!has_failed(&g, 0));
-    cut(0, 1);
-    wire.losses = 0;
-    enter(&g, 0, 1);
-    ck_assert(has_failed(&g, 0));
-    enter(&g, 1, 1);
+    if (_i == 1) {
+        (void)begin_put();
+    } else {
+        begin_at_once(2);
+        connect_all(2);
+    }
+    if (_i == 2) {
+        enter(0, 1);
+        put_wire_drain();
+    }
+    ck_assert(!here_failed(0));
+    cut_from(0, 1);
+    if (_i == 2)
+        (void)put_wire_progress(false);
+    else
+        wire.losses = 0;
+    if (_i == 0)
+        enter(0, 1);
+    if (_i == 1)
+        put_wire_drain();
+    ck_assert(here_failed(0));
+    ck_assert(_i != 2 || wire.told == 1);
+    if (_i == 0)
+        enter(1, 1);
     put_wire_drain();
-    ck_assert(!has_failed(&g, 1));
-    end_two(&g);
-}
-END_TEST
-
-START_TEST(lost_during_a_put)
-{
-    group_t g;
-
-    (void)begin_put(&g);
-    ck_assert(!has_failed(&g, 0));
-    cut(0, 1);
-    wire.losses = 0;
-    put_wire_drain();
-    ck_assert(has_failed(&g, 0));
-    ck_assert(!has_failed(&g, 1));
-    end_two(&g);
-}
-END_TEST
-
-/* All that member 0 had to say has gone out, but what it waits for cannot come. */
-START_TEST(lost_after_a_put)
-{
-    group_t g;
-
-    reset(0);
-    wire.at_once = true;
-    connect_all(&g, 2, NICBARRIER_DISSEMINATION);
-    enter(&g, 0, 1);
-    put_wire_drain();
-    ck_assert(!has_failed(&g, 0));
-    cut(0, 1);
-    (void)put_wire_progress(false);
-    ck_assert(has_failed(&g, 0));
-    ck_assert(!has_failed(&g, 1));
-    ck_assert_int_eq(wire.told, 1);
-    end_two(&g);
+    ck_assert(!here_failed(1));
+    leave_all();
+    put_end();
 }
 END_TEST
 
@@ -408,139 +300,104 @@ END_TEST
  * unless another barrier is entered. */
 START_TEST(lost_in_good_order)
 {
-    group_t g;
-
-    reset(0);
-    wire.at_once = true;
-    connect_all(&g, 4, NICBARRIER_DISSEMINATION);
+    begin_at_once(4);
+    connect_all(4);
     for (int i = 0; i < 4; i++)
-        enter(&g, i, 1);
-    put_wire_drain();
-    (void)put_wire_progress(false);
-    ck_assert_uint_eq(engine->completed(g.net[0]), 1);
-    cut_from(&g, 0, 1);
+        enter(i, 1);
+    drain();
+    ck_assert_uint_eq(here_completed(0), 1);
+    cut_from(0, 1);
     (void)put_wire_progress(false);
     ck_assert_int_eq(wire.told, 0);
     ck_assert_int_eq(wire.puts, 0);
     /* Who knew of it now would give up without a word to the others. */
-    ck_assert(!has_failed(&g, 0));
+    ck_assert(!here_failed(0));
     if (_i == 1) {
-        enter(&g, 0, 2);
+        enter(0, 2);
         ck_assert_int_eq(wire.told, 1);
-        ck_assert(has_failed(&g, 0));
-        put_wire_drain();
-        (void)put_wire_progress(false);
+        ck_assert(here_failed(0));
+        drain();
         for (int i = 1; i < 4; i++)
-            ck_assert(has_failed(&g, i));
+            ck_assert(here_failed(i));
     }
-    leave_all(&g);
-    close_all();
+    leave_all();
+    put_end();
 }
 END_TEST
 
-/** All but `out` know that the group has failed. */
-static bool is_over(const group_t *g, int out)
+/** Something happens: to a put, or a member enters some epochs, unless it has failed. */
+static void happen(int but)
 {
-    bool over = true;
-    for (int i = 0; i < g->n; i++)
-        over &= i == out || has_failed(g, i);
-    return over;
+    const int i = any(here.n);
+    const uint64_t completed = here_completed(i);
+
+    UNIT_CHECK(completed <= least_entered());
+    if (unit_once_in(&wire.random, 2))
+        (void)put_wire_progress(unit_once_in(&wire.random, 2));
+    else if (i != but && !here_failed(i) && entered[i] < completed + 4)
+        enter(i, entered[i] + 1 + unit_below(&wire.random, 3));
 }
 
-/** Programs go on with barriers until one of them fails; `out` does not. */
-static void run_to_failure(group_t *g, int out)
+/** To whom member `a` puts. */
+static int a_partner(int a)
 {
-    for (int left = 200000; !is_over(g, out); left--) {
-        UNIT_CHECK(left > 0);
-        const int i = (int)unit_below(&wire.random, (uint64_t)g->n);
-        UNIT_CHECK(engine->completed(g->net[i]) <= least_entered(g));
-        if (unit_once_in(&wire.random, 2))
-            (void)put_wire_progress(unit_once_in(&wire.random, 2));
-        else if (i != out && !has_failed(g, i))
-            enter_some(g, i, UINT64_MAX);
-    }
+    nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
+    const int n = nicbarrier_schedule(here.schedule, a, here.n, step);
+    int k = any(n);
+
+    while (step[k].send_to == NICBARRIER_NOBODY)
+        k = (k + 1) % n;
+    return step[k].send_to;
 }
 
-/** Some barriers, from which on anything can happen. */
-static void warm_up(group_t *g, uint64_t last)
-{
-    for (int left = (int)unit_below(&wire.random, 200); left > 0; left--)
-        if (unit_once_in(&wire.random, 2))
-            (void)put_wire_progress(true);
-        else
-            enter_some(g, (int)unit_below(&wire.random, (uint64_t)g->n), last);
-}
-
-static void begin_random(group_t *g, uint64_t seed, uint64_t last)
+/** Some barriers, from which on anything can happen, in the middle of puts. */
+static void begin_random(int seed)
 {
     static const int sizes[] = {4, 5, 8};
+    unit_random_t r = {unit_seed() + (uint64_t)seed};
+    const int n = sizes[unit_below(&r, 3)];
 
-    reset(seed);
-    wire.at_once = unit_once_in(&wire.random, 8);
-    wire.silent = unit_once_in(&wire.random, 4);
-    connect_all(g, sizes[unit_below(&wire.random, 3)], random_schedule());
-    warm_up(g, last);
+    put_begin(n, (nicbarrier_schedule_kind_t)unit_below(&r, 3), unit_random64(&r));
+    connect_all(n);
+    for (int left = any(200); left > 0; left--)
+        happen(-1);
 }
 
-/** Each put is tried once. Who leaves does not wait for those that cannot go out. */
-static void end_random(group_t *g)
+/* A member is lost, or only two cannot reach each other any more: all others hear of it, also those
+ * that had nothing to do with it. */
+START_TEST(lost_at_any_time)
 {
-    for (int i = 0; i < wire.remotes; i++)
-        UNIT_CHECK(wire.remote[i]->failures <= 1);
-    leave_all(g);
-    for (int left = 10000; wire.wants_server > 0; left--) {
-        UNIT_CHECK(left > 0);
-        (void)put_wire_progress(true);
+    const bool member = _i % 3 != 0;
+
+    begin_random(_i);
+    const int out = any(here.n), partner = a_partner(out);
+    if (member) {
+        put_cut(out);
+    } else {
+        cut_from(out, partner);
+        cut_from(partner, out);
     }
-    wire.silent = false;
-    put_wire_drain();
-    (void)put_wire_progress(false);
-    close_all();
-}
-
-/* A member is lost at any time, in the middle of puts: all others hear of it, also those that had
- * nothing to do with it. */
-START_TEST(member_lost)
-{
-    enum { LAST = 12 };
-    group_t g;
-
-    begin_random(&g, (uint64_t)_i, LAST);
-    const int out = (int)unit_below(&wire.random, (uint64_t)g.n);
-    cut_off(&g, out);
-    run_to_failure(&g, out);
-    end_random(&g);
-}
-END_TEST
-
-/* Only two cannot reach each other any more. */
-START_TEST(link_lost)
-{
-    enum { LAST = 12 };
-    group_t g;
-
-    begin_random(&g, (uint64_t)_i, LAST);
-    const int a = (int)unit_below(&wire.random, (uint64_t)g.n);
-    cut_between(&g, a, a_partner(&g, a));
-    run_to_failure(&g, -1);
-    end_random(&g);
+    for (int i = 0, left = 200000; i < here.n; i += here_failed(i) || (member && i == out)) {
+        UNIT_CHECK(left-- > 0);
+        happen(member ? out : -1);
+    }
+    leave_all();
+    put_end();
 }
 END_TEST
 
 /* A process behind a member has died: all know it in the end. */
 START_TEST(death_behind)
 {
-    enum { LAST = 12 };
-    group_t g;
-
-    begin_random(&g, (uint64_t)_i, LAST);
-    engine->fail(g.net[unit_below(&wire.random, (uint64_t)g.n)]);
+    begin_random(_i);
+    here_fail(any(here.n));
     put_wire_drain();
-    for (int i = 0; i < g.n; i++) {
-        ck_assert(has_failed(&g, i));
-        ck_assert_uint_le(engine->completed(g.net[i]), least_entered(&g));
+    for (int i = 0; i < here.n; i++) {
+        ck_assert(here_failed(i));
+        ck_assert_uint_le(here_completed(i), least_entered());
     }
-    end_random(&g);
+    leave_all();
+    put_end();
 }
 END_TEST
 
@@ -548,25 +405,20 @@ END_TEST
  * for that. When UCX says it at last, the word is still there. */
 START_TEST(lost_in_silence)
 {
-    group_t g;
-
-    (void)begin_put(&g);
+    (void)begin_put();
     wire.silent = true;
-    cut(0, 1);
+    cut_from(0, 1);
     (void)put_wire_progress(false);
-    ck_assert(has_failed(&g, 0));
-    leave(&g, 0);
+    ck_assert(here_failed(0));
+    leave(0);
     ck_assert_int_eq(wire.wants_server, 1);
-    leave(&g, 1);
+    leave(1);
     ck_assert_int_eq(wire.wants_server, 0);
     if (_i == 0) {
-        wire.silent = false;
-        put_wire_drain();
-        (void)put_wire_progress(false);
-        close_all();
+        put_end();
     } else {
         wire.ends = true;
-        engine->close();
+        here_end();
         ck_assert_int_eq(wire.references, 0);
     }
 }
@@ -575,13 +427,10 @@ END_TEST
 /* The process ends with a put that UCX could not send: of which it may still say so. */
 START_TEST(closed_in_flight)
 {
-    group_t g;
-
-    (void)begin_put(&g);
-    leave(&g, 0);
-    leave(&g, 1);
+    (void)begin_put();
+    leave_all();
     wire.ends = true;
-    engine->close();
+    here_end();
     for (int i = 0; i < wire.regions; i++)
         ck_assert(wire.region[i]->freed);
 }
@@ -590,43 +439,31 @@ END_TEST
 /* A word of another group in a flag, come late, may have hidden one: the group fails. */
 START_TEST(stray_word)
 {
-    group_t g;
-
-    reset(0);
-    wire.at_once = true;
-    connect_all(&g, 2, NICBARRIER_DISSEMINATION);
-    enter(&g, 0, 1);
+    begin_at_once(2);
+    connect_all(2);
+    enter(0, 1);
     ck_assert_int_eq(wire.puts, 1);
     /* As if its flags had served another one before, with the tag of that. */
     wire.put[0].value ^= UINT64_C(3) << 48;
     put_wire_drain();
-    ck_assert(has_failed(&g, 1));
-    ck_assert(has_failed(&g, 0));
-    ck_assert_uint_eq(engine->completed(g.net[1]), 0);
-    end_two(&g);
+    ck_assert(here_failed(1));
+    ck_assert(here_failed(0));
+    ck_assert_uint_eq(here_completed(1), 0);
+    leave_all();
+    put_end();
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("nicbarrier_put");
-    TCase *tcase = tcase_create("nicbarrier_put");
+    const conformance_row_t *const row = &put;
+    Suite *suite =
+        UNIT_SUITE("nicbarrier_put", UNIT_ONCE(come_and_go), UNIT_LOOP(giving_up, 0, 4),
+                   UNIT_ONCE(word_behind_another), UNIT_LOOP(lost_at_a_put, 0, 3),
+                   UNIT_LOOP(lost_in_good_order, 0, 2), UNIT_LOOP(lost_at_any_time, 0, 600),
+                   UNIT_LOOP(death_behind, 0, 200), UNIT_LOOP(lost_in_silence, 0, 2),
+                   UNIT_ONCE(closed_in_flight), UNIT_ONCE(stray_word));
 
-    tcase_set_timeout(tcase, UNIT_SECONDS);
-    tcase_add_loop_test(tcase, all_complete, 0, 400);
-    tcase_add_test(tcase, come_and_go);
-    tcase_add_loop_test(tcase, giving_up, 0, 4);
-    tcase_add_test(tcase, word_behind_another);
-    tcase_add_test(tcase, lost_before_a_put);
-    tcase_add_test(tcase, lost_during_a_put);
-    tcase_add_test(tcase, lost_after_a_put);
-    tcase_add_loop_test(tcase, lost_in_good_order, 0, 2);
-    tcase_add_loop_test(tcase, member_lost, 0, 400);
-    tcase_add_loop_test(tcase, link_lost, 0, 200);
-    tcase_add_loop_test(tcase, death_behind, 0, 200);
-    tcase_add_loop_test(tcase, lost_in_silence, 0, 2);
-    tcase_add_test(tcase, closed_in_flight);
-    tcase_add_test(tcase, stray_word);
-    suite_add_tcase(suite, tcase);
+    conformance_add(suite, &row, 1);
     return unit_run_suite(suite);
 }

@@ -99,6 +99,12 @@ static void enter(int i, uint64_t epoch)
     group.row->enter(i, epoch);
 }
 
+static void enter_all(uint64_t epoch)
+{
+    for (int i = 0; i < group.n; i++)
+        enter(i, epoch);
+}
+
 static void progress_one(int i)
 {
     if (group.connected[i] && !group.gone[i])
@@ -140,23 +146,10 @@ static bool all_complete(void)
 {
     bool all = true;
 
-    for (int i = 0; i < group.n; i++) {
-        look(i);
-        all &= group.gone[i] || !group.connected[i] || group.seen[i] == least();
-    }
-    return all;
-}
-
-/** What all have entered becomes complete everywhere, and nothing fails. */
-static void settle(void)
-{
-    for (int left = group.row->patience; !all_complete(); left--) {
-        CONFORM(left > 0);
-        for (int i = 0; i < group.n; i++)
-            pass_and_progress();
-    }
+    look_at_all();
     for (int i = 0; i < group.n; i++)
-        CONFORM(!group.failed[i]);
+        all &= group.gone[i] || !group.connected[i] || group.seen[i] == least();
+    return all;
 }
 
 static bool all_failed(void)
@@ -169,14 +162,21 @@ static bool all_failed(void)
     return all;
 }
 
-/** All hear of the failure. */
-static void settle_failed(void)
+static void move_until(bool (*over)(void))
 {
-    for (int left = group.row->patience; !all_failed(); left--) {
+    for (int left = group.row->patience; !over(); left--) {
         CONFORM(left > 0);
         for (int i = 0; i < group.n; i++)
             pass_and_progress();
     }
+}
+
+/** What all have entered becomes complete everywhere, and nothing fails. */
+static void settle(void)
+{
+    move_until(all_complete);
+    for (int i = 0; i < group.n; i++)
+        CONFORM(!group.failed[i]);
 }
 
 /* ---- a group -------------------------------------------------------------------------------- */
@@ -272,8 +272,7 @@ static void several_at_once(const conformance_row_t *row, int which)
     uint64_t last = 0;
     for (int i = 0; i < group.n; i++)
         last = group.entered[i] > last ? group.entered[i] : last;
-    for (int i = 0; i < group.n; i++)
-        enter(i, last);
+    enter_all(last);
     settle();
     end();
 }
@@ -300,6 +299,7 @@ static void late_members(const conformance_row_t *row, int which)
     end();
 }
 
+/* To enter an epoch again says nothing; nor does it to enter one before that. */
 static void enter_again(const conformance_row_t *row, int which, bool less)
 {
     begin_connected(row, which);
@@ -317,13 +317,11 @@ static void enter_again(const conformance_row_t *row, int which, bool less)
     end();
 }
 
-/* To enter an epoch again says nothing. */
 static void entered_again(const conformance_row_t *row, int which)
 {
     enter_again(row, which, false);
 }
 
-/* Nor does it to enter one before that. */
 static void entered_backwards(const conformance_row_t *row, int which)
 {
     enter_again(row, which, true);
@@ -365,8 +363,7 @@ static void giving_up(const conformance_row_t *row, int which)
         if (i != quitter || connects)
             connect_one(i);
     if (connects) {
-        for (int i = 0; i < group.n; i++)
-            enter(i, 1);
+        enter_all(1);
         settle();
     }
     for (int i = 0; i < group.n; i++) {
@@ -397,7 +394,7 @@ static void failure_spreads(const conformance_row_t *row, int which)
     enter_in_ruins();
     row->fail(below(group.n));
     enter_in_ruins();
-    settle_failed();
+    move_until(all_failed);
     enter_in_ruins();
     idle();
     end();
@@ -408,13 +405,11 @@ static void cut_off(const conformance_row_t *row, int which)
 {
     begin_connected(row, which);
     const int lost = below(group.n);
-    for (int i = 0; i < group.n; i++)
-        enter(i, 1);
+    enter_all(1);
     settle();
     row->cut(lost);
-    for (int i = 0; i < group.n; i++)
-        enter(i, 2);
-    settle_failed();
+    enter_all(2);
+    move_until(all_failed);
     enter_in_ruins();
     idle();
     end();
@@ -439,8 +434,7 @@ static void anything(const conformance_row_t *row, int which)
             settle();
     }
     const uint64_t last = least() + OUTSTANDING;
-    for (int i = 0; i < group.n; i++)
-        enter(i, last);
+    enter_all(last);
     settle();
     end();
 }

@@ -14,12 +14,14 @@ static void fail(nicbarrier_net_t *net)
 }
 
 /** A partner that has got all my puts may be one whose own puts can no longer come. Where nothing
- * is awaited it may have left in good order, and that is no failure before another barrier is
- *  entered. */
+ *  is awaited it may have left in good order, and that is no failure before another barrier is
+ *  entered. A group that is leaving waits for no put to a partner that is lost. */
 static void look_for_losses(nicbarrier_net_t *net)
 {
     const unsigned losses = onic_wire_losses();
-    if (net->rule.completed == net->rule.entered || net->losses == losses)
+    const bool idle =
+        net->rule.completed == net->rule.entered && net->state == NICBARRIER_PUT_CONNECTED;
+    if (idle || net->losses == losses)
         return;
     net->losses = losses;
     for (uint32_t k = 0; k < net->rule.nsteps; k++) {
@@ -63,6 +65,8 @@ static void send(nicbarrier_outlet_t *out)
 
 void nicbarrier_put_send(nicbarrier_net_t *net)
 {
+    if (net->state == NICBARRIER_PUT_LEAVING)
+        look_for_losses(net);
     for (uint32_t k = 0; k < net->rule.nsteps; k++)
         send(&net->outlet[k]);
 }
