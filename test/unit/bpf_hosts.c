@@ -201,7 +201,8 @@ static bool load(const bpf_hosts_t *all)
                     "all", "--mode", all->load, "--groups", "3", "eth0", NULL);
         _exit(127);
     }
-    for (int i = 0; i < 10000; i++) {
+    /* The kernel checks the programs first. */
+    for (int i = 0; i < 60000; i++) {
         const int fd = nicbarrier_bpf_local_connect("eth0");
         if (fd >= 0)
             return close(fd) == 0;

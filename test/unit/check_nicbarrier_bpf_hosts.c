@@ -256,8 +256,9 @@ static int stranger(bpf_host_t *h)
     nicbarrier_reason_t why = {""};
     nicbarrier_bpf_client_t c;
     nicbarrier_bpf_request_t r = {.version = NICBARRIER_BPF_VERSION, .order = NICBARRIER_BPF_LIST};
-    while (atomic_load(&h->shared->strange) == 0)
+    for (int i = 0; i < 30000 && atomic_load(&h->shared->strange) == 0; i++)
         (void)usleep(1000);
+    REQUIRE(atomic_load(&h->shared->strange) == 1);
     REQUIRE(nicbarrier_bpf_client_open(&c, &h->share) != 0);
     REQUIRE(ask(&r, sizeof(r), -1) == ENOENT);
     r.order = NICBARRIER_BPF_QUIT;

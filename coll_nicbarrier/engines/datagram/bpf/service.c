@@ -348,18 +348,23 @@ static void take_clients(void)
     }
 }
 
-int nicbarrier_bpf_listen(const char *interface)
+int nicbarrier_bpf_reserve(const char *interface)
 {
     const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
-    if (nicbarrier_bpf_local_bind(fd, interface) != 0 || listen(fd, BACKLOG) != 0) {
+    if (nicbarrier_bpf_local_bind(fd, interface) != 0) {
         const int error = errno;
         close(fd);
         errno = error;
         return -1;
     }
     return fd;
+}
+
+int nicbarrier_bpf_listen(int reserved)
+{
+    return listen(reserved, BACKLOG);
 }
 
 /** Descriptors that users have sent are released where their messages are dropped unread, too, and

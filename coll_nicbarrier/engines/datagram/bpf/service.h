@@ -28,9 +28,12 @@ typedef struct nicbarrier_bpf_rules {
     unsigned groups; /**< for each user at most */
 } nicbarrier_bpf_rules_t;
 
-/** Opens the socket of an interface. @return it, or -1 and errno: EADDRINUSE where there is such a
- *  service */
-int nicbarrier_bpf_listen(const char *interface);
+/** Takes the name of an interface's socket. @return it, or -1 and errno: EADDRINUSE where there is
+ *  such a service */
+int nicbarrier_bpf_reserve(const char *interface);
+/** From now on processes can connect: not before they can be served, since the kernel may take
+ *  longer to check the programs than a process waits for an answer. @return 0, or -1 and errno */
+int nicbarrier_bpf_listen(int reserved);
 
 /** Serves until it is told to quit (QUIT, or `stop` becomes readable); then all groups are gone,
  * and the process must end, which closes all connections. Once in a process. `k` is attached to the

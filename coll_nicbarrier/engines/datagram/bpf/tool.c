@@ -153,6 +153,8 @@ static int serve(const options_t *o, int listening, int ready)
     if (k == NULL)
         return load_failed(errno);
     int error = nicbarrier_bpf_attach(k, interface, &mode);
+    if (error == 0 && nicbarrier_bpf_listen(listening) != 0)
+        error = errno;
     if (error != 0) {
         nicbarrier_bpf_unload(k);
         return attach_failed(error, o->interface);
@@ -175,7 +177,7 @@ static int load(options_t *o)
     o->mode = o->has_mode ? o->mode : first_mode(o->interface);
     if (!o->foreground && go_into_background(&ready) != 0)
         return complain(strerror(errno), "");
-    const int listening = nicbarrier_bpf_listen(o->interface);
+    const int listening = nicbarrier_bpf_reserve(o->interface);
     if (listening < 0) {
         return errno == EADDRINUSE
                    ? complain("it is loaded on this interface", "see nicbarrier-bpf status")
