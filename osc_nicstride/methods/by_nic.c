@@ -29,8 +29,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "opal/runtime/opal_progress.h"
-
 #include "common/verbs/registrations.h"
 #include "common/verbs/strided_keys.h"
 #include "osc_nicstride/methods/nic_side.h"
@@ -43,6 +41,9 @@
 
 #define ME NICSTRIDE_METHOD_NIC
 
+/** How a transfer has ended. */
+typedef enum outcome { MOVED, FAILED, GOES_BY_MESSAGE } outcome_t;
+
 typedef struct moved {
     onic_rdma_transfer_t rdma; /* first */
     nicstride_op_t *op;
@@ -51,6 +52,7 @@ typedef struct moved {
     onic_strided_key_t *key;           /**< over it, or NULL */
     onic_rdma_region_t near;
     bool prepared; /**< all that is to be registered is */
+    outcome_t outcome;
     struct moved *next;
 
     /* Dynamic windows. */
@@ -72,7 +74,7 @@ static bool progressed; /**< MPI threads only */
 /* Wire lock. */
 static unsigned under_way;
 static moved_t *checked; /**< of these the word has been read, or could not be */
-static moved_t *ended;   /**< their registrations are to be given back, and they are to be freed */
+static moved_t *ended;   /**< their registrations are to be given back before they are finished */
 
 /* The registrations' lock, which is not taken with the wire lock held. */
 static pthread_mutex_t registering = PTHREAD_MUTEX_INITIALIZER;
@@ -115,50 +117,46 @@ static bool register_for(const nicstride_transfer_t *t, moved_t *v)
     return v->prepared;
 }
 
-/** Gives back what a transfer that is over had registered, and frees it and those behind it. No
- *  lock held. */
-static void give_back(moved_t *v)
+/** Gives back what a transfer and those behind it had registered. MPI threads, no lock held. */
+static void give_back(const moved_t *v)
 {
-    if (v == NULL)
-        return;
     pthread_mutex_lock(&registering);
-    while (v != NULL) {
-        moved_t *next = v->next;
-
+    for (; v != NULL; v = v->next)
         if (v->registration != NULL)
             onic_unregister(&registrations, v->registration);
-        free(v);
-        v = next;
-    }
     pthread_mutex_unlock(&registering);
-}
-
-static moved_t *take_ended(void)
-{
-    moved_t *list = ended;
-
-    ended = NULL;
-    return list;
 }
 
 /* ---- transfers ------------------------------------------------------------------------------- */
 
 /** It is over here: what of the operation is still to be done is done by others. */
-static void leave(moved_t *v)
-{
-    under_way--;
-    v->op->peer->keys->begun[ME].under_way--;
-    v->op->in_flight--;
-    v->next = ended;
-    ended = v;
-}
-
-static void end(moved_t *v, bool failed)
+static void finish(moved_t *v)
 {
     nicstride_op_t *op = v->op;
+    const outcome_t outcome = v->outcome;
 
-    leave(v);
-    nicstride_op_received_locked(op, op->size - op->received, failed ? MPI_ERR_OTHER : 0);
+    op->peer->keys->begun[ME].under_way--;
+    op->in_flight--;
+    free(v);
+    if (outcome == GOES_BY_MESSAGE)
+        nicstride_op_by_message_locked(op);
+    else
+        nicstride_op_received_locked(op, op->size - op->received,
+                                     outcome == FAILED ? MPI_ERR_OTHER : 0);
+}
+
+/** The adapter has no part in it any more. Nobody is told before its memory is not registered for
+ *  it: the program may give the memory back then. */
+static void end(moved_t *v, outcome_t outcome)
+{
+    under_way--;
+    v->outcome = outcome;
+    if (v->registration == NULL) {
+        finish(v);
+        return;
+    }
+    v->next = ended;
+    ended = v;
 }
 
 static void on_ended(onic_rdma_transfer_t *transfer, bool failed)
@@ -167,7 +165,7 @@ static void on_ended(onic_rdma_transfer_t *transfer, bool failed)
 
     if (v->key != NULL)
         onic_strided_key_give(v->key, failed);
-    end(v, failed);
+    end(v, failed ? FAILED : MOVED);
 }
 
 /** The target's bytes of an operation or a transfer. */
@@ -250,7 +248,7 @@ static void go_on(moved_t *v)
 
     words_used &= ~((uint64_t)1 << v->word);
     if (v->failed || op->error != 0) {
-        end(v, v->failed);
+        end(v, v->failed ? FAILED : MOVED);
         return;
     }
     if (__atomic_load_n(&words[v->word], __ATOMIC_RELAXED) != v->had)
@@ -261,8 +259,7 @@ static void go_on(moved_t *v)
         move(v, rc, pieces, base);
         return;
     }
-    leave(v);
-    nicstride_op_by_message_locked(op);
+    end(v, GOES_BY_MESSAGE);
 }
 
 /* ---- progress -------------------------------------------------------------------------------- */
@@ -280,20 +277,34 @@ static int go_on_all(void)
     return n;
 }
 
-static int progress(void)
+/** Goes on with what is under way, in the server thread, too: an origin may leave MPI meanwhile. */
+static int step(void)
 {
-    moved_t *over;
-    int n;
+    const int n = onic_rc_poll(&nicstride_nic_adapter) + go_on_all();
 
-    if (__atomic_load_n(&under_way, __ATOMIC_RELAXED) == 0 &&
-        __atomic_load_n(&ended, __ATOMIC_RELAXED) == NULL)
-        return 0;
-    if (!onic_wire_trylock())
-        return 0;
-    n = onic_rc_poll(&nicstride_nic_adapter) + go_on_all();
-    over = take_ended();
+    if (ended != NULL)
+        onic_wire_kick_mpi(ONIC_AM_NONE);
+    if (under_way > 0 && n > 0)
+        onic_wire_defer(ONIC_AM_NONE);
+    return under_way > 0 && n == 0 ? -1 : n;
+}
+
+/** Registrations are a matter of MPI threads. */
+static int finish_ended(void)
+{
+    int n = 0;
+
+    onic_wire_lock();
+    moved_t *list = ended;
+    ended = NULL;
     onic_wire_unlock();
-    give_back(over);
+    give_back(list);
+    onic_wire_lock();
+    for (moved_t *next; list != NULL; list = next, n++) {
+        next = list->next;
+        finish(list);
+    }
+    onic_wire_unlock();
     return n;
 }
 
@@ -333,6 +344,7 @@ static bool take_over(nicstride_transfer_t *t, moved_t *v)
     v->op = op;
     under_way++;
     p->keys->begun[ME].under_way++;
+    onic_wire_defer(ONIC_AM_NONE);
     return true;
 }
 
@@ -395,15 +407,17 @@ static int start(nicstride_transfer_t *t, bool *done_p)
     v->cap = cap;
     v->guarded = t->m->flavor == MPI_WIN_FLAVOR_DYNAMIC;
     if (!__atomic_exchange_n(&progressed, true, __ATOMIC_RELAXED))
-        (void)opal_progress_register(progress);
+        onic_wire_set_fns(ONIC_AM_NONE, &(onic_wire_fns_t){.deferred = step, .mpi = finish_ended});
     *done_p = false;
     if (nicstride_lazy_lock_may_be(t->peer) && t->target.size > nicstride_inline_max(false))
         (void)nicstride_await_lock(t->peer); /* an error shows with the operation */
     how = begin(t, v);
     if (how == WANTS_MEMORY && register_for(t, v))
         how = begin(t, v);
-    if (how != BEGUN)
+    if (how != BEGUN) {
         give_back(v);
+        free(v);
+    }
     return how == BEGUN ? OMPI_SUCCESS : OMPI_ERR_NOT_AVAILABLE;
 }
 
@@ -417,13 +431,12 @@ static bool flush(nicstride_peer_t *p)
 static void end_all(void)
 {
     if (progressed)
-        (void)opal_progress_unregister(progress);
+        onic_wire_set_fns(ONIC_AM_NONE, ONIC_WIRE_NO_FNS);
     onic_wire_lock();
     onic_rc_stop(&nicstride_nic_adapter);
     (void)go_on_all();
-    moved_t *over = take_ended();
     onic_wire_unlock();
-    give_back(over);
+    (void)finish_ended();
     if (words_registration != NULL)
         onic_unregister(&registrations, words_registration);
     words_registration = NULL;

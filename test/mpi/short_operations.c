@@ -231,43 +231,54 @@ static bool is_set(const char *name, const char *value)
 }
 
 /** Two puts, the first of which is answered where nobody looks now: the second, which waits for
- * more like it, must go out though their origin stays away from MPI. Rank 1 says by a put that it
- * has come, which rank 0 sees by plain loads. */
-static void check_left_alone(const tl_window_t *w)
+ * more like it, must go out though their origin stays away from MPI; `blocks`: so must all of its
+ * blocks, which are more than an adapter is given at once. Rank 1 says by a put that they have
+ * come, which rank 0 sees by plain loads. */
+static void check_left_alone(const tl_window_t *w, bool blocks)
 {
-    enum { PATIENCE_SECONDS = TL_PATIENCE, AWAY_USEC = 200000 };
+    enum { PATIENCE_SECONDS = TL_PATIENCE, AWAY_USEC = 200000, BLOCKS = (PLACES - 1) * BYTES / 2 };
     static const unsigned char mark[8] = {0xaa, 0x55, 1, 2, 3, 4, 5, 6};
-    const int other = 1 - w->rank;
+    const int other = 1 - w->rank, last = blocks ? BYTES + 2 * (BLOCKS - 1) : BYTES;
     const volatile unsigned char *here = w->base + (MPI_Aint)other * PLACES * BYTES;
     const double end = MPI_Wtime() + PATIENCE_SECONDS;
-    unsigned char none[BYTES] = {0};
+    unsigned char none[BYTES] = {0}, many[BLOCKS];
+    MPI_Datatype each_second;
 
+    memset(many, mark[0], BLOCKS);
+    TL_MPI(MPI_Type_vector(BLOCKS, 1, 2, MPI_BYTE, &each_second));
+    TL_MPI(MPI_Type_commit(&each_second));
     TL_MPI(MPI_Win_lock_all(0, w->win));
-    if (w->rank < 2) {
-        for (int place = 0; place < 2; place++) {
-            TL_MPI(MPI_Put(none, BYTES, MPI_BYTE, other, at(w, other, place), BYTES, MPI_BYTE,
-                           w->win));
-            TL_MPI(MPI_Win_flush(other, w->win));
-            memset(now[other][place], 0, BYTES);
-            memcpy(now[other][place], mark, place < 2 - w->rank ? sizeof(mark) : 0);
-        }
+    for (int place = 0; w->rank < 2 && place < PLACES; place++) {
+        TL_MPI(MPI_Put(none, BYTES, MPI_BYTE, other, at(w, other, place), BYTES, MPI_BYTE, w->win));
+        TL_MPI(MPI_Win_flush(other, w->win));
+        memset(now[other][place], 0, BYTES);
     }
     TL_MPI(MPI_Barrier(w->comm));
+    if (w->rank < 2)
+        memcpy(now[other][0], mark, sizeof(mark));
     if (w->rank == 0) {
         usleep(AWAY_USEC);
         TL_MPI(MPI_Put(mark, 8, MPI_BYTE, 1, at(w, 1, 0), 8, MPI_BYTE, w->win));
-        TL_MPI(MPI_Put(mark, 8, MPI_BYTE, 1, at(w, 1, 1), 8, MPI_BYTE, w->win));
+        if (blocks)
+            TL_MPI(MPI_Put(many, BLOCKS, MPI_BYTE, 1, at(w, 1, 1), 1, each_second, w->win));
+        else
+            TL_MPI(MPI_Put(mark, 8, MPI_BYTE, 1, at(w, 1, 1), 8, MPI_BYTE, w->win));
+        for (int i = 0; blocks && i < BLOCKS; i++)
+            now[1][1 + 2 * i / BYTES][2 * i % BYTES] = many[i];
+        memcpy(now[1][1], mark, blocks ? 0 : sizeof(mark));
         while (here[0] == 0 && MPI_Wtime() < end)
             usleep(1000);
-        TL_CHECK(here[0] != 0, "the second put has not come while its origin was away");
+        TL_CHECK(here[0] != 0, "the second put%s has not come while its origin was away",
+                 blocks ? ", of blocks," : "");
     } else if (w->rank == 1) {
-        while (here[BYTES] == 0 && MPI_Wtime() < end)
+        while (here[last] == 0 && MPI_Wtime() < end)
             TL_MPI(MPI_Win_sync(w->win));
-        if (here[BYTES] != 0)
+        if (here[last] != 0)
             TL_MPI(MPI_Put(mark, 8, MPI_BYTE, 0, at(w, 0, 0), 8, MPI_BYTE, w->win));
     }
     TL_MPI(MPI_Win_unlock_all(w->win));
     TL_MPI(MPI_Barrier(w->comm));
+    TL_MPI(MPI_Type_free(&each_second));
 }
 
 static void try_kind(tl_kind_t kind)
@@ -282,8 +293,9 @@ static void try_kind(tl_kind_t kind)
     for (int i = 0; i < rounds; i++)
         round_of(&w, &rng, false);
     TL_MPI(MPI_Win_unlock_all(w.win));
-    if (w.size > 1 && !is_set("OMPI_MCA_osc_nicstride_server", "0"))
-        check_left_alone(&w);
+    for (int blocks = 0; blocks < 2 && w.size > 1 && !is_set("OMPI_MCA_osc_nicstride_server", "0");
+         blocks++)
+        check_left_alone(&w, blocks != 0);
     for (int i = 0; i < rounds / 10; i++)
         round_of(&w, &rng, true);
     check_targets(&w);
