@@ -202,7 +202,7 @@ int onic_transfer_work(onic_transfer_t *t, int limit)
             end(t, OMPI_SUCCESS, true);
         } else if (turn == ONIC_TURN_FAILED) {
             end(t, OMPI_ERROR, t->role == ONIC_SENDS || t->receiver.given_up);
-        } else if (moved > 0 && ++spins < SPINS) {
+        } else if (moved > 0 && !t->carrier->locked && ++spins < SPINS) {
             onic_pause();
         } else {
             look_after(t);

@@ -75,11 +75,12 @@ ONIC_EXPORT onic_sent_t onic_peer_send_now(onic_peer_t *peer, unsigned am_id, co
 /** Is what onic_peer_send_now has sent complete? Returns as onic_peer_send. */
 ONIC_EXPORT int onic_peer_leaves(onic_peer_t *peer, onic_send_cb_t cb, void *arg);
 
-/** Sends an active message. The header, 1 .. onic_wire_header_max bytes, is copied before return.
- *  `payload` may be NULL; the struct is copied, the memory it names must stay until local
- *  completion. For a rendezvous it must be contiguous. Handlers may send. A message to this process
- *  itself is handled in a later progress. Returns 1 where the send is already locally complete (cb
- *  is not called), 0 where cb will be called, or an OMPI error (cb is not called). */
+/** Sends an active message. The header, 1 .. onic_wire_header_max bytes or, where there is no
+ *  payload, any number, is copied before return. `payload` may be NULL; the struct is copied, the
+ *  memory it names must stay until local completion. For a rendezvous it must be contiguous.
+ *  Handlers may send. A message to this process itself is handled in a later progress. Returns 1
+ *  where the send is already locally complete (cb is not called), 0 where cb will be called, or an
+ *  OMPI error (cb is not called). */
 ONIC_EXPORT int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header,
                                size_t header_len, const onic_payload_t *payload, unsigned flags,
                                onic_send_cb_t cb, void *arg);

@@ -165,7 +165,8 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
     } else if ((flags & ONIC_SEND_RNDV) != 0 && onic_payload_bytes(payload) == NULL) {
         return OMPI_ERR_BAD_PARAM;
     }
-    if (header_len == 0 || header_len > onic_wire.header_max || am_id >= ONIC_AM_COUNT)
+    const bool is_long = header_len > onic_wire.header_max;
+    if (header_len == 0 || (is_long && payload != NULL) || am_id >= ONIC_AM_COUNT)
         return OMPI_ERR_BAD_PARAM;
     if (onic_am_is_named(am_id) &&
         (header_len < sizeof(onic_wire.self->name) ||
@@ -186,6 +187,10 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
     if (s == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
     memcpy(s->header, header, header_len);
+    if (is_long) {
+        const onic_payload_t whole = {.base = s->header, .len = header_len};
+        return transmit(peer, ep, s, am_id, 0, &whole, flags);
+    }
     return transmit(peer, ep, s, am_id, header_len, payload, flags);
 }
 

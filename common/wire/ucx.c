@@ -39,7 +39,8 @@ static void tell_of_freed(void *base, size_t bytes, void *arg, bool from_alloc)
 
 /** Any component that keeps memory registered has Open MPI's hooks installed, and behind them UCX's
  *  see next to nothing. So they are installed now, as Open MPI's own UCX components do, and UCX is
- *  told. They stay: once closed they cannot be opened again. */
+ *  told. They stay: once closed they cannot be opened again. Whom they tell is forgotten when MPI
+ * is finalised, and it may be initialised again. */
 static void install_hooks(void)
 {
     if (mca_base_framework_open(&opal_memory_base_framework, 0) == OPAL_SUCCESS)
@@ -56,8 +57,8 @@ int onic_ucx_load(void)
         ONIC_UCX_FUNCTIONS(ENTRY)
 #undef ENTRY
     };
-    static bool loaded;
-    const bool hooks = !loaded && onic_wire_registers();
+    static bool loaded, hooks;
+    hooks = loaded ? hooks : onic_wire_registers();
     void *library = loaded ? NULL : load(hooks);
     bool found = loaded || library != NULL;
     for (size_t i = 0; !loaded && found && i < sizeof(functions) / sizeof(functions[0]); i++)

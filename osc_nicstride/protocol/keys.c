@@ -18,18 +18,17 @@ typedef struct blob_head {
 
 _Static_assert(sizeof(blob_head_t) == NICSTRIDE_BLOB_HEAD, "no gaps");
 
-void nicstride_keys_begin(nicstride_keys_t *k, const nicstride_span_t *span, size_t max)
+void nicstride_keys_begin(nicstride_keys_t *k, const nicstride_span_t *span)
 {
     const nicstride_span_t none = {0};
 
     memcpy(k->bytes, span != NULL ? span : &none, sizeof(*span));
     k->len = sizeof(*span);
-    k->max = max < NICSTRIDE_KEYS_MAX ? max : NICSTRIDE_KEYS_MAX;
 }
 
 void *nicstride_keys_room(nicstride_keys_t *k, size_t *cap_p)
 {
-    const size_t left = k->max > k->len ? k->max - k->len : 0;
+    const size_t left = sizeof(k->bytes) - k->len;
 
     *cap_p = left > sizeof(blob_head_t) ? left - sizeof(blob_head_t) : 0;
     return *cap_p > 0 ? k->bytes + k->len + sizeof(blob_head_t) : NULL;

@@ -50,12 +50,11 @@ typedef struct nicstride_blob {
 /** A message under construction. */
 typedef struct nicstride_keys {
     size_t len;
-    size_t max; /**< bytes that it may have, at most NICSTRIDE_KEYS_MAX */
     unsigned char bytes[NICSTRIDE_KEYS_MAX];
 } nicstride_keys_t;
 
-/** Begins one of at most `max` bytes; `span` NULL: it names no region. */
-void nicstride_keys_begin(nicstride_keys_t *k, const nicstride_span_t *span, size_t max);
+/** Begins one; `span` NULL: it names no region. */
+void nicstride_keys_begin(nicstride_keys_t *k, const nicstride_span_t *span);
 
 /** Where the next blob's bytes are to be written, and how many there is room for; 0: none. */
 void *nicstride_keys_room(nicstride_keys_t *k, size_t *cap_p);

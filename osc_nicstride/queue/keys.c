@@ -202,7 +202,7 @@ static void ask(nicstride_peer_t *p, uint64_t at)
     nicstride_keyring_t *ring = p->keys;
     nicstride_keys_t k;
 
-    nicstride_keys_begin(&k, NULL, onic_wire_header_max() - sizeof(nicstride_msg_t));
+    nicstride_keys_begin(&k, NULL);
     for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
         size_t cap;
         void *room = nicstride_keys_room(&k, &cap);

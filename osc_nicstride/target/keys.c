@@ -185,8 +185,7 @@ static void answer(const nicstride_incoming_t *in)
         (void)row->accept(in->p, NULL, blob.bytes, blob.len);
     }
     piece = nicstride_enrol_locked(in->m, place, rows, &word);
-    nicstride_keys_begin(&k, piece != NULL ? &piece->span : NULL,
-                         onic_wire_header_max() - sizeof(nicstride_msg_t));
+    nicstride_keys_begin(&k, piece != NULL ? &piece->span : NULL);
     for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX && piece != NULL; i++) {
         if ((rows & NICSTRIDE_REACH(i)) == 0)
             continue;

@@ -68,7 +68,7 @@ size_t onic_fuzz_seed(unsigned i, uint8_t *buf, size_t cap)
 
     if (i >= 4)
         return 0;
-    nicstride_keys_begin(&k, i == 0 ? NULL : &span, NICSTRIDE_KEYS_MAX);
+    nicstride_keys_begin(&k, i == 0 ? NULL : &span);
     for (unsigned row = 0; row < i; row++) {
         memset(nicstride_keys_room(&k, &room), (int)row, 16);
         nicstride_keys_add(&k, 7 + row, (nicstride_part_of_t)(row % NICSTRIDE_PARTS), 16);

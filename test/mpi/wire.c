@@ -63,15 +63,16 @@ static size_t frag_max_of(int rank)
     return max;
 }
 
-/** A header of so many bytes is no header. */
-static void refuse_header(size_t len)
+/** A header of so many bytes is no header, before so much data. */
+static void refuse_header(size_t len, size_t data_len)
 {
-    void *header = calloc(1, len + 1);
+    char *header = calloc(1, len + 1), data = 0;
+    const onic_payload_t payload = {.base = &data, .len = data_len};
 
     onic_wire_lock();
     for (int to = 0; to < tl_size(); to++) {
-        TL_CHECK(onic_peer_send(traffic.peers[to], ONIC_AM_COLL, header, len, NULL, 0, NULL, NULL) <
-                     0,
+        TL_CHECK(onic_peer_send(traffic.peers[to], ONIC_AM_COLL, header, len,
+                                data_len > 0 ? &payload : NULL, 0, NULL, NULL) < 0,
                  "a header of %zu bytes was sent to %d", len, to);
     }
     onic_wire_unlock();
@@ -88,8 +89,17 @@ static void test_sizes(void)
 
     traffic_reset();
     TL_CHECK(max >= 1024 && frag >= 4096, "header at most %zu, fragment at most %zu", max, frag);
-    refuse_header(0);
-    refuse_header(max + 1);
+    refuse_header(0, 0);
+    refuse_header(max + 1, 1);
+    /* Without data it may be longer than UCX's. */
+    for (int to = 0; to < tl_size(); to++, n++) {
+        traffic_send(to, BYTES, (uint64_t)n, 0, max + 1, false);
+        traffic_send(to, BYTES, (uint64_t)n, 0, 10 * max, false);
+    }
+    traffic_wait(&traffic.arrived, 2 * n, "long headers arrived");
+    traffic_wait(&traffic.completed, 2 * n, "long headers completed");
+    traffic_reset();
+    n = 0;
     for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
         for (size_t k = 0; k < sizeof(header_lens) / sizeof(header_lens[0]); k++) {
             for (int to = 0; to < tl_size(); to++) {

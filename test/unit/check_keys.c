@@ -56,7 +56,7 @@ START_TEST(what_is_written_is_read)
         nicstride_blob_t blob;
         nicstride_keys_t k;
 
-        nicstride_keys_begin(&k, unit_once_in(&r, 4) ? NULL : &region, NICSTRIDE_KEYS_MAX);
+        nicstride_keys_begin(&k, unit_once_in(&r, 4) ? NULL : &region);
         for (unsigned row = 0; row < ROWS; row++) {
             for (unsigned part = 0; part < NICSTRIDE_PARTS; part++) {
                 lens[row][part] = unit_once_in(&r, 3) ? unit_below(&r, BLOB_MAX) : 0;
@@ -87,7 +87,7 @@ START_TEST(cut_messages_are_refused)
     nicstride_keys_t k;
     size_t between;
 
-    nicstride_keys_begin(&k, &region, NICSTRIDE_KEYS_MAX);
+    nicstride_keys_begin(&k, &region);
     add(&k, 3, 0, 20);
     between = k.len;
     add(&k, 3, 1, 9);
@@ -103,18 +103,18 @@ START_TEST(what_is_wrong_is_refused)
     nicstride_span_t span;
     nicstride_keys_t k;
 
-    nicstride_keys_begin(&k, &wraps, NICSTRIDE_KEYS_MAX);
+    nicstride_keys_begin(&k, &wraps);
     ck_assert(check(&k, k.len, &span) != NULL);
-    nicstride_keys_begin(&k, &ends, NICSTRIDE_KEYS_MAX);
+    nicstride_keys_begin(&k, &ends);
     ck_assert(check(&k, k.len, &span) == NULL);
     add(&k, 5, 1, 3);
     add(&k, 5, 0, 3);
     ck_assert(check(&k, k.len, &span) != NULL);
-    nicstride_keys_begin(&k, NULL, NICSTRIDE_KEYS_MAX);
+    nicstride_keys_begin(&k, NULL);
     add(&k, 5, 0, 3);
     add(&k, 5, 0, 3);
     ck_assert(check(&k, k.len, &span) != NULL);
-    nicstride_keys_begin(&k, NULL, NICSTRIDE_KEYS_MAX);
+    nicstride_keys_begin(&k, NULL);
     add(&k, 5, NICSTRIDE_PARTS, 3);
     ck_assert(check(&k, k.len, &span) != NULL);
 }
@@ -127,7 +127,7 @@ START_TEST(room_ends)
     unsigned row = 0;
     size_t cap;
 
-    nicstride_keys_begin(&k, &region, NICSTRIDE_KEYS_MAX);
+    nicstride_keys_begin(&k, &region);
     while (nicstride_keys_room(&k, &cap) != NULL) {
         add(&k, row, 0, cap < 100 ? cap : 100);
         row++;

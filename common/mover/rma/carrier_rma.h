@@ -100,7 +100,7 @@ typedef struct onic_rma_state {
     uint64_t quarantined; /**< when something was last added: nanoseconds */
     unsigned losses;      /**< of the wire's, those that have been seen to */
     size_t description_len;
-    unsigned char description[1024];
+    unsigned char description[8192]; /**< the more adapters there are the longer */
     uint64_t bounce_free;
     bool failing; /**< a peer has failed */
     /** Something is to be done when the lock is free; read without it. */

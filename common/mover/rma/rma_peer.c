@@ -190,8 +190,7 @@ void onic_rma_open(const onic_pool_t *pool, char *slots, uint32_t slot_bytes, ui
     s->description_len = s->landing != NULL ? onic_region_describe(s->landing, s->description,
                                                                    sizeof(s->description))
                                             : 0;
-    if (s->description_len == 0 ||
-        s->description_len + sizeof(onic_rma_message_t) > onic_wire_header_max())
+    if (s->description_len == 0)
         return;
     s->bounce = onic_region_base(s->bounce_region);
     s->bounce_free = onic_pool_all(pool);
@@ -201,24 +200,32 @@ void onic_rma_open(const onic_pool_t *pool, char *slots, uint32_t slot_bytes, ui
     onic_wire_unlock();
 }
 
-static void free_records(void)
+/** False where UCX still has some, which then stay, and their peers. */
+static bool free_records(void)
 {
+    bool all = true;
     for (uint32_t i = 0; i < onic_rma_records.n; i++) {
         onic_rma_t *r = onic_rma_records.slot[i].object;
-        if (r != NULL)
+        if (r != NULL && r->refs > 0) {
+            all = false;
+            r->nbounce = 0;
+        } else if (r != NULL) {
             free(onic_handle_free(&onic_rma_records, r->name));
+        }
     }
-    while (onic_rma_state.peers != NULL) {
+    while (all && onic_rma_state.peers != NULL) {
         onic_rma_peer_t *p = onic_rma_state.peers;
         onic_rma_state.peers = p->next;
         if (p->remote != NULL)
             onic_remote_close(p->remote);
         free(p);
     }
+    return all;
 }
 
 void onic_rma_close(void)
 {
+    bool over = true;
     if (onic_rma_state.open) {
         onic_wire_lock();
         (void)onic_rma_deferred();
@@ -228,12 +235,12 @@ void onic_rma_close(void)
         onic_wire_lock();
         (void)onic_rma_deferred();
         onic_rma_state.open = false;
-        free_records();
+        over = free_records();
         onic_wire_unlock();
     }
     if (onic_rma_state.landing != NULL)
         onic_region_free(onic_rma_state.landing);
     if (onic_rma_state.bounce_region != NULL)
-        onic_region_free(onic_rma_state.bounce_region);
+        (over ? onic_region_free : onic_region_leave)(onic_rma_state.bounce_region);
     memset(&onic_rma_state, 0, sizeof(onic_rma_state));
 }
