@@ -159,26 +159,11 @@ static void hosts_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t see
     members_begin_on_hosts(n, schedule, bpf_hosts_go);
 }
 
-static const conformance_row_t over_interfaces = {
-    .name = "datagram, stepped in the kernel",
-    .every = 8,
-    .steps = 1500,
-    .quiet = 10,
-    .patience = 400000,
-    .begin = hosts_begin,
-    .connect = members_connect,
-    .enter = members_enter,
-    .completed = members_completed,
-    .failed = members_failed,
-    .progress = members_progress,
-    .pass = members_pass,
-    .disconnect = members_disconnect,
-    .end = members_end,
-    .fail = members_fail,
-    .together = members_together,
-    .cannot = {[CONFORMANCE_CUT] = "it has no connections: packets are lost all the time",
-               [CONFORMANCE_ABANDON] = "a group that was freed grants what is asked"},
-};
+static const conformance_row_t over_interfaces = {.name = "datagram, stepped in the kernel",
+                                                  .every = 8,
+                                                  .steps = 1500,
+                                                  .begin = hosts_begin,
+                                                  MEMBERS_ROW};
 
 int main(void)
 {

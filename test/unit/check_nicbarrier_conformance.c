@@ -203,25 +203,19 @@ static const conformance_row_t shm_led = {
 
 /* ---- datagram ------------------------------------------------------------------------------- */
 
-#define BY_DATAGRAMS                                                                               \
-    .steps = 2000, .quiet = 10, .patience = 400000, .connect = members_connect,                    \
-    .enter = members_enter, .completed = members_completed, .failed = members_failed,              \
-    .progress = members_progress, .pass = members_pass, .disconnect = members_disconnect,          \
-    .end = members_end, .fail = members_fail, .together = members_together,                        \
-    .cannot = {[CONFORMANCE_CUT] = "it has no connections: packets are lost all the time",         \
-               [CONFORMANCE_ABANDON] = "a group that was freed grants what is asked"}
-
 static const conformance_row_t datagram = {
-    .name = "datagram", .every = 2, .begin = members_begin, BY_DATAGRAMS};
+    .name = "datagram", .every = 2, .begin = members_begin, .steps = 2000, MEMBERS_ROW};
 static const conformance_row_t datagram_stepped = {.name = "datagram, stepped by an adapter",
                                                    .every = 12,
                                                    .begin = members_begin_stepped,
-                                                   BY_DATAGRAMS};
+                                                   .steps = 2000,
+                                                   MEMBERS_ROW};
 static const conformance_row_t datagram_dying = {
     .name = "datagram, stepped by an adapter that is gone soon",
     .every = 18,
     .begin = members_begin_dying,
-    BY_DATAGRAMS};
+    .steps = 2000,
+    MEMBERS_ROW};
 
 /* ---- the tests themselves ------------------------------------------------------------------- */
 

@@ -9,8 +9,6 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#undef fail /* Check's own; engines have a function of that name */
-
 /* ---- scenarios ------------------------------------------------------------------------------ */
 
 static void many(test_t *t)
@@ -19,20 +17,6 @@ static void many(test_t *t)
     barriers(t, 1, 300);
     engine->disconnect(t->net);
 }
-
-START_TEST(one_after_another)
-{
-    const scenario_t all[] = {
-        {many, 2, 0, 0, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER, NULL},
-        {many, 2, 100, 0, NICBARRIER_PAIRWISE, NICBARRIER_VERBS_NEVER, NULL},
-        {many, 3, 20, 0, NICBARRIER_PAIRWISE, NICBARRIER_VERBS_NEVER, NULL},
-        {many, 5, 20, 0, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER, NULL},
-        {many, 6, 20, 0, NICBARRIER_GATHER_BROADCAST, NICBARRIER_VERBS_NEVER, NULL},
-        {many, 4, 200, 200, NICBARRIER_DISSEMINATION, NICBARRIER_VERBS_NEVER, NULL}};
-
-    run(&all[_i]);
-}
-END_TEST
 
 static void outstanding(test_t *t)
 {
@@ -47,29 +31,6 @@ static void outstanding(test_t *t)
     }
     engine->disconnect(t->net);
 }
-
-START_TEST(many_outstanding)
-{
-    run(&(scenario_t){.run = outstanding, .n = 4, .drop = 50, .verbs = NICBARRIER_VERBS_NEVER});
-}
-END_TEST
-
-START_TEST(answers_from_who_has_left)
-{
-    run(&(scenario_t){.run = leave_early,
-                      .n = 8,
-                      .drop = 400,
-                      .nack_usec = 300,
-                      .verbs = NICBARRIER_VERBS_NEVER});
-}
-END_TEST
-
-START_TEST(progress_while_computing)
-{
-    run(&(scenario_t){.run = compute, .n = 5, .verbs = NICBARRIER_VERBS_NEVER});
-    run(&(scenario_t){.run = compute, .n = 5, .drop = 300, .verbs = NICBARRIER_VERBS_NEVER});
-}
-END_TEST
 
 static uint64_t node_entered(void *arg)
 {
@@ -104,12 +65,6 @@ static void woken(test_t *t)
     }
     engine->disconnect(t->net);
 }
-
-START_TEST(the_last_wakes_the_leader)
-{
-    run(&(scenario_t){.run = woken, .n = 2, .nack_usec = 1000000, .verbs = NICBARRIER_VERBS_NEVER});
-}
-END_TEST
 
 /* Where this member listens on the loopback interface. */
 static struct sockaddr_in my_socket(test_t *t, uint32_t *cookie)
@@ -177,12 +132,6 @@ static void strangers(test_t *t)
     engine->disconnect(t->net);
 }
 
-START_TEST(strangers_are_refused)
-{
-    run(&(scenario_t){.run = strangers, .n = 2, .verbs = NICBARRIER_VERBS_NEVER});
-}
-END_TEST
-
 /* A second life of the engine in the same process, and groups side by side. */
 static void again(test_t *t)
 {
@@ -213,12 +162,6 @@ static void again(test_t *t)
     engine->disconnect(t->net);
 }
 
-START_TEST(opened_again)
-{
-    run(&(scenario_t){.run = again, .n = 3, .drop = 20, .verbs = NICBARRIER_VERBS_NEVER});
-}
-END_TEST
-
 /* As the agreement does it: has the engine, or another member, found out that it is hopeless? */
 static bool is_given_up(test_t *t, nicbarrier_reason_t *why)
 {
@@ -247,12 +190,6 @@ static void mute(test_t *t)
     EXPECT(t->me != 3 || t->net->from[1]->alive);
     engine->disconnect(t->net);
 }
-
-START_TEST(silence_is_hopeless)
-{
-    run(&(scenario_t){.run = mute, .n = 4, .verbs = NICBARRIER_VERBS_NEVER});
-}
-END_TEST
 
 /* Member 1 is mute and has two addresses, of which the second leads nowhere. Member 0 has found it
  * out of reach when it happens to use that one: nevertheless its failure must arrive, since member
@@ -286,12 +223,6 @@ static void fail_at_a_wrong_address(test_t *t)
     }
     engine->disconnect(t->net);
 }
-
-START_TEST(a_failure_finds_the_address)
-{
-    run(&(scenario_t){.run = fail_at_a_wrong_address, .n = 2, .verbs = NICBARRIER_VERBS_NEVER});
-}
-END_TEST
 
 /* Who waits, but has not asked yet, knows nothing; nor does who has been answered. */
 static void ask_nobody(test_t *t)
@@ -334,12 +265,6 @@ static void late(test_t *t)
     engine->disconnect(t->net);
 }
 
-START_TEST(who_is_late_is_not_given_up)
-{
-    run(&(scenario_t){.run = late, .n = 2, .verbs = NICBARRIER_VERBS_NEVER});
-}
-END_TEST
-
 /* ---- failure -------------------------------------------------------------------------------- */
 
 static void await_failure(test_t *t)
@@ -364,16 +289,6 @@ static void notified(test_t *t)
     engine->disconnect(t->net);
 }
 
-START_TEST(a_failure_spreads)
-{
-    run(&(scenario_t){.run = notified, .n = 7, .drop = 200, .verbs = NICBARRIER_VERBS_NEVER});
-    run(&(scenario_t){.run = notified,
-                      .n = 5,
-                      .schedule = NICBARRIER_GATHER_BROADCAST,
-                      .verbs = NICBARRIER_VERBS_NEVER});
-}
-END_TEST
-
 /* Member 0 ends without a word while the others wait for it. */
 static void dies(test_t *t)
 {
@@ -390,19 +305,6 @@ static void dies(test_t *t)
     EXPECT(engine->completed(t->net) == 10);
     engine->disconnect(t->net);
 }
-
-START_TEST(a_death_is_noticed)
-{
-    run(&(scenario_t){.run = dies, .n = 5, .verbs = NICBARRIER_VERBS_NEVER});
-}
-END_TEST
-
-START_TEST(who_was_not_asked_is_not_unreachable)
-{
-    run(&(scenario_t){
-        .run = ask_nobody, .n = 2, .nack_usec = 1000000, .verbs = NICBARRIER_VERBS_NEVER});
-}
-END_TEST
 
 /* ---- the end -------------------------------------------------------------------------------- */
 
@@ -423,13 +325,6 @@ static void last_is_lost(test_t *t)
     atomic_fetch_add(&t->shared->arrived[15], t->n);
 }
 
-START_TEST(who_leaves_is_not_missed)
-{
-    for (int n = 2; n <= 5; n++)
-        run(&(scenario_t){.run = last_is_lost, .n = n, .verbs = NICBARRIER_VERBS_NEVER});
-}
-END_TEST
-
 /* Nobody is waited for who was never a partner in something complete, or is known to be gone. */
 static void half_done(test_t *t)
 {
@@ -442,9 +337,40 @@ static void half_done(test_t *t)
     EXPECT(onic_now_nsec() - begun < NICBARRIER_LINGER_PATIENCE / 2);
 }
 
-START_TEST(who_was_not_met_is_not_waited_for)
+static const scenario_t scenarios[] = {
+    {.run = many, .n = 2},
+    {.run = many, .n = 2, .drop = 100, .schedule = NICBARRIER_PAIRWISE},
+    {.run = many, .n = 3, .drop = 20, .schedule = NICBARRIER_PAIRWISE},
+    {.run = many, .n = 5, .drop = 20},
+    {.run = many, .n = 6, .drop = 20, .schedule = NICBARRIER_GATHER_BROADCAST},
+    {.run = many, .n = 4, .drop = 200, .nack_usec = 200},
+    {.run = outstanding, .n = 4, .drop = 50},
+    {.run = leave_early, .n = 8, .drop = 400, .nack_usec = 300},
+    {.run = compute, .n = 5},
+    {.run = compute, .n = 5, .drop = 300},
+    {.run = woken, .n = 2, .nack_usec = 1000000},
+    {.run = strangers, .n = 2},
+    {.run = again, .n = 3, .drop = 20},
+    {.run = mute, .n = 4},
+    {.run = fail_at_a_wrong_address, .n = 2},
+    {.run = ask_nobody, .n = 2, .nack_usec = 1000000},
+    {.run = late, .n = 2},
+    {.run = notified, .n = 7, .drop = 200},
+    {.run = notified, .n = 5, .schedule = NICBARRIER_GATHER_BROADCAST},
+    {.run = dies, .n = 5},
+    {.run = last_is_lost, .n = 2},
+    {.run = last_is_lost, .n = 3},
+    {.run = last_is_lost, .n = 4},
+    {.run = last_is_lost, .n = 5},
+    {.run = half_done, .n = 3},
+};
+
+START_TEST(by_udp)
 {
-    run(&(scenario_t){.run = half_done, .n = 3, .verbs = NICBARRIER_VERBS_NEVER});
+    scenario_t s = scenarios[_i];
+
+    s.verbs = NICBARRIER_VERBS_NEVER;
+    run(&s);
 }
 END_TEST
 
@@ -476,13 +402,7 @@ END_TEST
 
 int main(void)
 {
-    return UNIT_RUN("nicbarrier_datagram", UNIT_LOOP(one_after_another, 0, 6),
-                    UNIT_ONCE(many_outstanding), UNIT_ONCE(answers_from_who_has_left),
-                    UNIT_ONCE(progress_while_computing), UNIT_ONCE(the_last_wakes_the_leader),
-                    UNIT_ONCE(strangers_are_refused), UNIT_ONCE(opened_again),
-                    UNIT_ONCE(silence_is_hopeless), UNIT_ONCE(a_failure_finds_the_address),
-                    UNIT_ONCE(who_was_not_asked_is_not_unreachable),
-                    UNIT_ONCE(who_is_late_is_not_given_up), UNIT_ONCE(a_failure_spreads),
-                    UNIT_ONCE(a_death_is_noticed), UNIT_ONCE(who_leaves_is_not_missed),
-                    UNIT_ONCE(who_was_not_met_is_not_waited_for), UNIT_ONCE(reasons));
+    return UNIT_RUN("nicbarrier_datagram",
+                    UNIT_LOOP(by_udp, 0, sizeof(scenarios) / sizeof(scenarios[0])),
+                    UNIT_ONCE(reasons));
 }

@@ -104,30 +104,6 @@ static void by_udp_from_both_sides(test_t *t)
     engine->disconnect(t->net);
 }
 
-START_TEST(transports)
-{
-    const nicbarrier_schedule_kind_t d = NICBARRIER_DISSEMINATION, g = NICBARRIER_GATHER_BROADCAST;
-    const nicbarrier_verbs_use_t here = NICBARRIER_VERBS_AUTO;
-    const scenario_t all[] = {
-        {by_verbs_alone, 4, 0, 0, d, here, NULL},
-        {by_verbs_alone, 5, 100, 0, g, here, NULL},
-        {by_verbs_alone, 3, 50, 0, d, NICBARRIER_VERBS_ALWAYS, NULL},
-        {by_udp_alone, 3, 0, 0, d, NICBARRIER_VERBS_NEVER, NULL},
-        {by_both, 4, 0, 0, d, here, first_is_absent},
-        {by_both, 4, 50, 0, d, here, first_is_absent},
-        {by_udp_at_last, 2, 0, 0, d, here, first_hears_nothing},
-        {by_udp_at_last, 4, 0, 0, d, here, first_hears_nothing},
-        {by_udp_at_last, 4, 0, 0, g, here, first_is_dumb},
-        {by_udp_at_last, 5, 50, 0, d, here, first_is_dumb},
-        {by_udp_from_both_sides, 4, 0, 0, d, here, all_hear_nothing},
-        {by_udp_from_both_sides, 3, 50, 0, d, here, all_hear_nothing},
-    };
-
-    ck_assert_int_eq(sizeof(all) / sizeof(all[0]), 12);
-    run(&all[_i]);
-}
-END_TEST
-
 /* Who is slow to begin, or computes for long, is not taken for one that verbs does not reach, also
  * by whom it sent something before that could know where it came from. */
 static void slow(test_t *t)
@@ -154,12 +130,6 @@ static void slow(test_t *t)
     engine->disconnect(t->net);
 }
 
-START_TEST(slow_is_not_unreachable)
-{
-    run(&(scenario_t){.run = slow, .n = 3});
-}
-END_TEST
-
 /* Where it must be verbs, UDP does not help out. */
 static void nothing(test_t *t)
 {
@@ -175,33 +145,41 @@ static void nothing(test_t *t)
     engine->disconnect(t->net);
 }
 
-START_TEST(verbs_or_nothing)
-{
-    run(&(scenario_t){
-        .run = nothing, .n = 2, .verbs = NICBARRIER_VERBS_ALWAYS, .prepare = all_hear_nothing});
-}
-END_TEST
-
 static void leave_verbs_early(test_t *t)
 {
     leave_early(t);
     EXPECT(COUNT(verbs_sent) > 0);
 }
 
-START_TEST(answers_from_who_has_left)
-{
-    run(&(scenario_t){.run = leave_verbs_early,
-                      .n = 8,
-                      .drop = 400,
-                      .nack_usec = 300,
-                      .verbs = NICBARRIER_VERBS_ALWAYS});
-}
-END_TEST
+static const scenario_t scenarios[] = {
+    {.run = by_verbs_alone, .n = 4},
+    {.run = by_verbs_alone, .n = 5, .drop = 100, .schedule = NICBARRIER_GATHER_BROADCAST},
+    {.run = by_verbs_alone, .n = 3, .drop = 50, .verbs = NICBARRIER_VERBS_ALWAYS},
+    {.run = by_udp_alone, .n = 3, .verbs = NICBARRIER_VERBS_NEVER},
+    {.run = by_both, .n = 4, .prepare = first_is_absent},
+    {.run = by_both, .n = 4, .drop = 50, .prepare = first_is_absent},
+    {.run = by_udp_at_last, .n = 2, .prepare = first_hears_nothing},
+    {.run = by_udp_at_last, .n = 4, .prepare = first_hears_nothing},
+    {.run = by_udp_at_last,
+     .n = 4,
+     .schedule = NICBARRIER_GATHER_BROADCAST,
+     .prepare = first_is_dumb},
+    {.run = by_udp_at_last, .n = 5, .drop = 50, .prepare = first_is_dumb},
+    {.run = by_udp_from_both_sides, .n = 4, .prepare = all_hear_nothing},
+    {.run = by_udp_from_both_sides, .n = 3, .drop = 50, .prepare = all_hear_nothing},
+    {.run = slow, .n = 3},
+    {.run = nothing, .n = 2, .verbs = NICBARRIER_VERBS_ALWAYS, .prepare = all_hear_nothing},
+    {.run = leave_verbs_early,
+     .n = 8,
+     .drop = 400,
+     .nack_usec = 300,
+     .verbs = NICBARRIER_VERBS_ALWAYS},
+    {.run = compute, .n = 5, .drop = 300, .prepare = first_is_absent},
+};
 
-/* By both transports, that is. */
-START_TEST(progress_while_computing)
+START_TEST(transports)
 {
-    run(&(scenario_t){.run = compute, .n = 5, .drop = 300, .prepare = first_is_absent});
+    run(&scenarios[_i]);
 }
 END_TEST
 
@@ -264,8 +242,7 @@ END_TEST
 int main(void)
 {
     adapter_config.calm = adapter_config.plain = true;
-    return UNIT_RUN("nicbarrier_mixed", UNIT_LOOP(transports, 0, 12),
-                    UNIT_ONCE(slow_is_not_unreachable), UNIT_ONCE(verbs_or_nothing),
-                    UNIT_ONCE(answers_from_who_has_left), UNIT_ONCE(progress_while_computing),
+    return UNIT_RUN("nicbarrier_mixed",
+                    UNIT_LOOP(transports, 0, sizeof(scenarios) / sizeof(scenarios[0])),
                     UNIT_ONCE(reasons));
 }

@@ -31,3 +31,12 @@ void members_disconnect(int i);
 void members_end(void);
 void members_fail(int i);
 void members_together(uint64_t last);
+
+/** All of a row but its name, how much it runs, and `begin`. */
+#define MEMBERS_ROW                                                                                \
+    .quiet = 10, .patience = 400000, .connect = members_connect, .enter = members_enter,           \
+    .completed = members_completed, .failed = members_failed, .progress = members_progress,        \
+    .pass = members_pass, .disconnect = members_disconnect, .end = members_end,                    \
+    .fail = members_fail, .together = members_together,                                            \
+    .cannot = {[CONFORMANCE_CUT] = "it has no connections: packets are lost all the time",         \
+               [CONFORMANCE_ABANDON] = "a group that was freed grants what is asked"}
