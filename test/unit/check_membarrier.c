@@ -14,63 +14,65 @@
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "test/unit/unit.h"
 
-enum { ROUNDS = 20000 };
+enum { ROUNDS = 20000, SECONDS = 3, KEPT = 1 << 16 };
 
 /** What they share, each word in a line of its own. */
 typedef struct shared {
-    _Alignas(64) atomic_int mine;
-    _Alignas(64) atomic_int yours;
-    _Alignas(64) atomic_int begun[2];
-    _Alignas(64) atomic_int seen;
-    _Alignas(64) atomic_int ended;
+    _Alignas(64) _Atomic uint64_t quick; /**< so often has the quick side stored */
+    _Alignas(64) _Atomic uint64_t slow;  /**< so often the slow one */
+    _Alignas(64) atomic_bool over;
+    _Alignas(64) _Atomic uint64_t seen[KEPT]; /**< of `slow`, after the quick side's last stores */
 } shared_t;
 
-/** Both begin a round at nearly the same time. */
-static void meet(shared_t *s, int who, int round)
-{
-    atomic_store(&s->begun[who], round);
-    for (unsigned spins = 1; atomic_load(&s->begun[!who]) < round; spins++)
-        if (spins % 1000 == 0)
-            sched_yield();
-}
-
-/** The side without a barrier of its own, but where it cannot take part. Can it? */
+/** The side without a barrier of its own, but where it cannot take part. Can it? It does not wait:
+ * while its stores are on their way to a line that the other has, it loads again and again what is
+ * at hand. */
 static bool quick_side(shared_t *s)
 {
     const bool takes_part = onic_membarrier_register();
 
-    for (int round = 1; round <= ROUNDS; round++) {
-        meet(s, 0, round);
-        atomic_store_explicit(&s->mine, round, memory_order_release);
+    for (uint64_t n = 1; !atomic_load_explicit(&s->over, memory_order_relaxed); n++) {
+        atomic_store_explicit(&s->quick, n, memory_order_release);
         if (takes_part)
             atomic_signal_fence(memory_order_seq_cst);
         else
             atomic_thread_fence(memory_order_seq_cst);
-        atomic_store(&s->seen, atomic_load_explicit(&s->yours, memory_order_relaxed));
-        atomic_store(&s->ended, round);
+        const uint64_t seen = atomic_load_explicit(&s->slow, memory_order_relaxed);
+        atomic_store_explicit(&s->seen[n % KEPT], seen, memory_order_relaxed);
     }
     return takes_part;
+}
+
+/** Until the quick side has stored so often; what it saw before the last of them is there. */
+static void wait_for(const shared_t *s, uint64_t n)
+{
+    for (unsigned spins = 1; atomic_load(&s->quick) < n; spins++)
+        if (spins % 1000 == 0)
+            sched_yield();
 }
 
 /** Returns the rounds in which both have missed; -1: the kernel makes no such barrier. */
 static int slow_side(shared_t *s)
 {
+    const time_t end = time(NULL) + SECONDS;
     int missed = 0;
     bool made = true;
 
-    for (int round = 1; round <= ROUNDS; round++) {
-        meet(s, 1, round);
-        atomic_store_explicit(&s->yours, round, memory_order_relaxed);
+    wait_for(s, 1);
+    for (uint64_t round = 1; round <= ROUNDS && time(NULL) < end; round++) {
+        atomic_store_explicit(&s->slow, round, memory_order_relaxed);
         made = onic_membarrier() && made;
-        const int got = atomic_load_explicit(&s->mine, memory_order_relaxed);
-        while (atomic_load(&s->ended) < round)
-            sched_yield();
-        missed += got < round && atomic_load(&s->seen) < round;
+        const uint64_t got = atomic_load_explicit(&s->quick, memory_order_relaxed);
+        wait_for(s, got + 2);
+        /* Of that store, or of one that is later. */
+        missed += atomic_load(&s->seen[(got + 1) % KEPT]) < round;
     }
+    atomic_store(&s->over, true);
     return made ? missed : -1;
 }
 
