@@ -108,12 +108,14 @@ def rows_of(document):
 def factor(value):
     if value is None:
         return "-"
+    if value < 0.1:
+        return f"{value:.2g}"
     return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
 
 def compared(rows, other, words):
-    """In how many cases ours is faster and slower than others, with the most of both."""
-    ratios = [(row.against(getattr(row, other)), row) for row in rows]
+    """In how many cases ours is faster and slower than others, with the most of both. Only what is sure counts."""
+    ratios = [(row.against(getattr(row, other)), row) for row in rows if row.is_sure]
     ratios = sorted(((r, row) for r, row in ratios if r), key=lambda pair: pair[0])
     if not ratios:
         return f"cannot be compared with {words}"
@@ -128,6 +130,10 @@ def compared(rows, other, words):
     return text + (f" and slower in {slower} (down to {named(ratios[0])})" if slower else ", slower in none")
 
 
+def unsure_cases(count):
+    return f" {count} unsure case{'s are' if count > 1 else ' is'} left out." if count else ""
+
+
 def verdict(rows):
     """A sentence for each component."""
     for component in dict.fromkeys(component for component, _, _ in CASES):
@@ -136,7 +142,8 @@ def verdict(rows):
             yield f"{component} was not measured."
             continue
         yield (f"{component} {compared(own, 'default', 'your default')}; "
-               f"it {compared(own, 'best', 'the best there is')}.")
+               f"it {compared(own, 'best', 'the best there is')}."
+               + unsure_cases(sum(not row.is_sure for row in own)))
 
 
 def table(rows):
@@ -168,7 +175,7 @@ def columns(lines):
 
 
 def conditions(document):
-    """How it was measured, and what makes it doubtful."""
+    """How it was measured."""
     machine = document["machine"]
     lines = [c["line_ns"] for p in document["presets"] for c in p["cases"] if c["line_ns"]]
     counts = sorted({len(p["rounds"]) for p in document["presets"]})
@@ -176,6 +183,10 @@ def conditions(document):
     line = f", a cache line takes {statistics.median(lines):.0f} ns between them" if lines else ""
     yield (f"Two processes on {machine['cpus']} processors ({machine['cpu']}){line}; "
            f"medians of {rounds} rounds, in turn. Your default is what Open MPI takes by itself.")
+
+
+def warnings(document):
+    machine = document["machine"]
     if machine["others"] > QUIET:
         yield (f"WARNING: the machine was busy: others used {machine['others']:.1f} of its {machine['cpus']} "
                "processors meanwhile. Times are too long, and what differs little may be wrong.")
@@ -183,9 +194,12 @@ def conditions(document):
         yield "WARNING: with one processor the processes take turns, which hides what they would do."
 
 
-def unsure(rows):
+def signs(rows):
+    """What signs in the table mean."""
     if not all(row.is_sure for row in rows):
         yield "? rounds disagree on which is faster, or all were disturbed"
+    if not all(row.ours and row.default and row.best for row in rows):
+        yield "- not measured: it failed, or did not end in time"
 
 
 # ---- Picture -----------------------------------------------------------------------------------
@@ -205,10 +219,10 @@ def main():
     rows = rows_of(document)
     if not rows:
         sys.exit("summary: nothing was measured")
-    for text in (*verdict(rows), *conditions(document)):
+    for text in (*warnings(document), *verdict(rows), *conditions(document)):
         print(textwrap.fill(text, 110, subsequent_indent="  "))
     print()
-    for line in (*columns(table(rows)), *unsure(rows)):
+    for line in (*columns(table(rows)), *signs(rows)):
         print(line)
     drawn = json.dumps(picture(document, rows))
     for out in sys.argv[2:]:
