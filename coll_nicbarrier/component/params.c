@@ -183,8 +183,8 @@ static bool check_word(const nicbarrier_param_t *p)
             *p->number = i;
             return true;
         }
-        snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i > 0 ? ", " : "",
-                 p->words[i]);
+        const char *before = i == 0 ? "" : p->words[i + 1] != NULL ? ", " : " and ";
+        snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", before, p->words[i]);
     }
     onic_help(HELP_FILE, "bad-word", p->name, *p->text != NULL ? *p->text : "", list);
     return false;

@@ -223,11 +223,15 @@ static int start_wire(const onic_wire_config_t *config)
     ucs_status_t status = create_ucx(config);
     if (status != UCS_OK) {
         const char *given = getenv("UCX_TLS");
-        opal_output(0, "ompi-nic: UCX cannot be started with transports %s%s: %s",
+        opal_output(0,
+                    "ompi-nic: UCX cannot be started with transports %s%s: %s. The component that "
+                    "asks for it is not used.",
                     config->tls != NULL ? config->tls
                     : given != NULL     ? given
                                         : "of its own choice",
-                    config->tls == NULL && given != NULL ? " (UCX_TLS)" : "",
+                    config->tls != NULL ? " (parameter tls)"
+                    : given != NULL     ? " (UCX_TLS)"
+                                        : "",
                     onic_ucx.status_string(status));
         return onic_ucs_error(status);
     }
