@@ -93,8 +93,10 @@ static const nicbarrier_param_t own[] = {
      .number = VALUE(agreement.ppn),
      .max = 1000000},
     {.name = "spin",
-     .help = "How often a waiting process polls before it yields its processor, while no other "
-             "process wants that; where one does, it yields at once",
+     .help =
+         "How often a waiting process polls before it yields its processor. Where processes that "
+         "wait share a processor they yield at once, and where another program computes on it "
+         "they spin for up to 4 ms",
      .number = VALUE(agreement.team.spins_max),
      .max = 1000000},
     {.name = "engine",

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "coll_nicbarrier/team/waiting.h"
 #include "common/node/segment.h"
 #include "common/support/clock.h"
 #include "common/support/pause.h"
@@ -21,6 +20,8 @@
 #define SLEEP_USEC 500U
 /** Of the waits in which a thread yields, one in so many is timed. */
 #define WAITS_PER_SAMPLE 8U
+/** A long spin calls Open MPI's progress once in so many polls. */
+#define SPINS_PER_PROGRESS 64
 /** Of the barriers that need no waiting, one in so many calls Open MPI's progress. */
 #define ENTRIES_PER_PROGRESS 128U
 
@@ -31,7 +32,7 @@ nicbarrier_team_t *nicbarrier_team_new(const nicbarrier_team_config_t *config)
     nicbarrier_team_t *t = calloc(1, sizeof(*t));
     if (t != NULL) {
         t->config = *config;
-        atomic_init(&t->spins, config->oversubscribed ? 0 : config->spins_max);
+        t->spinning.mode = config->oversubscribed ? NICBARRIER_SHARED : NICBARRIER_FREE;
     }
     return t;
 }
@@ -292,23 +293,49 @@ static void act(nicbarrier_team_t *t, uint64_t epoch, nicbarrier_waiting_t *w, u
 
 static void wait_long(nicbarrier_team_t *t, uint64_t epoch)
 {
-    const bool sample = epoch % WAITS_PER_SAMPLE == 0;
+    const bool sample =
+        t->waits++ % WAITS_PER_SAMPLE == 0 || t->spinning.mode == NICBARRIER_CONTENDED;
     nicbarrier_waiting_t w = {.start = sample ? onic_now_nsec() : 0};
     while (!is_over(t, epoch))
         act(t, epoch, &w, nicbarrier_waiting_next(&w));
-    const int shared = sample ? nicbarrier_waiting_is_shared(&w, onic_now_nsec()) : -1;
-    if (shared >= 0)
-        atomic_store_explicit(&t->spins, shared ? 0 : t->config.spins_max, memory_order_relaxed);
+    if (sample) {
+        const uint64_t now = onic_now_nsec();
+        nicbarrier_spinning_yielded(&t->spinning, nicbarrier_waiting_yielded(&w, now),
+                                    t->config.oversubscribed, now);
+    }
+}
+
+/** Another program computes on this processor: to yield would cost a time slice. Is it done? */
+static bool spin_long(nicbarrier_team_t *t, uint64_t epoch)
+{
+    const uint64_t start = onic_now_nsec();
+    uint64_t now = start;
+    const long displaced = times_displaced();
+    bool over = false;
+    while (!over && now - start < NICBARRIER_SPIN_NSEC) {
+        for (int left = SPINS_PER_PROGRESS; left > 0 && !over; left--) {
+            onic_pause();
+            over = poll(t, epoch);
+        }
+        t->config.progress();
+        over = over || is_over(t, epoch);
+        now = onic_now_nsec();
+    }
+    nicbarrier_spinning_spun(&t->spinning, times_displaced() != displaced, now);
+    return nicbarrier_team_done(t, epoch);
 }
 
 static bool spin(nicbarrier_team_t *t, uint64_t epoch)
 {
-    for (int left = atomic_load_explicit(&t->spins, memory_order_relaxed); left > 0; left--) {
-        if (poll(t, epoch))
-            return true;
+    const int most = t->spinning.mode == NICBARRIER_SHARED ? 0 : t->config.spins_max;
+    bool done = poll(t, epoch);
+    for (int n = 0; n < most && !done; n++) {
         onic_pause();
+        done = poll(t, epoch);
+        if (done && t->spinning.vain != 0)
+            t->spinning.vain = 0;
     }
-    return poll(t, epoch);
+    return done || (t->spinning.mode == NICBARRIER_CONTENDED && spin_long(t, epoch));
 }
 
 bool nicbarrier_team_wait(nicbarrier_team_t *t, uint64_t epoch)

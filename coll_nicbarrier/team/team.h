@@ -23,6 +23,7 @@
 #include "common/node/node.h"
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/engines/shm/shm.h"
+#include "coll_nicbarrier/team/waiting.h"
 
 /** What a process wants of its teams. */
 typedef struct nicbarrier_team_config {
@@ -46,7 +47,8 @@ typedef struct nicbarrier_team {
     _Atomic uint32_t checked;    /**< which one is next */
     bool (*ended)(void *arg);    /**< has something else ended all waiting? NULL: it never does */
     void *ended_arg;
-    _Atomic int spins; /**< polls before a waiting thread yields, as things are */
+    nicbarrier_spinning_t spinning;
+    _Atomic unsigned waits; /**< in which the thread has yielded */
 } nicbarrier_team_t;
 
 /** A team without parts. NULL where memory is exhausted. */

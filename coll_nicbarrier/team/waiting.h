@@ -20,6 +20,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -33,6 +34,16 @@
 #define NICBARRIER_NAPS 16U
 /** A yield that took longer than this, in nanoseconds, has most likely let another process run. */
 #define NICBARRIER_SHARED_NSEC 900U
+
+/** Likewise: one that computes. */
+#define NICBARRIER_SLICE_NSEC 500000U
+/** Where others compute on its processor a thread spins for so long, in nanoseconds, before it
+ * yields. */
+#define NICBARRIER_SPIN_NSEC 4000000U
+/** After so many of these in turn in which others had the processor it yields at once. */
+#define NICBARRIER_SPINS_IN_VAIN 8U
+/** For so many nanoseconds. */
+#define NICBARRIER_RETRY_NSEC 10000000U
 
 /** What to do, as bits, from the lowest to the highest. Behind each: is the barrier over? */
 typedef enum nicbarrier_wait_action {
@@ -92,12 +103,62 @@ static inline void nicbarrier_waiting_turn(nicbarrier_waiting_t *w, uint64_t now
     w->displaced = displaced;
 }
 
-/** Of a wait that began at `start` != 0 and is over: should the next one yield at once, since
- *  spinning is harmful? A wrong yes costs little.
- *  @return 1 or 0; -1: this wait says nothing about it */
-static inline int nicbarrier_waiting_is_shared(const nicbarrier_waiting_t *w, uint64_t now)
+/** What a yield has shown of the processor. */
+typedef enum nicbarrier_yielded {
+    NICBARRIER_YIELDED_UNKNOWN, /**< this wait says nothing about it */
+    NICBARRIER_YIELDED_ALONE,   /**< nobody else wants it */
+    NICBARRIER_YIELDED_BRIEFLY, /**< others have it briefly, such as those that wait like this */
+    NICBARRIER_YIELDED_LONG     /**< others compute on it */
+} nicbarrier_yielded_t;
+
+/** Of a wait that began at `start` != 0 and is over. */
+static inline nicbarrier_yielded_t nicbarrier_waiting_yielded(const nicbarrier_waiting_t *w,
+                                                              uint64_t now)
 {
     if (w->phase != NICBARRIER_SHORT || w->count == 0)
-        return -1;
-    return (now - w->start) / w->count > NICBARRIER_SHARED_NSEC;
+        return NICBARRIER_YIELDED_UNKNOWN;
+    const uint64_t each = (now - w->start) / w->count;
+    return each <= NICBARRIER_SHARED_NSEC  ? NICBARRIER_YIELDED_ALONE
+           : each <= NICBARRIER_SLICE_NSEC ? NICBARRIER_YIELDED_BRIEFLY
+                                           : NICBARRIER_YIELDED_LONG;
+}
+
+/** How the waits of a process begin. A yield where another program computes costs a time slice. It
+ *  pays where those for which one waits are kept from this processor, not where they run elsewhere.
+ */
+typedef struct nicbarrier_spinning {
+    _Atomic enum {
+        NICBARRIER_FREE,      /**< nobody else wants the processor: spin for a little */
+        NICBARRIER_CONTENDED, /**< another program computes on it: spin for NICBARRIER_SPIN_NSEC */
+        NICBARRIER_SHARED     /**< yield at once */
+    } mode;
+    _Atomic unsigned vain;  /**< spins in turn in which another thread has had the processor */
+    _Atomic uint64_t since; /**< nanoseconds: when it became shared by these */
+} nicbarrier_spinning_t;
+
+/** A long spin is over. `displaced`: has the kernel let another thread run in place of this one? */
+static inline void nicbarrier_spinning_spun(nicbarrier_spinning_t *s, bool displaced, uint64_t now)
+{
+    s->vain = displaced ? s->vain + 1 : 0;
+    if (s->vain >= NICBARRIER_SPINS_IN_VAIN) {
+        s->mode = NICBARRIER_SHARED;
+        s->since = now;
+    }
+}
+
+/** Draws a conclusion from the yields of a wait. `crowded`: the ranks here are more than the
+ *  processors. */
+static inline void nicbarrier_spinning_yielded(nicbarrier_spinning_t *s,
+                                               nicbarrier_yielded_t yielded, bool crowded,
+                                               uint64_t now)
+{
+    if (yielded == NICBARRIER_YIELDED_ALONE) {
+        s->mode = NICBARRIER_FREE;
+    } else if (yielded == NICBARRIER_YIELDED_BRIEFLY || (yielded != 0 && crowded)) {
+        s->mode = NICBARRIER_SHARED;
+    } else if (yielded == NICBARRIER_YIELDED_LONG && s->mode != NICBARRIER_CONTENDED &&
+               now - s->since > NICBARRIER_RETRY_NSEC) {
+        s->mode = NICBARRIER_CONTENDED;
+        s->vain = 0;
+    }
 }

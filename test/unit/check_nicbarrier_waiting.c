@@ -122,25 +122,87 @@ START_TEST(conclusions)
 END_TEST
 
 /* Yields that let nobody run take 100 to 700 ns, by processor and kernel; others a time slice. */
-START_TEST(spinning)
+START_TEST(yields)
 {
     nicbarrier_waiting_t w = {.start = 1000};
 
-    ck_assert_int_eq(nicbarrier_waiting_is_shared(&w, 2000), -1);
+    ck_assert_int_eq(nicbarrier_waiting_yielded(&w, 2000), NICBARRIER_YIELDED_UNKNOWN);
     w.count = 100;
-    ck_assert_int_eq(nicbarrier_waiting_is_shared(&w, 1000 + 100 * 700), 0);
-    ck_assert_int_eq(nicbarrier_waiting_is_shared(&w, 1000 + 100 * 700 + 3000000), 1);
+    ck_assert_int_eq(nicbarrier_waiting_yielded(&w, 1000 + 100 * 700), NICBARRIER_YIELDED_ALONE);
+    ck_assert_int_eq(nicbarrier_waiting_yielded(&w, 1000 + 100 * 700 + 3000000),
+                     NICBARRIER_YIELDED_BRIEFLY);
     w.count = 8;
-    ck_assert_int_eq(nicbarrier_waiting_is_shared(&w, 1001), 0);
-    ck_assert_int_eq(nicbarrier_waiting_is_shared(&w, 1000 + 8 * 1000000), 1);
+    ck_assert_int_eq(nicbarrier_waiting_yielded(&w, 1001), NICBARRIER_YIELDED_ALONE);
+    ck_assert_int_eq(nicbarrier_waiting_yielded(&w, 1000 + 8 * 1000000), NICBARRIER_YIELDED_LONG);
     /* A long wait says nothing of it. */
     w.phase = NICBARRIER_AWAKE;
-    ck_assert_int_eq(nicbarrier_waiting_is_shared(&w, 1000 + 8 * 1000000), -1);
+    ck_assert_int_eq(nicbarrier_waiting_yielded(&w, 1000 + 8 * 1000000),
+                     NICBARRIER_YIELDED_UNKNOWN);
+}
+END_TEST
+
+/* Which way waits begin after what yields have shown, from each way. */
+START_TEST(beginnings)
+{
+    enum { LATER = 1000 * NICBARRIER_PHASE_NSEC };
+    static const struct {
+        int yielded;
+        bool crowded;
+        int of_free, of_contended, of_shared;
+    } cases[] = {
+        {NICBARRIER_YIELDED_UNKNOWN, false, NICBARRIER_FREE, NICBARRIER_CONTENDED,
+         NICBARRIER_SHARED},
+        {NICBARRIER_YIELDED_UNKNOWN, true, NICBARRIER_FREE, NICBARRIER_CONTENDED,
+         NICBARRIER_SHARED},
+        {NICBARRIER_YIELDED_ALONE, false, NICBARRIER_FREE, NICBARRIER_FREE, NICBARRIER_FREE},
+        {NICBARRIER_YIELDED_ALONE, true, NICBARRIER_FREE, NICBARRIER_FREE, NICBARRIER_FREE},
+        {NICBARRIER_YIELDED_BRIEFLY, false, NICBARRIER_SHARED, NICBARRIER_SHARED,
+         NICBARRIER_SHARED},
+        {NICBARRIER_YIELDED_LONG, false, NICBARRIER_CONTENDED, NICBARRIER_CONTENDED,
+         NICBARRIER_CONTENDED},
+        {NICBARRIER_YIELDED_LONG, true, NICBARRIER_SHARED, NICBARRIER_SHARED, NICBARRIER_SHARED},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const int wanted[] = {[NICBARRIER_FREE] = cases[i].of_free,
+                              [NICBARRIER_CONTENDED] = cases[i].of_contended,
+                              [NICBARRIER_SHARED] = cases[i].of_shared};
+        for (int from = NICBARRIER_FREE; from <= NICBARRIER_SHARED; from++) {
+            nicbarrier_spinning_t s = {.mode = from};
+            nicbarrier_spinning_yielded(&s, cases[i].yielded, cases[i].crowded, LATER);
+            ck_assert_int_eq(s.mode, wanted[from]);
+        }
+    }
+}
+END_TEST
+
+/* Spins in which others have had the processor end that way, for a while, unless one in between was
+ * quick. */
+START_TEST(in_vain)
+{
+    nicbarrier_spinning_t s = {.mode = NICBARRIER_CONTENDED};
+    const uint64_t now = 1000U * NICBARRIER_RETRY_NSEC;
+
+    for (unsigned i = 1; i < 2 * NICBARRIER_SPINS_IN_VAIN; i++) {
+        nicbarrier_spinning_spun(&s, i != NICBARRIER_SPINS_IN_VAIN, now);
+        ck_assert_int_eq(s.mode, NICBARRIER_CONTENDED);
+    }
+    nicbarrier_spinning_spun(&s, true, now);
+    ck_assert_int_eq(s.mode, NICBARRIER_SHARED);
+    nicbarrier_spinning_yielded(&s, NICBARRIER_YIELDED_LONG, false, now + NICBARRIER_RETRY_NSEC);
+    ck_assert_int_eq(s.mode, NICBARRIER_SHARED);
+    nicbarrier_spinning_yielded(&s, NICBARRIER_YIELDED_LONG, false,
+                                now + NICBARRIER_RETRY_NSEC + 1);
+    ck_assert_int_eq(s.mode, NICBARRIER_CONTENDED);
+    /* All of them once more. */
+    nicbarrier_spinning_spun(&s, true, now);
+    ck_assert_int_eq(s.mode, NICBARRIER_CONTENDED);
 }
 END_TEST
 
 int main(void)
 {
     return UNIT_RUN("nicbarrier_waiting", UNIT_ONCE(short_waits), UNIT_ONCE(alone),
-                    UNIT_ONCE(displaced), UNIT_ONCE(conclusions), UNIT_ONCE(spinning));
+                    UNIT_ONCE(displaced), UNIT_ONCE(conclusions), UNIT_ONCE(yields),
+                    UNIT_ONCE(beginnings), UNIT_ONCE(in_vain));
 }
