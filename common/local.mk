@@ -5,7 +5,6 @@
 noinst_LTLIBRARIES += common/libonic_core.la common/libonic_pack.la
 
 common_libonic_core_la_SOURCES = \
-	common/layout/kept.c \
 	common/layout/layout.c \
 	common/layout/layout_list.c \
 	common/layout/layout_wire.c \
@@ -26,7 +25,6 @@ common_libonic_core_la_SOURCES = \
 	common/node/segment.c \
 	common/support/handle.c \
 	common/wire/adapters.c \
-	common/verbs/request_queue.c \
 	common/verbs/requests.c \
 	common/verbs/verbs_port.c
 common_libonic_core_la_CPPFLAGS = $(pure_cppflags)
@@ -58,8 +56,7 @@ common_libonic_verbs_la_SOURCES = \
 	common/verbs/connections.c \
 	common/verbs/mlx5_library.c \
 	common/verbs/strided_keys.c \
-	common/verbs/verbs.c \
-	common/verbs/verbs_queue.c
+	common/verbs/verbs.c
 common_libonic_verbs_la_CPPFLAGS = $(pure_cppflags) $(verbs_cppflags) -D_GNU_SOURCE
 
 if HAVE_VERBS

@@ -5,12 +5,9 @@
 noinst_LTLIBRARIES += osc_nicstride/libnicstride_core.la
 
 osc_nicstride_libnicstride_core_la_SOURCES = \
-	osc_nicstride/methods/estimates.c \
 	osc_nicstride/methods/plan.c \
 	osc_nicstride/protocol/apply.c \
 	osc_nicstride/protocol/epoch.c \
-	osc_nicstride/protocol/gate.c \
-	osc_nicstride/protocol/keys.c \
 	osc_nicstride/protocol/lockq.c \
 	osc_nicstride/protocol/message.c \
 	osc_nicstride/protocol/names.c \
@@ -23,19 +20,14 @@ component_LTLIBRARIES += mca_osc_nicstride.la
 mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/queue/keys.c \
 	osc_nicstride/queue/lazy_lock.c \
-	osc_nicstride/queue/naming.c \
 	osc_nicstride/queue/flow.c \
-	osc_nicstride/queue/observe.c \
 	osc_nicstride/queue/operation.c \
-	osc_nicstride/queue/request.c \
 	osc_nicstride/queue/send.c \
 	osc_nicstride/queue/start.c \
 	osc_nicstride/queue/wait.c \
 	osc_nicstride/component/agreement.c \
 	osc_nicstride/component/component.c \
-	osc_nicstride/component/info.c \
 	osc_nicstride/component/memory.c \
-	osc_nicstride/component/model.c \
 	osc_nicstride/component/params.c \
 	osc_nicstride/component/window.c \
 	osc_nicstride/component/window_free.c \
@@ -48,10 +40,7 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/methods/methods.c \
 	osc_nicstride/methods/single_copy.c \
 	osc_nicstride/origin/choose.c \
-	osc_nicstride/origin/dynamic.c \
-	osc_nicstride/origin/put_get.c \
-	osc_nicstride/origin/resolve.c \
-	osc_nicstride/origin/update.c \
+	osc_nicstride/origin/calls.c \
 	osc_nicstride/sync/active.c \
 	osc_nicstride/sync/counted.c \
 	osc_nicstride/sync/flush.c \
@@ -64,9 +53,6 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/target/dispatch.c \
 	osc_nicstride/target/data.c \
 	osc_nicstride/target/keys.c \
-	osc_nicstride/target/use.c \
-	osc_nicstride/target/slots.c \
-	osc_nicstride/window/control.c \
 	osc_nicstride/window/op.c \
 	osc_nicstride/window/peer.c
 mca_osc_nicstride_la_CPPFLAGS = $(AM_CPPFLAGS) $(verbs_cppflags) -D_GNU_SOURCE \

@@ -4,7 +4,7 @@
  */
 #include "common/layout/pack.h"
 
-#include "common/layout/pack_pattern.h"
+#include "common/layout/pack_kernels.h"
 
 enum {
     RUNS_AHEAD = 12,    /* runs of a list between asking for memory and using it */

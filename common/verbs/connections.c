@@ -15,7 +15,7 @@
 
 #include "common/verbs/connect.h"
 #include "common/verbs/strided_keys.h"
-#include "common/verbs/places.h"
+#include "common/verbs/rc_terms.h"
 
 /** Completions that are fetched at once. */
 #define BATCH 16

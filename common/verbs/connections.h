@@ -11,7 +11,7 @@
  *  A connection goes one way, and belongs to the process that began it: only that one issues
  *  requests. How the terms of both sides (rc_terms.h) get to each other is the caller's business.
  *  There are so many connections at most in each direction. When the last place is taken, the
- *  process ends one of its own, if one has not been used for long (places.h): the last thing that
+ *  process ends one of its own, if one has not been used for long (rc_terms.h): the last thing that
  *  goes over it is a mark, in memory of the other side, which will take that connection away when
  * it needs room. Who finds no place does without.
  *
@@ -27,7 +27,7 @@
 #pragma once
 
 #include "common/verbs/rc_terms.h"
-#include "common/verbs/request_queue.h"
+#include "common/verbs/requests.h"
 #include "common/verbs/verbs.h"
 
 /** A request's name: its connection's id, and the last bits of its number. */
@@ -70,7 +70,7 @@ typedef struct onic_rc_served {
 typedef struct onic_rc_spec {
     unsigned connections; /**< in each direction, 1 .. ONIC_RC_MOST */
     unsigned window;      /**< requests under way on each, */
-    unsigned batch;       /**< and the other terms of request_queue.h: those that cannot be are made
+    unsigned batch;       /**< and the other terms of requests.h: those that cannot be are made
                                such that they can */
     unsigned signal;
     unsigned pieces;       /**< in the list of a request; fewer where the adapter takes fewer */

@@ -41,10 +41,7 @@ int32_t nicstride_adapter_wish(const nicstride_module_t *m, opal_info_t *info);
  *  have. MPI thread, when nodes and memory are known. */
 bool nicstride_adapter_can(nicstride_module_t *m, int32_t wishes);
 
-/* ---- the model (model.c) ---- */
-
-/** Takes the numbers that the parameter cost gives; OMPI_SUCCESS, or an error after a text. */
-int nicstride_model_init(const char *cost);
+/* ---- the model (params.c) ---- */
 
 /** Prints the numbers in use and the methods that they choose, once, on rank 0. */
 void nicstride_model_show(const nicstride_module_t *m);
@@ -68,7 +65,7 @@ bool nicstride_all_agree(ompi_communicator_t *comm);
  *  of all members, which get the same. */
 int nicstride_addresses(ompi_communicator_t *comm, size_t *most_p);
 
-/* ---- making windows (window.c, memory.c, info.c) --------------------------------------------- */
+/* ---- making windows (window.c, memory.c) ----------------------------------------------------- */
 
 /** What each rank sends the others when a window is made, all at once. No gaps. */
 typedef struct nicstride_facts {

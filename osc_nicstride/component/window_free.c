@@ -15,7 +15,7 @@
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/sync/counted.h"
-#include "osc_nicstride/sync/gate.h"
+#include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/queue/keys.h"

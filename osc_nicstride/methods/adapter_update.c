@@ -11,9 +11,8 @@
 #include "common/wire/put.h"
 #include "osc_nicstride/protocol/apply.h"
 #include "osc_nicstride/queue/keys.h"
-#include "osc_nicstride/queue/observe.h"
-#include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/wait.h"
+#include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/window/op.h"
 #include "osc_nicstride/window/state.h"
 

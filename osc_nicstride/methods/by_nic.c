@@ -34,9 +34,8 @@
 #include "osc_nicstride/methods/nic_side.h"
 #include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/queue/lazy_lock.h"
-#include "osc_nicstride/queue/observe.h"
-#include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/wait.h"
+#include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/window/state.h"
 
 #define ME NICSTRIDE_METHOD_NIC

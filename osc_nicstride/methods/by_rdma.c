@@ -19,10 +19,9 @@
 #include "osc_nicstride/methods/plan.h"
 #include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/queue/lazy_lock.h"
-#include "osc_nicstride/queue/observe.h"
+#include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/send.h"
-#include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/window/state.h"
 
 #define ME NICSTRIDE_METHOD_RDMA

@@ -9,12 +9,10 @@
 
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/plan.h"
-#include "osc_nicstride/queue/observe.h"
+#include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/flow.h"
-#include "osc_nicstride/queue/naming.h"
 #include "osc_nicstride/queue/send.h"
-#include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/window/state.h"
 
 _Static_assert(sizeof(onic_ticket_t) == NICSTRIDE_TICKET_BYTES, "the ticket's room in messages");

@@ -4,8 +4,8 @@
  */
 /** @file The table of all rows, and the rows whose data goes in messages. */
 #include "osc_nicstride/methods/methods.h"
-
 #include "osc_nicstride/methods/plan.h"
+
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/window/state.h"

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "osc_nicstride/protocol/method.h"
-#include "osc_nicstride/window/transfer.h"
+#include "osc_nicstride/window/module.h"
 
 /** Of each method its row, by number. That of NICSTRIDE_METHOD_AUTO has a name only. */
 extern const nicstride_method_row_t *nicstride_methods[NICSTRIDE_METHODS_MAX];

@@ -13,7 +13,7 @@
 #include "common/support/bytes.h"
 #include "common/wire/put.h"
 #include "osc_nicstride/methods/nic_side.h"
-#include "osc_nicstride/protocol/keys.h"
+#include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/window/state.h"

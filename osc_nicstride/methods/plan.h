@@ -58,7 +58,7 @@ static inline bool nicstride_has_lines(const onic_layout_t *target)
  *  does while nobody waits for the target but itself. */
 nicstride_method_t nicstride_plan(const nicstride_case_t *c);
 
-/** The rows' pure parts (estimates.c). */
+/** The rows' pure parts (plan.c). */
 bool nicstride_sieve_fits(const nicstride_case_t *c);
 bool nicstride_mover_fits(const nicstride_case_t *c);
 bool nicstride_zcopy_fits(const nicstride_case_t *c);

@@ -7,13 +7,13 @@
 #include <sys/uio.h>
 #include <time.h>
 
-#include "osc_nicstride/queue/observe.h"
+#include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/plan.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/state.h"
-#include "osc_nicstride/window/transfer.h"
-#include "common/layout/whole_words.h"
+#include "osc_nicstride/window/module.h"
+#include "common/layout/layout.h"
 #include "common/layout/pack.h"
 #include "common/support/help.h"
 #include "opal/util/proc.h"
@@ -143,7 +143,7 @@ static int move_pieces(const nicstride_transfer_t *a, vm_fn_t fn)
     return OMPI_SUCCESS;
 }
 
-/** Could the kernel tear elements of the pieces? (whole_words.h) */
+/** Could the kernel tear elements of the pieces? (layout.h) */
 static bool may_tear(const nicstride_transfer_t *a)
 {
     return !onic_whole_words(&a->origin, (uint64_t)(uintptr_t)a->origin_base) ||

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The way of a communication call at its origin: it is resolved (resolve.c: may it be made
+/** @file The way of a communication call at its origin: it is resolved (choose.c: may it be made
  *  now, what does it move, and does that stay inside the target's window?), its method is chosen
  *  (choose.c), and that is started.
  *
@@ -23,7 +23,6 @@
 #include "osc_nicstride/protocol/method.h"
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/module.h"
-#include "osc_nicstride/window/transfer.h"
 #include "common/support/device.h"
 #include "osc_nicstride/sync/counted.h"
 

@@ -19,9 +19,9 @@
 
 /** Most bytes of messages, with their lengths, that travel in one (message.h). */
 #define NICSTRIDE_BATCH_MAX 16384
-/** Most bytes of an operation that is held back with a lock: a header, a layout, data (lazy.h). */
+/** Most bytes of an operation that is held back with a lock: a header, a layout, data (lockq.h). */
 #define NICSTRIDE_LAZY_MAX 1408
-/** The most bytes of data in an answer that lies in shared memory (slot.h). */
+/** The most bytes of data in an answer that lies in shared memory (credit.h). */
 #define NICSTRIDE_SLOT_DATA 48
 /** With more processes of a window on a node there are none: their memory grows with the square. */
 #define NICSTRIDE_SLOT_PROCESSES 64

@@ -24,6 +24,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+#include "osc_nicstride/protocol/limits.h"
 
 typedef enum nicstride_lock_type {
     NICSTRIDE_LOCK_SHARED = 1,
@@ -90,3 +93,205 @@ static inline bool nicstride_lockq_has_waiters(const nicstride_lockq_t *q)
 
 /** True where the origin holds the lock. */
 bool nicstride_lockq_holds(const nicstride_lockq_t *q, uint32_t origin);
+
+/* ---- the gate -----------------------------------------------------------------------------------
+ *
+ * The gate: processes of other nodes take the lock of a target by an atomic operation of an
+ * adapter on a word of the target's, without its processor, while nobody has to wait for it.
+ *
+ * The queue (lockq.h) stays what decides. Who stands behind the gate is one origin of it, the
+ * last: while the gate is open that one has the lock exclusively, and whoever comes to the queue
+ * waits. Then the target closes the gate, by a bit of the word, so that nobody comes in any more;
+ * those inside tell it when they go out. When the last one has gone, or where all of them share
+ * the lock, the queue goes on. It is as fair as ever: nobody comes in by the gate who came after
+ * it was closed, and it is opened only when nobody has the lock or waits.
+ *
+ *     word: bit 63: closed; bits 32 .. 62: rank + 1 of the one that has the lock exclusively; bits
+ *     0 .. 31: how many share it, or have tried to and will go out again
+ *
+ * Only the target opens and closes, one change of the word at a time. A near process that waits
+ * because of the gate has it closed for longer each time: it would rather do without.
+ *
+ * Pure. The caller serialises, as for the queue, and does what is returned. */
+
+#define NICSTRIDE_GATE_CLOSED (UINT64_C(1) << 63)
+
+/* ---- at the origin --------------------------------------------------------------------------- */
+
+/** How to go in. Exclusively: compare the word with 0 and swap in this. Shared: add it. */
+static inline uint64_t nicstride_gate_mark(uint32_t type, uint32_t rank)
+{
+    return type == NICSTRIDE_LOCK_EXCLUSIVE ? (uint64_t)(rank + 1) << 32 : 1;
+}
+
+/** Has it the lock, where the word was that before? Else one that shares has to subtract again what
+ *  it has added. */
+static inline bool nicstride_gate_is_in(uint32_t type, uint64_t before)
+{
+    return type == NICSTRIDE_LOCK_EXCLUSIVE ? before == 0 : before >> 32 == 0;
+}
+
+/** It has gone out, by subtracting its mark. Must it tell the target? */
+static inline bool nicstride_gate_tells(uint64_t before)
+{
+    return (before & NICSTRIDE_GATE_CLOSED) != 0;
+}
+
+/** Is it worth trying? Zero-initialise. */
+typedef struct nicstride_gate_luck {
+    uint8_t skip; /**< so many times it is not */
+    uint8_t misses;
+} nicstride_gate_luck_t;
+
+static inline bool nicstride_gate_may_try(nicstride_gate_luck_t *l)
+{
+    if (l->skip == 0)
+        return true;
+    l->skip--;
+    return false;
+}
+
+/** It was in, or not: then it is tried less and less often, every 16th time at last. */
+static inline void nicstride_gate_tried(nicstride_gate_luck_t *l, bool in)
+{
+    l->misses = in ? 0 : l->misses < 4 ? l->misses + 1 : 4;
+    l->skip = (uint8_t)((1u << l->misses) - 1);
+}
+
+/* ---- at the target --------------------------------------------------------------------------- */
+
+typedef enum nicstride_gate_state {
+    NICSTRIDE_GATE_SHUT, /**< the queue decides alone */
+    NICSTRIDE_GATE_OPENING,
+    NICSTRIDE_GATE_OPEN,
+    NICSTRIDE_GATE_CLOSING,
+    NICSTRIDE_GATE_LEAVING /**< nobody comes in, some are inside */
+} nicstride_gate_state_t;
+
+/** Zero-initialise; the word has NICSTRIDE_GATE_CLOSED alone then. */
+typedef struct nicstride_gate {
+    nicstride_gate_state_t state;
+    uint8_t near;  /**< how often near processes had it closed, 6 at most */
+    uint32_t shut; /**< so many times it is not to be opened */
+} nicstride_gate_t;
+
+/** What the target is to do with the word; nicstride_gate_changed when that is done. */
+typedef enum nicstride_gate_do {
+    NICSTRIDE_GATE_NOTHING,
+    NICSTRIDE_GATE_DO_OPEN, /**< take NICSTRIDE_GATE_CLOSED out */
+    NICSTRIDE_GATE_DO_CLOSE /**< put it in */
+} nicstride_gate_do_t;
+
+/** A far process has given back the lock in the queue, which is made for one more origin than there
+ *  are. The gate is opened where nobody has the lock or waits. */
+nicstride_gate_do_t nicstride_gate_released(nicstride_gate_t *g, nicstride_lockq_t *q);
+
+/** Somebody waits in the queue, a process of the target's node where `near`. Also asks whether
+ *  those that the gate has let in have gone: `word` is what it is now. The queue may be able to
+ *  grant then. */
+nicstride_gate_do_t nicstride_gate_wanted(nicstride_gate_t *g, nicstride_lockq_t *q, bool near,
+                                          uint64_t word);
+
+/** The word was changed; it is that now, read behind that: who goes out after this will tell.
+ *  Follow with next_grant. */
+nicstride_gate_do_t nicstride_gate_changed(nicstride_gate_t *g, nicstride_lockq_t *q,
+                                           uint64_t word);
+
+/* ---- locks that are held back -------------------------------------------------------------------
+ *
+ * A lock that is held back: MPI_Win_lock has returned, but the target, which must be asked
+ * by message, is asked later, together with the first short operation and, where that stays the
+ * only one, with the release.
+ *
+ *     epoch                            round trips: held back   asked for at once
+ *     lock, put, unlock                             1           2
+ *     lock, put, flush, unlock                      1           2
+ *     lock, get, flush, put, unlock                 2           3
+ *
+ * What was sent together the target does if it can have the lock there and then; it acknowledges
+ * the operation, which also says that the lock was granted. If not it queues the request and drops
+ * the rest; the grant that comes in the end says that the rest is to be sent again. Pure; the
+ * caller serialises and sends. */
+
+typedef enum nicstride_lazy_state {
+    NICSTRIDE_LAZY_NOT, /**< nothing is held back, the lock is held, or given back as others are */
+    NICSTRIDE_LAZY_WAITING, /**< the target knows nothing yet */
+    NICSTRIDE_LAZY_ASKED    /**< it was asked */
+} nicstride_lazy_state_t;
+
+/** What is to be sent, in this order. */
+enum {
+    NICSTRIDE_LAZY_SEND_LOCK = 1,
+    NICSTRIDE_LAZY_SEND_OPERATION = 2,
+    NICSTRIDE_LAZY_SEND_RELEASE = 4
+};
+
+/** Zero-initialise. */
+typedef struct nicstride_lazy {
+    nicstride_lazy_state_t state;
+    unsigned type;   /**< of the lock */
+    uint64_t since;  /**< as in lockq.h */
+    bool release;    /**< the lock is given back with the operation */
+    uint64_t number; /**< acknowledged once the operation is done; 0: there is no operation */
+    size_t len;
+    unsigned char operation[NICSTRIDE_LAZY_MAX];
+} nicstride_lazy_t;
+
+/** MPI_Win_lock, or the first use of a target after MPI_Win_lock_all. Nothing may be held back. */
+static inline void nicstride_lazy_begin(nicstride_lazy_t *h, unsigned type, uint64_t since)
+{
+    h->state = NICSTRIDE_LAZY_WAITING;
+    h->type = type;
+    h->since = since;
+    h->release = false;
+    h->number = 0;
+    h->len = 0;
+}
+
+/** Can an operation wait with the lock? */
+static inline bool nicstride_lazy_has_room(const nicstride_lazy_t *h)
+{
+    return h->state == NICSTRIDE_LAZY_WAITING && h->number == 0;
+}
+
+/** It does. `number`, not 0, is acknowledged once it is done, for which the message asks. False,
+ *  and nothing has changed, where there is no room. */
+static inline bool nicstride_lazy_keep(nicstride_lazy_t *h, const void *message, size_t len,
+                                       uint64_t number)
+{
+    if (!nicstride_lazy_has_room(h) || len > sizeof(h->operation) || number == 0)
+        return false;
+    memcpy(h->operation, message, len);
+    h->len = len;
+    h->number = number;
+    return true;
+}
+
+/** The target is to be asked now, if it was not yet; with `release` for an epoch that is over,
+ *  which must have an operation. Returns what is to be sent together, 0 for nothing. */
+static inline unsigned nicstride_lazy_ask(nicstride_lazy_t *h, bool release)
+{
+    if (h->state != NICSTRIDE_LAZY_WAITING || (release && h->number == 0))
+        return 0;
+    h->state = NICSTRIDE_LAZY_ASKED;
+    h->release = release;
+    return NICSTRIDE_LAZY_SEND_LOCK | (h->number != 0 ? NICSTRIDE_LAZY_SEND_OPERATION : 0) |
+           (release ? NICSTRIDE_LAZY_SEND_RELEASE : 0);
+}
+
+/** The target grants the lock, and has dropped the rest. Returns what is to be sent now. */
+static inline unsigned nicstride_lazy_granted(nicstride_lazy_t *h)
+{
+    if (h->state != NICSTRIDE_LAZY_ASKED)
+        return 0;
+    h->state = NICSTRIDE_LAZY_NOT;
+    return (h->number != 0 ? NICSTRIDE_LAZY_SEND_OPERATION : 0) |
+           (h->release ? NICSTRIDE_LAZY_SEND_RELEASE : 0);
+}
+
+/** The target has acknowledged what has numbers up to `acked`. */
+static inline void nicstride_lazy_acknowledged(nicstride_lazy_t *h, uint64_t acked)
+{
+    if (h->state == NICSTRIDE_LAZY_ASKED && h->number != 0 && acked >= h->number)
+        h->state = NICSTRIDE_LAZY_NOT;
+}

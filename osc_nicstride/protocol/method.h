@@ -4,7 +4,7 @@
  */
 /** @file Methods that move data: each is a row that says what it can do, what that costs by the
  *  model, and how it is started and waited for. The chooser knows no method by name but messages.
- *  Pure, and so are fits and cost of each row (methods/estimates.c); the rest of a row is not. */
+ *  Pure, and so are fits and cost of each row (methods/plan.c); the rest of a row is not. */
 #pragma once
 
 #include <stdbool.h>

@@ -22,7 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "osc_nicstride/protocol/keys.h"
+#include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/window/module.h"
 
 /** For each row what it keeps, or NULL. */

@@ -7,7 +7,6 @@
 
 #include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/window/state.h"
-#include "osc_nicstride/protocol/lazy.h"
 #include "osc_nicstride/protocol/lockq.h"
 #include "osc_nicstride/queue/send.h"
 

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Lazy locks, asked for with the first operation (lazy.h): those of targets on other nodes,
+/** @file Lazy locks, asked for with the first operation (lockq.h): those of targets on other nodes,
  *  of MPI_Win_lock one at a time in this process, of MPI_Win_lock_all any number, each from the
  *  first operation to its target on.
  *

@@ -17,7 +17,6 @@
 #include "osc_nicstride/window/module.h"
 #include "common/wire/wire.h"
 #include "osc_nicstride/queue/send.h"
-#include "osc_nicstride/window/transfer.h"
 #include "common/ompi_compat.h"
 #include "ompi/request/request.h"
 #include "ompi/win/win.h"
@@ -116,7 +115,7 @@ typedef struct nicstride_incoming {
 /** GET_DATA or ACC_DATA: data for an operation of ours. */
 void nicstride_on_data(const nicstride_incoming_t *in);
 
-/** Puts in place what the peer answered in its slot (slot.h), which was just found. */
+/** Puts in place what the peer answered in its slot (credit.h), which was just found. */
 void nicstride_place_answer_locked(nicstride_peer_t *p);
 
 /** An error class as a peer reports it; what is none becomes MPI_ERR_OTHER. */
@@ -158,7 +157,7 @@ void nicstride_op_by_message_locked(nicstride_op_t *op);
  *  No lock is needed. */
 bool nicstride_describe(nicstride_framed_t *f, const nicstride_transfer_t *t);
 
-/* ---- requests (request.c) -------------------------------------------------------------------- */
+/* ---- requests (operation.c) ------------------------------------------------------------------ */
 
 typedef struct nicstride_request {
     ompi_request_t super;

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Starting transfers by message; see start.h. */
+/** @file Starting transfers by message; see operation.h. */
 #include "osc_nicstride/queue/operation.h"
 
 #include <sched.h>
@@ -10,8 +10,6 @@
 
 #include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/flow.h"
-#include "osc_nicstride/queue/naming.h"
-#include "osc_nicstride/queue/observe.h"
 #include "osc_nicstride/queue/wait.h"
 
 /* Turns of progress that a short operation waits for credit before it is queued, and those between

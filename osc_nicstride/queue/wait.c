@@ -5,12 +5,17 @@
 /** @file Waiting for peers; see wait.h. */
 #include "osc_nicstride/queue/wait.h"
 
+#include <stdlib.h>
+
 #include "common/mover/mover.h"
-#include "opal/runtime/opal_progress.h"
+#include "common/wire/put.h"
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/operation.h"
+#include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/state.h"
+
+#include "opal/runtime/opal_progress.h"
 
 /** Microseconds between two looks at the peers in use. */
 #define LOOK_USEC 10
@@ -221,4 +226,204 @@ int nicstride_look_after_peers(void)
         onic_wire_unlock();
     }
     return 0;
+}
+
+/* ---- what transfers cost --------------------------------------------------------------------- */
+
+/* What was learned of all processes on other nodes: the same network is before them. Wire lock. */
+static onic_learn_t network;
+static const nicstride_path_t *network_path;
+
+/* Set once, before anything is learned. */
+static double ticks_per_usec;
+
+/** Where transfers to a process are learned; NULL where memory is exhausted. */
+static onic_learn_t *learn_locked(const nicstride_peer_t *p)
+{
+    onic_learn_t **learn = &p->process->learn;
+
+    if (ticks_per_usec == 0)
+        ticks_per_usec = onic_ticks_per_usec();
+    if (p->local < 0)
+        return &network;
+    if (*learn == NULL)
+        *learn = calloc(1, sizeof(**learn));
+    return *learn;
+}
+
+/** Finds the way to the peer, its signs of life, and where to note what is learned. Of a process of
+ * the node that shows none it cannot be told whether a transfer took long or its target was away.
+ * Several threads may come here at once: what the first has written is read without a lock by then.
+ */
+static void look_up(nicstride_peer_t *p)
+{
+    const nicstride_paths_t *paths = &nicstride_component.paths;
+
+    onic_wire_lock();
+    if (!__atomic_load_n(&p->observed.looked_up, __ATOMIC_RELAXED)) {
+        nicstride_find_presence_locked(p);
+        p->observed.path = p->local >= 0                     ? &paths->node
+                           : onic_peer_puts_by_rdma(p->wire) ? &paths->adapter
+                                                             : &paths->net;
+        if (p->local < 0)
+            network_path = p->observed.path;
+        p->observed.learn = p->observed.presence != NULL || p->local < 0 ? learn_locked(p) : NULL;
+        __atomic_store_n(&p->observed.looked_up, true, __ATOMIC_RELEASE);
+    }
+    onic_wire_unlock();
+}
+
+static const onic_presence_t *presence_of(nicstride_peer_t *p)
+{
+    if (!__atomic_load_n(&p->observed.looked_up, __ATOMIC_ACQUIRE))
+        look_up(p);
+    return p->observed.presence;
+}
+
+const nicstride_path_t *nicstride_path(nicstride_peer_t *p)
+{
+    (void)presence_of(p);
+    return p->observed.path;
+}
+
+nicstride_presence_t nicstride_presence(nicstride_peer_t *p)
+{
+    const onic_presence_t *presence = presence_of(p);
+    uint64_t recent, now;
+
+    if (presence == NULL)
+        return NICSTRIDE_PRESENT;
+    if (onic_presence_is_away(presence))
+        return NICSTRIDE_SERVED;
+    recent = (uint64_t)(ONIC_PRESENCE_USEC * ticks_per_usec);
+    now = onic_ticks();
+    /* The clock is read once for an operation and its flush: it takes as long as all else here. */
+    __atomic_store_n(&p->observed.looked, now, __ATOMIC_RELAXED);
+    /* A peer that has just answered need not be looked at, which is a cache miss on both sides. */
+    if (now - __atomic_load_n(&p->observed.answered, __ATOMIC_RELAXED) < recent ||
+        onic_presence_is_fresh(presence, now, recent))
+        return NICSTRIDE_PRESENT;
+    return nicstride_can_wake(p) ? NICSTRIDE_SERVED : NICSTRIDE_ABSENT;
+}
+
+onic_learned_t nicstride_observed(nicstride_peer_t *p, nicstride_direction_t dir,
+                                  const onic_layout_t *origin, const onic_layout_t *target)
+{
+    (void)presence_of(p);
+    if (p->observed.learn == NULL)
+        return ONIC_MODEL_ALONE;
+    const bool contig = onic_layout_is_contig(origin) && onic_layout_is_contig(target);
+    onic_learn_t *learn = p->observed.learn;
+    return (onic_learned_t){.cell = contig ? onic_learn_contiguous(learn, dir, target->size)
+                                           : onic_learn_cell(learn, dir, origin, target),
+                            .budget = &learn->budget};
+}
+
+static double nsec_per_tick(void)
+{
+    return 1000 / ticks_per_usec;
+}
+
+static void note_locked(nicstride_peer_t *p, double nsec)
+{
+    const onic_watch_t *w = &p->observed.watch;
+
+    onic_learn_note(w->cell, &p->observed.learn->budget, w->choice, w->bytes, nsec);
+}
+
+void nicstride_observe_call(nicstride_peer_t *p, onic_learn_cell_t *cell, nicstride_method_t method,
+                            uint64_t bytes, uint64_t begun)
+{
+    const double took = (double)(onic_ticks() - begun) * nsec_per_tick();
+
+    onic_wire_lock();
+    onic_learn_note(cell, &p->observed.learn->budget, method, bytes, took);
+    onic_wire_unlock();
+}
+
+void nicstride_observe_begin_locked(nicstride_peer_t *p, onic_learn_cell_t *cell,
+                                    nicstride_method_t method, uint64_t bytes)
+{
+    onic_watch_t *w = &p->observed.watch;
+
+    if (cell == NULL)
+        onic_watch_forget(w);
+    else if (p->queue.live == NULL && nicstride_tx_idle(&p->flow.tx))
+        onic_watch_begin(w, cell, method, p->queue.enqueued + 1, bytes, onic_ticks());
+    else if (w->cell != NULL)
+        onic_watch_add(w, cell, method, p->queue.enqueued + 1, bytes, onic_ticks());
+}
+
+void nicstride_observe_started_locked(nicstride_peer_t *p)
+{
+    if (p->observed.watch.cell != NULL)
+        onic_watch_called(&p->observed.watch, onic_ticks());
+}
+
+void nicstride_observe_flush_locked(nicstride_peer_t *p)
+{
+    if (p->observed.watch.cell != NULL)
+        onic_watch_wait(&p->observed.watch, p->queue.enqueued, onic_ticks());
+}
+
+void nicstride_observe_end_locked(nicstride_peer_t *p)
+{
+    onic_watch_t *w = &p->observed.watch;
+
+    if (p->observed.learn == NULL)
+        return;
+    __atomic_store_n(&p->observed.answered, __atomic_load_n(&p->observed.looked, __ATOMIC_RELAXED),
+                     __ATOMIC_RELAXED);
+    /* Where its server thread has taken over, it had left. */
+    if (w->cell != NULL && !p->failed && p->queue.enqueued == w->number &&
+        (p->observed.presence == NULL || !onic_presence_is_away(p->observed.presence)))
+        note_locked(p, onic_watch_took(w, onic_ticks(), nsec_per_tick()));
+    onic_watch_forget(w);
+}
+
+void nicstride_observe_close_locked(nicstride_peer_t *p)
+{
+    onic_watch_t *w = &p->observed.watch;
+
+    if (w->cell == NULL)
+        return;
+    if (p->local < 0 || p->failed || p->queue.enqueued != w->number || w->waited == 0)
+        onic_watch_forget(w);
+    else if (w->arrived == 0)
+        w->arrived = onic_ticks();
+}
+
+void nicstride_observe_ended_locked(nicstride_peer_t *p)
+{
+    onic_watch_t *w = &p->observed.watch;
+
+    if (w->cell == NULL || w->arrived == 0)
+        return;
+    const nicstride_spent_t *s = &nicstride_ctl_spent(p->module, p->local)[p->module->node.me];
+    const bool returns = onic_learn_direction(p->observed.learn, w->cell) == NICSTRIDE_GET;
+    note_locked(p, onic_watch_told(w, returns, atomic_load_explicit(&s->from, memory_order_relaxed),
+                                   atomic_load_explicit(&s->to, memory_order_relaxed),
+                                   nsec_per_tick()));
+    onic_watch_forget(w);
+}
+
+/* ---- at the target --------------------------------------------------------------------------- */
+
+void nicstride_observe_publish_locked(nicstride_peer_t *p)
+{
+    if (p->observed.spent_to == 0)
+        return;
+    nicstride_spent_t *s = &nicstride_ctl_spent(p->module, p->module->node.me)[p->local];
+    atomic_store_explicit(&s->from, p->observed.spent_from, memory_order_relaxed);
+    atomic_store_explicit(&s->to, p->observed.spent_to, memory_order_relaxed);
+    p->observed.spent_from = p->observed.spent_to = 0;
+}
+
+void nicstride_learned_each(void (*f)(const onic_learn_t *learn, const nicstride_path_t *path))
+{
+    for (const nicstride_process_t *p = nicstride_processes; p != NULL; p = p->next)
+        if (p->learn != NULL)
+            f(p->learn, &nicstride_component.paths.node);
+    if (network.budget.spent > 0)
+        f(&network, network_path);
 }

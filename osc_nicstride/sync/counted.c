@@ -7,9 +7,8 @@
 #include "osc_nicstride/sync/counted.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/queue/flow.h"
-#include "osc_nicstride/queue/observe.h"
-#include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/wait.h"
+#include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/send.h"
 
 /* ---- origin ---------------------------------------------------------------------------------- */

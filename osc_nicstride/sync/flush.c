@@ -10,10 +10,8 @@
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/flow.h"
-#include "osc_nicstride/queue/observe.h"
-#include "osc_nicstride/window/transfer.h"
-#include "osc_nicstride/window/module.h"
 #include "osc_nicstride/queue/wait.h"
+#include "osc_nicstride/window/module.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/operation.h"
 

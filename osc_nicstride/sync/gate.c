@@ -2,18 +2,17 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The gate to a lock; see gate.h. */
-#include "osc_nicstride/sync/gate.h"
+/** @file The gate to a lock; see lock_queue.h. */
+#include "osc_nicstride/sync/lock_queue.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/node/segment.h"
 #include "common/wire/put.h"
-#include "osc_nicstride/protocol/gate.h"
+#include "osc_nicstride/protocol/lockq.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/wait.h"
-#include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/state.h"
 

@@ -9,10 +9,9 @@
  *  it to the next in the queue: by a store to a process of the node, by a message to any other, so
  *  nobody polls the network for a lock. A process that must ask by message does so with the first
  *  operation (lazy_lock.h), or, where an adapter does atomics, takes it by the target's gate
- *  (gate.h). */
+ *  (lockq.h). */
 #include <time.h>
 
-#include "osc_nicstride/sync/gate.h"
 #include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/sync/counted.h"

@@ -8,7 +8,6 @@
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/sync/lock_queue.h"
-#include "osc_nicstride/sync/gate.h"
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/control.h"
 

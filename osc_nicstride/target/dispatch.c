@@ -7,13 +7,11 @@
 #include <string.h>
 
 #include "common/layout/copy.h"
-#include "osc_nicstride/queue/naming.h"
-#include "osc_nicstride/queue/observe.h"
+#include "osc_nicstride/queue/flow.h"
+#include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/send.h"
-#include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/protocol/message.h"
-#include "osc_nicstride/sync/gate.h"
 #include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/state.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "osc_nicstride/queue/keys.h"
-#include "osc_nicstride/sync/gate.h"
+#include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/state.h"
 

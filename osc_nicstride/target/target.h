@@ -43,7 +43,8 @@ void nicstride_flush_asked_locked(nicstride_peer_t *p, uint64_t upto);
 void nicstride_reply_init(const nicstride_peer_t *p, const nicstride_msg_t *to,
                           nicstride_msg_t *msg, uint64_t len);
 
-/* ---- the window's bytes (use.c) -------------------------------------------------------------- */
+/* ---- the window's bytes (answer.c) ------------------------------------------------------------
+ */
 
 /** Decodes the layout of a message and makes sure that all it names is in the window. Returns an
  *  MPI error class, 0 where all is well; the caller frees the layout then. Its offsets count from
@@ -116,7 +117,7 @@ void nicstride_withdraw_all_locked(nicstride_module_t *m);
 
 void nicstride_on_put(const nicstride_incoming_t *in);
 void nicstride_on_get(const nicstride_incoming_t *in);
-/** Puts, accumulates and gets whose data goes through slots (slots.c). */
+/** Puts, accumulates and gets whose data goes through slots (data.c). */
 void nicstride_on_move(const nicstride_incoming_t *in);
 /** A message is refused or dropped: what comes through slots for it is thrown away, so that its
  *  sender gives the slots back. `layout` is what lies behind its header. */

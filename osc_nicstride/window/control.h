@@ -28,7 +28,7 @@ typedef struct nicstride_ctl {
     uint64_t base;                        /**< address of its memory in its address space */
 } nicstride_ctl_t;
 
-/** When the long messages of a process in an epoch were handled here (queue/observe.h). */
+/** When the long messages of a process in an epoch were handled here (queue/wait.h). */
 typedef struct nicstride_spent {
     _Atomic uint64_t from, to; /**< ticks */
 } nicstride_spent_t;

@@ -14,34 +14,35 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/layout/layout.h"
+#include "common/model/learn.h"
+#include "common/model/watch.h"
+#include "common/node/node.h"
+#include "common/node/patience.h"
+#include "common/node/presence.h"
 #include "common/ompi_compat.h"
+#include "common/wire/wire.h"
+#include "osc_nicstride/protocol/credit.h"
+#include "osc_nicstride/protocol/epoch.h"
+#include "osc_nicstride/protocol/fence.h"
+#include "osc_nicstride/protocol/message.h"
+#include "osc_nicstride/protocol/method.h"
+#include "osc_nicstride/protocol/names.h"
+#include "osc_nicstride/window/place.h"
+#include "osc_nicstride/window/region.h"
+#include ONIC_MUTEX_HEADER
+
 #include "mpi.h"
 #include "ompi/communicator/communicator.h"
 #include "ompi/mca/osc/osc.h"
 #include "ompi/win/win.h"
-#include ONIC_MUTEX_HEADER
-#include "common/model/learn.h"
-#include "common/model/watch.h"
-#include "common/node/presence.h"
-#include "common/node/node.h"
-#include "common/wire/wire.h"
-#include "osc_nicstride/protocol/epoch.h"
-#include "osc_nicstride/protocol/fence.h"
-#include "osc_nicstride/protocol/credit.h"
-#include "common/node/patience.h"
-#include "osc_nicstride/window/place.h"
-#include "osc_nicstride/protocol/message.h"
-#include "osc_nicstride/protocol/method.h"
-#include "osc_nicstride/protocol/names.h"
-#include "osc_nicstride/window/region.h"
-#include "osc_nicstride/protocol/slot.h"
 
 /** A process, in all windows: what it keeps for me, and what transfers cost. */
 typedef struct nicstride_process {
     struct nicstride_process *next;
     nicstride_quota_t quota;
-    struct nicstride_peer *peers; /**< of all windows that have one for it */
-    onic_learn_t *learn;          /**< what its transfers cost, or NULL; see queue/observe.h */
+    struct nicstride_peer *peers;        /**< of all windows that have one for it */
+    onic_learn_t *learn;                 /**< what its transfers cost, or NULL; see queue/wait.h */
     void *of_row[NICSTRIDE_METHODS_MAX]; /**< what a method's row keeps with it, or NULL */
 } nicstride_process_t;
 
@@ -53,7 +54,7 @@ typedef struct nicstride_keyring nicstride_keyring_t;
 typedef struct nicstride_enrolled nicstride_enrolled_t;
 typedef struct nicstride_gatehouse nicstride_gatehouse_t;
 
-/** What is sent to a peer and comes from it (credit.h, slot.h). Wire lock. */
+/** What is sent to a peer and comes from it (credit.h). Wire lock. */
 typedef struct nicstride_flow {
     nicstride_tx_t tx;
     nicstride_rx_t rx;
@@ -94,9 +95,10 @@ typedef struct nicstride_peer_lock {
         *lazy;     /**< or asked for later (lazy_lock.h); a guess without the lock */
     bool of_all;   /**< MPI_Win_lock_all has it, or holds it back */
     bool released; /**< and it was given back with the last operation */
-    struct nicstride_entrance *entrance; /**< by the gate of a target of another node (sync/gate.h);
-                                              NULL: not known; set once, read without the lock */
-    bool nocheck; /**< module mutex: opened with MPI_MODE_NOCHECK, there is no lock to hold */
+    struct nicstride_entrance
+        *entrance; /**< by the gate of a target of another node (sync/lock_queue.h);
+                        NULL: not known; set once, read without the lock */
+    bool nocheck;  /**< module mutex: opened with MPI_MODE_NOCHECK, there is no lock to hold */
 } nicstride_peer_lock_t;
 
 /** A message that waits for a lock (target/dispatch.c). */
@@ -131,7 +133,7 @@ typedef struct nicstride_notices {
     uint64_t count; /**< messages that it had sent, in all, with the last of complete */
 } nicstride_notices_t;
 
-/** What transfers to a peer cost, and whether it is there (observe.h, wait.h). What is known once
+/** What transfers to a peer cost, and whether it is there (wait.h). What is known once
  * is read without a lock when the word before it says so; the rest belongs to the wire lock. */
 typedef struct nicstride_observation {
     bool looked_up;                  /**< the next three are known */
@@ -226,7 +228,7 @@ typedef struct nicstride_module {
     struct nicstride_use *uses;     /**< what others' messages still do with my memory */
     nicstride_regions_t regions;    /**< dynamic window: what is attached here */
     nicstride_enrolled_t *enrolled; /**< own memory that is registered (keys.h), or NULL */
-    nicstride_gatehouse_t *gate;    /**< of the own lock (sync/gate.h), or NULL */
+    nicstride_gatehouse_t *gate;    /**< of the own lock (sync/lock_queue.h), or NULL */
     bool gateless;                  /**< there cannot be one */
     int applied_error; /**< the first error of one that came in active target, that no call has
                           returned */
@@ -394,3 +396,40 @@ void nicstride_used_end(nicstride_module_t *m);
 
 /** Calls `f` with all peers in the lists of all windows. Wire lock. */
 void nicstride_used_each_locked(void (*f)(nicstride_peer_t *p, void *arg), void *arg);
+
+/* ---- transfers ----------------------------------------------------------------------------------
+ *
+ * A communication call: what moves from where to where, and by which paths it can. */
+
+struct nicstride_request;
+
+typedef struct nicstride_transfer {
+    const char *call; /**< name of the MPI call, for texts */
+    nicstride_module_t *m;
+    nicstride_peer_t *peer;
+    nicstride_msg_type_t type; /**< PUT, GET, ACC, GET_ACC or CAS */
+    uint16_t op;               /**< accumulates: predefined operation and element type */
+    uint16_t dtype;
+    uint32_t granule; /**< bytes of an element that must not be torn; 1 for put and get */
+    onic_layout_t origin;
+    onic_layout_t target;
+    onic_layout_t result; /**< GET, GET_ACC, CAS: where what comes back goes */
+    char *origin_base;    /**< may be 0 (MPI_BOTTOM); CAS: the compare value */
+    bool has_origin;      /**< data of the origin is sent, or comes there */
+    const char *swap;     /**< CAS: the new value */
+    char *result_base;
+    struct nicstride_request *request; /**< of a request-based call, else NULL */
+    onic_learn_cell_t *cell;           /**< where its cost is to be noted; NULL: nowhere */
+    int64_t disp;    /**< bytes from the window's base, or an address for dynamic windows */
+    bool mapped;     /**< the target's memory is in my address space: */
+    char *direct;    /**< disp there; may be 0 (MPI_BOTTOM), so only `mapped` says if it counts */
+    uint64_t remote; /**< address of disp in the target's address space, where that is on my node */
+} nicstride_transfer_t;
+
+/** Is the memory of a target mapped here, and to be used so? */
+static inline bool nicstride_is_mapped(const nicstride_module_t *m, int target)
+{
+    const int local = onic_node_index(&m->node, target);
+
+    return local >= 0 && m->mapped[local] != NULL && m->flavor != MPI_WIN_FLAVOR_DYNAMIC;
+}

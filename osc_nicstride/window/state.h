@@ -13,7 +13,7 @@
 #include "opal/class/opal_hash_table.h"
 
 #include "common/support/handle.h"
-#include "common/verbs/request_queue.h"
+#include "common/verbs/requests.h"
 #include "osc_nicstride/protocol/limits.h"
 #include "osc_nicstride/protocol/method.h"
 #include "osc_nicstride/protocol/names.h"

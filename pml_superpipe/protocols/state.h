@@ -20,7 +20,7 @@
 #include "ompi/request/request.h"
 #include ONIC_MUTEX_HEADER
 
-#include "common/model/burst.h"
+#include "common/model/watch.h"
 #include "common/mover/mover.h"
 #include "common/support/handle.h"
 #include "pml_superpipe/matching/comm.h"

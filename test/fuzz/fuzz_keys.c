@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "osc_nicstride/protocol/keys.h"
+#include "osc_nicstride/protocol/message.h"
 #include "test/fuzz/fuzz.h"
 
 static void read_blobs(const uint8_t *bytes, size_t len)

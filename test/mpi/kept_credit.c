@@ -8,7 +8,7 @@
  * @file
  * An operation that waits for credit leaves when the process waits for its request, though all that
  * holds the credit up is done and nobody flushes it: accumulates to one target in many windows,
- * which are answered where only their origin looks (osc_nicstride/protocol/slot.h). Nor does its
+ * which are answered where only their origin looks (osc_nicstride/protocol/credit.h). Nor does its
  * own answer come there.
  */
 #include "test/mpi/testlib.h"

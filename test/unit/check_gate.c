@@ -10,7 +10,7 @@
  * nobody comes in while the gate is closed, everybody gets the lock in the end, and a gate that far
  * processes alone use is open most of the time.
  */
-#include "osc_nicstride/protocol/gate.h"
+#include "osc_nicstride/protocol/lockq.h"
 
 #include <string.h>
 

@@ -9,7 +9,6 @@
  * between two. Whatever is applied is applied once, in its order, and under the lock; a free lock
  * takes one exchange; everybody ends.
  */
-#include "osc_nicstride/protocol/lazy.h"
 #include "osc_nicstride/protocol/lockq.h"
 
 #include <stdlib.h>

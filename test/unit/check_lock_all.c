@@ -8,7 +8,6 @@
  * beside exclusive locks of single targets (lockq.h). Nobody waits for ever, exclusive locks get
  * their turn, and what is sent follows what is used and not how many processes there are.
  */
-#include "osc_nicstride/protocol/lazy.h"
 #include "osc_nicstride/protocol/lockq.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Learning what choices cost: against machines of our own making. */
-#include "common/model/burst.h"
+#include "common/model/watch.h"
 #include "common/model/learn.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Places of connections, against rules that are read off the words in places.h. */
-#include "common/verbs/places.h"
+#include "common/verbs/rc_terms.h"
 #include "test/unit/unit.h"
 
 enum { PLACES = 12, ROUNDS = 20000 };

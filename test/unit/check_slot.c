@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Slots of answers: what the target leaves there is what the origin takes, once each. */
-#include "osc_nicstride/protocol/slot.h"
 #include "osc_nicstride/protocol/credit.h"
 
 #include <pthread.h>

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Whole words: random layouts, against all of their pieces one by one. */
-#include "common/layout/whole_words.h"
+#include "common/layout/layout.h"
 
 #include "test/unit/unit.h"
 

@@ -7,7 +7,7 @@
 
 #include "ompi/constants.h"
 
-#include "common/layout/whole_words.h"
+#include "common/layout/layout.h"
 #include "common/mover/pipe/chunks.h"
 
 /* ---- sender ---------------------------------------------------------------------------------- */

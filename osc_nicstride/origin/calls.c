@@ -2,12 +2,14 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Accumulates, fetches with an operation, compare and swap; see origin.h. */
-
+/** @file MPI's calls that communicate, and attaching memory; see origin.h. */
 #include "common/layout/copy.h"
+#include "common/support/device.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/origin/origin.h"
+#include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/sync/counted.h"
+#include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/op.h"
 
@@ -278,4 +280,181 @@ void nicstride_update_calls(ompi_osc_base_module_t *calls)
     calls->osc_rget_accumulate = mpi_rget_accumulate;
     calls->osc_fetch_and_op = mpi_fetch_and_op;
     calls->osc_compare_and_swap = mpi_compare_and_swap;
+}
+
+/* ---- put and get --------------------------------------------------------------------------------
+ *
+ * Put and get, and their request versions: resolve, choose, start. */
+
+/** Contiguous bytes to or from mapped memory need no plan: where the call is 20 ns, resolving it
+ *  would double that. */
+static inline bool copy_mapped(nicstride_module_t *m, nicstride_msg_type_t type,
+                               const nicstride_arguments_t *g)
+{
+    size_t bytes;
+    void *at;
+
+    if (!nicstride_is_mapped(m, g->target))
+        return false;
+    bytes = nicstride_gapless_bytes(g->target_dt, (size_t)g->target_count);
+    if (bytes == 0 || ((g->origin_dt != g->target_dt || g->origin_count != g->target_count) &&
+                       nicstride_gapless_bytes(g->origin_dt, (size_t)g->origin_count) != bytes))
+        return false;
+    at = nicstride_mapped_bytes(m, g->target, g->disp, bytes);
+    if (at == NULL)
+        return false;
+    if (type == NICSTRIDE_MSG_PUT)
+        onic_copy_bytes(at, g->origin, bytes);
+    else
+        onic_copy_bytes((void *)(uintptr_t)g->origin, at, bytes);
+    nicstride_count(NICSTRIDE_METHOD_DIRECT, bytes);
+    return true;
+}
+
+/** `request_p` NULL: of a call without a request. */
+static int transfer(ompi_win_t *win, nicstride_msg_type_t type, const nicstride_arguments_t *g,
+                    ompi_request_t **request_p)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    nicstride_transfer_t t;
+    int rc = request_p != NULL ? nicstride_check_passive(m, g->call, g->target) : OMPI_SUCCESS;
+
+    if (rc == OMPI_SUCCESS)
+        rc = nicstride_target_init(&t, m, type, g);
+    return rc == OMPI_SUCCESS ? nicstride_run(&t, rc, request_p) : rc;
+}
+
+static int mpi_put(const void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
+                   ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win)
+{
+    const nicstride_arguments_t g = {"MPI_Put", origin, origin_count, origin_dt,
+                                     target,    disp,   target_count, target_dt};
+
+    return copy_mapped(nicstride_module(win), NICSTRIDE_MSG_PUT, &g)
+               ? OMPI_SUCCESS
+               : transfer(win, NICSTRIDE_MSG_PUT, &g, NULL);
+}
+
+static int mpi_get(void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
+                   ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win)
+{
+    const nicstride_arguments_t g = {"MPI_Get", origin, origin_count, origin_dt,
+                                     target,    disp,   target_count, target_dt};
+
+    return copy_mapped(nicstride_module(win), NICSTRIDE_MSG_GET, &g)
+               ? OMPI_SUCCESS
+               : transfer(win, NICSTRIDE_MSG_GET, &g, NULL);
+}
+
+static int mpi_rput(const void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
+                    ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win,
+                    ompi_request_t **request)
+{
+    const nicstride_arguments_t g = {"MPI_Rput", origin, origin_count, origin_dt,
+                                     target,     disp,   target_count, target_dt};
+
+    return transfer(win, NICSTRIDE_MSG_PUT, &g, request);
+}
+
+static int mpi_rget(void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
+                    ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win,
+                    ompi_request_t **request)
+{
+    const nicstride_arguments_t g = {"MPI_Rget", origin, origin_count, origin_dt,
+                                     target,     disp,   target_count, target_dt};
+
+    return transfer(win, NICSTRIDE_MSG_GET, &g, request);
+}
+
+void nicstride_put_get_calls(ompi_osc_base_module_t *calls)
+{
+    calls->osc_put = mpi_put;
+    calls->osc_get = mpi_get;
+    calls->osc_rput = mpi_rput;
+    calls->osc_rget = mpi_rget;
+}
+
+/* ---- attached memory ----------------------------------------------------------------------------
+ *
+ * Dynamic windows: attaching, detaching, and what origins may know of another's table.
+ *
+ * The target's table is the truth: all that comes by message is checked against it there. Only
+ * single copy goes past the target, so before it the origin must know that the memory is attached:
+ * from what the target shows of its table in memory that they share. What is not shown goes by
+ * message, which needs no knowledge. */
+
+static int region_error(const nicstride_module_t *m, const char *call, nicstride_region_status_t s,
+                        const void *base, size_t size)
+{
+    switch (s) {
+    case NICSTRIDE_REGION_OK:
+        return OMPI_SUCCESS;
+    case NICSTRIDE_REGION_OVERLAP:
+        return nicstride_error(m, call, OMPI_ERR_RMA_ATTACH,
+                               "the %zu bytes at %p overlap memory that is attached already", size,
+                               base);
+    case NICSTRIDE_REGION_NONE:
+        return nicstride_error(m, call, OMPI_ERR_RMA_ATTACH, "no region is attached at %p", base);
+    case NICSTRIDE_REGION_BAD:
+        return nicstride_error(m, call, MPI_ERR_SIZE,
+                               "%zu bytes at %p go beyond the end of the address space", size,
+                               base);
+    default:
+        return nicstride_error(m, call, OMPI_ERR_RMA_ATTACH, "memory is exhausted");
+    }
+}
+
+static void show(nicstride_module_t *m)
+{
+    nicstride_regions_show(&m->regions, &nicstride_ctl(m, m->node.me)->attached);
+}
+
+static int mpi_attach(ompi_win_t *win, void *base, size_t size)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    nicstride_region_status_t s;
+
+    if (m->flavor != MPI_WIN_FLAVOR_DYNAMIC)
+        return nicstride_error(m, "MPI_Win_attach", OMPI_ERR_RMA_FLAVOR,
+                               "the window was not made by MPI_Win_create_dynamic");
+    if (size > 0 && onic_on_device(base))
+        return nicstride_error(m, "MPI_Win_attach", OMPI_ERR_RMA_ATTACH,
+                               "the %zu bytes at %p are memory of a device, and only host memory "
+                               "is supported",
+                               size, base);
+    onic_wire_lock();
+    s = nicstride_regions_attach(&m->regions, (uint64_t)(uintptr_t)base, size);
+    show(m);
+    onic_wire_unlock();
+    return region_error(m, "MPI_Win_attach", s, base, size);
+}
+
+/** Does nobody use what is not attached any more? A program must not detach memory before the
+ *  accesses to it are over. One that does gets no wrong memory changed behind its back. */
+static bool is_unused(void *arg)
+{
+    return nicstride_end_uses_locked(arg, false);
+}
+
+static int mpi_detach(ompi_win_t *win, const void *base)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    nicstride_region_status_t s;
+
+    if (m->flavor != MPI_WIN_FLAVOR_DYNAMIC)
+        return nicstride_error(m, "MPI_Win_detach", OMPI_ERR_RMA_FLAVOR,
+                               "the window was not made by MPI_Win_create_dynamic");
+    onic_wire_lock();
+    s = nicstride_regions_detach(&m->regions, (uint64_t)(uintptr_t)base);
+    show(m);
+    nicstride_withdraw_detached_locked(m);
+    onic_wire_unlock();
+    nicstride_wait(NULL, NICSTRIDE_POLL, is_unused, m);
+    return region_error(m, "MPI_Win_detach", s, base, 0);
+}
+
+void nicstride_dynamic_calls(ompi_osc_base_module_t *calls)
+{
+    calls->osc_win_attach = mpi_attach;
+    calls->osc_win_detach = mpi_detach;
 }
