@@ -11,7 +11,6 @@ common_libonic_core_la_SOURCES = \
 	common/model/learn.c \
 	common/model/link.c \
 	common/model/link_file.c \
-	common/model/link_text.c \
 	common/model/pipeline.c \
 	common/wire/address.c \
 	common/mover/pipe/counters.c \

@@ -5,72 +5,17 @@
 #include "common/model/link.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-/* Rows that stand a line or a page apart are mostly cold: programs sweep their memory between two
- * exchanges. Registering is as in the superpipeline paper, section 2, and requests are about as
- * adapters of 100 Gb/s take them. */
-#define MEMORY .block = 0.5, .line = 2, .page = 8, .bcopy = 20, .pin = 68000, .pin_byte = 0.05
-#define AWAY   .wake = 15000, .absence = 500000
-#define REQUESTS                                                                                   \
-    .request = 60, .doorbell = 200, .batch = 32, .entry = 20, .entries = 16, .window = 128,        \
-    .reads = 16
+#define NODE(name, node, net, adapter)    .name = node,
+#define NET(name, node, net, adapter)     .name = net,
+#define ADAPTER(name, node, net, adapter) .name = adapter,
 
-const onic_links_t onic_links_default = {
-    .node =
-        {
-            .call = 700,
-            .piece = 150,
-            .copy = 0.05,
-            .message = 700,
-            .byte = 0.15,
-            .fragment = 1 << 30,
-            .grant = 1,
-            .rendezvous = 5000,
-            .rndv_byte = 0.10,
-            .gap = 150,
-            .latency = 150,
-            .bnet = 20,
-            MEMORY,
-            AWAY,
-            REQUESTS,
-        },
-    .net =
-        {
-            .call = 500,
-            .piece = 500,
-            .copy = 0.09,
-            .message = 10000,
-            .byte = 0.13,
-            .fragment = 262144,
-            .grant = 10000,
-            .rendezvous = 30000,
-            .rndv_byte = 0.09,
-            .gap = 300,
-            .latency = 1500,
-            .bnet = 10,
-            MEMORY,
-            AWAY,
-            REQUESTS,
-        },
-    .adapter =
-        {
-            .call = 500,
-            .piece = 500,
-            .copy = 0.09,
-            .message = 4000,
-            .byte = 0.19,
-            .fragment = 8192,
-            .grant = 3000,
-            .rendezvous = 6000,
-            .rndv_byte = 0.09,
-            .gap = 300,
-            .latency = 1000,
-            .bnet = 11.5,
-            MEMORY,
-            AWAY,
-            REQUESTS,
-        },
-};
+const onic_links_t onic_links_default = {.node = {ONIC_LINK_NUMBERS(NODE)},
+                                         .net = {ONIC_LINK_NUMBERS(NET)},
+                                         .adapter = {ONIC_LINK_NUMBERS(ADAPTER)}};
 
 double onic_link_strided(const onic_link_t *link, double pieces, double bytes)
 {
@@ -127,4 +72,113 @@ double onic_link_gather(const onic_link_t *link, const onic_layout_t *l)
     if (onic_layout_is_contig(l))
         return 0;
     return (double)onic_layout_blocks(l) * block_cost((double)distance(l), link);
+}
+
+/* ---- as text ------------------------------------------------------------------------------------
+ *
+ * The numbers of a link as text. */
+
+#define NAME(name, node, net, adapter) #name,
+static const char *const names[] = {ONIC_LINK_NUMBERS(NAME)};
+
+#define N_NAMES (sizeof(names) / sizeof(names[0]))
+
+static const char *const kinds[] = {"node", "net", "adapter"};
+
+#define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
+_Static_assert(N_KINDS *N_NAMES * sizeof(double) == sizeof(onic_links_t), "all of them have names");
+
+static onic_link_t *kind(const onic_links_t *links, size_t k)
+{
+    return (onic_link_t *)(uintptr_t)links + k;
+}
+
+static double *number(const onic_link_t *link, size_t i)
+{
+    return (double *)(uintptr_t)link + i;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/** Longest line without what follows a #. */
+#define LINE 2048
+
+/** Reads "name=value". */
+static bool read_one(onic_link_t *link, const char *one)
+{
+    char name[16];
+    double value;
+    int end = 0;
+    size_t i = 0;
+
+    if (sscanf(one, " %15[a-z_] =%lf %n", name, &value, &end) != 2 || end == 0 || one[end] != '\0')
+        return false;
+    while (i < N_NAMES && strcmp(name, names[i]) != 0)
+        i++;
+    if (i == N_NAMES || !isfinite(value) || value <= 0)
+        return false;
+    *number(link, i) = value;
+    return true;
+}
+
+/** Reads "kind: name=value,...". */
+static bool read_line(onic_links_t *links, char *line)
+{
+    onic_link_t *link = &links->node;
+    char name[8] = "";
+    int end = 0;
+    size_t k = 0;
+
+    if (strchr(line, ':') != NULL) {
+        (void)sscanf(line, " %7[a-z] :%n", name, &end);
+        while (k < N_KINDS && strcmp(name, kinds[k]) != 0)
+            k++;
+        if (end == 0 || k == N_KINDS)
+            return false;
+        link = kind(links, k);
+    }
+    line += end;
+    for (char *one; (one = strsep(&line, ",")) != NULL;)
+        if (!read_one(link, one))
+            return false;
+    return true;
+}
+
+int onic_links_read(onic_links_t *links, const char *text)
+{
+    onic_links_t all = *links;
+    char line[LINE];
+    bool any = false;
+    int n = 1;
+
+    for (; *text != '\0'; n++) {
+        const size_t len = strcspn(text, "\n"), used = strcspn(text, "#\n");
+        if (used >= sizeof(line))
+            return n;
+        memcpy(line, text, used);
+        line[used] = '\0';
+        text += len + (text[len] == '\n');
+        if (line[strspn(line, " \t\r")] == '\0')
+            continue;
+        any = true;
+        if (!read_line(&all, line))
+            return n;
+    }
+    if (any)
+        *links = all;
+    return any ? 0 : n;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+void onic_links_write(const onic_links_t *links, char *buf, size_t cap)
+{
+    size_t len = 0;
+
+    /* Four digits: more are never known. */
+    for (size_t k = 0; k < N_KINDS; k++)
+        for (size_t i = 0; i < N_NAMES && len < cap; i++)
+            len += (size_t)snprintf(buf + len, cap - len, "%s%s%s=%.4g%s", i == 0 ? kinds[k] : "",
+                                    i == 0 ? ": " : "", names[i], *number(kind(links, k), i),
+                                    i == N_NAMES - 1 ? "\n" : ",");
 }

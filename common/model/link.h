@@ -18,36 +18,47 @@
 #include "common/layout/layout.h"
 #include "common/support/export.h"
 
-/** Nanoseconds, nanoseconds per byte, GB/s, and how many. All are positive and finite. */
+/** Nanoseconds, nanoseconds per byte, GB/s, and how many: all are positive and finite. Of each the
+ *  name, and what holds, unless a user gives others, for a peer on this node, across a network by
+ *  messages only, and across one whose adapter reads and writes memory of the peer.
+ *
+ *  Rows that stand a line or a page apart are mostly cold: programs sweep their memory between two
+ *  exchanges. Registering is as in the superpipeline paper, section 2, and requests are about as
+ *  adapters of 100 Gb/s take them. */
+#define ONIC_LINK_NUMBERS(X)                                                                       \
+    X(call, 700, 500, 500)       /* one system call of single copy, with its first piece (ts) */   \
+    X(piece, 150, 500, 500)      /* one more piece in it (ts of equation 1) */                     \
+    X(copy, 0.05, 0.09, 0.09)    /* a byte by single copy (tn of equation 1) */                    \
+    X(block, 0.5, 0.5, 0.5)      /* one block of a gather that shares cache lines with others */   \
+    X(line, 2, 2, 2)             /* one that has a cache line for itself */                        \
+    X(page, 8, 8, 8)             /* one that has a page for itself */                              \
+    X(message, 700, 10000, 4000) /* an active message (ts of equation 2) */                        \
+    X(byte, 0.15, 0.13, 0.19)    /* a packed byte in messages (tn + 2 tm of equation 2) */         \
+    X(fragment, 1 << 30, 262144, 8192) /* most bytes of a message, which only one side works on */ \
+    X(grant, 1, 10000, 3000)           /* until a sender may put into slots of its receiver */     \
+    X(rendezvous, 5000, 30000, 6000)   /* the handshake of a rendezvous */                         \
+    X(rndv_byte, 0.10, 0.09, 0.09)     /* a byte that is moved by rendezvous (tn) */               \
+    X(pin, 68000, 68000, 68000)        /* registering memory with an adapter (lambda_reg) */       \
+    X(pin_byte, 0.05, 0.05, 0.05)      /* and for each byte of it (1 / Breg) */                    \
+    X(wake, 15000, 15000, 15000)       /* what messages wait for where a helper is to be woken */  \
+    X(absence, 500000, 500000, 500000) /* and where nobody looks yet, and nobody can be woken */   \
+    X(gap, 150, 300, 300)              /* between two chunks of a pipeline (g) */                  \
+    X(latency, 150, 1500, 1000)        /* until the first byte of a chunk is there (lambda_net) */ \
+    X(bcopy, 20, 20, 20)               /* packing or unpacking, long blocks, GB/s (Bcopy) */       \
+    X(bnet, 20, 10, 11.5)              /* a chunk once it is under way, GB/s (Bnet) */             \
+    X(request, 60, 60, 60)             /* one work request of an adapter (ts of equation 1) */     \
+    X(doorbell, 200, 200, 200)         /* telling the adapter of a list of them */                 \
+    X(batch, 32, 32, 32)               /* so many are in such a list */                            \
+    X(entry, 20, 20, 20)               /* one more piece in the gather list of a request */        \
+    X(entries, 16, 16, 16)             /* most pieces of such a list */                            \
+    X(window, 128, 128, 128)           /* most writes under way at a time */                       \
+    X(reads, 16, 16, 16)               /* most reads under way at a time */
+
+#define ONIC_LINK_MEMBER(name, node, net, adapter) double name;
 typedef struct onic_link {
-    double call;       /**< one system call of single copy, with its first piece (ts) */
-    double piece;      /**< one more piece in it (ts of equation 1) */
-    double copy;       /**< a byte by single copy (tn of equation 1) */
-    double block;      /**< one block of a gather or scatter that shares cache lines with others */
-    double line;       /**< one that has a cache line for itself */
-    double page;       /**< one that has a page for itself */
-    double message;    /**< an active message (ts of equation 2) */
-    double byte;       /**< a packed byte in messages (tn + 2 tm of equation 2) */
-    double fragment;   /**< most bytes of a message, of which both sides do not work at once */
-    double grant;      /**< until a sender may put into slots of its receiver */
-    double rendezvous; /**< the handshake of a rendezvous */
-    double rndv_byte;  /**< a byte that is moved by rendezvous (tn) */
-    double pin;        /**< registering memory with an adapter (lambda_reg) */
-    double pin_byte;   /**< and for each byte of it (1 / Breg) */
-    double wake;       /**< what messages wait for where the target's helper has to be woken */
-    double absence;    /**< and where nobody looks yet, and nobody can be woken */
-    double gap;        /**< between two chunks of a pipeline (g) */
-    double latency;    /**< until the first byte of a chunk is there (lambda_net) */
-    double bcopy;      /**< packing or unpacking, long blocks, GB/s (Bcopy) */
-    double bnet;       /**< a chunk once it is under way, GB/s (Bnet) */
-    double request;    /**< one work request of an adapter (ts of equation 1) */
-    double doorbell;   /**< telling the adapter of a list of them */
-    double batch;      /**< so many are in such a list */
-    double entry;      /**< one more piece in the gather list of a request */
-    double entries;    /**< most pieces of such a list */
-    double window;     /**< most writes under way at a time */
-    double reads;      /**< most reads under way at a time */
+    ONIC_LINK_NUMBERS(ONIC_LINK_MEMBER)
 } onic_link_t;
+#undef ONIC_LINK_MEMBER
 
 /** The kinds of peer. */
 typedef struct onic_links {
