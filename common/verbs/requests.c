@@ -13,18 +13,6 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-bool onic_rdma_regions_hold(const onic_rdma_region_t *region, uint32_t regions, uint64_t base,
-                            const onic_layout_t *layout)
-{
-    if (regions == 0)
-        return false;
-    const uint64_t low = base + (uint64_t)layout->lb, from = region[0].addr;
-    const uint64_t bytes = region[regions - 1].addr - from + region[regions - 1].bytes;
-    const uint64_t len = (uint64_t)(layout->ub - layout->lb);
-
-    return low >= from && len <= bytes && low - from <= bytes - len;
-}
-
 const onic_rdma_region_t onic_rdma_region_none = {.bytes = UINT64_MAX};
 
 bool onic_rdma_carry_all(onic_rdma_limits_t *limits, const onic_layout_t *far)

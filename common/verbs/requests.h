@@ -86,10 +86,6 @@ typedef struct onic_rdma_walk {
     onic_rdma_place_t near, far;
 } onic_rdma_walk_t;
 
-/** Do so many regions hold all bytes of a layout? They are ascending and without a gap. */
-ONIC_EXPORT bool onic_rdma_regions_hold(const onic_rdma_region_t *region, uint32_t regions,
-                                        uint64_t base, const onic_layout_t *layout);
-
 /** Begins a transfer: a read of the far side, or a write of it. Both layouts have the same size,
  *  which is not 0, and offsets that do not lead out of the address space. No message splits an
  *  aligned element of 8 bytes of the far side, unless a piece or a region does. */

@@ -25,6 +25,7 @@
 /** Another one whenever messages or keys change in a way that no size shows. */
 #define NICSTRIDE_MSG_FORM 2
 
+/** Those about memory of a window come first. */
 typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_PUT = 1,  /**< layout, payload: write len bytes at packed position offset */
     NICSTRIDE_MSG_GET,      /**< layout: send back len bytes from packed position offset */

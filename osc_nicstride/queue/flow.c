@@ -38,7 +38,7 @@ static bool is_given(const nicstride_op_t *op)
 
 static uint64_t fragment_bytes(const nicstride_op_t *op, uint64_t room)
 {
-    const uint64_t base = nicstride_base(op->module, op->peer->rank) + (uint64_t)op->disp;
+    const uint64_t base = nicstride_base(op->peer->module, op->peer->rank) + (uint64_t)op->disp;
     const uint64_t most = is_given(op) ? op->origin.size - op->sent : op->size;
     const uint64_t n = nicstride_fragment(&op->target, base, op->sent, room, op->granule);
 
@@ -71,37 +71,46 @@ static size_t slice_room(const nicstride_op_t *op, size_t frag, size_t most)
     return op->type == NICSTRIDE_MSG_GET ? lesser(most, kept) : most;
 }
 
+bool nicstride_describe_whole(const nicstride_peer_t *p, const onic_layout_t *l,
+                              nicstride_msg_t *msg)
+{
+    unsigned char *layout = (unsigned char *)(msg + 1);
+    size_t used = 0;
+
+    if (onic_layout_is_contig(l)) {
+        msg->disp += l->offset;
+    } else if (l->nruns == 0) {
+        (void)onic_layout_encode(l, layout, ONIC_LAYOUT_ENCODED_MAX, &used);
+    } else {
+        used = nicstride_naming_describe_locked(p, l, layout);
+        msg->flags |= used > 0 ? NICSTRIDE_MSG_NAMED : 0;
+        if (used == 0)
+            return false;
+    }
+    msg->layout_len = (uint32_t)used;
+    return true;
+}
+
 /** Puts the target layout into the fragment; `*data_p` is how many bytes of data go along, for
  *  which there is `room`, or 0: what is left of a fragment. */
 static int put_layout(nicstride_op_t *op, fragment_t *f, uint64_t room, uint64_t *data_p)
 {
-    const size_t frag = longest(op);
+    const size_t frag = longest(op), left = frag - sizeof(f->msg);
     size_t used = 0, cap;
 
-    if (onic_layout_is_contig(&op->target)) {
-        f->msg.disp = op->disp + op->target.offset;
-    } else if (op->target.nruns == 0) {
-        if (op->encoded_len == 0 &&
-            onic_layout_encode(&op->target, op->encoded, sizeof(op->encoded), &op->encoded_len) !=
-                ONIC_LAYOUT_OK)
-            return OMPI_ERROR;
-        used = op->encoded_len;
-        memcpy(f->layout, op->encoded, used);
-    } else if ((used = nicstride_naming_describe_locked(op->peer, &op->target, f->layout)) > 0) {
-        f->msg.flags |= NICSTRIDE_MSG_NAMED;
-    } else {
-        if (op->slice.pos != op->sent)
-            onic_cursor_init(&op->slice, &op->target, op->sent);
-        cap = slice_room(op, frag, sizeof(f->layout));
-        room = fragment_bytes(op, room != 0 ? room : frag - sizeof(f->msg) - cap);
-        if (onic_layout_encode_slice(&op->slice, room, op->granule, f->layout, cap, &used,
-                                     data_p) != ONIC_LAYOUT_OK)
-            return OMPI_ERROR;
-        f->msg.flags |= NICSTRIDE_MSG_SLICE;
+    if (nicstride_describe_whole(op->peer, &op->target, &f->msg)) {
+        *data_p = fragment_bytes(op, room != 0 ? room : left - f->msg.layout_len);
+        return OMPI_SUCCESS;
     }
+    if (op->slice.pos != op->sent)
+        onic_cursor_init(&op->slice, &op->target, op->sent);
+    cap = slice_room(op, frag, sizeof(f->layout));
+    room = fragment_bytes(op, room != 0 ? room : left - cap);
+    if (onic_layout_encode_slice(&op->slice, room, op->granule, f->layout, cap, &used, data_p) !=
+        ONIC_LAYOUT_OK)
+        return OMPI_ERROR;
+    f->msg.flags |= NICSTRIDE_MSG_SLICE;
     f->msg.layout_len = (uint32_t)used;
-    if ((f->msg.flags & NICSTRIDE_MSG_SLICE) == 0)
-        *data_p = fragment_bytes(op, room != 0 ? room : frag - sizeof(f->msg) - used);
     return OMPI_SUCCESS;
 }
 
@@ -165,7 +174,7 @@ static int send_fragment(nicstride_op_t *op)
     /* A message by itself is likely to be flushed at once: it asks for its acknowledgement itself.
      * But a wait for a request does not look into the slot, which has data of whole operations. */
     if (op->sent + n == op->size && nicstride_tx_may_ask(&p->flow.tx) && op->request == NULL &&
-        (op->sent == 0 || !nicstride_op_wants_reply(op)) && !nicstride_is_active(op->module))
+        (op->sent == 0 || !nicstride_op_wants_reply(op)) && !nicstride_is_active(p->module))
         f.msg.count = p->flow.tx.asked = p->flow.tx.sent + 1;
     op->in_flight++;
     op->sent += n;
@@ -318,7 +327,7 @@ size_t nicstride_naming_describe_locked(const nicstride_peer_t *p, const onic_la
     nicstride_name_t name;
 
     /* What is held back with a lock could be sent behind the word that the name is not used. */
-    if (p->names == NULL || p->lock.lazy != NULL || !nicstride_is_nameable(l) ||
+    if (!nicstride_is_nameable(l) || p->names == NULL || p->lock.lazy != NULL ||
         !nicstride_names_find(p->names, l, &name))
         return 0;
     nicstride_add(&nicstride_counters.lists_named, 1);
@@ -345,30 +354,20 @@ void nicstride_on_answer(const nicstride_incoming_t *in)
 
 /* ---- at the target --------------------------------------------------------------------------- */
 
-static void answer(nicstride_peer_t *p, const nicstride_name_t *name, nicstride_answer_t what)
-{
-    nicstride_msg_t msg;
-
-    nicstride_msg_init(&msg, NICSTRIDE_MSG_ANSWER, p->win, p->me);
-    msg.op = (uint16_t)name->slot;
-    msg.len = name->number;
-    msg.handle = name->hash;
-    msg.dtype = (uint16_t)what;
-    nicstride_send_header_locked(p, &msg);
-}
-
 void nicstride_on_list(const nicstride_incoming_t *in)
 {
-    const nicstride_name_t name = {
-        .hash = in->msg->handle, .slot = in->msg->op, .number = (uint32_t)in->msg->len};
+    nicstride_peer_t *p = in->p;
     nicstride_answer_t what = NICSTRIDE_LIST_NO;
+    nicstride_msg_t msg = nicstride_note(p, NICSTRIDE_MSG_ANSWER, in->msg->op, 0);
 
-    if (in->p->listed == NULL)
-        in->p->listed = calloc(1, sizeof(*in->p->listed));
-    if (in->p->listed != NULL)
-        what =
-            nicstride_lists_piece(&nicstride_component.lists, in->p->listed, in->msg, in->layout);
-    answer(in->p, &name, what);
+    if (p->listed == NULL)
+        p->listed = calloc(1, sizeof(*p->listed));
+    if (p->listed != NULL)
+        what = nicstride_lists_piece(&nicstride_component.lists, p->listed, in->msg, in->layout);
+    msg.len = in->msg->len;
+    msg.handle = in->msg->handle;
+    msg.dtype = (uint16_t)what;
+    nicstride_send_header_locked(p, &msg);
     if (what == NICSTRIDE_LIST_HAD)
         nicstride_add(&nicstride_counters.lists_had, 1);
 }

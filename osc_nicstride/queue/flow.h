@@ -80,6 +80,12 @@ static inline bool nicstride_is_nameable(const onic_layout_t *l)
  *  then. */
 void nicstride_naming_used_locked(nicstride_peer_t *p, const onic_layout_t *l);
 
+/** Describes all bytes of a layout behind the header `msg`, by their number, by levels or by a name
+ *  (below); false where that takes slices. Only of a layout that may have a name the lock counts.
+ */
+bool nicstride_describe_whole(const nicstride_peer_t *p, const onic_layout_t *l,
+                              nicstride_msg_t *msg);
+
 /** Describes the layout by a name that the peer has, in `buf`; returns the bytes, or 0. It is good
  *  while the lock is held, or nicstride_naming_holds_locked says so. */
 size_t nicstride_naming_describe_locked(const nicstride_peer_t *p, const onic_layout_t *l,

@@ -28,7 +28,6 @@ struct nicstride_op {
     nicstride_op_t *next;
     nicstride_op_t *live_next;
     nicstride_op_t *live_prev;
-    nicstride_module_t *module;
     nicstride_peer_t *peer;
     nicstride_msg_type_t type; /**< PUT, GET, ACC, GET_ACC or CAS */
     bool rndv;
@@ -53,10 +52,8 @@ struct nicstride_op {
     char *origin_base;
     onic_layout_t result; /**< GET, GET_ACC: destination; owned */
     char *result_base;
-    onic_layout_t target; /**< owned */
-    onic_cursor_t slice;  /**< list-form target: where the next slice begins */
-    size_t encoded_len;   /**< stride-form target: its encoding */
-    unsigned char encoded[ONIC_LAYOUT_ENCODED_MAX];
+    onic_layout_t target;   /**< owned */
+    onic_cursor_t slice;    /**< list-form target: where the next slice begins */
     unsigned char cas[128]; /**< CAS: compare, then new value */
     uint64_t generation;    /**< method rdma, dynamic window: for which there were keys, */
     uint64_t word;          /**< and what the target's word says */

@@ -50,17 +50,7 @@ static sent_batch_t *take(void)
     return b;
 }
 
-static void batch_sent_cb(void *arg, int status)
-{
-    sent_batch_t *b = arg;
-
-    if (status != OMPI_SUCCESS)
-        nicstride_give_up_locked(b->peer);
-    b->peer->flow.posting--;
-    free(b);
-}
-
-static void alone_sent_cb(void *arg, int status)
+static void sent_cb(void *arg, int status)
 {
     nicstride_peer_t *p = arg;
 
@@ -69,14 +59,28 @@ static void alone_sent_cb(void *arg, int status)
     p->flow.posting--;
 }
 
+static void batch_sent_cb(void *arg, int status)
+{
+    sent_cb(((sent_batch_t *)arg)->peer, status);
+    free(arg);
+}
+
+/** Gives it to the wire; as nicstride_send_locked. */
+static int give(nicstride_peer_t *p, const void *header, size_t len, const onic_payload_t *data,
+                unsigned flags, onic_send_cb_t cb, void *arg)
+{
+    const bool counts = cb == sent_cb || cb == batch_sent_cb;
+    const int rc = onic_peer_send(p->wire, ONIC_AM_OSC, header, len, data, flags, cb, arg);
+
+    p->flow.posting += rc == 0 && counts;
+    if (rc < 0)
+        nicstride_give_up_locked(p);
+    return rc;
+}
+
 static void send_alone(nicstride_peer_t *p, const void *message, size_t len)
 {
-    const int rc = onic_peer_send(p->wire, ONIC_AM_OSC, message, len, NULL, 0, alone_sent_cb, p);
-
-    if (rc == 0)
-        p->flow.posting++;
-    else if (rc < 0)
-        nicstride_give_up_locked(p);
+    (void)give(p, message, len, NULL, 0, sent_cb, p);
 }
 
 static void send_batch(nicstride_peer_t *p, sent_batch_t *b)
@@ -86,13 +90,7 @@ static void send_batch(nicstride_peer_t *p, sent_batch_t *b)
 
     nicstride_add(&nicstride_counters.batches, 1);
     b->peer = p;
-    const int rc =
-        onic_peer_send(p->wire, ONIC_AM_OSC, mark, sizeof(mark), &payload, 0, batch_sent_cb, b);
-    if (rc == 0)
-        p->flow.posting++;
-    if (rc < 0)
-        nicstride_give_up_locked(p);
-    if (rc != 0)
+    if (give(p, mark, sizeof(mark), &payload, 0, batch_sent_cb, b) != 0)
         free(b);
 }
 
@@ -248,19 +246,13 @@ int nicstride_send_locked(nicstride_peer_t *p, nicstride_msg_t *msg, const onic_
                           unsigned flags, onic_send_cb_t cb, void *arg)
 {
     const size_t header = sizeof(*msg) + msg->layout_len;
-    int rc;
 
     if ((flags & NICSTRIDE_SEND_INLINE) != 0 ||
         ((data == NULL || data->len == 0) && msg->layout_len <= NICSTRIDE_INLINE_LAYOUT))
         return send_inline(p, msg, data);
     nicstride_send_waiting_locked(p);
-    rc = onic_peer_send(p->wire, ONIC_AM_OSC, msg, header, data,
-                        (flags & NICSTRIDE_SEND_RNDV) != 0 ? ONIC_SEND_RNDV : 0,
-                        cb != NULL ? cb : alone_sent_cb, cb != NULL ? arg : p);
-    p->flow.posting += rc == 0 && cb == NULL;
-    if (rc < 0)
-        nicstride_give_up_locked(p);
-    return rc;
+    return give(p, msg, header, data, (flags & NICSTRIDE_SEND_RNDV) != 0 ? ONIC_SEND_RNDV : 0,
+                cb != NULL ? cb : sent_cb, cb != NULL ? arg : p);
 }
 
 void nicstride_set_payload(onic_payload_t *p, const onic_layout_t *l, const char *base, uint64_t at,

@@ -25,7 +25,6 @@ nicstride_op_t *nicstride_op_of_locked(nicstride_transfer_t *t, bool queued)
         return NULL;
     memset(op, 0, offsetof(nicstride_op_t, origin));
     op->origin.nruns = op->target.nruns = op->result.nruns = 0;
-    op->module = t->m;
     op->peer = t->peer;
     op->type = t->type;
     op->op = t->op;
@@ -37,7 +36,6 @@ nicstride_op_t *nicstride_op_of_locked(nicstride_transfer_t *t, bool queued)
     op->origin_base = t->origin_base;
     op->result_base = t->result_base;
     op->request = NULL;
-    op->encoded_len = 0;
     if (nicstride_op_wants_reply(op) && !nicstride_op_name_locked(op)) {
         nicstride_op_free_locked(op);
         return NULL;
@@ -126,44 +124,29 @@ static bool is_short(const nicstride_transfer_t *t)
            t->peer->rank != t->m->rank;
 }
 
-/** The bytes of a name for the target's list, and what is around that; 0 where it has none. */
-static size_t describe_by_name(nicstride_framed_t *f, const nicstride_transfer_t *t)
-{
-    size_t used;
-
-    if (!nicstride_is_nameable(&t->target))
-        return 0;
-    onic_wire_lock();
-    used = nicstride_naming_describe_locked(t->peer, &t->target, f->layout);
-    onic_wire_unlock();
-    if (used > 0)
-        f->msg.flags |= NICSTRIDE_MSG_NAMED;
-    return used;
-}
-
 bool nicstride_describe(nicstride_framed_t *f, const nicstride_transfer_t *t)
 {
     const onic_layout_t *l = &t->target;
+    const bool nameable = nicstride_is_nameable(l);
     uint64_t described = 0;
     onic_cursor_t all;
     size_t used = 0;
+    bool whole;
 
     f->msg.disp = t->disp;
-    if (onic_layout_is_contig(l)) {
-        f->msg.disp += l->offset;
+    if (nameable)
+        onic_wire_lock();
+    whole = nicstride_describe_whole(t->peer, l, &f->msg);
+    if (nameable)
+        onic_wire_unlock();
+    if (whole)
         return true;
-    }
-    if (l->nruns == 0) {
-        if (onic_layout_encode(l, f->layout, sizeof(f->layout), &used) != ONIC_LAYOUT_OK)
-            return false;
-    } else if ((used = describe_by_name(f, t)) == 0) {
-        onic_cursor_init(&all, l, 0);
-        if (onic_layout_encode_slice(&all, l->size, t->granule, f->layout, sizeof(f->layout), &used,
-                                     &described) != ONIC_LAYOUT_OK ||
-            described != l->size)
-            return false;
-        f->msg.flags |= NICSTRIDE_MSG_SLICE;
-    }
+    onic_cursor_init(&all, l, 0);
+    if (onic_layout_encode_slice(&all, l->size, t->granule, f->layout, sizeof(f->layout), &used,
+                                 &described) != ONIC_LAYOUT_OK ||
+        described != l->size)
+        return false;
+    f->msg.flags |= NICSTRIDE_MSG_SLICE;
     f->msg.layout_len = (uint32_t)used;
     return true;
 }

@@ -234,16 +234,11 @@ int nicstride_look_after_peers(void)
 static onic_learn_t network;
 static const nicstride_path_t *network_path;
 
-/* Set once, before anything is learned. */
-static double ticks_per_usec;
-
 /** Where transfers to a process are learned; NULL where memory is exhausted. */
 static onic_learn_t *learn_locked(const nicstride_peer_t *p)
 {
     onic_learn_t **learn = &p->process->learn;
 
-    if (ticks_per_usec == 0)
-        ticks_per_usec = onic_ticks_per_usec();
     if (p->local < 0)
         return &network;
     if (*learn == NULL)
@@ -295,7 +290,7 @@ nicstride_presence_t nicstride_presence(nicstride_peer_t *p)
         return NICSTRIDE_PRESENT;
     if (onic_presence_is_away(presence))
         return NICSTRIDE_SERVED;
-    recent = (uint64_t)(ONIC_PRESENCE_USEC * ticks_per_usec);
+    recent = (uint64_t)(ONIC_PRESENCE_USEC * usec());
     now = onic_ticks();
     /* The clock is read once for an operation and its flush: it takes as long as all else here. */
     __atomic_store_n(&p->observed.looked, now, __ATOMIC_RELAXED);
@@ -321,7 +316,7 @@ onic_learned_t nicstride_observed(nicstride_peer_t *p, nicstride_direction_t dir
 
 static double nsec_per_tick(void)
 {
-    return 1000 / ticks_per_usec;
+    return 1000 / usec();
 }
 
 static void note_locked(nicstride_peer_t *p, double nsec)

@@ -190,7 +190,6 @@ int nicstride_take_applied_error(nicstride_module_t *m, const char *call)
 /** A wait within a fence. */
 typedef struct arrival {
     nicstride_module_t *m;
-    bool counted;
     int next; /**< process of the node whose operations are looked at */
     int lost; /**< an error class, where it cannot end */
 } arrival_t;

@@ -108,30 +108,22 @@ static int check(const nicstride_incoming_t *in, nicstride_accop_t *op)
     return in->msg->len > NICSTRIDE_FETCH_MAX ? MPI_ERR_OTHER : 0;
 }
 
-static bool accumulate(const nicstride_incoming_t *in)
+/** What fetches nothing, or little. */
+static bool update(const nicstride_incoming_t *in)
 {
-    nicstride_accop_t op;
-    int error = check(in, &op);
-
-    if (error == 0)
-        error = apply_message(in, &op.apply, NULL);
-    if (error == BUSY)
-        return false;
-    nicstride_applied_locked(in->m, in->p, in->msg, error);
-    return true;
-}
-
-static bool fetch_short(const nicstride_incoming_t *in)
-{
+    const bool fetches = in->msg->type == NICSTRIDE_MSG_GET_ACC;
     char old[NICSTRIDE_INLINE_MAX];
     nicstride_accop_t op;
     int error = check(in, &op);
 
     if (error == 0)
-        error = apply_message(in, &op.apply, old);
+        error = apply_message(in, &op.apply, fetches ? old : NULL);
     if (error == BUSY)
         return false;
-    nicstride_reply_locked(in, old, in->msg->len, error);
+    if (fetches)
+        nicstride_reply_locked(in, old, in->msg->len, error);
+    else
+        nicstride_applied_locked(in->m, in->p, in->msg, error);
     return true;
 }
 
@@ -186,12 +178,9 @@ static bool compare_and_swap(const nicstride_incoming_t *in)
 
 bool nicstride_on_accumulate(const nicstride_incoming_t *in)
 {
-    switch (in->msg->type) {
-    case NICSTRIDE_MSG_ACC:
-        return accumulate(in);
-    case NICSTRIDE_MSG_CAS:
+    if (in->msg->type == NICSTRIDE_MSG_CAS)
         return compare_and_swap(in);
-    default:
-        return in->msg->len <= nicstride_inline_max(false) ? fetch_short(in) : fetch_long(in);
-    }
+    return in->msg->type == NICSTRIDE_MSG_GET_ACC && in->msg->len > nicstride_inline_max(false)
+               ? fetch_long(in)
+               : update(in);
 }

@@ -115,21 +115,31 @@ static void answer_long(const nicstride_incoming_t *in)
     answer_more(a);
 }
 
-/** A short one, of any layout: packed and sent at once. */
-static void answer_short(const nicstride_incoming_t *in)
+/** Packs the bytes of a short message, or unpacks them; returns an error class, or 0. */
+static int move_short(const nicstride_incoming_t *in, void *to, const void *from)
 {
-    unsigned char few[NICSTRIDE_INLINE_MAX];
     onic_layout_t l;
     onic_cursor_t c;
     char *base;
     uint64_t at;
     const int error = nicstride_open_target(in, &l, &base, &at);
 
-    if (error == 0) {
-        onic_cursor_init(&c, &l, at);
-        onic_pack(&c, base, few, in->msg->len);
-        onic_layout_fini(&l);
-    }
+    if (error != 0)
+        return error;
+    onic_cursor_init(&c, &l, at);
+    if (to != NULL)
+        onic_pack(&c, base, to, in->msg->len);
+    else
+        onic_unpack(&c, base, from, in->len);
+    onic_layout_fini(&l);
+    return 0;
+}
+
+static void answer_short(const nicstride_incoming_t *in)
+{
+    unsigned char few[NICSTRIDE_INLINE_MAX];
+    const int error = move_short(in, few, NULL);
+
     nicstride_reply_locked(in, few, in->msg->len, error);
 }
 
@@ -158,36 +168,20 @@ static void landed_cb(void *arg, int status)
 static void receive(const nicstride_incoming_t *in)
 {
     void *record;
-    int error = nicstride_use_open(in, sizeof(nicstride_use_t), &record);
+    const int error = nicstride_use_open(in, sizeof(nicstride_use_t), &record);
 
-    if (error == 0) {
-        const nicstride_use_t *u = record;
-        int rc = OMPI_ERR_BAD_PARAM;
-
-        if (onic_layout_is_contig(&u->layout))
-            rc = onic_rndv_recv(in->rndv, u->base + u->layout.offset + (int64_t)u->at, in->msg->len,
-                                landed_cb, record);
-        if (rc != 0)
-            landed_cb(record, rc < 0 ? rc : OMPI_SUCCESS);
+    if (error != 0) {
+        nicstride_applied_locked(in->m, in->p, in->msg, error);
         return;
     }
-    nicstride_applied_locked(in->m, in->p, in->msg, error);
-}
+    const nicstride_use_t *u = record;
+    int rc = OMPI_ERR_BAD_PARAM;
 
-static void put_in_layout(const nicstride_incoming_t *in)
-{
-    onic_layout_t l;
-    onic_cursor_t c;
-    char *base;
-    uint64_t at;
-    const int error = nicstride_open_target(in, &l, &base, &at);
-
-    if (error == 0) {
-        onic_cursor_init(&c, &l, at);
-        onic_unpack(&c, base, in->data, in->len);
-        onic_layout_fini(&l);
-    }
-    nicstride_applied_locked(in->m, in->p, in->msg, error);
+    if (onic_layout_is_contig(&u->layout))
+        rc = onic_rndv_recv(in->rndv, u->base + u->layout.offset + (int64_t)u->at, in->msg->len,
+                            landed_cb, record);
+    if (rc != 0)
+        landed_cb(record, rc < 0 ? rc : OMPI_SUCCESS);
 }
 
 void nicstride_on_put(const nicstride_incoming_t *in)
@@ -197,7 +191,7 @@ void nicstride_on_put(const nicstride_incoming_t *in)
     if (in->rndv != NULL) {
         receive(in);
     } else if (at == NULL) {
-        put_in_layout(in);
+        nicstride_applied_locked(in->m, in->p, in->msg, move_short(in, NULL, in->data));
     } else {
         onic_copy_bytes(at, in->data, in->len);
         nicstride_applied_locked(in->m, in->p, in->msg, 0);

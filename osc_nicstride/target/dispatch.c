@@ -128,11 +128,20 @@ static bool handle(const nicstride_incoming_t *in)
 static nicstride_deferred_t *deferred_head, *deferred_tail;
 static size_t deferred_bytes;
 
+/** Is it about memory of the window? */
+static bool is_operation(const nicstride_msg_t *msg)
+{
+    return msg->type <= NICSTRIDE_MSG_CAS && msg->type != NICSTRIDE_MSG_GET_DATA;
+}
+
+static bool is_of_lock(const nicstride_msg_t *msg)
+{
+    return msg->type == NICSTRIDE_MSG_LOCK || msg->type == NICSTRIDE_MSG_UNLOCK;
+}
+
 static bool takes_lock(const nicstride_msg_t *msg)
 {
-    return msg->type == NICSTRIDE_MSG_ACC || msg->type == NICSTRIDE_MSG_GET_ACC ||
-           msg->type == NICSTRIDE_MSG_CAS || msg->type == NICSTRIDE_MSG_LOCK ||
-           msg->type == NICSTRIDE_MSG_UNLOCK;
+    return is_of_lock(msg) || (is_operation(msg) && msg->type >= NICSTRIDE_MSG_ACC);
 }
 
 static void append(nicstride_deferred_t *d)
@@ -203,7 +212,7 @@ static void defer(const nicstride_incoming_t *in)
     const size_t described = behind(in->msg);
     nicstride_deferred_t *d;
 
-    if (in->msg->type == NICSTRIDE_MSG_LOCK || in->msg->type == NICSTRIDE_MSG_UNLOCK) {
+    if (is_of_lock(in->msg)) {
         defer_lock(in);
         return;
     }
@@ -323,15 +332,6 @@ static bool has_more(const nicstride_msg_t *msg)
     return msg->type == NICSTRIDE_MSG_LOCK && (msg->op & NICSTRIDE_LOCK_WITH_MORE) != 0;
 }
 
-/** Which messages ask for an acknowledgement by `count`, once they have had their effect? */
-static bool asks_for_ack(const nicstride_msg_t *msg)
-{
-    return msg->count != 0 &&
-           (msg->type == NICSTRIDE_MSG_PUT || msg->type == NICSTRIDE_MSG_GET ||
-            msg->type == NICSTRIDE_MSG_ACC || msg->type == NICSTRIDE_MSG_GET_ACC ||
-            msg->type == NICSTRIDE_MSG_CAS);
-}
-
 /** False where what follows in the same message is not to be done. */
 static bool one_message(const void *header, size_t header_len, const void *data, size_t len,
                         onic_rndv_t *rndv)
@@ -354,7 +354,7 @@ static bool one_message(const void *header, size_t header_len, const void *data,
     if (has_more(&msg) && deferred_head == NULL && nicstride_lock_at_once_locked(in.p, &msg))
         return true;
     /* Not yet satisfied, so no acknowledgement goes out here but with the effect. */
-    if (asks_for_ack(&msg))
+    if (msg.count != 0 && is_operation(&msg))
         nicstride_flush_asked_locked(in.p, msg.count);
     if ((takes_lock(&msg) && (deferred_head != NULL || in.p->served.accumulating > 0)) ||
         !handle(&in))

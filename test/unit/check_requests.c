@@ -38,8 +38,6 @@ static void begin_move(move_t *v)
     onic_rdma_side_t here = {&v->near.l, v->memory.base, v->memory.region, v->memory.regions};
     const onic_rdma_side_t there = {&v->far.l, far->base, far->region, far->regions};
 
-    UNIT_CHECK(onic_rdma_regions_hold(here.region, here.regions, here.base, here.layout));
-    UNIT_CHECK(onic_rdma_regions_hold(there.region, there.regions, there.base, there.layout));
     v->limits = adapter.limits;
     v->registered = v->read || !onic_rdma_carry_all(&v->limits, &v->far.l);
     if (!v->registered) {
@@ -204,26 +202,9 @@ START_TEST(columns_of_a_matrix)
 }
 END_TEST
 
-START_TEST(regions_hold)
-{
-    const onic_rdma_region_t r[] = {{1000, 100, 1}, {1100, 50, 2}};
-    onic_layout_t l;
-
-    ck_assert_int_eq(onic_layout_contig(&l, 10, 20), ONIC_LAYOUT_OK);
-    ck_assert(onic_rdma_regions_hold(r, 2, 990, &l));
-    ck_assert(!onic_rdma_regions_hold(r, 2, 989, &l));
-    ck_assert(onic_rdma_regions_hold(r, 2, 1120, &l));
-    ck_assert(!onic_rdma_regions_hold(r, 2, 1121, &l));
-    ck_assert(!onic_rdma_regions_hold(r, 1, 1071, &l));
-    ck_assert(!onic_rdma_regions_hold(r, 0, 1000, &l));
-    ck_assert(!onic_rdma_regions_hold(r, 2, (uint64_t)-20, &l));
-    ck_assert(onic_rdma_regions_hold(&onic_rdma_region_none, 1, (uint64_t)1 << 47, &l));
-}
-END_TEST
-
 int main(void)
 {
     tree_seed();
     return UNIT_RUN("requests", UNIT_ONCE(bytes_and_counts), UNIT_ONCE(failures),
-                    UNIT_ONCE(columns_of_a_matrix), UNIT_ONCE(regions_hold));
+                    UNIT_ONCE(columns_of_a_matrix));
 }
