@@ -117,7 +117,8 @@ static const nicbarrier_param_t own[] = {
              "sleeps in the kernel otherwise. Without it nonblocking barriers between nodes make "
              "progress only inside MPI calls, and windows of osc_nicstride are not served outside "
              "of them if engine put is the first to start UCX",
-     .flag = VALUE(agreement.engines.thread)},
+     .flag = VALUE(agreement.engines.thread),
+     .on = true},
     {.name = "verbose",
      .help = "1 prints a line for each communicator with an engine, by its first process, and at "
              "the end what the first process of the job has counted; 2 what all processes have "
@@ -162,54 +163,8 @@ void nicbarrier_params_register(const mca_base_component_t *c)
     const nicbarrier_param_t *p;
     register_counters(c);
     describe_engines();
-    for (int i = 0; (p = nicbarrier_param(i)) != NULL; i++) {
-        if (p->flag != NULL) {
-            (void)onic_register_bool(c, p->name, *p->flag, p->flag, p->help);
-        } else if (p->text != NULL) {
-            (void)onic_register_string(c, p->name, p->words != NULL ? p->words[0] : NULL, p->text,
-                                       p->help);
-        } else {
-            (void)onic_register_int(c, p->name, p->help, p->min, p->max, p->number);
-        }
-    }
-}
-
-/* ---- checks --------------------------------------------------------------------------------- */
-
-/** Finds the word in its list. */
-static bool check_word(const nicbarrier_param_t *p)
-{
-    char list[128] = "";
-    for (int i = 0; p->words[i] != NULL; i++) {
-        if (*p->text != NULL && strcmp(*p->text, p->words[i]) == 0) {
-            *p->number = i;
-            return true;
-        }
-        const char *before = i == 0 ? "" : p->words[i + 1] != NULL ? ", " : " and ";
-        snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", before, p->words[i]);
-    }
-    onic_help(HELP_FILE, "bad-word", p->name, *p->text != NULL ? *p->text : "", list);
-    return false;
-}
-
-static bool check_text(const nicbarrier_param_t *p)
-{
-    if (*p->text != NULL && (*p->text)[0] == '\0')
-        *p->text = NULL;
-    if (*p->text != NULL && p->valid != NULL && !p->valid(*p->text)) {
-        onic_help(HELP_FILE, p->topic, p->name, *p->text);
-        return false;
-    }
-    return true;
-}
-
-static bool check(const nicbarrier_param_t *p)
-{
-    if (p->words != NULL)
-        return check_word(p);
-    if (p->text != NULL)
-        return check_text(p);
-    return true;
+    for (int i = 0; (p = nicbarrier_param(i)) != NULL; i++)
+        onic_param_register(c, p);
 }
 
 int nicbarrier_params_check(const mca_base_component_t *c)
@@ -218,7 +173,7 @@ int nicbarrier_params_check(const mca_base_component_t *c)
     if (onic_check_numbers(c, HELP_FILE) != OMPI_SUCCESS)
         return OMPI_ERR_BAD_PARAM;
     for (int i = 0; (p = nicbarrier_param(i)) != NULL; i++)
-        if (!check(p))
+        if (!onic_param_check(p, HELP_FILE))
             return OMPI_ERR_BAD_PARAM;
     return OMPI_SUCCESS;
 }

@@ -38,6 +38,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "common/support/param.h"
+
 /** Why something could not be had: one line for the user, without a full stop or a newline. */
 typedef struct nicbarrier_reason {
     char text[200];
@@ -57,20 +59,8 @@ __attribute__((format(printf, 2, 3))) static inline int nicbarrier_reason(nicbar
 
 /* ---- parameters and counters ---------------------------------------------------------------- */
 
-/** A parameter of an engine, or of the component: a number, a word of a list, or a text. Its value
- *  stands where the pointers say; the default does so before it is registered. */
-typedef struct nicbarrier_param {
-    const char *name;                /**< NULL ends a table */
-    const char *help;                /**< without a full stop; the range or the words are added */
-    bool same;                       /**< rank 0's value holds for the job */
-    int *number;                     /**< a number, or the index of the word */
-    int min, max;                    /**< of a number */
-    const char *const *words;        /**< the words, ended by NULL; NULL: this is no word */
-    bool *flag;                      /**< a switch */
-    const char **text;               /**< the text or word; NULL where it is empty */
-    bool (*valid)(const char *text); /**< of texts; NULL: anything */
-    const char *topic;               /**< of the help text about one that is not */
-} nicbarrier_param_t;
+/** A parameter of an engine, or of the component. */
+typedef onic_param_t nicbarrier_param_t;
 
 /** A counter, read by MPI_T; a 64-bit atomic reads as what it holds. */
 typedef struct nicbarrier_counter {

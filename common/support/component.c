@@ -93,11 +93,11 @@ static mca_base_var_info_lvl_t level_of(const char *name)
     return OPAL_INFO_LVL_5;
 }
 
-static int register_var(const mca_base_component_t *c, const char *name, const char *help,
-                        mca_base_var_type_t type, void *value)
+static void register_var(const mca_base_component_t *c, const char *name, const char *help,
+                         mca_base_var_type_t type, void *value)
 {
-    return mca_base_component_var_register(c, name, help, type, NULL, 0, 0, level_of(name),
-                                           MCA_BASE_VAR_SCOPE_READONLY, value);
+    (void)mca_base_component_var_register(c, name, help, type, NULL, 0, 0, level_of(name),
+                                          MCA_BASE_VAR_SCOPE_READONLY, value);
 }
 
 /** A number with a range. */
@@ -164,29 +164,33 @@ static int dump_range(mca_base_var_enum_t *self, char **text ONIC_ENUM_DUMP_FORM
     return asprintf(text, "%d to %d", n->min, n->max) > 0 ? OPAL_SUCCESS : OPAL_ERR_OUT_OF_RESOURCE;
 }
 
-int onic_register_int(const mca_base_component_t *c, const char *name, const char *help, int min,
-                      int max, int *value)
+/** Where a number is kept: of a size in the table, which is one that can change then. */
+static int *number_of(const onic_param_t *p)
 {
+    return p->size != NULL ? (int *)(uintptr_t)&p->value : p->number;
+}
+
+static void register_number(const mca_base_component_t *c, const onic_param_t *p)
+{
+    int *value = number_of(p);
     number_enum_t *n = OBJ_NEW(number_enum_t);
     char text[1024];
 
     if (n == NULL)
-        return OMPI_ERR_OUT_OF_RESOURCE;
+        return;
     n->super.value_from_string = number_from_string;
     n->super.string_from_value = string_from_number;
     n->super.dump = dump_range;
-    n->number = (number_t){.component = c, .initial = *value, .min = min, .max = max};
+    n->number = (number_t){.component = c, .initial = *value, .min = p->min, .max = p->max};
     n->given = false;
-    snprintf(n->number.name, sizeof(n->number.name), "%s", name);
-    snprintf(text, sizeof(text), "%s. Range %d to %d", help, min, max);
-    const int rc =
-        mca_base_component_var_register(c, name, text, MCA_BASE_VAR_TYPE_INT, &n->super, 0, 0,
-                                        level_of(name), MCA_BASE_VAR_SCOPE_READONLY, value);
+    snprintf(n->number.name, sizeof(n->number.name), "%s", p->name);
+    snprintf(text, sizeof(text), "%s. Range %d to %d", p->help, p->min, p->max);
+    (void)mca_base_component_var_register(c, p->name, text, MCA_BASE_VAR_TYPE_INT, &n->super, 0, 0,
+                                          level_of(p->name), MCA_BASE_VAR_SCOPE_READONLY, value);
     /* Open MPI takes an empty value for 0, too, and does not even ask. */
     if (!n->given)
         *value = n->number.initial;
     OBJ_RELEASE(n);
-    return rc;
 }
 
 int onic_check_numbers(const mca_base_component_t *c, const char *help_file)
@@ -206,29 +210,60 @@ int onic_check_numbers(const mca_base_component_t *c, const char *help_file)
     return rc;
 }
 
-int onic_register_ranged(const mca_base_component_t *c, onic_ranged_t *p)
+static void register_text(const mca_base_component_t *c, const onic_param_t *p)
 {
-    return onic_register_int(c, p->name, p->help, p->min, p->max, &p->value);
-}
+    const char *initial = p->words != NULL ? p->words[0] : p->initial;
 
-int onic_register_bool(const mca_base_component_t *c, const char *name, bool initial, bool *value,
-                       const char *help)
-{
-    *value = initial;
-    return register_var(c, name, help, MCA_BASE_VAR_TYPE_BOOL, value);
-}
-
-int onic_register_string(const mca_base_component_t *c, const char *name, const char *initial,
-                         const char **value, const char *help)
-{
     /* Where MPI is initialized again Open MPI has put NULL there. */
-    *value = initial;
-    const int rc = register_var(c, name, help, MCA_BASE_VAR_TYPE_STRING, value);
+    *p->text = initial;
+    register_var(c, p->name, p->help, MCA_BASE_VAR_TYPE_STRING, p->text);
     /* It does so where the value is empty, too, which is the default then, as of numbers. It frees
      * what is there. */
-    if (initial != NULL && *value == NULL)
-        *value = strdup(initial);
-    return rc;
+    if (initial != NULL && *p->text == NULL)
+        *p->text = strdup(initial);
+}
+
+void onic_param_register(const mca_base_component_t *c, const onic_param_t *p)
+{
+    if (p->text != NULL) {
+        register_text(c, p);
+    } else if (p->flag != NULL) {
+        *p->flag = p->on;
+        register_var(c, p->name, p->help, MCA_BASE_VAR_TYPE_BOOL, p->flag);
+    } else {
+        register_number(c, p);
+    }
+}
+
+/** Finds the word in its list. */
+static bool check_word(const onic_param_t *p, const char *help_file)
+{
+    char list[128] = "";
+
+    for (int i = 0; p->words[i] != NULL; i++) {
+        if (*p->text != NULL && strcmp(*p->text, p->words[i]) == 0) {
+            *p->number = i;
+            return true;
+        }
+        snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i > 0 ? ", " : "",
+                 p->words[i]);
+    }
+    onic_help(help_file, "bad-word", p->name, *p->text != NULL ? *p->text : "", list);
+    return false;
+}
+
+bool onic_param_check(const onic_param_t *p, const char *help_file)
+{
+    if (p->size != NULL)
+        *p->size = (size_t)p->value << p->shift;
+    if (p->words != NULL)
+        return check_word(p, help_file);
+    if (p->text != NULL && *p->text != NULL && (*p->text)[0] == '\0')
+        *p->text = NULL;
+    if (p->valid == NULL || *p->text == NULL || p->valid(*p->text))
+        return true;
+    onic_help(help_file, p->topic, p->name, *p->text);
+    return false;
 }
 
 /** All that were registered; the same again where a component is opened again. */

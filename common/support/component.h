@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "common/support/export.h"
+#include "common/support/param.h"
 #include "common/ompi_compat.h"
 #include "opal/mca/mca.h"
 
@@ -18,25 +19,13 @@
  *  stands in for a header that it does not install (common/shim). */
 ONIC_EXPORT bool onic_series_matches(const char *component);
 
-/** A number with its range; the text and the check come from one place. */
-typedef struct onic_ranged {
-    const char *name;
-    const char *help; /**< without a full stop; the range is added */
-    int value;        /**< the default, then what was set */
-    int min;
-    int max;
-} onic_ranged_t;
+/** Registers a parameter. A number's range is added to its help. Its default stays where something
+ * is given that is no number of the range; suffixes k, m and g are powers of 1024. */
+ONIC_EXPORT void onic_param_register(const mca_base_component_t *c, const onic_param_t *p);
 
-/** `*value` is the default, and stays where something is given that is no number of the range,
- * which is added to the help. Suffixes k, m and g are powers of 1024. */
-ONIC_EXPORT int onic_register_int(const mca_base_component_t *c, const char *name, const char *help,
-                                  int min, int max, int *value);
-ONIC_EXPORT int onic_register_ranged(const mca_base_component_t *c, onic_ranged_t *p);
-ONIC_EXPORT int onic_register_bool(const mca_base_component_t *c, const char *name, bool initial,
-                                   bool *value, const char *help);
-/** `initial`, which may be NULL, is the default. */
-ONIC_EXPORT int onic_register_string(const mca_base_component_t *c, const char *name,
-                                     const char *initial, const char **value, const char *help);
+/** Was a word of the list given, or a text that is valid? False after a text of a help file that
+ *  says so: "bad-word", or the parameter's topic. Also sets a number that is a size. */
+ONIC_EXPORT bool onic_param_check(const onic_param_t *p, const char *help_file);
 
 /** Was each number of the component given within its range? OMPI_SUCCESS, or OMPI_ERR_BAD_PARAM
  *  after the text "bad-number" of a help file about each that was not. */

@@ -27,202 +27,164 @@
 #include "opal/util/output.h"
 #include "opal/util/proc.h"
 
-#define TO(field, shift) &nicstride_component.field, shift
+#define NUMBER(...) ONIC_SIZE(nicstride_component.params, __VA_ARGS__)
+#define SWITCH(...) ONIC_SWITCH(nicstride_component.params, __VA_ARGS__)
 
-/** Numbers: where the value goes, in units of 1 << shift of those that the user gives. */
-static struct {
-    size_t *value;
-    unsigned shift;
-    onic_ranged_t range;
-} numbers[] = {
-    {TO(params.priority, 0),
-     {"priority",
-      "Priority among the osc components. The default is below that of the components that come "
-      "with Open MPI: select this one by name (osc=nicstride)",
-      NICSTRIDE_PRIORITY_INITIAL, 0, 1000}},
-    {TO(params.server_idle, 0),
-     {"server_idle",
-      "Microseconds that the application must be away from MPI before the server thread by itself "
-      "answers one-sided requests in its place. Where all processes of a window share a node they "
-      "wake it when they wait for it, and this does not matter. Smaller values answer sooner and "
-      "cost more wake-ups",
-      1000, 1, 1000000}},
-    {TO(params.window, 0),
-     {"window",
-      "Most messages that one process sends another without acknowledgement, for each window. What "
-      "they may take up there is bounded by osc_nicstride_memory",
-      1024, 2, 65536}},
-    {TO(params.memory, 20),
-     {"memory",
-      "Mebibytes of this process's memory that messages may use at a time. A quarter is for "
-      "replies to its own gets. The rest is for messages of other processes that wait for a lock, "
-      "and for replies to them. It is divided evenly among the processes of the job, with at least "
-      "4.4 KiB for each, so more than some 11,000 processes use more in all, and at most 4.4 MiB, "
-      "so few processes use less",
-      64, 1, 1 << 20}},
-    {TO(params.area, 10),
-     {"area",
-      "Kibibytes of the landing area through which method mover brings data to this process; 0 "
-      "takes twice a core's L2 cache, 1 to 16 MiB. Less where /dev/shm is small: an eighth of what "
-      "is free there for all processes of the node",
-      0, 0, 1 << 20}},
-    {TO(params.queues, 10),
-     {"queues",
-      "Kibibytes of shared memory, for all of them together, of the queues through which the "
-      "processes of its node and job send messages to this process; only those that are used take "
-      "up memory. Each has its part, a power of two from 16 to 2048 KiB. Less where /dev/shm is "
-      "small, as with the area. Where pml superpipe is selected its parameter of that name counts "
-      "instead. 0: messages go by UCX",
-      1024, 0, 1 << 20}},
-    {TO(params.layouts, 10),
-     {"layouts",
-      "Kibibytes for the block lists of irregular datatypes that this process uses repeatedly, "
-      "with what they were made of: 72 bytes for a block. Other datatypes with the same contents "
-      "find them, too. The least recently used go first. 0: they are made again for each call",
-      131072, 0, INT_MAX}},
-    {TO(lists.limit, 10),
-     {"lists",
-      "Kibibytes for block lists that other processes use repeatedly in this process's windows, so "
-      "that they send them once only: 40 bytes for a block. Where there is no room, and with 0, "
-      "they come with the data each time",
-      131072, 0, INT_MAX}},
-    {TO(params.tcp_segment, 0),
-     {"tcp_segment",
-      "Bytes of one fragment over TCP; 0 leaves it to UCX. UCX_TCP_TX_SEG_SIZE and "
-      "UCX_TCP_RX_SEG_SIZE in the environment win",
-      262144, 0, 1048576}},
-    {TO(params.sieve_piece, 0),
-     {"sieve_piece", "Bytes that method sieve reads at once; 0 takes half of a core's L2 cache", 0,
-      0, 1 << 30}},
-    {TO(params.key_piece, 20),
-     {"key_piece",
-      "Mebibytes of a window that are registered at once for an adapter, when the first process "
-      "asks for a key for any of them; other messages are handled before the next. Registered "
-      "memory is locked until the window is freed",
-      16, 1, 1 << 20}},
-    {TO(params.nic_connections, 0),
-     {"nic_connections",
-      "Connections that method nic opens at most, each to one process, and as many that it takes "
-      "from others. One that has not been used for long makes room for another one; processes that "
-      "find no room send messages",
-      64, 2, ONIC_RC_MOST}},
-    {TO(params.nic_memory, 20),
-     {"nic_memory",
-      "Mebibytes of this process's own buffers that method nic keeps registered with the adapter, "
-      "and so locked, at most. What needs more goes by message",
-      1024, 1, 1 << 20}},
-    {TO(params.verbose, 0),
-     {"verbose",
-      "1 prints a line for each window, by its first process, and at the end what the first "
-      "process of the job has counted; 2 what all processes have counted; 3 also, once for each "
-      "kind of transfer (peer, direction, shape, order of size) and method, why that was chosen, "
-      "with the model's estimates and what was learned, in microseconds",
-      0, 0, 3}},
-};
-
-#define N_NUMBERS (sizeof(numbers) / sizeof(numbers[0]))
-
-static const char *method, *tls, *cost, *nic_device, *adapter_atomics, *adapter_locks;
-
+/** "auto", then the methods' names. */
+static const char *methods[NICSTRIDE_METHODS_MAX + 1];
 static const char *const adapter_modes[] = {[NICSTRIDE_ADAPTER_AUTO] = "auto",
                                             [NICSTRIDE_ADAPTER_OFF] = "off",
-                                            [NICSTRIDE_ADAPTER_ON] = "on"};
+                                            [NICSTRIDE_ADAPTER_ON] = "on",
+                                            NULL};
+static const char *method, *cost, *nic_device, *adapter_atomics, *adapter_locks;
+
+static onic_param_t params[] = {
+    NUMBER(priority, 0, NICSTRIDE_PRIORITY_INITIAL, 0, 1000,
+           "Priority among the osc components. The default is below that of the components that "
+           "come with Open MPI: select this one by name (osc=nicstride)"),
+    NUMBER(server_idle, 0, 1000, 1, 1000000,
+           "Microseconds that the application must be away from MPI before the server thread by "
+           "itself answers one-sided requests in its place. Where all processes of a window share "
+           "a node they wake it when they wait for it, and this does not matter. Smaller values "
+           "answer sooner and cost more wake-ups"),
+    NUMBER(window, 0, 1024, 2, 65536,
+           "Most messages that one process sends another without acknowledgement, for each window. "
+           "What they may take up there is bounded by osc_nicstride_memory"),
+    NUMBER(memory, 20, 64, 1, 1 << 20,
+           "Mebibytes of this process's memory that messages may use at a time. A quarter is for "
+           "replies to its own gets. The rest is for messages of other processes that wait for a "
+           "lock, and for replies to them. It is divided evenly among the processes of the job, "
+           "with at least 4.4 KiB for each, so more than some 11,000 processes use more in all, "
+           "and at most 4.4 MiB, so few processes use less"),
+    NUMBER(area, 10, 0, 0, 1 << 20,
+           "Kibibytes of the landing area through which method mover brings data to this process; "
+           "0 takes twice a core's L2 cache, 1 to 16 MiB. Less where /dev/shm is small: an eighth "
+           "of what is free there for all processes of the node"),
+    NUMBER(queues, 10, 1024, 0, 1 << 20,
+           "Kibibytes of shared memory, for all of them together, of the queues through which the "
+           "processes of its node and job send messages to this process; only those that are used "
+           "take up memory. Each has its part, a power of two from 16 to 2048 KiB. Less where "
+           "/dev/shm is small, as with the area. Where pml superpipe is selected its parameter of "
+           "that name counts instead. 0: messages go by UCX"),
+    NUMBER(
+        layouts, 10, 131072, 0, INT_MAX,
+        "Kibibytes for the block lists of irregular datatypes that this process uses repeatedly, "
+        "with what they were made of: 72 bytes for a block. Other datatypes with the same contents "
+        "find them, too. The least recently used go first. 0: they are made again for each call"),
+    {.name = "lists",
+     .help = "Kibibytes for block lists that other processes use repeatedly in this process's "
+             "windows, so that they send them once only: 40 bytes for a block. Where there is no "
+             "room, and with 0, they come with the data each time",
+     .size = &nicstride_component.lists.limit,
+     .shift = 10,
+     .value = 131072,
+     .min = 0,
+     .max = INT_MAX},
+    NUMBER(tcp_segment, 0, 262144, 0, 1048576,
+           "Bytes of one fragment over TCP; 0 leaves it to UCX. UCX_TCP_TX_SEG_SIZE and "
+           "UCX_TCP_RX_SEG_SIZE in the environment win"),
+    NUMBER(sieve_piece, 0, 0, 0, 1 << 30,
+           "Bytes that method sieve reads at once; 0 takes half of a core's L2 cache"),
+    NUMBER(key_piece, 20, 16, 1, 1 << 20,
+           "Mebibytes of a window that are registered at once for an adapter, when the first "
+           "process asks for a key for any of them; other messages are handled before the next. "
+           "Registered memory is locked until the window is freed"),
+    NUMBER(nic_connections, 0, 64, 2, ONIC_RC_MOST,
+           "Connections that method nic opens at most, each to one process, and as many that it "
+           "takes from others. One that has not been used for long makes room for another one; "
+           "processes that find no room send messages"),
+    NUMBER(nic_memory, 20, 1024, 1, 1 << 20,
+           "Mebibytes of this process's own buffers that method nic keeps registered with the "
+           "adapter, and so locked, at most. What needs more goes by message"),
+    NUMBER(verbose, 0, 0, 0, 3,
+           "1 prints a line for each window, by its first process, and at the end what the first "
+           "process of the job has counted; 2 what all processes have counted; 3 also, once for "
+           "each kind of transfer (peer, direction, shape, order of size) and method, why that was "
+           "chosen, with the model's estimates and what was learned, in microseconds"),
+    {.name = "method",
+     .help = "How data moves: auto, direct (load and store in mapped memory), cma (single copy by "
+             "the kernel, each contiguous piece by itself), sieve (get: single copy of the "
+             "covering extent, then gather), pack (packed fragments by active messages), mover "
+             "(packed into slots of the receiver while it unpacks), zcopy (contiguous data by "
+             "rendezvous), rdma (contiguous data, put and got by an adapter, or as UCX emulates "
+             "that), nic (an adapter puts and gets each contiguous piece by itself). A method that "
+             "cannot do a transfer is replaced by one that can",
+     .number = &nicstride_component.params.method,
+     .words = methods,
+     .text = &method},
+    {.name = "tls",
+     .help = "UCX transports to use, as in UCX_TLS; empty takes UCX_TLS from the environment, or "
+             "what UCX chooses",
+     .text = &nicstride_component.params.tls,
+     .initial = ""},
+    {.name = "cost",
+     .help = "Numbers of the model that chooses methods until their real times are known: default, "
+             "numbers of the node as in call=700,piece=150 (nanoseconds of single copy for a call "
+             "and for one more piece), or @FILE, a file of lines as in 'node: call=700,piece=150', "
+             "'net: message=10000' and 'adapter: request=60'. show_plan prints all of them in this "
+             "form; files for some networks are installed",
+     .text = &cost,
+     .initial = "default"},
+    {.name = "nic_device",
+     .help = "Verbs devices that method nic may use: a list of name, name:port or name:port:index, "
+             "index being that of an address of an Ethernet port. The first that fits any counts; "
+             "empty takes the best port that is active",
+     .text = &nic_device,
+     .initial = "",
+     .valid = onic_verbs_filter_valid,
+     .topic = "bad-nic-device"},
+    {.name = "adapter_atomics",
+     .help = "Let an adapter do all accumulates, fetch_and_op and compare_and_swap of a window, so "
+             "that they need no processor of the target: auto, in windows over several nodes that "
+             "all processes make with the info key acc_single_intrinsic = true, where UCX does "
+             "atomics by an adapter; off; or on, in all windows but dynamic ones whose memory can "
+             "be registered, also as UCX emulates them. Elements must be of 4 or 8 bytes and "
+             "aligned. They are not atomic with those of a processor",
+     .number = &nicstride_component.params.adapter_atomics,
+     .words = adapter_modes,
+     .text = &adapter_atomics},
+    {.name = "adapter_locks",
+     .help = "Let an adapter take the lock of a target of another node in MPI_Win_lock, where "
+             "nobody has to wait for it, so that this needs no processor of the target: auto, "
+             "where UCX does atomics by an adapter; off; or on, also as UCX emulates them",
+     .number = &nicstride_component.params.adapter_locks,
+     .words = adapter_modes,
+     .text = &adapter_locks},
+    SWITCH(strided_keys, false,
+           "Let method nic describe regular blocks of the origin's memory to an mlx5 adapter by "
+           "strided memory keys, where gather lists would take several requests for a piece of the "
+           "target. Not run on such an adapter yet: please report what happens, with what "
+           "ibv_devinfo says of it"),
+    SWITCH(show_plan, false,
+           "Print, when the first window is made, the method that the model chooses for each kind "
+           "of peer, shape and size, and at the end how much was really moved by each method"),
+    SWITCH(node, true,
+           "Share memory between the processes of a node. Without it each process is treated as a "
+           "node of its own and all its windows but shared ones are private"),
+    SWITCH(cma, true,
+           "Use single copy by the kernel (process_vm_readv and process_vm_writev) where it works. "
+           "Where kernel.yama.ptrace_scope is 1 that needs the processes to let all of the same "
+           "user attach to them, debuggers too, which they do then; nothing else needs it"),
+    SWITCH(network_slots, true,
+           "Let method mover bring data to and from other hosts, too, where an InfiniBand or RoCE "
+           "adapter can put into slots of the receiver. Nothing changes where there is none. "
+           "Without it the landing area is not registered, and such transfers go as fragments or "
+           "by the adapter alone"),
+    SWITCH(server, true,
+           "Run a server thread that answers one-sided requests while the application is away from "
+           "MPI: to processes of the same node when they wake it, to others after server_idle. "
+           "Without it windows whose memory is private make passive-target progress only inside "
+           "MPI calls"),
+    {.name = NULL},
+};
 
 int nicstride_params_register(const mca_base_component_t *c)
 {
-    nicstride_params_t *p = &nicstride_component.params;
-
-    for (size_t i = 0; i < N_NUMBERS; i++)
-        onic_register_ranged(c, &numbers[i].range);
-    onic_register_string(
-        c, "method", "auto", &method,
-        "How data moves: auto, direct (load and store in mapped memory), cma (single copy by the "
-        "kernel, each contiguous piece by itself), sieve (get: single copy of the covering extent, "
-        "then gather), pack (packed fragments by active messages), mover (packed into slots of the "
-        "receiver while it unpacks), zcopy (contiguous data by rendezvous), rdma (contiguous data, "
-        "put and got by an adapter, or as UCX emulates that), nic (an adapter puts and gets each "
-        "contiguous piece by itself). A method that cannot do a transfer is replaced by one that "
-        "can");
-    onic_register_string(c, "tls", "", &tls,
-                         "UCX transports to use, as in UCX_TLS; empty takes UCX_TLS from the "
-                         "environment, or what UCX chooses");
-    onic_register_string(
-        c, "cost", "default", &cost,
-        "Numbers of the model that chooses methods until their real times are known: default, "
-        "numbers of the node as in call=700,piece=150 (nanoseconds of single copy for a call and "
-        "for one more piece), or @FILE, a file of lines as in 'node: call=700,piece=150', 'net: "
-        "message=10000' and 'adapter: request=60'. show_plan prints all of them in this form; "
-        "files for some networks are installed");
-    onic_register_string(c, "nic_device", "", &nic_device,
-                         "Verbs devices that method nic may use: a list of name, name:port or "
-                         "name:port:index, index being that of an address of an Ethernet port. The "
-                         "first that fits any counts; empty takes the best port that is active");
-    onic_register_bool(c, "strided_keys", false, &p->strided_keys,
-                       "Let method nic describe regular blocks of the origin's memory to an mlx5 "
-                       "adapter by strided memory keys, where gather lists would take several "
-                       "requests for a piece of the target. Not run on such an adapter yet: please "
-                       "report what happens, with what ibv_devinfo says of it");
-    onic_register_string(
-        c, "adapter_atomics", adapter_modes[NICSTRIDE_ADAPTER_AUTO], &adapter_atomics,
-        "Let an adapter do all accumulates, fetch_and_op and compare_and_swap of a window, so that "
-        "they need no processor of the target: auto, in windows over several nodes that all "
-        "processes make with the info key acc_single_intrinsic = true, where UCX does atomics by "
-        "an adapter; off; or on, in all windows but dynamic ones whose memory can be registered, "
-        "also as UCX emulates them. Elements must be of 4 or 8 bytes and aligned. They are not "
-        "atomic with those of a processor");
-    onic_register_string(
-        c, "adapter_locks", adapter_modes[NICSTRIDE_ADAPTER_AUTO], &adapter_locks,
-        "Let an adapter take the lock of a target of another node in MPI_Win_lock, where nobody "
-        "has to wait for it, so that this needs no processor of the target: auto, where UCX does "
-        "atomics by an adapter; off; or on, also as UCX emulates them");
-    onic_register_bool(
-        c, "show_plan", false, &p->show_plan,
-        "Print, when the first window is made, the method that the model chooses for each kind of "
-        "peer, shape and size, and at the end how much was really moved by each method");
-    onic_register_bool(
-        c, "node", true, &p->node,
-        "Share memory between the processes of a node. Without it each process is treated as a "
-        "node of its own and all its windows but shared ones are private");
-    onic_register_bool(
-        c, "cma", true, &p->cma,
-        "Use single copy by the kernel (process_vm_readv and process_vm_writev) where it works. "
-        "Where kernel.yama.ptrace_scope is 1 that needs the processes to let all of the same user "
-        "attach to them, debuggers too, which they do then; nothing else needs it");
-    onic_register_bool(c, "network_slots", true, &p->network_slots,
-                       "Let method mover bring data to and from other hosts, too, where an "
-                       "InfiniBand or RoCE adapter can put into slots of the receiver. Nothing "
-                       "changes where there is none. Without it the landing area is not "
-                       "registered, and such transfers go as fragments or by the adapter alone");
-    onic_register_bool(c, "server", true, &p->server,
-                       "Run a server thread that answers one-sided requests while the application "
-                       "is away from MPI: to processes of the same node when they wake it, to "
-                       "others after server_idle. Without it windows whose memory is private make "
-                       "passive-target progress only inside MPI calls");
+    for (int m = 0; m < NICSTRIDE_METHOD_LAST; m++)
+        methods[m] = nicstride_methods[m]->name;
+    for (const onic_param_t *p = params; p->name != NULL; p++)
+        onic_param_register(c, p);
     return OMPI_SUCCESS;
-}
-
-static int check_method(int *method_p)
-{
-    for (int m = 0; m < NICSTRIDE_METHOD_LAST; m++) {
-        if (nicstride_methods[m] != NULL && strcmp(method, nicstride_methods[m]->name) == 0) {
-            *method_p = m;
-            return OMPI_SUCCESS;
-        }
-    }
-    onic_help(NICSTRIDE_HELP_FILE, "bad-method", method);
-    return OMPI_ERR_BAD_PARAM;
-}
-
-static int check_adapter(const char *name, const char *value, nicstride_adapter_t *mode_p)
-{
-    for (size_t i = 0; i < sizeof(adapter_modes) / sizeof(adapter_modes[0]); i++) {
-        if (strcmp(value, adapter_modes[i]) == 0) {
-            *mode_p = (nicstride_adapter_t)i;
-            return OMPI_SUCCESS;
-        }
-    }
-    onic_help(NICSTRIDE_HELP_FILE, "bad-adapter", name, value);
-    return OMPI_ERR_BAD_PARAM;
 }
 
 /** Takes the numbers that the parameter cost gives; OMPI_SUCCESS, or an error after a text. */
@@ -250,8 +212,9 @@ int nicstride_params_check(const mca_base_component_t *c)
 
     if (onic_check_numbers(c, NICSTRIDE_HELP_FILE) != OMPI_SUCCESS)
         return OMPI_ERR_BAD_PARAM;
-    for (size_t i = 0; i < N_NUMBERS; i++)
-        *numbers[i].value = (size_t)numbers[i].range.value << numbers[i].shift;
+    for (const onic_param_t *row = params; row->name != NULL; row++)
+        if (!onic_param_check(row, NICSTRIDE_HELP_FILE))
+            return OMPI_ERR_BAD_PARAM;
     nicstride_component.replies.limit = p->memory / NICSTRIDE_REPLY_PART;
     if (p->sieve_piece == 0) {
         size_t l2, l3;
@@ -260,20 +223,11 @@ int nicstride_params_check(const mca_base_component_t *c)
         p->sieve_piece = l2 / 2;
     }
     p->nic_device = nic_device != NULL ? nic_device : "";
-    if (!onic_verbs_filter_valid(p->nic_device)) {
-        onic_help(NICSTRIDE_HELP_FILE, "bad-nic-device", p->nic_device);
-        return OMPI_ERR_BAD_PARAM;
-    }
-    if (check_adapter("atomics", adapter_atomics, &p->adapter_atomics) != OMPI_SUCCESS ||
-        check_adapter("locks", adapter_locks, &p->adapter_locks) != OMPI_SUCCESS)
-        return OMPI_ERR_BAD_PARAM;
-    p->tls = tls != NULL && tls[0] != '\0' ? (char *)tls : NULL;
-    if (set_paths() != OMPI_SUCCESS)
-        return OMPI_ERR_BAD_PARAM;
-    return check_method(&p->method);
+    return set_paths();
 }
 
-/* ---- performance variables ------------------------------------------------------------------- */
+/* ---- performance variables
+ * ------------------------------------------------------------------- */
 
 #define COUNTER(of, text, kind)                                                                    \
     {                                                                                              \
@@ -288,7 +242,8 @@ static const onic_counter_t counters[] = {
     COUNTER(slot_answers, "Answers to single operations that came by shared memory", 0),
     COUNTER(wakeups, "Helper threads of other processes that were woken", 0),
     {"queued",
-     "Messages that came through a queue of this process, those of the point-to-point layer among "
+     "Messages that came through a queue of this process, those of the point-to-point layer "
+     "among "
      "them",
      &onic_queue_counters.received, 0},
     {"queue_waits", "Messages for which there was no room in another process's queue",
@@ -316,7 +271,8 @@ static const onic_counter_t counters[] = {
     COUNTER(list_bytes, "Bytes of block lists sent to be named later", 0),
     COUNTER(lists_had, "Block lists that other processes have sent", 0),
     {"collectives",
-     "Collectives by which windows were made and barriers set up, beside those of Open MPI itself",
+     "Collectives by which windows were made and barriers set up, beside those of Open MPI "
+     "itself",
      &onic_collectives, 0},
     COUNTER(lookups,
             "Processes whose parameters were looked up in what all have published in MPI_Init", 0),
@@ -342,7 +298,8 @@ int nicstride_pvars_register(const mca_base_component_t *c)
     return OMPI_SUCCESS;
 }
 
-/* ---- the model ------------------------------------------------------------------------------- */
+/* ---- the model
+ * ------------------------------------------------------------------------------- */
 
 void nicstride_model_show(const nicstride_module_t *m)
 {

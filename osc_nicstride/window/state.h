@@ -40,7 +40,7 @@ typedef struct nicstride_params {
     size_t memory;
     size_t area;
     bool network_slots;
-    char *tls;
+    const char *tls; /**< or NULL */
     size_t queues;
     size_t layouts;
     size_t tcp_segment;
@@ -50,8 +50,8 @@ typedef struct nicstride_params {
     size_t nic_memory; /**< bytes of users' memory that are registered */
     const char *nic_device;
     bool strided_keys;
-    nicstride_adapter_t adapter_atomics;
-    nicstride_adapter_t adapter_locks;
+    int adapter_atomics; /**< nicstride_adapter_t */
+    int adapter_locks;
 } nicstride_params_t;
 
 #define NICSTRIDE_HELP_FILE "help-osc-nicstride.txt"

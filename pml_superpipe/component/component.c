@@ -22,62 +22,81 @@ ONIC_EXPORT extern mca_pml_base_component_t mca_pml_superpipe_component;
 
 /* ---- parameters and performance variables --------------------------------------------------- */
 
-enum { EAGER, EARLY, MEMORY, BUFFERED, AREA, SLOT, QUEUES, TCP_SEGMENT, VERBOSE, N_RANGED };
+#define NUMBER(...) ONIC_SIZE(superpipe.params, __VA_ARGS__)
+#define SWITCH(...) ONIC_SWITCH(superpipe.params, __VA_ARGS__)
 
-static onic_ranged_t ranged[N_RANGED] = {
-    [EAGER] = {"eager",
-               "Most bytes of a message that is sent with its envelope, before it is known that a "
-               "receive waits for it; fewer where a fragment of the transport holds fewer",
-               8192, 0, 1 << 20},
-    [EARLY] = {"early",
-               "Most bytes of a longer message that are sent behind its announcement without being "
-               "asked for, by credit: all of it, or what can be sent while the answer is awaited",
-               65536, 0, SUPERPIPE_EARLY_MAX},
-    [MEMORY] = {"memory",
-                "Mebibytes that messages which brought their data before their receive may take up "
-                "in this process, of all senders together; at least 4 KiB for each process of the "
-                "job. Without credit a message is announced, and its data stays with its sender",
-                64, 1, 1 << 20},
-    [BUFFERED] = {"buffered",
-                  "Kibibytes that copies of short messages without credit may take up at their "
-                  "sender, which need not wait for the receive then. The first one "
-                  "starts the server thread, which sends them while the process computes",
-                  16384, 0, 1 << 20},
-    [AREA] = {"area",
-              "Kibibytes of the landing area through which protocol mover brings data to this "
-              "process; 0 takes twice a core's L2 cache, 1 to 16 MiB. "
-              "Less where /dev/shm is small: an eighth of what is free there for all processes of "
-              "the node",
-              0, 0, 1 << 20},
-    [SLOT] = {"slot",
-              "Kibibytes of a slot of that area, which is the longest chunk; 0 takes what follows "
-              "from the area",
-              0, 0, 1 << 20},
-    [QUEUES] = {"queues",
-                "Kibibytes of shared memory, for all of them together, of the queues through which "
-                "the processes of its node and job send messages to this process; only those that "
-                "are used take up memory. Each has its part, a power of two from 16 to 2048 KiB. "
-                "Less where /dev/shm is small, as with the area. "
-                "0: messages go by UCX",
-                4096, 0, 1 << 20},
-    [TCP_SEGMENT] = {"tcp_segment",
-                     "Bytes of one fragment over TCP; 0 leaves it to UCX. UCX_TCP_TX_SEG_SIZE and "
-                     "UCX_TCP_RX_SEG_SIZE in the environment win",
-                     262144, 0, 1048576},
-    [VERBOSE] =
-        {"verbose",
-         "1 prints a line of the first process of the job that the component is in use, and "
-         "at the end what that process has counted; 2 what all processes have counted",
-         0, 0, 2},
+static const char *protocols[SUPERPIPE_PROTOCOLS + 1]; /**< their names */
+static const char *protocol, *cost;
+
+static onic_param_t params[] = {
+    NUMBER(eager, 0, 8192, 0, 1 << 20,
+           "Most bytes of a message that is sent with its envelope, before it is known that a "
+           "receive waits for it; fewer where a fragment of the transport holds fewer"),
+    NUMBER(early, 0, 65536, 0, SUPERPIPE_EARLY_MAX,
+           "Most bytes of a longer message that are sent behind its announcement without being "
+           "asked for, by credit: all of it, or what can be sent while the answer is awaited"),
+    NUMBER(memory, 20, 64, 1, 1 << 20,
+           "Mebibytes that messages which brought their data before their receive may take up in "
+           "this process, of all senders together; at least 4 KiB for each process of the job. "
+           "Without credit a message is announced, and its data stays with its sender"),
+    NUMBER(buffered, 10, 16384, 0, 1 << 20,
+           "Kibibytes that copies of short messages without credit may take up at their sender, "
+           "which need not wait for the receive then. The first one starts the server thread, "
+           "which sends them while the process computes"),
+    NUMBER(area, 10, 0, 0, 1 << 20,
+           "Kibibytes of the landing area through which protocol mover brings data to this "
+           "process; 0 takes twice a core's L2 cache, 1 to 16 MiB. Less where /dev/shm is small: "
+           "an eighth of what is free there for all processes of the node"),
+    NUMBER(slot, 10, 0, 0, 1 << 20,
+           "Kibibytes of a slot of that area, which is the longest chunk; 0 takes what follows "
+           "from the area"),
+    NUMBER(queues, 10, 4096, 0, 1 << 20,
+           "Kibibytes of shared memory, for all of them together, of the queues through which the "
+           "processes of its node and job send messages to this process; only those that are used "
+           "take up memory. Each has its part, a power of two from 16 to 2048 KiB. Less where "
+           "/dev/shm is small, as with the area. 0: messages go by UCX"),
+    NUMBER(tcp_segment, 0, 262144, 0, 1048576,
+           "Bytes of one fragment over TCP; 0 leaves it to UCX. UCX_TCP_TX_SEG_SIZE and "
+           "UCX_TCP_RX_SEG_SIZE in the environment win"),
+    NUMBER(verbose, 0, 0, 0, 2,
+           "1 prints a line of the first process of the job that the component is in use, and at "
+           "the end what that process has counted; 2 what all processes have counted"),
+    {.name = "protocol",
+     .help = "How data moves: auto, eager (with its envelope, up to what a fragment holds), stream "
+             "(packed fragments by active messages), mover (packed into slots of the receiver "
+             "while it unpacks), copy (the receiver reads the memory of a sender on its node), "
+             "rendezvous (UCX moves contiguous data between user memory). A protocol that cannot "
+             "do a transfer is replaced by one that can",
+     .number = &superpipe.params.protocol,
+     .words = protocols,
+     .text = &protocol},
+    {.name = "cost",
+     .help = "Numbers of the model that chooses protocols until it has been learned what they "
+             "take: default, numbers for the node as in message=700,byte=0.15, or @FILE, which "
+             "names a file of lines as in node: message=700, net: message=10000 and adapter: "
+             "message=4000; show_plan prints what is in use",
+     .text = &cost,
+     .initial = "default"},
+    {.name = "tls",
+     .help = "UCX transports to use, as in UCX_TLS; empty takes UCX_TLS from the environment, or "
+             "what UCX chooses",
+     .text = &superpipe.params.tls,
+     .initial = ""},
+    {.name = "cma",
+     .help = "Use single copy by the kernel (process_vm_readv) where it works. Where "
+             "kernel.yama.ptrace_scope is 1 that needs the processes to let all of the same user "
+             "attach to them, debuggers too, which they do then",
+     .flag = &superpipe.params.single_copy,
+     .on = true},
+    SWITCH(network_slots, true,
+           "Let protocol mover bring data from other hosts, too, through slots that an InfiniBand "
+           "or RoCE adapter puts into: all the memory that it registers is the landing area. "
+           "Nothing changes where there is no adapter"),
+    SWITCH(
+        show_plan, false,
+        "Print at the start which protocol the model chooses for each kind of peer, data and size"),
+    {.name = NULL},
 };
-
-static const char *protocol, *cost, *tls;
-
-static int refuse(const char *topic, const char *value)
-{
-    onic_help(SUPERPIPE_HELP_FILE, topic, value);
-    return OMPI_ERR_BAD_PARAM;
-}
 
 static const onic_counter_t totals[] = {
     {"announced", "Messages whose data waited at their sender", &superpipe_counters.announced, 0},
@@ -116,59 +135,21 @@ static void register_counters(const mca_base_component_t *c)
 static int register_variables(const mca_base_component_t *c)
 {
     register_counters(c);
-    for (int i = 0; i < N_RANGED; i++)
-        onic_register_ranged(c, &ranged[i]);
-    onic_register_string(
-        c, "protocol", "auto", &protocol,
-        "How data moves: auto, eager (with its envelope, up to what a fragment holds), stream "
-        "(packed fragments by active messages), mover (packed into slots of the receiver while it "
-        "unpacks), copy (the receiver reads the memory of a sender on its node), rendezvous (UCX "
-        "moves contiguous data between user memory). A protocol that cannot do a transfer is "
-        "replaced by one that can");
-    onic_register_string(
-        c, "cost", "default", &cost,
-        "Numbers of the model that chooses protocols until it has been learned what they take: "
-        "default, numbers for the node as in message=700,byte=0.15, or @FILE, which names a file "
-        "of lines as in node: message=700, net: message=10000 and adapter: message=4000; show_plan "
-        "prints what is in use");
-    onic_register_string(c, "tls", "", &tls,
-                         "UCX transports to use, as in UCX_TLS; empty takes UCX_TLS from the "
-                         "environment, or what UCX chooses");
-    onic_register_bool(
-        c, "cma", true, &superpipe.params.single_copy,
-        "Use single copy by the kernel (process_vm_readv) where it works. Where "
-        "kernel.yama.ptrace_scope is 1 that needs the processes to let all of the same user attach "
-        "to them, debuggers too, which they do then");
-    onic_register_bool(c, "network_slots", true, &superpipe.params.network_slots,
-                       "Let protocol mover bring data from other hosts, too, through slots that an "
-                       "InfiniBand or RoCE adapter puts into: all the memory that it registers is "
-                       "the landing area. Nothing changes where there is no adapter");
-    onic_register_bool(c, "show_plan", false, &superpipe.params.show_plan,
-                       "Print at the start which protocol the model chooses for each kind of peer, "
-                       "data and size");
+    for (int i = 0; i < SUPERPIPE_PROTOCOLS; i++)
+        protocols[i] = superpipe_rows[i]->name;
+    for (const onic_param_t *p = params; p->name != NULL; p++)
+        onic_param_register(c, p);
     return OMPI_SUCCESS;
 }
 
 static int check_params(void)
 {
-    superpipe_params_t *p = &superpipe.params;
-
     if (onic_check_numbers(&mca_pml_superpipe_component.pmlm_version, SUPERPIPE_HELP_FILE) !=
         OMPI_SUCCESS)
         return OMPI_ERR_BAD_PARAM;
-    p->eager = (size_t)ranged[EAGER].value;
-    p->early = (size_t)ranged[EARLY].value;
-    p->memory = (size_t)ranged[MEMORY].value << 20;
-    p->buffered = (size_t)ranged[BUFFERED].value << 10;
-    p->area = (size_t)ranged[AREA].value << 10;
-    p->slot = (size_t)ranged[SLOT].value << 10;
-    p->queues = (size_t)ranged[QUEUES].value << 10;
-    p->tcp_segment = (size_t)ranged[TCP_SEGMENT].value;
-    p->verbose = ranged[VERBOSE].value;
-    p->tls = tls != NULL && tls[0] != '\0' ? (char *)(uintptr_t)tls : NULL;
-    p->protocol = superpipe_protocol_named(protocol);
-    if (p->protocol == SUPERPIPE_PROTOCOLS)
-        return refuse("bad-protocol", protocol);
+    for (const onic_param_t *p = params; p->name != NULL; p++)
+        if (!onic_param_check(p, SUPERPIPE_HELP_FILE))
+            return OMPI_ERR_BAD_PARAM;
     return onic_links_given(&superpipe.links, cost, SUPERPIPE_HELP_FILE) ? OMPI_SUCCESS
                                                                          : OMPI_ERR_BAD_PARAM;
 }

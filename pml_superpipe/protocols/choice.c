@@ -11,15 +11,6 @@
 
 _Static_assert(SUPERPIPE_PROTOCOLS <= ONIC_LEARN_CHOICES, "what is learned has room for all");
 
-superpipe_protocol_t superpipe_protocol_named(const char *name)
-{
-    int p = 0;
-
-    while (p < SUPERPIPE_PROTOCOLS && strcmp(name, superpipe_rows[p]->name) != 0)
-        p++;
-    return (superpipe_protocol_t)p;
-}
-
 unsigned superpipe_able(const superpipe_case_t *c)
 {
     unsigned able = 0;

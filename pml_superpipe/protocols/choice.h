@@ -48,9 +48,6 @@ typedef struct superpipe_row {
 /** By superpipe_protocol_t. The first two are not chosen by the receiver, and have a name alone. */
 extern const superpipe_row_t *const superpipe_rows[SUPERPIPE_PROTOCOLS];
 
-/** The protocol of that name, or SUPERPIPE_PROTOCOLS where there is none. */
-superpipe_protocol_t superpipe_protocol_named(const char *name);
-
 /** Most bytes of a short message. `eager`: the parameter; `fragment`: what a message of the wire
  *  holds besides the envelope. Where another protocol is forced only empty ones are short. */
 static inline uint64_t superpipe_short_most(uint64_t eager, uint64_t fragment,

@@ -150,7 +150,7 @@ struct superpipe_early {
 };
 
 typedef struct superpipe_params {
-    superpipe_protocol_t protocol;
+    int protocol;    /**< superpipe_protocol_t */
     size_t early;    /**< most early bytes of a message */
     size_t eager;    /**< most bytes of a short message; less where a fragment holds less */
     size_t memory;   /**< bytes of the pool of credit */
@@ -162,8 +162,8 @@ typedef struct superpipe_params {
     bool single_copy;
     bool network_slots;
     bool show_plan;
-    int verbose;
-    char *tls; /**< or NULL */
+    size_t verbose;
+    const char *tls; /**< or NULL */
 } superpipe_params_t;
 
 typedef struct superpipe_counters {

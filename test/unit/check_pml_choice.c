@@ -144,15 +144,6 @@ START_TEST(all_early)
 }
 END_TEST
 
-START_TEST(names)
-{
-    for (int p = 0; p < SUPERPIPE_PROTOCOLS; p++)
-        ck_assert_int_eq(superpipe_protocol_named(superpipe_rows[p]->name), p);
-    ck_assert_int_eq(superpipe_protocol_named("moved"), SUPERPIPE_PROTOCOLS);
-    ck_assert_int_eq(superpipe_protocol_named(""), SUPERPIPE_PROTOCOLS);
-}
-END_TEST
-
 /** What can be seen in the table: short messages, the one that is forced, a line for each kind. */
 START_TEST(table)
 {
@@ -174,5 +165,5 @@ int main(void)
 {
     return UNIT_RUN("pml choice", UNIT_LOOP(cheapest, 0, 4), UNIT_ONCE(by_shape),
                     UNIT_ONCE(registrations), UNIT_ONCE(short_most), UNIT_LOOP(early, 0, 2),
-                    UNIT_ONCE(all_early), UNIT_ONCE(names), UNIT_ONCE(table));
+                    UNIT_ONCE(all_early), UNIT_ONCE(table));
 }

@@ -1,0 +1,39 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file An MCA parameter as a row of a component's table: a number, a word of a list, a text or a
+ *  switch. Its value stands where the pointers say. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct onic_param {
+    const char *name; /**< NULL ends a table */
+    const char *help; /**< without a full stop; the range of a number is added */
+    bool same;        /**< rank 0's value holds for the job */
+    int *number;      /**< a number, or the index of the word; first the default */
+    int min, max;     /**< of a number */
+    size_t *size;     /**< or a number, in units of 1 << shift of those given: */
+    unsigned shift;
+    int value;                       /**< the default, then what was given; the table can change */
+    const char *const *words;        /**< the words, ended by NULL; NULL: this is no word */
+    bool *flag;                      /**< a switch, */
+    bool on;                         /**< and its default */
+    const char **text;               /**< the text or word; NULL where it is empty */
+    const char *initial;             /**< the text's default; of a word its first one */
+    bool (*valid)(const char *text); /**< of texts; NULL: anything */
+    const char *topic;               /**< of the help text about one that is not */
+} onic_param_t;
+
+/** Rows of a component whose values are members of `of`, which have the names of parameters. */
+#define ONIC_SIZE(of, param, shift_, initial_, min_, max_, text_)                                  \
+    {                                                                                              \
+        .name = #param, .help = text_, .size = &(of).param, .shift = shift_, .value = initial_,    \
+        .min = min_, .max = max_                                                                   \
+    }
+#define ONIC_SWITCH(of, param, on_, text_)                                                         \
+    {                                                                                              \
+        .name = #param, .help = text_, .flag = &(of).param, .on = on_                              \
+    }
