@@ -50,8 +50,5 @@ ONIC_EXPORT bool onic_kept_find(onic_kept_t *k, const onic_contents_t *from, oni
  * where they come for the second time and the limit allows. A list gets a number then. */
 ONIC_EXPORT void onic_kept_add(onic_kept_t *k, const onic_contents_t *from, onic_layout_t *l);
 
-/** Bytes that a layout takes up by itself. */
-ONIC_EXPORT size_t onic_layout_bytes(const onic_layout_t *l);
-
 /** Frees all. */
 ONIC_EXPORT void onic_kept_fini(onic_kept_t *k);

@@ -110,11 +110,6 @@ typedef struct onic_kept_one {
     unsigned char contents[];
 } one_t;
 
-size_t onic_layout_bytes(const onic_layout_t *l)
-{
-    return sizeof(*l) + (size_t)l->nruns * (sizeof(onic_run_t) + sizeof(uint64_t));
-}
-
 static void drop(onic_kept_t *k, one_t *o)
 {
     LIST_REMOVE(o, next);
@@ -158,7 +153,8 @@ static bool comes_again(onic_kept_t *k, uint64_t print)
 
 void onic_kept_add(onic_kept_t *k, const onic_contents_t *from, onic_layout_t *l)
 {
-    const size_t bytes = sizeof(one_t) + from->len + onic_layout_bytes(l);
+    const size_t list = (size_t)l->nruns * (sizeof(onic_run_t) + sizeof(uint64_t));
+    const size_t bytes = sizeof(one_t) + sizeof(*l) + from->len + list;
 
     if (bytes > k->limit || !comes_again(k, from->print))
         return;

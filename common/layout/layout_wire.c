@@ -324,12 +324,6 @@ static bool get_signed(reader_t *r, int64_t *value)
     return true;
 }
 
-static bool flags_are_valid(unsigned flags)
-{
-    return (flags & ~(unsigned)RUN_FLAGS) == 0 &&
-           (flags & (RUN_ONE | RUN_SAME_REPEAT)) != (RUN_ONE | RUN_SAME_REPEAT);
-}
-
 /** Reads the run behind `prev`, which it becomes. False where it is not what put_run writes. */
 static bool get_run(reader_t *r, onic_run_t *prev, bool *last)
 {
@@ -337,8 +331,9 @@ static bool get_run(reader_t *r, onic_run_t *prev, bool *last)
     int64_t distance;
     unsigned flags;
 
-    if (!get_byte(r, &flags) || !flags_are_valid(flags) || !get_signed(r, &distance) ||
-        __builtin_add_overflow(prev->offset, distance, &run.offset))
+    if (!get_byte(r, &flags) || (flags & ~(unsigned)RUN_FLAGS) != 0 ||
+        (flags & (RUN_ONE | RUN_SAME_REPEAT)) == (RUN_ONE | RUN_SAME_REPEAT) ||
+        !get_signed(r, &distance) || __builtin_add_overflow(prev->offset, distance, &run.offset))
         return false;
     if (!(flags & RUN_SAME_BLOCK) && (!get_unsigned(r, &run.block) || run.block == prev->block))
         return false;

@@ -56,36 +56,22 @@ double onic_chunks_count(const onic_chunks_t *c, double bytes)
     return free_ones + (bytes - series(c, free_ones)) / (c->ratio > 1 ? c->most : c->least);
 }
 
-/** A transfer of chunks: their number, and the first and the last one's length. */
-typedef struct run {
-    double n;
-    double first;
-    double last;
-} run_t;
-
-static run_t run_of(const onic_chunks_t *c, double bytes)
-{
-    const double n = fmax(1, ceil(onic_chunks_count(c, bytes) * (1 - ROUNDING)));
-    const double last = bytes - onic_chunks_sum(c, n - 1);
-
-    return (run_t){.n = n, .first = fmin(c->first, bytes), .last = last};
-}
-
 double onic_superpipeline_time_blocks(const onic_link_t *link, const onic_chunks_t *c, double bytes,
                                       double block)
 {
-    const run_t r = run_of(c, bytes);
+    const double n = fmax(1, ceil(onic_chunks_count(c, bytes) * (1 - ROUNDING)));
+    const double first = fmin(c->first, bytes), last = bytes - onic_chunks_sum(c, n - 1);
     /* What copying comes before the first chunk is sent, and after the last one has come. */
-    const double head = fmax(0, r.first / link->bcopy - 2 * link->latency);
-    const double tail = fmin(block, r.last) / link->bcopy;
-    const double moved = head + r.n * link->gap + bytes / link->bnet + tail;
+    const double head = fmax(0, first / link->bcopy - 2 * link->latency);
+    const double tail = fmin(block, last) / link->bcopy;
+    const double moved = head + n * link->gap + bytes / link->bnet + tail;
     /* What is left of a chunk that comes faster than it is copied. */
-    const double left = fmax(tail, r.last / link->bcopy - r.last / link->bnet);
+    const double left = fmax(tail, last / link->bcopy - last / link->bnet);
     const double copied_in =
-        head + (bytes - r.first) / link->bcopy + link->gap + r.last / link->bnet + left;
+        head + (bytes - first) / link->bcopy + link->gap + last / link->bnet + left;
     /* The receiver begins when a block has come. */
     const double copied_out =
-        head + link->gap + fmin(block, r.first) / link->bnet + bytes / link->bcopy;
+        head + link->gap + fmin(block, first) / link->bnet + bytes / link->bcopy;
 
     return link->latency + fmax(moved, fmax(copied_in, copied_out));
 }

@@ -164,11 +164,6 @@ void onic_request_queue_fini(onic_request_queue_t *q)
     q->batch.piece = NULL;
 }
 
-static bool has_room(const onic_request_queue_t *q)
-{
-    return q->issued - q->processed + q->spec.batch <= q->spec.window;
-}
-
 static void issue_batch(onic_request_queue_t *q, onic_rdma_transfer_t *t)
 {
     onic_rdma_batch_t *b = &q->batch;
@@ -186,7 +181,8 @@ static void issue_batch(onic_request_queue_t *q, onic_rdma_transfer_t *t)
 
 static void issue(onic_request_queue_t *q)
 {
-    while (!STAILQ_EMPTY(&q->waiting) && has_room(q) && !q->failed) {
+    while (!STAILQ_EMPTY(&q->waiting) && !q->failed &&
+           q->issued - q->processed + q->spec.batch <= q->spec.window) {
         onic_rdma_transfer_t *t = STAILQ_FIRST(&q->waiting);
 
         issue_batch(q, t);

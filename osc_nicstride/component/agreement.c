@@ -236,13 +236,6 @@ bool nicstride_adapter_can(nicstride_module_t *m, int32_t wishes)
 
 /* ---- the wire -------------------------------------------------------------------------------- */
 
-/** What is inline travels in a header, which may have no room for as much as would pay. */
-static void fit_limits(nicstride_limits_t *l, size_t room)
-{
-    l->near = l->near < room ? l->near : room;
-    l->far = l->far < room ? l->far : room;
-}
-
 static int open_wire_once(void)
 {
     nicstride_component_t *c = &nicstride_component;
@@ -269,7 +262,11 @@ static int open_wire_once(void)
         c->wire_open = false;
         return rc;
     }
-    fit_limits(&c->limits, onic_wire_header_max() - sizeof(nicstride_msg_t));
+    /* What is inline travels in a header, which may have no room for as much as would pay. */
+    const size_t room = onic_wire_header_max() - sizeof(nicstride_msg_t);
+
+    c->limits.near = c->limits.near < room ? c->limits.near : room;
+    c->limits.far = c->limits.far < room ? c->limits.far : room;
     onic_wire_set_fns(ONIC_AM_OSC, &(onic_wire_fns_t){.am = nicstride_am,
                                                       .deferred = nicstride_run_deferred,
                                                       .mpi = nicstride_requests_complete,

@@ -28,8 +28,8 @@ static int component_register(void)
 {
     if (!onic_series_matches("osc_nicstride"))
         return OMPI_ERR_NOT_AVAILABLE;
-    nicstride_pvars_register(&mca_osc_nicstride_component.super.osc_version);
-    return nicstride_params_register(&mca_osc_nicstride_component.super.osc_version);
+    nicstride_params_register(&mca_osc_nicstride_component.super.osc_version);
+    return OMPI_SUCCESS;
 }
 
 /** What UCX is to be ready for: the transports that were asked for, and what an adapter does where
@@ -101,19 +101,6 @@ static int component_query(ompi_win_t *win, void **base, size_t size, int disp_u
     return (int)nicstride_component.params.priority;
 }
 
-/** Open MPI 5 destroys MPI_COMM_WORLD before it finalizes the components. */
-static bool is_usable(const ompi_communicator_t *comm)
-{
-    return comm->c_local_group != NULL && comm->c_coll != NULL;
-}
-
-static void end_rows(void)
-{
-    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++)
-        if (nicstride_methods[i] != NULL && nicstride_methods[i]->end != NULL)
-            nicstride_methods[i]->end();
-}
-
 /** The wire is torn down here and not in close: in Open MPI 4.1 the point-to-point layer still
  *  works, so a barrier makes sure that no peer has messages for us under way, where all of the job
  *  were members of a window. Else closing waits for late acknowledgements. */
@@ -125,13 +112,15 @@ static int component_finalize(void)
 
     if (c->wire_open)
         onic_wire_flush();
-    /* Nobody waits for the dead. */
-    if (c->world_met && is_usable(world) && ompi_comm_size(world) > 1 &&
-        (!c->wire_open || !onic_wire_job_is_broken()))
+    /* Nobody waits for the dead. Open MPI 5 destroys MPI_COMM_WORLD before it comes here. */
+    if (c->world_met && world->c_local_group != NULL && world->c_coll != NULL &&
+        ompi_comm_size(world) > 1 && (!c->wire_open || !onic_wire_job_is_broken()))
         world->c_coll->coll_barrier(world, world->c_coll->coll_barrier_module);
     if (c->wire_open)
         closed = nicstride_close_wire();
-    end_rows();
+    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++)
+        if (nicstride_methods[i] != NULL && nicstride_methods[i]->end != NULL)
+            nicstride_methods[i]->end();
     /* What is still being sent will be ended by the wire, and stays. */
     if (nicstride_free_orphans(closed))
         onic_handles_fini(&c->ops);

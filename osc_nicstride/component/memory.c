@@ -23,13 +23,6 @@ static bool mpi_allocates(int flavor)
     return flavor == MPI_WIN_FLAVOR_ALLOCATE || flavor == MPI_WIN_FLAVOR_SHARED;
 }
 
-/** Bytes before the windows' memory: control blocks, then what is kept for each rank, if it is. */
-static size_t tables_bytes(const nicstride_module_t *m, const nicstride_per_rank_t *kept)
-{
-    return onic_whole_pages((size_t)m->node.n * m->ctl.bytes +
-                            nicstride_per_rank_bytes(kept, (size_t)m->size));
-}
-
 /** Bytes of the segment of a node: those tables, then the memory of each process, which is in
  *  `m->mapped` then if the segment begins at `base`. 0: too many. */
 static size_t place_data(nicstride_module_t *m, size_t tables, const nicstride_facts_t *facts,
@@ -63,7 +56,8 @@ static int map_segment(nicstride_module_t *m, const nicstride_facts_t *facts,
         int rc = OMPI_SUCCESS;
 
         m->ctl = nicstride_ctl_place(m->node.n, m->size);
-        tables = tables_bytes(m, kept);
+        tables = onic_whole_pages((size_t)m->node.n * m->ctl.bytes +
+                                  nicstride_per_rank_bytes(kept, (size_t)m->size));
         data = data && m->node.n > 1;
         bytes = data ? place_data(m, tables, facts, NULL) : tables;
         if (bytes > 0)
@@ -125,9 +119,20 @@ static void warn_no_shared_memory(const nicstride_module_t *m, size_t size)
     said = true;
 }
 
+/** Is memory wanted that is aligned to more than a cache line? */
+static bool wants_pages(opal_info_t *info)
+{
+    char value[32] = "";
+    int found = 0;
+
+    if (info != NULL)
+        ONIC_INFO_GET(info, "mpi_minimum_memory_alignment", (int)sizeof(value) - 1, value, &found);
+    return found && nicstride_wants_pages(value);
+}
+
 int32_t nicstride_memory_wants(const nicstride_module_t *m, opal_info_t *info)
 {
-    int32_t wishes = nicstride_info_pages(info) ? NICSTRIDE_WANTS_PAGES : 0;
+    int32_t wishes = wants_pages(info) ? NICSTRIDE_WANTS_PAGES : 0;
 
     if (m->flavor == MPI_WIN_FLAVOR_SHARED && !nicstride_info_bool(info, "alloc_shared_noncontig"))
         wishes |= NICSTRIDE_WANTS_CONTIGUOUS;
@@ -223,16 +228,6 @@ bool nicstride_info_bool(opal_info_t *info, const char *key)
     if (info != NULL)
         opal_info_get_bool(info, (char *)key, &value, &found);
     return found && value;
-}
-
-bool nicstride_info_pages(opal_info_t *info)
-{
-    char value[32] = "";
-    int found = 0;
-
-    if (info != NULL)
-        ONIC_INFO_GET(info, "mpi_minimum_memory_alignment", (int)sizeof(value) - 1, value, &found);
-    return found && nicstride_wants_pages(value);
 }
 
 int nicstride_subscribe_info(ompi_win_t *win)

@@ -178,15 +178,6 @@ static onic_param_t params[] = {
     {.name = NULL},
 };
 
-int nicstride_params_register(const mca_base_component_t *c)
-{
-    for (int m = 0; m < NICSTRIDE_METHOD_LAST; m++)
-        methods[m] = nicstride_methods[m]->name;
-    for (const onic_param_t *p = params; p->name != NULL; p++)
-        onic_param_register(c, p);
-    return OMPI_SUCCESS;
-}
-
 /** Takes the numbers that the parameter cost gives; OMPI_SUCCESS, or an error after a text. */
 static int set_paths(void)
 {
@@ -280,22 +271,22 @@ static const onic_counter_t counters[] = {
     COUNTER(live_requests, "Request objects in use", MCA_BASE_PVAR_CLASS_LEVEL),
 };
 
-int nicstride_pvars_register(const mca_base_component_t *c)
+void nicstride_params_register(const mca_base_component_t *c)
 {
     nicstride_counters_t *n = &nicstride_counters;
 
+    for (int m = 0; m < NICSTRIDE_METHOD_LAST; m++)
+        methods[m] = nicstride_methods[m]->name;
+    for (const onic_param_t *p = params; p->name != NULL; p++)
+        onic_param_register(c, p);
     for (int m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHOD_LAST; m++) {
-        if (nicstride_methods[m] == NULL)
-            continue;
-        const char *row = nicstride_methods[m]->name;
-
-        onic_register_counter_of(c, "ops", row, "Operations of all kinds done by method",
+        onic_register_counter_of(c, "ops", methods[m], "Operations of all kinds done by method",
                                  &n->ops[m]);
-        onic_register_counter_of(
-            c, "bytes", row, "Bytes of target memory put, got or updated by method", &n->bytes[m]);
+        onic_register_counter_of(c, "bytes", methods[m],
+                                 "Bytes of target memory put, got or updated by method",
+                                 &n->bytes[m]);
     }
     onic_register_counters(c, counters, sizeof(counters) / sizeof(counters[0]));
-    return OMPI_SUCCESS;
 }
 
 /* ---- the model

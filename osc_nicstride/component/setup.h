@@ -9,11 +9,10 @@
 #include "ompi/win/win.h"
 #include "osc_nicstride/window/module.h"
 
-/** Registers parameters; returns OMPI_SUCCESS or an error after a text. */
-int nicstride_params_register(const mca_base_component_t *component);
+/** Registers parameters and counters. */
+void nicstride_params_register(const mca_base_component_t *component);
 /** Checks the values after all sources were read: range errors get a text and an error. */
 int nicstride_params_check(const mca_base_component_t *component);
-int nicstride_pvars_register(const mca_base_component_t *component);
 
 /** Opens the wire, unless it is open. Any MPI thread. OMPI_SUCCESS or an error. */
 int nicstride_open_wire(void);
@@ -88,8 +87,6 @@ enum {
 
 /** The value of a boolean key, false where it is not given. `info` may be NULL. */
 bool nicstride_info_bool(opal_info_t *info, const char *key);
-/** Is memory wanted that is aligned to more than a cache line? */
-bool nicstride_info_pages(opal_info_t *info);
 /** Subscribes to the keys that MPI_Win_get_info shall show. */
 int nicstride_subscribe_info(ompi_win_t *win);
 

@@ -100,14 +100,6 @@ static bool sends_messages(const nicstride_module_t *m)
     return sends;
 }
 
-/** How many processes may send here, in whatever window. */
-static uint64_t processes(const nicstride_module_t *m)
-{
-    const uint64_t job = ompi_proc_world_size(), members = (uint64_t)m->size;
-
-    return job > members ? job : members;
-}
-
 /** What this process sends to the others; `rc` alone where that is an error. */
 static nicstride_facts_t facts_of(const nicstride_module_t *m, int rc, void **base, size_t size,
                                   int disp_unit, opal_info_t *info)
@@ -115,6 +107,7 @@ static nicstride_facts_t facts_of(const nicstride_module_t *m, int rc, void **ba
     nicstride_component_t *c = &nicstride_component;
     const bool dynamic = m->flavor == MPI_WIN_FLAVOR_DYNAMIC;
     const uint64_t kept = c->params.memory - c->replies.limit;
+    const uint64_t job = ompi_proc_world_size(), members = (uint64_t)m->size;
     nicstride_facts_t facts;
 
     memset(&facts, 0, sizeof(facts));
@@ -129,7 +122,7 @@ static nicstride_facts_t facts_of(const nicstride_module_t *m, int rc, void **ba
         .disp_unit = dynamic ? 1 : (uint32_t)disp_unit,
         .win = m->name,
         .window = (uint32_t)c->params.window,
-        .share = (uint32_t)nicstride_quota_part(kept, processes(m)),
+        .share = (uint32_t)nicstride_quota_part(kept, job > members ? job : members),
         .align =
             m->flavor == MPI_WIN_FLAVOR_CREATE ? (uint32_t)((uintptr_t)*base % NICSTRIDE_LINE) : 0,
     };

@@ -84,14 +84,6 @@ void nicstride_window_destroy(nicstride_module_t *m)
     onic_wire_forget_left();
 }
 
-/** A window that the user forgot is freed by MPI_Finalize. Others may have freed theirs, or have
- *  them in another order, so nothing collective is safe then, and nothing is needed: a fence of
- *  all processes has come before. */
-static bool in_finalize(void)
-{
-    return ompi_mpi_state >= OMPI_MPI_STATE_FINALIZE_PAST_COMM_SELF_DESTRUCT;
-}
-
 /** What messages may still point at stays until the wire is closed. */
 static void orphan(nicstride_module_t *m)
 {
@@ -185,7 +177,10 @@ bool nicstride_free_orphans(bool wire_closed)
 int nicstride_win_free(ompi_win_t *win)
 {
     nicstride_module_t *m = nicstride_module(win);
-    const bool forgotten = in_finalize();
+    /* A window that the user forgot is freed by MPI_Finalize. Others may have freed theirs, or have
+     * them in another order, so nothing collective is safe then, and nothing is needed: a fence of
+     * all processes has come before. */
+    const bool forgotten = ompi_mpi_state >= OMPI_MPI_STATE_FINALIZE_PAST_COMM_SELF_DESTRUCT;
 
     if (m == NULL)
         return OMPI_SUCCESS;

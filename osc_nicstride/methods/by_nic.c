@@ -89,13 +89,6 @@ static uint64_t words_used;
 static onic_registration_t *words_registration;
 static onic_rdma_region_t words_region; /**< written before it is first used */
 
-static bool open_registrations(void)
-{
-    return registrations.cache != NULL ||
-           onic_registrations_open(&registrations, nicstride_nic_adapter.port.pd,
-                                   nicstride_component.params.nic_memory);
-}
-
 /** Registers what the transfer needs and has not. False where that cannot be. No lock held. */
 static bool register_for(const nicstride_transfer_t *t, moved_t *v)
 {
@@ -103,7 +96,9 @@ static bool register_for(const nicstride_transfer_t *t, moved_t *v)
     const bool get = t->type == NICSTRIDE_MSG_GET;
 
     pthread_mutex_lock(&registering);
-    bool can = open_registrations();
+    bool can = registrations.cache != NULL ||
+               onic_registrations_open(&registrations, nicstride_nic_adapter.port.pd,
+                                       nicstride_component.params.nic_memory);
     if (can && v->guarded && words_registration == NULL)
         words_registration =
             onic_register(&registrations, words, sizeof(words), true, &words_region);

@@ -275,11 +275,11 @@ static int start(nicstride_transfer_t *t, bool *done_p)
 static void settled_cb(void *arg, int status)
 {
     puts_t *puts = arg;
-    nicstride_peer_t *p = status != OMPI_SUCCESS ? puts->process->peers : NULL;
+    nicstride_peer_t *p;
 
     /* Nothing is known of what was put there, nor ever will be: each window's flush must say so. */
-    for (; p != NULL; p = p->next_window)
-        if (p->keys != NULL && p->keys->begun[ME].put > puts->landed)
+    LIST_FOREACH(p, &puts->process->peers, of_process)
+        if (status != OMPI_SUCCESS && p->keys != NULL && p->keys->begun[ME].put > puts->landed)
             nicstride_give_up_locked(p);
     puts->landed = puts->settling;
     puts->settling = 0;

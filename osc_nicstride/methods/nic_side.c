@@ -245,8 +245,9 @@ static nicstride_asking_t asking_of(nicstride_peer_t *p, const side_t *s)
                             .asked = ring->asked,
                             .refused = ring->refused,
                             .busy = !nicstride_rows_landed_locked(p)};
+    const nicstride_peer_t *q;
 
-    for (const nicstride_peer_t *q = p->process->peers; q != NULL; q = q->next_window) {
+    LIST_FOREACH(q, &p->process->peers, of_process) {
         a.any |= q->keys != NULL && q->keys->asked;
         a.had |= q == s->asker && q->keys != NULL && q->keys->pieces.n > 0 && !q->keys->refused;
     }

@@ -31,13 +31,6 @@
 typedef ssize_t (*vm_fn_t)(pid_t, const struct iovec *, unsigned long, const struct iovec *,
                            unsigned long, unsigned long);
 
-static void pause_ms(unsigned ms)
-{
-    const struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
-
-    nanosleep(&t, NULL);
-}
-
 /** Does a process end whose memory could not be had? What ends may lose memory before it is gone:
  *  destructors unmap it, and the kernel itself does where memory is short. So it is given a while;
  *  only an error waits for that. */
@@ -46,7 +39,7 @@ static bool is_ending(const nicstride_peer_t *p)
     for (unsigned ms = 0; ms < ENDING_MS; ms++) {
         if (!onic_peer_readable(p->wire))
             return true;
-        pause_ms(1);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
     return false;
 }
@@ -143,13 +136,6 @@ static int move_pieces(const nicstride_transfer_t *a, vm_fn_t fn)
     return OMPI_SUCCESS;
 }
 
-/** Could the kernel tear elements of the pieces? (layout.h) */
-static bool may_tear(const nicstride_transfer_t *a)
-{
-    return !onic_whole_words(&a->origin, (uint64_t)(uintptr_t)a->origin_base) ||
-           !onic_whole_words(&a->target, a->remote);
-}
-
 static int copy_pieces(const nicstride_transfer_t *a)
 {
     return move_pieces(a, a->type == NICSTRIDE_MSG_PUT ? process_vm_writev : process_vm_readv);
@@ -195,13 +181,6 @@ static void warn_no_single_copy(void)
     said = true;
 }
 
-/** Without permission of the kernel there is no single copy: not now, not later. */
-static void give_up(void)
-{
-    nicstride_component.params.cma = false;
-    warn_no_single_copy();
-}
-
 /** Moves the data, and has its time noted where that is asked for. */
 static int start(const nicstride_transfer_t *t, nicstride_method_t method,
                  int (*copy)(const nicstride_transfer_t *), bool *done_p)
@@ -210,8 +189,11 @@ static int start(const nicstride_transfer_t *t, nicstride_method_t method,
     const int rc = copy(t);
 
     *done_p = true;
-    if (rc == OMPI_ERR_NOT_SUPPORTED)
-        give_up();
+    /* Without permission of the kernel there is no single copy: not now, not later. */
+    if (rc == OMPI_ERR_NOT_SUPPORTED) {
+        nicstride_component.params.cma = false;
+        warn_no_single_copy();
+    }
     if (rc == OMPI_ERR_NOT_SUPPORTED || rc == OMPI_ERR_OUT_OF_RESOURCE)
         return OMPI_ERR_NOT_AVAILABLE;
     if (rc != OMPI_SUCCESS)
@@ -258,7 +240,9 @@ static bool reaches(const nicstride_transfer_t *t)
 
 static bool reaches_pieces(const nicstride_transfer_t *t)
 {
-    return reaches(t) && !may_tear(t);
+    /* Elsewhere the kernel could tear elements (layout.h). */
+    return reaches(t) && onic_whole_words(&t->origin, (uint64_t)(uintptr_t)t->origin_base) &&
+           onic_whole_words(&t->target, t->remote);
 }
 
 static int start_cma(nicstride_transfer_t *t, bool *done_p)

@@ -89,6 +89,19 @@ static bool reduces(ompi_op_t *op, const ompi_datatype_t *dt)
     return slot >= 0 && op->o_func.intrinsic.fns[slot] != NULL;
 }
 
+/** Mapped bytes of a target, whose accumulate lock is taken; NULL where they are to be reached in
+ *  another way, which can return an error, too. */
+static inline void *lock_mapped(nicstride_module_t *m, int target, ptrdiff_t disp, size_t bytes,
+                                onic_owned_lock_t **lock_p)
+{
+    void *at = nicstride_mapped_bytes(m, target, disp, bytes);
+
+    if (at == NULL)
+        return NULL;
+    *lock_p = &nicstride_ctl(m, onic_node_index(&m->node, target))->acc_lock;
+    return nicstride_ctl_lock(m, *lock_p) == OMPI_SUCCESS ? at : NULL;
+}
+
 /** Elements of a predefined type, without gaps, in mapped memory, few enough for the lock to be
  *  held over all: the whole call is an update under it. */
 static inline bool apply_mapped(nicstride_module_t *m, const nicstride_arguments_t *g,
@@ -96,7 +109,7 @@ static inline bool apply_mapped(nicstride_module_t *m, const nicstride_arguments
 {
     const size_t bytes = nicstride_gapless_bytes(g->target_dt, (size_t)g->target_count);
     const bool fetches = result->dt != NULL;
-    nicstride_ctl_t *ctl;
+    onic_owned_lock_t *lock;
     void *at;
 
     if (m->adapter_updates || bytes == 0 || bytes > NICSTRIDE_LOCK_SPAN ||
@@ -110,12 +123,8 @@ static inline bool apply_mapped(nicstride_module_t *m, const nicstride_arguments
             : g->origin_dt != g->target_dt || g->origin_count != g->target_count ||
                   (op != &ompi_mpi_op_replace.op && !reduces(op, g->target_dt)))
         return false;
-    at = nicstride_mapped_bytes(m, g->target, g->disp, bytes);
+    at = lock_mapped(m, g->target, g->disp, bytes, &lock);
     if (at == NULL)
-        return false;
-    ctl = nicstride_ctl(m, onic_node_index(&m->node, g->target));
-    /* An error is for the way that can return it. */
-    if (nicstride_ctl_lock(m, &ctl->acc_lock) != OMPI_SUCCESS)
         return false;
     if (fetches)
         onic_copy_bytes(result->base, at, bytes);
@@ -123,7 +132,7 @@ static inline bool apply_mapped(nicstride_module_t *m, const nicstride_arguments
         onic_copy_bytes(at, g->origin, bytes);
     else if (op != &ompi_mpi_op_no_op.op)
         ompi_op_reduce(op, (void *)(uintptr_t)g->origin, at, g->target_count, g->target_dt);
-    nicstride_ctl_unlock(&ctl->acc_lock);
+    nicstride_ctl_unlock(lock);
     nicstride_count_accumulate(NICSTRIDE_METHOD_DIRECT, bytes);
     return true;
 }
@@ -226,18 +235,14 @@ static inline bool swap_mapped(nicstride_module_t *m, const void *origin, const 
                                void *result, ompi_datatype_t *dt, int target, ptrdiff_t disp)
 {
     const size_t bytes = nicstride_gapless_bytes(dt, 1);
-    nicstride_ctl_t *ctl;
+    onic_owned_lock_t *lock;
     void *at;
 
     if (m->adapter_updates || bytes == 0 || !ompi_datatype_is_predefined(dt) ||
-        (at = nicstride_mapped_bytes(m, target, disp, bytes)) == NULL)
-        return false;
-    ctl = nicstride_ctl(m, onic_node_index(&m->node, target));
-    /* An error is for the way that can return it. */
-    if (nicstride_ctl_lock(m, &ctl->acc_lock) != OMPI_SUCCESS)
+        (at = lock_mapped(m, target, disp, bytes, &lock)) == NULL)
         return false;
     nicstride_apply_cas(at, bytes, compare, origin, result);
-    nicstride_ctl_unlock(&ctl->acc_lock);
+    nicstride_ctl_unlock(lock);
     nicstride_count_accumulate(NICSTRIDE_METHOD_DIRECT, bytes);
     return true;
 }

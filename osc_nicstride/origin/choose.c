@@ -124,13 +124,6 @@ static bool is_made(nicstride_transfer_t *t, nicstride_case_t *c, unsigned *choi
     return true;
 }
 
-static nicstride_direction_t direction(const nicstride_transfer_t *t)
-{
-    return t->type == NICSTRIDE_MSG_PUT   ? NICSTRIDE_PUT
-           : t->type == NICSTRIDE_MSG_GET ? NICSTRIDE_GET
-                                          : NICSTRIDE_ACC;
-}
-
 /** What is not decided at a glance. */
 static nicstride_method_t compare(nicstride_transfer_t *t, nicstride_case_t *c)
 {
@@ -202,7 +195,9 @@ static nicstride_method_t choose_at_once(const nicstride_transfer_t *t, bool is_
                                                                           : NICSTRIDE_METHOD_AUTO;
 }
 
-nicstride_method_t nicstride_choose(nicstride_transfer_t *t)
+/** t->cell becomes where its cost is to be noted. Where the choice is made already this takes no
+ *  lock. */
+static nicstride_method_t choose(nicstride_transfer_t *t)
 {
     const nicstride_component_t *component = &nicstride_component;
     const int forced = component->params.method;
@@ -219,7 +214,9 @@ nicstride_method_t nicstride_choose(nicstride_transfer_t *t)
     nicstride_case_t c = {
         .rows = nicstride_methods,
         .forced = (nicstride_method_t)forced,
-        .dir = direction(t),
+        .dir = is_update(t)                   ? NICSTRIDE_ACC
+               : t->type == NICSTRIDE_MSG_PUT ? NICSTRIDE_PUT
+                                              : NICSTRIDE_GET,
         .origin = &t->origin,
         .target = &t->target,
         .path = nicstride_path(t->peer),
@@ -239,7 +236,7 @@ static int start(nicstride_transfer_t *t, bool *done_p)
 {
     const nicstride_method_row_t *row;
     const uint64_t bytes = t->target.size;
-    nicstride_method_t method = nicstride_choose(t);
+    nicstride_method_t method = choose(t);
     int rc = nicstride_methods[method]->start(t, done_p);
 
     if (rc == OMPI_ERR_NOT_AVAILABLE) {

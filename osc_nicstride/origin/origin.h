@@ -61,10 +61,6 @@ int nicstride_fit(nicstride_module_t *m, const char *call, const char *from, uin
 int nicstride_check_host(const nicstride_module_t *m, const char *call, const char *what,
                          const void *base, const onic_layout_t *l);
 
-/** Chooses the method for a transfer; t->cell becomes where its cost is to be noted. Where the
- * choice is made already this takes no lock. */
-nicstride_method_t nicstride_choose(nicstride_transfer_t *t);
-
 /** The rest of a call that was resolved, with `rc` by then, and the end of `t`: chooses a method
  * and starts it. `request_p`: gets the request of a request-based call, complete or to be completed
  *  later; NULL where there is none. */

@@ -152,14 +152,6 @@ bool nicstride_lockq_release(nicstride_lockq_t *q, uint32_t origin)
     return true;
 }
 
-void nicstride_lockq_share(nicstride_lockq_t *q, uint32_t origin)
-{
-    if (!nicstride_lockq_holds(q, origin))
-        return;
-    q->entry[origin].state = STATE_HOLDING | NICSTRIDE_LOCK_SHARED;
-    q->exclusive = 0;
-}
-
 bool nicstride_lockq_forget(nicstride_lockq_t *q, uint32_t origin)
 {
     uint32_t before = 0; /* the one in the line before it, + 1 */
@@ -221,7 +213,8 @@ static void look(nicstride_gate_t *g, nicstride_lockq_t *q, uint64_t word)
         (void)nicstride_lockq_release(q, insiders(q));
         g->state = NICSTRIDE_GATE_SHUT;
     } else if (inside >> 32 == 0) {
-        nicstride_lockq_share(q, insiders(q));
+        q->entry[insiders(q)].state = STATE_HOLDING | NICSTRIDE_LOCK_SHARED;
+        q->exclusive = 0;
     }
 }
 
@@ -265,7 +258,7 @@ nicstride_gate_do_t nicstride_gate_changed(nicstride_gate_t *g, nicstride_lockq_
     if (g->state != NICSTRIDE_GATE_OPENING)
         return NICSTRIDE_GATE_NOTHING;
     g->state = NICSTRIDE_GATE_OPEN;
-    if (!nicstride_lockq_has_waiters(q))
+    if (q->head == 0)
         return NICSTRIDE_GATE_NOTHING;
     g->state = NICSTRIDE_GATE_CLOSING;
     return NICSTRIDE_GATE_DO_CLOSE;

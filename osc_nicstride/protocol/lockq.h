@@ -81,16 +81,6 @@ bool nicstride_lockq_forget(nicstride_lockq_t *q, uint32_t origin);
 /** Takes the next waiter that can hold the lock now. Call until it returns false. */
 bool nicstride_lockq_next_grant(nicstride_lockq_t *q, uint32_t *origin_p);
 
-/** The origin, which holds the lock, holds it as a shared one from now on. Follow with next_grant.
- */
-void nicstride_lockq_share(nicstride_lockq_t *q, uint32_t origin);
-
-/** Does anybody wait? */
-static inline bool nicstride_lockq_has_waiters(const nicstride_lockq_t *q)
-{
-    return q->head != 0;
-}
-
 /** True where the origin holds the lock. */
 bool nicstride_lockq_holds(const nicstride_lockq_t *q, uint32_t origin);
 

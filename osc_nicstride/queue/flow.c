@@ -82,10 +82,15 @@ bool nicstride_describe_whole(const nicstride_peer_t *p, const onic_layout_t *l,
     } else if (l->nruns == 0) {
         (void)onic_layout_encode(l, layout, ONIC_LAYOUT_ENCODED_MAX, &used);
     } else {
-        used = nicstride_naming_describe_locked(p, l, layout);
-        msg->flags |= used > 0 ? NICSTRIDE_MSG_NAMED : 0;
-        if (used == 0)
+        nicstride_name_t name;
+
+        /* What is held back with a lock could be sent behind the word that the name is not used. */
+        if (!nicstride_is_nameable(l) || p->names == NULL || p->lock.lazy != NULL ||
+            !nicstride_names_find(p->names, l, &name))
             return false;
+        nicstride_add(&nicstride_counters.lists_named, 1);
+        used = nicstride_name_encode(&name, l, layout);
+        msg->flags |= NICSTRIDE_MSG_NAMED;
     }
     msg->layout_len = (uint32_t)used;
     return true;
@@ -194,9 +199,11 @@ static int send_fragment(nicstride_op_t *op)
 /** Nobody would acknowledge what is out, in this window or others: asks. */
 static void ask_for_credit(nicstride_peer_t *p)
 {
+    nicstride_peer_t *other;
+
     if (!nicstride_tx_is_short(&p->flow.tx, p->quota, p->flow.wants))
         return;
-    for (nicstride_peer_t *other = p->process->peers; other != NULL; other = other->next_window) {
+    LIST_FOREACH(other, &p->process->peers, of_process) {
         uint64_t upto;
 
         /* What is kept for a lock was not sent yet; what lies in a slot nobody else looks for. */
@@ -319,19 +326,6 @@ void nicstride_naming_used_locked(nicstride_peer_t *p, const onic_layout_t *l)
         p->names = calloc(1, sizeof(*p->names));
     if (p->names != NULL && nicstride_names_use(p->names, l))
         (void)send_piece(p);
-}
-
-size_t nicstride_naming_describe_locked(const nicstride_peer_t *p, const onic_layout_t *l,
-                                        unsigned char buf[ONIC_LAYOUT_ENCODED_MAX])
-{
-    nicstride_name_t name;
-
-    /* What is held back with a lock could be sent behind the word that the name is not used. */
-    if (!nicstride_is_nameable(l) || p->names == NULL || p->lock.lazy != NULL ||
-        !nicstride_names_find(p->names, l, &name))
-        return 0;
-    nicstride_add(&nicstride_counters.lists_named, 1);
-    return nicstride_name_encode(&name, l, buf);
 }
 
 bool nicstride_naming_holds_locked(const nicstride_peer_t *p, const nicstride_msg_t *msg,

@@ -33,7 +33,9 @@ void nicstride_pump_askers_locked(void);
  * use, and nobody else may come to send it. */
 static inline void nicstride_pump_all_locked(nicstride_process_t *process)
 {
-    for (nicstride_peer_t *p = process->peers; p != NULL; p = p->next_window)
+    nicstride_peer_t *p;
+
+    LIST_FOREACH(p, &process->peers, of_process)
         nicstride_pump_locked(p);
 }
 
@@ -81,15 +83,10 @@ static inline bool nicstride_is_nameable(const onic_layout_t *l)
 void nicstride_naming_used_locked(nicstride_peer_t *p, const onic_layout_t *l);
 
 /** Describes all bytes of a layout behind the header `msg`, by their number, by levels or by a name
- *  (below); false where that takes slices. Only of a layout that may have a name the lock counts.
- */
+ *  (below); false where that takes slices. A name is good while the lock is
+ *  held, or nicstride_naming_holds_locked says so. */
 bool nicstride_describe_whole(const nicstride_peer_t *p, const onic_layout_t *l,
                               nicstride_msg_t *msg);
-
-/** Describes the layout by a name that the peer has, in `buf`; returns the bytes, or 0. It is good
- *  while the lock is held, or nicstride_naming_holds_locked says so. */
-size_t nicstride_naming_describe_locked(const nicstride_peer_t *p, const onic_layout_t *l,
-                                        unsigned char buf[ONIC_LAYOUT_ENCODED_MAX]);
 
 /** May the message, which perhaps names a list, still be sent? */
 bool nicstride_naming_holds_locked(const nicstride_peer_t *p, const nicstride_msg_t *msg,

@@ -14,13 +14,14 @@
 typedef struct nicstride_lazy_lock {
     nicstride_lazy_t lazy;
     nicstride_peer_t *peer;
-    const char *thread;               /* that has called MPI_Win_lock; NULL: of MPI_Win_lock_all */
-    struct nicstride_lazy_lock *next; /* of those with an operation that nobody was sent yet */
-    struct nicstride_lazy_lock **link;
+    const char *thread; /* that has called MPI_Win_lock; NULL: of MPI_Win_lock_all */
+    bool keeps;         /* it has an operation that nobody was sent yet */
+    LIST_ENTRY(nicstride_lazy_lock) kept;
 } nicstride_lazy_lock_t;
 
 /* Those, and the one of MPI_Win_lock; wire lock. */
-static nicstride_lazy_lock_t *kept, *single;
+static LIST_HEAD(, nicstride_lazy_lock) kept = LIST_HEAD_INITIALIZER(kept);
+static nicstride_lazy_lock_t *single;
 
 /** Its address is that of the thread. */
 static _Thread_local char here;
@@ -59,12 +60,9 @@ static void send_request(nicstride_peer_t *p, const nicstride_lazy_t *h, unsigne
 /** What it keeps is sent now, or never. */
 static void delist(nicstride_lazy_lock_t *h)
 {
-    if (h->link == NULL)
-        return;
-    *h->link = h->next;
-    if (h->next != NULL)
-        h->next->link = h->link;
-    h->link = NULL;
+    if (h->keeps)
+        LIST_REMOVE(h, kept);
+    h->keeps = false;
 }
 
 static void end(nicstride_lazy_lock_t *h)
@@ -97,7 +95,7 @@ static nicstride_lazy_lock_t *begin(nicstride_peer_t *p, unsigned type, uint64_t
     nicstride_lazy_begin(&h->lazy, type, since);
     h->peer = p;
     h->thread = NULL;
-    h->link = NULL;
+    h->keeps = false;
     __atomic_store_n(&p->lock.lazy, h, __ATOMIC_RELAXED);
     return h;
 }
@@ -145,8 +143,8 @@ int nicstride_lazy_lock_send_kept_locked(void)
 {
     int n = 0;
 
-    for (; kept != NULL; n++)
-        ask(kept, false);
+    for (; !LIST_EMPTY(&kept); n++)
+        ask(LIST_FIRST(&kept), false);
     return n;
 }
 
@@ -213,11 +211,8 @@ void nicstride_lazy_lock_keep_locked(nicstride_peer_t *p, const void *message, s
         nicstride_give_up_locked(p);
         return;
     }
-    h->next = kept;
-    h->link = &kept;
-    if (kept != NULL)
-        kept->link = &h->next;
-    kept = h;
+    LIST_INSERT_HEAD(&kept, h, kept);
+    h->keeps = true;
     onic_wire_defer(ONIC_AM_OSC);
 }
 

@@ -16,6 +16,9 @@ static nicstride_op_t *spare_ops;
 static unsigned spare_count;
 #define SPARE_MAX 256
 
+/* Requests that are done, not yet handed to MPI; wire lock. */
+static nicstride_request_t *done_head;
+
 nicstride_op_t *nicstride_op_take_locked(void)
 {
     nicstride_op_t *op = spare_ops;
@@ -103,39 +106,12 @@ void nicstride_op_free_locked(nicstride_op_t *op)
     give(op);
 }
 
-void nicstride_op_live_locked(nicstride_op_t *op)
-{
-    nicstride_peer_t *p = op->peer;
-
-    op->live_next = NULL;
-    op->live_prev = p->queue.live_tail;
-    if (p->queue.live_tail != NULL)
-        p->queue.live_tail->live_next = op;
-    else
-        p->queue.live = op;
-    p->queue.live_tail = op;
-}
-
-static void live_remove(nicstride_op_t *op)
-{
-    nicstride_peer_t *p = op->peer;
-
-    if (op->live_prev != NULL)
-        op->live_prev->live_next = op->live_next;
-    else
-        p->queue.live = op->live_next;
-    if (op->live_next != NULL)
-        op->live_next->live_prev = op->live_prev;
-    else
-        p->queue.live_tail = op->live_prev;
-}
-
 void nicstride_ops_drop(nicstride_peer_t *p)
 {
-    while (p->queue.live != NULL) {
-        nicstride_op_t *op = p->queue.live;
+    nicstride_op_t *op;
 
-        live_remove(op);
+    while ((op = TAILQ_FIRST(&p->queue.live)) != NULL) {
+        TAILQ_REMOVE(&p->queue.live, op, of_live);
         nicstride_op_free_locked(op);
     }
 }
@@ -151,8 +127,13 @@ static void end_request(nicstride_op_t *op)
         __atomic_store_n(&op->peer->flow.tx.error, op->error, __ATOMIC_RELAXED);
         nicstride_use_locked(op->peer);
     }
-    if (op->request != NULL)
-        nicstride_request_done_locked(op->request, op->error);
+    if (op->request == NULL)
+        return;
+    /* An MPI thread completes it. */
+    op->request->super.req_status.MPI_ERROR = op->error;
+    op->request->next_done = done_head;
+    done_head = op->request;
+    onic_wire_kick_mpi(ONIC_AM_OSC);
     op->request = NULL;
 }
 
@@ -161,7 +142,7 @@ void nicstride_op_finish_locked(nicstride_op_t *op)
     if (op->queued || op->in_flight > 0 || op->sent < op->size ||
         (nicstride_op_wants_reply(op) && op->received < op->size))
         return;
-    live_remove(op);
+    TAILQ_REMOVE(&op->peer->queue.live, op, of_live);
     end_request(op);
     nicstride_op_free_locked(op);
 }
@@ -211,12 +192,13 @@ void nicstride_ops_fail_locked(nicstride_peer_t *p)
     p->queue.head = p->queue.tail = NULL;
     p->queue.length = 0;
     onic_watch_forget(&p->observed.watch);
-    for (op = p->queue.live; op != NULL; op = op->live_next)
+    TAILQ_FOREACH(op, &p->queue.live, of_live)
         op->failing = false;
     /* From the begin each time: the list may have changed. */
     do {
-        for (op = p->queue.live; op != NULL && op->failing;)
-            op = op->live_next;
+        TAILQ_FOREACH(op, &p->queue.live, of_live)
+            if (!op->failing)
+                break;
         if (op != NULL)
             fail_held(op);
     } while (op != NULL);
@@ -235,10 +217,11 @@ bool nicstride_rows_landed_locked(nicstride_peer_t *p)
 
 bool nicstride_ops_in_flight_locked(nicstride_peer_t *p)
 {
-    const nicstride_op_t *op = p->queue.live;
+    const nicstride_op_t *op;
 
-    while (op != NULL && op->in_flight == 0)
-        op = op->live_next;
+    TAILQ_FOREACH(op, &p->queue.live, of_live)
+        if (op->in_flight > 0)
+            break;
     return op != NULL || p->flow.posting > 0 || !nicstride_rows_landed_locked(p);
 }
 
@@ -375,9 +358,6 @@ void nicstride_place_answer_locked(nicstride_peer_t *p)
  * Requests of MPI_Rput and its kin. Operations end in whichever thread progresses the wire;
  * requests are completed by MPI threads only, from a list. */
 
-/* Done, not yet handed to MPI; wire lock. */
-static nicstride_request_t *done_head;
-
 static void release(nicstride_request_t *r)
 {
     OMPI_REQUEST_FINI(&r->super);
@@ -435,14 +415,6 @@ nicstride_request_t *nicstride_request_new(ompi_win_t *win)
     r->super.req_status._cancelled = 0;
     __atomic_fetch_add(&nicstride_counters.live_requests, 1, __ATOMIC_RELAXED);
     return r;
-}
-
-void nicstride_request_done_locked(nicstride_request_t *r, int error)
-{
-    r->super.req_status.MPI_ERROR = error;
-    r->next_done = done_head;
-    done_head = r;
-    onic_wire_kick_mpi(ONIC_AM_OSC);
 }
 
 int nicstride_request_finish(nicstride_request_t *r, int rc, bool done, ompi_request_t **request_p)

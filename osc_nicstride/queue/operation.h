@@ -26,8 +26,7 @@ struct nicstride_request;
 /** One operation under way; wire lock. */
 struct nicstride_op {
     nicstride_op_t *next;
-    nicstride_op_t *live_next;
-    nicstride_op_t *live_prev;
+    TAILQ_ENTRY(nicstride_op) of_live;
     nicstride_peer_t *peer;
     nicstride_msg_type_t type; /**< PUT, GET, ACC, GET_ACC or CAS */
     bool rndv;
@@ -67,8 +66,6 @@ nicstride_op_t *nicstride_op_take_locked(void);
 bool nicstride_op_name_locked(nicstride_op_t *op);
 /** Frees one that is in no list, with what it owns. */
 void nicstride_op_free_locked(nicstride_op_t *op);
-/** Enters an operation into its peer's list of those that are not locally complete. */
-void nicstride_op_live_locked(nicstride_op_t *op);
 /** Does it end with a reply? */
 bool nicstride_op_wants_reply(const nicstride_op_t *op);
 /** The operation is about to ask for so many bytes of reply: takes the room for them. */
@@ -166,8 +163,6 @@ typedef struct nicstride_request {
 OBJ_CLASS_DECLARATION(nicstride_request_t);
 
 nicstride_request_t *nicstride_request_new(ompi_win_t *win);
-/** The operation is over: MPI completes the request from an MPI thread. */
-void nicstride_request_done_locked(nicstride_request_t *r, int error);
 /** Ends a request-based call: hands the request to the user, complete if `done`; on an error
  *  frees it and returns the error. `r` may be NULL (memory exhausted, `rc` says so). */
 int nicstride_request_finish(nicstride_request_t *r, int rc, bool done, ompi_request_t **request_p);

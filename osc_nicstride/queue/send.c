@@ -20,7 +20,7 @@ _Static_assert(NICSTRIDE_PIECE_MAX <= ONIC_MESSAGE_LEAST,
                "what is inline goes through every queue");
 
 /* Peers for whom something waits. */
-static nicstride_peer_t *waiting;
+static LIST_HEAD(, nicstride_peer) waiting = LIST_HEAD_INITIALIZER(waiting);
 
 bool nicstride_collects;
 
@@ -94,24 +94,12 @@ static void send_batch(nicstride_peer_t *p, sent_batch_t *b)
         free(b);
 }
 
-static void enlist(nicstride_peer_t *p)
-{
-    p->flow.next_waiting = waiting;
-    p->flow.waiting_link = &waiting;
-    if (waiting != NULL)
-        waiting->flow.waiting_link = &p->flow.next_waiting;
-    waiting = p;
-    onic_wire_defer(ONIC_AM_OSC);
-}
-
 /** Takes what waits away from the peer. */
 static sent_batch_t *withdraw(nicstride_peer_t *p)
 {
     sent_batch_t *b = p->flow.batch;
 
-    *p->flow.waiting_link = p->flow.next_waiting;
-    if (p->flow.next_waiting != NULL)
-        p->flow.next_waiting->flow.waiting_link = p->flow.waiting_link;
+    LIST_REMOVE(p, flow.waiting);
     __atomic_store_n(&p->flow.batch, NULL, __ATOMIC_RELAXED);
     return b;
 }
@@ -138,8 +126,8 @@ int nicstride_send_all_waiting_locked(void)
 {
     int n = 0;
 
-    for (; waiting != NULL; n++)
-        nicstride_send_waiting_locked(waiting);
+    for (; !LIST_EMPTY(&waiting); n++)
+        nicstride_send_waiting_locked(LIST_FIRST(&waiting));
     return n;
 }
 
@@ -168,7 +156,8 @@ static bool add(nicstride_peer_t *p, const void *message, size_t len)
         return false;
     }
     __atomic_store_n(&p->flow.batch, b, __ATOMIC_RELAXED);
-    enlist(p);
+    LIST_INSERT_HEAD(&waiting, p, flow.waiting);
+    onic_wire_defer(ONIC_AM_OSC);
     return true;
 }
 

@@ -66,7 +66,7 @@ void nicstride_op_enter_locked(nicstride_peer_t *p, nicstride_op_t *op)
     if (op == NULL)
         return;
     op->number = p->queue.enqueued;
-    nicstride_op_live_locked(op);
+    TAILQ_INSERT_TAIL(&p->queue.live, op, of_live);
 }
 
 /* ---- at once --------------------------------------------------------------------------------- */

@@ -36,7 +36,8 @@ static double usec(void)
     return ticks;
 }
 
-void nicstride_find_presence_locked(nicstride_peer_t *p)
+/** Finds the peer's signs of life, where it shows some. */
+static void find_presence_locked(nicstride_peer_t *p)
 {
     if (p->observed.presence == NULL)
         p->observed.presence = onic_peer_presence(p->wire);
@@ -47,7 +48,7 @@ static void find_wake_locked(nicstride_peer_t *p)
     const int can = onic_peer_can_wake(p->wire) ? 1 : -1;
 
     if (can > 0)
-        nicstride_find_presence_locked(p);
+        find_presence_locked(p);
     __atomic_store_n(&p->observed.wakes, can, __ATOMIC_RELEASE);
 }
 
@@ -191,15 +192,15 @@ static void look_after_locked(nicstride_peer_t *p, void *arg)
     const uint64_t now = *(const uint64_t *)arg;
 
     nicstride_pump_locked(p);
-    if (p->queue.live == NULL)
+    if (TAILQ_EMPTY(&p->queue.live))
         return;
     if (p->observed.wakes == 0)
         find_wake_locked(p);
     if (p->observed.wakes < 0)
         return;
-    if (p->observed.awaited != p->queue.live->number)
+    if (p->observed.awaited != TAILQ_FIRST(&p->queue.live)->number)
         onic_patience_begin(&p->observed.patience);
-    p->observed.awaited = p->queue.live->number;
+    p->observed.awaited = TAILQ_FIRST(&p->queue.live)->number;
     wake(&p->observed.patience, p, now);
 }
 
@@ -256,7 +257,7 @@ static void look_up(nicstride_peer_t *p)
 
     onic_wire_lock();
     if (!__atomic_load_n(&p->observed.looked_up, __ATOMIC_RELAXED)) {
-        nicstride_find_presence_locked(p);
+        find_presence_locked(p);
         p->observed.path = p->local >= 0                     ? &paths->node
                            : onic_peer_puts_by_rdma(p->wire) ? &paths->adapter
                                                              : &paths->net;
@@ -343,7 +344,7 @@ void nicstride_observe_begin_locked(nicstride_peer_t *p, onic_learn_cell_t *cell
 
     if (cell == NULL)
         onic_watch_forget(w);
-    else if (p->queue.live == NULL && nicstride_tx_idle(&p->flow.tx))
+    else if (TAILQ_EMPTY(&p->queue.live) && nicstride_tx_idle(&p->flow.tx))
         onic_watch_begin(w, cell, method, p->queue.enqueued + 1, bytes, onic_ticks());
     else if (w->cell != NULL)
         onic_watch_add(w, cell, method, p->queue.enqueued + 1, bytes, onic_ticks());
@@ -416,7 +417,9 @@ void nicstride_observe_publish_locked(nicstride_peer_t *p)
 
 void nicstride_learned_each(void (*f)(const onic_learn_t *learn, const nicstride_path_t *path))
 {
-    for (const nicstride_process_t *p = nicstride_processes; p != NULL; p = p->next)
+    const nicstride_process_t *p;
+
+    LIST_FOREACH(p, &nicstride_processes, next)
         if (p->learn != NULL)
             f(p->learn, &nicstride_component.paths.node);
     if (network.budget.spent > 0)

@@ -38,9 +38,6 @@ int nicstride_await_lock(nicstride_peer_t *p);
  *  be reached is noted as failed. */
 void nicstride_await_my_lock(void);
 
-/** Finds the peer's signs of life, where it shows some. */
-void nicstride_find_presence_locked(nicstride_peer_t *p);
-
 /** Can the peer's helper thread be woken? Then it answers soon, though nobody is in MPI there. */
 bool nicstride_can_wake(nicstride_peer_t *p);
 

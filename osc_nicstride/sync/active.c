@@ -140,14 +140,6 @@ static nicstride_notice_t look_for_notice(nicstride_module_t *m, nicstride_notic
     return nicstride_notice(count_notices(m, kind, p), p->notices.used[kind], lost);
 }
 
-/** A target that posts again has waited for the operations of the last epoch. */
-static void use_notice(nicstride_notice_of_t kind, nicstride_peer_t *p)
-{
-    p->notices.used[kind]++;
-    if (kind == NICSTRIDE_POST)
-        nicstride_note_applied(p);
-}
-
 /** Waits for the notices of all that can give one, so that none is left for another epoch. */
 static int await(nicstride_module_t *m, const char *call, nicstride_notice_of_t kind,
                  const int *ranks, int n)
@@ -163,7 +155,10 @@ static int await(nicstride_module_t *m, const char *call, nicstride_notice_of_t 
         while ((notice = look_for_notice(m, kind, p)) == NICSTRIDE_NOTICE_AWAITED)
             nicstride_progress();
         if (notice == NICSTRIDE_NOTICE_HERE)
-            use_notice(kind, p);
+            p->notices.used[kind]++;
+        /* A target that posts again has waited for the operations of the last epoch. */
+        if (notice == NICSTRIDE_NOTICE_HERE && kind == NICSTRIDE_POST)
+            nicstride_note_applied(p);
         if (notice == NICSTRIDE_NOTICE_HERE && kind == NICSTRIDE_COMPLETE) {
             const int lost = nicstride_await_applied(call, p);
 

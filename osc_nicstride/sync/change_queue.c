@@ -49,12 +49,6 @@ void nicstride_send_grant_locked(nicstride_module_t *m, int local, uint32_t orig
     nicstride_send_header_locked(p, &msg);
 }
 
-static void send_grants_locked(nicstride_module_t *m, int local, const grants_t *remote, int status)
-{
-    for (unsigned i = 0; i < remote->n; i++)
-        nicstride_send_grant_locked(m, local, remote->rank[i], status);
-}
-
 /** Takes all processes of other nodes out of the line of a window that has failed. */
 static void collect_refused(nicstride_module_t *m, int local, grants_t *remote)
 {
@@ -101,7 +95,9 @@ int nicstride_change_queue(nicstride_module_t *m, int local, nicstride_change_t 
         nicstride_ctl_unlock(lock);
         if (remote.n > 0 && !wire_locked)
             onic_wire_lock();
-        send_grants_locked(m, local, &remote, broken ? ONIC_ERR_PROC_FAILED : 0);
+        for (unsigned i = 0; i < remote.n; i++)
+            nicstride_send_grant_locked(m, local, remote.rank[i],
+                                        broken ? ONIC_ERR_PROC_FAILED : 0);
         if (remote.n > 0 && !wire_locked)
             onic_wire_unlock();
     } while (remote.n == GRANTS_MAX);

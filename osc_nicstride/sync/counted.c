@@ -292,7 +292,8 @@ static bool is_done(void *arg)
            onic_peer_has_died(a->m->near[a->next]);
 }
 
-void nicstride_await_done(nicstride_module_t *m, int target)
+/** Waits until the target of an access is done with the last fence. */
+static void await_done(nicstride_module_t *m, int target)
 {
     arrival_t a = {.m = m, .next = onic_node_index(&m->node, target)};
     nicstride_peer_t *p = nicstride_peer(m, target);
@@ -301,14 +302,6 @@ void nicstride_await_done(nicstride_module_t *m, int target)
     if (p != NULL)
         nicstride_note_applied(p);
     __atomic_store_n(&m->done[(size_t)target * m->done_step], m->fenced, __ATOMIC_RELEASE);
-}
-
-/** Waits until every process of the node is done: memory of theirs may be read without a call. */
-static void await_all_done(nicstride_module_t *m)
-{
-    for (int i = 0; i < m->size; i++)
-        if (!nicstride_is_past_fence(m, i))
-            nicstride_await_done(m, i);
 }
 
 /** All members are on this node. Where no message is sent everything is there once all have
@@ -325,8 +318,10 @@ static int leave_on_node(nicstride_module_t *m, bool counted)
     nicstride_fence_set_done(&m->fence);
     m->fenced = m->fence.number;
     __atomic_store_n(&m->done[(size_t)m->rank * m->done_step], m->fenced, __ATOMIC_RELEASE);
-    if (m->flavor == MPI_WIN_FLAVOR_SHARED)
-        await_all_done(m);
+    /* Memory of others may be read without a call. */
+    for (int i = 0; i < m->size && m->flavor == MPI_WIN_FLAVOR_SHARED; i++)
+        if (!nicstride_is_past_fence(m, i))
+            await_done(m, i);
     return error;
 }
 
@@ -372,7 +367,7 @@ const char *nicstride_enter_epoch(nicstride_module_t *m, int target)
 
     NICSTRIDE_LOCKED(m, wrong = nicstride_epoch_access(&m->epoch, (uint32_t)target));
     if (wrong == NULL && !nicstride_is_past_fence(m, target))
-        nicstride_await_done(m, target);
+        await_done(m, target);
     return wrong;
 }
 

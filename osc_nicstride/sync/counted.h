@@ -38,9 +38,6 @@ int nicstride_meet(nicstride_module_t *m);
 /** All of a fence but what MPI checks. `counted`: operations may have come before it. */
 int nicstride_fence_all(nicstride_module_t *m, bool counted);
 
-/** Waits until the target of an access is done with the last fence. */
-void nicstride_await_done(nicstride_module_t *m, int target);
-
 /** The target has gone on: the messages that this process had counted for it are applied. */
 void nicstride_note_applied(nicstride_peer_t *p);
 

@@ -19,7 +19,7 @@
  *  theirs. */
 static bool ended_locked(const nicstride_peer_t *p, uint64_t goal)
 {
-    return p->queue.live == NULL || p->queue.live->number > goal;
+    return TAILQ_EMPTY(&p->queue.live) || TAILQ_FIRST(&p->queue.live)->number > goal;
 }
 
 /** A flush that waits. */
@@ -155,13 +155,6 @@ static void order_stores(const nicstride_peer_t *p)
         atomic_thread_fence(memory_order_seq_cst);
 }
 
-static int earlier_error(const nicstride_peer_t *p, int error)
-{
-    return nicstride_error(
-        p->module, "An earlier one-sided call", error, "target rank %d: %s", p->rank,
-        onic_peer_has_died(p->wire) ? "it has died" : nicstride_error_reason(error));
-}
-
 int nicstride_flush_peer(nicstride_peer_t *p, nicstride_flush_t kind)
 {
     int error;
@@ -178,7 +171,11 @@ int nicstride_flush_peer(nicstride_peer_t *p, nicstride_flush_t kind)
     error = kind == NICSTRIDE_FLUSH_REMOTE ? flush_remote(p)
                                            : flush_local(p, kind == NICSTRIDE_FLUSH_GIVEN);
     order_stores(p);
-    return error != 0 ? earlier_error(p, error) : OMPI_SUCCESS;
+    if (error == 0)
+        return OMPI_SUCCESS;
+    return nicstride_error(
+        p->module, "An earlier one-sided call", error, "target rank %d: %s", p->rank,
+        onic_peer_has_died(p->wire) ? "it has died" : nicstride_error_reason(error));
 }
 
 /** Sends what waits for the peer, and has it asked where it is to acknowledge that. */

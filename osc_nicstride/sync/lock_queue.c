@@ -185,7 +185,7 @@ int nicstride_give_back_on_node(nicstride_module_t *m, int local)
 static bool is_awaited(nicstride_peer_t *p)
 {
     nicstride_look_locked(p);
-    return p->queue.live != NULL || !nicstride_tx_idle(&p->flow.tx);
+    return !TAILQ_EMPTY(&p->queue.live) || !nicstride_tx_idle(&p->flow.tx);
 }
 
 /** Takes a lost process out of the queue of my lock. One that has died may have had locks of any

@@ -188,11 +188,7 @@ int nicstride_use_open(const nicstride_incoming_t *in, size_t size, void **use_p
     u->p = in->p;
     u->msg = *in->msg;
     u->moves = u->cancelled = false;
-    u->link = &u->m->uses;
-    u->next = *u->link;
-    if (u->next != NULL)
-        u->next->link = &u->next;
-    *u->link = u;
+    LIST_INSERT_HEAD(&u->m->uses, u, of_window);
     *use_p = u;
     return 0;
 }
@@ -200,9 +196,7 @@ int nicstride_use_open(const nicstride_incoming_t *in, size_t size, void **use_p
 void nicstride_use_close(nicstride_use_t *u)
 {
     if (u->m != NULL)
-        *u->link = u->next;
-    if (u->m != NULL && u->next != NULL)
-        u->next->link = u->link;
+        LIST_REMOVE(u, of_window);
     onic_layout_fini(&u->layout);
     free(u);
 }
@@ -222,10 +216,10 @@ static bool is_in_window(const nicstride_use_t *u)
 /** The next one that is to be cancelled and was not yet. */
 static nicstride_use_t *next_to_cancel(const nicstride_module_t *m, bool all)
 {
-    nicstride_use_t *u = m->uses;
+    nicstride_use_t *u = LIST_FIRST(&m->uses);
 
     while (u != NULL && (!u->moves || u->cancelled || (!all && is_in_window(u))))
-        u = u->next;
+        u = LIST_NEXT(u, of_window);
     return u;
 }
 
@@ -233,14 +227,14 @@ bool nicstride_end_uses_locked(nicstride_module_t *m, bool all)
 {
     nicstride_use_t *u;
 
-    for (u = m->uses; u != NULL; u = u->next)
+    LIST_FOREACH(u, &m->uses, of_window)
         u->cancelled = false;
     /* From the begin each time: cancelling one may end it, and others. */
     while ((u = next_to_cancel(m, all)) != NULL) {
         u->cancelled = true;
         (void)onic_mover_cancel_locked(u);
     }
-    for (u = m->uses; u != NULL; u = u->next)
+    LIST_FOREACH(u, &m->uses, of_window)
         if (all ? u->moves : !is_in_window(u))
             return false;
     return true;
@@ -248,7 +242,9 @@ bool nicstride_end_uses_locked(nicstride_module_t *m, bool all)
 
 void nicstride_forget_uses_locked(nicstride_module_t *m)
 {
-    for (nicstride_use_t *u = m->uses; u != NULL; u = u->next)
+    nicstride_use_t *u;
+
+    LIST_FOREACH(u, &m->uses, of_window)
         u->m = NULL;
-    m->uses = NULL;
+    LIST_INIT(&m->uses);
 }

@@ -235,13 +235,6 @@ static void defer(const nicstride_incoming_t *in)
     append(d);
 }
 
-/** Accumulates of one origin keep their order: must this one wait for others of its origin, of
- *  which one comes through slots, or one that was put off before still waits (in this pass)? */
-static bool must_wait(const nicstride_peer_t *p, uint64_t pass)
-{
-    return p->served.accumulating > 0 || p->served.waited == pass;
-}
-
 int nicstride_run_deferred(void)
 {
     static uint64_t pass;
@@ -266,13 +259,15 @@ int nicstride_run_deferred(void)
 
         if (in.m != NULL)
             in.p = in.m->peer[d->msg.origin];
-        if (in.m != NULL && in.p != NULL && must_wait(in.p, pass)) {
+        /* Accumulates of one origin keep their order: behind one that comes through slots, or was
+         * put off before and still waits (in this pass). */
+        if (in.p != NULL && (in.p->served.accumulating > 0 || in.p->served.waited == pass)) {
             in.p->served.waited = pass;
             last = d;
             link = &d->next;
             continue;
         }
-        busy = in.m != NULL && in.p != NULL && !handle(&in);
+        busy = in.p != NULL && !handle(&in);
         if (busy)
             break;
         *link = d->next;

@@ -108,17 +108,10 @@ const nicstride_key_piece_t *nicstride_enrol_locked(nicstride_module_t *m, uint6
     return piece;
 }
 
-/** Is all of a registered piece attached still? */
-static bool is_attached(const nicstride_module_t *m, const nicstride_span_t *span)
-{
-    nicstride_region_t region;
-
-    return nicstride_regions_find(&m->regions, span->at, span->size, &region);
-}
-
 void nicstride_withdraw_detached_locked(nicstride_module_t *m)
 {
     nicstride_enrolled_t *e = m->enrolled;
+    nicstride_region_t region;
     size_t kept = 0;
 
     if (e == NULL)
@@ -126,7 +119,7 @@ void nicstride_withdraw_detached_locked(nicstride_module_t *m)
     for (size_t i = 0; i < e->pieces.n; i++) {
         nicstride_key_piece_t *piece = &e->pieces.piece[i];
 
-        if (is_attached(m, &piece->span)) {
+        if (nicstride_regions_find(&m->regions, piece->span.at, piece->span.size, &region)) {
             e->pieces.piece[kept++] = *piece;
             continue;
         }

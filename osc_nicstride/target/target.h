@@ -75,8 +75,8 @@ static inline char *nicstride_contiguous_target(const nicstride_incoming_t *in, 
 /** A message whose effect takes longer than its handler: first in the record of its handler. Until
  *  it ends the bytes that it is about are read or written, though they may be detached. */
 typedef struct nicstride_use {
-    struct nicstride_use *next, **link; /**< of the window's */
-    nicstride_module_t *m;              /**< NULL: the window is gone */
+    LIST_ENTRY(nicstride_use) of_window;
+    nicstride_module_t *m; /**< NULL: the window is gone */
     nicstride_peer_t *p;
     nicstride_msg_t msg;
     onic_layout_t layout; /**< of the window; owned */

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "common/layout/layout.h"
 #include "common/model/learn.h"
@@ -39,15 +40,15 @@
 
 /** A process, in all windows: what it keeps for me, and what transfers cost. */
 typedef struct nicstride_process {
-    struct nicstride_process *next;
+    LIST_ENTRY(nicstride_process) next;
     nicstride_quota_t quota;
-    struct nicstride_peer *peers;        /**< of all windows that have one for it */
+    LIST_HEAD(, nicstride_peer) peers;   /**< of all windows that have one for it */
     onic_learn_t *learn;                 /**< what its transfers cost, or NULL; see queue/wait.h */
     void *of_row[NICSTRIDE_METHODS_MAX]; /**< what a method's row keeps with it, or NULL */
 } nicstride_process_t;
 
 /** All of them; wire lock. */
-extern nicstride_process_t *nicstride_processes;
+extern LIST_HEAD(nicstride_processes, nicstride_process) nicstride_processes;
 
 typedef struct nicstride_op nicstride_op_t;
 typedef struct nicstride_keyring nicstride_keyring_t;
@@ -65,25 +66,23 @@ typedef struct nicstride_flow {
     unsigned posting;        /**< messages without an operation that the wire still keeps */
     struct nicstride_sent_batch
         *batch; /**< short messages that wait for others (send.h); NULL: none */
-    struct nicstride_peer *next_waiting; /**< of the peers with some */
-    struct nicstride_peer **waiting_link;
-    const nicstride_slot_t *slot; /**< where it answers me; NULL: by message only */
-    uint64_t slot_seen;           /**< its last answer there */
-    nicstride_slot_t *slot_there; /**< where I answer it; NULL: by message only */
-    bool slot_used;               /**< not with the first answer */
+    LIST_ENTRY(nicstride_peer) waiting; /**< of the peers with some */
+    const nicstride_slot_t *slot;       /**< where it answers me; NULL: by message only */
+    uint64_t slot_seen;                 /**< its last answer there */
+    nicstride_slot_t *slot_there;       /**< where I answer it; NULL: by message only */
+    bool slot_used;                     /**< not with the first answer */
 } nicstride_flow_t;
 
 /** Operations to a peer. Wire lock, but that `enqueued` and `clean` are read without. */
 typedef struct nicstride_queue {
     nicstride_op_t *head; /**< those with fragments still to send, in order */
     nicstride_op_t *tail;
-    uint32_t length;      /**< of them */
-    nicstride_op_t *live; /**< all not yet locally complete, in order */
-    nicstride_op_t *live_tail;
-    uint64_t enqueued; /**< ever queued; the last one's number */
-    uint64_t urgent;   /**< a local flush waits for all up to this number: they are not held */
-    uint64_t clean;    /**< all up to this number are known to be done at the target */
-    bool flushing;     /**< a thread waits for all up to number `goal`: later ones wait too */
+    uint32_t length;                               /**< of them */
+    TAILQ_HEAD(nicstride_live, nicstride_op) live; /**< not yet locally complete, in order */
+    uint64_t enqueued;                             /**< ever queued; the last one's number */
+    uint64_t urgent; /**< a local flush waits for all up to this number: they are not held */
+    uint64_t clean;  /**< all up to this number are known to be done at the target */
+    bool flushing;   /**< a thread waits for all up to number `goal`: later ones wait too */
     uint64_t goal;
 } nicstride_queue_t;
 
@@ -157,10 +156,10 @@ typedef struct nicstride_peer {
     struct nicstride_module *module;
     onic_peer_t *wire;
     nicstride_process_t *process;
-    nicstride_quota_t *quota;           /**< the process's */
-    struct nicstride_peer *next_window; /**< the same process in another window; wire lock */
-    uint32_t win;                       /**< its name for the window */
-    uint32_t me;                        /**< my rank there */
+    nicstride_quota_t *quota;              /**< the process's */
+    LIST_ENTRY(nicstride_peer) of_process; /**< the same process in another window; wire lock */
+    uint32_t win;                          /**< its name for the window */
+    uint32_t me;                           /**< my rank there */
     int rank;
     int local;                        /**< index on my node, or -1 */
     int known[NICSTRIDE_METHODS_MAX]; /**< what a method's row has found out: 1: it reaches it, -1:
@@ -223,9 +222,9 @@ typedef struct nicstride_module {
     nicstride_peer_t *used; /**< peers in use */
     nicstride_peer_t **used_end;
     unsigned walks;
-    struct nicstride_module *next_in_use;
-    struct nicstride_module **in_use_link;
-    struct nicstride_use *uses;     /**< what others' messages still do with my memory */
+    LIST_ENTRY(nicstride_module) in_use;
+    LIST_HEAD(nicstride_uses, nicstride_use)
+    uses;                           /**< what others' messages still do with my memory */
     nicstride_regions_t regions;    /**< dynamic window: what is attached here */
     nicstride_enrolled_t *enrolled; /**< own memory that is registered (keys.h), or NULL */
     nicstride_gatehouse_t *gate;    /**< of the own lock (sync/lock_queue.h), or NULL */
@@ -322,9 +321,6 @@ static inline bool nicstride_is_active(const nicstride_module_t *m)
 
     return access == NICSTRIDE_ACCESS_FENCE || access == NICSTRIDE_ACCESS_PSCW;
 }
-
-/** The record of a process, made if need be; NULL where memory is exhausted. Wire lock. */
-nicstride_process_t *nicstride_process_locked(onic_peer_t *wire);
 
 /** onic_wire_forget_fn_t. */
 bool nicstride_process_forget(onic_peer_t *wire, bool left);

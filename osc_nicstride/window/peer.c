@@ -18,9 +18,10 @@
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-nicstride_process_t *nicstride_processes;
+struct nicstride_processes nicstride_processes = LIST_HEAD_INITIALIZER(nicstride_processes);
 
-nicstride_process_t *nicstride_process_locked(onic_peer_t *wire)
+/** The record of a process, made if need be; NULL where memory is exhausted. */
+static nicstride_process_t *process_of(onic_peer_t *wire)
 {
     void **slot = onic_peer_slot(wire, ONIC_AM_OSC);
     nicstride_process_t *p = *slot;
@@ -30,8 +31,7 @@ nicstride_process_t *nicstride_process_locked(onic_peer_t *wire)
     p = calloc(1, sizeof(*p));
     if (p == NULL)
         return NULL;
-    p->next = nicstride_processes;
-    nicstride_processes = p;
+    LIST_INSERT_HEAD(&nicstride_processes, p, next);
     *slot = p;
     return p;
 }
@@ -41,6 +41,7 @@ static void free_process(nicstride_process_t *p)
     for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++)
         if (p->of_row[i] != NULL)
             nicstride_component.methods[i]->leave(p->of_row[i]);
+    LIST_REMOVE(p, next);
     free(p->learn);
     free(p);
 }
@@ -48,16 +49,13 @@ static void free_process(nicstride_process_t *p)
 bool nicstride_process_forget(onic_peer_t *wire, bool left)
 {
     void **slot = onic_peer_slot(wire, ONIC_AM_OSC);
-    nicstride_process_t *p = *slot, **at = &nicstride_processes;
+    nicstride_process_t *p = *slot;
 
     if (!left || p == NULL)
         return true;
     /* A window that was forgotten at the end may have some. */
-    if (p->peers != NULL)
+    if (!LIST_EMPTY(&p->peers))
         return false;
-    while (*at != p)
-        at = &(*at)->next;
-    *at = p->next;
     *slot = NULL;
     free_process(p);
     return true;
@@ -65,12 +63,8 @@ bool nicstride_process_forget(onic_peer_t *wire, bool left)
 
 void nicstride_processes_fini(void)
 {
-    while (nicstride_processes != NULL) {
-        nicstride_process_t *p = nicstride_processes;
-
-        nicstride_processes = p->next;
-        free_process(p);
-    }
+    while (!LIST_EMPTY(&nicstride_processes))
+        free_process(LIST_FIRST(&nicstride_processes));
 }
 
 /* ---- peers ----------------------------------------------------------------------------------- */
@@ -105,7 +99,7 @@ nicstride_peer_t *nicstride_peer_make_locked(nicstride_module_t *m, int rank)
     const nicstride_rank_info_t *mine = nicstride_info(m, m->rank), *its = nicstride_info(m, rank);
     nicstride_peer_t *p = calloc(1, sizeof(*p));
     onic_peer_t *wire = p != NULL ? onic_peer_take(name_of(m, rank)) : NULL;
-    nicstride_process_t *process = wire != NULL ? nicstride_process_locked(wire) : NULL;
+    nicstride_process_t *process = wire != NULL ? process_of(wire) : NULL;
     if (process == NULL) {
         if (wire != NULL)
             onic_peer_give(wire);
@@ -117,8 +111,8 @@ nicstride_peer_t *nicstride_peer_make_locked(nicstride_module_t *m, int rank)
     p->process = process;
     p->quota = &process->quota;
     nicstride_quota_told(p->quota, its->share);
-    p->next_window = process->peers;
-    process->peers = p;
+    LIST_INSERT_HEAD(&process->peers, p, of_process);
+    TAILQ_INIT(&p->queue.live);
     p->rank = rank;
     p->win = its->win;
     p->me = (uint32_t)m->rank;
@@ -133,11 +127,7 @@ nicstride_peer_t *nicstride_peer_make_locked(nicstride_module_t *m, int rank)
 
 void nicstride_peer_free_locked(nicstride_peer_t *p)
 {
-    nicstride_peer_t **link = &p->process->peers;
-
-    while (*link != p)
-        link = &(*link)->next_window;
-    *link = p->next_window;
+    LIST_REMOVE(p, of_process);
     nicstride_tx_forget(&p->flow.tx, p->quota);
     nicstride_reply_leave(&nicstride_component.replies, &p->flow.asker);
     if (p->names != NULL)
@@ -185,39 +175,21 @@ bool nicstride_node_has_lost(const nicstride_module_t *m)
 /* ---- peers in use ---------------------------------------------------------------------------- */
 
 /* Windows whose lists are not empty; wire lock. */
-static nicstride_module_t *windows;
+static LIST_HEAD(, nicstride_module) windows = LIST_HEAD_INITIALIZER(windows);
 
 void nicstride_enlist_locked(nicstride_peer_t *p)
 {
     nicstride_module_t *m = p->module;
 
-    if (p->used)
-        return;
     p->used = true;
     p->next_used = NULL;
     if (m->used == NULL) {
         m->used_end = &m->used;
-        m->next_in_use = windows;
-        m->in_use_link = &windows;
-        if (windows != NULL)
-            windows->in_use_link = &m->next_in_use;
-        windows = m;
+        LIST_INSERT_HEAD(&windows, m, in_use);
     }
     /* A walk reads it without the lock. */
     __atomic_store_n(m->used_end, p, __ATOMIC_RELEASE);
     m->used_end = &p->next_used;
-}
-
-static bool is_done_with(const nicstride_peer_t *p)
-{
-    return nicstride_is_clean(p) && p->queue.live == NULL && !p->lock.of_all;
-}
-
-static void leave(nicstride_module_t *m)
-{
-    *m->in_use_link = m->next_in_use;
-    if (m->next_in_use != NULL)
-        m->next_in_use->in_use_link = m->in_use_link;
 }
 
 void nicstride_thin_used_locked(nicstride_module_t *m, bool all)
@@ -229,7 +201,7 @@ void nicstride_thin_used_locked(nicstride_module_t *m, bool all)
     while (*link != NULL) {
         nicstride_peer_t *p = *link;
 
-        if (!all && !is_done_with(p)) {
+        if (!all && !(nicstride_is_clean(p) && TAILQ_EMPTY(&p->queue.live) && !p->lock.of_all)) {
             link = &p->next_used;
             continue;
         }
@@ -239,7 +211,7 @@ void nicstride_thin_used_locked(nicstride_module_t *m, bool all)
     }
     m->used_end = link;
     if (m->used == NULL)
-        leave(m);
+        LIST_REMOVE(m, in_use);
 }
 
 nicstride_peer_t *nicstride_used_begin(nicstride_module_t *m)
@@ -263,8 +235,8 @@ void nicstride_used_end(nicstride_module_t *m)
 
 void nicstride_used_each_locked(void (*f)(nicstride_peer_t *p, void *arg), void *arg)
 {
-    for (nicstride_module_t *m = windows, *next; m != NULL; m = next) {
-        next = m->next_in_use;
+    for (nicstride_module_t *m = LIST_FIRST(&windows), *next; m != NULL; m = next) {
+        next = LIST_NEXT(m, in_use);
         for (nicstride_peer_t *p = m->used; p != NULL; p = p->next_used)
             f(p, arg);
         nicstride_thin_used_locked(m, false);
