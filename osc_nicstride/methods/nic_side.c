@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Connections and keys of method nic; see nic_side.h. */
 #include "common/config.h"
 
 #if OMPI_NIC_HAVE_VERBS

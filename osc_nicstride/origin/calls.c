@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file MPI's calls that communicate, and attaching memory; see origin.h. */
 #include "common/layout/copy.h"
 #include "common/support/device.h"
 #include "osc_nicstride/methods/methods.h"

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The lock queue; see lockq.h. */
 #include "osc_nicstride/protocol/lockq.h"
 
 #include <string.h>

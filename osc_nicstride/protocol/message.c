@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The messages; see message.h. */
 #include "osc_nicstride/protocol/message.h"
 
 #include <stdbool.h>

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Names of lists of blocks at a target; see names.h. */
 #include "osc_nicstride/protocol/names.h"
 
 #include <stdlib.h>

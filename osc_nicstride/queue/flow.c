@@ -303,10 +303,7 @@ void nicstride_peer_end_locked(nicstride_peer_t *p)
 /** False where there is none, or it cannot be sent. */
 static bool send_piece(nicstride_peer_t *p)
 {
-    struct {
-        nicstride_msg_t msg;
-        unsigned char layout[8192];
-    } piece;
+    fragment_t piece;
     size_t room = onic_wire_header_max() - sizeof(piece.msg);
 
     room = room < sizeof(piece.layout) ? room : sizeof(piece.layout);

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The keys that an origin has and asks for; see keys.h. */
 #include "osc_nicstride/queue/keys.h"
 
 #include <stdlib.h>

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Holding locks back; see lazy_lock.h. */
 #include <stdlib.h>
 
 #include "osc_nicstride/queue/lazy_lock.h"

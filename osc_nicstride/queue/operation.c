@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Operations under way; see operation.h. */
 #include "osc_nicstride/queue/operation.h"
 
 #include <stdlib.h>

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Sending a message; see send.h. */
 #include "osc_nicstride/queue/send.h"
 
 #include <stdlib.h>

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Starting transfers by message; see operation.h. */
 #include "osc_nicstride/queue/operation.h"
 
 #include <sched.h>
@@ -242,35 +241,27 @@ static bool has_room(void *arg)
     return p->queue.length < NICSTRIDE_QUEUE_MAX || nicstride_peer_failed_locked(p);
 }
 
-static void enqueue(nicstride_peer_t *p, nicstride_op_t *op)
+/** Puts an operation into its peer's queue: as the first or the last. */
+static void enqueue(nicstride_peer_t *p, nicstride_op_t *op, bool first)
 {
     if (op->target.nruns != 0)
         onic_cursor_init(&op->slice, &op->target, 0);
-    op->next = NULL;
     op->queued = true;
-    nicstride_op_enter_locked(p, op);
-    p->queue.length++;
-    if (p->queue.tail != NULL)
-        p->queue.tail->next = op;
-    else
+    op->next = first ? p->queue.head : NULL;
+    if (first || p->queue.tail == NULL)
         p->queue.head = op;
-    p->queue.tail = op;
+    else
+        p->queue.tail->next = op;
+    if (!first || p->queue.tail == NULL)
+        p->queue.tail = op;
+    p->queue.length++;
 }
 
 void nicstride_op_by_message_locked(nicstride_op_t *op)
 {
-    nicstride_peer_t *p = op->peer;
-
     op->sent = op->received = 0;
-    op->queued = true;
-    if (op->target.nruns != 0)
-        onic_cursor_init(&op->slice, &op->target, 0);
-    op->next = p->queue.head;
-    p->queue.head = op;
-    if (p->queue.tail == NULL)
-        p->queue.tail = op;
-    p->queue.length++;
-    nicstride_pump_locked(p);
+    enqueue(op->peer, op, true);
+    nicstride_pump_locked(op->peer);
 }
 
 static int start_queued(nicstride_transfer_t *t, bool rendezvous)
@@ -290,7 +281,8 @@ static int start_queued(nicstride_transfer_t *t, bool rendezvous)
         op->rndv = rendezvous;
         nicstride_observe_begin_locked(
             p, t->cell, rendezvous ? NICSTRIDE_METHOD_ZCOPY : NICSTRIDE_METHOD_PACK, op->size);
-        enqueue(p, op);
+        nicstride_op_enter_locked(p, op);
+        enqueue(p, op, false);
         nicstride_naming_used_locked(p, &op->target);
         nicstride_pump_locked(p);
         nicstride_observe_started_locked(p);

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Waiting for peers; see wait.h. */
 #include "osc_nicstride/queue/wait.h"
 
 #include <stdlib.h>

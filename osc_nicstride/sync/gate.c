@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The gate to a lock; see lock_queue.h. */
 #include "osc_nicstride/sync/lock_queue.h"
 
 #include <stdlib.h>

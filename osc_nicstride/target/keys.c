@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Keys that are asked for, and told, and what is registered for them; see queue/keys.h. */
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -102,15 +102,11 @@ bool nicstride_accop_init(nicstride_accop_t *a, unsigned op, unsigned dtype)
     a->apply.reduce = reduce;
     a->apply.ctx = a;
     a->apply.elem = &elements[dtype];
-    if (op == OP_NO_OP) {
-        a->apply.kind = NICSTRIDE_APPLY_NO_OP;
+    a->apply.kind = op == OP_NO_OP          ? NICSTRIDE_APPLY_NO_OP
+                    : op == OMPI_OP_REPLACE ? NICSTRIDE_APPLY_REPLACE
+                                            : NICSTRIDE_APPLY_REDUCE;
+    if (a->apply.kind != NICSTRIDE_APPLY_REDUCE)
         return true;
-    }
-    if (op == OMPI_OP_REPLACE) {
-        a->apply.kind = NICSTRIDE_APPLY_REPLACE;
-        return true;
-    }
-    a->apply.kind = NICSTRIDE_APPLY_REDUCE;
     if (a->apply.size != a->apply.extent && elements[dtype].size == 0)
         return false;
     slot = ompi_op_ddt_map[dtype];

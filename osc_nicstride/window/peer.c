@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Peers of windows, and the processes behind them; see module.h. */
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
