@@ -245,8 +245,9 @@ static bool check_word(const onic_param_t *p, const char *help_file)
             *p->number = i;
             return true;
         }
-        snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i > 0 ? ", " : "",
-                 p->words[i]);
+        const char *before = i == 0 ? "" : p->words[i + 1] != NULL ? ", " : " and ";
+
+        snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", before, p->words[i]);
     }
     onic_help(help_file, "bad-word", p->name, *p->text != NULL ? *p->text : "", list);
     return false;
