@@ -38,13 +38,15 @@ static void tell_of_freed(void *base, size_t bytes, void *arg, bool from_alloc)
 }
 
 /** Any component that keeps memory registered has Open MPI's hooks installed, and behind them UCX's
- *  see next to nothing. So they are installed now, as Open MPI's own UCX components do, and UCX is
- *  told. They stay: once closed they cannot be opened again. Whom they tell is forgotten when MPI
- * is finalised, and it may be initialised again. */
+ *  see next to nothing. So they are installed now, before UCX makes its caches of registrations, as
+ *  Open MPI's own UCX components do, and UCX is told; else it would find its hooks without effect
+ *  and cache nothing. They stay: once closed they cannot be opened again. Whom they tell is
+ *  forgotten when MPI is finalised, and it may be initialised again. */
 static void install_hooks(void)
 {
-    if (mca_base_framework_open(&opal_memory_base_framework, 0) == OPAL_SUCCESS)
-        (void)opal_mem_hooks_register_release(tell_of_freed, NULL);
+    if (mca_base_framework_open(&opal_memory_base_framework, 0) == OPAL_SUCCESS &&
+        opal_mem_hooks_register_release(tell_of_freed, NULL) == OPAL_SUCCESS)
+        onic_ucx.set_external_event(UCM_EVENT_VM_UNMAPPED);
 }
 
 int onic_ucx_load(void)

@@ -27,7 +27,8 @@
     f(ucp, worker_destroy) f(ucp, worker_flush_nbx) f(ucp, worker_get_efd) \
     f(ucp, worker_progress) f(ucp, worker_query) f(ucp, worker_release_address) \
     f(ucp, worker_set_am_recv_handler) f(ucs, status_string) f(ucs, str_to_memunits) \
-    f(ucm, set_event_handler) f(ucm, unset_event_handler) f(ucm, vm_munmap)
+    f(ucm, set_event_handler) f(ucm, set_external_event) \
+    f(ucm, unset_event_handler) f(ucm, vm_munmap)
 /* clang-format on */
 
 #define ONIC_UCX_POINTER(prefix, name) __typeof__(prefix##_##name) *name;
