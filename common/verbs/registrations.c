@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <infiniband/verbs.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/ompi_compat.h"
@@ -18,54 +17,28 @@
 #include "common/verbs/registrations.h"
 #include "common/wire/ucx.h"
 
-/** One of the adapter's. */
-typedef struct onic_registered {
-    struct onic_registered *next; /**< among those that are to go */
-    struct ibv_mr *mr;
-} registered_t;
-
 struct onic_registration {
     mca_rcache_base_registration_t super; /* first */
-    registered_t *made;
+    struct ibv_mr *mr;
 };
 
-/** Some that the cache has dropped with its lock held. That cannot be done there: it frees memory,
- *  whose lock another thread may have that is about to tell the cache of memory given back. */
-static void release_dropped(onic_registrations_t *r)
-{
-    while (r->dropped != NULL) {
-        registered_t *gone = r->dropped;
-
-        r->dropped = gone->next;
-        (void)ibv_dereg_mr(gone->mr);
-        free(gone);
-    }
-}
-
-/** For the cache, which drops what it can do without and tries again as long as it is told that
- *  there is not room. */
+/** For the cache. It is never told that there is no room: what it drops then it drops with a lock
+ *  held that a thread waits for which tells it of memory given back, with locks of malloc. */
 static int register_memory(void *arg, void *base, size_t bytes, mca_rcache_base_registration_t *reg)
 {
     const bool written = (reg->access_flags & MCA_RCACHE_ACCESS_LOCAL_WRITE) != 0;
     onic_registrations_t *r = arg;
+    struct ibv_mr *mr = NULL;
 
-    release_dropped(r);
-    if (bytes > r->most)
-        return OPAL_ERR_BAD_PARAM;
-    if (r->held + bytes > r->most)
-        return OPAL_ERR_OUT_OF_RESOURCE;
-    registered_t *made = malloc(sizeof(*made));
-    if (made == NULL)
-        return OPAL_ERROR;
-    made->mr = ibv_reg_mr(r->pd, base, bytes, written ? IBV_ACCESS_LOCAL_WRITE : 0);
-    /* Where it is not for want of room, as where not all of it is memory, nothing is dropped. */
-    if (made->mr == NULL) {
-        const int error = errno;
-
-        free(made);
-        return error == ENOMEM || error == EAGAIN ? OPAL_ERR_OUT_OF_RESOURCE : OPAL_ERROR;
+    r->full = r->held + bytes > r->most;
+    if (!r->full) {
+        mr = ibv_reg_mr(r->pd, base, bytes, written ? IBV_ACCESS_LOCAL_WRITE : 0);
+        /* Else not all of it is memory. */
+        r->full = mr == NULL && (errno == ENOMEM || errno == EAGAIN);
     }
-    ((onic_registration_t *)reg)->made = made;
+    if (mr == NULL)
+        return OPAL_ERROR;
+    ((onic_registration_t *)reg)->mr = mr;
     r->held += bytes;
     r->made++;
     return OPAL_SUCCESS;
@@ -73,13 +46,11 @@ static int register_memory(void *arg, void *base, size_t bytes, mca_rcache_base_
 
 static int deregister_memory(void *arg, mca_rcache_base_registration_t *reg)
 {
-    registered_t *made = ((onic_registration_t *)reg)->made;
+    struct ibv_mr *mr = ((onic_registration_t *)reg)->mr;
     onic_registrations_t *r = arg;
 
-    r->held -= made->mr->length;
-    made->next = r->dropped;
-    r->dropped = made;
-    return OPAL_SUCCESS;
+    r->held -= mr->length;
+    return ibv_dereg_mr(mr) == 0 ? OPAL_SUCCESS : OPAL_ERROR;
 }
 
 /** A heap that shrinks is seen by UCX's hooks alone where they came before Open MPI's: UCX's sbrk
@@ -118,8 +89,15 @@ void onic_registrations_close(onic_registrations_t *r)
         onic_ucx.unset_event_handler(UCM_EVENT_VM_UNMAPPED, forget_freed, r);
         (void)mca_rcache_base_module_destroy(r->cache);
     }
-    release_dropped(r);
     memset(r, 0, sizeof(*r));
+}
+
+static bool register_once(onic_registrations_t *r, const void *base, size_t bytes, int access,
+                          mca_rcache_base_registration_t **reg_p)
+{
+    r->full = false;
+    return r->cache->rcache_register(r->cache, (void *)(uintptr_t)base, bytes, 0, access, reg_p) ==
+           OPAL_SUCCESS;
 }
 
 onic_registration_t *onic_register(onic_registrations_t *r, const void *base, size_t bytes,
@@ -129,10 +107,15 @@ onic_registration_t *onic_register(onic_registrations_t *r, const void *base, si
     /* Memory that is only read may not be writable. */
     const int access = written ? MCA_RCACHE_ACCESS_LOCAL_WRITE : 0;
 
-    if (r->cache->rcache_register(r->cache, (void *)(uintptr_t)base, bytes, 0, access, &reg) !=
-        OPAL_SUCCESS)
+    bool had = register_once(r, base, bytes, access, &reg);
+    if (!had && r->full && bytes <= r->most) {
+        /* All that is not in use goes when the cache is asked again. */
+        (void)r->cache->rcache_invalidate_range(r->cache, NULL, SIZE_MAX);
+        had = register_once(r, base, bytes, access, &reg);
+    }
+    if (!had)
         return NULL;
-    const struct ibv_mr *mr = ((onic_registration_t *)reg)->made->mr;
+    const struct ibv_mr *mr = ((onic_registration_t *)reg)->mr;
 
     *region =
         (onic_rdma_region_t){.addr = (uintptr_t)mr->addr, .bytes = mr->length, .key = mr->lkey};
@@ -142,7 +125,6 @@ onic_registration_t *onic_register(onic_registrations_t *r, const void *base, si
 void onic_unregister(onic_registrations_t *r, onic_registration_t *reg)
 {
     (void)r->cache->rcache_deregister(r->cache, &reg->super);
-    release_dropped(r);
 }
 
 #endif

@@ -5,8 +5,8 @@
 /** @file Registrations of users' memory with an adapter, kept for the next transfer from or to the
  *  same place in a cache of Open MPI's (rcache grdma). It drops what is given back to the system,
  * of which Open MPI's hooks of memory and UCX's tell it; where Open MPI has no hooks nothing is
- * kept, and each transfer registers anew. What is registered is bounded: what has not been used for
- *  longest goes.
+ * kept, and each transfer registers anew. What is registered is bounded: where there is no
+ *  room for more all goes that is not in use.
  *
  *  MPI threads, one at a time. Only in builds with libibverbs (OMPI_NIC_HAVE_VERBS). */
 #pragma once
@@ -20,16 +20,15 @@
 
 struct ibv_pd;
 struct mca_rcache_base_module_t;
-struct onic_registered;
 
 /** All zero: closed. */
 typedef struct onic_registrations {
     struct mca_rcache_base_module_t *cache;
     struct ibv_pd *pd;
-    struct onic_registered *dropped; /**< still registered, and used no more */
-    size_t most;                     /**< bytes that may be registered, in all */
-    size_t held;                     /**< that are */
-    unsigned long long made;         /**< registrations, ever */
+    size_t most;             /**< bytes that may be registered, in all */
+    size_t held;             /**< that are */
+    unsigned long long made; /**< registrations, ever */
+    bool full;               /**< the last one failed for want of room */
 } onic_registrations_t;
 
 /** One that is in use. */
