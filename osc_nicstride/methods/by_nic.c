@@ -133,7 +133,7 @@ static void finish(moved_t *v)
     op->in_flight--;
     free(v);
     if (outcome == GOES_BY_MESSAGE)
-        nicstride_op_by_message_locked(op);
+        nicstride_op_finish_locked(op);
     else
         nicstride_op_received_locked(op, op->size - op->received,
                                      outcome == FAILED ? MPI_ERR_OTHER : 0);
@@ -145,6 +145,9 @@ static void end(moved_t *v, outcome_t outcome)
 {
     under_way--;
     v->outcome = outcome;
+    /* At once: the origin may be away. */
+    if (outcome == GOES_BY_MESSAGE)
+        nicstride_op_by_message_locked(v->op);
     if (v->registration == NULL) {
         finish(v);
         return;
