@@ -332,10 +332,10 @@ static bool spin(nicbarrier_team_t *t, uint64_t epoch)
     for (int n = 0; n < most && !done; n++) {
         onic_pause();
         done = poll(t, epoch);
-        if (done && t->spinning.vain != 0)
-            t->spinning.vain = 0;
+        if (done)
+            nicbarrier_spinning_helped(&t->spinning);
     }
-    return done || (t->spinning.mode == NICBARRIER_CONTENDED && spin_long(t, epoch));
+    return done || (most > 0 && t->spinning.mode == NICBARRIER_CONTENDED && spin_long(t, epoch));
 }
 
 bool nicbarrier_team_wait(nicbarrier_team_t *t, uint64_t epoch)

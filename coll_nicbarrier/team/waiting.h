@@ -42,8 +42,9 @@
 #define NICBARRIER_SPIN_NSEC 4000000U
 /** After so many of these in turn in which others had the processor it yields at once. */
 #define NICBARRIER_SPINS_IN_VAIN 8U
-/** For so many nanoseconds. */
-#define NICBARRIER_RETRY_NSEC 10000000U
+/** For so many nanoseconds; each time in turn for twice as long, up to the second one. */
+#define NICBARRIER_REST_NSEC      10000000U
+#define NICBARRIER_LONG_REST_NSEC 1000000000U
 
 /** What to do, as bits, from the lowest to the highest. Behind each: is the barrier over? */
 typedef enum nicbarrier_wait_action {
@@ -133,16 +134,30 @@ typedef struct nicbarrier_spinning {
         NICBARRIER_SHARED     /**< yield at once */
     } mode;
     _Atomic unsigned vain;  /**< spins in turn in which another thread has had the processor */
-    _Atomic uint64_t since; /**< nanoseconds: when it became shared by these */
+    _Atomic uint64_t rest;  /**< nanoseconds that it stays shared by these */
+    _Atomic uint64_t until; /**< likewise: the time */
 } nicbarrier_spinning_t;
+
+/** A wait has ended in a spin in which this thread had its processor. */
+static inline void nicbarrier_spinning_helped(nicbarrier_spinning_t *s)
+{
+    if (s->vain != 0 || s->rest != 0)
+        s->vain = s->rest = 0;
+}
 
 /** A long spin is over. `displaced`: has the kernel let another thread run in place of this one? */
 static inline void nicbarrier_spinning_spun(nicbarrier_spinning_t *s, bool displaced, uint64_t now)
 {
-    s->vain = displaced ? s->vain + 1 : 0;
-    if (s->vain >= NICBARRIER_SPINS_IN_VAIN) {
+    if (!displaced) {
+        nicbarrier_spinning_helped(s);
+    } else if (++s->vain >= NICBARRIER_SPINS_IN_VAIN) {
+        const uint64_t rest = 2 * s->rest;
+
+        s->rest = rest < NICBARRIER_REST_NSEC        ? NICBARRIER_REST_NSEC
+                  : rest < NICBARRIER_LONG_REST_NSEC ? rest
+                                                     : NICBARRIER_LONG_REST_NSEC;
+        s->until = now + s->rest;
         s->mode = NICBARRIER_SHARED;
-        s->since = now;
     }
 }
 
@@ -154,10 +169,11 @@ static inline void nicbarrier_spinning_yielded(nicbarrier_spinning_t *s,
 {
     if (yielded == NICBARRIER_YIELDED_ALONE) {
         s->mode = NICBARRIER_FREE;
+        s->rest = 0;
     } else if (yielded == NICBARRIER_YIELDED_BRIEFLY || (yielded != 0 && crowded)) {
         s->mode = NICBARRIER_SHARED;
     } else if (yielded == NICBARRIER_YIELDED_LONG && s->mode != NICBARRIER_CONTENDED &&
-               now - s->since > NICBARRIER_RETRY_NSEC) {
+               now >= s->until) {
         s->mode = NICBARRIER_CONTENDED;
         s->vain = 0;
     }

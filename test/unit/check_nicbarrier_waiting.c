@@ -181,7 +181,7 @@ END_TEST
 START_TEST(in_vain)
 {
     nicbarrier_spinning_t s = {.mode = NICBARRIER_CONTENDED};
-    const uint64_t now = 1000U * NICBARRIER_RETRY_NSEC;
+    const uint64_t now = 1000ULL * NICBARRIER_LONG_REST_NSEC;
 
     for (unsigned i = 1; i < 2 * NICBARRIER_SPINS_IN_VAIN; i++) {
         nicbarrier_spinning_spun(&s, i != NICBARRIER_SPINS_IN_VAIN, now);
@@ -189,13 +189,26 @@ START_TEST(in_vain)
     }
     nicbarrier_spinning_spun(&s, true, now);
     ck_assert_int_eq(s.mode, NICBARRIER_SHARED);
-    nicbarrier_spinning_yielded(&s, NICBARRIER_YIELDED_LONG, false, now + NICBARRIER_RETRY_NSEC);
+    nicbarrier_spinning_yielded(&s, NICBARRIER_YIELDED_LONG, false, now + NICBARRIER_REST_NSEC - 1);
     ck_assert_int_eq(s.mode, NICBARRIER_SHARED);
-    nicbarrier_spinning_yielded(&s, NICBARRIER_YIELDED_LONG, false,
-                                now + NICBARRIER_RETRY_NSEC + 1);
+    nicbarrier_spinning_yielded(&s, NICBARRIER_YIELDED_LONG, false, now + NICBARRIER_REST_NSEC);
     ck_assert_int_eq(s.mode, NICBARRIER_CONTENDED);
-    /* All of them once more. */
-    nicbarrier_spinning_spun(&s, true, now);
+    /* All of them once more, and then it stays for longer, up to a second. */
+    uint64_t rest = NICBARRIER_REST_NSEC;
+    for (int round = 0; round < 20; round++) {
+        rest = 2 * rest < NICBARRIER_LONG_REST_NSEC ? 2 * rest : NICBARRIER_LONG_REST_NSEC;
+        for (unsigned i = 1; i <= NICBARRIER_SPINS_IN_VAIN; i++) {
+            ck_assert_int_eq(s.mode, NICBARRIER_CONTENDED);
+            nicbarrier_spinning_spun(&s, true, now);
+        }
+        nicbarrier_spinning_yielded(&s, NICBARRIER_YIELDED_LONG, false, now + rest - 1);
+        ck_assert_int_eq(s.mode, NICBARRIER_SHARED);
+        nicbarrier_spinning_yielded(&s, NICBARRIER_YIELDED_LONG, false, now + rest);
+    }
+    nicbarrier_spinning_helped(&s);
+    for (unsigned i = 0; i < NICBARRIER_SPINS_IN_VAIN; i++)
+        nicbarrier_spinning_spun(&s, true, now);
+    nicbarrier_spinning_yielded(&s, NICBARRIER_YIELDED_LONG, false, now + NICBARRIER_REST_NSEC);
     ck_assert_int_eq(s.mode, NICBARRIER_CONTENDED);
 }
 END_TEST
