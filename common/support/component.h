@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file What every component does when it is opened: the version check, then it registers its MCA
- *  parameters and its MPI_T performance variables, which belong to the component. The functions
- *  return what Open MPI's do: an index, or a negative error code. One thread. */
+ *  parameters and its MPI_T performance variables, which belong to the component. One
+ *  thread. */
 #pragma once
 
 #include <stdbool.h>

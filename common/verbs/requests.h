@@ -10,7 +10,7 @@
  * of the far layout: as few as there can be, but where the list becomes too long, the message
  * longer than the port takes, or memory on either side is registered in parts.
  *
- *  Pure: what is built here is translated to libibverbs' structures elsewhere (connection.c). */
+ *  Pure: what is built here is translated to libibverbs' structures elsewhere (verbs.c). */
 #pragma once
 
 #include <stdbool.h>
@@ -117,7 +117,7 @@ ONIC_EXPORT extern const onic_rdma_region_t onic_rdma_region_none;
  * The request queue of a connection: a sliding window over the requests of its transfers
  * (strided-RMA paper, section 5.2 and figure 5).
  *
- * A transfer is decoded into requests (requests.h) as there is room for them. Those in the window
+ * A transfer is decoded into requests (above) as there is room for them. Those in the window
  * have been issued to the adapter and are not known to be processed yet; when it is full, progress
  * can be made only when a request is processed. An adapter shows the end of a request only where
  * it is asked to, by a signal, and that of all before it with it. So there is a signal every so

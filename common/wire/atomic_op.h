@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The atomic operations that there are; see atomic.h. Pure. */
+/** @file The atomic operations that there are. Pure. */
 #pragma once
 
 /**

@@ -57,13 +57,15 @@ static int component_open(void)
     if (onic_ucx_load() != OMPI_SUCCESS)
         return OMPI_ERROR;
     rc = nicstride_params_check(&mca_osc_nicstride_component.super.osc_version);
+    if (rc != OMPI_SUCCESS)
+        return rc;
     /* Before anybody opens the wire, which a point-to-point layer does before this component is
      * initialized: it is to use the transports that were asked for, and to put into slots of other
      * hosts, where an adapter can. */
     require_wire(&nicstride_component.params);
     onic_mover_announce(nicstride_component.params.network_slots ? ONIC_MOVER_RMA_AUTO
                                                                  : ONIC_MOVER_RMA_NEVER);
-    return rc == OMPI_SUCCESS ? nicstride_agreement_init() : rc;
+    return nicstride_agreement_init();
 }
 
 static int component_close(void)

@@ -115,8 +115,7 @@ static onic_param_t params[] = {
     {.name = "tls",
      .help = "UCX transports to use, as in UCX_TLS; empty takes UCX_TLS from the environment, or "
              "what UCX chooses",
-     .text = &nicstride_component.params.tls,
-     .initial = ""},
+     .text = &nicstride_component.params.tls},
     {.name = "cost",
      .help = "Numbers of the model that chooses methods until their real times are known: default, "
              "numbers of the node as in call=700,piece=150 (nanoseconds of single copy for a call "
@@ -130,7 +129,6 @@ static onic_param_t params[] = {
              "index being that of an address of an Ethernet port. The first that fits any counts; "
              "empty takes the best port that is active",
      .text = &nic_device,
-     .initial = "",
      .valid = onic_verbs_filter_valid,
      .topic = "bad-nic-device"},
     {.name = "adapter_atomics",
@@ -217,8 +215,7 @@ int nicstride_params_check(const mca_base_component_t *c)
     return set_paths();
 }
 
-/* ---- performance variables
- * ------------------------------------------------------------------- */
+/* ---- performance variables ------------------------------------------------------------------- */
 
 #define COUNTER(of, text, kind)                                                                    \
     {                                                                                              \
@@ -289,8 +286,7 @@ void nicstride_params_register(const mca_base_component_t *c)
     onic_register_counters(c, counters, sizeof(counters) / sizeof(counters[0]));
 }
 
-/* ---- the model
- * ------------------------------------------------------------------------------- */
+/* ---- the model ------------------------------------------------------------------------------- */
 
 void nicstride_model_show(const nicstride_module_t *m)
 {

@@ -89,7 +89,7 @@ bool nicstride_lockq_holds(const nicstride_lockq_t *q, uint32_t origin);
  * The gate: processes of other nodes take the lock of a target by an atomic operation of an
  * adapter on a word of the target's, without its processor, while nobody has to wait for it.
  *
- * The queue (lockq.h) stays what decides. Who stands behind the gate is one origin of it, the
+ * The queue above stays what decides. Who stands behind the gate is one origin of it, the
  * last: while the gate is open that one has the lock exclusively, and whoever comes to the queue
  * waits. Then the target closes the gate, by a bit of the word, so that nobody comes in any more;
  * those inside tell it when they go out. When the last one has gone, or where all of them share

@@ -47,8 +47,8 @@ typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_COMPLETE, /**< access epoch to you is complete; count: messages sent in all */
     NICSTRIDE_MSG_FENCE,    /**< between the first processes of nodes (fence.h): op the step, count
                                  the number, dtype 1 if it is bad; status: somebody was lost */
-    NICSTRIDE_MSG_KEYS, /**< payload, inline: keys.h; op 0: asks for keys of the window's byte disp,
-                           or of an address; 1: the answer */
+    NICSTRIDE_MSG_KEYS, /**< payload, inline: see below; op 0: asks for keys of the window's byte
+                           disp, or of an address; 1: the answer */
     NICSTRIDE_MSG_LIST, /**< a piece of a list of blocks, from packed position offset on, that is to
                              have a name (names.h): op its slot, len its number, handle its hash,
                              count its bytes of data, disp its runs */

@@ -70,7 +70,7 @@ void nicstride_peer_end_locked(nicstride_peer_t *p);
  * 1,000 blocks of 8 bytes a message is a third shorter so, neither side writes or reads
  * slices, and a put with its flush takes a third of the time.
  *
- * All is called with the wire lock held. */
+ * All is called with the wire lock held, but for layouts that cannot have a name. */
 
 /** Might its list have a name? */
 static inline bool nicstride_is_nameable(const onic_layout_t *l)

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Keys: what lets an adapter reach the memory of a window. An origin has those that targets
- *  have told it (protocol/keys.h); a target keeps what it has registered for that.
+ *  have told it (protocol/message.h); a target keeps what it has registered for that.
  *
  *  Memory is registered when the first origin asks for it, in pieces of osc_nicstride_key_piece at
  *  most, of which each has a question of its own, and stays so until the window is freed, or the

@@ -43,7 +43,7 @@ void nicstride_flush_asked_locked(nicstride_peer_t *p, uint64_t upto);
 void nicstride_reply_init(const nicstride_peer_t *p, const nicstride_msg_t *to,
                           nicstride_msg_t *msg, uint64_t len);
 
-/* ---- the window's bytes (answer.c) ------------------------------------------------------------
+/* ---- the window's bytes (answer.c) --------------------------------------------------------------
  */
 
 /** Decodes the layout of a message and makes sure that all it names is in the window. Returns an

@@ -80,8 +80,7 @@ static onic_param_t params[] = {
     {.name = "tls",
      .help = "UCX transports to use, as in UCX_TLS; empty takes UCX_TLS from the environment, or "
              "what UCX chooses",
-     .text = &superpipe.params.tls,
-     .initial = ""},
+     .text = &superpipe.params.tls},
     {.name = "cma",
      .help = "Use single copy by the kernel (process_vm_readv) where it works. Where "
              "kernel.yama.ptrace_scope is 1 that needs the processes to let all of the same user "

@@ -4,7 +4,7 @@
  */
 /**
  * @file
- * When keys are asked for once more (protocol/ask.h): windows that share a connection to one
+ * When keys are asked for once more: windows that share a connection to one
  * target, which answers in any order, and may have no memory for some of them, or no connections;
  * connections go, windows are freed and made.
  */

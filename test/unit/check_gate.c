@@ -4,7 +4,7 @@
  */
 /**
  * @file
- * The gate beside the lock queue (protocol/gate.h): far processes try the gate or send messages,
+ * The gate beside the lock queue (protocol/lockq.h): far processes try the gate or send messages,
  * near ones come to the queue, the target opens and closes; what an adapter does, what comes back,
  * and messages come in any order that there can be. Nobody has the lock beside one that must not,
  * nobody comes in while the gate is closed, everybody gets the lock in the end, and a gate that far

@@ -4,8 +4,8 @@
  */
 /**
  * @file
- * What is told of memory (protocol/keys.h): what was written is read, and every single thing that
- * can be wrong with it is refused; regions are cut into pieces without gap or overlap.
+ * What is told of memory (protocol/message.h): what was written is read, and every single thing
+ * that can be wrong with it is refused; regions are cut into pieces without gap or overlap.
  */
 #include "osc_nicstride/protocol/message.h"
 

@@ -4,7 +4,7 @@
  */
 /**
  * @file
- * MPI_Win_lock_all: locks that are taken one by one as targets are used (lazy.h), in any order,
+ * MPI_Win_lock_all: locks that are taken one by one as targets are used (lockq.h), in any order,
  * beside exclusive locks of single targets (lockq.h). Nobody waits for ever, exclusive locks get
  * their turn, and what is sent follows what is used and not how many processes there are.
  */

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Places of connections, against rules that are read off the words in places.h. */
+/** @file Places of connections, against rules that are read off the words in rc_terms.h. */
 #include "common/verbs/rc_terms.h"
 #include "test/unit/unit.h"
 

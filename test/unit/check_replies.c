@@ -55,7 +55,7 @@ static void count_passed(simulation_t *s, const peer_t *asks)
     }
 }
 
-/* As fragments.c does: as long as it may. */
+/* As the target does: as long as it may. */
 static void pump(simulation_t *s, peer_t *p)
 {
     while (p->first < p->n && p->nasked < ASKED_MAX && !p->lost && !p->holds_back) {

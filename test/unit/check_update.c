@@ -4,7 +4,7 @@
  */
 /**
  * @file
- * Accumulates as steps of an adapter (protocol/update.h): origins update one word, and their steps
+ * Accumulates as steps of an adapter: origins update one word, and their steps
  * come in any order. Against a word that is updated in one go: each update takes effect with its
  * last step, once, and gives the value from before; no other step changes anything.
  */
