@@ -141,8 +141,10 @@ typedef struct nicbarrier_spinning {
 /** A wait has ended in a spin in which this thread had its processor. */
 static inline void nicbarrier_spinning_helped(nicbarrier_spinning_t *s)
 {
-    if (s->vain != 0 || s->rest != 0)
-        s->vain = s->rest = 0;
+    if (s->vain != 0)
+        s->vain = 0;
+    if (s->rest != 0)
+        s->rest = 0;
 }
 
 /** A long spin is over. `displaced`: has the kernel let another thread run in place of this one? */
