@@ -154,8 +154,9 @@ static void over_cb(void *arg, int status)
     nicstride_op_sent_cb(op, status);
 }
 
-/** Begins all of an operation; there is a key for each byte. An error is noted with it. */
-static void begin(nicstride_op_t *op)
+/** Begins all of an operation; there is a key for each byte. False where UCX takes not all of it,
+ *  such as memory of the program that is only read: then all goes by message. */
+static bool begin(nicstride_op_t *op)
 {
     const bool get = op->type == NICSTRIDE_MSG_GET;
     char *here = get ? op->result_base + op->result.offset : op->origin_base + op->origin.offset;
@@ -165,7 +166,7 @@ static void begin(nicstride_op_t *op)
 
     if (!get)
         p->keys->begun[ME].put = ++puts_of(p)->begun;
-    for (uint64_t done = 0, n; done < op->size && op->error == 0; done += n) {
+    for (uint64_t done = 0, n; done < op->size; done += n) {
         onic_remote_t *key = nicstride_key_locked(p, ME, at + done, at + op->size, &span);
         const uint64_t room = span.at + span.size - (at + done), left = op->size - done;
 
@@ -173,11 +174,12 @@ static void begin(nicstride_op_t *op)
         const uint64_t there = at + done - span.at;
         const int rc = get ? onic_remote_get(key, there, here + done, n, over_cb, op)
                            : onic_remote_put(key, there, here + done, n, NULL, over_cb, op);
+        if (rc < 0)
+            return false;
         op->in_flight += rc == 0;
         p->keys->begun[ME].under_way += rc == 0;
-        if (rc < 0)
-            op->error = MPI_ERR_OTHER;
     }
+    return true;
 }
 
 /** The word of a dynamic window has come: the data is moved, or goes by message where there are no
@@ -187,15 +189,10 @@ static void read_cb(void *arg, int status)
     nicstride_op_t *op = arg;
     nicstride_peer_t *p = op->peer;
     const bool right = status == OMPI_SUCCESS && op->error == 0;
-    bool by_message = false;
 
     if (right && op->word != op->generation)
         nicstride_keyring_void_locked(p);
-    if (right && has_keys_locked(p, place(op->disp, &op->target), op->size))
-        begin(op);
-    else
-        by_message = right;
-    if (!by_message) {
+    if (!right || (has_keys_locked(p, place(op->disp, &op->target), op->size) && begin(op))) {
         over_cb(op, status);
         return;
     }
@@ -247,7 +244,10 @@ static int start_locked(nicstride_transfer_t *t, bool *done_p)
         read_word(op);
         return OMPI_SUCCESS;
     }
-    begin(op);
+    if (!begin(op)) {
+        nicstride_op_by_message_locked(op);
+        return OMPI_SUCCESS;
+    }
     *done_p = op->in_flight == 0 && op->error == 0;
     if (*done_p)
         op->request = NULL;

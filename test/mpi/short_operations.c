@@ -237,7 +237,8 @@ static bool is_set(const char *name, const char *value)
 static void check_left_alone(const tl_window_t *w, bool blocks)
 {
     enum { PATIENCE_SECONDS = TL_PATIENCE, AWAY_USEC = 200000, BLOCKS = (PLACES - 1) * BYTES / 2 };
-    static const unsigned char mark[8] = {0xaa, 0x55, 1, 2, 3, 4, 5, 6};
+    /* Not const: UCX cannot register read-only memory for a rendezvous. */
+    static unsigned char mark[8] = {0xaa, 0x55, 1, 2, 3, 4, 5, 6};
     const int other = 1 - w->rank, last = blocks ? BYTES + 2 * (BLOCKS - 1) : BYTES;
     const volatile unsigned char *here = w->base + (MPI_Aint)other * PLACES * BYTES;
     const double end = MPI_Wtime() + PATIENCE_SECONDS;

@@ -8,7 +8,8 @@
 /**
  * @file
  * The data went over the device: what soft-RoCE counts grows by what is put and got, with
- * contiguous and with strided data, and not by the gaps between strided blocks.
+ * contiguous and with strided data, and not by the gaps between strided blocks. And what the device
+ * cannot take from where it is arrives, too.
  *
  * Skipped where there is no such device; test/fabric/roce makes one.
  */
@@ -114,6 +115,26 @@ static void check_growth(const tl_window_t *w, MPI_Aint bytes, MPI_Datatype type
     }
 }
 
+/** A constant of the program, which UCX cannot register, though keys have come by now. */
+static void put_constant(const tl_window_t *w)
+{
+    static const unsigned char table[LARGEST] = {[0] = 1, [LARGEST - 1] = 2};
+
+    if (w->rank == 0) {
+        TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, w->win));
+        TL_MPI(MPI_Put(table, (int)LARGEST, MPI_BYTE, 1, tl_disp(w, 1, 0), (int)LARGEST, MPI_BYTE,
+                       w->win));
+        TL_MPI(MPI_Win_unlock(1, w->win));
+    }
+    MPI_Barrier(w->comm);
+    if (w->rank == 1) {
+        TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, w->win));
+        TL_BYTES(w->base, table, LARGEST, "a constant");
+        TL_MPI(MPI_Win_unlock(1, w->win));
+    }
+    MPI_Barrier(w->comm);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Datatype strided;
@@ -134,6 +155,7 @@ int main(int argc, char **argv)
             check_growth(&w, bytes, strided, 1, bytes / BLOCK, "strided");
             MPI_Type_free(&strided);
         }
+        put_constant(&w);
         tl_win_free(&w);
     }
     MPI_T_finalize();
