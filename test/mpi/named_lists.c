@@ -196,6 +196,8 @@ static void run(tl_kind_t kind)
         }
         epoch(&w, (tl_sync_t)(i % TL_SYNCS), types, known, &rng);
     }
+    /* Nobody's window is exposed any more, by a post, when it is locked. */
+    MPI_Barrier(w.comm);
     check_all(&w, known);
     for (int t = 0; t < TYPES; t++)
         free_type(&types[t]);
