@@ -42,9 +42,11 @@
 #define NICBARRIER_SPIN_NSEC 4000000U
 /** After so many of these in turn in which others had the processor it yields at once. */
 #define NICBARRIER_SPINS_IN_VAIN 8U
-/** For so many nanoseconds; each time in turn for twice as long, up to the second one. */
+/** Of these when it is tried again. */
+#define NICBARRIER_TRIES 2U
+/** For so many nanoseconds; each time in turn for twice as long, up to the other one. */
 #define NICBARRIER_REST_NSEC      10000000U
-#define NICBARRIER_LONG_REST_NSEC 1000000000U
+#define NICBARRIER_LONG_REST_NSEC 160000000U
 
 /** What to do, as bits, from the lowest to the highest. Behind each: is the barrier over? */
 typedef enum nicbarrier_wait_action {
@@ -177,6 +179,6 @@ static inline void nicbarrier_spinning_yielded(nicbarrier_spinning_t *s,
     } else if (yielded == NICBARRIER_YIELDED_LONG && s->mode != NICBARRIER_CONTENDED &&
                now >= s->until) {
         s->mode = NICBARRIER_CONTENDED;
-        s->vain = 0;
+        s->vain = s->rest == 0 ? 0 : NICBARRIER_SPINS_IN_VAIN - NICBARRIER_TRIES;
     }
 }

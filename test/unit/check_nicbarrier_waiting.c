@@ -193,11 +193,11 @@ START_TEST(in_vain)
     ck_assert_int_eq(s.mode, NICBARRIER_SHARED);
     nicbarrier_spinning_yielded(&s, NICBARRIER_YIELDED_LONG, false, now + NICBARRIER_REST_NSEC);
     ck_assert_int_eq(s.mode, NICBARRIER_CONTENDED);
-    /* All of them once more, and then it stays for longer, up to a second. */
+    /* Some of them once more, and then it stays for longer, up to a bound. */
     uint64_t rest = NICBARRIER_REST_NSEC;
     for (int round = 0; round < 20; round++) {
         rest = 2 * rest < NICBARRIER_LONG_REST_NSEC ? 2 * rest : NICBARRIER_LONG_REST_NSEC;
-        for (unsigned i = 1; i <= NICBARRIER_SPINS_IN_VAIN; i++) {
+        for (unsigned i = 1; i <= NICBARRIER_TRIES; i++) {
             ck_assert_int_eq(s.mode, NICBARRIER_CONTENDED);
             nicbarrier_spinning_spun(&s, true, now);
         }
