@@ -79,16 +79,20 @@ static bool in_charge(onic_server_t *s, uint64_t seen)
 static slice_result_t progress_and_arm(void)
 {
     int busy = 0;
+    bool worked = false;
     for (int i = 0; i < SLICE; i++) {
-        if (onic_wire_progress_locked() > 0)
+        if (onic_wire_progress_locked() > 0) {
+            worked = true;
             continue;
+        }
         if (!onic_wire_leaves_work() && onic_ucx.worker_arm(onic_wire.worker) == UCS_OK) {
             if (onic_wire_progress_locked() == 0 && !onic_wire_leaves_work())
                 return SLICE_ARMED;
             continue;
         }
+        /* What follows a step that was done, comes soon: naps stay short. */
         if (++busy > 3)
-            return SLICE_STUCK;
+            return worked ? SLICE_MORE : SLICE_STUCK;
     }
     return SLICE_MORE;
 }

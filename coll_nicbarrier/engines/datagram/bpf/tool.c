@@ -233,8 +233,12 @@ static int unload(const char *interface)
     if (service < 0 && errno != ECONNREFUSED)
         return complain("its service does not answer", strerror(errno));
     if (service < 0) {
+        const int reserved = nicbarrier_bpf_reserve(interface);
+        if (reserved < 0)
+            return complain("it is being loaded or unloaded", "try again");
         /* Of a service that was killed TC's programs may be left. */
         nicbarrier_bpf_sweep((int)if_nametoindex(interface));
+        close(reserved);
         return complain("it is not loaded on this interface", "");
     }
     const int error = ask(service, NICBARRIER_BPF_QUIT, 0, &r);
