@@ -170,7 +170,7 @@ void nicbarrier_params_register(const mca_base_component_t *c)
 int nicbarrier_params_check(const mca_base_component_t *c)
 {
     const nicbarrier_param_t *p;
-    if (onic_check_numbers(c, HELP_FILE) != OMPI_SUCCESS)
+    if (onic_check_given(c, HELP_FILE) != OMPI_SUCCESS)
         return OMPI_ERR_BAD_PARAM;
     for (int i = 0; (p = nicbarrier_param(i)) != NULL; i++)
         if (!onic_param_check(p, HELP_FILE))

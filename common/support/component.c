@@ -193,10 +193,33 @@ static void register_number(const mca_base_component_t *c, const onic_param_t *p
     OBJ_RELEASE(n);
 }
 
-int onic_check_numbers(const mca_base_component_t *c, const char *help_file)
+/** Open MPI takes a name that is misspelt in silence. */
+static void say_unknown(const mca_base_component_t *c)
+{
+    char prefix[96], name[64], text[400];
+    const int n = snprintf(prefix, sizeof(prefix), "OMPI_MCA_%s_%s_", c->mca_type_name,
+                           c->mca_component_name);
+
+    for (char **e = environ; e != NULL && *e != NULL; e++) {
+        if (strncmp(*e, prefix, (size_t)n) != 0)
+            continue;
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(*e + n, "="), *e + n);
+        if (mca_base_var_find(NULL, c->mca_type_name, c->mca_component_name, name) >= 0)
+            continue;
+        snprintf(text, sizeof(text),
+                 "%s_%s has no parameter \"%s\": it is ignored. ompi_info --param %s %s --level 9 "
+                 "lists those that there are",
+                 c->mca_type_name, c->mca_component_name, name, c->mca_type_name,
+                 c->mca_component_name);
+        onic_say_once(text);
+    }
+}
+
+int onic_check_given(const mca_base_component_t *c, const char *help_file)
 {
     int rc = OMPI_SUCCESS;
 
+    say_unknown(c);
     for (unsigned i = 0; i < n_wrong; i++) {
         const number_t *n = &wrong[i].number;
 

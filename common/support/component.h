@@ -28,8 +28,9 @@ ONIC_EXPORT void onic_param_register(const mca_base_component_t *c, const onic_p
 ONIC_EXPORT bool onic_param_check(const onic_param_t *p, const char *help_file);
 
 /** Was each number of the component given within its range? OMPI_SUCCESS, or OMPI_ERR_BAD_PARAM
- *  after the text "bad-number" of a help file about each that was not. */
-ONIC_EXPORT int onic_check_numbers(const mca_base_component_t *c, const char *help_file);
+ *  after the text "bad-number" of a help file about each that was not. Also says which names of the
+ *  environment, where mpirun puts those of its command line, are no parameters of the component. */
+ONIC_EXPORT int onic_check_given(const mca_base_component_t *c, const char *help_file);
 
 /** A performance variable that is read from `*counter`; `class` is one of MCA_BASE_PVAR_CLASS_*. */
 ONIC_EXPORT int onic_register_counter(const mca_base_component_t *c, const char *name,

@@ -199,7 +199,7 @@ int nicstride_params_check(const mca_base_component_t *c)
 {
     nicstride_params_t *p = &nicstride_component.params;
 
-    if (onic_check_numbers(c, NICSTRIDE_HELP_FILE) != OMPI_SUCCESS)
+    if (onic_check_given(c, NICSTRIDE_HELP_FILE) != OMPI_SUCCESS)
         return OMPI_ERR_BAD_PARAM;
     for (const onic_param_t *row = params; row->name != NULL; row++)
         if (!onic_param_check(row, NICSTRIDE_HELP_FILE))

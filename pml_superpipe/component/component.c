@@ -143,7 +143,7 @@ static int register_variables(const mca_base_component_t *c)
 
 static int check_params(void)
 {
-    if (onic_check_numbers(&mca_pml_superpipe_component.pmlm_version, SUPERPIPE_HELP_FILE) !=
+    if (onic_check_given(&mca_pml_superpipe_component.pmlm_version, SUPERPIPE_HELP_FILE) !=
         OMPI_SUCCESS)
         return OMPI_ERR_BAD_PARAM;
     for (const onic_param_t *p = params; p->name != NULL; p++)

@@ -4,10 +4,12 @@
  */
 /* ranks: 1-4 */
 /* says: osc_nicstride_window has the value "1". It must be a number\s+from 2 to 65536 */
+/* says: osc_nicstride has no parameter "methods": it is ignored */
 /**
  * @file
  * A parameter with a bad value: the components refuse it with a text and do not serve, and the
- * program goes on without them. Where no other component may be used there are no windows.
+ * program goes on without them. Where no other component may be used there are no windows. A name
+ * that is misspelt is said.
  */
 #include "test/mpi/testlib.h"
 
@@ -19,6 +21,7 @@ int main(int argc, char **argv)
     int memory = 0;
 
     if (setenv("OMPI_MCA_osc_nicstride_window", "1", 1) != 0 ||
+        setenv("OMPI_MCA_osc_nicstride_methods", "pack", 1) != 0 ||
         setenv("OMPI_MCA_coll_nicbarrier_schedule", "none", 1) != 0)
         return TL_EXIT_FAILED;
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
