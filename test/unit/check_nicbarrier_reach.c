@@ -229,6 +229,33 @@ START_TEST(proven_verbs_is_given_up)
 }
 END_TEST
 
+/* A stopped partner is still at its proven address; one that has lost that interface answers at
+ * another one. */
+START_TEST(silent_is_asked_at_the_others)
+{
+    const uint64_t second = UINT64_C(1000) * MSEC, patience = NICBARRIER_REACH_OTHERS_PATIENCE;
+    nicbarrier_partner_t p = partner(true, 3);
+    unsigned asked[4] = {0};
+
+    nicbarrier_reach_received(&p, &p.candidate[2]);
+    for (uint64_t now = second; now <= second + patience; now += 16 * MSEC) {
+        (void)nicbarrier_reach_nack(&p, true, now);
+        ck_assert_int_eq(number(nicbarrier_reach_ask_at(&p, now)), 2);
+    }
+    for (unsigned i = 0; i < 16; i++) {
+        const uint64_t now = 2 * second + patience + i * MSEC;
+        (void)nicbarrier_reach_nack(&p, true, now);
+        asked[number(nicbarrier_reach_ask_at(&p, now))]++;
+    }
+    ck_assert(p.proven && number(&p.at) == 2);
+    ck_assert(asked[0] == 0 && asked[1] >= 2 && asked[2] >= 8 && asked[3] >= 2);
+    ck_assert(nicbarrier_reach_received(&p, &p.candidate[3]));
+    ck_assert(p.proven && number(&p.at) == 3);
+    (void)nicbarrier_reach_nack(&p, true, 3 * second + patience);
+    ck_assert_int_eq(number(nicbarrier_reach_ask_at(&p, 3 * second + patience)), 3);
+}
+END_TEST
+
 /* Verbs or nothing: there is no other way. */
 START_TEST(verbs_alone_is_kept)
 {
@@ -401,5 +428,6 @@ int main(void)
                     UNIT_ONCE(partners_move), UNIT_ONCE(no_way), UNIT_ONCE(verbs_is_given_up),
                     UNIT_ONCE(slow_is_not_given_up), UNIT_ONCE(verbs_alone_is_kept),
                     UNIT_ONCE(proven_verbs_is_given_up), UNIT_ONCE(questions_change_the_transport),
-                    UNIT_ONCE(hopeless), UNIT_ONCE(not_hopeless), UNIT_ONCE(refusals));
+                    UNIT_ONCE(silent_is_asked_at_the_others), UNIT_ONCE(hopeless),
+                    UNIT_ONCE(not_hopeless), UNIT_ONCE(refusals));
 }

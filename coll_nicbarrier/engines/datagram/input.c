@@ -197,7 +197,8 @@ static void send_nack(nicbarrier_net_t *net, uint32_t k, uint64_t epoch, uint64_
         nicbarrier_count(&nicbarrier_datagram_counters.fallbacks);
     if (!from->proven)
         nicbarrier_datagram_moved(net, from);
-    nicbarrier_datagram_send(net, NICBARRIER_PACKET_NACK, k, &from->at, epoch);
+    nicbarrier_datagram_send(net, NICBARRIER_PACKET_NACK, k, nicbarrier_reach_ask_at(from, now),
+                             epoch);
     if (is_silent(from, now))
         nicbarrier_datagram_set_failed(net);
 }

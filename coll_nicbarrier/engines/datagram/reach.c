@@ -125,6 +125,15 @@ bool nicbarrier_reach_nack(nicbarrier_partner_t *p, bool expected, uint64_t now)
     return other && was_verbs;
 }
 
+const nicbarrier_address_t *nicbarrier_reach_ask_at(const nicbarrier_partner_t *p, uint64_t now)
+{
+    const nicbarrier_address_t *other = &p->candidate[p->unanswered / 2 % p->ncandidates];
+    const bool silent = p->unanswered > NICBARRIER_REACH_TRIES &&
+                        now - p->silent_since > NICBARRIER_REACH_OTHERS_PATIENCE;
+    const bool turn = p->proven && silent && p->unanswered % 2 == 0;
+    return turn && other->via == NICBARRIER_VIA_UDP ? other : &p->at;
+}
+
 bool nicbarrier_reach_is_lost(const nicbarrier_partner_t *p, uint64_t now)
 {
     if (p->alive || p->since == 0 || now - p->since <= NICBARRIER_REACH_ALL_PATIENCE)

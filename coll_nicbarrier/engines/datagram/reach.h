@@ -15,7 +15,9 @@
  * until this host has no way there any more, because an interface is gone. Where nothing comes,
  * each member tries the partner's addresses on its own: verbs first, and given up for good when a
  * partner that is known to be there keeps silent; then those of UDP by turns. Verbs that has worked
- * before takes its turn with them, since it may come back.
+ * before takes its turn with them, since it may come back. A proven address stays in use where the
+ * partner keeps silent, since it may be stopped; but after long silence it is asked at the others,
+ * too: a partner that has nothing to send does not notice that it has lost an interface.
  *
  * Pure: time is an argument, in nanoseconds of any clock that does not go back and has left 0. The
  * caller serialises.
@@ -35,7 +37,10 @@
  *  of the addresses. Shorter silence may be a process that has lost its processor. */
 #define NICBARRIER_REACH_VERBS_PATIENCE 500000000U
 #define NICBARRIER_REACH_ALL_PATIENCE   1000000000U
-#define NICBARRIER_REACH_TRIES          4
+/** Nanoseconds of silence, and as many NACKs, before it is asked at other addresses than the proven
+ *  one. */
+#define NICBARRIER_REACH_OTHERS_PATIENCE 3000000000U
+#define NICBARRIER_REACH_TRIES           4
 /** NACKs in a row that the host of a partner has refused, from which something came before: the
  *  partner is dead. */
 #define NICBARRIER_REACH_REFUSALS 3
@@ -77,6 +82,9 @@ bool nicbarrier_reach_nacked(nicbarrier_partner_t *p, const nicbarrier_address_t
 /** A NACK is about to be sent to the partner; it goes to p->at, which this may change. `expected`:
  *  the partner is known to be there. @return true where verbs was given up for it */
 bool nicbarrier_reach_nack(nicbarrier_partner_t *p, bool expected, uint64_t now);
+
+/** Where the NACK goes that nicbarrier_reach_nack has noted: p->at, or one of the candidates. */
+const nicbarrier_address_t *nicbarrier_reach_ask_at(const nicbarrier_partner_t *p, uint64_t now);
 
 /** This host has no way to p->at. Returns true where p->at has changed. */
 bool nicbarrier_reach_no_way(nicbarrier_partner_t *p);

@@ -18,6 +18,7 @@ TWO_JOBS = """#!/bin/sh
 "$REAL_MPIRUN" "$@" && wait $first
 """
 ROUNDS_RIGHT = r"rounds: \d+ checks passed, 0 failed"
+KEPT = ["kept"]
 LATE = ["--loss", "5", "--reorder", "10", "--counters"]
 AS_USERS = """#!/bin/sh
 for user in $USERS; do
@@ -101,21 +102,21 @@ def bpf_service_stopped(build):
         BARRIERS_RIGHT).leaves_nothing()
 
 
-def run_rounds(build, options, hosts, engine, kept, until):
+def run_rounds(build, options, hosts, engine, mode, until):
     """Barriers while something is done, until a file says that it is over: the last word of the
     command `until`."""
     name = "onic-rounds-" + uuid.uuid4().hex
     try:
         return build.run(hosts + options + ["--do", until + name],
-                         engine + [build.rounds, name] + kept * ["kept"])
+                         engine + [build.rounds, name] + mode)
     finally:
         if os.path.exists(name):
             os.unlink(name)
 
 
-def rounds(build, options, hosts=TWO, engine=STEPPED, kept=False, until="1@/ready/+2=touch "):
+def rounds(build, options, hosts=TWO, engine=STEPPED, mode=(), until="1@/ready/+2=touch "):
     """All is right."""
-    return run_rounds(build, options, hosts, engine, kept, until).ends_with(0).says(
+    return run_rounds(build, options, hosts, engine, list(mode), until).ends_with(0).says(
         ROUNDS_RIGHT).leaves_nothing()
 
 
@@ -224,7 +225,7 @@ def bpf_interface(build):
     again = "1@/ready/=ip link del eth1; sleep 2; %s && %s load eth1 && sleep 2 && " \
         "%s unload eth1; touch " % (more(1), build.bpf, build.bpf)
     for hosts in (TWO, FOUR):
-        run = rounds(build, second(build), hosts, over("eth1"), True, again)
+        run = rounds(build, second(build), hosts, over("eth1"), KEPT, again)
         run.need(len(re.findall("loaded on eth1", run.output)) == int(hosts[1]) + 1,
                  "it was not loaded again")
 
@@ -234,12 +235,21 @@ def bpf_interface_other(build):
     both = ["--setup", "all:" + more(2)]
     removed = ["--do", "1@/ready/=ip link del eth1 && echo removed"]
     for hosts in (TWO, FOUR):
-        rounds(build, second(build) + both + removed, hosts, over("eth1,eth2"), True).says("removed")
+        rounds(build, second(build) + both + removed, hosts, over("eth1,eth2"), KEPT).says("removed")
+
+
+def interface_last(build):
+    """What a process has sent last is lost, and then its interface: it has nothing to send and does
+    not notice. The other one asks it by another network."""
+    both = ["--setup", "all:" + more(1), "--setup", "all:" + more(2)]
+    removed = ["--do", "1@/complete/=ip addr flush dev eth1; ip link del eth1 && echo removed"]
+    lost = "1@/ready/=ip neigh replace 10.98.1.2 lladdr 02:00:00:00:00:ff dev eth1 nud permanent; touch "
+    rounds(build, both + removed, TWO, over("eth1,eth2"), ["last"], lost).says("removed")
 
 
 def bpf_interface_lost(build):
     """An interface is removed for good: the user may have said how long that is waited for."""
-    run_rounds(build, second(build), TWO, over("eth1") + ["--mca", "coll_nicbarrier_silence", "2"], True,
+    run_rounds(build, second(build), TWO, over("eth1") + ["--mca", "coll_nicbarrier_silence", "2"], KEPT,
                "1@/ready/=ip link del eth1; sleep 6; touch ").fails().within(300).says(
                    "MPI_ERR_(OTHER|PROC_FAILED)").leaves_nothing()
 
@@ -254,4 +264,4 @@ def bpf_computing(build):
 CASES = [
     bpf_hosts, bpf_some, bpf_loss, bpf_pauses, bpf_killed, bpf_unloaded, bpf_service_stopped,
     bpf_two_jobs, bpf_users, bpf_forged, bpf_late, bpf_late_pauses, bpf_late_killed, bpf_interface, bpf_interface_other,
-    bpf_interface_lost, bpf_computing]
+    interface_last, bpf_interface_lost, bpf_computing]
