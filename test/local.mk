@@ -406,6 +406,7 @@ mpi_programs = \
 	test/mpi/flatten_shapes \
 	test/mpi/flush \
 	test/mpi/fork \
+	test/mpi/full_queue \
 	test/mpi/give_way \
 	test/mpi/halo \
 	test/mpi/jobs \
@@ -520,6 +521,9 @@ internal_dependencies = $(keep_loaded) test/mpi/libtestlib.a libompi_nic_common.
 test_mpi_presence_LDADD = $(internal_ldadd)
 test_mpi_presence_LDFLAGS = $(internal_ldflags)
 test_mpi_presence_DEPENDENCIES = $(internal_dependencies)
+test_mpi_full_queue_LDADD = $(internal_ldadd)
+test_mpi_full_queue_LDFLAGS = $(internal_ldflags)
+test_mpi_full_queue_DEPENDENCIES = $(internal_dependencies)
 test_mpi_queue_wake_LDADD = $(internal_ldadd)
 test_mpi_queue_wake_LDFLAGS = $(internal_ldflags)
 test_mpi_queue_wake_DEPENDENCIES = $(internal_dependencies)

@@ -258,9 +258,14 @@ bool onic_outbox_put(onic_outbox_t *out, uint8_t id, const void *header, size_t 
     const uint32_t payload_at = onic_queue_payload_at((uint32_t)header_len, bytes);
     unsigned char *at;
 
-    if (header_len + bytes > out->message_max ||
-        (at = onic_queue_reserve(&out->sender, (uint32_t)(payload_at + bytes))) == NULL)
+    if (header_len + bytes > out->message_max)
         return false;
+    at = onic_queue_reserve(&out->sender, (uint32_t)(payload_at + bytes));
+    if (at == NULL) {
+        /* What fills the queue may have woken nobody. */
+        wake(out);
+        return false;
+    }
     memcpy(at, header, header_len);
     if (bytes > 0)
         put_payload(out, at + payload_at, payload);

@@ -71,8 +71,12 @@ int onic_wire_run_unlocked(void)
     const onic_wire_unlocked_fn_t fn =
         atomic_load_explicit(&onic_wire.unlocked_fn, memory_order_acquire);
     const int done = fn != NULL ? fn() : 0;
-    if (atomic_load_explicit(&onic_wire.unlocked_left, memory_order_relaxed) != (done < 0))
-        atomic_store(&onic_wire.unlocked_left, done < 0);
+    if (atomic_load_explicit(&onic_wire.unlocked_left, memory_order_relaxed) == (done < 0))
+        return done;
+    atomic_store(&onic_wire.unlocked_left, done < 0);
+    /* Another thread may have left something before it could see that. */
+    if (done >= 0 && fn != NULL && fn() < 0)
+        atomic_store(&onic_wire.unlocked_left, true);
     return done;
 }
 
@@ -92,6 +96,7 @@ int onic_wire_progress(void)
         /* This thread may go away from MPI now. */
         onic_server_look_after();
     }
+    onic_wire_help();
     return events + run_mpi_fns();
 }
 

@@ -51,6 +51,7 @@ void onic_queue_wait(onic_queue_out_t *out, onic_send_t *s)
     waiting++;
     s->starting = false;
     STAILQ_INSERT_TAIL(&out->waiting, s, next);
+    onic_wire_need_help();
     onic_server_look_after();
 }
 

@@ -26,6 +26,8 @@
 
 /** How long a closing wire waits for what is still on its way. */
 #define FLUSH_USEC 5000000U
+/** Microseconds away from MPI after which a server thread that was needed sees to what is left. */
+#define HELP_USEC 1000
 /** How often one that waits for the others looks whether they are alive. */
 #define LOOK_NSEC UINT64_C(1000000)
 
@@ -360,13 +362,27 @@ int onic_wire_open(const onic_wire_config_t *config)
     return rc;
 }
 
-void onic_wire_start_server(unsigned idle_usec)
+atomic_bool onic_wire_needs_help;
+/** It cannot be started; that has been said. */
+static atomic_bool no_help;
+
+void onic_wire_need_help(void)
 {
-    pthread_mutex_lock(&open_mutex);
-    if (!atomic_load(&onic_wire.server.running)) {
+    if (!atomic_load(&onic_wire.server.running) && !atomic_load(&no_help))
+        atomic_store(&onic_wire_needs_help, true);
+}
+
+void onic_wire_start_server(void)
+{
+    /* While another thread opens or closes the wire it is not the time. */
+    if (pthread_mutex_trylock(&open_mutex) != 0)
+        return;
+    if (atomic_exchange(&onic_wire_needs_help, false) && onic_wire.refs > 0 &&
+        !atomic_load(&onic_wire.server.running)) {
         onic_wire_lock();
-        onic_server_start(idle_usec);
+        onic_server_start(HELP_USEC);
         onic_wire_unlock();
+        atomic_store(&no_help, !atomic_load(&onic_wire.server.running));
     }
     pthread_mutex_unlock(&open_mutex);
 }

@@ -53,8 +53,19 @@ ONIC_EXPORT void onic_wire_require(const onic_wire_config_t *config);
  *  (requirements.h), in any order. MPI thread. OMPI_SUCCESS or an error after a text. */
 ONIC_EXPORT int onic_wire_open(const onic_wire_config_t *config);
 
-/** Starts the server thread of an open wire, unless it runs. MPI thread, lock not held. */
-ONIC_EXPORT void onic_wire_start_server(unsigned idle_usec);
+/** Something is left here for which no MPI thread may come back: the server thread, unless it runs,
+ *  is started by the next one that makes progress, or calls onic_wire_help. Any thread. */
+ONIC_EXPORT void onic_wire_need_help(void);
+
+ONIC_EXPORT extern atomic_bool onic_wire_needs_help;
+ONIC_EXPORT void onic_wire_start_server(void);
+
+/** Starts it where it is needed. MPI thread, lock not held. */
+static inline void onic_wire_help(void)
+{
+    if (atomic_load_explicit(&onic_wire_needs_help, memory_order_relaxed))
+        onic_wire_start_server();
+}
 
 /** Gives back a reference; true where that was the last one: then joins the server thread and
  *  destroys worker and context. In the framework's finalize step, by all processes of the job after

@@ -342,6 +342,8 @@ void onic_server_stop(void);
  *  sleep without a timer, is to look after it if no MPI thread does. */
 static inline void onic_server_look_after(void)
 {
+    /* Either it sees what is left, or this thread sees it asleep. */
+    atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load(&onic_wire.server.sleep) != ONIC_SERVER_LOOKS)
         onic_server_wake();
 }

@@ -7,9 +7,6 @@
 
 #include <stdlib.h>
 
-/** Microseconds away from MPI after which the server thread sees to copies of messages. */
-#define SERVER_IDLE_USEC 1000
-
 static bool is_short_locked(superpipe_peer_t *p, uint64_t length)
 {
     (void)superpipe_fragment_locked(p);
@@ -126,29 +123,17 @@ static int start_locked(superpipe_request_t *r, superpipe_peer_t *p)
     if (rc < 0 && copy != NULL)
         superpipe_fail_locked(copy, MPI_ERR_OTHER);
     /* The server thread sees to what its user does not wait for. */
-    if (r->internal || copy != NULL)
+    if (r->internal || copy != NULL) {
         onic_wire_defer(ONIC_AM_PML);
+        if (superpipe.copies > 0)
+            onic_wire_need_help();
+    }
     return rc;
-}
-
-/** The user of a copy may not call MPI again before it has been received. */
-static void help_copies(void)
-{
-    bool helps;
-
-    onic_wire_lock();
-    /* It may have left at once. */
-    helps = superpipe.copies > 0 && !superpipe.helped;
-    superpipe.helped = superpipe.helped || helps;
-    onic_wire_unlock();
-    if (helps)
-        onic_wire_start_server(SERVER_IDLE_USEC);
 }
 
 void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p)
 {
     int rc = OMPI_ERR_UNREACH;
-    bool helps;
 
     onic_wire_lock();
     /* The limit that it lacks may have come. */
@@ -160,10 +145,8 @@ void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p)
         r->error = error_of(rc);
         r->state.broken = true;
     }
-    helps = superpipe.copies > 0 && !superpipe.helped;
     superpipe_unlock(r);
-    if (helps)
-        help_copies();
+    onic_wire_help();
 }
 
 void superpipe_send_held(superpipe_request_t *r, superpipe_peer_t *p)

@@ -198,7 +198,6 @@ typedef struct superpipe_process {
     uint64_t waiting_bytes;      /**< that unexpected messages take up */
     uint64_t buffered;           /**< bytes in copies of sends */
     uint32_t copies;             /**< sends without a user that are not complete */
-    bool helped;                 /**< there were some: the server thread was started */
     ONIC_COUNT32 active;         /**< requests that are not complete */
     unsigned losses;             /**< that were looked at */
     superpipe_reuse_t reuse;
