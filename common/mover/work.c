@@ -93,6 +93,12 @@ static void fill(onic_transfer_t *t, char *to, uint32_t n)
         onic_stores_note(t->stores, streams, n, onic_ticks() - begun);
 }
 
+/** The machine has come to its end. */
+static onic_turn_t leave(const onic_transfer_t *t)
+{
+    return t->carrier->left == NULL || t->carrier->left(t) ? ONIC_TURN_DONE : ONIC_TURN_WAIT;
+}
+
 static onic_turn_t send(onic_transfer_t *t)
 {
     onic_sender_t *s = &t->sender;
@@ -109,7 +115,7 @@ static onic_turn_t send(onic_transfer_t *t)
     } else if (turn == ONIC_TURN_WAIT) {
         count_wait(t);
     }
-    return turn;
+    return turn == ONIC_TURN_DONE ? leave(t) : turn;
 }
 
 /* ---- receiver -------------------------------------------------------------------------------- */

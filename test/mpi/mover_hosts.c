@@ -6,9 +6,9 @@
 /**
  * @file
  * The mover between hosts: puts and gets of all shapes and sizes between all ranks at once, by puts
- * into granted slots, through areas of all sizes; receivers that are away; ends that are cancelled
- * and tickets that are withdrawn. All ranks are reached that way here, those of one node, too, and
- * without an adapter UCX puts by messages.
+ * into granted slots, through areas of all sizes; receivers that are away, and senders that go
+ * away; ends that are cancelled and tickets that are withdrawn. All ranks are reached that way
+ * here, those of one node, too, and without an adapter UCX puts by messages.
  *
  * With the argument `speed` it prints how fast two processes are instead, and asserts nothing.
  */
@@ -26,6 +26,7 @@
 #include "common/mover/rma/carrier_rma.h"
 #include "test/mpi/peers.h"
 #include "test/mpi/mover_traffic.h"
+#include "test/mpi/progress.h"
 
 enum { KIB = 1 << 10, MIB = 1 << 20 };
 
@@ -167,6 +168,46 @@ static void test_away(void)
     meet();
     onic_wire_want_server(false);
     close_mover();
+}
+
+/* ---- senders that go away -------------------------------------------------------------------- */
+
+/** Rank 0 puts, or answers a get of rank 1. Once its end has been told of it makes no progress:
+ *  rank 1 gets all nevertheless. */
+static void test_leaves(move_kind_t kind, uint64_t len)
+{
+    static int number;
+    const double end = MPI_Wtime() + MOVES_PATIENCE;
+    const bool starts = tl_rank() == (kind == PUT ? 0 : 1);
+    move_t m = {.kind = kind, .target = kind == PUT, .mine = NESTED, .len = len, .seed = len};
+
+    number++;
+    atomic_store(&moves.taken, 0);
+    open_mover(64 * KIB, 8 * KIB);
+    if (starts) {
+        move_prepare(&m);
+        TL_CHECK(move_start(&m), "no slot");
+    }
+    if (tl_rank() == 0) {
+        while ((starts ? atomic_load(&m.waits) > 1 : atomic_load(&moves.taken) < 1) &&
+               MPI_Wtime() < end)
+            onic_wire_progress();
+        TL_CHECK(control_told(1, CONTROL_SEEN, number, MOVES_PATIENCE / 5),
+                 "%s of %llu bytes: the sender is over, the receiver is not",
+                 kind == PUT ? "a put" : "a get", (unsigned long long)len);
+    } else if (tl_rank() == 1) {
+        while ((starts ? !move_is_done(&m) : atomic_load(&moves.taken) < 1) &&
+               MPI_Wtime() < end + MOVES_PATIENCE)
+            onic_wire_progress();
+        control_tell(0, CONTROL_SEEN, number);
+    }
+    if (starts) {
+        while (!move_is_done(&m))
+            onic_wire_progress();
+        move_finish(&m);
+    }
+    close_mover();
+    TL_CHECK(atomic_load(&moves.wrong) == 0, "wrong data");
 }
 
 /* ---- ends that do not come to their end ------------------------------------------------------ */
@@ -327,34 +368,53 @@ static void speed(void)
     moves_free_targets();
 }
 
-int main(int argc, char **argv)
+static void open_wire(bool server)
 {
     const onic_wire_config_t config = {
-        .server_thread = true, .server_idle_usec = 1000, .tcp_seg_size = 65536};
+        .server_thread = server, .server_idle_usec = 1000, .tcp_seg_size = 65536};
 
-    onic_mover_announce(ONIC_MOVER_RMA_ALWAYS);
-    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     if (onic_wire_open(&config) != OMPI_SUCCESS)
         tl_die("the wire cannot be opened");
+}
+
+static void test_all(void)
+{
+    /* Before there is a server thread, which would help those that have gone away. */
+    control_open(tl_rank(), tl_size());
+    for (uint64_t len = KIB; len <= MIB; len *= 32) {
+        test_leaves(GET, len);
+        test_leaves(PUT, len);
+    }
+    control_close();
+    open_wire(true);
+    test_all_pairs(4 * KIB, 4 * KIB, 40, 100 * KIB);
+    test_all_pairs(12 * KIB, 4 * KIB, 60, 200 * KIB);
+    test_all_pairs(256 * KIB, 32 * KIB, 60, MIB);
+    test_all_pairs(0, 0, 40, 2 * MIB);
+    test_away();
+    test_cancel(0);
+    test_cancel(3);
+    test_cancel(1000);
+    test_withdraw();
+    test_tickets();
+    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    onic_wire_close();
+}
+
+int main(int argc, char **argv)
+{
+    onic_mover_announce(ONIC_MOVER_RMA_ALWAYS);
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    open_wire(false);
     moves.peers = tl_alloc((size_t)tl_size() * sizeof(onic_peer_t *));
     moves.mpi_thread = pthread_self();
     moves.checks = true;
     TL_CHECK(peers_get(MPI_COMM_WORLD, moves.peers) == 0, "no peers");
     onic_wire_set_fns(ONIC_AM_COLL, &(onic_wire_fns_t){.am = move_handle});
-    if (argc > 1 && strcmp(argv[1], "speed") == 0) {
+    if (argc > 1 && strcmp(argv[1], "speed") == 0)
         speed();
-    } else {
-        test_all_pairs(4 * KIB, 4 * KIB, 40, 100 * KIB);
-        test_all_pairs(12 * KIB, 4 * KIB, 60, 200 * KIB);
-        test_all_pairs(256 * KIB, 32 * KIB, 60, MIB);
-        test_all_pairs(0, 0, 40, 2 * MIB);
-        test_away();
-        test_cancel(0);
-        test_cancel(3);
-        test_cancel(1000);
-        test_withdraw();
-        test_tickets();
-    }
+    else
+        test_all();
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
     peers_put(moves.peers, tl_size());
     onic_wire_flush();

@@ -114,6 +114,8 @@ static void to_peer(const side_t *r, type_t type, unsigned slot, uint64_t value)
 
 void to_receiver(const side_t *s, type_t type, unsigned slot, uint64_t value)
 {
+    /* Who has ended well may make no progress any more. */
+    UNIT_CHECK(!s->ended || s->cancelled);
     post(&w.up[s->peer],
          (message_t){.type = type, .to = s->other, .from = s->name, .slot = slot, .value = value});
 }
@@ -285,7 +287,7 @@ void sim_send(side_t *s)
         for (uint32_t i = 0; i < piece.len; i++)
             bounce(s, piece.slot)[piece.offset + i] = byte_of(s->seed, piece.pos + i);
         publish(s, piece.slot, onic_sender_filled(&s->s, &piece, piece.len));
-    } else if (turn == ONIC_TURN_DONE) {
+    } else if (turn == ONIC_TURN_DONE && onic_terms_left(&s->terms, s->refs)) {
         end(s, true);
     }
 }

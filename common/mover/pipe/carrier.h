@@ -74,6 +74,9 @@ typedef struct onic_carrier {
     void (*acknowledge)(onic_transfer_t *t, unsigned slot, uint64_t rounds);
     /** Sender: the same as it is now. */
     uint64_t (*acknowledged)(onic_transfer_t *t, unsigned slot);
+    /** Sender that has published all: does the other side need nothing more of this process, which
+     *  may make no progress from now on? NULL: always. */
+    bool (*left)(const onic_transfer_t *t);
     /** Receiver, or sender whose ticket nobody knows: these slots of the lease are free again. */
     void (*release)(onic_transfer_t *t, uint64_t slots);
     /** Is the other side known to be dead? May take some tens of microseconds. */

@@ -74,6 +74,13 @@ ONIC_EXPORT onic_closing_t onic_terms_close(onic_terms_t *t, bool unknown);
 /** The other side is lost. Receiver: returns the slots that its transfer still looks at. */
 ONIC_EXPORT uint64_t onic_terms_lose(onic_terms_t *t);
 
+/** Sender that has published all: is it over? Not before the grant, nor while puts, flushes or
+ *  messages are `under_way`: the receiver would wait for the sender's next progress. */
+static inline bool onic_terms_left(const onic_terms_t *t, unsigned under_way)
+{
+    return t->committed && under_way == 0;
+}
+
 /** May the record be forgotten, as far as the other side goes? */
 static inline bool onic_terms_done(const onic_terms_t *t)
 {

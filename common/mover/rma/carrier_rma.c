@@ -39,6 +39,11 @@ static uint64_t acknowledged(onic_transfer_t *t, unsigned slot)
     return r->terms.word[slot];
 }
 
+static bool left(const onic_transfer_t *t)
+{
+    return onic_rma_left(t->rma);
+}
+
 /* ---- receiver -------------------------------------------------------------------------------- */
 
 /** The sender has committed to some slots. */
@@ -233,6 +238,7 @@ const onic_carrier_t onic_carrier_rma = {
     .word = word,
     .acknowledge = acknowledge,
     .acknowledged = acknowledged,
+    .left = left,
     .release = release,
     .is_dead = is_dead,
     .closed = closed,

@@ -13,7 +13,7 @@
  *  behind the blocks of a put (blocks.h), where blocks are always filled. Else each chunk is
  *  announced by a message behind a flush of the connection, while others follow. (UCX's fence would
  *  wait for all that was started.) A message follows the last put before the sender waits or ends:
- *  puts wake nobody.
+ *  puts wake nobody. A sender is over when all that has left: its process may call nothing more.
  *
  *  All is done with the wire lock: UCX needs it for each chunk. From the bottom to the top:
  *  rma_records.c, rma_peer.c (areas, messages), carrier_rma.c (the row). */
@@ -75,7 +75,7 @@ typedef struct onic_rma {
     uint64_t other; /**< its name at the other side, 0: not known */
     uint64_t len;
     onic_terms_t terms;
-    unsigned refs; /**< puts and flushes */
+    unsigned refs; /**< puts, flushes and messages that have not left */
     onic_blocks_t blocks;
     bool ordered;
     uint64_t put; /**< bytes of the chunks that have been put */
@@ -157,12 +157,16 @@ unsigned onic_rma_take_bounce(onic_rma_t *r, unsigned most);
 char *onic_rma_bounce(const onic_rma_t *r, unsigned slot);
 /** Neither side could go on: the connection counts as lost a little later. */
 void onic_rma_fail(onic_rma_peer_t *p);
-/** Sends a message about the transfer; where that cannot be its peer fails. */
-void onic_rma_send(const onic_rma_t *r, onic_rma_message_t m);
+/** Sends a message about the transfer; where that cannot be its peer fails. Drops the record if
+ *  nothing needs it any more. */
+void onic_rma_send(onic_rma_t *r, onic_rma_message_t m);
 /** A word of the sender's machine: a chunk is put when it is complete. */
 void onic_rma_put_word(onic_rma_t *r, unsigned slot, uint64_t word);
 /** The grant is there: the machine runs over it from now on. */
 void onic_rma_commit(onic_rma_t *r, onic_sender_t *s);
+/** Sender that has published all: has that left? Never to a peer that has failed: the transfer
+ *  ends when that is lost. */
+bool onic_rma_left(const onic_rma_t *r);
 /** Up to so many slots of mine for a record, with its words cleared, at once; 0 where there are
  *  none, or others wait: a request then has its turn. */
 uint64_t onic_rma_reserve(onic_rma_t *r, unsigned slots);

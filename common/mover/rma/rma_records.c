@@ -100,22 +100,31 @@ static bool is_off(const onic_rma_t *r)
     return r->peer->lost || r->peer->failed;
 }
 
-void onic_rma_send(const onic_rma_t *r, onic_rma_message_t m)
+bool onic_rma_left(const onic_rma_t *r)
 {
-    m.to = r->other;
-    m.from = r->name;
-    if (!is_off(r) &&
-        onic_peer_send(r->peer->peer, ONIC_AM_MOVER, &m, sizeof(m), NULL, 0, NULL, NULL) < 0)
-        onic_rma_fail(r->peer);
+    return !is_off(r) && onic_terms_left(&r->terms, r->refs);
 }
 
-/** UCX is done with a put. */
+/** A put is complete, or a message has left. */
 static void completed(void *arg, int status)
 {
     onic_rma_t *r = arg;
     if (status < 0)
         onic_rma_fail(r->peer);
     unref(r);
+}
+
+void onic_rma_send(onic_rma_t *r, onic_rma_message_t m)
+{
+    if (is_off(r))
+        return;
+    m.to = r->other;
+    m.from = r->name;
+    r->refs++;
+    const int rc =
+        onic_peer_send(r->peer->peer, ONIC_AM_MOVER, &m, sizeof(m), NULL, 0, completed, r);
+    if (rc != 0)
+        completed(r, rc);
 }
 
 /** One put for a chunk, with its words where the receiver looks at them. */
@@ -191,12 +200,14 @@ void onic_rma_commit(onic_rma_t *r, onic_sender_t *s)
     if (slots > r->nbounce)
         (void)onic_rma_take_bounce(r, slots - r->nbounce);
     const uint64_t word = onic_terms_commit(&r->terms, s, r->nbounce);
+    r->refs++;
     onic_rma_send(r, (onic_rma_message_t){.type = ONIC_RMA_COMMIT,
                                           .flags = r->ordered ? ONIC_RMA_IN_ORDER : 0,
                                           .size = r->blocks.data,
                                           .value = r->terms.lease});
     if (word != 0)
         onic_rma_put_word(r, (unsigned)__builtin_ctzll(r->terms.lease), word);
+    unref(r);
 }
 
 /* ---- slots of mine --------------------------------------------------------------------------- */
