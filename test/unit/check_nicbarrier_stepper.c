@@ -134,6 +134,62 @@ START_TEST(others_enter_for_a_leader)
 }
 END_TEST
 
+/* Member 0 polls for a while, so that no timer of its barriers before runs any more. */
+static void let_timers_run_out(test_t *t)
+{
+    const uint64_t begun = onic_now_nsec();
+
+    while (onic_now_nsec() - begun < 5000000)
+        (void)engine->progress(t->net);
+}
+
+/* As `behind`, barrier after barrier, and words are lost. The leader polls, which keeps its helper
+ * thread away, but has nothing to enter itself: it asks for what it has missed all the same. */
+static void behind_with_losses(test_t *t)
+{
+    nicbarrier_behind_t *b = NULL;
+
+    begin(t, 79, NULL, 0);
+    barriers(t, 1, 1);
+    if (t->me == 0)
+        t->shared->behind_len = engine->behind_record(t->net, t->shared->behind);
+    meet(t, 1);
+    if (t->me == 1)
+        b = engine->attach(t->shared->behind, t->shared->behind_len);
+    else /* so that it stays away also where this process has to wait for a processor */
+        nicbarrier_datagram_stop_thread();
+    for (uint64_t e = 2; e <= 20; e++) {
+        if (t->me == 0) {
+            const uint64_t begun = onic_now_nsec();
+            let_timers_run_out(t);
+            atomic_store(&t->shared->arrived[2], (int)e);
+            while (engine->completed(t->net) < e) {
+                (void)engine->progress(t->net);
+                EXPECT(onic_now_nsec() - begun < UINT64_C(10000000000));
+            }
+        } else {
+            while (atomic_load(&t->shared->arrived[2]) < (int)e)
+                (void)engine->progress(t->net);
+            atomic_store(&t->shared->entered[0], e);
+            engine->notify(b, e, true);
+            barriers(t, e, e);
+        }
+    }
+    EXPECT(COUNT(stepper_fallbacks) == 0);
+    atomic_fetch_add(&t->shared->arrived[3], 1);
+    while (atomic_load(&t->shared->arrived[3]) < t->n)
+        (void)engine->progress(t->net);
+    if (b != NULL)
+        engine->detach(b);
+    engine->disconnect(t->net);
+}
+
+START_TEST(others_enter_and_words_are_lost)
+{
+    run(&(scenario_t){.run = behind_with_losses, .n = 2, .drop = 300, .prepare = calm});
+}
+END_TEST
+
 /* ---- partners that the engine does not hear itself --------------------------------------------
  */
 
@@ -276,6 +332,7 @@ int main(void)
     return UNIT_RUN("nicbarrier_stepper", UNIT_LOOP(what_does_not_arrive, 0, 3),
                     UNIT_LOOP(is_gone, 0, 3), UNIT_ONCE(goes_on_by_itself),
                     UNIT_ONCE(sleepers_are_woken), UNIT_ONCE(others_enter_for_a_leader),
+                    UNIT_ONCE(others_enter_and_words_are_lost),
                     UNIT_ONCE(silence_of_packets_kept), UNIT_ONCE(some_have_none),
                     UNIT_ONCE(is_chosen));
 }

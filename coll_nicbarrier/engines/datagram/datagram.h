@@ -166,7 +166,8 @@ void nicbarrier_datagram_fail(nicbarrier_net_t *net);
 void nicbarrier_datagram_catch_up(nicbarrier_net_t *net, uint64_t now);
 /** The same; the group may be freed afterwards. */
 void nicbarrier_datagram_follow(nicbarrier_net_t *net, uint64_t now);
-/** Has the stepper completed something by itself? Then the engine catches up. */
+/** Has the stepper completed something by itself? Then the engine catches up, as where another
+ *  process of the node has entered. */
 bool nicbarrier_datagram_look(nicbarrier_net_t *net);
 /** A thread is about to sleep on the sockets until something is complete; false: something is. */
 bool nicbarrier_datagram_want(nicbarrier_net_t *net);

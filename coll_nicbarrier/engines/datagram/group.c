@@ -184,12 +184,14 @@ void nicbarrier_datagram_follow(nicbarrier_net_t *net, uint64_t now)
 bool nicbarrier_datagram_look(nicbarrier_net_t *net)
 {
     const nicbarrier_view_t *v = nicbarrier_net_view(net);
+    if (v == NULL)
+        return false;
     const bool moved =
-        v != NULL &&
-        (nicbarrier_view_completed(v) >
-             atomic_load_explicit(&net->completed, memory_order_relaxed) ||
-         nicbarrier_view_failed(v) > atomic_load_explicit(&net->failed, memory_order_relaxed));
-    if (moved)
+        nicbarrier_view_completed(v) >
+            atomic_load_explicit(&net->completed, memory_order_relaxed) ||
+        nicbarrier_view_failed(v) > atomic_load_explicit(&net->failed, memory_order_relaxed);
+    /* Where another process of the node has entered, no timer runs yet for what is waited for. */
+    if (moved || atomic_load_explicit(&v->entered, memory_order_relaxed) > net->entered)
         nicbarrier_datagram_catch_up(net, onic_now_nsec());
     return moved;
 }

@@ -63,7 +63,7 @@ def bpf_some(build):
 
 def bpf_loss(build):
     """5 % of all packets are lost."""
-    for hosts in (TWO, FOUR):
+    for hosts in (TWO, FOUR, FOUR_RANKS):
         stepped(build, loaded(build) + ["--loss", "5", "--counters"], hosts=hosts).says(
             r"lost [1-9]\d* packets")
 
