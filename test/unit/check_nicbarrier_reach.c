@@ -188,16 +188,49 @@ START_TEST(refusals)
 
     for (int i = 0; i < 10; i++) {
         (void)nicbarrier_reach_nack(&p, true, 1);
-        ck_assert(!nicbarrier_reach_refused(&p));
+        ck_assert(!nicbarrier_reach_refused(&p, &p.at));
     }
     nicbarrier_reach_received(&p, &p.candidate[0]);
     for (int i = 0; i < 10; i++)
-        ck_assert(!nicbarrier_reach_refused(&p)); /* nobody waits for it */
+        ck_assert(!nicbarrier_reach_refused(&p, &p.at)); /* nobody waits for it */
     nicbarrier_reach_received(&p, &p.candidate[0]);
     (void)nicbarrier_reach_nack(&p, true, 1);
     for (int i = 1; i < NICBARRIER_REACH_REFUSALS; i++)
-        ck_assert(!nicbarrier_reach_refused(&p));
-    ck_assert(nicbarrier_reach_refused(&p));
+        ck_assert(!nicbarrier_reach_refused(&p, &p.at));
+    ck_assert(nicbarrier_reach_refused(&p, &p.at));
+}
+END_TEST
+
+/* Another address than the proven one may belong to somebody else. */
+START_TEST(refusals_of_others)
+{
+    nicbarrier_partner_t p = partner(false, 3);
+
+    nicbarrier_reach_received(&p, &p.candidate[1]);
+    (void)nicbarrier_reach_nack(&p, true, 1);
+    for (int i = 0; i < 10; i++) {
+        ck_assert(!nicbarrier_reach_refused(&p, &p.candidate[0]));
+        ck_assert(!nicbarrier_reach_refused(&p, &p.candidate[2]));
+    }
+    for (int i = 1; i < NICBARRIER_REACH_REFUSALS; i++)
+        ck_assert(!nicbarrier_reach_refused(&p, &p.candidate[1]));
+    ck_assert(nicbarrier_reach_refused(&p, &p.candidate[1]));
+}
+END_TEST
+
+/* Where none is proven any more, the partner is dead only if it is at none of them. */
+START_TEST(refusals_of_all)
+{
+    nicbarrier_partner_t p = partner(true, 2);
+
+    nicbarrier_reach_received(&p, &p.candidate[0]);
+    ck_assert(nicbarrier_reach_no_way(&p) && !p.proven);
+    (void)nicbarrier_reach_nack(&p, true, 1);
+    for (int i = 0; i < 10; i++)
+        ck_assert(!nicbarrier_reach_refused(&p, &p.candidate[1]));
+    for (int i = 1; i < NICBARRIER_REACH_REFUSALS; i++)
+        ck_assert(!nicbarrier_reach_refused(&p, &p.candidate[2]));
+    ck_assert(nicbarrier_reach_refused(&p, &p.candidate[2]));
 }
 END_TEST
 
@@ -429,5 +462,6 @@ int main(void)
                     UNIT_ONCE(slow_is_not_given_up), UNIT_ONCE(verbs_alone_is_kept),
                     UNIT_ONCE(proven_verbs_is_given_up), UNIT_ONCE(questions_change_the_transport),
                     UNIT_ONCE(silent_is_asked_at_the_others), UNIT_ONCE(hopeless),
-                    UNIT_ONCE(not_hopeless), UNIT_ONCE(refusals));
+                    UNIT_ONCE(not_hopeless), UNIT_ONCE(refusals), UNIT_ONCE(refusals_of_others),
+                    UNIT_ONCE(refusals_of_all));
 }

@@ -247,12 +247,19 @@ static void expire_all(void)
 
 /* ---- refusals -------------------------------------------------------------------------------- */
 
+/** What was sent to the process of that cookie, and where. */
+typedef struct refusal {
+    uint32_t cookie;
+    nicbarrier_address_t to;
+} refusal_t;
+
 /** Is it a member of the group that is waited for? */
-static void refuse(nicbarrier_net_t *net, uint64_t cookie)
+static void refuse(nicbarrier_net_t *net, uint64_t what)
 {
+    const refusal_t *r = (const refusal_t *)(uintptr_t)what;
     for (int i = 0; i < net->npartners && net->connected; i++) {
         nicbarrier_partner_t *p = &net->partner[i];
-        if (p->cookie == cookie && nicbarrier_reach_refused(p)) {
+        if (p->cookie == r->cookie && nicbarrier_reach_refused(p, &r->to)) {
             nicbarrier_datagram_fail(net);
             return;
         }
@@ -264,12 +271,14 @@ static void take_refusals(void)
 {
     unsigned char bytes[NICBARRIER_PACKET_SIZE];
     nicbarrier_packet_t p;
+    refusal_t r;
     for (int i = 0; i < NICBARRIER_VIAS; i++) {
         const nicbarrier_transport_t *t = nicbarrier_datagram.transport[i];
-        while (t != NULL && t->refused != NULL && t->refused(bytes)) {
+        while (t != NULL && t->refused != NULL && t->refused(bytes, &r.to)) {
             if (nicbarrier_packet_decode(bytes, sizeof(bytes), &p) == NULL) {
+                r.cookie = p.cookie;
                 nicbarrier_linger_refused(&nicbarrier_datagram.linger, p.cookie);
-                nicbarrier_datagram_each(refuse, p.cookie);
+                nicbarrier_datagram_each(refuse, (uintptr_t)&r);
             }
         }
     }

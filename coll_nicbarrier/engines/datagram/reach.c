@@ -8,6 +8,12 @@
 #include <stddef.h>
 #include <string.h>
 
+static bool is_same(const nicbarrier_address_t *a, const nicbarrier_address_t *b)
+{
+    return a->via == b->via && (a->via == NICBARRIER_VIA_VERBS ||
+                                (a->len == b->len && memcmp(a->bytes, b->bytes, a->len) == 0));
+}
+
 /* ---- what comes ----------------------------------------------------------------------------- */
 
 /** Uses the address from now on, if the partner has one of that transport. Of verbs it is the one
@@ -28,6 +34,7 @@ static bool learn(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
 {
     p->alive = true;
     p->refused = 0;
+    p->refusers = 0;
     if (!p->proven) {
         p->proven = adopt(p, from);
         return p->proven;
@@ -38,11 +45,7 @@ static bool learn(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
 /** Uses another address than the one that is proven. */
 static bool move(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
 {
-    const bool same =
-        p->at.via == from->via &&
-        (from->via == NICBARRIER_VIA_VERBS ||
-         (p->at.len == from->len && memcmp(p->at.bytes, from->bytes, from->len) == 0));
-    return p->proven && !same && adopt(p, from);
+    return p->proven && !is_same(&p->at, from) && adopt(p, from);
 }
 
 bool nicbarrier_reach_received(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
@@ -144,8 +147,22 @@ bool nicbarrier_reach_is_lost(const nicbarrier_partner_t *p, uint64_t now)
     return true;
 }
 
-bool nicbarrier_reach_refused(nicbarrier_partner_t *p)
+/** Has no address of UDP that the partner may have a host which does not refuse? */
+static bool all_refuse(const nicbarrier_partner_t *p)
 {
-    p->refused += p->refused < NICBARRIER_REACH_REFUSALS;
-    return p->alive && p->unanswered > 0 && p->refused == NICBARRIER_REACH_REFUSALS;
+    bool all = true;
+    for (int i = 0; i < p->ncandidates; i++)
+        all = all && (p->candidate[i].via != NICBARRIER_VIA_UDP || (p->refusers >> i & 1) != 0);
+    return all;
+}
+
+/** What is not proven may be somebody else's: networks that are not connected may have the same
+ *  numbers. */
+bool nicbarrier_reach_refused(nicbarrier_partner_t *p, const nicbarrier_address_t *at)
+{
+    for (int i = 0; i < p->ncandidates; i++)
+        p->refusers |= (uint32_t)is_same(&p->candidate[i], at) << i;
+    const bool counts = p->proven ? is_same(&p->at, at) : all_refuse(p);
+    p->refused += counts && p->refused < NICBARRIER_REACH_REFUSALS;
+    return counts && p->alive && p->unanswered > 0 && p->refused == NICBARRIER_REACH_REFUSALS;
 }

@@ -41,8 +41,8 @@
  *  one. */
 #define NICBARRIER_REACH_OTHERS_PATIENCE 3000000000U
 #define NICBARRIER_REACH_TRIES           4
-/** NACKs in a row that the host of a partner has refused, from which something came before: the
- *  partner is dead. */
+/** NACKs in a row that a host has refused where a partner is known to be, or where it is not known,
+ *  all hosts where it may be: it is dead, if something came from it before. */
 #define NICBARRIER_REACH_REFUSALS 3
 
 /** An address as its transport understands it; compared as bytes. */
@@ -63,6 +63,7 @@ typedef struct nicbarrier_partner {
     bool verbs_worked;         /**< it was given up when it was proven */
     bool alive;                /**< something came from it, whatever it was */
     uint8_t refused;           /**< NACKs that its host has refused since something came */
+    uint32_t refusers;         /**< a bit for each candidate whose host has since then */
     uint32_t unanswered;       /**< NACKs sent since a message or a LATE came */
     uint64_t silent_since;     /**< time of the first of these */
     uint8_t ncandidates, next; /**< others to try where it is not proven: at most one by verbs,
@@ -93,5 +94,6 @@ bool nicbarrier_reach_no_way(nicbarrier_partner_t *p);
  *  went to all its addresses again and again, and nothing at all ever came. */
 bool nicbarrier_reach_is_lost(const nicbarrier_partner_t *p, uint64_t now);
 
-/** The partner's host has refused a packet: true where the partner must be dead by now. */
-bool nicbarrier_reach_refused(nicbarrier_partner_t *p);
+/** The host there has refused a packet to the partner, whose address that may not be: true where
+ *  the partner must be dead by now. */
+bool nicbarrier_reach_refused(nicbarrier_partner_t *p, const nicbarrier_address_t *at);

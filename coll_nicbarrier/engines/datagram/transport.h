@@ -76,9 +76,9 @@ typedef struct nicbarrier_transport {
      *  be reached it adds none and gives the reason; -1 where the description is malformed. */
     int (*resolve)(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
                    nicbarrier_reason_t *why);
-    /** A packet that its receiver's host has refused, because the port is closed; false where there
-     *  is none. NULL: that cannot be known. */
-    bool (*refused)(unsigned char packet[NICBARRIER_PACKET_SIZE]);
+    /** A packet that the host to which it was sent has refused, because the port is closed; false
+     *  where there is none. NULL: that cannot be known. */
+    bool (*refused)(unsigned char packet[NICBARRIER_PACKET_SIZE], nicbarrier_address_t *to);
     /** Since it was called last, had this host no way to where a packet was to go? NULL: that
      * cannot be known. */
     bool (*no_way)(void);

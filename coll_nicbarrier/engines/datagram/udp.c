@@ -314,17 +314,22 @@ static bool is_refusal(struct msghdr *m)
 }
 
 /** The kernel gives back the packet's data, as far as the host has: mostly all of it. */
-static bool udp_refused(unsigned char packet[NICBARRIER_PACKET_SIZE])
+static bool udp_refused(unsigned char packet[NICBARRIER_PACKET_SIZE], nicbarrier_address_t *to)
 {
+    memset(to, 0, sizeof(*to));
+    to->via = NICBARRIER_VIA_UDP;
     while (udp.errors) {
         _Alignas(struct cmsghdr) char control[256];
         struct iovec data = {packet, NICBARRIER_PACKET_SIZE};
-        struct msghdr m = {.msg_iov = &data,
+        struct msghdr m = {.msg_name = to->bytes,
+                           .msg_namelen = sizeof(to->bytes),
+                           .msg_iov = &data,
                            .msg_iovlen = 1,
                            .msg_control = control,
                            .msg_controllen = sizeof(control)};
         const ssize_t n = recvmsg(udp.fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT);
         udp.errors = n >= 0;
+        to->len = m.msg_namelen;
         if (n == NICBARRIER_PACKET_SIZE && is_refusal(&m))
             return true;
     }
