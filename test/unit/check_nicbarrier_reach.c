@@ -71,8 +71,7 @@ START_TEST(partners_move)
     nicbarrier_partner_t p = partner(false, 3);
 
     nicbarrier_reach_received(&p, &p.candidate[0]);
-    ck_assert(!nicbarrier_reach_nacked(&p, &p.candidate[0]));
-    ck_assert(nicbarrier_reach_nacked(&p, &p.candidate[1]));
+    ck_assert(nicbarrier_reach_nacked(&p, &p.candidate[1], 1));
     ck_assert(p.proven && number(&p.at) == 2);
     for (unsigned i = 0; i < NICBARRIER_REACH_TRIES; i++)
         (void)nicbarrier_reach_nack(&p, true, 1 + i);
@@ -81,6 +80,25 @@ START_TEST(partners_move)
         (void)nicbarrier_reach_nack(&p, true, 1 + i);
     ck_assert(nicbarrier_reach_received(&p, &p.candidate[2]));
     ck_assert(p.proven && number(&p.at) == 3);
+}
+END_TEST
+
+/* Who was stopped finds NACKs from several addresses; later they come from one of them alone. */
+START_TEST(partners_ask_from_everywhere)
+{
+    const uint64_t patience = NICBARRIER_REACH_OTHERS_PATIENCE;
+    nicbarrier_partner_t p = partner(false, 3);
+
+    nicbarrier_reach_received(&p, &p.candidate[0]);
+    ck_assert(!nicbarrier_reach_nacked(&p, &p.candidate[0], 1));
+    for (unsigned i = 0; i < 10; i++)
+        ck_assert(!nicbarrier_reach_nacked(&p, &p.candidate[i % 3], 2 + i));
+    const uint64_t last = 2 + 9;
+    ck_assert(!nicbarrier_reach_nacked(&p, &p.candidate[1], last + patience));
+    ck_assert(number(&p.at) == 1);
+    ck_assert(nicbarrier_reach_nacked(&p, &p.candidate[1], last + patience + 1));
+    ck_assert(p.proven && number(&p.at) == 2);
+    ck_assert(!nicbarrier_reach_nacked(&p, &p.candidate[0], last + patience + 2));
 }
 END_TEST
 
@@ -169,7 +187,7 @@ START_TEST(not_hopeless)
     nicbarrier_partner_t heard = partner(true, 2), asked = heard, slow = heard, once = heard;
 
     nicbarrier_reach_received(&heard, &heard.candidate[2]);
-    nicbarrier_reach_nacked(&asked, &asked.candidate[2]);
+    nicbarrier_reach_nacked(&asked, &asked.candidate[2], 1);
     ck_assert_uint_eq(until_hopeless(&heard, 100 * MSEC, 10000), 10000);
     ck_assert_uint_eq(until_hopeless(&asked, 100 * MSEC, 10000), 10000);
     for (unsigned i = 1; i < 1000; i++) {
@@ -303,21 +321,22 @@ START_TEST(verbs_alone_is_kept)
 }
 END_TEST
 
-/* Who asks by the other transport is answered by it from then on; a message says nothing. */
+/* Who asks by the other transport alone is answered by it from then on; a message says nothing. */
 START_TEST(questions_change_the_transport)
 {
     const nicbarrier_address_t udp = address(NICBARRIER_VIA_UDP, 2);
     nicbarrier_partner_t p = partner(true, 2);
 
-    nicbarrier_reach_nacked(&p, &p.candidate[0]);
+    const uint64_t later = 2 + NICBARRIER_REACH_OTHERS_PATIENCE;
+    nicbarrier_reach_nacked(&p, &p.candidate[0], 1);
     ck_assert(p.proven && number(&p.at) == 0);
     nicbarrier_reach_received(&p, &udp);
     ck_assert_int_eq(number(&p.at), 0);
-    nicbarrier_reach_nacked(&p, &udp);
+    nicbarrier_reach_nacked(&p, &udp, later);
     ck_assert_int_eq(number(&p.at), 2);
     nicbarrier_reach_received(&p, &p.candidate[0]);
     ck_assert_int_eq(number(&p.at), 2);
-    nicbarrier_reach_nacked(&p, &p.candidate[0]);
+    nicbarrier_reach_nacked(&p, &p.candidate[0], 2 * later);
     ck_assert_int_eq(number(&p.at), 0);
 }
 END_TEST
@@ -381,13 +400,19 @@ static int reference_unproven(const history_t *h)
 /* The address that is proven, or -1. */
 static int reference_proven(const history_t *h)
 {
-    int at = -1, unanswered = 0;
+    int at = -1, unanswered = 0, last = -1; /* the last NACK of its from there */
 
     for (int i = 0; i < h->n; i++) {
         const event_t *e = &h->event[i];
-        const bool moves = e->kind == ASKED || unanswered > NICBARRIER_REACH_TRIES;
-        if (e->kind != NACK && e->can && (at < 0 || moves))
+        const bool elsewhere =
+            last < 0 || e->now - h->event[last].now > NICBARRIER_REACH_OTHERS_PATIENCE;
+        const bool moves = e->kind == ASKED ? elsewhere : unanswered > NICBARRIER_REACH_TRIES;
+        if (e->kind != NACK && e->can && (at < 0 || moves)) {
+            last = at == number(&e->from) ? last : -1;
             at = number(&e->from);
+        }
+        if (e->kind == ASKED && at == number(&e->from))
+            last = i;
         unanswered = e->kind == HEARD ? 0 : unanswered + (e->kind == NACK);
     }
     return at;
@@ -445,7 +470,7 @@ START_TEST(as_the_reference)
             }
             UNIT_CHECK(fallback == (!was_proven && before == 0 && reference_at(&h) != 0));
         } else if (e.kind == ASKED)
-            nicbarrier_reach_nacked(&p, &e.from);
+            nicbarrier_reach_nacked(&p, &e.from, e.now);
         else
             nicbarrier_reach_received(&p, &e.from);
         UNIT_CHECK(number(&p.at) == reference_at(&h));
@@ -456,12 +481,12 @@ END_TEST
 
 int main(void)
 {
-    return UNIT_RUN("nicbarrier_reach", UNIT_LOOP(as_the_reference, 0, 200),
-                    UNIT_ONCE(addresses_take_turns), UNIT_ONCE(what_comes_proves_the_address),
-                    UNIT_ONCE(partners_move), UNIT_ONCE(no_way), UNIT_ONCE(verbs_is_given_up),
-                    UNIT_ONCE(slow_is_not_given_up), UNIT_ONCE(verbs_alone_is_kept),
-                    UNIT_ONCE(proven_verbs_is_given_up), UNIT_ONCE(questions_change_the_transport),
-                    UNIT_ONCE(silent_is_asked_at_the_others), UNIT_ONCE(hopeless),
-                    UNIT_ONCE(not_hopeless), UNIT_ONCE(refusals), UNIT_ONCE(refusals_of_others),
-                    UNIT_ONCE(refusals_of_all));
+    return UNIT_RUN(
+        "nicbarrier_reach", UNIT_LOOP(as_the_reference, 0, 200), UNIT_ONCE(addresses_take_turns),
+        UNIT_ONCE(what_comes_proves_the_address), UNIT_ONCE(partners_move),
+        UNIT_ONCE(partners_ask_from_everywhere), UNIT_ONCE(no_way), UNIT_ONCE(verbs_is_given_up),
+        UNIT_ONCE(slow_is_not_given_up), UNIT_ONCE(verbs_alone_is_kept),
+        UNIT_ONCE(proven_verbs_is_given_up), UNIT_ONCE(questions_change_the_transport),
+        UNIT_ONCE(silent_is_asked_at_the_others), UNIT_ONCE(hopeless), UNIT_ONCE(not_hopeless),
+        UNIT_ONCE(refusals), UNIT_ONCE(refusals_of_others), UNIT_ONCE(refusals_of_all));
 }

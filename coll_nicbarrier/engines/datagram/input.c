@@ -21,6 +21,9 @@
 static void prove(nicbarrier_net_t *net, nicbarrier_partner_t *partner,
                   const nicbarrier_address_t *from)
 {
+    /* What a stepper has taken in by itself came before. */
+    if (nicbarrier_net_view(net) != NULL)
+        nicbarrier_datagram_catch_up(net, onic_now_nsec());
     if (nicbarrier_reach_received(partner, from))
         nicbarrier_datagram_moved(net, partner);
 }
@@ -55,10 +58,11 @@ static void take_nack(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
         nicbarrier_count(&nicbarrier_datagram_counters.refused);
         return;
     }
-    if (nicbarrier_reach_nacked(to, from))
+    if (nicbarrier_reach_nacked(to, from, onic_now_nsec()))
         nicbarrier_datagram_moved(net, to);
-    /* By the transport that it came by. */
-    const nicbarrier_address_t *back = to->at.via == from->via ? &to->at : from;
+    /* By the way that it came; by verbs only the address in use is a whole one. */
+    const bool by_verbs = from->via == NICBARRIER_VIA_VERBS && to->at.via == from->via;
+    const nicbarrier_address_t *back = by_verbs ? &to->at : from;
     if (reply == NICBARRIER_REPLY_AGAIN) {
         nicbarrier_count(&nicbarrier_datagram_counters.retransmits);
         note_missed(net, r, p->at);

@@ -23,6 +23,7 @@ static bool adopt(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
     for (int i = 0; i < p->ncandidates; i++) {
         if (p->candidate[i].via == from->via) {
             p->at = from->via == NICBARRIER_VIA_VERBS ? p->candidate[i] : *from;
+            p->nacked = 0;
             return true;
         }
     }
@@ -55,12 +56,17 @@ bool nicbarrier_reach_received(nicbarrier_partner_t *p, const nicbarrier_address
     return learn(p, from) || moved;
 }
 
-/** The partner has not received what was sent to it: if its NACK comes from another address, the
+/** The partner has not received what was sent to it: if its NACKs come from another address, the
  * one used so far does not carry in both directions. */
-bool nicbarrier_reach_nacked(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
+bool nicbarrier_reach_nacked(nicbarrier_partner_t *p, const nicbarrier_address_t *from,
+                             uint64_t now)
 {
-    const bool moved = move(p, from);
-    return learn(p, from) || moved;
+    const bool asks_here = p->nacked != 0 && now - p->nacked <= NICBARRIER_REACH_OTHERS_PATIENCE;
+    bool moved = !asks_here && move(p, from);
+    moved |= learn(p, from);
+    if (is_same(&p->at, from))
+        p->nacked = now;
+    return moved;
 }
 
 /* ---- what does not come --------------------------------------------------------------------- */

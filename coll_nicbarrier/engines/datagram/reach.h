@@ -10,9 +10,9 @@
  * beforehand which of them work: networks that are not connected may have the same numbers, and a
  * firewall or a switch may let pass one kind of packet only. Nothing is agreed: each member listens
  * to all its addresses. An address is *proven* when something came from there, and is then used
- * until a NACK of the partner comes from another one, because it did not receive what was sent to
- * it; until the partner's messages come from another one, after it has not answered for a while; or
- * until this host has no way there any more, because an interface is gone. Where nothing comes,
+ * until NACKs of the partner come from another one alone, because it did not receive what was sent
+ * to it; until the partner's messages come from another one, after it has not answered for a while;
+ * or until this host has no way there any more, because an interface is gone. Where nothing comes,
  * each member tries the partner's addresses on its own: verbs first, and given up for good when a
  * partner that is known to be there keeps silent; then those of UDP by turns. Verbs that has worked
  * before takes its turn with them, since it may come back. A proven address stays in use where the
@@ -38,7 +38,8 @@
 #define NICBARRIER_REACH_VERBS_PATIENCE 500000000U
 #define NICBARRIER_REACH_ALL_PATIENCE   1000000000U
 /** Nanoseconds of silence, and as many NACKs, before it is asked at other addresses than the proven
- *  one. */
+ *  one. Who was stopped itself finds the NACKs to all its addresses at once: while some come from
+ *  where the partner is known to be, those from elsewhere say nothing. */
 #define NICBARRIER_REACH_OTHERS_PATIENCE 3000000000U
 #define NICBARRIER_REACH_TRIES           4
 /** NACKs in a row that a host has refused where a partner is known to be, or where it is not known,
@@ -66,6 +67,7 @@ typedef struct nicbarrier_partner {
     uint32_t refusers;         /**< a bit for each candidate whose host has since then */
     uint32_t unanswered;       /**< NACKs sent since a message or a LATE came */
     uint64_t silent_since;     /**< time of the first of these */
+    uint64_t nacked;           /**< when its last NACK came from there, or 0 */
     uint8_t ncandidates, next; /**< others to try where it is not proven: at most one by verbs,
                                     which is the first */
     uint64_t since;            /**< of the first NACK that should have been answered, or 0 */
@@ -78,7 +80,8 @@ typedef struct nicbarrier_partner {
 bool nicbarrier_reach_received(nicbarrier_partner_t *p, const nicbarrier_address_t *from);
 
 /** A NACK of the partner's came from there. Returns true where p->at has changed. */
-bool nicbarrier_reach_nacked(nicbarrier_partner_t *p, const nicbarrier_address_t *from);
+bool nicbarrier_reach_nacked(nicbarrier_partner_t *p, const nicbarrier_address_t *from,
+                             uint64_t now);
 
 /** A NACK is about to be sent to the partner; it goes to p->at, which this may change. `expected`:
  *  the partner is known to be there. @return true where verbs was given up for it */

@@ -238,6 +238,16 @@ def bpf_interface_other(build):
         rounds(build, second(build) + both + removed, hosts, over("eth1,eth2"), KEPT).says("removed")
 
 
+def bpf_pauses_long(build):
+    """A rank is stopped for so long that it is asked at both its interfaces: the kernel steps on."""
+    both = ["--setup", "all:" + more(2)]
+    counted = over("eth1,eth2") + ["--mca", "coll_nicbarrier_verbose", "2"]
+    for hosts in (TWO, FOUR):
+        rounds(build, second(build) + both + ["--stop", "1@/ready/:6"], hosts, counted, KEPT,
+               "1@/ready/+9=touch ").says(
+            r"stepper_taken [1-9]").says_not(r"stepper_fallbacks [1-9]")
+
+
 def interface_last(build):
     """What a process has sent last is lost, and then its interface: it has nothing to send and does
     not notice. The other one asks it by another network."""
@@ -262,6 +272,6 @@ def bpf_computing(build):
 
 
 CASES = [
-    bpf_hosts, bpf_some, bpf_loss, bpf_pauses, bpf_killed, bpf_unloaded, bpf_service_stopped,
+    bpf_hosts, bpf_some, bpf_loss, bpf_pauses, bpf_pauses_long, bpf_killed, bpf_unloaded, bpf_service_stopped,
     bpf_two_jobs, bpf_users, bpf_forged, bpf_late, bpf_late_pauses, bpf_late_killed, bpf_interface, bpf_interface_other,
     interface_last, bpf_interface_lost, bpf_computing]
