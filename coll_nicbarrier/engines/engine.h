@@ -88,7 +88,7 @@ typedef struct nicbarrier_group {
 
 /** What an engine calls when something happens, from any thread, its helper thread included, and
  *  possibly with its locks held: they return soon, never call the engine, and touch no Open MPI
- *  object. Both may be NULL. */
+ *  object. Each may be NULL. */
 typedef struct nicbarrier_net_events {
     /** Epoch `epoch` and all before it are complete here. Calls may be late and repeat. */
     void (*complete)(void *arg, uint64_t epoch);
@@ -96,6 +96,8 @@ typedef struct nicbarrier_net_events {
      *  Called by the helper thread whenever it is awake: so the last process of a node that arrives
      *  starts the network part although the leader's own thread is computing. */
     uint64_t (*entered)(void *arg);
+    /** The epoch that this process itself has entered by now, others of its node maybe not yet. */
+    uint64_t (*begun)(void *arg);
     void *arg;
 } nicbarrier_net_events_t;
 

@@ -58,13 +58,20 @@ static uint64_t net_entered(void *arg)
     return nicbarrier_shm_arrived(&t->shm);
 }
 
+static uint64_t net_begun(void *arg)
+{
+    const nicbarrier_team_t *t = arg;
+    return nicbarrier_shm_begun(&t->shm);
+}
+
 int nicbarrier_team_connect(nicbarrier_team_t *t, const nicbarrier_endpoints_t *endpoints,
                             nicbarrier_reason_t *why)
 {
-    nicbarrier_net_events_t events = {NULL, NULL, t};
+    nicbarrier_net_events_t events = {.arg = t};
     if (t->on_node) {
         events.complete = net_complete;
         events.entered = net_entered;
+        events.begun = net_begun;
     }
     if (t->engine->connect(t->net, endpoints, &events, why) != 0)
         return -1;

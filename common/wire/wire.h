@@ -162,7 +162,7 @@ ONIC_EXPORT void onic_wire_kick_mpi(unsigned am_id);
  *  negative value where work is left that it could not do: then it is run again, by the server
  *  thread, too. */
 typedef int (*onic_wire_deferred_fn_t)(void);
-/** Has the deferred function run after the next progress; it may ask itself. Lock held. */
+/** Has the deferred function run after the next progress; it may ask itself. */
 ONIC_EXPORT void onic_wire_defer(unsigned am_id);
 
 /** What the wire calls for an identifier of messages; NULL for what there is not. */

@@ -193,9 +193,8 @@ typedef struct onic_wire {
     onic_wire_fns_t fns[ONIC_AM_COUNT];
     onic_kept_list_t early; /**< of processes that are not known yet */
     onic_kept_list_t loop;  /**< to this process */
-    atomic_uint deferred; /**< a bit for each component whose function is to run; set with the lock
-                               held, read without it */
-    bool deferred_left;   /**< one of them still has work that it could not do */
+    atomic_uint deferred;   /**< a bit for each component whose function is to run */
+    bool deferred_left;     /**< one of them still has work that it could not do */
     _Atomic(onic_wire_mpi_fn_t) mpi_fn[ONIC_AM_COUNT]; /**< of `fns`, read without the lock */
     atomic_uint mpi_kicks; /**< a bit for each component whose function is to run */
     _Atomic(onic_wire_unlocked_fn_t) unlocked_fn;

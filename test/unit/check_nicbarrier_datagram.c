@@ -40,7 +40,7 @@ static uint64_t node_entered(void *arg)
 /* Member 0 leads a node: its last process (played by member 1) arrives while it computes. */
 static void woken(test_t *t)
 {
-    const nicbarrier_net_events_t events = {NULL, t->me == 0 ? node_entered : NULL, t};
+    const nicbarrier_net_events_t events = {.entered = t->me == 0 ? node_entered : NULL, .arg = t};
 
     begin(t, 80, &events, 0);
     if (t->me == 0) {

@@ -296,6 +296,15 @@ START_TEST(lost_at_a_put)
 }
 END_TEST
 
+/** All that look hear of the failure. */
+static void all_hear(void)
+{
+    for (int i = 0, left = 200000; i < here.n; i += here_failed(i)) {
+        UNIT_CHECK(left-- > 0);
+        here_progress(any(here.n));
+    }
+}
+
 /* A partner leaves when nothing is awaited of it: it may be in MPI_Finalize. Nobody hears of it,
  * unless another barrier is entered. */
 START_TEST(lost_in_good_order)
@@ -316,9 +325,7 @@ START_TEST(lost_in_good_order)
         enter(0, 2);
         ck_assert_int_eq(wire.told, 1);
         ck_assert(here_failed(0));
-        drain();
-        for (int i = 1; i < 4; i++)
-            ck_assert(here_failed(i));
+        all_hear();
     }
     leave_all();
     put_end();
@@ -386,16 +393,14 @@ START_TEST(lost_at_any_time)
 }
 END_TEST
 
-/* A process behind a member has died: all know it in the end. */
+/* A process behind a member has died: all that look know it in the end. */
 START_TEST(death_behind)
 {
     begin_random(_i);
     here_fail(any(here.n));
-    put_wire_drain();
-    for (int i = 0; i < here.n; i++) {
-        ck_assert(here_failed(i));
+    all_hear();
+    for (int i = 0; i < here.n; i++)
         ck_assert_uint_le(here_completed(i), least_entered());
-    }
     leave_all();
     put_end();
 }
@@ -436,6 +441,52 @@ START_TEST(closed_in_flight)
 }
 END_TEST
 
+static uint64_t begun_by_0;
+
+static uint64_t begun(void *arg)
+{
+    return arg == NULL ? begun_by_0 : 0;
+}
+
+/** Does the server thread look on? */
+static bool is_looked_after(void)
+{
+    put_wire_drain();
+    (void)put_wire_progress(false);
+    (void)put_wire_progress(false);
+    return wire.defer;
+}
+
+/* The server thread looks on as long as something is waited for, also of processes behind a member,
+ * and no longer. */
+START_TEST(looked_after)
+{
+    const nicbarrier_net_events_t events = {.begun = begun};
+
+    begin_at_once(2);
+    begun_by_0 = 0;
+    connect_with(0, &events);
+    connect_with(1, &(nicbarrier_net_events_t){NULL});
+    ck_assert(!is_looked_after());
+    for (uint64_t epoch = 1; epoch <= 3; epoch++) {
+        begun_by_0 = epoch;
+        here_progress(0);
+        ck_assert(is_looked_after());
+        enter(1, epoch);
+        ck_assert(is_looked_after());
+        enter(0, epoch);
+        ck_assert(!is_looked_after());
+        ck_assert(here_completed(0) == epoch && here_completed(1) == epoch);
+    }
+    begun_by_0 = 4;
+    here_fail(1);
+    here_progress(0);
+    ck_assert(!is_looked_after() && here_failed(0));
+    leave_all();
+    put_end();
+}
+END_TEST
+
 /* A word of another group in a flag, come late, may have hidden one: the group fails. */
 START_TEST(stray_word)
 {
@@ -462,7 +513,7 @@ int main(void)
                    UNIT_ONCE(word_behind_another), UNIT_LOOP(lost_at_a_put, 0, 3),
                    UNIT_LOOP(lost_in_good_order, 0, 2), UNIT_LOOP(lost_at_any_time, 0, 600),
                    UNIT_LOOP(death_behind, 0, 200), UNIT_LOOP(lost_in_silence, 0, 2),
-                   UNIT_ONCE(closed_in_flight), UNIT_ONCE(stray_word));
+                   UNIT_ONCE(closed_in_flight), UNIT_ONCE(looked_after), UNIT_ONCE(stray_word));
 
     conformance_add(suite, &row, 1);
     return unit_run_suite(suite);

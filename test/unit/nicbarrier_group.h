@@ -253,7 +253,7 @@ static inline bool connects(const config_t *config, const void *theirs, uint32_t
                             nicbarrier_reason_t *why)
 {
     const nicbarrier_group_t group = {.key = 5, .n = 2, .me = 0};
-    const nicbarrier_net_events_t none = {NULL, NULL, NULL};
+    const nicbarrier_net_events_t none = {NULL};
     unsigned char endpoint[ENDPOINT_ROOM] = {0};
     uint32_t mine;
     const nicbarrier_endpoint_t list[] = {{1, len, theirs}};

@@ -218,7 +218,7 @@ static int memory_progress(nicbarrier_net_t *net)
 static void memory_disconnect(nicbarrier_net_t *net)
 {
     net->gone = true;
-    net->events = (nicbarrier_net_events_t){NULL, NULL, NULL};
+    net->events = (nicbarrier_net_events_t){NULL};
 }
 
 static bool memory_failed(const nicbarrier_net_t *net)

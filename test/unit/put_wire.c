@@ -62,7 +62,7 @@ void onic_wire_set_fns(unsigned am_id, const onic_wire_fns_t *fns)
 
 void onic_wire_defer(unsigned am_id)
 {
-    UNIT_CHECK(is_locked() && am_id == ONIC_AM_COLL);
+    UNIT_CHECK(am_id == ONIC_AM_COLL);
     wire.defer = true;
 }
 
@@ -226,8 +226,9 @@ int put_wire_progress(bool any)
     const bool wanted = wire.defer;
     wire.defer = false;
     const int events = wanted && wire.deferred != NULL ? wire.deferred() : 0;
+    wire.defer |= events < 0;
     onic_wire_unlock();
-    return events;
+    return events > 0 ? events : 0;
 }
 
 int onic_wire_progress(void)

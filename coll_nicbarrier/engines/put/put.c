@@ -11,8 +11,8 @@
  * before; the reader keeps the greatest it has seen.
  *
  * Everything belongs to the wire lock. The wire's server thread moves the groups on while the
- * application computes: it is woken by what UCX receives. Puts by an adapter make no event, so over
- * RDMA the server thread moves on only what other traffic wakes it for.
+ * application computes. Puts by an adapter make no event, so it looks at them now and then, as long
+ * as something is waited for: what comes to other groups is read when they are entered next.
  */
 #include "coll_nicbarrier/engines/put/put.h"
 
@@ -65,10 +65,18 @@ static bool is_over(nicbarrier_net_t *net)
     return net->state == NICBARRIER_PUT_LEFT && net->in_flight == 0;
 }
 
+/** Of a group: is work left that no event announces? */
+static bool is_left(const nicbarrier_net_t *net)
+{
+    return (net->state == NICBARRIER_PUT_CONNECTED && nicbarrier_put_waits(net)) ||
+           (net->state != NICBARRIER_PUT_LEFT && nicbarrier_put_sends(net));
+}
+
 /** The wire's deferred function: all groups, on whatever thread progresses. */
 static int progress_all(void)
 {
     int events = 0;
+    bool left = false;
     for (nicbarrier_net_t **at = &nets; *at != NULL;) {
         nicbarrier_net_t *net = *at;
         if (net->state == NICBARRIER_PUT_CONNECTED)
@@ -79,13 +87,14 @@ static int progress_all(void)
             *at = net->next;
             destroy(net);
         } else {
+            left = left || is_left(net);
             at = &net->next;
         }
     }
-    /* What others put here makes no event. */
-    if (nets != NULL)
+    /* So that what was done counts. */
+    if (left && events > 0)
         onic_wire_defer(ONIC_AM_COLL);
-    return events;
+    return left && events == 0 ? -1 : events;
 }
 
 /* ---- the engine ----------------------------------------------------------------------------- */
@@ -212,6 +221,7 @@ static void put_enter(nicbarrier_net_t *net, uint64_t epoch)
 {
     onic_wire_lock();
     nicbarrier_put_enter(net, epoch);
+    onic_wire_defer(ONIC_AM_COLL);
     onic_wire_unlock();
 }
 
@@ -228,14 +238,18 @@ static bool put_failed(const nicbarrier_net_t *net)
 static void put_fail(nicbarrier_net_t *net)
 {
     onic_wire_lock();
-    if (net->state == NICBARRIER_PUT_CONNECTED)
+    if (net->state == NICBARRIER_PUT_CONNECTED) {
         nicbarrier_put_fail(net);
+        onic_wire_defer(ONIC_AM_COLL);
+    }
     onic_wire_unlock();
 }
 
 static int put_progress(nicbarrier_net_t *net)
 {
     (void)net;
+    /* This one may have begun what processes behind it have not entered yet. */
+    onic_wire_defer(ONIC_AM_COLL);
     return onic_wire_progress();
 }
 
@@ -252,6 +266,7 @@ static void put_disconnect(nicbarrier_net_t *net)
     if (connected) {
         net->state = NICBARRIER_PUT_LEAVING;
         (void)progress_all();
+        onic_wire_defer(ONIC_AM_COLL);
     }
     onic_wire_unlock();
     nicbarrier_put_flags_give(flags);

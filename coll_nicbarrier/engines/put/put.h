@@ -117,5 +117,9 @@ void nicbarrier_put_send(nicbarrier_net_t *net);
 /** Is a word still to go out, or under way, to a partner that can be reached? */
 bool nicbarrier_put_sends(const nicbarrier_net_t *net);
 
+/** Is something still to come for what this process has entered: from partners or, before that,
+ * from processes behind it? */
+bool nicbarrier_put_waits(const nicbarrier_net_t *net);
+
 /** The group has failed: its members are notified. */
 void nicbarrier_put_fail(nicbarrier_net_t *net);

@@ -81,6 +81,13 @@ bool nicbarrier_put_sends(const nicbarrier_net_t *net)
     return sends;
 }
 
+bool nicbarrier_put_waits(const nicbarrier_net_t *net)
+{
+    const uint64_t begun = net->events.begun != NULL ? net->events.begun(net->events.arg) : 0;
+    return !net->rule.failed &&
+           (net->rule.entered > net->rule.completed || begun > net->rule.completed);
+}
+
 /** The words of these steps: a bit for each. */
 static void post(nicbarrier_net_t *net, uint64_t steps)
 {

@@ -186,6 +186,11 @@ uint64_t nicbarrier_shm_arrived(const nicbarrier_shm_t *s)
     return READ(s->root);
 }
 
+uint64_t nicbarrier_shm_begun(const nicbarrier_shm_t *s)
+{
+    return READ(s->mine);
+}
+
 uint64_t nicbarrier_shm_completed(nicbarrier_shm_t *s)
 {
     return s->flat ? lowest(s->vertex, s->n) : READ(s->my_release);

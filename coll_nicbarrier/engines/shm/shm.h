@@ -110,6 +110,9 @@ bool nicbarrier_shm_done(nicbarrier_shm_t *s, uint64_t epoch);
 /** The last epoch that all processes of the node have entered; with a network part. */
 uint64_t nicbarrier_shm_arrived(const nicbarrier_shm_t *s);
 
+/** The last epoch that this process has entered; with a network part. */
+uint64_t nicbarrier_shm_begun(const nicbarrier_shm_t *s);
+
 /** The leader: the network part is complete up to `epoch`. Any thread. */
 void nicbarrier_shm_release(nicbarrier_shm_t *s, uint64_t epoch);
 
