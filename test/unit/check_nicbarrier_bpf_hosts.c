@@ -249,6 +249,35 @@ static int left_alone(bpf_host_t *h)
     return end(h);
 }
 
+/** A service that has not answered is not waited for again, though a process has several groups. */
+static int silent(bpf_host_t *h)
+{
+    nicbarrier_reason_t why = {""};
+    nicbarrier_bpf_client_t *c[] = {&h->client, &(nicbarrier_bpf_client_t){.service = -1}};
+    int end_of[2][2], kept[2];
+    REQUIRE(begin(h) == 0);
+    const uint32_t cookie = h->share.id.cookie;
+    h->share.id.cookie = 1000;
+    REQUIRE(nicbarrier_bpf_client_install(c[1], &h->share, &h->request, h->socket, &why) == 0);
+    h->share.id.cookie = cookie;
+    for (int i = 0; i < 2; i++) {
+        REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, end_of[i]) == 0);
+        const struct timeval second = {.tv_sec = 1};
+        REQUIRE(setsockopt(end_of[i][0], SOL_SOCKET, SO_RCVTIMEO, &second, sizeof(second)) == 0);
+        kept[i] = c[i]->service;
+        c[i]->service = end_of[i][0];
+        const uint64_t begun = onic_now_nsec();
+        nicbarrier_bpf_client_stop(c[i]);
+        const bool waited = onic_now_nsec() - begun > 900000000U;
+        REQUIRE(waited == (i == 0));
+        REQUIRE(!nicbarrier_bpf_client_enter(c[i], 1));
+    }
+    REQUIRE(nicbarrier_bpf_client_open(c[1], &h->share) != 0);
+    for (int i = 0; i < 2; i++)
+        REQUIRE(close(kept[i]) == 0 && close(end_of[i][1]) == 0);
+    return end(h);
+}
+
 /** Another user cannot have a group, nor see it, nor make one in its place; and who knows its key
  *  orders nothing that its own user has not. */
 static int stranger(bpf_host_t *h)
@@ -330,6 +359,13 @@ START_TEST(without_the_service)
 }
 END_TEST
 
+START_TEST(a_silent_service)
+{
+    const bpf_hosts_t all = {.n = 2, .load = "tc"};
+    bpf_hosts_run(&all, silent);
+}
+END_TEST
+
 START_TEST(a_failure)
 {
     const bpf_hosts_t all = {.n = 4, .load = "generic", .six = true};
@@ -406,6 +442,7 @@ int main(void)
     return UNIT_RUN("nicbarrier_bpf_hosts",
                     UNIT_LOOP(barriers_between_hosts, 0, (int)(sizeof(kinds) / sizeof(kinds[0]))),
                     UNIT_ONCE(the_service), UNIT_ONCE(another_user), UNIT_ONCE(without_the_service),
-                    UNIT_ONCE(a_failure), UNIT_LOOP(hosts_that_sleep, 1, 3),
-                    UNIT_LOOP(how_long, 1, 2), UNIT_ONCE(how_long_over_a_bridge));
+                    UNIT_ONCE(a_silent_service), UNIT_ONCE(a_failure),
+                    UNIT_LOOP(hosts_that_sleep, 1, 3), UNIT_LOOP(how_long, 1, 2),
+                    UNIT_ONCE(how_long_over_a_bridge));
 }

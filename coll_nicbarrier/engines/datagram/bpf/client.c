@@ -68,10 +68,19 @@ static int open_bell(const nicbarrier_bpf_share_t *share)
 #define LEFT_ALONE_NSEC UINT64_C(60000000000)
 static _Atomic uint64_t left_alone_until;
 
-/** It is not told that the group is not wanted either. */
-static void leave_alone(nicbarrier_bpf_client_t *c)
+static void leave_alone(void)
 {
     atomic_store(&left_alone_until, onic_now_nsec() + LEFT_ALONE_NSEC);
+}
+
+static bool is_left_alone(void)
+{
+    return onic_now_nsec() < atomic_load(&left_alone_until);
+}
+
+/** The service removes the group when it comes to it. */
+static void hang_up(nicbarrier_bpf_client_t *c)
+{
     close(c->service);
     c->service = -1;
 }
@@ -88,8 +97,10 @@ static int get_page(nicbarrier_bpf_client_t *c, nicbarrier_bpf_request_t *reques
         (void)nanosleep(&msec, NULL);
         error = nicbarrier_bpf_ask(c->service, request, order, socket, &reply, &page);
     }
-    if (error == ETIMEDOUT)
-        leave_alone(c);
+    if (error == ETIMEDOUT) {
+        leave_alone();
+        hang_up(c);
+    }
     if (error != 0)
         nicbarrier_reason(why, "%s", reply.text[0] != '\0' ? reply.text : strerror(error));
     else if (map_page(c, page) != 0)
@@ -108,7 +119,7 @@ static int begin(nicbarrier_bpf_client_t *c, const nicbarrier_bpf_share_t *share
     request->id = share->id;
     c->bell = -1;
     c->service = -1;
-    if (onic_now_nsec() < atomic_load(&left_alone_until))
+    if (is_left_alone())
         return nicbarrier_reason(why, "the service of nicbarrier-bpf has not answered of late");
     c->service = nicbarrier_bpf_local_connect(share->interface);
     if (c->service < 0 && errno == ECONNREFUSED)
@@ -148,10 +159,14 @@ static bool order(nicbarrier_bpf_client_t *c, nicbarrier_bpf_request_t *request,
 {
     nicbarrier_bpf_reply_t reply;
     int page;
-    const bool done = nicbarrier_bpf_ask(c->service, request, what, -1, &reply, &page) == 0;
+    if (is_left_alone())
+        return false;
+    const int error = nicbarrier_bpf_ask(c->service, request, what, -1, &reply, &page);
+    if (error == ETIMEDOUT)
+        leave_alone();
     if (page >= 0)
         close(page);
-    return done;
+    return error == 0;
 }
 
 bool nicbarrier_bpf_client_readdress(nicbarrier_bpf_client_t *c, nicbarrier_bpf_request_t *request)
@@ -173,8 +188,7 @@ void nicbarrier_bpf_client_stop(nicbarrier_bpf_client_t *c)
         const struct timespec msec = {.tv_nsec = 1000000};
         (void)nanosleep(&msec, NULL);
     }
-    close(c->service);
-    c->service = -1;
+    hang_up(c);
 }
 
 void nicbarrier_bpf_client_close(nicbarrier_bpf_client_t *c)
