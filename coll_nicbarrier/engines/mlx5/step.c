@@ -108,7 +108,9 @@ static void ask_for_life(nicbarrier_net_t *net)
  *  another barrier is entered. */
 static void look_for_failure(nicbarrier_net_t *net)
 {
-    if ((net->broken && net->rule.completed < net->rule.entered) ||
+    const uint64_t completed = atomic_load_explicit(&net->completed, memory_order_relaxed);
+
+    if ((net->broken && completed < net->rule.entered) ||
         read_word(net, NICBARRIER_CHAIN_FAILED) != 0)
         nicbarrier_mlx5_fail(net);
 }
@@ -145,24 +147,38 @@ static int read_flags(nicbarrier_net_t *net)
     return events;
 }
 
+/** Epochs up to this one are complete, and what others need of them has been given to the adapter:
+ *  the process may do without the network now. */
+static uint64_t done(const nicbarrier_net_t *net)
+{
+    uint64_t least = net->rule.completed;
+
+    if (net->by_adapter)
+        return least < net->chain.posted ? least : net->chain.posted;
+    for (uint32_t k = 0; k < net->rule.nsteps; k++)
+        if (net->out[k].qp != NULL && net->out[k].sent < least)
+            least = net->out[k].sent;
+    return least;
+}
+
 static void advance(nicbarrier_net_t *net)
 {
-    const uint64_t before = net->rule.completed;
-
     (void)nicbarrier_rule_advance(&net->rule);
     if (net->by_adapter)
         fill_rings(net);
     else
         send_epochs(net);
-    if (net->rule.completed > before) {
-        atomic_store_explicit(&net->completed, net->rule.completed, memory_order_release);
+    const uint64_t completed = done(net);
+    if (completed > atomic_load_explicit(&net->completed, memory_order_relaxed)) {
+        atomic_store_explicit(&net->completed, completed, memory_order_release);
         if (net->events.complete != NULL)
-            net->events.complete(net->events.arg, net->rule.completed);
+            net->events.complete(net->events.arg, completed);
     }
 }
 
 void nicbarrier_mlx5_enter(nicbarrier_net_t *net, uint64_t epoch)
 {
+    take_completions(net);
     nicbarrier_rule_enter(&net->rule, epoch);
     /* From now on the adapter goes on by itself. */
     atomic_store_explicit(word(net, NICBARRIER_CHAIN_ENTERED), htobe64(net->rule.entered),
