@@ -190,6 +190,48 @@ START_TEST(others_enter_and_words_are_lost)
 }
 END_TEST
 
+/* Member 0 has nothing to do but barriers of one group, which it finds complete without a look at
+ * the network. It answers the question of another group all the same. */
+static void busy_elsewhere(test_t *t)
+{
+    begin(t, 82, NULL, 0);
+    nicbarrier_net_t *other = t->net;
+    begin(t, 83, NULL, 1);
+    barriers(t, 1, 1);
+    meet(t, 2);
+    if (t->me == 0)
+        nicbarrier_datagram_stop_thread();
+    else
+        engine->enter(other, 1);
+    for (uint64_t e = 2; e <= 1000; e++) {
+        enter(t, e);
+        while (t->me == 0 && engine->completed(t->net) < e)
+            sched_yield();
+        await(t, e);
+    }
+    if (t->me == 1) {
+        look_on(t, 20);
+        EXPECT(other->partner[0].alive);
+        atomic_store(&t->shared->arrived[4], 1);
+    }
+    for (int i = 0; i < 10000 && atomic_load(&t->shared->arrived[4]) == 0; i++)
+        nap(1);
+    engine->enter(other, 1);
+    while (engine->completed(other) < 1)
+        (void)engine->progress(other);
+    atomic_fetch_add(&t->shared->arrived[3], 1);
+    while (atomic_load(&t->shared->arrived[3]) < t->n)
+        (void)engine->progress(other);
+    engine->disconnect(other);
+    engine->disconnect(t->net);
+}
+
+START_TEST(other_groups_are_answered)
+{
+    run(&(scenario_t){.run = busy_elsewhere, .n = 2, .prepare = calm});
+}
+END_TEST
+
 /* ---- partners that the engine does not hear itself --------------------------------------------
  */
 
@@ -333,6 +375,6 @@ int main(void)
                     UNIT_LOOP(is_gone, 0, 3), UNIT_ONCE(goes_on_by_itself),
                     UNIT_ONCE(sleepers_are_woken), UNIT_ONCE(others_enter_for_a_leader),
                     UNIT_ONCE(others_enter_and_words_are_lost),
-                    UNIT_ONCE(silence_of_packets_kept), UNIT_ONCE(some_have_none),
-                    UNIT_ONCE(is_chosen));
+                    UNIT_ONCE(other_groups_are_answered), UNIT_ONCE(silence_of_packets_kept),
+                    UNIT_ONCE(some_have_none), UNIT_ONCE(is_chosen));
 }

@@ -151,11 +151,23 @@ static void tick(void)
         atomic_store_explicit(&d->away, false, memory_order_relaxed);
 }
 
+/** Where a stepper goes on by itself, barriers may always be complete at the first look, and nobody
+ *  reads what comes: partners in other groups may ask for what they have missed. So now and then it
+ *  is read all the same. */
+#define SHORTCUTS_PER_RECEIVE 64U
+
+static void take_shortcut(void)
+{
+    if (++nicbarrier_datagram.shortcuts % SHORTCUTS_PER_RECEIVE == 0)
+        (void)nicbarrier_datagram_receive(NULL);
+}
+
 static void datagram_enter(nicbarrier_net_t *net, uint64_t epoch)
 {
     tick();
     nicbarrier_datagram_lock();
-    nicbarrier_datagram_enter(net, epoch);
+    if (nicbarrier_datagram_enter(net, epoch) && nicbarrier_net_view(net) != NULL)
+        take_shortcut();
     nicbarrier_datagram_unlock();
 }
 
@@ -173,7 +185,9 @@ static int datagram_progress(nicbarrier_net_t *net)
     if (!nicbarrier_datagram_trylock())
         return 0;
     int events = nicbarrier_datagram_look(net);
-    if (events == 0)
+    if (events != 0)
+        take_shortcut();
+    else
         events = nicbarrier_datagram_receive(net);
     atomic_store_explicit(&nicbarrier_datagram.polled, nicbarrier_datagram.now,
                           memory_order_relaxed);

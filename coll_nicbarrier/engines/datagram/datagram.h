@@ -65,6 +65,7 @@ typedef struct nicbarrier_datagram {
     const nicbarrier_transport_t *transport[NICBARRIER_VIAS]; /**< NULL where it is not open */
     atomic_bool udp_due;                                      /**< something has come by UDP */
     unsigned udp_polls;        /**< while there is verbs, too: since UDP was of use */
+    unsigned shortcuts;        /**< barriers of a stepper that goes on by itself: datagram.c */
     uint32_t cookie;           /**< that packets to this process must carry */
     uint64_t random;           /**< state, for drop */
     atomic_bool locked;        /**< the lock */
@@ -153,8 +154,8 @@ void nicbarrier_datagram_free(nicbarrier_net_t *net);
  *  to answer so; for others that are not there any more every question is granted (input.c). */
 void nicbarrier_datagram_leave(nicbarrier_net_t *net);
 
-/** Enters all epochs up to `epoch` and sends what becomes due. */
-void nicbarrier_datagram_enter(nicbarrier_net_t *net, uint64_t epoch);
+/** Enters all epochs up to `epoch` and sends what becomes due; false where they were entered. */
+bool nicbarrier_datagram_enter(nicbarrier_net_t *net, uint64_t epoch);
 /** Enters in all groups what members behind this one have (events.entered), and follows steppers
  *  that go on by themselves. */
 void nicbarrier_datagram_see_to_all(void);

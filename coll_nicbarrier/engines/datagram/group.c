@@ -228,13 +228,14 @@ void nicbarrier_datagram_moved(nicbarrier_net_t *net, const nicbarrier_partner_t
 
 /* ---- entering -------------------------------------------------------------------------------- */
 
-void nicbarrier_datagram_enter(nicbarrier_net_t *net, uint64_t epoch)
+bool nicbarrier_datagram_enter(nicbarrier_net_t *net, uint64_t epoch)
 {
     nicbarrier_rule_t room;
-    if (net->connected && epoch > nicbarrier_net_state(net, &room)->entered) {
-        nicbarrier_stepping_enter(net, epoch);
-        nicbarrier_datagram_follow(net, onic_now_nsec());
-    }
+    if (!net->connected || epoch <= nicbarrier_net_state(net, &room)->entered)
+        return false;
+    nicbarrier_stepping_enter(net, epoch);
+    nicbarrier_datagram_follow(net, onic_now_nsec());
+    return true;
 }
 
 static void see_to(nicbarrier_net_t *net, uint64_t now)
@@ -242,7 +243,7 @@ static void see_to(nicbarrier_net_t *net, uint64_t now)
     if (!net->connected)
         return;
     if (!net->gone && net->events.entered != NULL)
-        nicbarrier_datagram_enter(net, net->events.entered(net->events.arg));
+        (void)nicbarrier_datagram_enter(net, net->events.entered(net->events.arg));
     if (nicbarrier_net_view(net) != NULL)
         nicbarrier_datagram_follow(net, now);
 }
