@@ -96,7 +96,8 @@ int onic_wire_progress(void)
         /* This thread may go away from MPI now. */
         onic_server_look_after();
     }
-    onic_wire_help();
+    if (atomic_load_explicit(&onic_wire_needs_help, memory_order_relaxed))
+        onic_wire.start_server();
     return events + run_mpi_fns();
 }
 

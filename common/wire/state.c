@@ -17,6 +17,7 @@
 onic_wire_t onic_wire;
 struct onic_ucx onic_ucx;
 onic_queue_counters_t onic_queue_counters;
+atomic_bool onic_wire_needs_help;
 
 int onic_ucs_error(ucs_status_t status)
 {
@@ -38,6 +39,12 @@ int onic_ucs_error(ucs_status_t status)
     default:
         return OMPI_ERROR;
     }
+}
+
+void onic_wire_need_help(void)
+{
+    if (!atomic_load(&onic_wire.server.running) && !atomic_load(&onic_wire.no_help))
+        atomic_store(&onic_wire_needs_help, true);
 }
 
 /* ---- lock ----------------------------------------------------------------------------------- */

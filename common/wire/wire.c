@@ -242,6 +242,7 @@ static int start_wire(const onic_wire_config_t *config)
     onic_wake_pipe_open(onic_wire.server.wake_pipe);
     onic_wire.cma_id.wake = onic_file_offer(onic_wire.server.wake_pipe[1]);
     onic_wire.closing = false;
+    onic_wire.start_server = onic_wire_start_server;
     onic_wire.published = false;
     onic_wire.credit = config->credit;
     onic_wire.puts = config->puts;
@@ -362,16 +363,6 @@ int onic_wire_open(const onic_wire_config_t *config)
     return rc;
 }
 
-atomic_bool onic_wire_needs_help;
-/** It cannot be started; that has been said. */
-static atomic_bool no_help;
-
-void onic_wire_need_help(void)
-{
-    if (!atomic_load(&onic_wire.server.running) && !atomic_load(&no_help))
-        atomic_store(&onic_wire_needs_help, true);
-}
-
 void onic_wire_start_server(void)
 {
     /* While another thread opens or closes the wire it is not the time. */
@@ -382,7 +373,7 @@ void onic_wire_start_server(void)
         onic_wire_lock();
         onic_server_start(HELP_USEC);
         onic_wire_unlock();
-        atomic_store(&no_help, !atomic_load(&onic_wire.server.running));
+        atomic_store(&onic_wire.no_help, !atomic_load(&onic_wire.server.running));
     }
     pthread_mutex_unlock(&open_mutex);
 }

@@ -167,17 +167,19 @@ typedef struct onic_wire {
     ucp_datatype_t gather_dt;
     atomic_uint neps; /**< endpoints that were made; set with the lock held, read without it */
     bool closing;
-    bool published;          /**< this process's address, under a key of its own */
-    bool closes;             /**< endpoints to other jobs can be closed at any time */
-    bool puts;               /**< the context was made for puts, too, */
-    bool atomics;            /**< and for atomics */
-    bool shares_memory;      /**< a list of transports does not leave that out */
-    bool small_queues;       /**< UCX may lock little memory */
-    uint64_t rndv_max;       /**< most bytes of a rendezvous of this process, or UINT64_MAX */
-    uint64_t credit;         /**< what the point-to-point layer of this process does */
-    uint64_t rcache_max;     /**< most bytes that UCX keeps registered; 0 where it may all */
-    opal_hash_table_t peers; /**< by onic_name; onic_peer_t */
-    unsigned foreign;        /**< of these, those of other jobs */
+    void (*start_server)(void); /**< onic_wire_start_server, for progress */
+    atomic_bool no_help;        /**< that has failed, and has been said */
+    bool published;             /**< this process's address, under a key of its own */
+    bool closes;                /**< endpoints to other jobs can be closed at any time */
+    bool puts;                  /**< the context was made for puts, too, */
+    bool atomics;               /**< and for atomics */
+    bool shares_memory;         /**< a list of transports does not leave that out */
+    bool small_queues;          /**< UCX may lock little memory */
+    uint64_t rndv_max;          /**< most bytes of a rendezvous of this process, or UINT64_MAX */
+    uint64_t credit;            /**< what the point-to-point layer of this process does */
+    uint64_t rcache_max;        /**< most bytes that UCX keeps registered; 0 where it may all */
+    opal_hash_table_t peers;    /**< by onic_name; onic_peer_t */
+    unsigned foreign;           /**< of these, those of other jobs */
     onic_peer_t *self;
     atomic_uint losses; /**< connections lost so far, in this wire and before; set with the lock
                            held, read without it */
