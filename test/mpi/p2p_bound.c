@@ -56,6 +56,9 @@ static void check_sender(const counter_t *no_credit, unsigned long long before, 
 
     TL_CHECK(n > 0, "round %d: there was credit for all", round);
     TL_CHECK(n < MESSAGES, "round %d: there was credit for none", round);
+    /* The first fifth of all takes half of the room: more than any of several senders gets. */
+    TL_CHECK(MESSAGES - n < MESSAGES / 5, "round %d: there was credit for %llu, more than a share",
+             round, MESSAGES - n);
 }
 
 /* ---- who receives ---- */
