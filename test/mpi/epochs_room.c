@@ -4,6 +4,7 @@
  */
 /* ranks: 2-3 */
 /* windows: create allocate */
+/* methods: auto pack */
 /**
  * @file
  * An origin that puts more than there is room for closes its epoch though the target stays outside
@@ -15,7 +16,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { ROUNDS = 3, ROWS = 1024, COLUMNS = 8, WIDTH = 64, PUTS = 320 };
+/** So many puts that their target's window and memory are full, and the queue to it, too. */
+enum { ROUNDS = 2, ROWS = 512, COLUMNS = 8, WIDTH = 64, PUTS = 2200 };
 
 /** Microseconds between two looks, and how many until the origins are taken to be stuck. */
 #define LOOK  1000
