@@ -58,9 +58,12 @@ uint64_t superpipe_early(const superpipe_case_t *c, unsigned able, const onic_li
     if (c->self || fragment == 0 || forced > SUPERPIPE_STREAM)
         return 0;
     superpipe_estimate(c, able, link, cost);
-    /* Fragments without a CTS save the wait for it. */
-    if (c->length <= most &&
-        cost[SUPERPIPE_STREAM] - link->message <= cost[superpipe_cheapest(cost)])
+    /* Fragments without a CTS save the wait for it, and so does single copy. Of them nothing is
+     * packed while the last one is unpacked. */
+    const double all = cost[SUPERPIPE_STREAM] - link->message;
+    const double last = (double)fragment * link->byte / 2;
+    if (c->length <= most && all <= cost[superpipe_cheapest(cost)] &&
+        all + last <= cost[SUPERPIPE_COPY] - link->message)
         return c->length;
     return bytes < c->length ? bytes - bytes % fragment : 0;
 }

@@ -136,6 +136,10 @@ START_TEST(all_early)
 
     ck_assert_uint_eq(superpipe_early(&c, near, &links->node, 8192, 65536, SUPERPIPE_AUTO), 16384);
     ck_assert_uint_eq(superpipe_early(&c, near, &links->node, 8192, 16000, SUPERPIPE_AUTO), 0);
+    /* Single copy needs no CTS, either. */
+    ck_assert_uint_eq(
+        superpipe_early(&c, near | 1U << SUPERPIPE_COPY, &links->node, 8192, 65536, SUPERPIPE_AUTO),
+        0);
     c.length = 16 << 20;
     c.node = false;
     ck_assert_uint_eq(superpipe_early(&c, far, &links->net, 8192, 65536, SUPERPIPE_AUTO), 57344);
