@@ -185,6 +185,13 @@ static void mute(test_t *t)
     begin(t, 85, NULL, 0);
     enter(t, 1);
     meet(t, 1);
+    if (t->me == 0) {
+        await(t, 1);
+        atomic_store(&t->shared->arrived[3], 1);
+    }
+    /* The others wait for it, however late it has its turn. */
+    while (atomic_load(&t->shared->arrived[3]) == 0)
+        look_on(t, 1);
     EXPECT(is_given_up(t, &why) == (t->me != 0));
     meet(t, 2);
     EXPECT(t->me != 3 || t->net->from[1]->alive);
