@@ -51,7 +51,9 @@ void onic_queue_wait(onic_queue_out_t *out, onic_send_t *s)
     waiting++;
     s->starting = false;
     STAILQ_INSERT_TAIL(&out->waiting, s, next);
-    onic_wire_need_help();
+    /* Whether the thread serves one-sided operations is for their users to say. */
+    if (s->am_id != ONIC_AM_OSC)
+        onic_wire_need_help();
     onic_server_look_after();
 }
 
