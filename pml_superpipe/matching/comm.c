@@ -115,13 +115,16 @@ superpipe_comm_t *superpipe_comms_next(const superpipe_comms_t *t, const superpi
     return NULL;
 }
 
-superpipe_message_t *superpipe_comms_unpark(superpipe_comms_t *t, uint64_t context)
+superpipe_message_t *superpipe_comms_unpark(superpipe_comms_t *t, uint64_t context,
+                                            superpipe_message_t **from)
 {
-    superpipe_message_t *message = t->parked.head;
+    superpipe_message_t *message = *from;
 
     while (message != NULL && message->context != context)
         message = message->next;
-    if (message != NULL)
+    if (message != NULL) {
+        *from = message->next;
         superpipe_list_remove(&t->parked, message);
+    }
     return message;
 }

@@ -126,5 +126,7 @@ int superpipe_comms_add(superpipe_comms_t *t, superpipe_comm_t *comm);
 /** One of the communicators, for NULL, or the next one after `comm`; NULL where there is none. */
 superpipe_comm_t *superpipe_comms_next(const superpipe_comms_t *t, const superpipe_comm_t *comm);
 
-/** Takes out the first message that is parked for that context; NULL where there is none. */
-superpipe_message_t *superpipe_comms_unpark(superpipe_comms_t *t, uint64_t context);
+/** Takes out the first message that is parked for that context, from *from on, which is the head of
+ * those that are parked at first and then what this has left; NULL where there is none. */
+superpipe_message_t *superpipe_comms_unpark(superpipe_comms_t *t, uint64_t context,
+                                            superpipe_message_t **from);

@@ -274,9 +274,9 @@ void superpipe_short_arrived(onic_peer_t *from, const void *header, size_t heade
 
 void superpipe_unpark_locked(superpipe_channel_t *c)
 {
-    superpipe_message_t *m;
+    superpipe_message_t *m, *from = superpipe.comms.parked.head;
 
-    while ((m = superpipe_comms_unpark(&superpipe.comms, c->match.context)) != NULL) {
+    while ((m = superpipe_comms_unpark(&superpipe.comms, c->match.context, &from)) != NULL) {
         superpipe_unexpected_t *u = (superpipe_unexpected_t *)m;
         const int32_t source = m->source;
         superpipe_receive_t *none; /* is posted yet */

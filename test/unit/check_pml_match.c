@@ -242,7 +242,7 @@ static void probe_some(superpipe_comm_t *c, naive_comm_t *naive)
 
 static void create(unsigned i)
 {
-    superpipe_message_t *m;
+    superpipe_message_t *m, *from = w.comms.parked.head;
 
     UNIT_CHECK(superpipe_comm_init(&w.comm[i], context_of(i), NAIVE_RANKS) == 0);
     for (unsigned k = 0; k < NAIVE_RANKS; k++)
@@ -250,7 +250,7 @@ static void create(unsigned i)
     memcpy(w.comm[i].turn, w.first[i], sizeof(w.first[i]));
     memcpy(w.naive[i].turn, w.first[i], sizeof(w.first[i]));
     UNIT_CHECK(superpipe_comms_add(&w.comms, &w.comm[i]) == 0);
-    while ((m = superpipe_comms_unpark(&w.comms, context_of(i))) != NULL) {
+    while ((m = superpipe_comms_unpark(&w.comms, context_of(i), &from)) != NULL) {
         const message_t *message = (message_t *)m;
         const flight_t f = {m->context, {message->id, m->source, m->tag, m->sequence}};
         UNIT_CHECK(hand_over(&f, (message_t *)m));

@@ -178,7 +178,7 @@ END_TEST
 START_TEST(parked_and_discarded)
 {
     superpipe_comms_t comms = {.n = 0};
-    superpipe_message_t *m;
+    superpipe_message_t *m, *from;
     uint32_t n = 0;
 
     begin(1);
@@ -189,7 +189,7 @@ START_TEST(parked_and_discarded)
         superpipe_list_append(&comms.parked, &message[i]);
     }
     UNIT_CHECK(superpipe_comms_add(&comms, &comm) == 0);
-    for (; (m = superpipe_comms_unpark(&comms, 1)) != NULL; n++) {
+    for (from = comms.parked.head; (m = superpipe_comms_unpark(&comms, 1, &from)) != NULL; n++) {
         UNIT_CHECK(m == &message[2 * n + 1]);
         UNIT_CHECK(!arrive(2 * n + 1, 0, m->tag, m->sequence));
     }
