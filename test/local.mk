@@ -61,7 +61,6 @@ unit_programs = \
 	test/unit/check_nicbarrier_team \
 	test/unit/check_names \
 	test/unit/check_pack \
-	test/unit/check_membarrier \
 	test/unit/check_owned_lock \
 	test/unit/check_connections \
 	test/unit/check_places \
@@ -139,7 +138,6 @@ test_unit_check_helper_thread_LDADD = $(check_libs)
 test_unit_check_mover_blocks_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_mover_chunks_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_queue_LDADD = common/libonic_core.la $(check_libs)
-test_unit_check_membarrier_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_life_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_mover_pipe_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_mover_pool_LDADD = common/libonic_core.la $(check_libs)

@@ -12,7 +12,6 @@
 
 #include "common/node/segment.h"
 #include "common/support/clock.h"
-#include "common/support/membarrier.h"
 #include "opal/util/proc.h"
 
 /** Of this form of the segment. */
@@ -136,18 +135,10 @@ void onic_inbox_close(void)
 _Static_assert(ONIC_OUTBOX_LEAST <= ONIC_QUEUE_RING_MIN / 2 - ONIC_QUEUE_LINE,
                "the shortest ring takes it");
 
-/** A process that sleeps cannot make the barrier of this one. */
-static bool makes_barriers;
-
-void onic_outbox_start(void)
-{
-    makes_barriers = !onic_membarrier_register();
-}
-
-bool onic_outbox_park(unsigned nap)
+void onic_outbox_park(unsigned nap)
 {
     atomic_store_explicit(&onic_presence_mine()->parked, nap, memory_order_release);
-    return nap == 0 || onic_inbox.segment.base == NULL || onic_membarrier();
+    atomic_thread_fence(memory_order_seq_cst);
 }
 
 /** The sizes of another process's inbox, if they can be right. */
@@ -240,10 +231,8 @@ static void put_payload(onic_outbox_t *out, unsigned char *to, const onic_payloa
 /** Ends the sleep of a server thread that stands in, and has not seen the message just put. */
 static void wake(onic_outbox_t *out)
 {
-    if (makes_barriers)
-        atomic_thread_fence(memory_order_seq_cst);
-    else
-        atomic_signal_fence(memory_order_seq_cst);
+    /* Either that thread sees the message, or this one sees it asleep. */
+    atomic_thread_fence(memory_order_seq_cst);
     const unsigned nap = atomic_load_explicit(&out->owner->parked, memory_order_relaxed);
     if (nap != 0 && nap != out->woken) {
         out->woken = nap;

@@ -9,10 +9,7 @@
  *
  *  A server thread that stands in for the MPI threads shows when it sleeps (presence.h), and looks
  *  at its queues once more before; a sender that has put a one-sided operation into one sees that,
- *  and wakes it. For that order the sleeping side makes the barrier of both (membarrier.h), so that
- *  a message needs none. Where its kernel refuses that it sleeps a millisecond at a time; where the
- *  sender's does, the sender makes one with each message. Other threads that sleep are woken by
- *  processes that wait for them.
+ *  and wakes it. Other threads that sleep are woken by processes that wait for them.
  *
  *  One thread at a time uses the functions, but where any thread is said to be allowed. */
 #pragma once
@@ -107,9 +104,6 @@ void onic_outbox_close(onic_outbox_t *out);
 bool onic_outbox_put(onic_outbox_t *out, uint8_t id, const void *header, size_t header_len,
                      const onic_payload_t *payload, bool wakes);
 
-/** To be called before the first is opened: joins in barriers that others make. */
-void onic_outbox_start(void);
-
 /** By a server thread that stands in: it sleeps from now on, for the `nap`-th time; 0: no longer.
- *  False where a sender may not see that in time. */
-bool onic_outbox_park(unsigned nap);
+ *  It looks at its queues once more behind this. */
+void onic_outbox_park(unsigned nap);

@@ -119,10 +119,10 @@ static void park(onic_server_t *s, uint64_t seen)
 {
     atomic_store(&s->sleep, ONIC_SERVER_PARKED);
     s->naps += 1U + (s->naps == UINT_MAX); /* never 0 */
-    const bool seen_by_all = onic_outbox_park(s->naps);
+    onic_outbox_park(s->naps);
     if (in_charge(s, seen) && atomic_load(&onic_wire.deferred) == 0 && !onic_inbox_has_messages())
-        (void)sleep_for(s, seen_by_all ? FOREVER : NAP_MAX, true);
-    (void)onic_outbox_park(0);
+        (void)sleep_for(s, FOREVER, true);
+    onic_outbox_park(0);
     atomic_store(&s->sleep, ONIC_SERVER_LOOKS);
 }
 

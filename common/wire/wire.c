@@ -248,7 +248,6 @@ static int start_wire(const onic_wire_config_t *config)
     onic_wire.puts = config->puts;
     onic_wire.atomics = config->atomics;
     atomic_store(&onic_wire.neps, 0);
-    onic_outbox_start();
     onic_wire.shares_memory = onic_tls_have(ONIC_TLS_MEMORY, onic_wire_tls(config));
     onic_inbox_open(onic_wire.shares_memory ? config->queues : 0);
     int rc = onic_peers_start();
