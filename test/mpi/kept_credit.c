@@ -4,12 +4,14 @@
  */
 /* ranks: 2 */
 /* windows: create */
+/* methods: auto */
 /**
  * @file
- * An operation that waits for credit leaves when the process waits for its request, though all that
- * holds the credit up is done and nobody flushes it: accumulates to one target in many windows,
- * which are answered where only their origin looks (osc_nicstride/protocol/credit.h). Nor does its
- * own answer come there.
+ * An operation that waits for credit leaves though all that holds the credit up is done in other
+ * windows to the same target, and nobody flushes these: it was answered where only its origin looks
+ * (osc_nicstride/protocol/credit.h), or is acknowledged only when somebody asks. The process waits
+ * for the request of that operation, or flushes it. Nor does its own answer come where only a flush
+ * looks.
  */
 #include "test/mpi/testlib.h"
 
@@ -18,24 +20,57 @@
 #include <unistd.h>
 
 /* Together such accumulates take more than the least memory for messages gives each of two
- * processes. */
-enum { WINDOWS = 112, LONGS = 800 };
+ * processes. A target acknowledges by itself when half a window has come, rounded up. */
+enum { WINDOWS = 112, LONGS = 800, WINDOW = 3 };
+
+/** What holds the credit up, and how what lacks it is waited for. */
+typedef enum way {
+    WAIT,  /**< what asks for its own answer; by its request */
+    ASK,   /**< what does not, since it has a request; likewise */
+    FLUSH, /**< as the first; by a flush of its window */
+    WAYS
+} way_t;
 
 static long values[LONGS], got[LONGS];
 
-static void add(const tl_window_t *w)
+static void add(const tl_window_t *w, MPI_Request *request)
 {
-    TL_MPI(
-        MPI_Accumulate(values, LONGS, MPI_LONG, 1 - w->rank, 0, LONGS, MPI_LONG, MPI_SUM, w->win));
+    if (request != NULL) {
+        TL_MPI(MPI_Raccumulate(values, LONGS, MPI_LONG, 1, 0, LONGS, MPI_LONG, MPI_SUM, w->win,
+                               request));
+    } else {
+        TL_MPI(MPI_Accumulate(values, LONGS, MPI_LONG, 1, 0, LONGS, MPI_LONG, MPI_SUM, w->win));
+    }
 }
 
-/** A get that waits until two puts are acknowledged, and is alone then. */
+/** The target is away meanwhile, so that the last one finds no credit. */
+static void use_up(const tl_window_t *w, way_t way)
+{
+    const tl_window_t *last = &w[WINDOWS - 1];
+    MPI_Request requests[WINDOWS], *r = &requests[WINDOWS - 1];
+
+    for (int i = 0; i < WINDOWS - 1; i++)
+        add(&w[i], way == ASK ? &requests[i] : NULL);
+    if (way == FLUSH) {
+        add(last, NULL);
+        TL_MPI(MPI_Win_flush(1, last->win));
+    } else {
+        TL_MPI(MPI_Rget_accumulate(values, LONGS, MPI_LONG, got, LONGS, MPI_LONG, 1, 0, LONGS,
+                                   MPI_LONG, MPI_SUM, last->win, r));
+        TL_MPI(MPI_Wait(r, MPI_STATUS_IGNORE));
+        TL_CHECK(got[0] == way * LONGS, "%ld, not %d", got[0], (int)way * LONGS);
+    }
+    if (way == ASK)
+        TL_MPI(MPI_Waitall(WINDOWS - 1, requests, MPI_STATUSES_IGNORE));
+}
+
+/** A get that waits until the puts before it are acknowledged, and is alone then. */
 static void get_behind_puts(const tl_window_t *w)
 {
     long old = -1;
     MPI_Request r;
 
-    for (int k = 0; k < 2; k++)
+    for (int k = 0; k < WINDOW; k++)
         TL_MPI(MPI_Put(&values[1], 1, MPI_LONG, 1, 0, 1, MPI_LONG, w->win));
     TL_MPI(MPI_Rget(&old, 1, MPI_LONG, 1, 1, 1, MPI_LONG, w->win, &r));
     TL_MPI(MPI_Wait(&r, MPI_STATUS_IGNORE));
@@ -45,10 +80,9 @@ static void get_behind_puts(const tl_window_t *w)
 int main(int argc, char **argv)
 {
     static tl_window_t w[WINDOWS];
-    MPI_Request r;
 
     setenv("OMPI_MCA_osc_nicstride_memory", "1", 1);
-    setenv("OMPI_MCA_osc_nicstride_window", "2", 1);
+    setenv("OMPI_MCA_osc_nicstride_window", "3", 1);
     setenv("OMPI_MCA_osc_nicstride_method", "pack", 1);
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     tl_need_ranks(2, 2);
@@ -59,31 +93,19 @@ int main(int argc, char **argv)
         MPI_Barrier(w[i].comm);
         TL_MPI(MPI_Win_lock_all(0, w[i].win));
         /* The first answer of all does not go there yet. */
-        for (int k = 0; k < 2; k++) {
-            add(&w[i]);
-            TL_MPI(MPI_Win_flush(1 - w[i].rank, w[i].win));
-        }
+        TL_MPI(MPI_Put(&values[1], 1, MPI_LONG, 1 - w->rank, 1, 1, MPI_LONG, w[i].win));
+        TL_MPI(MPI_Win_flush(1 - w->rank, w[i].win));
     }
-    MPI_Barrier(MPI_COMM_WORLD);
-    /* The target is away meanwhile, so that the last one finds no credit. */
-    if (w->rank == 1)
-        usleep(100000);
-    for (int i = 0; i < WINDOWS && w->rank == 0; i++) {
-        if (i == WINDOWS - 1) {
-            TL_MPI(MPI_Rget_accumulate(values, LONGS, MPI_LONG, got, LONGS, MPI_LONG, 1 - w[i].rank,
-                                       0, LONGS, MPI_LONG, MPI_SUM, w[i].win, &r));
-            TL_MPI(MPI_Wait(&r, MPI_STATUS_IGNORE));
-            TL_CHECK(got[0] == 2 * LONGS, "%ld, not %d", got[0], 2 * LONGS);
-        } else {
-            add(&w[i]);
-        }
+    for (int way = 0; way <= WAYS; way++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (w->rank == 1)
+            usleep(100000);
+        else if (way < WAYS)
+            use_up(w, (way_t)way);
+        else
+            get_behind_puts(&w[WINDOWS - 1]);
+        MPI_Barrier(MPI_COMM_WORLD);
     }
-    MPI_Barrier(MPI_COMM_WORLD);
-    if (w->rank == 1)
-        usleep(100000);
-    else
-        get_behind_puts(&w[WINDOWS - 1]);
-    MPI_Barrier(MPI_COMM_WORLD);
     for (int i = 0; i < WINDOWS; i++) {
         TL_MPI(MPI_Win_unlock_all(w[i].win));
         tl_win_free(&w[i]);
