@@ -11,30 +11,6 @@
 /* Small enough for the first-level cache together with what it is gathered from. */
 #define SCRATCH 4096
 
-/* From this block length on it pays to reduce in place; below it one gather, one reduction over
- * all and one scatter beat a call of the reduction for every block. */
-#define IN_PLACE_BLOCK 128
-
-static bool reduce_in_place(const nicstride_apply_t *a, const onic_layout_t *l)
-{
-    return a->size == a->extent && l->nruns == 0 && l->block >= IN_PLACE_BLOCK &&
-           l->block % a->size == 0;
-}
-
-/** Reduces on the target's own bytes; every piece is whole elements (reduce_in_place says so). */
-static void apply_in_place(const nicstride_apply_t *a, onic_cursor_t *c, char *base,
-                           const char *src, uint64_t len)
-{
-    int64_t offset;
-    uint64_t n;
-
-    while (len > 0 && onic_cursor_next(c, len, &offset, &n)) {
-        a->reduce(a->ctx, src, base + offset, n / a->size);
-        src += n;
-        len -= n;
-    }
-}
-
 /** Reduces packed elements whose packed form is not their memory form (pair types with gaps). */
 static void reduce_padded(const nicstride_apply_t *a, const char *src, char *dst, size_t n)
 {
@@ -75,7 +51,6 @@ uint64_t nicstride_apply(const nicstride_apply_t *a, onic_cursor_t *target, void
 {
     const size_t widest = a->extent > a->size ? a->extent : a->size;
     const uint64_t chunk = SCRATCH / widest * a->size;
-    const bool in_place = reduce_in_place(a, target->layout);
     const char *s = src;
     char *o = old;
     uint64_t done = 0;
@@ -93,8 +68,6 @@ uint64_t nicstride_apply(const nicstride_apply_t *a, onic_cursor_t *target, void
             onic_cursor_init(target, target->layout, target->pos + n);
         if (a->kind == NICSTRIDE_APPLY_REPLACE)
             onic_unpack(target, base, s + done, n);
-        else if (a->kind == NICSTRIDE_APPLY_REDUCE && in_place)
-            apply_in_place(a, target, base, s + done, n);
         else if (a->kind == NICSTRIDE_APPLY_REDUCE)
             apply_gathered(a, target, base, s + done, n);
         done += n;
@@ -112,9 +85,8 @@ void nicstride_apply_element(const nicstride_apply_t *a, void *target, const voi
         a->reduce(a->ctx, src, target, 1);
 }
 
-/** Inlined with sizes that are known, where it is a few instructions. */
-static inline void apply_cas(void *target, size_t size, const void *compare, const void *desired,
-                             void *old)
+void nicstride_apply_cas(void *target, size_t size, const void *compare, const void *desired,
+                         void *old)
 {
     /* Before `old` is written: it may be the same memory as `compare`. */
     const bool equal = memcmp(target, compare, size) == 0;
@@ -122,17 +94,6 @@ static inline void apply_cas(void *target, size_t size, const void *compare, con
     memcpy(old, target, size);
     if (equal)
         memcpy(target, desired, size);
-}
-
-void nicstride_apply_cas(void *target, size_t size, const void *compare, const void *desired,
-                         void *old)
-{
-    if (size == sizeof(uint64_t))
-        apply_cas(target, sizeof(uint64_t), compare, desired, old);
-    else if (size == sizeof(uint32_t))
-        apply_cas(target, sizeof(uint32_t), compare, desired, old);
-    else
-        apply_cas(target, size, compare, desired, old);
 }
 
 /* ---- by an adapter --------------------------------------------------------------------------- */
