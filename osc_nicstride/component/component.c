@@ -126,7 +126,6 @@ static int component_finalize(void)
     /* What is still being sent will be ended by the wire, and stays. */
     if (nicstride_free_orphans(closed))
         onic_handles_fini(&c->ops);
-    nicstride_ops_fini();
     nicstride_model_show_done();
     onic_print_counters(&mca_osc_nicstride_component.super.osc_version,
                         c->params.show_plan && c->params.verbose == 0 ? 1 : (int)c->params.verbose);

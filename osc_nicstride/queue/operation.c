@@ -10,52 +10,8 @@
 #include "common/wire/wire.h"
 #include "osc_nicstride/window/state.h"
 
-/* Operation objects that are not in use; wire lock. */
-static nicstride_op_t *spare_ops;
-static unsigned spare_count;
-#define SPARE_MAX 256
-
 /* Requests that are done, not yet handed to MPI; wire lock. */
 static nicstride_request_t *done_head;
-
-nicstride_op_t *nicstride_op_take_locked(void)
-{
-    nicstride_op_t *op = spare_ops;
-
-    if (op == NULL) {
-        op = malloc(sizeof(*op));
-    } else {
-        spare_ops = op->next;
-        spare_count--;
-    }
-    if (op != NULL)
-        nicstride_counters.live_ops++;
-    return op;
-}
-
-/** Gives an object back that owns nothing any more and is in no list. */
-static void give(nicstride_op_t *op)
-{
-    nicstride_counters.live_ops--;
-    if (spare_count >= SPARE_MAX) {
-        free(op);
-        return;
-    }
-    op->next = spare_ops;
-    spare_ops = op;
-    spare_count++;
-}
-
-void nicstride_ops_fini(void)
-{
-    while (spare_ops != NULL) {
-        nicstride_op_t *op = spare_ops;
-
-        spare_ops = op->next;
-        free(op);
-    }
-    spare_count = 0;
-}
 
 bool nicstride_op_wants_reply(const nicstride_op_t *op)
 {
@@ -102,7 +58,8 @@ void nicstride_op_free_locked(nicstride_op_t *op)
         onic_layout_fini(&op->result);
     if (op->target.nruns != 0)
         onic_layout_fini(&op->target);
-    give(op);
+    nicstride_counters.live_ops--;
+    free(op);
 }
 
 void nicstride_ops_drop(nicstride_peer_t *p)

@@ -59,9 +59,6 @@ struct nicstride_op {
     struct nicstride_request *request;
 };
 
-/** An operation object with undefined contents, perhaps one that was used before; NULL: memory
- *  exhausted. */
-nicstride_op_t *nicstride_op_take_locked(void);
 /** Gives it its name for replies. False where memory is exhausted. */
 bool nicstride_op_name_locked(nicstride_op_t *op);
 /** Frees one that is in no list, with what it owns. */
@@ -88,8 +85,6 @@ bool nicstride_rows_landed_locked(nicstride_peer_t *p);
 bool nicstride_ops_in_flight_locked(nicstride_peer_t *p);
 /** Frees the operations that a peer will never end, the wire being closed. */
 void nicstride_ops_drop(nicstride_peer_t *p);
-/** Frees the operation objects kept for reuse, at the end of the process. */
-void nicstride_ops_fini(void);
 
 /* ---- what comes back ------------------------------------------------------------------------- */
 

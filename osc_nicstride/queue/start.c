@@ -4,24 +4,20 @@
  */
 #include "osc_nicstride/queue/operation.h"
 
-#include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/wait.h"
 
-/* Turns of progress that a short operation waits for credit before it is queued, and those between
- * which other threads have theirs. */
-#define FULL_TURNS   256
-#define LOCKED_TURNS 32
-
 nicstride_op_t *nicstride_op_of_locked(nicstride_transfer_t *t, bool queued)
 {
-    nicstride_op_t *op = nicstride_op_take_locked();
+    nicstride_op_t *op = malloc(sizeof(*op));
 
     if (op == NULL)
         return NULL;
+    nicstride_counters.live_ops++;
     memset(op, 0, offsetof(nicstride_op_t, origin));
     op->origin.nruns = op->target.nruns = op->result.nruns = 0;
     op->peer = t->peer;
@@ -78,29 +74,19 @@ static bool waits_for_others(const nicstride_transfer_t *t)
 }
 
 /** May an operation be sent now, before anything else that is to be sent, which `reply` bytes come
- *  back of? Where only the target's acknowledgements are missing they get a moment to come. */
+ *  back of? */
 static bool may_start(nicstride_peer_t *p, uint64_t kept, size_t len, uint64_t reply)
 {
     /* What is too long for its target's memory is cut. */
     if (kept > p->quota->limit ||
         (p->lock.lazy != NULL && !nicstride_lazy_lock_allows_locked(p, len)))
         return false;
-    for (int turn = 0; p->queue.head == NULL && !p->queue.flushing && !p->failed; turn++) {
-        nicstride_look_locked(p);
-        if (nicstride_tx_can_send(&p->flow.tx, p->quota, kept))
-            return reply == 0 ||
-                   nicstride_reply_may_ask(&nicstride_component.replies, &p->flow.asker, reply);
-        if (turn == FULL_TURNS || nicstride_tx_is_short(&p->flow.tx, p->quota, kept))
-            return false;
-        nicstride_send_waiting_locked(p);
-        onic_wire_progress_locked();
-        if (turn % LOCKED_TURNS == LOCKED_TURNS - 1) {
-            onic_wire_unlock();
-            sched_yield();
-            onic_wire_lock();
-        }
-    }
-    return false;
+    if (p->queue.head != NULL || p->queue.flushing || p->failed)
+        return false;
+    nicstride_look_locked(p);
+    return nicstride_tx_can_send(&p->flow.tx, p->quota, kept) &&
+           (reply == 0 ||
+            nicstride_reply_may_ask(&nicstride_component.replies, &p->flow.asker, reply));
 }
 
 /** Bytes of the data that the target is sent. */
