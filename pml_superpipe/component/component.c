@@ -221,8 +221,10 @@ static int open_wire(void)
 /** Another component may keep the wire open, and its records of peers. */
 static void forget_peers(void)
 {
+    superpipe_peer_t *p;
+
     onic_wire_lock();
-    for (superpipe_peer_t *p = superpipe.peers; p != NULL; p = p->next) {
+    LIST_FOREACH(p, &superpipe.peers, of_all) {
         superpipe_early_drop_locked(p);
         *onic_peer_slot(p->wire, ONIC_AM_PML) = NULL;
     }
@@ -232,14 +234,12 @@ static void forget_peers(void)
 static void free_all(void)
 {
     /* Those of a communicator that was never made. */
-    for (superpipe_message_t *m = superpipe.comms.parked.head, *next; m != NULL; m = next) {
-        next = m->next;
-        free(m);
-    }
+    for (superpipe_message_t *m; (m = TAILQ_FIRST(&superpipe.comms.parked)) != NULL; free(m))
+        TAILQ_REMOVE(&superpipe.comms.parked, m, of_list);
     free(superpipe.comms.known);
     onic_handles_fini(&superpipe.handles);
-    for (superpipe_peer_t *p = superpipe.peers, *next; p != NULL; p = next) {
-        next = p->next;
+    for (superpipe_peer_t *p; (p = LIST_FIRST(&superpipe.peers)) != NULL;) {
+        LIST_REMOVE(p, of_all);
         free(p->learned);
         free(p);
     }
@@ -277,6 +277,7 @@ static mca_pml_base_module_t *component_init(int *priority, bool progress_thread
     superpipe_pool_init(&superpipe.pool, superpipe.params.memory, (uint64_t)ompi_proc_world_size());
     if (open_wire() != OMPI_SUCCESS)
         return NULL;
+    TAILQ_INIT(&superpipe.comms.parked);
     superpipe.done_tail = &superpipe.done_head;
     superpipe.copy_tail = &superpipe.copy_head;
     OBJ_CONSTRUCT(&superpipe.requests, opal_free_list_t);

@@ -18,6 +18,7 @@ int superpipe_comm_init(superpipe_comm_t *c, uint64_t context, uint32_t nranks)
     c->nranks = nranks;
     c->context = context;
     superpipe_match_init(&c->match);
+    TAILQ_INIT(&c->held);
     return 0;
 }
 
@@ -35,16 +36,17 @@ void superpipe_comm_keep(superpipe_comm_t *c, superpipe_message_t *message)
         superpipe_match_keep(&c->match, message);
         return;
     }
-    superpipe_list_append(&c->held, message);
+    TAILQ_INSERT_TAIL(&c->held, message, of_list);
 }
 
 superpipe_message_t *superpipe_comm_held(const superpipe_comm_t *c, int32_t source,
                                          uint32_t sequence)
 {
-    superpipe_message_t *message = c->held.head;
+    superpipe_message_t *message;
 
-    while (message != NULL && (message->source != source || message->sequence != sequence))
-        message = message->next;
+    TAILQ_FOREACH(message, &c->held, of_list)
+        if (message->source == source && message->sequence == sequence)
+            break;
     return message;
 }
 
@@ -54,7 +56,7 @@ superpipe_message_t *superpipe_comm_next(superpipe_comm_t *c, int32_t source,
     superpipe_message_t *message;
 
     while ((message = superpipe_comm_held(c, source, c->turn[source])) != NULL) {
-        superpipe_list_remove(&c->held, message);
+        TAILQ_REMOVE(&c->held, message, of_list);
         c->turn[source]++;
         *receive_p = superpipe_match_message(&c->match, source, message->tag);
         if (*receive_p != NULL)
@@ -79,13 +81,14 @@ bool superpipe_comm_take(superpipe_comm_t *c, const superpipe_taker_t *taker,
 superpipe_message_t *superpipe_comm_discard(superpipe_comm_t *c)
 {
     superpipe_match_t *m = &c->match;
-    superpipe_message_t *message =
-        m->application.head != NULL ? m->application.head : m->internal.head;
+    superpipe_message_t *message = TAILQ_FIRST(&m->application);
 
+    if (message == NULL)
+        message = TAILQ_FIRST(&m->internal);
     if (message != NULL)
         superpipe_match_take(m, message);
-    else if ((message = c->held.head) != NULL)
-        superpipe_list_remove(&c->held, message);
+    else if ((message = TAILQ_FIRST(&c->held)) != NULL)
+        TAILQ_REMOVE(&c->held, message, of_list);
     return message;
 }
 
@@ -121,10 +124,10 @@ superpipe_message_t *superpipe_comms_unpark(superpipe_comms_t *t, uint64_t conte
     superpipe_message_t *message = *from;
 
     while (message != NULL && message->context != context)
-        message = message->next;
+        message = TAILQ_NEXT(message, of_list);
     if (message != NULL) {
-        *from = message->next;
-        superpipe_list_remove(&t->parked, message);
+        *from = TAILQ_NEXT(message, of_list);
+        TAILQ_REMOVE(&t->parked, message, of_list);
     }
     return message;
 }

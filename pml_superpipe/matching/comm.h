@@ -91,7 +91,7 @@ typedef struct superpipe_taker {
 /** May such receives take their messages? Nothing is posted, and nothing has come before. */
 static inline bool superpipe_comm_may_take(const superpipe_comm_t *c)
 {
-    return c->match.nunexpected == 0 && c->match.posted.keys == 0 && c->held.head == NULL;
+    return c->match.nunexpected == 0 && c->match.posted.keys == 0 && TAILQ_EMPTY(&c->held);
 }
 
 /** A short message of `sender`, which pays for its record and its bytes. Where it is for that
@@ -107,7 +107,7 @@ superpipe_message_t *superpipe_comm_discard(superpipe_comm_t *c);
  * Another process may make a communicator, and send, before this one has made it. Such messages are
  * parked in the order of arrival, and given to superpipe_comm_arrive when it is added. */
 
-/** Zero at first; `known` is to be freed when nothing is in it any more. */
+/** Zero at first, but for the list; `known` is to be freed when nothing is in it any more. */
 typedef struct superpipe_comms {
     superpipe_comm_t **known; /**< by context, which Open MPI gives out from 0 on; NULL: none */
     uint64_t n;               /**< contexts that there is room for */

@@ -26,6 +26,8 @@ void superpipe_match_init(superpipe_match_t *m)
     memset(m, 0, sizeof(*m));
     superpipe_rings_init(&m->posted);
     superpipe_rings_init(&m->unexpected);
+    TAILQ_INIT(&m->application);
+    TAILQ_INIT(&m->internal);
     m->indexed[SUPERPIPE_EXACT] = true;
 }
 
@@ -33,31 +35,6 @@ void superpipe_match_fini(superpipe_match_t *m)
 {
     superpipe_rings_fini(&m->posted);
     superpipe_rings_fini(&m->unexpected);
-}
-
-/* ---- lists ----------------------------------------------------------------------------------- */
-
-void superpipe_list_append(superpipe_list_t *list, superpipe_message_t *message)
-{
-    message->next = NULL;
-    message->prev = list->tail;
-    if (list->tail != NULL)
-        list->tail->next = message;
-    else
-        list->head = message;
-    list->tail = message;
-}
-
-void superpipe_list_remove(superpipe_list_t *list, superpipe_message_t *message)
-{
-    if (message->prev != NULL)
-        message->prev->next = message->next;
-    else
-        list->head = message->next;
-    if (message->next != NULL)
-        message->next->prev = message->prev;
-    else
-        list->tail = message->prev;
 }
 
 /* ---- receives -------------------------------------------------------------------------------- */
@@ -121,7 +98,9 @@ static void enter(superpipe_match_t *m, superpipe_class_t class, superpipe_messa
 
 static void enter_all(superpipe_match_t *m, superpipe_class_t class, const superpipe_list_t *list)
 {
-    for (superpipe_message_t *message = list->head; message != NULL; message = message->next)
+    superpipe_message_t *message;
+
+    TAILQ_FOREACH(message, list, of_list)
         enter(m, class, message);
 }
 
@@ -135,7 +114,7 @@ static void make_index(superpipe_match_t *m, superpipe_class_t class)
 
 void superpipe_match_keep(superpipe_match_t *m, superpipe_message_t *message)
 {
-    superpipe_list_append(list_of(m, message->tag), message);
+    TAILQ_INSERT_TAIL(list_of(m, message->tag), message, of_list);
     m->nunexpected++;
     for (superpipe_class_t class = SUPERPIPE_EXACT; class < SUPERPIPE_ANY_MESSAGE; class ++)
         if (m->indexed[class])
@@ -147,7 +126,7 @@ void superpipe_match_take(superpipe_match_t *m, superpipe_message_t *message)
     for (superpipe_class_t class = SUPERPIPE_EXACT; class < SUPERPIPE_ANY_MESSAGE; class ++)
         if (superpipe_link_is_in(&message->link[class]))
             superpipe_rings_remove(&m->unexpected, &message->link[class]);
-    superpipe_list_remove(list_of(m, message->tag), message);
+    TAILQ_REMOVE(list_of(m, message->tag), message, of_list);
     if (--m->nunexpected == 0)
         m->indexed[SUPERPIPE_ONE_SOURCE] = m->indexed[SUPERPIPE_ONE_TAG] = false;
 }
@@ -155,7 +134,7 @@ void superpipe_match_take(superpipe_match_t *m, superpipe_message_t *message)
 superpipe_message_t *superpipe_match_probe(superpipe_match_t *m, int32_t source, int32_t tag)
 {
     const superpipe_class_t class = superpipe_class_of(source, tag);
-    superpipe_message_t *head = m->application.head;
+    superpipe_message_t *head = TAILQ_FIRST(&m->application);
 
     if (m->nunexpected == 0 || class == SUPERPIPE_ANY_MESSAGE)
         return head;

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "pml_superpipe/matching/rings.h"
 
@@ -44,7 +45,7 @@ typedef struct superpipe_receive {
  *  fills in the second half, and zero into the first; must stay where it is. */
 typedef struct superpipe_message {
     superpipe_link_t link[SUPERPIPE_ANY_MESSAGE]; /**< in the index of each class but the last */
-    struct superpipe_message *next, *prev;        /**< in the list of all that wait for the same */
+    TAILQ_ENTRY(superpipe_message) of_list;       /**< of all that wait for the same */
 
     uint64_t context; /**< of its communicator */
     int32_t source;   /**< rank of its sender there */
@@ -53,9 +54,7 @@ typedef struct superpipe_message {
 } superpipe_message_t;
 
 /** Messages in the order of arrival. */
-typedef struct superpipe_list {
-    superpipe_message_t *head, *tail;
-} superpipe_list_t;
+typedef TAILQ_HEAD(superpipe_list, superpipe_message) superpipe_list_t;
 
 /** Must not move. */
 typedef struct superpipe_match {
@@ -165,8 +164,3 @@ static inline superpipe_message_t *superpipe_match_post(superpipe_match_t *m,
     superpipe_rings_append(&m->posted, &receive->link, superpipe_match_key(source, tag));
     return NULL;
 }
-
-/* ---- lists of messages, here and elsewhere --------------------------------------------------- */
-
-void superpipe_list_append(superpipe_list_t *list, superpipe_message_t *message);
-void superpipe_list_remove(superpipe_list_t *list, superpipe_message_t *message);

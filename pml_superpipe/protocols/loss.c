@@ -39,8 +39,8 @@ static bool is_of_other_job(uint64_t name)
 /** Ends what is under way with a lost peer. False where a thread is inside of it: again later. */
 static bool end_requests_locked(superpipe_peer_t *p)
 {
-    for (superpipe_request_t *r = p->requests, *next; r != NULL; r = next) {
-        next = r->next;
+    for (superpipe_request_t *r = LIST_FIRST(&p->requests), *next; r != NULL; r = next) {
+        next = LIST_NEXT(r, of_peer);
         /* It stays until the lock is free, and so does the next one: both are done at most. */
         if (r->state.moving && !onic_mover_cancel_locked(r))
             return false;
@@ -86,12 +86,13 @@ static void end_posted_locked(const superpipe_peer_t *p)
 static void end_lost_locked(void)
 {
     const unsigned losses = onic_wire_losses();
+    superpipe_peer_t *p;
     bool all = true;
 
     /* What has come from them may be what a call waits for. */
     if (losses == superpipe.losses || onic_wire_drains())
         return;
-    for (superpipe_peer_t *p = superpipe.peers; p != NULL; p = p->next) {
+    LIST_FOREACH(p, &superpipe.peers, of_all) {
         if (p->lost || !onic_peer_is_lost(p->wire))
             continue;
         if (!end_requests_locked(p)) {
@@ -149,22 +150,25 @@ static bool is_open_stranger(const superpipe_peer_t *p)
 /** Is a copy left that a process of another job may ask for? */
 static bool has_copies(void)
 {
+    const superpipe_peer_t *p;
+    const superpipe_request_t *r;
     bool found = false;
 
     onic_wire_lock();
-    for (const superpipe_peer_t *p = superpipe.peers; p != NULL && superpipe.copies > 0;
-         p = p->next)
-        if (is_open_stranger(p))
-            for (const superpipe_request_t *r = p->requests; r != NULL && !found; r = r->next)
-                found = r->internal;
+    LIST_FOREACH(p, &superpipe.peers, of_all)
+        if (is_open_stranger(p) && superpipe.copies > 0)
+            LIST_FOREACH(r, &p->requests, of_peer)
+                found = found || r->internal;
     onic_wire_unlock();
     return found;
 }
 
 void superpipe_drain(void)
 {
+    superpipe_peer_t *p;
+
     onic_wire_lock();
-    for (superpipe_peer_t *p = superpipe.peers; p != NULL; p = p->next)
+    LIST_FOREACH(p, &superpipe.peers, of_all)
         if (is_open_stranger(p) && !onic_peer_is_lost(p->wire))
             superpipe_send_control_locked(p, SUPERPIPE_KIND_CLOSE, 0, 0);
     onic_wire_unlock();
@@ -204,10 +208,11 @@ static bool is_named_locked(uint64_t name)
 /** Does a message of it wait for a communicator that is still to be made here? */
 static bool has_parked_locked(const superpipe_peer_t *p)
 {
-    const superpipe_message_t *m = superpipe.comms.parked.head;
+    const superpipe_message_t *m;
 
-    while (m != NULL && ((const superpipe_unexpected_t *)m)->from != p)
-        m = m->next;
+    TAILQ_FOREACH(m, &superpipe.comms.parked, of_list)
+        if (((const superpipe_unexpected_t *)m)->from == p)
+            break;
     return m != NULL;
 }
 
@@ -216,14 +221,11 @@ static void free_peer_locked(superpipe_peer_t *p)
     const uint64_t name = onic_peer_name(p->wire);
     const opal_process_name_t process = {(opal_jobid_t)(name >> 32), (opal_vpid_t)name};
     ompi_proc_t *proc = (ompi_proc_t *)ompi_proc_lookup(process);
-    superpipe_peer_t **at = &superpipe.peers;
 
     /* Its process in Open MPI may outlive it. */
     if (proc != NULL && proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML] == p)
         proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML] = NULL;
-    while (*at != p)
-        at = &(*at)->next;
-    *at = p->next;
+    LIST_REMOVE(p, of_all);
     superpipe.numbered[p->number - 1] = NULL;
     *onic_peer_slot(p->wire, ONIC_AM_PML) = NULL;
     free(p->learned);
@@ -239,7 +241,7 @@ bool superpipe_forget(onic_peer_t *wire, bool left)
     if (!left || p == NULL)
         return true;
     end_lost_locked();
-    if (!p->lost || p->requests != NULL || p->early != NULL || has_parked_locked(p))
+    if (!p->lost || !LIST_EMPTY(&p->requests) || !TAILQ_EMPTY(&p->early) || has_parked_locked(p))
         return false;
     free_peer_locked(p);
     return true;

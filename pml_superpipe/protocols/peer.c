@@ -48,8 +48,8 @@ superpipe_peer_t *superpipe_peer_locked(onic_peer_t *wire)
     p->number = superpipe.npeers;
     p->wire = wire;
     p->self = onic_peer_is_self(wire);
-    p->next = superpipe.peers;
-    superpipe.peers = p;
+    TAILQ_INIT(&p->early);
+    LIST_INSERT_HEAD(&superpipe.peers, p, of_all);
     p->credit.limit = onic_peer_credit(wire);
     superpipe_pool_meet(&superpipe.pool, &p->sender,
                         onic_peer_name(wire) >> 32 == onic_wire_me() >> 32);

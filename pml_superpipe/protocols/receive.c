@@ -209,7 +209,7 @@ static void release_locked(superpipe_comm_t *c, int32_t source)
     superpipe_receive_t *receive;
     superpipe_message_t *m;
 
-    while (c->held.head != NULL && (m = superpipe_comm_next(c, source, &receive)) != NULL) {
+    while (!TAILQ_EMPTY(&c->held) && (m = superpipe_comm_next(c, source, &receive)) != NULL) {
         superpipe_request_t *r = superpipe_request_of(receive);
 
         deliver_unexpected_locked(r, (superpipe_unexpected_t *)m);
@@ -233,7 +233,7 @@ ONIC_INLINE void on_envelope_locked(superpipe_peer_t *from, const superpipe_inco
     if (c == NULL) {
         m = superpipe_unexpected_locked(from, in);
         if (m != NULL)
-            superpipe_list_append(&superpipe.comms.parked, &m->message);
+            TAILQ_INSERT_TAIL(&superpipe.comms.parked, &m->message, of_list);
         return;
     }
     switch (superpipe_comm_arrive(c, in->source, in->tag, in->sequence, &receive)) {
@@ -274,7 +274,7 @@ void superpipe_short_arrived(onic_peer_t *from, const void *header, size_t heade
 
 void superpipe_unpark_locked(superpipe_channel_t *c)
 {
-    superpipe_message_t *m, *from = superpipe.comms.parked.head;
+    superpipe_message_t *m, *from = TAILQ_FIRST(&superpipe.comms.parked);
 
     while ((m = superpipe_comms_unpark(&superpipe.comms, c->match.context, &from)) != NULL) {
         superpipe_unexpected_t *u = (superpipe_unexpected_t *)m;

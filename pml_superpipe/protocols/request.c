@@ -138,7 +138,6 @@ void superpipe_request_begin(superpipe_request_t *r)
     r->super.req_status._cancelled = 0;
     memset(&r->receive, 0, sizeof(r->receive));
     r->peer = NULL;
-    r->next = r->prev = NULL;
     superpipe_transfer_begin(&r->state, r->sends, r->layout.size);
     r->handle = r->theirs = r->address = 0;
     r->placing = false;
@@ -188,11 +187,7 @@ void superpipe_request_drop(superpipe_request_t *r)
 void superpipe_attach_locked(superpipe_request_t *r, superpipe_peer_t *p)
 {
     r->peer = p;
-    r->prev = NULL;
-    r->next = p->requests;
-    if (p->requests != NULL)
-        p->requests->prev = r;
-    p->requests = r;
+    LIST_INSERT_HEAD(&p->requests, r, of_peer);
     r->attached = true;
     superpipe.copies += r->internal;
 }
@@ -201,12 +196,7 @@ static void detach_locked(superpipe_request_t *r)
 {
     if (!r->attached)
         return;
-    if (r->next != NULL)
-        r->next->prev = r->prev;
-    if (r->prev != NULL)
-        r->prev->next = r->next;
-    else
-        r->peer->requests = r->next;
+    LIST_REMOVE(r, of_peer);
     r->attached = false;
     superpipe.copies -= r->internal;
 }
@@ -250,12 +240,12 @@ void superpipe_complete_locked(superpipe_request_t *r)
         report(r);
         return;
     }
-    r->next = NULL;
+    r->next_done = NULL;
     __atomic_store_n(superpipe.done_tail, r, __ATOMIC_RELAXED);
     /* All are taken at a time, with the lock: only the first one needs a kick. */
     if (superpipe.done_tail == &superpipe.done_head)
         onic_wire_kick_mpi(ONIC_AM_PML);
-    superpipe.done_tail = &r->next;
+    superpipe.done_tail = &r->next_done;
 }
 
 /** Is nothing of it left or under way? Then it is taken out of everything that knows it. */
@@ -349,12 +339,12 @@ static int unlock_and_complete(void)
         superpipe.done_tail = &superpipe.done_head;
     }
     /* Not before: the server thread finishes copies that only an MPI thread can free. */
-    for (const superpipe_request_t *copy = r; copy != NULL; copy = copy->next)
+    for (const superpipe_request_t *copy = r; copy != NULL; copy = copy->next_done)
         if (copy->internal && !copy->in_buffer)
             superpipe.buffered -= sizeof(*copy) + copy->state.length;
     onic_wire_unlock();
     for (superpipe_request_t *next; r != NULL; r = next, n++) {
-        next = r->next;
+        next = r->next_done;
         complete(r);
     }
     return n;

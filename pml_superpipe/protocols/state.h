@@ -53,18 +53,18 @@ typedef struct superpipe_learned {
 
 /** A process that is sent to or received from. */
 typedef struct superpipe_peer {
-    struct superpipe_peer *next; /**< of all */
+    LIST_ENTRY(superpipe_peer) of_all;
     onic_peer_t *wire;
-    superpipe_credit_t credit;     /**< what may be sent to it */
-    superpipe_sender_t sender;     /**< what it may send */
-    uint64_t limit_sent;           /**< the credit limit that it was sent */
-    uint32_t number;               /**< its number in short messages to this process */
-    uint32_t my_number;            /**< and this process's in those to it; 0: not known yet */
-    superpipe_request_t *requests; /**< transfers under way to and from it */
-    superpipe_early_t *early;      /**< of messages from it, whose early bytes are under way */
-    size_t fragment;               /**< most bytes of data in one message; 0: not known yet */
-    uint64_t short_most;           /**< most bytes of a short message; 0: not known yet */
-    superpipe_learned_t *learned;  /**< from messages of it; NULL: nothing yet */
+    superpipe_credit_t credit; /**< what may be sent to it */
+    superpipe_sender_t sender; /**< what it may send */
+    uint64_t limit_sent;       /**< the credit limit that it was sent */
+    uint32_t number;           /**< its number in short messages to this process */
+    uint32_t my_number;        /**< and this process's in those to it; 0: not known yet */
+    LIST_HEAD(, superpipe_request) requests; /**< transfers under way to and from it */
+    TAILQ_HEAD(, superpipe_early) early;     /**< of messages from it, whose early bytes come */
+    size_t fragment;              /**< most bytes of data in one message; 0: not known yet */
+    uint64_t short_most;          /**< most bytes of a short message; 0: not known yet */
+    superpipe_learned_t *learned; /**< from messages of it; NULL: nothing yet */
     bool self;
     bool closed; /**< it receives nothing more */
     bool lost;   /**< all that waited for it has been ended */
@@ -101,8 +101,9 @@ struct superpipe_request {
     mca_pml_base_send_mode_t mode;
 
     /* the transfer */
-    superpipe_request_t *next, *prev; /**< of those with the peer, or of those to be completed */
-    superpipe_peer_t *peer;           /**< NULL: a receive that has no message yet */
+    LIST_ENTRY(superpipe_request) of_peer;
+    superpipe_request_t *next_done; /**< of those to be completed */
+    superpipe_peer_t *peer;         /**< NULL: a receive that has no message yet */
     superpipe_receive_t receive;
     char *base;                     /**< what the layout counts from */
     superpipe_transfer_t state;     /**< by the rules */
@@ -142,8 +143,8 @@ typedef struct superpipe_unexpected {
 /** The early bytes of a message, from its RTS until all of them are there. They belong to a
  *  receive, to an unexpected message, or to none any more. */
 struct superpipe_early {
-    superpipe_early_t *next; /**< of the peer */
-    uint64_t handle;         /**< of the send */
+    TAILQ_ENTRY(superpipe_early) of_peer;
+    uint64_t handle; /**< of the send */
     uint64_t total, came;
     superpipe_request_t *receive;
     superpipe_unexpected_t *message;
@@ -185,12 +186,12 @@ typedef struct superpipe_process {
     bool open; /**< wire and mover are */
     bool plan_shown;
     superpipe_comms_t comms;
-    superpipe_peer_t *peers;
+    LIST_HEAD(, superpipe_peer) peers;
     superpipe_peer_t **numbered; /**< peers by number - 1; NULL: it is forgotten */
     uint32_t npeers;             /**< numbers that were given out */
     superpipe_pool_t pool;
     onic_handles_t handles;
-    superpipe_request_t *done_head, **done_tail; /**< by `next`: to be completed */
+    superpipe_request_t *done_head, **done_tail; /**< by `next_done` */
     superpipe_request_t *copy_head,
         **copy_tail;             /**< by `next_turn`: to be fetched by single copy */
     superpipe_request_t *stream; /**< by `next_turn`: have fragments to send */

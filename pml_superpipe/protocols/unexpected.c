@@ -73,13 +73,10 @@ bool superpipe_early_begin_locked(superpipe_peer_t *from, uint64_t handle, uint6
                                   superpipe_request_t *r, superpipe_unexpected_t *m)
 {
     superpipe_early_t *e = calloc(1, sizeof(*e));
-    superpipe_early_t **at = &from->early;
 
     if (e == NULL)
         return false;
-    while (*at != NULL)
-        at = &(*at)->next;
-    *at = e;
+    TAILQ_INSERT_TAIL(&from->early, e, of_peer);
     e->handle = handle;
     e->total = total;
     e->receive = r;
@@ -92,8 +89,9 @@ bool superpipe_early_begin_locked(superpipe_peer_t *from, uint64_t handle, uint6
 }
 
 /** None gets any of it any more. */
-static void free_early(superpipe_early_t *e)
+static void free_early(superpipe_peer_t *p, superpipe_early_t *e)
 {
+    TAILQ_REMOVE(&p->early, e, of_peer);
     if (e->receive != NULL)
         e->receive->early = NULL;
     if (e->message != NULL)
@@ -112,12 +110,11 @@ static void take(superpipe_request_t *r, uint64_t at, const void *data, uint64_t
 
 void superpipe_on_early_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
 {
-    superpipe_early_t **at = &p->early;
     superpipe_early_t *e;
 
-    while (*at != NULL && (*at)->handle != in->handle)
-        at = &(*at)->next;
-    e = *at;
+    TAILQ_FOREACH(e, &p->early, of_peer)
+        if (e->handle == in->handle)
+            break;
     if (e == NULL || in->value != e->came || in->bytes > e->total - e->came ||
         !superpipe_pool_arrived(&p->sender, in->bytes)) {
         superpipe_break_locked(p, "a process has sent data that it did not announce");
@@ -126,10 +123,8 @@ void superpipe_on_early_locked(superpipe_peer_t *p, const superpipe_incoming_t *
     superpipe_request_t *r = e->receive;
     superpipe_unexpected_t *m = e->message;
     e->came += in->bytes;
-    if (e->came == e->total) {
-        *at = e->next;
-        free_early(e);
-    }
+    if (e->came == e->total)
+        free_early(p, e);
     if (m != NULL) {
         hold_locked(m, in->value, in->data, in->bytes);
         return;
@@ -154,9 +149,6 @@ void superpipe_early_deliver_locked(superpipe_request_t *r, superpipe_unexpected
 
 void superpipe_early_drop_locked(superpipe_peer_t *p)
 {
-    for (superpipe_early_t *e = p->early, *next; e != NULL; e = next) {
-        next = e->next;
-        free_early(e);
-    }
-    p->early = NULL;
+    while (!TAILQ_EMPTY(&p->early))
+        free_early(p, TAILQ_FIRST(&p->early));
 }

@@ -142,8 +142,10 @@ static bool hand_over(const flight_t *f, message_t *message)
     const bool no_memory = message == NULL && unit_once_in(&w.r, 10);
 
     if (c == NULL) {
-        if (!no_memory)
-            superpipe_list_append(&w.comms.parked, &new_message(f)->m);
+        if (!no_memory) {
+            message = new_message(f);
+            TAILQ_INSERT_TAIL(&w.comms.parked, &message->m, of_list);
+        }
         return !no_memory;
     }
     switch (superpipe_comm_arrive(c, f->item.source, f->item.tag, f->item.sequence, &receive)) {
@@ -242,7 +244,7 @@ static void probe_some(superpipe_comm_t *c, naive_comm_t *naive)
 
 static void create(unsigned i)
 {
-    superpipe_message_t *m, *from = w.comms.parked.head;
+    superpipe_message_t *m, *from = TAILQ_FIRST(&w.comms.parked);
 
     UNIT_CHECK(superpipe_comm_init(&w.comm[i], context_of(i), NAIVE_RANKS) == 0);
     for (unsigned k = 0; k < NAIVE_RANKS; k++)
@@ -356,8 +358,8 @@ static void end(void)
     for (unsigned i = 0; i < CONTEXTS; i++)
         if (w.naive[i].exists)
             destroy(i);
-    while ((m = w.comms.parked.head) != NULL) {
-        superpipe_list_remove(&w.comms.parked, m);
+    while ((m = TAILQ_FIRST(&w.comms.parked)) != NULL) {
+        TAILQ_REMOVE(&w.comms.parked, m, of_list);
         discard(m, &w.naive[index_of(m->context)].early);
     }
     for (unsigned i = 0; i < CONTEXTS; i++)
@@ -370,6 +372,7 @@ START_TEST(as_the_naive_one)
 {
     for (int round = 0; round < 30; round++) {
         memset(&w, 0, sizeof(w));
+        TAILQ_INIT(&w.comms.parked);
         w.r.state = unit_seed() + 100 * (uint64_t)_i + (uint64_t)round;
         for (unsigned k = 0; k < 8; k++)
             w.weight[k] = (unsigned)unit_below(&w.r, k == 3 ? 4 : 11);

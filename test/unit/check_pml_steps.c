@@ -182,14 +182,16 @@ START_TEST(parked_and_discarded)
     uint32_t n = 0;
 
     begin(1);
+    TAILQ_INIT(&comms.parked);
     for (uint32_t i = 0; i < MANY; i++) {
         message[i].context = i % 2;
         message[i].tag = i % 3 == 0 ? -7 : 7;
         message[i].sequence = i / 2;
-        superpipe_list_append(&comms.parked, &message[i]);
+        TAILQ_INSERT_TAIL(&comms.parked, &message[i], of_list);
     }
     UNIT_CHECK(superpipe_comms_add(&comms, &comm) == 0);
-    for (from = comms.parked.head; (m = superpipe_comms_unpark(&comms, 1, &from)) != NULL; n++) {
+    from = TAILQ_FIRST(&comms.parked);
+    for (; (m = superpipe_comms_unpark(&comms, 1, &from)) != NULL; n++) {
         UNIT_CHECK(m == &message[2 * n + 1]);
         UNIT_CHECK(!arrive(2 * n + 1, 0, m->tag, m->sequence));
     }
@@ -197,8 +199,8 @@ START_TEST(parked_and_discarded)
     for (; (m = superpipe_comm_discard(&comm)) != NULL; n--)
         UNIT_CHECK(m->context == 1);
     ck_assert_uint_eq(n, 0);
-    for (m = comms.parked.head; m != NULL; m = m->next, n++)
-        UNIT_CHECK(m == &message[2 * n]);
+    TAILQ_FOREACH(m, &comms.parked, of_list)
+        UNIT_CHECK(m == &message[2 * n++]);
     ck_assert_uint_eq(n, MANY / 2);
     free(comms.known);
     end();
