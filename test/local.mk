@@ -506,6 +506,7 @@ mpi_programs = \
 	test/mpi/windows_cost \
 	test/mpi/windows_differ \
 	test/mpi/windows_left \
+	test/mpi/windows_many \
 	test/mpi/windows_shared \
 	test/mpi/wire \
 	test/mpi/wire_names

@@ -251,6 +251,7 @@ void nicstride_pump_queue_locked(nicstride_peer_t *p)
         if (op->sent == op->size) {
             p->queue.head = op->next;
             p->queue.length--;
+            p->process->queued--;
             op->queued = false;
             nicstride_op_finish_locked(op);
         }

@@ -30,11 +30,14 @@ static inline void nicstride_pump_locked(nicstride_peer_t *p)
 void nicstride_pump_askers_locked(void);
 
 /** The same for all windows that share the process's quota: what is free again in one another may
- * use, and nobody else may come to send it. */
+ *  use, and nobody else may come to send it. This comes with every acknowledgement, and there may
+ *  be thousands of windows. */
 static inline void nicstride_pump_all_locked(nicstride_process_t *process)
 {
     nicstride_peer_t *p;
 
+    if (process->queued == 0)
+        return;
     LIST_FOREACH(p, &process->peers, of_process)
         nicstride_pump_locked(p);
 }

@@ -241,6 +241,7 @@ static void enqueue(nicstride_peer_t *p, nicstride_op_t *op, bool first)
     if (!first || p->queue.tail == NULL)
         p->queue.tail = op;
     p->queue.length++;
+    p->process->queued++;
 }
 
 void nicstride_op_by_message_locked(nicstride_op_t *op)

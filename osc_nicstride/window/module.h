@@ -43,6 +43,7 @@ typedef struct nicstride_process {
     LIST_ENTRY(nicstride_process) next;
     nicstride_quota_t quota;
     LIST_HEAD(, nicstride_peer) peers;   /**< of all windows that have one for it */
+    unsigned queued;                     /**< operations in the queues of these */
     onic_learn_t *learn;                 /**< what its transfers cost, or NULL; see queue/wait.h */
     void *of_row[NICSTRIDE_METHODS_MAX]; /**< what a method's row keeps with it, or NULL */
 } nicstride_process_t;
