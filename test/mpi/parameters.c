@@ -4,6 +4,7 @@
  */
 /* ranks: 1-4 */
 /* says: osc_nicstride_window has the value "1". It must be a number\s+from 2 to 65536 */
+/* says: coll_nicbarrier_schedule has the value "none". It must be one of */
 /* says: osc_nicstride has no parameter "methods": it is ignored */
 /**
  * @file
