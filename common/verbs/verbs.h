@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Verbs devices, of InfiniBand and RoCE: the port that is used, and queue pairs on it. That
- * no device is there is a normal state. What can be decided without a device is in verbs_port.h.
+/** @file Verbs devices, of InfiniBand and RoCE: the port that is used, and queue pairs for
+ * datagrams on it. That no device is there is a normal state. What can be decided without a device
+ * is in verbs_port.h.
  *
  *      verbs.c        devices and ports
  *      verbs_queue.c  queue pairs with their completion queues and receive buffers
@@ -60,18 +61,16 @@ ONIC_EXPORT struct ibv_ah_attr onic_verbs_route(const onic_verbs_port_t *port,
 
 /* ---- queue pairs ----------------------------------------------------------------------------- */
 
-/** What a queue pair is to be like. */
+/** What a queue pair for datagrams is to be like. */
 typedef struct onic_verbs_queue_spec {
-    enum ibv_qp_type type;  /**< IBV_QPT_UD. It is open when it sends and receives; of connected
-                                 types that would take the partner's address first */
-    uint32_t qkey;          /**< UD */
+    uint32_t qkey;
     unsigned sends;         /**< work requests to send that may be under way, at least 1 */
     unsigned send_bytes;    /**< of each of as many buffers to send from; the adapter takes so much
                                  inline where it can */
     unsigned receives;      /**< receive buffers, all of them posted: so many, or half of that, and
                                  so on down to receives_min, as there is memory */
     unsigned receives_min;  /**< at least 1 */
-    unsigned receive_bytes; /**< of each; UD: the global route included, ONIC_VERBS_GRH */
+    unsigned receive_bytes; /**< of each; the global route included, ONIC_VERBS_GRH */
 } onic_verbs_queue_spec_t;
 
 /** All zero: closed. Read by its owner, which posts to `qp` and polls `received` and `sent`. */
@@ -87,9 +86,6 @@ typedef struct onic_verbs_queue {
     unsigned receives;         /**< receive buffers there are */
     bool sends_inline;         /**< the adapter takes the bytes themselves, not their address */
     onic_verbs_address_t mine; /**< what partners must know */
-    bool broken;               /**< the owner sets it: the queue pair is in an error state, or would
-                                    not take something */
-    uint64_t mended;           /**< when that was tried last */
 } onic_verbs_queue_t;
 
 /** Opens a queue on the port, which stays where it is as long. 0, or -1 and the reason; then
@@ -102,13 +98,6 @@ ONIC_EXPORT int onic_verbs_queue_open(onic_verbs_queue_t *q, const onic_verbs_po
  *  Both do nothing where it is closed. */
 ONIC_EXPORT void onic_verbs_queue_stop(onic_verbs_queue_t *q);
 ONIC_EXPORT void onic_verbs_queue_close(onic_verbs_queue_t *q);
-
-/** Brings a queue pair back that is broken; its number and key stay what partners know. What was
- *  under way is lost, which is what datagrams are. Does not try too often.
- *
- *  @return true where all that was posted to send or has been received is gone, and all receive
- *          buffers are posted, unless q->broken says that it did not come up again */
-ONIC_EXPORT bool onic_verbs_queue_mend(onic_verbs_queue_t *q);
 
 /** Receive buffer i, and buffer i to send from. */
 static inline unsigned char *onic_verbs_receive_buffer(const onic_verbs_queue_t *q, uint64_t i)

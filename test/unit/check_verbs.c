@@ -21,7 +21,7 @@
 
 /* ---- the library ----------------------------------------------------------------------------- */
 
-enum { DEVICES = 3, BATCH = 4, LEFTOVER = 5 };
+enum { DEVICES = 3 };
 
 /** Calls that may fail. */
 typedef enum call {
@@ -34,7 +34,6 @@ typedef enum call {
     CREATE_CHANNEL,
     CREATE_CQ,
     CREATE_QP,
-    TO_RESET,
     TO_INIT,
     POST_RECV,
     TO_RTR,
@@ -56,7 +55,6 @@ static struct {
     int opened; /**< ever */
     enum ibv_qp_state state;
     unsigned posted;
-    int leftover; /**< completions that are in the queues */
 } lib;
 
 static bool fails(call_t call)
@@ -142,16 +140,6 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
     return 0;
 }
 
-static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
-{
-    const int n = lib.leftover < most && lib.leftover < BATCH ? lib.leftover : BATCH;
-
-    (void)cq;
-    memset(wc, 0, (size_t)(n < most ? n : most) * sizeof(*wc));
-    lib.leftover -= n;
-    return n;
-}
-
 struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
     struct ibv_context *context = make(OPEN_DEVICE, sizeof(*context), &lib.contexts);
@@ -160,7 +148,6 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
         lib.opened++;
         context->device = device;
         context->ops.post_recv = post_recv;
-        context->ops.poll_cq = poll_cq;
     }
     return context;
 }
@@ -315,25 +302,21 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
-    static const call_t calls[] = {[IBV_QPS_RESET] = TO_RESET,
-                                   [IBV_QPS_INIT] = TO_INIT,
-                                   [IBV_QPS_RTR] = TO_RTR,
-                                   [IBV_QPS_RTS] = TO_RTS};
+    static const call_t calls[] = {
+        [IBV_QPS_INIT] = TO_INIT, [IBV_QPS_RTR] = TO_RTR, [IBV_QPS_RTS] = TO_RTS};
 
     (void)qp;
     UNIT_CHECK((mask & IBV_QP_STATE) != 0 && attr->qp_state <= IBV_QPS_RTS);
-    UNIT_CHECK(attr->qp_state == IBV_QPS_RESET || attr->qp_state == lib.state + 1);
+    UNIT_CHECK(attr->qp_state == lib.state + 1);
     if (fails(calls[attr->qp_state]))
         return ENOMEM;
     lib.state = attr->qp_state;
-    lib.posted = lib.state == IBV_QPS_RESET ? 0 : lib.posted;
     return 0;
 }
 
 /* ---- ports ----------------------------------------------------------------------------------- */
 
-static const onic_verbs_queue_spec_t spec = {.type = IBV_QPT_UD,
-                                             .qkey = 5,
+static const onic_verbs_queue_spec_t spec = {.qkey = 5,
                                              .sends = 16,
                                              .send_bytes = 32,
                                              .receives = 256,
@@ -465,8 +448,6 @@ START_TEST(whatever_fails)
     onic_verbs_port_t port;
     onic_verbs_queue_t q;
 
-    if (_i == TO_RESET)
-        return; /* no part of opening */
     lib_reset(2);
     lib.fails = (call_t)_i;
     const bool works = onic_verbs_port_open(&port, "", &why) == 0 &&
@@ -521,47 +502,11 @@ START_TEST(addresses_of_no_use)
 }
 END_TEST
 
-/* ---- mending --------------------------------------------------------------------------------- */
-
-START_TEST(mending)
-{
-    onic_verbs_reason_t why = {""};
-    onic_verbs_port_t port;
-    onic_verbs_queue_t q;
-
-    lib_reset(1);
-    ck_assert_int_eq(onic_verbs_port_open(&port, "", &why), 0);
-    ck_assert_int_eq(onic_verbs_queue_open(&q, &port, &spec, &why), 0);
-    lib.leftover = LEFTOVER;
-    q.broken = true;
-    ck_assert(onic_verbs_queue_mend(&q));
-    ck_assert(!q.broken && lib.state == IBV_QPS_RTS && lib.posted == 256 && lib.leftover == 0);
-
-    q.broken = true;
-    q.mended = 0; /* long ago */
-    lib.fails = TO_RESET;
-    ck_assert(!onic_verbs_queue_mend(&q));
-    ck_assert(q.broken);
-    q.mended = 0;
-    lib.fails = TO_RTR;
-    ck_assert(onic_verbs_queue_mend(&q));
-    ck_assert(q.broken && lib.state == IBV_QPS_INIT);
-    q.mended = 0;
-    lib.fails = NONE;
-    ck_assert(onic_verbs_queue_mend(&q));
-    ck_assert(!q.broken && lib.state == IBV_QPS_RTS && lib.posted == 256);
-    onic_verbs_queue_close(&q);
-    onic_verbs_port_close(&port);
-    check_all_closed();
-}
-END_TEST
-
 int main(void)
 {
     return UNIT_RUN("verbs", UNIT_ONCE(no_device), UNIT_ONCE(each_its_own), UNIT_ONCE(routes),
                     UNIT_ONCE(queue), UNIT_ONCE(little_memory), UNIT_ONCE(fails_once),
-                    UNIT_ONCE(mending), UNIT_LOOP(whatever_fails, 0, CALLS),
-                    UNIT_LOOP(addresses_of_no_use, 0, 2));
+                    UNIT_LOOP(whatever_fails, 0, CALLS), UNIT_LOOP(addresses_of_no_use, 0, 2));
 }
 
 #else
