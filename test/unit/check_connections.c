@@ -4,14 +4,14 @@
  */
 /**
  * @file
- * Reliable connections without a device (rc_library.h). Both ends are here.
+ * Reliable connections without a device (verbs_library.h). Both ends are here.
  */
 #include "common/config.h"
 
 #if OMPI_NIC_HAVE_VERBS
 
 #include "common/verbs/connections.h"
-#include "test/unit/rc_library.h"
+#include "test/unit/verbs_library.h"
 
 enum { PROCESS = 7, CONNECTIONS = 3, BYTES = 4096 };
 
@@ -49,7 +49,7 @@ static void open_adapter(void)
 {
     onic_verbs_reason_t why;
 
-    lib_reset();
+    lib_reset(1);
     lost = evicted = ended = failed = 0;
     memset(&counts, 0, sizeof(counts));
     ck_assert_int_eq(onic_rc_open(&adapter, "", &spec, &counts, on_lost, &why), 0);
@@ -255,14 +255,14 @@ START_TEST(a_lost_peer)
     begin(other, &t[2], false, &blocks, mine, theirs);
     poll_all();
     ck_assert(ended == 3 && failed == 2 && lost == 1 && c == NULL && other != NULL);
-    ck_assert_str_eq(last_reason, "verbs: device fake: a connection is given up: transport retry "
+    ck_assert_str_eq(last_reason, "verbs: device fake0: a connection is given up: transport retry "
                                   "counter exceeded");
     /* The next one in that place is another one. */
     ck_assert(connect_as(1, &c));
     begin(c, &t[0], false, &blocks, mine, theirs);
     poll_all();
     ck_assert(ended == 4 && failed == 2 && lost == 1);
-    lib.refuses = true;
+    lib.fails = POST_SEND;
     begin(c, &t[0], false, &blocks, mine, theirs);
     ck_assert(ended == 5 && failed == 3 && lost == 2 && c == NULL);
     onic_rc_close(&adapter);
@@ -271,7 +271,7 @@ START_TEST(a_lost_peer)
 END_TEST
 
 /** What connections that are lost one after another leave in the completion queue never fills it
- *  (rc_library.h checks that). */
+ *  (verbs_library.h checks that). */
 START_TEST(many_losses)
 {
     static unsigned char mine[BYTES], theirs[BYTES];
@@ -344,13 +344,13 @@ START_TEST(small_adapters)
     ck_assert(connect_as(1, &c));
     ck_assert_uint_eq(c->limits.inline_bytes, 0);
     ck_assert_uint_eq(c->limits.pieces, 8);
-    lib.no_pairs = true;
+    lib.fails = CREATE_QP;
     ck_assert(!connect_as(2, &c));
     onic_rc_close(&adapter);
     check_all_closed();
 
     /* Fewer pieces for a read. */
-    lib_reset();
+    lib_reset(1);
     lib.sge_read = 2;
     ck_assert_int_eq(onic_rc_open(&adapter, "", &spec, &counts, on_lost, &why), 0);
     ck_assert(connect_as(1, &c));

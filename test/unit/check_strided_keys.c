@@ -4,7 +4,7 @@
  */
 /**
  * @file
- * Strided keys on an adapter of the tests' own (rc_library.h): requests that name a key move the
+ * Strided keys on an adapter of the tests' own (verbs_library.h): requests that name a key move the
  * bytes that it has been told.
  */
 #include "common/config.h"
@@ -14,7 +14,7 @@
 #include "common/verbs/mlx5_library.h"
 #include "common/verbs/strided.h"
 #include "common/verbs/strided_keys.h"
-#include "test/unit/rc_library.h"
+#include "test/unit/verbs_library.h"
 
 enum { BLOCKS = 300, PITCH = 24, BLOCK = 8, KEYS = 64, FIRST_KEY = 0x700 };
 
@@ -202,7 +202,7 @@ static onic_rc_t *open_connection(void)
     mlx5.ex.wr_complete = wr_complete;
     mlx5.ex.wr_local_inv = wr_local_inv;
     mlx5.dv.wr_mr_interleaved = wr_mr_interleaved;
-    lib_reset();
+    lib_reset(1);
     lib.move = move;
     lib.extended = extended;
     ck_assert_int_eq(onic_rc_open(&adapter, "", &spec, &counts, on_lost, &why), 0);

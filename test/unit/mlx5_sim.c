@@ -9,7 +9,7 @@
 #include "common/support/bytes.h"
 #include "common/verbs/mlx5_library.h"
 #include "test/unit/mlx5_sim.h"
-#include "test/unit/rc_library.h"
+#include "test/unit/verbs_library.h"
 
 enum { PLACES = 128, BLOCK = 64 };
 
@@ -150,13 +150,13 @@ static int poll_rings(struct ibv_cq *cq, int most, struct ibv_wc *wc)
 
 static bool is_supported(struct ibv_device *device)
 {
-    return device == &lib.device && sim.what != MLX5_SIM_OTHER;
+    return device == lib.device && sim.what != MLX5_SIM_OTHER;
 }
 
 static int devx_general_cmd(struct ibv_context *context, const void *in, size_t inlen, void *out,
                             size_t outlen)
 {
-    UNIT_CHECK(context->device == &lib.device && inlen == 16 && outlen == 16 + 4096);
+    UNIT_CHECK(context->device == lib.device && inlen == 16 && outlen == 16 + 4096);
     UNIT_CHECK(onic_get16(in) == 0x100 && onic_get16((const char *)in + 6) == 1);
     ((unsigned char *)out)[16 + 0xd1] = sim.what == MLX5_SIM_WAITS ? 0x10 : 0xef;
     return 0;
@@ -177,12 +177,12 @@ void mlx5_sim_reset(mlx5_sim_t what, uint64_t seed)
     memset(&sim, 0, sizeof(sim));
     sim.what = what;
     sim.random.state = seed;
-    lib_reset();
+    lib_reset(1);
     lib.reads = 0;
     lib.poll_more = poll_rings;
     lib.extended = extended;
     if (what == MLX5_SIM_NONE)
-        lib.device.name[0] = '\0';
+        lib.devices = 0;
 }
 
 /** The queue pairs of a group have a completion queue of their own, and were made together. */

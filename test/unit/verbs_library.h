@@ -4,22 +4,43 @@
  */
 /**
  * @file
- * Functions in place of libibverbs's for a test of reliable connections: an adapter whose requests
- * write and read this process's memory when it is polled.
+ * Functions in place of libibverbs's: adapters whose requests on connections write and read this
+ * process's memory when they are polled; nothing comes of datagrams. They count what is open, look
+ * at the order in which it is given back, and fail when they are told to.
  */
 #pragma once
 
 #include <errno.h>
+#include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "test/unit/unit.h"
 
-enum { QPS = 128, SENDS = 64 };
+enum { DEVICES = 3, QPS = 128, SENDS = 64 };
+
+/** Calls that may fail. */
+typedef enum call {
+    NO_CALL,
+    OPEN_DEVICE,
+    QUERY_PORT,
+    QUERY_GID,
+    ALLOC_PD,
+    REG_MR,
+    CREATE_CHANNEL,
+    CREATE_CQ,
+    CREATE_QP,
+    TO_INIT,
+    POST_RECV,
+    TO_RTR,
+    TO_RTS,
+    POST_SEND,
+} call_t;
 
 typedef struct pair {
     struct ibv_qp qp; /* first */
-    bool used, issues, failed;
+    bool used, connects, issues, failed;
     bool cut; /**< nothing goes there, nor comes from it */
     enum ibv_qp_state state;
     uint32_t to, sends;
@@ -28,14 +49,23 @@ typedef struct pair {
     struct ibv_sge sge[SENDS][8];
     unsigned char carried[SENDS][64];
     uint64_t posted, done;
+    unsigned receives; /**< buffers */
 } pair_t;
 
 static struct {
-    struct ibv_device device;
+    struct ibv_device device[DEVICES];
+    int devices;
+    call_t fails;   /**< always */
+    int calls_left; /**< until one fails, once; 0: none does */
+    bool ethernet;
+    uint16_t lid;
+    uint32_t qpn;    /**< of all queue pairs; 0: each has its own */
+    size_t lockable; /**< bytes that can be registered */
     pair_t pair[QPS];
-    int contexts, pds, mrs, cqs;
+    int lists, contexts, pds, mrs, channels, cqs; /**< open */
+    int opened;                                   /**< contexts, ever */
+    int access;                                   /**< to the memory registered last */
     uint32_t inline_most;
-    bool no_pairs, refuses; /**< queue pairs cannot be had; requests are not taken */
     int sge_most, sge_read;
     int reads; /**< under way at a time, as pairs are to be connected */
     unsigned doorbells, requests;
@@ -52,14 +82,26 @@ static struct {
     int (*poll_more)(struct ibv_cq *cq, int most, struct ibv_wc *wc);
 } lib;
 
-static void lib_reset(void)
+static bool fails(call_t call)
+{
+    const bool now = lib.fails == call || (lib.calls_left > 0 && --lib.calls_left == 0);
+    errno = now ? ENOMEM : errno;
+    return now;
+}
+
+static void lib_reset(int devices)
 {
     memset(&lib, 0, sizeof(lib));
-    lib.device.transport_type = IBV_TRANSPORT_IB;
-    snprintf(lib.device.name, sizeof(lib.device.name), "fake");
+    lib.devices = devices;
+    lib.lid = 3;
+    lib.lockable = SIZE_MAX;
     lib.inline_most = 64;
     lib.sge_most = 8;
     lib.reads = 3;
+    for (int i = 0; i < devices; i++) {
+        lib.device[i].transport_type = IBV_TRANSPORT_IB;
+        snprintf(lib.device[i].name, sizeof(lib.device[i].name), "fake%d", i);
+    }
 }
 
 static int pairs(void)
@@ -73,14 +115,18 @@ static int pairs(void)
 
 static void check_all_closed(void)
 {
-    ck_assert(pairs() == 0 && lib.contexts == 0 && lib.pds == 0 && lib.mrs == 0 && lib.cqs == 0);
+    ck_assert(lib.lists == 0 && lib.contexts == 0 && lib.pds == 0 && lib.mrs == 0);
+    ck_assert(lib.channels == 0 && lib.cqs == 0 && pairs() == 0);
 }
 
-static void *make(size_t size, int *count)
+/** Each kind of object begins with the address of what it belongs to. */
+static void *make(call_t call, size_t size, int *count, void *owner)
 {
-    void *p = calloc(1, size);
-
+    if (fails(call))
+        return NULL;
+    void **p = calloc(1, size);
     UNIT_CHECK(p != NULL);
+    *p = owner;
     (*count)++;
     return p;
 }
@@ -95,17 +141,19 @@ static int give_back(void *p, int *count)
 
 struct ibv_device **ibv_get_device_list(int *n)
 {
-    struct ibv_device **list = calloc(2, sizeof(*list));
+    struct ibv_device **list = calloc(DEVICES + 1, sizeof(*list));
 
     (void)n;
     UNIT_CHECK(list != NULL);
-    list[0] = lib.device.name[0] != '\0' ? &lib.device : NULL;
+    for (int i = 0; i < lib.devices; i++)
+        list[i] = &lib.device[i];
+    lib.lists++;
     return list;
 }
 
 void ibv_free_device_list(struct ibv_device **list)
 {
-    free(list);
+    (void)give_back(list, &lib.lists);
 }
 
 const char *ibv_get_device_name(struct ibv_device *device)
@@ -118,13 +166,26 @@ const char *ibv_wc_status_str(enum ibv_wc_status status)
     return status == IBV_WC_RETRY_EXC_ERR ? "transport retry counter exceeded" : "another error";
 }
 
+static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+    pair_t *p = (pair_t *)qp;
+
+    (void)wr;
+    (void)bad;
+    UNIT_CHECK(p->state != IBV_QPS_RESET);
+    if (fails(POST_RECV))
+        return ENOMEM;
+    p->receives++;
+    return 0;
+}
+
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     pair_t *p = (pair_t *)qp;
 
     (void)bad;
     UNIT_CHECK(p->state == IBV_QPS_RTS);
-    if (lib.refuses)
+    if (fails(POST_SEND))
         return ENOMEM;
     lib.doorbells++;
     for (; wr != NULL; wr = wr->next, p->posted++, lib.requests++) {
@@ -211,17 +272,20 @@ static int poll_cq(struct ibv_cq *cq, int most, struct ibv_wc *wc)
 
 struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
-    struct ibv_context *context = make(sizeof(*context), &lib.contexts);
+    struct ibv_context *context = make(OPEN_DEVICE, sizeof(*context), &lib.contexts, device);
 
-    context->device = device;
-    context->ops.post_send = post_send;
-    context->ops.poll_cq = poll_cq;
+    if (context != NULL) {
+        lib.opened++;
+        context->ops.post_recv = post_recv;
+        context->ops.post_send = post_send;
+        context->ops.poll_cq = poll_cq;
+    }
     return context;
 }
 
 int ibv_close_device(struct ibv_context *context)
 {
-    UNIT_CHECK(lib.pds == 0 && lib.cqs == 0);
+    UNIT_CHECK(lib.contexts > 1 || (lib.pds == 0 && lib.cqs == 0 && lib.channels == 0));
     return give_back(context, &lib.contexts);
 }
 
@@ -229,7 +293,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
     (void)context;
     memset(attr, 0, sizeof(*attr));
-    attr->phys_port_cnt = 1;
+    attr->phys_port_cnt = 2;
     attr->max_qp_wr = SENDS;
     attr->max_cqe = 1 << 16;
     attr->max_sge = lib.sge_most;
@@ -246,10 +310,11 @@ int ibv_query_port(struct ibv_context *context, uint8_t number,
     struct ibv_port_attr *attr = (struct ibv_port_attr *)compat;
 
     (void)context;
-    (void)number;
-    attr->state = IBV_PORT_ACTIVE;
-    attr->link_layer = IBV_LINK_LAYER_INFINIBAND;
-    attr->lid = 3;
+    if (fails(QUERY_PORT))
+        return EIO;
+    attr->state = number == 2 ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
+    attr->link_layer = lib.ethernet ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND;
+    attr->lid = lib.lid;
     attr->active_mtu = IBV_MTU_2048;
     attr->max_msg_sz = 1 << 20;
     return 0;
@@ -267,21 +332,22 @@ int ibv_query_gid(struct ibv_context *context, uint8_t number, int index, union 
 int _ibv_query_gid_ex(struct ibv_context *context, uint32_t number, uint32_t index,
                       struct ibv_gid_entry *entry, uint32_t flags, size_t size)
 {
+    static const uint8_t ipv4[16] = {[10] = 0xff, [11] = 0xff, [12] = 10, [15] = 1};
+
     (void)context;
-    (void)number;
-    (void)index;
-    (void)entry;
     (void)flags;
-    (void)size;
-    return ENODATA;
+    UNIT_CHECK(number == 2 && size == sizeof(*entry));
+    if (fails(QUERY_GID) || index != 3)
+        return ENODATA;
+    memset(entry, 0, sizeof(*entry));
+    entry->gid_type = IBV_GID_TYPE_ROCE_V2;
+    memcpy(entry->gid.raw, ipv4, sizeof(ipv4));
+    return 0;
 }
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
-    struct ibv_pd *pd = make(sizeof(*pd), &lib.pds);
-
-    pd->context = context;
-    return pd;
+    return make(ALLOC_PD, sizeof(struct ibv_pd), &lib.pds, context);
 }
 
 int ibv_dealloc_pd(struct ibv_pd *pd)
@@ -293,12 +359,14 @@ int ibv_dealloc_pd(struct ibv_pd *pd)
 #undef ibv_reg_mr
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *at, size_t bytes, int access)
 {
-    struct ibv_mr *mr = make(sizeof(*mr), &lib.mrs);
-
-    (void)access;
-    mr->pd = pd;
-    mr->addr = at;
-    mr->length = bytes;
+    if (bytes > lib.lockable) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    struct ibv_mr *mr = make(REG_MR, sizeof(*mr), &lib.mrs, pd->context);
+    lib.access = access;
+    if (mr != NULL)
+        mr->addr = at;
     return mr;
 }
 
@@ -309,27 +377,45 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *at, size_t bytes, uint6
     return ibv_reg_mr(pd, at, bytes, (int)access);
 }
 
+/** Queue pairs for datagrams use it as long as they are there. */
 int ibv_dereg_mr(struct ibv_mr *mr)
 {
+    for (int i = 0; i < QPS; i++)
+        UNIT_CHECK(!lib.pair[i].used || lib.pair[i].connects);
     return give_back(mr, &lib.mrs);
+}
+
+struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
+{
+    struct ibv_comp_channel *channel =
+        make(CREATE_CHANNEL, sizeof(*channel), &lib.channels, context);
+
+    if (channel != NULL)
+        channel->fd = open("/dev/null", O_RDONLY);
+    return channel;
+}
+
+int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+{
+    UNIT_CHECK(lib.cqs == 0);
+    close(channel->fd);
+    return give_back(channel, &lib.channels);
 }
 
 struct ibv_cq *ibv_create_cq(struct ibv_context *context, int n, void *arg,
                              struct ibv_comp_channel *channel, int vector)
 {
-    struct ibv_cq *cq = make(sizeof(*cq), &lib.cqs);
-
     (void)arg;
-    UNIT_CHECK(n > 0 && channel == NULL && vector == 0);
+    (void)channel;
+    UNIT_CHECK(n > 0 && vector == 0);
     lib.cq_most = n;
-    cq->context = context;
-    return cq;
+    return make(CREATE_CQ, sizeof(struct ibv_cq), &lib.cqs, context);
 }
 
 int ibv_destroy_cq(struct ibv_cq *cq)
 {
     for (int i = 0; i < QPS; i++)
-        UNIT_CHECK(!lib.pair[i].used || lib.pair[i].cq != cq);
+        UNIT_CHECK(!lib.pair[i].used || (lib.pair[i].cq != cq && lib.pair[i].qp.recv_cq != cq));
     for (int i = lib.left - 1; i >= 0; i--)
         if (lib.gone[i].cq == cq)
             lib.gone[i] = lib.gone[--lib.left];
@@ -341,18 +427,25 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
     static uint32_t last;
     int i = 0;
 
-    UNIT_CHECK(attr->qp_type == IBV_QPT_RC && attr->sq_sig_all == 0);
-    if (attr->cap.max_inline_data > lib.inline_most || lib.no_pairs) {
+    UNIT_CHECK(attr->qp_type == IBV_QPT_RC || attr->qp_type == IBV_QPT_UD);
+    UNIT_CHECK(attr->send_cq != NULL && attr->sq_sig_all == 0);
+    if (attr->cap.max_inline_data > lib.inline_most) {
         errno = EINVAL;
         return NULL;
     }
+    if (fails(CREATE_QP))
+        return NULL;
     while (lib.pair[i].used)
         i++;
     UNIT_CHECK(i < QPS);
     last += QPS;
-    lib.pair[i] = (pair_t){.used = true, .sends = attr->cap.max_send_wr, .cq = attr->send_cq};
+    lib.pair[i] = (pair_t){.used = true,
+                           .connects = attr->qp_type == IBV_QPT_RC,
+                           .sends = attr->cap.max_send_wr,
+                           .cq = attr->send_cq};
     lib.pair[i].qp.context = pd->context;
-    lib.pair[i].qp.qp_num = last + (uint32_t)i;
+    lib.pair[i].qp.recv_cq = attr->recv_cq;
+    lib.pair[i].qp.qp_num = lib.qpn != 0 ? lib.qpn : last + (uint32_t)i;
     return &lib.pair[i].qp;
 }
 
@@ -375,10 +468,17 @@ struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
+    static const call_t calls[] = {
+        [IBV_QPS_INIT] = TO_INIT, [IBV_QPS_RTR] = TO_RTR, [IBV_QPS_RTS] = TO_RTS};
     pair_t *p = (pair_t *)qp;
 
-    UNIT_CHECK((mask & IBV_QP_STATE) != 0 && attr->qp_state == p->state + 1);
+    UNIT_CHECK((mask & IBV_QP_STATE) != 0 && attr->qp_state <= IBV_QPS_RTS);
+    UNIT_CHECK(attr->qp_state == p->state + 1);
+    if (fails(calls[attr->qp_state]))
+        return ENOMEM;
     p->state = attr->qp_state;
+    if (!p->connects)
+        return 0;
     if (p->state == IBV_QPS_INIT)
         UNIT_CHECK((mask & IBV_QP_ACCESS_FLAGS) != 0);
     if (p->state == IBV_QPS_RTR) {
