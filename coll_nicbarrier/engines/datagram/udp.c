@@ -89,28 +89,21 @@ static void interface_of(const nicbarrier_ip_t *ip, char name[IF_NAMESIZE])
     freeifaddrs(all);
 }
 
-/** 1: an address to name, 0: none, -1: the filter is malformed. */
-static int usable(const struct ifaddrs *i, const char *filter, nicbarrier_ip_t *p)
+/** Is it to be named? Then its address and network, too. */
+static bool is_wanted(const struct ifaddrs *i, const char *filter, nicbarrier_ip_t *p)
 {
     if (!is_ip(i) || !ip_of(i, p))
-        return 0;
-    if (filter != NULL)
-        return nicbarrier_ip_wanted(p, i->ifa_name, filter);
-    return (i->ifa_flags & IFF_LOOPBACK) == 0;
+        return false;
+    return filter != NULL ? nicbarrier_ip_wanted(p, i->ifa_name, filter) > 0
+                          : (i->ifa_flags & IFF_LOOPBACK) == 0;
 }
 
 static int collect(const struct ifaddrs *all, const char *filter,
                    nicbarrier_ip_t ip[NICBARRIER_IPS_MAX], nicbarrier_reason_t *why)
 {
-    nicbarrier_ip_t p;
     int n = 0;
-    for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
-        const int rc = usable(i, filter, &p);
-        if (rc < 0)
-            return nicbarrier_reason(why, "'%s' is no list of interfaces or networks", filter);
-        if (rc > 0 && n < NICBARRIER_IPS_MAX)
-            ip[n++] = p;
-    }
+    for (const struct ifaddrs *i = all; i != NULL && n < NICBARRIER_IPS_MAX; i = i->ifa_next)
+        n += is_wanted(i, filter, &ip[n]);
     if (n == 0)
         return nicbarrier_reason(why,
                                  filter != NULL ? "no interface that is up fits '%s'"
@@ -356,40 +349,43 @@ void nicbarrier_udp_local(nicbarrier_address_t *a)
     address_of(&nicbarrier_ip_loopback, udp.mine.port, a);
 }
 
+/** By which of this host's addresses the kernel sends there: 0, or the error that is in the way. */
+static int find_route(const nicbarrier_address_t *to, any_address_t *mine)
+{
+    const struct sockaddr *a = (const void *)to->bytes;
+    socklen_t len = sizeof(*mine);
+    const int fd = socket(a->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const bool found =
+        fd >= 0 && connect(fd, a, to->len) == 0 && getsockname(fd, &mine->any, &len) == 0;
+    const int error = found ? 0 : errno;
+    if (fd >= 0)
+        close(fd);
+    return error;
+}
+
 int nicbarrier_udp_way(const nicbarrier_address_t *to, nicbarrier_way_t *way,
                        nicbarrier_reason_t *why)
 {
     any_address_t a;
     nicbarrier_ip_t mine;
     uint16_t port;
-    socklen_t len = sizeof(a);
     memset(way, 0, sizeof(*way));
     if (to->via != NICBARRIER_VIA_UDP)
         return nicbarrier_reason(why, "a partner is reached by verbs");
+    const int error = find_route(to, &a);
+    if (error != 0)
+        return nicbarrier_reason(why, "a partner cannot be reached: %s", strerror(error));
+    split(&a, &mine, &port);
+    interface_of(&mine, way->interface);
     memcpy(&a, to->bytes, to->len);
     split(&a, &way->theirs, &way->their_port);
-    const int fd = socket(a.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    const bool routed =
-        fd >= 0 && connect(fd, &a.any, to->len) == 0 && getsockname(fd, &a.any, &len) == 0;
-    if (!routed) {
-        nicbarrier_reason(why, "a partner cannot be reached: %s", strerror(errno));
-    } else {
-        split(&a, &mine, &port);
-        interface_of(&mine, way->interface);
-    }
-    if (fd >= 0)
-        close(fd);
-    return routed ? 0 : -1;
+    return 0;
 }
 
 bool nicbarrier_udp_has_no_way(const nicbarrier_address_t *to)
 {
-    const struct sockaddr *a = (const void *)to->bytes;
-    const int fd = socket(a->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    const bool none = fd >= 0 && connect(fd, a, to->len) != 0 && is_no_way(errno);
-    if (fd >= 0)
-        close(fd);
-    return none;
+    any_address_t mine;
+    return is_no_way(find_route(to, &mine));
 }
 
 const nicbarrier_transport_t nicbarrier_udp = {
