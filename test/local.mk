@@ -63,7 +63,6 @@ unit_programs = \
 	test/unit/check_pack \
 	test/unit/check_owned_lock \
 	test/unit/check_connections \
-	test/unit/check_places \
 	test/unit/check_requests \
 	test/unit/check_patience \
 	test/unit/check_place \
@@ -224,7 +223,6 @@ test_unit_check_copy_LDADD = $(unit_ldadd)
 test_unit_check_stores_LDADD = $(unit_ldadd)
 test_unit_check_pack_LDADD = $(unit_ldadd)
 test_unit_check_owned_lock_LDADD = $(unit_ldadd)
-test_unit_check_places_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_requests_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_patience_LDADD = $(unit_ldadd)
 test_unit_check_place_LDADD = $(unit_ldadd)

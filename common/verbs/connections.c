@@ -24,6 +24,10 @@
 #define NUMBER_MASK (((uint64_t)1 << NUMBER_BITS) - 1)
 #define ID_MASK     (((uint32_t)1 << (64 - NUMBER_BITS)) - 1)
 
+/** Turns of the adapter's clock for each place, before an unused connection gives way: making
+ *  another one takes as long as many transfers, so where all are in use in turn none does. */
+#define PLACE_TURNS 8
+
 _Static_assert(ONIC_RC_MOST <= 1 << 8, "the places of connections in their ids");
 
 /* ---- the adapter ----------------------------------------------------------------------------- */
@@ -272,29 +276,21 @@ bool onic_rc_is_full(const onic_rc_adapter_t *a)
     return free_place(a) == NULL;
 }
 
-static onic_place_state_t state_of(const onic_rc_t *c)
-{
-    switch (c->state) {
-    case ONIC_RC_FREE:
-        return ONIC_PLACE_FREE;
-    case ONIC_RC_ENDING:
-        return ONIC_PLACE_ENDING;
-    case ONIC_RC_CONNECTED:
-        return onic_request_queue_is_empty(&c->queue) ? ONIC_PLACE_IDLE : ONIC_PLACE_BUSY;
-    default:
-        return ONIC_PLACE_BUSY;
-    }
-}
-
-/** Ends one, where that is due, so that the next one finds a place. */
+/** Where no place is free, nor will be, ends the connection that has been idle the longest, if that
+ *  is long enough, so that the next one finds a place. */
 static void make_room(onic_rc_adapter_t *a)
 {
-    onic_place_t place[ONIC_RC_MOST];
-    for (unsigned i = 0; i < a->spec.connections; i++)
-        place[i] = (onic_place_t){state_of(&a->mine[i]), a->mine[i].used};
-    const int which = onic_place_to_end(place, a->spec.connections, a->clock);
-    if (which >= 0)
-        say_farewell(&a->mine[which]);
+    onic_rc_t *oldest = NULL;
+    for (unsigned i = 0; i < a->spec.connections; i++) {
+        onic_rc_t *c = &a->mine[i];
+        if (c->state == ONIC_RC_FREE || c->state == ONIC_RC_ENDING)
+            return;
+        if (c->state == ONIC_RC_CONNECTED && onic_request_queue_is_empty(&c->queue) &&
+            (oldest == NULL || c->used < oldest->used))
+            oldest = c;
+    }
+    if (oldest != NULL && a->clock - oldest->used >= (uint64_t)PLACE_TURNS * a->spec.connections)
+        say_farewell(oldest);
 }
 
 onic_rc_t *onic_rc_make(onic_rc_adapter_t *a, void *owner)
@@ -329,8 +325,7 @@ onic_rc_t *onic_rc_make(onic_rc_adapter_t *a, void *owner)
     c->state = ONIC_RC_MADE;
     c->used = a->clock;
     onic_layout_set(&c->word, sizeof(*a->marks));
-    if (free_place(a) == NULL)
-        make_room(a);
+    make_room(a);
     return c;
 }
 
@@ -349,19 +344,23 @@ bool onic_rc_connect(onic_rc_t *c, const onic_rc_terms_t *answer)
 
 /* ---- connections that others begin ----------------------------------------------------------- */
 
-/** The place that a process gets, emptied where it was another one's; or NULL. */
+/** The place that a process gets: its own, one that is free, or one whose process has marked it as
+ *  ended, which is emptied; NULL: none. */
 static onic_rc_served_t *place_for(onic_rc_adapter_t *a, uint64_t process)
 {
-    onic_served_place_t place[ONIC_RC_MOST];
+    onic_rc_served_t *empty = NULL, *ended = NULL;
     for (unsigned i = 0; i < a->spec.connections; i++) {
-        const onic_rc_served_t *s = &a->served[i];
-        const bool ended = __atomic_load_n(&a->marks[i], __ATOMIC_ACQUIRE) != 0;
-        place[i] = (onic_served_place_t){s->qp != NULL, ended, s->process};
+        onic_rc_served_t *s = &a->served[i];
+        if (s->qp == NULL)
+            empty = s;
+        else if (s->process == process)
+            return s;
+        else if (__atomic_load_n(&a->marks[i], __ATOMIC_ACQUIRE) != 0)
+            ended = s;
     }
-    const int which = onic_place_for(place, a->spec.connections, process);
-    if (which >= 0 && place[which].taken && place[which].process != process)
-        end_served(a, &a->served[which]);
-    return which >= 0 ? &a->served[which] : NULL;
+    if (empty == NULL && ended != NULL)
+        end_served(a, ended);
+    return empty != NULL ? empty : ended;
 }
 
 bool onic_rc_serve(onic_rc_adapter_t *a, uint64_t process, const onic_rc_terms_t *asked,

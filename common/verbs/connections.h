@@ -11,9 +11,9 @@
  *  A connection goes one way, and belongs to the process that began it: only that one issues
  *  requests. How the terms of both sides (rc_terms.h) get to each other is the caller's business.
  *  There are so many connections at most in each direction. When the last place is taken, the
- *  process ends one of its own, if one has not been used for long (rc_terms.h): the last thing that
- *  goes over it is a mark, in memory of the other side, which will take that connection away when
- * it needs room. Who finds no place does without.
+ *  process ends one of its own, if one has not been used for long: the last thing that goes over it
+ *  is a mark, in memory of the other side, which will take that connection away when it needs room.
+ *  Who finds no place does without.
  *
  *  An error (the other side does not answer, or does not allow it) ends all transfers of a
  *  connection, and the connection; those of others go on.
