@@ -148,7 +148,7 @@ static void run_one(uint64_t len, uint32_t granule)
     w.b = onic_blocks_cut(granule);
     lease.slot_bytes = onic_blocks_room(&w.b, SLOT_BYTES);
     onic_schedule_growing(&schedule, 1 + (double)unit_below(&w.r, 2 * ONIC_BLOCK_BYTES),
-                          0.5 + (double)unit_below(&w.r, 20) / 10, w.b.data, lease.slot_bytes);
+                          1 + (double)unit_below(&w.r, 20) / 10, w.b.data, lease.slot_bytes);
     onic_sender_init(&w.sender, len, &lease, &schedule, w.b.data, granule);
     onic_receiver_init(&w.receiver, len, &lease);
     memset(w.acknowledged, 0, sizeof(w.acknowledged));

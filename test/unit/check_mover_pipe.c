@@ -76,8 +76,7 @@ static void begin(unit_random_t *r, pipe_case_t *p)
     p->part_in = unit_once_in(r, 2) ? 1 + unit_below(r, 5) : 0;
     p->patience = 2 + unit_below(r, 10);
     onic_schedule_growing(&schedule, 1 + (double)unit_below(r, SLOT_MAX),
-                          (double)(1 + unit_below(r, 3000)) / 1000, p->granule,
-                          p->lease.slot_bytes);
+                          1 + (double)unit_below(r, 2000) / 1000, p->granule, p->lease.slot_bytes);
     onic_sender_init(&p->sender, p->len, &p->lease, &schedule, (uint32_t)unit_below(r, SLOT_MAX),
                      p->granule);
     onic_receiver_init(&p->receiver, p->len, &p->lease);

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Sizes of the chunks into which a transfer is cut; sections are those of A. Denis (2011).
- * Those by the numbers of a link have not been faster on any machine so far: they stand in the
- * test. Pure. */
+ * Those by the numbers of a link (common/model/pipeline.h) have not been faster on any machine so
+ * far. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,18 +22,15 @@ typedef struct onic_schedule {
     uint32_t highest; /**< most bytes of a chunk */
 } onic_schedule_t;
 
-/** Chunks of c0, c0 * q, c0 * q^2 and so on, each a multiple of `unit` (1 .. slot) and no longer
- *  than `slot`. q above 1: they grow until they fill a slot; below 1, where the network is faster
- *  than copying, they shrink; 1: all are of one size. A c0 or q that is no positive number stands
- *  for a slot, and for 1. */
+/** Chunks of c0 > 0, c0 * q, c0 * q^2 and so on, each a multiple of `unit` (1 .. slot) and no
+ * longer than `slot`. q above 1: they grow until they fill a slot; 1: all are of one size. */
 static inline void onic_schedule_growing(onic_schedule_t *s, double c0, double q, uint32_t unit,
                                          uint32_t slot)
 {
     s->unit = unit;
     s->highest = slot - slot % unit;
-    /* Written so that what is not a number is not taken either. */
-    s->next = c0 > 0 && c0 < s->highest ? c0 : s->highest;
-    s->q = q > 0 ? (q < s->highest ? q : s->highest) : 1;
+    s->next = c0 < s->highest ? c0 : s->highest;
+    s->q = q;
 }
 
 /** Where the numbers of the link are not known; end of section 4: "hardwired C0 = 12 KB and q = 1.5
@@ -54,8 +51,6 @@ static inline uint32_t onic_schedule_next(onic_schedule_t *s)
     s->next *= s->q;
     if (s->next > s->highest)
         s->next = s->highest;
-    if (s->next < s->unit)
-        s->next = s->unit;
     return bytes;
 }
 
