@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "ompi/constants.h"
-#include "ompi/proc/proc.h"
 #include "opal/util/proc.h"
 
 /* ---- those whose end can be seen (loss.c) ---------------------------------------------------- */
@@ -83,8 +82,6 @@ bool onic_table_add(const onic_segment_t *segment)
 static onic_peer_t *find_peer(uint64_t name)
 {
     void *peer = NULL;
-    if (name >> 32 == onic_wire.job && (uint32_t)name < onic_wire.job_size)
-        return onic_wire.of_job[(uint32_t)name];
     return opal_hash_table_get_value_uint64(&onic_wire.peers, name, &peer) == OPAL_SUCCESS ? peer
                                                                                            : NULL;
 }
@@ -92,7 +89,6 @@ static onic_peer_t *find_peer(uint64_t name)
 /** The peer of that address, added if need be. NULL where memory is exhausted. */
 static onic_peer_t *add_peer(const onic_address_t *a)
 {
-    const bool of_job = a->name >> 32 == onic_wire.job;
     onic_peer_t *peer = find_peer(a->name);
     if (peer != NULL || (peer = calloc(1, sizeof(*peer) + a->ucx_len)) == NULL)
         return peer;
@@ -109,11 +105,9 @@ static onic_peer_t *add_peer(const onic_address_t *a)
         free(peer);
         return NULL;
     }
-    if (of_job && (uint32_t)a->name < onic_wire.job_size)
-        onic_wire.of_job[(uint32_t)a->name] = peer;
     if (peer->self)
         onic_wire.self = peer;
-    onic_wire.foreign += !of_job;
+    onic_wire.foreign += a->name >> 32 != onic_wire.job;
     watch(peer);
     return peer;
 }
@@ -205,19 +199,11 @@ onic_peer_t *onic_learn_peer(const void *bytes, size_t len)
 int onic_peers_start(void)
 {
     OBJ_CONSTRUCT(&onic_wire.peers, opal_hash_table_t);
-    if (opal_hash_table_init(&onic_wire.peers, 64) != OPAL_SUCCESS) {
-        OBJ_DESTRUCT(&onic_wire.peers);
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    }
     onic_wire.self = NULL;
     onic_wire.foreign = 0;
     onic_wire.job = OPAL_PROC_MY_NAME.jobid;
-    onic_wire.job_size = (uint32_t)ompi_proc_world_size();
-    onic_wire.of_job = calloc(onic_wire.job_size, sizeof(*onic_wire.of_job));
     const onic_address_t mine = my_address();
-    if (onic_wire.of_job == NULL || add_peer(&mine) == NULL) {
-        free(onic_wire.of_job);
-        onic_wire.job_size = 0;
+    if (opal_hash_table_init(&onic_wire.peers, 64) != OPAL_SUCCESS || add_peer(&mine) == NULL) {
         OBJ_DESTRUCT(&onic_wire.peers);
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
@@ -250,8 +236,6 @@ void onic_peers_stop(void)
         free(t);
     }
     OBJ_DESTRUCT(&onic_wire.peers);
-    free(onic_wire.of_job);
-    onic_wire.job_size = 0;
     onic_wire.self = onic_wire.look_next = NULL;
     LIST_INIT(&onic_wire.near);
     onic_wire.foreign = 0;

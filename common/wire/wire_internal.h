@@ -188,9 +188,7 @@ typedef struct onic_wire {
     onic_peer_t *look_next;      /**< the one to be looked at next; NULL: the first */
     onic_cma_id_t cma_id;
     uint64_t nonce;
-    uint32_t job;         /**< this process's */
-    uint32_t job_size;    /**< and how many there are in it */
-    onic_peer_t **of_job; /**< those of them that are known, by number */
+    uint32_t job; /**< this process's */
     onic_table_t *tables;
     onic_wire_fns_t fns[ONIC_AM_COUNT];
     onic_kept_list_t early; /**< of processes that are not known yet */
