@@ -6,7 +6,6 @@ noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_core.la
 
 coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/agree/plan.c \
-	coll_nicbarrier/component/queue.c \
 	coll_nicbarrier/engines/datagram/bpf/client.c \
 	coll_nicbarrier/engines/datagram/bpf/frame.c \
 	coll_nicbarrier/engines/datagram/bpf/local.c \

@@ -53,7 +53,6 @@ unit_programs = \
 	test/unit/check_nicbarrier_put \
 	test/unit/check_queue \
 	test/unit/check_adapters \
-	test/unit/check_nicbarrier_queue \
 	test/unit/check_nicbarrier_reach \
 	test/unit/check_nicbarrier_rule \
 	test/unit/check_nicbarrier_schedule \
@@ -213,7 +212,6 @@ test_unit_check_nicbarrier_put_SOURCES = \
 	test/unit/put_wire.c
 test_unit_check_nicbarrier_put_LDADD = $(barrier_ldadd)
 test_unit_check_adapters_LDADD = common/libonic_core.la $(check_libs)
-test_unit_check_nicbarrier_queue_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_reach_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_rule_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_schedule_LDADD = $(barrier_ldadd)

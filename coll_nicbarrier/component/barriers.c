@@ -6,7 +6,6 @@
 #include "coll_nicbarrier/component/component.h"
 
 #include <pthread.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -23,28 +22,26 @@
 /* ---- what carries them: the lock is held, but for blocking barriers ------------------------- */
 
 /** MPI's code for what has become of the team. */
-static int team_failure(void *arg)
+static int failure(const nicbarrier_barriers_t *b)
 {
-    nicbarrier_barriers_t *b = arg;
     if (ONIC_REVOKED(b->comm))
         return ONIC_ERR_REVOKED;
     return nicbarrier_team_failed(b->team) ? ONIC_ERR_PROC_FAILED : OMPI_SUCCESS;
 }
 
-static void team_enter(void *arg, uint64_t epoch)
+/** Enters the next barrier: its number. */
+static uint64_t enter(nicbarrier_barriers_t *b)
 {
-    nicbarrier_barriers_t *b = arg;
     nicbarrier_add(&nicbarrier_counters.barriers[b->team->kind], 1);
-    nicbarrier_team_enter(b->team, epoch);
+    nicbarrier_team_enter(b->team, ++b->begun);
+    return b->begun;
 }
 
-static bool team_done(void *arg, uint64_t epoch)
+static void reached(nicbarrier_barriers_t *b, uint64_t epoch)
 {
-    nicbarrier_barriers_t *b = arg;
-    return nicbarrier_team_done(b->team, epoch);
+    if (epoch > b->complete)
+        b->complete = epoch;
 }
-
-static const nicbarrier_means_t by_team = {team_enter, team_done, team_failure};
 
 #if ONIC_CAN_REVOKE
 static bool is_revoked(void *comm)
@@ -104,7 +101,7 @@ nicbarrier_barriers_t *nicbarrier_barriers_new(struct ompi_communicator_t *comm,
     team->ended = is_revoked;
     team->ended_arg = comm;
 #endif
-    nicbarrier_queue_init(&b->queue, NICBARRIER_TRIAL_EPOCH, &by_team, b);
+    b->begun = b->complete = NICBARRIER_TRIAL_EPOCH;
     pthread_mutex_lock(&nicbarrier_state.lock);
     b->next = nicbarrier_state.all;
     nicbarrier_state.all = b;
@@ -121,7 +118,7 @@ static void unlink_barriers(const nicbarrier_barriers_t *b)
     while (*at != b)
         at = &(*at)->next;
     *at = b->next;
-    for (const nicbarrier_item_t *i = b->queue.head; i != NULL; i = i->next)
+    for (const nicbarrier_request_t *r = b->head; r != NULL; r = r->next)
         atomic_fetch_sub(&nicbarrier_state.waiting, 1);
     pthread_mutex_unlock(&nicbarrier_state.lock);
 }
@@ -140,7 +137,6 @@ void nicbarrier_barriers_free(nicbarrier_barriers_t *b)
 
 static void construct(nicbarrier_request_t *r)
 {
-    r->item = (nicbarrier_item_t){NULL, 0, 0};
     r->own = NULL;
     r->comm = NULL;
     r->holders = 0;
@@ -208,28 +204,45 @@ static int step(nicbarrier_barriers_t *b)
     if (b->overlap.left != 0)
         nicbarrier_overlap_back(&b->overlap, onic_now_nsec());
     /* What the helper thread has done needs no look at the network. */
-    if (nicbarrier_team_done(b->team, b->queue.head->epoch))
+    if (nicbarrier_team_done(b->team, b->head->epoch))
         return 0;
     if (++b->steps % STEPS_PER_LOOK == 0)
         nicbarrier_team_check_members(b->team, onic_now_nsec());
     return nicbarrier_team_progress(b->team);
 }
 
-/** Takes those off the queue that are complete, and puts them at the end of a list. */
-static void harvest(nicbarrier_barriers_t *b, nicbarrier_item_t ***tail_p)
+/** Is the first of the queue through, one way or the other? */
+static bool is_through(nicbarrier_barriers_t *b, nicbarrier_request_t *r)
 {
-    **tail_p = nicbarrier_queue_harvest(&b->queue);
-    for (; **tail_p != NULL; *tail_p = &(**tail_p)->next)
-        nicbarrier_overlap_done(&b->overlap, (**tail_p)->epoch);
+    int *code = &r->super.req_status.MPI_ERROR;
+    if (nicbarrier_team_done(b->team, r->epoch)) {
+        reached(b, r->epoch);
+        return true;
+    }
+    *code = failure(b);
+    return *code != OMPI_SUCCESS;
+}
+
+/** Takes those off the queue that are through, and puts them at the end of a list. */
+static void harvest(nicbarrier_barriers_t *b, nicbarrier_request_t ***tail_p)
+{
+    nicbarrier_request_t *r;
+    while ((r = b->head) != NULL && is_through(b, r)) {
+        atomic_store_explicit(&b->head, r->next, memory_order_release);
+        nicbarrier_overlap_done(&b->overlap, r->epoch);
+        r->next = NULL;
+        **tail_p = r;
+        *tail_p = &r->next;
+    }
 }
 
 /** Moves on all that have requests; those that are complete go to a list. */
-static int walk(nicbarrier_item_t **done_p)
+static int walk(nicbarrier_request_t **done_p)
 {
-    nicbarrier_item_t **tail = done_p;
+    nicbarrier_request_t **tail = done_p;
     int events = 0;
     for (nicbarrier_barriers_t *b = nicbarrier_state.all; b != NULL; b = b->next) {
-        if (b->queue.head != NULL) {
+        if (b->head != NULL) {
             events += step(b);
             harvest(b, &tail);
         }
@@ -237,23 +250,17 @@ static int walk(nicbarrier_item_t **done_p)
     return events;
 }
 
-static nicbarrier_request_t *request_of(nicbarrier_item_t *item)
-{
-    return (nicbarrier_request_t *)(void *)((char *)item - offsetof(nicbarrier_request_t, item));
-}
-
 int nicbarrier_progress(void)
 {
     if (atomic_load_explicit(&nicbarrier_state.waiting, memory_order_relaxed) == 0 ||
         pthread_mutex_trylock(&nicbarrier_state.lock) != 0)
         return 0;
-    nicbarrier_item_t *done = NULL;
+    nicbarrier_request_t *done = NULL;
     int events = walk(&done) + (done != NULL);
     pthread_mutex_unlock(&nicbarrier_state.lock);
     while (done != NULL) {
-        nicbarrier_request_t *r = request_of(done);
-        done = done->next;
-        r->super.req_status.MPI_ERROR = r->item.failure;
+        nicbarrier_request_t *r = done;
+        done = r->next;
         atomic_fetch_sub(&nicbarrier_state.waiting, 1);
         complete(r);
     }
@@ -268,9 +275,9 @@ static void go_away(void)
     uint64_t now = 0;
     pthread_mutex_lock(&nicbarrier_state.lock);
     for (nicbarrier_barriers_t *b = nicbarrier_state.all; b != NULL; b = b->next) {
-        if (b->queue.head != NULL && nicbarrier_team_helped(b->team)) {
+        if (b->head != NULL && nicbarrier_team_helped(b->team)) {
             now = now != 0 ? now : onic_now_nsec();
-            if (nicbarrier_overlap_leave(&b->overlap, b->queue.begun, now))
+            if (nicbarrier_overlap_leave(&b->overlap, b->begun, now))
                 nicbarrier_team_hand_over(b->team);
         }
     }
@@ -281,7 +288,13 @@ void nicbarrier_barriers_begin(nicbarrier_barriers_t *b, nicbarrier_request_t *r
 {
     pthread_mutex_lock(&nicbarrier_state.lock);
     atomic_fetch_add(&nicbarrier_state.waiting, 1);
-    nicbarrier_queue_add(&b->queue, &request->item);
+    request->epoch = enter(b);
+    request->next = NULL;
+    if (b->head == NULL)
+        b->head = request;
+    else
+        b->tail->next = request;
+    b->tail = request;
     nicbarrier_team_depart(b->team);
     pthread_mutex_unlock(&nicbarrier_state.lock);
     (void)nicbarrier_progress();
@@ -292,7 +305,7 @@ void nicbarrier_barriers_begin(nicbarrier_barriers_t *b, nicbarrier_request_t *r
 uint64_t nicbarrier_barriers_enter(nicbarrier_barriers_t *b)
 {
     pthread_mutex_lock(&nicbarrier_state.lock);
-    const uint64_t epoch = nicbarrier_queue_number(&b->queue);
+    const uint64_t epoch = enter(b);
     pthread_mutex_unlock(&nicbarrier_state.lock);
     return epoch;
 }
@@ -300,24 +313,19 @@ uint64_t nicbarrier_barriers_enter(nicbarrier_barriers_t *b)
 int nicbarrier_barriers_wait(nicbarrier_barriers_t *b)
 {
     /* Where nothing else is under way no other thread looks at the queue. */
-    const bool alone = nicbarrier_queue_is_through(&b->queue);
-    uint64_t epoch;
-    if (alone) {
-        epoch = nicbarrier_queue_number_next(&b->queue);
-        team_enter(b, epoch);
-    } else {
-        epoch = nicbarrier_barriers_enter(b);
-    }
+    const bool alone =
+        atomic_load_explicit(&b->head, memory_order_acquire) == NULL && b->complete == b->begun;
+    const uint64_t epoch = alone ? enter(b) : nicbarrier_barriers_enter(b);
     if (!nicbarrier_team_wait(b->team, epoch)) {
-        const int code = team_failure(b);
+        const int code = failure(b);
         return code != OMPI_SUCCESS ? code : MPI_ERR_OTHER;
     }
     if (alone) {
-        nicbarrier_queue_reached(&b->queue, epoch);
+        reached(b, epoch);
     } else {
         /* It does not stand in the queue. */
         pthread_mutex_lock(&nicbarrier_state.lock);
-        nicbarrier_queue_reached(&b->queue, epoch);
+        reached(b, epoch);
         pthread_mutex_unlock(&nicbarrier_state.lock);
     }
     return OMPI_SUCCESS;

@@ -30,7 +30,6 @@
 
 #include "coll_nicbarrier/agree/agree.h"
 #include "coll_nicbarrier/component/overlap.h"
-#include "coll_nicbarrier/component/queue.h"
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/team/team.h"
 #include "ompi/communicator/communicator.h"
@@ -111,7 +110,8 @@ bool nicbarrier_settings_agree(struct ompi_communicator_t *comm);
 
 typedef struct nicbarrier_request {
     ompi_request_t super;
-    nicbarrier_item_t item;           /**< in the queue */
+    struct nicbarrier_request *next; /**< in the queue, or of those that are to be completed */
+    uint64_t epoch;
     struct ompi_communicator_t *comm; /**< kept while the request is not complete */
     _Atomic unsigned holders; /**< the user, and while it is active the thread that completes it */
     nicbarrier_barriers_t *own; /**< persistent: its own, NULL in others */
@@ -119,11 +119,17 @@ typedef struct nicbarrier_request {
 
 OBJ_CLASS_DECLARATION(nicbarrier_request_t);
 
-/** The barriers of a communicator or persistent request: their queue, and what carries them. */
+/** The barriers of a communicator or persistent request, in the order of their calls, and what
+ *  carries them. Each gets a number, the epoch, and is entered as soon as it is begun. As they are
+ *  complete in their order, the first of the queue is all that one has to look at. Nonblocking
+ *  barriers stand in the queue, by their requests; a blocking one only takes a number. */
 struct nicbarrier_barriers {
     struct ompi_communicator_t *comm;
-    nicbarrier_queue_t queue;
     nicbarrier_team_t *team;
+    uint64_t begun;                       /**< the last number that was given */
+    uint64_t complete;                    /**< the last that is known to be complete */
+    _Atomic(nicbarrier_request_t *) head; /**< not complete, in order */
+    nicbarrier_request_t *tail;
     unsigned steps;               /**< turns of progress without an end of the first */
     nicbarrier_overlap_t overlap; /**< of leaders of a network part */
     nicbarrier_barriers_t *next;  /**< of all */
