@@ -96,6 +96,32 @@ START_TEST(the_adapter_goes_on_by_itself)
 }
 END_TEST
 
+/** The number of a request begins again behind 2^16. */
+START_TEST(many_epochs)
+{
+    const nicbarrier_net_events_t none = {0};
+    const uint64_t epochs = 70000;
+
+    adapter_begin(2, NICBARRIER_DISSEMINATION, unit_seed());
+    for (int i = 0; i < 2; i++)
+        connect_with(i, &none);
+    for (uint64_t epoch = 1; epoch <= epochs; epoch++) {
+        for (int i = 0; i < 2; i++)
+            here_enter(i, epoch);
+        for (int left = 10000; here_completed(0) < epoch || here_completed(1) < epoch; left--) {
+            ck_assert_int_gt(left, 0);
+            mlx5_sim_pass();
+            here_progress(0);
+            here_progress(1);
+        }
+    }
+    ck_assert_uint_ge(mlx5_sim_taken(), 4 * epochs);
+    for (int i = 0; i < 2; i++)
+        here_disconnect(i);
+    mlx5_end();
+}
+END_TEST
+
 /** Who has completed leaves at once, group after group: partners still get what they need, and not
  *  all connections stay. */
 START_TEST(many_groups_leave)
@@ -163,7 +189,8 @@ int main(void)
     Suite *suite =
         UNIT_SUITE("nicbarrier_mlx5", UNIT_LOOP(without_such_an_adapter, 0, MLX5_SIM_WAITS),
                    UNIT_LOOP(the_adapter_goes_on_by_itself, 0, NICBARRIER_GATHER_BROADCAST + 1),
-                   UNIT_LOOP(complete_and_gone, 0, 20), UNIT_LOOP(many_groups_leave, 0, 2));
+                   UNIT_LOOP(complete_and_gone, 0, 20), UNIT_LOOP(many_groups_leave, 0, 2),
+                   UNIT_ONCE(many_epochs));
 
     conformance_add(suite, rows, sizeof(rows) / sizeof(rows[0]));
     return unit_run_suite(suite);

@@ -87,8 +87,8 @@ void nicbarrier_chain_shown(nicbarrier_chain_t *c, uint32_t k, uint64_t epoch)
         c->ring[k].written = epoch;
 }
 
-/** The requests of an epoch in the ring of step k; returns how many. */
-static uint32_t build(nicbarrier_chain_t *c, uint32_t k, uint64_t epoch, nicbarrier_wqe_t *wqe)
+uint32_t nicbarrier_chain_build(nicbarrier_chain_t *c, uint32_t k, uint64_t epoch,
+                                nicbarrier_wqe_t wqe[NICBARRIER_CHAIN_REQUESTS])
 {
     const uint64_t words = awaited(c, k);
     nicbarrier_chain_ring_t *r = &c->ring[k];
@@ -102,26 +102,5 @@ static uint32_t build(nicbarrier_chain_t *c, uint32_t k, uint64_t epoch, nicbarr
     }
     nicbarrier_wqe_write(&wqe[n++], r->next, r->flag, epoch);
     r->next.index++;
-    return n;
-}
-
-uint32_t nicbarrier_chain_prepost(nicbarrier_chain_t *c, uint32_t n,
-                                  nicbarrier_chain_post_fn_t post, void *arg)
-{
-    nicbarrier_wqe_t wqe[NICBARRIER_CHAIN_REQUESTS];
-    const uint64_t room = c->depth - (c->posted - nicbarrier_chain_written(c));
-    const uint64_t last = c->posted + (n < room ? n : room);
-
-    for (uint32_t k = 0; k < c->nsteps; k++) {
-        if ((c->sends & bit(k)) == 0)
-            continue;
-        for (uint64_t epoch = c->posted + 1; epoch <= last; epoch++) {
-            const uint32_t requests = build(c, k, epoch, wqe);
-
-            post(arg, k, epoch, wqe, requests, epoch < last);
-        }
-    }
-    n = (uint32_t)(last - c->posted);
-    c->posted = last;
     return n;
 }

@@ -99,15 +99,10 @@ typedef struct nicbarrier_chain {
 /** Requests of an epoch in the ring of step k: a ring has `depth` times as many places. */
 uint32_t nicbarrier_chain_requests(const nicbarrier_chain_t *c, uint32_t k);
 
-/** Takes the `n` requests of an epoch into the ring of step k, of which the last will be shown.
- *  `more`: the next epoch of this ring follows at once. */
-typedef void (*nicbarrier_chain_post_fn_t)(void *arg, uint32_t k, uint64_t epoch,
-                                           const nicbarrier_wqe_t *wqe, uint32_t n, bool more);
-
-/** Fills the rings with up to `n` epochs more, as there is room, one ring after another.
+/** The requests of the next epoch in the ring of step k, which sends; the last of them is shown.
  *  @return how many */
-uint32_t nicbarrier_chain_prepost(nicbarrier_chain_t *c, uint32_t n,
-                                  nicbarrier_chain_post_fn_t post, void *arg);
+uint32_t nicbarrier_chain_build(nicbarrier_chain_t *c, uint32_t k, uint64_t epoch,
+                                nicbarrier_wqe_t wqe[NICBARRIER_CHAIN_REQUESTS]);
 
 /** The write of an epoch by step k has been shown. */
 void nicbarrier_chain_shown(nicbarrier_chain_t *c, uint32_t k, uint64_t epoch);

@@ -88,7 +88,7 @@ bool nicbarrier_mlx5_is_done(const nicbarrier_net_t *net);
 const char *nicbarrier_mlx5_obstacle(struct ibv_context *context);
 /** A queue pair with room for so many requests of chain.h, or NULL. */
 struct ibv_qp *nicbarrier_mlx5_pair(struct ibv_pd *pd, struct ibv_cq *completions, uint32_t sends);
-/** Gives the adapter requests of a ring (nicbarrier_chain_post_fn_t), each with this id. False
+/** Gives the adapter requests of a ring, each with this id; `more`: others follow at once. False
  *  where it does not take them. */
 bool nicbarrier_mlx5_post(nicbarrier_end_t *end, uint64_t id, const nicbarrier_wqe_t *wqe,
                           uint32_t n, bool more);

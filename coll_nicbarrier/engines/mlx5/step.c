@@ -66,21 +66,31 @@ static void send_epochs(nicbarrier_net_t *net)
     }
 }
 
-static void post(void *arg, uint32_t k, uint64_t epoch, const nicbarrier_wqe_t *wqe, uint32_t n,
-                 bool more)
+/** The ring of step k up to this epoch. */
+static void fill_ring(nicbarrier_net_t *net, uint32_t k, uint64_t last)
 {
-    nicbarrier_net_t *net = arg;
+    nicbarrier_wqe_t wqe[NICBARRIER_CHAIN_REQUESTS];
 
-    net->broken |= !nicbarrier_mlx5_post(&net->out[k], epoch << EPOCH_SHIFT | k, wqe, n, more);
+    for (uint64_t epoch = net->chain.posted + 1; epoch <= last; epoch++) {
+        const uint32_t n = nicbarrier_chain_build(&net->chain, k, epoch, wqe);
+
+        net->broken |=
+            !nicbarrier_mlx5_post(&net->out[k], epoch << EPOCH_SHIFT | k, wqe, n, epoch < last);
+    }
 }
 
 /** The adapter takes them: its rings are filled again when they are half empty. */
 static void fill_rings(nicbarrier_net_t *net)
 {
     nicbarrier_chain_t *c = &net->chain;
+    const uint64_t written = nicbarrier_chain_written(c);
 
-    if (!net->broken && c->posted - nicbarrier_chain_written(c) <= c->depth / 2)
-        (void)nicbarrier_chain_prepost(c, c->depth, post, net);
+    if (net->broken || c->posted - written > c->depth / 2)
+        return;
+    for (uint32_t k = 0; k < c->nsteps; k++)
+        if ((c->sends >> k & 1) != 0)
+            fill_ring(net, k, written + c->depth);
+    c->posted = written + c->depth;
 }
 
 /* ---- failure -------------------------------------------------------------------------------- */
