@@ -204,7 +204,7 @@ int nicstride_params_check(const mca_base_component_t *c)
     for (const onic_param_t *row = params; row->name != NULL; row++)
         if (!onic_param_check(row, NICSTRIDE_HELP_FILE))
             return OMPI_ERR_BAD_PARAM;
-    nicstride_component.replies.limit = p->memory / NICSTRIDE_REPLY_PART;
+    nicstride_replies_init(&nicstride_component.replies, p->memory / NICSTRIDE_REPLY_PART);
     if (p->sieve_piece == 0) {
         size_t l2, l3;
 

@@ -107,8 +107,8 @@ static nicstride_op_t *prepare(nicstride_transfer_t *t, uint64_t kept, onic_tick
     nicstride_op_t *op;
 
     nicstride_look_locked(p);
-    if (p->queue.head != NULL || p->queue.flushing || p->failed || kept > p->quota->limit ||
-        !nicstride_tx_can_send(&p->flow.tx, p->quota, kept))
+    if (!STAILQ_EMPTY(&p->queue.waiting) || p->queue.flushing || p->failed ||
+        kept > p->quota->limit || !nicstride_tx_can_send(&p->flow.tx, p->quota, kept))
         return NULL;
     op = nicstride_op_of_locked(t, true);
     if (op == NULL)

@@ -36,6 +36,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/queue.h>
 
 #include "osc_nicstride/protocol/limits.h"
 
@@ -254,16 +255,23 @@ static inline void nicstride_rx_ack(nicstride_rx_t *rx, uint64_t *applied_p, int
 
 /** A peer that replies are asked of, in some order of its own. Zero-initialise. */
 typedef struct nicstride_asker {
-    struct nicstride_asker *next;
+    TAILQ_ENTRY(nicstride_asker) of_line;
     uint64_t bytes; /**< for which it stands in line; 0: it does not */
 } nicstride_asker_t;
 
-/** Zero-initialise but for `limit`, in bytes, at least four times NICSTRIDE_INLINE_MAX. */
 typedef struct nicstride_replies {
     uint64_t limit;
     uint64_t out; /**< reserved */
-    nicstride_asker_t *first, *last;
+    TAILQ_HEAD(, nicstride_asker) line;
 } nicstride_replies_t;
+
+/** `limit`: in bytes, at least four times NICSTRIDE_INLINE_MAX. */
+static inline void nicstride_replies_init(nicstride_replies_t *r, uint64_t limit)
+{
+    r->limit = limit;
+    r->out = 0;
+    TAILQ_INIT(&r->line);
+}
 
 /** The most bytes to be asked for at a time. */
 static inline uint64_t nicstride_reply_piece(const nicstride_replies_t *r)
@@ -279,15 +287,8 @@ static inline bool nicstride_reply_fits(const nicstride_replies_t *r, uint64_t b
 /** Takes one that does not ask any more out of the line. */
 static inline void nicstride_reply_leave(nicstride_replies_t *r, nicstride_asker_t *a)
 {
-    nicstride_asker_t *before = NULL;
-
-    if (a->bytes == 0)
-        return;
-    for (nicstride_asker_t *other = r->first; other != a; other = other->next)
-        before = other;
-    *(before != NULL ? &before->next : &r->first) = a->next;
-    if (r->last == a)
-        r->last = before;
+    if (a->bytes != 0)
+        TAILQ_REMOVE(&r->line, a, of_line);
     a->bytes = 0;
 }
 
@@ -296,15 +297,12 @@ static inline void nicstride_reply_leave(nicstride_replies_t *r, nicstride_asker
 static inline bool nicstride_reply_may_ask(nicstride_replies_t *r, nicstride_asker_t *a,
                                            uint64_t bytes)
 {
-    if ((r->first == NULL || r->first == a) && nicstride_reply_fits(r, bytes)) {
+    if ((TAILQ_EMPTY(&r->line) || TAILQ_FIRST(&r->line) == a) && nicstride_reply_fits(r, bytes)) {
         nicstride_reply_leave(r, a);
         return true;
     }
-    if (a->bytes == 0) {
-        a->next = NULL;
-        *(r->last != NULL ? &r->last->next : &r->first) = a;
-        r->last = a;
-    }
+    if (a->bytes == 0)
+        TAILQ_INSERT_TAIL(&r->line, a, of_line);
     a->bytes = bytes;
     return false;
 }
@@ -312,7 +310,9 @@ static inline bool nicstride_reply_may_ask(nicstride_replies_t *r, nicstride_ask
 /** The first in line, where there is room for what it wants: it is to ask again now, or leave. */
 static inline nicstride_asker_t *nicstride_reply_next(const nicstride_replies_t *r)
 {
-    return r->first != NULL && nicstride_reply_fits(r, r->first->bytes) ? r->first : NULL;
+    nicstride_asker_t *first = TAILQ_FIRST(&r->line);
+
+    return first != NULL && nicstride_reply_fits(r, first->bytes) ? first : NULL;
 }
 
 /* ---- slots --------------------------------------------------------------------------------------

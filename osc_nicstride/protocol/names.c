@@ -172,12 +172,9 @@ static size_t bytes_of(uint64_t nruns)
 
 static void drop_if_unused(nicstride_lists_t *all, nicstride_list_t *l)
 {
-    if (l->names != NULL || l->held > 0)
+    if (!LIST_EMPTY(&l->names) || l->held > 0)
         return;
-    nicstride_list_t **at = &all->first;
-    while (*at != l)
-        at = &(*at)->next;
-    *at = l->next;
+    LIST_REMOVE(l, of_all);
     all->bytes -= l->bytes;
     all->n--;
     onic_layout_fini(&l->layout);
@@ -199,10 +196,11 @@ void nicstride_lists_release(nicstride_lists_t *all, nicstride_list_t *list)
 static nicstride_list_t *find_same(const nicstride_lists_t *all, uint64_t hash,
                                    const onic_layout_t *layout)
 {
-    nicstride_list_t *l = all->first;
+    nicstride_list_t *l;
 
-    while (l != NULL && (l->hash != hash || !onic_layout_same_list(&l->layout, layout)))
-        l = l->next;
+    LIST_FOREACH(l, &all->list, of_all)
+        if (l->hash == hash && onic_layout_same_list(&l->layout, layout))
+            break;
     return l;
 }
 
@@ -216,13 +214,10 @@ static bool same_name(const nicstride_name_t *a, const nicstride_name_t *b)
 static void forget(nicstride_lists_t *all, nicstride_named_t *named)
 {
     nicstride_list_t *l = named->list;
-    nicstride_named_t **at;
 
     if (l == NULL)
         return;
-    for (at = &l->names; *at != named;)
-        at = &(*at)->next;
-    *at = named->next;
+    LIST_REMOVE(named, of_list);
     named->list = NULL;
     drop_if_unused(all, l);
 }
@@ -289,14 +284,13 @@ static bool end(nicstride_lists_t *all, nicstride_listed_t *of)
         l->bytes = bytes;
         all->bytes += bytes;
         all->n++;
-        l->next = all->first;
-        all->first = l;
+        LIST_INSERT_HEAD(&all->list, l, of_all);
     }
     onic_layout_fini(&layout);
     if (l == NULL)
         return false;
-    *named = (nicstride_named_t){.list = l, .next = l->names, .name = of->name};
-    l->names = named;
+    *named = (nicstride_named_t){.list = l, .name = of->name};
+    LIST_INSERT_HEAD(&l->names, named, of_list);
     return true;
 }
 

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "common/layout/layout.h"
 #include "osc_nicstride/protocol/message.h"
@@ -113,8 +114,8 @@ nicstride_name_t nicstride_name_decode(const void *layout);
 
 /** A list that is kept. */
 typedef struct nicstride_list {
-    struct nicstride_list *next;
-    struct nicstride_named *names;
+    LIST_ENTRY(nicstride_list) of_all;
+    LIST_HEAD(, nicstride_named) names;
     unsigned held; /**< times that it is held beside */
     uint64_t hash;
     size_t bytes;
@@ -124,7 +125,7 @@ typedef struct nicstride_list {
 /** One name of a list. */
 typedef struct nicstride_named {
     nicstride_list_t *list; /**< NULL: there is none of this slot */
-    struct nicstride_named *next;
+    LIST_ENTRY(nicstride_named) of_list;
     nicstride_name_t name;
 } nicstride_named_t;
 
@@ -144,7 +145,7 @@ typedef struct nicstride_lists {
     size_t limit; /**< bytes */
     size_t bytes; /**< taken up, or kept free for what is on its way */
     unsigned n;
-    nicstride_list_t *first;
+    LIST_HEAD(, nicstride_list) list;
 } nicstride_lists_t;
 
 /** A piece of a list came; nothing that it says is believed. Returns what is to be answered. */

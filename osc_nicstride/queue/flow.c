@@ -216,7 +216,7 @@ static void ask_for_credit(nicstride_peer_t *p)
 
 void nicstride_ask_locked(nicstride_peer_t *p, uint64_t goal)
 {
-    const nicstride_op_t *next = p->queue.head;
+    const nicstride_op_t *next = STAILQ_FIRST(&p->queue.waiting);
     uint64_t upto;
 
     if ((next == NULL || (next->number > goal && next->sent == 0)) &&
@@ -230,16 +230,17 @@ void nicstride_ask_locked(nicstride_peer_t *p, uint64_t goal)
  *  would never end while other threads keep sending; unless a local flush waits for it. */
 static bool may_send(const nicstride_peer_t *p)
 {
-    return p->queue.head != NULL && !(p->queue.flushing && p->queue.head->number > p->queue.goal &&
-                                      p->queue.head->number > p->queue.urgent);
+    const nicstride_op_t *op = STAILQ_FIRST(&p->queue.waiting);
+
+    return !(p->queue.flushing && op->number > p->queue.goal && op->number > p->queue.urgent);
 }
 
 void nicstride_pump_queue_locked(nicstride_peer_t *p)
 {
     nicstride_look_locked(p);
     /* To a failed peer nothing is sent, nor does what is queued wait for its turn. */
-    while (p->failed ? p->queue.head != NULL : may_send(p)) {
-        nicstride_op_t *op = p->queue.head;
+    while (!STAILQ_EMPTY(&p->queue.waiting) && (p->failed || may_send(p))) {
+        nicstride_op_t *op = STAILQ_FIRST(&p->queue.waiting);
         const int rc = p->failed ? OMPI_ERR_UNREACH : send_fragment(op);
 
         if (rc == 0) {
@@ -249,15 +250,13 @@ void nicstride_pump_queue_locked(nicstride_peer_t *p)
         if (rc < 0)
             nicstride_op_fail(op);
         if (op->sent == op->size) {
-            p->queue.head = op->next;
+            STAILQ_REMOVE_HEAD(&p->queue.waiting, of_queue);
             p->queue.length--;
             p->process->queued--;
             op->queued = false;
             nicstride_op_finish_locked(op);
         }
     }
-    if (p->queue.head == NULL)
-        p->queue.tail = NULL;
 }
 
 void nicstride_pump_askers_locked(void)

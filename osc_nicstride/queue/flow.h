@@ -22,7 +22,7 @@ void nicstride_pump_queue_locked(nicstride_peer_t *p);
 /** The same. There is nothing mostly: short operations pass the queue by. */
 static inline void nicstride_pump_locked(nicstride_peer_t *p)
 {
-    if (p->queue.head != NULL)
+    if (!STAILQ_EMPTY(&p->queue.waiting))
         nicstride_pump_queue_locked(p);
 }
 

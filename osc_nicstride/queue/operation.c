@@ -65,7 +65,7 @@ void nicstride_op_free_locked(nicstride_op_t *op)
 static void empty_queue(nicstride_peer_t *p)
 {
     p->process->queued -= p->queue.length;
-    p->queue.head = p->queue.tail = NULL;
+    STAILQ_INIT(&p->queue.waiting);
     p->queue.length = 0;
 }
 

@@ -25,7 +25,7 @@ struct nicstride_request;
 
 /** One operation under way; wire lock. */
 struct nicstride_op {
-    nicstride_op_t *next;
+    STAILQ_ENTRY(nicstride_op) of_queue;
     TAILQ_ENTRY(nicstride_op) of_live;
     nicstride_peer_t *peer;
     nicstride_msg_type_t type; /**< PUT, GET, ACC, GET_ACC or CAS */

@@ -81,7 +81,7 @@ static bool may_start(nicstride_peer_t *p, uint64_t kept, size_t len, uint64_t r
     if (kept > p->quota->limit ||
         (p->lock.lazy != NULL && !nicstride_lazy_lock_allows_locked(p, len)))
         return false;
-    if (p->queue.head != NULL || p->queue.flushing || p->failed)
+    if (!STAILQ_EMPTY(&p->queue.waiting) || p->queue.flushing || p->failed)
         return false;
     nicstride_look_locked(p);
     return nicstride_tx_can_send(&p->flow.tx, p->quota, kept) &&
@@ -233,13 +233,10 @@ static void enqueue(nicstride_peer_t *p, nicstride_op_t *op, bool first)
     if (op->target.nruns != 0)
         onic_cursor_init(&op->slice, &op->target, 0);
     op->queued = true;
-    op->next = first ? p->queue.head : NULL;
-    if (first || p->queue.tail == NULL)
-        p->queue.head = op;
+    if (first)
+        STAILQ_INSERT_HEAD(&p->queue.waiting, op, of_queue);
     else
-        p->queue.tail->next = op;
-    if (!first || p->queue.tail == NULL)
-        p->queue.tail = op;
+        STAILQ_INSERT_TAIL(&p->queue.waiting, op, of_queue);
     p->queue.length++;
     p->process->queued++;
 }

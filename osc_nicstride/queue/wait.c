@@ -221,7 +221,7 @@ int nicstride_look_after_peers(void)
         (void)onic_wire_look_for_dead();
     if (is_due(&looked, now, LOOK_USEC) && onic_wire_trylock()) {
         if (__atomic_load_n(&nicstride_counters.live_requests, __ATOMIC_RELAXED) > 0 ||
-            nicstride_component.replies.first != NULL)
+            !TAILQ_EMPTY(&nicstride_component.replies.line))
             nicstride_used_each_locked(look_after_locked, &now);
         onic_wire_unlock();
     }

@@ -60,7 +60,7 @@ bool nicstride_complete_along(nicstride_peer_t *p)
         return false;
     onic_wire_lock();
     nicstride_pump_locked(p);
-    can = p->queue.head == NULL && !p->failed && nicstride_rows_landed_locked(p);
+    can = STAILQ_EMPTY(&p->queue.waiting) && !p->failed && nicstride_rows_landed_locked(p);
     if (can) {
         publish_count_locked(p);
         nicstride_send_note_locked(p, NICSTRIDE_MSG_COMPLETE, 0, p->flow.closed);

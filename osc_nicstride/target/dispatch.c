@@ -125,7 +125,7 @@ static bool handle(const nicstride_incoming_t *in)
 
 /* First come, first served, so that accumulates keep their order; wire lock. What it may hold is
  * bounded (credit.h); how much that is (footprint) is counted. */
-static nicstride_deferred_t *deferred_head, *deferred_tail;
+static TAILQ_HEAD(, nicstride_deferred) deferred = TAILQ_HEAD_INITIALIZER(deferred);
 static size_t deferred_bytes;
 
 /** Is it about memory of the window? */
@@ -146,12 +146,7 @@ static bool takes_lock(const nicstride_msg_t *msg)
 
 static void append(nicstride_deferred_t *d)
 {
-    d->next = NULL;
-    if (deferred_tail != NULL)
-        deferred_tail->next = d;
-    else
-        deferred_head = d;
-    deferred_tail = d;
+    TAILQ_INSERT_TAIL(&deferred, d, of_line);
     onic_wire_defer(ONIC_AM_OSC);
     nicstride_add(&nicstride_counters.deferred, 1);
 }
@@ -170,9 +165,10 @@ static size_t footprint(const nicstride_deferred_t *d)
     return sizeof(*d) + behind(&d->msg) + d->len;
 }
 
-/** The first in the line is done with. */
+/** It is done with. */
 static void give(nicstride_deferred_t *d)
 {
+    TAILQ_REMOVE(&deferred, d, of_line);
     if (d->list != NULL)
         nicstride_lists_release(&nicstride_component.lists, d->list);
     if (d->bytes != NULL) {
@@ -238,7 +234,7 @@ static void defer(const nicstride_incoming_t *in)
 int nicstride_run_deferred(void)
 {
     static uint64_t pass;
-    nicstride_deferred_t **link = &deferred_head, *last = NULL;
+    nicstride_deferred_t *next;
     int n = nicstride_lazy_lock_send_kept_locked() + nicstride_send_all_waiting_locked();
     const int lost = nicstride_end_lost_locked();
     const bool settled = nicstride_gates_settle_locked();
@@ -246,8 +242,7 @@ int nicstride_run_deferred(void)
 
     nicstride_pump_askers_locked();
     pass++;
-    while (*link != NULL && !busy) {
-        nicstride_deferred_t *d = *link;
+    for (nicstride_deferred_t *d = TAILQ_FIRST(&deferred); d != NULL; d = next) {
         nicstride_incoming_t in = {
             .m = find_window(d->msg.win),
             .msg = &d->msg,
@@ -263,16 +258,13 @@ int nicstride_run_deferred(void)
          * put off before and still waits (in this pass). */
         if (in.p != NULL && (in.p->served.accumulating > 0 || in.p->served.waited == pass)) {
             in.p->served.waited = pass;
-            last = d;
-            link = &d->next;
+            next = TAILQ_NEXT(d, of_line);
             continue;
         }
         busy = in.p != NULL && !handle(&in);
         if (busy)
             break;
-        *link = d->next;
-        if (*link == NULL)
-            deferred_tail = last;
+        next = TAILQ_NEXT(d, of_line);
         give(d);
         n++;
     }
@@ -282,21 +274,13 @@ int nicstride_run_deferred(void)
 
 void nicstride_drop_deferred_locked(nicstride_module_t *m)
 {
-    nicstride_deferred_t **link = &deferred_head;
-
-    deferred_tail = NULL;
-    while (*link != NULL) {
-        nicstride_deferred_t *d = *link;
-
-        if (d->msg.win == m->name) {
-            nicstride_throw_away_locked(nicstride_wire_locked(m, (int)d->msg.origin), &d->msg,
-                                        d->bytes);
-            *link = d->next;
-            give(d);
-        } else {
-            deferred_tail = d;
-            link = &d->next;
-        }
+    for (nicstride_deferred_t *d = TAILQ_FIRST(&deferred), *next; d != NULL; d = next) {
+        next = TAILQ_NEXT(d, of_line);
+        if (d->msg.win != m->name)
+            continue;
+        nicstride_throw_away_locked(nicstride_wire_locked(m, (int)d->msg.origin), &d->msg,
+                                    d->bytes);
+        give(d);
     }
 }
 
@@ -346,12 +330,12 @@ static bool one_message(const void *header, size_t header_len, const void *data,
         in.data = (const char *)in.layout + msg.layout_len;
         in.len = msg.len;
     }
-    if (has_more(&msg) && deferred_head == NULL && nicstride_lock_at_once_locked(in.p, &msg))
+    if (has_more(&msg) && TAILQ_EMPTY(&deferred) && nicstride_lock_at_once_locked(in.p, &msg))
         return true;
     /* Not yet satisfied, so no acknowledgement goes out here but with the effect. */
     if (msg.count != 0 && is_operation(&msg))
         nicstride_flush_asked_locked(in.p, msg.count);
-    if ((takes_lock(&msg) && (deferred_head != NULL || in.p->served.accumulating > 0)) ||
+    if ((takes_lock(&msg) && (!TAILQ_EMPTY(&deferred) || in.p->served.accumulating > 0)) ||
         !handle(&in))
         defer(&in);
     return !has_more(&msg);

@@ -76,8 +76,7 @@ typedef struct nicstride_flow {
 
 /** Operations to a peer. Wire lock, but that `enqueued` and `clean` are read without. */
 typedef struct nicstride_queue {
-    nicstride_op_t *head; /**< those with fragments still to send, in order */
-    nicstride_op_t *tail;
+    STAILQ_HEAD(, nicstride_op) waiting;           /**< those with fragments still to send */
     uint32_t length;                               /**< of them */
     TAILQ_HEAD(nicstride_live, nicstride_op) live; /**< not yet locally complete, in order */
     uint64_t enqueued;                             /**< ever queued; the last one's number */
@@ -103,7 +102,7 @@ typedef struct nicstride_peer_lock {
 
 /** A message that waits for a lock (target/dispatch.c). */
 typedef struct nicstride_deferred {
-    struct nicstride_deferred *next;
+    TAILQ_ENTRY(nicstride_deferred) of_line;
     nicstride_msg_t msg;
     char *bytes; /**< layout, then payload, behind it; NULL: none, it is one of the peer's */
     size_t len;  /**< of the payload */

@@ -111,6 +111,7 @@ nicstride_peer_t *nicstride_peer_make_locked(nicstride_module_t *m, int rank)
     p->quota = &process->quota;
     nicstride_quota_told(p->quota, its->share);
     LIST_INSERT_HEAD(&process->peers, p, of_process);
+    STAILQ_INIT(&p->queue.waiting);
     TAILQ_INIT(&p->queue.live);
     p->rank = rank;
     p->win = its->win;

@@ -37,9 +37,10 @@ typedef struct simulation {
 
 static unsigned in_line(const simulation_t *s)
 {
+    const nicstride_asker_t *a;
     unsigned n = 0;
 
-    for (const nicstride_asker_t *a = s->replies.first; a != NULL; a = a->next)
+    TAILQ_FOREACH(a, &s->replies.line, of_line)
         n++;
     return n;
 }
@@ -163,8 +164,9 @@ START_TEST(bounded_fair_and_never_stuck)
     unit_random_t r = {unit_seed()};
 
     for (int round = 0; round < 60; round++) {
-        simulation_t s = {.r = r, .replies.limit = limits[round % 3]};
+        simulation_t s = {.r = r};
 
+        nicstride_replies_init(&s.replies, limits[round % 3]);
         for (int i = 0; i < 6000; i++)
             step(&s, false);
         for (int i = 0; i < ASKERS; i++) {
@@ -177,8 +179,7 @@ START_TEST(bounded_fair_and_never_stuck)
         ck_assert(is_over(&s));
         ck_assert_uint_eq(s.replies.out, 0);
         pump_line(&s);
-        ck_assert_ptr_null(s.replies.first);
-        ck_assert_ptr_null(s.replies.last);
+        ck_assert(TAILQ_EMPTY(&s.replies.line));
         ck_assert_uint_gt(s.most, s.replies.limit / 2);
         r = s.r;
     }
@@ -188,9 +189,10 @@ END_TEST
 /* A short one that would fit does not pass a long one that does not. */
 START_TEST(nobody_passes)
 {
-    nicstride_replies_t r = {.limit = 100000};
+    nicstride_replies_t r;
     nicstride_asker_t a = {.bytes = 0}, b = {.bytes = 0}, c = {.bytes = 0};
 
+    nicstride_replies_init(&r, 100000);
     ck_assert(nicstride_reply_may_ask(&r, &a, 50000));
     r.out += 50000;
     ck_assert(nicstride_reply_may_ask(&r, &a, 30000));
@@ -214,8 +216,7 @@ START_TEST(nobody_passes)
     ck_assert(nicstride_reply_may_ask(&r, &c, 8));
     ck_assert_ptr_eq(nicstride_reply_next(&r), &b);
     nicstride_reply_leave(&r, &b);
-    ck_assert_ptr_null(r.first);
-    ck_assert_ptr_null(r.last);
+    ck_assert(TAILQ_EMPTY(&r.line));
 }
 END_TEST
 
