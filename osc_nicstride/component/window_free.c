@@ -84,10 +84,14 @@ void nicstride_window_destroy(nicstride_module_t *m)
     onic_wire_forget_left();
 }
 
-/** What messages may still point at stays until the wire is closed. */
+/** What messages may still point at stays until the wire is closed. When another one is freed then,
+ * there is room for what is queued, and nobody to send it to. */
 static void orphan(nicstride_module_t *m)
 {
     onic_wire_lock();
+    for (int i = 0; i < m->size; i++)
+        if (m->peer[i] != NULL)
+            nicstride_queue_drop_locked(m->peer[i]);
     nicstride_thin_used_locked(m, true);
     onic_wire_unlock();
     give_peers(m);

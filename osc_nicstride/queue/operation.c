@@ -62,7 +62,7 @@ void nicstride_op_free_locked(nicstride_op_t *op)
     free(op);
 }
 
-static void empty_queue(nicstride_peer_t *p)
+void nicstride_queue_drop_locked(nicstride_peer_t *p)
 {
     p->process->queued -= p->queue.length;
     STAILQ_INIT(&p->queue.waiting);
@@ -73,7 +73,6 @@ void nicstride_ops_drop(nicstride_peer_t *p)
 {
     nicstride_op_t *op;
 
-    empty_queue(p);
     while ((op = TAILQ_FIRST(&p->queue.live)) != NULL) {
         TAILQ_REMOVE(&p->queue.live, op, of_live);
         nicstride_op_free_locked(op);
@@ -153,7 +152,7 @@ void nicstride_ops_fail_locked(nicstride_peer_t *p)
 {
     nicstride_op_t *op;
 
-    empty_queue(p);
+    nicstride_queue_drop_locked(p);
     onic_watch_forget(&p->observed.watch);
     TAILQ_FOREACH(op, &p->queue.live, of_live)
         op->failing = false;

@@ -83,6 +83,8 @@ void nicstride_ops_fail_locked(nicstride_peer_t *p);
 bool nicstride_rows_landed_locked(nicstride_peer_t *p);
 /** Is a send of an operation, or of another message, to the peer still under way? Or the above. */
 bool nicstride_ops_in_flight_locked(nicstride_peer_t *p);
+/** Nothing more of what is queued is sent. The operations stay. */
+void nicstride_queue_drop_locked(nicstride_peer_t *p);
 /** Frees the operations that a peer will never end, the wire being closed. */
 void nicstride_ops_drop(nicstride_peer_t *p);
 

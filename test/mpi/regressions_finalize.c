@@ -19,10 +19,11 @@
 /** Seconds after which a process that hangs is ended by a signal. */
 #define PATIENCE TL_PATIENCE
 
-enum { BYTES = 2000000, PUTS = 100 };
+enum { BYTES = 2000000, PUTS = 100, ACCUMULATES = 50 };
 
 /* Must outlive main(): nobody waits for what moves them. */
-static unsigned char got[TL_KINDS][BYTES], sent[BYTES];
+static unsigned char got[TL_KINDS][BYTES];
+static _Alignas(long) unsigned char sent[BYTES];
 
 static tl_window_t make_window(tl_kind_t kind)
 {
@@ -54,6 +55,19 @@ static void forget_puts(tl_kind_t kind)
     }
 }
 
+/** More in two windows than the target puts aside for one process, so that some wait. */
+static void forget_accumulates(tl_kind_t kind)
+{
+    enum { LONGS = BYTES / sizeof(long) };
+    tl_window_t w[] = {make_window(kind), make_window(kind)};
+    int next = (w[0].rank + 1) % w[0].size;
+
+    for (int i = 0; i < 2 * ACCUMULATES; i++) {
+        TL_MPI(MPI_Accumulate(sent, LONGS, MPI_LONG, next, tl_disp(&w[i % 2], next, 0), LONGS,
+                              MPI_LONG, MPI_SUM, w[i % 2].win));
+    }
+}
+
 int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
@@ -61,6 +75,7 @@ int main(int argc, char **argv)
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         forget_puts(kind);
         forget_get(kind);
+        forget_accumulates(kind);
     }
     return tl_finish();
 }
