@@ -13,6 +13,9 @@ static int start(superpipe_request_t *r, superpipe_peer_t *p)
 
     if (r->mode == MCA_PML_BASE_SEND_BUFFERED) {
         goes = superpipe_request_copy(r, true);
+        /* Without room that has made progress, by which messages that are sent give back theirs. */
+        if (goes == NULL)
+            goes = superpipe_request_copy(r, true);
         onic_wire_lock();
         superpipe_transfer_sent_whole(&r->state, false);
         r->error = goes != NULL ? OMPI_SUCCESS : MPI_ERR_BUFFER;

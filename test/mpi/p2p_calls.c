@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MODES = 8, LONG = 50000, RANDOM_ROUNDS = 60 };
 
@@ -339,6 +340,33 @@ static void test_buffered(void)
     free(space);
 }
 
+/** The room of a buffered message can be had again when its receiver has said that it is there. */
+static void test_buffered_again(void)
+{
+    enum { N = 10, BYTES = 20000, AWAY_USEC = 5000 };
+    const int last = tl_size() - 1;
+    int size = BYTES + MPI_BSEND_OVERHEAD;
+    void *space = tl_alloc((size_t)size), *detached;
+    unsigned char *data = tl_alloc(BYTES);
+
+    TL_MPI(MPI_Buffer_attach(space, size));
+    for (int i = 0; i < N; i++) {
+        if (tl_rank() == 0)
+            TL_MPI(MPI_Bsend(data, BYTES, MPI_BYTE, last, 5, MPI_COMM_WORLD));
+        if (tl_rank() == last) {
+            TL_MPI(MPI_Recv(data, BYTES, MPI_BYTE, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            TL_MPI(MPI_Send(NULL, 0, MPI_BYTE, 0, 6, MPI_COMM_WORLD));
+        }
+        if (tl_rank() == 0) {
+            usleep(AWAY_USEC);
+            TL_MPI(MPI_Recv(NULL, 0, MPI_BYTE, last, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        }
+    }
+    TL_MPI(MPI_Buffer_detach(&detached, &size));
+    free(data);
+    free(space);
+}
+
 int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
@@ -347,6 +375,7 @@ int main(int argc, char **argv)
     test_bottom();
     test_synchronous();
     test_buffered();
+    test_buffered_again();
     test_sendrecv();
     test_sizes();
     test_types();
