@@ -448,6 +448,7 @@ mpi_programs = \
 	test/mpi/p2p_huge \
 	test/mpi/p2p_late \
 	test/mpi/p2p_order \
+	test/mpi/p2p_others \
 	test/mpi/p2p_persistent \
 	test/mpi/p2p_probe \
 	test/mpi/p2p_protocols \
@@ -536,6 +537,9 @@ test_mpi_p2p_device_DEPENDENCIES = $(internal_dependencies)
 test_mpi_p2p_reopen_LDADD = $(internal_ldadd)
 test_mpi_p2p_reopen_LDFLAGS = $(internal_ldflags)
 test_mpi_p2p_reopen_DEPENDENCIES = $(internal_dependencies)
+test_mpi_p2p_others_LDADD = $(internal_ldadd)
+test_mpi_p2p_others_LDFLAGS = $(internal_ldflags)
+test_mpi_p2p_others_DEPENDENCIES = $(internal_dependencies)
 test_mpi_p2p_strangers_LDADD = $(internal_ldadd)
 test_mpi_p2p_strangers_LDFLAGS = $(internal_ldflags)
 test_mpi_p2p_strangers_DEPENDENCIES = $(internal_dependencies)

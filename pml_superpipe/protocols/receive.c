@@ -9,8 +9,6 @@
 
 /** How often a call looks into the queue of its sender alone, for about 1 us, before it posts. */
 #define LOOKS 256
-/** Of so many messages one is received by a request, so that other senders have their turn. */
-#define OTHERS_TURN 32
 
 _Static_assert(OMPI_ANY_SOURCE == SUPERPIPE_ANY_SOURCE && OMPI_ANY_TAG == SUPERPIPE_ANY_TAG,
                "wildcards are MPI's");
@@ -165,6 +163,7 @@ static bool take_locked(superpipe_channel_t *c, superpipe_peer_t *from,
     if (in.bytes > 0)
         onic_copy_bytes(buffer, in.data, in.bytes);
     onic_queue_take(onic_peer_incoming(from->wire));
+    onic_queue_counters.received++;
     superpipe_counters.messages[SUPERPIPE_EAGER]++;
     superpipe_counters.bytes[SUPERPIPE_EAGER] += in.bytes;
     if (status != MPI_STATUS_IGNORE) {
@@ -186,7 +185,7 @@ bool superpipe_take(superpipe_channel_t *c, superpipe_peer_t *from, const superp
 
     onic_wire_lock();
     queue = onic_peer_incoming(from->wire);
-    may = queue != NULL && ++superpipe.taken % OTHERS_TURN != 0 && may_take_locked(c, from);
+    may = queue != NULL && may_take_locked(c, from);
     if (may && onic_queue_has_message(queue))
         taken = take_locked(c, from, taker, buffer, status);
     onic_wire_unlock();

@@ -195,7 +195,6 @@ typedef struct superpipe_process {
     superpipe_request_t *copy_head,
         **copy_tail;             /**< by `next_turn`: to be fetched by single copy */
     superpipe_request_t *stream; /**< by `next_turn`: have fragments to send */
-    uint32_t taken;              /**< messages that MPI_Recv has taken out of queues */
     uint64_t waiting_bytes;      /**< that unexpected messages take up */
     uint64_t buffered;           /**< bytes in copies of sends */
     uint32_t copies;             /**< sends without a user that are not complete */
