@@ -129,9 +129,6 @@ void onic_inbox_close(void)
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-/** A message that is longer leaves too little room for those that follow. */
-#define LONGEST 16384U
-
 _Static_assert(ONIC_OUTBOX_LEAST <= ONIC_QUEUE_RING_MIN / 2 - ONIC_QUEUE_LINE,
                "the shortest ring takes it");
 
@@ -183,8 +180,8 @@ static bool take_queue(onic_outbox_t *out, uint64_t me)
     out->sender.give = give_memory;
     out->sender.arg = out;
     out->message_max = onic_queue_longest(&out->sender.q) / 2;
-    if (out->message_max > LONGEST)
-        out->message_max = LONGEST;
+    if (out->message_max > ONIC_QUEUE_SURE)
+        out->message_max = ONIC_QUEUE_SURE;
     else if (out->message_max < ONIC_OUTBOX_LEAST)
         out->message_max = ONIC_OUTBOX_LEAST;
     atomic_store_explicit(&head->owner[number], me + 1, memory_order_release);

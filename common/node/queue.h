@@ -79,6 +79,13 @@ static inline uint32_t onic_queue_longest(const onic_queue_t *q)
     return q->ring_bytes / 2 - ONIC_QUEUE_LINE;
 }
 
+/** Bytes of the ring in which its sender goes round at first. */
+#define ONIC_QUEUE_ROUND (UINT32_C(32) << 10)
+
+/** Header and payload of so many bytes find room when the receiver has taken all others though the
+ *  sender gets no more memory: with what is left of the round before it, it fits into that. */
+#define ONIC_QUEUE_SURE (ONIC_QUEUE_ROUND / 2 - ONIC_QUEUE_LINE)
+
 /** Where the payload lies behind a header: at the next line, if it is not all in the first one: a
  *  sender of whole lines does not wait for what they held (1 KiB: 0.29 us, else 0.33). */
 static inline uint32_t onic_queue_payload_at(uint32_t header_len, size_t bytes)
@@ -107,9 +114,6 @@ static inline uint32_t onic_queue_left(const onic_queue_t *q, uint64_t at)
 }
 
 /* ---- sender ---------------------------------------------------------------------------------- */
-
-/** Bytes of the ring in which its sender goes round at first. */
-#define ONIC_QUEUE_ROUND (UINT32_C(32) << 10)
 
 typedef struct onic_queue_sender {
     onic_queue_t q;

@@ -232,6 +232,30 @@ START_TEST(the_longest_fits_where_all_is_taken)
 }
 END_TEST
 
+/* Wherever in its round the sender is that gets no more memory. */
+START_TEST(there_is_room_without_more_memory)
+{
+    const uint32_t len = onic_queue_payload_at(1, ONIC_QUEUE_SURE - 1) + ONIC_QUEUE_SURE - 1;
+    given_t given = {ONIC_QUEUE_ROUND, true};
+    onic_queue_message_t m;
+
+    for (uint32_t lines = 0; lines < ONIC_QUEUE_ROUND / ONIC_QUEUE_LINE; lines++) {
+        pair_t p = open_pair(4 * ONIC_QUEUE_ROUND);
+
+        p.sender.give = give;
+        p.sender.arg = &given;
+        for (uint32_t i = 0; i < lines; i++) {
+            UNIT_CHECK(onic_queue_reserve(&p.sender, 0) != NULL);
+            onic_queue_send(&p.sender, 1, 0, 0);
+            UNIT_CHECK(onic_queue_look(&p.receiver, &m));
+            onic_queue_take(&p.receiver);
+        }
+        UNIT_CHECK(onic_queue_reserve(&p.sender, len) != NULL);
+        free(p.memory);
+    }
+}
+END_TEST
+
 /* What is not taken is not written over. */
 START_TEST(a_full_ring_takes_nothing)
 {
@@ -344,10 +368,10 @@ END_TEST
 
 int main(void)
 {
-    return UNIT_RUN("queue", UNIT_ONCE(messages_arrive_in_order),
-                    UNIT_ONCE(goes_round_in_the_beginning), UNIT_ONCE(what_is_full_becomes_longer),
-                    UNIT_ONCE(the_longest_fits_where_all_is_taken),
-                    UNIT_ONCE(a_full_ring_takes_nothing), UNIT_ONCE(old_stamps_are_no_messages),
-                    UNIT_ONCE(two_threads), UNIT_ONCE(a_receiver_stays_in_the_ring),
-                    UNIT_ONCE(rings_have_the_size_that_fits));
+    return UNIT_RUN(
+        "queue", UNIT_ONCE(messages_arrive_in_order), UNIT_ONCE(goes_round_in_the_beginning),
+        UNIT_ONCE(what_is_full_becomes_longer), UNIT_ONCE(the_longest_fits_where_all_is_taken),
+        UNIT_ONCE(there_is_room_without_more_memory), UNIT_ONCE(a_full_ring_takes_nothing),
+        UNIT_ONCE(old_stamps_are_no_messages), UNIT_ONCE(two_threads),
+        UNIT_ONCE(a_receiver_stays_in_the_ring), UNIT_ONCE(rings_have_the_size_that_fits));
 }
