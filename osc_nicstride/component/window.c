@@ -308,7 +308,6 @@ static int build(nicstride_module_t *m, void **base, size_t size, const gathered
     if (rc == OMPI_SUCCESS && m->flavor == MPI_WIN_FLAVOR_SHARED && m->node.n < m->size)
         rc = nicstride_select_error(OMPI_ERR_RMA_SHARED,
                                     "the members of the communicator do not all share memory");
-    m->by_message = rc == OMPI_SUCCESS && sends_messages(m);
     if (rc == OMPI_SUCCESS)
         m->adapter_updates = nicstride_adapter_can(m, common_wishes(m, facts));
     return rc;
@@ -319,15 +318,14 @@ static int build(nicstride_module_t *m, void **base, size_t size, const gathered
  *  others' threads when they wait. `whole`: my node is still what the facts said. */
 static int agree(nicstride_module_t *m, int rc, bool whole)
 {
-    int facts[] = {rc > 0 ? OMPI_ERROR : rc, -(int)m->by_message,
+    int facts[] = {rc > 0 ? OMPI_ERROR : rc, -(rc == OMPI_SUCCESS && sends_messages(m)),
                    rc == OMPI_SUCCESS && nicstride_can_wake_all(m), whole, m->adapter_updates};
 
     rc = onic_agree_all(m->comm, facts, sizeof(facts) / sizeof(facts[0]));
     if (rc != OMPI_SUCCESS || facts[0] != OMPI_SUCCESS)
         return rc != OMPI_SUCCESS ? rc : facts[0];
     m->adapter_updates = facts[4] != 0;
-    m->by_message = facts[1] != 0 || m->adapter_updates;
-    m->wants_server = m->by_message && facts[2] == 0;
+    m->wants_server = (facts[1] != 0 || m->adapter_updates) && facts[2] == 0;
     return facts[3] != 0 ? OMPI_SUCCESS : find_nodes_again(m);
 }
 
@@ -340,7 +338,7 @@ static void connect_neighbours(nicstride_module_t *m)
 {
     const int n = m->node.n, most = n - 1 < 2 * NEIGHBOURS ? n - 1 : 2 * NEIGHBOURS;
 
-    if (!m->by_message)
+    if (!sends_messages(m))
         return;
     onic_wire_lock();
     for (int i = 1; i <= most; i++) {

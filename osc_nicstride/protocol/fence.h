@@ -17,10 +17,6 @@
  *  Counts suffice: who wrote one sends nothing more to this process, and so writes no higher one,
  *  before that is done with k.
  *
- *  Where all can be done by load and store, nobody is asked whether it is done. The process that
- *  sends the first message notes so in the board before it enters the next fence, and from that
- *  fence on all show when they are done.
- *
  *  Over several nodes a process enters fence k when the targets of all that it did before have
  *  acknowledged it. That an operation failed travels with the flags and messages, since a process
  *  that leaves late could not tell errors of this epoch from those of the next.
@@ -48,8 +44,6 @@ typedef struct nicstride_fence_board {
     nicstride_fence_flag_t done;
     nicstride_fence_flag_t over; /**< of the node's first process: all nodes have entered */
     nicstride_fence_flag_t lost; /**< likewise: not 0, an error class, where one was lost */
-    uint64_t sends; /**< likewise: the fence before which a message was first sent, with
-                         a bit above it; 0: none was */
     nicstride_fence_flag_t step[];
 } nicstride_fence_board_t;
 
@@ -213,25 +207,6 @@ static inline void nicstride_fence_receive(const nicstride_fence_t *f, unsigned 
         nicstride_fence_lose(f, error);
     else if (!nicstride_fence_reached(flag, number))
         nicstride_fence_set(flag, number, bad);
-}
-
-/** A message was sent; before its sender enters the next fence. */
-static inline void nicstride_fence_send(const nicstride_fence_t *f)
-{
-    const uint64_t next = UINT64_C(1) << 32 | (uint32_t)(f->number + 1);
-    uint64_t none = 0;
-
-    __atomic_compare_exchange_n(&nicstride_fence_board(f, 0)->sends, &none, next, false,
-                                __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-}
-
-/** When all have entered: was one sent before this fence? The same for all in each fence; but of a
- *  fence that lies 2^31 behind that is no longer known. */
-static inline bool nicstride_fence_sent(const nicstride_fence_t *f)
-{
-    const uint64_t since = __atomic_load_n(&nicstride_fence_board(f, 0)->sends, __ATOMIC_RELAXED);
-
-    return since != 0 && (int32_t)(f->number - (uint32_t)since) >= 0;
 }
 
 /** This process has applied all that the fence is about. */

@@ -16,15 +16,13 @@
 /** How many messages the peer is to wait for. */
 static void publish_count_locked(nicstride_peer_t *p)
 {
-    nicstride_module_t *m = p->module;
+    const nicstride_module_t *m = p->module;
     /* What can not get there is not to be waited for there. */
     const uint64_t count = p->failed ? p->flow.tx.acked : p->flow.tx.sent;
 
     if (p->flow.closed == count)
         return;
     p->flow.closed = count;
-    if (!m->by_message)
-        nicstride_fence_send(&m->fence);
     if (p->local >= 0)
         atomic_store_explicit(&nicstride_ctl_counts(m, p->local)[m->node.me], p->flow.closed,
                               memory_order_release);
@@ -304,17 +302,11 @@ static void await_done(nicstride_module_t *m, int target)
     __atomic_store_n(&m->done[(size_t)target * m->done_step], m->fenced, __ATOMIC_RELEASE);
 }
 
-/** All members are on this node. Where no message is sent everything is there once all have
- *  entered. */
+/** All members are on this node. */
 static int leave_on_node(nicstride_module_t *m, bool counted)
 {
-    int error = OMPI_SUCCESS;
+    const int error = counted ? nicstride_take_applied_error(m, "MPI_Win_fence") : OMPI_SUCCESS;
 
-    m->by_message = m->by_message || nicstride_fence_sent(&m->fence);
-    if (!m->by_message)
-        return OMPI_SUCCESS;
-    if (counted)
-        error = nicstride_take_applied_error(m, "MPI_Win_fence");
     nicstride_fence_set_done(&m->fence);
     m->fenced = m->fence.number;
     __atomic_store_n(&m->done[(size_t)m->rank * m->done_step], m->fenced, __ATOMIC_RELEASE);

@@ -214,8 +214,6 @@ typedef struct nicstride_module {
     onic_peer_t **near;      /**< the processes of the node */
     bool refers;             /**< to these and those of the peers: the window is made */
     nicstride_peer_t **peer; /**< of every rank, NULL until needed; set under the wire lock */
-    bool by_message;         /**< messages may be sent; every member has the same answer, after
-                                  each fence (nicstride_fence_sent) */
     bool wants_server;
 
     /* wire lock */

@@ -43,8 +43,6 @@ typedef struct process {
     uint64_t sent[MAX_N];    /* to each, in all */
     uint64_t applied[MAX_N]; /* of each, in all */
     uint64_t counts[MAX_N];  /* what each has written here */
-    bool by_message;         /* others may send, so they are asked whether they are done */
-    bool sends;              /* in this epoch */
 } process_t;
 
 typedef struct world {
@@ -53,7 +51,6 @@ typedef struct world {
     process_t p[MAX_N];
     char *boards;
     size_t next;
-    uint32_t direct; /* epochs before the first message */
 } world_t;
 
 static void open_world(world_t *w, unit_random_t *r, uint32_t first)
@@ -61,7 +58,6 @@ static void open_world(world_t *w, unit_random_t *r, uint32_t first)
     memset(w, 0, sizeof(*w));
     w->r = r;
     w->n = 1 + (int)unit_below(r, MAX_N);
-    w->direct = unit_once_in(r, 2) ? (uint32_t)unit_below(r, EPOCHS) : 0;
     w->next = nicstride_fence_board_bytes(w->n, 1);
     w->boards = aligned_alloc(64, w->next * (size_t)w->n);
     ck_assert_ptr_nonnull(w->boards);
@@ -72,7 +68,6 @@ static void open_world(world_t *w, unit_random_t *r, uint32_t first)
         *f = (nicstride_fence_t){
             .n = w->n, .me = i, .nodes = 1, .board = w->boards, .next = w->next};
         w->p[i].slow = unit_once_in(r, 3) ? 30 : 1;
-        w->p[i].by_message = w->direct == 0;
         /* As if so many fences had been before. */
         f->number = first;
         nicstride_fence_set_done(f);
@@ -88,17 +83,14 @@ static void put(world_t *w, int from, int to, uint32_t first)
     const int slot = (int)unit_below(w->r, SLOTS);
     const uint32_t epoch = o->fence.number - first + 1;
 
-    if (o->by_message && !nicstride_fence_is_done(&o->fence, to))
+    if (!nicstride_fence_is_done(&o->fence, to))
         return;
     t->expected[slot] = epoch;
-    if (epoch <= w->direct || unit_once_in(w->r, 2)) {
-        UNIT_CHECK(t->memory[slot] <= epoch);
-        t->memory[slot] = epoch;
-    } else if (t->queued < MAX_MESSAGES) {
+    if (t->queued < MAX_MESSAGES && unit_once_in(w->r, 2)) {
         t->queue[t->queued++] = (message_t){from, slot, epoch};
         o->sent[to]++;
-        o->sends = true;
     } else {
+        UNIT_CHECK(t->memory[slot] <= epoch);
         t->memory[slot] = epoch;
     }
 }
@@ -121,15 +113,12 @@ static void enter(world_t *w, int me)
 
     for (int t = 0; t < w->n; t++)
         w->p[t].counts[me] = p->sent[t];
-    if (p->sends && !p->by_message)
-        nicstride_fence_send(&p->fence);
-    p->sends = false;
     nicstride_fence_begin(&p->fence, false);
     p->in_fence = true;
 }
 
 /** Leaves the fence if it may. */
-static void try_to_leave(world_t *w, process_t *p, uint32_t first)
+static void try_to_leave(world_t *w, process_t *p)
 {
     if (nicstride_fence_next(&p->fence) != NICSTRIDE_FENCE_OVER)
         return;
@@ -138,13 +127,10 @@ static void try_to_leave(world_t *w, process_t *p, uint32_t first)
         if (p->applied[i] < p->counts[i])
             return;
     }
-    /* Who has not sent before does not ask whether I am done: its first message may be here. */
     for (int i = 0; i < SLOTS; i++)
-        UNIT_CHECK(p->memory[i] == p->expected[i] || p->expected[i] > p->fence.number - first);
+        UNIT_CHECK(p->memory[i] == p->expected[i]);
     p->in_fence = false;
-    p->by_message = p->by_message || nicstride_fence_sent(&p->fence);
-    if (p->by_message)
-        nicstride_fence_set_done(&p->fence);
+    nicstride_fence_set_done(&p->fence);
 }
 
 static void turn(world_t *w, int me, uint32_t first)
@@ -154,7 +140,7 @@ static void turn(world_t *w, int me, uint32_t first)
     if (p->queued > 0 && unit_once_in(w->r, 3))
         apply(w, p);
     else if (p->in_fence)
-        try_to_leave(w, p, first);
+        try_to_leave(w, p);
     else if (p->fence.number - first < EPOCHS && unit_once_in(w->r, 4))
         enter(w, me);
     else if (p->fence.number - first < EPOCHS)
