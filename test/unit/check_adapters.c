@@ -26,55 +26,33 @@ static const char *without(bool (*fn)(const char *, char *, size_t), const char 
     return fn(list, out, sizeof(out)) ? out : "(none)";
 }
 
-START_TEST(verbs_are_found)
+/** Lists that have such transports, and some that have none. */
+static const struct {
+    onic_tls_t kind;
+    const char *with[20], *none[10];
+} kinds[] = {
+    {ONIC_TLS_VERBS,
+     {"", "all", "rc", "tcp,ud", "self,ib", "\\rc_verbs", "tcp,ud_verbs:aux", "dc_x,self", "^tcp",
+      "^rc,ud", "^cuda", "tcp,all", "^rc,dc", "^ud,dc,rc_v", "rc_mlx5"},
+     {"tcp", "cuda,tcp,self", "^ib", "^tcp,ib", "^rc,ud,dc", "posix", "self", "\\tcp,sm"}},
+    {ONIC_TLS_RDMA,
+     {"", "all", "rc,self", "self,sm,rc_verbs", "tcp,dc_x", "ib", "\\rc_mlx5", "^tcp", "^ud,tcp",
+      "^rc", "^rc_verbs,dc"},
+     {"tcp", "tcp,self,sysv,posix,cma", "ud_verbs,self", "^ib", "^tcp,ib", "sm", "\\tcp", "^rc,dc",
+      "^tcp,dc,ud,rc"}},
+    {ONIC_TLS_MEMORY,
+     {"", "all", "tcp,posix", "sm", "\\sysv,rc", "^tcp", "^posix", "^ib,posix", "shm,tcp",
+      "^posix,sysv"},
+     {"tcp,self", "rc,ud:aux", "^sm", "^posix,sysv,xpmem", "^tcp,shm", "cma"}},
+};
+
+START_TEST(transports_are_found)
 {
-    const char *const with[] = {NULL,        "",        "all",         "rc",
-                                "tcp,ud",    "self,ib", "\\rc_verbs",  "tcp,ud_verbs:aux",
-                                "dc_x,self", "^tcp",    "^rc,ud",      "^cuda",
-                                "tcp,all",   "^rc,dc",  "^ud,dc,rc_v", "rc_mlx5"};
-    const char *const none[] = {"tcp",       "cuda,tcp,self", "^ib",  "^tcp,ib",
-                                "^rc,ud,dc", "posix",         "self", "\\tcp,sm"};
-
-    for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++)
-        ck_assert_msg(onic_tls_have(ONIC_TLS_VERBS, with[i]), "%s",
-                      with[i] != NULL ? with[i] : "NULL");
-    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
-        ck_assert_msg(!onic_tls_have(ONIC_TLS_VERBS, none[i]), "%s", none[i]);
-}
-END_TEST
-
-START_TEST(rdma_is_found)
-{
-    const char *const with[] = {
-        NULL,        "",     "all",     "rc,self", "self,sm,rc_verbs", "tcp,dc_x", "ib",
-        "\\rc_mlx5", "^tcp", "^ud,tcp", "^rc",     "^rc_verbs,dc"};
-    const char *const without[] = {"tcp",           "tcp,self,sysv,posix,cma",
-                                   "ud_verbs,self", "^ib",
-                                   "^tcp,ib",       "sm",
-                                   "\\tcp",         "^rc,dc",
-                                   "^tcp,dc,ud,rc"};
-
-    for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++)
-        ck_assert_msg(onic_tls_have(ONIC_TLS_RDMA, with[i]), "%s",
-                      with[i] != NULL ? with[i] : "NULL");
-    for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++)
-        ck_assert_msg(!onic_tls_have(ONIC_TLS_RDMA, without[i]), "%s", without[i]);
-}
-END_TEST
-
-START_TEST(shared_memory_is_found)
-{
-    const char *const with[] = {NULL,        "",          "all",        "tcp,posix",
-                                "sm",        "\\sysv,rc", "^tcp",       "^posix",
-                                "^ib,posix", "shm,tcp",   "^posix,sysv"};
-    const char *const none[] = {"tcp,self",          "rc,ud:aux", "^sm",
-                                "^posix,sysv,xpmem", "^tcp,shm",  "cma"};
-
-    for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++)
-        ck_assert_msg(onic_tls_have(ONIC_TLS_MEMORY, with[i]), "%s",
-                      with[i] != NULL ? with[i] : "");
-    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
-        ck_assert_msg(!onic_tls_have(ONIC_TLS_MEMORY, none[i]), "%s", none[i]);
+    ck_assert(onic_tls_have(kinds[_i].kind, NULL));
+    for (const char *const *list = kinds[_i].with; *list != NULL; list++)
+        ck_assert_msg(onic_tls_have(kinds[_i].kind, *list), "%s", *list);
+    for (const char *const *list = kinds[_i].none; *list != NULL; list++)
+        ck_assert_msg(!onic_tls_have(kinds[_i].kind, *list), "%s", *list);
 }
 END_TEST
 
@@ -286,8 +264,8 @@ END_TEST
 int main(void)
 {
     return UNIT_RUN("adapters", UNIT_LOOP(random_lists, 0, 5), UNIT_LOOP(memory, 0, 5),
-                    UNIT_ONCE(verbs_are_found), UNIT_ONCE(rdma_is_found), UNIT_ONCE(ports),
-                    UNIT_ONCE(shared_memory_is_found), UNIT_ONCE(verbs_are_taken_out),
-                    UNIT_ONCE(posix_is_taken_out), UNIT_ONCE(what_does_not_fit_is_refused),
-                    UNIT_ONCE(lists_of_devices), UNIT_ONCE(limits_of_memory));
+                    UNIT_LOOP(transports_are_found, 0, (int)(sizeof(kinds) / sizeof(kinds[0]))),
+                    UNIT_ONCE(ports), UNIT_ONCE(verbs_are_taken_out), UNIT_ONCE(posix_is_taken_out),
+                    UNIT_ONCE(what_does_not_fit_is_refused), UNIT_ONCE(lists_of_devices),
+                    UNIT_ONCE(limits_of_memory));
 }
