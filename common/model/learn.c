@@ -21,18 +21,19 @@
 #define WELL_KNOWN 64
 /** An observation moves what is known by such a part of the difference, so that a choice which
  *  costs now this and now that counts with the mean: how fast the kernel copies depends on where
- *  both ends lie in their pages. By more where it is one of several in a row that are far above. */
-#define WEIGHT     0.125
-#define WEIGHT_ROW 0.5
-/** The first so many are lowered at once by one that took half as long: they find memory cold. */
+ *  both ends lie in their pages. By more where a trial finds it far below. */
+#define WEIGHT       0.125
+#define WEIGHT_LOWER 0.5
+/** The first so many, until one is odd, are lowered at once by one that took half as long: they
+ * find memory cold. */
 #define COLD 16
-/** So many times as long as known is the most that one by itself counts as: others may have had the
- *  processor. In a row they count as they are. */
-#define MOST   3
-#define IN_ROW 2
-/** And so many times is odd: the target was away. Of those only so many in a row count. */
-#define ODD        16
-#define ODD_IN_ROW 4
+/** So many times as long as known is odd: others had the processor, or the target was away. It
+ *  counts with the mean of all since the last odd one: little where it is alone, and most where a
+ *  choice waits for a process that has no processor, while another choice does without. */
+#define ODD 3
+/** So many times what the best is known to take is the most that is spent or lost: what is above
+ *  is not the choice's own, and gives no time for trials. */
+#define OWN 16
 /** A trial is repeated so often, as the first transfer by another choice finds memory and code
  *  cold; more often where nothing is expected to be lost. */
 #define REPEATS         1
@@ -214,12 +215,13 @@ static void spend(onic_learn_cell_t *cell, onic_learn_budget_t *budget, double n
 }
 
 /** The best choice holds for the next transfers, too, if it is known well. */
-static void fix(onic_learn_cell_t *cell, onic_learn_budget_t *budget, unsigned best, double cost)
+static void fix(onic_learn_cell_t *cell, onic_learn_budget_t *budget, unsigned best, double cost,
+                double bytes)
 {
     const uint16_t left = __atomic_load_n(&cell->left, __ATOMIC_RELAXED);
 
-    /* Nor where the last one took much longer than was known: something may have changed. */
-    if (cell->seen[best] < WELL_KNOWN || cell->higher[best] > 0)
+    /* Nor where one of the last was odd: something may have changed. */
+    if (cell->seen[best] < WELL_KNOWN || (double)cell->usual[best] < COLD * bytes)
         return;
     /* Some of the last ones may have gone another way, and been noted. */
     spend(cell, budget, (FIXED - left) * cost);
@@ -238,7 +240,7 @@ unsigned onic_learn_choose(onic_learn_cell_t *cell, onic_learn_budget_t *budget,
     best = cheapest(cell, model, len, &cost);
     trial = next_trial(cell, budget, model, len, best, cost, &extra);
     if (trial == NONE) {
-        fix(cell, budget, best, cost);
+        fix(cell, budget, best, cost, len);
         return best;
     }
     cell->trial = (uint8_t)(trial + 1);
@@ -248,13 +250,12 @@ unsigned onic_learn_choose(onic_learn_cell_t *cell, onic_learn_budget_t *budget,
     return trial;
 }
 
-/** Ends the trial under way: its choice took so long, the best one `best`, if any is known. */
+/** Ends the trial under way: its choice took so long, the best other one `best`, if any is known.
+ */
 static void end_trial(onic_learn_cell_t *cell, onic_learn_budget_t *budget, double nsec,
                       double best)
 {
-    const double most = ODD * best; /* what is above is not its own */
-    const double took = nsec < most ? nsec : most;
-    const double lost = best > 0 && took > best ? took - best : 0;
+    const double lost = best > 0 && nsec > best ? fmin(nsec, OWN * best) - best : 0;
 
     budget->lost += lost - cell->charged;
     if (lost > 0)
@@ -264,7 +265,7 @@ static void end_trial(onic_learn_cell_t *cell, onic_learn_budget_t *budget, doub
     cell->trial = 0;
 }
 
-/** The lowest rate that is known of any but this choice, or 0. */
+/** The lowest rate that is known of any but this choice (NONE: of all), or 0. */
 static float lowest_other(const onic_learn_cell_t *cell, unsigned choice)
 {
     float least = 0;
@@ -275,26 +276,27 @@ static float lowest_other(const onic_learn_cell_t *cell, unsigned choice)
     return least;
 }
 
-static void update(onic_learn_cell_t *cell, unsigned choice, bool trial, float seen)
+static void update(onic_learn_cell_t *cell, unsigned choice, bool trial, double nsec, double len)
 {
-    float *rate = &cell->rate[choice];
-    const float before = *rate;
+    float *rate = &cell->rate[choice], *usual = &cell->usual[choice];
+    const double before = (double)*rate, seen = nsec / len;
+    const bool lower = CHANGE * seen < before;
 
-    if (before == 0 || (cell->seen[choice] <= COLD && CHANGE * seen < before)) {
-        *rate = seen;
+    if (before > 0 && seen > ODD * before) {
+        *rate = (float)(((double)*usual * before + nsec) / ((double)*usual + len));
+        *usual = 0;
+        cell->seen[choice] = WELL_KNOWN; /* memory is not what was cold */
+        memset(cell->failed, 0, sizeof(cell->failed));
         return;
     }
-    if (seen > CHANGE * before && cell->higher[choice] < ODD_IN_ROW)
-        cell->higher[choice]++;
-    else
-        cell->higher[choice] = 0;
-    if (seen > ODD * before && cell->higher[choice] < ODD_IN_ROW)
+    *usual += (float)len;
+    if (before == 0 || (cell->seen[choice] <= COLD && lower)) {
+        *rate = (float)seen;
         return;
-    if (cell->higher[choice] == IN_ROW || (!trial && CHANGE * seen < before))
+    }
+    if (!trial && lower)
         memset(cell->failed, 0, sizeof(cell->failed));
-    if (seen > MOST * before && cell->higher[choice] < IN_ROW)
-        seen = MOST * before;
-    *rate += (float)(cell->higher[choice] < IN_ROW ? WEIGHT : WEIGHT_ROW) * (seen - before);
+    *rate += (float)((trial && lower ? WEIGHT_LOWER : WEIGHT) * (seen - before));
 }
 
 void onic_learn_note(onic_learn_cell_t *cell, onic_learn_budget_t *budget, unsigned choice,
@@ -302,13 +304,14 @@ void onic_learn_note(onic_learn_cell_t *cell, onic_learn_budget_t *budget, unsig
 {
     const double len = counted(bytes);
     const bool trial = onic_learn_is_trial(cell, choice);
+    const double best = (double)lowest_other(cell, NONE) * len;
 
     if (!(nsec > 0) || !isfinite(nsec))
         return;
-    spend(cell, budget, nsec);
+    spend(cell, budget, best > 0 ? fmin(nsec, OWN * best) : nsec);
     if (trial)
         end_trial(cell, budget, nsec, (double)lowest_other(cell, choice) * len);
     if (cell->seen[choice] < WELL_KNOWN)
         cell->seen[choice]++;
-    update(cell, choice, trial, (float)(nsec / len));
+    update(cell, choice, trial, nsec, len);
 }

@@ -43,16 +43,16 @@ typedef struct onic_learn_budget {
 
 /** What is known of one kind of transfer. All zero: nothing yet. */
 typedef struct onic_learn_cell {
-    float rate[ONIC_LEARN_CHOICES];     /**< nanoseconds for a byte; 0: never observed */
-    float since[ONIC_LEARN_CHOICES];    /**< time spent since it was tried */
-    float charged;                      /**< to the budget, for the trial under way */
-    uint8_t trial;                      /**< 1 + the choice that is tried; 0: none */
-    uint8_t again;                      /**< the same of the last trial, if that is repeated */
-    uint8_t repeats;                    /**< so often, if there is time */
-    uint8_t best;                       /**< the choice that is fixed; atomic */
-    uint16_t left;                      /**< transfers for which it is; atomic */
-    uint8_t seen[ONIC_LEARN_CHOICES];   /**< observations of each choice, up to a maximum */
-    uint8_t higher[ONIC_LEARN_CHOICES]; /**< observations in a row that were far above its rate */
+    float rate[ONIC_LEARN_CHOICES];   /**< nanoseconds for a byte; 0: never observed */
+    float since[ONIC_LEARN_CHOICES];  /**< time spent since it was tried */
+    float usual[ONIC_LEARN_CHOICES];  /**< bytes that were observed since it last took very long */
+    float charged;                    /**< to the budget, for the trial under way */
+    uint8_t trial;                    /**< 1 + the choice that is tried; 0: none */
+    uint8_t again;                    /**< the same of the last trial, if that is repeated */
+    uint8_t repeats;                  /**< so often, if there is time */
+    uint8_t best;                     /**< the choice that is fixed; atomic */
+    uint16_t left;                    /**< transfers for which it is; atomic */
+    uint8_t seen[ONIC_LEARN_CHOICES]; /**< observations of each choice, up to a maximum */
     uint8_t failed[ONIC_LEARN_CHOICES]; /**< trials in a row in which it was not the best */
 } onic_learn_cell_t;
 
