@@ -79,8 +79,9 @@ void nicstride_apply_element(const nicstride_apply_t *a, void *target, const voi
 {
     if (old != NULL)
         memcpy(old, target, a->size);
+    /* Stored once: the target may see it, and store something else, before a second time. */
     if (a->kind == NICSTRIDE_APPLY_REPLACE)
-        memcpy(target, src, a->size);
+        onic_copy_bytes(target, src, a->size);
     else if (a->kind == NICSTRIDE_APPLY_REDUCE)
         a->reduce(a->ctx, src, target, 1);
 }
@@ -93,7 +94,7 @@ void nicstride_apply_cas(void *target, size_t size, const void *compare, const v
 
     memcpy(old, target, size);
     if (equal)
-        memcpy(target, desired, size);
+        onic_copy_bytes(target, desired, size);
 }
 
 /* ---- by an adapter --------------------------------------------------------------------------- */
