@@ -8,38 +8,101 @@
  * @file
  * A server thread that stands in for MPI threads that compute sleeps between messages: whatever
  * comes while it falls asleep ends that. Rank 0 never calls MPI until all has come; the others send
- * one operation after the other and flush each, some time after the last one, so that many meet the
- * thread just then. One message that does not wake it is one that nobody handles.
+ * one operation after the other and flush each, when they are told. One message that does not wake
+ * the thread is one that nobody handles.
+ *
+ * The thread itself tells them, behind its last look for messages but one: in the function that
+ * follows every progress (onic_wire_set_unlocked_fn). They have sent when it goes on, so its last
+ * look is all that keeps it awake. Every other time they send some time later, and meet the thread
+ * anywhere between that look and its sleep. On several hosts nobody tells them.
  */
 #include "test/mpi/testlib.h"
 
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "common/wire/wire.h"
 
-#define ROUNDS (tl_slow() ? 100 : 2000)
-/** Nanoseconds: the thread takes a few thousand from a message until it sleeps, and more where it
- *  has to share its processor. */
+#define ROUNDS (tl_slow() ? 100 : 500)
+/** Nanoseconds: the thread takes a few thousand from its last look until it sleeps, and more where
+ *  it has to share its processor. */
 static const int pauses[] = {2000, 6000, 20000, 60000};
 
-static void pause_some(unsigned *seed, long round)
-{
-    const double end = MPI_Wtime() + 1e-9 * (rand_r(seed) % pauses[round % 4]);
+/** Nanoseconds for which the thread waits for a sender, which may have lost its processor. */
+#define PATIENCE 10000000
 
-    while (MPI_Wtime() < end) {
-    }
+enum { RANKS = 16 };
+
+/** What the ranks of a host share without MPI. */
+typedef struct board {
+    atomic_long turn;        /**< of operations: so many may be started */
+    atomic_long sent[RANKS]; /**< by each rank */
+} board_t;
+
+static board_t *board;
+static pthread_t mpi_thread;
+static int senders;
+/** What the operations write, in rank 0. */
+static const volatile long *words;
+
+static board_t *make_board(void)
+{
+    int id = getpid(), file;
+    char name[64];
+    void *memory;
+
+    MPI_Bcast(&id, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    snprintf(name, sizeof(name), "/dev/shm/queue_wake.%d", id);
+    file = open(name, O_RDWR | O_CREAT, 0600);
+    if (file < 0 || ftruncate(file, sizeof(board_t)) != 0)
+        tl_die("no file in /dev/shm");
+    memory = mmap(NULL, sizeof(board_t), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    close(file);
+    MPI_Barrier(MPI_COMM_WORLD);
+    unlink(name);
+    if (memory == MAP_FAILED)
+        tl_die("mmap");
+    return memory;
 }
 
-/** Until every other rank's last operation is done in this process's memory. */
-static void compute(const tl_window_t *w)
+/** For so many nanoseconds. */
+static bool is_over(double begin, int nsec)
 {
-    const volatile long *words = (const volatile long *)(const void *)w->base;
+    return MPI_Wtime() - begin >= 1e-9 * nsec;
+}
 
-    for (int rank = 1; rank < w->size; rank++) {
-        while (words[rank] != ROUNDS) {
-        }
+static bool have_sent(long turn)
+{
+    bool all = true;
+
+    for (int rank = 1; rank <= senders && all; rank++)
+        all = atomic_load(&board->sent[rank]) == turn;
+    return all;
+}
+
+/** Behind a progress of the server thread: has the next operations sent when all others are done.
+ */
+static int tell(void)
+{
+    const long turn = atomic_load(&board->turn);
+    const double begin = MPI_Wtime();
+    bool done = !pthread_equal(pthread_self(), mpi_thread) && turn < ROUNDS;
+
+    for (int rank = 1; rank <= senders && done; rank++)
+        done = words[rank] == turn;
+    if (done) {
+        atomic_store(&board->turn, turn + 1);
+        while (turn % 2 == 0 && !have_sent(turn + 1) && !is_over(begin, PATIENCE))
+            sched_yield();
     }
+    return 0;
 }
 
 static void send_all(const tl_window_t *w)
@@ -48,10 +111,45 @@ static void send_all(const tl_window_t *w)
     unsigned seed = (unsigned)w->rank;
 
     for (long i = 1; i <= ROUNDS; i++) {
-        pause_some(&seed, i);
+        while (atomic_load(&board->turn) < i)
+            sched_yield();
+        const double begin = MPI_Wtime();
+        const int pause = i % 2 ? 0 : (int)(rand_r(&seed) % (unsigned)pauses[i / 2 % 4]);
+        while (!is_over(begin, pause)) {
+        }
         TL_MPI(MPI_Put(&i, 1, MPI_LONG, 0, at, 1, MPI_LONG, w->win));
+        atomic_store(&board->sent[w->rank], i);
         TL_MPI(MPI_Win_flush(0, w->win));
     }
+}
+
+/** Until every other rank's last operation is done in this process's memory. */
+static void compute(void)
+{
+    for (int rank = 1; rank <= senders; rank++) {
+        while (words[rank] != ROUNDS) {
+        }
+    }
+}
+
+static void run(const tl_window_t *w)
+{
+    words = (const volatile long *)(const void *)w->base;
+    atomic_store(&board->turn, tl_one_host() ? 0 : ROUNDS);
+    atomic_store(&board->sent[w->rank], 0);
+    /* As for processes of other hosts, which cannot wake this one. */
+    onic_wire_want_server(true);
+    TL_MPI(MPI_Win_lock_all(0, w->win));
+    TL_MPI(MPI_Barrier(w->comm));
+    if (w->rank == 0) {
+        onic_wire_set_unlocked_fn(tell);
+        compute();
+        onic_wire_set_unlocked_fn(NULL);
+    } else {
+        send_all(w);
+    }
+    TL_MPI(MPI_Win_unlock_all(w->win));
+    onic_wire_want_server(false);
 }
 
 int main(int argc, char **argv)
@@ -59,22 +157,18 @@ int main(int argc, char **argv)
     setenv("OMPI_MCA_osc_nicstride_server_idle", "10", 1);
     setenv("OMPI_MCA_osc_nicstride_method", "pack", 1);
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
-    tl_need_ranks(2, 16);
+    tl_need_ranks(2, RANKS);
+    senders = tl_size() - 1;
+    mpi_thread = pthread_self();
+    board = make_board();
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         tl_window_t w =
             tl_win_make(kind, tl_size() * (MPI_Aint)sizeof(long), 1, MPI_COMM_WORLD, MPI_INFO_NULL);
 
-        /* As for processes of other hosts, which cannot wake this one. */
-        onic_wire_want_server(true);
-        TL_MPI(MPI_Win_lock_all(0, w.win));
-        TL_MPI(MPI_Barrier(w.comm));
-        if (w.rank == 0)
-            compute(&w);
-        else
-            send_all(&w);
-        TL_MPI(MPI_Win_unlock_all(w.win));
-        onic_wire_want_server(false);
+        memset(w.base, 0, (size_t)tl_size() * sizeof(long));
+        run(&w);
         tl_win_free(&w);
     }
+    munmap(board, sizeof(*board));
     return tl_finish();
 }
