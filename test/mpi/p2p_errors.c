@@ -137,6 +137,33 @@ static void test_requests(MPI_Comm comm)
     check_works(comm, "null requests");
 }
 
+/** Of messages for which there is no room in the buffer, or no buffer. */
+static void check_buffered(MPI_Comm comm, int bytes)
+{
+    static char data[1000];
+
+    TL_MPI_ERROR(MPI_Bsend(data, bytes, MPI_BYTE, 0, 1, comm), MPI_ERR_BUFFER);
+    TL_MPI_ERROR(MPI_Ibsend(data, bytes, MPI_BYTE, 0, 1, comm, &request), MPI_ERR_BUFFER);
+    TL_MPI(MPI_Bsend_init(data, bytes, MPI_BYTE, 0, 1, comm, &request));
+    TL_MPI_ERROR(MPI_Start(&request), MPI_ERR_BUFFER);
+    TL_MPI(MPI_Request_free(&request));
+    TL_MPI(MPI_Iprobe(MPI_ANY_SOURCE, 1, comm, &flag, &status));
+    TL_CHECK(!flag, "a message that had no room in the buffer was sent");
+    check_works(comm, "no buffer");
+}
+
+static void test_buffer(MPI_Comm comm)
+{
+    char buffer[500];
+    void *was = NULL;
+    int size;
+
+    check_buffered(comm, 8);
+    MPI_Buffer_attach(buffer, sizeof(buffer));
+    check_buffered(comm, 1000);
+    MPI_Buffer_detach(&was, &size);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Comm comm;
@@ -148,6 +175,8 @@ int main(int argc, char **argv)
     test_tags(comm);
     test_counts_and_types(comm);
     test_requests(comm);
+    if (p2p_layer("superpipe"))
+        test_buffer(MPI_COMM_SELF);
     check_sends(1, MPI_LONG, 0, 1, MPI_COMM_NULL, MPI_ERR_COMM);
     check_receives(1, MPI_LONG, 0, 1, MPI_COMM_NULL, MPI_ERR_COMM);
     check_works(comm, "no communicator");
