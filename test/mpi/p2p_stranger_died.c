@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/* ranks: 4 */
+/* ranks: 5 */
 /* p2p: auto */
 /* mpirun: --enable-recovery --mca orte_allowed_exit_without_sync 1 */
 /* leaks: expected */
@@ -41,6 +41,12 @@ static void wait_for_victim(void)
     case 2:
         phase("a probe");
         TL_MPI_ERROR(MPI_Probe(VICTIM, NEVER, MPI_COMM_WORLD, MPI_STATUS_IGNORE), GONE);
+        break;
+    case 3:
+        phase("a persistent receive");
+        TL_MPI(MPI_Recv_init(&byte, 1, MPI_BYTE, VICTIM, NEVER, MPI_COMM_WORLD, &request));
+        TL_MPI(MPI_Start(&request));
+        TL_MPI_ERROR(MPI_Wait(&request, MPI_STATUS_IGNORE), GONE);
         break;
     default:
         phase("a receive that does not block");

@@ -154,20 +154,6 @@ bool tl_may_copy(void)
     return all_may;
 }
 
-static void settle_kinds(void)
-{
-    bool any = false;
-
-    for (int k = 0; k < TL_KINDS; k++)
-        any = any || self.kinds[k];
-    if (!any)
-        select_kind("all");
-    if (self.kinds[TL_SHARED] && !tl_one_host())
-        self.kinds[TL_SHARED] = false;
-    if (tl_first_kind() == TL_KINDS)
-        tl_skip("no shared window over several hosts");
-}
-
 void tl_init(int *argc, char ***argv, int required)
 {
     const char *slash = strrchr((*argv)[0], '/');
@@ -182,7 +168,6 @@ void tl_init(int *argc, char ***argv, int required)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     read_options(argc, *argv);
-    settle_kinds();
     if (provided < required)
         tl_skip("this MPI does not give the thread level");
 }
@@ -226,6 +211,33 @@ void tl_skip(const char *why)
     exit(TL_EXIT_SKIP);
 }
 
+static tl_kind_t kind_from(int k)
+{
+    while (k < TL_KINDS && !self.kinds[k])
+        k++;
+    return (tl_kind_t)k;
+}
+
+/** Not before a program asks for them: it communicates, and programs of other things may be about
+ *  processes that have not met. */
+static void settle_kinds(void)
+{
+    static bool settled;
+    bool any = false;
+
+    if (settled)
+        return;
+    settled = true;
+    for (int k = 0; k < TL_KINDS; k++)
+        any = any || self.kinds[k];
+    if (!any)
+        select_kind("all");
+    if (self.kinds[TL_SHARED] && !tl_one_host())
+        self.kinds[TL_SHARED] = false;
+    if (kind_from(0) == TL_KINDS)
+        tl_skip("no shared window over several hosts");
+}
+
 void tl_shared_needs(MPI_Aint bytes)
 {
     struct statvfs shm;
@@ -236,10 +248,11 @@ void tl_shared_needs(MPI_Aint bytes)
     room = statvfs("/dev/shm", &shm) != 0 ||
            shm.f_bavail / 2 >= (uint64_t)bytes * (uint64_t)self.size / shm.f_frsize;
     MPI_Allreduce(&room, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    settle_kinds();
     if (least || !self.kinds[TL_SHARED])
         return;
     self.kinds[TL_SHARED] = false;
-    if (tl_first_kind() == TL_KINDS) {
+    if (kind_from(0) == TL_KINDS) {
         snprintf(why, sizeof(why), "/dev/shm has no room for %ld MiB for each rank",
                  (long)(bytes >> 20));
         tl_skip(why);
@@ -281,13 +294,6 @@ bool tl_strict(void)
     return self.strict;
 }
 
-static tl_kind_t kind_from(int k)
-{
-    while (k < TL_KINDS && !self.kinds[k])
-        k++;
-    return (tl_kind_t)k;
-}
-
 void tl_closed(bool closed)
 {
     struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
@@ -325,6 +331,7 @@ bool tl_slow(void)
 
 tl_kind_t tl_first_kind(void)
 {
+    settle_kinds();
     return kind_from(0);
 }
 

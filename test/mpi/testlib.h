@@ -51,7 +51,7 @@ typedef enum tl_kind { TL_CREATE, TL_ALLOCATE, TL_DYNAMIC, TL_SHARED, TL_KINDS }
  *     -n FACTOR                               multiplies the work (default 1)
  *     -strict                                 also what stock components are known to crash on
  * Options it does not know stay in argv. Ends the program with TL_EXIT_SKIP where the thread
- * level is not to be had.
+ * level is not to be had. Sends no message: the processes have not met then.
  */
 void tl_init(int *argc, char ***argv, int required);
 
@@ -122,7 +122,8 @@ bool tl_may_copy(void);
  */
 void tl_shared_needs(MPI_Aint bytes);
 
-/** Iterates over the kinds that were asked for and are possible here (shared needs one node). */
+/** Iterates over the kinds that were asked for and are possible here (shared needs one node). The
+ *  first call is collective. */
 tl_kind_t tl_first_kind(void);
 tl_kind_t tl_next_kind(tl_kind_t kind);
 const char *tl_kind_name(tl_kind_t kind);
