@@ -9,7 +9,8 @@
  * The first messages between two processes leave within the calls that send them: their sender does
  * not call MPI again before the receiver has said, by a datagram, that it has them. Each pair is
  * new to each other, and is sent to in a way of its own: modes, a persistent request, one that is
- * freed, layouts, lengths up to the longest that are sent at once, several in a row.
+ * freed, layouts, lengths up to the longest that are sent at once, several in a row. For all of
+ * them there is credit from the beginning.
  *
  * With an even number of ranks messages go by UCX on one node, too. A connection of UCX takes calls
  * of the sender: where there are no queues, only sends that wait are tried.
@@ -22,6 +23,8 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "test/mpi/counter.h"
 
 /** Milliseconds until a sender gives the receiver up: whatever the machine is busy with, unless the
  *  test has failed. */
@@ -205,6 +208,10 @@ int main(int argc, char **argv)
     if (cuts_queues())
         setenv("OMPI_MCA_pml_superpipe_queues", "0", 1);
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    counter_t *no_credit = counter_begin("pml_superpipe_no_credit");
     test_first();
+    TL_CHECK(counter_read(no_credit) == 0, "%llu messages had to wait for credit",
+             counter_read(no_credit));
+    counter_end(no_credit);
     return tl_finish();
 }
