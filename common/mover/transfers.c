@@ -194,6 +194,9 @@ static void unlist(onic_transfer_t *t)
 /** What becomes of it when a thread has worked on it. */
 static void put_back(onic_transfer_t *t)
 {
+    /* Withdrawn while the thread has ended it: nobody waits for the report any more. */
+    if ((atomic_load_explicit(&t->stop, memory_order_relaxed) & ONIC_STOP_LEASE) != 0)
+        t->reports = false;
     if (t->reports) {
         STAILQ_INSERT_TAIL(&onic_transfers.reports, t, report);
     } else if (t->over) {
@@ -360,7 +363,7 @@ bool onic_mover_withdraw_locked(onic_transfer_t *t)
 {
     onic_transfer_t *next;
     lock_list();
-    if (t->reports) {
+    if (t->state != ONIC_TRANSFER_CLAIMED && t->reports) {
         unlock_list();
         return false;
     }
