@@ -12,8 +12,6 @@
 
 #include "osc_nicstride/protocol/lockq.h"
 
-static const char no_such_target[] = "there is no such rank in the window";
-
 void nicstride_epoch_init(nicstride_epoch_t *e, uint32_t n, uint8_t *target)
 {
     memset(target, 0, n);
@@ -74,7 +72,7 @@ static const char *mark_started(nicstride_epoch_t *e, const int *ranks, int ngro
     for (int i = 0; i < ngroup; i++) {
         const char *why = NULL;
         if (ranks[i] < 0 || (uint32_t)ranks[i] >= e->n)
-            why = no_such_target;
+            why = NICSTRIDE_NO_SUCH_TARGET;
         else if (e->target[ranks[i]] != 0)
             why = "a rank is named twice in the group";
         if (why != NULL) {
@@ -130,7 +128,7 @@ void nicstride_epoch_unexpose(nicstride_epoch_t *e)
 const char *nicstride_epoch_lock(nicstride_epoch_t *e, uint32_t target, uint8_t type)
 {
     if (target >= e->n)
-        return no_such_target;
+        return NICSTRIDE_NO_SUCH_TARGET;
     if (type != NICSTRIDE_LOCK_SHARED && type != NICSTRIDE_LOCK_EXCLUSIVE)
         return "the lock type is neither shared nor exclusive";
     if (e->access == NICSTRIDE_ACCESS_LOCK) {
@@ -144,15 +142,6 @@ const char *nicstride_epoch_lock(nicstride_epoch_t *e, uint32_t target, uint8_t 
     }
     e->target[target] = type;
     e->locks++;
-    return NULL;
-}
-
-const char *nicstride_epoch_locked(const nicstride_epoch_t *e, uint32_t target)
-{
-    if (target >= e->n)
-        return no_such_target;
-    if (e->access != NICSTRIDE_ACCESS_LOCK || e->target[target] == 0)
-        return "no lock is held at that target";
     return NULL;
 }
 
@@ -191,42 +180,6 @@ const char *nicstride_epoch_unlock_all(nicstride_epoch_t *e)
     if (why == NULL)
         begin(e, NICSTRIDE_ACCESS_NONE);
     return why;
-}
-
-const char *nicstride_epoch_access(nicstride_epoch_t *e, uint32_t target)
-{
-    if (target >= e->n)
-        return no_such_target;
-    switch (e->access) {
-    case NICSTRIDE_ACCESS_FENCE:
-        e->used = true;
-        return NULL;
-    case NICSTRIDE_ACCESS_PSCW:
-        return e->target[target] != 0 ? NULL : "that target is not in the group of MPI_Win_start";
-    case NICSTRIDE_ACCESS_LOCK:
-        return nicstride_epoch_locked(e, target);
-    case NICSTRIDE_ACCESS_LOCK_ALL:
-        return NULL;
-    case NICSTRIDE_ACCESS_NONE:
-        break;
-    }
-    return "no access epoch is open";
-}
-
-const char *nicstride_epoch_passive(const nicstride_epoch_t *e, uint32_t target)
-{
-    if (target >= e->n)
-        return no_such_target;
-    if (e->access == NICSTRIDE_ACCESS_LOCK)
-        return nicstride_epoch_locked(e, target);
-    return nicstride_epoch_any_passive(e);
-}
-
-const char *nicstride_epoch_any_passive(const nicstride_epoch_t *e)
-{
-    if (e->access == NICSTRIDE_ACCESS_LOCK || e->access == NICSTRIDE_ACCESS_LOCK_ALL)
-        return NULL;
-    return "no passive-target epoch (lock or lock_all) is open";
 }
 
 const char *nicstride_epoch_free(const nicstride_epoch_t *e)

@@ -5,11 +5,13 @@
 /** @file The synchronisation state of one process in one window: which calls MPI allows now. Every
  *  function that can be refused returns NULL where the call is legal (and the state has changed
  *  accordingly), or a static text that says why it is not ("no lock is held at that target"), and
- *  the state is unchanged. A fence epoch is tentative, since programs may close their last one
- *  without MPI_MODE_NOSUCCEED: it binds once a call was made in it. Pure; the caller serialises. */
+ *  the state is unchanged. What the smallest calls ask is inlined. A fence epoch is tentative,
+ *  since programs may close their last one without MPI_MODE_NOSUCCEED: it binds once a call was
+ *  made in it. Pure; the caller serialises. */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef enum nicstride_access {
@@ -31,6 +33,8 @@ typedef struct nicstride_epoch {
 
 #define NICSTRIDE_TARGET_STARTED 0x80
 
+#define NICSTRIDE_NO_SUCH_TARGET "there is no such rank in the window"
+
 /** `target` is an array of n bytes owned by the caller; it is zeroed here. */
 void nicstride_epoch_init(nicstride_epoch_t *e, uint32_t n, uint8_t *target);
 
@@ -47,41 +51,60 @@ const char *nicstride_epoch_exposed(const nicstride_epoch_t *e);
 void nicstride_epoch_unexpose(nicstride_epoch_t *e);
 
 const char *nicstride_epoch_lock(nicstride_epoch_t *e, uint32_t target, uint8_t type);
+
 /** For unlock: is the lock held? Does not release it (a flush comes first). */
-const char *nicstride_epoch_locked(const nicstride_epoch_t *e, uint32_t target);
+static inline const char *nicstride_epoch_locked(const nicstride_epoch_t *e, uint32_t target)
+{
+    if (target >= e->n)
+        return NICSTRIDE_NO_SUCH_TARGET;
+    if (e->access != NICSTRIDE_ACCESS_LOCK || e->target[target] == 0)
+        return "no lock is held at that target";
+    return NULL;
+}
+
 const char *nicstride_epoch_unlock(nicstride_epoch_t *e, uint32_t target);
 const char *nicstride_epoch_lock_all(nicstride_epoch_t *e);
 const char *nicstride_epoch_locked_all(const nicstride_epoch_t *e);
 const char *nicstride_epoch_unlock_all(nicstride_epoch_t *e);
 
 /** A communication call to `target`. Marks a tentative fence epoch as used. */
-const char *nicstride_epoch_access(nicstride_epoch_t *e, uint32_t target);
-/** Is such a call legal as it stands, with nothing to be marked? False: ask the above. Inlined,
- *  since the smallest calls take little longer. */
-static inline bool nicstride_epoch_allows(const nicstride_epoch_t *e, uint32_t target)
+static inline const char *nicstride_epoch_access(nicstride_epoch_t *e, uint32_t target)
 {
+    if (target >= e->n)
+        return NICSTRIDE_NO_SUCH_TARGET;
     switch (e->access) {
-    case NICSTRIDE_ACCESS_LOCK_ALL:
-        return true;
     case NICSTRIDE_ACCESS_FENCE:
-        return e->used;
-    case NICSTRIDE_ACCESS_LOCK:
+        e->used = true;
+        return NULL;
     case NICSTRIDE_ACCESS_PSCW:
-        return e->target[target] != 0;
-    default:
-        return false;
+        return e->target[target] != 0 ? NULL : "that target is not in the group of MPI_Win_start";
+    case NICSTRIDE_ACCESS_LOCK:
+        return nicstride_epoch_locked(e, target);
+    case NICSTRIDE_ACCESS_LOCK_ALL:
+        return NULL;
+    case NICSTRIDE_ACCESS_NONE:
+        break;
     }
+    return "no access epoch is open";
+}
+
+static inline const char *nicstride_epoch_any_passive(const nicstride_epoch_t *e)
+{
+    if (e->access == NICSTRIDE_ACCESS_LOCK || e->access == NICSTRIDE_ACCESS_LOCK_ALL)
+        return NULL;
+    return "no passive-target epoch (lock or lock_all) is open";
 }
 
 /** Request-based calls (MPI_Rput and its kin) and flushes are for passive-target epochs only. */
-const char *nicstride_epoch_passive(const nicstride_epoch_t *e, uint32_t target);
-/** Are they legal? For a target below n; inlined. */
-static inline bool nicstride_epoch_allows_passive(const nicstride_epoch_t *e, uint32_t target)
+static inline const char *nicstride_epoch_passive(const nicstride_epoch_t *e, uint32_t target)
 {
-    return e->access == NICSTRIDE_ACCESS_LOCK_ALL ||
-           (e->access == NICSTRIDE_ACCESS_LOCK && e->target[target] != 0);
+    if (target >= e->n)
+        return NICSTRIDE_NO_SUCH_TARGET;
+    if (e->access == NICSTRIDE_ACCESS_LOCK)
+        return nicstride_epoch_locked(e, target);
+    return nicstride_epoch_any_passive(e);
 }
-const char *nicstride_epoch_any_passive(const nicstride_epoch_t *e);
+
 /** MPI_Win_free: no epoch but a fence epoch may be open. */
 const char *nicstride_epoch_free(const nicstride_epoch_t *e);
 

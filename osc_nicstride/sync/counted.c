@@ -290,8 +290,7 @@ static bool is_done(void *arg)
            onic_peer_has_died(a->m->near[a->next]);
 }
 
-/** Waits until the target of an access is done with the last fence. */
-static void await_done(nicstride_module_t *m, int target)
+void nicstride_await_done(nicstride_module_t *m, int target)
 {
     arrival_t a = {.m = m, .next = onic_node_index(&m->node, target)};
     nicstride_peer_t *p = nicstride_peer(m, target);
@@ -313,7 +312,7 @@ static int leave_on_node(nicstride_module_t *m, bool counted)
     /* Memory of others may be read without a call. */
     for (int i = 0; i < m->size && m->flavor == MPI_WIN_FLAVOR_SHARED; i++)
         if (!nicstride_is_past_fence(m, i))
-            await_done(m, i);
+            nicstride_await_done(m, i);
     return error;
 }
 
@@ -352,16 +351,6 @@ int nicstride_fence_all(nicstride_module_t *m, bool counted)
 }
 
 /* ---- access ---------------------------------------------------------------------------------- */
-
-const char *nicstride_enter_epoch(nicstride_module_t *m, int target)
-{
-    const char *wrong;
-
-    NICSTRIDE_LOCKED(m, wrong = nicstride_epoch_access(&m->epoch, (uint32_t)target));
-    if (wrong == NULL && !nicstride_is_past_fence(m, target))
-        await_done(m, target);
-    return wrong;
-}
 
 int nicstride_check_passive(nicstride_module_t *m, const char *call, int target)
 {

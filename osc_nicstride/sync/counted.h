@@ -46,17 +46,19 @@ void nicstride_confirm_all(nicstride_module_t *m);
 
 /* ---- may a target be accessed now? ----------------------------------------------------------- */
 
+/** Waits until the target of an access is done with the last fence. */
+void nicstride_await_done(nicstride_module_t *m, int target);
+
 /** NULL, or why the target may not be accessed now. Notes that it is, and waits until it is done
  *  with the last fence. */
-const char *nicstride_enter_epoch(nicstride_module_t *m, int target);
-
-/** The same. Inlined is what happens mostly. */
 static inline const char *nicstride_enter(nicstride_module_t *m, int target)
 {
-    bool allowed;
+    const char *wrong;
 
-    NICSTRIDE_LOCKED(m, allowed = nicstride_epoch_allows(&m->epoch, (uint32_t)target));
-    return allowed && nicstride_is_past_fence(m, target) ? NULL : nicstride_enter_epoch(m, target);
+    NICSTRIDE_LOCKED(m, wrong = nicstride_epoch_access(&m->epoch, (uint32_t)target));
+    if (wrong == NULL && !nicstride_is_past_fence(m, target))
+        nicstride_await_done(m, target);
+    return wrong;
 }
 
 /** The target's lock is wanted in the epoch of MPI_Win_lock_all that is open. An error where it

@@ -321,25 +321,15 @@ static int mpi_unlock_all(ompi_win_t *win)
 
 /* ---- flush and sync -------------------------------------------------------------------------- */
 
-/** The peer to flush, where the epoch plainly allows it; else NULL. */
-static inline nicstride_peer_t *allowed_peer(nicstride_module_t *m, int target)
-{
-    bool allowed;
-
-    /* Open MPI does not look at the rank of a flush. */
-    if ((unsigned)target >= (unsigned)m->size)
-        return NULL;
-    NICSTRIDE_LOCKED(m, allowed = nicstride_epoch_allows_passive(&m->epoch, (uint32_t)target));
-    return allowed ? __atomic_load_n(&m->peer[target], __ATOMIC_ACQUIRE) : NULL;
-}
-
 static int flush_one(nicstride_module_t *m, const char *call, int target, nicstride_flush_t kind)
 {
-    nicstride_peer_t *p = allowed_peer(m, target);
-    int rc = p != NULL ? OMPI_SUCCESS : nicstride_check_passive(m, call, target);
+    /* Which looks at the rank, too: Open MPI does not. */
+    int rc = nicstride_check_passive(m, call, target);
+    nicstride_peer_t *p;
 
     if (rc != OMPI_SUCCESS)
         return rc;
+    p = __atomic_load_n(&m->peer[target], __ATOMIC_ACQUIRE);
     if (p != NULL)
         rc = nicstride_flush_peer(p, kind);
     else /* nothing went there by message */

@@ -258,23 +258,6 @@ static size_t all_steps(step_t *steps, unsigned n, bool wrong)
     return k;
 }
 
-/* What is asked by the inlined functions, too: before the step, and after it. */
-static void check_plain(const subject_t *before, const subject_t *after, step_t step,
-                        const char *why)
-{
-    const uint32_t target = (uint32_t)__builtin_ctz(step.targets | 1u << 31);
-
-    if (target >= before->epoch.n)
-        return;
-    if (step.call == PASSIVE)
-        UNIT_CHECK(nicstride_epoch_allows_passive(&before->epoch, target) == (why == NULL));
-    if (step.call != ACCESS)
-        return;
-    UNIT_CHECK(!nicstride_epoch_allows(&before->epoch, target) ||
-               (why == NULL && subject_equal(before, after)));
-    UNIT_CHECK(nicstride_epoch_allows(&after->epoch, target) == (why == NULL));
-}
-
 /* Does the step on both and compares verdict and, where it was refused, that nothing changed.
  * True where something may have changed. */
 static bool do_both(subject_t *s, reference_t *r, step_t step)
@@ -291,7 +274,6 @@ static bool do_both(subject_t *s, reference_t *r, step_t step)
     }
     why = subject_do(&s->epoch, step);
     UNIT_CHECK((why == NULL) == reference_allows(r, s->epoch.n, step));
-    check_plain(&before, s, step, why);
     if (why != NULL || asks_only) {
         UNIT_CHECK(why == NULL || strlen(why) > 10);
         UNIT_CHECK(subject_equal(&before, s));
