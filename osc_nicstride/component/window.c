@@ -190,7 +190,6 @@ static void init_ctl(nicstride_module_t *m)
     nicstride_ctl_t *ctl = nicstride_ctl(m, m->node.me);
 
     /* The segment is zeroed; only my own block needs more than that. */
-    ctl->me = (uint32_t)m->node.me;
     ctl->base = (uint64_t)(uintptr_t)m->base;
     m->fence = (nicstride_fence_t){.n = m->node.n,
                                    .me = m->node.me,

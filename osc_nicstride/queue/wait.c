@@ -102,11 +102,6 @@ void nicstride_wake_waited(onic_patience_t *w, nicstride_peer_t *p)
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-void nicstride_progress(void)
-{
-    opal_progress();
-}
-
 /* Turns of the wire between two turns of everything else, which cost several times as much. */
 #define WIRE_TURNS 32
 /* And between two signs of life. */

@@ -17,9 +17,6 @@
 #include "common/support/clock.h"
 #include "osc_nicstride/window/module.h"
 
-/** Progresses everything once; for waiting loops of MPI threads, no lock held. */
-void nicstride_progress(void);
-
 enum {
     NICSTRIDE_WAKE = 1, /**< `p`, which is waited for, is woken where it is away */
     NICSTRIDE_POLL = 2  /**< no event announces what is waited for: a flag in shared memory */

@@ -14,6 +14,8 @@
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/queue/send.h"
 
+#include "opal/runtime/opal_progress.h"
+
 static int mpi_fence(int assert, ompi_win_t *win)
 {
     nicstride_module_t *m = nicstride_module(win);
@@ -153,7 +155,7 @@ static int await(nicstride_module_t *m, const char *call, nicstride_notice_of_t 
         if (p == NULL)
             return OMPI_ERR_OUT_OF_RESOURCE;
         while ((notice = look_for_notice(m, kind, p)) == NICSTRIDE_NOTICE_AWAITED)
-            nicstride_progress();
+            opal_progress();
         if (notice == NICSTRIDE_NOTICE_HERE)
             p->notices.used[kind]++;
         /* A target that posts again has waited for the operations of the last epoch. */
@@ -279,7 +281,7 @@ static int mpi_test(ompi_win_t *win, int *flag)
     *flag = 0;
     if (wrong != NULL)
         return nicstride_sync_error(m, "MPI_Win_test", wrong, -1);
-    nicstride_progress();
+    opal_progress();
     for (int i = 0; i < m->post_n; i++) {
         nicstride_peer_t *p = nicstride_peer(m, m->post_ranks[i]);
 

@@ -20,6 +20,8 @@
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/queue/send.h"
 
+#include "opal/runtime/opal_progress.h"
+
 /* ---- the lock of any target ------------------------------------------------------------------ */
 
 static bool answered(void *arg)
@@ -372,7 +374,7 @@ static int mpi_sync(ompi_win_t *win)
 {
     (void)win;
     atomic_thread_fence(memory_order_seq_cst);
-    nicstride_progress();
+    opal_progress();
     atomic_thread_fence(memory_order_seq_cst);
     return OMPI_SUCCESS;
 }

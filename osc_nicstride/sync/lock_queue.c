@@ -11,6 +11,8 @@
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/control.h"
 
+#include "opal/runtime/opal_progress.h"
+
 static bool release(nicstride_module_t *m, int local, uint32_t origin)
 {
     if (nicstride_lockq_release(nicstride_ctl_lockq(m, local), origin))
@@ -138,7 +140,7 @@ static int await_grant(nicstride_module_t *m, nicstride_peer_t *p, _Atomic uint3
         /* The holder may be of another node, and give it back by a message. */
         if (p->rank != m->rank && m->node.n < m->size)
             nicstride_wake_waited(&patience, p);
-        nicstride_progress();
+        opal_progress();
     }
     return rc;
 }

@@ -19,7 +19,6 @@
  *  which these answer its own operations, and the lock queue. */
 typedef struct nicstride_ctl {
     _Alignas(64) onic_owned_lock_t acc_lock;   /**< held while an accumulate is applied */
-    uint32_t me;                               /**< whose block it is */
     _Alignas(64) onic_owned_lock_t queue_lock; /**< guards the lock queue */
     nicstride_shown_t attached;                /**< dynamic window: what is, as others are shown */
     /* Read by all for each operation, and seldom written: not beside a lock. */
