@@ -28,7 +28,6 @@ static void use_own(superpipe_rings_t *t)
     t->bucket = t->own;
     t->bits = SUPERPIPE_RINGS_OWN_BITS;
     t->grow_at = buckets(t->bits);
-    t->recent = NULL;
 }
 
 void superpipe_rings_init(superpipe_rings_t *t)
@@ -105,17 +104,13 @@ static void shrink(superpipe_rings_t *t)
 
 /* ---- rings ----------------------------------------------------------------------------------- */
 
-superpipe_link_t *superpipe_rings_search(superpipe_rings_t *t, uint64_t key)
+superpipe_link_t *superpipe_rings_first(superpipe_rings_t *t, uint64_t key)
 {
     superpipe_link_t *first = *bucket_of(t, key);
 
-    for (; first != NULL; first = first->chain) {
+    t->steps++;
+    for (; first != NULL && first->key != key; first = first->chain)
         t->steps++;
-        if (first->key == key) {
-            t->recent = first;
-            break;
-        }
-    }
     return first;
 }
 
@@ -137,15 +132,12 @@ void superpipe_rings_append(superpipe_rings_t *t, superpipe_link_t *link, uint64
     if (t->keys++ >= t->grow_at)
         grow(t);
     chain(bucket_of(t, key), link);
-    t->recent = link;
 }
 
 void superpipe_rings_remove(superpipe_rings_t *t, superpipe_link_t *link)
 {
     superpipe_link_t *next = link->next != link ? link->next : NULL;
 
-    if (t->recent == link)
-        t->recent = next;
     if (link->back != NULL)
         replace(link, next);
     link->prev->next = link->next;

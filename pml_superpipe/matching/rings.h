@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file A table of queues by key: each key has a ring of elements in the order in which they came.
- *  All calls take constant time, since a bucket chains only the first of each ring. The ring that
- *  was found last is at hand without the table. Elements are links in structures of the caller's.
- *  Where there is no memory for the table to grow it gets slower. Pure; the caller serialises. */
+ *  All calls take constant time, since a bucket chains only the first of each ring. Elements are
+ *  links in structures of the caller's. Where there is no memory for the table to grow it gets
+ *  slower. Pure; the caller serialises. */
 #pragma once
 
 #include <stdbool.h>
@@ -30,11 +30,10 @@ typedef struct superpipe_link {
 /** Must not move, since it points into itself. */
 typedef struct superpipe_rings {
     superpipe_link_t **bucket;
-    unsigned bits;            /**< there are 2^bits buckets */
-    uint64_t keys;            /**< rings */
-    uint64_t grow_at;         /**< so many of them ask for a longer table */
-    superpipe_link_t *recent; /**< the first of the ring that was found last; NULL: none */
-    uint64_t steps; /**< the work done: searches, and elements looked at or moved on their way */
+    unsigned bits;    /**< there are 2^bits buckets */
+    uint64_t keys;    /**< rings */
+    uint64_t grow_at; /**< so many of them ask for a longer table */
+    uint64_t steps;   /**< the work done: searches, and elements looked at or moved on their way */
     superpipe_link_t *own[1 << SUPERPIPE_RINGS_OWN_BITS];
 } superpipe_rings_t;
 
@@ -46,15 +45,8 @@ void superpipe_rings_fini(superpipe_rings_t *t);
 /** Puts an element, which is in no ring, behind all others of that key. */
 void superpipe_rings_append(superpipe_rings_t *t, superpipe_link_t *link, uint64_t key);
 
-/** Looks in the table. */
-superpipe_link_t *superpipe_rings_search(superpipe_rings_t *t, uint64_t key);
-
 /** The first of that key, or NULL. */
-static inline superpipe_link_t *superpipe_rings_first(superpipe_rings_t *t, uint64_t key)
-{
-    t->steps++;
-    return t->recent != NULL && t->recent->key == key ? t->recent : superpipe_rings_search(t, key);
-}
+superpipe_link_t *superpipe_rings_first(superpipe_rings_t *t, uint64_t key);
 
 /** Takes out an element of this table. */
 void superpipe_rings_remove(superpipe_rings_t *t, superpipe_link_t *link);
