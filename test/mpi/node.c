@@ -7,8 +7,8 @@
  * @file
  * Nodes and mapped segments: members and their order, memory that is really shared and zeroed,
  * several communicators, space that cannot be had, processes that must not look into others, names
- * and descriptors that are gone afterwards, sizes of the caches. On one host or several: what
- * MPI_Comm_split_type says is what is expected.
+ * mappings and descriptors that are gone afterwards, sizes of the caches. On one host or several:
+ * what MPI_Comm_split_type says is what is expected.
  */
 #include "test/mpi/testlib.h"
 
@@ -24,15 +24,17 @@
 
 #define MAX_RANKS 64
 
-/** Segments that this process has mapped and whose names still exist. */
-static int count_names(void)
+/** Files in shared memory that this process has mapped; or only segments whose names still exist.
+ */
+static int count_maps(bool named)
 {
     FILE *maps = fopen("/proc/self/maps", "r");
     char line[512];
     int n = 0;
 
     while (maps != NULL && fgets(line, sizeof(line), maps) != NULL)
-        n += strstr(line, "/onic-") != NULL && strstr(line, "(deleted)") == NULL;
+        n += named ? strstr(line, "/onic-") != NULL && strstr(line, "(deleted)") == NULL
+                   : strstr(line, "/dev/shm/") != NULL;
     if (maps != NULL)
         fclose(maps);
     return n;
@@ -189,7 +191,7 @@ static void test_create(MPI_Comm comm, size_t bytes)
     TL_CHECK(add_segment(comm, &node, 3 * bytes + 5, &more), "no segment");
     check_shared(&node, &more, comm);
     TL_MPI(MPI_Barrier(comm));
-    TL_CHECK(count_names() == 0, "%d names are left", count_names());
+    TL_CHECK(count_maps(true) == 0, "%d names are left", count_maps(true));
     onic_segment_unmap(&more);
     TL_CHECK(more.base == NULL, "still mapped");
     onic_segment_unmap(&segment);
@@ -285,7 +287,7 @@ static void test_closed(void)
     TL_CHECK(add_segment(MPI_COMM_WORLD, &node, 1 << 20, &more), "no segment");
     check_shared(&node, &more, MPI_COMM_WORLD);
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
-    TL_CHECK(count_names() == 0, "%d names are left", count_names());
+    TL_CHECK(count_maps(true) == 0, "%d names are left", count_maps(true));
     onic_segment_unmap(&more);
     onic_segment_unmap(&segment);
     onic_node_fini(&node);
@@ -317,7 +319,7 @@ static void test_caches(void)
 int main(int argc, char **argv)
 {
     tl_growth_t growth = {0};
-    int rounds, files;
+    int rounds, files, maps;
 
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     rounds = tl_one_host() ? 200 : 20;
@@ -326,6 +328,7 @@ int main(int argc, char **argv)
     test_create(MPI_COMM_WORLD, (size_t)1000003 * (size_t)tl_factor());
     test_split();
     files = count_descriptors();
+    maps = count_maps(false);
     for (int culprit = 0; culprit < tl_size(); culprit++)
         test_no_segment(culprit);
     test_no_node();
@@ -333,6 +336,7 @@ int main(int argc, char **argv)
         test_one_alone();
     test_closed();
     TL_CHECK(count_descriptors() == files, "%d open files, %d before", count_descriptors(), files);
+    TL_CHECK(count_maps(false) == maps, "%d mapped files, %d before", count_maps(false), maps);
     test_caches();
 
     for (int i = 0; i < rounds; i++) {
