@@ -2,16 +2,16 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/* ranks: 2-7 */
+/* ranks: 2-8 */
 /* windows: allocate */
 /* methods: auto */
 /* says: Not all processes of a window have the same version */
 /**
  * @file
- * One process, of the same node as others, has other parameters, or must not use the component: all
- * find that out before they make a window together, also those that never ask for that process, and
- * another component makes it. Windows without the process are as ever. Which process differs, and
- * in what, depends on the number of ranks.
+ * Some processes, of the same node as others, have other parameters, or must not use the component,
+ * each differs in something else: where one of them is among those that make a window all find that
+ * out before, also those that never ask for that process, and another component makes it. Windows
+ * without them are as ever.
  */
 #include "test/mpi/testlib.h"
 
@@ -22,12 +22,10 @@
 
 enum { ROUNDS = 3 };
 
-/** The rank that differs, from its number of ranks. */
-static int odd_of(int size)
+/** Each rank with an odd number differs. */
+static bool is_odd(int rank)
 {
-    const int odd[] = {1, 0, 3, 2, 5, 4};
-
-    return odd[size - 2];
+    return rank % 2 == 1;
 }
 
 static int number_of(const char *variable)
@@ -45,16 +43,17 @@ static bool differ(void)
         const char *variable, *value;
     } others[] = {{"OMPI_MCA_osc_nicstride_node", "0"},
                   {"OMPI_MCA_osc_nicstride_priority", "201"},
-                  {"OMPI_MCA_osc", "^nicstride,ucx,sm"}};
+                  {"OMPI_MCA_osc", "^nicstride,ucx,sm"},
+                  {"OMPI_MCA_osc", "^ucx,sm,monitoring"}};
     const int rank = number_of("OMPI_COMM_WORLD_RANK"), size = number_of("OMPI_COMM_WORLD_SIZE");
     const char *osc = getenv("OMPI_MCA_osc");
 
-    if (rank < 0 || size < 2 || size > 7 || osc == NULL || strcmp(osc, "nicstride") != 0)
+    if (rank < 0 || size < 2 || size > 8 || osc == NULL || strcmp(osc, "nicstride") != 0)
         return false;
     setenv("OMPI_MCA_osc", "^ucx,sm", 1);
     setenv("OMPI_MCA_osc_nicstride_priority", "200", 1);
-    if (rank == odd_of(size))
-        setenv(others[size % 3].variable, others[size % 3].value, 1);
+    if (is_odd(rank))
+        setenv(others[rank / 2].variable, others[rank / 2].value, 1);
     return true;
 }
 
@@ -84,27 +83,39 @@ static void check(MPI_Comm comm, bool ours, const char *what)
     counter_end(made);
 }
 
+/** Those that are alike, and one more, which is the first or not. */
+static void check_with(int odd, bool is_first)
+{
+    const bool joins = !is_odd(tl_rank()) || tl_rank() == odd;
+    const int key = tl_rank() == odd && is_first ? -1 : tl_rank();
+    MPI_Comm comm;
+
+    TL_MPI(MPI_Comm_split(MPI_COMM_WORLD, joins ? 0 : MPI_UNDEFINED, key, &comm));
+    if (comm == MPI_COMM_NULL)
+        return;
+    check(comm, false, is_first ? "a first one that differs" : "one that differs");
+    TL_MPI(MPI_Comm_free(&comm));
+}
+
 int main(int argc, char **argv)
 {
     const bool differs = differ();
-    MPI_Comm rest, reversed;
+    MPI_Comm alike;
     int provided;
 
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     TL_MPI(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
     if (!differs)
         tl_skip("another component makes windows, or the rank is not known in time");
-    const int odd = odd_of(tl_size());
-
-    TL_MPI(MPI_Comm_split(MPI_COMM_WORLD, tl_rank() == odd ? MPI_UNDEFINED : 0, 0, &rest));
-    TL_MPI(MPI_Comm_split(MPI_COMM_WORLD, 0, -tl_rank(), &reversed));
     check(MPI_COMM_WORLD, false, "all");
-    if (rest != MPI_COMM_NULL) {
-        check(rest, true, "the rest");
-        TL_MPI(MPI_Comm_free(&rest));
+    TL_MPI(MPI_Comm_split(MPI_COMM_WORLD, is_odd(tl_rank()), 0, &alike));
+    if (!is_odd(tl_rank()))
+        check(alike, true, "all that are alike");
+    TL_MPI(MPI_Comm_free(&alike));
+    for (int odd = 1; odd < tl_size(); odd += 2) {
+        check_with(odd, false);
+        check_with(odd, true);
     }
-    check(reversed, false, "all in reverse");
-    TL_MPI(MPI_Comm_free(&reversed));
     TL_MPI(MPI_T_finalize());
     return tl_finish();
 }
