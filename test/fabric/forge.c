@@ -9,8 +9,8 @@
  *
  *   forge INTERFACE ADDRESS NUMBER FILE
  *
- * Listens at the interface to packets that go to the address, of IPv4, sends so many, and then
- * makes the file.
+ * Listens at the interface to packets that go to the address, of IPv4, sends so many like the
+ * newest, and then makes the file.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -37,7 +37,7 @@ enum {
     PACKET_AT = 42,
     FRAME = PACKET_AT + NICBARRIER_PACKET_SIZE,
     FRAME_MAX = FRAME + 32,
-    HEARD_MAX = 64,
+    HEARD_MAX = 8,
     BATCH = 256
 };
 
@@ -47,7 +47,7 @@ typedef struct frame {
 } frame_t;
 
 static frame_t heard[HEARD_MAX];
-static unsigned n_heard;
+static unsigned long n_heard;
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
@@ -95,6 +95,12 @@ static void move_epoch(frame_t *f, uint64_t by)
     put(epoch, 8, get(epoch, 8) + by);
 }
 
+/** One that may be waited for: barriers have gone on meanwhile. */
+static void next_epoch(frame_t *f)
+{
+    move_epoch(f, 1 + draw() % 8);
+}
+
 static void impossible_epoch(frame_t *f)
 {
     move_epoch(f, (UINT64_C(1) << 33) + draw() % (UINT64_C(1) << 61));
@@ -108,19 +114,19 @@ static void old_epoch(frame_t *f)
 
 static void other_key(frame_t *f)
 {
-    move_epoch(f, 1);
+    next_epoch(f);
     put(in(f, NICBARRIER_PACKET_KEY_AT), 8, draw());
 }
 
 static void near_key(frame_t *f)
 {
-    move_epoch(f, 1);
+    next_epoch(f);
     in(f, NICBARRIER_PACKET_KEY_AT)[draw() % 8] ^= (unsigned char)(1U << draw() % 8);
 }
 
 static void other_cookie(frame_t *f)
 {
-    move_epoch(f, 1);
+    next_epoch(f);
     change(in(f, NICBARRIER_PACKET_COOKIE_AT), 4);
 }
 
@@ -138,25 +144,25 @@ static void other_port(frame_t *f)
 
 static void other_sender(frame_t *f)
 {
-    move_epoch(f, 1);
+    next_epoch(f);
     change(in(f, NICBARRIER_PACKET_SENDER_AT), 4);
 }
 
 static void other_step(frame_t *f)
 {
-    move_epoch(f, 1);
+    next_epoch(f);
     change(in(f, draw() % 2 ? NICBARRIER_PACKET_STEP_AT : NICBARRIER_PACKET_FROM_AT), 1);
 }
 
 static void other_zero(frame_t *f)
 {
-    move_epoch(f, 1);
+    next_epoch(f);
     change(in(f, NICBARRIER_PACKET_ZERO_AT), 2);
 }
 
 static void other_version(frame_t *f)
 {
-    move_epoch(f, 1);
+    next_epoch(f);
     change(in(f, (int)(draw() % 3)), 1);
 }
 
@@ -164,7 +170,7 @@ static void unknown_kind(frame_t *f)
 {
     const uint64_t kinds = NICBARRIER_PACKET_KINDS;
     const uint64_t kind = draw() % (257 - kinds);
-    move_epoch(f, 1);
+    next_epoch(f);
     *in(f, NICBARRIER_PACKET_KIND_AT) = (unsigned char)(kind == 0 ? 0 : kinds + kind - 1);
 }
 
@@ -189,7 +195,7 @@ static void set_sizes(frame_t *f)
 
 static void cut_short(frame_t *f)
 {
-    move_epoch(f, 1);
+    next_epoch(f);
     f->len = PACKET_AT + draw() % NICBARRIER_PACKET_SIZE;
     set_sizes(f);
 }
@@ -197,13 +203,13 @@ static void cut_short(frame_t *f)
 /** Its headers say that it is whole. */
 static void cut_off(frame_t *f)
 {
-    move_epoch(f, 1);
+    next_epoch(f);
     f->len = IP_AT + 1 + draw() % (FRAME - IP_AT - 1);
 }
 
 static void too_long(frame_t *f)
 {
-    move_epoch(f, 1);
+    next_epoch(f);
     f->len += 1 + draw() % (FRAME_MAX - FRAME);
     set_sizes(f);
 }
@@ -215,7 +221,7 @@ static void other_headers(frame_t *f)
                                        IP_AT + 3,  IP_AT + 6,  IP_AT + 7,  IP_AT + 9,
                                        UDP_AT + 2, UDP_AT + 3, UDP_AT + 4, UDP_AT + 5};
     const int which = (int)(draw() % sizeof(at));
-    move_epoch(f, 1);
+    next_epoch(f);
     change(f->bytes + at[which], 1);
     /* Never a first fragment: with one of the others it would make a whole packet. */
     if (at[which] == IP_AT + 6)
@@ -243,7 +249,7 @@ static void set_checksums(frame_t *f)
 
 static void forge(frame_t *f, long number)
 {
-    *f = heard[draw() % n_heard];
+    *f = heard[draw() % (n_heard < HEARD_MAX ? n_heard : HEARD_MAX)];
     ways[number % WAYS](f);
     set_checksums(f);
 }
@@ -273,15 +279,22 @@ static bool is_word(const frame_t *f, const struct in_addr *to)
            p.kind <= NICBARRIER_PACKET_PROMISED && p.epoch != 0 && p.epoch >> 63 == 0;
 }
 
+/** Takes in all that was overheard; what is older makes room. */
 static void listen_to(int fd, const struct in_addr *to)
 {
-    const time_t end = time(NULL) + 60;
-    while (n_heard < HEARD_MAX && time(NULL) < end) {
-        frame_t *f = &heard[n_heard];
-        const ssize_t n = recv(fd, f->bytes, sizeof(f->bytes), MSG_TRUNC);
-        f->len = n > 0 ? (size_t)n : 0;
-        n_heard += is_word(f, to);
+    frame_t f;
+    for (ssize_t n; (n = recv(fd, f.bytes, sizeof(f.bytes), MSG_TRUNC | MSG_DONTWAIT)) >= 0;) {
+        f.len = (size_t)n;
+        if (is_word(&f, to))
+            heard[n_heard++ % HEARD_MAX] = f;
     }
+}
+
+static void await_some(int fd, const struct in_addr *to)
+{
+    const time_t end = time(NULL) + 60;
+    while (n_heard < HEARD_MAX && time(NULL) < end)
+        listen_to(fd, to);
 }
 
 /** @return how many were sent, or -1 */
@@ -298,11 +311,12 @@ static int send_some(int fd, frame_t *f, int n)
     return sendmmsg(fd, message, (unsigned)n, 0);
 }
 
-static int send_all(int fd, long number)
+static int send_all(int fd, const struct in_addr *to, long number)
 {
     static frame_t f[BATCH];
     for (long sent = 0; sent < number;) {
         const int n = number - sent < BATCH ? (int)(number - sent) : BATCH;
+        listen_to(fd, to);
         for (int i = 0; i < n; i++)
             forge(&f[i], sent + i);
         for (int done = 0; done < n;) {
@@ -328,12 +342,12 @@ int main(int argc, char **argv)
         perror("forge");
         return 1;
     }
-    listen_to(fd, &to);
-    if (n_heard == 0 || send_all(fd, atol(argv[3])) != 0) {
+    await_some(fd, &to);
+    if (n_heard == 0 || send_all(fd, &to, atol(argv[3])) != 0) {
         fprintf(stderr, "forge: %s\n", n_heard == 0 ? "no barriers are heard" : strerror(errno));
         return 1;
     }
-    printf("forge: %s packets like %u that were overheard\n", argv[3], n_heard);
+    printf("forge: %s packets like %lu that were overheard\n", argv[3], n_heard);
     fflush(stdout);
     const int file = open(argv[4], O_CREAT | O_WRONLY | O_CLOEXEC, 0666);
     return file < 0 || close(file) != 0;

@@ -128,6 +128,7 @@ INLINE bool read_message(void *data, void *end, struct message *m)
     const struct udphdr *udp = find_udp(data, end, &m->sender);
     const uint8_t *p = (const uint8_t *)(udp + 1);
     if (udp == NULL || p + NICBARRIER_PACKET_SIZE > (uint8_t *)end ||
+        udp->len != bpf_htons(sizeof(*udp) + NICBARRIER_PACKET_SIZE) ||
         *(const uint16_t *)p != bpf_htons(NICBARRIER_PACKET_MAGIC) ||
         p[NICBARRIER_PACKET_VERSION_AT] != NICBARRIER_PACKET_VERSION)
         return false;
