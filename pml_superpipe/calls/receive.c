@@ -42,7 +42,7 @@ int superpipe_irecv(void *buf, size_t count, ompi_datatype_t *datatype, int src,
 }
 
 /** Of so many receives one makes progress, though its message may be there: others wait for it. */
-#define OTHERS_TURN 32
+#define OTHERS_TURN 256
 
 static bool is_others_turn(void)
 {
