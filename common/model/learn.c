@@ -23,14 +23,17 @@
  *  costs now this and now that counts with the mean: how fast the kernel copies depends on where
  *  both ends lie in their pages. By more where a trial finds it far below. */
 #define WEIGHT       0.125
-#define WEIGHT_LOWER 0.5
+#define WEIGHT_LOWER 0.25
 /** The first so many, until one is odd, are lowered at once by one that took half as long: they
  * find memory cold. */
 #define COLD 16
 /** So many times as long as known is odd: others had the processor, or the target was away. It
- *  counts with the mean of all since the last odd one: little where it is alone, and most where a
- *  choice waits for a process that has no processor, while another choice does without. */
-#define ODD 3
+ *  counts, with the mean of all since the last odd one, where it took so many times as long as
+ * these together: a choice that waits for a process without a processor costs that each time, and
+ * another one may do without. A new choice begins as if it had been observed so often. */
+#define ODD        3
+#define ODD_COUNTS 30
+#define ODD_FIRST  64
 /** So many times what the best is known to take is the most that is spent or lost: what is above
  *  is not the choice's own, and gives no time for trials. */
 #define OWN 16
@@ -283,13 +286,17 @@ static void update(onic_learn_cell_t *cell, unsigned choice, bool trial, double 
     const bool lower = CHANGE * seen < before;
 
     if (before > 0 && seen > ODD * before) {
-        *rate = (float)(((double)*usual * before + nsec) / ((double)*usual + len));
+        const double others = (double)*usual * before;
+
+        if (nsec > ODD_COUNTS * others) {
+            *rate = (float)((others + nsec) / ((double)*usual + len));
+            cell->seen[choice] = WELL_KNOWN; /* memory is not what was cold */
+            memset(cell->failed, 0, sizeof(cell->failed));
+        }
         *usual = 0;
-        cell->seen[choice] = WELL_KNOWN; /* memory is not what was cold */
-        memset(cell->failed, 0, sizeof(cell->failed));
         return;
     }
-    *usual += (float)len;
+    *usual += (float)(before == 0 ? ODD_FIRST * len : len);
     if (before == 0 || (cell->seen[choice] <= COLD && lower)) {
         *rate = (float)seen;
         return;

@@ -337,6 +337,7 @@ tl_kind_t tl_first_kind(void)
 
 tl_kind_t tl_next_kind(tl_kind_t kind)
 {
+    settle_kinds();
     return kind_from((int)kind + 1);
 }
 
