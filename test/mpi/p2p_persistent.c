@@ -198,6 +198,25 @@ static void test_mixed(void)
             TL_MPI(MPI_Request_free(&requests[i]));
 }
 
+/** Each time, one of synchronous mode is complete only when it is received. */
+static void test_synchronous(void)
+{
+    long out = tl_rank(), in = -1;
+    MPI_Request send;
+
+    TL_MPI(MPI_Ssend_init(&out, 1, MPI_LONG, next(), 5, MPI_COMM_WORLD, &send));
+    for (int round = 0, done; round < 3; round++) {
+        TL_MPI(MPI_Start(&send));
+        MPI_Barrier(MPI_COMM_WORLD);
+        TL_MPI(MPI_Test(&send, &done, MPI_STATUS_IGNORE));
+        TL_CHECK(!done, "a synchronous send that nobody receives is complete");
+        MPI_Barrier(MPI_COMM_WORLD);
+        TL_MPI(MPI_Recv(&in, 1, MPI_LONG, before(), 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        TL_MPI(MPI_Wait(&send, MPI_STATUS_IGNORE));
+    }
+    TL_MPI(MPI_Request_free(&send));
+}
+
 /** Freed while active, the transfer goes on: persistent or not, sends and receives. */
 static void test_freed(void)
 {
@@ -295,6 +314,7 @@ int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     test_mixed();
+    test_synchronous();
     test_cancelled();
     test_freed();
     test_freed_receive();

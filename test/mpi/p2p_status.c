@@ -12,8 +12,9 @@
 #include "test/mpi/p2p.h"
 
 #include <stdlib.h>
+#include <time.h>
 
-enum { KEPT = 7654, BYTES = 300000 };
+enum { KEPT = 7654, BYTES = 300000, RECEIVES = 10 };
 
 static struct {
     int to, from;
@@ -63,6 +64,17 @@ static void test_probe(int bytes)
     TL_MPI(MPI_Recv(side.in, bytes, MPI_BYTE, side.from, 1, MPI_COMM_WORLD, &status));
     check_kept(&status, "MPI_Recv");
     p2p_check_status(&status, side.from, 1, (size_t)bytes, "MPI_Recv");
+}
+
+/** It arrives while this process is not in MPI, and so may be taken straight from where it is. */
+static void test_receive(int bytes)
+{
+    MPI_Status status = prepared();
+
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    TL_MPI(MPI_Recv(side.in, bytes, MPI_BYTE, side.from, 1, MPI_COMM_WORLD, &status));
+    check_kept(&status, "MPI_Recv of what is new");
+    p2p_check_status(&status, side.from, 1, (size_t)bytes, "MPI_Recv of what is new");
 }
 
 static void test_mprobe(int bytes)
@@ -200,6 +212,8 @@ int main(int argc, char **argv)
     side.out = tl_alloc(BYTES);
     side.in = tl_alloc(BYTES);
     for (int i = 0; i < 3; i++) {
+        for (int n = 0; n < RECEIVES; n++)
+            with_message(sizes[i], test_receive);
         with_message(sizes[i], test_probe);
         with_message(sizes[i], test_mprobe);
         with_message(sizes[i], test_improbe);
