@@ -159,11 +159,16 @@ static void case_other_target(const tl_window_t *w)
 static void case_request_in_fence(const tl_window_t *w)
 {
     MPI_Request r = MPI_REQUEST_NULL;
-    long value = 1;
+    long value = 1, result = 3;
     int t = next_rank(w);
+    MPI_Aint disp = tl_disp(w, t, 0);
 
     TL_MPI(MPI_Win_fence(0, w->win));
-    SYNC_ERROR(MPI_Rput(&value, 1, MPI_LONG, t, tl_disp(w, t, 0), 1, MPI_LONG, w->win, &r));
+    SYNC_ERROR(MPI_Rput(&value, 1, MPI_LONG, t, disp, 1, MPI_LONG, w->win, &r));
+    SYNC_ERROR(MPI_Rget(&value, 1, MPI_LONG, t, disp, 1, MPI_LONG, w->win, &r));
+    SYNC_ERROR(MPI_Raccumulate(&value, 1, MPI_LONG, t, disp, 1, MPI_LONG, MPI_SUM, w->win, &r));
+    SYNC_ERROR(MPI_Rget_accumulate(&value, 1, MPI_LONG, &result, 1, MPI_LONG, t, disp, 1, MPI_LONG,
+                                   MPI_SUM, w->win, &r));
     TL_MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win));
 }
 
@@ -317,12 +322,16 @@ static void case_lock_in_start(const tl_window_t *w)
     MPI_Group_free(&from);
 }
 
-static void case_post_twice(const tl_window_t *w)
+/** What an exposure epoch forbids; it is of use all the same. */
+static void case_in_post(const tl_window_t *w)
 {
+    MPI_Win win = w->win;
     MPI_Group to = tl_group_of(w->comm, next_rank(w)), from = tl_group_of(w->comm, rank_before(w));
 
     TL_MPI(MPI_Win_post(from, 0, w->win));
     SYNC_ERROR(MPI_Win_post(from, 0, w->win));
+    SYNC_ERROR(MPI_Win_fence(0, w->win));
+    SYNC_ERROR(MPI_Win_free(&win));
     TL_MPI(MPI_Win_start(to, 0, w->win));
     TL_MPI(MPI_Win_complete(w->win));
     TL_MPI(MPI_Win_wait(w->win));
@@ -449,7 +458,7 @@ static const struct {
              {"fence_in_lock", case_fence_in_lock},
              {"start_in_lock", case_start_in_lock},
              {"lock_in_start", case_lock_in_start},
-             {"post_twice", case_post_twice},
+             {"in_post", case_in_post},
              {"lock_in_fence", case_lock_in_fence},
              {"handler", case_handler},
              {"flavor", case_flavor},

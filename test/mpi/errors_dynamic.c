@@ -86,10 +86,11 @@ static void check_bad(const field_t *f, MPI_Aint offset, int n, const char *what
              class);
 }
 
-static void test_unattached(void)
+static void try_unattached(int distance)
 {
     field_t f = make_field();
 
+    f.next = (f.w.rank + distance) % f.w.size;
     check_bad(&f, 0, 8, "nothing is attached");
     MPI_Barrier(f.w.comm);
     TL_MPI(MPI_Win_attach(f.w.win, f.memory + BYTES, BYTES));
@@ -109,6 +110,13 @@ static void test_unattached(void)
     TL_FILL(f.memory + 2 * BYTES, 0, 2 * BYTES, "memory behind the region");
     TL_MPI(MPI_Win_detach(f.w.win, f.memory + BYTES));
     end_field(&f);
+}
+
+/** Memory of others, which they check, and own memory. */
+static void test_unattached(void)
+{
+    try_unattached(1);
+    try_unattached(0);
 }
 
 /** What has been used and is detached must be refused, though its owner still has the memory. */
