@@ -307,6 +307,37 @@ static void test_many_levels(random_source_t *r)
     MPI_Type_free(&irregular);
 }
 
+/* Long descriptions that differ in the stride of their rows alone: the layout that is kept of one
+ * is not that of the other. */
+static void test_kept(void)
+{
+    enum { ROWS = 40 };
+    const MPI_Aint strides[] = {3, 3, 3, 5};
+    onic_flattened_t f = {.kept.limit = 1 << 20};
+    MPI_Aint where[ROWS];
+
+    OBJ_CONSTRUCT(&f.lock, opal_mutex_t);
+    for (int i = 0; i < ROWS; i++)
+        where[i] = 10 * i + i * i;
+    for (int i = 0; i < 4; i++) {
+        MPI_Datatype row, type;
+        onic_layout_t kept, read;
+
+        MPI_Type_create_hvector(2, 1, strides[i], MPI_BYTE, &row);
+        MPI_Type_create_hindexed_block(ROWS, 1, where, row, &type);
+        MPI_Type_commit(&type);
+        TL_CHECK(onic_flatten(type, 1, &kept, &f) == OMPI_SUCCESS &&
+                     onic_flatten(type, 1, &read, NULL) == OMPI_SUCCESS && kept.ub == read.ub,
+                 "a type of stride %d is taken for another", (int)strides[i]);
+        onic_layout_fini(&kept);
+        onic_layout_fini(&read);
+        MPI_Type_free(&type);
+        MPI_Type_free(&row);
+    }
+    onic_kept_fini(&f.kept);
+    OBJ_DESTRUCT(&f.lock);
+}
+
 int main(int argc, char **argv)
 {
     random_source_t r;
@@ -318,5 +349,6 @@ int main(int argc, char **argv)
     test_absolute_addresses(&r);
     test_predefined(&r);
     test_many_levels(&r);
+    test_kept();
     return tl_finish();
 }
