@@ -86,6 +86,9 @@ typedef struct onic_verbs_queue {
     unsigned receives;         /**< receive buffers there are */
     bool sends_inline;         /**< the adapter takes the bytes themselves, not their address */
     onic_verbs_address_t mine; /**< what partners must know */
+    bool broken;               /**< the owner sets it: the queue pair is in an error state, or would
+                                    not take something */
+    uint64_t mended;           /**< when that was tried last */
 } onic_verbs_queue_t;
 
 /** Opens a queue on the port, which stays where it is as long. 0, or -1 and the reason; then
@@ -98,6 +101,13 @@ ONIC_EXPORT int onic_verbs_queue_open(onic_verbs_queue_t *q, const onic_verbs_po
  *  Both do nothing where it is closed. */
 ONIC_EXPORT void onic_verbs_queue_stop(onic_verbs_queue_t *q);
 ONIC_EXPORT void onic_verbs_queue_close(onic_verbs_queue_t *q);
+
+/** Brings a queue pair back that is broken; its number and key stay what partners know. What was
+ *  under way is lost, which is what datagrams are. Does not try too often.
+ *
+ *  @return true where all that was posted to send or has been received is gone, and all receive
+ *          buffers are posted, unless q->broken says that it did not come up again */
+ONIC_EXPORT bool onic_verbs_queue_mend(onic_verbs_queue_t *q);
 
 /** Receive buffer i, and buffer i to send from. */
 static inline unsigned char *onic_verbs_receive_buffer(const onic_verbs_queue_t *q, uint64_t i)

@@ -14,7 +14,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "common/support/clock.h"
 #include "common/verbs/verbs.h"
+
+/** Completions that are fetched at once. */
+#define BATCH 16
+/** Nanoseconds between attempts to bring a queue pair back. */
+#define MEND_NSEC 1000000U
 
 /* ---- the parts: each returns what is in the way, or NULL ------------------------------------- */
 
@@ -180,6 +186,22 @@ void onic_verbs_queue_close(onic_verbs_queue_t *q)
 {
     free_all(q);
     memset(q, 0, sizeof(*q));
+}
+
+bool onic_verbs_queue_mend(onic_verbs_queue_t *q)
+{
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RESET};
+    struct ibv_wc wc[BATCH];
+    const uint64_t now = onic_now_nsec();
+    if (now - q->mended < MEND_NSEC)
+        return false;
+    q->mended = now;
+    if (ibv_modify_qp(q->qp, &attr, IBV_QP_STATE) != 0)
+        return false;
+    while (ibv_poll_cq(q->received, BATCH, wc) > 0 || ibv_poll_cq(q->sent, BATCH, wc) > 0) {
+    }
+    q->broken = bring_up(q) != NULL;
+    return true;
 }
 
 #endif

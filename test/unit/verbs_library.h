@@ -31,6 +31,7 @@ typedef enum call {
     CREATE_CHANNEL,
     CREATE_CQ,
     CREATE_QP,
+    TO_RESET,
     TO_INIT,
     POST_RECV,
     TO_RTR,
@@ -468,15 +469,18 @@ struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
-    static const call_t calls[] = {
-        [IBV_QPS_INIT] = TO_INIT, [IBV_QPS_RTR] = TO_RTR, [IBV_QPS_RTS] = TO_RTS};
+    static const call_t calls[] = {[IBV_QPS_RESET] = TO_RESET,
+                                   [IBV_QPS_INIT] = TO_INIT,
+                                   [IBV_QPS_RTR] = TO_RTR,
+                                   [IBV_QPS_RTS] = TO_RTS};
     pair_t *p = (pair_t *)qp;
 
     UNIT_CHECK((mask & IBV_QP_STATE) != 0 && attr->qp_state <= IBV_QPS_RTS);
-    UNIT_CHECK(attr->qp_state == p->state + 1);
+    UNIT_CHECK(attr->qp_state == IBV_QPS_RESET || attr->qp_state == p->state + 1);
     if (fails(calls[attr->qp_state]))
         return ENOMEM;
     p->state = attr->qp_state;
+    p->receives = p->state == IBV_QPS_RESET ? 0 : p->receives;
     if (!p->connects)
         return 0;
     if (p->state == IBV_QPS_INIT)

@@ -8,10 +8,9 @@
  * (common/verbs/verbs.h).
  *
  * Address handles are made for each port that is sent to and shared by all queue pairs there. What
- * overflows the ring of receive buffers is lost, and asked for again. So is all that a queue pair
- * in an error state takes: partners go on by UDP then, where they have it (reach.h). The Q_Key of a
- * process is not in its endpoint: it follows from the process's cookie (packet.h), which every
- * packet to the process carries.
+ * overflows the ring of receive buffers is lost, and asked for again. The Q_Key of a process is not
+ * in its endpoint: it follows from the process's cookie (packet.h), which every packet to the
+ * process carries.
  */
 #include "coll_nicbarrier/engines/datagram/transport.h"
 
@@ -176,14 +175,26 @@ static int verbs_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t le
 
 /* ---- packets -------------------------------------------------------------------------------- */
 
+/** Tries to bring a broken queue pair back; then what was under way is gone. */
+static void mend(void)
+{
+    if (onic_verbs_queue_mend(&q)) {
+        batched = taken = 0;
+        done = posted;
+    }
+}
+
 /** Learns which packets have left. */
 static void reap(void)
 {
     struct ibv_wc wc[BATCH];
     int n;
-    while ((n = ibv_poll_cq(q.sent, BATCH, wc)) > 0)
-        for (int i = 0; i < n; i++)
+    while ((n = ibv_poll_cq(q.sent, BATCH, wc)) > 0) {
+        for (int i = 0; i < n; i++) {
             done = wc[i].wr_id > done ? wc[i].wr_id : done;
+            q.broken |= wc[i].status != IBV_WC_SUCCESS;
+        }
+    }
 }
 
 static bool post_packet(const onic_verbs_address_t *to, const handle_t *h,
@@ -220,10 +231,16 @@ static bool verbs_send(const nicbarrier_address_t *to, const unsigned char *pack
     memcpy(&a, to->bytes, sizeof(a));
     if (posted - done >= SENDS / 2)
         reap();
-    if (posted - done >= SENDS)
+    if (q.broken)
+        mend();
+    if (q.broken || posted - done >= SENDS)
         return false;
-    const handle_t *h = handle_to(&a);
-    return h != NULL && post_packet(&a, h, packet);
+    handle_t *h = handle_to(&a);
+    if (h == NULL)
+        return false;
+    const bool sent = post_packet(&a, h, packet);
+    q.broken |= !sent;
+    return sent;
 }
 
 /** Fetches completions where none is left; false where there are none. */
@@ -258,11 +275,15 @@ static int verbs_receive(void *bytes, size_t size, nicbarrier_address_t *from)
     int len = -1;
     while (len < 0 && fetch()) {
         const struct ibv_wc wc = batch[taken++];
-        if (wc.status != IBV_WC_SUCCESS)
+        if (wc.status != IBV_WC_SUCCESS) {
+            q.broken = true;
             continue;
+        }
         len = take(&wc, bytes, size, from);
-        (void)onic_verbs_queue_post(&q, wc.wr_id);
+        q.broken |= !onic_verbs_queue_post(&q, wc.wr_id);
     }
+    if (len < 0 && q.broken)
+        mend();
     return len;
 }
 
