@@ -24,16 +24,18 @@
  *  both ends lie in their pages. By more where a trial finds it far below. */
 #define WEIGHT       0.125
 #define WEIGHT_LOWER 0.25
-/** The first so many, until one is odd, are lowered at once by one that took half as long: they
- * find memory cold. */
+/** The first so many, until one is odd, are lowered at once by one that took half as long: memory
+ *  was cold. */
 #define COLD 16
-/** So many times as long as known is odd: others had the processor, or the target was away. It
- *  counts, with the mean of all since the last odd one, where it took so many times as long as
- * these together: a choice that waits for a process without a processor costs that each time, and
- * another one may do without. A new choice begins as if it had been observed so often. */
-#define ODD        3
+/** An observation of more than so many times what is known is odd: others had the processor, or the
+ *  target was away. A single one changes nothing. But a choice that waits for processes which have
+ *  no processor meets them again and again, where another choice may do without these processes. */
+#define ODD 3
+/** So an odd one counts where it took so many times as long as all since the last odd one. What is
+ *  known becomes the mean of those and this one. */
 #define ODD_COUNTS 30
-#define ODD_FIRST  64
+/** The first observation of a choice weighs like so many here. */
+#define ODD_FIRST 64
 /** So many times what the best is known to take is the most that is spent or lost: what is above
  *  is not the choice's own, and gives no time for trials. */
 #define OWN 16
@@ -253,8 +255,7 @@ unsigned onic_learn_choose(onic_learn_cell_t *cell, onic_learn_budget_t *budget,
     return trial;
 }
 
-/** Ends the trial under way: its choice took so long, the best other one `best`, if any is known.
- */
+/** Ends the trial under way: it took so long, the best other choice `best`, or 0: none is known. */
 static void end_trial(onic_learn_cell_t *cell, onic_learn_budget_t *budget, double nsec,
                       double best)
 {
@@ -290,7 +291,7 @@ static void update(onic_learn_cell_t *cell, unsigned choice, bool trial, double 
 
         if (nsec > ODD_COUNTS * others) {
             *rate = (float)((others + nsec) / ((double)*usual + len));
-            cell->seen[choice] = WELL_KNOWN; /* memory is not what was cold */
+            cell->seen[choice] = WELL_KNOWN; /* it is not that memory was cold */
             memset(cell->failed, 0, sizeof(cell->failed));
         }
         *usual = 0;

@@ -5,7 +5,8 @@
 /** @file What the ways to do a transfer really cost, learned from the transfers themselves: for
  *  each kind (direction, shape, order of magnitude) the observed cost of every choice replaces the
  *  model's estimate once it is known. It depends on how far two processes' cores are from each
- *  other, which differs from peer to peer and, on virtual machines, from minute to minute.
+ *  other, which differs from peer to peer and, on virtual machines, from minute to minute; and on
+ *  whether the other process has a processor, for those choices that wait for it.
  *
  *  Any other than the best known choice is a trial, and trials are bounded by the time that they
  *  lose: a small part of what transfers to a peer have taken. Each trial of a choice that failed
