@@ -12,9 +12,7 @@
  */
 #include "test/mpi/p2p.h"
 
-#include <fcntl.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -128,33 +126,12 @@ static void test_turns(void)
 
 /* ---- one is away ---- */
 
-/** A word that all ranks of this host share and that needs no MPI. */
-static atomic_int *shared_word(void)
-{
-    int id = getpid(), file;
-    char name[64];
-    void *word;
-
-    MPI_Bcast(&id, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    snprintf(name, sizeof(name), "/dev/shm/p2p_late.%d", id);
-    file = open(name, O_RDWR | O_CREAT, 0600);
-    if (file < 0 || ftruncate(file, sizeof(atomic_int)) != 0)
-        tl_die("no file in /dev/shm");
-    word = mmap(NULL, sizeof(atomic_int), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    close(file);
-    MPI_Barrier(MPI_COMM_WORLD);
-    unlink(name);
-    if (word == MAP_FAILED)
-        tl_die("mmap");
-    return word;
-}
-
 /** The last rank is out of MPI until all others have exchanged messages of all sizes, behind what
  *  they have sent to it. Were it needed, they would wait forever. */
 static void test_away(void)
 {
     const int last = tl_size() - 1, others = last;
-    atomic_int *done = shared_word();
+    atomic_int *done = tl_share(sizeof(*done));
     unsigned char *data = tl_alloc(LONG + place(AWAY * 4)), *in = tl_alloc(LONG);
     MPI_Request sends[2 * AWAY];
     MPI_Comm here;

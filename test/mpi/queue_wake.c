@@ -18,11 +18,9 @@
  */
 #include "test/mpi/testlib.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -51,26 +49,6 @@ static pthread_t mpi_thread;
 static int senders;
 /** What the operations write, in rank 0. */
 static const volatile long *words;
-
-static board_t *make_board(void)
-{
-    int id = getpid(), file;
-    char name[64];
-    void *memory;
-
-    MPI_Bcast(&id, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    snprintf(name, sizeof(name), "/dev/shm/queue_wake.%d", id);
-    file = open(name, O_RDWR | O_CREAT, 0600);
-    if (file < 0 || ftruncate(file, sizeof(board_t)) != 0)
-        tl_die("no file in /dev/shm");
-    memory = mmap(NULL, sizeof(board_t), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    close(file);
-    MPI_Barrier(MPI_COMM_WORLD);
-    unlink(name);
-    if (memory == MAP_FAILED)
-        tl_die("mmap");
-    return memory;
-}
 
 /** For so many nanoseconds. */
 static bool is_over(double begin, int nsec)
@@ -160,7 +138,7 @@ int main(int argc, char **argv)
     tl_need_ranks(2, RANKS);
     senders = tl_size() - 1;
     mpi_thread = pthread_self();
-    board = make_board();
+    board = tl_share(sizeof(*board));
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         tl_window_t w =
             tl_win_make(kind, tl_size() * (MPI_Aint)sizeof(long), 1, MPI_COMM_WORLD, MPI_INFO_NULL);

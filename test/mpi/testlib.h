@@ -80,6 +80,9 @@ _Noreturn void tl_die(const char *what);
  * before its SIGSTOP. No MPI. */
 void tl_await_stopped(pid_t pid);
 
+/** Collective: memory, zero at first, that all ranks of this host share without MPI. */
+void *tl_share(size_t bytes);
+
 /** Skips unless the number of ranks is in min .. max. */
 void tl_need_ranks(int min, int max);
 
