@@ -40,8 +40,8 @@
  *  is not the choice's own, and gives no time for trials. */
 #define OWN 16
 /** A trial is repeated so often, as the first transfer by another choice finds memory and code
- *  cold; more often where nothing is expected to be lost. */
-#define REPEATS         1
+ *  cold, and does not count; more often where nothing is expected to be lost. */
+#define REPEATS         2
 #define REPEATS_HOPEFUL 7
 /** A cost that changes by this factor: what failed before may not now. */
 #define CHANGE 2
@@ -200,7 +200,8 @@ static unsigned next_trial(onic_learn_cell_t *cell, const onic_learn_budget_t *b
 
         cell->repeats--;
         *extra_p = extra_of(cell, c, model, bytes, cost);
-        if (c != best && !isinf(model[c]) && is_time(budget, *extra_p))
+        if (c != best && !isinf(model[c]) &&
+            ((cell->ignored >> c & 1) != 0 || is_time(budget, *extra_p)))
             return c;
         cell->repeats = 0;
     }
@@ -280,6 +281,21 @@ static float lowest_other(const onic_learn_cell_t *cell, unsigned choice)
     return least;
 }
 
+/** Another choice has left the data in other caches, which costs the first transfer behind it, but
+ *  none of a series. So that one does not count, but for a trial's only one, or where each of this
+ *  choice would be one. */
+static bool is_ignored(onic_learn_cell_t *cell, unsigned choice, bool trial)
+{
+    const uint16_t bit = (uint16_t)(1U << choice);
+
+    if (cell->last == choice + 1 || (trial && cell->repeats == 0) || (cell->ignored & bit) != 0) {
+        cell->ignored &= (uint16_t)~bit;
+        return false;
+    }
+    cell->ignored |= bit;
+    return true;
+}
+
 static void update(onic_learn_cell_t *cell, unsigned choice, bool trial, double nsec, double len)
 {
     float *rate = &cell->rate[choice], *usual = &cell->usual[choice];
@@ -293,6 +309,7 @@ static void update(onic_learn_cell_t *cell, unsigned choice, bool trial, double 
             *rate = (float)((others + nsec) / ((double)*usual + len));
             cell->seen[choice] = WELL_KNOWN; /* it is not that memory was cold */
             memset(cell->failed, 0, sizeof(cell->failed));
+            cell->repeats = 0;
         }
         *usual = 0;
         return;
@@ -302,6 +319,8 @@ static void update(onic_learn_cell_t *cell, unsigned choice, bool trial, double 
         *rate = (float)seen;
         return;
     }
+    if (is_ignored(cell, choice, trial))
+        return;
     if (!trial && lower)
         memset(cell->failed, 0, sizeof(cell->failed));
     *rate += (float)((trial && lower ? WEIGHT_LOWER : WEIGHT) * (seen - before));
@@ -313,13 +332,17 @@ void onic_learn_note(onic_learn_cell_t *cell, onic_learn_budget_t *budget, unsig
     const double len = counted(bytes);
     const bool trial = onic_learn_is_trial(cell, choice);
     const double best = (double)lowest_other(cell, NONE) * len;
+    const double known = (double)cell->rate[choice] * len;
 
     if (!(nsec > 0) || !isfinite(nsec))
         return;
     spend(cell, budget, best > 0 ? fmin(nsec, OWN * best) : nsec);
     if (trial)
         end_trial(cell, budget, nsec, (double)lowest_other(cell, choice) * len);
+    else if (cell->last != choice + 1) /* what the trial before it has cost this one */
+        budget->lost += fmax(fmin(nsec, 2 * known) - known, 0);
     if (cell->seen[choice] < WELL_KNOWN)
         cell->seen[choice]++;
     update(cell, choice, trial, nsec, len);
+    cell->last = (uint8_t)(choice + 1);
 }

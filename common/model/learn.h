@@ -51,8 +51,10 @@ typedef struct onic_learn_cell {
     uint8_t trial;                    /**< 1 + the choice that is tried; 0: none */
     uint8_t again;                    /**< the same of the last trial, if that is repeated */
     uint8_t repeats;                  /**< so often, if there is time */
+    uint8_t last;                     /**< 1 + the choice that was observed last; 0: none was */
     uint8_t best;                     /**< the choice that is fixed; atomic */
     uint16_t left;                    /**< transfers for which it is; atomic */
+    uint16_t ignored;                 /**< choices whose last observation did not count; bits */
     uint8_t seen[ONIC_LEARN_CHOICES]; /**< observations of each choice, up to a maximum */
     uint8_t failed[ONIC_LEARN_CHOICES]; /**< trials in a row in which it was not the best */
 } onic_learn_cell_t;

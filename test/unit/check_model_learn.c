@@ -24,6 +24,8 @@ typedef struct machine {
     double truth[N];
     double noise;      /* a transfer takes up to this part more */
     unsigned cold;     /* the first transfers by PACK take 10 times as long */
+    double moves;      /* what the first transfer behind one by another choice takes more */
+    unsigned last;     /* the choice of the last transfer */
     unsigned moved[N]; /* transfers made */
     unsigned chosen;   /* of them not settled before */
     double spent;      /* nanoseconds in all */
@@ -61,6 +63,8 @@ static void run_bytes(machine_t *m, onic_learn_cell_t *cell, unit_random_t *r, u
             m->cold--;
             nsec *= 10;
         }
+        nsec += choice != m->last ? m->moves : 0;
+        m->last = choice;
         m->moved[choice]++;
         m->spent += nsec;
         if (settled)
@@ -257,7 +261,7 @@ START_TEST(time_lost)
                 if (!unit_once_in(&r, 10)) /* some are not seen */
                     onic_learn_note(&cell[k], &budget, choice, BYTES, m[k].truth[choice] * noise);
                 UNIT_CHECK(budget.lost >= -1);
-                UNIT_CHECK(budget.lost <= ONIC_LEARN_SHARE * budget.spent + 1.2 * dearest + 1);
+                UNIT_CHECK(budget.lost <= ONIC_LEARN_SHARE * budget.spent + 2.4 * dearest + 1);
             }
         }
     }
@@ -310,6 +314,27 @@ START_TEST(absences)
         UNIT_CHECK(m.moved[PACK] > 950);
     }
     ck_assert_uint_lt(waited, 50 * 60);
+}
+END_TEST
+
+/* The first transfer behind one by another choice takes longer: data lies in other caches then. The
+ * choice that is best in a series is found, whichever is in use, and trials do not unsettle it. */
+START_TEST(caches)
+{
+    for (unsigned seed = 1; seed <= 50; seed++) {
+        unit_random_t r = {unit_seed() + seed};
+        onic_learn_cell_t cell = {.trial = 0};
+        machine_t m = machine(5300, 7000);
+
+        m.model[ZCOPY] = m.truth[ZCOPY] = 6500;
+        m.model[CMA] = 20000;
+        m.noise = 0.3;
+        m.moves = 4000;
+        run(&m, &cell, &r, 20000);
+        run(&m, &cell, &r, 5000);
+        UNIT_CHECK(m.moved[CMA] > 4700);
+        UNIT_CHECK(m.spent < 1.1 * 5000 * 1.15 * m.truth[CMA]);
+    }
 }
 END_TEST
 
@@ -576,12 +601,12 @@ END_TEST
 
 int main(void)
 {
-    return UNIT_RUN("model_learn", UNIT_ONCE(shapes_by_block), UNIT_ONCE(whole),
-                    UNIT_ONCE(model_is_right), UNIT_ONCE(model_is_wrong),
-                    UNIT_ONCE(follows_changes), UNIT_ONCE(cold_start), UNIT_ONCE(outliers),
-                    UNIT_ONCE(impossible), UNIT_ONCE(cells), UNIT_ONCE(dear_trials),
-                    UNIT_ONCE(time_lost), UNIT_ONCE(converges), UNIT_ONCE(absences),
-                    UNIT_ONCE(settles), UNIT_ONCE(settles_among_three), UNIT_ONCE(single),
-                    UNIT_ONCE(never_observed), UNIT_ONCE(not_followed), UNIT_ONCE(short_ones),
-                    UNIT_ONCE(bursts), UNIT_ONCE(spoilt_bursts), UNIT_ONCE(endless_burst));
+    return UNIT_RUN(
+        "model_learn", UNIT_ONCE(shapes_by_block), UNIT_ONCE(whole), UNIT_ONCE(model_is_right),
+        UNIT_ONCE(model_is_wrong), UNIT_ONCE(follows_changes), UNIT_ONCE(cold_start),
+        UNIT_ONCE(outliers), UNIT_ONCE(impossible), UNIT_ONCE(cells), UNIT_ONCE(dear_trials),
+        UNIT_ONCE(time_lost), UNIT_ONCE(converges), UNIT_ONCE(absences), UNIT_ONCE(caches),
+        UNIT_ONCE(settles), UNIT_ONCE(settles_among_three), UNIT_ONCE(single),
+        UNIT_ONCE(never_observed), UNIT_ONCE(not_followed), UNIT_ONCE(short_ones),
+        UNIT_ONCE(bursts), UNIT_ONCE(spoilt_bursts), UNIT_ONCE(endless_burst));
 }
