@@ -483,6 +483,7 @@ mpi_programs = \
 	test/mpi/shared \
 	test/mpi/shared_credit \
 	test/mpi/shm_exhausted \
+	test/mpi/short_alone \
 	test/mpi/short_headers \
 	test/mpi/nic \
 	test/mpi/nic_keys \

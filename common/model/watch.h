@@ -108,6 +108,37 @@ static inline double onic_watch_told(const onic_watch_t *w, bool returns, uint64
     return onic_learn_is_whole((double)gaps * nsec, took) ? took : 0;
 }
 
+/* ---- alone --------------------------------------------------------------------------------------
+ *
+ * Is a transfer the only one until what was begun is waited for? What is begun and waited for by
+ * threads that meet may be miscounted once. */
+
+/** All zero: nothing was begun. */
+typedef struct onic_alone {
+    uint32_t begun; /**< since what was begun was last waited for */
+    bool one;       /**< it was one before that */
+} onic_alone_t;
+
+/** A transfer begins. Is it the first, and was the one before it alone? */
+static inline bool onic_alone_begin(onic_alone_t *a)
+{
+    const uint32_t begun = __atomic_load_n(&a->begun, __ATOMIC_RELAXED);
+
+    __atomic_store_n(&a->begun, begun + 1, __ATOMIC_RELAXED);
+    return begun == 0 && __atomic_load_n(&a->one, __ATOMIC_RELAXED);
+}
+
+/** What was begun, if anything, is waited for. */
+static inline void onic_alone_wait(onic_alone_t *a)
+{
+    const uint32_t begun = __atomic_load_n(&a->begun, __ATOMIC_RELAXED);
+
+    if (begun == 0)
+        return;
+    __atomic_store_n(&a->one, begun == 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&a->begun, 0, __ATOMIC_RELAXED);
+}
+
 /* ---- bursts -------------------------------------------------------------------------------------
  *
  * Transfers that are under way together, a burst: each by itself says nothing of what it

@@ -195,13 +195,27 @@ static nicstride_method_t choose_at_once(const nicstride_transfer_t *t, bool is_
                                                                           : NICSTRIDE_METHOD_AUTO;
 }
 
+/** Is a transfer the only one until a call synchronises, so that it travels with no others, and is
+ *  it so long that single copy may be better than a message? Gets of 64 bytes and more take 0.75 to
+ *  0.85 of the time by it, puts of 1 KiB 0.85: nobody answers them before the epoch's end. */
+static bool is_alone(const nicstride_transfer_t *t)
+{
+    if (t->mapped || t->peer->local < 0 || !onic_alone_begin(&t->m->alone))
+        return false;
+    if (t->type == NICSTRIDE_MSG_GET)
+        return t->target.size > NICSTRIDE_SLOT_DATA;
+    return t->type == NICSTRIDE_MSG_PUT && !nicstride_is_active(t->m) &&
+           t->target.size > nicstride_inline_max(false) / 2 && onic_layout_is_contig(&t->origin) &&
+           onic_layout_is_contig(&t->target);
+}
+
 /** t->cell becomes where its cost is to be noted. Where the choice is made already this takes no
  *  lock. */
 static nicstride_method_t choose(nicstride_transfer_t *t)
 {
     const nicstride_component_t *component = &nicstride_component;
     const int forced = component->params.method;
-    const bool is_short = t->target.size <= nicstride_inline_max(false);
+    const bool is_short = t->target.size <= nicstride_inline_max(false) && !is_alone(t);
     nicstride_method_t method = NICSTRIDE_METHOD_AUTO;
 
     t->cell = NULL;

@@ -159,6 +159,7 @@ int nicstride_flush_peer(nicstride_peer_t *p, nicstride_flush_t kind)
 {
     int error;
 
+    onic_alone_wait(&p->module->alone);
     if (nicstride_is_clean(p)) {
         order_stores(p);
         return OMPI_SUCCESS;
@@ -199,6 +200,7 @@ int nicstride_flush_all_peers(nicstride_module_t *m, nicstride_flush_t kind)
     int error = OMPI_SUCCESS;
     nicstride_peer_t *p;
 
+    onic_alone_wait(&m->alone);
     if (nicstride_any_used(m)) {
         for (p = nicstride_used_begin(m); p != NULL; p = nicstride_used_next(p))
             if (!nicstride_is_clean(p))

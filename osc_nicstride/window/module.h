@@ -215,6 +215,7 @@ typedef struct nicstride_module {
     bool refers;             /**< to these and those of the peers: the window is made */
     nicstride_peer_t **peer; /**< of every rank, NULL until needed; set under the wire lock */
     bool wants_server;
+    onic_alone_t alone; /**< operations to private memory; until a call synchronises */
 
     /* wire lock */
     nicstride_peer_t *used; /**< peers in use */

@@ -256,9 +256,27 @@ START_TEST(watches_both_sides)
 }
 END_TEST
 
+/* One is alone where it is the first and the one before was the only one; waiting for nothing says
+ * nothing. */
+START_TEST(alone)
+{
+    onic_alone_t a = {.begun = 0};
+
+    ck_assert(!onic_alone_begin(&a));
+    onic_alone_wait(&a);
+    ck_assert(onic_alone_begin(&a));
+    ck_assert(!onic_alone_begin(&a));
+    onic_alone_wait(&a);
+    ck_assert(!onic_alone_begin(&a));
+    onic_alone_wait(&a);
+    onic_alone_wait(&a);
+    ck_assert(onic_alone_begin(&a));
+}
+END_TEST
+
 int main(void)
 {
     return UNIT_RUN("choice", UNIT_LOOP(ends_with_the_best, 0, 20),
                     UNIT_LOOP(follows_the_machine, 0, 20), UNIT_ONCE(watches_several),
-                    UNIT_ONCE(watches_no_work), UNIT_ONCE(watches_both_sides));
+                    UNIT_ONCE(watches_no_work), UNIT_ONCE(watches_both_sides), UNIT_ONCE(alone));
 }
