@@ -10,6 +10,8 @@
 
 /* Small enough for the first-level cache together with what it is gathered from. */
 #define SCRATCH 4096
+/* What an element of so many bytes must be aligned to, for loops over elements. */
+#define ALIGNED(size) ((size) % 16 == 0 ? 16 : (size) & -(size))
 
 /** Reduces packed elements whose packed form is not their memory form (pair types with gaps). */
 static void reduce_padded(const nicstride_apply_t *a, const char *src, char *dst, size_t n)
@@ -29,6 +31,20 @@ static void reduce_padded(const nicstride_apply_t *a, const char *src, char *dst
     a->reduce(a->ctx, s, d, n);
     onic_cursor_init(&c, &l, 0);
     onic_pack(&c, d, dst, n * a->size);
+}
+
+/** Elements that lie together, as they are packed, are reduced where they are. */
+static bool apply_in_place(const nicstride_apply_t *a, onic_cursor_t *c, void *base,
+                           const char *src, uint64_t len)
+{
+    char *at = (char *)base + c->layout->offset + (int64_t)c->pos;
+
+    if (a->size != a->extent || !onic_layout_is_contig(c->layout) ||
+        (uintptr_t)at % ALIGNED(a->size) != 0)
+        return false;
+    a->reduce(a->ctx, src, at, len / a->size);
+    onic_cursor_init(c, c->layout, c->pos + len);
+    return true;
 }
 
 /** One chunk that fits the scratch memory: gather, reduce, scatter. */
@@ -68,7 +84,7 @@ uint64_t nicstride_apply(const nicstride_apply_t *a, onic_cursor_t *target, void
             onic_cursor_init(target, target->layout, target->pos + n);
         if (a->kind == NICSTRIDE_APPLY_REPLACE)
             onic_unpack(target, base, s + done, n);
-        else if (a->kind == NICSTRIDE_APPLY_REDUCE)
+        else if (a->kind == NICSTRIDE_APPLY_REDUCE && !apply_in_place(a, target, base, s + done, n))
             apply_gathered(a, target, base, s + done, n);
         done += n;
     }
