@@ -209,19 +209,18 @@ ONIC_EXPORT uint64_t onic_layout_whole(const onic_layout_t *l, uint64_t base, ui
 
 /* ---- wire form ------------------------------------------------------------------------------ */
 
-/** Encodes a whole stride-form layout. `*len_p` is the number of bytes used. ONIC_LAYOUT_NO_SPACE
- *  where it does not fit in `cap` or `l` is in list form (use slices for those). A stride-form
- *  layout never needs more than ONIC_LAYOUT_ENCODED_MAX bytes. */
+/** Encodes a whole layout. `*len_p` is the number of bytes used. ONIC_LAYOUT_NO_SPACE where it does
+ *  not fit in `cap`. A stride-form layout never needs more than ONIC_LAYOUT_ENCODED_MAX bytes. */
 #define ONIC_LAYOUT_ENCODED_MAX 200
 ONIC_EXPORT onic_layout_status_t onic_layout_encode(const onic_layout_t *l, void *buf, size_t cap,
                                                     size_t *len_p);
 
-/** Encodes the part of a layout that begins at the cursor, as much of it as fits in `cap` bytes and
- *  holds at most `max` > 0 data bytes; moves the cursor past it. `*len_p` gets the bytes of the
- *  encoding and `*data_p` the bytes of data. The decoded layout is at position 0 where the cursor
- *  stood. ONIC_LAYOUT_NO_SPACE, with the cursor where it was, only if not even one run, or granule,
- *  fits. `granule` > 1: every slice holds a whole multiple of that many data bytes, as the cursor's
- *  position and the layout's size must be. */
+/** Encodes the part of a layout that begins at the cursor, run by run, as much of it as fits in
+ *  `cap` bytes and holds at most `max` > 0 data bytes; moves the cursor past it. `*len_p` gets the
+ *  bytes of the encoding and `*data_p` the bytes of data. The decoded layout is at position 0 where
+ *  the cursor stood. ONIC_LAYOUT_NO_SPACE, with the cursor where it was, only if not even one run,
+ *  or granule, fits, and at the end. `granule` > 1: every slice holds a whole multiple of that many
+ * data bytes, as the cursor's position and the layout's size must be. */
 ONIC_EXPORT onic_layout_status_t onic_layout_encode_slice(onic_cursor_t *c, uint64_t max,
                                                           uint64_t granule, void *buf, size_t cap,
                                                           size_t *len_p, uint64_t *data_p);

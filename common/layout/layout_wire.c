@@ -150,9 +150,9 @@ onic_layout_status_t onic_layout_encode(const onic_layout_t *l, void *buf, size_
     writer_t w = {.next = buf, .end = (uint8_t *)buf + cap};
     bool fits;
 
-    if (l->nruns > 0)
-        return ONIC_LAYOUT_NO_SPACE;
-    fits = l->size == 0 ? put_form(&w, FORM_EMPTY, 0) : put_stride_form(&w, l);
+    fits = l->size == 0   ? put_form(&w, FORM_EMPTY, 0)
+           : l->nruns > 0 ? put_list_form(&w, l)
+                          : put_stride_form(&w, l);
     if (!fits)
         return ONIC_LAYOUT_NO_SPACE;
     *len_p = (size_t)(w.next - (uint8_t *)buf);
@@ -168,64 +168,6 @@ size_t onic_layout_encode_around(const onic_layout_t *l, unsigned char buf[ONIC_
 }
 
 /* ---- slices --------------------------------------------------------------------------------- */
-
-static uint64_t gcd(uint64_t a, uint64_t b)
-{
-    while (b > 0) {
-        uint64_t left = a % b;
-
-        a = b;
-        b = left;
-    }
-    return a;
-}
-
-/** The largest part, of at most `limit` bytes, that begins at the cursor and is itself regular:
- *  some passes of a level that stands at the beginning of everything below it. Fills in `part`,
- *  which shares the runs of the layout, and returns its bytes; 0 where there is none. */
-static uint64_t regular_part(const onic_cursor_t *c, uint64_t limit, uint64_t granule,
-                             onic_layout_t *part)
-{
-    const onic_layout_t *l = c->layout;
-    uint64_t size = onic_layout_leaf_size(l);
-    uint64_t best = 0;
-
-    *part = *l;
-    part->offset = c->leaf;
-    if (!onic_cursor_at_leaf(c))
-        return 0;
-    for (uint32_t i = 0; i < l->nlevels && size <= limit; i++) {
-        uint64_t left = l->level[i].count - c->index[i];
-        uint64_t passes = limit / size < left ? limit / size : left;
-
-        passes -= passes % (granule / gcd(granule, size));
-        if (passes > 0 && passes * size > best) {
-            best = passes * size;
-            part->nlevels = passes > 1 ? i + 1 : i;
-            part->level[i].count = passes;
-            for (uint32_t below = 0; below < i; below++)
-                part->level[below] = l->level[below];
-        }
-        if (c->index[i] > 0)
-            break;
-        size *= l->level[i].count;
-    }
-    return best;
-}
-
-/** Where the cursor stands inside a group of runs that is short and comes back, a slice that ends
- *  with the group lets the next one be regular. `limit`, or the bytes to the group's end. */
-static uint64_t limit_to_group(const onic_cursor_t *c, uint64_t limit, uint64_t granule)
-{
-    const onic_layout_t *l = c->layout;
-    uint64_t group = onic_layout_leaf_size(l);
-    uint64_t left;
-
-    if (l->nruns == 0 && l->nlevels > 0)
-        group *= l->level[0].count;
-    left = group - c->pos % group;
-    return left < group && group <= limit / 8 && left % granule == 0 ? left : limit;
-}
 
 /** Writes runs in whole granules: a cut run may need more room, so it repeats with less data. */
 static uint64_t put_slice_granules(writer_t *w, onic_cursor_t *c, uint64_t limit, uint64_t granule)
@@ -251,34 +193,12 @@ onic_layout_status_t onic_layout_encode_slice(onic_cursor_t *c, uint64_t max, ui
 {
     writer_t w = {.next = buf, .end = (uint8_t *)buf + cap};
     uint64_t limit = c->layout->size - c->pos;
-    onic_layout_t part;
-    uint64_t data;
 
-    *data_p = 0;
-    if (limit == 0)
-        return onic_layout_encode(&(onic_layout_t){0}, buf, cap, len_p);
     granule = granule > 0 ? granule : 1;
     limit = max < limit ? max : limit;
-    limit -= limit % granule;
-
-    /* Runs can fill up what passes leave over, but cost room for each run of each pass. */
-    data = regular_part(c, limit, granule, &part);
-    if (data > 0 && data >= limit / 2) {
-        writer_t whole = w;
-
-        if (part.nruns > 0 ? put_list_form(&whole, &part) : put_stride_form(&whole, &part)) {
-            onic_cursor_init(c, c->layout, c->pos + data);
-            *len_p = (size_t)(whole.next - (uint8_t *)buf);
-            *data_p = data;
-            return ONIC_LAYOUT_OK;
-        }
-    }
-    data = put_slice_granules(&w, c, limit_to_group(c, limit, granule), granule);
-    if (data == 0)
-        return ONIC_LAYOUT_NO_SPACE;
+    *data_p = put_slice_granules(&w, c, limit - limit % granule, granule);
     *len_p = (size_t)(w.next - (uint8_t *)buf);
-    *data_p = data;
-    return ONIC_LAYOUT_OK;
+    return *data_p > 0 ? ONIC_LAYOUT_OK : ONIC_LAYOUT_NO_SPACE;
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */

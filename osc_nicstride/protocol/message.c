@@ -28,17 +28,18 @@ typedef struct rule {
 
 #define RNDV   NICSTRIDE_MSG_RNDV
 #define SLICE  NICSTRIDE_MSG_SLICE
+#define RUNS   NICSTRIDE_MSG_RUNS
 #define INLINE NICSTRIDE_MSG_INLINE
 #define SLOTS  NICSTRIDE_MSG_SLOTS
 #define NAMED  NICSTRIDE_MSG_NAMED
 
 /* Of types that are not here there are no flags, and nothing comes with them. */
 static const rule_t rules[NICSTRIDE_MSG_LAST] = {
-    [NICSTRIDE_MSG_PUT] = {RNDV | SLICE | NAMED | INLINE | SLOTS, PAYLOAD_DATA},
-    [NICSTRIDE_MSG_GET] = {RNDV | SLICE | NAMED | SLOTS, PAYLOAD_NONE},
+    [NICSTRIDE_MSG_PUT] = {RNDV | SLICE | RUNS | NAMED | INLINE | SLOTS, PAYLOAD_DATA},
+    [NICSTRIDE_MSG_GET] = {RNDV | SLICE | RUNS | NAMED | SLOTS, PAYLOAD_NONE},
     [NICSTRIDE_MSG_GET_DATA] = {RNDV | INLINE, PAYLOAD_REPLY},
-    [NICSTRIDE_MSG_ACC] = {SLICE | NAMED | INLINE | SLOTS, PAYLOAD_DATA},
-    [NICSTRIDE_MSG_GET_ACC] = {SLICE | NAMED | INLINE, PAYLOAD_OPTIONAL},
+    [NICSTRIDE_MSG_ACC] = {SLICE | RUNS | NAMED | INLINE | SLOTS, PAYLOAD_DATA},
+    [NICSTRIDE_MSG_GET_ACC] = {SLICE | RUNS | NAMED | INLINE, PAYLOAD_OPTIONAL},
     [NICSTRIDE_MSG_CAS] = {INLINE, PAYLOAD_PAIR},
     [NICSTRIDE_MSG_ACC_DATA] = {INLINE, PAYLOAD_REPLY},
     [NICSTRIDE_MSG_KEYS] = {INLINE, PAYLOAD_DATA},
@@ -48,14 +49,16 @@ static const rule_t rules[NICSTRIDE_MSG_LAST] = {
 static inline const char *check_values(const nicstride_msg_t *m)
 {
     const unsigned places = m->flags & (RNDV | INLINE | SLOTS);
+    const unsigned forms = m->flags & (SLICE | RUNS | NAMED);
     const unsigned lock = m->op & ~NICSTRIDE_LOCK_WITH_MORE;
 
     if ((m->flags & ~rules[m->type].flags) != 0)
         return "a flag that this type does not use";
-    if ((m->flags & SLICE) != 0 && m->layout_len == 0)
-        return "a slice of no layout";
-    if ((m->flags & NAMED) != 0 &&
-        ((m->flags & SLICE) != 0 || m->layout_len <= NICSTRIDE_NAME_BYTES))
+    if (forms != 0 && m->layout_len == 0)
+        return "a list of no layout";
+    if ((forms & (forms - 1)) != 0)
+        return "a list in more than one form";
+    if ((m->flags & NAMED) != 0 && m->layout_len <= NICSTRIDE_NAME_BYTES)
         return "a name of no list";
     if ((places & (places - 1)) != 0)
         return "data in more than one place";

@@ -6,9 +6,10 @@
  *  type has one, and the payload beside it.
  *
  *  Every fragment of an operation names its own target bytes, so the target keeps no state between
- *  fragments: regular layouts travel whole with the position (`offset`) of the fragment in them;
- *  irregular ones as the slice that it needs, or by the name of a list that the target has
- *  (names.h). Only for a transfer through slots does the target keep a record.
+ *  fragments: regular layouts travel whole with the position (`offset`) of the fragment in them,
+ * and so do short lists of blocks that are repeated; other lists as the slice that it needs, or by
+ * the name of a list that the target has (names.h). Only for a transfer through slots does the
+ * target keep a record.
  *
  *  Pure. Magic, type, flags and lengths are checked. Fields that a type does not use are not looked
  *  at. */
@@ -23,7 +24,7 @@
 #include "osc_nicstride/protocol/limits.h"
 
 /** Another one whenever messages or keys change in a way that no size shows. */
-#define NICSTRIDE_MSG_FORM 2
+#define NICSTRIDE_MSG_FORM 3
 
 /** Those about memory of a window come first. */
 typedef enum nicstride_msg_type {
@@ -70,6 +71,8 @@ enum {
     NICSTRIDE_MSG_SLICE = 2,  /**< PUT, GET, ACC, GET_ACC: the layout is only the slice that this
                                   message needs and begins at packed position `offset` of the
                                   operation; without it the layout is the operation's whole one */
+    NICSTRIDE_MSG_RUNS = 32,  /**< PUT, GET, ACC, GET_ACC: the layout is the operation's whole one,
+                                   a list of blocks */
     NICSTRIDE_MSG_INLINE = 4, /**< the payload lies behind header and layout, not beside them */
     NICSTRIDE_MSG_NAMED = 16, /**< PUT, GET, ACC, GET_ACC: the layout is the operation's whole one:
                                  the name of a list (names.h), then what is around that */
@@ -119,9 +122,9 @@ static inline void nicstride_msg_init(nicstride_msg_t *m, nicstride_msg_type_t t
  *  applied; 0 for those that it handles as they come. */
 static inline uint64_t nicstride_msg_kept(const nicstride_msg_t *m)
 {
-    const bool slice = (m->flags & NICSTRIDE_MSG_SLICE) != 0;
+    const bool list = (m->flags & (NICSTRIDE_MSG_SLICE | NICSTRIDE_MSG_RUNS)) != 0;
     const uint64_t use =
-        NICSTRIDE_KEPT_USE + (slice ? (uint64_t)m->layout_len * NICSTRIDE_SLICE_GROWTH : 0);
+        NICSTRIDE_KEPT_USE + (list ? (uint64_t)m->layout_len * NICSTRIDE_SLICE_GROWTH : 0);
     const uint64_t copy = NICSTRIDE_KEPT_RECORD + m->len;
 
     if ((m->flags & (NICSTRIDE_MSG_SLOTS | NICSTRIDE_MSG_RNDV)) != 0)

@@ -71,26 +71,33 @@ static size_t slice_room(const nicstride_op_t *op, size_t frag, size_t most)
     return op->type == NICSTRIDE_MSG_GET ? lesser(most, kept) : most;
 }
 
+static bool find_name(const nicstride_peer_t *p, const onic_layout_t *l, nicstride_name_t *name)
+{
+    /* What is held back with a lock could be sent behind the word that the name is not used. */
+    return nicstride_is_nameable(l) && p->names != NULL && p->lock.lazy == NULL &&
+           nicstride_names_find(p->names, l, name);
+}
+
 bool nicstride_describe_whole(const nicstride_peer_t *p, const onic_layout_t *l,
-                              nicstride_msg_t *msg)
+                              nicstride_msg_t *msg, size_t cap, uint64_t room)
 {
     unsigned char *layout = (unsigned char *)(msg + 1);
+    nicstride_name_t name;
     size_t used = 0;
 
     if (onic_layout_is_contig(l)) {
         msg->disp += l->offset;
     } else if (l->nruns == 0) {
         (void)onic_layout_encode(l, layout, ONIC_LAYOUT_ENCODED_MAX, &used);
-    } else {
-        nicstride_name_t name;
-
-        /* What is held back with a lock could be sent behind the word that the name is not used. */
-        if (!nicstride_is_nameable(l) || p->names == NULL || p->lock.lazy != NULL ||
-            !nicstride_names_find(p->names, l, &name))
-            return false;
+    } else if (find_name(p, l, &name)) {
         nicstride_add(&nicstride_counters.lists_named, 1);
         used = nicstride_name_encode(&name, l, layout);
         msg->flags |= NICSTRIDE_MSG_NAMED;
+    } else if (l->nlevels > 0 && l->run_start[l->nruns] <= room &&
+               onic_layout_encode(l, layout, cap, &used) == ONIC_LAYOUT_OK) {
+        msg->flags |= NICSTRIDE_MSG_RUNS;
+    } else {
+        return false;
     }
     msg->layout_len = (uint32_t)used;
     return true;
@@ -101,15 +108,15 @@ bool nicstride_describe_whole(const nicstride_peer_t *p, const onic_layout_t *l,
 static int put_layout(nicstride_op_t *op, fragment_t *f, uint64_t room, uint64_t *data_p)
 {
     const size_t frag = longest(op), left = frag - sizeof(f->msg);
-    size_t used = 0, cap;
+    const size_t cap = slice_room(op, frag, sizeof(f->layout));
+    size_t used = 0;
 
-    if (nicstride_describe_whole(op->peer, &op->target, &f->msg)) {
+    if (nicstride_describe_whole(op->peer, &op->target, &f->msg, cap, left - cap)) {
         *data_p = fragment_bytes(op, room != 0 ? room : left - f->msg.layout_len);
         return OMPI_SUCCESS;
     }
     if (op->slice.pos != op->sent)
         onic_cursor_init(&op->slice, &op->target, op->sent);
-    cap = slice_room(op, frag, sizeof(f->layout));
     room = fragment_bytes(op, room != 0 ? room : left - cap);
     if (onic_layout_encode_slice(&op->slice, room, op->granule, f->layout, cap, &used, data_p) !=
         ONIC_LAYOUT_OK)

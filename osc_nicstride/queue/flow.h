@@ -85,11 +85,12 @@ static inline bool nicstride_is_nameable(const onic_layout_t *l)
  *  then. */
 void nicstride_naming_used_locked(nicstride_peer_t *p, const onic_layout_t *l);
 
-/** Describes all bytes of a layout behind the header `msg`, by their number, by levels or by a name
- *  (below); false where that takes slices. A name is good while the lock is
- *  held, or nicstride_naming_holds_locked says so. */
+/** Describes all bytes of a layout behind the header `msg`, by their number, by levels, by a name
+ *  (below) or, where it is repeated and has fewer than `room` bytes of data, by a list in `cap`
+ *  bytes; false where it is to be slices. A name is good while the lock is held, or
+ *  nicstride_naming_holds_locked says so. */
 bool nicstride_describe_whole(const nicstride_peer_t *p, const onic_layout_t *l,
-                              nicstride_msg_t *msg);
+                              nicstride_msg_t *msg, size_t cap, uint64_t room);
 
 /** May the message, which perhaps names a list, still be sent? */
 bool nicstride_naming_holds_locked(const nicstride_peer_t *p, const nicstride_msg_t *msg,

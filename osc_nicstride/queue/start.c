@@ -121,7 +121,7 @@ bool nicstride_describe(nicstride_framed_t *f, const nicstride_transfer_t *t)
     f->msg.disp = t->disp;
     if (nameable)
         onic_wire_lock();
-    whole = nicstride_describe_whole(t->peer, l, &f->msg);
+    whole = nicstride_describe_whole(t->peer, l, &f->msg, sizeof(f->layout), l->size);
     if (nameable)
         onic_wire_unlock();
     if (whole)

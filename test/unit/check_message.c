@@ -200,12 +200,12 @@ START_TEST(flags)
 
     for (unsigned f = 0; f < 256; f++) {
         const bool rndv = (f & NICSTRIDE_MSG_RNDV) != 0, slice = (f & NICSTRIDE_MSG_SLICE) != 0;
-        const bool named = (f & NICSTRIDE_MSG_NAMED) != 0;
+        const bool named = (f & NICSTRIDE_MSG_NAMED) != 0, runs = (f & NICSTRIDE_MSG_RUNS) != 0;
+        const unsigned others = f & ~(unsigned)(NICSTRIDE_MSG_NAMED | NICSTRIDE_MSG_RUNS);
         m.flags = (uint8_t)f;
         UNIT_CHECK(accepted(&m, right_payload(rule, &m)) ==
-                   ((f & ~(unsigned)NICSTRIDE_MSG_NAMED) < 4 && !(slice && named) &&
-                    (!rndv || has(rule->flags, 'R')) &&
-                    (!(slice || named) || has(rule->flags, 'S'))));
+                   (others < 4 && slice + named + runs < 2 && (!rndv || has(rule->flags, 'R')) &&
+                    (!(slice || named || runs) || has(rule->flags, 'S'))));
     }
     m.flags = NICSTRIDE_MSG_NAMED;
     m.layout_len = NICSTRIDE_NAME_BYTES;
