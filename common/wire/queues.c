@@ -146,7 +146,7 @@ static int take_messages(uint32_t i)
     int n = 0;
 
     while (n < TURN && onic_queue_look(r, &m)) {
-        (void)onic_am_arrived(m.id, m.header, m.header_len, m.payload, m.len, NULL);
+        onic_am_arrived(m.id, m.header, m.header_len, m.payload, m.len, NULL);
         onic_queue_take(r);
         n++;
     }

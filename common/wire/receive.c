@@ -6,10 +6,9 @@
  *  rendezvous.
  *
  *  A process that sends a message which names its sender to one that may not know it first sends
- *  its address, so that a handler can answer. UCX keeps the order of messages of one fragment; an
- *  address that takes more may be overtaken, so what comes from an unknown process waits for its
- *  address. Messages of this process to itself wait for the next progress: no handler ever runs
- *  inside a send. */
+ *  its address, so that a handler can answer. UCX keeps the order of messages of one fragment, and
+ *  so do queues. Messages of this process to itself wait for the next progress: no handler ever
+ *  runs inside a send. */
 #include "common/ompi_compat.h"
 #include "common/layout/copy.h"
 #include "common/support/help.h"
@@ -22,7 +21,7 @@
 
 /* ---- handlers ------------------------------------------------------------------------------- */
 
-/** Calls the handler. A rendezvous that it does not take UCX refuses, and tells the sender. */
+/** Calls the handler. */
 static void deliver(unsigned am_id, onic_peer_t *from, const void *header, size_t header_len,
                     const void *data, size_t len, onic_rndv_t *rndv)
 {
@@ -33,73 +32,41 @@ static void deliver(unsigned am_id, onic_peer_t *from, const void *header, size_
         fn(from, header, header_len, data, len, rndv);
 }
 
-/* ---- messages that are handled later ------------------------------------------------------- */
-
-/** Appends a copy; of the data only where `payload` is not NULL. NULL where memory is exhausted. */
-static onic_kept_t *keep(onic_kept_list_t *list, unsigned am_id, const void *header,
-                         size_t header_len, const onic_payload_t *payload)
-{
-    const size_t data_at = (header_len + 15) & ~(size_t)15;
-    onic_kept_t *m = malloc(sizeof(*m) + data_at + (payload != NULL ? payload->len : 0));
-    if (m == NULL)
-        return NULL;
-    *m = (onic_kept_t){.am_id = am_id, .header_len = header_len, .data = m->bytes + data_at};
-    memcpy(m->bytes, header, header_len);
-    if (payload != NULL && payload->len > 0) {
-        m->len = payload->len;
-        onic_payload_copy(m->data, payload, false);
-    }
-    STAILQ_INSERT_TAIL(list, m, next);
-    return m;
-}
-
-/** Frees it, and UCX's descriptor where that was not taken. */
-static void drop(onic_kept_t *m, bool taken)
-{
-    if (m->desc != NULL && !taken)
-        onic_ucx.am_data_release(onic_wire.worker, m->desc);
-    free(m);
-}
-
-static void deliver_kept(onic_kept_t *m, onic_peer_t *from)
-{
-    onic_rndv_t rndv = {.desc = m->desc, .base = m->rndv_base, .len = m->len};
-    const bool meets = m->desc != NULL || m->rndv_base != NULL;
-    deliver(m->am_id, from, m->bytes, m->header_len, meets ? NULL : m->data, m->len,
-            meets ? &rndv : NULL);
-    if (m->cb != NULL)
-        m->cb(m->arg, OMPI_SUCCESS);
-    drop(m, rndv.taken);
-}
-
-/** The address of a process has come, and so what was kept until then. */
-static void deliver_early(onic_peer_t *from)
-{
-    onic_kept_list_t early = STAILQ_HEAD_INITIALIZER(early);
-    STAILQ_CONCAT(&early, &onic_wire.early);
-    for (onic_kept_t *m; (m = STAILQ_FIRST(&early)) != NULL;) {
-        STAILQ_REMOVE_HEAD(&early, next);
-        if (memcmp(m->bytes, &from->name, sizeof(from->name)) == 0)
-            deliver_kept(m, from);
-        else
-            STAILQ_INSERT_TAIL(&onic_wire.early, m, next);
-    }
-}
+/* ---- messages of this process to itself ---------------------------------------------------- */
 
 int onic_loop_send(unsigned am_id, const void *header, size_t header_len,
                    const onic_payload_t *payload, unsigned flags, onic_send_cb_t cb, void *arg)
 {
     const bool rndv = (flags & ONIC_SEND_RNDV) != 0;
-    onic_kept_t *m = keep(&onic_wire.loop, am_id, header, header_len, rndv ? NULL : payload);
+    const size_t data_at = (header_len + 15) & ~(size_t)15,
+                 len = payload != NULL ? payload->len : 0;
+    onic_kept_t *m = malloc(sizeof(*m) + data_at + (rndv ? 0 : len));
     if (m == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
+    *m = (onic_kept_t){
+        .am_id = am_id, .header_len = header_len, .len = len, .data = m->bytes + data_at};
+    memcpy(m->bytes, header, header_len);
     if (rndv) {
         m->rndv_base = onic_payload_bytes(payload);
-        m->len = payload->len;
         m->cb = cb;
         m->arg = arg;
+    } else if (len > 0) {
+        onic_payload_copy(m->data, payload, false);
     }
+    STAILQ_INSERT_TAIL(&onic_wire.loop, m, next);
     return rndv ? 0 : 1;
+}
+
+static void deliver_kept(onic_kept_t *m)
+{
+    onic_peer_t *from = onic_am_is_named(m->am_id) ? onic_wire.self : NULL;
+    onic_rndv_t rndv = {.base = m->rndv_base, .len = m->len};
+    const bool meets = m->rndv_base != NULL;
+    deliver(m->am_id, from, m->bytes, m->header_len, meets ? NULL : m->data, m->len,
+            meets ? &rndv : NULL);
+    if (m->cb != NULL)
+        m->cb(m->arg, OMPI_SUCCESS);
+    free(m);
 }
 
 int onic_loop_progress(void)
@@ -110,23 +77,17 @@ int onic_loop_progress(void)
     STAILQ_CONCAT(&now, &onic_wire.loop);
     for (onic_kept_t *m; (m = STAILQ_FIRST(&now)) != NULL; events++) {
         STAILQ_REMOVE_HEAD(&now, next);
-        deliver_kept(m, onic_am_is_named(m->am_id) ? onic_wire.self : NULL);
+        deliver_kept(m);
     }
     return events;
 }
 
-static void drop_all(onic_kept_list_t *list)
-{
-    for (onic_kept_t *m; (m = STAILQ_FIRST(list)) != NULL;) {
-        STAILQ_REMOVE_HEAD(list, next);
-        drop(m, false);
-    }
-}
-
 void onic_kept_stop(void)
 {
-    drop_all(&onic_wire.early);
-    drop_all(&onic_wire.loop);
+    for (onic_kept_t *m; (m = STAILQ_FIRST(&onic_wire.loop)) != NULL;) {
+        STAILQ_REMOVE_HEAD(&onic_wire.loop, next);
+        free(m);
+    }
 }
 
 /* ---- arrival --------------------------------------------------------------------------------- */
@@ -134,31 +95,13 @@ void onic_kept_stop(void)
 static void address_arrived(const void *record, size_t len)
 {
     onic_peer_t *from = onic_learn_peer(record, len);
-    if (from == NULL) {
+    if (from == NULL)
         onic_say("ompi-nic: messages of a process with another version are dropped");
-        return;
-    }
-    from->introduced = true;
-    deliver_early(from);
+    else
+        from->introduced = true;
 }
 
-/** The sender is not known yet. True where UCX's descriptor is kept. */
-static bool keep_early(unsigned am_id, const void *header, size_t header_len, const void *data,
-                       size_t len, void *desc)
-{
-    const onic_payload_t payload = {.base = data, .len = len};
-    onic_kept_t *m =
-        keep(&onic_wire.early, am_id, header, header_len, desc != NULL ? NULL : &payload);
-    if (m == NULL) {
-        onic_say("ompi-nic: memory is exhausted: a message is lost");
-        return false;
-    }
-    m->len = len;
-    m->desc = desc;
-    return desc != NULL;
-}
-
-bool onic_am_arrived(unsigned am_id, const void *header, size_t header_len, const void *data,
+void onic_am_arrived(unsigned am_id, const void *header, size_t header_len, const void *data,
                      size_t len, void *desc)
 {
     onic_rndv_t rndv = {.desc = desc, .len = len};
@@ -171,39 +114,36 @@ bool onic_am_arrived(unsigned am_id, const void *header, size_t header_len, cons
     }
     /* An empty one only goes behind another. */
     if (onic_wire.closing || am_id > ONIC_AM_ADDRESS || header_len == 0)
-        return false;
+        return;
     if (am_id == ONIC_AM_ADDRESS) {
         address_arrived(header, header_len);
-        return false;
+        return;
     }
     if (onic_am_is_named(am_id)) {
-        if (onic_wire.fns[am_id].am == NULL || header_len < sizeof(name))
-            return false;
+        if (header_len < sizeof(name))
+            return;
         memcpy(&name, header, sizeof(name));
         from = onic_peer_named(name);
         if (from == NULL)
-            return keep_early(am_id, header, header_len, data, len, desc);
+            return;
         from->introduced = true;
     }
     deliver(am_id, from, header, header_len, desc != NULL || len == 0 ? NULL : data, len,
             desc != NULL ? &rndv : NULL);
-    return false;
 }
 
+/** What the handler of a rendezvous has not taken UCX drops, and tells the sender. */
 static ucs_status_t arrived(void *arg, const void *header, size_t header_len, void *data,
                             size_t len, const ucp_am_recv_param_t *param)
 {
     const bool meets = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
-    return onic_am_arrived((unsigned)(uintptr_t)arg, header, header_len, data, len,
-                           meets ? data : NULL)
-               ? UCS_INPROGRESS
-               : UCS_OK;
+    onic_am_arrived((unsigned)(uintptr_t)arg, header, header_len, data, len, meets ? data : NULL);
+    return UCS_OK;
 }
 
 int onic_am_start(void)
 {
     ucs_status_t status = UCS_OK;
-    STAILQ_INIT(&onic_wire.early);
     STAILQ_INIT(&onic_wire.loop);
     for (unsigned id = ONIC_AM_OSC; id <= ONIC_AM_ADDRESS && status == UCS_OK; id++) {
         ucp_am_handler_param_t param = {
@@ -239,7 +179,6 @@ int onic_rndv_recv(onic_rndv_t *rndv, void *buffer, size_t len, onic_send_cb_t c
     onic_send_t *s = onic_send_get(cb, arg, 0);
     if (s == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
-    rndv->taken = true;
     s->peer = rndv->from;
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,

@@ -72,10 +72,16 @@ static int transmit(onic_peer_t *to, ucp_ep_h ep, onic_send_t *s, unsigned am_id
 }
 
 /** Sends a process this one's address, before the first message that names its sender, by the way
- *  that that one takes. As a payload: it may be longer than headers are. */
+ *  that that one takes. As a payload: it may be longer than headers are. By UCX it must be one
+ *  fragment, or that message could overtake it: addresses have some hundreds to thousands of bytes,
+ *  fragments 8 KiB or more, unless somebody wants it otherwise. */
 static int introduce(onic_peer_t *to, ucp_ep_h ep)
 {
     const size_t len = onic_address_record_size();
+    if (ep != NULL && len > to->frag_max) {
+        onic_peer_print_lost(to, "no message reaches", "the address of this one is too long");
+        return OMPI_ERR_NOT_SUPPORTED;
+    }
     onic_send_t *s = onic_send_get(NULL, NULL, len);
     if (s == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;

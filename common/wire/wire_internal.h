@@ -100,15 +100,14 @@ typedef struct onic_send {
 
 typedef STAILQ_HEAD(onic_sends, onic_send) onic_sends_t;
 
-/** A message that is handled later: of this process to itself, or of one that is not known yet. */
+/** A message of this process to itself, which is handled later. */
 typedef struct onic_kept {
     STAILQ_ENTRY(onic_kept) next;
     unsigned am_id;
     size_t header_len;
     size_t len;
-    void *desc;            /**< UCX's, of a rendezvous of another process; else NULL */
-    const void *rndv_base; /**< this process's bytes of a rendezvous with itself, else NULL */
-    onic_send_cb_t cb;     /**< the latter only */
+    const void *rndv_base; /**< the bytes of a rendezvous, else NULL */
+    onic_send_cb_t cb;     /**< of that only */
     void *arg;
     unsigned char *data; /**< in bytes[], behind the header */
     _Alignas(16) unsigned char bytes[];
@@ -123,7 +122,6 @@ struct onic_rndv {
     void *desc;        /**< UCX's descriptor; NULL for a message from this process */
     const void *base;  /**< of that one the bytes */
     size_t len;
-    bool taken; /**< UCX has been told where it goes */
 };
 
 /** Addresses in memory that the node shares; see addresses.c. */
@@ -191,10 +189,9 @@ typedef struct onic_wire {
     uint32_t job; /**< this process's */
     onic_table_t *tables;
     onic_wire_fns_t fns[ONIC_AM_COUNT];
-    onic_kept_list_t early; /**< of processes that are not known yet */
-    onic_kept_list_t loop;  /**< to this process */
-    atomic_uint deferred;   /**< a bit for each component whose function is to run */
-    bool deferred_left;     /**< one of them still has work that it could not do */
+    onic_kept_list_t loop; /**< to this process */
+    atomic_uint deferred;  /**< a bit for each component whose function is to run */
+    bool deferred_left;    /**< one of them still has work that it could not do */
     _Atomic(onic_wire_mpi_fn_t) mpi_fn[ONIC_AM_COUNT]; /**< of `fns`, read without the lock */
     atomic_uint mpi_kicks; /**< a bit for each component whose function is to run */
     _Atomic(onic_wire_unlocked_fn_t) unlocked_fn;
@@ -232,8 +229,8 @@ void onic_peer_print_lost(onic_peer_t *peer, const char *what, const char *why);
 /* receive.c; the lock is held */
 int onic_am_start(void);
 /** A message came: calls its handler. A queue's identifier is not trusted. `desc` is UCX's
- * descriptor of a rendezvous, else NULL. True where that is kept. */
-bool onic_am_arrived(unsigned am_id, const void *header, size_t header_len, const void *data,
+ * descriptor of a rendezvous, else NULL. */
+void onic_am_arrived(unsigned am_id, const void *header, size_t header_len, const void *data,
                      size_t len, void *desc);
 /** As onic_peer_send, to this process. */
 int onic_loop_send(unsigned am_id, const void *header, size_t header_len,

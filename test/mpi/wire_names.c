@@ -244,41 +244,6 @@ static void test_self(void)
     atomic_store(&arrived, 0);
 }
 
-/** Messages of rank 1 overtake its address, in a manner: it is made to think that rank 0 knew it.
- *  They wait there, and none is lost. */
-static void test_overtaken(void)
-{
-    if (tl_size() < 2 || tl_rank() > 1)
-        return;
-    onic_peer_t *zero = tl_rank() == 1 ? get_peer(world_name(0)) : NULL;
-    if (zero != NULL) {
-        zero->introduced = true;
-        send_bytes(zero, BYTES, 300);
-        send_bytes(zero, MEET, 200000);
-        send_bytes(zero, REFUSE, 200000);
-        ask(zero);
-        onic_wire_flush();
-        MPI_Send(NULL, 0, MPI_INT, 0, 1, MPI_COMM_WORLD);
-        MPI_Recv(NULL, 0, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        zero->introduced = false;
-        send_bytes(zero, MEET, 70000);
-        wait_for(&answers, 1, "answers to what came early");
-        MPI_Recv(NULL, 0, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        peers_put(&zero, 1);
-        atomic_store(&answers, 0);
-    } else {
-        MPI_Recv(NULL, 0, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        TL_CHECK(!is_known(world_name(1)) && atomic_load(&arrived) + atomic_load(&asked) == 0,
-                 "a message of a process that is not known was handled");
-        MPI_Send(NULL, 0, MPI_INT, 1, 1, MPI_COMM_WORLD);
-        wait_for(&arrived, 4, "messages that came early");
-        wait_for(&asked, 1, "questions that came early");
-        MPI_Send(NULL, 0, MPI_INT, 1, 2, MPI_COMM_WORLD);
-        atomic_store(&asked, 0);
-        atomic_store(&arrived, 0);
-    }
-}
-
 /** All ask rank 0, which knows nobody, or rank 1 from an earlier message. */
 static void test_first_message(void)
 {
@@ -455,7 +420,6 @@ int main(int argc, char **argv)
         return child();
     open_wire();
     test_self();
-    test_overtaken();
     test_first_message();
     test_one_record();
     if (tl_one_host())
