@@ -113,44 +113,7 @@ static void write_table(const onic_segment_t *segment, onic_table_entry_t *entri
     head->n = (uint64_t)n;
 }
 
-/** A segment for a table: of the node, or, where that cannot be had, of this process. */
-static bool new_segment(struct ompi_communicator_t *comm, onic_node_t *node, size_t bytes,
-                        onic_segment_t *segment, bool *shared_p)
-{
-    onic_made_t made = ONIC_NO_SPACE;
-
-    *shared_p = onic_node_segment(comm, node, bytes, true, segment, &made) == OMPI_SUCCESS &&
-                made == ONIC_MADE;
-    return *shared_p || onic_segment_private(bytes, segment);
-}
-
-/** All members are of this job: their addresses are kept once for each node. */
-static int keep_table(struct ompi_communicator_t *comm, onic_node_t *node,
-                      onic_table_entry_t *entries, size_t bytes, const char *records)
-{
-    const int n = ompi_comm_size(comm);
-    onic_segment_t segment = {NULL, 0};
-    bool shared;
-    const bool made =
-        new_segment(comm, node, onic_table_bytes((uint64_t)n, bytes), &segment, &shared);
-    int rc = made ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
-
-    if (made && (node->me == 0 || !shared))
-        write_table(&segment, entries, n, records);
-    if (shared) {
-        /* The first of the node has written it. */
-        int written = rc;
-        const int told = onic_node_tell(comm, node, &written, sizeof(written));
-        rc = rc != OMPI_SUCCESS ? rc : told != OMPI_SUCCESS ? told : written;
-    }
-    if (made && !onic_table_add(&segment)) {
-        onic_segment_unmap(&segment);
-        rc = OMPI_ERR_OUT_OF_RESOURCE;
-    }
-    return rc;
-}
-
-/** Processes of other jobs come and go: each has a record by itself, which can be forgotten. */
+/** Each has a record by itself: processes of other jobs come and go, and can be forgotten. */
 static int keep_each(const onic_table_entry_t *entries, int n, const char *records)
 {
     int rc = OMPI_SUCCESS;
@@ -162,6 +125,30 @@ static int keep_each(const onic_table_entry_t *entries, int n, const char *recor
                  : OMPI_ERR_OUT_OF_RESOURCE;
     }
     onic_wire_unlock();
+    return rc;
+}
+
+/** All members are of this job: their addresses are kept once for each node, if it has room. */
+static int keep_table(struct ompi_communicator_t *comm, onic_node_t *node,
+                      onic_table_entry_t *entries, size_t bytes, const char *records)
+{
+    const int n = ompi_comm_size(comm);
+    onic_segment_t segment;
+    onic_made_t made;
+    int written = 0;
+    int rc =
+        onic_node_segment(comm, node, onic_table_bytes((uint64_t)n, bytes), true, &segment, &made);
+
+    if (rc != OMPI_SUCCESS || made != ONIC_MADE)
+        return keep_each(entries, n, records);
+    if (node->me == 0)
+        write_table(&segment, entries, n, records);
+    /* The others wait until that is done. */
+    rc = onic_node_tell(comm, node, &written, sizeof(written));
+    if (!onic_table_add(&segment)) {
+        onic_segment_unmap(&segment);
+        rc = OMPI_ERR_OUT_OF_RESOURCE;
+    }
     return rc;
 }
 
