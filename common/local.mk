@@ -16,7 +16,6 @@ common_libonic_core_la_SOURCES = \
 	common/mover/pipe/counters.c \
 	common/mover/pipe/pipe.c \
 	common/mover/pipe/pool.c \
-	common/mover/pipe/terms.c \
 	common/support/clock.c \
 	common/support/life.c \
 	common/support/peer_file.c \

@@ -26,7 +26,6 @@ unit_programs = \
 	test/unit/check_lock_all \
 	test/unit/check_helper_thread \
 	test/unit/check_life \
-	test/unit/check_mover_blocks \
 	test/unit/check_mover_chunks \
 	test/unit/check_mover_pipe \
 	test/unit/check_mover_pool \
@@ -133,7 +132,6 @@ test_unit_check_layout_wire_LDADD = $(unit_ldadd)
 test_unit_check_lockq_LDADD = $(unit_ldadd)
 test_unit_check_lock_all_LDADD = $(unit_ldadd)
 test_unit_check_helper_thread_LDADD = $(check_libs)
-test_unit_check_mover_blocks_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_mover_chunks_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_queue_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_life_LDADD = common/libonic_core.la $(check_libs)

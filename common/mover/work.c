@@ -105,17 +105,19 @@ static onic_turn_t send(onic_transfer_t *t)
     onic_piece_t piece;
     const uint64_t seen = onic_sender_asks(s) ? t->carrier->acknowledged(t, s->slot) : 0;
     const onic_turn_t turn = onic_sender_next(s, seen, &piece);
-    if (turn == ONIC_TURN_MOVE) {
-        uint32_t n = whole(t, &piece);
-        char *to = t->carrier->at(t, piece.slot, piece.offset, &n);
+    char *to = turn == ONIC_TURN_MOVE ? t->carrier->at(t, piece.slot, piece.offset) : NULL;
+    if (to != NULL) {
+        const uint32_t n = whole(t, &piece);
         fill(t, to, n);
         t->carrier->publish(t, piece.slot, onic_sender_filled(s, &piece, n));
         t->chunks += s->chunk == 0;
         t->waits_now = false;
-    } else if (turn == ONIC_TURN_WAIT) {
-        count_wait(t);
+        return ONIC_TURN_MOVE;
     }
-    return turn == ONIC_TURN_DONE ? leave(t) : turn;
+    if (turn == ONIC_TURN_DONE || turn == ONIC_TURN_FAILED)
+        return turn == ONIC_TURN_DONE ? leave(t) : turn;
+    count_wait(t);
+    return ONIC_TURN_WAIT;
 }
 
 /* ---- receiver -------------------------------------------------------------------------------- */
@@ -123,13 +125,12 @@ static onic_turn_t send(onic_transfer_t *t)
 /** Takes from the beginning of a piece; how much, 0 for nothing now, negative where that fails. */
 static int64_t take(onic_transfer_t *t, const onic_piece_t *piece)
 {
-    uint32_t len = piece->len;
-    const char *data = t->carrier->at(t, piece->slot, piece->offset, &len);
+    const char *data = t->carrier->at(t, piece->slot, piece->offset);
     if (!t->has_end)
-        return len;
+        return piece->len;
     if (t->end.take != NULL)
-        return t->end.take(t->end.arg, t->end.at + piece->pos, data, len);
-    return (int64_t)onic_unpack(&t->cursor, t->end.base, data, len);
+        return t->end.take(t->end.arg, t->end.at + piece->pos, data, piece->len);
+    return (int64_t)onic_unpack(&t->cursor, t->end.base, data, piece->len);
 }
 
 static void consume(onic_transfer_t *t, const onic_piece_t *piece, uint32_t n)

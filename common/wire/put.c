@@ -363,31 +363,3 @@ bool onic_peer_atomics_by_rdma(onic_peer_t *peer)
     int rc;
     return onic_wire.atomics && onic_peer_ep(peer, &rc) != NULL && peer->rdma_atomics;
 }
-
-/* ---- order ---------------------------------------------------------------------------------- */
-
-static const char *setting(const char *name, const char *otherwise)
-{
-    const char *text = getenv(name);
-    return text != NULL ? text : otherwise;
-}
-
-/** UCX's rule for "auto": not on processors of Intel. Of others we do not know which it takes. */
-static bool is_intel(void)
-{
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    return __builtin_cpu_is("intel");
-#else
-    return false;
-#endif
-}
-
-bool onic_puts_in_order(void)
-{
-    const char *relaxed = setting("UCX_IB_PCI_RELAXED_ORDERING", "auto");
-    const bool strict = *relaxed == 'n' || *relaxed == 'N' || strcmp(relaxed, "off") == 0 ||
-                        (strcmp(relaxed, "auto") == 0 && is_intel());
-    return strict && strcmp(setting("UCX_MAX_RMA_LANES", "1"), "1") == 0 &&
-           strcmp(setting("UCX_MAX_RMA_RAILS", "1"), "1") == 0;
-}

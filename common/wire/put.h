@@ -63,7 +63,7 @@ ONIC_EXPORT onic_peer_t *onic_remote_peer(const onic_remote_t *remote);
  *  lie in, NULL where they are not registered. They are the wire's until local completion. Returns
  *  1 where that is so at once, 0 where cb will be called, or an OMPI error. cb gets an error also
  *  where the peer is lost; it may send. Nothing is promised of the order in which the bytes can be
- *  seen at the peer, nor of that of puts, but by onic_puts_in_order. */
+ *  seen at the peer, nor of that of puts. */
 ONIC_EXPORT int onic_remote_put(onic_remote_t *remote, size_t offset, const void *data, size_t len,
                                 const onic_region_t *from, onic_send_cb_t cb, void *arg);
 
@@ -77,13 +77,6 @@ ONIC_EXPORT int onic_peer_settle(onic_peer_t *peer, onic_send_cb_t cb, void *arg
 /** Does an adapter put into memory of this peer, so that its processor takes no part? The lock must
  *  be held; makes the endpoint if there is none. */
 ONIC_EXPORT bool onic_peer_puts_by_rdma(onic_peer_t *peer);
-
-/** Can the bytes of puts to this process be seen in the order of their addresses within a put, and
- *  put by put? True only where it is known: reliable connections deliver packets in order, and the
- *  bus and this processor keep it, unless UCX registers memory for relaxed ordering
- *  (IB_PCI_RELAXED_ORDERING) or cuts puts for several paths (MAX_RMA_LANES, MAX_RMA_RAILS). The
- *  receiver's answer counts; any thread. */
-ONIC_EXPORT bool onic_puts_in_order(void);
 
 /* ---- atomics -----------------------------------------------------------------------------------
  *

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/mover/pipe/blocks.h"
 #include "common/mover/pipe/chunks.h"
 #include "common/node/node.h"
 #include "common/support/collective.h"
@@ -184,10 +183,12 @@ static int set_paths(void)
 
     if (!onic_links_given(&links, cost, NICSTRIDE_HELP_FILE))
         return OMPI_ERR_BAD_PARAM;
-    c->paths.node = (nicstride_path_t){
-        .link = links.node, .mover_block = ONIC_MOVER_BLOCK, .sieve_piece = c->params.sieve_piece};
-    c->paths.net = (nicstride_path_t){.link = links.net, .mover_block = ONIC_BLOCK_BYTES};
-    c->paths.adapter = (nicstride_path_t){.link = links.adapter, .mover_block = ONIC_BLOCK_BYTES};
+    c->paths.node = (nicstride_path_t){.link = links.node,
+                                       .mover_slot = ONIC_MOVER_SLOT,
+                                       .mover_block = ONIC_MOVER_BLOCK,
+                                       .sieve_piece = c->params.sieve_piece};
+    c->paths.net = (nicstride_path_t){links.net, ONIC_MOVER_SLOT, ONIC_MOVER_SLOT, 0};
+    c->paths.adapter = (nicstride_path_t){links.adapter, ONIC_MOVER_SLOT, ONIC_MOVER_SLOT, 0};
     c->limits = (nicstride_limits_t){
         .near = nicstride_inline_bytes(links.node.message, links.node.byte),
         .far = nicstride_inline_bytes(links.net.message, links.net.byte),

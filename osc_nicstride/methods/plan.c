@@ -321,8 +321,6 @@ double nicstride_pack_cost(const nicstride_case_t *c)
 
 /* ---- mover: the superpipeline ---------------------------------------------------------------- */
 
-#define MOVER_SLOT 32768
-
 /** Below a block there is nothing that could overlap. */
 bool nicstride_mover_fits(const nicstride_case_t *c)
 {
@@ -334,12 +332,17 @@ bool nicstride_mover_fits(const nicstride_case_t *c)
 double nicstride_mover_cost(const nicstride_case_t *c)
 {
     onic_link_t link = c->path->link;
-    const double size = (double)c->target->size, block = (double)c->path->mover_block;
-    const onic_chunks_t chunks = onic_superpipeline_chunks(&link, block, MOVER_SLOT);
+    const double size = (double)c->target->size, slot = (double)c->path->mover_slot;
+    const onic_chunks_t chunks =
+        onic_superpipeline_chunks(&link, fmin(slot, ONIC_MOVER_BLOCK), slot);
 
     link.bcopy = size / (size / link.bcopy + fmax(gather_here(c), gather_there(c)));
-    return link.message - link.latency + (c->dir == NICSTRIDE_GET ? 0 : link.grant) +
-           onic_superpipeline_time_blocks(&link, &chunks, size, block);
+    /* What a put packs while it waits for its grant a get packs behind that. */
+    const double unpacked = fmin(chunks.first / link.bcopy, 2 * link.latency);
+
+    return link.message - link.latency +
+           (c->dir == NICSTRIDE_GET ? fmin(unpacked, link.grant) : link.grant) +
+           onic_superpipeline_time_blocks(&link, &chunks, size, (double)c->path->mover_block);
 }
 
 /* ---- zcopy: rendezvous ----------------------------------------------------------------------- */

@@ -46,7 +46,8 @@ typedef enum nicstride_presence {
 
 typedef struct nicstride_path {
     onic_link_t link;
-    uint64_t mover_block; /**< bytes of the mover that a receiver is shown together */
+    uint64_t mover_slot;  /**< bytes of a slot of the mover, */
+    uint64_t mover_block; /**< and those that a receiver is shown together */
     uint64_t sieve_piece; /**< bytes that one read of a sieve covers */
 } nicstride_path_t;
 

@@ -10,9 +10,6 @@
 #include "common/model/pipeline.h"
 #include "common/mover/pipe/chunks.h"
 
-/** What the model takes a slot for. */
-#define SLOT 32768
-
 static bool can(const superpipe_case_t *c)
 {
     return !c->self && (c->wire != NULL ? onic_mover_reaches_locked(c->wire)
@@ -24,7 +21,7 @@ static double cost(const superpipe_case_t *c, const onic_link_t *link)
 {
     const double sender = superpipe_gather(link, c->length, c->send_block);
     const double receiver = superpipe_gather(link, c->length, c->receive_block);
-    const onic_chunks_t chunks = onic_superpipeline_chunks(link, ONIC_MOVER_BLOCK, SLOT);
+    const onic_chunks_t chunks = onic_superpipeline_chunks(link, ONIC_MOVER_BLOCK, ONIC_MOVER_SLOT);
 
     return link->message + (sender > receiver ? sender : receiver) +
            onic_superpipeline_time_blocks(link, &chunks, (double)c->length, ONIC_MOVER_BLOCK);

@@ -96,7 +96,8 @@ static double best(const program_t *p, const machine_t *m)
 /** So many transfers; what one takes on average, not counting lost processors and noise. */
 static double run(program_t *p, const machine_t *m, unit_random_t *r, unsigned transfers)
 {
-    const nicstride_path_t path = {onic_links_default.node, ONIC_MOVER_BLOCK, 512 << 10};
+    const nicstride_path_t path = {onic_links_default.node, ONIC_MOVER_SLOT, ONIC_MOVER_BLOCK,
+                                   512 << 10};
     double sum = 0;
     onic_layout_t l;
 

@@ -44,6 +44,7 @@ static const nicstride_path_t near_link = {.link = {.call = 500,
                                                     .fragment = 1e9,
                                                     .bcopy = 20,
                                                     .bnet = 10},
+                                           .mover_slot = ONIC_MOVER_SLOT,
                                            .mover_block = ONIC_MOVER_BLOCK,
                                            .sieve_piece = 512 * KIB};
 static const nicstride_path_t far_link = {.link = {.fragment = 1e9,
@@ -65,6 +66,7 @@ static const nicstride_path_t far_link = {.link = {.fragment = 1e9,
                                                    .entries = 4,
                                                    .window = 16,
                                                    .reads = 4},
+                                          .mover_slot = ONIC_MOVER_SLOT,
                                           .mover_block = ONIC_MOVER_BLOCK,
                                           .sieve_piece = 512 * KIB};
 
@@ -72,8 +74,10 @@ static const nicstride_paths_t *defaults(void)
 {
     static nicstride_paths_t paths;
 
-    paths.node = (nicstride_path_t){onic_links_default.node, ONIC_MOVER_BLOCK, 512 * KIB};
-    paths.net = (nicstride_path_t){onic_links_default.net, ONIC_MOVER_BLOCK, 512 * KIB};
+    paths.node =
+        (nicstride_path_t){onic_links_default.node, ONIC_MOVER_SLOT, ONIC_MOVER_BLOCK, 512 * KIB};
+    paths.net =
+        (nicstride_path_t){onic_links_default.net, ONIC_MOVER_SLOT, ONIC_MOVER_BLOCK, 512 * KIB};
     return &paths;
 }
 
@@ -304,6 +308,7 @@ START_TEST(equations)
                                             .entries = 4,
                                             .window = 32,
                                             .reads = 16},
+                                   .mover_slot = ONIC_MOVER_SLOT,
                                    .mover_block = ONIC_MOVER_BLOCK,
                                    .sieve_piece = 1u << 20};
     const onic_layout_t flat = vector(4096, 0), strided = vector(4096, 64),

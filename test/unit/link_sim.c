@@ -227,7 +227,7 @@ static double slots(const sim_case_t *c, double chunk, double most, double block
 
 double sim_mover(const sim_case_t *c)
 {
-    return slots(c, 12 << 10, 32 << 10, 4 << 10);
+    return slots(c, fmin(12 << 10, c->slot), c->slot, c->slot);
 }
 
 double sim_one_chunk(const sim_case_t *c)

@@ -21,6 +21,7 @@ typedef struct sim_case {
     const onic_link_t *link;
     bool get;
     uint64_t bytes;
+    double slot;                      /**< bytes of a slot */
     uint64_t here, there;             /**< blocks at the origin and at the target */
     double gather_here, gather_there; /**< what gathering or scattering all of them takes */
 } sim_case_t;

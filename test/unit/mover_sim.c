@@ -44,7 +44,6 @@ static void start(unsigned p)
 static bool receiver_handles(unsigned p, const message_t *m)
 {
     side_t *r = receiver_named(m->to);
-    uint64_t unused;
 
     if (m->type == REQUEST) {
         r = new_side(w.receivers, RECEIVERS, p, m->len, m->value);
@@ -53,11 +52,8 @@ static bool receiver_handles(unsigned p, const message_t *m)
         r->other = m->from;
         r->terms.waits = true;
         serve();
-    } else if (r != NULL && m->type == COMMIT) {
-        UNIT_CHECK(onic_terms_on_commit(&r->terms, m->value, &unused) == ONIC_TERMS_TAKEN);
-        r->other = m->from;
-        released(p, unused);
     } else if (r != NULL) {
+        r->other = m->from;
         onic_terms_on_word(&r->terms, m->slot, m->value);
     }
     return true;
@@ -72,16 +68,18 @@ static bool sender_handles(unsigned p, const message_t *m)
         if (s == NULL)
             return false;
         s->other = m->from;
-        s->terms.granted = m->value;
+        s->terms.lease = m->value;
+        s->s.lease.slots = m->value;
+        s->s.slot = (unsigned)__builtin_ctzll(m->value);
     } else if (s != NULL && m->type == GRANT) {
-        const onic_terms_result_t result = onic_terms_on_grant(&s->terms, m->value, UINT64_MAX);
+        const onic_granted_t granted = onic_terms_on_grant(&s->terms, m->value, UINT64_MAX);
 
-        UNIT_CHECK(result == ONIC_TERMS_TAKEN || result == ONIC_TERMS_LATE);
+        UNIT_CHECK(granted == ONIC_GRANT_TAKEN || granted == ONIC_GRANT_LATE);
         s->other = m->from;
         w.requests[p]--;
-        if (result == ONIC_TERMS_LATE)
-            commit(s);
-        drop(s);
+        put_word(s, (unsigned)__builtin_ctzll(m->value),
+                 granted == ONIC_GRANT_TAKEN ? onic_sender_replace_lease(&s->s, m->value, s->early)
+                                             : s->early);
     } else if (s != NULL) {
         onic_terms_on_ack(&s->terms, m->slot, m->value);
     }
@@ -111,7 +109,7 @@ static void fly(void)
 
     if (!f->landed) {
         UNIT_CHECK(w.holder[f->slot] == s->other || (w.quarantine >> f->slot & 1) != 0);
-        memcpy(w.memory[f->slot], bounce(s, f->slot), onic_word_bytes(f->word));
+        memcpy(w.memory[f->slot], f->chunk, onic_word_bytes(f->word));
         f->landed = true;
         return;
     }
@@ -133,11 +131,7 @@ static void step(side_t *x)
     if (!x->ended) {
         x->terms.sends ? sim_send(x) : sim_receive(x);
     } else if (!x->terms.over) {
-        const onic_closing_t c = onic_terms_close(&x->terms, false);
-
-        if (c.commit)
-            commit(x);
-        released(x->peer, c.release);
+        onic_terms_close(&x->terms, false);
         drop(x);
     }
 }

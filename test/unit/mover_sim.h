@@ -26,7 +26,7 @@ enum {
     LONGEST = 200
 };
 
-typedef enum type { REQUEST, REQUEST_GET, GRANT, COMMIT, WORD, ACK } type_t;
+typedef enum type { REQUEST, REQUEST_GET, GRANT, WORD, ACK } type_t;
 
 typedef struct message {
     type_t type;
@@ -48,11 +48,12 @@ typedef struct side {
     uint32_t name, other;
     uint64_t len, seed, slots;
     unsigned wanted; /* slots */
-    unsigned refs, nbounce;
+    unsigned refs;
     onic_terms_t terms;
     onic_sender_t s;
     onic_receiver_t r;
-    unsigned char bounce[ONIC_SLOTS_MAX][SLOT];
+    uint64_t early; /* the last word before there was a lease */
+    unsigned char chunk[SLOT];
 } side_t;
 
 /** A put, which is followed by its word; one that gives up is a word only. */
@@ -61,6 +62,7 @@ typedef struct flight {
     uint64_t word;
     unsigned slot;
     bool landed;
+    unsigned char chunk[SLOT];
 } flight_t;
 
 typedef struct world {
@@ -103,8 +105,8 @@ void to_receiver(const side_t *s, type_t type, unsigned slot, uint64_t value);
 void drop(side_t *x);
 void serve(void);
 void released(unsigned peer, uint64_t slots);
-void commit(side_t *s);
-unsigned char *bounce(side_t *s, unsigned slot);
+/** A chunk that is complete is put. */
+void put_word(side_t *s, unsigned slot, uint64_t word);
 /** The machine of a side takes a step. */
 void sim_receive(side_t *r);
 void sim_send(side_t *s);

@@ -176,21 +176,18 @@ void released(unsigned peer, uint64_t slots)
 static void end_receiver(side_t *r, bool good)
 {
     end(r, good);
+    r->terms.lease &= ~r->slots;
     released(r->peer, r->slots);
     r->slots = 0;
 }
 
 static uint64_t word_of(side_t *r)
 {
-    const uint64_t slots = r->terms.granted;
-    const onic_lease_t lease = {slots, SLOT};
+    const onic_lease_t lease = {r->terms.lease, SLOT};
 
-    if (!r->terms.committed) {
-        if (slots == 0)
-            return 0;
+    if (r->slots == 0 && lease.slots != 0) {
         onic_receiver_init(&r->r, r->len, &lease);
-        r->slots = slots;
-        r->terms.committed = true;
+        r->slots = lease.slots;
     }
     return r->terms.word[r->r.slot];
 }
@@ -210,6 +207,7 @@ void sim_receive(side_t *r)
             to_peer(r, ACK, piece.slot, c.acknowledge);
         if (c.free) {
             r->slots &= ~(UINT64_C(1) << piece.slot);
+            r->terms.lease &= r->slots;
             released(r->peer, UINT64_C(1) << piece.slot);
         }
     } else if (turn == ONIC_TURN_DONE) {
@@ -224,50 +222,23 @@ void sim_receive(side_t *r)
 
 /* ---- senders --------------------------------------------------------------------------------- */
 
-unsigned char *bounce(side_t *s, unsigned slot)
-{
-    const uint64_t below = s->terms.lease & ((UINT64_C(1) << slot) - 1);
-
-    return s->bounce[s->terms.committed ? __builtin_popcountll(below) : 0];
-}
-
-static void put_word(side_t *s, unsigned slot, uint64_t word)
+void put_word(side_t *s, unsigned slot, uint64_t word)
 {
     if (onic_word_fails(word) || onic_word_ends(word)) {
         UNIT_CHECK(w.nflights < FLIGHTS);
-        w.flight[w.nflights++] = (flight_t){s, word, slot, onic_word_fails(word)};
+        flight_t *f = &w.flight[w.nflights++];
+        *f = (flight_t){s, word, slot, onic_word_fails(word), {0}};
+        memcpy(f->chunk, s->chunk, SLOT);
         s->refs++;
     }
 }
 
-void commit(side_t *s)
-{
-    const uint64_t word = onic_terms_commit(&s->terms, &s->s, 1 + any(4));
-
-    to_receiver(s, COMMIT, 0, s->terms.lease);
-    if (word != 0)
-        put_word(s, lowest(s->terms.lease), word);
-}
-
 static void publish(side_t *s, unsigned slot, uint64_t word)
 {
-    if (s->terms.committed) {
+    if (s->terms.lease != 0)
         put_word(s, slot, word);
-        return;
-    }
-    s->terms.early = word;
-    if (s->terms.granted != 0)
-        commit(s);
-}
-
-static uint64_t acknowledged(side_t *s)
-{
-    if (!s->terms.committed) {
-        if (s->terms.granted == 0)
-            return 0;
-        commit(s);
-    }
-    return s->terms.word[s->s.slot];
+    else
+        s->early = word;
 }
 
 void sim_send(side_t *s)
@@ -280,12 +251,12 @@ void sim_send(side_t *s)
         end(s, false);
         return;
     }
-    const uint64_t seen = onic_sender_asks(&s->s) ? acknowledged(s) : 0;
+    const uint64_t seen = onic_sender_asks(&s->s) ? s->terms.word[s->s.slot] : 0;
     const onic_turn_t turn = onic_sender_next(&s->s, seen, &piece);
     UNIT_CHECK(turn != ONIC_TURN_FAILED);
     if (turn == ONIC_TURN_MOVE) {
         for (uint32_t i = 0; i < piece.len; i++)
-            bounce(s, piece.slot)[piece.offset + i] = byte_of(s->seed, piece.pos + i);
+            s->chunk[piece.offset + i] = byte_of(s->seed, piece.pos + i);
         publish(s, piece.slot, onic_sender_filled(&s->s, &piece, piece.len));
     } else if (turn == ONIC_TURN_DONE && onic_terms_left(&s->terms, s->refs)) {
         end(s, true);

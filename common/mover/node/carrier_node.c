@@ -250,9 +250,8 @@ static onic_slot_words_t *words(const onic_transfer_t *t, unsigned slot)
     return &t->area->pool.slot[slot];
 }
 
-static char *at(onic_transfer_t *t, unsigned slot, uint32_t offset, uint32_t *len_p)
+static char *at(onic_transfer_t *t, unsigned slot, uint32_t offset)
 {
-    (void)len_p;
     return onic_area_slot(t->area, slot) + offset;
 }
 

@@ -63,9 +63,9 @@ typedef struct onic_carrier {
     /* By the thread that has claimed the transfer, without locks; with the wire lock where: */
     bool locked;
     /* Slots are numbers below 64. */
-    /** Sender: where byte `offset` of a chunk is packed to. Receiver: where it is found. No more
-     *  than *len_p bytes stand there behind one another, which may become fewer, for receivers. */
-    char *(*at)(onic_transfer_t *t, unsigned slot, uint32_t offset, uint32_t *len_p);
+    /** Sender: where byte `offset` of a chunk is packed to, NULL: nowhere now. Receiver: where it
+     *  is found. */
+    char *(*at)(onic_transfer_t *t, unsigned slot, uint32_t offset);
     /** Sender: the word of a slot, after the bytes that it counts. */
     void (*publish)(onic_transfer_t *t, unsigned slot, uint64_t word);
     /** Receiver: the word as it is now; the bytes that it counts can be read. */

@@ -13,6 +13,8 @@
 /** Between processes of a node: bytes after which what has been packed is shown to the receiver
  *  (section 4, sub-blocking). Shorter transfers have nothing that could overlap. */
 #define ONIC_MOVER_BLOCK 16384
+/** What models take a slot for. Between hosts all of a chunk is shown together. */
+#define ONIC_MOVER_SLOT 32768
 
 /** What comes next. Copied to look ahead. */
 typedef struct onic_schedule {

@@ -14,29 +14,16 @@
 
 static void publish(onic_transfer_t *t, unsigned slot, uint64_t word)
 {
-    onic_rma_t *r = t->rma;
-    if (r->terms.committed) {
-        onic_rma_put_word(r, slot, word);
-    } else {
-        r->terms.early = word;
-        if (r->ordered && !onic_word_fails(word))
-            onic_blocks_mark(&r->blocks, onic_rma_bounce(r, slot), word);
-        if (r->terms.granted != 0)
-            onic_rma_commit(r, &t->sender);
-    }
+    if (t->rma->terms.lease != 0)
+        onic_rma_put_word(t->rma, slot, word);
+    else
+        t->rma->early = word;
 }
 
 /** The machine waits here for its grant, too, when it has filled the first chunk. */
 static uint64_t acknowledged(onic_transfer_t *t, unsigned slot)
 {
-    onic_rma_t *r = t->rma;
-    if (!r->terms.committed) {
-        if (r->terms.granted == 0)
-            return 0;
-        onic_rma_commit(r, &t->sender);
-        slot = t->sender.slot;
-    }
-    return r->terms.word[slot];
+    return t->rma->terms.word[slot];
 }
 
 static bool left(const onic_transfer_t *t)
@@ -46,30 +33,22 @@ static bool left(const onic_transfer_t *t)
 
 /* ---- receiver -------------------------------------------------------------------------------- */
 
-/** The sender has committed to some slots. */
-static void begin_to_receive(onic_transfer_t *t, uint64_t slots)
+/** Over the slots that it has been given. */
+static void begin_to_receive(onic_transfer_t *t)
 {
-    onic_rma_t *r = t->rma;
-    const onic_lease_t lease = {slots, onic_blocks_room(&r->blocks, onic_rma_state.slot_bytes)};
-    onic_receiver_init(&t->receiver, r->len, &lease);
-    t->slots = slots;
-    r->terms.committed = true;
+    const onic_lease_t lease = {t->rma->terms.lease, onic_rma_state.slot_bytes};
+    onic_receiver_init(&t->receiver, t->receiver.len, &lease);
+    t->slots = lease.slots;
 }
 
 static uint64_t word(onic_transfer_t *t, unsigned slot)
 {
     onic_rma_t *r = t->rma;
-    if (!r->terms.committed) {
-        if (r->terms.granted == 0)
-            return 0;
-        begin_to_receive(t, r->terms.granted);
+    if (t->slots == 0 && r->terms.lease != 0) {
+        begin_to_receive(t);
         slot = t->receiver.slot;
     }
-    const uint64_t announced = r->terms.word[slot];
-    if (!r->ordered || onic_word_fails(announced))
-        return announced;
-    return onic_blocks_look(&r->blocks, onic_rma_slot(slot), onic_rma_state.slot_bytes,
-                            t->receiver.round, t->receiver.published);
+    return r->terms.word[slot];
 }
 
 static void acknowledge(onic_transfer_t *t, unsigned slot, uint64_t rounds)
@@ -88,13 +67,10 @@ static void release(onic_transfer_t *t, uint64_t slots)
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
-static char *at(onic_transfer_t *t, unsigned slot, uint32_t offset, uint32_t *len_p)
+static char *at(onic_transfer_t *t, unsigned slot, uint32_t offset)
 {
-    const onic_rma_t *r = t->rma;
-    char *base = r->terms.sends ? onic_rma_bounce(r, slot) : onic_rma_slot(slot);
-    const uint32_t run = onic_blocks_run(&r->blocks, offset);
-    *len_p = *len_p < run ? *len_p : run;
-    return base + onic_blocks_at(&r->blocks, offset);
+    char *begin = t->role == ONIC_SENDS ? onic_rma_bounce(t->rma) : onic_rma_slot(slot);
+    return begin != NULL ? begin + offset : NULL;
 }
 
 static bool is_dead(const onic_transfer_t *t)
@@ -104,7 +80,6 @@ static bool is_dead(const onic_transfer_t *t)
 
 static void closed(onic_transfer_t *t, bool withdrawn)
 {
-    t->rma->sender = t->sender;
     onic_rma_end(t->rma, withdrawn);
     t->rma = NULL;
 }
@@ -114,17 +89,6 @@ static void closed(onic_transfer_t *t, bool withdrawn)
 static void *reach(onic_peer_t *peer)
 {
     return onic_rma_reach(peer);
-}
-
-/** Is every 8th byte of memory an 8th byte of the data, so that blocks end where elements do? */
-static bool is_even(const onic_mover_end_t *e)
-{
-    const onic_layout_t *l = &e->layout;
-    const uint64_t base = (uint64_t)(uintptr_t)e->base;
-    if (l->nruns != 0 || e->at % ONIC_WORD != 0)
-        return false;
-    return l->nlevels == 0 ? (base + (uint64_t)l->offset) % ONIC_WORD == 0
-                           : onic_whole_words(l, base);
 }
 
 /** A record that came to nothing. */
@@ -137,24 +101,19 @@ static int drop(onic_rma_t *r, int rc)
     return rc;
 }
 
-/** Starts the machine over a slot that stands for its lease. False: there is none to pack into. */
-static bool start_sender(onic_transfer_t *t, onic_rma_t *r)
+/** Starts the machine over slots of the peer, or one that stands for them before they are known. */
+static bool start_sender(onic_transfer_t *t, onic_rma_t *r, uint64_t slots)
 {
-    const onic_mover_end_t *source = &t->end;
     const uint32_t theirs = r->peer->slot_bytes, mine = onic_rma_state.slot_bytes;
-    const uint32_t granule = source->granule > 1 ? source->granule : 1;
-    const uint32_t slot = theirs < mine ? theirs : mine;
-    r->len = source->len;
-    r->ordered = r->peer->in_order && onic_puts_in_order() && granule <= ONIC_BLOCK_BYTES / 8 &&
-                 (granule > 1 || is_even(source));
-    r->blocks = r->ordered ? onic_blocks_cut(granule) : onic_blocks_none(slot, granule);
-    if (r->blocks.data == 0 || onic_rma_take_bounce(r, 1) == 0)
-        return false;
-    const onic_lease_t lease = {1, onic_blocks_room(&r->blocks, slot)};
+    const onic_lease_t lease = {slots, theirs < mine ? theirs : mine};
+    const uint32_t granule = t->end.granule > 1 ? t->end.granule : 1;
     onic_schedule_t schedule;
-    onic_schedule_paper(&schedule, r->ordered ? r->blocks.data : granule, lease.slot_bytes);
-    onic_sender_init(&t->sender, source->len, &lease, &schedule, r->blocks.data, granule);
+    if (granule > lease.slot_bytes)
+        return false;
+    onic_schedule_paper(&schedule, granule, lease.slot_bytes);
+    onic_sender_init(&t->sender, t->end.len, &lease, &schedule, 0, granule);
     t->rma = r;
+    r->transfer = t;
     return true;
 }
 
@@ -162,9 +121,9 @@ static int send(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
 {
     onic_rma_peer_t *to = record;
     onic_rma_t *r = to->requests < ONIC_TURNS_REQUESTS ? onic_rma_new(to, true) : NULL;
-    if (r == NULL || !start_sender(t, r))
+    if (r == NULL || !start_sender(t, r, 1))
         return drop(r, OMPI_ERR_OUT_OF_RESOURCE);
-    *ticket = (onic_ticket_t){.slots = 0, .len = r->len, .name = r->name};
+    *ticket = (onic_ticket_t){.slots = 0, .len = t->end.len, .name = r->name};
     r->terms.waits = true;
     to->requests++;
     return OMPI_SUCCESS;
@@ -176,26 +135,26 @@ static int answer(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
     if (ticket->slots == 0 || (ticket->slots & ~onic_slots_first(to->nslots)) != 0)
         return OMPI_ERR_BAD_PARAM;
     onic_rma_t *r = onic_rma_new(to, true);
-    if (r == NULL || !start_sender(t, r))
+    if (r == NULL || !start_sender(t, r, ticket->slots))
         return drop(r, OMPI_ERR_OUT_OF_RESOURCE);
     r->other = ticket->name;
-    r->terms.granted = ticket->slots;
+    r->terms.lease = ticket->slots;
     return OMPI_SUCCESS;
 }
 
 /** Slots that would hold all. */
 static unsigned slots_for(uint64_t len)
 {
-    const uint64_t n = len / (onic_rma_state.slot_bytes - ONIC_BLOCK_BYTES / 8) + 1;
+    const uint64_t n = (len - 1) / onic_rma_state.slot_bytes + 1;
     return n < ONIC_SLOTS_MAX ? (unsigned)n : ONIC_SLOTS_MAX;
 }
 
 static void start_receiver(onic_transfer_t *t, onic_rma_t *r, uint64_t len)
 {
-    const onic_lease_t lease = {1, ONIC_BLOCK_BYTES};
-    r->len = len;
+    const onic_lease_t lease = {1, onic_rma_state.slot_bytes};
     onic_receiver_init(&t->receiver, len, &lease);
     t->rma = r;
+    r->transfer = t;
 }
 
 static int receive(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
@@ -222,7 +181,8 @@ static int expect(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
     if (slots == 0)
         return drop(r, OMPI_ERR_OUT_OF_RESOURCE);
     start_receiver(t, r, t->end.len);
-    *ticket = (onic_ticket_t){.slots = slots, .len = r->len, .name = r->name};
+    begin_to_receive(t);
+    *ticket = (onic_ticket_t){.slots = slots, .len = t->end.len, .name = r->name};
     return OMPI_SUCCESS;
 }
 

@@ -4,22 +4,20 @@
  */
 /** @file The carrier between hosts, where an adapter can put into memory of a peer (A. Denis 2011,
  *  section 4). The landing area is registered once, and each peer is sent its description once. A
- *  sender packs chunks into bounce slots of its own, registered too, and puts each by one put. A
+ *  sender packs each chunk into a bounce slot of its own, registered too, and puts it by one put. A
  *  put asks for slots by its ticket and packs its first chunk while the grant is under way; a get
- *  has reserved them. With the grant the sender commits to some of the slots and to a form of
- *  blocks (COMMIT).
+ *  has reserved them.
  *
- *  Words. Where puts are known to be seen in order (onic_puts_in_order, on both sides) they stand
- *  behind the blocks of a put (blocks.h), where blocks are always filled. Else each chunk is
- *  announced by a message behind a flush of the connection, while others follow. (UCX's fence would
- *  wait for all that was started.) A message follows the last put before the sender waits or ends:
- *  puts wake nobody. A sender is over when all that has left: its process may call nothing more.
+ *  Each chunk is announced by a message, a word, behind a flush of the connection, while others
+ *  follow. (UCX's fence would wait for all that was started.) Words behind the data in the same put
+ *  would save that, but adapters write in any order where routing is adaptive, or where they place
+ *  data directly, of which UCX makes use without being asked. A sender is over when all that has
+ *  left: its process may call nothing more.
  *
  *  All is done with the wire lock: UCX needs it for each chunk. From the bottom to the top:
  *  rma_records.c, rma_peer.c (areas, messages), carrier_rma.c (the row). */
 #pragma once
 
-#include "common/mover/pipe/blocks.h"
 #include "common/mover/pipe/pool.h"
 #include "common/mover/pipe/terms.h"
 #include "common/mover/pipe/turns.h"
@@ -35,9 +33,7 @@ typedef struct onic_rma_peer {
     uint32_t slot_bytes;
     unsigned nslots;
     unsigned requests;  /**< of mine */
-    bool in_order;      /**< it sees puts in order */
     bool asked;         /**< for its area */
-    bool failed;        /**< a message could not be sent: it is to be given up */
     bool lost;          /**< and that has been seen to */
     onic_asker_t asker; /**< for slots of mine; those that it was granted are not released */
 } onic_rma_peer_t;
@@ -45,16 +41,12 @@ typedef struct onic_rma_peer {
 typedef enum onic_rma_type {
     ONIC_RMA_AREA = 1, /**< where my area is; its description follows */
     ONIC_RMA_GRANT,    /**< value: slots for your transfer */
-    ONIC_RMA_COMMIT,   /**< value: those that it uses; size: most data in a block, or in a slot */
     ONIC_RMA_WORD,     /**< value: of a slot of yours */
-    ONIC_RMA_ACK,      /**< value: rounds of a slot that have been consumed */
-    ONIC_RMA_WAKE      /**< there is something to be looked at */
+    ONIC_RMA_ACK       /**< value: rounds of a slot that have been consumed */
 } onic_rma_type_t;
 
-enum {
-    ONIC_RMA_REPLY = 1,   /**< AREA: send yours */
-    ONIC_RMA_IN_ORDER = 2 /**< AREA: I see puts in order. COMMIT: they are made so, in blocks */
-};
+/** A flag of AREA: send yours. */
+#define ONIC_RMA_REPLY 1
 
 /** A message; all of it comes from a peer. */
 typedef struct onic_rma_message {
@@ -71,17 +63,14 @@ typedef struct onic_rma_message {
 typedef struct onic_rma {
     onic_turn_request_t request; /**< while it waits for slots of mine; must be first */
     onic_rma_peer_t *peer;
-    uint64_t name;  /**< a handle */
-    uint64_t other; /**< its name at the other side, 0: not known */
-    uint64_t len;
+    onic_transfer_t *transfer; /**< until that is over */
+    uint64_t name;             /**< a handle */
+    uint64_t other;            /**< its name at the other side, 0: not known */
     onic_terms_t terms;
-    unsigned refs; /**< puts, flushes and messages that have not left */
-    onic_blocks_t blocks;
-    bool ordered;
-    uint64_t put; /**< bytes of the chunks that have been put */
-    unsigned nbounce;
-    unsigned char bounce[ONIC_SLOTS_MAX]; /**< my slots, in the order of those of the lease */
-    onic_sender_t sender;                 /**< of a transfer that was over before the grant came */
+    unsigned refs;    /**< puts, flushes and messages that have not left */
+    uint64_t early;   /**< sender: the last word before it had a lease; 0: none */
+    uint64_t bounces; /**< bounce slots that it has, */
+    uint64_t packs;   /**< and that of the chunk that is being packed; 0: none */
 } onic_rma_t;
 
 typedef struct onic_rma_state {
@@ -102,7 +91,6 @@ typedef struct onic_rma_state {
     size_t description_len;
     unsigned char description[8192]; /**< the more adapters there are the longer */
     uint64_t bounce_free;
-    bool failing; /**< a peer has failed */
     /** Something is to be done when the lock is free; read without it. */
     atomic_bool pending;
 } onic_rma_state_t;
@@ -151,24 +139,18 @@ onic_rma_t *onic_rma_new(onic_rma_peer_t *peer, bool sends);
 void onic_rma_end(onic_rma_t *r, bool withdrawn);
 /** Frees a record if nothing needs it any more. */
 void onic_rma_drop(onic_rma_t *r);
-/** Bounce slots: takes one to `most`, or none where there is none; adds them to the record's. */
-unsigned onic_rma_take_bounce(onic_rma_t *r, unsigned most);
-/** Where the sender packs what goes to slot `slot` of its lease; before it has one, to any. */
-char *onic_rma_bounce(const onic_rma_t *r, unsigned slot);
-/** Neither side could go on: the connection counts as lost a little later. */
-void onic_rma_fail(onic_rma_peer_t *p);
+/** Where the sender packs its present chunk; NULL: nowhere now. */
+char *onic_rma_bounce(onic_rma_t *r);
 /** Sends a message about the transfer; where that cannot be its peer fails. Drops the record if
  *  nothing needs it any more. */
 void onic_rma_send(onic_rma_t *r, onic_rma_message_t m);
 /** A word of the sender's machine: a chunk is put when it is complete. */
 void onic_rma_put_word(onic_rma_t *r, unsigned slot, uint64_t word);
-/** The grant is there: the machine runs over it from now on. */
-void onic_rma_commit(onic_rma_t *r, onic_sender_t *s);
 /** Sender that has published all: has that left? Never to a peer that has failed: the transfer
  *  ends when that is lost. */
 bool onic_rma_left(const onic_rma_t *r);
-/** Up to so many slots of mine for a record, with its words cleared, at once; 0 where there are
- *  none, or others wait: a request then has its turn. */
+/** Up to so many slots of mine for a record at once; 0 where there are none, or others wait: a
+ *  request then has its turn. */
 uint64_t onic_rma_reserve(onic_rma_t *r, unsigned slots);
 /** A record is to be granted slots in its turn. False where its peer has too many requests. */
 bool onic_rma_request(onic_rma_t *r, unsigned slots);

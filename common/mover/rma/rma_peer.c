@@ -16,9 +16,7 @@ static void send_area(onic_peer_t *peer, bool reply)
     onic_rma_state_t *s = &onic_rma_state;
     unsigned char bytes[sizeof(onic_rma_message_t) + sizeof(s->description)];
     const onic_rma_message_t m = {.type = ONIC_RMA_AREA,
-                                  .flags =
-                                      (uint8_t)((reply ? ONIC_RMA_REPLY : 0) |
-                                                (onic_puts_in_order() ? ONIC_RMA_IN_ORDER : 0)),
+                                  .flags = reply ? ONIC_RMA_REPLY : 0,
                                   .slot = (uint16_t)s->pool.nslots,
                                   .size = s->slot_bytes};
     memcpy(bytes, &m, sizeof(m));
@@ -56,8 +54,7 @@ static void on_area(const onic_rma_message_t *m, const void *description, size_t
 {
     int rc;
     onic_remote_t *remote = NULL;
-    if (m->slot >= 1 && m->slot <= ONIC_SLOTS_MAX && m->size % ONIC_BLOCK_BYTES == 0 &&
-        m->size > 0 && m->size <= ONIC_SLOT_MAX)
+    if (m->slot >= 1 && m->slot <= ONIC_SLOTS_MAX && m->size > 0 && m->size <= ONIC_SLOT_MAX)
         remote = onic_remote_open(NULL, description, len, &rc);
     onic_rma_peer_t *p = remote != NULL ? record_of(onic_remote_peer(remote)) : NULL;
     if (p == NULL || p->remote != NULL) {
@@ -67,8 +64,6 @@ static void on_area(const onic_rma_message_t *m, const void *description, size_t
         p->remote = remote;
         p->nslots = m->slot;
         p->slot_bytes = m->size;
-        /* Puts that UCX makes by messages are copied by a processor, in any order. */
-        p->in_order = (m->flags & ONIC_RMA_IN_ORDER) != 0 && onic_peer_puts_by_rdma(p->peer);
     }
     if (p != NULL && (m->flags & ONIC_RMA_REPLY) != 0)
         send_area(p->peer, false);
@@ -94,41 +89,30 @@ int onic_rma_progress(void)
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
+/** The machine, which stood over a slot of its own, runs over those of the grant. */
 static void on_grant(onic_rma_t *r, const onic_rma_message_t *m)
 {
-    const onic_terms_result_t result =
+    const onic_granted_t granted =
         onic_terms_on_grant(&r->terms, m->value, onic_slots_first(r->peer->nslots));
-    if (result == ONIC_TERMS_IGNORED)
+    uint64_t word = r->early;
+    if (granted == ONIC_GRANT_IGNORED)
         return;
     r->peer->requests--;
     r->other = m->from;
-    if (result == ONIC_TERMS_LATE)
-        onic_rma_commit(r, &r->sender);
-    else if (result == ONIC_TERMS_WRONG)
-        onic_rma_fail(r->peer);
+    if (granted == ONIC_GRANT_WRONG) {
+        onic_peer_give_up(r->peer->peer);
+        return;
+    }
+    if (granted == ONIC_GRANT_TAKEN)
+        word = onic_sender_replace_lease(&r->transfer->sender, m->value, word);
+    onic_rma_put_word(r, (unsigned)__builtin_ctzll(m->value), word);
 }
 
-static void on_commit(onic_rma_t *r, const onic_rma_message_t *m)
+static void on_word(onic_rma_t *r, const onic_rma_message_t *m)
 {
-    const bool ordered = (m->flags & ONIC_RMA_IN_ORDER) != 0;
-    const onic_blocks_t most =
-        ordered ? onic_blocks_cut(1) : onic_blocks_none(onic_rma_state.slot_bytes, 1);
-    uint64_t unused = 0;
-    if (r->terms.sends || r->terms.granted != 0)
-        return;
-    if (m->size == 0 || m->size > most.data) {
-        onic_rma_fail(r->peer);
-        return;
-    }
-    r->blocks = (onic_blocks_t){most.bytes, m->size};
-    r->ordered = ordered;
-    const onic_terms_result_t result = onic_terms_on_commit(&r->terms, m->value, &unused);
-    if (result == ONIC_TERMS_TAKEN) {
+    if (!r->terms.sends)
         r->other = m->from;
-        onic_rma_released(r->peer, unused);
-    } else if (result == ONIC_TERMS_WRONG) {
-        onic_rma_fail(r->peer);
-    }
+    onic_terms_on_word(&r->terms, m->slot, m->value);
 }
 
 void onic_rma_on_message(onic_peer_t *from, const void *header, size_t len, const void *data,
@@ -146,10 +130,8 @@ void onic_rma_on_message(onic_peer_t *from, const void *header, size_t len, cons
         on_area(&m, (const char *)header + sizeof(m), len - sizeof(m));
     else if (r != NULL && m.type == ONIC_RMA_GRANT)
         on_grant(r, &m);
-    else if (r != NULL && m.type == ONIC_RMA_COMMIT)
-        on_commit(r, &m);
     else if (r != NULL && m.type == ONIC_RMA_WORD)
-        onic_terms_on_word(&r->terms, m.slot, m.value);
+        on_word(r, &m);
     else if (r != NULL && m.type == ONIC_RMA_ACK)
         onic_terms_on_ack(&r->terms, m.slot, m.value);
     if (atomic_load(&onic_rma_state.pending))
@@ -208,7 +190,7 @@ static bool free_records(void)
         onic_rma_t *r = onic_rma_records.slot[i].object;
         if (r != NULL && r->refs > 0) {
             all = false;
-            r->nbounce = 0;
+            r->bounces = 0;
         } else if (r != NULL) {
             free(onic_handle_free(&onic_rma_records, r->name));
         }

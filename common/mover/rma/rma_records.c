@@ -18,43 +18,26 @@ onic_rma_state_t onic_rma_state;
 
 onic_handles_t onic_rma_records;
 
-void onic_rma_fail(onic_rma_peer_t *p)
-{
-    p->failed = onic_rma_state.failing = true;
-    atomic_store(&onic_rma_state.pending, true);
-}
-
 /* ---- bounce slots ---------------------------------------------------------------------------- */
 
-static unsigned count(uint64_t slots)
+char *onic_rma_bounce(onic_rma_t *r)
 {
-    return (unsigned)__builtin_popcountll(slots);
-}
-
-unsigned onic_rma_take_bounce(onic_rma_t *r, unsigned most)
-{
-    uint64_t *free = &onic_rma_state.bounce_free;
-    unsigned taken = 0;
-    /* Half of what is free, so that others find some; one at least. */
-    most = count(*free) / 2 < most && count(*free) > 1 ? count(*free) / 2 : most;
-    for (; taken < most && *free != 0 && r->nbounce < ONIC_SLOTS_MAX; taken++) {
-        r->bounce[r->nbounce++] = (unsigned char)__builtin_ctzll(*free);
-        *free &= *free - 1;
+    const uint64_t free = onic_rma_state.bounce_free, first = free & -free;
+    /* The last one is for those that have their grant: what they pack leaves. */
+    if (r->packs == 0 && (r->terms.lease != 0 || free != first)) {
+        r->packs = first;
+        r->bounces |= first;
+        onic_rma_state.bounce_free &= ~first;
     }
-    return taken;
+    return r->packs != 0 ? onic_rma_state.bounce +
+                               (size_t)__builtin_ctzll(r->packs) * onic_rma_state.slot_bytes
+                         : NULL;
 }
 
-static void free_bounce(onic_rma_t *r)
+static void free_bounces(onic_rma_t *r, uint64_t slots)
 {
-    while (r->nbounce > 0)
-        onic_rma_state.bounce_free |= UINT64_C(1) << r->bounce[--r->nbounce];
-}
-
-char *onic_rma_bounce(const onic_rma_t *r, unsigned slot)
-{
-    const unsigned rank =
-        r->terms.committed ? count(r->terms.lease & ((UINT64_C(1) << slot) - 1)) : 0;
-    return onic_rma_state.bounce + (size_t)r->bounce[rank] * onic_rma_state.slot_bytes;
+    onic_rma_state.bounce_free |= r->bounces & slots;
+    r->bounces &= ~slots;
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -77,10 +60,10 @@ void onic_rma_drop(onic_rma_t *r)
 {
     if (r->terms.over && r->peer->lost) {
         /* UCX may never end what it cannot send: whatever it sends still goes to nobody. */
-        free_bounce(r);
+        free_bounces(r, UINT64_MAX);
     }
     if (onic_terms_done(&r->terms) && r->refs == 0) {
-        free_bounce(r);
+        free_bounces(r, UINT64_MAX);
         free(onic_handle_free(&onic_rma_records, r->name));
     }
 }
@@ -97,7 +80,7 @@ static void unref(onic_rma_t *r)
 /** Can nothing be sent to its peer any more? */
 static bool is_off(const onic_rma_t *r)
 {
-    return r->peer->lost || r->peer->failed;
+    return onic_peer_is_lost(r->peer->peer);
 }
 
 bool onic_rma_left(const onic_rma_t *r)
@@ -110,7 +93,7 @@ static void completed(void *arg, int status)
 {
     onic_rma_t *r = arg;
     if (status < 0)
-        onic_rma_fail(r->peer);
+        onic_peer_give_up(r->peer->peer);
     unref(r);
 }
 
@@ -127,23 +110,10 @@ void onic_rma_send(onic_rma_t *r, onic_rma_message_t m)
         completed(r, rc);
 }
 
-/** One put for a chunk, with its words where the receiver looks at them. */
-static void write_chunk(onic_rma_t *r, unsigned slot, uint32_t bytes)
-{
-    const size_t len =
-        r->ordered ? (size_t)onic_blocks_of(&r->blocks, bytes) * r->blocks.bytes : bytes;
-    r->put += bytes;
-    r->refs++;
-    const int rc =
-        onic_remote_put(r->peer->remote, (size_t)slot * r->peer->slot_bytes,
-                        onic_rma_bounce(r, slot), len, onic_rma_state.bounce_region, completed, r);
-    if (rc != 0)
-        completed(r, rc);
-}
-
 /** A word that waits until all puts before it can be seen. */
 typedef struct announcement {
     onic_rma_t *r;
+    uint64_t bounce; /**< what it announces lies there until then */
     onic_rma_message_t message;
 } announcement_t;
 
@@ -151,7 +121,8 @@ static void settled(void *arg, int status)
 {
     announcement_t *a = arg;
     if (status < 0)
-        onic_rma_fail(a->r->peer);
+        onic_peer_give_up(a->r->peer->peer);
+    free_bounces(a->r, a->bounce);
     onic_rma_send(a->r, a->message);
     unref(a->r);
     free(a);
@@ -161,52 +132,38 @@ static void announce(onic_rma_t *r, unsigned slot, uint64_t word)
 {
     announcement_t *a = malloc(sizeof(*a));
     if (a == NULL) {
-        onic_rma_fail(r->peer);
+        onic_peer_give_up(r->peer->peer);
         return;
     }
-    *a = (announcement_t){r, {.type = ONIC_RMA_WORD, .slot = (uint16_t)slot, .value = word}};
+    *a = (announcement_t){
+        r, r->packs, {.type = ONIC_RMA_WORD, .slot = (uint16_t)slot, .value = word}};
+    r->packs = 0;
     r->refs++;
     const int rc = onic_peer_settle(r->peer->peer, settled, a);
     if (rc != 0)
         settled(a, rc);
 }
 
-/** Is this the last chunk before the sender waits, or ends? */
-static bool is_last(const onic_rma_t *r, unsigned slot)
+/** One put for a chunk. */
+static void put_chunk(onic_rma_t *r, unsigned slot, uint32_t bytes)
 {
-    return r->put == r->len || (slot < 63 ? r->terms.lease >> (slot + 1) : 0) == 0;
+    r->refs++;
+    const int rc =
+        onic_remote_put(r->peer->remote, (size_t)slot * r->peer->slot_bytes, onic_rma_bounce(r),
+                        bytes, onic_rma_state.bounce_region, completed, r);
+    if (rc != 0)
+        completed(r, rc);
 }
 
 void onic_rma_put_word(onic_rma_t *r, unsigned slot, uint64_t word)
 {
-    const bool fails = onic_word_fails(word), ordered = r->ordered && !fails;
-    if (ordered)
-        onic_blocks_mark(&r->blocks, onic_rma_bounce(r, slot), word);
+    const bool fails = onic_word_fails(word);
     if (is_off(r) || (!fails && !onic_word_ends(word)))
         return;
     r->refs++;
     if (!fails)
-        write_chunk(r, slot, onic_word_bytes(word));
-    if (!ordered)
-        announce(r, slot, word);
-    else if (is_last(r, slot))
-        onic_rma_send(r, (onic_rma_message_t){.type = ONIC_RMA_WAKE});
-    unref(r);
-}
-
-void onic_rma_commit(onic_rma_t *r, onic_sender_t *s)
-{
-    const unsigned slots = count(r->terms.granted);
-    if (slots > r->nbounce)
-        (void)onic_rma_take_bounce(r, slots - r->nbounce);
-    const uint64_t word = onic_terms_commit(&r->terms, s, r->nbounce);
-    r->refs++;
-    onic_rma_send(r, (onic_rma_message_t){.type = ONIC_RMA_COMMIT,
-                                          .flags = r->ordered ? ONIC_RMA_IN_ORDER : 0,
-                                          .size = r->blocks.data,
-                                          .value = r->terms.lease});
-    if (word != 0)
-        onic_rma_put_word(r, (unsigned)__builtin_ctzll(r->terms.lease), word);
+        put_chunk(r, slot, onic_word_bytes(word));
+    announce(r, slot, word);
     unref(r);
 }
 
@@ -217,21 +174,10 @@ static void release(uint64_t slots)
     onic_mover_count_slots(onic_pool_release(&onic_rma_state.pool, onic_rma_state.me, slots));
 }
 
-/** No word has come yet. */
-static void clear(uint64_t slots)
-{
-    const onic_blocks_t b = onic_blocks_cut(1);
-    for (; slots != 0; slots &= slots - 1) {
-        onic_blocks_clear(&b, onic_rma_slot((unsigned)__builtin_ctzll(slots)),
-                          onic_rma_state.slot_bytes);
-    }
-}
-
 static uint64_t take(onic_rma_t *r, unsigned most)
 {
     const uint64_t slots =
         onic_pool_take(&onic_rma_state.pool, onic_rma_state.me, most, &onic_rma_state.wait);
-    clear(slots);
     r->peer->asker.held |= slots;
     r->terms.lease = slots;
     return slots;
@@ -297,8 +243,6 @@ static void lose(onic_rma_peer_t *p)
 
 static void see_whether_lost(onic_rma_peer_t *p)
 {
-    if (!p->lost && p->failed)
-        onic_peer_give_up(p->peer);
     if (!p->lost && onic_peer_is_lost(p->peer))
         lose(p);
 }
@@ -320,9 +264,8 @@ void onic_rma_released(onic_rma_peer_t *p, uint64_t slots)
 static void look_for_losses(void)
 {
     const unsigned losses = onic_wire_losses();
-    if (!onic_rma_state.failing && losses == onic_rma_state.losses)
+    if (losses == onic_rma_state.losses)
         return;
-    onic_rma_state.failing = false;
     onic_rma_state.losses = losses;
     for (onic_rma_peer_t *p = onic_rma_state.peers; p != NULL; p = p->next)
         see_whether_lost(p);
@@ -345,15 +288,11 @@ static int end_quarantine(void)
 void onic_rma_end(onic_rma_t *r, bool withdrawn)
 {
     const bool waited = r->terms.waits;
-    r->refs++;
-    const onic_closing_t closing = onic_terms_close(&r->terms, withdrawn);
+    r->transfer = NULL;
+    onic_terms_close(&r->terms, withdrawn);
     if (r->terms.sends)
         r->peer->requests -= waited && !r->terms.waits;
-    if (closing.commit)
-        onic_rma_commit(r, &r->sender);
-    if (closing.release != 0)
-        onic_rma_released(r->peer, closing.release);
-    unref(r);
+    onic_rma_drop(r);
 }
 
 int onic_rma_run(void)
