@@ -138,7 +138,9 @@ static void force_right(uint8_t *message, size_t len)
         return;
     memcpy(&m, message, sizeof(m));
     nicstride_msg_init(&right, NICSTRIDE_MSG_PUT, m.win, m.origin);
-    right.flags = m.flags & (NICSTRIDE_MSG_RNDV | NICSTRIDE_MSG_SLICE | NICSTRIDE_MSG_RUNS);
+    right.flags = m.flags & (NICSTRIDE_MSG_RNDV | NICSTRIDE_MSG_SLICE);
+    if ((right.flags & NICSTRIDE_MSG_SLICE) == 0)
+        right.flags |= m.flags & NICSTRIDE_MSG_RUNS;
     right.layout_len = (uint32_t)(len - sizeof(m));
     right.disp = m.type % 4 == 0 ? m.disp : m.disp % 8192;
     right.offset = m.type % 2 == 0 ? m.offset : m.offset % 64;
