@@ -14,7 +14,6 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/engines/datagram/datagram.c \
 	coll_nicbarrier/engines/datagram/group.c \
 	coll_nicbarrier/engines/datagram/input.c \
-	coll_nicbarrier/engines/datagram/linger.c \
 	coll_nicbarrier/engines/datagram/params.c \
 	coll_nicbarrier/engines/datagram/reach.c \
 	coll_nicbarrier/engines/datagram/send.c \

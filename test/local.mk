@@ -43,7 +43,6 @@ unit_programs = \
 	test/unit/check_nicbarrier_datagram \
 	test/unit/check_nicbarrier_stepper \
 	test/unit/check_nicbarrier_epoch \
-	test/unit/check_nicbarrier_linger \
 	test/unit/check_nicbarrier_overlap \
 	test/unit/check_nicbarrier_packet \
 	test/unit/check_nicbarrier_mixed \
@@ -189,7 +188,6 @@ test_unit_check_nicbarrier_epoch_SOURCES = \
 	test/unit/check_nicbarrier_epoch.c \
 	test/unit/nicbarrier_sim.c
 test_unit_check_nicbarrier_epoch_LDADD = $(barrier_ldadd)
-test_unit_check_nicbarrier_linger_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_overlap_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_packet_LDADD = $(barrier_ldadd)
 # With an adapter in place of verbs.

@@ -91,8 +91,12 @@ static bool is_open[NICBARRIER_ENGINES_MAX];
 static _Atomic uint64_t barred_until[NICBARRIER_ENGINES_MAX];
 #define BARRED_NSEC UINT64_C(60000000000)
 
-void nicbarrier_close_engines(void)
+void nicbarrier_close_engines(void (*meet)(void))
 {
+    for (int i = 0; nicbarrier_engines[i] != NULL; i++)
+        if (is_open[i] && nicbarrier_engines[i]->finish != NULL)
+            nicbarrier_engines[i]->finish();
+    meet();
     for (int i = 0; nicbarrier_engines[i] != NULL; i++) {
         if (is_open[i]) {
             nicbarrier_engines[i]->close();

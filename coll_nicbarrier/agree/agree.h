@@ -42,5 +42,5 @@ nicbarrier_team_t *nicbarrier_agree(struct ompi_communicator_t *comm,
                                     const nicbarrier_agreement_config_t *config, bool able,
                                     int *rc_p);
 
-/** Closes all engines that agreements have opened. */
-void nicbarrier_close_engines(void);
+/** Closes all engines that agreements have opened, behind a last meeting of the job. */
+void nicbarrier_close_engines(void (*meet)(void));

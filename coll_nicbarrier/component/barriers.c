@@ -11,6 +11,7 @@
 
 #include "common/support/clock.h"
 #include "ompi/constants.h"
+#include "ompi/runtime/mpiruntime.h"
 #include "opal/runtime/opal_progress.h"
 #include "opal/util/output.h"
 #include "opal/util/proc.h"
@@ -32,6 +33,9 @@ static int failure(const nicbarrier_barriers_t *b)
 /** Enters the next barrier: its number. */
 static uint64_t enter(nicbarrier_barriers_t *b)
 {
+    if (b->team->kind != NICBARRIER_NODE_ENGINE &&
+        ompi_mpi_state >= OMPI_MPI_STATE_FINALIZE_PAST_COMM_SELF_DESTRUCT)
+        nicbarrier_state.late = true;
     nicbarrier_add(&nicbarrier_counters.barriers[b->team->kind], 1);
     nicbarrier_team_enter(b->team, ++b->begun);
     return b->begun;

@@ -5,13 +5,17 @@
 /** @file The component: version check, parameters, start and end of the network engines. */
 #include "coll_nicbarrier/component/component.h"
 
+#include <sched.h>
 #include <string.h>
 
 #include "common/config.h"
 #include "common/support/help.h"
+#include "common/support/clock.h"
 #include "common/support/component.h"
+#include "common/support/modex.h"
 #include "common/wire/wire.h"
 #include "ompi/constants.h"
+#include "ompi/runtime/params.h"
 #include "opal/runtime/opal_progress.h"
 
 ONIC_EXPORT extern mca_coll_base_component_t mca_coll_nicbarrier_component;
@@ -59,8 +63,25 @@ static int component_init(bool progress_threads, bool mpi_threads)
     return OMPI_SUCCESS;
 }
 
-/** Called when all communicators are gone, behind the fence in which all processes of the job have
- *  entered MPI_Finalize: no process waits in a barrier any more. */
+/** Nanoseconds that a process waits at its end for the others. */
+#define LEAVE_NSEC UINT64_C(5000000000)
+
+/** The last messages of the last barriers may be lost: the engines answer until all of the job have
+ *  come here. Mostly they have, by the fence of MPI_Finalize. */
+static void meet(void)
+{
+    const uint64_t end = onic_now_nsec() + LEAVE_NSEC;
+    const bool fenced = !nicbarrier_state.late && !ompi_async_mpi_finalize;
+
+    if (fenced || !nicbarrier_params_wanted() || !onic_modex_fence_begin())
+        return;
+    while (!onic_modex_fence_ended() && onic_now_nsec() < end) {
+        opal_progress();
+        sched_yield();
+    }
+}
+
+/** Called when all communicators are gone. */
 static int component_close(void)
 {
     if (nicbarrier_state.progressing) {
@@ -73,7 +94,7 @@ static int component_close(void)
     }
     while (nicbarrier_state.all != NULL)
         nicbarrier_barriers_free(nicbarrier_state.all);
-    nicbarrier_close_engines();
+    nicbarrier_close_engines(meet);
     return OMPI_SUCCESS;
 }
 

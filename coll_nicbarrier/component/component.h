@@ -51,6 +51,7 @@ typedef struct nicbarrier_barriers nicbarrier_barriers_t;
 
 typedef struct nicbarrier_state {
     nicbarrier_params_t params;
+    atomic_bool late;           /**< barriers between nodes came behind the fence of MPI_Finalize */
     bool progressing;           /**< our function is registered with Open MPI's progress */
     pthread_mutex_t lock;       /**< guards the list and all queues */
     atomic_int waiting;         /**< requests that are not complete: 0 means nothing to do */

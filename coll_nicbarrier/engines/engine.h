@@ -22,7 +22,8 @@
  *       connect    for each group, with the partners' endpoints
  *         enter, completed, progress, wait, ...
  *       disconnect for each group, when its communicator is freed
- *     close        once, when the process finalizes
+ *     finish       once, when the process finalizes
+ *     close        once, when all processes of the job have come so far
  *
  * Threads: `enter` and `progress` of one group are called by any number of MPI threads at once and
  * protect themselves (a thread that finds the engine busy in `progress` must not wait: it returns
@@ -151,9 +152,8 @@ typedef struct nicbarrier_engine {
      *  within calls of MPI only, never within Open MPI's progress. 0, or -1 and the reason. */
     int (*open)(const nicbarrier_engine_settings_t *settings, nicbarrier_reason_t *why);
 
-    /** Stops it. All groups have been disconnected, and every process of the job is in
-     *  MPI_Finalize; but a barrier may have been made behind the fence of that, so what partners
-     *  may still need of it has to be seen to here. */
+    /** Stops it. All groups have been disconnected, and no process of the job needs anything more
+     * of another one: all have come so far. */
     void (*close)(void);
 
     /** Writes my endpoint for a new group, at most NICBARRIER_ENDPOINT_MAX bytes. Whatever it holds
@@ -192,6 +192,10 @@ typedef struct nicbarrier_engine {
     void (*fail)(nicbarrier_net_t *net);
 
     /* What not every network engine has: each may be NULL. */
+
+    /** Before close, when all groups have been disconnected: what others may still need goes out.
+     * Of an engine without this a thread sees to it meanwhile. */
+    void (*finish)(void);
 
     /** When the component is opened: the engine may be chosen, or has been asked for by name. It
      *  registers with common/ what it needs there before other components start. */

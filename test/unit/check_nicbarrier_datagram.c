@@ -313,37 +313,6 @@ static void dies(test_t *t)
     engine->disconnect(t->net);
 }
 
-/* ---- the end -------------------------------------------------------------------------------- */
-
-/* As a barrier behind the runtime's fence: nothing comes after it, and a last message is lost. Who
- * lost it has all it needs, and leaves at once; the other finds it by asking. */
-static void last_is_lost(test_t *t)
-{
-    begin(t, 93, NULL, 0);
-    barriers(t, 1, 10);
-    meet(t, 1);
-    if (t->me == 0)
-        nicbarrier_datagram_config.drop = 1000;
-    enter(t, 11);
-    nicbarrier_datagram_config.drop = 0;
-    await(t, 11);
-    engine->disconnect(t->net);
-    engine->close();
-    atomic_fetch_add(&t->shared->arrived[15], t->n);
-}
-
-/* Nobody is waited for who was never a partner in something complete, or is known to be gone. */
-static void half_done(test_t *t)
-{
-    begin(t, 94, NULL, 0);
-    if (t->me == 0)
-        enter(t, 1);
-    engine->disconnect(t->net);
-    const uint64_t begun = onic_now_nsec();
-    engine->close();
-    EXPECT(onic_now_nsec() - begun < NICBARRIER_LINGER_PATIENCE / 2);
-}
-
 static const scenario_t scenarios[] = {
     {.run = many, .n = 2},
     {.run = many, .n = 2, .drop = 100, .schedule = NICBARRIER_PAIRWISE},
@@ -365,11 +334,6 @@ static const scenario_t scenarios[] = {
     {.run = notified, .n = 7, .drop = 200},
     {.run = notified, .n = 5, .schedule = NICBARRIER_GATHER_BROADCAST},
     {.run = dies, .n = 5},
-    {.run = last_is_lost, .n = 2},
-    {.run = last_is_lost, .n = 3},
-    {.run = last_is_lost, .n = 4},
-    {.run = last_is_lost, .n = 5},
-    {.run = half_done, .n = 3},
 };
 
 START_TEST(by_udp)

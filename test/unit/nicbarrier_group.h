@@ -218,7 +218,7 @@ static inline void child(const scenario_t *s, shared_t *shared, int me)
         s->prepare(me);
     EXPECT(open_with(&t->config, &why) == 0);
     s->run(t);
-    /* As the fence before MPI_Finalize. */
+    /* As the component's last fence. */
     meet(t, 15);
     engine->close();
     _exit(0);

@@ -101,6 +101,8 @@ static void here_disconnect(int i)
 
 static void here_end(void)
 {
+    if (here.engine->finish != NULL)
+        here.engine->finish();
     here.engine->close();
 }
 

@@ -297,12 +297,9 @@ void members_disconnect(int i)
 
 void members_end(void)
 {
-    /* At once: they may wait for each other. */
-    for (int i = 0; i < members.n; i++)
-        ask(i, CLOSE, 0);
     for (int i = 0; i < members.n; i++) {
         int status;
-        (void)answer(i);
+        (void)call(i, CLOSE, 0);
         ck_assert_int_eq(waitpid(members.pid[i], &status, 0), members.pid[i]);
         ck_assert_int_eq(status, 0);
         close(members.socket[i]);

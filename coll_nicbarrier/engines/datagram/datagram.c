@@ -68,70 +68,12 @@ static int datagram_open(const nicbarrier_engine_settings_t *settings, nicbarrie
     return d->open ? 0 : -1;
 }
 
-/* ---- the end: linger.h decides --------------------------------------------------------------- */
-
-/** Nanoseconds that barriers get which the program has forgotten, before FIN is sent. Where all
- *  have entered them they are complete by then; where not, they never are. */
-#define FORGOTTEN_NSEC UINT64_C(500000000)
-
-static void send_fins(uint64_t now)
-{
-    const nicbarrier_peer_t *peer;
-    while ((peer = nicbarrier_linger_expire(&nicbarrier_datagram.linger, now)) != NULL) {
-        const nicbarrier_packet_t fin = {.kind = NICBARRIER_PACKET_FIN, .cookie = peer->cookie};
-        nicbarrier_datagram_post(&peer->at, fin);
-    }
-}
-
-static bool all_are_over(void)
-{
-    bool over = true;
-    for (int i = 0; i < NICBARRIER_DATAGRAM_LISTS; i++)
-        for (const nicbarrier_net_t *n = nicbarrier_datagram.list[i]; n != NULL; n = n->next)
-            over = over && nicbarrier_datagram_is_over(n);
-    return over;
-}
-
-/** Does what is due; until when there is nothing more to do, or NICBARRIER_NEVER at the end. */
-static uint64_t go_on(uint64_t give_up)
-{
-    nicbarrier_linger_t *l = &nicbarrier_datagram.linger;
-    nicbarrier_datagram_see_to_all();
-    (void)nicbarrier_datagram_receive(NULL);
-    const uint64_t now = onic_now_nsec();
-    if (!l->begun && (all_are_over() || now >= give_up))
-        nicbarrier_linger_begin(l, now);
-    if (!l->begun)
-        return give_up;
-    send_fins(now);
-    return nicbarrier_linger_deadline(l);
-}
-
-/** Stays until no peer needs this process any more. There is no helper thread. */
-static void linger(void)
-{
-    nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    const uint64_t give_up = onic_now_nsec() + FORGOTTEN_NSEC;
-    uint64_t until;
-    nicbarrier_datagram_lock();
-    while ((until = go_on(give_up)) != NICBARRIER_NEVER) {
-        const uint64_t deadline = atomic_load(&d->deadline);
-        const bool quiet = nicbarrier_datagram_arm();
-        nicbarrier_datagram_unlock();
-        if (quiet)
-            nicbarrier_datagram_sleep(-1, deadline < until ? deadline : until);
-        nicbarrier_datagram_lock();
-    }
-    nicbarrier_datagram_unlock();
-}
-
 static void datagram_close(void)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     if (!d->open)
         return;
     nicbarrier_datagram_stop_thread();
-    linger();
     for (int i = 0; i < NICBARRIER_DATAGRAM_LISTS; i++)
         while (d->list[i] != NULL)
             nicbarrier_datagram_free(d->list[i]);

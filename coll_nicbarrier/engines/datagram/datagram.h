@@ -5,8 +5,8 @@
 /**
  * @file
  * Engine datagram, inside: barriers over an unreliable network with receiver-driven retransmission
- * (Yu et al. 2004, section 6). What is decided stands in epoch/ and the pure files here: linger.h,
- * reach.h, packet.h, udp_address.h. Below what stands here are transports (transport.h) and
+ * (Yu et al. 2004, section 6). What is decided stands in epoch/ and the pure files here: reach.h,
+ * packet.h, udp_address.h. Below what stands here are transports (transport.h) and
  * steppers (stepper.h), above it the row of the engine, in datagram.c.
  *
  * One lock serves all groups of a process, for some microseconds at a time; threads in progress do
@@ -17,7 +17,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "coll_nicbarrier/engines/datagram/linger.h"
 #include "coll_nicbarrier/engines/datagram/stepper.h"
 #include "coll_nicbarrier/engines/datagram/transport.h"
 #include "coll_nicbarrier/engines/engine.h"
@@ -32,7 +31,6 @@ struct nicbarrier_net {
     nicbarrier_net_events_t events;
     bool connected; /**< there is a stepper */
     bool expected;  /**< all members are in what is not complete yet: silence means something */
-    bool used;      /**< something has been complete, so its partners are peers (linger.h) */
     bool gone;      /**< disconnected, but others may still need answers */
     _Atomic uint64_t completed; /**< as the stepper and the events have it */
     atomic_bool failed;         /**< likewise */
@@ -75,7 +73,6 @@ typedef struct nicbarrier_datagram {
     atomic_bool away;          /**< MPI threads have left, and the helper thread is to take over */
     _Atomic uint64_t deadline; /**< of the first NACK that may become due */
     nicbarrier_net_t *list[NICBARRIER_DATAGRAM_LISTS];
-    nicbarrier_linger_t linger;
     /* the helper thread */
     bool has_thread;
     pthread_t thread;
@@ -172,7 +169,7 @@ void nicbarrier_datagram_follow(nicbarrier_net_t *net, uint64_t now);
 bool nicbarrier_datagram_look(nicbarrier_net_t *net);
 /** A thread is about to sleep on the sockets until something is complete; false: something is. */
 bool nicbarrier_datagram_want(nicbarrier_net_t *net);
-/** The partner is reached by another address from now on: stepper and peers are updated. */
+/** The partner is reached by another address from now on: the stepper is updated. */
 void nicbarrier_datagram_moved(nicbarrier_net_t *net, const nicbarrier_partner_t *p);
 
 /* ---- input.c --------------------------------------------------------------------------------- */

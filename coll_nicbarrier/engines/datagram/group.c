@@ -70,9 +70,10 @@ void nicbarrier_datagram_free(nicbarrier_net_t *net)
 void nicbarrier_datagram_leave(nicbarrier_net_t *net)
 {
     const bool failed = atomic_load_explicit(&net->failed, memory_order_relaxed);
+    const bool used = atomic_load_explicit(&net->completed, memory_order_relaxed) != 0;
     /* What was entered has to become complete, because others need the messages for that; but a
      * group in which nothing ever did was not in use. */
-    net->gone = failed || (net->used && !nicbarrier_datagram_is_over(net));
+    net->gone = failed || (used && !nicbarrier_datagram_is_over(net));
     if (!net->gone)
         nicbarrier_datagram_free(net);
 }
@@ -88,15 +89,6 @@ void nicbarrier_datagram_set_failed(nicbarrier_net_t *net)
         /* Every member waits in some step. */
         const uint32_t k = (uint32_t)__builtin_ctzll(r->waits);
         nicbarrier_stepping_take(net, k, r->received[k] | NICBARRIER_WORD_FAILED);
-    }
-}
-
-static void add_peers(nicbarrier_net_t *net)
-{
-    net->used = true;
-    for (int i = 0; i < net->npartners; i++) {
-        nicbarrier_linger_add(&nicbarrier_datagram.linger, net->partner[i].cookie,
-                              &net->partner[i].at);
     }
 }
 
@@ -130,8 +122,6 @@ static void complete(nicbarrier_net_t *net, uint64_t completed)
     count_taken(net);
     if (nicbarrier_datagram.helping)
         nicbarrier_count(&nicbarrier_datagram_counters.thread_completed);
-    if (!net->used)
-        add_peers(net);
     atomic_store_explicit(&net->completed, completed, memory_order_release);
     net->expected = false;
     if (!net->gone && net->events.complete != NULL)
@@ -222,8 +212,6 @@ void nicbarrier_datagram_moved(nicbarrier_net_t *net, const nicbarrier_partner_t
      * steps that wait without a timer. */
     if (had_view && nicbarrier_net_view(net) == NULL)
         nicbarrier_datagram_catch_up(net, onic_now_nsec());
-    if (net->used)
-        nicbarrier_linger_add(&nicbarrier_datagram.linger, p->cookie, &p->at);
 }
 
 /* ---- entering -------------------------------------------------------------------------------- */

@@ -152,25 +152,12 @@ static void answer_for_freed(const nicbarrier_packet_t *p, const nicbarrier_addr
     nicbarrier_datagram_post(from, reply);
 }
 
-/** FIN or the answer to it. */
-static void take_fin(const nicbarrier_packet_t *p, const nicbarrier_address_t *from)
-{
-    if (nicbarrier_linger_receive(&nicbarrier_datagram.linger, p, onic_now_nsec())) {
-        const nicbarrier_packet_t reply = {.kind = NICBARRIER_PACKET_FIN_ACK, .cookie = p->back};
-        nicbarrier_datagram_post(from, reply);
-    }
-}
-
 static int take(const unsigned char *bytes, size_t len, const nicbarrier_address_t *from)
 {
     nicbarrier_packet_t p;
     if (nicbarrier_packet_decode(bytes, len, &p) != NULL ||
         p.cookie != nicbarrier_datagram.cookie) {
         nicbarrier_count(&nicbarrier_datagram_counters.refused);
-        return 0;
-    }
-    if (p.kind >= NICBARRIER_PACKET_FIN) {
-        take_fin(&p, from);
         return 0;
     }
     /* A helper thread that was asleep is awake now: that is all that this one is for. */
@@ -281,7 +268,6 @@ static void take_refusals(void)
         while (t != NULL && t->refused != NULL && t->refused(bytes, &r.to)) {
             if (nicbarrier_packet_decode(bytes, sizeof(bytes), &p) == NULL) {
                 r.cookie = p.cookie;
-                nicbarrier_linger_refused(&nicbarrier_datagram.linger, p.cookie);
                 nicbarrier_datagram_each(refuse, (uintptr_t)&r);
             }
         }

@@ -25,7 +25,7 @@ static int mlx5_score(void)
  *  partner may not know yet that its last write has come. */
 #define LINGER 16
 /** At the end nobody waits longer for a partner that does not answer. */
-#define CLOSE_NSEC UINT64_C(2000000000)
+#define FINISH_NSEC UINT64_C(2000000000)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static nicbarrier_mlx5_t mlx5;
@@ -123,21 +123,25 @@ static bool all_done(void)
     return done;
 }
 
-static void mlx5_close(void)
+static void mlx5_finish(void)
 {
-    const uint64_t end = onic_now_nsec() + CLOSE_NSEC;
+    const uint64_t end = onic_now_nsec() + FINISH_NSEC;
 
     pthread_mutex_lock(&lock);
     do
         progress_all();
     while (!all_done() && onic_now_nsec() < end);
+    pthread_mutex_unlock(&lock);
+}
+
+static void mlx5_close(void)
+{
     while (nets != NULL) {
         nicbarrier_net_t *net = nets;
 
         nets = net->next;
         nicbarrier_mlx5_free(net);
     }
-    pthread_mutex_unlock(&lock);
     onic_verbs_port_close(&mlx5.port);
 }
 
@@ -238,6 +242,7 @@ const nicbarrier_engine_t nicbarrier_engine_mlx5 = {
     .progress = mlx5_progress,
     .disconnect = mlx5_disconnect,
     .failed = mlx5_failed,
+    .finish = mlx5_finish,
     .fail = mlx5_fail,
 };
 

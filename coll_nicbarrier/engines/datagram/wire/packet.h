@@ -20,8 +20,7 @@
 
 /* ---- packets -------------------------------------------------------------------------------- */
 
-/** Most are between two steps of members of a group. FIN and its answer are between processes
- *  (linger.h), and have neither group nor sender nor step nor epoch. */
+/** All but WAKE are between two steps of members of a group. */
 typedef enum nicbarrier_packet_kind {
     NICBARRIER_PACKET_EPOCH = 1, /**< the word of the step (rule.h) */
     NICBARRIER_PACKET_REPEAT,    /**< the same, in answer to a NACK */
@@ -30,8 +29,6 @@ typedef enum nicbarrier_packet_kind {
     NICBARRIER_PACKET_LATE,      /**< in answer to a NACK, with its epoch: not sent yet; promised */
     NICBARRIER_PACKET_ACK,       /**< to a promised message: the word that has been received */
     NICBARRIER_PACKET_WAKE,      /**< from a process of the same node: look what has been entered */
-    NICBARRIER_PACKET_FIN,       /**< the sender needs nothing any more */
-    NICBARRIER_PACKET_FIN_ACK,   /**< in answer to FIN */
     NICBARRIER_PACKET_KINDS
 } nicbarrier_packet_kind_t;
 
@@ -45,7 +42,7 @@ typedef struct nicbarrier_packet {
     uint64_t epoch;  /**< a word (EPOCH, REPEAT, PROMISED, ACK) or an epoch */
     /** What a receiver that has freed the group needs for its answer. */
     uint32_t to;   /**< NACK, PROMISED: the receiver's index in the group, below 2^31 */
-    uint32_t back; /**< NACK, PROMISED, FIN and its answer: the sender's own cookie */
+    uint32_t back; /**< NACK, PROMISED: the sender's own cookie */
 } nicbarrier_packet_t;
 
 /** Bytes of every packet. All numbers are in network byte order. */
