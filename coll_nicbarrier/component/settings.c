@@ -138,16 +138,6 @@ static void report_versions(struct ompi_communicator_t *comm, const versions_t *
               v->settings.version[0] != '\0' ? v->settings.version : "none, or not this component");
 }
 
-static bool is_valid(const nicbarrier_param_t *p, int32_t value)
-{
-    int max = p->max;
-    if (p->words != NULL) {
-        for (max = -1; p->words[max + 1] != NULL; max++) {
-        }
-    }
-    return value >= p->min && value <= max;
-}
-
 /** Writes the values as a line for the user. */
 static void describe(const settings_t *s, char *text, size_t size)
 {
@@ -163,14 +153,11 @@ static void describe(const settings_t *s, char *text, size_t size)
     }
 }
 
-/** Takes rank 0's values over, unless one is out of its range. */
+/** Takes rank 0's values over, which it has checked. */
 static void adopt(void)
 {
     char host[256] = "?", here[256], there[256];
-    bool valid = memcmp(agreed.value, mine.value, sizeof(agreed.value)) != 0;
-    for (int i = 0; i < n_shared && valid; i++)
-        valid = is_valid(shared[i], agreed.value[i]);
-    if (!valid)
+    if (memcmp(agreed.value, mine.value, sizeof(agreed.value)) == 0)
         return;
     for (int i = 0; i < n_shared; i++)
         *shared[i]->number = agreed.value[i];
