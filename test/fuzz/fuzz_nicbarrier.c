@@ -117,7 +117,7 @@ static int take(member_t *m, const unsigned char *bytes, size_t len, uint64_t no
     const nicbarrier_rule_t before = m->rule;
 
     if (len == SIZE && bytes[0] >= 0x80) {
-        static const unsigned char magic[] = {0x4e, 0x42, 3};
+        static const unsigned char magic[] = {0x4e, 0x42, NICBARRIER_PACKET_VERSION};
         memcpy(copy, bytes, SIZE);
         memcpy(copy, magic, sizeof(magic));
         memset(copy + 22, 0, 2);
