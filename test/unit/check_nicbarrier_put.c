@@ -202,7 +202,7 @@ START_TEST(come_and_go)
         for (int puts = any(100); puts > 0; puts--)
             put_pass();
     }
-    ck_assert_int_le(wire.regions, 6);
+    ck_assert_int_le(wire.regions, 64 + 3);
     put_end();
 }
 END_TEST

@@ -14,7 +14,7 @@
 #include "common/wire/put.h"
 #include "test/unit/unit.h"
 
-enum { PUTS_MAX = 4096, REGIONS_MAX = 64, REMOTES_MAX = 16384 };
+enum { PUTS_MAX = 4096, REGIONS_MAX = 128, REMOTES_MAX = 16384 };
 
 struct onic_region {
     void *base;

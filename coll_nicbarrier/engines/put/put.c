@@ -140,8 +140,8 @@ static void put_close(void)
     }
 }
 
-/** What stands before the description of the region in an endpoint: offset and tag. */
-#define HEAD_BYTES 8U
+/** What stands before the description of the region in an endpoint: the tag. */
+#define HEAD_BYTES 4U
 
 static int put_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_p, void *bytes,
                        uint32_t *len_p, nicbarrier_reason_t *why)
@@ -157,8 +157,7 @@ static int put_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_p
         free(net);
         return -1;
     }
-    onic_put32(bytes, net->flags->offset);
-    onic_put32((char *)bytes + 4, net->flags->tag);
+    onic_put32(bytes, net->flags->tag);
     size_t len = onic_region_describe(net->flags->region, (char *)bytes + HEAD_BYTES,
                                       NICBARRIER_ENDPOINT_MAX - HEAD_BYTES);
     if (len == 0) {
@@ -182,8 +181,8 @@ static int open_outlet(nicbarrier_net_t *net, nicbarrier_outlet_t *out,
     if (endpoint == NULL || endpoint->len < HEAD_BYTES)
         return nicbarrier_reason(why, "the endpoint of member %d is missing", (int)step->send_to);
     out->net = net;
-    out->offset = onic_get32(endpoint->bytes) + step->send_at * sizeof(nicbarrier_put_flag_t);
-    out->tag = onic_get32(endpoint->bytes + 4) % NICBARRIER_PUT_TAGS;
+    out->offset = step->send_at * sizeof(nicbarrier_put_flag_t);
+    out->tag = onic_get32(endpoint->bytes) % NICBARRIER_PUT_TAGS;
     out->remote =
         onic_remote_open(NULL, endpoint->bytes + HEAD_BYTES, endpoint->len - HEAD_BYTES, &rc);
     if (out->remote == NULL)

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/epoch/rule.h"
@@ -17,12 +18,12 @@
 
 /* ---- flags: flags.c -------------------------------------------------------------------------
  *
- * Those of all groups are pieces of a few registered regions. So a group costs no registration, and
- * memory follows the groups that there are at a time, not those that there ever were. When the last
- * put into a piece has come is not known: pieces are taken again in the order in which they were
- * given back, and not before many others are idle. What comes yet later (from a member that learns
- * late that a group has failed) is known by the tag that the flags' owner has chosen for the group,
- * which each word carries.
+ * Those of a group are a registered region, which another one has after it: memory follows the
+ * groups that there are at a time, not those that there ever were. When the last put into a region
+ * has come is not known: they are taken again in the order in which they were given back, and not
+ * before many others are idle. What comes yet later (from a member that learns late that a group
+ * has failed) is known by the tag that the flags' owner has chosen for the group, which each word
+ * carries.
  */
 
 /** A flag, alone on its cache lines: a word of the rule (rule.h) with a tag, or 0. */
@@ -34,9 +35,8 @@ typedef struct nicbarrier_put_flag {
 typedef struct nicbarrier_put_flags {
     nicbarrier_put_flag_t *flag;
     onic_region_t *region;
-    uint32_t offset;                   /**< bytes, in the region */
-    uint32_t tag;                      /**< of the words that belong here now */
-    struct nicbarrier_put_flags *next; /**< of those that are idle */
+    uint32_t tag;                            /**< of the words that belong here now */
+    STAILQ_ENTRY(nicbarrier_put_flags) next; /**< of those that are idle */
 } nicbarrier_put_flags_t;
 
 /** Flags for a group: zeros. NULL where no memory can be had that can be put into. These functions
@@ -44,7 +44,8 @@ typedef struct nicbarrier_put_flags {
 nicbarrier_put_flags_t *nicbarrier_put_flags_take(void);
 /** This process reads them no more. */
 void nicbarrier_put_flags_give(nicbarrier_put_flags_t *flags);
-/** Before the wire is closed, which keeps their memory until nothing can come any more. */
+/** All have been given back. Before the wire is closed, which keeps their memory until nothing can
+ *  come any more. */
 void nicbarrier_put_flags_close(void);
 
 /** In a flag, from the highest bit: failed (rule.h), the tag, the epoch. So of two words of a group
