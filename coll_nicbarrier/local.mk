@@ -18,7 +18,6 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/engines/datagram/reach.c \
 	coll_nicbarrier/engines/datagram/send.c \
 	coll_nicbarrier/engines/datagram/stepper_bpf.c \
-	coll_nicbarrier/engines/datagram/stepper_host.c \
 	coll_nicbarrier/engines/datagram/steppers.c \
 	coll_nicbarrier/engines/datagram/stepping.c \
 	coll_nicbarrier/engines/datagram/thread.c \

@@ -445,13 +445,11 @@ static bool step_readdress(nicbarrier_stepped_t *s, uint32_t k, const nicbarrier
     return end(can);
 }
 
-static const nicbarrier_rule_t *step_snapshot(const nicbarrier_stepped_t *s,
-                                              nicbarrier_rule_t *room)
+static void step_snapshot(const nicbarrier_stepped_t *s, nicbarrier_rule_t *state)
 {
     pthread_mutex_lock(&adapter.mutex);
-    *room = s->rule;
+    *state = s->rule;
     pthread_mutex_unlock(&adapter.mutex);
-    return room;
 }
 
 static void step_stop(nicbarrier_stepped_t *s)
@@ -518,5 +516,4 @@ static const nicbarrier_stepper_t stepper = {
     .attach = step_attach,
 };
 
-const nicbarrier_stepper_t *const nicbarrier_steppers[] = {&stepper, &nicbarrier_stepper_bpf,
-                                                           &nicbarrier_stepper_host, NULL};
+const nicbarrier_stepper_t *const nicbarrier_steppers[] = {&stepper, &nicbarrier_stepper_bpf, NULL};

@@ -145,9 +145,8 @@ static bool misses_partner(const nicbarrier_net_t *net)
 
 bool nicbarrier_datagram_hopeless(nicbarrier_net_t *net, nicbarrier_reason_t *why)
 {
-    nicbarrier_rule_t room;
     nicbarrier_datagram_lock();
-    const nicbarrier_rule_t *r = nicbarrier_net_state(net, &room);
+    const nicbarrier_rule_t *r = nicbarrier_net_state(net);
     net->expected = r->completed < r->entered;
     const bool hopeless = net->expected && misses_partner(net);
     if (hopeless) {
@@ -175,7 +174,7 @@ typedef struct record {
     nicbarrier_address_t leader;
     uint32_t cookie;
     uint32_t stepper; /**< in the table */
-    uint32_t len;     /**< of what follows; 0: the stepper does nothing by itself */
+    uint32_t len;     /**< of what follows; 0: the leader's process takes the steps */
     unsigned char share[NICBARRIER_SHARE_MAX];
 } record_t;
 
@@ -198,7 +197,7 @@ uint32_t nicbarrier_datagram_behind_record(nicbarrier_net_t *net, void *bytes)
     nicbarrier_datagram_lock();
     while (nicbarrier_steppers[r.stepper] != net->stepper)
         r.stepper++;
-    if (net->stepper->share != NULL)
+    if (nicbarrier_net_view(net) != NULL)
         r.len = net->stepper->share(net->stepped, r.share);
     nicbarrier_datagram_unlock();
     memcpy(bytes, &r, sizeof(r));

@@ -29,18 +29,17 @@ struct nicbarrier_net {
     nicbarrier_net_t *next; /**< in the table */
     nicbarrier_group_t group;
     nicbarrier_net_events_t events;
-    bool connected; /**< there is a stepper */
-    bool expected;  /**< all members are in what is not complete yet: silence means something */
-    bool gone;      /**< disconnected, but others may still need answers */
-    _Atomic uint64_t completed; /**< as the stepper and the events have it */
+    bool connected;
+    bool expected; /**< all members are in what is not complete yet: silence means something */
+    bool gone;     /**< disconnected, but others may still need answers */
+    _Atomic uint64_t completed; /**< as the events have it */
     atomic_bool failed;         /**< likewise */
+    nicbarrier_rule_t rule;     /**< the state; of a stepper's as it was last read */
     const nicbarrier_stepper_t *stepper;
-    nicbarrier_stepped_t *stepped;
-    _Atomic(nicbarrier_view_t *) view;           /**< of the stepper; NULL: it has none */
-    const nicbarrier_stepper_t *stopped_stepper; /**< that the host's has taken the place of */
-    nicbarrier_stepped_t *stopped;               /**< others may still look at its view; or NULL */
-    uint64_t heard[NICBARRIER_STEPS_MAX];        /**< received, as far as `reach` knows of it */
-    uint64_t taken;                              /**< as counted */
+    nicbarrier_stepped_t *stepped;     /**< stopped, it stays: others may still look at its view */
+    _Atomic(nicbarrier_view_t *) view; /**< of the stepper; NULL: this process takes the steps */
+    uint64_t heard[NICBARRIER_STEPS_MAX]; /**< received, as far as `reach` knows of it */
+    uint64_t taken;                       /**< as counted */
     uint64_t entered, entered_at; /**< as was found last, and when it was found to have grown */
     unsigned missed;              /**< of words of the first step */
     bool judged;                  /**< so the stepper was, by these */
@@ -111,23 +110,25 @@ void nicbarrier_datagram_send(nicbarrier_net_t *net, nicbarrier_packet_kind_t ki
 
 /* ---- stepping.c ------------------------------------------------------------------------------ */
 
-/** What the stepper says of a connected group; `room` is for its use. */
-static inline const nicbarrier_rule_t *nicbarrier_net_state(const nicbarrier_net_t *net,
-                                                            nicbarrier_rule_t *room)
-{
-    return net->stepper->snapshot(net->stepped, room);
-}
-
 /** What the stepper shows, or NULL. Any thread. */
 static inline nicbarrier_view_t *nicbarrier_net_view(const nicbarrier_net_t *net)
 {
     return atomic_load_explicit(&net->view, memory_order_acquire);
 }
 
-/** The group gets a stepper; false and the reason where there is none for it. Without the lock, of
- * a group that is not connected: it may wait for seconds. */
+/** The state of a connected group. */
+static inline const nicbarrier_rule_t *nicbarrier_net_state(nicbarrier_net_t *net)
+{
+    if (nicbarrier_net_view(net) != NULL)
+        net->stepper->snapshot(net->stepped, &net->rule);
+    return &net->rule;
+}
+
+/** The group gets a stepper, or this process takes its steps; false and the reason where the user
+ *  wants it otherwise. Without the lock, of a group that is not connected: it may wait for seconds.
+ */
 bool nicbarrier_stepping_install(nicbarrier_net_t *net, nicbarrier_reason_t *why);
-/** Of a group that has one: the host's takes the place of another one. */
+/** Of a group that has a stepper: this process takes its place. */
 void nicbarrier_stepping_fall_back(nicbarrier_net_t *net);
 /** As in stepper.h. Of readdress: the partners of step k are reached by other addresses now. */
 void nicbarrier_stepping_enter(nicbarrier_net_t *net, uint64_t epoch);
@@ -144,7 +145,7 @@ nicbarrier_net_t *nicbarrier_datagram_find(uint64_t key);
 /** Calls a function for every group; it may free the group. */
 void nicbarrier_datagram_each(void (*function)(nicbarrier_net_t *, uint64_t), uint64_t what);
 /** Has it nothing to send any more but answers? */
-bool nicbarrier_datagram_is_over(const nicbarrier_net_t *net);
+bool nicbarrier_datagram_is_over(nicbarrier_net_t *net);
 /** Out of the table, and freed. */
 void nicbarrier_datagram_free(nicbarrier_net_t *net);
 /** The communicator is gone: frees the group now, or when it is over. One that has failed stays,

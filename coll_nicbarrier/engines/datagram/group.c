@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/** After so many epochs a stepper that goes on by itself is judged. It is given up where a word of
+/** After so many epochs a stepper is judged. It is given up where a word of
  *  the first step was missed in more than every third of them: where nothing that it sends gets
  *  there, each answer brings the words of two. */
 #define JUDGED_EPOCHS 32
@@ -47,12 +47,11 @@ void nicbarrier_datagram_each(void (*function)(nicbarrier_net_t *, uint64_t), ui
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-bool nicbarrier_datagram_is_over(const nicbarrier_net_t *net)
+bool nicbarrier_datagram_is_over(nicbarrier_net_t *net)
 {
-    nicbarrier_rule_t room;
     if (!net->connected)
         return true;
-    const nicbarrier_rule_t *r = nicbarrier_net_state(net, &room);
+    const nicbarrier_rule_t *r = nicbarrier_net_state(net);
     return (r->failed || r->completed == r->entered) && net->nacks.due == 0;
 }
 
@@ -82,8 +81,7 @@ void nicbarrier_datagram_leave(nicbarrier_net_t *net)
 
 void nicbarrier_datagram_set_failed(nicbarrier_net_t *net)
 {
-    nicbarrier_rule_t room;
-    const nicbarrier_rule_t *r = nicbarrier_net_state(net, &room);
+    const nicbarrier_rule_t *r = nicbarrier_net_state(net);
     atomic_store_explicit(&net->failed, true, memory_order_release);
     if (!r->failed) {
         /* Every member waits in some step. */
@@ -148,8 +146,7 @@ static void hear(nicbarrier_net_t *net, const nicbarrier_rule_t *r)
 void nicbarrier_datagram_catch_up(nicbarrier_net_t *net, uint64_t now)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    nicbarrier_rule_t room;
-    const nicbarrier_rule_t *r = nicbarrier_net_state(net, &room);
+    const nicbarrier_rule_t *r = nicbarrier_net_state(net);
     if (nicbarrier_net_view(net) != NULL) {
         hear(net, r);
         net->entered_at = r->entered > net->entered ? now : net->entered_at;
@@ -218,8 +215,7 @@ void nicbarrier_datagram_moved(nicbarrier_net_t *net, const nicbarrier_partner_t
 
 bool nicbarrier_datagram_enter(nicbarrier_net_t *net, uint64_t epoch)
 {
-    nicbarrier_rule_t room;
-    if (!net->connected || epoch <= nicbarrier_net_state(net, &room)->entered)
+    if (!net->connected || epoch <= nicbarrier_net_state(net)->entered)
         return false;
     nicbarrier_stepping_enter(net, epoch);
     nicbarrier_datagram_follow(net, onic_now_nsec());

@@ -50,9 +50,8 @@ static void note_missed(nicbarrier_net_t *net, const nicbarrier_rule_t *r, uint3
 static void take_nack(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
                       const nicbarrier_address_t *from)
 {
-    nicbarrier_rule_t room;
     nicbarrier_partner_t *to = net->to[p->at];
-    const nicbarrier_rule_t *r = nicbarrier_net_state(net, &room);
+    const nicbarrier_rule_t *r = nicbarrier_net_state(net);
     const nicbarrier_reply_t reply = nicbarrier_nacks_answer(&net->nacks, r, p->at, p->epoch);
     if (reply == NICBARRIER_REPLY_NONE) {
         nicbarrier_count(&nicbarrier_datagram_counters.refused);
@@ -77,10 +76,9 @@ static void take_nack(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
 static int take_message(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
                         const nicbarrier_address_t *from)
 {
-    nicbarrier_rule_t room;
     nicbarrier_partner_t *partner = net->from[p->at];
     const nicbarrier_word_t verdict =
-        nicbarrier_rule_judge(nicbarrier_net_state(net, &room), p->at, p->epoch);
+        nicbarrier_rule_judge(nicbarrier_net_state(net), p->at, p->epoch);
     if (verdict == NICBARRIER_WORD_WRONG) {
         nicbarrier_count(&nicbarrier_datagram_counters.refused);
         return 0;
@@ -103,7 +101,6 @@ static int take_message(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
 static int take_for_group(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
                           const nicbarrier_address_t *from)
 {
-    nicbarrier_rule_t room;
     const bool upwards = p->kind == NICBARRIER_PACKET_NACK || p->kind == NICBARRIER_PACKET_ACK;
     if (!fits(net, p, upwards)) {
         nicbarrier_count(&nicbarrier_datagram_counters.refused);
@@ -118,7 +115,7 @@ static int take_for_group(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
         return 0;
     case NICBARRIER_PACKET_LATE:
         prove(net, net->from[p->at], from);
-        nicbarrier_nacks_late(&net->nacks, nicbarrier_net_state(net, &room), p->at, p->epoch,
+        nicbarrier_nacks_late(&net->nacks, nicbarrier_net_state(net), p->at, p->epoch,
                               onic_now_nsec());
         return 0;
     case NICBARRIER_PACKET_ACK:
@@ -207,13 +204,12 @@ static void send_promised(nicbarrier_net_t *net, uint32_t k, uint64_t word)
 
 static void expire(nicbarrier_net_t *net, uint64_t now)
 {
-    nicbarrier_rule_t room;
     uint64_t repeats;
     if (!net->connected)
         return;
     if (nicbarrier_net_view(net) != NULL)
         nicbarrier_datagram_catch_up(net, now);
-    const nicbarrier_rule_t *r = nicbarrier_net_state(net, &room);
+    const nicbarrier_rule_t *r = nicbarrier_net_state(net);
     const uint64_t nacks = nicbarrier_nacks_expire(&net->nacks, r, now, &repeats);
     for (uint32_t k = 0; (nacks | repeats) >> k != 0; k++) {
         if (repeats >> k & 1)
@@ -279,10 +275,9 @@ static void take_refusals(void)
 /** What was sent to them is lost, and they may ask where nobody hears it. */
 static void promise_all(nicbarrier_net_t *net, const nicbarrier_partner_t *p)
 {
-    nicbarrier_rule_t room;
     for (int k = 0; k < net->nsteps; k++)
         if (net->to[k] == p)
-            nicbarrier_nacks_promise(&net->nacks, nicbarrier_net_state(net, &room), (uint32_t)k);
+            nicbarrier_nacks_promise(&net->nacks, nicbarrier_net_state(net), (uint32_t)k);
 }
 
 static void find_ways(nicbarrier_net_t *net, uint64_t now)

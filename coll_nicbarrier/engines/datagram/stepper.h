@@ -4,21 +4,20 @@
  */
 /**
  * @file
- * A stepper: what executes the rule of barriers (rule.h) for groups of engine datagram. The host's
- * does so in calls of this process (stepper_host.c). Another one may do it by itself, on a network
- * adapter or in the kernel, while no process of the node has a processor. A new one is a file and a
- * row of steppers.c, before the host's. Of each group it is asked in turn, when the group is made,
- * whether it can have it.
+ * A stepper: what executes the rule of barriers (rule.h) for groups of engine datagram by itself,
+ * on a network adapter or in the kernel, while no process of the node has a processor. A new one is
+ * a file and a row of steppers.c. Of each group it is asked in turn, when the group is made,
+ * whether it can have it; where none can, the process takes the steps (stepping.c).
  *
  * *Words.* Whenever rule.h says that a step is to be sent, its packet goes out once, with the word
  * at NICBARRIER_PACKET_EPOCH_AT in network byte order. All else is the engine's: what was lost is
  * repeated from a snapshot.
  *
- * *Packets in.* A stepper that goes on by itself may keep packets of kind EPOCH and REPEAT that
- * come from the address where the sender of the step is expected and whose word is not wrong. All
- * others reach the engine's socket unchanged: other kinds (PROMISED too, whose word it may take in
- * first, since the engine has to acknowledge it), other addresses, from which the engine learns,
- * groups that are not known, and words that bring a failure. What it might keep may come up, too.
+ * *Packets in.* A stepper may keep packets of kind EPOCH and REPEAT that come from the address
+ * where the sender of the step is expected and whose word is not wrong. All others reach the
+ * engine's socket unchanged: other kinds (PROMISED too, whose word it may take in first, since the
+ * engine has to acknowledge it), other addresses, from which the engine learns, groups that are not
+ * known, and words that bring a failure. What it might keep may come up, too.
  *
  * *State.* A snapshot is a state that the rule had at one time; later ones are nowhere less. It may
  * be old, but what calls of the same thread have led to is in it, as far as that does not depend on
@@ -42,9 +41,9 @@
 
 _Static_assert(NICBARRIER_STEPS_MAX == NICBARRIER_RULE_STEPS, "a schedule fits the rule");
 
-/** What a stepper that goes on by itself shows of a group, in memory that all processes of the node
- *  may map. Written by the stepper; `wanted` also by the engine. What is shown only grows. Any
- *  thread reads it without the lock, from `install` to `remove`. */
+/** What a stepper shows of a group, in memory that all processes of the node may map. Written by
+ * the stepper; `wanted` also by the engine. What is shown only grows. Any thread reads it without
+ * the lock, from `install` to `remove`. */
 typedef struct nicbarrier_view {
     /** The last epoch that is complete, and NICBARRIER_WORD_FAILED beside it. Stored with release.
      */
@@ -76,7 +75,7 @@ typedef struct nicbarrier_stepping {
     uint64_t key;                   /**< of the group */
     uint32_t cookie;                /**< that packets to this process carry */
     uint32_t drop;                  /**< for tests: of 1000 words to send so many are dropped */
-    const nicbarrier_rule_t *start; /**< the state to go on from */
+    const nicbarrier_rule_t *start; /**< the state to begin with */
     const nicbarrier_address_t *to[NICBARRIER_STEPS_MAX];   /**< NULL: nothing is sent */
     const nicbarrier_address_t *from[NICBARRIER_STEPS_MAX]; /**< NULL: nothing is waited for */
     /** What goes out, where anything does, and what is waited for: kind EPOCH, complete but for the
@@ -92,13 +91,11 @@ typedef struct nicbarrier_stepped nicbarrier_stepped_t;
 #define NICBARRIER_SHARE_MAX 96
 
 /** Where a function returns false, what was asked for has not been done, and the stepper does
- *  nothing more for the group: the engine calls `stop`, and the host's stepper goes on from the
- *  snapshot. The host's never returns that. */
+ *  nothing more for the group: the engine calls `stop`, and goes on from the snapshot. */
 typedef struct nicbarrier_stepper {
     const char *name; /**< as in coll_nicbarrier_stepper */
 
-    /** *view_p gets what it shows; NULL: it does nothing but in calls.
-     *  @return NULL and the reason where it cannot have the group */
+    /** *view_p gets what it shows. @return NULL and the reason where it cannot have the group */
     nicbarrier_stepped_t *(*install)(const nicbarrier_stepping_t *what, nicbarrier_view_t **view_p,
                                      nicbarrier_reason_t *why);
     /** Enters all epochs up to this one. */
@@ -109,12 +106,8 @@ typedef struct nicbarrier_stepper {
     /** Partners of step k are reached by these addresses from now on; NULL as in install. */
     bool (*readdress)(nicbarrier_stepped_t *s, uint32_t k, const nicbarrier_address_t *to,
                       const nicbarrier_address_t *from);
-    /** @return the state: `room`, filled in, or where it stands until the next call */
-    const nicbarrier_rule_t *(*snapshot)(const nicbarrier_stepped_t *s, nicbarrier_rule_t *room);
+    void (*snapshot)(const nicbarrier_stepped_t *s, nicbarrier_rule_t *state);
     void (*remove)(nicbarrier_stepped_t *s);
-
-    /* What the host's has not. */
-
     /** From now on it neither keeps nor sends anything; view and snapshot stay as they are. May be
      *  called again. */
     void (*stop)(nicbarrier_stepped_t *s);
@@ -128,8 +121,7 @@ typedef struct nicbarrier_stepper {
                                     const nicbarrier_view_t **view_p);
 } nicbarrier_stepper_t;
 
-/** Ended by NULL, the host's last: steppers.c. */
+/** Ended by NULL: steppers.c. */
 extern const nicbarrier_stepper_t *const nicbarrier_steppers[];
 
-extern const nicbarrier_stepper_t nicbarrier_stepper_bpf;  /* stepper_bpf.c */
-extern const nicbarrier_stepper_t nicbarrier_stepper_host; /* stepper_host.c */
+extern const nicbarrier_stepper_t nicbarrier_stepper_bpf; /* stepper_bpf.c */

@@ -119,10 +119,9 @@ static bool bpf_readdress(nicbarrier_stepped_t *s, uint32_t k, const nicbarrier_
            nicbarrier_bpf_client_readdress(&s->client, &s->request);
 }
 
-static const nicbarrier_rule_t *bpf_snapshot(const nicbarrier_stepped_t *s, nicbarrier_rule_t *room)
+static void bpf_snapshot(const nicbarrier_stepped_t *s, nicbarrier_rule_t *state)
 {
-    nicbarrier_bpf_client_snapshot(&s->client, room);
-    return room;
+    nicbarrier_bpf_client_snapshot(&s->client, state);
 }
 
 static void bpf_remove(nicbarrier_stepped_t *s)

@@ -7,5 +7,4 @@
 
 #include <stddef.h>
 
-const nicbarrier_stepper_t *const nicbarrier_steppers[] = {&nicbarrier_stepper_bpf,
-                                                           &nicbarrier_stepper_host, NULL};
+const nicbarrier_stepper_t *const nicbarrier_steppers[] = {&nicbarrier_stepper_bpf, NULL};

@@ -2,7 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Engine datagram: which stepper a group has, and what it is told; see datagram.h. */
+/** @file Engine datagram: who takes the steps of a group, a stepper or this process; see
+ * datagram.h.
+ */
 #include <string.h>
 
 #include "coll_nicbarrier/engines/datagram/datagram.h"
@@ -27,14 +29,13 @@ static void encode(const nicbarrier_net_t *net, int k, bool mine, unsigned char 
     nicbarrier_packet_encode(&p, bytes);
 }
 
-static void describe(const nicbarrier_net_t *net, const nicbarrier_rule_t *start,
-                     nicbarrier_stepping_t *what)
+static void describe(const nicbarrier_net_t *net, nicbarrier_stepping_t *what)
 {
     memset(what, 0, sizeof(*what));
     what->key = net->group.key;
     what->cookie = nicbarrier_datagram.cookie;
     what->drop = (uint32_t)nicbarrier_datagram_config.drop;
-    what->start = start;
+    what->start = &net->rule;
     for (int k = 0; k < net->nsteps; k++) {
         if (net->to[k] != NULL) {
             what->to[k] = &net->to[k]->at;
@@ -47,93 +48,83 @@ static void describe(const nicbarrier_net_t *net, const nicbarrier_rule_t *start
     }
 }
 
-static bool install(nicbarrier_net_t *net, const nicbarrier_stepper_t *stepper,
-                    const nicbarrier_stepping_t *what, nicbarrier_reason_t *why)
+static bool is_wanted(const char *stepper)
 {
-    nicbarrier_view_t *view = NULL;
-    nicbarrier_stepped_t *stepped = stepper->install(what, &view, why);
-    if (stepped == NULL)
-        return false;
-    net->stepper = stepper;
-    net->stepped = stepped;
-    atomic_store_explicit(&net->view, view, memory_order_release);
-    return true;
+    const char *name = nicbarrier_datagram_config.stepper;
+    return name == NULL || strcmp(name, "auto") == 0 || strcmp(name, stepper) == 0;
 }
 
-/* ---- the host's in its place ----------------------------------------------------------------- */
+bool nicbarrier_stepping_install(nicbarrier_net_t *net, nicbarrier_reason_t *why)
+{
+    nicbarrier_stepping_t what;
+    nicbarrier_view_t *view = NULL;
+    uint64_t sends, waits;
+    nicbarrier_schedule_bits(net->step, net->nsteps, &sends, &waits);
+    nicbarrier_rule_init(&net->rule, (uint32_t)net->nsteps, sends, waits);
+    nicbarrier_reason(why, "this build has no stepper of that name");
+    describe(net, &what);
+    for (int i = 0; nicbarrier_steppers[i] != NULL && net->stepped == NULL; i++) {
+        net->stepper = nicbarrier_steppers[i];
+        if (is_wanted(net->stepper->name))
+            net->stepped = net->stepper->install(&what, &view, why);
+    }
+    atomic_store_explicit(&net->view, view, memory_order_release);
+    return net->stepped != NULL || is_wanted("host");
+}
+
+void nicbarrier_stepping_remove(nicbarrier_net_t *net)
+{
+    if (net->stepped != NULL)
+        net->stepper->remove(net->stepped);
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+/** Of this process: goes as far as it gets, and sends what becomes due. */
+static void advance(nicbarrier_net_t *net)
+{
+    const uint64_t out = nicbarrier_rule_advance(&net->rule);
+    for (uint32_t k = 0; out >> k != 0; k++)
+        if (out >> k & 1)
+            nicbarrier_datagram_send(net, NICBARRIER_PACKET_EPOCH, k, &net->to[k]->at,
+                                     nicbarrier_rule_word(&net->rule, k));
+}
 
 void nicbarrier_stepping_fall_back(nicbarrier_net_t *net)
 {
-    nicbarrier_stepping_t what;
-    nicbarrier_rule_t room;
-    nicbarrier_reason_t why;
-    const nicbarrier_stepper_t *stepper = net->stepper;
-    nicbarrier_stepped_t *stepped = net->stepped;
-    stepper->stop(stepped);
-    describe(net, stepper->snapshot(stepped, &room), &what);
-    if (!install(net, &nicbarrier_stepper_host, &what, &why)) {
-        /* Memory is exhausted. Partners get answers from the snapshot, but no more barriers. */
-        atomic_store_explicit(&net->failed, true, memory_order_release);
-        return;
-    }
-    net->stopped_stepper = stepper;
-    net->stopped = stepped;
+    net->stepper->stop(net->stepped);
+    (void)nicbarrier_net_state(net);
+    atomic_store_explicit(&net->view, NULL, memory_order_release);
     nicbarrier_count(&nicbarrier_datagram_counters.stepper_fallbacks);
+    advance(net);
 }
-
-/* ---- calls ----------------------------------------------------------------------------------- */
 
 void nicbarrier_stepping_enter(nicbarrier_net_t *net, uint64_t epoch)
 {
-    if (!net->stepper->enter(net->stepped, epoch)) {
+    if (nicbarrier_net_view(net) != NULL) {
+        if (net->stepper->enter(net->stepped, epoch))
+            return;
         nicbarrier_stepping_fall_back(net);
-        (void)net->stepper->enter(net->stepped, epoch);
     }
+    nicbarrier_rule_enter(&net->rule, epoch);
+    advance(net);
 }
 
 void nicbarrier_stepping_take(nicbarrier_net_t *net, uint32_t k, uint64_t word)
 {
-    if (!net->stepper->take(net->stepped, k, word)) {
+    if (nicbarrier_net_view(net) != NULL) {
+        if (net->stepper->take(net->stepped, k, word))
+            return;
         nicbarrier_stepping_fall_back(net);
-        (void)net->stepper->take(net->stepped, k, word);
     }
+    (void)nicbarrier_rule_receive(&net->rule, k, word);
+    advance(net);
 }
 
 void nicbarrier_stepping_readdress(nicbarrier_net_t *net, uint32_t k)
 {
     const nicbarrier_address_t *to = net->to[k] != NULL ? &net->to[k]->at : NULL;
     const nicbarrier_address_t *from = net->from[k] != NULL ? &net->from[k]->at : NULL;
-    if (!net->stepper->readdress(net->stepped, k, to, from))
+    if (nicbarrier_net_view(net) != NULL && !net->stepper->readdress(net->stepped, k, to, from))
         nicbarrier_stepping_fall_back(net);
-}
-
-/* ---- the first and the last ------------------------------------------------------------------ */
-
-static bool is_wanted(const nicbarrier_stepper_t *stepper)
-{
-    const char *name = nicbarrier_datagram_config.stepper;
-    return name == NULL || strcmp(name, "auto") == 0 || strcmp(name, stepper->name) == 0;
-}
-
-bool nicbarrier_stepping_install(nicbarrier_net_t *net, nicbarrier_reason_t *why)
-{
-    nicbarrier_stepping_t what;
-    nicbarrier_rule_t start;
-    uint64_t sends, waits;
-    nicbarrier_schedule_bits(net->step, net->nsteps, &sends, &waits);
-    nicbarrier_rule_init(&start, (uint32_t)net->nsteps, sends, waits);
-    nicbarrier_reason(why, "this build has no stepper of that name");
-    describe(net, &start, &what);
-    for (int i = 0; nicbarrier_steppers[i] != NULL; i++)
-        if (is_wanted(nicbarrier_steppers[i]) && install(net, nicbarrier_steppers[i], &what, why))
-            return true;
-    return false;
-}
-
-void nicbarrier_stepping_remove(nicbarrier_net_t *net)
-{
-    if (net->stopped != NULL)
-        net->stopped_stepper->remove(net->stopped);
-    if (net->stepped != NULL)
-        net->stepper->remove(net->stepped);
 }
