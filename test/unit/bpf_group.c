@@ -92,7 +92,7 @@ static void plan_sender(const bpf_group_t *g, int32_t i, uint32_t k)
 {
     const nicbarrier_step_t *s = &g->member[i].step[k];
     const nicbarrier_bpf_end_t from = end_of(g, s->wait_for);
-    nicbarrier_bpf_sender_t *sender = &g->member[i].plan.sender[k];
+    nicbarrier_bpf_sender_t *sender = &g->member[i].plan.group.sender[k];
     unsigned char bytes[NICBARRIER_PACKET_SIZE];
     make_payload(g, s->wait_for, s->wait_at, NICBARRIER_PACKET_EPOCH, 0, bytes);
     memcpy(sender->ip, from.ip, sizeof(sender->ip));
@@ -110,7 +110,7 @@ static void plan_member(bpf_group_t *g, int32_t i)
             const nicbarrier_bpf_end_t to = end_of(g, m->step[k].send_to);
             unsigned char bytes[NICBARRIER_PACKET_SIZE];
             make_payload(g, i, k, NICBARRIER_PACKET_EPOCH, 0, bytes);
-            nicbarrier_bpf_frame(&m->plan.packet[k], g->six, &me, &to, bytes);
+            nicbarrier_bpf_frame(&m->plan.group.packet[k], g->six, &me, &to, bytes);
         }
         if (m->step[k].wait_for != NICBARRIER_NOBODY)
             plan_sender(g, i, k);
@@ -201,7 +201,7 @@ static uint16_t udp_sum(const bpf_flight_t *f)
 void bpf_group_frame(const bpf_group_t *g, int32_t i, uint32_t k, uint8_t kind, uint64_t word,
                      bpf_flight_t *f)
 {
-    const nicbarrier_bpf_packet_t *p = &g->member[i].plan.packet[k];
+    const nicbarrier_bpf_packet_t *p = &g->member[i].plan.group.packet[k];
     memcpy(f->bytes, p->bytes, p->len);
     f->len = p->len;
     unsigned char *const payload = f->bytes + f->len - NICBARRIER_PACKET_SIZE;

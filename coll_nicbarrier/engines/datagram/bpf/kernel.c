@@ -17,9 +17,9 @@
 
 struct nicbarrier_bpf_kernel {
     struct nicbarrier_program *program;
-    int groups, pages, packets; /**< descriptors of the maps */
-    int interface;              /**< attached to it; 0: to none */
-    int xdp;                    /**< descriptor of the attachment; -1: none */
+    int groups, pages; /**< descriptors of the maps */
+    int interface;     /**< attached to it; 0: to none */
+    int xdp;           /**< descriptor of the attachment; -1: none */
 };
 
 const char *const nicbarrier_bpf_modes[] = {"native", "generic", "tc"};
@@ -46,7 +46,6 @@ nicbarrier_bpf_kernel_t *nicbarrier_bpf_load(void)
     }
     k->groups = bpf_map__fd(k->program->maps.groups);
     k->pages = bpf_map__fd(k->program->maps.pages);
-    k->packets = bpf_map__fd(k->program->maps.packets);
     return k;
 }
 
@@ -134,11 +133,6 @@ void nicbarrier_bpf_unload(nicbarrier_bpf_kernel_t *k)
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-static nicbarrier_bpf_id_t id_of_packet(const nicbarrier_bpf_id_t *id, uint32_t step)
-{
-    return (nicbarrier_bpf_id_t){.key = id->key, .cookie = id->cookie, .step = step};
-}
-
 /** A page with the state to begin with; -1 where there is none. */
 static int make_page(const nicbarrier_bpf_plan_t *plan)
 {
@@ -161,57 +155,36 @@ static int make_page(const nicbarrier_bpf_plan_t *plan)
     return fd;
 }
 
-/** The programs find a group when its entry in `groups` is there: that comes last. */
-static int make_entries(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_plan_t *plan, int page)
-{
-    nicbarrier_bpf_group_t group;
-    memset(&group, 0, sizeof(group));
-    group.drop = plan->drop;
-    memcpy(group.sender, plan->sender, sizeof(group.sender));
-    for (uint32_t i = 0; i < plan->rule.nsteps && i < NICBARRIER_RULE_STEPS; i++) {
-        const nicbarrier_bpf_id_t id = id_of_packet(&plan->id, i);
-        if ((plan->rule.sends >> i & 1) &&
-            bpf_map_update_elem(k->packets, &id, &plan->packet[i], BPF_ANY) != 0)
-            return -1;
-    }
-    return bpf_map_update_elem(k->pages, &plan->id, &page, BPF_ANY) == 0 &&
-                   bpf_map_update_elem(k->groups, &plan->id, &group, BPF_NOEXIST) == 0
-               ? 0
-               : -1;
-}
-
 int nicbarrier_bpf_install(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_plan_t *plan)
 {
-    nicbarrier_bpf_group_t group;
-    if (bpf_map_lookup_elem(k->groups, &plan->id, &group) == 0) {
-        errno = EEXIST;
-        return -1;
-    }
     const int page = make_page(plan);
-    if (page >= 0 && make_entries(k, plan, page) != 0) {
+    if (page < 0)
+        return -1;
+    bool done = bpf_map_update_elem(k->pages, &plan->id, &page, BPF_NOEXIST) == 0;
+    /* The programs find a group when this one is there. */
+    if (done && bpf_map_update_elem(k->groups, &plan->id, &plan->group, BPF_NOEXIST) != 0) {
         const int error = errno;
         nicbarrier_bpf_remove(k, &plan->id);
+        errno = error;
+        done = false;
+    }
+    if (!done) {
+        const int error = errno;
         close(page);
         errno = error;
-        return -1;
     }
-    return page;
+    return done ? page : -1;
 }
 
 int nicbarrier_bpf_update(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_plan_t *plan,
                           uint32_t step)
 {
-    const nicbarrier_bpf_id_t of = id_of_packet(&plan->id, step);
     nicbarrier_bpf_group_t group;
-    if ((plan->rule.sends >> step & 1) &&
-        bpf_map_update_elem(k->packets, &of, &plan->packet[step], BPF_EXIST) != 0)
-        return errno;
     if (bpf_map_lookup_elem_flags(k->groups, &plan->id, &group, BPF_F_LOCK) != 0)
         return errno;
-    if (memcmp(&group.sender[step], &plan->sender[step], sizeof(group.sender[step])) == 0)
-        return 0;
     /* What programs have counted, or left to be sent, meanwhile is lost: it will be asked for. */
-    group.sender[step] = plan->sender[step];
+    group.sender[step] = plan->group.sender[step];
+    group.packet[step] = plan->group.packet[step];
     return bpf_map_update_elem(k->groups, &plan->id, &group, BPF_EXIST | BPF_F_LOCK) == 0 ? 0
                                                                                           : errno;
 }
@@ -235,10 +208,6 @@ int nicbarrier_bpf_look(const nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_i
 void nicbarrier_bpf_remove(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_id_t *id)
 {
     (void)bpf_map_delete_elem(k->groups, id);
-    for (uint32_t i = 0; i < NICBARRIER_RULE_STEPS; i++) {
-        const nicbarrier_bpf_id_t of = id_of_packet(id, i);
-        (void)bpf_map_delete_elem(k->packets, &of);
-    }
     /* The kernel waits here until programs that began before have ended. */
     (void)bpf_map_delete_elem(k->pages, id);
 }

@@ -50,11 +50,9 @@ void nicbarrier_bpf_sweep(int interface);
 
 /** What is installed of a group; read during the call only. */
 typedef struct nicbarrier_bpf_plan {
-    nicbarrier_bpf_id_t id; /**< of the group */
+    nicbarrier_bpf_id_t id;
     nicbarrier_rule_t rule; /**< the state to begin with */
-    uint32_t drop;          /**< for tests: of 1000 messages so many are not sent */
-    nicbarrier_bpf_sender_t sender[NICBARRIER_RULE_STEPS];
-    nicbarrier_bpf_packet_t packet[NICBARRIER_RULE_STEPS]; /**< where the step sends */
+    nicbarrier_bpf_group_t group;
 } nicbarrier_bpf_plan_t;
 
 /** @return a descriptor of the page, to be mapped, which the caller closes; or -1 and errno: EEXIST

@@ -75,14 +75,6 @@ struct {
     __array(values, struct page);
 } pages SEC(".maps");
 
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, NICBARRIER_BPF_PACKETS);
-    __uint(map_flags, BPF_F_NO_PREALLOC);
-    __type(key, nicbarrier_bpf_id_t);
-    __type(value, nicbarrier_bpf_packet_t);
-} packets SEC(".maps");
-
 /* ---- packets that come ----------------------------------------------------------------------- */
 
 /** What is read of a packet of ours. */
@@ -243,15 +235,12 @@ INLINE uint16_t folded(uint64_t sum)
 }
 
 /** The message of step k, with its word of now; false where there is none. */
-INLINE bool prepare(const nicbarrier_bpf_id_t *id, const struct group *g,
-                    const nicbarrier_bpf_page_t *page, uint32_t k, struct outgoing *out)
+INLINE bool prepare(const struct group *g, const nicbarrier_bpf_page_t *page, uint32_t k,
+                    struct outgoing *out)
 {
-    if (g->drop != 0 && bpf_get_prandom_u32() % 1000 < g->drop)
+    if (k >= NICBARRIER_RULE_STEPS || (g->drop != 0 && bpf_get_prandom_u32() % 1000 < g->drop))
         return false;
-    const nicbarrier_bpf_id_t of = {.key = id->key, .cookie = id->cookie, .step = k};
-    const nicbarrier_bpf_packet_t *p = bpf_map_lookup_elem(&packets, &of);
-    if (p == NULL || k >= NICBARRIER_RULE_STEPS)
-        return false;
+    const nicbarrier_bpf_packet_t *p = &g->packet[k];
     const uint64_t word = bpf_cpu_to_be64(nicbarrier_rule_word(&page->rule, k));
     const uint16_t sum = folded((uint64_t)p->sum + (word & 0xffff) + (word >> 16 & 0xffff) +
                                 (word >> 32 & 0xffff) + (word >> 48));
@@ -295,7 +284,7 @@ int nicbarrier_xdp(struct xdp_md *ctx)
         return XDP_PASS;
     for (uint32_t k = 0; k < NICBARRIER_RULE_STEPS && due != 0; k++) {
         if (due >> k & 1) {
-            return prepare(&m.id, g, page, k, &out) &&
+            return prepare(g, page, k, &out) &&
                            ((out.len == NICBARRIER_BPF_PACKET_V4 &&
                              bpf_xdp_store_bytes(ctx, 0, out.bytes, NICBARRIER_BPF_PACKET_V4) ==
                                  0) ||
@@ -332,13 +321,13 @@ INLINE void save(struct __sk_buff *skb, struct outgoing *out)
 /** Writes the messages that are due into the packet, one after the other, and sends clones of it,
  *  but for the last one, which stays in the packet.
  *  @return whether there is one */
-INLINE bool send_all(struct __sk_buff *skb, const nicbarrier_bpf_id_t *id, const struct group *g,
+INLINE bool send_all(struct __sk_buff *skb, const struct group *g,
                      const nicbarrier_bpf_page_t *page, uint64_t due)
 {
     struct outgoing out;
     bool pending = false;
     for (uint32_t k = 0; k < NICBARRIER_RULE_STEPS && due >> k != 0; k++) {
-        if ((due >> k & 1) == 0 || !prepare(id, g, page, k, &out))
+        if ((due >> k & 1) == 0 || !prepare(g, page, k, &out))
             continue;
         if (pending)
             (void)bpf_clone_redirect(skb, skb->ifindex, 0);
@@ -390,7 +379,7 @@ int nicbarrier_in(struct __sk_buff *skb)
     if (due == 0)
         return up ? TC_ACT_UNSPEC : TC_ACT_SHOT;
     save(skb, &saved);
-    const bool pending = send_all(skb, &m.id, g, page, due);
+    const bool pending = send_all(skb, g, page, due);
     if (!up)
         return pending ? bpf_redirect(skb->ifindex, 0) : TC_ACT_SHOT;
     if (pending)
@@ -415,5 +404,5 @@ int nicbarrier_out(struct __sk_buff *skb)
     g->due = 0;
     g->count[NICBARRIER_BPF_SENT] += bits(due);
     bpf_spin_unlock(&g->lock);
-    return send_all(skb, &m.id, g, page, due) ? TC_ACT_UNSPEC : TC_ACT_STOLEN;
+    return send_all(skb, g, page, due) ? TC_ACT_UNSPEC : TC_ACT_STOLEN;
 }

@@ -91,7 +91,7 @@ static unsigned count_of(uid_t user, bool groups)
 static int plan_step(client_t *c, uint32_t k)
 {
     const nicbarrier_bpf_request_t *r = &c->group;
-    nicbarrier_bpf_sender_t *sender = &c->plan.sender[k];
+    nicbarrier_bpf_sender_t *sender = &c->plan.group.sender[k];
     nicbarrier_bpf_end_t to = {.port = r->to[k].port}, from = {.port = c->port};
     if (r->rule.waits >> k & 1) {
         memcpy(sender->ip, r->from[k].ip, sizeof(sender->ip));
@@ -104,7 +104,7 @@ static int plan_step(client_t *c, uint32_t k)
     memcpy(to.ip, r->to[k].ip, sizeof(to.ip));
     const int error = nicbarrier_bpf_neighbour(service.interface, r->to[k].six == 1, &to, &from);
     if (error == 0)
-        nicbarrier_bpf_frame(&c->plan.packet[k], r->to[k].six == 1, &from, &to, r->packet[k]);
+        nicbarrier_bpf_frame(&c->plan.group.packet[k], r->to[k].six == 1, &from, &to, r->packet[k]);
     return error;
 }
 
@@ -131,7 +131,7 @@ static int install(client_t *c, const nicbarrier_bpf_request_t *r, int *socket)
     memset(&c->plan, 0, sizeof(c->plan));
     c->plan.id = r->id;
     c->plan.rule = r->rule;
-    c->plan.drop = (uint32_t)r->drop;
+    c->plan.group.drop = r->drop;
     const int error = plan_all(c);
     if (error != 0)
         return error;
@@ -188,8 +188,9 @@ static void refresh(void)
     for (int i = 0; i < service.n; i++) {
         client_t *c = service.client[i];
         for (uint32_t k = 0; c->page >= 0 && k < c->group.rule.nsteps; k++) {
-            const nicbarrier_bpf_packet_t before = c->plan.packet[k];
-            if (plan_step(c, k) == 0 && memcmp(&before, &c->plan.packet[k], sizeof(before)) != 0)
+            const nicbarrier_bpf_packet_t before = c->plan.group.packet[k];
+            if (plan_step(c, k) == 0 &&
+                memcmp(&before, &c->plan.group.packet[k], sizeof(before)) != 0)
                 (void)nicbarrier_bpf_update(service.kernel, &c->plan, k);
         }
     }

@@ -11,9 +11,9 @@
  *
  * A group is known by its key and by the cookie that packets to this process carry, and has in maps
  *
- *  - a nicbarrier_bpf_group_t, which only the kernel and the service see;
- *  - a page, mapped by the process, which is the rule's state and the process's orders;
- *  - for each step that sends a packet, complete but for the word of the step.
+ *  - a nicbarrier_bpf_group_t, which only the kernel and the service see, with a packet for each
+ *    step that sends, complete but for the word of the step;
+ *  - a page, mapped by the process, which is the rule's state and the process's orders.
  *
  * The process enters by a store into its page and a packet of kind WAKE that it sends on the
  * interface: there the program finds it, reads the page, and turns it into the first step's
@@ -32,11 +32,11 @@
 
 #include "coll_nicbarrier/epoch/rule.h"
 
-/** Names a group, or a packet of it. */
+/** Names a group. */
 typedef struct nicbarrier_bpf_id {
-    uint64_t key;    /**< of the group */
+    uint64_t key;
     uint32_t cookie; /**< of this process */
-    uint32_t step;   /**< of a packet; else 0 */
+    uint32_t step;   /**< in requests about one; else 0 */
 } nicbarrier_bpf_id_t;
 
 /** What the process maps, and the others of its node. The first four words are
@@ -92,13 +92,13 @@ typedef enum nicbarrier_bpf_counter {
     uint64_t due;  /**< bit k: the message of step k is to be sent */                              \
     uint64_t drop; /**< for tests: of 1000 messages so many are not sent */                        \
     uint64_t count[NICBARRIER_BPF_COUNTERS];                                                       \
-    nicbarrier_bpf_sender_t sender[NICBARRIER_RULE_STEPS];
+    nicbarrier_bpf_sender_t sender[NICBARRIER_RULE_STEPS];                                         \
+    nicbarrier_bpf_packet_t packet[NICBARRIER_RULE_STEPS];
 
 typedef struct nicbarrier_bpf_group {
     uint32_t lock;
     NICBARRIER_BPF_GROUP_FIELDS
 } nicbarrier_bpf_group_t;
 
-/** Groups that an interface has room for at most, and the packets of all of them. */
-#define NICBARRIER_BPF_GROUPS  1024
-#define NICBARRIER_BPF_PACKETS (NICBARRIER_BPF_GROUPS * NICBARRIER_RULE_STEPS)
+/** Groups that an interface has room for at most. */
+#define NICBARRIER_BPF_GROUPS 1024
