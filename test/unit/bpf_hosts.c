@@ -74,23 +74,11 @@ const char *bpf_hosts_obstacle(void)
 
 static nicbarrier_bpf_peer_t peer_of(const bpf_host_t *h, int i)
 {
-    nicbarrier_bpf_peer_t p = {.port = (uint16_t)(FIRST_PORT + i), .six = h->all->six};
+    nicbarrier_bpf_peer_t p = {.port = (uint16_t)(FIRST_PORT + i), .cookie = 100 + (uint32_t)i};
     char text[32];
     (void)snprintf(text, sizeof(text), h->all->six ? "fd77::%d" : "10.77.0.%d", i + 1);
-    UNIT_CHECK(inet_pton(p.six ? AF_INET6 : AF_INET, text, p.ip) == 1);
+    UNIT_CHECK(inet_pton(h->all->six ? AF_INET6 : AF_INET, text, p.ip) == 1);
     return p;
-}
-
-static void encode(const bpf_host_t *h, int from, uint32_t k, const nicbarrier_step_t *step,
-                   unsigned char bytes[NICBARRIER_PACKET_SIZE])
-{
-    const nicbarrier_packet_t p = {.kind = NICBARRIER_PACKET_EPOCH,
-                                   .at = step->send_at,
-                                   .from_at = (uint8_t)k,
-                                   .sender = (uint32_t)from,
-                                   .cookie = 100 + (uint32_t)step->send_to,
-                                   .key = h->share.id.key};
-    nicbarrier_packet_encode(&p, bytes);
 }
 
 /** The first sends in the even steps, the other one in the odd ones. */
@@ -109,26 +97,20 @@ static int relay(bpf_host_t *h)
 static void plan(bpf_host_t *h)
 {
     nicbarrier_bpf_request_t *r = &h->request;
-    uint64_t sends, waits;
     const int n =
         h->all->relay ? relay(h) : nicbarrier_schedule(h->all->schedule, h->me, h->all->n, h->step);
-    h->share = (nicbarrier_bpf_share_t){.interface = "eth0"};
+    h->share = (nicbarrier_bpf_share_t){.interface = "eth0", .six = h->all->six};
     h->share.id = (nicbarrier_bpf_id_t){.key = 0x0807060504030201, .cookie = 100 + (uint32_t)h->me};
-    nicbarrier_schedule_bits(h->step, n, &sends, &waits);
-    nicbarrier_rule_init(&r->rule, (uint32_t)n, sends, waits);
-    for (uint32_t k = 0; k < (uint32_t)n; k++) {
+    r->me = (uint32_t)h->me;
+    r->nsteps = (uint32_t)n;
+    r->six = h->all->six;
+    for (int k = 0; k < n; k++) {
         const nicbarrier_step_t *s = &h->step[k];
-        if (s->send_to != NICBARRIER_NOBODY) {
+        r->step[k] = *s;
+        if (s->send_to != NICBARRIER_NOBODY)
             r->to[k] = h->share.by = peer_of(h, s->send_to);
-            encode(h, h->me, k, s, r->packet[k]);
-        }
-        if (s->wait_for != NICBARRIER_NOBODY) {
-            const nicbarrier_step_t theirs = {.send_to = h->me, .send_at = (uint8_t)k};
-            unsigned char bytes[NICBARRIER_PACKET_SIZE];
-            encode(h, s->wait_for, s->wait_at, &theirs, bytes);
-            memcpy(&r->named[k], bytes + NICBARRIER_PACKET_SENDER_AT, sizeof(r->named[k]));
+        if (s->wait_for != NICBARRIER_NOBODY)
             r->from[k] = peer_of(h, s->wait_for);
-        }
     }
 }
 
@@ -153,9 +135,11 @@ void bpf_host_meet(bpf_host_t *h)
     }
 }
 
-int bpf_host_install(bpf_host_t *h, nicbarrier_reason_t *why)
+int bpf_host_install(bpf_host_t *h, nicbarrier_bpf_client_t *c, nicbarrier_reason_t *why)
 {
-    return nicbarrier_bpf_client_install(&h->client, &h->share, &h->request, h->socket, why);
+    c->share = h->share;
+    c->request = h->request;
+    return nicbarrier_bpf_client_install(c, h->socket, why);
 }
 
 bool bpf_host_wait(const bpf_host_t *h, uint64_t epoch)

@@ -66,7 +66,7 @@ bool bpf_hosts_release(void);
 
 /** All hosts have come here. */
 void bpf_host_meet(bpf_host_t *h);
-/** Installs the member's group. 0, or -1 and the reason. */
-int bpf_host_install(bpf_host_t *h, nicbarrier_reason_t *why);
+/** Installs the member's group for a client. 0, or -1 and the reason. */
+int bpf_host_install(bpf_host_t *h, nicbarrier_bpf_client_t *c, nicbarrier_reason_t *why);
 /** Waits until the epoch is complete; false after some seconds. */
 bool bpf_host_wait(const bpf_host_t *h, uint64_t epoch);

@@ -32,7 +32,7 @@
 static int begin(bpf_host_t *h)
 {
     nicbarrier_reason_t why = {""};
-    if (bpf_host_install(h, &why) != 0) {
+    if (bpf_host_install(h, &h->client, &why) != 0) {
         fprintf(stderr, "host %d: %s\n", h->me, why.text);
         return -1;
     }
@@ -145,10 +145,10 @@ static int refusals(bpf_host_t *h)
     r.version++;
     REQUIRE(ask(&r, sizeof(r), h->socket) == EINVAL);
     r = h->request;
-    r.rule.sends |= 1U << r.rule.nsteps;
+    r.step[r.nsteps++].send_to = 0;
     REQUIRE(ask(&r, sizeof(r), h->socket) == EINVAL);
     r = h->request;
-    r.packet[0][NICBARRIER_PACKET_KEY_AT] ^= 1;
+    r.drop = 1001;
     REQUIRE(ask(&r, sizeof(r), h->socket) == EINVAL);
     r = h->request;
     r.to[0].ip[0] = 127;
@@ -168,19 +168,19 @@ static int bounds(bpf_host_t *h)
     int status = 0;
     const pid_t child = fork();
     if (child == 0)
-        _exit(bpf_host_install(h, &why) != 0);
+        _exit(bpf_host_install(h, &h->client, &why) != 0);
     REQUIRE(waitpid(child, &status, 0) == child && status == 0);
     for (int i = 0; i < 3; i++) {
         h->share.id.cookie = 1000 + (uint32_t)i;
-        REQUIRE(nicbarrier_bpf_client_install(&more[i], &h->share, &h->request, h->socket, &why) ==
-                0);
+        REQUIRE(bpf_host_install(h, &more[i], &why) == 0);
     }
     h->share = share;
-    REQUIRE(bpf_host_install(h, &why) != 0 && strstr(why.text, "as are allowed") != NULL);
+    REQUIRE(bpf_host_install(h, &h->client, &why) != 0 &&
+            strstr(why.text, "as are allowed") != NULL);
     for (int i = 0; i < 2; i++)
         nicbarrier_bpf_client_close(&more[i]);
     h->share.id.cookie = 1002;
-    REQUIRE(bpf_host_install(h, &why) != 0 && strstr(why.text, "such a group") != NULL);
+    REQUIRE(bpf_host_install(h, &h->client, &why) != 0 && strstr(why.text, "such a group") != NULL);
     nicbarrier_bpf_client_close(&more[2]);
     h->share = share;
     return 0;
@@ -189,19 +189,18 @@ static int bounds(bpf_host_t *h)
 /** Another process of the host enters, sees the end, and is refused when the group is gone. */
 static int shared(bpf_host_t *h)
 {
-    nicbarrier_bpf_client_t other;
-    nicbarrier_bpf_share_t wrong = h->share;
-    wrong.id.cookie++;
-    REQUIRE(nicbarrier_bpf_client_open(&other, &wrong) != 0);
-    REQUIRE(nicbarrier_bpf_client_open(&other, &h->share) == 0);
+    nicbarrier_bpf_client_t other = {.share = h->share};
+    other.share.id.cookie++;
+    REQUIRE(nicbarrier_bpf_client_open(&other) != 0);
+    other.share = h->share;
+    REQUIRE(nicbarrier_bpf_client_open(&other) == 0);
     REQUIRE(nicbarrier_bpf_client_enter(&other, 1) && bpf_host_wait(h, 1));
     REQUIRE((other.page->word & ~NICBARRIER_WORD_FAILED) == 1);
     bpf_host_meet(h);
     /* The same address again, and one that is not reached. */
-    h->request.id.step = 0;
-    REQUIRE(nicbarrier_bpf_client_readdress(&h->client, &h->request));
-    h->request.to[0].ip[0] = 127;
-    REQUIRE(!nicbarrier_bpf_client_readdress(&h->client, &h->request));
+    REQUIRE(nicbarrier_bpf_client_readdress(&h->client, 0));
+    h->client.request.to[0].ip[0] = 127;
+    REQUIRE(!nicbarrier_bpf_client_readdress(&h->client, 0));
     bpf_host_meet(h);
     nicbarrier_bpf_client_stop(&h->client);
     REQUIRE(!nicbarrier_bpf_client_enter(&other, 2) && !nicbarrier_bpf_client_enter(&h->client, 2));
@@ -258,7 +257,7 @@ static int silent(bpf_host_t *h)
     REQUIRE(begin(h) == 0);
     const uint32_t cookie = h->share.id.cookie;
     h->share.id.cookie = 1000;
-    REQUIRE(nicbarrier_bpf_client_install(c[1], &h->share, &h->request, h->socket, &why) == 0);
+    REQUIRE(bpf_host_install(h, c[1], &why) == 0);
     h->share.id.cookie = cookie;
     for (int i = 0; i < 2; i++) {
         REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, end_of[i]) == 0);
@@ -272,7 +271,8 @@ static int silent(bpf_host_t *h)
         REQUIRE(waited == (i == 0));
         REQUIRE(!nicbarrier_bpf_client_enter(c[i], 1));
     }
-    REQUIRE(nicbarrier_bpf_client_open(c[1], &h->share) != 0);
+    c[1]->share = h->share;
+    REQUIRE(nicbarrier_bpf_client_open(c[1]) != 0);
     for (int i = 0; i < 2; i++)
         REQUIRE(close(kept[i]) == 0 && close(end_of[i][1]) == 0);
     return end(h);
@@ -288,19 +288,20 @@ static int stranger(bpf_host_t *h)
     for (int i = 0; i < 30000 && atomic_load(&h->shared->strange) == 0; i++)
         (void)usleep(1000);
     REQUIRE(atomic_load(&h->shared->strange) == 1);
-    REQUIRE(nicbarrier_bpf_client_open(&c, &h->share) != 0);
+    c.share = h->share;
+    REQUIRE(nicbarrier_bpf_client_open(&c) != 0);
     REQUIRE(ask(&r, sizeof(r), -1) == ENOENT);
     r.order = NICBARRIER_BPF_QUIT;
     REQUIRE(ask(&r, sizeof(r), -1) == EPERM);
     r.order = NICBARRIER_BPF_REMOVE;
     r.id = h->share.id;
     REQUIRE(ask(&r, sizeof(r), -1) == 0);
-    REQUIRE(nicbarrier_bpf_client_install(&c, &h->share, &h->request, h->socket, &why) != 0);
+    REQUIRE(bpf_host_install(h, &c, &why) != 0);
     REQUIRE(strstr(why.text, "such a group") != NULL);
     /* With a group of one's own, the packets that ring for the other one. */
     const nicbarrier_bpf_share_t theirs = h->share;
     h->share.id.cookie++;
-    REQUIRE(nicbarrier_bpf_client_install(&c, &h->share, &h->request, h->socket, &why) == 0);
+    REQUIRE(bpf_host_install(h, &c, &why) == 0);
     h->share = theirs;
     const nicbarrier_packet_t ring = {
         .kind = NICBARRIER_PACKET_WAKE, .cookie = theirs.id.cookie, .key = theirs.id.key};

@@ -51,7 +51,6 @@ struct nicbarrier_stepped {
     bool stopped;
     uint64_t key;
     uint32_t drop;
-    bool waits[NICBARRIER_STEPS_MAX];
     nicbarrier_address_t to[NICBARRIER_STEPS_MAX], from[NICBARRIER_STEPS_MAX];
     unsigned char packet[NICBARRIER_STEPS_MAX][NICBARRIER_PACKET_SIZE];
     unsigned char expected[NICBARRIER_STEPS_MAX][NICBARRIER_PACKET_SIZE];
@@ -152,7 +151,7 @@ static bool takes(const arrival_t *a)
         (p.kind != NICBARRIER_PACKET_EPOCH && p.kind != NICBARRIER_PACKET_REPEAT))
         return false;
     nicbarrier_stepped_t *s = find(p.key);
-    if (s == NULL || s->stopped || !s->waits[p.at] || port_of(&s->from[p.at]) != a->port ||
+    if (s == NULL || s->stopped || port_of(&s->from[p.at]) != a->port ||
         p.epoch >= NICBARRIER_WORD_FAILED || chance(16))
         return false;
     unsigned char head[NICBARRIER_PACKET_EPOCH_AT];
@@ -319,19 +318,40 @@ const nicbarrier_transport_t nicbarrier_verbs = {
 
 /* ---- the stepper ---------------------------------------------------------------------------- */
 
-static void set_addresses(nicbarrier_stepped_t *s, uint32_t k, const nicbarrier_address_t *to,
-                          const nicbarrier_address_t *from)
+static bool by_verbs(const nicbarrier_partner_t *p)
 {
-    if (to != NULL)
-        s->to[k] = *to;
-    if (from != NULL)
-        s->from[k] = *from;
-    s->waits[k] = from != NULL;
+    return p == NULL || p->at.via == NICBARRIER_VIA_VERBS;
 }
 
-static bool by_verbs(const nicbarrier_address_t *a)
+/** Of step k; false where a partner is not reached by this adapter. */
+static bool set_addresses(nicbarrier_stepped_t *s, const nicbarrier_net_t *net, uint32_t k)
 {
-    return a == NULL || a->via == NICBARRIER_VIA_VERBS;
+    const bool can = by_verbs(net->to[k]) && by_verbs(net->from[k]);
+
+    if (can && net->to[k] != NULL)
+        s->to[k] = net->to[k]->at;
+    if (can && net->from[k] != NULL)
+        s->from[k] = net->from[k]->at;
+    return can;
+}
+
+/** What goes out in step k, and what is waited for. */
+static void encode(nicbarrier_stepped_t *s, const nicbarrier_net_t *net, uint32_t k)
+{
+    const nicbarrier_step_t *step = &net->step[k];
+    nicbarrier_packet_t p = {.kind = NICBARRIER_PACKET_EPOCH,
+                             .at = step->send_at,
+                             .from_at = (uint8_t)k,
+                             .sender = (uint32_t)net->group.me,
+                             .cookie = net->to[k] != NULL ? net->to[k]->cookie : 0,
+                             .key = net->group.key};
+
+    nicbarrier_packet_encode(&p, s->packet[k]);
+    p.at = (uint8_t)k;
+    p.from_at = step->wait_at;
+    p.sender = (uint32_t)step->wait_for;
+    p.cookie = nicbarrier_datagram.cookie;
+    nicbarrier_packet_encode(&p, s->expected[k]);
 }
 
 /** While a group is installed others need the engine. */
@@ -347,28 +367,24 @@ static bool engine_is_free(void)
     return false;
 }
 
-static nicbarrier_stepped_t *step_install(const nicbarrier_stepping_t *what,
-                                          nicbarrier_view_t **view_p, nicbarrier_reason_t *why)
+static nicbarrier_stepped_t *step_install(const nicbarrier_net_t *net, nicbarrier_view_t **view_p,
+                                          nicbarrier_reason_t *why)
 {
     nicbarrier_stepped_t *s = calloc(1, sizeof(*s));
 
-    UNIT_CHECK(s != NULL && what->start->entered == 0 &&
-               what->cookie == nicbarrier_datagram.cookie);
+    UNIT_CHECK(s != NULL && net->rule.entered == 0);
     UNIT_CHECK(engine_is_free());
-    for (uint32_t k = 0; k < what->start->nsteps; k++) {
-        if (adapter_config.plain || adapter_config.absent || !by_verbs(what->to[k]) ||
-            !by_verbs(what->from[k])) {
+    for (uint32_t k = 0; k < net->rule.nsteps; k++) {
+        if (adapter_config.plain || adapter_config.absent || !set_addresses(s, net, k)) {
             nicbarrier_reason(why, "a partner is not reached by this adapter");
             free(s);
             return NULL;
         }
-        set_addresses(s, k, what->to[k], what->from[k]);
+        encode(s, net, k);
     }
-    s->key = what->key;
-    s->drop = what->drop;
-    memcpy(s->packet, what->packet, sizeof(s->packet));
-    memcpy(s->expected, what->expected, sizeof(s->expected));
-    s->rule = *what->start;
+    s->key = net->group.key;
+    s->drop = (uint32_t)nicbarrier_datagram_config.drop;
+    s->rule = net->rule;
     s->fd = memfd_create("view", MFD_CLOEXEC);
     UNIT_CHECK(ftruncate(s->fd, sizeof(*s->view)) == 0);
     s->view = mmap(NULL, sizeof(*s->view), PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
@@ -435,14 +451,9 @@ static bool step_take(nicbarrier_stepped_t *s, uint32_t k, uint64_t word)
     return end(can);
 }
 
-static bool step_readdress(nicbarrier_stepped_t *s, uint32_t k, const nicbarrier_address_t *to,
-                           const nicbarrier_address_t *from)
+static bool step_readdress(nicbarrier_stepped_t *s, const nicbarrier_net_t *net, uint32_t k)
 {
-    const bool can = begin(s) && by_verbs(to) && by_verbs(from);
-
-    if (can)
-        set_addresses(s, k, to, from);
-    return end(can);
+    return end(begin(s) && set_addresses(s, net, k));
 }
 
 static void step_snapshot(const nicbarrier_stepped_t *s, nicbarrier_rule_t *state)

@@ -195,10 +195,11 @@ uint32_t nicbarrier_datagram_behind_record(nicbarrier_net_t *net, void *bytes)
     nicbarrier_udp_local(&r.leader);
     r.cookie = nicbarrier_datagram.cookie;
     nicbarrier_datagram_lock();
-    while (nicbarrier_steppers[r.stepper] != net->stepper)
-        r.stepper++;
-    if (nicbarrier_net_view(net) != NULL)
+    if (nicbarrier_net_view(net) != NULL) {
+        while (nicbarrier_steppers[r.stepper] != net->stepper)
+            r.stepper++;
         r.len = net->stepper->share(net->stepped, r.share);
+    }
     nicbarrier_datagram_unlock();
     memcpy(bytes, &r, sizeof(r));
     return sizeof(r);

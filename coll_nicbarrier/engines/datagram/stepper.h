@@ -33,8 +33,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "coll_nicbarrier/engines/datagram/wire/packet.h"
-#include "coll_nicbarrier/engines/datagram/reach.h"
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/epoch/rule.h"
 #include "coll_nicbarrier/schedule/schedule.h"
@@ -70,20 +68,6 @@ static inline bool nicbarrier_view_failed(const nicbarrier_view_t *v)
     return atomic_load_explicit(&v->word, memory_order_acquire) >= NICBARRIER_WORD_FAILED;
 }
 
-/** What is installed; read during the call only. Addresses are of UDP or verbs (transport.h). */
-typedef struct nicbarrier_stepping {
-    uint64_t key;                   /**< of the group */
-    uint32_t cookie;                /**< that packets to this process carry */
-    uint32_t drop;                  /**< for tests: of 1000 words to send so many are dropped */
-    const nicbarrier_rule_t *start; /**< the state to begin with */
-    const nicbarrier_address_t *to[NICBARRIER_STEPS_MAX];   /**< NULL: nothing is sent */
-    const nicbarrier_address_t *from[NICBARRIER_STEPS_MAX]; /**< NULL: nothing is waited for */
-    /** What goes out, where anything does, and what is waited for: kind EPOCH, complete but for the
-     *  word. */
-    unsigned char packet[NICBARRIER_STEPS_MAX][NICBARRIER_PACKET_SIZE];
-    unsigned char expected[NICBARRIER_STEPS_MAX][NICBARRIER_PACKET_SIZE];
-} nicbarrier_stepping_t;
-
 /** A group that is installed, or another process's access to one. */
 typedef struct nicbarrier_stepped nicbarrier_stepped_t;
 
@@ -95,17 +79,17 @@ typedef struct nicbarrier_stepped nicbarrier_stepped_t;
 typedef struct nicbarrier_stepper {
     const char *name; /**< as in coll_nicbarrier_stepper */
 
-    /** *view_p gets what it shows. @return NULL and the reason where it cannot have the group */
-    nicbarrier_stepped_t *(*install)(const nicbarrier_stepping_t *what, nicbarrier_view_t **view_p,
+    /** *view_p gets what it shows. Group, steps and partners are read in this call and in readdress
+     *  only. @return NULL and the reason where it cannot have the group */
+    nicbarrier_stepped_t *(*install)(const nicbarrier_net_t *net, nicbarrier_view_t **view_p,
                                      nicbarrier_reason_t *why);
     /** Enters all epochs up to this one. */
     bool (*enter)(nicbarrier_stepped_t *s, uint64_t epoch);
     /** A word for my step k has come to the engine, or is made up by it, with the epoch that has
      * come before, where it has found that the group has failed. It is new by the snapshot. */
     bool (*take)(nicbarrier_stepped_t *s, uint32_t k, uint64_t word);
-    /** Partners of step k are reached by these addresses from now on; NULL as in install. */
-    bool (*readdress)(nicbarrier_stepped_t *s, uint32_t k, const nicbarrier_address_t *to,
-                      const nicbarrier_address_t *from);
+    /** Partners of step k are reached by other addresses from now on. */
+    bool (*readdress)(nicbarrier_stepped_t *s, const nicbarrier_net_t *net, uint32_t k);
     void (*snapshot)(const nicbarrier_stepped_t *s, nicbarrier_rule_t *state);
     void (*remove)(nicbarrier_stepped_t *s);
     /** From now on it neither keeps nor sends anything; view and snapshot stay as they are. May be

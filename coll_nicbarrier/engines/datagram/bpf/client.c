@@ -40,7 +40,7 @@ static int map_page(nicbarrier_bpf_client_t *c, int fd)
 static int open_bell(const nicbarrier_bpf_share_t *share)
 {
     const int yes = 1;
-    const bool six = share->by.six == 1;
+    const bool six = share->six == 1;
     union {
         struct sockaddr any;
         struct sockaddr_in four;
@@ -86,16 +86,16 @@ static void hang_up(nicbarrier_bpf_client_t *c)
 }
 
 /** Has the service do an order that gives the group's page, again where it looks for addresses. */
-static int get_page(nicbarrier_bpf_client_t *c, nicbarrier_bpf_request_t *request,
-                    nicbarrier_bpf_order_t order, int socket, nicbarrier_reason_t *why)
+static int get_page(nicbarrier_bpf_client_t *c, nicbarrier_bpf_order_t order, int socket,
+                    nicbarrier_reason_t *why)
 {
     const struct timespec msec = {.tv_nsec = 1000000};
     nicbarrier_bpf_reply_t reply = {.text = ""};
     int page = -1;
-    int error = nicbarrier_bpf_ask(c->service, request, order, socket, &reply, &page);
+    int error = nicbarrier_bpf_ask(c->service, &c->request, order, socket, &reply, &page);
     for (int i = 0; i < TRIES && error == EAGAIN; i++) {
         (void)nanosleep(&msec, NULL);
-        error = nicbarrier_bpf_ask(c->service, request, order, socket, &reply, &page);
+        error = nicbarrier_bpf_ask(c->service, &c->request, order, socket, &reply, &page);
     }
     if (error == ETIMEDOUT) {
         leave_alone();
@@ -108,15 +108,15 @@ static int get_page(nicbarrier_bpf_client_t *c, nicbarrier_bpf_request_t *reques
     return c->page != NULL ? 0 : -1;
 }
 
-static int begin(nicbarrier_bpf_client_t *c, const nicbarrier_bpf_share_t *share,
-                 nicbarrier_bpf_request_t *request, nicbarrier_bpf_order_t order, int socket,
+static int begin(nicbarrier_bpf_client_t *c, nicbarrier_bpf_order_t order, int socket,
                  nicbarrier_reason_t *why)
 {
+    const nicbarrier_bpf_share_t *share = &c->share;
     const nicbarrier_packet_t p = {
         .kind = NICBARRIER_PACKET_WAKE, .cookie = share->id.cookie, .key = share->id.key};
-    memset(c, 0, sizeof(*c));
     nicbarrier_packet_encode(&p, c->wake);
-    request->id = share->id;
+    c->request.id = share->id;
+    c->page = NULL;
     c->bell = -1;
     c->service = -1;
     if (is_left_alone())
@@ -129,39 +129,34 @@ static int begin(nicbarrier_bpf_client_t *c, const nicbarrier_bpf_share_t *share
                           share->interface, strerror(errno));
     else if ((c->bell = open_bell(share)) < 0)
         nicbarrier_reason(why, "no socket for entering: %s", strerror(errno));
-    else if (get_page(c, request, order, socket, why) == 0)
+    else if (get_page(c, order, socket, why) == 0)
         return 0;
     nicbarrier_bpf_client_close(c);
     return -1;
 }
 
-int nicbarrier_bpf_client_install(nicbarrier_bpf_client_t *c, const nicbarrier_bpf_share_t *share,
-                                  nicbarrier_bpf_request_t *request, int socket,
-                                  nicbarrier_reason_t *why)
+int nicbarrier_bpf_client_install(nicbarrier_bpf_client_t *c, int socket, nicbarrier_reason_t *why)
 {
-    return begin(c, share, request, NICBARRIER_BPF_INSTALL, socket, why);
+    return begin(c, NICBARRIER_BPF_INSTALL, socket, why);
 }
 
-int nicbarrier_bpf_client_open(nicbarrier_bpf_client_t *c, const nicbarrier_bpf_share_t *share)
+int nicbarrier_bpf_client_open(nicbarrier_bpf_client_t *c)
 {
-    nicbarrier_bpf_request_t request = {.id = share->id};
     nicbarrier_reason_t why;
-    if (begin(c, share, &request, NICBARRIER_BPF_OPEN, -1, &why) != 0)
+    if (begin(c, NICBARRIER_BPF_OPEN, -1, &why) != 0)
         return -1;
-    close(c->service);
-    c->service = -1;
+    hang_up(c);
     return 0;
 }
 
 /** An order whose reply has no page, unless it is a late one to an older question. */
-static bool order(nicbarrier_bpf_client_t *c, nicbarrier_bpf_request_t *request,
-                  nicbarrier_bpf_order_t what)
+static bool order(nicbarrier_bpf_client_t *c, nicbarrier_bpf_order_t what)
 {
     nicbarrier_bpf_reply_t reply;
     int page;
     if (is_left_alone())
         return false;
-    const int error = nicbarrier_bpf_ask(c->service, request, what, -1, &reply, &page);
+    const int error = nicbarrier_bpf_ask(c->service, &c->request, what, -1, &reply, &page);
     if (error == ETIMEDOUT)
         leave_alone();
     if (page >= 0)
@@ -169,21 +164,21 @@ static bool order(nicbarrier_bpf_client_t *c, nicbarrier_bpf_request_t *request,
     return error == 0;
 }
 
-bool nicbarrier_bpf_client_readdress(nicbarrier_bpf_client_t *c, nicbarrier_bpf_request_t *request)
+bool nicbarrier_bpf_client_readdress(nicbarrier_bpf_client_t *c, uint32_t k)
 {
-    return c->service >= 0 && order(c, request, NICBARRIER_BPF_READDRESS);
+    c->request.number = k;
+    return c->service >= 0 && order(c, NICBARRIER_BPF_READDRESS);
 }
 
 void nicbarrier_bpf_client_stop(nicbarrier_bpf_client_t *c)
 {
-    nicbarrier_bpf_request_t request = {.id = {0}};
     if (c->service < 0)
         return;
     /* A service that was killed, or does not come to it, removes nothing, and its programs would
      * go on to keep the words that the process waits for. With another key they leave the group. */
     if (c->page != NULL)
         __atomic_store_n(&c->page->key, ~c->page->key, __ATOMIC_SEQ_CST);
-    if (!order(c, &request, NICBARRIER_BPF_REMOVE)) {
+    if (!order(c, NICBARRIER_BPF_REMOVE)) {
         /* One that has looked at the key before is over by then. */
         const struct timespec msec = {.tv_nsec = 1000000};
         (void)nanosleep(&msec, NULL);

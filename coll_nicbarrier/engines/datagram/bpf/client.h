@@ -13,11 +13,22 @@
 #include <stdbool.h>
 
 #include "coll_nicbarrier/engines/datagram/bpf/request.h"
+#include "coll_nicbarrier/engines/datagram/wire/packet.h"
 #include "coll_nicbarrier/engines/engine.h"
 
+/** How another process of the same user gets at a group. */
+typedef struct nicbarrier_bpf_share {
+    char interface[16];
+    nicbarrier_bpf_id_t id;
+    nicbarrier_bpf_peer_t by; /**< any partner: on the way to it the program is met */
+    uint32_t six;             /**< 1: it is reached by IPv6 */
+} nicbarrier_bpf_share_t;
+
 /** A group that is in the kernel, as the process that has installed it or another one of its node
- *  has it. */
-typedef struct nicbarrier_bpf_client {
+ *  has it: of a stepper (stepper.h). */
+typedef struct nicbarrier_stepped {
+    nicbarrier_bpf_share_t share;
+    nicbarrier_bpf_request_t request; /**< with the addresses that partners have */
     nicbarrier_bpf_page_t *page;
     int service; /**< the connection, over which the group lives; -1: this is another process, or
                       it was removed */
@@ -25,26 +36,17 @@ typedef struct nicbarrier_bpf_client {
     unsigned char wake[NICBARRIER_PACKET_SIZE];
 } nicbarrier_bpf_client_t;
 
-/** How another process of the same user gets at it. */
-typedef struct nicbarrier_bpf_share {
-    char interface[16];
-    nicbarrier_bpf_id_t id;
-    nicbarrier_bpf_peer_t by; /**< any partner: on the way to it the program is met */
-} nicbarrier_bpf_share_t;
-
-/** Installs what the request says, whose version and order are filled in here. Waits until the
+/** Installs what the request says; version, order and name are filled in here. Waits until the
  *  Ethernet addresses of all partners are known, some seconds at most.
  *  @param socket of UDP, that the group's packets come to. @return 0, or -1 and the reason */
-int nicbarrier_bpf_client_install(nicbarrier_bpf_client_t *c, const nicbarrier_bpf_share_t *share,
-                                  nicbarrier_bpf_request_t *request, int socket,
-                                  nicbarrier_reason_t *why);
-/** The addresses of step request->id.step, as in request.h. False: that cannot be done. */
-bool nicbarrier_bpf_client_readdress(nicbarrier_bpf_client_t *c, nicbarrier_bpf_request_t *request);
+int nicbarrier_bpf_client_install(nicbarrier_bpf_client_t *c, int socket, nicbarrier_reason_t *why);
+/** Partners of step k have the addresses that now stand in the request. False: that cannot be. */
+bool nicbarrier_bpf_client_readdress(nicbarrier_bpf_client_t *c, uint32_t k);
 /** No program does anything more for the group; the page stays as it is. */
 void nicbarrier_bpf_client_stop(nicbarrier_bpf_client_t *c);
 
-/** The same group for another process. 0, or -1. */
-int nicbarrier_bpf_client_open(nicbarrier_bpf_client_t *c, const nicbarrier_bpf_share_t *share);
+/** The same group for another process, by what is shared. 0, or -1. */
+int nicbarrier_bpf_client_open(nicbarrier_bpf_client_t *c);
 
 /** Of both: gives it back. */
 void nicbarrier_bpf_client_close(nicbarrier_bpf_client_t *c);

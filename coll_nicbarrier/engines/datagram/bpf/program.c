@@ -126,7 +126,7 @@ INLINE bool read_message(void *data, void *end, struct message *m)
         return false;
     m->id.key = bpf_be64_to_cpu(*(const uint64_t *)(p + NICBARRIER_PACKET_KEY_AT));
     m->id.cookie = bpf_ntohl(*(const uint32_t *)(p + NICBARRIER_PACKET_COOKIE_AT));
-    m->id.step = 0;
+    m->id.zero = 0;
     m->kind = p[NICBARRIER_PACKET_KIND_AT];
     m->at = p[NICBARRIER_PACKET_STEP_AT];
     m->sender.named = *(const uint64_t *)(p + NICBARRIER_PACKET_SENDER_AT);

@@ -87,32 +87,54 @@ static unsigned count_of(uid_t user, bool groups)
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
+/** Who may send the word of step k, as it stands in its packets. */
+static void plan_sender(client_t *c, uint32_t k)
+{
+    const nicbarrier_bpf_request_t *r = &c->group;
+    const nicbarrier_packet_t p = {
+        .at = (uint8_t)k, .from_at = r->step[k].wait_at, .sender = (uint32_t)r->step[k].wait_for};
+    nicbarrier_bpf_sender_t *sender = &c->plan.group.sender[k];
+    unsigned char bytes[NICBARRIER_PACKET_SIZE];
+    nicbarrier_packet_encode(&p, bytes);
+    memcpy(sender->ip, r->from[k].ip, sizeof(sender->ip));
+    memcpy(&sender->named, bytes + NICBARRIER_PACKET_SENDER_AT, sizeof(sender->named));
+    sender->port[0] = htons(r->from[k].port);
+    sender->port[1] = htons(c->port);
+}
+
+/** The message of step k. @return 0, or an errno */
+static int plan_packet(client_t *c, uint32_t k)
+{
+    const nicbarrier_bpf_request_t *r = &c->group;
+    const nicbarrier_packet_t p = {.kind = NICBARRIER_PACKET_EPOCH,
+                                   .at = r->step[k].send_at,
+                                   .from_at = (uint8_t)k,
+                                   .sender = r->me,
+                                   .cookie = r->to[k].cookie,
+                                   .key = r->id.key};
+    nicbarrier_bpf_end_t to = {.port = r->to[k].port}, from = {.port = c->port};
+    unsigned char bytes[NICBARRIER_PACKET_SIZE];
+    nicbarrier_packet_encode(&p, bytes);
+    memcpy(to.ip, r->to[k].ip, sizeof(to.ip));
+    const int error = nicbarrier_bpf_neighbour(service.interface, r->six == 1, &to, &from);
+    if (error == 0)
+        nicbarrier_bpf_frame(&c->plan.group.packet[k], r->six == 1, &from, &to, bytes);
+    return error;
+}
+
 /** Plans step k of the client's group by the addresses that it has. @return 0, or an errno */
 static int plan_step(client_t *c, uint32_t k)
 {
-    const nicbarrier_bpf_request_t *r = &c->group;
-    nicbarrier_bpf_sender_t *sender = &c->plan.group.sender[k];
-    nicbarrier_bpf_end_t to = {.port = r->to[k].port}, from = {.port = c->port};
-    if (r->rule.waits >> k & 1) {
-        memcpy(sender->ip, r->from[k].ip, sizeof(sender->ip));
-        sender->named = r->named[k];
-        sender->port[0] = htons(r->from[k].port);
-        sender->port[1] = htons(c->port);
-    }
-    if ((r->rule.sends >> k & 1) == 0)
-        return 0;
-    memcpy(to.ip, r->to[k].ip, sizeof(to.ip));
-    const int error = nicbarrier_bpf_neighbour(service.interface, r->to[k].six == 1, &to, &from);
-    if (error == 0)
-        nicbarrier_bpf_frame(&c->plan.group.packet[k], r->to[k].six == 1, &from, &to, r->packet[k]);
-    return error;
+    if (c->group.step[k].wait_for != NICBARRIER_NOBODY)
+        plan_sender(c, k);
+    return c->group.step[k].send_to != NICBARRIER_NOBODY ? plan_packet(c, k) : 0;
 }
 
 static int plan_all(client_t *c)
 {
     int first = 0;
     /* All are looked up, so that the kernel looks for all at once. */
-    for (uint32_t k = 0; k < c->group.rule.nsteps; k++) {
+    for (uint32_t k = 0; k < c->group.nsteps; k++) {
         const int error = plan_step(c, k);
         first = first == 0 || first == EAGAIN ? (error != 0 ? error : first) : first;
     }
@@ -121,17 +143,19 @@ static int plan_all(client_t *c)
 
 static int install(client_t *c, const nicbarrier_bpf_request_t *r, int *socket)
 {
+    uint64_t sends, waits;
     if (c->page >= 0 || *socket < 0 ||
-        (c->port = nicbarrier_bpf_handed_port(*socket, nicbarrier_bpf_request_six(r),
-                                              service.interface, service.listening)) == 0)
+        (c->port = nicbarrier_bpf_handed_port(*socket, r->six == 1, service.interface,
+                                              service.listening)) == 0)
         return EINVAL;
     if (count_of(c->user.uid, true) >= service.rules->groups)
         return EDQUOT;
     c->group = *r;
     memset(&c->plan, 0, sizeof(c->plan));
     c->plan.id = r->id;
-    c->plan.rule = r->rule;
     c->plan.group.drop = r->drop;
+    nicbarrier_schedule_bits(r->step, (int)r->nsteps, &sends, &waits);
+    nicbarrier_rule_init(&c->plan.rule, r->nsteps, sends, waits);
     const int error = plan_all(c);
     if (error != 0)
         return error;
@@ -145,14 +169,12 @@ static int install(client_t *c, const nicbarrier_bpf_request_t *r, int *socket)
 
 static int readdress(client_t *c, const nicbarrier_bpf_request_t *r)
 {
-    const uint32_t k = r->id.step;
+    const uint32_t k = r->number;
     nicbarrier_bpf_request_t *g = &c->group;
-    if (c->page < 0 || (r->to[k].port != 0) != (g->rule.sends >> k & 1) ||
-        (r->from[k].port != 0) != (g->rule.waits >> k & 1))
-        return EINVAL;
     /* The programs write one packet over another: all are of one size. */
-    if (r->to[k].six != g->to[k].six || r->from[k].six != g->from[k].six)
-        return EAFNOSUPPORT;
+    if (c->page < 0 || r->nsteps != g->nsteps || r->six != g->six ||
+        memcmp(&r->step[k], &g->step[k], sizeof(g->step[k])) != 0)
+        return EINVAL;
     g->to[k] = r->to[k];
     g->from[k] = r->from[k];
     const int error = plan_step(c, k);
@@ -187,7 +209,7 @@ static void refresh(void)
 {
     for (int i = 0; i < service.n; i++) {
         client_t *c = service.client[i];
-        for (uint32_t k = 0; c->page >= 0 && k < c->group.rule.nsteps; k++) {
+        for (uint32_t k = 0; c->page >= 0 && k < c->group.nsteps; k++) {
             const nicbarrier_bpf_packet_t before = c->plan.group.packet[k];
             if (plan_step(c, k) == 0 &&
                 memcmp(&before, &c->plan.group.packet[k], sizeof(before)) != 0)
@@ -263,7 +285,7 @@ static int do_order(client_t *c, const nicbarrier_bpf_request_t *r, int *socket,
         remove_group(c);
         return 0;
     case NICBARRIER_BPF_LIST:
-        return list(c, r->id.step, reply);
+        return list(c, r->number, reply);
     default:
         service.quit = service.quit || c->user.uid == geteuid();
         return service.quit ? 0 : EPERM;

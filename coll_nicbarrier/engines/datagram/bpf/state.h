@@ -36,7 +36,7 @@
 typedef struct nicbarrier_bpf_id {
     uint64_t key;
     uint32_t cookie; /**< of this process */
-    uint32_t step;   /**< in requests about one; else 0 */
+    uint32_t zero;
 } nicbarrier_bpf_id_t;
 
 /** What the process maps, and the others of its node. The first four words are

@@ -192,7 +192,7 @@ static int load(options_t *o)
 static int ask(int service, nicbarrier_bpf_order_t order, uint32_t number,
                nicbarrier_bpf_reply_t *reply)
 {
-    nicbarrier_bpf_request_t r = {.id = {.step = number}};
+    nicbarrier_bpf_request_t r = {.number = number};
     int none;
     return nicbarrier_bpf_ask(service, &r, order, -1, reply, &none);
 }
