@@ -4,7 +4,6 @@
  */
 /** @file nicbarrier-bpf: barriers in the kernel, for those who look after hosts. */
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <grp.h>
 #include <inttypes.h>
@@ -100,37 +99,6 @@ static int attach_failed(int error, const char *interface)
     }
 }
 
-/** Leaves the caller's terminal and directory. The parent ends with the status that `ready` gets.
- */
-static int go_into_background(int *ready)
-{
-    int ends[2];
-    char status;
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return -1;
-    const pid_t child = fork();
-    if (child > 0) {
-        close(ends[1]);
-        _exit(read(ends[0], &status, 1) == 1 ? status : EXIT_FAILURE);
-    }
-    close(ends[0]);
-    *ready = ends[1];
-    return child < 0 || setsid() < 0 || chdir("/") != 0 ? -1 : 0;
-}
-
-/** All is well: the one that waits may know it. */
-static void tell_ready(int ready)
-{
-    const char status = EXIT_SUCCESS;
-    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    for (int fd = 0; fd <= 2; fd++)
-        (void)dup2(null, fd);
-    /* Who does not wait any more need not know. */
-    const ssize_t told = write(ready, &status, 1);
-    (void)told;
-    close(ready);
-}
-
 /** Becomes readable when the process is told to end. */
 static int watch_signals(void)
 {
@@ -143,7 +111,7 @@ static int watch_signals(void)
     return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-static int serve(const options_t *o, int listening, int ready)
+static int serve(const options_t *o, int listening)
 {
     const struct rlimit files = {65536, 65536};
     const int interface = (int)if_nametoindex(o->interface);
@@ -161,8 +129,12 @@ static int serve(const options_t *o, int listening, int ready)
     }
     printf("nicbarrier-bpf: loaded on %s (%s)\n", o->interface, nicbarrier_bpf_modes[mode]);
     (void)fflush(stdout);
-    if (ready >= 0)
-        tell_ready(ready);
+    /* The parent ends here; what it has loaded is the child's, too. */
+    if (!o->foreground && daemon(0, 0) != 0) {
+        error = errno;
+        nicbarrier_bpf_unload(k);
+        return complain(strerror(error), "");
+    }
     error = nicbarrier_bpf_serve(listening, k, interface, mode, &o->rules, watch_signals());
     nicbarrier_bpf_unload(k);
     return error == 0 ? EXIT_SUCCESS : complain(strerror(error), "");
@@ -170,20 +142,17 @@ static int serve(const options_t *o, int listening, int ready)
 
 static int load(options_t *o)
 {
-    int ready = -1;
     uint8_t mac[6];
     if (nicbarrier_bpf_mac((int)if_nametoindex(o->interface), mac) != 0)
         return complain("this interface is not of Ethernet", "ip link shows those of this host");
     o->mode = o->has_mode ? o->mode : first_mode(o->interface);
-    if (!o->foreground && go_into_background(&ready) != 0)
-        return complain(strerror(errno), "");
     const int listening = nicbarrier_bpf_reserve(o->interface);
     if (listening < 0) {
         return errno == EADDRINUSE
                    ? complain("it is loaded on this interface", "see nicbarrier-bpf status")
                    : complain(strerror(errno), "");
     }
-    return serve(o, listening, ready);
+    return serve(o, listening);
 }
 
 /* ---- status and unload ----------------------------------------------------------------------- */
