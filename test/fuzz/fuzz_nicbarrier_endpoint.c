@@ -11,7 +11,6 @@
  */
 #include <string.h>
 
-#include "coll_nicbarrier/engines/datagram/wire/packet.h"
 #include "coll_nicbarrier/engines/datagram/udp_address.h"
 #include "common/verbs/verbs_port.h"
 #include "test/fuzz/fuzz.h"
@@ -78,19 +77,15 @@ static int take_port(const unsigned char *bytes, uint32_t len)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-    nicbarrier_parts_t parts;
-
     if (len < ONIC_VERBS_GRH)
         return -1;
     check_route(data);
     data += ONIC_VERBS_GRH;
     len -= ONIC_VERBS_GRH;
-    if (nicbarrier_endpoint_split(data, len, &parts) != NULL)
-        return -1;
-    FUZZ_CHECK(parts.bytes[0] + parts.len[0] == parts.bytes[1]);
-    FUZZ_CHECK(parts.bytes[1] + parts.len[1] == data + len);
-    const int udp = take_addresses(parts.bytes[NICBARRIER_VIA_UDP], parts.len[NICBARRIER_VIA_UDP]);
-    const int verbs = take_port(parts.bytes[NICBARRIER_VIA_VERBS], parts.len[NICBARRIER_VIA_VERBS]);
+    const uint32_t span = nicbarrier_udp_address_span(data, (uint32_t)len);
+    FUZZ_CHECK(span <= len);
+    const int udp = take_addresses(data, span);
+    const int verbs = take_port(data + span, (uint32_t)len - span);
     return udp == 0 || verbs == 0 ? 0 : -1;
 }
 
@@ -98,19 +93,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 size_t onic_fuzz_seed(unsigned i, uint8_t *buf, size_t cap)
 {
     const size_t ports = sizeof(my_ports) / sizeof(my_ports[0]);
-    uint8_t *endpoint = buf + ONIC_VERBS_GRH, *at = endpoint + NICBARRIER_ENDPOINT_HEAD;
-    uint32_t len[NICBARRIER_VIAS] = {0};
+    size_t len = ONIC_VERBS_GRH;
 
     if (i > ports || cap < ONIC_VERBS_GRH + 512)
         return 0;
     memset(buf, 0, ONIC_VERBS_GRH);
     buf[0] = 0x60;
     buf[20] = 0x45;
-    len[NICBARRIER_VIA_UDP] = nicbarrier_udp_address_size(&my_addresses);
-    memcpy(at, &my_addresses, len[NICBARRIER_VIA_UDP]);
+    memcpy(buf + len, &my_addresses, nicbarrier_udp_address_size(&my_addresses));
+    len += nicbarrier_udp_address_size(&my_addresses);
     if (i < ports) {
-        memcpy(at + len[NICBARRIER_VIA_UDP], &my_ports[i], sizeof(my_ports[i]));
-        len[NICBARRIER_VIA_VERBS] = sizeof(my_ports[i]);
+        memcpy(buf + len, &my_ports[i], sizeof(my_ports[i]));
+        len += sizeof(my_ports[i]);
     }
-    return ONIC_VERBS_GRH + nicbarrier_endpoint_head(len, endpoint);
+    return len;
 }

@@ -69,14 +69,13 @@ static void woken(test_t *t)
 /* Where this member listens on the loopback interface. */
 static struct sockaddr_in my_socket(test_t *t, uint32_t *cookie)
 {
-    nicbarrier_parts_t parts;
+    const unsigned char *endpoint = t->shared->endpoint[t->me];
     nicbarrier_udp_address_t mine;
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 
-    EXPECT(nicbarrier_endpoint_split(t->shared->endpoint[t->me], t->shared->len[t->me], &parts) ==
+    EXPECT(nicbarrier_udp_address_decode(
+               endpoint, nicbarrier_udp_address_span(endpoint, t->shared->len[t->me]), &mine) ==
            NULL);
-    EXPECT(nicbarrier_udp_address_decode(parts.bytes[NICBARRIER_VIA_UDP],
-                                         parts.len[NICBARRIER_VIA_UDP], &mine) == NULL);
     to.sin_port = htons(mine.port);
     *cookie = mine.cookie;
     return to;

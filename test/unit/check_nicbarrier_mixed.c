@@ -185,52 +185,50 @@ END_TEST
 
 /* ---- what cannot be had --------------------------------------------------------------------- */
 
-/* Connects to a member whose endpoint has these parts; returns whether that works. */
-static bool connects_by(nicbarrier_verbs_use_t use, const nicbarrier_parts_t *parts,
-                        nicbarrier_reason_t *why)
+/* Connects to a member whose endpoint has these addresses, and a port of so many bytes; returns
+ * whether that works. */
+static bool connects_by(nicbarrier_verbs_use_t use, const nicbarrier_udp_address_t *udp,
+                        uint32_t port, nicbarrier_reason_t *why)
 {
     const config_t config = {.all = {.thread = true},
                              .own = {.nack_usec = 1000, .interface = "lo", .verbs = (int)use}};
+    const uint32_t len = nicbarrier_udp_address_size(udp);
     unsigned char endpoint[ENDPOINT_ROOM];
-    const uint32_t len = nicbarrier_endpoint_head(parts->len, endpoint);
 
-    memcpy(endpoint + NICBARRIER_ENDPOINT_HEAD, parts->bytes[0], parts->len[0]);
-    memcpy(endpoint + NICBARRIER_ENDPOINT_HEAD + parts->len[0], parts->bytes[1], parts->len[1]);
-    return connects(&config, endpoint, len, why);
+    memcpy(endpoint, udp, len);
+    memcpy(endpoint + len, "xyz", port);
+    return connects(&config, endpoint, len + port, why);
 }
 
 START_TEST(reasons)
 {
     nicbarrier_udp_address_t udp = {
         .host = 1, .cookie = 2, .port = 3, .n = 1, .ip = {nicbarrier_ip_loopback}};
-    nicbarrier_parts_t parts = {{(const unsigned char *)&udp, (const unsigned char *)"xyz"},
-                                {0, 2}};
+    uint32_t port = 2;
     nicbarrier_reason_t why = {""};
 
     udp.ip[0].bytes[12] = 10;
-    parts.len[0] = nicbarrier_udp_address_size(&udp);
-    ck_assert(connects_by(NICBARRIER_VERBS_AUTO, &parts, &why));
-    ck_assert(connects_by(NICBARRIER_VERBS_ALWAYS, &parts, &why));
-    ck_assert(connects_by(NICBARRIER_VERBS_NEVER, &parts, &why));
-    parts.len[1] = 3;
-    ck_assert(!connects_by(NICBARRIER_VERBS_AUTO, &parts, &why));
+    ck_assert(connects_by(NICBARRIER_VERBS_AUTO, &udp, port, &why));
+    ck_assert(connects_by(NICBARRIER_VERBS_ALWAYS, &udp, port, &why));
+    ck_assert(connects_by(NICBARRIER_VERBS_NEVER, &udp, port, &why));
+    port = 3;
+    ck_assert(!connects_by(NICBARRIER_VERBS_AUTO, &udp, port, &why));
     ck_assert_ptr_nonnull(strstr(why.text, "verbs address of member 1"));
-    parts.len[1] = 0;
-    ck_assert(connects_by(NICBARRIER_VERBS_AUTO, &parts, &why));
-    ck_assert(!connects_by(NICBARRIER_VERBS_ALWAYS, &parts, &why));
+    port = 0;
+    ck_assert(connects_by(NICBARRIER_VERBS_AUTO, &udp, port, &why));
+    ck_assert(!connects_by(NICBARRIER_VERBS_ALWAYS, &udp, port, &why));
     ck_assert_ptr_nonnull(strstr(why.text, "member 1 has no verbs device"));
 
     /* No address to reach it by UDP: mine. */
     udp.ip[0] = nicbarrier_ip_loopback;
-    parts.len[0] = nicbarrier_udp_address_size(&udp);
-    ck_assert(!connects_by(NICBARRIER_VERBS_AUTO, &parts, &why));
+    ck_assert(!connects_by(NICBARRIER_VERBS_AUTO, &udp, port, &why));
     ck_assert_ptr_nonnull(strstr(why.text, "no address"));
-    parts.len[1] = 2;
-    ck_assert(connects_by(NICBARRIER_VERBS_AUTO, &parts, &why));
-    ck_assert(connects_by(NICBARRIER_VERBS_ALWAYS, &parts, &why));
+    port = 2;
+    ck_assert(connects_by(NICBARRIER_VERBS_AUTO, &udp, port, &why));
+    ck_assert(connects_by(NICBARRIER_VERBS_ALWAYS, &udp, port, &why));
 
     adapter_config.absent = true;
-    ck_assert(connects_by(NICBARRIER_VERBS_NEVER, &parts, &why) == false);
+    ck_assert(connects_by(NICBARRIER_VERBS_NEVER, &udp, port, &why) == false);
     const config_t config = {
         .all = {.thread = true},
         .own = {.nack_usec = 1000, .interface = "lo", .verbs = NICBARRIER_VERBS_ALWAYS}};

@@ -97,37 +97,8 @@ START_TEST(refused)
 }
 END_TEST
 
-/* ---- endpoint records ------------------------------------------------------------------------ */
-
-START_TEST(parts)
-{
-    unit_random_t random = {unit_seed()};
-    unsigned char record[NICBARRIER_ENDPOINT_HEAD + 2 * NICBARRIER_ENDPOINT_PART_MAX + 1];
-    nicbarrier_parts_t p;
-
-    for (int i = 0; i < 20000; i++) {
-        uint32_t len[NICBARRIER_VIAS], whole = NICBARRIER_ENDPOINT_HEAD;
-        for (int j = 0; j < NICBARRIER_VIAS; j++) {
-            len[j] = (uint32_t)unit_below(
-                &random, unit_once_in(&random, 3) ? 1 : NICBARRIER_ENDPOINT_PART_MAX + 1);
-            whole += len[j];
-        }
-        UNIT_CHECK(nicbarrier_endpoint_head(len, record) == whole);
-        UNIT_CHECK(nicbarrier_endpoint_split(record, whole, &p) == NULL);
-        UNIT_CHECK(p.bytes[0] == record + NICBARRIER_ENDPOINT_HEAD);
-        UNIT_CHECK(p.bytes[1] == p.bytes[0] + len[0]);
-        UNIT_CHECK(p.len[0] == len[0] && p.len[1] == len[1]);
-        UNIT_CHECK(nicbarrier_endpoint_split(record, whole + 1, &p) != NULL);
-        UNIT_CHECK(nicbarrier_endpoint_split(record, unit_below(&random, whole), &p) != NULL);
-        len[unit_below(&random, 2)] = NICBARRIER_ENDPOINT_PART_MAX + 1;
-        UNIT_CHECK(nicbarrier_endpoint_split(record, nicbarrier_endpoint_head(len, record), &p) !=
-                   NULL);
-    }
-}
-END_TEST
-
 int main(void)
 {
     return UNIT_RUN("nicbarrier_packet", UNIT_ONCE(bytes), UNIT_ONCE(round_trip),
-                    UNIT_ONCE(refused), UNIT_ONCE(parts));
+                    UNIT_ONCE(refused));
 }

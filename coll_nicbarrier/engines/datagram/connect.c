@@ -12,15 +12,15 @@
 
 /* ---- prepare -------------------------------------------------------------------------------- */
 
+/** First what UDP has to say, which knows how long it is, then verbs. */
 static uint32_t describe(unsigned char *bytes)
 {
-    uint32_t len[NICBARRIER_VIAS] = {0}, at = NICBARRIER_ENDPOINT_HEAD;
+    uint32_t len = 0;
     for (int i = 0; i < NICBARRIER_VIAS; i++) {
         const nicbarrier_transport_t *t = nicbarrier_datagram.transport[i];
-        len[i] = t != NULL ? t->describe(bytes + at) : 0;
-        at += len[i];
+        len += t != NULL ? t->describe(bytes + len) : 0;
     }
-    return nicbarrier_endpoint_head(len, bytes);
+    return len;
 }
 
 int nicbarrier_datagram_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_p,
@@ -58,17 +58,14 @@ static int resolve(nicbarrier_partner_t *p, const unsigned char *bytes, uint32_t
 {
     const bool only = nicbarrier_datagram_config.verbs == NICBARRIER_VERBS_ALWAYS;
     uint8_t by_verbs = 0;
-    nicbarrier_parts_t parts;
-    const char *wrong = nicbarrier_endpoint_split(bytes, len, &parts);
-    if (wrong != NULL)
-        return nicbarrier_reason(why, "the endpoint record of member %d is malformed: %s",
-                                 (int)p->member, wrong);
+    const uint32_t udp = nicbarrier_udp_address_span(bytes, len);
+    const uint32_t size[] = {udp, len - udp}, at[] = {0, udp};
     for (int via = NICBARRIER_VIAS - 1; via >= 0; via--) {
         const nicbarrier_transport_t *t = nicbarrier_datagram.transport[via];
         by_verbs = p->ncandidates;
-        if (t == NULL || (parts.len[via] == 0 && via == NICBARRIER_VIA_VERBS))
+        if (t == NULL || (size[via] == 0 && via == NICBARRIER_VIA_VERBS))
             nicbarrier_reason(why, "member %d has no verbs device", (int)p->member);
-        else if (t->resolve(p, parts.bytes[via], parts.len[via], why) != 0)
+        else if (t->resolve(p, bytes + at[via], size[via], why) != 0)
             return -1;
     }
     p->ncandidates = only ? by_verbs : p->ncandidates;

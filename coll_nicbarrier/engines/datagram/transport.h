@@ -70,7 +70,7 @@ typedef struct nicbarrier_transport {
     /** `cookie`: what packets to this process must carry. 0, or -1 and the reason. */
     int (*open)(uint32_t cookie, nicbarrier_reason_t *why);
     void (*close)(void);
-    /** What partners must know; at most NICBARRIER_ENDPOINT_PART_MAX bytes. Returns its length. */
+    /** What partners must know; some hundred bytes at most. Returns its length. */
     uint32_t (*describe)(void *bytes);
     /** Understands a partner's description: adds candidates, UDP also the cookie. Where it cannot
      *  be reached it adds none and gives the reason; -1 where the description is malformed. */

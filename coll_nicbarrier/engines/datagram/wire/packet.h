@@ -4,8 +4,7 @@
  */
 /**
  * @file
- * What travels in engine datagram: packets of a fixed size, and the endpoint record, which has what
- * partners must know of each transport, one after the other.
+ * What travels in engine datagram: packets of a fixed size.
  *
  * A packet carries a number that the receiver drew at random and put into its endpoint (cookie).
  * Packets for an earlier owner of the same port, of another job or of a stranger do not have it.
@@ -78,28 +77,10 @@ uint32_t nicbarrier_packet_cookie(const unsigned char bytes[NICBARRIER_PACKET_SI
 /** @return NULL, or what is wrong with it (a static English fragment); `*p` is undefined then */
 const char *nicbarrier_packet_decode(const void *bytes, size_t len, nicbarrier_packet_t *p);
 
-/* ---- endpoint records ----------------------------------------------------------------------- */
+/* ---- transports ----------------------------------------------------------------------------- */
 
-/** The transports. */
 typedef enum nicbarrier_via {
     NICBARRIER_VIA_UDP,
-    NICBARRIER_VIA_VERBS, /**< absent (of length 0) where there is no device */
+    NICBARRIER_VIA_VERBS,
     NICBARRIER_VIAS
 } nicbarrier_via_t;
-
-/** Bytes before the first part: the length of each. At most so many in each part. */
-#define NICBARRIER_ENDPOINT_HEAD     4
-#define NICBARRIER_ENDPOINT_PART_MAX 1024
-
-typedef struct nicbarrier_parts {
-    const unsigned char *bytes[NICBARRIER_VIAS]; /**< in the record */
-    uint32_t len[NICBARRIER_VIAS];
-} nicbarrier_parts_t;
-
-/** Writes the head of a record whose parts, of these lengths, follow it.
- *  @return the length of the whole */
-uint32_t nicbarrier_endpoint_head(const uint32_t len[NICBARRIER_VIAS],
-                                  unsigned char bytes[NICBARRIER_ENDPOINT_HEAD]);
-
-/** Finds the parts. @return NULL, or what is wrong with it (a static English fragment) */
-const char *nicbarrier_endpoint_split(const void *bytes, size_t len, nicbarrier_parts_t *parts);
