@@ -27,6 +27,11 @@
 /** The first so many, until one is odd, are lowered at once by one that took half as long: memory
  *  was cold. */
 #define COLD 16
+/** Of the first so many the lowest counts. */
+#define COLDEST 6
+/** Others are tried when the best choice has been observed so often: where both processes begin
+ * with cold memory, each would leave the choice that is best when both make it. */
+#define TRIED_AFTER 3
 /** An observation of more than so many times what is known is odd: others had the processor, or the
  *  target was away. A single one changes nothing. But a choice that waits for processes which have
  *  no processor meets them again and again, where another choice may do without these processes. */
@@ -244,7 +249,9 @@ unsigned onic_learn_choose(onic_learn_cell_t *cell, onic_learn_budget_t *budget,
 
     give_up_trial(cell, model, len);
     best = cheapest(cell, model, len, &cost);
-    trial = next_trial(cell, budget, model, len, best, cost, &extra);
+    trial = cell->seen[best] >= TRIED_AFTER
+                ? next_trial(cell, budget, model, len, best, cost, &extra)
+                : NONE;
     if (trial == NONE) {
         fix(cell, budget, best, cost, len);
         return best;
@@ -315,7 +322,9 @@ static void update(onic_learn_cell_t *cell, unsigned choice, bool trial, double 
         return;
     }
     *usual += (float)(before == 0 ? ODD_FIRST * len : len);
-    if (before == 0 || (cell->seen[choice] <= COLD && lower)) {
+    if (before == 0 || (cell->seen[choice] <= COLD && lower) ||
+        (cell->seen[choice] <= COLDEST && seen < before)) {
+        cell->ignored &= (uint16_t) ~(1U << choice);
         *rate = (float)seen;
         return;
     }

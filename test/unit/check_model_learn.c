@@ -231,7 +231,8 @@ START_TEST(dear_trials)
 END_TEST
 
 /* Of any machine: time is lost only as far as there is time for it, but for one trial whose cost
- * nobody could know; after that the best choice is in use. Machines change. */
+ * nobody could know, which is repeated, and costs the transfer behind it; after that the best
+ * choice is in use. Machines change. */
 START_TEST(time_lost)
 {
     for (unsigned seed = 1; seed <= 200; seed++) {
@@ -261,7 +262,7 @@ START_TEST(time_lost)
                 if (!unit_once_in(&r, 10)) /* some are not seen */
                     onic_learn_note(&cell[k], &budget, choice, BYTES, m[k].truth[choice] * noise);
                 UNIT_CHECK(budget.lost >= -1);
-                UNIT_CHECK(budget.lost <= ONIC_LEARN_SHARE * budget.spent + 2.4 * dearest + 1);
+                UNIT_CHECK(budget.lost <= ONIC_LEARN_SHARE * budget.spent + 3.6 * dearest + 1);
             }
         }
     }
@@ -335,6 +336,31 @@ START_TEST(caches)
         UNIT_CHECK(m.moved[CMA] > 4700);
         UNIT_CHECK(m.spent < 1.1 * 5000 * 1.15 * m.truth[CMA]);
     }
+}
+END_TEST
+
+/* The first transfers find memory cold: they say nothing against the choice that the model knows to
+ * be the best. */
+START_TEST(cold_memory)
+{
+    unsigned moved = 0;
+
+    for (unsigned seed = 1; seed <= 50; seed++) {
+        unit_random_t r = {unit_seed() + seed};
+        onic_learn_cell_t cell = {.trial = 0};
+        machine_t m = machine(5000, 7500);
+
+        m.noise = 0.1;
+        m.moves = 4000;
+        m.truth[CMA] = 25000;
+        run(&m, &cell, &r, 1);
+        m.truth[CMA] = 13000;
+        run(&m, &cell, &r, 1);
+        m.truth[CMA] = 5000;
+        run(&m, &cell, &r, 18);
+        moved += m.moved[CMA];
+    }
+    ck_assert_uint_gt(moved, 50 * 15);
 }
 END_TEST
 
@@ -601,12 +627,13 @@ END_TEST
 
 int main(void)
 {
-    return UNIT_RUN(
-        "model_learn", UNIT_ONCE(shapes_by_block), UNIT_ONCE(whole), UNIT_ONCE(model_is_right),
-        UNIT_ONCE(model_is_wrong), UNIT_ONCE(follows_changes), UNIT_ONCE(cold_start),
-        UNIT_ONCE(outliers), UNIT_ONCE(impossible), UNIT_ONCE(cells), UNIT_ONCE(dear_trials),
-        UNIT_ONCE(time_lost), UNIT_ONCE(converges), UNIT_ONCE(absences), UNIT_ONCE(caches),
-        UNIT_ONCE(settles), UNIT_ONCE(settles_among_three), UNIT_ONCE(single),
-        UNIT_ONCE(never_observed), UNIT_ONCE(not_followed), UNIT_ONCE(short_ones),
-        UNIT_ONCE(bursts), UNIT_ONCE(spoilt_bursts), UNIT_ONCE(endless_burst));
+    return UNIT_RUN("model_learn", UNIT_ONCE(shapes_by_block), UNIT_ONCE(whole),
+                    UNIT_ONCE(model_is_right), UNIT_ONCE(model_is_wrong),
+                    UNIT_ONCE(follows_changes), UNIT_ONCE(cold_start), UNIT_ONCE(outliers),
+                    UNIT_ONCE(impossible), UNIT_ONCE(cells), UNIT_ONCE(dear_trials),
+                    UNIT_ONCE(time_lost), UNIT_ONCE(converges), UNIT_ONCE(absences),
+                    UNIT_ONCE(caches), UNIT_ONCE(cold_memory), UNIT_ONCE(settles),
+                    UNIT_ONCE(settles_among_three), UNIT_ONCE(single), UNIT_ONCE(never_observed),
+                    UNIT_ONCE(not_followed), UNIT_ONCE(short_ones), UNIT_ONCE(bursts),
+                    UNIT_ONCE(spoilt_bursts), UNIT_ONCE(endless_burst));
 }
