@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 2 */
-/* windows: create dynamic */
+/* windows: create */
 /* methods: nic */
 /* mpirun: --mca osc_nicstride_key_piece 1 */
 /**
