@@ -193,8 +193,8 @@ bool nicstride_lockq_holds(const nicstride_lockq_t *q, uint32_t origin)
 
 /* ---- the gate -------------------------------------------------------------------------------- */
 
-/** Times that the gate stays shut when near processes had it closed the most often. */
-enum { NEAR_MOST = 6 };
+/** So many times the gate is not opened when a near process had to wait because of it. */
+enum { NEAR_SHUT = 64 };
 
 /** Who stands for those behind the gate. */
 static uint32_t insiders(const nicstride_lockq_t *q)
@@ -236,10 +236,8 @@ nicstride_gate_do_t nicstride_gate_wanted(nicstride_gate_t *g, nicstride_lockq_t
 {
     const bool closes = g->state == NICSTRIDE_GATE_OPEN;
 
-    if (near && (closes || g->state == NICSTRIDE_GATE_OPENING)) {
-        g->near = g->near < NEAR_MOST ? g->near + 1 : NEAR_MOST;
-        g->shut = g->shut < 1u << g->near ? 1u << g->near : g->shut;
-    }
+    if (near && g->shut < NEAR_SHUT && (closes || g->state == NICSTRIDE_GATE_OPENING))
+        g->shut = NEAR_SHUT;
     if (g->state == NICSTRIDE_GATE_LEAVING)
         look(g, q, word);
     if (!closes)

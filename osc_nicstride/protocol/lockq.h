@@ -100,7 +100,7 @@ bool nicstride_lockq_holds(const nicstride_lockq_t *q, uint32_t origin);
  *     0 .. 31: how many share it, or have tried to and will go out again
  *
  * Only the target opens and closes, one change of the word at a time. A near process that waits
- * because of the gate has it closed for longer each time: it would rather do without.
+ * because of the gate has it closed for a while: it would rather do without.
  *
  * Pure. The caller serialises, as for the queue, and does what is returned. */
 
@@ -161,7 +161,6 @@ typedef enum nicstride_gate_state {
 /** Zero-initialise; the word has NICSTRIDE_GATE_CLOSED alone then. */
 typedef struct nicstride_gate {
     nicstride_gate_state_t state;
-    uint8_t near;  /**< how often near processes had it closed, 6 at most */
     uint32_t shut; /**< so many times it is not to be opened */
 } nicstride_gate_t;
 

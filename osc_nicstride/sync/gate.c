@@ -15,11 +15,8 @@
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/state.h"
 
-/** What a rank's mark says. */
-enum { MARK_OUT, MARK_MAYBE, MARK_IN };
-
-/** Bytes from the word to the marks, of 4 bytes each, and of the longest key. */
-enum { MARKS = 64, KEY_MAX = 1024 };
+/** Bytes of the longest key. */
+enum { KEY_MAX = 1024 };
 
 /** Does an adapter do atomics in the memory of that process, or is that emulated where it should?
  */
@@ -37,11 +34,9 @@ static bool has_atomics(onic_peer_t *wire)
 struct nicstride_gatehouse {
     nicstride_gate_t gate;
     uint64_t *word;
-    uint32_t *marks;
     onic_region_t *region;
     onic_remote_t *own;       /**< its key for itself: only the adapter changes the word */
     unsigned happened;        /**< a set of NICSTRIDE_GATE_IS_... */
-    bool waits;               /**< with that for a lock that is busy */
     nicstride_gate_do_t todo; /**< what is to be done with the word then */
     bool busy;                /**< a change of the word is under way */
     uint64_t operand, before; /**< of that */
@@ -77,20 +72,17 @@ static bool open_own(nicstride_module_t *m, nicstride_gatehouse_t *g)
 
 static nicstride_gatehouse_t *make(nicstride_module_t *m)
 {
-    const size_t bytes = onic_whole_pages(MARKS + (size_t)m->size * sizeof(uint32_t));
+    const size_t page = onic_whole_pages(1);
     nicstride_gatehouse_t *g = calloc(1, sizeof(*g));
 
     if (g == NULL)
         return NULL;
     g->of = m;
-    /* In pages of its own: children of this process may not get those that an adapter writes. */
-    g->word = aligned_alloc(onic_whole_pages(1), bytes);
+    /* In a page of its own: children of this process may not get one that an adapter writes. */
+    g->word = aligned_alloc(page, page);
     if (g->word != NULL) {
-        g->marks = (uint32_t *)((char *)g->word + MARKS);
-        for (int i = 0; i < m->size; i++)
-            g->marks[i] = MARK_OUT;
         *g->word = NICSTRIDE_GATE_CLOSED;
-        g->region = onic_region_over_locked(g->word, bytes);
+        g->region = onic_region_over_locked(g->word, page);
     }
     m->gate = g;
     if (g->region != NULL && open_own(m, g))
@@ -107,8 +99,8 @@ size_t nicstride_gate_offer_locked(nicstride_module_t *m, void *bytes, size_t ca
     return m->gate != NULL ? onic_region_key_locked(m->gate->region, bytes, cap) : 0;
 }
 
-/** Gates that wait for a lock; wire lock. */
-static unsigned waiting;
+/** Does a gate wait for a lock that was busy? Wire lock. */
+static bool waiting;
 
 static void change_word(nicstride_gatehouse_t *g, uint64_t add);
 
@@ -145,36 +137,24 @@ static bool at_gate(nicstride_module_t *m, int local, uint32_t origin)
     return true;
 }
 
-/** Deals with that. False where the queue is busy. */
-static bool change_queue(nicstride_module_t *m)
-{
-    const int rc = nicstride_change_queue(m, m->node.me, at_gate, 0, true);
-
-    /* Nobody will have the queue any more. */
-    if (rc != OMPI_SUCCESS && rc != NICSTRIDE_QUEUE_BUSY)
-        m->gate->happened = 0;
-    return rc != NICSTRIDE_QUEUE_BUSY;
-}
-
-/** Deals with what has happened, unless the queue is busy. */
-static bool settle(nicstride_module_t *m)
+/** Deals with what has happened. */
+static void settle(nicstride_module_t *m)
 {
     nicstride_gatehouse_t *g = m->gate;
-    const bool settled = g->happened == 0 || change_queue(m);
+    const int rc =
+        g->happened != 0 ? nicstride_change_queue(m, m->node.me, at_gate, 0, true) : OMPI_SUCCESS;
 
-    if (g->waits && settled)
-        waiting--;
-    if (!g->waits && !settled)
-        waiting++;
-    g->waits = !settled;
-    if (!settled)
+    if (rc == NICSTRIDE_QUEUE_BUSY) {
+        waiting = true;
         onic_wire_defer(ONIC_AM_OSC);
+    } else if (rc != OMPI_SUCCESS) {
+        g->happened = 0; /* nobody will have the queue any more */
+    }
     if (g->busy || g->todo == NICSTRIDE_GATE_NOTHING)
-        return settled;
+        return;
     g->todo = NICSTRIDE_GATE_NOTHING;
     /* Of a bit that nobody else changes this takes it out as well as it puts it in. */
     change_word(g, NICSTRIDE_GATE_CLOSED);
-    return settled;
 }
 
 static void changed_cb(void *arg, int status)
@@ -207,7 +187,7 @@ void nicstride_gate_note_locked(nicstride_module_t *m, unsigned happened)
     if (m->gate == NULL)
         return;
     m->gate->happened |= happened;
-    (void)settle(m);
+    settle(m);
 }
 
 bool nicstride_gates_settle_locked(void)
@@ -216,20 +196,20 @@ bool nicstride_gates_settle_locked(void)
     void *m, *node;
     uint32_t name;
 
-    if (waiting == 0)
+    if (!waiting)
         return true;
+    waiting = false;
     for (int rc = opal_hash_table_get_first_key_uint32(windows, &name, &m, &node);
          rc == OPAL_SUCCESS;
          rc = opal_hash_table_get_next_key_uint32(windows, &name, &m, node, &node))
-        if (((nicstride_module_t *)m)->gate != NULL && ((nicstride_module_t *)m)->gate->waits)
-            (void)settle(m);
-    return waiting == 0;
+        if (((nicstride_module_t *)m)->gate != NULL)
+            settle(m);
+    return !waiting;
 }
 
 bool nicstride_gate_lost_locked(nicstride_module_t *m, int rank)
 {
     nicstride_gatehouse_t *g = m->gate;
-    uint64_t had = 0;
 
     if (g == NULL)
         return true;
@@ -238,24 +218,20 @@ bool nicstride_gate_lost_locked(nicstride_module_t *m, int rank)
     const uint64_t word = __atomic_load_n(g->word, __ATOMIC_ACQUIRE) & ~NICSTRIDE_GATE_CLOSED;
     const uint64_t exclusive = nicstride_gate_mark(NICSTRIDE_LOCK_EXCLUSIVE, (uint32_t)rank);
 
-    if (word >> 32 == exclusive >> 32)
-        had = exclusive;
-    else if (g->marks[rank] == MARK_IN)
-        had = nicstride_gate_mark(NICSTRIDE_LOCK_SHARED, (uint32_t)rank);
-    else if (g->marks[rank] == MARK_MAYBE)
-        nicstride_break(m, NICSTRIDE_BROKEN_LOCK, -1);
-    g->marks[rank] = MARK_OUT;
-    if (had == 0) {
-        /* It may have gone out, and not have told. */
-        if (g->gate.state == NICSTRIDE_GATE_LEAVING)
-            nicstride_gate_note_locked(m, NICSTRIDE_GATE_IS_WANTED);
+    if (word >> 32 == exclusive >> 32) {
+        /* It may be alive, not know, and still go out: the word is not to be relied on from then
+         * on, and the gate stays shut. */
+        g->gate.shut = UINT32_MAX;
+        g->repairs = true;
+        change_word(g, -exclusive);
         return true;
     }
-    /* It may be alive, not know, and still go out: the word is not to be relied on from then on,
-     * and the gate stays shut. */
-    g->gate.shut = UINT32_MAX;
-    g->repairs = true;
-    change_word(g, -had);
+    /* It may be one of those that share the lock. */
+    if ((uint32_t)word != 0)
+        nicstride_break(m, NICSTRIDE_BROKEN_LOCK, -1);
+    /* Or it has gone out, and not told. */
+    if (g->gate.state == NICSTRIDE_GATE_LEAVING)
+        nicstride_gate_note_locked(m, NICSTRIDE_GATE_IS_WANTED);
     return true;
 }
 
@@ -271,13 +247,10 @@ bool nicstride_gate_is_still_locked(const nicstride_module_t *m)
 typedef struct nicstride_entrance {
     onic_remote_t *key;
     nicstride_gate_luck_t luck;
-    uint32_t type;    /**< of the lock that is had by the gate, or 0; the thread's that has it */
-    unsigned pending; /**< operations of the adapter under way */
-    bool failed;      /**< one has */
-    struct {
-        uint64_t operand, result;
-    } step[5]; /**< those since the lock was asked for */
-    unsigned steps;
+    uint32_t type;  /**< of the lock that is had by the gate, or 0; the thread's that has it */
+    bool under_way; /**< the adapter changes the word, */
+    bool failed;    /**< or once could not */
+    uint64_t operand, result;
 } nicstride_entrance_t;
 
 void nicstride_gate_told_locked(nicstride_peer_t *p, const void *bytes, size_t len)
@@ -313,85 +286,40 @@ static void done_cb(void *arg, int status)
 {
     nicstride_entrance_t *e = arg;
 
-    e->pending--;
+    e->under_way = false;
     e->failed = e->failed || status != OMPI_SUCCESS;
 }
 
-/** Those of one lock are done in order. `result` of compare and swap: the new value. */
-static void begin(nicstride_entrance_t *e, onic_atomic_op_t op, size_t offset, size_t size,
-                  uint64_t operand, uint64_t result)
+static bool is_done(void *arg)
 {
-    const unsigned i = e->steps++;
-    int rc;
-
-    e->step[i].operand = operand;
-    e->step[i].result = result;
-    e->pending++;
-    rc = onic_remote_atomic(e->key, op, offset, size, &e->step[i].operand, &e->step[i].result,
-                            done_cb, e);
-    if (rc != 0)
-        done_cb(e, rc < 0 ? rc : OMPI_SUCCESS);
+    return !((const nicstride_entrance_t *)arg)->under_way;
 }
 
-/** Writes this process's mark beside the word. */
-static void mark(nicstride_entrance_t *e, const nicstride_peer_t *p, uint32_t says)
-{
-    uint64_t operand = 0;
-
-    memcpy(&operand, &says, sizeof(says));
-    begin(e, ONIC_ATOMIC_SWAP, MARKS + sizeof(says) * p->me, sizeof(says), operand, 0);
-}
-
-static bool are_over(void *arg)
-{
-    return ((const nicstride_entrance_t *)arg)->pending == 0;
-}
-
-/** Waits for all; the word as it was before step `i`. */
-static uint64_t await(nicstride_peer_t *p, nicstride_entrance_t *e, unsigned i)
-{
-    nicstride_wait(p, NICSTRIDE_WAKE, are_over, e);
-    return e->step[i].result;
-}
-
-/** Changes the word, behind a mark where the lock is shared; `result` not 0: by compare and swap.
- *  Returns the step. Wire lock. */
-static unsigned change(nicstride_peer_t *p, nicstride_entrance_t *e, unsigned type,
-                       uint64_t operand, uint64_t result)
+/** Changes the word; `result` not 0: from `operand` to that, else by adding. Returns what it was.
+ */
+static uint64_t change(nicstride_peer_t *p, nicstride_entrance_t *e, uint64_t operand,
+                       uint64_t result)
 {
     const onic_atomic_op_t op = result != 0 ? ONIC_ATOMIC_COMPARE_SWAP : ONIC_ATOMIC_ADD;
+    int rc;
 
-    e->steps = 0;
-    if (type == NICSTRIDE_LOCK_SHARED)
-        mark(e, p, MARK_MAYBE);
-    begin(e, op, 0, sizeof(operand), operand, result);
-    return e->steps - 1;
+    onic_wire_lock();
+    e->operand = operand;
+    e->result = result;
+    e->under_way = true;
+    rc = onic_remote_atomic(e->key, op, 0, sizeof(operand), &e->operand, &e->result, done_cb, e);
+    if (rc != 0)
+        done_cb(e, rc < 0 ? rc : OMPI_SUCCESS);
+    onic_wire_unlock();
+    nicstride_wait(p, NICSTRIDE_WAKE, is_done, e);
+    return e->result;
 }
 
 /** Takes away what was added; tells the target where somebody waits for that. */
 static void go_out(nicstride_peer_t *p, nicstride_entrance_t *e, unsigned type)
 {
-    unsigned i;
-
-    onic_wire_lock();
-    i = change(p, e, type, -nicstride_gate_mark(type, p->me), 0);
-    if (type == NICSTRIDE_LOCK_SHARED)
-        mark(e, p, MARK_OUT);
-    onic_wire_unlock();
-    if (nicstride_gate_tells(await(p, e, i)) && !e->failed)
+    if (nicstride_gate_tells(change(p, e, -nicstride_gate_mark(type, p->me), 0)) && !e->failed)
         (void)nicstride_send_note(p, NICSTRIDE_MSG_GATE, 0, 0);
-}
-
-/** The word as it was before this process has tried to go in. */
-static uint64_t try(nicstride_peer_t *p, nicstride_entrance_t *e, unsigned type)
-{
-    const uint64_t with = nicstride_gate_mark(type, p->me);
-    unsigned i;
-
-    onic_wire_lock();
-    i = type == NICSTRIDE_LOCK_SHARED ? change(p, e, type, with, 0) : change(p, e, type, 0, with);
-    onic_wire_unlock();
-    return await(p, e, i);
 }
 
 /** Where it shall be tried, else NULL. */
@@ -410,26 +338,22 @@ static nicstride_entrance_t *open_entrance(nicstride_peer_t *p)
 bool nicstride_gate_enter(nicstride_peer_t *p, unsigned type)
 {
     nicstride_entrance_t *e = entrance(p) != NULL ? open_entrance(p) : NULL;
+    const uint64_t mark = nicstride_gate_mark(type, p->me);
+    uint64_t before;
     bool in;
 
     if (e == NULL)
         return false;
-    in = nicstride_gate_is_in(type, try(p, e, type)) && !e->failed;
+    before = type == NICSTRIDE_LOCK_EXCLUSIVE ? change(p, e, 0, mark) : change(p, e, mark, 0);
+    in = nicstride_gate_is_in(type, before) && !e->failed;
     nicstride_gate_tried(&e->luck, in);
     if (in) {
         e->type = type;
         nicstride_add(&nicstride_counters.adapter_locks, 1);
-    }
-    if (type == NICSTRIDE_LOCK_EXCLUSIVE || e->failed)
-        return in;
-    if (!in) {
+    } else if (type == NICSTRIDE_LOCK_SHARED && !e->failed) {
         go_out(p, e, type);
-        return false;
     }
-    onic_wire_lock();
-    mark(e, p, MARK_IN);
-    onic_wire_unlock();
-    return true;
+    return in;
 }
 
 bool nicstride_gate_holds(const nicstride_peer_t *p)
@@ -445,7 +369,6 @@ int nicstride_gate_leave(nicstride_peer_t *p)
     const unsigned type = e->type;
 
     e->type = 0;
-    (void)await(p, e, 0);
     go_out(p, e, type);
     return e->failed ? MPI_ERR_OTHER : OMPI_SUCCESS;
 }

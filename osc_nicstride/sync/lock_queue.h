@@ -61,10 +61,7 @@ void nicstride_send_grant_locked(nicstride_module_t *m, int local, uint32_t orig
  *
  * Locks by the gate (protocol/lockq.h): of the target, which opens and closes it, and of
  * origins, which go in and out. The gate is a word in registered memory, made when the first
- * origin asks for keys, where an adapter does atomics here. The answer brings the key.
- *
- * Behind the word lies a mark for each rank that shares the lock, so that what a lost process had
- * is known: that it may be inside, before it goes in and until it has gone out, and that it is. */
+ * origin asks for keys, where an adapter does atomics here. The answer brings the key. */
 
 /* ---- the target; wire lock ------------------------------------------------------------------- */
 
@@ -85,8 +82,8 @@ void nicstride_gate_note_locked(nicstride_module_t *m, unsigned happened);
 /** Goes on with what waits for a lock that was busy. False where it still is. */
 bool nicstride_gates_settle_locked(void);
 
-/** A process of another node is lost: what it had by the gate is taken away. Where that cannot be
- *  known the window has failed. False: later. */
+/** A process of another node is lost: the lock that it had by the gate is taken away. Where it may
+ *  be one of those that share it the window has failed. False: later. */
 bool nicstride_gate_lost_locked(nicstride_module_t *m, int rank);
 
 /** Is no change of the word under way? */
