@@ -100,11 +100,6 @@ void onic_learn_known(const onic_learn_cell_t *cell, double model[N], uint64_t b
         model[c] = expected(cell, c, model, counted(bytes));
 }
 
-double onic_learn_nsec(const onic_learn_cell_t *cell, unsigned choice, uint64_t bytes)
-{
-    return cell->seen[choice] > 0 ? (double)cell->rate[choice] * counted(bytes) : 0;
-}
-
 /** The cheapest that is known, or by the model; `*cost_p` gets what it takes. */
 static unsigned cheapest(const onic_learn_cell_t *cell, const double *model, double bytes,
                          double *cost_p)

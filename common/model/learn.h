@@ -136,9 +136,6 @@ static inline bool onic_learn_fixed(onic_learn_cell_t *cell, bool counts, unsign
 ONIC_EXPORT void onic_learn_known(const onic_learn_cell_t *cell, double model[ONIC_LEARN_CHOICES],
                                   uint64_t bytes);
 
-/** What a choice is known to take for so many bytes, nanoseconds; 0 where it was never observed. */
-ONIC_EXPORT double onic_learn_nsec(const onic_learn_cell_t *cell, unsigned choice, uint64_t bytes);
-
 /** The choice for the next transfer of this kind, of `bytes` >= 1, which is about to be observed:
  *  most often the cheapest one; now and then another one, if the time that this may lose is there.
  *  `model`: estimates in nanoseconds; infinite for choices that cannot do it. At least one can. */

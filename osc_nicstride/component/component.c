@@ -126,7 +126,7 @@ static int component_finalize(void)
     /* What is still being sent will be ended by the wire, and stays. */
     if (nicstride_free_orphans(closed))
         onic_handles_fini(&c->ops);
-    nicstride_model_show_done();
+    nicstride_say_idle();
     onic_print_counters(&mca_osc_nicstride_component.super.osc_version,
                         c->params.show_plan && c->params.verbose == 0 ? 1 : (int)c->params.verbose);
     /* Peers of a wire that stays open point at them. */

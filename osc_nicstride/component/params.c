@@ -323,27 +323,11 @@ void nicstride_window_show(const nicstride_module_t *m)
                 m->size > m->node.n ? "; to other nodes by messages, or an adapter" : "");
 }
 
-static void show_learned(const onic_learn_t *learn, const nicstride_path_t *path)
-{
-    const bool on_node = path == &nicstride_component.paths.node;
-    char text[8192];
-
-    nicstride_plan_learned(nicstride_methods, learn, path, text, sizeof(text));
-    opal_output(0,
-                "osc_nicstride: of %.0f us observed %s trials lost %.0f us; microseconds learned, "
-                "and how many times the model's\n%s",
-                learn->budget.spent / 1000, on_node ? "with a peer of the node" : "on the network",
-                learn->budget.lost / 1000, text);
-}
-
-void nicstride_model_show_done(void)
+void nicstride_say_idle(void)
 {
     const int forced = nicstride_component.params.method;
 
-    if (forced != NICSTRIDE_METHOD_AUTO) {
+    if (forced != NICSTRIDE_METHOD_AUTO)
         onic_say_idle("osc_nicstride_method", nicstride_methods[forced]->name,
                       nicstride_counters.ops, NICSTRIDE_METHODS_MAX, forced);
-    }
-    if (nicstride_component.plan_shown)
-        nicstride_learned_each(show_learned);
 }

@@ -44,8 +44,8 @@ bool nicstride_adapter_can(nicstride_module_t *m, int32_t wishes);
 
 /** Prints the numbers in use and the methods that they choose, once, on rank 0. */
 void nicstride_model_show(const nicstride_module_t *m);
-/** Where that was printed: what was done, and what was learned; at the end of the process. */
-void nicstride_model_show_done(void);
+/** At the end of the process: says so where the method that is forced has moved nothing. */
+void nicstride_say_idle(void);
 /** Says that a window is in use, and how its processes reach each other's memory. */
 void nicstride_window_show(const nicstride_module_t *m);
 

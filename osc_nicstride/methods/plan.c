@@ -193,68 +193,6 @@ size_t nicstride_plan_reason(const nicstride_case_t *c, char *buf, size_t cap)
     return t.len;
 }
 
-/* ---- what was learned ------------------------------------------------------------------------ */
-
-/** The shortest blocks of the shapes that are learned; see onic_learn_shape. */
-static const uint64_t learned_block[ONIC_LEARN_SHAPES] = {0, 4096, 1024, 256, 64, 16, 8};
-
-/** The shortest transfers of a class. */
-static uint64_t learned_size(unsigned size)
-{
-    return size == 0 ? 8 : (uint64_t)ONIC_LEARN_LEAST << (size - 1);
-}
-
-static const char *const directions[ONIC_LEARN_DIRECTIONS] = {"put", "get", "acc"};
-
-/** A kind of transfer that something may be known of. */
-static void learned_line(text_t *t, const nicstride_case_t *c, const onic_learn_cell_t *cell,
-                         uint64_t block)
-{
-    const uint64_t size = c->target->size;
-    bool any = false;
-
-    for (unsigned m = 0; m < NICSTRIDE_METHODS_MAX; m++) {
-        const double nsec = onic_learn_nsec(cell, m, size);
-
-        if (nsec == 0)
-            continue;
-        if (!any)
-            add(t, "  %s %8llu", directions[c->dir], (unsigned long long)size);
-        if (!any && block > 0)
-            add(t, " in blocks of %llu", (unsigned long long)block);
-        any = true;
-        add(t, ", %s %.2f (x %.2f)", c->rows[m]->name, nsec / 1000, nsec / c->rows[m]->cost(c));
-    }
-    if (any)
-        add(t, "\n");
-}
-
-size_t nicstride_plan_learned(const nicstride_method_row_t *const *rows, const onic_learn_t *learn,
-                              const nicstride_path_t *path, char *buf, size_t cap)
-{
-    text_t t = {.buf = buf, .cap = cap};
-
-    if (cap == 0)
-        return 0;
-    buf[0] = '\0';
-    for (unsigned i = 0; i < ONIC_LEARN_DIRECTIONS * ONIC_LEARN_SHAPES * ONIC_LEARN_SIZES; i++) {
-        const unsigned size = i % ONIC_LEARN_SIZES, kind = i / ONIC_LEARN_SIZES;
-        const unsigned shape_of = kind % ONIC_LEARN_SHAPES, dir = kind / ONIC_LEARN_SHAPES;
-        const uint64_t block = learned_block[shape_of];
-        onic_layout_t origin, target;
-        const nicstride_case_t c = {.rows = rows,
-                                    .dir = (nicstride_direction_t)dir,
-                                    .origin = &origin,
-                                    .target = &target,
-                                    .path = path};
-
-        onic_layout_contig(&origin, 0, learned_size(size));
-        shape(&target, learned_size(size), block);
-        learned_line(&t, &c, &learn->cell[dir][shape_of][size], block);
-    }
-    return t.len;
-}
-
 /* ---- what methods can do, and what that costs ---------------------------------------------------
  *
  * Which layouts each method can move, and what that costs; see method.h. Pure. */

@@ -84,12 +84,6 @@ size_t nicstride_plan_reason(const nicstride_case_t *c, char *buf, size_t cap);
 size_t nicstride_plan_table(const nicstride_method_row_t *const *rows, nicstride_method_t forced,
                             const nicstride_paths_t *paths, char *buf, size_t cap);
 
-/** Writes what was learned of transfers to a peer, a line for each kind of which something is
- *  known: what each method takes, microseconds, and by which factor that is more than the model
- *  says; as above. Nothing where nothing is known. */
-size_t nicstride_plan_learned(const nicstride_method_row_t *const *rows, const onic_learn_t *learn,
-                              const nicstride_path_t *path, char *buf, size_t cap);
-
 /* ---- sieving ------------------------------------------------------------------------------------
  *
  * Reading the extent that covers many blocks at once and gathering them here, where each block

@@ -227,7 +227,6 @@ int nicstride_look_after_peers(void)
 
 /* What was learned of all processes on other nodes: the same network is before them. Wire lock. */
 static onic_learn_t network;
-static const nicstride_path_t *network_path;
 
 /** Where transfers to a process are learned; NULL where memory is exhausted. */
 static onic_learn_t *learn_locked(const nicstride_peer_t *p)
@@ -255,8 +254,6 @@ static void look_up(nicstride_peer_t *p)
         p->observed.path = p->local >= 0                     ? &paths->node
                            : onic_peer_puts_by_rdma(p->wire) ? &paths->adapter
                                                              : &paths->net;
-        if (p->local < 0)
-            network_path = p->observed.path;
         p->observed.learn = p->observed.presence != NULL || p->local < 0 ? learn_locked(p) : NULL;
         __atomic_store_n(&p->observed.looked_up, true, __ATOMIC_RELEASE);
     }
@@ -407,15 +404,4 @@ void nicstride_observe_publish_locked(nicstride_peer_t *p)
     atomic_store_explicit(&s->from, p->observed.spent_from, memory_order_relaxed);
     atomic_store_explicit(&s->to, p->observed.spent_to, memory_order_relaxed);
     p->observed.spent_from = p->observed.spent_to = 0;
-}
-
-void nicstride_learned_each(void (*f)(const onic_learn_t *learn, const nicstride_path_t *path))
-{
-    const nicstride_process_t *p;
-
-    LIST_FOREACH(p, &nicstride_processes, next)
-        if (p->learn != NULL)
-            f(p->learn, &nicstride_component.paths.node);
-    if (network.budget.spent > 0)
-        f(&network, network_path);
 }

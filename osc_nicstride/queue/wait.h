@@ -110,7 +110,3 @@ static inline void nicstride_observe_applied_locked(nicstride_peer_t *p, uint64_
 }
 
 void nicstride_observe_publish_locked(nicstride_peer_t *p);
-
-/** Calls `f` with all that was learned, of each process of the node, and of the network, and the
- * way there. Wire lock, or nobody else is there any more. */
-void nicstride_learned_each(void (*f)(const onic_learn_t *learn, const nicstride_path_t *path));

@@ -48,9 +48,6 @@ typedef struct nicstride_process {
     void *of_row[NICSTRIDE_METHODS_MAX]; /**< what a method's row keeps with it, or NULL */
 } nicstride_process_t;
 
-/** All of them; wire lock. */
-extern LIST_HEAD(nicstride_processes, nicstride_process) nicstride_processes;
-
 typedef struct nicstride_op nicstride_op_t;
 typedef struct nicstride_keyring nicstride_keyring_t;
 typedef struct nicstride_gatehouse nicstride_gatehouse_t;

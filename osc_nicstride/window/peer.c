@@ -17,7 +17,8 @@
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-struct nicstride_processes nicstride_processes = LIST_HEAD_INITIALIZER(nicstride_processes);
+/* All of them; wire lock. */
+static LIST_HEAD(, nicstride_process) processes = LIST_HEAD_INITIALIZER(processes);
 
 /** The record of a process, made if need be; NULL where memory is exhausted. */
 static nicstride_process_t *process_of(onic_peer_t *wire)
@@ -30,7 +31,7 @@ static nicstride_process_t *process_of(onic_peer_t *wire)
     p = calloc(1, sizeof(*p));
     if (p == NULL)
         return NULL;
-    LIST_INSERT_HEAD(&nicstride_processes, p, next);
+    LIST_INSERT_HEAD(&processes, p, next);
     *slot = p;
     return p;
 }
@@ -62,8 +63,8 @@ bool nicstride_process_forget(onic_peer_t *wire, bool left)
 
 void nicstride_processes_fini(void)
 {
-    while (!LIST_EMPTY(&nicstride_processes))
-        free_process(LIST_FIRST(&nicstride_processes));
+    while (!LIST_EMPTY(&processes))
+        free_process(LIST_FIRST(&processes));
 }
 
 /* ---- peers ----------------------------------------------------------------------------------- */

@@ -493,43 +493,6 @@ START_TEST(table)
 }
 END_TEST
 
-/* What was learned is told by kind of transfer, with how much it is more than the model says. */
-START_TEST(learned)
-{
-    static onic_learn_t learn;
-    static char whole[16384], part[16384];
-    const nicstride_path_t *path = &near_link;
-    const onic_layout_t flat = vector(65536, 0), blocks = vector(1024, 64);
-    const double by_cma = method_cost(NICSTRIDE_METHOD_CMA, &flat, &flat, path);
-    const double by_pack = method_cost(NICSTRIDE_METHOD_PACK, &flat, &flat, path);
-    size_t len;
-
-    ck_assert_uint_eq(nicstride_plan_learned(rows, &learn, path, whole, sizeof(whole)), 0);
-    ck_assert_str_eq(whole, "");
-    for (int i = 0; i < 100; i++) {
-        onic_learn_note(onic_learn_cell(&learn, NICSTRIDE_PUT, &flat, &flat), &learn.budget,
-                        NICSTRIDE_METHOD_CMA, 65536, 2 * by_cma);
-        onic_learn_note(onic_learn_cell(&learn, NICSTRIDE_PUT, &flat, &flat), &learn.budget,
-                        NICSTRIDE_METHOD_PACK, 65536, by_pack / 4);
-        onic_learn_note(onic_learn_cell(&learn, NICSTRIDE_GET, &flat, &blocks), &learn.budget,
-                        NICSTRIDE_METHOD_SIEVE, 1024, 5000);
-    }
-    len = nicstride_plan_learned(rows, &learn, path, whole, sizeof(whole));
-    ck_assert_uint_eq(strlen(whole), len);
-    ck_assert_ptr_nonnull(strstr(whole, "  put    65536, cma "));
-    ck_assert_ptr_nonnull(strstr(whole, "(x 2.00), pack "));
-    ck_assert_ptr_nonnull(strstr(whole, "(x 0.25)\n"));
-    ck_assert_ptr_nonnull(strstr(whole, "  get     1024 in blocks of 64, sieve 5.00 (x "));
-    ck_assert_ptr_null(strstr(whole, "zcopy"));
-    for (size_t cap = 1; cap < len + 2; cap++) {
-        memset(part, 'x', cap + 1);
-        const size_t got = nicstride_plan_learned(rows, &learn, path, part, cap);
-        UNIT_CHECK(got < cap && part[got] == '\0' && part[cap] == 'x');
-        UNIT_CHECK(memcmp(part, whole, got) == 0);
-    }
-}
-END_TEST
-
 /* Many blocks that are no longer than a line, whatever form they have. */
 START_TEST(lines)
 {
@@ -564,5 +527,5 @@ int main(void)
     return UNIT_RUN("plan", UNIT_ONCE(what_can_do_what), UNIT_ONCE(cheapest_or_forced),
                     UNIT_ONCE(by_shape), UNIT_ONCE(costs_grow), UNIT_ONCE(equations),
                     UNIT_ONCE(away), UNIT_ONCE(lines), UNIT_ONCE(table), UNIT_ONCE(woken),
-                    UNIT_ONCE(learned_without_trials), UNIT_ONCE(reason), UNIT_ONCE(learned));
+                    UNIT_ONCE(learned_without_trials), UNIT_ONCE(reason));
 }
