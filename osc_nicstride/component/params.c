@@ -104,10 +104,10 @@ static onic_param_t params[] = {
      .help = "How data moves: auto, direct (load and store in mapped memory), cma (single copy by "
              "the kernel, each contiguous piece by itself), sieve (get: single copy of the "
              "covering extent, then gather), pack (packed fragments by active messages), mover "
-             "(packed into slots of the receiver while it unpacks), zcopy (contiguous data by "
-             "rendezvous), rdma (contiguous data, put and got by an adapter, or as UCX emulates "
-             "that), nic (an adapter puts and gets each contiguous piece by itself). A method that "
-             "cannot do a transfer is replaced by one that can",
+             "(packed into slots of the receiver while it unpacks), rdma (contiguous data, put and "
+             "got by an adapter, or as UCX emulates that), nic (an adapter puts and gets each "
+             "contiguous piece by itself). A method that cannot do a transfer is replaced by one "
+             "that can",
      .number = &nicstride_component.params.method,
      .words = methods,
      .text = &method},

@@ -134,7 +134,7 @@ static void send_ticket(nicstride_transfer_t *t, nicstride_op_t *op, nicstride_f
     f->msg.handle = op->handle;
     if (nicstride_tx_may_ask(&p->flow.tx) && !nicstride_is_active(t->m))
         f->msg.count = p->flow.tx.asked = p->flow.tx.sent + 1;
-    (void)nicstride_send_locked(p, &f->msg, &data, NICSTRIDE_SEND_INLINE, NULL, NULL);
+    nicstride_send_inline_locked(p, &f->msg, &data);
     nicstride_count_sent_locked(p, kept);
     nicstride_naming_used_locked(p, &op->target);
 }

@@ -13,18 +13,13 @@
 static const nicstride_method_row_t none = {.name = "auto"};
 
 const nicstride_method_row_t *nicstride_methods[NICSTRIDE_METHODS_MAX] = {
-    [NICSTRIDE_METHOD_AUTO] = &none,
-    [NICSTRIDE_METHOD_DIRECT] = &nicstride_direct,
-    [NICSTRIDE_METHOD_CMA] = &nicstride_cma,
-    [NICSTRIDE_METHOD_SIEVE] = &nicstride_sieve,
-    [NICSTRIDE_METHOD_PACK] = &nicstride_pack,
-    [NICSTRIDE_METHOD_MOVER] = &nicstride_mover,
-    [NICSTRIDE_METHOD_ZCOPY] = &nicstride_zcopy,
-    [NICSTRIDE_METHOD_RDMA] = &nicstride_rdma,
-    [NICSTRIDE_METHOD_NIC] = &nicstride_nic,
+    [NICSTRIDE_METHOD_AUTO] = &none,           [NICSTRIDE_METHOD_DIRECT] = &nicstride_direct,
+    [NICSTRIDE_METHOD_CMA] = &nicstride_cma,   [NICSTRIDE_METHOD_SIEVE] = &nicstride_sieve,
+    [NICSTRIDE_METHOD_PACK] = &nicstride_pack, [NICSTRIDE_METHOD_MOVER] = &nicstride_mover,
+    [NICSTRIDE_METHOD_RDMA] = &nicstride_rdma, [NICSTRIDE_METHOD_NIC] = &nicstride_nic,
 };
 
-/* ---- pack and zcopy: in messages, or by a rendezvous that one begins ------------------------- */
+/* ---- pack: in messages ----------------------------------------------------------------------- */
 
 static bool anywhere(const nicstride_transfer_t *t)
 {
@@ -32,34 +27,8 @@ static bool anywhere(const nicstride_transfer_t *t)
     return true;
 }
 
-static int pack(nicstride_transfer_t *t, bool *done_p)
-{
-    return nicstride_message_start(t, false, done_p);
-}
-
 const nicstride_method_row_t nicstride_pack = {.name = "pack",
                                                .needs_target = true,
                                                .cost = nicstride_pack_cost,
                                                .reach = anywhere,
-                                               .start = pack};
-
-/** Longer memory may not be registered. What a message carries inline is not worth a trial. */
-static bool by_rendezvous(const nicstride_transfer_t *t)
-{
-    return (t->type == NICSTRIDE_MSG_PUT || t->type == NICSTRIDE_MSG_GET) &&
-           t->target.size <= onic_peer_rndv_max(t->peer->wire) &&
-           (nicstride_component.params.method == NICSTRIDE_METHOD_ZCOPY ||
-            t->target.size > nicstride_inline_max(false));
-}
-
-static int zcopy(nicstride_transfer_t *t, bool *done_p)
-{
-    return nicstride_message_start(t, true, done_p);
-}
-
-const nicstride_method_row_t nicstride_zcopy = {.name = "zcopy",
-                                                .needs_target = true,
-                                                .fits = nicstride_zcopy_fits,
-                                                .cost = nicstride_zcopy_cost,
-                                                .reach = by_rendezvous,
-                                                .start = zcopy};
+                                               .start = nicstride_message_start};

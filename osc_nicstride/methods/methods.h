@@ -13,12 +13,12 @@
 /** Of each method its row, by number. That of NICSTRIDE_METHOD_AUTO has a name only. */
 extern const nicstride_method_row_t *nicstride_methods[NICSTRIDE_METHODS_MAX];
 
-extern const nicstride_method_row_t nicstride_direct;                /* direct.c */
-extern const nicstride_method_row_t nicstride_cma, nicstride_sieve;  /* single_copy.c */
-extern const nicstride_method_row_t nicstride_pack, nicstride_zcopy; /* methods.c */
-extern const nicstride_method_row_t nicstride_rdma;                  /* by_rdma.c */
-extern const nicstride_method_row_t nicstride_mover;                 /* by_slots.c */
-extern const nicstride_method_row_t nicstride_nic;                   /* by_nic.c */
+extern const nicstride_method_row_t nicstride_direct;               /* direct.c */
+extern const nicstride_method_row_t nicstride_cma, nicstride_sieve; /* single_copy.c */
+extern const nicstride_method_row_t nicstride_pack;                 /* methods.c */
+extern const nicstride_method_row_t nicstride_rdma;                 /* by_rdma.c */
+extern const nicstride_method_row_t nicstride_mover;                /* by_slots.c */
+extern const nicstride_method_row_t nicstride_nic;                  /* by_nic.c */
 
 /** The component as Open MPI finds it, and behind that the table: a test adds rows there. */
 typedef struct nicstride_osc {

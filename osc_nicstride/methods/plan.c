@@ -137,8 +137,7 @@ static void lines(text_t *t, const nicstride_method_row_t *const *rows, nicstrid
 size_t nicstride_plan_table(const nicstride_method_row_t *const *rows, nicstride_method_t forced,
                             const nicstride_paths_t *paths, char *buf, size_t cap)
 {
-    const uint32_t message =
-        NICSTRIDE_REACH(NICSTRIDE_METHOD_PACK) | NICSTRIDE_REACH(NICSTRIDE_METHOD_ZCOPY);
+    const uint32_t message = NICSTRIDE_REACH(NICSTRIDE_METHOD_PACK);
     const uint32_t node = message | NICSTRIDE_REACH(NICSTRIDE_METHOD_CMA) |
                           NICSTRIDE_REACH(NICSTRIDE_METHOD_SIEVE) |
                           NICSTRIDE_REACH(NICSTRIDE_METHOD_MOVER);
@@ -283,26 +282,12 @@ double nicstride_mover_cost(const nicstride_case_t *c)
            onic_superpipeline_time_blocks(&link, &chunks, size, (double)c->path->mover_block);
 }
 
-/* ---- zcopy: rendezvous ----------------------------------------------------------------------- */
-
-bool nicstride_zcopy_fits(const nicstride_case_t *c)
-{
-    return onic_layout_is_contig(c->origin) && onic_layout_is_contig(c->target) &&
-           c->origin->size > 0;
-}
-
-double nicstride_zcopy_cost(const nicstride_case_t *c)
-{
-    const onic_link_t *link = &c->path->link;
-
-    return link->message + link->rendezvous + (double)c->target->size * link->rndv_byte;
-}
-
 /* ---- rdma: one request of the adapter -------------------------------------------------------- */
 
 bool nicstride_rdma_fits(const nicstride_case_t *c)
 {
-    return c->dir != NICSTRIDE_ACC && nicstride_zcopy_fits(c);
+    return c->dir != NICSTRIDE_ACC && c->origin->size > 0 && onic_layout_is_contig(c->origin) &&
+           onic_layout_is_contig(c->target);
 }
 
 double nicstride_rdma_cost(const nicstride_case_t *c)

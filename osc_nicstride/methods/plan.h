@@ -61,7 +61,6 @@ nicstride_method_t nicstride_plan(const nicstride_case_t *c);
 /** The rows' pure parts (plan.c). */
 bool nicstride_sieve_fits(const nicstride_case_t *c);
 bool nicstride_mover_fits(const nicstride_case_t *c);
-bool nicstride_zcopy_fits(const nicstride_case_t *c);
 bool nicstride_rdma_fits(const nicstride_case_t *c);
 bool nicstride_nic_fits(const nicstride_case_t *c);
 double nicstride_direct_cost(const nicstride_case_t *c);
@@ -69,7 +68,6 @@ double nicstride_cma_cost(const nicstride_case_t *c);
 double nicstride_sieve_cost(const nicstride_case_t *c);
 double nicstride_pack_cost(const nicstride_case_t *c);
 double nicstride_mover_cost(const nicstride_case_t *c);
-double nicstride_zcopy_cost(const nicstride_case_t *c);
 double nicstride_rdma_cost(const nicstride_case_t *c);
 double nicstride_nic_cost(const nicstride_case_t *c);
 

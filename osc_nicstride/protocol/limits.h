@@ -27,8 +27,6 @@
 #define NICSTRIDE_SLOT_PROCESSES 64
 /** A get is asked for in pieces of at most so many bytes: several share the wire. */
 #define NICSTRIDE_GET_PIECE (1u << 20)
-/** One rendezvous moves at most this much. */
-#define NICSTRIDE_RNDV_PIECE (1u << 30)
 /** Room in a fragment for a slice of a layout: a third, as a run of 8 bytes takes 3 to 4 bytes. */
 #define NICSTRIDE_SLICE_SHARE 3
 /** Bytes of a slice when it is decoded, for each byte of it: two are enough for a run. */

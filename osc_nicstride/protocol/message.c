@@ -26,7 +26,6 @@ typedef struct rule {
     payload_t payload;
 } rule_t;
 
-#define RNDV   NICSTRIDE_MSG_RNDV
 #define SLICE  NICSTRIDE_MSG_SLICE
 #define RUNS   NICSTRIDE_MSG_RUNS
 #define INLINE NICSTRIDE_MSG_INLINE
@@ -35,9 +34,9 @@ typedef struct rule {
 
 /* Of types that are not here there are no flags, and nothing comes with them. */
 static const rule_t rules[NICSTRIDE_MSG_LAST] = {
-    [NICSTRIDE_MSG_PUT] = {RNDV | SLICE | RUNS | NAMED | INLINE | SLOTS, PAYLOAD_DATA},
-    [NICSTRIDE_MSG_GET] = {RNDV | SLICE | RUNS | NAMED | SLOTS, PAYLOAD_NONE},
-    [NICSTRIDE_MSG_GET_DATA] = {RNDV | INLINE, PAYLOAD_REPLY},
+    [NICSTRIDE_MSG_PUT] = {SLICE | RUNS | NAMED | INLINE | SLOTS, PAYLOAD_DATA},
+    [NICSTRIDE_MSG_GET] = {SLICE | RUNS | NAMED | SLOTS, PAYLOAD_NONE},
+    [NICSTRIDE_MSG_GET_DATA] = {INLINE, PAYLOAD_REPLY},
     [NICSTRIDE_MSG_ACC] = {SLICE | RUNS | NAMED | INLINE | SLOTS, PAYLOAD_DATA},
     [NICSTRIDE_MSG_GET_ACC] = {SLICE | RUNS | NAMED | INLINE, PAYLOAD_OPTIONAL},
     [NICSTRIDE_MSG_CAS] = {INLINE, PAYLOAD_PAIR},
@@ -48,7 +47,7 @@ static const rule_t rules[NICSTRIDE_MSG_LAST] = {
 /* The numbers of a header that others are added to, or that must be what they say. */
 static inline const char *check_values(const nicstride_msg_t *m)
 {
-    const unsigned places = m->flags & (RNDV | INLINE | SLOTS);
+    const unsigned places = m->flags & (INLINE | SLOTS);
     const unsigned forms = m->flags & (SLICE | RUNS | NAMED);
     const unsigned lock = m->op & ~NICSTRIDE_LOCK_WITH_MORE;
 
@@ -104,7 +103,7 @@ static inline const char *check_payload(const nicstride_msg_t *m, payload_t kind
         break;
     case PAYLOAD_REPLY:
         if (m->status != 0)
-            right = !inlined && payload_len == 0 && (m->flags & RNDV) == 0;
+            right = !inlined && payload_len == 0;
         break;
     }
     return right ? NULL : "the payload does not have the length that the header says";

@@ -24,7 +24,7 @@
 #include "osc_nicstride/protocol/limits.h"
 
 /** Another one whenever messages or keys change in a way that no size shows. */
-#define NICSTRIDE_MSG_FORM 3
+#define NICSTRIDE_MSG_FORM 4
 
 /** Those about memory of a window come first. */
 typedef enum nicstride_msg_type {
@@ -66,8 +66,6 @@ typedef enum nicstride_msg_type {
 
 /** Flags of a message. */
 enum {
-    NICSTRIDE_MSG_RNDV = 1,   /**< PUT, GET_DATA: the payload follows by rendezvous; GET: the reply
-                                   may come by rendezvous */
     NICSTRIDE_MSG_SLICE = 2,  /**< PUT, GET, ACC, GET_ACC: the layout is only the slice that this
                                   message needs and begins at packed position `offset` of the
                                   operation; without it the layout is the operation's whole one */
@@ -127,7 +125,7 @@ static inline uint64_t nicstride_msg_kept(const nicstride_msg_t *m)
         NICSTRIDE_KEPT_USE + (list ? (uint64_t)m->layout_len * NICSTRIDE_SLICE_GROWTH : 0);
     const uint64_t copy = NICSTRIDE_KEPT_RECORD + m->len;
 
-    if ((m->flags & (NICSTRIDE_MSG_SLOTS | NICSTRIDE_MSG_RNDV)) != 0)
+    if ((m->flags & NICSTRIDE_MSG_SLOTS) != 0)
         return use;
     switch (m->type) {
     case NICSTRIDE_MSG_ACC:
@@ -167,8 +165,8 @@ static inline uint64_t nicstride_fragment(const onic_layout_t *l, uint64_t base,
 
 /** Checks and copies a received header. `*layout_p` points at the encoded layout inside `buf`;
  *  behind it lies the payload where NICSTRIDE_MSG_INLINE says so, or a ticket where
- *  NICSTRIDE_MSG_SLOTS does. `payload_len` is what came beside it (for a rendezvous: what was
- *  announced). NULL, or a static text that says what is wrong. */
+ *  NICSTRIDE_MSG_SLOTS does. `payload_len` is what came beside it. NULL, or a static text that says
+ *  what is wrong. */
 const char *nicstride_msg_decode(const void *buf, size_t len, uint64_t payload_len,
                                  nicstride_msg_t *m, const void **layout_p);
 

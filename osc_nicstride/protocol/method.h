@@ -25,7 +25,6 @@ typedef enum nicstride_method {
     NICSTRIDE_METHOD_SIEVE,    /**< get: process_vm_readv of the covering extent, then gather */
     NICSTRIDE_METHOD_PACK,     /**< packed fragments by active messages: everywhere */
     NICSTRIDE_METHOD_MOVER,    /**< pipelined through slots of the receiver's landing area */
-    NICSTRIDE_METHOD_ZCOPY,    /**< contiguous on both sides: rendezvous into place */
     NICSTRIDE_METHOD_RDMA,     /**< contiguous on both sides: put or read by the adapter */
     NICSTRIDE_METHOD_NIC,      /**< any layout, as work requests of the adapter */
     NICSTRIDE_METHOD_LAST

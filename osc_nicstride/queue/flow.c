@@ -126,14 +126,6 @@ static int put_layout(nicstride_op_t *op, fragment_t *f, uint64_t room, uint64_t
     return OMPI_SUCCESS;
 }
 
-/** How much may be asked for at once; 0: what fits in a fragment. */
-static uint64_t piece_limit(const nicstride_op_t *op)
-{
-    if (op->rndv)
-        return NICSTRIDE_RNDV_PIECE;
-    return op->type == NICSTRIDE_MSG_GET ? nicstride_reply_piece(replies) : 0;
-}
-
 /** Describes the next fragment: which of the target's bytes, and what data goes with it. */
 static int describe(nicstride_op_t *op, fragment_t *f, onic_payload_t *payload, uint64_t *n_p)
 {
@@ -142,7 +134,6 @@ static int describe(nicstride_op_t *op, fragment_t *f, onic_payload_t *payload, 
     f->msg.dtype = op->dtype;
     f->msg.offset = op->sent;
     f->msg.handle = op->handle;
-    f->msg.flags = op->rndv ? NICSTRIDE_MSG_RNDV : 0;
     payload->len = 0;
     if (op->type == NICSTRIDE_MSG_CAS) {
         *n_p = op->size;
@@ -151,7 +142,8 @@ static int describe(nicstride_op_t *op, fragment_t *f, onic_payload_t *payload, 
         payload->cursor.layout = NULL;
         return OMPI_SUCCESS;
     }
-    const int rc = put_layout(op, f, piece_limit(op), n_p);
+    const int rc =
+        put_layout(op, f, op->type == NICSTRIDE_MSG_GET ? nicstride_reply_piece(replies) : 0, n_p);
     f->msg.len = *n_p;
     f->msg.op = op->op;
     if (op->sends_data && !is_given(op))
@@ -175,7 +167,7 @@ static int send_fragment(nicstride_op_t *op)
     if (rc != OMPI_SUCCESS)
         return rc;
     const uint64_t kept = nicstride_msg_kept(&f.msg);
-    const uint64_t reply = nicstride_op_wants_reply(op) && !op->rndv ? n : 0;
+    const uint64_t reply = nicstride_op_wants_reply(op) ? n : 0;
     p->flow.wants = kept;
     if (!nicstride_tx_can_send(&p->flow.tx, p->quota, kept) ||
         (reply > 0 && !nicstride_reply_may_ask(replies, &p->flow.asker, reply))) {
@@ -190,9 +182,8 @@ static int send_fragment(nicstride_op_t *op)
         f.msg.count = p->flow.tx.asked = p->flow.tx.sent + 1;
     op->in_flight++;
     op->sent += n;
-    rc = nicstride_send_locked(p, &f.msg, payload.len > 0 ? &payload : NULL,
-                               op->rndv && op->type == NICSTRIDE_MSG_PUT ? NICSTRIDE_SEND_RNDV : 0,
-                               nicstride_op_sent_cb, op);
+    rc = nicstride_send_locked(p, &f.msg, payload.len > 0 ? &payload : NULL, nicstride_op_sent_cb,
+                               op);
     if (rc != 0)
         op->in_flight--;
     if (rc < 0)

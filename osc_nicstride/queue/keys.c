@@ -91,7 +91,7 @@ void nicstride_send_keys_locked(nicstride_peer_t *p, nicstride_keys_what_t what,
 
     msg.disp = (int64_t)i;
     msg.len = k->len;
-    (void)nicstride_send_locked(p, &msg, &payload, NICSTRIDE_SEND_INLINE, NULL, NULL);
+    nicstride_send_inline_locked(p, &msg, &payload);
 }
 
 static void ask(nicstride_peer_t *p, uint64_t piece)

@@ -119,8 +119,7 @@ void nicstride_op_received_locked(nicstride_op_t *op, uint64_t bytes, int error)
     nicstride_op_finish_locked(op);
 }
 
-/* A request is completed at once, since UCX may never end
- *  a rendezvous whose other side is gone. */
+/* A request is completed at once, since UCX may never end a send whose other side is gone. */
 void nicstride_op_fail(nicstride_op_t *op)
 {
     if (op->error == 0)
@@ -232,42 +231,6 @@ static nicstride_op_t *awaiting(const nicstride_peer_t *p, uint64_t handle, uint
     return op;
 }
 
-/** A reply by rendezvous that is being received. */
-typedef struct reply {
-    uint64_t handle;
-    uint64_t len;
-} reply_t;
-
-static void received_cb(void *arg, int status)
-{
-    reply_t *r = arg;
-    nicstride_op_t *op = onic_handle_get(&nicstride_component.ops, r->handle);
-
-    if (op != NULL) {
-        op->in_flight--;
-        nicstride_op_received_locked(op, r->len, status == OMPI_SUCCESS ? 0 : MPI_ERR_OTHER);
-    }
-    free(r);
-}
-
-static void receive(const nicstride_incoming_t *in, nicstride_op_t *op)
-{
-    reply_t *r = onic_layout_is_contig(&op->result) ? malloc(sizeof(*r)) : NULL;
-    int rc;
-
-    if (r == NULL) {
-        nicstride_op_received_locked(op, in->msg->len, MPI_ERR_OTHER);
-        return;
-    }
-    r->handle = in->msg->handle;
-    r->len = in->msg->len;
-    op->in_flight++;
-    rc = onic_rndv_recv(in->rndv, op->result_base + op->result.offset + (int64_t)in->msg->offset,
-                        in->msg->len, received_cb, r);
-    if (rc != 0)
-        received_cb(r, rc < 0 ? rc : OMPI_SUCCESS);
-}
-
 /** The target will not fill the slots of a get. Data beside them was not asked for. */
 static void slots_refused(nicstride_op_t *op, int status)
 {
@@ -290,8 +253,6 @@ void nicstride_on_data(const nicstride_incoming_t *in)
 
     if (op != NULL && op->move != NULL) {
         slots_refused(op, msg->status);
-    } else if (op != NULL && in->rndv != NULL) {
-        receive(in, op);
     } else if (op != NULL) {
         if (msg->status == 0)
             place(op, msg->offset, in->data, in->len);

@@ -29,8 +29,7 @@ struct nicstride_op {
     TAILQ_ENTRY(nicstride_op) of_live;
     nicstride_peer_t *peer;
     nicstride_msg_type_t type; /**< PUT, GET, ACC, GET_ACC or CAS */
-    bool rndv;
-    bool sends_data; /**< fragments carry data of the origin buffer */
+    bool sends_data;           /**< fragments carry data of the origin buffer */
     uint16_t op;
     uint16_t dtype;
     uint32_t granule; /**< bytes of an element that fragments must not tear; 1 for data */
@@ -96,7 +95,6 @@ typedef struct nicstride_incoming {
     const void *layout;
     const void *data;
     size_t len;
-    onic_rndv_t *rndv;
     struct nicstride_list
         *list; /**< that the message names; NULL: none, or one that is not there */
 } nicstride_incoming_t;
@@ -121,11 +119,10 @@ int nicstride_error_class(int status);
  * Starts a transfer, and takes over those of its layouts that are needed longer. Waits, with
  * progress, only where very many operations are queued already. MPI threads, no lock held.
  *
- * @param rendezvous  put, get: the data goes by rendezvous; both sides must be contiguous
- * @param done_p      set to whether it is locally complete; else the transfer's request, if any,
- *                    will be completed
+ * @param done_p  set to whether it is locally complete; else the transfer's request, if any, will
+ *                be completed
  */
-int nicstride_message_start(nicstride_transfer_t *t, bool rendezvous, bool *done_p);
+int nicstride_message_start(nicstride_transfer_t *t, bool *done_p);
 
 /* ---- what the ways of starting a transfer share; wire lock ----------------------------------- */
 

@@ -66,10 +66,10 @@ static void batch_sent_cb(void *arg, int status)
 
 /** Gives it to the wire; as nicstride_send_locked. */
 static int give(nicstride_peer_t *p, const void *header, size_t len, const onic_payload_t *data,
-                unsigned flags, onic_send_cb_t cb, void *arg)
+                onic_send_cb_t cb, void *arg)
 {
     const bool counts = cb == sent_cb || cb == batch_sent_cb;
-    const int rc = onic_peer_send(p->wire, ONIC_AM_OSC, header, len, data, flags, cb, arg);
+    const int rc = onic_peer_send(p->wire, ONIC_AM_OSC, header, len, data, 0, cb, arg);
 
     p->flow.posting += rc == 0 && counts;
     if (rc < 0)
@@ -79,7 +79,7 @@ static int give(nicstride_peer_t *p, const void *header, size_t len, const onic_
 
 static void send_alone(nicstride_peer_t *p, const void *message, size_t len)
 {
-    (void)give(p, message, len, NULL, 0, sent_cb, p);
+    (void)give(p, message, len, NULL, sent_cb, p);
 }
 
 static void send_batch(nicstride_peer_t *p, sent_batch_t *b)
@@ -89,7 +89,7 @@ static void send_batch(nicstride_peer_t *p, sent_batch_t *b)
 
     nicstride_add(&nicstride_counters.batches, 1);
     b->peer = p;
-    if (give(p, mark, sizeof(mark), &payload, 0, batch_sent_cb, b) != 0)
+    if (give(p, mark, sizeof(mark), &payload, batch_sent_cb, b) != 0)
         free(b);
 }
 
@@ -221,26 +221,26 @@ size_t nicstride_compose(unsigned char *bytes, nicstride_msg_t *msg, const onic_
     return (size_t)(end - bytes) + len;
 }
 
-static int send_inline(nicstride_peer_t *p, nicstride_msg_t *msg, const onic_payload_t *data)
+void nicstride_send_inline_locked(nicstride_peer_t *p, nicstride_msg_t *msg,
+                                  const onic_payload_t *data)
 {
     unsigned char bytes[NICSTRIDE_PIECE_MAX];
     const size_t len = nicstride_compose(bytes, msg, data);
 
     nicstride_post_locked(p, bytes, len, false);
-    return 1;
 }
 
 int nicstride_send_locked(nicstride_peer_t *p, nicstride_msg_t *msg, const onic_payload_t *data,
-                          unsigned flags, onic_send_cb_t cb, void *arg)
+                          onic_send_cb_t cb, void *arg)
 {
     const size_t header = sizeof(*msg) + msg->layout_len;
 
-    if ((flags & NICSTRIDE_SEND_INLINE) != 0 ||
-        ((data == NULL || data->len == 0) && msg->layout_len <= NICSTRIDE_INLINE_LAYOUT))
-        return send_inline(p, msg, data);
+    if ((data == NULL || data->len == 0) && msg->layout_len <= NICSTRIDE_INLINE_LAYOUT) {
+        nicstride_send_inline_locked(p, msg, data);
+        return 1;
+    }
     nicstride_send_waiting_locked(p);
-    return give(p, msg, header, data, (flags & NICSTRIDE_SEND_RNDV) != 0 ? ONIC_SEND_RNDV : 0,
-                cb != NULL ? cb : sent_cb, cb != NULL ? arg : p);
+    return give(p, msg, header, data, cb != NULL ? cb : sent_cb, cb != NULL ? arg : p);
 }
 
 void nicstride_set_payload(onic_payload_t *p, const onic_layout_t *l, const char *base, uint64_t at,
@@ -258,7 +258,7 @@ void nicstride_set_payload(onic_payload_t *p, const onic_layout_t *l, const char
 
 void nicstride_send_header_locked(nicstride_peer_t *p, nicstride_msg_t *msg)
 {
-    (void)nicstride_send_locked(p, msg, NULL, 0, NULL, NULL);
+    (void)nicstride_send_locked(p, msg, NULL, NULL, NULL);
 }
 
 void nicstride_send_note_locked(nicstride_peer_t *p, nicstride_msg_type_t type, unsigned op,

@@ -6,8 +6,7 @@
  *
  *  - inline: header, layout and data in one piece that is copied. It goes alone, at once; or in a
  *    batch (message.h) with others to the same peer, where it may wait or some wait already;
- *  - beside: a fragment whose data UCX takes from where it lies, behind all that waits;
- *  - by rendezvous.
+ *  - beside: a fragment whose data UCX takes from where it lies, behind all that waits.
  *
  *  What waits is sent when the batch is full, before anything else that is sent to the same peer
  *  (so that messages keep their order), by every flush, and whenever anybody progresses the wire:
@@ -27,11 +26,6 @@
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/module.h"
 
-enum {
-    NICSTRIDE_SEND_RNDV = 1,  /**< the data by rendezvous */
-    NICSTRIDE_SEND_INLINE = 2 /**< the data, up to NICSTRIDE_INLINE_MAX bytes, is copied */
-};
-
 /** A message with room for what lies behind its header. */
 typedef struct nicstride_framed {
     nicstride_msg_t msg;
@@ -46,13 +40,18 @@ typedef struct nicstride_framed {
  *
  * @param msg   its layout, if it has one, lies right behind it in memory; gets the flag
  *              NICSTRIDE_MSG_INLINE where that is how it travels
- * @param data  NULL: none. Or a ticket, with NICSTRIDE_MSG_SLOTS and NICSTRIDE_SEND_INLINE
- * @param cb    as of onic_peer_send; NULL where the data is copied or there is none: a failure is
- *              noted with the peer then
+ * @param data  NULL: none
+ * @param cb    as of onic_peer_send; NULL where there is no data: a failure is noted with the peer
+ *              then
  * @return as onic_peer_send
  */
 int nicstride_send_locked(nicstride_peer_t *p, nicstride_msg_t *msg, const onic_payload_t *data,
-                          unsigned flags, onic_send_cb_t cb, void *arg);
+                          onic_send_cb_t cb, void *arg);
+
+/** The same for data of up to NICSTRIDE_INLINE_MAX bytes, which is copied, or none; or for a
+ * ticket, with NICSTRIDE_MSG_SLOTS. */
+void nicstride_send_inline_locked(nicstride_peer_t *p, nicstride_msg_t *msg,
+                                  const onic_payload_t *data);
 
 /** The same for a message that is all header. */
 void nicstride_send_header_locked(nicstride_peer_t *p, nicstride_msg_t *msg);

@@ -248,7 +248,7 @@ void nicstride_op_by_message_locked(nicstride_op_t *op)
     nicstride_pump_locked(op->peer);
 }
 
-static int start_queued(nicstride_transfer_t *t, bool rendezvous)
+static int start_queued(nicstride_transfer_t *t)
 {
     nicstride_peer_t *p = t->peer;
     nicstride_op_t *op;
@@ -262,9 +262,7 @@ static int start_queued(nicstride_transfer_t *t, bool rendezvous)
     }
     op = nicstride_op_of_locked(t, true);
     if (op != NULL) {
-        op->rndv = rendezvous;
-        nicstride_observe_begin_locked(
-            p, t->cell, rendezvous ? NICSTRIDE_METHOD_ZCOPY : NICSTRIDE_METHOD_PACK, op->size);
+        nicstride_observe_begin_locked(p, t->cell, NICSTRIDE_METHOD_PACK, op->size);
         nicstride_op_enter_locked(p, op);
         enqueue(p, op, false);
         nicstride_naming_used_locked(p, &op->target);
@@ -275,10 +273,10 @@ static int start_queued(nicstride_transfer_t *t, bool rendezvous)
     return op != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
 }
 
-int nicstride_message_start(nicstride_transfer_t *t, bool rendezvous, bool *done_p)
+int nicstride_message_start(nicstride_transfer_t *t, bool *done_p)
 {
-    if (!rendezvous && start_now(t, done_p))
+    if (start_now(t, done_p))
         return OMPI_SUCCESS;
     *done_p = false;
-    return start_queued(t, rendezvous);
+    return start_queued(t);
 }

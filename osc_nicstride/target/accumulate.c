@@ -54,7 +54,7 @@ static void return_old(const nicstride_incoming_t *in, old_values_t *old)
     int rc;
 
     nicstride_reply_init(in->p, in->msg, &msg, in->msg->len);
-    rc = nicstride_send_locked(in->p, &msg, &payload, 0, returned_cb, old);
+    rc = nicstride_send_locked(in->p, &msg, &payload, returned_cb, old);
     if (rc != 0)
         returned_cb(old, rc < 0 ? rc : OMPI_SUCCESS);
 }

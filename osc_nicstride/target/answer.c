@@ -97,7 +97,7 @@ void nicstride_reply_locked(const nicstride_incoming_t *in, const void *data, ui
     msg.status = error;
     if (earlier == 0 && error == 0)
         msg.count = count;
-    (void)nicstride_send_locked(in->p, &msg, &payload, NICSTRIDE_SEND_INLINE, NULL, NULL);
+    nicstride_send_inline_locked(in->p, &msg, &payload);
     if (count != 0 && msg.count == 0)
         acknowledge(in->p, count, earlier);
 }

@@ -18,7 +18,6 @@ typedef struct answer {
     nicstride_use_t use; /**< `at` is the next packed byte of the layout */
     uint64_t offset;     /**< the same as a position in the origin's operation */
     uint64_t left;
-    bool rndv;
     bool running; /**< in the sending loop: completions need not continue it */
     unsigned in_flight;
 } answer_t;
@@ -49,15 +48,13 @@ static int answer_fragment(answer_t *a)
     uint64_t n = a->left;
     int rc;
 
-    if (!a->rndv && n > room)
+    if (n > room)
         n = nicstride_fragment(l, (uintptr_t)a->use.base, a->use.at, room, 1);
     nicstride_reply_init(p, &a->use.msg, &msg, n);
-    msg.flags = a->rndv ? NICSTRIDE_MSG_RNDV : 0;
     msg.offset = a->offset;
     nicstride_set_payload(&payload, l, a->use.base, a->use.at, n);
     a->in_flight++;
-    rc =
-        nicstride_send_locked(p, &msg, &payload, a->rndv ? NICSTRIDE_SEND_RNDV : 0, answered_cb, a);
+    rc = nicstride_send_locked(p, &msg, &payload, answered_cb, a);
     if (rc != 0)
         a->in_flight--;
     if (rc < 0)
@@ -110,7 +107,6 @@ static void answer_long(const nicstride_incoming_t *in)
     answer_t *a = record;
     a->offset = in->msg->offset;
     a->left = in->msg->len;
-    a->rndv = (in->msg->flags & NICSTRIDE_MSG_RNDV) != 0 && onic_layout_is_contig(&a->use.layout);
     a->in_flight = 0;
     answer_more(a);
 }
@@ -145,8 +141,7 @@ static void answer_short(const nicstride_incoming_t *in)
 
 void nicstride_on_get(const nicstride_incoming_t *in)
 {
-    const bool is_short =
-        in->msg->len <= nicstride_inline_max(false) && (in->msg->flags & NICSTRIDE_MSG_RNDV) == 0;
+    const bool is_short = in->msg->len <= nicstride_inline_max(false);
     const char *at = is_short ? nicstride_contiguous_target(in, in->msg->len) : NULL;
 
     if (at != NULL)
@@ -159,43 +154,16 @@ void nicstride_on_get(const nicstride_incoming_t *in)
 
 /* ---- puts ------------------------------------------------------------------------------------ */
 
-static void landed_cb(void *arg, int status)
-{
-    nicstride_use_end(arg, status == OMPI_SUCCESS ? 0 : MPI_ERR_OTHER);
-}
-
-/** Receives straight into the window. */
-static void receive(const nicstride_incoming_t *in)
-{
-    void *record;
-    const int error = nicstride_use_open(in, sizeof(nicstride_use_t), &record);
-
-    if (error != 0) {
-        nicstride_applied_locked(in->m, in->p, in->msg, error);
-        return;
-    }
-    const nicstride_use_t *u = record;
-    int rc = OMPI_ERR_BAD_PARAM;
-
-    if (onic_layout_is_contig(&u->layout))
-        rc = onic_rndv_recv(in->rndv, u->base + u->layout.offset + (int64_t)u->at, in->msg->len,
-                            landed_cb, record);
-    if (rc != 0)
-        landed_cb(record, rc < 0 ? rc : OMPI_SUCCESS);
-}
-
 void nicstride_on_put(const nicstride_incoming_t *in)
 {
-    char *at = in->rndv == NULL ? nicstride_contiguous_target(in, in->len) : NULL;
+    char *at = nicstride_contiguous_target(in, in->len);
 
-    if (in->rndv != NULL) {
-        receive(in);
-    } else if (at == NULL) {
+    if (at == NULL) {
         nicstride_applied_locked(in->m, in->p, in->msg, move_short(in, NULL, in->data));
-    } else {
-        onic_copy_bytes(at, in->data, in->len);
-        nicstride_applied_locked(in->m, in->p, in->msg, 0);
+        return;
     }
+    onic_copy_bytes(at, in->data, in->len);
+    nicstride_applied_locked(in->m, in->p, in->msg, 0);
 }
 
 /* ---- slots --------------------------------------------------------------------------------------

@@ -312,16 +312,12 @@ static bool has_more(const nicstride_msg_t *msg)
 }
 
 /** False where what follows in the same message is not to be done. */
-static bool one_message(const void *header, size_t header_len, const void *data, size_t len,
-                        onic_rndv_t *rndv)
+static bool one_message(const void *header, size_t header_len, const void *data, size_t len)
 {
     nicstride_msg_t msg;
-    nicstride_incoming_t in = {.msg = &msg, .data = data, .len = len, .rndv = rndv};
-    const char *wrong = nicstride_msg_decode(header, header_len, len, &msg, &in.layout);
-    const bool by_rndv =
-        wrong == NULL && (msg.flags & NICSTRIDE_MSG_RNDV) != 0 && msg.type != NICSTRIDE_MSG_GET;
+    nicstride_incoming_t in = {.msg = &msg, .data = data, .len = len};
 
-    if (wrong != NULL || (rndv != NULL) != by_rndv || !find(&in)) {
+    if (nicstride_msg_decode(header, header_len, len, &msg, &in.layout) != NULL || !find(&in)) {
         nicstride_refuse();
         return true;
     }
@@ -350,7 +346,7 @@ static void batch(const void *bytes, size_t len)
 
     nicstride_collects = true;
     while (go_on && nicstride_batch_next(bytes, len, &at, &message, &message_len))
-        go_on = one_message(message, message_len, NULL, 0, NULL);
+        go_on = one_message(message, message_len, NULL, 0);
     nicstride_collects = false;
     nicstride_send_all_waiting_locked();
     if (go_on && at < len)
@@ -361,8 +357,10 @@ void nicstride_am(onic_peer_t *from, const void *header, size_t header_len, cons
                   size_t len, onic_rndv_t *rndv)
 {
     (void)from;
-    if (header_len == 1 && *(const unsigned char *)header == NICSTRIDE_BATCH_MARK && rndv == NULL)
+    if (rndv != NULL)
+        nicstride_refuse();
+    else if (header_len == 1 && *(const unsigned char *)header == NICSTRIDE_BATCH_MARK)
         batch(data, len);
     else
-        (void)one_message(header, header_len, data, len, rndv);
+        (void)one_message(header, header_len, data, len);
 }

@@ -138,7 +138,7 @@ static void force_right(uint8_t *message, size_t len)
         return;
     memcpy(&m, message, sizeof(m));
     nicstride_msg_init(&right, NICSTRIDE_MSG_PUT, m.win, m.origin);
-    right.flags = m.flags & (NICSTRIDE_MSG_RNDV | NICSTRIDE_MSG_SLICE);
+    right.flags = m.flags & NICSTRIDE_MSG_SLICE;
     if ((right.flags & NICSTRIDE_MSG_SLICE) == 0)
         right.flags |= m.flags & NICSTRIDE_MSG_RUNS;
     right.layout_len = (uint32_t)(len - sizeof(m));

@@ -11,9 +11,8 @@
  * @file
  * Connections that break while both processes live. The last rank shuts down all that it has over
  * TCP when the others wait for its answers, each in its way: in a flush, for an old value, for a
- * request, for a lock. All must end, with an error. UCX itself never ends a rendezvous that is cut
- * off in the middle, so its operation stays. Once they waited for ever, unless something
- * more was sent.
+ * request, for a long put, for a lock. All must end, with an error. Once they waited for ever,
+ * unless something more was sent.
  */
 #include "test/mpi/testlib.h"
 
@@ -57,8 +56,8 @@ static int request(const tl_window_t *w, int target)
     return failed(MPI_Wait(&r, MPI_STATUS_IGNORE));
 }
 
-/** Much data by rendezvous, which UCX itself may wait for. */
-static int rendezvous(const tl_window_t *w, int target)
+/** Much data, which UCX itself may wait for. */
+static int long_put(const tl_window_t *w, int target)
 {
     static char data[MUCH];
     MPI_Request r;
@@ -83,7 +82,7 @@ static const struct {
 } waits[] = {{"flush", flush, false},
              {"fetch", fetch, false},
              {"request", request, false},
-             {"rendezvous", rendezvous, false},
+             {"long put", long_put, false},
              {"lock", lock, true}};
 
 /** The last rank lets the first begin, with its last call of MPI for a while; that one the next. */

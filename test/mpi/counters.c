@@ -32,8 +32,7 @@ typedef struct step {
     void (*run)(const struct step *s);
 } step_t;
 
-static const char *const methods[] = {"direct", "cma",   "sieve", "pack",
-                                      "mover",  "zcopy", "rdma",  "nic"};
+static const char *const methods[] = {"direct", "cma", "sieve", "pack", "mover", "rdma", "nic"};
 enum { METHODS = sizeof(methods) / sizeof(methods[0]) };
 
 static counter_t *ops[METHODS], *bytes[METHODS], *accumulates;
@@ -247,8 +246,6 @@ static const char *method_of(const step_t *s)
         return "pack";
     if (s->what == UPDATE)
         return mapped ? "direct" : may_move(s) ? NULL : "pack";
-    if (forced("zcopy") && !s->strided)
-        return "zcopy";
     /* A slot may not be free, and what is short is not worth one. */
     if (forced("mover") && same_host && target != w.rank)
         return NULL;

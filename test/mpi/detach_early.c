@@ -4,7 +4,7 @@
  */
 /* ranks: 2-3 */
 /* windows: dynamic */
-/* methods: auto pack mover zcopy */
+/* methods: auto pack mover */
 /* mpirun: --mca osc_nicstride_area 256 */
 /**
  * @file

@@ -159,11 +159,9 @@ static void test_shapes(const tl_window_t *w)
     MPI_Barrier(w->comm);
 }
 
-/** That it really goes together, unless even a word is to go by rendezvous. */
+/** That it really goes together. */
 static void test_counted(const tl_window_t *w)
 {
-    const char *method = getenv("OMPI_MCA_osc_nicstride_method");
-    const bool alone = method != NULL && strcmp(method, "zcopy") == 0;
     const int t = next(w), rounds = 10;
     const long value = 3;
     counter_t *together = counter_begin("osc_nicstride_locks_together");
@@ -175,7 +173,7 @@ static void test_counted(const tl_window_t *w)
         put(w, &value, t, i);
         unlock(w, t);
     }
-    TL_CHECK(together == NULL || counter_read(together) == (near || alone ? 0u : (unsigned)rounds),
+    TL_CHECK(together == NULL || counter_read(together) == (near ? 0u : (unsigned)rounds),
              "%llu of %d", counter_read(together), rounds);
     /* Of all locks only that of the target that is used is asked for. */
     for (int i = 0; i < rounds; i++) {
@@ -185,7 +183,7 @@ static void test_counted(const tl_window_t *w)
         TL_MPI(MPI_Win_unlock_all(w->win));
     }
     TL_CHECK(together == NULL ||
-                 counter_read(together) == (near || alone ? 0u : (unsigned)(rounds + rounds / 2)),
+                 counter_read(together) == (near ? 0u : (unsigned)(rounds + rounds / 2)),
              "%llu of %d", counter_read(together), rounds + rounds / 2);
     counter_end(together);
     MPI_Barrier(w->comm);

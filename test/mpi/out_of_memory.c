@@ -4,7 +4,7 @@
  */
 /* ranks: 2-4 */
 /* windows: create */
-/* methods: zcopy */
+/* methods: cma */
 /**
  * @file
  * A target that has no memory to put accumulates off: their origins get an error at the flush or

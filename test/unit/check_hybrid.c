@@ -17,17 +17,16 @@
 
 #define KIB 1024ull
 
-#define REACH_NET (REACH_MESSAGE | REACH_ZCOPY)
-#define REACH_ALL (REACH_NET | REACH_SLOTS | REACH_ADAPTER)
+#define REACH_ALL (REACH_MESSAGE | REACH_SLOTS | REACH_ADAPTER)
 
 /** With the slots that are taken; how long the paper's buffers are it does not say. */
 static const struct {
     const char *file;
     uint32_t reach, slot;
 } networks[] = {
-    {"quadrics-elan4", REACH_ALL, 8 << 10},   {"infiniband-hdr", REACH_ALL, ONIC_MOVER_SLOT},
-    {"roce-100", REACH_ALL, ONIC_MOVER_SLOT}, {"slingshot-11", REACH_ALL, ONIC_MOVER_SLOT},
-    {"tcp-10g", REACH_NET, ONIC_MOVER_SLOT},  {"tcp-25g", REACH_NET, ONIC_MOVER_SLOT},
+    {"quadrics-elan4", REACH_ALL, 8 << 10},      {"infiniband-hdr", REACH_ALL, ONIC_MOVER_SLOT},
+    {"roce-100", REACH_ALL, ONIC_MOVER_SLOT},    {"slingshot-11", REACH_ALL, ONIC_MOVER_SLOT},
+    {"tcp-10g", REACH_MESSAGE, ONIC_MOVER_SLOT}, {"tcp-25g", REACH_MESSAGE, ONIC_MOVER_SLOT},
     {NULL, REACH_ALL, ONIC_MOVER_SLOT}};
 
 #define N_NETWORKS ((int)(sizeof(networks) / sizeof(networks[0])))
@@ -42,7 +41,8 @@ static nicstride_path_t load(int i)
         snprintf(path, sizeof(path), LINKS "/%s.txt", networks[i].file);
         ck_assert_msg(onic_links_load(&links, path) == 0, "%s", path);
     }
-    return (nicstride_path_t){.link = networks[i].reach == REACH_NET ? links.net : links.adapter,
+    return (nicstride_path_t){.link =
+                                  networks[i].reach == REACH_MESSAGE ? links.net : links.adapter,
                               .mover_slot = networks[i].slot,
                               .mover_block = networks[i].slot};
 }
@@ -75,7 +75,7 @@ static void describe(transfer_t *t, const nicstride_path_t *path, uint32_t reach
                                  .dir = dir,
                                  .origin = &t->origin,
                                  .target = &t->target,
-                                 .reach = dir == NICSTRIDE_ACC ? reach & ~REACH_ZCOPY : reach,
+                                 .reach = reach,
                                  .path = path};
     t->sim = (sim_case_t){.link = &path->link,
                           .get = dir == NICSTRIDE_GET,
@@ -94,8 +94,6 @@ static double simulate(const sim_case_t *c, unsigned method)
         return sim_pack(c);
     case NICSTRIDE_METHOD_MOVER:
         return sim_mover(c);
-    case NICSTRIDE_METHOD_ZCOPY:
-        return sim_zcopy(c);
     default:
         return sim_nic(c);
     }

@@ -20,15 +20,12 @@ typedef struct target {
     nicstride_presence_t presence;
 } target_t;
 
-static const target_t far_away = {.reach = REACH_MESSAGE | REACH_ZCOPY};
-static const target_t unregistered = {.reach = REACH_MESSAGE};
-static const target_t same_node = {.reach = REACH_MESSAGE | REACH_ZCOPY | REACH_COPY};
-static const target_t with_slots = {.reach =
-                                        REACH_MESSAGE | REACH_ZCOPY | REACH_COPY | REACH_SLOTS};
-static const target_t mapped = {.reach = REACH_MESSAGE | REACH_ZCOPY | REACH_DIRECT};
+static const target_t far_away = {.reach = REACH_MESSAGE};
+static const target_t same_node = {.reach = REACH_MESSAGE | REACH_COPY};
+static const target_t with_slots = {.reach = REACH_MESSAGE | REACH_COPY | REACH_SLOTS};
+static const target_t mapped = {.reach = REACH_MESSAGE | REACH_DIRECT};
 
-/* Links of our own making, so that the defaults may be tuned: single copy is fast on the node, far
- * away a rendezvous is worth its handshake for large transfers. */
+/* Links of our own making, so that the defaults may be tuned: single copy is fast on the node. */
 static const nicstride_path_t near_link = {.link = {.call = 500,
                                                     .piece = 500,
                                                     .copy = 0.09,
@@ -37,8 +34,6 @@ static const nicstride_path_t near_link = {.link = {.call = 500,
                                                     .page = 1,
                                                     .message = 1000,
                                                     .byte = 0.2,
-                                                    .rendezvous = 5000,
-                                                    .rndv_byte = 0.12,
                                                     .gap = 100,
                                                     .latency = 100,
                                                     .fragment = 1e9,
@@ -53,8 +48,6 @@ static const nicstride_path_t far_link = {.link = {.fragment = 1e9,
                                                    .page = 1,
                                                    .message = 10000,
                                                    .byte = 0.5,
-                                                   .rendezvous = 30000,
-                                                   .rndv_byte = 0.25,
                                                    .gap = 100,
                                                    .latency = 100,
                                                    .bcopy = 20,
@@ -177,11 +170,6 @@ START_TEST(what_can_do_what)
     ck_assert(!CAN(MOVER, PUT, &list, &longer, same_node));
     ck_assert(CAN(PACK, PUT, &list, &strided, far_away));
     ck_assert(CAN(PACK, GET, &flat, &list, mapped));
-    ck_assert(CAN(ZCOPY, PUT, &flat, &flat, far_away));
-    ck_assert(!CAN(ZCOPY, PUT, &flat, &flat, unregistered));
-    ck_assert(!CAN(ZCOPY, PUT, &strided, &flat, far_away));
-    ck_assert(!CAN(ZCOPY, GET, &flat, &strided, far_away));
-    ck_assert(!CAN(ZCOPY, GET, &list, &flat, far_away));
 #undef CAN
     onic_layout_fini(&list);
 }
@@ -216,7 +204,6 @@ START_TEST(cheapest_or_forced)
         const target_t there = {.reach = REACH_MESSAGE | (unit_once_in(&r, 4) ? REACH_DIRECT : 0) |
                                          (unit_once_in(&r, 2) ? REACH_COPY : 0) |
                                          (unit_once_in(&r, 2) ? REACH_SLOTS : 0) |
-                                         (unit_once_in(&r, 4) ? 0 : REACH_ZCOPY) |
                                          (unit_once_in(&r, 4) ? REACH_ADAPTER : 0)};
         const nicstride_path_t *cost = (there.reach & REACH_COPY) != 0 ? &near_link : &far_link;
         const nicstride_direction_t dir = unit_once_in(&r, 2) ? NICSTRIDE_PUT : NICSTRIDE_GET;
@@ -253,7 +240,7 @@ START_TEST(by_shape)
     ck_assert_int_eq(plan_vector(NICSTRIDE_PUT, 8, 0, far_away), NICSTRIDE_METHOD_PACK);
     ck_assert_int_eq(plan_vector(NICSTRIDE_PUT, 1024 * KIB, 64, far_away), NICSTRIDE_METHOD_PACK);
     ck_assert_int_eq(plan_vector(NICSTRIDE_PUT, 16 * KIB * KIB, 0, far_away),
-                     NICSTRIDE_METHOD_ZCOPY);
+                     NICSTRIDE_METHOD_PACK);
 
     onic_layout_t list = irregular(1000);
     ck_assert_int_eq(plan(NICSTRIDE_GET, &list, same_node), NICSTRIDE_METHOD_PACK);
@@ -295,8 +282,6 @@ START_TEST(equations)
                                             .message = 50,
                                             .fragment = 8192,
                                             .byte = 5,
-                                            .rendezvous = 7000,
-                                            .rndv_byte = 1,
                                             .gap = 10,
                                             .latency = 100,
                                             .bcopy = 16,
@@ -320,7 +305,6 @@ START_TEST(equations)
     ck_assert(COST(CMA, &flat, &strided) == 1000 + 63 * 100 + 4096 * 2);
     ck_assert(COST(CMA, &strided, &flat) == COST(CMA, &flat, &strided));
     ck_assert(COST(PACK, &flat, &strided) == 50 + 64 * 3 + 4096 * 5);
-    ck_assert(COST(ZCOPY, &flat, &flat) == 50 + 7000 + 4096);
     /* One read of the extent, then the gather. */
     ck_assert(COST(SIEVE, &flat, &strided) == 1000 + (2 * 4096 - 64) * 2 + 64 * 3 + 4096 * 2);
     /* One chunk, whose bytes are moved; its last block is copied behind that (equation 9). */
@@ -405,7 +389,7 @@ START_TEST(learned_without_trials)
     for (int i = 0; i < 200; i++) {
         onic_learn_note(&cell, &budget, NICSTRIDE_METHOD_CMA, l.size, 9000);
         onic_learn_note(&cell, &budget, NICSTRIDE_METHOD_PACK, l.size, 8000);
-        onic_learn_note(&cell, &budget, NICSTRIDE_METHOD_ZCOPY, l.size, 20000);
+        onic_learn_note(&cell, &budget, NICSTRIDE_METHOD_SIEVE, l.size, 20000);
     }
     before = cell;
     for (int i = 0; i < 1000; i++) {
@@ -445,7 +429,7 @@ START_TEST(reason)
     ck_assert_ptr_nonnull(strstr(text, "cma"));
     ck_assert_ptr_nonnull(strstr(text, "sieve"));
     ck_assert_ptr_nonnull(strstr(text, "pack"));
-    ck_assert_ptr_null(strstr(text, "zcopy"));
+    ck_assert_ptr_null(strstr(text, "mover"));
     ck_assert_ptr_null(strstr(text, "learned"));
     ck_assert_ptr_null(strstr(text, "wait"));
     for (int i = 0; i < 100; i++)

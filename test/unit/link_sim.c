@@ -191,13 +191,6 @@ double sim_pack(const sim_case_t *c)
     return host(c->link) + through(&l) + message(c->link);
 }
 
-double sim_zcopy(const sim_case_t *c)
-{
-    const onic_link_t *k = c->link;
-
-    return 3 * message(k) + k->doorbell + k->request + 2 * k->latency + (double)c->bytes / k->bnet;
-}
-
 /* ---- slots ----------------------------------------------------------------------------------- */
 
 /** As above, and the way back of an acknowledgement: then the slot is free. */

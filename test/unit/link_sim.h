@@ -28,7 +28,6 @@ typedef struct sim_case {
 
 /** Nanoseconds from the call to the end of the flush behind it, with a target that is in MPI. */
 double sim_pack(const sim_case_t *c);  /**< fragments by messages */
-double sim_zcopy(const sim_case_t *c); /**< contiguous: a rendezvous */
 double sim_mover(const sim_case_t *c); /**< slots, the paper's chunks (C0 = 12 KiB, q = 1.5) */
 double sim_nic(const sim_case_t *c);   /**< a request for each piece */
 double

@@ -17,25 +17,19 @@ static const nicstride_method_row_t
              .needs_target = true,
              .fits = nicstride_mover_fits,
              .cost = nicstride_mover_cost},
-    zcopy = {.name = "zcopy",
-             .needs_target = true,
-             .fits = nicstride_zcopy_fits,
-             .cost = nicstride_zcopy_cost},
     rdma = {.name = "rdma", .fits = nicstride_rdma_fits, .cost = nicstride_rdma_cost},
     nic = {.name = "nic", .fits = nicstride_nic_fits, .cost = nicstride_nic_cost};
 
 static const nicstride_method_row_t *const rows[NICSTRIDE_METHODS_MAX] = {
-    [NICSTRIDE_METHOD_AUTO] = &none,   [NICSTRIDE_METHOD_DIRECT] = &direct,
-    [NICSTRIDE_METHOD_CMA] = &cma,     [NICSTRIDE_METHOD_SIEVE] = &sieve,
-    [NICSTRIDE_METHOD_PACK] = &pack,   [NICSTRIDE_METHOD_MOVER] = &mover,
-    [NICSTRIDE_METHOD_ZCOPY] = &zcopy, [NICSTRIDE_METHOD_RDMA] = &rdma,
-    [NICSTRIDE_METHOD_NIC] = &nic,
+    [NICSTRIDE_METHOD_AUTO] = &none, [NICSTRIDE_METHOD_DIRECT] = &direct,
+    [NICSTRIDE_METHOD_CMA] = &cma,   [NICSTRIDE_METHOD_SIEVE] = &sieve,
+    [NICSTRIDE_METHOD_PACK] = &pack, [NICSTRIDE_METHOD_MOVER] = &mover,
+    [NICSTRIDE_METHOD_RDMA] = &rdma, [NICSTRIDE_METHOD_NIC] = &nic,
 };
 
 /** What reaches a target in private memory on the node, by single copy, through slots; and
  * anywhere. */
 #define REACH_MESSAGE NICSTRIDE_REACH(NICSTRIDE_METHOD_PACK)
-#define REACH_ZCOPY   NICSTRIDE_REACH(NICSTRIDE_METHOD_ZCOPY)
 #define REACH_COPY    (NICSTRIDE_REACH(NICSTRIDE_METHOD_CMA) | NICSTRIDE_REACH(NICSTRIDE_METHOD_SIEVE))
 #define REACH_SLOTS   NICSTRIDE_REACH(NICSTRIDE_METHOD_MOVER)
 #define REACH_DIRECT  NICSTRIDE_REACH(NICSTRIDE_METHOD_DIRECT)
