@@ -75,23 +75,6 @@ uint64_t onic_layout_number(const onic_layout_t *l)
     return l->nruns > 0 ? list_of(l)->number : 0;
 }
 
-uint64_t onic_layout_hash(const onic_layout_t *l)
-{
-    uint64_t hash = l->nruns;
-
-    for (uint32_t i = 0; i < l->nruns; i++) {
-        const onic_run_t *run = &l->runs[i];
-        const uint64_t word[] = {(uint64_t)run->offset, run->block, run->count,
-                                 (uint64_t)run->stride};
-
-        for (int k = 0; k < 4; k++) {
-            hash = (hash ^ word[k]) * UINT64_C(0x9e3779b97f4a7c15);
-            hash ^= hash >> 32;
-        }
-    }
-    return hash;
-}
-
 bool onic_layout_same_list(const onic_layout_t *a, const onic_layout_t *b)
 {
     return a->nruns == b->nruns &&

@@ -51,8 +51,8 @@ typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_KEYS, /**< payload, inline: see below; op 0: asks for keys of piece `disp` of the
                            window; 1: the answer */
     NICSTRIDE_MSG_LIST, /**< a piece of a list of blocks, from packed position offset on, that is to
-                             have a name (names.h): op its slot, len its number, handle its hash,
-                             count its bytes of data, disp its runs */
+                             have a name (names.h): op its slot, len its number, count its bytes
+                             of data, disp its runs */
     NICSTRIDE_MSG_ANSWER, /**< to a piece: op and len as above, dtype
                                what it says of the name */
     NICSTRIDE_MSG_GATE, /**< to a target whose lock has a gate (lockq.h): op 0: the sender has gone
@@ -80,7 +80,7 @@ enum {
 };
 
 /** Bytes of a name. */
-#define NICSTRIDE_NAME_BYTES 16
+#define NICSTRIDE_NAME_BYTES 8
 /** Bytes of a ticket. */
 #define NICSTRIDE_TICKET_BYTES 24
 

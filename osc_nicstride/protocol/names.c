@@ -52,7 +52,7 @@ static void begin_sending(nicstride_names_t *n, nicstride_names_slot_t *s, const
 
     s->state = NICSTRIDE_NAME_SENT;
     s->uses = 0;
-    s->name = (nicstride_name_t){onic_layout_hash(l), slot, ++n->numbers};
+    s->name = (nicstride_name_t){slot, ++n->numbers};
     n->sending = true;
     n->sent = slot;
     n->ahead = 0;
@@ -118,7 +118,6 @@ bool nicstride_names_piece(nicstride_names_t *n, nicstride_msg_t *msg, unsigned 
     msg->layout_len = (uint32_t)len;
     msg->op = (uint16_t)name->slot;
     msg->len = name->number;
-    msg->handle = name->hash;
     msg->count = n->list.size;
     msg->disp = n->list.nruns;
     return true;
@@ -168,19 +167,6 @@ static size_t bytes_of(uint64_t nruns)
     return sizeof(nicstride_list_t) + (size_t)nruns * (sizeof(onic_run_t) + sizeof(uint64_t));
 }
 
-/* ---- lists ----------------------------------------------------------------------------------- */
-
-static void drop_if_unused(nicstride_lists_t *all, nicstride_list_t *l)
-{
-    if (!LIST_EMPTY(&l->names) || l->held > 0)
-        return;
-    LIST_REMOVE(l, of_all);
-    all->bytes -= l->bytes;
-    all->n--;
-    onic_layout_fini(&l->layout);
-    free(l);
-}
-
 void nicstride_lists_hold(nicstride_list_t *list)
 {
     list->held++;
@@ -188,38 +174,18 @@ void nicstride_lists_hold(nicstride_list_t *list)
 
 void nicstride_lists_release(nicstride_lists_t *all, nicstride_list_t *list)
 {
-    list->held--;
-    drop_if_unused(all, list);
-}
-
-/** The list of these blocks that is kept already. */
-static nicstride_list_t *find_same(const nicstride_lists_t *all, uint64_t hash,
-                                   const onic_layout_t *layout)
-{
-    nicstride_list_t *l;
-
-    LIST_FOREACH(l, &all->list, of_all)
-        if (l->hash == hash && onic_layout_same_list(&l->layout, layout))
-            break;
-    return l;
-}
-
-/* ---- names ----------------------------------------------------------------------------------- */
-
-static bool same_name(const nicstride_name_t *a, const nicstride_name_t *b)
-{
-    return a->hash == b->hash && a->slot == b->slot && a->number == b->number;
-}
-
-static void forget(nicstride_lists_t *all, nicstride_named_t *named)
-{
-    nicstride_list_t *l = named->list;
-
-    if (l == NULL)
+    if (--list->held > 0)
         return;
-    LIST_REMOVE(named, of_list);
-    named->list = NULL;
-    drop_if_unused(all, l);
+    all->bytes -= list->bytes;
+    onic_layout_fini(&list->layout);
+    free(list);
+}
+
+static void forget(nicstride_lists_t *all, nicstride_listed_t *of, uint32_t slot)
+{
+    if (of->slot[slot].list != NULL)
+        nicstride_lists_release(all, of->slot[slot].list);
+    of->slot[slot].list = NULL;
 }
 
 static void stop_coming(nicstride_lists_t *all, nicstride_listed_t *of)
@@ -235,14 +201,14 @@ void nicstride_lists_leave(nicstride_lists_t *all, nicstride_listed_t *of)
 {
     stop_coming(all, of);
     for (unsigned i = 0; i < NICSTRIDE_NAMES; i++)
-        forget(all, &of->slot[i]);
+        forget(all, of, i);
 }
 
 nicstride_list_t *nicstride_lists_find(const nicstride_listed_t *of, const nicstride_name_t *name)
 {
-    const nicstride_named_t *named = &of->slot[name->slot % NICSTRIDE_NAMES];
+    const uint32_t slot = name->slot % NICSTRIDE_NAMES;
 
-    return named->list != NULL && same_name(&named->name, name) ? named->list : NULL;
+    return of->slot[slot].number == name->number ? of->slot[slot].list : NULL;
 }
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
@@ -252,8 +218,8 @@ static bool begin(nicstride_lists_t *all, nicstride_listed_t *of, const nicstrid
                   const nicstride_name_t *name)
 {
     stop_coming(all, of);
-    forget(all, &of->slot[name->slot]);
-    if (msg->disp < 2 || msg->disp > UINT32_MAX || all->n >= NICSTRIDE_LISTS_MAX ||
+    forget(all, of, name->slot);
+    if (msg->disp < 2 || msg->disp > UINT32_MAX ||
         bytes_of((uint64_t)msg->disp) > all->limit - all->bytes)
         return false;
     of->coming = true;
@@ -265,32 +231,25 @@ static bool begin(nicstride_lists_t *all, nicstride_listed_t *of, const nicstrid
     return true;
 }
 
-/** All of it has come: makes the list, or takes the one that there is. */
+/** All of it has come: makes the list. */
 static bool end(nicstride_lists_t *all, nicstride_listed_t *of)
 {
-    nicstride_named_t *named = &of->slot[of->name.slot];
-    const size_t bytes = bytes_of(of->nruns);
     nicstride_list_t *l = NULL;
     onic_layout_t layout;
 
     /* It stays a list, whatever may be found in it: what is around it has its own levels. */
     if (onic_layout_from_runs(&layout, &of->runs, ONIC_LAYOUT_MAX_LEVELS) != ONIC_LAYOUT_OK)
         return false;
-    if (layout.nruns > 0 && layout.offset == 0 &&
-        (l = find_same(all, of->name.hash, &layout)) == NULL &&
-        (l = calloc(1, sizeof(*l))) != NULL) {
-        onic_layout_dup(&l->layout, &layout);
-        l->hash = of->name.hash;
-        l->bytes = bytes;
-        all->bytes += bytes;
-        all->n++;
-        LIST_INSERT_HEAD(&all->list, l, of_all);
-    }
-    onic_layout_fini(&layout);
-    if (l == NULL)
+    if (layout.nruns > 0 && layout.offset == 0)
+        l = malloc(sizeof(*l));
+    if (l == NULL) {
+        onic_layout_fini(&layout);
         return false;
-    *named = (nicstride_named_t){.list = l, .name = of->name};
-    LIST_INSERT_HEAD(&l->names, named, of_list);
+    }
+    *l = (nicstride_list_t){.held = 1, .bytes = bytes_of(of->nruns), .layout = layout};
+    all->bytes += l->bytes;
+    of->slot[of->name.slot].list = l;
+    of->slot[of->name.slot].number = of->name.number;
     return true;
 }
 
@@ -309,13 +268,12 @@ static bool append(nicstride_listed_t *of, const nicstride_msg_t *msg, const voi
 nicstride_answer_t nicstride_lists_piece(nicstride_lists_t *all, nicstride_listed_t *of,
                                          const nicstride_msg_t *msg, const void *layout)
 {
-    const nicstride_name_t name = {
-        .hash = msg->handle, .slot = msg->op, .number = (uint32_t)msg->len};
+    const nicstride_name_t name = {.slot = msg->op, .number = (uint32_t)msg->len};
     nicstride_answer_t answer = NICSTRIDE_LIST_ON;
 
     if (name.slot >= NICSTRIDE_NAMES || msg->len > UINT32_MAX ||
         (msg->offset == 0 && !begin(all, of, msg, &name)) || !of->coming ||
-        !same_name(&of->name, &name) || msg->offset != of->here)
+        of->name.slot != name.slot || of->name.number != name.number || msg->offset != of->here)
         return NICSTRIDE_LIST_NO;
     if (!append(of, msg, layout))
         answer = NICSTRIDE_LIST_NO;

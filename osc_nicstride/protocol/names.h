@@ -18,7 +18,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/queue.h>
 
 #include "common/layout/layout.h"
 #include "osc_nicstride/protocol/message.h"
@@ -33,7 +32,6 @@
 
 /** A name, as it travels. `number` is another one for each definition. */
 typedef struct nicstride_name {
-    uint64_t hash; /**< of the list: both sides mean the same */
     uint32_t slot;
     uint32_t number;
 } nicstride_name_t;
@@ -106,32 +104,22 @@ nicstride_name_t nicstride_name_decode(const void *layout);
 /* ---- at the target ------------------------------------------------------------------------------
  *
  * Lists of blocks that a process keeps for others, who name them. The bytes that they take up
- * are bounded: a list for which there is no room is refused, and comes again later. Lists of
- * different origins with the same blocks are one. Pure; wire lock. */
-
-/** Most of them. */
-#define NICSTRIDE_LISTS_MAX 1024
+ * are bounded: a list for which there is no room is refused, and comes again later. Pure; wire
+ * lock. */
 
 /** A list that is kept. */
 typedef struct nicstride_list {
-    LIST_ENTRY(nicstride_list) of_all;
-    LIST_HEAD(, nicstride_named) names;
-    unsigned held; /**< times that it is held beside */
-    uint64_t hash;
+    unsigned held; /**< by its name, and by messages that wait */
     size_t bytes;
     onic_layout_t layout; /**< at offset 0, without levels */
 } nicstride_list_t;
 
-/** One name of a list. */
-typedef struct nicstride_named {
-    nicstride_list_t *list; /**< NULL: there is none of this slot */
-    LIST_ENTRY(nicstride_named) of_list;
-    nicstride_name_t name;
-} nicstride_named_t;
-
 /** What is kept for one origin of a window. Zero-initialise it. */
 typedef struct nicstride_listed {
-    nicstride_named_t slot[NICSTRIDE_NAMES];
+    struct {
+        nicstride_list_t *list; /**< NULL: there is none */
+        uint32_t number;
+    } slot[NICSTRIDE_NAMES];
     bool coming; /**< a list is on its way: */
     nicstride_name_t name;
     uint64_t size;    /**< its bytes of data */
@@ -144,8 +132,6 @@ typedef struct nicstride_listed {
 typedef struct nicstride_lists {
     size_t limit; /**< bytes */
     size_t bytes; /**< taken up, or kept free for what is on its way */
-    unsigned n;
-    LIST_HEAD(, nicstride_list) list;
 } nicstride_lists_t;
 
 /** A piece of a list came; nothing that it says is believed. Returns what is to be answered. */

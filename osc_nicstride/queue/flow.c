@@ -354,7 +354,6 @@ void nicstride_on_list(const nicstride_incoming_t *in)
     if (p->listed != NULL)
         what = nicstride_lists_piece(&nicstride_component.lists, p->listed, in->msg, in->layout);
     msg.len = in->msg->len;
-    msg.handle = in->msg->handle;
     msg.dtype = (uint16_t)what;
     nicstride_send_header_locked(p, &msg);
     if (what == NICSTRIDE_LIST_HAD)

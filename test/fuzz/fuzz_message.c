@@ -151,7 +151,6 @@ static void force_right(uint8_t *message, size_t len)
         right.op = m.op % NICSTRIDE_NAMES;
         right.disp = m.disp % 512;
         right.count = m.count % 4096;
-        right.handle = m.handle;
     }
     memcpy(message, &right, sizeof(right));
 }

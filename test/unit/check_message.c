@@ -41,8 +41,8 @@ static const type_rule_t rules[] = {
     {NICSTRIDE_MSG_POST, "", "", "none"},
     {NICSTRIDE_MSG_COMPLETE, "c", "", "none"},
     {NICSTRIDE_MSG_KEYS, "dlO", "I", "len"},
-    {NICSTRIDE_MSG_LIST, "LOolhcd", "", "none"},
-    {NICSTRIDE_MSG_ANSWER, "Olht", "", "none"},
+    {NICSTRIDE_MSG_LIST, "LOolcd", "", "none"},
+    {NICSTRIDE_MSG_ANSWER, "Olt", "", "none"},
     {NICSTRIDE_MSG_GATE, "O", "", "none"},
 };
 #define NRULES (sizeof(rules) / sizeof(rules[0]))
