@@ -295,12 +295,13 @@ void nicstride_model_show(const nicstride_module_t *m)
     const onic_links_t links = {
         .node = c->paths.node.link, .net = c->paths.net.link, .adapter = c->paths.adapter.link};
     char table[8192], text[ONIC_LINKS_TEXT_MAX];
+    FILE *to = c->plan_shown || m->rank != 0 ? NULL : fmemopen(table, sizeof(table), "w");
 
-    if (c->plan_shown || m->rank != 0)
+    if (to == NULL)
         return;
     c->plan_shown = true;
-    nicstride_plan_table(nicstride_methods, (nicstride_method_t)c->params.method, &c->paths, table,
-                         sizeof(table));
+    nicstride_plan_table(to, nicstride_methods, (nicstride_method_t)c->params.method, &c->paths);
+    fclose(to);
     onic_links_write(&links, text, sizeof(text));
     opal_output(0,
                 "osc_nicstride: methods by kind of peer, block and size, by the model\n%s"

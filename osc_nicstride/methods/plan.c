@@ -5,8 +5,6 @@
 #include "osc_nicstride/methods/plan.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/model/pipeline.h"
@@ -69,24 +67,6 @@ static const uint64_t sizes[] = {8, 4096, 65536, 1 << 20, 16 << 20};
 #define N_BLOCKS (sizeof(blocks) / sizeof(blocks[0]))
 #define N_SIZES  (sizeof(sizes) / sizeof(sizes[0]))
 
-typedef struct text {
-    char *buf;
-    size_t cap;
-    size_t len;
-} text_t;
-
-static void __attribute__((format(printf, 2, 3))) add(text_t *t, const char *format, ...)
-{
-    va_list args;
-    int n;
-
-    va_start(args, format);
-    n = vsnprintf(t->buf + t->len, t->cap - t->len, format, args);
-    va_end(args);
-    if (n > 0)
-        t->len += (size_t)n < t->cap - t->len ? (size_t)n : t->cap - t->len - 1;
-}
-
 /** `size` bytes in blocks, every second block of memory; blocks of 0 or beyond: one block. */
 static void shape(onic_layout_t *l, uint64_t size, uint64_t block)
 {
@@ -106,15 +86,15 @@ typedef struct peer {
     const nicstride_path_t *path;
 } peer_t;
 
-static void lines(text_t *t, const nicstride_method_row_t *const *rows, nicstride_method_t forced,
+static void lines(FILE *to, const nicstride_method_row_t *const *rows, nicstride_method_t forced,
                   nicstride_direction_t dir, const peer_t *peer)
 {
     for (size_t b = 0; b < N_BLOCKS; b++) {
-        add(t, "  %-13s %-3s ", peer->name, dir == NICSTRIDE_PUT ? "put" : "get");
+        fprintf(to, "  %-13s %-3s ", peer->name, dir == NICSTRIDE_PUT ? "put" : "get");
         if (blocks[b] > 0)
-            add(t, "%8llu", (unsigned long long)blocks[b]);
+            fprintf(to, "%8llu", (unsigned long long)blocks[b]);
         else
-            add(t, "  contig");
+            fprintf(to, "  contig");
         for (size_t s = 0; s < N_SIZES; s++) {
             onic_layout_t origin, target;
             const nicstride_case_t c = {.rows = rows,
@@ -128,14 +108,14 @@ static void lines(text_t *t, const nicstride_method_row_t *const *rows, nicstrid
 
             onic_layout_contig(&origin, 0, sizes[s]);
             shape(&target, sizes[s], blocks[b]);
-            add(t, " %8s", rows[nicstride_plan(&c)]->name);
+            fprintf(to, " %8s", rows[nicstride_plan(&c)]->name);
         }
-        add(t, "\n");
+        fprintf(to, "\n");
     }
 }
 
-size_t nicstride_plan_table(const nicstride_method_row_t *const *rows, nicstride_method_t forced,
-                            const nicstride_paths_t *paths, char *buf, size_t cap)
+void nicstride_plan_table(FILE *to, const nicstride_method_row_t *const *rows,
+                          nicstride_method_t forced, const nicstride_paths_t *paths)
 {
     const uint32_t message = NICSTRIDE_REACH(NICSTRIDE_METHOD_PACK);
     const uint32_t node = message | NICSTRIDE_REACH(NICSTRIDE_METHOD_CMA) |
@@ -152,30 +132,23 @@ size_t nicstride_plan_table(const nicstride_method_row_t *const *rows, nicstride
              NICSTRIDE_REACH(NICSTRIDE_METHOD_RDMA) | NICSTRIDE_REACH(NICSTRIDE_METHOD_NIC),
          NICSTRIDE_PRESENT, &paths->adapter},
     };
-    text_t t = {.buf = buf, .cap = cap};
 
-    if (cap == 0)
-        return 0;
-    add(&t, "  %-13s %-3s %8s", "peer", "", "block");
+    fprintf(to, "  %-13s %-3s %8s", "peer", "", "block");
     for (size_t s = 0; s < N_SIZES; s++)
-        add(&t, " %8llu", (unsigned long long)sizes[s]);
-    add(&t, "\n");
+        fprintf(to, " %8llu", (unsigned long long)sizes[s]);
+    fprintf(to, "\n");
     for (int dir = NICSTRIDE_PUT; dir <= NICSTRIDE_GET; dir++)
         for (size_t p = 0; p < sizeof(peers) / sizeof(peers[0]); p++)
-            lines(&t, rows, forced, (nicstride_direction_t)dir, &peers[p]);
-    return t.len;
+            lines(to, rows, forced, (nicstride_direction_t)dir, &peers[p]);
 }
 
 /* ---- reasons --------------------------------------------------------------------------------- */
 
-size_t nicstride_plan_reason(const nicstride_case_t *c, char *buf, size_t cap)
+void nicstride_plan_reason(FILE *to, const nicstride_case_t *c)
 {
     double model[NICSTRIDE_METHODS_MAX], known[NICSTRIDE_METHODS_MAX];
-    text_t t = {.buf = buf, .cap = cap};
+    const char *between = "";
 
-    if (cap == 0)
-        return 0;
-    buf[0] = '\0';
     estimate(c, model);
     memcpy(known, model, sizeof(known));
     if (c->learned.cell != NULL)
@@ -183,13 +156,13 @@ size_t nicstride_plan_reason(const nicstride_case_t *c, char *buf, size_t cap)
     for (unsigned m = 0; m < NICSTRIDE_METHODS_MAX; m++) {
         if (isinf(model[m]))
             continue;
-        add(&t, "%s%s %.2f", t.len > 0 ? ", " : "", c->rows[m]->name, model[m] / 1000);
+        fprintf(to, "%s%s %.2f", between, c->rows[m]->name, model[m] / 1000);
         if (known[m] != model[m])
-            add(&t, " (learned %.2f)", known[m] / 1000);
+            fprintf(to, " (learned %.2f)", known[m] / 1000);
+        between = ", ";
     }
     if (wait(c) > 0)
-        add(&t, ", messages wait %.0f", wait(c) / 1000);
-    return t.len;
+        fprintf(to, ", messages wait %.0f", wait(c) / 1000);
 }
 
 /* ---- what methods can do, and what that costs ---------------------------------------------------

@@ -14,6 +14,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "common/model/link.h"
 #include "osc_nicstride/protocol/method.h"
@@ -72,15 +73,14 @@ double nicstride_rdma_cost(const nicstride_case_t *c);
 double nicstride_nic_cost(const nicstride_case_t *c);
 
 /** Writes why a transfer goes as it does, for one line: the model's estimates of what can be done,
- *  and what was learned. At most `cap` bytes with the closing 0; returns the length written. */
-size_t nicstride_plan_reason(const nicstride_case_t *c, char *buf, size_t cap);
+ *  and what was learned. */
+void nicstride_plan_reason(FILE *to, const nicstride_case_t *c);
 
 /** Writes the table of what is used for which kind of peer, direction, block and size where nothing
- *  was learned yet, as text; as above. Peers with private memory on the node come twice: as in
- *  active target and wherever they are in MPI, and as in passive target while their server thread
- *  has to be woken. */
-size_t nicstride_plan_table(const nicstride_method_row_t *const *rows, nicstride_method_t forced,
-                            const nicstride_paths_t *paths, char *buf, size_t cap);
+ *  was learned yet. Peers with private memory on the node come twice: as in active target and
+ *  wherever they are in MPI, and as in passive target while their server thread has to be woken. */
+void nicstride_plan_table(FILE *to, const nicstride_method_row_t *const *rows,
+                          nicstride_method_t forced, const nicstride_paths_t *paths);
 
 /* ---- sieving ------------------------------------------------------------------------------------
  *

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/layout/flatten.h"
@@ -52,15 +53,17 @@ static void explain(const nicstride_transfer_t *t, const nicstride_case_t *c,
     uint16_t *bits = &said[kind][c->dir][shape][size];
     bool trial = false;
     char why[512];
+    FILE *to = (*bits & 1u << method) == 0 ? fmemopen(why, sizeof(why), "w") : NULL;
 
-    if ((*bits & 1u << method) != 0)
+    if (to == NULL)
         return;
     *bits |= (uint16_t)(1u << method);
     onic_wire_lock();
-    nicstride_plan_reason(c, why, sizeof(why));
+    nicstride_plan_reason(to, c);
     if (c->learned.cell != NULL && c->learned.budget != NULL)
         trial = onic_learn_is_trial(c->learned.cell, method);
     onic_wire_unlock();
+    fclose(to);
     opal_output(0,
                 "osc_nicstride: %s of %llu bytes in %llu blocks, target rank %d, %s: %s%s; "
                 "microseconds: %s",
