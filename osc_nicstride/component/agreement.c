@@ -211,12 +211,13 @@ int32_t nicstride_adapter_wish(const nicstride_module_t *m, opal_info_t *info)
 static bool enrol_locked(nicstride_module_t *m)
 {
     const uint32_t rows = NICSTRIDE_REACH(NICSTRIDE_METHOD_RDMA);
+    const nicstride_of_rows_t *word;
     const nicstride_key_piece_t *piece;
 
     if (nicstride_info(m, m->rank)->size == 0)
         return true;
     m->adapter_updates = true;
-    piece = nicstride_enrol_locked(m, 0, rows);
+    piece = nicstride_enrol_locked(m, 0, rows, &word);
     return piece != NULL && piece->of.row[NICSTRIDE_METHOD_RDMA] != NULL;
 }
 

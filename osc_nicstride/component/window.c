@@ -125,7 +125,6 @@ static nicstride_facts_t facts_of(const nicstride_module_t *m, int rc, void **ba
         .share = (uint32_t)nicstride_quota_part(kept, job > members ? job : members),
         .align =
             m->flavor == MPI_WIN_FLAVOR_CREATE ? (uint32_t)((uintptr_t)*base % NICSTRIDE_LINE) : 0,
-        .piece = nicstride_piece_mib(dynamic ? 0 : size, c->params.key_piece),
     };
     return facts;
 }

@@ -167,10 +167,10 @@ typedef struct way {
 } way_t;
 
 /** Will there be no key? Another row may have told the target's answer one. */
-static bool is_keyless(const nicstride_peer_t *p)
+static bool is_keyless(nicstride_peer_t *p, uint64_t at)
 {
-    return p->keys == NULL || p->keys->refused || p->keys->told ||
-           (p->keys->rows & NICSTRIDE_REACH(ME)) == 0;
+    return p->keys == NULL || p->keys->refused || (p->keys->rows & NICSTRIDE_REACH(ME)) == 0 ||
+           nicstride_key_piece_find(&p->keys->pieces, at) != NULL;
 }
 
 /** There is a key, and no thread waits for what stands before; or there will not be one. The whole
@@ -187,7 +187,7 @@ static bool found(void *arg)
     way->there = has && !p->queue.flushing;
     if (way->there)
         p->keys->begun[ME].under_way++;
-    return way->there || way->lost || (!has && is_keyless(p));
+    return way->there || way->lost || (!has && is_keyless(p, way->at));
 }
 
 static int find_way(const nicstride_transfer_t *t, way_t *way)

@@ -15,7 +15,10 @@
  *  lock, so that other threads and those that the process serves go on meanwhile.
  *
  *  A transfer is an operation in its peer's list, as those that go by message, until all of it has
- *  been acknowledged: flushes wait for it there. */
+ *  been acknowledged: flushes wait for it there.
+ *
+ *  In a dynamic window the word that counts the window's generations is read before (queue/keys.h):
+ *  an adapter that is shown a key of memory which was given back ends the connection. */
 #include "common/config.h"
 
 #include "osc_nicstride/methods/methods.h"
@@ -37,15 +40,29 @@
 
 #define ME NICSTRIDE_METHOD_NIC
 
+/** How a transfer has ended. */
+typedef enum outcome { MOVED, FAILED, GOES_BY_MESSAGE } outcome_t;
+
 typedef struct moved {
     onic_rdma_transfer_t rdma; /* first */
     nicstride_op_t *op;
-    onic_registration_t *registration; /**< of the origin's memory; NULL: requests carry the data */
+    bool carried;                      /**< requests carry the data, */
+    onic_registration_t *registration; /**< or the origin's memory is registered */
     onic_strided_key_t *key;           /**< over it, or NULL */
     onic_rdma_region_t near;
-    bool failed;
+    bool prepared; /**< all that is to be registered is */
+    outcome_t outcome;
     struct moved *next;
-    onic_rdma_region_t far[]; /**< pieces of the target that it lies in */
+
+    /* Dynamic windows. */
+    bool guarded;             /**< the word is to be read */
+    bool failed;              /**< it could not be */
+    unsigned word;            /**< where it comes to */
+    uint64_t had;             /**< the generation for which there were keys */
+    onic_rdma_region_t guard; /**< the word's key */
+
+    uint32_t cap; /**< registered pieces of the target that it may lie in: */
+    onic_rdma_region_t far[];
 } moved_t;
 
 /** How a begin has ended. */
@@ -55,7 +72,8 @@ static bool progressed; /**< MPI threads only */
 
 /* Wire lock. */
 static unsigned under_way;
-static moved_t *ended; /**< their registrations are to be given back before they are finished */
+static moved_t *checked; /**< of these the word has been read, or could not be */
+static moved_t *ended;   /**< their registrations are to be given back before they are finished */
 
 /* The registrations' lock, which is not taken with the wire lock held. */
 static pthread_mutex_t registering = PTHREAD_MUTEX_INITIALIZER;
@@ -63,20 +81,34 @@ static onic_registrations_t registrations;
 
 /* ---- registered memory of the origin --------------------------------------------------------- */
 
-/** Registers the origin's memory. False where that cannot be. No lock held. */
+/** Where words of targets come to: one for each transfer that reads one, and a set of those in use
+ *  (wire lock). */
+#define WORDS 64
+static _Alignas(WORDS * sizeof(uint64_t)) uint64_t words[WORDS];
+static uint64_t words_used;
+static onic_registration_t *words_registration;
+static onic_rdma_region_t words_region; /**< written before it is first used */
+
+/** Registers what the transfer needs and has not. False where that cannot be. No lock held. */
 static bool register_for(const nicstride_transfer_t *t, moved_t *v)
 {
     const void *base = (const void *)((uintptr_t)t->origin_base + (uintptr_t)t->origin.lb);
     const bool get = t->type == NICSTRIDE_MSG_GET;
 
     pthread_mutex_lock(&registering);
-    if (registrations.cache != NULL ||
-        onic_registrations_open(&registrations, nicstride_nic_adapter.port.pd,
-                                nicstride_component.params.nic_memory))
+    bool can = registrations.cache != NULL ||
+               onic_registrations_open(&registrations, nicstride_nic_adapter.port.pd,
+                                       nicstride_component.params.nic_memory);
+    if (can && v->guarded && words_registration == NULL)
+        words_registration =
+            onic_register(&registrations, words, sizeof(words), true, &words_region);
+    can = can && (!v->guarded || words_registration != NULL);
+    if (can && !v->carried)
         v->registration = onic_register(&registrations, base, (size_t)(t->origin.ub - t->origin.lb),
                                         get, &v->near);
+    v->prepared = can && (v->carried || v->registration != NULL);
     pthread_mutex_unlock(&registering);
-    return v->registration != NULL;
+    return v->prepared;
 }
 
 /** Gives back what a transfer and those behind it had registered. MPI threads, no lock held. */
@@ -91,28 +123,31 @@ static void give_back(const moved_t *v)
 
 /* ---- transfers ------------------------------------------------------------------------------- */
 
-/** It is over here. */
+/** It is over here: what of the operation is still to be done is done by others. */
 static void finish(moved_t *v)
 {
     nicstride_op_t *op = v->op;
-    const bool failed = v->failed;
+    const outcome_t outcome = v->outcome;
 
     op->peer->keys->begun[ME].under_way--;
     op->in_flight--;
     free(v);
-    nicstride_op_received_locked(op, op->size - op->received, failed ? MPI_ERR_OTHER : 0);
+    if (outcome == GOES_BY_MESSAGE)
+        nicstride_op_finish_locked(op);
+    else
+        nicstride_op_received_locked(op, op->size - op->received,
+                                     outcome == FAILED ? MPI_ERR_OTHER : 0);
 }
 
 /** The adapter has no part in it any more. Nobody is told before its memory is not registered for
  *  it: the program may give the memory back then. */
-static void on_ended(onic_rdma_transfer_t *transfer, bool failed)
+static void end(moved_t *v, outcome_t outcome)
 {
-    moved_t *v = (moved_t *)transfer;
-
-    if (v->key != NULL)
-        onic_strided_key_give(v->key, failed);
     under_way--;
-    v->failed = failed;
+    v->outcome = outcome;
+    /* At once: the origin may be away. */
+    if (outcome == GOES_BY_MESSAGE)
+        nicstride_op_by_message_locked(v->op);
     if (v->registration == NULL) {
         finish(v);
         return;
@@ -121,39 +156,128 @@ static void on_ended(onic_rdma_transfer_t *transfer, bool failed)
     ended = v;
 }
 
-/** The target's bytes of a transfer. */
-static nicstride_nic_range_t range_of(const nicstride_transfer_t *t)
+static void on_ended(onic_rdma_transfer_t *transfer, bool failed)
 {
-    return (nicstride_nic_range_t){(uint64_t)t->disp + (uint64_t)t->target.lb,
-                                   (uint64_t)t->disp + (uint64_t)t->target.ub,
-                                   t->type == NICSTRIDE_MSG_GET};
+    moved_t *v = (moved_t *)transfer;
+
+    if (v->key != NULL)
+        onic_strided_key_give(v->key, failed);
+    end(v, failed ? FAILED : MOVED);
+}
+
+/** The target's bytes of an operation or a transfer. */
+static nicstride_nic_range_t range_of(nicstride_msg_type_t type, int64_t disp,
+                                      const onic_layout_t *target)
+{
+    return (nicstride_nic_range_t){(uint64_t)disp + (uint64_t)target->lb,
+                                   (uint64_t)disp + (uint64_t)target->ub,
+                                   type == NICSTRIDE_MSG_GET};
+}
+
+/** Can requests on this connection carry all that is written? Such limits as they take then. */
+static bool carries(const onic_rc_t *rc, bool get, const onic_layout_t *target,
+                    onic_rdma_limits_t *limits)
+{
+    *limits = rc->limits;
+    return !get && onic_rdma_carry_all(limits, target);
 }
 
 /** Begins to move an operation's data; `base` is the address of byte 0 of the window, which lies in
  *  `pieces` regions. */
-static void move(moved_t *v, onic_rc_t *rc, const onic_rdma_limits_t *limits, uint32_t pieces,
-                 uint64_t base)
+static void move(moved_t *v, onic_rc_t *rc, uint32_t pieces, uint64_t base)
 {
     const nicstride_op_t *op = v->op;
     const bool get = op->type == NICSTRIDE_MSG_GET;
     onic_rdma_side_t near = {get ? &op->result : &op->origin,
                              (uintptr_t)(get ? op->result_base : op->origin_base),
-                             v->registration != NULL ? &v->near : &onic_rdma_region_none, 1};
+                             v->carried ? &onic_rdma_region_none : &v->near, 1};
     onic_rdma_side_t far = {&op->target, base + (uint64_t)op->disp, v->far, pieces};
+    onic_rdma_limits_t limits = rc->limits;
 
-    if (v->registration != NULL)
+    if (v->carried)
+        (void)carries(rc, get, &op->target, &limits);
+    else
         v->key = onic_strided_key_take(rc, &near, &far);
-    onic_rdma_walk_init(&v->rdma.walk, limits, get, &near, &far);
+    onic_rdma_walk_init(&v->rdma.walk, &limits, get, &near, &far);
     v->rdma.ended = on_ended;
     onic_rc_begin(rc, &v->rdma);
 }
 
+/* ---- dynamic windows ------------------------------------------------------------------------- */
+
+static void on_read(onic_rdma_transfer_t *transfer, bool failed)
+{
+    moved_t *v = (moved_t *)transfer;
+
+    /* Nothing is begun while the connection ends transfers. */
+    v->failed = failed;
+    v->next = checked;
+    checked = v;
+}
+
+/** Reads the word, at a place that is free. */
+static void read_word(moved_t *v, onic_rc_t *rc)
+{
+    static const onic_layout_t word = {
+        .size = sizeof(uint64_t), .block = sizeof(uint64_t), .ub = sizeof(uint64_t)};
+
+    v->word = (unsigned)__builtin_ctzll(~words_used);
+    words_used |= (uint64_t)1 << v->word;
+    v->had = v->op->peer->keys->generation;
+    const onic_rdma_side_t near = {&word, (uintptr_t)&words[v->word], &words_region, 1},
+                           far = {&word, v->guard.addr, &v->guard, 1};
+
+    onic_rdma_walk_init(&v->rdma.walk, &rc->limits, true, &near, &far);
+    v->rdma.ended = on_read;
+    onic_rc_begin(rc, &v->rdma);
+}
+
+/** The word has come: the data is moved, or goes by message where there are no keys any more. */
+static void go_on(moved_t *v)
+{
+    nicstride_op_t *op = v->op;
+    nicstride_peer_t *p = op->peer;
+    const nicstride_nic_range_t range = range_of(op->type, op->disp, &op->target);
+    onic_rdma_limits_t limits;
+    onic_rc_t *rc = NULL;
+    uint32_t pieces;
+    uint64_t base;
+
+    words_used &= ~((uint64_t)1 << v->word);
+    if (v->failed || op->error != 0) {
+        end(v, v->failed ? FAILED : MOVED);
+        return;
+    }
+    if (__atomic_load_n(&words[v->word], __ATOMIC_RELAXED) != v->had)
+        nicstride_keyring_void_locked(p);
+    else if (p->keys->generation == v->had)
+        rc = nicstride_nic_way_locked(p, &range, v->far, v->cap, &pieces, &base);
+    if (rc != NULL && (!v->carried || carries(rc, range.read, &op->target, &limits))) {
+        move(v, rc, pieces, base);
+        return;
+    }
+    end(v, GOES_BY_MESSAGE);
+}
+
 /* ---- progress -------------------------------------------------------------------------------- */
+
+static int go_on_all(void)
+{
+    int n = 0;
+
+    for (; checked != NULL; n++) {
+        moved_t *v = checked;
+
+        checked = v->next;
+        go_on(v);
+    }
+    return n;
+}
 
 /** Goes on with what is under way, in the server thread, too: an origin may leave MPI meanwhile. */
 static int step(void)
 {
-    const int n = onic_rc_poll(&nicstride_nic_adapter);
+    const int n = onic_rc_poll(&nicstride_nic_adapter) + go_on_all();
 
     if (ended != NULL)
         onic_wire_kick_mpi(ONIC_AM_NONE);
@@ -185,7 +309,8 @@ static int finish_ended(void)
 
 static bool reach(const nicstride_transfer_t *t)
 {
-    const nicstride_nic_range_t range = range_of(t);
+    const nicstride_nic_range_t range = range_of(t->type, t->disp, &t->target);
+    const bool dynamic = t->m->flavor == MPI_WIN_FLAVOR_DYNAMIC;
     bool can = false;
     uint64_t base;
     uint32_t n;
@@ -195,7 +320,8 @@ static bool reach(const nicstride_transfer_t *t)
         return false;
     onic_wire_lock();
     if (nicstride_keyring_locked(t->peer) != NULL)
-        can = nicstride_nic_way_locked(t->peer, &range, NULL, &n, &base) != NULL;
+        can = nicstride_nic_way_locked(t->peer, &range, NULL, UINT32_MAX, &n, &base) != NULL &&
+              (!dynamic || nicstride_word_key_locked(t->peer, ME) != NULL);
     onic_wire_unlock();
     return can;
 }
@@ -219,9 +345,20 @@ static bool take_over(nicstride_transfer_t *t, moved_t *v)
     return true;
 }
 
+/** Finds the word of a dynamic window, and a place for what it says. */
+static bool find_guard(nicstride_peer_t *p, moved_t *v, const onic_rc_t *rc)
+{
+    const onic_rdma_region_t *key = nicstride_word_key_locked(p, ME);
+
+    if (key == NULL || words_used == UINT64_MAX || rc->terms.reads == 0)
+        return false;
+    v->guard = *key;
+    return true;
+}
+
 static begun_t begin_locked(nicstride_transfer_t *t, moved_t *v)
 {
-    const nicstride_nic_range_t range = range_of(t);
+    const nicstride_nic_range_t range = range_of(t->type, t->disp, &t->target);
     nicstride_peer_t *p = t->peer;
     onic_rdma_limits_t limits;
     uint32_t pieces;
@@ -230,15 +367,18 @@ static begun_t begin_locked(nicstride_transfer_t *t, moved_t *v)
 
     if (p->failed || p->queue.flushing || nicstride_lazy_lock_is_locked(p))
         return BY_MESSAGE;
-    rc = nicstride_nic_way_locked(p, &range, v->far, &pieces, &base);
-    if (rc == NULL)
+    rc = nicstride_nic_way_locked(p, &range, v->far, v->cap, &pieces, &base);
+    if (rc == NULL || (v->guarded && !find_guard(p, v, rc)))
         return BY_MESSAGE;
-    limits = rc->limits;
-    if (v->registration == NULL && (range.read || !onic_rdma_carry_all(&limits, &t->target)))
+    v->carried = v->registration == NULL && carries(rc, range.read, &t->target, &limits);
+    if (!v->prepared && (v->guarded || !v->carried))
         return WANTS_MEMORY;
-    if (!take_over(t, v))
+    if ((!v->carried && v->registration == NULL) || !take_over(t, v))
         return BY_MESSAGE;
-    move(v, rc, &limits, pieces, base);
+    if (v->guarded)
+        read_word(v, rc);
+    else
+        move(v, rc, pieces, base);
     nicstride_observe_started_locked(p);
     return BEGUN;
 }
@@ -255,12 +395,14 @@ static begun_t begin(nicstride_transfer_t *t, moved_t *v)
 static int start(nicstride_transfer_t *t, bool *done_p)
 {
     const uint64_t length = (uint64_t)(t->target.ub - t->target.lb);
-    const uint64_t most = length / nicstride_piece_bytes(t->m, t->peer->rank) + 2;
-    moved_t *v = calloc(1, sizeof(*v) + most * sizeof(v->far[0]));
+    const uint32_t cap = (uint32_t)(length / nicstride_component.params.key_piece) + 2;
+    moved_t *v = calloc(1, sizeof(*v) + cap * sizeof(v->far[0]));
     begun_t how;
 
     if (v == NULL)
         return OMPI_ERR_NOT_AVAILABLE;
+    v->cap = cap;
+    v->guarded = t->m->flavor == MPI_WIN_FLAVOR_DYNAMIC;
     if (!__atomic_exchange_n(&progressed, true, __ATOMIC_RELAXED))
         onic_wire_set_fns(ONIC_AM_NONE, &(onic_wire_fns_t){.deferred = step, .mpi = finish_ended});
     *done_p = false;
@@ -289,8 +431,12 @@ static void end_all(void)
         onic_wire_set_fns(ONIC_AM_NONE, ONIC_WIRE_NO_FNS);
     onic_wire_lock();
     onic_rc_stop(&nicstride_nic_adapter);
+    (void)go_on_all();
     onic_wire_unlock();
     (void)finish_ended();
+    if (words_registration != NULL)
+        onic_unregister(&registrations, words_registration);
+    words_registration = NULL;
     onic_registrations_close(&registrations);
     progressed = false;
     onic_wire_lock();

@@ -56,8 +56,9 @@ static bool usable(nicstride_peer_t *p)
     return is_forced() || onic_peer_puts_by_rdma(p->wire);
 }
 
-static void *enrol(void *base, uint64_t bytes)
+static void *enrol(nicstride_module_t *m, void *base, uint64_t bytes)
 {
+    (void)m;
     return onic_region_over_locked(base, bytes);
 }
 
@@ -102,7 +103,8 @@ static uint64_t place(int64_t disp, const onic_layout_t *target)
     return (uint64_t)disp + (uint64_t)target->offset;
 }
 
-/** Is there a key for each of the bytes? What is missing is asked for. */
+/** Is there a key for each of the bytes, and for the word of a dynamic window? What is missing is
+ *  asked for. */
 static bool has_keys_locked(nicstride_peer_t *p, uint64_t from, uint64_t size)
 {
     const uint64_t end = from + size;
@@ -111,7 +113,7 @@ static bool has_keys_locked(nicstride_peer_t *p, uint64_t from, uint64_t size)
     for (uint64_t at = from; at < end; at = span.at + span.size)
         if (nicstride_key_locked(p, ME, at, end, &span) == NULL)
             return false;
-    return true;
+    return p->module->flavor != MPI_WIN_FLAVOR_DYNAMIC || nicstride_word_key_locked(p, ME) != NULL;
 }
 
 static bool reach(const nicstride_transfer_t *t)
@@ -180,6 +182,41 @@ static bool begin(nicstride_op_t *op)
     return true;
 }
 
+/** The word of a dynamic window has come: the data is moved, or goes by message where there are no
+ *  keys any more. */
+static void read_cb(void *arg, int status)
+{
+    nicstride_op_t *op = arg;
+    nicstride_peer_t *p = op->peer;
+    const bool right = status == OMPI_SUCCESS && op->error == 0;
+
+    if (right && op->word != op->generation)
+        nicstride_keyring_void_locked(p);
+    if (!right || (has_keys_locked(p, place(op->disp, &op->target), op->size) && begin(op))) {
+        over_cb(op, status);
+        return;
+    }
+    p->keys->begun[ME].under_way--;
+    op->in_flight--;
+    nicstride_op_by_message_locked(op);
+}
+
+/** Reads the word that counts generations before anything else: an adapter that is shown a key of
+ *  memory which was given back ends the connection, for a get as for a put. */
+static void read_word(nicstride_op_t *op)
+{
+    nicstride_keyring_t *ring = op->peer->keys;
+    int rc;
+
+    op->generation = ring->generation;
+    op->in_flight = 1;
+    ring->begun[ME].under_way++;
+    rc = onic_remote_get(nicstride_word_key_locked(op->peer, ME), 0, &op->word, sizeof(op->word),
+                         read_cb, op);
+    if (rc != 0)
+        read_cb(op, rc < 0 ? rc : OMPI_SUCCESS);
+}
+
 /* ---- starting -------------------------------------------------------------------------------- */
 
 /** Not past what stands before it, where a thread waits for that. */
@@ -203,6 +240,10 @@ static int start_locked(nicstride_transfer_t *t, bool *done_p)
     nicstride_op_enter_locked(t->peer, op);
     nicstride_observe_started_locked(t->peer);
     *done_p = false;
+    if (t->m->flavor == MPI_WIN_FLAVOR_DYNAMIC) {
+        read_word(op);
+        return OMPI_SUCCESS;
+    }
     if (!begin(op)) {
         nicstride_op_by_message_locked(op);
         return OMPI_SUCCESS;

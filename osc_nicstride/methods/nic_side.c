@@ -111,10 +111,11 @@ static bool usable(nicstride_peer_t *p)
     return s != NULL && !s->refused;
 }
 
-static void *enrol(void *base, uint64_t bytes)
+static void *enrol(nicstride_module_t *m, void *base, uint64_t bytes)
 {
     void *memory = open_adapter() ? onic_rc_expose(&nicstride_nic_adapter, base, bytes) : NULL;
 
+    (void)m;
     enrolled += memory != NULL;
     return memory;
 }
@@ -204,17 +205,21 @@ const nicstride_keyed_t nicstride_nic_keyed = {.usable = usable,
 /* ---- ways ------------------------------------------------------------------------------------ */
 
 /** The pieces that bytes of a window lie in, as in nicstride_nic_way_locked; 0 where there is no
- *  key for some of them. */
+ *  key for some of them, or they are too many. In a dynamic window memory between blocks may not be
+ *  attached, and is not asked for: behind a piece that is not a whole one its region ends. */
 static uint32_t find_pieces(nicstride_peer_t *p, const nicstride_nic_range_t *range,
-                            onic_rdma_region_t *region, uint64_t *base)
+                            onic_rdma_region_t *region, uint32_t cap, uint64_t *base)
 {
+    const bool dynamic = p->module->flavor == MPI_WIN_FLAVOR_DYNAMIC;
     nicstride_span_t span;
     uint32_t n = 0;
 
     for (uint64_t at = range->at; at < range->end; at = span.at + span.size, n++) {
-        const onic_rdma_region_t *key = nicstride_key_locked(p, ME, at, range->end, &span);
+        const bool ends = dynamic && n > 0 && span.size < nicstride_component.params.key_piece;
+        const onic_rdma_region_t *key =
+            ends ? NULL : nicstride_key_locked(p, ME, at, dynamic ? at + 1 : range->end, &span);
 
-        if (key == NULL || (n > 0 && key->addr != *base + span.at))
+        if (key == NULL || n == cap || (n > 0 && key->addr != *base + span.at))
             return 0;
         if (n == 0)
             *base = key->addr - span.at;
@@ -243,7 +248,7 @@ static nicstride_asking_t asking_of(nicstride_peer_t *p, const side_t *s)
 
     LIST_FOREACH(q, &p->process->peers, of_process) {
         a.any |= q->keys != NULL && q->keys->asked;
-        a.had |= q == s->asker && q->keys != NULL && q->keys->told && !q->keys->refused;
+        a.had |= q == s->asker && q->keys != NULL && q->keys->pieces.n > 0 && !q->keys->refused;
     }
     return a;
 }
@@ -271,13 +276,14 @@ static void ask_again(nicstride_peer_t *p, side_t *s, const nicstride_nic_range_
 }
 
 onic_rc_t *nicstride_nic_way_locked(nicstride_peer_t *p, const nicstride_nic_range_t *range,
-                                    onic_rdma_region_t *region, uint32_t *n_p, uint64_t *base_p)
+                                    onic_rdma_region_t *region, uint32_t cap, uint32_t *n_p,
+                                    uint64_t *base_p)
 {
     side_t *s = p->process->of_row[ME];
 
     if (s == NULL)
         return NULL;
-    *n_p = find_pieces(p, range, region, base_p);
+    *n_p = find_pieces(p, range, region, cap, base_p);
     const bool ready = *n_p > 0 && s->rc != NULL && s->rc->state == ONIC_RC_CONNECTED;
 
     if (!ready && p->keys != NULL && (p->keys->rows & NICSTRIDE_REACH(ME)) != 0)

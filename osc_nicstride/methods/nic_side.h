@@ -38,10 +38,12 @@ extern onic_rc_adapter_t nicstride_nic_adapter;
 extern const nicstride_keyed_t nicstride_nic_keyed;
 
 /** The connection by which bytes of a target can be reached, NULL where they cannot now: then what
- *  is missing is asked for. `region` gets the pieces that they lie in, `*n_p` of them, and
- * `*base_p` the address of byte 0 of the window; NULL: it is only asked whether there are keys. */
+ *  is missing is asked for. `region` gets the pieces that they lie in, `*n_p` of them, `cap` at
+ *  most, and `*base_p` the address of byte 0 of the window; NULL: it is only asked whether there
+ *  are keys. */
 onic_rc_t *nicstride_nic_way_locked(nicstride_peer_t *p, const nicstride_nic_range_t *range,
-                                    onic_rdma_region_t *region, uint32_t *n_p, uint64_t *base_p);
+                                    onic_rdma_region_t *region, uint32_t cap, uint32_t *n_p,
+                                    uint64_t *base_p);
 
 /** nicstride_method_row_t's `leave`. */
 void nicstride_nic_leave(void *of_row);

@@ -142,6 +142,8 @@ const char *nicstride_msg_decode(const void *buf, size_t len, uint64_t payload_l
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
+_Static_assert(sizeof(nicstride_span_t) == NICSTRIDE_KEYS_HEAD, "a span is the head");
+
 /** What stands before the bytes of a blob. */
 typedef struct blob_head {
     uint8_t row;
@@ -150,6 +152,14 @@ typedef struct blob_head {
 } blob_head_t;
 
 _Static_assert(sizeof(blob_head_t) == NICSTRIDE_BLOB_HEAD, "no gaps");
+
+void nicstride_keys_begin(nicstride_keys_t *k, const nicstride_span_t *span)
+{
+    const nicstride_span_t none = {0};
+
+    memcpy(k->bytes, span != NULL ? span : &none, sizeof(*span));
+    k->len = sizeof(*span);
+}
 
 void *nicstride_keys_room(nicstride_keys_t *k, size_t *cap_p)
 {
@@ -185,14 +195,17 @@ bool nicstride_keys_next(const void *bytes, size_t len, size_t *at_p, nicstride_
     return true;
 }
 
-const char *nicstride_keys_check(const void *bytes, size_t len)
+const char *nicstride_keys_check(const void *bytes, size_t len, nicstride_span_t *span)
 {
+    size_t at = NICSTRIDE_KEYS_HEAD;
     nicstride_blob_t blob;
     int before = -1;
-    size_t at = 0;
 
-    if (len > NICSTRIDE_KEYS_MAX)
-        return "longer than keys";
+    if (len < sizeof(*span) || len > NICSTRIDE_KEYS_MAX)
+        return "not of the length of keys";
+    memcpy(span, bytes, sizeof(*span));
+    if (span->size > UINT64_MAX - span->at)
+        return "a region that wraps around";
     while (nicstride_keys_next(bytes, len, &at, &blob)) {
         const int order = (int)(NICSTRIDE_PARTS * blob.row + blob.part);
 
@@ -203,4 +216,11 @@ const char *nicstride_keys_check(const void *bytes, size_t len)
         before = order;
     }
     return at == len ? NULL : "a blob that does not end with the message";
+}
+
+nicstride_span_t nicstride_piece_of(const nicstride_span_t *region, uint64_t at, uint64_t piece)
+{
+    const uint64_t from = (at - region->at) / piece * piece, left = region->size - from;
+
+    return (nicstride_span_t){region->at + from, left < piece ? left : piece, region->generation};
 }

@@ -48,8 +48,8 @@ typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_COMPLETE, /**< access epoch to you is complete; count: messages sent in all */
     NICSTRIDE_MSG_FENCE,    /**< between the first processes of nodes (fence.h): op the step, count
                                  the number, dtype 1 if it is bad; status: somebody was lost */
-    NICSTRIDE_MSG_KEYS, /**< payload, inline: see below; op 0: asks for keys of piece `disp` of the
-                           window; 1: the answer */
+    NICSTRIDE_MSG_KEYS, /**< payload, inline: see below; op 0: asks for keys of the window's byte
+                           disp, or of an address; 1: the answer */
     NICSTRIDE_MSG_LIST, /**< a piece of a list of blocks, from packed position offset on, that is to
                              have a name (names.h): op its slot, len its number, count its bytes
                              of data, disp its runs */
@@ -239,43 +239,28 @@ static inline bool nicstride_batch_next(const void *bytes, size_t len, size_t *a
 /* ---- keys ---------------------------------------------------------------------------------------
  *
  * What processes tell each other of their memory, so that an adapter can reach it: the
- * contents of NICSTRIDE_MSG_KEYS. An origin asks for a piece of a target's window; the target
- * answers with a blob for each method with keys, which its row alone understands. Question and
- * answer may carry one of each row; without any an answer refuses.
+ * contents of NICSTRIDE_MSG_KEYS. An origin asks for a place of a target's window; the target
+ * answers with the region around it, and for each method with keys a blob that its row alone
+ * understands. Question and answer may carry one of each row.
  *
- *     { row (1 byte)  part (1)  length (2)  blob }*
+ *     at (8 bytes)  size (8)  generation (8)  { row (1)  part (1)  length (2)  blob }*
  *
  * Host byte order. Blobs are in ascending order of row and part, and none is empty; those of
- * unknown rows are skipped. Pure; nothing is trusted. */
+ * unknown rows are skipped. A question names no region, nor does an answer that refuses. Pure;
+ * nothing is trusted. */
 
-/** Bytes of a window. */
+/** Bytes of a region in a window, or of an address space where that is dynamic. */
 typedef struct nicstride_span {
-    uint64_t at;
+    uint64_t at; /**< from the window's begin, or an address */
     uint64_t size;
+    uint64_t generation; /**< dynamic: of the window, when that was told */
 } nicstride_span_t;
-
-/** Piece `i` of a window of `bytes`, which is cut into pieces of `piece` > 0; of no size where
- * there is none of that number. */
-static inline nicstride_span_t nicstride_piece(uint64_t bytes, uint64_t piece, uint64_t i)
-{
-    const uint64_t at = i <= bytes / piece ? i * piece : bytes, left = bytes - at;
-
-    return (nicstride_span_t){at, left < piece ? left : piece};
-}
-
-/** MiB of the pieces of such a window, which are to have `piece` bytes, 1 MiB at least, and more
- *  where they would be more than 65,536. */
-static inline uint32_t nicstride_piece_mib(uint64_t bytes, uint64_t piece)
-{
-    const uint64_t mib = piece >> 20, least = (bytes >> 36) + 1;
-
-    return (uint32_t)(mib > least ? mib : least);
-}
 
 /** What a blob is for. */
 typedef enum nicstride_part_of {
-    NICSTRIDE_OF_PIECE, /**< the piece; in a question: the process that asks */
-    NICSTRIDE_OF_GATE,  /**< the gate to the target's lock (lockq.h) */
+    NICSTRIDE_OF_REGION, /**< the region; in a question: the process that asks */
+    NICSTRIDE_OF_WORD,   /**< dynamic: the word that counts the window's generations */
+    NICSTRIDE_OF_GATE,   /**< the gate to the target's lock (lockq.h) */
     NICSTRIDE_PARTS
 } nicstride_part_of_t;
 
@@ -289,14 +274,18 @@ typedef struct nicstride_blob {
 
 /** The longest message: what a row has to say are some hundred bytes. */
 #define NICSTRIDE_KEYS_MAX 4096
-/** Bytes before those of a blob. */
+/** Bytes before the first blob, and before the bytes of each. */
+#define NICSTRIDE_KEYS_HEAD 24
 #define NICSTRIDE_BLOB_HEAD 4
 
-/** A message under construction; `len` is 0 at first. */
+/** A message under construction. */
 typedef struct nicstride_keys {
     size_t len;
     unsigned char bytes[NICSTRIDE_KEYS_MAX];
 } nicstride_keys_t;
+
+/** Begins one; `span` NULL: it names no region. */
+void nicstride_keys_begin(nicstride_keys_t *k, const nicstride_span_t *span);
 
 /** Where the next blob's bytes are to be written, and how many there is room for; 0: none. */
 void *nicstride_keys_room(nicstride_keys_t *k, size_t *cap_p);
@@ -304,11 +293,28 @@ void *nicstride_keys_room(nicstride_keys_t *k, size_t *cap_p);
 /** They are written, `len` of them; 0: there is no blob. Rows and parts come in ascending order. */
 void nicstride_keys_add(nicstride_keys_t *k, unsigned row, nicstride_part_of_t part, size_t len);
 
-/** Is all of it right? NULL, or what is wrong. */
-const char *nicstride_keys_check(const void *bytes, size_t len);
+/** Is all of it right? `span` gets the region, of size 0 if none. NULL, or what is wrong. */
+const char *nicstride_keys_check(const void *bytes, size_t len, nicstride_span_t *span);
 
-/** The blob at `*at_p` (first 0) of a right message; moves on. False: none. */
+/** The blob at `*at_p` (first NICSTRIDE_KEYS_HEAD) of a right message; moves on. False: none. */
 bool nicstride_keys_next(const void *bytes, size_t len, size_t *at_p, nicstride_blob_t *blob);
+
+/** Bytes [at, at + len) in the span? */
+static inline bool nicstride_span_holds(const nicstride_span_t *s, uint64_t at, uint64_t len)
+{
+    return at >= s->at && at - s->at <= s->size && len <= s->size - (at - s->at);
+}
+
+/** Does a span that was checked answer the question for byte `place` of a window of `bytes`? It
+ *  refuses, or holds that byte and does not lead out of the window. */
+static inline bool nicstride_span_answers(const nicstride_span_t *s, uint64_t place, uint64_t bytes)
+{
+    return s->size == 0 || (nicstride_span_holds(s, place, 1) && s->at + s->size <= bytes);
+}
+
+/** The piece of a region that is registered for the byte `at` in it: regions are cut into pieces of
+ *  `piece` > 0 bytes from their begin on. */
+nicstride_span_t nicstride_piece_of(const nicstride_span_t *region, uint64_t at, uint64_t piece);
 
 /* ---- asking once more ---------------------------------------------------------------------------
  *

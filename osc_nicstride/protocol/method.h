@@ -87,7 +87,7 @@ typedef struct nicstride_keyed {
     bool (*usable)(struct nicstride_peer *p);
 
     /** Registers own memory, `bytes` > 0 of it; NULL where that cannot be, which is remembered. */
-    void *(*enrol)(void *base, uint64_t bytes);
+    void *(*enrol)(struct nicstride_module *m, void *base, uint64_t bytes);
     /** No peer reaches it any more. */
     void (*withdraw)(void *memory);
 
@@ -95,7 +95,7 @@ typedef struct nicstride_keyed {
      *  where it cannot be told. `memory` NULL: what goes with the question for keys; only rows that
      *  write something there are answered. */
     size_t (*offer)(struct nicstride_peer *p, void *memory, void *bytes, size_t cap);
-    /** Reads what the peer has written, which is not to be trusted: a key for the piece, NULL
+    /** Reads what the peer has written, which is not to be trusted: a key for the region, NULL
      *  where it is of no use. `span` NULL: it came with a question, and NULL is returned. */
     void *(*accept)(struct nicstride_peer *p, const struct nicstride_span *span, const void *bytes,
                     size_t len);

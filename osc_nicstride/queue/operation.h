@@ -53,6 +53,8 @@ struct nicstride_op {
     onic_layout_t target;   /**< owned */
     onic_cursor_t slice;    /**< list-form target: where the next slice begins */
     unsigned char cas[128]; /**< CAS: compare, then new value */
+    uint64_t generation;    /**< method rdma, dynamic window: for which there were keys, */
+    uint64_t word;          /**< and what the target's word says */
     struct nicstride_request *request;
 };
 

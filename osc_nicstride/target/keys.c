@@ -3,39 +3,144 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/state.h"
 
+/** What a target has registered: nicstride_module_t's `enrolled`. */
+struct nicstride_enrolled {
+    nicstride_key_pieces_t pieces;
+    nicstride_of_rows_t word;
+    uint64_t *generation; /**< dynamic: the word, in a page of its own */
+};
+
 /* ---- what a target has registered ------------------------------------------------------------ */
 
-const nicstride_key_piece_t *nicstride_enrol_locked(nicstride_module_t *m, uint64_t i,
-                                                    uint32_t rows)
+static void withdraw(nicstride_of_rows_t *of)
 {
-    const nicstride_span_t span = nicstride_piece_of(m, m->rank, i);
-    nicstride_key_piece_t *piece;
+    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
+        if (of->row[i] != NULL)
+            nicstride_keyed(i)->withdraw(of->row[i]);
+        of->row[i] = NULL;
+    }
+}
 
-    if (m->enrolled == NULL)
-        m->enrolled = calloc(nicstride_pieces(m, m->rank), sizeof(*m->enrolled));
-    if (m->enrolled == NULL || span.size == 0)
+static bool is_dynamic(const nicstride_module_t *m)
+{
+    return m->flavor == MPI_WIN_FLAVOR_DYNAMIC;
+}
+
+static uint64_t generation(const nicstride_module_t *m)
+{
+    return is_dynamic(m) ? *m->enrolled->generation : 0;
+}
+
+static nicstride_enrolled_t *enrolled(nicstride_module_t *m)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    nicstride_enrolled_t *e = m->enrolled;
+    void *word = NULL;
+
+    if (e != NULL)
+        return e;
+    e = calloc(1, sizeof(*e));
+    if (e == NULL || (is_dynamic(m) && posix_memalign(&word, page, page) != 0)) {
+        free(e);
         return NULL;
-    piece = &m->enrolled[i];
-    for (unsigned r = 0; r < NICSTRIDE_METHODS_MAX; r++)
-        if ((rows & ~piece->tried & NICSTRIDE_REACH(r)) != 0)
-            piece->of.row[r] = nicstride_keyed(r)->enrol((char *)m->base + span.at, span.size);
+    }
+    e->generation = word;
+    if (word != NULL)
+        *e->generation = 1;
+    m->enrolled = e;
+    return e;
+}
+
+/** The region of the window around a place; false where that is not in it. */
+static bool find_region(const nicstride_module_t *m, uint64_t at, nicstride_span_t *span)
+{
+    nicstride_region_t region = {0, nicstride_info(m, m->rank)->size};
+
+    if (is_dynamic(m) ? !nicstride_regions_find(&m->regions, at, 1, &region) : at >= region.size)
+        return false;
+    *span = (nicstride_span_t){region.base, region.size, generation(m)};
+    return true;
+}
+
+static void enrol_by(nicstride_module_t *m, nicstride_of_rows_t *of, void *base, uint64_t bytes,
+                     uint32_t rows)
+{
+    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++)
+        if ((rows & NICSTRIDE_REACH(i)) != 0 && nicstride_keyed(i) != NULL && of->row[i] == NULL)
+            of->row[i] = nicstride_keyed(i)->enrol(m, base, bytes);
+}
+
+const nicstride_key_piece_t *nicstride_enrol_locked(nicstride_module_t *m, uint64_t at,
+                                                    uint32_t rows, const nicstride_of_rows_t **word)
+{
+    nicstride_enrolled_t *e = enrolled(m);
+    nicstride_key_piece_t *piece;
+    nicstride_span_t region;
+
+    if (e == NULL || !find_region(m, at, &region))
+        return NULL;
+    piece = nicstride_key_piece_find(&e->pieces, at);
+    if (piece == NULL) {
+        const nicstride_key_piece_t made = {
+            .span = m->adapter_updates
+                        ? region
+                        : nicstride_piece_of(&region, at, nicstride_component.params.key_piece)};
+
+        piece = nicstride_key_piece_add(&e->pieces, &made);
+    }
+    if (piece == NULL)
+        return NULL;
+    piece->span.generation = generation(m);
+    enrol_by(m, &piece->of, (void *)((uintptr_t)m->base + piece->span.at), piece->span.size,
+             rows & ~piece->tried);
     piece->tried |= rows;
+    if (is_dynamic(m))
+        enrol_by(m, &e->word, e->generation, sizeof(*e->generation), rows);
+    *word = &e->word;
     return piece;
+}
+
+void nicstride_withdraw_detached_locked(nicstride_module_t *m)
+{
+    nicstride_enrolled_t *e = m->enrolled;
+    nicstride_region_t region;
+    size_t kept = 0;
+
+    if (e == NULL)
+        return;
+    for (size_t i = 0; i < e->pieces.n; i++) {
+        nicstride_key_piece_t *piece = &e->pieces.piece[i];
+
+        if (nicstride_regions_find(&m->regions, piece->span.at, piece->span.size, &region)) {
+            e->pieces.piece[kept++] = *piece;
+            continue;
+        }
+        /* Adapters read it. */
+        __atomic_fetch_add(e->generation, 1, __ATOMIC_SEQ_CST);
+        withdraw(&piece->of);
+    }
+    e->pieces.n = kept;
 }
 
 void nicstride_withdraw_all_locked(nicstride_module_t *m)
 {
-    for (size_t i = 0; m->enrolled != NULL && i < nicstride_pieces(m, m->rank); i++)
-        for (unsigned r = 0; r < NICSTRIDE_METHODS_MAX; r++)
-            if (m->enrolled[i].of.row[r] != NULL)
-                nicstride_keyed(r)->withdraw(m->enrolled[i].of.row[r]);
-    free(m->enrolled);
+    nicstride_enrolled_t *e = m->enrolled;
+
+    if (e == NULL)
+        return;
+    for (size_t i = 0; i < e->pieces.n; i++)
+        withdraw(&e->pieces.piece[i].of);
+    nicstride_key_pieces_free(&e->pieces);
+    withdraw(&e->word);
+    free(e->generation);
+    free(e);
     m->enrolled = NULL;
 }
 
@@ -56,11 +161,12 @@ static void offer(const nicstride_incoming_t *in, nicstride_keys_t *k, unsigned 
 static void answer(const nicstride_incoming_t *in)
 {
     const uint64_t place = (uint64_t)in->msg->disp;
+    const nicstride_of_rows_t *word;
     const nicstride_key_piece_t *piece;
+    size_t at = NICSTRIDE_KEYS_HEAD;
     nicstride_blob_t blob;
     nicstride_keys_t k;
     uint32_t rows = 0;
-    size_t at = 0;
 
     while (nicstride_keys_next(in->data, in->len, &at, &blob)) {
         const nicstride_keyed_t *row = nicstride_keyed(blob.row);
@@ -70,12 +176,13 @@ static void answer(const nicstride_incoming_t *in)
         rows |= NICSTRIDE_REACH(blob.row);
         (void)row->accept(in->p, NULL, blob.bytes, blob.len);
     }
-    piece = nicstride_enrol_locked(in->m, place, rows);
-    k.len = 0;
+    piece = nicstride_enrol_locked(in->m, place, rows, &word);
+    nicstride_keys_begin(&k, piece != NULL ? &piece->span : NULL);
     for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX && piece != NULL; i++) {
         if ((rows & NICSTRIDE_REACH(i)) == 0)
             continue;
-        offer(in, &k, i, NICSTRIDE_OF_PIECE, piece->of.row[i]);
+        offer(in, &k, i, NICSTRIDE_OF_REGION, piece->of.row[i]);
+        offer(in, &k, i, NICSTRIDE_OF_WORD, word->row[i]);
         if (i == NICSTRIDE_METHOD_RDMA && in->p->local < 0)
             offer(in, &k, i, NICSTRIDE_OF_GATE, NULL);
     }
@@ -84,36 +191,47 @@ static void answer(const nicstride_incoming_t *in)
 
 /* ---- told ------------------------------------------------------------------------------------ */
 
-static void take(const nicstride_incoming_t *in)
+static void take(const nicstride_incoming_t *in, const nicstride_span_t *span)
 {
-    const nicstride_span_t span = nicstride_piece_of(in->m, in->p->rank, in->p->keys->place);
-    nicstride_of_rows_t of = {{NULL}};
+    static const nicstride_span_t word_span = {0, sizeof(uint64_t), 0};
+    nicstride_key_piece_t piece = {.span = *span};
+    nicstride_of_rows_t word = {{NULL}};
+    size_t at = NICSTRIDE_KEYS_HEAD;
     nicstride_blob_t blob;
     bool any = false;
-    size_t at = 0;
 
-    while (nicstride_keys_next(in->data, in->len, &at, &blob)) {
+    while (span->size > 0 && nicstride_keys_next(in->data, in->len, &at, &blob)) {
         const nicstride_keyed_t *row = nicstride_keyed(blob.row);
 
         if (row == NULL || (in->p->keys->rows & NICSTRIDE_REACH(blob.row)) == 0)
             continue;
-        if (blob.part == NICSTRIDE_OF_GATE)
+        if (blob.part == NICSTRIDE_OF_GATE) {
             nicstride_gate_told_locked(in->p, blob.bytes, blob.len);
-        else
-            of.row[blob.row] = row->accept(in->p, &span, blob.bytes, blob.len);
-        any = any || of.row[blob.row] != NULL;
+        } else if (blob.part == NICSTRIDE_OF_WORD) {
+            word.row[blob.row] = row->accept(in->p, &word_span, blob.bytes, blob.len);
+        } else {
+            piece.of.row[blob.row] = row->accept(in->p, span, blob.bytes, blob.len);
+            any = any || piece.of.row[blob.row] != NULL;
+        }
     }
+    /* A refusal says nothing of the keys that there are, and has no generation. */
+    if (span->size > 0)
+        nicstride_keyring_add_locked(in->p, &piece, &word);
     if (!any) {
         in->p->keys->refused = true;
         nicstride_add(&nicstride_counters.keys_refused, 1);
     }
-    nicstride_keyring_add_locked(in->p, &of);
+    nicstride_ask_on_locked(in->p);
 }
 
 void nicstride_on_keys(const nicstride_incoming_t *in)
 {
+    const uint64_t bytes = in->m->flavor == MPI_WIN_FLAVOR_DYNAMIC
+                               ? UINT64_MAX
+                               : nicstride_info(in->m, in->p->rank)->size;
     nicstride_keyring_t *ring = in->p->keys;
-    const bool right = nicstride_keys_check(in->data, in->len) == NULL;
+    nicstride_span_t span;
+    const bool right = nicstride_keys_check(in->data, in->len, &span) == NULL;
 
     if (in->msg->op != NICSTRIDE_KEYS_TELL) {
         if (right)
@@ -127,8 +245,8 @@ void nicstride_on_keys(const nicstride_incoming_t *in)
         return;
     }
     ring->asked = false;
-    if (right && (uint64_t)in->msg->disp == ring->place) {
-        take(in);
+    if (right && nicstride_span_answers(&span, ring->place, bytes)) {
+        take(in, &span);
     } else {
         nicstride_refuse();
         ring->refused = true;

@@ -50,6 +50,7 @@ typedef struct nicstride_process {
 
 typedef struct nicstride_op nicstride_op_t;
 typedef struct nicstride_keyring nicstride_keyring_t;
+typedef struct nicstride_enrolled nicstride_enrolled_t;
 typedef struct nicstride_gatehouse nicstride_gatehouse_t;
 
 /** What is sent to a peer and comes from it (credit.h). Wire lock. */
@@ -219,11 +220,11 @@ typedef struct nicstride_module {
     unsigned walks;
     LIST_ENTRY(nicstride_module) in_use;
     LIST_HEAD(nicstride_uses, nicstride_use)
-    uses;                                 /**< what others' messages still do with my memory */
-    nicstride_regions_t regions;          /**< dynamic window: what is attached here */
-    struct nicstride_key_piece *enrolled; /**< the own pieces (keys.h), or NULL */
-    nicstride_gatehouse_t *gate;          /**< of the own lock (sync/lock_queue.h), or NULL */
-    bool gateless;                        /**< there cannot be one */
+    uses;                           /**< what others' messages still do with my memory */
+    nicstride_regions_t regions;    /**< dynamic window: what is attached here */
+    nicstride_enrolled_t *enrolled; /**< own memory that is registered (keys.h), or NULL */
+    nicstride_gatehouse_t *gate;    /**< of the own lock (sync/lock_queue.h), or NULL */
+    bool gateless;                  /**< there cannot be one */
     int applied_error; /**< the first error of one that came in active target, that no call has
                           returned */
 

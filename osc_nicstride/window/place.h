@@ -69,7 +69,7 @@ typedef struct nicstride_rank_info {
     uint32_t window; /**< messages that it sends without acknowledgement (credit.h) */
     uint32_t share;  /**< bytes that it keeps for each process, for all windows (credit.h) */
     uint32_t align;  /**< the last bits of its memory's address, below NICSTRIDE_LINE */
-    uint32_t piece;  /**< MiB of it that it registers at once, for an adapter */
+    uint32_t spare;
 } nicstride_rank_info_t;
 
 /** Which parts of that must be kept for each rank. */

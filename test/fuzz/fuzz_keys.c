@@ -14,7 +14,7 @@
 
 static void read_blobs(const uint8_t *bytes, size_t len)
 {
-    size_t at = 0, before;
+    size_t at = NICSTRIDE_KEYS_HEAD, before;
     nicstride_blob_t blob;
     int last = -1;
 
@@ -43,15 +43,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
     /* A copy of its own size and at an odd address, so that reading beyond it shows. */
     uint8_t *memory = malloc(len + 1);
+    nicstride_span_t span;
     const char *why;
 
     if (memory == NULL)
         return 0;
     if (len > 0)
         memcpy(memory + 1, data, len);
-    why = nicstride_keys_check(memory + 1, len);
-    if (why == NULL)
+    why = nicstride_keys_check(memory + 1, len, &span);
+    if (why == NULL) {
+        FUZZ_CHECK(span.size == 0 || span.at + span.size > span.at);
         read_blobs(memory + 1, len);
+    }
     walk(memory + 1, len);
     free(memory);
     return why == NULL ? 0 : -1;
@@ -59,13 +62,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 size_t onic_fuzz_seed(unsigned i, uint8_t *buf, size_t cap)
 {
+    const nicstride_span_t span = {4096, 65536, i};
     nicstride_keys_t k;
     size_t room;
 
     if (i >= 4)
         return 0;
-    k.len = 0;
-    for (unsigned row = 0; row <= i; row++) {
+    nicstride_keys_begin(&k, i == 0 ? NULL : &span);
+    for (unsigned row = 0; row < i; row++) {
         memset(nicstride_keys_room(&k, &room), (int)row, 16);
         nicstride_keys_add(&k, 7 + row, (nicstride_part_of_t)(row % NICSTRIDE_PARTS), 16);
     }

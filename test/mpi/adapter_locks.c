@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 2-4 */
-/* windows: create allocate */
+/* windows: create allocate dynamic */
 /* methods: rdma */
 /* mpirun: --mca osc_nicstride_adapter_locks on */
 /**

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 3 */
-/* windows: create allocate */
+/* windows: create dynamic */
 /* methods: rdma */
 /* mpirun: --mca osc_nicstride_adapter_locks on */
 /* leaks: expected */

@@ -6,8 +6,10 @@
  * @file
  * Keys of a method that an adapter serves: with a key for them contiguous puts and gets go by it,
  * all of them, short and long, with and without a request, also over the end of a piece that has a
- * key of its own; each piece is asked for once. So it is in a thousand windows. For dynamic windows
- * nobody is asked.
+ * key of its own; each piece is asked for once. So it is in a thousand windows.
+ *
+ * In a dynamic window keys are void when memory was detached: what comes next goes by message, to
+ * the right place, and then there are other keys.
  */
 #pragma once
 

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 2 */
-/* windows: create */
+/* windows: create dynamic */
 /* methods: nic */
 /* mpirun: --mca osc_nicstride_key_piece 1 */
 /**

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 2 */
-/* windows: create allocate */
+/* windows: create allocate dynamic */
 /* methods: rdma */
 /* mpirun: --mca osc_nicstride_key_piece 1 */
 /** @file Keys of method rdma (keys_cases.h). */

@@ -5,7 +5,7 @@
 /**
  * @file
  * What is told of memory (protocol/message.h): what was written is read, and every single thing
- * that can be wrong with it is refused; windows are cut into pieces without gap or overlap.
+ * that can be wrong with it is refused; regions are cut into pieces without gap or overlap.
  */
 #include "osc_nicstride/protocol/message.h"
 
@@ -14,6 +14,8 @@
 #include "test/unit/unit.h"
 
 enum { ROWS = 12, BLOB_MAX = 100, ROUNDS = 2000 };
+
+static const nicstride_span_t region = {0x1000, 0x2345, 7};
 
 static void fill(unsigned char *bytes, size_t len, unsigned row, unsigned part)
 {
@@ -32,14 +34,14 @@ static void add(nicstride_keys_t *k, unsigned row, unsigned part, size_t len)
 }
 
 /** Reads a copy of its own size, so that reading beyond it shows. */
-static const char *check(const nicstride_keys_t *k, size_t len)
+static const char *check(const nicstride_keys_t *k, size_t len, nicstride_span_t *span)
 {
     unsigned char *copy = malloc(len + 1);
     const char *why;
 
     UNIT_CHECK(copy != NULL);
     memcpy(copy + 1, k->bytes, len);
-    why = nicstride_keys_check(copy + 1, len);
+    why = nicstride_keys_check(copy + 1, len, span);
     free(copy);
     return why;
 }
@@ -49,18 +51,20 @@ START_TEST(what_is_written_is_read)
     unit_random_t r = {unit_seed()};
 
     for (int round = 0; round < ROUNDS; round++) {
-        size_t lens[ROWS][NICSTRIDE_PARTS] = {{0}}, at = 0;
+        size_t lens[ROWS][NICSTRIDE_PARTS] = {{0}}, at = NICSTRIDE_KEYS_HEAD;
+        nicstride_span_t span;
         nicstride_blob_t blob;
         nicstride_keys_t k;
 
-        k.len = 0;
+        nicstride_keys_begin(&k, unit_once_in(&r, 4) ? NULL : &region);
         for (unsigned row = 0; row < ROWS; row++) {
             for (unsigned part = 0; part < NICSTRIDE_PARTS; part++) {
                 lens[row][part] = unit_once_in(&r, 3) ? unit_below(&r, BLOB_MAX) : 0;
                 add(&k, row, part, lens[row][part]);
             }
         }
-        UNIT_CHECK(check(&k, k.len) == NULL);
+        UNIT_CHECK(check(&k, k.len, &span) == NULL);
+        UNIT_CHECK(span.size == 0 || memcmp(&span, &region, sizeof(span)) == 0);
         while (nicstride_keys_next(k.bytes, k.len, &at, &blob)) {
             unsigned char wanted[BLOB_MAX];
 
@@ -79,79 +83,109 @@ END_TEST
 /** Cut anywhere but between two blobs it is not right. */
 START_TEST(cut_messages_are_refused)
 {
+    nicstride_span_t span;
     nicstride_keys_t k;
     size_t between;
 
-    k.len = 0;
+    nicstride_keys_begin(&k, &region);
     add(&k, 3, 0, 20);
     between = k.len;
     add(&k, 3, 1, 9);
     for (size_t len = 0; len < k.len; len++)
-        UNIT_CHECK((check(&k, len) == NULL) == (len == 0 || len == between));
+        UNIT_CHECK((check(&k, len, &span) == NULL) ==
+                   (len == NICSTRIDE_KEYS_HEAD || len == between));
 }
 END_TEST
 
 START_TEST(what_is_wrong_is_refused)
 {
+    const nicstride_span_t wraps = {UINT64_MAX - 4, 6, 0}, ends = {UINT64_MAX - 4, 4, 0};
+    nicstride_span_t span;
     nicstride_keys_t k;
 
-    k.len = 0;
+    nicstride_keys_begin(&k, &wraps);
+    ck_assert(check(&k, k.len, &span) != NULL);
+    nicstride_keys_begin(&k, &ends);
+    ck_assert(check(&k, k.len, &span) == NULL);
     add(&k, 5, 1, 3);
     add(&k, 5, 0, 3);
-    ck_assert(check(&k, k.len) != NULL);
-    k.len = 0;
+    ck_assert(check(&k, k.len, &span) != NULL);
+    nicstride_keys_begin(&k, NULL);
     add(&k, 5, 0, 3);
     add(&k, 5, 0, 3);
-    ck_assert(check(&k, k.len) != NULL);
-    k.len = 0;
+    ck_assert(check(&k, k.len, &span) != NULL);
+    nicstride_keys_begin(&k, NULL);
     add(&k, 5, NICSTRIDE_PARTS, 3);
-    ck_assert(check(&k, k.len) != NULL);
+    ck_assert(check(&k, k.len, &span) != NULL);
 }
 END_TEST
 
 START_TEST(room_ends)
 {
+    nicstride_span_t span;
     nicstride_keys_t k;
     unsigned row = 0;
     size_t cap;
 
-    k.len = 0;
+    nicstride_keys_begin(&k, &region);
     while (nicstride_keys_room(&k, &cap) != NULL) {
         add(&k, row, 0, cap < 100 ? cap : 100);
         row++;
     }
     ck_assert(k.len <= NICSTRIDE_KEYS_MAX && k.len > NICSTRIDE_KEYS_MAX - NICSTRIDE_BLOB_HEAD - 1);
-    ck_assert(check(&k, k.len) == NULL);
+    ck_assert(check(&k, k.len, &span) == NULL);
 }
 END_TEST
 
-START_TEST(pieces_cover_a_window)
+START_TEST(pieces_cover_a_region)
 {
     unit_random_t r = {unit_seed()};
 
     for (int round = 0; round < ROUNDS; round++) {
-        const uint64_t bytes = unit_below(&r, 1000), piece = 1 + unit_below(&r, 300);
-        uint64_t at = 0, i = 0;
+        const nicstride_span_t whole = {unit_below(&r, 1000), 1 + unit_below(&r, 1000), 3};
+        const uint64_t piece = 1 + unit_below(&r, 300);
+        uint64_t at = whole.at;
 
-        for (nicstride_span_t s; (s = nicstride_piece(bytes, piece, i)).size > 0; i++) {
-            UNIT_CHECK(s.at == at && s.at == i * piece);
-            UNIT_CHECK(s.size == piece || s.at + s.size == bytes);
-            at += s.size;
+        while (at < whole.at + whole.size) {
+            const nicstride_span_t first = nicstride_piece_of(&whole, at, piece);
+            const nicstride_span_t last =
+                nicstride_piece_of(&whole, first.at + first.size - 1, piece);
+
+            UNIT_CHECK(first.at == at && first.size > 0 && first.size <= piece);
+            UNIT_CHECK(first.generation == 3 && memcmp(&first, &last, sizeof(first)) == 0);
+            UNIT_CHECK(nicstride_span_holds(&first, at, first.size));
+            UNIT_CHECK(!nicstride_span_holds(&first, at, first.size + 1));
+            UNIT_CHECK(at == 0 || !nicstride_span_holds(&first, at - 1, 1));
+            at += first.size;
         }
-        UNIT_CHECK(at == bytes);
-        UNIT_CHECK(nicstride_piece(bytes, piece, i + 1).size == 0);
-        UNIT_CHECK(nicstride_piece(bytes, piece, UINT64_MAX - unit_below(&r, 5)).size == 0);
+        UNIT_CHECK(at == whole.at + whole.size);
     }
-    for (int bits = 0; bits < 64; bits++) {
-        const uint64_t bytes = UINT64_MAX >> bits;
+}
+END_TEST
 
-        for (uint64_t mib = 1; mib <= 1 << 20; mib *= 2) {
-            const uint64_t piece = (uint64_t)nicstride_piece_mib(bytes, mib << 20) << 20;
+/** Against the bytes one by one. */
+START_TEST(only_the_place_that_was_asked_for_is_answered)
+{
+    enum { BYTES = 9 };
+    int right = 0;
 
-            UNIT_CHECK(piece >= mib << 20 && bytes / piece < 65536);
-            UNIT_CHECK(piece == mib << 20 || bytes / (mib << 20) >= 65536);
+    for (uint64_t at = 0; at < BYTES; at++) {
+        for (uint64_t size = 0; size < BYTES; size++) {
+            for (uint64_t place = 0; place < BYTES; place++) {
+                const nicstride_span_t s = {at, size, 0};
+                bool held = false, out = false;
+
+                for (uint64_t byte = at; byte < at + size; byte++) {
+                    held |= byte == place;
+                    out |= byte >= BYTES;
+                }
+                ck_assert(nicstride_span_answers(&s, place, BYTES) ==
+                          (size == 0 || (held && !out)));
+                right += held && !out;
+            }
         }
     }
+    ck_assert_int_gt(right, 0);
 }
 END_TEST
 
@@ -159,5 +193,6 @@ int main(void)
 {
     return UNIT_RUN("keys", UNIT_ONCE(what_is_written_is_read), UNIT_ONCE(cut_messages_are_refused),
                     UNIT_ONCE(what_is_wrong_is_refused), UNIT_ONCE(room_ends),
-                    UNIT_ONCE(pieces_cover_a_window));
+                    UNIT_ONCE(pieces_cover_a_region),
+                    UNIT_ONCE(only_the_place_that_was_asked_for_is_answered));
 }
