@@ -224,8 +224,11 @@ static int end_lost_of(nicstride_module_t *m)
 
         if (died || (p != NULL && p->local < 0 && onic_peer_is_lost(p->wire)))
             again = !end_locks_of(m, i) || again;
-        if (local < 0 && p != NULL && onic_peer_is_lost(p->wire))
-            again = !nicstride_gate_lost_locked(m, i) || again;
+        /* Once: who shares the lock later is none of those that are lost. */
+        if (local < 0 && p != NULL && !p->lock.looked && onic_peer_is_lost(p->wire)) {
+            p->lock.looked = nicstride_gate_lost_locked(m, i);
+            again = !p->lock.looked || again;
+        }
         if (p == NULL || !is_awaited(p) || !onic_peer_lost(p->wire))
             continue;
         nicstride_peer_end_locked(p);

@@ -94,6 +94,7 @@ typedef struct nicstride_peer_lock {
     struct nicstride_entrance
         *entrance; /**< by the gate of a target of another node (sync/lock_queue.h);
                         NULL: not known; set once, read without the lock */
+    bool looked;   /**< the own gate was, for what this one had by it when it was lost */
     bool nocheck;  /**< module mutex: opened with MPI_MODE_NOCHECK, there is no lock to hold */
 } nicstride_peer_lock_t;
 
