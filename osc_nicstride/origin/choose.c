@@ -218,7 +218,8 @@ static nicstride_method_t choose(nicstride_transfer_t *t)
 {
     const nicstride_component_t *component = &nicstride_component;
     const int forced = component->params.method;
-    const bool is_short = t->target.size <= nicstride_inline_max(false) && !is_alone(t);
+    const bool alone = is_alone(t);
+    const bool is_short = t->target.size <= nicstride_inline_max(false) && !alone;
     nicstride_method_t method = NICSTRIDE_METHOD_AUTO;
 
     t->cell = NULL;
