@@ -24,7 +24,8 @@ static double cost(const superpipe_case_t *c, const onic_link_t *link)
     const onic_chunks_t chunks = onic_superpipeline_chunks(link, ONIC_MOVER_BLOCK, ONIC_MOVER_SLOT);
 
     return link->message + (sender > receiver ? sender : receiver) +
-           onic_superpipeline_time_blocks(link, &chunks, (double)c->length, ONIC_MOVER_BLOCK);
+           onic_superpipeline_time_blocks(link, &chunks, (double)c->length,
+                                          c->node ? ONIC_MOVER_BLOCK : ONIC_MOVER_SLOT);
 }
 
 /** Describes the bytes behind the early ones. The layout is another one: where the mover cannot
