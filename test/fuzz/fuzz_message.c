@@ -88,7 +88,7 @@ static void check_list(nicstride_msg_t m, const void *piece)
 {
     nicstride_lists_t all = {.limit = 1 << 16};
     nicstride_listed_t listed = {0};
-    const nicstride_name_t name = {.hash = m.handle, .slot = m.op, .number = (uint32_t)m.len};
+    const nicstride_name_t name = {.slot = m.op, .number = (uint32_t)m.len};
     const nicstride_list_t *list;
 
     for (int i = 0; i < 3; i++) {
