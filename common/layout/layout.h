@@ -131,9 +131,6 @@ ONIC_EXPORT void onic_layout_set_number(onic_layout_t *l, uint64_t number);
 /** The number of a layout's list; 0 where it was given none, or there is no list. */
 ONIC_EXPORT uint64_t onic_layout_number(const onic_layout_t *l);
 
-/** Have both the same runs, compared in full? The levels above and `offset` do not count. */
-ONIC_EXPORT bool onic_layout_same_list(const onic_layout_t *a, const onic_layout_t *b);
-
 /** True where the bytes are one block without a gap (or none at all). */
 static inline bool onic_layout_is_contig(const onic_layout_t *l)
 {

@@ -75,12 +75,6 @@ uint64_t onic_layout_number(const onic_layout_t *l)
     return l->nruns > 0 ? list_of(l)->number : 0;
 }
 
-bool onic_layout_same_list(const onic_layout_t *a, const onic_layout_t *b)
-{
-    return a->nruns == b->nruns &&
-           (a->runs == b->runs || memcmp(a->runs, b->runs, a->nruns * sizeof(*a->runs)) == 0);
-}
-
 /* ---- layouts that are kept ------------------------------------------------------------------- */
 
 typedef struct onic_kept_one {

@@ -96,8 +96,10 @@ static void make_type(world_t *w, onic_layout_t *l)
 
 static bool same(const onic_layout_t *a, const onic_layout_t *b)
 {
-    return onic_layout_same_list(a, b) && a->size == b->size && a->lb == b->lb && a->ub == b->ub &&
-           a->offset == b->offset && a->nlevels == b->nlevels &&
+    return a->nruns == b->nruns &&
+           (a->nruns == 0 || memcmp(a->runs, b->runs, a->nruns * sizeof(*a->runs)) == 0) &&
+           a->size == b->size && a->lb == b->lb && a->ub == b->ub && a->offset == b->offset &&
+           a->nlevels == b->nlevels &&
            memcmp(a->level, b->level, a->nlevels * sizeof(a->level[0])) == 0;
 }
 
