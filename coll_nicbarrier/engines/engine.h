@@ -153,7 +153,7 @@ typedef struct nicbarrier_engine {
     int (*open)(const nicbarrier_engine_settings_t *settings, nicbarrier_reason_t *why);
 
     /** Stops it. All groups have been disconnected, and no process of the job needs anything more
-     * of another one: all have come so far. */
+     * of another one: all have come so far, or for some seconds some have not. */
     void (*close)(void);
 
     /** Writes my endpoint for a new group, at most NICBARRIER_ENDPOINT_MAX bytes. Whatever it holds

@@ -50,7 +50,7 @@ typedef struct nicbarrier_datagram_counters {
     _Atomic uint64_t thread_completed;  /**< of these, by the helper thread */
     _Atomic uint64_t handovers;         /**< times that the helper thread took over at once */
     _Atomic uint64_t stepper_taken;     /**< words that a stepper has taken in by itself */
-    _Atomic uint64_t stepper_fallbacks; /**< groups that the host's stepper took over */
+    _Atomic uint64_t stepper_fallbacks; /**< groups that the process took over */
 } nicbarrier_datagram_counters_t;
 
 extern nicbarrier_datagram_counters_t nicbarrier_datagram_counters;

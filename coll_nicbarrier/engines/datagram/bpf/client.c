@@ -116,6 +116,8 @@ static int begin(nicbarrier_bpf_client_t *c, nicbarrier_bpf_order_t order, int s
         .kind = NICBARRIER_PACKET_WAKE, .cookie = share->id.cookie, .key = share->id.key};
     nicbarrier_packet_encode(&p, c->wake);
     c->request.id = share->id;
+    /* Another process has written it. */
+    c->share.interface[sizeof(c->share.interface) - 1] = '\0';
     c->page = NULL;
     c->bell = -1;
     c->service = -1;

@@ -182,7 +182,8 @@ int nicbarrier_bpf_update(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_plan_
     nicbarrier_bpf_group_t group;
     if (bpf_map_lookup_elem_flags(k->groups, &plan->id, &group, BPF_F_LOCK) != 0)
         return errno;
-    /* What programs have counted, or left to be sent, meanwhile is lost: it will be asked for. */
+    /* What programs have counted, or left to be sent, meanwhile is lost: it will be asked for. So
+     * is a wake-up, and who sleeps looks by itself. */
     group.sender[step] = plan->group.sender[step];
     group.packet[step] = plan->group.packet[step];
     return bpf_map_update_elem(k->groups, &plan->id, &group, BPF_EXIST | BPF_F_LOCK) == 0 ? 0

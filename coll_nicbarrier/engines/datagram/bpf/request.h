@@ -21,7 +21,7 @@
 #define NICBARRIER_BPF_SOCKET "ompi-nic/nicbarrier-bpf/"
 
 /** Changes with the layout of anything that both sides see. */
-#define NICBARRIER_BPF_VERSION 1
+#define NICBARRIER_BPF_VERSION 2
 
 typedef enum nicbarrier_bpf_order {
     NICBARRIER_BPF_INSTALL = 1, /**< a group, with the process's socket; the reply has its page */
