@@ -200,8 +200,7 @@ static unsigned next_trial(onic_learn_cell_t *cell, const onic_learn_budget_t *b
 
         cell->repeats--;
         *extra_p = extra_of(cell, c, model, bytes, cost);
-        if (c != best && !isinf(model[c]) &&
-            ((cell->ignored >> c & 1) != 0 || is_time(budget, *extra_p)))
+        if (c != best && !isinf(model[c]) && is_time(budget, *extra_p))
             return c;
         cell->repeats = 0;
     }

@@ -354,13 +354,13 @@ START_TEST(cold_memory)
         m.moves = 4000;
         m.truth[CMA] = 25000;
         run(&m, &cell, &r, 1);
-        m.truth[CMA] = 13000;
+        m.truth[CMA] = seed % 2 == 0 ? 13000 : 9000;
         run(&m, &cell, &r, 1);
         m.truth[CMA] = 5000;
-        run(&m, &cell, &r, 18);
+        run(&m, &cell, &r, 6);
         moved += m.moved[CMA];
     }
-    ck_assert_uint_gt(moved, 50 * 15);
+    ck_assert_uint_gt(moved, 240);
 }
 END_TEST
 
