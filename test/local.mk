@@ -31,6 +31,7 @@ unit_programs = \
 	test/unit/check_mover_pool \
 	test/unit/check_stores \
 	test/unit/check_mover_terms \
+	test/unit/check_mover_transfers \
 	test/unit/check_mover_turns \
 	test/unit/check_hybrid \
 	test/unit/check_model_learn \
@@ -141,6 +142,12 @@ test_unit_check_mover_terms_SOURCES = \
 	test/unit/mover_sim.c \
 	test/unit/mover_sim_sides.c
 test_unit_check_mover_terms_LDADD = common/libonic_core.la $(check_libs)
+# With a wire lock and a carrier of its own.
+test_unit_check_mover_transfers_SOURCES = \
+	test/unit/check_mover_transfers.c \
+	common/mover/transfers.c \
+	common/mover/work.c
+test_unit_check_mover_transfers_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_mover_turns_LDADD = common/libonic_core.la $(check_libs)
 model_ldadd = common/libonic_core.la $(check_libs) -lm
 test_unit_check_model_learn_LDADD = $(model_ldadd)
@@ -643,6 +650,7 @@ sanitized-build: all sanitized-source
 tsan_units = test/unit/check_fence \
 	test/unit/check_owned_lock \
 	test/unit/check_life \
+	test/unit/check_mover_transfers \
 	test/unit/check_nicbarrier_conformance \
 	test/unit/check_nicbarrier_shm \
 	test/unit/check_nicbarrier_team \

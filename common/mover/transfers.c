@@ -198,6 +198,7 @@ static void put_back(onic_transfer_t *t)
     if ((atomic_load_explicit(&t->stop, memory_order_relaxed) & ONIC_STOP_LEASE) != 0)
         t->reports = false;
     if (t->reports) {
+        t->state = ONIC_TRANSFER_REPORTED;
         STAILQ_INSERT_TAIL(&onic_transfers.reports, t, report);
     } else if (t->over) {
         if (t->has_end) {
@@ -309,14 +310,16 @@ void onic_mover_run(onic_transfer_t *t)
     (void)try_to_report();
 }
 
-/** Asks for a stop; the lock is held. False where a thread is at work on it. */
+/** Asks for a stop; the lock is held. False where a thread is at work on it. One that has ended
+ *  stays as it is: only a holder of the wire lock, which is the caller, may report it. */
 static bool ask_to_stop(onic_transfer_t *t, unsigned why, onic_transfer_t **next_p)
 {
     int moved = 0;
-    const bool claimed = t->state == ONIC_TRANSFER_CLAIMED;
-    atomic_fetch_or(&t->stop, why);
-    *next_p = claimed ? TAILQ_NEXT(t, list) : work_on(t, 0, true, &moved);
-    return !claimed;
+    const onic_transfer_state_t state = t->state;
+    if (state != ONIC_TRANSFER_REPORTED)
+        atomic_fetch_or(&t->stop, why);
+    *next_p = state == ONIC_TRANSFER_QUEUED ? work_on(t, 0, true, &moved) : TAILQ_NEXT(t, list);
+    return state != ONIC_TRANSFER_CLAIMED;
 }
 
 bool onic_mover_cancel_locked(void *arg)
@@ -363,7 +366,7 @@ bool onic_mover_withdraw_locked(onic_transfer_t *t)
 {
     onic_transfer_t *next;
     lock_list();
-    if (t->state != ONIC_TRANSFER_CLAIMED && t->reports) {
+    if (t->state == ONIC_TRANSFER_REPORTED) {
         unlock_list();
         return false;
     }

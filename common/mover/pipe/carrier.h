@@ -90,10 +90,11 @@ typedef enum onic_role { ONIC_SENDS, ONIC_RECEIVES } onic_role_t;
 
 /** Under the mover's lock. */
 typedef enum onic_transfer_state {
-    ONIC_TRANSFER_FREE,   /**< in the pool */
-    ONIC_TRANSFER_NEW,    /**< known to its maker only */
-    ONIC_TRANSFER_QUEUED, /**< waits for a thread */
-    ONIC_TRANSFER_CLAIMED /**< a thread works on it, or its `done` is to be called */
+    ONIC_TRANSFER_FREE,    /**< in the pool */
+    ONIC_TRANSFER_NEW,     /**< known to its maker only */
+    ONIC_TRANSFER_QUEUED,  /**< waits for a thread */
+    ONIC_TRANSFER_CLAIMED, /**< a thread works on it */
+    ONIC_TRANSFER_REPORTED /**< its `done` is to be called: among the reports */
 } onic_transfer_state_t;
 
 struct onic_transfer {
