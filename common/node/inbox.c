@@ -150,14 +150,14 @@ static bool read_head(const onic_segment_t *segment, uint32_t *ring_bytes_p)
            segment->size == queue_at(n, ring_bytes, n);
 }
 
-/** Gives memory to the first `bytes` of this process's ring. */
-static bool give_memory(void *arg, uint32_t bytes)
+/** Gives memory to what this process's ring needs for such a round. */
+static bool give_memory(void *arg, uint32_t round)
 {
     const onic_outbox_t *out = arg;
     const size_t at = (size_t)((char *)out->sender.q.ends - (char *)out->segment.base);
 
     return onic_segment_fill(&out->segment, &out->file, at,
-                             onic_whole_pages(onic_queue_bytes(bytes)));
+                             onic_whole_pages(onic_queue_touched(out->sender.q.ring_bytes, round)));
 }
 
 /** Makes this process's queue there its own, and gives memory to its beginning. */

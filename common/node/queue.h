@@ -67,6 +67,13 @@ static inline size_t onic_queue_bytes(uint32_t ring_bytes)
     return sizeof(onic_queue_ends_t) + ring_bytes;
 }
 
+/** Bytes of it that are touched while the first `round` bytes of the ring are gone round in: the
+ *  line behind them says where to go on, where the last message has ended with them. */
+static inline size_t onic_queue_touched(uint32_t ring_bytes, uint32_t round)
+{
+    return onic_queue_bytes(round < ring_bytes ? round + ONIC_QUEUE_LINE : ring_bytes);
+}
+
 /** The longest ring with which a queue has at most `bytes`; 0 where these are too few. */
 uint32_t onic_queue_ring_for(size_t bytes);
 
@@ -122,13 +129,14 @@ typedef struct onic_queue_sender {
     uint64_t taken;  /**< as was last read */
     uint32_t round;  /**< the first bytes of the ring, in which it goes round: a power of two */
     uint32_t rounds; /**< how often, since they have become so many */
-    /** Gives memory to the first `bytes` of the ring; false where there is none. NULL: all has. */
-    bool (*give)(void *arg, uint32_t bytes);
+    /** Gives memory to what such a round touches (onic_queue_touched); false where there is none.
+     *  NULL: all has. */
+    bool (*give)(void *arg, uint32_t round);
     void *arg;
 } onic_queue_sender_t;
 
 /** The sender of an unused queue, which goes round in ONIC_QUEUE_ROUND bytes at first, or all of a
- *  shorter ring: these have memory. `secret`: 64 random bits. */
+ *  shorter ring: what that touches has memory. `secret`: 64 random bits. */
 onic_queue_sender_t onic_queue_sender(const onic_queue_t *q, uint64_t secret);
 
 /** Makes room for `use` bytes in a row, at the beginning of the ring where there is none before the

@@ -352,6 +352,47 @@ START_TEST(a_receiver_stays_in_the_ring)
 }
 END_TEST
 
+/** Is there anything behind the first `touched` bytes of a queue? */
+static bool is_clean(const pair_t *p, size_t touched)
+{
+    const unsigned char *at = p->memory, *end = at + onic_queue_bytes(p->sender.q.ring_bytes);
+
+    for (at += touched; at < end && *at == 0; at++) {
+    }
+    return at == end;
+}
+
+/* Only that has memory. A round that ends with a message touches the line behind it. */
+START_TEST(no_more_is_touched_than_has_memory)
+{
+    for (uint32_t ring = ONIC_QUEUE_RING_MIN; ring <= 8 * ONIC_QUEUE_ROUND; ring *= 2) {
+        for (uint32_t len = 0; len < 5000; len += 312) {
+            pair_t p = open_pair(ring);
+            const uint32_t round = p.sender.round;
+            const size_t touched = onic_queue_touched(ring, round);
+
+            /* So often that the round is not lengthened, which ends at once where it could. */
+            while (p.sender.rounds < 3 && p.sender.round == round &&
+                   p.sender.at < 4 * (uint64_t)ring) {
+                onic_queue_message_t m;
+
+                UNIT_CHECK(onic_queue_reserve(&p.sender, len) != NULL);
+                onic_queue_send(&p.sender, 1, 0, len);
+                UNIT_CHECK(onic_queue_look(&p.receiver, &m));
+                onic_queue_take(&p.receiver);
+            }
+            UNIT_CHECK(p.sender.round == round && is_clean(&p, touched));
+            if (round < ring && round % onic_queue_use(len) == 0)
+                UNIT_CHECK(!is_clean(&p, touched - ONIC_QUEUE_LINE));
+            free(p.memory);
+        }
+    }
+    for (uint32_t ring = ONIC_QUEUE_RING_MIN; ring <= ONIC_QUEUE_RING_MAX; ring *= 2)
+        for (uint32_t round = ONIC_QUEUE_RING_MIN; round <= ring; round *= 2)
+            UNIT_CHECK(onic_queue_touched(ring, round) <= onic_queue_bytes(ring));
+}
+END_TEST
+
 START_TEST(rings_have_the_size_that_fits)
 {
     UNIT_CHECK(onic_queue_ring_for(0) == 0);
@@ -373,5 +414,6 @@ int main(void)
         UNIT_ONCE(what_is_full_becomes_longer), UNIT_ONCE(the_longest_fits_where_all_is_taken),
         UNIT_ONCE(there_is_room_without_more_memory), UNIT_ONCE(a_full_ring_takes_nothing),
         UNIT_ONCE(old_stamps_are_no_messages), UNIT_ONCE(two_threads),
-        UNIT_ONCE(a_receiver_stays_in_the_ring), UNIT_ONCE(rings_have_the_size_that_fits));
+        UNIT_ONCE(a_receiver_stays_in_the_ring), UNIT_ONCE(no_more_is_touched_than_has_memory),
+        UNIT_ONCE(rings_have_the_size_that_fits));
 }
