@@ -18,6 +18,7 @@ unit_programs = \
 	test/unit/check_kept \
 	test/unit/check_ask \
 	test/unit/check_gate \
+	test/unit/check_guard \
 	test/unit/check_keys \
 	test/unit/check_lazy \
 	test/unit/check_layout \
@@ -123,6 +124,7 @@ test_unit_check_handle_LDADD = $(unit_ldadd)
 test_unit_check_kept_LDADD = $(unit_ldadd)
 test_unit_check_ask_LDADD = $(unit_ldadd)
 test_unit_check_gate_LDADD = $(unit_ldadd)
+test_unit_check_guard_LDADD = $(check_libs)
 test_unit_check_keys_LDADD = $(unit_ldadd)
 test_unit_check_update_LDADD = $(unit_ldadd)
 test_unit_check_names_LDADD = $(unit_ldadd)
@@ -648,6 +650,7 @@ sanitized-build: all sanitized-source
 # and MPI programs in which threads of one process meet, the helper threads of the components among
 # them. It does not see other processes. Nothing else is built.
 tsan_units = test/unit/check_fence \
+	test/unit/check_guard \
 	test/unit/check_owned_lock \
 	test/unit/check_life \
 	test/unit/check_mover_transfers \

@@ -292,7 +292,6 @@ void onic_server_start(unsigned idle_usec)
     atomic_store(&s->stop, false);
     atomic_store(&onic_wire_guard.helped, true);
     const char *why = start(s);
-    atomic_store(&onic_wire_guard.helped, why == NULL);
     if (why != NULL) {
         opal_output(0, "ompi-nic: no passive progress, for lack of a server thread: %s", why);
         return;
@@ -311,7 +310,6 @@ void onic_server_stop(void)
     onic_wake_pipe_write(s->wake_pipe[1], ONIC_WAKE_SELF);
     pthread_join(s->thread, NULL);
     atomic_store(&s->running, false);
-    atomic_store(&onic_wire_guard.helped, false);
 }
 
 void onic_wire_want_server(bool want)

@@ -49,7 +49,7 @@ void onic_wire_need_help(void)
 
 /* ---- lock ----------------------------------------------------------------------------------- */
 
-onic_wire_guard_t onic_wire_guard = {.threads = &opal_uses_threads};
+onic_guard_t onic_wire_guard = {.threads = &opal_uses_threads};
 
 /* A spin lock: it is held for short, and contended only by other MPI threads. */
 void onic_wire_lock_wait(void)
@@ -63,13 +63,18 @@ void onic_wire_lock_wait(void)
 
 static _Thread_local bool locked_for_fork;
 
-/* A fork while the server thread is inside UCX would leave the child with UCX's locks held for
- * ever. But a thread that crashes in here may fork a debugger, so it does not wait for ever. */
+/* A fork while the server thread, of which the program knows nothing, is inside UCX would leave the
+ * child with UCX's locks held for ever. What threads of its own leave behind is the program's
+ * concern, as with any library: the lock that only one of them takes is left alone. A thread that
+ * crashes in here may fork a debugger, so it does not wait for ever. */
 static void before_fork(void)
 {
     const uint64_t end = onic_now_nsec() + FORK_PATIENCE_NSEC;
-    while (!(locked_for_fork = onic_wire_trylock()) && onic_now_nsec() < end)
+    onic_guard_fork_t found;
+    while ((found = onic_guard_try_fork(&onic_wire_guard)) == ONIC_GUARD_BUSY &&
+           onic_now_nsec() < end)
         sched_yield();
+    locked_for_fork = found == ONIC_GUARD_TAKEN;
 }
 
 static void after_fork(void)

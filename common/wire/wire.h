@@ -18,6 +18,7 @@
 
 #include "common/support/export.h"
 #include "common/support/help.h"
+#include "common/wire/guard.h"
 #include "common/wire/message.h"
 #include "common/wire/peer.h"
 
@@ -85,34 +86,19 @@ ONIC_EXPORT void onic_wire_flush(void);
  *  for those that have died, nor longer than `usec`. True where all have come. MPI thread. */
 ONIC_EXPORT bool onic_wire_leave(unsigned usec);
 
-/** The wire lock. While the program has less than MPI_THREAD_MULTIPLE and the server thread does
- *  not run only one thread can be here, and the lock is taken without an atomic exchange, which
- *  would take longer than the rest of a short message's way. The word says whether it is held. */
-typedef struct onic_wire_guard {
-    _Alignas(64) atomic_uint held; /**< 1 while it is */
-    atomic_bool helped;            /**< the server thread runs */
-    const bool *threads;           /**< may several threads of the program be in MPI? */
-} onic_wire_guard_t;
-
-ONIC_EXPORT extern onic_wire_guard_t onic_wire_guard;
+/** The wire lock. */
+ONIC_EXPORT extern onic_guard_t onic_wire_guard;
 
 /** Takes the lock if it is free. Not recursive. */
 static inline bool onic_wire_trylock(void)
 {
-    onic_wire_guard_t *g = &onic_wire_guard;
-
-    if (atomic_load_explicit(&g->held, memory_order_relaxed) != 0)
-        return false;
-    if (*g->threads || atomic_load_explicit(&g->helped, memory_order_relaxed))
-        return atomic_exchange_explicit(&g->held, 1, memory_order_acquire) == 0;
-    atomic_store_explicit(&g->held, 1, memory_order_relaxed);
-    return true;
+    return onic_guard_try(&onic_wire_guard);
 }
 
 /** Is this the only thread of the program that may be in MPI? */
 static inline bool onic_wire_is_alone(void)
 {
-    const onic_wire_guard_t *g = &onic_wire_guard;
+    const onic_guard_t *g = &onic_wire_guard;
 
     return !*g->threads &&
            (!atomic_load_explicit(&g->helped, memory_order_relaxed) || !onic_says_later());
@@ -130,7 +116,7 @@ static inline void onic_wire_lock(void)
 
 static inline void onic_wire_unlock(void)
 {
-    atomic_store_explicit(&onic_wire_guard.held, 0, memory_order_release);
+    onic_guard_release(&onic_wire_guard);
 }
 
 /** Progresses the worker once; takes the lock if it is free, else returns 0. Registered with

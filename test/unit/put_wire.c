@@ -11,7 +11,7 @@ struct put_wire wire;
 
 static const bool one_thread;
 
-onic_wire_guard_t onic_wire_guard = {.threads = &one_thread};
+onic_guard_t onic_wire_guard = {.threads = &one_thread};
 
 void onic_wire_lock_wait(void)
 {
