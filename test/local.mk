@@ -491,6 +491,7 @@ mpi_programs = \
 	test/mpi/short_alone \
 	test/mpi/short_headers \
 	test/mpi/nic \
+	test/mpi/asleep \
 	test/mpi/nic_keys \
 	test/mpi/nic_cut \
 	test/mpi/nic_killed \

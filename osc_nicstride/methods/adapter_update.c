@@ -221,6 +221,7 @@ static int start_one_locked(nicstride_transfer_t *t, work_t *w, bool *done_p)
     w->op = op;
     w->left = 1;
     op->sent = op->received = op->size;
+    op->by_row = true;
     op->in_flight = 2;
     nicstride_observe_begin_locked(p, NULL, ME, op->size);
     nicstride_op_enter_locked(p, op);
@@ -275,7 +276,7 @@ static uint64_t do_some(work_t *w, const nicstride_transfer_t *t, onic_cursor_t 
     }
     end_element(w, OMPI_SUCCESS);
     onic_wire_unlock();
-    nicstride_wait(w->peer, NICSTRIDE_WAKE, are_over, w);
+    nicstride_wait(w->peer, NICSTRIDE_WAKE_IF_NEEDED, are_over, w);
     for (unsigned i = 0; i < n; i++)
         memcpy(values + i * size, &w->element[i].atomic.value, size);
     return done;

@@ -338,6 +338,7 @@ static bool take_over(nicstride_transfer_t *t, moved_t *v)
     nicstride_op_enter_locked(p, op);
     op->in_flight++;
     op->sent = op->size;
+    op->by_row = true;
     v->op = op;
     under_way++;
     p->keys->begun[ME].under_way++;

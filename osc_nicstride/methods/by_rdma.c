@@ -236,6 +236,7 @@ static int start_locked(nicstride_transfer_t *t, bool *done_p)
     if (op == NULL)
         return OMPI_ERR_NOT_AVAILABLE;
     op->sent = op->received = op->size;
+    op->by_row = true;
     nicstride_observe_begin_locked(t->peer, t->cell, ME, op->size);
     nicstride_op_enter_locked(t->peer, op);
     nicstride_observe_started_locked(t->peer);
@@ -307,6 +308,13 @@ static bool flush(nicstride_peer_t *p)
     return (puts == NULL || puts->landed >= begun->put) && begun->under_way == 0;
 }
 
+/** Where it is forced there may be no adapter: UCX does by messages what that would do. */
+static bool needs_peer(nicstride_peer_t *p)
+{
+    return !flush(p) && !(onic_peer_puts_by_rdma(p->wire) &&
+                          (!p->module->adapter_updates || onic_peer_atomics_by_rdma(p->wire)));
+}
+
 const nicstride_method_row_t nicstride_rdma = {.name = "rdma",
                                                .fits = nicstride_rdma_fits,
                                                .cost = nicstride_rdma_cost,
@@ -314,5 +322,6 @@ const nicstride_method_row_t nicstride_rdma = {.name = "rdma",
                                                .start = start,
                                                .enters = true,
                                                .flush = flush,
+                                               .needs_peer = needs_peer,
                                                .keyed = &keyed,
                                                .leave = free};

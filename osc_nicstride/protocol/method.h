@@ -133,6 +133,10 @@ struct nicstride_method_row {
      * under way but what the target counts as messages. Wire lock. */
     bool (*flush)(struct nicstride_peer *p);
 
+    /** Does what it has begun at the peer, and has not landed, take work of that process? Not what
+     *  an adapter does. NULL: never. Wire lock. */
+    bool (*needs_peer)(struct nicstride_peer *p);
+
     /** By what keys it reaches memory; NULL: it needs none. */
     const nicstride_keyed_t *keyed;
 

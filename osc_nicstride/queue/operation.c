@@ -186,6 +186,24 @@ bool nicstride_ops_in_flight_locked(nicstride_peer_t *p)
     return op != NULL || p->flow.posting > 0 || !nicstride_rows_landed_locked(p);
 }
 
+bool nicstride_needs_peer_locked(nicstride_peer_t *p)
+{
+    const nicstride_op_t *op;
+
+    if (!nicstride_tx_idle(&p->flow.tx) || p->flow.posting > 0)
+        return true;
+    TAILQ_FOREACH(op, &p->queue.live, of_live)
+        if (!op->by_row)
+            return true;
+    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
+        const nicstride_method_row_t *row = nicstride_component.methods[i];
+
+        if (row != NULL && row->needs_peer != NULL && row->needs_peer(p))
+            return true;
+    }
+    return false;
+}
+
 void nicstride_op_sent_cb(void *arg, int status)
 {
     nicstride_op_t *op = arg;

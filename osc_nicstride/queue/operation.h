@@ -35,14 +35,15 @@ struct nicstride_op {
     uint32_t granule; /**< bytes of an element that fragments must not tear; 1 for data */
     int64_t disp;
     uint64_t size;
-    uint64_t sent;              /**< bytes of the operation given to the wire */
-    uint64_t received;          /**< bytes of replies */
-    uint64_t reserved;          /**< of these, room for those asked for and not received */
-    uint32_t in_flight;         /**< sends not locally complete, and replies being received */
-    bool queued;                /**< in the peer's queue */
-    bool reported;              /**< its request has ended */
-    bool failing;               /**< nothing more will come of it */
-    uint64_t number;            /**< of this operation in the peer's queue, from 1 */
+    uint64_t sent;      /**< bytes of the operation given to the wire */
+    uint64_t received;  /**< bytes of replies */
+    uint64_t reserved;  /**< of these, room for those asked for and not received */
+    uint32_t in_flight; /**< sends not locally complete, and replies being received */
+    bool queued;        /**< in the peer's queue */
+    bool by_row;        /**< a method's row moves its data: says whether that takes the peer */
+    bool reported;      /**< its request has ended */
+    bool failing;       /**< nothing more will come of it */
+    uint64_t number;    /**< of this operation in the peer's queue, from 1 */
     struct onic_transfer *move; /**< that moves its data through slots; NULL: none */
     int error;
     uint64_t handle;      /**< for replies; 0 where there are none */
@@ -82,6 +83,8 @@ void nicstride_ops_fail_locked(nicstride_peer_t *p);
 bool nicstride_rows_landed_locked(nicstride_peer_t *p);
 /** Is a send of an operation, or of another message, to the peer still under way? Or the above. */
 bool nicstride_ops_in_flight_locked(nicstride_peer_t *p);
+/** Does what is under way to the peer take work of its process? Not what an adapter does. */
+bool nicstride_needs_peer_locked(nicstride_peer_t *p);
 /** Nothing more of what is queued is sent. The operations stay. */
 void nicstride_queue_drop_locked(nicstride_peer_t *p);
 /** Frees the operations that a peer will never end, the wire being closed. */

@@ -244,6 +244,7 @@ static void enqueue(nicstride_peer_t *p, nicstride_op_t *op, bool first)
 void nicstride_op_by_message_locked(nicstride_op_t *op)
 {
     op->sent = op->received = 0;
+    op->by_row = false;
     enqueue(op->peer, op, true);
     nicstride_pump_locked(op->peer);
 }

@@ -110,7 +110,7 @@ void nicstride_wake_waited(onic_patience_t *w, nicstride_peer_t *p)
 void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), void *arg)
 {
     onic_patience_t patience;
-    bool waited = false;
+    bool waited = false, wakes = (how & NICSTRIDE_WAKE) != 0;
 
     onic_patience_begin(&patience);
     for (;;) {
@@ -132,6 +132,8 @@ void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), 
             waited = true;
             events = onic_wire_progress_locked();
         }
+        if (!over && (how & NICSTRIDE_WAKE_IF_NEEDED) != 0)
+            wakes = nicstride_needs_peer_locked(p);
         onic_wire_unlock();
         if (over) {
             if (waited)
@@ -140,7 +142,7 @@ void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), 
         }
         if (turns == 1 && onic_mover_progress() > 0)
             continue;
-        if ((how & NICSTRIDE_WAKE) != 0)
+        if (wakes)
             nicstride_wake_waited(&patience, p);
         opal_progress();
     }
@@ -190,7 +192,7 @@ static void look_after_locked(nicstride_peer_t *p, void *arg)
         return;
     if (p->observed.wakes == 0)
         find_wake_locked(p);
-    if (p->observed.wakes < 0)
+    if (p->observed.wakes < 0 || !nicstride_needs_peer_locked(p))
         return;
     if (p->observed.awaited != TAILQ_FIRST(&p->queue.live)->number)
         onic_patience_begin(&p->observed.patience);

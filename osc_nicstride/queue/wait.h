@@ -18,8 +18,9 @@
 #include "osc_nicstride/window/module.h"
 
 enum {
-    NICSTRIDE_WAKE = 1, /**< `p`, which is waited for, is woken where it is away */
-    NICSTRIDE_POLL = 2  /**< no event announces what is waited for: a flag in shared memory */
+    NICSTRIDE_WAKE = 1,           /**< `p`, which is waited for, is woken where it is away; */
+    NICSTRIDE_WAKE_IF_NEEDED = 2, /**< or while what is under way needs it: no adapter does */
+    NICSTRIDE_POLL = 4 /**< no event announces what is waited for: a flag in shared memory */
 };
 
 /** Waits until `done(arg)` holds, which is called with the wire lock held and may send. Progresses

@@ -73,7 +73,7 @@ static int flush_local(nicstride_peer_t *p, bool given)
     if (p->queue.urgent < f.goal)
         p->queue.urgent = f.goal;
     onic_wire_unlock();
-    nicstride_wait(p, NICSTRIDE_WAKE, flushed_locally, &f);
+    nicstride_wait(p, NICSTRIDE_WAKE_IF_NEEDED, flushed_locally, &f);
     return f.error;
 }
 
@@ -129,7 +129,8 @@ static int flush_remote(nicstride_peer_t *p)
     flush_t f = {.p = p};
 
     /* In active target the target comes by itself: its helper need not be woken. */
-    nicstride_wait(p, nicstride_is_active(p->module) ? 0 : NICSTRIDE_WAKE, flushed_remotely, &f);
+    nicstride_wait(p, nicstride_is_active(p->module) ? 0 : NICSTRIDE_WAKE_IF_NEEDED,
+                   flushed_remotely, &f);
     return f.error;
 }
 

@@ -301,6 +301,7 @@ static uint64_t change(nicstride_peer_t *p, nicstride_entrance_t *e, uint64_t op
                        uint64_t result)
 {
     const onic_atomic_op_t op = result != 0 ? ONIC_ATOMIC_COMPARE_SWAP : ONIC_ATOMIC_ADD;
+    unsigned how;
     int rc;
 
     onic_wire_lock();
@@ -310,8 +311,10 @@ static uint64_t change(nicstride_peer_t *p, nicstride_entrance_t *e, uint64_t op
     rc = onic_remote_atomic(e->key, op, 0, sizeof(operand), &e->operand, &e->result, done_cb, e);
     if (rc != 0)
         done_cb(e, rc < 0 ? rc : OMPI_SUCCESS);
+    /* Where it is forced there may be no adapter. */
+    how = onic_peer_atomics_by_rdma(p->wire) ? 0 : NICSTRIDE_WAKE;
     onic_wire_unlock();
-    nicstride_wait(p, NICSTRIDE_WAKE, is_done, e);
+    nicstride_wait(p, how, is_done, e);
     return e->result;
 }
 
