@@ -30,6 +30,7 @@ unit_programs = \
 	test/unit/check_mover_chunks \
 	test/unit/check_mover_pipe \
 	test/unit/check_mover_pool \
+	test/unit/check_mover_rma \
 	test/unit/check_stores \
 	test/unit/check_mover_terms \
 	test/unit/check_mover_transfers \
@@ -139,6 +140,16 @@ test_unit_check_queue_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_life_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_mover_pipe_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_mover_pool_LDADD = common/libonic_core.la $(check_libs)
+# With a wire and a clock of its own.
+test_unit_check_mover_rma_SOURCES = \
+	test/unit/check_mover_rma.c \
+	common/mover/rma/carrier_rma.c \
+	common/mover/rma/rma_peer.c \
+	common/mover/rma/rma_records.c \
+	common/mover/transfers.c \
+	common/mover/work.c
+test_unit_check_mover_rma_LDADD = common/libonic_core.la $(check_libs)
+test_unit_check_mover_rma_LDFLAGS = -Wl,--wrap=clock_gettime
 test_unit_check_mover_terms_SOURCES = \
 	test/unit/check_mover_terms.c \
 	test/unit/mover_sim.c \

@@ -8,7 +8,8 @@
 /**
  * @file
  * The mover between hosts: a rank is killed in the middle of its puts and gets. Whoever it had to
- * do with has all slots back a little later, and goes on with the others.
+ * do with keeps the slots that it had for it, since it might still write there, has all others back
+ * and goes on with those who live.
  *
  * Over TCP, on one host too, so that UCX knows of the death; each rank is the child of the process
  * that the launcher knows.
@@ -127,11 +128,23 @@ static void die(void)
     raise(SIGKILL);
 }
 
+/** Slots of mine that it had. */
+static uint64_t lost_slots(void)
+{
+    uint64_t lost = 0;
+
+    onic_wire_lock();
+    for (const onic_rma_peer_t *p = onic_rma_state.peers; p != NULL; p = p->next)
+        lost |= p->asker.lost ? p->asker.held : 0;
+    onic_wire_unlock();
+    return lost;
+}
+
 static bool is_clean(void)
 {
     const uint64_t all = onic_pool_all(&onic_landing.area.pool);
 
-    return onic_mover_idle() && free_slots() == all &&
+    return onic_mover_idle() && (free_slots() ^ lost_slots()) == all &&
            atomic_load(&onic_rma_state.bounce_free) == all && onic_rma_state.turns.first == NULL;
 }
 
@@ -195,10 +208,11 @@ static void live(MPI_Comm living)
     meet(living);
     while (!is_clean() && MPI_Wtime() < begun + MOVES_PATIENCE)
         onic_wire_progress();
-    TL_CHECK(is_clean(), "left: slots %llx of mine, %llx to pack into%s",
-             (unsigned long long)free_slots(),
+    TL_CHECK(is_clean(), "left: slots %llx of mine, %llx lost, %llx to pack into%s",
+             (unsigned long long)free_slots(), (unsigned long long)lost_slots(),
              (unsigned long long)atomic_load(&onic_rma_state.bounce_free),
              onic_rma_state.turns.first != NULL ? ", and requests" : "");
+    TL_CHECK(lost_slots() != 0, "the dead one had no slot");
     TL_CHECK(atomic_load(&moves.failed_targets) > 0, "nothing of the dead one's was under way");
     TL_CHECK(!reached(VICTIM), "the dead one is still reached");
     meet(living);

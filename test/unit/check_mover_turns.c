@@ -74,7 +74,7 @@ START_TEST(random_turns)
 
         askers[i].held = unit_below(&r, 2) != 0 ? unit_below(&r, 64) : 0;
         if (unit_once_in(&r, 300)) {
-            onic_turns_forget(&turns, &askers[i]);
+            onic_turns_lose(&turns, &askers[i]);
             ck_assert_uint_eq(askers[i].waiting, 0);
             for (unsigned k = 0; k < ALL; k++)
                 if (requests[k].asker == &askers[i])

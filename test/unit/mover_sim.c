@@ -14,7 +14,7 @@ static void start(unsigned p)
     const uint64_t len = 1 + any(any(2) ? LONGEST : SLOT), seed = any(1000);
 
     /* A message that found no room would be in the way of those behind it. */
-    if (w.dead[p] || used(w.receivers, RECEIVERS) >= RECEIVERS / 2)
+    if (w.dead[p] || w.asker[p].lost || used(w.receivers, RECEIVERS) >= RECEIVERS / 2)
         return;
     if (any(2)) {
         side_t *s = used(w.senders[p], SENDERS) < SIDES ? new_sender(p, len, seed) : NULL;
@@ -74,9 +74,15 @@ static bool sender_handles(unsigned p, const message_t *m)
     } else if (s != NULL && m->type == GRANT) {
         const onic_granted_t granted = onic_terms_on_grant(&s->terms, m->value, UINT64_MAX);
 
-        UNIT_CHECK(granted == ONIC_GRANT_TAKEN || granted == ONIC_GRANT_LATE);
         s->other = m->from;
         w.requests[p]--;
+        if (granted == ONIC_GRANT_REFUSED) {
+            s->refused = true;
+            (void)onic_sender_fail(&s->s);
+            drop(s);
+            return true;
+        }
+        UNIT_CHECK(granted == ONIC_GRANT_TAKEN || granted == ONIC_GRANT_LATE);
         put_word(s, (unsigned)__builtin_ctzll(m->value),
                  granted == ONIC_GRANT_TAKEN ? onic_sender_replace_lease(&s->s, m->value, s->early)
                                              : s->early);
@@ -90,7 +96,7 @@ static void handle(unsigned p, bool up)
 {
     channel_t *c = up ? &w.up[p] : &w.down[p];
 
-    if (c->n == 0 || (up ? w.known[p] : w.dead[p]))
+    if (c->n == 0 || (up ? w.asker[p].lost : w.dead[p]))
         return;
     const message_t m = c->m[c->first];
     if (up ? receiver_handles(p, &m) : sender_handles(p, &m)) {
@@ -108,7 +114,7 @@ static void fly(void)
     side_t *s = f->side;
 
     if (!f->landed) {
-        UNIT_CHECK(w.holder[f->slot] == s->other || (w.quarantine >> f->slot & 1) != 0);
+        UNIT_CHECK(w.holder[f->slot] == s->other);
         memcpy(w.memory[f->slot], f->chunk, onic_word_bytes(f->word));
         f->landed = true;
         return;
@@ -155,35 +161,19 @@ static void die(unsigned p)
     w.up[p].n = any(w.up[p].n + 1);
 }
 
-static void learn(unsigned p)
+/** The receiver's connection is lost: the sender is dead, or knows nothing of it. */
+static void lose(unsigned p)
 {
-    uint64_t in_use = 0;
-
-    if (!w.dead[p] || w.known[p])
+    if (w.asker[p].lost)
         return;
-    w.known[p] = true;
+    w.asker[p].lost = true;
     for (unsigned i = 0; i < RECEIVERS; i++) {
         side_t *r = &w.receivers[i];
         if (r->used && r->peer == p) {
-            in_use |= onic_terms_lose(&r->terms);
+            onic_terms_lose(&r->terms);
             drop(r);
         }
     }
-    w.quarantine |= w.held[p] & ~in_use;
-    w.held[p] &= in_use;
-    serve();
-}
-
-/** What the dead have put is in its place, or will never be. */
-static void end_quarantine(void)
-{
-    const uint64_t ended = w.quarantine;
-
-    for (unsigned i = 0; i < w.nflights; i++)
-        if (w.dead[w.flight[i].side->peer])
-            return;
-    w.quarantine = 0;
-    sim_release(ended);
     serve();
 }
 
@@ -199,12 +189,12 @@ static side_t *any_side(void)
 /** Is nothing left of those who live? */
 bool sim_is_quiet(void)
 {
-    bool quiet = w.nflights == 0 && w.quarantine == 0;
+    bool quiet = w.nflights == 0;
 
     quiet = quiet && used(w.receivers, RECEIVERS) == 0;
     for (unsigned p = 0; p < PEERS; p++)
-        quiet = quiet && (w.known[p] || (!w.dead[p] && w.up[p].n + w.down[p].n == 0 &&
-                                         used(w.senders[p], SENDERS) == 0));
+        quiet = quiet && (w.asker[p].lost || (!w.dead[p] && w.up[p].n + w.down[p].n == 0 &&
+                                              used(w.senders[p], SENDERS) == 0));
     return quiet;
 }
 
@@ -224,10 +214,8 @@ void sim_happen(unsigned most, bool cancels, bool deaths)
         cancel(any_side());
     else if (what == 96 && deaths && any(50) == 0)
         die(p);
-    else if (what == 97)
-        learn(p);
-    else
-        end_quarantine();
+    else if (w.dead[p] || (deaths && any(100) == 0))
+        lose(p);
 }
 
 void sim_begin(uint64_t seed, unsigned total)
@@ -237,5 +225,5 @@ void sim_begin(uint64_t seed, unsigned total)
     w.total = total;
     /* With a slow network more is under way when something ends. */
     w.lazy = seed % 2 == 0 ? 1 : 30;
-    w.free = total < 64 ? (UINT64_C(1) << total) - 1 : UINT64_MAX;
+    w.free = onic_slots_first(total);
 }

@@ -7,12 +7,15 @@
  * The mover between hosts without hosts: one receiver with a tiny area, senders that put into it
  * and are asked by it, on the machines and the terms of the mover. Messages keep their
  * order on each connection; puts arrive whenever they like, and words follow them in any order.
+ * Senders die, or the connection to them is lost and they know nothing of it and go on to put.
  * What must never be is checked as it happens: a put that arrives in a slot of another transfer,
  * wrong data, a transfer that ends twice.
  */
 #pragma once
 
+#include "common/mover/pipe/pool.h"
 #include "common/mover/pipe/terms.h"
+#include "common/mover/pipe/turns.h"
 #include "test/unit/unit.h"
 
 enum {
@@ -42,7 +45,7 @@ typedef struct channel {
 
 /** One side of a transfer; the data is told by the receiver's or the sender's seed. */
 typedef struct side {
-    bool used, ended, cancelled;
+    bool used, ended, cancelled, refused;
     int told; /**< how often an end was told of */
     unsigned peer;
     uint32_t name, other;
@@ -68,16 +71,16 @@ typedef struct flight {
 typedef struct world {
     unit_random_t random;
     unsigned total, lazy;
-    uint64_t free, quarantine;
-    uint64_t held[PEERS]; /* slots that a peer was granted */
+    uint64_t free;
+    onic_asker_t asker[PEERS]; /* `lost` tells what the receiver knows */
     side_t receivers[RECEIVERS], senders[PEERS][SENDERS];
     channel_t up[PEERS], down[PEERS];
     flight_t flight[FLIGHTS];
     unsigned nflights, requests[PEERS];
-    bool dead[PEERS], known[PEERS];
+    bool dead[PEERS];
     uint32_t names, holder[ONIC_SLOTS_MAX];
     unsigned char memory[ONIC_SLOTS_MAX][SLOT];
-    unsigned starts, cancels, good, bad;
+    unsigned starts, cancels, good, bad, refused;
 } world_t;
 
 extern world_t w;
@@ -86,6 +89,8 @@ extern world_t w;
 void sim_begin(uint64_t seed, unsigned total);
 /** One thing happens; no more than `most` transfers are started. */
 void sim_happen(unsigned most, bool cancels, bool deaths);
+/** The slots of the lost. */
+uint64_t sim_lost(void);
 /** Is nothing left of those who live? */
 bool sim_is_quiet(void);
 

@@ -43,7 +43,7 @@ uint64_t sim_take(side_t *r)
         taken |= slot;
         w.free &= ~slot;
     }
-    w.held[r->peer] |= taken;
+    w.asker[r->peer].held |= taken;
     r->terms.lease = taken;
     return taken;
 }
@@ -106,7 +106,7 @@ void post(channel_t *c, message_t m)
 
 static void to_peer(const side_t *r, type_t type, unsigned slot, uint64_t value)
 {
-    if (!w.known[r->peer])
+    if (!w.asker[r->peer].lost)
         post(&w.down[r->peer],
              (message_t){
                  .type = type, .to = r->other, .from = r->name, .slot = slot, .value = value});
@@ -116,8 +116,10 @@ void to_receiver(const side_t *s, type_t type, unsigned slot, uint64_t value)
 {
     /* Who has ended well may make no progress any more. */
     UNIT_CHECK(!s->ended || s->cancelled);
-    post(&w.up[s->peer],
-         (message_t){.type = type, .to = s->other, .from = s->name, .slot = slot, .value = value});
+    if (!w.asker[s->peer].lost)
+        post(&w.up[s->peer],
+             (message_t){
+                 .type = type, .to = s->other, .from = s->name, .slot = slot, .value = value});
 }
 
 void drop(side_t *x)
@@ -152,24 +154,35 @@ static side_t *next_waiting(void)
     return first;
 }
 
+uint64_t sim_lost(void)
+{
+    uint64_t lost = 0;
+
+    for (unsigned p = 0; p < PEERS; p++)
+        lost |= w.asker[p].lost ? w.asker[p].held : 0;
+    return lost;
+}
+
 void serve(void)
 {
     side_t *r;
 
-    while ((r = next_waiting()) != NULL && sim_take(r) != 0) {
-        r->terms.waits = false;
+    while ((r = next_waiting()) != NULL &&
+           (sim_take(r) != 0 || sim_lost() == onic_slots_first(w.total))) {
+        if (r->terms.lease != 0) {
+            r->terms.waits = false;
+        } else {
+            onic_terms_refuse(&r->terms);
+            w.refused++;
+        }
         to_peer(r, GRANT, 0, r->terms.lease);
+        drop(r);
     }
 }
 
 void released(unsigned peer, uint64_t slots)
 {
-    slots &= w.held[peer];
-    w.held[peer] &= ~slots;
-    if (w.known[peer])
-        w.quarantine |= slots;
-    else
-        sim_release(slots);
+    sim_release(onic_asker_release(&w.asker[peer], slots));
     serve();
 }
 
@@ -215,7 +228,7 @@ void sim_receive(side_t *r)
     } else if (turn == ONIC_TURN_FAILED) {
         UNIT_CHECK(r->r.given_up);
         end_receiver(r, false);
-    } else if (w.known[r->peer]) {
+    } else if (w.asker[r->peer].lost) {
         end_receiver(r, false);
     }
 }
@@ -253,8 +266,10 @@ void sim_send(side_t *s)
     }
     const uint64_t seen = onic_sender_asks(&s->s) ? s->terms.word[s->s.slot] : 0;
     const onic_turn_t turn = onic_sender_next(&s->s, seen, &piece);
-    UNIT_CHECK(turn != ONIC_TURN_FAILED);
-    if (turn == ONIC_TURN_MOVE) {
+    if (turn == ONIC_TURN_FAILED) {
+        UNIT_CHECK(s->refused);
+        end(s, false);
+    } else if (turn == ONIC_TURN_MOVE) {
         for (uint32_t i = 0; i < piece.len; i++)
             s->chunk[piece.offset + i] = byte_of(s->seed, piece.pos + i);
         publish(s, piece.slot, onic_sender_filled(&s->s, &piece, piece.len));

@@ -7,8 +7,7 @@
 /* The sender's word: round in the upper half, then the flags, then bytes. */
 #define WORD_ENDS  (UINT64_C(1) << 31)
 #define WORD_AGAIN (UINT64_C(1) << 30)
-#define WORD_FAILS (UINT64_C(1) << 29)
-#define WORD_BYTES (WORD_FAILS - 1)
+#define WORD_BYTES (ONIC_WORD_FAILS - 1)
 
 static unsigned lowest_slot(uint64_t slots)
 {
@@ -129,7 +128,7 @@ uint64_t onic_sender_replace_lease(onic_sender_t *s, uint64_t slots, uint64_t wo
 uint64_t onic_sender_fail(onic_sender_t *s)
 {
     s->failed = true;
-    return (uint64_t)s->round << 32 | WORD_FAILS;
+    return (uint64_t)s->round << 32 | ONIC_WORD_FAILS;
 }
 
 /* ---- receiver -------------------------------------------------------------------------------- */
@@ -166,7 +165,7 @@ onic_turn_t onic_receiver_next(onic_receiver_t *r, uint64_t word, onic_piece_t *
         return ONIC_TURN_FAILED;
     if (r->pos == r->len)
         return ONIC_TURN_DONE;
-    if ((word & WORD_FAILS) != 0) {
+    if ((word & ONIC_WORD_FAILS) != 0) {
         r->given_up = r->failed = true;
         return ONIC_TURN_FAILED;
     }

@@ -39,6 +39,9 @@ typedef enum onic_turn {
     ONIC_TURN_FAILED /**< the other side has given up, or a word was wrong */
 } onic_turn_t;
 
+/** The sender's word that gives up. */
+#define ONIC_WORD_FAILS (UINT64_C(1) << 29)
+
 /** Of a sender's word: the round of its slot, and the bytes of the chunk that are there. */
 static inline uint32_t onic_word_round(uint64_t word)
 {
@@ -46,7 +49,7 @@ static inline uint32_t onic_word_round(uint64_t word)
 }
 static inline uint32_t onic_word_bytes(uint64_t word)
 {
-    return (uint32_t)(word & ((UINT64_C(1) << 29) - 1));
+    return (uint32_t)(word & (ONIC_WORD_FAILS - 1));
 }
 /** Does the chunk end there, or does the sender give up? */
 static inline bool onic_word_ends(uint64_t word)
@@ -55,7 +58,7 @@ static inline bool onic_word_ends(uint64_t word)
 }
 static inline bool onic_word_fails(uint64_t word)
 {
-    return (word & (UINT64_C(1) << 29)) != 0;
+    return (word & ONIC_WORD_FAILS) != 0;
 }
 
 /** Bytes to be moved: offset .. offset + len of a slot are pos .. pos + len of the transfer. */

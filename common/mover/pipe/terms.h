@@ -12,9 +12,10 @@
  *                                <-  ACK where a slot will be used again
  *
  *  A grant is always answered by at least one word, though the transfer has been given up: the
- *  receiver learns its end from words alone. Messages of one process come in their order, but for
- *  words, each of which is sent when the puts before it can be seen: a slot's word is the one of
- *  the latest round, and the one that gives up is the last.
+ *  receiver learns its end from words alone. A grant of no slots refuses the request, and is the
+ *  end for both sides: all slots are those of lost processes (turns.h). Messages of one process
+ * come in their order, but for words, each of which is sent when the puts before it can be seen: a
+ * slot's word is the one of the latest round, and the one that gives up is the last.
  *
  *  Pure; one thread at a time. */
 #pragma once
@@ -37,8 +38,9 @@ typedef struct onic_terms {
 typedef enum onic_granted {
     ONIC_GRANT_IGNORED, /**< it is not for this record, or not now: nothing is changed */
     ONIC_GRANT_TAKEN,
-    ONIC_GRANT_LATE, /**< the transfer is over: the caller answers by a word that says so */
-    ONIC_GRANT_WRONG /**< it cannot be: the other side is not to be trusted */
+    ONIC_GRANT_LATE,    /**< the transfer is over: the caller answers by a word that says so */
+    ONIC_GRANT_REFUSED, /**< the transfer, unless it is over, is to fail */
+    ONIC_GRANT_WRONG    /**< it cannot be: the other side is not to be trusted */
 } onic_granted_t;
 
 /** Sender: `slots` are granted, of an area that has those in `all`. */
@@ -47,7 +49,9 @@ static inline onic_granted_t onic_terms_on_grant(onic_terms_t *t, uint64_t slots
     if (!t->sends || !t->waits)
         return ONIC_GRANT_IGNORED;
     t->waits = false;
-    if (slots == 0 || (slots & ~all) != 0)
+    if (slots == 0)
+        return ONIC_GRANT_REFUSED;
+    if ((slots & ~all) != 0)
         return ONIC_GRANT_WRONG;
     t->lease = slots;
     return t->over ? ONIC_GRANT_LATE : ONIC_GRANT_TAKEN;
@@ -77,11 +81,17 @@ static inline void onic_terms_close(onic_terms_t *t, bool unknown)
     t->waits = t->waits && !unknown;
 }
 
-/** The other side is lost. Receiver: returns the slots that its transfer still looks at. */
-static inline uint64_t onic_terms_lose(onic_terms_t *t)
+/** Receiver: its request is refused, and its machine finds that the sender has given up. */
+static inline void onic_terms_refuse(onic_terms_t *t)
 {
     t->waits = false;
-    return t->sends || t->over ? 0 : t->lease;
+    t->word[0] = ONIC_WORD_FAILS;
+}
+
+/** The other side is lost: it answers nothing. */
+static inline void onic_terms_lose(onic_terms_t *t)
+{
+    t->waits = false;
 }
 
 /** Sender that has published all: is it over? Not before the grant, nor while puts, flushes or

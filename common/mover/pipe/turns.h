@@ -4,7 +4,9 @@
  */
 /** @file Whose turn it is to be granted slots, of processes that cannot lease them by themselves
  *  (strided-RMA paper, section 5.1): of the process that has fewest, its requests in order. So one
- *  that is stopped with slots of its own starves nobody. Pure; one thread at a time. */
+ *  that is stopped with slots of its own starves nobody. One to which the connection is lost may be
+ *  alive, and what it has put, or goes on to put, may come whenever it likes: what it was granted
+ *  is its own for as long as there is the area. Pure; one thread at a time. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,9 +18,18 @@
 
 /** A process that asks. All 0 at first. */
 typedef struct onic_asker {
-    uint64_t held;    /**< the slots that it has; its caller keeps them */
+    uint64_t held;    /**< the slots that it has; its caller adds them */
     unsigned waiting; /**< its requests */
+    bool lost;        /**< nothing that it has is given to others any more */
 } onic_asker_t;
+
+/** A transfer with that process does without these slots. Returns those that others may have. */
+static inline uint64_t onic_asker_release(onic_asker_t *asker, uint64_t slots)
+{
+    slots = asker->lost ? 0 : slots & asker->held;
+    asker->held &= ~slots;
+    return slots;
+}
 
 /** A request, while it waits. */
 typedef struct onic_turn_request {
@@ -70,9 +81,10 @@ static inline void onic_turns_remove(onic_turns_t *turns, onic_turn_request_t *r
     request->asker->waiting--;
 }
 
-/** Nor does any of `asker`. */
-static inline void onic_turns_forget(onic_turns_t *turns, onic_asker_t *asker)
+/** The connection to that process is lost: none of its requests waits any more. */
+static inline void onic_turns_lose(onic_turns_t *turns, onic_asker_t *asker)
 {
+    asker->lost = true;
     for (onic_turn_request_t **at = &turns->first; *at != NULL;)
         if ((*at)->asker == asker)
             onic_turns_remove(turns, *at);

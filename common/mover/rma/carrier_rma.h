@@ -14,6 +14,14 @@
  *  data directly, of which UCX makes use without being asked. A sender is over when all that has
  *  left: its process may call nothing more.
  *
+ *  Slots that a peer has when the connection to it is lost stay its own: it may be alive and put
+ *  into them later. Nothing of this process can prevent that. UCX says that a connection is lost
+ *  before it destroys its queue pairs, and those to processes of the job only with the worker; a
+ *  DC target serves all peers; and the key is one for the area. So they are lost until the mover is
+ *  closed, which takes the registration of the area back. That is never more than the area. When
+ *  nothing else is left of it requests are refused, and those that ask send by message from then
+ * on.
+ *
  *  All is done with the wire lock: UCX needs it for each chunk. From the bottom to the top:
  *  rma_records.c, rma_peer.c (areas, messages), carrier_rma.c (the row). */
 #pragma once
@@ -34,13 +42,13 @@ typedef struct onic_rma_peer {
     unsigned nslots;
     unsigned requests;  /**< of mine */
     bool asked;         /**< for its area */
-    bool lost;          /**< and that has been seen to */
-    onic_asker_t asker; /**< for slots of mine; those that it was granted are not released */
+    bool refuses;       /**< has no slots that it could grant, nor will it have */
+    onic_asker_t asker; /**< for slots of mine; lost: that has been seen to */
 } onic_rma_peer_t;
 
 typedef enum onic_rma_type {
     ONIC_RMA_AREA = 1, /**< where my area is; its description follows */
-    ONIC_RMA_GRANT,    /**< value: slots for your transfer */
+    ONIC_RMA_GRANT,    /**< value: slots for your transfer; 0: there will be none */
     ONIC_RMA_WORD,     /**< value: of a slot of yours */
     ONIC_RMA_ACK       /**< value: rounds of a slot that have been consumed */
 } onic_rma_type_t;
@@ -85,9 +93,7 @@ typedef struct onic_rma_state {
     onic_turns_t turns;    /**< requests for slots of mine */
     onic_pool_wait_t wait; /**< all processes of other hosts count as one that waits */
     onic_rma_peer_t *peers;
-    uint64_t quarantine;  /**< slots of the lost, to which something may still be written */
-    uint64_t quarantined; /**< when something was last added: nanoseconds */
-    unsigned losses;      /**< of the wire's, those that have been seen to */
+    unsigned losses; /**< of the wire's, those that have been seen to */
     size_t description_len;
     unsigned char description[8192]; /**< the more adapters there are the longer */
     uint64_t bounce_free;
@@ -154,12 +160,11 @@ bool onic_rma_left(const onic_rma_t *r);
 uint64_t onic_rma_reserve(onic_rma_t *r, unsigned slots);
 /** A record is to be granted slots in its turn. False where its peer has too many requests. */
 bool onic_rma_request(onic_rma_t *r, unsigned slots);
-/** Grants what can be granted. Returns how many. */
+/** Sees to peers that were lost, then grants what can be granted, or refuses where that will never
+ *  be. Returns how many. */
 int onic_rma_serve(void);
 /** A transfer releases slots of mine that the peer had. */
 void onic_rma_released(onic_rma_peer_t *p, uint64_t slots);
-/** Sees to peers that were lost, and serves. Returns how much. */
-int onic_rma_run(void);
 
 /* ---- rma_peer.c; with the wire lock ---------------------------------------------------------- */
 

@@ -74,7 +74,7 @@ static void on_area(const onic_rma_message_t *m, const void *description, size_t
 int onic_rma_deferred(void)
 {
     atomic_store(&onic_rma_state.pending, false);
-    return onic_rma_state.open ? onic_rma_run() : 0;
+    return onic_rma_state.open ? onic_rma_serve() : 0;
 }
 
 int onic_rma_progress(void)
@@ -101,6 +101,13 @@ static void on_grant(onic_rma_t *r, const onic_rma_message_t *m)
     r->other = m->from;
     if (granted == ONIC_GRANT_WRONG) {
         onic_peer_give_up(r->peer->peer);
+        return;
+    }
+    if (granted == ONIC_GRANT_REFUSED) {
+        r->peer->refuses = true;
+        if (r->transfer != NULL)
+            (void)onic_sender_fail(&r->transfer->sender);
+        onic_rma_drop(r);
         return;
     }
     if (granted == ONIC_GRANT_TAKEN)
@@ -150,7 +157,8 @@ onic_rma_peer_t *onic_rma_reach(onic_peer_t *peer)
         p->asked = true;
         send_area(peer, true);
     }
-    return p != NULL && p->remote != NULL && !p->lost && !onic_peer_is_lost(peer) ? p : NULL;
+    const bool is_on = p != NULL && p->remote != NULL && !p->refuses;
+    return is_on && !p->asker.lost && !onic_peer_is_lost(peer) ? p : NULL;
 }
 
 /* ---- opening and closing --------------------------------------------------------------------- */

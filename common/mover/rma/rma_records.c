@@ -9,10 +9,6 @@
 #include <stdlib.h>
 
 #include "common/mover/pipe/counters.h"
-#include "common/support/clock.h"
-
-/** What a lost sender has put is in its place by then, or never. */
-#define QUARANTINE_NSEC UINT64_C(1000000000)
 
 onic_rma_state_t onic_rma_state;
 
@@ -58,7 +54,7 @@ onic_rma_t *onic_rma_new(onic_rma_peer_t *peer, bool sends)
 
 void onic_rma_drop(onic_rma_t *r)
 {
-    if (r->terms.over && r->peer->lost) {
+    if (r->terms.over && r->peer->asker.lost) {
         /* UCX may never end what it cannot send: whatever it sends still goes to nobody. */
         free_bounces(r, UINT64_MAX);
     }
@@ -167,6 +163,33 @@ void onic_rma_put_word(onic_rma_t *r, unsigned slot, uint64_t word)
     unref(r);
 }
 
+/* ---- the lost -------------------------------------------------------------------------------- */
+
+static void see_whether_lost(onic_rma_peer_t *p)
+{
+    if (p->asker.lost || !onic_peer_is_lost(p->peer))
+        return;
+    onic_turns_lose(&onic_rma_state.turns, &p->asker);
+    for (uint32_t i = 0; i < onic_rma_records.n; i++) {
+        onic_rma_t *r = onic_rma_records.slot[i].object;
+        if (r != NULL && r->peer == p) {
+            onic_terms_lose(&r->terms);
+            onic_rma_drop(r);
+        }
+    }
+}
+
+/** Sees to the peers that were lost since the last look. */
+static void look_for_losses(void)
+{
+    const unsigned losses = onic_wire_losses();
+    if (losses == onic_rma_state.losses)
+        return;
+    onic_rma_state.losses = losses;
+    for (onic_rma_peer_t *p = onic_rma_state.peers; p != NULL; p = p->next)
+        see_whether_lost(p);
+}
+
 /* ---- slots of mine --------------------------------------------------------------------------- */
 
 static void release(uint64_t slots)
@@ -194,95 +217,49 @@ bool onic_rma_request(onic_rma_t *r, unsigned slots)
     return r->terms.waits;
 }
 
+/** Are all slots those of lost peers? */
+static bool is_used_up(void)
+{
+    uint64_t lost = 0;
+    for (const onic_rma_peer_t *p = onic_rma_state.peers; p != NULL; p = p->next)
+        lost |= p->asker.lost ? p->asker.held : 0;
+    return lost == onic_pool_all(&onic_rma_state.pool);
+}
+
+/** Grants slots to the request whose turn it is, or refuses it. False where it goes on to wait. */
+static bool serve_next(onic_turn_request_t *next)
+{
+    onic_rma_t *r = (onic_rma_t *)next;
+    const uint64_t slots = take(r, next->wanted);
+    if (slots == 0 && !is_used_up())
+        return false;
+    onic_turns_remove(&onic_rma_state.turns, next);
+    if (slots != 0)
+        r->terms.waits = false;
+    else
+        onic_terms_refuse(&r->terms);
+    onic_rma_send(r, (onic_rma_message_t){.type = ONIC_RMA_GRANT, .value = slots});
+    return true;
+}
+
 int onic_rma_serve(void)
 {
-    onic_turns_t *turns = &onic_rma_state.turns;
-    onic_turn_request_t *next;
-    int n = 0;
-    for (; (next = onic_turns_next(turns)) != NULL; n++) {
-        onic_rma_t *r = (onic_rma_t *)next;
-        if (take(r, next->wanted) == 0) {
+    for (int n = 0;; n++) {
+        look_for_losses();
+        onic_turn_request_t *next = onic_turns_next(&onic_rma_state.turns);
+        if (next != NULL && serve_next(next))
+            continue;
+        if (next != NULL)
             atomic_store(&onic_rma_state.pending, true);
-            break;
-        }
-        onic_turns_remove(turns, next);
-        r->terms.waits = false;
-        onic_rma_send(r, (onic_rma_message_t){.type = ONIC_RMA_GRANT, .value = r->terms.lease});
+        return n;
     }
-    return n;
-}
-
-/** Slots that may still be written to. */
-static void put_in_quarantine(uint64_t slots)
-{
-    if (slots != 0) {
-        onic_rma_state.quarantine |= slots;
-        onic_rma_state.quarantined = onic_now_nsec();
-        atomic_store(&onic_rma_state.pending, true);
-    }
-}
-
-/* ---- the lost -------------------------------------------------------------------------------- */
-
-/** What a lost peer had is put in quarantine, but for what transfers still look at. */
-static void lose(onic_rma_peer_t *p)
-{
-    uint64_t in_use = 0;
-    p->lost = true;
-    onic_turns_forget(&onic_rma_state.turns, &p->asker);
-    for (uint32_t i = 0; i < onic_rma_records.n; i++) {
-        onic_rma_t *r = onic_rma_records.slot[i].object;
-        if (r != NULL && r->peer == p) {
-            in_use |= onic_terms_lose(&r->terms);
-            onic_rma_drop(r);
-        }
-    }
-    put_in_quarantine(p->asker.held & ~in_use);
-    p->asker.held &= in_use;
-}
-
-static void see_whether_lost(onic_rma_peer_t *p)
-{
-    if (!p->lost && onic_peer_is_lost(p->peer))
-        lose(p);
 }
 
 void onic_rma_released(onic_rma_peer_t *p, uint64_t slots)
 {
-    /* Before its slots are granted to others: what it has sent may still be under way to them. */
-    see_whether_lost(p);
-    slots &= p->asker.held;
-    p->asker.held &= ~slots;
-    if (p->lost)
-        put_in_quarantine(slots);
-    else
-        release(slots);
+    look_for_losses();
+    release(onic_asker_release(&p->asker, slots));
     (void)onic_rma_serve();
-}
-
-/** Sees to the peers that were lost since the last look. */
-static void look_for_losses(void)
-{
-    const unsigned losses = onic_wire_losses();
-    if (losses == onic_rma_state.losses)
-        return;
-    onic_rma_state.losses = losses;
-    for (onic_rma_peer_t *p = onic_rma_state.peers; p != NULL; p = p->next)
-        see_whether_lost(p);
-}
-
-/** Frees what the lost had, when nothing can come any more. Returns how much was done. */
-static int end_quarantine(void)
-{
-    if (onic_rma_state.quarantine == 0)
-        return 0;
-    if (onic_now_nsec() - onic_rma_state.quarantined <= QUARANTINE_NSEC) {
-        atomic_store(&onic_rma_state.pending, true);
-        return 0;
-    }
-    release(onic_rma_state.quarantine);
-    onic_rma_state.quarantine = 0;
-    return 1;
 }
 
 void onic_rma_end(onic_rma_t *r, bool withdrawn)
@@ -293,11 +270,4 @@ void onic_rma_end(onic_rma_t *r, bool withdrawn)
     if (r->terms.sends)
         r->peer->requests -= waited && !r->terms.waits;
     onic_rma_drop(r);
-}
-
-int onic_rma_run(void)
-{
-    look_for_losses();
-    const int n = end_quarantine();
-    return n + onic_rma_serve();
 }
