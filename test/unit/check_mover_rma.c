@@ -55,7 +55,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *t)
 
 static const bool one_thread;
 
-onic_wire_guard_t onic_wire_guard = {.threads = &one_thread};
+onic_guard_t onic_wire_guard = {.threads = &one_thread};
 
 void onic_wire_lock_wait(void)
 {

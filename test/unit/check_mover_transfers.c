@@ -20,7 +20,7 @@ enum { LENGTH = 256, ROUNDS = 20000 };
 
 static const bool threads = true;
 
-onic_wire_guard_t onic_wire_guard = {.threads = &threads};
+onic_guard_t onic_wire_guard = {.threads = &threads};
 
 void onic_wire_lock_wait(void)
 {
