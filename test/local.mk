@@ -408,6 +408,7 @@ mpi_programs = \
 	test/mpi/errors_dynamic \
 	test/mpi/errors_epochs \
 	test/mpi/errors_range \
+	test/mpi/errors_types \
 	test/mpi/fence \
 	test/mpi/fence_died \
 	test/mpi/fetch_tail \

@@ -224,6 +224,9 @@ static int mpi_fetch_and_op(const void *origin, void *result, ompi_datatype_t *d
     const nicstride_arguments_t g = {"MPI_Fetch_and_op", origin, 1, dt, target, disp, 1, dt};
     const result_t r = {result, 1, dt};
 
+    if (!nicstride_fetches(dt))
+        return nicstride_error(nicstride_module(win), g.call, MPI_ERR_TYPE,
+                               "the datatype is not a predefined one");
     return accumulate_at_once(win, &g, op, &r);
 }
 
@@ -237,7 +240,7 @@ static inline bool swap_mapped(nicstride_module_t *m, const void *origin, const 
     onic_owned_lock_t *lock;
     void *at;
 
-    if (m->adapter_updates || bytes == 0 || !ompi_datatype_is_predefined(dt) ||
+    if (m->adapter_updates || bytes == 0 ||
         (at = lock_mapped(m, target, disp, bytes, &lock)) == NULL)
         return false;
     nicstride_apply_cas(at, bytes, compare, origin, result);
@@ -252,25 +255,24 @@ static int mpi_compare_and_swap(const void *origin, const void *compare, void *r
     const nicstride_arguments_t g = {"MPI_Compare_and_swap", origin, 1, dt, target, disp, 1, dt};
     nicstride_module_t *m = nicstride_module(win);
     nicstride_transfer_t t;
-    int dtype, rc;
+    int rc;
 
+    if (!nicstride_swaps(dt))
+        return nicstride_error(m, g.call, MPI_ERR_TYPE,
+                               "the datatype is not a predefined one of integers, logical values "
+                               "or bytes");
     if (swap_mapped(m, origin, compare, result, dt, target, disp))
         return OMPI_SUCCESS;
-    dtype = nicstride_dtype_index(dt);
-    if (dtype < 0 || !ompi_datatype_is_predefined(dt))
-        return nicstride_error(m, g.call, MPI_ERR_TYPE, "the datatype is not a predefined one");
     rc = nicstride_target_init(&t, m, NICSTRIDE_MSG_CAS, &g);
     if (rc != OMPI_SUCCESS)
         return rc;
-    t.dtype = (uint16_t)dtype;
+    t.dtype = (uint16_t)dt->id;
     t.origin_base = (char *)(uintptr_t)compare;
     t.swap = origin;
     t.result_base = result;
     rc = nicstride_check_host(m, g.call, "compare", compare, &t.origin);
     if (rc == OMPI_SUCCESS)
         rc = nicstride_check_host(m, g.call, "result", result, &t.origin);
-    if (rc == OMPI_SUCCESS && !onic_layout_is_contig(&t.target))
-        rc = nicstride_error(m, g.call, MPI_ERR_TYPE, "the datatype has gaps");
     if (rc == OMPI_SUCCESS)
         onic_layout_contig(&t.result, 0, t.target.size);
     return nicstride_run(&t, rc, NULL);

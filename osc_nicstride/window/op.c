@@ -34,6 +34,20 @@ int nicstride_op_index(const ompi_op_t *op)
     return -1;
 }
 
+/* LONG and UNSIGNED_LONG have numbers of their own, all other integers of C and the sized ones of
+ * Fortran those of their size. */
+const bool nicstride_swappable[OMPI_DATATYPE_MPI_MAX_PREDEFINED] = {
+    [OMPI_DATATYPE_MPI_INT8_T] = true,  [OMPI_DATATYPE_MPI_UINT8_T] = true,
+    [OMPI_DATATYPE_MPI_INT16_T] = true, [OMPI_DATATYPE_MPI_UINT16_T] = true,
+    [OMPI_DATATYPE_MPI_INT32_T] = true, [OMPI_DATATYPE_MPI_UINT32_T] = true,
+    [OMPI_DATATYPE_MPI_INT64_T] = true, [OMPI_DATATYPE_MPI_UINT64_T] = true,
+    [OMPI_DATATYPE_MPI_LONG] = true,    [OMPI_DATATYPE_MPI_UNSIGNED_LONG] = true,
+    [OMPI_DATATYPE_MPI_INTEGER] = true, [OMPI_DATATYPE_MPI_LOGICAL] = true,
+    [OMPI_DATATYPE_MPI_C_BOOL] = true,  [OMPI_DATATYPE_MPI_BOOL] = true,
+    [OMPI_DATATYPE_MPI_AINT] = true,    [OMPI_DATATYPE_MPI_OFFSET] = true,
+    [OMPI_DATATYPE_MPI_COUNT] = true,
+};
+
 static const ompi_datatype_t *dtype_at(unsigned dtype)
 {
     const ompi_datatype_t *dt;

@@ -20,6 +20,24 @@ int nicstride_dtype_index(ompi_datatype_t *dt);
 /** Sizes of an element type; false where the index is none. */
 bool nicstride_dtype_size(unsigned dtype, size_t *size_p, size_t *extent_p);
 
+/** Does MPI_Fetch_and_op take the type? Any predefined one, and none that is made from one, by
+ *  MPI_Type_dup either. MPI_DATATYPE_NULL counts as predefined, but has no size. */
+static inline bool nicstride_fetches(const ompi_datatype_t *dt)
+{
+    return ompi_datatype_is_predefined(dt) && dt->super.size > 0;
+}
+
+/** By Open MPI's number, the types that MPI_Compare_and_swap takes, but for MPI_CHAR, which holds
+ *  text and has the number of an integer. */
+extern const bool nicstride_swappable[];
+
+/** Does MPI_Compare_and_swap take the type? Predefined integers of C and Fortran, logical types,
+ *  addresses, offsets, counts and bytes. */
+static inline bool nicstride_swaps(const ompi_datatype_t *dt)
+{
+    return nicstride_fetches(dt) && dt != &ompi_mpi_char.dt && nicstride_swappable[dt->id];
+}
+
 /** An operation on an element type, ready to apply. `elem` is its layout. */
 typedef struct nicstride_accop {
     nicstride_apply_t apply;
