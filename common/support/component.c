@@ -53,7 +53,7 @@ static bool version_matches(const char *component)
              "%s was built for Open MPI %d.%d and refuses to run in Open MPI %d.%d: "
              "build and install it again with this one",
              component, OMPI_NIC_OMPI_MAJOR, OMPI_NIC_OMPI_MINOR, major, minor);
-    onic_say_once(refusal);
+    onic_say_once("%s", refusal);
     return false;
 }
 
@@ -68,7 +68,7 @@ static bool sizes_match(const char *component)
                  "%s was built with an %s of %zu bytes and refuses to run in this Open MPI, where "
                  "it has %zu: build and install it again with this one",
                  component, k->running->cls_name, k->built, k->running->cls_sizeof);
-        onic_say_once(refusal);
+        onic_say_once("%s", refusal);
         return false;
     }
     return true;
@@ -211,7 +211,7 @@ static void say_unknown(const mca_base_component_t *c)
                  "lists those that there are",
                  c->mca_type_name, c->mca_component_name, name, c->mca_type_name,
                  c->mca_component_name);
-        onic_say_once(text);
+        onic_say_once("%s", text);
     }
 }
 
@@ -345,7 +345,7 @@ void onic_say_idle(const char *parameter, const char *value, const unsigned long
     snprintf(text, sizeof(text),
              "%s is %s, which could do none of the %llu transfers of a process: others did them",
              parameter, value, all);
-    onic_say_once(text);
+    onic_say_once("%s", text);
 }
 
 int onic_register_counter(const mca_base_component_t *c, const char *name, const char *help,

@@ -57,21 +57,32 @@ static void enqueue(char *line)
     pthread_mutex_unlock(&waiting_mutex);
 }
 
-void onic_say(const char *format, ...)
+/** The line; NULL where memory is exhausted. */
+static char *line_of(const char *format, va_list args)
 {
     char *line = NULL;
-    va_list args;
-    va_start(args, format);
-    const int len = vasprintf(&line, format, args);
-    va_end(args);
-    if (len < 0)
-        return;
+    return vasprintf(&line, format, args) >= 0 ? line : NULL;
+}
+
+/** Takes over `line`. */
+static void print(char *line)
+{
     if (later) {
         enqueue(line);
         return;
     }
     opal_output(0, "%s", line);
     free(line);
+}
+
+void onic_say(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *line = line_of(format, args);
+    va_end(args);
+    if (line != NULL)
+        print(line);
 }
 
 void onic_say_waiting_texts(void)
@@ -112,16 +123,23 @@ static uint64_t hash_of(const char *text)
     return hash;
 }
 
+/** What has started the job on this node: where that keeps its files, or the parent, which may be a
+ *  shell between the two. */
+static uint64_t starter(void)
+{
+    const char *place = getenv("PMIX_SERVER_TMPDIR");
+    return place != NULL ? hash_of(place) : (uint64_t)getppid();
+}
+
 /** Is this process the first of job `job` on this node to say so? A socket's abstract name can be
  *  had once, needs no file, and is given back by the kernel when its owner ends. Until then it is
  *  kept on purpose. In doubt the text is printed: better twice than never. */
 static bool first_to_say(unsigned long job, const char *text)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
-    /* A process of a job is a child of what started the job on its node. */
     const int len =
-        snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "ompi-nic/%lx/%ld/%016llx", job,
-                 (long)getppid(), (unsigned long long)hash_of(text));
+        snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "ompi-nic/%lx/%llx/%016llx", job,
+                 (unsigned long long)starter(), (unsigned long long)hash_of(text));
     const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return true;
@@ -151,8 +169,14 @@ void onic_help(const char *file, const char *topic, ...)
     free(text);
 }
 
-void onic_say_once(const char *text)
+void onic_say_once(const char *format, ...)
 {
-    if (first_to_say(0, text))
-        onic_say("%s", text);
+    va_list args;
+    va_start(args, format);
+    char *line = line_of(format, args);
+    va_end(args);
+    if (line != NULL && first_to_say(0, line))
+        print(line);
+    else
+        free(line);
 }

@@ -21,9 +21,10 @@ ONIC_EXPORT void onic_add_help_dir(const void *inside, const char *otherwise);
  *  and file. */
 ONIC_EXPORT void onic_help(const char *file, const char *topic, ...);
 
-/** Prints a text. Equal texts of all that one mpirun has started on a node are printed once. Reads
- *  no structure of Open MPI's, so it may be called in another series of it. Any thread. */
-ONIC_EXPORT void onic_say_once(const char *text);
+/** Prints a line. Equal ones of all that one mpirun has started on a node are printed once: for
+ * what each process would say, with nothing in it that differs between them. Reads no structure of
+ * Open MPI's, so it may be called in another series of it. Any thread. */
+ONIC_EXPORT void onic_say_once(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /** Most texts that wait; those that come when there are so many are dropped. */
 #define ONIC_SAY_MAX 64

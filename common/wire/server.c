@@ -24,7 +24,6 @@
 #include "common/support/helper_thread.h"
 #include "common/support/pause.h"
 #include "common/support/help.h"
-#include "opal/util/output.h"
 
 /** Progress calls in one holding of the lock. */
 #define SLICE 16
@@ -293,7 +292,7 @@ void onic_server_start(unsigned idle_usec)
     atomic_store(&onic_wire_guard.helped, true);
     const char *why = start(s);
     if (why != NULL) {
-        opal_output(0, "ompi-nic: no passive progress, for lack of a server thread: %s", why);
+        onic_say_once("ompi-nic: no passive progress, for lack of a server thread: %s", why);
         return;
     }
     atomic_store(&s->running, true);

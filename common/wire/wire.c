@@ -21,7 +21,6 @@
 #include "ompi/constants.h"
 #include "ompi/proc/proc.h"
 #include "opal/runtime/opal_progress.h"
-#include "opal/util/output.h"
 #include "opal/util/proc.h"
 
 /** How long a closing wire waits for what is still on its way. */
@@ -182,12 +181,8 @@ static ucs_status_t create_both(const onic_wire_config_t *config)
     return status;
 }
 
-/** Is there less room in /dev/shm than UCX's transport posix wants for a process? */
-static bool shm_is_small(void)
-{
-    const size_t part = 384 << 10; /* an eighth of it */
-    return onic_segment_part(part, 1) < part;
-}
+/** What UCX's transport posix takes of /dev/shm for a process: somewhat less. */
+#define POSIX_BYTES ((size_t)3 << 20)
 
 /** UCX gives up where one of its transports cannot be had, after some lines for each process; the
  *  one that needs room in /dev/shm is not so dear that the program must end for it. */
@@ -199,7 +194,9 @@ static ucs_status_t create_ucx(const onic_wire_config_t *config)
     if (status != UCS_OK)
         return status;
     const bool can_spare = onic_tls_without_posix(onic_wire_tls(&fitted), tls, sizeof(tls));
-    status = can_spare && shm_is_small() ? UCS_ERR_NO_MEMORY : create_both(&fitted);
+    const unsigned processes = (unsigned)opal_process_info.num_local_peers + 1;
+    status = can_spare && !onic_segment_has_room(POSIX_BYTES, processes) ? UCS_ERR_NO_MEMORY
+                                                                         : create_both(&fitted);
     if ((status == UCS_ERR_NO_RESOURCE || status == UCS_ERR_NO_MEMORY) && can_spare) {
         onic_say_once("ompi-nic: there is little room in /dev/shm, so UCX is started without its "
                       "transport posix, and messages of a node are slower");
@@ -225,16 +222,16 @@ static int start_wire(const onic_wire_config_t *config)
     ucs_status_t status = create_ucx(config);
     if (status != UCS_OK) {
         const char *given = getenv("UCX_TLS");
-        opal_output(0,
-                    "ompi-nic: UCX cannot be started with transports %s%s: %s. The component that "
-                    "asks for it is not used.",
-                    config->tls != NULL ? config->tls
-                    : given != NULL     ? given
-                                        : "of its own choice",
-                    config->tls != NULL ? " (parameter tls)"
-                    : given != NULL     ? " (UCX_TLS)"
-                                        : "",
-                    onic_ucx.status_string(status));
+        onic_say_once(
+            "ompi-nic: UCX cannot be started with transports %s%s: %s. The component that "
+            "asks for it is not used.",
+            config->tls != NULL ? config->tls
+            : given != NULL     ? given
+                                : "of its own choice",
+            config->tls != NULL ? " (parameter tls)"
+            : given != NULL     ? " (UCX_TLS)"
+                                : "",
+            onic_ucx.status_string(status));
         return onic_ucs_error(status);
     }
     onic_cma_start(&onic_wire.cma_id, &onic_wire.nonce);
@@ -258,7 +255,7 @@ static int start_wire(const onic_wire_config_t *config)
             onic_peers_stop();
     }
     if (rc != OMPI_SUCCESS) {
-        opal_output(0, "ompi-nic: the wire's tables or message handlers cannot be had");
+        onic_say_once("ompi-nic: the wire's tables or message handlers cannot be had");
         onic_inbox_close();
         onic_wake_pipe_close(onic_wire.server.wake_pipe);
         onic_presence_stop();
@@ -326,7 +323,7 @@ static int open_first(void)
         return rc;
     rc = opal_progress_register(onic_wire_progress);
     if (rc != OMPI_SUCCESS) {
-        opal_output(0, "ompi-nic: Open MPI takes no more progress functions: %d", rc);
+        onic_say_once("ompi-nic: Open MPI takes no more progress functions: %d", rc);
         stop_wire();
     }
     return rc;
@@ -336,10 +333,9 @@ static int open_first(void)
 static void require(const onic_wire_config_t *config)
 {
     if (!onic_requirements_add(&required, config)) {
-        opal_output(0,
-                    "ompi-nic: the components of this process share one UCX, which is to use the "
-                    "transports \"%s\"; \"%s\" has no effect",
-                    required.tls, config->tls);
+        onic_say_once("ompi-nic: the components of this process share one UCX, which is to use the "
+                      "transports \"%s\"; \"%s\" has no effect",
+                      required.tls, config->tls);
     }
 }
 

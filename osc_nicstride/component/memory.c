@@ -43,9 +43,10 @@ static size_t place_data(nicstride_module_t *m, size_t tables, const nicstride_f
 }
 
 /** Makes the segment of the node, with the window's memory in it if that is wanted and can be had.
- *  Where not even the control blocks can be shared each process is a node of its own. */
+ *  Where not even the control blocks can be shared each process is a node of its own. `*short_p`:
+ *  there was not enough shared memory. */
 static int map_segment(nicstride_module_t *m, const nicstride_facts_t *facts,
-                       const nicstride_per_rank_t *kept, bool *data_p)
+                       const nicstride_per_rank_t *kept, bool *data_p, bool *short_p)
 {
     const bool allocates = mpi_allocates(m->flavor);
     bool data = allocates;
@@ -70,6 +71,7 @@ static int map_segment(nicstride_module_t *m, const nicstride_facts_t *facts,
             *data_p = data;
             return OMPI_SUCCESS;
         }
+        *short_p = *short_p || made == ONIC_NO_SPACE;
         if (made == ONIC_NO_SPACE && !data)
             onic_node_alone(&m->node);
         data = made == ONIC_NODE_SPLIT && allocates;
@@ -109,13 +111,24 @@ static int private_memory(nicstride_module_t *m, size_t size)
     return OMPI_SUCCESS;
 }
 
-static void warn_no_shared_memory(const nicstride_module_t *m, size_t size)
+/** Bytes of the window on this node. */
+static uint64_t node_bytes(const nicstride_module_t *m, const nicstride_facts_t *facts)
+{
+    uint64_t bytes = 0;
+
+    for (int i = 0; i < m->node.n; i++)
+        bytes += facts[m->node.ranks[i]].info.size;
+    return bytes;
+}
+
+/** The same text in all processes of the node, of which one says it. */
+static void warn_no_shared_memory(uint64_t bytes)
 {
     static bool said;
 
     if (!said)
-        onic_help(NICSTRIDE_HELP_FILE, "no-shared-memory", size, opal_process_info.nodename,
-                  m->rank);
+        onic_help(NICSTRIDE_HELP_FILE, "no-shared-memory", (unsigned long long)bytes,
+                  opal_process_info.nodename);
     said = true;
 }
 
@@ -169,14 +182,15 @@ int nicstride_make_memory(nicstride_module_t *m, void **base, size_t size,
                           const nicstride_facts_t *facts)
 {
     const nicstride_per_rank_t kept = compare(m, facts);
-    bool data = false;
+    const uint64_t bytes = node_bytes(m, facts);
+    bool data = false, is_short = false;
     int rc;
 
     m->parts = parts_of(m, facts);
     m->mapped = calloc((size_t)m->node.n, sizeof(*m->mapped));
     if (m->mapped == NULL)
         onic_abort_no_memory(m->comm, "a window");
-    rc = map_segment(m, facts, &kept, &data);
+    rc = map_segment(m, facts, &kept, &data, &is_short);
     if (rc != OMPI_SUCCESS)
         return rc;
     keep_facts(m, facts, &kept);
@@ -186,12 +200,12 @@ int nicstride_make_memory(nicstride_module_t *m, void **base, size_t size,
         rc = private_memory(m, size);
     else if (m->flavor == MPI_WIN_FLAVOR_CREATE)
         m->base = *base;
-    if (rc == OMPI_SUCCESS && mpi_allocates(m->flavor) && !data && m->node.n > 1) {
+    if (rc == OMPI_SUCCESS && mpi_allocates(m->flavor) && !data && is_short) {
         if (m->flavor == MPI_WIN_FLAVOR_SHARED)
             rc = nicstride_select_error(OMPI_ERR_RMA_SHARED,
                                         "there is not enough shared memory for a shared window");
         else
-            warn_no_shared_memory(m, size);
+            warn_no_shared_memory(bytes);
     }
     /* A process can always reach its own memory. */
     m->mapped[m->node.me] = m->base;

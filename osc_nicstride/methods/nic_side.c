@@ -63,10 +63,10 @@ static bool open_adapter(void)
         if (onic_rc_open(&nicstride_nic_adapter, params->nic_device, &spec, &nicstride_counters.nic,
                          lost, &why) != 0 &&
             params->method == ME)
-            onic_say("osc_nicstride: method nic cannot be used: %s", why.text);
+            onic_say_once("osc_nicstride: method nic cannot be used: %s", why.text);
         if (nicstride_nic_adapter.no_keys != NULL)
-            onic_say("osc_nicstride: method nic does without strided keys: %s",
-                     nicstride_nic_adapter.no_keys);
+            onic_say_once("osc_nicstride: method nic does without strided keys: %s",
+                          nicstride_nic_adapter.no_keys);
     }
     return onic_rc_is_open(&nicstride_nic_adapter);
 }

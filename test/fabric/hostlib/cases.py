@@ -95,6 +95,11 @@ class Run:
     def says(self, pattern):
         return self.need(re.search(pattern, self.output), "nothing matches /%s/" % pattern)
 
+    def says_times(self, pattern, times):
+        """Once on each host, for example."""
+        n = len(re.findall(pattern, self.output))
+        return self.need(n == times, "%d times /%s/, not %d" % (n, pattern, times))
+
     def says_not(self, pattern):
         return self.need(not re.search(pattern, self.output), "something matches /%s/" % pattern)
 
