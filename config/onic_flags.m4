@@ -89,6 +89,12 @@ AC_DEFUN([ONIC_FLAGS], [
     AC_SUBST([FUZZ_LDFLAGS])
 ])
 
+# ONIC_CHECK_HOME: before Open MPI is asked, whose programs of 5.0 do nothing without it.
+AC_DEFUN([ONIC_CHECK_HOME], [
+    AS_IF([test "$prefix" = NONE && test -z "$HOME"],
+          [AC_MSG_ERROR([HOME is not set, and without --prefix=DIR all goes there: set it, or give --prefix])])
+])
+
 # ONIC_COMPONENT_DIR: where the components go. Sets componentdir, which make expands, and
 # onic_say_componentdir, which is what it comes to. Needs OMPI_COMPONENT_DIR for `system`.
 AC_DEFUN([ONIC_COMPONENT_DIR], [
@@ -98,8 +104,6 @@ AC_DEFUN([ONIC_COMPONENT_DIR], [
              (default: $HOME/.openmpi/components, where Open MPI looks by itself, or LIBDIR/openmpi
              where --prefix is given)])],
         [], [with_component_dir=yes])
-    AS_IF([test "$prefix" = NONE && test -z "$HOME"],
-          [AC_MSG_ERROR([HOME is not set, and without --prefix=DIR all goes there: set it, or give --prefix])])
     AS_CASE([$with_component_dir],
         [yes], [AS_IF([test "$prefix" = NONE], [componentdir=$HOME/.openmpi/components],
                       [componentdir='${libdir}/openmpi'])],
