@@ -2,10 +2,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 
 # Plain MPI programs: which component moves the data is said on mpirun's command line. Only copy
-# measures what is below them.
-noinst_PROGRAMS += perf/away perf/barrier perf/cells perf/collectives perf/copy \
-	perf/p2p perf/p2p_patterns perf/p2p_threads perf/patterns \
-	perf/strided_rma perf/windows
+# measures what is below them. Those in perf_quick are what `perf/compare --quick` runs.
+perf_quick = perf/barrier perf/p2p perf/p2p_patterns perf/patterns perf/strided_rma
+perf_programs = $(perf_quick) perf/away perf/cells perf/collectives perf/copy perf/p2p_threads perf/windows \
+	$(app_programs)
+EXTRA_PROGRAMS += $(perf_programs)
+
+# With the components; nothing of it is installed.
+perf-quick: all $(perf_quick)
+perf-programs: all $(perf_programs)
 
 perf_common = \
 	perf/bench.c \
@@ -66,7 +71,7 @@ perf_strided_rma_LDADD = $(perf_ldadd)
 
 # Everything beside the stock components, in a quarter of an hour.
 PERF_MINUTES = 15
-perf: all perf-mpich
+perf: perf-programs perf-mpich
 	@rm -f perf.json
 	$(srcdir)/perf/compare everything --minutes $(PERF_MINUTES) --time 10 --timeout 40 --builddir . \
 	    --mpirun "$(MPIRUN)" --json perf.json >perf.log
@@ -99,8 +104,8 @@ perf-mpich:
 	    compile strided_rma $(perf_strided_rma_SOURCES); \
 	fi
 
-.PHONY: perf perf-diff perf-mpich
-CLEANFILES += perf.html perf.json perf.log
+.PHONY: perf perf-diff perf-mpich perf-programs perf-quick
+CLEANFILES += $(perf_programs) perf.html perf.json perf.log
 
 EXTRA_DIST += \
 	perf/README.md \

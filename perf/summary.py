@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Says in a few lines what `perf/compare --quick --json FILE` has found: summary.py FILE [OUT.svg|OUT.png ...]
 
-A verdict for each component, a table, and a warning where others used the machine meanwhile. OUT are pictures
-of the table, drawn by perf/plot.
+A verdict for each component and a table. Where others used the machine meanwhile, or it has one processor, a warning
+takes the place of the verdict. OUT are pictures of the table, drawn by perf/plot where there is a verdict.
 """
 import json
 import statistics
@@ -186,12 +186,14 @@ def conditions(document):
 
 
 def warnings(document):
+    """Why nothing follows from what was measured."""
     machine = document["machine"]
     if machine["others"] > QUIET:
-        yield (f"WARNING: the machine was busy: others used {machine['others']:.1f} of its {machine['cpus']} "
-               "processors meanwhile. Times are too long, and what differs little may be wrong.")
+        yield (f"WARNING: others used {machine['others']:.1f} of the {machine['cpus']} processors meanwhile. What the "
+               "table says of which is faster may be wrong: measure again on a quiet machine: ./run demo measure")
     if machine["cpus"] < 2:
-        yield "WARNING: with one processor the processes take turns, which hides what they would do."
+        yield ("WARNING: with one processor the processes take turns, which hides what they would do: "
+               "measure again where there are two")
 
 
 def signs(rows):
@@ -219,13 +221,14 @@ def main():
     rows = rows_of(document)
     if not rows:
         sys.exit("summary: nothing was measured")
-    for text in (*warnings(document), *verdict(rows), *conditions(document)):
+    doubts = list(warnings(document))
+    for text in (*(doubts or verdict(rows)), *conditions(document)):
         print(textwrap.fill(text, 110, subsequent_indent="  "))
     print()
     for line in (*columns(table(rows)), *signs(rows)):
         print(line)
     drawn = json.dumps(picture(document, rows))
-    for out in sys.argv[2:]:
+    for out in [] if doubts else sys.argv[2:]:
         subprocess.run([HERE / "plot", "-", out], input=drawn, text=True, check=True)
 
 

@@ -637,7 +637,7 @@ sanitized_build = sanitized-build
 endif
 endif
 
-mpi-programs: all $(mpi_programs)
+mpi-programs: all $(mpi_programs) $(app_programs)
 
 # A source of their own for other trees, because a directory that was configured in place cannot be
 # that of another build: made from what `make dist` would take.
@@ -656,7 +656,7 @@ sanitized-build: all sanitized-source
 	cd sanitized/build && { $(configure_sanitized) --enable-sanitizers=address,undefined; }; } && \
 	    $(MAKE) all
 	programs=`$(run_mpi) $(run_mpi_builds) $(RUNFLAGS) --list | \
-	    sed -n 's|.*/sanitized/build/\(test/mpi/[^ ]*\).*|\1|p' | sort -u`; \
+	    sed -n 's#.*/sanitized/build/\(\(test/mpi\|perf/apps\)/[^ ]*\).*#\1#p' | sort -u`; \
 	cd sanitized/build && $(MAKE) $$programs
 
 # ThreadSanitizer: the unit tests that start threads (but check_pack, in which they race on purpose),
@@ -744,6 +744,10 @@ check-install: all test/mpi/fence
 	    $(srcdir)/test/install test/mpi/fence
 endif
 
+# The demo, ./run, make deb and the recipe of Spack.
+check-tools: all
+	@MAKE="$(MAKE)" $(PYTHON3) $(srcdir)/test/tools
+
 # The lines in the comments of examples/.
 check-examples: all
 	@$(srcdir)/test/examples --build .
@@ -773,6 +777,7 @@ EXTRA_DIST += \
 	test/run \
 	test/skips.py \
 	test/skips.txt \
+	test/tools \
 	test/suppressions/lsan.txt \
 	test/suppressions/tsan.txt \
 	test/suppressions/ubsan.txt
@@ -850,9 +855,9 @@ check-fuzz: $(fuzz_programs)
 
 # ---- everything ----------------------------------------------------------------------------------
 
-check-all: check check-mpi-all check-tsan check-fabric check-killed check-install check-examples check-fuzz check-format check-includes check-documents
+check-all: check check-mpi-all check-tsan check-fabric check-killed check-install check-tools check-examples check-fuzz check-format check-includes check-documents
 	$(MAKE) distcheck
 
 .PHONY: check-all coverage check-examples check-fuzz check-install check-killed check-mpi check-mpi-all check-skips \
-	check-tsan mpi-programs \
+	check-tools check-tsan mpi-programs \
 	sanitized-build sanitized-source

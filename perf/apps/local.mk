@@ -4,7 +4,6 @@
 # Applications, which test/run runs with small sizes, too.
 app_programs = perf/apps/bt perf/apps/gather perf/apps/halo3d perf/apps/srumma \
 	perf/apps/transpose
-noinst_PROGRAMS += $(app_programs)
 
 perf_apps_common = $(perf_common) $(perf_steps) \
 	perf/apps/app.c \
