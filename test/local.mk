@@ -39,6 +39,7 @@ unit_programs = \
 	test/unit/check_model_learn \
 	test/unit/check_model_link \
 	test/unit/check_model_pipeline \
+	test/unit/check_order \
 	test/unit/check_nicbarrier_chain \
 	test/unit/check_nicbarrier_plan \
 	test/unit/check_nicbarrier_waiting \
@@ -132,6 +133,7 @@ test_unit_check_keys_LDADD = $(unit_ldadd)
 test_unit_check_update_LDADD = $(unit_ldadd)
 test_unit_check_names_LDADD = $(unit_ldadd)
 test_unit_check_lazy_LDADD = $(unit_ldadd)
+test_unit_check_order_LDADD = $(unit_ldadd)
 test_unit_check_layout_LDADD = $(unit_ldadd)
 test_unit_check_layout_wire_LDADD = $(unit_ldadd)
 test_unit_check_lockq_LDADD = $(unit_ldadd)
@@ -451,6 +453,7 @@ mpi_programs = \
 	test/mpi/node \
 	test/mpi/ordering \
 	test/mpi/out_of_memory \
+	test/mpi/overtake \
 	test/mpi/p2p_bound \
 	test/mpi/p2p_queue \
 	test/mpi/p2p_callbacks \

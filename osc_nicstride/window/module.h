@@ -29,6 +29,7 @@
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/protocol/method.h"
 #include "osc_nicstride/protocol/names.h"
+#include "osc_nicstride/protocol/order.h"
 #include "osc_nicstride/window/place.h"
 #include "osc_nicstride/window/region.h"
 #include ONIC_MUTEX_HEADER
@@ -81,6 +82,7 @@ typedef struct nicstride_queue {
     uint64_t clean;  /**< all up to this number are known to be done at the target */
     bool flushing;   /**< a thread waits for all up to number `goal`: later ones wait too */
     uint64_t goal;
+    nicstride_order_t order; /**< what was written; asked without the lock */
 } nicstride_queue_t;
 
 /** The lock of a peer, where it is of another node. Wire lock but for `nocheck`. */
@@ -111,7 +113,8 @@ typedef struct nicstride_deferred {
 /** Messages of a peer that this process handles. Wire lock. */
 typedef struct nicstride_served {
     uint64_t waited;       /**< pass over what was put off in which something of its had to wait */
-    uint32_t accumulating; /**< accumulates of its that come through slots: others wait for them */
+    uint32_t moving;       /**< puts and accumulates of its that come through slots, */
+    uint32_t put_off;      /**< and messages that wait: what takes its turn waits for all these */
     nicstride_deferred_t deferred[2]; /**< a request for my lock, its release */
 } nicstride_served_t;
 
@@ -413,11 +416,32 @@ typedef struct nicstride_transfer {
     char *result_base;
     struct nicstride_request *request; /**< of a request-based call, else NULL */
     onic_learn_cell_t *cell;           /**< where its cost is to be noted; NULL: nowhere */
+    unsigned way;    /**< that it goes (protocol/order.h), */
+    uint64_t from;   /**< and the bytes that it is about: from the window's base, or addresses */
+    uint64_t to;
     int64_t disp;    /**< bytes from the window's base, or an address for dynamic windows */
     bool mapped;     /**< the target's memory is in my address space: */
     char *direct;    /**< disp there; may be 0 (MPI_BOTTOM), so only `mapped` says if it counts */
     uint64_t remote; /**< address of disp in the target's address space, where that is on my node */
 } nicstride_transfer_t;
+
+/** Does it change bytes of the target? */
+static inline bool nicstride_writes(const nicstride_transfer_t *t)
+{
+    return t->type != NICSTRIDE_MSG_GET && t->has_origin;
+}
+
+/** Is something under way to a target that no flush has waited for, and that a load or a store now
+ *  could overtake? No lock. */
+static inline bool nicstride_has_unlanded(const nicstride_module_t *m, int target)
+{
+    const nicstride_peer_t *p;
+
+    if (!nicstride_any_used(m))
+        return false;
+    p = __atomic_load_n(&m->peer[target], __ATOMIC_ACQUIRE);
+    return p != NULL && !nicstride_order_is_idle(&p->queue.order);
+}
 
 /** Is the memory of a target mapped here, and to be used so? */
 static inline bool nicstride_is_mapped(const nicstride_module_t *m, int target)
