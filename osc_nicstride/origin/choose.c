@@ -270,7 +270,7 @@ static unsigned way_of(const nicstride_transfer_t *t, nicstride_method_t method)
 static int start_by(nicstride_transfer_t *t, nicstride_method_t method, bool *done_p)
 {
     t->way = way_of(t, method);
-    if (nicstride_order_waits(&t->peer->queue.order, t->way, t->type == NICSTRIDE_MSG_GET, t->from,
+    if (nicstride_order_waits(&t->peer->order, t->way, t->type == NICSTRIDE_MSG_GET, t->from,
                               t->to))
         nicstride_land(t->peer);
     return nicstride_methods[method]->start(t, done_p);

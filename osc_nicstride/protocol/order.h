@@ -34,39 +34,16 @@ typedef enum nicstride_way {
 } nicstride_way_t;
 
 /** Ways that are told apart: both of messages, and the others together. */
-enum { NICSTRIDE_ORDER_OTHER = NICSTRIDE_WAY_UPDATE, NICSTRIDE_ORDERS };
+enum { NICSTRIDE_ORDER_OTHER = NICSTRIDE_WAY_UPDATE, NICSTRIDE_ORDERS = NICSTRIDE_ORDER_OTHER };
 
 /** What was written at a target and is not known to have landed. Zero-initialise. */
 typedef struct nicstride_order {
-    uint64_t from[NICSTRIDE_ORDERS]; /**< the first byte, by way, */
-    uint64_t to[NICSTRIDE_ORDERS];   /**< and that behind the last one */
-    uint8_t other; /**< the way of the others; NICSTRIDE_WAY_LOOSE: several, or in no order */
     uint8_t ways;  /**< a set of those that there is something of */
+    uint8_t other; /**< the way of the others; NICSTRIDE_WAY_LOOSE: several, or in no order */
+    struct {
+        uint64_t from, to; /**< the first byte, and that behind the last one */
+    } of[NICSTRIDE_ORDERS];
 } nicstride_order_t;
-
-static inline unsigned nicstride_order_of(unsigned way)
-{
-    return way < NICSTRIDE_ORDER_OTHER ? way : NICSTRIDE_ORDER_OTHER;
-}
-
-/** Bytes [from, to) are being written, or read. `way`: not NICSTRIDE_WAY_NOW. */
-static inline void nicstride_order_note(nicstride_order_t *o, unsigned way, bool reads,
-                                        uint64_t from, uint64_t to)
-{
-    const unsigned i = nicstride_order_of(way);
-    const bool first = (o->ways & 1u << i) == 0;
-
-    if (reads && (first || i != NICSTRIDE_WAY_TURN))
-        return;
-    if (first || from < o->from[i])
-        __atomic_store_n(&o->from[i], from, __ATOMIC_RELAXED);
-    if (first || to > o->to[i])
-        __atomic_store_n(&o->to[i], to, __ATOMIC_RELAXED);
-    if (i == NICSTRIDE_ORDER_OTHER && (first || o->other != way))
-        __atomic_store_n(&o->other, (uint8_t)(first ? way : NICSTRIDE_WAY_LOOSE), __ATOMIC_RELAXED);
-    if (first)
-        __atomic_store_n(&o->ways, (uint8_t)(o->ways | 1u << i), __ATOMIC_RELEASE);
-}
 
 /** All has landed. */
 static inline void nicstride_order_landed(nicstride_order_t *o)
@@ -74,37 +51,56 @@ static inline void nicstride_order_landed(nicstride_order_t *o)
     __atomic_store_n(&o->ways, 0, __ATOMIC_RELAXED);
 }
 
-/** Is there anything that has not? */
+/** Is there nothing that has not? */
 static inline bool nicstride_order_is_idle(const nicstride_order_t *o)
 {
-    return __atomic_load_n(&o->ways, __ATOMIC_ACQUIRE) == 0;
+    return __atomic_load_n(&o->ways, __ATOMIC_RELAXED) == 0;
 }
 
-/** Does an operation stay behind earlier writes by the ways `i` stands for, without waiting? */
-static inline bool nicstride_order_keeps(const nicstride_order_t *o, unsigned i, unsigned way,
-                                         bool reads)
+/** Bytes [from, to) are being written, or read. `way`: not NICSTRIDE_WAY_NOW. */
+static inline void nicstride_order_note(nicstride_order_t *o, unsigned way, bool reads,
+                                        uint64_t from, uint64_t to)
 {
-    switch (i) {
-    case NICSTRIDE_WAY_COMES:
-        return way == NICSTRIDE_WAY_COMES || way == NICSTRIDE_WAY_TURN;
-    case NICSTRIDE_WAY_TURN:
-        return way == NICSTRIDE_WAY_TURN;
-    default:
-        return !reads && way != NICSTRIDE_WAY_LOOSE &&
-               way == __atomic_load_n(&o->other, __ATOMIC_RELAXED);
-    }
+    const unsigned i = way < NICSTRIDE_ORDER_OTHER ? way : NICSTRIDE_ORDER_OTHER;
+    const bool first = (o->ways & 1u << i) == 0;
+
+    if (reads && (first || i != NICSTRIDE_WAY_TURN))
+        return;
+    if (first || from < o->of[i - 1].from)
+        __atomic_store_n(&o->of[i - 1].from, from, __ATOMIC_RELAXED);
+    if (first || to > o->of[i - 1].to)
+        __atomic_store_n(&o->of[i - 1].to, to, __ATOMIC_RELAXED);
+    if (i == NICSTRIDE_ORDER_OTHER && (first || o->other != way))
+        __atomic_store_n(&o->other, (uint8_t)(first ? way : NICSTRIDE_WAY_LOOSE), __ATOMIC_RELAXED);
+    if (first)
+        __atomic_store_n(&o->ways, (uint8_t)(o->ways | 1u << i), __ATOMIC_RELEASE);
+}
+
+/** Those of `ways` that an operation may overtake writes by. */
+static inline unsigned nicstride_order_overtakes(const nicstride_order_t *o, unsigned ways,
+                                                 unsigned way, bool reads)
+{
+    if (way == NICSTRIDE_WAY_COMES)
+        return ways & ~(1u << NICSTRIDE_WAY_COMES);
+    if (way == NICSTRIDE_WAY_TURN)
+        return ways & ~(1u << NICSTRIDE_WAY_COMES | 1u << NICSTRIDE_WAY_TURN);
+    if (!reads && way != NICSTRIDE_WAY_LOOSE && way == __atomic_load_n(&o->other, __ATOMIC_RELAXED))
+        return ways & ~(1u << NICSTRIDE_ORDER_OTHER);
+    return ways;
 }
 
 /** Must an operation on bytes [from, to) wait until all has landed? `reads`: it is a get. */
 static inline bool nicstride_order_waits(const nicstride_order_t *o, unsigned way, bool reads,
                                          uint64_t from, uint64_t to)
 {
-    const unsigned ways = __atomic_load_n(&o->ways, __ATOMIC_ACQUIRE);
+    unsigned ways = __atomic_load_n(&o->ways, __ATOMIC_ACQUIRE);
 
-    for (unsigned i = NICSTRIDE_WAY_COMES; ways != 0 && i < NICSTRIDE_ORDERS; i++)
-        if ((ways & 1u << i) != 0 && !nicstride_order_keeps(o, i, way, reads) &&
-            from < __atomic_load_n(&o->to[i], __ATOMIC_RELAXED) &&
-            __atomic_load_n(&o->from[i], __ATOMIC_RELAXED) < to)
+    if (ways == 0)
+        return false;
+    ways = nicstride_order_overtakes(o, ways, way, reads);
+    for (unsigned i = NICSTRIDE_WAY_COMES; ways >> i != 0; i++)
+        if ((ways & 1u << i) != 0 && from < __atomic_load_n(&o->of[i - 1].to, __ATOMIC_RELAXED) &&
+            __atomic_load_n(&o->of[i - 1].from, __ATOMIC_RELAXED) < to)
             return true;
     return false;
 }

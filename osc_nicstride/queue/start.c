@@ -59,7 +59,7 @@ void nicstride_op_enter_locked(const nicstride_transfer_t *t, nicstride_op_t *op
     nicstride_peer_t *p = t->peer;
 
     nicstride_use_locked(p);
-    nicstride_order_note(&p->queue.order, t->way, !nicstride_writes(t), t->from, t->to);
+    nicstride_order_note(&p->order, t->way, !nicstride_writes(t), t->from, t->to);
     __atomic_store_n(&p->queue.enqueued, p->queue.enqueued + 1, __ATOMIC_RELAXED);
     if (op == NULL)
         return;
@@ -250,7 +250,7 @@ void nicstride_op_by_message_locked(nicstride_op_t *op)
     op->by_row = false;
     /* It has left the way that it was noted for. */
     if (op->type != NICSTRIDE_MSG_GET)
-        nicstride_order_note(&op->peer->queue.order, NICSTRIDE_WAY_TURN, false,
+        nicstride_order_note(&op->peer->order, NICSTRIDE_WAY_TURN, false,
                              (uint64_t)(op->disp + op->target.lb),
                              (uint64_t)(op->disp + op->target.ub));
     enqueue(op->peer, op, true);

@@ -41,7 +41,7 @@ int nicstride_close_epoch(nicstride_module_t *m)
             nicstride_observe_close_locked(p);
             if (p->failed)
                 continue;
-            nicstride_order_landed(&p->queue.order);
+            nicstride_order_landed(&p->order);
             __atomic_store_n(&p->queue.clean, p->queue.enqueued, __ATOMIC_RELEASE);
         }
         onic_wire_unlock();

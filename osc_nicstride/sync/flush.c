@@ -94,7 +94,7 @@ static void end_remote_locked(flush_t *f)
     /* Another thread that finds it so must also find what has come. */
     if (!p->failed && !nicstride_is_broken(p->module)) {
         if (p->queue.goal == p->queue.enqueued)
-            nicstride_order_landed(&p->queue.order);
+            nicstride_order_landed(&p->order);
         __atomic_store_n(&p->queue.clean, p->queue.goal, __ATOMIC_RELEASE);
     }
     if (!f->lands)

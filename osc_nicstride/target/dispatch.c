@@ -123,8 +123,8 @@ static bool handle(const nicstride_incoming_t *in)
 
 /* ---- messages that wait for a lock ----------------------------------------------------------- */
 
-/* First come, first served, so that what an origin has sent keeps its order; wire lock. What it may hold is
- * bounded (credit.h); how much that is (footprint) is counted. */
+/* First come, first served, so that what an origin has sent keeps its order; wire lock. What it may
+ * hold is bounded (credit.h); how much that is (footprint) is counted. */
 static TAILQ_HEAD(, nicstride_deferred) deferred = TAILQ_HEAD_INITIALIZER(deferred);
 static size_t deferred_bytes;
 static unsigned deferred_for_lock; /* those of them that take one */
@@ -156,8 +156,8 @@ static bool takes_turn(const nicstride_msg_t *msg)
 /** Is it to be put off, whether or not what it takes is free? */
 static bool stands_behind(const nicstride_peer_t *p, const nicstride_msg_t *msg)
 {
-    return (takes_lock(msg) && deferred_for_lock > 0) ||
-           (takes_turn(msg) && (p->served.moving > 0 || p->served.put_off > 0));
+    return (deferred_for_lock > 0 && takes_lock(msg)) ||
+           ((p->served.moving > 0 || p->served.put_off > 0) && takes_turn(msg));
 }
 
 static void append(nicstride_peer_t *p, nicstride_deferred_t *d)

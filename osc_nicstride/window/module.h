@@ -82,7 +82,6 @@ typedef struct nicstride_queue {
     uint64_t clean;  /**< all up to this number are known to be done at the target */
     bool flushing;   /**< a thread waits for all up to number `goal`: later ones wait too */
     uint64_t goal;
-    nicstride_order_t order; /**< what was written; asked without the lock */
 } nicstride_queue_t;
 
 /** The lock of a peer, where it is of another node. Wire lock but for `nocheck`. */
@@ -112,9 +111,9 @@ typedef struct nicstride_deferred {
 
 /** Messages of a peer that this process handles. Wire lock. */
 typedef struct nicstride_served {
-    uint64_t waited;       /**< pass over what was put off in which something of its had to wait */
-    uint32_t moving;       /**< puts and accumulates of its that come through slots, */
-    uint32_t put_off;      /**< and messages that wait: what takes its turn waits for all these */
+    uint64_t waited;  /**< pass over what was put off in which something of its had to wait */
+    uint32_t moving;  /**< puts and accumulates of its that come through slots, */
+    uint32_t put_off; /**< and messages that wait: what takes its turn waits for all these */
     nicstride_deferred_t deferred[2]; /**< a request for my lock, its release */
 } nicstride_served_t;
 
@@ -178,6 +177,7 @@ typedef struct nicstride_peer {
     nicstride_observation_t observed;
     nicstride_names_t *names;   /**< that lists have there; NULL: none yet; wire lock */
     nicstride_listed_t *listed; /**< its names of lists here; likewise */
+    nicstride_order_t order;    /**< what was written there; noted with the wire lock */
 } nicstride_peer_t;
 
 /** Bytes from the begin of a control block to its parts, and of all of it. */
@@ -416,13 +416,13 @@ typedef struct nicstride_transfer {
     char *result_base;
     struct nicstride_request *request; /**< of a request-based call, else NULL */
     onic_learn_cell_t *cell;           /**< where its cost is to be noted; NULL: nowhere */
-    unsigned way;    /**< that it goes (protocol/order.h), */
-    uint64_t from;   /**< and the bytes that it is about: from the window's base, or addresses */
-    uint64_t to;
     int64_t disp;    /**< bytes from the window's base, or an address for dynamic windows */
     bool mapped;     /**< the target's memory is in my address space: */
     char *direct;    /**< disp there; may be 0 (MPI_BOTTOM), so only `mapped` says if it counts */
     uint64_t remote; /**< address of disp in the target's address space, where that is on my node */
+    unsigned way;    /**< that it goes (protocol/order.h), */
+    uint64_t from;   /**< and the bytes that it is about: from the window's base, or addresses */
+    uint64_t to;
 } nicstride_transfer_t;
 
 /** Does it change bytes of the target? */
@@ -440,7 +440,7 @@ static inline bool nicstride_has_unlanded(const nicstride_module_t *m, int targe
     if (!nicstride_any_used(m))
         return false;
     p = __atomic_load_n(&m->peer[target], __ATOMIC_ACQUIRE);
-    return p != NULL && !nicstride_order_is_idle(&p->queue.order);
+    return p != NULL && !nicstride_order_is_idle(&p->order);
 }
 
 /** Is the memory of a target mapped here, and to be used so? */
