@@ -195,7 +195,7 @@ void nicstride_land(nicstride_peer_t *p)
     if (nicstride_is_active(p->module))
         onic_watch_forget(&p->observed.watch);
     onic_wire_unlock();
-    nicstride_wait(p, NICSTRIDE_WAKE, flushed_remotely, &f);
+    nicstride_wait(p, NICSTRIDE_WAKE_IF_NEEDED, flushed_remotely, &f);
     order_stores(p);
 }
 
