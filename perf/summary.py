@@ -54,6 +54,8 @@ CASES = (
 )
 # As fast as another one is what differs by less.
 SAME = 1.05
+# Rounds by which it is sure who is faster.
+FEWEST_ROUNDS = 3
 # Processors that others may use in the mean without a warning.
 QUIET = 0.1
 
@@ -85,7 +87,7 @@ def row_of(component, kind, name, case, preset):
     stock = {s: t for s, t in times.items() if s not in (preset["ours"], MPICH)}
     best = min(stock, key=stock.get, default="")
     ratios = case["ours_to_best_by_round"]
-    agree = not ratios or max(ratios) < SAME or min(ratios) > 1 / SAME
+    agree = not ratios or (len(ratios) >= FEWEST_ROUNDS and (max(ratios) < SAME or min(ratios) > 1 / SAME))
     return Row(component, kind, name, times.get(preset["ours"]), times.get(preset["default"]),
                stock.get(best), best.split("_")[-1],
                agree and not {preset["ours"], best} & set(case["disturbed"]))
@@ -134,16 +136,24 @@ def unsure_cases(count):
     return f" {count} unsure case{'s are' if count > 1 else ' is'} left out." if count else ""
 
 
+def by_component(rows):
+    """The rows of each component in which it was measured."""
+    return {component: [row for row in rows if row.component == component and row.ours] for component, _, _ in CASES}
+
+
+def unmeasured(rows):
+    for component, own in by_component(rows).items():
+        if not own:
+            yield f"{component} was not measured: it failed, or the time was over."
+
+
 def verdict(rows):
     """A sentence for each component."""
-    for component in dict.fromkeys(component for component, _, _ in CASES):
-        own = [row for row in rows if row.component == component]
-        if not any(row.ours for row in own):
-            yield f"{component} was not measured."
-            continue
-        yield (f"{component} {compared(own, 'default', 'your default')}; "
-               f"it {compared(own, 'best', 'the best there is')}."
-               + unsure_cases(sum(not row.is_sure for row in own)))
+    for component, own in by_component(rows).items():
+        if own:
+            yield (f"{component} {compared(own, 'default', 'your default')}; "
+                   f"it {compared(own, 'best', 'the best there is')}."
+                   + unsure_cases(sum(not row.is_sure for row in own)))
 
 
 def table(rows):
@@ -199,7 +209,7 @@ def warnings(document):
 def signs(rows):
     """What signs in the table mean."""
     if not all(row.is_sure for row in rows):
-        yield "? rounds disagree on which is faster, or all were disturbed"
+        yield f"? rounds disagree on which is faster, are fewer than {FEWEST_ROUNDS}, or all were disturbed"
     if not all(row.ours and row.default and row.best for row in rows):
         yield "- not measured: it failed, or did not end in time"
 
@@ -222,7 +232,7 @@ def main():
     if not rows:
         sys.exit("summary: nothing was measured")
     doubts = list(warnings(document))
-    for text in (*(doubts or verdict(rows)), *conditions(document)):
+    for text in (*(doubts or verdict(rows)), *unmeasured(rows), *conditions(document)):
         print(textwrap.fill(text, 110, subsequent_indent="  "))
     print()
     for line in (*columns(table(rows)), *signs(rows)):
