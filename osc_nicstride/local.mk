@@ -48,6 +48,7 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/sync/gate.c \
 	osc_nicstride/sync/lock.c \
 	osc_nicstride/sync/lock_queue.c \
+	osc_nicstride/sync/window_lock.c \
 	osc_nicstride/target/accumulate.c \
 	osc_nicstride/target/answer.c \
 	osc_nicstride/target/dispatch.c \

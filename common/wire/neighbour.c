@@ -9,6 +9,7 @@
 #include "common/wire/wire_internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -92,12 +93,13 @@ const onic_presence_t *onic_peer_presence(onic_peer_t *peer)
 
 bool onic_peer_has_pipe(onic_peer_t *peer)
 {
-    if (!peer->wake_tried) {
-        peer->wake_tried = true;
-        peer->wake =
-            onic_wake_open(onic_peer_presence(peer) != NULL ? &peer->cma_id.wake : &ONIC_NO_FILE);
+    if (!peer->pipe_tried) {
+        peer->pipe_tried = true;
+        /* Kept for reading, too: a pipe without a reader would end the writer by a signal. */
+        peer->pipe =
+            onic_peer_presence(peer) != NULL ? onic_file_open(&peer->cma_id.wake, O_RDWR) : -1;
     }
-    return onic_wake_can(&peer->wake);
+    return peer->pipe >= 0;
 }
 
 bool onic_peer_can_wake(onic_peer_t *peer)
@@ -108,7 +110,7 @@ bool onic_peer_can_wake(onic_peer_t *peer)
 
 void onic_peer_wake(const onic_peer_t *peer)
 {
-    onic_wake_peer(&peer->wake);
+    onic_wake_pipe_write(peer->pipe, ONIC_WAKE_PEER);
 }
 
 void onic_peer_close_files(onic_peer_t *peer)
@@ -117,6 +119,8 @@ void onic_peer_close_files(onic_peer_t *peer)
         onic_presence_unmap(peer->presence);
         peer->presence = NULL;
     }
-    if (peer->wake_tried)
-        onic_wake_close(&peer->wake);
+    if (peer->pipe_tried && peer->pipe >= 0) {
+        close(peer->pipe);
+        peer->pipe = -1;
+    }
 }

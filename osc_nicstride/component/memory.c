@@ -57,7 +57,7 @@ static int map_segment(nicstride_module_t *m, const nicstride_facts_t *facts,
         int rc = OMPI_SUCCESS;
 
         m->ctl = nicstride_ctl_place(m->node.n, m->size);
-        tables = onic_whole_pages((size_t)m->node.n * m->ctl.bytes +
+        tables = onic_whole_pages((size_t)nicstride_ctl_blocks(&m->node) * m->ctl.bytes +
                                   nicstride_per_rank_bytes(kept, (size_t)m->size));
         data = data && m->node.n > 1;
         bytes = data ? place_data(m, tables, facts, NULL) : tables;
@@ -82,8 +82,7 @@ static int map_segment(nicstride_module_t *m, const nicstride_facts_t *facts,
 static void keep_facts(nicstride_module_t *m, const nicstride_facts_t *facts,
                        const nicstride_per_rank_t *kept)
 {
-    nicstride_rank_info_t *row =
-        (void *)((char *)m->segment.base + (size_t)m->node.n * m->ctl.bytes);
+    nicstride_rank_info_t *row = (void *)nicstride_ctl(m, nicstride_ctl_blocks(&m->node));
     uint64_t *names = (void *)(row + (kept->rows ? m->size : 0));
 
     m->same = facts[0].info;

@@ -197,6 +197,8 @@ static void init_ctl(nicstride_module_t *m)
                                    .next = m->ctl.bytes};
     /* The last one stands for those behind the gate (lockq.h). */
     nicstride_lockq_init(nicstride_ctl_lockq(m, m->node.me), (uint32_t)m->size + 1);
+    if (m->rank == 0)
+        nicstride_lockq_init(nicstride_ctl_lockq(m, nicstride_ctl_of_window(m)), (uint32_t)m->size);
 }
 
 /** `base` points to the user's memory for MPI_Win_create only. */

@@ -6,11 +6,11 @@
 
 #include <string.h>
 
-/* The state of an entry: 0 while idle, else one of these and the lock type; and of one that waits,
- * perhaps, that it may pass others. */
+/* The state of an entry: 0 while idle, else one of the first two and the lock type; and of a
+ * holder, perhaps, that it stays and was not asked to leave. */
 #define STATE_WAITING 0x10u
 #define STATE_HOLDING 0x20u
-#define STATE_PASSING 0x40u
+#define STATE_STAYS   0x40u
 #define STATE_TYPE    0x0fu
 
 size_t nicstride_lockq_size(uint32_t n)
@@ -27,27 +27,34 @@ void nicstride_lockq_init(nicstride_lockq_t *q, uint32_t n)
 /* Can a lock of this type join the holders? The queue is not looked at. */
 static bool compatible(const nicstride_lockq_t *q, uint32_t type)
 {
-    return q->holders == 0 || (type == NICSTRIDE_LOCK_SHARED && !q->exclusive);
+    return q->holders == 0 || (type == q->type && type != NICSTRIDE_LOCK_EXCLUSIVE);
 }
 
-/* May a request pass the exclusive ones that wait? */
-static bool passes(const nicstride_lockq_t *q, uint64_t since)
+/* Does a request wait for nobody who only waits? */
+static bool passes(uint32_t type, bool holds)
 {
-    return q->writers > 0 && since != 0 && since <= q->since;
+    return holds && type != NICSTRIDE_LOCK_EXCLUSIVE;
 }
 
 /* Nobody else overtakes a waiter, not even where the lock would be compatible: between a release
  * and its next_grant the lock is free but promised. */
-static bool is_free(const nicstride_lockq_t *q, uint32_t type, uint64_t since)
+static bool is_free(const nicstride_lockq_t *q, uint32_t type, bool holds)
 {
-    return (q->head == 0 || passes(q, since)) && compatible(q, type);
+    return (q->head == 0 || passes(type, holds)) && compatible(q, type);
 }
 
 static void hold(nicstride_lockq_t *q, uint32_t origin, uint32_t type)
 {
-    q->entry[origin].state = STATE_HOLDING | type;
+    nicstride_lockq_entry_t *e = &q->entry[origin];
+
+    e->state = STATE_HOLDING | type;
     q->holders++;
-    q->exclusive = type == NICSTRIDE_LOCK_EXCLUSIVE;
+    q->type = type;
+    if (!nicstride_lock_is_of_window(type))
+        return;
+    e->state |= STATE_STAYS;
+    e->next = q->stays;
+    q->stays = origin + 1;
 }
 
 static void append(nicstride_lockq_t *q, uint32_t origin)
@@ -68,103 +75,73 @@ static void prepend(nicstride_lockq_t *q, uint32_t origin)
         q->tail = origin + 1;
 }
 
-/* Takes one out of the line. `before`: the one before it, + 1, or 0. */
-static void take_out(nicstride_lockq_t *q, uint32_t before, uint32_t origin)
+/* Takes one out of the list that begins at `first`. Returns the one before it, + 1, or 0. */
+static uint32_t unlink_from(nicstride_lockq_t *q, uint32_t *first, uint32_t origin)
 {
-    const uint32_t state = q->entry[origin].state;
+    uint32_t *link = first, before = 0;
 
-    if (before == 0)
-        q->head = q->entry[origin].next;
-    else
-        q->entry[before - 1].next = q->entry[origin].next;
-    if (q->tail == origin + 1)
-        q->tail = before;
+    while (*link != origin + 1) {
+        before = *link;
+        link = &q->entry[before - 1].next;
+    }
+    *link = q->entry[origin].next;
     q->entry[origin].next = 0;
-    q->writers -= (state & STATE_TYPE) == NICSTRIDE_LOCK_EXCLUSIVE;
-    q->passing -= (state & STATE_PASSING) != 0;
-    q->entry[origin].state = state & ~STATE_PASSING;
+    return before;
 }
 
-/* Another exclusive request becomes the first: all that wait to pass go before it, since what they
- * have said is not later than this. */
-static void next_writer(nicstride_lockq_t *q)
+static void take_out(nicstride_lockq_t *q, uint32_t origin)
 {
-    uint32_t before = 0, at = q->head;
+    const uint32_t before = unlink_from(q, &q->head, origin);
 
-    q->since = ++q->latest;
-    while (q->passing > 0) {
-        const uint32_t origin = at - 1;
-
-        at = q->entry[origin].next;
-        if ((q->entry[origin].state & STATE_PASSING) != 0) {
-            take_out(q, before, origin);
-            prepend(q, origin);
-            before = before == 0 ? origin + 1 : before;
-        } else {
-            before = origin + 1;
-        }
-    }
+    if (q->tail == origin + 1)
+        q->tail = before;
 }
 
 nicstride_lockq_result_t nicstride_lockq_request(nicstride_lockq_t *q, uint32_t origin,
-                                                 uint32_t type, uint64_t since)
+                                                 uint32_t type, bool holds)
 {
     if (origin >= q->n || q->entry[origin].state != 0)
         return NICSTRIDE_LOCKQ_REFUSED;
-    if (type != NICSTRIDE_LOCK_SHARED && (type != NICSTRIDE_LOCK_EXCLUSIVE || since != 0))
+    if (type < NICSTRIDE_LOCK_SHARED || type > NICSTRIDE_LOCK_OF_SOME)
         return NICSTRIDE_LOCKQ_REFUSED;
 
-    if (since > q->latest)
-        q->latest = since;
-    if (is_free(q, type, since)) {
+    if (is_free(q, type, holds)) {
         hold(q, origin, type);
         return NICSTRIDE_LOCKQ_GRANTED;
     }
     q->entry[origin].state = STATE_WAITING | type;
-    if (passes(q, since)) {
+    if (passes(type, holds))
         prepend(q, origin);
-        return NICSTRIDE_LOCKQ_QUEUED;
-    }
-    if (since != 0 && q->writers > 0) {
-        q->entry[origin].state |= STATE_PASSING;
-        q->passing++;
-    }
-    append(q, origin);
-    if (type == NICSTRIDE_LOCK_EXCLUSIVE && q->writers++ == 0)
-        next_writer(q);
+    else
+        append(q, origin);
     return NICSTRIDE_LOCKQ_QUEUED;
 }
 
-bool nicstride_lockq_try(nicstride_lockq_t *q, uint32_t origin, uint32_t type, uint64_t since)
+bool nicstride_lockq_try(nicstride_lockq_t *q, uint32_t origin, uint32_t type, bool holds)
 {
-    return is_free(q, type, since) &&
-           nicstride_lockq_request(q, origin, type, since) == NICSTRIDE_LOCKQ_GRANTED;
+    return is_free(q, type, holds) &&
+           nicstride_lockq_request(q, origin, type, holds) == NICSTRIDE_LOCKQ_GRANTED;
 }
 
 bool nicstride_lockq_release(nicstride_lockq_t *q, uint32_t origin)
 {
     if (!nicstride_lockq_holds(q, origin))
         return false;
+    if ((q->entry[origin].state & STATE_STAYS) != 0)
+        (void)unlink_from(q, &q->stays, origin);
     q->entry[origin].state = 0;
     q->holders--;
-    q->exclusive = 0;
     return true;
 }
 
 bool nicstride_lockq_forget(nicstride_lockq_t *q, uint32_t origin)
 {
-    uint32_t before = 0; /* the one in the line before it, + 1 */
-
     if (nicstride_lockq_release(q, origin))
         return true;
     if (origin >= q->n || q->entry[origin].state == 0)
         return false;
-    while ((before == 0 ? q->head : q->entry[before - 1].next) != origin + 1)
-        before = before == 0 ? q->head : q->entry[before - 1].next;
-    take_out(q, before, origin);
+    take_out(q, origin);
     q->entry[origin].state = 0;
-    /* The one behind it may be the first now. */
-    next_writer(q);
     return true;
 }
 
@@ -178,10 +155,21 @@ bool nicstride_lockq_next_grant(nicstride_lockq_t *q, uint32_t *origin_p)
     if (!compatible(q, type))
         return false;
 
-    take_out(q, 0, origin);
+    take_out(q, origin);
     hold(q, origin, type);
-    if (type == NICSTRIDE_LOCK_EXCLUSIVE)
-        next_writer(q);
+    *origin_p = origin;
+    return true;
+}
+
+bool nicstride_lockq_next_to_leave(nicstride_lockq_t *q, uint32_t *origin_p)
+{
+    if (q->head == 0 || q->stays == 0)
+        return false;
+
+    const uint32_t origin = q->stays - 1;
+    q->stays = q->entry[origin].next;
+    q->entry[origin].next = 0;
+    q->entry[origin].state &= ~STATE_STAYS;
     *origin_p = origin;
     return true;
 }
@@ -213,7 +201,7 @@ static void look(nicstride_gate_t *g, nicstride_lockq_t *q, uint64_t word)
         g->state = NICSTRIDE_GATE_SHUT;
     } else if (inside >> 32 == 0) {
         q->entry[insiders(q)].state = STATE_HOLDING | NICSTRIDE_LOCK_SHARED;
-        q->exclusive = 0;
+        q->type = NICSTRIDE_LOCK_SHARED;
     }
 }
 
@@ -225,7 +213,7 @@ nicstride_gate_do_t nicstride_gate_released(nicstride_gate_t *g, nicstride_lockq
         g->shut--;
         return NICSTRIDE_GATE_NOTHING;
     }
-    if (!nicstride_lockq_try(q, insiders(q), NICSTRIDE_LOCK_EXCLUSIVE, 0))
+    if (!nicstride_lockq_try(q, insiders(q), NICSTRIDE_LOCK_EXCLUSIVE, false))
         return NICSTRIDE_GATE_NOTHING;
     g->state = NICSTRIDE_GATE_OPENING;
     return NICSTRIDE_GATE_DO_OPEN;

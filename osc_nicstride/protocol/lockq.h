@@ -4,17 +4,16 @@
  */
 /** @file The lock queue of one target of one window: fair (first come, first served), shared and
  *  exclusive, without pointers so that it can live in memory shared by the processes of a node.
+ *  Another one is that of the window's own lock, between MPI_Win_lock_all and exclusive locks of
+ *  single targets: window_lock.h.
  *
- *  MPI_Win_lock_all asks for its shared locks one by one, in any order, while it holds others. In
- *  the line that could end in a circle: P holds A and stands at B behind an exclusive request,
- *  which waits for R, which holds B and stands at A behind another, which waits for P. So such a
- *  request says since when its process has been in MPI_Win_lock_all, and passes the exclusive ones
- *  that wait unless that is later than `since` of the queue: when the first of them became the
- *  first, which is later than anything a request had said by then. Along a circle of such waits
- *  these times would grow without end. What remains are circles of processes each of which holds
- *  what the next must not have beside it. An exclusive request is passed only by a process that has
- *  been in MPI_Win_lock_all since before it was the first of its kind: it starves only where such
- *  processes never leave that. The times may be of any clocks.
+ *  Where processes hold locks and ask for others, being fair could make a circle of waits that no
+ *  lock makes: P holds A shared and waits for R, which holds B; R asks for A shared, too, behind Q,
+ *  which wants A exclusively and waits for P. So a request that others can share the lock with says
+ *  whether its process holds another lock of the window, and then waits for none that only waits.
+ *  Of exclusive requests no such rule is needed: what those before them wait for is what they would
+ *  wait for themselves. What remains are circles of processes each of which holds what the next
+ *  must not have beside it.
  *
  *  Pure. The caller serialises all calls and delivers the grants. Origins are ranks 0 .. n-1 of the
  *  window; each has at most one request or lock at a time. What comes from a peer and does not fit
@@ -28,27 +27,33 @@
 
 #include "osc_nicstride/protocol/limits.h"
 
+/** All but the exclusive one are shared by those who have asked for the same. */
 typedef enum nicstride_lock_type {
     NICSTRIDE_LOCK_SHARED = 1,
-    NICSTRIDE_LOCK_EXCLUSIVE = 2
+    NICSTRIDE_LOCK_EXCLUSIVE = 2,
+    /* Of the window's own lock (window_lock.h); who has it stays until asked to leave. */
+    NICSTRIDE_LOCK_OF_ALL = 3, /**< by MPI_Win_lock_all */
+    NICSTRIDE_LOCK_OF_SOME = 4 /**< by a process with exclusive locks of single targets */
 } nicstride_lock_type_t;
+
+static inline bool nicstride_lock_is_of_window(uint32_t type)
+{
+    return type == NICSTRIDE_LOCK_OF_ALL || type == NICSTRIDE_LOCK_OF_SOME;
+}
 
 /** State of one origin. */
 typedef struct nicstride_lockq_entry {
-    uint32_t next;  /**< next waiter + 1, or 0 */
+    uint32_t next;  /**< next waiter, or next of those who stay, + 1; or 0 */
     uint32_t state; /**< idle, waiting or holding, and the type */
 } nicstride_lockq_entry_t;
 
 typedef struct nicstride_lockq {
-    uint32_t n;         /**< origins */
-    uint32_t holders;   /**< origins that hold the lock now */
-    uint32_t exclusive; /**< 1 while the holder is exclusive */
-    uint32_t head;      /**< first waiter + 1, or 0 */
-    uint32_t tail;      /**< last waiter + 1, or 0 */
-    uint32_t writers;   /**< exclusive waiters */
-    uint32_t passing;   /**< waiters that go before the next of these that becomes the first */
-    uint64_t latest;    /**< no request has said more */
-    uint64_t since;     /**< when the first exclusive waiter became the first of these */
+    uint32_t n;       /**< origins */
+    uint32_t holders; /**< origins that hold the lock now */
+    uint32_t type;    /**< that they hold, if there are any */
+    uint32_t head;    /**< first waiter + 1, or 0 */
+    uint32_t tail;    /**< last waiter + 1, or 0 */
+    uint32_t stays; /**< first of the holders who stay and were not yet asked to leave, + 1, or 0 */
     nicstride_lockq_entry_t entry[];
 } nicstride_lockq_t;
 
@@ -63,13 +68,13 @@ size_t nicstride_lockq_size(uint32_t n);
 
 void nicstride_lockq_init(nicstride_lockq_t *q, uint32_t n);
 
-/** Asks for the lock. A shared request behind a waiting exclusive one queues, but for one of
- *  MPI_Win_lock_all that may pass it: `since` is when its process came into that, else 0. */
+/** Asks for the lock. Who comes later queues behind those who wait, but for a request that is not
+ *  exclusive of a process that `holds` another lock of the window. */
 nicstride_lockq_result_t nicstride_lockq_request(nicstride_lockq_t *q, uint32_t origin,
-                                                 uint32_t type, uint64_t since);
+                                                 uint32_t type, bool holds);
 
 /** Takes the lock where it is free for the origin now. False, nothing changed, where it is not. */
-bool nicstride_lockq_try(nicstride_lockq_t *q, uint32_t origin, uint32_t type, uint64_t since);
+bool nicstride_lockq_try(nicstride_lockq_t *q, uint32_t origin, uint32_t type, bool holds);
 
 /** Gives the lock back. False where the origin does not hold it. Follow with next_grant. */
 bool nicstride_lockq_release(nicstride_lockq_t *q, uint32_t origin);
@@ -80,6 +85,10 @@ bool nicstride_lockq_forget(nicstride_lockq_t *q, uint32_t origin);
 
 /** Takes the next waiter that can hold the lock now. Call until it returns false. */
 bool nicstride_lockq_next_grant(nicstride_lockq_t *q, uint32_t *origin_p);
+
+/** Takes the next holder who stays and is to be asked to leave, since somebody waits. Each is named
+ *  once. Call after next_grant until it returns false. */
+bool nicstride_lockq_next_to_leave(nicstride_lockq_t *q, uint32_t *origin_p);
 
 /** True where the origin holds the lock. */
 bool nicstride_lockq_holds(const nicstride_lockq_t *q, uint32_t origin);
@@ -218,20 +227,20 @@ enum {
 /** Zero-initialise. */
 typedef struct nicstride_lazy {
     nicstride_lazy_state_t state;
-    unsigned type;   /**< of the lock */
-    uint64_t since;  /**< as in lockq.h */
+    unsigned type; /**< of the lock; holds: as of a request */
+    bool holds;
     bool release;    /**< the lock is given back with the operation */
     uint64_t number; /**< acknowledged once the operation is done; 0: there is no operation */
     size_t len;
     unsigned char operation[NICSTRIDE_LAZY_MAX];
 } nicstride_lazy_t;
 
-/** MPI_Win_lock, or the first use of a target after MPI_Win_lock_all. Nothing may be held back. */
-static inline void nicstride_lazy_begin(nicstride_lazy_t *h, unsigned type, uint64_t since)
+/** MPI_Win_lock. Nothing may be held back. */
+static inline void nicstride_lazy_begin(nicstride_lazy_t *h, unsigned type, bool holds)
 {
     h->state = NICSTRIDE_LAZY_WAITING;
     h->type = type;
-    h->since = since;
+    h->holds = holds;
     h->release = false;
     h->number = 0;
     h->len = 0;

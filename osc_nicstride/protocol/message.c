@@ -44,12 +44,21 @@ static const rule_t rules[NICSTRIDE_MSG_LAST] = {
     [NICSTRIDE_MSG_KEYS] = {INLINE, PAYLOAD_DATA},
 };
 
+static inline bool is_request(unsigned op)
+{
+    const unsigned lock = op & NICSTRIDE_LOCK_TYPE, more = op & ~NICSTRIDE_LOCK_TYPE;
+
+    if (nicstride_lock_is_of_window(lock))
+        return (more & ~NICSTRIDE_LOCK_HOLDS) == 0;
+    return (lock == NICSTRIDE_LOCK_SHARED || lock == NICSTRIDE_LOCK_EXCLUSIVE) &&
+           (more & ~(NICSTRIDE_LOCK_WITH_MORE | NICSTRIDE_LOCK_HOLDS)) == 0;
+}
+
 /* The numbers of a header that others are added to, or that must be what they say. */
 static inline const char *check_values(const nicstride_msg_t *m)
 {
     const unsigned places = m->flags & (INLINE | SLOTS);
     const unsigned forms = m->flags & (SLICE | RUNS | NAMED);
-    const unsigned lock = m->op & ~NICSTRIDE_LOCK_WITH_MORE;
 
     if ((m->flags & ~rules[m->type].flags) != 0)
         return "a flag that this type does not use";
@@ -65,9 +74,9 @@ static inline const char *check_values(const nicstride_msg_t *m)
         return "status is not an error class";
     if (m->len > UINT64_MAX - m->offset)
         return "offset and length overflow";
-    if (m->type == NICSTRIDE_MSG_LOCK &&
-        (m->count > INT64_MAX ||
-         (lock != NICSTRIDE_LOCK_SHARED && (lock != NICSTRIDE_LOCK_EXCLUSIVE || m->count != 0))))
+    if (m->type == NICSTRIDE_MSG_LOCK && !is_request(m->op))
+        return "not a lock";
+    if (m->type == NICSTRIDE_MSG_UNLOCK && m->op != 0 && !nicstride_lock_is_of_window(m->op))
         return "not a lock";
     return NULL;
 }

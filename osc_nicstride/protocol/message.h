@@ -24,7 +24,7 @@
 #include "osc_nicstride/protocol/limits.h"
 
 /** Another one whenever messages or keys change in a way that no size shows. */
-#define NICSTRIDE_MSG_FORM 4
+#define NICSTRIDE_MSG_FORM 5
 
 /** Those about memory of a window come first. */
 typedef enum nicstride_msg_type {
@@ -39,12 +39,13 @@ typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_FLUSH,    /**< count: acknowledge once that many are applied */
     NICSTRIDE_MSG_ACK,      /**< count: applied so far, disp: bytes that were kept for them; status:
                                  first error since the last */
-    NICSTRIDE_MSG_LOCK,  /**< op: lock type, perhaps with NICSTRIDE_LOCK_WITH_MORE; count: `since`
-                              of lockq.h */
-    NICSTRIDE_MSG_GRANT, /**< the lock at rank `count` is yours; or status: it will not be. What
-                              came in one message with the request was dropped */
-    NICSTRIDE_MSG_UNLOCK,
-    NICSTRIDE_MSG_POST,     /**< exposure epoch opened for you */
+    NICSTRIDE_MSG_LOCK,     /**< op: lock type, perhaps with NICSTRIDE_LOCK_... */
+    NICSTRIDE_MSG_GRANT,  /**< the lock at rank `count` is yours, or the window's, where there is no
+                               such rank: op is its type then; or status: it will not be. What
+                               came in one message with the request was dropped */
+    NICSTRIDE_MSG_UNLOCK, /**< op: of the window's lock its type, else 0 */
+    NICSTRIDE_MSG_LEAVE,  /**< the window's lock is to be given back (window_lock.h) */
+    NICSTRIDE_MSG_POST,   /**< exposure epoch opened for you */
     NICSTRIDE_MSG_COMPLETE, /**< access epoch to you is complete; count: messages sent in all */
     NICSTRIDE_MSG_FENCE,    /**< between the first processes of nodes (fence.h): op the step, count
                                  the number, dtype 1 if it is bad; status: somebody was lost */
@@ -60,9 +61,14 @@ typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_LAST
 } nicstride_msg_type_t;
 
-/** A request for a lock after which, in the same message, comes what is to be done under it: that
- *  is done, and no GRANT sent, where the lock is free; else it is dropped. */
-#define NICSTRIDE_LOCK_WITH_MORE 4U
+/** What a request for a lock says beside its type. */
+enum {
+    NICSTRIDE_LOCK_TYPE = 7,      /**< the bits of that */
+    NICSTRIDE_LOCK_WITH_MORE = 8, /**< in the same message comes what is to be done under the lock
+                                     of a target: that is done, and no GRANT sent, where the lock is
+                                     free; else it is dropped */
+    NICSTRIDE_LOCK_HOLDS = 16     /**< the process holds another lock of the window (lockq.h) */
+};
 
 /** Flags of a message. */
 enum {
@@ -136,7 +142,7 @@ static inline uint64_t nicstride_msg_kept(const nicstride_msg_t *m)
                                               : NICSTRIDE_KEPT_USE + m->layout_len + m->len;
     case NICSTRIDE_MSG_GET:
         if (m->len <= NICSTRIDE_INLINE_MIN)
-            return copy + m->layout_len;
+            return copy;
         return m->len <= NICSTRIDE_INLINE_MAX && copy > use ? copy : use;
     default:
         return 0;

@@ -2,8 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include <stdlib.h>
-
 #include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/protocol/lockq.h"
@@ -12,15 +10,13 @@
 /** A lock that is held back, or was asked for with what is kept until it is granted. */
 typedef struct nicstride_lazy_lock {
     nicstride_lazy_t lazy;
-    nicstride_peer_t *peer;
-    const char *thread; /* that has called MPI_Win_lock; NULL: of MPI_Win_lock_all */
-    bool keeps;         /* it has an operation that nobody was sent yet */
-    LIST_ENTRY(nicstride_lazy_lock) kept;
+    nicstride_peer_t *peer; /* NULL: there is none; a guess without the lock */
+    const char *thread;     /* that has called MPI_Win_lock */
+    bool keeps;             /* it has an operation that nobody was sent yet */
 } nicstride_lazy_lock_t;
 
-/* Those, and the one of MPI_Win_lock; wire lock. */
-static LIST_HEAD(, nicstride_lazy_lock) kept = LIST_HEAD_INITIALIZER(kept);
-static nicstride_lazy_lock_t *single;
+/* The one; wire lock. */
+static nicstride_lazy_lock_t one;
 
 /** Its address is that of the thread. */
 static _Thread_local char here;
@@ -34,11 +30,16 @@ static void send_operation(nicstride_peer_t *p, const nicstride_lazy_t *h, bool 
         nicstride_post_locked(p, &unlock, sizeof(unlock), false);
 }
 
+static unsigned request_of(const nicstride_lazy_t *h)
+{
+    return h->type | (h->holds ? NICSTRIDE_LOCK_HOLDS : 0);
+}
+
 /** In one message, or the target would not know what belongs together. */
 static bool send_together(nicstride_peer_t *p, const nicstride_lazy_t *h, unsigned what)
 {
     const nicstride_msg_t lock =
-        nicstride_note(p, NICSTRIDE_MSG_LOCK, h->type | NICSTRIDE_LOCK_WITH_MORE, h->since);
+        nicstride_note(p, NICSTRIDE_MSG_LOCK, request_of(h) | NICSTRIDE_LOCK_WITH_MORE, 0);
     const nicstride_msg_t unlock = nicstride_note(p, NICSTRIDE_MSG_UNLOCK, 0, 0);
     const nicstride_piece_t pieces[] = {
         {&lock, sizeof(lock)}, {h->operation, h->len}, {&unlock, sizeof(unlock)}};
@@ -48,7 +49,7 @@ static bool send_together(nicstride_peer_t *p, const nicstride_lazy_t *h, unsign
 
 static void send_request(nicstride_peer_t *p, const nicstride_lazy_t *h, unsigned what)
 {
-    const nicstride_msg_t lock = nicstride_note(p, NICSTRIDE_MSG_LOCK, h->type, h->since);
+    const nicstride_msg_t lock = nicstride_note(p, NICSTRIDE_MSG_LOCK, request_of(h), 0);
 
     if ((what & NICSTRIDE_LAZY_SEND_OPERATION) != 0 && send_together(p, h, what))
         nicstride_add(&nicstride_counters.locks_together, 1);
@@ -56,21 +57,11 @@ static void send_request(nicstride_peer_t *p, const nicstride_lazy_t *h, unsigne
         nicstride_post_locked(p, &lock, sizeof(lock), false);
 }
 
-/** What it keeps is sent now, or never. */
-static void delist(nicstride_lazy_lock_t *h)
-{
-    if (h->keeps)
-        LIST_REMOVE(h, kept);
-    h->keeps = false;
-}
-
 static void end(nicstride_lazy_lock_t *h)
 {
-    delist(h);
-    if (single == h)
-        __atomic_store_n(&single, NULL, __ATOMIC_RELAXED);
+    h->keeps = false;
     __atomic_store_n(&h->peer->lock.lazy, NULL, __ATOMIC_RELAXED);
-    free(h);
+    __atomic_store_n(&h->peer, NULL, __ATOMIC_RELAXED);
 }
 
 bool nicstride_lazy_lock_is_locked(nicstride_peer_t *p)
@@ -85,40 +76,22 @@ bool nicstride_lazy_lock_is_locked(nicstride_peer_t *p)
     return p->lock.lazy != NULL;
 }
 
-static nicstride_lazy_lock_t *begin(nicstride_peer_t *p, unsigned type, uint64_t since)
+bool nicstride_lazy_lock_begin(nicstride_peer_t *p, unsigned type, bool holds)
 {
-    nicstride_lazy_lock_t *h = malloc(sizeof(*h));
-
-    if (h == NULL)
-        return NULL;
-    nicstride_lazy_begin(&h->lazy, type, since);
-    h->peer = p;
-    h->thread = NULL;
-    h->keeps = false;
-    __atomic_store_n(&p->lock.lazy, h, __ATOMIC_RELAXED);
-    return h;
-}
-
-bool nicstride_lazy_lock_begin(nicstride_peer_t *p, unsigned type)
-{
-    nicstride_lazy_lock_t *h = NULL;
+    bool held_back;
 
     if (p->local >= 0)
         return false;
     onic_wire_lock();
-    if ((single == NULL || !nicstride_lazy_lock_is_locked(single->peer)) && !p->failed)
-        h = begin(p, type, 0);
-    if (h != NULL) {
-        h->thread = &here;
-        __atomic_store_n(&single, h, __ATOMIC_RELAXED);
+    held_back = (one.peer == NULL || !nicstride_lazy_lock_is_locked(one.peer)) && !p->failed;
+    if (held_back) {
+        nicstride_lazy_begin(&one.lazy, type, holds);
+        one.thread = &here;
+        __atomic_store_n(&one.peer, p, __ATOMIC_RELAXED);
+        __atomic_store_n(&p->lock.lazy, &one, __ATOMIC_RELAXED);
     }
     onic_wire_unlock();
-    return h != NULL;
-}
-
-bool nicstride_lazy_lock_one_of_all_locked(nicstride_peer_t *p, uint64_t since)
-{
-    return begin(p, NICSTRIDE_LOCK_SHARED, since) != NULL;
+    return held_back;
 }
 
 static void ask(nicstride_lazy_lock_t *h, bool release)
@@ -127,7 +100,7 @@ static void ask(nicstride_lazy_lock_t *h, bool release)
 
     if (what == 0)
         return;
-    delist(h);
+    h->keeps = false;
     if (!nicstride_peer_failed_locked(h->peer))
         send_request(h->peer, &h->lazy, what);
 }
@@ -140,22 +113,21 @@ void nicstride_lazy_lock_ask_locked(nicstride_peer_t *p)
 
 int nicstride_lazy_lock_send_kept_locked(void)
 {
-    int n = 0;
-
-    for (; !LIST_EMPTY(&kept); n++)
-        ask(LIST_FIRST(&kept), false);
-    return n;
+    if (!one.keeps)
+        return 0;
+    ask(&one, false);
+    return 1;
 }
 
 nicstride_peer_t *nicstride_lazy_lock_mine(void)
 {
     nicstride_peer_t *p = NULL;
 
-    if (__atomic_load_n(&single, __ATOMIC_RELAXED) == NULL)
+    if (__atomic_load_n(&one.peer, __ATOMIC_RELAXED) == NULL)
         return NULL;
     onic_wire_lock();
-    if (single != NULL && single->thread == &here)
-        p = single->peer;
+    if (one.thread == &here)
+        p = one.peer;
     onic_wire_unlock();
     return p;
 }
@@ -210,7 +182,6 @@ void nicstride_lazy_lock_keep_locked(nicstride_peer_t *p, const void *message, s
         nicstride_give_up_locked(p);
         return;
     }
-    LIST_INSERT_HEAD(&kept, h, kept);
     h->keeps = true;
     onic_wire_defer(ONIC_AM_OSC);
 }

@@ -2,15 +2,13 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Lazy locks, asked for with the first operation (lockq.h): those of targets on other nodes,
- *  of MPI_Win_lock one at a time in this process, of MPI_Win_lock_all any number, each from the
- *  first operation to its target on.
+/** @file Lazy locks, asked for with the first operation (lockq.h): those of MPI_Win_lock of targets
+ *  on other nodes, one at a time in this process.
  *
  *  A program may rely on getting several locks in the order in which it asks for them, or processes
  *  that take them in the same order would wait for each other in a circle. So a thread that asks
- *  for a lock first gets the one that it has held back by MPI_Win_lock. A lock that one thread asks
- *  for while another's is held back is asked for at once. The locks of MPI_Win_lock_all have no
- *  order: why that ends in no circle see lockq.h.
+ *  for a lock first gets the one that it has held back. A lock that one thread asks for while
+ *  another's is held back is asked for at once.
  *
  *  A lock without an operation stays until there is one, since nobody waits for it. With one it
  *  leaves as what waits for others does (send.h): with a flush or the release, and whenever anybody
@@ -24,12 +22,9 @@
 
 #include "osc_nicstride/window/module.h"
 
-/** The lock of the peer will be asked for later. False where that is not possible. */
-bool nicstride_lazy_lock_begin(nicstride_peer_t *p, unsigned type);
-
-/** The same for one of the locks of MPI_Win_lock_all; `since` as in lockq.h. False where memory is
- *  exhausted. Wire lock. */
-bool nicstride_lazy_lock_one_of_all_locked(nicstride_peer_t *p, uint64_t since);
+/** The lock of the peer will be asked for later. `holds`: as in lockq.h. False where that is not
+ *  possible. */
+bool nicstride_lazy_lock_begin(nicstride_peer_t *p, unsigned type, bool holds);
 
 /** Is the lock of the peer held back, or asked for but not granted yet? Inlined is what happens
  *  mostly; without the wire lock `false` is sure, where no other thread is in the epoch. */
@@ -43,7 +38,7 @@ bool nicstride_lazy_lock_is_locked(nicstride_peer_t *p);
  *  Wire lock. */
 void nicstride_lazy_lock_ask_locked(nicstride_peer_t *p);
 
-/** The same for all that something waits for. Returns how many. Wire lock. */
+/** The same for the one that something waits for. Returns how many there are. Wire lock. */
 int nicstride_lazy_lock_send_kept_locked(void);
 
 /** The peer whose lock this thread holds back, of any window, by MPI_Win_lock, or NULL. */

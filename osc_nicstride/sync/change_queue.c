@@ -4,61 +4,118 @@
  */
 /** @file Changes of lock queues; see lock_queue.h.
  *
- *  Grants to processes of other nodes are messages. They are collected under the queue's lock and
- *  sent when that is given back: a thread with the wire lock may be trying for the queue, and a
- *  send may have to make a connection first. */
+ *  What processes of other nodes are to be told are messages. They are collected under the queue's
+ *  lock and sent when that is given back: a thread with the wire lock may be trying for the queue,
+ *  and a send may have to make a connection first. */
 #include "osc_nicstride/sync/lock_queue.h"
 
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/window/control.h"
 
-/** Ranks on other nodes that are to be sent a grant. */
-typedef struct grants {
-    uint32_t rank[64];
+/** What ranks on other nodes are to be sent. */
+typedef struct told {
+    struct {
+        uint32_t rank;
+        uint32_t type; /**< of the lock that it has got; 0: it is asked to leave, or refused */
+        int status;    /**< why */
+    } note[64];
     unsigned n;
-} grants_t;
+} told_t;
 
-#define GRANTS_MAX (sizeof(((grants_t *)0)->rank) / sizeof(uint32_t))
+#define TOLD_MAX (sizeof(((told_t *)0)->note) / sizeof(((told_t *)0)->note[0]))
 
-/** Hands the lock to all that can have it now: to processes of the node at once, the others are
- *  collected. The queue is locked. */
-static void collect_grants(nicstride_module_t *m, int local, grants_t *remote)
+static void note(told_t *told, uint32_t rank, uint32_t type, int status)
+{
+    told->note[told->n].rank = rank;
+    told->note[told->n].type = type;
+    told->note[told->n++].status = status;
+}
+
+static bool is_of_window(const nicstride_module_t *m, int local)
+{
+    return local == nicstride_ctl_of_window(m);
+}
+
+/** The origin has the lock: tells it by a store where it is of the node. The queue is locked. */
+static void tell(nicstride_module_t *m, int local, uint32_t origin, told_t *remote)
+{
+    const int index = onic_node_index(&m->node, origin);
+    const uint32_t type = nicstride_ctl_lockq(m, local)->type;
+
+    if (index < 0)
+        note(remote, origin, type, 0);
+    else if (is_of_window(m, local))
+        nicstride_stay_granted(&nicstride_ctl(m, index)->stay, type);
+    else
+        atomic_store_explicit(&nicstride_ctl_granted(m, local)[index], 1, memory_order_release);
+}
+
+/** Asks those who stay in the window's lock to leave, where somebody waits. True where somebody has
+ *  left. The queue is locked. */
+static bool clear(nicstride_module_t *m, int local, told_t *remote)
+{
+    nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
+    bool left = false;
+    uint32_t origin;
+
+    while (remote->n < TOLD_MAX && nicstride_lockq_next_to_leave(q, &origin)) {
+        const int index = onic_node_index(&m->node, origin);
+
+        if (index < 0)
+            note(remote, origin, 0, 0);
+        else if (nicstride_stay_leave(&nicstride_ctl(m, index)->stay))
+            left = nicstride_lockq_release(q, origin) || left;
+    }
+    return left;
+}
+
+/** Hands the lock to all that can have it now. The queue is locked. */
+static void hand_on(nicstride_module_t *m, int local, told_t *remote)
 {
     nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
     uint32_t origin;
 
-    remote->n = 0;
-    while (remote->n < GRANTS_MAX && nicstride_lockq_next_grant(q, &origin)) {
-        int index = onic_node_index(&m->node, origin);
-
-        if (index >= 0)
-            atomic_store_explicit(&nicstride_ctl_granted(m, local)[index], 1, memory_order_release);
-        else
-            remote->rank[remote->n++] = origin;
-    }
+    do
+        while (remote->n < TOLD_MAX && nicstride_lockq_next_grant(q, &origin))
+            tell(m, local, origin, remote);
+    while (clear(m, local, remote));
 }
 
-void nicstride_send_grant_locked(nicstride_module_t *m, int local, uint32_t origin, int status)
+/** Takes all processes of other nodes out of the line of a window that has failed. */
+static void refuse(nicstride_module_t *m, int local, told_t *remote)
+{
+    nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
+
+    for (uint32_t origin = 0; origin < (uint32_t)m->size && remote->n < TOLD_MAX; origin++)
+        if (onic_node_index(&m->node, origin) < 0 && !nicstride_lockq_holds(q, origin) &&
+            nicstride_lockq_forget(q, origin))
+            note(remote, origin, 0, ONIC_ERR_PROC_FAILED);
+}
+
+void nicstride_send_grant_locked(nicstride_module_t *m, int local, uint32_t origin, uint32_t type,
+                                 int status)
 {
     nicstride_peer_t *p = nicstride_peer_locked(m, (int)origin);
+    const int rank = is_of_window(m, local) ? m->size : m->node.ranks[local];
 
     if (p == NULL)
         return;
-    nicstride_msg_t msg = nicstride_note(p, NICSTRIDE_MSG_GRANT, 0, (uint64_t)m->node.ranks[local]);
+    nicstride_msg_t msg = nicstride_note(p, NICSTRIDE_MSG_GRANT, type, (uint64_t)rank);
     msg.status = status;
     nicstride_send_header_locked(p, &msg);
 }
 
-/** Takes all processes of other nodes out of the line of a window that has failed. */
-static void collect_refused(nicstride_module_t *m, int local, grants_t *remote)
+static void send_locked(nicstride_module_t *m, int local, const told_t *remote)
 {
-    nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
+    for (unsigned i = 0; i < remote->n; i++) {
+        const uint32_t rank = remote->note[i].rank, type = remote->note[i].type;
+        nicstride_peer_t *p = nicstride_peer_locked(m, (int)rank);
 
-    remote->n = 0;
-    for (uint32_t origin = 0; origin < (uint32_t)m->size && remote->n < GRANTS_MAX; origin++)
-        if (onic_node_index(&m->node, origin) < 0 && !nicstride_lockq_holds(q, origin) &&
-            nicstride_lockq_forget(q, origin))
-            remote->rank[remote->n++] = origin;
+        if (type != 0 || remote->note[i].status != 0)
+            nicstride_send_grant_locked(m, local, rank, type, remote->note[i].status);
+        else if (p != NULL)
+            nicstride_send_note_locked(p, NICSTRIDE_MSG_LEAVE, 0, 0);
+    }
 }
 
 /** Takes the lock of a queue. A thread with the wire lock only tries: where that is
@@ -73,11 +130,11 @@ static int take_queue(nicstride_module_t *m, onic_owned_lock_t *lock, bool wire_
 }
 
 int nicstride_change_queue(nicstride_module_t *m, int local, nicstride_change_t change,
-                           uint32_t origin, bool wire_locked)
+                           uint32_t origin, unsigned what, bool wire_locked)
 {
     onic_owned_lock_t *lock = &nicstride_ctl(m, local)->queue_lock;
     bool changed = change == NULL;
-    grants_t remote;
+    told_t remote;
 
     do {
         const bool broken = nicstride_is_broken(m);
@@ -85,26 +142,32 @@ int nicstride_change_queue(nicstride_module_t *m, int local, nicstride_change_t 
 
         if (rc != OMPI_SUCCESS)
             return rc;
-        if (!changed)
-            (void)change(m, local, origin);
+        remote.n = 0;
+        if (!changed && change(m, local, origin, what))
+            tell(m, local, origin, &remote);
         changed = true;
         if (broken)
-            collect_refused(m, local, &remote);
+            refuse(m, local, &remote);
         else
-            collect_grants(m, local, &remote);
+            hand_on(m, local, &remote);
         nicstride_ctl_unlock(lock);
         if (remote.n > 0 && !wire_locked)
             onic_wire_lock();
-        for (unsigned i = 0; i < remote.n; i++)
-            nicstride_send_grant_locked(m, local, remote.rank[i],
-                                        broken ? ONIC_ERR_PROC_FAILED : 0);
+        send_locked(m, local, &remote);
         if (remote.n > 0 && !wire_locked)
             onic_wire_unlock();
-    } while (remote.n == GRANTS_MAX);
+    } while (remote.n == TOLD_MAX);
     return OMPI_SUCCESS;
 }
 
 bool nicstride_change_mine_locked(nicstride_module_t *m, nicstride_change_t change, uint32_t origin)
 {
-    return nicstride_change_queue(m, m->node.me, change, origin, true) != NICSTRIDE_QUEUE_BUSY;
+    return nicstride_change_queue(m, m->node.me, change, origin, 0, true) != NICSTRIDE_QUEUE_BUSY;
+}
+
+bool nicstride_change_windows_locked(nicstride_module_t *m, nicstride_change_t change,
+                                     uint32_t origin, unsigned what)
+{
+    return m->rank != 0 || nicstride_change_queue(m, nicstride_ctl_of_window(m), change, origin,
+                                                  what, true) != NICSTRIDE_QUEUE_BUSY;
 }

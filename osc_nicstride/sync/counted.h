@@ -61,19 +61,6 @@ static inline const char *nicstride_enter(nicstride_module_t *m, int target)
     return wrong;
 }
 
-/** The target's lock is wanted in the epoch of MPI_Win_lock_all that is open. An error where it
- *  cannot be had; that of a target which is lost shows with the operation. */
-int nicstride_lock_one_of_all(nicstride_peer_t *p);
-
-/** The same in any epoch, for an operation that goes by message. MPI threads, no lock held. */
-static inline int nicstride_lock_for_use(nicstride_peer_t *p)
-{
-    if (p->local >= 0 || __atomic_load_n(&p->lock.of_all, __ATOMIC_RELAXED) ||
-        __atomic_load_n(&p->module->epoch.access, __ATOMIC_RELAXED) != NICSTRIDE_ACCESS_LOCK_ALL)
-        return OMPI_SUCCESS;
-    return nicstride_lock_one_of_all(p);
-}
-
 /** Request-based calls are for passive-target epochs. */
 int nicstride_check_passive(nicstride_module_t *m, const char *call, int target);
 
@@ -96,8 +83,5 @@ typedef enum nicstride_flush {
 int nicstride_flush_peer(nicstride_peer_t *p, nicstride_flush_t kind);
 /** The same for all peers in use: every target is asked before any is waited for. */
 int nicstride_flush_all_peers(nicstride_module_t *m, nicstride_flush_t kind);
-/** Waits until all operations to the peer have landed, for one that would overtake them otherwise.
- *  Their errors are left to the next call that synchronises. */
-void nicstride_land(nicstride_peer_t *p);
 /** An English fragment that says what an error class from a target means. */
 const char *nicstride_error_reason(int error);

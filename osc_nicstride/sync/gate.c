@@ -116,14 +116,14 @@ static bool takes(nicstride_gatehouse_t *g, unsigned what)
 }
 
 /** What has happened at the gate. */
-static bool at_gate(nicstride_module_t *m, int local, uint32_t origin)
+static bool at_gate(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
 {
     nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
     nicstride_gatehouse_t *g = m->gate;
     const uint64_t word = __atomic_load_n(g->word, __ATOMIC_ACQUIRE);
     const bool near = (g->happened & NICSTRIDE_GATE_BY_NEAR) != 0;
 
-    (void)origin;
+    (void)origin, (void)what;
     if (takes(g, NICSTRIDE_GATE_IS_CHANGED)) {
         g->todo = nicstride_gate_changed(&g->gate, q, word);
         /* Nobody must come into a window that has failed. */
@@ -134,15 +134,15 @@ static bool at_gate(nicstride_module_t *m, int local, uint32_t origin)
         g->todo = nicstride_gate_released(&g->gate, q);
     if (takes(g, NICSTRIDE_GATE_IS_WANTED | NICSTRIDE_GATE_BY_NEAR))
         g->todo = nicstride_gate_wanted(&g->gate, q, near, word);
-    return true;
+    return false;
 }
 
 /** Deals with what has happened. */
 static void settle(nicstride_module_t *m)
 {
     nicstride_gatehouse_t *g = m->gate;
-    const int rc =
-        g->happened != 0 ? nicstride_change_queue(m, m->node.me, at_gate, 0, true) : OMPI_SUCCESS;
+    const int rc = g->happened != 0 ? nicstride_change_queue(m, m->node.me, at_gate, 0, 0, true)
+                                    : OMPI_SUCCESS;
 
     if (rc == NICSTRIDE_QUEUE_BUSY) {
         waiting = true;

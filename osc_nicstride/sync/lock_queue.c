@@ -13,47 +13,62 @@
 
 #include "opal/runtime/opal_progress.h"
 
-static bool release(nicstride_module_t *m, int local, uint32_t origin)
+static bool release(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
 {
-    if (nicstride_lockq_release(nicstride_ctl_lockq(m, local), origin))
-        return true;
-    nicstride_add(&nicstride_counters.refused, 1);
+    (void)what;
+    if (!nicstride_lockq_release(nicstride_ctl_lockq(m, local), origin))
+        nicstride_add(&nicstride_counters.refused, 1);
     return false;
 }
 
 /** For a process of another node, the connection to which is lost. */
-static bool forget(nicstride_module_t *m, int local, uint32_t origin)
+static bool forget(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
 {
-    return nicstride_lockq_forget(nicstride_ctl_lockq(m, local), origin);
+    (void)what;
+    (void)nicstride_lockq_forget(nicstride_ctl_lockq(m, local), origin);
+    return false;
 }
 
-/** For a process of this node that has died: where it waits it is taken out; what it holds nobody
- * can have any more, unless it had not come to know that it held it. */
-static bool remove_one_dead(nicstride_module_t *m, int local, uint32_t origin)
+/** Had it come to know that it held that lock, and used it? Of the window's lock only
+ *  MPI_Win_lock_all counts: exclusive locks are held in the queues of their targets, too. */
+static bool has_used(nicstride_module_t *m, int local, int index)
+{
+    nicstride_stay_t *stay = &nicstride_ctl(m, index)->stay;
+
+    if (local != nicstride_ctl_of_window(m))
+        return atomic_load_explicit(&nicstride_ctl_granted(m, local)[index],
+                                    memory_order_acquire) == 0;
+    return nicstride_stay_is_used(stay) &&
+           nicstride_ctl_lockq(m, local)->type == NICSTRIDE_LOCK_OF_ALL;
+}
+
+/** For a process of this node that has died: where it waits it is taken out; what it has held and
+ *  used nobody can have any more. */
+static bool remove_one_dead(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
 {
     nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
     const int index = onic_node_index(&m->node, origin);
 
-    if (nicstride_lockq_holds(q, origin) &&
-        atomic_load_explicit(&nicstride_ctl_granted(m, local)[index], memory_order_acquire) == 0) {
+    if (nicstride_lockq_holds(q, origin) && has_used(m, local, index))
         nicstride_break(m, NICSTRIDE_BROKEN_LOCK, index);
-        return false;
-    }
-    return nicstride_lockq_forget(q, origin);
+    else
+        (void)forget(m, local, origin, what);
+    return false;
 }
 
-/** The connection to a process is lost: what it holds of my lock goes to those that wait for it,
- * and it waits for it no more. But where it is of this node and has died with the lock the window
- * has failed. False where the queue is busy: try later. */
+/** The connection to a process is lost: what it holds of my lock, or at rank 0 of the window's,
+ * goes to those that wait for it, and it waits for it no more. But where it is of this node and has
+ * died with the lock the window has failed. False where a queue is busy: try later. */
 static bool forget_locked(nicstride_module_t *m, int rank)
 {
-    return nicstride_change_mine_locked(
-        m, onic_node_index(&m->node, rank) >= 0 ? remove_one_dead : forget, (uint32_t)rank);
+    const nicstride_change_t change =
+        onic_node_index(&m->node, rank) >= 0 ? remove_one_dead : forget;
+    const bool done = nicstride_change_mine_locked(m, change, (uint32_t)rank);
+
+    return nicstride_change_windows_locked(m, change, (uint32_t)rank, 0) && done;
 }
 
-/** With a connection back to the process that asks for a lock it is known if it is lost while it
- * waits. What came before a loss and is handled only now would never be forgotten. */
-static bool is_gone_locked(nicstride_peer_t *p)
+bool nicstride_asker_is_gone_locked(nicstride_peer_t *p)
 {
     (void)nicstride_frag_max_locked(p);
     return onic_peer_is_lost(p->wire);
@@ -66,10 +81,11 @@ bool nicstride_lock_at_once_locked(nicstride_peer_t *p, const nicstride_msg_t *m
     nicstride_ctl_t *ctl = nicstride_ctl(m, local);
     bool had;
 
-    if (is_gone_locked(p) || nicstride_is_broken(m) || !nicstride_ctl_try(m, &ctl->queue_lock))
+    if (nicstride_asker_is_gone_locked(p) || nicstride_is_broken(m) ||
+        !nicstride_ctl_try(m, &ctl->queue_lock))
         return false;
     had = nicstride_lockq_try(nicstride_ctl_lockq(m, local), msg->origin,
-                              msg->op & ~NICSTRIDE_LOCK_WITH_MORE, msg->count);
+                              msg->op & NICSTRIDE_LOCK_TYPE, (msg->op & NICSTRIDE_LOCK_HOLDS) != 0);
     nicstride_ctl_unlock(&ctl->queue_lock);
     return had;
 }
@@ -87,24 +103,25 @@ bool nicstride_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *m
         nicstride_gate_note_locked(m, NICSTRIDE_GATE_IS_RELEASED);
         return true;
     }
-    if (is_gone_locked(p))
+    if (nicstride_asker_is_gone_locked(p))
         return true;
     if (nicstride_is_broken(m)) {
-        nicstride_send_grant_locked(m, local, (uint32_t)p->rank, ONIC_ERR_PROC_FAILED);
+        nicstride_send_grant_locked(m, local, (uint32_t)p->rank, 0, ONIC_ERR_PROC_FAILED);
         return true;
     }
     if (!nicstride_ctl_try(m, &ctl->queue_lock))
         return false;
     r = nicstride_lockq_request(nicstride_ctl_lockq(m, local), msg->origin,
-                                msg->op & ~NICSTRIDE_LOCK_WITH_MORE, msg->count);
+                                msg->op & NICSTRIDE_LOCK_TYPE,
+                                (msg->op & NICSTRIDE_LOCK_HOLDS) != 0);
     nicstride_ctl_unlock(&ctl->queue_lock);
     if (r == NICSTRIDE_LOCKQ_GRANTED)
-        nicstride_send_grant_locked(m, local, (uint32_t)p->rank, 0);
+        nicstride_send_grant_locked(m, local, (uint32_t)p->rank, msg->op & NICSTRIDE_LOCK_TYPE, 0);
     if (r == NICSTRIDE_LOCKQ_QUEUED)
         nicstride_gate_note_locked(m, NICSTRIDE_GATE_IS_WANTED);
     if (r == NICSTRIDE_LOCKQ_REFUSED) {
         nicstride_add(&nicstride_counters.refused, 1);
-        nicstride_send_grant_locked(m, local, (uint32_t)p->rank, MPI_ERR_RMA_SYNC);
+        nicstride_send_grant_locked(m, local, (uint32_t)p->rank, 0, MPI_ERR_RMA_SYNC);
     }
     return true;
 }
@@ -116,24 +133,25 @@ static int remove_dead(nicstride_module_t *m, int local)
 
     for (int i = 0; i < m->node.n && rc == OMPI_SUCCESS && !nicstride_is_broken(m); i++) {
         if (onic_peer_has_died(m->near[i]))
-            rc = nicstride_change_queue(m, local, remove_one_dead, (uint32_t)m->node.ranks[i],
+            rc = nicstride_change_queue(m, local, remove_one_dead, (uint32_t)m->node.ranks[i], 0,
                                         false);
     }
     return rc;
 }
 
-/** Waits for the holder of the lock of a target of this node to hand it over. */
-static int await_grant(nicstride_module_t *m, nicstride_peer_t *p, _Atomic uint32_t *granted)
+int nicstride_await_grant(nicstride_peer_t *p, int local,
+                          bool (*has)(nicstride_module_t *m, int local))
 {
+    nicstride_module_t *m = p->module;
     unsigned losses = 0;
     onic_patience_t patience;
     int rc = OMPI_SUCCESS;
 
     onic_patience_begin(&patience);
-    while (rc == OMPI_SUCCESS && atomic_load_explicit(granted, memory_order_acquire) == 0) {
+    while (rc == OMPI_SUCCESS && !has(m, local)) {
         if (losses != onic_wire_losses()) {
             losses = onic_wire_losses();
-            rc = remove_dead(m, p->local);
+            rc = remove_dead(m, local);
         }
         if (nicstride_is_broken(m) || onic_peer_has_died(p->wire))
             rc = ONIC_ERR_PROC_FAILED;
@@ -142,15 +160,23 @@ static int await_grant(nicstride_module_t *m, nicstride_peer_t *p, _Atomic uint3
             nicstride_wake_waited(&patience, p);
         opal_progress();
     }
+    /* Not wanted any more; it may have come just now. */
+    if (rc != OMPI_SUCCESS)
+        (void)nicstride_change_queue(m, local, forget, (uint32_t)m->rank, 0, false);
     return rc;
 }
 
-int nicstride_take_on_node(nicstride_peer_t *p, unsigned type, uint64_t since)
+static bool is_granted(nicstride_module_t *m, int local)
+{
+    return atomic_load_explicit(&nicstride_ctl_granted(m, local)[m->node.me],
+                                memory_order_acquire) != 0;
+}
+
+int nicstride_take_on_node(nicstride_peer_t *p, unsigned type, bool holds)
 {
     nicstride_module_t *m = p->module;
     const int local = p->local;
     nicstride_ctl_t *ctl = nicstride_ctl(m, local);
-    _Atomic uint32_t *granted = &nicstride_ctl_granted(m, local)[m->node.me];
     nicstride_lockq_result_t r;
     bool behind_gate;
     int rc = nicstride_is_broken(m) || onic_peer_has_died(p->wire)
@@ -159,7 +185,7 @@ int nicstride_take_on_node(nicstride_peer_t *p, unsigned type, uint64_t since)
 
     if (rc != OMPI_SUCCESS)
         return rc;
-    r = nicstride_lockq_request(nicstride_ctl_lockq(m, local), (uint32_t)m->rank, type, since);
+    r = nicstride_lockq_request(nicstride_ctl_lockq(m, local), (uint32_t)m->rank, type, holds);
     behind_gate = nicstride_lockq_holds(nicstride_ctl_lockq(m, local), (uint32_t)m->size);
     nicstride_ctl_unlock(&ctl->queue_lock);
     if (r == NICSTRIDE_LOCKQ_QUEUED && behind_gate)
@@ -168,17 +194,14 @@ int nicstride_take_on_node(nicstride_peer_t *p, unsigned type, uint64_t since)
         return OMPI_ERR_RMA_SYNC;
     if (r == NICSTRIDE_LOCKQ_GRANTED)
         return OMPI_SUCCESS;
-    rc = await_grant(m, p, granted);
-    /* Not wanted any more; it may have come just now. */
-    if (rc != OMPI_SUCCESS)
-        (void)nicstride_change_queue(m, local, forget, (uint32_t)m->rank, false);
-    atomic_store_explicit(granted, 0, memory_order_relaxed);
+    rc = nicstride_await_grant(p, local, is_granted);
+    atomic_store_explicit(&nicstride_ctl_granted(m, local)[m->node.me], 0, memory_order_relaxed);
     return rc;
 }
 
 int nicstride_give_back_on_node(nicstride_module_t *m, int local)
 {
-    return nicstride_change_queue(m, local, release, (uint32_t)m->rank, false);
+    return nicstride_change_queue(m, local, release, (uint32_t)m->rank, 0, false);
 }
 
 /* ---- lost peers ------------------------------------------------------------------------------ */
@@ -190,8 +213,8 @@ static bool is_awaited(nicstride_peer_t *p)
     return !TAILQ_EMPTY(&p->queue.live) || !nicstride_tx_idle(&p->flow.tx);
 }
 
-/** Takes a lost process out of the queue of my lock. One that has died may have had locks of any
- * process of the node. False where that must be tried again. */
+/** Takes a lost process out of the queues of my lock and the window's. One that has died may have
+ * had locks of any process of the node. False where that must be tried again. */
 static bool end_locks_of(nicstride_module_t *m, int rank)
 {
     const int index = onic_node_index(&m->node, rank);
@@ -229,6 +252,9 @@ static int end_lost_of(nicstride_module_t *m)
             p->lock.looked = nicstride_gate_lost_locked(m, i);
             again = !p->lock.looked || again;
         }
+        /* Rank 0 gives what this process has of the window's lock to others. */
+        if (i == 0 && local < 0 && p != NULL && onic_peer_is_lost(p->wire))
+            (void)nicstride_stay_leave(&nicstride_ctl(m, m->node.me)->stay);
         if (p == NULL || !is_awaited(p) || !onic_peer_lost(p->wire))
             continue;
         nicstride_peer_end_locked(p);
@@ -237,6 +263,7 @@ static int end_lost_of(nicstride_module_t *m)
     /* Processes of other nodes that wait for my lock get an error. */
     if (nicstride_is_broken(m)) {
         again = !nicstride_change_mine_locked(m, NULL, 0) || again;
+        again = !nicstride_change_windows_locked(m, NULL, 0, 0) || again;
         nicstride_gate_note_locked(m, NICSTRIDE_GATE_IS_WANTED);
     }
     return again ? -1 : n;

@@ -13,9 +13,9 @@
 #include "osc_nicstride/window/module.h"
 
 /** Takes the lock of a target of this node; waits for its holder to hand it over. `type` and
- * `since` as in lockq.h. ONIC_ERR_PROC_FAILED where it will never be had: the target has died, or
+ * `holds` as in lockq.h. ONIC_ERR_PROC_FAILED where it will never be had: the target has died, or
  * the window has failed (control.h). MPI threads, no lock held. */
-int nicstride_take_on_node(nicstride_peer_t *p, unsigned type, uint64_t since);
+int nicstride_take_on_node(nicstride_peer_t *p, unsigned type, bool holds);
 
 /** Gives it back, and hands it to those that can have it now. An error as above, where that could
  *  not be done. */
@@ -23,6 +23,11 @@ int nicstride_give_back_on_node(nicstride_module_t *m, int local);
 
 /** A lock request or release that came by message. False where the queue is busy: try later. */
 bool nicstride_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *msg);
+
+/** A process asks for a lock by message. Is it lost? With a connection back to it that is known if
+ *  it happens while it waits. What came before a loss and is handled only now would never be
+ *  forgotten. */
+bool nicstride_asker_is_gone_locked(nicstride_peer_t *p);
 
 /** The request for a lock with what is to be done under it behind it: true where the lock is had at
  *  once. Else nothing was done, and the above is to be called. */
@@ -38,24 +43,50 @@ int nicstride_end_lost_locked(void);
 /** A queue's lock is not free. */
 #define NICSTRIDE_QUEUE_BUSY (-1)
 
-/** What is to be done with the queue of a target of this node, whose lock is had. False: nothing
- *  has changed, and nobody can have got the lock by it. */
-typedef bool (*nicstride_change_t)(nicstride_module_t *m, int local, uint32_t origin);
+/** What is to be done with the queue of a target of this node, or the window's
+ *  (nicstride_ctl_of_window), whose lock is had. True where the origin has the lock by it, and is
+ *  to be told. */
+typedef bool (*nicstride_change_t)(nicstride_module_t *m, int local, uint32_t origin,
+                                   unsigned what);
 
-/** Changes the queue of a target of this node, if `change` is not NULL, and sends to those that
- *  have the lock by that, or never will. Nothing is sent, and no endpoint made, before the queue's
- *  lock is given back. An error where that cannot be had any more. Without the wire lock: MPI
- *  threads. With it NICSTRIDE_QUEUE_BUSY where the lock is not free. */
+/** Changes such a queue, if `change` is not NULL, and tells those that have the lock by that, never
+ *  will, or are to leave. Nothing is sent, and no endpoint made, before the queue's lock is given
+ *  back. An error where that cannot be had any more. Without the wire lock: MPI threads. With it
+ *  NICSTRIDE_QUEUE_BUSY where the lock is not free. */
 int nicstride_change_queue(nicstride_module_t *m, int local, nicstride_change_t change,
-                           uint32_t origin, bool wire_locked);
+                           uint32_t origin, unsigned what, bool wire_locked);
 
-/** Changes my queue. False where that must be tried again. */
+/** Changes my queue, or, at rank 0, the window's. False where that must be tried again. */
 bool nicstride_change_mine_locked(nicstride_module_t *m, nicstride_change_t change,
                                   uint32_t origin);
+bool nicstride_change_windows_locked(nicstride_module_t *m, nicstride_change_t change,
+                                     uint32_t origin, unsigned what);
 
-/** Tells a process of another node that it has the lock of a target, or, by `status`, that it will
- *  not. */
-void nicstride_send_grant_locked(nicstride_module_t *m, int local, uint32_t origin, int status);
+/** Tells a process of another node that it has the lock of a target, or the window's of that type,
+ *  or, by `status`, that it will not. */
+void nicstride_send_grant_locked(nicstride_module_t *m, int local, uint32_t origin, uint32_t type,
+                                 int status);
+
+/** Waits until this process `has` the lock of that queue. `p`: whose memory that is. An error where
+ *  it will not have it any more, and then its request was taken back. MPI threads, no lock held. */
+int nicstride_await_grant(nicstride_peer_t *p, int local,
+                          bool (*has)(nicstride_module_t *m, int local));
+
+/* ---- the lock of the window (window_lock.c) -------------------------------------------------- */
+
+/** Begins an epoch's use of the window's lock of that type; waits for it. `holds` as in lockq.h. An
+ *  error where it cannot be had. MPI threads, no lock held. */
+int nicstride_window_lock_take(nicstride_module_t *m, unsigned type, bool holds);
+
+/** Ends that use. */
+void nicstride_window_lock_give(nicstride_module_t *m);
+
+/** A request or a release came to rank 0. False where the queue is busy: try later. */
+bool nicstride_window_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *msg);
+
+/** Rank 0 has granted it, or, by an error class, refused; it is to be given back. */
+void nicstride_window_lock_answered_locked(nicstride_module_t *m, unsigned type, int error);
+void nicstride_window_lock_leave_locked(nicstride_module_t *m);
 
 /* ---- the gate -----------------------------------------------------------------------------------
  *

@@ -189,11 +189,10 @@ static void moved_cb(void *arg, int status)
 {
     moving_t *v = arg;
 
-    if (v->use.m != NULL && v->use.msg.type != NICSTRIDE_MSG_GET) {
-        v->use.p->served.moving--;
+    if (v->use.m != NULL && is_accumulate(&v->use.msg)) {
+        v->use.p->served.accumulating--;
         /* Those that had to wait for it. */
-        if (v->use.p->served.put_off > 0)
-            onic_wire_defer(ONIC_AM_OSC);
+        onic_wire_defer(ONIC_AM_OSC);
     }
     nicstride_use_end(&v->use, status == OMPI_SUCCESS ? 0 : MPI_ERR_OTHER);
 }
@@ -278,8 +277,8 @@ void nicstride_on_move(const nicstride_incoming_t *in)
 
         if (rc == OMPI_SUCCESS) {
             v->use.moves = true;
-            if (!get)
-                in->p->served.moving++;
+            if (is_accumulate(in->msg))
+                in->p->served.accumulating++;
             return;
         }
         onic_layout_fini(&end.layout);

@@ -11,6 +11,7 @@
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/send.h"
+#include "osc_nicstride/protocol/lockq.h"
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/target/target.h"
@@ -32,6 +33,9 @@ static void on_grant(const nicstride_incoming_t *in)
 {
     nicstride_peer_t *target = NULL;
 
+    if (in->msg->count == (uint64_t)in->m->size)
+        nicstride_window_lock_answered_locked(in->m, in->msg->op,
+                                              nicstride_error_class(in->msg->status));
     if (in->msg->count < (uint64_t)in->m->size)
         target = nicstride_peer_locked(in->m, (int)in->msg->count);
     if (target == NULL)
@@ -87,7 +91,12 @@ static bool handle(const nicstride_incoming_t *in)
         return true;
     case NICSTRIDE_MSG_LOCK:
     case NICSTRIDE_MSG_UNLOCK:
-        return nicstride_lock_message_locked(in->p, in->msg);
+        return nicstride_lock_is_of_window(in->msg->op & NICSTRIDE_LOCK_TYPE)
+                   ? nicstride_window_lock_message_locked(in->p, in->msg)
+                   : nicstride_lock_message_locked(in->p, in->msg);
+    case NICSTRIDE_MSG_LEAVE:
+        nicstride_window_lock_leave_locked(in->m);
+        return true;
     case NICSTRIDE_MSG_GATE:
         nicstride_gate_note_locked(in->m, in->msg->op != 0
                                               ? NICSTRIDE_GATE_IS_WANTED | NICSTRIDE_GATE_BY_NEAR
@@ -123,11 +132,10 @@ static bool handle(const nicstride_incoming_t *in)
 
 /* ---- messages that wait for a lock ----------------------------------------------------------- */
 
-/* First come, first served, so that what an origin has sent keeps its order; wire lock. What it may
- * hold is bounded (credit.h); how much that is (footprint) is counted. */
+/* First come, first served, so that accumulates keep their order; wire lock. What it may hold is
+ * bounded (credit.h); how much that is (footprint) is counted. */
 static TAILQ_HEAD(, nicstride_deferred) deferred = TAILQ_HEAD_INITIALIZER(deferred);
 static size_t deferred_bytes;
-static unsigned deferred_for_lock; /* those of them that take one */
 
 /** Is it about memory of the window? */
 static bool is_operation(const nicstride_msg_t *msg)
@@ -145,26 +153,9 @@ static bool takes_lock(const nicstride_msg_t *msg)
     return is_of_lock(msg) || (is_operation(msg) && msg->type >= NICSTRIDE_MSG_ACC);
 }
 
-/** Does it wait for what its origin has sent before? Puts that come whole do not: nothing is kept
- *  for them, and their origin has waited (protocol/order.h). */
-static bool takes_turn(const nicstride_msg_t *msg)
-{
-    return is_of_lock(msg) ||
-           (is_operation(msg) && (msg->type != NICSTRIDE_MSG_PUT || by_slots(msg)));
-}
-
-/** Is it to be put off, whether or not what it takes is free? */
-static bool stands_behind(const nicstride_peer_t *p, const nicstride_msg_t *msg)
-{
-    return (deferred_for_lock > 0 && takes_lock(msg)) ||
-           ((p->served.moving > 0 || p->served.put_off > 0) && takes_turn(msg));
-}
-
-static void append(nicstride_peer_t *p, nicstride_deferred_t *d)
+static void append(nicstride_deferred_t *d)
 {
     TAILQ_INSERT_TAIL(&deferred, d, of_line);
-    deferred_for_lock += takes_lock(&d->msg);
-    p->served.put_off++;
     onic_wire_defer(ONIC_AM_OSC);
     nicstride_add(&nicstride_counters.deferred, 1);
 }
@@ -184,12 +175,9 @@ static size_t footprint(const nicstride_deferred_t *d)
 }
 
 /** It is done with. */
-static void give(nicstride_peer_t *p, nicstride_deferred_t *d)
+static void give(nicstride_deferred_t *d)
 {
     TAILQ_REMOVE(&deferred, d, of_line);
-    deferred_for_lock -= takes_lock(&d->msg);
-    if (p != NULL)
-        p->served.put_off--;
     if (d->list != NULL)
         nicstride_lists_release(&nicstride_component.lists, d->list);
     if (d->bytes != NULL) {
@@ -200,25 +188,27 @@ static void give(nicstride_peer_t *p, nicstride_deferred_t *d)
 }
 
 /** A request for a lock, or its release, has its place with the peer: its answer could not be an
- *  error, and each origin has at most one of either under way. */
+ *  error, and each origin has at most one of either under way for each of the two locks. */
 static void defer_lock(const nicstride_incoming_t *in)
 {
-    nicstride_deferred_t *d = &in->p->served.deferred[in->msg->type == NICSTRIDE_MSG_UNLOCK];
+    const bool of_window = nicstride_lock_is_of_window(in->msg->op & NICSTRIDE_LOCK_TYPE);
+    nicstride_deferred_t *d =
+        &in->p->served.deferred[2 * of_window + (in->msg->type == NICSTRIDE_MSG_UNLOCK)];
 
     if (d->used) {
         nicstride_refuse();
         return;
     }
     *d = (nicstride_deferred_t){.used = true, .msg = *in->msg};
-    append(in->p, d);
+    append(d);
 }
 
-/** An operation for which there is no memory ends with an error. */
-static void refuse(const nicstride_incoming_t *in)
+/** An accumulate for which there is no memory ends with an error. */
+static void refuse_accumulate(const nicstride_incoming_t *in)
 {
     const uint64_t len = in->msg->type == NICSTRIDE_MSG_CAS ? in->msg->len / 2 : in->msg->len;
 
-    if (in->msg->type == NICSTRIDE_MSG_ACC || in->msg->type == NICSTRIDE_MSG_PUT)
+    if (in->msg->type == NICSTRIDE_MSG_ACC)
         nicstride_applied_locked(in->m, in->p, in->msg, MPI_ERR_NO_MEM);
     else
         nicstride_reply_locked(in, NULL, len, MPI_ERR_NO_MEM);
@@ -236,7 +226,7 @@ static void defer(const nicstride_incoming_t *in)
     d = malloc(sizeof(*d) + described + in->len);
     if (d == NULL) {
         nicstride_throw_away_locked(in->p->wire, in->msg, in->layout);
-        refuse(in);
+        refuse_accumulate(in);
         return;
     }
     *d = (nicstride_deferred_t){
@@ -249,7 +239,7 @@ static void defer(const nicstride_incoming_t *in)
     deferred_bytes += footprint(d);
     if (deferred_bytes > nicstride_counters.deferred_bytes)
         __atomic_store_n(&nicstride_counters.deferred_bytes, deferred_bytes, __ATOMIC_RELAXED);
-    append(in->p, d);
+    append(d);
 }
 
 int nicstride_run_deferred(void)
@@ -275,9 +265,9 @@ int nicstride_run_deferred(void)
 
         if (in.m != NULL)
             in.p = in.m->peer[d->msg.origin];
-        /* What one origin has sent takes its turn: behind what comes through slots, or was put off
-         * before and still waits (in this pass). */
-        if (in.p != NULL && (in.p->served.moving > 0 || in.p->served.waited == pass)) {
+        /* Accumulates of one origin keep their order: behind one that comes through slots, or was
+         * put off before and still waits (in this pass). */
+        if (in.p != NULL && (in.p->served.accumulating > 0 || in.p->served.waited == pass)) {
             in.p->served.waited = pass;
             next = TAILQ_NEXT(d, of_line);
             continue;
@@ -286,7 +276,7 @@ int nicstride_run_deferred(void)
         if (busy)
             break;
         next = TAILQ_NEXT(d, of_line);
-        give(in.p, d);
+        give(d);
         n++;
     }
     /* Work is left: the progressing thread comes back soon. What waits for slots is called for. */
@@ -301,7 +291,7 @@ void nicstride_drop_deferred_locked(nicstride_module_t *m)
             continue;
         nicstride_throw_away_locked(nicstride_wire_locked(m, (int)d->msg.origin), &d->msg,
                                     d->bytes);
-        give(m->peer[d->msg.origin], d);
+        give(d);
     }
 }
 
@@ -347,12 +337,13 @@ static bool one_message(const void *header, size_t header_len, const void *data,
         in.data = (const char *)in.layout + msg.layout_len;
         in.len = msg.len;
     }
-    if (has_more(&msg) && !stands_behind(in.p, &msg) && nicstride_lock_at_once_locked(in.p, &msg))
+    if (has_more(&msg) && TAILQ_EMPTY(&deferred) && nicstride_lock_at_once_locked(in.p, &msg))
         return true;
     /* Not yet satisfied, so no acknowledgement goes out here but with the effect. */
     if (msg.count != 0 && is_operation(&msg))
         nicstride_flush_asked_locked(in.p, msg.count);
-    if (stands_behind(in.p, &msg) || !handle(&in))
+    if ((takes_lock(&msg) && (!TAILQ_EMPTY(&deferred) || in.p->served.accumulating > 0)) ||
+        !handle(&in))
         defer(&in);
     return !has_more(&msg);
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "osc_nicstride/protocol/lockq.h"
+#include "osc_nicstride/protocol/window_lock.h"
 #include "common/node/owned_lock.h"
 #include "osc_nicstride/window/module.h"
 
@@ -25,6 +26,7 @@ typedef struct nicstride_ctl {
     _Alignas(64) _Atomic uint32_t broken; /**< of the first block: the window has failed; why, and
                                              who has died */
     uint64_t base;                        /**< address of its memory in its address space */
+    _Alignas(64) nicstride_stay_t stay;   /**< what the process has of the window's lock */
 } nicstride_ctl_t;
 
 /** When the long messages of a process in an epoch were handled here (queue/wait.h). */
@@ -34,6 +36,18 @@ typedef struct nicstride_spent {
 
 /** Where the parts of a block lie, and its bytes. */
 nicstride_ctl_parts_t nicstride_ctl_place(int nlocal, int nranks);
+
+/** On the node of rank 0 there is one block more, for the queue of the window's lock. */
+static inline int nicstride_ctl_blocks(const onic_node_t *node)
+{
+    return node->n + (node->ranks[0] == 0);
+}
+
+/** That block. */
+static inline int nicstride_ctl_of_window(const nicstride_module_t *m)
+{
+    return m->node.n;
+}
 
 /** Control block of a process of my node. */
 static inline nicstride_ctl_t *nicstride_ctl(const nicstride_module_t *m, int local)

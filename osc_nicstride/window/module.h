@@ -29,7 +29,6 @@
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/protocol/method.h"
 #include "osc_nicstride/protocol/names.h"
-#include "osc_nicstride/protocol/order.h"
 #include "osc_nicstride/window/place.h"
 #include "osc_nicstride/window/region.h"
 #include ONIC_MUTEX_HEADER
@@ -89,9 +88,7 @@ typedef struct nicstride_peer_lock {
     bool granted; /**< asked for by message, it is ours */
     int refused;  /**< why it will not be, or 0 */
     struct nicstride_lazy_lock
-        *lazy;     /**< or asked for later (lazy_lock.h); a guess without the lock */
-    bool of_all;   /**< MPI_Win_lock_all has it, or holds it back */
-    bool released; /**< and it was given back with the last operation */
+        *lazy; /**< or asked for later (lazy_lock.h); a guess without the lock */
     struct nicstride_entrance
         *entrance; /**< by the gate of a target of another node (sync/lock_queue.h);
                         NULL: not known; set once, read without the lock */
@@ -111,10 +108,10 @@ typedef struct nicstride_deferred {
 
 /** Messages of a peer that this process handles. Wire lock. */
 typedef struct nicstride_served {
-    uint64_t waited;  /**< pass over what was put off in which something of its had to wait */
-    uint32_t moving;  /**< puts and accumulates of its that come through slots, */
-    uint32_t put_off; /**< and messages that wait: what takes its turn waits for all these */
-    nicstride_deferred_t deferred[2]; /**< a request for my lock, its release */
+    uint64_t waited;       /**< pass over what was put off in which something of its had to wait */
+    uint32_t accumulating; /**< accumulates of its that come through slots: others wait for them */
+    nicstride_deferred_t deferred[4]; /**< a request for my lock, its release; the same for the
+                                         window's */
 } nicstride_served_t;
 
 /** What a notice is of. */
@@ -177,7 +174,6 @@ typedef struct nicstride_peer {
     nicstride_observation_t observed;
     nicstride_names_t *names;   /**< that lists have there; NULL: none yet; wire lock */
     nicstride_listed_t *listed; /**< its names of lists here; likewise */
-    nicstride_order_t order;    /**< what was written there; noted with the wire lock */
 } nicstride_peer_t;
 
 /** Bytes from the begin of a control block to its parts, and of all of it. */
@@ -229,6 +225,7 @@ typedef struct nicstride_module {
     nicstride_enrolled_t *enrolled; /**< own memory that is registered (keys.h), or NULL */
     nicstride_gatehouse_t *gate;    /**< of the own lock (sync/lock_queue.h), or NULL */
     bool gateless;                  /**< there cannot be one */
+    int stay_refused;               /**< the window's lock will not be had: why, or 0 */
     int applied_error; /**< the first error of one that came in active target, that no call has
                           returned */
 
@@ -243,6 +240,8 @@ typedef struct nicstride_module {
     opal_mutex_t lock;
     nicstride_epoch_t epoch;
     bool nocheck_all; /**< lock_all with MPI_MODE_NOCHECK: no locks are taken */
+    uint32_t stays;   /**< uses of the window's lock by epochs (sync/window_lock.c) */
+    bool stay_busy;   /**< a thread asks for it, or gives it back */
     uint8_t *epoch_target;
     int *start_ranks; /**< access group of MPI_Win_start */
     int start_n;
@@ -342,7 +341,7 @@ int nicstride_select_error(int rc, const char *reason);
 /* ---- peers in use -------------------------------------------------------------------------------
  *
  * The peers of a window with which there is something to be done: operations under way or not
- * yet flushed, an error to be returned, a lock of MPI_Win_lock_all. So what is done for all
+ * yet flushed, an error to be returned. So what is done for all
  * peers costs what a program uses. A peer enters when it is first used; those that are done with
  * are taken out when nobody walks along the list. */
 
@@ -420,28 +419,7 @@ typedef struct nicstride_transfer {
     bool mapped;     /**< the target's memory is in my address space: */
     char *direct;    /**< disp there; may be 0 (MPI_BOTTOM), so only `mapped` says if it counts */
     uint64_t remote; /**< address of disp in the target's address space, where that is on my node */
-    unsigned way;    /**< that it goes (protocol/order.h), */
-    uint64_t from;   /**< and the bytes that it is about: from the window's base, or addresses */
-    uint64_t to;
 } nicstride_transfer_t;
-
-/** Does it change bytes of the target? */
-static inline bool nicstride_writes(const nicstride_transfer_t *t)
-{
-    return t->type != NICSTRIDE_MSG_GET && t->has_origin;
-}
-
-/** Is something under way to a target that no flush has waited for, and that a load or a store now
- *  could overtake? No lock. */
-static inline bool nicstride_has_unlanded(const nicstride_module_t *m, int target)
-{
-    const nicstride_peer_t *p;
-
-    if (!nicstride_any_used(m))
-        return false;
-    p = __atomic_load_n(&m->peer[target], __ATOMIC_ACQUIRE);
-    return p != NULL && !nicstride_order_is_idle(&p->order);
-}
 
 /** Is the memory of a target mapped here, and to be used so? */
 static inline bool nicstride_is_mapped(const nicstride_module_t *m, int target)

@@ -202,7 +202,7 @@ void nicstride_thin_used_locked(nicstride_module_t *m, bool all)
     while (*link != NULL) {
         nicstride_peer_t *p = *link;
 
-        if (!all && !(nicstride_is_clean(p) && TAILQ_EMPTY(&p->queue.live) && !p->lock.of_all)) {
+        if (!all && !(nicstride_is_clean(p) && TAILQ_EMPTY(&p->queue.live))) {
             link = &p->next_used;
             continue;
         }

@@ -106,6 +106,9 @@ int main(int argc, char **argv)
         take(&w);
         TL_MPI(MPI_Win_unlock(0, w.win));
         TL_CHECK(*(const long *)w.base == 0, "the waiter has put something");
+        /* Who was lost does not stay in the window's lock either. */
+        TL_MPI(MPI_Win_lock_all(0, w.win));
+        TL_MPI(MPI_Win_unlock_all(w.win));
     }
     MPI_Barrier(w.comm);
     return tl_finish();

@@ -114,7 +114,7 @@ static void change_at_once(world_t *w)
 static void request(world_t *w, int i)
 {
     w->p[i].stage = WAITS;
-    switch (nicstride_lockq_request(queue(w), (uint32_t)i, w->p[i].type, 0)) {
+    switch (nicstride_lockq_request(queue(w), (uint32_t)i, w->p[i].type, false)) {
     case NICSTRIDE_LOCKQ_GRANTED:
         w->queued++;
         hold(w, i);
@@ -350,7 +350,7 @@ START_TEST(beside_those_inside)
     w.word = 2;
     w.gate.state = NICSTRIDE_GATE_OPEN;
     nicstride_lockq_init(queue(&w), ALL + 1);
-    UNIT_CHECK(nicstride_lockq_try(queue(&w), ALL, NICSTRIDE_LOCK_EXCLUSIVE, 0));
+    UNIT_CHECK(nicstride_lockq_try(queue(&w), ALL, NICSTRIDE_LOCK_EXCLUSIVE, false));
     w.p[0].type = NICSTRIDE_LOCK_SHARED;
     request(&w, 0);
     w.p[1].type = NICSTRIDE_LOCK_EXCLUSIVE;

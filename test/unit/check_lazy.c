@@ -82,10 +82,10 @@ static void target_takes(world_t *w, uint32_t i)
     const message_t m = pop(&o->to);
 
     if ((m.what & NICSTRIDE_LAZY_SEND_LOCK) != 0) {
-        const bool had = m.company && nicstride_lockq_try(w->q, i, m.type, 0);
+        const bool had = m.company && nicstride_lockq_try(w->q, i, m.type, false);
 
         if (!had) {
-            const nicstride_lockq_result_t r = nicstride_lockq_request(w->q, i, m.type, 0);
+            const nicstride_lockq_result_t r = nicstride_lockq_request(w->q, i, m.type, false);
             UNIT_CHECK(r != NICSTRIDE_LOCKQ_REFUSED);
             if (r == NICSTRIDE_LOCKQ_GRANTED)
                 push(&o->from, (message_t){.kind = GRANT});
@@ -149,7 +149,7 @@ static void begin(unit_random_t *r, origin_t *o)
     o->epochs--;
     o->left = (unsigned)unit_below(r, 4);
     o->type = unit_once_in(r, 2) ? NICSTRIDE_LOCK_SHARED : NICSTRIDE_LOCK_EXCLUSIVE;
-    nicstride_lazy_begin(&o->held, o->type, 0);
+    nicstride_lazy_begin(&o->held, o->type, false);
 }
 
 /** One operation; true where it is started. */
@@ -259,7 +259,7 @@ START_TEST(one_operation)
     const uint64_t number = 7;
     nicstride_lazy_t h = {0};
 
-    nicstride_lazy_begin(&h, NICSTRIDE_LOCK_EXCLUSIVE, 0);
+    nicstride_lazy_begin(&h, NICSTRIDE_LOCK_EXCLUSIVE, false);
     ck_assert_uint_eq(nicstride_lazy_granted(&h), 0);
     ck_assert(nicstride_lazy_keep(&h, &number, sizeof(number), number));
     nicstride_lazy_acknowledged(&h, number); /* it is not of this one */
@@ -281,7 +281,7 @@ START_TEST(a_busy_lock)
     const uint64_t number = 1;
     nicstride_lazy_t h = {0};
 
-    nicstride_lazy_begin(&h, NICSTRIDE_LOCK_SHARED, 0);
+    nicstride_lazy_begin(&h, NICSTRIDE_LOCK_SHARED, false);
     ck_assert(nicstride_lazy_keep(&h, &number, sizeof(number), number));
     ck_assert_uint_ne(nicstride_lazy_ask(&h, true), 0);
     ck_assert_uint_eq(nicstride_lazy_granted(&h),
@@ -297,7 +297,7 @@ START_TEST(nothing_or_too_much)
 
     ck_assert(!nicstride_lazy_keep(&h, bytes, 8, 1));
     ck_assert_uint_eq(nicstride_lazy_ask(&h, false), 0);
-    nicstride_lazy_begin(&h, NICSTRIDE_LOCK_SHARED, 0);
+    nicstride_lazy_begin(&h, NICSTRIDE_LOCK_SHARED, false);
     ck_assert(!nicstride_lazy_keep(&h, bytes, sizeof(bytes), 1));
     ck_assert(!nicstride_lazy_keep(&h, bytes, 8, 0));
     ck_assert_uint_eq(nicstride_lazy_ask(&h, true), 0);

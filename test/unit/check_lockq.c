@@ -39,12 +39,13 @@ static nicstride_lockq_t *moved(nicstride_lockq_t *q)
 
 typedef struct model {
     uint32_t n;
+    uint32_t first_type;         /* of the two that are asked for */
     uint32_t holds[MAX_ORIGINS]; /* type, or 0 */
     uint32_t waits[MAX_ORIGINS]; /* type, or 0 */
-    bool passes[MAX_ORIGINS];    /* goes before the next exclusive one that becomes the first */
     uint32_t line[MAX_ORIGINS];
     uint32_t waiting;
-    uint64_t latest, since;
+    uint32_t stays[MAX_ORIGINS]; /* holders to be asked to leave, the next one last */
+    uint32_t staying;
 } model_t;
 
 static uint32_t model_holders(const model_t *m, uint32_t type)
@@ -56,75 +57,61 @@ static uint32_t model_holders(const model_t *m, uint32_t type)
     return k;
 }
 
+static uint32_t model_all_holders(const model_t *m)
+{
+    return m->n - model_holders(m, 0);
+}
+
 static bool model_can_hold(const model_t *m, uint32_t type)
 {
-    if (model_holders(m, NICSTRIDE_LOCK_EXCLUSIVE) > 0)
-        return false;
-    return type == NICSTRIDE_LOCK_SHARED || model_holders(m, NICSTRIDE_LOCK_SHARED) == 0;
+    const uint32_t alike = type == NICSTRIDE_LOCK_EXCLUSIVE ? 0 : model_holders(m, type);
+
+    return model_all_holders(m) == alike;
 }
 
-/** Puts who stands at `from` in the line to its beginning. */
-static void model_to_front(model_t *m, uint32_t from)
+static void model_hold(model_t *m, uint32_t origin, uint32_t type)
 {
-    const uint32_t origin = m->line[from];
-
-    memmove(m->line + 1, m->line, from * sizeof(m->line[0]));
-    m->line[0] = origin;
+    m->holds[origin] = type;
+    if (type > NICSTRIDE_LOCK_EXCLUSIVE)
+        m->stays[m->staying++] = origin;
 }
 
-static void model_next_writer(model_t *m)
+/** Takes one out of a list, if it is there. */
+static void model_take_out(uint32_t *list, uint32_t *len, uint32_t origin)
 {
-    m->since = ++m->latest;
-    for (uint32_t i = 0; i < m->waiting; i++) {
-        const uint32_t origin = m->line[i];
+    uint32_t k = 0;
 
-        if (m->passes[origin])
-            model_to_front(m, i);
-        m->passes[origin] = false;
-    }
-}
-
-static bool model_writer_waits(const model_t *m)
-{
-    bool waits = false;
-
-    for (uint32_t i = 0; i < m->waiting; i++)
-        waits = waits || m->waits[m->line[i]] == NICSTRIDE_LOCK_EXCLUSIVE;
-    return waits;
+    for (uint32_t i = 0; i < *len; i++)
+        if (list[i] != origin)
+            list[k++] = list[i];
+    *len = k;
 }
 
 static nicstride_lockq_result_t model_request(model_t *m, uint32_t origin, uint32_t type,
-                                              uint64_t since)
+                                              bool holds)
 {
-    const bool writer = model_writer_waits(m), passes = writer && since != 0 && since <= m->since;
+    const bool passes = holds && type != NICSTRIDE_LOCK_EXCLUSIVE;
 
-    if (origin >= m->n || (type != NICSTRIDE_LOCK_SHARED && type != NICSTRIDE_LOCK_EXCLUSIVE))
+    if (origin >= m->n || type < 1 || type > 4 || m->holds[origin] != 0 || m->waits[origin] != 0)
         return NICSTRIDE_LOCKQ_REFUSED;
-    if (m->holds[origin] != 0 || m->waits[origin] != 0 ||
-        (since != 0 && type == NICSTRIDE_LOCK_EXCLUSIVE))
-        return NICSTRIDE_LOCKQ_REFUSED;
-    m->latest = since > m->latest ? since : m->latest;
     if ((m->waiting == 0 || passes) && model_can_hold(m, type)) {
-        m->holds[origin] = type;
+        model_hold(m, origin, type);
         return NICSTRIDE_LOCKQ_GRANTED;
     }
     m->waits[origin] = type;
-    m->line[m->waiting++] = origin;
     if (passes)
-        model_to_front(m, m->waiting - 1);
-    else
-        m->passes[origin] = since != 0 && writer;
-    if (type == NICSTRIDE_LOCK_EXCLUSIVE && !writer)
-        model_next_writer(m);
+        memmove(m->line + 1, m->line, m->waiting * sizeof(m->line[0]));
+    m->line[passes ? 0 : m->waiting] = origin;
+    m->waiting++;
     return NICSTRIDE_LOCKQ_QUEUED;
 }
 
 /** As a request, but only where it is granted. */
-static bool model_try(model_t *m, uint32_t origin, uint32_t type, uint64_t since)
+static bool model_try(model_t *m, uint32_t origin, uint32_t type, bool holds)
 {
     model_t then = *m;
 
-    if (model_request(&then, origin, type, since) != NICSTRIDE_LOCKQ_GRANTED)
+    if (model_request(&then, origin, type, holds) != NICSTRIDE_LOCKQ_GRANTED)
         return false;
     *m = then;
     return true;
@@ -135,25 +122,18 @@ static bool model_release(model_t *m, uint32_t origin)
     if (origin >= m->n || m->holds[origin] == 0)
         return false;
     m->holds[origin] = 0;
+    model_take_out(m->stays, &m->staying, origin);
     return true;
 }
 
 static bool model_forget(model_t *m, uint32_t origin)
 {
-    uint32_t k = 0;
-
-    const bool waited = origin < m->n && m->waits[origin] != 0;
-
-    if (origin >= m->n || (m->holds[origin] == 0 && !waited))
+    if (model_release(m, origin))
+        return true;
+    if (origin >= m->n || m->waits[origin] == 0)
         return false;
-    m->holds[origin] = m->waits[origin] = 0;
-    m->passes[origin] = false;
-    for (uint32_t i = 0; i < m->waiting; i++)
-        if (m->line[i] != origin)
-            m->line[k++] = m->line[i];
-    m->waiting = k;
-    if (waited)
-        model_next_writer(m);
+    m->waits[origin] = 0;
+    model_take_out(m->line, &m->waiting, origin);
     return true;
 }
 
@@ -162,13 +142,17 @@ static bool model_next_grant(model_t *m, uint32_t *origin_p)
     if (m->waiting == 0 || !model_can_hold(m, m->waits[m->line[0]]))
         return false;
     *origin_p = m->line[0];
-    m->holds[*origin_p] = m->waits[*origin_p];
+    model_hold(m, *origin_p, m->waits[*origin_p]);
     m->waits[*origin_p] = 0;
-    m->passes[*origin_p] = false;
-    m->waiting--;
-    memmove(m->line, m->line + 1, m->waiting * sizeof(m->line[0]));
-    if (m->holds[*origin_p] == NICSTRIDE_LOCK_EXCLUSIVE)
-        model_next_writer(m);
+    model_take_out(m->line, &m->waiting, *origin_p);
+    return true;
+}
+
+static bool model_next_to_leave(model_t *m, uint32_t *origin_p)
+{
+    if (m->waiting == 0 || m->staying == 0)
+        return false;
+    *origin_p = m->stays[--m->staying];
     return true;
 }
 
@@ -177,11 +161,11 @@ static bool model_next_grant(model_t *m, uint32_t *origin_p)
 static void check_same(const nicstride_lockq_t *q, const model_t *m)
 {
     const uint32_t exclusive = model_holders(m, NICSTRIDE_LOCK_EXCLUSIVE);
-    const uint32_t shared = model_holders(m, NICSTRIDE_LOCK_SHARED);
+    const uint32_t all = model_all_holders(m);
 
-    UNIT_CHECK(exclusive == 0 || (exclusive == 1 && shared == 0));
-    UNIT_CHECK(q->holders == exclusive + shared);
-    UNIT_CHECK(q->exclusive == exclusive);
+    UNIT_CHECK(exclusive == 0 || all == 1);
+    UNIT_CHECK(q->holders == all);
+    UNIT_CHECK(all == 0 || model_holders(m, q->type) == all);
     for (uint32_t i = 0; i < m->n + 2; i++)
         UNIT_CHECK(nicstride_lockq_holds(q, i) == (i < m->n && m->holds[i] != 0));
 }
@@ -192,19 +176,19 @@ static void random_call(unit_random_t *r, nicstride_lockq_t *q, model_t *m)
     const size_t size = nicstride_lockq_size(m->n);
     const uint32_t origin =
         unit_once_in(r, 20) ? (uint32_t)unit_random64(r) : (uint32_t)unit_below(r, m->n);
-    const uint32_t type =
-        unit_once_in(r, 20) ? (uint32_t)unit_random64(r) : 1 + (uint32_t)unit_below(r, 2);
-    const uint64_t since = unit_once_in(r, 2) ? 0 : 1 + unit_below(r, 2 + m->latest);
+    const uint32_t type = unit_once_in(r, 20) ? (uint32_t)unit_random64(r)
+                                              : m->first_type + (uint32_t)unit_below(r, 2);
+    const bool holds = unit_once_in(r, 4);
     uint32_t got = UINT32_MAX, want = UINT32_MAX;
     bool refused;
     void *before = malloc(size);
 
     UNIT_CHECK(before != NULL);
     memcpy(before, q, size);
-    switch (unit_once_in(r, 12) ? 3 + unit_below(r, 2) : unit_below(r, 3)) {
+    switch (unit_once_in(r, 8) ? 3 + unit_below(r, 3) : unit_below(r, 3)) {
     case 0: {
-        const nicstride_lockq_result_t result = nicstride_lockq_request(q, origin, type, since);
-        UNIT_CHECK(result == model_request(m, origin, type, since));
+        const nicstride_lockq_result_t result = nicstride_lockq_request(q, origin, type, holds);
+        UNIT_CHECK(result == model_request(m, origin, type, holds));
         refused = result == NICSTRIDE_LOCKQ_REFUSED;
         break;
     }
@@ -217,8 +201,13 @@ static void random_call(unit_random_t *r, nicstride_lockq_t *q, model_t *m)
         UNIT_CHECK(refused == !model_forget(m, origin));
         break;
     case 4:
-        refused = !nicstride_lockq_try(q, origin, type, since);
-        UNIT_CHECK(refused == !model_try(m, origin, type, since));
+        refused = !nicstride_lockq_try(q, origin, type, holds);
+        UNIT_CHECK(refused == !model_try(m, origin, type, holds));
+        break;
+    case 5:
+        refused = !nicstride_lockq_next_to_leave(q, &got);
+        UNIT_CHECK(refused == !model_next_to_leave(m, &want));
+        UNIT_CHECK(got == want);
         break;
     default:
         refused = !nicstride_lockq_next_grant(q, &got);
@@ -246,7 +235,7 @@ static void drain(nicstride_lockq_t *q, model_t *m)
         UNIT_CHECK(origin == q->n || model_release(m, origin));
     } while (origin < q->n);
     UNIT_CHECK(served == waiting);
-    UNIT_CHECK(q->holders == 0 && q->writers == 0 && q->passing == 0);
+    UNIT_CHECK(q->holders == 0 && q->stays == 0);
     UNIT_CHECK(q->tail == 0);
 }
 
@@ -255,7 +244,8 @@ START_TEST(random_schedules)
     unit_random_t r = {unit_seed()};
 
     for (int round = 0; round < 4000; round++) {
-        model_t m = {.n = 1 + (uint32_t)unit_below(&r, MAX_ORIGINS)};
+        model_t m = {.n = 1 + (uint32_t)unit_below(&r, MAX_ORIGINS),
+                     .first_type = round % 2 == 0 ? NICSTRIDE_LOCK_SHARED : NICSTRIDE_LOCK_OF_ALL};
         nicstride_lockq_t *q = new_queue(m.n);
         for (uint64_t left = unit_below(&r, 200); left > 0; left--) {
             random_call(&r, q, &m);
@@ -274,18 +264,18 @@ START_TEST(readers_do_not_starve_a_writer)
     nicstride_lockq_t *q = new_queue(4);
     uint32_t origin;
 
-    ck_assert_int_eq(nicstride_lockq_request(q, 0, NICSTRIDE_LOCK_SHARED, 0),
+    ck_assert_int_eq(nicstride_lockq_request(q, 0, NICSTRIDE_LOCK_SHARED, false),
                      NICSTRIDE_LOCKQ_GRANTED);
-    ck_assert_int_eq(nicstride_lockq_request(q, 1, NICSTRIDE_LOCK_SHARED, 0),
+    ck_assert_int_eq(nicstride_lockq_request(q, 1, NICSTRIDE_LOCK_SHARED, false),
                      NICSTRIDE_LOCKQ_GRANTED);
-    ck_assert_int_eq(nicstride_lockq_request(q, 2, NICSTRIDE_LOCK_EXCLUSIVE, 0),
+    ck_assert_int_eq(nicstride_lockq_request(q, 2, NICSTRIDE_LOCK_EXCLUSIVE, false),
                      NICSTRIDE_LOCKQ_QUEUED);
-    ck_assert_int_eq(nicstride_lockq_request(q, 3, NICSTRIDE_LOCK_SHARED, 0),
+    ck_assert_int_eq(nicstride_lockq_request(q, 3, NICSTRIDE_LOCK_SHARED, false),
                      NICSTRIDE_LOCKQ_QUEUED);
     ck_assert(!nicstride_lockq_next_grant(q, &origin));
     ck_assert(nicstride_lockq_release(q, 0));
     ck_assert(!nicstride_lockq_next_grant(q, &origin));
-    ck_assert_int_eq(nicstride_lockq_request(q, 0, NICSTRIDE_LOCK_SHARED, 0),
+    ck_assert_int_eq(nicstride_lockq_request(q, 0, NICSTRIDE_LOCK_SHARED, false),
                      NICSTRIDE_LOCKQ_QUEUED);
     ck_assert(nicstride_lockq_release(q, 1));
 
@@ -304,18 +294,42 @@ START_TEST(readers_do_not_starve_a_writer)
 }
 END_TEST
 
+/* But who holds another lock goes before it. */
+START_TEST(holders_do_not_wait_for_a_writer)
+{
+    nicstride_lockq_t *q = new_queue(4);
+    uint32_t origin;
+
+    nicstride_lockq_request(q, 0, NICSTRIDE_LOCK_SHARED, false);
+    nicstride_lockq_request(q, 1, NICSTRIDE_LOCK_EXCLUSIVE, false);
+    ck_assert_int_eq(nicstride_lockq_request(q, 2, NICSTRIDE_LOCK_SHARED, true),
+                     NICSTRIDE_LOCKQ_GRANTED);
+    ck_assert(nicstride_lockq_release(q, 0) && nicstride_lockq_release(q, 2));
+    ck_assert(nicstride_lockq_next_grant(q, &origin));
+    ck_assert_uint_eq(origin, 1);
+    nicstride_lockq_request(q, 0, NICSTRIDE_LOCK_EXCLUSIVE, true);
+    nicstride_lockq_request(q, 2, NICSTRIDE_LOCK_SHARED, true);
+    nicstride_lockq_request(q, 3, NICSTRIDE_LOCK_SHARED, true);
+    ck_assert(nicstride_lockq_release(q, 1));
+    ck_assert(nicstride_lockq_next_grant(q, &origin) && origin == 3);
+    ck_assert(nicstride_lockq_next_grant(q, &origin) && origin == 2);
+    ck_assert(!nicstride_lockq_next_grant(q, &origin));
+    free(q);
+}
+END_TEST
+
 /* Between a release and the grant that follows it a newcomer must not slip in. */
 START_TEST(nobody_overtakes_a_promised_lock)
 {
     nicstride_lockq_t *q = new_queue(3);
     uint32_t origin;
 
-    nicstride_lockq_request(q, 0, NICSTRIDE_LOCK_EXCLUSIVE, 0);
-    nicstride_lockq_request(q, 1, NICSTRIDE_LOCK_EXCLUSIVE, 0);
+    nicstride_lockq_request(q, 0, NICSTRIDE_LOCK_EXCLUSIVE, false);
+    nicstride_lockq_request(q, 1, NICSTRIDE_LOCK_EXCLUSIVE, false);
     ck_assert(nicstride_lockq_release(q, 0));
-    ck_assert_int_eq(nicstride_lockq_request(q, 2, NICSTRIDE_LOCK_EXCLUSIVE, 0),
+    ck_assert_int_eq(nicstride_lockq_request(q, 2, NICSTRIDE_LOCK_EXCLUSIVE, false),
                      NICSTRIDE_LOCKQ_QUEUED);
-    ck_assert_int_eq(nicstride_lockq_request(q, 0, NICSTRIDE_LOCK_SHARED, 0),
+    ck_assert_int_eq(nicstride_lockq_request(q, 0, NICSTRIDE_LOCK_SHARED, false),
                      NICSTRIDE_LOCKQ_QUEUED);
     ck_assert(nicstride_lockq_next_grant(q, &origin));
     ck_assert_uint_eq(origin, 1);
@@ -328,7 +342,7 @@ START_TEST(a_queue_for_nobody)
     nicstride_lockq_t *q = new_queue(0);
     uint32_t origin;
 
-    ck_assert_int_eq(nicstride_lockq_request(q, 0, NICSTRIDE_LOCK_SHARED, 0),
+    ck_assert_int_eq(nicstride_lockq_request(q, 0, NICSTRIDE_LOCK_SHARED, false),
                      NICSTRIDE_LOCKQ_REFUSED);
     ck_assert(!nicstride_lockq_release(q, 0));
     ck_assert(!nicstride_lockq_holds(q, 0));
@@ -340,5 +354,6 @@ END_TEST
 int main(void)
 {
     return UNIT_RUN("lockq", UNIT_ONCE(random_schedules), UNIT_ONCE(readers_do_not_starve_a_writer),
+                    UNIT_ONCE(holders_do_not_wait_for_a_writer),
                     UNIT_ONCE(nobody_overtakes_a_promised_lock), UNIT_ONCE(a_queue_for_nobody));
 }

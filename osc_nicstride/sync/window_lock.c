@@ -1,0 +1,208 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The lock of the window (protocol/window_lock.h): its use by the epochs of this process,
+ * and its queue, in the memory of rank 0's node. Processes of that node are in the queue by
+ * themselves; others ask rank 0 by message, and are asked by message to leave. */
+#include <sched.h>
+
+#include "osc_nicstride/protocol/window_lock.h"
+#include "osc_nicstride/queue/send.h"
+#include "osc_nicstride/queue/wait.h"
+#include "osc_nicstride/sync/lock_queue.h"
+#include "osc_nicstride/window/control.h"
+#include "osc_nicstride/window/state.h"
+
+#include "opal/runtime/opal_progress.h"
+
+/** Has this process the memory in which the queue is? */
+static bool is_near(const nicstride_module_t *m)
+{
+    return m->node.ranks[0] == 0;
+}
+
+/** This process's word. */
+static nicstride_stay_t *stay(const nicstride_module_t *m)
+{
+    return &nicstride_ctl(m, m->node.me)->stay;
+}
+
+/* ---- the queue ------------------------------------------------------------------------------- */
+
+static bool request(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
+{
+    nicstride_lockq_result_t r =
+        nicstride_lockq_request(nicstride_ctl_lockq(m, local), origin, what & NICSTRIDE_LOCK_TYPE,
+                                (what & NICSTRIDE_LOCK_HOLDS) != 0);
+
+    if (r == NICSTRIDE_LOCKQ_REFUSED)
+        nicstride_add(&nicstride_counters.refused, 1);
+    return r == NICSTRIDE_LOCKQ_GRANTED;
+}
+
+static bool release(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
+{
+    (void)what;
+    if (!nicstride_lockq_release(nicstride_ctl_lockq(m, local), origin))
+        nicstride_add(&nicstride_counters.refused, 1);
+    return false;
+}
+
+bool nicstride_window_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *msg)
+{
+    nicstride_module_t *m = p->module;
+
+    if (m->rank != 0) {
+        nicstride_add(&nicstride_counters.refused, 1);
+        return true;
+    }
+    if (nicstride_asker_is_gone_locked(p))
+        return true;
+    if (msg->type != NICSTRIDE_MSG_LOCK)
+        return nicstride_change_windows_locked(m, release, msg->origin, 0);
+    if (!nicstride_is_broken(m))
+        return nicstride_change_windows_locked(m, request, msg->origin, msg->op);
+    nicstride_send_grant_locked(m, nicstride_ctl_of_window(m), msg->origin, 0,
+                                ONIC_ERR_PROC_FAILED);
+    return true;
+}
+
+/* ---- those who use it ------------------------------------------------------------------------ */
+
+void nicstride_window_lock_answered_locked(nicstride_module_t *m, unsigned type, int error)
+{
+    if (is_near(m))
+        nicstride_add(&nicstride_counters.refused, 1);
+    else if (error == 0)
+        nicstride_stay_granted(stay(m), type & NICSTRIDE_STAY_TYPE);
+    else
+        m->stay_refused = error;
+}
+
+void nicstride_window_lock_leave_locked(nicstride_module_t *m)
+{
+    nicstride_peer_t *p;
+
+    if (is_near(m))
+        nicstride_add(&nicstride_counters.refused, 1);
+    if (is_near(m) || !nicstride_stay_leave(stay(m)))
+        return;
+    p = nicstride_peer_locked(m, 0);
+    if (p != NULL)
+        nicstride_send_note_locked(p, NICSTRIDE_MSG_UNLOCK, NICSTRIDE_LOCK_OF_ALL, 0);
+}
+
+static bool is_granted(nicstride_module_t *m, int local)
+{
+    (void)local;
+    return nicstride_stay_is_used(stay(m));
+}
+
+static bool answered(void *arg)
+{
+    nicstride_peer_t *p = arg;
+
+    return nicstride_stay_is_used(stay(p->module)) || p->module->stay_refused != 0 ||
+           nicstride_peer_failed_locked(p);
+}
+
+static int ask_near(nicstride_peer_t *p, unsigned what)
+{
+    nicstride_module_t *m = p->module;
+    const int queue = nicstride_ctl_of_window(m);
+    const int rc = nicstride_change_queue(m, queue, request, (uint32_t)m->rank, what, false);
+
+    return rc == OMPI_SUCCESS ? nicstride_await_grant(p, queue, is_granted) : rc;
+}
+
+static int ask_far(nicstride_peer_t *p, unsigned what)
+{
+    nicstride_module_t *m = p->module;
+
+    m->stay_refused = 0;
+    (void)nicstride_send_note(p, NICSTRIDE_MSG_LOCK, what, 0);
+    nicstride_wait(p, NICSTRIDE_WAKE, answered, p);
+    if (nicstride_stay_is_used(stay(m)))
+        return OMPI_SUCCESS;
+    return m->stay_refused != 0 ? m->stay_refused : MPI_ERR_OTHER;
+}
+
+static int ask(nicstride_module_t *m, unsigned what)
+{
+    nicstride_peer_t *p = nicstride_peer(m, 0);
+    int rc;
+
+    if (p == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    nicstride_add(&nicstride_counters.window_locks, 1);
+    rc = is_near(m) ? ask_near(p, what) : ask_far(p, what);
+    /* It may have been granted just now, and was taken back. */
+    if (rc != OMPI_SUCCESS)
+        atomic_store(stay(m), 0);
+    return rc;
+}
+
+static void give_back(nicstride_module_t *m)
+{
+    if (is_near(m))
+        (void)nicstride_change_queue(m, nicstride_ctl_of_window(m), release, (uint32_t)m->rank, 0,
+                                     false);
+    else /* by whom it was granted */
+        (void)nicstride_send_note(nicstride_peer(m, 0), NICSTRIDE_MSG_UNLOCK, NICSTRIDE_LOCK_OF_ALL,
+                                  0);
+}
+
+/** One use more, of a lock that is used, or that the process has stayed in. Else false; then it is
+ *  this thread that asks, if no other one does. */
+static bool use(nicstride_module_t *m, unsigned type, bool *asks)
+{
+    bool used;
+
+    OPAL_THREAD_LOCK(&m->lock);
+    used = m->stays > 0 || (!m->stay_busy && nicstride_stay_use(stay(m), type));
+    m->stays += used;
+    *asks = !used && !m->stay_busy;
+    m->stay_busy = m->stay_busy || *asks;
+    OPAL_THREAD_UNLOCK(&m->lock);
+    return used;
+}
+
+int nicstride_window_lock_take(nicstride_module_t *m, unsigned type, bool holds)
+{
+    const unsigned what = type | (holds ? NICSTRIDE_LOCK_HOLDS : 0);
+    bool asks;
+    int rc;
+
+    if (nicstride_is_broken(m))
+        return ONIC_ERR_PROC_FAILED;
+    while (!use(m, type, &asks) && !asks) {
+        opal_progress();
+        sched_yield();
+    }
+    if (!asks)
+        return OMPI_SUCCESS;
+    /* It may have stayed for the other purpose. */
+    if (nicstride_stay_leave_idle(stay(m)))
+        give_back(m);
+    rc = ask(m, what);
+    OPAL_THREAD_LOCK(&m->lock);
+    m->stay_busy = false;
+    m->stays += rc == OMPI_SUCCESS;
+    OPAL_THREAD_UNLOCK(&m->lock);
+    return rc;
+}
+
+void nicstride_window_lock_give(nicstride_module_t *m)
+{
+    bool leaves;
+
+    OPAL_THREAD_LOCK(&m->lock);
+    leaves = --m->stays == 0 && !nicstride_stay_end(stay(m));
+    m->stay_busy = m->stay_busy || leaves;
+    OPAL_THREAD_UNLOCK(&m->lock);
+    if (!leaves)
+        return;
+    give_back(m);
+    NICSTRIDE_LOCKED(m, m->stay_busy = false);
+}
