@@ -78,6 +78,7 @@ unit_programs = \
 	test/unit/check_pml_transfer \
 	test/unit/check_message \
 	test/unit/check_region \
+	test/unit/check_refused \
 	test/unit/check_region_layout \
 	test/unit/check_address \
 	test/unit/check_requirements \
@@ -269,6 +270,7 @@ test_unit_check_pml_steps_LDADD = $(pml_ldadd)
 test_unit_check_pml_transfer_LDADD = $(pml_ldadd)
 test_unit_check_message_LDADD = $(unit_ldadd)
 test_unit_check_region_LDADD = $(unit_ldadd)
+test_unit_check_refused_LDADD = $(unit_ldadd)
 test_unit_check_region_layout_LDADD = $(unit_ldadd)
 test_unit_check_address_LDADD = $(unit_ldadd)
 test_unit_check_requirements_LDADD = $(unit_ldadd)
@@ -349,6 +351,7 @@ test_mpi_libtestlib_a_SOURCES = \
 	test/mpi/progress_sends.c \
 	test/mpi/progress_sides.c \
 	test/mpi/random_source.c \
+	test/mpi/refused.c \
 	test/mpi/random_type.c \
 	test/mpi/shutdown.c \
 	test/mpi/testlib.c \
@@ -436,6 +439,9 @@ mpi_programs = \
 	test/mpi/long_short \
 	test/mpi/many_targets \
 	test/mpi/memory_bound \
+	test/mpi/refused_later \
+	test/mpi/refused_memory \
+	test/mpi/refused_one_way \
 	test/mpi/remap \
 	test/mpi/rdma \
 	test/mpi/rdma_away \
@@ -563,6 +569,11 @@ test_mpi_p2p_others_DEPENDENCIES = $(internal_dependencies)
 test_mpi_p2p_strangers_LDADD = $(internal_ldadd)
 test_mpi_p2p_strangers_LDFLAGS = $(internal_ldflags)
 test_mpi_p2p_strangers_DEPENDENCIES = $(internal_dependencies)
+
+# With -rdynamic, because libraries find by name what the programs have in place of the C library's.
+test_mpi_refused_later_LDFLAGS = $(AM_LDFLAGS) -rdynamic
+test_mpi_refused_memory_LDFLAGS = $(AM_LDFLAGS) -rdynamic
+test_mpi_refused_one_way_LDFLAGS = $(AM_LDFLAGS) -rdynamic
 
 # With -rdynamic, because libraries find by name what the program has in place of libibverbs's.
 test_mpi_p2p_registered_LDFLAGS = -rdynamic

@@ -99,8 +99,8 @@ static ucs_status_t create_ep(onic_peer_t *peer, ucp_err_handling_mode_t err_mod
     return onic_ucx.ep_create(onic_wire.worker, &params, &peer->ep);
 }
 
-/** Between processes of a job without UCX's handling of errors, which would cost the single copy of
- *  shared memory. Processes of other jobs come and go, and only with it does UCX give back what it
+/** Between processes of a job without UCX's handling of errors, which not all transports have.
+ *  Processes of other jobs come and go, and only with it does UCX give back what it
  *  has for one of them. Both sides must have it. */
 ucs_status_t onic_make_ep(onic_peer_t *peer)
 {

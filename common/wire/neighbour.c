@@ -58,11 +58,6 @@ bool onic_same_place(const onic_cma_id_t *a, const onic_cma_id_t *b)
            a->life.pid_namespace == b->life.pid_namespace;
 }
 
-bool onic_peer_readable(const onic_peer_t *peer)
-{
-    return nonce_matches(&peer->cma_id);
-}
-
 bool onic_peer_can_cma(onic_peer_t *peer)
 {
     if (peer->cma == ONIC_CMA_UNKNOWN) {
@@ -71,6 +66,28 @@ bool onic_peer_can_cma(onic_peer_t *peer)
         peer->cma = can ? ONIC_CMA_YES : ONIC_CMA_NO;
     }
     return peer->cma == ONIC_CMA_YES;
+}
+
+onic_refused_t onic_peer_copy(onic_peer_t *peer, bool write, const struct iovec *here,
+                              unsigned nhere, const struct iovec *there, unsigned nthere,
+                              uint64_t bytes)
+{
+    const pid_t pid = (pid_t)peer->cma_id.life.pid;
+    ssize_t n;
+
+    do {
+        n = write ? process_vm_writev(pid, here, nhere, there, nthere, 0)
+                  : process_vm_readv(pid, here, nhere, there, nthere, 0);
+    } while (n < 0 && errno == EINTR);
+    if (n == (ssize_t)bytes)
+        return ONIC_REFUSED_NOT;
+    const onic_refused_t refused = onic_refused_by(n < 0 ? errno : 0);
+    if (refused == ONIC_REFUSED_PROCESS) {
+        onic_wire_lock();
+        peer->cma = ONIC_CMA_NO;
+        onic_wire_unlock();
+    }
+    return refused;
 }
 
 pid_t onic_peer_pid(onic_peer_t *peer)

@@ -40,11 +40,12 @@ static bool reach(const nicstride_transfer_t *t)
 
     if (p->rank == t->m->rank || t->type == NICSTRIDE_MSG_GET_ACC || t->type == NICSTRIDE_MSG_CAS)
         return false;
-    int known = __atomic_load_n(&p->known[NICSTRIDE_METHOD_MOVER], __ATOMIC_RELAXED);
+    int *kept = nicstride_known(p, NICSTRIDE_METHOD_MOVER, t->type);
+    int known = __atomic_load_n(kept, __ATOMIC_RELAXED);
 
     if (known == 0) {
         known = look_for_area(p);
-        __atomic_store_n(&p->known[NICSTRIDE_METHOD_MOVER], known, __ATOMIC_RELAXED);
+        __atomic_store_n(kept, known, __ATOMIC_RELAXED);
     }
     return known > 0;
 }
@@ -70,7 +71,7 @@ static void taken_cb(void *arg, int status)
 }
 
 /** The operation's data becomes an end of a transfer, whose ticket is filled in. False where no
- * slot can be had. */
+ * slot can be had. A get's may come by message all the same, and it keeps its layout. */
 static bool lease(nicstride_op_t *op, onic_ticket_t *ticket)
 {
     const bool get = op->type == NICSTRIDE_MSG_GET;
@@ -82,9 +83,13 @@ static bool lease(nicstride_op_t *op, onic_ticket_t *ticket)
                             .done = get ? taken_cb : packed_cb,
                             .arg = op};
 
+    if (get)
+        onic_layout_dup(&end.layout, l);
     op->move = get ? onic_mover_expect_locked(op->peer->wire, &end, ticket)
                    : onic_mover_send_locked(op->peer->wire, &end, ticket);
-    if (op->move != NULL)
+    if (get && op->move == NULL)
+        onic_layout_fini(&end.layout);
+    else if (!get && op->move != NULL)
         l->nruns = 0;
     return op->move != NULL;
 }

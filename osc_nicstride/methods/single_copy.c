@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include <errno.h>
+/** @file Methods cma and sieve: the kernel copies to and from private memory of the node. What it
+ *  does not copy goes by message, and is not tried again there (common/wire/refused.h). */
 #include <stdlib.h>
 #include <sys/uio.h>
-#include <time.h>
 
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/methods/methods.h"
@@ -25,48 +25,12 @@
  * all before it. */
 #define CALL_MAX (1ull << 29)
 
-/* Milliseconds from the loss of a process's memory to its end; more than its destructors take. */
-#define ENDING_MS 100
-
-typedef ssize_t (*vm_fn_t)(pid_t, const struct iovec *, unsigned long, const struct iovec *,
-                           unsigned long, unsigned long);
-
-/** Does a process end whose memory could not be had? What ends may lose memory before it is gone:
- *  destructors unmap it, and the kernel itself does where memory is short. So it is given a while;
- *  only an error waits for that. */
-static bool is_ending(const nicstride_peer_t *p)
+/** One system call. */
+static onic_refused_t vm_move(const nicstride_transfer_t *a, const struct iovec *local, unsigned nl,
+                              const struct iovec *remote, unsigned nr, uint64_t bytes)
 {
-    for (unsigned ms = 0; ms < ENDING_MS; ms++) {
-        if (!onic_peer_readable(p->wire))
-            return true;
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    }
-    return false;
-}
-
-static int vm_error(const nicstride_peer_t *p, ssize_t moved)
-{
-    if (moved < 0 && (errno == EPERM || errno == ENOSYS))
-        return OMPI_ERR_NOT_SUPPORTED;
-    if (moved < 0 && errno == ENOMEM)
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    /* What cannot be done here goes by message, and fails there, or mpirun ends the job. */
-    if ((moved < 0 && errno == ESRCH) || is_ending(p))
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    /* The range was inside the window, so the target gave memory that is not there (or not
-     * writable). */
-    return MPI_ERR_RMA_RANGE;
-}
-
-static int vm_move(vm_fn_t fn, const nicstride_peer_t *p, const struct iovec *local, unsigned nl,
-                   const struct iovec *remote, unsigned nr, uint64_t bytes)
-{
-    ssize_t moved;
-
-    do
-        moved = fn(onic_peer_pid(p->wire), local, nl, remote, nr, 0);
-    while (moved < 0 && errno == EINTR);
-    return moved == (ssize_t)bytes ? OMPI_SUCCESS : vm_error(p, moved);
+    return onic_peer_copy(a->peer->wire, a->type == NICSTRIDE_MSG_PUT, local, nl, remote, nr,
+                          bytes);
 }
 
 /** Adds a piece to a list of pieces; continues the last one where it can. */
@@ -103,7 +67,7 @@ static char *walk_take(walk_t *w, uint64_t n)
     return at;
 }
 
-static int move_pieces(const nicstride_transfer_t *a, vm_fn_t fn)
+static onic_refused_t copy_pieces(const nicstride_transfer_t *a)
 {
     walk_t o = {.base = a->origin_base}, t = {.base = (char *)(uintptr_t)a->remote};
     bool more = true;
@@ -114,7 +78,7 @@ static int move_pieces(const nicstride_transfer_t *a, vm_fn_t fn)
         struct iovec local[BATCH], remote[BATCH];
         unsigned nl = 0, nr = 0;
         uint64_t bytes = 0;
-        int rc;
+        onic_refused_t refused;
 
         while (nl < BATCH && nr < BATCH && bytes < CALL_MAX) {
             uint64_t n;
@@ -129,45 +93,40 @@ static int move_pieces(const nicstride_transfer_t *a, vm_fn_t fn)
         }
         if (bytes == 0)
             break;
-        rc = vm_move(fn, a->peer, local, nl, remote, nr, bytes);
-        if (rc != OMPI_SUCCESS)
-            return rc;
+        refused = vm_move(a, local, nl, remote, nr, bytes);
+        if (refused != ONIC_REFUSED_NOT)
+            return refused;
     }
-    return OMPI_SUCCESS;
+    return ONIC_REFUSED_NOT;
 }
 
-static int copy_pieces(const nicstride_transfer_t *a)
-{
-    return move_pieces(a, a->type == NICSTRIDE_MSG_PUT ? process_vm_writev : process_vm_readv);
-}
-
-static int sieve(const nicstride_transfer_t *a)
+static onic_refused_t sieve(const nicstride_transfer_t *a)
 {
     const uint64_t piece = nicstride_component.paths.node.sieve_piece;
     uint64_t extent = (uint64_t)(a->target.ub - a->target.lb);
     char *bounce = malloc((extent < piece ? extent : piece) + 2 * ONIC_WORD);
     onic_cursor_t to, from;
     uint64_t pos = 0;
-    int rc = OMPI_SUCCESS;
+    onic_refused_t refused = ONIC_REFUSED_NOT;
 
     if (bounce == NULL)
-        return OMPI_ERR_OUT_OF_RESOURCE;
+        return ONIC_REFUSED_NOW;
     onic_cursor_init(&to, &a->origin, 0);
     onic_cursor_init(&from, &a->target, 0);
-    while (pos < a->target.size && rc == OMPI_SUCCESS) {
+    while (pos < a->target.size && refused == ONIC_REFUSED_NOT) {
         nicstride_cover_t c = nicstride_sieve_next(&a->target, pos, piece, NICSTRIDE_SIEVE_GAP);
         const onic_words_t w = onic_words_around(a->remote + (uint64_t)c.lo, c.len);
         struct iovec local = {.iov_base = bounce, .iov_len = w.len};
         struct iovec remote = {.iov_base = (void *)(uintptr_t)w.at, .iov_len = w.len};
 
-        rc = vm_move(process_vm_readv, a->peer, &local, 1, &remote, 1, w.len);
-        if (rc == OMPI_SUCCESS)
+        refused = vm_move(a, &local, 1, &remote, 1, w.len);
+        if (refused == ONIC_REFUSED_NOT)
             onic_copy(&to, a->origin_base, &from,
                       (const void *)((uintptr_t)bounce + w.before - (uintptr_t)c.lo), c.bytes);
         pos += c.bytes;
     }
     free(bounce);
-    return rc;
+    return refused;
 }
 
 /** Warns that there is no single copy, once: the program works all the same, but its user may
@@ -181,44 +140,47 @@ static void warn_no_single_copy(void)
     said = true;
 }
 
-/** Moves the data, and has its time noted where that is asked for. */
+/** Where it is kept whether the kernel copies in the transfer's direction. */
+static int *known(const nicstride_transfer_t *t)
+{
+    return nicstride_known(t->peer, NICSTRIDE_METHOD_CMA, t->type);
+}
+
+/** Moves the data, and has its time noted where that is asked for. Where part of it was copied all
+ *  goes once more, by message. */
 static int start(const nicstride_transfer_t *t, nicstride_method_t method,
-                 int (*copy)(const nicstride_transfer_t *), bool *done_p)
+                 onic_refused_t (*copy)(const nicstride_transfer_t *), bool *done_p)
 {
     const uint64_t begun = t->cell != NULL ? onic_ticks() : 0;
-    const int rc = copy(t);
+    const onic_refused_t refused = copy(t);
 
     *done_p = true;
-    /* Without permission of the kernel there is no single copy: not now, not later. */
-    if (rc == OMPI_ERR_NOT_SUPPORTED) {
-        nicstride_component.params.cma = false;
+    if (refused == ONIC_REFUSED_MEMORY || refused == ONIC_REFUSED_PROCESS)
+        __atomic_store_n(known(t), -1, __ATOMIC_RELAXED);
+    if (refused == ONIC_REFUSED_PROCESS)
         warn_no_single_copy();
-    }
-    if (rc == OMPI_ERR_NOT_SUPPORTED || rc == OMPI_ERR_OUT_OF_RESOURCE)
+    if (refused != ONIC_REFUSED_NOT)
         return OMPI_ERR_NOT_AVAILABLE;
-    if (rc != OMPI_SUCCESS)
-        return nicstride_error(t->m, t->call, rc, "the memory of target rank %d cannot be accessed",
-                               t->peer->rank);
     if (t->cell != NULL)
         nicstride_observe_call(t->peer, t->cell, method, t->target.size, begun);
     return OMPI_SUCCESS;
 }
 
 /** Can the kernel copy to and from the peer's memory? Asked once. */
-static bool works(nicstride_peer_t *p)
+static bool works(const nicstride_transfer_t *t)
 {
-    int known = __atomic_load_n(&p->known[NICSTRIDE_METHOD_CMA], __ATOMIC_RELAXED);
+    int *kept = known(t), is = __atomic_load_n(kept, __ATOMIC_RELAXED);
 
-    if (known == 0) {
+    if (is == 0) {
         onic_wire_lock();
-        known = onic_peer_can_cma(p->wire) ? 1 : -1;
+        is = onic_peer_can_cma(t->peer->wire) ? 1 : -1;
         onic_wire_unlock();
-        __atomic_store_n(&p->known[NICSTRIDE_METHOD_CMA], known, __ATOMIC_RELAXED);
+        __atomic_store_n(kept, is, __ATOMIC_RELAXED);
         /* A process that has died is no reason for the user to wonder. */
-        if (known < 0 && !onic_peer_look(p->wire))
+        if (is < 0 && !onic_peer_look(t->peer->wire))
             warn_no_single_copy();
     }
-    return known > 0;
+    return is > 0;
 }
 
 /** Of a dynamic window what is known to be attached: only single copy goes past the target, which
@@ -234,8 +196,7 @@ static bool is_attached(const nicstride_transfer_t *t)
 static bool reaches(const nicstride_transfer_t *t)
 {
     return !t->mapped && (t->type == NICSTRIDE_MSG_PUT || t->type == NICSTRIDE_MSG_GET) &&
-           t->peer->local >= 0 && nicstride_component.params.cma && works(t->peer) &&
-           is_attached(t);
+           t->peer->local >= 0 && nicstride_component.params.cma && works(t) && is_attached(t);
 }
 
 static bool reaches_pieces(const nicstride_transfer_t *t)

@@ -249,19 +249,15 @@ static nicstride_op_t *awaiting(const nicstride_peer_t *p, uint64_t handle, uint
     return op;
 }
 
-/** The target will not fill the slots of a get. Data beside them was not asked for. */
-static void slots_refused(nicstride_op_t *op, int status)
+/** The target will not fill the slots of a get. False where they are full already: then the
+ *  transfer's callback is about to come. */
+static bool leave_slots(nicstride_op_t *op)
 {
-    if (status == 0) {
-        nicstride_refuse();
-        return;
-    }
-    /* Where it is over already its callback is about to come. */
     if (!onic_mover_withdraw_locked(op->move))
-        return;
+        return false;
     op->move = NULL;
     op->in_flight--;
-    nicstride_op_received_locked(op, op->size - op->received, nicstride_error_class(status));
+    return true;
 }
 
 void nicstride_on_data(const nicstride_incoming_t *in)
@@ -270,8 +266,14 @@ void nicstride_on_data(const nicstride_incoming_t *in)
     nicstride_op_t *op = awaiting(in->p, msg->handle, msg->offset, msg->len);
 
     if (op != NULL && op->move != NULL) {
-        slots_refused(op, msg->status);
-    } else if (op != NULL) {
+        if (!leave_slots(op))
+            return;
+        /* The target cannot reach slots of this process, and sends what it was asked for. */
+        if (msg->status == 0)
+            __atomic_store_n(nicstride_known(op->peer, NICSTRIDE_METHOD_MOVER, op->type), -1,
+                             __ATOMIC_RELAXED);
+    }
+    if (op != NULL) {
         if (msg->status == 0)
             place(op, msg->offset, in->data, in->len);
         nicstride_op_received_locked(op, msg->len, nicstride_error_class(msg->status));

@@ -283,6 +283,11 @@ void nicstride_on_move(const nicstride_incoming_t *in)
         }
         onic_layout_fini(&end.layout);
         nicstride_use_close(&v->use);
+        /* The origin could have this process map its slots, and it cannot: data goes by message. */
+        if (get && rc == OMPI_ERR_UNREACH) {
+            answer_long(in);
+            return;
+        }
         error = MPI_ERR_OTHER;
     }
     if (get) {

@@ -158,11 +158,12 @@ typedef struct nicstride_peer {
     uint32_t win;                          /**< its name for the window */
     uint32_t me;                           /**< my rank there */
     int rank;
-    int local;                        /**< index on my node, or -1 */
-    int known[NICSTRIDE_METHODS_MAX]; /**< what a method's row has found out: 1: it reaches it, -1:
-                                         it does not, 0: unknown */
-    nicstride_keyring_t *keys;        /**< of its memory (keys.h), or NULL; wire lock */
-    int keyless;                      /**< 1: there will be none; read without the lock */
+    int local;                           /**< index on my node, or -1 */
+    int known[NICSTRIDE_METHODS_MAX][2]; /**< what a method's row has found out, of gets and of all
+                                            else: 1: it reaches it, -1: it does not, 0: unknown;
+                                            atomic */
+    nicstride_keyring_t *keys;           /**< of its memory (keys.h), or NULL; wire lock */
+    int keyless;                         /**< 1: there will be none; read without the lock */
     bool failed;                      /**< it cannot be reached: nobody waits for it; wire lock */
     bool used;                        /**< it is in its window's list; wire lock */
     struct nicstride_peer *next_used; /**< in that list; wire lock */
@@ -175,6 +176,13 @@ typedef struct nicstride_peer {
     nicstride_names_t *names;   /**< that lists have there; NULL: none yet; wire lock */
     nicstride_listed_t *listed; /**< its names of lists here; likewise */
 } nicstride_peer_t;
+
+/** Where a method's row keeps whether it reaches a peer in the direction of such a transfer. */
+static inline int *nicstride_known(nicstride_peer_t *p, nicstride_method_t method,
+                                   nicstride_msg_type_t type)
+{
+    return &p->known[method][type == NICSTRIDE_MSG_GET];
+}
 
 /** Bytes from the begin of a control block to its parts, and of all of it. */
 typedef struct nicstride_ctl_parts {

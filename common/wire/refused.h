@@ -1,0 +1,34 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file What it means that the kernel has not copied between two processes. In no case is it an
+ *  error of the program: the data goes another way, and its own process touches the memory. Pure.
+ */
+#pragma once
+
+#include <errno.h>
+
+/** What a refusal says of later copies. */
+typedef enum onic_refused {
+    ONIC_REFUSED_NOT,     /**< it has copied */
+    ONIC_REFUSED_NOW,     /**< nothing: memory was short, or the other process is ending */
+    ONIC_REFUSED_MEMORY,  /**< such memory it does not copy: of a device, secret, mapped away */
+    ONIC_REFUSED_PROCESS, /**< this process may not copy, or not from or to that one */
+} onic_refused_t;
+
+/** `error`: of the system call, 0 where it has copied less than all. Filters of system calls may
+ *  give any error. */
+static inline onic_refused_t onic_refused_by(int error)
+{
+    switch (error) {
+    case 0:
+    case EFAULT:
+        return ONIC_REFUSED_MEMORY;
+    case ENOMEM:
+    case ESRCH:
+        return ONIC_REFUSED_NOW;
+    default:
+        return ONIC_REFUSED_PROCESS;
+    }
+}
