@@ -24,7 +24,7 @@ typedef enum superpipe_kind {
     SUPERPIPE_KIND_CTS,       /**< the send, bytes wanted; superpipe_cts_t */
     SUPERPIPE_KIND_DATA,      /**< the receive, where the data that follows goes */
     SUPERPIPE_KIND_ACK,       /**< the send, which is complete */
-    SUPERPIPE_KIND_NACK,      /**< the receive, whose CTS cannot be met */
+    SUPERPIPE_KIND_NACK,      /**< the receive, whose CTS cannot be met; 1: such never can */
     SUPERPIPE_KIND_LIMIT,     /**< number of its receiver in SHORT messages, or 0; credit limit */
     SUPERPIPE_KIND_EARLY,     /**< the send, where the data that follows goes */
     SUPERPIPE_KIND_CLOSE,     /**< 0, 0; the sender of this receives nothing more */

@@ -16,7 +16,8 @@ unsigned superpipe_able(const superpipe_case_t *c)
     unsigned able = 0;
 
     for (int p = 0; p < SUPERPIPE_PROTOCOLS; p++)
-        if (superpipe_rows[p]->can != NULL && superpipe_rows[p]->can(c))
+        if (superpipe_rows[p]->can != NULL && (c->refused >> p & 1) == 0 &&
+            superpipe_rows[p]->can(c))
             able |= 1U << p;
     return able;
 }

@@ -28,10 +28,18 @@ typedef struct superpipe_case {
     bool node;              /**< sender and receiver are on one node */
     bool adapter;           /**< an adapter puts into the receiver's memory */
     bool self;              /**< sender and receiver are one process */
+    unsigned refused;       /**< bits of protocols that were found not to bring what it sends */
     double pins;            /**< registrations that it has to bear if there are any, 0 .. 2: one for
                                each side (cost.h) */
     struct onic_peer *wire; /**< the sender; NULL: any of that kind, for the table */
 } superpipe_case_t;
+
+/** What a sender says to a CTS. */
+typedef enum superpipe_answer {
+    SUPERPIPE_ANSWERED,
+    SUPERPIPE_NOT_NOW, /**< NACK is to be sent, */
+    SUPERPIPE_NEVER    /**< and that the protocol cannot be used with the receiver at all */
+} superpipe_answer_t;
 
 /** A protocol. Functions with start and answer: lock held. */
 typedef struct superpipe_row {
@@ -41,8 +49,8 @@ typedef struct superpipe_row {
     /** Gets the data of a receive that has its message, or begins to. False where that cannot be
      *  now, and nothing has changed. */
     bool (*start)(struct superpipe_request *r);
-    /** The receiver has sent CTS for a send of this process. False: NACK is to be sent. Or NULL. */
-    bool (*answer)(struct superpipe_request *r, const superpipe_incoming_t *in);
+    /** The receiver has sent CTS for a send of this process. Or NULL. */
+    superpipe_answer_t (*answer)(struct superpipe_request *r, const superpipe_incoming_t *in);
 } superpipe_row_t;
 
 /** By superpipe_protocol_t. The first two are not chosen by the receiver, and have a name alone. */

@@ -6,7 +6,6 @@
  *  process sends to itself it copies. */
 #include "pml_superpipe/protocols/process.h"
 
-#include <errno.h>
 #include <sys/uio.h>
 
 static bool can(const superpipe_case_t *c)
@@ -35,23 +34,21 @@ static bool start(superpipe_request_t *r)
 const superpipe_row_t superpipe_copy_row = {"copy", can, cost, start, NULL};
 
 /** The kernel moves a little less than 2 GiB in one call. */
-static bool read_all(const superpipe_request_t *r)
+#define CALL_MAX (UINT64_C(1) << 30)
+
+static onic_refused_t read_all(const superpipe_request_t *r)
 {
     char *to = r->base + r->layout.offset;
-    uint64_t done = r->state.early;
+    onic_refused_t refused = ONIC_REFUSED_NOT;
 
-    while (done < r->state.wanted) {
-        const struct iovec local = {.iov_base = to + done, .iov_len = r->state.wanted - done};
-        const struct iovec remote = {.iov_base = (void *)(uintptr_t)(r->address + done),
-                                     .iov_len = local.iov_len};
-        const ssize_t got =
-            process_vm_readv(onic_peer_pid(r->peer->wire), &local, 1, &remote, 1, 0);
+    for (uint64_t done = r->state.early, n; done < r->state.wanted && !refused; done += n) {
+        n = r->state.wanted - done < CALL_MAX ? r->state.wanted - done : CALL_MAX;
+        const struct iovec here = {to + done, n};
+        const struct iovec there = {(void *)(uintptr_t)(r->address + done), n};
 
-        if (got <= 0 && !(got < 0 && errno == EINTR))
-            return false;
-        done += got > 0 ? (uint64_t)got : 0;
+        refused = onic_peer_copy(r->peer->wire, false, &here, 1, &there, 1, n);
     }
-    return true;
+    return refused;
 }
 
 /** Copies from a request of this process, which is held in *s_p until that is over. */
@@ -76,7 +73,8 @@ static bool copy_within(const superpipe_request_t *r, superpipe_request_t **s_p)
 static void copy_one(superpipe_request_t *r)
 {
     superpipe_request_t *s = NULL;
-    const bool copied = r->peer->self ? copy_within(r, &s) : read_all(r);
+    const onic_refused_t refused = r->peer->self ? ONIC_REFUSED_NOT : read_all(r);
+    const bool copied = r->peer->self ? copy_within(r, &s) : refused == ONIC_REFUSED_NOT;
 
     onic_wire_lock();
     superpipe_transfer_ended(&r->state, true);
@@ -92,6 +90,9 @@ static void copy_one(superpipe_request_t *r)
     } else if (r->peer->self || r->state.broken) {
         superpipe_fail_locked(r, MPI_ERR_OTHER);
     } else {
+        /* What has been copied comes once more, with the rest. */
+        if (refused != ONIC_REFUSED_NOW)
+            r->peer->refused |= 1U << SUPERPIPE_COPY;
         superpipe_fall_back_locked(r);
     }
     onic_wire_unlock();

@@ -56,21 +56,27 @@ static bool start(superpipe_request_t *r)
     return true;
 }
 
-static bool answer(superpipe_request_t *r, const superpipe_incoming_t *in)
+static superpipe_answer_t answer(superpipe_request_t *r, const superpipe_incoming_t *in)
 {
+    onic_peer_t *to = r->peer->wire;
     onic_mover_end_t end;
     onic_ticket_t ticket;
+    int rc;
 
     memcpy(&ticket, in->cts.ticket, sizeof(ticket));
     if (ticket.len != superpipe_transfer_remaining(&r->state))
-        return false;
+        return SUPERPIPE_NOT_NOW;
     describe(r, &end);
-    if (onic_mover_answer_locked(r->peer->wire, &ticket, &end) != OMPI_SUCCESS) {
+    rc = onic_mover_answer_locked(to, &ticket, &end);
+    if (rc != OMPI_SUCCESS) {
         onic_layout_fini(&end.layout);
-        return false;
+        /* On a node the slots, which are there, cannot be mapped; between hosts it may only not be
+         * known yet where they are. */
+        return rc == OMPI_ERR_UNREACH && onic_peer_pid(to) >= 0 ? SUPERPIPE_NEVER
+                                                                : SUPERPIPE_NOT_NOW;
     }
     r->state.moving = true;
-    return true;
+    return SUPERPIPE_ANSWERED;
 }
 
 const superpipe_row_t superpipe_mover_row = {"mover", can, cost, start, answer};
@@ -85,6 +91,7 @@ void superpipe_on_nack_locked(superpipe_peer_t *p, const superpipe_incoming_t *i
         superpipe_fail_locked(r, MPI_ERR_OTHER);
     } else if (onic_mover_withdraw_locked(r->move)) {
         r->move = NULL;
+        p->refused |= in->value != 0 ? 1U << SUPERPIPE_MOVER : 0;
         superpipe_fall_back_locked(r);
     } /* else the mover is about to call back */
 }

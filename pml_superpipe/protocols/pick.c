@@ -30,6 +30,7 @@ static superpipe_case_t case_locked(const superpipe_request_t *r)
                               /* To ask makes a connection, which a queue does without. */
                               .adapter = !onic_peer_has_queue(wire) && onic_peer_puts_by_rdma(wire),
                               .self = r->peer->self,
+                              .refused = r->peer->refused,
                               .wire = wire};
 }
 

@@ -166,14 +166,17 @@ void superpipe_on_cts_locked(superpipe_peer_t *p, const superpipe_incoming_t *in
     const superpipe_protocol_t protocol = (superpipe_protocol_t)in->prefix.protocol;
     const superpipe_row_t *row = superpipe_rows[protocol];
     superpipe_request_t *r = onic_handle_get(&superpipe.handles, in->handle);
+    superpipe_answer_t answer = SUPERPIPE_NOT_NOW;
 
     if (r != NULL && r->peer == p && row->answer != NULL &&
         superpipe_transfer_requested(&r->state, protocol, in->value,
                                      onic_layout_is_contig(&r->layout))) {
         r->theirs = in->cts.receive;
-        if (row->answer(r, in))
+        answer = row->answer(r, in);
+        if (answer == SUPERPIPE_ANSWERED)
             return;
         r->state.requested = false;
     }
-    superpipe_send_control_locked(p, SUPERPIPE_KIND_NACK, in->cts.receive, 0);
+    superpipe_send_control_locked(p, SUPERPIPE_KIND_NACK, in->cts.receive,
+                                  answer == SUPERPIPE_NEVER);
 }

@@ -65,6 +65,7 @@ typedef struct superpipe_peer {
     size_t fragment;              /**< most bytes of data in one message; 0: not known yet */
     uint64_t short_most;          /**< most bytes of a short message; 0: not known yet */
     superpipe_learned_t *learned; /**< from messages of it; NULL: nothing yet */
+    unsigned refused;             /**< superpipe_case_t's, for what it sends */
     bool self;
     bool closed; /**< it receives nothing more */
     bool lost;   /**< all that waited for it has been ended */

@@ -31,20 +31,22 @@ static bool start_stream(superpipe_request_t *r)
     return true;
 }
 
-static bool answer(superpipe_request_t *r, const superpipe_incoming_t *in)
+static superpipe_answer_t answer(superpipe_request_t *r, const superpipe_incoming_t *in)
 {
     (void)in;
     superpipe_send_fragments_locked(r);
     superpipe_finish_locked(r);
-    return true;
+    return SUPERPIPE_ANSWERED;
 }
 
 const superpipe_row_t superpipe_stream_row = {"stream", always, stream_cost, start_stream, answer};
 
+/** On a node UCX would use the kernel's single copy, and loses the peer where that is refused; our
+ *  own protocols go another way then. */
 static bool can_rendezvous(const superpipe_case_t *c)
 {
-    return c->one_piece && !c->self &&
-           (c->wire != NULL ? onic_peer_rndv_max(c->wire) > 0 : !c->node);
+    return c->one_piece && !c->self && (c->adapter || !c->node) &&
+           (c->wire == NULL || onic_peer_rndv_max(c->wire) > 0);
 }
 
 static double rendezvous_cost(const superpipe_case_t *c, const onic_link_t *link)

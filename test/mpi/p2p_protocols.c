@@ -12,6 +12,7 @@
  */
 #include "test/mpi/p2p.h"
 
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,6 +107,8 @@ typedef struct message {
 static const char *forced;
 /** Over hosts it is not known who may copy from whom. */
 static bool may_copy, knows_copy;
+/** Where there is one it may be what connects processes of a host, too. */
+static bool adapter;
 
 /** The blocks of the vector that is used have 64 bytes. */
 static bool is_contiguous(p2p_shape_t shape, int bytes)
@@ -127,7 +130,7 @@ static bool can(int carrier, const message_t *m)
     case COPY:
         return m->self || (m->same_host && (may_copy || !knows_copy) && from && to);
     default:
-        return from && to && !m->self;
+        return from && to && !m->self && (!m->same_host || adapter);
     }
 }
 
@@ -147,7 +150,7 @@ static int carrier_of(const message_t *m)
         f++;
     if (f == CARRIERS || f == EAGER)
         return m->bytes <= CERTAINLY_SHORT ? EAGER : m->bytes < certainly_long(m) ? ANY : ANY_LONG;
-    if (can(f, m) && (f != COPY || knows_copy || m->self))
+    if (can(f, m) && (f != COPY || knows_copy || m->self) && (f != RENDEZVOUS || !m->same_host))
         return f;
     /* What comes from itself is never cheaper by other ways. */
     return m->self ? COPY : ANY_LONG;
@@ -264,6 +267,16 @@ static void test_many(bool counts)
     free(in);
 }
 
+static bool has_adapter(void)
+{
+    glob_t found;
+    const bool has = glob("/sys/class/infiniband/*", 0, NULL, &found) == 0;
+
+    if (has)
+        globfree(&found);
+    return has;
+}
+
 int main(int argc, char **argv)
 {
     static const message_t any = {.bytes = CERTAINLY_LONG};
@@ -273,6 +286,7 @@ int main(int argc, char **argv)
     forced = getenv("OMPI_MCA_pml_superpipe_protocol");
     forced = forced != NULL ? forced : "auto";
     may_copy = tl_may_copy();
+    adapter = has_adapter();
     knows_copy = tl_one_host();
     const bool same_host = tl_same_host((tl_rank() + tl_size() - 1) % tl_size());
     counting_begin();

@@ -77,6 +77,31 @@ START_TEST(by_shape)
 }
 END_TEST
 
+/** Nothing is left to UCX on a node, but where an adapter connects its processes. */
+START_TEST(on_a_node)
+{
+    superpipe_case_t c = {.length = 1000, .one_piece = true, .node = true};
+
+    ck_assert_uint_eq(superpipe_able(&c) & 1U << SUPERPIPE_RENDEZVOUS, 0);
+    c.adapter = true;
+    ck_assert_uint_ne(superpipe_able(&c) & 1U << SUPERPIPE_RENDEZVOUS, 0);
+}
+END_TEST
+
+/** What a sender cannot be reached by is not taken again, whatever else can do it. */
+START_TEST(refused)
+{
+    superpipe_case_t c = {.length = 1000, .one_piece = true};
+
+    c.refused = 1U << SUPERPIPE_RENDEZVOUS;
+    ck_assert_uint_eq(superpipe_able(&c), 1U << SUPERPIPE_STREAM);
+    c.self = true;
+    ck_assert_uint_eq(superpipe_able(&c), 1U << SUPERPIPE_STREAM | 1U << SUPERPIPE_COPY);
+    c.refused = 1U << SUPERPIPE_COPY;
+    ck_assert_uint_eq(superpipe_able(&c), 1U << SUPERPIPE_STREAM);
+}
+END_TEST
+
 /** Zero copy for buffers that come back, the mover for those that do not. */
 START_TEST(registrations)
 {
@@ -168,6 +193,7 @@ END_TEST
 int main(void)
 {
     return UNIT_RUN("pml choice", UNIT_LOOP(cheapest, 0, 4), UNIT_ONCE(by_shape),
-                    UNIT_ONCE(registrations), UNIT_ONCE(short_most), UNIT_LOOP(early, 0, 2),
-                    UNIT_ONCE(all_early), UNIT_ONCE(table));
+                    UNIT_ONCE(on_a_node), UNIT_ONCE(refused), UNIT_ONCE(registrations),
+                    UNIT_ONCE(short_most), UNIT_LOOP(early, 0, 2), UNIT_ONCE(all_early),
+                    UNIT_ONCE(table));
 }
