@@ -19,6 +19,7 @@ common_libonic_core_la_SOURCES = \
 	common/support/clock.c \
 	common/support/life.c \
 	common/support/peer_file.c \
+	common/support/spare.c \
 	common/node/queue.c \
 	common/node/segment.c \
 	common/support/handle.c \

@@ -39,6 +39,7 @@ unit_programs = \
 	test/unit/check_model_learn \
 	test/unit/check_model_link \
 	test/unit/check_model_pipeline \
+	test/unit/check_order \
 	test/unit/check_nicbarrier_chain \
 	test/unit/check_nicbarrier_plan \
 	test/unit/check_nicbarrier_waiting \
@@ -83,6 +84,7 @@ unit_programs = \
 	test/unit/check_address \
 	test/unit/check_requirements \
 	test/unit/check_segment \
+	test/unit/check_spare \
 	test/unit/check_sieve \
 	test/unit/check_strided \
 	test/unit/check_strided_keys \
@@ -127,10 +129,12 @@ test_unit_check_kept_LDADD = $(unit_ldadd)
 test_unit_check_ask_LDADD = $(unit_ldadd)
 test_unit_check_gate_LDADD = $(unit_ldadd)
 test_unit_check_guard_LDADD = $(check_libs)
+test_unit_check_spare_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_keys_LDADD = $(unit_ldadd)
 test_unit_check_update_LDADD = $(unit_ldadd)
 test_unit_check_names_LDADD = $(unit_ldadd)
 test_unit_check_lazy_LDADD = $(unit_ldadd)
+test_unit_check_order_LDADD = $(unit_ldadd)
 test_unit_check_layout_LDADD = $(unit_ldadd)
 test_unit_check_layout_wire_LDADD = $(unit_ldadd)
 test_unit_check_lockq_LDADD = $(unit_ldadd)
@@ -401,6 +405,7 @@ mpi_programs = \
 	test/mpi/counters \
 	test/mpi/detach_early \
 	test/mpi/died \
+	test/mpi/descriptors \
 	test/mpi/device \
 	test/mpi/dynamic \
 	test/mpi/dynamic_away \
@@ -455,6 +460,7 @@ mpi_programs = \
 	test/mpi/node \
 	test/mpi/ordering \
 	test/mpi/out_of_memory \
+	test/mpi/overtake \
 	test/mpi/p2p_bound \
 	test/mpi/p2p_queue \
 	test/mpi/p2p_callbacks \
@@ -466,6 +472,7 @@ mpi_programs = \
 	test/mpi/p2p_device \
 	test/mpi/p2p_died \
 	test/mpi/p2p_errors \
+	test/mpi/p2p_descriptors \
 	test/mpi/p2p_first \
 	test/mpi/p2p_held \
 	test/mpi/p2p_flood \
@@ -677,6 +684,7 @@ sanitized-build: all sanitized-source
 tsan_units = test/unit/check_fence \
 	test/unit/check_guard \
 	test/unit/check_owned_lock \
+	test/unit/check_spare \
 	test/unit/check_life \
 	test/unit/check_mover_transfers \
 	test/unit/check_nicbarrier_conformance \

@@ -195,9 +195,9 @@ bool onic_outbox_can_open(const onic_segment_key_t *key)
 }
 
 bool onic_outbox_open(onic_outbox_t *out, const onic_segment_key_t *key, uint64_t me,
-                      const onic_presence_t *owner, int pipe)
+                      const onic_presence_t *owner, const onic_wake_t *wake)
 {
-    *out = (onic_outbox_t){.file = key->file, .owner = owner, .pipe = pipe};
+    *out = (onic_outbox_t){.file = key->file, .owner = owner, .wake = wake};
     if (onic_segment_join(key, key->size, INT_MAX, &out->segment) != ONIC_JOINED)
         return false;
     if (!take_queue(out, me)) {
@@ -233,7 +233,7 @@ static void wake(onic_outbox_t *out)
     const unsigned nap = atomic_load_explicit(&out->owner->parked, memory_order_relaxed);
     if (nap != 0 && nap != out->woken) {
         out->woken = nap;
-        onic_wake_pipe_write(out->pipe, ONIC_WAKE_PEER);
+        onic_wake_peer(out->wake);
     }
 }
 

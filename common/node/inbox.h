@@ -85,7 +85,7 @@ typedef struct onic_outbox {
     onic_segment_t segment;
     onic_file_key_t file;
     const onic_presence_t *owner; /**< the page of the process whose inbox it is */
-    int pipe;                     /**< and what wakes its server thread */
+    const onic_wake_t *wake;      /**< and what wakes its server thread */
     unsigned woken;               /**< the sleep of that thread that has been ended */
 } onic_outbox_t;
 
@@ -93,10 +93,10 @@ typedef struct onic_outbox {
 bool onic_outbox_can_open(const onic_segment_key_t *key);
 
 /** Takes this process's queue in the inbox of that key, and gives memory to its beginning. `me` is
- *  the name that the receiver finds with the queue; `owner` and `pipe` are the page and the pipe of
+ *  the name that the receiver finds with the queue; `owner` and `wake` are the page and the pipe of
  *  the process whose inbox it is, the caller's until the outbox is closed. False: not to be had. */
 bool onic_outbox_open(onic_outbox_t *out, const onic_segment_key_t *key, uint64_t me,
-                      const onic_presence_t *owner, int pipe);
+                      const onic_presence_t *owner, const onic_wake_t *wake);
 void onic_outbox_close(onic_outbox_t *out);
 
 /** Sends a message, of at most out->message_max bytes; false where it is longer or there is no room

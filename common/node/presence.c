@@ -11,6 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "common/support/spare.h"
+
 /** Between two marks, of the processor's counter: a microsecond at most. Reading the kernel's clock
  *  may take longer than all else in a progress that finds nothing (kvm-clock: 27 of 50 ns). */
 #define MARK_COUNTS 1024
@@ -88,7 +90,7 @@ const onic_presence_t *onic_presence_map(const onic_file_key_t *key)
     onic_presence_t *page = MAP_FAILED;
     if (lseek(fd, 0, SEEK_END) >= (off_t)sizeof(onic_presence_t))
         page = mmap(NULL, sizeof(onic_presence_t), PROT_READ, MAP_SHARED, fd, 0);
-    close(fd);
+    onic_close(fd);
     if (page != MAP_FAILED && page->clock != onic_ticks_clock()) {
         onic_presence_unmap(page);
         page = MAP_FAILED;
@@ -120,6 +122,38 @@ void onic_wake_pipe_write(int fd, char what)
 {
     /* A full pipe is as good: the thread is being woken already. */
     while (write(fd, &what, 1) < 0 && errno == EINTR) {
+    }
+}
+
+onic_wake_t onic_wake_open(const onic_file_key_t *key)
+{
+    /* For reading, too: a pipe without a reader would end the writer by a signal. */
+    const int fd = onic_file_open(key, O_RDWR);
+    if (fd < 0)
+        return (onic_wake_t){.file = ONIC_NO_FILE, .fd = -1};
+    if (!onic_spare_has_run_out())
+        return (onic_wake_t){.file = *key, .fd = fd};
+    onic_close(fd);
+    return (onic_wake_t){.file = *key, .fd = -1};
+}
+
+void onic_wake_close(onic_wake_t *wake)
+{
+    if (wake->fd >= 0)
+        onic_close(wake->fd);
+    *wake = (onic_wake_t){.file = ONIC_NO_FILE, .fd = -1};
+}
+
+void onic_wake_peer(const onic_wake_t *wake)
+{
+    if (wake->fd >= 0) {
+        onic_wake_pipe_write(wake->fd, ONIC_WAKE_PEER);
+        return;
+    }
+    const int fd = onic_file_open(&wake->file, O_RDWR);
+    if (fd >= 0) {
+        onic_wake_pipe_write(fd, ONIC_WAKE_PEER);
+        onic_close(fd);
     }
 }
 

@@ -105,5 +105,23 @@ void onic_wake_pipe_close(int pipe[2]);
 /** Ends the sleep of the thread that polls the other end. A system call; any thread. */
 void onic_wake_pipe_write(int fd, char what);
 
+/** Another process's pipe. It stays open, unless the process has hardly a descriptor left. */
+typedef struct onic_wake {
+    onic_file_key_t file; /**< ONIC_NO_FILE: it cannot be had */
+    int fd;               /**< -1: it is opened each time */
+} onic_wake_t;
+
+/** Opens the pipe of that key, if this process may; closed by onic_wake_close. */
+onic_wake_t onic_wake_open(const onic_file_key_t *key);
+void onic_wake_close(onic_wake_t *wake);
+
+static inline bool onic_wake_can(const onic_wake_t *wake)
+{
+    return wake->file.fd >= 0;
+}
+
+/** Ends the sleep of that process's server thread. System calls; any thread. */
+void onic_wake_peer(const onic_wake_t *wake);
+
 /** Takes what was written; true where another process has. Does not wait. */
 bool onic_wake_pipe_read(int fd);

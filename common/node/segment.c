@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/support/spare.h"
+
 /** Where shm_open has its files. */
 #define DIRECTORY "/dev/shm"
 /** Attempts at a name that is not taken. */
@@ -99,13 +101,28 @@ static bool map(int fd, int flags, size_t size, onic_segment_t *segment)
     return true;
 }
 
+/** A file of that name, to be read and written. */
+static int open_named(const char *name, int flags)
+{
+    int fd;
+
+    do {
+        fd = shm_open(name, O_RDWR | O_CLOEXEC | flags, S_IRUSR | S_IWUSR);
+    } while (fd < 0 && onic_spare_give(ONIC_FOR_NOW));
+    const int error = errno;
+    if (fd < 0)
+        onic_spare_take_back();
+    errno = error;
+    return fd;
+}
+
 /** Opens a new file, found by its descriptor or by a random name; -1 where that fails. */
 static int open_new(onic_findable_t how, onic_segment_key_t *key)
 {
     int fd = -1;
 
     if (how != ONIC_BY_NAME) {
-        fd = open(DIRECTORY, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
+        fd = onic_open(DIRECTORY, O_TMPFILE | O_EXCL | O_RDWR, S_IRUSR | S_IWUSR);
         key->file = onic_file_offer(fd);
     }
     for (int i = 0; i < NAME_TRIES && fd < 0 && how != ONIC_NAMELESS; i++) {
@@ -113,7 +130,7 @@ static int open_new(onic_findable_t how, onic_segment_key_t *key)
         if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
             break;
         snprintf(key->name, sizeof(key->name), "/onic-%016llx", (unsigned long long)random);
-        fd = shm_open(key->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+        fd = open_named(key->name, O_CREAT | O_EXCL);
         if (fd < 0 && errno != EEXIST)
             break;
     }
@@ -151,7 +168,7 @@ bool onic_segment_make(size_t size, size_t space, int shares, onic_findable_t ho
         made = false;
     }
     if (fd >= 0 && key->file.fd < 0)
-        close(fd);
+        onic_close(fd);
     if (!made)
         onic_segment_withdraw(key);
     return made;
@@ -160,11 +177,11 @@ bool onic_segment_make(size_t size, size_t space, int shares, onic_findable_t ho
 bool onic_segment_reserve(const onic_segment_key_t *key)
 {
     const bool nameless = key->file.fd >= 0;
-    int fd = nameless ? (int)key->file.fd : shm_open(key->name, O_RDWR | O_CLOEXEC, 0);
+    int fd = nameless ? (int)key->file.fd : open_named(key->name, 0);
     const bool reserved = fd >= 0 && reserve_share(fd, key, 0);
 
     if (!nameless && fd >= 0)
-        close(fd);
+        onic_close(fd);
     return reserved;
 }
 
@@ -187,8 +204,7 @@ onic_joined_t onic_segment_join(const onic_segment_key_t *key, size_t size, int 
     if (key->size == 0 || key->size != size)
         return ONIC_NOT_JOINED;
     bool nameless = key->file.fd >= 0;
-    int fd =
-        nameless ? onic_file_open(&key->file, O_RDWR) : shm_open(key->name, O_RDWR | O_CLOEXEC, 0);
+    int fd = nameless ? onic_file_open(&key->file, O_RDWR) : open_named(key->name, 0);
     if (fd < 0)
         return nameless ? ONIC_NEEDS_NAME : ONIC_NOT_JOINED;
     bool joined = map_known(fd, key, segment);
@@ -196,14 +212,14 @@ onic_joined_t onic_segment_join(const onic_segment_key_t *key, size_t size, int 
         onic_segment_unmap(segment);
         joined = false;
     }
-    close(fd);
+    onic_close(fd);
     return joined ? ONIC_JOINED : ONIC_NOT_JOINED;
 }
 
 void onic_segment_withdraw(onic_segment_key_t *key)
 {
     if (key->size > 0 && key->file.fd >= 0)
-        close((int)key->file.fd);
+        onic_close((int)key->file.fd);
     if (key->name[0] != '\0')
         (void)shm_unlink(key->name);
     memset(key, 0, sizeof(*key));
@@ -250,7 +266,7 @@ bool onic_segment_fill(const onic_segment_t *segment, const onic_file_key_t *fil
     const bool filled = fd >= 0 && reserve(fd, from, from + len);
 
     if (fd >= 0)
-        close(fd);
+        onic_close(fd);
     return filled;
 }
 

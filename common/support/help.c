@@ -16,10 +16,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "common/support/spare.h"
 #include "opal/util/output.h"
 #include "opal/util/proc.h"
 #include "opal/util/show_help.h"
@@ -140,14 +142,17 @@ static bool first_to_say(unsigned long job, const char *text)
     const int len =
         snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "ompi-nic/%lx/%llx/%016llx", job,
                  (unsigned long long)starter(), (unsigned long long)hash_of(text));
-    const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int fd;
+    do {
+        fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    } while (fd < 0 && onic_spare_give(ONIC_FOR_GOOD));
     if (fd < 0)
         return true;
     if (bind(fd, (const struct sockaddr *)&name,
              (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) == 0)
         return true;
     const bool others = errno == EADDRINUSE;
-    close(fd);
+    onic_close(fd);
     return !others;
 }
 
@@ -179,4 +184,13 @@ void onic_say_once(const char *format, ...)
         print(line);
     else
         free(line);
+}
+
+void onic_say_descriptors(void)
+{
+    struct rlimit r;
+    if (onic_spare_none_left() && getrlimit(RLIMIT_NOFILE, &r) == 0)
+        onic_say_once("ompi-nic: a process has no file descriptor left (ulimit -n: %llu), and "
+                      "connections need some: raise that limit",
+                      (unsigned long long)r.rlim_cur);
 }

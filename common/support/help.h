@@ -26,6 +26,9 @@ ONIC_EXPORT void onic_help(const char *file, const char *topic, ...);
  * Open MPI's, so it may be called in another series of it. Any thread. */
 ONIC_EXPORT void onic_say_once(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/** Something has failed that needs descriptors: says so where none is left. Any thread. */
+ONIC_EXPORT void onic_say_descriptors(void);
+
 /** Most texts that wait; those that come when there are so many are dropped. */
 #define ONIC_SAY_MAX 64
 

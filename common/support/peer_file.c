@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/support/spare.h"
+
 onic_file_key_t onic_file_offer(int fd)
 {
     struct stat st;
@@ -36,9 +38,9 @@ int onic_file_open(const onic_file_key_t *key, int flags)
     /* Looked at first: to open a device or a terminal may have effects. */
     if (stat(path, &st) != 0 || !matches(&st, key))
         return -1;
-    int fd = open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = onic_open(path, flags | O_NONBLOCK | O_NOCTTY, 0);
     if (fd >= 0 && (fstat(fd, &st) != 0 || !matches(&st, key))) {
-        close(fd);
+        onic_close(fd);
         fd = -1;
     }
     return fd;
@@ -46,11 +48,11 @@ int onic_file_open(const onic_file_key_t *key, int flags)
 
 size_t onic_file_text(const char *path, char *text, size_t size)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = onic_open(path, O_RDONLY, 0);
 
     memset(text, 0, size);
     const ssize_t n = fd >= 0 ? read(fd, text, size - 1) : 0;
     if (fd >= 0)
-        close(fd);
+        onic_close(fd);
     return n > 0 ? (size_t)n : 0;
 }

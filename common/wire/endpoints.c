@@ -4,6 +4,7 @@
  */
 /** @file Connections to peers, made on first use. */
 #include "common/support/help.h"
+#include "common/support/spare.h"
 #include "common/wire/wire_internal.h"
 
 #include <stdio.h>
@@ -106,6 +107,7 @@ ucs_status_t onic_make_ep(onic_peer_t *peer)
 {
     const bool foreign = peer->name >> 32 != onic_wire.job;
     ucs_status_t status = UCS_ERR_UNREACHABLE;
+    onic_spare_look();
     if (foreign && onic_wire.closes)
         status = create_ep(peer, UCP_ERR_HANDLING_MODE_PEER);
     if (status == UCS_ERR_UNREACHABLE)

@@ -11,6 +11,7 @@
  *  progress of all finds nothing, or many have found something, which others go on to send. */
 #include "common/ompi_compat.h"
 #include "common/support/help.h"
+#include "common/support/spare.h"
 #include "common/wire/wire_internal.h"
 
 /** No queue has so many entries; a progress that finds something handles one or more of each. */
@@ -65,6 +66,8 @@ void onic_peer_print_lost(onic_peer_t *peer, const char *what, const char *why)
 {
     if (!peer->printed && !onic_wire.closing) {
         peer->printed = true;
+        if (!onic_peer_has_died(peer))
+            onic_say_descriptors();
         onic_say("ompi-nic: %s process %u of job %u: %s", what, (unsigned)(peer->name & UINT32_MAX),
                  (unsigned)(peer->name >> 32), why);
     }
@@ -123,10 +126,23 @@ static bool next_near(uint64_t *name_p, onic_life_t *life_p)
     return peer != NULL;
 }
 
+/** UCX answers who connects, too, for which it needs descriptors: it gets those in reserve, and
+ * where they are used up, too, that is said. It may say nothing, and wait for ever. */
+static void look_for_descriptors(void)
+{
+    static atomic_bool said;
+    onic_spare_look();
+    if (onic_spare_has_run_out() &&
+        atomic_load_explicit(&onic_wire.neps, memory_order_relaxed) > 0 && onic_spare_none_left() &&
+        !atomic_exchange(&said, true))
+        onic_say_descriptors();
+}
+
 void onic_wire_look_for_dead(void)
 {
     uint64_t name;
     onic_life_t life;
+    look_for_descriptors();
     /* The record itself may be forgotten meanwhile. */
     if (next_near(&name, &life) && onic_life_is_dead(&life))
         note_death(name);

@@ -9,7 +9,6 @@
 #include "common/wire/wire_internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -110,13 +109,12 @@ const onic_presence_t *onic_peer_presence(onic_peer_t *peer)
 
 bool onic_peer_has_pipe(onic_peer_t *peer)
 {
-    if (!peer->pipe_tried) {
-        peer->pipe_tried = true;
-        /* Kept for reading, too: a pipe without a reader would end the writer by a signal. */
-        peer->pipe =
-            onic_peer_presence(peer) != NULL ? onic_file_open(&peer->cma_id.wake, O_RDWR) : -1;
+    if (!peer->wake_tried) {
+        peer->wake_tried = true;
+        peer->wake =
+            onic_wake_open(onic_peer_presence(peer) != NULL ? &peer->cma_id.wake : &ONIC_NO_FILE);
     }
-    return peer->pipe >= 0;
+    return onic_wake_can(&peer->wake);
 }
 
 bool onic_peer_can_wake(onic_peer_t *peer)
@@ -127,7 +125,7 @@ bool onic_peer_can_wake(onic_peer_t *peer)
 
 void onic_peer_wake(const onic_peer_t *peer)
 {
-    onic_wake_pipe_write(peer->pipe, ONIC_WAKE_PEER);
+    onic_wake_peer(&peer->wake);
 }
 
 void onic_peer_close_files(onic_peer_t *peer)
@@ -136,8 +134,6 @@ void onic_peer_close_files(onic_peer_t *peer)
         onic_presence_unmap(peer->presence);
         peer->presence = NULL;
     }
-    if (peer->pipe_tried && peer->pipe >= 0) {
-        close(peer->pipe);
-        peer->pipe = -1;
-    }
+    if (peer->wake_tried)
+        onic_wake_close(&peer->wake);
 }

@@ -9,6 +9,7 @@
 #include "common/support/helper_thread.h"
 #include "common/support/modex.h"
 #include "common/support/help.h"
+#include "common/support/spare.h"
 #include "common/node/segment.h"
 #include "common/wire/requirements.h"
 #include "common/wire/adapters.h"
@@ -222,6 +223,7 @@ static int start_wire(const onic_wire_config_t *config)
     ucs_status_t status = create_ucx(config);
     if (status != UCS_OK) {
         const char *given = getenv("UCX_TLS");
+        onic_say_descriptors();
         onic_say_once(
             "ompi-nic: UCX cannot be started with transports %s%s: %s. The component that "
             "asks for it is not used.",
@@ -234,6 +236,7 @@ static int start_wire(const onic_wire_config_t *config)
             onic_ucx.status_string(status));
         return onic_ucs_error(status);
     }
+    onic_spare_begin();
     onic_cma_start(&onic_wire.cma_id, &onic_wire.nonce);
     onic_wire.cma_id.presence = onic_presence_start();
     onic_wake_pipe_open(onic_wire.server.wake_pipe);
@@ -259,6 +262,7 @@ static int start_wire(const onic_wire_config_t *config)
         onic_inbox_close();
         onic_wake_pipe_close(onic_wire.server.wake_pipe);
         onic_presence_stop();
+        onic_spare_end();
         destroy_ucx();
     }
     return rc;
@@ -281,6 +285,7 @@ static void stop_wire(void)
     onic_peers_stop();
     onic_wake_pipe_close(onic_wire.server.wake_pipe);
     onic_presence_stop();
+    onic_spare_end();
     onic_wire_unlock();
 }
 

@@ -57,9 +57,9 @@ struct onic_peer {
     onic_cma_id_t cma_id;
     bool presence_tried;
     const onic_presence_t *presence; /**< its signs of life, or NULL */
-    bool pipe_tried;
-    int pipe;     /**< wakes its server thread; -1: there is none */
-    bool watched; /**< its end can be seen; see loss.c */
+    bool wake_tried;
+    onic_wake_t wake; /**< its server thread */
+    bool watched;     /**< its end can be seen; see loss.c */
     LIST_ENTRY(onic_peer) near;
     atomic_bool died;       /**< it has been; set with the lock held, read without it */
     bool gone;              /**< nothing comes from it nor gets there; see onic_peer_gone */
@@ -375,7 +375,7 @@ void onic_cma_allow(void);
 /** Are they on one node, where process ids mean the same to both? */
 bool onic_same_place(const onic_cma_id_t *a, const onic_cma_id_t *b);
 
-/** Opens the peer's pipe, if this process may: then it can wake the peer's server thread, where
+/** Finds the peer's pipe, if this process may: then it can wake the peer's server thread, where
  *  there is one, and see whether there is need to. The lock is held, as for the next. */
 bool onic_peer_has_pipe(onic_peer_t *peer);
 /** Gives back what onic_peer_presence and onic_peer_has_pipe have opened. */

@@ -224,7 +224,7 @@ static int start_one_locked(nicstride_transfer_t *t, work_t *w, bool *done_p)
     op->by_row = true;
     op->in_flight = 2;
     nicstride_observe_begin_locked(p, NULL, ME, op->size);
-    nicstride_op_enter_locked(p, op);
+    nicstride_op_enter_locked(t, op);
     begin(&w->element[0], w, (uint64_t)t->disp + (uint64_t)t->target.offset,
           given ? word_of(origin, w->update.size) : 0,
           t->type == NICSTRIDE_MSG_CAS ? word_of(t->origin_base, w->update.size) : 0);

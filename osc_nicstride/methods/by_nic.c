@@ -335,7 +335,7 @@ static bool take_over(nicstride_transfer_t *t, moved_t *v)
     if (op == NULL)
         return false;
     nicstride_observe_begin_locked(p, t->cell, ME, op->size);
-    nicstride_op_enter_locked(p, op);
+    nicstride_op_enter_locked(t, op);
     op->in_flight++;
     op->sent = op->size;
     op->by_row = true;
@@ -451,6 +451,7 @@ const nicstride_method_row_t nicstride_nic = {.name = "nic",
                                               .reach = reach,
                                               .start = start,
                                               .enters = true,
+                                              .in_order = true,
                                               .flush = flush,
                                               .keyed = &nicstride_nic_keyed,
                                               .leave = nicstride_nic_leave,

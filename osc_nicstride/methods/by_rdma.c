@@ -238,7 +238,7 @@ static int start_locked(nicstride_transfer_t *t, bool *done_p)
     op->sent = op->received = op->size;
     op->by_row = true;
     nicstride_observe_begin_locked(t->peer, t->cell, ME, op->size);
-    nicstride_op_enter_locked(t->peer, op);
+    nicstride_op_enter_locked(t, op);
     nicstride_observe_started_locked(t->peer);
     *done_p = false;
     if (t->m->flavor == MPI_WIN_FLAVOR_DYNAMIC) {
@@ -321,6 +321,7 @@ const nicstride_method_row_t nicstride_rdma = {.name = "rdma",
                                                .reach = reach,
                                                .start = start,
                                                .enters = true,
+                                               .in_order = true,
                                                .flush = flush,
                                                .needs_peer = needs_peer,
                                                .keyed = &keyed,

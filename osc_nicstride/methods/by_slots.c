@@ -133,7 +133,7 @@ static void send_ticket(nicstride_transfer_t *t, nicstride_op_t *op, nicstride_f
     const uint64_t kept = nicstride_msg_kept(&f->msg);
 
     nicstride_observe_begin_locked(p, t->cell, NICSTRIDE_METHOD_MOVER, op->size);
-    nicstride_op_enter_locked(p, op);
+    nicstride_op_enter_locked(t, op);
     op->in_flight++;
     op->sent = op->size;
     f->msg.handle = op->handle;

@@ -250,23 +250,52 @@ static nicstride_method_t choose(nicstride_transfer_t *t)
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
+/** The way that a method takes. */
+static unsigned way_of(const nicstride_transfer_t *t, nicstride_method_t method)
+{
+    const nicstride_method_row_t *row = nicstride_methods[method];
+
+    if (row->needs_target)
+        return t->type == NICSTRIDE_MSG_PUT && method == NICSTRIDE_METHOD_PACK ? NICSTRIDE_WAY_COMES
+                                                                               : NICSTRIDE_WAY_TURN;
+    if (row->flush == NULL)
+        return NICSTRIDE_WAY_NOW;
+    if (is_update(t))
+        return NICSTRIDE_WAY_UPDATE;
+    return row->in_order && t->m->flavor != MPI_WIN_FLAVOR_DYNAMIC ? NICSTRIDE_WAY_ROW + method
+                                                                   : NICSTRIDE_WAY_LOOSE;
+}
+
+/** Behind what was written before. */
+static int start_by(nicstride_transfer_t *t, nicstride_method_t method, bool *done_p)
+{
+    t->way = way_of(t, method);
+    if (nicstride_order_waits(&t->peer->order, t->way, t->type == NICSTRIDE_MSG_GET, t->from,
+                              t->to))
+        nicstride_land(t->peer);
+    return nicstride_methods[method]->start(t, done_p);
+}
+
 static int start(nicstride_transfer_t *t, bool *done_p)
 {
     const nicstride_method_row_t *row;
     const uint64_t bytes = t->target.size;
     nicstride_method_t method = choose(t);
-    int rc = nicstride_methods[method]->start(t, done_p);
+    int rc;
 
+    t->from = (uint64_t)(t->disp + t->target.lb);
+    t->to = (uint64_t)(t->disp + t->target.ub);
+    rc = start_by(t, method, done_p);
     if (rc == OMPI_ERR_NOT_AVAILABLE) {
         t->cell = NULL;
         method = NICSTRIDE_METHOD_PACK;
-        rc = nicstride_methods[method]->start(t, done_p);
+        rc = start_by(t, method, done_p);
     }
     row = nicstride_methods[method];
     /* What it leaves under way is waited for by flushes. Of messages the queue keeps account. */
     if (rc == OMPI_SUCCESS && row->flush != NULL && !row->enters) {
         onic_wire_lock();
-        nicstride_op_enter_locked(t->peer, NULL);
+        nicstride_op_enter_locked(t, NULL);
         onic_wire_unlock();
     }
     nicstride_count(method, bytes);

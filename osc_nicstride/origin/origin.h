@@ -115,14 +115,14 @@ static inline bool nicstride_allowed_offset(nicstride_module_t *m, int target, p
     return nicstride_enter(m, target) == NULL;
 }
 
-/** Where such bytes are mapped here, and to be used so, their address; else NULL. */
+/** Where such bytes are mapped here, and to be used so now, their address; else NULL. */
 static inline void *nicstride_mapped_bytes(nicstride_module_t *m, int target, ptrdiff_t disp,
                                            size_t bytes)
 {
     const int method = nicstride_component.params.method;
     uint64_t at;
 
-    if (!nicstride_is_mapped(m, target) ||
+    if (!nicstride_is_mapped(m, target) || nicstride_has_unlanded(m, target) ||
         (method != NICSTRIDE_METHOD_AUTO && method != NICSTRIDE_METHOD_DIRECT) ||
         !nicstride_allowed_offset(m, target, disp, bytes, &at))
         return NULL;

@@ -142,7 +142,7 @@ static inline uint64_t nicstride_msg_kept(const nicstride_msg_t *m)
                                               : NICSTRIDE_KEPT_USE + m->layout_len + m->len;
     case NICSTRIDE_MSG_GET:
         if (m->len <= NICSTRIDE_INLINE_MIN)
-            return copy;
+            return copy + m->layout_len;
         return m->len <= NICSTRIDE_INLINE_MAX && copy > use ? copy : use;
     default:
         return 0;

@@ -128,6 +128,10 @@ struct nicstride_method_row {
      */
     bool enters;
 
+    /** Where the target takes no part: its puts take effect in the order in which they were begun,
+     *  but in dynamic windows. */
+    bool in_order;
+
     /** Has all landed that it has begun at the peer? Asked again and again by flushes, and before
      * an epoch is closed, until it has; no event needs to announce it. NULL: it leaves nothing
      * under way but what the target counts as messages. Wire lock. */

@@ -135,9 +135,9 @@ int nicstride_message_start(nicstride_transfer_t *t, bool *done_p);
  *  `queued`. NULL where memory is exhausted. */
 nicstride_op_t *nicstride_op_of_locked(nicstride_transfer_t *t, bool queued);
 
-/** Enters it among what is under way; NULL: something is that needs no object. Flushes look at the
- *  number without the lock. */
-void nicstride_op_enter_locked(nicstride_peer_t *p, nicstride_op_t *op);
+/** Enters it among what is under way, and what it writes among what is to land; NULL: something is
+ *  under way that needs no object. Flushes look at the number without the lock. */
+void nicstride_op_enter_locked(const nicstride_transfer_t *t, nicstride_op_t *op);
 
 /** An operation that was to go another way, of which nothing is under way any more, goes by
  * message: before all that is queued, since flushes wait in the order of numbers. It was made as a

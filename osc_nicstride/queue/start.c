@@ -54,9 +54,12 @@ nicstride_op_t *nicstride_op_of_locked(nicstride_transfer_t *t, bool queued)
     return op;
 }
 
-void nicstride_op_enter_locked(nicstride_peer_t *p, nicstride_op_t *op)
+void nicstride_op_enter_locked(const nicstride_transfer_t *t, nicstride_op_t *op)
 {
+    nicstride_peer_t *p = t->peer;
+
     nicstride_use_locked(p);
+    nicstride_order_note(&p->order, t->way, !nicstride_writes(t), t->from, t->to);
     __atomic_store_n(&p->queue.enqueued, p->queue.enqueued + 1, __ATOMIC_RELAXED);
     if (op == NULL)
         return;
@@ -163,7 +166,7 @@ static void send_now(nicstride_transfer_t *t, nicstride_msg_t *msg, const onic_p
     size_t len;
 
     nicstride_observe_begin_locked(p, t->cell, NICSTRIDE_METHOD_PACK, t->target.size);
-    nicstride_op_enter_locked(p, op);
+    nicstride_op_enter_locked(t, op);
     msg->handle = op != NULL ? op->handle : 0;
     if (first && (t->request == NULL || p->lock.lazy != NULL) &&
         (op != NULL || !nicstride_is_active(t->m)) && nicstride_tx_may_ask(&p->flow.tx))
@@ -245,6 +248,11 @@ void nicstride_op_by_message_locked(nicstride_op_t *op)
 {
     op->sent = op->received = 0;
     op->by_row = false;
+    /* It has left the way that it was noted for. */
+    if (op->type != NICSTRIDE_MSG_GET)
+        nicstride_order_note(&op->peer->order, NICSTRIDE_WAY_TURN, false,
+                             (uint64_t)(op->disp + op->target.lb),
+                             (uint64_t)(op->disp + op->target.ub));
     enqueue(op->peer, op, true);
     nicstride_pump_locked(op->peer);
 }
@@ -264,7 +272,7 @@ static int start_queued(nicstride_transfer_t *t)
     op = nicstride_op_of_locked(t, true);
     if (op != NULL) {
         nicstride_observe_begin_locked(p, t->cell, NICSTRIDE_METHOD_PACK, op->size);
-        nicstride_op_enter_locked(p, op);
+        nicstride_op_enter_locked(t, op);
         enqueue(p, op, false);
         nicstride_naming_used_locked(p, &op->target);
         nicstride_pump_locked(p);

@@ -39,8 +39,10 @@ int nicstride_close_epoch(nicstride_module_t *m)
         for (; p != NULL; p = nicstride_used_next(p)) {
             publish_count_locked(p);
             nicstride_observe_close_locked(p);
-            if (!p->failed)
-                __atomic_store_n(&p->queue.clean, p->queue.enqueued, __ATOMIC_RELEASE);
+            if (p->failed)
+                continue;
+            nicstride_order_landed(&p->order);
+            __atomic_store_n(&p->queue.clean, p->queue.enqueued, __ATOMIC_RELEASE);
         }
         onic_wire_unlock();
         nicstride_used_end(m);

@@ -83,5 +83,8 @@ typedef enum nicstride_flush {
 int nicstride_flush_peer(nicstride_peer_t *p, nicstride_flush_t kind);
 /** The same for all peers in use: every target is asked before any is waited for. */
 int nicstride_flush_all_peers(nicstride_module_t *m, nicstride_flush_t kind);
+/** Waits until all operations to the peer have landed, for one that would overtake them otherwise.
+ *  Their errors are left to the next call that synchronises. */
+void nicstride_land(nicstride_peer_t *p);
 /** An English fragment that says what an error class from a target means. */
 const char *nicstride_error_reason(int error);

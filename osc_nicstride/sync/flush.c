@@ -28,6 +28,7 @@ typedef struct flush {
     uint64_t goal;
     bool mine;  /* remote: it is this flush's turn */
     bool given; /* local: and nothing is left with the wire */
+    bool lands; /* remote: errors are left to others */
     int error;  /* once it is over: what happened to what was flushed, or 0 */
 } flush_t;
 
@@ -91,9 +92,13 @@ static void end_remote_locked(flush_t *f)
     p->queue.flushing = false;
     nicstride_observe_end_locked(p);
     /* Another thread that finds it so must also find what has come. */
-    if (!p->failed && !nicstride_is_broken(p->module))
+    if (!p->failed && !nicstride_is_broken(p->module)) {
+        if (p->queue.goal == p->queue.enqueued)
+            nicstride_order_landed(&p->order);
         __atomic_store_n(&p->queue.clean, p->queue.goal, __ATOMIC_RELEASE);
-    take_error_locked(f);
+    }
+    if (!f->lands)
+        take_error_locked(f);
     nicstride_pump_locked(p);
 }
 
@@ -178,6 +183,20 @@ int nicstride_flush_peer(nicstride_peer_t *p, nicstride_flush_t kind)
     return nicstride_error(
         p->module, "An earlier one-sided call", error, "target rank %d: %s", p->rank,
         onic_peer_has_died(p->wire) ? "it has died" : nicstride_error_reason(error));
+}
+
+void nicstride_land(nicstride_peer_t *p)
+{
+    flush_t f = {.p = p, .lands = true};
+
+    onic_wire_lock();
+    nicstride_lazy_lock_ask_locked(p);
+    /* What the target does before it comes to the end of its epoch is no cost of a method. */
+    if (nicstride_is_active(p->module))
+        onic_watch_forget(&p->observed.watch);
+    onic_wire_unlock();
+    nicstride_wait(p, NICSTRIDE_WAKE_IF_NEEDED, flushed_remotely, &f);
+    order_stores(p);
 }
 
 /** Sends what waits for the peer, and has it asked where it is to acknowledge that. */

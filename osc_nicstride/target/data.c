@@ -189,10 +189,11 @@ static void moved_cb(void *arg, int status)
 {
     moving_t *v = arg;
 
-    if (v->use.m != NULL && is_accumulate(&v->use.msg)) {
-        v->use.p->served.accumulating--;
+    if (v->use.m != NULL && v->use.msg.type != NICSTRIDE_MSG_GET) {
+        v->use.p->served.moving--;
         /* Those that had to wait for it. */
-        onic_wire_defer(ONIC_AM_OSC);
+        if (v->use.p->served.put_off > 0)
+            onic_wire_defer(ONIC_AM_OSC);
     }
     nicstride_use_end(&v->use, status == OMPI_SUCCESS ? 0 : MPI_ERR_OTHER);
 }
@@ -277,8 +278,8 @@ void nicstride_on_move(const nicstride_incoming_t *in)
 
         if (rc == OMPI_SUCCESS) {
             v->use.moves = true;
-            if (is_accumulate(in->msg))
-                in->p->served.accumulating++;
+            if (!get)
+                in->p->served.moving++;
             return;
         }
         onic_layout_fini(&end.layout);

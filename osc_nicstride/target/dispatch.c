@@ -132,10 +132,11 @@ static bool handle(const nicstride_incoming_t *in)
 
 /* ---- messages that wait for a lock ----------------------------------------------------------- */
 
-/* First come, first served, so that accumulates keep their order; wire lock. What it may hold is
- * bounded (credit.h); how much that is (footprint) is counted. */
+/* First come, first served, so that what an origin has sent keeps its order; wire lock. What it may
+ * hold is bounded (credit.h); how much that is (footprint) is counted. */
 static TAILQ_HEAD(, nicstride_deferred) deferred = TAILQ_HEAD_INITIALIZER(deferred);
 static size_t deferred_bytes;
+static unsigned deferred_for_lock; /* those of them that take one */
 
 /** Is it about memory of the window? */
 static bool is_operation(const nicstride_msg_t *msg)
@@ -153,9 +154,26 @@ static bool takes_lock(const nicstride_msg_t *msg)
     return is_of_lock(msg) || (is_operation(msg) && msg->type >= NICSTRIDE_MSG_ACC);
 }
 
-static void append(nicstride_deferred_t *d)
+/** Does it wait for what its origin has sent before? Puts that come whole do not: nothing is kept
+ *  for them, and their origin has waited (protocol/order.h). */
+static bool takes_turn(const nicstride_msg_t *msg)
+{
+    return is_of_lock(msg) ||
+           (is_operation(msg) && (msg->type != NICSTRIDE_MSG_PUT || by_slots(msg)));
+}
+
+/** Is it to be put off, whether or not what it takes is free? */
+static bool stands_behind(const nicstride_peer_t *p, const nicstride_msg_t *msg)
+{
+    return (deferred_for_lock > 0 && takes_lock(msg)) ||
+           ((p->served.moving > 0 || p->served.put_off > 0) && takes_turn(msg));
+}
+
+static void append(nicstride_peer_t *p, nicstride_deferred_t *d)
 {
     TAILQ_INSERT_TAIL(&deferred, d, of_line);
+    deferred_for_lock += takes_lock(&d->msg);
+    p->served.put_off++;
     onic_wire_defer(ONIC_AM_OSC);
     nicstride_add(&nicstride_counters.deferred, 1);
 }
@@ -175,9 +193,12 @@ static size_t footprint(const nicstride_deferred_t *d)
 }
 
 /** It is done with. */
-static void give(nicstride_deferred_t *d)
+static void give(nicstride_peer_t *p, nicstride_deferred_t *d)
 {
     TAILQ_REMOVE(&deferred, d, of_line);
+    deferred_for_lock -= takes_lock(&d->msg);
+    if (p != NULL)
+        p->served.put_off--;
     if (d->list != NULL)
         nicstride_lists_release(&nicstride_component.lists, d->list);
     if (d->bytes != NULL) {
@@ -200,15 +221,15 @@ static void defer_lock(const nicstride_incoming_t *in)
         return;
     }
     *d = (nicstride_deferred_t){.used = true, .msg = *in->msg};
-    append(d);
+    append(in->p, d);
 }
 
-/** An accumulate for which there is no memory ends with an error. */
-static void refuse_accumulate(const nicstride_incoming_t *in)
+/** An operation for which there is no memory ends with an error. */
+static void refuse(const nicstride_incoming_t *in)
 {
     const uint64_t len = in->msg->type == NICSTRIDE_MSG_CAS ? in->msg->len / 2 : in->msg->len;
 
-    if (in->msg->type == NICSTRIDE_MSG_ACC)
+    if (in->msg->type == NICSTRIDE_MSG_ACC || in->msg->type == NICSTRIDE_MSG_PUT)
         nicstride_applied_locked(in->m, in->p, in->msg, MPI_ERR_NO_MEM);
     else
         nicstride_reply_locked(in, NULL, len, MPI_ERR_NO_MEM);
@@ -226,7 +247,7 @@ static void defer(const nicstride_incoming_t *in)
     d = malloc(sizeof(*d) + described + in->len);
     if (d == NULL) {
         nicstride_throw_away_locked(in->p->wire, in->msg, in->layout);
-        refuse_accumulate(in);
+        refuse(in);
         return;
     }
     *d = (nicstride_deferred_t){
@@ -239,7 +260,7 @@ static void defer(const nicstride_incoming_t *in)
     deferred_bytes += footprint(d);
     if (deferred_bytes > nicstride_counters.deferred_bytes)
         __atomic_store_n(&nicstride_counters.deferred_bytes, deferred_bytes, __ATOMIC_RELAXED);
-    append(d);
+    append(in->p, d);
 }
 
 int nicstride_run_deferred(void)
@@ -265,9 +286,9 @@ int nicstride_run_deferred(void)
 
         if (in.m != NULL)
             in.p = in.m->peer[d->msg.origin];
-        /* Accumulates of one origin keep their order: behind one that comes through slots, or was
-         * put off before and still waits (in this pass). */
-        if (in.p != NULL && (in.p->served.accumulating > 0 || in.p->served.waited == pass)) {
+        /* What one origin has sent takes its turn: behind what comes through slots, or was put off
+         * before and still waits (in this pass). */
+        if (in.p != NULL && (in.p->served.moving > 0 || in.p->served.waited == pass)) {
             in.p->served.waited = pass;
             next = TAILQ_NEXT(d, of_line);
             continue;
@@ -276,7 +297,7 @@ int nicstride_run_deferred(void)
         if (busy)
             break;
         next = TAILQ_NEXT(d, of_line);
-        give(d);
+        give(in.p, d);
         n++;
     }
     /* Work is left: the progressing thread comes back soon. What waits for slots is called for. */
@@ -291,7 +312,7 @@ void nicstride_drop_deferred_locked(nicstride_module_t *m)
             continue;
         nicstride_throw_away_locked(nicstride_wire_locked(m, (int)d->msg.origin), &d->msg,
                                     d->bytes);
-        give(d);
+        give(m->peer[d->msg.origin], d);
     }
 }
 
@@ -337,13 +358,12 @@ static bool one_message(const void *header, size_t header_len, const void *data,
         in.data = (const char *)in.layout + msg.layout_len;
         in.len = msg.len;
     }
-    if (has_more(&msg) && TAILQ_EMPTY(&deferred) && nicstride_lock_at_once_locked(in.p, &msg))
+    if (has_more(&msg) && !stands_behind(in.p, &msg) && nicstride_lock_at_once_locked(in.p, &msg))
         return true;
     /* Not yet satisfied, so no acknowledgement goes out here but with the effect. */
     if (msg.count != 0 && is_operation(&msg))
         nicstride_flush_asked_locked(in.p, msg.count);
-    if ((takes_lock(&msg) && (!TAILQ_EMPTY(&deferred) || in.p->served.accumulating > 0)) ||
-        !handle(&in))
+    if (stands_behind(in.p, &msg) || !handle(&in))
         defer(&in);
     return !has_more(&msg);
 }

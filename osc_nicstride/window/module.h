@@ -29,6 +29,7 @@
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/protocol/method.h"
 #include "osc_nicstride/protocol/names.h"
+#include "osc_nicstride/protocol/order.h"
 #include "osc_nicstride/window/place.h"
 #include "osc_nicstride/window/region.h"
 #include ONIC_MUTEX_HEADER
@@ -108,8 +109,9 @@ typedef struct nicstride_deferred {
 
 /** Messages of a peer that this process handles. Wire lock. */
 typedef struct nicstride_served {
-    uint64_t waited;       /**< pass over what was put off in which something of its had to wait */
-    uint32_t accumulating; /**< accumulates of its that come through slots: others wait for them */
+    uint64_t waited;  /**< pass over what was put off in which something of its had to wait */
+    uint32_t moving;  /**< puts and accumulates of its that come through slots, */
+    uint32_t put_off; /**< and messages that wait: what takes its turn waits for all these */
     nicstride_deferred_t deferred[4]; /**< a request for my lock, its release; the same for the
                                          window's */
 } nicstride_served_t;
@@ -175,6 +177,7 @@ typedef struct nicstride_peer {
     nicstride_observation_t observed;
     nicstride_names_t *names;   /**< that lists have there; NULL: none yet; wire lock */
     nicstride_listed_t *listed; /**< its names of lists here; likewise */
+    nicstride_order_t order;    /**< what was written there; noted with the wire lock */
 } nicstride_peer_t;
 
 /** Where a method's row keeps whether it reaches a peer in the direction of such a transfer. */
@@ -427,7 +430,28 @@ typedef struct nicstride_transfer {
     bool mapped;     /**< the target's memory is in my address space: */
     char *direct;    /**< disp there; may be 0 (MPI_BOTTOM), so only `mapped` says if it counts */
     uint64_t remote; /**< address of disp in the target's address space, where that is on my node */
+    unsigned way;    /**< that it goes (protocol/order.h), */
+    uint64_t from;   /**< and the bytes that it is about: from the window's base, or addresses */
+    uint64_t to;
 } nicstride_transfer_t;
+
+/** Does it change bytes of the target? */
+static inline bool nicstride_writes(const nicstride_transfer_t *t)
+{
+    return t->type != NICSTRIDE_MSG_GET && t->has_origin;
+}
+
+/** Is something under way to a target that no flush has waited for, and that a load or a store now
+ *  could overtake? No lock. */
+static inline bool nicstride_has_unlanded(const nicstride_module_t *m, int target)
+{
+    const nicstride_peer_t *p;
+
+    if (!nicstride_any_used(m))
+        return false;
+    p = __atomic_load_n(&m->peer[target], __ATOMIC_ACQUIRE);
+    return p != NULL && !nicstride_order_is_idle(&p->order);
+}
 
 /** Is the memory of a target mapped here, and to be used so? */
 static inline bool nicstride_is_mapped(const nicstride_module_t *m, int target)

@@ -43,8 +43,10 @@ static void kill_under_way(MPI_Win win, pid_t pid)
     MPI_Status status[REQUESTS];
 
     for (int i = 0; i < REQUESTS; i++) {
-        TL_MPI(i % 4 == 3 ? MPI_Rget(memory, 1, type, VICTIM, 0, 1, type, win, &request[i])
-                          : MPI_Rput(mine, 1, type, VICTIM, 0, 1, type, win, &request[i]));
+        /* Gets first: behind puts they would wait for these, and for the process that is stopped.
+         */
+        TL_MPI(i < REQUESTS / 4 ? MPI_Rget(memory, 1, type, VICTIM, 0, 1, type, win, &request[i])
+                                : MPI_Rput(mine, 1, type, VICTIM, 0, 1, type, win, &request[i]));
     }
     TL_MPI(MPI_Put(mine, 8, MPI_BYTE, VICTIM, 0, 8, MPI_BYTE, win));
     kill(pid, SIGKILL);

@@ -9,7 +9,8 @@
  * @file
  * A row of methods that only this program has, and that does what an adapter would do: its puts
  * land some time after the call, while the target knows nothing of them and counts no message.
- * Flushes and the ends of epochs wait for it; what it keeps for a window is freed with that.
+ * Flushes, the ends of epochs, and what is about the same bytes wait for it; what it keeps for a
+ * window is freed with that.
  *
  * It is also asked for short puts to a target that is away, and leaves these to messages: nothing
  * is to be learned of them.
@@ -159,6 +160,27 @@ static void in_passive(const tl_window_t *w, unsigned char *mine, unsigned char 
     MPI_Barrier(w->comm);
 }
 
+/** What comes behind a put that has not landed finds it, or lands behind it, whichever way it goes.
+ */
+static void behind_late(const tl_window_t *w, unsigned char *mine, unsigned char value)
+{
+    unsigned char got[SHORT] = {0}, few = (unsigned char)(value + 1);
+    MPI_Request request;
+
+    TL_MPI(MPI_Win_lock_all(0, w->win));
+    put(w, mine, value);
+    TL_MPI(MPI_Rget(got, SHORT, MPI_BYTE, next(w), tl_disp(w, next(w), 0), SHORT, MPI_BYTE, w->win,
+                    &request));
+    TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    TL_FILL(got, value, SHORT, "a get behind a late put");
+    put(w, mine, value);
+    TL_MPI(MPI_Put(&few, 1, MPI_BYTE, next(w), tl_disp(w, next(w), 0), 1, MPI_BYTE, w->win));
+    TL_MPI(MPI_Win_unlock_all(w->win));
+    MPI_Barrier(w->comm);
+    TL_CHECK(w->base[0] == value + 1, "a put behind a late one: %d", w->base[0]);
+    MPI_Barrier(w->comm);
+}
+
 static void in_active(const tl_window_t *w, unsigned char *mine, unsigned char value)
 {
     MPI_Group to = tl_group_of(w->comm, next(w));
@@ -212,6 +234,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < ROUNDS; i++) {
         in_passive(&w, mine, (unsigned char)(10 * i + 1));
         in_active(&w, mine, (unsigned char)(10 * i + 5));
+        behind_late(&w, mine, (unsigned char)(10 * i + 7));
     }
     put_away(&w, mine);
     TL_CHECK(begun > ROUNDS, "the row began %d transfers", begun);
