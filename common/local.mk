@@ -95,6 +95,7 @@ libompi_nic_common_la_SOURCES = \
 	common/mover/work.c \
 	common/support/help.c \
 	common/support/component.c \
+	common/support/series.c \
 	common/wire/wire.c \
 	common/wire/ucx.c \
 	common/wire/receive.c \

@@ -85,6 +85,7 @@ unit_programs = \
 	test/unit/check_requirements \
 	test/unit/check_segment \
 	test/unit/check_spare \
+	test/unit/check_selection \
 	test/unit/check_sieve \
 	test/unit/check_strided \
 	test/unit/check_strided_keys \
@@ -278,6 +279,7 @@ test_unit_check_refused_LDADD = $(unit_ldadd)
 test_unit_check_region_layout_LDADD = $(unit_ldadd)
 test_unit_check_address_LDADD = $(unit_ldadd)
 test_unit_check_requirements_LDADD = $(unit_ldadd)
+test_unit_check_selection_LDADD = $(check_libs)
 test_unit_check_segment_LDADD = $(unit_ldadd)
 test_unit_check_sieve_LDADD = $(unit_ldadd)
 test_unit_check_strided_LDADD = common/libonic_core.la $(check_libs)
@@ -529,6 +531,7 @@ mpi_programs = \
 	test/mpi/tcp_segment \
 	test/mpi/threads \
 	test/mpi/threads_funneled \
+	test/mpi/tool_orders \
 	test/mpi/typeloop \
 	test/mpi/unchecked \
 	test/mpi/unreachable \

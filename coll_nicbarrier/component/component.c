@@ -13,6 +13,7 @@
 #include "common/support/clock.h"
 #include "common/support/component.h"
 #include "common/support/modex.h"
+#include "common/support/series.h"
 #include "common/wire/wire.h"
 #include "ompi/constants.h"
 #include "ompi/runtime/params.h"
@@ -22,7 +23,7 @@ ONIC_EXPORT extern mca_coll_base_component_t mca_coll_nicbarrier_component;
 
 static int component_register(void)
 {
-    if (!onic_series_matches("coll_nicbarrier"))
+    if (!onic_series_matches(&mca_coll_nicbarrier_component.collm_version))
         return OMPI_ERR_NOT_AVAILABLE;
     nicbarrier_params_register(&mca_coll_nicbarrier_component.collm_version);
     return OMPI_SUCCESS;
@@ -53,7 +54,7 @@ static int component_open(void)
         onic_say_once("coll_nicbarrier: not in use, because coll_nicbarrier_priority is not above "
                       "that of Open MPI's components: give 90");
     }
-    return onic_ucx_load();
+    return nicbarrier_params_wanted() ? onic_ucx_load(true) : OMPI_SUCCESS;
 }
 
 static int component_init(bool progress_threads, bool mpi_threads)

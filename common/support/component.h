@@ -2,9 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What every component does when it is opened: the version check, then it registers its MCA
- *  parameters and its MPI_T performance variables, which belong to the component. One
- *  thread. */
+/** @file What every component does when it is opened: it registers its MCA parameters and its MPI_T
+ *  performance variables, which belong to the component. One thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,11 +12,6 @@
 #include "common/support/param.h"
 #include "common/ompi_compat.h"
 #include "opal/mca/mca.h"
-
-/** False, after a text, where the running series is another one or the running library has another
- *  size for a structure that a component reads: by how Open MPI was configured, or where a shim
- *  stands in for a header that it does not install (common/shim). */
-ONIC_EXPORT bool onic_series_matches(const char *component);
 
 /** Registers a parameter. A number's range is added to its help. Its default stays where something
  * is given that is no number of the range; suffixes k, m and g are powers of 1024. */

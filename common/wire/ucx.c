@@ -6,28 +6,49 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
+#include "common/support/help.h"
 #include "common/wire/wire_internal.h"
 
 #include "ompi/constants.h"
 #include "opal/mca/memory/base/base.h"
 #include "opal/memoryhooks/memory.h"
-#include "opal/util/output.h"
 
-/** All of UCX 1.x; it brings libucs and libucm. */
-#define LIBRARY "libucp.so.0"
-#define HOOKS   "UCX_MEM_MMAP_HOOK_MODE"
+/** All of UCX 1.x. */
+#define LIBRARY(prefix) "lib" #prefix ".so.0"
+#define HOOKS           "UCX_MEM_MMAP_HOOK_MODE"
+
+/** UCX's other libraries come with it. */
+static bool load(void)
+{
+    return dlopen(LIBRARY(ucp), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE) != NULL;
+}
 
 /** Where UCX keeps no memory registered its hooks are left out. Its events stay allowed: Open MPI's
- *  components tell UCX of memory by their own hooks. */
-static void *load(bool hooks)
+ *  components tell UCX of memory by their own hooks. libucm never leaves a process, and where it
+ *  has been another component may have installed its hooks, which call themselves without end in
+ *  this mode. */
+static bool load_without_hooks(void)
 {
-    const bool off = !hooks && !onic_user_says("UCX_MEM_*");
-    if (off)
-        setenv(HOOKS, "none", 0);
-    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (off)
-        unsetenv(HOOKS);
-    return library;
+    void *before = dlopen(LIBRARY(ucm), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    if (before != NULL) {
+        dlclose(before);
+        return load();
+    }
+    setenv(HOOKS, "none", 0);
+    const bool loaded = load();
+    unsetenv(HOOKS);
+    return loaded;
+}
+
+/** From the library that has it: what libucp brings along is not found through libucp where another
+ *  component's libraries have brought libucp along. */
+static void *find(const char *library, const char *name)
+{
+    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    void *at = handle != NULL ? dlsym(handle, name) : NULL;
+    if (handle != NULL)
+        dlclose(handle);
+    return at;
 }
 
 static void tell_of_freed(void *base, size_t bytes, void *arg, bool from_alloc)
@@ -49,26 +70,35 @@ static void install_hooks(void)
         onic_ucx.set_external_event(UCM_EVENT_VM_UNMAPPED);
 }
 
-int onic_ucx_load(void)
+static bool find_all(void)
 {
     static const struct {
-        const char *name;
+        const char *library, *name;
         void **at;
     } functions[] = {
-#define ENTRY(prefix, name) {#prefix "_" #name, (void **)&onic_ucx.name},
+#define ENTRY(prefix, name) {LIBRARY(prefix), #prefix "_" #name, (void **)&onic_ucx.name},
         ONIC_UCX_FUNCTIONS(ENTRY)
 #undef ENTRY
     };
+    bool found = true;
+    for (size_t i = 0; found && i < sizeof(functions) / sizeof(functions[0]); i++)
+        found = (*functions[i].at = find(functions[i].library, functions[i].name)) != NULL;
+    return found;
+}
+
+int onic_ucx_load(bool opening)
+{
     static bool loaded, hooks;
-    hooks = loaded ? hooks : onic_wire_registers();
-    void *library = loaded ? NULL : load(hooks);
-    bool found = loaded || library != NULL;
-    for (size_t i = 0; !loaded && found && i < sizeof(functions) / sizeof(functions[0]); i++)
-        found = (*functions[i].at = dlsym(library, functions[i].name)) != NULL;
-    if (!found)
-        opal_output(0, "ompi-nic: UCX cannot be loaded: %s", dlerror());
-    if (found && hooks)
+    if (!loaded) {
+        hooks = onic_wire_registers();
+        const bool off = opening && !hooks && !onic_user_says("UCX_MEM_*");
+        loaded = (off ? load_without_hooks() : load()) && find_all();
+    }
+    if (!loaded) {
+        onic_say_once("ompi-nic: UCX cannot be loaded, so it is not used: %s", dlerror());
+        return OMPI_ERROR;
+    }
+    if (hooks)
         install_hooks();
-    loaded = found;
-    return found ? OMPI_SUCCESS : OMPI_ERROR;
+    return OMPI_SUCCESS;
 }

@@ -323,7 +323,9 @@ static int open_first(void)
     static bool fork_is_guarded;
     if (!fork_is_guarded)
         fork_is_guarded = onic_wire_guard_fork();
-    int rc = start(true);
+    int rc = onic_ucx_load(false);
+    if (rc == OMPI_SUCCESS)
+        rc = start(true);
     if (rc != OMPI_SUCCESS)
         return rc;
     rc = opal_progress_register(onic_wire_progress);

@@ -43,9 +43,11 @@ typedef struct onic_wire_config {
                        component keeps the wire open to the end */
 } onic_wire_config_t;
 
-/** Loads UCX, once and for good (ucx.h). To be called while a component is opened, in MPI_Init: the
- *  environment is changed for that time. OMPI_SUCCESS, or an error after a text. */
-ONIC_EXPORT int onic_ucx_load(void);
+/** Loads UCX, once and for good (ucx.h). A component that the user has asked for does so while it
+ *  is opened, `opening`, in MPI_Init, so that UCX's hooks can be left out: the environment is
+ *  changed for that time. Else the wire does when it is opened. OMPI_SUCCESS, or an error after a
+ *  text. */
+ONIC_EXPORT int onic_ucx_load(bool opening);
 
 /** What a component may ask of the wire before it is opened, which fixes some of it. */
 ONIC_EXPORT void onic_wire_require(const onic_wire_config_t *config);

@@ -21,6 +21,7 @@
 #include "common/support/collective.h"
 #include "common/support/help.h"
 #include "common/support/modex.h"
+#include "common/support/selection.h"
 #include "common/wire/wire.h"
 #include "ompi/group/group.h"
 #include "ompi/mca/osc/base/base.h"
@@ -52,12 +53,10 @@ static const char *selection(void)
     return text != NULL && text[0] != '\0' ? text : "all";
 }
 
-/** Has the user asked for this component? With the initial priority another one is chosen as long
- *  as there is one, and nothing has to be exchanged. */
-static bool wanted(void)
+bool nicstride_wanted(void)
 {
     return nicstride_component.params.priority > NICSTRIDE_PRIORITY_INITIAL ||
-           (strstr(selection(), "nicstride") != NULL && selection()[0] != '^');
+           onic_selects(selection(), "nicstride");
 }
 
 /** All that must be the same for the choice of component and for the collective steps of making a
@@ -167,7 +166,7 @@ static void look(ompi_communicator_t *comm, int facts[FACTS])
 
 bool nicstride_all_agree(ompi_communicator_t *comm)
 {
-    if (!wanted())
+    if (!nicstride_wanted())
         return true;
     look(comm, found);
     if (onic_agree_among(comm, joins, found, FACTS))
@@ -180,7 +179,7 @@ int nicstride_addresses(ompi_communicator_t *comm, size_t *most_p)
 {
     int rc = OMPI_SUCCESS;
 
-    if (!wanted()) {
+    if (!nicstride_wanted()) {
         look(comm, found);
         rc = onic_agree_all(comm, found, FACTS);
     }

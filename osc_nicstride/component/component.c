@@ -15,6 +15,7 @@
 #include "common/mover/mover.h"
 #include "common/support/component.h"
 #include "common/support/help.h"
+#include "common/support/series.h"
 #include "common/wire/adapters.h"
 #include "common/wire/put.h"
 #include "common/wire/wire.h"
@@ -26,7 +27,7 @@ ONIC_EXPORT extern nicstride_osc_t mca_osc_nicstride_component;
 
 static int component_register(void)
 {
-    if (!onic_series_matches("osc_nicstride"))
+    if (!onic_series_matches(&mca_osc_nicstride_component.super.osc_version))
         return OMPI_ERR_NOT_AVAILABLE;
     nicstride_params_register(&mca_osc_nicstride_component.super.osc_version);
     return OMPI_SUCCESS;
@@ -54,7 +55,7 @@ static int component_open(void)
 
     nicstride_component.methods = nicstride_methods;
     onic_add_help_dir(&nicstride_counters, OMPI_NIC_HELP_DIR);
-    if (onic_ucx_load() != OMPI_SUCCESS)
+    if (nicstride_wanted() && onic_ucx_load(true) != OMPI_SUCCESS)
         return OMPI_ERROR;
     rc = nicstride_params_check(&mca_osc_nicstride_component.super.osc_version);
     if (rc != OMPI_SUCCESS)

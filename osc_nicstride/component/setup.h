@@ -59,6 +59,10 @@ void nicstride_agreement_fini(void);
  *  the same answer. A text names the host that differs, once on each host. Any MPI thread. */
 bool nicstride_all_agree(ompi_communicator_t *comm);
 
+/** Has the user asked for this component? With the initial priority another one is chosen as long
+ *  as there is one, and nothing has to be exchanged. */
+bool nicstride_wanted(void);
+
 /** What the addresses of the members take up at most, in bytes, if they are to be exchanged; 0
  *  where all members know all. Behind nicstride_all_agree for the same window, by the same thread
  *  of all members, which get the same. */

@@ -46,9 +46,9 @@ static void show_plan(void)
 /** Peers are looked up when they are first sent to. */
 int superpipe_add_procs(ompi_proc_t **procs, size_t nprocs)
 {
-    if (!superpipe.plan_shown && superpipe.params.show_plan && OMPI_PROC_MY_NAME->vpid == 0)
+    if (!superpipe.plan_shown && superpipe.params.show_plan && OPAL_PROC_MY_NAME.vpid == 0)
         show_plan();
-    if (!superpipe.plan_shown && superpipe.params.verbose > 0 && OMPI_PROC_MY_NAME->vpid == 0)
+    if (!superpipe.plan_shown && superpipe.params.verbose > 0 && OPAL_PROC_MY_NAME.vpid == 0)
         opal_output(0, "pml_superpipe: in use by %u processes, %u of them on %s; on the node by %s",
                     (unsigned)ompi_proc_world_size(),
                     (unsigned)opal_process_info.num_local_peers + 1, opal_process_info.nodename,
@@ -130,7 +130,7 @@ static bool dies_in_sight(ompi_group_t *group, int rank)
 {
     const ompi_proc_t *proc = ompi_group_peer_lookup_existing(group, rank);
 
-    return ompi_group_get_proc_name(group, rank).jobid != OMPI_PROC_MY_NAME->jobid ||
+    return ompi_group_get_proc_name(group, rank).jobid != OPAL_PROC_MY_NAME.jobid ||
            (proc != NULL && OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags));
 }
 

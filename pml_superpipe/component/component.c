@@ -10,6 +10,7 @@
 #include "common/config.h"
 #include "common/support/component.h"
 #include "common/support/help.h"
+#include "common/support/series.h"
 #include "common/wire/wire.h"
 
 #include "ompi/mca/pml/base/base.h"
@@ -183,7 +184,7 @@ static mca_pml_base_module_t module = {
 
 static int component_register(void)
 {
-    if (!onic_series_matches("pml_superpipe"))
+    if (!onic_series_matches(&mca_pml_superpipe_component.pmlm_version))
         return OMPI_ERR_NOT_AVAILABLE;
     return register_variables(&mca_pml_superpipe_component.pmlm_version);
 }
@@ -195,7 +196,8 @@ static int component_open(void)
     /* Before anybody opens the wire. */
     onic_mover_announce(superpipe.params.network_slots ? ONIC_MOVER_RMA_AUTO
                                                        : ONIC_MOVER_RMA_NEVER);
-    return onic_ucx_load();
+    return onic_named(&mca_pml_superpipe_component.pmlm_version) ? onic_ucx_load(true)
+                                                                 : OMPI_SUCCESS;
 }
 
 /** Wire and mover. The address of this process is published with the wire. */

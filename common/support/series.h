@@ -1,0 +1,23 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Is this the Open MPI that a component was built for, and has anybody asked for it? One
+ *  thread, once the component's framework has registered its own parameter. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "common/support/export.h"
+#include "common/ompi_compat.h"
+#include "opal/mca/mca.h"
+
+/** Does the framework's parameter (osc, pml or coll) name the component? What nobody has asked for
+ *  writes no line. Also in another series. */
+ONIC_EXPORT bool onic_named(const mca_base_component_t *c);
+
+/** False where the running series is another one or the running library has another size for a
+ *  structure that a component reads: by how Open MPI was configured, or where a shim stands in for
+ *  a header that it does not install (common/shim). After a text, if the component was named or its
+ *  priority given. */
+ONIC_EXPORT bool onic_series_matches(const mca_base_component_t *c);
