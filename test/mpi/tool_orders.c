@@ -15,13 +15,14 @@
 /* arguments: ITUtTtF */
 /* arguments: TSUst */
 /* arguments: TtSUsTtIUF */
-/* arguments: SUsTSUsIUtF */
+/* arguments: SUsTSUstIUF */
 /**
  * @file
  * A tool's interface and MPI are initialised and finalised in the order of the argument: all
  * components of Open MPI are loaded by the tool's interface first, ours and those that bring UCX
  * along, and unloaded again where it is finalised before MPI is initialised. Messages, windows and
- * barriers work all the same.
+ * barriers work all the same. (A tool that stays while MPI is initialised anew makes Open MPI 5.0
+ * itself fail.)
  *
  *     T, t    MPI_T_init_thread, MPI_T_finalize; never last, where Open MPI 4.1 itself crashes
  *     I, F    MPI_Init, MPI_Finalize
