@@ -5,7 +5,7 @@
 # 1.0 or later. Their absence is a normal state, unless --with-bpf asks for them; the summary says what
 # would mend it. Substitutes BPF_CLANG, BPFTOOL, BPF_MULTIARCH; sets onic_say_bpf.
 AC_DEFUN([ONIC_CHECK_BPF], [
-    ONIC_FIND([BPF], [bpf], [libbpf], [-lbpf], [libbpf 1.0], [bpf/libbpf.h])
+    ONIC_FIND([BPF], [bpf], [libbpf], [-lbpf], [libbpf 1.0])
     HAVE_BPF=0
     onic_say_bpf=no
     AC_ARG_VAR([BPF_CLANG], [clang that compiles for eBPF])

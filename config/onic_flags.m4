@@ -95,9 +95,8 @@ AC_DEFUN([ONIC_CHECK_HOME], [
           [AC_MSG_ERROR([HOME is not set, and without --prefix=DIR all goes there: set it, or give --prefix])])
 ])
 
-# ONIC_COMPONENT_DIR: where the components go. Sets componentdir, which make expands, and
-# onic_say_componentdir, which is what it comes to. Needs OMPI_COMPONENT_DIR for `system`.
-AC_DEFUN([ONIC_COMPONENT_DIR], [
+# ONIC_CHECK_COMPONENT_DIR: can what was given be where the components go? Looks at nothing else.
+AC_DEFUN([ONIC_CHECK_COMPONENT_DIR], [
     AC_ARG_WITH([component-dir],
         [AS_HELP_STRING([--with-component-dir=DIR],
             [install the components into DIR; `system`: Open MPI's own directory, for all users
@@ -105,12 +104,20 @@ AC_DEFUN([ONIC_COMPONENT_DIR], [
              where --prefix is given)])],
         [], [with_component_dir=yes])
     AS_CASE([$with_component_dir],
+        [yes|system|/*|'$'*], [],
+        [no], [AC_MSG_ERROR([--without-component-dir makes no sense])],
+        [AC_MSG_ERROR([--with-component-dir=$with_component_dir: this is neither an absolute path nor `system`])])
+])
+
+# ONIC_COMPONENT_DIR: where the components go. Sets componentdir, which make expands, and
+# onic_say_componentdir, which is what it comes to. Needs OMPI_COMPONENT_DIR for `system`.
+AC_DEFUN([ONIC_COMPONENT_DIR], [
+    AC_REQUIRE([ONIC_CHECK_COMPONENT_DIR])
+    AS_CASE([$with_component_dir],
         [yes], [AS_IF([test "$prefix" = NONE], [componentdir=$HOME/.openmpi/components],
                       [componentdir='${libdir}/openmpi'])],
-        [no], [AC_MSG_ERROR([--without-component-dir makes no sense])],
         [system], [componentdir=$OMPI_COMPONENT_DIR],
-        [/*|'$'*], [componentdir=$with_component_dir],
-        [AC_MSG_ERROR([--with-component-dir needs an absolute path, or `system`])])
+        [componentdir=$with_component_dir])
     AC_SUBST([componentdir])
     onic_prefix=$prefix
     AS_IF([test "$prefix" = NONE], [onic_prefix=$ac_default_prefix])

@@ -18,7 +18,6 @@ AC_DEFUN([ONIC_CHECK_OMPI], [
             [prefix of Open MPI 4.1 or 5.0 with its developer headers
              (default: that of mpicc in PATH)])],
         [], [with_ompi=yes])
-    ONIC_ABSOLUTE([ompi])
     AS_CASE([$with_ompi],
         [yes], [onic_ompi_path=$PATH],
         [no], [AC_MSG_ERROR([ompi-nic cannot be built without Open MPI])],
@@ -107,7 +106,7 @@ AC_DEFUN([_ONIC_OMPI_VERSION], [
 # From 5.0 on, headers of Open MPI include PMIx's and have inline functions that call it: it must be
 # the one that Open MPI itself was built with.
 AC_DEFUN([_ONIC_OMPI_PMIX], [
-    ONIC_FIND([PMIX], [pmix], [pmix], [-lpmix], [PMIx], [pmix.h])
+    ONIC_FIND([PMIX], [pmix], [pmix], [-lpmix], [PMIx])
     ONIC_TRY([PMIX], [PMIx], [[#include <pmix.h>]], [[return NULL == PMIx_Get_version();]],
         [onic_have_pmix=yes
          OMPI_CPPFLAGS="$OMPI_CPPFLAGS `AS_ECHO(["$PMIX_CPPFLAGS"]) | sed 's/-I */-isystem /g'`"

@@ -1,24 +1,37 @@
 # Copyright (c) 2026 The ompi-nic authors. All rights reserved.
 # SPDX-License-Identifier: BSD-3-Clause
 
-# ONIC_ABSOLUTE(OPTION)
-# Ends configure where --with-OPTION=DIR is a relative path: libtool records none in what it links,
-# and the options are handed on as they are to the sanitized build, in another directory.
-AC_DEFUN([ONIC_ABSOLUTE], [
-    AS_CASE([$with_$1],
-        [yes|no|/*], [],
-        [AC_MSG_ERROR([--with-$1=$with_$1: this is not an absolute path])])
+# ONIC_CHECK_DIRS
+# Ends configure, before it looks at anything else, where a directory was named that is not there or
+# lacks what a build needs first: the compiler would go on and take what it finds elsewhere. Nor may
+# it be a relative path: libtool records none in what it links, and the options are handed on as they
+# are to the sanitized build, in another directory.
+AC_DEFUN([ONIC_CHECK_DIRS], [
+    for onic_pair in ompi:bin/mpicc hwloc:include/hwloc.h pmix:include/pmix.h \
+        ucx:include/ucp/api/ucp.h verbs:include/infiniband/verbs.h bpf:include/bpf/libbpf.h \
+        check:include/check.h; do
+        onic_option=${onic_pair%%:*}
+        onic_file=${onic_pair#*:}
+        eval "onic_dir=\$with_$onic_option"
+        AS_CASE([$onic_dir],
+            [''|yes|no], [],
+            [/*],
+                [AS_IF([test ! -d "$onic_dir"],
+                       [AC_MSG_ERROR([--with-$onic_option=$onic_dir: there is no such directory])])
+                 AS_IF([test ! -f "$onic_dir/$onic_file"],
+                       [AC_MSG_ERROR([--with-$onic_option=$onic_dir: there is no $onic_file in it])])],
+            [AC_MSG_ERROR([--with-$onic_option=$onic_dir: this is not an absolute path])])
+    done
 ])
 
-# ONIC_FIND(VARIABLE, OPTION, PKG-CONFIG-NAME, DEFAULT-LIBS, WHAT, HEADER)
+# ONIC_FIND(VARIABLE, OPTION, PKG-CONFIG-NAME, DEFAULT-LIBS, WHAT)
 # Finds a library in --with-OPTION=DIR, or by pkg-config, or where the compiler looks anyway. Sets
 # and substitutes VARIABLE_CPPFLAGS, VARIABLE_LDFLAGS and VARIABLE_LIBS; whether they work is for
-# the caller to check. A DIR without HEADER or the first of DEFAULT-LIBS is refused: the compiler
-# would go on and take what it finds elsewhere.
+# the caller to check. A DIR without the first of DEFAULT-LIBS is refused, as those are that
+# ONIC_CHECK_DIRS has looked at.
 AC_DEFUN([ONIC_FIND], [
     AC_ARG_WITH([$2], [AS_HELP_STRING([--with-$2=DIR], [prefix of $5 (default: ask pkg-config)])],
                 [], [with_$2=yes])
-    ONIC_ABSOLUTE([$2])
     $1_CPPFLAGS=
     $1_LDFLAGS=
     $1_LIBS="$4"
@@ -30,11 +43,7 @@ AC_DEFUN([ONIC_FIND], [
                     $1_LDFLAGS=`"$PKG_CONFIG" --libs-only-L --libs-only-other $3 |
                         sed 's,-L\(/@<:@^ @:>@*\),& -R\1,g'`])],
         [no], [],
-        [AS_IF([test ! -d "$with_$2"],
-               [AC_MSG_ERROR([--with-$2=$with_$2: there is no such directory])])
-         AS_IF([test ! -f "$with_$2/include/$6"],
-               [AC_MSG_ERROR([--with-$2=$with_$2: there is no include/$6 in it])])
-         _ONIC_LIBDIR([$2], m4_bpatsubst([$4], [-l\([^ ]*\).*], [\1]))
+        [_ONIC_LIBDIR([$2], m4_bpatsubst([$4], [-l\([^ ]*\).*], [\1]))
          $1_CPPFLAGS="-I$with_$2/include"
          # The caller's own installation is not on the loader's path.
          $1_LDFLAGS="-L$onic_libdir -R$onic_libdir"])
@@ -89,7 +98,7 @@ AC_DEFUN([ONIC_TRY], [
 
 # ONIC_CHECK_UCX: UCX 1.12 or later, with active messages and thread support in its interface.
 AC_DEFUN([ONIC_CHECK_UCX], [
-    ONIC_FIND([UCX], [ucx], [ucx], [-lucp -lucs], [UCX >= 1.12], [ucp/api/ucp.h])
+    ONIC_FIND([UCX], [ucx], [ucx], [-lucp -lucs], [UCX >= 1.12])
     ONIC_TRY([UCX], [UCX >= 1.12], [[
 #include <ucp/api/ucp.h>
 #if UCP_API_VERSION < UCP_VERSION(1, 12)
@@ -108,7 +117,7 @@ AC_DEFUN([ONIC_CHECK_UCX], [
 # ONIC_CHECK_HWLOC: the one that Open MPI itself was built with, where it was an external one: then
 # Open MPI's headers include it, so this comes first. Sets onic_have_hwloc.
 AC_DEFUN([ONIC_CHECK_HWLOC], [
-    ONIC_FIND([HWLOC], [hwloc], [hwloc], [-lhwloc], [hwloc 2], [hwloc.h])
+    ONIC_FIND([HWLOC], [hwloc], [hwloc], [-lhwloc], [hwloc 2])
     ONIC_TRY([HWLOC], [hwloc 2], [[
 #include <hwloc.h>
 #if HWLOC_API_VERSION < 0x00020000
@@ -123,7 +132,7 @@ AC_DEFUN([ONIC_CHECK_HWLOC], [
 # ONIC_CHECK_VERBS: libibverbs of rdma-core 32 or later and its mlx5 interface. Their absence is a
 # normal state, unless a directory was named; the summary says what would mend it.
 AC_DEFUN([ONIC_CHECK_VERBS], [
-    ONIC_FIND([VERBS], [verbs], [libibverbs], [-libverbs], [libibverbs], [infiniband/verbs.h])
+    ONIC_FIND([VERBS], [verbs], [libibverbs], [-libverbs], [libibverbs])
     HAVE_VERBS=0
     HAVE_MLX5DV=0
     AS_IF([test "$with_verbs" != no],
@@ -150,7 +159,7 @@ AC_DEFUN([ONIC_CHECK_VERBS], [
 
 # ONIC_CHECK_UNIT: Check, the unit test framework. Only `make check` needs it.
 AC_DEFUN([ONIC_CHECK_UNIT], [
-    ONIC_FIND([CHECK], [check], [check], [-lcheck -lsubunit -lm -lrt], [Check], [check.h])
+    ONIC_FIND([CHECK], [check], [check], [-lcheck -lsubunit -lm -lrt], [Check])
     AS_IF([test "$with_check" = yes && test -n "$PKG_CONFIG" && "$PKG_CONFIG" --exists check],
           [CHECK_LIBS=`"$PKG_CONFIG" --libs-only-l check`])
     onic_have_check=no

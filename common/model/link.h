@@ -113,7 +113,8 @@ ONIC_EXPORT void onic_links_write(const onic_links_t *links, char *buf, size_t c
 
 /* ---- glue: link_file.c, link_given.c --------------------------------------------------------- */
 
-/** Reads a file of such lines likewise; -1 where it is no text of less than 64 KiB. Any thread. */
+/** Reads a file of such lines likewise. Negative: -EFBIG and -EILSEQ where it is no text of less
+ *  than 64 KiB, another errno where it cannot be read. Any thread. */
 ONIC_EXPORT int onic_links_load(onic_links_t *links, const char *path);
 
 /** Reads what a user has given as a component's parameter `cost`: "default", such lines, or @FILE;

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Reading a user's file of link parameters. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,13 +13,14 @@ int onic_links_load(onic_links_t *links, const char *path)
 {
     char text[65536]; /* far more than all names and some comments take */
     FILE *file = fopen(path, "r");
-    const size_t len = file != NULL ? fread(text, 1, sizeof(text), file) : 0;
-    const bool whole = file != NULL && !ferror(file) && len < sizeof(text);
 
-    if (file != NULL)
-        fclose(file);
-    if (!whole || memchr(text, '\0', len) != NULL)
-        return -1;
+    if (file == NULL)
+        return -errno;
+    const size_t len = fread(text, 1, sizeof(text), file);
+    const int error = ferror(file) ? errno : len == sizeof(text) ? EFBIG : 0;
+    fclose(file);
+    if (error != 0 || memchr(text, '\0', len) != NULL)
+        return error != 0 ? -error : -EILSEQ;
     text[len] = '\0';
     return onic_links_read(links, text);
 }

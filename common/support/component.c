@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/support/help.h"
 #include "ompi/constants.h"
@@ -41,19 +42,22 @@ static void register_var(const mca_base_component_t *c, const char *name, const 
                                           MCA_BASE_VAR_SCOPE_READONLY, value);
 }
 
-/** A number with a range. */
+/** A number with a range, or a switch, which has none. */
 typedef struct number {
     const mca_base_component_t *component;
     char name[32];
     int initial, min, max;
+    bool is_switch;
 } number_t;
 
 /** The same as Open MPI's variables have it: an enumerator, since Open MPI itself takes a word for
- *  0. What is wrong is kept for the component's check, and the default stays. */
+ *  0, and goes on with the default where a switch is wrong. What is wrong is kept for the
+ *  component's check, and the default stays. */
 typedef struct number_enum {
     mca_base_var_enum_t super;
     number_t number;
     bool given; /**< and not empty */
+    int value;  /**< of a switch: Open MPI's variable, which lives no longer than this */
 } number_enum_t;
 
 OBJ_CLASS_INSTANCE(number_enum_t, mca_base_var_enum_t, NULL, NULL);
@@ -64,6 +68,14 @@ static struct wrong {
     char text[64];
 } wrong[8];
 static unsigned n_wrong;
+
+static void note_wrong(const number_t *n, const char *text)
+{
+    if (n_wrong == sizeof(wrong) / sizeof(wrong[0]))
+        return;
+    wrong[n_wrong].number = *n;
+    snprintf(wrong[n_wrong++].text, sizeof(wrong[0].text), "%s", text);
+}
 
 static int number_from_string(mca_base_var_enum_t *self, const char *text, int *value)
 {
@@ -79,12 +91,10 @@ static int number_from_string(mca_base_var_enum_t *self, const char *text, int *
     }
     ((number_enum_t *)self)->given = true;
     *value = n->initial;
-    if (end != text && *end == '\0' && given >= n->min && given <= n->max) {
+    if (end != text && *end == '\0' && given >= n->min && given <= n->max)
         *value = (int)given;
-    } else if (n_wrong < sizeof(wrong) / sizeof(wrong[0])) {
-        wrong[n_wrong].number = *n;
-        snprintf(wrong[n_wrong++].text, sizeof(wrong[0].text), "%s", text);
-    }
+    else
+        note_wrong(n, text);
     return OPAL_SUCCESS;
 }
 
@@ -134,6 +144,44 @@ static void register_number(const mca_base_component_t *c, const onic_param_t *p
     OBJ_RELEASE(n);
 }
 
+static int switch_from_string(mca_base_var_enum_t *self, const char *text, int *value)
+{
+    const number_t *n = &((const number_enum_t *)self)->number;
+
+    ((number_enum_t *)self)->given = true;
+    if (mca_base_var_enum_bool.value_from_string(self, text, value) != OPAL_SUCCESS) {
+        *value = n->initial;
+        note_wrong(n, text);
+    }
+    return OPAL_SUCCESS;
+}
+
+/** A number of two values for Open MPI, whose own switches take no enumerator. */
+static void register_switch(const mca_base_component_t *c, const onic_param_t *p)
+{
+    number_enum_t *n = OBJ_NEW(number_enum_t);
+
+    *p->flag = p->on;
+    if (n == NULL)
+        return;
+    n->super.get_count = mca_base_var_enum_bool.get_count;
+    n->super.get_value = mca_base_var_enum_bool.get_value;
+    n->super.value_from_string = switch_from_string;
+    n->super.string_from_value = mca_base_var_enum_bool.string_from_value;
+    n->super.dump = mca_base_var_enum_bool.dump;
+    n->number = (number_t){.component = c, .initial = p->on, .is_switch = true};
+    n->given = false;
+    n->value = p->on;
+    snprintf(n->number.name, sizeof(n->number.name), "%s", p->name);
+    (void)mca_base_component_var_register(c, p->name, p->help, MCA_BASE_VAR_TYPE_INT, &n->super, 0,
+                                          0, level_of(p->name), MCA_BASE_VAR_SCOPE_READONLY,
+                                          &n->value);
+    if (!n->given)
+        n->value = p->on;
+    *p->flag = n->value != 0;
+    OBJ_RELEASE(n);
+}
+
 /** Open MPI takes a name that is misspelt in silence. */
 static void say_unknown(const mca_base_component_t *c)
 {
@@ -166,7 +214,10 @@ int onic_check_given(const mca_base_component_t *c, const char *help_file)
 
         if (n->component != c)
             continue;
-        onic_help(help_file, "bad-number", n->name, wrong[i].text, n->min, n->max);
+        if (n->is_switch)
+            onic_help(help_file, "bad-switch", n->name, wrong[i].text);
+        else
+            onic_help(help_file, "bad-number", n->name, wrong[i].text, n->min, n->max);
         /* MPI may be initialized again, and is told anew then. */
         wrong[i].number.component = NULL;
         rc = OMPI_ERR_BAD_PARAM;
@@ -189,14 +240,12 @@ static void register_text(const mca_base_component_t *c, const onic_param_t *p)
 
 void onic_param_register(const mca_base_component_t *c, const onic_param_t *p)
 {
-    if (p->text != NULL) {
+    if (p->text != NULL)
         register_text(c, p);
-    } else if (p->flag != NULL) {
-        *p->flag = p->on;
-        register_var(c, p->name, p->help, MCA_BASE_VAR_TYPE_BOOL, p->flag);
-    } else {
+    else if (p->flag != NULL)
+        register_switch(c, p);
+    else
         register_number(c, p);
-    }
 }
 
 /** Finds the word in its list. */
@@ -229,6 +278,20 @@ bool onic_param_check(const onic_param_t *p, const char *help_file)
         return true;
     onic_help(help_file, p->topic, p->name, *p->text);
     return false;
+}
+
+void onic_param_say_absent(const onic_param_t *p, const char *help_file)
+{
+    char path[512];
+
+    if (p->directory == NULL || *p->text == NULL)
+        return;
+    for (const char *at = *p->text; *at != '\0'; at += strcspn(at, ","), at += *at == ',') {
+        snprintf(path, sizeof(path), "%s/%.*s", p->directory, (int)strcspn(at, ",:"), at);
+        if (access(path, F_OK) == 0)
+            return;
+    }
+    onic_help(help_file, "not-here", p->name, *p->text, opal_process_info.nodename, p->directory);
 }
 
 /** All that were registered; the same again where a component is opened again. */

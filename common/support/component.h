@@ -21,8 +21,12 @@ ONIC_EXPORT void onic_param_register(const mca_base_component_t *c, const onic_p
  *  says so: "bad-word", or the parameter's topic. Also sets a number that is a size. */
 ONIC_EXPORT bool onic_param_check(const onic_param_t *p, const char *help_file);
 
-/** Was each number of the component given within its range? OMPI_SUCCESS, or OMPI_ERR_BAD_PARAM
- *  after the text "bad-number" of a help file about each that was not. Also says which names of the
+/** Says so, by the text "not-here" of a help file, where a list of names has none that is there. */
+ONIC_EXPORT void onic_param_say_absent(const onic_param_t *p, const char *help_file);
+
+/** Was each number of the component given within its range, and each switch a truth value?
+ *  OMPI_SUCCESS, or OMPI_ERR_BAD_PARAM after the text "bad-number" or "bad-switch" of a help file
+ *  about each that was not. Also says which names of the
  *  environment, where mpirun puts those of its command line, are no parameters of the component. */
 ONIC_EXPORT int onic_check_given(const mca_base_component_t *c, const char *help_file);
 

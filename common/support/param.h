@@ -25,6 +25,8 @@ typedef struct onic_param {
     const char *initial;             /**< the text's default; of a word its first one */
     bool (*valid)(const char *text); /**< of texts; NULL: anything */
     const char *topic;               /**< of the help text about one that is not */
+    const char *directory;           /**< of a list of names, as "mlx5_0:1,mlx5_1:2": where they are
+                                          files; NULL: nowhere */
 } onic_param_t;
 
 /** Rows of a component whose values are members of `of`, which have the names of parameters. */

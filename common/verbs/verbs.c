@@ -130,7 +130,8 @@ int onic_verbs_port_open(onic_verbs_port_t *port, const char *filter, onic_verbs
     survey_t s = {.n = 0};
     memset(port, 0, sizeof(*port));
     if (devices == NULL) {
-        snprintf(why->text, sizeof(why->text), "verbs: no devices: %s", strerror(errno));
+        snprintf(why->text, sizeof(why->text), "verbs: no devices: %s",
+                 errno == ENOSYS ? "the kernel has no module ib_uverbs loaded" : strerror(errno));
         return -1;
     }
     for (int i = 0; devices[i] != NULL && s.n < PORTS; i++)

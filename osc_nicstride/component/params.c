@@ -14,6 +14,7 @@
 #include "common/support/component.h"
 #include "common/support/help.h"
 #include "common/verbs/rc_terms.h"
+#include "common/wire/adapters.h"
 #include "osc_nicstride/component/setup.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/plan.h"
@@ -129,7 +130,8 @@ static onic_param_t params[] = {
              "empty takes the best port that is active",
      .text = &nic_device,
      .valid = onic_verbs_filter_valid,
-     .topic = "bad-nic-device"},
+     .topic = "bad-nic-device",
+     .directory = ONIC_ADAPTERS},
     {.name = "adapter_atomics",
      .help = "Let an adapter do all accumulates, fetch_and_op and compare_and_swap of a window, so "
              "that they need no processor of the target: auto, in windows over several nodes that "
@@ -205,6 +207,8 @@ int nicstride_params_check(const mca_base_component_t *c)
     for (const onic_param_t *row = params; row->name != NULL; row++)
         if (!onic_param_check(row, NICSTRIDE_HELP_FILE))
             return OMPI_ERR_BAD_PARAM;
+    for (const onic_param_t *row = params; row->name != NULL && nicstride_wanted(); row++)
+        onic_param_say_absent(row, NICSTRIDE_HELP_FILE);
     nicstride_replies_init(&nicstride_component.replies, p->memory / NICSTRIDE_REPLY_PART);
     if (p->sieve_piece == 0) {
         size_t l2, l3;

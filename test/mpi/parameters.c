@@ -5,6 +5,7 @@
 /* ranks: 1-4 */
 /* says: osc_nicstride_window has the value "1". It must be a number\s+from 2 to 65536 */
 /* says: coll_nicbarrier_schedule has the value "none". It must be one of */
+/* says: osc_nicstride_server has the value "maybe". It must be true or\s+false */
 /* says: osc_nicstride has no parameter "methods": it is ignored */
 /**
  * @file
@@ -22,6 +23,7 @@ int main(int argc, char **argv)
     int memory = 0;
 
     if (setenv("OMPI_MCA_osc_nicstride_window", "1", 1) != 0 ||
+        setenv("OMPI_MCA_osc_nicstride_server", "maybe", 1) != 0 ||
         setenv("OMPI_MCA_osc_nicstride_methods", "pack", 1) != 0 ||
         setenv("OMPI_MCA_coll_nicbarrier_schedule", "none", 1) != 0)
         return TL_EXIT_FAILED;

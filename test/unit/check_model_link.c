@@ -5,6 +5,7 @@
 /** @file The numbers of a link: as text; of blocks far and near. */
 #include "common/model/link.h"
 
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -146,13 +147,13 @@ START_TEST(saved)
     ck_assert(write(fd, "node: gap=no\n", 13) == 13);
     ck_assert_int_eq(onic_links_load(&again, path), 4);
     ck_assert(write(fd, "", 1) == 1);
-    ck_assert_int_eq(onic_links_load(&again, path), -1);
+    ck_assert_int_eq(onic_links_load(&again, path), -EILSEQ);
     ck_assert_int_eq(ftruncate(fd, 65536), 0);
-    ck_assert_int_eq(onic_links_load(&again, path), -1);
+    ck_assert_int_eq(onic_links_load(&again, path), -EFBIG);
     close(fd);
     unlink(path);
-    ck_assert_int_eq(onic_links_load(&again, path), -1);
-    ck_assert_int_eq(onic_links_load(&again, "/"), -1);
+    ck_assert_int_eq(onic_links_load(&again, path), -ENOENT);
+    ck_assert_int_eq(onic_links_load(&again, "/"), -EISDIR);
     ck_assert(about(&links, &again));
 }
 END_TEST

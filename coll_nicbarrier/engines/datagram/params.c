@@ -8,6 +8,7 @@
 #include "coll_nicbarrier/engines/datagram/udp_address.h"
 #include "common/config.h"
 #include "common/verbs/verbs_port.h"
+#include "common/wire/adapters.h"
 
 #if OMPI_NIC_HAVE_VERBS
 #define NO_VERBS ""
@@ -65,7 +66,8 @@ const nicbarrier_param_t nicbarrier_datagram_params[] = {
              "Ethernet's addresses one of RoCE 2 and IPv4. May differ between ranks",
      .text = &nicbarrier_datagram_config.device,
      .valid = onic_verbs_filter_valid,
-     .topic = "bad-device"},
+     .topic = "bad-device",
+     .directory = ONIC_ADAPTERS},
     {.name = "stepper",
      .help = "Engine datagram: what takes the steps of barriers: auto (bpf where it can), bpf (the "
              "kernel, where nicbarrier-bpf is loaded on the interface; where that cannot be, the "

@@ -20,6 +20,7 @@ static int mlx5_score(void)
 
 #include "coll_nicbarrier/engines/mlx5/mlx5.h"
 #include "common/support/clock.h"
+#include "common/wire/adapters.h"
 
 /** Groups that have left keep their connections until so many others have left after them: a
  *  partner may not know yet that its last write has come. */
@@ -59,7 +60,8 @@ static const nicbarrier_param_t params[] = {
      .help = "Engine mlx5: the verbs devices that may be used, as in coll_nicbarrier_device",
      .text = &device,
      .valid = onic_verbs_filter_valid,
-     .topic = "bad-device"},
+     .topic = "bad-device",
+     .directory = ONIC_ADAPTERS},
     {.name = NULL},
 };
 
