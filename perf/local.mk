@@ -69,12 +69,15 @@ perf_strided_rma_SOURCES = $(perf_common) $(perf_rma) perf/strided_rma.c
 perf_strided_rma_CFLAGS = $(perf_cflags)
 perf_strided_rma_LDADD = $(perf_ldadd)
 
-# Everything beside the stock components, in a quarter of an hour.
+# Everything beside the stock components, and what is chosen beside what could be, in twenty minutes.
 PERF_MINUTES = 15
+REGRET_MINUTES = 5
 perf: perf-programs perf-mpich
 	@rm -f perf.json
 	$(srcdir)/perf/compare everything --minutes $(PERF_MINUTES) --time 10 --timeout 40 --builddir . \
 	    --mpirun "$(MPIRUN)" --json perf.json >perf.log
+	$(srcdir)/perf/regret --minutes $(REGRET_MINUTES) --time 10 --timeout 40 --builddir . \
+	    --mpirun "$(MPIRUN)" >>perf.log
 	$(srcdir)/perf/page perf.json perf.html
 	@echo "See perf.html, perf.log and perf.json"
 
@@ -115,5 +118,6 @@ EXTRA_DIST += \
 	perf/page \
 	perf/plot \
 	perf/presets.py \
+	perf/regret \
 	perf/summary.py \
 	perf/tables.py
