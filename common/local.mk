@@ -8,9 +8,9 @@ common_libonic_core_la_SOURCES = \
 	common/layout/layout.c \
 	common/layout/layout_list.c \
 	common/layout/layout_wire.c \
-	common/model/learn.c \
 	common/model/link.c \
 	common/model/link_file.c \
+	common/model/table.c \
 	common/model/pipeline.c \
 	common/wire/address.c \
 	common/mover/pipe/counters.c \
@@ -38,6 +38,17 @@ dist_links_DATA = \
 	share/links/slingshot-11.txt \
 	share/links/tcp-10g.txt \
 	share/links/tcp-25g.txt
+
+# Costs of the ways on a node, built in by processor: each text as strings of C.
+processors = other zen4
+EXTRA_DIST += $(processors:%=share/processors/%.txt)
+with_processors = common/model/libonic_core_la-link.lo
+$(with_processors): common/model/processors.inc
+CLEANFILES += common/model/processors.inc
+common/model/processors.inc: $(processors:%=$(srcdir)/share/processors/%.txt)
+	$(AM_V_GEN)$(MKDIR_P) common/model && for p in $(processors); do \
+		echo "{\"$$p\"," && sed 's/.*/"&\\n"/' $(srcdir)/share/processors/$$p.txt && echo "},"; \
+	done >$@
 
 # The compiler vectorises the copy kernels only at -O3.
 common_libonic_pack_la_SOURCES = \

@@ -4,10 +4,10 @@
 # ---- unit tests of the pure cores: make check ----------------------------------------------------
 
 unit_programs = \
+	test/unit/check_alone \
 	test/unit/check_apply \
 	test/unit/check_arrange \
 	test/unit/check_batch \
-	test/unit/check_choice \
 	test/unit/check_clock \
 	test/unit/check_copy \
 	test/unit/check_epoch \
@@ -36,10 +36,10 @@ unit_programs = \
 	test/unit/check_mover_transfers \
 	test/unit/check_mover_turns \
 	test/unit/check_hybrid \
-	test/unit/check_model_learn \
 	test/unit/check_model_link \
 	test/unit/check_model_pipeline \
 	test/unit/check_order \
+	test/unit/check_model_table \
 	test/unit/check_nicbarrier_chain \
 	test/unit/check_nicbarrier_plan \
 	test/unit/check_nicbarrier_waiting \
@@ -68,6 +68,7 @@ unit_programs = \
 	test/unit/check_patience \
 	test/unit/check_place \
 	test/unit/check_plan \
+	test/unit/check_plan_tables \
 	test/unit/check_pml_choice \
 	test/unit/check_pml_comm \
 	test/unit/check_pml_credit \
@@ -117,6 +118,7 @@ unit_objects = $(unit_programs:=.$(OBJEXT)) test/unit/nicbarrier_conformance.$(O
 	test/unit/put_wire.$(OBJEXT)
 $(unit_objects): AM_CPPFLAGS += $(CHECK_CPPFLAGS)
 
+test_unit_check_alone_LDADD = $(check_libs)
 test_unit_check_apply_LDADD = $(unit_ldadd)
 test_unit_check_arrange_LDADD = $(barrier_ldadd)
 test_unit_check_batch_LDADD = $(unit_ldadd)
@@ -169,9 +171,11 @@ test_unit_check_mover_transfers_SOURCES = \
 test_unit_check_mover_transfers_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_mover_turns_LDADD = common/libonic_core.la $(check_libs)
 model_ldadd = common/libonic_core.la $(check_libs) -lm
-test_unit_check_model_learn_LDADD = $(model_ldadd)
+with_share = -DSHARE='"$(abs_srcdir)/share"'
+test_unit_check_model_link_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(with_share)
 test_unit_check_model_link_LDADD = $(model_ldadd)
 test_unit_check_model_pipeline_LDADD = $(model_ldadd)
+test_unit_check_model_table_LDADD = $(model_ldadd)
 test_unit_check_nicbarrier_plan_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_chain_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(verbs_cppflags)
 test_unit_check_nicbarrier_chain_LDADD = $(barrier_ldadd)
@@ -247,18 +251,26 @@ test_unit_check_requests_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_patience_LDADD = $(unit_ldadd)
 test_unit_check_place_LDADD = $(unit_ldadd)
 test_unit_check_tables_LDADD = $(unit_ldadd)
-test_unit_check_choice_LDADD = $(unit_ldadd) -lm
 test_unit_check_plan_LDADD = $(unit_ldadd) -lm
 test_unit_check_hybrid_SOURCES = \
 	test/unit/check_hybrid.c \
 	test/unit/link_sim.c
-test_unit_check_hybrid_CPPFLAGS = $(AM_CPPFLAGS) -DLINKS='"$(abs_srcdir)/share/links"'
+test_unit_check_hybrid_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(with_share)
 test_unit_check_hybrid_LDADD = $(unit_ldadd) -lm
 # The rows are linked with what they start, which is not called: nothing initialises MPI.
-test_unit_check_pml_choice_LDADD = pml_superpipe/libsuperpipe_core.la \
-	pml_superpipe/libsuperpipe_protocols.la pml_superpipe/libsuperpipe_core.la \
+rows_ldadd = pml_superpipe/libsuperpipe_protocols.la pml_superpipe/libsuperpipe_core.la \
 	libompi_nic_common.la $(OMPI_LDFLAGS) $(OMPI_PROGRAM_LIBS) $(check_libs) -lm
-test_unit_check_pml_choice_LDFLAGS = $(common_ldflags) -Wl,-rpath,$(abs_builddir)/.libs
+rows_ldflags = $(common_ldflags) -Wl,-rpath,$(abs_builddir)/.libs -Wl,-u,superpipe_rows
+test_unit_check_pml_choice_LDADD = $(rows_ldadd)
+test_unit_check_pml_choice_LDFLAGS = $(rows_ldflags)
+# The tables that all numbers of share/ make; `check_plan_tables write` makes the files again.
+plans = default infiniband-hdr other quadrics-elan4 roce-100 slingshot-11 tcp-10g tcp-25g \
+	xeon zen4
+test_unit_check_plan_tables_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(with_share) \
+	-DPLANS='"$(abs_srcdir)/test/unit/plans"'
+test_unit_check_plan_tables_LDADD = osc_nicstride/libnicstride_core.la $(rows_ldadd)
+test_unit_check_plan_tables_LDFLAGS = $(rows_ldflags)
+EXTRA_DIST += $(plans:%=test/unit/plans/%.txt)
 test_unit_check_pml_comm_LDADD = $(pml_ldadd)
 test_unit_check_pml_credit_LDADD = $(pml_ldadd)
 test_unit_check_pml_header_LDADD = $(pml_ldadd)
@@ -295,7 +307,7 @@ test_unit_check_verbs_LDADD = common/libonic_verbs.la common/libonic_core.la $(c
 test_unit_check_verbs_port_LDADD = common/libonic_core.la $(check_libs)
 
 # What needs no Check.
-unit_scripts = test/unit/check_rule_bpf
+unit_scripts = test/unit/check_calibrate test/unit/check_rule_bpf
 TESTS += $(unit_scripts)
 
 if HAVE_CHECK

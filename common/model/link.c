@@ -5,6 +5,8 @@
 #include "common/model/link.h"
 
 #include <math.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +15,57 @@
 #define NET(name, node, net, adapter)     .name = net,
 #define ADAPTER(name, node, net, adapter) .name = adapter,
 
-const onic_links_t onic_links_default = {.node = {ONIC_LINK_NUMBERS(NODE)},
-                                         .net = {ONIC_LINK_NUMBERS(NET)},
-                                         .adapter = {ONIC_LINK_NUMBERS(ADAPTER)}};
+static const onic_links_t numbers = {.node = {ONIC_LINK_NUMBERS(NODE)},
+                                     .net = {ONIC_LINK_NUMBERS(NET)},
+                                     .adapter = {ONIC_LINK_NUMBERS(ADAPTER)}};
 
-double onic_link_strided(const onic_link_t *link, double pieces, double bytes)
+/** The texts of share/processors. */
+static const struct {
+    const char *name, *text;
+} processors[] = {
+#include "common/model/processors.inc"
+};
+
+#define N_PROCESSORS (sizeof(processors) / sizeof(processors[0]))
+
+onic_links_t onic_links_default(const char *processor)
 {
-    return link->call + (pieces - 1) * link->piece + bytes * link->copy;
+    onic_links_t links = numbers;
+    size_t i = 0;
+
+    while (i < N_PROCESSORS && strcmp(processors[i].name, processor) != 0)
+        i++;
+    if (i == N_PROCESSORS)
+        return onic_links_default("other");
+    (void)onic_links_read(&links, processors[i].text);
+    return links;
+}
+
+const char *onic_processor_name(const char *vendor, int family, int model)
+{
+    /* Zen 3 and 4 are one family; Genoa, Raphael, Phoenix and their kin are Zen 4. */
+    const bool zen4 = strcmp(vendor, "AuthenticAMD") == 0 && family == 25 &&
+                      ((model >= 0x10 && model < 0x20) || model >= 0x60);
+
+    return zen4 ? "zen4" : "other";
+}
+
+double onic_cost(const onic_cost_t *cost, double pieces, double block, double bytes)
+{
+    const double near = bytes < ONIC_COST_NEAR ? bytes : ONIC_COST_NEAR;
+    const int last = ONIC_COST_BLOCKS - 1;
+    double piece = cost->piece[0];
+
+    for (int i = 0; i < last; i++) {
+        const double from = (double)ONIC_COST_BLOCK(i), to = (double)ONIC_COST_BLOCK(i + 1);
+
+        if (block > from)
+            piece = cost->piece[i] + (cost->piece[i + 1] - cost->piece[i]) *
+                                         ((block < to ? block : to) - from) / (to - from);
+    }
+    if (block > (double)ONIC_COST_BLOCK(last))
+        piece *= block / (double)ONIC_COST_BLOCK(last);
+    return cost->start + (pieces - 1) * piece + near * cost->byte + (bytes - near) * cost->beyond;
 }
 
 double onic_link_packed(const onic_link_t *link, double bytes)
@@ -76,26 +122,37 @@ double onic_link_gather(const onic_link_t *link, const onic_layout_t *l)
 
 /* ---- as text ------------------------------------------------------------------------------------
  *
- * The numbers of a link as text. */
+ * The numbers as text: of links, then the costs by distance. */
 
 #define NAME(name, node, net, adapter) #name,
 static const char *const names[] = {ONIC_LINK_NUMBERS(NAME)};
+#define WAY(name) #name,
+static const char *const ways[] = {ONIC_WAYS(WAY)};
 
 #define N_NAMES (sizeof(names) / sizeof(names[0]))
+#define N_COSTS (sizeof(onic_cost_t) / sizeof(double))
 
-static const char *const kinds[] = {"node", "net", "adapter"};
+static const char *const kinds[] = {"node", "net", "adapter", "near", "package", "far"};
 
+/** Of these so many have the numbers of links. */
+#define N_LINKS 3
 #define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
-_Static_assert(N_KINDS *N_NAMES * sizeof(double) == sizeof(onic_links_t), "all of them have names");
+_Static_assert(N_KINDS == N_LINKS + ONIC_DISTANCES &&
+                   N_LINKS * N_NAMES * sizeof(double) == offsetof(onic_links_t, costs),
+               "all of them have names");
 
-static onic_link_t *kind(const onic_links_t *links, size_t k)
+static double *number(const onic_links_t *links, size_t kind, size_t i)
 {
-    return (onic_link_t *)(uintptr_t)links + k;
+    return (double *)(uintptr_t)((const onic_link_t *)(const void *)links + kind) + i;
 }
 
-static double *number(const onic_link_t *link, size_t i)
+static size_t find(const char *const *among, size_t n, const char *name)
 {
-    return (double *)(uintptr_t)link + i;
+    size_t i = 0;
+
+    while (i < n && strcmp(name, among[i]) != 0)
+        i++;
+    return i;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -104,42 +161,74 @@ static double *number(const onic_link_t *link, size_t i)
 #define LINE 2048
 
 /** Reads "name=value". */
-static bool read_one(onic_link_t *link, const char *one)
+static bool read_number(onic_links_t *links, size_t kind, const char *one)
 {
     char name[16];
     double value;
     int end = 0;
-    size_t i = 0;
 
     if (sscanf(one, " %15[a-z_] =%lf %n", name, &value, &end) != 2 || end == 0 || one[end] != '\0')
         return false;
-    while (i < N_NAMES && strcmp(name, names[i]) != 0)
-        i++;
+    const size_t i = find(names, N_NAMES, name);
     if (i == N_NAMES || !isfinite(value) || value <= 0)
         return false;
-    *number(link, i) = value;
+    *number(links, kind, i) = value;
     return true;
 }
 
-/** Reads "kind: name=value,...". */
+/** Reads numbers between slashes at `*text_p`, and goes behind them. */
+static bool read_cost(onic_cost_t *cost, const char **text_p)
+{
+    double *const number = (double *)cost;
+
+    for (size_t i = 0; i < N_COSTS; i++) {
+        int end = 0;
+
+        if (sscanf(*text_p, i == 0 ? "%lf %n" : "/%lf %n", &number[i], &end) != 1 || end == 0 ||
+            !isfinite(number[i]) || number[i] < 0)
+            return false;
+        *text_p += end;
+    }
+    return true;
+}
+
+/** Reads "way=alone:many". */
+static bool read_way(onic_costs_t *costs, const char *one)
+{
+    onic_cost_t alone, many;
+    char name[16];
+    int end = 0;
+
+    if (sscanf(one, " %15[a-z_] =%n", name, &end) != 1 || end == 0)
+        return false;
+    const size_t way = find(ways, ONIC_N_WAYS, name);
+    one += end;
+    if (way == ONIC_N_WAYS || !read_cost(&alone, &one) || *one++ != ':' ||
+        !read_cost(&many, &one) || *one != '\0')
+        return false;
+    costs->of[way][0] = alone;
+    costs->of[way][1] = many;
+    return true;
+}
+
+/** Reads "kind: one,...". */
 static bool read_line(onic_links_t *links, char *line)
 {
-    onic_link_t *link = &links->node;
     char name[8] = "";
+    size_t kind = 0;
     int end = 0;
-    size_t k = 0;
 
-    if (strchr(line, ':') != NULL) {
+    /* Costs have a colon, too. */
+    if (strcspn(line, ":") < strcspn(line, "=") && line[strcspn(line, ":")] == ':') {
         (void)sscanf(line, " %7[a-z] :%n", name, &end);
-        while (k < N_KINDS && strcmp(name, kinds[k]) != 0)
-            k++;
-        if (end == 0 || k == N_KINDS)
+        kind = find(kinds, N_KINDS, name);
+        if (end == 0 || kind == N_KINDS)
             return false;
-        link = kind(links, k);
     }
     line += end;
     for (char *one; (one = strsep(&line, ",")) != NULL;)
-        if (!read_one(link, one))
+        if (kind < N_LINKS ? !read_number(links, kind, one)
+                           : !read_way(&links->costs[kind - N_LINKS], one))
             return false;
     return true;
 }
@@ -171,14 +260,37 @@ int onic_links_read(onic_links_t *links, const char *text)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
+/** Appends to `buf`, of which `*len_p` bytes are used; where there is no room what fits. */
+__attribute__((format(printf, 4, 5))) static void append(char *buf, size_t cap, size_t *len_p,
+                                                         const char *format, ...)
+{
+    va_list list;
+
+    if (*len_p >= cap)
+        return;
+    va_start(list, format);
+    *len_p += (size_t)vsnprintf(buf + *len_p, cap - *len_p, format, list);
+    va_end(list);
+}
+
 void onic_links_write(const onic_links_t *links, char *buf, size_t cap)
 {
     size_t len = 0;
 
     /* Four digits: more are never known. */
-    for (size_t k = 0; k < N_KINDS; k++)
-        for (size_t i = 0; i < N_NAMES && len < cap; i++)
-            len += (size_t)snprintf(buf + len, cap - len, "%s%s%s=%.4g%s", i == 0 ? kinds[k] : "",
-                                    i == 0 ? ": " : "", names[i], *number(kind(links, k), i),
-                                    i == N_NAMES - 1 ? "\n" : ",");
+    for (size_t k = 0; k < N_LINKS; k++)
+        for (size_t i = 0; i < N_NAMES; i++)
+            append(buf, cap, &len, "%s%s%s=%.4g%s", i == 0 ? kinds[k] : "", i == 0 ? ": " : "",
+                   names[i], *number(links, k, i), i == N_NAMES - 1 ? "\n" : ",");
+    for (size_t d = 0; d < ONIC_DISTANCES; d++)
+        for (size_t w = 0; w < ONIC_N_WAYS; w++) {
+            append(buf, cap, &len, "%s: %s", kinds[N_LINKS + d], ways[w]);
+            for (size_t i = 0; i < 2 * N_COSTS; i++)
+                append(buf, cap, &len, "%c%.4g",
+                       i == 0         ? '='
+                       : i == N_COSTS ? ':'
+                                      : '/',
+                       ((const double *)links->costs[d].of[w])[i]);
+            append(buf, cap, &len, "\n");
+        }
 }

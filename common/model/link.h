@@ -2,20 +2,22 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The link to a kind of peer, as the models know it: a few numbers, what they are by
- *  default, and how they are read and written as text. Nothing is measured at the start: what
- *  transfers take changes with where processors are and with what else runs. The models say with
- *  which choice to begin; what transfers take is learned from them (learn.h).
+/** @file The numbers that choices are made from: what they are, and how they are read and written
+ *  as text. A job measures nothing: the numbers of networks are given, those of a node's ways are
+ *  built in for a few processors, or are measured once for a machine.
  *
- *  Two models use them: that of strided transfers, here (strided-RMA paper, section 4), and that of
- *  the superpipeline (pipeline.h). How far apart the blocks are that are packed is a term of its
- *  own (onic_link_gather). Pure; the caller serialises changes. */
+ *  Across a network equations say what a way costs: those of strided transfers (strided-RMA paper,
+ *  section 4), here, and those of the superpipeline (pipeline.h). How far apart the blocks are that
+ *  are packed is a term of its own (onic_link_gather). On a node each way has its own start, and
+ *  its own cost of a piece and of a byte, as these can be measured there. Pure; the caller
+ *  serialises changes. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "common/layout/layout.h"
+#include "common/node/kind.h"
 #include "common/support/export.h"
 
 /** Nanoseconds, nanoseconds per byte, GB/s, and how many: all are positive and finite. Of each the
@@ -26,9 +28,6 @@
  *  exchanges. Registering is as in the superpipeline paper, section 2, and requests are about as
  *  adapters of 100 Gb/s take them. */
 #define ONIC_LINK_NUMBERS(X)                                                                       \
-    X(call, 700, 500, 500)       /* one system call of single copy, with its first piece (ts) */   \
-    X(piece, 150, 500, 500)      /* one more piece in it (ts of equation 1) */                     \
-    X(copy, 0.05, 0.09, 0.09)    /* a byte by single copy (tn of equation 1) */                    \
     X(block, 0.5, 0.5, 0.5)      /* one block of a gather that shares cache lines with others */   \
     X(line, 2, 2, 2)             /* one that has a cache line for itself */                        \
     X(page, 8, 8, 8)             /* one that has a page for itself */                              \
@@ -60,21 +59,67 @@ typedef struct onic_link {
 } onic_link_t;
 #undef ONIC_LINK_MEMBER
 
+/* ---- the ways on a node --------------------------------------------------------------------- */
+
+/** Lengths of blocks, bytes, that have a cost of their own. */
+#define ONIC_COST_BLOCKS   4
+#define ONIC_COST_BLOCK(i) (UINT64_C(8) << ((i) == 0 ? 0 : 4 * (i)-1)) /* 8, 64, 1024, 16384 */
+/** From so many bytes on caches no longer hold a transfer. */
+#define ONIC_COST_NEAR 262144
+
+/** What a transfer costs, nanoseconds, none negative: equations (1) and (2) of the strided-RMA
+ *  paper in one form, k ts + tn N. Both depend on caches: ts on the length of a piece, tn on how
+ *  many bytes there are. */
+typedef struct onic_cost {
+    double start;                   /**< with the first piece */
+    double byte;                    /**< of the first ONIC_COST_NEAR bytes each */
+    double beyond;                  /**< each other one */
+    double piece[ONIC_COST_BLOCKS]; /**< each other piece, of so many bytes */
+} onic_cost_t;
+
+/** Of `bytes` > 0 in `pieces` >= 1 of about `block` bytes: between two lengths a piece costs what
+ * is in proportion, below the least as that, above the greatest the more the longer. */
+ONIC_EXPORT double onic_cost(const onic_cost_t *cost, double pieces, double block, double bytes);
+
+/** The ways: those of one-sided transfers, from the call to the end of the flush behind it, and
+ *  those of messages, from the call of the sender to the end of the receive. Fresh: to buffers that
+ *  have not been used lately. */
+#define ONIC_WAYS(X)                                                                               \
+    X(cma_put)                                                                                     \
+    X(cma_get)                                                                                     \
+    X(sieve)                                                                                       \
+    /* a byte: of what is read */ X(pack_put) X(pack_get) X(mover_put) X(mover_get) X(stream)      \
+        X(mover) X(copy) X(stream_fresh) X(mover_fresh) X(copy_fresh)
+
+#define ONIC_WAY_NUMBER(name) ONIC_WAY_##name,
+typedef enum onic_way { ONIC_WAYS(ONIC_WAY_NUMBER) ONIC_N_WAYS } onic_way_t;
+#undef ONIC_WAY_NUMBER
+
+/** The costs of all: of one transfer that is waited for, and of one of many that are under way
+ *  together, for which the slower side counts. */
+typedef struct onic_costs {
+    onic_cost_t of[ONIC_N_WAYS][2]; /**< [1]: of many */
+} onic_costs_t;
+
+/* ---- all of them ---------------------------------------------------------------------------- */
+
 /** The kinds of peer. */
 typedef struct onic_links {
     onic_link_t node;    /**< on this node */
     onic_link_t net;     /**< across a network, by messages only */
     onic_link_t adapter; /**< across one whose adapter reads and writes memory of the peer */
+    onic_costs_t costs[ONIC_DISTANCES];
 } onic_links_t;
 
-/** What holds unless a user gives others. */
-ONIC_EXPORT extern const onic_links_t onic_links_default;
+/** What holds unless a user gives others: with the costs of a processor by its name, those of
+ * "other" where that is none of those that are built in. */
+ONIC_EXPORT onic_links_t onic_links_default(const char *processor);
+
+/** The name of a processor that costs are built in for, or "other", by what CPUID says: the vendor
+ *  ("AuthenticAMD"), family and model. */
+ONIC_EXPORT const char *onic_processor_name(const char *vendor, int family, int model);
 
 /* ---- the model of strided transfers --------------------------------------------------------- */
-
-/** Equation (1): `pieces` >= 1 contiguous pieces, `bytes` in all, each moved by itself:
- *  k ts + tn N, of which the first piece takes `call` and the others `piece`. Nanoseconds. */
-ONIC_EXPORT double onic_link_strided(const onic_link_t *link, double pieces, double bytes);
 
 /** Equation (2): the same packed into messages: ts + tn N + 2 tm N. What packing and unpacking take
  *  beside the moving of the bytes is not in it: onic_link_gather. */
@@ -97,19 +142,21 @@ ONIC_EXPORT double onic_link_gather(const onic_link_t *link, const onic_layout_t
 
 /* ---- as text -------------------------------------------------------------------------------- */
 
-/** Replaces numbers by what the lines of a text name: "kind: name=value,...". Kinds are node, net
- *  and adapter, node where there is none; names are those of the struct. Blanks around what stands
- *  there, empty lines and what follows a # do not count; a kind may come more than once. Returns 0;
- *  or, nothing replaced, the line, from 1 on, that is too long or has an unknown name, a value that
- *  is not a positive finite number, or anything between them; or the one behind the last where it
- *  names nothing. */
+/** Replaces numbers by what the lines of a text name. Kinds of peer are node, net and adapter, with
+ *  numbers as in "net: message=9000,byte=0.25", node where there is none; names are those of the
+ *  struct. Distances are near, package and far, with costs as in
+ *  "near: pack_put=700/0.1/0.1/1/2/9/90:300/0.05/0.1/1/2/9/90": the members of onic_cost_t, of one
+ *  transfer, and of one of many. Blanks around what stands there, empty lines and what follows a #
+ * do not count; a kind may come more than once. Returns 0; or, nothing replaced, the line, from 1
+ * on, that is too long or has an unknown name, a number that is not positive and finite (of costs:
+ * is negative), or anything between them; or the one behind the last where it names nothing. */
 ONIC_EXPORT int onic_links_read(onic_links_t *links, const char *text);
 
-/** Writes all numbers so, a line for each kind, at most `cap` > 0 bytes with the closing 0. */
+/** Writes all numbers so, at most `cap` > 0 bytes with the closing 0. */
 ONIC_EXPORT void onic_links_write(const onic_links_t *links, char *buf, size_t cap);
 
 /** Enough for that. */
-#define ONIC_LINKS_TEXT_MAX 2048
+#define ONIC_LINKS_TEXT_MAX 16384
 
 /* ---- glue: link_file.c, link_given.c --------------------------------------------------------- */
 
@@ -117,7 +164,13 @@ ONIC_EXPORT void onic_links_write(const onic_links_t *links, char *buf, size_t c
  *  than 64 KiB, another errno where it cannot be read. Any thread. */
 ONIC_EXPORT int onic_links_load(onic_links_t *links, const char *path);
 
+/** Bytes of a text that says where numbers come from. */
+#define ONIC_LINKS_FROM 512
+
 /** Reads what a user has given as a component's parameter `cost`: "default", such lines, or @FILE;
- *  the others are as by default. False where it is none of these: then a text has been printed,
- *  "bad-cost" of that help file. MPI thread. */
-ONIC_EXPORT bool onic_links_given(onic_links_t *links, const char *cost, const char *help_file);
+ *  the others are as by default for this processor. These are what calibration has measured on such
+ *  a processor, in a file VENDOR-FAMILY-MODEL.txt in the user's .openmpi/ompi-nic or in the folder
+ *  `costs` beside the components; else what is built in. `from` says which it was. False where it
+ * is none of these: then a text has been printed, "bad-cost" of that help file. MPI thread. */
+ONIC_EXPORT bool onic_links_given(onic_links_t *links, const char *cost, char from[ONIC_LINKS_FROM],
+                                  const char *help_file);

@@ -2,17 +2,28 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Sizes of the caches and the place of this process, from Open MPI's topology. */
+/** @file The caches, the processor and the place of this process, from Open MPI's topology, and how
+ *  far others are. */
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "common/node/node.h"
 #include "common/ompi_compat.h"
 
 #include "ompi/constants.h"
+#include "ompi/proc/proc.h"
 #if __has_include("opal/mca/hwloc/base/base.h")
 #include "opal/mca/hwloc/base/base.h"
 #else
 #include "opal/hwloc/hwloc-internal.h"
+#endif
+
+/* By its name of each series. */
+#ifdef OPAL_PROC_ON_LOCAL_PACKAGE
+#define ON_PACKAGE(flags) OPAL_PROC_ON_LOCAL_PACKAGE(flags)
+#else
+#define ON_PACKAGE(flags) OPAL_PROC_ON_LOCAL_SOCKET(flags)
 #endif
 
 /** What is assumed where the topology cannot tell. */
@@ -30,6 +41,8 @@ static size_t cache_size(hwloc_topology_t topology, hwloc_obj_type_t level, size
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static size_t l2 = L2_DEFAULT, l3 = L3_DEFAULT;
 static onic_locality_t place = {-1, -1, -1};
+static onic_processor_t processor;
+static int caches = 1, packages = 1;
 
 /** Index of the object of this type that holds all of `set`, or -1 where none does. */
 static int32_t holder(hwloc_topology_t topology, hwloc_obj_type_t type, hwloc_const_cpuset_t set)
@@ -60,6 +73,37 @@ static void find_place(hwloc_topology_t topology)
     hwloc_bitmap_free(set);
 }
 
+static int count(hwloc_topology_t topology, hwloc_obj_type_t type)
+{
+    const int n = hwloc_get_nbobjs_by_type(topology, type);
+
+    return n > 0 ? n : 1;
+}
+
+static int number(hwloc_obj_t obj, const char *name)
+{
+    const char *text = hwloc_obj_get_info_by_name(obj, name);
+
+    return text != NULL ? atoi(text) : 0;
+}
+
+/** Caches that no level tells of are as many as packages. */
+static void find_processor(hwloc_topology_t topology)
+{
+    hwloc_obj_t package = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0);
+    const char *vendor = package != NULL ? hwloc_obj_get_info_by_name(package, "CPUVendor") : NULL;
+
+    packages = count(topology, HWLOC_OBJ_PACKAGE);
+    caches = count(topology, HWLOC_OBJ_L3CACHE);
+    if (caches < packages)
+        caches = packages;
+    if (vendor == NULL)
+        return;
+    snprintf(processor.vendor, sizeof(processor.vendor), "%s", vendor);
+    processor.family = number(package, "CPUFamilyNumber");
+    processor.model = number(package, "CPUModelNumber");
+}
+
 /** Open MPI loads its topology on demand, and not safely from two threads: once is enough. */
 static void look(void)
 {
@@ -67,6 +111,7 @@ static void look(void)
         l2 = cache_size(opal_hwloc_topology, HWLOC_OBJ_L2CACHE, L2_DEFAULT);
         l3 = cache_size(opal_hwloc_topology, HWLOC_OBJ_L3CACHE, L3_DEFAULT);
         find_place(opal_hwloc_topology);
+        find_processor(opal_hwloc_topology);
     }
 }
 
@@ -81,4 +126,22 @@ void onic_cache_sizes(size_t *l2_p, size_t *l3_p)
     pthread_once(&once, look);
     *l2_p = l2;
     *l3_p = l3;
+}
+
+onic_processor_t onic_processor(void)
+{
+    pthread_once(&once, look);
+    return processor;
+}
+
+onic_kind_t onic_distance(uint64_t name)
+{
+    const opal_process_name_t process = {(opal_jobid_t)(name >> 32), (opal_vpid_t)name};
+    ompi_proc_t *proc = (ompi_proc_t *)ompi_proc_lookup(process);
+    const bool known = proc != NULL && !ompi_proc_is_sentinel(proc);
+
+    pthread_once(&once, look);
+    return onic_distance_by(caches, packages,
+                            known && OPAL_PROC_ON_LOCAL_L3CACHE(proc->super.proc_flags),
+                            known && ON_PACKAGE(proc->super.proc_flags));
 }

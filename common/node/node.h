@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/node/kind.h"
 #include "common/support/export.h"
 #include "common/support/peer_file.h"
 
@@ -104,6 +105,19 @@ typedef struct onic_locality {
 
 /** Where this process runs, from Open MPI's hwloc topology and the binding. Thread-safe. */
 ONIC_EXPORT onic_locality_t onic_locality(void);
+
+/** How far from a process of this node, by its name (wire/peer.h), as Open MPI knows where both are
+ *  bound: from one that is not bound as far as any on this machine. Thread-safe. */
+ONIC_EXPORT onic_kind_t onic_distance(uint64_t name);
+
+/** A kind of processor, as CPUID tells it. */
+typedef struct onic_processor {
+    char vendor[16]; /**< empty: not known */
+    int family, model;
+} onic_processor_t;
+
+/** That of this machine, from Open MPI's hwloc topology. Thread-safe. */
+ONIC_EXPORT onic_processor_t onic_processor(void);
 
 /** Bytes of one core's L2 and of the shared L3 cache, from Open MPI's hwloc topology; defaults of
  *  1 MiB and 32 MiB where it cannot tell. Thread-safe. */

@@ -100,20 +100,31 @@ void onic_say_waiting_texts(void)
 
 /* ---- texts that are printed once ------------------------------------------------------------- */
 
-void onic_add_help_dir(const void *inside, const char *otherwise)
+/** The folder of the object that has this address in it, into `dir`. */
+static bool dir_of(const void *inside, char *dir, size_t cap)
 {
     Dl_info self;
-    char dir[PATH_MAX];
     const char *slash = NULL;
+
     if (dladdr(inside, &self) != 0 && self.dli_fname != NULL)
         slash = strrchr(self.dli_fname, '/');
-    if (slash == NULL || (size_t)(slash - self.dli_fname) >= sizeof(dir)) {
-        opal_show_help_add_dir(otherwise);
-        return;
-    }
+    if (slash == NULL || (size_t)(slash - self.dli_fname) >= cap)
+        return false;
     memcpy(dir, self.dli_fname, (size_t)(slash - self.dli_fname));
     dir[slash - self.dli_fname] = '\0';
-    opal_show_help_add_dir(dir);
+    return true;
+}
+
+void onic_add_help_dir(const void *inside, const char *otherwise)
+{
+    char dir[PATH_MAX];
+
+    opal_show_help_add_dir(dir_of(inside, dir, sizeof(dir)) ? dir : otherwise);
+}
+
+bool onic_component_dir(char *dir, size_t cap)
+{
+    return dir_of((const void *)(uintptr_t)&onic_component_dir, dir, cap);
 }
 
 /** FNV-1a. */

@@ -8,12 +8,17 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "common/support/export.h"
 
 /** Tells Open MPI to look for help texts beside the object that holds `inside`, which may have been
  *  moved since it was installed; in `otherwise` where that cannot be found out. */
 ONIC_EXPORT void onic_add_help_dir(const void *inside, const char *otherwise);
+
+/** The folder that this library was loaded from, where its components lie, into `dir` of `cap`
+ * bytes. False where that cannot be found out. Any thread. */
+ONIC_EXPORT bool onic_component_dir(char *dir, size_t cap);
 
 /** Prints the text `topic` of a help file, with its arguments put in as printf does; equal texts
  *  once by all processes of a job on a node together. Not by opal_show_help: that of Open MPI 4.1

@@ -96,11 +96,12 @@ static onic_param_t params[] = {
     NUMBER(nic_memory, 20, 1024, 1, 1 << 20,
            "Mebibytes of this process's own buffers that method nic keeps registered with the "
            "adapter, and so locked, at most. What needs more goes by message"),
-    NUMBER(verbose, 0, 0, 0, 3,
-           "1 prints a line for each window, by its first process, and at the end what the first "
-           "process of the job has counted; 2 what all processes have counted; 3 also, once for "
-           "each kind of transfer (peer, direction, shape, order of size) and method, why that was "
-           "chosen, with the model's estimates and what was learned, in microseconds"),
+    NUMBER(
+        verbose, 0, 0, 0, 3,
+        "1 prints a line for each window, by its first process, and at the end what the first "
+        "process of the job has counted; 2 what all processes have counted; 3 also, once for "
+        "each kind of transfer (peer, direction, contiguous or not, order of size) and method, why "
+        "that was chosen, with what each method would take, in microseconds"),
     {.name = "method",
      .help = "How data moves: auto, direct (load and store in mapped memory), cma (single copy by "
              "the kernel, each contiguous piece by itself), sieve (get: single copy of the "
@@ -117,11 +118,12 @@ static onic_param_t params[] = {
              "what UCX chooses",
      .text = &nicstride_component.params.tls},
     {.name = "cost",
-     .help = "Numbers of the model that chooses methods until their real times are known: default, "
-             "numbers of the node as in call=700,piece=150 (nanoseconds of single copy for a call "
-             "and for one more piece), or @FILE, a file of lines as in 'node: call=700,piece=150', "
-             "'net: message=10000' and 'adapter: request=60'. show_plan prints all of them in this "
-             "form; files for some networks are installed",
+     .help =
+         "Numbers that the choice of methods is made from: default, those that are built in for "
+         "this processor; or @FILE, a file of lines as in 'near: "
+         "pack_put=700/1.5/0.1:300/1/0.05', 'net: message=10000' and 'adapter: request=60', or "
+         "such a line itself. ompi-nic-info calibrate measures them for this machine. "
+         "show_plan prints all of them in this form; files for some networks are installed",
      .text = &cost,
      .initial = "default"},
     {.name = "nic_device",
@@ -155,7 +157,7 @@ static onic_param_t params[] = {
            "target. Not run on such an adapter yet: please report what happens, with what "
            "ibv_devinfo says of it"),
     SWITCH(show_plan, false,
-           "Print, when the first window is made, the method that the model chooses for each kind "
+           "Print, when the first window is made, the method that is chosen for each kind "
            "of peer, shape and size, and at the end how much was really moved by each method"),
     SWITCH(node, true,
            "Share memory between the processes of a node. Without it each process is treated as a "
@@ -178,22 +180,23 @@ static onic_param_t params[] = {
 };
 
 /** Takes the numbers that the parameter cost gives; OMPI_SUCCESS, or an error after a text. */
-static int set_paths(void)
+static int set_table(void)
 {
     nicstride_component_t *c = &nicstride_component;
-    onic_links_t links;
+    nicstride_path_t *path = c->table.path;
 
-    if (!onic_links_given(&links, cost, NICSTRIDE_HELP_FILE))
+    if (!onic_links_given(&c->links, cost, c->links_from, NICSTRIDE_HELP_FILE))
         return OMPI_ERR_BAD_PARAM;
-    c->paths.node = (nicstride_path_t){.link = links.node,
-                                       .mover_slot = ONIC_MOVER_SLOT,
-                                       .mover_block = ONIC_MOVER_BLOCK,
-                                       .sieve_piece = c->params.sieve_piece};
-    c->paths.net = (nicstride_path_t){links.net, ONIC_MOVER_SLOT, ONIC_MOVER_SLOT, 0};
-    c->paths.adapter = (nicstride_path_t){links.adapter, ONIC_MOVER_SLOT, ONIC_MOVER_SLOT, 0};
+    c->table.rows = nicstride_methods;
+    for (unsigned d = 0; d < ONIC_DISTANCES; d++)
+        path[d] = (nicstride_path_t){.link = c->links.node, .costs = &c->links.costs[d]};
+    path[ONIC_NET] = (nicstride_path_t){
+        .link = c->links.net, .mover_slot = ONIC_MOVER_SLOT, .mover_block = ONIC_MOVER_SLOT};
+    path[ONIC_ADAPTER] = path[ONIC_NET];
+    path[ONIC_ADAPTER].link = c->links.adapter;
     c->limits = (nicstride_limits_t){
-        .near = nicstride_inline_bytes(links.node.message, links.node.byte),
-        .far = nicstride_inline_bytes(links.net.message, links.net.byte),
+        .near = nicstride_inline_bytes(c->links.node.message, c->links.node.byte),
+        .far = nicstride_inline_bytes(c->links.net.message, c->links.net.byte),
     };
     return OMPI_SUCCESS;
 }
@@ -217,7 +220,7 @@ int nicstride_params_check(const mca_base_component_t *c)
         p->sieve_piece = l2 / 2;
     }
     p->nic_device = nic_device != NULL ? nic_device : "";
-    return set_paths();
+    return set_table();
 }
 
 /* ---- performance variables ------------------------------------------------------------------- */
@@ -292,26 +295,24 @@ void nicstride_params_register(const mca_base_component_t *c)
     onic_register_counters(c, counters, sizeof(counters) / sizeof(counters[0]));
 }
 
-/* ---- the model ------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
-void nicstride_model_show(const nicstride_module_t *m)
+void nicstride_plan_show(const nicstride_module_t *m)
 {
     nicstride_component_t *c = &nicstride_component;
-    const onic_links_t links = {
-        .node = c->paths.node.link, .net = c->paths.net.link, .adapter = c->paths.adapter.link};
-    char table[8192], text[ONIC_LINKS_TEXT_MAX];
+    char table[16384], text[ONIC_LINKS_TEXT_MAX];
     FILE *to = c->plan_shown || m->rank != 0 ? NULL : fmemopen(table, sizeof(table), "w");
 
     if (to == NULL)
         return;
     c->plan_shown = true;
-    nicstride_plan_table(to, nicstride_methods, (nicstride_method_t)c->params.method, &c->paths);
+    nicstride_plan_table(to, &c->table, (nicstride_method_t)c->params.method);
     fclose(to);
-    onic_links_write(&links, text, sizeof(text));
+    onic_links_write(&c->links, text, sizeof(text));
     opal_output(0,
-                "osc_nicstride: methods by kind of peer, block and size, by the model\n%s"
-                "osc_nicstride: its numbers\n%s",
-                table, text);
+                "osc_nicstride: methods by kind of peer, block and size\n%s"
+                "osc_nicstride: the numbers that this comes from: %s\n%s",
+                table, c->links_from, text);
 }
 
 void nicstride_window_show(const nicstride_module_t *m)

@@ -43,7 +43,7 @@ bool nicstride_adapter_can(nicstride_module_t *m, int32_t wishes);
 /* ---- the model (params.c) ---- */
 
 /** Prints the numbers in use and the methods that they choose, once, on rank 0. */
-void nicstride_model_show(const nicstride_module_t *m);
+void nicstride_plan_show(const nicstride_module_t *m);
 /** At the end of the process: says so where the method that is forced has moved nothing. */
 void nicstride_say_idle(void);
 /** Says that a window is in use, and how its processes reach each other's memory. */

@@ -442,7 +442,7 @@ int nicstride_win_select(ompi_win_t *win, void **base, size_t size, int disp_uni
     if (m->wants_server)
         onic_wire_want_server(true);
     if (nicstride_component.params.show_plan)
-        nicstride_model_show(m);
+        nicstride_plan_show(m);
     if (nicstride_component.params.verbose > 0 && m->rank == 0)
         nicstride_window_show(m);
     *model = MPI_WIN_UNIFIED;

@@ -212,7 +212,6 @@ static int find_way(const nicstride_transfer_t *t, way_t *way)
 static int start_one_locked(nicstride_transfer_t *t, work_t *w, bool *done_p)
 {
     nicstride_op_t *op = nicstride_op_of_locked(t, false);
-    nicstride_peer_t *p = t->peer;
     const void *origin = t->type == NICSTRIDE_MSG_CAS ? t->swap : t->origin_base + t->origin.offset;
     const bool given = w->update.kind != NICSTRIDE_UPDATE_FETCH;
 
@@ -223,12 +222,10 @@ static int start_one_locked(nicstride_transfer_t *t, work_t *w, bool *done_p)
     op->sent = op->received = op->size;
     op->by_row = true;
     op->in_flight = 2;
-    nicstride_observe_begin_locked(p, NULL, ME, op->size);
     nicstride_op_enter_locked(t, op);
     begin(&w->element[0], w, (uint64_t)t->disp + (uint64_t)t->target.offset,
           given ? word_of(origin, w->update.size) : 0,
           t->type == NICSTRIDE_MSG_CAS ? word_of(t->origin_base, w->update.size) : 0);
-    nicstride_observe_started_locked(p);
     op->in_flight--;
     *done_p = op->in_flight == 0 && op->error == 0;
     if (*done_p)

@@ -334,7 +334,6 @@ static bool take_over(nicstride_transfer_t *t, moved_t *v)
 
     if (op == NULL)
         return false;
-    nicstride_observe_begin_locked(p, t->cell, ME, op->size);
     nicstride_op_enter_locked(t, op);
     op->in_flight++;
     op->sent = op->size;
@@ -380,7 +379,6 @@ static begun_t begin_locked(nicstride_transfer_t *t, moved_t *v)
         read_word(v, rc);
     else
         move(v, rc, pieces, base);
-    nicstride_observe_started_locked(p);
     return BEGUN;
 }
 

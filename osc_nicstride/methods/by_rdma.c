@@ -237,9 +237,7 @@ static int start_locked(nicstride_transfer_t *t, bool *done_p)
         return OMPI_ERR_NOT_AVAILABLE;
     op->sent = op->received = op->size;
     op->by_row = true;
-    nicstride_observe_begin_locked(t->peer, t->cell, ME, op->size);
     nicstride_op_enter_locked(t, op);
-    nicstride_observe_started_locked(t->peer);
     *done_p = false;
     if (t->m->flavor == MPI_WIN_FLAVOR_DYNAMIC) {
         read_word(op);

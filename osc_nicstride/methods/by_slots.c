@@ -132,7 +132,6 @@ static void send_ticket(nicstride_transfer_t *t, nicstride_op_t *op, nicstride_f
     nicstride_peer_t *p = t->peer;
     const uint64_t kept = nicstride_msg_kept(&f->msg);
 
-    nicstride_observe_begin_locked(p, t->cell, NICSTRIDE_METHOD_MOVER, op->size);
     nicstride_op_enter_locked(t, op);
     op->in_flight++;
     op->sent = op->size;
@@ -173,12 +172,6 @@ static int start(nicstride_transfer_t *t, bool *done_p)
     if (op == NULL)
         return OMPI_ERR_NOT_AVAILABLE;
     onic_mover_run(move);
-    /* Packing is part of the call, not work of the application's behind it. */
-    if (t->cell != NULL) {
-        onic_wire_lock();
-        nicstride_observe_started_locked(p);
-        onic_wire_unlock();
-    }
     *done_p = false;
     return OMPI_SUCCESS;
 }

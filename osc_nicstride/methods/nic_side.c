@@ -47,7 +47,7 @@ static void lost(void *owner, const char *why)
 
 static bool open_adapter(void)
 {
-    const onic_link_t *link = &nicstride_component.paths.adapter.link;
+    const onic_link_t *link = &nicstride_component.links.adapter;
     const nicstride_params_t *params = &nicstride_component.params;
     const onic_rc_spec_t spec = {.connections = (unsigned)params->nic_connections,
                                  .window = (unsigned)link->window,

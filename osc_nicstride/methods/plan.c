@@ -5,7 +5,6 @@
 #include "osc_nicstride/methods/plan.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "common/model/pipeline.h"
 #include "common/mover/pipe/chunks.h"
@@ -18,45 +17,78 @@ static double wait(const nicstride_case_t *c)
     return c->presence == NICSTRIDE_SERVED ? c->path->link.wake : c->path->link.absence;
 }
 
-/** The model's estimates for all methods, for a target that is present. */
-static void estimate(const nicstride_case_t *c, double model[NICSTRIDE_METHODS_MAX])
+/** What one of the rows takes, where it fits. */
+static double cost_of(const nicstride_case_t *c, const nicstride_method_row_t *row)
 {
-    for (unsigned m = 0; m < NICSTRIDE_METHODS_MAX; m++) {
-        model[m] = INFINITY;
-        if (nicstride_can(c, m))
-            model[m] = c->rows[m]->cost(c);
+    if (row == NULL || row->cost == NULL || (row->fits != NULL && !row->fits(c)))
+        return INFINITY;
+    return row->cost(c) + (row->needs_target ? wait(c) : 0);
+}
+
+static unsigned shape_of(const nicstride_case_t *c)
+{
+    const uint64_t a = onic_layout_blocks(c->origin), b = onic_layout_blocks(c->target);
+    const uint64_t blocks = a > b ? a : b, size = c->target->size;
+
+    /* Blocks of less than a byte on average: in lists, empty ones count. */
+    return onic_shape(blocks < size ? size / blocks : 1, size);
+}
+
+/** By what this very transfer costs. */
+static onic_order_t compute(const nicstride_table_t *table, const nicstride_case_t *c)
+{
+    double cost[NICSTRIDE_METHODS_MAX];
+
+    for (unsigned m = 0; m < NICSTRIDE_METHODS_MAX; m++)
+        cost[m] = cost_of(c, table->rows[m]);
+    return onic_order(cost, NICSTRIDE_METHOD_PACK);
+}
+
+/** By what stands for all of its shape and size, contiguous on the other side. */
+static onic_order_t make(const nicstride_table_t *table, onic_kind_t kind,
+                         const nicstride_case_t *c, unsigned shape, unsigned size)
+{
+    onic_layout_t origin, target;
+    nicstride_case_t example = *c;
+
+    onic_example(shape, size, &target);
+    onic_layout_contig(&origin, 0, target.size);
+    example.origin = &origin;
+    example.target = &target;
+    example.path = &table->path[kind];
+    return compute(table, &example);
+}
+
+onic_order_t nicstride_choices(nicstride_table_t *table, onic_kind_t kind,
+                               const nicstride_case_t *c)
+{
+    if (kind == ONIC_ADAPTER) {
+        nicstride_case_t itself = *c;
+
+        itself.path = &table->path[kind];
+        return compute(table, &itself);
     }
+    const unsigned shape = shape_of(c), size = onic_size(c->target->size);
+    onic_order_t *cell = &table->order[kind][c->presence][c->dir][c->many][shape][size];
+    onic_order_t order = __atomic_load_n(cell, __ATOMIC_RELAXED);
+
+    if (order == 0) {
+        order = make(table, kind, c, shape, size);
+        __atomic_store_n(cell, order, __ATOMIC_RELAXED);
+    }
+    return order;
 }
 
-/** By estimates and what was learned, and how long a target stays away. */
-static nicstride_method_t cheapest(const nicstride_case_t *c, double model[NICSTRIDE_METHODS_MAX])
+nicstride_method_t nicstride_plan(nicstride_table_t *table, onic_kind_t kind,
+                                  const nicstride_case_t *c)
 {
-    unsigned best = NICSTRIDE_METHOD_PACK;
-
-    if (c->learned.cell != NULL)
-        onic_learn_known(c->learned.cell, model, c->target->size);
-    for (unsigned m = 0; m < NICSTRIDE_METHODS_MAX; m++)
-        if (c->rows[m] != NULL && c->rows[m]->needs_target)
-            model[m] += wait(c);
-    for (unsigned m = 0; m < NICSTRIDE_METHODS_MAX; m++)
-        if (model[m] < model[best])
-            best = m;
-    return (nicstride_method_t)best;
-}
-
-nicstride_method_t nicstride_plan(const nicstride_case_t *c)
-{
-    const bool present = c->presence == NICSTRIDE_PRESENT;
-    double model[NICSTRIDE_METHODS_MAX];
-
     if (nicstride_can(c, c->forced))
         return c->forced;
-    estimate(c, model);
-    /* How long a target stays away says nothing of the methods: nothing is tried then. */
-    if (c->learned.cell != NULL && c->learned.budget != NULL && present)
-        return (nicstride_method_t)onic_learn_choose(c->learned.cell, c->learned.budget, model,
-                                                     c->target->size);
-    return cheapest(c, model);
+    onic_order_t order = nicstride_choices(table, kind, c);
+    unsigned method = onic_order_take(&order);
+    while (method != NICSTRIDE_METHOD_PACK && !nicstride_can(c, method))
+        method = onic_order_take(&order);
+    return (nicstride_method_t)method;
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -78,91 +110,95 @@ static void shape(onic_layout_t *l, uint64_t size, uint64_t block)
     onic_layout_repeat(l, size / block, (int64_t)(2 * block));
 }
 
-/** A kind of peer. */
-typedef struct peer {
+/** A line of the table is for such transfers. */
+typedef struct line {
     const char *name;
+    onic_kind_t kind;
     uint32_t reach;
+    bool many;
     nicstride_presence_t presence;
-    const nicstride_path_t *path;
-} peer_t;
+} line_t;
 
-static void lines(FILE *to, const nicstride_method_row_t *const *rows, nicstride_method_t forced,
-                  nicstride_direction_t dir, const peer_t *peer)
+static void lines(FILE *to, nicstride_table_t *table, nicstride_method_t forced,
+                  nicstride_direction_t dir, const line_t *line)
 {
     for (size_t b = 0; b < N_BLOCKS; b++) {
-        fprintf(to, "  %-13s %-3s ", peer->name, dir == NICSTRIDE_PUT ? "put" : "get");
+        fprintf(to, "  %-14s %-3s ", line->name, dir == NICSTRIDE_PUT ? "put" : "get");
         if (blocks[b] > 0)
             fprintf(to, "%8llu", (unsigned long long)blocks[b]);
         else
             fprintf(to, "  contig");
         for (size_t s = 0; s < N_SIZES; s++) {
             onic_layout_t origin, target;
-            const nicstride_case_t c = {.rows = rows,
+            const nicstride_case_t c = {.rows = table->rows,
                                         .forced = forced,
                                         .dir = dir,
                                         .origin = &origin,
                                         .target = &target,
-                                        .reach = peer->reach,
-                                        .presence = peer->presence,
-                                        .path = peer->path};
+                                        .reach = line->reach,
+                                        .presence = line->presence,
+                                        .many = line->many,
+                                        .path = &table->path[line->kind]};
 
             onic_layout_contig(&origin, 0, sizes[s]);
             shape(&target, sizes[s], blocks[b]);
-            fprintf(to, " %8s", rows[nicstride_plan(&c)]->name);
+            fprintf(to, " %8s", table->rows[nicstride_plan(table, line->kind, &c)]->name);
         }
         fprintf(to, "\n");
     }
 }
 
-void nicstride_plan_table(FILE *to, const nicstride_method_row_t *const *rows,
-                          nicstride_method_t forced, const nicstride_paths_t *paths)
+void nicstride_plan_table(FILE *to, nicstride_table_t *table, nicstride_method_t forced)
 {
+    static const char *const names[ONIC_DISTANCES][3] = {
+        {"near", "near, alone", "near, away"},
+        {"package", "package, alone", "package, away"},
+        {"far", "far, alone", "far, away"},
+    };
     const uint32_t message = NICSTRIDE_REACH(NICSTRIDE_METHOD_PACK);
     const uint32_t node = message | NICSTRIDE_REACH(NICSTRIDE_METHOD_CMA) |
                           NICSTRIDE_REACH(NICSTRIDE_METHOD_SIEVE) |
                           NICSTRIDE_REACH(NICSTRIDE_METHOD_MOVER);
-    const peer_t peers[] = {
-        {"mapped", message | NICSTRIDE_REACH(NICSTRIDE_METHOD_DIRECT), NICSTRIDE_PRESENT,
-         &paths->node},
-        {"private", node, NICSTRIDE_PRESENT, &paths->node},
-        {"private, away", node, NICSTRIDE_SERVED, &paths->node},
-        {"network", message, NICSTRIDE_PRESENT, &paths->net},
-        {"adapter",
-         message | NICSTRIDE_REACH(NICSTRIDE_METHOD_MOVER) |
-             NICSTRIDE_REACH(NICSTRIDE_METHOD_RDMA) | NICSTRIDE_REACH(NICSTRIDE_METHOD_NIC),
-         NICSTRIDE_PRESENT, &paths->adapter},
-    };
+    const uint32_t adapter = message | NICSTRIDE_REACH(NICSTRIDE_METHOD_MOVER) |
+                             NICSTRIDE_REACH(NICSTRIDE_METHOD_RDMA) |
+                             NICSTRIDE_REACH(NICSTRIDE_METHOD_NIC);
 
-    fprintf(to, "  %-13s %-3s %8s", "peer", "", "block");
+    fprintf(to, "  %-14s %-3s %8s", "peer", "", "block");
     for (size_t s = 0; s < N_SIZES; s++)
         fprintf(to, " %8llu", (unsigned long long)sizes[s]);
     fprintf(to, "\n");
-    for (int dir = NICSTRIDE_PUT; dir <= NICSTRIDE_GET; dir++)
-        for (size_t p = 0; p < sizeof(peers) / sizeof(peers[0]); p++)
-            lines(to, rows, forced, (nicstride_direction_t)dir, &peers[p]);
+    for (int dir = NICSTRIDE_PUT; dir <= NICSTRIDE_GET; dir++) {
+        const nicstride_direction_t d = (nicstride_direction_t)dir;
+
+        for (unsigned k = 0; k < ONIC_DISTANCES; k++)
+            for (int n = 0; n < 3; n++)
+                lines(to, table, forced, d,
+                      &(line_t){.name = names[k][n],
+                                .kind = (onic_kind_t)k,
+                                .reach = node,
+                                .many = n == 0,
+                                .presence = n < 2 ? NICSTRIDE_PRESENT : NICSTRIDE_SERVED});
+        lines(to, table, forced, d,
+              &(line_t){.name = "network", .kind = ONIC_NET, .reach = message});
+        lines(to, table, forced, d,
+              &(line_t){.name = "adapter", .kind = ONIC_ADAPTER, .reach = adapter});
+    }
 }
 
 /* ---- reasons --------------------------------------------------------------------------------- */
 
 void nicstride_plan_reason(FILE *to, const nicstride_case_t *c)
 {
-    double model[NICSTRIDE_METHODS_MAX], known[NICSTRIDE_METHODS_MAX];
     const char *between = "";
 
-    estimate(c, model);
-    memcpy(known, model, sizeof(known));
-    if (c->learned.cell != NULL)
-        onic_learn_known(c->learned.cell, known, c->target->size);
     for (unsigned m = 0; m < NICSTRIDE_METHODS_MAX; m++) {
-        if (isinf(model[m]))
+        if (!nicstride_can(c, m))
             continue;
-        fprintf(to, "%s%s %.2f", between, c->rows[m]->name, model[m] / 1000);
-        if (known[m] != model[m])
-            fprintf(to, " (learned %.2f)", known[m] / 1000);
+        fprintf(to, "%s%s %.2f", between, c->rows[m]->name, cost_of(c, c->rows[m]) / 1000);
         between = ", ";
     }
     if (wait(c) > 0)
-        fprintf(to, ", messages wait %.0f", wait(c) / 1000);
+        fprintf(to, "; of which messages wait %.0f", wait(c) / 1000);
 }
 
 /* ---- what methods can do, and what that costs ---------------------------------------------------
@@ -188,30 +224,41 @@ double nicstride_direct_cost(const nicstride_case_t *c)
     return 0;
 }
 
+/** On a node the way has numbers of its own. `bytes`: as these count. */
+static double on_node(const nicstride_case_t *c, onic_way_t put, onic_way_t get, double bytes)
+{
+    const uint64_t a = onic_layout_blocks(c->origin), b = onic_layout_blocks(c->target);
+    const onic_way_t way = c->dir == NICSTRIDE_GET ? get : put;
+
+    const double pieces = (double)(a > b ? a : b);
+
+    return onic_cost(&c->path->costs->of[way][c->many], pieces, (double)c->target->size / pieces,
+                     bytes);
+}
+
 /* ---- cma: single copy of each piece ---------------------------------------------------------- */
 
 double nicstride_cma_cost(const nicstride_case_t *c)
 {
-    const uint64_t a = onic_layout_blocks(c->origin), b = onic_layout_blocks(c->target);
-
-    return onic_link_strided(&c->path->link, (double)(a > b ? a : b), (double)c->target->size);
+    if (c->path->costs == NULL)
+        return INFINITY;
+    return on_node(c, ONIC_WAY_cma_put, ONIC_WAY_cma_get, (double)c->target->size);
 }
 
 /* ---- sieve: single copy of the covering extent, then gather ---------------------------------- */
 
+/** What is too sparse costs more to read than any other method. */
 bool nicstride_sieve_fits(const nicstride_case_t *c)
 {
-    return c->dir == NICSTRIDE_GET && c->target->nruns == 0 && c->target->size > 0;
+    return c->dir == NICSTRIDE_GET && c->target->nruns == 0 && c->target->size > 0 &&
+           (uint64_t)(c->target->ub - c->target->lb) / NICSTRIDE_SIEVE_SPARSE <= c->target->size;
 }
 
 double nicstride_sieve_cost(const nicstride_case_t *c)
 {
-    const onic_link_t *link = &c->path->link;
-    double reads, bytes;
-
-    nicstride_sieve_total(c->target, c->path->sieve_piece, NICSTRIDE_SIEVE_GAP, &reads, &bytes);
-    return reads * link->call + (bytes + (double)c->target->size) * link->copy + gather_here(c) +
-           gather_there(c);
+    if (c->path->costs == NULL)
+        return INFINITY;
+    return on_node(c, ONIC_WAY_sieve, ONIC_WAY_sieve, (double)(c->target->ub - c->target->lb));
 }
 
 /* ---- pack: messages -------------------------------------------------------------------------- */
@@ -220,6 +267,9 @@ double nicstride_sieve_cost(const nicstride_case_t *c)
  *  the receiver unpacks at the same time: the slowest counts. */
 double nicstride_pack_cost(const nicstride_case_t *c)
 {
+    if (c->path->costs != NULL)
+        return on_node(c, ONIC_WAY_pack_put, ONIC_WAY_pack_get, (double)c->target->size);
+
     const onic_link_t *link = &c->path->link;
     const double here = gather_here(c), there = gather_there(c), size = (double)c->target->size;
     const double first = fmin(1, link->fragment / size);
@@ -234,13 +284,16 @@ double nicstride_pack_cost(const nicstride_case_t *c)
 /** Below a block there is nothing that could overlap. */
 bool nicstride_mover_fits(const nicstride_case_t *c)
 {
-    return c->target->size > ONIC_MOVER_BLOCK;
+    return c->target->size >= ONIC_MOVER_BLOCK;
 }
 
 /** Both sides gather and scatter while chunks are moved: the slower one copies so much slower. Of a
  *  get the slots are the origin's own. The way of the data counts once. */
 double nicstride_mover_cost(const nicstride_case_t *c)
 {
+    if (c->path->costs != NULL)
+        return on_node(c, ONIC_WAY_mover_put, ONIC_WAY_mover_get, (double)c->target->size);
+
     onic_link_t link = c->path->link;
     const double size = (double)c->target->size, slot = (double)c->path->mover_slot;
     const onic_chunks_t chunks =
@@ -376,18 +429,4 @@ nicstride_cover_t nicstride_sieve_next(const onic_layout_t *l, uint64_t pos, uin
         c.len += onic_magnitude(l->level[k].stride) * (passes - 1);
     c.bytes = unit * passes;
     return c;
-}
-
-void nicstride_sieve_total(const onic_layout_t *l, uint64_t piece, uint64_t gap_max,
-                           double *pieces_p, double *bytes_p)
-{
-    nicstride_cover_t c;
-
-    if (l->size == 0) {
-        *pieces_p = *bytes_p = 0;
-        return;
-    }
-    c = nicstride_sieve_next(l, 0, piece, gap_max);
-    *pieces_p = (double)l->size / (double)c.bytes;
-    *bytes_p = *pieces_p * (double)c.len;
 }

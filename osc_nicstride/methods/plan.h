@@ -4,10 +4,11 @@
  */
 /** @file The plan of a transfer: which method moves these bytes from this layout to that one.
  *
- *  Every method states its cost by the linear model of the strided-RMA paper (section 4, see
- *  common/model/link.h), and the cheapest that the peer supports is taken; what transfers really
- *  cost corrects the model (common/model/learn.h). Planning reads two layouts and a few numbers,
- *  allocates nothing and is done anew for each call.
+ *  Every method states its cost by linear numbers of the kind of peer (strided-RMA paper, section
+ * 4; common/model/link.h). A table has for each kind of peer, presence, direction, shape and size
+ * the methods in the order of their cost, and the first one that can do the transfer is taken. So a
+ *  plan is read, and is the same each time. For an adapter it is computed: there it counts which
+ *  side is in pieces, and how many lists of requests these make.
  *
  *  Pure. */
 #pragma once
@@ -17,6 +18,7 @@
 #include <stdio.h>
 
 #include "common/model/link.h"
+#include "common/model/table.h"
 #include "osc_nicstride/protocol/method.h"
 #include "common/layout/layout.h"
 
@@ -49,15 +51,20 @@ static inline bool nicstride_has_lines(const onic_layout_t *target)
            (uint64_t)(target->ub - target->lb) >= (onic_layout_blocks(target) - 1) * ONIC_LINK_LINE;
 }
 
-/** The method to use. `forced` is taken where it can do the transfer; where it cannot, the chooser
- *  decides among the others, so that every program runs whatever is forced. What was learned stands
- *  for the model's estimates where it is known and, with a budget, takes note of the choice, which
- *  may be a trial.
+/** The methods for a transfer (all of `c` but what reaches the target and is forced), the cheapest
+ *  first, ended by messages, which can do any. What messages wait for where the target is not there
+ *  counts with those that need it. Any thread, no lock.
  *
  *  In active target epochs every target counts as present: what it is sent must be there when it
  *  comes to the end of its epoch, and is unpacked then, while what the origin would do instead it
  *  does while nobody waits for the target but itself. */
-nicstride_method_t nicstride_plan(const nicstride_case_t *c);
+onic_order_t nicstride_choices(nicstride_table_t *table, onic_kind_t kind,
+                               const nicstride_case_t *c);
+
+/** The method to use: the first that can. `forced` is taken where it can do the transfer; where it
+ *  cannot, the table decides, so that every program runs whatever is forced. */
+nicstride_method_t nicstride_plan(nicstride_table_t *table, onic_kind_t kind,
+                                  const nicstride_case_t *c);
 
 /** The rows' pure parts (plan.c). */
 bool nicstride_sieve_fits(const nicstride_case_t *c);
@@ -72,15 +79,13 @@ double nicstride_mover_cost(const nicstride_case_t *c);
 double nicstride_rdma_cost(const nicstride_case_t *c);
 double nicstride_nic_cost(const nicstride_case_t *c);
 
-/** Writes why a transfer goes as it does, for one line: the model's estimates of what can be done,
- *  and what was learned. */
+/** Writes what each method that can do a transfer would take, for one line. */
 void nicstride_plan_reason(FILE *to, const nicstride_case_t *c);
 
-/** Writes the table of what is used for which kind of peer, direction, block and size where nothing
- *  was learned yet. Peers with private memory on the node come twice: as in active target and
- *  wherever they are in MPI, and as in passive target while their server thread has to be woken. */
-void nicstride_plan_table(FILE *to, const nicstride_method_row_t *const *rows,
-                          nicstride_method_t forced, const nicstride_paths_t *paths);
+/** Writes what is used for which kind of peer, direction, block and size. Peers with private memory
+ *  on the node come three times: for transfers of which many are under way together, for those that
+ *  are waited for alone, and for these while the target's server thread has to be woken. */
+void nicstride_plan_table(FILE *to, nicstride_table_t *table, nicstride_method_t forced);
 
 /* ---- sieving ------------------------------------------------------------------------------------
  *
@@ -100,9 +105,8 @@ typedef struct nicstride_cover {
 nicstride_cover_t nicstride_sieve_next(const onic_layout_t *l, uint64_t pos, uint64_t piece,
                                        uint64_t gap_max);
 
-/** Pieces and bytes that sieving the whole layout reads, about: for the cost model. */
-void nicstride_sieve_total(const onic_layout_t *l, uint64_t piece, uint64_t gap_max,
-                           double *pieces_p, double *bytes_p);
+/** Most bytes read for one that is wanted. */
+#define NICSTRIDE_SIEVE_SPARSE 4
 
 /** A gap up to this many bytes is cheaper to read than to skip by another system call. */
 #define NICSTRIDE_SIEVE_GAP 4096

@@ -102,7 +102,7 @@ static onic_refused_t copy_pieces(const nicstride_transfer_t *a)
 
 static onic_refused_t sieve(const nicstride_transfer_t *a)
 {
-    const uint64_t piece = nicstride_component.paths.node.sieve_piece;
+    const uint64_t piece = nicstride_component.params.sieve_piece;
     uint64_t extent = (uint64_t)(a->target.ub - a->target.lb);
     char *bounce = malloc((extent < piece ? extent : piece) + 2 * ONIC_WORD);
     onic_cursor_t to, from;
@@ -146,12 +146,10 @@ static int *known(const nicstride_transfer_t *t)
     return nicstride_known(t->peer, NICSTRIDE_METHOD_CMA, t->type);
 }
 
-/** Moves the data, and has its time noted where that is asked for. Where part of it was copied all
- *  goes once more, by message. */
-static int start(const nicstride_transfer_t *t, nicstride_method_t method,
+/** Moves the data. Where part of it was copied all goes once more, by message. */
+static int start(const nicstride_transfer_t *t,
                  onic_refused_t (*copy)(const nicstride_transfer_t *), bool *done_p)
 {
-    const uint64_t begun = t->cell != NULL ? onic_ticks() : 0;
     const onic_refused_t refused = copy(t);
 
     *done_p = true;
@@ -161,8 +159,6 @@ static int start(const nicstride_transfer_t *t, nicstride_method_t method,
         warn_no_single_copy();
     if (refused != ONIC_REFUSED_NOT)
         return OMPI_ERR_NOT_AVAILABLE;
-    if (t->cell != NULL)
-        nicstride_observe_call(t->peer, t->cell, method, t->target.size, begun);
     return OMPI_SUCCESS;
 }
 
@@ -208,12 +204,12 @@ static bool reaches_pieces(const nicstride_transfer_t *t)
 
 static int start_cma(nicstride_transfer_t *t, bool *done_p)
 {
-    return start(t, NICSTRIDE_METHOD_CMA, copy_pieces, done_p);
+    return start(t, copy_pieces, done_p);
 }
 
 static int start_sieve(nicstride_transfer_t *t, bool *done_p)
 {
-    return start(t, NICSTRIDE_METHOD_SIEVE, sieve, done_p);
+    return start(t, sieve, done_p);
 }
 
 const nicstride_method_row_t nicstride_cma = {

@@ -27,7 +27,7 @@
 static const char *const kinds[] = {"mapped", "on the network", "private, active target", "private",
                                     "private, away"};
 
-static const char *const directions[ONIC_LEARN_DIRECTIONS] = {"put", "get", "accumulate"};
+static const char *const directions[NICSTRIDE_DIRECTIONS] = {"put", "get", "accumulate"};
 
 static unsigned kind_of(const nicstride_transfer_t *t, const nicstride_case_t *c)
 {
@@ -40,36 +40,39 @@ static unsigned kind_of(const nicstride_transfer_t *t, const nicstride_case_t *c
     return c->presence == NICSTRIDE_PRESENT ? 3 : 4;
 }
 
+static uint32_t reach(const nicstride_transfer_t *t)
+{
+    uint32_t set = 0;
+
+    for (unsigned m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHODS_MAX; m++)
+        if (nicstride_methods[m] != NULL && nicstride_methods[m]->reach(t))
+            set |= NICSTRIDE_REACH(m);
+    return set;
+}
+
 /** Says why a transfer goes as it does, once for each kind and method. Threads that meet here may
  *  say it twice. */
-static void explain(const nicstride_transfer_t *t, const nicstride_case_t *c,
-                    nicstride_method_t method)
+static void explain(const nicstride_transfer_t *t, nicstride_case_t *c, nicstride_method_t method)
 {
-    static uint16_t said[sizeof(kinds) / sizeof(kinds[0])][ONIC_LEARN_DIRECTIONS][ONIC_LEARN_SHAPES]
-                        [ONIC_LEARN_SIZES];
-    const unsigned shape = onic_learn_shape(&t->origin, &t->target);
-    const unsigned size = onic_learn_size(t->target.size);
+    static uint16_t said[sizeof(kinds) / sizeof(kinds[0])][NICSTRIDE_DIRECTIONS][2][ONIC_SIZES];
     const unsigned kind = kind_of(t, c);
-    uint16_t *bits = &said[kind][c->dir][shape][size];
-    bool trial = false;
+    uint16_t *bits =
+        &said[kind][c->dir][onic_layout_is_contig(&t->target)][onic_size(t->target.size)];
     char why[512];
     FILE *to = (*bits & 1u << method) == 0 ? fmemopen(why, sizeof(why), "w") : NULL;
 
     if (to == NULL)
         return;
     *bits |= (uint16_t)(1u << method);
-    onic_wire_lock();
+    c->reach = reach(t);
     nicstride_plan_reason(to, c);
-    if (c->learned.cell != NULL && c->learned.budget != NULL)
-        trial = onic_learn_is_trial(c->learned.cell, method);
-    onic_wire_unlock();
     fclose(to);
     opal_output(0,
-                "osc_nicstride: %s of %llu bytes in %llu blocks, target rank %d, %s: %s%s; "
+                "osc_nicstride: %s of %llu bytes in %llu blocks, target rank %d, %s, %s: %s; "
                 "microseconds: %s",
                 directions[c->dir], (unsigned long long)t->target.size,
                 (unsigned long long)onic_layout_blocks(&t->target), t->peer->rank, kinds[kind],
-                nicstride_methods[method]->name, trial ? " (a trial)" : "", why);
+                c->many ? "one of many" : "alone", nicstride_methods[method]->name, why);
 }
 
 /** Is it better to send this put than to store it in mapped memory? Not where the target may have
@@ -86,75 +89,9 @@ static bool is_sent(const nicstride_transfer_t *t, bool active)
  * all that travel together. */
 static nicstride_presence_t presence(const nicstride_transfer_t *t, bool together)
 {
-    if (together && nicstride_waits_for_others(t->peer))
+    if (nicstride_is_active(t->m) || (together && nicstride_waits_for_others(t->peer)))
         return NICSTRIDE_PRESENT;
     return nicstride_presence(t->peer);
-}
-
-static uint32_t reach(const nicstride_transfer_t *t)
-{
-    uint32_t set = 0;
-
-    for (unsigned m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHODS_MAX; m++)
-        if (nicstride_methods[m] != NULL && nicstride_methods[m]->reach(t))
-            set |= NICSTRIDE_REACH(m);
-    return set;
-}
-
-/** Is the choice made already, and can be followed now? What comes behind others that are watched
- *  goes their way, and what comes behind any others is not tried: what it takes could not be known.
- *  Most longer transfers end here. */
-static bool is_made(nicstride_transfer_t *t, nicstride_case_t *c, unsigned *choice)
-{
-    onic_learn_cell_t *cell = c->learned.cell;
-    bool follows;
-
-    if (cell == NULL)
-        return false;
-    const bool busy = !nicstride_is_clean(t->peer);
-    follows = busy && onic_watch_choice(&t->peer->observed.watch, cell, choice);
-    if (busy)
-        c->learned.budget = NULL;
-    if (!follows && !onic_learn_fixed(cell, !busy, choice))
-        return false;
-    if (nicstride_methods[*choice]->needs_target && !nicstride_is_active(t->m) &&
-        presence(t, false) != NICSTRIDE_PRESENT)
-        return false;
-    c->reach = nicstride_methods[*choice]->reach(t) ? NICSTRIDE_REACH(*choice) : 0;
-    if (!nicstride_can(c, *choice))
-        return false;
-    t->cell = follows ? cell : NULL;
-    return true;
-}
-
-/** What is not decided at a glance. */
-static nicstride_method_t compare(nicstride_transfer_t *t, nicstride_case_t *c)
-{
-    const bool automatic = c->forced == NICSTRIDE_METHOD_AUTO;
-    nicstride_method_t method;
-    unsigned made;
-
-    /* Of short ones nothing is learned: what they take depends on what they travel with. */
-    if (automatic && t->target.size > nicstride_inline_max(false))
-        c->learned = nicstride_observed(t->peer, c->dir, c->origin, c->target);
-    if (is_made(t, c, &made))
-        return (nicstride_method_t)made;
-    c->reach = reach(t);
-    /* What comes here although it could be stored is better sent. */
-    if (automatic && t->mapped)
-        c->reach &= ~NICSTRIDE_REACH(NICSTRIDE_METHOD_DIRECT);
-    if (automatic && !nicstride_is_active(t->m))
-        c->presence = presence(t, false);
-    if (c->learned.cell != NULL)
-        onic_wire_lock();
-    method = nicstride_plan(c);
-    if (c->learned.cell != NULL)
-        onic_wire_unlock();
-    /* Of a message to a target that is not there, the target is what would be learned. */
-    if (!nicstride_methods[method]->needs_target ||
-        (c->presence == NICSTRIDE_PRESENT && c->learned.budget != NULL))
-        t->cell = c->learned.cell;
-    return method;
 }
 
 static bool is_update(const nicstride_transfer_t *t)
@@ -192,59 +129,64 @@ static nicstride_method_t choose_at_once(const nicstride_transfer_t *t, bool is_
             return NICSTRIDE_METHOD_DIRECT;
     }
     /* To an adapter a message is not the shortest way. */
-    if (t->peer->local < 0 && nicstride_may_have_keys(t->peer))
+    if (!is_short || (t->peer->local < 0 && nicstride_may_have_keys(t->peer)))
         return NICSTRIDE_METHOD_AUTO;
-    return is_short && (active || presence(t, true) == NICSTRIDE_PRESENT) ? NICSTRIDE_METHOD_PACK
-                                                                          : NICSTRIDE_METHOD_AUTO;
+    return presence(t, true) == NICSTRIDE_PRESENT ? NICSTRIDE_METHOD_PACK : NICSTRIDE_METHOD_AUTO;
 }
 
-/** Is a transfer the only one until a call synchronises, so that it travels with no others, and is
- *  it so long that single copy may be better than a message? Gets of 64 bytes and more take 0.75 to
- *  0.85 of the time by it, puts of 1 KiB 0.85: nobody answers them before the epoch's end. */
-static bool is_alone(const nicstride_transfer_t *t)
+/** The first of the table that reaches the target and can do the transfer. */
+static nicstride_method_t look_up(nicstride_transfer_t *t, nicstride_case_t *c)
 {
-    if (t->mapped || t->peer->local < 0 || !onic_alone_begin(&t->m->alone))
-        return false;
-    if (t->type == NICSTRIDE_MSG_GET)
-        return t->target.size > NICSTRIDE_SLOT_DATA;
-    return t->type == NICSTRIDE_MSG_PUT && !nicstride_is_active(t->m) &&
-           t->target.size > nicstride_inline_max(false) / 2 && onic_layout_is_contig(&t->origin) &&
-           onic_layout_is_contig(&t->target);
+    onic_order_t order = nicstride_choices(&nicstride_component.table, nicstride_kind(t->peer), c);
+    unsigned method;
+
+    for (;;) {
+        method = onic_order_take(&order);
+        if (method == NICSTRIDE_METHOD_PACK)
+            return NICSTRIDE_METHOD_PACK;
+        /* What comes here although it could be stored is better sent. */
+        if (method == NICSTRIDE_METHOD_DIRECT && t->mapped)
+            continue;
+        c->reach = nicstride_methods[method]->reach(t) ? NICSTRIDE_REACH(method) : 0;
+        if (nicstride_can(c, method))
+            return (nicstride_method_t)method;
+    }
 }
 
-/** t->cell becomes where its cost is to be noted. Where the choice is made already this takes no
- *  lock. */
 static nicstride_method_t choose(nicstride_transfer_t *t)
 {
     const nicstride_component_t *component = &nicstride_component;
-    const int forced = component->params.method;
-    const bool alone = is_alone(t);
+    const nicstride_method_t forced = (nicstride_method_t)component->params.method;
+    const bool alone = !t->mapped && t->peer->local >= 0 && nicstride_alone_begin(&t->m->alone);
     const bool is_short = t->target.size <= nicstride_inline_max(false) && !alone;
     nicstride_method_t method = NICSTRIDE_METHOD_AUTO;
 
-    t->cell = NULL;
     if (is_update(t))
-        method = choose_for_update(t, forced, is_short);
+        method = choose_for_update(t, (int)forced, is_short);
     else if (forced == NICSTRIDE_METHOD_AUTO)
         method = choose_at_once(t, is_short);
     if (method != NICSTRIDE_METHOD_AUTO && component->params.verbose < 3)
         return method;
     nicstride_case_t c = {
         .rows = nicstride_methods,
-        .forced = (nicstride_method_t)forced,
         .dir = is_update(t)                   ? NICSTRIDE_ACC
                : t->type == NICSTRIDE_MSG_PUT ? NICSTRIDE_PUT
                                               : NICSTRIDE_GET,
         .origin = &t->origin,
         .target = &t->target,
+        .presence = presence(t, false),
+        .many = !alone,
         .path = nicstride_path(t->peer),
     };
-    if (method == NICSTRIDE_METHOD_AUTO)
-        method = compare(t, &c);
-    if (component->params.verbose > 2 && t->has_origin) {
-        c.reach = reach(t);
-        explain(t, &c, method);
+    if (method == NICSTRIDE_METHOD_AUTO && forced != NICSTRIDE_METHOD_AUTO &&
+        nicstride_methods[forced]->reach(t)) {
+        c.reach = NICSTRIDE_REACH(forced);
+        method = nicstride_can(&c, forced) ? forced : NICSTRIDE_METHOD_AUTO;
     }
+    if (method == NICSTRIDE_METHOD_AUTO)
+        method = look_up(t, &c);
+    if (component->params.verbose > 2 && t->has_origin)
+        explain(t, &c, method);
     return method;
 }
 
@@ -287,7 +229,6 @@ static int start(nicstride_transfer_t *t, bool *done_p)
     t->to = (uint64_t)(t->disp + t->target.ub);
     rc = start_by(t, method, done_p);
     if (rc == OMPI_ERR_NOT_AVAILABLE) {
-        t->cell = NULL;
         method = NICSTRIDE_METHOD_PACK;
         rc = start_by(t, method, done_p);
     }
@@ -448,7 +389,6 @@ int nicstride_target_init(nicstride_transfer_t *a, nicstride_module_t *m, nicstr
     a->has_origin = has_origin;
     a->m = m;
     a->request = NULL;
-    a->cell = NULL;
     a->granule = 1;
     a->op = a->dtype = 0;
     a->result.nruns = 0;

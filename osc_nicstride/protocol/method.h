@@ -2,17 +2,17 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Methods that move data: each is a row that says what it can do, what that costs by the
- *  model, and how it is started and waited for. The chooser knows no method by name but messages.
- *  Pure, and so are fits and cost of each row (methods/plan.c); the rest of a row is not. */
+/** @file Methods that move data: each is a row that says what it can do, what that costs, and how
+ * it is started and waited for. The chooser knows no method by name but messages. Pure, and so are
+ * fits and cost of each row (methods/plan.c); the rest of a row is not. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "common/layout/layout.h"
-#include "common/model/learn.h"
 #include "common/model/link.h"
+#include "common/model/table.h"
 
 struct nicstride_transfer;
 struct nicstride_peer;
@@ -33,29 +33,24 @@ typedef enum nicstride_method {
 typedef enum nicstride_direction {
     NICSTRIDE_PUT,
     NICSTRIDE_GET,
-    NICSTRIDE_ACC
+    NICSTRIDE_ACC,
+    NICSTRIDE_DIRECTIONS
 } nicstride_direction_t;
 
 /** What would answer a message now? */
 typedef enum nicstride_presence {
     NICSTRIDE_PRESENT = 0, /**< an MPI thread of the target, as far as is known */
     NICSTRIDE_SERVED,      /**< its server thread, which has to be woken and can be */
-    NICSTRIDE_ABSENT       /**< nobody, until the server thread takes over */
+    NICSTRIDE_ABSENT,      /**< nobody, until the server thread takes over */
+    NICSTRIDE_PRESENCES
 } nicstride_presence_t;
 
 typedef struct nicstride_path {
     onic_link_t link;
-    uint64_t mover_slot;  /**< bytes of a slot of the mover, */
-    uint64_t mover_block; /**< and those that a receiver is shown together */
-    uint64_t sieve_piece; /**< bytes that one read of a sieve covers */
+    const onic_costs_t *costs; /**< of the node's ways, not its own; NULL: equations say it */
+    uint64_t mover_slot;       /**< bytes of a slot of the mover, */
+    uint64_t mover_block;      /**< and those that a receiver is shown together */
 } nicstride_path_t;
-
-/** The ways to the kinds of peer (onic_links_t). */
-typedef struct nicstride_paths {
-    nicstride_path_t node;
-    nicstride_path_t net;
-    nicstride_path_t adapter;
-} nicstride_paths_t;
 
 typedef struct nicstride_method_row nicstride_method_row_t;
 struct nicstride_span;
@@ -70,8 +65,8 @@ typedef struct nicstride_case {
     const onic_layout_t *target;
     uint32_t reach; /**< a set of NICSTRIDE_REACH of the methods that reach the target's bytes */
     nicstride_presence_t presence;
+    bool many; /**< it is under way together with others */
     const nicstride_path_t *path;
-    onic_learned_t learned; /**< its choices are the numbers of methods */
 } nicstride_case_t;
 
 #define NICSTRIDE_REACH(method) (1u << (method))
@@ -111,7 +106,7 @@ struct nicstride_method_row {
     /** Can it move such layouts, wherever it reaches the target? NULL: any. */
     bool (*fits)(const nicstride_case_t *c);
 
-    /** What that takes by the model, nanoseconds, with a target that is present. */
+    /** What that takes, nanoseconds, with a target that is present. */
     double (*cost)(const nicstride_case_t *c);
 
     /** Does it reach the target's bytes? It keeps what it finds out. MPI threads, no lock. */
@@ -159,7 +154,17 @@ struct nicstride_method_row {
 };
 
 /** So many rows there can be. */
-#define NICSTRIDE_METHODS_MAX ONIC_LEARN_CHOICES
+#define NICSTRIDE_METHODS_MAX (ONIC_CHOICES + 1)
 
 _Static_assert(NICSTRIDE_METHOD_LAST < NICSTRIDE_METHODS_MAX,
                "methods are choices, and one of a test has room");
+
+/** The choices of a process; methods/plan.h reads them. */
+typedef struct nicstride_table {
+    const nicstride_method_row_t *const
+        *rows; /**< of all methods, by number; NULL: there is none */
+    nicstride_path_t path[ONIC_KINDS];
+    /** 0: not made yet. Any thread makes it, and all make the same. */
+    onic_order_t order[ONIC_ADAPTER][NICSTRIDE_PRESENCES][NICSTRIDE_DIRECTIONS][2][ONIC_SHAPES]
+                      [ONIC_SIZES];
+} nicstride_table_t;

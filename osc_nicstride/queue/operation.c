@@ -152,7 +152,6 @@ void nicstride_ops_fail_locked(nicstride_peer_t *p)
     nicstride_op_t *op;
 
     nicstride_queue_drop_locked(p);
-    onic_watch_forget(&p->observed.watch);
     TAILQ_FOREACH(op, &p->queue.live, of_live)
         op->failing = false;
     /* From the begin each time: the list may have changed. */

@@ -165,7 +165,6 @@ static void send_now(nicstride_transfer_t *t, nicstride_msg_t *msg, const onic_p
     unsigned char bytes[NICSTRIDE_PIECE_MAX];
     size_t len;
 
-    nicstride_observe_begin_locked(p, t->cell, NICSTRIDE_METHOD_PACK, t->target.size);
     nicstride_op_enter_locked(t, op);
     msg->handle = op != NULL ? op->handle : 0;
     if (first && (t->request == NULL || p->lock.lazy != NULL) &&
@@ -179,7 +178,6 @@ static void send_now(nicstride_transfer_t *t, nicstride_msg_t *msg, const onic_p
     nicstride_count_sent_locked(p, kept);
     if (op != NULL)
         op->sent = op->size;
-    nicstride_observe_started_locked(p);
 }
 
 /** All of it in one message. False where it is too long for that, or something stands before it. */
@@ -271,12 +269,10 @@ static int start_queued(nicstride_transfer_t *t)
     }
     op = nicstride_op_of_locked(t, true);
     if (op != NULL) {
-        nicstride_observe_begin_locked(p, t->cell, NICSTRIDE_METHOD_PACK, op->size);
         nicstride_op_enter_locked(t, op);
         enqueue(p, op, false);
         nicstride_naming_used_locked(p, &op->target);
         nicstride_pump_locked(p);
-        nicstride_observe_started_locked(p);
     }
     onic_wire_unlock();
     return op != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;

@@ -4,9 +4,8 @@
  */
 #include "osc_nicstride/queue/wait.h"
 
-#include <stdlib.h>
-
 #include "common/mover/mover.h"
+#include "common/node/node.h"
 #include "common/wire/put.h"
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/lazy_lock.h"
@@ -225,61 +224,46 @@ int nicstride_look_after_peers(void)
     return 0;
 }
 
-/* ---- what transfers cost --------------------------------------------------------------------- */
+/* ---- is the target there? -------------------------------------------------------------------- */
 
-/* What was learned of all processes on other nodes: the same network is before them. Wire lock. */
-static onic_learn_t network;
-
-/** Where transfers to a process are learned; NULL where memory is exhausted. */
-static onic_learn_t *learn_locked(const nicstride_peer_t *p)
-{
-    onic_learn_t **learn = &p->process->learn;
-
-    if (p->local < 0)
-        return &network;
-    if (*learn == NULL)
-        *learn = calloc(1, sizeof(**learn));
-    return *learn;
-}
-
-/** Finds the way to the peer, its signs of life, and where to note what is learned. Of a process of
- * the node that shows none it cannot be told whether a transfer took long or its target was away.
- * Several threads may come here at once: what the first has written is read without a lock by then.
- */
+/** Finds what kind of peer it is, and its signs of life. Several threads may come here at once:
+ * what the first has written is read without a lock by then. */
 static void look_up(nicstride_peer_t *p)
 {
-    const nicstride_paths_t *paths = &nicstride_component.paths;
+    onic_kind_t kind = ONIC_NET;
 
+    if (p->local >= 0)
+        kind = onic_distance(onic_peer_name(p->wire));
     onic_wire_lock();
     if (!__atomic_load_n(&p->observed.looked_up, __ATOMIC_RELAXED)) {
         find_presence_locked(p);
-        p->observed.path = p->local >= 0                     ? &paths->node
-                           : onic_peer_puts_by_rdma(p->wire) ? &paths->adapter
-                                                             : &paths->net;
-        p->observed.learn = p->observed.presence != NULL || p->local < 0 ? learn_locked(p) : NULL;
+        if (p->local < 0 && onic_peer_puts_by_rdma(p->wire))
+            kind = ONIC_ADAPTER;
+        p->observed.kind = kind;
         __atomic_store_n(&p->observed.looked_up, true, __ATOMIC_RELEASE);
     }
     onic_wire_unlock();
 }
 
-static const onic_presence_t *presence_of(nicstride_peer_t *p)
+onic_kind_t nicstride_kind(nicstride_peer_t *p)
 {
     if (!__atomic_load_n(&p->observed.looked_up, __ATOMIC_ACQUIRE))
         look_up(p);
-    return p->observed.presence;
+    return p->observed.kind;
 }
 
 const nicstride_path_t *nicstride_path(nicstride_peer_t *p)
 {
-    (void)presence_of(p);
-    return p->observed.path;
+    return &nicstride_component.table.path[nicstride_kind(p)];
 }
 
 nicstride_presence_t nicstride_presence(nicstride_peer_t *p)
 {
-    const onic_presence_t *presence = presence_of(p);
+    const onic_presence_t *presence;
     uint64_t recent, now;
 
+    (void)nicstride_kind(p);
+    presence = p->observed.presence;
     if (presence == NULL)
         return NICSTRIDE_PRESENT;
     if (onic_presence_is_away(presence))
@@ -295,115 +279,8 @@ nicstride_presence_t nicstride_presence(nicstride_peer_t *p)
     return nicstride_can_wake(p) ? NICSTRIDE_SERVED : NICSTRIDE_ABSENT;
 }
 
-onic_learned_t nicstride_observed(nicstride_peer_t *p, nicstride_direction_t dir,
-                                  const onic_layout_t *origin, const onic_layout_t *target)
+void nicstride_answered_locked(nicstride_peer_t *p)
 {
-    (void)presence_of(p);
-    if (p->observed.learn == NULL)
-        return ONIC_MODEL_ALONE;
-    const bool contig = onic_layout_is_contig(origin) && onic_layout_is_contig(target);
-    onic_learn_t *learn = p->observed.learn;
-    return (onic_learned_t){.cell = contig ? onic_learn_contiguous(learn, dir, target->size)
-                                           : onic_learn_cell(learn, dir, origin, target),
-                            .budget = &learn->budget};
-}
-
-static double nsec_per_tick(void)
-{
-    return 1000 / usec();
-}
-
-static void note_locked(nicstride_peer_t *p, double nsec)
-{
-    const onic_watch_t *w = &p->observed.watch;
-
-    onic_learn_note(w->cell, &p->observed.learn->budget, w->choice, w->bytes, nsec);
-}
-
-void nicstride_observe_call(nicstride_peer_t *p, onic_learn_cell_t *cell, nicstride_method_t method,
-                            uint64_t bytes, uint64_t begun)
-{
-    const double took = (double)(onic_ticks() - begun) * nsec_per_tick();
-
-    onic_wire_lock();
-    onic_learn_note(cell, &p->observed.learn->budget, method, bytes, took);
-    onic_wire_unlock();
-}
-
-void nicstride_observe_begin_locked(nicstride_peer_t *p, onic_learn_cell_t *cell,
-                                    nicstride_method_t method, uint64_t bytes)
-{
-    onic_watch_t *w = &p->observed.watch;
-
-    if (cell == NULL)
-        onic_watch_forget(w);
-    else if (TAILQ_EMPTY(&p->queue.live) && nicstride_tx_idle(&p->flow.tx))
-        onic_watch_begin(w, cell, method, p->queue.enqueued + 1, bytes, onic_ticks());
-    else if (w->cell != NULL)
-        onic_watch_add(w, cell, method, p->queue.enqueued + 1, bytes, onic_ticks());
-}
-
-void nicstride_observe_started_locked(nicstride_peer_t *p)
-{
-    if (p->observed.watch.cell != NULL)
-        onic_watch_called(&p->observed.watch, onic_ticks());
-}
-
-void nicstride_observe_flush_locked(nicstride_peer_t *p)
-{
-    if (p->observed.watch.cell != NULL)
-        onic_watch_wait(&p->observed.watch, p->queue.enqueued, onic_ticks());
-}
-
-void nicstride_observe_end_locked(nicstride_peer_t *p)
-{
-    onic_watch_t *w = &p->observed.watch;
-
-    if (p->observed.learn == NULL)
-        return;
     __atomic_store_n(&p->observed.answered, __atomic_load_n(&p->observed.looked, __ATOMIC_RELAXED),
                      __ATOMIC_RELAXED);
-    /* Where its server thread has taken over, it had left. */
-    if (w->cell != NULL && !p->failed && p->queue.enqueued == w->number &&
-        (p->observed.presence == NULL || !onic_presence_is_away(p->observed.presence)))
-        note_locked(p, onic_watch_took(w, onic_ticks(), nsec_per_tick()));
-    onic_watch_forget(w);
-}
-
-void nicstride_observe_close_locked(nicstride_peer_t *p)
-{
-    onic_watch_t *w = &p->observed.watch;
-
-    if (w->cell == NULL)
-        return;
-    if (p->local < 0 || p->failed || p->queue.enqueued != w->number || w->waited == 0)
-        onic_watch_forget(w);
-    else if (w->arrived == 0)
-        w->arrived = onic_ticks();
-}
-
-void nicstride_observe_ended_locked(nicstride_peer_t *p)
-{
-    onic_watch_t *w = &p->observed.watch;
-
-    if (w->cell == NULL || w->arrived == 0)
-        return;
-    const nicstride_spent_t *s = &nicstride_ctl_spent(p->module, p->local)[p->module->node.me];
-    const bool returns = onic_learn_direction(p->observed.learn, w->cell) == NICSTRIDE_GET;
-    note_locked(p, onic_watch_told(w, returns, atomic_load_explicit(&s->from, memory_order_relaxed),
-                                   atomic_load_explicit(&s->to, memory_order_relaxed),
-                                   nsec_per_tick()));
-    onic_watch_forget(w);
-}
-
-/* ---- at the target --------------------------------------------------------------------------- */
-
-void nicstride_observe_publish_locked(nicstride_peer_t *p)
-{
-    if (p->observed.spent_to == 0)
-        return;
-    nicstride_spent_t *s = &nicstride_ctl_spent(p->module, p->module->node.me)[p->local];
-    atomic_store_explicit(&s->from, p->observed.spent_from, memory_order_relaxed);
-    atomic_store_explicit(&s->to, p->observed.spent_to, memory_order_relaxed);
-    p->observed.spent_from = p->observed.spent_to = 0;
 }

@@ -38,7 +38,6 @@ int nicstride_close_epoch(nicstride_module_t *m)
         onic_wire_lock();
         for (; p != NULL; p = nicstride_used_next(p)) {
             publish_count_locked(p);
-            nicstride_observe_close_locked(p);
             if (p->failed)
                 continue;
             nicstride_order_landed(&p->order);
@@ -74,7 +73,6 @@ void nicstride_note_applied(nicstride_peer_t *p)
 {
     onic_wire_lock();
     nicstride_tx_known(&p->flow.tx, p->quota, p->flow.closed);
-    nicstride_observe_ended_locked(p);
     nicstride_pump_all_locked(p->process);
     onic_wire_unlock();
 }
@@ -139,11 +137,8 @@ static bool is_applied_locked(void *arg)
 {
     applied_t *a = arg;
 
-    if (a->p->flow.rx.applied >= count_of(a->p)) {
-        if (a->p->local >= 0)
-            nicstride_observe_publish_locked(a->p);
+    if (a->p->flow.rx.applied >= count_of(a->p))
         return true;
-    }
     a->lost = nicstride_peer_failed_locked(a->p);
     return a->lost;
 }
@@ -266,10 +261,8 @@ static bool all_applied_locked(arrival_t *a)
 
         if (count == 0)
             continue;
-        if (p != NULL && p->flow.rx.applied >= count) {
-            nicstride_observe_publish_locked(p);
+        if (p != NULL && p->flow.rx.applied >= count)
             continue;
-        }
         if (!nicstride_rank_failed_locked(m, m->node.ranks[a->next]))
             return false;
         a->lost = nicstride_lost_class(m->near[a->next]);

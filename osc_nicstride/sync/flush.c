@@ -56,8 +56,6 @@ static bool flushed_locally(void *arg)
          (f->given && (f->p->flow.posting > 0 || !nicstride_rows_landed_locked(f->p)))) &&
         !is_hopeless_locked(f->p))
         return false;
-    if (f->given)
-        nicstride_observe_close_locked(f->p);
     take_error_locked(f);
     return true;
 }
@@ -69,8 +67,6 @@ static int flush_local(nicstride_peer_t *p, bool given)
 
     onic_wire_lock();
     f.goal = p->queue.enqueued;
-    if (given)
-        nicstride_observe_flush_locked(p);
     if (p->queue.urgent < f.goal)
         p->queue.urgent = f.goal;
     onic_wire_unlock();
@@ -90,7 +86,7 @@ static void end_remote_locked(flush_t *f)
     nicstride_peer_t *p = f->p;
 
     p->queue.flushing = false;
-    nicstride_observe_end_locked(p);
+    nicstride_answered_locked(p);
     /* Another thread that finds it so must also find what has come. */
     if (!p->failed && !nicstride_is_broken(p->module)) {
         if (p->queue.goal == p->queue.enqueued)
@@ -114,7 +110,6 @@ static bool flushed_remotely(void *arg)
     if (!f->mine) {
         f->mine = p->queue.flushing = true;
         p->queue.goal = p->queue.enqueued;
-        nicstride_observe_flush_locked(p);
     }
     if (!over) {
         nicstride_pump_locked(p);
@@ -165,7 +160,7 @@ int nicstride_flush_peer(nicstride_peer_t *p, nicstride_flush_t kind)
 {
     int error;
 
-    onic_alone_wait(&p->module->alone);
+    nicstride_alone_wait(&p->module->alone);
     if (nicstride_is_clean(p)) {
         order_stores(p);
         return OMPI_SUCCESS;
@@ -191,9 +186,6 @@ void nicstride_land(nicstride_peer_t *p)
 
     onic_wire_lock();
     nicstride_lazy_lock_ask_locked(p);
-    /* What the target does before it comes to the end of its epoch is no cost of a method. */
-    if (nicstride_is_active(p->module))
-        onic_watch_forget(&p->observed.watch);
     onic_wire_unlock();
     nicstride_wait(p, NICSTRIDE_WAKE_IF_NEEDED, flushed_remotely, &f);
     order_stores(p);
@@ -220,7 +212,7 @@ int nicstride_flush_all_peers(nicstride_module_t *m, nicstride_flush_t kind)
     int error = OMPI_SUCCESS;
     nicstride_peer_t *p;
 
-    onic_alone_wait(&m->alone);
+    nicstride_alone_wait(&m->alone);
     if (nicstride_any_used(m)) {
         for (p = nicstride_used_begin(m); p != NULL; p = nicstride_used_next(p))
             if (!nicstride_is_clean(p))

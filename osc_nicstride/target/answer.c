@@ -19,7 +19,6 @@ static bool count_applied(nicstride_module_t *m, nicstride_peer_t *p, const nics
 {
     *count_p = 0;
     *error_p = 0;
-    nicstride_observe_applied_locked(p, msg->len);
     if (error != 0 && m->applied_error == 0 && (nicstride_is_active(m) || m->epoch.exposed))
         m->applied_error = error;
     if (!nicstride_rx_applied(&p->flow.rx, nicstride_msg_kept(msg), error))

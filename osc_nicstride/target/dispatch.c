@@ -57,9 +57,6 @@ static bool by_slots(const nicstride_msg_t *msg)
 /** False where the message must wait for a lock. */
 static bool handle(const nicstride_incoming_t *in)
 {
-    if (in->msg->type == NICSTRIDE_MSG_PUT || in->msg->type == NICSTRIDE_MSG_GET ||
-        in->msg->type == NICSTRIDE_MSG_ACC)
-        nicstride_observe_handled_locked(in->p, in->msg->len);
     if (by_slots(in->msg)) {
         nicstride_on_move(in);
         return true;

@@ -29,11 +29,6 @@ typedef struct nicstride_ctl {
     _Alignas(64) nicstride_stay_t stay;   /**< what the process has of the window's lock */
 } nicstride_ctl_t;
 
-/** When the long messages of a process in an epoch were handled here (queue/wait.h). */
-typedef struct nicstride_spent {
-    _Atomic uint64_t from, to; /**< ticks */
-} nicstride_spent_t;
-
 /** Where the parts of a block lie, and its bytes. */
 nicstride_ctl_parts_t nicstride_ctl_place(int nlocal, int nranks);
 
@@ -74,10 +69,6 @@ static inline _Atomic uint32_t *nicstride_ctl_granted(const nicstride_module_t *
 static inline _Atomic uint64_t *nicstride_ctl_counts(const nicstride_module_t *m, int local)
 {
     return nicstride_ctl_part(m, local, m->ctl.counts);
-}
-static inline nicstride_spent_t *nicstride_ctl_spent(const nicstride_module_t *m, int local)
-{
-    return nicstride_ctl_part(m, local, m->ctl.spent);
 }
 static inline nicstride_lockq_t *nicstride_ctl_lockq(const nicstride_module_t *m, int local)
 {

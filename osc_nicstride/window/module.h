@@ -16,8 +16,7 @@
 #include <sys/queue.h>
 
 #include "common/layout/layout.h"
-#include "common/model/learn.h"
-#include "common/model/watch.h"
+#include "osc_nicstride/protocol/alone.h"
 #include "common/node/node.h"
 #include "common/node/patience.h"
 #include "common/node/presence.h"
@@ -45,7 +44,6 @@ typedef struct nicstride_process {
     nicstride_quota_t quota;
     LIST_HEAD(, nicstride_peer) peers;   /**< of all windows that have one for it */
     unsigned queued;                     /**< operations in the queues of these */
-    onic_learn_t *learn;                 /**< what its transfers cost, or NULL; see queue/wait.h */
     void *of_row[NICSTRIDE_METHODS_MAX]; /**< what a method's row keeps with it, or NULL */
 } nicstride_process_t;
 
@@ -131,20 +129,16 @@ typedef struct nicstride_notices {
     uint64_t count; /**< messages that it had sent, in all, with the last of complete */
 } nicstride_notices_t;
 
-/** What transfers to a peer cost, and whether it is there (wait.h). What is known once
- * is read without a lock when the word before it says so; the rest belongs to the wire lock. */
+/** What kind of peer it is, and whether it is there (wait.h). What is known once is read without a
+ * lock when the word before it says so; the rest belongs to the wire lock. */
 typedef struct nicstride_observation {
-    bool looked_up;                  /**< the next three are known */
-    const nicstride_path_t *path;    /**< the way to it */
+    bool looked_up;                  /**< the next two are known */
+    onic_kind_t kind;                /**< its kind */
     const onic_presence_t *presence; /**< its signs of life, or NULL; known with `wakes`, too */
-    onic_learn_t *learn;             /**< what was learned of it; contents under the wire lock */
     int wakes;                       /**< its helper thread can be woken: 1, -1: not, 0: unknown */
     uint64_t looked;                 /**< ticks when its presence was last asked for; no lock */
     uint64_t
         answered; /**< the same at the end of the last flush: it was there after that; no lock */
-    onic_watch_t watch;       /**< what is being sent there */
-    uint64_t spent_from;      /**< since when this process has handled long messages of its, */
-    uint64_t spent_to;        /**< and until when; 0: none since that was last written */
     onic_patience_t patience; /**< of waits for requests */
     uint64_t awaited;         /**< the oldest operation when that was last looked at */
 } nicstride_observation_t;
@@ -189,7 +183,7 @@ static inline int *nicstride_known(nicstride_peer_t *p, nicstride_method_t metho
 
 /** Bytes from the begin of a control block to its parts, and of all of it. */
 typedef struct nicstride_ctl_parts {
-    size_t counts, spent, notices, granted, slots, lockq, board, bytes;
+    size_t counts, notices, granted, slots, lockq, board, bytes;
 } nicstride_ctl_parts_t;
 
 typedef struct nicstride_module {
@@ -223,7 +217,7 @@ typedef struct nicstride_module {
     bool refers;             /**< to these and those of the peers: the window is made */
     nicstride_peer_t **peer; /**< of every rank, NULL until needed; set under the wire lock */
     bool wants_server;
-    onic_alone_t alone; /**< operations to private memory; until a call synchronises */
+    nicstride_alone_t alone; /**< operations to private memory; until a call synchronises */
 
     /* wire lock */
     nicstride_peer_t *used; /**< peers in use */
@@ -425,7 +419,6 @@ typedef struct nicstride_transfer {
     const char *swap;     /**< CAS: the new value */
     char *result_base;
     struct nicstride_request *request; /**< of a request-based call, else NULL */
-    onic_learn_cell_t *cell;           /**< where its cost is to be noted; NULL: nowhere */
     int64_t disp;    /**< bytes from the window's base, or an address for dynamic windows */
     bool mapped;     /**< the target's memory is in my address space: */
     char *direct;    /**< disp there; may be 0 (MPI_BOTTOM), so only `mapped` says if it counts */

@@ -42,7 +42,6 @@ static void free_process(nicstride_process_t *p)
         if (p->of_row[i] != NULL)
             nicstride_component.methods[i]->leave(p->of_row[i]);
     LIST_REMOVE(p, next);
-    free(p->learn);
     free(p);
 }
 
@@ -268,7 +267,6 @@ nicstride_ctl_parts_t nicstride_ctl_place(int nlocal, int nranks)
     size_t end = ALIGN64(sizeof(nicstride_ctl_t));
 
     parts.counts = place(&end, n * sizeof(uint64_t));
-    parts.spent = place(&end, n * sizeof(nicstride_spent_t));
     parts.notices = place(&end, 3 * n * sizeof(uint32_t));
     parts.granted = parts.notices + NICSTRIDE_NOTICES * n * sizeof(uint32_t);
     parts.slots = place(&end, (size_t)nicstride_slot_count(nlocal) * sizeof(nicstride_slot_t));

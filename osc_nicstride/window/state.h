@@ -62,7 +62,9 @@ typedef struct nicstride_params {
 typedef struct nicstride_component {
     nicstride_params_t params;
     nicstride_limits_t limits;                    /**< how long messages may be */
-    nicstride_paths_t paths;                      /**< what the model knows of the ways to peers */
+    onic_links_t links;                           /**< the numbers that choices are made from, */
+    char links_from[ONIC_LINKS_FROM];             /**< where they come from, */
+    nicstride_table_t table;                      /**< and the choices */
     const nicstride_method_row_t *const *methods; /**< of each method its row; NULL: none */
     bool wire_open;
     bool plan_shown; /**< by this process */

@@ -34,13 +34,13 @@ static void show_plan(void)
 {
     char table[SUPERPIPE_PLAN_MAX], numbers[ONIC_LINKS_TEXT_MAX];
 
-    superpipe_plan_table(&superpipe.links, superpipe.params.protocol, superpipe.params.eager, table,
+    superpipe_plan_table(&superpipe.table, superpipe.params.protocol, superpipe.params.eager, table,
                          sizeof(table));
-    onic_links_write(&superpipe.links, numbers, sizeof(numbers));
+    onic_links_write(&superpipe.table.links, numbers, sizeof(numbers));
     opal_output(0,
-                "pml_superpipe: protocols by kind of peer, data and bytes, by the model\n%s"
-                "pml_superpipe: its numbers\n%s",
-                table, numbers);
+                "pml_superpipe: protocols by kind of peer, data and bytes\n%s"
+                "pml_superpipe: the numbers that this comes from: %s\n%s",
+                table, superpipe.links_from, numbers);
 }
 
 /** Peers are looked up when they are first sent to. */

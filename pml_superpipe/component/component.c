@@ -73,10 +73,11 @@ static onic_param_t params[] = {
      .words = protocols,
      .text = &protocol},
     {.name = "cost",
-     .help = "Numbers of the model that chooses protocols until it has been learned what they "
-             "take: default, numbers for the node as in message=700,byte=0.15, or @FILE, which "
-             "names a file of lines as in node: message=700, net: message=10000 and adapter: "
-             "message=4000; show_plan prints what is in use",
+     .help = "Numbers that the choice of protocols is made from: default, those that are built in "
+             "for this processor; or @FILE, which names a file of lines as in net: message=10000 "
+             "and adapter: message=4000 and as calibration writes them, or such a line itself. "
+             "ompi-nic-info calibrate measures them for this machine; show_plan "
+             "prints what is in use",
      .text = &cost,
      .initial = "default"},
     {.name = "tls",
@@ -93,9 +94,8 @@ static onic_param_t params[] = {
            "Let protocol mover bring data from other hosts, too, through slots that an InfiniBand "
            "or RoCE adapter puts into: all the memory that it registers is the landing area. "
            "Nothing changes where there is no adapter"),
-    SWITCH(
-        show_plan, false,
-        "Print at the start which protocol the model chooses for each kind of peer, data and size"),
+    SWITCH(show_plan, false,
+           "Print at the start which protocol is chosen for each kind of peer, data and size"),
     {.name = NULL},
 };
 
@@ -151,8 +151,9 @@ static int check_params(void)
     for (const onic_param_t *p = params; p->name != NULL; p++)
         if (!onic_param_check(p, SUPERPIPE_HELP_FILE))
             return OMPI_ERR_BAD_PARAM;
-    return onic_links_given(&superpipe.links, cost, SUPERPIPE_HELP_FILE) ? OMPI_SUCCESS
-                                                                         : OMPI_ERR_BAD_PARAM;
+    return onic_links_given(&superpipe.table.links, cost, superpipe.links_from, SUPERPIPE_HELP_FILE)
+               ? OMPI_SUCCESS
+               : OMPI_ERR_BAD_PARAM;
 }
 
 /* ---- start and end -------------------------------------------------------------------------- */
@@ -243,7 +244,6 @@ static void free_all(void)
     onic_handles_fini(&superpipe.handles);
     for (superpipe_peer_t *p; (p = LIST_FIRST(&superpipe.peers)) != NULL;) {
         LIST_REMOVE(p, of_all);
-        free(p->learned);
         free(p);
     }
     free(superpipe.numbered);
@@ -267,7 +267,8 @@ static int component_finalize(void)
     forget_peers();
     (void)onic_wire_close();
     free_all();
-    superpipe = (superpipe_process_t){.params = superpipe.params, .links = superpipe.links};
+    superpipe =
+        (superpipe_process_t){.params = superpipe.params, .table.links = superpipe.table.links};
     return OMPI_SUCCESS;
 }
 

@@ -9,98 +9,142 @@
 #include <stdio.h>
 #include <string.h>
 
-_Static_assert(SUPERPIPE_PROTOCOLS <= ONIC_LEARN_CHOICES, "what is learned has room for all");
+_Static_assert(SUPERPIPE_PROTOCOLS <= ONIC_CHOICES + 1, "the table has room for all");
 
-unsigned superpipe_able(const superpipe_case_t *c)
+static bool can(const superpipe_case_t *c, unsigned protocol)
 {
-    unsigned able = 0;
+    const superpipe_row_t *row = superpipe_rows[protocol];
 
-    for (int p = 0; p < SUPERPIPE_PROTOCOLS; p++)
-        if (superpipe_rows[p]->can != NULL && (c->refused >> p & 1) == 0 &&
-            superpipe_rows[p]->can(c))
-            able |= 1U << p;
-    return able;
+    return row->can != NULL && (c->refused >> protocol & 1) == 0 && row->can(c);
 }
 
-void superpipe_estimate(const superpipe_case_t *c, unsigned able, const onic_link_t *link,
-                        double cost[ONIC_LEARN_CHOICES])
+superpipe_case_t superpipe_case(const superpipe_table_t *table, onic_kind_t kind)
 {
-    for (unsigned p = 0; p < ONIC_LEARN_CHOICES; p++)
-        cost[p] = (able >> p & 1) != 0 ? superpipe_rows[p]->cost(c, link) : INFINITY;
+    const onic_links_t *l = &table->links;
+
+    return (superpipe_case_t){.kind = kind,
+                              .link = kind == ONIC_NET       ? &l->net
+                                      : kind == ONIC_ADAPTER ? &l->adapter
+                                                             : &l->node,
+                              .costs = kind < ONIC_NET ? &l->costs[kind] : NULL};
 }
 
-superpipe_protocol_t superpipe_cheapest(const double cost[ONIC_LEARN_CHOICES])
+/** By what stands for all of its shape and size, whoever the peer is. */
+static onic_order_t make(const superpipe_case_t *c, unsigned pins, unsigned shape, unsigned size)
 {
-    int best = SUPERPIPE_STREAM;
+    double cost[ONIC_CHOICES + 1];
+    superpipe_case_t example = *c;
+    onic_layout_t l;
 
-    for (int p = best + 1; p < SUPERPIPE_PROTOCOLS; p++)
-        best = cost[p] < cost[best] ? p : best;
-    return (superpipe_protocol_t)best;
+    onic_example(shape, size, &l);
+    example.length = l.size;
+    example.send_block = example.receive_block = l.block;
+    example.one_piece = onic_layout_is_contig(&l);
+    example.pins = pins;
+    example.refused = 0;
+    example.wire = NULL;
+    for (unsigned p = 0; p <= ONIC_CHOICES; p++)
+        cost[p] = p < SUPERPIPE_PROTOCOLS && can(&example, p) ? superpipe_rows[p]->cost(&example)
+                                                              : INFINITY;
+    return onic_order(cost, SUPERPIPE_STREAM);
 }
 
-superpipe_protocol_t superpipe_choose(const superpipe_case_t *c, unsigned able,
-                                      const onic_link_t *link, superpipe_protocol_t forced)
+static onic_order_t order_of(superpipe_table_t *table, const superpipe_case_t *c)
 {
-    double cost[ONIC_LEARN_CHOICES];
+    const uint64_t block = c->send_block < c->receive_block ? c->send_block : c->receive_block;
+    const unsigned shape = onic_shape(block, c->length), size = onic_size(c->length);
+    const unsigned pins = c->pins > 1.5 ? 2 : c->pins > 0.5 ? 1 : 0;
+    onic_order_t *cell = &table->order[c->kind][pins][c->many][shape][size];
+    onic_order_t order = __atomic_load_n(cell, __ATOMIC_RELAXED);
 
-    if ((able >> forced & 1) != 0)
+    if (order == 0) {
+        order = make(c, pins, shape, size);
+        __atomic_store_n(cell, order, __ATOMIC_RELAXED);
+    }
+    return order;
+}
+
+superpipe_protocol_t superpipe_choose(superpipe_table_t *table, const superpipe_case_t *c,
+                                      superpipe_protocol_t forced)
+{
+    if (can(c, forced))
         return forced;
-    superpipe_estimate(c, able, link, cost);
-    return superpipe_cheapest(cost);
+    if (c->self)
+        return SUPERPIPE_COPY;
+    onic_order_t order = order_of(table, c);
+    unsigned p = onic_order_take(&order);
+    while (p != SUPERPIPE_STREAM && !can(c, p))
+        p = onic_order_take(&order);
+    return (superpipe_protocol_t)p;
 }
 
-uint64_t superpipe_early(const superpipe_case_t *c, unsigned able, const onic_link_t *link,
-                         uint64_t fragment, uint64_t most, superpipe_protocol_t forced)
+uint64_t superpipe_early(superpipe_table_t *table, const superpipe_case_t *c, uint64_t fragment,
+                         uint64_t most, superpipe_protocol_t forced)
 {
-    const double first = 2 * link->latency * link->bcopy;
+    const double first = 2 * c->link->latency * c->link->bcopy;
     const uint64_t bytes = first < (double)most ? (uint64_t)first : most;
-    double cost[ONIC_LEARN_CHOICES];
 
     if (c->self || fragment == 0 || forced > SUPERPIPE_STREAM)
         return 0;
-    superpipe_estimate(c, able, link, cost);
-    /* Fragments without a CTS save the wait for it, and so does single copy. Of them nothing is
-     * packed while the last one is unpacked. */
-    const double all = cost[SUPERPIPE_STREAM] - link->message;
-    const double last = (double)fragment * link->byte / 2;
-    if (c->length <= most && all <= cost[superpipe_cheapest(cost)] &&
-        all + last <= cost[SUPERPIPE_COPY] - link->message)
+    if (c->length <= most && superpipe_choose(table, c, SUPERPIPE_AUTO) == SUPERPIPE_STREAM)
         return c->length;
     return bytes < c->length ? bytes - bytes % fragment : 0;
 }
 
 /* ---- as a table ------------------------------------------------------------------------------ */
 
-void superpipe_plan_table(const onic_links_t *links, superpipe_protocol_t forced, uint64_t eager,
+/** A group of lines is for such messages. */
+typedef struct group {
+    const char *name;
+    onic_kind_t kind;
+    double pins;
+    bool many;
+} group_t;
+
+void superpipe_plan_table(superpipe_table_t *table, superpipe_protocol_t forced, uint64_t eager,
                           char *text, size_t cap)
 {
     static const uint64_t sizes[] = {1024, 16384, 65536, 262144, 1048576, 16777216};
     static const uint64_t blocks[] = {0, 1024, 64, 8};
     static const char *const shapes[] = {"contiguous", "blocks of 1024 bytes", "blocks of 64 bytes",
                                          "blocks of 8 bytes"};
-    static const char *const kinds[] = {"node", "network", "adapter"};
-    const onic_link_t *const link[] = {&links->node, &links->net, &links->adapter};
+    static const group_t groups[] = {
+        {"near", ONIC_NEAR, 0, false},
+        {"near, fresh", ONIC_NEAR, 1, false},
+        {"near, many", ONIC_NEAR, 0, true},
+        {"near, many, fresh", ONIC_NEAR, 1, true},
+        {"package", ONIC_PACKAGE, 0, false},
+        {"package, fresh", ONIC_PACKAGE, 1, false},
+        {"package, many", ONIC_PACKAGE, 0, true},
+        {"package, many, fresh", ONIC_PACKAGE, 1, true},
+        {"far", ONIC_FAR, 0, false},
+        {"far, fresh", ONIC_FAR, 1, false},
+        {"far, many", ONIC_FAR, 0, true},
+        {"far, many, fresh", ONIC_FAR, 1, true},
+        {"network", ONIC_NET, 0, false},
+        {"adapter", ONIC_ADAPTER, 0, false},
+        {"adapter, fresh", ONIC_ADAPTER, 2, false},
+    };
     size_t at = 0;
 
-    for (int line = 0; line < 12; line++) {
-        const int kind = line / 4;
-        const bool one_piece = line % 4 == 0;
+    text[0] = '\0';
+    for (size_t g = 0; g < sizeof(groups) / sizeof(groups[0]); g++)
+        for (int b = 0; b < 4 && at < cap; b++) {
+            superpipe_case_t c = superpipe_case(table, groups[g].kind);
 
-        at += (size_t)snprintf(text + at, cap - at, "  %s, %s:", kinds[kind], shapes[line % 4]);
-        for (int s = 0; s < 6; s++) {
-            const uint64_t block = one_piece ? sizes[s] : blocks[line % 4];
-            const superpipe_case_t c = {.length = sizes[s],
-                                        .send_block = block,
-                                        .receive_block = block,
-                                        .one_piece = one_piece,
-                                        .node = kind == 0,
-                                        .adapter = kind == 2};
-            const superpipe_protocol_t p =
-                sizes[s] <= eager ? SUPERPIPE_EAGER
-                                  : superpipe_choose(&c, superpipe_able(&c), link[kind], forced);
+            c.pins = groups[g].pins;
+            c.many = groups[g].many;
+            c.one_piece = b == 0;
+            at += (size_t)snprintf(text + at, cap - at, "  %s, %s:", groups[g].name, shapes[b]);
+            for (int s = 0; s < 6 && at < cap; s++) {
+                c.length = sizes[s];
+                c.send_block = c.receive_block = b == 0 ? sizes[s] : blocks[b];
+                const superpipe_protocol_t p =
+                    sizes[s] <= eager ? SUPERPIPE_EAGER : superpipe_choose(table, &c, forced);
 
-            at += (size_t)snprintf(text + at, cap - at, " %llu %s%s", (unsigned long long)sizes[s],
-                                   superpipe_rows[p]->name, s < 5 ? "," : "\n");
+                at += (size_t)snprintf(text + at, cap - at, " %llu %s%s",
+                                       (unsigned long long)sizes[s], superpipe_rows[p]->name,
+                                       s < 5 ? "," : "\n");
+            }
         }
-    }
 }

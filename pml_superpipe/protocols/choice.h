@@ -2,18 +2,18 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file A protocol is a row: when it can bring the data of a message, what that costs by the model
+/** @file A protocol is a row: when it can bring the data of a message, what that costs
  *  (common/model/link.h), how the receiver starts it and how the sender answers. The receiver
- *  chooses, when a message has found its receive: it knows both sides then. Whether a message goes
- *  as a whole is its sender's choice. Pure, and so is the cost of each row. */
+ *  chooses by a table, when a message has found its receive: it knows both sides then. Whether a
+ *  message goes as a whole is its sender's choice. Pure, and so is the cost of each row. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/model/learn.h"
 #include "common/model/link.h"
+#include "common/model/table.h"
 #include "pml_superpipe/matching/header.h"
 
 struct onic_peer;
@@ -21,18 +21,26 @@ struct superpipe_request;
 
 /** What is known of a message that has found its receive. */
 typedef struct superpipe_case {
-    uint64_t length;        /**< bytes that are wanted, at least 1 */
-    uint64_t send_block;    /**< bytes of a contiguous piece at the sender, on average */
-    uint64_t receive_block; /**< and here */
-    bool one_piece;         /**< both have it in one piece, whose address the sender has sent */
-    bool node;              /**< sender and receiver are on one node */
-    bool adapter;           /**< an adapter puts into the receiver's memory */
-    bool self;              /**< sender and receiver are one process */
-    unsigned refused;       /**< bits of protocols that were found not to bring what it sends */
-    double pins;            /**< registrations that it has to bear if there are any, 0 .. 2: one for
-                               each side (cost.h) */
-    struct onic_peer *wire; /**< the sender; NULL: any of that kind, for the table */
+    uint64_t length;           /**< bytes that are wanted, at least 1 */
+    uint64_t send_block;       /**< bytes of a contiguous piece at the sender, on average */
+    uint64_t receive_block;    /**< and here */
+    bool one_piece;            /**< both have it in one piece, whose address the sender has sent */
+    onic_kind_t kind;          /**< of the sender, for the receiver */
+    bool self;                 /**< sender and receiver are one process */
+    unsigned refused;          /**< bits of protocols that were found not to bring what it sends */
+    bool many;                 /**< other long messages of the sender are under way */
+    double pins;               /**< registrations that it has to bear if there are any, 0 .. 2: one
+                                  for each side (cost.h). On the node: above a half the buffers are
+                                  fresh */
+    struct onic_peer *wire;    /**< the sender; NULL: any of that kind, for the table */
+    const onic_link_t *link;   /**< the numbers of the kind; */
+    const onic_costs_t *costs; /**< of the node those of its ways; else NULL */
 } superpipe_case_t;
+
+static inline bool superpipe_on_node(const superpipe_case_t *c)
+{
+    return c->kind < ONIC_NET;
+}
 
 /** What a sender says to a CTS. */
 typedef enum superpipe_answer {
@@ -45,7 +53,7 @@ typedef enum superpipe_answer {
 typedef struct superpipe_row {
     const char *name; /**< value of pml_superpipe_protocol */
     bool (*can)(const superpipe_case_t *c);
-    double (*cost)(const superpipe_case_t *c, const onic_link_t *link); /**< nanoseconds */
+    double (*cost)(const superpipe_case_t *c); /**< nanoseconds */
     /** Gets the data of a receive that has its message, or begins to. False where that cannot be
      *  now, and nothing has changed. */
     bool (*start)(struct superpipe_request *r);
@@ -66,31 +74,34 @@ static inline uint64_t superpipe_short_most(uint64_t eager, uint64_t fragment,
     return forced == SUPERPIPE_EAGER || fragment < eager ? fragment : eager;
 }
 
-/** Which protocols can do it: bits by superpipe_protocol_t. */
-unsigned superpipe_able(const superpipe_case_t *c);
+/** The choices of a process. */
+typedef struct superpipe_table {
+    onic_links_t links; /**< what they come from */
+    /** By kind of peer, registrations (0, 1, 2), one or many, shape and size. 0: not made yet. Any
+     *  thread makes it, and all make the same. */
+    onic_order_t order[ONIC_KINDS][3][2][ONIC_SHAPES][ONIC_SIZES];
+} superpipe_table_t;
 
-/** Bytes of a long message that are sent without a CTS: all of it where the model sends them in
- *  fragments anyway and they are no more than `most`; else what is packed while the RTS is
- *  answered, C0 of the superpipeline (A. Denis 2011, section 4), in whole fragments of `fragment`
- *  bytes, not more than `most`. None where another protocol is forced. */
-uint64_t superpipe_early(const superpipe_case_t *c, unsigned able, const onic_link_t *link,
-                         uint64_t fragment, uint64_t most, superpipe_protocol_t forced);
+/** A case of a kind, with the numbers of that. */
+superpipe_case_t superpipe_case(const superpipe_table_t *table, onic_kind_t kind);
 
-/** What each would take by the model, nanoseconds; infinite for those that are not able. */
-void superpipe_estimate(const superpipe_case_t *c, unsigned able, const onic_link_t *link,
-                        double cost[ONIC_LEARN_CHOICES]);
+/** The protocol for a message: the first of the table that can; `forced` where it can, unless that
+ *  is SUPERPIPE_AUTO. Any thread. */
+superpipe_protocol_t superpipe_choose(superpipe_table_t *table, const superpipe_case_t *c,
+                                      superpipe_protocol_t forced);
 
-/** The cheapest of those. */
-superpipe_protocol_t superpipe_cheapest(const double cost[ONIC_LEARN_CHOICES]);
-
-/** The cheapest of those that are able; `forced` where it is, unless that is SUPERPIPE_AUTO. */
-superpipe_protocol_t superpipe_choose(const superpipe_case_t *c, unsigned able,
-                                      const onic_link_t *link, superpipe_protocol_t forced);
+/** Bytes of a long message that are sent without a CTS: all of it where it would go in fragments
+ *  and they are no more than `most`; else what is packed while the RTS is answered, C0 of the
+ *  superpipeline (A. Denis 2011, section 4), in whole fragments of `fragment` bytes, not more than
+ *  `most`. None where another protocol is forced. */
+uint64_t superpipe_early(superpipe_table_t *table, const superpipe_case_t *c, uint64_t fragment,
+                         uint64_t most, superpipe_protocol_t forced);
 
 /** Most bytes of superpipe_plan_table with the closing 0. */
-#define SUPERPIPE_PLAN_MAX 4096
+#define SUPERPIPE_PLAN_MAX 8192
 
-/** Writes what is chosen by size and block for peers of the node and of other hosts, as a table
- *  with a line for each kind of data. `eager`: up to how many bytes messages are short. */
-void superpipe_plan_table(const onic_links_t *links, superpipe_protocol_t forced, uint64_t eager,
+/** Writes what is chosen by size and block for each kind of peer, of the node for fresh buffers and
+ *  for many messages, too, as a table with a line for each kind of data. `eager`: up to how many
+ *  bytes messages are short. */
+void superpipe_plan_table(superpipe_table_t *table, superpipe_protocol_t forced, uint64_t eager,
                           char *text, size_t cap);

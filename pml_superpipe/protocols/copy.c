@@ -6,17 +6,19 @@
  *  process sends to itself it copies. */
 #include "pml_superpipe/protocols/process.h"
 
+#include <math.h>
 #include <sys/uio.h>
 
 static bool can(const superpipe_case_t *c)
 {
     return c->self || (c->one_piece && superpipe.params.single_copy &&
-                       (c->wire != NULL ? onic_peer_can_cma(c->wire) : c->node));
+                       (c->wire != NULL ? onic_peer_can_cma(c->wire) : superpipe_on_node(c)));
 }
 
-static double cost(const superpipe_case_t *c, const onic_link_t *link)
+static double cost(const superpipe_case_t *c)
 {
-    return c->self ? 0 : link->message + onic_link_strided(link, 1, (double)c->length);
+    return superpipe_on_node(c) ? superpipe_way_cost(c, ONIC_WAY_copy, ONIC_WAY_copy_fresh)
+                                : INFINITY;
 }
 
 /** An MPI thread copies, without the lock. */

@@ -13,6 +13,15 @@ uint64_t superpipe_mean_block(const onic_layout_t *l)
     return pieces > 0 && l->size > pieces ? l->size / pieces : 1;
 }
 
+double superpipe_way_cost(const superpipe_case_t *c, onic_way_t way, onic_way_t fresh)
+{
+    const uint64_t block = c->send_block < c->receive_block ? c->send_block : c->receive_block;
+    const double pieces = block < c->length ? (double)c->length / (double)block : 1;
+
+    return onic_cost(&c->costs->of[c->pins > 0.5 ? fresh : way][c->many], pieces,
+                     (double)c->length / pieces, (double)c->length);
+}
+
 double superpipe_gather(const onic_link_t *link, uint64_t length, uint64_t block)
 {
     onic_layout_t l;

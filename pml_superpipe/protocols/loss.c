@@ -228,7 +228,6 @@ static void free_peer_locked(superpipe_peer_t *p)
     LIST_REMOVE(p, of_all);
     superpipe.numbered[p->number - 1] = NULL;
     *onic_peer_slot(p->wire, ONIC_AM_PML) = NULL;
-    free(p->learned);
     free(p);
 }
 

@@ -13,19 +13,22 @@
 static bool can(const superpipe_case_t *c)
 {
     return !c->self && (c->wire != NULL ? onic_mover_reaches_locked(c->wire)
-                                        : (c->node || c->adapter) && onic_mover_area() > 0);
+                                        : c->kind != ONIC_NET && onic_mover_area() > 0);
 }
 
 /** Both ends gather and scatter at the same time: the slower one counts. */
-static double cost(const superpipe_case_t *c, const onic_link_t *link)
+static double cost(const superpipe_case_t *c)
 {
+    const onic_link_t *link = c->link;
+
+    if (c->costs != NULL)
+        return superpipe_way_cost(c, ONIC_WAY_mover, ONIC_WAY_mover_fresh);
     const double sender = superpipe_gather(link, c->length, c->send_block);
     const double receiver = superpipe_gather(link, c->length, c->receive_block);
     const onic_chunks_t chunks = onic_superpipeline_chunks(link, ONIC_MOVER_BLOCK, ONIC_MOVER_SLOT);
 
     return link->message + (sender > receiver ? sender : receiver) +
-           onic_superpipeline_time_blocks(link, &chunks, (double)c->length,
-                                          c->node ? ONIC_MOVER_BLOCK : ONIC_MOVER_SLOT);
+           onic_superpipeline_time_blocks(link, &chunks, (double)c->length, ONIC_MOVER_SLOT);
 }
 
 /** Describes the bytes behind the early ones. The layout is another one: where the mover cannot

@@ -144,7 +144,7 @@ void superpipe_request_begin(superpipe_request_t *r)
     r->move = NULL;
     r->early = NULL;
     r->attached = r->cancelled = false;
-    r->learned = NULL;
+    r->counted = false;
     r->error = OMPI_SUCCESS;
 }
 
@@ -209,16 +209,6 @@ void superpipe_scatter(superpipe_request_t *r, uint64_t at, const void *data, ui
     (void)onic_unpack(&r->cursor, r->base, data, bytes);
 }
 
-/** It counts no more among those whose time may be taken. */
-static void learn_locked(superpipe_request_t *r)
-{
-    superpipe_learned_t *l = r->learned;
-
-    r->learned = NULL;
-    onic_burst_leave(&l->burst, &l->learn.budget, r->error == OMPI_SUCCESS && !r->state.broken,
-                     onic_now_nsec());
-}
-
 static void report(superpipe_request_t *r)
 {
     onic_layout_drop(&r->layout);
@@ -253,8 +243,9 @@ static bool end_locked(superpipe_request_t *r)
 {
     if (!superpipe_transfer_is_over(&r->state))
         return false;
-    if (r->learned != NULL)
-        learn_locked(r);
+    if (r->counted)
+        r->peer->under_way--;
+    r->counted = false;
     detach_locked(r);
     if (r->early != NULL)
         r->early->receive = NULL;

@@ -20,7 +20,6 @@
 #include "ompi/request/request.h"
 #include ONIC_MUTEX_HEADER
 
-#include "common/model/watch.h"
 #include "common/mover/mover.h"
 #include "common/support/handle.h"
 #include "pml_superpipe/matching/comm.h"
@@ -45,12 +44,6 @@ typedef struct superpipe_early superpipe_early_t;
 #define SUPERPIPE_TAKES_UP(r) (void)(r)
 #endif
 
-/** What long messages of a process, or of all on other nodes, have taken; pick.c. */
-typedef struct superpipe_learned {
-    onic_learn_t learn;
-    onic_burst_t burst; /**< of these messages */
-} superpipe_learned_t;
-
 /** A process that is sent to or received from. */
 typedef struct superpipe_peer {
     LIST_ENTRY(superpipe_peer) of_all;
@@ -62,10 +55,11 @@ typedef struct superpipe_peer {
     uint32_t my_number;        /**< and this process's in those to it; 0: not known yet */
     LIST_HEAD(, superpipe_request) requests; /**< transfers under way to and from it */
     TAILQ_HEAD(, superpipe_early) early;     /**< of messages from it, whose early bytes come */
-    size_t fragment;              /**< most bytes of data in one message; 0: not known yet */
-    uint64_t short_most;          /**< most bytes of a short message; 0: not known yet */
-    superpipe_learned_t *learned; /**< from messages of it; NULL: nothing yet */
-    unsigned refused;             /**< superpipe_case_t's, for what it sends */
+    size_t fragment;     /**< most bytes of data in one message; 0: not known yet */
+    uint64_t short_most; /**< most bytes of a short message; 0: not known yet */
+    unsigned refused;    /**< superpipe_case_t's, for what it sends */
+    int kind;            /**< 1 + onic_kind_t; 0: not known yet */
+    unsigned under_way;  /**< long messages from it that have found their receives */
     bool self;
     bool closed; /**< it receives nothing more */
     bool lost;   /**< all that waited for it has been ended */
@@ -114,7 +108,7 @@ struct superpipe_request {
     onic_transfer_t *move;          /**< receiver: while the mover has it */
     superpipe_early_t *early;       /**< receiver: while its early bytes are under way */
     superpipe_request_t *next_turn; /**< of those with fragments to send, or to be copied */
-    superpipe_learned_t *learned;   /**< receiver: it counts among those under way there */
+    bool counted;                   /**< receiver: it is one of those under way from there */
     bool placing;                   /**< the cursor stands where the last data ended */
     onic_layout_t layout;
     onic_cursor_t cursor; /**< where the next data belongs */
@@ -202,8 +196,8 @@ typedef struct superpipe_process {
     ONIC_COUNT32 active;         /**< requests that are not complete */
     unsigned losses;             /**< that were looked at */
     superpipe_reuse_t reuse;
-    superpipe_learned_t network; /**< from messages of all peers on other nodes */
-    onic_links_t links;
+    superpipe_table_t table;
+    char links_from[ONIC_LINKS_FROM]; /**< where its numbers come from */
     opal_free_list_t requests;
 } superpipe_process_t;
 

@@ -12,17 +12,15 @@ static bool always(const superpipe_case_t *c)
     return true;
 }
 
-/** On a node the sender packs a fragment while the receiver unpacks the one before it: the slower
- *  end counts, and of the two copies that `byte` stands for one. */
-static double stream_cost(const superpipe_case_t *c, const onic_link_t *link)
+static double stream_cost(const superpipe_case_t *c)
 {
-    const double sender = superpipe_gather(link, c->length, c->send_block);
-    const double receiver = superpipe_gather(link, c->length, c->receive_block);
-    const double bytes = (double)c->length * link->byte;
+    const onic_link_t *link = c->link;
 
-    if (c->node)
-        return link->message + bytes / 2 + (sender > receiver ? sender : receiver);
-    return link->message + bytes + sender + receiver;
+    if (c->costs != NULL)
+        return superpipe_way_cost(c, ONIC_WAY_stream, ONIC_WAY_stream_fresh);
+    return link->message + (double)c->length * link->byte +
+           superpipe_gather(link, c->length, c->send_block) +
+           superpipe_gather(link, c->length, c->receive_block);
 }
 
 static bool start_stream(superpipe_request_t *r)
@@ -45,12 +43,13 @@ const superpipe_row_t superpipe_stream_row = {"stream", always, stream_cost, sta
  *  own protocols go another way then. */
 static bool can_rendezvous(const superpipe_case_t *c)
 {
-    return c->one_piece && !c->self && (c->adapter || !c->node) &&
+    return c->one_piece && !superpipe_on_node(c) && !c->self &&
            (c->wire == NULL || onic_peer_rndv_max(c->wire) > 0);
 }
 
-static double rendezvous_cost(const superpipe_case_t *c, const onic_link_t *link)
+static double rendezvous_cost(const superpipe_case_t *c)
 {
+    const onic_link_t *link = c->link;
     const double length = (double)c->length;
 
     return 2 * link->message + link->rendezvous + length * link->rndv_byte +
@@ -69,8 +68,5 @@ const superpipe_row_t superpipe_rendezvous_row = {"rendezvous", can_rendezvous, 
 void superpipe_fall_back_locked(superpipe_request_t *r)
 {
     superpipe_counters.fallbacks++;
-    /* What it takes now is the time of no protocol. */
-    if (r->learned != NULL)
-        onic_burst_spoil(&r->learned->burst);
     (void)start_stream(r);
 }

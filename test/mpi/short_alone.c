@@ -21,6 +21,9 @@ enum { BYTES = 512, MANY = 64, ROUNDS = 50 };
 static char *memory, *data;
 static MPI_Win win;
 
+/** At each distance a message that is waited for takes a millisecond. */
+#define SLOW " pack_get=1e6/0/0/0/0/0/0:0/0/0/0/0/0/0\n"
+
 /** So many gets, each of so many bytes, then the call that synchronises. */
 static void get(int n, int bytes, bool epoch)
 {
@@ -56,7 +59,7 @@ int main(int argc, char **argv)
 {
     int provided;
 
-    setenv("OMPI_MCA_osc_nicstride_cost", "message=1000000", 1);
+    setenv("OMPI_MCA_osc_nicstride_cost", "near:" SLOW "package:" SLOW "far:" SLOW, 1);
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     const int rank = tl_rank();

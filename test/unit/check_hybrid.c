@@ -31,21 +31,31 @@ static const struct {
 
 #define N_NETWORKS ((int)(sizeof(networks) / sizeof(networks[0])))
 
-/** The numbers of a file, or those that hold without one. */
-static nicstride_path_t load(int i)
+static onic_kind_t kind_of(int i)
 {
-    onic_links_t links = onic_links_default;
+    return networks[i].reach == REACH_MESSAGE ? ONIC_NET : ONIC_ADAPTER;
+}
+
+/** A table with the numbers of a file, or with those that hold without one. */
+static void load(int i, nicstride_table_t *table)
+{
+    static onic_links_t links;
     char path[512];
 
+    links = onic_links_default("other");
     if (networks[i].file != NULL) {
-        snprintf(path, sizeof(path), LINKS "/%s.txt", networks[i].file);
+        snprintf(path, sizeof(path), SHARE "/links/%s.txt", networks[i].file);
         ck_assert_msg(onic_links_load(&links, path) == 0, "%s", path);
     }
-    return (nicstride_path_t){.link =
-                                  networks[i].reach == REACH_MESSAGE ? links.net : links.adapter,
-                              .mover_slot = networks[i].slot,
-                              .mover_block = networks[i].slot};
+    table_init(table, &links);
+    table->path[kind_of(i)].mover_slot = table->path[kind_of(i)].mover_block = networks[i].slot;
 }
+
+/** What equation (1) says of transfers one by one on the paper's machine: nanoseconds for the first
+ *  piece, each other one, and a byte; of the order of such hosts, as in quadrics-elan4.txt. */
+static const struct {
+    double start, piece, byte;
+} one_by_one = {6500, 2500, 1.1};
 
 /** A transfer of the sweep. */
 typedef struct transfer {
@@ -81,6 +91,7 @@ static void describe(transfer_t *t, const nicstride_path_t *path, uint32_t reach
                           .get = dir == NICSTRIDE_GET,
                           .bytes = t->target.size,
                           .slot = (double)path->mover_slot,
+                          .piece = one_by_one.piece,
                           .here = onic_layout_blocks(&t->origin),
                           .there = onic_layout_blocks(&t->target),
                           .gather_here = onic_link_gather(&path->link, &t->origin),
@@ -101,9 +112,10 @@ static double simulate(const sim_case_t *c, unsigned method)
 
 /** Is the chosen method never more than 25 % dearer than the best? By the simulation, and by the
  *  model. */
-static void compare(const transfer_t *t, const char *network, unsigned used[])
+static void compare(const transfer_t *t, nicstride_table_t *table, int i, unsigned used[])
 {
-    const nicstride_method_t chosen = nicstride_plan(&t->plan);
+    const char *network = networks[i].file != NULL ? networks[i].file : "default";
+    const nicstride_method_t chosen = nicstride_plan(table, kind_of(i), &t->plan);
     const double takes = simulate(&t->sim, chosen), costs = rows[chosen]->cost(&t->plan);
 
     used[chosen]++;
@@ -124,10 +136,10 @@ static void compare(const transfer_t *t, const char *network, unsigned used[])
 /** All shapes of one direction over one network; which sides are strided, and how far. */
 START_TEST(sweep)
 {
-    const nicstride_path_t path = load(_i);
-    const char *name = networks[_i].file != NULL ? networks[_i].file : "default";
+    static nicstride_table_t table;
     unsigned used[NICSTRIDE_METHODS_MAX] = {0};
 
+    load(_i, &table);
     for (uint64_t size = 64; size <= 16384 * KIB; size *= 4)
         for (uint64_t block = 8; block <= 1024 * KIB && block <= size; block *= 2)
             for (int k = 0; k < 3 * 3 * 2; k++) {
@@ -135,8 +147,9 @@ START_TEST(sweep)
                 transfer_t t = {.origin = shape(size, block, k / 3 % 3 == 0 ? 0 : apart),
                                 .target = shape(size, block, k / 3 % 3 == 1 ? 0 : apart)};
 
-                describe(&t, &path, networks[_i].reach, (nicstride_direction_t)(k % 3));
-                compare(&t, name, used);
+                describe(&t, &table.path[kind_of(_i)], networks[_i].reach,
+                         (nicstride_direction_t)(k % 3));
+                compare(&t, &table, _i, used);
             }
     /* All that there is has its place. */
     ck_assert_uint_gt(used[NICSTRIDE_METHOD_PACK], 200);
@@ -160,23 +173,33 @@ typedef struct paper {
     double separately;            /**< the former by equation (1) */
 } paper_t;
 
+/** Of the paper's machine. */
+static const nicstride_path_t *quadrics(void)
+{
+    static nicstride_table_t table;
+
+    if (table.rows == NULL)
+        load(0, &table);
+    return &table.path[ONIC_ADAPTER];
+}
+
 /** A put of a section of a matrix of doubles, 2000 of them in a row, to a process whose server
  *  thread sleeps (section 5.1). */
 static paper_t put_section(uint64_t rows_of, uint64_t doubles)
 {
-    const nicstride_path_t path = load(0);
+    const nicstride_path_t *path = quadrics();
     transfer_t t = {.origin = shape(rows_of * doubles * 8, doubles * 8, (2000 - doubles) * 8),
                     .target = shape(rows_of * doubles * 8, doubles * 8, (2000 - doubles) * 8)};
 
-    describe(&t, &path, REACH_ALL, NICSTRIDE_PUT);
+    describe(&t, path, REACH_ALL, NICSTRIDE_PUT);
     return (paper_t){.nic = nic.cost(&t.plan),
-                     .hbna = mover.cost(&t.plan) + path.link.wake,
+                     .hbna = mover.cost(&t.plan) + path->link.wake,
                      .sim_nic = sim_nic(&t.sim),
-                     .sim_hbna = sim_mover(&t.sim) + path.link.wake,
+                     .sim_hbna = sim_mover(&t.sim) + path->link.wake,
                      .one_by_one = sim_one_by_one(&t.sim),
-                     .separately = onic_link_strided(&path.link, (double)rows_of,
-                                                     (double)(rows_of * doubles * 8)),
-                     .one_chunk = sim_one_chunk(&t.sim) + path.link.wake};
+                     .separately = one_by_one.start + (double)(rows_of - 1) * one_by_one.piece +
+                                   (double)(rows_of * doubles * 8) * one_by_one.byte,
+                     .one_chunk = sim_one_chunk(&t.sim) + path->link.wake};
 }
 
 /** Bytes of a square section. */
@@ -201,7 +224,7 @@ static uint64_t change(uint64_t n, bool hbna, bool by_model)
  * where rows are long enough that the adapter gets the bandwidth: "over 100 KB". */
 START_TEST(figure_6)
 {
-    const double peak = load(0).link.bnet;
+    const double peak = quadrics()->link.bnet;
 
     for (int by_model = 0; by_model < 2; by_model++) {
         const uint64_t from = change(8, true, by_model != 0),

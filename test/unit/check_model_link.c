@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The numbers of a link: as text; of blocks far and near. */
+/** @file The numbers that choices are made from: as text; those that are built in; of blocks far
+ *  and near; and kinds of peer. */
 #include "common/model/link.h"
 
 #include <errno.h>
@@ -10,14 +11,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "test/unit/cost_of.h"
 #include "test/unit/unit.h"
 
 #define N_NUMBERS (sizeof(onic_link_t) / sizeof(double))
+#define N_COSTS   (sizeof(onic_costs_t) * ONIC_DISTANCES / (sizeof(double)))
 
 static bool near(double a, double b)
 {
     return fabs(a - b) <= 1e-9 * fabs(b);
 }
+
+/* ---- as text --------------------------------------------------------------------------------- */
 
 /* All or nothing, and what is wrong is named with its line. */
 START_TEST(bad_texts)
@@ -25,40 +30,83 @@ START_TEST(bad_texts)
     static const struct {
         const char *text;
         int line;
-    } bad[] = {{"", 1},
-               {"# nothing\n\n \t\n", 4},
-               {"call", 1},
-               {"call=", 1},
-               {"call=x", 1},
-               {"call=1,", 1},
-               {"call=1;", 1},
-               {"call=1,piece", 1},
-               {",call=1", 1},
-               {"Call=1", 1},
-               {"cal=1", 1},
-               {"calls=1", 1},
-               {"call=-1", 1},
-               {"call=0", 1},
-               {"call=inf", 1},
-               {"call=nan", 1},
-               {"call=1e999", 1},
-               {"call=1=2", 1},
-               {"call=1 2", 1},
-               {"call=1, x = 2 ", 1},
-               {"call=1e4,piece=1,piece=", 1},
-               {"sieve_piece=3", 1},
-               {"call==1", 1},
-               {"a_name_that_is_longer_than_all_names_that_there_are=1", 1},
-               {"node", 1},
-               {"node call=1\n", 1},
-               {"node:\n", 1},
-               {"\n\nhost: call=1\n", 3},
-               {": call=1", 1},
-               {"node: call=1\nnet: cal=7\n", 2},
-               {"node: call=1\n# x\nnet: call=7,gap=-2 # y\n", 3},
-               {"node: call=1, \n", 1},
-               {"node: call=1 # , gap=\nnet: gap=", 2}};
-    const onic_links_t d = onic_links_default;
+    } bad[] = {
+        {"", 1},
+        {"# nothing\n\n \t\n", 4},
+        {"gap", 1},
+        {"gap=", 1},
+        {"gap=x", 1},
+        {"gap=1,", 1},
+        {"gap=1;", 1},
+        {"gap=1,byte", 1},
+        {",gap=1", 1},
+        {"Gap=1", 1},
+        {"ga=1", 1},
+        {"gaps=1", 1},
+        {"gap=-1", 1},
+        {"gap=0", 1},
+        {"gap=inf", 1},
+        {"gap=nan", 1},
+        {"gap=1e999", 1},
+        {"gap=1=2", 1},
+        {"gap=1 2", 1},
+        {"gap=1, x = 2 ", 1},
+        {"gap=1e4,byte=1,byte=", 1},
+        {"call=3", 1},
+        {"gap==1", 1},
+        {"a_name_that_is_longer_than_all_names_that_there_are=1", 1},
+        {"node", 1},
+        {"node gap=1\n", 1},
+        {"node:\n", 1},
+        {"\n\nhost: gap=1\n", 3},
+        {": gap=1", 1},
+        {"node: gap=1\nnet: ga=7\n", 2},
+        {"node: gap=1\n# x\nnet: page=7,gap=-2 # y\n", 3},
+        {"node: gap=1, \n", 1},
+        {"node: gap=1 # , gap=\nnet: gap=", 2},
+        /* ways */
+        {"near:", 1},
+        {"near: sieve", 1},
+        {"near: sieve=", 1},
+        {"near: sieve=1", 1},
+        {"near: sieve=1/2", 1},
+        {"near: sieve=1/2/3/1/1/1/1", 1},
+        {"near: sieve=1/2/3/1/1/1/1:", 1},
+        {"near: sieve=1/2/3/1/1/1/1:4", 1},
+        {"near: sieve=1/2/3/1/1/1/1:4/5", 1},
+        {"near: sieve=1/2:4/5/6/1/1/1/1", 1},
+        {"near: sieve=1/2/3/4:4/5/6/1/1/1/1", 1},
+        {"near: sieve=1/2/3/1/1/1/1:4/5/6/7", 1},
+        {"near: sieve=1/2/3/1/1/1/1:4/5/6/1/1/1/1:7/8/9/1/1/1/1", 1},
+        {"near: sieve=1/2/3/1/1/1/1 4/5/6/1/1/1/1", 1},
+        {"near: sieve=1/2/3/1/1/1/1,4/5/6/1/1/1/1", 1},
+        {"near: sieve=1/2/3/1/1/1/1:4/5/6/1/1/1/1,", 1},
+        {"near: sieve=1/2/3/1/1/1/1:4/5/6/1/1/1/1;", 1},
+        {"near: sieve=1/2/3/1/1/1/1:4/5/6/1/1/1/1 7", 1},
+        {"near: ,sieve=1/2/3/1/1/1/1:4/5/6/1/1/1/1", 1},
+        {"near: sieve 1/2/3:4/5/6/1/1/1/1", 1},
+        {"near: sieve=-1/2/3/1/1/1/1:4/5/6/1/1/1/1", 1},
+        {"near: sieve=1/-2/3/1/1/1/1:4/5/6/1/1/1/1", 1},
+        {"near: sieve=1/2/-3/1/1/1/1:4/5/6/1/1/1/1", 1},
+        {"near: sieve=1/2/3/1/1/1/1:-4/5/6/1/1/1/1", 1},
+        {"near: sieve=1/2/3/1/1/1/1:4/-5/6/1/1/1/1", 1},
+        {"near: sieve=1/2/3/1/1/1/1:4/5/-6/1/1/1/1", 1},
+        {"near: sieve=inf/2/3/1/1/1/1:4/5/6/1/1/1/1", 1},
+        {"near: sieve=1/2/3/1/1/1/1:4/nan/6/1/1/1/1", 1},
+        {"near: sieve=1/2/3/1/1/1/1:4/5/1e999/1/1/1/1", 1},
+        {"near: sieve=1/2/x/1/1/1/1:4/5/6/1/1/1/1", 1},
+        {"near: siev=1/2/3/1/1/1/1:4/5/6/1/1/1/1", 1},
+        {"near: sieves=1/2/3/1/1/1/1:4/5/6/1/1/1/1", 1},
+        {"near: gap=1", 1},
+        {"near: gap=1/2/3/1/1/1/1:4/5/6/1/1/1/1", 1},
+        {"near sieve=1/2/3/1/1/1/1:4/5/6/1/1/1/1", 1},
+        {"close: sieve=1/2/3/1/1/1/1:4/5/6/1/1/1/1", 1},
+        {"packages: sieve=1/2/3/1/1/1/1:4/5/6/1/1/1/1", 1},
+        {"net: sieve=1/2/3/1/1/1/1:4/5/6/1/1/1/1", 1},
+        {"sieve=1/2/3/1/1/1/1:4/5/6/1/1/1/1", 1},
+        {"near: sieve=1/2/3/1/1/1/1:4/5/6/1/1/1/1\nfar: copy=1/2/3/1/1/1/1:4/5/6/1/1/1/1,mover=1",
+         2}};
+    const onic_links_t d = onic_links_default("other");
     onic_links_t links = d;
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -69,49 +117,128 @@ START_TEST(bad_texts)
 }
 END_TEST
 
+static bool is_cost(const onic_cost_t *c, double start, double byte, double piece)
+{
+    return c->start == start && c->byte == byte && c->beyond == 2 * byte && c->piece[0] == piece &&
+           c->piece[1] == 2 * piece && c->piece[2] == 3 * piece && c->piece[3] == 4 * piece;
+}
+
 START_TEST(good_texts)
 {
-    const onic_links_t d = onic_links_default;
+    const onic_links_t d = onic_links_default("other");
     onic_links_t links = d;
 
-    ck_assert_int_eq(onic_links_read(&links, "call=12,piece=0.5,bnet=1e2"), 0);
-    ck_assert(links.node.call == 12 && links.node.piece == 0.5 && links.node.bnet == 100);
-    ck_assert(links.node.message == d.node.message && links.node.gap == d.node.gap);
+    ck_assert_int_eq(onic_links_read(&links, "gap=12,block=0.25,bnet=1e2"), 0);
+    ck_assert(links.node.gap == 12 && links.node.block == 0.25 && links.node.bnet == 100);
+    ck_assert(links.node.message == d.node.message && links.node.line == d.node.line);
     ck_assert(memcmp(&links.net, &d.net, sizeof(d.net)) == 0);
+    ck_assert(memcmp(&links.costs, &d.costs, sizeof(d.costs)) == 0);
     ck_assert_int_eq(onic_links_read(&links, "# of this machine\r\n"
                                              " net :message = 9000 , byte=.5\t# slow\r\n"
                                              "\n"
-                                             "node:call=1\n"
+                                             "node:gap=1\n"
                                              "net: byte=0.25\n"
                                              "adapter: request=7"),
                      0);
-    ck_assert(links.net.message == 9000 && links.net.byte == 0.25 && links.node.call == 1);
-    ck_assert(links.net.call == d.net.call && links.node.byte == d.node.byte);
+    ck_assert(links.net.message == 9000 && links.net.byte == 0.25 && links.node.gap == 1);
+    ck_assert(links.net.gap == d.net.gap && links.node.byte == d.node.byte);
     ck_assert(links.adapter.request == 7 && links.net.request == d.net.request);
+}
+END_TEST
+
+START_TEST(good_costs)
+{
+    const onic_links_t d = onic_links_default("other");
+    onic_links_t links = d;
+
+    ck_assert_int_eq(
+        onic_links_read(&links, "near: pack_put=700/0.1/0.2/1.5/3/4.5/6:300/0.05/0.1/1/2/3/4"), 0);
+    ck_assert(is_cost(&links.costs[ONIC_NEAR].of[ONIC_WAY_pack_put][0], 700, 0.1, 1.5));
+    ck_assert(is_cost(&links.costs[ONIC_NEAR].of[ONIC_WAY_pack_put][1], 300, 0.05, 1));
+    /* Nothing else. */
+    links.costs[ONIC_NEAR].of[ONIC_WAY_pack_put][0] = d.costs[ONIC_NEAR].of[ONIC_WAY_pack_put][0];
+    links.costs[ONIC_NEAR].of[ONIC_WAY_pack_put][1] = d.costs[ONIC_NEAR].of[ONIC_WAY_pack_put][1];
+    ck_assert(memcmp(&links, &d, sizeof(d)) == 0);
+    ck_assert_int_eq(
+        onic_links_read(
+            &links,
+            " package : cma_get = 1 / 2 / 4 / 3 / 6 / 9 / 12 : 4 / 5 / 10 / 6 / 12 / 18 / 24 , "
+            "stream_fresh=7/8/16/9/18/27/36:10/11/22/12/24/36/48 # 13\r\n"
+            "far:copy_fresh=0/0/0/0/0/0/0:0/0/0/0/0/0/0\n"
+            "gap=5\n"
+            "far: cma_put=1e1/2e0/3e-1/1/1/1/1:4/5/6/1/1/1/1\n"
+            "far:cma_put=7/8/16/9/18/27/36:10/11/22/12/24/36/48"),
+        0);
+    ck_assert(is_cost(&links.costs[ONIC_PACKAGE].of[ONIC_WAY_cma_get][0], 1, 2, 3));
+    ck_assert(is_cost(&links.costs[ONIC_PACKAGE].of[ONIC_WAY_cma_get][1], 4, 5, 6));
+    ck_assert(is_cost(&links.costs[ONIC_PACKAGE].of[ONIC_WAY_stream_fresh][0], 7, 8, 9));
+    ck_assert(is_cost(&links.costs[ONIC_PACKAGE].of[ONIC_WAY_stream_fresh][1], 10, 11, 12));
+    ck_assert(is_cost(&links.costs[ONIC_FAR].of[ONIC_WAY_copy_fresh][0], 0, 0, 0));
+    ck_assert(is_cost(&links.costs[ONIC_FAR].of[ONIC_WAY_cma_put][0], 7, 8, 9));
+    ck_assert(links.node.gap == 5);
+    ck_assert(memcmp(&links.costs[ONIC_NEAR], &d.costs[ONIC_NEAR], sizeof(d.costs[0])) == 0);
+}
+END_TEST
+
+/* Lines as long as they may be, and one longer; what follows a # does not count. */
+START_TEST(long_lines)
+{
+    onic_links_t links = onic_links_default("other");
+    char text[4096];
+
+    memset(text, ' ', sizeof(text));
+    memcpy(text, "gap=5", 5);
+    memset(text + 2047, 'x', 1000);
+    text[2047] = '#';
+    text[3047] = '\0';
+    ck_assert_int_eq(onic_links_read(&links, text), 0);
+    ck_assert(links.node.gap == 5);
+    memcpy(text, "gap=6", 5);
+    text[2047] = ' ';
+    text[2048] = '#';
+    ck_assert_int_eq(onic_links_read(&links, text), 1);
+    ck_assert(links.node.gap == 5);
 }
 END_TEST
 
 /* No more is written than there is room for. */
 START_TEST(short_room)
 {
+    const onic_links_t d = onic_links_default("other");
     char text[ONIC_LINKS_TEXT_MAX], part[ONIC_LINKS_TEXT_MAX];
 
-    onic_links_write(&onic_links_default, text, sizeof(text));
+    onic_links_write(&d, text, sizeof(text));
     for (size_t cap = 1; cap < strlen(text) + 2; cap++) {
         memset(part, 'x', sizeof(part));
-        onic_links_write(&onic_links_default, part, cap);
-        UNIT_CHECK(part[cap] == 'x' && strlen(part) < cap);
+        onic_links_write(&d, part, cap);
+        UNIT_CHECK(part[cap] == 'x' &&
+                   strlen(part) == (cap - 1 < strlen(text) ? cap - 1 : strlen(text)));
         UNIT_CHECK(memcmp(part, text, strlen(part)) == 0);
     }
 }
 END_TEST
 
-/** Random numbers, to four digits. */
+/** To four digits. */
+static double any_number(unit_random_t *r)
+{
+    return (double)(1000 + unit_below(r, 9000)) * pow(10, (double)unit_below(r, 9) - 6);
+}
+
 static void scramble(unit_random_t *r, onic_link_t *link)
 {
     for (size_t k = 0; k < N_NUMBERS; k++)
-        ((double *)link)[k] =
-            (double)(1000 + unit_below(r, 9000)) * pow(10, (double)unit_below(r, 9) - 6);
+        ((double *)link)[k] = any_number(r);
+}
+
+static void scramble_all(unit_random_t *r, onic_links_t *links)
+{
+    double *cost = (double *)links->costs;
+
+    scramble(r, &links->node);
+    scramble(r, &links->net);
+    scramble(r, &links->adapter);
+    for (size_t k = 0; k < N_COSTS; k++)
+        cost[k] = unit_once_in(r, 10) ? 0 : any_number(r);
 }
 
 static bool about(const onic_links_t *a, const onic_links_t *b)
@@ -127,25 +254,26 @@ START_TEST(saved)
 {
     unit_random_t r = {unit_seed()};
     char text[ONIC_LINKS_TEXT_MAX], path[] = "check_model_link.XXXXXX";
-    onic_links_t links, again = onic_links_default;
+    onic_links_t links, again = onic_links_default("other");
     const int fd = mkstemp(path);
+    int lines = 0;
 
     ck_assert_int_ge(fd, 0);
     for (int i = 0; i < 1000; i++) {
-        scramble(&r, &links.node);
-        scramble(&r, &links.net);
-        scramble(&r, &links.adapter);
+        scramble_all(&r, &links);
         onic_links_write(&links, text, sizeof(text));
         UNIT_CHECK(strlen(text) < sizeof(text) - 1);
         UNIT_CHECK(onic_links_read(&again, text) == 0);
         UNIT_CHECK(about(&links, &again));
     }
+    for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
+        lines++;
     ck_assert(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
-    again = onic_links_default;
+    again = onic_links_default("other");
     ck_assert_int_eq(onic_links_load(&again, path), 0);
     ck_assert(about(&links, &again));
     ck_assert(write(fd, "node: gap=no\n", 13) == 13);
-    ck_assert_int_eq(onic_links_load(&again, path), 4);
+    ck_assert_int_eq(onic_links_load(&again, path), lines + 1);
     ck_assert(write(fd, "", 1) == 1);
     ck_assert_int_eq(onic_links_load(&again, path), -EILSEQ);
     ck_assert_int_eq(ftruncate(fd, 65536), 0);
@@ -158,28 +286,151 @@ START_TEST(saved)
 }
 END_TEST
 
+/* The longest numbers that there are have room, and can be read again. */
+START_TEST(longest)
+{
+    onic_links_t links, again = onic_links_default("other");
+    char text[ONIC_LINKS_TEXT_MAX];
+
+    for (size_t k = 0; k < sizeof(links) / sizeof(double); k++)
+        ((double *)&links)[k] = 1.234e-300;
+    onic_links_write(&links, text, sizeof(text));
+    ck_assert_uint_lt(strlen(text), sizeof(text) - 1);
+    ck_assert_int_eq(onic_links_read(&again, text), 0);
+    ck_assert(about(&links, &again));
+}
+END_TEST
+
+/* ---- those that are built in ----------------------------------------------------------------- */
+
+static const char *const processors[] = {"other", "zen4"};
+
+#define N_PROCESSORS (sizeof(processors) / sizeof(processors[0]))
+
+static bool is_built_in(const char *name)
+{
+    for (size_t i = 0; i < N_PROCESSORS; i++)
+        if (strcmp(name, processors[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Each is what its file says, which leaves out no way. */
+START_TEST(built_in)
+{
+    const onic_links_t links = onic_links_default(processors[_i]);
+    onic_links_t file;
+    char path[512];
+
+    memset(&file, 0, sizeof(file));
+    snprintf(path, sizeof(path), SHARE "/processors/%s.txt", processors[_i]);
+    ck_assert_int_eq(onic_links_load(&file, path), 0);
+    ck_assert(memcmp(&links.costs, &file.costs, sizeof(file.costs)) == 0);
+    for (size_t w = 0; w < (size_t)ONIC_DISTANCES * ONIC_N_WAYS * 2; w++) {
+        const onic_cost_t *c = &links.costs[0].of[0][0] + w;
+
+        ck_assert_msg(c->start + c->byte > 0, "%s: cost %zu", processors[_i], w);
+    }
+    ck_assert(links.node.message == 700 && links.net.message == 10000 &&
+              links.adapter.message == 4000 && links.node.reads == 16);
+}
+END_TEST
+
+START_TEST(unknown_processors)
+{
+    const onic_links_t other = onic_links_default("other"), unknown = onic_links_default("vax"),
+                       none = onic_links_default("");
+
+    ck_assert(memcmp(&other, &unknown, sizeof(other)) == 0);
+    ck_assert(memcmp(&other, &none, sizeof(other)) == 0);
+}
+END_TEST
+
+START_TEST(processor_names)
+{
+    static const struct {
+        const char *vendor;
+        int family, model;
+        const char *name;
+    } cpus[] = {{"AuthenticAMD", 25, 0x01, "other"}, /* Milan */
+                {"AuthenticAMD", 25, 0x08, "other"}, /* Chagall */
+                {"AuthenticAMD", 25, 0x21, "other"}, /* Vermeer */
+                {"AuthenticAMD", 25, 0x44, "other"}, /* Rembrandt */
+                {"AuthenticAMD", 25, 0x50, "other"}, /* Cezanne */
+                {"AuthenticAMD", 25, 0x11, "zen4"},  /* Genoa */
+                {"AuthenticAMD", 25, 0x18, "zen4"},  /* Storm Peak */
+                {"AuthenticAMD", 25, 0x61, "zen4"},  /* Raphael */
+                {"AuthenticAMD", 25, 0x74, "zen4"},  /* Phoenix */
+                {"AuthenticAMD", 25, 0xa0, "zen4"},  /* Bergamo */
+                {"AuthenticAMD", 26, 0x02, "other"}, /* Turin */
+                {"AuthenticAMD", 26, 0x11, "other"}, /* Turin Dense */
+                {"AuthenticAMD", 26, 0x44, "other"}, /* Granite Ridge */
+                {"AuthenticAMD", 23, 0x31, "other"}, /* Rome */
+                {"GenuineIntel", 6, 0x55, "other"},  /* Skylake, Cascade Lake */
+                {"GenuineIntel", 6, 0x6a, "other"},  /* Ice Lake */
+                {"GenuineIntel", 6, 0x8f, "other"},  /* Sapphire Rapids */
+                {"GenuineIntel", 25, 0x11, "other"},
+                {"ARM", 8, 0xd0c, "other"},
+                {"HygonGenuine", 24, 1, "other"},
+                {"", 0, 0, "other"},
+                {"", 25, 0x11, "other"}};
+
+    for (size_t i = 0; i < sizeof(cpus) / sizeof(cpus[0]); i++)
+        ck_assert_msg(strcmp(onic_processor_name(cpus[i].vendor, cpus[i].family, cpus[i].model),
+                             cpus[i].name) == 0,
+                      "%s %d %#x", cpus[i].vendor, cpus[i].family, cpus[i].model);
+    /* There are numbers for all names. */
+    for (int family = 0; family < 32; family++)
+        for (int model = 0; model < 256; model++)
+            UNIT_CHECK(is_built_in(onic_processor_name("AuthenticAMD", family, model)) &&
+                       is_built_in(onic_processor_name("GenuineIntel", family, model)));
+}
+END_TEST
+
+/* ---- equations ------------------------------------------------------------------------------- */
+
 /* Equations (1) and (2) against sums of pieces and bytes. */
-START_TEST(strided)
+START_TEST(sums)
 {
     unit_random_t r = {unit_seed()};
 
     for (int i = 0; i < 200; i++) {
         const unsigned pieces = 1 + (unsigned)unit_below(&r, 50);
         const unsigned piece = 1 + (unsigned)unit_below(&r, 200);
+        const onic_cost_t cost = plain_cost(any_number(&r), any_number(&r), any_number(&r));
         double one_by_one = 0, packed;
         onic_link_t link;
 
         scramble(&r, &link);
         packed = link.message;
         for (unsigned p = 0; p < pieces; p++) {
-            one_by_one += p == 0 ? link.call : link.piece;
+            one_by_one += p == 0 ? cost.start : cost.piece[0];
             for (unsigned b = 0; b < piece; b++) {
-                one_by_one += link.copy;
+                one_by_one += cost.byte;
                 packed += link.byte;
             }
         }
-        UNIT_CHECK(near(onic_link_strided(&link, pieces, (double)pieces * piece), one_by_one));
+        UNIT_CHECK(near(onic_cost(&cost, pieces, piece, (double)pieces * piece), one_by_one));
         UNIT_CHECK(near(onic_link_packed(&link, (double)pieces * piece), packed));
+    }
+}
+END_TEST
+
+/* Whatever the lengths and the caches. */
+START_TEST(costs)
+{
+    unit_random_t r = {unit_seed()};
+
+    for (int i = 0; i < 20000; i++) {
+        const onic_cost_t cost = {any_number(&r),
+                                  any_number(&r),
+                                  any_number(&r),
+                                  {any_number(&r), any_number(&r), any_number(&r), any_number(&r)}};
+        const double block = (double)(1 + (unit_random64(&r) >> (44 + unit_below(&r, 20))));
+        const double pieces = 1 + (double)unit_below(&r, 1000), bytes = pieces * block;
+
+        UNIT_CHECK(
+            near(onic_cost(&cost, pieces, block, bytes), naive_cost(&cost, pieces, block, bytes)));
     }
 }
 END_TEST
@@ -187,7 +438,8 @@ END_TEST
 /* Blocks cost more the farther they are from each other, on either side of 0, in lists too. */
 START_TEST(distances)
 {
-    const onic_link_t *c = &onic_links_default.node;
+    const onic_links_t d = onic_links_default("other");
+    const onic_link_t *c = &d.node;
     onic_runs_t runs = {0};
     onic_layout_t l;
     double before = 0;
@@ -221,9 +473,31 @@ START_TEST(distances)
 }
 END_TEST
 
+/* ---- kinds of peer --------------------------------------------------------------------------- */
+
+/* Where there is one of something all share it; what is not known to be shared is not. */
+START_TEST(kinds)
+{
+    for (int caches = 1; caches <= 8; caches++)
+        for (int packages = 1; packages <= 4; packages++)
+            for (int shares = 0; shares < 4; shares++) {
+                const bool cache = (shares & 1) != 0, package = (shares & 2) != 0;
+                onic_kind_t kind = ONIC_FAR;
+
+                if (package || packages == 1)
+                    kind = ONIC_PACKAGE;
+                if (cache || caches == 1)
+                    kind = ONIC_NEAR;
+                ck_assert_int_eq(onic_distance_by(caches, packages, cache, package), kind);
+            }
+}
+END_TEST
+
 int main(void)
 {
     return UNIT_RUN("model_link", UNIT_ONCE(bad_texts), UNIT_ONCE(good_texts),
-                    UNIT_ONCE(short_room), UNIT_ONCE(saved), UNIT_ONCE(strided),
-                    UNIT_ONCE(distances));
+                    UNIT_ONCE(good_costs), UNIT_ONCE(long_lines), UNIT_ONCE(short_room),
+                    UNIT_ONCE(saved), UNIT_ONCE(longest), UNIT_LOOP(built_in, 0, N_PROCESSORS),
+                    UNIT_ONCE(unknown_processors), UNIT_ONCE(processor_names), UNIT_ONCE(sums),
+                    UNIT_ONCE(costs), UNIT_ONCE(distances), UNIT_ONCE(kinds));
 }

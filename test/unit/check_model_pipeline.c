@@ -121,7 +121,7 @@ static double equation_5(const onic_chunks_t *c, double i)
 /** Some link; the copy is `q` times as fast as the network. */
 static onic_link_t any_link(unit_random_t *r, double q)
 {
-    onic_link_t link = onic_links_default.node;
+    onic_link_t link = onic_links_default("other").node;
 
     link.gap = (double)(1 + unit_below(r, 1000));
     link.latency = (double)(1 + unit_below(r, 5000));

@@ -2,121 +2,405 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The choice of a protocol: the cheapest of those that can, or the one that is forced. */
+/** @file The choice of a protocol: the first of the table's order that can, or the one that is
+ *  forced; the order is that of costs. */
 #include "pml_superpipe/protocols/choice.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "test/unit/cost_of.h"
+#include "test/unit/protocol_rows.h"
 #include "test/unit/unit.h"
 
-/** What a receiver may choose. */
-#define ALL                                                                                        \
-    (1U << SUPERPIPE_STREAM | 1U << SUPERPIPE_MOVER | 1U << SUPERPIPE_COPY |                       \
-     1U << SUPERPIPE_RENDEZVOUS)
+#define N_NUMBERS (sizeof(onic_link_t) / sizeof(double))
+#define N_COSTS   (sizeof(onic_costs_t) * ONIC_DISTANCES / (sizeof(double)))
 
-static superpipe_case_t random_case(unit_random_t *r)
+static void table_init(superpipe_table_t *table, const onic_links_t *links)
 {
-    superpipe_case_t c = {.length = 1 + (unit_random64(r) >> (24 + unit_below(r, 40))),
-                          .node = unit_once_in(r, 2),
-                          .one_piece = unit_once_in(r, 2),
-                          .self = unit_once_in(r, 8),
-                          .pins = (double)unit_below(r, 5) / 2};
+    *table = (superpipe_table_t){.links = *links};
+}
 
+/** An empty table with the defaults, of a process with all that there may be. */
+static superpipe_table_t *defaults(void)
+{
+    static superpipe_table_t table;
+    const onic_links_t links = onic_links_default("other");
+
+    reach_all();
+    table_init(&table, &links);
+    return &table;
+}
+
+/** Numbers as far apart as they are on machines. */
+static void any_numbers(unit_random_t *r, onic_links_t *links)
+{
+    double *cost = (double *)links->costs;
+    onic_link_t *const link[] = {&links->node, &links->net, &links->adapter};
+
+    *links = onic_links_default("other");
+    for (size_t k = 0; k < 3; k++)
+        for (size_t i = 0; i < N_NUMBERS; i++)
+            ((double *)link[k])[i] *= pow(2, (double)unit_below(r, 9) - 4);
+    for (size_t i = 0; i < N_COSTS; i++)
+        cost[i] *= pow(2, (double)unit_below(r, 9) - 4);
+}
+
+static superpipe_case_t any_case(unit_random_t *r, const superpipe_table_t *table)
+{
+    superpipe_case_t c = superpipe_case(table, (onic_kind_t)unit_below(r, ONIC_KINDS));
+
+    c.length = 1 + (unit_random64(r) >> (24 + unit_below(r, 40)));
+    c.one_piece = unit_once_in(r, 2);
+    c.self = unit_once_in(r, 8);
+    c.many = unit_once_in(r, 2);
+    c.pins = (double)unit_below(r, 201) / 100;
     c.send_block = c.one_piece ? c.length : 1 + unit_below(r, c.length);
     c.receive_block = c.one_piece ? c.length : 1 + unit_below(r, c.length);
+    if (unit_once_in(r, 2))
+        c.send_block = 1 + (c.send_block - 1) / 1000;
+    c.wire = unit_once_in(r, 8) ? NULL : some_peer();
     return c;
 }
 
-/** A stream can always be had. */
-static unsigned random_able(unit_random_t *r)
+static void any_reach(unit_random_t *r)
 {
-    return ((unsigned)unit_below(r, 2 * ALL) & ALL) | 1U << SUPERPIPE_STREAM;
+    reach.copy = unit_once_in(r, 2);
+    reach.mover = unit_once_in(r, 2);
+    reach.rendezvous = unit_once_in(r, 2);
 }
 
-START_TEST(cheapest)
+static bool can(const superpipe_case_t *c, unsigned p)
 {
-    unit_random_t r = {unit_seed() + (uint64_t)_i};
+    return p < SUPERPIPE_PROTOCOLS && superpipe_rows[p]->can != NULL && superpipe_rows[p]->can(c);
+}
 
-    for (int n = 0; n < 20000; n++) {
-        const superpipe_case_t c = random_case(&r);
-        const unsigned able = random_able(&r);
-        const onic_link_t *link =
-            unit_once_in(&r, 2) ? &onic_links_default.node : &onic_links_default.net;
-        const superpipe_protocol_t p = superpipe_choose(&c, able, link, SUPERPIPE_AUTO);
+/* ---- the choice ------------------------------------------------------------------------------ */
 
-        double cost[ONIC_LEARN_CHOICES];
+/** What a protocol costs by the example of the case's cell; infinite where that cannot have it. */
+static double example_cost(const superpipe_table_t *table, const superpipe_case_t *c, unsigned p)
+{
+    const uint64_t block = c->send_block < c->receive_block ? c->send_block : c->receive_block;
+    superpipe_case_t example = superpipe_case(table, c->kind);
+    onic_layout_t l;
 
-        UNIT_CHECK((able >> p & 1) != 0);
-        superpipe_estimate(&c, able, link, cost);
-        for (unsigned q = 0; q < ONIC_LEARN_CHOICES; q++)
-            UNIT_CHECK((able >> q & 1) == !isinf(cost[q]));
-        UNIT_CHECK(superpipe_cheapest(cost) == p);
-        for (int q = SUPERPIPE_STREAM; q < SUPERPIPE_PROTOCOLS; q++) {
-            const bool can = (able >> q & 1) != 0;
-            const superpipe_protocol_t forced =
-                superpipe_choose(&c, able, link, (superpipe_protocol_t)q);
+    onic_example(onic_shape(block, c->length), onic_size(c->length), &l);
+    example.length = l.size;
+    example.send_block = example.receive_block = l.block;
+    example.one_piece = onic_layout_is_contig(&l);
+    example.many = c->many;
+    example.pins = c->pins > 1.5 ? 2 : c->pins > 0.5 ? 1 : 0;
+    return can(&example, p) ? superpipe_rows[p]->cost(&example) : INFINITY;
+}
 
-            UNIT_CHECK(!can || superpipe_rows[q]->cost(&c, link) >= cost[p]);
-            UNIT_CHECK(forced == (can ? (superpipe_protocol_t)q : p));
+/** The cheapest by its example of those that can; what a process sends itself is copied. */
+static superpipe_protocol_t naive_choice(const superpipe_table_t *table, const superpipe_case_t *c)
+{
+    superpipe_protocol_t best = SUPERPIPE_STREAM;
+    double least = example_cost(table, c, best);
+
+    if (c->self)
+        return SUPERPIPE_COPY;
+    for (unsigned p = SUPERPIPE_MOVER; p < SUPERPIPE_PROTOCOLS; p++) {
+        const double cost = example_cost(table, c, p);
+
+        if (can(c, p) && cost < least) {
+            least = cost;
+            best = (superpipe_protocol_t)p;
         }
+    }
+    return best;
+}
+
+/* Whatever the numbers are; and what is forced, where it can be. */
+START_TEST(cheapest_or_forced)
+{
+    static superpipe_table_t table;
+    unit_random_t r = {unit_seed() + (uint64_t)_i};
+    unsigned chosen[SUPERPIPE_PROTOCOLS] = {0}, by_force = 0;
+
+    reach_all();
+    for (int set = 0; set < 50; set++) {
+        onic_links_t links;
+
+        any_numbers(&r, &links);
+        table_init(&table, &links);
+        superpipe.params.single_copy = !unit_once_in(&r, 4);
+        reach.slots = !unit_once_in(&r, 4);
+        for (int n = 0; n < 1000; n++) {
+            const superpipe_case_t c = any_case(&r, &table);
+
+            any_reach(&r);
+            const superpipe_protocol_t p = superpipe_choose(&table, &c, SUPERPIPE_AUTO);
+            UNIT_CHECK(p == naive_choice(&table, &c));
+            UNIT_CHECK(can(&c, p));
+            for (unsigned q = 0; q < SUPERPIPE_PROTOCOLS; q++)
+                UNIT_CHECK(superpipe_choose(&table, &c, (superpipe_protocol_t)q) ==
+                           (can(&c, q) ? (superpipe_protocol_t)q : p));
+            chosen[p]++;
+            by_force += p != SUPERPIPE_MOVER && can(&c, SUPERPIPE_MOVER);
+        }
+    }
+    for (int p = SUPERPIPE_STREAM; p < SUPERPIPE_PROTOCOLS; p++)
+        ck_assert_msg(chosen[p] > 100, "%s: %u", superpipe_rows[p]->name, chosen[p]);
+    ck_assert_uint_gt(by_force, 500);
+}
+END_TEST
+
+/* The same numbers make the same choices, whatever was asked before, how often and in which order,
+ * and whoever the peers were. */
+START_TEST(same_again)
+{
+    enum { CASES = 5000 };
+    static superpipe_table_t one, two;
+    static superpipe_case_t c[CASES];
+    static superpipe_protocol_t chosen[CASES];
+    unit_random_t r = {unit_seed()};
+    onic_links_t links;
+
+    any_numbers(&r, &links);
+    table_init(&one, &links);
+    table_init(&two, &links);
+    reach_all();
+    for (int n = 0; n < CASES; n++) {
+        c[n] = any_case(&r, &one);
+        chosen[n] = superpipe_choose(&one, &c[n], SUPERPIPE_AUTO);
+    }
+    for (int n = CASES - 1; n >= 0; n--) {
+        reach.copy = reach.mover = reach.rendezvous = false;
+        (void)superpipe_choose(&two, &c[n], SUPERPIPE_AUTO);
+        reach_all();
+        UNIT_CHECK(superpipe_choose(&two, &c[n], SUPERPIPE_AUTO) == chosen[n]);
+        UNIT_CHECK(superpipe_choose(&one, &c[n], SUPERPIPE_AUTO) == chosen[n]);
+    }
+    ck_assert(memcmp(one.order, two.order, sizeof(one.order)) == 0);
+}
+END_TEST
+
+/** A message of one piece. */
+static superpipe_case_t whole(const superpipe_table_t *table, onic_kind_t kind, uint64_t length)
+{
+    superpipe_case_t c = superpipe_case(table, kind);
+
+    c.length = c.send_block = c.receive_block = length;
+    c.one_piece = true;
+    return c;
+}
+
+/** The protocols that could bring it, a bit for each. */
+static unsigned able(const superpipe_case_t *c)
+{
+    unsigned set = 0;
+
+    for (unsigned p = 0; p < SUPERPIPE_PROTOCOLS; p++)
+        set |= can(c, p) ? 1U << p : 0;
+    return set;
+}
+
+/* What data of that form can come by, by kind of peer. */
+START_TEST(what_can_do_what)
+{
+    enum {
+        STREAM = 1U << SUPERPIPE_STREAM,
+        MOVER = 1U << SUPERPIPE_MOVER,
+        COPY = 1U << SUPERPIPE_COPY,
+        RENDEZVOUS = 1U << SUPERPIPE_RENDEZVOUS
+    };
+    const superpipe_table_t *table = defaults();
+    superpipe_case_t c = whole(table, ONIC_NEAR, 1000);
+
+    ck_assert_uint_eq(able(&c), STREAM | MOVER | COPY);
+    superpipe.params.single_copy = false;
+    ck_assert_uint_eq(able(&c), STREAM | MOVER);
+    superpipe.params.single_copy = true;
+    reach.slots = false;
+    ck_assert_uint_eq(able(&c), STREAM | COPY);
+    reach.slots = true;
+    c.one_piece = false;
+    c.send_block = 10;
+    ck_assert_uint_eq(able(&c), STREAM | MOVER);
+    c.self = true;
+    ck_assert_uint_eq(able(&c), STREAM | COPY);
+    c = whole(table, ONIC_NET, 1000);
+    ck_assert_uint_eq(able(&c), STREAM | RENDEZVOUS);
+    c.one_piece = false;
+    ck_assert_uint_eq(able(&c), STREAM);
+    c = whole(table, ONIC_ADAPTER, 1000);
+    ck_assert_uint_eq(able(&c), STREAM | MOVER | RENDEZVOUS);
+    c.one_piece = false;
+    ck_assert_uint_eq(able(&c), STREAM | MOVER);
+    /* Of a peer that is known it says what that has. */
+    c = whole(table, ONIC_FAR, 1000);
+    c.wire = some_peer();
+    ck_assert_uint_eq(able(&c), STREAM | MOVER | COPY);
+    reach.copy = reach.mover = false;
+    ck_assert_uint_eq(able(&c), STREAM);
+    c = whole(table, ONIC_NET, 1000);
+    c.wire = some_peer();
+    ck_assert_uint_eq(able(&c), STREAM | RENDEZVOUS);
+    reach.rendezvous = false;
+    ck_assert_uint_eq(able(&c), STREAM);
+}
+END_TEST
+
+/* Zero copy for buffers that come back, the mover for those that do not. */
+START_TEST(registrations)
+{
+    superpipe_table_t *table = defaults();
+    superpipe_case_t c = whole(table, ONIC_ADAPTER, 16 << 20);
+
+    ck_assert_int_eq(superpipe_choose(table, &c, SUPERPIPE_AUTO), SUPERPIPE_RENDEZVOUS);
+    c.pins = 2;
+    ck_assert_int_eq(superpipe_choose(table, &c, SUPERPIPE_AUTO), SUPERPIPE_MOVER);
+    c.pins = 0.4;
+    ck_assert_int_eq(superpipe_choose(table, &c, SUPERPIPE_AUTO), SUPERPIPE_RENDEZVOUS);
+}
+END_TEST
+
+/* Each number of a distance counts for that alone, those of many for many, and those of fresh
+ * buffers for these. */
+START_TEST(fresh_and_many)
+{
+    static const struct {
+        onic_way_t way, fresh;
+        superpipe_protocol_t protocol;
+    } ways[] = {{ONIC_WAY_stream, ONIC_WAY_stream_fresh, SUPERPIPE_STREAM},
+                {ONIC_WAY_mover, ONIC_WAY_mover_fresh, SUPERPIPE_MOVER},
+                {ONIC_WAY_copy, ONIC_WAY_copy_fresh, SUPERPIPE_COPY}};
+    static superpipe_table_t table;
+
+    reach_all();
+    for (int n = 0; n < ONIC_DISTANCES * 2 * 2 * 3; n++) {
+        const unsigned distance = (unsigned)n / 12;
+        const bool many = n / 6 % 2 != 0, fresh = n / 3 % 2 != 0;
+        const int w = n % 3, other = (w + 1) % 3;
+        onic_links_t links = onic_links_default("other");
+
+        for (int d = 0; d < ONIC_DISTANCES; d++)
+            for (int i = 0; i < 2; i++)
+                for (int k = 0; k < 3; k++)
+                    links.costs[d].of[ways[k].way][i] = links.costs[d].of[ways[k].fresh][i] =
+                        plain_cost(k == other ? 900 : 1000, 1, 0.1);
+        links.costs[distance].of[fresh ? ways[w].fresh : ways[w].way][many].start = 800;
+        table_init(&table, &links);
+        for (int d = 0; d < ONIC_DISTANCES; d++)
+            for (int i = 0; i < 2; i++)
+                for (int pins = 0; pins < 5; pins++) {
+                    superpipe_case_t c = whole(&table, (onic_kind_t)d, 65536);
+
+                    c.many = i != 0;
+                    c.pins = pins * 0.4; /* up to a half they are not fresh */
+                    const bool same =
+                        d == (int)distance && c.many == many && (c.pins > 0.5) == fresh;
+
+                    ck_assert_int_eq(superpipe_choose(&table, &c, SUPERPIPE_AUTO),
+                                     ways[same ? w : other].protocol);
+                }
     }
 }
 END_TEST
 
-/** What data of that form can come by in any case. */
-START_TEST(by_shape)
-{
-    superpipe_case_t c = {.length = 1000, .send_block = 10, .receive_block = 10};
+/* ---- costs ----------------------------------------------------------------------------------- */
 
-    ck_assert_uint_eq(superpipe_able(&c), 1U << SUPERPIPE_STREAM);
-    c.one_piece = true;
-    ck_assert_uint_eq(superpipe_able(&c), 1U << SUPERPIPE_STREAM | 1U << SUPERPIPE_RENDEZVOUS);
-    c.self = true;
-    ck_assert_uint_eq(superpipe_able(&c), 1U << SUPERPIPE_STREAM | 1U << SUPERPIPE_COPY);
+/* On the node: pieces of the side that has more of them, each way by its own numbers. */
+START_TEST(ways_of_the_node)
+{
+    static superpipe_table_t table;
+    unit_random_t r = {unit_seed()};
+    onic_links_t links;
+
+    any_numbers(&r, &links);
+    table_init(&table, &links);
+    for (int n = 0; n < 20000; n++) {
+        static const onic_way_t ways[][2] = {{ONIC_WAY_stream, ONIC_WAY_stream_fresh},
+                                             {ONIC_WAY_mover, ONIC_WAY_mover_fresh},
+                                             {ONIC_WAY_copy, ONIC_WAY_copy_fresh}};
+        const superpipe_case_t c = any_case(&r, &table);
+        const unsigned w = (unsigned)unit_below(&r, 3);
+        const double cost = superpipe_rows[SUPERPIPE_STREAM + w]->cost(&c);
+
+        if (!superpipe_on_node(&c)) {
+            UNIT_CHECK(isinf(cost) == (SUPERPIPE_STREAM + w == SUPERPIPE_COPY));
+            continue;
+        }
+        const onic_cost_t *of = &links.costs[c.kind].of[ways[w][c.pins > 0.5]][c.many];
+        const double block =
+            (double)(c.send_block < c.receive_block ? c.send_block : c.receive_block);
+        const double expected = naive_cost(of, (double)c.length / block, block, (double)c.length);
+
+        UNIT_CHECK(fabs(cost - expected) <= 1e-9 * expected);
+    }
 }
 END_TEST
 
-/** Nothing is left to UCX on a node, but where an adapter connects its processes. */
+/* Nothing is left to UCX on a node. */
 START_TEST(on_a_node)
 {
-    superpipe_case_t c = {.length = 1000, .one_piece = true, .node = true};
+    static superpipe_table_t table;
 
-    ck_assert_uint_eq(superpipe_able(&c) & 1U << SUPERPIPE_RENDEZVOUS, 0);
-    c.adapter = true;
-    ck_assert_uint_ne(superpipe_able(&c) & 1U << SUPERPIPE_RENDEZVOUS, 0);
+    reach_all();
+    table_init(&table, &(onic_links_t){0});
+    for (int k = 0; k < ONIC_KINDS; k++) {
+        const superpipe_case_t c = whole(&table, (onic_kind_t)k, 1000);
+
+        ck_assert_int_eq(can(&c, SUPERPIPE_RENDEZVOUS), k >= ONIC_NET);
+    }
 }
 END_TEST
 
-/** What a sender cannot be reached by is not taken again, whatever else can do it. */
+/* What a sender cannot be reached by is not taken again, and is for others of its kind. */
 START_TEST(refused)
 {
-    superpipe_case_t c = {.length = 1000, .one_piece = true};
+    static superpipe_table_t table;
+    onic_links_t links = onic_links_default("other");
 
-    c.refused = 1U << SUPERPIPE_RENDEZVOUS;
-    ck_assert_uint_eq(superpipe_able(&c), 1U << SUPERPIPE_STREAM);
-    c.self = true;
-    ck_assert_uint_eq(superpipe_able(&c), 1U << SUPERPIPE_STREAM | 1U << SUPERPIPE_COPY);
-    c.refused = 1U << SUPERPIPE_COPY;
-    ck_assert_uint_eq(superpipe_able(&c), 1U << SUPERPIPE_STREAM);
+    reach_all();
+    links.costs[ONIC_NEAR].of[ONIC_WAY_copy][0] = plain_cost(0, 0, 0);
+    table_init(&table, &links);
+    for (int n = 0; n < 4; n++) {
+        superpipe_case_t c = whole(&table, ONIC_NEAR, 1 << 20);
+
+        c.refused = n % 2 == 0 ? 1U << SUPERPIPE_COPY : 0;
+        const superpipe_protocol_t p = superpipe_choose(&table, &c, SUPERPIPE_AUTO);
+        ck_assert_int_eq(p == SUPERPIPE_COPY, n % 2 != 0);
+        ck_assert_int_eq(superpipe_choose(&table, &c, SUPERPIPE_COPY), p);
+    }
 }
 END_TEST
 
-/** Zero copy for buffers that come back, the mover for those that do not. */
-START_TEST(registrations)
+/* Across networks, with terms by hand. */
+START_TEST(equations)
 {
-    const onic_link_t *link = &onic_links_default.net;
-    superpipe_case_t c = {
-        .length = 16 << 20, .send_block = 16 << 20, .receive_block = 16 << 20, .one_piece = true};
-    const unsigned able = ALL & ~(1U << SUPERPIPE_COPY);
+    static superpipe_table_t table;
+    onic_links_t links = onic_links_default("other");
 
-    ck_assert_int_eq(superpipe_choose(&c, able, link, SUPERPIPE_AUTO), SUPERPIPE_RENDEZVOUS);
-    c.pins = 2;
-    ck_assert_int_eq(superpipe_choose(&c, able, link, SUPERPIPE_AUTO), SUPERPIPE_MOVER);
+    links.net = (onic_link_t){.block = 3,
+                              .line = 3,
+                              .page = 3,
+                              .message = 50,
+                              .byte = 5,
+                              .rendezvous = 700,
+                              .rndv_byte = 2,
+                              .pin = 1000,
+                              .pin_byte = 0.5};
+    table_init(&table, &links);
+    superpipe_case_t c = whole(&table, ONIC_NET, 4096);
+
+    ck_assert(superpipe_rows[SUPERPIPE_STREAM]->cost(&c) == 50 + 4096 * 5);
+    ck_assert(superpipe_rows[SUPERPIPE_RENDEZVOUS]->cost(&c) == 2 * 50 + 700 + 4096 * 2);
+    c.pins = 1.5;
+    ck_assert(superpipe_rows[SUPERPIPE_RENDEZVOUS]->cost(&c) ==
+              2 * 50 + 700 + 4096 * 2 + 1.5 * (1000 + 4096 * 0.5));
+    c.send_block = 64;
+    ck_assert(superpipe_rows[SUPERPIPE_STREAM]->cost(&c) == 50 + 4096 * 5 + 64 * 3);
+    c.receive_block = 32;
+    ck_assert(superpipe_rows[SUPERPIPE_STREAM]->cost(&c) == 50 + 4096 * 5 + (64 + 128) * 3);
 }
 END_TEST
 
-/** What goes with its envelope. */
+/* ---- whole and early ------------------------------------------------------------------------- */
+
+/* What goes with its envelope. */
 START_TEST(short_most)
 {
     ck_assert_uint_eq(superpipe_short_most(8192, 8000, SUPERPIPE_MOVER), 0);
@@ -127,73 +411,181 @@ START_TEST(short_most)
 }
 END_TEST
 
-/** What is sent before it is asked for: all, or whole fragments within the bound; nothing of what
- * goes by another protocol by force. */
+/* What is sent before it is asked for: all of what would go in fragments, or whole fragments
+ * within the bound; nothing of what goes by another protocol by force. */
 START_TEST(early)
 {
+    static superpipe_table_t table;
     unit_random_t r = {unit_seed() + (uint64_t)_i};
+    unsigned all = 0, parts = 0;
 
+    reach_all();
     for (int n = 0; n < 20000; n++) {
-        const superpipe_case_t c = random_case(&r);
-        const onic_link_t *link =
-            unit_once_in(&r, 2) ? &onic_links_default.node : &onic_links_default.net;
+        if (n % 1000 == 0) {
+            onic_links_t links;
+
+            any_numbers(&r, &links);
+            table_init(&table, &links);
+        }
+        const superpipe_case_t c = any_case(&r, &table);
         const uint64_t fragment = unit_below(&r, 10000), most = unit_below(&r, 100000);
-        const unsigned able = random_able(&r);
-        const uint64_t bytes = superpipe_early(&c, able, link, fragment, most, SUPERPIPE_AUTO);
+
+        any_reach(&r);
+        const uint64_t bytes = superpipe_early(&table, &c, fragment, most, SUPERPIPE_AUTO);
 
         UNIT_CHECK(bytes <= most && bytes <= c.length);
         UNIT_CHECK(bytes == 0 || (fragment > 0 && !c.self));
         UNIT_CHECK(bytes == 0 || bytes == c.length || bytes % fragment == 0);
-        UNIT_CHECK(superpipe_early(&c, able, link, fragment, most, SUPERPIPE_MOVER) == 0);
+        if (!c.self && fragment > 0 && c.length <= most &&
+            superpipe_choose(&table, &c, SUPERPIPE_AUTO) == SUPERPIPE_STREAM)
+            UNIT_CHECK(bytes == c.length);
+        else
+            UNIT_CHECK((double)bytes <= 2 * c.link->latency * c.link->bcopy);
+        UNIT_CHECK(superpipe_early(&table, &c, fragment, most, SUPERPIPE_MOVER) == 0);
+        all += bytes == c.length;
+        parts += bytes > 0 && bytes < c.length;
     }
+    ck_assert_uint_gt(all, 500);
+    ck_assert_uint_gt(parts, 500);
 }
 END_TEST
 
 START_TEST(all_early)
 {
-    superpipe_case_t c = {.length = 16384,
-                          .send_block = 16384,
-                          .receive_block = 16384,
-                          .one_piece = true,
-                          .node = true};
-    const unsigned far = 1U << SUPERPIPE_STREAM, near = far | 1U << SUPERPIPE_MOVER;
-    const onic_links_t *links = &onic_links_default;
+    static superpipe_table_t table;
+    onic_links_t links = onic_links_default("other");
 
-    ck_assert_uint_eq(superpipe_early(&c, near, &links->node, 8192, 65536, SUPERPIPE_AUTO), 16384);
-    ck_assert_uint_eq(superpipe_early(&c, near, &links->node, 8192, 16000, SUPERPIPE_AUTO), 0);
+    reach_all();
+    links.costs[ONIC_NEAR].of[ONIC_WAY_stream][0] = plain_cost(500, 1, 0.1);
+    links.costs[ONIC_NEAR].of[ONIC_WAY_mover][0] = plain_cost(9000, 1, 0.05);
+    links.costs[ONIC_NEAR].of[ONIC_WAY_copy][0] = plain_cost(9000, 1, 0.05);
+    table_init(&table, &links);
+    superpipe_case_t c = whole(&table, ONIC_NEAR, 16384);
+
+    ck_assert_uint_eq(superpipe_early(&table, &c, 8192, 65536, SUPERPIPE_AUTO), 16384);
+    ck_assert_uint_eq(superpipe_early(&table, &c, 8192, 65536, SUPERPIPE_STREAM), 16384);
+    ck_assert_uint_eq(superpipe_early(&table, &c, 8192, 16000, SUPERPIPE_AUTO), 0);
     /* Single copy needs no CTS, either. */
-    ck_assert_uint_eq(
-        superpipe_early(&c, near | 1U << SUPERPIPE_COPY, &links->node, 8192, 65536, SUPERPIPE_AUTO),
-        0);
-    c.length = 16 << 20;
-    c.node = false;
-    ck_assert_uint_eq(superpipe_early(&c, far, &links->net, 8192, 65536, SUPERPIPE_AUTO), 57344);
+    links.costs[ONIC_NEAR].of[ONIC_WAY_copy][0].start = 100;
+    table_init(&table, &links);
+    ck_assert_uint_eq(superpipe_early(&table, &c, 8192, 65536, SUPERPIPE_AUTO), 0);
+    c = whole(&table, ONIC_NET, 16 << 20);
+    ck_assert_uint_eq(superpipe_early(&table, &c, 8192, 65536, SUPERPIPE_AUTO), 57344);
     c.self = true;
-    ck_assert_uint_eq(superpipe_early(&c, far, &links->net, 8192, 65536, SUPERPIPE_AUTO), 0);
+    ck_assert_uint_eq(superpipe_early(&table, &c, 8192, 65536, SUPERPIPE_AUTO), 0);
 }
 END_TEST
 
-/** What can be seen in the table: short messages, the one that is forced, a line for each kind. */
-START_TEST(table)
+/* ---- as text --------------------------------------------------------------------------------- */
+
+/* What can be seen in the table: short messages, the one that is forced, a line for each kind. */
+START_TEST(as_text)
 {
+    static superpipe_table_t table;
+    const onic_links_t links = onic_links_default("other");
     char text[SUPERPIPE_PLAN_MAX];
     int lines = 0;
 
-    superpipe_plan_table(&onic_links_default, SUPERPIPE_RENDEZVOUS, 16384, text, sizeof(text));
-    ck_assert_ptr_nonnull(strstr(text, "node, contiguous: 1024 eager, 16384 eager, 65536 stream"));
+    reach_all();
+    table_init(&table, &links);
+    superpipe_plan_table(&table, SUPERPIPE_RENDEZVOUS, 16384, text, sizeof(text));
     ck_assert_ptr_nonnull(strstr(text, "network, contiguous: 1024 eager, 16384 eager, 65536 rend"));
     ck_assert_ptr_nonnull(strstr(text, "network, blocks of 64 bytes: 1024 eager"));
+    ck_assert_ptr_nonnull(strstr(text, "near, many, fresh, blocks of 8 bytes: 1024 eager"));
     for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
         lines++;
-    ck_assert_int_eq(lines, 12);
-    ck_assert(strlen(text) < sizeof(text) / 2);
+    ck_assert_int_eq(lines, 15 * 4); /* groups, blocks */
+    ck_assert_uint_lt(strlen(text) + 1, sizeof(text));
+    /* Where a protocol can, by force it is all that is used. */
+    superpipe_plan_table(&table, SUPERPIPE_STREAM, 0, text, sizeof(text));
+    ck_assert_ptr_null(strstr(text, "eager"));
+    ck_assert_ptr_null(strstr(text, "mover"));
+    ck_assert_ptr_null(strstr(text, "copy"));
+    ck_assert_ptr_null(strstr(text, "rend"));
+    ck_assert_ptr_nonnull(strstr(text, "near, contiguous: 1024 stream, 16384 stream"));
+}
+END_TEST
+
+/** What a group of lines is for, by its name: a kind of peer, then "many" and "fresh". */
+static superpipe_case_t group_case(const superpipe_table_t *table, const char *name)
+{
+    static const char *const kinds[] = {"near", "package", "far", "network", "adapter"};
+    unsigned k = 0;
+
+    while (strncmp(name, kinds[k], strlen(kinds[k])) != 0)
+        ck_assert_uint_lt(++k, ONIC_KINDS);
+    superpipe_case_t c = superpipe_case(table, (onic_kind_t)k);
+
+    c.many = strstr(name, "many") != NULL;
+    if (strstr(name, "fresh") != NULL)
+        c.pins = superpipe_on_node(&c) ? 1 : 2;
+    return c;
+}
+
+/* In each line stands what is chosen, whatever the numbers are. */
+START_TEST(printed)
+{
+    static superpipe_table_t table;
+    unit_random_t r = {unit_seed() + (uint64_t)_i};
+    const uint64_t eager = 1024ull << (2 * _i % 10);
+    char text[SUPERPIPE_PLAN_MAX], *rest = text, *line;
+    onic_links_t links;
+    int cells = 0;
+
+    reach_all();
+    any_numbers(&r, &links);
+    table_init(&table, &links);
+    superpipe_plan_table(&table, SUPERPIPE_AUTO, eager, text, sizeof(text));
+    while ((line = strsep(&rest, "\n")) != NULL && *line != '\0') {
+        char *cell = strchr(line, ':');
+
+        ck_assert_ptr_nonnull(cell);
+        *cell++ = '\0';
+        superpipe_case_t c = group_case(&table, line + 2);
+        const char *blocks = strstr(line, "blocks of ");
+        const uint64_t block = blocks != NULL ? strtoull(blocks + 10, NULL, 10) : 0;
+
+        c.one_piece = block == 0;
+        for (char *one; (one = strsep(&cell, ",")) != NULL; cells++) {
+            char name[16];
+            unsigned long long length;
+
+            ck_assert_int_eq(sscanf(one, "%llu %15s", &length, name), 2);
+            c.length = length;
+            c.send_block = c.receive_block = block > 0 ? block : length;
+            ck_assert_str_eq(
+                name, superpipe_rows[length <= eager ? SUPERPIPE_EAGER
+                                                     : superpipe_choose(&table, &c, SUPERPIPE_AUTO)]
+                          ->name);
+        }
+    }
+    ck_assert_int_eq(cells, 15 * 4 * 6);
+}
+END_TEST
+
+/* The longest table that there can be fits, and no more is written than there is room for. */
+START_TEST(room_for_table)
+{
+    static char text[2 * SUPERPIPE_PLAN_MAX], part[2 * SUPERPIPE_PLAN_MAX];
+    superpipe_table_t *table = defaults();
+
+    superpipe_plan_table(table, SUPERPIPE_RENDEZVOUS, 0, text, sizeof(text));
+    ck_assert_uint_lt(strlen(text), SUPERPIPE_PLAN_MAX);
+    for (size_t cap = 1; cap < strlen(text) + 10; cap += 97) {
+        memset(part, 'x', sizeof(part));
+        superpipe_plan_table(table, SUPERPIPE_RENDEZVOUS, 0, part, cap);
+        UNIT_CHECK(part[cap] == 'x' && strlen(part) < cap);
+        UNIT_CHECK(memcmp(part, text, strlen(part)) == 0);
+    }
 }
 END_TEST
 
 int main(void)
 {
-    return UNIT_RUN("pml choice", UNIT_LOOP(cheapest, 0, 4), UNIT_ONCE(by_shape),
-                    UNIT_ONCE(on_a_node), UNIT_ONCE(refused), UNIT_ONCE(registrations),
-                    UNIT_ONCE(short_most), UNIT_LOOP(early, 0, 2), UNIT_ONCE(all_early),
-                    UNIT_ONCE(table));
+    return UNIT_RUN("pml choice", UNIT_LOOP(cheapest_or_forced, 0, 2), UNIT_ONCE(same_again),
+                    UNIT_ONCE(what_can_do_what), UNIT_ONCE(on_a_node), UNIT_ONCE(refused),
+                    UNIT_ONCE(registrations), UNIT_ONCE(fresh_and_many),
+                    UNIT_ONCE(ways_of_the_node), UNIT_ONCE(equations), UNIT_ONCE(short_most),
+                    UNIT_LOOP(early, 0, 2), UNIT_ONCE(all_early), UNIT_ONCE(as_text),
+                    UNIT_LOOP(printed, 0, 20), UNIT_ONCE(room_for_table));
 }

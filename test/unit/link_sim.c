@@ -247,7 +247,7 @@ static double requested(const line_t *l, unsigned stage, unsigned thing)
 
     switch (stage) {
     case 0: /* the host's list */
-        return r->one_by_one ? k->piece : fmod(thing, k->batch) == 0 ? k->doorbell : 0;
+        return r->one_by_one ? l->c->piece : fmod(thing, k->batch) == 0 ? k->doorbell : 0;
     case 1: /* the adapter */
         return k->request + (l->c->get ? 0 : (r->pieces - 1) * k->entry);
     case 2:

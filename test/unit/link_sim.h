@@ -22,6 +22,7 @@ typedef struct sim_case {
     bool get;
     uint64_t bytes;
     double slot;                      /**< bytes of a slot */
+    double piece;                     /**< host's time for a piece that is transferred by itself */
     uint64_t here, there;             /**< blocks at the origin and at the target */
     double gather_here, gather_there; /**< what gathering or scattering all of them takes */
 } sim_case_t;

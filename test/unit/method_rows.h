@@ -5,6 +5,7 @@
 /** @file The methods as tests of pure code see them: what fits, and what it costs. */
 #pragma once
 
+#include "common/mover/pipe/chunks.h"
 #include "osc_nicstride/methods/plan.h"
 
 static const nicstride_method_row_t
@@ -35,3 +36,17 @@ static const nicstride_method_row_t *const rows[NICSTRIDE_METHODS_MAX] = {
 #define REACH_DIRECT  NICSTRIDE_REACH(NICSTRIDE_METHOD_DIRECT)
 #define REACH_ADAPTER                                                                              \
     (NICSTRIDE_REACH(NICSTRIDE_METHOD_RDMA) | NICSTRIDE_REACH(NICSTRIDE_METHOD_NIC))
+
+/** An empty table of these, with such numbers, which must stay. */
+static inline void table_init(nicstride_table_t *table, const onic_links_t *links)
+{
+    nicstride_path_t *path = table->path;
+
+    *table = (nicstride_table_t){.rows = rows};
+    for (unsigned d = 0; d < ONIC_DISTANCES; d++)
+        path[d] = (nicstride_path_t){.link = links->node, .costs = &links->costs[d]};
+    path[ONIC_NET] = (nicstride_path_t){
+        .link = links->net, .mover_slot = ONIC_MOVER_SLOT, .mover_block = ONIC_MOVER_SLOT};
+    path[ONIC_ADAPTER] = path[ONIC_NET];
+    path[ONIC_ADAPTER].link = links->adapter;
+}

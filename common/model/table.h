@@ -1,0 +1,67 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Tables of choices: of each kind of transfer, by its shape and size, which ways there are,
+ *  the cheapest first. A cell is made when it is first asked for, from costs that do not change, so
+ *  the same numbers give the same choice each time; then it is read by an index.
+ *
+ *  Choices are numbers from 1 to ONIC_CHOICES. Pure. */
+#pragma once
+
+#include <stdint.h>
+
+#include "common/layout/layout.h"
+#include "common/support/export.h"
+
+#define ONIC_CHOICES 9
+
+/** Contiguous, and blocks of at least 16384, 4096, 1024, 256, 64, 16, 1 bytes. */
+#define ONIC_SHAPES 8
+/** All below ONIC_SIZE_LEAST bytes, powers of two from there on; the last holds all above. */
+#define ONIC_SIZES      18
+#define ONIC_SIZE_LEAST 128
+
+/** The shape of `bytes` in pieces of `block`, on average; both are positive. */
+static inline unsigned onic_shape(uint64_t block, uint64_t bytes)
+{
+    uint64_t least = 16384;
+    unsigned shape = 1;
+
+    if (block >= bytes)
+        return 0;
+    for (; shape < ONIC_SHAPES - 1 && block < least; shape++)
+        least /= 4;
+    return shape;
+}
+
+/** The class of a size. */
+static inline unsigned onic_size(uint64_t bytes)
+{
+    const uint64_t units = bytes / ONIC_SIZE_LEAST;
+    const unsigned order = units > 0 ? 64U - (unsigned)__builtin_clzll(units) : 0;
+
+    return order < ONIC_SIZES ? order : ONIC_SIZES - 1;
+}
+
+/** What stands for all of a shape and size: the smallest of them, as programs often have powers of
+ *  two, in every other block of memory; of the sizes below the least half of that. */
+ONIC_EXPORT void onic_example(unsigned shape, unsigned size, onic_layout_t *l);
+
+/** Choices, the cheapest first, four bits each from the lowest on; at most so many, then 0. */
+typedef uint32_t onic_order_t;
+#define ONIC_ORDERED 8
+
+/** The order by what each choice costs, cost[0] being of none: the lower number first where two
+ *  cost the same, and without those of infinite cost. The end is `last`, which can always be taken:
+ *  what comes behind it is left out, and what there is no room for. */
+ONIC_EXPORT onic_order_t onic_order(const double cost[ONIC_CHOICES + 1], unsigned last);
+
+/** Takes the first one out; 0: there is none. */
+static inline unsigned onic_order_take(onic_order_t *order)
+{
+    const unsigned first = *order & 15U;
+
+    *order >>= 4;
+    return first;
+}
