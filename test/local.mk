@@ -475,6 +475,7 @@ mpi_programs = \
 	test/mpi/ordering \
 	test/mpi/out_of_memory \
 	test/mpi/overtake \
+	test/mpi/p2p_absent \
 	test/mpi/p2p_bound \
 	test/mpi/p2p_queue \
 	test/mpi/p2p_callbacks \

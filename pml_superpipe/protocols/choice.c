@@ -29,10 +29,23 @@ superpipe_case_t superpipe_case(const superpipe_table_t *table, onic_kind_t kind
                               .costs = kind < ONIC_NET ? &l->costs[kind] : NULL};
 }
 
+/** By what this very message costs: those that its sender has to answer wait for it. */
+static onic_order_t compute(const superpipe_case_t *c)
+{
+    double cost[ONIC_CHOICES + 1];
+
+    for (unsigned p = 0; p <= ONIC_CHOICES; p++) {
+        cost[p] = INFINITY;
+        if (p < SUPERPIPE_PROTOCOLS && can(c, p))
+            cost[p] =
+                superpipe_rows[p]->cost(c) + (superpipe_rows[p]->answer != NULL ? c->wait : 0);
+    }
+    return onic_order(cost, SUPERPIPE_STREAM);
+}
+
 /** By what stands for all of its shape and size, whoever the peer is. */
 static onic_order_t make(const superpipe_case_t *c, unsigned pins, unsigned shape, unsigned size)
 {
-    double cost[ONIC_CHOICES + 1];
     superpipe_case_t example = *c;
     onic_layout_t l;
 
@@ -43,14 +56,13 @@ static onic_order_t make(const superpipe_case_t *c, unsigned pins, unsigned shap
     example.pins = pins;
     example.refused = 0;
     example.wire = NULL;
-    for (unsigned p = 0; p <= ONIC_CHOICES; p++)
-        cost[p] = p < SUPERPIPE_PROTOCOLS && can(&example, p) ? superpipe_rows[p]->cost(&example)
-                                                              : INFINITY;
-    return onic_order(cost, SUPERPIPE_STREAM);
+    return compute(&example);
 }
 
 static onic_order_t order_of(superpipe_table_t *table, const superpipe_case_t *c)
 {
+    if (c->wait > 0)
+        return compute(c);
     const uint64_t block = c->send_block < c->receive_block ? c->send_block : c->receive_block;
     const unsigned shape = onic_shape(block, c->length), size = onic_size(c->length);
     const unsigned pins = c->pins > 1.5 ? 2 : c->pins > 0.5 ? 1 : 0;

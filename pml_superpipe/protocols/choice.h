@@ -28,6 +28,7 @@ typedef struct superpipe_case {
     onic_kind_t kind;          /**< of the sender, for the receiver */
     bool self;                 /**< sender and receiver are one process */
     unsigned refused;          /**< bits of protocols that were found not to bring what it sends */
+    double wait;               /**< nanoseconds until the sender would answer: it is not in MPI */
     bool many;                 /**< other long messages of the sender are under way */
     double pins;               /**< registrations that it has to bear if there are any, 0 .. 2: one
                                   for each side (cost.h). On the node: above a half the buffers are

@@ -7,6 +7,8 @@
 #include "pml_superpipe/protocols/process.h"
 
 #include "common/node/node.h"
+#include "common/node/presence.h"
+#include "common/support/clock.h"
 #include "common/wire/put.h"
 
 /** Most early fragments of a message. */
@@ -68,6 +70,19 @@ double superpipe_pin_share_locked(const superpipe_request_t *r)
     return share;
 }
 
+/** How long a sender on the node would not answer, nanoseconds: it shows when it was last in MPI,
+ * and whether its server thread stands in for it. */
+static double wait_locked(const superpipe_case_t *c)
+{
+    const onic_presence_t *presence = superpipe_on_node(c) ? onic_peer_presence(c->wire) : NULL;
+
+    if (c->self || presence == NULL ||
+        onic_presence_is_fresh(presence, onic_ticks(),
+                               (uint64_t)(ONIC_PRESENCE_USEC * onic_ticks_per_usec())))
+        return 0;
+    return onic_presence_is_away(presence) ? c->link->wake : c->link->absence;
+}
+
 const superpipe_row_t *superpipe_pick_locked(superpipe_request_t *r, const superpipe_announced_t *a)
 {
     const double here = superpipe_pin_share_locked(r);
@@ -76,6 +91,7 @@ const superpipe_row_t *superpipe_pick_locked(superpipe_request_t *r, const super
     c.length = superpipe_transfer_remaining(&r->state);
     c.send_block = a->offer.block;
     c.one_piece = c.one_piece && a->offer.address != 0;
+    c.wait = wait_locked(&c);
     c.many = r->peer->under_way > r->counted;
     if (c.kind == ONIC_ADAPTER || c.one_piece)
         c.pins = (double)a->pins / UINT8_MAX + here;

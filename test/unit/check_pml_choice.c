@@ -348,6 +348,36 @@ START_TEST(on_a_node)
 }
 END_TEST
 
+/* A sender that is not in MPI: what it has to answer waits for it. */
+START_TEST(absent)
+{
+    static superpipe_table_t table;
+    onic_links_t links = onic_links_default("other");
+    unsigned same = 0, other = 0;
+
+    reach_all();
+    links.costs[ONIC_NEAR].of[ONIC_WAY_stream][0] = plain_cost(1000, 0, 0.1);
+    links.costs[ONIC_NEAR].of[ONIC_WAY_mover][0] = plain_cost(2000, 0, 0.1);
+    links.costs[ONIC_NEAR].of[ONIC_WAY_copy][0] = plain_cost(5000, 0, 0.2);
+    table_init(&table, &links);
+    for (uint64_t length = 16384; length <= 1 << 24; length *= 2)
+        for (double wait = 0; wait < 1e6; wait = wait * 2 + 100) {
+            superpipe_case_t c = whole(&table, ONIC_NEAR, length);
+            const bool waits = wait + 1000 + (double)length * 0.1 <= 5000 + (double)length * 0.2;
+            const superpipe_protocol_t best = waits ? SUPERPIPE_STREAM : SUPERPIPE_COPY;
+
+            c.wait = wait;
+            UNIT_CHECK(superpipe_choose(&table, &c, SUPERPIPE_AUTO) == best);
+            same += best == SUPERPIPE_STREAM;
+            other += best != SUPERPIPE_STREAM;
+            c.refused = 1U << SUPERPIPE_COPY;
+            UNIT_CHECK(superpipe_choose(&table, &c, SUPERPIPE_AUTO) == SUPERPIPE_STREAM);
+        }
+    ck_assert_uint_gt(same, 20);
+    ck_assert_uint_gt(other, 20);
+}
+END_TEST
+
 /* What a sender cannot be reached by is not taken again, and is for others of its kind. */
 START_TEST(refused)
 {
@@ -584,7 +614,7 @@ int main(void)
 {
     return UNIT_RUN("pml choice", UNIT_LOOP(cheapest_or_forced, 0, 2), UNIT_ONCE(same_again),
                     UNIT_ONCE(what_can_do_what), UNIT_ONCE(on_a_node), UNIT_ONCE(refused),
-                    UNIT_ONCE(registrations), UNIT_ONCE(fresh_and_many),
+                    UNIT_ONCE(absent), UNIT_ONCE(registrations), UNIT_ONCE(fresh_and_many),
                     UNIT_ONCE(ways_of_the_node), UNIT_ONCE(equations), UNIT_ONCE(short_most),
                     UNIT_LOOP(early, 0, 2), UNIT_ONCE(all_early), UNIT_ONCE(as_text),
                     UNIT_LOOP(printed, 0, 20), UNIT_ONCE(room_for_table));
