@@ -296,7 +296,8 @@ static void mute_one(test_t *t)
     const uint64_t nacks = COUNT(nacks);
     meet(t, 1);
     barriers(t, 201, 300);
-    EXPECT(COUNT(nacks) - nacks < 20);
+    /* Else each barrier would be asked for; a process without a processor asks for some. */
+    EXPECT(COUNT(nacks) - nacks < 80);
     meet(t, 2);
     engine->disconnect(t->net);
 }
