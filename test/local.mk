@@ -265,7 +265,7 @@ test_unit_check_pml_choice_LDADD = $(rows_ldadd)
 test_unit_check_pml_choice_LDFLAGS = $(rows_ldflags)
 # The tables that all numbers of share/ make; `check_plan_tables write` makes the files again.
 plans = default infiniband-hdr other quadrics-elan4 roce-100 slingshot-11 tcp-10g tcp-25g \
-	xeon zen4
+	zen4
 test_unit_check_plan_tables_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(with_share) \
 	-DPLANS='"$(abs_srcdir)/test/unit/plans"'
 test_unit_check_plan_tables_LDADD = osc_nicstride/libnicstride_core.la $(rows_ldadd)

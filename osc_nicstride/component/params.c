@@ -120,10 +120,10 @@ static onic_param_t params[] = {
     {.name = "cost",
      .help =
          "Numbers that the choice of methods is made from: default, those that are built in for "
-         "this processor; or @FILE, a file of lines as in 'near: "
-         "pack_put=700/1.5/0.1:300/1/0.05', 'net: message=10000' and 'adapter: request=60', or "
-         "such a line itself. ompi-nic-info calibrate measures them for this machine. "
-         "show_plan prints all of them in this form; files for some networks are installed",
+         "this processor or that ompi-nic-info calibrate has measured on it; or @FILE, a file of "
+         "lines as in 'net: message=10000' and 'adapter: request=60' and as calibration writes "
+         "them, or such a line itself. show_plan prints all of them in this form; files for "
+         "some networks are installed",
      .text = &cost,
      .initial = "default"},
     {.name = "nic_device",

@@ -25,8 +25,11 @@
 /** Can this method do it? Not that which is none. */
 static inline bool nicstride_can(const nicstride_case_t *c, unsigned method)
 {
-    return method < NICSTRIDE_METHODS_MAX && (c->reach & NICSTRIDE_REACH(method)) != 0 &&
-           c->rows[method] != NULL && (c->rows[method]->fits == NULL || c->rows[method]->fits(c));
+    return method > NICSTRIDE_METHOD_AUTO && method < NICSTRIDE_METHODS_MAX &&
+           c->rows[method] != NULL &&
+           (c->reaches != NULL ? c->reaches(c, method)
+                               : (c->reach & NICSTRIDE_REACH(method)) != 0) &&
+           (c->rows[method]->fits == NULL || c->rows[method]->fits(c));
 }
 
 /** So many blocks of at most a cache line each. */

@@ -40,19 +40,21 @@ static unsigned kind_of(const nicstride_transfer_t *t, const nicstride_case_t *c
     return c->presence == NICSTRIDE_PRESENT ? 3 : 4;
 }
 
-static uint32_t reach(const nicstride_transfer_t *t)
+static bool reaches(const nicstride_case_t *c, unsigned method)
 {
-    uint32_t set = 0;
+    return nicstride_methods[method]->reach(c->transfer);
+}
 
-    for (unsigned m = NICSTRIDE_METHOD_DIRECT; m < NICSTRIDE_METHODS_MAX; m++)
-        if (nicstride_methods[m] != NULL && nicstride_methods[m]->reach(t))
-            set |= NICSTRIDE_REACH(m);
-    return set;
+/** Of what could be stored, and is better sent. */
+static bool reaches_by_message(const nicstride_case_t *c, unsigned method)
+{
+    return method != NICSTRIDE_METHOD_DIRECT && reaches(c, method);
 }
 
 /** Says why a transfer goes as it does, once for each kind and method. Threads that meet here may
  *  say it twice. */
-static void explain(const nicstride_transfer_t *t, nicstride_case_t *c, nicstride_method_t method)
+static void explain(const nicstride_transfer_t *t, const nicstride_case_t *c,
+                    nicstride_method_t method)
 {
     static uint16_t said[sizeof(kinds) / sizeof(kinds[0])][NICSTRIDE_DIRECTIONS][2][ONIC_SIZES];
     const unsigned kind = kind_of(t, c);
@@ -64,7 +66,6 @@ static void explain(const nicstride_transfer_t *t, nicstride_case_t *c, nicstrid
     if (to == NULL)
         return;
     *bits |= (uint16_t)(1u << method);
-    c->reach = reach(t);
     nicstride_plan_reason(to, c);
     fclose(to);
     opal_output(0,
@@ -134,25 +135,6 @@ static nicstride_method_t choose_at_once(const nicstride_transfer_t *t, bool is_
     return presence(t, true) == NICSTRIDE_PRESENT ? NICSTRIDE_METHOD_PACK : NICSTRIDE_METHOD_AUTO;
 }
 
-/** The first of the table that reaches the target and can do the transfer. */
-static nicstride_method_t look_up(nicstride_transfer_t *t, nicstride_case_t *c)
-{
-    onic_order_t order = nicstride_choices(&nicstride_component.table, nicstride_kind(t->peer), c);
-    unsigned method;
-
-    for (;;) {
-        method = onic_order_take(&order);
-        if (method == NICSTRIDE_METHOD_PACK)
-            return NICSTRIDE_METHOD_PACK;
-        /* What comes here although it could be stored is better sent. */
-        if (method == NICSTRIDE_METHOD_DIRECT && t->mapped)
-            continue;
-        c->reach = nicstride_methods[method]->reach(t) ? NICSTRIDE_REACH(method) : 0;
-        if (nicstride_can(c, method))
-            return (nicstride_method_t)method;
-    }
-}
-
 static nicstride_method_t choose(nicstride_transfer_t *t)
 {
     const nicstride_component_t *component = &nicstride_component;
@@ -167,24 +149,23 @@ static nicstride_method_t choose(nicstride_transfer_t *t)
         method = choose_at_once(t, is_short);
     if (method != NICSTRIDE_METHOD_AUTO && component->params.verbose < 3)
         return method;
-    nicstride_case_t c = {
+    const nicstride_case_t c = {
         .rows = nicstride_methods,
+        .forced = forced,
         .dir = is_update(t)                   ? NICSTRIDE_ACC
                : t->type == NICSTRIDE_MSG_PUT ? NICSTRIDE_PUT
                                               : NICSTRIDE_GET,
         .origin = &t->origin,
         .target = &t->target,
+        /* What comes here by itself although it could be stored is better sent. */
+        .reaches = t->mapped && forced == NICSTRIDE_METHOD_AUTO ? reaches_by_message : reaches,
+        .transfer = t,
         .presence = presence(t, false),
         .many = !alone,
         .path = nicstride_path(t->peer),
     };
-    if (method == NICSTRIDE_METHOD_AUTO && forced != NICSTRIDE_METHOD_AUTO &&
-        nicstride_methods[forced]->reach(t)) {
-        c.reach = NICSTRIDE_REACH(forced);
-        method = nicstride_can(&c, forced) ? forced : NICSTRIDE_METHOD_AUTO;
-    }
     if (method == NICSTRIDE_METHOD_AUTO)
-        method = look_up(t, &c);
+        method = nicstride_plan(&nicstride_component.table, nicstride_kind(t->peer), &c);
     if (component->params.verbose > 2 && t->has_origin)
         explain(t, &c, method);
     return method;

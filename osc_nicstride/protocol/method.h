@@ -63,7 +63,10 @@ typedef struct nicstride_case {
     nicstride_direction_t dir;
     const onic_layout_t *origin; /**< of the same size as the target's */
     const onic_layout_t *target;
-    uint32_t reach; /**< a set of NICSTRIDE_REACH of the methods that reach the target's bytes */
+    /** Does a method reach the target's bytes? Asked of those that may be taken. */
+    bool (*reaches)(const struct nicstride_case *c, unsigned method);
+    const struct nicstride_transfer *transfer; /**< for that */
+    uint32_t reach; /**< where it is NULL: a set of NICSTRIDE_REACH of those that do */
     nicstride_presence_t presence;
     bool many; /**< it is under way together with others */
     const nicstride_path_t *path;
