@@ -160,7 +160,7 @@ static nicstride_method_t choose(nicstride_transfer_t *t)
         /* What comes here by itself although it could be stored is better sent. */
         .reaches = t->mapped && forced == NICSTRIDE_METHOD_AUTO ? reaches_by_message : reaches,
         .transfer = t,
-        .presence = presence(t, false),
+        .presence = forced == NICSTRIDE_METHOD_AUTO ? presence(t, false) : NICSTRIDE_PRESENT,
         .many = !alone,
         .path = nicstride_path(t->peer),
     };

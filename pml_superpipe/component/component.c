@@ -63,12 +63,12 @@ static onic_param_t params[] = {
            "1 prints a line of the first process of the job that the component is in use, and at "
            "the end what that process has counted; 2 what all processes have counted"),
     {.name = "protocol",
-     .help =
-         "How data moves: auto, eager (with its envelope, up to what a fragment holds), stream "
-         "(packed fragments by active messages), mover (packed into slots of the receiver "
-         "while it unpacks), copy (the receiver reads the memory of a sender on its node), "
-         "rendezvous (UCX moves contiguous data between user memory, of other hosts). A protocol "
-         "that cannot do a transfer is replaced by one that can",
+     .help = "How data moves: auto, eager (with its envelope, up to what a fragment holds), stream "
+             "(packed fragments by active messages), mover (packed into slots of the receiver "
+             "while it unpacks), copy (the receiver reads the memory of a sender on its node), "
+             "rendezvous (UCX moves contiguous data between user memory, not within a node but "
+             "where an adapter connects its processes). A protocol that cannot do a transfer is "
+             "replaced by one that can",
      .number = &superpipe.params.protocol,
      .words = protocols,
      .text = &protocol},

@@ -54,7 +54,7 @@ static const char *const reader_names[] = {"get",
                                            "sum of one",
                                            "compare_and_swap"};
 
-/** Short ones travel together, or in one message; longer ones each by what the model chooses. */
+/** Short ones travel together, or in one message; longer ones each by what the table says. */
 static const int sizes[] = {1, 40, 600, 5000, LONGEST};
 enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
 
