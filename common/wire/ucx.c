@@ -46,7 +46,8 @@ static void *find(const char *library, const char *name)
 {
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     void *at = handle != NULL ? dlsym(handle, name) : NULL;
-    if (handle != NULL)
+    /* Behind it dlerror would have nothing to say. */
+    if (at != NULL)
         dlclose(handle);
     return at;
 }
