@@ -2,20 +2,28 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
+#define _GNU_SOURCE /* memfd_create */
 #include "common/support/spare.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NOTHING "/dev/null"
+/** One of the reserve: a file of its own, which has no name, no bytes, and no other opener. */
+typedef struct spare {
+    int fd;
+    dev_t device;
+    ino_t inode;
+} spare_t;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static unsigned begun;
-static int spare[ONIC_SPARES];
+static spare_t spare[ONIC_SPARES];
 static unsigned there;
 /** How many are to be there. */
 static unsigned wanted = ONIC_SPARES;
@@ -25,15 +33,26 @@ static atomic_bool has_run_out;
 
 static int open_nothing(void)
 {
-    return open(NOTHING, O_RDONLY | O_CLOEXEC);
+    return memfd_create("ompi-nic", MFD_CLOEXEC);
+}
+
+/** False where none is to be had. */
+static bool take(spare_t *s)
+{
+    struct stat file;
+    s->fd = open_nothing();
+    if (s->fd < 0 || fstat(s->fd, &file) != 0)
+        return false;
+    s->device = file.st_dev;
+    s->inode = file.st_ino;
+    return true;
 }
 
 /** Is it still what was opened? A program that closes all descriptors may have used it again. */
-static bool is_mine(int fd)
+static bool is_mine(const spare_t *s)
 {
-    struct stat file, nothing;
-    return fstat(fd, &file) == 0 && stat(NOTHING, &nothing) == 0 && S_ISCHR(file.st_mode) &&
-           file.st_rdev == nothing.st_rdev;
+    struct stat file;
+    return fstat(s->fd, &file) == 0 && file.st_dev == s->device && file.st_ino == s->inode;
 }
 
 /* With the mutex. */
@@ -46,8 +65,8 @@ static void count(void)
 
 static void fill(void)
 {
-    for (int fd; there < wanted && (fd = open_nothing()) >= 0;)
-        spare[there++] = fd;
+    while (there < wanted && take(&spare[there]))
+        there++;
     count();
 }
 
@@ -56,8 +75,8 @@ static bool give_up(unsigned least)
 {
     bool given = false;
     while (!given && there > least) {
-        const int fd = spare[--there];
-        given = is_mine(fd) && close(fd) == 0;
+        const spare_t *s = &spare[--there];
+        given = is_mine(s) && close(s->fd) == 0;
     }
     count();
     return given;
@@ -124,8 +143,14 @@ bool onic_spare_has_run_out(void)
 
 bool onic_spare_none_left(void)
 {
+    struct rlimit r;
+    /* The lowest is given each time: while the highest is free there are some, and none has to be
+     * taken to see that, which another thread of the program would miss just then. */
+    if (getrlimit(RLIMIT_NOFILE, &r) != 0 ||
+        (r.rlim_cur > 0 && fcntl((int)r.rlim_cur - 1, F_GETFD) < 0))
+        return false;
     const int fd = open_nothing();
-    const bool none = fd < 0 && (errno == EMFILE || errno == ENFILE);
+    const bool none = fd < 0 && errno == EMFILE;
     if (fd >= 0)
         close(fd);
     return none;

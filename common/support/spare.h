@@ -30,10 +30,11 @@ void onic_spare_take_back(void);
 /** Has there been none left? Then as little as possible should stay open. */
 bool onic_spare_has_run_out(void);
 
-/** Before another library opens files: is there still one left? Two system calls. */
+/** Before another library opens files: is there still one left? Two system calls, which take
+ *  none while there is. */
 void onic_spare_look(void);
 
-/** Is no descriptor to be had, but for those in reserve? */
+/** Does the process's limit leave none, but for those in reserve? */
 bool onic_spare_none_left(void);
 
 /** As open(2), for a moment, with O_CLOEXEC; closed by onic_close. */

@@ -4,18 +4,21 @@
  */
 /** @file Descriptors in reserve: what is opened for a moment can be opened though none is left,
  * again and again; what stays open leaves enough for that; nothing of the program's is closed. */
+#define _GNU_SOURCE /* memfd_create */
 #include "common/support/spare.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "test/unit/unit.h"
 
-enum { LIMIT = 64, THREADS = 3, ROUNDS = 5000 };
+enum { LIMIT = 64, THREADS = 3, ROUNDS = 5000, LOOKS = 200000 };
 
 static int taken[LIMIT];
 static int n;
@@ -132,21 +135,75 @@ START_TEST(for_others)
 }
 END_TEST
 
-/* A program that closes all descriptors gets their numbers. */
+/* A program that closes all descriptors gets their numbers, for whatever it opens. */
+static int open_zero(void)
+{
+    return open("/dev/zero", O_RDONLY);
+}
+
+static int open_null(void)
+{
+    return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static int open_memory(void)
+{
+    return memfd_create("ompi-nic", MFD_CLOEXEC);
+}
+
 START_TEST(not_the_programs)
 {
-    int zero;
+    static int (*const open_one[])(void) = {open_zero, open_null, open_memory};
 
     begin();
     for (int fd = 3; fd < LIMIT; fd++)
         close(fd);
     n = 0;
-    while ((zero = open("/dev/zero", O_RDONLY)) >= 0)
-        taken[n++] = zero;
+    for (int fd; (fd = open_one[_i]()) >= 0;)
+        taken[n++] = fd;
     errno = EMFILE;
     UNIT_CHECK(!onic_spare_give(ONIC_FOR_NOW));
     for (int i = 0; i < n; i++)
         UNIT_CHECK(fcntl(taken[i], F_GETFD) >= 0);
+    end();
+}
+END_TEST
+
+static atomic_bool looks_over;
+
+/** Counts what it gets in place of the lowest descriptor. */
+static void *lowest(void *arg)
+{
+    int *wrong = arg;
+    const int lowest = dup(STDIN_FILENO);
+
+    close(lowest);
+    while (!atomic_load(&looks_over)) {
+        const int fd = dup(STDIN_FILENO);
+
+        *wrong += fd != lowest;
+        close(fd);
+    }
+    return NULL;
+}
+
+/* To see that there are some takes none from other threads. */
+START_TEST(looks)
+{
+    pthread_t thread;
+    int wrong = 0;
+
+    begin();
+    give_all();
+    ck_assert(pthread_create(&thread, NULL, lowest, &wrong) == 0);
+    for (int i = 0; i < LOOKS; i++)
+        onic_spare_look();
+    atomic_store(&looks_over, true);
+    pthread_join(thread, NULL);
+    UNIT_CHECK(wrong == 0 && !onic_spare_has_run_out());
+    /* The highest alone says nothing. */
+    UNIT_CHECK(dup2(STDIN_FILENO, LIMIT - 1) == LIMIT - 1 && !onic_spare_none_left());
+    close(LIMIT - 1);
     end();
 }
 END_TEST
@@ -181,5 +238,6 @@ END_TEST
 int main(void)
 {
     return UNIT_RUN("spare", UNIT_ONCE(for_a_moment), UNIT_ONCE(for_good), UNIT_ONCE(for_others),
-                    UNIT_ONCE(not_the_programs), UNIT_ONCE(several_threads));
+                    UNIT_LOOP(not_the_programs, 0, 3), UNIT_ONCE(looks),
+                    UNIT_ONCE(several_threads));
 }
