@@ -67,7 +67,7 @@ bool onic_peer_can_cma(onic_peer_t *peer)
     return peer->cma == ONIC_CMA_YES;
 }
 
-onic_refused_t onic_peer_copy(onic_peer_t *peer, bool write, const struct iovec *here,
+onic_refused_t onic_peer_copy(const onic_peer_t *peer, bool write, const struct iovec *here,
                               unsigned nhere, const struct iovec *there, unsigned nthere,
                               uint64_t bytes)
 {
@@ -78,15 +78,7 @@ onic_refused_t onic_peer_copy(onic_peer_t *peer, bool write, const struct iovec 
         n = write ? process_vm_writev(pid, here, nhere, there, nthere, 0)
                   : process_vm_readv(pid, here, nhere, there, nthere, 0);
     } while (n < 0 && errno == EINTR);
-    if (n == (ssize_t)bytes)
-        return ONIC_REFUSED_NOT;
-    const onic_refused_t refused = onic_refused_by(n < 0 ? errno : 0);
-    if (refused == ONIC_REFUSED_PROCESS) {
-        onic_wire_lock();
-        peer->cma = ONIC_CMA_NO;
-        onic_wire_unlock();
-    }
-    return refused;
+    return n == (ssize_t)bytes ? ONIC_REFUSED_NOT : onic_refused_by(n < 0 ? errno : 0);
 }
 
 pid_t onic_peer_pid(onic_peer_t *peer)

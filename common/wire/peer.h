@@ -131,17 +131,18 @@ ONIC_EXPORT bool onic_peer_has_died(const onic_peer_t *peer);
 
 /* ---- single copy between processes of one node --------------------------------------------- */
 
-/** Can single copy (process_vm_readv, _writev) reach this peer? Found out by reading a nonce, and
- * by what is copied later. The other way round it may be different. */
+/** Can single copy (process_vm_readv, _writev) reach this peer? Found out once, by reading a nonce.
+ * The other way round it may be different. */
 ONIC_EXPORT bool onic_peer_can_cma(onic_peer_t *peer);
 
 /** Copies from the peer's memory, or to it where `write`: `bytes` in all, less than 2 GiB, of as
  * many pieces as one system call takes. Where the kernel refuses, part of it may have been copied;
- * where it refuses for good, onic_peer_can_cma is false from now on. Only where that was true. Any
- * thread; the lock must not be held. */
-ONIC_EXPORT onic_refused_t onic_peer_copy(onic_peer_t *peer, bool write, const struct iovec *here,
-                                          unsigned nhere, const struct iovec *there,
-                                          unsigned nthere, uint64_t bytes);
+ * the caller remembers that, for it may concern one direction or some memory alone. Only where
+ * onic_peer_can_cma was true. Any thread; no lock. */
+ONIC_EXPORT onic_refused_t onic_peer_copy(const onic_peer_t *peer, bool write,
+                                          const struct iovec *here, unsigned nhere,
+                                          const struct iovec *there, unsigned nthere,
+                                          uint64_t bytes);
 
 /** The peer's process id, or -1. Meaningful where onic_peer_can_cma is true. */
 ONIC_EXPORT pid_t onic_peer_pid(onic_peer_t *peer);

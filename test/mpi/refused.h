@@ -20,6 +20,11 @@
 /** Calls of this process that copied less than they were asked for. */
 int refused_calls(void);
 
+/** Forbids this process, all its threads, to write to others by process_vm_writev, and to read by
+ *  process_vm_readv, too, where `reads`: those fail with this error from now on. False where the
+ *  kernel or its user does not have that. */
+bool refused_forbid(bool reads, int error);
+
 /** Each process sends one to the next, of REFUSED_BYTES; both have one piece of memory for it. */
 void refused_message(void *from, void *to, int number);
 
@@ -29,3 +34,5 @@ void refused_window_free(tl_window_t *w, void *memory);
 
 /** Each process puts to the next and gets that again: some bytes and many, rows and all. */
 void refused_accesses(const tl_window_t *w);
+/** Gets in that, by each process. */
+#define REFUSED_GETS 14
