@@ -195,6 +195,43 @@ nicstride_gate_do_t nicstride_gate_wanted(nicstride_gate_t *g, nicstride_lockq_t
 nicstride_gate_do_t nicstride_gate_changed(nicstride_gate_t *g, nicstride_lockq_t *q,
                                            uint64_t word);
 
+/* ---- locks that are asked for by message --------------------------------------------------------
+ *
+ * What an origin has asked for, of a target or of rank 0. An answer is believed only where it was
+ * asked for: the processes of a node answer for each other, so who sends it says nothing. Pure; the
+ * caller serialises. */
+
+/** Zero-initialise. */
+typedef struct nicstride_asked {
+    uint32_t type; /**< of the lock; 0: nothing was asked for, or it is answered */
+    int refused;   /**< the lock will not be had: why, or 0 */
+} nicstride_asked_t;
+
+static inline void nicstride_asked_begin(nicstride_asked_t *a, uint32_t type)
+{
+    *a = (nicstride_asked_t){.type = type};
+}
+
+/** The lock of that type is granted, or, where `error` is not 0, none will be. False, and nothing
+ *  has changed, where that was not asked for. */
+static inline bool nicstride_asked_answer(nicstride_asked_t *a, uint32_t type, int error)
+{
+    if (a->type == 0 || (error == 0 && type != a->type))
+        return false;
+    *a = (nicstride_asked_t){.refused = error};
+    return true;
+}
+
+/** The answer is not waited for any more. 0: the lock is had; else an error, `none` where there was
+ *  no answer: one that comes later is not believed. */
+static inline int nicstride_asked_end(nicstride_asked_t *a, int none)
+{
+    const int error = a->type != 0 ? none : a->refused;
+
+    *a = (nicstride_asked_t){0};
+    return error;
+}
+
 /* ---- locks that are held back -------------------------------------------------------------------
  *
  * A lock that is held back: MPI_Win_lock has returned, but the target, which must be asked

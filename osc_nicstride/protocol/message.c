@@ -76,6 +76,9 @@ static inline const char *check_values(const nicstride_msg_t *m)
         return "offset and length overflow";
     if (m->type == NICSTRIDE_MSG_LOCK && !is_request(m->op))
         return "not a lock";
+    if (m->type == NICSTRIDE_MSG_GRANT && m->status == 0 &&
+        (m->op < NICSTRIDE_LOCK_SHARED || m->op > NICSTRIDE_LOCK_OF_SOME))
+        return "not a lock";
     if (m->type == NICSTRIDE_MSG_UNLOCK && m->op != 0 && !nicstride_lock_is_of_window(m->op))
         return "not a lock";
     return NULL;

@@ -41,7 +41,7 @@ typedef enum nicstride_msg_type {
                                  first error since the last */
     NICSTRIDE_MSG_LOCK,     /**< op: lock type, perhaps with NICSTRIDE_LOCK_... */
     NICSTRIDE_MSG_GRANT,  /**< the lock at rank `count` is yours, or the window's, where there is no
-                               such rank: op is its type then; or status: it will not be. What
+                               such rank: op is its type; or status: it will not be. What
                                came in one message with the request was dropped */
     NICSTRIDE_MSG_UNLOCK, /**< op: of the window's lock its type, else 0 */
     NICSTRIDE_MSG_LEAVE,  /**< the window's lock is to be given back (window_lock.h) */

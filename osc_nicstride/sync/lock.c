@@ -27,17 +27,22 @@ static bool answered(void *arg)
 {
     nicstride_peer_t *p = arg;
 
-    return p->lock.granted || nicstride_peer_failed_locked(p);
+    return p->lock.asked.type == 0 || nicstride_peer_failed_locked(p);
 }
 
 static int take_by_message(nicstride_peer_t *p, unsigned type, bool holds)
 {
-    (void)nicstride_send_note(p, NICSTRIDE_MSG_LOCK, type | (holds ? NICSTRIDE_LOCK_HOLDS : 0), 0);
+    int error;
+
+    onic_wire_lock();
+    nicstride_asked_begin(&p->lock.asked, type);
+    nicstride_send_note_locked(p, NICSTRIDE_MSG_LOCK, type | (holds ? NICSTRIDE_LOCK_HOLDS : 0), 0);
+    onic_wire_unlock();
     nicstride_wait(p, NICSTRIDE_WAKE, answered, p);
-    if (!p->lock.granted)
-        return MPI_ERR_OTHER;
-    p->lock.granted = false;
-    return p->lock.refused != 0 ? p->lock.refused : OMPI_SUCCESS;
+    onic_wire_lock();
+    error = nicstride_asked_end(&p->lock.asked, MPI_ERR_OTHER);
+    onic_wire_unlock();
+    return error;
 }
 
 static int give_back(nicstride_module_t *m, nicstride_peer_t *p)

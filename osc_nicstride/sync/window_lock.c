@@ -72,12 +72,10 @@ bool nicstride_window_lock_message_locked(nicstride_peer_t *p, const nicstride_m
 
 void nicstride_window_lock_answered_locked(nicstride_module_t *m, unsigned type, int error)
 {
-    if (is_near(m))
-        nicstride_add(&nicstride_counters.refused, 1);
+    if (!nicstride_asked_answer(&m->window_asked, type, error))
+        nicstride_refuse();
     else if (error == 0)
-        nicstride_stay_granted(stay(m), type & NICSTRIDE_STAY_TYPE);
-    else
-        m->stay_refused = error;
+        nicstride_stay_granted(stay(m), type);
 }
 
 void nicstride_window_lock_leave_locked(nicstride_module_t *m)
@@ -103,8 +101,7 @@ static bool answered(void *arg)
 {
     nicstride_peer_t *p = arg;
 
-    return nicstride_stay_is_used(stay(p->module)) || p->module->stay_refused != 0 ||
-           nicstride_peer_failed_locked(p);
+    return p->module->window_asked.type == 0 || nicstride_peer_failed_locked(p);
 }
 
 static int ask_near(nicstride_peer_t *p, unsigned what)
@@ -118,14 +115,18 @@ static int ask_near(nicstride_peer_t *p, unsigned what)
 
 static int ask_far(nicstride_peer_t *p, unsigned what)
 {
-    nicstride_module_t *m = p->module;
+    nicstride_asked_t *asked = &p->module->window_asked;
+    int error;
 
-    m->stay_refused = 0;
-    (void)nicstride_send_note(p, NICSTRIDE_MSG_LOCK, what, 0);
+    onic_wire_lock();
+    nicstride_asked_begin(asked, what & NICSTRIDE_LOCK_TYPE);
+    nicstride_send_note_locked(p, NICSTRIDE_MSG_LOCK, what, 0);
+    onic_wire_unlock();
     nicstride_wait(p, NICSTRIDE_WAKE, answered, p);
-    if (nicstride_stay_is_used(stay(m)))
-        return OMPI_SUCCESS;
-    return m->stay_refused != 0 ? m->stay_refused : MPI_ERR_OTHER;
+    onic_wire_lock();
+    error = nicstride_asked_end(asked, MPI_ERR_OTHER);
+    onic_wire_unlock();
+    return error;
 }
 
 static int ask(nicstride_module_t *m, unsigned what)

@@ -31,21 +31,21 @@ static nicstride_module_t *find_window(uint32_t name)
 
 static void on_grant(const nicstride_incoming_t *in)
 {
-    nicstride_peer_t *target = NULL;
+    const int error = nicstride_error_class(in->msg->status);
+    nicstride_peer_t *target;
 
-    if (in->msg->count == (uint64_t)in->m->size)
-        nicstride_window_lock_answered_locked(in->m, in->msg->op,
-                                              nicstride_error_class(in->msg->status));
-    if (in->msg->count < (uint64_t)in->m->size)
-        target = nicstride_peer_locked(in->m, (int)in->msg->count);
-    if (target == NULL)
+    if (in->msg->count == (uint64_t)in->m->size) {
+        nicstride_window_lock_answered_locked(in->m, in->msg->op, error);
         return;
-    if (!nicstride_lazy_lock_granted_locked(target, in->msg->status != 0)) {
-        target->lock.granted = true;
-        target->lock.refused = nicstride_error_class(in->msg->status);
-    } else if (in->msg->status != 0) {
+    }
+    /* Of whom a lock was asked there is a peer. */
+    target = in->msg->count < (uint64_t)in->m->size ? in->m->peer[in->msg->count] : NULL;
+    if (target != NULL && nicstride_lazy_lock_granted_locked(target, error != 0)) {
         /* Both sides disagree about the lock: nothing that is sent there can be relied on. */
-        nicstride_peer_end_locked(target);
+        if (error != 0)
+            nicstride_peer_end_locked(target);
+    } else if (target == NULL || !nicstride_asked_answer(&target->lock.asked, in->msg->op, error)) {
+        nicstride_refuse();
     }
 }
 

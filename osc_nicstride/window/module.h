@@ -25,6 +25,7 @@
 #include "osc_nicstride/protocol/credit.h"
 #include "osc_nicstride/protocol/epoch.h"
 #include "osc_nicstride/protocol/fence.h"
+#include "osc_nicstride/protocol/lockq.h"
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/protocol/method.h"
 #include "osc_nicstride/protocol/names.h"
@@ -84,8 +85,7 @@ typedef struct nicstride_queue {
 
 /** The lock of a peer, where it is of another node. Wire lock but for `nocheck`. */
 typedef struct nicstride_peer_lock {
-    bool granted; /**< asked for by message, it is ours */
-    int refused;  /**< why it will not be, or 0 */
+    nicstride_asked_t asked; /**< by message */
     struct nicstride_lazy_lock
         *lazy; /**< or asked for later (lazy_lock.h); a guess without the lock */
     struct nicstride_entrance
@@ -230,7 +230,8 @@ typedef struct nicstride_module {
     nicstride_enrolled_t *enrolled; /**< own memory that is registered (keys.h), or NULL */
     nicstride_gatehouse_t *gate;    /**< of the own lock (sync/lock_queue.h), or NULL */
     bool gateless;                  /**< there cannot be one */
-    int stay_refused;               /**< the window's lock will not be had: why, or 0 */
+    nicstride_asked_t window_asked; /**< of rank 0, for the window's lock, by message */
+    unsigned untold;   /**< queues of which not all was told: a set, see sync/change_queue.c */
     int applied_error; /**< the first error of one that came in active target, that no call has
                           returned */
 

@@ -351,9 +351,37 @@ START_TEST(a_queue_for_nobody)
 }
 END_TEST
 
+/** An answer counts once, and only where that lock was asked for. */
+START_TEST(answers)
+{
+    nicstride_asked_t a = {0};
+
+    for (uint32_t type = 0; type <= NICSTRIDE_LOCK_OF_SOME; type++)
+        ck_assert(!nicstride_asked_answer(&a, type, 0) && !nicstride_asked_answer(&a, type, 1));
+    nicstride_asked_begin(&a, NICSTRIDE_LOCK_OF_ALL);
+    for (uint32_t type = 0; type < NICSTRIDE_LOCK_OF_ALL; type++)
+        ck_assert(!nicstride_asked_answer(&a, type, 0));
+    ck_assert_uint_ne(a.type, 0);
+    ck_assert(nicstride_asked_answer(&a, NICSTRIDE_LOCK_OF_ALL, 0));
+    ck_assert_uint_eq(a.type, 0);
+    ck_assert(!nicstride_asked_answer(&a, NICSTRIDE_LOCK_OF_ALL, 0));
+    ck_assert(!nicstride_asked_answer(&a, 0, 5));
+    ck_assert_int_eq(nicstride_asked_end(&a, 7), 0);
+
+    nicstride_asked_begin(&a, NICSTRIDE_LOCK_SHARED);
+    ck_assert(nicstride_asked_answer(&a, 0, 5));
+    ck_assert_int_eq(nicstride_asked_end(&a, 7), 5);
+
+    nicstride_asked_begin(&a, NICSTRIDE_LOCK_EXCLUSIVE);
+    ck_assert_int_eq(nicstride_asked_end(&a, 7), 7);
+    ck_assert(!nicstride_asked_answer(&a, NICSTRIDE_LOCK_EXCLUSIVE, 0));
+}
+END_TEST
+
 int main(void)
 {
     return UNIT_RUN("lockq", UNIT_ONCE(random_schedules), UNIT_ONCE(readers_do_not_starve_a_writer),
                     UNIT_ONCE(holders_do_not_wait_for_a_writer),
-                    UNIT_ONCE(nobody_overtakes_a_promised_lock), UNIT_ONCE(a_queue_for_nobody));
+                    UNIT_ONCE(nobody_overtakes_a_promised_lock), UNIT_ONCE(a_queue_for_nobody),
+                    UNIT_ONCE(answers));
 }

@@ -310,6 +310,11 @@ START_TEST(values)
         nicstride_msg_init(&m, NICSTRIDE_MSG_LOCK, 1, 2);
         m.op = (uint16_t)op;
         UNIT_CHECK(accepted(&m, 0) == (op < 32 && (of_target || (of_window && (op & 8) == 0))));
+        nicstride_msg_init(&m, NICSTRIDE_MSG_GRANT, 1, 2);
+        m.op = (uint16_t)op;
+        UNIT_CHECK(accepted(&m, 0) == (op < 8 && (of_target || of_window)));
+        m.status = 3;
+        UNIT_CHECK(accepted(&m, 0));
         nicstride_msg_init(&m, NICSTRIDE_MSG_UNLOCK, 1, 2);
         m.op = (uint16_t)op;
         UNIT_CHECK(accepted(&m, 0) == (op == 0 || (op < 8 && of_window)));
