@@ -8,6 +8,7 @@ unit_programs = \
 	test/unit/check_apply \
 	test/unit/check_arrange \
 	test/unit/check_batch \
+	test/unit/check_change_queue \
 	test/unit/check_clock \
 	test/unit/check_copy \
 	test/unit/check_epoch \
@@ -247,6 +248,12 @@ test_unit_check_copy_LDADD = $(unit_ldadd)
 test_unit_check_stores_LDADD = $(unit_ldadd)
 test_unit_check_pack_LDADD = $(unit_ldadd)
 test_unit_check_owned_lock_LDADD = $(unit_ldadd)
+# With a wire of its own in place of the one over UCX.
+test_unit_check_change_queue_SOURCES = \
+	osc_nicstride/sync/change_queue.c \
+	test/unit/check_change_queue.c
+test_unit_check_change_queue_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS)
+test_unit_check_change_queue_LDADD = $(unit_ldadd)
 test_unit_check_requests_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_patience_LDADD = $(unit_ldadd)
 test_unit_check_place_LDADD = $(unit_ldadd)

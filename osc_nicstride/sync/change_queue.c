@@ -129,22 +129,59 @@ static int take_queue(nicstride_module_t *m, onic_owned_lock_t *lock, bool wire_
     return nicstride_ctl_is_orphaned(m, lock) ? ONIC_ERR_PROC_FAILED : NICSTRIDE_QUEUE_BUSY;
 }
 
+bool nicstride_queue_waits;
+
+void nicstride_queue_is_busy_locked(void)
+{
+    nicstride_queue_waits = true;
+    onic_wire_defer(ONIC_AM_OSC);
+}
+
+/** A queue's place in the module's `untold`. */
+static unsigned bit_of(bool of_window)
+{
+    return of_window ? 2 : 1;
+}
+
+/** Does the change, and notes what the origin is to be told of it. */
+static int do_change(nicstride_module_t *m, int local, nicstride_change_t change, uint32_t origin,
+                     unsigned what, told_t *remote)
+{
+    const nicstride_tell_t told = change(m, local, origin, what);
+
+    if (told == NICSTRIDE_TELL_GRANTED)
+        tell(m, local, origin, remote);
+    if (told != NICSTRIDE_TELL_REFUSED)
+        return OMPI_SUCCESS;
+    if (onic_node_index(&m->node, origin) >= 0)
+        return OMPI_ERR_RMA_SYNC; /* that is the caller */
+    note(remote, origin, 0, MPI_ERR_RMA_SYNC);
+    return OMPI_SUCCESS;
+}
+
 int nicstride_change_queue(nicstride_module_t *m, int local, nicstride_change_t change,
                            uint32_t origin, unsigned what, bool wire_locked)
 {
     onic_owned_lock_t *lock = &nicstride_ctl(m, local)->queue_lock;
     bool changed = change == NULL;
+    int answer = OMPI_SUCCESS;
     told_t remote;
 
     do {
         const bool broken = nicstride_is_broken(m);
         const int rc = take_queue(m, lock, wire_locked);
 
+        /* What is done is not to be done again: what is left is to tell. */
+        if (rc == NICSTRIDE_QUEUE_BUSY && changed) {
+            m->untold |= bit_of(is_of_window(m, local));
+            nicstride_queue_is_busy_locked();
+            return answer;
+        }
         if (rc != OMPI_SUCCESS)
             return rc;
         remote.n = 0;
-        if (!changed && change(m, local, origin, what))
-            tell(m, local, origin, &remote);
+        if (!changed)
+            answer = do_change(m, local, change, origin, what, &remote);
         changed = true;
         if (broken)
             refuse(m, local, &remote);
@@ -157,7 +194,18 @@ int nicstride_change_queue(nicstride_module_t *m, int local, nicstride_change_t 
         if (remote.n > 0 && !wire_locked)
             onic_wire_unlock();
     } while (remote.n == TOLD_MAX);
-    return OMPI_SUCCESS;
+    return answer;
+}
+
+void nicstride_tell_rest_locked(nicstride_module_t *m)
+{
+    const unsigned untold = m->untold;
+
+    m->untold = 0;
+    if ((untold & bit_of(false)) != 0)
+        (void)nicstride_change_mine_locked(m, NULL, 0);
+    if ((untold & bit_of(true)) != 0)
+        (void)nicstride_change_windows_locked(m, NULL, 0, 0);
 }
 
 bool nicstride_change_mine_locked(nicstride_module_t *m, nicstride_change_t change, uint32_t origin)

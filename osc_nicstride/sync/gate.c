@@ -99,9 +99,6 @@ size_t nicstride_gate_offer_locked(nicstride_module_t *m, void *bytes, size_t ca
     return m->gate != NULL ? onic_region_key_locked(m->gate->region, bytes, cap) : 0;
 }
 
-/** Does a gate wait for a lock that was busy? Wire lock. */
-static bool waiting;
-
 static void change_word(nicstride_gatehouse_t *g, uint64_t add);
 
 /** Has that happened, and is it dealt with now? What would change the word waits while another
@@ -116,7 +113,7 @@ static bool takes(nicstride_gatehouse_t *g, unsigned what)
 }
 
 /** What has happened at the gate. */
-static bool at_gate(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
+static nicstride_tell_t at_gate(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
 {
     nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
     nicstride_gatehouse_t *g = m->gate;
@@ -134,22 +131,22 @@ static bool at_gate(nicstride_module_t *m, int local, uint32_t origin, unsigned 
         g->todo = nicstride_gate_released(&g->gate, q);
     if (takes(g, NICSTRIDE_GATE_IS_WANTED | NICSTRIDE_GATE_BY_NEAR))
         g->todo = nicstride_gate_wanted(&g->gate, q, near, word);
-    return false;
+    return NICSTRIDE_TELL_NOTHING;
 }
 
-/** Deals with what has happened. */
-static void settle(nicstride_module_t *m)
+void nicstride_gate_settle_locked(nicstride_module_t *m)
 {
     nicstride_gatehouse_t *g = m->gate;
-    const int rc = g->happened != 0 ? nicstride_change_queue(m, m->node.me, at_gate, 0, 0, true)
-                                    : OMPI_SUCCESS;
+    int rc = OMPI_SUCCESS;
 
-    if (rc == NICSTRIDE_QUEUE_BUSY) {
-        waiting = true;
-        onic_wire_defer(ONIC_AM_OSC);
-    } else if (rc != OMPI_SUCCESS) {
+    if (g == NULL)
+        return;
+    if (g->happened != 0)
+        rc = nicstride_change_queue(m, m->node.me, at_gate, 0, 0, true);
+    if (rc == NICSTRIDE_QUEUE_BUSY)
+        nicstride_queue_is_busy_locked();
+    else if (rc != OMPI_SUCCESS)
         g->happened = 0; /* nobody will have the queue any more */
-    }
     if (g->busy || g->todo == NICSTRIDE_GATE_NOTHING)
         return;
     g->todo = NICSTRIDE_GATE_NOTHING;
@@ -187,24 +184,7 @@ void nicstride_gate_note_locked(nicstride_module_t *m, unsigned happened)
     if (m->gate == NULL)
         return;
     m->gate->happened |= happened;
-    settle(m);
-}
-
-bool nicstride_gates_settle_locked(void)
-{
-    opal_hash_table_t *windows = &nicstride_component.windows;
-    void *m, *node;
-    uint32_t name;
-
-    if (!waiting)
-        return true;
-    waiting = false;
-    for (int rc = opal_hash_table_get_first_key_uint32(windows, &name, &m, &node);
-         rc == OPAL_SUCCESS;
-         rc = opal_hash_table_get_next_key_uint32(windows, &name, &m, node, &node))
-        if (((nicstride_module_t *)m)->gate != NULL)
-            settle(m);
-    return !waiting;
+    nicstride_gate_settle_locked(m);
 }
 
 bool nicstride_gate_lost_locked(nicstride_module_t *m, int rank)

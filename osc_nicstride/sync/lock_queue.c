@@ -13,20 +13,20 @@
 
 #include "opal/runtime/opal_progress.h"
 
-static bool release(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
+static nicstride_tell_t release(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
 {
     (void)what;
     if (!nicstride_lockq_release(nicstride_ctl_lockq(m, local), origin))
-        nicstride_add(&nicstride_counters.refused, 1);
-    return false;
+        nicstride_refuse();
+    return NICSTRIDE_TELL_NOTHING;
 }
 
 /** For a process of another node, the connection to which is lost. */
-static bool forget(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
+static nicstride_tell_t forget(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
 {
     (void)what;
     (void)nicstride_lockq_forget(nicstride_ctl_lockq(m, local), origin);
-    return false;
+    return NICSTRIDE_TELL_NOTHING;
 }
 
 /** Had it come to know that it held that lock, and used it? Of the window's lock only
@@ -44,7 +44,8 @@ static bool has_used(nicstride_module_t *m, int local, int index)
 
 /** For a process of this node that has died: where it waits it is taken out; what it has held and
  *  used nobody can have any more. */
-static bool remove_one_dead(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
+static nicstride_tell_t remove_one_dead(nicstride_module_t *m, int local, uint32_t origin,
+                                        unsigned what)
 {
     nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
     const int index = onic_node_index(&m->node, origin);
@@ -53,7 +54,7 @@ static bool remove_one_dead(nicstride_module_t *m, int local, uint32_t origin, u
         nicstride_break(m, NICSTRIDE_BROKEN_LOCK, index);
     else
         (void)forget(m, local, origin, what);
-    return false;
+    return NICSTRIDE_TELL_NOTHING;
 }
 
 /** The connection to a process is lost: what it holds of my lock, or at rank 0 of the window's,
@@ -120,7 +121,7 @@ bool nicstride_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *m
     if (r == NICSTRIDE_LOCKQ_QUEUED)
         nicstride_gate_note_locked(m, NICSTRIDE_GATE_IS_WANTED);
     if (r == NICSTRIDE_LOCKQ_REFUSED) {
-        nicstride_add(&nicstride_counters.refused, 1);
+        nicstride_refuse();
         nicstride_send_grant_locked(m, local, (uint32_t)p->rank, 0, MPI_ERR_RMA_SYNC);
     }
     return true;
@@ -204,6 +205,26 @@ int nicstride_give_back_on_node(nicstride_module_t *m, int local)
     return nicstride_change_queue(m, local, release, (uint32_t)m->rank, 0, false);
 }
 
+/* ---- queues that were busy ------------------------------------------------------------------- */
+
+bool nicstride_queues_settle_locked(void)
+{
+    opal_hash_table_t *windows = &nicstride_component.windows;
+    void *m, *node;
+    uint32_t name;
+
+    if (!nicstride_queue_waits)
+        return true;
+    nicstride_queue_waits = false;
+    for (int rc = opal_hash_table_get_first_key_uint32(windows, &name, &m, &node);
+         rc == OPAL_SUCCESS;
+         rc = opal_hash_table_get_next_key_uint32(windows, &name, &m, node, &node)) {
+        nicstride_tell_rest_locked(m);
+        nicstride_gate_settle_locked(m);
+    }
+    return !nicstride_queue_waits;
+}
+
 /* ---- lost peers ------------------------------------------------------------------------------ */
 
 /** Peers to which nothing is under way are left alone: they may have left in good order. */
@@ -262,8 +283,8 @@ static int end_lost_of(nicstride_module_t *m)
     }
     /* Processes of other nodes that wait for my lock get an error. */
     if (nicstride_is_broken(m)) {
-        again = !nicstride_change_mine_locked(m, NULL, 0) || again;
-        again = !nicstride_change_windows_locked(m, NULL, 0, 0) || again;
+        (void)nicstride_change_mine_locked(m, NULL, 0);
+        (void)nicstride_change_windows_locked(m, NULL, 0, 0);
         nicstride_gate_note_locked(m, NICSTRIDE_GATE_IS_WANTED);
     }
     return again ? -1 : n;

@@ -43,18 +43,38 @@ int nicstride_end_lost_locked(void);
 /** A queue's lock is not free. */
 #define NICSTRIDE_QUEUE_BUSY (-1)
 
+/** What the origin of a change is to be told. */
+typedef enum nicstride_tell {
+    NICSTRIDE_TELL_NOTHING,
+    NICSTRIDE_TELL_GRANTED, /**< it has the lock */
+    NICSTRIDE_TELL_REFUSED  /**< it will not: it has it, or waits for it */
+} nicstride_tell_t;
+
 /** What is to be done with the queue of a target of this node, or the window's
- *  (nicstride_ctl_of_window), whose lock is had. True where the origin has the lock by it, and is
- *  to be told. */
-typedef bool (*nicstride_change_t)(nicstride_module_t *m, int local, uint32_t origin,
-                                   unsigned what);
+ *  (nicstride_ctl_of_window), whose lock is had. */
+typedef nicstride_tell_t (*nicstride_change_t)(nicstride_module_t *m, int local, uint32_t origin,
+                                               unsigned what);
 
 /** Changes such a queue, if `change` is not NULL, and tells those that have the lock by that, never
  *  will, or are to leave. Nothing is sent, and no endpoint made, before the queue's lock is given
- *  back. An error where that cannot be had any more. Without the wire lock: MPI threads. With it
- *  NICSTRIDE_QUEUE_BUSY where the lock is not free. */
+ *  back. An error where that cannot be had any more; OMPI_ERR_RMA_SYNC where this process's request
+ *  is refused. Without the wire lock: MPI threads. With it NICSTRIDE_QUEUE_BUSY where the lock is
+ *  not free, and nothing has changed. Where that happens when all is done but the telling, or
+ *  `change` is NULL, the rest is told later (nicstride_queues_settle_locked). */
 int nicstride_change_queue(nicstride_module_t *m, int local, nicstride_change_t change,
                            uint32_t origin, unsigned what, bool wire_locked);
+
+/** Does something wait for a queue that was busy? Wire lock. */
+extern bool nicstride_queue_waits;
+
+/** Goes on with that. False where a queue still is. */
+bool nicstride_queues_settle_locked(void);
+
+/** One is: has the above called. */
+void nicstride_queue_is_busy_locked(void);
+
+/** Tells what was left to tell in a window. */
+void nicstride_tell_rest_locked(nicstride_module_t *m);
 
 /** Changes my queue, or, at rank 0, the window's. False where that must be tried again. */
 bool nicstride_change_mine_locked(nicstride_module_t *m, nicstride_change_t change,
@@ -84,7 +104,7 @@ void nicstride_window_lock_give(nicstride_module_t *m);
 /** A request or a release came to rank 0. False where the queue is busy: try later. */
 bool nicstride_window_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *msg);
 
-/** Rank 0 has granted it, or, by an error class, refused; it is to be given back. */
+/** It is granted, or, by an error class, refused; it is to be given back. */
 void nicstride_window_lock_answered_locked(nicstride_module_t *m, unsigned type, int error);
 void nicstride_window_lock_leave_locked(nicstride_module_t *m);
 
@@ -110,8 +130,8 @@ enum {
 /** Something has happened at the own gate, a set of these; nothing where there is none. */
 void nicstride_gate_note_locked(nicstride_module_t *m, unsigned happened);
 
-/** Goes on with what waits for a lock that was busy. False where it still is. */
-bool nicstride_gates_settle_locked(void);
+/** Deals with that, as far as it has waited for the queue; nothing where there is no gate. */
+void nicstride_gate_settle_locked(nicstride_module_t *m);
 
 /** A process of another node is lost: the lock that it had by the gate is taken away. Where it may
  *  be one of those that share it the window has failed. False: later. */

@@ -30,23 +30,27 @@ static nicstride_stay_t *stay(const nicstride_module_t *m)
 
 /* ---- the queue ------------------------------------------------------------------------------- */
 
-static bool request(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
+static nicstride_tell_t request(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
 {
-    nicstride_lockq_result_t r =
-        nicstride_lockq_request(nicstride_ctl_lockq(m, local), origin, what & NICSTRIDE_LOCK_TYPE,
-                                (what & NICSTRIDE_LOCK_HOLDS) != 0);
-
-    if (r == NICSTRIDE_LOCKQ_REFUSED)
-        nicstride_add(&nicstride_counters.refused, 1);
-    return r == NICSTRIDE_LOCKQ_GRANTED;
+    switch (nicstride_lockq_request(nicstride_ctl_lockq(m, local), origin,
+                                    what & NICSTRIDE_LOCK_TYPE,
+                                    (what & NICSTRIDE_LOCK_HOLDS) != 0)) {
+    case NICSTRIDE_LOCKQ_GRANTED:
+        return NICSTRIDE_TELL_GRANTED;
+    case NICSTRIDE_LOCKQ_REFUSED:
+        nicstride_refuse();
+        return NICSTRIDE_TELL_REFUSED;
+    default:
+        return NICSTRIDE_TELL_NOTHING;
+    }
 }
 
-static bool release(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
+static nicstride_tell_t release(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
 {
     (void)what;
     if (!nicstride_lockq_release(nicstride_ctl_lockq(m, local), origin))
-        nicstride_add(&nicstride_counters.refused, 1);
-    return false;
+        nicstride_refuse();
+    return NICSTRIDE_TELL_NOTHING;
 }
 
 bool nicstride_window_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *msg)
@@ -54,7 +58,7 @@ bool nicstride_window_lock_message_locked(nicstride_peer_t *p, const nicstride_m
     nicstride_module_t *m = p->module;
 
     if (m->rank != 0) {
-        nicstride_add(&nicstride_counters.refused, 1);
+        nicstride_refuse();
         return true;
     }
     if (nicstride_asker_is_gone_locked(p))
@@ -83,7 +87,7 @@ void nicstride_window_lock_leave_locked(nicstride_module_t *m)
     nicstride_peer_t *p;
 
     if (is_near(m))
-        nicstride_add(&nicstride_counters.refused, 1);
+        nicstride_refuse();
     if (is_near(m) || !nicstride_stay_leave(stay(m)))
         return;
     p = nicstride_peer_locked(m, 0);

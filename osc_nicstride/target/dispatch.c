@@ -266,7 +266,7 @@ int nicstride_run_deferred(void)
     nicstride_deferred_t *next;
     int n = nicstride_lazy_lock_send_kept_locked() + nicstride_send_all_waiting_locked();
     const int lost = nicstride_end_lost_locked();
-    const bool settled = nicstride_gates_settle_locked();
+    const bool settled = nicstride_queues_settle_locked();
     bool busy = false;
 
     nicstride_pump_askers_locked();
