@@ -464,6 +464,7 @@ mpi_programs = \
 	test/mpi/shorter \
 	test/mpi/long_short \
 	test/mpi/many_targets \
+	test/mpi/measured \
 	test/mpi/memory_bound \
 	test/mpi/refused_later \
 	test/mpi/refused_memory \
@@ -617,6 +618,10 @@ test_mpi_flatten_DEPENDENCIES = $(internal_dependencies)
 test_mpi_flatten_shapes_LDADD = $(internal_ldadd)
 test_mpi_flatten_shapes_LDFLAGS = $(internal_ldflags)
 test_mpi_flatten_shapes_DEPENDENCIES = $(internal_dependencies)
+
+test_mpi_measured_LDADD = $(internal_ldadd)
+test_mpi_measured_LDFLAGS = $(internal_ldflags)
+test_mpi_measured_DEPENDENCIES = $(internal_dependencies)
 
 test_mpi_mover_SOURCES = \
 	test/mpi/mover.c \

@@ -170,7 +170,8 @@ ONIC_EXPORT int onic_links_load(onic_links_t *links, const char *path);
 /** Reads what a user has given as a component's parameter `cost`: "default", such lines, or @FILE;
  *  the others are as by default for this processor. These are what calibration has measured on such
  *  a processor, in a file VENDOR-FAMILY-MODEL.txt in the user's .openmpi/ompi-nic or in the folder
- *  `costs` beside the components; else what is built in. `from` says which it was. False where it
- * is none of these: then a text has been printed, "bad-cost" of that help file. MPI thread. */
+ *  `costs` beside the components; else, and where that file is broken, which a line says, what is
+ *  built in. `from` says which it was. False where `cost` is none of these: then a text has been
+ *  printed, "bad-cost" of that help file. MPI thread. */
 ONIC_EXPORT bool onic_links_given(onic_links_t *links, const char *cost, char from[ONIC_LINKS_FROM],
                                   const char *help_file);
