@@ -276,26 +276,37 @@ static bool share(hwloc_topology_t topology, hwloc_obj_t a, hwloc_obj_t b, hwloc
     return over != NULL && over == hwloc_get_ancestor_obj_by_type(topology, type, b);
 }
 
-/** The first processor with another one at each distance; of one core only where there is no other.
- */
+/** How far apart: 0 near, 1 package, 2 far. */
+static int distance(hwloc_topology_t topology, hwloc_obj_t a, hwloc_obj_t b)
+{
+    const int packages = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PACKAGE);
+    const bool package = packages <= 1 || share(topology, a, b, HWLOC_OBJ_PACKAGE);
+    const bool cache = share(topology, a, b, HWLOC_OBJ_L3CACHE) ||
+                       (package && hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_L3CACHE) <= 0);
+
+    return cache ? 0 : package ? 1 : 2;
+}
+
+/** The first processor with another one at each distance; with one of its own core only where no
+ *  processor has another core, since two processes of a job are seldom placed so. */
 static void pairs(hwloc_topology_t topology)
 {
     const int n = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU);
-    const int packages = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PACKAGE);
     const hwloc_obj_t first = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PU, 0);
     static const char *const names[] = {"near", "package", "far"};
     hwloc_obj_t found[3] = {NULL, NULL, NULL};
+    bool any = false;
 
-    for (int i = 1; i < n; i++) {
-        const hwloc_obj_t other = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PU, (unsigned)i);
-        const bool package = packages <= 1 || share(topology, first, other, HWLOC_OBJ_PACKAGE);
-        const bool cache = share(topology, first, other, HWLOC_OBJ_L3CACHE) ||
-                           (package && hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_L3CACHE) <= 0);
-        hwloc_obj_t *place = &found[cache ? 0 : package ? 1 : 2];
+    for (int same_core = 0; same_core < 2 && !any; same_core++)
+        for (int i = 1; i < n; i++) {
+            const hwloc_obj_t other = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PU, (unsigned)i);
+            hwloc_obj_t *place = &found[distance(topology, first, other)];
 
-        if (!share(topology, first, other, HWLOC_OBJ_CORE) && *place == NULL)
+            if (share(topology, first, other, HWLOC_OBJ_CORE) != (same_core != 0) || *place != NULL)
+                continue;
             *place = other;
-    }
+            any = true;
+        }
     for (int d = 0; d < 3; d++)
         if (found[d] != NULL)
             printf("%s %u %u\n", names[d], first->os_index, found[d]->os_index);
@@ -325,10 +336,15 @@ int main(int argc, char **argv)
         rc = 2;
     } else {
         /* Before MPI makes threads and memory. */
-        if (bind(topology, argv[is_rank[0] == '0' ? 1 : 2]) != 0)
-            fprintf(stderr, "ompi-nic-calibrate-run: not bound to processor %s\n",
-                    argv[is_rank[0] == '0' ? 1 : 2]);
-        rc = run(argc, argv);
+        const char *processor = argv[is_rank[0] == '0' ? 1 : 2];
+
+        if (bind(topology, processor) == 0) {
+            rc = run(argc, argv);
+        } else {
+            /* Figures would be of another distance. */
+            fprintf(stderr, "ompi-nic-calibrate-run: cannot be bound to processor %s\n", processor);
+            rc = 1;
+        }
     }
     hwloc_topology_destroy(topology);
     return rc;
