@@ -117,6 +117,7 @@ EXTRA_DIST += \
 	perf/diff \
 	perf/page \
 	perf/plot \
+	perf/others.py \
 	perf/presets.py \
 	perf/regret \
 	perf/summary.py \

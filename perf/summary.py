@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 sys.dont_write_bytecode = True  # the source directory stays as it is
+from others import QUIET
 from presets import MPICH
 
 HERE = Path(__file__).resolve().parent
@@ -56,8 +57,6 @@ CASES = (
 SAME = 1.05
 # Rounds by which it is sure who is faster.
 FEWEST_ROUNDS = 3
-# Processors that others may use in the mean without a warning.
-QUIET = 0.1
 
 
 @dataclass
