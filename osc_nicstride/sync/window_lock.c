@@ -22,6 +22,14 @@ static bool is_near(const nicstride_module_t *m)
     return m->node.ranks[0] == 0;
 }
 
+/** Does somebody always hear that this process is asked to leave? One of rank 0's node is taken out
+ * by the others; elsewhere a server thread must look by itself, which where processes wake each
+ * other it does not. */
+static bool may_stay(const nicstride_module_t *m)
+{
+    return is_near(m) || (m->wants_server && nicstride_component.params.server);
+}
+
 /** This process's word. */
 static nicstride_stay_t *stay(const nicstride_module_t *m)
 {
@@ -203,7 +211,8 @@ void nicstride_window_lock_give(nicstride_module_t *m)
     bool leaves;
 
     OPAL_THREAD_LOCK(&m->lock);
-    leaves = --m->stays == 0 && !nicstride_stay_end(stay(m));
+    leaves = --m->stays == 0 &&
+             (!nicstride_stay_end(stay(m)) || (!may_stay(m) && nicstride_stay_leave_idle(stay(m))));
     m->stay_busy = m->stay_busy || leaves;
     OPAL_THREAD_UNLOCK(&m->lock);
     if (!leaves)
