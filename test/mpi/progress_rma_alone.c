@@ -4,8 +4,10 @@
  */
 /* ranks: 2 */
 /* windows: create allocate dynamic */
+/* methods: auto direct cma sieve pack mover */
 /* timeout: 300 */
-/** @file The matrix of progress (progress.h) of one-sided operations without server thread. */
+/** @file The matrix of progress (progress.h) of one-sided operations without server thread, within
+ * a node: between nodes an exclusive lock, of the own memory, too, needs rank 0 in MPI then. */
 #include "test/mpi/progress_cells.h"
 
 #include <stdlib.h>
