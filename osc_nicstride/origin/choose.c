@@ -206,8 +206,8 @@ static int start(nicstride_transfer_t *t, bool *done_p)
     nicstride_method_t method = choose(t);
     int rc;
 
-    t->from = (uint64_t)(t->disp + t->target.lb);
-    t->to = (uint64_t)(t->disp + t->target.ub);
+    t->from = (uint64_t)t->disp + (uint64_t)t->target.lb;
+    t->to = (uint64_t)t->disp + (uint64_t)t->target.ub;
     rc = start_by(t, method, done_p);
     if (rc == OMPI_ERR_NOT_AVAILABLE) {
         method = NICSTRIDE_METHOD_PACK;

@@ -249,8 +249,8 @@ void nicstride_op_by_message_locked(nicstride_op_t *op)
     /* It has left the way that it was noted for. */
     if (op->type != NICSTRIDE_MSG_GET)
         nicstride_order_note(&op->peer->order, NICSTRIDE_WAY_TURN, false,
-                             (uint64_t)(op->disp + op->target.lb),
-                             (uint64_t)(op->disp + op->target.ub));
+                             (uint64_t)op->disp + (uint64_t)op->target.lb,
+                             (uint64_t)op->disp + (uint64_t)op->target.ub);
     enqueue(op->peer, op, true);
     nicstride_pump_locked(op->peer);
 }
