@@ -38,7 +38,8 @@ bool nicstride_lazy_lock_is_locked(nicstride_peer_t *p);
  *  Wire lock. */
 void nicstride_lazy_lock_ask_locked(nicstride_peer_t *p);
 
-/** The same for the one that something waits for. Returns how many there are. Wire lock. */
+/** The same for the one that something waits for. Returns 1 where there is one, else 0. Wire lock.
+ */
 int nicstride_lazy_lock_send_kept_locked(void);
 
 /** The peer whose lock this thread holds back, of any window, by MPI_Win_lock, or NULL. */
