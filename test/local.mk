@@ -16,7 +16,7 @@ unit_programs = \
 	test/unit/check_credit \
 	test/unit/check_replies \
 	test/unit/check_handle \
-	test/unit/check_kept \
+	test/unit/check_layout_cache \
 	test/unit/check_ask \
 	test/unit/check_gate \
 	test/unit/check_guard \
@@ -61,7 +61,7 @@ unit_programs = \
 	test/unit/check_nicbarrier_schedule \
 	test/unit/check_nicbarrier_shm \
 	test/unit/check_nicbarrier_team \
-	test/unit/check_names \
+	test/unit/check_peer_layouts \
 	test/unit/check_pack \
 	test/unit/check_owned_lock \
 	test/unit/check_connections \
@@ -129,14 +129,14 @@ test_unit_check_fence_LDADD = $(unit_ldadd)
 test_unit_check_credit_LDADD = $(unit_ldadd)
 test_unit_check_replies_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
-test_unit_check_kept_LDADD = $(unit_ldadd)
+test_unit_check_layout_cache_LDADD = $(unit_ldadd)
 test_unit_check_ask_LDADD = $(unit_ldadd)
 test_unit_check_gate_LDADD = $(unit_ldadd)
 test_unit_check_guard_LDADD = $(check_libs)
 test_unit_check_spare_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_keys_LDADD = $(unit_ldadd)
 test_unit_check_update_LDADD = $(unit_ldadd)
-test_unit_check_names_LDADD = $(unit_ldadd)
+test_unit_check_peer_layouts_LDADD = $(unit_ldadd)
 test_unit_check_lazy_LDADD = $(unit_ldadd)
 test_unit_check_order_LDADD = $(unit_ldadd)
 test_unit_check_layout_LDADD = $(unit_ldadd)

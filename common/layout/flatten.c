@@ -282,13 +282,13 @@ static onic_layout_status_t find_type(const opal_datatype_t *dt, onic_layout_t *
                                       onic_flattened_t *f)
 {
     if (f == NULL || (dt->flags & OPAL_DATATYPE_FLAG_CONTIGUOUS) ||
-        dt->opt_desc.used < KEPT_ITEMS || f->kept.limit == 0)
+        dt->opt_desc.used < KEPT_ITEMS || f->cache.limit == 0)
         return read_type(dt, l);
     const onic_contents_t from = contents_of(&dt->opt_desc);
     bool found;
 
     OPAL_THREAD_LOCK(&f->lock);
-    found = onic_kept_find(&f->kept, &from, l);
+    found = onic_layout_cache_find(&f->cache, &from, l);
     OPAL_THREAD_UNLOCK(&f->lock);
     if (found && l->size == dt->size)
         return ONIC_LAYOUT_OK;
@@ -296,7 +296,7 @@ static onic_layout_status_t find_type(const opal_datatype_t *dt, onic_layout_t *
         onic_layout_fini(l);
     } else if (read_description(dt, &dt->opt_desc, l) == ONIC_LAYOUT_OK) {
         OPAL_THREAD_LOCK(&f->lock);
-        onic_kept_add(&f->kept, &from, l);
+        onic_layout_cache_add(&f->cache, &from, l);
         OPAL_THREAD_UNLOCK(&f->lock);
         return ONIC_LAYOUT_OK;
     }

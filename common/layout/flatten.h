@@ -9,14 +9,14 @@
 #include "ompi/datatype/ompi_datatype.h"
 #include ONIC_MUTEX_HEADER
 
-#include "common/layout/kept.h"
+#include "common/layout/layout_cache.h"
 #include "common/layout/layout.h"
 #include "common/support/device.h"
 
 /** Construct the lock. */
 typedef struct onic_flattened {
     opal_mutex_t lock;
-    onic_kept_t kept; /**< those of one item each */
+    onic_layout_cache_t cache; /**< those of one item each */
 } onic_flattened_t;
 
 /** Describes `count` elements of a committed datatype as a layout whose offsets count from the

@@ -122,9 +122,6 @@ ONIC_EXPORT void onic_layout_fini(onic_layout_t *l);
  * both have the same one: that costs some nanoseconds, however long it is. */
 ONIC_EXPORT void onic_layout_dup(onic_layout_t *dst, const onic_layout_t *src);
 
-/** Makes `list` the list of a layout by itself, at offset 0 and without levels. To be freed. */
-ONIC_EXPORT void onic_layout_list(onic_layout_t *list, const onic_layout_t *l);
-
 /** Gives a list a number that says which one it is, to tell it without a comparison for as long as
  *  its numbers are given once. All layouts that share it have it. `l` is in list form. */
 ONIC_EXPORT void onic_layout_set_number(onic_layout_t *l, uint64_t number);
@@ -219,11 +216,11 @@ ONIC_EXPORT onic_layout_status_t onic_layout_encode_slice(onic_cursor_t *c, uint
                                                           uint64_t granule, void *buf, size_t cap,
                                                           size_t *len_p, uint64_t *data_p);
 
-/** Appends the runs of a slice of all `len` bytes, which come from a peer, to a list of at most
- *  `most` runs then; `*data_p`: the bytes of data that they describe. The slice is one of
- *  onic_layout_list with a granule of 1. On an error the list is only good for onic_runs_fini. */
+/** Appends the runs of a slice of all `len` bytes, which come from a peer, to a list: at most len /
+ * 2 of them. `*data_p`: the bytes of data that they describe. On an error the list is only good for
+ *  onic_runs_fini. */
 ONIC_EXPORT onic_layout_status_t onic_runs_decode(onic_runs_t *runs, const void *buf, size_t len,
-                                                  size_t most, uint64_t *data_p);
+                                                  uint64_t *data_p);
 
 /** Encodes what a layout in list form has beside its list: `offset` and the levels. Never needs
  *  more than ONIC_LAYOUT_ENCODED_MAX bytes; returns how many. */

@@ -274,7 +274,7 @@ static bool get_run(reader_t *r, onic_run_t *prev, bool *last)
 }
 
 /** Reads runs to the last one; `*data_p` gets their bytes of data. */
-static onic_layout_status_t get_runs(reader_t *r, onic_runs_t *runs, size_t most, uint64_t *data_p)
+static onic_layout_status_t get_runs(reader_t *r, onic_runs_t *runs, uint64_t *data_p)
 {
     onic_layout_status_t status = ONIC_LAYOUT_OK;
     onic_run_t run = {0};
@@ -284,13 +284,11 @@ static onic_layout_status_t get_runs(reader_t *r, onic_runs_t *runs, size_t most
     while (status == ONIC_LAYOUT_OK && !last) {
         status = get_run(r, &run, &last) ? onic_runs_add(runs, run) : ONIC_LAYOUT_BAD_ENCODING;
         *data_p += run.block * run.count;
-        if (runs->n > most)
-            return ONIC_LAYOUT_BAD_ENCODING;
     }
     return status;
 }
 
-onic_layout_status_t onic_runs_decode(onic_runs_t *runs, const void *buf, size_t len, size_t most,
+onic_layout_status_t onic_runs_decode(onic_runs_t *runs, const void *buf, size_t len,
                                       uint64_t *data_p)
 {
     reader_t r = {.next = buf, .end = (const uint8_t *)buf + len};
@@ -298,7 +296,7 @@ onic_layout_status_t onic_runs_decode(onic_runs_t *runs, const void *buf, size_t
 
     if (!get_byte(&r, &head) || head != FORM_LIST)
         return ONIC_LAYOUT_BAD_ENCODING;
-    onic_layout_status_t status = get_runs(&r, runs, most, data_p);
+    onic_layout_status_t status = get_runs(&r, runs, data_p);
     return status == ONIC_LAYOUT_OK && r.next != r.end ? ONIC_LAYOUT_BAD_ENCODING : status;
 }
 
@@ -308,7 +306,7 @@ static onic_layout_status_t get_list(reader_t *r, onic_layout_t *l, uint32_t nle
 {
     onic_runs_t runs = {0};
     uint64_t data = 0;
-    onic_layout_status_t status = get_runs(r, &runs, UINT32_MAX, &data);
+    onic_layout_status_t status = get_runs(r, &runs, &data);
 
     if (status != ONIC_LAYOUT_OK) {
         onic_runs_fini(&runs);

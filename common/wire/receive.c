@@ -40,10 +40,10 @@ int onic_loop_send(unsigned am_id, const void *header, size_t header_len,
     const bool rndv = (flags & ONIC_SEND_RNDV) != 0;
     const size_t data_at = (header_len + 15) & ~(size_t)15,
                  len = payload != NULL ? payload->len : 0;
-    onic_kept_t *m = malloc(sizeof(*m) + data_at + (rndv ? 0 : len));
+    onic_loop_message_t *m = malloc(sizeof(*m) + data_at + (rndv ? 0 : len));
     if (m == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
-    *m = (onic_kept_t){
+    *m = (onic_loop_message_t){
         .am_id = am_id, .header_len = header_len, .len = len, .data = m->bytes + data_at};
     memcpy(m->bytes, header, header_len);
     if (rndv) {
@@ -57,7 +57,7 @@ int onic_loop_send(unsigned am_id, const void *header, size_t header_len,
     return rndv ? 0 : 1;
 }
 
-static void deliver_kept(onic_kept_t *m)
+static void deliver_looped(onic_loop_message_t *m)
 {
     onic_peer_t *from = onic_am_is_named(m->am_id) ? onic_wire.self : NULL;
     onic_rndv_t rndv = {.base = m->rndv_base, .len = m->len};
@@ -73,18 +73,18 @@ int onic_loop_progress(void)
 {
     int events = 0;
     /* Handlers may send to this process again; that is for the next time. */
-    onic_kept_list_t now = STAILQ_HEAD_INITIALIZER(now);
+    onic_loop_t now = STAILQ_HEAD_INITIALIZER(now);
     STAILQ_CONCAT(&now, &onic_wire.loop);
-    for (onic_kept_t *m; (m = STAILQ_FIRST(&now)) != NULL; events++) {
+    for (onic_loop_message_t *m; (m = STAILQ_FIRST(&now)) != NULL; events++) {
         STAILQ_REMOVE_HEAD(&now, next);
-        deliver_kept(m);
+        deliver_looped(m);
     }
     return events;
 }
 
-void onic_kept_stop(void)
+void onic_loop_stop(void)
 {
-    for (onic_kept_t *m; (m = STAILQ_FIRST(&onic_wire.loop)) != NULL;) {
+    for (onic_loop_message_t *m; (m = STAILQ_FIRST(&onic_wire.loop)) != NULL;) {
         STAILQ_REMOVE_HEAD(&onic_wire.loop, next);
         free(m);
     }

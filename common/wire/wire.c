@@ -275,7 +275,7 @@ static void stop_wire(void)
     onic_wire.closing = true;
     /* Endpoints go with the worker. Closing them one by one would talk to peers that may be gone
      * already; what was to be sent has been flushed before the caller's fence. */
-    onic_kept_stop();
+    onic_loop_stop();
     stop_flush(0);
     destroy_ucx();
     onic_sends_stop();

@@ -101,8 +101,8 @@ typedef struct onic_send {
 typedef STAILQ_HEAD(onic_sends, onic_send) onic_sends_t;
 
 /** A message of this process to itself, which is handled later. */
-typedef struct onic_kept {
-    STAILQ_ENTRY(onic_kept) next;
+typedef struct onic_loop_message {
+    STAILQ_ENTRY(onic_loop_message) next;
     unsigned am_id;
     size_t header_len;
     size_t len;
@@ -111,10 +111,10 @@ typedef struct onic_kept {
     void *arg;
     unsigned char *data; /**< in bytes[], behind the header */
     _Alignas(16) unsigned char bytes[];
-} onic_kept_t;
+} onic_loop_message_t;
 
 /** Such in the order in which they came. */
-typedef STAILQ_HEAD(onic_kept_list, onic_kept) onic_kept_list_t;
+typedef STAILQ_HEAD(onic_loop, onic_loop_message) onic_loop_t;
 
 /** A rendezvous as a handler gets it. */
 struct onic_rndv {
@@ -189,9 +189,9 @@ typedef struct onic_wire {
     uint32_t job; /**< this process's */
     onic_table_t *tables;
     onic_wire_fns_t fns[ONIC_AM_COUNT];
-    onic_kept_list_t loop; /**< to this process */
-    atomic_uint deferred;  /**< a bit for each component whose function is to run */
-    bool deferred_left;    /**< one of them still has work that it could not do */
+    onic_loop_t loop;     /**< to this process */
+    atomic_uint deferred; /**< a bit for each component whose function is to run */
+    bool deferred_left;   /**< one of them still has work that it could not do */
     _Atomic(onic_wire_mpi_fn_t) mpi_fn[ONIC_AM_COUNT]; /**< of `fns`, read without the lock */
     atomic_uint mpi_kicks; /**< a bit for each component whose function is to run */
     _Atomic(onic_wire_unlocked_fn_t) unlocked_fn;
@@ -238,7 +238,7 @@ int onic_loop_send(unsigned am_id, const void *header, size_t header_len,
 /** Handles what this process has sent to itself. */
 int onic_loop_progress(void);
 /** Frees what has not been handled; UCX is still there. */
-void onic_kept_stop(void);
+void onic_loop_stop(void);
 
 /* record.c; the lock is held */
 int onic_sends_start(void);

@@ -83,7 +83,7 @@ static int component_init(bool progress_threads, bool mpi_threads)
     (void)mpi_threads;
     OBJ_CONSTRUCT(&c->windows, opal_hash_table_t);
     OBJ_CONSTRUCT(&nicstride_flattened.lock, opal_mutex_t);
-    nicstride_flattened.kept.limit = c->params.layouts;
+    nicstride_flattened.cache.limit = c->params.layouts;
     if (opal_hash_table_init(&c->windows, 16) != OPAL_SUCCESS)
         return OMPI_ERR_OUT_OF_RESOURCE;
     return nicstride_elements_init();
@@ -134,7 +134,7 @@ static int component_finalize(void)
     if (closed)
         nicstride_processes_fini();
     nicstride_elements_fini();
-    onic_kept_fini(&nicstride_flattened.kept);
+    onic_layout_cache_fini(&nicstride_flattened.cache);
     OBJ_DESTRUCT(&nicstride_flattened.lock);
     OBJ_DESTRUCT(&c->windows);
     return OMPI_SUCCESS;

@@ -72,9 +72,10 @@ static onic_param_t params[] = {
         "with what they were made of: 72 bytes for a block. Other datatypes with the same contents "
         "find them, too. The least recently used go first. 0: they are made again for each call"),
     {.name = "lists",
-     .help = "Kibibytes for block lists that other processes use repeatedly in this process's "
-             "windows, so that they send them once only: 40 bytes for a block. Where there is no "
-             "room, and with 0, they come with the data each time",
+     .help =
+         "Kibibytes for block lists that other processes use repeatedly in this process's "
+         "windows, so that they send them twice at most: 40 bytes for a block. Where there is no "
+         "room, and with 0, they come with the data each time",
      .size = &nicstride_component.lists.limit,
      .shift = 10,
      .value = 131072,
@@ -263,10 +264,9 @@ static const onic_counter_t counters[] = {
     COUNTER(keys_refused, "Of these, those that got none", 0),
     COUNTER(refused, "Messages refused: malformed, or for a window that is gone", 0),
     {"layouts_found", "Irregular datatypes whose block lists had been kept",
-     &nicstride_flattened.kept.hits, 0},
+     &nicstride_flattened.cache.hits, 0},
     COUNTER(lists_named, "Messages described by the name of a block list that the target has", 0),
-    COUNTER(list_bytes, "Bytes of block lists sent to be named later", 0),
-    COUNTER(lists_had, "Block lists that other processes have sent", 0),
+    COUNTER(lists_had, "Block lists of other processes that were kept", 0),
     {"collectives",
      "Collectives by which windows were made and barriers set up, beside those of Open MPI "
      "itself",

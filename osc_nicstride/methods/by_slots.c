@@ -140,7 +140,7 @@ static void send_ticket(nicstride_transfer_t *t, nicstride_op_t *op, nicstride_f
         f->msg.count = p->flow.tx.asked = p->flow.tx.sent + 1;
     nicstride_send_inline_locked(p, &f->msg, &data);
     nicstride_count_sent_locked(p, kept);
-    nicstride_naming_used_locked(p, &op->target);
+    (void)nicstride_list_used_locked(p, &op->target);
 }
 
 /** Not where something stands before it, no slot is free, or its layout is too irregular for one
@@ -162,7 +162,7 @@ static int start(nicstride_transfer_t *t, bool *done_p)
     f.msg.flags |= NICSTRIDE_MSG_SLOTS;
     (void)nicstride_await_lock(p); /* an error shows with the operation */
     onic_wire_lock();
-    if (nicstride_naming_holds_locked(p, &f.msg, f.layout))
+    if (nicstride_list_is_known_locked(p, &f.msg, f.layout))
         op = prepare(t, nicstride_msg_kept(&f.msg), &ticket);
     if (op != NULL) {
         move = op->move;

@@ -64,7 +64,7 @@ static inline const char *check_values(const nicstride_msg_t *m)
         return "a flag that this type does not use";
     if (forms != 0 && m->layout_len == 0)
         return "a list of no layout";
-    if ((forms & (forms - 1)) != 0)
+    if ((forms & (forms - 1)) != 0 && forms != (SLICE | NAMED))
         return "a list in more than one form";
     if ((m->flags & NAMED) != 0 && m->layout_len <= NICSTRIDE_NAME_BYTES)
         return "a name of no list";

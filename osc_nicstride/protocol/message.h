@@ -8,8 +8,8 @@
  *  Every fragment of an operation names its own target bytes, so the target keeps no state between
  *  fragments: regular layouts travel whole with the position (`offset`) of the fragment in them,
  * and so do short lists of blocks that are repeated; other lists as the slice that it needs, or by
- * the name of a list that the target has (names.h). Only for a transfer through slots does the
- * target keep a record.
+ * the name of a list that the target has (peer_layouts.h). Only for a transfer through slots does
+ * the target keep a record.
  *
  *  Pure. Magic, type, flags and lengths are checked. Fields that a type does not use are not looked
  *  at. */
@@ -49,13 +49,10 @@ typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_COMPLETE, /**< access epoch to you is complete; count: messages sent in all */
     NICSTRIDE_MSG_FENCE,    /**< between the first processes of nodes (fence.h): op the step, count
                                  the number, dtype 1 if it is bad; status: somebody was lost */
-    NICSTRIDE_MSG_KEYS, /**< payload, inline: see below; op 0: asks for keys of the window's byte
-                           disp, or of an address; 1: the answer */
-    NICSTRIDE_MSG_LIST, /**< a piece of a list of blocks, from packed position offset on, that is to
-                             have a name (names.h): op its slot, len its number, count its bytes
-                             of data, disp its runs */
-    NICSTRIDE_MSG_ANSWER, /**< to a piece: op and len as above, dtype
-                               what it says of the name */
+    NICSTRIDE_MSG_KEYS,   /**< payload, inline: see below; op 0: asks for keys of the window's byte
+                             disp, or of an address; 1: the answer */
+    NICSTRIDE_MSG_LAYOUT, /**< op 1: the target has the list with the name `count`
+                               (peer_layouts.h); 0: it will not have it */
     NICSTRIDE_MSG_GATE, /**< to a target whose lock has a gate (lockq.h): op 0: the sender has gone
                              out, 1: it waits because of that */
     NICSTRIDE_MSG_LAST
@@ -78,8 +75,10 @@ enum {
     NICSTRIDE_MSG_RUNS = 32,  /**< PUT, GET, ACC, GET_ACC: the layout is the operation's whole one,
                                    a list of blocks */
     NICSTRIDE_MSG_INLINE = 4, /**< the payload lies behind header and layout, not beside them */
-    NICSTRIDE_MSG_NAMED = 16, /**< PUT, GET, ACC, GET_ACC: the layout is the operation's whole one:
-                                 the name of a list (names.h), then what is around that */
+    NICSTRIDE_MSG_NAMED = 16, /**< PUT, GET, ACC, GET_ACC: a name (peer_layouts.h) stands before the
+                                 layout. With SLICE: that of the list to which the slice belongs;
+                                 else the layout is the operation's whole one, what is around the
+                                 list of that name */
     NICSTRIDE_MSG_SLOTS = 8   /**< PUT, GET, ACC: the data goes through slots of the receiver's
                                    landing area; a ticket of NICSTRIDE_TICKET_BYTES that names them
                                    lies behind header and layout (common/mover) */

@@ -24,6 +24,9 @@ typedef struct fragment {
     unsigned char layout[8192];
 } fragment_t;
 
+/** A slice that carries a name has more room than this: one run fits in any case. */
+#define LIST_ROOM 64
+
 /* Room for what comes back; wire lock. */
 static nicstride_replies_t *const replies = &nicstride_component.replies;
 
@@ -71,27 +74,33 @@ static size_t slice_room(const nicstride_op_t *op, size_t frag, size_t most)
     return op->type == NICSTRIDE_MSG_GET ? lesser(most, kept) : most;
 }
 
-static bool find_name(const nicstride_peer_t *p, const onic_layout_t *l, nicstride_name_t *name)
+/** Writes the name of the layout's list, where the target has that, and what is around it; returns
+ *  the bytes, or 0. */
+static size_t put_name(const nicstride_peer_t *p, const onic_layout_t *l, unsigned char *layout)
 {
+    nicstride_layout_name_t name = {0};
+
     /* What is held back with a lock could be sent behind the word that the name is not used. */
-    return nicstride_is_nameable(l) && p->names != NULL && p->lock.lazy == NULL &&
-           nicstride_names_find(p->names, l, name);
+    if (nicstride_is_nameable(l) && p->sent != NULL && p->lock.lazy == NULL)
+        name.number = nicstride_layout_find(p->sent, onic_layout_number(l));
+    if (name.number == 0)
+        return 0;
+    memcpy(layout, &name, sizeof(name));
+    return sizeof(name) + onic_layout_encode_around(l, layout + sizeof(name));
 }
 
 bool nicstride_describe_whole(const nicstride_peer_t *p, const onic_layout_t *l,
                               nicstride_msg_t *msg, size_t cap, uint64_t room)
 {
     unsigned char *layout = (unsigned char *)(msg + 1);
-    nicstride_name_t name;
     size_t used = 0;
 
     if (onic_layout_is_contig(l)) {
         msg->disp += l->offset;
     } else if (l->nruns == 0) {
         (void)onic_layout_encode(l, layout, ONIC_LAYOUT_ENCODED_MAX, &used);
-    } else if (find_name(p, l, &name)) {
+    } else if ((used = put_name(p, l, layout)) > 0) {
         nicstride_add(&nicstride_counters.lists_named, 1);
-        used = nicstride_name_encode(&name, l, layout);
         msg->flags |= NICSTRIDE_MSG_NAMED;
     } else if (l->nlevels > 0 && l->run_start[l->nruns] <= room &&
                onic_layout_encode(l, layout, cap, &used) == ONIC_LAYOUT_OK) {
@@ -103,26 +112,48 @@ bool nicstride_describe_whole(const nicstride_peer_t *p, const onic_layout_t *l,
     return true;
 }
 
+/** Bytes of data that the next fragment has of a list that is to get the operation's name; 0 where
+ *  there is no name, or the list is over. */
+static uint64_t list_left(nicstride_op_t *op, size_t cap)
+{
+    const onic_layout_t *l = &op->target;
+    const uint64_t list = op->name != 0 ? l->run_start[l->nruns] : 0;
+
+    if (op->sent >= list || list % op->granule != 0 || cap < LIST_ROOM ||
+        op->peer->lock.lazy != NULL ||
+        !nicstride_layout_is(op->peer->sent, op->name, NICSTRIDE_LAYOUT_SENT))
+        op->name = 0;
+    return op->name != 0 ? list - op->sent : 0;
+}
+
 /** Puts the target layout into the fragment; `*data_p` is how many bytes of data go along, for
  *  which there is `room`, or 0: what is left of a fragment. */
 static int put_layout(nicstride_op_t *op, fragment_t *f, uint64_t room, uint64_t *data_p)
 {
     const size_t frag = longest(op), left = frag - sizeof(f->msg);
     const size_t cap = slice_room(op, frag, sizeof(f->layout));
-    size_t used = 0;
+    const uint64_t list = list_left(op, cap);
+    nicstride_layout_name_t name = {.number = op->name};
+    size_t at = list > 0 ? sizeof(name) : 0, used = 0;
 
-    if (nicstride_describe_whole(op->peer, &op->target, &f->msg, cap, left - cap)) {
+    if (list == 0 && nicstride_describe_whole(op->peer, &op->target, &f->msg, cap, left - cap)) {
         *data_p = fragment_bytes(op, room != 0 ? room : left - f->msg.layout_len);
         return OMPI_SUCCESS;
     }
     if (op->slice.pos != op->sent)
         onic_cursor_init(&op->slice, &op->target, op->sent);
     room = fragment_bytes(op, room != 0 ? room : left - cap);
-    if (onic_layout_encode_slice(&op->slice, room, op->granule, f->layout, cap, &used, data_p) !=
-        ONIC_LAYOUT_OK)
+    room = list > 0 ? lesser(room, list) : room;
+    if (onic_layout_encode_slice(&op->slice, room, op->granule, f->layout + at, cap - at, &used,
+                                 data_p) != ONIC_LAYOUT_OK)
         return OMPI_ERROR;
     f->msg.flags |= NICSTRIDE_MSG_SLICE;
-    f->msg.layout_len = (uint32_t)used;
+    f->msg.layout_len = (uint32_t)(at + used);
+    if (list > 0) {
+        name.last = *data_p == list;
+        memcpy(f->layout, &name, sizeof(name));
+        f->msg.flags |= NICSTRIDE_MSG_NAMED;
+    }
     return OMPI_SUCCESS;
 }
 
@@ -296,75 +327,52 @@ void nicstride_peer_end_locked(nicstride_peer_t *p)
     nicstride_pump_all_locked(p->process);
 }
 
-/* ---- names of lists -------------------------------------------------------------------------- */
+/* ---- lists that targets keep ----------------------------------------------------------------- */
 
-/** False where there is none, or it cannot be sent. */
-static bool send_piece(nicstride_peer_t *p)
-{
-    fragment_t piece;
-    size_t room = onic_wire_header_max() - sizeof(piece.msg);
-
-    room = room < sizeof(piece.layout) ? room : sizeof(piece.layout);
-    nicstride_msg_init(&piece.msg, NICSTRIDE_MSG_LIST, p->win, p->me);
-    if (p->failed || !nicstride_names_piece(p->names, &piece.msg, piece.layout, room))
-        return false;
-    nicstride_add(&nicstride_counters.list_bytes, piece.msg.layout_len);
-    nicstride_send_header_locked(p, &piece.msg);
-    return true;
-}
-
-void nicstride_naming_used_locked(nicstride_peer_t *p, const onic_layout_t *l)
+uint32_t nicstride_list_used_locked(nicstride_peer_t *p, const onic_layout_t *l)
 {
     if (!nicstride_is_nameable(l))
-        return;
-    if (p->names == NULL)
-        p->names = calloc(1, sizeof(*p->names));
-    if (p->names != NULL && nicstride_names_use(p->names, l))
-        (void)send_piece(p);
+        return 0;
+    if (p->sent == NULL)
+        p->sent = calloc(1, sizeof(*p->sent));
+    return p->sent != NULL ? nicstride_layout_used(p->sent, onic_layout_number(l)) : 0;
 }
 
-bool nicstride_naming_holds_locked(const nicstride_peer_t *p, const nicstride_msg_t *msg,
-                                   const void *layout)
+bool nicstride_list_is_due_locked(const nicstride_peer_t *p, const onic_layout_t *l)
 {
+    return nicstride_is_nameable(l) && p->sent != NULL &&
+           nicstride_layout_is_due(p->sent, onic_layout_number(l));
+}
+
+bool nicstride_list_is_known_locked(const nicstride_peer_t *p, const nicstride_msg_t *msg,
+                                    const void *layout)
+{
+    nicstride_layout_name_t name;
+
     if ((msg->flags & NICSTRIDE_MSG_NAMED) == 0)
         return true;
-    const nicstride_name_t name = nicstride_name_decode(layout);
-    return p->lock.lazy == NULL && nicstride_names_valid(p->names, &name);
+    memcpy(&name, layout, sizeof(name));
+    return p->lock.lazy == NULL &&
+           nicstride_layout_is(p->sent, name.number, NICSTRIDE_LAYOUT_KNOWN);
 }
 
-void nicstride_on_answer(const nicstride_incoming_t *in)
-{
-    if (in->p->names == NULL)
-        return;
-    nicstride_names_answer(in->p->names, in->msg);
-    while (nicstride_names_may_send(in->p->names) && send_piece(in->p))
-        ;
-}
-
-/* ---- at the target --------------------------------------------------------------------------- */
-
-void nicstride_on_list(const nicstride_incoming_t *in)
+nicstride_kept_layout_t *nicstride_named_layout_locked(const nicstride_incoming_t *in)
 {
     nicstride_peer_t *p = in->p;
-    nicstride_answer_t what = NICSTRIDE_LIST_NO;
-    nicstride_msg_t msg = nicstride_note(p, NICSTRIDE_MSG_ANSWER, in->msg->op, 0);
+    nicstride_layout_name_t name;
+    nicstride_layout_answer_t answer = NICSTRIDE_LAYOUT_REFUSED;
 
-    if (p->listed == NULL)
-        p->listed = calloc(1, sizeof(*p->listed));
-    if (p->listed != NULL)
-        what = nicstride_lists_piece(&nicstride_component.lists, p->listed, in->msg, in->layout);
-    msg.len = in->msg->len;
-    msg.dtype = (uint16_t)what;
-    nicstride_send_header_locked(p, &msg);
-    if (what == NICSTRIDE_LIST_HAD)
+    if ((in->msg->flags & NICSTRIDE_MSG_SLICE) == 0)
+        return p->kept != NULL ? nicstride_layout_named(p->kept, in->layout) : NULL;
+    if (p->kept == NULL)
+        p->kept = calloc(1, sizeof(*p->kept));
+    if (p->kept != NULL)
+        answer = nicstride_layout_slice(&nicstride_component.lists, p->kept, in->msg, in->layout);
+    memcpy(&name, in->layout, sizeof(name));
+    if (answer != NICSTRIDE_LAYOUT_MORE)
+        nicstride_send_note_locked(p, NICSTRIDE_MSG_LAYOUT, answer == NICSTRIDE_LAYOUT_HAD,
+                                   name.number);
+    if (answer == NICSTRIDE_LAYOUT_HAD)
         nicstride_add(&nicstride_counters.lists_had, 1);
-}
-
-nicstride_list_t *nicstride_named_list(const nicstride_peer_t *p, const nicstride_msg_t *msg,
-                                       const void *layout)
-{
-    if ((msg->flags & NICSTRIDE_MSG_NAMED) == 0 || p->listed == NULL)
-        return NULL;
-    const nicstride_name_t name = nicstride_name_decode(layout);
-    return nicstride_lists_find(p->listed, &name);
+    return NULL;
 }

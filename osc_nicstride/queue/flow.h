@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 #include "common/layout/layout.h"
-#include "osc_nicstride/protocol/names.h"
+#include "osc_nicstride/protocol/peer_layouts.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/window/module.h"
 
@@ -67,39 +67,39 @@ static inline bool nicstride_look_locked(nicstride_peer_t *p)
  * it has of the room at its process: other windows may still reach that. */
 void nicstride_peer_end_locked(nicstride_peer_t *p);
 
-/* ---- names of lists -----------------------------------------------------------------------------
+/* ---- lists that targets keep --------------------------------------------------------------------
  *
- * Long lists of blocks are sent to a target once, and named then (protocol/names.h). With
- * 1,000 blocks of 8 bytes a message is a third shorter so, neither side writes or reads
- * slices, and a put with its flush takes a third of the time.
+ * A target keeps long lists of blocks, which are named then (protocol/peer_layouts.h). With 1,000
+ * blocks of 8 bytes a message is a third shorter so, neither side writes or reads slices, and a
+ * put with its flush takes a third of the time.
  *
- * All is called with the wire lock held, but for layouts that cannot have a name. */
+ * All is called with the wire lock held, but for layouts whose list cannot have a name. */
 
-/** Might its list have a name? */
+/** May the target keep its list? */
 static inline bool nicstride_is_nameable(const onic_layout_t *l)
 {
     return l->nruns >= NICSTRIDE_NAMED_RUNS && onic_layout_number(l) != 0;
 }
 
-/** A transfer to the peer with such a layout was started by message: its list may be on its way
- *  then. */
-void nicstride_naming_used_locked(nicstride_peer_t *p, const onic_layout_t *l);
+/** A transfer to the peer with that layout is started by message. The name that its slices are to
+ *  carry; 0: none. */
+uint32_t nicstride_list_used_locked(nicstride_peer_t *p, const onic_layout_t *l);
+
+/** Is the next transfer by message the one whose slices give the layout's list a name? Such a one
+ *  goes through the queue (flow.c). */
+bool nicstride_list_is_due_locked(const nicstride_peer_t *p, const onic_layout_t *l);
 
 /** Describes all bytes of a layout behind the header `msg`, by their number, by levels, by a name
- *  (below) or, where it is repeated and has fewer than `room` bytes of data, by a list in `cap`
- *  bytes; false where it is to be slices. A name is good while the lock is held, or
- *  nicstride_naming_holds_locked says so. */
+ *  or, where it is repeated and has fewer than `room` bytes of data, by a list in `cap` bytes;
+ *  false where it is to be slices. A name is good while the lock is held, or
+ *  nicstride_list_is_known_locked says so. */
 bool nicstride_describe_whole(const nicstride_peer_t *p, const onic_layout_t *l,
                               nicstride_msg_t *msg, size_t cap, uint64_t room);
 
 /** May the message, which perhaps names a list, still be sent? */
-bool nicstride_naming_holds_locked(const nicstride_peer_t *p, const nicstride_msg_t *msg,
-                                   const void *layout);
+bool nicstride_list_is_known_locked(const nicstride_peer_t *p, const nicstride_msg_t *msg,
+                                    const void *layout);
 
-/** NICSTRIDE_MSG_ANSWER came. */
-void nicstride_on_answer(const nicstride_incoming_t *in);
-/** NICSTRIDE_MSG_LIST: a piece of a list of blocks, or the end of its name. */
-void nicstride_on_list(const nicstride_incoming_t *in);
-/** The list that a message of a peer names; NULL where it names none, or one that is not there. */
-nicstride_list_t *nicstride_named_list(const nicstride_peer_t *p, const nicstride_msg_t *msg,
-                                       const void *layout);
+/** At the target: a message with NICSTRIDE_MSG_NAMED came. Returns the list that it names; NULL
+ *  where that is not there, or the message has a slice, which is kept. */
+nicstride_kept_layout_t *nicstride_named_layout_locked(const nicstride_incoming_t *in);

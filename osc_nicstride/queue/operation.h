@@ -33,6 +33,7 @@ struct nicstride_op {
     uint16_t op;
     uint16_t dtype;
     uint32_t granule; /**< bytes of an element that fragments must not tear; 1 for data */
+    uint32_t name;    /**< that its slices give the target's list; 0: none (flow.h) */
     int64_t disp;
     uint64_t size;
     uint64_t sent;      /**< bytes of the operation given to the wire */
@@ -100,7 +101,7 @@ typedef struct nicstride_incoming {
     const void *layout;
     const void *data;
     size_t len;
-    struct nicstride_list
+    struct nicstride_kept_layout
         *list; /**< that the message names; NULL: none, or one that is not there */
 } nicstride_incoming_t;
 

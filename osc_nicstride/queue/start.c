@@ -119,16 +119,18 @@ bool nicstride_describe(nicstride_framed_t *f, const nicstride_transfer_t *t)
     uint64_t described = 0;
     onic_cursor_t all;
     size_t used = 0;
-    bool whole;
+    bool whole, due = false;
 
     f->msg.disp = t->disp;
-    if (nameable)
+    if (nameable) {
         onic_wire_lock();
-    whole = nicstride_describe_whole(t->peer, l, &f->msg, sizeof(f->layout), l->size);
+        due = nicstride_list_is_due_locked(t->peer, l);
+    }
+    whole = !due && nicstride_describe_whole(t->peer, l, &f->msg, sizeof(f->layout), l->size);
     if (nameable)
         onic_wire_unlock();
-    if (whole)
-        return true;
+    if (whole || due)
+        return whole;
     onic_cursor_init(&all, l, 0);
     if (onic_layout_encode_slice(&all, l->size, t->granule, f->layout, sizeof(f->layout), &used,
                                  &described) != ONIC_LAYOUT_OK ||
@@ -206,14 +208,14 @@ static bool start_now(nicstride_transfer_t *t, bool *done_p)
     onic_wire_lock();
     started = may_start(p, kept, sizeof(f.msg) + f.msg.layout_len + data.len,
                         *done_p ? 0 : t->target.size) &&
-              nicstride_naming_holds_locked(p, &f.msg, f.layout) &&
+              nicstride_list_is_known_locked(p, &f.msg, f.layout) &&
               (*done_p || (op = nicstride_op_of_locked(t, false)) != NULL);
     if (op != NULL)
         nicstride_op_reserve_locked(op, op->size);
-    if (started)
+    if (started) {
         send_now(t, &f.msg, &data, op, kept);
-    if (started)
-        nicstride_naming_used_locked(p, &t->target);
+        (void)nicstride_list_used_locked(p, &t->target);
+    }
     onic_wire_unlock();
     return started;
 }
@@ -255,6 +257,21 @@ void nicstride_op_by_message_locked(nicstride_op_t *op)
     nicstride_pump_locked(op->peer);
 }
 
+/** As the last one. A list that gets a name is at offset 0. */
+static void enqueue_named(nicstride_peer_t *p, nicstride_op_t *op)
+{
+    onic_layout_t *l = &op->target;
+
+    op->name = nicstride_list_used_locked(p, l);
+    if (op->name != 0) {
+        op->disp = (int64_t)((uint64_t)op->disp + (uint64_t)l->offset);
+        l->lb -= l->offset;
+        l->ub -= l->offset;
+        l->offset = 0;
+    }
+    enqueue(p, op, false);
+}
+
 static int start_queued(nicstride_transfer_t *t)
 {
     nicstride_peer_t *p = t->peer;
@@ -270,8 +287,7 @@ static int start_queued(nicstride_transfer_t *t)
     op = nicstride_op_of_locked(t, true);
     if (op != NULL) {
         nicstride_op_enter_locked(t, op);
-        enqueue(p, op, false);
-        nicstride_naming_used_locked(p, &op->target);
+        enqueue_named(p, op);
         nicstride_pump_locked(p);
     }
     onic_wire_unlock();

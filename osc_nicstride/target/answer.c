@@ -139,16 +139,18 @@ static bool decode(const nicstride_incoming_t *in, onic_layout_t *l)
     const nicstride_msg_t *msg = in->msg;
     size_t used = 0;
 
-    if ((msg->flags & NICSTRIDE_MSG_NAMED) != 0)
+    const bool named = (msg->flags & NICSTRIDE_MSG_NAMED) != 0;
+    const char *bytes = (const char *)in->layout + (named ? NICSTRIDE_NAME_BYTES : 0);
+    const size_t len = msg->layout_len - (named ? NICSTRIDE_NAME_BYTES : 0);
+
+    if (named && (msg->flags & NICSTRIDE_MSG_SLICE) == 0)
         return in->list != NULL &&
-               onic_layout_decode_around(l, &in->list->layout,
-                                         (const char *)in->layout + NICSTRIDE_NAME_BYTES,
-                                         msg->layout_len - NICSTRIDE_NAME_BYTES) == ONIC_LAYOUT_OK;
-    if (onic_layout_decode(l, in->layout, msg->layout_len, &used) != ONIC_LAYOUT_OK)
+               onic_layout_decode_around(l, &in->list->layout, bytes, len) == ONIC_LAYOUT_OK;
+    if (onic_layout_decode(l, bytes, len, &used) != ONIC_LAYOUT_OK)
         return false;
-    if (used != msg->layout_len)
+    if (used != len)
         onic_layout_fini(l);
-    return used == msg->layout_len;
+    return used == len;
 }
 
 int nicstride_open_target(const nicstride_incoming_t *in, onic_layout_t *l, char **base_p,

@@ -109,11 +109,9 @@ static bool handle(const nicstride_incoming_t *in)
         in->p->notices.count = in->msg->count;
         in->p->notices.come[NICSTRIDE_COMPLETE]++;
         return true;
-    case NICSTRIDE_MSG_LIST:
-        nicstride_on_list(in);
-        return true;
-    case NICSTRIDE_MSG_ANSWER:
-        nicstride_on_answer(in);
+    case NICSTRIDE_MSG_LAYOUT:
+        if (in->p->sent != NULL)
+            nicstride_layout_answered(in->p->sent, (uint32_t)in->msg->count, in->msg->op != 0);
         return true;
     case NICSTRIDE_MSG_FENCE:
         nicstride_fence_receive(&in->m->fence, in->msg->op, (uint32_t)in->msg->count,
@@ -197,7 +195,7 @@ static void give(nicstride_peer_t *p, nicstride_deferred_t *d)
     if (p != NULL)
         p->served.put_off--;
     if (d->list != NULL)
-        nicstride_lists_release(&nicstride_component.lists, d->list);
+        nicstride_layout_release(&nicstride_component.lists, d->list);
     if (d->bytes != NULL) {
         deferred_bytes -= footprint(d);
         free(d);
@@ -250,7 +248,7 @@ static void defer(const nicstride_incoming_t *in)
     *d = (nicstride_deferred_t){
         .msg = *in->msg, .bytes = (char *)(d + 1), .len = in->len, .list = in->list};
     if (d->list != NULL)
-        nicstride_lists_hold(d->list);
+        nicstride_layout_hold(d->list);
     memcpy(d->bytes, in->layout, described);
     if (in->len > 0)
         onic_copy_bytes(d->bytes + described, in->data, in->len);
@@ -350,7 +348,8 @@ static bool one_message(const void *header, size_t header_len, const void *data,
         nicstride_refuse();
         return true;
     }
-    in.list = nicstride_named_list(in.p, &msg, in.layout);
+    if ((msg.flags & NICSTRIDE_MSG_NAMED) != 0)
+        in.list = nicstride_named_layout_locked(&in);
     if ((msg.flags & NICSTRIDE_MSG_INLINE) != 0) {
         in.data = (const char *)in.layout + msg.layout_len;
         in.len = msg.len;

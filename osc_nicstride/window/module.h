@@ -28,7 +28,7 @@
 #include "osc_nicstride/protocol/lockq.h"
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/protocol/method.h"
-#include "osc_nicstride/protocol/names.h"
+#include "osc_nicstride/protocol/peer_layouts.h"
 #include "osc_nicstride/protocol/order.h"
 #include "osc_nicstride/window/place.h"
 #include "osc_nicstride/window/region.h"
@@ -101,7 +101,7 @@ typedef struct nicstride_deferred {
     nicstride_msg_t msg;
     char *bytes; /**< layout, then payload, behind it; NULL: none, it is one of the peer's */
     size_t len;  /**< of the payload */
-    nicstride_list_t *list; /**< that it names, held */
+    nicstride_kept_layout_t *list; /**< that it names, held */
     bool used;
 } nicstride_deferred_t;
 
@@ -169,9 +169,9 @@ typedef struct nicstride_peer {
     nicstride_served_t served;
     nicstride_notices_t notices;
     nicstride_observation_t observed;
-    nicstride_names_t *names;   /**< that lists have there; NULL: none yet; wire lock */
-    nicstride_listed_t *listed; /**< its names of lists here; likewise */
-    nicstride_order_t order;    /**< what was written there; noted with the wire lock */
+    nicstride_sent_layouts_t *sent; /**< lists that it was sent; NULL: none yet; wire lock */
+    nicstride_kept_layouts_t *kept; /**< its lists that are kept here; likewise */
+    nicstride_order_t order;        /**< what was written there; noted with the wire lock */
 } nicstride_peer_t;
 
 /** Where a method's row keeps whether it reaches a peer in the direction of such a transfer. */

@@ -130,12 +130,10 @@ void nicstride_peer_free_locked(nicstride_peer_t *p)
     LIST_REMOVE(p, of_process);
     nicstride_tx_forget(&p->flow.tx, p->quota);
     nicstride_reply_leave(&nicstride_component.replies, &p->flow.asker);
-    if (p->names != NULL)
-        nicstride_names_fini(p->names);
-    if (p->listed != NULL)
-        nicstride_lists_leave(&nicstride_component.lists, p->listed);
-    free(p->names);
-    free(p->listed);
+    if (p->kept != NULL)
+        nicstride_layouts_leave(&nicstride_component.lists, p->kept);
+    free(p->sent);
+    free(p->kept);
     free(p);
 }
 

@@ -16,7 +16,7 @@
 #include "common/verbs/requests.h"
 #include "osc_nicstride/protocol/limits.h"
 #include "osc_nicstride/protocol/method.h"
-#include "osc_nicstride/protocol/names.h"
+#include "osc_nicstride/protocol/peer_layouts.h"
 #include "osc_nicstride/protocol/credit.h"
 
 /** Are accumulates done, or locks taken, by an adapter? */
@@ -72,7 +72,7 @@ typedef struct nicstride_component {
     opal_hash_table_t windows;        /**< windows by their name at home; wire lock */
     onic_handles_t ops;               /**< operations that wait for replies; wire lock */
     nicstride_replies_t replies;      /**< room for these; wire lock */
-    nicstride_lists_t lists;          /**< of blocks, kept for others; wire lock */
+    nicstride_layout_room_t lists;    /**< of blocks, kept for others; wire lock */
     uint32_t last_name;               /**< names are never used again; wire lock */
     struct nicstride_module *orphans; /**< windows that the user forgot; freed behind the wire */
 } nicstride_component_t;
@@ -100,7 +100,6 @@ typedef struct nicstride_counters {
     unsigned long long adapter_atomics; /**< steps of accumulates done by an adapter */
     onic_rdma_counts_t nic;             /**< requests of method nic; wire lock */
     unsigned long long refused;         /**< messages refused: malformed, or for a window gone */
-    unsigned long long list_bytes;      /**< of lists sent to be named, as they travel */
     unsigned long long lists_named;     /**< messages described by the name of a list */
     unsigned long long lists_had;       /**< lists of others that have come */
     unsigned long long live_ops;        /**< operation objects not yet freed */

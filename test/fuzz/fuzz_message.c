@@ -18,7 +18,7 @@
 #include "common/layout/layout.h"
 #include "osc_nicstride/protocol/lockq.h"
 #include "osc_nicstride/protocol/message.h"
-#include "osc_nicstride/protocol/names.h"
+#include "osc_nicstride/protocol/peer_layouts.h"
 #include "osc_nicstride/window/region.h"
 #include "test/fuzz/fuzz.h"
 
@@ -84,25 +84,23 @@ static void check_layout(const nicstride_msg_t *m, const void *encoded, uint64_t
     onic_layout_fini(&l);
 }
 
-/* A piece of a list: nothing of it is believed, and what is taken stays within the bound. */
-static void check_list(nicstride_msg_t m, const void *piece)
+/* A named slice: nothing of it is believed, and what is taken stays within the bound. */
+static void check_named_slice(nicstride_msg_t m, const void *layout)
 {
-    nicstride_lists_t all = {.limit = 1 << 16};
-    nicstride_listed_t listed = {0};
-    const nicstride_name_t name = {.slot = m.op, .number = (uint32_t)m.len};
-    const nicstride_list_t *list;
+    nicstride_layout_room_t room = {.limit = 1 << 16};
+    nicstride_kept_layouts_t kept = {0};
+    const nicstride_kept_layout_t *list;
 
     for (int i = 0; i < 3; i++) {
-        (void)nicstride_lists_piece(&all, &listed, &m, piece);
-        require(all.bytes <= all.limit);
-        m.offset = listed.here;
+        (void)nicstride_layout_slice(&room, &kept, &m, layout);
+        require(room.bytes <= room.limit);
+        m.offset = kept.here;
     }
-    list = nicstride_lists_find(&listed, &name);
-    require(list == NULL || list->layout.size == m.count);
+    list = nicstride_layout_named(&kept, layout);
     if (list != NULL)
         walk(&list->layout, list->layout.size / 2);
-    nicstride_lists_leave(&all, &listed);
-    require(all.bytes == 0);
+    nicstride_layouts_leave(&room, &kept);
+    require(room.bytes == 0);
 }
 
 /* Contiguous bytes must be found inside exactly where the layout that says the same is. */
@@ -143,8 +141,8 @@ static uint64_t payload_said(uint8_t choice, const uint8_t *message, size_t len)
     return m.len;
 }
 
-/* Keeps the position and the layout of a message and makes the rest that of a put, or of a piece of
- * a list. */
+/* Keeps the position and the layout of a message and makes the rest that of a put, perhaps with a
+ * slice that has a name. */
 static void force_right(uint8_t *message, size_t len)
 {
     nicstride_msg_t m, right;
@@ -161,11 +159,10 @@ static void force_right(uint8_t *message, size_t len)
     right.offset = m.type % 2 == 0 ? m.offset : m.offset % 64;
     right.len = m.len <= UINT64_MAX - right.offset ? m.len : 0;
     if (m.origin % 4 == 3) {
-        nicstride_msg_init(&right, NICSTRIDE_MSG_LIST, m.win, m.origin);
-        right.layout_len = (uint32_t)(len - sizeof(m));
-        right.op = m.op % NICSTRIDE_NAMES;
-        right.disp = m.disp % 512;
-        right.count = m.count % 4096;
+        right.flags = NICSTRIDE_MSG_SLICE;
+        if (right.layout_len > NICSTRIDE_NAME_BYTES)
+            right.flags |= NICSTRIDE_MSG_NAMED;
+        right.offset %= 2;
     }
     memcpy(message, &right, sizeof(right));
 }
@@ -187,8 +184,8 @@ static void check_message(const uint8_t *message, size_t len, uint8_t choice, ui
                                                                     : 0;
     require((const uint8_t *)layout + m.layout_len + inlined == message + len);
     check_lock(&m);
-    if (m.type == NICSTRIDE_MSG_LIST)
-        check_list(m, layout);
+    if ((m.flags & NICSTRIDE_MSG_NAMED) != 0 && (m.flags & NICSTRIDE_MSG_SLICE) != 0)
+        check_named_slice(m, layout);
     else if (m.layout_len > 0)
         check_layout(&m, layout, window);
     else

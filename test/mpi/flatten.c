@@ -313,7 +313,7 @@ static void test_kept(void)
 {
     enum { ROWS = 40 };
     const MPI_Aint strides[] = {3, 3, 3, 5};
-    onic_flattened_t f = {.kept.limit = 1 << 20};
+    onic_flattened_t f = {.cache.limit = 1 << 20};
     MPI_Aint where[ROWS];
 
     OBJ_CONSTRUCT(&f.lock, opal_mutex_t);
@@ -334,7 +334,7 @@ static void test_kept(void)
         MPI_Type_free(&type);
         MPI_Type_free(&row);
     }
-    onic_kept_fini(&f.kept);
+    onic_layout_cache_fini(&f.cache);
     OBJ_DESTRUCT(&f.lock);
 }
 

@@ -18,16 +18,36 @@ static onic_layout_t decoded(const uint8_t *buf, size_t len)
 
 /* ---- random layouts ------------------------------------------------------------------------- */
 
+/** The list of a layout by itself, at offset 0 and without levels, as a target puts it together. */
+static onic_layout_t list_of(const onic_layout_t *l)
+{
+    const uint64_t size = l->run_start[l->nruns];
+    onic_layout_t bare = *l, list;
+    onic_runs_t runs = {0};
+    onic_cursor_t c;
+    uint64_t data;
+    size_t len;
+    uint8_t buf[64];
+
+    bare.offset = 0;
+    onic_cursor_init(&c, &bare, 0);
+    while (c.pos < size) {
+        UNIT_CHECK(onic_layout_encode_slice(&c, size - c.pos, 1, buf, sizeof(buf), &len, &data) ==
+                   ONIC_LAYOUT_OK);
+        UNIT_CHECK(onic_runs_decode(&runs, buf, len, &data) == ONIC_LAYOUT_OK);
+    }
+    UNIT_CHECK(onic_layout_from_runs(&list, &runs, ONIC_LAYOUT_MAX_LEVELS) == ONIC_LAYOUT_OK);
+    return list;
+}
+
 /** What surrounds a list, for a reader who has the list. */
 static void check_around(const onic_layout_t *l, const ref_t *ref)
 {
     uint8_t buf[ONIC_LAYOUT_ENCODED_MAX];
     size_t len = onic_layout_encode_around(l, buf);
-    onic_layout_t list, back;
+    onic_layout_t list = list_of(l), back;
 
-    onic_layout_list(&list, l);
-    UNIT_CHECK(list.nruns == l->nruns && list.runs == l->runs && list.offset == 0 &&
-               list.nlevels == 0);
+    UNIT_CHECK(list.nruns > 0 && list.offset == 0 && list.nlevels == 0);
     UNIT_CHECK(onic_layout_decode_around(&back, &list, buf, len) == ONIC_LAYOUT_OK);
     check_against_reference(&back, ref);
     UNIT_CHECK(back.lb == l->lb && back.ub == l->ub);

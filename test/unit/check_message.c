@@ -42,8 +42,7 @@ static const type_rule_t rules[] = {
     {NICSTRIDE_MSG_POST, "", "", "none"},
     {NICSTRIDE_MSG_COMPLETE, "c", "", "none"},
     {NICSTRIDE_MSG_KEYS, "dlO", "I", "len"},
-    {NICSTRIDE_MSG_LIST, "LOolcd", "", "none"},
-    {NICSTRIDE_MSG_ANSWER, "Olt", "", "none"},
+    {NICSTRIDE_MSG_LAYOUT, "Oc", "", "none"},
     {NICSTRIDE_MSG_GATE, "O", "", "none"},
 };
 #define NRULES (sizeof(rules) / sizeof(rules[0]))
@@ -196,8 +195,9 @@ START_TEST(flags)
     nicstride_msg_t m = right_message(rule);
 
     for (unsigned f = 0; f < 256; f++) {
-        const bool described =
-            f == NICSTRIDE_MSG_SLICE || f == NICSTRIDE_MSG_NAMED || f == NICSTRIDE_MSG_RUNS;
+        const bool described = f == NICSTRIDE_MSG_SLICE || f == NICSTRIDE_MSG_NAMED ||
+                               f == NICSTRIDE_MSG_RUNS ||
+                               f == (NICSTRIDE_MSG_SLICE | NICSTRIDE_MSG_NAMED);
 
         m.flags = (uint8_t)f;
         UNIT_CHECK(accepted(&m, right_payload(rule, &m)) ==

@@ -4,23 +4,21 @@
  */
 /**
  * @file
- * Names of lists: some origins use lists at one target that has little room. What is sent stays in
- * order and takes its time, in both directions. Every name that arrives must be known, and mean
- * what the origin meant.
+ * Lists that a target keeps: some origins use lists at one target that has little room. What is
+ * sent stays in order and takes its time, in both directions. Every name that arrives must be
+ * known, and mean what the origin meant.
  */
 #include <string.h>
 
-#include "osc_nicstride/protocol/names.h"
+#include "osc_nicstride/protocol/peer_layouts.h"
 #include "test/unit/unit.h"
 
 enum { ORIGINS = 4, TYPES = 40, QUEUE = 4096, PIECE = 200, WAITING = 8 };
 
-/** A message on its way: of a list, with its piece; or of data, with what it is about. */
+/** A message on its way: a named slice, a name and what it means, or an answer. */
 typedef struct message {
-    bool data;
     nicstride_msg_t msg;
     unsigned char layout[ONIC_LAYOUT_ENCODED_MAX];
-    size_t len;
     onic_layout_t means;
 } message_t;
 
@@ -30,21 +28,21 @@ typedef struct queue {
 } queue_t;
 
 typedef struct origin {
-    nicstride_names_t names;
-    nicstride_listed_t listed; /* at the target */
+    nicstride_sent_layouts_t sent;
+    nicstride_kept_layouts_t kept; /* at the target */
     queue_t there, back;
     onic_layout_t type[TYPES];
 } origin_t;
 
 /** A message of data that waits at the target. */
 typedef struct waiting {
-    nicstride_list_t *list;
+    nicstride_kept_layout_t *list;
     message_t message;
 } waiting_t;
 
 typedef struct world {
     unit_random_t r;
-    nicstride_lists_t lists;
+    nicstride_layout_room_t room;
     origin_t *origin;
     uint64_t numbers;
     waiting_t waiting[WAITING];
@@ -94,24 +92,59 @@ static void make_type(world_t *w, onic_layout_t *l)
                    ONIC_LAYOUT_OK);
 }
 
+/** The same bytes in the same order? A run that was cut into two slices may stay two runs. */
 static bool same(const onic_layout_t *a, const onic_layout_t *b)
 {
-    return a->nruns == b->nruns &&
-           (a->nruns == 0 || memcmp(a->runs, b->runs, a->nruns * sizeof(*a->runs)) == 0) &&
-           a->size == b->size && a->lb == b->lb && a->ub == b->ub && a->offset == b->offset &&
-           a->nlevels == b->nlevels &&
-           memcmp(a->level, b->level, a->nlevels * sizeof(a->level[0])) == 0;
+    onic_cursor_t ca, cb;
+    int64_t at_a, at_b;
+    uint64_t len_a, len_b;
+
+    onic_cursor_init(&ca, a, 0);
+    while (onic_cursor_next(&ca, UINT64_MAX, &at_a, &len_a))
+        for (uint64_t done = 0; done < len_a; done += len_b) {
+            onic_cursor_init(&cb, b, ca.pos - len_a + done);
+            if (!onic_cursor_next(&cb, len_a - done, &at_b, &len_b) || at_b != at_a + (int64_t)done)
+                return false;
+        }
+    return a->size == b->size && a->lb == b->lb && a->ub == b->ub;
 }
 
 /* ---- the origin ------------------------------------------------------------------------------ */
 
-static void send_piece(origin_t *o)
+static message_t *push_named(origin_t *o, unsigned flags, nicstride_layout_name_t name, size_t len)
 {
-    message_t m = {.data = false};
+    message_t *m = push(&o->there);
 
-    nicstride_msg_init(&m.msg, NICSTRIDE_MSG_LIST, 1, 1);
-    if (nicstride_names_piece(&o->names, &m.msg, m.layout, PIECE))
-        *push(&o->there) = m;
+    nicstride_msg_init(&m->msg, NICSTRIDE_MSG_PUT, 1, 1);
+    m->msg.flags = (uint8_t)(NICSTRIDE_MSG_NAMED | flags);
+    memcpy(m->layout, &name, sizeof(name));
+    m->msg.layout_len = (uint32_t)(sizeof(name) + len);
+    return m;
+}
+
+/** An operation's slices, of the whole list; now and then the operation ends before. */
+static void send_slices(world_t *w, origin_t *o, const onic_layout_t *l, uint32_t number)
+{
+    const uint64_t size = l->run_start[l->nruns];
+    const bool dies = unit_once_in(&w->r, 20);
+    onic_cursor_t c;
+
+    onic_cursor_init(&c, l, 0);
+    while (c.pos < size && !(dies && c.pos > size / 2)) {
+        const uint64_t left = size - c.pos, room = 1 + unit_below(&w->r, 400);
+        unsigned char slice[PIECE];
+        uint64_t data;
+        size_t len;
+        const uint64_t at = c.pos;
+
+        UNIT_CHECK(onic_layout_encode_slice(&c, room < left ? room : left, 1, slice, PIECE, &len,
+                                            &data) == ONIC_LAYOUT_OK);
+        message_t *m = push_named(o, NICSTRIDE_MSG_SLICE,
+                                  (nicstride_layout_name_t){number, data == left}, len);
+
+        memcpy(m->layout + NICSTRIDE_NAME_BYTES, slice, len);
+        m->msg.offset = at;
+    }
 }
 
 static void use(world_t *w, origin_t *o)
@@ -119,7 +152,7 @@ static void use(world_t *w, origin_t *o)
     const unsigned t =
         (unsigned)(unit_once_in(&w->r, 2) ? unit_below(&w->r, 5) : unit_below(&w->r, TYPES));
     onic_layout_t *l = &o->type[t];
-    nicstride_name_t name;
+    nicstride_layout_name_t name = {0};
 
     if (l->size == 0 || unit_once_in(&w->r, 100)) {
         onic_layout_fini(l);
@@ -127,48 +160,46 @@ static void use(world_t *w, origin_t *o)
     }
     if (l->nruns == 0)
         return;
-    if (nicstride_names_use(&o->names, l))
-        send_piece(o);
-    if (!nicstride_names_find(&o->names, l, &name))
-        return;
-    UNIT_CHECK(nicstride_names_valid(&o->names, &name));
-    message_t *m = push(&o->there);
-    m->data = true;
-    m->len = nicstride_name_encode(&name, l, m->layout);
-    onic_layout_dup(&m->means, l);
-    w->named++;
+    const uint64_t list = onic_layout_number(l);
+    const bool due = nicstride_layout_is_due(&o->sent, list);
+
+    name.number = nicstride_layout_find(&o->sent, list);
+    UNIT_CHECK(!due || name.number == 0);
+    const uint32_t fresh = nicstride_layout_used(&o->sent, list);
+
+    UNIT_CHECK((fresh != 0) == due);
+    if (due) {
+        UNIT_CHECK(nicstride_layout_is(&o->sent, fresh, NICSTRIDE_LAYOUT_SENT));
+        send_slices(w, o, l, fresh);
+    } else if (name.number != 0) {
+        unsigned char around[ONIC_LAYOUT_ENCODED_MAX];
+        const size_t len = onic_layout_encode_around(l, around);
+        message_t *m = push_named(o, 0, name, len);
+
+        UNIT_CHECK(nicstride_layout_is(&o->sent, name.number, NICSTRIDE_LAYOUT_KNOWN));
+        memcpy(m->layout + NICSTRIDE_NAME_BYTES, around, len);
+        onic_layout_dup(&m->means, l);
+        w->named++;
+    }
 }
 
-static void hear(world_t *w, origin_t *o)
+static void hear(origin_t *o)
 {
     const message_t *m = pop(&o->back);
 
-    if (m == NULL)
-        return;
-    nicstride_names_answer(&o->names, &m->msg);
-    while (nicstride_names_may_send(&o->names))
-        send_piece(o);
-    UNIT_CHECK(w->lists.bytes <= w->lists.limit);
+    if (m != NULL)
+        nicstride_layout_answered(&o->sent, (uint32_t)m->msg.count, m->msg.op != 0);
 }
 
 /* ---- the target ------------------------------------------------------------------------------ */
 
-static void answer(origin_t *o, const nicstride_name_t *name, nicstride_answer_t what)
-{
-    message_t *m = push(&o->back);
-
-    nicstride_msg_init(&m->msg, NICSTRIDE_MSG_ANSWER, 1, 1);
-    m->msg.op = (uint16_t)name->slot;
-    m->msg.len = name->number;
-    m->msg.dtype = (uint16_t)what;
-}
-
-static void check_data(message_t *m, const nicstride_list_t *list)
+static void check_data(message_t *m, const nicstride_kept_layout_t *list)
 {
     onic_layout_t l;
 
     UNIT_CHECK(onic_layout_decode_around(&l, &list->layout, m->layout + NICSTRIDE_NAME_BYTES,
-                                         m->len - NICSTRIDE_NAME_BYTES) == ONIC_LAYOUT_OK);
+                                         m->msg.layout_len - NICSTRIDE_NAME_BYTES) ==
+               ONIC_LAYOUT_OK);
     UNIT_CHECK(same(&l, &m->means));
     onic_layout_fini(&l);
     onic_layout_fini(&m->means);
@@ -179,14 +210,13 @@ static void end_wait(world_t *w, waiting_t *v)
     if (v->list == NULL)
         return;
     check_data(&v->message, v->list);
-    nicstride_lists_release(&w->lists, v->list);
+    nicstride_layout_release(&w->room, v->list);
     v->list = NULL;
 }
 
-static void receive_data(world_t *w, origin_t *o, message_t *m)
+static void receive_name(world_t *w, origin_t *o, message_t *m)
 {
-    const nicstride_name_t name = nicstride_name_decode(m->layout);
-    nicstride_list_t *list = nicstride_lists_find(&o->listed, &name);
+    nicstride_kept_layout_t *list = nicstride_layout_named(&o->kept, m->layout);
     waiting_t *v = &w->waiting[unit_below(&w->r, WAITING)];
 
     UNIT_CHECK(list != NULL);
@@ -194,7 +224,7 @@ static void receive_data(world_t *w, origin_t *o, message_t *m)
         check_data(m, list);
         return;
     }
-    nicstride_lists_hold(list);
+    nicstride_layout_hold(list);
     end_wait(w, v);
     *v = (waiting_t){list, *m};
 }
@@ -203,18 +233,24 @@ static void receive(world_t *w, origin_t *o)
 {
     message_t *m = pop(&o->there);
 
-    if (m != NULL && m->data) {
-        receive_data(w, o, m);
+    if (m != NULL && (m->msg.flags & NICSTRIDE_MSG_SLICE) == 0) {
+        receive_name(w, o, m);
     } else if (m != NULL) {
-        const nicstride_name_t name = {.slot = m->msg.op, .number = (uint32_t)m->msg.len};
-        const nicstride_answer_t what =
-            nicstride_lists_piece(&w->lists, &o->listed, &m->msg, m->layout);
+        const nicstride_layout_answer_t what =
+            nicstride_layout_slice(&w->room, &o->kept, &m->msg, m->layout);
+        nicstride_layout_name_t name;
 
-        answer(o, &name, what);
-        w->had += what == NICSTRIDE_LIST_HAD;
-        w->refused += what == NICSTRIDE_LIST_NO;
+        memcpy(&name, m->layout, sizeof(name));
+        w->had += what == NICSTRIDE_LAYOUT_HAD;
+        w->refused += what == NICSTRIDE_LAYOUT_REFUSED;
+        if (what != NICSTRIDE_LAYOUT_MORE) {
+            message_t *answer = push(&o->back);
+
+            answer->msg.op = what == NICSTRIDE_LAYOUT_HAD;
+            answer->msg.count = name.number;
+        }
     }
-    UNIT_CHECK(w->lists.bytes <= w->lists.limit);
+    UNIT_CHECK(w->room.bytes <= w->room.limit);
 }
 
 /* ---- all together ---------------------------------------------------------------------------- */
@@ -223,7 +259,7 @@ static void drain(world_t *w, origin_t *o)
 {
     while (o->there.head < o->there.tail || o->back.head < o->back.tail) {
         receive(w, o);
-        hear(w, o);
+        hear(o);
     }
 }
 
@@ -231,10 +267,9 @@ static void drain(world_t *w, origin_t *o)
 static void leave(world_t *w, origin_t *o)
 {
     drain(w, o);
-    nicstride_names_fini(&o->names);
-    nicstride_lists_leave(&w->lists, &o->listed);
-    memset(&o->names, 0, sizeof(o->names));
-    memset(&o->listed, 0, sizeof(o->listed));
+    nicstride_layouts_leave(&w->room, &o->kept);
+    memset(&o->sent, 0, sizeof(o->sent));
+    memset(&o->kept, 0, sizeof(o->kept));
 }
 
 static void live(world_t *w, int steps)
@@ -250,7 +285,7 @@ static void live(world_t *w, int steps)
         if (o->there.tail - o->there.head > 100 || unit_once_in(&w->r, 3))
             receive(w, o);
         else if (unit_once_in(&w->r, 2))
-            hear(w, o);
+            hear(o);
         else
             use(w, o);
         if (unit_once_in(&w->r, 3000))
@@ -260,7 +295,7 @@ static void live(world_t *w, int steps)
         leave(w, &w->origin[i]);
     for (int i = 0; i < WAITING; i++)
         end_wait(w, &w->waiting[i]);
-    UNIT_CHECK(w->lists.bytes == 0);
+    UNIT_CHECK(w->room.bytes == 0);
     for (int i = 0; i < ORIGINS; i++) {
         for (int t = 0; t < TYPES; t++)
             onic_layout_fini(&w->origin[i].type[t]);
@@ -275,7 +310,7 @@ START_TEST(names_are_known)
     static const size_t limits[] = {0, 5000, 12000, 40000, 1 << 24};
 
     for (size_t l = 0; l < sizeof(limits) / sizeof(limits[0]); l++) {
-        world_t w = {.r = {unit_seed() + l}, .lists.limit = limits[l]};
+        world_t w = {.r = {unit_seed() + l}, .room.limit = limits[l]};
 
         live(&w, 60000);
         printf("limit %zu: %lu lists had, %lu refused, %lu named\n", limits[l], w.had, w.refused,
@@ -286,55 +321,49 @@ START_TEST(names_are_known)
 }
 END_TEST
 
-/** Anything instead of the target's answers, and of the origin's pieces: nothing but names that are
+/** Anything instead of the target's answers, and of the origin's slices: nothing but lists that are
  *  refused comes of it. The sanitizers watch the memory. */
 START_TEST(nonsense)
 {
-    world_t w = {.r = {unit_seed()}, .lists.limit = 30000};
-    origin_t o = {0};
+    world_t w = {.r = {unit_seed()}, .room.limit = 30000};
+    nicstride_sent_layouts_t sent = {0};
+    nicstride_kept_layouts_t kept = {0};
     onic_layout_t l;
 
     do {
         onic_layout_fini(memset(&l, 0, sizeof(l)));
         make_type(&w, &l);
     } while (l.nruns == 0);
-    o.there.m = calloc(QUEUE, sizeof(message_t));
-    o.back.m = calloc(QUEUE, sizeof(message_t));
     for (int i = 0; i < 200000; i++) {
-        nicstride_msg_t msg = {.op = (uint16_t)unit_below(&w.r, NICSTRIDE_NAMES + 2),
-                               .dtype = (uint16_t)unit_below(&w.r, 5),
-                               .len = unit_below(&w.r, 4),
-                               .count = unit_below(&w.r, 300),
-                               .disp = (int64_t)unit_below(&w.r, 500) - 100,
-                               .offset = unit_once_in(&w.r, 2) ? 0 : unit_below(&w.r, 300)};
+        const nicstride_layout_name_t name = {(uint32_t)unit_below(&w.r, 70),
+                                              (uint32_t)unit_below(&w.r, 2)};
+        nicstride_msg_t msg = {.offset = unit_once_in(&w.r, 2) ? 0 : kept.here};
         unsigned char piece[PIECE];
         uint64_t data;
         size_t len = 0;
         onic_cursor_t c;
 
-        (void)nicstride_names_use(&o.names, &l);
-        (void)nicstride_names_answer(&o.names, &msg);
+        (void)nicstride_layout_used(&sent, onic_layout_number(&l));
+        nicstride_layout_answered(&sent, name.number, unit_once_in(&w.r, 2));
         onic_cursor_init(&c, &l, unit_once_in(&w.r, 2) ? 0 : unit_below(&w.r, l.size));
         if (!unit_once_in(&w.r, 5))
-            (void)onic_layout_encode_slice(&c, 1 + unit_below(&w.r, 300), 1, piece, PIECE, &len,
-                                           &data);
+            (void)onic_layout_encode_slice(&c, 1 + unit_below(&w.r, 300), 1, piece + sizeof(name),
+                                           PIECE - sizeof(name), &len, &data);
         if (len > 0 && unit_once_in(&w.r, 3))
-            piece[unit_below(&w.r, len)] ^= (unsigned char)(1u << unit_below(&w.r, 8));
-        msg.layout_len = (uint32_t)len;
-        o.back.head = o.back.tail;
-        (void)nicstride_lists_piece(&w.lists, &o.listed, &msg, piece);
-        UNIT_CHECK(w.lists.bytes <= w.lists.limit);
+            piece[sizeof(name) + unit_below(&w.r, len)] ^=
+                (unsigned char)(1u << unit_below(&w.r, 8));
+        memcpy(piece, &name, sizeof(name));
+        msg.layout_len = (uint32_t)(sizeof(name) + len);
+        (void)nicstride_layout_slice(&w.room, &kept, &msg, piece);
+        UNIT_CHECK(w.room.bytes <= w.room.limit);
     }
-    nicstride_names_fini(&o.names);
-    nicstride_lists_leave(&w.lists, &o.listed);
-    UNIT_CHECK(w.lists.bytes == 0);
+    nicstride_layouts_leave(&w.room, &kept);
+    UNIT_CHECK(w.room.bytes == 0);
     onic_layout_fini(&l);
-    free(o.there.m);
-    free(o.back.m);
 }
 END_TEST
 
 int main(void)
 {
-    return UNIT_RUN("names", UNIT_ONCE(names_are_known), UNIT_ONCE(nonsense));
+    return UNIT_RUN("peer_layouts", UNIT_ONCE(names_are_known), UNIT_ONCE(nonsense));
 }

@@ -5,7 +5,7 @@
 /** @file Layouts kept by what they were made of, against a list that keeps everything. */
 #include <string.h>
 
-#include "common/layout/kept.h"
+#include "common/layout/layout_cache.h"
 #include "test/unit/unit.h"
 
 enum { TYPES = 40, WORDS_MAX = 30, HELD = 16 };
@@ -71,7 +71,7 @@ static void check_is(const type_t *t, const onic_layout_t *l)
  */
 static void use(unit_random_t *r, size_t limit, uint64_t prints)
 {
-    onic_kept_t k = {.limit = limit};
+    onic_layout_cache_t k = {.limit = limit};
     onic_layout_t held[HELD] = {{0}};
     type_t type[TYPES], of[HELD];
     unsigned uses[TYPES] = {0};
@@ -90,9 +90,9 @@ static void use(unit_random_t *r, size_t limit, uint64_t prints)
         }
         const type_t given = type[t];
         const onic_contents_t from = contents(&given, prints);
-        if (!onic_kept_find(&k, &from, &l)) {
+        if (!onic_layout_cache_find(&k, &from, &l)) {
             make(&given, &l);
-            onic_kept_add(&k, &from, &l);
+            onic_layout_cache_add(&k, &from, &l);
             UNIT_CHECK(uses[t] > 0 || prints < TYPES || onic_layout_number(&l) == 0);
         }
         uses[t]++;
@@ -105,7 +105,7 @@ static void use(unit_random_t *r, size_t limit, uint64_t prints)
         of[h] = given;
     }
     UNIT_CHECK(limit == 0 ? k.hits == 0 : k.hits > 0);
-    onic_kept_fini(&k);
+    onic_layout_cache_fini(&k);
     UNIT_CHECK(k.bytes == 0 && k.n == 0);
     for (int h = 0; h < HELD; h++) {
         if (held[h].size > 0)
@@ -129,7 +129,7 @@ END_TEST
 /** Lists have different numbers, and what is found has that of what was kept. */
 START_TEST(numbers)
 {
-    onic_kept_t k = {.limit = 1 << 20};
+    onic_layout_cache_t k = {.limit = 1 << 20};
     unit_random_t r = {unit_seed()};
     uint64_t last = 0;
 
@@ -143,10 +143,10 @@ START_TEST(numbers)
         const onic_contents_t from = contents(&t, UINT64_MAX);
         make(&t, &first);
         make(&t, &second);
-        onic_kept_add(&k, &from, &first);
-        UNIT_CHECK(onic_layout_number(&first) == 0 && !onic_kept_find(&k, &from, &third));
-        onic_kept_add(&k, &from, &second);
-        UNIT_CHECK(onic_kept_find(&k, &from, &third));
+        onic_layout_cache_add(&k, &from, &first);
+        UNIT_CHECK(onic_layout_number(&first) == 0 && !onic_layout_cache_find(&k, &from, &third));
+        onic_layout_cache_add(&k, &from, &second);
+        UNIT_CHECK(onic_layout_cache_find(&k, &from, &third));
         if (second.nruns > 0) {
             UNIT_CHECK(onic_layout_number(&second) > last);
             last = onic_layout_number(&second);
@@ -156,11 +156,11 @@ START_TEST(numbers)
         onic_layout_fini(&second);
         onic_layout_fini(&third);
     }
-    onic_kept_fini(&k);
+    onic_layout_cache_fini(&k);
 }
 END_TEST
 
 int main(void)
 {
-    return UNIT_RUN("kept", UNIT_ONCE(found_by_contents), UNIT_ONCE(numbers));
+    return UNIT_RUN("layout_cache", UNIT_ONCE(found_by_contents), UNIT_ONCE(numbers));
 }

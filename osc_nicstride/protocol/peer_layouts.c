@@ -1,0 +1,192 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "osc_nicstride/protocol/peer_layouts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LOST_MAX 16
+
+/* Form, offset, levels: a byte and numbers of ten. */
+_Static_assert(NICSTRIDE_NAME_BYTES + 11 + 20 * ONIC_LAYOUT_MAX_LEVELS <= ONIC_LAYOUT_ENCODED_MAX,
+               "room for a name and what is around the list");
+
+/* ---- at the origin --------------------------------------------------------------------------- */
+
+bool nicstride_layout_is_due(const nicstride_sent_layouts_t *s, uint64_t list)
+{
+    const struct nicstride_sent_layout *l = &s->slot[list % NICSTRIDE_NAMES];
+
+    return l->list == list && l->state == NICSTRIDE_LAYOUT_UNSENT &&
+           l->uses + 1 >= UINT32_C(2) << l->lost;
+}
+
+uint32_t nicstride_layout_used(nicstride_sent_layouts_t *s, uint64_t list)
+{
+    struct nicstride_sent_layout *l = &s->slot[list % NICSTRIDE_NAMES];
+    const bool due = nicstride_layout_is_due(s, list);
+
+    if (l->list != list)
+        *l = (struct nicstride_sent_layout){.list = list};
+    l->uses++;
+    if (!due)
+        return 0;
+    l->uses = 0;
+    l->state = NICSTRIDE_LAYOUT_SENT;
+    s->names = s->names < UINT32_MAX / NICSTRIDE_NAMES - 1 ? s->names + 1 : 1;
+    l->name = s->names * NICSTRIDE_NAMES + (uint32_t)(list % NICSTRIDE_NAMES);
+    return l->name;
+}
+
+bool nicstride_layout_is(const nicstride_sent_layouts_t *s, uint32_t name,
+                         nicstride_sent_state_t state)
+{
+    const struct nicstride_sent_layout *l = &s->slot[name % NICSTRIDE_NAMES];
+
+    return l->name == name && l->state == state;
+}
+
+uint32_t nicstride_layout_find(const nicstride_sent_layouts_t *s, uint64_t list)
+{
+    const struct nicstride_sent_layout *l = &s->slot[list % NICSTRIDE_NAMES];
+
+    return l->list == list && l->state == NICSTRIDE_LAYOUT_KNOWN ? l->name : 0;
+}
+
+void nicstride_layout_answered(nicstride_sent_layouts_t *s, uint32_t name, bool had)
+{
+    struct nicstride_sent_layout *l = &s->slot[name % NICSTRIDE_NAMES];
+
+    if (!nicstride_layout_is(s, name, NICSTRIDE_LAYOUT_SENT))
+        return;
+    l->state = had ? NICSTRIDE_LAYOUT_KNOWN : NICSTRIDE_LAYOUT_UNSENT;
+    l->lost = had ? 0 : l->lost + (l->lost < LOST_MAX);
+}
+
+/* ---- at the target --------------------------------------------------------------------------- */
+
+/** Bytes of a list of so many runs, while it comes and when it is there. */
+static size_t bytes_of(size_t nruns)
+{
+    return sizeof(nicstride_kept_layout_t) + nruns * (sizeof(onic_run_t) + sizeof(uint64_t));
+}
+
+static nicstride_layout_name_t name_of(const void *layout)
+{
+    nicstride_layout_name_t name;
+
+    memcpy(&name, layout, sizeof(name));
+    return name;
+}
+
+void nicstride_layout_hold(nicstride_kept_layout_t *l)
+{
+    l->held++;
+}
+
+void nicstride_layout_release(nicstride_layout_room_t *room, nicstride_kept_layout_t *l)
+{
+    if (--l->held > 0)
+        return;
+    room->bytes -= l->bytes;
+    onic_layout_fini(&l->layout);
+    free(l);
+}
+
+static void forget(nicstride_layout_room_t *room, nicstride_kept_layouts_t *k, uint32_t slot)
+{
+    if (k->slot[slot] != NULL)
+        nicstride_layout_release(room, k->slot[slot]);
+    k->slot[slot] = NULL;
+}
+
+static void stop_coming(nicstride_layout_room_t *room, nicstride_kept_layouts_t *k)
+{
+    room->bytes -= k->bytes;
+    k->bytes = 0;
+    k->coming = 0;
+    onic_runs_fini(&k->runs);
+}
+
+void nicstride_layouts_leave(nicstride_layout_room_t *room, nicstride_kept_layouts_t *k)
+{
+    stop_coming(room, k);
+    for (uint32_t i = 0; i < NICSTRIDE_NAMES; i++)
+        forget(room, k, i);
+}
+
+nicstride_kept_layout_t *nicstride_layout_named(const nicstride_kept_layouts_t *k,
+                                                const void *layout)
+{
+    const uint32_t name = name_of(layout).number;
+    nicstride_kept_layout_t *l = k->slot[name % NICSTRIDE_NAMES];
+
+    return l != NULL && l->name == name ? l : NULL;
+}
+
+/** Appends a slice. A run takes two bytes of it at least. */
+static bool append(nicstride_layout_room_t *room, nicstride_kept_layouts_t *k, const void *slice,
+                   size_t len)
+{
+    const size_t others = room->bytes - k->bytes;
+    uint64_t data = 0;
+
+    if (bytes_of(k->runs.n + len / 2) > room->limit - others ||
+        onic_runs_decode(&k->runs, slice, len, &data) != ONIC_LAYOUT_OK)
+        return false;
+    k->here += data;
+    k->bytes = bytes_of(k->runs.n);
+    room->bytes = others + k->bytes;
+    return true;
+}
+
+/** All of it has come: makes the list. It stays one, whatever regularity may be found in it: what
+ *  is around it has its own levels. */
+static bool end(nicstride_kept_layouts_t *k)
+{
+    nicstride_kept_layout_t *l = malloc(sizeof(*l));
+    onic_layout_t layout;
+
+    if (l == NULL ||
+        onic_layout_from_runs(&layout, &k->runs, ONIC_LAYOUT_MAX_LEVELS) != ONIC_LAYOUT_OK) {
+        free(l);
+        return false;
+    }
+    if (layout.nruns == 0 || layout.offset != 0) {
+        onic_layout_fini(&layout);
+        free(l);
+        return false;
+    }
+    *l = (nicstride_kept_layout_t){
+        .held = 1, .name = k->coming, .bytes = k->bytes, .layout = layout};
+    k->slot[k->coming % NICSTRIDE_NAMES] = l;
+    k->bytes = 0;
+    return true;
+}
+
+nicstride_layout_answer_t nicstride_layout_slice(nicstride_layout_room_t *room,
+                                                 nicstride_kept_layouts_t *k,
+                                                 const nicstride_msg_t *msg, const void *layout)
+{
+    const nicstride_layout_name_t name = name_of(layout);
+    bool good;
+
+    if (msg->offset == 0) {
+        stop_coming(room, k);
+        forget(room, k, name.number % NICSTRIDE_NAMES);
+        k->coming = name.number;
+        k->here = 0;
+    }
+    /* The rest of a list that was refused. */
+    if (name.number == 0 || k->coming != name.number)
+        return NICSTRIDE_LAYOUT_MORE;
+    good = msg->offset == k->here &&
+           append(room, k, (const char *)layout + sizeof(name), msg->layout_len - sizeof(name));
+    if (good && name.last == 0)
+        return NICSTRIDE_LAYOUT_MORE;
+    good = good && end(k);
+    stop_coming(room, k);
+    return good ? NICSTRIDE_LAYOUT_HAD : NICSTRIDE_LAYOUT_REFUSED;
+}

@@ -1,0 +1,122 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Lists of blocks that a target keeps for its origins.
+ *
+ *  The second operation with a long list gives it a name: its slices, which travel in any case,
+ *  carry that name, and the target puts them together. Later operations send the name. A target
+ *  that has no room says so; each time that this happens, twice as many uses pass before the next
+ *  attempt.
+ *
+ *  A name is never unknown where it is used: messages between two processes keep their order, the
+ *  target says when it has the list, and keeps it until the origin gives its slot to another one.
+ *  Pure; wire lock. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/layout/layout.h"
+#include "osc_nicstride/protocol/message.h"
+
+/** Lists that one origin has at one target of a window. */
+#define NICSTRIDE_NAMES 32
+/** Shorter lists travel with each message: these are some 200 bytes. */
+#define NICSTRIDE_NAMED_RUNS 64
+
+/** What stands before the layout of a message with NICSTRIDE_MSG_NAMED. */
+typedef struct nicstride_layout_name {
+    uint32_t number; /**< never 0; modulo NICSTRIDE_NAMES its slot */
+    uint32_t last;   /**< of a slice: 1 where the list ends with it, else 0 */
+} nicstride_layout_name_t;
+
+_Static_assert(sizeof(nicstride_layout_name_t) == NICSTRIDE_NAME_BYTES, "as it travels");
+
+/* ---- at the origin --------------------------------------------------------------------------- */
+
+typedef enum nicstride_sent_state {
+    NICSTRIDE_LAYOUT_UNSENT,
+    NICSTRIDE_LAYOUT_SENT, /**< an operation sends it, or the target has not answered */
+    NICSTRIDE_LAYOUT_KNOWN
+} nicstride_sent_state_t;
+
+/** What one target of a window was sent. Zero-initialise it. */
+typedef struct nicstride_sent_layouts {
+    uint32_t names; /**< given so far */
+    struct nicstride_sent_layout {
+        uint64_t list; /**< its number (layout.h); 0: free */
+        nicstride_sent_state_t state;
+        uint32_t name;
+        uint32_t uses; /**< since the last attempt */
+        uint32_t lost; /**< attempts in vain, one after another */
+    } slot[NICSTRIDE_NAMES];
+} nicstride_sent_layouts_t;
+
+/** Is the next use the one that gives the list a name? */
+bool nicstride_layout_is_due(const nicstride_sent_layouts_t *s, uint64_t list);
+
+/** An operation with that list is started. Returns the name that its slices are to carry; 0: none.
+ *  A list that had the slot before loses its name. */
+uint32_t nicstride_layout_used(nicstride_sent_layouts_t *s, uint64_t list);
+
+/** The name under which the target has the list; 0 where it does not. */
+uint32_t nicstride_layout_find(const nicstride_sent_layouts_t *s, uint64_t list);
+
+/** Is this the name of a list in that state? */
+bool nicstride_layout_is(const nicstride_sent_layouts_t *s, uint32_t name,
+                         nicstride_sent_state_t state);
+
+/** The target says whether it has the list. Answers for names that are not used any more have no
+ *  effect. */
+void nicstride_layout_answered(nicstride_sent_layouts_t *s, uint32_t name, bool had);
+
+/* ---- at the target --------------------------------------------------------------------------- */
+
+/** A list that is kept. */
+typedef struct nicstride_kept_layout {
+    unsigned held; /**< by its name, and by messages that wait */
+    uint32_t name;
+    size_t bytes;
+    onic_layout_t layout; /**< at offset 0, without levels */
+} nicstride_kept_layout_t;
+
+/** What is kept for one origin of a window. Zero-initialise it. */
+typedef struct nicstride_kept_layouts {
+    nicstride_kept_layout_t *slot[NICSTRIDE_NAMES]; /**< NULL: there is none */
+    uint32_t coming;                                /**< name of a list on its way; 0: none */
+    uint64_t here;                                  /**< data bytes of what has come */
+    size_t bytes;                                   /**< that it takes up */
+    onic_runs_t runs;
+} nicstride_kept_layouts_t;
+
+/** Bytes of all that a process keeps. Zero-initialise it, but for `limit`. */
+typedef struct nicstride_layout_room {
+    size_t limit;
+    size_t bytes;
+} nicstride_layout_room_t;
+
+/** What the origin is to be told. */
+typedef enum nicstride_layout_answer {
+    NICSTRIDE_LAYOUT_MORE, /**< nothing yet, or nothing more */
+    NICSTRIDE_LAYOUT_HAD,
+    NICSTRIDE_LAYOUT_REFUSED
+} nicstride_layout_answer_t;
+
+/** A message with a named slice came. Nothing that it says is trusted. */
+nicstride_layout_answer_t nicstride_layout_slice(nicstride_layout_room_t *room,
+                                                 nicstride_kept_layouts_t *k,
+                                                 const nicstride_msg_t *msg, const void *layout);
+
+/** The list that a message with NICSTRIDE_MSG_NAMED and no slice names; NULL where there is none,
+ *  as only a broken origin says. */
+nicstride_kept_layout_t *nicstride_layout_named(const nicstride_kept_layouts_t *k,
+                                                const void *layout);
+
+/** A message that waits holds its list, whatever becomes of the name. */
+void nicstride_layout_hold(nicstride_kept_layout_t *l);
+void nicstride_layout_release(nicstride_layout_room_t *room, nicstride_kept_layout_t *l);
+
+/** The origin goes, with its names. */
+void nicstride_layouts_leave(nicstride_layout_room_t *room, nicstride_kept_layouts_t *k);
