@@ -66,7 +66,6 @@ common_libonic_verbs_la_SOURCES = \
 	common/verbs/connect.c \
 	common/verbs/connections.c \
 	common/verbs/mlx5_library.c \
-	common/verbs/strided_keys.c \
 	common/verbs/verbs.c \
 	common/verbs/verbs_queue.c
 common_libonic_verbs_la_CPPFLAGS = $(pure_cppflags) $(verbs_cppflags) -D_GNU_SOURCE

@@ -146,12 +146,11 @@ AC_DEFUN([ONIC_CHECK_VERBS], [
           [MLX5_CPPFLAGS=$VERBS_CPPFLAGS
            MLX5_LDFLAGS=$VERBS_LDFLAGS
            MLX5_LIBS="-lmlx5 $VERBS_LIBS"
-           ONIC_TRY([MLX5], [mlx5dv with strided memory keys], [[
+           ONIC_TRY([MLX5], [mlx5dv with work requests as bytes], [[
 #include <infiniband/mlx5dv.h>
 ]], [[
     struct mlx5dv_qp_ex *qp = 0;
-    struct mlx5dv_mr_interleaved piece = {0};
-    mlx5dv_wr_mr_interleaved(qp, 0, 0, 1, 1, &piece);
+    mlx5dv_wr_raw_wqe(qp, 0);
 ]], [HAVE_MLX5DV=1])])
     AC_SUBST([HAVE_VERBS])
     AC_SUBST([HAVE_MLX5DV])

@@ -89,8 +89,6 @@ unit_programs = \
 	test/unit/check_spare \
 	test/unit/check_selection \
 	test/unit/check_sieve \
-	test/unit/check_strided \
-	test/unit/check_strided_keys \
 	test/unit/check_slot \
 	test/unit/check_tables \
 	test/unit/check_update \
@@ -301,13 +299,10 @@ test_unit_check_requirements_LDADD = $(unit_ldadd)
 test_unit_check_selection_LDADD = $(check_libs)
 test_unit_check_segment_LDADD = $(unit_ldadd)
 test_unit_check_sieve_LDADD = $(unit_ldadd)
-test_unit_check_strided_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_slot_LDADD = $(unit_ldadd)
 # With functions of its own in place of libibverbs's.
 test_unit_check_verbs_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(verbs_cppflags)
 test_unit_check_connections_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(verbs_cppflags)
-test_unit_check_strided_keys_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(verbs_cppflags)
-test_unit_check_strided_keys_LDADD = common/libonic_verbs.la common/libonic_core.la $(check_libs)
 test_unit_check_connections_LDADD = common/libonic_verbs.la common/libonic_core.la $(check_libs)
 test_unit_check_whole_words_LDADD = $(unit_ldadd)
 test_unit_check_verbs_LDADD = common/libonic_verbs.la common/libonic_core.la $(check_libs)

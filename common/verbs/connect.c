@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "common/verbs/connect.h"
-#include "common/verbs/strided_keys.h"
 
 /** The other side has this long for each of its acknowledgements, as 4.096 us times a power of two
  *  (0.5 s), and is asked again so often: 7 would be for ever with soft-RoCE. */
@@ -74,8 +73,7 @@ static struct ibv_qp *create(const onic_rc_adapter_t *a, uint32_t sends,
                                             .max_send_sge = limits->pieces,
                                             .max_recv_sge = 1,
                                             .max_inline_data = limits->inline_bytes}};
-    return a->spec.strided && sends > 1 ? onic_strided_pair(a->port.pd, &attr)
-                                        : ibv_create_qp(a->port.pd, &attr);
+    return ibv_create_qp(a->port.pd, &attr);
 }
 
 struct ibv_qp *onic_rc_pair_ready(const onic_verbs_port_t *port, struct ibv_qp *qp, unsigned access)

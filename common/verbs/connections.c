@@ -14,13 +14,13 @@
 #include <unistd.h>
 
 #include "common/verbs/connect.h"
-#include "common/verbs/strided_keys.h"
 #include "common/verbs/rc_terms.h"
 
 /** Completions that are fetched at once. */
 #define BATCH 16
 
-#define NUMBER_BITS ONIC_RC_NUMBER_BITS
+/** A request's name: its connection's id, and the last bits of its number. */
+#define NUMBER_BITS 40
 #define NUMBER_MASK (((uint64_t)1 << NUMBER_BITS) - 1)
 #define ID_MASK     (((uint32_t)1 << (64 - NUMBER_BITS)) - 1)
 
@@ -67,13 +67,9 @@ static const char *make_all(onic_rc_adapter_t *a)
     const char *obstacle = make_marks(a);
     if (obstacle != NULL)
         return obstacle;
-    const unsigned most = s->window + (s->strided ? ONIC_STRIDED_REQUESTS : 0);
-    a->completions = ibv_create_cq(a->port.context, (int)(s->connections * most), NULL, NULL, 0);
-    if (a->completions == NULL)
-        return "a completion queue";
-    a->no_keys = s->strided ? onic_strided_keys_open(a) : NULL;
-    a->spec.strided = s->strided && a->no_keys == NULL;
-    return NULL;
+    a->completions =
+        ibv_create_cq(a->port.context, (int)(s->connections * s->window), NULL, NULL, 0);
+    return a->completions != NULL ? NULL : "a completion queue";
 }
 
 int onic_rc_open(onic_rc_adapter_t *a, const char *filter, const onic_rc_spec_t *spec,
@@ -122,7 +118,6 @@ void onic_rc_stop(onic_rc_adapter_t *a)
 void onic_rc_close(onic_rc_adapter_t *a)
 {
     onic_rc_stop(a);
-    onic_strided_keys_close(a);
     if (a->completions != NULL)
         ibv_destroy_cq(a->completions);
     if (a->marks_mr != NULL)

@@ -30,9 +30,6 @@
 #include "common/verbs/requests.h"
 #include "common/verbs/verbs.h"
 
-/** A request's name: its connection's id, and the last bits of its number. */
-#define ONIC_RC_NUMBER_BITS 40
-
 typedef struct onic_rc_adapter onic_rc_adapter_t;
 
 typedef enum onic_rc_state {
@@ -52,7 +49,6 @@ typedef struct onic_rc {
     onic_rdma_limits_t limits; /**< for transfers */
     onic_request_queue_t queue;
     uint64_t used; /**< when, by the adapter's clock: transfers, and attempts to get a place */
-    unsigned keys; /**< strided ones, in use */
     void *owner;
     onic_rdma_transfer_t farewell; /**< that which writes the mark */
     onic_layout_t word;
@@ -75,7 +71,6 @@ typedef struct onic_rc_spec {
     unsigned signal;
     unsigned pieces;       /**< in the list of a request; fewer where the adapter takes fewer */
     unsigned inline_bytes; /**< carried by a write; none where the adapter carries fewer */
-    bool strided;          /**< strided keys (strided_keys.h); false where there are none */
 } onic_rc_spec_t;
 
 /** A connection is over, because of an error or to make room; its transfers have ended. The owner
@@ -97,8 +92,6 @@ struct onic_rc_adapter {
     onic_rdma_region_t ones; /**< that word */
     struct ibv_send_wr *wr;  /**< for one batch */
     struct ibv_sge *sge;
-    struct onic_strided_key *keys; /**< that are in no use */
-    const char *no_keys;           /**< why there are none, where they were asked for */
     uint64_t clock;
     onic_rdma_counts_t *counts;
     onic_rc_lost_fn_t lost;

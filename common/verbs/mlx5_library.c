@@ -29,8 +29,6 @@ static void find(void)
     FIND(create_qp);
     FIND(qp_ex_from_ibv_qp_ex);
     FIND(devx_general_cmd);
-    FIND(create_mkey);
-    FIND(destroy_mkey);
 }
 
 const onic_mlx5_t *onic_mlx5(void)

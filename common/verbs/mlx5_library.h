@@ -17,8 +17,6 @@ typedef struct onic_mlx5 {
     __typeof__(mlx5dv_create_qp) *create_qp;
     __typeof__(mlx5dv_qp_ex_from_ibv_qp_ex) *qp_ex_from_ibv_qp_ex;
     __typeof__(mlx5dv_devx_general_cmd) *devx_general_cmd;
-    __typeof__(mlx5dv_create_mkey) *create_mkey;
-    __typeof__(mlx5dv_destroy_mkey) *destroy_mkey;
 } onic_mlx5_t;
 
 /** NULL where there is no such library, or an old one. Any thread. */

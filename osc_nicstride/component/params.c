@@ -152,11 +152,6 @@ static onic_param_t params[] = {
      .number = &nicstride_component.params.adapter_locks,
      .words = adapter_modes,
      .text = &adapter_locks},
-    SWITCH(strided_keys, false,
-           "Let method nic describe regular blocks of the origin's memory to an mlx5 adapter by "
-           "strided memory keys, where gather lists would take several requests for a piece of the "
-           "target. Not run on such an adapter yet: please report what happens, with what "
-           "ibv_devinfo says of it"),
     SWITCH(show_plan, false,
            "Print, when the first window is made, the method that is chosen for each kind "
            "of peer, shape and size, and at the end how much was really moved by each method"),

@@ -30,7 +30,6 @@
 #include <stdlib.h>
 
 #include "common/verbs/registrations.h"
-#include "common/verbs/strided_keys.h"
 #include "osc_nicstride/methods/nic_side.h"
 #include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/queue/lazy_lock.h"
@@ -48,7 +47,6 @@ typedef struct moved {
     nicstride_op_t *op;
     bool carried;                      /**< requests carry the data, */
     onic_registration_t *registration; /**< or the origin's memory is registered */
-    onic_strided_key_t *key;           /**< over it, or NULL */
     onic_rdma_region_t near;
     bool prepared; /**< all that is to be registered is */
     outcome_t outcome;
@@ -158,11 +156,7 @@ static void end(moved_t *v, outcome_t outcome)
 
 static void on_ended(onic_rdma_transfer_t *transfer, bool failed)
 {
-    moved_t *v = (moved_t *)transfer;
-
-    if (v->key != NULL)
-        onic_strided_key_give(v->key, failed);
-    end(v, failed ? FAILED : MOVED);
+    end((moved_t *)transfer, failed ? FAILED : MOVED);
 }
 
 /** The target's bytes of an operation or a transfer. */
@@ -196,8 +190,6 @@ static void move(moved_t *v, onic_rc_t *rc, uint32_t pieces, uint64_t base)
 
     if (v->carried)
         (void)carries(rc, get, &op->target, &limits);
-    else
-        v->key = onic_strided_key_take(rc, &near, &far);
     onic_rdma_walk_init(&v->rdma.walk, &limits, get, &near, &far);
     v->rdma.ended = on_ended;
     onic_rc_begin(rc, &v->rdma);

@@ -54,8 +54,7 @@ static bool open_adapter(void)
                                  .batch = (unsigned)link->batch,
                                  .signal = (unsigned)(link->window / SIGNALS),
                                  .pieces = (unsigned)link->entries,
-                                 .inline_bytes = INLINE_BYTES,
-                                 .strided = params->strided_keys};
+                                 .inline_bytes = INLINE_BYTES};
     onic_verbs_reason_t why;
 
     if (!tried) {
@@ -64,9 +63,6 @@ static bool open_adapter(void)
                          lost, &why) != 0 &&
             params->method == ME)
             onic_say_once("osc_nicstride: method nic cannot be used: %s", why.text);
-        if (nicstride_nic_adapter.no_keys != NULL)
-            onic_say_once("osc_nicstride: method nic does without strided keys: %s",
-                          nicstride_nic_adapter.no_keys);
     }
     return onic_rc_is_open(&nicstride_nic_adapter);
 }

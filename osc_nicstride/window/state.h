@@ -49,7 +49,6 @@ typedef struct nicstride_params {
     size_t nic_connections;
     size_t nic_memory; /**< bytes of users' memory that are registered */
     const char *nic_device;
-    bool strided_keys;
     int adapter_atomics; /**< nicstride_adapter_t */
     int adapter_locks;
 } nicstride_params_t;

@@ -77,8 +77,6 @@ static struct {
     } gone[QPS * SENDS];
     /** The extended form of a queue pair; NULL: there are no extended ones. */
     struct ibv_qp_ex *(*extended)(struct ibv_qp *qp);
-    /** Moves the bytes of a near piece whose key is no plain one; NULL: there are none. */
-    bool (*move)(const struct ibv_sge *near, void *far, bool read);
     /** What else a completion queue shows; NULL: nothing. */
     int (*poll_more)(struct ibv_cq *cq, int most, struct ibv_wc *wc);
 } lib;
@@ -228,9 +226,7 @@ static void execute(pair_t *p, uint64_t at)
         unsigned char *near = (unsigned char *)(uintptr_t)p->sge[at][i].addr;
         const size_t n = p->sge[at][i].length;
 
-        if (lib.move != NULL && lib.move(&p->sge[at][i], far, wr->opcode == IBV_WR_RDMA_READ))
-            UNIT_CHECK((wr->send_flags & IBV_SEND_INLINE) == 0);
-        else if (wr->opcode == IBV_WR_RDMA_READ)
+        if (wr->opcode == IBV_WR_RDMA_READ)
             memcpy(near, far, n);
         else
             memcpy(far, (wr->send_flags & IBV_SEND_INLINE) != 0 ? carried : near, n);
