@@ -45,7 +45,6 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/sync/counted.c \
 	osc_nicstride/sync/flush.c \
 	osc_nicstride/sync/change_queue.c \
-	osc_nicstride/sync/gate.c \
 	osc_nicstride/sync/lock.c \
 	osc_nicstride/sync/lock_queue.c \
 	osc_nicstride/sync/window_lock.c \

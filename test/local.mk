@@ -18,7 +18,6 @@ unit_programs = \
 	test/unit/check_handle \
 	test/unit/check_layout_cache \
 	test/unit/check_ask \
-	test/unit/check_gate \
 	test/unit/check_guard \
 	test/unit/check_keys \
 	test/unit/check_lazy \
@@ -129,7 +128,6 @@ test_unit_check_replies_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
 test_unit_check_layout_cache_LDADD = $(unit_ldadd)
 test_unit_check_ask_LDADD = $(unit_ldadd)
-test_unit_check_gate_LDADD = $(unit_ldadd)
 test_unit_check_guard_LDADD = $(check_libs)
 test_unit_check_spare_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_keys_LDADD = $(unit_ldadd)
@@ -384,7 +382,6 @@ AM_DEFAULT_SOURCE_EXT = .c
 LDADD = $(keep_loaded) test/mpi/libtestlib.a $(OMPI_LDFLAGS) $(OMPI_LIBS) -lm
 
 mpi_programs = \
-	test/mpi/adapter_locks \
 	test/mpi/adapter_updates \
 	test/mpi/accumulate_busy \
 	test/mpi/accumulate_derived \
@@ -450,7 +447,6 @@ mpi_programs = \
 	test/mpi/wake \
 	test/mpi/late \
 	test/mpi/late_row \
-	test/mpi/gate_lost \
 	test/mpi/lock_circles \
 	test/mpi/lock_lost \
 	test/mpi/lock_together \

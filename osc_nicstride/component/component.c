@@ -39,9 +39,7 @@ static void require_wire(const nicstride_params_t *p)
 {
     const bool here = onic_rdma_here(ONIC_ADAPTERS, getenv("UCX_TLS"), getenv("UCX_NET_DEVICES"));
     const bool atomics = p->adapter_atomics == NICSTRIDE_ADAPTER_ON ||
-                         p->adapter_locks == NICSTRIDE_ADAPTER_ON ||
-                         (here && (p->adapter_atomics == NICSTRIDE_ADAPTER_AUTO ||
-                                   p->adapter_locks == NICSTRIDE_ADAPTER_AUTO));
+                         (here && p->adapter_atomics == NICSTRIDE_ADAPTER_AUTO);
 
     onic_wire_require(
         &(onic_wire_config_t){.tls = p->tls,

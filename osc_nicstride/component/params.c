@@ -36,7 +36,7 @@ static const char *const adapter_modes[] = {[NICSTRIDE_ADAPTER_AUTO] = "auto",
                                             [NICSTRIDE_ADAPTER_OFF] = "off",
                                             [NICSTRIDE_ADAPTER_ON] = "on",
                                             NULL};
-static const char *method, *cost, *nic_device, *adapter_atomics, *adapter_locks;
+static const char *method, *cost, *nic_device, *adapter_atomics;
 
 static onic_param_t params[] = {
     NUMBER(priority, 0, NICSTRIDE_PRIORITY_INITIAL, 0, 1000,
@@ -145,13 +145,6 @@ static onic_param_t params[] = {
      .number = &nicstride_component.params.adapter_atomics,
      .words = adapter_modes,
      .text = &adapter_atomics},
-    {.name = "adapter_locks",
-     .help = "Let an adapter take the lock of a target of another node in MPI_Win_lock, where "
-             "nobody has to wait for it, so that this needs no processor of the target: auto, "
-             "where UCX does atomics by an adapter; off; or on, also as UCX emulates them",
-     .number = &nicstride_component.params.adapter_locks,
-     .words = adapter_modes,
-     .text = &adapter_locks},
     SWITCH(show_plan, false,
            "Print, when the first window is made, the method that is chosen for each kind "
            "of peer, shape and size, and at the end how much was really moved by each method"),
@@ -252,7 +245,6 @@ static const onic_counter_t counters[] = {
     {"nic_completions", "Completions of them that the adapter has shown",
      &nicstride_counters.nic.completions, 0},
     {"nic_bytes", "Bytes that they were to move", &nicstride_counters.nic.bytes, 0},
-    COUNTER(adapter_locks, "Locks of targets of other nodes that were taken by an adapter", 0),
     COUNTER(adapter_atomics, "Atomic operations given to an adapter, or to UCX, for accumulates",
             0),
     COUNTER(keys_asked, "Times that a target was asked for a key of its memory, for an adapter", 0),

@@ -195,8 +195,7 @@ static void init_ctl(nicstride_module_t *m)
                                    .me = m->node.me,
                                    .board = nicstride_ctl_part(m, 0, m->ctl.board),
                                    .next = m->ctl.bytes};
-    /* The last one stands for those behind the gate (lockq.h). */
-    nicstride_lockq_init(nicstride_ctl_lockq(m, m->node.me), (uint32_t)m->size + 1);
+    nicstride_lockq_init(nicstride_ctl_lockq(m, m->node.me), (uint32_t)m->size);
     if (m->rank == 0)
         nicstride_lockq_init(nicstride_ctl_lockq(m, nicstride_ctl_of_window(m)), (uint32_t)m->size);
 }

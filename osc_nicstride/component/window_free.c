@@ -51,7 +51,6 @@ void nicstride_window_destroy(nicstride_module_t *m)
     onic_wire_lock();
     nicstride_forget_uses_locked(m);
     nicstride_withdraw_all_locked(m);
-    nicstride_gate_free_locked(m);
     nicstride_thin_used_locked(m, true);
     for (int i = 0; m->peer != NULL && i < m->size; i++) {
         if (m->peer[i] == NULL)
@@ -60,7 +59,6 @@ void nicstride_window_destroy(nicstride_module_t *m)
         nicstride_lazy_lock_end_locked(m->peer[i]);
         nicstride_process_t *process = m->peer[i]->process;
         nicstride_keyring_free_locked(m->peer[i]);
-        nicstride_entrance_free_locked(m->peer[i]);
         nicstride_peer_free_locked(m->peer[i]);
         nicstride_pump_all_locked(process);
     }
@@ -132,18 +130,12 @@ static bool has_left(void *arg)
     return p->flow.posting == 0 || nicstride_peer_failed_locked(p);
 }
 
-static bool gate_is_still(void *arg)
-{
-    return nicstride_gate_is_still_locked(arg);
-}
-
 /** No flush waits for lists, keys and their answers. None is handled any more. */
 static void await_sent(nicstride_module_t *m)
 {
     for (int i = 0; i < m->size; i++)
         if (m->peer[i] != NULL)
             nicstride_wait(m->peer[i], NICSTRIDE_WAKE, has_left, m->peer[i]);
-    nicstride_wait(NULL, NICSTRIDE_POLL, gate_is_still, m);
 }
 
 /** Is something still being sent? After a flush only where that failed. */

@@ -53,8 +53,6 @@ typedef enum nicstride_msg_type {
                              disp, or of an address; 1: the answer */
     NICSTRIDE_MSG_LAYOUT, /**< op 1: the target has the list with the name `count`
                                (peer_layouts.h); 0: it will not have it */
-    NICSTRIDE_MSG_GATE, /**< to a target whose lock has a gate (lockq.h): op 0: the sender has gone
-                             out, 1: it waits because of that */
     NICSTRIDE_MSG_LAST
 } nicstride_msg_type_t;
 
@@ -265,7 +263,6 @@ typedef struct nicstride_span {
 typedef enum nicstride_part_of {
     NICSTRIDE_OF_REGION, /**< the region; in a question: the process that asks */
     NICSTRIDE_OF_WORD,   /**< dynamic: the word that counts the window's generations */
-    NICSTRIDE_OF_GATE,   /**< the gate to the target's lock (lockq.h) */
     NICSTRIDE_PARTS
 } nicstride_part_of_t;
 

@@ -8,9 +8,8 @@
  *  gives it back there by itself; others ask by message. The process that gives a lock back hands
  *  it to the next in the queue: by a store to a process of the node, by a message to any other, so
  *  nobody polls the network for a lock. A process that must ask by message does so with the first
- *  operation (lazy_lock.h), or, where an adapter does atomics, takes it by the target's gate
- *  (lockq.h). Before an exclusive lock a process takes the window's, and for MPI_Win_lock_all
- *  nothing but that (window_lock.h). */
+ *  operation (lazy_lock.h). Before an exclusive lock a process takes the window's, and for
+ *  MPI_Win_lock_all nothing but that (window_lock.h). */
 #include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/sync/counted.h"
@@ -49,8 +48,6 @@ static int give_back(nicstride_module_t *m, nicstride_peer_t *p)
 {
     if (p->local >= 0)
         return nicstride_give_back_on_node(m, p->local);
-    if (nicstride_gate_holds(p))
-        return nicstride_gate_leave(p);
     return nicstride_send_note(p, NICSTRIDE_MSG_UNLOCK, 0, 0) ? OMPI_SUCCESS : MPI_ERR_OTHER;
 }
 
@@ -109,8 +106,7 @@ static int mpi_lock(int type, int target, int assert, ompi_win_t *win)
     nicstride_await_my_lock();
     if (exclusive)
         rc = nicstride_window_lock_take(m, NICSTRIDE_LOCK_OF_SOME, holds);
-    if (rc == OMPI_SUCCESS && !nicstride_gate_enter(p, kind) &&
-        !nicstride_lazy_lock_begin(p, kind, holds)) {
+    if (rc == OMPI_SUCCESS && !nicstride_lazy_lock_begin(p, kind, holds)) {
         rc = take(m, p, kind, holds);
         if (rc != OMPI_SUCCESS && exclusive)
             nicstride_window_lock_give(m);

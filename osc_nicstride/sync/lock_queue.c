@@ -98,12 +98,8 @@ bool nicstride_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *m
     nicstride_ctl_t *ctl = nicstride_ctl(m, local);
     nicstride_lockq_result_t r;
 
-    if (msg->type != NICSTRIDE_MSG_LOCK) {
-        if (!nicstride_change_mine_locked(m, release, msg->origin))
-            return false;
-        nicstride_gate_note_locked(m, NICSTRIDE_GATE_IS_RELEASED);
-        return true;
-    }
+    if (msg->type != NICSTRIDE_MSG_LOCK)
+        return nicstride_change_mine_locked(m, release, msg->origin);
     if (nicstride_asker_is_gone_locked(p))
         return true;
     if (nicstride_is_broken(m)) {
@@ -118,8 +114,6 @@ bool nicstride_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *m
     nicstride_ctl_unlock(&ctl->queue_lock);
     if (r == NICSTRIDE_LOCKQ_GRANTED)
         nicstride_send_grant_locked(m, local, (uint32_t)p->rank, msg->op & NICSTRIDE_LOCK_TYPE, 0);
-    if (r == NICSTRIDE_LOCKQ_QUEUED)
-        nicstride_gate_note_locked(m, NICSTRIDE_GATE_IS_WANTED);
     if (r == NICSTRIDE_LOCKQ_REFUSED) {
         nicstride_refuse();
         nicstride_send_grant_locked(m, local, (uint32_t)p->rank, 0, MPI_ERR_RMA_SYNC);
@@ -179,7 +173,6 @@ int nicstride_take_on_node(nicstride_peer_t *p, unsigned type, bool holds)
     const int local = p->local;
     nicstride_ctl_t *ctl = nicstride_ctl(m, local);
     nicstride_lockq_result_t r;
-    bool behind_gate;
     int rc = nicstride_is_broken(m) || onic_peer_has_died(p->wire)
                  ? ONIC_ERR_PROC_FAILED
                  : nicstride_ctl_lock(m, &ctl->queue_lock);
@@ -187,10 +180,7 @@ int nicstride_take_on_node(nicstride_peer_t *p, unsigned type, bool holds)
     if (rc != OMPI_SUCCESS)
         return rc;
     r = nicstride_lockq_request(nicstride_ctl_lockq(m, local), (uint32_t)m->rank, type, holds);
-    behind_gate = nicstride_lockq_holds(nicstride_ctl_lockq(m, local), (uint32_t)m->size);
     nicstride_ctl_unlock(&ctl->queue_lock);
-    if (r == NICSTRIDE_LOCKQ_QUEUED && behind_gate)
-        (void)nicstride_send_note(p, NICSTRIDE_MSG_GATE, 1, 0);
     if (r == NICSTRIDE_LOCKQ_REFUSED)
         return OMPI_ERR_RMA_SYNC;
     if (r == NICSTRIDE_LOCKQ_GRANTED)
@@ -218,10 +208,8 @@ bool nicstride_queues_settle_locked(void)
     nicstride_queue_waits = false;
     for (int rc = opal_hash_table_get_first_key_uint32(windows, &name, &m, &node);
          rc == OPAL_SUCCESS;
-         rc = opal_hash_table_get_next_key_uint32(windows, &name, &m, node, &node)) {
+         rc = opal_hash_table_get_next_key_uint32(windows, &name, &m, node, &node))
         nicstride_tell_rest_locked(m);
-        nicstride_gate_settle_locked(m);
-    }
     return !nicstride_queue_waits;
 }
 
@@ -268,11 +256,6 @@ static int end_lost_of(nicstride_module_t *m)
 
         if (died || (p != NULL && p->local < 0 && onic_peer_is_lost(p->wire)))
             again = !end_locks_of(m, i) || again;
-        /* Once: who shares the lock later is none of those that are lost. */
-        if (local < 0 && p != NULL && !p->lock.looked && onic_peer_is_lost(p->wire)) {
-            p->lock.looked = nicstride_gate_lost_locked(m, i);
-            again = !p->lock.looked || again;
-        }
         /* Rank 0 gives what this process has of the window's lock to others. */
         if (i == 0 && local < 0 && p != NULL && onic_peer_is_lost(p->wire))
             (void)nicstride_stay_leave(&nicstride_ctl(m, m->node.me)->stay);
@@ -285,7 +268,6 @@ static int end_lost_of(nicstride_module_t *m)
     if (nicstride_is_broken(m)) {
         (void)nicstride_change_mine_locked(m, NULL, 0);
         (void)nicstride_change_windows_locked(m, NULL, 0, 0);
-        nicstride_gate_note_locked(m, NICSTRIDE_GATE_IS_WANTED);
     }
     return again ? -1 : n;
 }

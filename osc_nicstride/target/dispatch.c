@@ -94,11 +94,6 @@ static bool handle(const nicstride_incoming_t *in)
     case NICSTRIDE_MSG_LEAVE:
         nicstride_window_lock_leave_locked(in->m);
         return true;
-    case NICSTRIDE_MSG_GATE:
-        nicstride_gate_note_locked(in->m, in->msg->op != 0
-                                              ? NICSTRIDE_GATE_IS_WANTED | NICSTRIDE_GATE_BY_NEAR
-                                              : NICSTRIDE_GATE_IS_WANTED);
-        return true;
     case NICSTRIDE_MSG_GRANT:
         on_grant(in);
         return true;

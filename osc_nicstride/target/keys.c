@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "osc_nicstride/queue/keys.h"
-#include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/state.h"
 
@@ -152,9 +151,7 @@ static void offer(const nicstride_incoming_t *in, nicstride_keys_t *k, unsigned 
     size_t cap;
     void *room = nicstride_keys_room(k, &cap);
 
-    if (room != NULL && part == NICSTRIDE_OF_GATE)
-        nicstride_keys_add(k, row, part, nicstride_gate_offer_locked(in->m, room, cap));
-    else if (room != NULL && memory != NULL)
+    if (room != NULL && memory != NULL)
         nicstride_keys_add(k, row, part, nicstride_keyed(row)->offer(in->p, memory, room, cap));
 }
 
@@ -183,8 +180,6 @@ static void answer(const nicstride_incoming_t *in)
             continue;
         offer(in, &k, i, NICSTRIDE_OF_REGION, piece->of.row[i]);
         offer(in, &k, i, NICSTRIDE_OF_WORD, word->row[i]);
-        if (i == NICSTRIDE_METHOD_RDMA && in->p->local < 0)
-            offer(in, &k, i, NICSTRIDE_OF_GATE, NULL);
     }
     nicstride_send_keys_locked(in->p, NICSTRIDE_KEYS_TELL, place, &k);
 }
@@ -205,9 +200,7 @@ static void take(const nicstride_incoming_t *in, const nicstride_span_t *span)
 
         if (row == NULL || (in->p->keys->rows & NICSTRIDE_REACH(blob.row)) == 0)
             continue;
-        if (blob.part == NICSTRIDE_OF_GATE) {
-            nicstride_gate_told_locked(in->p, blob.bytes, blob.len);
-        } else if (blob.part == NICSTRIDE_OF_WORD) {
+        if (blob.part == NICSTRIDE_OF_WORD) {
             word.row[blob.row] = row->accept(in->p, &word_span, blob.bytes, blob.len);
         } else {
             piece.of.row[blob.row] = row->accept(in->p, span, blob.bytes, blob.len);

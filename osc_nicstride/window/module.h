@@ -51,7 +51,6 @@ typedef struct nicstride_process {
 typedef struct nicstride_op nicstride_op_t;
 typedef struct nicstride_keyring nicstride_keyring_t;
 typedef struct nicstride_enrolled nicstride_enrolled_t;
-typedef struct nicstride_gatehouse nicstride_gatehouse_t;
 
 /** What is sent to a peer and comes from it (credit.h). Wire lock. */
 typedef struct nicstride_flow {
@@ -87,12 +86,8 @@ typedef struct nicstride_queue {
 typedef struct nicstride_peer_lock {
     nicstride_asked_t asked; /**< by message */
     struct nicstride_lazy_lock
-        *lazy; /**< or asked for later (lazy_lock.h); a guess without the lock */
-    struct nicstride_entrance
-        *entrance; /**< by the gate of a target of another node (sync/lock_queue.h);
-                        NULL: not known; set once, read without the lock */
-    bool looked;   /**< the own gate was, for what this one had by it when it was lost */
-    bool nocheck;  /**< module mutex: opened with MPI_MODE_NOCHECK, there is no lock to hold */
+        *lazy;    /**< or asked for later (lazy_lock.h); a guess without the lock */
+    bool nocheck; /**< module mutex: opened with MPI_MODE_NOCHECK, there is no lock to hold */
 } nicstride_peer_lock_t;
 
 /** A message that waits for a lock (target/dispatch.c). */
@@ -228,8 +223,6 @@ typedef struct nicstride_module {
     uses;                           /**< what others' messages still do with my memory */
     nicstride_regions_t regions;    /**< dynamic window: what is attached here */
     nicstride_enrolled_t *enrolled; /**< own memory that is registered (keys.h), or NULL */
-    nicstride_gatehouse_t *gate;    /**< of the own lock (sync/lock_queue.h), or NULL */
-    bool gateless;                  /**< there cannot be one */
     nicstride_asked_t window_asked; /**< of rank 0, for the window's lock, by message */
     unsigned untold;   /**< queues of which not all was told: a set, see sync/change_queue.c */
     int applied_error; /**< the first error of one that came in active target, that no call has

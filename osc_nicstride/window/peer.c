@@ -268,7 +268,7 @@ nicstride_ctl_parts_t nicstride_ctl_place(int nlocal, int nranks)
     parts.notices = place(&end, 3 * n * sizeof(uint32_t));
     parts.granted = parts.notices + NICSTRIDE_NOTICES * n * sizeof(uint32_t);
     parts.slots = place(&end, (size_t)nicstride_slot_count(nlocal) * sizeof(nicstride_slot_t));
-    parts.lockq = place(&end, nicstride_lockq_size((uint32_t)nranks + 1));
+    parts.lockq = place(&end, nicstride_lockq_size((uint32_t)nranks));
     parts.board = place(&end, nicstride_fence_board_bytes(nlocal, nranks));
     parts.bytes = end;
     return parts;

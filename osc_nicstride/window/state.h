@@ -50,7 +50,6 @@ typedef struct nicstride_params {
     size_t nic_memory; /**< bytes of users' memory that are registered */
     const char *nic_device;
     int adapter_atomics; /**< nicstride_adapter_t */
-    int adapter_locks;
 } nicstride_params_t;
 
 #define NICSTRIDE_HELP_FILE "help-osc-nicstride.txt"
@@ -95,7 +94,6 @@ typedef struct nicstride_counters {
     unsigned long long lookups;         /**< of others' parameters, in Open MPI's exchange */
     unsigned long long keys_asked;      /**< questions for keys of targets' memory */
     unsigned long long keys_refused;    /**< of these, those that got none */
-    unsigned long long adapter_locks;   /**< locks taken by an adapter */
     unsigned long long adapter_atomics; /**< steps of accumulates done by an adapter */
     onic_rdma_counts_t nic;             /**< requests of method nic; wire lock */
     unsigned long long refused;         /**< messages refused: malformed, or for a window gone */

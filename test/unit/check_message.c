@@ -43,7 +43,6 @@ static const type_rule_t rules[] = {
     {NICSTRIDE_MSG_COMPLETE, "c", "", "none"},
     {NICSTRIDE_MSG_KEYS, "dlO", "I", "len"},
     {NICSTRIDE_MSG_LAYOUT, "Oc", "", "none"},
-    {NICSTRIDE_MSG_GATE, "O", "", "none"},
 };
 #define NRULES (sizeof(rules) / sizeof(rules[0]))
 
