@@ -11,6 +11,8 @@
  */
 #include "test/mpi/testlib.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "test/mpi/counter.h"
@@ -176,7 +178,15 @@ static void test_random(const tl_window_t *w)
     MPI_Barrier(w->comm);
 }
 
-/** Who only ever calls MPI_Win_lock_all, or never, asks for the window's lock once. */
+static bool each_alone(void)
+{
+    const char *node = getenv("OMPI_MCA_osc_nicstride_node");
+
+    return node != NULL && strcmp(node, "0") == 0;
+}
+
+/** Who only ever calls MPI_Win_lock_all, or never, asks for the window's lock once. But that where
+ *  each process is a node of its own and they can wake each other, only rank 0 stays in it. */
 static void test_counted(tl_kind_t kind, bool all)
 {
     tl_window_t w = tl_win_make(kind, CELLS * (MPI_Aint)sizeof(long), sizeof(long), MPI_COMM_WORLD,
@@ -195,7 +205,9 @@ static void test_counted(tl_kind_t kind, bool all)
         else
             TL_MPI(MPI_Win_unlock(t, w.win));
     }
-    TL_CHECK(asked == NULL || counter_read(asked) == 1, "%llu times", counter_read(asked));
+    TL_CHECK(asked == NULL || counter_read(asked) == 1 ||
+                 (each_alone() && w.rank > 0 && counter_read(asked) == 10),
+             "%llu times", counter_read(asked));
     counter_end(asked);
     tl_win_free(&w);
 }
