@@ -32,7 +32,6 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/component/window.c \
 	osc_nicstride/component/window_free.c \
 	osc_nicstride/methods/direct.c \
-	osc_nicstride/methods/adapter_update.c \
 	osc_nicstride/methods/by_rdma.c \
 	osc_nicstride/methods/by_nic.c \
 	osc_nicstride/methods/nic_side.c \

@@ -90,7 +90,6 @@ unit_programs = \
 	test/unit/check_sieve \
 	test/unit/check_slot \
 	test/unit/check_tables \
-	test/unit/check_update \
 	test/unit/check_whole_words \
 	test/unit/check_verbs \
 	test/unit/check_verbs_port
@@ -131,7 +130,6 @@ test_unit_check_ask_LDADD = $(unit_ldadd)
 test_unit_check_guard_LDADD = $(check_libs)
 test_unit_check_spare_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_keys_LDADD = $(unit_ldadd)
-test_unit_check_update_LDADD = $(unit_ldadd)
 test_unit_check_peer_layouts_LDADD = $(unit_ldadd)
 test_unit_check_lazy_LDADD = $(unit_ldadd)
 test_unit_check_order_LDADD = $(unit_ldadd)
@@ -382,7 +380,6 @@ AM_DEFAULT_SOURCE_EXT = .c
 LDADD = $(keep_loaded) test/mpi/libtestlib.a $(OMPI_LDFLAGS) $(OMPI_LIBS) -lm
 
 mpi_programs = \
-	test/mpi/adapter_updates \
 	test/mpi/accumulate_busy \
 	test/mpi/accumulate_derived \
 	test/mpi/accumulate_ops \

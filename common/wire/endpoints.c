@@ -43,14 +43,8 @@ static void read_lane(const char *line, char *name, size_t size)
         snprintf(name, size, "%.*s", (int)strcspn(colon + 1, "/"), colon + 1);
 }
 
-/** The transports that carry active messages, and atomics, which may be none. */
-typedef struct transports {
-    char messages[32];
-    char atomics[32];
-} transports_t;
-
-/** UCX tells them in words only. */
-static void find_transports(ucp_ep_h ep, transports_t *t)
+/** The transport that carries active messages. UCX tells it in words only. */
+static void find_transport(ucp_ep_h ep, char *name, size_t size)
 {
     char *text = NULL, *rest = NULL;
     size_t len = 0;
@@ -59,15 +53,9 @@ static void find_transports(ucp_ep_h ep, transports_t *t)
         return;
     onic_ucx.ep_print_info(ep, stream);
     fclose(stream);
-    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
-         line = strtok_r(NULL, "\n", &rest)) {
-        if (strstr(line, "lane[") == NULL)
-            continue;
-        if (is_for(line, " am"))
-            read_lane(line, t->messages, sizeof(t->messages));
-        if (is_for(line, " amo"))
-            read_lane(line, t->atomics, sizeof(t->atomics));
-    }
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
+        if (strstr(line, "lane[") != NULL && is_for(line, " am"))
+            read_lane(line, name, size);
     free(text);
 }
 
@@ -78,14 +66,13 @@ static bool is_rdma(const char *transport)
 }
 
 /** UCX does not tell which transport puts, but takes the best that can. */
-static void learn_transports(onic_peer_t *peer)
+static void learn_transport(onic_peer_t *peer)
 {
-    transports_t t = {"", ""};
-    find_transports(peer->ep, &t);
-    peer->rdma = is_rdma(t.messages);
-    peer->rdma_atomics = is_rdma(t.atomics);
-    peer->copies = strcmp(t.messages, "tcp") == 0;
-    peer->frag_max = onic_wire_frag_max(t.messages);
+    char name[32] = "";
+    find_transport(peer->ep, name, sizeof(name));
+    peer->rdma = is_rdma(name);
+    peer->copies = strcmp(name, "tcp") == 0;
+    peer->frag_max = onic_wire_frag_max(name);
 }
 
 static ucs_status_t create_ep(onic_peer_t *peer, ucp_err_handling_mode_t err_mode)
@@ -115,7 +102,7 @@ ucs_status_t onic_make_ep(onic_peer_t *peer)
     if (status != UCS_OK) {
         peer->ep = NULL;
     } else {
-        learn_transports(peer);
+        learn_transport(peer);
         atomic_fetch_add_explicit(&onic_wire.neps, 1, memory_order_relaxed);
     }
     return status;

@@ -327,39 +327,3 @@ int onic_peer_settle(onic_peer_t *peer, onic_send_cb_t cb, void *arg)
     onic_send_t *s = begin(peer, cb, arg, &param, &ep, &rc);
     return s != NULL ? onic_send_begun(s, onic_ucx.ep_flush_nbx(ep, &param)) : rc;
 }
-
-/* ---- atomics -------------------------------------------------------------------------------- */
-
-bool onic_wire_atomics(void)
-{
-    return onic_wire.atomics;
-}
-
-static const ucp_atomic_op_t ops[] = {[ONIC_ATOMIC_ADD] = UCP_ATOMIC_OP_ADD,
-                                      [ONIC_ATOMIC_SWAP] = UCP_ATOMIC_OP_SWAP,
-                                      [ONIC_ATOMIC_COMPARE_SWAP] = UCP_ATOMIC_OP_CSWAP};
-
-int onic_remote_atomic(onic_remote_t *remote, onic_atomic_op_t op, size_t offset, size_t size,
-                       const void *operand, void *result, onic_send_cb_t cb, void *arg)
-{
-    const uint64_t at = remote->base + offset;
-    ucp_request_param_t param;
-    ucp_ep_h ep;
-    int rc;
-    if (at % size != 0)
-        return OMPI_ERR_BAD_PARAM;
-    onic_send_t *s = begin_there(remote, offset, size, cb, arg, &param, &ep, &rc);
-    if (s == NULL)
-        return rc;
-    param.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REPLY_BUFFER;
-    param.datatype = ucp_dt_make_contig(size);
-    param.reply_buffer = result;
-    return onic_send_begun(
-        s, onic_ucx.atomic_op_nbx(ep, ops[op], operand, 1, at, remote->rkey, &param));
-}
-
-bool onic_peer_atomics_by_rdma(onic_peer_t *peer)
-{
-    int rc;
-    return onic_wire.atomics && onic_peer_ep(peer, &rc) != NULL && peer->rdma_atomics;
-}

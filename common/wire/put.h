@@ -11,7 +11,6 @@
 #include <stddef.h>
 
 #include "common/support/export.h"
-#include "common/wire/atomic_op.h"
 #include "common/wire/wire.h"
 
 /** Can there be regions? Where a component asked for puts before the wire was opened by anybody. */
@@ -77,31 +76,3 @@ ONIC_EXPORT int onic_peer_settle(onic_peer_t *peer, onic_send_cb_t cb, void *arg
 /** Does an adapter put into memory of this peer, so that its processor takes no part? The lock must
  *  be held; makes the endpoint if there is none. */
 ONIC_EXPORT bool onic_peer_puts_by_rdma(onic_peer_t *peer);
-
-/* ---- atomics -----------------------------------------------------------------------------------
- *
- * Atomic operations on words of memory that a peer has registered. Where an adapter can it does
- * them; its atomics are atomic with each other, and not with those of the peer's processor.
- * Elsewhere UCX does them by the peer's processor, in its progress.
- *
- * UCX does all by an adapter or none: it takes one that has all of its atomic operations for 4 and
- * for 8 bytes, and then for connections within a node and with the own process, too.
- */
-
-/** Can there be atomics? Likewise. */
-ONIC_EXPORT bool onic_wire_atomics(void);
-
-/** Begins an atomic operation on the `size` bytes, 4 or 8, from byte `offset` of a peer's region
- *  on, which must lie at a multiple of `size` in the peer's memory. `operand`: the value, in `size`
- *  bytes; of a compare and swap what is compared. `*result` gets the old value; of a compare and
- *  swap it has the new one before. It is the caller's until then. The lock must be held. Returns 1
- *  where it is done, 0 where cb will be called when it is, or an OMPI error. cb may send. It is
- *  called, with an error, also where the peer is lost. Those to one peer are done in the order in
- *  which they were begun. */
-ONIC_EXPORT int onic_remote_atomic(onic_remote_t *remote, onic_atomic_op_t op, size_t offset,
-                                   size_t size, const void *operand, void *result,
-                                   onic_send_cb_t cb, void *arg);
-
-/** Does an adapter do them, in the memory of this peer, which may be the own process? The lock must
- *  be held; makes the endpoint if there is none. */
-ONIC_EXPORT bool onic_peer_atomics_by_rdma(onic_peer_t *peer);

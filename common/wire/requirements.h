@@ -38,7 +38,6 @@ static inline bool onic_requirements_add(onic_requirements_t *r, const onic_wire
     all->single_copy = all->single_copy || config->single_copy;
     all->publish = all->publish || config->publish;
     all->puts = all->puts || config->puts;
-    all->atomics = all->atomics || config->atomics;
     all->queues = onic_larger(all->queues, config->queues);
     all->credit = onic_larger(all->credit, config->credit);
     all->tcp_seg_size = onic_larger(all->tcp_seg_size, config->tcp_seg_size);

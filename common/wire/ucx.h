@@ -16,7 +16,7 @@
 /** All that is used of UCX, by prefix and name. */
 /* clang-format off */
 #define ONIC_UCX_FUNCTIONS(f) \
-    f(ucp, am_recv_data_nbx) f(ucp, am_send_nbx) f(ucp, atomic_op_nbx) \
+    f(ucp, am_recv_data_nbx) f(ucp, am_send_nbx) \
     f(ucp, cleanup) \
     f(ucp, config_modify) f(ucp, config_read) f(ucp, config_release) f(ucp, dt_create_generic) \
     f(ucp, dt_destroy) f(ucp, ep_close_nbx) f(ucp, ep_create) f(ucp, ep_flush_nbx) \

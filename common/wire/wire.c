@@ -136,8 +136,7 @@ static ucs_status_t create_context(const onic_wire_config_t *config)
         .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS |
                       UCP_PARAM_FIELD_ESTIMATED_NUM_PPN | UCP_PARAM_FIELD_NAME,
         /* Events cost nothing before the transports are armed, which the server thread does. */
-        .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP | (config->puts ? UCP_FEATURE_RMA : 0) |
-                    (config->atomics ? UCP_FEATURE_AMO32 | UCP_FEATURE_AMO64 : 0),
+        .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP | (config->puts ? UCP_FEATURE_RMA : 0),
         .estimated_num_eps = (size_t)ompi_proc_world_size(),
         .estimated_num_ppn = (size_t)opal_process_info.num_local_peers + 1,
         .name = "ompi-nic",
@@ -246,7 +245,6 @@ static int start_wire(const onic_wire_config_t *config)
     onic_wire.published = false;
     onic_wire.credit = config->credit;
     onic_wire.puts = config->puts;
-    onic_wire.atomics = config->atomics;
     atomic_store(&onic_wire.neps, 0);
     onic_wire.shares_memory = onic_tls_have(ONIC_TLS_MEMORY, onic_wire_tls(config));
     onic_inbox_open(onic_wire.shares_memory ? config->queues : 0);
@@ -393,8 +391,7 @@ bool onic_wire_close(void)
         (void)opal_progress_unregister(onic_wire_progress);
         stop_wire();
         onic_say_waiting();
-        required = (onic_requirements_t){
-            .all = {.puts = required.all.puts, .atomics = required.all.atomics}};
+        required = (onic_requirements_t){.all = {.puts = required.all.puts}};
     }
     pthread_mutex_unlock(&open_mutex);
     return last;

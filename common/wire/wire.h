@@ -35,9 +35,8 @@ typedef struct onic_wire_config {
                                opens the wire decides, for all */
     uint64_t credit;      /**< bytes that a point-to-point layer takes from each process before any
                                grant; published with the address (onic_peer_credit) */
-    bool puts;            /**< puts and gets (put.h) are to be had, */
-    bool atomics; /**< and atomics, too: whoever opens the wire first decides. Asked for once
-                       it is so for every wire of this process */
+    bool puts;    /**< puts and gets (put.h) are to be had: whoever opens the wire first decides.
+                       Asked for once it is so for every wire of this process */
     bool publish; /**< for onic_wire_get_peer: this process's address is published when the
                        wire is opened, which must be before the exchange of MPI_Init; the
                        component keeps the wire open to the end */

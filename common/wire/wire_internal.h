@@ -47,7 +47,6 @@ struct onic_peer {
     onic_queue_receiver_t *incoming; /**< NULL: not known yet */
     size_t frag_max;                 /**< 0 until known */
     bool rdma;                       /**< an adapter puts and gets; known when frag_max is */
-    bool rdma_atomics;               /**< and does atomics; likewise */
     bool copies;            /**< its transport copies what it cannot send at once; known likewise */
     struct onic_send *held; /**< the last message, which UCX has taken but may still hold */
     bool follows;           /**< an empty one goes behind it */
@@ -169,8 +168,7 @@ typedef struct onic_wire {
     atomic_bool no_help;        /**< that has failed, and has been said */
     bool published;             /**< this process's address, under a key of its own */
     bool closes;                /**< endpoints to other jobs can be closed at any time */
-    bool puts;                  /**< the context was made for puts, too, */
-    bool atomics;               /**< and for atomics */
+    bool puts;                  /**< the context was made for puts, too */
     bool shares_memory;         /**< a list of transports does not leave that out */
     bool small_queues;          /**< UCX may lock little memory */
     uint64_t rndv_max;          /**< most bytes of a rendezvous of this process, or UINT64_MAX */

@@ -38,13 +38,9 @@ static int component_register(void)
 static void require_wire(const nicstride_params_t *p)
 {
     const bool here = onic_rdma_here(ONIC_ADAPTERS, getenv("UCX_TLS"), getenv("UCX_NET_DEVICES"));
-    const bool atomics = p->adapter_atomics == NICSTRIDE_ADAPTER_ON ||
-                         (here && p->adapter_atomics == NICSTRIDE_ADAPTER_AUTO);
 
     onic_wire_require(
-        &(onic_wire_config_t){.tls = p->tls,
-                              .puts = here || atomics || p->method == NICSTRIDE_METHOD_RDMA,
-                              .atomics = atomics});
+        &(onic_wire_config_t){.tls = p->tls, .puts = here || p->method == NICSTRIDE_METHOD_RDMA});
 }
 
 static int component_open(void)

@@ -248,7 +248,6 @@ int nicstride_subscribe_info(ompi_win_t *win)
     static ONIC_INFO_CHAR *const keys[][2] = {{"no_locks", "false"},
                                               {"accumulate_ordering", "rar,raw,war,waw"},
                                               {"accumulate_ops", "same_op_no_op"},
-                                              {NICSTRIDE_SINGLE_INTRINSIC, "false"},
                                               {"same_size", "false"},
                                               {"same_disp_unit", "false"},
                                               {"alloc_shared_noncontig", "false"}};

@@ -32,11 +32,7 @@
 
 /** "auto", then the methods' names. */
 static const char *methods[NICSTRIDE_METHODS_MAX + 1];
-static const char *const adapter_modes[] = {[NICSTRIDE_ADAPTER_AUTO] = "auto",
-                                            [NICSTRIDE_ADAPTER_OFF] = "off",
-                                            [NICSTRIDE_ADAPTER_ON] = "on",
-                                            NULL};
-static const char *method, *cost, *nic_device, *adapter_atomics;
+static const char *method, *cost, *nic_device;
 
 static onic_param_t params[] = {
     NUMBER(priority, 0, NICSTRIDE_PRIORITY_INITIAL, 0, 1000,
@@ -135,16 +131,6 @@ static onic_param_t params[] = {
      .valid = onic_verbs_filter_valid,
      .topic = "bad-nic-device",
      .directory = ONIC_ADAPTERS},
-    {.name = "adapter_atomics",
-     .help = "Let an adapter do all accumulates, fetch_and_op and compare_and_swap of a window, so "
-             "that they need no processor of the target: auto, in windows over several nodes that "
-             "all processes make with the info key acc_single_intrinsic = true, where UCX does "
-             "atomics by an adapter; off; or on, in all windows but dynamic ones whose memory can "
-             "be registered, also as UCX emulates them. Elements must be of 4 or 8 bytes and "
-             "aligned. They are not atomic with those of a processor",
-     .number = &nicstride_component.params.adapter_atomics,
-     .words = adapter_modes,
-     .text = &adapter_atomics},
     SWITCH(show_plan, false,
            "Print, when the first window is made, the method that is chosen for each kind "
            "of peer, shape and size, and at the end how much was really moved by each method"),
@@ -245,8 +231,6 @@ static const onic_counter_t counters[] = {
     {"nic_completions", "Completions of them that the adapter has shown",
      &nicstride_counters.nic.completions, 0},
     {"nic_bytes", "Bytes that they were to move", &nicstride_counters.nic.bytes, 0},
-    COUNTER(adapter_atomics, "Atomic operations given to an adapter, or to UCX, for accumulates",
-            0),
     COUNTER(keys_asked, "Times that a target was asked for a key of its memory, for an adapter", 0),
     COUNTER(keys_refused, "Of these, those that got none", 0),
     COUNTER(refused, "Messages refused: malformed, or for a window that is gone", 0),

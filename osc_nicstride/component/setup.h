@@ -32,14 +32,6 @@ void nicstride_window_destroy(nicstride_module_t *m);
  *  open by another component, may still end sends of theirs: false where some had to stay. */
 bool nicstride_free_orphans(bool wire_closed);
 
-/** Has this process nothing against accumulates of the window by an adapter?
- * NICSTRIDE_WANTS_ADAPTER or 0. The wire is open. */
-int32_t nicstride_adapter_wish(const nicstride_module_t *m, opal_info_t *info);
-
-/** Can this process, where all wish that? Its memory is registered then. `wishes`: those that all
- *  have. MPI thread, when nodes and memory are known. */
-bool nicstride_adapter_can(nicstride_module_t *m, int32_t wishes);
-
 /* ---- the model (params.c) ---- */
 
 /** Prints the numbers in use and the methods that they choose, once, on rank 0. */
@@ -81,13 +73,8 @@ typedef struct nicstride_facts {
 
 enum {
     NICSTRIDE_WANTS_CONTIGUOUS = 1, /**< the parts of a shared window one behind another */
-    NICSTRIDE_WANTS_PAGES = 2,      /**< memory from the begin of a page */
-    NICSTRIDE_WANTS_ADAPTER = 4     /**< accumulates by an adapter, if all want that */
+    NICSTRIDE_WANTS_PAGES = 2       /**< memory from the begin of a page */
 };
-
-/** Info key: the program's accumulates are of one element of a predefined type each. Components of
- *  Open MPI have it. */
-#define NICSTRIDE_SINGLE_INTRINSIC "acc_single_intrinsic"
 
 /** The value of a boolean key, false where it is not given. `info` may be NULL. */
 bool nicstride_info_bool(opal_info_t *info, const char *key);

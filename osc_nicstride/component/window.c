@@ -116,7 +116,7 @@ static nicstride_facts_t facts_of(const nicstride_module_t *m, int rc, void **ba
         return facts;
     facts.leader =
         c->params.node || m->flavor == MPI_WIN_FLAVOR_SHARED ? onic_node_leader(m->comm) : m->rank;
-    facts.wishes = nicstride_memory_wants(m, info) | nicstride_adapter_wish(m, info);
+    facts.wishes = nicstride_memory_wants(m, info);
     facts.info = (nicstride_rank_info_t){
         .size = dynamic ? 0 : size,
         .disp_unit = dynamic ? 1 : (uint32_t)disp_unit,
@@ -281,15 +281,6 @@ static int find_nodes_again(nicstride_module_t *m)
     return rc;
 }
 
-static int32_t common_wishes(const nicstride_module_t *m, const nicstride_facts_t *facts)
-{
-    int32_t wishes = ~0;
-
-    for (int i = 0; i < m->size; i++)
-        wishes &= facts[i].wishes;
-    return wishes;
-}
-
 /** After the first exchange: each does all of it, and the last agreement finds who could not. */
 static int build(nicstride_module_t *m, void **base, size_t size, const gathered_t *all)
 {
@@ -308,8 +299,6 @@ static int build(nicstride_module_t *m, void **base, size_t size, const gathered
     if (rc == OMPI_SUCCESS && m->flavor == MPI_WIN_FLAVOR_SHARED && m->node.n < m->size)
         rc = nicstride_select_error(OMPI_ERR_RMA_SHARED,
                                     "the members of the communicator do not all share memory");
-    if (rc == OMPI_SUCCESS)
-        m->adapter_updates = nicstride_adapter_can(m, common_wishes(m, facts));
     return rc;
 }
 
@@ -319,13 +308,12 @@ static int build(nicstride_module_t *m, void **base, size_t size, const gathered
 static int agree(nicstride_module_t *m, int rc, bool whole)
 {
     int facts[] = {rc > 0 ? OMPI_ERROR : rc, -(rc == OMPI_SUCCESS && sends_messages(m)),
-                   rc == OMPI_SUCCESS && nicstride_can_wake_all(m), whole, m->adapter_updates};
+                   rc == OMPI_SUCCESS && nicstride_can_wake_all(m), whole};
 
     rc = onic_agree_all(m->comm, facts, sizeof(facts) / sizeof(facts[0]));
     if (rc != OMPI_SUCCESS || facts[0] != OMPI_SUCCESS)
         return rc != OMPI_SUCCESS ? rc : facts[0];
-    m->adapter_updates = facts[4] != 0;
-    m->wants_server = (facts[1] != 0 || m->adapter_updates) && facts[2] == 0;
+    m->wants_server = facts[1] != 0 && facts[2] == 0;
     return facts[3] != 0 ? OMPI_SUCCESS : find_nodes_again(m);
 }
 

@@ -10,8 +10,7 @@
  *  A put is locally complete when UCX says so, and a get is over then. That puts have landed is
  *  known of all that was put to a process when UCX has flushed the connection; that is begun when a
  *  flush or the end of an epoch asks for it, and only where something was put since the last time.
- *
- *  Accumulates come here where the window has agreed on the adapter (adapter_update.c). */
+ */
 #include <stdlib.h>
 
 #include "common/wire/put.h"
@@ -48,12 +47,7 @@ static bool is_forced(void)
 
 static bool usable(nicstride_peer_t *p)
 {
-    if (!onic_wire_puts())
-        return false;
-    if (p->module->adapter_updates)
-        return nicstride_component.params.adapter_atomics == NICSTRIDE_ADAPTER_ON ||
-               onic_peer_atomics_by_rdma(p->wire);
-    return is_forced() || onic_peer_puts_by_rdma(p->wire);
+    return onic_wire_puts() && (is_forced() || onic_peer_puts_by_rdma(p->wire));
 }
 
 static void *enrol(nicstride_module_t *m, void *base, uint64_t bytes)
@@ -89,8 +83,7 @@ static void drop(void *key)
     onic_remote_close(key);
 }
 
-static const nicstride_keyed_t keyed = {.updates = true,
-                                        .usable = usable,
+static const nicstride_keyed_t keyed = {.usable = usable,
                                         .enrol = enrol,
                                         .withdraw = withdraw,
                                         .offer = offer,
@@ -259,8 +252,6 @@ static int start(nicstride_transfer_t *t, bool *done_p)
 {
     int rc;
 
-    if (t->type != NICSTRIDE_MSG_PUT && t->type != NICSTRIDE_MSG_GET)
-        return nicstride_adapter_update(t, done_p);
     if (nicstride_lazy_lock_may_be(t->peer) && t->target.size > nicstride_inline_max(false))
         (void)nicstride_await_lock(t->peer); /* an error shows with the operation */
     onic_wire_lock();
@@ -309,8 +300,7 @@ static bool flush(nicstride_peer_t *p)
 /** Where it is forced there may be no adapter: UCX does by messages what that would do. */
 static bool needs_peer(nicstride_peer_t *p)
 {
-    return !flush(p) && !(onic_peer_puts_by_rdma(p->wire) &&
-                          (!p->module->adapter_updates || onic_peer_atomics_by_rdma(p->wire)));
+    return !flush(p) && !onic_peer_puts_by_rdma(p->wire);
 }
 
 const nicstride_method_row_t nicstride_rdma = {.name = "rdma",

@@ -111,8 +111,7 @@ static inline bool apply_mapped(nicstride_module_t *m, const nicstride_arguments
     onic_owned_lock_t *lock;
     void *at;
 
-    if (m->adapter_updates || bytes == 0 || bytes > NICSTRIDE_LOCK_SPAN ||
-        !ompi_datatype_is_predefined(g->target_dt))
+    if (bytes == 0 || bytes > NICSTRIDE_LOCK_SPAN || !ompi_datatype_is_predefined(g->target_dt))
         return false;
     if (fetches &&
         (result->base == NULL || result->dt != g->target_dt || result->count != g->target_count))
@@ -240,8 +239,7 @@ static inline bool swap_mapped(nicstride_module_t *m, const void *origin, const 
     onic_owned_lock_t *lock;
     void *at;
 
-    if (m->adapter_updates || bytes == 0 ||
-        (at = lock_mapped(m, target, disp, bytes, &lock)) == NULL)
+    if (bytes == 0 || (at = lock_mapped(m, target, disp, bytes, &lock)) == NULL)
         return false;
     nicstride_apply_cas(at, bytes, compare, origin, result);
     nicstride_ctl_unlock(lock);

@@ -105,8 +105,6 @@ static bool is_update(const nicstride_transfer_t *t)
 static nicstride_method_t choose_for_update(const nicstride_transfer_t *t, int forced,
                                             bool is_short)
 {
-    if (t->m->adapter_updates)
-        return NICSTRIDE_METHOD_RDMA;
     if (t->mapped && forced != NICSTRIDE_METHOD_PACK)
         return NICSTRIDE_METHOD_DIRECT;
     if (t->type == NICSTRIDE_MSG_ACC && !is_short &&

@@ -77,11 +77,8 @@ typedef struct nicstride_case {
 /** What a row needs whose data an adapter moves: the target's memory registered, and a key for it
  *  (queue/keys.h), which only the row understands. All with the wire lock held. */
 typedef struct nicstride_keyed {
-    /** Its keys serve windows whose accumulates are done by an adapter, too: for all targets, those
-     *  of the own node and the own process among them. */
-    bool updates;
     /** Could the row be used with the peer, by what this process and that one have? Asked once for
-     *  each peer of a window, which is of another node but where `updates` says else. */
+     *  each peer of a window, which is of another node. */
     bool (*usable)(struct nicstride_peer *p);
 
     /** Registers own memory, `bytes` > 0 of it; NULL where that cannot be, which is remembered. */

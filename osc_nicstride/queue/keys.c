@@ -89,13 +89,14 @@ static void drop(const nicstride_of_rows_t *of)
 /** Those that could be used with the peer. */
 static uint32_t usable(nicstride_peer_t *p)
 {
-    const bool far = p->local < 0 && p->rank != p->module->rank;
     uint32_t rows = 0;
 
+    if (p->local >= 0 || p->rank == p->module->rank)
+        return 0;
     for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
         const nicstride_keyed_t *row = nicstride_keyed(i);
 
-        if (row != NULL && (far || (row->updates && p->module->adapter_updates)) && row->usable(p))
+        if (row != NULL && row->usable(p))
             rows |= NICSTRIDE_REACH(i);
     }
     return rows;

@@ -76,8 +76,10 @@ static void enrol_by(nicstride_module_t *m, nicstride_of_rows_t *of, void *base,
             of->row[i] = nicstride_keyed(i)->enrol(m, base, bytes);
 }
 
-const nicstride_key_piece_t *nicstride_enrol_locked(nicstride_module_t *m, uint64_t at,
-                                                    uint32_t rows, const nicstride_of_rows_t **word)
+/** The piece of own memory around `at`, registered by those of `rows` that can; NULL where there is
+ *  none, or memory is exhausted. `word` gets what they have of a dynamic window's word. */
+static const nicstride_key_piece_t *enrol(nicstride_module_t *m, uint64_t at, uint32_t rows,
+                                          const nicstride_of_rows_t **word)
 {
     nicstride_enrolled_t *e = enrolled(m);
     nicstride_key_piece_t *piece;
@@ -88,9 +90,7 @@ const nicstride_key_piece_t *nicstride_enrol_locked(nicstride_module_t *m, uint6
     piece = nicstride_key_piece_find(&e->pieces, at);
     if (piece == NULL) {
         const nicstride_key_piece_t made = {
-            .span = m->adapter_updates
-                        ? region
-                        : nicstride_piece_of(&region, at, nicstride_component.params.key_piece)};
+            .span = nicstride_piece_of(&region, at, nicstride_component.params.key_piece)};
 
         piece = nicstride_key_piece_add(&e->pieces, &made);
     }
@@ -173,7 +173,7 @@ static void answer(const nicstride_incoming_t *in)
         rows |= NICSTRIDE_REACH(blob.row);
         (void)row->accept(in->p, NULL, blob.bytes, blob.len);
     }
-    piece = nicstride_enrol_locked(in->m, place, rows, &word);
+    piece = enrol(in->m, place, rows, &word);
     nicstride_keys_begin(&k, piece != NULL ? &piece->span : NULL);
     for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX && piece != NULL; i++) {
         if ((rows & NICSTRIDE_REACH(i)) == 0)

@@ -103,12 +103,6 @@ void nicstride_forget_uses_locked(nicstride_module_t *m);
 
 /** Keys are asked for, or told (keys.c). */
 void nicstride_on_keys(const nicstride_incoming_t *in);
-/** The piece of own memory around `at`, registered by those of `rows` that can; NULL where there is
- *  none, or memory is exhausted. `word` gets what they have of a dynamic window's word. */
-const nicstride_key_piece_t *nicstride_enrol_locked(nicstride_module_t *m, uint64_t at,
-                                                    uint32_t rows,
-                                                    const nicstride_of_rows_t **word);
-
 /** Memory was detached: what of it was registered is so no more. */
 void nicstride_withdraw_detached_locked(nicstride_module_t *m);
 

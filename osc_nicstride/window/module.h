@@ -189,9 +189,7 @@ typedef struct nicstride_module {
     int size;
     int flavor;
     bool no_locks;
-    bool adapter_updates; /**< accumulates are done by an adapter, and by nothing else; every member
-                               has the same answer (component/agreement.c) */
-    uint32_t name;        /**< of this window at home */
+    uint32_t name; /**< of this window at home */
 
     void *base; /**< my memory; NULL for dynamic windows */
     void *own;  /**< to be freed, where memory is private and ours */

@@ -19,13 +19,6 @@
 #include "osc_nicstride/protocol/peer_layouts.h"
 #include "osc_nicstride/protocol/credit.h"
 
-/** Are accumulates done, or locks taken, by an adapter? */
-typedef enum nicstride_adapter {
-    NICSTRIDE_ADAPTER_AUTO, /**< where there is one, and, for accumulates, the program allows it */
-    NICSTRIDE_ADAPTER_OFF,
-    NICSTRIDE_ADAPTER_ON /**< in all windows where it can be, also as UCX emulates it */
-} nicstride_adapter_t;
-
 /** Values of the MCA parameters (params.c documents them). */
 typedef struct nicstride_params {
     size_t priority;
@@ -49,7 +42,6 @@ typedef struct nicstride_params {
     size_t nic_connections;
     size_t nic_memory; /**< bytes of users' memory that are registered */
     const char *nic_device;
-    int adapter_atomics; /**< nicstride_adapter_t */
 } nicstride_params_t;
 
 #define NICSTRIDE_HELP_FILE "help-osc-nicstride.txt"
@@ -82,25 +74,24 @@ typedef struct nicstride_counters {
     unsigned long long ops[NICSTRIDE_METHODS_MAX];   /**< of all kinds, by method */
     unsigned long long bytes[NICSTRIDE_METHODS_MAX]; /**< of target memory that they are about */
     unsigned long long accumulates;
-    unsigned long long messages;        /**< fragments sent */
-    unsigned long long slot_answers;    /**< that were taken from slots */
-    unsigned long long batches;         /**< of several short messages */
-    unsigned long long locks_together;  /**< locks asked for in one message with an operation */
-    unsigned long long window_locks;    /**< times that a window's lock was asked for */
-    unsigned long long wakeups;         /**< helper threads of others that were woken */
-    unsigned long long deferred;        /**< messages put off because a lock was busy */
-    unsigned long long deferred_bytes;  /**< most that those took up at a time; wire lock */
-    unsigned long long reply_bytes;     /**< most that replies had been asked for; wire lock */
-    unsigned long long lookups;         /**< of others' parameters, in Open MPI's exchange */
-    unsigned long long keys_asked;      /**< questions for keys of targets' memory */
-    unsigned long long keys_refused;    /**< of these, those that got none */
-    unsigned long long adapter_atomics; /**< steps of accumulates done by an adapter */
-    onic_rdma_counts_t nic;             /**< requests of method nic; wire lock */
-    unsigned long long refused;         /**< messages refused: malformed, or for a window gone */
-    unsigned long long lists_named;     /**< messages described by the name of a list */
-    unsigned long long lists_had;       /**< lists of others that have come */
-    unsigned long long live_ops;        /**< operation objects not yet freed */
-    unsigned long long live_requests;   /**< request objects not yet freed */
+    unsigned long long messages;       /**< fragments sent */
+    unsigned long long slot_answers;   /**< that were taken from slots */
+    unsigned long long batches;        /**< of several short messages */
+    unsigned long long locks_together; /**< locks asked for in one message with an operation */
+    unsigned long long window_locks;   /**< times that a window's lock was asked for */
+    unsigned long long wakeups;        /**< helper threads of others that were woken */
+    unsigned long long deferred;       /**< messages put off because a lock was busy */
+    unsigned long long deferred_bytes; /**< most that those took up at a time; wire lock */
+    unsigned long long reply_bytes;    /**< most that replies had been asked for; wire lock */
+    unsigned long long lookups;        /**< of others' parameters, in Open MPI's exchange */
+    unsigned long long keys_asked;     /**< questions for keys of targets' memory */
+    unsigned long long keys_refused;   /**< of these, those that got none */
+    onic_rdma_counts_t nic;            /**< requests of method nic; wire lock */
+    unsigned long long refused;        /**< messages refused: malformed, or for a window gone */
+    unsigned long long lists_named;    /**< messages described by the name of a list */
+    unsigned long long lists_had;      /**< lists of others that have come */
+    unsigned long long live_ops;       /**< operation objects not yet freed */
+    unsigned long long live_requests;  /**< request objects not yet freed */
 } nicstride_counters_t;
 
 extern nicstride_counters_t nicstride_counters;

@@ -19,7 +19,6 @@ static onic_wire_config_t any_config(unit_random_t *r)
                                 .single_copy = unit_once_in(r, 2),
                                 .publish = unit_once_in(r, 2),
                                 .puts = unit_once_in(r, 2),
-                                .atomics = unit_once_in(r, 2),
                                 .tls = tls[unit_below(r, 5)],
                                 .tcp_seg_size = unit_below(r, 4) * 4096};
 }
@@ -51,7 +50,6 @@ START_TEST(any_order)
             sum.single_copy |= c.single_copy;
             sum.publish |= c.publish;
             sum.puts |= c.puts;
-            sum.atomics |= c.atomics;
             if (sum.tcp_seg_size < c.tcp_seg_size)
                 sum.tcp_seg_size = c.tcp_seg_size;
             if (sum.tls == NULL && gives_transports(&c))
@@ -61,7 +59,7 @@ START_TEST(any_order)
         UNIT_CHECK(all.all.server_idle_usec == idle);
         UNIT_CHECK(all.all.single_copy == sum.single_copy);
         UNIT_CHECK(all.all.publish == sum.publish);
-        UNIT_CHECK(all.all.puts == sum.puts && all.all.atomics == sum.atomics);
+        UNIT_CHECK(all.all.puts == sum.puts);
         UNIT_CHECK(all.all.tcp_seg_size == sum.tcp_seg_size);
         UNIT_CHECK((all.all.tls == NULL) == (sum.tls == NULL));
         UNIT_CHECK(sum.tls == NULL || strcmp(all.all.tls, sum.tls) == 0);
