@@ -112,7 +112,6 @@ libompi_nic_common_la_SOURCES = \
 	common/wire/receive.c \
 	common/wire/config.c \
 	common/wire/endpoints.c \
-	common/wire/memory.c \
 	common/wire/forget.c \
 	common/wire/addresses.c \
 	common/wire/peers.c \

@@ -7,12 +7,11 @@
 #include <string.h>
 
 /** "onic", and a number that changes with the members that follow. */
-#define FORMAT ((uint64_t)0x6f6e6963 << 32 | 4)
+#define FORMAT ((uint64_t)0x6f6e6963 << 32 | 5)
 
 typedef struct head {
     uint64_t format;
     uint64_t name;
-    uint64_t rndv_max;
     uint64_t credit;
     uint64_t ucx_len;
     onic_cma_id_t cma_id;
@@ -49,7 +48,7 @@ static bool is_sound(const onic_address_t *a)
 
 size_t onic_address_write(const onic_address_t *a, void *bytes, size_t cap)
 {
-    const head_t head = {FORMAT, a->name, a->rndv_max, a->credit, a->ucx_len, a->cma_id, a->queues};
+    const head_t head = {FORMAT, a->name, a->credit, a->ucx_len, a->cma_id, a->queues};
 
     if (!is_sound(a) || cap < onic_address_size(a))
         return 0;
@@ -66,7 +65,6 @@ bool onic_address_read(const void *bytes, size_t len, onic_address_t *a)
         return false;
     memcpy(&head, bytes, sizeof(head));
     *a = (onic_address_t){.name = head.name,
-                          .rndv_max = head.rndv_max,
                           .credit = head.credit,
                           .cma_id = head.cma_id,
                           .queues = head.queues,

@@ -29,11 +29,6 @@
 /** Fragments that UCX allocates at once: UCX's default of 512 would cost 16 MB for each process. */
 #define SHM_BUFS_GROW 72
 
-/** Queues of verbs for processes that may lock little memory: some 5 MiB in place of 70. */
-#define VERBS_RX_QUEUE_LEN 256
-#define VERBS_TX_QUEUE_LEN 128
-#define VERBS_BUFS_GROW    64
-
 /* ---- what the user says --------------------------------------------------------------------- */
 
 bool onic_user_says(const char *form)
@@ -130,28 +125,6 @@ const char *onic_wire_tls(const onic_wire_config_t *config)
     return config->tls != NULL && *config->tls != '\0' ? config->tls : getenv("UCX_TLS");
 }
 
-static ucs_status_t configure_verbs(ucp_config_t *ucp_config)
-{
-    static const struct {
-        const char *key;
-        size_t value;
-    } small[] = {{"IB_RX_QUEUE_LEN", VERBS_RX_QUEUE_LEN},
-                 {"IB_TX_QUEUE_LEN", VERBS_TX_QUEUE_LEN},
-                 {"IB_RX_BUFS_GROW", VERBS_BUFS_GROW},
-                 {"IB_TX_BUFS_GROW", VERBS_BUFS_GROW}};
-    ucs_status_t status = UCS_OK;
-    if (onic_wire.rcache_max > 0 && getenv("UCX_IB_RCACHE_MAX_SIZE") == NULL) {
-        status =
-            set_size(ucp_config, prefixed_key("IB_RCACHE_MAX_SIZE", "IB_"), onic_wire.rcache_max);
-    }
-    if (status != UCS_OK || !onic_wire.small_queues ||
-        onic_user_says("UCX_*X_@(QUEUE_LEN|BUFS_GROW)=*"))
-        return status;
-    for (size_t i = 0; i < sizeof(small) / sizeof(small[0]) && status == UCS_OK; i++)
-        status = set_size(ucp_config, small[i].key, small[i].value);
-    return status;
-}
-
 ucs_status_t onic_wire_read_config(const onic_wire_config_t *config, ucp_config_t **ucp_config_p)
 {
     bool given = config->tls != NULL && *config->tls != '\0';
@@ -169,8 +142,6 @@ ucs_status_t onic_wire_read_config(const onic_wire_config_t *config, ucp_config_
     }
     if (status == UCS_OK)
         status = configure_shm(tls, *ucp_config_p);
-    if (status == UCS_OK)
-        status = configure_verbs(*ucp_config_p);
     if (status != UCS_OK)
         onic_ucx.config_release(*ucp_config_p);
     return status;

@@ -126,8 +126,3 @@ ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p)
     }
     return peer->ep;
 }
-
-uint64_t onic_peer_rndv_max(const onic_peer_t *peer)
-{
-    return peer->rndv_max;
-}

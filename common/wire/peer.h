@@ -60,9 +60,6 @@ ONIC_EXPORT bool onic_peer_is_self(const onic_peer_t *peer);
 /** A pointer that a component (`am_id`) may keep with a peer; NULL at first. */
 ONIC_EXPORT void **onic_peer_slot(onic_peer_t *peer, unsigned am_id);
 
-/** Most bytes of one rendezvous with it, by what both sides may lock. No lock. */
-ONIC_EXPORT uint64_t onic_peer_rndv_max(const onic_peer_t *peer);
-
 /** Does this process know the addresses of all members? MPI thread, lock not held. */
 ONIC_EXPORT bool onic_wire_knows(struct ompi_communicator_t *comm);
 

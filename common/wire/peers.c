@@ -97,7 +97,6 @@ static onic_peer_t *add_peer(const onic_address_t *a)
     peer->failed = UCS_OK;
     peer->cma_id = a->cma_id;
     peer->queues = a->queues;
-    peer->rndv_max = a->rndv_max < onic_wire.rndv_max ? a->rndv_max : onic_wire.rndv_max;
     peer->credit = a->credit;
     peer->address_len = a->ucx_len;
     memcpy(peer->address, a->ucx, a->ucx_len);
@@ -170,7 +169,6 @@ bool onic_peer_is_self(const onic_peer_t *peer)
 static onic_address_t my_address(void)
 {
     return (onic_address_t){.name = onic_name(OPAL_PROC_MY_NAME.jobid, OPAL_PROC_MY_NAME.vpid),
-                            .rndv_max = onic_wire.rndv_max,
                             .credit = onic_wire.credit,
                             .cma_id = onic_wire.cma_id,
                             .queues = onic_inbox.key,

@@ -100,8 +100,7 @@ onic_region_t *onic_region_new(size_t bytes)
 
 onic_region_t *onic_region_over_locked(void *base, size_t bytes)
 {
-    /* UCX would try, and print that it could not. */
-    return bytes <= onic_wire.rndv_max ? new_region(base, bytes) : NULL;
+    return new_region(base, bytes);
 }
 
 void onic_region_free_locked(onic_region_t *region)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "common/support/help.h"
+#include "common/wire/adapters.h"
 #include "common/wire/wire_internal.h"
 
 #include "ompi/constants.h"
@@ -91,7 +92,7 @@ int onic_ucx_load(bool opening)
 {
     static bool loaded, hooks;
     if (!loaded) {
-        hooks = onic_wire_registers();
+        hooks = onic_registers_here();
         const bool off = opening && !hooks && !onic_user_says("UCX_MEM_*");
         loaded = (off ? load_without_hooks() : load()) && find_all();
     }

@@ -18,6 +18,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "ompi/constants.h"
 #include "ompi/proc/proc.h"
@@ -184,23 +185,47 @@ static ucs_status_t create_both(const onic_wire_config_t *config)
 /** What UCX's transport posix takes of /dev/shm for a process: somewhat less. */
 #define POSIX_BYTES ((size_t)3 << 20)
 
-/** UCX gives up where one of its transports cannot be had, after some lines for each process; the
- *  one that needs room in /dev/shm is not so dear that the program must end for it. */
+/** What UCX locks for each device of InfiniBand or RoCE, and its files. Where it may not, processes
+ *  that send to it wait for ever. Containers may see the adapters without the files. */
+#define DEVICE_BYTES ((size_t)80 << 20)
+#define DEVICE_FILES "/dev/infiniband"
+
+/** May UCX lock what its devices take? Else it is said. */
+static bool may_lock(const char *list, bool is_free)
+{
+    const unsigned devices = onic_tls_have(ONIC_TLS_VERBS, list) && access(DEVICE_FILES, F_OK) == 0
+                                 ? onic_adapters(ONIC_ADAPTERS, getenv("UCX_NET_DEVICES"), false)
+                                 : 0;
+    const bool may = devices == 0 || onic_can_lock(devices * DEVICE_BYTES);
+    if (!may)
+        onic_say_once("ompi-nic: UCX wants to lock %zu MiB of memory for InfiniBand and RoCE, and "
+                      "may not (ulimit -l): %s",
+                      devices * DEVICE_BYTES >> 20,
+                      is_free ? "it goes without them, which is slower"
+                              : "its transports are given, so it is not started");
+    return may;
+}
+
+/** UCX gives up where one of its transports cannot be had, after some lines for each process; what
+ *  it would choose by itself is not so dear that the program must end for it. Whoever gives it a
+ *  list of transports has what it makes of that. */
 static ucs_status_t create_ucx(const onic_wire_config_t *config)
 {
-    onic_wire_config_t fitted = *config;
-    char fitted_tls[256], tls[256];
-    ucs_status_t status = onic_wire_fit_memory(&fitted, fitted_tls, sizeof(fitted_tls));
-    if (status != UCS_OK)
-        return status;
-    const bool can_spare = onic_tls_without_posix(onic_wire_tls(&fitted), tls, sizeof(tls));
+    const char *list = onic_wire_tls(config);
+    const bool is_free = onic_tls_are_free(list), verbs = may_lock(list, is_free);
     const unsigned processes = (unsigned)opal_process_info.num_local_peers + 1;
-    status = can_spare && !onic_segment_has_room(POSIX_BYTES, processes) ? UCS_ERR_NO_MEMORY
-                                                                         : create_both(&fitted);
-    if ((status == UCS_ERR_NO_RESOURCE || status == UCS_ERR_NO_MEMORY) && can_spare) {
+    onic_wire_config_t fitted = *config;
+    ucs_status_t status;
+    if (!verbs && !is_free)
+        return UCS_ERR_NO_DEVICE;
+    if (!verbs)
+        fitted.tls = "^ib";
+    status = is_free && !onic_segment_has_room(POSIX_BYTES, processes) ? UCS_ERR_NO_MEMORY
+                                                                       : create_both(&fitted);
+    if ((status == UCS_ERR_NO_RESOURCE || status == UCS_ERR_NO_MEMORY) && is_free) {
         onic_say_once("ompi-nic: there is little room in /dev/shm, so UCX is started without its "
                       "transport posix, and messages of a node are slower");
-        fitted.tls = tls;
+        fitted.tls = verbs ? "^posix" : "^ib,posix";
         status = create_both(&fitted);
     }
     return status;

@@ -50,7 +50,6 @@ struct onic_peer {
     bool copies;            /**< its transport copies what it cannot send at once; known likewise */
     struct onic_send *held; /**< the last message, which UCX has taken but may still hold */
     bool follows;           /**< an empty one goes behind it */
-    uint64_t rndv_max;      /**< most bytes of a rendezvous */
     uint64_t credit;        /**< what its point-to-point layer takes without a word */
     onic_cma_state_t cma;
     onic_cma_id_t cma_id;
@@ -170,10 +169,7 @@ typedef struct onic_wire {
     bool closes;                /**< endpoints to other jobs can be closed at any time */
     bool puts;                  /**< the context was made for puts, too */
     bool shares_memory;         /**< a list of transports does not leave that out */
-    bool small_queues;          /**< UCX may lock little memory */
-    uint64_t rndv_max;          /**< most bytes of a rendezvous of this process, or UINT64_MAX */
     uint64_t credit;            /**< what the point-to-point layer of this process does */
-    uint64_t rcache_max;        /**< most bytes that UCX keeps registered; 0 where it may all */
     opal_hash_table_t peers;    /**< by onic_name; onic_peer_t */
     unsigned foreign;           /**< of these, those of other jobs */
     onic_peer_t *self;
@@ -352,14 +348,6 @@ const char *onic_wire_tls(const onic_wire_config_t *config);
 bool onic_user_says(const char *form);
 /** Most bytes of one fragment over a UCX transport; "" where it is not known. */
 size_t onic_wire_frag_max(const char *transport);
-
-/** May UCX use anything for which it keeps memory registered: adapters, GPUs, xpmem or knem? */
-bool onic_wire_registers(void);
-
-/* memory.c */
-/** Where UCX may not lock as much memory as it wants: has it want less, or takes transports away,
- *  written to `tls`; and says so. Sets rndv_max, too. An error where no transport is left. */
-ucs_status_t onic_wire_fit_memory(onic_wire_config_t *config, char *tls, size_t size);
 
 /* forget.c */
 /** The worker is gone: frees what is left. */

@@ -114,7 +114,7 @@ static bool reach(const nicstride_transfer_t *t)
     bool reaches;
 
     if ((t->type != NICSTRIDE_MSG_PUT && t->type != NICSTRIDE_MSG_GET) || t->peer->local >= 0 ||
-        !nicstride_may_have_keys(t->peer) || t->target.size > onic_peer_rndv_max(t->peer->wire))
+        !nicstride_may_have_keys(t->peer))
         return false;
     onic_wire_lock();
     reaches = (is_forced() || onic_peer_puts_by_rdma(t->peer->wire)) &&

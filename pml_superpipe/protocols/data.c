@@ -73,8 +73,7 @@ void superpipe_send_fragments_locked(superpipe_request_t *r)
 {
     const bool meets =
         r->state.protocol == SUPERPIPE_RENDEZVOUS && r->state.moved >= r->state.early;
-    const uint64_t most =
-        meets ? onic_peer_rndv_max(r->peer->wire) : superpipe_fragment_locked(r->peer);
+    const uint64_t most = meets ? UINT64_MAX : superpipe_fragment_locked(r->peer);
     uint64_t bytes = 0;
     bool sent = most > 0;
 

@@ -43,8 +43,7 @@ const superpipe_row_t superpipe_stream_row = {"stream", always, stream_cost, sta
  *  own protocols go another way then. */
 static bool can_rendezvous(const superpipe_case_t *c)
 {
-    return c->one_piece && !superpipe_on_node(c) && !c->self &&
-           (c->wire == NULL || onic_peer_rndv_max(c->wire) > 0);
+    return c->one_piece && !superpipe_on_node(c) && !c->self;
 }
 
 static double rendezvous_cost(const superpipe_case_t *c)

@@ -31,14 +31,13 @@ static onic_address_t any_address(unit_random_t *r)
     random_bytes(r, &a.queues, sizeof(a.queues));
     a.queues.name[unit_below(r, sizeof(a.queues.name))] = '\0';
     a.name = unit_random64(r);
-    a.rndv_max = unit_random64(r);
     a.credit = unit_random64(r);
     return a;
 }
 
 static bool same(const onic_address_t *a, const onic_address_t *b)
 {
-    return a->name == b->name && a->rndv_max == b->rndv_max && a->credit == b->credit &&
+    return a->name == b->name && a->credit == b->credit &&
            memcmp(&a->cma_id, &b->cma_id, sizeof(a->cma_id)) == 0 &&
            memcmp(&a->queues, &b->queues, sizeof(a->queues)) == 0 && a->ucx_len == b->ucx_len &&
            memcmp(a->ucx, b->ucx, a->ucx_len) == 0;

@@ -67,7 +67,6 @@ static void any_reach(unit_random_t *r)
 {
     reach.copy = unit_once_in(r, 2);
     reach.mover = unit_once_in(r, 2);
-    reach.rendezvous = unit_once_in(r, 2);
 }
 
 static bool can(const superpipe_case_t *c, unsigned p)
@@ -167,7 +166,7 @@ START_TEST(same_again)
         chosen[n] = superpipe_choose(&one, &c[n], SUPERPIPE_AUTO);
     }
     for (int n = CASES - 1; n >= 0; n--) {
-        reach.copy = reach.mover = reach.rendezvous = false;
+        reach.copy = reach.mover = false;
         (void)superpipe_choose(&two, &c[n], SUPERPIPE_AUTO);
         reach_all();
         UNIT_CHECK(superpipe_choose(&two, &c[n], SUPERPIPE_AUTO) == chosen[n]);
@@ -238,8 +237,6 @@ START_TEST(what_can_do_what)
     c = whole(table, ONIC_NET, 1000);
     c.wire = some_peer();
     ck_assert_uint_eq(able(&c), STREAM | RENDEZVOUS);
-    reach.rendezvous = false;
-    ck_assert_uint_eq(able(&c), STREAM);
 }
 END_TEST
 

@@ -11,14 +11,14 @@
 
 /** What any peer can be reached by, and whether this process has slots. */
 static struct {
-    bool copy, mover, rendezvous, slots;
+    bool copy, mover, slots;
 } reach;
 
 /** A process with all that there may be. */
 static inline void reach_all(void)
 {
     superpipe.params.single_copy = true;
-    reach.copy = reach.mover = reach.rendezvous = reach.slots = true;
+    reach.copy = reach.mover = reach.slots = true;
 }
 
 /** Some peer: the functions below do not look at it. */
@@ -44,10 +44,4 @@ bool onic_mover_reaches_locked(onic_peer_t *peer)
 size_t onic_mover_area(void)
 {
     return reach.slots ? 1 << 20 : 0;
-}
-
-uint64_t onic_peer_rndv_max(const onic_peer_t *peer)
-{
-    (void)peer;
-    return reach.rendezvous ? UINT64_MAX : 0;
 }
