@@ -457,6 +457,7 @@ mpi_programs = \
 	test/mpi/refused_later \
 	test/mpi/refused_memory \
 	test/mpi/refused_one_way \
+	test/mpi/refused_user \
 	test/mpi/refused_writes \
 	test/mpi/remap \
 	test/mpi/rdma \
@@ -594,6 +595,7 @@ test_mpi_p2p_strangers_DEPENDENCIES = $(internal_dependencies)
 test_mpi_refused_later_LDFLAGS = $(AM_LDFLAGS) -rdynamic
 test_mpi_refused_memory_LDFLAGS = $(AM_LDFLAGS) -rdynamic
 test_mpi_refused_one_way_LDFLAGS = $(AM_LDFLAGS) -rdynamic
+test_mpi_refused_user_LDFLAGS = $(AM_LDFLAGS) -rdynamic
 test_mpi_refused_writes_LDFLAGS = $(AM_LDFLAGS) -rdynamic
 
 # With -rdynamic, because libraries find by name what the program has in place of libibverbs's.

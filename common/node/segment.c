@@ -235,15 +235,6 @@ size_t onic_segment_part(size_t liked, unsigned processes)
                : onic_part(liked, (uint64_t)fs.f_bavail * fs.f_frsize, processes);
 }
 
-bool onic_segment_has_room(size_t bytes, unsigned processes)
-{
-    struct statvfs fs;
-
-    return statvfs(DIRECTORY, &fs) != 0 || fs.f_blocks == 0 ||
-           onic_has_room(bytes, (uint64_t)fs.f_blocks * fs.f_frsize,
-                         (uint64_t)fs.f_bavail * fs.f_frsize, processes);
-}
-
 bool onic_segment_private(size_t size, onic_segment_t *segment)
 {
     return size <= SIZE_MAX / 2 && map(-1, MAP_PRIVATE | MAP_ANONYMOUS, size, segment);

@@ -76,17 +76,6 @@ static inline size_t onic_part(size_t liked, uint64_t free, unsigned processes)
     return liked < most ? liked : (size_t)most;
 }
 
-/** Has this process, one of so many (at least 1), room for `bytes` in shared memory of `total`
- * bytes, of which so many are `free`? None has where there never was room for all: they begin at
- *  different times, and are to find the same. */
-static inline bool onic_has_room(size_t bytes, uint64_t total, uint64_t free, unsigned processes)
-{
-    return free >= bytes && total / processes >= bytes;
-}
-
-/** The same, by what there is in /dev/shm. */
-bool onic_segment_has_room(size_t bytes, unsigned processes);
-
 /** Bytes that this process, one of so many of its node, may take for itself where it would like
  *  `liked` (onic_part), by what is free in /dev/shm. */
 size_t onic_segment_part(size_t liked, unsigned processes);

@@ -10,7 +10,6 @@
 #include "common/support/modex.h"
 #include "common/support/help.h"
 #include "common/support/spare.h"
-#include "common/node/segment.h"
 #include "common/wire/requirements.h"
 #include "common/wire/adapters.h"
 #include "common/wire/wire_internal.h"
@@ -182,9 +181,6 @@ static ucs_status_t create_both(const onic_wire_config_t *config)
     return status;
 }
 
-/** What UCX's transport posix takes of /dev/shm for a process: somewhat less. */
-#define POSIX_BYTES ((size_t)3 << 20)
-
 /** What UCX locks for each device of InfiniBand or RoCE, and its files. Where it may not, processes
  *  that send to it wait for ever. Containers may see the adapters without the files. */
 #define DEVICE_BYTES ((size_t)80 << 20)
@@ -206,29 +202,21 @@ static bool may_lock(const char *list, bool is_free)
     return may;
 }
 
-/** UCX gives up where one of its transports cannot be had, after some lines for each process; what
- *  it would choose by itself is not so dear that the program must end for it. Whoever gives it a
- *  list of transports has what it makes of that. */
+/** Whoever gives UCX a list of transports has what it makes of that. Where it has its own choice it
+ *  goes without posix memory. For that it opens the other side's files in /proc, which another user
+ *  namespace, or fewer rights than the other side's, forbid, if only one way; and where that fails
+ *  UCX looks for no other way. It needs room in /dev/shm, too. System V's memory has just an owner
+ *  and a group. */
 static ucs_status_t create_ucx(const onic_wire_config_t *config)
 {
     const char *list = onic_wire_tls(config);
     const bool is_free = onic_tls_are_free(list), verbs = may_lock(list, is_free);
-    const unsigned processes = (unsigned)opal_process_info.num_local_peers + 1;
     onic_wire_config_t fitted = *config;
-    ucs_status_t status;
     if (!verbs && !is_free)
         return UCS_ERR_NO_DEVICE;
-    if (!verbs)
-        fitted.tls = "^ib";
-    status = is_free && !onic_segment_has_room(POSIX_BYTES, processes) ? UCS_ERR_NO_MEMORY
-                                                                       : create_both(&fitted);
-    if ((status == UCS_ERR_NO_RESOURCE || status == UCS_ERR_NO_MEMORY) && is_free) {
-        onic_say_once("ompi-nic: there is little room in /dev/shm, so UCX is started without its "
-                      "transport posix, and messages of a node are slower");
+    if (is_free)
         fitted.tls = verbs ? "^posix" : "^ib,posix";
-        status = create_both(&fitted);
-    }
-    return status;
+    return create_both(&fitted);
 }
 
 static void destroy_ucx(void)

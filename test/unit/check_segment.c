@@ -253,28 +253,10 @@ START_TEST(parts_leave_room)
 }
 END_TEST
 
-/* Who begins early has no room where those who begin late would have none. */
-START_TEST(room_is_for_all_or_none)
-{
-    unit_random_t r = {unit_seed() + (uint64_t)_i};
-    const unsigned n = 1 + (unsigned)unit_below(&r, 200);
-    const size_t bytes = 1 + (size_t)unit_below(&r, 1 << 22);
-    const uint64_t total = unit_below(&r, 2 * n * (uint64_t)bytes);
-    uint64_t free = total;
-
-    for (unsigned i = 0; i < n; i++) {
-        UNIT_CHECK(onic_has_room(bytes, total, free, n) == (total >= n * (uint64_t)bytes));
-        free -= free < bytes ? free : bytes;
-    }
-    UNIT_CHECK(!onic_has_room(bytes, UINT64_MAX, bytes - 1, n));
-}
-END_TEST
-
 int main(void)
 {
-    return UNIT_RUN(
-        "segment", UNIT_LOOP(shares_cover_everything, 0, 100), UNIT_LOOP(reserved_by_shares, 0, 2),
-        UNIT_LOOP(reserved_in_part, 0, 2), UNIT_LOOP(reserved_at_once, 0, 2),
-        UNIT_LOOP(strangers_are_refused, 0, 2), UNIT_LOOP(parts_leave_room, 0, 1000),
-        UNIT_LOOP(room_is_for_all_or_none, 0, 1000), UNIT_ONCE(another_file_is_refused));
+    return UNIT_RUN("segment", UNIT_LOOP(shares_cover_everything, 0, 100),
+                    UNIT_LOOP(reserved_by_shares, 0, 2), UNIT_LOOP(reserved_in_part, 0, 2),
+                    UNIT_LOOP(reserved_at_once, 0, 2), UNIT_LOOP(strangers_are_refused, 0, 2),
+                    UNIT_LOOP(parts_leave_room, 0, 1000), UNIT_ONCE(another_file_is_refused));
 }
