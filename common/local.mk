@@ -41,7 +41,7 @@ dist_links_DATA = \
 	share/links/tcp-25g.txt
 
 # Costs of the ways on a node, built in by processor: each text as strings of C.
-processors = other zen4
+processors = other xeon zen3 zen4 zen5
 EXTRA_DIST += $(processors:%=share/processors/%.txt)
 with_processors = common/model/libonic_core_la-link.lo
 $(with_processors): common/model/processors.inc

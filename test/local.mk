@@ -68,6 +68,7 @@ unit_programs = \
 	test/unit/check_patience \
 	test/unit/check_place \
 	test/unit/check_plan \
+	test/unit/check_plan_facts \
 	test/unit/check_plan_tables \
 	test/unit/check_pml_choice \
 	test/unit/check_pml_comm \
@@ -266,11 +267,13 @@ test_unit_check_pml_choice_LDADD = $(rows_ldadd)
 test_unit_check_pml_choice_LDFLAGS = $(rows_ldflags)
 # The tables that all numbers of share/ make; `check_plan_tables write` makes the files again.
 plans = default infiniband-hdr other quadrics-elan4 roce-100 slingshot-11 tcp-10g tcp-25g \
-	zen4
+	xeon zen3 zen4 zen5
 test_unit_check_plan_tables_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(with_share) \
 	-DPLANS='"$(abs_srcdir)/test/unit/plans"'
 test_unit_check_plan_tables_LDADD = osc_nicstride/libnicstride_core.la $(rows_ldadd)
 test_unit_check_plan_tables_LDFLAGS = $(rows_ldflags)
+test_unit_check_plan_facts_LDADD = osc_nicstride/libnicstride_core.la $(rows_ldadd)
+test_unit_check_plan_facts_LDFLAGS = $(rows_ldflags)
 EXTRA_DIST += $(plans:%=test/unit/plans/%.txt)
 test_unit_check_pml_comm_LDADD = $(pml_ldadd)
 test_unit_check_pml_credit_LDADD = $(pml_ldadd)

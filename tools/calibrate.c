@@ -10,6 +10,9 @@
  *   ompi-nic-calibrate-run pairs
  *     prints a line for each distance that this machine has: near, package or far, and the numbers
  *     of two processors so far from each other;
+ *   ompi-nic-calibrate-run built-in VENDOR FAMILY MODEL
+ *     prints for which kind numbers are built in that hold for such a processor, and what they rest
+ *     on;
  *   mpirun -np 1 ompi-nic-calibrate-run window
  *     makes a window, so that the components print what show_plan asks for;
  *   mpirun -np 2 ompi-nic-calibrate-run PROCESSOR PROCESSOR WAY...
@@ -30,6 +33,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+
+#include "common/model/link.h"
 
 #define KIB ((size_t)1024)
 
@@ -324,6 +329,10 @@ int main(int argc, char **argv)
     }
     if (argc == 2 && strcmp(argv[1], "pairs") == 0) {
         pairs(topology);
+    } else if (argc == 5 && strcmp(argv[1], "built-in") == 0) {
+        const char *name = onic_processor_name(argv[2], atoi(argv[3]), atoi(argv[4]));
+
+        printf("for processors of the kind %s, %s\n", name, onic_links_basis(name));
     } else if (argc == 2 && strcmp(argv[1], "window") == 0) {
         MPI_Init(&argc, &argv);
         MPI_Win_create(NULL, 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
@@ -331,6 +340,7 @@ int main(int argc, char **argv)
         MPI_Finalize();
     } else if (argc < 4 || is_rank == NULL) {
         fprintf(stderr, "usage: ompi-nic-calibrate-run pairs\n"
+                        "       ompi-nic-calibrate-run built-in VENDOR FAMILY MODEL\n"
                         "       mpirun -np 1 ompi-nic-calibrate-run window\n"
                         "       mpirun -np 2 ompi-nic-calibrate-run PROCESSOR PROCESSOR WAY...\n");
         rc = 2;

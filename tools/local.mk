@@ -13,7 +13,7 @@ tools_ompi_nic_probe_LDADD = $(OMPI_LDFLAGS) $(OMPI_LIBS)
 pkglibexec_PROGRAMS += tools/ompi-nic-calibrate-run
 tools_ompi_nic_calibrate_run_SOURCES = tools/calibrate.c
 tools_ompi_nic_calibrate_run_LDFLAGS = $(HWLOC_LDFLAGS)
-tools_ompi_nic_calibrate_run_LDADD = $(OMPI_LDFLAGS) $(OMPI_LIBS) $(HWLOC_LIBS)
+tools_ompi_nic_calibrate_run_LDADD = common/libonic_core.la $(OMPI_LDFLAGS) $(OMPI_LIBS) $(HWLOC_LIBS) -lm
 
 component_LTLIBRARIES += libompi_nic_times.la
 libompi_nic_times_la_SOURCES = tools/times.c

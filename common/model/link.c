@@ -28,26 +28,63 @@ static const struct {
 
 #define N_PROCESSORS (sizeof(processors) / sizeof(processors[0]))
 
-onic_links_t onic_links_default(const char *processor)
+/** The text of that processor; of "other" where there is none. */
+static const char *text_of(const char *processor)
 {
-    onic_links_t links = numbers;
     size_t i = 0;
 
     while (i < N_PROCESSORS && strcmp(processors[i].name, processor) != 0)
         i++;
-    if (i == N_PROCESSORS)
-        return onic_links_default("other");
-    (void)onic_links_read(&links, processors[i].text);
+    return i < N_PROCESSORS ? processors[i].text : text_of("other");
+}
+
+onic_links_t onic_links_default(const char *processor)
+{
+    onic_links_t links = numbers;
+
+    (void)onic_links_read(&links, text_of(processor));
     return links;
+}
+
+const char *onic_links_basis(const char *processor)
+{
+    const char *text = text_of(processor), *end = strchr(text, '\n');
+    const char *measured = strstr(text, ", measured on "), *derived = strstr(text, ", derived ");
+
+    if (measured != NULL && measured < end)
+        return "measured on such a processor";
+    if (derived != NULL && derived < end)
+        return "derived from other measurements, not measured on such a processor";
+    return "of the order of other processors, not measured on such a one";
 }
 
 const char *onic_processor_name(const char *vendor, int family, int model)
 {
-    /* Zen 3 and 4 are one family; Genoa, Raphael, Phoenix and their kin are Zen 4. */
-    const bool zen4 = strcmp(vendor, "AuthenticAMD") == 0 && family == 25 &&
-                      ((model >= 0x10 && model < 0x20) || model >= 0x60);
+    static const struct {
+        const char *vendor;
+        int family, first, last;
+        const char *name;
+    } models[] = {
+        {"AuthenticAMD", 25, 0x00, 0x0f, "zen3"}, /* Milan */
+        {"AuthenticAMD", 25, 0x20, 0x5f, "zen3"}, /* Vermeer, Rembrandt, Cezanne */
+        {"AuthenticAMD", 25, 0x10, 0x1f, "zen4"}, /* Genoa */
+        {"AuthenticAMD", 25, 0x60, 0xaf, "zen4"}, /* Raphael, Phoenix, Bergamo */
+        {"AuthenticAMD", 26, 0x00, 0x2f, "zen5"}, /* Turin, Strix Point */
+        {"AuthenticAMD", 26, 0x40, 0x4f, "zen5"}, /* Granite Ridge */
+        {"AuthenticAMD", 26, 0x60, 0x7f, "zen5"}, /* Krackan Point, Strix Halo */
+        {"GenuineIntel", 6, 0x55, 0x55, "xeon"},  /* Skylake, Cascade Lake, Cooper Lake */
+        {"GenuineIntel", 6, 0x6a, 0x6a, "xeon"},  /* Ice Lake */
+        {"GenuineIntel", 6, 0x6c, 0x6c, "xeon"},  /* Ice Lake D */
+        {"GenuineIntel", 6, 0x8f, 0x8f, "xeon"},  /* Sapphire Rapids */
+        {"GenuineIntel", 6, 0xad, 0xae, "xeon"},  /* Granite Rapids */
+        {"GenuineIntel", 6, 0xcf, 0xcf, "xeon"},  /* Emerald Rapids */
+    };
 
-    return zen4 ? "zen4" : "other";
+    for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++)
+        if (strcmp(vendor, models[i].vendor) == 0 && family == models[i].family &&
+            model >= models[i].first && model <= models[i].last)
+            return models[i].name;
+    return "other";
 }
 
 double onic_cost(const onic_cost_t *cost, double pieces, double block, double bytes)

@@ -115,8 +115,13 @@ typedef struct onic_links {
  * "other" where that is none of those that are built in. */
 ONIC_EXPORT onic_links_t onic_links_default(const char *processor);
 
+/** What those costs of a processor rest on, for a line: whether they were measured on one, as the
+ *  first line of their text says (", measured on ", ", derived "). */
+ONIC_EXPORT const char *onic_links_basis(const char *processor);
+
 /** The name of a processor that costs are built in for, or "other", by what CPUID says: the vendor
- *  ("AuthenticAMD"), family and model. */
+ *  ("AuthenticAMD"), family and model. "xeon" are Intel's
+ *  servers from Skylake to Granite Rapids with cores of the large kind. */
 ONIC_EXPORT const char *onic_processor_name(const char *vendor, int family, int model);
 
 /* ---- the model of strided transfers --------------------------------------------------------- */

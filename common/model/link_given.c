@@ -54,7 +54,8 @@ static void load_default(onic_links_t *links, char from[ONIC_LINKS_FROM])
     char dir[ONIC_LINKS_FROM];
 
     *links = onic_links_default(name);
-    snprintf(from, ONIC_LINKS_FROM, "built in for processors of the kind %s", name);
+    snprintf(from, ONIC_LINKS_FROM, "built in for processors of the kind %s, %s", name,
+             onic_links_basis(name));
     if (home != NULL && load_measured(links, home, ".openmpi/ompi-nic", &here, from))
         return;
     if (onic_component_dir(dir, sizeof(dir)))

@@ -303,7 +303,7 @@ END_TEST
 
 /* ---- those that are built in ----------------------------------------------------------------- */
 
-static const char *const processors[] = {"other", "zen4"};
+static const char *const processors[] = {"other", "xeon", "zen3", "zen4", "zen5"};
 
 #define N_PROCESSORS (sizeof(processors) / sizeof(processors[0]))
 
@@ -346,34 +346,78 @@ START_TEST(unknown_processors)
 }
 END_TEST
 
+/* What numbers rest on is said of each, and of none that they are measured which were not. */
+START_TEST(bases)
+{
+    for (size_t i = 0; i < N_PROCESSORS; i++) {
+        const char *basis = onic_links_basis(processors[i]);
+        const char *expected = "derived from other measurements, not measured on such a processor";
+
+        if (strcmp(processors[i], "zen4") == 0)
+            expected = "measured on such a processor";
+        if (strcmp(processors[i], "other") == 0)
+            expected = "of the order of other processors, not measured on such a one";
+        ck_assert_str_eq(basis, expected);
+    }
+    ck_assert_str_eq(onic_links_basis("vax"), onic_links_basis("other"));
+}
+END_TEST
+
 START_TEST(processor_names)
 {
     static const struct {
         const char *vendor;
         int family, model;
         const char *name;
-    } cpus[] = {{"AuthenticAMD", 25, 0x01, "other"}, /* Milan */
-                {"AuthenticAMD", 25, 0x08, "other"}, /* Chagall */
-                {"AuthenticAMD", 25, 0x21, "other"}, /* Vermeer */
-                {"AuthenticAMD", 25, 0x44, "other"}, /* Rembrandt */
-                {"AuthenticAMD", 25, 0x50, "other"}, /* Cezanne */
-                {"AuthenticAMD", 25, 0x11, "zen4"},  /* Genoa */
-                {"AuthenticAMD", 25, 0x18, "zen4"},  /* Storm Peak */
-                {"AuthenticAMD", 25, 0x61, "zen4"},  /* Raphael */
-                {"AuthenticAMD", 25, 0x74, "zen4"},  /* Phoenix */
-                {"AuthenticAMD", 25, 0xa0, "zen4"},  /* Bergamo */
-                {"AuthenticAMD", 26, 0x02, "other"}, /* Turin */
-                {"AuthenticAMD", 26, 0x11, "other"}, /* Turin Dense */
-                {"AuthenticAMD", 26, 0x44, "other"}, /* Granite Ridge */
-                {"AuthenticAMD", 23, 0x31, "other"}, /* Rome */
-                {"GenuineIntel", 6, 0x55, "other"},  /* Skylake, Cascade Lake */
-                {"GenuineIntel", 6, 0x6a, "other"},  /* Ice Lake */
-                {"GenuineIntel", 6, 0x8f, "other"},  /* Sapphire Rapids */
+    } cpus[] = {{"AuthenticAMD", 25, 0x00, "zen3"},
+                {"AuthenticAMD", 25, 0x01, "zen3"}, /* Milan */
+                {"AuthenticAMD", 25, 0x08, "zen3"}, /* Chagall */
+                {"AuthenticAMD", 25, 0x0f, "zen3"},
+                {"AuthenticAMD", 25, 0x10, "zen4"},
+                {"AuthenticAMD", 25, 0x11, "zen4"}, /* Genoa */
+                {"AuthenticAMD", 25, 0x18, "zen4"}, /* Storm Peak */
+                {"AuthenticAMD", 25, 0x1f, "zen4"},
+                {"AuthenticAMD", 25, 0x20, "zen3"},
+                {"AuthenticAMD", 25, 0x21, "zen3"}, /* Vermeer */
+                {"AuthenticAMD", 25, 0x44, "zen3"}, /* Rembrandt */
+                {"AuthenticAMD", 25, 0x50, "zen3"}, /* Cezanne */
+                {"AuthenticAMD", 25, 0x5f, "zen3"},
+                {"AuthenticAMD", 25, 0x60, "zen4"},
+                {"AuthenticAMD", 25, 0x61, "zen4"}, /* Raphael */
+                {"AuthenticAMD", 25, 0x74, "zen4"}, /* Phoenix */
+                {"AuthenticAMD", 25, 0xa0, "zen4"}, /* Bergamo */
+                {"AuthenticAMD", 25, 0xaf, "zen4"},
+                {"AuthenticAMD", 25, 0xb0, "other"},
+                {"AuthenticAMD", 26, 0x02, "zen5"}, /* Turin */
+                {"AuthenticAMD", 26, 0x11, "zen5"}, /* Turin Dense */
+                {"AuthenticAMD", 26, 0x24, "zen5"}, /* Strix Point */
+                {"AuthenticAMD", 26, 0x44, "zen5"}, /* Granite Ridge */
+                {"AuthenticAMD", 26, 0x70, "zen5"}, /* Strix Halo */
+                {"AuthenticAMD", 26, 0x30, "other"},
+                {"AuthenticAMD", 26, 0x50, "other"}, /* Zen 6 */
+                {"AuthenticAMD", 26, 0x80, "other"},
+                {"AuthenticAMD", 23, 0x01, "other"}, /* Naples */
+                {"AuthenticAMD", 23, 0x31, "other"}, /* Rome, Zen 2 */
+                {"GenuineIntel", 6, 85, "xeon"},     /* Skylake, Cascade Lake */
+                {"GenuineIntel", 6, 106, "xeon"},    /* Ice Lake */
+                {"GenuineIntel", 6, 108, "xeon"},    /* Ice Lake D */
+                {"GenuineIntel", 6, 143, "xeon"},    /* Sapphire Rapids */
+                {"GenuineIntel", 6, 173, "xeon"},    /* Granite Rapids */
+                {"GenuineIntel", 6, 174, "xeon"},    /* Granite Rapids D */
+                {"GenuineIntel", 6, 207, "xeon"},    /* Emerald Rapids */
+                {"GenuineIntel", 6, 79, "other"},    /* Broadwell */
+                {"GenuineIntel", 6, 107, "other"},
+                {"GenuineIntel", 6, 151, "other"}, /* Alder Lake */
+                {"GenuineIntel", 6, 175, "other"}, /* Sierra Forest */
                 {"GenuineIntel", 25, 0x11, "other"},
+                {"GenuineIntel", 26, 0x02, "other"},
+                {"AuthenticAMD", 6, 85, "other"},
                 {"ARM", 8, 0xd0c, "other"},
                 {"HygonGenuine", 24, 1, "other"},
+                {"HygonGenuine", 25, 1, "other"},
                 {"", 0, 0, "other"},
-                {"", 25, 0x11, "other"}};
+                {"", 25, 0x11, "other"},
+                {"", 6, 85, "other"}};
 
     for (size_t i = 0; i < sizeof(cpus) / sizeof(cpus[0]); i++)
         ck_assert_msg(strcmp(onic_processor_name(cpus[i].vendor, cpus[i].family, cpus[i].model),
@@ -498,6 +542,6 @@ int main(void)
     return UNIT_RUN("model_link", UNIT_ONCE(bad_texts), UNIT_ONCE(good_texts),
                     UNIT_ONCE(good_costs), UNIT_ONCE(long_lines), UNIT_ONCE(short_room),
                     UNIT_ONCE(saved), UNIT_ONCE(longest), UNIT_LOOP(built_in, 0, N_PROCESSORS),
-                    UNIT_ONCE(unknown_processors), UNIT_ONCE(processor_names), UNIT_ONCE(sums),
-                    UNIT_ONCE(costs), UNIT_ONCE(distances), UNIT_ONCE(kinds));
+                    UNIT_ONCE(unknown_processors), UNIT_ONCE(bases), UNIT_ONCE(processor_names),
+                    UNIT_ONCE(sums), UNIT_ONCE(costs), UNIT_ONCE(distances), UNIT_ONCE(kinds));
 }

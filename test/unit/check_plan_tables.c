@@ -20,7 +20,8 @@ static const struct {
     bool network;
 } all[] = {{"default", true},  {"infiniband-hdr", true}, {"quadrics-elan4", true},
            {"roce-100", true}, {"slingshot-11", true},   {"tcp-10g", true},
-           {"tcp-25g", true},  {"other", false},         {"zen4", false}};
+           {"tcp-25g", true},  {"other", false},         {"xeon", false},
+           {"zen3", false},    {"zen4", false},          {"zen5", false}};
 
 #define N_ALL ((int)(sizeof(all) / sizeof(all[0])))
 

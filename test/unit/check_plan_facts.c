@@ -1,0 +1,147 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file What the numbers of processors choose against what was measured on such ones, as facts:
+ *  where one way was the fastest there it is chosen. Figures were taken between two virtual
+ *  processors, with every method and protocol forced, or with stock components that go the same
+ *  way. */
+#include <string.h>
+
+#include "pml_superpipe/protocols/choice.h"
+#include "test/unit/method_rows.h"
+#include "test/unit/protocol_rows.h"
+#include "test/unit/unit.h"
+
+#define KIB 1024ull
+#define MIB (1024 * KIB)
+
+/* ---- one-sided ------------------------------------------------------------------------------- */
+
+#define BY(method) (1U << NICSTRIDE_METHOD_##method)
+
+static const struct {
+    const char *processor;
+    nicstride_direction_t dir;
+    bool many, mapped;
+    uint64_t size, block; /**< in every other block of memory; 0: contiguous */
+    unsigned by;          /**< one of these */
+} transfers[] = {
+    /* Zen 5. A step of the halo by columns of 1024 doubles, between fences: 33 to 36 a ms by pack,
+     * 34 by mover, and 7 to 12 where single copy was tried. 256: 72 and 78. */
+    {"zen5", NICSTRIDE_PUT, true, false, 1024 * 8, 8, BY(PACK) | BY(MOVER)},
+    {"zen5", NICSTRIDE_PUT, false, false, 1024 * 8, 8, BY(PACK) | BY(MOVER)},
+    {"zen5", NICSTRIDE_PUT, true, false, 256 * 8, 8, BY(PACK) | BY(MOVER)},
+    /* 17.6 GB/s by cma, 2.0 otherwise; 16 puts before a flush: 5.3 GB/s by pack, 3.1 otherwise; 4.3
+     * by cma, 2.5 otherwise. */
+    {"zen5", NICSTRIDE_PUT, false, false, MIB, 0, BY(CMA)},
+    {"zen5", NICSTRIDE_PUT, true, false, 64 * KIB, 64, BY(PACK)},
+    {"zen5", NICSTRIDE_GET, false, false, MIB, KIB, BY(CMA)},
+    /* 42 to 50 GB/s by loads and stores, 3.4 to 6 otherwise. */
+    {"zen5", NICSTRIDE_PUT, true, true, 64 * KIB, 64, BY(DIRECT)},
+    {"zen5", NICSTRIDE_PUT, false, true, 64 * KIB, 64, BY(DIRECT)},
+    /* A Xeon. 64 KiB by single copy 2.4 us (osc/rdma), 3.8 otherwise; in blocks of 8 to 512 bytes
+     * 45 to 3400 by it, and 6.6 to 8.8 by messages or slots. */
+    {"xeon", NICSTRIDE_PUT, false, false, 64 * KIB, 0, BY(CMA)},
+    {"xeon", NICSTRIDE_GET, false, false, 64 * KIB, 0, BY(CMA)},
+    {"xeon", NICSTRIDE_PUT, false, false, 64 * KIB, 512, BY(PACK) | BY(MOVER)},
+    {"xeon", NICSTRIDE_PUT, false, false, 64 * KIB, 64, BY(PACK) | BY(MOVER)},
+    {"xeon", NICSTRIDE_PUT, false, false, 64 * KIB, 8, BY(PACK) | BY(MOVER)},
+    /* 8 bytes and a flush: 0.44 us by message, 0.47 by osc/rdma. */
+    {"xeon", NICSTRIDE_PUT, false, false, 8, 0, BY(PACK)},
+    {"xeon", NICSTRIDE_GET, false, false, 8, 0, BY(PACK)},
+    /* Columns of 256 and 1024 doubles: 3.0 and 26 us, by single copy 340 and 1400 (osc/ucx). */
+    {"xeon", NICSTRIDE_PUT, true, false, 256 * 8, 8, BY(PACK) | BY(MOVER)},
+    {"xeon", NICSTRIDE_PUT, true, false, 1024 * 8, 8, BY(PACK) | BY(MOVER)},
+    /* Zen 3, mover: contiguous 18.0 GB/s, in blocks of 16 KiB 16.8, of 1 KiB 12.0. By what was
+     * chosen otherwise it was 14.3; by single copy 7.6 (osc/ucx). */
+    {"zen3", NICSTRIDE_PUT, false, false, MIB, 0, BY(MOVER)},
+    {"zen3", NICSTRIDE_PUT, false, false, MIB, 16 * KIB, BY(MOVER)},
+    {"zen3", NICSTRIDE_PUT, false, false, MIB, KIB, BY(MOVER)},
+};
+
+#define N_TRANSFERS ((int)(sizeof(transfers) / sizeof(transfers[0])))
+
+static onic_layout_t layout(uint64_t size, uint64_t block)
+{
+    onic_layout_t l;
+
+    ck_assert_int_eq(onic_layout_contig(&l, 0, block > 0 ? block : size), ONIC_LAYOUT_OK);
+    if (block > 0)
+        ck_assert_int_eq(onic_layout_repeat(&l, size / block, 2 * (int64_t)block), ONIC_LAYOUT_OK);
+    return l;
+}
+
+START_TEST(transfer)
+{
+    static nicstride_table_t table;
+    const onic_links_t links = onic_links_default(transfers[_i].processor);
+    const onic_layout_t origin = layout(transfers[_i].size, 0),
+                        target = layout(transfers[_i].size, transfers[_i].block);
+    const uint32_t node = REACH_MESSAGE | REACH_COPY | REACH_SLOTS;
+
+    table_init(&table, &links);
+    const nicstride_case_t c = {.rows = rows,
+                                .dir = transfers[_i].dir,
+                                .many = transfers[_i].many,
+                                .reach = node | (transfers[_i].mapped ? REACH_DIRECT : 0),
+                                .origin = &origin,
+                                .target = &target};
+    const nicstride_method_t m = nicstride_plan(&table, ONIC_NEAR, &c);
+
+    ck_assert_msg((transfers[_i].by >> m & 1) != 0, "%s: transfer %d goes by %s",
+                  transfers[_i].processor, _i, rows[m]->name);
+}
+END_TEST
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *processor;
+    uint64_t size, block; /**< 0: contiguous */
+    bool fresh;
+    superpipe_protocol_t protocol;
+} messages[] = {
+    /* Zen 5: stream 8.9 GB/s, and 4.5 by what was chosen otherwise. */
+    {"zen5", 64 * KIB, 0, false, SUPERPIPE_STREAM},
+    /* Fresh buffers, single copy having 0.6: mover 5.5, mover 6.4, stream 5.8. */
+    {"zen5", 64 * KIB, 0, true, SUPERPIPE_MOVER},
+    {"zen5", MIB, 0, true, SUPERPIPE_MOVER},
+    {"zen5", 16 * MIB, 0, true, SUPERPIPE_STREAM},
+    /* Single copy from the same buffers 20 to 25 GB/s, but 6 of 16 MiB, where copies have 16. */
+    {"zen5", MIB, 0, false, SUPERPIPE_COPY},
+    {"zen5", 16 * MIB, 0, false, SUPERPIPE_STREAM},
+    /* A Xeon: 16 and 32 KiB are read in 2.0 and 2.7 us, copied twice in 2.6 and 4.2 (pml/ucx); 64
+     * KiB in 3.5 and 6.9, 1 MiB in 63 and 83. */
+    {"xeon", 16 * KIB, 0, false, SUPERPIPE_COPY},
+    {"xeon", 32 * KIB, 0, false, SUPERPIPE_COPY},
+    {"xeon", 64 * KIB, 0, false, SUPERPIPE_COPY},
+    {"xeon", MIB, 0, false, SUPERPIPE_COPY},
+};
+
+#define N_MESSAGES ((int)(sizeof(messages) / sizeof(messages[0])))
+
+START_TEST(message)
+{
+    static superpipe_table_t table;
+
+    reach_all();
+    table = (superpipe_table_t){.links = onic_links_default(messages[_i].processor)};
+    superpipe_case_t c = superpipe_case(&table, ONIC_NEAR);
+
+    c.length = messages[_i].size;
+    c.one_piece = messages[_i].block == 0;
+    c.send_block = c.receive_block = c.one_piece ? c.length : messages[_i].block;
+    c.pins = messages[_i].fresh ? 1 : 0;
+    const superpipe_protocol_t p = superpipe_choose(&table, &c, SUPERPIPE_AUTO);
+
+    ck_assert_msg(p == messages[_i].protocol, "%s: message %d goes by %s", messages[_i].processor,
+                  _i, superpipe_rows[p]->name);
+}
+END_TEST
+
+int main(void)
+{
+    return UNIT_RUN("plan facts", UNIT_LOOP(transfer, 0, N_TRANSFERS),
+                    UNIT_LOOP(message, 0, N_MESSAGES));
+}
