@@ -19,8 +19,8 @@
 
 enum { WINDOW = 64, TAG = 7, MIN_ROUNDS = 8, MAX_ROUNDS = 20000, WARM_UP = 3 };
 
-typedef enum op { OP_PINGPONG, OP_FRESH, OP_UNTOUCHED, OP_RATE, OPS } op_t;
-static const char *const op_names[OPS] = {"pingpong", "fresh", "untouched", "rate"};
+typedef enum op { OP_PINGPONG, OP_FRESH, OP_UNTOUCHED, OP_RATE, OP_EXCHANGE, OPS } op_t;
+static const char *const op_names[OPS] = {"pingpong", "fresh", "untouched", "rate", "exchange"};
 
 typedef struct options {
     bench_list_t ops;
@@ -34,7 +34,7 @@ static const char usage[] =
     "usage: mpirun -n 2 p2p [options]\n"
     "  -o LIST   pingpong: there and back, the same buffers; fresh: with new buffers for each\n"
     "            message, touched before; untouched: where it is received to nobody has touched;\n"
-    "            rate: 64 messages, then an answer (pingpong)\n"
+    "            rate: 64 messages, then an answer; exchange: both ways at once (pingpong)\n"
     "  -m LIST   bytes of a message (8,64K,1M)\n"
     "  -b LIST   bytes of a block, as far from the next one; contig (contig)\n"
     "  -t MS     milliseconds of one measurement (30)\n"
@@ -98,6 +98,12 @@ static void round_trip(const bench_t *b, char *out, char *in)
     there(b, b->rank == 0 ? in : out, b->rank != 0);
 }
 
+static void exchange(const bench_t *b, char *out, char *in)
+{
+    MPI_Sendrecv(out, b->count, b->type, 1 - b->rank, TAG, in, b->count, b->type, 1 - b->rank, TAG,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 static void burst(const bench_t *b, char *p)
 {
     MPI_Request request[WINDOW];
@@ -143,6 +149,10 @@ static double once(const bench_t *b, char *out, char *in, int trips, bool *ok)
         for (int i = 0; i < trips; i++)
             burst(b, b->rank == 0 ? out : in);
         return (bench_now() - start) / (WINDOW * trips);
+    case OP_EXCHANGE:
+        for (int i = 0; i < trips; i++)
+            exchange(b, out, in);
+        return (bench_now() - start) / trips;
     default:
         return with_new(b, b->op == OP_FRESH, ok);
     }
@@ -188,7 +198,8 @@ static void measure(const bench_t *b, int msec, bench_line_t *line, result_t *r)
         seconds[i] = once(b, out, in, n[1], &r->ok);
     r->median = bench_median(seconds, n[0]);
     r->line_ns = 0.5 * (r->line_ns + line_ns(line));
-    const bool used = b->op == OP_PINGPONG || (b->op == OP_RATE && b->rank == 1);
+    const bool used =
+        b->op == OP_PINGPONG || b->op == OP_EXCHANGE || (b->op == OP_RATE && b->rank == 1);
     int ok = r->ok && (!used || is_filled(b, in));
     MPI_Allreduce(MPI_IN_PLACE, &ok, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     r->ok = ok != 0;

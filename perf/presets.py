@@ -35,6 +35,8 @@ SELECTIONS = {
     "pml_default": ["--mca", "pml", "^superpipe"],
     "pml_ob1": ["--mca", "pml", "ob1"],
     "pml_ucx": ["--mca", "pml", "ucx", *ANY_UCX],
+    # Without the kernel's single copy.
+    "pml_ucx/posix": ["--mca", "pml", "ucx", *ANY_UCX, "-x", "UCX_TLS=posix,self"],
     OUR_PML: ["--mca", "pml", "superpipe"],
 }
 # Of those that choose among ways: the parameter that forces one, and the ways.
@@ -143,10 +145,10 @@ PATTERNS = Preset(
 )
 P2P = Preset(
     "messages between two processes of a node",
-    ("pml_ob1", "pml_ucx", OUR_PML),
+    ("pml_ob1", "pml_ucx", "pml_ucx/posix", OUR_PML),
     {
-        "o": ("pingpong",),
-        "m": ("64K", "256K", "1M", "4M"),
+        "o": ("pingpong", "exchange"),
+        "m": ("64K", "256K", "1M", "4M", "16M"),
         "b": ("8", "64", "1K", "contig"),
     },
     program="p2p",
@@ -299,7 +301,7 @@ PRESETS = {
     "first_touch": replace(
         P2P,
         title="messages whose buffers are new each time, touched or not where they are received",
-        lists={"o": ("fresh", "untouched"), "m": ("64K", "256K", "1M", "4M"), "b": ("contig",)},
+        lists={"o": ("fresh", "untouched"), "m": ("64K", "256K", "1M", "4M", "16M"), "b": ("contig",)},
     ),
     "p2p_patterns": P2P_PATTERNS,
     "p2p_collectives": replace(
@@ -310,7 +312,13 @@ PRESETS = {
         # Those that would go by shared memory of their own, or past the layer.
         mpirun=("--mca", "coll", "^sm,xhc,han,hcoll,ucc"),
     ),
-    "p2p_hosts": replace(P2P, title="messages between two hosts over TCP", hosts=2),
+    "p2p_hosts": replace(
+        P2P,
+        title="messages between two hosts over TCP",
+        selections=("pml_ob1", "pml_ucx", OUR_PML),
+        lists={"o": ("pingpong",), "m": ("64K", "256K", "1M", "4M"), "b": P2P.lists["b"]},
+        hosts=2,
+    ),
     "patterns": PATTERNS,
     "cells": Preset(
         CELLS_TITLE,

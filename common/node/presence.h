@@ -58,6 +58,16 @@ static inline bool onic_presence_is_fresh(const onic_presence_t *presence, uint6
                                    now, ticks);
 }
 
+/** Ticks since the peer was last in MPI, as far as is seen here; 0 where it may be in it. As the
+ * one before. */
+static inline uint64_t onic_presence_unseen(const onic_presence_t *presence, uint64_t now)
+{
+    const int64_t ticks =
+        (int64_t)(now - atomic_load_explicit(&presence->ticks, memory_order_relaxed));
+
+    return ticks > 0 ? (uint64_t)ticks : 0;
+}
+
 /** Has the peer been away from MPI for long? No lock; seldom a cache miss. */
 static inline bool onic_presence_is_away(const onic_presence_t *presence)
 {

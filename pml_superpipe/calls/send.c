@@ -42,9 +42,10 @@ int superpipe_isend_init(const void *buf, size_t count, ompi_datatype_t *datatyp
     return OMPI_SUCCESS;
 }
 
-/** Makes and starts a send; *request_p is NULL where the message is gone already. */
+/** Makes and starts a send; *request_p is NULL where the message is gone already. `waits`: the call
+ *  waits for it. */
 static int begin(const void *buf, size_t count, ompi_datatype_t *datatype, int dst, int tag,
-                 mca_pml_base_send_mode_t mode, ompi_communicator_t *comm,
+                 mca_pml_base_send_mode_t mode, ompi_communicator_t *comm, bool waits,
                  superpipe_request_t **request_p)
 {
     int rc = OMPI_SUCCESS;
@@ -74,6 +75,9 @@ static int begin(const void *buf, size_t count, ompi_datatype_t *datatype, int d
         onic_layout_drop(&layout);
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
+    /* The receiver asks whether this process is there to answer, and it will be. */
+    if (waits)
+        onic_wire_mark();
     r->mode = mode;
     onic_layout_move(&r->layout, &layout);
     r->base = r->buffer;
@@ -94,7 +98,7 @@ int superpipe_isend(const void *buf, size_t count, ompi_datatype_t *datatype, in
                     ompi_request_t **request)
 {
     superpipe_request_t *r;
-    const int rc = begin(buf, count, datatype, dst, tag, mode, comm, &r);
+    const int rc = begin(buf, count, datatype, dst, tag, mode, comm, false, &r);
 
     if (rc == OMPI_SUCCESS)
         *request = r != NULL ? &r->super : &ompi_request_empty;
@@ -105,7 +109,7 @@ int superpipe_send(const void *buf, size_t count, ompi_datatype_t *datatype, int
                    mca_pml_base_send_mode_t mode, ompi_communicator_t *comm)
 {
     superpipe_request_t *r;
-    const int rc = begin(buf, count, datatype, dst, tag, mode, comm, &r);
+    const int rc = begin(buf, count, datatype, dst, tag, mode, comm, true, &r);
 
     return rc == OMPI_SUCCESS && r != NULL ? superpipe_wait(r, MPI_STATUS_IGNORE) : rc;
 }

@@ -35,6 +35,15 @@ double superpipe_gather(const onic_link_t *link, uint64_t length, uint64_t block
     return onic_link_gather(link, &l);
 }
 
+double superpipe_answers_in(const onic_link_t *link, double unseen, bool away)
+{
+    if (unseen < SUPERPIPE_SEEN)
+        return 0;
+    if (away)
+        return link->wake;
+    return unseen < link->absence ? unseen : link->absence;
+}
+
 /** How many buffers the share follows: a program's next phase is seen after about as many. */
 #define LATELY 16
 

@@ -20,6 +20,16 @@ double superpipe_way_cost(const superpipe_case_t *c, onic_way_t way, onic_way_t 
 /** What gathering or scattering so many bytes in pieces of `block` costs by the model, ns. */
 double superpipe_gather(const onic_link_t *link, uint64_t length, uint64_t block);
 
+/** From so many nanoseconds on a process that was not seen in MPI is elsewhere. One progress of the
+ *  wire, which marks its page once, may copy fragments for nearly as long. */
+#define SUPERPIPE_SEEN 20000
+
+/** How long a sender on the node will not answer, nanoseconds, if it was not seen in MPI for so
+ *  many. What it does will take as long again as it has taken: nobody knows better, and it is right
+ *  on average for what is met at any moment of it. `away`: its server thread stands in for it, and
+ *  is woken. */
+double superpipe_answers_in(const onic_link_t *link, double unseen, bool away);
+
 /*
  * ---- registrations ---------------------------------------------------------------------------
  *

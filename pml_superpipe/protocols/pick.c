@@ -70,17 +70,16 @@ double superpipe_pin_share_locked(const superpipe_request_t *r)
     return share;
 }
 
-/** How long a sender on the node would not answer, nanoseconds: it shows when it was last in MPI,
- * and whether its server thread stands in for it. */
+/** Until a sender on the node answers, by when it was last in MPI. */
 static double wait_locked(const superpipe_case_t *c)
 {
     const onic_presence_t *presence = superpipe_on_node(c) ? onic_peer_presence(c->wire) : NULL;
 
-    if (c->self || presence == NULL ||
-        onic_presence_is_fresh(presence, onic_ticks(),
-                               (uint64_t)(ONIC_PRESENCE_USEC * onic_ticks_per_usec())))
+    if (c->self || presence == NULL)
         return 0;
-    return onic_presence_is_away(presence) ? c->link->wake : c->link->absence;
+    return superpipe_answers_in(
+        c->link, 1e3 * (double)onic_presence_unseen(presence, onic_ticks()) / onic_ticks_per_usec(),
+        onic_presence_is_away(presence));
 }
 
 const superpipe_row_t *superpipe_pick_locked(superpipe_request_t *r, const superpipe_announced_t *a)

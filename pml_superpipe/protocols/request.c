@@ -353,6 +353,8 @@ void superpipe_poll(void)
 {
     if (!onic_wire_has_messages() || !onic_wire_trylock())
         return;
-    (void)onic_wire_poll_locked();
+    /* Taking long messages takes long. */
+    if (onic_wire_poll_locked() > 0)
+        onic_wire_mark();
     (void)unlock_and_complete();
 }

@@ -375,6 +375,40 @@ START_TEST(absent)
 }
 END_TEST
 
+/* How long a sender will be away is what it has been so far: whoever copies or computes for a
+ * moment is not taken for one that will not answer. */
+START_TEST(answers_in)
+{
+    static superpipe_table_t table;
+    const onic_links_t links = onic_links_default("zen4");
+    const onic_link_t *link = &links.node;
+    unsigned same = 0, other = 0;
+
+    for (double unseen = 0; unseen < 1e7; unseen = unseen * 1.5 + 1) {
+        const double wait = superpipe_answers_in(link, unseen, false);
+        const bool there = unseen < SUPERPIPE_SEEN;
+
+        UNIT_CHECK(wait == (there ? 0 : unseen < link->absence ? unseen : link->absence));
+        UNIT_CHECK(superpipe_answers_in(link, unseen, true) == (there ? 0 : link->wake));
+    }
+    reach_all();
+    table_init(&table, &links);
+    for (double unseen = 0; unseen < 1e6; unseen += 10000) {
+        superpipe_case_t c = whole(&table, ONIC_NEAR, 1 << 20);
+
+        c.wait = superpipe_answers_in(link, unseen, false);
+        const bool copies = superpipe_choose(&table, &c, SUPERPIPE_AUTO) == SUPERPIPE_COPY;
+        /* The kernel takes some 400 us here, what its sender has to answer a tenth of that. */
+        UNIT_CHECK(!copies || unseen > 200000);
+        UNIT_CHECK(copies || unseen < 500000);
+        same += !copies;
+        other += copies;
+    }
+    ck_assert_uint_gt(same, 20);
+    ck_assert_uint_gt(other, 20);
+}
+END_TEST
+
 /* What a sender cannot be reached by is not taken again, and is for others of its kind. */
 START_TEST(refused)
 {
@@ -611,8 +645,8 @@ int main(void)
 {
     return UNIT_RUN("pml choice", UNIT_LOOP(cheapest_or_forced, 0, 2), UNIT_ONCE(same_again),
                     UNIT_ONCE(what_can_do_what), UNIT_ONCE(on_a_node), UNIT_ONCE(refused),
-                    UNIT_ONCE(absent), UNIT_ONCE(registrations), UNIT_ONCE(fresh_and_many),
-                    UNIT_ONCE(ways_of_the_node), UNIT_ONCE(equations), UNIT_ONCE(short_most),
-                    UNIT_LOOP(early, 0, 2), UNIT_ONCE(all_early), UNIT_ONCE(as_text),
-                    UNIT_LOOP(printed, 0, 20), UNIT_ONCE(room_for_table));
+                    UNIT_ONCE(absent), UNIT_ONCE(answers_in), UNIT_ONCE(registrations),
+                    UNIT_ONCE(fresh_and_many), UNIT_ONCE(ways_of_the_node), UNIT_ONCE(equations),
+                    UNIT_ONCE(short_most), UNIT_LOOP(early, 0, 2), UNIT_ONCE(all_early),
+                    UNIT_ONCE(as_text), UNIT_LOOP(printed, 0, 20), UNIT_ONCE(room_for_table));
 }
