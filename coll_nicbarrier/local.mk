@@ -23,7 +23,6 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/engines/datagram/thread.c \
 	coll_nicbarrier/engines/datagram/udp.c \
 	coll_nicbarrier/engines/datagram/udp_address.c \
-	coll_nicbarrier/engines/datagram/verbs_ud.c \
 	coll_nicbarrier/engines/datagram/wire/packet.c \
 	coll_nicbarrier/engines/mlx5/adapter.c \
 	coll_nicbarrier/engines/mlx5/chain.c \

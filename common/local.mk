@@ -66,8 +66,7 @@ common_libonic_verbs_la_SOURCES = \
 	common/verbs/connect.c \
 	common/verbs/connections.c \
 	common/verbs/mlx5_library.c \
-	common/verbs/verbs.c \
-	common/verbs/verbs_queue.c
+	common/verbs/verbs.c
 common_libonic_verbs_la_CPPFLAGS = $(pure_cppflags) $(verbs_cppflags) -D_GNU_SOURCE
 
 if HAVE_VERBS

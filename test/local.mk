@@ -49,7 +49,6 @@ unit_programs = \
 	test/unit/check_nicbarrier_epoch \
 	test/unit/check_nicbarrier_overlap \
 	test/unit/check_nicbarrier_packet \
-	test/unit/check_nicbarrier_mixed \
 	test/unit/check_nicbarrier_mlx5 \
 	test/unit/check_nicbarrier_udp_address \
 	test/unit/check_nicbarrier_put \
@@ -105,6 +104,10 @@ endif
 check_libs = $(CHECK_LDFLAGS) $(CHECK_LIBS)
 unit_ldadd = osc_nicstride/libnicstride_core.la common/libonic_core.la $(check_libs)
 pml_ldadd = pml_superpipe/libsuperpipe_core.la $(check_libs)
+# Of programs with test/unit/nicbarrier_adapter.c.
+adapter_wraps = -Wl,--wrap=nicbarrier_udp_open,--wrap=nicbarrier_udp_close \
+	-Wl,--wrap=nicbarrier_udp_send,--wrap=nicbarrier_udp_receive \
+	-Wl,--wrap=nicbarrier_udp_refused,--wrap=nicbarrier_udp_descriptor
 barrier_ldadd = coll_nicbarrier/libnicbarrier_core.la common/libonic_verbs.la common/libonic_core.la \
 	$(check_libs) $(verbs_libs)
 
@@ -189,6 +192,7 @@ test_unit_check_nicbarrier_bpf_conformance_SOURCES = \
 	test/unit/nicbarrier_members.c
 test_unit_check_nicbarrier_bpf_conformance_LDADD = coll_nicbarrier/libnicbarrier_kernel.la \
 	$(barrier_ldadd) $(bpf_libs)
+test_unit_check_nicbarrier_bpf_conformance_LDFLAGS = $(adapter_wraps)
 test_unit_check_nicbarrier_bpf_hosts_SOURCES = \
 	test/unit/bpf_hosts.c \
 	test/unit/check_nicbarrier_bpf_hosts.c
@@ -201,6 +205,7 @@ test_unit_check_nicbarrier_conformance_SOURCES = \
 	test/unit/nicbarrier_members.c \
 	test/unit/nicbarrier_memory_engine.c
 test_unit_check_nicbarrier_conformance_LDADD = $(barrier_ldadd)
+test_unit_check_nicbarrier_conformance_LDFLAGS = $(adapter_wraps)
 # With functions of its own in place of libibverbs's and libmlx5's.
 test_unit_check_nicbarrier_mlx5_SOURCES = \
 	test/unit/check_nicbarrier_mlx5.c \
@@ -216,16 +221,12 @@ test_unit_check_nicbarrier_epoch_SOURCES = \
 test_unit_check_nicbarrier_epoch_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_overlap_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_packet_LDADD = $(barrier_ldadd)
-# With an adapter in place of verbs.
-test_unit_check_nicbarrier_mixed_SOURCES = \
-	test/unit/check_nicbarrier_mixed.c \
-	test/unit/nicbarrier_adapter.c
-test_unit_check_nicbarrier_mixed_LDADD = $(barrier_ldadd)
-# With an adapter in place of verbs, which has a stepper, too.
+# With an adapter between the engine and its socket, and its stepper.
 test_unit_check_nicbarrier_stepper_SOURCES = \
 	test/unit/check_nicbarrier_stepper.c \
 	test/unit/nicbarrier_adapter.c
 test_unit_check_nicbarrier_stepper_LDADD = $(barrier_ldadd)
+test_unit_check_nicbarrier_stepper_LDFLAGS = $(adapter_wraps)
 test_unit_check_nicbarrier_udp_address_LDADD = $(barrier_ldadd)
 # With a wire of its own in place of the one over UCX.
 test_unit_check_nicbarrier_put_SOURCES = \
@@ -403,12 +404,12 @@ mpi_programs = \
 	test/mpi/barrier_fork \
 	test/mpi/barrier_leader_died \
 	test/mpi/barrier_lost \
+	test/mpi/barrier_mlx5 \
 	test/mpi/barrier_outstanding \
 	test/mpi/barrier_persistent \
 	test/mpi/barrier_spawn \
 	test/mpi/barrier_stopped \
 	test/mpi/barrier_threads \
-	test/mpi/barrier_verbs \
 	test/mpi/presence \
 	test/mpi/queue_wake \
 	test/mpi/big \
@@ -875,7 +876,7 @@ test_fuzz_fuzz_nicbarrier_bpf_LDADD = coll_nicbarrier/libnicbarrier_core.la comm
 test_fuzz_fuzz_nicbarrier_bpf_LDFLAGS = $(FUZZ_LDFLAGS)
 
 test_fuzz_fuzz_nicbarrier_endpoint_SOURCES = test/fuzz/fuzz_nicbarrier_endpoint.c $(fuzz_driver)
-test_fuzz_fuzz_nicbarrier_endpoint_LDADD = coll_nicbarrier/libnicbarrier_core.la common/libonic_core.la
+test_fuzz_fuzz_nicbarrier_endpoint_LDADD = coll_nicbarrier/libnicbarrier_core.la
 test_fuzz_fuzz_nicbarrier_endpoint_LDFLAGS = $(FUZZ_LDFLAGS)
 
 test_fuzz_fuzz_message_SOURCES = test/fuzz/fuzz_message.c $(fuzz_driver)

@@ -54,38 +54,6 @@ const char *onic_verbs_obstacle(const onic_verbs_address_t *mine,
     return NULL;
 }
 
-uint32_t onic_verbs_qkey(uint32_t number)
-{
-    return number & 0x7fffffff;
-}
-
-bool onic_verbs_source(const onic_verbs_address_t *mine, const unsigned char *grh, uint16_t lid,
-                       uint32_t qpn, onic_verbs_address_t *from)
-{
-    enum { AT_SOURCE = 8, AT_IPV4 = 20, AT_IPV4_SOURCE = AT_IPV4 + 12 };
-
-    memset(from, 0, sizeof(*from));
-    from->link = mine->link;
-    from->qpn = qpn;
-    if (mine->link == ONIC_VERBS_INFINIBAND) {
-        from->lid = lid;
-        /* Within my subnet; nothing else can have got here. */
-        memcpy(from->gid, mine->gid, SUBNET);
-    } else if (grh == NULL) {
-        return false;
-    } else if (mine->link == ONIC_VERBS_ROCE2 && is_ipv4(mine->gid)) {
-        if (grh[AT_IPV4] >> 4 != 4)
-            return false;
-        memcpy(from->gid, four, sizeof(four));
-        memcpy(from->gid + sizeof(four), grh + AT_IPV4_SOURCE, 4);
-    } else {
-        if (grh[0] >> 4 != 6)
-            return false;
-        memcpy(from->gid, grh + AT_SOURCE, GID);
-    }
-    return check(from) == NULL && onic_verbs_obstacle(mine, from) == NULL;
-}
-
 /* ---- filters --------------------------------------------------------------------------------- */
 
 /** One item of a filter. */

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Ports of verbs devices: which one a process uses, what it tells its partners of it, and
- * what a received datagram tells of its sender.
+/** @file Ports of verbs devices: which one a process uses, and what it tells its partners
+ * of it.
  *
  *  Pure. Reading trusts nothing. */
 #pragma once
@@ -37,25 +37,10 @@ typedef struct onic_verbs_address {
 ONIC_EXPORT const char *onic_verbs_address_read(const void *bytes, size_t len,
                                                 onic_verbs_address_t *a);
 
-/** @return NULL, or why datagrams from my port cannot get to theirs (a static English fragment).
+/** @return NULL, or why packets from my port cannot get to theirs (a static English fragment).
  *  The same for both sides. */
 ONIC_EXPORT const char *onic_verbs_obstacle(const onic_verbs_address_t *mine,
                                             const onic_verbs_address_t *theirs);
-
-/** A Q_Key that follows from a number both sides know; never one that is reserved for the
- *  privileged. */
-ONIC_EXPORT uint32_t onic_verbs_qkey(uint32_t number);
-
-/** Bytes before the data of each datagram received, of which those of a global route are valid. */
-#define ONIC_VERBS_GRH 40U
-
-/** The sender of a datagram that came to my port.
- *
- *  @param grh  the first ONIC_VERBS_GRH bytes of the receive buffer; NULL: no global route
- *  @param lid  and the sender's, with `qpn`, as the completion says
- *  @return false where it cannot be told */
-ONIC_EXPORT bool onic_verbs_source(const onic_verbs_address_t *mine, const unsigned char *grh,
-                                   uint16_t lid, uint32_t qpn, onic_verbs_address_t *from);
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 

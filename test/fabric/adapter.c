@@ -320,14 +320,6 @@ int ibv_dereg_mr(struct ibv_mr *mr)
     return 0;
 }
 
-/** Nobody is woken. */
-struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
-{
-    (void)context;
-    errno = EOPNOTSUPP;
-    return NULL;
-}
-
 struct ibv_cq *ibv_create_cq(struct ibv_context *context, int n, void *arg,
                              struct ibv_comp_channel *channel, int vector)
 {

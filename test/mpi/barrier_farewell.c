@@ -58,7 +58,6 @@ int main(int argc, char **argv)
     setenv("OMPI_MCA_coll_nicbarrier_setup_call", "1", 1);
     setenv("OMPI_MCA_coll_nicbarrier_schedule", "gather", 1);
     setenv("OMPI_MCA_coll_nicbarrier_stepper", "host", 1);
-    setenv("OMPI_MCA_coll_nicbarrier_verbs", "never", 1);
     setenv("OMPI_MCA_coll_nicbarrier_nack_timeout", "100000", 1);
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     meet_begin();

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Ports of verbs devices: wire form, senders, filters, choice. */
+/** @file Ports of verbs devices: wire form, filters, choice. */
 #include "common/verbs/verbs_port.h"
 
 #include <arpa/inet.h>
@@ -129,20 +129,7 @@ START_TEST(refused)
 }
 END_TEST
 
-START_TEST(keys)
-{
-    unit_random_t random = {unit_seed()};
-
-    ck_assert_uint_eq(onic_verbs_qkey(0xffffffff), 0x7fffffff);
-    for (int i = 0; i < 1000; i++) {
-        const uint32_t number = (uint32_t)unit_random64(&random);
-        UNIT_CHECK(onic_verbs_qkey(number) >> 31 == 0);
-        UNIT_CHECK(onic_verbs_qkey(number) == (number & 0x7fffffff));
-    }
-}
-END_TEST
-
-/* ---- who reaches whom, and who it was -------------------------------------------------------- */
+/* ---- who reaches whom ------------------------------------------------------------------------ */
 
 START_TEST(obstacles)
 {
@@ -159,83 +146,6 @@ START_TEST(obstacles)
             ck_assert_int_eq(onic_verbs_obstacle(&all[i], &all[j]) == NULL, i == j);
             ck_assert_int_eq(onic_verbs_obstacle(&all[i], &near[j]) == NULL, i == j);
             ck_assert_int_eq(onic_verbs_obstacle(&near[j], &all[i]) == NULL, i == j);
-        }
-    }
-}
-END_TEST
-
-/* What the adapter puts before a datagram's data. */
-static void route(unsigned char grh[ONIC_VERBS_GRH], const onic_verbs_address_t *from, bool ipv4)
-{
-    memset(grh, 0x11, ONIC_VERBS_GRH);
-    if (ipv4) {
-        grh[20] = 0x45;
-        memcpy(grh + 32, from->gid + 12, 4);
-    } else {
-        grh[0] = 0x60;
-        memcpy(grh + 8, from->gid, 16);
-    }
-}
-
-START_TEST(sources)
-{
-    const onic_verbs_address_t v4 = roce(ONIC_VERBS_ROCE2, "10.0.0.1");
-    const onic_verbs_address_t v6 = roce(ONIC_VERBS_ROCE2, "fd00::1");
-    const onic_verbs_address_t v1 = roce(ONIC_VERBS_ROCE1, "10.0.0.1");
-    const onic_verbs_address_t ib = infiniband(9, "fe80::4");
-    onic_verbs_address_t from, want;
-    unsigned char grh[ONIC_VERBS_GRH];
-
-    want = roce(ONIC_VERBS_ROCE2, "10.0.0.2");
-    route(grh, &want, true);
-    ck_assert(onic_verbs_source(&v4, grh, 0, 17, &from));
-    ck_assert(same(&from, &want));
-    ck_assert(!onic_verbs_source(&v4, NULL, 0, 17, &from));
-    ck_assert(!onic_verbs_source(&v6, grh, 0, 17, &from));
-    ck_assert(!onic_verbs_source(&v4, grh, 0, 1, &from));
-
-    want = roce(ONIC_VERBS_ROCE2, "fd00::2");
-    route(grh, &want, false);
-    ck_assert(onic_verbs_source(&v6, grh, 0, 17, &from));
-    ck_assert(same(&from, &want));
-    ck_assert(!onic_verbs_source(&v4, grh, 0, 17, &from));
-    from = roce(ONIC_VERBS_ROCE2, "10.0.0.2");
-    route(grh, &from, false); /* an address of IPv4 in a header of IPv6 */
-    ck_assert(!onic_verbs_source(&v6, grh, 0, 17, &from));
-    memset(grh + 8, 0xff, 16);
-    ck_assert(!onic_verbs_source(&v6, grh, 0, 17, &from));
-
-    want = roce(ONIC_VERBS_ROCE1, "10.0.0.2");
-    route(grh, &want, false);
-    ck_assert(onic_verbs_source(&v1, grh, 0, 17, &from));
-    ck_assert(same(&from, &want));
-
-    want = infiniband(10, "fe80::");
-    ck_assert(onic_verbs_source(&ib, NULL, 10, 17, &from));
-    ck_assert(same(&from, &want));
-    ck_assert(onic_verbs_source(&ib, grh, 10, 17, &from));
-    ck_assert(!onic_verbs_source(&ib, NULL, 0, 17, &from));
-}
-END_TEST
-
-/* Whatever stands there: what is told can be sent to. */
-START_TEST(any_source)
-{
-    unit_random_t random = {unit_seed()};
-
-    for (int i = 0; i < 100000; i++) {
-        const onic_verbs_address_t mine = any_address(&random);
-        onic_verbs_address_t from, again;
-        unsigned char grh[ONIC_VERBS_GRH];
-        for (size_t j = 0; j < sizeof(grh); j++)
-            grh[j] = (unsigned char)unit_random64(&random);
-        grh[0] = unit_once_in(&random, 2) ? 0x60 : grh[0];
-        if (onic_verbs_source(&mine, unit_once_in(&random, 8) ? NULL : grh,
-                              (uint16_t)unit_random64(&random),
-                              (uint32_t)unit_below(&random, 0x1000000), &from)) {
-            UNIT_CHECK(onic_verbs_address_read(&from, sizeof(from), &again) == NULL);
-            UNIT_CHECK(same(&from, &again));
-            UNIT_CHECK(onic_verbs_obstacle(&mine, &from) == NULL);
         }
     }
 }
@@ -336,7 +246,6 @@ END_TEST
 int main(void)
 {
     return UNIT_RUN("verbs_port", UNIT_ONCE(round_trip), UNIT_ONCE(one_form_only),
-                    UNIT_ONCE(refused), UNIT_ONCE(keys), UNIT_ONCE(obstacles), UNIT_ONCE(sources),
-                    UNIT_ONCE(any_source), UNIT_ONCE(filters), UNIT_ONCE(ports), UNIT_ONCE(rates),
-                    UNIT_ONCE(gids));
+                    UNIT_ONCE(refused), UNIT_ONCE(obstacles), UNIT_ONCE(filters), UNIT_ONCE(ports),
+                    UNIT_ONCE(rates), UNIT_ONCE(gids));
 }

@@ -6,9 +6,7 @@
 #define _GNU_SOURCE
 #include "test/unit/nicbarrier_adapter.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -36,8 +34,8 @@ static const char enter_name[8] = "enter";
 typedef struct share {
     pid_t pid;
     int fd;
-    uint16_t port;
     uint64_t key;
+    nicbarrier_address_t socket;
 } share_t;
 
 struct nicbarrier_stepped {
@@ -56,20 +54,19 @@ struct nicbarrier_stepped {
     unsigned char expected[NICBARRIER_STEPS_MAX][NICBARRIER_PACKET_SIZE];
 };
 
-/** A packet with the port that it came from. */
+/** A packet with where it came from. */
 typedef struct arrival {
-    uint16_t port;
-    uint16_t len;
+    nicbarrier_address_t from;
+    int len; /**< -1: none */
     unsigned char bytes[NICBARRIER_PACKET_SIZE + 1];
 } arrival_t;
 
 static struct {
-    int fd;    /**< the network */
+    bool open;
     int up[2]; /**< what is passed up is written to the second */
-    uint16_t port;
     pthread_t thread;
     atomic_bool stop;
-    pthread_mutex_t mutex; /**< for all that follows */
+    pthread_mutex_t mutex; /**< for the socket and all that follows */
     nicbarrier_stepped_t *groups;
     unsigned asked;
     unit_random_t random;
@@ -92,21 +89,18 @@ static bool is_gone(void)
     return adapter_config.dies_at != 0 && adapter.asked >= adapter_config.dies_at;
 }
 
-static bool send_to(uint16_t port, const void *bytes, size_t len)
+/* The engine's socket itself (udp.h). */
+int __real_nicbarrier_udp_open(uint32_t cookie, nicbarrier_reason_t *why);
+void __real_nicbarrier_udp_close(void);
+bool __real_nicbarrier_udp_send(const nicbarrier_address_t *to, const unsigned char *packet);
+int __real_nicbarrier_udp_receive(void *bytes, size_t size, nicbarrier_address_t *from);
+bool __real_nicbarrier_udp_refused(unsigned char packet[NICBARRIER_PACKET_SIZE],
+                                   nicbarrier_address_t *to);
+int __real_nicbarrier_udp_descriptor(void);
+
+static bool is_same(const nicbarrier_address_t *a, const nicbarrier_address_t *b)
 {
-    const struct sockaddr_in a = {
-        .sin_family = AF_INET, .sin_port = port, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-
-    return sendto(adapter.fd, bytes, len, 0, (const struct sockaddr *)&a, sizeof(a)) ==
-           (ssize_t)len;
-}
-
-static uint16_t port_of(const nicbarrier_address_t *a)
-{
-    uint16_t port;
-
-    memcpy(&port, a->bytes, sizeof(port));
-    return port;
+    return a->len == b->len && memcmp(a->bytes, b->bytes, a->len) == 0;
 }
 
 /* ---- steps ---------------------------------------------------------------------------------- */
@@ -130,7 +124,7 @@ static bool advance(nicbarrier_stepped_t *s)
             continue;
         onic_put64(s->packet[k] + NICBARRIER_PACKET_EPOCH_AT, nicbarrier_rule_word(&s->rule, k));
         if (!adapter_config.mute && unit_below(&adapter.random, 1000) >= s->drop)
-            (void)send_to(port_of(&s->to[k]), s->packet[k], NICBARRIER_PACKET_SIZE);
+            (void)__real_nicbarrier_udp_send(&s->to[k], s->packet[k]);
     }
     atomic_store(&s->view->entered, s->rule.entered);
     atomic_store(&s->view->word, s->rule.completed | (s->rule.failed ? NICBARRIER_WORD_FAILED : 0));
@@ -147,11 +141,11 @@ static bool takes(const arrival_t *a)
 {
     nicbarrier_packet_t p;
 
-    if (is_gone() || nicbarrier_packet_decode(a->bytes, a->len, &p) != NULL ||
+    if (is_gone() || nicbarrier_packet_decode(a->bytes, (size_t)a->len, &p) != NULL ||
         (p.kind != NICBARRIER_PACKET_EPOCH && p.kind != NICBARRIER_PACKET_REPEAT))
         return false;
     nicbarrier_stepped_t *s = find(p.key);
-    if (s == NULL || s->stopped || port_of(&s->from[p.at]) != a->port ||
+    if (s == NULL || s->stopped || !is_same(&s->from[p.at], &a->from) ||
         p.epoch >= NICBARRIER_WORD_FAILED || chance(16))
         return false;
     unsigned char head[NICBARRIER_PACKET_EPOCH_AT];
@@ -191,148 +185,120 @@ static void handle(const arrival_t *a)
 
 static void handle_some(const arrival_t *a)
 {
-    pthread_mutex_lock(&adapter.mutex);
-    if (a->len > 0 && !adapter.holds && chance(8)) {
+    if (a->len >= 0 && !adapter.holds && chance(8)) {
         adapter.held = *a;
         adapter.holds = true;
     } else {
-        if (a->len > 0)
+        if (a->len >= 0)
             handle(a);
         if (adapter.holds)
             handle(&adapter.held);
-        if (a->len > 0 && chance(16))
+        if (a->len >= 0 && chance(16))
             handle(a);
         adapter.holds = false;
     }
-    pthread_mutex_unlock(&adapter.mutex);
 }
 
 static void *work(void *arg)
 {
     unit_random_t random = {adapter_config.seed};
+    struct pollfd socket = {.fd = __real_nicbarrier_udp_descriptor(), .events = POLLIN};
 
     (void)arg;
     while (!atomic_load(&adapter.stop)) {
-        struct pollfd poll_fd = {.fd = adapter.fd, .events = POLLIN};
-        struct sockaddr_in from;
-        socklen_t len = sizeof(from);
-        arrival_t a = {0};
-        if (poll(&poll_fd, 1, 1) > 0) {
-            const ssize_t n =
-                recvfrom(adapter.fd, a.bytes, sizeof(a.bytes), 0, (struct sockaddr *)&from, &len);
-            a.len = n > 0 && !adapter_config.deaf ? (uint16_t)n : 0;
-            a.port = from.sin_port;
-        }
-        if (!adapter_config.calm && a.len > 0 && unit_once_in(&random, 64))
+        arrival_t a;
+        (void)poll(&socket, 1, 1);
+        if (!adapter_config.calm && unit_once_in(&random, 64))
             nap(300);
+        pthread_mutex_lock(&adapter.mutex);
+        a.len = __real_nicbarrier_udp_receive(a.bytes, sizeof(a.bytes), &a.from);
         handle_some(&a);
+        pthread_mutex_unlock(&adapter.mutex);
     }
     return NULL;
 }
 
-/* ---- the transport -------------------------------------------------------------------------- */
+/* ---- the socket, as the engine sees it ------------------------------------------------------- */
 
-static int adapter_open(uint32_t cookie, nicbarrier_reason_t *why)
+int __wrap_nicbarrier_udp_open(uint32_t cookie, nicbarrier_reason_t *why);
+int __wrap_nicbarrier_udp_open(uint32_t cookie, nicbarrier_reason_t *why)
 {
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof(a);
+    const int rc = __real_nicbarrier_udp_open(cookie, why);
 
-    if (adapter_config.absent)
-        return nicbarrier_reason(why, "no device");
-    adapter.random.state = adapter_config.seed + cookie;
-    adapter.fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    UNIT_CHECK(bind(adapter.fd, (struct sockaddr *)&a, len) == 0);
-    UNIT_CHECK(getsockname(adapter.fd, (struct sockaddr *)&a, &len) == 0);
-    UNIT_CHECK(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, adapter.up) == 0);
-    adapter.port = a.sin_port;
-    atomic_store(&adapter.stop, false);
-    UNIT_CHECK(pthread_create(&adapter.thread, NULL, work, NULL) == 0);
-    return 0;
+    adapter.open = rc == 0 && !adapter_config.absent;
+    if (adapter.open) {
+        adapter.random.state = adapter_config.seed + cookie;
+        UNIT_CHECK(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, adapter.up) == 0);
+        atomic_store(&adapter.stop, false);
+        UNIT_CHECK(pthread_create(&adapter.thread, NULL, work, NULL) == 0);
+    }
+    return rc;
 }
 
-static void adapter_close(void)
+void __wrap_nicbarrier_udp_close(void);
+void __wrap_nicbarrier_udp_close(void)
 {
-    atomic_store(&adapter.stop, true);
-    pthread_join(adapter.thread, NULL);
-    close(adapter.fd);
-    close(adapter.up[0]);
-    close(adapter.up[1]);
-    UNIT_CHECK(adapter.groups == NULL);
+    if (adapter.open) {
+        atomic_store(&adapter.stop, true);
+        pthread_join(adapter.thread, NULL);
+        close(adapter.up[0]);
+        close(adapter.up[1]);
+        UNIT_CHECK(adapter.groups == NULL);
+    }
+    adapter.open = false;
+    __real_nicbarrier_udp_close();
 }
 
-static uint32_t adapter_describe(void *bytes)
+bool __wrap_nicbarrier_udp_send(const nicbarrier_address_t *to, const unsigned char *packet);
+bool __wrap_nicbarrier_udp_send(const nicbarrier_address_t *to, const unsigned char *packet)
 {
-    memcpy(bytes, &adapter.port, sizeof(adapter.port));
-    return sizeof(adapter.port);
+    pthread_mutex_lock(&adapter.mutex);
+    const bool sent = __real_nicbarrier_udp_send(to, packet);
+    pthread_mutex_unlock(&adapter.mutex);
+    return sent;
 }
 
-static int adapter_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
-                           nicbarrier_reason_t *why)
-{
-    nicbarrier_address_t *to = &p->candidate[p->ncandidates];
-
-    if (len != sizeof(adapter.port))
-        return nicbarrier_reason(why, "the verbs address of member %d is bad", (int)p->member);
-    p->ncandidates++;
-    memset(to, 0, sizeof(*to));
-    memcpy(to->bytes, bytes, len);
-    to->len = len;
-    to->via = NICBARRIER_VIA_VERBS;
-    return 0;
-}
-
-static bool adapter_send(const nicbarrier_address_t *to, const unsigned char *packet)
-{
-    return adapter_config.dumb || send_to(port_of(to), packet, NICBARRIER_PACKET_SIZE);
-}
-
-static int adapter_receive(void *bytes, size_t size, nicbarrier_address_t *from)
+int __wrap_nicbarrier_udp_receive(void *bytes, size_t size, nicbarrier_address_t *from);
+int __wrap_nicbarrier_udp_receive(void *bytes, size_t size, nicbarrier_address_t *from)
 {
     arrival_t a;
 
+    if (!adapter.open)
+        return __real_nicbarrier_udp_receive(bytes, size, from);
     if (recv(adapter.up[0], &a, sizeof(a), MSG_DONTWAIT) != sizeof(a))
         return -1;
-    const size_t len = a.len < size ? a.len : size;
+    const size_t len = (size_t)a.len < size ? (size_t)a.len : size;
     memcpy(bytes, a.bytes, len);
-    memset(from, 0, sizeof(*from));
-    memcpy(from->bytes, &a.port, sizeof(a.port));
-    from->len = sizeof(a.port);
-    from->via = NICBARRIER_VIA_VERBS;
+    *from = a.from;
     return (int)len;
 }
 
-static int adapter_descriptor(void)
+bool __wrap_nicbarrier_udp_refused(unsigned char packet[NICBARRIER_PACKET_SIZE],
+                                   nicbarrier_address_t *to);
+bool __wrap_nicbarrier_udp_refused(unsigned char packet[NICBARRIER_PACKET_SIZE],
+                                   nicbarrier_address_t *to)
 {
-    return adapter.up[0];
+    pthread_mutex_lock(&adapter.mutex);
+    const bool refused = __real_nicbarrier_udp_refused(packet, to);
+    pthread_mutex_unlock(&adapter.mutex);
+    return refused;
 }
 
-const nicbarrier_transport_t nicbarrier_verbs = {
-    .open = adapter_open,
-    .close = adapter_close,
-    .describe = adapter_describe,
-    .resolve = adapter_resolve,
-    .send = adapter_send,
-    .receive = adapter_receive,
-    .descriptor = adapter_descriptor,
-};
+int __wrap_nicbarrier_udp_descriptor(void);
+int __wrap_nicbarrier_udp_descriptor(void)
+{
+    return adapter.open ? adapter.up[0] : __real_nicbarrier_udp_descriptor();
+}
 
 /* ---- the stepper ---------------------------------------------------------------------------- */
 
-static bool by_verbs(const nicbarrier_partner_t *p)
+/** Of step k. */
+static void set_addresses(nicbarrier_stepped_t *s, const nicbarrier_net_t *net, uint32_t k)
 {
-    return p == NULL || p->at.via == NICBARRIER_VIA_VERBS;
-}
-
-/** Of step k; false where a partner is not reached by this adapter. */
-static bool set_addresses(nicbarrier_stepped_t *s, const nicbarrier_net_t *net, uint32_t k)
-{
-    const bool can = by_verbs(net->to[k]) && by_verbs(net->from[k]);
-
-    if (can && net->to[k] != NULL)
+    if (net->to[k] != NULL)
         s->to[k] = net->to[k]->at;
-    if (can && net->from[k] != NULL)
+    if (net->from[k] != NULL)
         s->from[k] = net->from[k]->at;
-    return can;
 }
 
 /** What goes out in step k, and what is waited for. */
@@ -370,16 +336,15 @@ static bool engine_is_free(void)
 static nicbarrier_stepped_t *step_install(const nicbarrier_net_t *net, nicbarrier_view_t **view_p,
                                           nicbarrier_reason_t *why)
 {
+    if (adapter_config.absent) {
+        nicbarrier_reason(why, "there is no adapter");
+        return NULL;
+    }
     nicbarrier_stepped_t *s = calloc(1, sizeof(*s));
-
     UNIT_CHECK(s != NULL && net->rule.entered == 0);
     UNIT_CHECK(engine_is_free());
     for (uint32_t k = 0; k < net->rule.nsteps; k++) {
-        if (adapter_config.plain || adapter_config.absent || !set_addresses(s, net, k)) {
-            nicbarrier_reason(why, "a partner is not reached by this adapter");
-            free(s);
-            return NULL;
-        }
+        set_addresses(s, net, k);
         encode(s, net, k);
     }
     s->key = net->group.key;
@@ -415,13 +380,12 @@ static bool end(bool done)
 /** The adapter is asked from another process. */
 static bool enter_from_elsewhere(nicbarrier_stepped_t *a, uint64_t epoch)
 {
-    const struct sockaddr_in to = {.sin_family = AF_INET,
-                                   .sin_port = a->share.port,
-                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const nicbarrier_address_t *to = &a->share.socket;
     command_t c = {.key = a->share.key, .epoch = epoch};
 
     memcpy(c.name, enter_name, sizeof(c.name));
-    (void)sendto(a->socket, &c, sizeof(c), 0, (const struct sockaddr *)&to, sizeof(to));
+    (void)sendto(a->socket, &c, sizeof(c), 0, (const struct sockaddr *)(const void *)to->bytes,
+                 to->len);
     for (int i = 0; i < 100 && atomic_load(&a->view->entered) < epoch; i++)
         nap(1000);
     return atomic_load(&a->view->entered) >= epoch;
@@ -453,7 +417,11 @@ static bool step_take(nicbarrier_stepped_t *s, uint32_t k, uint64_t word)
 
 static bool step_readdress(nicbarrier_stepped_t *s, const nicbarrier_net_t *net, uint32_t k)
 {
-    return end(begin(s) && set_addresses(s, net, k));
+    const bool can = begin(s);
+
+    if (can)
+        set_addresses(s, net, k);
+    return end(can);
 }
 
 static void step_snapshot(const nicbarrier_stepped_t *s, nicbarrier_rule_t *state)
@@ -488,8 +456,9 @@ static void step_remove(nicbarrier_stepped_t *s)
 
 static uint32_t step_share(const nicbarrier_stepped_t *s, void *record)
 {
-    const share_t share = {getpid(), s->fd, adapter.port, s->key};
+    share_t share = {.pid = getpid(), .fd = s->fd, .key = s->key};
 
+    nicbarrier_udp_local(&share.socket);
     memcpy(record, &share, sizeof(share));
     return sizeof(share);
 }
@@ -509,7 +478,8 @@ static nicbarrier_stepped_t *step_attach(const void *record, uint32_t len,
     a->view = mmap(NULL, sizeof(*a->view), PROT_READ, MAP_SHARED, fd, 0);
     UNIT_CHECK(a->view != MAP_FAILED);
     close(fd);
-    a->socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    a->socket = socket(((const struct sockaddr *)(const void *)a->share.socket.bytes)->sa_family,
+                       SOCK_DGRAM | SOCK_CLOEXEC, 0);
     *view_p = a->view;
     return a;
 }

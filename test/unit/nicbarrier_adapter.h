@@ -5,9 +5,10 @@
 /**
  * @file
  * A network adapter that takes the steps of engine datagram's barriers by itself (stepper.h), made
- * for tests: a thread that has a socket, in place of the verbs device, and sees each packet before
- * the engine does. It is slow at random times, swaps packets, passes up what it need not, and may
- * end. Stands in place of the library's table of steppers and of its transport for verbs.
+ * for tests: a thread that reads the engine's socket and sees each packet before the engine does.
+ * It is slow at random times, swaps packets, passes up what it need not, and may end. Stands in
+ * place of the library's table of steppers; programs with it are linked with `adapter_wraps`
+ * (local.mk).
  */
 #pragma once
 
@@ -16,9 +17,7 @@
 
 /** To be set before the engine is opened. */
 typedef struct adapter_config {
-    bool absent;      /**< there is no device, so partners are reached by UDP */
-    bool plain;       /**< it takes no steps */
-    bool deaf, dumb;  /**< what comes, or what the engine sends by it, is lost */
+    bool absent;      /**< there is none */
     bool mute;        /**< nothing that it sends by itself arrives anywhere */
     unsigned dies_at; /**< it is gone when it has been asked for so much; 0: never */
     bool calm;        /**< nothing at random */

@@ -164,8 +164,6 @@ static inline void sleep_through(test_t *t, uint64_t epoch)
     check(t, epoch);
 }
 
-/* ---- scenarios for any transport ------------------------------------------------------------ */
-
 /* Who has completed what it entered never looks at the network again, and half of them free the
  * group at once. The others still need their answers, which only the helper threads can give, and
  * where they were asked. */
@@ -197,7 +195,6 @@ typedef struct scenario {
     int n;
     int drop, nack_usec;                 /* 0: none; that of most tests */
     nicbarrier_schedule_kind_t schedule; /* 0: dissemination */
-    nicbarrier_verbs_use_t verbs;        /* 0: where there is a device */
     void (*prepare)(int me); /* in each process, before it opens the engine; may be NULL */
 } scenario_t;
 
@@ -209,8 +206,7 @@ static inline void child(const scenario_t *s, shared_t *shared, int me)
                    .config = {.all = {.schedule = (int)s->schedule, .thread = true},
                               .own = {.nack_usec = s->nack_usec != 0 ? s->nack_usec : 1000,
                                       .drop = s->drop,
-                                      .interface = "lo",
-                                      .verbs = s->verbs}}};
+                                      .interface = "lo"}}};
     test_t *t = &test;
     nicbarrier_reason_t why = {""};
 

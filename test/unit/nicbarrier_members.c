@@ -178,8 +178,6 @@ static void child(int me, int n, nicbarrier_schedule_kind_t schedule, int socket
     nicbarrier_datagram_config.drop = 100;
     nicbarrier_datagram_config.interface = members.to_host != NULL ? "eth0" : "lo";
     nicbarrier_datagram_config.stepper = members.to_host != NULL ? "bpf" : NULL;
-    nicbarrier_datagram_config.verbs =
-        adapter_config.absent ? NICBARRIER_VERBS_NEVER : NICBARRIER_VERBS_ALWAYS;
     if (members.to_host != NULL)
         members.to_host(me);
     EXPECT(engine->open(&settings, &why) == 0);

@@ -12,17 +12,6 @@
 
 /* ---- prepare -------------------------------------------------------------------------------- */
 
-/** First what UDP has to say, which knows how long it is, then verbs. */
-static uint32_t describe(unsigned char *bytes)
-{
-    uint32_t len = 0;
-    for (int i = 0; i < NICBARRIER_VIAS; i++) {
-        const nicbarrier_transport_t *t = nicbarrier_datagram.transport[i];
-        len += t != NULL ? t->describe(bytes + len) : 0;
-    }
-    return len;
-}
-
 int nicbarrier_datagram_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_p,
                                 void *bytes, uint32_t *len_p, nicbarrier_reason_t *why)
 {
@@ -41,7 +30,7 @@ int nicbarrier_datagram_prepare(const nicbarrier_group_t *group, nicbarrier_net_
     }
     net->group = *group;
     nicbarrier_nacks_init(&net->nacks, &d->timing);
-    *len_p = describe(bytes);
+    *len_p = nicbarrier_udp_describe(bytes);
     /* From here on it is no unknown group, of which every question is granted (input.c). */
     nicbarrier_datagram_lock();
     nicbarrier_datagram_add(net);
@@ -51,27 +40,6 @@ int nicbarrier_datagram_prepare(const nicbarrier_group_t *group, nicbarrier_net_
 }
 
 /* ---- partners ------------------------------------------------------------------------------- */
-
-/** All its candidates, verbs first; -1 where there is none. */
-static int resolve(nicbarrier_partner_t *p, const unsigned char *bytes, uint32_t len,
-                   nicbarrier_reason_t *why)
-{
-    const bool only = nicbarrier_datagram_config.verbs == NICBARRIER_VERBS_ALWAYS;
-    uint8_t by_verbs = 0;
-    const uint32_t udp = nicbarrier_udp_address_span(bytes, len);
-    const uint32_t size[] = {udp, len - udp}, at[] = {0, udp};
-    for (int via = NICBARRIER_VIAS - 1; via >= 0; via--) {
-        const nicbarrier_transport_t *t = nicbarrier_datagram.transport[via];
-        by_verbs = p->ncandidates;
-        if (t == NULL || (size[via] == 0 && via == NICBARRIER_VIA_VERBS))
-            nicbarrier_reason(why, "member %d has no verbs device", (int)p->member);
-        else if (t->resolve(p, bytes + at[via], size[via], why) != 0)
-            return -1;
-    }
-    p->ncandidates = only ? by_verbs : p->ncandidates;
-    p->at = p->candidate[0];
-    return p->ncandidates > 0 ? 0 : -1;
-}
 
 /** The partner of that number, new or known; NULL where it cannot be had. */
 static nicbarrier_partner_t *partner_of(nicbarrier_net_t *net, int32_t member,
@@ -88,8 +56,9 @@ static nicbarrier_partner_t *partner_of(nicbarrier_net_t *net, int32_t member,
         return NULL;
     }
     p->member = member;
-    if (resolve(p, endpoint->bytes, endpoint->len, why) != 0)
+    if (nicbarrier_udp_resolve(p, endpoint->bytes, endpoint->len, why) != 0)
         return NULL;
+    p->at = p->candidate[0];
     net->npartners++;
     return p;
 }

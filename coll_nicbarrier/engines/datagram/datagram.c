@@ -22,34 +22,6 @@ static void set_timing(int usec)
         .first = first, .cap = cap, .late = cap > LATE_NSEC ? cap : LATE_NSEC};
 }
 
-static void close_transports(void)
-{
-    nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    for (int i = 0; i < NICBARRIER_VIAS; i++) {
-        if (d->transport[i] != NULL)
-            d->transport[i]->close();
-        d->transport[i] = NULL;
-    }
-}
-
-/** UDP is needed for wake-ups, too. Without verbs it goes on, unless it must be verbs. */
-static int open_transports(nicbarrier_reason_t *why)
-{
-    nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    if (nicbarrier_udp.open(d->cookie, why) != 0)
-        return -1;
-    d->transport[NICBARRIER_VIA_UDP] = &nicbarrier_udp;
-    if (nicbarrier_datagram_config.verbs == NICBARRIER_VERBS_NEVER)
-        return 0;
-    if (nicbarrier_verbs.open(d->cookie, why) == 0) {
-        d->transport[NICBARRIER_VIA_VERBS] = &nicbarrier_verbs;
-    } else if (nicbarrier_datagram_config.verbs == NICBARRIER_VERBS_ALWAYS) {
-        close_transports();
-        return -1;
-    }
-    return 0;
-}
-
 static int datagram_open(const nicbarrier_engine_settings_t *settings, nicbarrier_reason_t *why)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
@@ -64,7 +36,7 @@ static int datagram_open(const nicbarrier_engine_settings_t *settings, nicbarrie
     if (getrandom(&d->cookie, sizeof(d->cookie), GRND_NONBLOCK) != (ssize_t)sizeof(d->cookie))
         d->cookie = (uint32_t)onic_now_nsec();
     d->random = d->cookie;
-    d->open = open_transports(why) == 0;
+    d->open = nicbarrier_udp_open(d->cookie, why) == 0;
     return d->open ? 0 : -1;
 }
 
@@ -77,7 +49,7 @@ static void datagram_close(void)
     for (int i = 0; i < NICBARRIER_DATAGRAM_LISTS; i++)
         while (d->list[i] != NULL)
             nicbarrier_datagram_free(d->list[i]);
-    close_transports();
+    nicbarrier_udp_close();
     d->open = false;
 }
 
@@ -152,7 +124,7 @@ static void datagram_wait(nicbarrier_net_t *net, unsigned usec)
     const uint64_t deadline = atomic_load_explicit(&d->deadline, memory_order_relaxed);
     if (deadline <= now || !nicbarrier_datagram_trylock())
         return;
-    const bool quiet = nicbarrier_datagram_arm() && nicbarrier_datagram_want(net);
+    const bool quiet = nicbarrier_datagram_want(net);
     atomic_store_explicit(&d->polled, NICBARRIER_NEVER, memory_order_relaxed);
     nicbarrier_datagram_unlock();
     if (quiet)
@@ -185,7 +157,7 @@ static int datagram_score(void)
 
 const nicbarrier_engine_t nicbarrier_engine_datagram = {
     .name = "datagram",
-    .what = "UDP or verbs, with retransmission on request of the receiver",
+    .what = "UDP, with retransmission on request of the receiver",
     .params = nicbarrier_datagram_params,
     .counters = nicbarrier_datagram_counter_table,
     .score = datagram_score,

@@ -6,8 +6,8 @@
  * @file
  * Engine datagram, inside: barriers over an unreliable network with receiver-driven retransmission
  * (Yu et al. 2004, section 6). What is decided stands in epoch/ and the pure files here: reach.h,
- * packet.h, udp_address.h. Below what stands here are transports (transport.h) and
- * steppers (stepper.h), above it the row of the engine, in datagram.c.
+ * packet.h, udp_address.h. Below what stands here are the socket (udp.h) and steppers (stepper.h),
+ * above it the row of the engine, in datagram.c.
  *
  * One lock serves all groups of a process, for some microseconds at a time; threads in progress do
  * not wait for it. Functions need it, unless they say otherwise.
@@ -17,8 +17,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "coll_nicbarrier/engines/datagram/params.h"
 #include "coll_nicbarrier/engines/datagram/stepper.h"
-#include "coll_nicbarrier/engines/datagram/transport.h"
+#include "coll_nicbarrier/engines/datagram/udp.h"
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/epoch/nack.h"
 #include "common/support/clock.h"
@@ -59,9 +60,8 @@ typedef struct nicbarrier_datagram {
     bool open;
     int schedule; /**< nicbarrier_schedule_kind_t */
     nicbarrier_timing_t timing;
-    const nicbarrier_transport_t *transport[NICBARRIER_VIAS]; /**< NULL where it is not open */
-    atomic_bool udp_due;                                      /**< something has come by UDP */
-    unsigned udp_polls;        /**< while there is verbs, too: since UDP was of use */
+    atomic_bool due;           /**< something has come */
+    unsigned polls;            /**< since the socket was of use */
     unsigned shortcuts;        /**< barriers of a stepper that goes on by itself: datagram.c */
     uint32_t cookie;           /**< that packets to this process must carry */
     uint64_t random;           /**< state, for drop */
@@ -178,9 +178,7 @@ void nicbarrier_datagram_moved(nicbarrier_net_t *net, const nicbarrier_partner_t
 /** Takes in what has come, and sends NACKs that are due; how many packets brought something new.
  *  `net`: return at once when this one has completed something; NULL: when nothing is left. */
 int nicbarrier_datagram_receive(nicbarrier_net_t *net);
-/** Prepares all transports for sleep; false where something has come. The lock is held. */
-bool nicbarrier_datagram_arm(void);
-/** Sleeps after that until something comes, a descriptor more (-1: none) becomes readable, or it is
+/** Sleeps until something comes, a descriptor more (-1: none) becomes readable, or it is
  *  `until` (onic_now_nsec). Without the lock. */
 void nicbarrier_datagram_sleep(int more, uint64_t until);
 

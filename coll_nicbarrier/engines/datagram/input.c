@@ -11,10 +11,10 @@
 
 /** Packets taken in by one call. More wait for the next one, so that timers have their turn. */
 #define PACKETS_AT_ONCE 64
-/** Of the polls while UDP has not been of use for long, one in so many includes UDP, because that
- *  is a system call. */
-#define UDP_LONG   1024U
-#define UDP_SELDOM 32U
+/** Of the polls while the socket has not been of use for long, one in so many includes it, because
+ *  that is a system call. */
+#define POLLS_LONG   1024U
+#define POLLS_SELDOM 32U
 
 /* ---- packets of groups ---------------------------------------------------------------------- */
 
@@ -59,16 +59,13 @@ static void take_nack(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
     }
     if (nicbarrier_reach_nacked(to, from, onic_now_nsec()))
         nicbarrier_datagram_moved(net, to);
-    /* By the way that it came; by verbs only the address in use is a whole one. */
-    const bool by_verbs = from->via == NICBARRIER_VIA_VERBS && to->at.via == from->via;
-    const nicbarrier_address_t *back = by_verbs ? &to->at : from;
     if (reply == NICBARRIER_REPLY_AGAIN) {
         nicbarrier_count(&nicbarrier_datagram_counters.retransmits);
         note_missed(net, r, p->at);
-        nicbarrier_datagram_send(net, NICBARRIER_PACKET_REPEAT, p->at, back,
+        nicbarrier_datagram_send(net, NICBARRIER_PACKET_REPEAT, p->at, from,
                                  nicbarrier_rule_word(r, p->at));
     } else {
-        nicbarrier_datagram_send(net, NICBARRIER_PACKET_LATE, p->at, back, p->epoch);
+        nicbarrier_datagram_send(net, NICBARRIER_PACKET_LATE, p->at, from, p->epoch);
     }
 }
 
@@ -181,8 +178,7 @@ static void send_nack(nicbarrier_net_t *net, uint32_t k, uint64_t epoch, uint64_
 {
     nicbarrier_partner_t *from = net->from[k];
     nicbarrier_count(&nicbarrier_datagram_counters.nacks);
-    if (nicbarrier_reach_nack(from, net->expected, now))
-        nicbarrier_count(&nicbarrier_datagram_counters.fallbacks);
+    nicbarrier_reach_nack(from, net->expected, now);
     if (!from->proven)
         nicbarrier_datagram_moved(net, from);
     nicbarrier_datagram_send(net, NICBARRIER_PACKET_NACK, k, nicbarrier_reach_ask_at(from, now),
@@ -259,13 +255,10 @@ static void take_refusals(void)
     unsigned char bytes[NICBARRIER_PACKET_SIZE];
     nicbarrier_packet_t p;
     refusal_t r;
-    for (int i = 0; i < NICBARRIER_VIAS; i++) {
-        const nicbarrier_transport_t *t = nicbarrier_datagram.transport[i];
-        while (t != NULL && t->refused != NULL && t->refused(bytes, &r.to)) {
-            if (nicbarrier_packet_decode(bytes, sizeof(bytes), &p) == NULL) {
-                r.cookie = p.cookie;
-                nicbarrier_datagram_each(refuse, (uintptr_t)&r);
-            }
+    while (nicbarrier_udp_refused(bytes, &r.to)) {
+        if (nicbarrier_packet_decode(bytes, sizeof(bytes), &p) == NULL) {
+            r.cookie = p.cookie;
+            nicbarrier_datagram_each(refuse, (uintptr_t)&r);
         }
     }
 }
@@ -288,8 +281,7 @@ static void find_ways(nicbarrier_net_t *net, uint64_t now)
         nicbarrier_datagram_catch_up(net, now);
     for (int i = 0; i < net->npartners && net->connected; i++) {
         nicbarrier_partner_t *p = &net->partner[i];
-        if (p->at.via != NICBARRIER_VIA_UDP || !nicbarrier_udp_has_no_way(&p->at) ||
-            !nicbarrier_reach_no_way(p))
+        if (!nicbarrier_udp_has_no_way(&p->at) || !nicbarrier_reach_no_way(p))
             continue;
         moved = true;
         nicbarrier_datagram_moved(net, p);
@@ -302,59 +294,45 @@ static void find_ways(nicbarrier_net_t *net, uint64_t now)
 /** Partners to whose address this host has no way get another one, where they have several. */
 static void find_all_ways(void)
 {
-    const nicbarrier_transport_t *udp = nicbarrier_datagram.transport[NICBARRIER_VIA_UDP];
-    if (udp->no_way != NULL && udp->no_way())
+    if (nicbarrier_udp_no_way())
         nicbarrier_datagram_each(find_ways, onic_now_nsec());
 }
 
-/* ---- from the transports -------------------------------------------------------------------- */
+/* ---- from the socket ------------------------------------------------------------------------- */
 
-/** Is it time to poll UDP for a group, or all groups (NULL)? Seldom where words come otherwise. */
-static bool udp_is_due(const nicbarrier_net_t *net)
+/** Is it time to poll the socket for a group, or all groups (NULL)? Seldom where a stepper takes
+ * the words in. */
+static bool is_due(const nicbarrier_net_t *net)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    const unsigned polls = ++d->udp_polls;
-    const bool seldom = net != NULL && (d->transport[NICBARRIER_VIA_VERBS] != NULL ||
-                                        nicbarrier_net_view(net) != NULL);
-    return !seldom || polls < UDP_LONG || polls % UDP_SELDOM == 0 ||
-           atomic_load_explicit(&d->udp_due, memory_order_relaxed);
-}
-
-/** As a transport's receive. */
-static int receive_one(void *bytes, size_t size, nicbarrier_address_t *from, bool udp)
-{
-    nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    int len = -1;
-    if (d->transport[NICBARRIER_VIA_VERBS] != NULL)
-        len = d->transport[NICBARRIER_VIA_VERBS]->receive(bytes, size, from);
-    if (len < 0 && udp) {
-        len = d->transport[NICBARRIER_VIA_UDP]->receive(bytes, size, from);
-        d->udp_polls = len >= 0 ? 0 : d->udp_polls;
-    }
-    return len;
+    const unsigned polls = ++d->polls;
+    const bool seldom = net != NULL && nicbarrier_net_view(net) != NULL;
+    return !seldom || polls < POLLS_LONG || polls % POLLS_SELDOM == 0 ||
+           atomic_load_explicit(&d->due, memory_order_relaxed);
 }
 
 int nicbarrier_datagram_receive(nicbarrier_net_t *net)
 {
+    nicbarrier_datagram_t *d = &nicbarrier_datagram;
     const uint64_t completed =
         net != NULL ? atomic_load_explicit(&net->completed, memory_order_relaxed) : 0;
-    const bool udp = udp_is_due(net);
+    const bool due = is_due(net);
     nicbarrier_address_t from;
     /* One more than a packet, so that longer ones are seen to be wrong. */
     unsigned char bytes[NICBARRIER_PACKET_SIZE + 1];
     int events = 0;
-    for (int i = 0; i < PACKETS_AT_ONCE; i++) {
-        const int len = receive_one(bytes, sizeof(bytes), &from, udp);
+    for (int i = 0; due && i < PACKETS_AT_ONCE; i++) {
+        const int len = nicbarrier_udp_receive(bytes, sizeof(bytes), &from);
         if (len < 0) {
-            if (udp)
-                atomic_store_explicit(&nicbarrier_datagram.udp_due, false, memory_order_relaxed);
+            atomic_store_explicit(&d->due, false, memory_order_relaxed);
             break;
         }
+        d->polls = 0;
         events += take(bytes, (size_t)len, &from);
         if (net != NULL && atomic_load_explicit(&net->completed, memory_order_relaxed) != completed)
             return events;
     }
-    if (udp) {
+    if (due) {
         take_refusals();
         find_all_ways();
     }
@@ -364,26 +342,12 @@ int nicbarrier_datagram_receive(nicbarrier_net_t *net)
 
 /* ---- sleep ---------------------------------------------------------------------------------- */
 
-bool nicbarrier_datagram_arm(void)
-{
-    bool quiet = true;
-    for (int i = 0; i < NICBARRIER_VIAS; i++) {
-        const nicbarrier_transport_t *t = nicbarrier_datagram.transport[i];
-        quiet = quiet && (t == NULL || t->arm == NULL || t->arm());
-    }
-    return quiet;
-}
-
 void nicbarrier_datagram_sleep(int more, uint64_t until)
 {
-    nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    struct pollfd fds[NICBARRIER_VIAS + 1] = {[NICBARRIER_VIAS] = {.fd = more, .events = POLLIN}};
+    struct pollfd fds[] = {{.fd = nicbarrier_udp_descriptor(), .events = POLLIN},
+                           {.fd = more, .events = POLLIN}};
     const uint64_t now = onic_now_nsec();
     const struct timespec left = onic_timespec(until > now ? until - now : 0);
-    for (int i = 0; i < NICBARRIER_VIAS; i++) {
-        const nicbarrier_transport_t *t = d->transport[i];
-        fds[i] = (struct pollfd){.fd = t != NULL ? t->descriptor() : -1, .events = POLLIN};
-    }
-    if (ppoll(fds, NICBARRIER_VIAS + 1, &left, NULL) > 0 && fds[NICBARRIER_VIA_UDP].revents != 0)
-        atomic_store_explicit(&d->udp_due, true, memory_order_relaxed);
+    if (ppoll(fds, 2, &left, NULL) > 0 && fds[0].revents != 0)
+        atomic_store_explicit(&nicbarrier_datagram.due, true, memory_order_relaxed);
 }

@@ -10,24 +10,18 @@
 
 static bool is_same(const nicbarrier_address_t *a, const nicbarrier_address_t *b)
 {
-    return a->via == b->via && (a->via == NICBARRIER_VIA_VERBS ||
-                                (a->len == b->len && memcmp(a->bytes, b->bytes, a->len) == 0));
+    return a->len == b->len && memcmp(a->bytes, b->bytes, a->len) == 0;
 }
 
 /* ---- what comes ----------------------------------------------------------------------------- */
 
-/** Uses the address from now on, if the partner has one of that transport. Of verbs it is the one
- * of the endpoint record, since only that has a key that is known. */
+/** Uses the address from now on. */
 static bool adopt(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
 {
-    for (int i = 0; i < p->ncandidates; i++) {
-        if (p->candidate[i].via == from->via) {
-            p->at = from->via == NICBARRIER_VIA_VERBS ? p->candidate[i] : *from;
-            p->nacked = 0;
-            return true;
-        }
-    }
-    return false;
+    p->at = *from;
+    p->nacked = 0;
+    p->proven = true;
+    return true;
 }
 
 /** What comes from an address proves it. */
@@ -36,11 +30,7 @@ static bool learn(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
     p->alive = true;
     p->refused = 0;
     p->refusers = 0;
-    if (!p->proven) {
-        p->proven = adopt(p, from);
-        return p->proven;
-    }
-    return false;
+    return !p->proven && adopt(p, from);
 }
 
 /** Uses another address than the one that is proven. */
@@ -83,25 +73,10 @@ static void note(nicbarrier_partner_t *p, bool expected, uint64_t now)
         p->asked[p->next]++;
 }
 
-/** Does its silence say something about the address? */
-static bool is_given_up(nicbarrier_partner_t *p, bool expected, uint64_t now)
-{
-    if (p->at.via == NICBARRIER_VIA_UDP || (p->verbs_worked && !p->proven))
-        return !p->proven && ++p->tries > NICBARRIER_REACH_PATIENCE;
-    if (p->proven) {
-        return p->unanswered > NICBARRIER_REACH_TRIES &&
-               now - p->silent_since > NICBARRIER_REACH_ALL_PATIENCE;
-    }
-    return expected && p->since != 0 && now - p->since > NICBARRIER_REACH_VERBS_PATIENCE &&
-           p->asked[p->next] >= NICBARRIER_REACH_TRIES;
-}
-
 /** To the next candidate. */
 static void try_other(nicbarrier_partner_t *p)
 {
-    do {
-        p->next = (uint8_t)((p->next + 1) % p->ncandidates);
-    } while (p->candidate[p->next].via == NICBARRIER_VIA_VERBS && !p->verbs_worked);
+    p->next = (uint8_t)((p->next + 1) % p->ncandidates);
     p->at = p->candidate[p->next];
     p->proven = false;
     p->tries = 0;
@@ -109,29 +84,21 @@ static void try_other(nicbarrier_partner_t *p)
 
 bool nicbarrier_reach_no_way(nicbarrier_partner_t *p)
 {
-    const bool no_verbs = p->candidate[0].via == NICBARRIER_VIA_VERBS && !p->verbs_worked;
     const nicbarrier_address_t before = p->at;
-    if (p->ncandidates - no_verbs < 2 && p->at.via == NICBARRIER_VIA_UDP)
+    if (p->ncandidates < 2)
         return false;
     try_other(p);
-    return before.via != p->at.via || before.len != p->at.len ||
-           memcmp(before.bytes, p->at.bytes, before.len) != 0;
+    return !is_same(&before, &p->at);
 }
 
-bool nicbarrier_reach_nack(nicbarrier_partner_t *p, bool expected, uint64_t now)
+void nicbarrier_reach_nack(nicbarrier_partner_t *p, bool expected, uint64_t now)
 {
     p->silent_since = p->unanswered == 0 ? now : p->silent_since;
     p->unanswered++;
     /* An address from which nothing ever comes may be the wrong one. */
-    const bool other = is_given_up(p, expected, now) && p->ncandidates > 1;
-    const bool by_verbs = p->at.via == NICBARRIER_VIA_VERBS;
-    const bool was_verbs = by_verbs && (p->proven || !p->verbs_worked);
-    if (other) {
-        p->verbs_worked |= by_verbs && p->proven;
+    if (!p->proven && ++p->tries > NICBARRIER_REACH_PATIENCE)
         try_other(p);
-    }
     note(p, expected, now);
-    return other && was_verbs;
 }
 
 const nicbarrier_address_t *nicbarrier_reach_ask_at(const nicbarrier_partner_t *p, uint64_t now)
@@ -140,7 +107,7 @@ const nicbarrier_address_t *nicbarrier_reach_ask_at(const nicbarrier_partner_t *
     const bool silent = p->unanswered > NICBARRIER_REACH_TRIES &&
                         now - p->silent_since > NICBARRIER_REACH_OTHERS_PATIENCE;
     const bool turn = p->proven && silent && p->unanswered % 2 == 0;
-    return turn && other->via == NICBARRIER_VIA_UDP ? other : &p->at;
+    return turn ? other : &p->at;
 }
 
 bool nicbarrier_reach_is_lost(const nicbarrier_partner_t *p, uint64_t now)
@@ -153,22 +120,14 @@ bool nicbarrier_reach_is_lost(const nicbarrier_partner_t *p, uint64_t now)
     return true;
 }
 
-/** Has no address of UDP that the partner may have a host which does not refuse? */
-static bool all_refuse(const nicbarrier_partner_t *p)
-{
-    bool all = true;
-    for (int i = 0; i < p->ncandidates; i++)
-        all = all && (p->candidate[i].via != NICBARRIER_VIA_UDP || (p->refusers >> i & 1) != 0);
-    return all;
-}
-
 /** What is not proven may be somebody else's: networks that are not connected may have the same
  *  numbers. */
 bool nicbarrier_reach_refused(nicbarrier_partner_t *p, const nicbarrier_address_t *at)
 {
     for (int i = 0; i < p->ncandidates; i++)
         p->refusers |= (uint32_t)is_same(&p->candidate[i], at) << i;
-    const bool counts = p->proven ? is_same(&p->at, at) : all_refuse(p);
+    const bool counts =
+        p->proven ? is_same(&p->at, at) : p->refusers == (UINT32_C(1) << p->ncandidates) - 1;
     p->refused += counts && p->refused < NICBARRIER_REACH_REFUSALS;
     return counts && p->alive && p->unanswered > 0 && p->refused == NICBARRIER_REACH_REFUSALS;
 }

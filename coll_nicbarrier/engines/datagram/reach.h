@@ -6,18 +6,17 @@
  * @file
  * By which of its addresses engine datagram reaches a partner.
  *
- * A partner may have several addresses, one by verbs and some by UDP, and it is not known
- * beforehand which of them work: networks that are not connected may have the same numbers, and a
- * firewall or a switch may let pass one kind of packet only. Nothing is agreed: each member listens
+ * A partner may have several addresses, and it is not known beforehand which of them work: networks
+ * that are not connected may have the same numbers, and a firewall may let pass some packets
+ * only. Nothing is agreed: each member listens
  * to all its addresses. An address is *proven* when something came from there, and is then used
  * until NACKs of the partner come from another one alone, because it did not receive what was sent
  * to it; until the partner's messages come from another one, after it has not answered for a while;
  * or until this host has no way there any more, because an interface is gone. Where nothing comes,
- * each member tries the partner's addresses on its own: verbs first, and given up for good when a
- * partner that is known to be there keeps silent; then those of UDP by turns. Verbs that has worked
- * before takes its turn with them, since it may come back. A proven address stays in use where the
- * partner keeps silent, since it may be stopped; but after long silence it is asked at the others,
- * too: a partner that has nothing to send does not notice that it has lost an interface.
+ * each member tries the partner's addresses on its own, by turns. A proven address stays in use
+ * where the partner keeps silent, since it may be stopped; but after long silence it is asked at
+ * the others, too: a partner that has nothing to send does not notice that it has lost an
+ * interface.
  *
  * Pure: time is an argument, in nanoseconds of any clock that does not go back and has left 0. The
  * caller serialises.
@@ -32,11 +31,10 @@
 
 /** NACKs to an address from which nothing ever came, before the next address is tried. */
 #define NICBARRIER_REACH_PATIENCE 2
-/** Nanoseconds of silence of a partner that is there, before verbs is given up for it, and before
- *  it counts as out of reach; both only if NICBARRIER_REACH_TRIES NACKs were sent meanwhile to each
- *  of the addresses. Shorter silence may be a process that has lost its processor. */
-#define NICBARRIER_REACH_VERBS_PATIENCE 500000000U
-#define NICBARRIER_REACH_ALL_PATIENCE   1000000000U
+/** Nanoseconds of silence of a partner that is there, before it counts as out of reach, if
+ *  NICBARRIER_REACH_TRIES NACKs were sent meanwhile to each of the addresses. Shorter silence may
+ * be a process that has lost its processor. */
+#define NICBARRIER_REACH_ALL_PATIENCE 1000000000U
 /** Nanoseconds of silence, and as many NACKs, before it is asked at other addresses than the proven
  *  one. Who was stopped itself finds the NACKs to all its addresses at once: while some come from
  *  where the partner is known to be, those from elsewhere say nothing. */
@@ -46,11 +44,10 @@
  *  all hosts where it may be: it is dead, if something came from it before. */
 #define NICBARRIER_REACH_REFUSALS 3
 
-/** An address as its transport understands it; compared as bytes. */
+/** An address as the socket understands it; compared as bytes. */
 typedef struct nicbarrier_address {
     _Alignas(8) unsigned char bytes[40];
     uint32_t len;
-    uint8_t via; /**< nicbarrier_via_t */
 } nicbarrier_address_t;
 
 /** A member that messages go to or come from. Zero-initialise; its creator fills in what names it,
@@ -61,18 +58,16 @@ typedef struct nicbarrier_partner {
     nicbarrier_address_t at;   /**< in use */
     bool proven;               /**< something came from there */
     uint8_t tries;             /**< not proven: NACKs sent there */
-    bool verbs_worked;         /**< it was given up when it was proven */
     bool alive;                /**< something came from it, whatever it was */
     uint8_t refused;           /**< NACKs that its host has refused since something came */
     uint32_t refusers;         /**< a bit for each candidate whose host has since then */
     uint32_t unanswered;       /**< NACKs sent since a message or a LATE came */
     uint64_t silent_since;     /**< time of the first of these */
     uint64_t nacked;           /**< when its last NACK came from there, or 0 */
-    uint8_t ncandidates, next; /**< others to try where it is not proven: at most one by verbs,
-                                    which is the first */
+    uint8_t ncandidates, next; /**< others to try where it is not proven */
     uint64_t since;            /**< of the first NACK that should have been answered, or 0 */
-    nicbarrier_address_t candidate[NICBARRIER_IPS_MAX + 2];
-    uint8_t asked[NICBARRIER_IPS_MAX + 2]; /**< NACKs to each candidate since then, up to
+    nicbarrier_address_t candidate[NICBARRIER_IPS_MAX + 1];
+    uint8_t asked[NICBARRIER_IPS_MAX + 1]; /**< NACKs to each candidate since then, up to
                                                 NICBARRIER_REACH_TRIES */
 } nicbarrier_partner_t;
 
@@ -84,8 +79,8 @@ bool nicbarrier_reach_nacked(nicbarrier_partner_t *p, const nicbarrier_address_t
                              uint64_t now);
 
 /** A NACK is about to be sent to the partner; it goes to p->at, which this may change. `expected`:
- *  the partner is known to be there. @return true where verbs was given up for it */
-bool nicbarrier_reach_nack(nicbarrier_partner_t *p, bool expected, uint64_t now);
+ *  the partner is known to be there. */
+void nicbarrier_reach_nack(nicbarrier_partner_t *p, bool expected, uint64_t now);
 
 /** Where the NACK goes that nicbarrier_reach_nack has noted: p->at, or one of the candidates. */
 const nicbarrier_address_t *nicbarrier_reach_ask_at(const nicbarrier_partner_t *p, uint64_t now);

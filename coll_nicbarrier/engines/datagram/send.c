@@ -29,12 +29,8 @@ static bool is_dropped(void)
 
 void nicbarrier_datagram_transmit(const nicbarrier_address_t *to, const unsigned char *packet)
 {
-    if (is_dropped() || !nicbarrier_datagram.transport[to->via]->send(to, packet))
-        return;
-    if (to->via == NICBARRIER_VIA_VERBS)
-        nicbarrier_count(&nicbarrier_datagram_counters.verbs_sent);
-    else
-        nicbarrier_datagram.udp_polls = 0;
+    if (!is_dropped() && nicbarrier_udp_send(to, packet))
+        nicbarrier_datagram.polls = 0;
 }
 
 void nicbarrier_datagram_post(const nicbarrier_address_t *to, nicbarrier_packet_t packet)

@@ -84,7 +84,7 @@ static nicbarrier_stepped_t *bpf_install(const nicbarrier_net_t *net, nicbarrier
         return NULL;
     }
     if (fill(s, net, why) != 0 ||
-        nicbarrier_bpf_client_install(s, nicbarrier_udp.descriptor(), why) != 0) {
+        nicbarrier_bpf_client_install(s, nicbarrier_udp_descriptor(), why) != 0) {
         free(s);
         return NULL;
     }

@@ -10,7 +10,7 @@
  *
  * While MPI threads come by (their ticks grow) it sleeps without looking at the network, since a
  * thread that sleeps on a socket is woken by each packet that another has long been polling for.
- * Once they have stayed away for a whole IDLE_MSEC, it takes over, and sleeps on the transport and
+ * Once they have stayed away for a whole IDLE_MSEC, it takes over, and sleeps on the socket and
  * on the first NACK that may become due. It never waits for the lock: where that is taken, an MPI
  * thread is at work.
  *
@@ -82,7 +82,7 @@ static bool serve(void)
             return false;
         d->helping = true;
         nicbarrier_datagram_see_to_all();
-        quiet = nicbarrier_datagram_receive(NULL) == 0 && nicbarrier_datagram_arm();
+        quiet = nicbarrier_datagram_receive(NULL) == 0;
         d->helping = false;
         nicbarrier_datagram_unlock();
     }

@@ -4,7 +4,7 @@
  */
 /**
  * @file
- * Engine datagram: transport UDP. One unconnected socket, of IPv6 (which takes IPv4, too) where an
+ * One unconnected socket, of IPv6 (which takes IPv4, too) where an
  * interface has an address of IPv6 that is good for more than its link, else of IPv4.
  */
 #include <arpa/inet.h>
@@ -17,7 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "coll_nicbarrier/engines/datagram/transport.h"
+#include "coll_nicbarrier/engines/datagram/params.h"
+#include "coll_nicbarrier/engines/datagram/udp.h"
 #include "common/support/peer_file.h"
 
 /** Bytes that the kernel may keep for us: some hundred packets. */
@@ -179,14 +180,14 @@ static const char *open_socket(void)
     return NULL;
 }
 
-static void udp_close(void)
+void nicbarrier_udp_close(void)
 {
     if (udp.fd >= 0)
         close(udp.fd);
     udp.fd = -1;
 }
 
-static int udp_open(uint32_t cookie, nicbarrier_reason_t *why)
+int nicbarrier_udp_open(uint32_t cookie, nicbarrier_reason_t *why)
 {
     const char *wanted = nicbarrier_datagram_config.interface;
     const int n = find_interfaces(wanted, udp.mine.ip, why);
@@ -201,7 +202,7 @@ static int udp_open(uint32_t cookie, nicbarrier_reason_t *why)
     const char *obstacle = open_socket();
     if (obstacle != NULL) {
         nicbarrier_reason(why, "UDP: %s: %s", obstacle, strerror(errno));
-        udp_close();
+        nicbarrier_udp_close();
         return -1;
     }
     return 0;
@@ -209,7 +210,7 @@ static int udp_open(uint32_t cookie, nicbarrier_reason_t *why)
 
 /* ---- partners ------------------------------------------------------------------------------- */
 
-static uint32_t udp_describe(void *bytes)
+uint32_t nicbarrier_udp_describe(void *bytes)
 {
     memcpy(bytes, &udp.mine, nicbarrier_udp_address_size(&udp.mine));
     return nicbarrier_udp_address_size(&udp.mine);
@@ -231,8 +232,8 @@ static void address_of(const nicbarrier_ip_t *p, uint16_t port, nicbarrier_addre
     memcpy(to->bytes, &a, to->len);
 }
 
-static int udp_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
-                       nicbarrier_reason_t *why)
+int nicbarrier_udp_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
+                           nicbarrier_reason_t *why)
 {
     nicbarrier_udp_address_t theirs;
     nicbarrier_ip_t order[NICBARRIER_IPS_MAX + 1];
@@ -241,10 +242,9 @@ static int udp_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
         return nicbarrier_reason(why, "the addresses of member %d are malformed: %s",
                                  (int)p->member, wrong);
     const int n = nicbarrier_udp_address_choose(&udp.mine, &theirs, udp.ipv6, order);
-    if (n == 0) {
-        nicbarrier_reason(why, "member %d has no address that can be reached from here",
-                          (int)p->member);
-    }
+    if (n == 0)
+        return nicbarrier_reason(why, "member %d has no address that can be reached from here",
+                                 (int)p->member);
     p->cookie = theirs.cookie;
     for (int i = 0; i < n; i++)
         address_of(&order[i], theirs.port, &p->candidate[p->ncandidates++]);
@@ -259,7 +259,7 @@ static bool is_no_way(int error)
            error == EADDRNOTAVAIL;
 }
 
-static bool udp_send(const nicbarrier_address_t *to, const unsigned char *packet)
+bool nicbarrier_udp_send(const nicbarrier_address_t *to, const unsigned char *packet)
 {
     /* The first call may only report that an earlier packet was refused. */
     for (int i = 0; i < 2; i++) {
@@ -273,21 +273,20 @@ static bool udp_send(const nicbarrier_address_t *to, const unsigned char *packet
     return false;
 }
 
-static bool udp_no_way(void)
+bool nicbarrier_udp_no_way(void)
 {
     const bool none = udp.no_way;
     udp.no_way = false;
     return none;
 }
 
-static int udp_receive(void *bytes, size_t size, nicbarrier_address_t *from)
+int nicbarrier_udp_receive(void *bytes, size_t size, nicbarrier_address_t *from)
 {
     socklen_t len = sizeof(from->bytes);
     memset(from, 0, sizeof(*from));
     const ssize_t n =
         recvfrom(udp.fd, bytes, size, MSG_DONTWAIT, (struct sockaddr *)(void *)from->bytes, &len);
     from->len = len;
-    from->via = NICBARRIER_VIA_UDP;
     udp.errors |= n < 0 && errno != EAGAIN;
     return n < 0 ? -1 : (int)n;
 }
@@ -307,10 +306,9 @@ static bool is_refusal(struct msghdr *m)
 }
 
 /** The kernel gives back the packet's data, as far as the host has: mostly all of it. */
-static bool udp_refused(unsigned char packet[NICBARRIER_PACKET_SIZE], nicbarrier_address_t *to)
+bool nicbarrier_udp_refused(unsigned char packet[NICBARRIER_PACKET_SIZE], nicbarrier_address_t *to)
 {
     memset(to, 0, sizeof(*to));
-    to->via = NICBARRIER_VIA_UDP;
     while (udp.errors) {
         _Alignas(struct cmsghdr) char control[256];
         struct iovec data = {packet, NICBARRIER_PACKET_SIZE};
@@ -329,7 +327,7 @@ static bool udp_refused(unsigned char packet[NICBARRIER_PACKET_SIZE], nicbarrier
     return false;
 }
 
-static int udp_descriptor(void)
+int nicbarrier_udp_descriptor(void)
 {
     return udp.fd;
 }
@@ -370,8 +368,6 @@ int nicbarrier_udp_way(const nicbarrier_address_t *to, nicbarrier_way_t *way,
     nicbarrier_ip_t mine;
     uint16_t port;
     memset(way, 0, sizeof(*way));
-    if (to->via != NICBARRIER_VIA_UDP)
-        return nicbarrier_reason(why, "a partner is reached by verbs");
     const int error = find_route(to, &a);
     if (error != 0)
         return nicbarrier_reason(why, "a partner cannot be reached: %s", strerror(error));
@@ -387,15 +383,3 @@ bool nicbarrier_udp_has_no_way(const nicbarrier_address_t *to)
     any_address_t mine;
     return is_no_way(find_route(to, &mine));
 }
-
-const nicbarrier_transport_t nicbarrier_udp = {
-    .open = udp_open,
-    .close = udp_close,
-    .describe = udp_describe,
-    .resolve = udp_resolve,
-    .send = udp_send,
-    .receive = udp_receive,
-    .refused = udp_refused,
-    .no_way = udp_no_way,
-    .descriptor = udp_descriptor,
-};

@@ -14,16 +14,6 @@
 
 const nicbarrier_ip_t nicbarrier_ip_loopback = {{[10] = 0xff, 0xff, 127, 0, 0, 1}, 96 + 8};
 
-uint32_t nicbarrier_udp_address_span(const void *bytes, uint32_t len)
-{
-    nicbarrier_udp_address_t head;
-    if (len < offsetof(nicbarrier_udp_address_t, ip))
-        return len;
-    memcpy(&head, bytes, offsetof(nicbarrier_udp_address_t, ip));
-    const uint32_t size = nicbarrier_udp_address_size(&head);
-    return size < len ? size : len;
-}
-
 const char *nicbarrier_udp_address_decode(const void *bytes, size_t len,
                                           nicbarrier_udp_address_t *p)
 {

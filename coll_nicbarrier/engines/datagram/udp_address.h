@@ -46,9 +46,6 @@ static inline uint32_t nicbarrier_udp_address_size(const nicbarrier_udp_address_
     return (uint32_t)(offsetof(nicbarrier_udp_address_t, ip) + p->n * sizeof(p->ip[0]));
 }
 
-/** How many bytes of a record that begins with one are its own: `len` at most. */
-uint32_t nicbarrier_udp_address_span(const void *bytes, uint32_t len);
-
 /** @return NULL, or what is wrong with it (a static English fragment); `*p` is undefined then */
 const char *nicbarrier_udp_address_decode(const void *bytes, size_t len,
                                           nicbarrier_udp_address_t *p);

@@ -57,7 +57,10 @@ static const nicbarrier_param_t params[] = {
      .min = 1,
      .max = 256},
     {.name = "mlx5_device",
-     .help = "Engine mlx5: the verbs devices that may be used, as in coll_nicbarrier_device",
+     .help = "Engine mlx5: the verbs devices that may be used, as a list of name[:port[:index of "
+             "its address]], of which the first counts that is there and active, as in "
+             "mlx5_0:1,mlx5_1; empty takes InfiniBand before Ethernet, then the fastest, and of "
+             "Ethernet's addresses one of RoCE 2 and IPv4. May differ between ranks",
      .text = &device,
      .valid = onic_verbs_filter_valid,
      .topic = "bad-device",

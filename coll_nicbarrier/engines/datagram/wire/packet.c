@@ -27,11 +27,6 @@ void nicbarrier_packet_encode(const nicbarrier_packet_t *p,
     onic_put32(bytes + NICBARRIER_PACKET_BACK_AT, p->back);
 }
 
-uint32_t nicbarrier_packet_cookie(const unsigned char bytes[NICBARRIER_PACKET_SIZE])
-{
-    return onic_get32(bytes + NICBARRIER_PACKET_COOKIE_AT);
-}
-
 static const char *check_fields(const nicbarrier_packet_t *p)
 {
     if (p->kind == 0 || p->kind >= NICBARRIER_PACKET_KINDS)

@@ -71,16 +71,5 @@ enum {
 void nicbarrier_packet_encode(const nicbarrier_packet_t *p,
                               unsigned char bytes[NICBARRIER_PACKET_SIZE]);
 
-/** The receiver's cookie in an encoded packet. */
-uint32_t nicbarrier_packet_cookie(const unsigned char bytes[NICBARRIER_PACKET_SIZE]);
-
 /** @return NULL, or what is wrong with it (a static English fragment); `*p` is undefined then */
 const char *nicbarrier_packet_decode(const void *bytes, size_t len, nicbarrier_packet_t *p);
-
-/* ---- transports ----------------------------------------------------------------------------- */
-
-typedef enum nicbarrier_via {
-    NICBARRIER_VIA_UDP,
-    NICBARRIER_VIA_VERBS,
-    NICBARRIER_VIAS
-} nicbarrier_via_t;
