@@ -106,8 +106,8 @@ libompi_nic_common_la_SOURCES = \
 	common/support/help.c \
 	common/support/component.c \
 	common/support/series.c \
-	common/wire/wire.c \
-	common/wire/ucx.c \
+	common/wire/open.c \
+	common/wire/ucx_load.c \
 	common/wire/receive.c \
 	common/wire/config.c \
 	common/wire/endpoints.c \

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The barriers of a communicator by its team, and their requests. */
-#include "coll_nicbarrier/component/component.h"
+#include "coll_nicbarrier/component/state.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The component: version check, parameters, start and end of the network engines. */
-#include "coll_nicbarrier/component/component.h"
+#include "coll_nicbarrier/component/state.h"
 
 #include <sched.h>
 #include <string.h>

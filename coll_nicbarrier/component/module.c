@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The module of one communicator: which barrier goes where. */
-#include "coll_nicbarrier/component/component.h"
+#include "coll_nicbarrier/component/state.h"
 
 #include "common/support/collective.h"
 #include "ompi/constants.h"

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file MCA parameters of coll_nicbarrier and its engines, and MPI_T performance variables. */
-#include "coll_nicbarrier/component/component.h"
+#include "coll_nicbarrier/component/state.h"
 
 #include <stdio.h>
 #include <string.h>

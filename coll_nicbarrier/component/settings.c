@@ -12,7 +12,7 @@
  * this component, the first process of each node: they must have the same version, or the component
  * stays out of everything on all ranks. Of communicators with processes of other jobs it stays out.
  */
-#include "coll_nicbarrier/component/component.h"
+#include "coll_nicbarrier/component/state.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -15,7 +15,7 @@ extern const nicstride_method_row_t *nicstride_methods[NICSTRIDE_METHODS_MAX];
 
 extern const nicstride_method_row_t nicstride_direct;               /* direct.c */
 extern const nicstride_method_row_t nicstride_cma, nicstride_sieve; /* single_copy.c */
-extern const nicstride_method_row_t nicstride_pack;                 /* methods.c */
+extern const nicstride_method_row_t nicstride_pack;                 /* rows.c */
 extern const nicstride_method_row_t nicstride_rdma;                 /* by_rdma.c */
 extern const nicstride_method_row_t nicstride_mover;                /* by_slots.c */
 extern const nicstride_method_row_t nicstride_nic;                  /* by_nic.c */

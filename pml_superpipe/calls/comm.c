@@ -4,6 +4,7 @@
  */
 /** @file Processes and communicators come and go. */
 #include "pml_superpipe/calls/calls.h"
+#include "pml_superpipe/protocols/choice.h"
 
 #include <stdlib.h>
 

@@ -2,86 +2,15 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file A protocol is a row: when it can bring the data of a message, what that costs
- *  (common/model/link.h), how the receiver starts it and how the sender answers. The receiver
- *  chooses by a table, when a message has found its receive: it knows both sides then. Whether a
- *  message goes as a whole is its sender's choice. Pure, and so is the cost of each row. */
+/** @file Which row of the table (row.h) brings the data of a message. The receiver chooses, when a
+ *  message has found its receive: it knows both sides then. Whether a message goes as a whole is
+ * its sender's choice. Pure. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/model/link.h"
-#include "common/model/table.h"
-#include "pml_superpipe/matching/header.h"
-
-struct onic_peer;
-struct superpipe_request;
-
-/** What is known of a message that has found its receive. */
-typedef struct superpipe_case {
-    uint64_t length;           /**< bytes that are wanted, at least 1 */
-    uint64_t send_block;       /**< bytes of a contiguous piece at the sender, on average */
-    uint64_t receive_block;    /**< and here */
-    bool one_piece;            /**< both have it in one piece, whose address the sender has sent */
-    onic_kind_t kind;          /**< of the sender, for the receiver */
-    bool self;                 /**< sender and receiver are one process */
-    unsigned refused;          /**< bits of protocols that were found not to bring what it sends */
-    double wait;               /**< nanoseconds until the sender would answer: it is not in MPI */
-    bool many;                 /**< other long messages of the sender are under way */
-    double pins;               /**< registrations that it has to bear if there are any, 0 .. 2: one
-                                  for each side (cost.h). On the node: above a half the buffers are
-                                  fresh */
-    struct onic_peer *wire;    /**< the sender; NULL: any of that kind, for the table */
-    const onic_link_t *link;   /**< the numbers of the kind; */
-    const onic_costs_t *costs; /**< of the node those of its ways; else NULL */
-} superpipe_case_t;
-
-static inline bool superpipe_on_node(const superpipe_case_t *c)
-{
-    return c->kind < ONIC_NET;
-}
-
-/** What a sender says to a CTS. */
-typedef enum superpipe_answer {
-    SUPERPIPE_ANSWERED,
-    SUPERPIPE_NOT_NOW, /**< NACK is to be sent, */
-    SUPERPIPE_NEVER    /**< and that the protocol cannot be used with the receiver at all */
-} superpipe_answer_t;
-
-/** A protocol. Functions with start and answer: lock held. */
-typedef struct superpipe_row {
-    const char *name; /**< value of pml_superpipe_protocol */
-    bool (*can)(const superpipe_case_t *c);
-    double (*cost)(const superpipe_case_t *c); /**< nanoseconds */
-    /** Gets the data of a receive that has its message, or begins to. False where that cannot be
-     *  now, and nothing has changed. */
-    bool (*start)(struct superpipe_request *r);
-    /** The receiver has sent CTS for a send of this process. Or NULL. */
-    superpipe_answer_t (*answer)(struct superpipe_request *r, const superpipe_incoming_t *in);
-} superpipe_row_t;
-
-/** By superpipe_protocol_t. The first two are not chosen by the receiver, and have a name alone. */
-extern const superpipe_row_t *const superpipe_rows[SUPERPIPE_PROTOCOLS];
-
-/** Most bytes of a short message. `eager`: the parameter; `fragment`: what a message of the wire
- *  holds besides the envelope. Where another protocol is forced only empty ones are short. */
-static inline uint64_t superpipe_short_most(uint64_t eager, uint64_t fragment,
-                                            superpipe_protocol_t forced)
-{
-    if (forced > SUPERPIPE_EAGER)
-        return 0;
-    return forced == SUPERPIPE_EAGER || fragment < eager ? fragment : eager;
-}
-
-/** The choices of a process. */
-typedef struct superpipe_table {
-    onic_links_t links; /**< what they come from */
-    /** By kind of peer, registrations (0, 1, 2), one or many, shape and size. 0: not made yet. Any
-     *  thread makes it, and all make the same. */
-    onic_order_t order[ONIC_KINDS][3][2][ONIC_SHAPES][ONIC_SIZES];
-} superpipe_table_t;
+#include "pml_superpipe/protocols/row.h"
 
 /** A case of a kind, with the numbers of that. */
 superpipe_case_t superpipe_case(const superpipe_table_t *table, onic_kind_t kind);

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "common/model/link.h"
-#include "pml_superpipe/protocols/choice.h"
+#include "pml_superpipe/protocols/row.h"
 
 /** Bytes of a contiguous piece of a layout, on average; at least 1. */
 uint64_t superpipe_mean_block(const onic_layout_t *l);

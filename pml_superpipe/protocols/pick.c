@@ -4,6 +4,7 @@
  */
 /** @file Which protocol brings a message: what the table says for it, by what is known of it and of
  *  its sender. */
+#include "pml_superpipe/protocols/choice.h"
 #include "pml_superpipe/protocols/process.h"
 
 #include "common/node/node.h"

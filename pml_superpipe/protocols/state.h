@@ -25,7 +25,7 @@
 #include "pml_superpipe/matching/comm.h"
 #include "pml_superpipe/matching/credit.h"
 #include "pml_superpipe/matching/header.h"
-#include "pml_superpipe/protocols/choice.h"
+#include "pml_superpipe/protocols/row.h"
 #include "pml_superpipe/protocols/cost.h"
 #include "pml_superpipe/protocols/transfer.h"
 

@@ -11,7 +11,7 @@
 
 #if OMPI_NIC_HAVE_MLX5DV
 
-#include "coll_nicbarrier/engines/mlx5/mlx5.h"
+#include "coll_nicbarrier/engines/mlx5/state.h"
 #include "test/unit/mlx5_sim.h"
 #include "test/unit/nicbarrier_here.h"
 

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "common/support/bytes.h"
-#include "coll_nicbarrier/engines/datagram/datagram.h"
+#include "coll_nicbarrier/engines/datagram/state.h"
 #include "test/unit/unit.h"
 
 adapter_config_t adapter_config;

@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "coll_nicbarrier/engines/datagram/datagram.h"
+#include "coll_nicbarrier/engines/datagram/state.h"
 
 #include <sched.h>
 #include <signal.h>

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "coll_nicbarrier/engines/datagram/datagram.h"
+#include "coll_nicbarrier/engines/datagram/state.h"
 #include "test/unit/nicbarrier_adapter.h"
 #include "test/unit/nicbarrier_conformance.h"
 

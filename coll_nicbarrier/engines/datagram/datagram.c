@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Engine datagram: the process, barriers, and the row of the engine; see engine.h. */
-#include "coll_nicbarrier/engines/datagram/datagram.h"
+#include "coll_nicbarrier/engines/datagram/state.h"
 
 #include <string.h>
 #include <sys/random.h>

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Engine datagram: connected groups; see datagram.h. */
-#include "coll_nicbarrier/engines/datagram/datagram.h"
+/** @file Engine datagram: connected groups; see state.h. */
+#include "coll_nicbarrier/engines/datagram/state.h"
 
 #include <stdlib.h>
 

@@ -2,12 +2,12 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Engine datagram: packets in, and what is due; see datagram.h. The lock is held, but for
+/** @file Engine datagram: packets in, and what is due; see state.h. The lock is held, but for
  * the sleep. */
 #include <poll.h>
 #include <time.h>
 
-#include "coll_nicbarrier/engines/datagram/datagram.h"
+#include "coll_nicbarrier/engines/datagram/state.h"
 
 /** Packets taken in by one call. More wait for the next one, so that timers have their turn. */
 #define PACKETS_AT_ONCE 64

@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Engine datagram: state, and packets out; see datagram.h. */
+/** @file Engine datagram: state, and packets out; see state.h. */
 #include <sched.h>
 
-#include "coll_nicbarrier/engines/datagram/datagram.h"
+#include "coll_nicbarrier/engines/datagram/state.h"
 
 nicbarrier_datagram_t nicbarrier_datagram;
 

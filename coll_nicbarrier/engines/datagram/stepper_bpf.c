@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "coll_nicbarrier/engines/datagram/bpf/client.h"
-#include "coll_nicbarrier/engines/datagram/datagram.h"
+#include "coll_nicbarrier/engines/datagram/state.h"
 
 _Static_assert(offsetof(nicbarrier_bpf_page_t, word) == offsetof(nicbarrier_view_t, word) &&
                    offsetof(nicbarrier_bpf_page_t, entered) ==

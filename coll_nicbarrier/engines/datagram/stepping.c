@@ -3,11 +3,11 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Engine datagram: who takes the steps of a group, a stepper or this process; see
- * datagram.h.
+ * state.h.
  */
 #include <string.h>
 
-#include "coll_nicbarrier/engines/datagram/datagram.h"
+#include "coll_nicbarrier/engines/datagram/state.h"
 
 static bool is_wanted(const char *stepper)
 {

@@ -23,7 +23,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "coll_nicbarrier/engines/datagram/datagram.h"
+#include "coll_nicbarrier/engines/datagram/state.h"
 #include "common/support/helper_thread.h"
 
 /** MPI threads are away when they have not called for so long. */

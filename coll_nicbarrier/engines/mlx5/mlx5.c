@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Engine mlx5: parameters, the device, and all groups; see mlx5.h. */
+/** @file Engine mlx5: parameters, the device, and all groups; see state.h. */
 #include "common/config.h"
 #include "coll_nicbarrier/engines/engine.h"
 
@@ -18,7 +18,7 @@ static int mlx5_score(void)
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll_nicbarrier/engines/mlx5/mlx5.h"
+#include "coll_nicbarrier/engines/mlx5/state.h"
 #include "common/support/clock.h"
 #include "common/wire/adapters.h"
 

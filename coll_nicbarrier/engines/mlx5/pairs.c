@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Engine mlx5: the memory and the queue pairs of a group; see mlx5.h. */
+/** @file Engine mlx5: the memory and the queue pairs of a group; see state.h. */
 #include "common/config.h"
 
 #if OMPI_NIC_HAVE_MLX5DV
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "coll_nicbarrier/engines/mlx5/mlx5.h"
+#include "coll_nicbarrier/engines/mlx5/state.h"
 #include "common/support/bytes.h"
 
 /** Writes by the process that may be under way on a connection. */

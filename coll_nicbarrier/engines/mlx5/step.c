@@ -2,12 +2,12 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Engine mlx5: the steps of a group; see mlx5.h. */
+/** @file Engine mlx5: the steps of a group; see state.h. */
 #include "common/config.h"
 
 #if OMPI_NIC_HAVE_MLX5DV
 
-#include "coll_nicbarrier/engines/mlx5/mlx5.h"
+#include "coll_nicbarrier/engines/mlx5/state.h"
 #include "common/support/bytes.h"
 
 /** Epochs by the process that are under way on a connection. */
