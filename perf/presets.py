@@ -41,7 +41,7 @@ SELECTIONS = {
 }
 # Of those that choose among ways: the parameter that forces one, and the ways.
 FORCED = {
-    OURS: ("osc_nicstride_method", ("cma", "sieve", "pack", "mover")),
+    OURS: ("osc_nicstride_method", ("direct", "cma", "sieve", "pack", "mover")),
     OUR_PML: ("pml_superpipe_protocol", ("stream", "mover", "copy", "rendezvous")),
 }
 for ours, (parameter, ways) in FORCED.items():

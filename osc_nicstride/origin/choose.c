@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "common/layout/flatten.h"
-#include "common/node/presence.h"
 #include "common/support/device.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/plan.h"
@@ -76,16 +75,6 @@ static void explain(const nicstride_transfer_t *t, const nicstride_case_t *c,
                 c->many ? "one of many" : "alone", nicstride_methods[method]->name, why);
 }
 
-/** Is it better to send this put than to store it in mapped memory? Not where the target may have
- * no helper thread that answers: where there is no room for the message the put would wait for the
- * target, and in passive epochs its flush always would. */
-static bool is_sent(const nicstride_transfer_t *t, bool active)
-{
-    return t->type == NICSTRIDE_MSG_PUT && t->peer->rank != t->m->rank &&
-           (active ? nicstride_shares_lines(&t->target) : nicstride_has_lines(&t->target)) &&
-           ((active && t->m->wants_server) || nicstride_can_wake(t->peer));
-}
-
 /** A look at the presence of the target costs it and this process a cache miss: one look does for
  * all that travel together. */
 static nicstride_presence_t presence(const nicstride_transfer_t *t, bool together)
@@ -93,6 +82,17 @@ static nicstride_presence_t presence(const nicstride_transfer_t *t, bool togethe
     if (nicstride_is_active(t->m) || (together && nicstride_waits_for_others(t->peer)))
         return NICSTRIDE_PRESENT;
     return nicstride_presence(t->peer);
+}
+
+/** Is it better to send this put than to store it in mapped memory? In active target epochs, where
+ *  the target unpacks it when it comes to the end of its own. In passive ones a flush would wait
+ * for a target that computes. And not where it may have no helper thread that answers: a put for
+ * whose message there is no room would wait for it. */
+static bool is_sent(const nicstride_transfer_t *t)
+{
+    return nicstride_is_active(t->m) && t->type == NICSTRIDE_MSG_PUT &&
+           t->peer->rank != t->m->rank && nicstride_is_column(&t->target) &&
+           (t->m->wants_server || nicstride_can_wake(t->peer));
 }
 
 static bool is_update(const nicstride_transfer_t *t)
@@ -117,16 +117,8 @@ static nicstride_method_t choose_for_update(const nicstride_transfer_t *t, int f
  * that is there. */
 static nicstride_method_t choose_at_once(const nicstride_transfer_t *t, bool is_short)
 {
-    const bool active = nicstride_is_active(t->m);
-
-    if (t->mapped && !is_sent(t, active))
+    if (t->mapped && !is_sent(t))
         return NICSTRIDE_METHOD_DIRECT;
-    if (t->mapped && !active) {
-        /* What is stored instead takes so long that others would take this process for absent. */
-        onic_presence_mark();
-        if (presence(t, true) != NICSTRIDE_PRESENT)
-            return NICSTRIDE_METHOD_DIRECT;
-    }
     /* To an adapter a message is not the shortest way. */
     if (!is_short || (t->peer->local < 0 && nicstride_may_have_keys(t->peer)))
         return NICSTRIDE_METHOD_AUTO;

@@ -860,29 +860,38 @@ START_TEST(forced_table)
 }
 END_TEST
 
-/* Many blocks that are no longer than a line, whatever form they have. */
-START_TEST(lines)
+/** `blocks` blocks of `block` bytes, one each `stride`. */
+static onic_layout_t column(uint64_t blocks, uint64_t block, int64_t stride)
 {
-    const onic_layout_t columns = vector(256 * 8, 8), whole_lines = vector(256 * 64, 64);
-    const onic_layout_t fewer = vector(255 * 8, 8), longer = vector(256 * 72, 72);
-    const onic_layout_t contiguous = vector(1 << 20, 0);
-    onic_layout_t list = irregular(300), short_list = irregular(200);
+    onic_layout_t l;
 
-    ck_assert(nicstride_shares_lines(&columns));
-    ck_assert(nicstride_shares_lines(&whole_lines));
-    ck_assert(nicstride_shares_lines(&list));
-    ck_assert(!nicstride_shares_lines(&fewer));
-    ck_assert(!nicstride_shares_lines(&longer));
-    ck_assert(!nicstride_shares_lines(&contiguous));
-    ck_assert(!nicstride_shares_lines(&short_list));
-    /* Blocks that have their lines for themselves are at least so far apart. */
+    onic_layout_contig(&l, 0, block);
+    onic_layout_repeat(&l, blocks, stride);
+    return l;
+}
+
+/* Many short blocks, each in a line of its own, whatever form they have. */
+START_TEST(columns)
+{
+    const onic_layout_t most = column(256, 16, 64), fewer = column(255, 16, 64);
+    const onic_layout_t longer = column(256, 24, 64), whole_lines = column(4096, 64, 128);
+    const onic_layout_t upwards = column(1024, 8, -8192), contiguous = vector(1 << 20, 0);
+    onic_layout_t faces = column(16, 8, 144), list = irregular(300), short_list = irregular(200);
+
+    onic_layout_repeat(&faces, 16, 18 * 144);
+    ck_assert(nicstride_is_column(&most));
+    ck_assert(nicstride_is_column(&upwards));
+    ck_assert(nicstride_is_column(&faces));
+    ck_assert(!nicstride_is_column(&fewer));
+    ck_assert(!nicstride_is_column(&longer));
+    ck_assert(!nicstride_is_column(&whole_lines));
+    ck_assert(!nicstride_is_column(&contiguous));
+    ck_assert(nicstride_is_column(&list));
+    ck_assert(!nicstride_is_column(&short_list));
     for (int64_t stride = 16; stride <= 256; stride += 16) {
-        onic_layout_t apart;
+        const onic_layout_t apart = column(1024, 8, stride);
 
-        onic_layout_contig(&apart, 0, 8);
-        onic_layout_repeat(&apart, 1024, stride);
-        ck_assert(nicstride_shares_lines(&apart));
-        ck_assert_int_eq(nicstride_has_lines(&apart), stride >= ONIC_LINK_LINE);
+        ck_assert_int_eq(nicstride_is_column(&apart), stride >= ONIC_LINK_LINE);
     }
     onic_layout_fini(&list);
     onic_layout_fini(&short_list);
@@ -896,6 +905,6 @@ int main(void)
                     UNIT_ONCE(same_again), UNIT_ONCE(by_shape), UNIT_ONCE(beside_the_example),
                     UNIT_ONCE(distances_and_many), UNIT_ONCE(costs_grow), UNIT_ONCE(equations),
                     UNIT_ONCE(windows), UNIT_ONCE(ways_of_the_node), UNIT_ONCE(away),
-                    UNIT_ONCE(away_anyway), UNIT_ONCE(reason), UNIT_ONCE(lines),
+                    UNIT_ONCE(away_anyway), UNIT_ONCE(reason), UNIT_ONCE(columns),
                     UNIT_LOOP(printed, 0, 20), UNIT_ONCE(forced_table));
 }
