@@ -31,7 +31,6 @@ unit_programs = \
 	test/unit/check_mover_pipe \
 	test/unit/check_mover_pool \
 	test/unit/check_mover_rma \
-	test/unit/check_stores \
 	test/unit/check_mover_terms \
 	test/unit/check_mover_transfers \
 	test/unit/check_mover_turns \
@@ -241,7 +240,6 @@ test_unit_check_nicbarrier_schedule_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_shm_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_team_LDADD = $(barrier_ldadd)
 test_unit_check_copy_LDADD = $(unit_ldadd)
-test_unit_check_stores_LDADD = $(unit_ldadd)
 test_unit_check_pack_LDADD = $(unit_ldadd)
 test_unit_check_owned_lock_LDADD = $(unit_ldadd)
 # With a wire of its own in place of the one over UCX.

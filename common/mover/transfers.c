@@ -138,7 +138,7 @@ onic_transfer_t *onic_transfer_new(onic_role_t role, const onic_carrier_t *carri
         t->chunks = t->waits = t->stalls = 0;
         t->waits_now = false;
         t->stalled = 0;
-        t->stores = NULL;
+        t->streams = false;
         t->has_end = end != NULL;
         if (end != NULL)
             t->end = *end;

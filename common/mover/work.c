@@ -84,13 +84,8 @@ static void count_wait(onic_transfer_t *t)
 
 static void fill(onic_transfer_t *t, char *to, uint32_t n)
 {
-    bool timed = false;
-    const bool streams =
-        t->stores != NULL && n >= ONIC_STORES_LEAST && onic_stores_choose(t->stores, &timed);
-    const uint64_t begun = timed ? onic_ticks() : 0;
+    const bool streams = t->streams && n >= ONIC_STREAM_FROM;
     (void)(streams ? onic_pack_streaming : onic_pack)(&t->cursor, t->end.base, to, n);
-    if (timed)
-        onic_stores_note(t->stores, streams, n, onic_ticks() - begun);
 }
 
 /** The machine has come to its end. */

@@ -11,7 +11,6 @@
 #include <sys/random.h>
 
 #include "common/node/segment.h"
-#include "common/support/clock.h"
 #include "opal/util/proc.h"
 
 /** Of this form of the segment. */
@@ -212,19 +211,6 @@ void onic_outbox_close(onic_outbox_t *out)
     onic_segment_unmap(&out->segment);
 }
 
-static void put_payload(onic_outbox_t *out, unsigned char *to, const onic_payload_t *payload)
-{
-    bool timed = false;
-    onic_stores_t *stores = payload->len >= ONIC_STORES_LEAST
-                                ? &out->stores[onic_payload_bytes(payload) != NULL]
-                                : NULL;
-    const bool streams = stores != NULL && onic_stores_choose(stores, &timed);
-    const uint64_t begun = timed ? onic_ticks() : 0;
-    onic_payload_copy(to, payload, streams);
-    if (timed)
-        onic_stores_note(stores, streams, payload->len, onic_ticks() - begun);
-}
-
 /** Ends the sleep of a server thread that stands in, and has not seen the message just put. */
 static void wake(onic_outbox_t *out)
 {
@@ -254,7 +240,7 @@ bool onic_outbox_put(onic_outbox_t *out, uint8_t id, const void *header, size_t 
     }
     memcpy(at, header, header_len);
     if (bytes > 0)
-        put_payload(out, at + payload_at, payload);
+        onic_payload_copy(at + payload_at, payload, out->far && bytes >= ONIC_STREAM_FROM);
     onic_queue_send(&out->sender, id, (uint16_t)header_len, (uint32_t)(payload_at + bytes));
     if (wakes)
         wake(out);

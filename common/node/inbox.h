@@ -23,7 +23,6 @@
 #include "common/node/payload.h"
 #include "common/node/presence.h"
 #include "common/node/queue.h"
-#include "common/node/stores.h"
 
 /** What stands before the queues. */
 typedef struct onic_inbox_head {
@@ -81,7 +80,7 @@ bool onic_inbox_has_messages(void);
 typedef struct onic_outbox {
     onic_queue_sender_t sender;
     size_t message_max;
-    onic_stores_t stores[2]; /**< of payloads, by whether they are contiguous */
+    bool far; /**< the receiver shares no cache and no package with this process */
     onic_segment_t segment;
     onic_file_key_t file;
     const onic_presence_t *owner; /**< the page of the process whose inbox it is */

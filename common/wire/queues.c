@@ -38,6 +38,7 @@ void onic_queue_open(onic_peer_t *to)
         return;
     }
     out->to = to;
+    out->box.far = onic_distance(to->name) == ONIC_FAR;
     STAILQ_INIT(&out->waiting);
     out->next = outs;
     outs = out;

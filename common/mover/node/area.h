@@ -16,7 +16,6 @@
 #include <stdint.h>
 
 #include "common/mover/pipe/pool.h"
-#include "common/node/stores.h"
 #include "common/node/node.h"
 #include "common/support/life.h"
 
@@ -26,11 +25,11 @@ typedef struct onic_area {
     onic_pool_t pool;
     char *slots;
     uint32_t slot_bytes;
-    uint64_t mapped;         /**< slots that have memory, and are mapped here; wire lock */
-    onic_file_key_t file;    /**< that of the segment; its maker has it open */
-    onic_stores_t stores[2]; /**< of senders here, by whether the data is contiguous */
-    onic_life_t life;        /**< whose it is */
-    uint64_t owner;          /**< the same process as an owner of slots elsewhere; not 0 */
+    uint64_t mapped;      /**< slots that have memory, and are mapped here; wire lock */
+    onic_file_key_t file; /**< that of the segment; its maker has it open */
+    bool far;             /**< its owner shares no cache and no package with this process */
+    onic_life_t life;     /**< whose it is */
+    uint64_t owner;       /**< the same process as an owner of slots elsewhere; not 0 */
 } onic_area_t;
 
 /** Bytes of an area where nobody says how many: two L2 caches, 1 .. 16 MiB. */

@@ -31,6 +31,7 @@ static void try_to_map(onic_node_peer_t *p)
     } else if (onic_presence_offers(presence, &key)) {
         p->tried = true;
         p->reached = onic_area_map(&key, &p->area);
+        p->area.far = onic_distance(onic_peer_name(p->peer)) == ONIC_FAR;
     }
 }
 
@@ -144,7 +145,7 @@ static void start_sender(onic_transfer_t *t)
     onic_schedule_growing(&schedule, slot, 1, granule > 1 && granule <= slot ? granule : line,
                           slot);
     onic_sender_init(&t->sender, t->end.len, &lease, &schedule, ONIC_MOVER_BLOCK, granule);
-    t->stores = &t->area->stores[onic_layout_is_contig(&t->end.layout)];
+    t->streams = t->area->far;
 }
 
 static void start_receiver(onic_transfer_t *t, uint64_t len)

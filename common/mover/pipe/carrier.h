@@ -13,7 +13,6 @@
 
 #include "common/layout/layout.h"
 #include "common/mover/pipe/pipe.h"
-#include "common/node/stores.h"
 #include "common/support/life.h"
 
 struct onic_area;
@@ -118,12 +117,12 @@ struct onic_transfer {
         onic_sender_t sender;
         onic_receiver_t receiver;
     };
-    uint32_t chunks;       /**< packed so far, to be counted in the end */
-    uint32_t waits;        /**< gaps, or stalls, likewise (counters.h) */
-    bool waits_now;        /**< the last of them has not ended */
-    unsigned stalls;       /**< looks in a row that found nothing to do */
-    uint64_t stalled;      /**< nanoseconds: since when, or when it was last looked into */
-    onic_stores_t *stores; /**< how the sender writes long pieces; NULL: by plain stores */
+    uint32_t chunks;  /**< packed so far, to be counted in the end */
+    uint32_t waits;   /**< gaps, or stalls, likewise (counters.h) */
+    bool waits_now;   /**< the last of them has not ended */
+    unsigned stalls;  /**< looks in a row that found nothing to do */
+    uint64_t stalled; /**< nanoseconds: since when, or when it was last looked into */
+    bool streams;     /**< the sender writes long pieces past the caches */
     /* Of the carrier within a node: */
     struct onic_area *area; /**< the receiver's, as mapped here */
     uint64_t owner;         /**< the process that has the lease */
