@@ -227,12 +227,12 @@ bool onic_outbox_put(onic_outbox_t *out, uint8_t id, const void *header, size_t 
                      const onic_payload_t *payload, bool wakes)
 {
     const size_t bytes = payload != NULL ? payload->len : 0;
-    const uint32_t payload_at = onic_queue_payload_at((uint32_t)header_len, bytes);
+    const size_t len = header_len + bytes;
     unsigned char *at;
 
-    if (header_len + bytes > out->message_max)
+    if (len > out->message_max)
         return false;
-    at = onic_queue_reserve(&out->sender, (uint32_t)(payload_at + bytes));
+    at = onic_queue_reserve(&out->sender, (uint32_t)len);
     if (at == NULL) {
         /* What fills the queue may have woken nobody. */
         wake(out);
@@ -240,8 +240,8 @@ bool onic_outbox_put(onic_outbox_t *out, uint8_t id, const void *header, size_t 
     }
     memcpy(at, header, header_len);
     if (bytes > 0)
-        onic_payload_copy(at + payload_at, payload, out->far && bytes >= ONIC_STREAM_FROM);
-    onic_queue_send(&out->sender, id, (uint16_t)header_len, (uint32_t)(payload_at + bytes));
+        onic_payload_copy(at + header_len, payload, out->far && bytes >= ONIC_STREAM_FROM);
+    onic_queue_send(&out->sender, id, (uint16_t)header_len, (uint32_t)len);
     if (wakes)
         wake(out);
     return true;

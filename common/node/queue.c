@@ -92,15 +92,12 @@ bool onic_queue_read(onic_queue_receiver_t *r, onic_queue_message_t *m)
         return false;
     }
     r->use = onic_queue_use(len);
-    for (uint32_t i = 1; i < ONIC_QUEUE_AHEAD && i * ONIC_QUEUE_LINE < r->use; i++)
-        __builtin_prefetch((const char *)h + (size_t)i * ONIC_QUEUE_LINE);
-    const uint32_t payload_at = onic_queue_payload_at(header_len, len - header_len);
     /* It goes on behind the first line, of which `bytes` is the end. */
     const unsigned char *bytes = (const unsigned char *)h + offsetof(onic_queue_head_t, bytes);
     *m = (onic_queue_message_t){.header = bytes,
-                                .payload = len > header_len ? bytes + payload_at : NULL,
+                                .payload = len > header_len ? bytes + header_len : NULL,
                                 .header_len = header_len,
-                                .len = len > header_len ? len - payload_at : 0,
+                                .len = len - header_len,
                                 .id = once->id};
     return true;
 }

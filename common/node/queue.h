@@ -35,15 +35,12 @@
 /** The beginning of a message. */
 typedef struct onic_queue_head {
     _Alignas(ONIC_QUEUE_LINE) _Atomic uint64_t stamp;
-    uint32_t len; /**< to the end of the payload; or ONIC_QUEUE_SKIP */
+    uint32_t len; /**< of header and payload; or ONIC_QUEUE_SKIP */
     uint16_t header_len;
     uint8_t id;
     uint8_t zero;
     unsigned char bytes[ONIC_QUEUE_LINE - 16]; /**< header and payload; on in the next lines */
 } onic_queue_head_t;
-
-/** Bytes of a message that lie in its first line. */
-#define ONIC_QUEUE_SHORT 48U
 
 /** In place of a length: the next message is at the beginning of the ring. */
 #define ONIC_QUEUE_SKIP UINT32_MAX
@@ -92,15 +89,6 @@ static inline uint32_t onic_queue_longest(const onic_queue_t *q)
 /** Header and payload of so many bytes find room when the receiver has taken all others though the
  *  sender gets no more memory: with what is left of the round before it, it fits into that. */
 #define ONIC_QUEUE_SURE (ONIC_QUEUE_ROUND / 2 - ONIC_QUEUE_LINE)
-
-/** Where the payload lies behind a header: at the next line, if it is not all in the first one: a
- *  sender of whole lines does not wait for what they held (1 KiB: 0.29 us, else 0.33). */
-static inline uint32_t onic_queue_payload_at(uint32_t header_len, size_t bytes)
-{
-    return bytes > 0 && header_len <= ONIC_QUEUE_SHORT && header_len + bytes > ONIC_QUEUE_SHORT
-               ? ONIC_QUEUE_SHORT
-               : header_len;
-}
 
 /** Bytes that a message takes up of the ring. */
 static inline uint32_t onic_queue_use(uint32_t len)
@@ -156,8 +144,7 @@ static inline unsigned char *onic_queue_reserve(onic_queue_sender_t *s, uint32_t
     return (unsigned char *)onic_queue_head(&s->q, s->at) + offsetof(onic_queue_head_t, bytes);
 }
 
-/** Sends what was written there: `header_len` bytes of header, and the payload where
- *  onic_queue_payload_at says; `len` to its end. */
+/** Sends what was written there: `len` bytes, of which the first `header_len` are the header. */
 static inline void onic_queue_send(onic_queue_sender_t *s, uint8_t id, uint16_t header_len,
                                    uint32_t len)
 {
@@ -185,10 +172,6 @@ typedef struct onic_queue_message {
     uint32_t header_len, len;              /**< of either */
     uint8_t id;
 } onic_queue_message_t;
-
-/** Lines of a message that are fetched together as soon as its first one is there (64 bytes between
- *  far processors: 0.42 us, 0.48 without). */
-#define ONIC_QUEUE_AHEAD 16
 
 /** The receiver of a queue that has a sender. */
 onic_queue_receiver_t onic_queue_receiver(const onic_queue_t *q);

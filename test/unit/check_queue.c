@@ -61,22 +61,21 @@ static uint16_t header_of(uint32_t n, uint32_t len)
 
 static bool send_one(onic_queue_sender_t *s, uint32_t n)
 {
-    const uint32_t len = length_of(n, onic_queue_longest(&s->q) - ONIC_QUEUE_SHORT);
-    const uint32_t header = header_of(n, len), at = onic_queue_payload_at(header, len - header);
-    unsigned char *bytes = onic_queue_reserve(s, at + len - header);
+    const uint32_t len = length_of(n, onic_queue_longest(&s->q));
+    unsigned char *bytes = onic_queue_reserve(s, len);
 
     if (bytes == NULL)
         return false;
-    UNIT_CHECK(bytes >= s->q.ring && bytes + at + len - header <= s->q.ring + s->q.ring_bytes);
+    UNIT_CHECK(bytes >= s->q.ring && bytes + len <= s->q.ring + s->q.ring_bytes);
     for (uint32_t i = 0; i < len; i++)
-        bytes[i < header ? i : at + i - header] = byte_of(n, i);
-    onic_queue_send(s, (uint8_t)n, (uint16_t)header, at + len - header);
+        bytes[i] = byte_of(n, i);
+    onic_queue_send(s, (uint8_t)n, header_of(n, len), len);
     return true;
 }
 
 static bool receive_one(onic_queue_receiver_t *r, uint32_t n)
 {
-    const uint32_t len = length_of(n, onic_queue_longest(&r->q) - ONIC_QUEUE_SHORT);
+    const uint32_t len = length_of(n, onic_queue_longest(&r->q));
     onic_queue_message_t m;
 
     if (!onic_queue_look(r, &m)) {
@@ -225,7 +224,7 @@ START_TEST(the_longest_fits_where_all_is_taken)
         onic_queue_take(&p.receiver);
         UNIT_CHECK(onic_queue_reserve(&p.sender, longest) != NULL);
         onic_queue_send(&p.sender, 2, 0, longest);
-        UNIT_CHECK(onic_queue_look(&p.receiver, &m) && m.len == longest - ONIC_QUEUE_SHORT);
+        UNIT_CHECK(onic_queue_look(&p.receiver, &m) && m.len == longest);
         onic_queue_take(&p.receiver);
     }
     free(p.memory);
@@ -235,7 +234,6 @@ END_TEST
 /* Wherever in its round the sender is that gets no more memory. */
 START_TEST(there_is_room_without_more_memory)
 {
-    const uint32_t len = onic_queue_payload_at(1, ONIC_QUEUE_SURE - 1) + ONIC_QUEUE_SURE - 1;
     given_t given = {ONIC_QUEUE_ROUND, true};
     onic_queue_message_t m;
 
@@ -250,7 +248,7 @@ START_TEST(there_is_room_without_more_memory)
             UNIT_CHECK(onic_queue_look(&p.receiver, &m));
             onic_queue_take(&p.receiver);
         }
-        UNIT_CHECK(onic_queue_reserve(&p.sender, len) != NULL);
+        UNIT_CHECK(onic_queue_reserve(&p.sender, ONIC_QUEUE_SURE) != NULL);
         free(p.memory);
     }
 }
@@ -290,8 +288,7 @@ START_TEST(old_stamps_are_no_messages)
             memcpy(at + i * sizeof(uint64_t), &old, sizeof(old));
         }
         onic_queue_send(&p.sender, 0, 0, words * sizeof(uint64_t));
-        UNIT_CHECK(onic_queue_look(&p.receiver, &m) &&
-                   m.len == words * sizeof(uint64_t) - ONIC_QUEUE_SHORT);
+        UNIT_CHECK(onic_queue_look(&p.receiver, &m) && m.len == words * sizeof(uint64_t));
         onic_queue_take(&p.receiver);
         UNIT_CHECK(!onic_queue_look(&p.receiver, &m) && !p.receiver.broken);
     }
