@@ -5,7 +5,6 @@
 #include "common/model/link.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,115 +158,100 @@ double onic_link_gather(const onic_link_t *link, const onic_layout_t *l)
 
 /* ---- as text ------------------------------------------------------------------------------------
  *
- * The numbers as text: of links, then the costs by distance. */
+ * One number for each name of a link; of a way the members of two costs. */
 
 #define NAME(name, node, net, adapter) #name,
 static const char *const names[] = {ONIC_LINK_NUMBERS(NAME)};
 #define WAY(name) #name,
 static const char *const ways[] = {ONIC_WAYS(WAY)};
-
-#define N_NAMES (sizeof(names) / sizeof(names[0]))
-#define N_COSTS (sizeof(onic_cost_t) / sizeof(double))
-
 static const char *const kinds[] = {"node", "net", "adapter", "near", "package", "far"};
 
-/** Of these so many have the numbers of links. */
-#define N_LINKS 3
+#define LETTERS "abcdefghijklmnopqrstuvwxyz_"
+/** Longest line without what follows a #. */
+#define LINE 2048
+
+#define N_NAMES (sizeof(names) / sizeof(names[0]))
 #define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
+/** Of these so many are links, the others distances. */
+#define N_LINKS 3
+#define N_COSTS (sizeof(onic_cost_t) / sizeof(double))
+
 _Static_assert(N_KINDS == N_LINKS + ONIC_DISTANCES &&
                    N_LINKS * N_NAMES * sizeof(double) == offsetof(onic_links_t, costs),
                "all of them have names");
 
-static double *number(const onic_links_t *links, size_t kind, size_t i)
+/** What a kind names: how many names, and how many numbers each has. */
+static size_t names_of(size_t kind, const char *const **names_p, size_t *numbers_p)
 {
-    return (double *)(uintptr_t)((const onic_link_t *)(const void *)links + kind) + i;
+    *names_p = kind < N_LINKS ? names : ways;
+    *numbers_p = kind < N_LINKS ? 1 : 2 * N_COSTS;
+    return kind < N_LINKS ? N_NAMES : ONIC_N_WAYS;
 }
 
-static size_t find(const char *const *among, size_t n, const char *name)
+/** The numbers of one name of a kind. */
+static double *place(onic_links_t *links, size_t kind, size_t name)
+{
+    return kind < N_LINKS ? (double *)links + kind * N_NAMES + name
+                          : (double *)&links->costs[kind - N_LINKS].of[name];
+}
+
+/** The place of `len` characters among words; `n` where they are none of them. */
+static size_t find(const char *const *among, size_t n, const char *name, size_t len)
 {
     size_t i = 0;
 
-    while (i < n && strcmp(name, among[i]) != 0)
+    while (i < n && (strncmp(among[i], name, len) != 0 || among[i][len] != '\0'))
         i++;
     return i;
 }
 
-/* ---- reading --------------------------------------------------------------------------------- */
-
-/** Longest line without what follows a #. */
-#define LINE 2048
-
-/** Reads "name=value". */
-static bool read_number(onic_links_t *links, size_t kind, const char *one)
+static const char *skip(const char *at)
 {
-    char name[16];
-    double value;
-    int end = 0;
-
-    if (sscanf(one, " %15[a-z_] =%lf %n", name, &value, &end) != 2 || end == 0 || one[end] != '\0')
-        return false;
-    const size_t i = find(names, N_NAMES, name);
-    if (i == N_NAMES || !isfinite(value) || value <= 0)
-        return false;
-    *number(links, kind, i) = value;
-    return true;
+    return at + strspn(at, " \t\r");
 }
 
-/** Reads numbers between slashes at `*text_p`, and goes behind them. */
-static bool read_cost(onic_cost_t *cost, const char **text_p)
+/** Reads a word and the `end` behind it, and goes behind that. As find. */
+static size_t read_word(const char **at_p, const char *const *among, size_t n, char end)
 {
-    double *const number = (double *)cost;
+    const char *word = skip(*at_p), *behind = word + strspn(word, LETTERS);
+    const size_t i = find(among, n, word, (size_t)(behind - word));
 
-    for (size_t i = 0; i < N_COSTS; i++) {
-        int end = 0;
+    *at_p = skip(behind) + 1;
+    return skip(behind)[0] == end ? i : n;
+}
 
-        if (sscanf(*text_p, i == 0 ? "%lf %n" : "/%lf %n", &number[i], &end) != 1 || end == 0 ||
-            !isfinite(number[i]) || number[i] < 0)
+/** Reads "name=number", or of ways "name=number/...:number/...", to a comma or the end. */
+static bool read_item(onic_links_t *links, size_t kind, const char **at_p)
+{
+    const char *const *among;
+    size_t count;
+    const size_t n = names_of(kind, &among, &count), name = read_word(at_p, among, n, '=');
+    double *to = name < n ? place(links, kind, name) : NULL;
+    char *end;
+
+    for (size_t i = 0; i < count && to != NULL; i++) {
+        if (i > 0 && *(*at_p)++ != (i == count / 2 ? ':' : '/'))
             return false;
-        *text_p += end;
+        to[i] = strtod(*at_p, &end);
+        if (end == *at_p || !isfinite(to[i]) || to[i] < 0 || (count == 1 && to[i] == 0))
+            return false;
+        *at_p = skip(end);
     }
-    return true;
+    return to != NULL && (**at_p == ',' || **at_p == '\0');
 }
 
-/** Reads "way=alone:many". */
-static bool read_way(onic_costs_t *costs, const char *one)
+/** Reads "kind: item,..."; without a kind the items are of node. */
+static bool read_line(onic_links_t *links, const char *line)
 {
-    onic_cost_t alone, many;
-    char name[16];
-    int end = 0;
-
-    if (sscanf(one, " %15[a-z_] =%n", name, &end) != 1 || end == 0)
-        return false;
-    const size_t way = find(ways, ONIC_N_WAYS, name);
-    one += end;
-    if (way == ONIC_N_WAYS || !read_cost(&alone, &one) || *one++ != ':' ||
-        !read_cost(&many, &one) || *one != '\0')
-        return false;
-    costs->of[way][0] = alone;
-    costs->of[way][1] = many;
-    return true;
-}
-
-/** Reads "kind: one,...". */
-static bool read_line(onic_links_t *links, char *line)
-{
-    char name[8] = "";
     size_t kind = 0;
-    int end = 0;
+    bool good = true;
 
-    /* Costs have a colon, too. */
-    if (strcspn(line, ":") < strcspn(line, "=") && line[strcspn(line, ":")] == ':') {
-        (void)sscanf(line, " %7[a-z] :%n", name, &end);
-        kind = find(kinds, N_KINDS, name);
-        if (end == 0 || kind == N_KINDS)
-            return false;
-    }
-    line += end;
-    for (char *one; (one = strsep(&line, ",")) != NULL;)
-        if (kind < N_LINKS ? !read_number(links, kind, one)
-                           : !read_way(&links->costs[kind - N_LINKS], one))
-            return false;
-    return true;
+    if (strcspn(line, ":") < strcspn(line, "="))
+        kind = read_word(&line, kinds, N_KINDS, ':');
+    do
+        good = kind < N_KINDS && read_item(links, kind, &line);
+    while (good && *line++ == ',');
+    return good;
 }
 
 int onic_links_read(onic_links_t *links, const char *text)
@@ -284,7 +268,7 @@ int onic_links_read(onic_links_t *links, const char *text)
         memcpy(line, text, used);
         line[used] = '\0';
         text += len + (text[len] == '\n');
-        if (line[strspn(line, " \t\r")] == '\0')
+        if (*skip(line) == '\0')
             continue;
         any = true;
         if (!read_line(&all, line))
@@ -295,39 +279,29 @@ int onic_links_read(onic_links_t *links, const char *text)
     return any ? 0 : n;
 }
 
-/* ---- writing --------------------------------------------------------------------------------- */
-
-/** Appends to `buf`, of which `*len_p` bytes are used; where there is no room what fits. */
-__attribute__((format(printf, 4, 5))) static void append(char *buf, size_t cap, size_t *len_p,
-                                                         const char *format, ...)
-{
-    va_list list;
-
-    if (*len_p >= cap)
-        return;
-    va_start(list, format);
-    *len_p += (size_t)vsnprintf(buf + *len_p, cap - *len_p, format, list);
-    va_end(list);
-}
-
+/** Four digits: more are never known. */
 void onic_links_write(const onic_links_t *links, char *buf, size_t cap)
 {
-    size_t len = 0;
+    onic_links_t all = *links;
+    FILE *to = fmemopen(buf, cap, "w");
 
-    /* Four digits: more are never known. */
-    for (size_t k = 0; k < N_LINKS; k++)
-        for (size_t i = 0; i < N_NAMES; i++)
-            append(buf, cap, &len, "%s%s%s=%.4g%s", i == 0 ? kinds[k] : "", i == 0 ? ": " : "",
-                   names[i], *number(links, k, i), i == N_NAMES - 1 ? "\n" : ",");
-    for (size_t d = 0; d < ONIC_DISTANCES; d++)
-        for (size_t w = 0; w < ONIC_N_WAYS; w++) {
-            append(buf, cap, &len, "%s: %s", kinds[N_LINKS + d], ways[w]);
-            for (size_t i = 0; i < 2 * N_COSTS; i++)
-                append(buf, cap, &len, "%c%.4g",
-                       i == 0         ? '='
-                       : i == N_COSTS ? ':'
-                                      : '/',
-                       ((const double *)links->costs[d].of[w])[i]);
-            append(buf, cap, &len, "\n");
+    for (size_t kind = 0; kind < N_KINDS && to != NULL; kind++) {
+        const char *const *among;
+        size_t count;
+        const size_t n = names_of(kind, &among, &count);
+
+        for (size_t name = 0; name < n; name++) {
+            fprintf(to, "%s: %s", kinds[kind], among[name]);
+            for (size_t i = 0; i < count; i++)
+                fprintf(to, "%c%.4g",
+                        i == 0           ? '='
+                        : i == count / 2 ? ':'
+                                         : '/',
+                        place(&all, kind, name)[i]);
+            fprintf(to, "\n");
         }
+    }
+    if (to != NULL)
+        fclose(to);
+    buf[to != NULL ? cap - 1 : 0] = '\0';
 }
