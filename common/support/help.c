@@ -8,7 +8,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,80 +21,41 @@
 #include <unistd.h>
 
 #include "common/support/spare.h"
-#include "opal/util/output.h"
-#include "opal/util/proc.h"
 #include "opal/util/show_help.h"
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-atomic_uint onic_say_count;
-
-/** The first onic_say_count; with the mutex. */
-static char *waiting[ONIC_SAY_MAX];
-static pthread_mutex_t waiting_mutex = PTHREAD_MUTEX_INITIALIZER;
-static _Thread_local bool later;
-
-void onic_say_later(void)
+/** Prints as opal_output does, but by one write, which any thread may do. Takes over `text`; NULL
+ *  where memory is exhausted. */
+static void print(char *text)
 {
-    later = true;
-}
+    char host[256] = "", *line = NULL;
 
-bool onic_says_later(void)
-{
-    return later;
-}
-
-/** Takes over `line`. */
-static void enqueue(char *line)
-{
-    pthread_mutex_lock(&waiting_mutex);
-    const unsigned n = atomic_load(&onic_say_count);
-    if (n < ONIC_SAY_MAX) {
-        waiting[n] = line;
-        atomic_store(&onic_say_count, n + 1);
-    } else {
+    (void)gethostname(host, sizeof(host) - 1);
+    const size_t len = text != NULL ? strlen(text) : 0;
+    const char *end = len > 0 && text[len - 1] == '\n' ? "" : "\n";
+    const int n = len > 0 ? asprintf(&line, "[%s:%05d] %s%s", host, (int)getpid(), text, end) : -1;
+    if (n >= 0)
+        (void)!write(STDERR_FILENO, line, (size_t)n);
+    if (n >= 0)
         free(line);
-    }
-    pthread_mutex_unlock(&waiting_mutex);
+    free(text);
 }
 
-/** The line; NULL where memory is exhausted. */
-static char *line_of(const char *format, va_list args)
+/** NULL where memory is exhausted. */
+static char *text_of(const char *format, va_list args)
 {
-    char *line = NULL;
-    return vasprintf(&line, format, args) >= 0 ? line : NULL;
-}
+    char *text = NULL;
 
-/** Takes over `line`. */
-static void print(char *line)
-{
-    if (later) {
-        enqueue(line);
-        return;
-    }
-    opal_output(0, "%s", line);
-    free(line);
+    return vasprintf(&text, format, args) >= 0 ? text : NULL;
 }
 
 void onic_say(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    char *line = line_of(format, args);
+    print(text_of(format, args));
     va_end(args);
-    if (line != NULL)
-        print(line);
-}
-
-void onic_say_waiting_texts(void)
-{
-    pthread_mutex_lock(&waiting_mutex);
-    for (unsigned i = 0; i < atomic_load(&onic_say_count); i++) {
-        opal_output(0, "%s", waiting[i]);
-        free(waiting[i]);
-    }
-    atomic_store(&onic_say_count, 0);
-    pthread_mutex_unlock(&waiting_mutex);
 }
 
 /* ---- texts that are printed once ------------------------------------------------------------- */
@@ -144,15 +104,15 @@ static uint64_t starter(void)
     return place != NULL ? hash_of(place) : (uint64_t)getppid();
 }
 
-/** Is this process the first of job `job` on this node to say so? A socket's abstract name can be
- *  had once, needs no file, and is given back by the kernel when its owner ends. Until then it is
- *  kept on purpose. In doubt the text is printed: better twice than never. */
-static bool first_to_say(unsigned long job, const char *text)
+/** Is this process the first on this node to say so, of all that one mpirun has started? A socket's
+ *  abstract name can be had once, needs no file, and is given back by the kernel when its owner
+ *  ends. Until then it is kept on purpose. In doubt the text is printed: better twice than never.
+ */
+static bool first_to_say(const char *text)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
-    const int len =
-        snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "ompi-nic/%lx/%llx/%016llx", job,
-                 (unsigned long long)starter(), (unsigned long long)hash_of(text));
+    const int len = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "ompi-nic/%llx/%016llx",
+                             (unsigned long long)starter(), (unsigned long long)hash_of(text));
     int fd;
     do {
         fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -167,34 +127,33 @@ static bool first_to_say(unsigned long job, const char *text)
     return !others;
 }
 
+/** Takes over `text`. */
+static void print_once(char *text)
+{
+    if (text != NULL && first_to_say(text))
+        print(text);
+    else
+        free(text);
+}
+
 void onic_help(const char *file, const char *topic, ...)
 {
     va_list args;
-    if (onic_says_later()) {
-        /* Open MPI's reader of help files is for MPI threads. */
-        onic_say("ompi-nic: %s (see %s)", topic, file);
-        return;
-    }
     va_start(args, topic);
     char *text = opal_show_help_vstring(file, topic, true, args);
     va_end(args);
-    if (text == NULL)
-        opal_output(0, "ompi-nic: %s (the help file %s is not there)", topic, file);
-    else if (first_to_say((unsigned long)OPAL_PROC_MY_NAME.jobid, text))
-        opal_output(0, "%s", text);
-    free(text);
+    if (text != NULL)
+        print_once(text);
+    else
+        onic_say("ompi-nic: %s (the help file %s is not there)", topic, file);
 }
 
 void onic_say_once(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    char *line = line_of(format, args);
+    print_once(text_of(format, args));
     va_end(args);
-    if (line != NULL && first_to_say(0, line))
-        print(line);
-    else
-        free(line);
 }
 
 void onic_say_descriptors(void)

@@ -403,7 +403,6 @@ bool onic_wire_close(void)
     if (last) {
         (void)opal_progress_unregister(onic_wire_progress);
         stop_wire();
-        onic_say_waiting();
         required = (onic_requirements_t){.all = {.puts = required.all.puts}};
     }
     pthread_mutex_unlock(&open_mutex);

@@ -4,7 +4,6 @@
  */
 /** @file The wire's progress. */
 #include "common/ompi_compat.h"
-#include "common/support/help.h"
 #include "common/wire/wire_internal.h"
 
 static int run_deferred(void)
@@ -84,7 +83,6 @@ int onic_wire_progress(void)
 {
     int events = 0;
     onic_wire_mark();
-    onic_say_waiting();
     if (onic_wire_trylock()) {
         events = onic_wire_progress_locked();
         onic_wire_unlock();

@@ -51,6 +51,13 @@ typedef enum slice_result {
     SLICE_LEAVE  /**< an MPI thread is at work */
 } slice_result_t;
 
+static _Thread_local bool is_server;
+
+bool onic_is_server_thread(void)
+{
+    return is_server;
+}
+
 /* ---- sleeping ------------------------------------------------------------------------------ */
 
 /** Sleeps up to `usec`, or until a process (true) or, armed, the network wakes it. */
@@ -238,7 +245,7 @@ static bool sleep_deep(onic_server_t *s)
 static void *server_main(void *arg)
 {
     onic_server_t *s = arg;
-    onic_say_later();
+    is_server = true;
     onic_naps_t looks = ONIC_NAPS(1, LOOKS_MAX);
     unsigned idle = LOOKS_IDLE;
     while (!atomic_load(&s->stop)) {

@@ -17,7 +17,6 @@
 #include <stdint.h>
 
 #include "common/support/export.h"
-#include "common/support/help.h"
 #include "common/wire/guard.h"
 #include "common/wire/message.h"
 #include "common/wire/peer.h"
@@ -96,13 +95,16 @@ static inline bool onic_wire_trylock(void)
     return onic_guard_try(&onic_wire_guard);
 }
 
+/** Is the caller the server thread? */
+ONIC_EXPORT bool onic_is_server_thread(void);
+
 /** Is this the only thread of the program that may be in MPI? */
 static inline bool onic_wire_is_alone(void)
 {
     const onic_guard_t *g = &onic_wire_guard;
 
     return !*g->threads &&
-           (!atomic_load_explicit(&g->helped, memory_order_relaxed) || !onic_says_later());
+           (!atomic_load_explicit(&g->helped, memory_order_relaxed) || !onic_is_server_thread());
 }
 
 /** Waits for it, where another thread has it. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/support/bytes.h"
+#include "common/support/help.h"
 #include "common/wire/put.h"
 #include "osc_nicstride/methods/nic_side.h"
 #include "osc_nicstride/protocol/message.h"

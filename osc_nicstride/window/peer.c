@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "common/support/help.h"
 #include "common/support/pause.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/module.h"

@@ -5,11 +5,12 @@
 /* ranks: 1 */
 /**
  * @file
- * Texts of helper threads: they print nothing, and an MPI thread that makes progress prints it all,
- * in order, but not more than may wait. What MPI threads say is printed at once.
+ * Lines that several threads say at once come out whole, and those of each in order; equal ones
+ * that are said once are printed once.
  */
 #include "test/mpi/testlib.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,103 +18,76 @@
 #include <unistd.h>
 
 #include "common/support/help.h"
-#include "common/wire/wire.h"
 
-enum { LINES = 10, TOO_MANY = 2 * ONIC_SAY_MAX, TEXT = 65536 };
+enum { THREADS = 4, LINES = 100, TEXT = 65536 };
 
-static int file;
 static char text[TEXT];
 
-/** What has been printed so far. */
-static const char *printed(void)
-{
-    ssize_t n = pread(file, text, sizeof(text) - 1, 0);
-
-    text[n > 0 ? n : 0] = '\0';
-    return text;
-}
-
-static int lines_with(const char *what)
+static int count(const char *what)
 {
     int n = 0;
 
-    for (const char *at = printed(); (at = strstr(at, what)) != NULL; at++)
+    for (const char *at = text; (at = strstr(at, what)) != NULL; at++)
         n++;
     return n;
 }
 
 static void *say_some(void *arg)
 {
-    const int n = *(const int *)arg;
-
-    onic_say_later();
-    for (int i = 0; i < n; i++)
-        onic_say("line %03d of %d", i, n);
+    for (int i = 0; i < LINES; i++)
+        onic_say("line %03d of thread %d.", i, *(const int *)arg);
+    onic_say_once("all threads of process %d say this", (int)getpid());
     return NULL;
 }
 
-static void *ask_for_help(void *arg)
+static void say_all(void)
 {
-    (void)arg;
-    onic_say_later();
+    pthread_t thread[THREADS];
+    int number[THREADS];
+
+    for (int i = 0; i < THREADS; i++) {
+        number[i] = i;
+        TL_CHECK(pthread_create(&thread[i], NULL, say_some, &number[i]) == 0, "no thread");
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
     onic_help("help-of-nobody.txt", "topic-of-nobody");
-    return NULL;
-}
-
-static void run(void *(*fn)(void *), int n)
-{
-    pthread_t thread;
-
-    TL_CHECK(pthread_create(&thread, NULL, fn, &n) == 0, "no thread");
-    pthread_join(thread, NULL);
 }
 
 static void check(void)
 {
-    const char *at;
+    for (int k = 0; k < THREADS; k++) {
+        const char *at = text;
 
-    onic_say("of an MPI thread");
-    TL_CHECK(lines_with("of an MPI thread") == 1, "an MPI thread's text is not printed at once");
-    run(say_some, LINES);
-    TL_CHECK(lines_with(" of 10") == 0, "a helper thread has printed");
-    onic_wire_progress();
-    TL_CHECK(lines_with(" of 10") == LINES, "%d of %d lines", lines_with(" of 10"), LINES);
-    at = printed();
-    for (int i = 0; i < LINES && at != NULL; i++) {
-        char line[32];
+        for (int i = 0; i < LINES && at != NULL; i++) {
+            char line[48];
 
-        snprintf(line, sizeof(line), "line %03d of %d", i, LINES);
-        at = strstr(at, line);
-        TL_CHECK(at != NULL, "%s is not in its place", line);
+            snprintf(line, sizeof(line), "] line %03d of thread %d.\n", i, k);
+            at = strstr(at, line);
+            TL_CHECK(at != NULL, "%s is not in its place", line);
+        }
     }
-    run(say_some, TOO_MANY);
-    onic_wire_progress();
-    TL_CHECK(lines_with(" of 128") == ONIC_SAY_MAX, "%d lines have waited", lines_with(" of 128"));
-    run(ask_for_help, 0);
-    TL_CHECK(lines_with("topic-of-nobody") == 0, "a helper thread has printed");
-    onic_wire_progress();
-    TL_CHECK(lines_with("topic-of-nobody") == 1, "no word of the help that was asked for");
-    run(say_some, 1);
+    TL_CHECK(count("all threads of process") == 1, "%d times", count("all threads of process"));
+    TL_CHECK(count("ompi-nic: topic-of-nobody (the help file") == 1, "no word of the help");
 }
 
 int main(int argc, char **argv)
 {
-    const onic_wire_config_t config = {.server_thread = true, .server_idle_usec = 1000};
     char name[] = "/tmp/onic-say-XXXXXX";
 
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
-    TL_CHECK(onic_wire_open(&config) == 0, "the wire does not open");
-    file = mkstemp(name);
+    const int file = mkstemp(name), old = dup(STDERR_FILENO);
     unlink(name);
     fflush(stderr);
-    const int old = dup(STDERR_FILENO);
+    /* Lines of several threads go behind each other. */
+    (void)!fcntl(file, F_SETFL, O_APPEND);
     dup2(file, STDERR_FILENO);
-    check();
-    onic_wire_close();
-    TL_CHECK(lines_with("line 000 of 1\n") == 1, "what waited at the end is lost");
+    say_all();
     fflush(stderr);
     dup2(old, STDERR_FILENO);
     close(old);
+    TL_CHECK(pread(file, text, sizeof(text) - 1, 0) > 0, "nothing was printed");
+    check();
     close(file);
     return tl_finish();
 }
