@@ -3,7 +3,14 @@
 
 # ---- unit tests of the pure cores: make check ----------------------------------------------------
 
-unit_programs = \
+# First those that wait longest.
+if HAVE_BPF
+unit_programs_bpf = \
+	test/unit/check_nicbarrier_bpf \
+	test/unit/check_nicbarrier_bpf_conformance \
+	test/unit/check_nicbarrier_bpf_hosts
+endif
+unit_programs = $(unit_programs_bpf) \
 	test/unit/check_alone \
 	test/unit/check_apply \
 	test/unit/check_arrange \
@@ -13,6 +20,7 @@ unit_programs = \
 	test/unit/check_copy \
 	test/unit/check_epoch \
 	test/unit/check_fence \
+	test/unit/check_fence_threads \
 	test/unit/check_credit \
 	test/unit/check_replies \
 	test/unit/check_handle \
@@ -43,6 +51,7 @@ unit_programs = \
 	test/unit/check_nicbarrier_plan \
 	test/unit/check_nicbarrier_waiting \
 	test/unit/check_nicbarrier_conformance \
+	test/unit/check_nicbarrier_memory \
 	test/unit/check_nicbarrier_datagram \
 	test/unit/check_nicbarrier_stepper \
 	test/unit/check_nicbarrier_epoch \
@@ -93,13 +102,6 @@ unit_programs = \
 	test/unit/check_verbs \
 	test/unit/check_verbs_port
 
-if HAVE_BPF
-unit_programs += \
-	test/unit/check_nicbarrier_bpf \
-	test/unit/check_nicbarrier_bpf_conformance \
-	test/unit/check_nicbarrier_bpf_hosts
-endif
-
 check_libs = $(CHECK_LDFLAGS) $(CHECK_LIBS)
 unit_ldadd = osc_nicstride/libnicstride_core.la common/libonic_core.la $(check_libs)
 pml_ldadd = pml_superpipe/libsuperpipe_core.la $(check_libs)
@@ -125,6 +127,7 @@ test_unit_check_batch_LDADD = $(unit_ldadd)
 test_unit_check_clock_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_epoch_LDADD = $(unit_ldadd)
 test_unit_check_fence_LDADD = $(unit_ldadd)
+test_unit_check_fence_threads_LDADD = $(unit_ldadd)
 test_unit_check_credit_LDADD = $(unit_ldadd)
 test_unit_check_replies_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
@@ -201,10 +204,14 @@ test_unit_check_nicbarrier_conformance_SOURCES = \
 	test/unit/check_nicbarrier_conformance.c \
 	test/unit/nicbarrier_adapter.c \
 	test/unit/nicbarrier_conformance.c \
-	test/unit/nicbarrier_members.c \
-	test/unit/nicbarrier_memory_engine.c
+	test/unit/nicbarrier_members.c
 test_unit_check_nicbarrier_conformance_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_conformance_LDFLAGS = $(adapter_wraps)
+test_unit_check_nicbarrier_memory_SOURCES = \
+	test/unit/check_nicbarrier_memory.c \
+	test/unit/nicbarrier_conformance.c \
+	test/unit/nicbarrier_memory_engine.c
+test_unit_check_nicbarrier_memory_LDADD = $(barrier_ldadd)
 # With functions of its own in place of libibverbs's and libmlx5's.
 test_unit_check_nicbarrier_mlx5_SOURCES = \
 	test/unit/check_nicbarrier_mlx5.c \
@@ -703,7 +710,7 @@ sanitized-build: all sanitized-source
 # ThreadSanitizer: the unit tests that start threads (but check_pack, in which they race on purpose),
 # and MPI programs in which threads of one process meet, the helper threads of the components among
 # them. It does not see other processes. Nothing else is built.
-tsan_units = test/unit/check_fence \
+tsan_units = test/unit/check_fence_threads \
 	test/unit/check_guard \
 	test/unit/check_owned_lock \
 	test/unit/check_spare \
@@ -888,18 +895,21 @@ test_fuzz_fuzz_superpipe_LDFLAGS = $(FUZZ_LDFLAGS)
 # Seconds for all targets together.
 FUZZ_SECONDS = 60
 
-check-fuzz: $(fuzz_programs)
-	@n=0; for f in $(fuzz_programs); do n=`expr $$n + 1`; done; \
-	for f in $(fuzz_programs); do \
-	    echo "check-fuzz: $$f"; \
-	    ./$$f -max_total_time=`expr $(FUZZ_SECONDS) / $$n + 1` -verbosity=0 -print_funcs=0 || exit 1; \
-	done
+# One each, so that make runs several at a time.
+fuzz_runs = $(fuzz_programs:=.fuzzed)
+
+check-fuzz: $(fuzz_runs)
+
+$(fuzz_runs): $(fuzz_programs)
+	@n=0; for f in $(fuzz_programs); do n=`expr $$n + 1`; done; f=`echo $@ | sed 's/[.]fuzzed$$//'`; \
+	echo "check-fuzz: $$f"; \
+	./$$f -max_total_time=`expr $(FUZZ_SECONDS) / $$n + 1` -verbosity=0 -print_funcs=0
 
 # ---- everything ----------------------------------------------------------------------------------
 
 check-all: check check-mpi-all check-tsan check-fabric check-killed check-install check-tools check-examples check-fuzz check-format check-includes check-documents
 	$(MAKE) distcheck
 
-.PHONY: check-all coverage check-examples check-fuzz check-install check-killed check-mpi check-mpi-all check-skips \
+.PHONY: $(fuzz_runs) check-all coverage check-examples check-fuzz check-install check-killed check-mpi check-mpi-all check-skips \
 	check-tools check-tsan mpi-programs \
 	sanitized-build sanitized-source

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/* ranks: 2-8 */
+/* ranks: 2 4 8 */
 /* windows: allocate */
 /* methods: auto */
 /* says: Not all processes of a window have the same version */

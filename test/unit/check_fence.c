@@ -5,7 +5,7 @@
 /**
  * @file
  * Fences by flags and counts: simulated processes in any order, with puts by message that arrive
- * late and in any order beside direct ones, and real threads. Nobody leaves a fence before all that
+ * late and in any order beside direct ones. Nobody leaves a fence before all that
  * was put into its memory is there, and nothing of a later epoch is overwritten by an earlier one.
  * Then nodes, between which messages take any time, those of one sender in order: nobody leaves a
  * fence before all have entered, all know whether anybody's operation had failed, and where a
@@ -13,8 +13,6 @@
  */
 #include "osc_nicstride/protocol/fence.h"
 
-#include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -395,55 +393,8 @@ START_TEST(deaths)
 }
 END_TEST
 
-/* ---- threads --------------------------------------------------------------------------------- */
-
-enum { THREADS = 3, FENCES = 500 };
-
-static _Alignas(64) char boards[THREADS * 64 * 6];
-static uint32_t written[THREADS]; /* plain memory: what fences must make visible */
-static bool wrong;
-
-static void *take_part(void *arg)
-{
-    const int me = *(int *)arg;
-    nicstride_fence_t f = {
-        .n = THREADS, .me = me, .nodes = 1, .board = boards, .next = sizeof(boards) / THREADS};
-
-    for (uint32_t k = 1; k <= FENCES; k++) {
-        written[me] = k;
-        nicstride_fence_begin(&f, false);
-        while (nicstride_fence_next(&f) != NICSTRIDE_FENCE_OVER)
-            sched_yield();
-        for (int i = 0; i < THREADS; i++)
-            if (written[i] != k)
-                __atomic_store_n(&wrong, true, __ATOMIC_RELAXED);
-        nicstride_fence_set_done(&f);
-        /* Others read what this one is about to write. */
-        for (int i = 0; i < THREADS; i++)
-            while (!nicstride_fence_is_done(&f, i))
-                sched_yield();
-    }
-    return NULL;
-}
-
-START_TEST(threads)
-{
-    pthread_t thread[THREADS];
-    int me[THREADS];
-
-    ck_assert_uint_le(nicstride_fence_board_bytes(THREADS, 1), sizeof(boards) / THREADS);
-    for (int i = 0; i < THREADS; i++) {
-        me[i] = i;
-        ck_assert_int_eq(pthread_create(&thread[i], NULL, take_part, &me[i]), 0);
-    }
-    for (int i = 0; i < THREADS; i++)
-        pthread_join(thread[i], NULL);
-    ck_assert(!wrong);
-}
-END_TEST
-
 int main(void)
 {
     return UNIT_RUN("fence", UNIT_ONCE(any_order), UNIT_ONCE(steps), UNIT_ONCE(over_nodes),
-                    UNIT_ONCE(deaths), UNIT_ONCE(threads));
+                    UNIT_ONCE(deaths));
 }

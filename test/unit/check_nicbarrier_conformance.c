@@ -4,8 +4,8 @@
  */
 /**
  * @file
- * What every engine must do (nicbarrier_conformance.h), for all engines: in memory, shm flat and
- * as a tree, datagram over sockets of this host. Engine put and mlx5 have programs of their own.
+ * What every engine must do (nicbarrier_conformance.h): shm flat and as a tree, datagram over
+ * sockets of this host. Engines put and mlx5, and the one in memory, have programs of their own.
  */
 #include "common/config.h"
 
@@ -14,31 +14,8 @@
 #include <string.h>
 
 #include "coll_nicbarrier/engines/shm/shm.h"
-#include "test/unit/nicbarrier_here.h"
+#include "test/unit/nicbarrier_conformance.h"
 #include "test/unit/nicbarrier_members.h"
-#include "test/unit/nicbarrier_memory_engine.h"
-
-/* ---- the engine in memory ------------------------------------------------------------------- */
-
-static memory_mutant_t mutant;
-
-static void memory_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
-{
-    memory_engine_reset(seed, mutant);
-    here_begin(&nicbarrier_engine_memory, n, schedule);
-}
-
-static const conformance_row_t in_memory = {
-    .name = "memory",
-    .begin = memory_begin,
-    .pass = memory_engine_pass,
-    .end = here_end,
-    .fail = here_fail,
-    .connect = here_connect,
-    IN_THIS_PROCESS,
-    .cannot = {[CONFORMANCE_CUT] = "it has no connections",
-               [CONFORMANCE_TOGETHER] = "its memory is for one thread"},
-};
 
 /* ---- shm ------------------------------------------------------------------------------------ */
 
@@ -219,28 +196,11 @@ static const conformance_row_t datagram_dying = {
 
 /* ---- the tests themselves ------------------------------------------------------------------- */
 
-/* Each kind of broken engine is noticed by some of them, and a sound one by none. */
-START_TEST(broken_engines_are_noticed)
-{
-    int noticed = 0;
-
-    mutant = (memory_mutant_t)_i;
-    for (int which = 0; which < 24; which++)
-        noticed += conformance_count_failures(&in_memory, which);
-    memory_engine_reset(0, MEMORY_SOUND);
-    if (mutant == MEMORY_SOUND)
-        ck_assert_int_eq(noticed, 0);
-    else
-        ck_assert_int_gt(noticed, 0);
-}
-END_TEST
-
 int main(void)
 {
-    const conformance_row_t *const rows[] = {
-        &in_memory, &shm_flat, &shm_tree, &shm_led, &datagram, &datagram_stepped, &datagram_dying};
-    Suite *suite = UNIT_SUITE("nicbarrier_conformance",
-                              UNIT_LOOP(broken_engines_are_noticed, 0, MEMORY_MUTANTS));
+    const conformance_row_t *const rows[] = {&shm_flat, &shm_tree,         &shm_led,
+                                             &datagram, &datagram_stepped, &datagram_dying};
+    Suite *suite = suite_create("nicbarrier_conformance");
 
     conformance_add(suite, rows, sizeof(rows) / sizeof(rows[0]));
     return unit_run_suite(suite);
