@@ -23,6 +23,7 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/queue/flow.c \
 	osc_nicstride/queue/operation.c \
 	osc_nicstride/queue/send.c \
+	osc_nicstride/queue/short.c \
 	osc_nicstride/queue/start.c \
 	osc_nicstride/queue/wait.c \
 	osc_nicstride/component/agreement.c \

@@ -99,6 +99,7 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_slot \
 	test/unit/check_tables \
 	test/unit/check_whole_words \
+	test/unit/check_vector \
 	test/unit/check_verbs \
 	test/unit/check_verbs_port
 
@@ -124,6 +125,7 @@ test_unit_check_alone_LDADD = $(check_libs)
 test_unit_check_apply_LDADD = $(unit_ldadd)
 test_unit_check_arrange_LDADD = $(barrier_ldadd)
 test_unit_check_batch_LDADD = $(unit_ldadd)
+test_unit_check_vector_LDADD = $(unit_ldadd)
 test_unit_check_clock_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_epoch_LDADD = $(unit_ldadd)
 test_unit_check_fence_LDADD = $(unit_ldadd)
@@ -555,6 +557,7 @@ mpi_programs = \
 	test/mpi/typeloop \
 	test/mpi/unchecked \
 	test/mpi/unreachable \
+	test/mpi/vectors \
 	test/mpi/windows \
 	test/mpi/windows_cost \
 	test/mpi/windows_differ \

@@ -110,6 +110,10 @@ static inline void onic_copy_bytes(void *to, const void *from, size_t bytes)
         onic_copy_any(to, from, bytes);
 }
 
+/** The same where others may be writing to the source: its aligned elements are read whole,
+ * wherever they go. */
+ONIC_EXPORT void onic_copy_out(void *to, const void *from, size_t bytes);
+
 /** The same for a long destination that another processor is to read next: by stores that go past
  *  the caches, where there are such. They are complete before any store that follows. A plain store
  *  takes its line from the reader's cache: between processors that share none, and no package, that

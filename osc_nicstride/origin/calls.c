@@ -290,21 +290,24 @@ void nicstride_update_calls(ompi_osc_base_module_t *calls)
  *
  * Put and get, and their request versions: resolve, choose, start. */
 
+/** Bytes of a call whose buffers are both without gaps and equally long, else 0. */
+static inline size_t plain_bytes(const nicstride_arguments_t *g)
+{
+    const size_t bytes = nicstride_gapless_bytes(g->target_dt, (size_t)g->target_count);
+
+    return (g->origin_dt == g->target_dt && g->origin_count == g->target_count) ||
+                   nicstride_gapless_bytes(g->origin_dt, (size_t)g->origin_count) == bytes
+               ? bytes
+               : 0;
+}
+
 /** Contiguous bytes to or from mapped memory need no plan: where the call is 20 ns, resolving it
  *  would double that. */
 static inline bool copy_mapped(nicstride_module_t *m, nicstride_msg_type_t type,
-                               const nicstride_arguments_t *g)
+                               const nicstride_arguments_t *g, size_t bytes)
 {
-    size_t bytes;
-    void *at;
+    void *at = nicstride_mapped_bytes(m, g->target, g->disp, bytes);
 
-    if (!nicstride_is_mapped(m, g->target))
-        return false;
-    bytes = nicstride_gapless_bytes(g->target_dt, (size_t)g->target_count);
-    if (bytes == 0 || ((g->origin_dt != g->target_dt || g->origin_count != g->target_count) &&
-                       nicstride_gapless_bytes(g->origin_dt, (size_t)g->origin_count) != bytes))
-        return false;
-    at = nicstride_mapped_bytes(m, g->target, g->disp, bytes);
     if (at == NULL)
         return false;
     if (type == NICSTRIDE_MSG_PUT)
@@ -328,15 +331,26 @@ static int transfer(ompi_win_t *win, nicstride_msg_type_t type, const nicstride_
     return rc == OMPI_SUCCESS ? nicstride_run(&t, rc, request_p) : rc;
 }
 
+/** Contiguous bytes, by load and store or in a message, where that can be seen at once to be the
+ *  way; else the long way. */
+static inline int move(ompi_win_t *win, nicstride_msg_type_t type, const nicstride_arguments_t *g)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    const size_t bytes = plain_bytes(g);
+
+    if (bytes > 0 && (nicstride_is_mapped(m, g->target) ? copy_mapped(m, type, g, bytes)
+                                                        : nicstride_send_short(m, type, g, bytes)))
+        return OMPI_SUCCESS;
+    return transfer(win, type, g, NULL);
+}
+
 static int mpi_put(const void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
                    ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win)
 {
     const nicstride_arguments_t g = {"MPI_Put", origin, origin_count, origin_dt,
                                      target,    disp,   target_count, target_dt};
 
-    return copy_mapped(nicstride_module(win), NICSTRIDE_MSG_PUT, &g)
-               ? OMPI_SUCCESS
-               : transfer(win, NICSTRIDE_MSG_PUT, &g, NULL);
+    return move(win, NICSTRIDE_MSG_PUT, &g);
 }
 
 static int mpi_get(void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
@@ -345,9 +359,7 @@ static int mpi_get(void *origin, int origin_count, ompi_datatype_t *origin_dt, i
     const nicstride_arguments_t g = {"MPI_Get", origin, origin_count, origin_dt,
                                      target,    disp,   target_count, target_dt};
 
-    return copy_mapped(nicstride_module(win), NICSTRIDE_MSG_GET, &g)
-               ? OMPI_SUCCESS
-               : transfer(win, NICSTRIDE_MSG_GET, &g, NULL);
+    return move(win, NICSTRIDE_MSG_GET, &g);
 }
 
 static int mpi_rput(const void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,

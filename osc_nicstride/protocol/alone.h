@@ -16,13 +16,20 @@ typedef struct nicstride_alone {
     bool one;       /**< it was one before that */
 } nicstride_alone_t;
 
-/** A transfer begins. Is it the first, and was the one before it alone? */
+/** Would a transfer that begins now be the first, and was the one before it alone? */
+static inline bool nicstride_alone_would(const nicstride_alone_t *a)
+{
+    return __atomic_load_n(&a->begun, __ATOMIC_RELAXED) == 0 &&
+           __atomic_load_n(&a->one, __ATOMIC_RELAXED);
+}
+
+/** It begins. As above. */
 static inline bool nicstride_alone_begin(nicstride_alone_t *a)
 {
-    const uint32_t begun = __atomic_load_n(&a->begun, __ATOMIC_RELAXED);
+    const bool alone = nicstride_alone_would(a);
 
-    __atomic_store_n(&a->begun, begun + 1, __ATOMIC_RELAXED);
-    return begun == 0 && __atomic_load_n(&a->one, __ATOMIC_RELAXED);
+    __atomic_store_n(&a->begun, __atomic_load_n(&a->begun, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+    return alone;
 }
 
 /** What was begun, if anything, is waited for. */

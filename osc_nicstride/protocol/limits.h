@@ -19,6 +19,9 @@
 
 /** Most bytes of messages, with their lengths, that travel in one (message.h). */
 #define NICSTRIDE_BATCH_MAX 16384
+/** The most puts or gets in one message (vector.h), and the bytes of what describes so many. */
+#define NICSTRIDE_VECTOR_MAX 32
+#define NICSTRIDE_GETV_MAX   (NICSTRIDE_VECTOR_MAX * 12)
 /** Most bytes of an operation that is held back with a lock: a header, a layout, data (lockq.h). */
 #define NICSTRIDE_LAZY_MAX 1408
 /** The most bytes of data in an answer that lies in shared memory (credit.h). */

@@ -24,12 +24,14 @@
 #include "osc_nicstride/protocol/limits.h"
 
 /** Another one whenever messages or keys change in a way that no size shows. */
-#define NICSTRIDE_MSG_FORM 5
+#define NICSTRIDE_MSG_FORM 6
 
 /** Those about memory of a window come first. */
 typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_PUT = 1,  /**< layout, payload: write len bytes at packed position offset */
     NICSTRIDE_MSG_GET,      /**< layout: send back len bytes from packed position offset */
+    NICSTRIDE_MSG_PUTV,     /**< several contiguous puts: payload, inline: a vector (vector.h) */
+    NICSTRIDE_MSG_GETV,     /**< several contiguous gets: the same; one GET_DATA answers all */
     NICSTRIDE_MSG_GET_DATA, /**< reply to GET: payload belongs at position offset of operation
                                  `handle`; or status != 0 and no payload */
     NICSTRIDE_MSG_ACC,      /**< layout, payload, op, dtype */
@@ -137,6 +139,8 @@ static inline uint64_t nicstride_msg_kept(const nicstride_msg_t *m)
     case NICSTRIDE_MSG_GET_ACC:
         return m->len <= NICSTRIDE_INLINE_MIN ? copy + m->layout_len
                                               : NICSTRIDE_KEPT_USE + m->layout_len + m->len;
+    case NICSTRIDE_MSG_GETV:
+        return NICSTRIDE_KEPT_RECORD + NICSTRIDE_GETV_MAX;
     case NICSTRIDE_MSG_GET:
         if (m->len <= NICSTRIDE_INLINE_MIN)
             return copy + m->layout_len;
@@ -191,25 +195,54 @@ _Static_assert(NICSTRIDE_BATCH_MAX <= UINT16_MAX, "lengths have two bytes");
 typedef struct nicstride_batch {
     size_t len;
     unsigned messages;
+    size_t last; /**< where the last message begins, with its length */
     unsigned char bytes[NICSTRIDE_BATCH_MAX];
 } nicstride_batch_t;
 
-/** Adds a message, so that the batch has no more than `max` bytes (0 .. NICSTRIDE_BATCH_MAX).
- * False, and nothing is added, where it does not fit. */
-static inline bool nicstride_batch_add(nicstride_batch_t *b, size_t max, const void *message,
-                                       size_t len)
+/** Adds a message of `len` bytes, so that the batch has no more than `max` (0 ..
+ *  NICSTRIDE_BATCH_MAX): where they are to be written. NULL, and nothing is added, where it does
+ *  not fit. */
+static inline unsigned char *nicstride_batch_room(nicstride_batch_t *b, size_t max, size_t len)
 {
     const size_t room = max > b->len ? max - b->len : 0;
     const uint16_t length = (uint16_t)len;
     unsigned char *at = b->bytes + b->len;
 
     if (len == 0 || room < sizeof(length) || len > room - sizeof(length))
-        return false;
+        return NULL;
     memcpy(at, &length, sizeof(length));
-    memcpy(at + sizeof(length), message, len);
+    b->last = b->len;
     b->len += sizeof(length) + len;
     b->messages++;
-    return true;
+    return at + sizeof(length);
+}
+
+/** Adds a message. False, and nothing is added, where it does not fit. */
+static inline bool nicstride_batch_add(nicstride_batch_t *b, size_t max, const void *message,
+                                       size_t len)
+{
+    unsigned char *at = nicstride_batch_room(b, max, len);
+
+    if (at != NULL)
+        memcpy(at, message, len);
+    return at != NULL;
+}
+
+/** The last message, which is a vector (vector.h), becomes `len` bytes longer: where they are to be
+ *  written. As above. */
+static inline unsigned char *nicstride_batch_extend(nicstride_batch_t *b, size_t max, size_t len)
+{
+    unsigned char *at = b->bytes + b->len, *message = b->bytes + b->last + sizeof(uint16_t);
+    const size_t length = (size_t)(at - message) + len;
+    const uint16_t told = (uint16_t)length;
+    const uint64_t payload = length - sizeof(nicstride_msg_t);
+
+    if (b->len > max || len > max - b->len)
+        return NULL;
+    memcpy(message - sizeof(told), &told, sizeof(told));
+    memcpy(message + offsetof(nicstride_msg_t, len), &payload, sizeof(payload));
+    b->len += len;
+    return at;
 }
 
 /** Should it be sent, whatever room it has? Several batches share a window

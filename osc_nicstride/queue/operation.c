@@ -59,6 +59,7 @@ void nicstride_op_free_locked(nicstride_op_t *op)
     if (op->target.nruns != 0)
         onic_layout_fini(&op->target);
     nicstride_counters.live_ops--;
+    free(op->gets);
     free(op);
 }
 
@@ -225,6 +226,13 @@ static void place(nicstride_op_t *op, uint64_t offset, const void *data, size_t 
 {
     onic_cursor_t c;
 
+    if (op->gets != NULL) {
+        const char *from = data;
+
+        for (unsigned i = 0; i < op->ngets; from += op->gets[i++].len)
+            onic_copy_bytes(op->gets[i].to, from, op->gets[i].len);
+        return;
+    }
     if (onic_layout_is_contig(&op->result)) {
         onic_copy_bytes(op->result_base + op->result.offset + (int64_t)offset, data, len);
         return;
@@ -233,7 +241,8 @@ static void place(nicstride_op_t *op, uint64_t offset, const void *data, size_t 
     onic_unpack(&c, op->result_base, data, len);
 }
 
-/** The operation of this peer that waits for `len` bytes at `offset`, or NULL. Peers are of one
+/** The operation of this peer that waits for `len` bytes at `offset`, or NULL. What is for several
+ *  gets comes whole. Peers are of one
  *  window each. */
 static nicstride_op_t *awaiting(const nicstride_peer_t *p, uint64_t handle, uint64_t offset,
                                 uint64_t len)
@@ -241,7 +250,7 @@ static nicstride_op_t *awaiting(const nicstride_peer_t *p, uint64_t handle, uint
     nicstride_op_t *op = onic_handle_get(&nicstride_component.ops, handle);
 
     if (op == NULL || op->peer != p || offset > op->size || len > op->size - offset ||
-        len > op->size - op->received) {
+        len > op->size - op->received || (op->gets != NULL && len != op->size)) {
         nicstride_refuse();
         return NULL;
     }

@@ -23,7 +23,13 @@
 
 struct nicstride_request;
 
-/** One operation under way; wire lock. */
+/** Where one of several gets puts its bytes. */
+typedef struct nicstride_get {
+    char *to;
+    uint32_t len;
+} nicstride_get_t;
+
+/** One operation under way, or several gets that have one reply; wire lock. */
 struct nicstride_op {
     STAILQ_ENTRY(nicstride_op) of_queue;
     TAILQ_ENTRY(nicstride_op) of_live;
@@ -47,7 +53,10 @@ struct nicstride_op {
     uint64_t number;    /**< of this operation in the peer's queue, from 1 */
     struct onic_transfer *move; /**< that moves its data through slots; NULL: none */
     int error;
-    uint64_t handle;      /**< for replies; 0 where there are none */
+    uint64_t handle;       /**< for replies; 0 where there are none */
+    nicstride_get_t *gets; /**< NICSTRIDE_VECTOR_MAX of them, in the order of their bytes; NULL: it
+                              is one operation, of which the layouts tell */
+    unsigned ngets;
     onic_layout_t origin; /**< PUT, ACC: source; owned */
     char *origin_base;
     onic_layout_t result; /**< GET, GET_ACC: destination; owned */
@@ -132,12 +141,33 @@ int nicstride_message_start(nicstride_transfer_t *t, bool *done_p);
 
 /* ---- what the ways of starting a transfer share; wire lock ----------------------------------- */
 
+/** A new operation, without layouts, with its name where there will be a reply. NULL where memory
+ * is exhausted. */
+nicstride_op_t *nicstride_op_new_locked(nicstride_peer_t *p, nicstride_msg_type_t type,
+                                        int64_t disp, uint64_t size);
+
 /** An operation of the transfer, with its reply's place; the rest of its layouts where it is
  *  `queued`. NULL where memory is exhausted. */
 nicstride_op_t *nicstride_op_of_locked(nicstride_transfer_t *t, bool queued);
 
-/** Enters it among what is under way, and what it writes among what is to land; NULL: something is
- *  under way that needs no object. Flushes look at the number without the lock. */
+/** Something is under way that goes that way, to or from the bytes [from, to) of the target
+ *  (protocol/order.h). Flushes look at the number without the lock. */
+static inline void nicstride_enter_locked(nicstride_peer_t *p, unsigned way, bool reads,
+                                          uint64_t from, uint64_t to)
+{
+    nicstride_use_locked(p);
+    nicstride_order_note(&p->order, way, reads, from, to);
+    __atomic_store_n(&p->queue.enqueued, p->queue.enqueued + 1, __ATOMIC_RELAXED);
+}
+
+/** What was entered last has such an object. */
+static inline void nicstride_op_live_locked(nicstride_op_t *op)
+{
+    op->number = op->peer->queue.enqueued;
+    TAILQ_INSERT_TAIL(&op->peer->queue.live, op, of_live);
+}
+
+/** Enters an operation of the transfer; NULL: it needs no object. */
 void nicstride_op_enter_locked(const nicstride_transfer_t *t, nicstride_op_t *op);
 
 /** An operation that was to go another way, of which nothing is under way any more, goes by

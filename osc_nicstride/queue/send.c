@@ -9,11 +9,7 @@
 
 enum { MARK_BYTES = 1 };
 
-/** A batch that is filled, or on its way to the wire, which may keep it until the send is over. */
-typedef struct nicstride_sent_batch {
-    nicstride_peer_t *peer; /**< while the wire has it */
-    nicstride_batch_t batch;
-} sent_batch_t;
+typedef nicstride_sent_batch_t sent_batch_t;
 
 _Static_assert(NICSTRIDE_PIECE_MAX <= ONIC_MESSAGE_LEAST,
                "what is inline goes through every queue");
@@ -99,6 +95,7 @@ static sent_batch_t *withdraw(nicstride_peer_t *p)
     sent_batch_t *b = p->flow.batch;
 
     LIST_REMOVE(p, flow.waiting);
+    p->flow.vector = 0;
     __atomic_store_n(&p->flow.batch, NULL, __ATOMIC_RELAXED);
     return b;
 }
@@ -130,39 +127,41 @@ int nicstride_send_all_waiting_locked(void)
     return n;
 }
 
-static size_t batch_max(nicstride_peer_t *p)
+size_t nicstride_batch_max_locked(nicstride_peer_t *p)
 {
     const size_t frag = nicstride_frag_max_locked(p) - MARK_BYTES;
 
     return frag < NICSTRIDE_BATCH_MAX ? frag : NICSTRIDE_BATCH_MAX;
 }
 
-/** False where memory is exhausted or the message is too long; nothing waits then. */
-static bool add(nicstride_peer_t *p, const void *message, size_t len)
+unsigned char *nicstride_message_room_locked(nicstride_peer_t *p, size_t len)
 {
-    const size_t max = batch_max(p);
+    const size_t max = nicstride_batch_max_locked(p);
+    unsigned char *at = NULL;
 
-    if (p->flow.batch != NULL &&
-        !nicstride_batch_is_full(&p->flow.batch->batch, p->flow.tx.window) &&
-        nicstride_batch_add(&p->flow.batch->batch, max, message, len))
-        return true;
+    p->flow.vector = 0;
+    if (p->flow.batch != NULL && !nicstride_batch_is_full(&p->flow.batch->batch, p->flow.tx.window))
+        at = nicstride_batch_room(&p->flow.batch->batch, max, len);
+    if (at != NULL)
+        return at;
     nicstride_send_waiting_locked(p);
     sent_batch_t *b = take();
     if (b == NULL)
-        return false;
-    if (!nicstride_batch_add(&b->batch, max, message, len)) {
+        return NULL;
+    at = nicstride_batch_room(&b->batch, max, len);
+    if (at == NULL) {
         free(b);
-        return false;
+        return NULL;
     }
     __atomic_store_n(&p->flow.batch, b, __ATOMIC_RELAXED);
     LIST_INSERT_HEAD(&waiting, p, flow.waiting);
     onic_wire_defer(ONIC_AM_OSC);
-    return true;
+    return at;
 }
 
 bool nicstride_bundle_locked(nicstride_peer_t *p, const nicstride_piece_t *pieces, unsigned n)
 {
-    const size_t max = batch_max(p);
+    const size_t max = nicstride_batch_max_locked(p);
     sent_batch_t *b = take();
     bool fits = b != NULL;
 
@@ -187,15 +186,18 @@ void nicstride_drop_waiting_locked(nicstride_peer_t *p)
 
 void nicstride_post_locked(nicstride_peer_t *p, const void *message, size_t len, bool may_wait)
 {
+    unsigned char *at = NULL;
+
     may_wait = may_wait || nicstride_collects;
-    if (!may_wait && p->flow.batch == NULL) {
+    /* Not past what waits already. */
+    if (may_wait || p->flow.batch != NULL)
+        at = nicstride_message_room_locked(p, len);
+    if (at == NULL) {
         send_alone(p, message, len);
         return;
     }
-    /* Not past what waits already. */
-    if (!add(p, message, len))
-        send_alone(p, message, len);
-    else if (!may_wait)
+    memcpy(at, message, len);
+    if (!may_wait)
         nicstride_send_waiting_locked(p);
 }
 

@@ -26,6 +26,12 @@
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/module.h"
 
+/** A batch that is filled, or on its way to the wire, which may keep it until the send is over. */
+typedef struct nicstride_sent_batch {
+    nicstride_peer_t *peer; /**< while the wire has it */
+    nicstride_batch_t batch;
+} nicstride_sent_batch_t;
+
 /** A message with room for what lies behind its header. */
 typedef struct nicstride_framed {
     nicstride_msg_t msg;
@@ -87,6 +93,13 @@ size_t nicstride_compose(unsigned char *bytes, nicstride_msg_t *msg, const onic_
 
 /** Sends a message that is encoded already, of one piece, which is copied. */
 void nicstride_post_locked(nicstride_peer_t *p, const void *message, size_t len, bool may_wait);
+
+/** Room for a message of `len` bytes behind those that wait for the peer; it waits with them. NULL
+ *  where memory is exhausted, or it is too long: nothing waits then. */
+unsigned char *nicstride_message_room_locked(nicstride_peer_t *p, size_t len);
+
+/** The most bytes of a batch to the peer. */
+size_t nicstride_batch_max_locked(nicstride_peer_t *p);
 
 /** Packed bytes [at, at + len) of a layout become the payload. */
 void nicstride_set_payload(onic_payload_t *p, const onic_layout_t *l, const char *base, uint64_t at,

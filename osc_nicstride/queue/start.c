@@ -11,7 +11,8 @@
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/wait.h"
 
-nicstride_op_t *nicstride_op_of_locked(nicstride_transfer_t *t, bool queued)
+nicstride_op_t *nicstride_op_new_locked(nicstride_peer_t *p, nicstride_msg_type_t type,
+                                        int64_t disp, uint64_t size)
 {
     nicstride_op_t *op = malloc(sizeof(*op));
 
@@ -20,21 +21,31 @@ nicstride_op_t *nicstride_op_of_locked(nicstride_transfer_t *t, bool queued)
     nicstride_counters.live_ops++;
     memset(op, 0, offsetof(nicstride_op_t, origin));
     op->origin.nruns = op->target.nruns = op->result.nruns = 0;
-    op->peer = t->peer;
-    op->type = t->type;
-    op->op = t->op;
-    op->dtype = t->dtype;
-    op->granule = t->granule;
-    op->disp = t->disp;
-    op->size = t->target.size;
-    op->sends_data = t->has_origin && t->type != NICSTRIDE_MSG_GET;
-    op->origin_base = t->origin_base;
-    op->result_base = t->result_base;
+    op->peer = p;
+    op->type = type;
+    op->granule = 1;
+    op->disp = disp;
+    op->size = size;
     op->request = NULL;
     if (nicstride_op_wants_reply(op) && !nicstride_op_name_locked(op)) {
         nicstride_op_free_locked(op);
         return NULL;
     }
+    return op;
+}
+
+nicstride_op_t *nicstride_op_of_locked(nicstride_transfer_t *t, bool queued)
+{
+    nicstride_op_t *op = nicstride_op_new_locked(t->peer, t->type, t->disp, t->target.size);
+
+    if (op == NULL)
+        return NULL;
+    op->op = t->op;
+    op->dtype = t->dtype;
+    op->granule = t->granule;
+    op->sends_data = t->has_origin && t->type != NICSTRIDE_MSG_GET;
+    op->origin_base = t->origin_base;
+    op->result_base = t->result_base;
     op->request = t->request;
     if (op->type == NICSTRIDE_MSG_GET) {
         onic_layout_move(&op->result, &t->origin);
@@ -56,15 +67,9 @@ nicstride_op_t *nicstride_op_of_locked(nicstride_transfer_t *t, bool queued)
 
 void nicstride_op_enter_locked(const nicstride_transfer_t *t, nicstride_op_t *op)
 {
-    nicstride_peer_t *p = t->peer;
-
-    nicstride_use_locked(p);
-    nicstride_order_note(&p->order, t->way, !nicstride_writes(t), t->from, t->to);
-    __atomic_store_n(&p->queue.enqueued, p->queue.enqueued + 1, __ATOMIC_RELAXED);
-    if (op == NULL)
-        return;
-    op->number = p->queue.enqueued;
-    TAILQ_INSERT_TAIL(&p->queue.live, op, of_live);
+    nicstride_enter_locked(t->peer, t->way, !nicstride_writes(t), t->from, t->to);
+    if (op != NULL)
+        nicstride_op_live_locked(op);
 }
 
 /* ---- at once --------------------------------------------------------------------------------- */

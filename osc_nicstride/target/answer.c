@@ -73,8 +73,8 @@ void nicstride_reply_init(const nicstride_peer_t *p, const nicstride_msg_t *to,
                           nicstride_msg_t *msg, uint64_t len)
 {
     nicstride_msg_init(
-        msg, to->type == NICSTRIDE_MSG_GET ? NICSTRIDE_MSG_GET_DATA : NICSTRIDE_MSG_ACC_DATA,
-        p->win, p->me);
+        msg, to->type < NICSTRIDE_MSG_ACC ? NICSTRIDE_MSG_GET_DATA : NICSTRIDE_MSG_ACC_DATA, p->win,
+        p->me);
     msg->handle = to->handle;
     msg->offset = to->offset;
     msg->len = len;

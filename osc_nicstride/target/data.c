@@ -8,6 +8,7 @@
 
 #include "common/layout/pack.h"
 #include "common/mover/mover.h"
+#include "osc_nicstride/protocol/vector.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/control.h"
@@ -164,6 +165,49 @@ void nicstride_on_put(const nicstride_incoming_t *in)
     }
     onic_copy_bytes(at, in->data, in->len);
     nicstride_applied_locked(in->m, in->p, in->msg, 0);
+}
+
+/* ---- vectors --------------------------------------------------------------------------------- */
+
+/** All that can be are done, whatever becomes of others: they are operations of their own. */
+void nicstride_on_putv(const nicstride_incoming_t *in)
+{
+    nicstride_record_t r;
+    int error = 0;
+    size_t at = 0;
+
+    while (nicstride_record_next(in->data, in->len, true, &at, &r)) {
+        char *to = nicstride_window_bytes(in->m, r.place, r.len);
+
+        if (to != NULL)
+            onic_copy_bytes(to, r.data, r.len);
+        else if (error == 0)
+            error = MPI_ERR_RMA_RANGE;
+    }
+    if (at < in->len && error == 0)
+        error = MPI_ERR_OTHER;
+    nicstride_applied_locked(in->m, in->p, in->msg, error);
+}
+
+/** The reply has the bytes of all one behind another, or none where one cannot be. */
+void nicstride_on_getv(const nicstride_incoming_t *in)
+{
+    const uint64_t bytes = nicstride_getv_bytes(in->data, in->len);
+    unsigned char few[NICSTRIDE_INLINE_MAX], *to = few;
+    int error = bytes <= sizeof(few) ? 0 : MPI_ERR_OTHER;
+    nicstride_record_t r;
+    size_t at = 0;
+
+    while (error == 0 && nicstride_record_next(in->data, in->len, false, &at, &r)) {
+        const char *from = nicstride_window_bytes(in->m, r.place, r.len);
+
+        if (from == NULL)
+            error = MPI_ERR_RMA_RANGE;
+        else
+            onic_copy_out(to, from, r.len);
+        to += r.len;
+    }
+    nicstride_reply_locked(in, few, bytes, error);
 }
 
 /* ---- slots --------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/protocol/lockq.h"
 #include "osc_nicstride/protocol/message.h"
+#include "osc_nicstride/protocol/vector.h"
 #include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/state.h"
@@ -67,6 +68,12 @@ static bool handle(const nicstride_incoming_t *in)
         return true;
     case NICSTRIDE_MSG_GET:
         nicstride_on_get(in);
+        return true;
+    case NICSTRIDE_MSG_PUTV:
+        nicstride_on_putv(in);
+        return true;
+    case NICSTRIDE_MSG_GETV:
+        nicstride_on_getv(in);
         return true;
     case NICSTRIDE_MSG_GET_DATA:
     case NICSTRIDE_MSG_ACC_DATA:
@@ -148,8 +155,8 @@ static bool takes_lock(const nicstride_msg_t *msg)
  *  for them, and their origin has waited (protocol/order.h). */
 static bool takes_turn(const nicstride_msg_t *msg)
 {
-    return is_of_lock(msg) ||
-           (is_operation(msg) && (msg->type != NICSTRIDE_MSG_PUT || by_slots(msg)));
+    return is_of_lock(msg) || (is_operation(msg) && msg->type != NICSTRIDE_MSG_PUTV &&
+                               (msg->type != NICSTRIDE_MSG_PUT || by_slots(msg)));
 }
 
 /** Is it to be put off, whether or not what it takes is free? */
@@ -217,12 +224,20 @@ static void defer_lock(const nicstride_incoming_t *in)
 /** An operation for which there is no memory ends with an error. */
 static void refuse(const nicstride_incoming_t *in)
 {
-    const uint64_t len = in->msg->type == NICSTRIDE_MSG_CAS ? in->msg->len / 2 : in->msg->len;
+    const uint64_t len = in->msg->len;
 
-    if (in->msg->type == NICSTRIDE_MSG_ACC || in->msg->type == NICSTRIDE_MSG_PUT)
+    switch (in->msg->type) {
+    case NICSTRIDE_MSG_PUT:
+    case NICSTRIDE_MSG_ACC:
         nicstride_applied_locked(in->m, in->p, in->msg, MPI_ERR_NO_MEM);
-    else
-        nicstride_reply_locked(in, NULL, len, MPI_ERR_NO_MEM);
+        break;
+    case NICSTRIDE_MSG_GETV:
+        nicstride_reply_locked(in, NULL, nicstride_getv_bytes(in->data, in->len), MPI_ERR_NO_MEM);
+        break;
+    default:
+        nicstride_reply_locked(in, NULL, in->msg->type == NICSTRIDE_MSG_CAS ? len / 2 : len,
+                               MPI_ERR_NO_MEM);
+    }
 }
 
 static void defer(const nicstride_incoming_t *in)

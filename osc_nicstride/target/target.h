@@ -52,21 +52,29 @@ void nicstride_reply_init(const nicstride_peer_t *p, const nicstride_msg_t *to,
 int nicstride_open_target(const nicstride_incoming_t *in, onic_layout_t *l, char **base_p,
                           uint64_t *at_p);
 
+/** The bytes [at, at + len) of the window, from its begin or by their address where it is dynamic;
+ *  NULL where not all of them are there. */
+static inline char *nicstride_window_bytes(const nicstride_module_t *m, uint64_t at, uint64_t len)
+{
+    nicstride_region_t region;
+
+    if (m->flavor == MPI_WIN_FLAVOR_DYNAMIC)
+        return nicstride_regions_find(&m->regions, at, len, &region) ? (char *)(uintptr_t)at : NULL;
+    const uint64_t size = nicstride_info(m, m->rank)->size;
+    return at <= size && len <= size - at ? (char *)m->base + at : NULL;
+}
+
 /** The bytes of a message without a layout; NULL where it has one, or they are outside. */
 static inline char *nicstride_contiguous_target(const nicstride_incoming_t *in, uint64_t len)
 {
     const nicstride_module_t *m = in->m;
     const nicstride_msg_t *msg = in->msg;
-    nicstride_region_t region;
     uint64_t at;
 
     if (msg->layout_len != 0)
         return NULL;
     if (m->flavor == MPI_WIN_FLAVOR_DYNAMIC)
-        return msg->offset == 0 &&
-                       nicstride_regions_find(&m->regions, (uint64_t)msg->disp, len, &region)
-                   ? (char *)(uintptr_t)msg->disp
-                   : NULL;
+        return msg->offset == 0 ? nicstride_window_bytes(m, (uint64_t)msg->disp, len) : NULL;
     if (!nicstride_bytes_fit(msg->disp, msg->offset, len, nicstride_info(m, m->rank)->size, &at))
         return NULL;
     return (char *)m->base + at;
@@ -111,6 +119,9 @@ void nicstride_withdraw_all_locked(nicstride_module_t *m);
 
 void nicstride_on_put(const nicstride_incoming_t *in);
 void nicstride_on_get(const nicstride_incoming_t *in);
+/** Vectors of them (protocol/vector.h). */
+void nicstride_on_putv(const nicstride_incoming_t *in);
+void nicstride_on_getv(const nicstride_incoming_t *in);
 /** Puts, accumulates and gets whose data goes through slots (data.c). */
 void nicstride_on_move(const nicstride_incoming_t *in);
 /** A message is refused or dropped: what comes through slots for it is thrown away, so that its

@@ -62,7 +62,11 @@ typedef struct nicstride_flow {
     size_t frag_max;         /**< bytes; 0 until asked for */
     unsigned posting;        /**< messages without an operation that the wire still keeps */
     struct nicstride_sent_batch
-        *batch; /**< short messages that wait for others (send.h); NULL: none */
+        *batch;                  /**< short messages that wait for others (send.h); NULL: none */
+    nicstride_msg_type_t vector; /**< of the last of these, where that is one that may become
+                                      longer (vector.h), else 0 */
+    unsigned records;            /**< of that */
+    nicstride_op_t *gets;        /**< of a vector of gets */
     LIST_ENTRY(nicstride_peer) waiting; /**< of the peers with some */
     const nicstride_slot_t *slot;       /**< where it answers me; NULL: by message only */
     uint64_t slot_seen;                 /**< its last answer there */

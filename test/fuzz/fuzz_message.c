@@ -19,6 +19,7 @@
 #include "osc_nicstride/protocol/lockq.h"
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/protocol/peer_layouts.h"
+#include "osc_nicstride/protocol/vector.h"
 #include "osc_nicstride/window/region.h"
 #include "test/fuzz/fuzz.h"
 
@@ -167,6 +168,19 @@ static void force_right(uint8_t *message, size_t len)
     memcpy(message, &right, sizeof(right));
 }
 
+/* Each record lies within the vector, behind the one before. */
+static void check_vector(const nicstride_msg_t *m, const uint8_t *vector, size_t len)
+{
+    const bool puts = m->type == NICSTRIDE_MSG_PUTV;
+    nicstride_record_t r;
+
+    for (size_t at = 0, before = 0; nicstride_record_next(vector, len, puts, &at, &r);
+         before = at) {
+        require(at > before && at <= len && r.data == vector + before + NICSTRIDE_RECORD_HEAD);
+        require(!puts || r.data + r.len == vector + at);
+    }
+}
+
 static void check_message(const uint8_t *message, size_t len, uint8_t choice, uint64_t window)
 {
     const bool forced = choice >= 0x80 && len > sizeof(nicstride_msg_t);
@@ -183,6 +197,8 @@ static void check_message(const uint8_t *message, size_t len, uint8_t choice, ui
                              : (m.flags & NICSTRIDE_MSG_SLOTS) != 0 ? NICSTRIDE_TICKET_BYTES
                                                                     : 0;
     require((const uint8_t *)layout + m.layout_len + inlined == message + len);
+    if (m.type == NICSTRIDE_MSG_PUTV || m.type == NICSTRIDE_MSG_GETV)
+        check_vector(&m, (const uint8_t *)layout + m.layout_len, inlined);
     check_lock(&m);
     if ((m.flags & NICSTRIDE_MSG_NAMED) != 0 && (m.flags & NICSTRIDE_MSG_SLICE) != 0)
         check_named_slice(m, layout);

@@ -28,6 +28,8 @@ typedef struct type_rule {
 static const type_rule_t rules[] = {
     {NICSTRIDE_MSG_PUT, "Ldolc", "SIT", "len"},
     {NICSTRIDE_MSG_GET, "Ldolhc", "ST", "none"},
+    {NICSTRIDE_MSG_PUTV, "l", "I", "len"},
+    {NICSTRIDE_MSG_GETV, "lh", "I", "len"},
     {NICSTRIDE_MSG_GET_DATA, "olhsc", "I", "reply"},
     {NICSTRIDE_MSG_ACC, "LdolOtc", "SIT", "len"},
     {NICSTRIDE_MSG_GET_ACC, "LdolOthc", "SI", "len or none"},
