@@ -485,6 +485,7 @@ mpi_programs = \
 	test/mpi/out_of_memory \
 	test/mpi/overtake \
 	test/mpi/p2p_absent \
+	test/mpi/p2p_ahead \
 	test/mpi/p2p_bound \
 	test/mpi/p2p_queue \
 	test/mpi/p2p_callbacks \

@@ -108,6 +108,14 @@ void onic_queues_out_stop(void)
 /** Messages of one queue in one progress, so that others have their turn. */
 #define TURN 32
 
+/** A handler has said so. Lock held. */
+static bool turn_is_over;
+
+void onic_wire_end_turn_locked(void)
+{
+    turn_is_over = true;
+}
+
 /** Nothing is taken from such a process any more, and what waits for it ends. */
 static void give_up_owner(uint64_t owner)
 {
@@ -146,7 +154,8 @@ static int take_messages(uint32_t i)
     onic_queue_message_t m;
     int n = 0;
 
-    while (n < TURN && onic_queue_look(r, &m)) {
+    turn_is_over = false;
+    while (n < TURN && !turn_is_over && onic_queue_look(r, &m)) {
         onic_am_arrived(m.id, m.header, m.header_len, m.payload, m.len, NULL);
         onic_queue_take(r);
         n++;

@@ -136,6 +136,10 @@ ONIC_EXPORT bool onic_wire_has_messages(void);
  *  and then between. Returns what it has found. */
 ONIC_EXPORT int onic_wire_poll_locked(void);
 
+/** For a handler: what its message brings is worth returning from progress for. What follows it in
+ *  its queue stays there until the next progress. */
+ONIC_EXPORT void onic_wire_end_turn_locked(void);
+
 /** Tells the server thread whether passive progress may be needed now for processes that cannot
  *  wake it. Counted: each true must be matched by a false. While the count is 0 the thread sleeps
  *  without a timer, but serves those that wake it, and looks after what this process has left. */

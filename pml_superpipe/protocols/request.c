@@ -222,8 +222,16 @@ static void report(superpipe_request_t *r)
     (void)ompi_request_complete(&r->super, true);
 }
 
+/** Bytes of a receive that ends a turn of its sender's messages: the next one may be for a receive
+ *  that its user posts only then. A message that comes before its receive is copied once more, which
+ *  from here on takes longer than one more progress, and calls that post receives would unpack it
+ *  before what they send. */
+#define ENDS_TURN 2048
+
 void superpipe_complete_locked(superpipe_request_t *r)
 {
+    if (!r->sends && r->state.wanted >= ENDS_TURN)
+        onic_wire_end_turn_locked();
     /* At once, where that calls nothing that might take the lock, and its user keeps it. */
     if (onic_wire_is_alone() && r->refs == 2 && r->super.req_complete_cb == NULL) {
         r->refs = 1;
