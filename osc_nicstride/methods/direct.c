@@ -13,6 +13,8 @@
 
 /* Source bytes gathered at a time. */
 #define CHUNK 8192
+/* Pieces of the source from so many bytes on are read where they are. */
+#define PIECE 256
 
 static bool reach(const nicstride_transfer_t *t)
 {
@@ -25,15 +27,24 @@ static uint64_t given(const nicstride_transfer_t *t)
     return t->has_origin ? t->origin.size : 0;
 }
 
-/** `n` packed source bytes at position `pos`: in place where they lie so, else gathered. */
-static const void *source(const nicstride_transfer_t *t, onic_cursor_t *c, uint64_t pos, void *tmp,
-                          uint64_t n)
+/** Packed bytes of the source from position `pos` on, `*n_p` of them: in place as far as they lie
+ *  together, up to `*n_p`, which is set, or some of them gathered in `tmp`. Whole elements of
+ * `size` bytes. */
+static const void *source(const nicstride_transfer_t *t, onic_cursor_t *c, void *tmp, size_t size,
+                          uint64_t *n_p)
 {
-    if (pos >= given(t))
-        return NULL;
-    if (onic_layout_is_contig(&t->origin))
-        return t->origin_base + t->origin.offset + (int64_t)pos;
-    onic_pack(c, t->origin_base, tmp, n);
+    const uint64_t chunk = CHUNK - CHUNK % size;
+    onic_cursor_t next = *c;
+    int64_t offset;
+    uint64_t n;
+
+    if (onic_cursor_next(&next, *n_p, &offset, &n) && n % size == 0 && (n >= PIECE || n == *n_p)) {
+        *c = next;
+        *n_p = n;
+        return t->origin_base + offset;
+    }
+    *n_p = *n_p < chunk ? *n_p : chunk;
+    onic_pack(c, t->origin_base, tmp, *n_p);
     return tmp;
 }
 
@@ -50,7 +61,10 @@ static int accumulate(const nicstride_transfer_t *t)
         !nicstride_accop_init(&no_op, (unsigned)nicstride_op_index(&ompi_mpi_op_no_op.op),
                               t->dtype))
         return nicstride_error(t->m, t->call, MPI_ERR_OP, "the operation is not defined");
-    const uint64_t chunk = CHUNK - CHUNK % given_op.apply.size;
+    const size_t size = given_op.apply.size;
+    /* What is fetched elsewhere has its room for a while. */
+    const uint64_t span = fetch && !in_place ? CHUNK : NICSTRIDE_LOCK_SPAN,
+                   most = span - span % size;
     if (given(t) > 0)
         onic_cursor_init(&from, &t->origin, 0);
     onic_cursor_init(&to, &t->target, 0);
@@ -62,8 +76,8 @@ static int accumulate(const nicstride_transfer_t *t)
         _Alignas(64) char tmp[CHUNK], old[CHUNK];
         const uint64_t end = pos < given(t) ? given(t) : t->target.size;
         const nicstride_accop_t *op = pos < given(t) ? &given_op : &no_op;
-        const uint64_t n = end - pos < chunk ? end - pos : chunk;
-        const void *src = source(t, &from, pos, tmp, n);
+        uint64_t n = end - pos < most ? end - pos : most;
+        const void *src = pos < given(t) ? source(t, &from, tmp, size, &n) : NULL;
         char *result = in_place ? t->result_base + t->result.offset + (int64_t)pos : old;
 
         nicstride_apply(&op->apply, &to, t->direct, src, fetch ? result : NULL, n);

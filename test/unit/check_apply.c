@@ -24,10 +24,13 @@ typedef struct element {
     onic_layout_t layout;
 } element_t;
 
+static _Alignas(64) unsigned char memory[MAX_MEMORY + 16], expected[MAX_MEMORY];
+
 /** What the reduction was called for. */
 typedef struct calls {
     const element_t *element;
     uint64_t elements;
+    uint64_t times, in_place; /* of those in the target's own memory */
 } calls_t;
 
 /* Not commutative, and with no neutral value: an element left out or done twice shows. */
@@ -51,6 +54,8 @@ static void reduce(void *ctx, const void *src, void *dst, size_t n)
             d[at] = reduced(d[at], s[at]);
         }
     calls->elements += n;
+    calls->times++;
+    calls->in_place += d >= memory && d < memory + sizeof(memory);
 }
 
 /** An element of two parts, and bytes that are not its own between and behind them; or of one. */
@@ -107,13 +112,12 @@ static void irregular_target(unit_random_t *r, const element_t *e, onic_layout_t
 /** Blocks whose ends tear elements apart: no program's type does, but a peer can say so. */
 static void torn_target(unit_random_t *r, onic_layout_t *l)
 {
-    const uint64_t block = 100 + unit_below(r, 100);
+    const uint64_t block = 100 + unit_below(r, 500);
 
     UNIT_CHECK(onic_layout_contig(l, 0, block) == ONIC_LAYOUT_OK);
-    UNIT_CHECK(onic_layout_repeat(l, 1 + unit_below(r, 50), (int64_t)block + 5) == ONIC_LAYOUT_OK);
+    UNIT_CHECK(onic_layout_repeat(l, 1 + unit_below(r, 25), (int64_t)block + 5) == ONIC_LAYOUT_OK);
 }
 
-static unsigned char memory[MAX_MEMORY + 16], expected[MAX_MEMORY];
 static size_t shift; /* of the target in memory */
 static unsigned char source[MAX_PACKED], old[MAX_PACKED + 16], old_expected[MAX_PACKED];
 static int64_t offset[MAX_PACKED];
@@ -275,6 +279,41 @@ START_TEST(whole_elements_only)
 }
 END_TEST
 
+/* Long pieces of the target are reduced where they are, each by one call; short ones, and those
+ * that are not aligned, are not. */
+START_TEST(pieces)
+{
+    static const struct {
+        uint64_t block;
+        size_t at;
+        bool in_place;
+    } cases[] = {{8192, 0, true}, {512, 0, true},  {256, 8, true},   {248, 0, false},
+                 {8, 0, false},   {512, 4, false}, {1020, 0, false}, {4096, 64, true}};
+    const element_t e = {.size = 8, .extent = 8, .at = {0, 1, 2, 3, 4, 5, 6, 7}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const uint64_t block = cases[i].block, blocks = block == 8192 ? 1 : 2;
+        calls_t calls = {.element = &e};
+        const nicstride_apply_t a = {.kind = NICSTRIDE_APPLY_REDUCE,
+                                     .size = 8,
+                                     .extent = 8,
+                                     .reduce = reduce,
+                                     .ctx = &calls};
+        onic_layout_t l;
+        onic_cursor_t c;
+
+        ck_assert_int_eq(onic_layout_contig(&l, (int64_t)cases[i].at, block), ONIC_LAYOUT_OK);
+        ck_assert_int_eq(onic_layout_repeat(&l, blocks, (int64_t)block + 16), ONIC_LAYOUT_OK);
+        onic_cursor_init(&c, &l, 0);
+        ck_assert_uint_eq(nicstride_apply(&a, &c, memory, source, NULL, l.size), l.size);
+        ck_assert_uint_eq(calls.elements, l.size / 8);
+        ck_assert_uint_eq(calls.in_place, cases[i].in_place ? blocks : 0);
+        if (cases[i].in_place)
+            ck_assert_uint_eq(calls.times, blocks);
+    }
+}
+END_TEST
+
 /* Where nothing is fetched and nothing changed, the cursor moves all the same. */
 START_TEST(no_op_without_result)
 {
@@ -352,6 +391,7 @@ END_TEST
 int main(void)
 {
     return UNIT_RUN("apply", UNIT_ONCE(random_targets), UNIT_ONCE(one_element),
-                    UNIT_ONCE(whole_elements_only), UNIT_ONCE(no_op_without_result),
-                    UNIT_ONCE(compare_and_swap), UNIT_ONCE(compare_and_swap_in_place));
+                    UNIT_ONCE(whole_elements_only), UNIT_ONCE(pieces),
+                    UNIT_ONCE(no_op_without_result), UNIT_ONCE(compare_and_swap),
+                    UNIT_ONCE(compare_and_swap_in_place));
 }
