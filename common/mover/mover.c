@@ -95,9 +95,9 @@ static int open_first(const onic_mover_config_t *config)
         onic_rma_open(&onic_landing.area.pool, onic_landing.area.slots,
                       onic_landing.area.slot_bytes, onic_landing.me, puts_to_all);
     }
-    onic_wire_set_unlocked_fn(progress_wire);
     onic_wire_set_fns(ONIC_AM_MOVER, &(onic_wire_fns_t){.am = onic_rma_on_message,
                                                         .deferred = onic_rma_deferred,
+                                                        .unlocked = progress_wire,
                                                         .forget = forget_peer});
     return OMPI_SUCCESS;
 }
@@ -105,7 +105,6 @@ static int open_first(const onic_mover_config_t *config)
 static void close_last(void)
 {
     onic_node_withdraw();
-    onic_wire_set_unlocked_fn(NULL);
     onic_wire_set_fns(ONIC_AM_MOVER, ONIC_WIRE_NO_FNS);
     onic_transfers_shut();
     onic_wire_lock();

@@ -17,16 +17,8 @@
 typedef struct onic_peer onic_peer_t;
 
 /** Active-message identifiers: one for each component, one for the mover that they share, and one
- *  for the shortest messages of a point-to-point layer. None is of what has no messages, but
- *  functions that follow the wire's progress. */
-enum {
-    ONIC_AM_NONE = 0,
-    ONIC_AM_OSC = 1,
-    ONIC_AM_PML = 2,
-    ONIC_AM_COLL = 3,
-    ONIC_AM_MOVER = 4,
-    ONIC_AM_SHORT = 5
-};
+ *  for the shortest messages of a point-to-point layer. */
+enum { ONIC_AM_OSC = 1, ONIC_AM_PML = 2, ONIC_AM_COLL = 3, ONIC_AM_MOVER = 4, ONIC_AM_SHORT = 5 };
 
 /** Do messages of this identifier name their sender? Their header begins with its onic_wire_me(),
  *  and their handler gets its record. Of others it follows from the contents. */

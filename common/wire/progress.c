@@ -60,21 +60,29 @@ static int run_mpi_fns(void)
     return events;
 }
 
-void onic_wire_set_unlocked_fn(onic_wire_unlocked_fn_t fn)
+/** What they have done together; where that is nothing, negative if something is left. */
+static int run_unlocked_fns(void)
 {
-    atomic_store(&onic_wire.unlocked_fn, fn);
+    bool left = false;
+    int done = 0;
+    for (unsigned id = 0; id < ONIC_AM_COUNT; id++) {
+        const onic_wire_unlocked_fn_t fn =
+            atomic_load_explicit(&onic_wire.unlocked_fn[id], memory_order_acquire);
+        const int n = fn != NULL ? fn() : 0;
+        left = left || n < 0;
+        done += n > 0 ? n : 0;
+    }
+    return done == 0 && left ? -1 : done;
 }
 
 int onic_wire_run_unlocked(void)
 {
-    const onic_wire_unlocked_fn_t fn =
-        atomic_load_explicit(&onic_wire.unlocked_fn, memory_order_acquire);
-    const int done = fn != NULL ? fn() : 0;
+    const int done = run_unlocked_fns();
     if (atomic_load_explicit(&onic_wire.unlocked_left, memory_order_relaxed) == (done < 0))
         return done;
     atomic_store(&onic_wire.unlocked_left, done < 0);
     /* Another thread may have left something before it could see that. */
-    if (done >= 0 && fn != NULL && fn() < 0)
+    if (done >= 0 && run_unlocked_fns() < 0)
         atomic_store(&onic_wire.unlocked_left, true);
     return done;
 }
@@ -123,6 +131,7 @@ void onic_wire_set_fns(unsigned am_id, const onic_wire_fns_t *fns)
     onic_wire_lock();
     onic_wire.fns[am_id] = *fns;
     atomic_store(&onic_wire.mpi_fn[am_id], fns->mpi);
+    atomic_store(&onic_wire.unlocked_fn[am_id], fns->unlocked);
     onic_wire_defer(am_id);
     onic_wire_unlock();
 }

@@ -158,24 +158,24 @@ typedef int (*onic_wire_deferred_fn_t)(void);
 /** Has the deferred function run after the next progress; it may ask itself. */
 ONIC_EXPORT void onic_wire_defer(unsigned am_id);
 
+/** A function that follows every progress of the wire, without the wire lock: for work that takes
+ *  long and needs no lock, such as moving data; several threads may be inside at once. Returns how
+ *  much it has done; 0: there is nothing; negative: there is something that cannot be done yet, for
+ *  which the server thread then comes back. */
+typedef int (*onic_wire_unlocked_fn_t)(void);
+
 /** What the wire calls for an identifier of messages; NULL for what there is not. */
 typedef struct onic_wire_fns {
     onic_am_fn_t am;
     onic_wire_deferred_fn_t deferred;
     onic_wire_mpi_fn_t mpi;
+    onic_wire_unlocked_fn_t unlocked;
     onic_wire_forget_fn_t forget;
 } onic_wire_fns_t;
 
 /** From now on these, in place of those from before. The lock must not be held. */
 ONIC_EXPORT void onic_wire_set_fns(unsigned am_id, const onic_wire_fns_t *fns);
 #define ONIC_WIRE_NO_FNS (&(onic_wire_fns_t){.am = NULL})
-
-/** A function that follows every progress of the wire, without the wire lock: for work that takes
- *  long and needs no lock, such as moving data; several threads may be inside at once. Returns how
- *  much it has done; 0: there is nothing; negative: there is something that cannot be done yet, for
- *  which the server thread then comes back. One for the process; NULL for none. */
-typedef int (*onic_wire_unlocked_fn_t)(void);
-ONIC_EXPORT void onic_wire_set_unlocked_fn(onic_wire_unlocked_fn_t fn);
 
 /** An MPI thread is in MPI now: marks this process's page, and keeps its server thread from taking
  *  over. Called by every progress of the wire, and by waits that do not progress. */

@@ -188,8 +188,8 @@ typedef struct onic_wire {
     bool deferred_left;   /**< one of them still has work that it could not do */
     _Atomic(onic_wire_mpi_fn_t) mpi_fn[ONIC_AM_COUNT]; /**< of `fns`, read without the lock */
     atomic_uint mpi_kicks; /**< a bit for each component whose function is to run */
-    _Atomic(onic_wire_unlocked_fn_t) unlocked_fn;
-    atomic_bool unlocked_left; /**< that function has left something undone */
+    _Atomic(onic_wire_unlocked_fn_t) unlocked_fn[ONIC_AM_COUNT]; /**< likewise */
+    atomic_bool unlocked_left; /**< one of those has left something undone */
     onic_sends_t send_pool;
     TAILQ_HEAD(, onic_send) sends_used;
     unsigned drain;        /**< most progresses until nothing comes of processes that are gone */

@@ -66,8 +66,6 @@ typedef struct moved {
 /** How a begin has ended. */
 typedef enum begun { BEGUN, BY_MESSAGE, WANTS_MEMORY } begun_t;
 
-static bool progressed; /**< MPI threads only */
-
 /* Wire lock. */
 static unsigned under_way;
 static moved_t *checked; /**< of these the word has been read, or could not be */
@@ -151,7 +149,7 @@ static void end(moved_t *v, outcome_t outcome)
         return;
     }
     v->next = ended;
-    ended = v;
+    __atomic_store_n(&ended, v, __ATOMIC_RELAXED);
 }
 
 static void on_ended(onic_rdma_transfer_t *transfer, bool failed)
@@ -269,12 +267,14 @@ static int go_on_all(void)
 /** Goes on with what is under way, in the server thread, too: an origin may leave MPI meanwhile. */
 static int step(void)
 {
+    if (under_way == 0 && ended == NULL)
+        return 0;
     const int n = onic_rc_poll(&nicstride_nic_adapter) + go_on_all();
 
     if (ended != NULL)
-        onic_wire_kick_mpi(ONIC_AM_NONE);
+        onic_wire_kick_mpi(ONIC_AM_OSC);
     if (under_way > 0 && n > 0)
-        onic_wire_defer(ONIC_AM_NONE);
+        onic_wire_defer(ONIC_AM_OSC);
     return under_way > 0 && n == 0 ? -1 : n;
 }
 
@@ -283,9 +283,12 @@ static int finish_ended(void)
 {
     int n = 0;
 
+    /* It is called for requests of others, too. */
+    if (__atomic_load_n(&ended, __ATOMIC_RELAXED) == NULL)
+        return 0;
     onic_wire_lock();
     moved_t *list = ended;
-    ended = NULL;
+    __atomic_store_n(&ended, NULL, __ATOMIC_RELAXED);
     onic_wire_unlock();
     give_back(list);
     onic_wire_lock();
@@ -333,7 +336,7 @@ static bool take_over(nicstride_transfer_t *t, moved_t *v)
     v->op = op;
     under_way++;
     p->keys->begun[ME].under_way++;
-    onic_wire_defer(ONIC_AM_NONE);
+    onic_wire_defer(ONIC_AM_OSC);
     return true;
 }
 
@@ -394,8 +397,6 @@ static int start(nicstride_transfer_t *t, bool *done_p)
         return OMPI_ERR_NOT_AVAILABLE;
     v->cap = cap;
     v->guarded = t->m->flavor == MPI_WIN_FLAVOR_DYNAMIC;
-    if (!__atomic_exchange_n(&progressed, true, __ATOMIC_RELAXED))
-        onic_wire_set_fns(ONIC_AM_NONE, &(onic_wire_fns_t){.deferred = step, .mpi = finish_ended});
     *done_p = false;
     if (nicstride_lazy_lock_may_be(t->peer) && t->target.size > nicstride_inline_max(false))
         (void)nicstride_await_lock(t->peer); /* an error shows with the operation */
@@ -418,8 +419,6 @@ static bool flush(nicstride_peer_t *p)
 
 static void end_all(void)
 {
-    if (progressed)
-        onic_wire_set_fns(ONIC_AM_NONE, ONIC_WIRE_NO_FNS);
     onic_wire_lock();
     onic_rc_stop(&nicstride_nic_adapter);
     (void)go_on_all();
@@ -429,7 +428,6 @@ static void end_all(void)
         onic_unregister(&registrations, words_registration);
     words_registration = NULL;
     onic_registrations_close(&registrations);
-    progressed = false;
     onic_wire_lock();
     nicstride_nic_end_locked();
     onic_wire_unlock();
@@ -442,6 +440,8 @@ const nicstride_method_row_t nicstride_nic = {.name = "nic",
                                               .start = start,
                                               .enters = true,
                                               .in_order = true,
+                                              .progress = step,
+                                              .finish = finish_ended,
                                               .flush = flush,
                                               .keyed = &nicstride_nic_keyed,
                                               .leave = nicstride_nic_leave,

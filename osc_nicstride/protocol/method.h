@@ -127,6 +127,14 @@ struct nicstride_method_row {
      *  but in dynamic windows. */
     bool in_order;
 
+    /** Goes on with what it has begun, in the next progress after it has asked for it
+     *  (onic_wire_defer(ONIC_AM_OSC)), on any thread. Returns events done, or a negative value
+     * where work is left that it could not do. NULL: there is nothing to do. Wire lock. */
+    int (*progress)(void);
+    /** What is a matter of MPI threads, when it has asked for that (onic_wire_kick_mpi). Returns
+     *  events done. NULL: nothing is. No lock held. */
+    int (*finish)(void);
+
     /** Has all landed that it has begun at the peer? Asked again and again by flushes, and before
      * an epoch is closed, until it has; no event needs to announce it. NULL: it leaves nothing
      * under way but what the target counts as messages. Wire lock. */

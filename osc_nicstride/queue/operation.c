@@ -165,6 +165,20 @@ void nicstride_ops_fail_locked(nicstride_peer_t *p)
     } while (op != NULL);
 }
 
+int nicstride_rows_progress_locked(bool *left_p)
+{
+    int events = 0;
+
+    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
+        const nicstride_method_row_t *row = nicstride_component.methods[i];
+        const int n = row != NULL && row->progress != NULL ? row->progress() : 0;
+
+        *left_p = *left_p || n < 0;
+        events += n > 0 ? n : 0;
+    }
+    return events;
+}
+
 bool nicstride_rows_landed_locked(nicstride_peer_t *p)
 {
     for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
@@ -388,6 +402,11 @@ int nicstride_requests_complete(void)
     nicstride_request_t *list, *forgotten = NULL;
     int n = 0;
 
+    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
+        const nicstride_method_row_t *row = nicstride_component.methods[i];
+
+        n += row != NULL && row->finish != NULL ? row->finish() : 0;
+    }
     onic_wire_lock();
     list = done_head;
     done_head = NULL;

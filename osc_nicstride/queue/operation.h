@@ -91,6 +91,9 @@ void nicstride_op_sent_cb(void *op, int status);
 void nicstride_ops_fail_locked(nicstride_peer_t *p);
 /** Has what methods have begun by themselves, without messages, landed at the peer? */
 bool nicstride_rows_landed_locked(nicstride_peer_t *p);
+
+/** All rows go on with what they have begun. `*left_p`: one has work that it could not do. */
+int nicstride_rows_progress_locked(bool *left_p);
 /** Is a send of an operation, or of another message, to the peer still under way? Or the above. */
 bool nicstride_ops_in_flight_locked(nicstride_peer_t *p);
 /** Does what is under way to the peer take work of its process? Not what an adapter does. */

@@ -275,8 +275,9 @@ int nicstride_run_deferred(void)
     int n = nicstride_lazy_lock_send_kept_locked() + nicstride_send_all_waiting_locked();
     const int lost = nicstride_end_lost_locked();
     const bool settled = nicstride_queues_settle_locked();
-    bool busy = false;
+    bool busy = false, left = false;
 
+    n += nicstride_rows_progress_locked(&left);
     nicstride_pump_askers_locked();
     pass++;
     for (nicstride_deferred_t *d = TAILQ_FIRST(&deferred); d != NULL; d = next) {
@@ -306,7 +307,7 @@ int nicstride_run_deferred(void)
         n++;
     }
     /* Work is left: the progressing thread comes back soon. What waits for slots is called for. */
-    return busy || lost < 0 || !settled ? -1 : n + lost;
+    return busy || left || lost < 0 || !settled ? -1 : n + lost;
 }
 
 void nicstride_drop_deferred_locked(nicstride_module_t *m)

@@ -10,7 +10,8 @@
  * A row of methods that only this program has, and that does what an adapter would do: its puts
  * land some time after the call, while the target knows nothing of them and counts no message.
  * Flushes, the ends of epochs, and what is about the same bytes wait for it; what it keeps for a
- * window is freed with that.
+ * window is freed with that. When it asks for it, it is called behind the wire's progress, and in
+ * an MPI thread.
  *
  * It is also asked for short puts that are waited for alone, to a target that is away, and leaves
  * these to messages.
@@ -33,7 +34,8 @@ enum { LENGTH = 64 << 10, SHORT = 8, LATE_USEC = 20000, ROUNDS = 3, MAX_RANKS = 
 
 static pid_t pids[MAX_RANKS];
 static _Atomic int under_way[MAX_RANKS];
-static int begun, freed, refused;
+static int begun, freed, refused, finished;
+static _Atomic int progressed;
 
 typedef struct job {
     int rank;
@@ -84,6 +86,7 @@ static int start(nicstride_transfer_t *t, bool *done_p)
     memcpy(job->bytes, t->origin_base, LENGTH);
     atomic_fetch_add(&under_way[job->rank], 1);
     begun++;
+    onic_wire_defer(ONIC_AM_OSC);
     if (pthread_create(&thread, NULL, copy, job) != 0)
         tl_die("no thread");
     pthread_detach(thread);
@@ -95,14 +98,33 @@ static bool flush(nicstride_peer_t *p)
     return atomic_load(&under_way[p->rank]) == 0;
 }
 
+static int go_on(void)
+{
+    progressed++;
+    onic_wire_kick_mpi(ONIC_AM_OSC);
+    return 0;
+}
+
+static int finish(void)
+{
+    finished++;
+    return 0;
+}
+
 static void release(nicstride_module_t *m)
 {
     (void)m;
     freed++;
 }
 
-static const nicstride_method_row_t row = {
-    .name = "late", .cost = cost, .reach = reach, .start = start, .flush = flush, .free = release};
+static const nicstride_method_row_t row = {.name = "late",
+                                           .cost = cost,
+                                           .reach = reach,
+                                           .start = start,
+                                           .progress = go_on,
+                                           .finish = finish,
+                                           .flush = flush,
+                                           .free = release};
 
 /** Puts the row behind the component's own. False where the component is not there. */
 static bool add_row(void)
@@ -245,6 +267,7 @@ int main(int argc, char **argv)
     TL_CHECK(begun > ROUNDS, "the row began %d transfers", begun);
     tl_win_free(&w);
     TL_CHECK(freed == 1, "%d windows were freed", freed);
+    TL_CHECK(progressed > 0 && finished > 0, "called %d and %d times", progressed, finished);
     free(mine);
     return tl_finish();
 }

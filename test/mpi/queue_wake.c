@@ -12,7 +12,7 @@
  * the thread is one that nobody handles.
  *
  * The thread itself tells them, behind its last look for messages but one: in the function that
- * follows every progress (onic_wire_set_unlocked_fn). They have sent when it goes on, so its last
+ * follows every progress. They have sent when it goes on, so its last
  * look is all that keeps it awake. Every other time they send some time later, and meet the thread
  * anywhere between that look and its sleep. On several hosts nobody tells them.
  */
@@ -120,9 +120,9 @@ static void run(const tl_window_t *w)
     TL_MPI(MPI_Win_lock_all(0, w->win));
     TL_MPI(MPI_Barrier(w->comm));
     if (w->rank == 0) {
-        onic_wire_set_unlocked_fn(tell);
+        onic_wire_set_fns(ONIC_AM_COLL, &(onic_wire_fns_t){.unlocked = tell});
         compute();
-        onic_wire_set_unlocked_fn(NULL);
+        onic_wire_set_fns(ONIC_AM_COLL, ONIC_WIRE_NO_FNS);
     } else {
         send_all(w);
     }
