@@ -223,9 +223,9 @@ static void report(superpipe_request_t *r)
 }
 
 /** Bytes of a receive that ends a turn of its sender's messages: the next one may be for a receive
- *  that its user posts only then. A message that comes before its receive is copied once more, which
- *  from here on takes longer than one more progress, and calls that post receives would unpack it
- *  before what they send. */
+ *  that its user posts only then. A message that comes before its receive is copied once more,
+ * which from here on takes longer than one more progress, and calls that post receives would unpack
+ * it before what they send. */
 #define ENDS_TURN 2048
 
 void superpipe_complete_locked(superpipe_request_t *r)

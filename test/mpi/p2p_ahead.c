@@ -87,12 +87,11 @@ int main(int argc, char **argv)
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     open_ears();
     counter_t *unexpected = counter_begin("pml_superpipe_unexpected");
-    for (int step = 0; step < STEPS; step++) {
+    for (int step = 0; step < STEPS; step++)
         if (tl_rank() == 0)
             send_both(step);
         else
             receive_both(step);
-    }
     TL_CHECK(counter_read(unexpected) == 0 || !p2p_is_one_host(),
              "%llu messages were taken out of their queue before their receives",
              counter_read(unexpected));
