@@ -843,7 +843,6 @@ EXTRA_DIST += \
 fuzz_programs = \
 	test/fuzz/fuzz_address \
 	test/fuzz/fuzz_queue \
-	test/fuzz/fuzz_rc_terms \
 	test/fuzz/fuzz_keys \
 	test/fuzz/fuzz_layout \
 	test/fuzz/fuzz_nicbarrier \
@@ -861,9 +860,6 @@ fuzz_driver = test/fuzz/driver.c
 endif
 fuzz_ldadd = osc_nicstride/libnicstride_core.la common/libonic_core.la
 
-test_fuzz_fuzz_rc_terms_SOURCES = test/fuzz/fuzz_rc_terms.c $(fuzz_driver)
-test_fuzz_fuzz_rc_terms_LDADD = common/libonic_core.la
-test_fuzz_fuzz_rc_terms_LDFLAGS = $(FUZZ_LDFLAGS)
 test_fuzz_fuzz_queue_SOURCES = test/fuzz/fuzz_queue.c $(fuzz_driver)
 test_fuzz_fuzz_queue_LDADD = common/libonic_core.la
 test_fuzz_fuzz_queue_LDFLAGS = $(FUZZ_LDFLAGS)

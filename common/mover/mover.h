@@ -79,8 +79,8 @@ ONIC_EXPORT onic_transfer_t *onic_mover_send_locked(onic_peer_t *to, onic_mover_
                                                     onic_ticket_t *ticket);
 
 /** Put, at the target, in the handler: queues the transfer. `sink` NULL: throws away what comes,
- *  for a message that is refused, so that the lease comes to its end. OMPI_ERR_BAD_PARAM where the
- *  ticket is not one that `from` can have or its length is not the sink's: nothing is queued. */
+ *  for a message that is refused, so that the lease comes to its end. OMPI_ERR_BAD_PARAM where
+ *  `from` has not got those slots any more or the length is not the sink's: nothing is queued. */
 ONIC_EXPORT int onic_mover_receive_locked(onic_peer_t *from, const onic_ticket_t *ticket,
                                           onic_mover_end_t *sink);
 

@@ -13,9 +13,6 @@
 #include "common/node/segment.h"
 #include "opal/util/proc.h"
 
-/** Of this form of the segment. */
-#define MARK UINT64_C(0x6f6e69632d717531)
-
 /** Owners of a queue that is in no use, and of one that some process is about to use. */
 #define NOBODY  UINT64_C(0)
 #define CLAIMED UINT64_MAX
@@ -67,7 +64,6 @@ void onic_inbox_open(size_t bytes)
         return;
     }
     onic_inbox_head_t *head = in->segment.base;
-    head->mark = MARK;
     head->nqueues = n;
     head->ring_bytes = ring_bytes;
 }
@@ -137,14 +133,14 @@ void onic_outbox_park(unsigned nap)
     atomic_thread_fence(memory_order_seq_cst);
 }
 
-/** The sizes of another process's inbox, if they can be right. */
+/** The sizes of another process's inbox, if they keep within its segment. */
 static bool read_head(const onic_segment_t *segment, uint32_t *ring_bytes_p)
 {
     const onic_inbox_head_t *head = segment->base;
     const uint32_t n = head->nqueues, ring_bytes = head->ring_bytes;
 
     *ring_bytes_p = ring_bytes;
-    return head->mark == MARK && n == processes_here() && ring_bytes >= ONIC_QUEUE_RING_MIN &&
+    return n == processes_here() && ring_bytes >= ONIC_QUEUE_RING_MIN &&
            ring_bytes <= ONIC_QUEUE_RING_MAX && (ring_bytes & (ring_bytes - 1)) == 0 &&
            segment->size == queue_at(n, ring_bytes, n);
 }

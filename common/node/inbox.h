@@ -26,7 +26,6 @@
 
 /** What stands before the queues. */
 typedef struct onic_inbox_head {
-    uint64_t mark;
     uint32_t nqueues;
     uint32_t ring_bytes;
     /** Grows when one more queue is in use. */

@@ -5,7 +5,7 @@
 /** @file A lock in memory that processes share, which names its owner, so that processes that wait
  *  can find out that it has died. No process takes it from a dead owner: what it guards may be half
  *  done. One that waits spins, then yields, then sleeps for longer and longer: a stopped owner
- *  needs its processor. Pure; the word may hold anything. */
+ *  needs its processor. Pure. */
 #pragma once
 
 #include <stdatomic.h>
@@ -32,12 +32,10 @@ static inline void onic_owned_release(onic_owned_lock_t *lock)
     atomic_store_explicit(lock, 0, memory_order_release);
 }
 
-/** The owner of the lock, 0 .. n - 1; -1: none; -2: the word is no number of a process. */
-static inline int64_t onic_owned_by(onic_owned_lock_t *lock, uint32_t n)
+/** The owner of the lock; -1: none. */
+static inline int64_t onic_owned_by(onic_owned_lock_t *lock)
 {
-    const uint32_t word = atomic_load_explicit(lock, memory_order_acquire);
-
-    return word <= n ? (int64_t)word - 1 : -2;
+    return (int64_t)atomic_load_explicit(lock, memory_order_acquire) - 1;
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */

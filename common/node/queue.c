@@ -78,9 +78,7 @@ bool onic_queue_read(onic_queue_receiver_t *r, onic_queue_message_t *m)
 {
     const uint64_t at = atomic_load_explicit(&r->at, memory_order_relaxed);
     const onic_queue_head_t *h = onic_queue_head(&r->q, at);
-    /* Once: it may change. */
-    const volatile onic_queue_head_t *once = h;
-    const uint32_t len = once->len, header_len = once->header_len;
+    const uint32_t len = h->len, header_len = h->header_len;
 
     if (len == ONIC_QUEUE_SKIP && (at & (r->q.ring_bytes - 1)) != 0) {
         atomic_store_explicit(&r->at, at + onic_queue_left(&r->q, at), memory_order_relaxed);
@@ -98,6 +96,6 @@ bool onic_queue_read(onic_queue_receiver_t *r, onic_queue_message_t *m)
                                 .payload = len > header_len ? bytes + header_len : NULL,
                                 .header_len = header_len,
                                 .len = len - header_len,
-                                .id = once->id};
+                                .id = h->id};
     return true;
 }

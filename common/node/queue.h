@@ -8,18 +8,17 @@
  *  crosses between the processors for the shortest messages. The receiver says in a line of its own
  *  how much it has taken, which the sender reads only where the ring seems full.
  *
- *  A stamp is the place of its message, counted on and on, and 64 random bits of this queue: data
- *  that was there before is not taken for one. (Clearing the next stamp's place would have the
- *  sender wait for one more line: 0.1 of 0.4 us between far processors.)
+ *  A stamp is the place of its message, counted on and on, plus 64 random bits of this queue: user
+ *  data that lies there from the round before must not look like one. (Clearing the next stamp's
+ *  place would have the sender wait for one more line: 0.1 of 0.4 us between far processors.)
  *
  *  A line that was never used is slow (64 KiB: 170 us, else 10), so the sender goes round in the
  *  first part of the ring, which becomes twice as long where it is full or has been used often
  *  enough.
  *
- *  One sender and one receiver at a time. What the other process writes is not trusted: a receiver
- *  is never led outside of the ring, and reads a message's first line once; its bytes may still
- *  change. A sender that is killed leaves no part of a message. Pure: the memory is the caller's,
- *  zero at first. */
+ *  One sender and one receiver at a time. Lengths are checked: no message leads outside of the
+ *  ring. A sender that is killed leaves no part of a message. Pure: the memory is the caller's, zero
+ *  at first. */
 #pragma once
 
 #include <stdatomic.h>
@@ -176,7 +175,8 @@ typedef struct onic_queue_message {
 /** The receiver of a queue that has a sender. */
 onic_queue_receiver_t onic_queue_receiver(const onic_queue_t *q);
 
-/** Takes over what a stamped line says. False where that cannot be, or nothing is there yet. */
+/** Takes over what a stamped line says. False, and the queue is broken, where the lengths lead out
+ *  of the ring; false, too, where the line only says to go on at its begin, and nothing is there. */
 bool onic_queue_read(onic_queue_receiver_t *r, onic_queue_message_t *m);
 
 /** Is there a message? For any thread but the one that takes messages only a guess. */

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Handles: 64-bit names for our own objects that travel to a peer and come back in its
- *  replies: a slot and its generation, so that a reply to an object that is gone, or a forged one,
- *  finds nothing. Pure; the caller serialises. */
+ *  replies: a slot and its generation, so that a reply to an object that is gone finds nothing.
+ *  Pure; the caller serialises. */
 #pragma once
 
 #include <stdbool.h>

@@ -6,7 +6,7 @@
  * will write and read, tells its address and what it can do; the other one answers with its own,
  * and with what both of them can do.
  *
- *  Pure. Travels as it is, so it has no gaps; reading trusts nothing. */
+ *  Pure. Travels as it is, so it has no gaps. */
 #pragma once
 
 #include <stdbool.h>
@@ -29,16 +29,13 @@ typedef struct onic_rc_terms {
 
 _Static_assert(sizeof(onic_rc_terms_t) == sizeof(onic_verbs_address_t) + 16, "it has no gaps");
 
-/** Takes over terms that have come. @return NULL, or what is wrong with them (a static English
- *  fragment) */
-static inline const char *onic_rc_terms_read(const void *bytes, size_t len, onic_rc_terms_t *t)
+/** Takes over terms that have come. False where they have not their size. */
+static inline bool onic_rc_terms_read(const void *bytes, size_t len, onic_rc_terms_t *t)
 {
     if (len != sizeof(*t))
-        return "not the size of a connection's terms";
+        return false;
     memcpy(t, bytes, sizeof(*t));
-    if (t->mtu < 1 || t->mtu > 5 || t->zero != 0)
-        return "terms that cannot be";
-    return onic_verbs_address_read(bytes, sizeof(t->address), &t->address);
+    return true;
 }
 
 /** What both sides can do: `mine` becomes no more than `theirs`. */

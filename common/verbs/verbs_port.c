@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GID = 16, SUBNET = 8, LID_MAX = 0xbfff, QPN_MIN = 2, QPN_MAX = 0xfffffe };
+enum { GID = 16, SUBNET = 8 };
 
 /** Of 16 bytes, those before an IPv4 address. */
 static const uint8_t four[12] = {[10] = 0xff, [11] = 0xff};
@@ -19,28 +19,6 @@ static bool is_ipv4(const uint8_t gid[GID])
 }
 
 /* ---- addresses ------------------------------------------------------------------------------- */
-
-/** NULL where the address can be that of a queue pair. */
-static const char *check(const onic_verbs_address_t *a)
-{
-    if (a->qpn < QPN_MIN || a->qpn > QPN_MAX)
-        return "a queue pair that cannot be";
-    if (a->link == ONIC_VERBS_INFINIBAND)
-        return a->lid == 0 || a->lid > LID_MAX ? "a port that cannot be" : NULL;
-    if (a->link != ONIC_VERBS_ROCE1 && a->link != ONIC_VERBS_ROCE2)
-        return "an unknown kind of link";
-    if (a->lid != 0 || a->gid[0] == 0xff || memcmp(a->gid, nothing, GID) == 0)
-        return "a port that cannot be";
-    return NULL;
-}
-
-const char *onic_verbs_address_read(const void *bytes, size_t len, onic_verbs_address_t *a)
-{
-    if (len != sizeof(*a))
-        return "not the size of a port's address";
-    memcpy(a, bytes, sizeof(*a));
-    return a->zero != 0 ? "not a port's address" : check(a);
-}
 
 const char *onic_verbs_obstacle(const onic_verbs_address_t *mine,
                                 const onic_verbs_address_t *theirs)

@@ -5,7 +5,7 @@
 /** @file Ports of verbs devices: which one a process uses, and what it tells its partners
  * of it.
  *
- *  Pure. Reading trusts nothing. */
+ *  Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -31,11 +31,6 @@ typedef struct onic_verbs_address {
     uint8_t gid[16]; /**< InfiniBand: the first 8 bytes name the subnet; all 0 where not known.
                           RoCE: not 0, no multicast address */
 } onic_verbs_address_t;
-
-/** Takes over an address that has come. @return NULL, or what is wrong with it (a static English
- *  fragment) */
-ONIC_EXPORT const char *onic_verbs_address_read(const void *bytes, size_t len,
-                                                onic_verbs_address_t *a);
 
 /** @return NULL, or why packets from my port cannot get to theirs (a static English fragment).
  *  The same for both sides. */

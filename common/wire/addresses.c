@@ -8,8 +8,7 @@
  *
  *  The latter are kept once for each node, in sorted tables in shared memory, until the wire is
  *  closed. A process that is first sent to, or heard of, gets a record of its own from there
- *  (peers.c) without a system call, so handlers may look. Lengths that stand there are checked, and
- *  an address is only taken by the name that it bears itself. */
+ *  (peers.c) without a system call, so handlers may look. */
 #include "common/support/collective.h"
 #include "common/support/modex.h"
 #include "common/wire/wire_internal.h"
@@ -56,7 +55,7 @@ static onic_peer_t *look_up(uint64_t name, int *rc_p)
     void *bytes = onic_modex_get_bytes(process, KEY, &len);
 
     *rc_p = OMPI_ERR_NOT_FOUND;
-    if (bytes != NULL && onic_address_read(bytes, len, &a) && a.name == name) {
+    if (bytes != NULL && onic_address_read(bytes, len, &a)) {
         onic_wire_lock();
         peer = onic_learn_peer(bytes, len) != NULL ? onic_peer_take(name) : NULL;
         onic_wire_unlock();

@@ -117,7 +117,7 @@ onic_peer_t *onic_peer_named(uint64_t name)
     size_t len;
     const void *record = peer == NULL ? find_in_tables(name, &len) : NULL;
     onic_address_t a;
-    if (record != NULL && onic_address_read(record, len, &a) && a.name == name)
+    if (record != NULL && onic_address_read(record, len, &a))
         peer = add_peer(&a);
     return peer;
 }

@@ -165,7 +165,7 @@ static void *accept_answer(side_t *s, const nicstride_span_t *span, const char *
     onic_rc_terms_t terms;
     onic_rdma_region_t *key;
 
-    if (len != ANSWER || onic_rc_terms_read(bytes, sizeof(terms), &terms) != NULL ||
+    if (len != ANSWER || !onic_rc_terms_read(bytes, sizeof(terms), &terms) ||
         onic_get64(bytes + AT_ADDR) > UINT64_MAX - span->size)
         return NULL;
     /* Not by an answer for one that has gone meanwhile, which another window had asked for. */
@@ -188,7 +188,7 @@ static void *take(nicstride_peer_t *p, const nicstride_span_t *span, const void 
     side_t *s = side_of(p);
 
     if (s != NULL && span == NULL)
-        s->has_asked = onic_rc_terms_read(bytes, len, &s->asked) == NULL;
+        s->has_asked = onic_rc_terms_read(bytes, len, &s->asked);
     return s != NULL && span != NULL ? accept_answer(s, span, bytes, len) : NULL;
 }
 

@@ -296,11 +296,6 @@ int nicstride_broken_error(const nicstride_module_t *m, const char *call)
     const char *did = word >> WHO_BITS == NICSTRIDE_BROKEN_LOCK ? "held a lock of the window"
                                                                 : "updated the window";
 
-    if (local < 0 || local >= m->node.n)
-        return nicstride_error(m, call, ONIC_ERR_PROC_FAILED,
-                               "a process was lost that perhaps %s: the data of the window cannot "
-                               "be trusted any more",
-                               did);
     return nicstride_error(m, call, ONIC_ERR_PROC_FAILED,
                            "rank %d of this node has died while it %s: the data of the window "
                            "cannot be trusted any more",
@@ -309,16 +304,12 @@ int nicstride_broken_error(const nicstride_module_t *m, const char *call)
 
 static bool is_orphaned(const nicstride_module_t *m, onic_owned_lock_t *lock)
 {
-    const int64_t owner = onic_owned_by(lock, (uint32_t)m->node.n);
+    const int64_t owner = onic_owned_by(lock);
 
-    if (owner == -2)
-        nicstride_break(m, NICSTRIDE_BROKEN_UPDATE, -1);
-    if (owner < 0)
-        return owner == -2;
-    if (!onic_peer_look(m->near[owner]))
+    if (owner < 0 || !onic_peer_look(m->near[owner]))
         return false;
     /* What it had a moment ago it has for ever, or had given back before. */
-    if (onic_owned_by(lock, (uint32_t)m->node.n) != owner)
+    if (onic_owned_by(lock) != owner)
         return false;
     nicstride_break(m, NICSTRIDE_BROKEN_UPDATE, (int)owner);
     return true;

@@ -110,8 +110,6 @@ static uint32_t write_endpoint(const nicbarrier_net_t *net, const nicbarrier_mlx
     for (uint32_t k = 0; k < net->rule.nsteps; k++, at += 8) {
         onic_put32(at, number(&net->out[k]));
         onic_put32(at + 4, number(&net->in[k]));
-        /* Any of them: each connection has its own. */
-        terms.address.qpn = number(net->out[k].qp != NULL ? &net->out[k] : &net->in[k]);
     }
     memcpy(bytes, &terms, sizeof(terms));
     return (uint32_t)(at - bytes);
@@ -125,9 +123,9 @@ static bool read_endpoint(const nicbarrier_endpoints_t *all, int32_t member, uin
     const nicbarrier_endpoint_t *e = nicbarrier_endpoint_of(all, member);
     const uint32_t at = sizeof(onic_rc_terms_t) + 8 * k + (waits ? 4 : 0);
 
-    if (e == NULL || e->len < at + 4 ||
-        onic_rc_terms_read(e->bytes, sizeof(onic_rc_terms_t), terms) != NULL)
+    if (e == NULL || e->len < at + 4)
         return false;
+    memcpy(terms, e->bytes, sizeof(*terms));
     terms->address.qpn = onic_get32(e->bytes + at);
     return terms->address.qpn != 0;
 }

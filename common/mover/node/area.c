@@ -14,12 +14,9 @@
 #define PAGE ((size_t)4096)
 /* Mapped round a load, unless Linux was told otherwise. */
 #define AROUND ((size_t)64 << 10)
-/* Of this form of the memory. */
-#define MARK UINT64_C(0x6f6e69632d6d7633)
 
 /** What stands before the slots. */
 typedef struct area_head {
-    uint64_t mark;
     uint32_t nslots;
     uint32_t slot_bytes;
     onic_life_t life;
@@ -96,7 +93,6 @@ bool onic_area_make(size_t bytes, size_t slot, onic_area_t *area, onic_segment_k
         return false;
     }
     area_head_t *head = area->segment.base;
-    head->mark = MARK;
     head->nslots = shape.nslots;
     head->slot_bytes = shape.slot_bytes;
     head->life = area->life;
@@ -104,13 +100,13 @@ bool onic_area_make(size_t bytes, size_t slot, onic_area_t *area, onic_segment_k
     return true;
 }
 
-/** Takes the sizes over, if they can be right. */
+/** Takes the sizes over, if they keep within the segment. */
 static bool read_head(onic_area_t *area)
 {
     area_head_t head;
     const onic_life_t mine = onic_life_mine();
     memcpy(&head, area->segment.base, offsetof(area_head_t, pool));
-    if (head.mark != MARK || head.nslots < 1 || head.nslots > ONIC_SLOTS_MAX ||
+    if (head.nslots < 1 || head.nslots > ONIC_SLOTS_MAX ||
         head.slot_bytes == 0 || head.slot_bytes > ONIC_SLOT_MAX ||
         area->segment.size != HEAD_BYTES + (size_t)head.nslots * head.slot_bytes ||
         !onic_life_comparable(&mine, &head.life))

@@ -201,13 +201,13 @@ static bool is_ready(onic_area_t *area, uint64_t slots)
     return onic_area_have(area, slots, false) == slots;
 }
 
-/** The owner of the lease that a peer's ticket names in my area; 0 where it cannot be the peer. */
+/** The owner of the lease that a peer's ticket names in my area. 0 where it has not got it any
+ *  more: the slots of one that has died may be others' when its last message comes. */
 static uint64_t leaseholder(onic_peer_t *from, const onic_ticket_t *ticket)
 {
     onic_area_t *area = &onic_landing.area;
     const onic_pool_t *pool = &area->pool;
-    if (!onic_landing.exists || ticket->slots == 0 ||
-        (ticket->slots & (~onic_pool_all(pool) | atomic_load(&onic_landing.receiving))) != 0)
+    if (!onic_landing.exists || ticket->slots == 0 || (ticket->slots & ~onic_pool_all(pool)) != 0)
         return 0;
     const uint64_t owner = onic_pool_owner(pool, (unsigned)__builtin_ctzll(ticket->slots));
     const pid_t pid = onic_peer_pid(from);

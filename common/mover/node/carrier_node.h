@@ -26,7 +26,7 @@ typedef struct onic_landing {
     onic_segment_key_t key;
     uint64_t me;             /**< this process as an owner of slots elsewhere; 0: not known */
     onic_node_peer_t *peers; /**< under the wire lock */
-    /** Slots of my area that transfers here have to do with: no ticket may name them. */
+    /** Slots of my area that transfers here have to do with: they release them. */
     _Atomic uint64_t receiving;
 } onic_landing_t;
 

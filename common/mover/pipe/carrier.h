@@ -38,7 +38,7 @@ typedef struct onic_mover_end {
     void *arg;
 } onic_mover_end_t;
 
-/** Names a lease; travels in the component's message. All bytes of it come from a peer there. */
+/** Names a lease; travels in the component's message. */
 typedef struct onic_ticket {
     uint64_t slots; /**< of the receiver's area */
     uint64_t len;   /**< bytes of the transfer */

@@ -7,7 +7,6 @@
 /* The sender's word: round in the upper half, then the flags, then bytes. */
 #define WORD_ENDS  (UINT64_C(1) << 31)
 #define WORD_AGAIN (UINT64_C(1) << 30)
-#define WORD_BYTES (ONIC_WORD_FAILS - 1)
 
 static unsigned lowest_slot(uint64_t slots)
 {
@@ -41,31 +40,18 @@ void onic_sender_init(onic_sender_t *s, uint64_t len, const onic_lease_t *lease,
         s->failed = true;
 }
 
-/** Has the receiver consumed what was in the slot before? */
-static onic_turn_t look_at_slot(onic_sender_t *s, uint64_t acknowledged)
-{
-    const uint64_t before = s->round - 1;
-
-    if (before == 0 || acknowledged == before)
-        return ONIC_TURN_MOVE;
-    if (acknowledged + 1 == before)
-        return ONIC_TURN_WAIT;
-    s->failed = true;
-    return ONIC_TURN_FAILED;
-}
-
 static onic_turn_t begin_chunk(onic_sender_t *s, uint64_t acknowledged)
 {
     const uint64_t left = s->len - s->pos;
-    const onic_turn_t turn = look_at_slot(s, acknowledged);
 
-    if (turn == ONIC_TURN_MOVE) {
-        s->chunk = onic_schedule_next(&s->schedule);
-        if (s->chunk > left)
-            s->chunk = (uint32_t)left;
-        s->filled = 0;
-    }
-    return turn;
+    /* The receiver has not consumed what was in the slot before. */
+    if (s->round > 1 && acknowledged < s->round - 1)
+        return ONIC_TURN_WAIT;
+    s->chunk = onic_schedule_next(&s->schedule);
+    if (s->chunk > left)
+        s->chunk = (uint32_t)left;
+    s->filled = 0;
+    return ONIC_TURN_MOVE;
 }
 
 onic_turn_t onic_sender_next(onic_sender_t *s, uint64_t acknowledged, onic_piece_t *piece)
@@ -139,24 +125,20 @@ void onic_receiver_init(onic_receiver_t *r, uint64_t len, const onic_lease_t *le
         .len = len, .lease = *lease, .round = 1, .slot = lowest_slot(lease->slots)};
 }
 
-/** Takes a word over; false where it cannot be one of this transfer. */
+/** Takes a word over. False where it counts bytes outside of the slot or of the transfer. */
 static bool read_word(onic_receiver_t *r, uint64_t word)
 {
-    const uint32_t round = (uint32_t)(word >> 32);
-    const uint32_t bytes = (uint32_t)(word & WORD_BYTES);
+    const uint32_t bytes = onic_word_bytes(word);
 
-    /* Of the round before, or what has been taken already. */
-    if (round == r->round - 1 ||
-        (round == r->round && bytes > 0 && bytes == r->taken && (word & WORD_ENDS) == 0))
+    /* It is still that of the round before. */
+    if (onic_word_round(word) != r->round)
         return true;
-    if (round != r->round || bytes > r->lease.slot_bytes || bytes <= r->taken ||
-        bytes < r->published || bytes - r->taken > r->len - r->pos)
+    if (bytes > r->lease.slot_bytes || bytes < r->taken || bytes - r->taken > r->len - r->pos)
         return false;
     r->published = bytes;
     r->ends = (word & WORD_ENDS) != 0;
     r->again = (word & WORD_AGAIN) != 0;
-    /* What ends the transfer ends its chunk. */
-    return r->ends || bytes - r->taken < r->len - r->pos;
+    return true;
 }
 
 onic_turn_t onic_receiver_next(onic_receiver_t *r, uint64_t word, onic_piece_t *piece)

@@ -16,8 +16,8 @@
  *  is complete. The first chunk is copied during the handshake: a sender may begin over a single
  *  slot before it knows its lease (onic_sender_replace_lease).
  *
- *  The receiver needs no schedule: words say where a chunk ends. One that cannot be fails the
- *  transfer. */
+ *  The receiver needs no schedule: words say where a chunk ends. One that counts bytes outside of
+ *  the slot or of the transfer fails it. */
 #pragma once
 
 #include <stdbool.h>
@@ -36,7 +36,7 @@ typedef enum onic_turn {
     ONIC_TURN_WAIT,  /**< nothing to do before the other side has done something */
     ONIC_TURN_MOVE,  /**< move the bytes of the piece */
     ONIC_TURN_DONE,  /**< the whole transfer has been moved */
-    ONIC_TURN_FAILED /**< the other side has given up, or a word was wrong */
+    ONIC_TURN_FAILED /**< the other side has given up, or a word's bytes were wrong */
 } onic_turn_t;
 
 /** The sender's word that gives up. */

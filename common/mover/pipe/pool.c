@@ -123,7 +123,7 @@ static uint64_t first_from(uint64_t mask, unsigned from, unsigned n)
     return chosen;
 }
 
-/** Slots among which leases go round, whatever stands in memory. */
+/** Slots among which leases go round. */
 static unsigned round_of(const onic_pool_t *pool)
 {
     const uint32_t round = atomic_load_explicit(&pool->words->round, memory_order_relaxed);

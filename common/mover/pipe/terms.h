@@ -36,23 +36,21 @@ typedef struct onic_terms {
 
 /** What a grant comes to. */
 typedef enum onic_granted {
-    ONIC_GRANT_IGNORED, /**< it is not for this record, or not now: nothing is changed */
+    ONIC_GRANT_IGNORED, /**< the other side has been given up: nothing is changed */
     ONIC_GRANT_TAKEN,
-    ONIC_GRANT_LATE,    /**< the transfer is over: the caller answers by a word that says so */
-    ONIC_GRANT_REFUSED, /**< the transfer, unless it is over, is to fail */
-    ONIC_GRANT_WRONG    /**< it cannot be: the other side is not to be trusted */
+    ONIC_GRANT_LATE,   /**< the transfer is over: the caller answers by a word that says so */
+    ONIC_GRANT_REFUSED /**< the transfer, unless it is over, is to fail; also where slots are named
+                            that there are not */
 } onic_granted_t;
 
 /** Sender: `slots` are granted, of an area that has those in `all`. */
 static inline onic_granted_t onic_terms_on_grant(onic_terms_t *t, uint64_t slots, uint64_t all)
 {
-    if (!t->sends || !t->waits)
+    if (!t->waits)
         return ONIC_GRANT_IGNORED;
     t->waits = false;
-    if (slots == 0)
+    if (slots == 0 || (slots & ~all) != 0)
         return ONIC_GRANT_REFUSED;
-    if ((slots & ~all) != 0)
-        return ONIC_GRANT_WRONG;
     t->lease = slots;
     return t->over ? ONIC_GRANT_LATE : ONIC_GRANT_TAKEN;
 }
@@ -62,15 +60,15 @@ static inline void onic_terms_on_word(onic_terms_t *t, unsigned slot, uint64_t w
 {
     const uint64_t had = slot < ONIC_SLOTS_MAX ? t->word[slot] : 0;
 
-    if (!t->sends && slot < ONIC_SLOTS_MAX && !onic_word_fails(had) &&
+    if (slot < ONIC_SLOTS_MAX && !onic_word_fails(had) &&
         (onic_word_fails(word) || onic_word_round(word) > onic_word_round(had)))
         t->word[slot] = word;
 }
 
-/** Sender: so many rounds of a slot are consumed. Before the grant nothing can be. */
+/** Sender: so many rounds of a slot are consumed. */
 static inline void onic_terms_on_ack(onic_terms_t *t, unsigned slot, uint64_t rounds)
 {
-    if (t->sends && t->lease != 0 && slot < ONIC_SLOTS_MAX && rounds > t->word[slot])
+    if (slot < ONIC_SLOTS_MAX)
         t->word[slot] = rounds;
 }
 

@@ -13,14 +13,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Requests that a process may have waiting. */
+/** Requests that a process has waiting at another one at most; who asks sees to that. */
 #define ONIC_TURNS_REQUESTS 16
 
 /** A process that asks. All 0 at first. */
 typedef struct onic_asker {
-    uint64_t held;    /**< the slots that it has; its caller adds them */
-    unsigned waiting; /**< its requests */
-    bool lost;        /**< nothing that it has is given to others any more */
+    uint64_t held; /**< the slots that it has; its caller adds them */
+    bool lost;     /**< nothing that it has is given to others any more */
 } onic_asker_t;
 
 /** A transfer with that process does without these slots. Returns those that others may have. */
@@ -43,20 +42,16 @@ typedef struct onic_turns {
     onic_turn_request_t *first;
 } onic_turns_t;
 
-/** A request waits for `wanted` > 0 slots. False where `asker` has as many waiting as it may. */
-static inline bool onic_turns_add(onic_turns_t *turns, onic_turn_request_t *request,
+/** A request waits for `wanted` > 0 slots. */
+static inline void onic_turns_add(onic_turns_t *turns, onic_turn_request_t *request,
                                   onic_asker_t *asker, unsigned wanted)
 {
     onic_turn_request_t **at = &turns->first;
 
-    if (asker->waiting == ONIC_TURNS_REQUESTS)
-        return false;
     while (*at != NULL)
         at = &(*at)->next;
     *at = request;
     *request = (onic_turn_request_t){.asker = asker, .wanted = wanted};
-    asker->waiting++;
-    return true;
 }
 
 /** The request whose turn it is, which stays where it is; NULL where none waits. */
@@ -78,7 +73,6 @@ static inline void onic_turns_remove(onic_turns_t *turns, onic_turn_request_t *r
     while (*at != request)
         at = &(*at)->next;
     *at = request->next;
-    request->asker->waiting--;
 }
 
 /** The connection to that process is lost: none of its requests waits any more. */

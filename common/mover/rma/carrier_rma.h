@@ -56,7 +56,7 @@ typedef enum onic_rma_type {
 /** A flag of AREA: send yours. */
 #define ONIC_RMA_REPLY 1
 
-/** A message; all of it comes from a peer. */
+/** A message. */
 typedef struct onic_rma_message {
     uint8_t type;
     uint8_t flags;
@@ -158,8 +158,8 @@ bool onic_rma_left(const onic_rma_t *r);
 /** Up to so many slots of mine for a record at once; 0 where there are none, or others wait: a
  *  request then has its turn. */
 uint64_t onic_rma_reserve(onic_rma_t *r, unsigned slots);
-/** A record is to be granted slots in its turn. False where its peer has too many requests. */
-bool onic_rma_request(onic_rma_t *r, unsigned slots);
+/** A record is to be granted slots in its turn. */
+void onic_rma_request(onic_rma_t *r, unsigned slots);
 /** Sees to peers that were lost, then grants what can be granted, or refuses where that will never
  *  be. Returns how many. */
 int onic_rma_serve(void);

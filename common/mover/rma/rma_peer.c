@@ -99,10 +99,6 @@ static void on_grant(onic_rma_t *r, const onic_rma_message_t *m)
         return;
     r->peer->requests--;
     r->other = m->from;
-    if (granted == ONIC_GRANT_WRONG) {
-        onic_peer_give_up(r->peer->peer);
-        return;
-    }
     if (granted == ONIC_GRANT_REFUSED) {
         r->peer->refuses = true;
         if (r->transfer != NULL)

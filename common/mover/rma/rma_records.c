@@ -211,10 +211,10 @@ uint64_t onic_rma_reserve(onic_rma_t *r, unsigned slots)
     return onic_rma_state.turns.first == NULL ? take(r, slots) : 0;
 }
 
-bool onic_rma_request(onic_rma_t *r, unsigned slots)
+void onic_rma_request(onic_rma_t *r, unsigned slots)
 {
-    r->terms.waits = onic_turns_add(&onic_rma_state.turns, &r->request, &r->peer->asker, slots);
-    return r->terms.waits;
+    onic_turns_add(&onic_rma_state.turns, &r->request, &r->peer->asker, slots);
+    r->terms.waits = true;
 }
 
 /** Are all slots those of lost peers? */
