@@ -60,14 +60,15 @@ bool nicstride_wanted(void)
 }
 
 /** All that must be the same for the choice of component and for the collective steps of making a
- *  window to be the same. The sizes stand for what builds of one version may differ in. */
+ *  window to be the same. The sizes and the byte order stand for what builds of one version
+ *  may differ in. */
 static void describe(char *text, size_t size)
 {
     const nicstride_params_t *p = &nicstride_component.params;
 
-    snprintf(text, size, "version %s.%zu.%zu.%d, priority %zu, node %d, osc %s", OMPI_NIC_VERSION,
-             sizeof(nicstride_rank_info_t), nicstride_ctl_place(2, 1).bytes, NICSTRIDE_MSG_FORM,
-             p->priority, p->node, selection());
+    snprintf(text, size, "version %s.%zu.%zu.%d.%d, priority %zu, node %d, osc %s",
+             OMPI_NIC_VERSION, sizeof(nicstride_rank_info_t), nicstride_ctl_place(2, 1).bytes,
+             NICSTRIDE_MSG_FORM, __BYTE_ORDER__, p->priority, p->node, selection());
 }
 
 int nicstride_agreement_init(void)

@@ -28,8 +28,7 @@
  *  were a flush open, `wanted` would have been reached without a report, which rx_applied or
  *  rx_flush, whichever came last, does not let happen.
  *
- *  Pure; the caller serialises. Values from the peer are not trusted. Inlined: all of it comes with
- *  every message. */
+ *  Pure; the caller serialises. Inlined: all of it comes with every message. */
 #pragma once
 
 #include <stdbool.h>
@@ -135,20 +134,17 @@ static inline void nicstride_tx_forget(nicstride_tx_t *tx, nicstride_quota_t *q)
     nicstride_tx_known(tx, q, tx->sent);
 }
 
-/** An acknowledgement came, which may say 0 for `freed`. False where it is impossible (more than
- *  was sent); an old one, that says less than is known, is ignored but for its error. */
-static inline bool nicstride_tx_ack(nicstride_tx_t *tx, nicstride_quota_t *q, uint64_t applied,
+/** An acknowledgement came, which may say 0 for `freed`. An old one, that says less than is known,
+ *  is ignored but for its error. */
+static inline void nicstride_tx_ack(nicstride_tx_t *tx, nicstride_quota_t *q, uint64_t applied,
                                     uint64_t freed, int error)
 {
-    if (applied > tx->sent || freed > tx->kept)
-        return false;
     nicstride_tx_freed(tx, q, freed);
     nicstride_tx_known(tx, q, applied);
     if (applied > tx->confirmed)
         tx->confirmed = applied;
     if (tx->error == 0)
         __atomic_store_n(&tx->error, error, __ATOMIC_RELAXED);
-    return true;
 }
 
 /** Has the target not yet said by itself, with an error if there was one, that everything is
@@ -221,9 +217,6 @@ static inline bool nicstride_rx_flush(nicstride_rx_t *rx, uint64_t upto)
 {
     if (upto <= rx->reported)
         return false; /* the report that says so is on its way */
-    /* The origin may know of half a window more than was reported, see nicstride_tx_known. */
-    if (upto - rx->reported > 2 * (uint64_t)rx->window)
-        return false; /* more than the origin may have sent: forged */
     if (upto > rx->wanted)
         rx->wanted = upto;
     return nicstride_rx_flush_due(rx);
@@ -331,7 +324,7 @@ static inline nicstride_asker_t *nicstride_reply_next(const nicstride_replies_t 
  * It earns a fifth of a get or a compare-and-swap of 8 bytes with its flush, and a third of a put,
  * an accumulate or a fetch_and_op.
  *
- * Pure. What the origin reads was written by another process and is not trusted. */
+ * Pure. */
 
 /** All zero: no answer yet. */
 typedef struct nicstride_slot {

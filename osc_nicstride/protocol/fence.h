@@ -194,13 +194,13 @@ static inline int nicstride_fence_from(const nicstride_fence_t *f)
     return f->me == 0 && f->step >= near ? nicstride_fence_node(f, -(1LL << (f->step - near))) : -1;
 }
 
-/** A message came. Nothing in it is trusted, but that its sender takes part. */
+/** A message came to the first process of the node. */
 static inline void nicstride_fence_receive(const nicstride_fence_t *f, unsigned step,
                                            uint32_t number, bool bad, int error)
 {
     nicstride_fence_flag_t *flag;
 
-    if (f->me != 0 || step >= nicstride_fence_steps(f->nodes))
+    if (step >= nicstride_fence_steps(f->nodes))
         return;
     flag = &nicstride_fence_board(f, 0)->step[nicstride_fence_steps(f->n) + step];
     if (error != 0)

@@ -97,30 +97,24 @@ static void take_out(nicstride_lockq_t *q, uint32_t origin)
         q->tail = before;
 }
 
-nicstride_lockq_result_t nicstride_lockq_request(nicstride_lockq_t *q, uint32_t origin,
-                                                 uint32_t type, bool holds)
+bool nicstride_lockq_try(nicstride_lockq_t *q, uint32_t origin, uint32_t type, bool holds)
 {
-    if (origin >= q->n || q->entry[origin].state != 0)
-        return NICSTRIDE_LOCKQ_REFUSED;
-    if (type < NICSTRIDE_LOCK_SHARED || type > NICSTRIDE_LOCK_OF_SOME)
-        return NICSTRIDE_LOCKQ_REFUSED;
+    if (!is_free(q, type, holds))
+        return false;
+    hold(q, origin, type);
+    return true;
+}
 
-    if (is_free(q, type, holds)) {
-        hold(q, origin, type);
-        return NICSTRIDE_LOCKQ_GRANTED;
-    }
+bool nicstride_lockq_request(nicstride_lockq_t *q, uint32_t origin, uint32_t type, bool holds)
+{
+    if (nicstride_lockq_try(q, origin, type, holds))
+        return true;
     q->entry[origin].state = STATE_WAITING | type;
     if (passes(type, holds))
         prepend(q, origin);
     else
         append(q, origin);
-    return NICSTRIDE_LOCKQ_QUEUED;
-}
-
-bool nicstride_lockq_try(nicstride_lockq_t *q, uint32_t origin, uint32_t type, bool holds)
-{
-    return is_free(q, type, holds) &&
-           nicstride_lockq_request(q, origin, type, holds) == NICSTRIDE_LOCKQ_GRANTED;
+    return false;
 }
 
 bool nicstride_lockq_release(nicstride_lockq_t *q, uint32_t origin)
@@ -138,7 +132,7 @@ bool nicstride_lockq_forget(nicstride_lockq_t *q, uint32_t origin)
 {
     if (nicstride_lockq_release(q, origin))
         return true;
-    if (origin >= q->n || q->entry[origin].state == 0)
+    if (q->entry[origin].state == 0)
         return false;
     take_out(q, origin);
     q->entry[origin].state = 0;
@@ -176,5 +170,5 @@ bool nicstride_lockq_next_to_leave(nicstride_lockq_t *q, uint32_t *origin_p)
 
 bool nicstride_lockq_holds(const nicstride_lockq_t *q, uint32_t origin)
 {
-    return origin < q->n && (q->entry[origin].state & STATE_HOLDING) != 0;
+    return (q->entry[origin].state & STATE_HOLDING) != 0;
 }

@@ -16,8 +16,7 @@
  *  must not have beside it.
  *
  *  Pure. The caller serialises all calls and delivers the grants. Origins are ranks 0 .. n-1 of the
- *  window; each has at most one request or lock at a time. What comes from a peer and does not fit
- *  the state is refused and changes nothing. */
+ *  window; each has at most one request or lock at a time. */
 #pragma once
 
 #include <stdbool.h>
@@ -57,21 +56,15 @@ typedef struct nicstride_lockq {
     nicstride_lockq_entry_t entry[];
 } nicstride_lockq_t;
 
-typedef enum nicstride_lockq_result {
-    NICSTRIDE_LOCKQ_GRANTED, /**< the origin holds the lock */
-    NICSTRIDE_LOCKQ_QUEUED,  /**< it waits; a later next_grant will name it */
-    NICSTRIDE_LOCKQ_REFUSED  /**< origin or type out of range, or already waiting or holding */
-} nicstride_lockq_result_t;
-
 /** Bytes of a queue for `n` origins. */
 size_t nicstride_lockq_size(uint32_t n);
 
 void nicstride_lockq_init(nicstride_lockq_t *q, uint32_t n);
 
 /** Asks for the lock. Who comes later queues behind those who wait, but for a request that is not
- *  exclusive of a process that `holds` another lock of the window. */
-nicstride_lockq_result_t nicstride_lockq_request(nicstride_lockq_t *q, uint32_t origin,
-                                                 uint32_t type, bool holds);
+ *  exclusive of a process that `holds` another lock of the window. True where the origin has the
+ *  lock; else it waits, and a later next_grant will name it. */
+bool nicstride_lockq_request(nicstride_lockq_t *q, uint32_t origin, uint32_t type, bool holds);
 
 /** Takes the lock where it is free for the origin now. False, nothing changed, where it is not. */
 bool nicstride_lockq_try(nicstride_lockq_t *q, uint32_t origin, uint32_t type, bool holds);
@@ -95,36 +88,35 @@ bool nicstride_lockq_holds(const nicstride_lockq_t *q, uint32_t origin);
 
 /* ---- locks that are asked for by message --------------------------------------------------------
  *
- * What an origin has asked for, of a target or of rank 0. An answer is believed only where it was
- * asked for: the processes of a node answer for each other, so who sends it says nothing. Pure; the
- * caller serialises. */
+ * What an origin has asked for, of a target or of rank 0. An answer that comes when it is not
+ * waited for any more, as after a loss, has no effect. Pure; the caller serialises. */
 
 /** Zero-initialise. */
 typedef struct nicstride_asked {
-    uint32_t type; /**< of the lock; 0: nothing was asked for, or it is answered */
-    int refused;   /**< the lock will not be had: why, or 0 */
+    bool waits;  /**< for the answer */
+    int refused; /**< the lock will not be had: why, or 0 */
 } nicstride_asked_t;
 
-static inline void nicstride_asked_begin(nicstride_asked_t *a, uint32_t type)
+static inline void nicstride_asked_begin(nicstride_asked_t *a)
 {
-    *a = (nicstride_asked_t){.type = type};
+    *a = (nicstride_asked_t){.waits = true};
 }
 
-/** The lock of that type is granted, or, where `error` is not 0, none will be. False, and nothing
- *  has changed, where that was not asked for. */
-static inline bool nicstride_asked_answer(nicstride_asked_t *a, uint32_t type, int error)
+/** The lock is granted, or, where `error` is not 0, will not be. False, and nothing has changed,
+ *  where that is not waited for. */
+static inline bool nicstride_asked_answer(nicstride_asked_t *a, int error)
 {
-    if (a->type == 0 || (error == 0 && type != a->type))
+    if (!a->waits)
         return false;
     *a = (nicstride_asked_t){.refused = error};
     return true;
 }
 
 /** The answer is not waited for any more. 0: the lock is had; else an error, `none` where there was
- *  no answer: one that comes later is not believed. */
+ *  no answer. */
 static inline int nicstride_asked_end(nicstride_asked_t *a, int none)
 {
-    const int error = a->type != 0 ? none : a->refused;
+    const int error = a->waits ? none : a->refused;
 
     *a = (nicstride_asked_t){0};
     return error;

@@ -11,8 +11,7 @@
  * the name of a list that the target has (peer_layouts.h). Only for a transfer through slots does
  * the target keep a record.
  *
- *  Pure. Magic, type, flags and lengths are checked. Fields that a type does not use are not looked
- *  at. */
+ *  Pure. Type, flags and lengths are checked. Fields that a type does not use are not looked at. */
 #pragma once
 
 #include <stdbool.h>
@@ -89,12 +88,11 @@ enum {
 /** Bytes of a ticket. */
 #define NICSTRIDE_TICKET_BYTES 24
 
-/** The header, as it travels: 64 bytes, host byte order (one magic value per order, so a mixed
- *  system is refused and not garbled). Unused fields are 0. */
+/** The header, as it travels: 64 bytes, host byte order (component/agreement.c sees to it that all
+ *  have the same). Unused fields are 0. */
 typedef struct nicstride_msg {
-    uint16_t magic;
-    uint8_t type;
-    uint8_t flags;
+    uint16_t type;
+    uint16_t flags;
     uint32_t win;        /**< the receiver's name for the window */
     uint32_t origin;     /**< the sender's rank in the window */
     int32_t status;      /**< 0, or an MPI error class */
@@ -111,14 +109,11 @@ typedef struct nicstride_msg {
                           ACC_DATA: not 0 is one */
 } nicstride_msg_t;
 
-#define NICSTRIDE_MSG_MAGIC 0x4e53
-
-/** Clears a message and sets magic, type, win and origin. */
+/** Clears a message and sets type, win and origin. */
 static inline void nicstride_msg_init(nicstride_msg_t *m, nicstride_msg_type_t type, uint32_t win,
                                       uint32_t origin)
 {
-    *m = (nicstride_msg_t){
-        .magic = NICSTRIDE_MSG_MAGIC, .type = (uint8_t)type, .win = win, .origin = origin};
+    *m = (nicstride_msg_t){.type = (uint16_t)type, .win = win, .origin = origin};
 }
 
 /** The most bytes that the target may have to keep because of a message, until it counts as
@@ -281,9 +276,8 @@ static inline bool nicstride_batch_next(const void *bytes, size_t len, size_t *a
  *
  *     at (8 bytes)  size (8)  generation (8)  { row (1)  part (1)  length (2)  blob }*
  *
- * Host byte order. Blobs are in ascending order of row and part, and none is empty; those of
- * unknown rows are skipped. A question names no region, nor does an answer that refuses. Pure;
- * nothing is trusted. */
+ * Host byte order. No blob is empty; those of unknown rows are skipped. A question names no region,
+ * nor does an answer that refuses. Pure; lengths are checked. */
 
 /** Bytes of a region in a window, or of an address space where that is dynamic. */
 typedef struct nicstride_span {
@@ -325,10 +319,10 @@ void nicstride_keys_begin(nicstride_keys_t *k, const nicstride_span_t *span);
 /** Where the next blob's bytes are to be written, and how many there is room for; 0: none. */
 void *nicstride_keys_room(nicstride_keys_t *k, size_t *cap_p);
 
-/** They are written, `len` of them; 0: there is no blob. Rows and parts come in ascending order. */
+/** They are written, `len` of them; 0: there is no blob. */
 void nicstride_keys_add(nicstride_keys_t *k, unsigned row, nicstride_part_of_t part, size_t len);
 
-/** Is all of it right? `span` gets the region, of size 0 if none. NULL, or what is wrong. */
+/** Are its lengths right? `span` gets the region, of size 0 if none. NULL, or what is wrong. */
 const char *nicstride_keys_check(const void *bytes, size_t len, nicstride_span_t *span);
 
 /** The blob at `*at_p` (first NICSTRIDE_KEYS_HEAD) of a right message; moves on. False: none. */
@@ -338,13 +332,6 @@ bool nicstride_keys_next(const void *bytes, size_t len, size_t *at_p, nicstride_
 static inline bool nicstride_span_holds(const nicstride_span_t *s, uint64_t at, uint64_t len)
 {
     return at >= s->at && at - s->at <= s->size && len <= s->size - (at - s->at);
-}
-
-/** Does a span that was checked answer the question for byte `place` of a window of `bytes`? It
- *  refuses, or holds that byte and does not lead out of the window. */
-static inline bool nicstride_span_answers(const nicstride_span_t *s, uint64_t place, uint64_t bytes)
-{
-    return s->size == 0 || (nicstride_span_holds(s, place, 1) && s->at + s->size <= bytes);
 }
 
 /** The piece of a region that is registered for the byte `at` in it: regions are cut into pieces of

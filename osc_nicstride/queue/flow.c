@@ -304,8 +304,7 @@ void nicstride_pump_askers_locked(void)
 
 void nicstride_acknowledged_locked(nicstride_peer_t *p, uint64_t count, uint64_t freed, int error)
 {
-    if (!nicstride_tx_ack(&p->flow.tx, p->quota, count, freed, nicstride_error_class(error)))
-        nicstride_refuse();
+    nicstride_tx_ack(&p->flow.tx, p->quota, count, freed, nicstride_error_class(error));
     if (error != 0)
         nicstride_use_locked(p);
     nicstride_pump_all_locked(p->process);

@@ -255,19 +255,15 @@ static void place(nicstride_op_t *op, uint64_t offset, const void *data, size_t 
     onic_unpack(&c, op->result_base, data, len);
 }
 
-/** The operation of this peer that waits for `len` bytes at `offset`, or NULL. What is for several
- *  gets comes whole. Peers are of one
- *  window each. */
-static nicstride_op_t *awaiting(const nicstride_peer_t *p, uint64_t handle, uint64_t offset,
-                                uint64_t len)
+/** The operation that waits for `len` bytes at `offset`. NULL where it is over, as after a loss, or
+ *  has not so many bytes. What is for several gets comes whole. */
+static nicstride_op_t *awaiting(uint64_t handle, uint64_t offset, uint64_t len)
 {
     nicstride_op_t *op = onic_handle_get(&nicstride_component.ops, handle);
 
-    if (op == NULL || op->peer != p || offset > op->size || len > op->size - offset ||
-        len > op->size - op->received || (op->gets != NULL && len != op->size)) {
-        nicstride_refuse();
+    if (op == NULL || offset > op->size || len > op->size - offset ||
+        (op->gets != NULL && len != op->size))
         return NULL;
-    }
     return op;
 }
 
@@ -285,7 +281,7 @@ static bool leave_slots(nicstride_op_t *op)
 void nicstride_on_data(const nicstride_incoming_t *in)
 {
     const nicstride_msg_t *msg = in->msg;
-    nicstride_op_t *op = awaiting(in->p, msg->handle, msg->offset, msg->len);
+    nicstride_op_t *op = awaiting(msg->handle, msg->offset, msg->len);
 
     if (op != NULL && op->move != NULL) {
         if (!leave_slots(op))
@@ -307,14 +303,12 @@ void nicstride_place_answer_locked(nicstride_peer_t *p)
     uint32_t word;
     size_t len;
     const void *data = nicstride_slot_data(p->flow.slot, &word, &len);
-    nicstride_op_t *op = data != NULL ? awaiting(p, onic_handle_of_word(word), 0, len) : NULL;
+    nicstride_op_t *op = data != NULL ? awaiting(onic_handle_of_word(word), 0, len) : NULL;
 
     nicstride_add(&nicstride_counters.slot_answers, 1);
     if (op != NULL) {
         place(op, 0, data, len);
         nicstride_op_received_locked(op, len, 0);
-    } else if (word != 0 && data == NULL) {
-        nicstride_refuse();
     }
 }
 

@@ -16,8 +16,9 @@
 typedef struct told {
     struct {
         uint32_t rank;
-        uint32_t type; /**< of the lock that it has got; 0: it is asked to leave, or refused */
-        int status;    /**< why */
+        uint32_t
+            type;   /**< of the lock that it has got; 0: it is asked to leave, or will get none */
+        int status; /**< why */
     } note[64];
     unsigned n;
 } told_t;
@@ -143,28 +144,11 @@ static unsigned bit_of(bool of_window)
     return of_window ? 2 : 1;
 }
 
-/** Does the change, and notes what the origin is to be told of it. */
-static int do_change(nicstride_module_t *m, int local, nicstride_change_t change, uint32_t origin,
-                     unsigned what, told_t *remote)
-{
-    const nicstride_tell_t told = change(m, local, origin, what);
-
-    if (told == NICSTRIDE_TELL_GRANTED)
-        tell(m, local, origin, remote);
-    if (told != NICSTRIDE_TELL_REFUSED)
-        return OMPI_SUCCESS;
-    if (onic_node_index(&m->node, origin) >= 0)
-        return OMPI_ERR_RMA_SYNC; /* that is the caller */
-    note(remote, origin, 0, MPI_ERR_RMA_SYNC);
-    return OMPI_SUCCESS;
-}
-
 int nicstride_change_queue(nicstride_module_t *m, int local, nicstride_change_t change,
                            uint32_t origin, unsigned what, bool wire_locked)
 {
     onic_owned_lock_t *lock = &nicstride_ctl(m, local)->queue_lock;
     bool changed = change == NULL;
-    int answer = OMPI_SUCCESS;
     told_t remote;
 
     do {
@@ -175,13 +159,13 @@ int nicstride_change_queue(nicstride_module_t *m, int local, nicstride_change_t 
         if (rc == NICSTRIDE_QUEUE_BUSY && changed) {
             m->untold |= bit_of(is_of_window(m, local));
             nicstride_queue_is_busy_locked();
-            return answer;
+            return OMPI_SUCCESS;
         }
         if (rc != OMPI_SUCCESS)
             return rc;
         remote.n = 0;
-        if (!changed)
-            answer = do_change(m, local, change, origin, what, &remote);
+        if (!changed && change(m, local, origin, what))
+            tell(m, local, origin, &remote);
         changed = true;
         if (broken)
             refuse(m, local, &remote);
@@ -194,7 +178,7 @@ int nicstride_change_queue(nicstride_module_t *m, int local, nicstride_change_t 
         if (remote.n > 0 && !wire_locked)
             onic_wire_unlock();
     } while (remote.n == TOLD_MAX);
-    return answer;
+    return OMPI_SUCCESS;
 }
 
 void nicstride_tell_rest_locked(nicstride_module_t *m)

@@ -26,7 +26,7 @@ static bool answered(void *arg)
 {
     nicstride_peer_t *p = arg;
 
-    return p->lock.asked.type == 0 || nicstride_peer_failed_locked(p);
+    return !p->lock.asked.waits || nicstride_peer_failed_locked(p);
 }
 
 static int take_by_message(nicstride_peer_t *p, unsigned type, bool holds)
@@ -34,7 +34,7 @@ static int take_by_message(nicstride_peer_t *p, unsigned type, bool holds)
     int error;
 
     onic_wire_lock();
-    nicstride_asked_begin(&p->lock.asked, type);
+    nicstride_asked_begin(&p->lock.asked);
     nicstride_send_note_locked(p, NICSTRIDE_MSG_LOCK, type | (holds ? NICSTRIDE_LOCK_HOLDS : 0), 0);
     onic_wire_unlock();
     nicstride_wait(p, NICSTRIDE_WAKE, answered, p);

@@ -13,20 +13,19 @@
 
 #include "opal/runtime/opal_progress.h"
 
-static nicstride_tell_t release(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
+static bool release(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
 {
     (void)what;
-    if (!nicstride_lockq_release(nicstride_ctl_lockq(m, local), origin))
-        nicstride_refuse();
-    return NICSTRIDE_TELL_NOTHING;
+    (void)nicstride_lockq_release(nicstride_ctl_lockq(m, local), origin);
+    return false;
 }
 
 /** For a process of another node, the connection to which is lost. */
-static nicstride_tell_t forget(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
+static bool forget(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
 {
     (void)what;
     (void)nicstride_lockq_forget(nicstride_ctl_lockq(m, local), origin);
-    return NICSTRIDE_TELL_NOTHING;
+    return false;
 }
 
 /** Had it come to know that it held that lock, and used it? Of the window's lock only
@@ -44,8 +43,7 @@ static bool has_used(nicstride_module_t *m, int local, int index)
 
 /** For a process of this node that has died: where it waits it is taken out; what it has held and
  *  used nobody can have any more. */
-static nicstride_tell_t remove_one_dead(nicstride_module_t *m, int local, uint32_t origin,
-                                        unsigned what)
+static bool remove_one_dead(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
 {
     nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
     const int index = onic_node_index(&m->node, origin);
@@ -54,7 +52,7 @@ static nicstride_tell_t remove_one_dead(nicstride_module_t *m, int local, uint32
         nicstride_break(m, NICSTRIDE_BROKEN_LOCK, index);
     else
         (void)forget(m, local, origin, what);
-    return NICSTRIDE_TELL_NOTHING;
+    return false;
 }
 
 /** The connection to a process is lost: what it holds of my lock, or at rank 0 of the window's,
@@ -96,7 +94,7 @@ bool nicstride_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *m
     nicstride_module_t *m = p->module;
     const int local = m->node.me;
     nicstride_ctl_t *ctl = nicstride_ctl(m, local);
-    nicstride_lockq_result_t r;
+    bool granted;
 
     if (msg->type != NICSTRIDE_MSG_LOCK)
         return nicstride_change_mine_locked(m, release, msg->origin);
@@ -108,16 +106,12 @@ bool nicstride_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *m
     }
     if (!nicstride_ctl_try(m, &ctl->queue_lock))
         return false;
-    r = nicstride_lockq_request(nicstride_ctl_lockq(m, local), msg->origin,
-                                msg->op & NICSTRIDE_LOCK_TYPE,
-                                (msg->op & NICSTRIDE_LOCK_HOLDS) != 0);
+    granted = nicstride_lockq_request(nicstride_ctl_lockq(m, local), msg->origin,
+                                      msg->op & NICSTRIDE_LOCK_TYPE,
+                                      (msg->op & NICSTRIDE_LOCK_HOLDS) != 0);
     nicstride_ctl_unlock(&ctl->queue_lock);
-    if (r == NICSTRIDE_LOCKQ_GRANTED)
+    if (granted)
         nicstride_send_grant_locked(m, local, (uint32_t)p->rank, msg->op & NICSTRIDE_LOCK_TYPE, 0);
-    if (r == NICSTRIDE_LOCKQ_REFUSED) {
-        nicstride_refuse();
-        nicstride_send_grant_locked(m, local, (uint32_t)p->rank, 0, MPI_ERR_RMA_SYNC);
-    }
     return true;
 }
 
@@ -172,18 +166,17 @@ int nicstride_take_on_node(nicstride_peer_t *p, unsigned type, bool holds)
     nicstride_module_t *m = p->module;
     const int local = p->local;
     nicstride_ctl_t *ctl = nicstride_ctl(m, local);
-    nicstride_lockq_result_t r;
+    bool granted;
     int rc = nicstride_is_broken(m) || onic_peer_has_died(p->wire)
                  ? ONIC_ERR_PROC_FAILED
                  : nicstride_ctl_lock(m, &ctl->queue_lock);
 
     if (rc != OMPI_SUCCESS)
         return rc;
-    r = nicstride_lockq_request(nicstride_ctl_lockq(m, local), (uint32_t)m->rank, type, holds);
+    granted =
+        nicstride_lockq_request(nicstride_ctl_lockq(m, local), (uint32_t)m->rank, type, holds);
     nicstride_ctl_unlock(&ctl->queue_lock);
-    if (r == NICSTRIDE_LOCKQ_REFUSED)
-        return OMPI_ERR_RMA_SYNC;
-    if (r == NICSTRIDE_LOCKQ_GRANTED)
+    if (granted)
         return OMPI_SUCCESS;
     rc = nicstride_await_grant(p, local, is_granted);
     atomic_store_explicit(&nicstride_ctl_granted(m, local)[m->node.me], 0, memory_order_relaxed);

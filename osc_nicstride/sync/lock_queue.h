@@ -43,24 +43,18 @@ int nicstride_end_lost_locked(void);
 /** A queue's lock is not free. */
 #define NICSTRIDE_QUEUE_BUSY (-1)
 
-/** What the origin of a change is to be told. */
-typedef enum nicstride_tell {
-    NICSTRIDE_TELL_NOTHING,
-    NICSTRIDE_TELL_GRANTED, /**< it has the lock */
-    NICSTRIDE_TELL_REFUSED  /**< it will not: it has it, or waits for it */
-} nicstride_tell_t;
-
 /** What is to be done with the queue of a target of this node, or the window's
- *  (nicstride_ctl_of_window), whose lock is had. */
-typedef nicstride_tell_t (*nicstride_change_t)(nicstride_module_t *m, int local, uint32_t origin,
-                                               unsigned what);
+ *  (nicstride_ctl_of_window), whose lock is had. True where the origin has the lock by that, and is
+ *  to be told so. */
+typedef bool (*nicstride_change_t)(nicstride_module_t *m, int local, uint32_t origin,
+                                   unsigned what);
 
 /** Changes such a queue, if `change` is not NULL, and tells those that have the lock by that, never
  *  will, or are to leave. Nothing is sent, and no endpoint made, before the queue's lock is given
- *  back. An error where that cannot be had any more; OMPI_ERR_RMA_SYNC where this process's request
- *  is refused. Without the wire lock: MPI threads. With it NICSTRIDE_QUEUE_BUSY where the lock is
- *  not free, and nothing has changed. Where that happens when all is done but the telling, or
- *  `change` is NULL, the rest is told later (nicstride_queues_settle_locked). */
+ *  back. An error where that cannot be had any more. Without the wire lock: MPI threads. With it
+ * NICSTRIDE_QUEUE_BUSY where the lock is not free, and nothing has changed. Where that happens when
+ * all is done but the telling, or `change` is NULL, the rest is told later
+ * (nicstride_queues_settle_locked). */
 int nicstride_change_queue(nicstride_module_t *m, int local, nicstride_change_t change,
                            uint32_t origin, unsigned what, bool wire_locked);
 

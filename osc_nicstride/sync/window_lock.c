@@ -38,37 +38,23 @@ static nicstride_stay_t *stay(const nicstride_module_t *m)
 
 /* ---- the queue ------------------------------------------------------------------------------- */
 
-static nicstride_tell_t request(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
+static bool request(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
 {
-    switch (nicstride_lockq_request(nicstride_ctl_lockq(m, local), origin,
-                                    what & NICSTRIDE_LOCK_TYPE,
-                                    (what & NICSTRIDE_LOCK_HOLDS) != 0)) {
-    case NICSTRIDE_LOCKQ_GRANTED:
-        return NICSTRIDE_TELL_GRANTED;
-    case NICSTRIDE_LOCKQ_REFUSED:
-        nicstride_refuse();
-        return NICSTRIDE_TELL_REFUSED;
-    default:
-        return NICSTRIDE_TELL_NOTHING;
-    }
+    return nicstride_lockq_request(nicstride_ctl_lockq(m, local), origin,
+                                   what & NICSTRIDE_LOCK_TYPE, (what & NICSTRIDE_LOCK_HOLDS) != 0);
 }
 
-static nicstride_tell_t release(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
+static bool release(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
 {
     (void)what;
-    if (!nicstride_lockq_release(nicstride_ctl_lockq(m, local), origin))
-        nicstride_refuse();
-    return NICSTRIDE_TELL_NOTHING;
+    (void)nicstride_lockq_release(nicstride_ctl_lockq(m, local), origin);
+    return false;
 }
 
 bool nicstride_window_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *msg)
 {
     nicstride_module_t *m = p->module;
 
-    if (m->rank != 0) {
-        nicstride_refuse();
-        return true;
-    }
     if (nicstride_asker_is_gone_locked(p))
         return true;
     if (msg->type != NICSTRIDE_MSG_LOCK)
@@ -84,9 +70,7 @@ bool nicstride_window_lock_message_locked(nicstride_peer_t *p, const nicstride_m
 
 void nicstride_window_lock_answered_locked(nicstride_module_t *m, unsigned type, int error)
 {
-    if (!nicstride_asked_answer(&m->window_asked, type, error))
-        nicstride_refuse();
-    else if (error == 0)
+    if (nicstride_asked_answer(&m->window_asked, error) && error == 0)
         nicstride_stay_granted(stay(m), type);
 }
 
@@ -94,9 +78,7 @@ void nicstride_window_lock_leave_locked(nicstride_module_t *m)
 {
     nicstride_peer_t *p;
 
-    if (is_near(m))
-        nicstride_refuse();
-    if (is_near(m) || !nicstride_stay_leave(stay(m)))
+    if (!nicstride_stay_leave(stay(m)))
         return;
     p = nicstride_peer_locked(m, 0);
     if (p != NULL)
@@ -113,7 +95,7 @@ static bool answered(void *arg)
 {
     nicstride_peer_t *p = arg;
 
-    return p->module->window_asked.type == 0 || nicstride_peer_failed_locked(p);
+    return !p->module->window_asked.waits || nicstride_peer_failed_locked(p);
 }
 
 static int ask_near(nicstride_peer_t *p, unsigned what)
@@ -131,7 +113,7 @@ static int ask_far(nicstride_peer_t *p, unsigned what)
     int error;
 
     onic_wire_lock();
-    nicstride_asked_begin(asked, what & NICSTRIDE_LOCK_TYPE);
+    nicstride_asked_begin(asked);
     nicstride_send_note_locked(p, NICSTRIDE_MSG_LOCK, what, 0);
     onic_wire_unlock();
     nicstride_wait(p, NICSTRIDE_WAKE, answered, p);

@@ -39,15 +39,14 @@ static void on_grant(const nicstride_incoming_t *in)
         nicstride_window_lock_answered_locked(in->m, in->msg->op, error);
         return;
     }
-    /* Of whom a lock was asked there is a peer. */
     target = in->msg->count < (uint64_t)in->m->size ? in->m->peer[in->msg->count] : NULL;
-    if (target != NULL && nicstride_lazy_lock_granted_locked(target, error != 0)) {
-        /* Both sides disagree about the lock: nothing that is sent there can be relied on. */
-        if (error != 0)
-            nicstride_peer_end_locked(target);
-    } else if (target == NULL || !nicstride_asked_answer(&target->lock.asked, in->msg->op, error)) {
-        nicstride_refuse();
-    }
+    /* Of whom a lock was asked there is a peer. */
+    if (target == NULL)
+        return;
+    if (!nicstride_lazy_lock_granted_locked(target, error != 0))
+        (void)nicstride_asked_answer(&target->lock.asked, error);
+    else if (error != 0) /* nothing that was to be done under it can be done */
+        nicstride_peer_end_locked(target);
 }
 
 static bool by_slots(const nicstride_msg_t *msg)
@@ -213,10 +212,6 @@ static void defer_lock(const nicstride_incoming_t *in)
     nicstride_deferred_t *d =
         &in->p->served.deferred[2 * of_window + (in->msg->type == NICSTRIDE_MSG_UNLOCK)];
 
-    if (d->used) {
-        nicstride_refuse();
-        return;
-    }
     *d = (nicstride_deferred_t){.used = true, .msg = *in->msg};
     append(in->p, d);
 }
@@ -387,8 +382,6 @@ static void batch(const void *bytes, size_t len)
         go_on = one_message(message, message_len, NULL, 0);
     nicstride_collects = false;
     nicstride_send_all_waiting_locked();
-    if (go_on && at < len)
-        nicstride_refuse();
 }
 
 void nicstride_am(onic_peer_t *from, const void *header, size_t header_len, const void *data,

@@ -219,29 +219,14 @@ static void take(const nicstride_incoming_t *in, const nicstride_span_t *span)
 
 void nicstride_on_keys(const nicstride_incoming_t *in)
 {
-    const uint64_t bytes = in->m->flavor == MPI_WIN_FLAVOR_DYNAMIC
-                               ? UINT64_MAX
-                               : nicstride_info(in->m, in->p->rank)->size;
-    nicstride_keyring_t *ring = in->p->keys;
     nicstride_span_t span;
-    const bool right = nicstride_keys_check(in->data, in->len, &span) == NULL;
 
-    if (in->msg->op != NICSTRIDE_KEYS_TELL) {
-        if (right)
-            answer(in);
-        else
-            nicstride_refuse();
-        return;
-    }
-    if (ring == NULL || !ring->asked) {
+    if (nicstride_keys_check(in->data, in->len, &span) != NULL) {
         nicstride_refuse();
-        return;
-    }
-    ring->asked = false;
-    if (right && nicstride_span_answers(&span, ring->place, bytes)) {
-        take(in, &span);
+    } else if (in->msg->op != NICSTRIDE_KEYS_TELL) {
+        answer(in);
     } else {
-        nicstride_refuse();
-        ring->refused = true;
+        in->p->keys->asked = false;
+        take(in, &span);
     }
 }

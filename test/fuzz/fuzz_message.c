@@ -16,7 +16,6 @@
 #include <string.h>
 
 #include "common/layout/layout.h"
-#include "osc_nicstride/protocol/lockq.h"
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/protocol/peer_layouts.h"
 #include "osc_nicstride/protocol/vector.h"
@@ -85,7 +84,7 @@ static void check_layout(const nicstride_msg_t *m, const void *encoded, uint64_t
     onic_layout_fini(&l);
 }
 
-/* A named slice: nothing of it is believed, and what is taken stays within the bound. */
+/* A named slice: what is taken of it stays within the bound. */
 static void check_named_slice(nicstride_msg_t m, const void *layout)
 {
     nicstride_layout_room_t room = {.limit = 1 << 16};
@@ -116,20 +115,6 @@ static void check_bytes(const nicstride_msg_t *m, uint64_t window)
     const bool inside = nicstride_bytes_fit(m->disp, m->offset, m->len, window, &at);
     require(inside == nicstride_layout_fits(&l, m->disp, window));
     require(!inside || (at + m->len <= window && at == (uint64_t)m->disp + m->offset));
-}
-
-/* A request for a lock, its release, or the answer: what it says of the lock. */
-static void check_lock(const nicstride_msg_t *m)
-{
-    const unsigned type = m->op & NICSTRIDE_LOCK_TYPE, more = m->op & ~NICSTRIDE_LOCK_TYPE;
-    const bool valid = type >= NICSTRIDE_LOCK_SHARED && type <= NICSTRIDE_LOCK_OF_SOME;
-
-    if (m->type == NICSTRIDE_MSG_LOCK)
-        require(valid && more <= (NICSTRIDE_LOCK_WITH_MORE | NICSTRIDE_LOCK_HOLDS));
-    if (m->type == NICSTRIDE_MSG_GRANT)
-        require(m->status > 0 || (valid && more == 0));
-    if (m->type == NICSTRIDE_MSG_UNLOCK)
-        require(m->op == 0 || (nicstride_lock_is_of_window(type) && more == 0));
 }
 
 static uint64_t payload_said(uint8_t choice, const uint8_t *message, size_t len)
@@ -199,7 +184,6 @@ static void check_message(const uint8_t *message, size_t len, uint8_t choice, ui
     require((const uint8_t *)layout + m.layout_len + inlined == message + len);
     if (m.type == NICSTRIDE_MSG_PUTV || m.type == NICSTRIDE_MSG_GETV)
         check_vector(&m, (const uint8_t *)layout + m.layout_len, inlined);
-    check_lock(&m);
     if ((m.flags & NICSTRIDE_MSG_NAMED) != 0 && (m.flags & NICSTRIDE_MSG_SLICE) != 0)
         check_named_slice(m, layout);
     else if (m.layout_len > 0)
@@ -244,25 +228,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-/* A put of contiguous bytes, one of blocks, and the latter as what is made right; and messages
- * about locks. */
+/* A put of contiguous bytes, one of blocks, and the latter as what is made right. */
 size_t onic_fuzz_seed(unsigned i, uint8_t *buf, size_t cap)
 {
-    static const nicstride_msg_type_t locks[] = {NICSTRIDE_MSG_LOCK, NICSTRIDE_MSG_GRANT,
-                                                 NICSTRIDE_MSG_UNLOCK, NICSTRIDE_MSG_LEAVE};
-    const unsigned nlocks = sizeof(locks) / sizeof(locks[0]);
     nicstride_msg_t m;
     onic_layout_t l;
     size_t len = 0;
 
-    if (i >= 3 + nlocks || cap < 2 + sizeof(m))
+    if (i >= 3 || cap < 2 + sizeof(m))
         return 0;
     nicstride_msg_init(&m, NICSTRIDE_MSG_PUT, 1, 0);
     m.len = 64;
-    if (i >= 3) {
-        nicstride_msg_init(&m, locks[i - 3], 1, 0);
-        m.op = NICSTRIDE_LOCK_OF_ALL;
-    } else if (i > 0) {
+    if (i > 0) {
         if (onic_layout_contig(&l, 0, 8) != ONIC_LAYOUT_OK ||
             onic_layout_repeat(&l, 8, 32) != ONIC_LAYOUT_OK ||
             onic_layout_encode(&l, buf + 2 + sizeof(m), cap - 2 - sizeof(m), &len) !=

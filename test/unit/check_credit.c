@@ -158,7 +158,7 @@ static void acknowledged(simulation_t *s)
     const packet_t p = take(&s->acks, s->acks_in_order ? 0 : (size_t)unit_below(s->r, s->acks.n));
     const uint64_t before = s->tx.acked;
 
-    UNIT_CHECK(nicstride_tx_ack(&s->tx, &s->quota, p.number, p.kept, p.error));
+    nicstride_tx_ack(&s->tx, &s->quota, p.number, p.kept, p.error);
     UNIT_CHECK(s->tx.acked == (p.number > before ? p.number : before));
     if (s->flushing && is_over(s))
         end_flush(s);
@@ -179,21 +179,15 @@ static void settle(simulation_t *s)
     UNIT_CHECK(s->tx.confirmed <= s->tx.acked && s->tx.acked <= s->rx.applied);
 }
 
-/* What peers that lie could say; none of it may change anything. */
-static void lie(simulation_t *s)
+/* Old acknowledgements and requests change nothing. */
+static void repeat(simulation_t *s)
 {
-    const uint64_t more = 1 + unit_below(s->r, UINT64_MAX - s->tx.sent);
-    const uint64_t beyond = s->rx.reported + 2 * (uint64_t)s->rx.window;
     const nicstride_tx_t tx = s->tx;
     const nicstride_rx_t rx = s->rx;
 
-    UNIT_CHECK(!nicstride_tx_ack(&s->tx, &s->quota, s->tx.sent + more, 0, 99));
-    UNIT_CHECK(!nicstride_tx_ack(&s->tx, &s->quota, UINT64_MAX, 0, 99));
-    UNIT_CHECK(!nicstride_tx_ack(&s->tx, &s->quota, s->tx.sent, s->tx.kept + more, 99));
-    UNIT_CHECK(nicstride_tx_ack(&s->tx, &s->quota, unit_below(s->r, s->tx.confirmed + 1),
-                                unit_below(s->r, s->tx.freed + 1), 0));
+    nicstride_tx_ack(&s->tx, &s->quota, unit_below(s->r, s->tx.confirmed + 1),
+                     unit_below(s->r, s->tx.freed + 1), 0);
     UNIT_CHECK(memcmp(&tx, &s->tx, sizeof(tx)) == 0);
-    UNIT_CHECK(!nicstride_rx_flush(&s->rx, beyond + 1 + unit_below(s->r, UINT64_MAX - beyond)));
     UNIT_CHECK(!nicstride_rx_flush(&s->rx, unit_below(s->r, s->rx.reported + 1)));
     UNIT_CHECK(memcmp(&rx, &s->rx, sizeof(rx)) == 0);
 }
@@ -270,7 +264,7 @@ static void run(simulation_t *s)
 {
     while (step(s)) {
         if (unit_once_in(s->r, 30))
-            lie(s);
+            repeat(s);
         if (unit_once_in(s->r, 30))
             take_error(s);
         if (s->settles && unit_once_in(s->r, 10))
@@ -340,7 +334,7 @@ START_TEST(full_window_is_always_reported)
             while (rx.applied < tx.sent)
                 if (nicstride_rx_applied(&rx, 0, 0)) {
                     nicstride_rx_ack(&rx, &applied, &error);
-                    UNIT_CHECK(nicstride_tx_ack(&tx, &q, applied, 0, error));
+                    nicstride_tx_ack(&tx, &q, applied, 0, error);
                 }
             ck_assert_uint_gt(tx.acked, before);
             ck_assert(nicstride_tx_can_send(&tx, &q, 0));
@@ -385,8 +379,8 @@ START_TEST(first_error_wins)
     nicstride_rx_ack(&rx, &applied, &error);
     ck_assert_uint_eq(applied, 3);
     ck_assert_int_eq(error, 7);
-    ck_assert(nicstride_tx_ack(&tx, &q, applied, 0, error));
-    ck_assert(nicstride_tx_ack(&tx, &q, applied, 0, 9));
+    nicstride_tx_ack(&tx, &q, applied, 0, error);
+    nicstride_tx_ack(&tx, &q, applied, 0, 9);
     ck_assert_int_eq(nicstride_tx_take_error(&tx), 7);
     ck_assert_int_eq(nicstride_tx_take_error(&tx), 0);
     ck_assert(!nicstride_tx_ask(&tx, &upto));
@@ -423,7 +417,7 @@ START_TEST(windows_share_a_quota)
                 all--;
                 if (nicstride_rx_applied(&rx[w], kept, 0)) {
                     nicstride_rx_ack(&rx[w], &count, &error);
-                    UNIT_CHECK(nicstride_tx_ack(&tx[w], &q, count, rx[w].freed, error));
+                    nicstride_tx_ack(&tx[w], &q, count, rx[w].freed, error);
                 }
                 continue;
             }
@@ -433,7 +427,7 @@ START_TEST(windows_share_a_quota)
             for (int i = 0; i < WINDOWS; i++) {
                 if (nicstride_tx_ask(&tx[i], &count) && nicstride_rx_flush(&rx[i], count)) {
                     nicstride_rx_ack(&rx[i], &count, &error);
-                    UNIT_CHECK(nicstride_tx_ack(&tx[i], &q, count, rx[i].freed, error));
+                    nicstride_tx_ack(&tx[i], &q, count, rx[i].freed, error);
                 }
             }
             UNIT_CHECK(nicstride_tx_can_send(&tx[w], &q, kept));
@@ -468,8 +462,8 @@ START_TEST(given_up_windows_give_back)
                 given_up[w] = true;
                 nicstride_tx_forget(&tx[w], &q);
             } else if (unit_once_in(&r, 3)) {
-                UNIT_CHECK(nicstride_tx_ack(&tx[w], &q, unit_below(&r, tx[w].sent + 1),
-                                            unit_below(&r, tx[w].kept + 1), 0));
+                nicstride_tx_ack(&tx[w], &q, unit_below(&r, tx[w].sent + 1),
+                                 unit_below(&r, tx[w].kept + 1), 0);
             } else if (!given_up[w] && nicstride_tx_can_send(&tx[w], &q, kept)) {
                 nicstride_tx_send(&tx[w], &q, kept);
             }
@@ -480,7 +474,7 @@ START_TEST(given_up_windows_give_back)
         /* The one that is left has it all. */
         for (int w = 1; w < WINDOWS; w++)
             nicstride_tx_forget(&tx[w], &q);
-        UNIT_CHECK(nicstride_tx_ack(&tx[0], &q, tx[0].sent, 0, 0));
+        nicstride_tx_ack(&tx[0], &q, tx[0].sent, 0, 0);
         tx[0].window = UINT32_MAX;
         UNIT_CHECK(nicstride_tx_can_send(&tx[0], &q, q.limit));
     }

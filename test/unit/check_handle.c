@@ -71,7 +71,7 @@ START_TEST(live_handles_differ)
 }
 END_TEST
 
-START_TEST(forged_handles)
+START_TEST(other_handles)
 {
     unit_random_t r = {unit_seed()};
     onic_handles_t t = {0};
@@ -83,13 +83,13 @@ START_TEST(forged_handles)
 
     const uint64_t good = onic_handle_new(&t, &object);
     for (int i = 0; i < 100000; i++) {
-        uint64_t forged = unit_random64(&r);
+        uint64_t other = unit_random64(&r);
         if (unit_once_in(&r, 2))
-            forged = good ^ 1ull << unit_below(&r, 64);
-        if (forged == good)
+            other = good ^ 1ull << unit_below(&r, 64);
+        if (other == good)
             continue;
-        UNIT_CHECK(onic_handle_get(&t, forged) == NULL);
-        UNIT_CHECK(onic_handle_free(&t, forged) == NULL);
+        UNIT_CHECK(onic_handle_get(&t, other) == NULL);
+        UNIT_CHECK(onic_handle_free(&t, other) == NULL);
     }
     ck_assert_ptr_null(onic_handle_get(&t, 0));
     ck_assert_ptr_null(onic_handle_get(&t, slot_of(good)));
@@ -130,5 +130,5 @@ END_TEST
 int main(void)
 {
     return UNIT_RUN("handle", UNIT_ONCE(random_use), UNIT_ONCE(live_handles_differ),
-                    UNIT_ONCE(forged_handles), UNIT_ONCE(generation_wraps_past_zero));
+                    UNIT_ONCE(other_handles), UNIT_ONCE(generation_wraps_past_zero));
 }

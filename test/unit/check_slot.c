@@ -177,12 +177,12 @@ typedef struct model {
 static void model_look(model_t *m)
 {
     if (nicstride_slot_look(&m->slot, &m->seen))
-        UNIT_CHECK(nicstride_tx_ack(&m->tx, &m->quota, m->seen, 0, 0));
+        nicstride_tx_ack(&m->tx, &m->quota, m->seen, 0, 0);
 }
 
 static void model_hear(model_t *m)
 {
-    UNIT_CHECK(nicstride_tx_ack(&m->tx, &m->quota, m->told, 0, 0));
+    nicstride_tx_ack(&m->tx, &m->quota, m->told, 0, 0);
 }
 
 static void model_send(model_t *m)
