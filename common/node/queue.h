@@ -17,8 +17,8 @@
  *  enough.
  *
  *  One sender and one receiver at a time. Lengths are checked: no message leads outside of the
- *  ring. A sender that is killed leaves no part of a message. Pure: the memory is the caller's, zero
- *  at first. */
+ *  ring. A sender that is killed leaves no part of a message. Pure: the memory is the caller's,
+ * zero at first. */
 #pragma once
 
 #include <stdatomic.h>
@@ -176,7 +176,8 @@ typedef struct onic_queue_message {
 onic_queue_receiver_t onic_queue_receiver(const onic_queue_t *q);
 
 /** Takes over what a stamped line says. False, and the queue is broken, where the lengths lead out
- *  of the ring; false, too, where the line only says to go on at its begin, and nothing is there. */
+ *  of the ring; false, too, where the line only says to go on at its begin, and nothing is there.
+ */
 bool onic_queue_read(onic_queue_receiver_t *r, onic_queue_message_t *m);
 
 /** Is there a message? For any thread but the one that takes messages only a guess. */

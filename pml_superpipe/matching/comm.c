@@ -39,8 +39,8 @@ void superpipe_comm_keep(superpipe_comm_t *c, superpipe_message_t *message)
     TAILQ_INSERT_TAIL(&c->held, message, of_list);
 }
 
-superpipe_message_t *superpipe_comm_held(const superpipe_comm_t *c, int32_t source,
-                                         uint32_t sequence)
+/** The message of that source and number that is held; NULL where there is none. */
+static superpipe_message_t *find_held(const superpipe_comm_t *c, int32_t source, uint32_t sequence)
 {
     superpipe_message_t *message;
 
@@ -55,7 +55,7 @@ superpipe_message_t *superpipe_comm_next(superpipe_comm_t *c, int32_t source,
 {
     superpipe_message_t *message;
 
-    while ((message = superpipe_comm_held(c, source, c->turn[source])) != NULL) {
+    while ((message = find_held(c, source, c->turn[source])) != NULL) {
         TAILQ_REMOVE(&c->held, message, of_list);
         c->turn[source]++;
         *receive_p = superpipe_match_message(&c->match, source, message->tag);
@@ -72,8 +72,9 @@ bool superpipe_comm_take(superpipe_comm_t *c, const superpipe_taker_t *taker,
     if (!superpipe_comm_may_take(c) || in->prefix.context != c->context ||
         in->source != taker->source || in->sequence != c->turn[taker->source] ||
         (taker->tag == SUPERPIPE_ANY_TAG ? in->tag < 0 : in->tag != taker->tag) ||
-        in->bytes > taker->room || !superpipe_pool_arrived(sender, SUPERPIPE_RECORD + in->bytes))
+        in->bytes > taker->room)
         return false;
+    superpipe_pool_arrived(sender, SUPERPIPE_RECORD + in->bytes);
     c->turn[taker->source]++;
     return true;
 }

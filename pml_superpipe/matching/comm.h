@@ -37,7 +37,7 @@ typedef struct superpipe_comm {
 typedef enum superpipe_arrival {
     SUPERPIPE_MATCHED, /**< there is a receive for it */
     SUPERPIPE_WAITS,   /**< it is to be kept, for a receive or for its turn */
-    SUPERPIPE_REFUSED  /**< no such rank, no tag of a message, or the number of an earlier one */
+    SUPERPIPE_REFUSED  /**< there is no such rank */
 } superpipe_arrival_t;
 
 /** A communicator without messages; `nranks` is the size of its remote group where it has one, else
@@ -48,24 +48,16 @@ int superpipe_comm_init(superpipe_comm_t *c, uint64_t context, uint32_t nranks);
  *  superpipe_match_abandon and superpipe_comm_discard. */
 void superpipe_comm_fini(superpipe_comm_t *c);
 
-/** The message of that source and number that is held; NULL where there is none. */
-superpipe_message_t *superpipe_comm_held(const superpipe_comm_t *c, int32_t source,
-                                         uint32_t sequence);
-
-/** A message came, with values of the peer's, which may be anything. Where SUPERPIPE_MATCHED is
- *  returned `*receive_p` is its receive, which is taken out; else nothing has changed. */
+/** A message came. Where SUPERPIPE_MATCHED is returned `*receive_p` is its receive, which is taken
+ *  out; else nothing has changed. */
 __attribute__((always_inline)) static inline superpipe_arrival_t
 superpipe_comm_arrive(superpipe_comm_t *c, int32_t source, int32_t tag, uint32_t sequence,
                       superpipe_receive_t **receive_p)
 {
-    if ((uint32_t)source >= c->nranks || tag == SUPERPIPE_ANY_TAG)
+    if ((uint32_t)source >= c->nranks)
         return SUPERPIPE_REFUSED;
-    const uint32_t ahead = sequence - c->turn[source];
-    if (ahead > INT32_MAX)
-        return SUPERPIPE_REFUSED;
-    if (ahead > 0)
-        return superpipe_comm_held(c, source, sequence) == NULL ? SUPERPIPE_WAITS
-                                                                : SUPERPIPE_REFUSED;
+    if (sequence != c->turn[source])
+        return SUPERPIPE_WAITS;
     *receive_p = superpipe_match_message(&c->match, source, tag);
     if (*receive_p == NULL)
         return SUPERPIPE_WAITS;

@@ -22,9 +22,8 @@
  *  gets 1/(n+2) of that. A sender that does not lack credit gets no more than 1/(2n) of the pool
  *  for n processes of the job: most never use it.
  *
- *  Counts are sums, so it does not matter which messages overtake each other. Pure; peers' values
- *  are not trusted. The caller serialises: one lock for each superpipe_credit_t, one for the pool.
- */
+ *  Counts are sums, so it does not matter which messages overtake each other. Pure. The caller
+ *  serialises: one lock for each superpipe_credit_t, one for the pool. */
 #pragma once
 
 #include <stdbool.h>
@@ -96,14 +95,10 @@ static inline uint64_t superpipe_pool_holds(const superpipe_sender_t *s)
  *  functions below returns true, and when a peer is met. `lacks`: it lacks credit. */
 uint64_t superpipe_pool_grant(superpipe_pool_t *p, superpipe_sender_t *s, bool lacks);
 
-/** A message of that cost came, by credit. False where that is more than the sender may send:
- *  nothing has changed, and the peer is broken. */
-static inline bool superpipe_pool_arrived(superpipe_sender_t *s, uint64_t bytes)
+/** A message of that cost came, by credit. */
+static inline void superpipe_pool_arrived(superpipe_sender_t *s, uint64_t bytes)
 {
-    if (bytes > s->limit - s->arrived)
-        return false;
     s->arrived += bytes;
-    return true;
 }
 
 /** superpipe_pool_freed, but for the most frequent case. */

@@ -61,7 +61,7 @@ static bool copy_within(const superpipe_request_t *r, superpipe_request_t **s_p)
 
     onic_wire_lock();
     s = onic_handle_get(&superpipe.handles, r->theirs);
-    if (s != NULL && (s->peer != r->peer || !superpipe_transfer_lend(&s->state)))
+    if (s != NULL && !superpipe_transfer_lend(&s->state))
         s = NULL;
     onic_wire_unlock();
     *s_p = s;

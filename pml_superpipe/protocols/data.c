@@ -115,7 +115,8 @@ void superpipe_on_ack_locked(superpipe_peer_t *p, const superpipe_incoming_t *in
 {
     superpipe_request_t *r = onic_handle_get(&superpipe.handles, in->handle);
 
-    if (r == NULL || r->peer != p)
+    (void)p;
+    if (r == NULL)
         return;
     superpipe_transfer_acknowledged(&r->state);
     superpipe_finish_locked(r);
@@ -148,16 +149,13 @@ void superpipe_request_data_locked(superpipe_request_t *r, superpipe_protocol_t 
     superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
 }
 
-void superpipe_on_data_locked(superpipe_peer_t *p, const superpipe_incoming_t *in,
-                              onic_rndv_t *rndv)
+void superpipe_on_data_locked(const superpipe_incoming_t *in, onic_rndv_t *rndv)
 {
     superpipe_request_t *r = onic_handle_get(&superpipe.handles, in->handle);
     const bool meets = rndv != NULL;
     int rc = 1;
 
-    if (r == NULL || r->peer != p ||
-        !superpipe_transfer_takes(&r->state, in->value, in->bytes, meets) ||
-        (meets && !onic_layout_is_contig(&r->layout)))
+    if (r == NULL || !superpipe_transfer_takes(&r->state, in->value, in->bytes))
         return;
     if (meets)
         rc = onic_rndv_recv(rndv, r->base + r->layout.offset + in->value, in->bytes,

@@ -31,9 +31,11 @@ void superpipe_arrived(onic_peer_t *from, const void *header, size_t header_len,
 
     if (p == NULL) {
         onic_peer_give_up(from);
+    } else if (p->lost) {
+        return; /* it may be alive, but has neither credit nor transfers any more */
     } else if (superpipe_decode(&in, header, header_len, data, len, rndv != NULL)) {
         if (in.prefix.kind == SUPERPIPE_KIND_DATA)
-            superpipe_on_data_locked(p, &in, rndv);
+            superpipe_on_data_locked(&in, rndv);
         else
             handlers[in.prefix.kind](p, &in);
         return;

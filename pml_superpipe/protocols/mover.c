@@ -88,7 +88,7 @@ void superpipe_on_nack_locked(superpipe_peer_t *p, const superpipe_incoming_t *i
 {
     superpipe_request_t *r = onic_handle_get(&superpipe.handles, in->handle);
 
-    if (r == NULL || r->peer != p || !superpipe_transfer_was_refused(&r->state))
+    if (r == NULL)
         return;
     if (!r->state.moving) {
         superpipe_fail_locked(r, MPI_ERR_OTHER);

@@ -190,8 +190,7 @@ static inline void superpipe_count(const superpipe_request_t *r, superpipe_proto
 }
 
 superpipe_handler_t superpipe_on_ack_locked;
-void superpipe_on_data_locked(superpipe_peer_t *p, const superpipe_incoming_t *in,
-                              onic_rndv_t *rndv);
+void superpipe_on_data_locked(const superpipe_incoming_t *in, onic_rndv_t *rndv);
 
 /* ---- eager.c, stream.c, mover.c, copy.c: the rows -------------------------------------------- */
 

@@ -157,7 +157,6 @@ static bool take_locked(superpipe_channel_t *c, superpipe_peer_t *from,
     if (!may_take_locked(c, from) || !onic_peer_next_message(from->wire, &m) ||
         m.id != ONIC_AM_SHORT ||
         !superpipe_decode_short(&in, m.header, m.header_len, m.payload, m.len) ||
-        in.prefix.sender != from->number ||
         !superpipe_comm_take(&c->match, taker, &from->sender, &in))
         return false;
     if (in.bytes > 0)
@@ -222,11 +221,8 @@ ONIC_INLINE void on_envelope_locked(superpipe_peer_t *from, const superpipe_inco
     superpipe_receive_t *receive;
     superpipe_unexpected_t *m;
 
-    if (in->prefix.kind == SUPERPIPE_KIND_EAGER &&
-        !superpipe_pool_arrived(&from->sender, SUPERPIPE_RECORD + in->bytes)) {
-        superpipe_break_locked(from, "a process has sent more than it may");
-        return;
-    }
+    if (in->prefix.kind == SUPERPIPE_KIND_EAGER)
+        superpipe_pool_arrived(&from->sender, SUPERPIPE_RECORD + in->bytes);
     if ((in->prefix.flags & SUPERPIPE_NO_CREDIT) != 0)
         superpipe_lacks_locked(from, SUPERPIPE_RECORD + in->offer.length);
     if (c == NULL) {
@@ -246,7 +242,7 @@ ONIC_INLINE void on_envelope_locked(superpipe_peer_t *from, const superpipe_inco
         superpipe_comm_keep(c, &m->message);
         break;
     case SUPERPIPE_REFUSED:
-        superpipe_break_locked(from, "the rank, tag or number of a message is wrong");
+        superpipe_break_locked(from, "the rank of a message is wrong");
         return;
     }
     release_locked(c, in->source);
@@ -263,12 +259,13 @@ void superpipe_short_arrived(onic_peer_t *from, const void *header, size_t heade
     superpipe_incoming_t in;
 
     (void)from;
-    /* Whose anything else with this identifier is cannot be known: it is dropped. */
     if (rndv != NULL || !superpipe_decode_short(&in, header, header_len, data, len) ||
-        in.prefix.sender - 1 >= superpipe.npeers ||
-        superpipe.numbered[in.prefix.sender - 1] == NULL)
+        in.prefix.sender - 1 >= superpipe.npeers)
         return;
-    on_envelope_locked(superpipe.numbered[in.prefix.sender - 1], &in);
+    superpipe_peer_t *p = superpipe.numbered[in.prefix.sender - 1];
+    /* NULL: it is forgotten. */
+    if (p != NULL && !p->lost)
+        on_envelope_locked(p, &in);
 }
 
 void superpipe_unpark_locked(superpipe_channel_t *c)
@@ -282,7 +279,7 @@ void superpipe_unpark_locked(superpipe_channel_t *c)
 
         if (superpipe_comm_arrive(&c->match, source, m->tag, m->sequence, &none) ==
             SUPERPIPE_REFUSED) {
-            superpipe_break_locked(u->from, "the rank, tag or number of a message is wrong");
+            superpipe_break_locked(u->from, "the rank of a message is wrong");
             superpipe_unexpected_free_locked(u);
         } else {
             superpipe_comm_keep(&c->match, m);

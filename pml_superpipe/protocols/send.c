@@ -168,7 +168,7 @@ void superpipe_on_cts_locked(superpipe_peer_t *p, const superpipe_incoming_t *in
     superpipe_request_t *r = onic_handle_get(&superpipe.handles, in->handle);
     superpipe_answer_t answer = SUPERPIPE_NOT_NOW;
 
-    if (r != NULL && r->peer == p && row->answer != NULL &&
+    if (r != NULL && row->answer != NULL &&
         superpipe_transfer_requested(&r->state, protocol, in->value,
                                      onic_layout_is_contig(&r->layout))) {
         r->theirs = in->cts.receive;

@@ -25,7 +25,7 @@ static bool in_fragments(const superpipe_transfer_t *t)
 /** Is its data neither given away nor promised? */
 static bool is_free(const superpipe_transfer_t *t)
 {
-    return t->sends && !t->requested && !t->sent && !t->broken && !t->done;
+    return !t->requested && !t->sent && !t->broken && !t->done;
 }
 
 bool superpipe_transfer_requested(superpipe_transfer_t *t, superpipe_protocol_t protocol,
@@ -58,8 +58,6 @@ void superpipe_transfer_copied(superpipe_transfer_t *t)
 
 void superpipe_transfer_acknowledged(superpipe_transfer_t *t)
 {
-    if (!t->sends || t->requested)
-        return;
     t->matched = true;
     /* The early bytes that were announced are waited for in any case. */
     t->wanted = t->early;
@@ -92,23 +90,12 @@ uint64_t superpipe_transfer_takes_early(const superpipe_transfer_t *t, uint64_t 
 {
     const uint64_t left = at < t->early ? t->early - at : 0;
 
-    if (t->sends || t->broken || t->done)
+    if (t->broken || t->done)
         return 0;
     return bytes < left ? bytes : left;
 }
 
-bool superpipe_transfer_takes(const superpipe_transfer_t *t, uint64_t at, uint64_t bytes,
-                              bool meets)
+bool superpipe_transfer_takes(const superpipe_transfer_t *t, uint64_t at, uint64_t bytes)
 {
-    /* A peer that was asked for fragments may not have us write where it likes while we read on. */
-    if (t->sends || t->broken || t->done || t->moving || !in_fragments(t) ||
-        (meets && t->protocol != SUPERPIPE_RENDEZVOUS))
-        return false;
-    return bytes > 0 && at >= t->early && at <= t->wanted && bytes <= t->wanted - at &&
-           bytes <= t->wanted - t->moved;
-}
-
-bool superpipe_transfer_was_refused(const superpipe_transfer_t *t)
-{
-    return !t->sends && !t->done && t->protocol != SUPERPIPE_AUTO;
+    return !t->broken && !t->done && at <= t->wanted && bytes <= t->wanted - at;
 }

@@ -15,9 +15,7 @@
  *      refuses                           ->     NACK: requests again, by fragments
  *      acknowledged                      <-     ACK (it has copied, or needs nothing)
  *
- *  The caller sets in_flight, moved, moving and broken. Pure; the caller serialises. Nothing that
- *  comes from a peer makes an end touch memory that is not the transfer's, or be over with
- *  something under way. */
+ *  The caller sets in_flight, moved, moving and broken. Pure; the caller serialises. */
 #pragma once
 
 #include <stdbool.h>
@@ -145,10 +143,5 @@ static inline void superpipe_transfer_request(superpipe_transfer_t *t,
     t->moving = protocol == SUPERPIPE_MOVER;
 }
 
-/** May DATA for bytes [at, at + bytes) be taken? `meets`: it would be received in place. */
-bool superpipe_transfer_takes(const superpipe_transfer_t *t, uint64_t at, uint64_t bytes,
-                              bool meets);
-
-/** NACK came. False where nothing was requested; else the mover is to give up where it has it, and
- *  data may be requested again. */
-bool superpipe_transfer_was_refused(const superpipe_transfer_t *t);
+/** May DATA for bytes [at, at + bytes) be taken? Not of one that is broken, nor outside of it. */
+bool superpipe_transfer_takes(const superpipe_transfer_t *t, uint64_t at, uint64_t bytes);

@@ -115,11 +115,11 @@ void superpipe_on_early_locked(superpipe_peer_t *p, const superpipe_incoming_t *
     TAILQ_FOREACH(e, &p->early, of_peer)
         if (e->handle == in->handle)
             break;
-    if (e == NULL || in->value != e->came || in->bytes > e->total - e->came ||
-        !superpipe_pool_arrived(&p->sender, in->bytes)) {
+    if (e == NULL || in->bytes > e->total - e->came) {
         superpipe_break_locked(p, "a process has sent data that it did not announce");
         return;
     }
+    superpipe_pool_arrived(&p->sender, in->bytes);
     superpipe_request_t *r = e->receive;
     superpipe_unexpected_t *m = e->message;
     e->came += in->bytes;

@@ -396,6 +396,6 @@ int main(void)
     return UNIT_RUN("mover pipe", UNIT_LOOP(all_arrives, 0, 8),
                     UNIT_ONCE(once_round_needs_no_acknowledgement),
                     UNIT_ONCE(takes_blocks_as_they_come), UNIT_ONCE(sender_gives_up),
-                    UNIT_ONCE(garbage_at_the_receiver), UNIT_ONCE(wrong_words_end_it), UNIT_ONCE(no_room_for_an_element),
-                    UNIT_ONCE(between_two_threads));
+                    UNIT_ONCE(garbage_at_the_receiver), UNIT_ONCE(wrong_words_end_it),
+                    UNIT_ONCE(no_room_for_an_element), UNIT_ONCE(between_two_threads));
 }

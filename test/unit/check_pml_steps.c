@@ -258,7 +258,7 @@ static void send_one(superpipe_credit_t *credit, superpipe_pool_t *pool, superpi
     has_payload[i] = superpipe_credit_take(credit, PAYLOAD);
     UNIT_CHECK(!arrive(i, 0, tag, i));
     if (has_payload[i])
-        UNIT_CHECK(superpipe_pool_arrived(sender, PAYLOAD));
+        superpipe_pool_arrived(sender, PAYLOAD);
     else if (superpipe_pool_lacks(pool, sender, PAYLOAD))
         superpipe_credit_raise(credit, superpipe_pool_grant(pool, sender, true));
 }

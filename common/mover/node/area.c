@@ -106,8 +106,8 @@ static bool read_head(onic_area_t *area)
     area_head_t head;
     const onic_life_t mine = onic_life_mine();
     memcpy(&head, area->segment.base, offsetof(area_head_t, pool));
-    if (head.nslots < 1 || head.nslots > ONIC_SLOTS_MAX ||
-        head.slot_bytes == 0 || head.slot_bytes > ONIC_SLOT_MAX ||
+    if (head.nslots < 1 || head.nslots > ONIC_SLOTS_MAX || head.slot_bytes == 0 ||
+        head.slot_bytes > ONIC_SLOT_MAX ||
         area->segment.size != HEAD_BYTES + (size_t)head.nslots * head.slot_bytes ||
         !onic_life_comparable(&mine, &head.life))
         return false;

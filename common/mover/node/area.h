@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file A landing area: slots and their words in memory that the processes of a node share, and
- *  without a name. It is larger than one L2: a line that still sits in the receiver's L2 costs an invalidation when a
- *  sender writes it again.
+ *  without a name. It is larger than one L2: a line that still sits in the receiver's L2 costs an
+ * invalidation when a sender writes it again.
  *
  *  At first only the words have memory. A slot gets its own from the first process that leases it,
  *  and is mapped by each of the two sides when that first has to do with it. */
