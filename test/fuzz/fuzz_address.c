@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         return -1;
     const uint8_t *ucx = a.ucx;
     FUZZ_CHECK(ucx > data && a.ucx_len > 0 && ucx + a.ucx_len == data + len);
-    FUZZ_CHECK(memchr(a.cma_id.host, 0, sizeof(a.cma_id.host)) != NULL);
+    FUZZ_CHECK(memchr(a.queues.name, 0, sizeof(a.queues.name)) != NULL);
     uint8_t *again = malloc(len);
     FUZZ_CHECK(again != NULL && onic_address_write(&a, again, len) == len);
     FUZZ_CHECK(memcmp(again, data, len) == 0);
