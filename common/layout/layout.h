@@ -234,11 +234,11 @@ ONIC_EXPORT onic_layout_status_t onic_layout_decode_around(onic_layout_t *l,
                                                            const onic_layout_t *list,
                                                            const void *buf, size_t len);
 
-/** Decodes what onic_layout_encode and onic_layout_encode_slice made. The bytes come from a peer
- *  and are not trusted: every field is checked, no arithmetic overflows, the layout's size, lb and
- *  ub are computed here and not taken from the wire. `*used_p` gets the bytes consumed (there may
- *  be more behind them). List form allocates; time and memory are at most proportional to `len`. On
- *  an error (only ONIC_LAYOUT_BAD_ENCODING or ONIC_LAYOUT_NO_MEMORY) `l` is unchanged. */
+/** Decodes what onic_layout_encode and onic_layout_encode_slice made. Nothing behind the bytes is
+ *  read, no arithmetic overflows; the layout's size, lb and ub are computed here. `*used_p` gets
+ * the bytes consumed (there may be more behind them). List form allocates; time and memory are at
+ * most proportional to `len`. On an error (only ONIC_LAYOUT_BAD_ENCODING or ONIC_LAYOUT_NO_MEMORY)
+ * `l` is unchanged. */
 ONIC_EXPORT onic_layout_status_t onic_layout_decode(onic_layout_t *l, const void *buf, size_t len,
                                                     size_t *used_p);
 

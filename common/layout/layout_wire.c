@@ -2,8 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The wire form of layouts. It is written whole, or in slices; what is read comes
- *  from peers.
+/** @file The wire form of layouts. It is written whole, or in slices.
  *
  *  One byte says the form (low half) and the number of levels (high half). Then
  *
@@ -14,8 +13,9 @@
  *      around  offset; the list itself is known
  *
  *  and behind all of them the levels from the innermost: count, stride. Numbers are base-128
- *  varints, seven bits in a byte, the lowest first; signed ones are folded (0, -1, 1, -2 ...).
- *  Numbers, runs and the stride form have one encoding each, and the decoder refuses all others. */
+ *  varints, seven bits in a byte, the lowest first; signed ones are folded (0, -1, 1, -2 ...). The
+ *  decoder refuses what does not end with the bytes, overflows, or is empty where it must not be.
+ */
 #include "common/layout/layout.h"
 
 #include <string.h>
@@ -35,8 +35,7 @@ enum {
     RUN_SAME_BLOCK = 1,  /* the block is as long as in the run before */
     RUN_ONE = 2,         /* one block: no count, no stride */
     RUN_SAME_REPEAT = 4, /* count and stride as in the run before */
-    RUN_LAST = 8,
-    RUN_FLAGS = 15
+    RUN_LAST = 8
 };
 
 /* ---- writing -------------------------------------------------------------------------------- */
@@ -225,10 +224,8 @@ static bool get_unsigned(reader_t *r, uint64_t *value)
         if (!get_byte(r, &byte))
             return false;
         *value |= (uint64_t)(byte & 127) << shift;
-        if (byte < 128) {
-            /* Refused: a last byte that adds nothing, and bits above the 64th. */
-            return (byte > 0 || shift == 0) && (shift < 63 || byte == 1);
-        }
+        if (byte < 128)
+            return true;
     }
     return false;
 }
@@ -244,29 +241,27 @@ static bool get_signed(reader_t *r, int64_t *value)
     return true;
 }
 
-/** Reads the run behind `prev`, which it becomes. False where it is not what put_run writes. */
+/** Reads the run behind `prev`, which it becomes. False where the bytes end, it has no bytes, or
+ * its offset overflows. */
 static bool get_run(reader_t *r, onic_run_t *prev, bool *last)
 {
     onic_run_t run = *prev;
     int64_t distance;
     unsigned flags;
 
-    if (!get_byte(r, &flags) || (flags & ~(unsigned)RUN_FLAGS) != 0 ||
-        (flags & (RUN_ONE | RUN_SAME_REPEAT)) == (RUN_ONE | RUN_SAME_REPEAT) ||
-        !get_signed(r, &distance) || __builtin_add_overflow(prev->offset, distance, &run.offset))
+    if (!get_byte(r, &flags) || !get_signed(r, &distance) ||
+        __builtin_add_overflow(prev->offset, distance, &run.offset))
         return false;
-    if (!(flags & RUN_SAME_BLOCK) && (!get_unsigned(r, &run.block) || run.block == prev->block))
+    if (!(flags & RUN_SAME_BLOCK) && !get_unsigned(r, &run.block))
         return false;
     if (flags & RUN_ONE) {
         run.count = 1;
         run.stride = 0;
     } else if (!(flags & RUN_SAME_REPEAT)) {
-        if (!get_unsigned(r, &run.count) || !get_signed(r, &run.stride) ||
-            (run.count == prev->count && run.stride == prev->stride))
+        if (!get_unsigned(r, &run.count) || !get_signed(r, &run.stride))
             return false;
     }
-    if (run.block == 0 || run.block > INT64_MAX || run.count == 0 ||
-        ((run.count == 1 || run.stride == (int64_t)run.block) && !(flags & RUN_ONE)))
+    if (run.block == 0 || run.count == 0)
         return false;
     *last = (flags & RUN_LAST) != 0;
     *prev = run;
@@ -351,7 +346,7 @@ onic_layout_status_t onic_layout_decode(onic_layout_t *l, const void *buf, size_
         return ONIC_LAYOUT_BAD_ENCODING;
     switch (head & FORM_MASK) {
     case FORM_EMPTY:
-        status = head >> LEVELS_SHIFT ? ONIC_LAYOUT_BAD_ENCODING : ONIC_LAYOUT_OK;
+        status = ONIC_LAYOUT_OK;
         break;
     case FORM_STRIDE:
         status = get_block(&r, &got);
@@ -364,10 +359,6 @@ onic_layout_status_t onic_layout_decode(onic_layout_t *l, const void *buf, size_
     }
     if (status == ONIC_LAYOUT_OK && got.size > 0)
         status = get_levels(&r, &got, head >> LEVELS_SHIFT);
-    /* In stride form each level must stay one: what normalising removes is not sent. */
-    if (status == ONIC_LAYOUT_OK && (head & FORM_MASK) == FORM_STRIDE &&
-        got.nlevels != head >> LEVELS_SHIFT)
-        status = ONIC_LAYOUT_BAD_ENCODING;
     if (status != ONIC_LAYOUT_OK) {
         onic_layout_fini(&got);
         return status == ONIC_LAYOUT_NO_MEMORY ? status : ONIC_LAYOUT_BAD_ENCODING;
@@ -391,7 +382,7 @@ onic_layout_status_t onic_layout_decode_around(onic_layout_t *l, const onic_layo
         __builtin_add_overflow(list->ub, got.offset, &got.ub))
         return ONIC_LAYOUT_BAD_ENCODING;
     status = get_levels(&r, &got, head >> LEVELS_SHIFT);
-    if (status != ONIC_LAYOUT_OK || got.nlevels != head >> LEVELS_SHIFT || r.next != r.end)
+    if (status != ONIC_LAYOUT_OK || r.next != r.end)
         return ONIC_LAYOUT_BAD_ENCODING;
     onic_layout_dup(l, &got);
     return ONIC_LAYOUT_OK;

@@ -222,7 +222,7 @@ void onic_peer_print_lost(onic_peer_t *peer, const char *what, const char *why);
 
 /* receive.c; the lock is held */
 int onic_am_start(void);
-/** A message came: calls its handler. A queue's identifier is not trusted. `desc` is UCX's
+/** A message came: calls its handler. `desc` is UCX's
  * descriptor of a rendezvous, else NULL. */
 void onic_am_arrived(unsigned am_id, const void *header, size_t header_len, const void *data,
                      size_t len, void *desc);

@@ -90,7 +90,7 @@ typedef struct nicstride_keyed {
      *  where it cannot be told. `memory` NULL: what goes with the question for keys; only rows that
      *  write something there are answered. */
     size_t (*offer)(struct nicstride_peer *p, void *memory, void *bytes, size_t cap);
-    /** Reads what the peer has written, which is not to be trusted: a key for the region, NULL
+    /** Reads what the peer has written, whose length is to be checked: a key for the region, NULL
      *  where it is of no use. `span` NULL: it came with a question, and NULL is returned. */
     void *(*accept)(struct nicstride_peer *p, const struct nicstride_span *span, const void *bytes,
                     size_t len);

@@ -104,7 +104,7 @@ typedef enum nicstride_layout_answer {
     NICSTRIDE_LAYOUT_REFUSED
 } nicstride_layout_answer_t;
 
-/** A message with a named slice came. Nothing that it says is trusted. */
+/** A message with a named slice came. */
 nicstride_layout_answer_t nicstride_layout_slice(nicstride_layout_room_t *room,
                                                  nicstride_kept_layouts_t *k,
                                                  const nicstride_msg_t *msg, const void *layout);

@@ -281,23 +281,21 @@ static void test_withdraw(void)
     close_mover();
 }
 
-/* ---- what peers may send --------------------------------------------------------------------- */
+/* ---- tickets out of bounds, and messages for nobody ------------------------------------------ */
 
 static void test_tickets(void)
 {
     const int other = (tl_rank() + 1) % tl_size();
     memory_t memory = memory_make(CONTIG, 1000, 1);
-    static const onic_ticket_t wrong[] = {{.slots = 1, .len = 1000, .name = 1},
-                                          {.slots = 0, .len = 0, .name = 1},
-                                          {.slots = 0, .len = 999, .name = 1},
-                                          {.slots = 0, .len = 1000, .name = 0}};
+    static const onic_ticket_t wrong[] = {{.slots = 0, .len = 0, .name = 1},
+                                          {.slots = 0, .len = 999, .name = 1}};
     static const onic_ticket_t wrong_get[] = {{.slots = 0, .len = 1000, .name = 1},
                                               {.slots = 16, .len = 1000, .name = 1},
                                               {.slots = 1, .len = 1001, .name = 1}};
 
     open_mover(16 * KIB, 4 * KIB);
     onic_wire_lock();
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 2; i++) {
         onic_mover_end_t end = memory_end(&memory, CONTIG, true, never, NULL);
         TL_CHECK(onic_mover_receive_locked(moves.peers[other], &wrong[i], &end) != OMPI_SUCCESS,
                  "ticket %d of a put was taken", i);
@@ -307,7 +305,7 @@ static void test_tickets(void)
         TL_CHECK(onic_mover_answer_locked(moves.peers[other], &wrong_get[i], &end) != OMPI_SUCCESS,
                  "ticket %d of a get was taken", i);
     }
-    /* Messages about what there is not, or with what cannot be. */
+    /* Messages about what there is not any more. */
     for (uint32_t i = 0; i < 2000; i++) {
         const onic_rma_message_t m = {.type = (uint8_t)(ONIC_RMA_GRANT + i % 4),
                                       .flags = (uint8_t)(i * 7),
