@@ -23,7 +23,7 @@
 #include "osc_nicstride/protocol/limits.h"
 
 /** Another one whenever messages or keys change in a way that no size shows. */
-#define NICSTRIDE_MSG_FORM 6
+#define NICSTRIDE_MSG_FORM 7
 
 /** Those about memory of a window come first. */
 typedef enum nicstride_msg_type {

@@ -10,7 +10,7 @@
  *  A place is a byte of the window, from its begin, or an address where that is dynamic. Host byte
  *  order, no gaps. A put of 8 bytes takes up 20 bytes so, and 74 as a message of its own.
  *
- *  Pure; nothing is trusted. */
+ *  Pure; lengths are checked. */
 #pragma once
 
 #include <stdbool.h>
