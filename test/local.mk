@@ -564,7 +564,6 @@ mpi_programs = \
 	test/mpi/windows_differ \
 	test/mpi/windows_left \
 	test/mpi/windows_many \
-	test/mpi/windows_shared \
 	test/mpi/wire \
 	test/mpi/wire_names
 EXTRA_PROGRAMS += $(mpi_programs)

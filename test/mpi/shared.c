@@ -253,6 +253,28 @@ static void fences(void)
     tl_win_free(&w);
 }
 
+/** Atomic operations of the processor and of MPI by turns on one counter, all ranks alike. */
+static void add_by_turns(void)
+{
+    enum { TIMES = 20 };
+    tl_window_t w = make(sizeof(long), 1, false);
+    long *counter = segment(&w, 0), one = 1;
+
+    if (w.rank == 0)
+        *counter = 0;
+    for (int i = 0; i < TIMES; i++) {
+        TL_MPI(MPI_Win_fence(0, w.win));
+        TL_MPI(
+            MPI_Accumulate(&one, 1, MPI_LONG, 0, tl_disp(&w, 0, 0), 1, MPI_LONG, MPI_SUM, w.win));
+        TL_MPI(MPI_Win_fence(0, w.win));
+        __atomic_fetch_add(counter, 1, __ATOMIC_SEQ_CST);
+    }
+    TL_MPI(MPI_Win_fence(0, w.win));
+    TL_CHECK(*counter == 2L * TIMES * w.size, "%ld, not %ld", *counter, 2L * TIMES * w.size);
+    TL_MPI(MPI_Win_fence(0, w.win));
+    tl_win_free(&w);
+}
+
 int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
@@ -262,6 +284,9 @@ int main(int argc, char **argv)
     query(true);
     access_memory(false);
     access_memory(true);
+    /* Rank 0 alone says that they may lie apart. */
+    access_memory(tl_rank() == 0);
     fences();
+    add_by_turns();
     return tl_finish();
 }
