@@ -28,18 +28,17 @@
 
 /** What is assumed where the topology cannot tell. */
 #define L2_DEFAULT ((size_t)1 << 20)
-#define L3_DEFAULT ((size_t)32 << 20)
 
-static size_t cache_size(hwloc_topology_t topology, hwloc_obj_type_t level, size_t fallback)
+static size_t l2_size(hwloc_topology_t topology)
 {
-    hwloc_obj_t cache = hwloc_get_obj_by_type(topology, level, 0);
+    hwloc_obj_t cache = hwloc_get_obj_by_type(topology, HWLOC_OBJ_L2CACHE, 0);
     if (cache == NULL || cache->attr == NULL || cache->attr->cache.size == 0)
-        return fallback;
+        return L2_DEFAULT;
     return (size_t)cache->attr->cache.size;
 }
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static size_t l2 = L2_DEFAULT, l3 = L3_DEFAULT;
+static size_t l2 = L2_DEFAULT;
 static onic_locality_t place = {-1, -1, -1};
 static onic_processor_t processor;
 static int caches = 1, packages = 1;
@@ -108,8 +107,7 @@ static void find_processor(hwloc_topology_t topology)
 static void look(void)
 {
     if (opal_hwloc_base_get_topology() == OPAL_SUCCESS && opal_hwloc_topology != NULL) {
-        l2 = cache_size(opal_hwloc_topology, HWLOC_OBJ_L2CACHE, L2_DEFAULT);
-        l3 = cache_size(opal_hwloc_topology, HWLOC_OBJ_L3CACHE, L3_DEFAULT);
+        l2 = l2_size(opal_hwloc_topology);
         find_place(opal_hwloc_topology);
         find_processor(opal_hwloc_topology);
     }
@@ -121,11 +119,10 @@ onic_locality_t onic_locality(void)
     return place;
 }
 
-void onic_cache_sizes(size_t *l2_p, size_t *l3_p)
+size_t onic_l2_size(void)
 {
     pthread_once(&once, look);
-    *l2_p = l2;
-    *l3_p = l3;
+    return l2;
 }
 
 onic_processor_t onic_processor(void)

@@ -119,6 +119,6 @@ typedef struct onic_processor {
 /** That of this machine, from Open MPI's hwloc topology. Thread-safe. */
 ONIC_EXPORT onic_processor_t onic_processor(void);
 
-/** Bytes of one core's L2 and of the shared L3 cache, from Open MPI's hwloc topology; defaults of
- *  1 MiB and 32 MiB where it cannot tell. Thread-safe. */
-ONIC_EXPORT void onic_cache_sizes(size_t *l2_p, size_t *l3_p);
+/** Bytes of one core's L2 cache, from Open MPI's hwloc topology; 1 MiB where it cannot tell.
+ *  Thread-safe. */
+ONIC_EXPORT size_t onic_l2_size(void);

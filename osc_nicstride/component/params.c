@@ -80,8 +80,6 @@ static onic_param_t params[] = {
     NUMBER(tcp_segment, 0, 262144, 0, 1048576,
            "Bytes of one fragment over TCP; 0 leaves it to UCX. UCX_TCP_TX_SEG_SIZE and "
            "UCX_TCP_RX_SEG_SIZE in the environment win"),
-    NUMBER(sieve_piece, 0, 0, 0, 1 << 30,
-           "Bytes that method sieve reads at once; 0 takes half of a core's L2 cache"),
     NUMBER(key_piece, 20, 16, 1, 1 << 20,
            "Mebibytes of a window that are registered at once for an adapter, when the first "
            "process asks for a key for any of them; other messages are handled before the next. "
@@ -188,12 +186,6 @@ int nicstride_params_check(const mca_base_component_t *c)
     for (const onic_param_t *row = params; row->name != NULL && nicstride_wanted(); row++)
         onic_param_say_absent(row, NICSTRIDE_HELP_FILE);
     nicstride_replies_init(&nicstride_component.replies, p->memory / NICSTRIDE_REPLY_PART);
-    if (p->sieve_piece == 0) {
-        size_t l2, l3;
-
-        onic_cache_sizes(&l2, &l3);
-        p->sieve_piece = l2 / 2;
-    }
     p->nic_device = nic_device != NULL ? nic_device : "";
     return set_table();
 }

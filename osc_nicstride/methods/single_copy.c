@@ -15,6 +15,7 @@
 #include "osc_nicstride/window/module.h"
 #include "common/layout/layout.h"
 #include "common/layout/pack.h"
+#include "common/node/node.h"
 #include "common/support/help.h"
 #include "opal/util/proc.h"
 
@@ -100,9 +101,10 @@ static onic_refused_t copy_pieces(const nicstride_transfer_t *a)
     return ONIC_REFUSED_NOT;
 }
 
+/** In pieces that stay in the cache until they are gathered. */
 static onic_refused_t sieve(const nicstride_transfer_t *a)
 {
-    const uint64_t piece = nicstride_component.params.sieve_piece;
+    const uint64_t piece = onic_l2_size() / 2;
     uint64_t extent = (uint64_t)(a->target.ub - a->target.lb);
     char *bounce = malloc((extent < piece ? extent : piece) + 2 * ONIC_WORD);
     onic_cursor_t to, from;

@@ -309,11 +309,9 @@ static int count_descriptors(void)
 
 static void test_caches(void)
 {
-    size_t l2 = 0, l3 = 0;
+    const size_t l2 = onic_l2_size();
 
-    onic_cache_sizes(&l2, &l3);
     TL_CHECK(l2 >= 64 << 10 && l2 <= 64 << 20, "L2 of %zu bytes", l2);
-    TL_CHECK(l3 >= 256 << 10, "L3 of %zu bytes", l3);
 }
 
 int main(int argc, char **argv)

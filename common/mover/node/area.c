@@ -30,8 +30,7 @@ typedef struct area_head {
 
 size_t onic_area_derived(void)
 {
-    size_t l2, l3;
-    onic_cache_sizes(&l2, &l3);
+    const size_t l2 = onic_l2_size();
     return l2 <= MIB / 2 ? MIB : l2 >= 8 * MIB ? 16 * MIB : 2 * l2;
 }
 
