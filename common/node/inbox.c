@@ -5,17 +5,18 @@
 #include "common/ompi_compat.h"
 #include "common/node/inbox.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
-#include "common/node/segment.h"
 #include "opal/util/proc.h"
 
 /** Owners of a queue that is in no use, and of one that some process is about to use. */
 #define NOBODY  UINT64_C(0)
 #define CLAIMED UINT64_MAX
+
+/** As many senders at least can make their rounds as long as can be. */
+#define SHARES 8
 
 onic_inbox_t onic_inbox;
 
@@ -35,21 +36,23 @@ static uint32_t processes_here(void)
     return (uint32_t)opal_process_info.num_local_peers + 1;
 }
 
-/** A ring that takes up such a share of the memory, within what makes sense. */
-static uint32_t ring_for(size_t share)
+/** A ring of those of `n` - 1 senders, who share so many bytes: no less where there are more than
+ *  some, for they hardly all need it. */
+static uint32_t ring_for(size_t bytes, uint32_t n)
 {
+    const size_t share = bytes / (n - 1 < SHARES ? n - 1 : SHARES);
     /* A ring is a power of two, and what stands before it is not to halve it. */
-    const size_t least = onic_queue_bytes(ONIC_QUEUE_RING_MIN), bytes = share + onic_queue_bytes(0);
+    const size_t least = onic_queue_bytes(ONIC_QUEUE_RING_MIN), each = share + onic_queue_bytes(0);
 
-    return onic_queue_ring_for(bytes < least ? least : bytes);
+    return onic_queue_ring_for(each < least ? least : each);
 }
 
 void onic_inbox_open(size_t bytes)
 {
     onic_inbox_t *in = &onic_inbox;
     const uint32_t n = processes_here();
-    const uint32_t ring_bytes =
-        n > 1 && bytes > 0 ? ring_for(onic_segment_part(bytes, n) / (n - 1)) : 0;
+    const size_t part = onic_segment_part(bytes, n), all_begin = (n - 1) * ONIC_QUEUE_ROUND;
+    const uint32_t ring_bytes = n > 1 && bytes > 0 ? ring_for(part, n) : 0;
 
     /* With its head alone in memory. */
     if (ring_bytes == 0 || !onic_segment_make(queue_at(n, ring_bytes, n), head_bytes(n), 1,
@@ -66,6 +69,7 @@ void onic_inbox_open(size_t bytes)
     onic_inbox_head_t *head = in->segment.base;
     head->nqueues = n;
     head->ring_bytes = ring_bytes;
+    head->spare = part > all_begin ? part - all_begin : 0;
 }
 
 void onic_inbox_meet(void)
@@ -124,61 +128,73 @@ void onic_inbox_close(void)
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-_Static_assert(ONIC_OUTBOX_LEAST <= ONIC_QUEUE_RING_MIN / 2 - ONIC_QUEUE_LINE,
-               "the shortest ring takes it");
-
 void onic_outbox_park(unsigned nap)
 {
     atomic_store_explicit(&onic_presence_mine()->parked, nap, memory_order_release);
     atomic_thread_fence(memory_order_seq_cst);
 }
 
-/** The sizes of another process's inbox, if they keep within its segment. */
-static bool read_head(const onic_segment_t *segment, uint32_t *ring_bytes_p)
+/** Takes so many bytes of what rounds may become longer by. */
+static bool take_spare(_Atomic uint64_t *spare, uint64_t bytes)
 {
-    const onic_inbox_head_t *head = segment->base;
-    const uint32_t n = head->nqueues, ring_bytes = head->ring_bytes;
+    uint64_t left = atomic_load_explicit(spare, memory_order_relaxed);
 
-    *ring_bytes_p = ring_bytes;
-    return n == processes_here() && ring_bytes >= ONIC_QUEUE_RING_MIN &&
-           ring_bytes <= ONIC_QUEUE_RING_MAX && (ring_bytes & (ring_bytes - 1)) == 0 &&
-           segment->size == queue_at(n, ring_bytes, n);
+    do {
+        if (left < bytes)
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(spare, &left, left - bytes,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    return true;
 }
 
-/** Gives memory to what this process's ring needs for such a round. */
+/** Gives memory to whole pages of this process's queue. */
+static bool fill(const onic_outbox_t *out, size_t from, size_t to)
+{
+    return onic_segment_fill(&out->queue, &out->file, from, to - from);
+}
+
+/** Gives memory to what this process's ring needs for a longer round. */
 static bool give_memory(void *arg, uint32_t round)
 {
     const onic_outbox_t *out = arg;
-    const size_t at = (size_t)((char *)out->sender.q.ends - (char *)out->segment.base);
+    const uint32_t ring_bytes = out->sender.q.ring_bytes, more = round - out->sender.round;
+    onic_inbox_head_t *head = out->head.base;
 
-    return onic_segment_fill(&out->segment, &out->file, at,
-                             onic_whole_pages(onic_queue_touched(out->sender.q.ring_bytes, round)));
+    if (!take_spare(&head->spare, more))
+        return false;
+    if (fill(out, onic_whole_pages(onic_queue_touched(ring_bytes, out->sender.round)),
+             onic_whole_pages(onic_queue_touched(ring_bytes, round))))
+        return true;
+    atomic_fetch_add_explicit(&head->spare, more, memory_order_relaxed);
+    return false;
+}
+
+/** The length of the rings in an inbox of so many bytes; 0 where no inbox has them. */
+static uint32_t ring_of(size_t size)
+{
+    for (uint32_t ring = ONIC_QUEUE_RING_MIN; ring <= ONIC_QUEUE_RING_MAX; ring *= 2)
+        if (queue_at(processes_here(), ring, processes_here()) == size)
+            return ring;
+    return 0;
 }
 
 /** Makes this process's queue there its own, and gives memory to its beginning. */
-static bool take_queue(onic_outbox_t *out, uint64_t me)
+static bool take_queue(onic_outbox_t *out, uint32_t ring_bytes, uint64_t me)
 {
-    const uint32_t number = (uint32_t)opal_process_info.my_local_rank, n = processes_here();
-    onic_inbox_head_t *head = out->segment.base;
+    const uint32_t number = (uint32_t)opal_process_info.my_local_rank;
+    onic_inbox_head_t *head = out->head.base;
+    const onic_queue_t q = onic_queue_at(out->queue.base, ring_bytes);
     uint64_t secret, nobody = NOBODY;
-    uint32_t ring_bytes;
 
-    if (!read_head(&out->segment, &ring_bytes) || number >= n ||
-        getrandom(&secret, sizeof(secret), 0) != (ssize_t)sizeof(secret))
-        return false;
-    out->sender.q = onic_queue_at((char *)head + queue_at(n, ring_bytes, number), ring_bytes);
     /* A process that another daemon of this job gave the same number may have taken it. */
-    if (!give_memory(out, ring_bytes < ONIC_QUEUE_ROUND ? ring_bytes : ONIC_QUEUE_ROUND) ||
+    if (head->nqueues != processes_here() || head->ring_bytes != ring_bytes ||
+        getrandom(&secret, sizeof(secret), 0) != (ssize_t)sizeof(secret) ||
+        !fill(out, 0, onic_whole_pages(onic_queue_touched(ring_bytes, ONIC_QUEUE_ROUND))) ||
         !atomic_compare_exchange_strong(&head->owner[number], &nobody, CLAIMED))
         return false;
-    out->sender = onic_queue_sender(&out->sender.q, secret);
+    out->sender = onic_queue_sender(&q, secret);
     out->sender.give = give_memory;
     out->sender.arg = out;
-    out->message_max = onic_queue_longest(&out->sender.q) / 2;
-    if (out->message_max > ONIC_QUEUE_SURE)
-        out->message_max = ONIC_QUEUE_SURE;
-    else if (out->message_max < ONIC_OUTBOX_LEAST)
-        out->message_max = ONIC_OUTBOX_LEAST;
     atomic_store_explicit(&head->owner[number], me + 1, memory_order_release);
     atomic_fetch_add_explicit(&head->senders, 1, memory_order_release);
     return true;
@@ -192,19 +208,41 @@ bool onic_outbox_can_open(const onic_segment_key_t *key)
 bool onic_outbox_open(onic_outbox_t *out, const onic_segment_key_t *key, uint64_t me,
                       const onic_presence_t *owner, const onic_wake_t *wake)
 {
+    const uint32_t n = processes_here(), number = (uint32_t)opal_process_info.my_local_rank;
+    const uint32_t ring_bytes = ring_of(key->size);
+
     *out = (onic_outbox_t){.file = key->file, .owner = owner, .wake = wake};
-    if (onic_segment_join(key, key->size, INT_MAX, &out->segment) != ONIC_JOINED)
+    if (ring_bytes == 0 || number >= n)
         return false;
-    if (!take_queue(out, me)) {
-        onic_segment_unmap(&out->segment);
-        return false;
-    }
-    return true;
+    out->head.len = head_bytes(n);
+    out->queue.from = queue_at(n, ring_bytes, number);
+    out->queue.len = onic_whole_pages(onic_queue_bytes(ring_bytes));
+    if (onic_segment_map_parts(key, (onic_mapped_t *[]){&out->head, &out->queue}, 2) &&
+        take_queue(out, ring_bytes, me))
+        return true;
+    onic_outbox_close(out);
+    return false;
 }
 
 void onic_outbox_close(onic_outbox_t *out)
 {
-    onic_segment_unmap(&out->segment);
+    onic_unmap(&out->head);
+    onic_unmap(&out->queue);
+}
+
+static size_t most(const onic_outbox_t *out)
+{
+    const size_t bytes = onic_queue_longest(out->sender.round);
+
+    return bytes < ONIC_OUTBOX_MOST ? bytes : ONIC_OUTBOX_MOST;
+}
+
+size_t onic_outbox_most(onic_outbox_t *out, size_t wanted)
+{
+    while (most(out) < wanted && most(out) < ONIC_OUTBOX_MOST &&
+           onic_queue_lengthen(&out->sender)) {
+    }
+    return most(out);
 }
 
 /** Ends the sleep of a server thread that stands in, and has not seen the message just put. */
@@ -226,7 +264,7 @@ bool onic_outbox_put(onic_outbox_t *out, uint8_t id, const void *header, size_t 
     const size_t len = header_len + bytes;
     unsigned char *at;
 
-    if (len > out->message_max)
+    if (len > most(out))
         return false;
     at = onic_queue_reserve(&out->sender, (uint32_t)len);
     if (at == NULL) {

@@ -4,8 +4,9 @@
  */
 /** @file A process's inbox: the segment of shared memory with one queue (queue.h) for each other
  *  process of its job and node; and an outbox: this process's own queue in the inbox of another
- *  one. A process that first sends there gives memory to the beginning of its own queue, so only
- *  what is used takes up memory.
+ *  one. A process that first sends there maps its own queue and gives memory to the beginning of
+ *  that, so only what is used takes up memory: two pages for each sender, and more for those that
+ *  need it, as long as there is some left of what all queues together may have.
  *
  *  A server thread that stands in for the MPI threads shows when it sleeps (presence.h), and looks
  *  at its queues once more before; a sender that has put a one-sided operation into one sees that,
@@ -23,11 +24,14 @@
 #include "common/node/payload.h"
 #include "common/node/presence.h"
 #include "common/node/queue.h"
+#include "common/node/segment.h"
 
 /** What stands before the queues. */
 typedef struct onic_inbox_head {
     uint32_t nqueues;
     uint32_t ring_bytes;
+    /** Bytes by which rounds may still become longer, of all queues together. */
+    _Atomic uint64_t spare;
     /** Grows when one more queue is in use. */
     _Alignas(ONIC_QUEUE_LINE) _Atomic uint32_t senders;
     /** By the sender's number on the node: its name, and 1; or NOBODY or CLAIMED (inbox.c). */
@@ -48,7 +52,8 @@ typedef struct onic_inbox {
 
 extern onic_inbox_t onic_inbox;
 
-/** Makes it, if it can be had; `bytes` of memory at most, of all queues together; 0: none. */
+/** Makes it, if it can be had; `bytes` of memory at most, of all queues together, but what each
+ *  sender needs at least; 0: none. */
 void onic_inbox_open(size_t bytes);
 void onic_inbox_close(void);
 
@@ -73,14 +78,15 @@ bool onic_inbox_has_messages(void);
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-/** Every queue takes messages of so many bytes, header and payload. */
-#define ONIC_OUTBOX_LEAST 4608
+/** Every queue takes messages of so many bytes, header and payload, and none takes longer ones than
+ *  so many. */
+#define ONIC_OUTBOX_LEAST (ONIC_QUEUE_ROUND - ONIC_QUEUE_LINE)
+#define ONIC_OUTBOX_MOST  (2 * (ONIC_QUEUE_ROUND + ONIC_QUEUE_LINE))
 
 typedef struct onic_outbox {
     onic_queue_sender_t sender;
-    size_t message_max;
     bool far; /**< the receiver shares no cache and no package with this process */
-    onic_segment_t segment;
+    onic_mapped_t head, queue;
     onic_file_key_t file;
     const onic_presence_t *owner; /**< the page of the process whose inbox it is */
     const onic_wake_t *wake;      /**< and what wakes its server thread */
@@ -97,8 +103,11 @@ bool onic_outbox_open(onic_outbox_t *out, const onic_segment_key_t *key, uint64_
                       const onic_presence_t *owner, const onic_wake_t *wake);
 void onic_outbox_close(onic_outbox_t *out);
 
-/** Sends a message, of at most out->message_max bytes; false where it is longer or there is no room
- *  now. `wakes`: it is to be seen though the receiver sleeps. */
+/** Most bytes of a message: it makes the round longer for one of so many, if it can. */
+size_t onic_outbox_most(onic_outbox_t *out, size_t wanted);
+
+/** Sends a message, of at most so many bytes; false where it is longer or there is no room now.
+ * `wakes`: it is to be seen though the receiver sleeps. */
 bool onic_outbox_put(onic_outbox_t *out, uint8_t id, const void *header, size_t header_len,
                      const onic_payload_t *payload, bool wakes);
 

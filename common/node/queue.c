@@ -8,6 +8,9 @@
 #define ROUNDS 32
 
 _Static_assert(sizeof(onic_queue_head_t) == ONIC_QUEUE_LINE, "a message begins with a line");
+_Static_assert(sizeof(onic_queue_ends_t) == 2 * ONIC_QUEUE_LINE &&
+                   ONIC_QUEUE_ROUND % ONIC_QUEUE_LINE == 0,
+               "two lines before the ring, one behind the round");
 
 uint32_t onic_queue_ring_for(size_t bytes)
 {
@@ -29,10 +32,7 @@ onic_queue_t onic_queue_at(void *memory, uint32_t ring_bytes)
 onic_queue_sender_t onic_queue_sender(const onic_queue_t *q, uint64_t secret)
 {
     q->ends->secret = secret;
-    return (onic_queue_sender_t){.q = *q,
-                                 .secret = secret,
-                                 .round = q->ring_bytes < ONIC_QUEUE_ROUND ? q->ring_bytes
-                                                                           : ONIC_QUEUE_ROUND};
+    return (onic_queue_sender_t){.q = *q, .secret = secret, .round = ONIC_QUEUE_ROUND};
 }
 
 onic_queue_receiver_t onic_queue_receiver(const onic_queue_t *q)
@@ -48,13 +48,27 @@ static bool is_free(onic_queue_sender_t *s, uint64_t bytes)
     return s->at + bytes - s->taken <= s->q.ring_bytes;
 }
 
-static bool lengthen(onic_queue_sender_t *s)
+bool onic_queue_lengthen(onic_queue_sender_t *s)
 {
+    const uint32_t longer = onic_queue_longer_round(s->q.ring_bytes, s->round);
+
     s->rounds = 0;
-    if (s->round == s->q.ring_bytes || (s->give != NULL && !s->give(s->arg, 2 * s->round)))
+    if (s->round == s->q.ring_bytes || (s->give != NULL && !s->give(s->arg, longer)))
         return false;
-    s->round *= 2;
+    s->round = longer;
     return true;
+}
+
+/** Goes on at the beginning of the ring. */
+static void skip(onic_queue_sender_t *s, uint32_t left)
+{
+    onic_queue_head_t *h = onic_queue_head(&s->q, s->at);
+
+    h->len = ONIC_QUEUE_SKIP;
+    atomic_store_explicit(&h->stamp, s->secret + s->at, memory_order_release);
+    s->at += left;
+    if (++s->rounds == ROUNDS)
+        (void)onic_queue_lengthen(s);
 }
 
 bool onic_queue_make_room(onic_queue_sender_t *s, uint32_t use)
@@ -63,15 +77,14 @@ bool onic_queue_make_room(onic_queue_sender_t *s, uint32_t use)
 
     if (begin + use <= s->round)
         return is_free(s, use);
-    if (begin == 0 || use > s->round || !is_free(s, left + (uint64_t)use))
-        return lengthen(s) && onic_queue_make_room(s, use);
-    onic_queue_head_t *h = onic_queue_head(&s->q, s->at);
-    h->len = ONIC_QUEUE_SKIP;
-    atomic_store_explicit(&h->stamp, s->secret + s->at, memory_order_release);
-    s->at += left;
-    if (++s->rounds == ROUNDS)
-        (void)lengthen(s);
-    return true;
+    if (!is_free(s, left + (uint64_t)use) && onic_queue_lengthen(s))
+        return onic_queue_make_room(s, use);
+    /* A message that does not fit before this place waits at the beginning, until the receiver has
+     * seen that it goes on there. */
+    if (!is_free(s, ONIC_QUEUE_LINE))
+        return false;
+    skip(s, left);
+    return is_free(s, use);
 }
 
 bool onic_queue_read(onic_queue_receiver_t *r, onic_queue_message_t *m)
@@ -81,10 +94,11 @@ bool onic_queue_read(onic_queue_receiver_t *r, onic_queue_message_t *m)
     const uint32_t len = h->len, header_len = h->header_len;
 
     if (len == ONIC_QUEUE_SKIP && (at & (r->q.ring_bytes - 1)) != 0) {
-        atomic_store_explicit(&r->at, at + onic_queue_left(&r->q, at), memory_order_relaxed);
+        r->use = onic_queue_left(&r->q, at);
+        onic_queue_take(r);
         return onic_queue_look(r, m);
     }
-    if (len > onic_queue_longest(&r->q) || header_len > len ||
+    if (len > r->q.ring_bytes || header_len > len ||
         onic_queue_use(len) > onic_queue_left(&r->q, at)) {
         atomic_store_explicit(&r->broken, true, memory_order_relaxed);
         return false;

@@ -12,9 +12,9 @@
  *  data that lies there from the round before must not look like one. (Clearing the next stamp's
  *  place would have the sender wait for one more line: 0.1 of 0.4 us between far processors.)
  *
- *  A line that was never used is slow (64 KiB: 170 us, else 10), so the sender goes round in the
- *  first part of the ring, which becomes twice as long where it is full or has been used often
- *  enough.
+ *  The sender goes round in the first part of the ring, two pages at first, which becomes longer
+ *  where it is full or has been used often enough: what is not used takes up no memory, and a line
+ *  that was never used is slow (64 KiB: 170 us, else 10).
  *
  *  One sender and one receiver at a time. Lengths are checked: no message leads outside of the
  *  ring. A sender that is killed leaves no part of a message. Pure: the memory is the caller's,
@@ -76,18 +76,23 @@ uint32_t onic_queue_ring_for(size_t bytes);
 /** The queue in such memory, at a multiple of two cache lines. */
 onic_queue_t onic_queue_at(void *memory, uint32_t ring_bytes);
 
-/** The longest message: there is always room for it when the receiver has taken all others. */
-static inline uint32_t onic_queue_longest(const onic_queue_t *q)
+/** Bytes of the ring in which its sender goes round at first: what these touch is two pages. */
+#define ONIC_QUEUE_ROUND (8192U - 3 * ONIC_QUEUE_LINE)
+
+/** The round with which twice as much is touched. */
+static inline uint32_t onic_queue_longer_round(uint32_t ring_bytes, uint32_t round)
 {
-    return q->ring_bytes / 2 - ONIC_QUEUE_LINE;
+    const uint32_t longer = 2 * round + 3 * ONIC_QUEUE_LINE;
+
+    return longer < ring_bytes ? longer : ring_bytes;
 }
 
-/** Bytes of the ring in which its sender goes round at first. */
-#define ONIC_QUEUE_ROUND (UINT32_C(32) << 10)
-
-/** Header and payload of so many bytes find room when the receiver has taken all others though the
- *  sender gets no more memory: with what is left of the round before it, it fits into that. */
-#define ONIC_QUEUE_SURE (ONIC_QUEUE_ROUND / 2 - ONIC_QUEUE_LINE)
+/** Most bytes of header and payload of a message in such a round. When the receiver has taken all
+ *  others there is room for it, though the sender gets no more memory. */
+static inline uint32_t onic_queue_longest(uint32_t round)
+{
+    return round - ONIC_QUEUE_LINE;
+}
 
 /** Bytes that a message takes up of the ring. */
 static inline uint32_t onic_queue_use(uint32_t len)
@@ -114,24 +119,27 @@ typedef struct onic_queue_sender {
     uint64_t secret;
     uint64_t at;     /**< where the next message goes */
     uint64_t taken;  /**< as was last read */
-    uint32_t round;  /**< the first bytes of the ring, in which it goes round: a power of two */
+    uint32_t round;  /**< the first bytes of the ring, in which it goes round: whole lines */
     uint32_t rounds; /**< how often, since they have become so many */
-    /** Gives memory to what such a round touches (onic_queue_touched); false where there is none.
-     *  NULL: all has. */
+    /** Gives memory to what a longer round touches (onic_queue_touched) beyond the present one;
+     *  false where there is none. NULL: all has. */
     bool (*give)(void *arg, uint32_t round);
     void *arg;
 } onic_queue_sender_t;
 
-/** The sender of an unused queue, which goes round in ONIC_QUEUE_ROUND bytes at first, or all of a
- *  shorter ring: what that touches has memory. `secret`: 64 random bits. */
+/** The sender of an unused queue, which goes round in ONIC_QUEUE_ROUND bytes at first: what that
+ *  touches has memory. `secret`: 64 random bits. */
 onic_queue_sender_t onic_queue_sender(const onic_queue_t *q, uint64_t secret);
+
+/** Makes the round longer, if it can be. */
+bool onic_queue_lengthen(onic_queue_sender_t *s);
 
 /** Makes room for `use` bytes in a row, at the beginning of the ring where there is none before the
  *  end of the round. False where there is none now. */
 bool onic_queue_make_room(onic_queue_sender_t *s, uint32_t use);
 
-/** Where to write a message of `len` bytes, at most onic_queue_longest; NULL where there is no room
- *  now. Nothing has been sent until onic_queue_send. */
+/** Where to write a message of `len` bytes, header and payload, at most onic_queue_longest; NULL
+ *  where there is no room now. Nothing has been sent until onic_queue_send. */
 static inline unsigned char *onic_queue_reserve(onic_queue_sender_t *s, uint32_t len)
 {
     const uint32_t use = onic_queue_use(len);

@@ -185,17 +185,22 @@ bool onic_segment_reserve(const onic_segment_key_t *key)
     return reserved;
 }
 
-/** Maps what has just been opened, if it is what the key says. The descriptor is the caller's. */
+/** Is what has just been opened what the key says? */
+static bool is_known(int fd, const onic_segment_key_t *key)
+{
+    const size_t end = mapped_size(key->size);
+    uint64_t nonce;
+
+    return lseek(fd, 0, SEEK_END) == (off_t)end &&
+           pread(fd, &nonce, sizeof(nonce), (off_t)(end - sizeof(nonce))) ==
+               (ssize_t)sizeof(nonce) &&
+           nonce == key->nonce;
+}
+
+/** Maps that. The descriptor is the caller's. */
 static bool map_known(int fd, const onic_segment_key_t *key, onic_segment_t *segment)
 {
-    if (lseek(fd, 0, SEEK_END) != (off_t)mapped_size(key->size) ||
-        !map(fd, MAP_SHARED, key->size, segment))
-        return false;
-    if (*nonce_of(segment->base, key->size) != key->nonce) {
-        onic_segment_unmap(segment);
-        return false;
-    }
-    return true;
+    return is_known(fd, key) && map(fd, MAP_SHARED, key->size, segment);
 }
 
 onic_joined_t onic_segment_join(const onic_segment_key_t *key, size_t size, int share,
@@ -214,6 +219,29 @@ onic_joined_t onic_segment_join(const onic_segment_key_t *key, size_t size, int 
     }
     onic_close(fd);
     return joined ? ONIC_JOINED : ONIC_NOT_JOINED;
+}
+
+bool onic_segment_map_parts(const onic_segment_key_t *key, onic_mapped_t *const *parts, unsigned n)
+{
+    const int fd = onic_file_open(&key->file, O_RDWR);
+    bool mapped = fd >= 0 && is_known(fd, key);
+
+    for (unsigned i = 0; i < n && mapped; i++) {
+        void *base = mmap(NULL, parts[i]->len, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+                          (off_t)parts[i]->from);
+        mapped = base != MAP_FAILED;
+        parts[i]->base = mapped ? base : NULL;
+    }
+    if (fd >= 0)
+        onic_close(fd);
+    return mapped;
+}
+
+void onic_unmap(onic_mapped_t *mapped)
+{
+    if (mapped->base != NULL)
+        (void)munmap(mapped->base, mapped->len);
+    mapped->base = NULL;
 }
 
 void onic_segment_withdraw(onic_segment_key_t *key)
@@ -240,21 +268,21 @@ bool onic_segment_private(size_t size, onic_segment_t *segment)
     return size <= SIZE_MAX / 2 && map(-1, MAP_PRIVATE | MAP_ANONYMOUS, size, segment);
 }
 
-bool onic_segment_fill(const onic_segment_t *segment, const onic_file_key_t *file, size_t from,
+bool onic_segment_fill(const onic_mapped_t *mapped, const onic_file_key_t *file, size_t from,
                        size_t len)
 {
 #ifdef MADV_POPULATE_WRITE
     int rc;
 
     do {
-        rc = madvise((char *)segment->base + from, len, MADV_POPULATE_WRITE);
+        rc = madvise((char *)mapped->base + from, len, MADV_POPULATE_WRITE);
     } while (rc != 0 && errno == EINTR);
     if (rc == 0 || errno != EINVAL)
         return rc == 0;
 #endif
     /* Before Linux 5.14. */
     const int fd = onic_file_open(file, O_RDWR);
-    const bool filled = fd >= 0 && reserve(fd, from, from + len);
+    const bool filled = fd >= 0 && reserve(fd, mapped->from + from, mapped->from + from + len);
 
     if (fd >= 0)
         onic_close(fd);

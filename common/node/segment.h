@@ -12,9 +12,15 @@
 
 #include "common/node/node.h"
 
-/** Gives memory to whole pages of a segment, and maps them. `file`: of its key, found by
- * descriptor. False where there is none: a store there would end the process. */
-bool onic_segment_fill(const onic_segment_t *segment, const onic_file_key_t *file, size_t from,
+/** A row of pages of a segment as they are mapped here. */
+typedef struct onic_mapped {
+    void *base;       /**< NULL: they are not */
+    size_t from, len; /**< in the segment */
+} onic_mapped_t;
+
+/** Gives memory to whole pages of such, `from` its begin on. `file`: of the segment's key, found by
+ *  descriptor. False where there is none: a store there would end the process. */
+bool onic_segment_fill(const onic_mapped_t *mapped, const onic_file_key_t *file, size_t from,
                        size_t len);
 
 /** How others find a segment. */
@@ -49,6 +55,11 @@ typedef enum onic_joined {
 /** Maps a segment of another process, and reserves share `share`, from 1 on, if there is such. */
 onic_joined_t onic_segment_join(const onic_segment_key_t *key, size_t size, int share,
                                 onic_segment_t *segment);
+
+/** Maps `n` rows of pages of a segment of another process, which has been made nameless. False
+ * where it cannot: some may be mapped. Each is to be unmapped in any case. */
+bool onic_segment_map_parts(const onic_segment_key_t *key, onic_mapped_t *const *parts, unsigned n);
+void onic_unmap(onic_mapped_t *mapped);
 
 /** By its maker: no process can find it any more, and the key is empty. The memory stays until the
  * last mapping is gone. An empty key may be given. */

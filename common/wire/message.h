@@ -36,9 +36,10 @@ ONIC_EXPORT size_t onic_wire_header_max(void);
 ONIC_EXPORT void onic_peer_connect(onic_peer_t *peer, unsigned am_id);
 
 /** Most bytes of header + payload of one active message of that identifier, so that it travels as
- *  one fragment, in order. Those that may go by a queue always at least ONIC_MESSAGE_LEAST. Makes
+ *  one fragment, in order. Never becomes less. Those that may go by a queue always at least
+ *  ONIC_MESSAGE_LEAST, and more where so many are `wanted` and the queue gets memory for it. Makes
  *  the connection if there is none. */
-ONIC_EXPORT size_t onic_peer_message_max(onic_peer_t *peer, unsigned am_id);
+ONIC_EXPORT size_t onic_peer_message_max(onic_peer_t *peer, unsigned am_id, size_t wanted);
 #define ONIC_MESSAGE_LEAST ONIC_OUTBOX_LEAST
 
 /** Called with the lock held when a send is locally complete, never before the call that started it

@@ -43,7 +43,10 @@ void onic_queue_open(onic_peer_t *to)
     out->next = outs;
     outs = out;
     /* This process's address must fit into its first message. */
-    to->queue = onic_address_record_size() <= out->box.message_max ? out : NULL;
+    to->queue =
+        onic_outbox_most(&out->box, onic_address_record_size()) >= onic_address_record_size()
+            ? out
+            : NULL;
 }
 
 void onic_queue_wait(onic_queue_out_t *out, onic_send_t *s)

@@ -43,7 +43,7 @@ static int ucx_send(ucp_ep_h ep, onic_send_t *s, const onic_payload_t *payload, 
 /** Likewise by a queue; the message may wait for room. */
 static int queue_send(onic_queue_out_t *out, onic_send_t *s, const onic_payload_t *payload)
 {
-    if (s->header_len + s->len > out->box.message_max)
+    if (s->header_len + s->len > onic_outbox_most(&out->box, s->header_len + s->len))
         return OMPI_ERR_BAD_PARAM; /* there would never be room */
     if (onic_queue_put(out, s->am_id, s->header, s->header_len, payload))
         return 1;
@@ -235,10 +235,10 @@ bool onic_peer_puts_by_rdma(onic_peer_t *peer)
     return frag_max(peer) > 0 && peer->rdma;
 }
 
-size_t onic_peer_message_max(onic_peer_t *peer, unsigned am_id)
+size_t onic_peer_message_max(onic_peer_t *peer, unsigned am_id, size_t wanted)
 {
     if (sends_by_queue(peer, am_id))
-        return peer->queue->box.message_max;
+        return onic_outbox_most(&peer->queue->box, wanted);
     return frag_max(peer);
 }
 

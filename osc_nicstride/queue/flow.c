@@ -57,7 +57,8 @@ static size_t lesser(size_t a, uint64_t b)
  *  this process, nor what comes back than ours, so that the bounds of both hold. */
 static size_t longest(const nicstride_op_t *op)
 {
-    size_t most = nicstride_frag_max_locked(op->peer);
+    size_t most =
+        nicstride_frag_max_locked(op->peer, sizeof(nicstride_framed_t) + op->size - op->sent);
 
     if (op->type != NICSTRIDE_MSG_PUT && op->type != NICSTRIDE_MSG_GET)
         most = lesser(most, op->peer->quota->limit - NICSTRIDE_KEPT_USE);

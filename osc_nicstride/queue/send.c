@@ -19,10 +19,10 @@ static LIST_HEAD(, nicstride_peer) waiting = LIST_HEAD_INITIALIZER(waiting);
 
 bool nicstride_collects;
 
-size_t nicstride_frag_max_locked(nicstride_peer_t *p)
+size_t nicstride_frag_max_locked(nicstride_peer_t *p, size_t wanted)
 {
-    if (p->flow.frag_max == 0)
-        p->flow.frag_max = onic_peer_message_max(p->wire, ONIC_AM_OSC);
+    if (p->flow.frag_max == 0 || p->flow.frag_max < wanted)
+        p->flow.frag_max = onic_peer_message_max(p->wire, ONIC_AM_OSC, wanted);
     /* Whatever the transport is set to: smaller ones than this it has to cut by itself. */
     return p->flow.frag_max > NICSTRIDE_FRAG_MIN ? p->flow.frag_max : NICSTRIDE_FRAG_MIN;
 }
@@ -127,16 +127,18 @@ int nicstride_send_all_waiting_locked(void)
     return n;
 }
 
-size_t nicstride_batch_max_locked(nicstride_peer_t *p)
+size_t nicstride_batch_max_locked(nicstride_peer_t *p, size_t len)
 {
-    const size_t frag = nicstride_frag_max_locked(p) - MARK_BYTES;
+    const size_t before = p->flow.batch != NULL ? p->flow.batch->batch.len : 0;
+    const size_t wanted = MARK_BYTES + before + sizeof(uint16_t) + len;
+    const size_t frag = nicstride_frag_max_locked(p, wanted) - MARK_BYTES;
 
     return frag < NICSTRIDE_BATCH_MAX ? frag : NICSTRIDE_BATCH_MAX;
 }
 
 unsigned char *nicstride_message_room_locked(nicstride_peer_t *p, size_t len)
 {
-    const size_t max = nicstride_batch_max_locked(p);
+    const size_t max = nicstride_batch_max_locked(p, len);
     unsigned char *at = NULL;
 
     p->flow.vector = 0;
@@ -161,10 +163,13 @@ unsigned char *nicstride_message_room_locked(nicstride_peer_t *p, size_t len)
 
 bool nicstride_bundle_locked(nicstride_peer_t *p, const nicstride_piece_t *pieces, unsigned n)
 {
-    const size_t max = nicstride_batch_max_locked(p);
     sent_batch_t *b = take();
     bool fits = b != NULL;
+    size_t len = 0;
 
+    for (unsigned i = 0; i < n; i++)
+        len += sizeof(uint16_t) + pieces[i].len;
+    const size_t max = nicstride_batch_max_locked(p, len);
     for (unsigned i = 0; i < n && fits; i++)
         fits = nicstride_batch_add(&b->batch, max, pieces[i].bytes, pieces[i].len);
     if (!fits) {

@@ -98,8 +98,8 @@ void nicstride_post_locked(nicstride_peer_t *p, const void *message, size_t len,
  *  where memory is exhausted, or it is too long: nothing waits then. */
 unsigned char *nicstride_message_room_locked(nicstride_peer_t *p, size_t len);
 
-/** The most bytes of a batch to the peer. */
-size_t nicstride_batch_max_locked(nicstride_peer_t *p);
+/** The most bytes of a batch to the peer, to which so many more are to be added. */
+size_t nicstride_batch_max_locked(nicstride_peer_t *p, size_t len);
 
 /** Packed bytes [at, at + len) of a layout become the payload. */
 void nicstride_set_payload(onic_payload_t *p, const onic_layout_t *l, const char *base, uint64_t at,
@@ -144,5 +144,12 @@ static inline size_t nicstride_inline_max(bool far)
     return far ? l->far : l->near;
 }
 
-/** Bytes of header and payload that go in one fragment to the peer. Makes the connection. */
-size_t nicstride_frag_max_locked(nicstride_peer_t *p);
+/** Bytes of header and payload that go in one fragment to the peer, as many as are `wanted` if that
+ *  can be. */
+size_t nicstride_frag_max_locked(nicstride_peer_t *p, size_t wanted);
+
+/** Makes the connection. */
+static inline void nicstride_connect_locked(nicstride_peer_t *p)
+{
+    (void)nicstride_frag_max_locked(p, 0);
+}

@@ -126,7 +126,7 @@ static unsigned char *extend(nicstride_peer_t *p, bool get, size_t bytes, size_t
 {
     if (p->flow.vector != (get ? NICSTRIDE_MSG_GETV : NICSTRIDE_MSG_PUTV) || is_full(p, get, bytes))
         return NULL;
-    return nicstride_batch_extend(&p->flow.batch->batch, nicstride_batch_max_locked(p), len);
+    return nicstride_batch_extend(&p->flow.batch->batch, nicstride_batch_max_locked(p, len), len);
 }
 
 static void add_get(nicstride_peer_t *p, char *base, size_t bytes)

@@ -128,7 +128,7 @@ static bool has_failed(nicstride_peer_t *p)
         return onic_peer_has_died(p->wire);
     onic_wire_lock();
     /* With a connection there I shall know if it is lost while I wait. */
-    (void)nicstride_frag_max_locked(p);
+    nicstride_connect_locked(p);
     failed = nicstride_peer_failed_locked(p);
     onic_wire_unlock();
     return failed;

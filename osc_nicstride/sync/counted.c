@@ -203,7 +203,7 @@ static void send_to_node_locked(nicstride_module_t *m)
         nicstride_fence_lose(f, MPI_ERR_NO_MEM);
         return;
     }
-    (void)nicstride_frag_max_locked(from);
+    nicstride_connect_locked(from);
     nicstride_msg_t msg = nicstride_note(p, NICSTRIDE_MSG_FENCE, step, f->number);
     msg.dtype = f->bad;
     msg.status = nicstride_fence_lost(f);

@@ -69,7 +69,7 @@ static bool forget_locked(nicstride_module_t *m, int rank)
 
 bool nicstride_asker_is_gone_locked(nicstride_peer_t *p)
 {
-    (void)nicstride_frag_max_locked(p);
+    nicstride_connect_locked(p);
     return onic_peer_is_lost(p->wire);
 }
 

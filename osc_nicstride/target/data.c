@@ -45,7 +45,7 @@ static int answer_fragment(answer_t *a)
     nicstride_peer_t *p = a->use.p;
     nicstride_msg_t msg;
     onic_payload_t payload;
-    const uint64_t room = nicstride_frag_max_locked(p) - sizeof(msg);
+    const uint64_t room = nicstride_frag_max_locked(p, sizeof(msg) + a->left) - sizeof(msg);
     uint64_t n = a->left;
     int rc;
 

@@ -12,10 +12,12 @@ _Static_assert(sizeof(onic_ticket_t) == SUPERPIPE_TICKET_BYTES, "the ticket's ro
 /** Of a message to oneself, which no transport limits. */
 #define LOOP_FRAGMENT 8192
 
-size_t superpipe_fragment_locked(superpipe_peer_t *p)
+size_t superpipe_fragment_locked(superpipe_peer_t *p, uint64_t wanted)
 {
-    if (p->fragment == 0) {
-        const size_t most = p->self ? LOOP_FRAGMENT : onic_peer_message_max(p->wire, ONIC_AM_PML);
+    if (p->fragment == 0 || p->fragment < wanted) {
+        const size_t most =
+            p->self ? LOOP_FRAGMENT
+                    : onic_peer_message_max(p->wire, ONIC_AM_PML, wanted + SUPERPIPE_HEADER_MAX);
         p->fragment = most > 2 * SUPERPIPE_HEADER_MAX ? most - SUPERPIPE_HEADER_MAX : 0;
         p->short_most =
             superpipe_short_most(superpipe.params.eager, p->fragment, superpipe.params.protocol);
@@ -73,7 +75,8 @@ void superpipe_send_fragments_locked(superpipe_request_t *r)
 {
     const bool meets =
         r->state.protocol == SUPERPIPE_RENDEZVOUS && r->state.moved >= r->state.early;
-    const uint64_t most = meets ? UINT64_MAX : superpipe_fragment_locked(r->peer);
+    const uint64_t most =
+        meets ? UINT64_MAX : superpipe_fragment_locked(r->peer, r->state.length - r->state.moved);
     uint64_t bytes = 0;
     bool sent = most > 0;
 

@@ -48,7 +48,7 @@ static superpipe_case_t case_locked(const superpipe_request_t *r)
 
 uint64_t superpipe_early_locked(const superpipe_request_t *r)
 {
-    const size_t fragment = superpipe_fragment_locked(r->peer);
+    const size_t fragment = superpipe_fragment_locked(r->peer, r->state.length);
     const uint64_t fragments = (uint64_t)fragment * EARLY_FRAGMENTS;
     const superpipe_case_t c = case_locked(r);
 

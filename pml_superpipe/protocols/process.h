@@ -163,8 +163,9 @@ void superpipe_early_drop_locked(superpipe_peer_t *p);
 
 /* ---- data.c ---------------------------------------------------------------------------------- */
 
-/** Bytes of data in one message to a peer; 0 where that is not known yet. */
-size_t superpipe_fragment_locked(superpipe_peer_t *p);
+/** Bytes of data in one message to a peer, as many as are `wanted` if that can be; 0 where it is
+ * not known yet. */
+size_t superpipe_fragment_locked(superpipe_peer_t *p, uint64_t wanted);
 
 /** Sends a header, and the data where `data`. As onic_peer_send; a failure has sent nothing. */
 int superpipe_send_header_locked(superpipe_request_t *r, const void *header, size_t len, bool data);

@@ -9,7 +9,8 @@
 
 static bool is_short_locked(superpipe_peer_t *p, uint64_t length)
 {
-    (void)superpipe_fragment_locked(p);
+    (void)superpipe_fragment_locked(
+        p, superpipe_short_most(superpipe.params.eager, length, superpipe.params.protocol));
     return length <= p->short_most;
 }
 

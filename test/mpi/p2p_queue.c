@@ -119,7 +119,7 @@ int main(int argc, char **argv)
     counter_t *received, *waited;
 
     if (rank != NULL && (atoi(rank) == SHORT_QUEUE || atoi(rank) == NO_QUEUE))
-        setenv("OMPI_MCA_pml_superpipe_queues", atoi(rank) == SHORT_QUEUE ? "60" : "0", 1);
+        setenv("OMPI_MCA_pml_superpipe_queues", atoi(rank) == SHORT_QUEUE ? "1" : "0", 1);
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     received = counter_begin("pml_superpipe_queued");
     waited = counter_begin("pml_superpipe_queue_waits");

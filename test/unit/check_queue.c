@@ -15,7 +15,13 @@
 
 #include "test/unit/unit.h"
 
-enum { RING = ONIC_QUEUE_RING_MIN, HEADER_MAX = 64, ROUNDS = 200000, CROSSING = 100000 };
+enum {
+    RING = ONIC_QUEUE_RING_MIN,
+    LONGEST = ONIC_QUEUE_ROUND - ONIC_QUEUE_LINE,
+    HEADER_MAX = 64,
+    ROUNDS = 200000,
+    CROSSING = 100000
+};
 
 #define SECRET UINT64_C(0x8000f00dfeed0001)
 
@@ -61,7 +67,7 @@ static uint16_t header_of(uint32_t n, uint32_t len)
 
 static bool send_one(onic_queue_sender_t *s, uint32_t n)
 {
-    const uint32_t len = length_of(n, onic_queue_longest(&s->q));
+    const uint32_t len = length_of(n, LONGEST);
     unsigned char *bytes = onic_queue_reserve(s, len);
 
     if (bytes == NULL)
@@ -75,7 +81,7 @@ static bool send_one(onic_queue_sender_t *s, uint32_t n)
 
 static bool receive_one(onic_queue_receiver_t *r, uint32_t n)
 {
-    const uint32_t len = length_of(n, onic_queue_longest(&r->q));
+    const uint32_t len = length_of(n, LONGEST);
     onic_queue_message_t m;
 
     if (!onic_queue_look(r, &m)) {
@@ -126,7 +132,7 @@ static void check_order(uint32_t ring, uint32_t round)
 START_TEST(messages_arrive_in_order)
 {
     check_order(RING, RING);
-    check_order(4 * RING, RING / 2);
+    check_order(4 * RING, ONIC_QUEUE_ROUND);
 }
 END_TEST
 
@@ -166,7 +172,7 @@ static uint32_t until_longer(pair_t *p, uint32_t len, uint32_t most)
 /* What is never needed gets no memory; what is gone round in often enough becomes longer. */
 START_TEST(goes_round_in_the_beginning)
 {
-    enum { LONG = 4 * ONIC_QUEUE_ROUND, LEN = 4000 };
+    enum { LONG = 4 * RING, LEN = 4000 };
     pair_t p = open_pair(LONG);
     given_t given = {ONIC_QUEUE_ROUND, true};
 
@@ -175,80 +181,85 @@ START_TEST(goes_round_in_the_beginning)
     UNIT_CHECK(until_longer(&p, LEN, 10000) == 10000);
     given.refuses = false;
     p.sender.rounds = 0;
-    for (uint32_t round = ONIC_QUEUE_ROUND; round < LONG; round *= 2) {
+    for (uint32_t round = ONIC_QUEUE_ROUND, longer; round < LONG; round = longer) {
         const uint32_t n = until_longer(&p, LEN, UINT32_MAX);
 
-        UNIT_CHECK(p.sender.round == 2 * round && given.bytes == 2 * round);
+        longer = onic_queue_longer_round(LONG, round);
+        UNIT_CHECK(longer > round && p.sender.round == longer && given.bytes == longer);
+        UNIT_CHECK(longer == LONG ||
+                   onic_queue_touched(LONG, longer) == 2 * onic_queue_touched(LONG, round));
         UNIT_CHECK(n > 16 * (round / onic_queue_use(LEN)));
     }
     free(p.memory);
 }
 END_TEST
 
+/** Messages that there is room for while none is taken. */
+static uint32_t fill_up(bool refuses, given_t *given)
+{
+    pair_t p = open_pair(4 * RING);
+    uint32_t sent = 0;
+
+    *given = (given_t){0, refuses};
+    p.sender.give = give;
+    p.sender.arg = given;
+    for (; onic_queue_reserve(&p.sender, 0) != NULL; sent++)
+        onic_queue_send(&p.sender, 1, 0, 0);
+    free(p.memory);
+    return sent;
+}
+
 /* Who is not taken from has the whole ring, if there is memory. */
 START_TEST(what_is_full_becomes_longer)
 {
-    enum { LONG = 4 * ONIC_QUEUE_ROUND };
-    pair_t p = open_pair(LONG);
-    given_t given = {0, true};
-    uint32_t sent = 0;
+    given_t given;
 
-    p.sender.give = give;
-    p.sender.arg = &given;
-    while (onic_queue_reserve(&p.sender, 0) != NULL) {
-        onic_queue_send(&p.sender, 1, 0, 0);
-        sent++;
-    }
-    UNIT_CHECK(sent == ONIC_QUEUE_ROUND / ONIC_QUEUE_LINE);
-    given.refuses = false;
-    while (onic_queue_reserve(&p.sender, 0) != NULL) {
-        onic_queue_send(&p.sender, 1, 0, 0);
-        sent++;
-    }
-    UNIT_CHECK(sent == LONG / ONIC_QUEUE_LINE && given.bytes == LONG);
-    free(p.memory);
+    UNIT_CHECK(fill_up(true, &given) == ONIC_QUEUE_ROUND / ONIC_QUEUE_LINE);
+    UNIT_CHECK(fill_up(false, &given) == 4 * RING / ONIC_QUEUE_LINE && given.bytes == 4 * RING);
 }
 END_TEST
 
-/* Wherever in the ring it begins. */
+/** Empties the queue. */
+static void take_all(pair_t *p)
+{
+    onic_queue_message_t m;
+
+    while (onic_queue_look(&p->receiver, &m))
+        onic_queue_take(&p->receiver);
+    UNIT_CHECK(!p->receiver.broken);
+}
+
+/* Wherever in its round the sender is that gets no more memory: at the latest when the receiver has
+ * seen that it goes on at the beginning. */
 START_TEST(the_longest_fits_where_all_is_taken)
 {
-    pair_t p = open_pair(RING);
-    const uint32_t longest = onic_queue_longest(&p.sender.q);
+    const uint32_t len = LONGEST;
+    const uint32_t rings[] = {RING, 8 * RING};
+    given_t given = {0, true};
     onic_queue_message_t m;
 
-    for (uint32_t i = 0; i < 2 * RING / ONIC_QUEUE_LINE; i++) {
-        UNIT_CHECK(onic_queue_reserve(&p.sender, 0) != NULL);
-        onic_queue_send(&p.sender, 1, 0, 0);
-        UNIT_CHECK(onic_queue_look(&p.receiver, &m) && m.len == 0);
-        onic_queue_take(&p.receiver);
-        UNIT_CHECK(onic_queue_reserve(&p.sender, longest) != NULL);
-        onic_queue_send(&p.sender, 2, 0, longest);
-        UNIT_CHECK(onic_queue_look(&p.receiver, &m) && m.len == longest);
-        onic_queue_take(&p.receiver);
-    }
-    free(p.memory);
-}
-END_TEST
-
-/* Wherever in its round the sender is that gets no more memory. */
-START_TEST(there_is_room_without_more_memory)
-{
-    given_t given = {ONIC_QUEUE_ROUND, true};
-    onic_queue_message_t m;
-
-    for (uint32_t lines = 0; lines < ONIC_QUEUE_ROUND / ONIC_QUEUE_LINE; lines++) {
-        pair_t p = open_pair(4 * ONIC_QUEUE_ROUND);
+    for (uint32_t i = 0; i < 2 * (ONIC_QUEUE_ROUND / ONIC_QUEUE_LINE + 1); i++) {
+        pair_t p = open_pair(rings[i % 2]);
 
         p.sender.give = give;
         p.sender.arg = &given;
-        for (uint32_t i = 0; i < lines; i++) {
+        for (uint32_t line = 0; line < i / 2; line++) {
             UNIT_CHECK(onic_queue_reserve(&p.sender, 0) != NULL);
             onic_queue_send(&p.sender, 1, 0, 0);
-            UNIT_CHECK(onic_queue_look(&p.receiver, &m));
+            take_all(&p);
+        }
+        for (int n = 0; n < 3; n++) {
+            if (onic_queue_reserve(&p.sender, len) == NULL) {
+                take_all(&p);
+                UNIT_CHECK(onic_queue_reserve(&p.sender, len) != NULL);
+            }
+            onic_queue_send(&p.sender, 2, 1, len);
+            UNIT_CHECK(onic_queue_look(&p.receiver, &m) && m.header_len == 1);
+            UNIT_CHECK(m.len == LONGEST - 1);
             onic_queue_take(&p.receiver);
         }
-        UNIT_CHECK(onic_queue_reserve(&p.sender, ONIC_QUEUE_SURE) != NULL);
+        UNIT_CHECK(p.sender.round == ONIC_QUEUE_ROUND && !onic_queue_lengthen(&p.sender));
+        UNIT_CHECK(onic_queue_longest(p.sender.round) == LONGEST);
         free(p.memory);
     }
 }
@@ -362,7 +373,7 @@ static bool is_clean(const pair_t *p, size_t touched)
 /* Only that has memory. A round that ends with a message touches the line behind it. */
 START_TEST(no_more_is_touched_than_has_memory)
 {
-    for (uint32_t ring = ONIC_QUEUE_RING_MIN; ring <= 8 * ONIC_QUEUE_ROUND; ring *= 2) {
+    for (uint32_t ring = ONIC_QUEUE_RING_MIN; ring <= 8 * RING; ring *= 2) {
         for (uint32_t len = 0; len < 5000; len += 312) {
             pair_t p = open_pair(ring);
             const uint32_t round = p.sender.round;
@@ -385,8 +396,10 @@ START_TEST(no_more_is_touched_than_has_memory)
         }
     }
     for (uint32_t ring = ONIC_QUEUE_RING_MIN; ring <= ONIC_QUEUE_RING_MAX; ring *= 2)
-        for (uint32_t round = ONIC_QUEUE_RING_MIN; round <= ring; round *= 2)
+        for (uint32_t round = ONIC_QUEUE_ROUND; round < ring;
+             round = onic_queue_longer_round(ring, round))
             UNIT_CHECK(onic_queue_touched(ring, round) <= onic_queue_bytes(ring));
+    UNIT_CHECK(onic_queue_touched(RING, ONIC_QUEUE_ROUND) == 8192);
 }
 END_TEST
 
@@ -409,8 +422,7 @@ int main(void)
     return UNIT_RUN(
         "queue", UNIT_ONCE(messages_arrive_in_order), UNIT_ONCE(goes_round_in_the_beginning),
         UNIT_ONCE(what_is_full_becomes_longer), UNIT_ONCE(the_longest_fits_where_all_is_taken),
-        UNIT_ONCE(there_is_room_without_more_memory), UNIT_ONCE(a_full_ring_takes_nothing),
-        UNIT_ONCE(old_stamps_are_no_messages), UNIT_ONCE(two_threads),
-        UNIT_ONCE(a_receiver_stays_in_the_ring), UNIT_ONCE(no_more_is_touched_than_has_memory),
-        UNIT_ONCE(rings_have_the_size_that_fits));
+        UNIT_ONCE(a_full_ring_takes_nothing), UNIT_ONCE(old_stamps_are_no_messages),
+        UNIT_ONCE(two_threads), UNIT_ONCE(a_receiver_stays_in_the_ring),
+        UNIT_ONCE(no_more_is_touched_than_has_memory), UNIT_ONCE(rings_have_the_size_that_fits));
 }

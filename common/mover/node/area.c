@@ -52,6 +52,7 @@ static uint64_t first_row(uint64_t mask)
 uint64_t onic_area_prepare(onic_area_t *area, uint64_t slots, bool make)
 {
     area_head_t *head = area->segment.base;
+    const onic_mapped_t all = {area->segment.base, 0, area->segment.size};
     const uint64_t filled = atomic_load_explicit(&head->filled, memory_order_acquire);
     for (uint64_t left = slots & ~area->mapped, row; left != 0; left &= ~row) {
         row = first_row((left & filled) != 0 ? left & filled : left);
@@ -59,7 +60,7 @@ uint64_t onic_area_prepare(onic_area_t *area, uint64_t slots, bool make)
         const size_t len = (size_t)__builtin_popcountll(row) * area->slot_bytes;
         if ((row & filled) != 0)
             map_around(at, len);
-        else if (!make || !onic_segment_fill(&area->segment, &area->file,
+        else if (!make || !onic_segment_fill(&all, &area->file,
                                              (size_t)(at - (char *)area->segment.base), len))
             continue;
         atomic_fetch_or_explicit(&head->filled, row, memory_order_release);
