@@ -206,7 +206,7 @@ bool onic_outbox_can_open(const onic_segment_key_t *key)
 }
 
 bool onic_outbox_open(onic_outbox_t *out, const onic_segment_key_t *key, uint64_t me,
-                      const onic_presence_t *owner, const onic_wake_t *wake)
+                      const onic_presence_t *owner, const onic_file_key_t *wake)
 {
     const uint32_t n = processes_here(), number = (uint32_t)opal_process_info.my_local_rank;
     const uint32_t ring_bytes = ring_of(key->size);

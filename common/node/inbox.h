@@ -89,7 +89,7 @@ typedef struct onic_outbox {
     onic_mapped_t head, queue;
     onic_file_key_t file;
     const onic_presence_t *owner; /**< the page of the process whose inbox it is */
-    const onic_wake_t *wake;      /**< and what wakes its server thread */
+    const onic_file_key_t *wake;  /**< and what wakes its server thread */
     unsigned woken;               /**< the sleep of that thread that has been ended */
 } onic_outbox_t;
 
@@ -100,7 +100,7 @@ bool onic_outbox_can_open(const onic_segment_key_t *key);
  *  the name that the receiver finds with the queue; `owner` and `wake` are the page and the pipe of
  *  the process whose inbox it is, the caller's until the outbox is closed. False: not to be had. */
 bool onic_outbox_open(onic_outbox_t *out, const onic_segment_key_t *key, uint64_t me,
-                      const onic_presence_t *owner, const onic_wake_t *wake);
+                      const onic_presence_t *owner, const onic_file_key_t *wake);
 void onic_outbox_close(onic_outbox_t *out);
 
 /** Most bytes of a message: it makes the round longer for one of so many, if it can. */

@@ -105,17 +105,22 @@ void onic_presence_unmap(const onic_presence_t *page)
 
 /* ---- the pipe ------------------------------------------------------------------------------ */
 
-void onic_wake_pipe_open(int pipe[2])
+int onic_wake_pipe_open(void)
 {
-    if (pipe2(pipe, O_CLOEXEC | O_NONBLOCK) != 0)
-        pipe[0] = pipe[1] = -1;
+    int ends[2], fd = -1;
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0) {
+        const onic_file_key_t key = onic_file_offer(ends[0]);
+        fd = onic_file_open(&key, O_RDWR);
+        close(ends[0]);
+        close(ends[1]);
+    }
+    return fd;
 }
 
-void onic_wake_pipe_close(int pipe[2])
+void onic_wake_pipe_close(int fd)
 {
-    for (int i = 0; i < 2 && pipe[i] >= 0; i++)
-        close(pipe[i]);
-    pipe[0] = pipe[1] = -1;
+    if (fd >= 0)
+        close(fd);
 }
 
 void onic_wake_pipe_write(int fd, char what)
@@ -125,32 +130,23 @@ void onic_wake_pipe_write(int fd, char what)
     }
 }
 
-onic_wake_t onic_wake_open(const onic_file_key_t *key)
+/** For reading, too: a pipe without a reader would end the writer by a signal. */
+static int open_pipe(const onic_file_key_t *pipe)
 {
-    /* For reading, too: a pipe without a reader would end the writer by a signal. */
-    const int fd = onic_file_open(key, O_RDWR);
-    if (fd < 0)
-        return (onic_wake_t){.file = ONIC_NO_FILE, .fd = -1};
-    if (!onic_spare_has_run_out())
-        return (onic_wake_t){.file = *key, .fd = fd};
-    onic_close(fd);
-    return (onic_wake_t){.file = *key, .fd = -1};
+    return onic_file_open(pipe, O_RDWR);
 }
 
-void onic_wake_close(onic_wake_t *wake)
+bool onic_wake_can(const onic_file_key_t *pipe)
 {
-    if (wake->fd >= 0)
-        onic_close(wake->fd);
-    *wake = (onic_wake_t){.file = ONIC_NO_FILE, .fd = -1};
+    const int fd = open_pipe(pipe);
+    if (fd >= 0)
+        onic_close(fd);
+    return fd >= 0;
 }
 
-void onic_wake_peer(const onic_wake_t *wake)
+void onic_wake_peer(const onic_file_key_t *pipe)
 {
-    if (wake->fd >= 0) {
-        onic_wake_pipe_write(wake->fd, ONIC_WAKE_PEER);
-        return;
-    }
-    const int fd = onic_file_open(&wake->file, O_RDWR);
+    const int fd = open_pipe(pipe);
     if (fd >= 0) {
         onic_wake_pipe_write(fd, ONIC_WAKE_PEER);
         onic_close(fd);

@@ -108,30 +108,20 @@ ONIC_EXPORT void onic_presence_offer(const onic_segment_key_t *key);
 /** What is written to it: by another process, or by the thread's own. */
 enum { ONIC_WAKE_PEER = 'p', ONIC_WAKE_SELF = 's' };
 
-/** Opens this process's pipe: [0] is read by its server thread, [1] written; -1: there is none. */
-void onic_wake_pipe_open(int pipe[2]);
-void onic_wake_pipe_close(int pipe[2]);
+/** Opens this process's pipe: its server thread reads what it and others write; -1: there is none.
+ *  One descriptor has both ends. */
+int onic_wake_pipe_open(void);
+void onic_wake_pipe_close(int fd);
 
 /** Ends the sleep of the thread that polls the other end. A system call; any thread. */
 void onic_wake_pipe_write(int fd, char what);
 
-/** Another process's pipe. It stays open, unless the process has hardly a descriptor left. */
-typedef struct onic_wake {
-    onic_file_key_t file; /**< ONIC_NO_FILE: it cannot be had */
-    int fd;               /**< -1: it is opened each time */
-} onic_wake_t;
+/** Can this process open another one's pipe? System calls. */
+bool onic_wake_can(const onic_file_key_t *pipe);
 
-/** Opens the pipe of that key, if this process may; closed by onic_wake_close. */
-onic_wake_t onic_wake_open(const onic_file_key_t *key);
-void onic_wake_close(onic_wake_t *wake);
-
-static inline bool onic_wake_can(const onic_wake_t *wake)
-{
-    return wake->file.fd >= 0;
-}
-
-/** Ends the sleep of that process's server thread. System calls; any thread. */
-void onic_wake_peer(const onic_wake_t *wake);
+/** Ends the sleep of that process's server thread: opens its pipe for that, so that no descriptor
+ *  stands for each peer. System calls; any thread. */
+void onic_wake_peer(const onic_file_key_t *pipe);
 
 /** Takes what was written; true where another process has. Does not wait. */
 bool onic_wake_pipe_read(int fd);

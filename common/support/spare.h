@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 /** How many there are, and how many when none has been left. */
-enum { ONIC_SPARES = 8, ONIC_SPARES_LEAST = 3 };
+enum { ONIC_SPARES = 4, ONIC_SPARES_LEAST = 2 };
 
 /** Takes the reserve, as far as it can be had. Counted: each must be followed by an end. */
 void onic_spare_begin(void);

@@ -103,10 +103,9 @@ bool onic_peer_has_pipe(onic_peer_t *peer)
 {
     if (!peer->wake_tried) {
         peer->wake_tried = true;
-        peer->wake =
-            onic_wake_open(onic_peer_presence(peer) != NULL ? &peer->cma_id.wake : &ONIC_NO_FILE);
+        peer->wakes = onic_peer_presence(peer) != NULL && onic_wake_can(&peer->cma_id.wake);
     }
-    return onic_wake_can(&peer->wake);
+    return peer->wakes;
 }
 
 bool onic_peer_can_wake(onic_peer_t *peer)
@@ -117,7 +116,7 @@ bool onic_peer_can_wake(onic_peer_t *peer)
 
 void onic_peer_wake(const onic_peer_t *peer)
 {
-    onic_wake_peer(&peer->wake);
+    onic_wake_peer(&peer->cma_id.wake);
 }
 
 void onic_peer_close_files(onic_peer_t *peer)
@@ -126,6 +125,4 @@ void onic_peer_close_files(onic_peer_t *peer)
         onic_presence_unmap(peer->presence);
         peer->presence = NULL;
     }
-    if (peer->wake_tried)
-        onic_wake_close(&peer->wake);
 }

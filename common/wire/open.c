@@ -251,8 +251,8 @@ static int start_wire(const onic_wire_config_t *config)
     onic_spare_begin();
     onic_cma_start(&onic_wire.cma_id, &onic_wire.nonce);
     onic_wire.cma_id.presence = onic_presence_start();
-    onic_wake_pipe_open(onic_wire.server.wake_pipe);
-    onic_wire.cma_id.wake = onic_file_offer(onic_wire.server.wake_pipe[1]);
+    onic_wire.server.wake_pipe = onic_wake_pipe_open();
+    onic_wire.cma_id.wake = onic_file_offer(onic_wire.server.wake_pipe);
     onic_wire.closing = false;
     onic_wire.start_server = onic_wire_start_server;
     onic_wire.published = false;

@@ -33,7 +33,7 @@ void onic_queue_open(onic_peer_t *to)
     if (!onic_queue_can_open(to) || !onic_peer_has_pipe(to) ||
         (out = calloc(1, sizeof(*out))) == NULL)
         return;
-    if (!onic_outbox_open(&out->box, &to->queues, onic_wire_me(), to->presence, &to->wake)) {
+    if (!onic_outbox_open(&out->box, &to->queues, onic_wire_me(), to->presence, &to->cma_id.wake)) {
         free(out);
         return;
     }

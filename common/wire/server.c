@@ -63,12 +63,12 @@ bool onic_is_server_thread(void)
 /** Sleeps up to `usec`, or until a process (true) or, armed, the network wakes it. */
 static bool sleep_for(onic_server_t *s, unsigned usec, bool armed)
 {
-    struct pollfd fds[2] = {{.fd = s->wake_pipe[0], .events = POLLIN},
+    struct pollfd fds[2] = {{.fd = s->wake_pipe, .events = POLLIN},
                             {.fd = s->worker_fd, .events = POLLIN}};
     const struct timespec time = onic_timespec(UINT64_C(1000) * usec);
     if (ppoll(fds, armed ? 2 : 1, usec != FOREVER ? &time : NULL, NULL) <= 0)
         return false;
-    return fds[0].revents != 0 && onic_wake_pipe_read(s->wake_pipe[0]);
+    return fds[0].revents != 0 && onic_wake_pipe_read(s->wake_pipe);
 }
 
 /* ---- standing in for the MPI threads -------------------------------------------------------- */
@@ -219,7 +219,7 @@ static void answer(onic_server_t *s)
              onic_ticks() - begun < (uint64_t)(STAY_USEC * usec) &&
              atomic_load(&onic_wire.mpi_ticks) == seen && !atomic_load(&s->stop));
     /* Processes that woke it meanwhile have been served, or are now. */
-    (void)onic_wake_pipe_read(s->wake_pipe[0]);
+    (void)onic_wake_pipe_read(s->wake_pipe);
     if (clear_up() == SLICE_STUCK)
         insist(s);
 }
@@ -281,7 +281,7 @@ static void *server_main(void *arg)
 static const char *start(onic_server_t *s)
 {
     const ucs_status_t status = onic_ucx.worker_get_efd(onic_wire.worker, &s->worker_fd);
-    if (status != UCS_OK || s->wake_pipe[0] < 0)
+    if (status != UCS_OK || s->wake_pipe < 0)
         return status != UCS_OK ? onic_ucx.status_string(status) : "there is no pipe to be had";
     const int rc = onic_helper_start(&s->thread, "onic-server", server_main, s);
     return rc != 0 ? strerror(rc) : NULL;
@@ -313,7 +313,7 @@ void onic_server_stop(void)
         return;
     atomic_store_explicit(&onic_presence_mine()->helped, false, memory_order_release);
     atomic_store(&s->stop, true);
-    onic_wake_pipe_write(s->wake_pipe[1], ONIC_WAKE_SELF);
+    onic_wake_pipe_write(s->wake_pipe, ONIC_WAKE_SELF);
     pthread_join(s->thread, NULL);
     atomic_store(&s->running, false);
 }

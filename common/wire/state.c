@@ -96,7 +96,7 @@ void onic_server_wake(void)
 {
     /* Only the first needs to. */
     if (atomic_exchange(&onic_wire.server.sleep, ONIC_SERVER_LOOKS) != ONIC_SERVER_LOOKS)
-        onic_wake_pipe_write(onic_wire.server.wake_pipe[1], ONIC_WAKE_SELF);
+        onic_wake_pipe_write(onic_wire.server.wake_pipe, ONIC_WAKE_SELF);
 }
 
 void onic_wire_mark(void)

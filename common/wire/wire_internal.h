@@ -55,9 +55,8 @@ struct onic_peer {
     onic_cma_id_t cma_id;
     bool presence_tried;
     const onic_presence_t *presence; /**< its signs of life, or NULL */
-    bool wake_tried;
-    onic_wake_t wake; /**< its server thread */
-    bool watched;     /**< its end can be seen; see loss.c */
+    bool wake_tried, wakes;          /**< its server thread can be woken */
+    bool watched;                    /**< its end can be seen; see loss.c */
     LIST_ENTRY(onic_peer) near;
     atomic_bool died;       /**< it has been; set with the lock held, read without it */
     bool gone;              /**< nothing comes from it nor gets there; see onic_peer_gone */
@@ -145,7 +144,7 @@ typedef struct onic_server {
     atomic_bool stop;
     atomic_int want;
     atomic_int sleep;
-    int wake_pipe[2]; /**< a byte in it ends the thread's sleep */
+    int wake_pipe; /**< a byte in it ends the thread's sleep */
     int worker_fd;
     unsigned naps; /**< how often it has slept while it stood in */
     atomic_uint idle_usec;
@@ -364,5 +363,5 @@ bool onic_same_place(const onic_cma_id_t *a, const onic_cma_id_t *b);
 /** Finds the peer's pipe, if this process may: then it can wake the peer's server thread, where
  *  there is one, and see whether there is need to. The lock is held, as for the next. */
 bool onic_peer_has_pipe(onic_peer_t *peer);
-/** Gives back what onic_peer_presence and onic_peer_has_pipe have opened. */
+/** Gives back what onic_peer_presence has mapped. */
 void onic_peer_close_files(onic_peer_t *peer);

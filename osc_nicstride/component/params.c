@@ -58,9 +58,10 @@ static onic_param_t params[] = {
            "of what is free there for all processes of the node"),
     NUMBER(queues, 10, 1024, 0, 1 << 20,
            "Kibibytes of shared memory, for all of them together, of the queues through which the "
-           "processes of its node and job send messages to this process; only those that are used "
-           "take up memory. Each has its part, a power of two from 16 to 2048 KiB. Less where "
-           "/dev/shm is small, as with the area. Where pml superpipe is selected its parameter of "
+           "processes of its node and job send messages to this process. Those that are used take "
+           "up 8 KiB each in any case, and what is left goes to those that need more, up to an "
+           "eighth of all for each, or an equal part where there are fewer. Less where /dev/shm is "
+           "small, as with the area. Where pml superpipe is selected its parameter of "
            "that name counts instead. 0: messages go by UCX"),
     NUMBER(
         layouts, 10, 131072, 0, INT_MAX,

@@ -53,9 +53,10 @@ static onic_param_t params[] = {
            "from the area"),
     NUMBER(queues, 10, 4096, 0, 1 << 20,
            "Kibibytes of shared memory, for all of them together, of the queues through which the "
-           "processes of its node and job send messages to this process; only those that are used "
-           "take up memory. Each has its part, a power of two from 16 to 2048 KiB. Less where "
-           "/dev/shm is small, as with the area. 0: messages go by UCX"),
+           "processes of its node and job send messages to this process. Those that are used take "
+           "up 8 KiB each in any case, and what is left goes to those that need more, up to an "
+           "eighth of all for each, or an equal part where there are fewer. Less where /dev/shm is "
+           "small, as with the area. 0: messages go by UCX"),
     NUMBER(tcp_segment, 0, 262144, 0, 1048576,
            "Bytes of one fragment over TCP; 0 leaves it to UCX. UCX_TCP_TX_SEG_SIZE and "
            "UCX_TCP_RX_SEG_SIZE in the environment win"),
