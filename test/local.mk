@@ -39,7 +39,7 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_mover_pipe \
 	test/unit/check_mover_pool \
 	test/unit/check_mover_rma \
-	test/unit/check_mover_terms \
+	test/unit/check_rma_handshake \
 	test/unit/check_mover_transfers \
 	test/unit/check_mover_turns \
 	test/unit/check_hybrid \
@@ -161,11 +161,11 @@ test_unit_check_mover_rma_SOURCES = \
 	common/mover/work.c
 test_unit_check_mover_rma_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_mover_rma_LDFLAGS = -Wl,--wrap=clock_gettime
-test_unit_check_mover_terms_SOURCES = \
-	test/unit/check_mover_terms.c \
+test_unit_check_rma_handshake_SOURCES = \
+	test/unit/check_rma_handshake.c \
 	test/unit/mover_sim.c \
 	test/unit/mover_sim_sides.c
-test_unit_check_mover_terms_LDADD = common/libonic_core.la $(check_libs)
+test_unit_check_rma_handshake_LDADD = common/libonic_core.la $(check_libs)
 # With a wire lock and a carrier of its own.
 test_unit_check_mover_transfers_SOURCES = \
 	test/unit/check_mover_transfers.c \

@@ -20,7 +20,7 @@ static void start(unsigned p)
         side_t *s = used(w.senders[p], SENDERS) < SIDES ? new_sender(p, len, seed) : NULL;
         if (s == NULL)
             return;
-        s->terms.waits = true;
+        s->handshake.waits = true;
         w.requests[p]++;
         post(&w.up[p], (message_t){.type = REQUEST, .from = s->name, .value = seed, .len = len});
     } else {
@@ -50,11 +50,11 @@ static bool receiver_handles(unsigned p, const message_t *m)
         if (r == NULL)
             return false;
         r->other = m->from;
-        r->terms.waits = true;
+        r->handshake.waits = true;
         serve();
     } else if (r != NULL) {
         r->other = m->from;
-        onic_terms_on_word(&r->terms, m->slot, m->value);
+        onic_rma_handshake_on_word(&r->handshake, m->slot, m->value);
     }
     return true;
 }
@@ -68,11 +68,12 @@ static bool sender_handles(unsigned p, const message_t *m)
         if (s == NULL)
             return false;
         s->other = m->from;
-        s->terms.lease = m->value;
+        s->handshake.lease = m->value;
         s->s.lease.slots = m->value;
         s->s.slot = (unsigned)__builtin_ctzll(m->value);
     } else if (s != NULL && m->type == GRANT) {
-        const onic_granted_t granted = onic_terms_on_grant(&s->terms, m->value, UINT64_MAX);
+        const onic_granted_t granted =
+            onic_rma_handshake_on_grant(&s->handshake, m->value, UINT64_MAX);
 
         s->other = m->from;
         w.requests[p]--;
@@ -87,7 +88,7 @@ static bool sender_handles(unsigned p, const message_t *m)
                  granted == ONIC_GRANT_TAKEN ? onic_sender_replace_lease(&s->s, m->value, s->early)
                                              : s->early);
     } else if (s != NULL) {
-        onic_terms_on_ack(&s->terms, m->slot, m->value);
+        onic_rma_handshake_on_ack(&s->handshake, m->slot, m->value);
     }
     return true;
 }
@@ -135,9 +136,9 @@ static void step(side_t *x)
     if (!x->used)
         return;
     if (!x->ended) {
-        x->terms.sends ? sim_send(x) : sim_receive(x);
-    } else if (!x->terms.over) {
-        onic_terms_close(&x->terms, false);
+        x->handshake.sends ? sim_send(x) : sim_receive(x);
+    } else if (!x->handshake.over) {
+        onic_rma_handshake_close(&x->handshake, false);
         drop(x);
     }
 }
@@ -148,7 +149,7 @@ static void cancel(side_t *x)
         return;
     w.cancels++;
     x->cancelled = true;
-    if (!x->terms.sends) { /* what comes is thrown away */
+    if (!x->handshake.sends) { /* what comes is thrown away */
         x->told++;
         w.bad++;
     }
@@ -170,7 +171,7 @@ static void lose(unsigned p)
     for (unsigned i = 0; i < RECEIVERS; i++) {
         side_t *r = &w.receivers[i];
         if (r->used && r->peer == p) {
-            onic_terms_lose(&r->terms);
+            onic_rma_handshake_lose(&r->handshake);
             drop(r);
         }
     }

@@ -5,7 +5,7 @@
 /**
  * @file
  * The mover between hosts without hosts: one receiver with a tiny area, senders that put into it
- * and are asked by it, on the machines and the terms of the mover. Messages keep their
+ * and are asked by it, on the machines and the handshake of the mover. Messages keep their
  * order on each connection; puts arrive whenever they like, and words follow them in any order.
  * Senders die, or the connection to them is lost and they know nothing of it and go on to put.
  * What must never be is checked as it happens: a put that arrives in a slot of another transfer,
@@ -14,7 +14,7 @@
 #pragma once
 
 #include "common/mover/pipe/pool.h"
-#include "common/mover/pipe/terms.h"
+#include "common/mover/pipe/rma_handshake.h"
 #include "common/mover/pipe/turns.h"
 #include "test/unit/unit.h"
 
@@ -52,7 +52,7 @@ typedef struct side {
     uint64_t len, seed, slots;
     unsigned wanted; /* slots */
     unsigned refs;
-    onic_terms_t terms;
+    onic_rma_handshake_t handshake;
     onic_sender_t s;
     onic_receiver_t r;
     uint64_t early; /* the last word before there was a lease */

@@ -44,7 +44,7 @@ uint64_t sim_take(side_t *r)
         w.free &= ~slot;
     }
     w.asker[r->peer].held |= taken;
-    r->terms.lease = taken;
+    r->handshake.lease = taken;
     return taken;
 }
 
@@ -124,7 +124,7 @@ void to_receiver(const side_t *s, type_t type, unsigned slot, uint64_t value)
 
 void drop(side_t *x)
 {
-    if (onic_terms_done(&x->terms) && x->refs == 0)
+    if (onic_rma_handshake_done(&x->handshake) && x->refs == 0)
         x->used = false;
 }
 
@@ -148,7 +148,7 @@ static side_t *next_waiting(void)
 
     for (unsigned i = 0; i < RECEIVERS; i++) {
         side_t *r = &w.receivers[i];
-        if (r->used && r->terms.waits && (first == NULL || r->name < first->name))
+        if (r->used && r->handshake.waits && (first == NULL || r->name < first->name))
             first = r;
     }
     return first;
@@ -169,13 +169,13 @@ void serve(void)
 
     while ((r = next_waiting()) != NULL &&
            (sim_take(r) != 0 || sim_lost() == onic_slots_first(w.total))) {
-        if (r->terms.lease != 0) {
-            r->terms.waits = false;
+        if (r->handshake.lease != 0) {
+            r->handshake.waits = false;
         } else {
-            onic_terms_refuse(&r->terms);
+            onic_rma_handshake_refuse(&r->handshake);
             w.refused++;
         }
-        to_peer(r, GRANT, 0, r->terms.lease);
+        to_peer(r, GRANT, 0, r->handshake.lease);
         drop(r);
     }
 }
@@ -189,20 +189,20 @@ void released(unsigned peer, uint64_t slots)
 static void end_receiver(side_t *r, bool good)
 {
     end(r, good);
-    r->terms.lease &= ~r->slots;
+    r->handshake.lease &= ~r->slots;
     released(r->peer, r->slots);
     r->slots = 0;
 }
 
 static uint64_t word_of(side_t *r)
 {
-    const onic_lease_t lease = {r->terms.lease, SLOT};
+    const onic_lease_t lease = {r->handshake.lease, SLOT};
 
     if (r->slots == 0 && lease.slots != 0) {
         onic_receiver_init(&r->r, r->len, &lease);
         r->slots = lease.slots;
     }
-    return r->terms.word[r->r.slot];
+    return r->handshake.word[r->r.slot];
 }
 
 void sim_receive(side_t *r)
@@ -220,7 +220,7 @@ void sim_receive(side_t *r)
             to_peer(r, ACK, piece.slot, c.acknowledge);
         if (c.free) {
             r->slots &= ~(UINT64_C(1) << piece.slot);
-            r->terms.lease &= r->slots;
+            r->handshake.lease &= r->slots;
             released(r->peer, UINT64_C(1) << piece.slot);
         }
     } else if (turn == ONIC_TURN_DONE) {
@@ -248,7 +248,7 @@ void put_word(side_t *s, unsigned slot, uint64_t word)
 
 static void publish(side_t *s, unsigned slot, uint64_t word)
 {
-    if (s->terms.lease != 0)
+    if (s->handshake.lease != 0)
         put_word(s, slot, word);
     else
         s->early = word;
@@ -264,7 +264,7 @@ void sim_send(side_t *s)
         end(s, false);
         return;
     }
-    const uint64_t seen = onic_sender_asks(&s->s) ? s->terms.word[s->s.slot] : 0;
+    const uint64_t seen = onic_sender_asks(&s->s) ? s->handshake.word[s->s.slot] : 0;
     const onic_turn_t turn = onic_sender_next(&s->s, seen, &piece);
     if (turn == ONIC_TURN_FAILED) {
         UNIT_CHECK(s->refused);
@@ -273,7 +273,7 @@ void sim_send(side_t *s)
         for (uint32_t i = 0; i < piece.len; i++)
             s->chunk[piece.offset + i] = byte_of(s->seed, piece.pos + i);
         publish(s, piece.slot, onic_sender_filled(&s->s, &piece, piece.len));
-    } else if (turn == ONIC_TURN_DONE && onic_terms_left(&s->terms, s->refs)) {
+    } else if (turn == ONIC_TURN_DONE && onic_rma_handshake_left(&s->handshake, s->refs)) {
         end(s, true);
     }
 }
@@ -285,7 +285,7 @@ side_t *new_sender(unsigned p, uint64_t len, uint64_t seed)
     onic_schedule_t schedule;
 
     if (s != NULL) {
-        s->terms.sends = true;
+        s->handshake.sends = true;
         onic_schedule_growing(&schedule, 1 + any(SLOT), 1.5, 1, SLOT);
         onic_sender_init(&s->s, len, &lease, &schedule, any(2) * 8, 1);
     }

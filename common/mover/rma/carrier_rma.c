@@ -14,7 +14,7 @@
 
 static void publish(onic_transfer_t *t, unsigned slot, uint64_t word)
 {
-    if (t->rma->terms.lease != 0)
+    if (t->rma->handshake.lease != 0)
         onic_rma_put_word(t->rma, slot, word);
     else
         t->rma->early = word;
@@ -23,7 +23,7 @@ static void publish(onic_transfer_t *t, unsigned slot, uint64_t word)
 /** The machine waits here for its grant, too, when it has filled the first chunk. */
 static uint64_t acknowledged(onic_transfer_t *t, unsigned slot)
 {
-    return t->rma->terms.word[slot];
+    return t->rma->handshake.word[slot];
 }
 
 static bool left(const onic_transfer_t *t)
@@ -36,7 +36,7 @@ static bool left(const onic_transfer_t *t)
 /** Over the slots that it has been given. */
 static void begin_to_receive(onic_transfer_t *t)
 {
-    const onic_lease_t lease = {t->rma->terms.lease, onic_rma_state.slot_bytes};
+    const onic_lease_t lease = {t->rma->handshake.lease, onic_rma_state.slot_bytes};
     onic_receiver_init(&t->receiver, t->receiver.len, &lease);
     t->slots = lease.slots;
 }
@@ -44,11 +44,11 @@ static void begin_to_receive(onic_transfer_t *t)
 static uint64_t word(onic_transfer_t *t, unsigned slot)
 {
     onic_rma_t *r = t->rma;
-    if (t->slots == 0 && r->terms.lease != 0) {
+    if (t->slots == 0 && r->handshake.lease != 0) {
         begin_to_receive(t);
         slot = t->receiver.slot;
     }
-    return r->terms.word[slot];
+    return r->handshake.word[slot];
 }
 
 static void acknowledge(onic_transfer_t *t, unsigned slot, uint64_t rounds)
@@ -60,7 +60,7 @@ static void acknowledge(onic_transfer_t *t, unsigned slot, uint64_t rounds)
 static void release(onic_transfer_t *t, uint64_t slots)
 {
     if (t->role == ONIC_RECEIVES && slots != 0) {
-        t->rma->terms.lease &= ~slots;
+        t->rma->handshake.lease &= ~slots;
         onic_rma_released(t->rma->peer, slots);
     }
 }
@@ -95,7 +95,7 @@ static void *reach(onic_peer_t *peer)
 static int drop(onic_rma_t *r, int rc)
 {
     if (r != NULL) {
-        r->terms.over = true;
+        r->handshake.over = true;
         onic_rma_drop(r);
     }
     return rc;
@@ -124,7 +124,7 @@ static int send(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
     if (r == NULL || !start_sender(t, r, 1))
         return drop(r, OMPI_ERR_OUT_OF_RESOURCE);
     *ticket = (onic_ticket_t){.slots = 0, .len = t->end.len, .name = r->name};
-    r->terms.waits = true;
+    r->handshake.waits = true;
     to->requests++;
     return OMPI_SUCCESS;
 }
@@ -138,7 +138,7 @@ static int answer(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
     if (r == NULL || !start_sender(t, r, ticket->slots))
         return drop(r, OMPI_ERR_OUT_OF_RESOURCE);
     r->other = ticket->name;
-    r->terms.lease = ticket->slots;
+    r->handshake.lease = ticket->slots;
     return OMPI_SUCCESS;
 }
 

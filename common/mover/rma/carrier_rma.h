@@ -27,7 +27,7 @@
 #pragma once
 
 #include "common/mover/pipe/pool.h"
-#include "common/mover/pipe/terms.h"
+#include "common/mover/pipe/rma_handshake.h"
 #include "common/mover/pipe/turns.h"
 #include "common/mover/pipe/carrier.h"
 #include "common/support/handle.h"
@@ -74,7 +74,7 @@ typedef struct onic_rma {
     onic_transfer_t *transfer; /**< until that is over */
     uint64_t name;             /**< a handle */
     uint64_t other;            /**< its name at the other side, 0: not known */
-    onic_terms_t terms;
+    onic_rma_handshake_t handshake;
     unsigned refs;    /**< puts, flushes and messages that have not left */
     uint64_t early;   /**< sender: the last word before it had a lease; 0: none */
     uint64_t bounces; /**< bounce slots that it has, */

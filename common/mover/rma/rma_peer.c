@@ -93,7 +93,7 @@ int onic_rma_progress(void)
 static void on_grant(onic_rma_t *r, const onic_rma_message_t *m)
 {
     const onic_granted_t granted =
-        onic_terms_on_grant(&r->terms, m->value, onic_slots_first(r->peer->nslots));
+        onic_rma_handshake_on_grant(&r->handshake, m->value, onic_slots_first(r->peer->nslots));
     uint64_t word = r->early;
     if (granted == ONIC_GRANT_IGNORED)
         return;
@@ -113,9 +113,9 @@ static void on_grant(onic_rma_t *r, const onic_rma_message_t *m)
 
 static void on_word(onic_rma_t *r, const onic_rma_message_t *m)
 {
-    if (!r->terms.sends)
+    if (!r->handshake.sends)
         r->other = m->from;
-    onic_terms_on_word(&r->terms, m->slot, m->value);
+    onic_rma_handshake_on_word(&r->handshake, m->slot, m->value);
 }
 
 void onic_rma_on_message(onic_peer_t *from, const void *header, size_t len, const void *data,
@@ -136,7 +136,7 @@ void onic_rma_on_message(onic_peer_t *from, const void *header, size_t len, cons
     else if (r != NULL && m.type == ONIC_RMA_WORD)
         on_word(r, &m);
     else if (r != NULL && m.type == ONIC_RMA_ACK)
-        onic_terms_on_ack(&r->terms, m.slot, m.value);
+        onic_rma_handshake_on_ack(&r->handshake, m.slot, m.value);
     if (atomic_load(&onic_rma_state.pending))
         onic_wire_defer(ONIC_AM_MOVER);
 }

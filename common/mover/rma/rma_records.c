@@ -20,7 +20,7 @@ char *onic_rma_bounce(onic_rma_t *r)
 {
     const uint64_t free = onic_rma_state.bounce_free, first = free & -free;
     /* The last one is for those that have their grant: what they pack leaves. */
-    if (r->packs == 0 && (r->terms.lease != 0 || free != first)) {
+    if (r->packs == 0 && (r->handshake.lease != 0 || free != first)) {
         r->packs = first;
         r->bounces |= first;
         onic_rma_state.bounce_free &= ~first;
@@ -48,17 +48,17 @@ onic_rma_t *onic_rma_new(onic_rma_peer_t *peer, bool sends)
     }
     r->name = name;
     r->peer = peer;
-    r->terms.sends = sends;
+    r->handshake.sends = sends;
     return r;
 }
 
 void onic_rma_drop(onic_rma_t *r)
 {
-    if (r->terms.over && r->peer->asker.lost) {
+    if (r->handshake.over && r->peer->asker.lost) {
         /* UCX may never end what it cannot send: whatever it sends still goes to nobody. */
         free_bounces(r, UINT64_MAX);
     }
-    if (onic_terms_done(&r->terms) && r->refs == 0) {
+    if (onic_rma_handshake_done(&r->handshake) && r->refs == 0) {
         free_bounces(r, UINT64_MAX);
         free(onic_handle_free(&onic_rma_records, r->name));
     }
@@ -81,7 +81,7 @@ static bool is_off(const onic_rma_t *r)
 
 bool onic_rma_left(const onic_rma_t *r)
 {
-    return !is_off(r) && onic_terms_left(&r->terms, r->refs);
+    return !is_off(r) && onic_rma_handshake_left(&r->handshake, r->refs);
 }
 
 /** A put is complete, or a message has left. */
@@ -173,7 +173,7 @@ static void see_whether_lost(onic_rma_peer_t *p)
     for (uint32_t i = 0; i < onic_rma_records.n; i++) {
         onic_rma_t *r = onic_rma_records.slot[i].object;
         if (r != NULL && r->peer == p) {
-            onic_terms_lose(&r->terms);
+            onic_rma_handshake_lose(&r->handshake);
             onic_rma_drop(r);
         }
     }
@@ -202,7 +202,7 @@ static uint64_t take(onic_rma_t *r, unsigned most)
     const uint64_t slots =
         onic_pool_take(&onic_rma_state.pool, onic_rma_state.me, most, &onic_rma_state.wait);
     r->peer->asker.held |= slots;
-    r->terms.lease = slots;
+    r->handshake.lease = slots;
     return slots;
 }
 
@@ -214,7 +214,7 @@ uint64_t onic_rma_reserve(onic_rma_t *r, unsigned slots)
 void onic_rma_request(onic_rma_t *r, unsigned slots)
 {
     onic_turns_add(&onic_rma_state.turns, &r->request, &r->peer->asker, slots);
-    r->terms.waits = true;
+    r->handshake.waits = true;
 }
 
 /** Are all slots those of lost peers? */
@@ -235,9 +235,9 @@ static bool serve_next(onic_turn_request_t *next)
         return false;
     onic_turns_remove(&onic_rma_state.turns, next);
     if (slots != 0)
-        r->terms.waits = false;
+        r->handshake.waits = false;
     else
-        onic_terms_refuse(&r->terms);
+        onic_rma_handshake_refuse(&r->handshake);
     onic_rma_send(r, (onic_rma_message_t){.type = ONIC_RMA_GRANT, .value = slots});
     return true;
 }
@@ -264,10 +264,10 @@ void onic_rma_released(onic_rma_peer_t *p, uint64_t slots)
 
 void onic_rma_end(onic_rma_t *r, bool withdrawn)
 {
-    const bool waited = r->terms.waits;
+    const bool waited = r->handshake.waits;
     r->transfer = NULL;
-    onic_terms_close(&r->terms, withdrawn);
-    if (r->terms.sends)
-        r->peer->requests -= waited && !r->terms.waits;
+    onic_rma_handshake_close(&r->handshake, withdrawn);
+    if (r->handshake.sends)
+        r->peer->requests -= waited && !r->handshake.waits;
     onic_rma_drop(r);
 }

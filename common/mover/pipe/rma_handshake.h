@@ -32,7 +32,7 @@ typedef struct onic_terms {
     bool over;      /**< there is no transfer any more */
     uint64_t lease; /**< slots that are granted; receiver: and not released; 0: not yet */
     uint64_t word[ONIC_SLOTS_MAX]; /**< acknowledgements; receiver: words that came */
-} onic_terms_t;
+} onic_rma_handshake_t;
 
 /** What a grant comes to. */
 typedef enum onic_granted {
@@ -44,7 +44,8 @@ typedef enum onic_granted {
 } onic_granted_t;
 
 /** Sender: `slots` are granted, of an area that has those in `all`. */
-static inline onic_granted_t onic_terms_on_grant(onic_terms_t *t, uint64_t slots, uint64_t all)
+static inline onic_granted_t onic_rma_handshake_on_grant(onic_rma_handshake_t *t, uint64_t slots,
+                                                         uint64_t all)
 {
     if (!t->waits)
         return ONIC_GRANT_IGNORED;
@@ -56,7 +57,7 @@ static inline onic_granted_t onic_terms_on_grant(onic_terms_t *t, uint64_t slots
 }
 
 /** Receiver: a slot's word has come. */
-static inline void onic_terms_on_word(onic_terms_t *t, unsigned slot, uint64_t word)
+static inline void onic_rma_handshake_on_word(onic_rma_handshake_t *t, unsigned slot, uint64_t word)
 {
     const uint64_t had = slot < ONIC_SLOTS_MAX ? t->word[slot] : 0;
 
@@ -66,41 +67,42 @@ static inline void onic_terms_on_word(onic_terms_t *t, unsigned slot, uint64_t w
 }
 
 /** Sender: so many rounds of a slot are consumed. */
-static inline void onic_terms_on_ack(onic_terms_t *t, unsigned slot, uint64_t rounds)
+static inline void onic_rma_handshake_on_ack(onic_rma_handshake_t *t, unsigned slot,
+                                             uint64_t rounds)
 {
     if (slot < ONIC_SLOTS_MAX)
         t->word[slot] = rounds;
 }
 
 /** The transfer is over. `unknown`: the other side knows nothing of the ticket. */
-static inline void onic_terms_close(onic_terms_t *t, bool unknown)
+static inline void onic_rma_handshake_close(onic_rma_handshake_t *t, bool unknown)
 {
     t->over = true;
     t->waits = t->waits && !unknown;
 }
 
 /** Receiver: its request is refused, and its machine finds that the sender has given up. */
-static inline void onic_terms_refuse(onic_terms_t *t)
+static inline void onic_rma_handshake_refuse(onic_rma_handshake_t *t)
 {
     t->waits = false;
     t->word[0] = ONIC_WORD_FAILS;
 }
 
 /** The other side is lost: it answers nothing. */
-static inline void onic_terms_lose(onic_terms_t *t)
+static inline void onic_rma_handshake_lose(onic_rma_handshake_t *t)
 {
     t->waits = false;
 }
 
 /** Sender that has published all: is it over? Not before the grant, nor while puts, flushes or
  *  messages are `under_way`: the receiver would wait for the sender's next progress. */
-static inline bool onic_terms_left(const onic_terms_t *t, unsigned under_way)
+static inline bool onic_rma_handshake_left(const onic_rma_handshake_t *t, unsigned under_way)
 {
     return t->lease != 0 && under_way == 0;
 }
 
-/** May the record be forgotten, as far as the other side goes? */
-static inline bool onic_terms_done(const onic_terms_t *t)
+/** True where the other side needs nothing more of the record, which may then be freed. */
+static inline bool onic_rma_handshake_done(const onic_rma_handshake_t *t)
 {
     return t->over && !t->waits;
 }

@@ -4,7 +4,7 @@
  */
 /**
  * @file
- * The terms of transfers between hosts, each rule by itself, and all of the protocol in a
+ * The handshake of transfers between hosts, each rule by itself, and all of the protocol in a
  * simulation (mover_sim.h): transfers are cancelled on both sides, senders die while their puts are
  * under way, or go on to put when the receiver has lost them. Each transfer ends, no slot of the
  * lost is used again, and in the end nothing else is left.
@@ -65,19 +65,19 @@ END_TEST
  *  it stands. The receiver waited for ever where the other one came last. */
 START_TEST(the_last_word_stands)
 {
-    static onic_terms_t t;
+    static onic_rma_handshake_t t;
     const uint64_t chunk = UINT64_C(1) << 32 | UINT64_C(1) << 31 | 8,
                    later = chunk + (UINT64_C(1) << 32);
     onic_sender_t s = {.round = 2};
     const uint64_t fails = onic_sender_fail(&s);
 
     memset(&t, 0, sizeof(t));
-    onic_terms_on_word(&t, 3, later);
-    onic_terms_on_word(&t, 3, chunk);
+    onic_rma_handshake_on_word(&t, 3, later);
+    onic_rma_handshake_on_word(&t, 3, chunk);
     ck_assert(t.word[3] == later);
-    onic_terms_on_word(&t, 3, fails);
-    onic_terms_on_word(&t, 3, later);
-    onic_terms_on_word(&t, ONIC_SLOTS_MAX, later);
+    onic_rma_handshake_on_word(&t, 3, fails);
+    onic_rma_handshake_on_word(&t, 3, later);
+    onic_rma_handshake_on_word(&t, ONIC_SLOTS_MAX, later);
     ck_assert(t.word[3] == fails);
 }
 END_TEST
@@ -85,20 +85,20 @@ END_TEST
 /** Slots that there are not are never put to, and a grant of one that was given up is nothing. */
 START_TEST(wrong_grants)
 {
-    static onic_terms_t t;
+    static onic_rma_handshake_t t;
 
     memset(&t, 0, sizeof(t));
     t.sends = t.waits = true;
-    ck_assert_int_eq(onic_terms_on_grant(&t, 9, 7), ONIC_GRANT_REFUSED);
-    ck_assert_int_eq(onic_terms_on_grant(&t, 1, 7), ONIC_GRANT_IGNORED);
-    onic_terms_on_ack(&t, ONIC_SLOTS_MAX, 1);
+    ck_assert_int_eq(onic_rma_handshake_on_grant(&t, 9, 7), ONIC_GRANT_REFUSED);
+    ck_assert_int_eq(onic_rma_handshake_on_grant(&t, 1, 7), ONIC_GRANT_IGNORED);
+    onic_rma_handshake_on_ack(&t, ONIC_SLOTS_MAX, 1);
     ck_assert(t.lease == 0);
 }
 END_TEST
 
 int main(void)
 {
-    return UNIT_RUN("mover_terms", UNIT_LOOP(all_end_well, 0, 50),
+    return UNIT_RUN("rma_handshake", UNIT_LOOP(all_end_well, 0, 50),
                     UNIT_LOOP(cancels_on_both_sides, 0, 50),
                     UNIT_LOOP(senders_die_or_are_lost, 0, 50), UNIT_ONCE(the_last_word_stands),
                     UNIT_ONCE(wrong_grants));
