@@ -5,13 +5,16 @@
 /** @file Whether another process has ended: texts of the kernel, and children. */
 #include "common/support/life.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "common/support/spare.h"
 #include "test/unit/unit.h"
 
 /* The name may hold what looks like other fields. */
@@ -145,8 +148,43 @@ START_TEST(first_thread_ends)
 }
 END_TEST
 
+/** The process has no descriptor left, but for the reserve. */
+static void take_descriptors(void)
+{
+    struct rlimit r;
+
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &r), 0);
+    r.rlim_cur = 64;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &r), 0);
+    while (dup(STDIN_FILENO) >= 0) {
+    }
+    ck_assert_int_eq(errno, EMFILE);
+}
+
+/* To look takes a descriptor, for which there is a reserve. Where that is used up, too, nobody who
+ * lives is dead, and who has ended and been waited for is. */
+START_TEST(no_descriptors)
+{
+    onic_life_t child;
+    siginfo_t info;
+    const bool reserve = _i != 0;
+    const pid_t pid = make_child(&child, true);
+
+    (void)onic_life_mine();
+    if (reserve)
+        onic_spare_begin();
+    take_descriptors();
+    ck_assert(!onic_life_is_dead(&child));
+    kill(pid, SIGKILL);
+    ck_assert_int_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+    ck_assert(onic_life_is_dead(&child) == reserve);
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    ck_assert(onic_life_is_dead(&child));
+}
+END_TEST
+
 int main(void)
 {
     return UNIT_RUN("life", UNIT_ONCE(texts), UNIT_ONCE(decisions), UNIT_ONCE(children),
-                    UNIT_ONCE(first_thread_ends));
+                    UNIT_ONCE(first_thread_ends), UNIT_LOOP(no_descriptors, 0, 2));
 }
