@@ -159,7 +159,7 @@ void onic_say_once(const char *format, ...)
 void onic_say_descriptors(void)
 {
     struct rlimit r;
-    if (onic_spare_none_left() && getrlimit(RLIMIT_NOFILE, &r) == 0)
+    if (getrlimit(RLIMIT_NOFILE, &r) == 0)
         onic_say_once("ompi-nic: a process has no file descriptor left (ulimit -n: %llu), and "
                       "connections need some: raise that limit",
                       (unsigned long long)r.rlim_cur);

@@ -32,5 +32,5 @@ ONIC_EXPORT void onic_say_once(const char *format, ...) __attribute__((format(pr
  *  loses every second text. MPI thread. */
 ONIC_EXPORT void onic_help(const char *file, const char *topic, ...);
 
-/** Something has failed that needs descriptors: says so where none is left. Any thread. */
+/** Says that no descriptor is left for connections. Any thread. */
 ONIC_EXPORT void onic_say_descriptors(void);

@@ -66,7 +66,7 @@ void onic_peer_print_lost(onic_peer_t *peer, const char *what, const char *why)
 {
     if (!peer->printed && !onic_wire.closing) {
         peer->printed = true;
-        if (!onic_peer_has_died(peer))
+        if (!onic_peer_has_died(peer) && onic_spare_none_left())
             onic_say_descriptors();
         onic_say("ompi-nic: %s process %u of job %u: %s", what, (unsigned)(peer->name & UINT32_MAX),
                  (unsigned)(peer->name >> 32), why);

@@ -235,7 +235,8 @@ static int start_wire(const onic_wire_config_t *config)
     ucs_status_t status = create_ucx(config);
     if (status != UCS_OK) {
         const char *given = getenv("UCX_TLS");
-        onic_say_descriptors();
+        if (onic_spare_none_left())
+            onic_say_descriptors();
         onic_say_once(
             "ompi-nic: UCX cannot be started with transports %s%s: %s. The component that "
             "asks for it is not used.",

@@ -4,7 +4,23 @@
  */
 /** @file The wire's progress. */
 #include "common/ompi_compat.h"
+
+#include <errno.h>
+
+#include "common/support/help.h"
 #include "common/wire/wire_internal.h"
+
+/** Where UCX cannot open what it needs for a connection that another process makes, it drops the
+ *  connection, tells neither side, and the other one waits for ever. It leaves nothing but errno.
+ */
+static int progress_ucx(void)
+{
+    errno = 0;
+    const int events = (int)onic_ucx.worker_progress(onic_wire.worker);
+    if (errno == EMFILE)
+        onic_say_descriptors();
+    return events;
+}
 
 static int run_deferred(void)
 {
@@ -28,7 +44,7 @@ static int run_deferred(void)
 int onic_wire_progress_locked(void)
 {
     int events = onic_queues_receive();
-    events += (int)onic_ucx.worker_progress(onic_wire.worker);
+    events += progress_ucx();
     if (onic_wire.drain > 0) {
         onic_wire.drain = events > 0 ? onic_wire.drain - 1 : 0;
         if (onic_wire.drain == 0) {
@@ -117,7 +133,7 @@ int onic_wire_poll_locked(void)
 {
     int events = onic_queues_receive();
     if (events == 0 && atomic_load_explicit(&onic_wire.neps, memory_order_relaxed) > 0)
-        events = (int)onic_ucx.worker_progress(onic_wire.worker);
+        events = progress_ucx();
     return events;
 }
 
