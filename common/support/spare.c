@@ -122,7 +122,8 @@ bool onic_spare_give(onic_spare_for_t what)
         given = run_out() || (what == ONIC_FOR_NOW && give_up(0));
         pthread_mutex_unlock(&mutex);
     }
-    errno = error;
+    /* What is tried again leaves no error. */
+    errno = given ? 0 : error;
     return given;
 }
 
