@@ -39,6 +39,7 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/methods/by_slots.c \
 	osc_nicstride/methods/rows.c \
 	osc_nicstride/methods/single_copy.c \
+	osc_nicstride/origin/attach.c \
 	osc_nicstride/origin/choose.c \
 	osc_nicstride/origin/calls.c \
 	osc_nicstride/sync/active.c \

@@ -101,30 +101,41 @@ static inline void *lock_mapped(nicstride_module_t *m, int target, ptrdiff_t dis
     return nicstride_ctl_lock(m, *lock_p) == OMPI_SUCCESS ? at : NULL;
 }
 
-/** Elements of a predefined type, without gaps, in mapped memory, few enough for the lock to be
- *  held over all: the whole call is an update under it. */
-static inline bool apply_mapped(nicstride_module_t *m, const nicstride_arguments_t *g,
-                                ompi_op_t *op, const result_t *result)
+/** Bytes of the target, where an update is of elements of one predefined type, without gaps and as
+ *  many on all sides, which the operation knows; else 0. */
+static inline size_t plain_update(const nicstride_arguments_t *g, ompi_op_t *op,
+                                  const result_t *result)
 {
     const size_t bytes = nicstride_gapless_bytes(g->target_dt, (size_t)g->target_count);
     const bool fetches = result->dt != NULL;
+
+    if (bytes == 0 || !ompi_datatype_is_predefined(g->target_dt))
+        return 0;
+    if (fetches &&
+        (result->base == NULL || result->dt != g->target_dt || result->count != g->target_count))
+        return 0;
+    if (op == &ompi_mpi_op_no_op.op)
+        return fetches ? bytes : 0;
+    return g->origin_dt == g->target_dt && g->origin_count == g->target_count &&
+                   (op == &ompi_mpi_op_replace.op || reduces(op, g->target_dt))
+               ? bytes
+               : 0;
+}
+
+/** Few enough in mapped memory for the lock to be held over all: the whole call is an update under
+ *  it. */
+static inline bool apply_mapped(nicstride_module_t *m, const nicstride_arguments_t *g,
+                                ompi_op_t *op, const result_t *result, size_t bytes)
+{
     onic_owned_lock_t *lock;
     void *at;
 
-    if (bytes == 0 || bytes > NICSTRIDE_LOCK_SPAN || !ompi_datatype_is_predefined(g->target_dt))
-        return false;
-    if (fetches &&
-        (result->base == NULL || result->dt != g->target_dt || result->count != g->target_count))
-        return false;
-    if (op == &ompi_mpi_op_no_op.op
-            ? !fetches
-            : g->origin_dt != g->target_dt || g->origin_count != g->target_count ||
-                  (op != &ompi_mpi_op_replace.op && !reduces(op, g->target_dt)))
+    if (bytes > NICSTRIDE_LOCK_SPAN)
         return false;
     at = lock_mapped(m, g->target, g->disp, bytes, &lock);
     if (at == NULL)
         return false;
-    if (fetches)
+    if (result->dt != NULL)
         onic_copy_bytes(result->base, at, bytes);
     if (op == &ompi_mpi_op_replace.op)
         onic_copy_bytes(at, g->origin, bytes);
@@ -133,6 +144,24 @@ static inline bool apply_mapped(nicstride_module_t *m, const nicstride_arguments
     nicstride_ctl_unlock(lock);
     nicstride_count_accumulate(NICSTRIDE_METHOD_DIRECT, bytes);
     return true;
+}
+
+/** By a short message. */
+static bool send_update(nicstride_module_t *m, const nicstride_arguments_t *g, ompi_op_t *op,
+                        const result_t *result, size_t bytes)
+{
+    const bool fetches = result->dt != NULL;
+    nicstride_short_t s = {
+        .type = fetches ? NICSTRIDE_MSG_GET_ACC : NICSTRIDE_MSG_ACC,
+        .op = (uint16_t)nicstride_op_index(op),
+        .dtype = (uint16_t)g->target_dt->id,
+        .bytes = bytes,
+        .data = op != &ompi_mpi_op_no_op.op ? g->origin : NULL,
+        .result = fetches ? result->base : NULL,
+    };
+
+    return (s.data != NULL || op == &ompi_mpi_op_no_op.op) &&
+           nicstride_send_short(m, g->target, g->disp, &s);
 }
 
 static int accumulate(ompi_win_t *win, const nicstride_arguments_t *arguments, ompi_op_t *op,
@@ -165,9 +194,13 @@ static int accumulate(ompi_win_t *win, const nicstride_arguments_t *arguments, o
 static inline int accumulate_at_once(ompi_win_t *win, const nicstride_arguments_t *g, ompi_op_t *op,
                                      const result_t *result)
 {
-    return apply_mapped(nicstride_module(win), g, op, result)
-               ? OMPI_SUCCESS
-               : accumulate(win, g, op, result, NULL);
+    nicstride_module_t *m = nicstride_module(win);
+    const size_t bytes = plain_update(g, op, result);
+
+    if (bytes > 0 && (nicstride_is_mapped(m, g->target) ? apply_mapped(m, g, op, result, bytes)
+                                                        : send_update(m, g, op, result, bytes)))
+        return OMPI_SUCCESS;
+    return accumulate(win, g, op, result, NULL);
 }
 
 static int mpi_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
@@ -231,15 +264,27 @@ static int mpi_fetch_and_op(const void *origin, void *result, ompi_datatype_t *d
 
 /* ---- compare and swap ------------------------------------------------------------------------ */
 
-/** In mapped memory: the whole call is an update under the lock. */
-static inline bool swap_mapped(nicstride_module_t *m, const void *origin, const void *compare,
-                               void *result, ompi_datatype_t *dt, int target, ptrdiff_t disp)
+/** In mapped memory the whole call is an update under the lock; or it goes by a short message. */
+static inline bool swap_at_once(nicstride_module_t *m, const void *origin, const void *compare,
+                                void *result, ompi_datatype_t *dt, int target, ptrdiff_t disp)
 {
     const size_t bytes = nicstride_gapless_bytes(dt, 1);
+    nicstride_short_t s = {
+        .type = NICSTRIDE_MSG_CAS,
+        .dtype = (uint16_t)dt->id,
+        .bytes = bytes,
+        .data = compare,
+        .swap = origin,
+        .result = result,
+    };
     onic_owned_lock_t *lock;
     void *at;
 
-    if (bytes == 0 || (at = lock_mapped(m, target, disp, bytes, &lock)) == NULL)
+    if (bytes == 0)
+        return false;
+    if (!nicstride_is_mapped(m, target))
+        return compare != NULL && result != NULL && nicstride_send_short(m, target, disp, &s);
+    if ((at = lock_mapped(m, target, disp, bytes, &lock)) == NULL)
         return false;
     nicstride_apply_cas(at, bytes, compare, origin, result);
     nicstride_ctl_unlock(lock);
@@ -259,7 +304,7 @@ static int mpi_compare_and_swap(const void *origin, const void *compare, void *r
         return nicstride_error(m, g.call, MPI_ERR_TYPE,
                                "the datatype is not a predefined one of integers, logical values "
                                "or bytes");
-    if (swap_mapped(m, origin, compare, result, dt, target, disp))
+    if (swap_at_once(m, origin, compare, result, dt, target, disp))
         return OMPI_SUCCESS;
     rc = nicstride_target_init(&t, m, NICSTRIDE_MSG_CAS, &g);
     if (rc != OMPI_SUCCESS)
@@ -331,6 +376,21 @@ static int transfer(ompi_win_t *win, nicstride_msg_type_t type, const nicstride_
     return rc == OMPI_SUCCESS ? nicstride_run(&t, rc, request_p) : rc;
 }
 
+static bool send_plain(nicstride_module_t *m, nicstride_msg_type_t type,
+                       const nicstride_arguments_t *g, size_t bytes)
+{
+    const bool get = type == NICSTRIDE_MSG_GET;
+    nicstride_short_t s = {
+        .type = type,
+        .bytes = bytes,
+        .data = get ? NULL : g->origin,
+        .result = get ? (char *)(uintptr_t)g->origin : NULL,
+    };
+
+    /* What lies at MPI_BOTTOM is left to the long way. */
+    return g->origin != NULL && nicstride_send_short(m, g->target, g->disp, &s);
+}
+
 /** Contiguous bytes, by load and store or in a message, where that can be seen at once to be the
  *  way; else the long way. */
 static inline int move(ompi_win_t *win, nicstride_msg_type_t type, const nicstride_arguments_t *g)
@@ -339,7 +399,7 @@ static inline int move(ompi_win_t *win, nicstride_msg_type_t type, const nicstri
     const size_t bytes = plain_bytes(g);
 
     if (bytes > 0 && (nicstride_is_mapped(m, g->target) ? copy_mapped(m, type, g, bytes)
-                                                        : nicstride_send_short(m, type, g, bytes)))
+                                                        : send_plain(m, type, g, bytes)))
         return OMPI_SUCCESS;
     return transfer(win, type, g, NULL);
 }
@@ -388,89 +448,4 @@ void nicstride_put_get_calls(ompi_osc_base_module_t *calls)
     calls->osc_get = mpi_get;
     calls->osc_rput = mpi_rput;
     calls->osc_rget = mpi_rget;
-}
-
-/* ---- attached memory ----------------------------------------------------------------------------
- *
- * Dynamic windows: attaching, detaching, and what origins may know of another's table.
- *
- * The target's table is the truth: all that comes by message is checked against it there. Only
- * single copy goes past the target, so before it the origin must know that the memory is attached:
- * from what the target shows of its table in memory that they share. What is not shown goes by
- * message, which needs no knowledge. */
-
-static int region_error(const nicstride_module_t *m, const char *call, nicstride_region_status_t s,
-                        const void *base, size_t size)
-{
-    switch (s) {
-    case NICSTRIDE_REGION_OK:
-        return OMPI_SUCCESS;
-    case NICSTRIDE_REGION_OVERLAP:
-        return nicstride_error(m, call, OMPI_ERR_RMA_ATTACH,
-                               "the %zu bytes at %p overlap memory that is attached already", size,
-                               base);
-    case NICSTRIDE_REGION_NONE:
-        return nicstride_error(m, call, OMPI_ERR_RMA_ATTACH, "no region is attached at %p", base);
-    case NICSTRIDE_REGION_BAD:
-        return nicstride_error(m, call, MPI_ERR_SIZE,
-                               "%zu bytes at %p go beyond the end of the address space", size,
-                               base);
-    default:
-        return nicstride_error(m, call, OMPI_ERR_RMA_ATTACH, "memory is exhausted");
-    }
-}
-
-static void show(nicstride_module_t *m)
-{
-    nicstride_regions_show(&m->regions, &nicstride_ctl(m, m->node.me)->attached);
-}
-
-static int mpi_attach(ompi_win_t *win, void *base, size_t size)
-{
-    nicstride_module_t *m = nicstride_module(win);
-    nicstride_region_status_t s;
-
-    if (m->flavor != MPI_WIN_FLAVOR_DYNAMIC)
-        return nicstride_error(m, "MPI_Win_attach", OMPI_ERR_RMA_FLAVOR,
-                               "the window was not made by MPI_Win_create_dynamic");
-    if (size > 0 && onic_on_device(base))
-        return nicstride_error(m, "MPI_Win_attach", OMPI_ERR_RMA_ATTACH,
-                               "the %zu bytes at %p are memory of a device, and only host memory "
-                               "is supported",
-                               size, base);
-    onic_wire_lock();
-    s = nicstride_regions_attach(&m->regions, (uint64_t)(uintptr_t)base, size);
-    show(m);
-    onic_wire_unlock();
-    return region_error(m, "MPI_Win_attach", s, base, size);
-}
-
-/** Does nobody use what is not attached any more? A program must not detach memory before the
- *  accesses to it are over. One that does gets no wrong memory changed behind its back. */
-static bool is_unused(void *arg)
-{
-    return nicstride_end_uses_locked(arg, false);
-}
-
-static int mpi_detach(ompi_win_t *win, const void *base)
-{
-    nicstride_module_t *m = nicstride_module(win);
-    nicstride_region_status_t s;
-
-    if (m->flavor != MPI_WIN_FLAVOR_DYNAMIC)
-        return nicstride_error(m, "MPI_Win_detach", OMPI_ERR_RMA_FLAVOR,
-                               "the window was not made by MPI_Win_create_dynamic");
-    onic_wire_lock();
-    s = nicstride_regions_detach(&m->regions, (uint64_t)(uintptr_t)base);
-    show(m);
-    nicstride_withdraw_detached_locked(m);
-    onic_wire_unlock();
-    nicstride_wait(NULL, NICSTRIDE_POLL, is_unused, m);
-    return region_error(m, "MPI_Win_detach", s, base, 0);
-}
-
-void nicstride_dynamic_calls(ompi_osc_base_module_t *calls)
-{
-    calls->osc_win_attach = mpi_attach;
-    calls->osc_win_detach = mpi_detach;
 }

@@ -14,7 +14,6 @@
 #include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/send.h"
-#include "osc_nicstride/queue/short.h"
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/sync/counted.h"
 #include "osc_nicstride/window/control.h"
@@ -234,36 +233,41 @@ int nicstride_run(nicstride_transfer_t *t, int rc, ompi_request_t **request_p)
 
 /** Does what a short message moves go that way, as `choose` would find? What would have to be
  * looked up is left to that. */
-static bool is_for_messages(const nicstride_module_t *m, nicstride_peer_t *p)
+static bool is_for_messages(const nicstride_module_t *m, nicstride_peer_t *p,
+                            const nicstride_short_t *s)
 {
     const int forced = nicstride_component.params.method;
+    const bool alone = p->local >= 0 && nicstride_alone_would(&m->alone);
 
-    if (p->rank == m->rank || nicstride_component.params.verbose > 2 ||
-        (p->local < 0 && nicstride_may_have_keys(p)))
+    if (p->rank == m->rank || nicstride_component.params.verbose > 2)
         return false;
-    return forced == NICSTRIDE_METHOD_PACK ||
-           (forced == NICSTRIDE_METHOD_AUTO &&
-            (p->local < 0 || !nicstride_alone_would(&m->alone)) &&
-            (nicstride_is_active(m) || nicstride_waits_for_others(p) ||
-             nicstride_presence(p) == NICSTRIDE_PRESENT));
+    if (forced == NICSTRIDE_METHOD_PACK)
+        return true;
+    if (s->type >= NICSTRIDE_MSG_ACC)
+        return s->result != NULL || !alone;
+    return forced == NICSTRIDE_METHOD_AUTO && !alone &&
+           (p->local >= 0 || !nicstride_may_have_keys(p)) &&
+           (nicstride_is_active(m) || nicstride_waits_for_others(p) ||
+            nicstride_presence(p) == NICSTRIDE_PRESENT);
 }
 
-bool nicstride_send_short(nicstride_module_t *m, nicstride_msg_type_t type,
-                          const nicstride_arguments_t *g, size_t bytes)
+bool nicstride_send_short(nicstride_module_t *m, int target, ptrdiff_t disp, nicstride_short_t *s)
 {
-    const bool get = type == NICSTRIDE_MSG_GET;
-    nicstride_peer_t *p = __atomic_load_n(&m->peer[g->target], __ATOMIC_ACQUIRE);
-    uint64_t from, to;
+    nicstride_peer_t *p = __atomic_load_n(&m->peer[target], __ATOMIC_ACQUIRE);
+    uint64_t to;
 
-    if (p == NULL || bytes > nicstride_inline_max(false) ||
-        !nicstride_allowed_offset(m, g->target, g->disp, bytes, &from) ||
-        __builtin_add_overflow(from, bytes, &to) || !is_for_messages(m, p) ||
-        nicstride_order_waits(&p->order, nicstride_short_way(get), get, from, to) ||
-        !nicstride_short_start(p, get, from, (char *)(uintptr_t)g->origin, bytes))
+    if (p == NULL || s->bytes > nicstride_inline_max(false) ||
+        !nicstride_allowed_offset(m, target, disp, s->bytes, &s->at) ||
+        __builtin_add_overflow(s->at, s->bytes, &to) || !is_for_messages(m, p, s) ||
+        nicstride_order_waits(&p->order, nicstride_short_way(s), s->type == NICSTRIDE_MSG_GET,
+                              s->at, to) ||
+        !nicstride_short_start(p, s))
         return false;
     if (p->local >= 0)
         (void)nicstride_alone_begin(&m->alone);
-    nicstride_count(NICSTRIDE_METHOD_PACK, bytes);
+    if (s->type >= NICSTRIDE_MSG_ACC)
+        nicstride_add(&nicstride_counters.accumulates, 1);
+    nicstride_count(NICSTRIDE_METHOD_PACK, s->bytes);
     return true;
 }
 

@@ -21,6 +21,7 @@
 #include "ompi/request/request.h"
 #include "common/layout/flatten.h"
 #include "osc_nicstride/protocol/method.h"
+#include "osc_nicstride/queue/short.h"
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/module.h"
 #include "common/support/device.h"
@@ -66,11 +67,10 @@ int nicstride_check_host(const nicstride_module_t *m, const char *call, const ch
  *  later; NULL where there is none. */
 int nicstride_run(nicstride_transfer_t *t, int rc, ompi_request_t **request_p);
 
-/** Sends a put or get of `bytes` without gaps on both sides in a short message, alone or in a
- * vector (queue/short.h), where it can be seen at once that this is its way. False where it must be
- *  resolved: that is more than half of what such a put takes. */
-bool nicstride_send_short(nicstride_module_t *m, nicstride_msg_type_t type,
-                          const nicstride_arguments_t *g, size_t bytes);
+/** Sends a short operation in a message, alone or in a vector, where it can be seen at once that
+ * this is its way. Its place is set here. False where it must be resolved: that is more than half
+ * of what a put of 8 bytes in a row takes. */
+bool nicstride_send_short(nicstride_module_t *m, int target, ptrdiff_t disp, nicstride_short_t *s);
 
 /** Counts an accumulate, with the bytes of the target that it is about. */
 static inline void nicstride_count_accumulate(nicstride_method_t method, uint64_t bytes)

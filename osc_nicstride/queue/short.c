@@ -27,12 +27,12 @@ static bool may_send(nicstride_peer_t *p, uint64_t kept, uint64_t reply)
             nicstride_reply_may_ask(&nicstride_component.replies, &p->flow.asker, reply));
 }
 
-/** A get, or the first of several; NULL where memory is exhausted. */
-static nicstride_op_t *new_get(nicstride_peer_t *p, bool several, uint64_t at, char *base,
-                               size_t bytes)
+/** What is under way for the result, or for those of several gets; NULL where memory is exhausted.
+ */
+static nicstride_op_t *new_op(nicstride_peer_t *p, const nicstride_short_t *s, bool several)
 {
     nicstride_op_t *op =
-        nicstride_op_new_locked(p, NICSTRIDE_MSG_GET, (int64_t)at, several ? 0 : bytes);
+        nicstride_op_new_locked(p, s->type, (int64_t)s->at, several ? 0 : s->bytes);
 
     if (op == NULL)
         return NULL;
@@ -43,43 +43,57 @@ static nicstride_op_t *new_get(nicstride_peer_t *p, bool several, uint64_t at, c
         nicstride_op_free_locked(op);
         return NULL;
     }
-    onic_layout_set(&op->result, bytes);
-    op->result_base = base;
-    op->sent = bytes;
-    nicstride_op_reserve_locked(op, bytes);
+    onic_layout_set(&op->result, s->bytes);
+    op->result_base = s->result;
+    op->sent = s->bytes;
+    nicstride_op_reserve_locked(op, s->bytes);
     return op;
 }
 
-/* ---- alone ----------------------------------------------------------------------------------- */
+static void enter(nicstride_peer_t *p, const nicstride_short_t *s)
+{
+    nicstride_enter_locked(p, nicstride_short_way(s), s->data == NULL, s->at, s->at + s->bytes);
+}
 
-/** It asks for its acknowledgement where somebody waits for that: in active target only where it
- *  comes with a reply. */
-static bool send_alone(nicstride_peer_t *p, bool get, uint64_t at, char *base, size_t bytes)
+/* ---- a message of its own -------------------------------------------------------------------- */
+
+/** `first`: nothing is under way, and it goes at once. Then it asks for its acknowledgement where
+ *  somebody waits for that: in active target only where it comes with a reply. */
+static bool send_one(nicstride_peer_t *p, const nicstride_short_t *s, bool first)
 {
     struct {
         nicstride_msg_t msg;
         unsigned char data[NICSTRIDE_INLINE_MAX];
     } m;
+    const bool swaps = s->type == NICSTRIDE_MSG_CAS;
     nicstride_op_t *op = NULL;
+    size_t len = sizeof(m.msg);
 
-    nicstride_msg_init(&m.msg, get ? NICSTRIDE_MSG_GET : NICSTRIDE_MSG_PUT, p->win, p->me);
-    m.msg.disp = (int64_t)at;
-    m.msg.len = bytes;
+    nicstride_msg_init(&m.msg, s->type, p->win, p->me);
+    m.msg.op = s->op;
+    m.msg.dtype = s->dtype;
+    m.msg.disp = (int64_t)s->at;
+    m.msg.len = swaps ? 2 * s->bytes : s->bytes;
     const uint64_t kept = nicstride_msg_kept(&m.msg);
-    if (!may_send(p, kept, get ? bytes : 0) ||
-        (get && (op = new_get(p, false, at, base, bytes)) == NULL))
+    if (!may_send(p, kept, s->result != NULL ? s->bytes : 0) ||
+        (s->result != NULL && (op = new_op(p, s, false)) == NULL))
         return false;
-    nicstride_enter_locked(p, nicstride_short_way(get), get, at, at + bytes);
+    enter(p, s);
     if (op != NULL) {
         nicstride_op_live_locked(op);
         m.msg.handle = op->handle;
-    } else {
-        m.msg.flags = NICSTRIDE_MSG_INLINE;
-        onic_copy_bytes(m.data, base, bytes);
     }
-    if ((get || !nicstride_is_active(p->module)) && nicstride_tx_may_ask(&p->flow.tx))
+    if (s->data != NULL) {
+        m.msg.flags = NICSTRIDE_MSG_INLINE;
+        onic_copy_bytes(m.data, s->data, s->bytes);
+        if (swaps)
+            onic_copy_bytes(m.data + s->bytes, s->swap, s->bytes);
+        len += m.msg.len;
+    }
+    if (first && (op != NULL || !nicstride_is_active(p->module)) &&
+        nicstride_tx_may_ask(&p->flow.tx))
         m.msg.count = p->flow.tx.asked = p->flow.tx.sent + 1;
-    nicstride_post_locked(p, &m, sizeof(m.msg) + (get ? 0 : bytes), false);
+    nicstride_post_locked(p, &m, len, !first);
     nicstride_count_sent_locked(p, kept);
     return true;
 }
@@ -87,14 +101,15 @@ static bool send_alone(nicstride_peer_t *p, bool get, uint64_t at, char *base, s
 /* ---- in a vector ----------------------------------------------------------------------------- */
 
 /** Begins a vector, with room for one record of `len` bytes: where that is to be written. */
-static unsigned char *begin(nicstride_peer_t *p, bool get, uint64_t at, size_t len)
+static unsigned char *begin(nicstride_peer_t *p, const nicstride_short_t *s, size_t len)
 {
+    const bool get = s->type == NICSTRIDE_MSG_GET;
     nicstride_op_t *op = NULL;
     nicstride_msg_t msg;
 
     nicstride_msg_init(&msg, get ? NICSTRIDE_MSG_GETV : NICSTRIDE_MSG_PUTV, p->win, p->me);
     const uint64_t kept = nicstride_msg_kept(&msg);
-    if (!may_send(p, kept, 0) || (get && (op = new_get(p, true, at, NULL, 0)) == NULL))
+    if (!may_send(p, kept, 0) || (get && (op = new_op(p, s, true)) == NULL))
         return NULL;
     unsigned char *to = nicstride_message_room_locked(p, sizeof(msg) + len);
     if (to == NULL) {
@@ -115,68 +130,71 @@ static unsigned char *begin(nicstride_peer_t *p, bool get, uint64_t at, size_t l
 
 /** May the vector that waits last take another record? Of several gets all must fit into a reply.
  */
-static bool is_full(const nicstride_peer_t *p, bool get, size_t bytes)
+static bool is_full(const nicstride_peer_t *p, const nicstride_short_t *s)
 {
     return p->flow.records == NICSTRIDE_VECTOR_MAX ||
-           (get && p->flow.gets->size + bytes > NICSTRIDE_INLINE_MAX);
+           (s->type == NICSTRIDE_MSG_GET && p->flow.gets->size + s->bytes > NICSTRIDE_INLINE_MAX);
 }
 
 /** Room for one more record there, if it is such a vector. */
-static unsigned char *extend(nicstride_peer_t *p, bool get, size_t bytes, size_t len)
+static unsigned char *extend(nicstride_peer_t *p, const nicstride_short_t *s, size_t len)
 {
-    if (p->flow.vector != (get ? NICSTRIDE_MSG_GETV : NICSTRIDE_MSG_PUTV) || is_full(p, get, bytes))
+    if (p->flow.vector !=
+            (s->type == NICSTRIDE_MSG_GET ? NICSTRIDE_MSG_GETV : NICSTRIDE_MSG_PUTV) ||
+        is_full(p, s))
         return NULL;
     return nicstride_batch_extend(&p->flow.batch->batch, nicstride_batch_max_locked(p, len), len);
 }
 
-static void add_get(nicstride_peer_t *p, char *base, size_t bytes)
+static void add_get(nicstride_peer_t *p, const nicstride_short_t *s)
 {
     nicstride_op_t *op = p->flow.gets;
 
-    op->gets[op->ngets++] = (nicstride_get_t){base, (uint32_t)bytes};
-    op->size += bytes;
+    op->gets[op->ngets++] = (nicstride_get_t){s->result, (uint32_t)s->bytes};
+    op->size += s->bytes;
     op->sent = op->size;
-    nicstride_op_reserve_locked(op, bytes);
+    nicstride_op_reserve_locked(op, s->bytes);
     if (op->ngets == 1)
         nicstride_op_live_locked(op);
 }
 
-static bool add(nicstride_peer_t *p, bool get, uint64_t at, char *base, size_t bytes)
+static bool add(nicstride_peer_t *p, const nicstride_short_t *s)
 {
-    const size_t len = NICSTRIDE_RECORD_HEAD + (get ? 0 : bytes);
+    const bool get = s->type == NICSTRIDE_MSG_GET;
+    const size_t len = NICSTRIDE_RECORD_HEAD + (get ? 0 : s->bytes);
 
-    if (get && !nicstride_reply_may_ask(&nicstride_component.replies, &p->flow.asker, bytes))
+    if (get && !nicstride_reply_may_ask(&nicstride_component.replies, &p->flow.asker, s->bytes))
         return false;
-    unsigned char *to = extend(p, get, bytes, len);
+    unsigned char *to = extend(p, s, len);
     if (to == NULL)
-        to = begin(p, get, at, len);
+        to = begin(p, s, len);
     if (to == NULL)
         return false;
-    to = nicstride_record_write(to, at, (uint32_t)bytes);
-    nicstride_enter_locked(p, nicstride_short_way(get), get, at, at + bytes);
+    to = nicstride_record_write(to, s->at, (uint32_t)s->bytes);
+    enter(p, s);
     if (get)
-        add_get(p, base, bytes);
+        add_get(p, s);
     else
-        onic_copy_bytes(to, base, bytes);
+        onic_copy_bytes(to, s->data, s->bytes);
     p->flow.records++;
     /* A process of the node works on it while the next one is filled. */
-    if (p->local >= 0 && is_full(p, get, bytes))
+    if (p->local >= 0 && is_full(p, s))
         nicstride_send_waiting_locked(p);
     return true;
 }
 
-bool nicstride_short_start(nicstride_peer_t *p, bool get, uint64_t at, char *base, size_t bytes)
+bool nicstride_short_start(nicstride_peer_t *p, const nicstride_short_t *s)
 {
     /* To another node, in active target, nobody waits for the first before the epoch closes. */
     const bool together = p->local < 0 && nicstride_is_active(p->module);
-    bool started;
+    const bool joins = s->type == NICSTRIDE_MSG_PUT || s->type == NICSTRIDE_MSG_GET;
+    bool started, first;
 
     onic_wire_lock();
     if (p->flow.vector == 0)
         nicstride_look_locked(p);
-    started = is_open(p) &&
-              (nicstride_tx_idle(&p->flow.tx) && !together ? send_alone(p, get, at, base, bytes)
-                                                           : add(p, get, at, base, bytes));
+    first = nicstride_tx_idle(&p->flow.tx) && !together;
+    started = is_open(p) && (joins && !first ? add(p, s) : send_one(p, s, first));
     onic_wire_unlock();
     return started;
 }
