@@ -64,6 +64,22 @@ onic_order_t nicstride_choices(nicstride_table_t *table, onic_kind_t kind,
 nicstride_method_t nicstride_plan(nicstride_table_t *table, onic_kind_t kind,
                                   const nicstride_case_t *c);
 
+/** Are messages the cheapest for contiguous bytes of private memory by themselves, with a target of
+ *  the node, or by TCP, that is there? False, too, before such a transfer was planned. Any thread,
+ *  no lock. */
+static inline bool nicstride_messages_are_first(const nicstride_table_t *table, onic_kind_t kind,
+                                                nicstride_direction_t dir, uint64_t bytes)
+{
+    if (kind == ONIC_ADAPTER)
+        return false;
+    onic_order_t order = __atomic_load_n(
+        &table->order[kind][NICSTRIDE_PRESENT][dir][false][0][onic_size(bytes)], __ATOMIC_RELAXED);
+    const unsigned first = onic_order_take(&order);
+
+    return (first == NICSTRIDE_METHOD_DIRECT ? onic_order_take(&order) : first) ==
+           NICSTRIDE_METHOD_PACK;
+}
+
 /** The rows' pure parts (plan.c). */
 bool nicstride_sieve_fits(const nicstride_case_t *c);
 bool nicstride_mover_fits(const nicstride_case_t *c);

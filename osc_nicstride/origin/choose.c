@@ -100,6 +100,13 @@ static bool is_update(const nicstride_transfer_t *t)
     return t->type != NICSTRIDE_MSG_PUT && t->type != NICSTRIDE_MSG_GET;
 }
 
+static nicstride_direction_t direction_of(nicstride_msg_type_t type)
+{
+    return type == NICSTRIDE_MSG_PUT   ? NICSTRIDE_PUT
+           : type == NICSTRIDE_MSG_GET ? NICSTRIDE_GET
+                                       : NICSTRIDE_ACC;
+}
+
 /** All updates of a target go one way, or they would not be atomic with each other; what fetches
  *  goes in messages then, and what a forced method does not move. */
 static nicstride_method_t choose_for_update(const nicstride_transfer_t *t, int forced,
@@ -142,9 +149,7 @@ static nicstride_method_t choose(nicstride_transfer_t *t)
     const nicstride_case_t c = {
         .rows = nicstride_methods,
         .forced = forced,
-        .dir = is_update(t)                   ? NICSTRIDE_ACC
-               : t->type == NICSTRIDE_MSG_PUT ? NICSTRIDE_PUT
-                                              : NICSTRIDE_GET,
+        .dir = direction_of(t->type),
         .origin = &t->origin,
         .target = &t->target,
         /* What comes here by itself although it could be stored is better sent. */
@@ -241,11 +246,12 @@ static bool is_for_messages(const nicstride_module_t *m, nicstride_peer_t *p,
 
     if (p->rank == m->rank || nicstride_component.params.verbose > 2)
         return false;
-    if (forced == NICSTRIDE_METHOD_PACK)
+    if (forced == NICSTRIDE_METHOD_PACK ||
+        (s->type >= NICSTRIDE_MSG_ACC && (s->result != NULL || !alone)))
         return true;
-    if (s->type >= NICSTRIDE_MSG_ACC)
-        return s->result != NULL || !alone;
-    return forced == NICSTRIDE_METHOD_AUTO && !alone &&
+    return forced == NICSTRIDE_METHOD_AUTO &&
+           (!alone || nicstride_messages_are_first(&nicstride_component.table, nicstride_kind(p),
+                                                   direction_of(s->type), s->bytes)) &&
            (p->local >= 0 || !nicstride_may_have_keys(p)) &&
            (nicstride_is_active(m) || nicstride_waits_for_others(p) ||
             nicstride_presence(p) == NICSTRIDE_PRESENT);
