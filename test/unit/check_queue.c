@@ -188,7 +188,8 @@ START_TEST(goes_round_in_the_beginning)
         UNIT_CHECK(longer > round && p.sender.round == longer && given.bytes == longer);
         UNIT_CHECK(longer == LONG ||
                    onic_queue_touched(LONG, longer) == 2 * onic_queue_touched(LONG, round));
-        UNIT_CHECK(n > 16 * (round / onic_queue_use(LEN)));
+        UNIT_CHECK(n > 4 * (round / onic_queue_use(LEN)));
+        UNIT_CHECK(n < 16 * (round / onic_queue_use(LEN)));
     }
     free(p.memory);
 }
