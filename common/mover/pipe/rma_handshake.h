@@ -26,7 +26,7 @@
 #include "common/mover/pipe/pipe.h"
 
 /** All zero at first, but for `sends`. */
-typedef struct onic_terms {
+typedef struct onic_rma_handshake {
     bool sends;
     bool waits;     /**< its request has not been answered */
     bool over;      /**< there is no transfer any more */
