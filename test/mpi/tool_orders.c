@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/* ranks: 1-3 */
+/* ranks: 2 */
 /* p2p: auto */
 /* engines: auto */
 /* arguments: IUF */
