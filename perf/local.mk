@@ -4,7 +4,7 @@
 # Plain MPI programs: which component moves the data is said on mpirun's command line. Only copy
 # measures what is below them. Those in perf_quick are what `perf/compare --quick` runs.
 perf_quick = perf/barrier perf/p2p perf/p2p_patterns perf/patterns perf/strided_rma
-perf_programs = $(perf_quick) perf/away perf/cells perf/collectives perf/copy perf/p2p_threads perf/windows \
+perf_programs = $(perf_quick) perf/away perf/cells perf/collectives perf/copy perf/p2p_threads perf/ranks perf/windows \
 	$(app_programs)
 EXTRA_PROGRAMS += $(perf_programs)
 
@@ -45,6 +45,9 @@ perf_copy_SOURCES = perf/copy.c
 perf_copy_CPPFLAGS = $(pure_cppflags)
 perf_copy_CFLAGS = $(perf_cflags)
 perf_copy_LDADD = common/libonic_core.la
+
+perf_ranks_SOURCES = perf/ranks.c
+perf_ranks_LDADD = $(perf_ldadd)
 
 perf_windows_SOURCES = perf/windows.c
 perf_windows_LDADD = $(perf_ldadd)
