@@ -87,6 +87,7 @@ static void share(bool helped)
 {
     unsigned long mine = begin(helped ? &no_threads : &threads), forked = 0, others = 0;
     pthread_t forking, taking;
+    bool has_forked = false;
 
     ck_assert(pthread_create(&forking, NULL, forks, &forked) == 0);
     for (int i = 0; i < ROUNDS && helped; i++) {
@@ -105,8 +106,9 @@ static void share(bool helped)
     (void)takes(&mine);
     pthread_join(taking, NULL);
     /* The helper has ended; it is shared still. */
-    for (int i = 0; i < FORKS || forked == 0; i++) {
+    for (int i = 0; i < FORKS || !has_forked; i++) {
         if (onic_guard_try(&guard)) {
+            has_forked = forked > 0;
             hold(&mine);
             onic_guard_release(&guard);
         } else {
