@@ -94,7 +94,7 @@ libompi_nic_common_la_SOURCES = \
 	common/support/modex.c \
 	common/node/node.c \
 	common/node/inbox.c \
-	common/mover/node/area.c \
+	common/mover/node/rx_pool.c \
 	common/mover/node/carrier_node.c \
 	common/mover/rma/carrier_rma.c \
 	common/mover/rma/rma_peer.c \

@@ -36,7 +36,7 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/methods/by_rdma.c \
 	osc_nicstride/methods/by_nic.c \
 	osc_nicstride/methods/nic_side.c \
-	osc_nicstride/methods/by_slots.c \
+	osc_nicstride/methods/pipeline.c \
 	osc_nicstride/methods/rows.c \
 	osc_nicstride/methods/single_copy.c \
 	osc_nicstride/origin/attach.c \

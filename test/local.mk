@@ -41,7 +41,7 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_mover_rma \
 	test/unit/check_rma_handshake \
 	test/unit/check_mover_transfers \
-	test/unit/check_mover_turns \
+	test/unit/check_mover_grant_queue \
 	test/unit/check_hybrid \
 	test/unit/check_model_link \
 	test/unit/check_model_pipeline \
@@ -172,7 +172,7 @@ test_unit_check_mover_transfers_SOURCES = \
 	common/mover/transfers.c \
 	common/mover/work.c
 test_unit_check_mover_transfers_LDADD = common/libonic_core.la $(check_libs)
-test_unit_check_mover_turns_LDADD = common/libonic_core.la $(check_libs)
+test_unit_check_mover_grant_queue_LDADD = common/libonic_core.la $(check_libs)
 model_ldadd = common/libonic_core.la $(check_libs) -lm
 with_share = -DSHARE='"$(abs_srcdir)/share"'
 test_unit_check_model_link_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(with_share)

@@ -18,10 +18,11 @@
 #include "common/node/segment.h"
 #include "common/wire/adapters.h"
 
-/** Calls of progress from one look for slots of the dead to the next. */
+/** Calls of progress from one look for buffers of the dead to the next. */
 #define CALLS 4096
-/** An area that is smaller than this, since there is little shared memory, is not worth it. */
-#define AREA_LEAST ((size_t)64 << 10)
+/** A receive pool that is smaller than this, since there is little shared memory, is not worth
+ *  it. */
+#define RX_POOL_LEAST ((size_t)64 << 10)
 
 /** Guards the count of references; opening and closing happen under it. */
 static pthread_mutex_t open_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -64,22 +65,22 @@ static bool forget_peer(onic_peer_t *peer, bool left)
     return true;
 }
 
-/** Bytes of this process's area; 0: none. */
-static size_t area_bytes(const onic_mover_config_t *config)
+/** Bytes of this process's receive pool; 0: none. */
+static size_t rx_pool_bytes(const onic_mover_config_t *config)
 {
     const unsigned processes = (unsigned)opal_process_info.num_local_peers + 1;
-    const size_t bytes =
-        onic_segment_part(config->area > 0 ? config->area : onic_area_derived(), processes);
-    return bytes < AREA_LEAST && bytes < config->area ? 0 : bytes;
+    const size_t bytes = onic_segment_part(
+        config->rx_pool > 0 ? config->rx_pool : onic_rx_pool_derived(), processes);
+    return bytes < RX_POOL_LEAST && bytes < config->rx_pool ? 0 : bytes;
 }
 
 /** What adapters put into has memory, all of it. */
 static bool is_filled(void)
 {
-    onic_area_t *area = &onic_landing.area;
-    const uint64_t all = onic_pool_all(&area->pool);
+    onic_rx_pool_t *rx_pool = &onic_node_state.rx_pool;
+    const uint64_t all = onic_pool_all(&rx_pool->pool);
     onic_wire_lock();
-    const bool filled = onic_area_have(area, all, true) == all;
+    const bool filled = onic_rx_pool_have(rx_pool, all, true) == all;
     onic_wire_unlock();
     return filled;
 }
@@ -89,11 +90,11 @@ static int open_first(const onic_mover_config_t *config)
     if (!onic_transfers_start())
         return OMPI_ERR_OUT_OF_RESOURCE;
     puts_to_all = config->rma == ONIC_MOVER_RMA_ALWAYS;
-    onic_node_open(area_bytes(config), config->slot);
-    if (config->rma != ONIC_MOVER_RMA_NEVER && onic_landing.exists && onic_landing.me != 0 &&
+    onic_node_open(rx_pool_bytes(config), config->rx_buffer);
+    if (config->rma != ONIC_MOVER_RMA_NEVER && onic_node_state.exists && onic_node_state.me != 0 &&
         onic_wire_puts() && is_filled()) {
-        onic_rma_open(&onic_landing.area.pool, onic_landing.area.slots,
-                      onic_landing.area.slot_bytes, onic_landing.me, puts_to_all);
+        onic_rma_open(&onic_node_state.rx_pool.pool, onic_node_state.rx_pool.buffers,
+                      onic_node_state.rx_pool.buffer_bytes, onic_node_state.me, puts_to_all);
     }
     onic_wire_set_fns(ONIC_AM_MOVER, &(onic_wire_fns_t){.am = onic_rma_on_message,
                                                         .deferred = onic_rma_deferred,
@@ -143,24 +144,25 @@ void onic_mover_announce(onic_mover_rma_t rma)
         onic_wire_require(&(onic_wire_config_t){.puts = true});
 }
 
-size_t onic_mover_area(void)
+size_t onic_mover_rx_bytes(void)
 {
-    const onic_area_t *area = &onic_landing.area;
-    return onic_landing.exists ? (size_t)area->pool.nslots * area->slot_bytes : 0;
+    const onic_rx_pool_t *rx_pool = &onic_node_state.rx_pool;
+    return onic_node_state.exists ? (size_t)rx_pool->pool.nbuffers * rx_pool->buffer_bytes : 0;
 }
 
 void onic_mover_register_counters(const mca_base_component_t *c)
 {
     static const onic_counter_t counters[] = {
-        {"chunks", "Chunks packed into slots of receivers", &onic_mover_counters.chunks, 0},
-        {"gaps", "Times a sender waited until its receiver had emptied a slot, or had granted some",
+        {"chunks", "Chunks packed into buffers of receivers", &onic_mover_counters.chunks, 0},
+        {"gaps",
+         "Times a sender waited until its receiver had emptied a buffer, or had granted some",
          &onic_mover_counters.gaps, 0},
-        {"stalls", "Times a receiver had taken all that was in its slots and waited for more",
+        {"stalls", "Times a receiver had taken all that was in its buffers and waited for more",
          &onic_mover_counters.stalls, 0},
-        {"refused_leases", "Slots that were asked for and not to be had at once",
+        {"refused_leases", "Buffers that were asked for and not to be had at once",
          &onic_mover_counters.refused, 0},
-        {"slots_in_use", "Most slots of this process's landing area that were in use at a time",
-         &onic_mover_counters.slots, MCA_BASE_PVAR_CLASS_HIGHWATERMARK},
+        {"slots_in_use", "Most receive buffers of this process that were in use at a time",
+         &onic_mover_counters.buffers, MCA_BASE_PVAR_CLASS_HIGHWATERMARK},
     };
 
     onic_register_counters(c, counters, sizeof(counters) / sizeof(counters[0]));
@@ -222,7 +224,7 @@ static onic_transfer_t *begin(const onic_carrier_t *c, void *record, start_fn_t 
     return t;
 }
 
-/** One that this process begins, with a lease of slots. */
+/** One that this process begins, with a lease of buffers. */
 static onic_transfer_t *lease(onic_role_t role, onic_peer_t *peer, onic_mover_end_t *end,
                               onic_ticket_t *ticket)
 {
@@ -262,7 +264,7 @@ int onic_mover_receive_locked(onic_peer_t *from, const onic_ticket_t *ticket,
     onic_ticket_t read = *ticket;
     if (!is_open() || (sink != NULL && !is_sink(sink, ticket->len)))
         return OMPI_ERR_BAD_PARAM;
-    /* A peer whose area cannot be mapped here may still have mapped mine. */
+    /* A peer whose receive pool cannot be mapped here may still have mapped mine. */
     c = c != NULL ? c : &onic_carrier_node;
     onic_transfer_t *t = begin(c, record, c->receive, ONIC_RECEIVES, from, sink, &read, &rc);
     if (t != NULL)

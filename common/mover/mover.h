@@ -2,14 +2,15 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The mover: long transfers between two layouts in user memory, through slots that the
+/** @file The mover: long transfers between two layouts in user memory, through buffers that the
  *  receiver owns. The superpipeline of A. Denis (2011), section 4, and the host-based method of
  *  HBNA in one.
  *
- *  Each process has one landing area of at most 64 slots. A sender leases some of the receiver's,
+ *  Each process has one pool of at most 64 receive buffers. A sender leases some of the receiver's,
  *  packs chunk after chunk into them and publishes what is there, block by block, while the
  *  receiver unpacks. A transfer that is longer than its lease goes round in it (folding,
- *  N-buffering). So what all senders together leave at a receiver is never more than its area.
+ *  N-buffering). So what all senders together leave at a receiver is never more than its receive
+ *  pool.
  *
  *  pipe/ has what decides; node/ and rma/ are the carriers, within a node and between hosts. Here
  *  stand the transfers that are under way, and what components call. The component sends the ticket
@@ -49,48 +50,51 @@ typedef enum onic_mover_rma {
  *  there is an adapter. Else peers of other hosts are not reached. */
 ONIC_EXPORT void onic_mover_announce(onic_mover_rma_t rma);
 
-/** Sizes of the landing area; values come from a component's parameters. */
+/** Sizes of the receive pool; values come from a component's parameters. */
 typedef struct onic_mover_config {
-    size_t area; /**< bytes of all slots, 4 KiB .. 1 GiB; 0: derived from the caches. Less where
-                      shared memory is small (common/node/segment.h) */
-    size_t slot; /**< bytes of a slot, rounded up to 4 KiB; 0: derived from the area */
+    /** Bytes of all buffers, 4 KiB .. 1 GiB; 0: derived from the caches. Less where shared memory
+     *  is small (common/node/segment.h). */
+    size_t rx_pool;
+    /** Bytes of a buffer, rounded up to 4 KiB; 0: derived from the receive pool. */
+    size_t rx_buffer;
     onic_mover_rma_t rma;
 } onic_mover_config_t;
 
-/** Makes this process's landing area, or takes another reference to the mover (the first caller's
- *  sizes hold). MPI thread, after onic_wire_open. OMPI_SUCCESS, also where no area can be had: then
- *  others do not reach this process. */
+/** Makes this process's receive pool, or takes another reference to the mover (the first caller's
+ *  sizes hold). MPI thread, after onic_wire_open. OMPI_SUCCESS, also where no receive pool can be
+ *  had: then others do not reach this process. */
 ONIC_EXPORT int onic_mover_open(const onic_mover_config_t *config);
 
 /** Releases a reference. With the last one what is under way is ended with an error. MPI thread,
  *  before onic_wire_close and without the wire lock. */
 ONIC_EXPORT void onic_mover_close(void);
 
-/** Bytes that all senders together may leave at this process; 0 where there is no area. */
-ONIC_EXPORT size_t onic_mover_area(void);
+/** Bytes that all senders together may leave at this process; 0 where there is no receive pool. */
+ONIC_EXPORT size_t onic_mover_rx_bytes(void);
 
-/** Does the mover reach this peer? Tries to map its landing area until that has worked or is known
+/** Does the mover reach this peer? Tries to map its receive pool until that has worked or is known
  *  not to: best called once when a connection is set up. False for this process itself. */
 ONIC_EXPORT bool onic_mover_reaches_locked(onic_peer_t *peer);
 
-/** Put, at the origin: leases slots at `to` and fills in the ticket. NULL where no slot can be had
- *  now: the caller sends by message, or comes again, and if soon, has its turn before others. */
+/** Put, at the origin: leases buffers at `to` and fills in the ticket. NULL where no buffer can be
+ *  had now: the caller sends by message, or comes again, and if soon, has its turn before
+ *  others. */
 ONIC_EXPORT onic_transfer_t *onic_mover_send_locked(onic_peer_t *to, onic_mover_end_t *source,
                                                     onic_ticket_t *ticket);
 
 /** Put, at the target, in the handler: queues the transfer. `sink` NULL: throws away what comes,
  *  for a message that is refused, so that the lease comes to its end. OMPI_ERR_BAD_PARAM where
- *  `from` has not got those slots any more or the length is not the sink's: nothing is queued. */
+ *  `from` has not got those buffers any more or the length is not the sink's: nothing is queued. */
 ONIC_EXPORT int onic_mover_receive_locked(onic_peer_t *from, const onic_ticket_t *ticket,
                                           onic_mover_end_t *sink);
 
-/** Get, at the origin, before it asks: leases slots of its own for `from`. NULL as above. */
+/** Get, at the origin, before it asks: leases buffers of its own for `from`. NULL as above. */
 ONIC_EXPORT onic_transfer_t *onic_mover_expect_locked(onic_peer_t *from, onic_mover_end_t *sink,
                                                       onic_ticket_t *ticket);
 
 /** Get, at the target: queues the answer. An error as above, for want of memory, or
- *  OMPI_ERR_UNREACH where the area of `to` is not mapped here: to be reported to `to`, which calls
- *  onic_mover_withdraw_locked. */
+ *  OMPI_ERR_UNREACH where the receive pool of `to` is not mapped here: to be reported to `to`,
+ *  which calls onic_mover_withdraw_locked. */
 ONIC_EXPORT int onic_mover_answer_locked(onic_peer_t *to, const onic_ticket_t *ticket,
                                          onic_mover_end_t *source);
 

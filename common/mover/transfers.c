@@ -20,8 +20,8 @@
 #define TURN 64
 /** And before other threads may have the wire lock. */
 #define TURN_LOCKED 16
-/** Each lease has a slot, and its transfer may wait for its report when that is free again. */
-#define RECEIVERS (2 * ONIC_SLOTS_MAX)
+/** Each lease has a buffer, and its transfer may wait for its report when that is free again. */
+#define RECEIVERS (2 * ONIC_RX_BUFFERS_MAX)
 
 onic_transfers_t onic_transfers;
 
@@ -134,7 +134,7 @@ onic_transfer_t *onic_transfer_new(onic_role_t role, const onic_carrier_t *carri
         atomic_store_explicit(&t->stop, 0, memory_order_relaxed);
         t->carrier = carrier;
         t->peer = peer;
-        t->slots = t->freed = 0;
+        t->buffers = t->freed = 0;
         t->chunks = t->waits = t->stalls = 0;
         t->waits_now = false;
         t->stalled = 0;
@@ -212,7 +212,7 @@ static void put_back(onic_transfer_t *t)
 }
 
 /** Works on one that is not claimed, without the lock; `holds`: the caller has the wire lock.
- * Returns the next of the list. */
+ *  Returns the next of the list. */
 static onic_transfer_t *work_on(onic_transfer_t *t, int limit, bool holds, int *moved_p)
 {
     const bool takes = t->carrier->locked && !holds;
@@ -373,7 +373,7 @@ bool onic_mover_withdraw_locked(onic_transfer_t *t)
     if (t->state == ONIC_TRANSFER_NEW) {
         unlock_list();
         onic_layout_fini(&t->end.layout);
-        t->carrier->release(t, t->slots);
+        t->carrier->release(t, t->buffers);
         t->carrier->closed(t, true);
         onic_transfer_drop(t);
         return true;

@@ -29,7 +29,7 @@ extern onic_transfers_t onic_transfers;
 bool onic_transfers_enter(void);
 void onic_transfers_leave(void);
 
-/** Memory for receivers, as many as an area can have. False where there is none. */
+/** Memory for receivers, as many as a receive pool can have. False where there is none. */
 bool onic_transfers_start(void);
 /** No thread comes in any more; waits for those that are inside. */
 void onic_transfers_shut(void);

@@ -17,8 +17,8 @@
 #define LOOKS 256
 /** After so long without anything to do: is the other side dead? */
 #define DEAD_AFTER_NSEC UINT64_C(5000000)
-/** Slots are released by so many, since each time costs a cache line. */
-#define SLOTS_TOGETHER 8
+/** Buffers are released by so many, since each time costs a cache line. */
+#define BUFFERS_TOGETHER 8
 
 /* ---- coming to an end ------------------------------------------------------------------------ */
 
@@ -28,23 +28,23 @@ static void report(onic_transfer_t *t, int status)
     t->status = status;
 }
 
-/** Slots to which nothing is written any more. */
-static void release(onic_transfer_t *t, uint64_t slots)
+/** Buffers to which nothing is written any more. */
+static void release(onic_transfer_t *t, uint64_t buffers)
 {
-    if (slots != 0) {
-        t->slots &= ~slots;
-        t->freed &= ~slots;
-        t->carrier->release(t, slots);
+    if (buffers != 0) {
+        t->buffers &= ~buffers;
+        t->freed &= ~buffers;
+        t->carrier->release(t, buffers);
     }
 }
 
-/** Slots of a sender that has gone wrong stay its own until it is dead. */
+/** Buffers of a sender that has gone wrong stay its own until it is dead. */
 static void end(onic_transfer_t *t, int status, bool sender_is_done)
 {
     t->over = true;
     report(t, status);
     if (t->role == ONIC_RECEIVES)
-        release(t, sender_is_done ? t->slots : t->freed);
+        release(t, sender_is_done ? t->buffers : t->freed);
 }
 
 static void stop(onic_transfer_t *t, unsigned why)
@@ -56,8 +56,8 @@ static void stop(onic_transfer_t *t, unsigned why)
     } else if (t->role == ONIC_RECEIVES) {
         report(t, OMPI_ERROR);
     } else {
-        const unsigned slot = t->sender.slot;
-        t->carrier->publish(t, slot, onic_sender_fail(&t->sender));
+        const unsigned buffer = t->sender.buffer;
+        t->carrier->publish(t, buffer, onic_sender_fail(&t->sender));
         end(t, OMPI_ERROR, true);
     }
 }
@@ -89,30 +89,30 @@ static void fill(onic_transfer_t *t, char *to, uint32_t n)
 }
 
 /** The machine has come to its end. */
-static onic_turn_t leave(const onic_transfer_t *t)
+static onic_pipe_action_t leave(const onic_transfer_t *t)
 {
-    return t->carrier->left == NULL || t->carrier->left(t) ? ONIC_TURN_DONE : ONIC_TURN_WAIT;
+    return t->carrier->left == NULL || t->carrier->left(t) ? ONIC_PIPE_DONE : ONIC_PIPE_WAIT;
 }
 
-static onic_turn_t send(onic_transfer_t *t)
+static onic_pipe_action_t send(onic_transfer_t *t)
 {
     onic_sender_t *s = &t->sender;
     onic_piece_t piece;
-    const uint64_t seen = onic_sender_asks(s) ? t->carrier->acknowledged(t, s->slot) : 0;
-    const onic_turn_t turn = onic_sender_next(s, seen, &piece);
-    char *to = turn == ONIC_TURN_MOVE ? t->carrier->at(t, piece.slot, piece.offset) : NULL;
+    const uint64_t seen = onic_sender_asks(s) ? t->carrier->acknowledged(t, s->buffer) : 0;
+    const onic_pipe_action_t action = onic_sender_next(s, seen, &piece);
+    char *to = action == ONIC_PIPE_MOVE ? t->carrier->at(t, piece.buffer, piece.offset) : NULL;
     if (to != NULL) {
         const uint32_t n = whole(t, &piece);
         fill(t, to, n);
-        t->carrier->publish(t, piece.slot, onic_sender_filled(s, &piece, n));
+        t->carrier->publish(t, piece.buffer, onic_sender_filled(s, &piece, n));
         t->chunks += s->chunk == 0;
         t->waits_now = false;
-        return ONIC_TURN_MOVE;
+        return ONIC_PIPE_MOVE;
     }
-    if (turn == ONIC_TURN_DONE || turn == ONIC_TURN_FAILED)
-        return turn == ONIC_TURN_DONE ? leave(t) : turn;
+    if (action == ONIC_PIPE_DONE || action == ONIC_PIPE_FAILED)
+        return action == ONIC_PIPE_DONE ? leave(t) : action;
     count_wait(t);
-    return ONIC_TURN_WAIT;
+    return ONIC_PIPE_WAIT;
 }
 
 /* ---- receiver -------------------------------------------------------------------------------- */
@@ -120,7 +120,7 @@ static onic_turn_t send(onic_transfer_t *t)
 /** Takes from the beginning of a piece; how much, 0 for nothing now, negative where that fails. */
 static int64_t take(onic_transfer_t *t, const onic_piece_t *piece)
 {
-    const char *data = t->carrier->at(t, piece->slot, piece->offset);
+    const char *data = t->carrier->at(t, piece->buffer, piece->offset);
     if (!t->has_end)
         return piece->len;
     if (t->end.take != NULL)
@@ -132,40 +132,40 @@ static void consume(onic_transfer_t *t, const onic_piece_t *piece, uint32_t n)
 {
     const onic_consumed_t c = onic_receiver_taken(&t->receiver, piece, n);
     if (c.acknowledge != 0)
-        t->carrier->acknowledge(t, piece->slot, c.acknowledge);
+        t->carrier->acknowledge(t, piece->buffer, c.acknowledge);
     if (c.free) {
-        t->freed |= UINT64_C(1) << piece->slot;
-        if (__builtin_popcountll(t->freed) >= SLOTS_TOGETHER)
+        t->freed |= UINT64_C(1) << piece->buffer;
+        if (__builtin_popcountll(t->freed) >= BUFFERS_TOGETHER)
             release(t, t->freed);
     }
 }
 
-static onic_turn_t receive(onic_transfer_t *t)
+static onic_pipe_action_t receive(onic_transfer_t *t)
 {
     onic_piece_t piece;
-    const onic_turn_t turn =
-        onic_receiver_next(&t->receiver, t->carrier->word(t, t->receiver.slot), &piece);
-    if (turn == ONIC_TURN_WAIT && t->receiver.pos > 0)
+    const onic_pipe_action_t action =
+        onic_receiver_next(&t->receiver, t->carrier->word(t, t->receiver.buffer), &piece);
+    if (action == ONIC_PIPE_WAIT && t->receiver.pos > 0)
         count_wait(t);
-    if (turn != ONIC_TURN_MOVE)
-        return turn;
+    if (action != ONIC_PIPE_MOVE)
+        return action;
     t->waits_now = false;
     const int64_t n = take(t, &piece);
     if (n == 0) {
         /* The sender is alive enough. */
         t->stalls = 0;
-        return ONIC_TURN_WAIT;
+        return ONIC_PIPE_WAIT;
     }
     if (n < 0 || n > piece.len)
         report(t, OMPI_ERROR);
     else
         consume(t, &piece, (uint32_t)n);
-    return ONIC_TURN_MOVE;
+    return ONIC_PIPE_MOVE;
 }
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
-static onic_turn_t step(onic_transfer_t *t)
+static onic_pipe_action_t step(onic_transfer_t *t)
 {
     return t->role == ONIC_SENDS ? send(t) : receive(t);
 }
@@ -181,7 +181,7 @@ static void look_after(onic_transfer_t *t)
     } else if (now - t->stalled > DEAD_AFTER_NSEC) {
         t->stalled = now;
         /* What it has published before it died is there. */
-        if (t->carrier->is_dead(t) && step(t) == ONIC_TURN_WAIT && t->stalls > 0)
+        if (t->carrier->is_dead(t) && step(t) == ONIC_PIPE_WAIT && t->stalls > 0)
             end(t, OMPI_ERR_UNREACH, true);
     }
 }
@@ -194,15 +194,15 @@ int onic_transfer_work(onic_transfer_t *t, int limit)
             stop(t, atomic_exchange(&t->stop, 0));
         if (moved >= limit || t->over || t->reports)
             return moved;
-        const onic_turn_t turn = step(t);
-        if (turn == ONIC_TURN_MOVE) {
+        const onic_pipe_action_t action = step(t);
+        if (action == ONIC_PIPE_MOVE) {
             moved++;
             spins = 0;
             t->stalls = 0;
             t->stalled = 0;
-        } else if (turn == ONIC_TURN_DONE) {
+        } else if (action == ONIC_PIPE_DONE) {
             end(t, OMPI_SUCCESS, true);
-        } else if (turn == ONIC_TURN_FAILED) {
+        } else if (action == ONIC_PIPE_FAILED) {
             end(t, OMPI_ERROR, t->role == ONIC_SENDS || t->receiver.given_up);
         } else if (moved > 0 && !t->carrier->locked && ++spins < SPINS) {
             onic_pause();

@@ -71,7 +71,7 @@ ONIC_EXPORT size_t onic_whole_pages(size_t bytes);
 /* ---- how much of a small shared memory the library takes for itself -----------------------------
  *
  * What makes transfers faster must leave room for what a program asks for: the memory of its
- * windows. Two things take a part, the queues and the landing areas: a quarter of what is free, of
+ * windows. Two things take a part, the queues and the receive pools: a quarter of what is free, of
  * all processes together, is the most that they come to.
  */
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /** "onic", and a number that changes with the members that follow and with the form of the memory
- *  that they name (common/node/inbox.c, common/mover/node/area.c). */
+ *  that they name (common/node/inbox.c, common/mover/node/rx_pool.c). */
 #define FORMAT ((uint64_t)0x6f6e6963 << 32 | 6)
 
 typedef struct head {

@@ -201,7 +201,7 @@ static int open_wire_once(void)
         .queues = c->params.queues,
         .tcp_seg_size = c->params.tcp_segment,
     };
-    const onic_mover_config_t mover = {.area = c->params.area};
+    const onic_mover_config_t mover = {.rx_pool = c->params.area};
     int rc;
 
     if (c->wire_open)

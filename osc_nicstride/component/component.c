@@ -55,8 +55,8 @@ static int component_open(void)
     if (rc != OMPI_SUCCESS)
         return rc;
     /* Before anybody opens the wire, which a point-to-point layer does before this component is
-     * initialized: it is to use the transports that were asked for, and to put into slots of other
-     * hosts, where an adapter can. */
+     * initialized: it is to use the transports that were asked for, and to put into buffers of
+     * other hosts, where an adapter can. */
     require_wire(&nicstride_component.params);
     onic_mover_announce(nicstride_component.params.network_slots ? ONIC_MOVER_RMA_AUTO
                                                                  : ONIC_MOVER_RMA_NEVER);

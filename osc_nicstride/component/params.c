@@ -52,10 +52,11 @@ static onic_param_t params[] = {
            "lock, and for replies to them. It is divided evenly among the processes of the job, "
            "with at least 4.4 KiB for each, so more than some 11,000 processes use more in all, "
            "and at most 4.4 MiB, so few processes use less"),
-    NUMBER(area, 10, 0, 0, 1 << 20,
-           "Kibibytes of the landing area through which method mover brings data to this process; "
-           "0 takes twice a core's L2 cache, 1 to 16 MiB. Less where /dev/shm is small: an eighth "
-           "of what is free there for all processes of the node"),
+    NUMBER(
+        area, 10, 0, 0, 1 << 20,
+        "Kibibytes of the receive buffers through which method mover brings data to this process; "
+        "0 takes twice a core's L2 cache, 1 to 16 MiB. Less where /dev/shm is small: an eighth "
+        "of what is free there for all processes of the node"),
     NUMBER(queues, 10, 1024, 0, 1 << 20,
            "Kibibytes of shared memory, for all of them together, of the queues through which the "
            "processes of its node and job send messages to this process. Those that are used take "
@@ -99,13 +100,14 @@ static onic_param_t params[] = {
         "each kind of transfer (peer, direction, contiguous or not, order of size) and method, why "
         "that was chosen, with what each method would take, in microseconds"),
     {.name = "method",
-     .help = "How data moves: auto, direct (load and store in mapped memory), cma (single copy by "
-             "the kernel, each contiguous piece by itself), sieve (get: single copy of the "
-             "covering extent, then gather), pack (packed fragments by active messages), mover "
-             "(packed into slots of the receiver while it unpacks), rdma (contiguous data, put and "
-             "got by an adapter, or as UCX emulates that), nic (an adapter puts and gets each "
-             "contiguous piece by itself). A method that cannot do a transfer is replaced by one "
-             "that can",
+     .help =
+         "How data moves: auto, direct (load and store in mapped memory), cma (single copy by "
+         "the kernel, each contiguous piece by itself), sieve (get: single copy of the "
+         "covering extent, then gather), pack (packed fragments by active messages), mover "
+         "(packed into buffers of the receiver while it unpacks), rdma (contiguous data, put and "
+         "got by an adapter, or as UCX emulates that), nic (an adapter puts and gets each "
+         "contiguous piece by itself). A method that cannot do a transfer is replaced by one "
+         "that can",
      .number = &nicstride_component.params.method,
      .words = methods,
      .text = &method},
@@ -140,11 +142,12 @@ static onic_param_t params[] = {
            "Use single copy by the kernel (process_vm_readv and process_vm_writev) where it works. "
            "Where kernel.yama.ptrace_scope is 1 that needs the processes to let all of the same "
            "user attach to them, debuggers too, which they do then; nothing else needs it"),
-    SWITCH(network_slots, true,
-           "Let method mover bring data to and from other hosts, too, where an InfiniBand or RoCE "
-           "adapter can put into slots of the receiver. Nothing changes where there is none. "
-           "Without it the landing area is not registered, and such transfers go as fragments or "
-           "by the adapter alone"),
+    SWITCH(
+        network_slots, true,
+        "Let method mover bring data to and from other hosts, too, where an InfiniBand or RoCE "
+        "adapter can put into buffers of the receiver. Nothing changes where there is none. "
+        "Without it the receive buffers are not registered, and such transfers go as fragments or "
+        "by the adapter alone"),
     SWITCH(server, true,
            "Run a server thread that answers one-sided requests while the application is away from "
            "MPI: to processes of the same node when they wake it, to others after server_idle. "
@@ -164,8 +167,9 @@ static int set_table(void)
     c->table.rows = nicstride_methods;
     for (unsigned d = 0; d < ONIC_DISTANCES; d++)
         path[d] = (nicstride_path_t){.link = c->links.node, .costs = &c->links.costs[d]};
-    path[ONIC_NET] = (nicstride_path_t){
-        .link = c->links.net, .mover_slot = ONIC_MOVER_SLOT, .mover_block = ONIC_MOVER_SLOT};
+    path[ONIC_NET] = (nicstride_path_t){.link = c->links.net,
+                                        .mover_slot = ONIC_MOVER_RX_BUFFER,
+                                        .mover_block = ONIC_MOVER_RX_BUFFER};
     path[ONIC_ADAPTER] = path[ONIC_NET];
     path[ONIC_ADAPTER].link = c->links.adapter;
     c->limits = (nicstride_limits_t){
@@ -287,7 +291,7 @@ void nicstride_window_show(const nicstride_module_t *m)
         const int other = m->node.me == 0 ? 1 : 0;
 
         on_node = m->mapped[other] != NULL ? "; on the node by load and store"
-                                           : "; on the node by single copy, slots and messages";
+                                           : "; on the node by single copy, buffers and messages";
     }
     opal_output(0, "osc_nicstride: window %u of %d processes, %d of them on %s%s%s", m->name,
                 m->size, m->node.n, opal_process_info.nodename, on_node,

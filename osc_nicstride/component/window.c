@@ -320,7 +320,7 @@ static int agree(nicstride_module_t *m, int rc, bool whole)
 /** Processes before and behind this one on its node that it connects with at once. */
 #define NEIGHBOURS 2
 
-/** Connects a process with its neighbours, where it is not yet, and maps the landing areas of those
+/** Connects a process with its neighbours, where it is not yet, and maps the receive pools of those
  *  of its node. That is 1.3 of the 1.8 ms that the first long put of 1 MiB takes otherwise. */
 static void connect_neighbours(nicstride_module_t *m)
 {

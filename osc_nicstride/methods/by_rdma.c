@@ -260,7 +260,7 @@ static int start(nicstride_transfer_t *t, bool *done_p)
     return rc;
 }
 
-/* ---- landing --------------------------------------------------------------------------------- */
+/* ---- arrival --------------------------------------------------------------------------------- */
 
 static void settled_cb(void *arg, int status)
 {

@@ -7,9 +7,10 @@
  *  (choose.c), and that is started.
  *
  *  Accumulates: where the target's memory is mapped here the origin applies them itself, under the
- *  target's accumulate lock; elsewhere they travel as messages, long ones through slots, and the
- *  target applies them under the same lock, so that all of them are atomic with each other. In
- *  windows that have agreed on it (component/agreement.c) an adapter does all of them instead. */
+ *  target's accumulate lock; elsewhere they travel as messages, long ones through receive buffers,
+ *  and the target applies them under the same lock, so that all of them are atomic with each other.
+ *  In windows that have agreed on it (component/agreement.c) an adapter does all of them
+ *  instead. */
 #pragma once
 
 #include <stdbool.h>

@@ -24,20 +24,20 @@ typedef struct rule {
     payload_t payload;
 } rule_t;
 
-#define SLICE  NICSTRIDE_MSG_SLICE
-#define RUNS   NICSTRIDE_MSG_RUNS
-#define INLINE NICSTRIDE_MSG_INLINE
-#define SLOTS  NICSTRIDE_MSG_SLOTS
-#define NAMED  NICSTRIDE_MSG_NAMED
+#define SLICE      NICSTRIDE_MSG_SLICE
+#define RUNS       NICSTRIDE_MSG_RUNS
+#define INLINE     NICSTRIDE_MSG_INLINE
+#define RX_BUFFERS NICSTRIDE_MSG_RX_BUFFERS
+#define NAMED      NICSTRIDE_MSG_NAMED
 
 /* Of types that are not here there are no flags, and nothing comes with them. */
 static const rule_t rules[NICSTRIDE_MSG_LAST] = {
-    [NICSTRIDE_MSG_PUT] = {SLICE | RUNS | NAMED | INLINE | SLOTS, PAYLOAD_DATA},
-    [NICSTRIDE_MSG_GET] = {SLICE | RUNS | NAMED | SLOTS, PAYLOAD_NONE},
+    [NICSTRIDE_MSG_PUT] = {SLICE | RUNS | NAMED | INLINE | RX_BUFFERS, PAYLOAD_DATA},
+    [NICSTRIDE_MSG_GET] = {SLICE | RUNS | NAMED | RX_BUFFERS, PAYLOAD_NONE},
     [NICSTRIDE_MSG_PUTV] = {INLINE, PAYLOAD_DATA},
     [NICSTRIDE_MSG_GETV] = {INLINE, PAYLOAD_DATA},
     [NICSTRIDE_MSG_GET_DATA] = {INLINE, PAYLOAD_REPLY},
-    [NICSTRIDE_MSG_ACC] = {SLICE | RUNS | NAMED | INLINE | SLOTS, PAYLOAD_DATA},
+    [NICSTRIDE_MSG_ACC] = {SLICE | RUNS | NAMED | INLINE | RX_BUFFERS, PAYLOAD_DATA},
     [NICSTRIDE_MSG_GET_ACC] = {SLICE | RUNS | NAMED | INLINE, PAYLOAD_OPTIONAL},
     [NICSTRIDE_MSG_CAS] = {INLINE, PAYLOAD_PAIR},
     [NICSTRIDE_MSG_ACC_DATA] = {INLINE, PAYLOAD_REPLY},
@@ -51,7 +51,7 @@ static inline const char *check_values(const nicstride_msg_t *m)
         return "a flag that this type does not use";
     if ((m->flags & NAMED) != 0 && m->layout_len <= NICSTRIDE_NAME_BYTES)
         return "a name of no list";
-    if ((m->flags & (INLINE | SLOTS)) == (INLINE | SLOTS))
+    if ((m->flags & (INLINE | RX_BUFFERS)) == (INLINE | RX_BUFFERS))
         return "data in more than one place";
     if (m->len > UINT64_MAX - m->offset)
         return "offset and length overflow";
@@ -62,12 +62,12 @@ static inline const char *check_payload(const nicstride_msg_t *m, payload_t kind
                                         uint64_t payload_len)
 {
     const bool inlined = (m->flags & INLINE) != 0;
-    const bool slots = (m->flags & SLOTS) != 0;
+    const bool rx_buffers = (m->flags & RX_BUFFERS) != 0;
     bool right;
 
-    if (slots && (payload_len != 0 || m->len == 0))
+    if (rx_buffers && (payload_len != 0 || m->len == 0))
         return "a payload beside a ticket, or a ticket for nothing";
-    if (slots)
+    if (rx_buffers)
         return NULL;
     if (inlined && payload_len != 0)
         return "a payload inside and another beside the header";
@@ -98,7 +98,7 @@ static inline const char *check_payload(const nicstride_msg_t *m, payload_t kind
 /* Is what lies behind the header of the right length? */
 static inline bool has_length(const nicstride_msg_t *m, uint64_t behind)
 {
-    if ((m->flags & SLOTS) != 0)
+    if ((m->flags & RX_BUFFERS) != 0)
         return behind >= NICSTRIDE_TICKET_BYTES && m->layout_len == behind - NICSTRIDE_TICKET_BYTES;
     if ((m->flags & INLINE) == 0)
         return m->layout_len == behind;

@@ -8,8 +8,8 @@
  *  Every fragment of an operation names its own target bytes, so the target keeps no state between
  *  fragments: regular layouts travel whole with the position (`offset`) of the fragment in them,
  * and so do short lists of blocks that are repeated; other lists as the slice that it needs, or by
- * the name of a list that the target has (peer_layouts.h). Only for a transfer through slots does
- * the target keep a record.
+ *  the name of a list that the target has (peer_layouts.h). Only for a transfer through receive
+ *  buffers does the target keep a record.
  *
  *  Pure. Type, flags and lengths are checked. Fields that a type does not use are not looked at. */
 #pragma once
@@ -78,9 +78,9 @@ enum {
                                  layout. With SLICE: that of the list to which the slice belongs;
                                  else the layout is the operation's whole one, what is around the
                                  list of that name */
-    NICSTRIDE_MSG_SLOTS = 8   /**< PUT, GET, ACC: the data goes through slots of the receiver's
-                                   landing area; a ticket of NICSTRIDE_TICKET_BYTES that names them
-                                   lies behind header and layout (common/mover) */
+    NICSTRIDE_MSG_RX_BUFFERS = 8 /**< PUT, GET, ACC: the data goes through receive buffers of the
+                                    receiver; a ticket of NICSTRIDE_TICKET_BYTES that names them
+                                    lies behind header and layout (common/mover) */
 };
 
 /** Bytes of a name. */
@@ -125,7 +125,7 @@ static inline uint64_t nicstride_msg_kept(const nicstride_msg_t *m)
         NICSTRIDE_KEPT_USE + (list ? (uint64_t)m->layout_len * NICSTRIDE_SLICE_GROWTH : 0);
     const uint64_t copy = NICSTRIDE_KEPT_RECORD + m->len;
 
-    if ((m->flags & NICSTRIDE_MSG_SLOTS) != 0)
+    if ((m->flags & NICSTRIDE_MSG_RX_BUFFERS) != 0)
         return use;
     switch (m->type) {
     case NICSTRIDE_MSG_ACC:
@@ -167,8 +167,8 @@ static inline uint64_t nicstride_fragment(const onic_layout_t *l, uint64_t base,
 
 /** Checks and copies a received header. `*layout_p` points at the encoded layout inside `buf`;
  *  behind it lies the payload where NICSTRIDE_MSG_INLINE says so, or a ticket where
- *  NICSTRIDE_MSG_SLOTS does. `payload_len` is what came beside it. NULL, or a static text that says
- *  what is wrong. */
+ *  NICSTRIDE_MSG_RX_BUFFERS does. `payload_len` is what came beside it. NULL, or a static text that
+ *  says what is wrong. */
 const char *nicstride_msg_decode(const void *buf, size_t len, uint64_t payload_len,
                                  nicstride_msg_t *m, const void **layout_p);
 

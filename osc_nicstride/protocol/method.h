@@ -24,7 +24,7 @@ typedef enum nicstride_method {
     NICSTRIDE_METHOD_CMA,      /**< process_vm_readv/writev of the pieces: private, same node */
     NICSTRIDE_METHOD_SIEVE,    /**< get: process_vm_readv of the covering extent, then gather */
     NICSTRIDE_METHOD_PACK,     /**< packed fragments by active messages: everywhere */
-    NICSTRIDE_METHOD_MOVER,    /**< pipelined through slots of the receiver's landing area */
+    NICSTRIDE_METHOD_MOVER,    /**< pipelined through receive buffers of the receiver */
     NICSTRIDE_METHOD_RDMA,     /**< contiguous on both sides: put or read by the adapter */
     NICSTRIDE_METHOD_NIC,      /**< any layout, as work requests of the adapter */
     NICSTRIDE_METHOD_LAST
@@ -48,7 +48,7 @@ typedef enum nicstride_presence {
 typedef struct nicstride_path {
     onic_link_t link;
     const onic_costs_t *costs; /**< of the node's ways, not its own; NULL: equations say it */
-    uint64_t mover_slot;       /**< bytes of a slot of the mover, */
+    uint64_t mover_slot;       /**< bytes of a buffer of the mover, */
     uint64_t mover_block;      /**< and those that a receiver is shown together */
 } nicstride_path_t;
 

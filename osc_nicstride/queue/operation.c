@@ -267,7 +267,7 @@ static nicstride_op_t *awaiting(uint64_t handle, uint64_t offset, uint64_t len)
     return op;
 }
 
-/** The target will not fill the slots of a get. False where they are full already: then the
+/** The target will not fill the buffers of a get. False where they are full already: then the
  *  transfer's callback is about to come. */
 static bool leave_slots(nicstride_op_t *op)
 {
@@ -286,7 +286,7 @@ void nicstride_on_data(const nicstride_incoming_t *in)
     if (op != NULL && op->move != NULL) {
         if (!leave_slots(op))
             return;
-        /* The target cannot reach slots of this process, and sends what it was asked for. */
+        /* The target cannot reach buffers of this process, and sends what it was asked for. */
         if (msg->status == 0)
             __atomic_store_n(nicstride_known(op->peer, NICSTRIDE_METHOD_MOVER, op->type), -1,
                              __ATOMIC_RELAXED);

@@ -51,7 +51,7 @@ struct nicstride_op {
     bool reported;      /**< its request has ended */
     bool failing;       /**< nothing more will come of it */
     uint64_t number;    /**< of this operation in the peer's queue, from 1 */
-    struct onic_transfer *move; /**< that moves its data through slots; NULL: none */
+    struct onic_transfer *move; /**< that moves its data through receive buffers; NULL: none */
     int error;
     uint64_t handle;       /**< for replies; 0 where there are none */
     nicstride_get_t *gets; /**< NICSTRIDE_VECTOR_MAX of them, in the order of their bytes; NULL: it
@@ -130,8 +130,8 @@ int nicstride_error_class(int status);
  *
  * What is short and has nothing before it goes at once, in one message with its data inline; all
  * else becomes an operation in the peer's queue, from which fragments are sent as credit allows.
- * Of a transfer through slots the message says where the data belongs and in which slots it
- * comes (methods/by_slots.c). */
+ * Of a transfer through receive buffers the message says where the data belongs and in which
+ * buffers it comes (methods/pipeline.c). */
 
 /**
  * Starts a transfer, and takes over those of its layouts that are needed longer. Waits, with

@@ -211,7 +211,7 @@ size_t nicstride_compose(unsigned char *bytes, nicstride_msg_t *msg, const onic_
 {
     const size_t len = data != NULL ? data->len : 0;
 
-    if (len > 0 && (msg->flags & NICSTRIDE_MSG_SLOTS) == 0)
+    if (len > 0 && (msg->flags & NICSTRIDE_MSG_RX_BUFFERS) == 0)
         msg->flags |= NICSTRIDE_MSG_INLINE;
     const size_t header = sizeof(*msg) + msg->layout_len;
     unsigned char *end = bytes + header;

@@ -55,7 +55,7 @@ int nicstride_send_locked(nicstride_peer_t *p, nicstride_msg_t *msg, const onic_
                           onic_send_cb_t cb, void *arg);
 
 /** The same for data of up to NICSTRIDE_INLINE_MAX bytes, which is copied, or none; or for a
- * ticket, with NICSTRIDE_MSG_SLOTS. */
+ *  ticket, with NICSTRIDE_MSG_RX_BUFFERS. */
 void nicstride_send_inline_locked(nicstride_peer_t *p, nicstride_msg_t *msg,
                                   const onic_payload_t *data);
 

@@ -113,7 +113,7 @@ void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), 
 
     onic_patience_begin(&patience);
     for (;;) {
-        /* What goes through slots is moved without the lock, by this thread, too. */
+        /* What goes through receive buffers is moved without the lock, by this thread, too. */
         const int turns = onic_mover_idle() ? WIRE_TURNS : 1;
         bool over = false;
         int events = 1;

@@ -210,10 +210,10 @@ void nicstride_on_getv(const nicstride_incoming_t *in)
     nicstride_reply_locked(in, few, bytes, error);
 }
 
-/* ---- slots --------------------------------------------------------------------------------------
+/* ---- receive buffers ----------------------------------------------------------------------------
  *
- * Transfers of peers that go through slots (common/mover): the message says where in the
- * window the data belongs, and the ticket behind it which slots it comes in or goes to. */
+ * Transfers of peers that go through receive buffers (common/mover): the message says where in the
+ * window the data belongs, and the ticket behind it which buffers it comes in or goes to. */
 
 /** One that is under way. */
 typedef struct nicstride_moving {
@@ -302,7 +302,7 @@ static int open_moving(const nicstride_incoming_t *in, moving_t **v_p, onic_move
 
 void nicstride_throw_away_locked(onic_peer_t *from, const nicstride_msg_t *msg, const void *layout)
 {
-    if ((msg->flags & NICSTRIDE_MSG_SLOTS) == 0 || msg->type == NICSTRIDE_MSG_GET)
+    if ((msg->flags & NICSTRIDE_MSG_RX_BUFFERS) == 0 || msg->type == NICSTRIDE_MSG_GET)
         return;
     const onic_ticket_t ticket = ticket_of(msg, layout);
     (void)onic_mover_receive_locked(from, &ticket, NULL);
@@ -328,7 +328,8 @@ void nicstride_on_move(const nicstride_incoming_t *in)
         }
         onic_layout_fini(&end.layout);
         nicstride_use_close(&v->use);
-        /* The origin could have this process map its slots, and it cannot: data goes by message. */
+        /* The origin could have this process map its buffers, and it cannot: data goes by
+         * message. */
         if (get && rc == OMPI_ERR_UNREACH) {
             answer_long(in);
             return;

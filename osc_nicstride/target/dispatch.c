@@ -49,15 +49,15 @@ static void on_grant(const nicstride_incoming_t *in)
         nicstride_peer_end_locked(target);
 }
 
-static bool by_slots(const nicstride_msg_t *msg)
+static bool by_rx_buffers(const nicstride_msg_t *msg)
 {
-    return (msg->flags & NICSTRIDE_MSG_SLOTS) != 0;
+    return (msg->flags & NICSTRIDE_MSG_RX_BUFFERS) != 0;
 }
 
 /** False where the message must wait for a lock. */
 static bool handle(const nicstride_incoming_t *in)
 {
-    if (by_slots(in->msg)) {
+    if (by_rx_buffers(in->msg)) {
         nicstride_on_move(in);
         return true;
     }
@@ -155,7 +155,7 @@ static bool takes_lock(const nicstride_msg_t *msg)
 static bool takes_turn(const nicstride_msg_t *msg)
 {
     return is_of_lock(msg) || (is_operation(msg) && msg->type != NICSTRIDE_MSG_PUTV &&
-                               (msg->type != NICSTRIDE_MSG_PUT || by_slots(msg)));
+                               (msg->type != NICSTRIDE_MSG_PUT || by_rx_buffers(msg)));
 }
 
 /** Is it to be put off, whether or not what it takes is free? */
@@ -179,7 +179,7 @@ _Static_assert(sizeof(nicstride_deferred_t) <= NICSTRIDE_KEPT_RECORD, "what is c
 /** Bytes of layout and ticket behind the header. */
 static size_t behind(const nicstride_msg_t *msg)
 {
-    return msg->layout_len + (by_slots(msg) ? NICSTRIDE_TICKET_BYTES : 0);
+    return msg->layout_len + (by_rx_buffers(msg) ? NICSTRIDE_TICKET_BYTES : 0);
 }
 
 /** What one that was allocated takes up. */
@@ -287,8 +287,8 @@ int nicstride_run_deferred(void)
 
         if (in.m != NULL)
             in.p = in.m->peer[d->msg.origin];
-        /* What one origin has sent takes its turn: behind what comes through slots, or was put off
-         * before and still waits (in this pass). */
+        /* What one origin has sent takes its turn: behind what comes through receive buffers, or
+         * was put off before and still waits (in this pass). */
         if (in.p != NULL && (in.p->served.moving > 0 || in.p->served.waited == pass)) {
             in.p->served.waited = pass;
             next = TAILQ_NEXT(d, of_line);
@@ -301,7 +301,8 @@ int nicstride_run_deferred(void)
         give(in.p, d);
         n++;
     }
-    /* Work is left: the progressing thread comes back soon. What waits for slots is called for. */
+    /* Work is left: the progressing thread comes back soon. What waits for buffers is called
+     * for. */
     return busy || left || lost < 0 || !settled ? -1 : n + lost;
 }
 

@@ -43,8 +43,7 @@ void nicstride_flush_asked_locked(nicstride_peer_t *p, uint64_t upto);
 void nicstride_reply_init(const nicstride_peer_t *p, const nicstride_msg_t *to,
                           nicstride_msg_t *msg, uint64_t len);
 
-/* ---- the window's bytes (answer.c) --------------------------------------------------------------
- */
+/* ---- the window's bytes (answer.c) ----------------------------------------------------------- */
 
 /** Decodes the layout of a message and makes sure that all it names is in the window. Returns an
  *  MPI error class, 0 where all is well; the caller frees the layout then. Its offsets count from
@@ -90,7 +89,7 @@ typedef struct nicstride_use {
     onic_layout_t layout; /**< of the window; owned */
     char *base;
     uint64_t at;    /**< where the message begins in it */
-    bool moves;     /**< it goes through slots, and can be cancelled */
+    bool moves;     /**< it goes through receive buffers, and can be cancelled */
     bool cancelled; /**< it has been */
 } nicstride_use_t;
 
@@ -100,9 +99,9 @@ int nicstride_use_open(const nicstride_incoming_t *in, size_t size, void **use_p
 void nicstride_use_end(nicstride_use_t *u, int error);
 /** The same where the origin learns of it in another way. */
 void nicstride_use_close(nicstride_use_t *u);
-/** The program has detached memory: a transfer through slots that uses such is ended with an error,
- *  what comes or goes by message is waited for; `all`: the window goes away, all of the former are
- *  ended. False while there is one: again, with the wire unlocked in between. */
+/** The program has detached memory: a transfer through receive buffers that uses such is ended with
+ *  an error, what comes or goes by message is waited for; `all`: the window goes away, all of the
+ *  former are ended. False while there is one: again, with the wire unlocked in between. */
 bool nicstride_end_uses_locked(nicstride_module_t *m, bool all);
 /** What is left of them outlives the window. */
 void nicstride_forget_uses_locked(nicstride_module_t *m);
@@ -122,10 +121,10 @@ void nicstride_on_get(const nicstride_incoming_t *in);
 /** Vectors of them (protocol/vector.h). */
 void nicstride_on_putv(const nicstride_incoming_t *in);
 void nicstride_on_getv(const nicstride_incoming_t *in);
-/** Puts, accumulates and gets whose data goes through slots (data.c). */
+/** Puts, accumulates and gets whose data goes through receive buffers (data.c). */
 void nicstride_on_move(const nicstride_incoming_t *in);
-/** A message is refused or dropped: what comes through slots for it is thrown away, so that its
- *  sender gives the slots back. `layout` is what lies behind its header. */
+/** A message is refused or dropped: what comes through receive buffers for it is thrown away, so
+ *  that its sender gives the buffers back. `layout` is what lies behind its header. */
 void nicstride_throw_away_locked(onic_peer_t *from, const nicstride_msg_t *msg, const void *layout);
 /** An accumulate of any kind. False, nothing done, where the accumulate lock is busy. */
 bool nicstride_on_accumulate(const nicstride_incoming_t *in);

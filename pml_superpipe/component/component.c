@@ -21,7 +21,7 @@
 
 ONIC_EXPORT extern mca_pml_base_component_t mca_pml_superpipe_component;
 
-/* ---- parameters and performance variables --------------------------------------------------- */
+/* ---- parameters and performance variables ---------------------------------------------------- */
 
 #define NUMBER(...) ONIC_SIZE(superpipe.params, __VA_ARGS__)
 #define SWITCH(...) ONIC_SWITCH(superpipe.params, __VA_ARGS__)
@@ -45,11 +45,11 @@ static onic_param_t params[] = {
            "which need not wait for the receive then. The first one starts the server thread, "
            "which sends them while the process computes"),
     NUMBER(area, 10, 0, 0, 1 << 20,
-           "Kibibytes of the landing area through which protocol mover brings data to this "
+           "Kibibytes of the receive buffers through which protocol mover brings data to this "
            "process; 0 takes twice a core's L2 cache, 1 to 16 MiB. Less where /dev/shm is small: "
            "an eighth of what is free there for all processes of the node"),
     NUMBER(slot, 10, 0, 0, 1 << 20,
-           "Kibibytes of a slot of that area, which is the longest chunk; 0 takes what follows "
+           "Kibibytes of one receive buffer, which is the longest chunk; 0 takes what follows "
            "from the area"),
     NUMBER(queues, 10, 4096, 0, 1 << 20,
            "Kibibytes of shared memory, for all of them together, of the queues through which the "
@@ -65,7 +65,7 @@ static onic_param_t params[] = {
            "the end what that process has counted; 2 what all processes have counted"),
     {.name = "protocol",
      .help = "How data moves: auto, eager (with its envelope, up to what a fragment holds), stream "
-             "(packed fragments by active messages), mover (packed into slots of the receiver "
+             "(packed fragments by active messages), mover (packed into buffers of the receiver "
              "while it unpacks), copy (the receiver reads the memory of a sender on its node), "
              "rendezvous (UCX moves contiguous data between user memory, not within a node but "
              "where an adapter connects its processes). A protocol that cannot do a transfer is "
@@ -91,10 +91,11 @@ static onic_param_t params[] = {
              "attach to them, debuggers too, which they do then",
      .flag = &superpipe.params.single_copy,
      .on = true},
-    SWITCH(network_slots, true,
-           "Let protocol mover bring data from other hosts, too, through slots that an InfiniBand "
-           "or RoCE adapter puts into: all the memory that it registers is the landing area. "
-           "Nothing changes where there is no adapter"),
+    SWITCH(
+        network_slots, true,
+        "Let protocol mover bring data from other hosts, too, through buffers that an InfiniBand "
+        "or RoCE adapter puts into: it registers no memory but the receive buffers. "
+        "Nothing changes where there is no adapter"),
     SWITCH(show_plan, false,
            "Print at the start which protocol is chosen for each kind of peer, data and size"),
     {.name = NULL},
@@ -157,7 +158,7 @@ static int check_params(void)
                : OMPI_ERR_BAD_PARAM;
 }
 
-/* ---- start and end -------------------------------------------------------------------------- */
+/* ---- start and end --------------------------------------------------------------------------- */
 
 static mca_pml_base_module_t module = {
     .pml_add_procs = superpipe_add_procs,
@@ -211,8 +212,8 @@ static int open_wire(void)
                                      .tcp_seg_size = superpipe.params.tcp_segment,
                                      .credit = superpipe.pool.first,
                                      .publish = true};
-    const onic_mover_config_t mover = {.area = superpipe.params.area,
-                                       .slot = superpipe.params.slot};
+    const onic_mover_config_t mover = {.rx_pool = superpipe.params.area,
+                                       .rx_buffer = superpipe.params.slot};
     int rc = onic_wire_open(&wire);
 
     if (rc != OMPI_SUCCESS)

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Protocol mover: the superpipeline, through slots of the receiver's landing area. */
+/** @file Protocol mover: the superpipeline, through receive buffers of the receiver. */
 #include "pml_superpipe/protocols/process.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@
 static bool can(const superpipe_case_t *c)
 {
     return !c->self && (c->wire != NULL ? onic_mover_reaches_locked(c->wire)
-                                        : c->kind != ONIC_NET && onic_mover_area() > 0);
+                                        : c->kind != ONIC_NET && onic_mover_rx_bytes() > 0);
 }
 
 /** Both ends gather and scatter at the same time: the slower one counts. */
@@ -25,10 +25,11 @@ static double cost(const superpipe_case_t *c)
         return superpipe_way_cost(c, ONIC_WAY_mover, ONIC_WAY_mover_fresh);
     const double sender = superpipe_gather(link, c->length, c->send_block);
     const double receiver = superpipe_gather(link, c->length, c->receive_block);
-    const onic_chunks_t chunks = onic_superpipeline_chunks(link, ONIC_MOVER_BLOCK, ONIC_MOVER_SLOT);
+    const onic_chunks_t chunks =
+        onic_superpipeline_chunks(link, ONIC_MOVER_BLOCK, ONIC_MOVER_RX_BUFFER);
 
     return link->message + (sender > receiver ? sender : receiver) +
-           onic_superpipeline_time_blocks(link, &chunks, (double)c->length, ONIC_MOVER_SLOT);
+           onic_superpipeline_time_blocks(link, &chunks, (double)c->length, ONIC_MOVER_RX_BUFFER);
 }
 
 /** Describes the bytes behind the early ones. The layout is another one: where the mover cannot
@@ -43,7 +44,7 @@ static void describe(superpipe_request_t *r, onic_mover_end_t *end)
     onic_layout_dup(&end->layout, &r->layout);
 }
 
-/** Leases slots, and requests the data there. */
+/** Leases buffers, and requests the data there. */
 static bool start(superpipe_request_t *r)
 {
     onic_mover_end_t end;
@@ -73,8 +74,8 @@ static superpipe_answer_t answer(superpipe_request_t *r, const superpipe_incomin
     rc = onic_mover_answer_locked(to, &ticket, &end);
     if (rc != OMPI_SUCCESS) {
         onic_layout_fini(&end.layout);
-        /* On a node the slots, which are there, cannot be mapped; between hosts it may only not be
-         * known yet where they are. */
+        /* On a node the buffers, which are there, cannot be mapped; between hosts it may only not
+         * be known yet where they are. */
         return rc == OMPI_ERR_UNREACH && onic_peer_pid(to) >= 0 ? SUPERPIPE_NEVER
                                                                 : SUPERPIPE_NOT_NOW;
     }

@@ -152,7 +152,7 @@ typedef struct superpipe_params {
     size_t memory;   /**< bytes of the pool of credit */
     size_t buffered; /**< bytes that sends without credit may copy */
     size_t area;     /**< of the mover, */
-    size_t slot;     /**< and of a slot of it; 0: derived */
+    size_t slot;     /**< and of a buffer of it; 0: derived */
     size_t queues;   /**< bytes of the queues from processes of the node */
     size_t tcp_segment;
     bool single_copy;

@@ -10,8 +10,8 @@
  *      sender                                   receiver
  *      EAGER (whole)                     ->     data is there             -> ACK, if synchronous
  *      RTS, EARLY ...                    ->     takes, took; requests the rest, or copies it
- *      requested: fragments, or slots    <-     CTS
- *      DATA ... / slots                  ->     takes, took / moved
+ *      requested: fragments, or buffers  <-     CTS
+ *      DATA ... / buffers                ->     takes, took / moved
  *      refuses                           ->     NACK: requests again, by fragments
  *      acknowledged                      <-     ACK (it has copied, or needs nothing)
  *

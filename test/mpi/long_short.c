@@ -7,7 +7,7 @@
 /* methods: auto pack mover */
 /**
  * @file
- * Long accumulates, which go through slots of the target's landing area where the mover is chosen,
+ * Long accumulates, which go through receive buffers of the target where the mover is chosen,
  * and short ones behind them, alone and in bursts, with nothing between them: those of one origin
  * take effect in program order, however they travel. Every origin has a slot of its own at every
  * target, with a model of what must be in it, and all add to one more slot.

@@ -7,8 +7,8 @@
 /**
  * @file
  * The mover without a component, among the processes of one node: puts and gets between all of
- * them at once, of all shapes and sizes, through areas of all sizes; receivers that are away;
- * threads; ends that are cancelled; tickets that are no tickets; owners that are dead.
+ * them at once, of all shapes and sizes, through receive pools of all sizes; receivers that are
+ * away; threads; ends that are cancelled; tickets that are no tickets; owners that are dead.
  *
  * With the argument `speed` it prints how fast two processes are instead, and asserts nothing.
  */
@@ -43,13 +43,13 @@ static void serve_until(long taken)
 /* ---- everybody to everybody ------------------------------------------------------------------ */
 
 /** Operations of all ranks, so that a rank knows when it is not needed any more. */
-static void test_all_pairs(size_t area, size_t slot, int n, uint64_t most)
+static void test_all_pairs(size_t rx_pool, size_t buffer, int n, uint64_t most)
 {
-    tl_rng_t rng = tl_rng(tl_seed() + area, (uint64_t)tl_rank());
+    tl_rng_t rng = tl_rng(tl_seed() + rx_pool, (uint64_t)tl_rank());
 
-    moves_open(area, slot);
-    TL_CHECK(onic_mover_area() <= (area > 4 * KIB ? area : 4 * KIB) || area == 0,
-             "an area of %zu bytes", onic_mover_area());
+    moves_open(rx_pool, buffer);
+    TL_CHECK(onic_mover_rx_bytes() <= (rx_pool > 4 * KIB ? rx_pool : 4 * KIB) || rx_pool == 0,
+             "a receive pool of %zu bytes", onic_mover_rx_bytes());
     moves_run(&rng, n * tl_factor(), most);
     moves_meet();
     TL_CHECK(atomic_load(&moves.wrong) == 0, "%ld transfers were wrong at their target",
@@ -121,7 +121,7 @@ static void test_away(bool wanted)
                         .len = 300 * KIB + (uint64_t)i,
                         .seed = (uint64_t)i};
             move_prepare(&m);
-            TL_CHECK(move_start(&m), "no slot");
+            TL_CHECK(move_start(&m), "no buffer");
             wait_waking(&m);
             move_finish(&m);
         }
@@ -164,7 +164,7 @@ static void test_cancel(bool sender)
     moves_open(8 * KIB, 4 * KIB);
     if (tl_rank() == 0) {
         move_prepare(&m);
-        TL_CHECK(move_start(&m), "no slot");
+        TL_CHECK(move_start(&m), "no buffer");
         TL_CHECK(!move_is_done(&m), "it is done although there was no room");
         cancel(&m);
         status = m.status;
@@ -213,16 +213,16 @@ static void test_withdraw(void)
         if (t != NULL)
             onic_mover_withdraw_locked(t);
         onic_wire_unlock();
-        /* The one to my area has nobody who competes with it for long. */
+        /* The one to my receive pool has nobody who competes with it for long. */
         onic_layout_fini(&end.layout);
     }
     memory_free(&memory);
     moves_close();
 }
 
-static int refused(onic_peer_t *from, uint64_t slots, uint64_t len)
+static int refused(onic_peer_t *from, uint64_t buffers, uint64_t len)
 {
-    const onic_ticket_t ticket = {.slots = slots, .len = len};
+    const onic_ticket_t ticket = {.buffers = buffers, .len = len};
 
     onic_wire_lock();
     const int rc = onic_mover_receive_locked(from, &ticket, NULL);
@@ -230,7 +230,7 @@ static int refused(onic_peer_t *from, uint64_t slots, uint64_t len)
     return rc;
 }
 
-/** Tickets out of bounds, or of slots that others have by now, as of one that has died. */
+/** Tickets out of bounds, or of buffers that others have by now, as of one that has died. */
 static void test_tickets(void)
 {
     const int other = (tl_rank() + 1) % tl_size();
@@ -238,38 +238,41 @@ static void test_tickets(void)
     onic_pool_wait_t wait = {0};
 
     moves_open(16 * KIB, 4 * KIB);
-    const onic_pool_t *pool = &onic_landing.area.pool;
-    const uint64_t slots = onic_pool_take(pool, 4711, 2, &wait);
-    TL_CHECK(refused(peer, 0, 1) != OMPI_SUCCESS, "no slots");
-    TL_CHECK(refused(peer, slots, 1) != OMPI_SUCCESS, "slots of others");
-    TL_CHECK(refused(peer, ~slots & onic_pool_all(pool), 1) != OMPI_SUCCESS, "slots of nobody");
-    TL_CHECK(refused(peer, UINT64_MAX, 1) != OMPI_SUCCESS, "slots that there are not");
+    const onic_pool_t *pool = &onic_node_state.rx_pool.pool;
+    const uint64_t buffers = onic_pool_take(pool, 4711, 2, &wait);
+    TL_CHECK(refused(peer, 0, 1) != OMPI_SUCCESS, "no buffers");
+    TL_CHECK(refused(peer, buffers, 1) != OMPI_SUCCESS, "buffers of others");
+    TL_CHECK(refused(peer, ~buffers & onic_pool_all(pool), 1) != OMPI_SUCCESS, "buffers of nobody");
+    TL_CHECK(refused(peer, UINT64_MAX, 1) != OMPI_SUCCESS, "buffers that there are not");
     onic_wire_lock();
-    const uint64_t owner = onic_node_reach(peer)->area.owner;
+    const uint64_t owner = onic_node_reach(peer)->rx_pool.owner;
     onic_wire_unlock();
-    onic_pool_release(pool, 4711, slots);
+    onic_pool_release(pool, 4711, buffers);
     const uint64_t theirs = onic_pool_take(pool, owner, 1, &wait);
-    TL_CHECK(refused(peer, theirs, 100) != OMPI_SUCCESS, "a slot without memory");
+    TL_CHECK(refused(peer, theirs, 100) != OMPI_SUCCESS, "a buffer without memory");
     onic_wire_lock();
-    TL_CHECK(onic_area_prepare(&onic_landing.area, theirs, true) == theirs, "no memory for a slot");
+    TL_CHECK(onic_rx_pool_prepare(&onic_node_state.rx_pool, theirs, true) == theirs,
+             "no memory for a buffer");
     onic_wire_unlock();
     TL_CHECK(refused(peer, theirs, 0) != OMPI_SUCCESS, "no bytes");
     TL_CHECK(refused(peer, theirs, 100) == OMPI_SUCCESS, "a good one");
-    /* Bytes beyond the slot end it, and the slot stays where its owner may still write to it. */
-    atomic_store(&pool->slot[__builtin_ctzll(theirs)].word, UINT64_C(1) << 32 | (4 * KIB + 1));
+    /* Bytes beyond the buffer end it, and the buffer stays where its owner may still write to
+     * it. */
+    atomic_store(&pool->buffer[__builtin_ctzll(theirs)].word, UINT64_C(1) << 32 | (4 * KIB + 1));
     while (!onic_mover_idle())
         onic_wire_progress();
-    TL_CHECK(onic_pool_has(pool, owner, theirs), "a slot that may be written to was given back");
+    TL_CHECK(onic_pool_has(pool, owner, theirs), "a buffer that may be written to was given back");
     onic_pool_release(pool, owner, theirs);
     moves_close();
 }
 
 /* ---- the dead -------------------------------------------------------------------------------- */
 
-/** A process takes slots of my area, one of them without getting to owning it, and dies. */
+/** A process takes buffers of my receive pool, one of them without getting to owning it, and
+ *  dies. */
 static onic_life_t taken_by_dead(void)
 {
-    const onic_pool_t *pool = &onic_landing.area.pool;
+    const onic_pool_t *pool = &onic_node_state.rx_pool.pool;
     onic_life_t life = {0};
     int ends[2];
 
@@ -280,7 +283,7 @@ static onic_life_t taken_by_dead(void)
         onic_pool_wait_t wait = {0};
         life = onic_life_mine();
         (void)onic_pool_take(pool, onic_owner_of(&life), 2, &wait);
-        const uint64_t free = moves_free_slots();
+        const uint64_t free = moves_free_buffers();
         atomic_fetch_and(&pool->words->free, ~(free & -free));
         _exit(write(ends[1], &life, sizeof(life)) == sizeof(life) ? 0 : 1);
     }
@@ -291,18 +294,18 @@ static onic_life_t taken_by_dead(void)
     return life;
 }
 
-/** moves_close finds all slots free again, without any message from the dead. */
+/** moves_close finds all buffers free again, without any message from the dead. */
 static void test_dead_owner(void)
 {
     moves_open(16 * KIB, 4 * KIB);
     (void)taken_by_dead();
-    TL_CHECK(__builtin_popcountll(moves_free_slots()) == 1, "free slots: %llx",
-             (unsigned long long)moves_free_slots());
+    TL_CHECK(__builtin_popcountll(moves_free_buffers()) == 1, "free buffers: %llx",
+             (unsigned long long)moves_free_buffers());
     moves_close();
 }
 
 /** A transfer whose other side is dead ends with an error, and one from a dead sender gives its
- *  slots back. */
+ *  buffers back. */
 static void test_dead_peer(bool sender)
 {
     move_t m = {.kind = sender ? PUT : GET,
@@ -324,7 +327,7 @@ static void test_dead_peer(bool sender)
     if (t != NULL)
         t->other = dead;
     onic_wire_unlock();
-    TL_CHECK(t != NULL, "no slot");
+    TL_CHECK(t != NULL, "no buffer");
     if (sender)
         onic_mover_run(t);
     while (!move_is_done(&m) && MPI_Wtime() < end)
@@ -334,7 +337,7 @@ static void test_dead_peer(bool sender)
     if (sender) {
         /* Its receiver, which is not the dead process, has never heard of the lease. */
         onic_wire_lock();
-        onic_pool_release(&onic_node_reach(peer)->area.pool, onic_landing.me, ticket.slots);
+        onic_pool_release(&onic_node_reach(peer)->rx_pool.pool, onic_node_state.me, ticket.buffers);
         onic_wire_unlock();
     }
     moves_close();

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Chunks that fill slots, and what is counted, between rank 0 and a rank 1 that is held
+/** @file Chunks that fill buffers, and what is counted, between rank 0 and a rank 1 that is held
  *  back so that each of them waits once at least. See mover_traffic.h. */
 #include "test/mpi/mover_traffic.h"
 
@@ -13,7 +13,7 @@
 #include "common/mover/node/carrier_node.h"
 #include "test/mpi/meet.h"
 
-enum { SLOT = 32 << 10, AREA = 16 * SLOT, LEASE = ONIC_POOL_ROUND / 2, LEN = 1 << 20 };
+enum { BUFFER = 32 << 10, RX_POOL = 16 * BUFFER, LEASE = ONIC_POOL_ROUND / 2, LEN = 1 << 20 };
 
 static meet_t board;
 
@@ -33,7 +33,7 @@ static void send_one(unsigned long long chunks)
     const double end = MPI_Wtime() + MOVES_PATIENCE;
 
     move_prepare(&m);
-    TL_CHECK(move_start(&m), "no slot");
+    TL_CHECK(move_start(&m), "no buffer");
     wait_for(1, meet_enter(&board));
     while (!move_is_done(&m) && MPI_Wtime() < end)
         onic_wire_progress();
@@ -45,14 +45,14 @@ static void send_one(unsigned long long chunks)
     TL_CHECK(onic_mover_counters.stalls == before.stalls, "a sender has stalled");
 }
 
-/** Slots of mine that have been emptied once at least, of those that somebody has. */
+/** Buffers of mine that have been emptied once at least, of those that somebody has. */
 static int emptied(void)
 {
-    const onic_pool_t *pool = &onic_landing.area.pool;
+    const onic_pool_t *pool = &onic_node_state.rx_pool.pool;
     int n = 0;
 
-    for (unsigned i = 0; i < pool->nslots; i++)
-        n += onic_pool_owner(pool, i) != 0 && atomic_load(&pool->slot[i].acknowledged) != 0;
+    for (unsigned i = 0; i < pool->nbuffers; i++)
+        n += onic_pool_owner(pool, i) != 0 && atomic_load(&pool->buffer[i].acknowledged) != 0;
     return n;
 }
 
@@ -75,15 +75,16 @@ static void receive_one(void)
     TL_CHECK(atomic_load(&moves.taken) == taken + 1, "a put did not come");
     TL_CHECK(onic_mover_counters.stalls > before.stalls, "no stall");
     TL_CHECK(onic_mover_counters.gaps == before.gaps, "a receiver has had a gap");
-    TL_CHECK(onic_mover_counters.slots == LEASE, "%llu slots in use", onic_mover_counters.slots);
+    TL_CHECK(onic_mover_counters.buffers == LEASE, "%llu buffers in use",
+             onic_mover_counters.buffers);
 }
 
-/** Every chunk fills a slot. */
-static void transfer_in_slots(void)
+/** Every chunk fills a buffer. */
+static void transfer_in_buffers(void)
 {
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
     if (tl_rank() == 0)
-        send_one(LEN / SLOT);
+        send_one(LEN / BUFFER);
     else if (tl_rank() == 1)
         receive_one();
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
@@ -94,7 +95,7 @@ static void refuse_one(void)
 {
     memory_t memory = memory_make(CONTIG, LEN, 1);
     const unsigned long long before = onic_mover_counters.refused;
-    onic_transfer_t *t[ONIC_SLOTS_MAX];
+    onic_transfer_t *t[ONIC_RX_BUFFERS_MAX];
     onic_ticket_t ticket;
     int n = 0;
 
@@ -119,8 +120,8 @@ static void refuse_one(void)
 void moves_count(void)
 {
     board = meet_new(MPI_COMM_WORLD);
-    moves_open(AREA, SLOT);
-    transfer_in_slots();
+    moves_open(RX_POOL, BUFFER);
+    transfer_in_buffers();
     if (tl_rank() == 0)
         refuse_one();
     moves_close();

@@ -6,9 +6,9 @@
 /**
  * @file
  * The mover between hosts: puts and gets of all shapes and sizes between all ranks at once, by puts
- * into granted slots, through areas of all sizes; receivers that are away, and senders that go
- * away; ends that are cancelled and tickets that are withdrawn. All ranks are reached that way
- * here, those of one node, too, and without an adapter UCX puts by messages.
+ * into granted buffers, through receive pools of all sizes; receivers that are away, and senders
+ * that go away; ends that are cancelled and tickets that are withdrawn. All ranks are reached that
+ * way here, those of one node, too, and without an adapter UCX puts by messages.
  *
  * With the argument `speed` it prints how fast two processes are instead, and asserts nothing.
  */
@@ -39,9 +39,10 @@ static bool reached(int rank)
 }
 
 /** The first question makes a peer known. */
-static void open_mover(size_t area, size_t slot)
+static void open_mover(size_t rx_pool, size_t buffer)
 {
-    const onic_mover_config_t config = {.area = area, .slot = slot, .rma = ONIC_MOVER_RMA_ALWAYS};
+    const onic_mover_config_t config = {
+        .rx_pool = rx_pool, .rx_buffer = buffer, .rma = ONIC_MOVER_RMA_ALWAYS};
     const double end = MPI_Wtime() + MOVES_PATIENCE;
     bool all = false;
     int done = 0;
@@ -64,19 +65,19 @@ static void open_mover(size_t area, size_t slot)
     }
 }
 
-static uint64_t free_slots(void)
+static uint64_t free_buffers(void)
 {
-    return atomic_load(&onic_landing.area.pool.words->free);
+    return atomic_load(&onic_node_state.rx_pool.pool.words->free);
 }
 
 static bool is_clean(void)
 {
-    const uint64_t all = onic_pool_all(&onic_landing.area.pool);
+    const uint64_t all = onic_pool_all(&onic_node_state.rx_pool.pool);
 
     onic_wire_lock();
-    const bool clean = onic_rma_records.used == 0 && onic_mover_idle() && free_slots() == all &&
+    const bool clean = onic_rma_records.used == 0 && onic_mover_idle() && free_buffers() == all &&
                        atomic_load(&onic_rma_state.bounce_free) == all &&
-                       onic_rma_state.turns.first == NULL;
+                       onic_rma_state.grant_queue.first == NULL;
     onic_wire_unlock();
     return clean;
 }
@@ -102,10 +103,10 @@ static void close_mover(void)
     meet();
     while (!is_clean() && MPI_Wtime() < end)
         onic_wire_progress();
-    TL_CHECK(is_clean(), "left: slots %llx of mine, %llx to pack into%s",
-             (unsigned long long)free_slots(),
+    TL_CHECK(is_clean(), "left: buffers %llx of mine, %llx to pack into%s",
+             (unsigned long long)free_buffers(),
              (unsigned long long)atomic_load(&onic_rma_state.bounce_free),
-             onic_rma_state.turns.first != NULL ? ", and requests" : "");
+             onic_rma_state.grant_queue.first != NULL ? ", and requests" : "");
     meet();
     onic_mover_close();
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
@@ -113,11 +114,11 @@ static void close_mover(void)
 
 /* ---- everybody to everybody ------------------------------------------------------------------ */
 
-static void test_all_pairs(size_t area, size_t slot, int n, uint64_t most)
+static void test_all_pairs(size_t rx_pool, size_t buffer, int n, uint64_t most)
 {
-    tl_rng_t rng = tl_rng(tl_seed() + area, (uint64_t)tl_rank());
+    tl_rng_t rng = tl_rng(tl_seed() + rx_pool, (uint64_t)tl_rank());
 
-    open_mover(area, slot);
+    open_mover(rx_pool, buffer);
     moves_run(&rng, n * tl_factor(), most);
     meet();
     TL_CHECK(atomic_load(&moves.wrong) == 0, "%ld transfers were wrong at their target",
@@ -147,7 +148,7 @@ static void test_away(void)
             const double end = MPI_Wtime() + MOVES_PATIENCE;
 
             move_prepare(&m);
-            TL_CHECK(move_start(&m), "no slot");
+            TL_CHECK(move_start(&m), "no buffer");
             while (!move_is_done(&m) && MPI_Wtime() < end)
                 onic_wire_progress();
             TL_CHECK(move_is_done(&m) && m.status == OMPI_SUCCESS, "one who is away: %d", i);
@@ -182,7 +183,7 @@ static void test_leaves(move_kind_t kind, uint64_t len)
     open_mover(64 * KIB, 8 * KIB);
     if (starts) {
         move_prepare(&m);
-        TL_CHECK(move_start(&m), "no slot");
+        TL_CHECK(move_start(&m), "no buffer");
     }
     if (tl_rank() == 0) {
         while ((starts ? atomic_load(&m.waits) > 1 : atomic_load(&moves.taken) < 1) &&
@@ -221,7 +222,7 @@ static void test_cancel(int progresses)
         bool all = false;
 
         move_prepare(&m);
-        TL_CHECK(move_start(&m), "no slot");
+        TL_CHECK(move_start(&m), "no buffer");
         for (int i = 0; i < progresses; i++)
             onic_wire_progress();
         while (!all) {
@@ -287,11 +288,11 @@ static void test_tickets(void)
 {
     const int other = (tl_rank() + 1) % tl_size();
     memory_t memory = memory_make(CONTIG, 1000, 1);
-    static const onic_ticket_t wrong[] = {{.slots = 0, .len = 0, .name = 1},
-                                          {.slots = 0, .len = 999, .name = 1}};
-    static const onic_ticket_t wrong_get[] = {{.slots = 0, .len = 1000, .name = 1},
-                                              {.slots = 16, .len = 1000, .name = 1},
-                                              {.slots = 1, .len = 1001, .name = 1}};
+    static const onic_ticket_t wrong[] = {{.buffers = 0, .len = 0, .name = 1},
+                                          {.buffers = 0, .len = 999, .name = 1}};
+    static const onic_ticket_t wrong_get[] = {{.buffers = 0, .len = 1000, .name = 1},
+                                              {.buffers = 16, .len = 1000, .name = 1},
+                                              {.buffers = 1, .len = 1001, .name = 1}};
 
     open_mover(16 * KIB, 4 * KIB);
     onic_wire_lock();
@@ -309,7 +310,7 @@ static void test_tickets(void)
     for (uint32_t i = 0; i < 2000; i++) {
         const onic_rma_message_t m = {.type = (uint8_t)(ONIC_RMA_GRANT + i % 4),
                                       .flags = (uint8_t)(i * 7),
-                                      .slot = (uint16_t)(i * 31),
+                                      .buffer = (uint16_t)(i * 31),
                                       .size = i * 1001,
                                       .to = (uint64_t)(1 + i % 3) << 32 | i % 50,
                                       .value = (uint64_t)i * 0x9e3779b97f4a7c15U};

@@ -8,8 +8,8 @@
 /**
  * @file
  * The mover between hosts: a rank is killed in the middle of its puts and gets. Whoever it had to
- * do with keeps the slots that it had for it, since it might still write there, has all others back
- * and goes on with those who live.
+ * do with keeps the buffers that it had for it, since it might still write there, has all others
+ * back and goes on with those who live.
  *
  * Over TCP, on one host too, so that UCX knows of the death; each rank is the child of the process
  * that the launcher knows.
@@ -32,9 +32,9 @@
 
 enum { KIB = 1 << 10, MIB = 1 << 20, VICTIM = 1, MOVES = 6 };
 
-static uint64_t free_slots(void)
+static uint64_t free_buffers(void)
 {
-    return atomic_load(&onic_landing.area.pool.words->free);
+    return atomic_load(&onic_node_state.rx_pool.pool.words->free);
 }
 
 static bool reached(int rank)
@@ -56,7 +56,7 @@ static void progress(double seconds)
 static void open_mover(void)
 {
     const onic_mover_config_t config = {
-        .area = 64 * KIB, .slot = 8 * KIB, .rma = ONIC_MOVER_RMA_ALWAYS};
+        .rx_pool = 64 * KIB, .rx_buffer = 8 * KIB, .rma = ONIC_MOVER_RMA_ALWAYS};
     const double end = MPI_Wtime() + MOVES_PATIENCE;
     bool all = false;
 
@@ -88,8 +88,8 @@ static void on_stop(onic_peer_t *from, const void *header, size_t header_len, co
 }
 
 /** Nothing more leaves, since the wire is kept locked, and what has left arrives: UCX's own puts by
- *  messages end the process that is to answer one of a connection that is lost. Slots are held, and
- *  more is to come. */
+ *  messages end the process that is to answer one of a connection that is lost. Buffers are held,
+ *  and more is to come. */
 static void stop(void)
 {
     const double end = MPI_Wtime() + MOVES_PATIENCE;
@@ -128,8 +128,8 @@ static void die(void)
     raise(SIGKILL);
 }
 
-/** Slots of mine that it had. */
-static uint64_t lost_slots(void)
+/** Buffers of mine that it had. */
+static uint64_t lost_buffers(void)
 {
     uint64_t lost = 0;
 
@@ -142,10 +142,11 @@ static uint64_t lost_slots(void)
 
 static bool is_clean(void)
 {
-    const uint64_t all = onic_pool_all(&onic_landing.area.pool);
+    const uint64_t all = onic_pool_all(&onic_node_state.rx_pool.pool);
 
-    return onic_mover_idle() && (free_slots() ^ lost_slots()) == all &&
-           atomic_load(&onic_rma_state.bounce_free) == all && onic_rma_state.turns.first == NULL;
+    return onic_mover_idle() && (free_buffers() ^ lost_buffers()) == all &&
+           atomic_load(&onic_rma_state.bounce_free) == all &&
+           onic_rma_state.grant_queue.first == NULL;
 }
 
 /** With the other one who lives. */
@@ -208,11 +209,11 @@ static void live(MPI_Comm living)
     meet(living);
     while (!is_clean() && MPI_Wtime() < begun + MOVES_PATIENCE)
         onic_wire_progress();
-    TL_CHECK(is_clean(), "left: slots %llx of mine, %llx lost, %llx to pack into%s",
-             (unsigned long long)free_slots(), (unsigned long long)lost_slots(),
+    TL_CHECK(is_clean(), "left: buffers %llx of mine, %llx lost, %llx to pack into%s",
+             (unsigned long long)free_buffers(), (unsigned long long)lost_buffers(),
              (unsigned long long)atomic_load(&onic_rma_state.bounce_free),
-             onic_rma_state.turns.first != NULL ? ", and requests" : "");
-    TL_CHECK(lost_slots() != 0, "the dead one had no slot");
+             onic_rma_state.grant_queue.first != NULL ? ", and requests" : "");
+    TL_CHECK(lost_buffers() != 0, "the dead one had no buffer");
     TL_CHECK(atomic_load(&moves.failed_targets) > 0, "nothing of the dead one's was under way");
     TL_CHECK(!reached(VICTIM), "the dead one is still reached");
     meet(living);

@@ -79,12 +79,13 @@ static void print_speed(move_kind_t kind, const char *what, uint64_t len, int at
     }
 }
 
-void moves_measure(size_t area, size_t slot)
+void moves_measure(size_t rx_pool, size_t buffer)
 {
     moves.checks = false;
-    moves_open(area, slot);
+    moves_open(rx_pool, buffer);
     if (tl_rank() == 0) {
-        printf("area %zu, slots of %u\n", onic_mover_area(), onic_landing.area.slot_bytes);
+        printf("receive pool %zu, buffers of %u\n", onic_mover_rx_bytes(),
+               onic_node_state.rx_pool.buffer_bytes);
         for (int i = 0; i < 2; i++) {
             print_speed(i ? GET : PUT, i ? "get" : "put", (UINT64_C(1) << 20), 1);
             print_speed(i ? GET : PUT, i ? "get" : "put", 64 << 10, 1);

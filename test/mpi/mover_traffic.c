@@ -14,11 +14,11 @@
 
 moves_t moves;
 
-/* ---- life --------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
-void moves_open(size_t area, size_t slot)
+void moves_open(size_t rx_pool, size_t buffer)
 {
-    const onic_mover_config_t config = {.area = area, .slot = slot};
+    const onic_mover_config_t config = {.rx_pool = rx_pool, .rx_buffer = buffer};
 
     TL_CHECK(onic_mover_open(&config) == OMPI_SUCCESS, "the mover cannot be opened");
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
@@ -31,9 +31,9 @@ void moves_open(size_t area, size_t slot)
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-uint64_t moves_free_slots(void)
+uint64_t moves_free_buffers(void)
 {
-    return atomic_load(&onic_landing.area.pool.words->free);
+    return atomic_load(&onic_node_state.rx_pool.pool.words->free);
 }
 
 void moves_close(void)
@@ -41,11 +41,12 @@ void moves_close(void)
     const double end = MPI_Wtime() + MOVES_PATIENCE;
 
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
-    while ((!onic_mover_idle() || moves_free_slots() != onic_pool_all(&onic_landing.area.pool)) &&
+    while ((!onic_mover_idle() ||
+            moves_free_buffers() != onic_pool_all(&onic_node_state.rx_pool.pool)) &&
            MPI_Wtime() < end)
         onic_wire_progress();
-    TL_CHECK(moves_free_slots() == onic_pool_all(&onic_landing.area.pool),
-             "slots are missing: %llx", (unsigned long long)moves_free_slots());
+    TL_CHECK(moves_free_buffers() == onic_pool_all(&onic_node_state.rx_pool.pool),
+             "buffers are missing: %llx", (unsigned long long)moves_free_buffers());
     TL_CHECK(onic_mover_idle(), "something is still under way");
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
     onic_mover_close();

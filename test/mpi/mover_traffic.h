@@ -21,10 +21,10 @@
 /** No wait takes longer where all is well, in seconds. */
 #define MOVES_PATIENCE TL_PATIENCE
 
-/** Opens the mover with such an area, which all ranks then reach. Collective. */
-void moves_open(size_t area, size_t slot);
-/** Slots of my area that nobody has. */
-uint64_t moves_free_slots(void);
+/** Opens the mover with such a receive pool, which all ranks then reach. Collective. */
+void moves_open(size_t rx_pool, size_t buffer);
+/** Buffers of my receive pool that nobody has. */
+uint64_t moves_free_buffers(void);
 /** Closes it, when nothing is under way any more and all leases are back. Collective. */
 void moves_close(void);
 /** Makes progress until all ranks are here. Collective. */
@@ -34,7 +34,7 @@ void moves_meet(void);
 void moves_count(void);
 
 /** Prints how fast puts and gets of rank 0 to rank 1 are. Collective. */
-void moves_measure(size_t area, size_t slot);
+void moves_measure(size_t rx_pool, size_t buffer);
 
 /** Shapes of memory. CALLED is contiguous, and taken by a function piece by piece. */
 typedef enum shape {
@@ -49,7 +49,7 @@ typedef enum shape {
 } shape_t;
 
 /** REFUSED: a get cannot be answered now. MAKE: the target is to have its memory before time is
- * taken. */
+ *  taken. */
 typedef enum move_kind { PUT = 1, GET, DONE, REFUSED, MAKE } move_kind_t;
 
 /** The message of a transfer, and what becomes of it. */
@@ -123,7 +123,7 @@ void move_handle(onic_peer_t *from, const void *header, size_t header_len, const
 /** What a transfer's end at its origin calls; `arg` is the move. */
 void move_ended(void *arg, int status);
 
-/** Starts it, m->kind .. m->seed being set; false where no slot is to be had now. */
+/** Starts it, m->kind .. m->seed being set; false where no buffer is to be had now. */
 bool move_start(move_t *m);
 /** Makes its memory. */
 void move_prepare(move_t *m);

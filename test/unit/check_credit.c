@@ -518,7 +518,7 @@ START_TEST(what_is_kept)
     ck_assert_uint_eq(nicstride_msg_kept(&m), 0);
     m.flags = NICSTRIDE_MSG_SLICE;
     ck_assert_uint_eq(nicstride_msg_kept(&m), 0);
-    m.flags = NICSTRIDE_MSG_SLOTS;
+    m.flags = NICSTRIDE_MSG_RX_BUFFERS;
     ck_assert_uint_eq(nicstride_msg_kept(&m), NICSTRIDE_KEPT_USE);
     m.flags = NICSTRIDE_MSG_INLINE;
     m.type = NICSTRIDE_MSG_ACC;

@@ -23,11 +23,13 @@
 static const struct {
     const char *file;
     uint32_t reach, slot;
-} networks[] = {
-    {"quadrics-elan4", REACH_ALL, 8 << 10},      {"infiniband-hdr", REACH_ALL, ONIC_MOVER_SLOT},
-    {"roce-100", REACH_ALL, ONIC_MOVER_SLOT},    {"slingshot-11", REACH_ALL, ONIC_MOVER_SLOT},
-    {"tcp-10g", REACH_MESSAGE, ONIC_MOVER_SLOT}, {"tcp-25g", REACH_MESSAGE, ONIC_MOVER_SLOT},
-    {NULL, REACH_ALL, ONIC_MOVER_SLOT}};
+} networks[] = {{"quadrics-elan4", REACH_ALL, 8 << 10},
+                {"infiniband-hdr", REACH_ALL, ONIC_MOVER_RX_BUFFER},
+                {"roce-100", REACH_ALL, ONIC_MOVER_RX_BUFFER},
+                {"slingshot-11", REACH_ALL, ONIC_MOVER_RX_BUFFER},
+                {"tcp-10g", REACH_MESSAGE, ONIC_MOVER_RX_BUFFER},
+                {"tcp-25g", REACH_MESSAGE, ONIC_MOVER_RX_BUFFER},
+                {NULL, REACH_ALL, ONIC_MOVER_RX_BUFFER}};
 
 #define N_NETWORKS ((int)(sizeof(networks) / sizeof(networks[0])))
 

@@ -213,7 +213,7 @@ START_TEST(tickets)
     const void *layout;
 
     memset(bytes, 0x5a, sizeof(bytes));
-    m.flags = NICSTRIDE_MSG_SLOTS;
+    m.flags = NICSTRIDE_MSG_RX_BUFFERS;
     for (size_t n = 0; n <= 2 * NICSTRIDE_TICKET_BYTES; n++) {
         const size_t len = sizeof(m) + m.layout_len + n;
 
@@ -222,7 +222,7 @@ START_TEST(tickets)
                    (takes && n == NICSTRIDE_TICKET_BYTES));
         UNIT_CHECK(nicstride_msg_decode(bytes, len, 1, &out, &layout) != NULL);
     }
-    m.flags = NICSTRIDE_MSG_SLOTS | NICSTRIDE_MSG_INLINE;
+    m.flags = NICSTRIDE_MSG_RX_BUFFERS | NICSTRIDE_MSG_INLINE;
     memcpy(bytes, &m, sizeof(m));
     UNIT_CHECK(nicstride_msg_decode(bytes, sizeof(m) + m.layout_len + NICSTRIDE_TICKET_BYTES, 0,
                                     &out, &layout) != NULL);

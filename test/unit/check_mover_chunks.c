@@ -10,13 +10,13 @@
 #include "test/unit/unit.h"
 
 /** What one chunk may differ from the series by: rounding down to a unit. */
-static void check_chunk(uint32_t chunk, double exact, uint32_t unit, uint32_t slot)
+static void check_chunk(uint32_t chunk, double exact, uint32_t unit, uint32_t buffer)
 {
-    const uint32_t top = slot - slot % unit;
+    const uint32_t top = buffer - buffer % unit;
     const double high = exact < top ? exact : top;
     const double want = high < unit ? unit : high;
 
-    UNIT_CHECK(chunk % unit == 0 && chunk >= unit && chunk <= slot);
+    UNIT_CHECK(chunk % unit == 0 && chunk >= unit && chunk <= buffer);
     UNIT_CHECK(chunk <= want * (1 + 1e-9) && chunk > want * (1 - 1e-9) - unit);
 }
 
@@ -26,23 +26,23 @@ START_TEST(follows_the_series)
 
     for (int round = 0; round < 3000; round++) {
         const uint32_t unit = 1 + (uint32_t)unit_below(&r, 100);
-        const uint32_t slot = unit + (uint32_t)unit_below(&r, 100000);
-        const double c0 = 1 + (double)unit_below(&r, slot);
+        const uint32_t buffer = unit + (uint32_t)unit_below(&r, 100000);
+        const double c0 = 1 + (double)unit_below(&r, buffer);
         const double q = 1 + (double)unit_below(&r, 3000) / 1000;
-        double exact = c0 < slot - slot % unit ? c0 : slot - slot % unit;
+        double exact = c0 < buffer - buffer % unit ? c0 : buffer - buffer % unit;
         onic_schedule_t s;
 
-        onic_schedule_growing(&s, c0, q, unit, slot);
+        onic_schedule_growing(&s, c0, q, unit, buffer);
         for (int i = 0; i < 60; i++) {
-            check_chunk(onic_schedule_next(&s), exact, unit, slot);
+            check_chunk(onic_schedule_next(&s), exact, unit, buffer);
             exact *= q;
-            exact = exact > slot - slot % unit ? slot - slot % unit : exact;
+            exact = exact > buffer - buffer % unit ? buffer - buffer % unit : exact;
         }
     }
 }
 END_TEST
 
-/* Eq. 7: so many chunks for so many bytes, as long as none fills a slot. */
+/* Eq. 7: so many chunks for so many bytes, as long as none fills a buffer. */
 START_TEST(number_of_chunks)
 {
     const double c0 = 12 << 10, q = 1.5;
@@ -74,14 +74,14 @@ START_TEST(looks_ahead)
     unit_random_t r = {unit_seed() + 1};
 
     for (int round = 0; round < 3000; round++) {
-        const uint32_t slot = 1 + (uint32_t)unit_below(&r, 5000);
+        const uint32_t buffer = 1 + (uint32_t)unit_below(&r, 5000);
         const unsigned n = (unsigned)unit_below(&r, 64);
         const uint32_t slack = (uint32_t)unit_below(&r, 10);
         onic_schedule_t s, copy;
         uint64_t sum = 0;
 
-        onic_schedule_growing(&s, 1 + (double)unit_below(&r, slot),
-                              1 + (double)unit_below(&r, 3000) / 1000, 1, slot);
+        onic_schedule_growing(&s, 1 + (double)unit_below(&r, buffer),
+                              1 + (double)unit_below(&r, 3000) / 1000, 1, buffer);
         copy = s;
         for (unsigned i = 0; i < n; i++) {
             const uint32_t chunk = onic_schedule_next(&copy);
@@ -94,7 +94,7 @@ START_TEST(looks_ahead)
 }
 END_TEST
 
-/* So that a slot of 32 KiB is full with the fourth. */
+/* So that a buffer of 32 KiB is full with the fourth. */
 START_TEST(of_the_paper)
 {
     static const uint32_t chunks[] = {12288, 18432, 27648, 32768, 32768};

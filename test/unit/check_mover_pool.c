@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The pool of slots: no slot has two owners, none is lost, everybody has turns. */
+/** @file The pool of buffers: no buffer has two owners, none is lost, everybody has turns. */
 #include "common/mover/pipe/pool.h"
 
 #include <pthread.h>
@@ -13,12 +13,12 @@
 
 typedef struct memory {
     onic_pool_words_t words;
-    onic_slot_words_t slot[ONIC_SLOTS_MAX];
+    onic_rx_buffer_words_t buffer[ONIC_RX_BUFFERS_MAX];
 } memory_t;
 
-static onic_pool_t pool_of(memory_t *m, unsigned nslots)
+static onic_pool_t pool_of(memory_t *m, unsigned nbuffers)
 {
-    const onic_pool_t pool = {&m->words, m->slot, nslots};
+    const onic_pool_t pool = {&m->words, m->buffer, nbuffers};
 
     memset(m, 0, sizeof(*m));
     onic_pool_init(&pool);
@@ -35,20 +35,20 @@ START_TEST(cuts)
     unit_random_t r = {unit_seed()};
 
     for (int i = 0; i < 20000; i++) {
-        const size_t area = unit_random64(&r) >> unit_below(&r, 64);
-        const size_t slot = unit_once_in(&r, 2) ? 0 : unit_random64(&r) >> unit_below(&r, 64);
-        const onic_pool_shape_t s = onic_pool_cut(area, slot);
+        const size_t rx_pool = unit_random64(&r) >> unit_below(&r, 64);
+        const size_t buffer = unit_once_in(&r, 2) ? 0 : unit_random64(&r) >> unit_below(&r, 64);
+        const onic_pool_shape_t s = onic_pool_cut(rx_pool, buffer);
 
-        UNIT_CHECK(s.nslots >= 1 && s.nslots <= ONIC_SLOTS_MAX);
-        UNIT_CHECK(s.slot_bytes >= 4096 && s.slot_bytes <= ONIC_SLOT_MAX);
-        UNIT_CHECK(s.slot_bytes % 4096 == 0);
-        UNIT_CHECK((uint64_t)s.nslots * s.slot_bytes <= (area > 4096 ? area : 4096));
+        UNIT_CHECK(s.nbuffers >= 1 && s.nbuffers <= ONIC_RX_BUFFERS_MAX);
+        UNIT_CHECK(s.buffer_bytes >= 4096 && s.buffer_bytes <= ONIC_RX_BUFFER_BYTES_MAX);
+        UNIT_CHECK(s.buffer_bytes % 4096 == 0);
+        UNIT_CHECK((uint64_t)s.nbuffers * s.buffer_bytes <= (rx_pool > 4096 ? rx_pool : 4096));
     }
-    UNIT_CHECK(onic_pool_cut(2 << 20, 0).slot_bytes == 32 << 10);
-    UNIT_CHECK(onic_pool_cut(2 << 20, 0).nslots == 64);
-    UNIT_CHECK(onic_pool_cut(64 << 10, 0).nslots == 4);
-    UNIT_CHECK(onic_pool_cut(0, 0).nslots == 1);
-    UNIT_CHECK(onic_pool_cut(16 << 20, 0).slot_bytes == 256 << 10);
+    UNIT_CHECK(onic_pool_cut(2 << 20, 0).buffer_bytes == 32 << 10);
+    UNIT_CHECK(onic_pool_cut(2 << 20, 0).nbuffers == 64);
+    UNIT_CHECK(onic_pool_cut(64 << 10, 0).nbuffers == 4);
+    UNIT_CHECK(onic_pool_cut(0, 0).nbuffers == 1);
+    UNIT_CHECK(onic_pool_cut(16 << 20, 0).buffer_bytes == 256 << 10);
 }
 END_TEST
 
@@ -77,14 +77,14 @@ static uint64_t all_held(const naive_t *n)
     return held;
 }
 
-static void spoil(const onic_pool_t *pool, uint64_t slots)
+static void spoil(const onic_pool_t *pool, uint64_t buffers)
 {
-    for (; slots != 0; slots &= slots - 1) {
-        const unsigned s = (unsigned)__builtin_ctzll(slots);
-        UNIT_CHECK(atomic_load(&pool->slot[s].word) == 0);
-        UNIT_CHECK(atomic_load(&pool->slot[s].acknowledged) == 0);
-        atomic_store(&pool->slot[s].word, UINT64_MAX);
-        atomic_store(&pool->slot[s].acknowledged, UINT64_MAX);
+    for (; buffers != 0; buffers &= buffers - 1) {
+        const unsigned s = (unsigned)__builtin_ctzll(buffers);
+        UNIT_CHECK(atomic_load(&pool->buffer[s].word) == 0);
+        UNIT_CHECK(atomic_load(&pool->buffer[s].acknowledged) == 0);
+        atomic_store(&pool->buffer[s].word, UINT64_MAX);
+        atomic_store(&pool->buffer[s].acknowledged, UINT64_MAX);
     }
 }
 
@@ -96,7 +96,7 @@ static void take_some(unit_random_t *r, const onic_pool_t *pool, naive_t *n, uns
     UNIT_CHECK((got & held) == 0 && (got & ~onic_pool_all(pool)) == 0);
     UNIT_CHECK(count(got) <= want);
     /* At most half, and one at least where there are some and nobody waits. */
-    const unsigned free = pool->nslots - count(held);
+    const unsigned free = pool->nbuffers - count(held);
     UNIT_CHECK(count(got) <= 1 || count(got) <= free / 2);
     spoil(pool, got);
     n->has[i] |= got;
@@ -104,12 +104,12 @@ static void take_some(unit_random_t *r, const onic_pool_t *pool, naive_t *n, uns
 
 static void give_some(unit_random_t *r, const onic_pool_t *pool, naive_t *n, unsigned i)
 {
-    const uint64_t slots = unit_random64(r);
-    const unsigned in_use = (n->has[i] & slots) != 0 ? count(all_held(n)) : 0;
+    const uint64_t buffers = unit_random64(r);
+    const unsigned in_use = (n->has[i] & buffers) != 0 ? count(all_held(n)) : 0;
 
     /* Those of others stay. */
-    UNIT_CHECK(onic_pool_release(pool, number(i), slots) == in_use);
-    n->has[i] &= ~slots;
+    UNIT_CHECK(onic_pool_release(pool, number(i), buffers) == in_use);
+    n->has[i] &= ~buffers;
 }
 
 START_TEST(one_owner_each)
@@ -118,7 +118,7 @@ START_TEST(one_owner_each)
     unit_random_t r = {unit_seed()};
 
     for (int round = 0; round < 300; round++) {
-        const onic_pool_t pool = pool_of(&m, 1 + (unsigned)unit_below(&r, ONIC_SLOTS_MAX));
+        const onic_pool_t pool = pool_of(&m, 1 + (unsigned)unit_below(&r, ONIC_RX_BUFFERS_MAX));
         naive_t n = {0};
         uint64_t lost = 0;
 
@@ -140,7 +140,7 @@ START_TEST(one_owner_each)
 }
 END_TEST
 
-/** Takes two slots for two chunks, so many times, and counts which. */
+/** Takes two buffers for two chunks, so many times, and counts which. */
 static void go_round(const onic_pool_t *pool, int leases, unsigned *used)
 {
     onic_pool_wait_t wait = {0};
@@ -154,23 +154,24 @@ static void go_round(const onic_pool_t *pool, int leases, unsigned *used)
     }
 }
 
-/* Lowest slots first would use the same lines again and again, all slots memory that nobody needs.
+/* Lowest buffers first would use the same lines again and again, all buffers memory that nobody
+ * needs.
  */
 START_TEST(goes_round)
 {
-    enum { SLOTS = 4 * ONIC_POOL_ROUND };
+    enum { BUFFERS = 4 * ONIC_POOL_ROUND };
     static memory_t m;
-    const onic_pool_t pool = pool_of(&m, SLOTS);
+    const onic_pool_t pool = pool_of(&m, BUFFERS);
 
-    for (unsigned round = ONIC_POOL_ROUND; round <= SLOTS; round *= 2) {
-        unsigned used[SLOTS] = {0};
+    for (unsigned round = ONIC_POOL_ROUND; round <= BUFFERS; round *= 2) {
+        unsigned used[BUFFERS] = {0};
 
         ck_assert_uint_eq(atomic_load(&m.words.round), round);
         go_round(&pool, 16 * (int)round, used);
-        for (unsigned i = 0; i < SLOTS; i++)
+        for (unsigned i = 0; i < BUFFERS; i++)
             ck_assert_uint_eq(used[i], i < round ? 32 : 0);
     }
-    ck_assert_uint_eq(atomic_load(&m.words.round), SLOTS);
+    ck_assert_uint_eq(atomic_load(&m.words.round), BUFFERS);
 }
 END_TEST
 
@@ -213,7 +214,7 @@ START_TEST(everybody_has_turns)
             onic_pool_release(&pool, number(i), n.has[i]);
             n.has[i] = 0;
         }
-        n.has[i] = onic_pool_take(&pool, number(i), ONIC_SLOTS_MAX, &n.wait[i]);
+        n.has[i] = onic_pool_take(&pool, number(i), ONIC_RX_BUFFERS_MAX, &n.wait[i]);
         (void)all_held(&n);
         if (n.has[i] == 0)
             continue;
@@ -288,7 +289,7 @@ START_TEST(dead_takers)
 
         atomic_fetch_and(&m.words.free, ~chosen);
         for (uint64_t rest = owned; rest != 0; rest &= rest - 1)
-            atomic_store(&m.slot[__builtin_ctzll(rest)].owner, 99);
+            atomic_store(&m.buffer[__builtin_ctzll(rest)].owner, 99);
         UNIT_CHECK(onic_pool_mend(&pool, &lost) == owned);
         UNIT_CHECK(lost == (chosen & ~owned));
         UNIT_CHECK(onic_pool_mend(&pool, &lost) == owned && lost == 0);
@@ -302,7 +303,7 @@ START_TEST(dead_takers)
 }
 END_TEST
 
-/* A slow taker finds its slot mended away and taken by another. */
+/* A slow taker finds its buffer mended away and taken by another. */
 START_TEST(slow_taker_loses)
 {
     static memory_t m;
@@ -327,12 +328,12 @@ START_TEST(garbage)
     unit_random_t r = {unit_seed() + 6};
 
     for (int round = 0; round < 2000; round++) {
-        const onic_pool_t pool = pool_of(&m, 1 + (unsigned)unit_below(&r, ONIC_SLOTS_MAX));
+        const onic_pool_t pool = pool_of(&m, 1 + (unsigned)unit_below(&r, ONIC_RX_BUFFERS_MAX));
         onic_pool_wait_t wait = {0};
 
         atomic_store(&m.words.free, unit_random64(&r));
         atomic_store(&m.words.waiting, unit_random64(&r));
-        atomic_store(&m.words.turn, (uint32_t)unit_random64(&r));
+        atomic_store(&m.words.next_lease, (uint32_t)unit_random64(&r));
         atomic_store(&m.words.round, (uint32_t)unit_random64(&r) >> unit_below(&r, 32));
         atomic_store(&m.words.uses, (uint32_t)unit_random64(&r));
         const uint64_t got = onic_pool_take(&pool, 9, 64, &wait);
@@ -358,11 +359,11 @@ END_TEST
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-enum { THREADS = 3, LEASES = 20000, SLOTS = 5 };
+enum { THREADS = 3, LEASES = 20000, BUFFERS = 5 };
 
 static memory_t shared;
-static const onic_pool_t shared_pool = {&shared.words, shared.slot, SLOTS};
-static uint64_t inside[SLOTS]; /* written by who has the slot: not atomic on purpose */
+static const onic_pool_t shared_pool = {&shared.words, shared.buffer, BUFFERS};
+static uint64_t inside[BUFFERS]; /* written by who has the buffer: not atomic on purpose */
 static atomic_int mending;
 
 static void *take_and_give(void *arg)
@@ -398,7 +399,7 @@ static void *mend(void *arg)
     return NULL;
 }
 
-/* Even where it is mended without any patience no slot has two owners, and none gets lost. */
+/* Even where it is mended without any patience no buffer has two owners, and none gets lost. */
 START_TEST(between_threads)
 {
     pthread_t thread[THREADS], mender;

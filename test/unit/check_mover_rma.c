@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Transfers by puts of one process, whose peers and wire are the test: whom it grants slots,
- *  and whom not when connections are lost. The clock goes on by two seconds each time it is
- *  read. */
+/** @file Transfers by puts of one process, whose peers and wire are the test: whom it grants
+ *  buffers, and whom not when connections are lost. The clock goes on by two seconds each time it
+ *  is read. */
 #include "common/mover/rma/carrier_rma.h"
 #include "common/mover/transfers.h"
 
@@ -15,7 +15,7 @@
 
 #include "test/unit/unit.h"
 
-enum { SLOT = 4096, ME = 1, SENT = 4096 };
+enum { BUFFER = 4096, ME = 1, SENT = 4096 };
 
 /* ---- the wire -------------------------------------------------------------------------------- */
 
@@ -195,18 +195,18 @@ size_t onic_region_describe(const onic_region_t *region, void *bytes, size_t cap
 /* ---- the process ----------------------------------------------------------------------------- */
 
 static onic_pool_words_t pool_words;
-static onic_slot_words_t slot_words[ONIC_SLOTS_MAX];
+static onic_rx_buffer_words_t buffer_words[ONIC_RX_BUFFERS_MAX];
 static onic_pool_t pool;
-static char memory[ONIC_SLOTS_MAX * SLOT];
+static char memory[ONIC_RX_BUFFERS_MAX * BUFFER];
 static int ends, last_status;
 
-/** With an area of so many slots. */
-static void begin(unsigned nslots)
+/** With a receive pool of so many buffers. */
+static void begin(unsigned nbuffers)
 {
-    pool = (onic_pool_t){&pool_words, slot_words, nslots};
+    pool = (onic_pool_t){&pool_words, buffer_words, nbuffers};
     onic_pool_init(&pool);
     ck_assert(onic_transfers_start());
-    onic_rma_open(&pool, memory, SLOT, ME, false);
+    onic_rma_open(&pool, memory, BUFFER, ME, false);
     ck_assert(onic_rma_state.open);
 }
 
@@ -235,12 +235,12 @@ static void progress(void)
 
 typedef int (*start_t)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
 
-/** As mover.c begins one, with an end of `slots` slots. */
-static int start(onic_peer_t *peer, onic_role_t role, start_t by, unsigned slots,
+/** As mover.c begins one, with an end of `buffers` buffers. */
+static int start(onic_peer_t *peer, onic_role_t role, start_t by, unsigned buffers,
                  onic_ticket_t *ticket)
 {
-    const uint64_t len = (uint64_t)slots * SLOT;
-    static char end_memory[ONIC_SLOTS_MAX * SLOT];
+    const uint64_t len = (uint64_t)buffers * BUFFER;
+    static char end_memory[ONIC_RX_BUFFERS_MAX * BUFFER];
     onic_mover_end_t end = {.len = len, .base = end_memory, .done = done};
     int rc = OMPI_ERR_UNREACH;
 
@@ -271,25 +271,25 @@ static void come(onic_peer_t *from, onic_rma_message_t m)
 
     memcpy(bytes, &m, sizeof(m));
     onic_wire_lock();
-    onic_rma_on_message(from, bytes, m.type == ONIC_RMA_AREA ? sizeof(bytes) : sizeof(m), NULL, 0,
-                        NULL);
+    onic_rma_on_message(from, bytes, m.type == ONIC_RMA_RX_POOL ? sizeof(bytes) : sizeof(m), NULL,
+                        0, NULL);
     onic_wire_unlock();
 }
 
-/** Its area is known from now on. */
+/** Its receive pool is known from now on. */
 static void learn(onic_peer_t *peer)
 {
     remote.peer = peer;
-    come(peer, (onic_rma_message_t){.type = ONIC_RMA_AREA, .slot = 8, .size = SLOT});
+    come(peer, (onic_rma_message_t){.type = ONIC_RMA_RX_POOL, .buffer = 8, .size = BUFFER});
 }
 
-/** A peer asks for slots. Those that it is granted; 0: none yet. */
-static uint64_t ask(onic_peer_t *peer, unsigned slots, uint64_t *name_p)
+/** A peer asks for buffers. Those that it is granted; 0: none yet. */
+static uint64_t ask(onic_peer_t *peer, unsigned buffers, uint64_t *name_p)
 {
     const unsigned before = nsent;
-    onic_ticket_t ticket = {.len = (uint64_t)slots * SLOT, .name = 77};
+    onic_ticket_t ticket = {.len = (uint64_t)buffers * BUFFER, .name = 77};
 
-    ck_assert_int_eq(start(peer, ONIC_RECEIVES, onic_carrier_rma.receive, slots, &ticket),
+    ck_assert_int_eq(start(peer, ONIC_RECEIVES, onic_carrier_rma.receive, buffers, &ticket),
                      OMPI_SUCCESS);
     if (nsent == before)
         return 0;
@@ -311,7 +311,7 @@ static void lose(onic_peer_t *peer)
 /* ---- tests ----------------------------------------------------------------------------------- */
 
 /** They were given away a second later, while the process went on to put into them. */
-START_TEST(slots_of_the_lost_are_not_given_away)
+START_TEST(buffers_of_the_lost_are_not_given_away)
 {
     uint64_t name = 0;
 
@@ -325,11 +325,11 @@ START_TEST(slots_of_the_lost_are_not_given_away)
     ck_assert_int_eq(ends, 1);
     ck_assert_int_eq(last_status, OMPI_ERR_UNREACH);
     for (int i = 0; i < 200; i++) {
-        uint64_t slots = ask(&near, 8, &name);
-        ck_assert(slots != 0 && (slots & lost) == 0);
+        uint64_t buffers = ask(&near, 8, &name);
+        ck_assert(buffers != 0 && (buffers & lost) == 0);
         onic_rma_message_t m = {.type = ONIC_RMA_WORD,
                                 .to = name,
-                                .slot = (uint16_t)__builtin_ctzll(slots),
+                                .buffer = (uint16_t)__builtin_ctzll(buffers),
                                 .value = ONIC_WORD_FAILS};
         come(&near, m);
         progress();
@@ -342,7 +342,7 @@ START_TEST(slots_of_the_lost_are_not_given_away)
 END_TEST
 
 /** A request that waits, and one that comes later: both sides learn that they end. */
-START_TEST(requests_end_when_all_slots_are_lost)
+START_TEST(requests_end_when_all_buffers_are_lost)
 {
     onic_ticket_t ticket;
     uint64_t name = 0;
@@ -394,7 +394,7 @@ END_TEST
 
 int main(void)
 {
-    return UNIT_RUN("mover rma", UNIT_ONCE(slots_of_the_lost_are_not_given_away),
-                    UNIT_ONCE(requests_end_when_all_slots_are_lost),
+    return UNIT_RUN("mover rma", UNIT_ONCE(buffers_of_the_lost_are_not_given_away),
+                    UNIT_ONCE(requests_end_when_all_buffers_are_lost),
                     UNIT_ONCE(the_refused_do_not_ask_again));
 }

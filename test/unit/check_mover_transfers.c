@@ -33,25 +33,25 @@ void onic_wire_lock_wait(void)
 static _Atomic uint64_t word;
 static atomic_uint closed;
 
-static char *carrier_at(onic_transfer_t *t, unsigned slot, uint32_t offset)
+static char *carrier_at(onic_transfer_t *t, unsigned buffer, uint32_t offset)
 {
     (void)t;
-    (void)slot;
+    (void)buffer;
     (void)offset;
     return NULL;
 }
 
-static uint64_t carrier_word(onic_transfer_t *t, unsigned slot)
+static uint64_t carrier_word(onic_transfer_t *t, unsigned buffer)
 {
     (void)t;
-    (void)slot;
+    (void)buffer;
     return atomic_load(&word);
 }
 
-static void carrier_release(onic_transfer_t *t, uint64_t slots)
+static void carrier_release(onic_transfer_t *t, uint64_t buffers)
 {
     (void)t;
-    (void)slots;
+    (void)buffers;
 }
 
 static bool carrier_is_dead(const onic_transfer_t *t)
@@ -103,7 +103,7 @@ static operation_t *begin(void)
     UNIT_CHECK(onic_layout_contig(&end.layout, 0, LENGTH) == ONIC_LAYOUT_OK);
     op->move = onic_transfer_new(ONIC_RECEIVES, &carrier, NULL, &end);
     UNIT_CHECK(op->move != NULL);
-    op->move->slots = lease.slots;
+    op->move->buffers = lease.buffers;
     onic_receiver_init(&op->move->receiver, LENGTH, &lease);
     onic_transfer_begun(op->move, &end);
     onic_transfer_queue(op->move);

@@ -598,7 +598,7 @@ START_TEST(equations)
                                             .entries = 4,
                                             .window = 32,
                                             .reads = 16},
-                                   .mover_slot = ONIC_MOVER_SLOT,
+                                   .mover_slot = ONIC_MOVER_RX_BUFFER,
                                    .mover_block = ONIC_MOVER_BLOCK};
     const onic_layout_t flat = vector(4096, 0), strided = vector(4096, 64),
                         many = vector(32768, 64);

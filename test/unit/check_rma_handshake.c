@@ -6,7 +6,7 @@
  * @file
  * The handshake of transfers between hosts, each rule by itself, and all of the protocol in a
  * simulation (mover_sim.h): transfers are cancelled on both sides, senders die while their puts are
- * under way, or go on to put when the receiver has lost them. Each transfer ends, no slot of the
+ * under way, or go on to put when the receiver has lost them. Each transfer ends, no buffer of the
  * lost is used again, and in the end nothing else is left.
  */
 #include <string.h>
@@ -31,8 +31,9 @@ static void run(uint64_t seed, bool cancels, bool deaths)
         if (is_over(0) && is_over(1) && is_over(2))
             w.starts = most;
     }
-    ck_assert_msg(sim_is_quiet(), "%u slots, seed %" PRIu64 ": something never ends", total, seed);
-    ck_assert_uint_eq(w.free | sim_lost(), onic_slots_first(total));
+    ck_assert_msg(sim_is_quiet(), "%u buffers, seed %" PRIu64 ": something never ends", total,
+                  seed);
+    ck_assert_uint_eq(w.free | sim_lost(), onic_buffers_first(total));
     for (unsigned p = 0; p < PEERS; p++)
         ck_assert(w.asker[p].held == 0 || w.asker[p].lost);
     if (!cancels && !deaths)
@@ -61,7 +62,7 @@ END_TEST
 
 /* ---- single rules ---------------------------------------------------------------------------- */
 
-/** The word that gives up may overtake, or be overtaken by, that of the same slot's round before:
+/** The word that gives up may overtake, or be overtaken by, that of the same buffer's round before:
  *  it stands. The receiver waited for ever where the other one came last. */
 START_TEST(the_last_word_stands)
 {
@@ -77,12 +78,12 @@ START_TEST(the_last_word_stands)
     ck_assert(t.word[3] == later);
     onic_rma_handshake_on_word(&t, 3, fails);
     onic_rma_handshake_on_word(&t, 3, later);
-    onic_rma_handshake_on_word(&t, ONIC_SLOTS_MAX, later);
+    onic_rma_handshake_on_word(&t, ONIC_RX_BUFFERS_MAX, later);
     ck_assert(t.word[3] == fails);
 }
 END_TEST
 
-/** Slots that there are not are never put to, and a grant of one that was given up is nothing. */
+/** Buffers that there are not are never put to, and a grant of one that was given up is nothing. */
 START_TEST(wrong_grants)
 {
     static onic_rma_handshake_t t;
@@ -91,7 +92,7 @@ START_TEST(wrong_grants)
     t.sends = t.waits = true;
     ck_assert_int_eq(onic_rma_handshake_on_grant(&t, 9, 7), ONIC_GRANT_REFUSED);
     ck_assert_int_eq(onic_rma_handshake_on_grant(&t, 1, 7), ONIC_GRANT_IGNORED);
-    onic_rma_handshake_on_ack(&t, ONIC_SLOTS_MAX, 1);
+    onic_rma_handshake_on_ack(&t, ONIC_RX_BUFFERS_MAX, 1);
     ck_assert(t.lease == 0);
 }
 END_TEST

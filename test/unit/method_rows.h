@@ -29,7 +29,7 @@ static const nicstride_method_row_t *const rows[NICSTRIDE_METHODS_MAX] = {
 };
 
 /** What reaches a target in private memory on the node, by single copy, through slots; and
- * anywhere. */
+ *  anywhere. */
 #define REACH_MESSAGE NICSTRIDE_REACH(NICSTRIDE_METHOD_PACK)
 #define REACH_COPY    (NICSTRIDE_REACH(NICSTRIDE_METHOD_CMA) | NICSTRIDE_REACH(NICSTRIDE_METHOD_SIEVE))
 #define REACH_SLOTS   NICSTRIDE_REACH(NICSTRIDE_METHOD_MOVER)
@@ -45,8 +45,9 @@ static inline void table_init(nicstride_table_t *table, const onic_links_t *link
     *table = (nicstride_table_t){.rows = rows};
     for (unsigned d = 0; d < ONIC_DISTANCES; d++)
         path[d] = (nicstride_path_t){.link = links->node, .costs = &links->costs[d]};
-    path[ONIC_NET] = (nicstride_path_t){
-        .link = links->net, .mover_slot = ONIC_MOVER_SLOT, .mover_block = ONIC_MOVER_SLOT};
+    path[ONIC_NET] = (nicstride_path_t){.link = links->net,
+                                        .mover_slot = ONIC_MOVER_RX_BUFFER,
+                                        .mover_block = ONIC_MOVER_RX_BUFFER};
     path[ONIC_ADAPTER] = path[ONIC_NET];
     path[ONIC_ADAPTER].link = links->adapter;
 }

@@ -11,7 +11,7 @@
 
 static void start(unsigned p)
 {
-    const uint64_t len = 1 + any(any(2) ? LONGEST : SLOT), seed = any(1000);
+    const uint64_t len = 1 + any(any(2) ? LONGEST : BUFFER), seed = any(1000);
 
     /* A message that found no room would be in the way of those behind it. */
     if (w.dead[p] || w.asker[p].lost || used(w.receivers, RECEIVERS) >= RECEIVERS / 2)
@@ -25,16 +25,16 @@ static void start(unsigned p)
         post(&w.up[p], (message_t){.type = REQUEST, .from = s->name, .value = seed, .len = len});
     } else {
         side_t *r = new_side(w.receivers, RECEIVERS, p, len, seed);
-        const uint64_t slots = r != NULL ? sim_take(r) : 0;
-        if (slots == 0) {
+        const uint64_t buffers = r != NULL ? sim_take(r) : 0;
+        if (buffers == 0) {
             if (r != NULL)
                 r->used = false;
             return;
         }
         post(&w.down[p], (message_t){.type = REQUEST_GET,
                                      .from = r->name,
-                                     .slot = (unsigned)seed,
-                                     .value = slots,
+                                     .buffer = (unsigned)seed,
+                                     .value = buffers,
                                      .len = len});
     }
     w.starts++;
@@ -54,7 +54,7 @@ static bool receiver_handles(unsigned p, const message_t *m)
         serve();
     } else if (r != NULL) {
         r->other = m->from;
-        onic_rma_handshake_on_word(&r->handshake, m->slot, m->value);
+        onic_rma_handshake_on_word(&r->handshake, m->buffer, m->value);
     }
     return true;
 }
@@ -64,13 +64,13 @@ static bool sender_handles(unsigned p, const message_t *m)
     side_t *s = find(w.senders[p], SENDERS, m->to);
 
     if (m->type == REQUEST_GET) {
-        s = new_sender(p, m->len, m->slot);
+        s = new_sender(p, m->len, m->buffer);
         if (s == NULL)
             return false;
         s->other = m->from;
         s->handshake.lease = m->value;
-        s->s.lease.slots = m->value;
-        s->s.slot = (unsigned)__builtin_ctzll(m->value);
+        s->s.lease.buffers = m->value;
+        s->s.buffer = (unsigned)__builtin_ctzll(m->value);
     } else if (s != NULL && m->type == GRANT) {
         const onic_granted_t granted =
             onic_rma_handshake_on_grant(&s->handshake, m->value, UINT64_MAX);
@@ -88,7 +88,7 @@ static bool sender_handles(unsigned p, const message_t *m)
                  granted == ONIC_GRANT_TAKEN ? onic_sender_replace_lease(&s->s, m->value, s->early)
                                              : s->early);
     } else if (s != NULL) {
-        onic_rma_handshake_on_ack(&s->handshake, m->slot, m->value);
+        onic_rma_handshake_on_ack(&s->handshake, m->buffer, m->value);
     }
     return true;
 }
@@ -115,8 +115,8 @@ static void fly(void)
     side_t *s = f->side;
 
     if (!f->landed) {
-        UNIT_CHECK(w.holder[f->slot] == s->other);
-        memcpy(w.memory[f->slot], f->chunk, onic_word_bytes(f->word));
+        UNIT_CHECK(w.holder[f->buffer] == s->other);
+        memcpy(w.memory[f->buffer], f->chunk, onic_word_bytes(f->word));
         f->landed = true;
         return;
     }
@@ -125,7 +125,7 @@ static void fly(void)
         if (w.flight[i].side == s && !w.flight[i].landed)
             return;
     if (!w.dead[s->peer])
-        to_receiver(s, WORD, f->slot, f->word);
+        to_receiver(s, WORD, f->buffer, f->word);
     s->refs--;
     *f = w.flight[--w.nflights];
     drop(s);
@@ -226,5 +226,5 @@ void sim_begin(uint64_t seed, unsigned total)
     w.total = total;
     /* With a slow network more is under way when something ends. */
     w.lazy = seed % 2 == 0 ? 1 : 30;
-    w.free = onic_slots_first(total);
+    w.free = onic_buffers_first(total);
 }

@@ -4,18 +4,18 @@
  */
 /**
  * @file
- * The mover between hosts without hosts: one receiver with a tiny area, senders that put into it
- * and are asked by it, on the machines and the handshake of the mover. Messages keep their
+ * The mover between hosts without hosts: one receiver with a tiny receive pool, senders that put
+ * into it and are asked by it, on the machines and the handshake of the mover. Messages keep their
  * order on each connection; puts arrive whenever they like, and words follow them in any order.
  * Senders die, or the connection to them is lost and they know nothing of it and go on to put.
- * What must never be is checked as it happens: a put that arrives in a slot of another transfer,
+ * What must never be is checked as it happens: a put that arrives in a buffer of another transfer,
  * wrong data, a transfer that ends twice.
  */
 #pragma once
 
 #include "common/mover/pipe/pool.h"
 #include "common/mover/pipe/rma_handshake.h"
-#include "common/mover/pipe/turns.h"
+#include "common/mover/pipe/grant_queue.h"
 #include "test/unit/unit.h"
 
 enum {
@@ -23,7 +23,7 @@ enum {
     SIDES = 8, /* puts of a peer at a time */
     SENDERS = 4 * SIDES,
     RECEIVERS = 2 * PEERS * SIDES,
-    SLOT = 16,
+    BUFFER = 16,
     QUEUE = 512,
     FLIGHTS = 512,
     LONGEST = 200
@@ -34,7 +34,7 @@ typedef enum type { REQUEST, REQUEST_GET, GRANT, WORD, ACK } type_t;
 typedef struct message {
     type_t type;
     uint32_t to, from;
-    unsigned slot;
+    unsigned buffer;
     uint64_t value, len;
 } message_t;
 
@@ -49,23 +49,23 @@ typedef struct side {
     int told; /**< how often an end was told of */
     unsigned peer;
     uint32_t name, other;
-    uint64_t len, seed, slots;
-    unsigned wanted; /* slots */
+    uint64_t len, seed, buffers;
+    unsigned wanted; /* buffers */
     unsigned refs;
     onic_rma_handshake_t handshake;
     onic_sender_t s;
     onic_receiver_t r;
     uint64_t early; /* the last word before there was a lease */
-    unsigned char chunk[SLOT];
+    unsigned char chunk[BUFFER];
 } side_t;
 
 /** A put, which is followed by its word; one that gives up is a word only. */
 typedef struct flight {
     side_t *side;
     uint64_t word;
-    unsigned slot;
+    unsigned buffer;
     bool landed;
-    unsigned char chunk[SLOT];
+    unsigned char chunk[BUFFER];
 } flight_t;
 
 typedef struct world {
@@ -78,18 +78,18 @@ typedef struct world {
     flight_t flight[FLIGHTS];
     unsigned nflights, requests[PEERS];
     bool dead[PEERS];
-    uint32_t names, holder[ONIC_SLOTS_MAX];
-    unsigned char memory[ONIC_SLOTS_MAX][SLOT];
+    uint32_t names, holder[ONIC_RX_BUFFERS_MAX];
+    unsigned char memory[ONIC_RX_BUFFERS_MAX][BUFFER];
     unsigned starts, cancels, good, bad, refused;
 } world_t;
 
 extern world_t w;
 
-/** Everything new, with an area of so many slots. */
+/** Everything new, with a receive pool of so many buffers. */
 void sim_begin(uint64_t seed, unsigned total);
 /** One thing happens; no more than `most` transfers are started. */
 void sim_happen(unsigned most, bool cancels, bool deaths);
-/** The slots of the lost. */
+/** The buffers of the lost. */
 uint64_t sim_lost(void);
 /** Is nothing left of those who live? */
 bool sim_is_quiet(void);
@@ -97,21 +97,21 @@ bool sim_is_quiet(void);
 /* What the two files of it share. */
 unsigned any(unsigned n);
 unsigned sim_free(void);
-/** Slots for a side, at most half of what is free; 0 where there is none. */
+/** Buffers for a side, at most half of what is free; 0 where there is none. */
 uint64_t sim_take(side_t *r);
-void sim_release(uint64_t slots);
+void sim_release(uint64_t buffers);
 side_t *find(side_t *sides, unsigned n, uint32_t name);
 unsigned used(const side_t *sides, unsigned n);
 side_t *receiver_named(uint32_t name);
 side_t *new_side(side_t *sides, unsigned n, unsigned peer, uint64_t len, uint64_t seed);
 side_t *new_sender(unsigned p, uint64_t len, uint64_t seed);
 void post(channel_t *c, message_t m);
-void to_receiver(const side_t *s, type_t type, unsigned slot, uint64_t value);
+void to_receiver(const side_t *s, type_t type, unsigned buffer, uint64_t value);
 void drop(side_t *x);
 void serve(void);
-void released(unsigned peer, uint64_t slots);
+void released(unsigned peer, uint64_t buffers);
 /** A chunk that is complete is put. */
-void put_word(side_t *s, unsigned slot, uint64_t word);
+void put_word(side_t *s, unsigned buffer, uint64_t word);
 /** The machine of a side takes a step. */
 void sim_receive(side_t *r);
 void sim_send(side_t *s);

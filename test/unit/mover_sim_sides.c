@@ -19,12 +19,12 @@ static unsigned char byte_of(uint64_t seed, uint64_t pos)
     return (unsigned char)((seed + pos) * 0x9e3779b97f4a7c15U >> 40);
 }
 
-static unsigned lowest(uint64_t slots)
+static unsigned lowest(uint64_t buffers)
 {
-    return (unsigned)__builtin_ctzll(slots);
+    return (unsigned)__builtin_ctzll(buffers);
 }
 
-/* ---- slots ----------------------------------------------------------------------------------- */
+/* ---- buffers --------------------------------------------------------------------------------- */
 
 unsigned sim_free(void)
 {
@@ -37,23 +37,23 @@ uint64_t sim_take(side_t *r)
     uint64_t taken = 0;
 
     for (unsigned n = r->wanted < half ? r->wanted : half; n > 0 && w.free != 0; n--) {
-        const uint64_t slot = w.free & -w.free;
-        UNIT_CHECK(w.holder[lowest(slot)] == 0);
-        w.holder[lowest(slot)] = r->name;
-        taken |= slot;
-        w.free &= ~slot;
+        const uint64_t buffer = w.free & -w.free;
+        UNIT_CHECK(w.holder[lowest(buffer)] == 0);
+        w.holder[lowest(buffer)] = r->name;
+        taken |= buffer;
+        w.free &= ~buffer;
     }
     w.asker[r->peer].held |= taken;
     r->handshake.lease = taken;
     return taken;
 }
 
-void sim_release(uint64_t slots)
+void sim_release(uint64_t buffers)
 {
-    UNIT_CHECK((w.free & slots) == 0);
-    for (uint64_t left = slots; left != 0; left &= left - 1)
+    UNIT_CHECK((w.free & buffers) == 0);
+    for (uint64_t left = buffers; left != 0; left &= left - 1)
         w.holder[lowest(left)] = 0;
-    w.free |= slots;
+    w.free |= buffers;
 }
 
 /* ---- sides and messages ---------------------------------------------------------------------- */
@@ -91,7 +91,7 @@ side_t *new_side(side_t *sides, unsigned n, unsigned peer, uint64_t len, uint64_
             sides[i].len = len;
             sides[i].seed = seed;
             sides[i].wanted = 1 + any(8);
-            onic_receiver_init(&sides[i].r, len, &(onic_lease_t){1, SLOT});
+            onic_receiver_init(&sides[i].r, len, &(onic_lease_t){1, BUFFER});
             return &sides[i];
         }
     }
@@ -104,22 +104,22 @@ void post(channel_t *c, message_t m)
     c->m[(c->first + c->n++) % QUEUE] = m;
 }
 
-static void to_peer(const side_t *r, type_t type, unsigned slot, uint64_t value)
+static void to_peer(const side_t *r, type_t type, unsigned buffer, uint64_t value)
 {
     if (!w.asker[r->peer].lost)
         post(&w.down[r->peer],
              (message_t){
-                 .type = type, .to = r->other, .from = r->name, .slot = slot, .value = value});
+                 .type = type, .to = r->other, .from = r->name, .buffer = buffer, .value = value});
 }
 
-void to_receiver(const side_t *s, type_t type, unsigned slot, uint64_t value)
+void to_receiver(const side_t *s, type_t type, unsigned buffer, uint64_t value)
 {
     /* Who has ended well may make no progress any more. */
     UNIT_CHECK(!s->ended || s->cancelled);
     if (!w.asker[s->peer].lost)
         post(&w.up[s->peer],
              (message_t){
-                 .type = type, .to = s->other, .from = s->name, .slot = slot, .value = value});
+                 .type = type, .to = s->other, .from = s->name, .buffer = buffer, .value = value});
 }
 
 void drop(side_t *x)
@@ -168,7 +168,7 @@ void serve(void)
     side_t *r;
 
     while ((r = next_waiting()) != NULL &&
-           (sim_take(r) != 0 || sim_lost() == onic_slots_first(w.total))) {
+           (sim_take(r) != 0 || sim_lost() == onic_buffers_first(w.total))) {
         if (r->handshake.lease != 0) {
             r->handshake.waits = false;
         } else {
@@ -180,52 +180,52 @@ void serve(void)
     }
 }
 
-void released(unsigned peer, uint64_t slots)
+void released(unsigned peer, uint64_t buffers)
 {
-    sim_release(onic_asker_release(&w.asker[peer], slots));
+    sim_release(onic_asker_release(&w.asker[peer], buffers));
     serve();
 }
 
 static void end_receiver(side_t *r, bool good)
 {
     end(r, good);
-    r->handshake.lease &= ~r->slots;
-    released(r->peer, r->slots);
-    r->slots = 0;
+    r->handshake.lease &= ~r->buffers;
+    released(r->peer, r->buffers);
+    r->buffers = 0;
 }
 
 static uint64_t word_of(side_t *r)
 {
-    const onic_lease_t lease = {r->handshake.lease, SLOT};
+    const onic_lease_t lease = {r->handshake.lease, BUFFER};
 
-    if (r->slots == 0 && lease.slots != 0) {
+    if (r->buffers == 0 && lease.buffers != 0) {
         onic_receiver_init(&r->r, r->len, &lease);
-        r->slots = lease.slots;
+        r->buffers = lease.buffers;
     }
-    return r->handshake.word[r->r.slot];
+    return r->handshake.word[r->r.buffer];
 }
 
 void sim_receive(side_t *r)
 {
     onic_piece_t piece;
-    const onic_turn_t turn = onic_receiver_next(&r->r, word_of(r), &piece);
+    const onic_pipe_action_t action = onic_receiver_next(&r->r, word_of(r), &piece);
 
-    if (turn == ONIC_TURN_MOVE) {
+    if (action == ONIC_PIPE_MOVE) {
         const uint32_t n = 1 + any(piece.len);
 
         for (uint32_t i = 0; i < n; i++)
-            UNIT_CHECK(w.memory[piece.slot][piece.offset + i] == byte_of(r->seed, piece.pos + i));
+            UNIT_CHECK(w.memory[piece.buffer][piece.offset + i] == byte_of(r->seed, piece.pos + i));
         const onic_consumed_t c = onic_receiver_taken(&r->r, &piece, n);
         if (c.acknowledge != 0)
-            to_peer(r, ACK, piece.slot, c.acknowledge);
+            to_peer(r, ACK, piece.buffer, c.acknowledge);
         if (c.free) {
-            r->slots &= ~(UINT64_C(1) << piece.slot);
-            r->handshake.lease &= r->slots;
-            released(r->peer, UINT64_C(1) << piece.slot);
+            r->buffers &= ~(UINT64_C(1) << piece.buffer);
+            r->handshake.lease &= r->buffers;
+            released(r->peer, UINT64_C(1) << piece.buffer);
         }
-    } else if (turn == ONIC_TURN_DONE) {
+    } else if (action == ONIC_PIPE_DONE) {
         end_receiver(r, true);
-    } else if (turn == ONIC_TURN_FAILED) {
+    } else if (action == ONIC_PIPE_FAILED) {
         UNIT_CHECK(r->r.given_up);
         end_receiver(r, false);
     } else if (w.asker[r->peer].lost) {
@@ -235,21 +235,21 @@ void sim_receive(side_t *r)
 
 /* ---- senders --------------------------------------------------------------------------------- */
 
-void put_word(side_t *s, unsigned slot, uint64_t word)
+void put_word(side_t *s, unsigned buffer, uint64_t word)
 {
     if (onic_word_fails(word) || onic_word_ends(word)) {
         UNIT_CHECK(w.nflights < FLIGHTS);
         flight_t *f = &w.flight[w.nflights++];
-        *f = (flight_t){s, word, slot, onic_word_fails(word), {0}};
-        memcpy(f->chunk, s->chunk, SLOT);
+        *f = (flight_t){s, word, buffer, onic_word_fails(word), {0}};
+        memcpy(f->chunk, s->chunk, BUFFER);
         s->refs++;
     }
 }
 
-static void publish(side_t *s, unsigned slot, uint64_t word)
+static void publish(side_t *s, unsigned buffer, uint64_t word)
 {
     if (s->handshake.lease != 0)
-        put_word(s, slot, word);
+        put_word(s, buffer, word);
     else
         s->early = word;
 }
@@ -257,23 +257,23 @@ static void publish(side_t *s, unsigned slot, uint64_t word)
 void sim_send(side_t *s)
 {
     onic_piece_t piece;
-    const unsigned slot = s->s.slot;
+    const unsigned buffer = s->s.buffer;
 
     if (s->cancelled) {
-        publish(s, slot, onic_sender_fail(&s->s));
+        publish(s, buffer, onic_sender_fail(&s->s));
         end(s, false);
         return;
     }
-    const uint64_t seen = onic_sender_asks(&s->s) ? s->handshake.word[s->s.slot] : 0;
-    const onic_turn_t turn = onic_sender_next(&s->s, seen, &piece);
-    if (turn == ONIC_TURN_FAILED) {
+    const uint64_t seen = onic_sender_asks(&s->s) ? s->handshake.word[s->s.buffer] : 0;
+    const onic_pipe_action_t action = onic_sender_next(&s->s, seen, &piece);
+    if (action == ONIC_PIPE_FAILED) {
         UNIT_CHECK(s->refused);
         end(s, false);
-    } else if (turn == ONIC_TURN_MOVE) {
+    } else if (action == ONIC_PIPE_MOVE) {
         for (uint32_t i = 0; i < piece.len; i++)
             s->chunk[piece.offset + i] = byte_of(s->seed, piece.pos + i);
-        publish(s, piece.slot, onic_sender_filled(&s->s, &piece, piece.len));
-    } else if (turn == ONIC_TURN_DONE && onic_rma_handshake_left(&s->handshake, s->refs)) {
+        publish(s, piece.buffer, onic_sender_filled(&s->s, &piece, piece.len));
+    } else if (action == ONIC_PIPE_DONE && onic_rma_handshake_left(&s->handshake, s->refs)) {
         end(s, true);
     }
 }
@@ -281,12 +281,12 @@ void sim_send(side_t *s)
 side_t *new_sender(unsigned p, uint64_t len, uint64_t seed)
 {
     side_t *s = new_side(w.senders[p], SENDERS, p, len, seed);
-    const onic_lease_t lease = {1, SLOT};
+    const onic_lease_t lease = {1, BUFFER};
     onic_schedule_t schedule;
 
     if (s != NULL) {
         s->handshake.sends = true;
-        onic_schedule_growing(&schedule, 1 + any(SLOT), 1.5, 1, SLOT);
+        onic_schedule_growing(&schedule, 1 + any(BUFFER), 1.5, 1, BUFFER);
         onic_sender_init(&s->s, len, &lease, &schedule, any(2) * 8, 1);
     }
     return s;

@@ -41,7 +41,7 @@ bool onic_mover_reaches_locked(onic_peer_t *peer)
     return reach.mover;
 }
 
-size_t onic_mover_area(void)
+size_t onic_mover_rx_bytes(void)
 {
     return reach.slots ? 1 << 20 : 0;
 }

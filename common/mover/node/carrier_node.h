@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The carrier within a node: the landing area of this process, and those mapped here. */
+/** @file The carrier within a node: the receive pool of this process, and those mapped here. */
 #pragma once
 
-#include "common/mover/node/area.h"
+#include "common/mover/node/rx_pool.h"
 #include "common/mover/pipe/carrier.h"
 #include "common/wire/wire.h"
 
@@ -14,41 +14,42 @@ typedef struct onic_node_peer {
     struct onic_node_peer *next;
     onic_peer_t *peer;
     bool tried;                /**< is reached, or never will be */
-    bool reached;              /**< its area is mapped */
-    onic_area_t area;          /**< as mapped here */
-    onic_pool_wait_t wait;     /**< for slots of its area */
-    onic_pool_wait_t own_wait; /**< for slots of mine, on its behalf */
+    bool reached;              /**< its receive pool is mapped */
+    onic_rx_pool_t rx_pool;    /**< as mapped here */
+    onic_pool_wait_t wait;     /**< for buffers of its receive pool */
+    onic_pool_wait_t own_wait; /**< for buffers of mine, on its behalf */
 } onic_node_peer_t;
 
-typedef struct onic_landing {
-    bool exists; /**< there is an area; constant while the mover is open */
-    onic_area_t area;
+typedef struct onic_node_state {
+    bool exists; /**< there is a receive pool; constant while the mover is open */
+    onic_rx_pool_t rx_pool;
     onic_segment_key_t key;
-    uint64_t me;             /**< this process as an owner of slots elsewhere; 0: not known */
+    uint64_t me;             /**< this process as an owner of buffers elsewhere; 0: not known */
     onic_node_peer_t *peers; /**< under the wire lock */
-    /** Slots of my area that transfers here have to do with: they release them. */
+    /** Buffers of my receive pool that transfers here have to do with: they release them. */
     _Atomic uint64_t receiving;
-} onic_landing_t;
+} onic_node_state_t;
 
 /* Exported for the tests of the mover. */
-ONIC_EXPORT extern onic_landing_t onic_landing;
+ONIC_EXPORT extern onic_node_state_t onic_node_state;
 
 extern const onic_carrier_t onic_carrier_node;
 
-/** Makes the landing area of `bytes`, 0 for none, and offers it to the peers of the node, where
- * data may go through shared memory. Where it cannot be had there is none. */
-void onic_node_open(size_t bytes, size_t slot);
-/** Nobody can map the area any more. */
+/** Makes the receive pool of `bytes`, 0 for none, and offers it to the peers of the node, where
+ *  data may go through shared memory. Where it cannot be had there is none. */
+void onic_node_open(size_t bytes, size_t buffer);
+/** Nobody can map the receive pool any more. */
 void onic_node_withdraw(void);
 /** Closes it, when no transfer is left. */
 void onic_node_close(void);
 
-/** A peer's record where its area is mapped here; tries that at first. The wire lock is held. */
+/** A peer's record where its receive pool is mapped here; tries that at first. The wire lock is
+ *  held. */
 ONIC_EXPORT onic_node_peer_t *onic_node_reach(onic_peer_t *peer);
 /** Frees what is known of a peer that no transfer names. The wire lock is held. */
 void onic_node_forget(onic_peer_t *peer);
 /** The same of all, when no transfer is left. */
 void onic_node_forget_all(void);
 
-/** Every now and then: frees slots of no transfer here whose owner is dead. Any thread. */
+/** Every now and then: frees buffers of no transfer here whose owner is dead. Any thread. */
 void onic_node_reclaim(void);

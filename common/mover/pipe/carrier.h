@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file A transfer: an end in user memory, a machine (pipe.h) that decides, and a carrier (node/,
- *  rma/) that knows how slots and words are reached. Components use the end and the ticket. */
+ *  rma/) that knows how buffers and words are reached. Components use the end and the ticket. */
 #pragma once
 
 #include <stdatomic.h>
@@ -15,7 +15,7 @@
 #include "common/mover/pipe/pipe.h"
 #include "common/support/life.h"
 
-struct onic_area;
+struct onic_rx_pool;
 struct onic_peer;
 
 /** One end of a transfer, in user memory. */
@@ -40,15 +40,15 @@ typedef struct onic_mover_end {
 
 /** Names a lease; travels in the component's message. */
 typedef struct onic_ticket {
-    uint64_t slots; /**< of the receiver's area */
-    uint64_t len;   /**< bytes of the transfer */
-    uint64_t name;  /**< between hosts: of the transfer at the process that made the ticket */
+    uint64_t buffers; /**< of the receiver's receive pool */
+    uint64_t len;     /**< bytes of the transfer */
+    uint64_t name;    /**< between hosts: of the transfer at the process that made the ticket */
 } onic_ticket_t;
 
 /** A transfer that is under way. */
 typedef struct onic_transfer onic_transfer_t;
 
-/** How transfers to a kind of peer begin, and how slots and words are reached there. */
+/** How transfers to a kind of peer begin, and how buffers and words are reached there. */
 typedef struct onic_carrier {
     /** The record of a peer that is reached, else NULL. The wire lock is held. */
     void *(*reach)(struct onic_peer *peer);
@@ -61,23 +61,23 @@ typedef struct onic_carrier {
     int (*answer)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
     /* By the thread that has claimed the transfer, without locks; with the wire lock where: */
     bool locked;
-    /* Slots are numbers below 64. */
+    /* Buffers are numbers below 64. */
     /** Sender: where byte `offset` of a chunk is packed to, NULL: nowhere now. Receiver: where it
      *  is found. */
-    char *(*at)(onic_transfer_t *t, unsigned slot, uint32_t offset);
-    /** Sender: the word of a slot, after the bytes that it counts. */
-    void (*publish)(onic_transfer_t *t, unsigned slot, uint64_t word);
+    char *(*at)(onic_transfer_t *t, unsigned buffer, uint32_t offset);
+    /** Sender: the word of a buffer, after the bytes that it counts. */
+    void (*publish)(onic_transfer_t *t, unsigned buffer, uint64_t word);
     /** Receiver: the word as it is now; the bytes that it counts can be read. */
-    uint64_t (*word)(onic_transfer_t *t, unsigned slot);
-    /** Receiver: rounds of a slot that have been consumed. */
-    void (*acknowledge)(onic_transfer_t *t, unsigned slot, uint64_t rounds);
+    uint64_t (*word)(onic_transfer_t *t, unsigned buffer);
+    /** Receiver: rounds of a buffer that have been consumed. */
+    void (*acknowledge)(onic_transfer_t *t, unsigned buffer, uint64_t rounds);
     /** Sender: the same as it is now. */
-    uint64_t (*acknowledged)(onic_transfer_t *t, unsigned slot);
+    uint64_t (*acknowledged)(onic_transfer_t *t, unsigned buffer);
     /** Sender that has published all: does the other side need nothing more of this process, which
      *  may make no progress from now on? NULL: always. */
     bool (*left)(const onic_transfer_t *t);
-    /** Receiver, or sender whose ticket nobody knows: these slots of the lease are free again. */
-    void (*release)(onic_transfer_t *t, uint64_t slots);
+    /** Receiver, or sender whose ticket nobody knows: these buffers of the lease are free again. */
+    void (*release)(onic_transfer_t *t, uint64_t buffers);
     /** Is the other side known to be dead? May take some tens of microseconds. */
     bool (*is_dead)(const onic_transfer_t *t);
     /** The transfer is over; `withdrawn`: the other side does not know of it. Perhaps with locks.
@@ -109,8 +109,8 @@ struct onic_transfer {
     atomic_uint stop; /**< what other threads ask of the one that has claimed it: ONIC_STOP_... */
     const onic_carrier_t *carrier;
     struct onic_peer *peer;
-    uint64_t slots; /**< of the lease, that the receiver has to release */
-    uint64_t freed; /**< of these, consumed for the last time */
+    uint64_t buffers; /**< of the lease, that the receiver has to release */
+    uint64_t freed;   /**< of these, consumed for the last time */
     onic_mover_end_t end;
     onic_cursor_t cursor;
     union {
@@ -124,9 +124,9 @@ struct onic_transfer {
     uint64_t stalled; /**< nanoseconds: since when, or when it was last looked into */
     bool streams;     /**< the sender writes long pieces past the caches */
     /* Of the carrier within a node: */
-    struct onic_area *area; /**< the receiver's, as mapped here */
-    uint64_t owner;         /**< the process that has the lease */
-    onic_life_t other;      /**< the other side */
+    struct onic_rx_pool *rx_pool; /**< the receiver's, as mapped here */
+    uint64_t owner;               /**< the process that has the lease */
+    onic_life_t other;            /**< the other side */
     /* Of the carrier between hosts: */
     struct onic_rma *rma;
 };

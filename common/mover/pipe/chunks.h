@@ -13,8 +13,8 @@
 /** Between processes of a node: bytes after which what has been packed is shown to the receiver
  *  (section 4, sub-blocking). Shorter transfers have nothing that could overlap. */
 #define ONIC_MOVER_BLOCK 16384
-/** What models take a slot for. Between hosts all of a chunk is shown together. */
-#define ONIC_MOVER_SLOT 32768
+/** What models take a buffer for. Between hosts all of a chunk is shown together. */
+#define ONIC_MOVER_RX_BUFFER 32768
 
 /** What comes next. Copied to look ahead. */
 typedef struct onic_schedule {
@@ -24,22 +24,22 @@ typedef struct onic_schedule {
     uint32_t highest; /**< most bytes of a chunk */
 } onic_schedule_t;
 
-/** Chunks of c0 > 0, c0 * q, c0 * q^2 and so on, each a multiple of `unit` (1 .. slot) and no
- * longer than `slot`. q above 1: they grow until they fill a slot; 1: all are of one size. */
+/** Chunks of c0 > 0, c0 * q, c0 * q^2 and so on, each a multiple of `unit` (1 .. buffer) and no
+ *  longer than `buffer`. q above 1: they grow until they fill a buffer; 1: all are of one size. */
 static inline void onic_schedule_growing(onic_schedule_t *s, double c0, double q, uint32_t unit,
-                                         uint32_t slot)
+                                         uint32_t buffer)
 {
     s->unit = unit;
-    s->highest = slot - slot % unit;
+    s->highest = buffer - buffer % unit;
     s->next = c0 < s->highest ? c0 : s->highest;
     s->q = q;
 }
 
 /** Where the numbers of the link are not known; end of section 4: "hardwired C0 = 12 KB and q = 1.5
  *  gives results almost as good as optimal values". */
-static inline void onic_schedule_paper(onic_schedule_t *s, uint32_t unit, uint32_t slot)
+static inline void onic_schedule_paper(onic_schedule_t *s, uint32_t unit, uint32_t buffer)
 {
-    onic_schedule_growing(s, 12.0 * 1024, 1.5, unit, slot);
+    onic_schedule_growing(s, 12.0 * 1024, 1.5, unit, buffer);
 }
 
 /** Bytes of the next chunk, but for the last one of a transfer, which is what is left. */

@@ -8,11 +8,11 @@
 
 onic_mover_counters_t onic_mover_counters;
 
-void onic_mover_count_slots(unsigned in_use)
+void onic_mover_count_buffers(unsigned in_use)
 {
-    unsigned long long most = __atomic_load_n(&onic_mover_counters.slots, __ATOMIC_RELAXED);
+    unsigned long long most = __atomic_load_n(&onic_mover_counters.buffers, __ATOMIC_RELAXED);
     while (in_use > most &&
-           !__atomic_compare_exchange_n(&onic_mover_counters.slots, &most, in_use, true,
+           !__atomic_compare_exchange_n(&onic_mover_counters.buffers, &most, in_use, true,
                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }
 }

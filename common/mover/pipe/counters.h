@@ -11,12 +11,13 @@
 /** Read without a lock at any time. */
 typedef struct onic_mover_counters {
     unsigned long long chunks; /**< packed */
-    unsigned long long gaps;   /**< times a sender waited until the receiver had emptied a slot, or,
-                                  between hosts, had granted some */
-    unsigned long long stalls; /**< times a receiver had begun, had taken all that was there, and
-                                  waited for more */
+    unsigned long long gaps; /**< times a sender waited until the receiver had emptied a buffer, or,
+                                between hosts, had granted some */
+    unsigned long long stalls;  /**< times a receiver had begun, had taken all that was there, and
+                                   waited for more */
     unsigned long long refused; /**< leases that could not be had at once */
-    unsigned long long slots;   /**< of this process's area: most that were in use at a time */
+    unsigned long long
+        buffers; /**< of this process's receive pool: most that were in use at a time */
 } onic_mover_counters_t;
 
 ONIC_EXPORT extern onic_mover_counters_t onic_mover_counters;
@@ -26,5 +27,5 @@ static inline void onic_mover_count(unsigned long long *counter, unsigned long l
     __atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
 }
 
-/** So many slots of this process's area are in use. */
-void onic_mover_count_slots(unsigned in_use);
+/** So many buffers of this process's receive pool are in use. */
+void onic_mover_count_buffers(unsigned in_use);

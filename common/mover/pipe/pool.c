@@ -4,10 +4,10 @@
  */
 #include "common/mover/pipe/pool.h"
 
-#define PAGE       ((size_t)4096)
-#define SLOT_BYTES ((size_t)32 << 10)
-#define FEW_SLOTS  4
-/* Chunks for each slot of the round before it is twice as long. */
+#define PAGE         ((size_t)4096)
+#define BUFFER_BYTES ((size_t)32 << 10)
+#define FEW_BUFFERS  4
+/* Chunks for each buffer of the round before it is twice as long. */
 #define ROUND_AFTER 32
 /* Releases after which those that wait are counted anew. */
 #define FORGET_AFTER 64
@@ -20,37 +20,38 @@ static size_t whole_pages(size_t bytes)
     return (bytes + PAGE - 1) / PAGE * PAGE;
 }
 
-onic_pool_shape_t onic_pool_cut(size_t area, size_t slot)
+onic_pool_shape_t onic_pool_cut(size_t rx_pool, size_t buffer)
 {
-    area = area > PAGE ? area / PAGE * PAGE : PAGE;
-    if (slot == 0) {
-        slot = SLOT_BYTES;
-        if (area / slot > ONIC_SLOTS_MAX)
-            slot = area / ONIC_SLOTS_MAX;
-        if (area / slot < FEW_SLOTS)
-            slot = area / FEW_SLOTS / PAGE * PAGE;
+    rx_pool = rx_pool > PAGE ? rx_pool / PAGE * PAGE : PAGE;
+    if (buffer == 0) {
+        buffer = BUFFER_BYTES;
+        if (rx_pool / buffer > ONIC_RX_BUFFERS_MAX)
+            buffer = rx_pool / ONIC_RX_BUFFERS_MAX;
+        if (rx_pool / buffer < FEW_BUFFERS)
+            buffer = rx_pool / FEW_BUFFERS / PAGE * PAGE;
     }
-    slot = slot < ONIC_SLOT_MAX ? whole_pages(slot) : ONIC_SLOT_MAX;
-    if (slot == 0)
-        slot = PAGE;
-    if (slot > area)
-        slot = area < ONIC_SLOT_MAX ? area : ONIC_SLOT_MAX;
-    const size_t n = area / slot;
+    buffer = buffer < ONIC_RX_BUFFER_BYTES_MAX ? whole_pages(buffer) : ONIC_RX_BUFFER_BYTES_MAX;
+    if (buffer == 0)
+        buffer = PAGE;
+    if (buffer > rx_pool)
+        buffer = rx_pool < ONIC_RX_BUFFER_BYTES_MAX ? rx_pool : ONIC_RX_BUFFER_BYTES_MAX;
+    const size_t n = rx_pool / buffer;
 
-    return (onic_pool_shape_t){.nslots = n < ONIC_SLOTS_MAX ? (unsigned)n : ONIC_SLOTS_MAX,
-                               .slot_bytes = (uint32_t)slot};
+    return (onic_pool_shape_t){.nbuffers =
+                                   n < ONIC_RX_BUFFERS_MAX ? (unsigned)n : ONIC_RX_BUFFERS_MAX,
+                               .buffer_bytes = (uint32_t)buffer};
 }
 
 void onic_pool_init(const onic_pool_t *pool)
 {
     atomic_store(&pool->words->waiting, 0);
-    atomic_store(&pool->words->turn, 0);
+    atomic_store(&pool->words->next_lease, 0);
     atomic_store(&pool->words->releases, 0);
     atomic_store(&pool->words->uses, 0);
     atomic_store(&pool->words->round,
-                 pool->nslots < ONIC_POOL_ROUND ? pool->nslots : ONIC_POOL_ROUND);
-    for (unsigned i = 0; i < pool->nslots; i++)
-        atomic_store(&pool->slot[i].owner, 0);
+                 pool->nbuffers < ONIC_POOL_ROUND ? pool->nbuffers : ONIC_POOL_ROUND);
+    for (unsigned i = 0; i < pool->nbuffers; i++)
+        atomic_store(&pool->buffer[i].owner, 0);
     atomic_store(&pool->words->free, onic_pool_all(pool));
 }
 
@@ -66,7 +67,7 @@ static void begin_to_wait(const onic_pool_t *pool, onic_pool_wait_t *wait)
     uint64_t waiting = atomic_load_explicit(&pool->words->waiting, memory_order_relaxed);
 
     do {
-        if (is_counted(wait, waiting) || (uint32_t)waiting >= ONIC_SLOTS_MAX)
+        if (is_counted(wait, waiting) || (uint32_t)waiting >= ONIC_RX_BUFFERS_MAX)
             return;
     } while (!atomic_compare_exchange_weak_explicit(&pool->words->waiting, &waiting, waiting + 1,
                                                     memory_order_relaxed, memory_order_relaxed));
@@ -96,7 +97,7 @@ static void forget_waiting(const onic_pool_t *pool)
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
-/** How many of `free` slots a process may take. */
+/** How many of `free` buffers a process may take. */
 static unsigned share(unsigned free, unsigned want, bool counted, uint32_t waiting)
 {
     /* One is left for each other process that waits. */
@@ -123,12 +124,12 @@ static uint64_t first_from(uint64_t mask, unsigned from, unsigned n)
     return chosen;
 }
 
-/** Slots among which leases go round. */
+/** Buffers among which leases go round. */
 static unsigned round_of(const onic_pool_t *pool)
 {
     const uint32_t round = atomic_load_explicit(&pool->words->round, memory_order_relaxed);
 
-    return round > 0 && round < pool->nslots ? round : pool->nslots;
+    return round > 0 && round < pool->nbuffers ? round : pool->nbuffers;
 }
 
 /** Counts chunks that go through the round. */
@@ -136,7 +137,7 @@ static void lengthen(const onic_pool_t *pool, unsigned round, unsigned chunks)
 {
     uint32_t uses = atomic_load_explicit(&pool->words->uses, memory_order_relaxed) + chunks;
 
-    if (round == pool->nslots)
+    if (round == pool->nbuffers)
         return;
     if (uses >= ROUND_AFTER * round) {
         atomic_store_explicit(&pool->words->round, 2 * round, memory_order_relaxed);
@@ -151,11 +152,12 @@ static uint64_t choose(const onic_pool_t *pool, unsigned want, const onic_pool_w
     const uint64_t waiting = atomic_load_explicit(&pool->words->waiting, memory_order_relaxed);
     const bool counted = is_counted(wait, waiting);
     const unsigned round = round_of(pool);
-    const unsigned from = atomic_load_explicit(&pool->words->turn, memory_order_relaxed) % round;
+    const unsigned from =
+        atomic_load_explicit(&pool->words->next_lease, memory_order_relaxed) % round;
     uint64_t free = atomic_load_explicit(&pool->words->free, memory_order_relaxed), chosen;
 
     do {
-        uint64_t mask = free & onic_pool_all(pool) & onic_slots_first(round);
+        uint64_t mask = free & onic_pool_all(pool) & onic_buffers_first(round);
         unsigned n = share((unsigned)__builtin_popcountll(mask), want, counted, (uint32_t)waiting);
         if (n == 0) {
             mask = free & onic_pool_all(pool);
@@ -166,7 +168,7 @@ static uint64_t choose(const onic_pool_t *pool, unsigned want, const onic_pool_w
         chosen = first_from(mask, from, n);
     } while (!atomic_compare_exchange_weak_explicit(&pool->words->free, &free, free & ~chosen,
                                                     memory_order_acquire, memory_order_relaxed));
-    atomic_store_explicit(&pool->words->turn, from + (unsigned)__builtin_popcountll(chosen),
+    atomic_store_explicit(&pool->words->next_lease, from + (unsigned)__builtin_popcountll(chosen),
                           memory_order_relaxed);
     lengthen(pool, round, want);
     return chosen;
@@ -177,9 +179,9 @@ static uint64_t own(const onic_pool_t *pool, uint64_t owner, uint64_t chosen)
     uint64_t owned = 0;
 
     for (uint64_t left = chosen; left != 0; left &= left - 1)
-        __builtin_prefetch(&pool->slot[__builtin_ctzll(left)], 1);
+        __builtin_prefetch(&pool->buffer[__builtin_ctzll(left)], 1);
     for (uint64_t left = chosen; left != 0; left &= left - 1) {
-        onic_slot_words_t *s = &pool->slot[__builtin_ctzll(left)];
+        onic_rx_buffer_words_t *s = &pool->buffer[__builtin_ctzll(left)];
         uint64_t nobody = 0;
 
         /* Somebody else has it where the mask was mended too early. */
@@ -209,13 +211,13 @@ uint64_t onic_pool_take(const onic_pool_t *pool, uint64_t owner, unsigned want,
 
 /* ---- giving back ----------------------------------------------------------------------------- */
 
-unsigned onic_pool_release(const onic_pool_t *pool, uint64_t owner, uint64_t slots)
+unsigned onic_pool_release(const onic_pool_t *pool, uint64_t owner, uint64_t buffers)
 {
     uint64_t released = 0;
 
-    for (uint64_t left = slots & onic_pool_all(pool); left != 0; left &= left - 1) {
+    for (uint64_t left = buffers & onic_pool_all(pool); left != 0; left &= left - 1) {
         uint64_t expected = owner;
-        if (atomic_compare_exchange_strong_explicit(&pool->slot[__builtin_ctzll(left)].owner,
+        if (atomic_compare_exchange_strong_explicit(&pool->buffer[__builtin_ctzll(left)].owner,
                                                     &expected, 0, memory_order_release,
                                                     memory_order_relaxed))
             released |= left & -left;
@@ -230,11 +232,11 @@ unsigned onic_pool_release(const onic_pool_t *pool, uint64_t owner, uint64_t slo
     return (unsigned)__builtin_popcountll(onic_pool_all(pool) & ~before);
 }
 
-bool onic_pool_has(const onic_pool_t *pool, uint64_t owner, uint64_t slots)
+bool onic_pool_has(const onic_pool_t *pool, uint64_t owner, uint64_t buffers)
 {
-    if (slots == 0 || owner == 0 || (slots & ~onic_pool_all(pool)) != 0)
+    if (buffers == 0 || owner == 0 || (buffers & ~onic_pool_all(pool)) != 0)
         return false;
-    for (uint64_t left = slots; left != 0; left &= left - 1)
+    for (uint64_t left = buffers; left != 0; left &= left - 1)
         if (onic_pool_owner(pool, (unsigned)__builtin_ctzll(left)) != owner)
             return false;
     return true;
@@ -242,12 +244,12 @@ bool onic_pool_has(const onic_pool_t *pool, uint64_t owner, uint64_t slots)
 
 uint64_t onic_pool_mend(const onic_pool_t *pool, uint64_t *lost)
 {
-    /* The mask first: a slot is freed by its owner word, then by its bit. */
+    /* The mask first: a buffer is freed by its owner word, then by its bit. */
     uint64_t missing =
         onic_pool_all(pool) & ~atomic_load_explicit(&pool->words->free, memory_order_acquire);
     uint64_t owned = 0;
 
-    for (unsigned i = 0; i < pool->nslots; i++)
+    for (unsigned i = 0; i < pool->nbuffers; i++)
         if (onic_pool_owner(pool, i) != 0)
             owned |= UINT64_C(1) << i;
     missing &= ~owned;

@@ -7,15 +7,15 @@
  *
  *      sender                        receiver
  *      (request, in the ticket)  ->  its turn comes
- *      over the granted slots    <-  GRANT; for a get the ticket itself
+ *      over the granted buffers  <-  GRANT; for a get the ticket itself
  *      WORD for each chunk       ->
- *                                <-  ACK where a slot will be used again
+ *                                <-  ACK where a buffer will be used again
  *
  *  A grant is always answered by at least one word, though the transfer has been given up: the
- *  receiver learns its end from words alone. A grant of no slots refuses the request, and is the
- *  end for both sides: all slots are those of lost processes (turns.h). Messages of one process
- * come in their order, but for words, each of which is sent when the puts before it can be seen: a
- * slot's word is the one of the latest round, and the one that gives up is the last.
+ *  receiver learns its end from words alone. A grant of no buffers refuses the request, and is the
+ *  end for both sides: all buffers are those of lost processes (grant_queue.h). Messages of one
+ *  process come in their order, but for words, each of which is sent when the puts before it can be
+ *  seen: a buffer's word is the one of the latest round, and the one that gives up is the last.
  *
  *  Pure; one thread at a time. */
 #pragma once
@@ -30,8 +30,8 @@ typedef struct onic_rma_handshake {
     bool sends;
     bool waits;     /**< its request has not been answered */
     bool over;      /**< there is no transfer any more */
-    uint64_t lease; /**< slots that are granted; receiver: and not released; 0: not yet */
-    uint64_t word[ONIC_SLOTS_MAX]; /**< acknowledgements; receiver: words that came */
+    uint64_t lease; /**< buffers that are granted; receiver: and not released; 0: not yet */
+    uint64_t word[ONIC_RX_BUFFERS_MAX]; /**< acknowledgements; receiver: words that came */
 } onic_rma_handshake_t;
 
 /** What a grant comes to. */
@@ -39,39 +39,40 @@ typedef enum onic_granted {
     ONIC_GRANT_IGNORED, /**< the other side has been given up: nothing is changed */
     ONIC_GRANT_TAKEN,
     ONIC_GRANT_LATE,   /**< the transfer is over: the caller answers by a word that says so */
-    ONIC_GRANT_REFUSED /**< the transfer, unless it is over, is to fail; also where slots are named
-                            that there are not */
+    ONIC_GRANT_REFUSED /**< the transfer, unless it is over, is to fail; also where buffers are
+                          named that there are not */
 } onic_granted_t;
 
-/** Sender: `slots` are granted, of an area that has those in `all`. */
-static inline onic_granted_t onic_rma_handshake_on_grant(onic_rma_handshake_t *t, uint64_t slots,
+/** Sender: `buffers` are granted, of a receive pool that has those in `all`. */
+static inline onic_granted_t onic_rma_handshake_on_grant(onic_rma_handshake_t *t, uint64_t buffers,
                                                          uint64_t all)
 {
     if (!t->waits)
         return ONIC_GRANT_IGNORED;
     t->waits = false;
-    if (slots == 0 || (slots & ~all) != 0)
+    if (buffers == 0 || (buffers & ~all) != 0)
         return ONIC_GRANT_REFUSED;
-    t->lease = slots;
+    t->lease = buffers;
     return t->over ? ONIC_GRANT_LATE : ONIC_GRANT_TAKEN;
 }
 
-/** Receiver: a slot's word has come. */
-static inline void onic_rma_handshake_on_word(onic_rma_handshake_t *t, unsigned slot, uint64_t word)
+/** Receiver: a buffer's word has come. */
+static inline void onic_rma_handshake_on_word(onic_rma_handshake_t *t, unsigned buffer,
+                                              uint64_t word)
 {
-    const uint64_t had = slot < ONIC_SLOTS_MAX ? t->word[slot] : 0;
+    const uint64_t had = buffer < ONIC_RX_BUFFERS_MAX ? t->word[buffer] : 0;
 
-    if (slot < ONIC_SLOTS_MAX && !onic_word_fails(had) &&
+    if (buffer < ONIC_RX_BUFFERS_MAX && !onic_word_fails(had) &&
         (onic_word_fails(word) || onic_word_round(word) > onic_word_round(had)))
-        t->word[slot] = word;
+        t->word[buffer] = word;
 }
 
-/** Sender: so many rounds of a slot are consumed. */
-static inline void onic_rma_handshake_on_ack(onic_rma_handshake_t *t, unsigned slot,
+/** Sender: so many rounds of a buffer are consumed. */
+static inline void onic_rma_handshake_on_ack(onic_rma_handshake_t *t, unsigned buffer,
                                              uint64_t rounds)
 {
-    if (slot < ONIC_SLOTS_MAX)
-        t->word[slot] = rounds;
+    if (buffer < ONIC_RX_BUFFERS_MAX)
+        t->word[buffer] = rounds;
 }
 
 /** The transfer is over. `unknown`: the other side knows nothing of the ticket. */

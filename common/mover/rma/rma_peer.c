@@ -2,23 +2,24 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The carrier between hosts: peers and their areas, messages, progress. Wire lock. */
+/** @file The carrier between hosts: peers and their receive pools, messages, progress. Wire
+ *  lock. */
 #include "common/mover/rma/carrier_rma.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- areas of peers -------------------------------------------------------------------------- */
+/* ---- receive pools of peers ------------------------------------------------------------------ */
 
-/** Where my area is. */
-static void send_area(onic_peer_t *peer, bool reply)
+/** Where my receive pool is. */
+static void send_rx_pool(onic_peer_t *peer, bool reply)
 {
     onic_rma_state_t *s = &onic_rma_state;
     unsigned char bytes[sizeof(onic_rma_message_t) + sizeof(s->description)];
-    const onic_rma_message_t m = {.type = ONIC_RMA_AREA,
+    const onic_rma_message_t m = {.type = ONIC_RMA_RX_POOL,
                                   .flags = reply ? ONIC_RMA_REPLY : 0,
-                                  .slot = (uint16_t)s->pool.nslots,
-                                  .size = s->slot_bytes};
+                                  .buffer = (uint16_t)s->pool.nbuffers,
+                                  .size = s->buffer_bytes};
     memcpy(bytes, &m, sizeof(m));
     memcpy(bytes + sizeof(m), s->description, s->description_len);
     (void)onic_peer_send(peer, ONIC_AM_MOVER, bytes, sizeof(m) + s->description_len, NULL, 0, NULL,
@@ -49,12 +50,13 @@ static onic_rma_peer_t *record_of(onic_peer_t *peer)
     return p;
 }
 
-/** Where there is no memory the area is not used, as if it had not come. */
-static void on_area(const onic_rma_message_t *m, const void *description, size_t len)
+/** Where there is no memory the receive pool is not used, as if it had not come. */
+static void on_rx_pool(const onic_rma_message_t *m, const void *description, size_t len)
 {
     int rc;
     onic_remote_t *remote = NULL;
-    if (m->slot >= 1 && m->slot <= ONIC_SLOTS_MAX && m->size > 0 && m->size <= ONIC_SLOT_MAX)
+    if (m->buffer >= 1 && m->buffer <= ONIC_RX_BUFFERS_MAX && m->size > 0 &&
+        m->size <= ONIC_RX_BUFFER_BYTES_MAX)
         remote = onic_remote_open(NULL, description, len, &rc);
     onic_rma_peer_t *p = remote != NULL ? record_of(onic_remote_peer(remote)) : NULL;
     if (p == NULL || p->remote != NULL) {
@@ -62,11 +64,11 @@ static void on_area(const onic_rma_message_t *m, const void *description, size_t
             onic_remote_close(remote);
     } else {
         p->remote = remote;
-        p->nslots = m->slot;
-        p->slot_bytes = m->size;
+        p->nbuffers = m->buffer;
+        p->buffer_bytes = m->size;
     }
     if (p != NULL && (m->flags & ONIC_RMA_REPLY) != 0)
-        send_area(p->peer, false);
+        send_rx_pool(p->peer, false);
 }
 
 /* ---- progress -------------------------------------------------------------------------------- */
@@ -89,11 +91,11 @@ int onic_rma_progress(void)
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/** The machine, which stood over a slot of its own, runs over those of the grant. */
+/** The machine, which stood over a buffer of its own, runs over those of the grant. */
 static void on_grant(onic_rma_t *r, const onic_rma_message_t *m)
 {
     const onic_granted_t granted =
-        onic_rma_handshake_on_grant(&r->handshake, m->value, onic_slots_first(r->peer->nslots));
+        onic_rma_handshake_on_grant(&r->handshake, m->value, onic_buffers_first(r->peer->nbuffers));
     uint64_t word = r->early;
     if (granted == ONIC_GRANT_IGNORED)
         return;
@@ -115,7 +117,7 @@ static void on_word(onic_rma_t *r, const onic_rma_message_t *m)
 {
     if (!r->handshake.sends)
         r->other = m->from;
-    onic_rma_handshake_on_word(&r->handshake, m->slot, m->value);
+    onic_rma_handshake_on_word(&r->handshake, m->buffer, m->value);
 }
 
 void onic_rma_on_message(onic_peer_t *from, const void *header, size_t len, const void *data,
@@ -129,14 +131,14 @@ void onic_rma_on_message(onic_peer_t *from, const void *header, size_t len, cons
         return;
     memcpy(&m, header, sizeof(m));
     onic_rma_t *r = onic_handle_get(&onic_rma_records, m.to);
-    if (m.type == ONIC_RMA_AREA)
-        on_area(&m, (const char *)header + sizeof(m), len - sizeof(m));
+    if (m.type == ONIC_RMA_RX_POOL)
+        on_rx_pool(&m, (const char *)header + sizeof(m), len - sizeof(m));
     else if (r != NULL && m.type == ONIC_RMA_GRANT)
         on_grant(r, &m);
     else if (r != NULL && m.type == ONIC_RMA_WORD)
         on_word(r, &m);
     else if (r != NULL && m.type == ONIC_RMA_ACK)
-        onic_rma_handshake_on_ack(&r->handshake, m.slot, m.value);
+        onic_rma_handshake_on_ack(&r->handshake, m.buffer, m.value);
     if (atomic_load(&onic_rma_state.pending))
         onic_wire_defer(ONIC_AM_MOVER);
 }
@@ -151,7 +153,7 @@ onic_rma_peer_t *onic_rma_reach(onic_peer_t *peer)
     onic_rma_peer_t *p = record_of(peer);
     if (p != NULL && !p->asked && p->remote == NULL && !onic_peer_is_lost(peer)) {
         p->asked = true;
-        send_area(peer, true);
+        send_rx_pool(peer, true);
     }
     const bool is_on = p != NULL && p->remote != NULL && !p->refuses;
     return is_on && !p->asker.lost && !onic_peer_is_lost(peer) ? p : NULL;
@@ -159,23 +161,24 @@ onic_rma_peer_t *onic_rma_reach(onic_peer_t *peer)
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-void onic_rma_open(const onic_pool_t *pool, char *slots, uint32_t slot_bytes, uint64_t me, bool all)
+void onic_rma_open(const onic_pool_t *pool, char *buffers, uint32_t buffer_bytes, uint64_t me,
+                   bool all)
 {
     onic_rma_state_t *s = &onic_rma_state;
     s->all = all;
     s->pool = *pool;
-    s->slots = slots;
-    s->slot_bytes = slot_bytes;
+    s->buffers = buffers;
+    s->buffer_bytes = buffer_bytes;
     s->me = me;
-    s->bounce_region = onic_region_new((size_t)pool->nslots * slot_bytes);
+    s->bounce_region = onic_region_new((size_t)pool->nbuffers * buffer_bytes);
     if (s->bounce_region == NULL)
         return;
     onic_wire_lock();
-    s->landing = onic_region_over_locked(slots, (size_t)pool->nslots * slot_bytes);
+    s->rx_region = onic_region_over_locked(buffers, (size_t)pool->nbuffers * buffer_bytes);
     onic_wire_unlock();
-    s->description_len = s->landing != NULL ? onic_region_describe(s->landing, s->description,
-                                                                   sizeof(s->description))
-                                            : 0;
+    s->description_len = s->rx_region != NULL ? onic_region_describe(s->rx_region, s->description,
+                                                                     sizeof(s->description))
+                                              : 0;
     if (s->description_len == 0)
         return;
     s->bounce = onic_region_base(s->bounce_region);
@@ -224,8 +227,8 @@ void onic_rma_close(void)
         over = free_records();
         onic_wire_unlock();
     }
-    if (onic_rma_state.landing != NULL)
-        onic_region_free(onic_rma_state.landing);
+    if (onic_rma_state.rx_region != NULL)
+        onic_region_free(onic_rma_state.rx_region);
     if (onic_rma_state.bounce_region != NULL)
         (over ? onic_region_free : onic_region_leave)(onic_rma_state.bounce_region);
     memset(&onic_rma_state, 0, sizeof(onic_rma_state));

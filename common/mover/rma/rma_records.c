@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The carrier between hosts: records of transfers, what is sent and put for them, grants of
- *  slots of mine, and peers that are lost. Wire lock. */
+ *  buffers of mine, and peers that are lost. Wire lock. */
 #include "common/mover/rma/carrier_rma.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ onic_rma_state_t onic_rma_state;
 
 onic_handles_t onic_rma_records;
 
-/* ---- bounce slots ---------------------------------------------------------------------------- */
+/* ---- bounce buffers -------------------------------------------------------------------------- */
 
 char *onic_rma_bounce(onic_rma_t *r)
 {
@@ -26,14 +26,14 @@ char *onic_rma_bounce(onic_rma_t *r)
         onic_rma_state.bounce_free &= ~first;
     }
     return r->packs != 0 ? onic_rma_state.bounce +
-                               (size_t)__builtin_ctzll(r->packs) * onic_rma_state.slot_bytes
+                               (size_t)__builtin_ctzll(r->packs) * onic_rma_state.buffer_bytes
                          : NULL;
 }
 
-static void free_bounces(onic_rma_t *r, uint64_t slots)
+static void free_bounces(onic_rma_t *r, uint64_t buffers)
 {
-    onic_rma_state.bounce_free |= r->bounces & slots;
-    r->bounces &= ~slots;
+    onic_rma_state.bounce_free |= r->bounces & buffers;
+    r->bounces &= ~buffers;
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -124,7 +124,7 @@ static void settled(void *arg, int status)
     free(a);
 }
 
-static void announce(onic_rma_t *r, unsigned slot, uint64_t word)
+static void announce(onic_rma_t *r, unsigned buffer, uint64_t word)
 {
     announcement_t *a = malloc(sizeof(*a));
     if (a == NULL) {
@@ -132,7 +132,7 @@ static void announce(onic_rma_t *r, unsigned slot, uint64_t word)
         return;
     }
     *a = (announcement_t){
-        r, r->packs, {.type = ONIC_RMA_WORD, .slot = (uint16_t)slot, .value = word}};
+        r, r->packs, {.type = ONIC_RMA_WORD, .buffer = (uint16_t)buffer, .value = word}};
     r->packs = 0;
     r->refs++;
     const int rc = onic_peer_settle(r->peer->peer, settled, a);
@@ -141,25 +141,25 @@ static void announce(onic_rma_t *r, unsigned slot, uint64_t word)
 }
 
 /** One put for a chunk. */
-static void put_chunk(onic_rma_t *r, unsigned slot, uint32_t bytes)
+static void put_chunk(onic_rma_t *r, unsigned buffer, uint32_t bytes)
 {
     r->refs++;
     const int rc =
-        onic_remote_put(r->peer->remote, (size_t)slot * r->peer->slot_bytes, onic_rma_bounce(r),
+        onic_remote_put(r->peer->remote, (size_t)buffer * r->peer->buffer_bytes, onic_rma_bounce(r),
                         bytes, onic_rma_state.bounce_region, completed, r);
     if (rc != 0)
         completed(r, rc);
 }
 
-void onic_rma_put_word(onic_rma_t *r, unsigned slot, uint64_t word)
+void onic_rma_put_word(onic_rma_t *r, unsigned buffer, uint64_t word)
 {
     const bool fails = onic_word_fails(word);
     if (is_off(r) || (!fails && !onic_word_ends(word)))
         return;
     r->refs++;
     if (!fails)
-        put_chunk(r, slot, onic_word_bytes(word));
-    announce(r, slot, word);
+        put_chunk(r, buffer, onic_word_bytes(word));
+    announce(r, buffer, word);
     unref(r);
 }
 
@@ -169,7 +169,7 @@ static void see_whether_lost(onic_rma_peer_t *p)
 {
     if (p->asker.lost || !onic_peer_is_lost(p->peer))
         return;
-    onic_turns_lose(&onic_rma_state.turns, &p->asker);
+    onic_grant_queue_lose(&onic_rma_state.grant_queue, &p->asker);
     for (uint32_t i = 0; i < onic_rma_records.n; i++) {
         onic_rma_t *r = onic_rma_records.slot[i].object;
         if (r != NULL && r->peer == p) {
@@ -190,34 +190,34 @@ static void look_for_losses(void)
         see_whether_lost(p);
 }
 
-/* ---- slots of mine --------------------------------------------------------------------------- */
+/* ---- buffers of mine ------------------------------------------------------------------------- */
 
-static void release(uint64_t slots)
+static void release(uint64_t buffers)
 {
-    onic_mover_count_slots(onic_pool_release(&onic_rma_state.pool, onic_rma_state.me, slots));
+    onic_mover_count_buffers(onic_pool_release(&onic_rma_state.pool, onic_rma_state.me, buffers));
 }
 
 static uint64_t take(onic_rma_t *r, unsigned most)
 {
-    const uint64_t slots =
+    const uint64_t buffers =
         onic_pool_take(&onic_rma_state.pool, onic_rma_state.me, most, &onic_rma_state.wait);
-    r->peer->asker.held |= slots;
-    r->handshake.lease = slots;
-    return slots;
+    r->peer->asker.held |= buffers;
+    r->handshake.lease = buffers;
+    return buffers;
 }
 
-uint64_t onic_rma_reserve(onic_rma_t *r, unsigned slots)
+uint64_t onic_rma_reserve(onic_rma_t *r, unsigned buffers)
 {
-    return onic_rma_state.turns.first == NULL ? take(r, slots) : 0;
+    return onic_rma_state.grant_queue.first == NULL ? take(r, buffers) : 0;
 }
 
-void onic_rma_request(onic_rma_t *r, unsigned slots)
+void onic_rma_request(onic_rma_t *r, unsigned buffers)
 {
-    onic_turns_add(&onic_rma_state.turns, &r->request, &r->peer->asker, slots);
+    onic_grant_queue_add(&onic_rma_state.grant_queue, &r->request, &r->peer->asker, buffers);
     r->handshake.waits = true;
 }
 
-/** Are all slots those of lost peers? */
+/** Are all buffers those of lost peers? */
 static bool is_used_up(void)
 {
     uint64_t lost = 0;
@@ -226,19 +226,20 @@ static bool is_used_up(void)
     return lost == onic_pool_all(&onic_rma_state.pool);
 }
 
-/** Grants slots to the request whose turn it is, or refuses it. False where it goes on to wait. */
-static bool serve_next(onic_turn_request_t *next)
+/** Grants buffers to the request whose turn it is, or refuses it. False where it goes on to
+ *  wait. */
+static bool serve_next(onic_grant_request_t *next)
 {
     onic_rma_t *r = (onic_rma_t *)next;
-    const uint64_t slots = take(r, next->wanted);
-    if (slots == 0 && !is_used_up())
+    const uint64_t buffers = take(r, next->wanted);
+    if (buffers == 0 && !is_used_up())
         return false;
-    onic_turns_remove(&onic_rma_state.turns, next);
-    if (slots != 0)
+    onic_grant_queue_remove(&onic_rma_state.grant_queue, next);
+    if (buffers != 0)
         r->handshake.waits = false;
     else
         onic_rma_handshake_refuse(&r->handshake);
-    onic_rma_send(r, (onic_rma_message_t){.type = ONIC_RMA_GRANT, .value = slots});
+    onic_rma_send(r, (onic_rma_message_t){.type = ONIC_RMA_GRANT, .value = buffers});
     return true;
 }
 
@@ -246,7 +247,7 @@ int onic_rma_serve(void)
 {
     for (int n = 0;; n++) {
         look_for_losses();
-        onic_turn_request_t *next = onic_turns_next(&onic_rma_state.turns);
+        onic_grant_request_t *next = onic_grant_queue_next(&onic_rma_state.grant_queue);
         if (next != NULL && serve_next(next))
             continue;
         if (next != NULL)
@@ -255,10 +256,10 @@ int onic_rma_serve(void)
     }
 }
 
-void onic_rma_released(onic_rma_peer_t *p, uint64_t slots)
+void onic_rma_released(onic_rma_peer_t *p, uint64_t buffers)
 {
     look_for_losses();
-    release(onic_asker_release(&p->asker, slots));
+    release(onic_asker_release(&p->asker, buffers));
     (void)onic_rma_serve();
 }
 

@@ -2,29 +2,29 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Turns of requests for slots: nobody starves, whatever others hold. */
+/** @file The queue of requests for buffers: nobody starves, whatever others hold. */
 #include <string.h>
 
-#include "common/mover/pipe/turns.h"
+#include "common/mover/pipe/grant_queue.h"
 #include "test/unit/unit.h"
 
 #define ASKERS 6
-#define ALL    (ASKERS * ONIC_TURNS_REQUESTS)
+#define ALL    (ASKERS * ONIC_GRANT_REQUESTS_MAX)
 
-static onic_turns_t turns;
+static onic_grant_queue_t queue;
 static onic_asker_t askers[ASKERS];
-static onic_turn_request_t requests[ALL];
+static onic_grant_request_t requests[ALL];
 
 static void begin(void)
 {
-    memset(&turns, 0, sizeof(turns));
+    memset(&queue, 0, sizeof(queue));
     memset(askers, 0, sizeof(askers));
     memset(requests, 0, sizeof(requests));
 }
 
-static bool waits(const onic_turn_request_t *request)
+static bool waits(const onic_grant_request_t *request)
 {
-    const onic_turn_request_t *r = turns.first;
+    const onic_grant_request_t *r = queue.first;
 
     while (r != NULL && r != request)
         r = r->next;
@@ -32,13 +32,13 @@ static bool waits(const onic_turn_request_t *request)
 }
 
 /** Request k of asker i. */
-static onic_turn_request_t *request(unsigned i, unsigned k)
+static onic_grant_request_t *request(unsigned i, unsigned k)
 {
-    return &requests[i * ONIC_TURNS_REQUESTS + k];
+    return &requests[i * ONIC_GRANT_REQUESTS_MAX + k];
 }
 
-/* One asker keeps its slot for ever and always has as many requests waiting as it may. The others
- * give back what they get. With two slots in all each of these is served again and again. */
+/* One asker keeps its buffer for ever and always has as many requests waiting as it may. The others
+ * give back what they get. With two buffers in all each of these is served again and again. */
 START_TEST(stopped_one_starves_nobody)
 {
     unsigned served[ASKERS] = {0};
@@ -47,12 +47,12 @@ START_TEST(stopped_one_starves_nobody)
     askers[0].held = 1;
     for (int step = 0; step < 6000; step++) {
         for (unsigned i = 0; i < ASKERS; i++)
-            for (unsigned k = 0; k < (i == 0 ? ONIC_TURNS_REQUESTS : 1 + i % 3); k++)
+            for (unsigned k = 0; k < (i == 0 ? ONIC_GRANT_REQUESTS_MAX : 1 + i % 3); k++)
                 if (!waits(request(i, k)))
-                    onic_turns_add(&turns, request(i, k), &askers[i], 1);
-        onic_turn_request_t *next = onic_turns_next(&turns);
+                    onic_grant_queue_add(&queue, request(i, k), &askers[i], 1);
+        onic_grant_request_t *next = onic_grant_queue_next(&queue);
         const unsigned i = (unsigned)(next->asker - askers);
-        onic_turns_remove(&turns, next);
+        onic_grant_queue_remove(&queue, next);
         served[i]++;
     }
     ck_assert_uint_eq(served[0], 0);
@@ -61,7 +61,7 @@ START_TEST(stopped_one_starves_nobody)
 }
 END_TEST
 
-/* Random requests, slots, grants and losses, against the rule said naively. */
+/* Random requests, buffers, grants and losses, against the rule said naively. */
 START_TEST(random_turns)
 {
     unit_random_t r = {unit_seed() + (uint64_t)_i};
@@ -70,16 +70,16 @@ START_TEST(random_turns)
     begin();
     for (int step = 0; step < 20000; step++) {
         const unsigned i = (unsigned)unit_below(&r, ASKERS);
-        onic_turn_request_t *some = &requests[unit_below(&r, ALL)], *best = NULL;
+        onic_grant_request_t *some = &requests[unit_below(&r, ALL)], *best = NULL;
 
         askers[i].held = unit_below(&r, 2) != 0 ? unit_below(&r, 64) : 0;
         if (unit_once_in(&r, 300)) {
-            onic_turns_lose(&turns, &askers[i]);
+            onic_grant_queue_lose(&queue, &askers[i]);
             for (unsigned k = 0; k < ALL; k++)
                 if (requests[k].asker == &askers[i])
                     came[k] = 0;
         } else if (unit_below(&r, 3) != 0 && came[some - requests] == 0) {
-            onic_turns_add(&turns, some, &askers[i], 1 + i);
+            onic_grant_queue_add(&queue, some, &askers[i], 1 + i);
             came[some - requests] = ++clock;
         }
         for (unsigned k = 0; k < ALL; k++) {
@@ -90,9 +90,9 @@ START_TEST(random_turns)
             if (held < least || (held == least && came[k] < came[best - requests]))
                 best = &requests[k];
         }
-        ck_assert_ptr_eq(onic_turns_next(&turns), best);
+        ck_assert_ptr_eq(onic_grant_queue_next(&queue), best);
         if (best != NULL && unit_below(&r, 3) == 0) {
-            onic_turns_remove(&turns, best);
+            onic_grant_queue_remove(&queue, best);
             came[best - requests] = 0;
             ck_assert(!waits(best));
         }
@@ -102,6 +102,6 @@ END_TEST
 
 int main(void)
 {
-    return UNIT_RUN("mover turns", UNIT_LOOP(random_turns, 0, 8),
+    return UNIT_RUN("mover grant queue", UNIT_LOOP(random_turns, 0, 8),
                     UNIT_ONCE(stopped_one_starves_nobody));
 }

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Method mover: put, get and accumulate through slots of the receiver's landing area
- *  (common/mover). The message says where the data belongs and in which slots it comes. */
+/** @file Method mover: put, get and accumulate through receive buffers of the receiver
+ *  (common/mover). The message says where the data belongs and in which buffers it comes. */
 #include "common/mover/mover.h"
 #include "common/wire/put.h"
 
@@ -18,7 +18,7 @@
 _Static_assert(sizeof(onic_ticket_t) == NICSTRIDE_TICKET_BYTES, "the ticket's room in messages");
 
 /** 1, -1, or 0 while that of a process of another host has been asked for. A process may be a node
- * of its own by parameter: the mover knows machines. */
+ *  of its own by parameter: the mover knows machines. */
 static int look_for_area(nicstride_peer_t *p)
 {
     const bool may = p->local >= 0 || nicstride_component.params.network_slots;
@@ -33,7 +33,7 @@ static int look_for_area(nicstride_peer_t *p)
     return known;
 }
 
-/** Is there a landing area to be reached? Found out the first time. */
+/** Is there a receive pool to be reached? Found out the first time. */
 static bool reach(const nicstride_transfer_t *t)
 {
     nicstride_peer_t *p = t->peer;
@@ -71,7 +71,7 @@ static void taken_cb(void *arg, int status)
 }
 
 /** The operation's data becomes an end of a transfer, whose ticket is filled in. False where no
- * slot can be had. A get's may come by message all the same, and it keeps its layout. */
+ *  buffer can be had. A get's may come by message all the same, and it keeps its layout. */
 static bool lease(nicstride_op_t *op, onic_ticket_t *ticket)
 {
     const bool get = op->type == NICSTRIDE_MSG_GET;
@@ -143,7 +143,7 @@ static void send_ticket(nicstride_transfer_t *t, nicstride_op_t *op, nicstride_f
     (void)nicstride_list_used_locked(p, &op->target);
 }
 
-/** Not where something stands before it, no slot is free, or its layout is too irregular for one
+/** Not where something stands before it, no buffer is free, or its layout is too irregular for one
  *  message. */
 static int start(nicstride_transfer_t *t, bool *done_p)
 {
@@ -159,7 +159,7 @@ static int start(nicstride_transfer_t *t, bool *done_p)
     f.msg.op = t->op;
     f.msg.dtype = t->dtype;
     f.msg.len = t->target.size;
-    f.msg.flags |= NICSTRIDE_MSG_SLOTS;
+    f.msg.flags |= NICSTRIDE_MSG_RX_BUFFERS;
     (void)nicstride_await_lock(p); /* an error shows with the operation */
     onic_wire_lock();
     if (nicstride_list_is_known_locked(p, &f.msg, f.layout))
