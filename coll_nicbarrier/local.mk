@@ -19,7 +19,7 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/engines/datagram/send.c \
 	coll_nicbarrier/engines/datagram/stepper_bpf.c \
 	coll_nicbarrier/engines/datagram/steppers.c \
-	coll_nicbarrier/engines/datagram/stepping.c \
+	coll_nicbarrier/engines/datagram/offload.c \
 	coll_nicbarrier/engines/datagram/thread.c \
 	coll_nicbarrier/engines/datagram/udp.c \
 	coll_nicbarrier/engines/datagram/udp_address.c \
@@ -44,7 +44,7 @@ EXTRA_DIST += coll_nicbarrier/engines/datagram/bpf/program.c
 if HAVE_BPF
 noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_kernel.la
 coll_nicbarrier_libnicbarrier_kernel_la_SOURCES = \
-	coll_nicbarrier/engines/datagram/bpf/handed.c \
+	coll_nicbarrier/engines/datagram/bpf/fd_disposal.c \
 	coll_nicbarrier/engines/datagram/bpf/kernel.c \
 	coll_nicbarrier/engines/datagram/bpf/neighbour.c \
 	coll_nicbarrier/engines/datagram/bpf/service.c

@@ -33,17 +33,17 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/component/window.c \
 	osc_nicstride/component/window_free.c \
 	osc_nicstride/methods/direct.c \
-	osc_nicstride/methods/by_rdma.c \
-	osc_nicstride/methods/by_nic.c \
-	osc_nicstride/methods/nic_side.c \
+	osc_nicstride/methods/ucx_rma.c \
+	osc_nicstride/methods/verbs_wr.c \
+	osc_nicstride/methods/verbs_peer.c \
 	osc_nicstride/methods/pipeline.c \
 	osc_nicstride/methods/rows.c \
 	osc_nicstride/methods/single_copy.c \
 	osc_nicstride/origin/attach.c \
 	osc_nicstride/origin/choose.c \
 	osc_nicstride/origin/calls.c \
-	osc_nicstride/sync/active.c \
-	osc_nicstride/sync/counted.c \
+	osc_nicstride/sync/pscw.c \
+	osc_nicstride/sync/fence.c \
 	osc_nicstride/sync/flush.c \
 	osc_nicstride/sync/change_queue.c \
 	osc_nicstride/sync/lock.c \

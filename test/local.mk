@@ -96,7 +96,7 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_spare \
 	test/unit/check_selection \
 	test/unit/check_sieve \
-	test/unit/check_slot \
+	test/unit/check_reply_line \
 	test/unit/check_tables \
 	test/unit/check_whole_words \
 	test/unit/check_vector \
@@ -306,7 +306,7 @@ test_unit_check_requirements_LDADD = $(unit_ldadd)
 test_unit_check_selection_LDADD = $(check_libs)
 test_unit_check_segment_LDADD = $(unit_ldadd)
 test_unit_check_sieve_LDADD = $(unit_ldadd)
-test_unit_check_slot_LDADD = $(unit_ldadd)
+test_unit_check_reply_line_LDADD = $(unit_ldadd)
 # With functions of its own in place of libibverbs's.
 test_unit_check_verbs_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(verbs_cppflags)
 test_unit_check_connections_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(verbs_cppflags)
@@ -725,7 +725,7 @@ tsan_units = test/unit/check_fence_threads \
 	test/unit/check_nicbarrier_conformance \
 	test/unit/check_nicbarrier_shm \
 	test/unit/check_nicbarrier_team \
-	test/unit/check_slot
+	test/unit/check_reply_line
 tsan_programs = test/mpi/barrier_away \
 	test/mpi/barrier_outstanding \
 	test/mpi/barrier_persistent \

@@ -106,11 +106,11 @@ typedef struct nicbarrier_net_events {
 typedef struct nicbarrier_net nicbarrier_net_t;
 
 /** What another process of a leader's node has of it. */
-typedef struct nicbarrier_behind nicbarrier_behind_t;
+typedef struct nicbarrier_follower nicbarrier_follower_t;
 
 /** Longest endpoint, and longest record for processes behind a leader, of any engine, in bytes. */
 #define NICBARRIER_ENDPOINT_MAX 8192
-#define NICBARRIER_BEHIND_MAX   192
+#define NICBARRIER_FOLLOWER_MAX 192
 
 /** The endpoint of a member, as the agreement has carried it. */
 typedef struct nicbarrier_endpoint {
@@ -216,24 +216,24 @@ typedef struct nicbarrier_engine {
     void (*wait)(nicbarrier_net_t *net, unsigned usec);
 
     /** Lets other processes of this node, which are behind this one, do its part while it is away:
-     *  writes a record of at most NICBARRIER_BEHIND_MAX bytes that means something to `attach`
+     *  writes a record of at most NICBARRIER_FOLLOWER_MAX bytes that means something to `attach`
      *  there; returns its length, or 0 where there is nothing of that kind. After connect. The
      *  other four are there where this is. */
-    uint32_t (*behind_record)(nicbarrier_net_t *net, void *bytes);
+    uint32_t (*follower_record)(nicbarrier_net_t *net, void *bytes);
     /** In the other process, where `open` may not have been called. NULL where memory is exhausted.
      *  By one thread at a time, as detach, which may come after the leader's disconnect. */
-    nicbarrier_behind_t *(*attach)(const void *bytes, uint32_t len);
+    nicbarrier_follower_t *(*attach)(const void *bytes, uint32_t len);
     /** The node has entered all epochs up to `epoch`. Enters them in the leader's place, or else,
      *  unless a thread of the leader polls (`attentive`), wakes its helper thread. A lost wake-up
      *  costs time only: the leader polls by itself when it is in MPI next. */
-    void (*notify)(nicbarrier_behind_t *b, uint64_t epoch, bool attentive);
+    void (*notify)(nicbarrier_follower_t *b, uint64_t epoch, bool attentive);
     /** The last epoch that is known to be complete, as far as that can be known here, with
-     *  NICBARRIER_BEHIND_FAILED where the group is known to have failed. */
-    uint64_t (*known)(const nicbarrier_behind_t *b);
-    void (*detach)(nicbarrier_behind_t *b);
+     *  NICBARRIER_FOLLOWER_FAILED where the group is known to have failed. */
+    uint64_t (*known)(const nicbarrier_follower_t *b);
+    void (*detach)(nicbarrier_follower_t *b);
 } nicbarrier_engine_t;
 
-#define NICBARRIER_BEHIND_FAILED (UINT64_C(1) << 63)
+#define NICBARRIER_FOLLOWER_FAILED (UINT64_C(1) << 63)
 
 /** In place of an engine's number: the best; and as what was found: none. */
 #define NICBARRIER_ANY_ENGINE (-1)

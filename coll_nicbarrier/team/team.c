@@ -75,9 +75,9 @@ int nicbarrier_team_connect(nicbarrier_team_t *t, const nicbarrier_endpoints_t *
     }
     if (t->engine->connect(t->net, endpoints, &events, why) != 0)
         return -1;
-    if (t->on_node && t->engine->behind_record != NULL) {
+    if (t->on_node && t->engine->follower_record != NULL) {
         nicbarrier_head_t *head = t->shm.head;
-        head->behind_len = t->engine->behind_record(t->net, head->behind);
+        head->follower_len = t->engine->follower_record(t->net, head->follower);
     }
     return 0;
 }
@@ -108,7 +108,7 @@ void nicbarrier_team_drop_network(nicbarrier_team_t *t)
     if (t->net == NULL)
         return;
     if (t->on_node)
-        t->shm.head->behind_len = 0;
+        t->shm.head->follower_len = 0;
     t->engine->disconnect(t->net);
     t->net = NULL;
     t->trial_ends = 0;
@@ -117,16 +117,16 @@ void nicbarrier_team_drop_network(nicbarrier_team_t *t)
 
 void nicbarrier_team_begin(nicbarrier_team_t *t)
 {
-    if (t->on_node && t->net == NULL && t->shm.head->behind_len > 0)
-        t->behind = t->engine->attach(t->shm.head->behind, t->shm.head->behind_len);
+    if (t->on_node && t->net == NULL && t->shm.head->follower_len > 0)
+        t->follower = t->engine->attach(t->shm.head->follower, t->shm.head->follower_len);
 }
 
 void nicbarrier_team_free(nicbarrier_team_t *t)
 {
     if (t == NULL)
         return;
-    if (t->behind != NULL)
-        t->engine->detach(t->behind);
+    if (t->follower != NULL)
+        t->engine->detach(t->follower);
     nicbarrier_team_drop_network(t);
     onic_segment_unmap(&t->segment);
     free(t);
@@ -159,8 +159,8 @@ static void notify_leader(nicbarrier_team_t *t)
 {
     if (t->net != NULL) {
         nicbarrier_team_submit(t);
-    } else if (t->behind != NULL) {
-        t->engine->notify(t->behind, nicbarrier_shm_arrived(&t->shm),
+    } else if (t->follower != NULL) {
+        t->engine->notify(t->follower, nicbarrier_shm_arrived(&t->shm),
                           atomic_load(&t->shm.head->attentive) > 0);
     }
 }
@@ -198,7 +198,7 @@ void nicbarrier_team_hand_over(nicbarrier_team_t *t)
 static bool is_known(nicbarrier_team_t *t, uint64_t epoch)
 {
     const uint64_t known =
-        t->behind != NULL ? t->engine->known(t->behind) & ~NICBARRIER_BEHIND_FAILED : 0;
+        t->follower != NULL ? t->engine->known(t->follower) & ~NICBARRIER_FOLLOWER_FAILED : 0;
     if (known < epoch)
         return false;
     nicbarrier_shm_release(&t->shm, known);
@@ -213,8 +213,9 @@ bool nicbarrier_team_done(nicbarrier_team_t *t, uint64_t epoch)
 
 bool nicbarrier_team_failed(nicbarrier_team_t *t)
 {
-    const bool net = (t->net != NULL && t->engine->failed(t->net)) ||
-                     (t->behind != NULL && t->engine->known(t->behind) >= NICBARRIER_BEHIND_FAILED);
+    const bool net =
+        (t->net != NULL && t->engine->failed(t->net)) ||
+        (t->follower != NULL && t->engine->known(t->follower) >= NICBARRIER_FOLLOWER_FAILED);
     const bool node = t->on_node && nicbarrier_shm_failed(&t->shm);
     /* The leader lets the network know of the node, and the node of the network. */
     if ((net && t->on_node && !node) || (node && t->net != NULL && !net))

@@ -39,7 +39,7 @@ typedef struct nicbarrier_team {
     onic_segment_t segment;
     const nicbarrier_engine_t *engine; /**< network part, or NULL */
     nicbarrier_net_t *net;             /**< the leader's; NULL in others */
-    nicbarrier_behind_t *behind;       /**< what others have of the leader's; or NULL */
+    nicbarrier_follower_t *follower;   /**< what others have of the leader's; or NULL */
     uint64_t trial_ends;               /**< nanoseconds; 0: no trial has begun */
     _Atomic uint64_t given;            /**< leader: last epoch given to the engine */
     nicbarrier_team_config_t config;

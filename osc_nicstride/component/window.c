@@ -10,7 +10,7 @@
 #include "common/support/collective.h"
 #include "common/support/device.h"
 #include "osc_nicstride/component/setup.h"
-#include "osc_nicstride/sync/counted.h"
+#include "osc_nicstride/sync/fence.h"
 #include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/window/state.h"
 #include "common/mover/mover.h"

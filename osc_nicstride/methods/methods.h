@@ -16,9 +16,9 @@ extern const nicstride_method_row_t *nicstride_methods[NICSTRIDE_METHODS_MAX];
 extern const nicstride_method_row_t nicstride_direct;               /* direct.c */
 extern const nicstride_method_row_t nicstride_cma, nicstride_sieve; /* single_copy.c */
 extern const nicstride_method_row_t nicstride_pack;                 /* rows.c */
-extern const nicstride_method_row_t nicstride_rdma;                 /* by_rdma.c */
+extern const nicstride_method_row_t nicstride_rdma;                 /* ucx_rma.c */
 extern const nicstride_method_row_t nicstride_mover;                /* pipeline.c */
-extern const nicstride_method_row_t nicstride_nic;                  /* by_nic.c */
+extern const nicstride_method_row_t nicstride_nic;                  /* verbs_wr.c */
 
 /** The component as Open MPI finds it, and behind that the table: a test adds rows there. */
 typedef struct nicstride_osc {

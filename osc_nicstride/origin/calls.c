@@ -7,7 +7,7 @@
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/queue/wait.h"
-#include "osc_nicstride/sync/counted.h"
+#include "osc_nicstride/sync/fence.h"
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/op.h"

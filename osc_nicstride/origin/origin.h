@@ -26,7 +26,7 @@
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/module.h"
 #include "common/support/device.h"
-#include "osc_nicstride/sync/counted.h"
+#include "osc_nicstride/sync/fence.h"
 
 /** Arguments that communication calls have in common, in MPI's order. */
 typedef struct nicstride_arguments {

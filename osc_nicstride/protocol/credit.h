@@ -308,7 +308,7 @@ static inline nicstride_asker_t *nicstride_reply_next(const nicstride_replies_t 
     return first != NULL && nicstride_reply_fits(r, first->bytes) ? first : NULL;
 }
 
-/* ---- slots --------------------------------------------------------------------------------------
+/* ---- reply lines --------------------------------------------------------------------------------
  *
  * Where a process of the same node answers a single small operation: a cache line in memory
  * that both have mapped, one for each origin and target of a window.
@@ -327,39 +327,39 @@ static inline nicstride_asker_t *nicstride_reply_next(const nicstride_replies_t 
  * Pure. */
 
 /** All zero: no answer yet. */
-typedef struct nicstride_slot {
+typedef struct nicstride_reply_line {
     _Alignas(64) uint64_t applied; /**< as in an acknowledgement (credit.h); written last */
     uint32_t handle;               /**< of the operation that the data is for; 0: no data */
     uint32_t len;
-    unsigned char data[NICSTRIDE_SLOT_DATA];
-} nicstride_slot_t;
+    unsigned char data[NICSTRIDE_REPLY_LINE_DATA];
+} nicstride_reply_line_t;
 
-_Static_assert(sizeof(nicstride_slot_t) == 64, "one cache line");
+_Static_assert(sizeof(nicstride_reply_line_t) == 64, "one cache line");
 
-/** How many slots each process of a window has, with so many of them on its node. */
-static inline int nicstride_slot_count(int processes)
+/** How many reply lines each process of a window has, with so many of them on its node. */
+static inline int nicstride_reply_line_count(int processes)
 {
-    return processes > 1 && processes <= NICSTRIDE_SLOT_PROCESSES ? processes : 0;
+    return processes > 1 && processes <= NICSTRIDE_REPLY_LINE_PROCESSES ? processes : 0;
 }
 
 /**
- * Does an answer go into the slot? Else it is a message.
+ * Does an answer go into the reply line? Else it is a message.
  *
  * @param asked    the count with which the message asks for its own acknowledgement; 0: it does not
  * @param applied  what the answer acknowledges; 0: nothing, others must be applied first
  * @param len      bytes of its data
  */
-static inline bool nicstride_slot_takes(uint64_t asked, uint64_t applied, size_t len)
+static inline bool nicstride_reply_line_takes(uint64_t asked, uint64_t applied, size_t len)
 {
-    return asked != 0 && applied != 0 && len <= NICSTRIDE_SLOT_DATA;
+    return asked != 0 && applied != 0 && len <= NICSTRIDE_REPLY_LINE_DATA;
 }
 
 /** The target answers. `applied` must have grown since the last answer.
  *
  *  @param handle  the operation's, as in short headers; 0 where there is no data
- *  @param len     0 .. NICSTRIDE_SLOT_DATA */
-static inline void nicstride_slot_answer(nicstride_slot_t *s, uint64_t applied, uint32_t handle,
-                                         const void *data, size_t len)
+ *  @param len     0 .. NICSTRIDE_REPLY_LINE_DATA */
+static inline void nicstride_reply_line_answer(nicstride_reply_line_t *s, uint64_t applied,
+                                               uint32_t handle, const void *data, size_t len)
 {
     if (len == sizeof(uint64_t))
         memcpy(s->data, data, sizeof(uint64_t));
@@ -373,7 +373,7 @@ static inline void nicstride_slot_answer(nicstride_slot_t *s, uint64_t applied, 
 
 /** Is there an answer that the origin has not taken, the last of which was `*seen`? Then that
  *  becomes the new one's number, and the rest of the answer may be read. */
-static inline bool nicstride_slot_look(const nicstride_slot_t *s, uint64_t *seen)
+static inline bool nicstride_reply_line_look(const nicstride_reply_line_t *s, uint64_t *seen)
 {
     const uint64_t applied = __atomic_load_n(&s->applied, __ATOMIC_ACQUIRE);
 
@@ -384,11 +384,11 @@ static inline bool nicstride_slot_look(const nicstride_slot_t *s, uint64_t *seen
 }
 
 /** The data of the answer that was just found: for the operation `*handle_p`, `*len_p` bytes. NULL
- *  where there is none, `*handle_p` being 0 then, or where it is more than a slot holds. */
-static inline const void *nicstride_slot_data(const nicstride_slot_t *s, uint32_t *handle_p,
-                                              size_t *len_p)
+ *  where there is none, `*handle_p` being 0 then, or where it is more than a reply line holds. */
+static inline const void *nicstride_reply_line_data(const nicstride_reply_line_t *s,
+                                                    uint32_t *handle_p, size_t *len_p)
 {
     *handle_p = __atomic_load_n(&s->handle, __ATOMIC_RELAXED);
     *len_p = __atomic_load_n(&s->len, __ATOMIC_RELAXED);
-    return *handle_p != 0 && *len_p <= NICSTRIDE_SLOT_DATA ? s->data : NULL;
+    return *handle_p != 0 && *len_p <= NICSTRIDE_REPLY_LINE_DATA ? s->data : NULL;
 }

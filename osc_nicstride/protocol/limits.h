@@ -25,9 +25,9 @@
 /** Most bytes of an operation that is held back with a lock: a header, a layout, data (lockq.h). */
 #define NICSTRIDE_LAZY_MAX 1408
 /** The most bytes of data in an answer that lies in shared memory (credit.h). */
-#define NICSTRIDE_SLOT_DATA 48
+#define NICSTRIDE_REPLY_LINE_DATA 48
 /** With more processes of a window on a node there are none: their memory grows with the square. */
-#define NICSTRIDE_SLOT_PROCESSES 64
+#define NICSTRIDE_REPLY_LINE_PROCESSES 64
 /** A get is asked for in pieces of at most so many bytes: several share the wire. */
 #define NICSTRIDE_GET_PIECE (1u << 20)
 /** Room in a fragment for a slice of a layout: a third, as a run of 8 bytes takes 3 to 4 bytes. */

@@ -208,7 +208,8 @@ static int send_fragment(nicstride_op_t *op)
     }
     nicstride_op_reserve_locked(op, reply);
     /* A message by itself is likely to be flushed at once: it asks for its acknowledgement itself.
-     * But a wait for a request does not look into the slot, which has data of whole operations. */
+     * But a wait for a request does not look into the reply line, which has data of whole
+     * operations. */
     if (op->sent + n == op->size && nicstride_tx_may_ask(&p->flow.tx) && op->request == NULL &&
         (op->sent == 0 || !nicstride_op_wants_reply(op)) && !nicstride_is_active(p->module))
         f.msg.count = p->flow.tx.asked = p->flow.tx.sent + 1;
@@ -236,7 +237,8 @@ static void ask_for_credit(nicstride_peer_t *p)
     LIST_FOREACH(other, &p->process->peers, of_process) {
         uint64_t upto;
 
-        /* What is kept for a lock was not sent yet; what lies in a slot nobody else looks for. */
+        /* What is kept for a lock was not sent yet; what lies in a reply line nobody else looks
+         * for. */
         nicstride_lazy_lock_ask_locked(other);
         nicstride_look_locked(other);
         if (!other->failed && nicstride_tx_ask(&other->flow.tx, &upto))
@@ -314,7 +316,7 @@ void nicstride_acknowledged_locked(nicstride_peer_t *p, uint64_t count, uint64_t
 void nicstride_take_answer_locked(nicstride_peer_t *p)
 {
     nicstride_place_answer_locked(p);
-    nicstride_acknowledged_locked(p, p->flow.slot_seen, 0, 0);
+    nicstride_acknowledged_locked(p, p->flow.reply_line_seen, 0, 0);
 }
 
 void nicstride_peer_end_locked(nicstride_peer_t *p)

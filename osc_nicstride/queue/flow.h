@@ -50,14 +50,15 @@ void nicstride_ask_locked(nicstride_peer_t *p, uint64_t goal);
  * says so, with an error class or 0; sends what may go now. */
 void nicstride_acknowledged_locked(nicstride_peer_t *p, uint64_t count, uint64_t freed, int error);
 
-/** Takes what the peer answered in its slot. */
+/** Takes what the peer answered in its reply line. */
 void nicstride_take_answer_locked(nicstride_peer_t *p);
 
 /** Has the peer answered there? Then that is taken. To be called wherever its answers are waited
  *  for, and before it is asked for another. */
 static inline bool nicstride_look_locked(nicstride_peer_t *p)
 {
-    if (p->flow.slot == NULL || !nicstride_slot_look(p->flow.slot, &p->flow.slot_seen))
+    if (p->flow.reply_line == NULL ||
+        !nicstride_reply_line_look(p->flow.reply_line, &p->flow.reply_line_seen))
         return false;
     nicstride_take_answer_locked(p);
     return true;

@@ -302,7 +302,7 @@ void nicstride_place_answer_locked(nicstride_peer_t *p)
 {
     uint32_t word;
     size_t len;
-    const void *data = nicstride_slot_data(p->flow.slot, &word, &len);
+    const void *data = nicstride_reply_line_data(p->flow.reply_line, &word, &len);
     nicstride_op_t *op = data != NULL ? awaiting(onic_handle_of_word(word), 0, len) : NULL;
 
     nicstride_add(&nicstride_counters.slot_answers, 1);

@@ -120,7 +120,7 @@ void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), 
 
         onic_wire_lock();
         for (int turn = 0; turn < turns; turn++) {
-            /* What is waited for comes with an event, or is in the slot. */
+            /* What is waited for comes with an event, or is in the reply line. */
             if (p != NULL && nicstride_look_locked(p))
                 events = 1;
             over = ((how & NICSTRIDE_POLL) != 0 || events != 0) && done(arg);

@@ -24,7 +24,7 @@ enum {
 
 /** Waits until `done(arg)` holds, which is called with the wire lock held and may send. Progresses
  *  the wire closely and everything else now and then, and looks for what `p`, which may be NULL,
- *  answers in its slot. `how`: a set of the above. MPI threads, no lock held. */
+ *  answers in its reply line. `how`: a set of the above. MPI threads, no lock held. */
 void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), void *arg);
 
 /** The lock of the peer is wanted, where it is held back (lazy_lock.h): waits until it is there,

@@ -6,7 +6,7 @@
  *  target. */
 #include <stdatomic.h>
 
-#include "osc_nicstride/sync/counted.h"
+#include "osc_nicstride/sync/fence.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/flow.h"

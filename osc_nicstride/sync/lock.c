@@ -12,7 +12,7 @@
  *  MPI_Win_lock_all nothing but that (window_lock.h). */
 #include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/sync/counted.h"
+#include "osc_nicstride/sync/fence.h"
 #include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/window/module.h"
 #include "osc_nicstride/queue/wait.h"

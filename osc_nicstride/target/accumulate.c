@@ -13,7 +13,7 @@ enum { BUSY = -1 };
 
 /** Old values on their way back. The operation, and so their bytes, counts until they have left. */
 typedef struct old_values {
-    nicstride_use_t use;
+    nicstride_pending_access_t access;
     char bytes[];
 } old_values_t;
 
@@ -41,9 +41,9 @@ static void returned_cb(void *arg, int status)
 {
     old_values_t *old = arg;
 
-    if (old->use.m != NULL && status != OMPI_SUCCESS)
-        nicstride_give_up_locked(old->use.p);
-    nicstride_use_end(&old->use, 0);
+    if (old->access.m != NULL && status != OMPI_SUCCESS)
+        nicstride_give_up_locked(old->access.p);
+    nicstride_pending_access_end(&old->access, 0);
 }
 
 /** Sends old values back; takes over `old`. */
@@ -139,7 +139,7 @@ static bool fetch_long(const nicstride_incoming_t *in)
     if (old != NULL)
         error = apply_message(in, &op.apply, old->bytes);
     if (old != NULL && error != 0)
-        nicstride_use_close(&old->use);
+        nicstride_pending_access_close(&old->access);
     if (error == BUSY)
         return false;
     if (error != 0) {

@@ -36,26 +36,26 @@ static void acknowledge(nicstride_peer_t *p, uint64_t count, int error)
     nicstride_send_header_locked(p, &msg);
 }
 
-/** In the slot, where there is one and it takes the answer; else false. */
-static bool answer_in_slot(nicstride_peer_t *p, const nicstride_msg_t *to, uint64_t count,
-                           const void *data, size_t len)
+/** In the reply line, where there is one and it takes the answer; else false. */
+static bool answer_in_reply_line(nicstride_peer_t *p, const nicstride_msg_t *to, uint64_t count,
+                                 const void *data, size_t len)
 {
-    _Alignas(uint64_t) unsigned char few[NICSTRIDE_SLOT_DATA];
+    _Alignas(uint64_t) unsigned char few[NICSTRIDE_REPLY_LINE_DATA];
 
-    if (p->flow.slot_there == NULL || !nicstride_slot_takes(to->count, count, len) ||
+    if (p->flow.reply_line_there == NULL || !nicstride_reply_line_takes(to->count, count, len) ||
         !onic_handle_has_word(to->handle))
         return false;
     /* UCX looks into a queue in shared memory only while it has an endpoint there, and leaves it to
      * a thread that has to be woken otherwise: the first answer is a message, which makes one. */
-    if (!p->flow.slot_used) {
-        p->flow.slot_used = true;
+    if (!p->flow.reply_line_used) {
+        p->flow.reply_line_used = true;
         return false;
     }
     /* Read once, and so that no element is torn: others may be writing there. */
     if (len > 0)
         onic_copy_bytes(few, data, len);
-    nicstride_slot_answer(p->flow.slot_there, count, len > 0 ? onic_handle_word(to->handle) : 0,
-                          few, len);
+    nicstride_reply_line_answer(p->flow.reply_line_there, count,
+                                len > 0 ? onic_handle_word(to->handle) : 0, few, len);
     return true;
 }
 
@@ -65,7 +65,7 @@ void nicstride_applied_locked(nicstride_module_t *m, nicstride_peer_t *p,
     uint64_t count;
 
     if (count_applied(m, p, msg, error, &count, &error) &&
-        (error != 0 || !answer_in_slot(p, msg, count, NULL, 0)))
+        (error != 0 || !answer_in_reply_line(p, msg, count, NULL, 0)))
         acknowledge(p, count, error);
 }
 
@@ -90,7 +90,7 @@ void nicstride_reply_locked(const nicstride_incoming_t *in, const void *data, ui
 
     /* The reply itself has its error. */
     (void)count_applied(in->m, in->p, in->msg, 0, &count, &earlier);
-    if (error == 0 && earlier == 0 && answer_in_slot(in->p, in->msg, count, data, len))
+    if (error == 0 && earlier == 0 && answer_in_reply_line(in->p, in->msg, count, data, len))
         return;
     nicstride_reply_init(in->p, in->msg, &msg, len);
     msg.status = error;
@@ -177,7 +177,7 @@ int nicstride_open_target(const nicstride_incoming_t *in, onic_layout_t *l, char
 
 int nicstride_use_open(const nicstride_incoming_t *in, size_t size, void **use_p)
 {
-    nicstride_use_t *u = malloc(size);
+    nicstride_pending_access_t *u = malloc(size);
     const int error =
         u != NULL ? nicstride_open_target(in, &u->layout, &u->base, &u->at) : MPI_ERR_NO_MEM;
 
@@ -189,12 +189,12 @@ int nicstride_use_open(const nicstride_incoming_t *in, size_t size, void **use_p
     u->p = in->p;
     u->msg = *in->msg;
     u->moves = u->cancelled = false;
-    LIST_INSERT_HEAD(&u->m->uses, u, of_window);
+    LIST_INSERT_HEAD(&u->m->accesses, u, of_window);
     *use_p = u;
     return 0;
 }
 
-void nicstride_use_close(nicstride_use_t *u)
+void nicstride_pending_access_close(nicstride_pending_access_t *u)
 {
     if (u->m != NULL)
         LIST_REMOVE(u, of_window);
@@ -202,22 +202,22 @@ void nicstride_use_close(nicstride_use_t *u)
     free(u);
 }
 
-void nicstride_use_end(nicstride_use_t *u, int error)
+void nicstride_pending_access_end(nicstride_pending_access_t *u, int error)
 {
     if (u->m != NULL)
         nicstride_applied_locked(u->m, u->p, &u->msg, error);
-    nicstride_use_close(u);
+    nicstride_pending_access_close(u);
 }
 
-static bool is_in_window(const nicstride_use_t *u)
+static bool is_in_window(const nicstride_pending_access_t *u)
 {
     return target_holds(u->m, &u->msg, &u->layout);
 }
 
 /** The next one that is to be cancelled and was not yet. */
-static nicstride_use_t *next_to_cancel(const nicstride_module_t *m, bool all)
+static nicstride_pending_access_t *next_to_cancel(const nicstride_module_t *m, bool all)
 {
-    nicstride_use_t *u = LIST_FIRST(&m->uses);
+    nicstride_pending_access_t *u = LIST_FIRST(&m->accesses);
 
     while (u != NULL && (!u->moves || u->cancelled || (!all && is_in_window(u))))
         u = LIST_NEXT(u, of_window);
@@ -226,16 +226,16 @@ static nicstride_use_t *next_to_cancel(const nicstride_module_t *m, bool all)
 
 bool nicstride_end_uses_locked(nicstride_module_t *m, bool all)
 {
-    nicstride_use_t *u;
+    nicstride_pending_access_t *u;
 
-    LIST_FOREACH(u, &m->uses, of_window)
+    LIST_FOREACH(u, &m->accesses, of_window)
         u->cancelled = false;
     /* From the begin each time: cancelling one may end it, and others. */
     while ((u = next_to_cancel(m, all)) != NULL) {
         u->cancelled = true;
         (void)onic_mover_cancel_locked(u);
     }
-    LIST_FOREACH(u, &m->uses, of_window)
+    LIST_FOREACH(u, &m->accesses, of_window)
         if (all ? u->moves : !is_in_window(u))
             return false;
     return true;
@@ -243,9 +243,9 @@ bool nicstride_end_uses_locked(nicstride_module_t *m, bool all)
 
 void nicstride_forget_uses_locked(nicstride_module_t *m)
 {
-    nicstride_use_t *u;
+    nicstride_pending_access_t *u;
 
-    LIST_FOREACH(u, &m->uses, of_window)
+    LIST_FOREACH(u, &m->accesses, of_window)
         u->m = NULL;
-    LIST_INIT(&m->uses);
+    LIST_INIT(&m->accesses);
 }

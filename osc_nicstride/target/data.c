@@ -16,8 +16,8 @@
 
 /** A get that is being answered. */
 typedef struct answer {
-    nicstride_use_t use; /**< `at` is the next packed byte of the layout */
-    uint64_t offset;     /**< the same as a position in the origin's operation */
+    nicstride_pending_access_t access; /**< `at` is the next packed byte of the layout */
+    uint64_t offset;                   /**< the same as a position in the origin's operation */
     uint64_t left;
     bool running; /**< in the sending loop: completions need not continue it */
     unsigned in_flight;
@@ -32,8 +32,8 @@ static void answered_cb(void *arg, int status)
     answer_t *a = arg;
 
     /* The origin misses data, and nothing else would show it. */
-    if (status != OMPI_SUCCESS && a->use.m != NULL)
-        nicstride_give_up_locked(a->use.p);
+    if (status != OMPI_SUCCESS && a->access.m != NULL)
+        nicstride_give_up_locked(a->access.p);
     a->in_flight--;
     if (!a->running)
         answer_more(a);
@@ -41,8 +41,8 @@ static void answered_cb(void *arg, int status)
 
 static int answer_fragment(answer_t *a)
 {
-    const onic_layout_t *l = &a->use.layout;
-    nicstride_peer_t *p = a->use.p;
+    const onic_layout_t *l = &a->access.layout;
+    nicstride_peer_t *p = a->access.p;
     nicstride_msg_t msg;
     onic_payload_t payload;
     const uint64_t room = nicstride_frag_max_locked(p, sizeof(msg) + a->left) - sizeof(msg);
@@ -50,17 +50,17 @@ static int answer_fragment(answer_t *a)
     int rc;
 
     if (n > room)
-        n = nicstride_fragment(l, (uintptr_t)a->use.base, a->use.at, room, 1);
-    nicstride_reply_init(p, &a->use.msg, &msg, n);
+        n = nicstride_fragment(l, (uintptr_t)a->access.base, a->access.at, room, 1);
+    nicstride_reply_init(p, &a->access.msg, &msg, n);
     msg.offset = a->offset;
-    nicstride_set_payload(&payload, l, a->use.base, a->use.at, n);
+    nicstride_set_payload(&payload, l, a->access.base, a->access.at, n);
     a->in_flight++;
     rc = nicstride_send_locked(p, &msg, &payload, answered_cb, a);
     if (rc != 0)
         a->in_flight--;
     if (rc < 0)
         return rc;
-    a->use.at += n;
+    a->access.at += n;
     a->offset += n;
     a->left -= n;
     return OMPI_SUCCESS;
@@ -71,10 +71,10 @@ static void answer_failed(answer_t *a)
 {
     nicstride_msg_t msg;
 
-    nicstride_reply_init(a->use.p, &a->use.msg, &msg, a->left);
+    nicstride_reply_init(a->access.p, &a->access.msg, &msg, a->left);
     msg.offset = a->offset;
     msg.status = MPI_ERR_OTHER;
-    nicstride_send_header_locked(a->use.p, &msg);
+    nicstride_send_header_locked(a->access.p, &msg);
     a->left = 0;
 }
 
@@ -83,7 +83,7 @@ static void answer_more(answer_t *a)
 {
     int rc = OMPI_SUCCESS;
 
-    if (a->use.m == NULL)
+    if (a->access.m == NULL)
         a->left = 0;
     a->running = true;
     while (a->left > 0 && a->in_flight < NICSTRIDE_REPLIES_IN_FLIGHT && rc == OMPI_SUCCESS)
@@ -93,7 +93,7 @@ static void answer_more(answer_t *a)
         answer_failed(a);
     if (a->left > 0 || a->in_flight > 0)
         return;
-    nicstride_use_end(&a->use, 0);
+    nicstride_pending_access_end(&a->access, 0);
 }
 
 static void answer_long(const nicstride_incoming_t *in)
@@ -217,7 +217,7 @@ void nicstride_on_getv(const nicstride_incoming_t *in)
 
 /** One that is under way. */
 typedef struct nicstride_moving {
-    nicstride_use_t use;
+    nicstride_pending_access_t access;
     nicstride_accop_t op; /**< accumulates */
     onic_cursor_t cursor;
 } moving_t;
@@ -233,20 +233,20 @@ static void moved_cb(void *arg, int status)
 {
     moving_t *v = arg;
 
-    if (v->use.m != NULL && v->use.msg.type != NICSTRIDE_MSG_GET) {
-        v->use.p->served.moving--;
+    if (v->access.m != NULL && v->access.msg.type != NICSTRIDE_MSG_GET) {
+        v->access.p->served.moving--;
         /* Those that had to wait for it. */
-        if (v->use.p->served.put_off > 0)
+        if (v->access.p->served.put_off > 0)
             onic_wire_defer(ONIC_AM_OSC);
     }
-    nicstride_use_end(&v->use, status == OMPI_SUCCESS ? 0 : MPI_ERR_OTHER);
+    nicstride_pending_access_end(&v->access, status == OMPI_SUCCESS ? 0 : MPI_ERR_OTHER);
 }
 
 /** Applies whole elements that have come; none while another process has the lock. */
 static int64_t apply(void *arg, uint64_t pos, const void *data, uint64_t n)
 {
     moving_t *v = arg;
-    const nicstride_module_t *m = v->use.m;
+    const nicstride_module_t *m = v->access.m;
     onic_owned_lock_t *lock = &nicstride_ctl(m, m->node.me)->acc_lock;
 
     (void)pos;
@@ -255,7 +255,7 @@ static int64_t apply(void *arg, uint64_t pos, const void *data, uint64_t n)
         return 0;
     if (!nicstride_ctl_try(m, lock))
         return nicstride_is_broken(m) ? -1 : 0;
-    nicstride_apply(&v->op.apply, &v->cursor, v->use.base, data, NULL, n);
+    nicstride_apply(&v->op.apply, &v->cursor, v->access.base, data, NULL, n);
     nicstride_ctl_unlock(lock);
     return (int64_t)n;
 }
@@ -277,7 +277,7 @@ static int open_moving(const nicstride_incoming_t *in, moving_t **v_p, onic_move
     if (error != 0)
         return error;
     moving_t *v = *v_p = record;
-    const nicstride_use_t *u = &v->use;
+    const nicstride_pending_access_t *u = &v->access;
     *end_p = (onic_mover_end_t){.at = u->at,
                                 .len = in->msg->len,
                                 .base = u->base,
@@ -296,7 +296,7 @@ static int open_moving(const nicstride_incoming_t *in, moving_t **v_p, onic_move
         onic_layout_dup(&end_p->layout, &u->layout);
     }
     if (error != 0)
-        nicstride_use_close(&v->use);
+        nicstride_pending_access_close(&v->access);
     return error;
 }
 
@@ -321,13 +321,13 @@ void nicstride_on_move(const nicstride_incoming_t *in)
                            : onic_mover_receive_locked(in->p->wire, &ticket, &end);
 
         if (rc == OMPI_SUCCESS) {
-            v->use.moves = true;
+            v->access.moves = true;
             if (!get)
                 in->p->served.moving++;
             return;
         }
         onic_layout_fini(&end.layout);
-        nicstride_use_close(&v->use);
+        nicstride_pending_access_close(&v->access);
         /* The origin could have this process map its buffers, and it cannot: data goes by
          * message. */
         if (get && rc == OMPI_ERR_UNREACH) {

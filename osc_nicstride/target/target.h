@@ -81,8 +81,8 @@ static inline char *nicstride_contiguous_target(const nicstride_incoming_t *in, 
 
 /** A message whose effect takes longer than its handler: first in the record of its handler. Until
  *  it ends the bytes that it is about are read or written, though they may be detached. */
-typedef struct nicstride_use {
-    LIST_ENTRY(nicstride_use) of_window;
+typedef struct nicstride_pending_access {
+    LIST_ENTRY(nicstride_pending_access) of_window;
     nicstride_module_t *m; /**< NULL: the window is gone */
     nicstride_peer_t *p;
     nicstride_msg_t msg;
@@ -91,14 +91,14 @@ typedef struct nicstride_use {
     uint64_t at;    /**< where the message begins in it */
     bool moves;     /**< it goes through receive buffers, and can be cancelled */
     bool cancelled; /**< it has been */
-} nicstride_use_t;
+} nicstride_pending_access_t;
 
 /** Makes the record of a message, of `size` bytes. As nicstride_open_target, or MPI_ERR_NO_MEM. */
 int nicstride_use_open(const nicstride_incoming_t *in, size_t size, void **use_p);
 /** It is over, and the origin learns that, with `error` (0: none). */
-void nicstride_use_end(nicstride_use_t *u, int error);
+void nicstride_pending_access_end(nicstride_pending_access_t *u, int error);
 /** The same where the origin learns of it in another way. */
-void nicstride_use_close(nicstride_use_t *u);
+void nicstride_pending_access_close(nicstride_pending_access_t *u);
 /** The program has detached memory: a transfer through receive buffers that uses such is ended with
  *  an error, what comes or goes by message is waited for; `all`: the window goes away, all of the
  *  former are ended. False while there is one: again, with the wire unlocked in between. */

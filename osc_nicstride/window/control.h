@@ -16,8 +16,8 @@
 #include "osc_nicstride/window/module.h"
 
 /** What the processes of a node share about one target of one window. Behind it in the segment lie
- *  its board of fences, five arrays with one element for each process of the node, the slots in
- *  which these answer its own operations, and the lock queue. */
+ *  its board of fences, five arrays with one element for each process of the node, the reply lines
+ *  in which these answer its own operations, and the lock queue. */
 typedef struct nicstride_ctl {
     _Alignas(64) onic_owned_lock_t acc_lock;   /**< held while an accumulate is applied */
     _Alignas(64) onic_owned_lock_t queue_lock; /**< guards the lock queue */

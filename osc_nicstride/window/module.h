@@ -67,11 +67,11 @@ typedef struct nicstride_flow {
                                       longer (vector.h), else 0 */
     unsigned records;            /**< of that */
     nicstride_op_t *gets;        /**< of a vector of gets */
-    LIST_ENTRY(nicstride_peer) waiting; /**< of the peers with some */
-    const nicstride_slot_t *slot;       /**< where it answers me; NULL: by message only */
-    uint64_t slot_seen;                 /**< its last answer there */
-    nicstride_slot_t *slot_there;       /**< where I answer it; NULL: by message only */
-    bool slot_used;                     /**< not with the first answer */
+    LIST_ENTRY(nicstride_peer) waiting;       /**< of the peers with some */
+    const nicstride_reply_line_t *reply_line; /**< where it answers me; NULL: by message only */
+    uint64_t reply_line_seen;                 /**< its last answer there */
+    nicstride_reply_line_t *reply_line_there; /**< where I answer it; NULL: by message only */
+    bool reply_line_used;                     /**< not with the first answer */
 } nicstride_flow_t;
 
 /** Operations to a peer. Wire lock, but that `enqueued` and `clean` are read without. */
@@ -182,7 +182,7 @@ static inline int *nicstride_known(nicstride_peer_t *p, nicstride_method_t metho
 
 /** Bytes from the begin of a control block to its parts, and of all of it. */
 typedef struct nicstride_ctl_parts {
-    size_t counts, notices, granted, slots, lockq, board, bytes;
+    size_t counts, notices, granted, reply_lines, lockq, board, bytes;
 } nicstride_ctl_parts_t;
 
 typedef struct nicstride_module {
@@ -221,8 +221,8 @@ typedef struct nicstride_module {
     nicstride_peer_t **used_end;
     unsigned walks;
     LIST_ENTRY(nicstride_module) in_use;
-    LIST_HEAD(nicstride_uses, nicstride_use)
-    uses;                           /**< what others' messages still do with my memory */
+    LIST_HEAD(nicstride_accesses, nicstride_pending_access)
+    accesses;                       /**< what others' messages still do with my memory */
     nicstride_regions_t regions;    /**< dynamic window: what is attached here */
     nicstride_enrolled_t *enrolled; /**< own memory that is registered (keys.h), or NULL */
     nicstride_asked_t window_asked; /**< of rank 0, for the window's lock, by message */

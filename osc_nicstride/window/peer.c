@@ -69,17 +69,17 @@ void nicstride_processes_fini(void)
 
 /* ---- peers ----------------------------------------------------------------------------------- */
 
-/** Finds the slots by which a process of my node and I answer each other. */
+/** Finds the reply lines by which a process of my node and I answer each other. */
 static void find_slots(const nicstride_module_t *m, nicstride_peer_t *p)
 {
-    nicstride_slot_t *mine, *its;
+    nicstride_reply_line_t *mine, *its;
 
-    if (nicstride_slot_count(m->node.n) == 0 || p->local < 0 || p->rank == m->rank)
+    if (nicstride_reply_line_count(m->node.n) == 0 || p->local < 0 || p->rank == m->rank)
         return;
-    mine = nicstride_ctl_part(m, m->node.me, m->ctl.slots);
-    its = nicstride_ctl_part(m, p->local, m->ctl.slots);
-    p->flow.slot = &mine[p->local];
-    p->flow.slot_there = &its[m->node.me];
+    mine = nicstride_ctl_part(m, m->node.me, m->ctl.reply_lines);
+    its = nicstride_ctl_part(m, p->local, m->ctl.reply_lines);
+    p->flow.reply_line = &mine[p->local];
+    p->flow.reply_line_there = &its[m->node.me];
 }
 
 static uint64_t name_of(const nicstride_module_t *m, int rank)
@@ -268,7 +268,8 @@ nicstride_ctl_parts_t nicstride_ctl_place(int nlocal, int nranks)
     parts.counts = place(&end, n * sizeof(uint64_t));
     parts.notices = place(&end, 3 * n * sizeof(uint32_t));
     parts.granted = parts.notices + NICSTRIDE_NOTICES * n * sizeof(uint32_t);
-    parts.slots = place(&end, (size_t)nicstride_slot_count(nlocal) * sizeof(nicstride_slot_t));
+    parts.reply_lines =
+        place(&end, (size_t)nicstride_reply_line_count(nlocal) * sizeof(nicstride_reply_line_t));
     parts.lockq = place(&end, nicstride_lockq_size((uint32_t)nranks));
     parts.board = place(&end, nicstride_fence_board_bytes(nlocal, nranks));
     parts.bytes = end;

@@ -74,7 +74,7 @@ typedef struct nicstride_counters {
     unsigned long long bytes[NICSTRIDE_METHODS_MAX]; /**< of target memory that they are about */
     unsigned long long accumulates;
     unsigned long long messages;       /**< fragments sent */
-    unsigned long long slot_answers;   /**< that were taken from slots */
+    unsigned long long slot_answers;   /**< that were taken from reply lines */
     unsigned long long batches;        /**< of several short messages */
     unsigned long long locks_together; /**< locks asked for in one message with an operation */
     unsigned long long window_locks;   /**< times that a window's lock was asked for */

@@ -60,7 +60,7 @@ int superpipe_recv(void *buf, size_t count, ompi_datatype_t *datatype, int src, 
     superpipe_channel_t *c = (superpipe_channel_t *)comm->c_pml_comm;
     superpipe_peer_t *from =
         src != OMPI_ANY_SOURCE ? __atomic_load_n(&c->peer[src], __ATOMIC_ACQUIRE) : NULL;
-    superpipe_taker_t taker = {.source = src, .tag = tag};
+    superpipe_direct_recv_t direct = {.source = src, .tag = tag};
     size_t room;
     superpipe_request_t *r;
     int rc = OMPI_SUCCESS;
@@ -68,8 +68,8 @@ int superpipe_recv(void *buf, size_t count, ompi_datatype_t *datatype, int src, 
     if (is_others_turn()) {
         opal_progress();
     } else if (from != NULL && !onic_devices_told() && onic_type_is_plain(datatype, count, &room)) {
-        taker.room = room;
-        if (superpipe_take(c, from, &taker, buf, status))
+        direct.room = room;
+        if (superpipe_take(c, from, &direct, buf, status))
             return OMPI_SUCCESS;
     }
     r = begin(buf, count, datatype, src, tag, comm, &rc);

@@ -66,16 +66,16 @@ superpipe_message_t *superpipe_comm_next(superpipe_comm_t *c, int32_t source,
     return NULL;
 }
 
-bool superpipe_comm_take(superpipe_comm_t *c, const superpipe_taker_t *taker,
+bool superpipe_comm_take(superpipe_comm_t *c, const superpipe_direct_recv_t *direct,
                          superpipe_sender_t *sender, const superpipe_incoming_t *in)
 {
     if (!superpipe_comm_may_take(c) || in->prefix.context != c->context ||
-        in->source != taker->source || in->sequence != c->turn[taker->source] ||
-        (taker->tag == SUPERPIPE_ANY_TAG ? in->tag < 0 : in->tag != taker->tag) ||
-        in->bytes > taker->room)
+        in->source != direct->source || in->sequence != c->turn[direct->source] ||
+        (direct->tag == SUPERPIPE_ANY_TAG ? in->tag < 0 : in->tag != direct->tag) ||
+        in->bytes > direct->room)
         return false;
     superpipe_pool_arrived(sender, SUPERPIPE_RECORD + in->bytes);
-    c->turn[taker->source]++;
+    c->turn[direct->source]++;
     return true;
 }
 

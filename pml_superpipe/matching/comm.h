@@ -74,11 +74,11 @@ superpipe_message_t *superpipe_comm_next(superpipe_comm_t *c, int32_t source,
                                          superpipe_receive_t **receive_p);
 
 /** A receive of so many contiguous bytes, from one source, that is not posted but waits. */
-typedef struct superpipe_taker {
+typedef struct superpipe_direct_recv {
     int32_t source;
     int32_t tag; /**< or SUPERPIPE_ANY_TAG */
     uint64_t room;
-} superpipe_taker_t;
+} superpipe_direct_recv_t;
 
 /** May such receives take their messages? Nothing is posted, and nothing has come before. */
 static inline bool superpipe_comm_may_take(const superpipe_comm_t *c)
@@ -88,7 +88,7 @@ static inline bool superpipe_comm_may_take(const superpipe_comm_t *c)
 
 /** A short message of `sender`, which pays for its record and its bytes. Where it is for that
  *  receive it has had its turn, and is paid. Else false, and nothing has changed. */
-bool superpipe_comm_take(superpipe_comm_t *c, const superpipe_taker_t *taker,
+bool superpipe_comm_take(superpipe_comm_t *c, const superpipe_direct_recv_t *direct,
                          superpipe_sender_t *sender, const superpipe_incoming_t *in);
 
 /** Takes out one of the messages that are left, unexpected ones first, then held ones; or NULL. */

@@ -149,7 +149,8 @@ static bool may_take_locked(const superpipe_channel_t *c, const superpipe_peer_t
 
 /** Takes the next message in the queue. False, nothing changed: it is not for this receive. */
 static bool take_locked(superpipe_channel_t *c, superpipe_peer_t *from,
-                        const superpipe_taker_t *taker, void *buffer, ompi_status_public_t *status)
+                        const superpipe_direct_recv_t *direct, void *buffer,
+                        ompi_status_public_t *status)
 {
     onic_queue_message_t m;
     superpipe_incoming_t in;
@@ -157,7 +158,7 @@ static bool take_locked(superpipe_channel_t *c, superpipe_peer_t *from,
     if (!may_take_locked(c, from) || !onic_peer_next_message(from->wire, &m) ||
         m.id != ONIC_AM_SHORT ||
         !superpipe_decode_short(&in, m.header, m.header_len, m.payload, m.len) ||
-        !superpipe_comm_take(&c->match, taker, &from->sender, &in))
+        !superpipe_comm_take(&c->match, direct, &from->sender, &in))
         return false;
     if (in.bytes > 0)
         onic_copy_bytes(buffer, in.data, in.bytes);
@@ -175,8 +176,9 @@ static bool take_locked(superpipe_channel_t *c, superpipe_peer_t *from,
     return true;
 }
 
-bool superpipe_take(superpipe_channel_t *c, superpipe_peer_t *from, const superpipe_taker_t *taker,
-                    void *buffer, ompi_status_public_t *status)
+bool superpipe_take(superpipe_channel_t *c, superpipe_peer_t *from,
+                    const superpipe_direct_recv_t *direct, void *buffer,
+                    ompi_status_public_t *status)
 {
     const onic_queue_receiver_t *queue;
     const unsigned looks = opal_progress_yield_when_idle ? 0 : LOOKS;
@@ -186,12 +188,12 @@ bool superpipe_take(superpipe_channel_t *c, superpipe_peer_t *from, const superp
     queue = onic_peer_incoming(from->wire);
     may = queue != NULL && may_take_locked(c, from);
     if (may && onic_queue_has_message(queue))
-        taken = take_locked(c, from, taker, buffer, status);
+        taken = take_locked(c, from, direct, buffer, status);
     onic_wire_unlock();
     for (unsigned n = 0; may && !taken && n < looks; n++) {
         if (onic_queue_has_message(queue)) {
             onic_wire_lock();
-            taken = take_locked(c, from, taker, buffer, status);
+            taken = take_locked(c, from, direct, buffer, status);
             onic_wire_unlock();
             break;
         }

@@ -44,8 +44,8 @@ static void woken(test_t *t)
 
     begin(t, 80, &events, 0);
     if (t->me == 0) {
-        t->shared->behind_len = engine->behind_record(t->net, t->shared->behind);
-        EXPECT(t->shared->behind_len > 0);
+        t->shared->follower_len = engine->follower_record(t->net, t->shared->follower);
+        EXPECT(t->shared->follower_len > 0);
     }
     meet(t, 1);
     nap(30); /* the helper thread of member 0 has taken over, and sleeps */
@@ -56,7 +56,7 @@ static void woken(test_t *t)
     } else {
         meet(t, 2);
         atomic_store(&t->shared->node_entered, 1);
-        nicbarrier_behind_t *b = engine->attach(t->shared->behind, t->shared->behind_len);
+        nicbarrier_follower_t *b = engine->attach(t->shared->follower, t->shared->follower_len);
         EXPECT(b != NULL);
         engine->notify(b, 1, false);
         EXPECT(engine->known(b) == 0);

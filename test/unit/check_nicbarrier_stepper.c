@@ -22,8 +22,7 @@ static void calm(int me)
     adapter_config.calm = true;
 }
 
-/* ---- without any processor of the hosts -------------------------------------------------------
- */
+/* ---- without any processor of the hosts ------------------------------------------------------ */
 
 /* All enter and compute: the end is there to be seen, and no thread had to do anything for it. */
 static void by_itself(test_t *t)
@@ -106,10 +105,10 @@ static void behind(test_t *t)
     begin(t, 72, NULL, 0);
     barriers(t, 1, 1);
     if (t->me == 0)
-        t->shared->behind_len = engine->behind_record(t->net, t->shared->behind);
+        t->shared->follower_len = engine->follower_record(t->net, t->shared->follower);
     meet(t, 1);
     if (t->me == 1) {
-        nicbarrier_behind_t *b = engine->attach(t->shared->behind, t->shared->behind_len);
+        nicbarrier_follower_t *b = engine->attach(t->shared->follower, t->shared->follower_len);
         EXPECT(b != NULL && (engine->known(b) == 1 || engine->known(b) == 0));
         atomic_store(&t->shared->entered[0], 2);
         engine->notify(b, 2, false);
@@ -150,15 +149,15 @@ static void let_timers_run_out(test_t *t)
  * thread away, but has nothing to enter itself: it asks for what it has missed all the same. */
 static void behind_with_losses(test_t *t)
 {
-    nicbarrier_behind_t *b = NULL;
+    nicbarrier_follower_t *b = NULL;
 
     begin(t, 79, NULL, 0);
     barriers(t, 1, 1);
     if (t->me == 0)
-        t->shared->behind_len = engine->behind_record(t->net, t->shared->behind);
+        t->shared->follower_len = engine->follower_record(t->net, t->shared->follower);
     meet(t, 1);
     if (t->me == 1)
-        b = engine->attach(t->shared->behind, t->shared->behind_len);
+        b = engine->attach(t->shared->follower, t->shared->follower_len);
     else /* so that it stays away also where this process has to wait for a processor */
         nicbarrier_datagram_stop_thread();
     for (uint64_t e = 2; e <= 20; e++) {
@@ -235,8 +234,7 @@ START_TEST(other_groups_are_answered)
 }
 END_TEST
 
-/* ---- partners that the engine does not hear itself --------------------------------------------
- */
+/* ---- partners that the engine does not hear itself ------------------------------------------- */
 
 /* A trial in which one comes late, and packets are lost: what the adapter hears counts. */
 static void trial(test_t *t)
@@ -263,8 +261,7 @@ START_TEST(silence_of_packets_kept)
 }
 END_TEST
 
-/* ---- where it cannot --------------------------------------------------------------------------
- */
+/* ---- where it cannot ------------------------------------------------------------------------- */
 
 static void mute(int me)
 {
@@ -340,8 +337,7 @@ START_TEST(some_have_none)
 }
 END_TEST
 
-/* ---- the parameter ----------------------------------------------------------------------------
- */
+/* ---- the parameter --------------------------------------------------------------------------- */
 
 static void by_name(test_t *t)
 {

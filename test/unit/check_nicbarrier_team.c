@@ -110,19 +110,19 @@ static void fake_wait(nicbarrier_net_t *net, unsigned usec)
     usleep(usec / 10);
 }
 
-static uint32_t fake_behind_record(nicbarrier_net_t *net, void *bytes)
+static uint32_t fake_follower_record(nicbarrier_net_t *net, void *bytes)
 {
     memcpy(bytes, &net->me, sizeof(net->me));
     return sizeof(net->me);
 }
 
-struct nicbarrier_behind {
+struct nicbarrier_follower {
     int leader;
 };
 
-static nicbarrier_behind_t *fake_attach(const void *bytes, uint32_t len)
+static nicbarrier_follower_t *fake_attach(const void *bytes, uint32_t len)
 {
-    nicbarrier_behind_t *b = calloc(1, sizeof(*b));
+    nicbarrier_follower_t *b = calloc(1, sizeof(*b));
 
     UNIT_CHECK(b != NULL && len == sizeof(b->leader));
     memcpy(&b->leader, bytes, sizeof(b->leader));
@@ -130,7 +130,7 @@ static nicbarrier_behind_t *fake_attach(const void *bytes, uint32_t len)
     return b;
 }
 
-static void fake_notify(nicbarrier_behind_t *b, uint64_t epoch, bool attentive)
+static void fake_notify(nicbarrier_follower_t *b, uint64_t epoch, bool attentive)
 {
     nicbarrier_net_t leader = {.me = b->leader};
 
@@ -140,13 +140,13 @@ static void fake_notify(nicbarrier_behind_t *b, uint64_t epoch, bool attentive)
         atomic_fetch_add(&fabric.wakes, 1);
 }
 
-static uint64_t fake_known(const nicbarrier_behind_t *b)
+static uint64_t fake_known(const nicbarrier_follower_t *b)
 {
     (void)b;
     return fabric.by_itself ? fake_completed(NULL) : 0;
 }
 
-static void fake_detach(nicbarrier_behind_t *b)
+static void fake_detach(nicbarrier_follower_t *b)
 {
     free(b);
 }
@@ -162,7 +162,7 @@ static const nicbarrier_engine_t engine = {
     .failed = fake_failed,
     .fail = fake_fail,
     .wait = fake_wait,
-    .behind_record = fake_behind_record,
+    .follower_record = fake_follower_record,
     .attach = fake_attach,
     .notify = fake_notify,
     .known = fake_known,
@@ -524,7 +524,7 @@ START_TEST(second_engine)
         nicbarrier_team_drop_network(team);
         ck_assert(!nicbarrier_team_failed(world.rank[2 * node + 1].team));
         ck_assert_ptr_null(team->net);
-        ck_assert_uint_eq(team->shm.head->behind_len, 0);
+        ck_assert_uint_eq(team->shm.head->follower_len, 0);
         nicbarrier_team_drop_network(team);
     }
     ck_assert_int_eq(fabric.disconnected, 2);

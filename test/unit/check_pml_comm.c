@@ -118,9 +118,9 @@ static superpipe_incoming_t short_message(int32_t source, int32_t tag, uint64_t 
 
 static bool takes(int32_t tag, const superpipe_incoming_t *in)
 {
-    const superpipe_taker_t taker = {.source = 1, .tag = tag, .room = 100};
+    const superpipe_direct_recv_t direct = {.source = 1, .tag = tag, .room = 100};
     const uint64_t turn = c.turn[1], arrived = sender.arrived;
-    const bool taken = superpipe_comm_take(&c, &taker, &sender, in);
+    const bool taken = superpipe_comm_take(&c, &direct, &sender, in);
 
     ck_assert_uint_eq(c.turn[1], turn + taken);
     ck_assert_uint_eq(sender.arrived, arrived + (taken ? SUPERPIPE_RECORD + in->bytes : 0));

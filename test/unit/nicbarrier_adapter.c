@@ -38,8 +38,8 @@ typedef struct share {
     nicbarrier_address_t socket;
 } share_t;
 
-struct nicbarrier_stepped {
-    nicbarrier_stepped_t *next;
+struct nicbarrier_offload {
+    nicbarrier_offload_t *next;
     bool elsewhere; /**< this is another process's access, which has: */
     share_t share;
     int socket;
@@ -67,7 +67,7 @@ static struct {
     pthread_t thread;
     atomic_bool stop;
     pthread_mutex_t mutex; /**< for the socket and all that follows */
-    nicbarrier_stepped_t *groups;
+    nicbarrier_offload_t *groups;
     unsigned asked;
     unit_random_t random;
     bool holds;
@@ -105,9 +105,9 @@ static bool is_same(const nicbarrier_address_t *a, const nicbarrier_address_t *b
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
-static nicbarrier_stepped_t *find(uint64_t key)
+static nicbarrier_offload_t *find(uint64_t key)
 {
-    nicbarrier_stepped_t *s = adapter.groups;
+    nicbarrier_offload_t *s = adapter.groups;
 
     while (s != NULL && s->key != key)
         s = s->next;
@@ -115,7 +115,7 @@ static nicbarrier_stepped_t *find(uint64_t key)
 }
 
 /** @return true where something has become complete */
-static bool advance(nicbarrier_stepped_t *s)
+static bool advance(nicbarrier_offload_t *s)
 {
     const uint64_t before = s->rule.completed, out = nicbarrier_rule_advance(&s->rule);
 
@@ -144,7 +144,7 @@ static bool takes(const arrival_t *a)
     if (is_gone() || nicbarrier_packet_decode(a->bytes, (size_t)a->len, &p) != NULL ||
         (p.kind != NICBARRIER_PACKET_EPOCH && p.kind != NICBARRIER_PACKET_REPEAT))
         return false;
-    nicbarrier_stepped_t *s = find(p.key);
+    nicbarrier_offload_t *s = find(p.key);
     if (s == NULL || s->stopped || !is_same(&s->from[p.at], &a->from) ||
         p.epoch >= NICBARRIER_WORD_FAILED || chance(16))
         return false;
@@ -163,7 +163,7 @@ static bool takes(const arrival_t *a)
 
 static void obey(const command_t *c)
 {
-    nicbarrier_stepped_t *s = find(c->key);
+    nicbarrier_offload_t *s = find(c->key);
 
     if (is_gone() || s == NULL || s->stopped || memcmp(c->name, enter_name, 8) != 0)
         return;
@@ -293,7 +293,7 @@ int __wrap_nicbarrier_udp_descriptor(void)
 /* ---- the stepper ---------------------------------------------------------------------------- */
 
 /** Of step k. */
-static void set_addresses(nicbarrier_stepped_t *s, const nicbarrier_net_t *net, uint32_t k)
+static void set_addresses(nicbarrier_offload_t *s, const nicbarrier_net_t *net, uint32_t k)
 {
     if (net->to[k] != NULL)
         s->to[k] = net->to[k]->at;
@@ -302,7 +302,7 @@ static void set_addresses(nicbarrier_stepped_t *s, const nicbarrier_net_t *net, 
 }
 
 /** What goes out in step k, and what is waited for. */
-static void encode(nicbarrier_stepped_t *s, const nicbarrier_net_t *net, uint32_t k)
+static void encode(nicbarrier_offload_t *s, const nicbarrier_net_t *net, uint32_t k)
 {
     const nicbarrier_step_t *step = &net->step[k];
     nicbarrier_packet_t p = {.kind = NICBARRIER_PACKET_EPOCH,
@@ -333,14 +333,14 @@ static bool engine_is_free(void)
     return false;
 }
 
-static nicbarrier_stepped_t *step_install(const nicbarrier_net_t *net, nicbarrier_view_t **view_p,
+static nicbarrier_offload_t *step_install(const nicbarrier_net_t *net, nicbarrier_view_t **view_p,
                                           nicbarrier_reason_t *why)
 {
     if (adapter_config.absent) {
         nicbarrier_reason(why, "there is no adapter");
         return NULL;
     }
-    nicbarrier_stepped_t *s = calloc(1, sizeof(*s));
+    nicbarrier_offload_t *s = calloc(1, sizeof(*s));
     UNIT_CHECK(s != NULL && net->rule.entered == 0);
     UNIT_CHECK(engine_is_free());
     for (uint32_t k = 0; k < net->rule.nsteps; k++) {
@@ -363,7 +363,7 @@ static nicbarrier_stepped_t *step_install(const nicbarrier_net_t *net, nicbarrie
 }
 
 /** Locks, and counts one thing more that it is asked for; false where it does not answer. */
-static bool begin(const nicbarrier_stepped_t *s)
+static bool begin(const nicbarrier_offload_t *s)
 {
     pthread_mutex_lock(&adapter.mutex);
     UNIT_CHECK(!s->stopped);
@@ -378,7 +378,7 @@ static bool end(bool done)
 }
 
 /** The adapter is asked from another process. */
-static bool enter_from_elsewhere(nicbarrier_stepped_t *a, uint64_t epoch)
+static bool enter_from_elsewhere(nicbarrier_offload_t *a, uint64_t epoch)
 {
     const nicbarrier_address_t *to = &a->share.socket;
     command_t c = {.key = a->share.key, .epoch = epoch};
@@ -391,7 +391,7 @@ static bool enter_from_elsewhere(nicbarrier_stepped_t *a, uint64_t epoch)
     return atomic_load(&a->view->entered) >= epoch;
 }
 
-static bool step_enter(nicbarrier_stepped_t *s, uint64_t epoch)
+static bool step_enter(nicbarrier_offload_t *s, uint64_t epoch)
 {
     if (s->elsewhere)
         return enter_from_elsewhere(s, epoch);
@@ -404,7 +404,7 @@ static bool step_enter(nicbarrier_stepped_t *s, uint64_t epoch)
     return end(can);
 }
 
-static bool step_take(nicbarrier_stepped_t *s, uint32_t k, uint64_t word)
+static bool step_take(nicbarrier_offload_t *s, uint32_t k, uint64_t word)
 {
     const bool can = begin(s);
 
@@ -415,7 +415,7 @@ static bool step_take(nicbarrier_stepped_t *s, uint32_t k, uint64_t word)
     return end(can);
 }
 
-static bool step_readdress(nicbarrier_stepped_t *s, const nicbarrier_net_t *net, uint32_t k)
+static bool step_readdress(nicbarrier_offload_t *s, const nicbarrier_net_t *net, uint32_t k)
 {
     const bool can = begin(s);
 
@@ -424,24 +424,24 @@ static bool step_readdress(nicbarrier_stepped_t *s, const nicbarrier_net_t *net,
     return end(can);
 }
 
-static void step_snapshot(const nicbarrier_stepped_t *s, nicbarrier_rule_t *state)
+static void step_snapshot(const nicbarrier_offload_t *s, nicbarrier_rule_t *state)
 {
     pthread_mutex_lock(&adapter.mutex);
     *state = s->rule;
     pthread_mutex_unlock(&adapter.mutex);
 }
 
-static void step_stop(nicbarrier_stepped_t *s)
+static void step_stop(nicbarrier_offload_t *s)
 {
     pthread_mutex_lock(&adapter.mutex);
     s->stopped = true;
     pthread_mutex_unlock(&adapter.mutex);
 }
 
-static void step_remove(nicbarrier_stepped_t *s)
+static void step_remove(nicbarrier_offload_t *s)
 {
     pthread_mutex_lock(&adapter.mutex);
-    nicbarrier_stepped_t **at = &adapter.groups;
+    nicbarrier_offload_t **at = &adapter.groups;
     while (!s->elsewhere && *at != s)
         at = &(*at)->next;
     if (!s->elsewhere)
@@ -454,7 +454,7 @@ static void step_remove(nicbarrier_stepped_t *s)
 
 /* ---- other processes ------------------------------------------------------------------------ */
 
-static uint32_t step_share(const nicbarrier_stepped_t *s, void *record)
+static uint32_t step_share(const nicbarrier_offload_t *s, void *record)
 {
     share_t share = {.pid = getpid(), .fd = s->fd, .key = s->key};
 
@@ -463,10 +463,10 @@ static uint32_t step_share(const nicbarrier_stepped_t *s, void *record)
     return sizeof(share);
 }
 
-static nicbarrier_stepped_t *step_attach(const void *record, uint32_t len,
+static nicbarrier_offload_t *step_attach(const void *record, uint32_t len,
                                          const nicbarrier_view_t **view_p)
 {
-    nicbarrier_stepped_t *a = calloc(1, sizeof(*a));
+    nicbarrier_offload_t *a = calloc(1, sizeof(*a));
     char path[64];
 
     UNIT_CHECK(a != NULL && len == sizeof(a->share));

@@ -90,7 +90,7 @@ int nicbarrier_datagram_connect(nicbarrier_net_t *net, const nicbarrier_endpoint
     bool done = find_partners(net, endpoints, why) == 0;
     nicbarrier_datagram_unlock();
     /* Until it is connected no other thread touches it, and a stepper may wait for the network. */
-    done = done && nicbarrier_stepping_install(net, why);
+    done = done && nicbarrier_offload_install(net, why);
     nicbarrier_datagram_lock();
     net->connected = done;
     nicbarrier_datagram_unlock();
@@ -144,17 +144,17 @@ typedef struct record {
     unsigned char share[NICBARRIER_SHARE_MAX];
 } record_t;
 
-_Static_assert(sizeof(record_t) <= NICBARRIER_BEHIND_MAX, "records have a limited size");
+_Static_assert(sizeof(record_t) <= NICBARRIER_FOLLOWER_MAX, "records have a limited size");
 
-struct nicbarrier_behind {
+struct nicbarrier_follower {
     nicbarrier_address_t leader;
     unsigned char wake[NICBARRIER_PACKET_SIZE];
     const nicbarrier_stepper_t *stepper;
-    nicbarrier_stepped_t *access; /**< or NULL */
+    nicbarrier_offload_t *access; /**< or NULL */
     const nicbarrier_view_t *view;
 };
 
-uint32_t nicbarrier_datagram_behind_record(nicbarrier_net_t *net, void *bytes)
+uint32_t nicbarrier_datagram_follower_record(nicbarrier_net_t *net, void *bytes)
 {
     record_t r;
     memset(&r, 0, sizeof(r));
@@ -164,16 +164,16 @@ uint32_t nicbarrier_datagram_behind_record(nicbarrier_net_t *net, void *bytes)
     if (nicbarrier_net_view(net) != NULL) {
         while (nicbarrier_steppers[r.stepper] != net->stepper)
             r.stepper++;
-        r.len = net->stepper->share(net->stepped, r.share);
+        r.len = net->stepper->share(net->offload, r.share);
     }
     nicbarrier_datagram_unlock();
     memcpy(bytes, &r, sizeof(r));
     return sizeof(r);
 }
 
-nicbarrier_behind_t *nicbarrier_datagram_attach(const void *bytes, uint32_t len)
+nicbarrier_follower_t *nicbarrier_datagram_attach(const void *bytes, uint32_t len)
 {
-    nicbarrier_behind_t *b = calloc(1, sizeof(*b));
+    nicbarrier_follower_t *b = calloc(1, sizeof(*b));
     record_t r;
     if (b == NULL || len != sizeof(r)) {
         free(b);
@@ -189,7 +189,7 @@ nicbarrier_behind_t *nicbarrier_datagram_attach(const void *bytes, uint32_t len)
     return b;
 }
 
-void nicbarrier_datagram_notify(nicbarrier_behind_t *b, uint64_t epoch, bool attentive)
+void nicbarrier_datagram_notify(nicbarrier_follower_t *b, uint64_t epoch, bool attentive)
 {
     bool wake = !attentive;
     if (b->access != NULL && b->stepper->enter(b->access, epoch)) {
@@ -200,12 +200,12 @@ void nicbarrier_datagram_notify(nicbarrier_behind_t *b, uint64_t epoch, bool att
         nicbarrier_udp_send_once(&b->leader, b->wake);
 }
 
-uint64_t nicbarrier_datagram_known(const nicbarrier_behind_t *b)
+uint64_t nicbarrier_datagram_known(const nicbarrier_follower_t *b)
 {
     return b->access != NULL ? atomic_load_explicit(&b->view->word, memory_order_acquire) : 0;
 }
 
-void nicbarrier_datagram_detach(nicbarrier_behind_t *b)
+void nicbarrier_datagram_detach(nicbarrier_follower_t *b)
 {
     if (b->access != NULL)
         b->stepper->remove(b->access);

@@ -61,7 +61,7 @@ void nicbarrier_datagram_free(nicbarrier_net_t *net)
     while (*at != net)
         at = &(*at)->next;
     *at = net->next;
-    nicbarrier_stepping_remove(net);
+    nicbarrier_offload_remove(net);
     free(net->partner);
     free(net);
 }
@@ -86,7 +86,7 @@ void nicbarrier_datagram_set_failed(nicbarrier_net_t *net)
     if (!r->failed) {
         /* Every member waits in some step. */
         const uint32_t k = (uint32_t)__builtin_ctzll(r->waits);
-        nicbarrier_stepping_take(net, k, r->received[k] | NICBARRIER_WORD_FAILED);
+        nicbarrier_offload_take(net, k, r->received[k] | NICBARRIER_WORD_FAILED);
     }
 }
 
@@ -96,7 +96,7 @@ static void judge(nicbarrier_net_t *net, uint64_t completed)
     if (completed >= JUDGED_EPOCHS && !net->judged && nicbarrier_net_view(net) != NULL) {
         net->judged = true;
         if (net->missed > JUDGED_EPOCHS / 3) {
-            nicbarrier_stepping_fall_back(net);
+            nicbarrier_offload_fall_back(net);
             nicbarrier_datagram_catch_up(net, onic_now_nsec());
         }
     }
@@ -204,7 +204,7 @@ void nicbarrier_datagram_moved(nicbarrier_net_t *net, const nicbarrier_partner_t
     const bool had_view = nicbarrier_net_view(net) != NULL;
     for (int k = 0; k < net->nsteps && net->connected; k++)
         if (net->to[k] == p || net->from[k] == p)
-            nicbarrier_stepping_readdress(net, (uint32_t)k);
+            nicbarrier_offload_readdress(net, (uint32_t)k);
     /* What only the view has shown so far nobody would look for any more: what is complete, and
      * steps that wait without a timer. */
     if (had_view && nicbarrier_net_view(net) == NULL)
@@ -217,7 +217,7 @@ bool nicbarrier_datagram_enter(nicbarrier_net_t *net, uint64_t epoch)
 {
     if (!net->connected || epoch <= nicbarrier_net_state(net)->entered)
         return false;
-    nicbarrier_stepping_enter(net, epoch);
+    nicbarrier_offload_enter(net, epoch);
     nicbarrier_datagram_follow(net, onic_now_nsec());
     return true;
 }

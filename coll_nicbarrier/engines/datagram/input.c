@@ -83,7 +83,7 @@ static int take_message(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
     prove(net, partner, from);
     bool promised = p->kind == NICBARRIER_PACKET_PROMISED;
     if (verdict == NICBARRIER_WORD_NEW) {
-        nicbarrier_stepping_take(net, p->at, p->epoch);
+        nicbarrier_offload_take(net, p->at, p->epoch);
         net->heard[p->at] = p->epoch & ~NICBARRIER_WORD_FAILED;
         promised |= nicbarrier_nacks_received(&net->nacks, p->at);
     }

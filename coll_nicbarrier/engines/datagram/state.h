@@ -37,7 +37,7 @@ struct nicbarrier_net {
     atomic_bool failed;         /**< likewise */
     nicbarrier_rule_t rule;     /**< the state; of a stepper's as it was last read */
     const nicbarrier_stepper_t *stepper;
-    nicbarrier_stepped_t *stepped;     /**< stopped, it stays: others may still look at its view */
+    nicbarrier_offload_t *offload;     /**< stopped, it stays: others may still look at its view */
     _Atomic(nicbarrier_view_t *) view; /**< of the stepper; NULL: this process takes the steps */
     uint64_t heard[NICBARRIER_STEPS_MAX]; /**< received, as far as `reach` knows of it */
     uint64_t taken;                       /**< as counted */
@@ -108,7 +108,7 @@ void nicbarrier_datagram_post(const nicbarrier_address_t *to, nicbarrier_packet_
 void nicbarrier_datagram_send(nicbarrier_net_t *net, nicbarrier_packet_kind_t kind, uint32_t k,
                               const nicbarrier_address_t *at, uint64_t word);
 
-/* ---- stepping.c ------------------------------------------------------------------------------ */
+/* ---- offload.c ------------------------------------------------------------------------------- */
 
 /** What the stepper shows, or NULL. Any thread. */
 static inline nicbarrier_view_t *nicbarrier_net_view(const nicbarrier_net_t *net)
@@ -120,21 +120,21 @@ static inline nicbarrier_view_t *nicbarrier_net_view(const nicbarrier_net_t *net
 static inline const nicbarrier_rule_t *nicbarrier_net_state(nicbarrier_net_t *net)
 {
     if (nicbarrier_net_view(net) != NULL)
-        net->stepper->snapshot(net->stepped, &net->rule);
+        net->stepper->snapshot(net->offload, &net->rule);
     return &net->rule;
 }
 
 /** The group gets a stepper, or this process takes its steps; false and the reason where the user
  *  wants it otherwise. Without the lock, of a group that is not connected: it may wait for seconds.
  */
-bool nicbarrier_stepping_install(nicbarrier_net_t *net, nicbarrier_reason_t *why);
+bool nicbarrier_offload_install(nicbarrier_net_t *net, nicbarrier_reason_t *why);
 /** Of a group that has a stepper: this process takes its place. */
-void nicbarrier_stepping_fall_back(nicbarrier_net_t *net);
+void nicbarrier_offload_fall_back(nicbarrier_net_t *net);
 /** As in stepper.h. Of readdress: the partners of step k are reached by other addresses now. */
-void nicbarrier_stepping_enter(nicbarrier_net_t *net, uint64_t epoch);
-void nicbarrier_stepping_take(nicbarrier_net_t *net, uint32_t k, uint64_t word);
-void nicbarrier_stepping_readdress(nicbarrier_net_t *net, uint32_t k);
-void nicbarrier_stepping_remove(nicbarrier_net_t *net);
+void nicbarrier_offload_enter(nicbarrier_net_t *net, uint64_t epoch);
+void nicbarrier_offload_take(nicbarrier_net_t *net, uint32_t k, uint64_t word);
+void nicbarrier_offload_readdress(nicbarrier_net_t *net, uint32_t k);
+void nicbarrier_offload_remove(nicbarrier_net_t *net);
 
 /* ---- groups: group.c ------------------------------------------------------------------------- */
 
@@ -201,8 +201,8 @@ bool nicbarrier_datagram_hopeless(nicbarrier_net_t *net, nicbarrier_reason_t *wh
 void nicbarrier_datagram_disconnect(nicbarrier_net_t *net);
 
 /* All but the first in processes that may have opened nothing. */
-uint32_t nicbarrier_datagram_behind_record(nicbarrier_net_t *net, void *bytes);
-nicbarrier_behind_t *nicbarrier_datagram_attach(const void *bytes, uint32_t len);
-void nicbarrier_datagram_notify(nicbarrier_behind_t *b, uint64_t epoch, bool attentive);
-uint64_t nicbarrier_datagram_known(const nicbarrier_behind_t *b);
-void nicbarrier_datagram_detach(nicbarrier_behind_t *b);
+uint32_t nicbarrier_datagram_follower_record(nicbarrier_net_t *net, void *bytes);
+nicbarrier_follower_t *nicbarrier_datagram_attach(const void *bytes, uint32_t len);
+void nicbarrier_datagram_notify(nicbarrier_follower_t *b, uint64_t epoch, bool attentive);
+uint64_t nicbarrier_datagram_known(const nicbarrier_follower_t *b);
+void nicbarrier_datagram_detach(nicbarrier_follower_t *b);

@@ -7,7 +7,7 @@
  * A stepper: what executes the rule of barriers (rule.h) for groups of engine datagram by itself,
  * on a network adapter or in the kernel, while no process of the node has a processor. A new one is
  * a file and a row of steppers.c. Of each group it is asked in turn, when the group is made,
- * whether it can have it; where none can, the process takes the steps (stepping.c).
+ * whether it can have it; where none can, the process takes the steps (offload.c).
  *
  * *Words.* Whenever rule.h says that a step is to be sent, its packet goes out once, with the word
  * at NICBARRIER_PACKET_EPOCH_AT in network byte order. All else is the engine's: what was lost is
@@ -69,7 +69,7 @@ static inline bool nicbarrier_view_failed(const nicbarrier_view_t *v)
 }
 
 /** A group that is installed, or another process's access to one. */
-typedef struct nicbarrier_stepped nicbarrier_stepped_t;
+typedef struct nicbarrier_offload nicbarrier_offload_t;
 
 /** Longest record of `share`, in bytes. */
 #define NICBARRIER_SHARE_MAX 96
@@ -81,27 +81,27 @@ typedef struct nicbarrier_stepper {
 
     /** *view_p gets what it shows. Group, steps and partners are read in this call and in readdress
      *  only. @return NULL and the reason where it cannot have the group */
-    nicbarrier_stepped_t *(*install)(const nicbarrier_net_t *net, nicbarrier_view_t **view_p,
+    nicbarrier_offload_t *(*install)(const nicbarrier_net_t *net, nicbarrier_view_t **view_p,
                                      nicbarrier_reason_t *why);
     /** Enters all epochs up to this one. */
-    bool (*enter)(nicbarrier_stepped_t *s, uint64_t epoch);
+    bool (*enter)(nicbarrier_offload_t *s, uint64_t epoch);
     /** A word for my step k has come to the engine, or is made up by it, with the epoch that has
      * come before, where it has found that the group has failed. It is new by the snapshot. */
-    bool (*take)(nicbarrier_stepped_t *s, uint32_t k, uint64_t word);
+    bool (*take)(nicbarrier_offload_t *s, uint32_t k, uint64_t word);
     /** Partners of step k are reached by other addresses from now on. */
-    bool (*readdress)(nicbarrier_stepped_t *s, const nicbarrier_net_t *net, uint32_t k);
-    void (*snapshot)(const nicbarrier_stepped_t *s, nicbarrier_rule_t *state);
-    void (*remove)(nicbarrier_stepped_t *s);
+    bool (*readdress)(nicbarrier_offload_t *s, const nicbarrier_net_t *net, uint32_t k);
+    void (*snapshot)(const nicbarrier_offload_t *s, nicbarrier_rule_t *state);
+    void (*remove)(nicbarrier_offload_t *s);
     /** From now on it neither keeps nor sends anything; view and snapshot stay as they are. May be
      *  called again. */
-    void (*stop)(nicbarrier_stepped_t *s);
+    void (*stop)(nicbarrier_offload_t *s);
     /** Lets other processes of this node see the view and enter: writes a record of at most
      *  NICBARRIER_SHARE_MAX bytes. Returns its length; 0: it cannot. */
-    uint32_t (*share)(const nicbarrier_stepped_t *s, void *record);
+    uint32_t (*share)(const nicbarrier_offload_t *s, void *record);
     /** In another process, which may have opened nothing: NULL where that cannot be. Of what it
      * gives there are `enter` and `remove`. Attach and remove are called by one thread at a time.
      * The group may be removed before. */
-    nicbarrier_stepped_t *(*attach)(const void *record, uint32_t len,
+    nicbarrier_offload_t *(*attach)(const void *record, uint32_t len,
                                     const nicbarrier_view_t **view_p);
 } nicbarrier_stepper_t;
 

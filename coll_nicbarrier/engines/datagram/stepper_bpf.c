@@ -19,7 +19,7 @@ _Static_assert(offsetof(nicbarrier_bpf_page_t, word) == offsetof(nicbarrier_view
                "a page begins with a view");
 _Static_assert(sizeof(nicbarrier_bpf_share_t) <= NICBARRIER_SHARE_MAX, "a record has a size");
 
-static nicbarrier_view_t *view_of(const nicbarrier_stepped_t *s)
+static nicbarrier_view_t *view_of(const nicbarrier_offload_t *s)
 {
     return (nicbarrier_view_t *)(void *)s->page;
 }
@@ -28,7 +28,7 @@ static nicbarrier_view_t *view_of(const nicbarrier_stepped_t *s)
 
 /** A partner as the service wants it; -1 and the reason where it is not reached as the others are.
  */
-static int find_peer(nicbarrier_stepped_t *s, const nicbarrier_partner_t *p,
+static int find_peer(nicbarrier_offload_t *s, const nicbarrier_partner_t *p,
                      nicbarrier_bpf_peer_t *peer, nicbarrier_reason_t *why)
 {
     nicbarrier_bpf_share_t *share = &s->share;
@@ -51,7 +51,7 @@ static int find_peer(nicbarrier_stepped_t *s, const nicbarrier_partner_t *p,
     return 0;
 }
 
-static int find_peers(nicbarrier_stepped_t *s, const nicbarrier_net_t *net, uint32_t k,
+static int find_peers(nicbarrier_offload_t *s, const nicbarrier_net_t *net, uint32_t k,
                       nicbarrier_reason_t *why)
 {
     return find_peer(s, net->to[k], &s->request.to[k], why) == 0 &&
@@ -60,7 +60,7 @@ static int find_peers(nicbarrier_stepped_t *s, const nicbarrier_net_t *net, uint
                : -1;
 }
 
-static int fill(nicbarrier_stepped_t *s, const nicbarrier_net_t *net, nicbarrier_reason_t *why)
+static int fill(nicbarrier_offload_t *s, const nicbarrier_net_t *net, nicbarrier_reason_t *why)
 {
     nicbarrier_bpf_request_t *r = &s->request;
     s->share.id =
@@ -75,10 +75,10 @@ static int fill(nicbarrier_stepped_t *s, const nicbarrier_net_t *net, nicbarrier
     return 0;
 }
 
-static nicbarrier_stepped_t *bpf_install(const nicbarrier_net_t *net, nicbarrier_view_t **view_p,
+static nicbarrier_offload_t *bpf_install(const nicbarrier_net_t *net, nicbarrier_view_t **view_p,
                                          nicbarrier_reason_t *why)
 {
-    nicbarrier_stepped_t *s = calloc(1, sizeof(*s));
+    nicbarrier_offload_t *s = calloc(1, sizeof(*s));
     if (s == NULL) {
         nicbarrier_reason(why, "memory is exhausted");
         return NULL;
@@ -92,13 +92,13 @@ static nicbarrier_stepped_t *bpf_install(const nicbarrier_net_t *net, nicbarrier
     return s;
 }
 
-static bool bpf_readdress(nicbarrier_stepped_t *s, const nicbarrier_net_t *net, uint32_t k)
+static bool bpf_readdress(nicbarrier_offload_t *s, const nicbarrier_net_t *net, uint32_t k)
 {
     nicbarrier_reason_t why;
     return find_peers(s, net, k, &why) == 0 && nicbarrier_bpf_client_readdress(s, k);
 }
 
-static void bpf_remove(nicbarrier_stepped_t *s)
+static void bpf_remove(nicbarrier_offload_t *s)
 {
     nicbarrier_bpf_client_close(s);
     free(s);
@@ -106,16 +106,16 @@ static void bpf_remove(nicbarrier_stepped_t *s)
 
 /* ---- other processes ------------------------------------------------------------------------- */
 
-static uint32_t bpf_share(const nicbarrier_stepped_t *s, void *record)
+static uint32_t bpf_share(const nicbarrier_offload_t *s, void *record)
 {
     memcpy(record, &s->share, sizeof(s->share));
     return sizeof(s->share);
 }
 
-static nicbarrier_stepped_t *bpf_attach(const void *record, uint32_t len,
+static nicbarrier_offload_t *bpf_attach(const void *record, uint32_t len,
                                         const nicbarrier_view_t **view_p)
 {
-    nicbarrier_stepped_t *s = calloc(1, sizeof(*s));
+    nicbarrier_offload_t *s = calloc(1, sizeof(*s));
     if (s == NULL || len != sizeof(s->share)) {
         free(s);
         return NULL;

@@ -51,8 +51,8 @@ typedef struct nicbarrier_head {
     _Alignas(128) _Atomic uint32_t wakes;     /**< the futex: grows when sleepers are to look */
     _Atomic uint32_t failed;                  /**< 1: what is not complete now may never be */
     _Alignas(128) _Atomic uint32_t attentive; /**< leader's threads that poll `arrived` now */
-    uint32_t behind_len; /**< of the leader's record for those behind it (engine.h); 0: none */
-    unsigned char behind[NICBARRIER_BEHIND_MAX];
+    uint32_t follower_len; /**< of the leader's record for those behind it (engine.h); 0: none */
+    unsigned char follower[NICBARRIER_FOLLOWER_MAX];
     /* From here on as nicbarrier_shm_arrange leaves it. */
     _Alignas(128) int32_t vertices; /**< of the tree */
     int32_t releases;               /**< groups of leaves */

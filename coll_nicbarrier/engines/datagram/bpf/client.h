@@ -26,7 +26,7 @@ typedef struct nicbarrier_bpf_share {
 
 /** A group that is in the kernel, as the process that has installed it or another one of its node
  *  has it: of a stepper (stepper.h). */
-typedef struct nicbarrier_stepped {
+typedef struct nicbarrier_offload {
     nicbarrier_bpf_share_t share;
     nicbarrier_bpf_request_t request; /**< with the addresses that partners have */
     nicbarrier_bpf_page_t *page;

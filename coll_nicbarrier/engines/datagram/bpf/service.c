@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "coll_nicbarrier/engines/datagram/bpf/frame.h"
-#include "coll_nicbarrier/engines/datagram/bpf/handed.h"
+#include "coll_nicbarrier/engines/datagram/bpf/fd_disposal.h"
 #include "coll_nicbarrier/engines/datagram/bpf/local.h"
 #include "coll_nicbarrier/engines/datagram/bpf/neighbour.h"
 #include "coll_nicbarrier/engines/datagram/bpf/request.h"
@@ -145,8 +145,8 @@ static int install(client_t *c, const nicbarrier_bpf_request_t *r, int *socket)
 {
     uint64_t sends, waits;
     if (c->page >= 0 || *socket < 0 ||
-        (c->port = nicbarrier_bpf_handed_port(*socket, r->six == 1, service.interface,
-                                              service.listening)) == 0)
+        (c->port = nicbarrier_bpf_fd_port(*socket, r->six == 1, service.interface,
+                                          service.listening)) == 0)
         return EINVAL;
     if (count_of(c->user.uid, true) >= service.rules->groups)
         return EDQUOT;
@@ -298,7 +298,7 @@ static bool serve_one(client_t *c)
     static nicbarrier_bpf_request_t r;
     nicbarrier_bpf_reply_t reply = {.version = NICBARRIER_BPF_VERSION};
     int socket = -1, page = -1;
-    if (nicbarrier_bpf_handed_many(c->user.uid))
+    if (nicbarrier_bpf_fd_many(c->user.uid))
         return false;
     const ssize_t n = nicbarrier_bpf_local_receive(c->fd, &r, sizeof(r), &socket);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -310,7 +310,7 @@ static bool serve_one(client_t *c)
         (void)snprintf(reply.text, sizeof(reply.text), "%s", wrong ? wrong : text_of(error));
     }
     if (socket >= 0)
-        nicbarrier_bpf_handed_close(socket, c->user.uid);
+        nicbarrier_bpf_fd_close(socket, c->user.uid);
     /* One that does not take its replies is over, too: nothing here waits for it. */
     return n > 0 && nicbarrier_bpf_local_send(c->fd, &reply, sizeof(reply),
                                               reply.error == 0 ? page : -1) == 0;
@@ -335,7 +335,7 @@ static int admit(int fd, struct ucred *user)
         return errno;
     if (!is_served(fd, user))
         return EACCES;
-    return nicbarrier_bpf_handed_many(user->uid) || service.n == CONNECTIONS ||
+    return nicbarrier_bpf_fd_many(user->uid) || service.n == CONNECTIONS ||
                    count_of(user->uid, false) >= 2 * service.rules->groups
                ? EUSERS
                : 0;

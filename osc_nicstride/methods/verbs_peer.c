@@ -12,7 +12,7 @@
 #include "common/support/bytes.h"
 #include "common/support/help.h"
 #include "common/wire/put.h"
-#include "osc_nicstride/methods/nic_side.h"
+#include "osc_nicstride/methods/verbs_peer.h"
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/queue/operation.h"
@@ -25,7 +25,7 @@
 /** A completion is asked for after so many parts of a window of requests. */
 #define SIGNALS 8
 
-typedef nicstride_nic_side_t side_t;
+typedef nicstride_verbs_peer_t side_t;
 
 onic_rc_adapter_t nicstride_nic_adapter;
 static bool tried, over;

@@ -4,8 +4,9 @@
  */
 #include <stdatomic.h>
 
-#include "osc_nicstride/sync/counted.h"
+#include "osc_nicstride/sync/fence.h"
 #include "osc_nicstride/window/control.h"
+#include "osc_nicstride/protocol/epoch.h"
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/queue/operation.h"
@@ -190,7 +191,7 @@ typedef struct arrival {
 } arrival_t;
 
 /** Sends to the first process of another node. This process will know if the one from which the
- * next message is to come is lost while I wait for it: there is a connection then. */
+ *  next message is to come is lost while I wait for it: there is a connection then. */
 static void send_to_node_locked(nicstride_module_t *m)
 {
     nicstride_fence_t *f = &m->fence;
@@ -343,6 +344,22 @@ int nicstride_fence_all(nicstride_module_t *m, bool counted)
     if (error == OMPI_SUCCESS && a.lost != 0)
         error = nicstride_error(m, "MPI_Win_fence", a.lost, "a process of the window was lost");
     return nicstride_unless_broken(m, "MPI_Win_fence", error == OMPI_SUCCESS ? applied : error);
+}
+
+int nicstride_win_fence(int assert, ompi_win_t *win)
+{
+    nicstride_module_t *m = nicstride_module(win);
+    const char *wrong;
+    int rc;
+
+    NICSTRIDE_LOCKED(m, wrong = nicstride_epoch_fence(&m->epoch, false));
+    if (wrong != NULL)
+        return nicstride_sync_error(m, "MPI_Win_fence", wrong, -1);
+    rc = nicstride_fence_all(m, (assert &MPI_MODE_NOPRECEDE) == 0);
+    /* What came until now belongs to the epoch that ends here. */
+    if (assert & MPI_MODE_NOSUCCEED)
+        NICSTRIDE_LOCKED(m, (void)nicstride_epoch_fence(&m->epoch, true));
+    return rc;
 }
 
 /* ---- access ---------------------------------------------------------------------------------- */

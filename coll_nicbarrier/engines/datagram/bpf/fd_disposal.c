@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Barriers in the kernel: descriptors that processes hand over; see handed.h. */
-#include "coll_nicbarrier/engines/datagram/bpf/handed.h"
+/** @file Barriers in the kernel: descriptors that processes hand over; see fd_disposal.h. */
+#include "coll_nicbarrier/engines/datagram/bpf/fd_disposal.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -53,7 +53,7 @@ static void *close_it(void *arg)
     return NULL;
 }
 
-bool nicbarrier_bpf_handed_many(uid_t user)
+bool nicbarrier_bpf_fd_many(uid_t user)
 {
     int n = 0;
     for (int i = 0; i < CLOSING; i++)
@@ -79,7 +79,7 @@ static void close_apart(int fd, uid_t user)
         atomic_store(&closing[i].busy, false);
 }
 
-void nicbarrier_bpf_handed_close(int fd, uid_t user)
+void nicbarrier_bpf_fd_close(int fd, uid_t user)
 {
     if (is_udp(fd))
         close(fd);
@@ -97,7 +97,7 @@ static bool is_here(int fd, int mine)
            getsockopt(mine, SOL_SOCKET, SO_NETNS_COOKIE, &here, &size) == 0 && theirs == here;
 }
 
-uint16_t nicbarrier_bpf_handed_port(int fd, bool six, int interface, int mine)
+uint16_t nicbarrier_bpf_fd_port(int fd, bool six, int interface, int mine)
 {
     union {
         struct sockaddr any;

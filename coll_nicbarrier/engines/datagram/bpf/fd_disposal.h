@@ -12,9 +12,9 @@
 
 /** The port of a socket of UDP, which nobody else has on any address of that kind of IP at the
  *  interface; 0: it is none. `mine` is a socket of this network. */
-uint16_t nicbarrier_bpf_handed_port(int fd, bool six, int interface, int mine);
+uint16_t nicbarrier_bpf_fd_port(int fd, bool six, int interface, int mine);
 
 /** Closes it, without waiting for it. */
-void nicbarrier_bpf_handed_close(int fd, uid_t user);
+void nicbarrier_bpf_fd_close(int fd, uid_t user);
 /** Has the user so many under way that it is not served until they have ended? */
-bool nicbarrier_bpf_handed_many(uid_t user);
+bool nicbarrier_bpf_fd_many(uid_t user);

@@ -17,7 +17,7 @@ typedef struct said {
     uint64_t applied;
     uint32_t handle;
     size_t len;
-    unsigned char data[NICSTRIDE_SLOT_DATA];
+    unsigned char data[NICSTRIDE_REPLY_LINE_DATA];
 } said_t;
 
 static void next_answer(unit_random_t *r, said_t *a)
@@ -26,16 +26,16 @@ static void next_answer(unit_random_t *r, said_t *a)
 
     a->applied += 1 + unit_below(r, 3);
     a->handle = data ? 1 + (uint32_t)unit_below(r, UINT32_MAX) : 0;
-    a->len = !data ? 0 : unit_once_in(r, 2) ? 8 : unit_below(r, NICSTRIDE_SLOT_DATA + 1);
+    a->len = !data ? 0 : unit_once_in(r, 2) ? 8 : unit_below(r, NICSTRIDE_REPLY_LINE_DATA + 1);
     for (size_t i = 0; i < a->len; i++)
         a->data[i] = (unsigned char)unit_random64(r);
 }
 
-static void check_answer(const nicstride_slot_t *s, uint64_t seen, const said_t *a)
+static void check_answer(const nicstride_reply_line_t *s, uint64_t seen, const said_t *a)
 {
     uint32_t handle;
     size_t len;
-    const void *data = nicstride_slot_data(s, &handle, &len);
+    const void *data = nicstride_reply_line_data(s, &handle, &len);
 
     UNIT_CHECK(seen == a->applied && handle == a->handle && len == a->len);
     UNIT_CHECK((data != NULL) == (a->handle != 0));
@@ -63,15 +63,15 @@ START_TEST(taken_once)
     unit_random_t r = {unit_seed()};
 
     for (int round = 0; round < 1000; round++) {
-        nicstride_slot_t s = {0};
+        nicstride_reply_line_t s = {0};
         said_t a = {0};
         uint64_t seen = 0;
 
         for (int i = 0; i < 50; i++) {
-            UNIT_CHECK(!nicstride_slot_look(&s, &seen));
+            UNIT_CHECK(!nicstride_reply_line_look(&s, &seen));
             next_answer(&r, &a);
-            nicstride_slot_answer(&s, a.applied, a.handle, a.data, a.len);
-            UNIT_CHECK(nicstride_slot_look(&s, &seen));
+            nicstride_reply_line_answer(&s, a.applied, a.handle, a.data, a.len);
+            UNIT_CHECK(nicstride_reply_line_look(&s, &seen));
             check_answer(&s, seen, &a);
         }
     }
@@ -81,14 +81,14 @@ END_TEST
 /* Nothing else in the line is touched by an answer. */
 START_TEST(keeps_to_its_line)
 {
-    nicstride_slot_t s[3];
+    nicstride_reply_line_t s[3];
     unsigned char spoilt[sizeof(s[0])];
-    said_t a = {.handle = 7, .len = NICSTRIDE_SLOT_DATA};
+    said_t a = {.handle = 7, .len = NICSTRIDE_REPLY_LINE_DATA};
 
     memset(spoilt, 0xa5, sizeof(spoilt));
     memset(s, 0xa5, sizeof(s));
     memset(a.data, 0x11, sizeof(a.data));
-    nicstride_slot_answer(&s[1], 1, a.handle, a.data, a.len);
+    nicstride_reply_line_answer(&s[1], 1, a.handle, a.data, a.len);
     ck_assert_mem_eq(&s[0], spoilt, sizeof(spoilt));
     ck_assert_mem_eq(&s[2], spoilt, sizeof(spoilt));
     ck_assert_mem_eq(s[1].data, a.data, a.len);
@@ -98,22 +98,22 @@ END_TEST
 /* What a peer writes there is not trusted. */
 START_TEST(too_long)
 {
-    nicstride_slot_t s = {.applied = 1, .handle = 3, .len = NICSTRIDE_SLOT_DATA + 1};
+    nicstride_reply_line_t s = {.applied = 1, .handle = 3, .len = NICSTRIDE_REPLY_LINE_DATA + 1};
     uint32_t handle;
     size_t len;
 
-    ck_assert_ptr_null(nicstride_slot_data(&s, &handle, &len));
+    ck_assert_ptr_null(nicstride_reply_line_data(&s, &handle, &len));
     ck_assert_uint_eq(handle, 3);
     s.len = UINT32_MAX;
-    ck_assert_ptr_null(nicstride_slot_data(&s, &handle, &len));
-    s.len = NICSTRIDE_SLOT_DATA;
-    ck_assert_ptr_eq(nicstride_slot_data(&s, &handle, &len), s.data);
+    ck_assert_ptr_null(nicstride_reply_line_data(&s, &handle, &len));
+    s.len = NICSTRIDE_REPLY_LINE_DATA;
+    ck_assert_ptr_eq(nicstride_reply_line_data(&s, &handle, &len), s.data);
 }
 END_TEST
 
 enum { EXCHANGES = 20000 };
 
-static nicstride_slot_t shared;
+static nicstride_reply_line_t shared;
 static uint64_t questions; /* so far; atomic */
 
 /* The target: answers each question, and has done something before that the origin then sees. */
@@ -130,7 +130,7 @@ static void *target_main(void *arg)
             sched_yield();
         next_answer(&r, &a);
         effect = a.applied;
-        nicstride_slot_answer(&shared, a.applied, a.handle, a.data, a.len);
+        nicstride_reply_line_answer(&shared, a.applied, a.handle, a.data, a.len);
     }
     return NULL;
 }
@@ -146,7 +146,7 @@ START_TEST(between_two_threads)
     for (uint64_t n = 1; n <= EXCHANGES; n++) {
         next_answer(&r, &a);
         __atomic_store_n(&questions, n, __ATOMIC_RELEASE);
-        while (!nicstride_slot_look(&shared, &seen))
+        while (!nicstride_reply_line_look(&shared, &seen))
             sched_yield();
         check_answer(&shared, seen, &a);
         UNIT_CHECK(effect == a.applied);
@@ -166,7 +166,7 @@ typedef struct model {
     nicstride_tx_t tx;
     nicstride_quota_t quota;
     nicstride_rx_t rx;
-    nicstride_slot_t slot;
+    nicstride_reply_line_t slot;
     uint64_t seen;
     uint64_t waiting[MESSAGES]; /* counts of the messages that the target has not handled */
     unsigned waits;
@@ -176,7 +176,7 @@ typedef struct model {
 
 static void model_look(model_t *m)
 {
-    if (nicstride_slot_look(&m->slot, &m->seen))
+    if (nicstride_reply_line_look(&m->slot, &m->seen))
         nicstride_tx_ack(&m->tx, &m->quota, m->seen, 0, 0);
 }
 
@@ -211,9 +211,9 @@ static void model_handle(model_t *m, unit_random_t *r)
         nicstride_rx_ack(&m->rx, &m->told, &error);
     if (nicstride_rx_applied(&m->rx, 1, 0))
         nicstride_rx_ack(&m->rx, &applied, &error);
-    if (nicstride_slot_takes(asked, applied, 0)) {
+    if (nicstride_reply_line_takes(asked, applied, 0)) {
         UNIT_CHECK(m->slot.applied == m->seen);
-        nicstride_slot_answer(&m->slot, applied, 0, NULL, 0);
+        nicstride_reply_line_answer(&m->slot, applied, 0, NULL, 0);
         m->in_slot++;
     } else if (applied != 0) {
         m->told = applied;
@@ -261,15 +261,16 @@ END_TEST
 
 START_TEST(what_it_takes)
 {
-    ck_assert(nicstride_slot_takes(1, 1, 0));
-    ck_assert(nicstride_slot_takes(5, 7, NICSTRIDE_SLOT_DATA));
-    ck_assert(!nicstride_slot_takes(5, 7, NICSTRIDE_SLOT_DATA + 1));
-    ck_assert(!nicstride_slot_takes(0, 7, 8));
-    ck_assert(!nicstride_slot_takes(5, 0, 8));
-    ck_assert_int_eq(nicstride_slot_count(1), 0);
-    ck_assert_int_eq(nicstride_slot_count(2), 2);
-    ck_assert_int_eq(nicstride_slot_count(NICSTRIDE_SLOT_PROCESSES), NICSTRIDE_SLOT_PROCESSES);
-    ck_assert_int_eq(nicstride_slot_count(NICSTRIDE_SLOT_PROCESSES + 1), 0);
+    ck_assert(nicstride_reply_line_takes(1, 1, 0));
+    ck_assert(nicstride_reply_line_takes(5, 7, NICSTRIDE_REPLY_LINE_DATA));
+    ck_assert(!nicstride_reply_line_takes(5, 7, NICSTRIDE_REPLY_LINE_DATA + 1));
+    ck_assert(!nicstride_reply_line_takes(0, 7, 8));
+    ck_assert(!nicstride_reply_line_takes(5, 0, 8));
+    ck_assert_int_eq(nicstride_reply_line_count(1), 0);
+    ck_assert_int_eq(nicstride_reply_line_count(2), 2);
+    ck_assert_int_eq(nicstride_reply_line_count(NICSTRIDE_REPLY_LINE_PROCESSES),
+                     NICSTRIDE_REPLY_LINE_PROCESSES);
+    ck_assert_int_eq(nicstride_reply_line_count(NICSTRIDE_REPLY_LINE_PROCESSES + 1), 0);
 }
 END_TEST
 

@@ -15,26 +15,26 @@ static bool is_wanted(const char *stepper)
     return name == NULL || strcmp(name, "auto") == 0 || strcmp(name, stepper) == 0;
 }
 
-bool nicbarrier_stepping_install(nicbarrier_net_t *net, nicbarrier_reason_t *why)
+bool nicbarrier_offload_install(nicbarrier_net_t *net, nicbarrier_reason_t *why)
 {
     nicbarrier_view_t *view = NULL;
     uint64_t sends, waits;
     nicbarrier_schedule_bits(net->step, net->nsteps, &sends, &waits);
     nicbarrier_rule_init(&net->rule, (uint32_t)net->nsteps, sends, waits);
     nicbarrier_reason(why, "this build has no stepper of that name");
-    for (int i = 0; nicbarrier_steppers[i] != NULL && net->stepped == NULL; i++) {
+    for (int i = 0; nicbarrier_steppers[i] != NULL && net->offload == NULL; i++) {
         net->stepper = nicbarrier_steppers[i];
         if (is_wanted(net->stepper->name))
-            net->stepped = net->stepper->install(net, &view, why);
+            net->offload = net->stepper->install(net, &view, why);
     }
     atomic_store_explicit(&net->view, view, memory_order_release);
-    return net->stepped != NULL || is_wanted("host");
+    return net->offload != NULL || is_wanted("host");
 }
 
-void nicbarrier_stepping_remove(nicbarrier_net_t *net)
+void nicbarrier_offload_remove(nicbarrier_net_t *net)
 {
-    if (net->stepped != NULL)
-        net->stepper->remove(net->stepped);
+    if (net->offload != NULL)
+        net->stepper->remove(net->offload);
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -49,39 +49,39 @@ static void advance(nicbarrier_net_t *net)
                                      nicbarrier_rule_word(&net->rule, k));
 }
 
-void nicbarrier_stepping_fall_back(nicbarrier_net_t *net)
+void nicbarrier_offload_fall_back(nicbarrier_net_t *net)
 {
-    net->stepper->stop(net->stepped);
+    net->stepper->stop(net->offload);
     (void)nicbarrier_net_state(net);
     atomic_store_explicit(&net->view, NULL, memory_order_release);
     nicbarrier_count(&nicbarrier_datagram_counters.stepper_fallbacks);
     advance(net);
 }
 
-void nicbarrier_stepping_enter(nicbarrier_net_t *net, uint64_t epoch)
+void nicbarrier_offload_enter(nicbarrier_net_t *net, uint64_t epoch)
 {
     if (nicbarrier_net_view(net) != NULL) {
-        if (net->stepper->enter(net->stepped, epoch))
+        if (net->stepper->enter(net->offload, epoch))
             return;
-        nicbarrier_stepping_fall_back(net);
+        nicbarrier_offload_fall_back(net);
     }
     nicbarrier_rule_enter(&net->rule, epoch);
     advance(net);
 }
 
-void nicbarrier_stepping_take(nicbarrier_net_t *net, uint32_t k, uint64_t word)
+void nicbarrier_offload_take(nicbarrier_net_t *net, uint32_t k, uint64_t word)
 {
     if (nicbarrier_net_view(net) != NULL) {
-        if (net->stepper->take(net->stepped, k, word))
+        if (net->stepper->take(net->offload, k, word))
             return;
-        nicbarrier_stepping_fall_back(net);
+        nicbarrier_offload_fall_back(net);
     }
     (void)nicbarrier_rule_receive(&net->rule, k, word);
     advance(net);
 }
 
-void nicbarrier_stepping_readdress(nicbarrier_net_t *net, uint32_t k)
+void nicbarrier_offload_readdress(nicbarrier_net_t *net, uint32_t k)
 {
-    if (nicbarrier_net_view(net) != NULL && !net->stepper->readdress(net->stepped, net, k))
-        nicbarrier_stepping_fall_back(net);
+    if (nicbarrier_net_view(net) != NULL && !net->stepper->readdress(net->offload, net, k))
+        nicbarrier_offload_fall_back(net);
 }

@@ -2,35 +2,20 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Active target: fence, and post/start/complete/wait. How epochs are closed is in counted.c.
+/** @file Post/start/complete/wait, and the calls of active target. How counted epochs are closed,
+ *  and fences, are in fence.c.
  *
  *  Notices of post and complete are counters: in shared memory between processes of a node, in
  *  messages between others. They only ever grow; each side remembers how many it has used. */
 #include <stdlib.h>
 
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/sync/counted.h"
+#include "osc_nicstride/sync/fence.h"
 #include "osc_nicstride/protocol/epoch.h"
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/queue/send.h"
 
 #include "opal/runtime/opal_progress.h"
-
-static int mpi_fence(int assert, ompi_win_t *win)
-{
-    nicstride_module_t *m = nicstride_module(win);
-    const char *wrong;
-    int rc;
-
-    NICSTRIDE_LOCKED(m, wrong = nicstride_epoch_fence(&m->epoch, false));
-    if (wrong != NULL)
-        return nicstride_sync_error(m, "MPI_Win_fence", wrong, -1);
-    rc = nicstride_fence_all(m, (assert &MPI_MODE_NOPRECEDE) == 0);
-    /* What came until now belongs to the epoch that ends here. */
-    if (assert & MPI_MODE_NOSUCCEED)
-        NICSTRIDE_LOCKED(m, (void)nicstride_epoch_fence(&m->epoch, true));
-    return rc;
-}
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
@@ -305,7 +290,7 @@ static int mpi_test(ompi_win_t *win, int *flag)
 
 void nicstride_active_calls(ompi_osc_base_module_t *calls)
 {
-    calls->osc_fence = mpi_fence;
+    calls->osc_fence = nicstride_win_fence;
     calls->osc_start = mpi_start;
     calls->osc_complete = mpi_complete;
     calls->osc_post = mpi_post;

@@ -28,7 +28,7 @@ int nicstride_await_applied(const char *call, nicstride_peer_t *p);
 /** Are they? */
 bool nicstride_is_applied(nicstride_peer_t *p);
 /** The first error of an operation applied here since this was last asked, with a text, or 0;
- * always where there is no call to name. */
+ *  always where there is no call to name. */
 int nicstride_take_applied_error(nicstride_module_t *m, const char *call);
 
 /** Waits until all members have come here, in the order of their fences. Returns the error class of
@@ -88,3 +88,6 @@ int nicstride_flush_all_peers(nicstride_module_t *m, nicstride_flush_t kind);
 void nicstride_land(nicstride_peer_t *p);
 /** An English fragment that says what an error class from a target means. */
 const char *nicstride_error_reason(int error);
+
+/** MPI_Win_fence. */
+int nicstride_win_fence(int assert, ompi_win_t *win);

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file What method nic has with another process: a connection, and keys of its windows. Internal
- *  to by_nic.c, and only in builds with libibverbs.
+ *  to verbs_wr.c, and only in builds with libibverbs.
  *
  *  With the question for keys a process tells its end of a connection, which it has one of to each
  *  other process; with the answer the target tells its own, and the key of the memory. Where the
@@ -17,14 +17,14 @@
 #include "osc_nicstride/window/module.h"
 
 /** With a process: what it keeps in `of_row`. */
-typedef struct nicstride_nic_side {
+typedef struct nicstride_verbs_peer {
     onic_rc_t *rc;                 /**< the connection to it; NULL: none */
     bool refused;                  /**< there will be none */
     const nicstride_peer_t *asker; /**< whose window was asked for keys last */
     bool has_asked;                /**< for one to me, */
     onic_rc_terms_t asked;         /**< with these terms */
     uint64_t process;              /**< its name, once it is served; else 0 */
-} nicstride_nic_side_t;
+} nicstride_verbs_peer_t;
 
 /** Bytes of a target's window. */
 typedef struct nicstride_nic_range {

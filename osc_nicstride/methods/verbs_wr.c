@@ -11,8 +11,8 @@
  *  adapters that is 11 % faster at best than the better of reads and messages, at blocks of 768 to
  *  1,024 bytes, and slower elsewhere.
  *
- *  Connections and keys are those of nic_side.h. The origin's memory is registered without the wire
- *  lock, so that other threads and those that the process serves go on meanwhile.
+ *  Connections and keys are those of verbs_peer.h. The origin's memory is registered without the
+ *  wire lock, so that other threads and those that the process serves go on meanwhile.
  *
  *  A transfer is an operation in its peer's list, as those that go by message, until all of it has
  *  been acknowledged: flushes wait for it there.
@@ -30,7 +30,7 @@
 #include <stdlib.h>
 
 #include "common/verbs/registrations.h"
-#include "osc_nicstride/methods/nic_side.h"
+#include "osc_nicstride/methods/verbs_peer.h"
 #include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/wait.h"
