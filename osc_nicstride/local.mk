@@ -10,7 +10,7 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/protocol/epoch.c \
 	osc_nicstride/protocol/lockq.c \
 	osc_nicstride/protocol/message.c \
-	osc_nicstride/protocol/peer_layouts.c \
+	osc_nicstride/protocol/peer_layout_cache.c \
 	osc_nicstride/window/region.c
 osc_nicstride_libnicstride_core_la_CPPFLAGS = $(pure_cppflags)
 

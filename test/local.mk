@@ -67,7 +67,7 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_nicbarrier_schedule \
 	test/unit/check_nicbarrier_shm \
 	test/unit/check_nicbarrier_team \
-	test/unit/check_peer_layouts \
+	test/unit/check_peer_layout_cache \
 	test/unit/check_pack \
 	test/unit/check_owned_lock \
 	test/unit/check_connections \
@@ -138,7 +138,7 @@ test_unit_check_ask_LDADD = $(unit_ldadd)
 test_unit_check_guard_LDADD = $(check_libs)
 test_unit_check_spare_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_keys_LDADD = $(unit_ldadd)
-test_unit_check_peer_layouts_LDADD = $(unit_ldadd)
+test_unit_check_peer_layout_cache_LDADD = $(unit_ldadd)
 test_unit_check_lazy_LDADD = $(unit_ldadd)
 test_unit_check_order_LDADD = $(unit_ldadd)
 test_unit_check_layout_LDADD = $(unit_ldadd)

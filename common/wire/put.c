@@ -318,7 +318,7 @@ int onic_remote_get(onic_remote_t *remote, size_t offset, void *data, size_t len
         s, onic_ucx.get_nbx(ep, data, len, remote->base + offset, remote->rkey, &param));
 }
 
-int onic_peer_settle(onic_peer_t *peer, onic_send_cb_t cb, void *arg)
+int onic_peer_flush(onic_peer_t *peer, onic_send_cb_t cb, void *arg)
 {
     ucp_request_param_t param;
     ucp_ep_h ep;

@@ -71,7 +71,7 @@ ONIC_EXPORT int onic_remote_get(onic_remote_t *remote, size_t offset, void *data
                                 onic_send_cb_t cb, void *arg);
 
 /** Likewise: complete when all that was put to the peer so far can be seen there. */
-ONIC_EXPORT int onic_peer_settle(onic_peer_t *peer, onic_send_cb_t cb, void *arg);
+ONIC_EXPORT int onic_peer_flush(onic_peer_t *peer, onic_send_cb_t cb, void *arg);
 
 /** Does an adapter put into memory of this peer, so that its processor takes no part? The lock must
  *  be held; makes the endpoint if there is none. */

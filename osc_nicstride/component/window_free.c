@@ -58,7 +58,7 @@ void nicstride_window_destroy(nicstride_module_t *m)
         nicstride_drop_waiting_locked(m->peer[i]);
         nicstride_lazy_lock_end_locked(m->peer[i]);
         nicstride_process_t *process = m->peer[i]->process;
-        nicstride_keyring_free_locked(m->peer[i]);
+        nicstride_rkey_cache_free_locked(m->peer[i]);
         nicstride_peer_free_locked(m->peer[i]);
         nicstride_pump_all_locked(process);
     }

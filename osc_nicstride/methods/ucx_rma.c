@@ -31,7 +31,7 @@ typedef struct puts {
     onic_peer_t *wire;
     uint64_t begun;    /**< so many */
     uint64_t landed;   /**< and of these so many are known to have landed */
-    uint64_t settling; /**< those that the flush under way is for; 0: there is none */
+    uint64_t flushing; /**< those that the flush under way is for; 0: there is none */
 } puts_t;
 
 /** What goes with the question for keys: that this process knows what this file writes. */
@@ -50,7 +50,7 @@ static bool usable(nicstride_peer_t *p)
     return onic_wire_puts() && (is_forced() || onic_peer_puts_by_rdma(p->wire));
 }
 
-static void *enrol(nicstride_module_t *m, void *base, uint64_t bytes)
+static void *register_memory(nicstride_module_t *m, void *base, uint64_t bytes)
 {
     (void)m;
     return onic_region_over_locked(base, bytes);
@@ -83,12 +83,12 @@ static void drop(void *key)
     onic_remote_close(key);
 }
 
-static const nicstride_keyed_t keyed = {.usable = usable,
-                                        .enrol = enrol,
-                                        .withdraw = withdraw,
-                                        .offer = offer,
-                                        .accept = take_key,
-                                        .drop = drop};
+static const nicstride_rkey_ops_t rkey_ops = {.usable = usable,
+                                              .register_memory = register_memory,
+                                              .withdraw = withdraw,
+                                              .offer = offer,
+                                              .accept = take_key,
+                                              .drop = drop};
 
 /** Where the target's bytes begin in its window. */
 static uint64_t place(int64_t disp, const onic_layout_t *target)
@@ -184,7 +184,7 @@ static void read_cb(void *arg, int status)
     const bool right = status == OMPI_SUCCESS && op->error == 0;
 
     if (right && op->word != op->generation)
-        nicstride_keyring_void_locked(p);
+        nicstride_rkey_cache_void_locked(p);
     if (!right || (has_keys_locked(p, place(op->disp, &op->target), op->size) && begin(op))) {
         over_cb(op, status);
         return;
@@ -198,7 +198,7 @@ static void read_cb(void *arg, int status)
  *  memory which was given back ends the connection, for a get as for a put. */
 static void read_word(nicstride_op_t *op)
 {
-    nicstride_keyring_t *ring = op->peer->keys;
+    nicstride_rkey_cache_t *ring = op->peer->keys;
     int rc;
 
     op->generation = ring->generation;
@@ -262,7 +262,7 @@ static int start(nicstride_transfer_t *t, bool *done_p)
 
 /* ---- arrival --------------------------------------------------------------------------------- */
 
-static void settled_cb(void *arg, int status)
+static void flushed_cb(void *arg, int status)
 {
     puts_t *puts = arg;
     nicstride_peer_t *p;
@@ -271,18 +271,18 @@ static void settled_cb(void *arg, int status)
     LIST_FOREACH(p, &puts->process->peers, of_process)
         if (status != OMPI_SUCCESS && p->keys != NULL && p->keys->begun[ME].put > puts->landed)
             nicstride_give_up_locked(p);
-    puts->landed = puts->settling;
-    puts->settling = 0;
+    puts->landed = puts->flushing;
+    puts->flushing = 0;
 }
 
-static void settle(puts_t *puts)
+static void flush_puts(puts_t *puts)
 {
     int rc;
 
-    puts->settling = puts->begun;
-    rc = onic_peer_settle(puts->wire, settled_cb, puts);
+    puts->flushing = puts->begun;
+    rc = onic_peer_flush(puts->wire, flushed_cb, puts);
     if (rc != 0)
-        settled_cb(puts, rc < 0 ? rc : OMPI_SUCCESS);
+        flushed_cb(puts, rc < 0 ? rc : OMPI_SUCCESS);
 }
 
 static bool flush(nicstride_peer_t *p)
@@ -292,8 +292,8 @@ static bool flush(nicstride_peer_t *p)
 
     if (begun == NULL)
         return true;
-    if (puts != NULL && puts->landed < begun->put && puts->settling == 0)
-        settle(puts);
+    if (puts != NULL && puts->landed < begun->put && puts->flushing == 0)
+        flush_puts(puts);
     return (puts == NULL || puts->landed >= begun->put) && begun->under_way == 0;
 }
 
@@ -312,5 +312,5 @@ const nicstride_method_row_t nicstride_rdma = {.name = "rdma",
                                                .in_order = true,
                                                .flush = flush,
                                                .needs_peer = needs_peer,
-                                               .keyed = &keyed,
+                                               .rkey_ops = &rkey_ops,
                                                .leave = free};

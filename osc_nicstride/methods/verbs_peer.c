@@ -29,7 +29,7 @@ typedef nicstride_verbs_peer_t side_t;
 
 onic_rc_adapter_t nicstride_nic_adapter;
 static bool tried, over;
-static unsigned enrolled;
+static unsigned nregistered;
 
 /* ---- the adapter ----------------------------------------------------------------------------- */
 
@@ -71,7 +71,7 @@ static bool open_adapter(void)
 /** Once all of it is over. MPI may be initialised again. */
 static void close_adapter(void)
 {
-    if (!over || enrolled > 0)
+    if (!over || nregistered > 0)
         return;
     onic_rc_close(&nicstride_nic_adapter);
     tried = over = false;
@@ -108,19 +108,19 @@ static bool usable(nicstride_peer_t *p)
     return s != NULL && !s->refused;
 }
 
-static void *enrol(nicstride_module_t *m, void *base, uint64_t bytes)
+static void *register_memory(nicstride_module_t *m, void *base, uint64_t bytes)
 {
     void *memory = open_adapter() ? onic_rc_expose(&nicstride_nic_adapter, base, bytes) : NULL;
 
     (void)m;
-    enrolled += memory != NULL;
+    nregistered += memory != NULL;
     return memory;
 }
 
 static void withdraw(void *memory)
 {
     onic_rc_conceal(memory);
-    enrolled--;
+    nregistered--;
     close_adapter();
 }
 
@@ -192,12 +192,12 @@ static void *take(nicstride_peer_t *p, const nicstride_span_t *span, const void 
     return s != NULL && span != NULL ? accept_answer(s, span, bytes, len) : NULL;
 }
 
-const nicstride_keyed_t nicstride_nic_keyed = {.usable = usable,
-                                               .enrol = enrol,
-                                               .withdraw = withdraw,
-                                               .offer = offer,
-                                               .accept = take,
-                                               .drop = free};
+const nicstride_rkey_ops_t nicstride_verbs_rkey_ops = {.usable = usable,
+                                                       .register_memory = register_memory,
+                                                       .withdraw = withdraw,
+                                                       .offer = offer,
+                                                       .accept = take,
+                                                       .drop = free};
 
 /* ---- ways ------------------------------------------------------------------------------------ */
 
@@ -235,7 +235,7 @@ static nicstride_connection_t state_of(const side_t *s)
 
 static nicstride_asking_t asking_of(nicstride_peer_t *p, const side_t *s)
 {
-    const nicstride_keyring_t *ring = p->keys;
+    const nicstride_rkey_cache_t *ring = p->keys;
     nicstride_asking_t a = {.connection = state_of(s),
                             .given_up = s->refused,
                             .asked = ring->asked,
@@ -267,7 +267,7 @@ static void ask_again(nicstride_peer_t *p, side_t *s, const nicstride_nic_range_
         s->rc = NULL;
         s->refused = what == NICSTRIDE_ASK_GIVE_UP;
     } else if (what == NICSTRIDE_ASK_ANEW && has_connection(s)) {
-        nicstride_keyring_void_locked(p);
+        nicstride_rkey_cache_void_locked(p);
         (void)nicstride_key_locked(p, ME, range->at, range->end, &span);
     }
 }

@@ -35,7 +35,7 @@ typedef struct nicstride_nic_range {
 /** The process's adapter, perhaps closed. */
 extern onic_rc_adapter_t nicstride_nic_adapter;
 
-extern const nicstride_keyed_t nicstride_nic_keyed;
+extern const nicstride_rkey_ops_t nicstride_verbs_rkey_ops;
 
 /** The connection by which bytes of a target can be reached, NULL where they cannot now: then what
  *  is missing is asked for. `region` gets the pieces that they lie in, `*n_p` of them, `cap` at
@@ -49,5 +49,5 @@ onic_rc_t *nicstride_nic_way_locked(nicstride_peer_t *p, const nicstride_nic_ran
 void nicstride_nic_leave(void *of_row);
 
 /** Nothing is under way any more, and the process leaves MPI: the adapter is closed when no memory
- *  is enrolled. */
+ *  is registered. */
 void nicstride_nic_end_locked(void);

@@ -239,7 +239,7 @@ static void go_on(moved_t *v)
         return;
     }
     if (__atomic_load_n(&words[v->word], __ATOMIC_RELAXED) != v->had)
-        nicstride_keyring_void_locked(p);
+        nicstride_rkey_cache_void_locked(p);
     else if (p->keys->generation == v->had)
         rc = nicstride_nic_way_locked(p, &range, v->far, v->cap, &pieces, &base);
     if (rc != NULL && (!v->carried || carries(rc, range.read, &op->target, &limits))) {
@@ -314,7 +314,7 @@ static bool reach(const nicstride_transfer_t *t)
         t->peer->rank == t->m->rank || !nicstride_may_have_keys(t->peer))
         return false;
     onic_wire_lock();
-    if (nicstride_keyring_locked(t->peer) != NULL)
+    if (nicstride_rkey_cache_locked(t->peer) != NULL)
         can = nicstride_nic_way_locked(t->peer, &range, NULL, UINT32_MAX, &n, &base) != NULL &&
               (!dynamic || nicstride_word_key_locked(t->peer, ME) != NULL);
     onic_wire_unlock();
@@ -443,7 +443,7 @@ const nicstride_method_row_t nicstride_nic = {.name = "nic",
                                               .progress = step,
                                               .finish = finish_ended,
                                               .flush = flush,
-                                              .keyed = &nicstride_nic_keyed,
+                                              .rkey_ops = &nicstride_verbs_rkey_ops,
                                               .leave = nicstride_nic_leave,
                                               .end = end_all};
 

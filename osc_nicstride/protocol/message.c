@@ -28,17 +28,17 @@ typedef struct rule {
 #define RUNS       NICSTRIDE_MSG_RUNS
 #define INLINE     NICSTRIDE_MSG_INLINE
 #define RX_BUFFERS NICSTRIDE_MSG_RX_BUFFERS
-#define NAMED      NICSTRIDE_MSG_NAMED
+#define CACHED     NICSTRIDE_MSG_CACHED
 
 /* Of types that are not here there are no flags, and nothing comes with them. */
 static const rule_t rules[NICSTRIDE_MSG_LAST] = {
-    [NICSTRIDE_MSG_PUT] = {SLICE | RUNS | NAMED | INLINE | RX_BUFFERS, PAYLOAD_DATA},
-    [NICSTRIDE_MSG_GET] = {SLICE | RUNS | NAMED | RX_BUFFERS, PAYLOAD_NONE},
+    [NICSTRIDE_MSG_PUT] = {SLICE | RUNS | CACHED | INLINE | RX_BUFFERS, PAYLOAD_DATA},
+    [NICSTRIDE_MSG_GET] = {SLICE | RUNS | CACHED | RX_BUFFERS, PAYLOAD_NONE},
     [NICSTRIDE_MSG_PUTV] = {INLINE, PAYLOAD_DATA},
     [NICSTRIDE_MSG_GETV] = {INLINE, PAYLOAD_DATA},
     [NICSTRIDE_MSG_GET_DATA] = {INLINE, PAYLOAD_REPLY},
-    [NICSTRIDE_MSG_ACC] = {SLICE | RUNS | NAMED | INLINE | RX_BUFFERS, PAYLOAD_DATA},
-    [NICSTRIDE_MSG_GET_ACC] = {SLICE | RUNS | NAMED | INLINE, PAYLOAD_OPTIONAL},
+    [NICSTRIDE_MSG_ACC] = {SLICE | RUNS | CACHED | INLINE | RX_BUFFERS, PAYLOAD_DATA},
+    [NICSTRIDE_MSG_GET_ACC] = {SLICE | RUNS | CACHED | INLINE, PAYLOAD_OPTIONAL},
     [NICSTRIDE_MSG_CAS] = {INLINE, PAYLOAD_PAIR},
     [NICSTRIDE_MSG_ACC_DATA] = {INLINE, PAYLOAD_REPLY},
     [NICSTRIDE_MSG_KEYS] = {INLINE, PAYLOAD_DATA},
@@ -49,7 +49,7 @@ static inline const char *check_values(const nicstride_msg_t *m)
 {
     if ((m->flags & ~rules[m->type].flags) != 0)
         return "a flag that this type does not use";
-    if ((m->flags & NAMED) != 0 && m->layout_len <= NICSTRIDE_NAME_BYTES)
+    if ((m->flags & CACHED) != 0 && m->layout_len <= NICSTRIDE_LAYOUT_ID_BYTES)
         return "a name of no list";
     if ((m->flags & (INLINE | RX_BUFFERS)) == (INLINE | RX_BUFFERS))
         return "data in more than one place";

@@ -8,8 +8,8 @@
  *  Every fragment of an operation names its own target bytes, so the target keeps no state between
  *  fragments: regular layouts travel whole with the position (`offset`) of the fragment in them,
  * and so do short lists of blocks that are repeated; other lists as the slice that it needs, or by
- *  the name of a list that the target has (peer_layouts.h). Only for a transfer through receive
- *  buffers does the target keep a record.
+ *  the name of a list that the target has (peer_layout_cache.h). Only for a transfer through
+ *  receive buffers does the target keep a record.
  *
  *  Pure. Type, flags and lengths are checked. Fields that a type does not use are not looked at. */
 #pragma once
@@ -53,7 +53,7 @@ typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_KEYS,   /**< payload, inline: see below; op 0: asks for keys of the window's byte
                              disp, or of an address; 1: the answer */
     NICSTRIDE_MSG_LAYOUT, /**< op 1: the target has the list with the name `count`
-                               (peer_layouts.h); 0: it will not have it */
+                               (peer_layout_cache.h); 0: it will not have it */
     NICSTRIDE_MSG_LAST
 } nicstride_msg_type_t;
 
@@ -68,23 +68,23 @@ enum {
 
 /** Flags of a message. */
 enum {
-    NICSTRIDE_MSG_SLICE = 2,  /**< PUT, GET, ACC, GET_ACC: the layout is only the slice that this
-                                  message needs and begins at packed position `offset` of the
-                                  operation; without it the layout is the operation's whole one */
-    NICSTRIDE_MSG_RUNS = 32,  /**< PUT, GET, ACC, GET_ACC: the layout is the operation's whole one,
-                                   a list of blocks */
-    NICSTRIDE_MSG_INLINE = 4, /**< the payload lies behind header and layout, not beside them */
-    NICSTRIDE_MSG_NAMED = 16, /**< PUT, GET, ACC, GET_ACC: a name (peer_layouts.h) stands before the
-                                 layout. With SLICE: that of the list to which the slice belongs;
-                                 else the layout is the operation's whole one, what is around the
-                                 list of that name */
+    NICSTRIDE_MSG_SLICE = 2,   /**< PUT, GET, ACC, GET_ACC: the layout is only the slice that this
+                                   message needs and begins at packed position `offset` of the
+                                   operation; without it the layout is the operation's whole one */
+    NICSTRIDE_MSG_RUNS = 32,   /**< PUT, GET, ACC, GET_ACC: the layout is the operation's whole one,
+                                    a list of blocks */
+    NICSTRIDE_MSG_INLINE = 4,  /**< the payload lies behind header and layout, not beside them */
+    NICSTRIDE_MSG_CACHED = 16, /**< PUT, GET, ACC, GET_ACC: a name (peer_layout_cache.h) stands
+                                 before the layout. With SLICE: that of the list to which the slice
+                                 belongs; else the layout is the operation's whole one, what is
+                                 around the list of that name */
     NICSTRIDE_MSG_RX_BUFFERS = 8 /**< PUT, GET, ACC: the data goes through receive buffers of the
                                     receiver; a ticket of NICSTRIDE_TICKET_BYTES that names them
                                     lies behind header and layout (common/mover) */
 };
 
 /** Bytes of a name. */
-#define NICSTRIDE_NAME_BYTES 8
+#define NICSTRIDE_LAYOUT_ID_BYTES 8
 /** Bytes of a ticket. */
 #define NICSTRIDE_TICKET_BYTES 24
 

@@ -76,13 +76,13 @@ typedef struct nicstride_case {
 
 /** What a row needs whose data an adapter moves: the target's memory registered, and a key for it
  *  (queue/keys.h), which only the row understands. All with the wire lock held. */
-typedef struct nicstride_keyed {
+typedef struct nicstride_rkey_ops {
     /** Could the row be used with the peer, by what this process and that one have? Asked once for
      *  each peer of a window, which is of another node. */
     bool (*usable)(struct nicstride_peer *p);
 
     /** Registers own memory, `bytes` > 0 of it; NULL where that cannot be, which is remembered. */
-    void *(*enrol)(struct nicstride_module *m, void *base, uint64_t bytes);
+    void *(*register_memory)(struct nicstride_module *m, void *base, uint64_t bytes);
     /** No peer reaches it any more. */
     void (*withdraw)(void *memory);
 
@@ -96,7 +96,7 @@ typedef struct nicstride_keyed {
                     size_t len);
     /** The key is not used any more. */
     void (*drop)(void *key);
-} nicstride_keyed_t;
+} nicstride_rkey_ops_t;
 
 /** A method. */
 struct nicstride_method_row {
@@ -145,7 +145,7 @@ struct nicstride_method_row {
     bool (*needs_peer)(struct nicstride_peer *p);
 
     /** By what keys it reaches memory; NULL: it needs none. */
-    const nicstride_keyed_t *keyed;
+    const nicstride_rkey_ops_t *rkey_ops;
 
     /** The process is forgotten, and with it what the row keeps there (nicstride_process_t's
      *  `of_row`, not NULL). NULL: nothing. Wire lock, or nobody else is there any more. */

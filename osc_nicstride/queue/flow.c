@@ -79,7 +79,7 @@ static size_t slice_room(const nicstride_op_t *op, size_t frag, size_t most)
  *  the bytes, or 0. */
 static size_t put_name(const nicstride_peer_t *p, const onic_layout_t *l, unsigned char *layout)
 {
-    nicstride_layout_name_t name = {0};
+    nicstride_layout_id_t name = {0};
 
     /* What is held back with a lock could be sent behind the word that the name is not used. */
     if (nicstride_is_nameable(l) && p->sent != NULL && p->lock.lazy == NULL)
@@ -102,7 +102,7 @@ bool nicstride_describe_whole(const nicstride_peer_t *p, const onic_layout_t *l,
         (void)onic_layout_encode(l, layout, ONIC_LAYOUT_ENCODED_MAX, &used);
     } else if ((used = put_name(p, l, layout)) > 0) {
         nicstride_add(&nicstride_counters.lists_named, 1);
-        msg->flags |= NICSTRIDE_MSG_NAMED;
+        msg->flags |= NICSTRIDE_MSG_CACHED;
     } else if (l->nlevels > 0 && l->run_start[l->nruns] <= room &&
                onic_layout_encode(l, layout, cap, &used) == ONIC_LAYOUT_OK) {
         msg->flags |= NICSTRIDE_MSG_RUNS;
@@ -134,7 +134,7 @@ static int put_layout(nicstride_op_t *op, fragment_t *f, uint64_t room, uint64_t
     const size_t frag = longest(op), left = frag - sizeof(f->msg);
     const size_t cap = slice_room(op, frag, sizeof(f->layout));
     const uint64_t list = list_left(op, cap);
-    nicstride_layout_name_t name = {.number = op->name};
+    nicstride_layout_id_t name = {.number = op->name};
     size_t at = list > 0 ? sizeof(name) : 0, used = 0;
 
     if (list == 0 && nicstride_describe_whole(op->peer, &op->target, &f->msg, cap, left - cap)) {
@@ -153,7 +153,7 @@ static int put_layout(nicstride_op_t *op, fragment_t *f, uint64_t room, uint64_t
     if (list > 0) {
         name.last = *data_p == list;
         memcpy(f->layout, &name, sizeof(name));
-        f->msg.flags |= NICSTRIDE_MSG_NAMED;
+        f->msg.flags |= NICSTRIDE_MSG_CACHED;
     }
     return OMPI_SUCCESS;
 }
@@ -349,23 +349,23 @@ bool nicstride_list_is_due_locked(const nicstride_peer_t *p, const onic_layout_t
 bool nicstride_list_is_known_locked(const nicstride_peer_t *p, const nicstride_msg_t *msg,
                                     const void *layout)
 {
-    nicstride_layout_name_t name;
+    nicstride_layout_id_t name;
 
-    if ((msg->flags & NICSTRIDE_MSG_NAMED) == 0)
+    if ((msg->flags & NICSTRIDE_MSG_CACHED) == 0)
         return true;
     memcpy(&name, layout, sizeof(name));
     return p->lock.lazy == NULL &&
            nicstride_layout_is(p->sent, name.number, NICSTRIDE_LAYOUT_KNOWN);
 }
 
-nicstride_kept_layout_t *nicstride_named_layout_locked(const nicstride_incoming_t *in)
+nicstride_cached_layout_t *nicstride_cached_layout_locked(const nicstride_incoming_t *in)
 {
     nicstride_peer_t *p = in->p;
-    nicstride_layout_name_t name;
+    nicstride_layout_id_t name;
     nicstride_layout_answer_t answer = NICSTRIDE_LAYOUT_REFUSED;
 
     if ((in->msg->flags & NICSTRIDE_MSG_SLICE) == 0)
-        return p->kept != NULL ? nicstride_layout_named(p->kept, in->layout) : NULL;
+        return p->kept != NULL ? nicstride_layout_cached(p->kept, in->layout) : NULL;
     if (p->kept == NULL)
         p->kept = calloc(1, sizeof(*p->kept));
     if (p->kept != NULL)

@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 #include "common/layout/layout.h"
-#include "osc_nicstride/protocol/peer_layouts.h"
+#include "osc_nicstride/protocol/peer_layout_cache.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/window/module.h"
 
@@ -70,16 +70,16 @@ void nicstride_peer_end_locked(nicstride_peer_t *p);
 
 /* ---- lists that targets keep --------------------------------------------------------------------
  *
- * A target keeps long lists of blocks, which are named then (protocol/peer_layouts.h). With 1,000
- * blocks of 8 bytes a message is a third shorter so, neither side writes or reads slices, and a
- * put with its flush takes a third of the time.
+ * A target keeps long lists of blocks, which are named then (protocol/peer_layout_cache.h). With
+ * 1,000 blocks of 8 bytes a message is a third shorter so, neither side writes or reads slices, and
+ * a put with its flush takes a third of the time.
  *
  * All is called with the wire lock held, but for layouts whose list cannot have a name. */
 
 /** May the target keep its list? */
 static inline bool nicstride_is_nameable(const onic_layout_t *l)
 {
-    return l->nruns >= NICSTRIDE_NAMED_RUNS && onic_layout_number(l) != 0;
+    return l->nruns >= NICSTRIDE_LAYOUT_CACHE_RUNS && onic_layout_number(l) != 0;
 }
 
 /** A transfer to the peer with that layout is started by message. The name that its slices are to
@@ -101,6 +101,6 @@ bool nicstride_describe_whole(const nicstride_peer_t *p, const onic_layout_t *l,
 bool nicstride_list_is_known_locked(const nicstride_peer_t *p, const nicstride_msg_t *msg,
                                     const void *layout);
 
-/** At the target: a message with NICSTRIDE_MSG_NAMED came. Returns the list that it names; NULL
+/** At the target: a message with NICSTRIDE_MSG_CACHED came. Returns the list that it names; NULL
  *  where that is not there, or the message has a slice, which is kept. */
-nicstride_kept_layout_t *nicstride_named_layout_locked(const nicstride_incoming_t *in);
+nicstride_cached_layout_t *nicstride_cached_layout_locked(const nicstride_incoming_t *in);

@@ -10,12 +10,12 @@
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/window/state.h"
 
-const nicstride_keyed_t *nicstride_keyed(unsigned row)
+const nicstride_rkey_ops_t *nicstride_rkey_ops(unsigned row)
 {
     const nicstride_method_row_t *r =
         row < NICSTRIDE_METHODS_MAX ? nicstride_component.methods[row] : NULL;
 
-    return r != NULL ? r->keyed : NULL;
+    return r != NULL ? r->rkey_ops : NULL;
 }
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
@@ -83,7 +83,7 @@ static void drop(const nicstride_of_rows_t *of)
 {
     for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++)
         if (of->row[i] != NULL)
-            nicstride_keyed(i)->drop(of->row[i]);
+            nicstride_rkey_ops(i)->drop(of->row[i]);
 }
 
 /** Those that could be used with the peer. */
@@ -94,7 +94,7 @@ static uint32_t usable(nicstride_peer_t *p)
     if (p->local >= 0 || p->rank == p->module->rank)
         return 0;
     for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
-        const nicstride_keyed_t *row = nicstride_keyed(i);
+        const nicstride_rkey_ops_t *row = nicstride_rkey_ops(i);
 
         if (row != NULL && row->usable(p))
             rows |= NICSTRIDE_REACH(i);
@@ -102,7 +102,7 @@ static uint32_t usable(nicstride_peer_t *p)
     return rows;
 }
 
-nicstride_keyring_t *nicstride_keyring_locked(nicstride_peer_t *p)
+nicstride_rkey_cache_t *nicstride_rkey_cache_locked(nicstride_peer_t *p)
 {
     uint32_t rows;
 
@@ -114,11 +114,11 @@ nicstride_keyring_t *nicstride_keyring_locked(nicstride_peer_t *p)
     if (p->keys != NULL)
         p->keys->rows = rows;
     else
-        __atomic_store_n(&p->keyless, 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&p->unregistered, 1, __ATOMIC_RELAXED);
     return p->keys;
 }
 
-static void drop_all(nicstride_keyring_t *k)
+static void drop_all(nicstride_rkey_cache_t *k)
 {
     for (size_t i = 0; i < k->pieces.n; i++)
         drop(&k->pieces.piece[i].of);
@@ -130,7 +130,7 @@ static void drop_all(nicstride_keyring_t *k)
 /** Are all keys void, and still in use? */
 static bool waits(nicstride_peer_t *p)
 {
-    nicstride_keyring_t *k = p->keys;
+    nicstride_rkey_cache_t *k = p->keys;
     uint32_t under_way = 0;
 
     if (!k->stale)
@@ -144,20 +144,20 @@ static bool waits(nicstride_peer_t *p)
     return false;
 }
 
-void nicstride_keyring_void_locked(nicstride_peer_t *p)
+void nicstride_rkey_cache_void_locked(nicstride_peer_t *p)
 {
     p->keys->stale = true;
     (void)waits(p);
 }
 
-void nicstride_keyring_add_locked(nicstride_peer_t *p, const nicstride_key_piece_t *piece,
-                                  const nicstride_of_rows_t *word)
+void nicstride_rkey_cache_add_locked(nicstride_peer_t *p, const nicstride_key_piece_t *piece,
+                                     const nicstride_of_rows_t *word)
 {
-    nicstride_keyring_t *k = p->keys;
+    nicstride_rkey_cache_t *k = p->keys;
 
     /* Of another generation than those that are there: they are void. */
     if (k->pieces.n > 0 && k->generation != piece->span.generation)
-        nicstride_keyring_void_locked(p);
+        nicstride_rkey_cache_void_locked(p);
     if (waits(p)) {
         drop(word);
         drop(&piece->of);
@@ -168,14 +168,14 @@ void nicstride_keyring_add_locked(nicstride_peer_t *p, const nicstride_key_piece
         if (k->word.row[i] == NULL)
             k->word.row[i] = word->row[i];
         else if (word->row[i] != NULL)
-            nicstride_keyed(i)->drop(word->row[i]);
+            nicstride_rkey_ops(i)->drop(word->row[i]);
     if (nicstride_key_piece_add(&k->pieces, piece) != NULL)
         return;
     drop(&piece->of);
     k->refused = true;
 }
 
-void nicstride_keyring_free_locked(nicstride_peer_t *p)
+void nicstride_rkey_cache_free_locked(nicstride_peer_t *p)
 {
     if (p->keys == NULL)
         return;
@@ -199,7 +199,7 @@ void nicstride_send_keys_locked(nicstride_peer_t *p, nicstride_keys_what_t what,
 
 static void ask(nicstride_peer_t *p, uint64_t at)
 {
-    nicstride_keyring_t *ring = p->keys;
+    nicstride_rkey_cache_t *ring = p->keys;
     nicstride_keys_t k;
 
     nicstride_keys_begin(&k, NULL);
@@ -209,7 +209,7 @@ static void ask(nicstride_peer_t *p, uint64_t at)
 
         if ((ring->rows & NICSTRIDE_REACH(i)) != 0 && room != NULL)
             nicstride_keys_add(&k, i, NICSTRIDE_OF_REGION,
-                               nicstride_keyed(i)->offer(p, NULL, room, cap));
+                               nicstride_rkey_ops(i)->offer(p, NULL, room, cap));
     }
     /* No row can now, perhaps one can later. */
     if (k.len == NICSTRIDE_KEYS_HEAD)
@@ -223,7 +223,7 @@ static void ask(nicstride_peer_t *p, uint64_t at)
 void *nicstride_key_locked(nicstride_peer_t *p, nicstride_method_t row, uint64_t at, uint64_t end,
                            nicstride_span_t *span)
 {
-    nicstride_keyring_t *ring = nicstride_keyring_locked(p);
+    nicstride_rkey_cache_t *ring = nicstride_rkey_cache_locked(p);
     const nicstride_key_piece_t *piece;
 
     if (ring == NULL || (ring->rows & NICSTRIDE_REACH(row)) == 0 || waits(p))
@@ -242,7 +242,7 @@ void *nicstride_key_locked(nicstride_peer_t *p, nicstride_method_t row, uint64_t
 
 void nicstride_ask_on_locked(nicstride_peer_t *p)
 {
-    nicstride_keyring_t *ring = p->keys;
+    nicstride_rkey_cache_t *ring = p->keys;
     const nicstride_key_piece_t *piece;
     uint64_t at = ring->place;
 

@@ -16,7 +16,7 @@
  *  gets: where it has changed, all its keys of that window are void. A program detaches nothing
  *  that is being accessed.
  *
- *  What the pointers point to, only a method's row knows (nicstride_keyed_t). Wire lock. */
+ *  What the pointers point to, only a method's row knows (nicstride_rkey_ops_t). Wire lock. */
 #pragma once
 
 #include <stdbool.h>
@@ -56,7 +56,7 @@ typedef struct nicstride_begun {
 } nicstride_begun_t;
 
 /** What an origin has of a target: nicstride_peer_t's `keys`. */
-struct nicstride_keyring {
+struct nicstride_rkey_cache {
     nicstride_key_pieces_t pieces;
     nicstride_of_rows_t word;                       /**< dynamic: keys of the word */
     uint64_t generation;                            /**< dynamic: with which the keys are good */
@@ -69,13 +69,13 @@ struct nicstride_keyring {
     bool stale; /**< all keys are void, and to be dropped when nothing uses them */
 };
 
-/** The keyring of a peer, made if need be; NULL: no memory, or no row with keys is usable. */
-nicstride_keyring_t *nicstride_keyring_locked(nicstride_peer_t *p);
+/** The cache of keys of a peer, made if need be; NULL: no memory, or no row with keys is usable. */
+nicstride_rkey_cache_t *nicstride_rkey_cache_locked(nicstride_peer_t *p);
 
 /** Is there one, or could there be? No lock: the common case of peers without an adapter. */
 static inline bool nicstride_may_have_keys(const nicstride_peer_t *p)
 {
-    return __atomic_load_n(&p->keyless, __ATOMIC_RELAXED) == 0;
+    return __atomic_load_n(&p->unregistered, __ATOMIC_RELAXED) == 0;
 }
 
 /** The piece that holds byte `at`, NULL where there is none. */
@@ -87,17 +87,17 @@ nicstride_key_piece_t *nicstride_key_piece_add(nicstride_key_pieces_t *t,
 void nicstride_key_pieces_free(nicstride_key_pieces_t *t);
 
 /** The functions of a row that has some; NULL where the number is of none. */
-const nicstride_keyed_t *nicstride_keyed(unsigned row);
+const nicstride_rkey_ops_t *nicstride_rkey_ops(unsigned row);
 
-/** A target has told: the keyring takes over what the rows have made of it. */
-void nicstride_keyring_add_locked(nicstride_peer_t *p, const nicstride_key_piece_t *piece,
-                                  const nicstride_of_rows_t *word);
+/** A target has told: the cache of keys takes over what the rows have made of it. */
+void nicstride_rkey_cache_add_locked(nicstride_peer_t *p, const nicstride_key_piece_t *piece,
+                                     const nicstride_of_rows_t *word);
 
 /** All keys of a dynamic window are void: dropped when nothing under way uses them. */
-void nicstride_keyring_void_locked(nicstride_peer_t *p);
+void nicstride_rkey_cache_void_locked(nicstride_peer_t *p);
 
 /** The peer goes away. */
-void nicstride_keyring_free_locked(nicstride_peer_t *p);
+void nicstride_rkey_cache_free_locked(nicstride_peer_t *p);
 
 /* ---- asking for them ------------------------------------------------------------------------- */
 

@@ -113,7 +113,7 @@ typedef struct nicstride_incoming {
     const void *layout;
     const void *data;
     size_t len;
-    struct nicstride_kept_layout
+    struct nicstride_cached_layout
         *list; /**< that the message names; NULL: none, or one that is not there */
 } nicstride_incoming_t;
 

@@ -147,7 +147,7 @@ void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), 
     }
 }
 
-static bool settled(void *arg)
+static bool flushed(void *arg)
 {
     nicstride_peer_t *p = arg;
 
@@ -163,7 +163,7 @@ int nicstride_await_lock(nicstride_peer_t *p)
     onic_wire_lock();
     nicstride_lazy_lock_ask_locked(p);
     onic_wire_unlock();
-    nicstride_wait(p, NICSTRIDE_WAKE, settled, p);
+    nicstride_wait(p, NICSTRIDE_WAKE, flushed, p);
     onic_wire_lock();
     failed = p->failed;
     onic_wire_unlock();

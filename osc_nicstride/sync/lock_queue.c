@@ -190,7 +190,7 @@ int nicstride_give_back_on_node(nicstride_module_t *m, int local)
 
 /* ---- queues that were busy ------------------------------------------------------------------- */
 
-bool nicstride_queues_settle_locked(void)
+bool nicstride_queues_flush_locked(void)
 {
     opal_hash_table_t *windows = &nicstride_component.windows;
     void *m, *node;

@@ -54,7 +54,7 @@ typedef bool (*nicstride_change_t)(nicstride_module_t *m, int local, uint32_t or
  *  back. An error where that cannot be had any more. Without the wire lock: MPI threads. With it
  * NICSTRIDE_QUEUE_BUSY where the lock is not free, and nothing has changed. Where that happens when
  * all is done but the telling, or `change` is NULL, the rest is told later
- * (nicstride_queues_settle_locked). */
+ *  (nicstride_queues_flush_locked). */
 int nicstride_change_queue(nicstride_module_t *m, int local, nicstride_change_t change,
                            uint32_t origin, unsigned what, bool wire_locked);
 
@@ -62,7 +62,7 @@ int nicstride_change_queue(nicstride_module_t *m, int local, nicstride_change_t 
 extern bool nicstride_queue_waits;
 
 /** Goes on with that. False where a queue still is. */
-bool nicstride_queues_settle_locked(void);
+bool nicstride_queues_flush_locked(void);
 
 /** One is: has the above called. */
 void nicstride_queue_is_busy_locked(void);

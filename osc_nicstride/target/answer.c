@@ -139,9 +139,9 @@ static bool decode(const nicstride_incoming_t *in, onic_layout_t *l)
     const nicstride_msg_t *msg = in->msg;
     size_t used = 0;
 
-    const bool named = (msg->flags & NICSTRIDE_MSG_NAMED) != 0;
-    const char *bytes = (const char *)in->layout + (named ? NICSTRIDE_NAME_BYTES : 0);
-    const size_t len = msg->layout_len - (named ? NICSTRIDE_NAME_BYTES : 0);
+    const bool named = (msg->flags & NICSTRIDE_MSG_CACHED) != 0;
+    const char *bytes = (const char *)in->layout + (named ? NICSTRIDE_LAYOUT_ID_BYTES : 0);
+    const size_t len = msg->layout_len - (named ? NICSTRIDE_LAYOUT_ID_BYTES : 0);
 
     if (named && (msg->flags & NICSTRIDE_MSG_SLICE) == 0)
         return in->list != NULL &&

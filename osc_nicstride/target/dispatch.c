@@ -269,7 +269,7 @@ int nicstride_run_deferred(void)
     nicstride_deferred_t *next;
     int n = nicstride_lazy_lock_send_kept_locked() + nicstride_send_all_waiting_locked();
     const int lost = nicstride_end_lost_locked();
-    const bool settled = nicstride_queues_settle_locked();
+    const bool flushed = nicstride_queues_flush_locked();
     bool busy = false, left = false;
 
     n += nicstride_rows_progress_locked(&left);
@@ -303,7 +303,7 @@ int nicstride_run_deferred(void)
     }
     /* Work is left: the progressing thread comes back soon. What waits for buffers is called
      * for. */
-    return busy || left || lost < 0 || !settled ? -1 : n + lost;
+    return busy || left || lost < 0 || !flushed ? -1 : n + lost;
 }
 
 void nicstride_drop_deferred_locked(nicstride_module_t *m)
@@ -355,8 +355,8 @@ static bool one_message(const void *header, size_t header_len, const void *data,
         nicstride_refuse();
         return true;
     }
-    if ((msg.flags & NICSTRIDE_MSG_NAMED) != 0)
-        in.list = nicstride_named_layout_locked(&in);
+    if ((msg.flags & NICSTRIDE_MSG_CACHED) != 0)
+        in.list = nicstride_cached_layout_locked(&in);
     if ((msg.flags & NICSTRIDE_MSG_INLINE) != 0) {
         in.data = (const char *)in.layout + msg.layout_len;
         in.len = msg.len;

@@ -9,8 +9,8 @@
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/state.h"
 
-/** What a target has registered: nicstride_module_t's `enrolled`. */
-struct nicstride_enrolled {
+/** What a target has registered: nicstride_module_t's `registered`. */
+struct nicstride_registered {
     nicstride_key_pieces_t pieces;
     nicstride_of_rows_t word;
     uint64_t *generation; /**< dynamic: the word, in a page of its own */
@@ -22,7 +22,7 @@ static void withdraw(nicstride_of_rows_t *of)
 {
     for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
         if (of->row[i] != NULL)
-            nicstride_keyed(i)->withdraw(of->row[i]);
+            nicstride_rkey_ops(i)->withdraw(of->row[i]);
         of->row[i] = NULL;
     }
 }
@@ -34,13 +34,13 @@ static bool is_dynamic(const nicstride_module_t *m)
 
 static uint64_t generation(const nicstride_module_t *m)
 {
-    return is_dynamic(m) ? *m->enrolled->generation : 0;
+    return is_dynamic(m) ? *m->registered->generation : 0;
 }
 
-static nicstride_enrolled_t *enrolled(nicstride_module_t *m)
+static nicstride_registered_t *registered(nicstride_module_t *m)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    nicstride_enrolled_t *e = m->enrolled;
+    nicstride_registered_t *e = m->registered;
     void *word = NULL;
 
     if (e != NULL)
@@ -53,7 +53,7 @@ static nicstride_enrolled_t *enrolled(nicstride_module_t *m)
     e->generation = word;
     if (word != NULL)
         *e->generation = 1;
-    m->enrolled = e;
+    m->registered = e;
     return e;
 }
 
@@ -68,20 +68,20 @@ static bool find_region(const nicstride_module_t *m, uint64_t at, nicstride_span
     return true;
 }
 
-static void enrol_by(nicstride_module_t *m, nicstride_of_rows_t *of, void *base, uint64_t bytes,
-                     uint32_t rows)
+static void register_by(nicstride_module_t *m, nicstride_of_rows_t *of, void *base, uint64_t bytes,
+                        uint32_t rows)
 {
     for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++)
-        if ((rows & NICSTRIDE_REACH(i)) != 0 && nicstride_keyed(i) != NULL && of->row[i] == NULL)
-            of->row[i] = nicstride_keyed(i)->enrol(m, base, bytes);
+        if ((rows & NICSTRIDE_REACH(i)) != 0 && nicstride_rkey_ops(i) != NULL && of->row[i] == NULL)
+            of->row[i] = nicstride_rkey_ops(i)->register_memory(m, base, bytes);
 }
 
 /** The piece of own memory around `at`, registered by those of `rows` that can; NULL where there is
  *  none, or memory is exhausted. `word` gets what they have of a dynamic window's word. */
-static const nicstride_key_piece_t *enrol(nicstride_module_t *m, uint64_t at, uint32_t rows,
-                                          const nicstride_of_rows_t **word)
+static const nicstride_key_piece_t *register_piece(nicstride_module_t *m, uint64_t at,
+                                                   uint32_t rows, const nicstride_of_rows_t **word)
 {
-    nicstride_enrolled_t *e = enrolled(m);
+    nicstride_registered_t *e = registered(m);
     nicstride_key_piece_t *piece;
     nicstride_span_t region;
 
@@ -97,18 +97,18 @@ static const nicstride_key_piece_t *enrol(nicstride_module_t *m, uint64_t at, ui
     if (piece == NULL)
         return NULL;
     piece->span.generation = generation(m);
-    enrol_by(m, &piece->of, (void *)((uintptr_t)m->base + piece->span.at), piece->span.size,
-             rows & ~piece->tried);
+    register_by(m, &piece->of, (void *)((uintptr_t)m->base + piece->span.at), piece->span.size,
+                rows & ~piece->tried);
     piece->tried |= rows;
     if (is_dynamic(m))
-        enrol_by(m, &e->word, e->generation, sizeof(*e->generation), rows);
+        register_by(m, &e->word, e->generation, sizeof(*e->generation), rows);
     *word = &e->word;
     return piece;
 }
 
 void nicstride_withdraw_detached_locked(nicstride_module_t *m)
 {
-    nicstride_enrolled_t *e = m->enrolled;
+    nicstride_registered_t *e = m->registered;
     nicstride_region_t region;
     size_t kept = 0;
 
@@ -130,7 +130,7 @@ void nicstride_withdraw_detached_locked(nicstride_module_t *m)
 
 void nicstride_withdraw_all_locked(nicstride_module_t *m)
 {
-    nicstride_enrolled_t *e = m->enrolled;
+    nicstride_registered_t *e = m->registered;
 
     if (e == NULL)
         return;
@@ -140,7 +140,7 @@ void nicstride_withdraw_all_locked(nicstride_module_t *m)
     withdraw(&e->word);
     free(e->generation);
     free(e);
-    m->enrolled = NULL;
+    m->registered = NULL;
 }
 
 /* ---- asked ----------------------------------------------------------------------------------- */
@@ -152,7 +152,7 @@ static void offer(const nicstride_incoming_t *in, nicstride_keys_t *k, unsigned 
     void *room = nicstride_keys_room(k, &cap);
 
     if (room != NULL && memory != NULL)
-        nicstride_keys_add(k, row, part, nicstride_keyed(row)->offer(in->p, memory, room, cap));
+        nicstride_keys_add(k, row, part, nicstride_rkey_ops(row)->offer(in->p, memory, room, cap));
 }
 
 static void answer(const nicstride_incoming_t *in)
@@ -166,14 +166,14 @@ static void answer(const nicstride_incoming_t *in)
     uint32_t rows = 0;
 
     while (nicstride_keys_next(in->data, in->len, &at, &blob)) {
-        const nicstride_keyed_t *row = nicstride_keyed(blob.row);
+        const nicstride_rkey_ops_t *row = nicstride_rkey_ops(blob.row);
 
         if (row == NULL)
             continue;
         rows |= NICSTRIDE_REACH(blob.row);
         (void)row->accept(in->p, NULL, blob.bytes, blob.len);
     }
-    piece = enrol(in->m, place, rows, &word);
+    piece = register_piece(in->m, place, rows, &word);
     nicstride_keys_begin(&k, piece != NULL ? &piece->span : NULL);
     for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX && piece != NULL; i++) {
         if ((rows & NICSTRIDE_REACH(i)) == 0)
@@ -196,7 +196,7 @@ static void take(const nicstride_incoming_t *in, const nicstride_span_t *span)
     bool any = false;
 
     while (span->size > 0 && nicstride_keys_next(in->data, in->len, &at, &blob)) {
-        const nicstride_keyed_t *row = nicstride_keyed(blob.row);
+        const nicstride_rkey_ops_t *row = nicstride_rkey_ops(blob.row);
 
         if (row == NULL || (in->p->keys->rows & NICSTRIDE_REACH(blob.row)) == 0)
             continue;
@@ -209,7 +209,7 @@ static void take(const nicstride_incoming_t *in, const nicstride_span_t *span)
     }
     /* A refusal says nothing of the keys that there are, and has no generation. */
     if (span->size > 0)
-        nicstride_keyring_add_locked(in->p, &piece, &word);
+        nicstride_rkey_cache_add_locked(in->p, &piece, &word);
     if (!any) {
         in->p->keys->refused = true;
         nicstride_add(&nicstride_counters.keys_refused, 1);

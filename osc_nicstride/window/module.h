@@ -28,7 +28,7 @@
 #include "osc_nicstride/protocol/lockq.h"
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/protocol/method.h"
-#include "osc_nicstride/protocol/peer_layouts.h"
+#include "osc_nicstride/protocol/peer_layout_cache.h"
 #include "osc_nicstride/protocol/order.h"
 #include "osc_nicstride/window/place.h"
 #include "osc_nicstride/window/region.h"
@@ -49,8 +49,8 @@ typedef struct nicstride_process {
 } nicstride_process_t;
 
 typedef struct nicstride_op nicstride_op_t;
-typedef struct nicstride_keyring nicstride_keyring_t;
-typedef struct nicstride_enrolled nicstride_enrolled_t;
+typedef struct nicstride_rkey_cache nicstride_rkey_cache_t;
+typedef struct nicstride_registered nicstride_registered_t;
 
 /** What is sent to a peer and comes from it (credit.h). Wire lock. */
 typedef struct nicstride_flow {
@@ -100,7 +100,7 @@ typedef struct nicstride_deferred {
     nicstride_msg_t msg;
     char *bytes; /**< layout, then payload, behind it; NULL: none, it is one of the peer's */
     size_t len;  /**< of the payload */
-    nicstride_kept_layout_t *list; /**< that it names, held */
+    nicstride_cached_layout_t *list; /**< that it names, held */
     bool used;
 } nicstride_deferred_t;
 
@@ -157,8 +157,8 @@ typedef struct nicstride_peer {
     int known[NICSTRIDE_METHODS_MAX][2]; /**< what a method's row has found out, of gets and of all
                                             else: 1: it reaches it, -1: it does not, 0: unknown;
                                             atomic */
-    nicstride_keyring_t *keys;           /**< of its memory (keys.h), or NULL; wire lock */
-    int keyless;                         /**< 1: there will be none; read without the lock */
+    nicstride_rkey_cache_t *keys;        /**< of its memory (keys.h), or NULL; wire lock */
+    int unregistered;                    /**< 1: there will be none; read without the lock */
     bool failed;                      /**< it cannot be reached: nobody waits for it; wire lock */
     bool used;                        /**< it is in its window's list; wire lock */
     struct nicstride_peer *next_used; /**< in that list; wire lock */
@@ -169,7 +169,7 @@ typedef struct nicstride_peer {
     nicstride_notices_t notices;
     nicstride_observation_t observed;
     nicstride_sent_layouts_t *sent; /**< lists that it was sent; NULL: none yet; wire lock */
-    nicstride_kept_layouts_t *kept; /**< its lists that are kept here; likewise */
+    nicstride_layout_cache_t *kept; /**< its lists that are kept here; likewise */
     nicstride_order_t order;        /**< what was written there; noted with the wire lock */
 } nicstride_peer_t;
 
@@ -222,10 +222,10 @@ typedef struct nicstride_module {
     unsigned walks;
     LIST_ENTRY(nicstride_module) in_use;
     LIST_HEAD(nicstride_accesses, nicstride_pending_access)
-    accesses;                       /**< what others' messages still do with my memory */
-    nicstride_regions_t regions;    /**< dynamic window: what is attached here */
-    nicstride_enrolled_t *enrolled; /**< own memory that is registered (keys.h), or NULL */
-    nicstride_asked_t window_asked; /**< of rank 0, for the window's lock, by message */
+    accesses;                           /**< what others' messages still do with my memory */
+    nicstride_regions_t regions;        /**< dynamic window: what is attached here */
+    nicstride_registered_t *registered; /**< own memory that is registered (keys.h), or NULL */
+    nicstride_asked_t window_asked;     /**< of rank 0, for the window's lock, by message */
     unsigned untold;   /**< queues of which not all was told: a set, see sync/change_queue.c */
     int applied_error; /**< the first error of one that came in active target, that no call has
                           returned */

@@ -16,7 +16,7 @@
 #include "common/verbs/requests.h"
 #include "osc_nicstride/protocol/limits.h"
 #include "osc_nicstride/protocol/method.h"
-#include "osc_nicstride/protocol/peer_layouts.h"
+#include "osc_nicstride/protocol/peer_layout_cache.h"
 #include "osc_nicstride/protocol/credit.h"
 
 /** Values of the MCA parameters (params.c documents them). */

@@ -17,7 +17,7 @@
 
 #include "common/layout/layout.h"
 #include "osc_nicstride/protocol/message.h"
-#include "osc_nicstride/protocol/peer_layouts.h"
+#include "osc_nicstride/protocol/peer_layout_cache.h"
 #include "osc_nicstride/protocol/vector.h"
 #include "osc_nicstride/window/region.h"
 #include "test/fuzz/fuzz.h"
@@ -88,15 +88,15 @@ static void check_layout(const nicstride_msg_t *m, const void *encoded, uint64_t
 static void check_named_slice(nicstride_msg_t m, const void *layout)
 {
     nicstride_layout_room_t room = {.limit = 1 << 16};
-    nicstride_kept_layouts_t kept = {0};
-    const nicstride_kept_layout_t *list;
+    nicstride_layout_cache_t kept = {0};
+    const nicstride_cached_layout_t *list;
 
     for (int i = 0; i < 3; i++) {
         (void)nicstride_layout_slice(&room, &kept, &m, layout);
         require(room.bytes <= room.limit);
         m.offset = kept.here;
     }
-    list = nicstride_layout_named(&kept, layout);
+    list = nicstride_layout_cached(&kept, layout);
     if (list != NULL)
         walk(&list->layout, list->layout.size / 2);
     nicstride_layouts_leave(&room, &kept);
@@ -146,8 +146,8 @@ static void force_right(uint8_t *message, size_t len)
     right.len = m.len <= UINT64_MAX - right.offset ? m.len : 0;
     if (m.origin % 4 == 3) {
         right.flags = NICSTRIDE_MSG_SLICE;
-        if (right.layout_len > NICSTRIDE_NAME_BYTES)
-            right.flags |= NICSTRIDE_MSG_NAMED;
+        if (right.layout_len > NICSTRIDE_LAYOUT_ID_BYTES)
+            right.flags |= NICSTRIDE_MSG_CACHED;
         right.offset %= 2;
     }
     memcpy(message, &right, sizeof(right));
@@ -184,7 +184,7 @@ static void check_message(const uint8_t *message, size_t len, uint8_t choice, ui
     require((const uint8_t *)layout + m.layout_len + inlined == message + len);
     if (m.type == NICSTRIDE_MSG_PUTV || m.type == NICSTRIDE_MSG_GETV)
         check_vector(&m, (const uint8_t *)layout + m.layout_len, inlined);
-    if ((m.flags & NICSTRIDE_MSG_NAMED) != 0 && (m.flags & NICSTRIDE_MSG_SLICE) != 0)
+    if ((m.flags & NICSTRIDE_MSG_CACHED) != 0 && (m.flags & NICSTRIDE_MSG_SLICE) != 0)
         check_named_slice(m, layout);
     else if (m.layout_len > 0)
         check_layout(&m, layout, window);

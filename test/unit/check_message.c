@@ -191,14 +191,14 @@ START_TEST(flags)
     nicstride_msg_t m = right_message(rule);
 
     for (unsigned f = 0; f < 256; f++) {
-        const unsigned forms = NICSTRIDE_MSG_SLICE | NICSTRIDE_MSG_NAMED | NICSTRIDE_MSG_RUNS;
+        const unsigned forms = NICSTRIDE_MSG_SLICE | NICSTRIDE_MSG_CACHED | NICSTRIDE_MSG_RUNS;
 
         m.flags = (uint16_t)f;
         UNIT_CHECK(accepted(&m, right_payload(rule, &m)) ==
                    (f == 0 || ((f & ~forms) == 0 && has(rule->flags, 'S'))));
     }
-    m.flags = NICSTRIDE_MSG_NAMED;
-    m.layout_len = NICSTRIDE_NAME_BYTES;
+    m.flags = NICSTRIDE_MSG_CACHED;
+    m.layout_len = NICSTRIDE_LAYOUT_ID_BYTES;
     UNIT_CHECK(!accepted(&m, right_payload(rule, &m))); /* a name with nothing around the list */
 }
 END_TEST

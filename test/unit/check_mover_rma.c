@@ -113,7 +113,7 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
     return 1;
 }
 
-int onic_peer_settle(onic_peer_t *peer, onic_send_cb_t cb, void *arg)
+int onic_peer_flush(onic_peer_t *peer, onic_send_cb_t cb, void *arg)
 {
     (void)peer;
     (void)cb;

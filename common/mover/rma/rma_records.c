@@ -113,7 +113,7 @@ typedef struct announcement {
     onic_rma_message_t message;
 } announcement_t;
 
-static void settled(void *arg, int status)
+static void flushed(void *arg, int status)
 {
     announcement_t *a = arg;
     if (status < 0)
@@ -135,9 +135,9 @@ static void announce(onic_rma_t *r, unsigned buffer, uint64_t word)
         r, r->packs, {.type = ONIC_RMA_WORD, .buffer = (uint16_t)buffer, .value = word}};
     r->packs = 0;
     r->refs++;
-    const int rc = onic_peer_settle(r->peer->peer, settled, a);
+    const int rc = onic_peer_flush(r->peer->peer, flushed, a);
     if (rc != 0)
-        settled(a, rc);
+        flushed(a, rc);
 }
 
 /** One put for a chunk. */

@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include "osc_nicstride/protocol/peer_layouts.h"
+#include "osc_nicstride/protocol/peer_layout_cache.h"
 #include "test/unit/unit.h"
 
 enum { ORIGINS = 4, TYPES = 40, QUEUE = 4096, PIECE = 200, WAITING = 8 };
@@ -29,14 +29,14 @@ typedef struct queue {
 
 typedef struct origin {
     nicstride_sent_layouts_t sent;
-    nicstride_kept_layouts_t kept; /* at the target */
+    nicstride_layout_cache_t kept; /* at the target */
     queue_t there, back;
     onic_layout_t type[TYPES];
 } origin_t;
 
 /** A message of data that waits at the target. */
 typedef struct waiting {
-    nicstride_kept_layout_t *list;
+    nicstride_cached_layout_t *list;
     message_t message;
 } waiting_t;
 
@@ -111,12 +111,12 @@ static bool same(const onic_layout_t *a, const onic_layout_t *b)
 
 /* ---- the origin ------------------------------------------------------------------------------ */
 
-static message_t *push_named(origin_t *o, unsigned flags, nicstride_layout_name_t name, size_t len)
+static message_t *push_named(origin_t *o, unsigned flags, nicstride_layout_id_t name, size_t len)
 {
     message_t *m = push(&o->there);
 
     nicstride_msg_init(&m->msg, NICSTRIDE_MSG_PUT, 1, 1);
-    m->msg.flags = (uint8_t)(NICSTRIDE_MSG_NAMED | flags);
+    m->msg.flags = (uint8_t)(NICSTRIDE_MSG_CACHED | flags);
     memcpy(m->layout, &name, sizeof(name));
     m->msg.layout_len = (uint32_t)(sizeof(name) + len);
     return m;
@@ -139,10 +139,10 @@ static void send_slices(world_t *w, origin_t *o, const onic_layout_t *l, uint32_
 
         UNIT_CHECK(onic_layout_encode_slice(&c, room < left ? room : left, 1, slice, PIECE, &len,
                                             &data) == ONIC_LAYOUT_OK);
-        message_t *m = push_named(o, NICSTRIDE_MSG_SLICE,
-                                  (nicstride_layout_name_t){number, data == left}, len);
+        message_t *m =
+            push_named(o, NICSTRIDE_MSG_SLICE, (nicstride_layout_id_t){number, data == left}, len);
 
-        memcpy(m->layout + NICSTRIDE_NAME_BYTES, slice, len);
+        memcpy(m->layout + NICSTRIDE_LAYOUT_ID_BYTES, slice, len);
         m->msg.offset = at;
     }
 }
@@ -152,7 +152,7 @@ static void use(world_t *w, origin_t *o)
     const unsigned t =
         (unsigned)(unit_once_in(&w->r, 2) ? unit_below(&w->r, 5) : unit_below(&w->r, TYPES));
     onic_layout_t *l = &o->type[t];
-    nicstride_layout_name_t name = {0};
+    nicstride_layout_id_t name = {0};
 
     if (l->size == 0 || unit_once_in(&w->r, 100)) {
         onic_layout_fini(l);
@@ -177,7 +177,7 @@ static void use(world_t *w, origin_t *o)
         message_t *m = push_named(o, 0, name, len);
 
         UNIT_CHECK(nicstride_layout_is(&o->sent, name.number, NICSTRIDE_LAYOUT_KNOWN));
-        memcpy(m->layout + NICSTRIDE_NAME_BYTES, around, len);
+        memcpy(m->layout + NICSTRIDE_LAYOUT_ID_BYTES, around, len);
         onic_layout_dup(&m->means, l);
         w->named++;
     }
@@ -193,12 +193,12 @@ static void hear(origin_t *o)
 
 /* ---- the target ------------------------------------------------------------------------------ */
 
-static void check_data(message_t *m, const nicstride_kept_layout_t *list)
+static void check_data(message_t *m, const nicstride_cached_layout_t *list)
 {
     onic_layout_t l;
 
-    UNIT_CHECK(onic_layout_decode_around(&l, &list->layout, m->layout + NICSTRIDE_NAME_BYTES,
-                                         m->msg.layout_len - NICSTRIDE_NAME_BYTES) ==
+    UNIT_CHECK(onic_layout_decode_around(&l, &list->layout, m->layout + NICSTRIDE_LAYOUT_ID_BYTES,
+                                         m->msg.layout_len - NICSTRIDE_LAYOUT_ID_BYTES) ==
                ONIC_LAYOUT_OK);
     UNIT_CHECK(same(&l, &m->means));
     onic_layout_fini(&l);
@@ -216,7 +216,7 @@ static void end_wait(world_t *w, waiting_t *v)
 
 static void receive_name(world_t *w, origin_t *o, message_t *m)
 {
-    nicstride_kept_layout_t *list = nicstride_layout_named(&o->kept, m->layout);
+    nicstride_cached_layout_t *list = nicstride_layout_cached(&o->kept, m->layout);
     waiting_t *v = &w->waiting[unit_below(&w->r, WAITING)];
 
     UNIT_CHECK(list != NULL);
@@ -238,7 +238,7 @@ static void receive(world_t *w, origin_t *o)
     } else if (m != NULL) {
         const nicstride_layout_answer_t what =
             nicstride_layout_slice(&w->room, &o->kept, &m->msg, m->layout);
-        nicstride_layout_name_t name;
+        nicstride_layout_id_t name;
 
         memcpy(&name, m->layout, sizeof(name));
         w->had += what == NICSTRIDE_LAYOUT_HAD;
@@ -327,7 +327,7 @@ START_TEST(nonsense)
 {
     world_t w = {.r = {unit_seed()}, .room.limit = 30000};
     nicstride_sent_layouts_t sent = {0};
-    nicstride_kept_layouts_t kept = {0};
+    nicstride_layout_cache_t kept = {0};
     onic_layout_t l;
 
     do {
@@ -335,8 +335,8 @@ START_TEST(nonsense)
         make_type(&w, &l);
     } while (l.nruns == 0);
     for (int i = 0; i < 200000; i++) {
-        const nicstride_layout_name_t name = {(uint32_t)unit_below(&w.r, 70),
-                                              (uint32_t)unit_below(&w.r, 2)};
+        const nicstride_layout_id_t name = {(uint32_t)unit_below(&w.r, 70),
+                                            (uint32_t)unit_below(&w.r, 2)};
         nicstride_msg_t msg = {.offset = unit_once_in(&w.r, 2) ? 0 : kept.here};
         unsigned char piece[PIECE];
         uint64_t data;
@@ -365,5 +365,5 @@ END_TEST
 
 int main(void)
 {
-    return UNIT_RUN("peer_layouts", UNIT_ONCE(names_are_known), UNIT_ONCE(nonsense));
+    return UNIT_RUN("peer_layout_cache", UNIT_ONCE(names_are_known), UNIT_ONCE(nonsense));
 }

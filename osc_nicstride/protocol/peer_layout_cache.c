@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "osc_nicstride/protocol/peer_layouts.h"
+#include "osc_nicstride/protocol/peer_layout_cache.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +10,15 @@
 #define LOST_MAX 16
 
 /* Form, offset, levels: a byte and numbers of ten. */
-_Static_assert(NICSTRIDE_NAME_BYTES + 11 + 20 * ONIC_LAYOUT_MAX_LEVELS <= ONIC_LAYOUT_ENCODED_MAX,
+_Static_assert(NICSTRIDE_LAYOUT_ID_BYTES + 11 + 20 * ONIC_LAYOUT_MAX_LEVELS <=
+                   ONIC_LAYOUT_ENCODED_MAX,
                "room for a name and what is around the list");
 
 /* ---- at the origin --------------------------------------------------------------------------- */
 
 bool nicstride_layout_is_due(const nicstride_sent_layouts_t *s, uint64_t list)
 {
-    const struct nicstride_sent_layout *l = &s->slot[list % NICSTRIDE_NAMES];
+    const struct nicstride_sent_layout *l = &s->entry[list % NICSTRIDE_LAYOUT_CACHE_ENTRIES];
 
     return l->list == list && l->state == NICSTRIDE_LAYOUT_UNSENT &&
            l->uses + 1 >= UINT32_C(2) << l->lost;
@@ -25,7 +26,7 @@ bool nicstride_layout_is_due(const nicstride_sent_layouts_t *s, uint64_t list)
 
 uint32_t nicstride_layout_used(nicstride_sent_layouts_t *s, uint64_t list)
 {
-    struct nicstride_sent_layout *l = &s->slot[list % NICSTRIDE_NAMES];
+    struct nicstride_sent_layout *l = &s->entry[list % NICSTRIDE_LAYOUT_CACHE_ENTRIES];
     const bool due = nicstride_layout_is_due(s, list);
 
     if (l->list != list)
@@ -35,29 +36,30 @@ uint32_t nicstride_layout_used(nicstride_sent_layouts_t *s, uint64_t list)
         return 0;
     l->uses = 0;
     l->state = NICSTRIDE_LAYOUT_SENT;
-    s->names = s->names < UINT32_MAX / NICSTRIDE_NAMES - 1 ? s->names + 1 : 1;
-    l->name = s->names * NICSTRIDE_NAMES + (uint32_t)(list % NICSTRIDE_NAMES);
+    s->names = s->names < UINT32_MAX / NICSTRIDE_LAYOUT_CACHE_ENTRIES - 1 ? s->names + 1 : 1;
+    l->name = s->names * NICSTRIDE_LAYOUT_CACHE_ENTRIES +
+              (uint32_t)(list % NICSTRIDE_LAYOUT_CACHE_ENTRIES);
     return l->name;
 }
 
 bool nicstride_layout_is(const nicstride_sent_layouts_t *s, uint32_t name,
                          nicstride_sent_state_t state)
 {
-    const struct nicstride_sent_layout *l = &s->slot[name % NICSTRIDE_NAMES];
+    const struct nicstride_sent_layout *l = &s->entry[name % NICSTRIDE_LAYOUT_CACHE_ENTRIES];
 
     return l->name == name && l->state == state;
 }
 
 uint32_t nicstride_layout_find(const nicstride_sent_layouts_t *s, uint64_t list)
 {
-    const struct nicstride_sent_layout *l = &s->slot[list % NICSTRIDE_NAMES];
+    const struct nicstride_sent_layout *l = &s->entry[list % NICSTRIDE_LAYOUT_CACHE_ENTRIES];
 
     return l->list == list && l->state == NICSTRIDE_LAYOUT_KNOWN ? l->name : 0;
 }
 
 void nicstride_layout_answered(nicstride_sent_layouts_t *s, uint32_t name, bool had)
 {
-    struct nicstride_sent_layout *l = &s->slot[name % NICSTRIDE_NAMES];
+    struct nicstride_sent_layout *l = &s->entry[name % NICSTRIDE_LAYOUT_CACHE_ENTRIES];
 
     if (!nicstride_layout_is(s, name, NICSTRIDE_LAYOUT_SENT))
         return;
@@ -70,23 +72,23 @@ void nicstride_layout_answered(nicstride_sent_layouts_t *s, uint32_t name, bool 
 /** Bytes of a list of so many runs, while it comes and when it is there. */
 static size_t bytes_of(size_t nruns)
 {
-    return sizeof(nicstride_kept_layout_t) + nruns * (sizeof(onic_run_t) + sizeof(uint64_t));
+    return sizeof(nicstride_cached_layout_t) + nruns * (sizeof(onic_run_t) + sizeof(uint64_t));
 }
 
-static nicstride_layout_name_t name_of(const void *layout)
+static nicstride_layout_id_t name_of(const void *layout)
 {
-    nicstride_layout_name_t name;
+    nicstride_layout_id_t name;
 
     memcpy(&name, layout, sizeof(name));
     return name;
 }
 
-void nicstride_layout_hold(nicstride_kept_layout_t *l)
+void nicstride_layout_hold(nicstride_cached_layout_t *l)
 {
     l->held++;
 }
 
-void nicstride_layout_release(nicstride_layout_room_t *room, nicstride_kept_layout_t *l)
+void nicstride_layout_release(nicstride_layout_room_t *room, nicstride_cached_layout_t *l)
 {
     if (--l->held > 0)
         return;
@@ -95,14 +97,14 @@ void nicstride_layout_release(nicstride_layout_room_t *room, nicstride_kept_layo
     free(l);
 }
 
-static void forget(nicstride_layout_room_t *room, nicstride_kept_layouts_t *k, uint32_t slot)
+static void forget(nicstride_layout_room_t *room, nicstride_layout_cache_t *k, uint32_t entry)
 {
-    if (k->slot[slot] != NULL)
-        nicstride_layout_release(room, k->slot[slot]);
-    k->slot[slot] = NULL;
+    if (k->entry[entry] != NULL)
+        nicstride_layout_release(room, k->entry[entry]);
+    k->entry[entry] = NULL;
 }
 
-static void stop_coming(nicstride_layout_room_t *room, nicstride_kept_layouts_t *k)
+static void stop_coming(nicstride_layout_room_t *room, nicstride_layout_cache_t *k)
 {
     room->bytes -= k->bytes;
     k->bytes = 0;
@@ -110,24 +112,24 @@ static void stop_coming(nicstride_layout_room_t *room, nicstride_kept_layouts_t 
     onic_runs_fini(&k->runs);
 }
 
-void nicstride_layouts_leave(nicstride_layout_room_t *room, nicstride_kept_layouts_t *k)
+void nicstride_layouts_leave(nicstride_layout_room_t *room, nicstride_layout_cache_t *k)
 {
     stop_coming(room, k);
-    for (uint32_t i = 0; i < NICSTRIDE_NAMES; i++)
+    for (uint32_t i = 0; i < NICSTRIDE_LAYOUT_CACHE_ENTRIES; i++)
         forget(room, k, i);
 }
 
-nicstride_kept_layout_t *nicstride_layout_named(const nicstride_kept_layouts_t *k,
-                                                const void *layout)
+nicstride_cached_layout_t *nicstride_layout_cached(const nicstride_layout_cache_t *k,
+                                                   const void *layout)
 {
     const uint32_t name = name_of(layout).number;
-    nicstride_kept_layout_t *l = k->slot[name % NICSTRIDE_NAMES];
+    nicstride_cached_layout_t *l = k->entry[name % NICSTRIDE_LAYOUT_CACHE_ENTRIES];
 
     return l != NULL && l->name == name ? l : NULL;
 }
 
 /** Appends a slice. A run takes two bytes of it at least. */
-static bool append(nicstride_layout_room_t *room, nicstride_kept_layouts_t *k, const void *slice,
+static bool append(nicstride_layout_room_t *room, nicstride_layout_cache_t *k, const void *slice,
                    size_t len)
 {
     const size_t others = room->bytes - k->bytes;
@@ -144,9 +146,9 @@ static bool append(nicstride_layout_room_t *room, nicstride_kept_layouts_t *k, c
 
 /** All of it has come: makes the list. It stays one, whatever regularity may be found in it: what
  *  is around it has its own levels. */
-static bool end(nicstride_kept_layouts_t *k)
+static bool end(nicstride_layout_cache_t *k)
 {
-    nicstride_kept_layout_t *l = malloc(sizeof(*l));
+    nicstride_cached_layout_t *l = malloc(sizeof(*l));
     onic_layout_t layout;
 
     if (l == NULL ||
@@ -159,23 +161,23 @@ static bool end(nicstride_kept_layouts_t *k)
         free(l);
         return false;
     }
-    *l = (nicstride_kept_layout_t){
+    *l = (nicstride_cached_layout_t){
         .held = 1, .name = k->coming, .bytes = k->bytes, .layout = layout};
-    k->slot[k->coming % NICSTRIDE_NAMES] = l;
+    k->entry[k->coming % NICSTRIDE_LAYOUT_CACHE_ENTRIES] = l;
     k->bytes = 0;
     return true;
 }
 
 nicstride_layout_answer_t nicstride_layout_slice(nicstride_layout_room_t *room,
-                                                 nicstride_kept_layouts_t *k,
+                                                 nicstride_layout_cache_t *k,
                                                  const nicstride_msg_t *msg, const void *layout)
 {
-    const nicstride_layout_name_t name = name_of(layout);
+    const nicstride_layout_id_t name = name_of(layout);
     bool good;
 
     if (msg->offset == 0) {
         stop_coming(room, k);
-        forget(room, k, name.number % NICSTRIDE_NAMES);
+        forget(room, k, name.number % NICSTRIDE_LAYOUT_CACHE_ENTRIES);
         k->coming = name.number;
         k->here = 0;
     }

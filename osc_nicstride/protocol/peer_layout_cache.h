@@ -2,15 +2,15 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Lists of blocks that a target keeps for its origins.
+/** @file The layout cache: lists of blocks that a target keeps for its origins.
  *
- *  The second operation with a long list gives it a name: its slices, which travel in any case,
- *  carry that name, and the target puts them together. Later operations send the name. A target
- *  that has no room says so; each time that this happens, twice as many uses pass before the next
- *  attempt.
+ *  The second operation with a long list gives it a number, its name here: its slices, which travel
+ *  in any case, carry that name, and the target puts them together. Later operations send the name.
+ *  A target that has no room says so; each time that this happens, twice as many uses pass before
+ *  the next attempt.
  *
  *  A name is never unknown where it is used: messages between two processes keep their order, the
- *  target says when it has the list, and keeps it until the origin gives its slot to another one.
+ *  target says when it has the list, and keeps it until the origin gives its entry to another one.
  *  Pure; wire lock. */
 #pragma once
 
@@ -22,17 +22,17 @@
 #include "osc_nicstride/protocol/message.h"
 
 /** Lists that one origin has at one target of a window. */
-#define NICSTRIDE_NAMES 32
+#define NICSTRIDE_LAYOUT_CACHE_ENTRIES 32
 /** Shorter lists travel with each message: these are some 200 bytes. */
-#define NICSTRIDE_NAMED_RUNS 64
+#define NICSTRIDE_LAYOUT_CACHE_RUNS 64
 
-/** What stands before the layout of a message with NICSTRIDE_MSG_NAMED. */
-typedef struct nicstride_layout_name {
-    uint32_t number; /**< never 0; modulo NICSTRIDE_NAMES its slot */
+/** What stands before the layout of a message with NICSTRIDE_MSG_CACHED. */
+typedef struct nicstride_layout_id {
+    uint32_t number; /**< never 0; modulo NICSTRIDE_LAYOUT_CACHE_ENTRIES its entry */
     uint32_t last;   /**< of a slice: 1 where the list ends with it, else 0 */
-} nicstride_layout_name_t;
+} nicstride_layout_id_t;
 
-_Static_assert(sizeof(nicstride_layout_name_t) == NICSTRIDE_NAME_BYTES, "as it travels");
+_Static_assert(sizeof(nicstride_layout_id_t) == NICSTRIDE_LAYOUT_ID_BYTES, "as it travels");
 
 /* ---- at the origin --------------------------------------------------------------------------- */
 
@@ -51,14 +51,14 @@ typedef struct nicstride_sent_layouts {
         uint32_t name;
         uint32_t uses; /**< since the last attempt */
         uint32_t lost; /**< attempts in vain, one after another */
-    } slot[NICSTRIDE_NAMES];
+    } entry[NICSTRIDE_LAYOUT_CACHE_ENTRIES];
 } nicstride_sent_layouts_t;
 
 /** Is the next use the one that gives the list a name? */
 bool nicstride_layout_is_due(const nicstride_sent_layouts_t *s, uint64_t list);
 
 /** An operation with that list is started. Returns the name that its slices are to carry; 0: none.
- *  A list that had the slot before loses its name. */
+ *  A list that had the entry before loses its name. */
 uint32_t nicstride_layout_used(nicstride_sent_layouts_t *s, uint64_t list);
 
 /** The name under which the target has the list; 0 where it does not. */
@@ -75,21 +75,21 @@ void nicstride_layout_answered(nicstride_sent_layouts_t *s, uint32_t name, bool 
 /* ---- at the target --------------------------------------------------------------------------- */
 
 /** A list that is kept. */
-typedef struct nicstride_kept_layout {
+typedef struct nicstride_cached_layout {
     unsigned held; /**< by its name, and by messages that wait */
     uint32_t name;
     size_t bytes;
     onic_layout_t layout; /**< at offset 0, without levels */
-} nicstride_kept_layout_t;
+} nicstride_cached_layout_t;
 
 /** What is kept for one origin of a window. Zero-initialise it. */
-typedef struct nicstride_kept_layouts {
-    nicstride_kept_layout_t *slot[NICSTRIDE_NAMES]; /**< NULL: there is none */
-    uint32_t coming;                                /**< name of a list on its way; 0: none */
-    uint64_t here;                                  /**< data bytes of what has come */
-    size_t bytes;                                   /**< that it takes up */
+typedef struct nicstride_layout_cache {
+    nicstride_cached_layout_t *entry[NICSTRIDE_LAYOUT_CACHE_ENTRIES]; /**< NULL: there is none */
+    uint32_t coming; /**< name of a list on its way; 0: none */
+    uint64_t here;   /**< data bytes of what has come */
+    size_t bytes;    /**< that it takes up */
     onic_runs_t runs;
-} nicstride_kept_layouts_t;
+} nicstride_layout_cache_t;
 
 /** Bytes of all that a process keeps. Zero-initialise it, but for `limit`. */
 typedef struct nicstride_layout_room {
@@ -106,17 +106,17 @@ typedef enum nicstride_layout_answer {
 
 /** A message with a named slice came. */
 nicstride_layout_answer_t nicstride_layout_slice(nicstride_layout_room_t *room,
-                                                 nicstride_kept_layouts_t *k,
+                                                 nicstride_layout_cache_t *k,
                                                  const nicstride_msg_t *msg, const void *layout);
 
-/** The list that a message with NICSTRIDE_MSG_NAMED and no slice names; NULL where there is none,
+/** The list that a message with NICSTRIDE_MSG_CACHED and no slice names; NULL where there is none,
  *  as only a broken origin says. */
-nicstride_kept_layout_t *nicstride_layout_named(const nicstride_kept_layouts_t *k,
-                                                const void *layout);
+nicstride_cached_layout_t *nicstride_layout_cached(const nicstride_layout_cache_t *k,
+                                                   const void *layout);
 
 /** A message that waits holds its list, whatever becomes of the name. */
-void nicstride_layout_hold(nicstride_kept_layout_t *l);
-void nicstride_layout_release(nicstride_layout_room_t *room, nicstride_kept_layout_t *l);
+void nicstride_layout_hold(nicstride_cached_layout_t *l);
+void nicstride_layout_release(nicstride_layout_room_t *room, nicstride_cached_layout_t *l);
 
 /** The origin goes, with its names. */
-void nicstride_layouts_leave(nicstride_layout_room_t *room, nicstride_kept_layouts_t *k);
+void nicstride_layouts_leave(nicstride_layout_room_t *room, nicstride_layout_cache_t *k);
