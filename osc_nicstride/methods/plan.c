@@ -34,6 +34,31 @@ static unsigned shape_of(const nicstride_case_t *c)
     return onic_shape(blocks < size ? size / blocks : 1, size);
 }
 
+/** Of a get that a sieve can do, in pieces: about how many bytes that has to read for each wanted
+ *  one. The directions stand for 2, or where that does not count. */
+enum { DENSE_GET = NICSTRIDE_DIRECTIONS, /* 1 */ SPARSE_GET /* 4 */ };
+
+static unsigned flow_of(const nicstride_case_t *c, unsigned shape)
+{
+    const double size = (double)c->target->size;
+
+    if (shape == 0 || !nicstride_sieve_fits(c))
+        return c->dir;
+    const double read = (double)(c->target->ub - c->target->lb) / size;
+    return read < 1.5 ? DENSE_GET : read < 3 ? NICSTRIDE_GET : SPARSE_GET;
+}
+
+/** Puts the blocks of an example closer together, or farther apart. */
+static void space(onic_layout_t *l, unsigned flow)
+{
+    if (l->nlevels == 0 || flow < NICSTRIDE_DIRECTIONS)
+        return;
+    const int64_t block = (int64_t)l->block;
+    const uint64_t count = l->level[0].count;
+    (void)onic_layout_contig(l, 0, l->block);
+    (void)onic_layout_repeat(l, count, flow == DENSE_GET ? block + block / 8 : 4 * block);
+}
+
 /** By what this very transfer costs. */
 static onic_order_t compute(const nicstride_table_t *table, const nicstride_case_t *c)
 {
@@ -44,14 +69,15 @@ static onic_order_t compute(const nicstride_table_t *table, const nicstride_case
     return onic_order(cost, NICSTRIDE_METHOD_PACK);
 }
 
-/** By what stands for all of its shape and size, contiguous on the other side. */
+/** By what stands for all of its flow, shape and size, contiguous on the other side. */
 static onic_order_t make(const nicstride_table_t *table, onic_kind_t kind,
-                         const nicstride_case_t *c, unsigned shape, unsigned size)
+                         const nicstride_case_t *c, unsigned flow, unsigned shape, unsigned size)
 {
     onic_layout_t origin, target;
     nicstride_case_t example = *c;
 
     onic_example(shape, size, &target);
+    space(&target, flow);
     onic_layout_contig(&origin, 0, target.size);
     example.origin = &origin;
     example.target = &target;
@@ -68,15 +94,23 @@ onic_order_t nicstride_choices(nicstride_table_t *table, onic_kind_t kind,
         itself.path = &table->path[kind];
         return compute(table, &itself);
     }
-    const unsigned shape = shape_of(c), size = onic_size(c->target->size);
-    onic_order_t *cell = &table->order[kind][c->presence][c->dir][c->many][shape][size];
+    const unsigned shape = shape_of(c), flow = flow_of(c, shape), size = onic_size(c->target->size);
+    onic_order_t *cell = &table->order[kind][c->presence][flow][c->many][shape][size];
     onic_order_t order = __atomic_load_n(cell, __ATOMIC_RELAXED);
 
     if (order == 0) {
-        order = make(table, kind, c, shape, size);
+        order = make(table, kind, c, flow, shape, size);
         __atomic_store_n(cell, order, __ATOMIC_RELAXED);
     }
     return order;
+}
+
+/** Irregular pieces of a target on this node take longer to gather than to move, so that slots have
+ *  nothing to overlap. Gets of 80 to 800 KB in pieces of 11 bytes, between two processes that do
+ * the same, take 15 to 35 % less time by messages; of 2.4 MB no more. */
+static bool is_slow_to_gather(onic_kind_t kind, const nicstride_case_t *c)
+{
+    return kind < ONIC_NET && c->dir == NICSTRIDE_GET && c->target->nruns > 0;
 }
 
 nicstride_method_t nicstride_plan(nicstride_table_t *table, onic_kind_t kind,
@@ -86,7 +120,9 @@ nicstride_method_t nicstride_plan(nicstride_table_t *table, onic_kind_t kind,
         return c->forced;
     onic_order_t order = nicstride_choices(table, kind, c);
     unsigned method = onic_order_take(&order);
-    while (method != NICSTRIDE_METHOD_PACK && !nicstride_can(c, method))
+    while (method != NICSTRIDE_METHOD_PACK &&
+           (!nicstride_can(c, method) ||
+            (method == NICSTRIDE_METHOD_MOVER && is_slow_to_gather(kind, c))))
         method = onic_order_take(&order);
     return (nicstride_method_t)method;
 }

@@ -167,12 +167,17 @@ struct nicstride_method_row {
 _Static_assert(NICSTRIDE_METHOD_LAST < NICSTRIDE_METHODS_MAX,
                "methods are choices, and one of a test has room");
 
+/** Directions as tables tell them apart: of gets those whose blocks fill most of what covers them,
+ *  and those that leave most of it out, have cells of their own, since a sieve reads all of that.
+ */
+#define NICSTRIDE_FLOWS (NICSTRIDE_DIRECTIONS + 2)
+
 /** The choices of a process; methods/plan.h reads them. */
 typedef struct nicstride_table {
     const nicstride_method_row_t *const
         *rows; /**< of all methods, by number; NULL: there is none */
     nicstride_path_t path[ONIC_KINDS];
     /** 0: not made yet. Any thread makes it, and all make the same. */
-    onic_order_t order[ONIC_ADAPTER][NICSTRIDE_PRESENCES][NICSTRIDE_DIRECTIONS][2][ONIC_SHAPES]
+    onic_order_t order[ONIC_ADAPTER][NICSTRIDE_PRESENCES][NICSTRIDE_FLOWS][2][ONIC_SHAPES]
                       [ONIC_SIZES];
 } nicstride_table_t;
