@@ -17,7 +17,7 @@ atomic_bool onic_ticks_counted;
 
 static uint64_t start_ticks, start_nsec, clock_of_ticks;
 
-/** Has the processor a counter that onic_ticks can read, and that never stops? */
+/** True if the processor has a counter that onic_ticks can read, and that never stops. */
 static bool has_invariant_counter(void)
 {
 #if defined(__x86_64__)

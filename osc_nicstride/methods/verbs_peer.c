@@ -124,7 +124,7 @@ static void withdraw(void *memory)
     close_adapter();
 }
 
-/** Has the process a connection, or the begin of one? */
+/** True if the process has a connection, or has begun one. */
 static bool has_connection(side_t *s)
 {
     if (s->rc == NULL && !s->refused) {

@@ -89,7 +89,7 @@ void nicstride_op_sent_cb(void *op, int status);
 /** Ends all operations to a peer that will not answer, with an error: at once, or when their sends
  *  are over. */
 void nicstride_ops_fail_locked(nicstride_peer_t *p);
-/** Has what methods have begun by themselves, without messages, landed at the peer? */
+/** True if all that methods have begun by themselves, without messages, has landed at the peer. */
 bool nicstride_rows_landed_locked(nicstride_peer_t *p);
 
 /** All rows go on with what they have begun. `*left_p`: one has work that it could not do. */

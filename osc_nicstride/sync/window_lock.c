@@ -16,7 +16,7 @@
 
 #include "opal/runtime/opal_progress.h"
 
-/** Has this process the memory in which the queue is? */
+/** True if this process shares memory with rank 0, where the queue is. */
 static bool is_near(const nicstride_module_t *m)
 {
     return m->node.ranks[0] == 0;

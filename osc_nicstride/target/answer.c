@@ -122,8 +122,8 @@ static uint64_t begin_of(const nicstride_msg_t *msg)
     return (msg->flags & NICSTRIDE_MSG_SLICE) ? 0 : msg->offset;
 }
 
-/** Belong the bytes that a message is about to the window, and but for a dynamic one all others of
- *  the layout, too? */
+/** True if the whole layout lies in the window (dynamic windows: only the bytes of this
+ *  message). */
 static bool target_holds(const nicstride_module_t *m, const nicstride_msg_t *msg,
                          const onic_layout_t *l)
 {

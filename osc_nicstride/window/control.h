@@ -107,7 +107,7 @@ static inline void nicstride_ctl_unlock(onic_owned_lock_t *lock)
     onic_owned_release(lock);
 }
 
-/** Has it an owner that is known to have died? Any thread. */
+/** True if its owner is known to have died. Any thread. */
 static inline bool nicstride_ctl_is_orphaned(const nicstride_module_t *m, onic_owned_lock_t *lock)
 {
     const int64_t owner = onic_owned_by(lock);

@@ -144,7 +144,7 @@ void nicbarrier_datagram_add(nicbarrier_net_t *net);
 nicbarrier_net_t *nicbarrier_datagram_find(uint64_t key);
 /** Calls a function for every group; it may free the group. */
 void nicbarrier_datagram_each(void (*function)(nicbarrier_net_t *, uint64_t), uint64_t what);
-/** Has it nothing to send any more but answers? */
+/** True if it has nothing more to send but answers. */
 bool nicbarrier_datagram_is_over(nicbarrier_net_t *net);
 /** Out of the table, and freed. */
 void nicbarrier_datagram_free(nicbarrier_net_t *net);

@@ -197,7 +197,7 @@ static int expect(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
     return rc;
 }
 
-/** Have all of the buffers memory? They have where a process has leased them. */
+/** True if all of the buffers have memory, as those have that a process has leased. */
 static bool is_ready(onic_rx_pool_t *rx_pool, uint64_t buffers)
 {
     return onic_rx_pool_have(rx_pool, buffers, false) == buffers;

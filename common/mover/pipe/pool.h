@@ -88,7 +88,7 @@ ONIC_EXPORT uint64_t onic_pool_take(const onic_pool_t *pool, uint64_t owner, uns
  *  freed. */
 ONIC_EXPORT unsigned onic_pool_release(const onic_pool_t *pool, uint64_t owner, uint64_t buffers);
 
-/** Has `owner` all of `buffers`, and is there at least one? */
+/** True if `owner` has all of `buffers`, and there is at least one. */
 ONIC_EXPORT bool onic_pool_has(const onic_pool_t *pool, uint64_t owner, uint64_t buffers);
 
 /** Bits of the first `n` buffers. */

@@ -16,5 +16,5 @@ uint16_t nicbarrier_bpf_fd_port(int fd, bool six, int interface, int mine);
 
 /** Closes it, without waiting for it. */
 void nicbarrier_bpf_fd_close(int fd, uid_t user);
-/** Has the user so many under way that it is not served until they have ended? */
+/** True if the user has so many under way that it is not served until they have ended. */
 bool nicbarrier_bpf_fd_many(uid_t user);
