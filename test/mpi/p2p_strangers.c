@@ -43,8 +43,19 @@ static void hear_what_is_asked(void)
     real_get = opal_pmix.get;
     opal_pmix.get = get;
 }
+
+/** Waits for all without a message of theirs, which would introduce its sender. */
+static void meet_at_launcher(void)
+{
+    if (opal_pmix.fence(NULL, 0) != OPAL_SUCCESS)
+        tl_die("fence");
+}
 #else
 static void hear_what_is_asked(void)
+{
+}
+
+static void meet_at_launcher(void)
 {
 }
 #endif
@@ -80,6 +91,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (rank == 0 && size > NEAR)
         post_both();
+    meet_at_launcher();
     return code;
 }
 
