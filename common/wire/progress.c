@@ -76,7 +76,7 @@ static int run_mpi_fns(void)
     return events;
 }
 
-/** What they have done together; where that is nothing, negative if something is left. */
+/** What they have done together; negative if one has left something. */
 static int run_unlocked_fns(void)
 {
     bool left = false;
@@ -88,7 +88,7 @@ static int run_unlocked_fns(void)
         left = left || n < 0;
         done += n > 0 ? n : 0;
     }
-    return done == 0 && left ? -1 : done;
+    return left ? -1 : done;
 }
 
 int onic_wire_run_unlocked(void)
