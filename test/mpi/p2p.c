@@ -7,8 +7,11 @@
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "test/mpi/typemap.h"
 
@@ -48,6 +51,48 @@ in_addr_t p2p_own_address(void)
             found = ((const struct sockaddr_in *)(const void *)a->ifa_addr)->sin_addr.s_addr;
     freeifaddrs(all);
     return found;
+}
+
+/* ---- datagrams between two ranks ---- */
+
+static struct sockaddr_in other;
+static int ears;
+
+void p2p_ears_open(void)
+{
+    enum { TAG = 32000 };
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
+    socklen_t len = sizeof(at);
+
+    ears = socket(AF_INET, SOCK_DGRAM, 0);
+    if (ears < 0 || bind(ears, (struct sockaddr *)&at, len) != 0 ||
+        getsockname(ears, (struct sockaddr *)&at, &len) != 0)
+        tl_die("no socket to be had");
+    at.sin_addr.s_addr = p2p_own_address();
+    TL_MPI(MPI_Sendrecv(&at, sizeof(at), MPI_BYTE, 1 - tl_rank(), TAG, &other, sizeof(other),
+                        MPI_BYTE, 1 - tl_rank(), TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+}
+
+void p2p_ears_close(void)
+{
+    close(ears);
+}
+
+void p2p_tell(int number)
+{
+    TL_CHECK(sendto(ears, &number, sizeof(number), 0, (const struct sockaddr *)&other,
+                    sizeof(other)) == sizeof(number),
+             "the other one cannot be told");
+}
+
+int p2p_is_told(void)
+{
+    struct pollfd wait = {.fd = ears, .events = POLLIN};
+    int n = -1;
+
+    return poll(&wait, 1, 1000 * TL_PATIENCE) == 1 && recv(ears, &n, sizeof(n), 0) == sizeof(n)
+               ? n
+               : -1;
 }
 
 uint64_t p2p_seed(int source, int tag, int number)

@@ -37,6 +37,15 @@ bool p2p_is_one_host(void);
  *  none. */
 in_addr_t p2p_own_address(void);
 
+/** Two ranks hear of each other outside of MPI, by datagrams, from p2p_ears_open, which both call,
+ * to p2p_ears_close. */
+void p2p_ears_open(void);
+void p2p_ears_close(void);
+/** Tells the other one a number, not below 0. */
+void p2p_tell(int number);
+/** What the other one has told; -1: nothing for longer than tests wait. */
+int p2p_is_told(void);
+
 /** The seed of a message's contents. */
 uint64_t p2p_seed(int source, int tag, int number);
 

@@ -12,59 +12,20 @@
  * kept as an unexpected one. Each says to the other by a datagram when it is out of MPI.
  */
 #include "test/mpi/p2p.h"
-
-#include <arpa/inet.h>
-#include <poll.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include "test/mpi/counter.h"
 
-enum { TAG = 7, STEPS = 20, BYTES = 4096, GIVE_UP = 1000 * TL_PATIENCE };
-
-static struct sockaddr_in other;
-static int ears;
-
-static void open_ears(void)
-{
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
-    socklen_t len = sizeof(at);
-
-    ears = socket(AF_INET, SOCK_DGRAM, 0);
-    if (ears < 0 || bind(ears, (struct sockaddr *)&at, len) != 0 ||
-        getsockname(ears, (struct sockaddr *)&at, &len) != 0)
-        tl_die("no socket to be had");
-    at.sin_addr.s_addr = p2p_own_address();
-    TL_MPI(MPI_Sendrecv(&at, sizeof(at), MPI_BYTE, 1 - tl_rank(), TAG, &other, sizeof(other),
-                        MPI_BYTE, 1 - tl_rank(), TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-}
-
-static void tell(void)
-{
-    TL_CHECK(sendto(ears, "now", 3, 0, (const struct sockaddr *)&other, sizeof(other)) == 3,
-             "the other one cannot be told");
-}
-
-static void await(void)
-{
-    struct pollfd wait = {.fd = ears, .events = POLLIN};
-    char said[3];
-
-    TL_CHECK(poll(&wait, 1, GIVE_UP) == 1 && recv(ears, said, sizeof(said), 0) == sizeof(said),
-             "nothing was heard of the other one");
-}
+enum { TAG = 7, STEPS = 20, BYTES = 4096 };
 
 static void send_both(int step)
 {
     unsigned char out[BYTES];
 
-    await();
+    TL_CHECK(p2p_is_told() == step, "nothing was heard of the other one");
     for (int i = 0; i < 2; i++) {
         p2p_fill(out, sizeof(out), p2p_seed(0, step, i));
         TL_MPI(MPI_Send(out, sizeof(out), MPI_BYTE, 1, TAG, MPI_COMM_WORLD));
     }
-    tell();
+    p2p_tell(step);
 }
 
 static void receive_both(int step)
@@ -72,8 +33,8 @@ static void receive_both(int step)
     unsigned char in[BYTES], want[BYTES];
     MPI_Request request;
 
-    tell();
-    await();
+    p2p_tell(step);
+    TL_CHECK(p2p_is_told() == step, "nothing was heard of the other one");
     for (int i = 0; i < 2; i++) {
         TL_MPI(MPI_Irecv(in, sizeof(in), MPI_BYTE, 0, TAG, MPI_COMM_WORLD, &request));
         TL_MPI(MPI_Waitall(1, &request, MPI_STATUSES_IGNORE));
@@ -85,7 +46,7 @@ static void receive_both(int step)
 int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
-    open_ears();
+    p2p_ears_open();
     counter_t *unexpected = counter_begin("pml_superpipe_unexpected");
     for (int step = 0; step < STEPS; step++)
         if (tl_rank() == 0)
@@ -96,6 +57,6 @@ int main(int argc, char **argv)
              "%llu messages were taken out of their queue before their receives",
              counter_read(unexpected));
     counter_end(unexpected);
-    close(ears);
+    p2p_ears_close();
     return tl_finish();
 }

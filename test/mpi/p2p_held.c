@@ -18,15 +18,9 @@
  */
 #include "test/mpi/p2p.h"
 
-#include <arpa/inet.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
-
-/** Milliseconds until a sender gives the receiver up. */
-enum { GIVE_UP = 1000 * TL_PATIENCE };
 
 /** Most microseconds for which a receiver lets the socket fill. */
 enum { LATE = 4000 };
@@ -48,41 +42,6 @@ static const struct {
                 {P2P_VECTOR_8, 400000, 1}, {P2P_VECTOR_64, 1500000, 1}};
 
 enum { MESSAGES = sizeof(messages) / sizeof(messages[0]) };
-
-/* ---- datagrams ---- */
-
-static struct sockaddr_in other;
-static int ears;
-
-static void open_ears(void)
-{
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
-    socklen_t len = sizeof(at);
-
-    ears = socket(AF_INET, SOCK_DGRAM, 0);
-    if (ears < 0 || bind(ears, (struct sockaddr *)&at, len) != 0 ||
-        getsockname(ears, (struct sockaddr *)&at, &len) != 0)
-        tl_die("no socket to be had");
-    at.sin_addr.s_addr = p2p_own_address();
-    TL_MPI(MPI_Sendrecv(&at, sizeof(at), MPI_BYTE, 1 - tl_rank(), TAG, &other, sizeof(other),
-                        MPI_BYTE, 1 - tl_rank(), TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-}
-
-static void tell(int n)
-{
-    TL_CHECK(sendto(ears, &n, sizeof(n), 0, (const struct sockaddr *)&other, sizeof(other)) ==
-                 sizeof(n),
-             "the other one cannot be told");
-}
-
-/** -1: nothing came. */
-static int is_told(void)
-{
-    struct pollfd wait = {.fd = ears, .events = POLLIN};
-    int n = -1;
-
-    return poll(&wait, 1, GIVE_UP) == 1 && recv(ears, &n, sizeof(n), 0) == sizeof(n) ? n : -1;
-}
 
 /* ---- messages ---- */
 
@@ -141,10 +100,11 @@ static void run(int round, int which, call_t call)
         }
     }
     if (sends) {
-        TL_CHECK(is_told() == 0, "%d messages of %d bytes, call %d: the last one did not arrive",
+        TL_CHECK(p2p_is_told() == 0,
+                 "%d messages of %d bytes, call %d: the last one did not arrive",
                  messages[which].number, messages[which].bytes, (int)call);
     } else {
-        tell(0);
+        p2p_tell(0);
     }
     p2p_free(&b);
 }
@@ -163,26 +123,26 @@ static int fill(const p2p_buffer_t *b, int most)
         TL_MPI(MPI_Test(&request, &left, MPI_STATUS_IGNORE));
         n++;
     }
-    tell(n);
-    TL_CHECK(!left || is_told() == n, "%d messages of %zu bytes have left: the last one has not", n,
-             b->bytes);
+    p2p_tell(n);
+    TL_CHECK(!left || p2p_is_told() == n,
+             "%d messages of %zu bytes have left: the last one has not", n, b->bytes);
     TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
     if (!left)
-        (void)is_told();
+        (void)p2p_is_told();
     return left ? n + 1 : n - 1;
 }
 
 /** The receiver is away until the sender is. */
 static void drain(p2p_buffer_t *b)
 {
-    const int n = is_told();
+    const int n = p2p_is_told();
 
     for (int i = 0; i < n; i++) {
         receive_one(b);
         p2p_check(b, b->bytes, p2p_seed(0, (int)b->bytes, 0), "a row");
         p2p_wipe(b);
     }
-    tell(n);
+    p2p_tell(n);
 }
 
 /** Twice to find the edge, since the first time the receiver's kernel still takes more. Not where a
@@ -215,7 +175,7 @@ int main(int argc, char **argv)
     }
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     tl_need_ranks(2, 2);
-    open_ears();
+    p2p_ears_open();
     if (!p2p_waits()) {
         test_edge(P2P_PLAIN, 60);
         test_edge(P2P_PLAIN, 3000);
@@ -224,6 +184,6 @@ int main(int argc, char **argv)
     for (int round = 0; round < ROUNDS * tl_factor(); round++)
         for (int which = 0; which < MESSAGES; which++)
             run(round, which, (call_t)((round + which) % CALLS));
-    close(ears);
+    p2p_ears_close();
     return tl_finish();
 }
