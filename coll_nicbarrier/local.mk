@@ -1,7 +1,7 @@
 # Copyright (c) 2026 The ompi-nic authors. All rights reserved.
 # SPDX-License-Identifier: BSD-3-Clause
 
-# What needs no Open MPI: what decides, and the engines but for the wire below engine put.
+# What needs no Open MPI: what decides, and the engines but for the transport below engine put.
 noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_core.la
 
 coll_nicbarrier_libnicbarrier_core_la_SOURCES = \

@@ -13,20 +13,20 @@ common_libonic_core_la_SOURCES = \
 	common/model/link_file.c \
 	common/model/table.c \
 	common/model/pipeline.c \
-	common/wire/address.c \
-	common/mover/pipe/counters.c \
-	common/mover/pipe/pipe.c \
-	common/mover/pipe/pool.c \
+	common/transport/address.c \
+	common/pipeline/core/counters.c \
+	common/pipeline/core/pipe.c \
+	common/pipeline/core/pool.c \
 	common/support/clock.c \
 	common/support/life.c \
 	common/support/peer_file.c \
 	common/support/spare.c \
-	common/node/queue.c \
-	common/node/segment.c \
+	common/transport/shm/queue.c \
+	common/transport/shm/segment.c \
 	common/support/handle.c \
-	common/wire/adapters.c \
-	common/verbs/requests.c \
-	common/verbs/verbs_port.c
+	common/transport/adapters.c \
+	common/transport/verbs/requests.c \
+	common/transport/verbs/verbs_port.c
 common_libonic_core_la_CPPFLAGS = $(pure_cppflags)
 common_libonic_core_la_LIBADD = common/libonic_pack.la
 
@@ -63,10 +63,10 @@ common_libonic_pack_la_CFLAGS = $(AM_CFLAGS) -O3 -falign-functions=64 -falign-lo
 noinst_LTLIBRARIES += common/libonic_verbs.la
 
 common_libonic_verbs_la_SOURCES = \
-	common/verbs/connect.c \
-	common/verbs/connections.c \
-	common/verbs/mlx5_library.c \
-	common/verbs/verbs.c
+	common/transport/verbs/connect.c \
+	common/transport/verbs/connections.c \
+	common/transport/verbs/mlx5_library.c \
+	common/transport/verbs/verbs.c
 common_libonic_verbs_la_CPPFLAGS = $(pure_cppflags) $(verbs_cppflags) -D_GNU_SOURCE
 
 if HAVE_VERBS
@@ -82,44 +82,44 @@ endif
 component_LTLIBRARIES += libompi_nic_common.la
 
 libompi_nic_common_la_SOURCES = \
-	common/node/presence.c \
-	common/node/cache.c \
-	common/verbs/registrations.c \
-	common/wire/loss.c \
-	common/wire/neighbour.c \
-	common/wire/state.c \
+	common/transport/shm/presence.c \
+	common/transport/shm/cache.c \
+	common/transport/verbs/registrations.c \
+	common/transport/loss.c \
+	common/transport/neighbour.c \
+	common/transport/state.c \
 	common/support/device.c \
 	common/layout/flatten.c \
 	common/support/collective.c \
 	common/support/modex.c \
-	common/node/node.c \
-	common/node/inbox.c \
-	common/mover/node/rx_pool.c \
-	common/mover/node/carrier_node.c \
-	common/mover/rma/carrier_rma.c \
-	common/mover/rma/rma_peer.c \
-	common/mover/rma/rma_records.c \
+	common/transport/shm/node.c \
+	common/transport/shm/inbox.c \
+	common/pipeline/shm/rx_pool.c \
+	common/pipeline/shm/carrier_shm.c \
+	common/pipeline/rma/carrier_rma.c \
+	common/pipeline/rma/rma_peer.c \
+	common/pipeline/rma/rma_records.c \
 	common/model/link_given.c \
-	common/mover/mover.c \
-	common/mover/transfers.c \
-	common/mover/work.c \
+	common/pipeline/pipeline.c \
+	common/pipeline/transfers.c \
+	common/pipeline/work.c \
 	common/support/help.c \
 	common/support/component.c \
 	common/support/series.c \
-	common/wire/open.c \
-	common/wire/ucx_load.c \
-	common/wire/receive.c \
-	common/wire/config.c \
-	common/wire/endpoints.c \
-	common/wire/forget.c \
-	common/wire/addresses.c \
-	common/wire/peers.c \
-	common/wire/progress.c \
-	common/wire/put.c \
-	common/wire/queues.c \
-	common/wire/record.c \
-	common/wire/send.c \
-	common/wire/server.c
+	common/transport/open.c \
+	common/transport/ucx_load.c \
+	common/transport/receive.c \
+	common/transport/config.c \
+	common/transport/endpoints.c \
+	common/transport/forget.c \
+	common/transport/addresses.c \
+	common/transport/peers.c \
+	common/transport/progress.c \
+	common/transport/put.c \
+	common/transport/queues.c \
+	common/transport/record.c \
+	common/transport/send.c \
+	common/transport/server.c
 libompi_nic_common_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS) $(verbs_cppflags)
 libompi_nic_common_la_LIBADD = common/libonic_core.la common/libonic_verbs.la $(verbs_libs) \
 	$(OMPI_INTERNAL_LIBS) $(HWLOC_LIBS)

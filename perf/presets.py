@@ -41,8 +41,8 @@ SELECTIONS = {
 }
 # Of those that choose among ways: the parameter that forces one, and the ways.
 FORCED = {
-    OURS: ("osc_nicstride_method", ("direct", "cma", "sieve", "pack", "mover")),
-    OUR_PML: ("pml_superpipe_protocol", ("stream", "mover", "copy", "rendezvous")),
+    OURS: ("osc_nicstride_method", ("direct", "cma", "sieve", "pack", "pipeline")),
+    OUR_PML: ("pml_superpipe_protocol", ("stream", "pipeline", "copy", "rendezvous")),
 }
 for ours, (parameter, ways) in FORCED.items():
     for way in ways:

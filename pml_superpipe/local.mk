@@ -24,7 +24,7 @@ pml_superpipe_libsuperpipe_protocols_la_SOURCES = \
 	pml_superpipe/protocols/dispatch.c \
 	pml_superpipe/protocols/eager.c \
 	pml_superpipe/protocols/loss.c \
-	pml_superpipe/protocols/mover.c \
+	pml_superpipe/protocols/pipeline.c \
 	pml_superpipe/protocols/peer.c \
 	pml_superpipe/protocols/pick.c \
 	pml_superpipe/protocols/receive.c \
@@ -50,7 +50,7 @@ mca_pml_superpipe_la_CFLAGS = $(AM_CFLAGS) $(CX16_CFLAGS)
 mca_pml_superpipe_la_LIBADD = pml_superpipe/libsuperpipe_protocols.la pml_superpipe/libsuperpipe_core.la $(OMPI_INTERNAL_LIBS)
 mca_pml_superpipe_la_DEPENDENCIES = pml_superpipe/libsuperpipe_protocols.la \
 	pml_superpipe/libsuperpipe_core.la libompi_nic_common.la
-# nodelete: callbacks of the wire, which another component may keep open, must outlive a dlclose.
+# nodelete: callbacks of the transport, which another component may keep open, must outlive a dlclose.
 mca_pml_superpipe_la_LDFLAGS = -module -shared -avoid-version -no-undefined -Wl,-z,nodelete,-Bsymbolic-functions \
 	$(common_ldflags) -Wl,-rpath,'$$ORIGIN' $(OMPI_LDFLAGS)
 

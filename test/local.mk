@@ -35,13 +35,13 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_lock_all \
 	test/unit/check_helper_thread \
 	test/unit/check_life \
-	test/unit/check_mover_chunks \
-	test/unit/check_mover_pipe \
-	test/unit/check_mover_pool \
-	test/unit/check_mover_rma \
+	test/unit/check_pipeline_chunks \
+	test/unit/check_pipeline_pipe \
+	test/unit/check_pipeline_pool \
+	test/unit/check_pipeline_rma \
 	test/unit/check_rma_handshake \
-	test/unit/check_mover_transfers \
-	test/unit/check_mover_grant_queue \
+	test/unit/check_pipeline_transfers \
+	test/unit/check_pipeline_grant_queue \
 	test/unit/check_hybrid \
 	test/unit/check_model_link \
 	test/unit/check_model_pipeline \
@@ -117,8 +117,8 @@ barrier_ldadd = coll_nicbarrier/libnicbarrier_core.la common/libonic_verbs.la co
 unit_objects = $(unit_programs:=.$(OBJEXT)) test/unit/nicbarrier_conformance.$(OBJEXT) \
 	test/unit/nicbarrier_members.$(OBJEXT) test/unit/nicbarrier_memory_engine.$(OBJEXT) \
 	test/unit/nicbarrier_sim.$(OBJEXT) \
-	test/unit/bpf_group.$(OBJEXT) test/unit/bpf_hosts.$(OBJEXT) test/unit/mover_sim.$(OBJEXT) test/unit/mover_sim_sides.$(OBJEXT) test/unit/pml_naive.$(OBJEXT) \
-	test/unit/put_wire.$(OBJEXT)
+	test/unit/bpf_group.$(OBJEXT) test/unit/bpf_hosts.$(OBJEXT) test/unit/pipeline_sim.$(OBJEXT) test/unit/pipeline_sim_sides.$(OBJEXT) test/unit/pml_naive.$(OBJEXT) \
+	test/unit/put_transport.$(OBJEXT)
 $(unit_objects): AM_CPPFLAGS += $(CHECK_CPPFLAGS)
 
 test_unit_check_alone_LDADD = $(check_libs)
@@ -146,33 +146,33 @@ test_unit_check_layout_wire_LDADD = $(unit_ldadd)
 test_unit_check_lockq_LDADD = $(unit_ldadd)
 test_unit_check_lock_all_LDADD = $(unit_ldadd)
 test_unit_check_helper_thread_LDADD = $(check_libs)
-test_unit_check_mover_chunks_LDADD = common/libonic_core.la $(check_libs)
+test_unit_check_pipeline_chunks_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_queue_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_life_LDADD = common/libonic_core.la $(check_libs)
-test_unit_check_mover_pipe_LDADD = common/libonic_core.la $(check_libs)
-test_unit_check_mover_pool_LDADD = common/libonic_core.la $(check_libs)
-# With a wire and a clock of its own.
-test_unit_check_mover_rma_SOURCES = \
-	test/unit/check_mover_rma.c \
-	common/mover/rma/carrier_rma.c \
-	common/mover/rma/rma_peer.c \
-	common/mover/rma/rma_records.c \
-	common/mover/transfers.c \
-	common/mover/work.c
-test_unit_check_mover_rma_LDADD = common/libonic_core.la $(check_libs)
-test_unit_check_mover_rma_LDFLAGS = -Wl,--wrap=clock_gettime
+test_unit_check_pipeline_pipe_LDADD = common/libonic_core.la $(check_libs)
+test_unit_check_pipeline_pool_LDADD = common/libonic_core.la $(check_libs)
+# With a transport and a clock of its own.
+test_unit_check_pipeline_rma_SOURCES = \
+	test/unit/check_pipeline_rma.c \
+	common/pipeline/rma/carrier_rma.c \
+	common/pipeline/rma/rma_peer.c \
+	common/pipeline/rma/rma_records.c \
+	common/pipeline/transfers.c \
+	common/pipeline/work.c
+test_unit_check_pipeline_rma_LDADD = common/libonic_core.la $(check_libs)
+test_unit_check_pipeline_rma_LDFLAGS = -Wl,--wrap=clock_gettime
 test_unit_check_rma_handshake_SOURCES = \
 	test/unit/check_rma_handshake.c \
-	test/unit/mover_sim.c \
-	test/unit/mover_sim_sides.c
+	test/unit/pipeline_sim.c \
+	test/unit/pipeline_sim_sides.c
 test_unit_check_rma_handshake_LDADD = common/libonic_core.la $(check_libs)
-# With a wire lock and a carrier of its own.
-test_unit_check_mover_transfers_SOURCES = \
-	test/unit/check_mover_transfers.c \
-	common/mover/transfers.c \
-	common/mover/work.c
-test_unit_check_mover_transfers_LDADD = common/libonic_core.la $(check_libs)
-test_unit_check_mover_grant_queue_LDADD = common/libonic_core.la $(check_libs)
+# With a transport lock and a carrier of its own.
+test_unit_check_pipeline_transfers_SOURCES = \
+	test/unit/check_pipeline_transfers.c \
+	common/pipeline/transfers.c \
+	common/pipeline/work.c
+test_unit_check_pipeline_transfers_LDADD = common/libonic_core.la $(check_libs)
+test_unit_check_pipeline_grant_queue_LDADD = common/libonic_core.la $(check_libs)
 model_ldadd = common/libonic_core.la $(check_libs) -lm
 with_share = -DSHARE='"$(abs_srcdir)/share"'
 test_unit_check_model_link_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(with_share)
@@ -236,11 +236,11 @@ test_unit_check_nicbarrier_stepper_SOURCES = \
 test_unit_check_nicbarrier_stepper_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_stepper_LDFLAGS = $(adapter_wraps)
 test_unit_check_nicbarrier_udp_address_LDADD = $(barrier_ldadd)
-# With a wire of its own in place of the one over UCX.
+# With a transport of its own in place of the one over UCX.
 test_unit_check_nicbarrier_put_SOURCES = \
 	test/unit/check_nicbarrier_put.c \
 	test/unit/nicbarrier_conformance.c \
-	test/unit/put_wire.c
+	test/unit/put_transport.c
 test_unit_check_nicbarrier_put_LDADD = $(barrier_ldadd)
 test_unit_check_adapters_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_nicbarrier_reach_LDADD = $(barrier_ldadd)
@@ -251,7 +251,7 @@ test_unit_check_nicbarrier_team_LDADD = $(barrier_ldadd)
 test_unit_check_copy_LDADD = $(unit_ldadd)
 test_unit_check_pack_LDADD = $(unit_ldadd)
 test_unit_check_owned_lock_LDADD = $(unit_ldadd)
-# With a wire of its own in place of the one over UCX.
+# With a transport of its own in place of the one over UCX.
 test_unit_check_change_queue_SOURCES = \
 	osc_nicstride/sync/change_queue.c \
 	test/unit/check_change_queue.c
@@ -446,6 +446,7 @@ mpi_programs = \
 	test/mpi/flatten_shapes \
 	test/mpi/flush \
 	test/mpi/fork \
+	test/mpi/former_words \
 	test/mpi/full_queue \
 	test/mpi/give_way \
 	test/mpi/halo \
@@ -476,9 +477,9 @@ mpi_programs = \
 	test/mpi/rdma_killed \
 	test/mpi/rdma_refused \
 	test/mpi/reply_bound \
-	test/mpi/mover \
-	test/mpi/mover_hosts \
-	test/mpi/mover_killed \
+	test/mpi/pipeline \
+	test/mpi/pipeline_hosts \
+	test/mpi/pipeline_killed \
 	test/mpi/named_lists \
 	test/mpi/node \
 	test/mpi/ordering \
@@ -564,8 +565,8 @@ mpi_programs = \
 	test/mpi/windows_differ \
 	test/mpi/windows_left \
 	test/mpi/windows_many \
-	test/mpi/wire \
-	test/mpi/wire_names
+	test/mpi/transport \
+	test/mpi/transport_names
 EXTRA_PROGRAMS += $(mpi_programs)
 
 # These use the common library directly.
@@ -628,16 +629,16 @@ test_mpi_measured_LDADD = $(internal_ldadd)
 test_mpi_measured_LDFLAGS = $(internal_ldflags)
 test_mpi_measured_DEPENDENCIES = $(internal_dependencies)
 
-test_mpi_mover_SOURCES = \
-	test/mpi/mover.c \
-	test/mpi/mover_counters.c \
-	test/mpi/mover_run.c \
-	test/mpi/mover_speed.c \
-	test/mpi/mover_traffic.c
-test_mpi_mover_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
-test_mpi_mover_LDADD = $(internal_ldadd)
-test_mpi_mover_LDFLAGS = $(internal_ldflags)
-test_mpi_mover_DEPENDENCIES = $(internal_dependencies)
+test_mpi_pipeline_SOURCES = \
+	test/mpi/pipeline.c \
+	test/mpi/pipeline_counters.c \
+	test/mpi/pipeline_run.c \
+	test/mpi/pipeline_speed.c \
+	test/mpi/pipeline_traffic.c
+test_mpi_pipeline_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
+test_mpi_pipeline_LDADD = $(internal_ldadd)
+test_mpi_pipeline_LDFLAGS = $(internal_ldflags)
+test_mpi_pipeline_DEPENDENCIES = $(internal_dependencies)
 
 test_mpi_node_LDADD = $(internal_ldadd)
 test_mpi_node_LDFLAGS = $(internal_ldflags)
@@ -648,36 +649,36 @@ test_mpi_say_LDADD = $(internal_ldadd)
 test_mpi_say_LDFLAGS = $(internal_ldflags)
 test_mpi_say_DEPENDENCIES = $(internal_dependencies)
 
-test_mpi_mover_killed_SOURCES = \
-	test/mpi/mover_killed.c \
-	test/mpi/mover_traffic.c
-test_mpi_mover_killed_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
-test_mpi_mover_killed_LDADD = $(internal_ldadd)
-test_mpi_mover_killed_LDFLAGS = $(internal_ldflags)
-test_mpi_mover_killed_DEPENDENCIES = $(internal_dependencies)
+test_mpi_pipeline_killed_SOURCES = \
+	test/mpi/pipeline_killed.c \
+	test/mpi/pipeline_traffic.c
+test_mpi_pipeline_killed_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
+test_mpi_pipeline_killed_LDADD = $(internal_ldadd)
+test_mpi_pipeline_killed_LDFLAGS = $(internal_ldflags)
+test_mpi_pipeline_killed_DEPENDENCIES = $(internal_dependencies)
 
-test_mpi_mover_hosts_SOURCES = \
-	test/mpi/mover_hosts.c \
-	test/mpi/mover_run.c \
-	test/mpi/mover_traffic.c
-test_mpi_mover_hosts_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
-test_mpi_mover_hosts_LDADD = $(internal_ldadd)
-test_mpi_mover_hosts_LDFLAGS = $(internal_ldflags)
-test_mpi_mover_hosts_DEPENDENCIES = $(internal_dependencies)
+test_mpi_pipeline_hosts_SOURCES = \
+	test/mpi/pipeline_hosts.c \
+	test/mpi/pipeline_run.c \
+	test/mpi/pipeline_traffic.c
+test_mpi_pipeline_hosts_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
+test_mpi_pipeline_hosts_LDADD = $(internal_ldadd)
+test_mpi_pipeline_hosts_LDFLAGS = $(internal_ldflags)
+test_mpi_pipeline_hosts_DEPENDENCIES = $(internal_dependencies)
 
-test_mpi_wire_names_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
-test_mpi_wire_names_LDADD = $(internal_ldadd)
-test_mpi_wire_names_LDFLAGS = $(internal_ldflags)
-test_mpi_wire_names_DEPENDENCIES = $(internal_dependencies)
+test_mpi_transport_names_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
+test_mpi_transport_names_LDADD = $(internal_ldadd)
+test_mpi_transport_names_LDFLAGS = $(internal_ldflags)
+test_mpi_transport_names_DEPENDENCIES = $(internal_dependencies)
 
-test_mpi_wire_SOURCES = \
-	test/mpi/wire.c \
-	test/mpi/wire_traffic.c
-test_mpi_wire_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
-test_mpi_wire_LDADD = $(internal_ldadd)
+test_mpi_transport_SOURCES = \
+	test/mpi/transport.c \
+	test/mpi/transport_traffic.c
+test_mpi_transport_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
+test_mpi_transport_LDADD = $(internal_ldadd)
 # It has a function of its own in place of one of the C library.
-test_mpi_wire_LDFLAGS = $(internal_ldflags) -rdynamic
-test_mpi_wire_DEPENDENCIES = $(internal_dependencies)
+test_mpi_transport_LDFLAGS = $(internal_ldflags) -rdynamic
+test_mpi_transport_DEPENDENCIES = $(internal_dependencies)
 
 run_mpi = MPIRUN="$(MPIRUN)" OMPI_INFO="$(OMPI_INFO)" CC="$(CC)" $(PYTHON3) $(srcdir)/test/run
 if THREAD_SANITIZER
@@ -721,7 +722,7 @@ tsan_units = test/unit/check_fence_threads \
 	test/unit/check_owned_lock \
 	test/unit/check_spare \
 	test/unit/check_life \
-	test/unit/check_mover_transfers \
+	test/unit/check_pipeline_transfers \
 	test/unit/check_nicbarrier_conformance \
 	test/unit/check_nicbarrier_shm \
 	test/unit/check_nicbarrier_team \
@@ -739,9 +740,9 @@ tsan_programs = test/mpi/barrier_away \
 	test/mpi/presence \
 	test/mpi/queue_wake \
 	test/mpi/threads \
-	test/mpi/wire
+	test/mpi/transport
 tsan_rows = --ranks 2,3 --pmls ob1 --windows allocate,dynamic --methods auto,pack \
-	--protocols auto,mover --engines auto,put2,datagram,lossy
+	--protocols auto,pipeline --engines auto,put2,datagram,lossy
 
 if THREAD_SANITIZER
 AM_TESTS_ENVIRONMENT = \

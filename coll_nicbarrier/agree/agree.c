@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "coll_nicbarrier/agree/plan.h"
-#include "common/node/node.h"
+#include "common/transport/shm/node.h"
 #include "common/support/clock.h"
 #include "common/support/collective.h"
 #include "ompi/constants.h"

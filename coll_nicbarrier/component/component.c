@@ -14,7 +14,7 @@
 #include "common/support/component.h"
 #include "common/support/modex.h"
 #include "common/support/series.h"
-#include "common/wire/wire.h"
+#include "common/transport/transport.h"
 #include "ompi/constants.h"
 #include "ompi/runtime/params.h"
 #include "opal/runtime/opal_progress.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "common/node/segment.h"
+#include "common/transport/shm/segment.h"
 #include "common/support/clock.h"
 #include "common/support/pause.h"
 

@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/node/node.h"
+#include "common/transport/shm/node.h"
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/engines/shm/shm.h"
 #include "coll_nicbarrier/team/waiting.h"

@@ -17,7 +17,7 @@
 #include <stddef.h>
 
 #include "common/layout/layout.h"
-#include "common/node/kind.h"
+#include "common/transport/shm/kind.h"
 #include "common/support/export.h"
 
 /** Nanoseconds, nanoseconds per byte, GB/s, and how many: all are positive and finite. Of each the
@@ -88,8 +88,8 @@ ONIC_EXPORT double onic_cost(const onic_cost_t *cost, double pieces, double bloc
     X(cma_put)                                                                                     \
     X(cma_get)                                                                                     \
     X(sieve)                                                                                       \
-    /* a byte: of what is read */ X(pack_put) X(pack_get) X(mover_put) X(mover_get) X(stream)      \
-        X(mover) X(copy) X(stream_fresh) X(mover_fresh) X(copy_fresh)
+    /* a byte: of what is read */ X(pack_put) X(pack_get) X(pipeline_put) X(pipeline_get)          \
+        X(stream) X(pipeline) X(copy) X(stream_fresh) X(pipeline_fresh) X(copy_fresh)
 
 #define ONIC_WAY_NUMBER(name) ONIC_WAY_##name,
 typedef enum onic_way { ONIC_WAYS(ONIC_WAY_NUMBER) ONIC_N_WAYS } onic_way_t;

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "common/model/link.h"
-#include "common/node/node.h"
+#include "common/transport/shm/node.h"
 #include "common/support/help.h"
 
 /** What is wrong with what was read, from the code of onic_links_read or onic_links_load. */

@@ -252,9 +252,12 @@ void onic_param_register(const mca_base_component_t *c, const onic_param_t *p)
 static bool check_word(const onic_param_t *p, const char *help_file)
 {
     char list[128] = "";
+    const char *given = *p->text != NULL ? *p->text : "";
 
+    if (p->former != NULL && strcmp(given, p->former) == 0)
+        given = p->latter;
     for (int i = 0; p->words[i] != NULL; i++) {
-        if (*p->text != NULL && strcmp(*p->text, p->words[i]) == 0) {
+        if (strcmp(given, p->words[i]) == 0) {
             *p->number = i;
             return true;
         }
@@ -262,7 +265,7 @@ static bool check_word(const onic_param_t *p, const char *help_file)
 
         snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", before, p->words[i]);
     }
-    onic_help(help_file, "bad-word", p->name, *p->text != NULL ? *p->text : "", list);
+    onic_help(help_file, "bad-word", p->name, given, list);
     return false;
 }
 

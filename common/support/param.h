@@ -19,6 +19,7 @@ typedef struct onic_param {
     unsigned shift;
     int value;                       /**< the default, then what was given; the table can change */
     const char *const *words;        /**< the words, ended by NULL; NULL: this is no word */
+    const char *former, *latter;     /**< what one of them was called before, and that one */
     bool *flag;                      /**< a switch, */
     bool on;                         /**< and its default */
     const char **text;               /**< the text or word; NULL where it is empty */

@@ -22,15 +22,15 @@
 #include "common/support/help.h"
 #include "common/support/modex.h"
 #include "common/support/selection.h"
-#include "common/wire/wire.h"
+#include "common/transport/transport.h"
 #include "ompi/group/group.h"
 #include "ompi/mca/osc/base/base.h"
 #include "ompi/proc/proc.h"
 #include "opal/class/opal_hash_table.h"
 #include "opal/util/proc.h"
-#include "common/wire/put.h"
+#include "common/transport/put.h"
 #include "osc_nicstride/target/target.h"
-#include "common/mover/mover.h"
+#include "common/pipeline/pipeline.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/wait.h"
 #include "opal/runtime/opal_progress.h"
@@ -161,7 +161,7 @@ static void look(ompi_communicator_t *comm, int facts[FACTS])
 {
     const bool open = nicstride_open_wire() == OMPI_SUCCESS;
 
-    facts[KNOWN] = open && onic_wire_knows(comm);
+    facts[KNOWN] = open && onic_transport_knows(comm);
     facts[MINUS_BYTES] = open ? -(int)onic_address_record_size() : 0;
 }
 
@@ -188,12 +188,13 @@ int nicstride_addresses(ompi_communicator_t *comm, size_t *most_p)
     return rc;
 }
 
-/* ---- the wire -------------------------------------------------------------------------------- */
+/* ---- the transport
+ * -------------------------------------------------------------------------------- */
 
 static int open_wire_once(void)
 {
     nicstride_component_t *c = &nicstride_component;
-    onic_wire_config_t config = {
+    onic_transport_config_t config = {
         .server_thread = c->params.server,
         .server_idle_usec = (unsigned)c->params.server_idle,
         .single_copy = c->params.cma,
@@ -201,30 +202,31 @@ static int open_wire_once(void)
         .queues = c->params.queues,
         .tcp_seg_size = c->params.tcp_segment,
     };
-    const onic_mover_config_t mover = {.rx_pool = c->params.area};
+    const onic_pipeline_config_t pipeline = {.rx_pool = c->params.area};
     int rc;
 
     if (c->wire_open)
         return OMPI_SUCCESS;
-    rc = onic_wire_open(&config);
+    rc = onic_transport_open(&config);
     if (rc != OMPI_SUCCESS)
         return rc;
     c->wire_open = true;
-    rc = onic_mover_open(&mover);
+    rc = onic_pipeline_open(&pipeline);
     if (rc != OMPI_SUCCESS) {
-        (void)onic_wire_close();
+        (void)onic_transport_close();
         c->wire_open = false;
         return rc;
     }
     /* What is inline travels in a header, which may have no room for as much as would pay. */
-    const size_t room = onic_wire_header_max() - sizeof(nicstride_msg_t);
+    const size_t room = onic_transport_header_max() - sizeof(nicstride_msg_t);
 
     c->limits.near = c->limits.near < room ? c->limits.near : room;
     c->limits.far = c->limits.far < room ? c->limits.far : room;
-    onic_wire_set_fns(ONIC_AM_OSC, &(onic_wire_fns_t){.am = nicstride_am,
-                                                      .deferred = nicstride_run_deferred,
-                                                      .mpi = nicstride_requests_complete,
-                                                      .forget = nicstride_process_forget});
+    onic_transport_set_fns(ONIC_AM_OSC,
+                           &(onic_transport_fns_t){.am = nicstride_am,
+                                                   .deferred = nicstride_run_deferred,
+                                                   .mpi = nicstride_requests_complete,
+                                                   .forget = nicstride_process_forget});
     return opal_progress_register_lp(nicstride_look_after_peers);
 }
 
@@ -242,9 +244,9 @@ int nicstride_open_wire(void)
 bool nicstride_close_wire(void)
 {
     (void)opal_progress_unregister(nicstride_look_after_peers);
-    /* Another component may keep the wire open, and peers leave it. */
-    onic_wire_set_fns(ONIC_AM_OSC, ONIC_WIRE_NO_FNS);
-    onic_mover_close();
+    /* Another component may keep the transport open, and peers leave it. */
+    onic_transport_set_fns(ONIC_AM_OSC, ONIC_TRANSPORT_NO_FNS);
+    onic_pipeline_close();
     nicstride_component.wire_open = false;
-    return onic_wire_close();
+    return onic_transport_close();
 }

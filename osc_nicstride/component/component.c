@@ -12,13 +12,13 @@
 #include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/queue/operation.h"
 #include "common/config.h"
-#include "common/mover/mover.h"
+#include "common/pipeline/pipeline.h"
 #include "common/support/component.h"
 #include "common/support/help.h"
 #include "common/support/series.h"
-#include "common/wire/adapters.h"
-#include "common/wire/put.h"
-#include "common/wire/wire.h"
+#include "common/transport/adapters.h"
+#include "common/transport/put.h"
+#include "common/transport/transport.h"
 
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/runtime/opal_progress.h"
@@ -39,8 +39,8 @@ static void require_wire(const nicstride_params_t *p)
 {
     const bool here = onic_rdma_here(ONIC_ADAPTERS, getenv("UCX_TLS"), getenv("UCX_NET_DEVICES"));
 
-    onic_wire_require(
-        &(onic_wire_config_t){.tls = p->tls, .puts = here || p->method == NICSTRIDE_METHOD_RDMA});
+    onic_transport_require(&(onic_transport_config_t){
+        .tls = p->tls, .puts = here || p->method == NICSTRIDE_METHOD_RDMA});
 }
 
 static int component_open(void)
@@ -54,12 +54,12 @@ static int component_open(void)
     rc = nicstride_params_check(&mca_osc_nicstride_component.super.osc_version);
     if (rc != OMPI_SUCCESS)
         return rc;
-    /* Before anybody opens the wire, which a point-to-point layer does before this component is
-     * initialized: it is to use the transports that were asked for, and to put into buffers of
+    /* Before anybody opens the transport, which a point-to-point layer does before this component
+     * is initialized: it is to use the transports that were asked for, and to put into buffers of
      * other hosts, where an adapter can. */
     require_wire(&nicstride_component.params);
-    onic_mover_announce(nicstride_component.params.network_slots ? ONIC_MOVER_RMA_AUTO
-                                                                 : ONIC_MOVER_RMA_NEVER);
+    onic_pipeline_announce(nicstride_component.params.network_slots ? ONIC_PIPELINE_RMA_AUTO
+                                                                    : ONIC_PIPELINE_RMA_NEVER);
     return nicstride_agreement_init();
 }
 
@@ -98,7 +98,7 @@ static int component_query(ompi_win_t *win, void **base, size_t size, int disp_u
     return (int)nicstride_component.params.priority;
 }
 
-/** The wire is torn down here and not in close: in Open MPI 4.1 the point-to-point layer still
+/** The transport is torn down here and not in close: in Open MPI 4.1 the point-to-point layer still
  *  works, so a barrier makes sure that no peer has messages for us under way, where all of the job
  *  were members of a window. Else closing waits for late acknowledgements. */
 static int component_finalize(void)
@@ -108,23 +108,23 @@ static int component_finalize(void)
     bool closed = true;
 
     if (c->wire_open)
-        onic_wire_flush();
+        onic_transport_flush();
     /* Nobody waits for the dead. Open MPI 5 destroys MPI_COMM_WORLD before it comes here. */
     if (c->world_met && world->c_local_group != NULL && world->c_coll != NULL &&
-        ompi_comm_size(world) > 1 && (!c->wire_open || !onic_wire_job_is_broken()))
+        ompi_comm_size(world) > 1 && (!c->wire_open || !onic_transport_job_is_broken()))
         world->c_coll->coll_barrier(world, world->c_coll->coll_barrier_module);
     if (c->wire_open)
         closed = nicstride_close_wire();
     for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++)
         if (nicstride_methods[i] != NULL && nicstride_methods[i]->end != NULL)
             nicstride_methods[i]->end();
-    /* What is still being sent will be ended by the wire, and stays. */
+    /* What is still being sent will be ended by the transport, and stays. */
     if (nicstride_free_orphans(closed))
         onic_handles_fini(&c->ops);
     nicstride_say_idle();
     onic_print_counters(&mca_osc_nicstride_component.super.osc_version,
                         c->params.show_plan && c->params.verbose == 0 ? 1 : (int)c->params.verbose);
-    /* Peers of a wire that stays open point at them. */
+    /* Peers of a transport that stays open point at them. */
     if (closed)
         nicstride_processes_fini();
     nicstride_elements_fini();

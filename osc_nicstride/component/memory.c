@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/node/segment.h"
+#include "common/transport/shm/segment.h"
 #include "common/support/collective.h"
 #include "common/support/help.h"
 #include "osc_nicstride/component/setup.h"

@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/mover/pipe/chunks.h"
-#include "common/node/node.h"
+#include "common/pipeline/core/chunks.h"
+#include "common/transport/shm/node.h"
 #include "common/support/collective.h"
 #include "common/support/component.h"
 #include "common/support/help.h"
-#include "common/verbs/rc_terms.h"
-#include "common/wire/adapters.h"
+#include "common/transport/verbs/rc_terms.h"
+#include "common/transport/adapters.h"
 #include "osc_nicstride/component/setup.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/plan.h"
@@ -52,11 +52,11 @@ static onic_param_t params[] = {
            "lock, and for replies to them. It is divided evenly among the processes of the job, "
            "with at least 4.4 KiB for each, so more than some 11,000 processes use more in all, "
            "and at most 4.4 MiB, so few processes use less"),
-    NUMBER(
-        area, 10, 0, 0, 1 << 20,
-        "Kibibytes of the receive buffers through which method mover brings data to this process; "
-        "0 takes twice a core's L2 cache, 1 to 16 MiB. Less where /dev/shm is small: an eighth "
-        "of what is free there for all processes of the node"),
+    NUMBER(area, 10, 0, 0, 1 << 20,
+           "Kibibytes of the receive buffers through which method pipeline brings data to this "
+           "process; "
+           "0 takes twice a core's L2 cache, 1 to 16 MiB. Less where /dev/shm is small: an eighth "
+           "of what is free there for all processes of the node"),
     NUMBER(queues, 10, 1024, 0, 1 << 20,
            "Kibibytes of shared memory, for all of them together, of the queues through which the "
            "processes of its node and job send messages to this process. Those that are used take "
@@ -103,13 +103,15 @@ static onic_param_t params[] = {
      .help =
          "How data moves: auto, direct (load and store in mapped memory), cma (single copy by "
          "the kernel, each contiguous piece by itself), sieve (get: single copy of the "
-         "covering extent, then gather), pack (packed fragments by active messages), mover "
+         "covering extent, then gather), pack (packed fragments by active messages), pipeline "
          "(packed into buffers of the receiver while it unpacks), rdma (contiguous data, put and "
          "got by an adapter, or as UCX emulates that), nic (an adapter puts and gets each "
          "contiguous piece by itself). A method that cannot do a transfer is replaced by one "
          "that can",
      .number = &nicstride_component.params.method,
      .words = methods,
+     .former = "mover",
+     .latter = "pipeline",
      .text = &method},
     {.name = "tls",
      .help = "UCX transports to use, as in UCX_TLS; empty takes UCX_TLS from the environment, or "
@@ -144,7 +146,7 @@ static onic_param_t params[] = {
            "user attach to them, debuggers too, which they do then; nothing else needs it"),
     SWITCH(
         network_slots, true,
-        "Let method mover bring data to and from other hosts, too, where an InfiniBand or RoCE "
+        "Let method pipeline bring data to and from other hosts, too, where an InfiniBand or RoCE "
         "adapter can put into buffers of the receiver. Nothing changes where there is none. "
         "Without it the receive buffers are not registered, and such transfers go as fragments or "
         "by the adapter alone"),
@@ -168,8 +170,8 @@ static int set_table(void)
     for (unsigned d = 0; d < ONIC_DISTANCES; d++)
         path[d] = (nicstride_path_t){.link = c->links.node, .costs = &c->links.costs[d]};
     path[ONIC_NET] = (nicstride_path_t){.link = c->links.net,
-                                        .mover_slot = ONIC_MOVER_RX_BUFFER,
-                                        .mover_block = ONIC_MOVER_RX_BUFFER};
+                                        .pipeline_slot = ONIC_PIPELINE_RX_BUFFER,
+                                        .pipeline_block = ONIC_PIPELINE_RX_BUFFER};
     path[ONIC_ADAPTER] = path[ONIC_NET];
     path[ONIC_ADAPTER].link = c->links.adapter;
     c->limits = (nicstride_limits_t){

@@ -14,7 +14,7 @@ void nicstride_params_register(const mca_base_component_t *component);
 /** Checks the values after all sources were read: range errors get a text and an error. */
 int nicstride_params_check(const mca_base_component_t *component);
 
-/** Opens the wire, unless it is open. Any MPI thread. OMPI_SUCCESS or an error. */
+/** Opens the transport, unless it is open. Any MPI thread. OMPI_SUCCESS or an error. */
 int nicstride_open_wire(void);
 /** Closes it. False where another component keeps it open, and it may still end sends. */
 bool nicstride_close_wire(void);
@@ -28,8 +28,8 @@ int nicstride_win_free(ompi_win_t *win);
 void nicstride_window_delist(nicstride_module_t *m);
 /** Frees all of it; nothing of it is under way. */
 void nicstride_window_destroy(nicstride_module_t *m);
-/** Frees the windows that the user forgot, or whose sends had not ended. Not while the wire, kept
- *  open by another component, may still end sends of theirs: false where some had to stay. */
+/** Frees the windows that the user forgot, or whose sends had not ended. Not while the transport,
+ * kept open by another component, may still end sends of theirs: false where some had to stay. */
 bool nicstride_free_orphans(bool wire_closed);
 
 /* ---- the model (params.c) ---- */

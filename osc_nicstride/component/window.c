@@ -13,7 +13,7 @@
 #include "osc_nicstride/sync/fence.h"
 #include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/window/state.h"
-#include "common/mover/mover.h"
+#include "common/pipeline/pipeline.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/queue/wait.h"
@@ -80,10 +80,10 @@ static int enlist(nicstride_module_t *m)
     nicstride_component_t *c = &nicstride_component;
     int rc;
 
-    onic_wire_lock();
+    onic_transport_lock();
     m->name = ++c->last_name;
     rc = opal_hash_table_set_value_uint32(&c->windows, m->name, m);
-    onic_wire_unlock();
+    onic_transport_unlock();
     return rc;
 }
 
@@ -182,7 +182,7 @@ static int find_peers(nicstride_module_t *m, const gathered_t *all)
 
     return first == NULL
                ? OMPI_SUCCESS
-               : onic_wire_keep(m->comm, &m->node, first + 1, &first->address, all->stride);
+               : onic_transport_keep(m->comm, &m->node, first + 1, &first->address, all->stride);
 }
 
 static void init_ctl(nicstride_module_t *m)
@@ -232,13 +232,13 @@ static int take_near(nicstride_module_t *m)
     m->near = calloc((size_t)m->node.n, sizeof(*m->near));
     if (m->near == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
-    onic_wire_lock();
+    onic_transport_lock();
     for (int i = 0; i < m->node.n && rc == OMPI_SUCCESS; i++) {
         m->near[i] = onic_peer_take(onic_rank_name(m->comm, m->node.ranks[i]));
         rc = m->near[i] != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
     }
     m->refers = rc == OMPI_SUCCESS;
-    onic_wire_unlock();
+    onic_transport_unlock();
     return rc;
 }
 
@@ -328,13 +328,13 @@ static void connect_neighbours(nicstride_module_t *m)
 
     if (!sends_messages(m))
         return;
-    onic_wire_lock();
+    onic_transport_lock();
     for (int i = 1; i <= most; i++) {
         const int away = i % 2 ? (i + 1) / 2 : n - i / 2;
         onic_peer_t *near = m->near[(m->node.me + away) % n];
 
         onic_peer_connect(near, ONIC_AM_OSC);
-        (void)onic_mover_reaches_locked(near);
+        (void)onic_pipeline_reaches_locked(near);
     }
     /* Over a network, those that every halo in one dimension needs. */
     for (int i = 0; i < 2; i++) {
@@ -344,7 +344,7 @@ static void connect_neighbours(nicstride_module_t *m)
         if (next != NULL)
             onic_peer_connect(next, ONIC_AM_OSC);
     }
-    onic_wire_unlock();
+    onic_transport_unlock();
 }
 
 /** Three exchanges at most between all ranks: windows are made in loops. */
@@ -427,7 +427,7 @@ int nicstride_win_select(ompi_win_t *win, void **base, size_t size, int disp_uni
     if (!nicstride_component.world_met)
         nicstride_component.world_met = is_world(comm);
     if (m->wants_server)
-        onic_wire_want_server(true);
+        onic_transport_want_server(true);
     if (nicstride_component.params.show_plan)
         nicstride_plan_show(m);
     if (nicstride_component.params.verbose > 0 && m->rank == 0)

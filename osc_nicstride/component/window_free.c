@@ -5,7 +5,7 @@
 /** @file Freeing windows: collective, but for those that the user forgot. */
 #include <stdlib.h>
 
-#include "common/mover/mover.h"
+#include "common/pipeline/pipeline.h"
 #include "ompi/runtime/mpiruntime.h"
 #include "osc_nicstride/component/setup.h"
 #include "osc_nicstride/methods/methods.h"
@@ -23,23 +23,23 @@
 
 void nicstride_window_delist(nicstride_module_t *m)
 {
-    onic_wire_lock();
+    onic_transport_lock();
     opal_hash_table_remove_value_uint32(&nicstride_component.windows, m->name);
     nicstride_drop_deferred_locked(m);
-    onic_wire_unlock();
+    onic_transport_unlock();
 }
 
 /** Processes are not referred to any more, by a window that has no use for them. */
 static void give_peers(nicstride_module_t *m)
 {
-    onic_wire_lock();
+    onic_transport_lock();
     for (int i = 0; m->refers && i < m->node.n; i++)
         onic_peer_give(m->near[i]);
     for (int i = 0; m->refers && i < m->size; i++)
         if (m->peer[i] != NULL)
             onic_peer_give(m->peer[i]->wire);
     m->refers = false;
-    onic_wire_unlock();
+    onic_transport_unlock();
 }
 
 void nicstride_window_destroy(nicstride_module_t *m)
@@ -48,7 +48,7 @@ void nicstride_window_destroy(nicstride_module_t *m)
         if (nicstride_methods[i] != NULL && nicstride_methods[i]->free != NULL)
             nicstride_methods[i]->free(m);
     give_peers(m);
-    onic_wire_lock();
+    onic_transport_lock();
     nicstride_forget_uses_locked(m);
     nicstride_withdraw_all_locked(m);
     nicstride_thin_used_locked(m, true);
@@ -62,7 +62,7 @@ void nicstride_window_destroy(nicstride_module_t *m)
         nicstride_peer_free_locked(m->peer[i]);
         nicstride_pump_all_locked(process);
     }
-    onic_wire_unlock();
+    onic_transport_unlock();
     onic_segment_unmap(&m->segment);
     onic_node_fini(&m->node);
     nicstride_regions_fini(&m->regions);
@@ -79,19 +79,19 @@ void nicstride_window_destroy(nicstride_module_t *m)
     OBJ_DESTRUCT(&m->lock);
     free(m);
     /* Those of another job that it was made with may have left. */
-    onic_wire_forget_left();
+    onic_transport_forget_left();
 }
 
-/** What messages may still point at stays until the wire is closed. When another one is freed then,
- * there is room for what is queued, and nobody to send it to. */
+/** What messages may still point at stays until the transport is closed. When another one is freed
+ * then, there is room for what is queued, and nobody to send it to. */
 static void orphan(nicstride_module_t *m)
 {
-    onic_wire_lock();
+    onic_transport_lock();
     for (int i = 0; i < m->size; i++)
         if (m->peer[i] != NULL)
             nicstride_queue_drop_locked(m->peer[i]);
     nicstride_thin_used_locked(m, true);
-    onic_wire_unlock();
+    onic_transport_unlock();
     give_peers(m);
     ompi_comm_free(&m->comm);
     m->comm = NULL;
@@ -102,11 +102,11 @@ static void orphan(nicstride_module_t *m)
 /** What waits for something that a flush has given up ends with an error. */
 static void end_operations(nicstride_module_t *m)
 {
-    onic_wire_lock();
+    onic_transport_lock();
     for (int i = 0; i < m->size; i++)
         if (m->peer[i] != NULL)
             nicstride_ops_fail_locked(m->peer[i]);
-    onic_wire_unlock();
+    onic_transport_unlock();
 }
 
 /** Nobody copies to or from the window's memory any more when it returns. */
@@ -115,11 +115,11 @@ static void end_moving(nicstride_module_t *m)
     bool ended;
 
     do {
-        onic_wire_lock();
+        onic_transport_lock();
         ended = nicstride_end_uses_locked(m, true);
-        onic_wire_unlock();
+        onic_transport_unlock();
         if (!ended)
-            (void)onic_mover_progress();
+            (void)onic_pipeline_progress();
     } while (!ended);
 }
 
@@ -143,10 +143,10 @@ static bool in_flight(const nicstride_module_t *m)
 {
     bool found = false;
 
-    onic_wire_lock();
+    onic_transport_lock();
     for (int i = 0; i < m->size && !found; i++)
         found = m->peer[i] != NULL && nicstride_ops_in_flight_locked(m->peer[i]);
-    onic_wire_unlock();
+    onic_transport_unlock();
     return found;
 }
 
@@ -192,7 +192,7 @@ int nicstride_win_free(ompi_win_t *win)
         (void)nicstride_meet(m);
     }
     if (m->wants_server)
-        onic_wire_want_server(false);
+        onic_transport_want_server(false);
     nicstride_window_delist(m);
     win->w_osc_module = NULL;
     if (!forgotten) {

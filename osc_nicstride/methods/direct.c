@@ -88,7 +88,7 @@ static int accumulate(const nicstride_transfer_t *t)
         if (held >= NICSTRIDE_LOCK_SPAN && pos < t->target.size) {
             nicstride_ctl_unlock(lock);
             /* What was put off for the lock has its turn, and the rest of the node some time. */
-            onic_wire_progress();
+            onic_transport_progress();
             if (nicstride_ctl_lock(t->m, lock) != OMPI_SUCCESS)
                 return nicstride_broken_error(t->m, t->call);
             held = 0;

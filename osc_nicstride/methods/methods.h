@@ -17,7 +17,7 @@ extern const nicstride_method_row_t nicstride_direct;               /* direct.c 
 extern const nicstride_method_row_t nicstride_cma, nicstride_sieve; /* single_copy.c */
 extern const nicstride_method_row_t nicstride_pack;                 /* rows.c */
 extern const nicstride_method_row_t nicstride_rdma;                 /* ucx_rma.c */
-extern const nicstride_method_row_t nicstride_mover;                /* pipeline.c */
+extern const nicstride_method_row_t nicstride_pipeline;             /* pipeline.c */
 extern const nicstride_method_row_t nicstride_nic;                  /* verbs_wr.c */
 
 /** The component as Open MPI finds it, and behind that the table: a test adds rows there. */

@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Method mover: put, get and accumulate through receive buffers of the receiver
- *  (common/mover). The message says where the data belongs and in which buffers it comes. */
-#include "common/mover/mover.h"
-#include "common/wire/put.h"
+/** @file Method pipeline: put, get and accumulate through receive buffers of the receiver
+ *  (common/pipeline). The message says where the data belongs and in which buffers it comes. */
+#include "common/pipeline/pipeline.h"
+#include "common/transport/put.h"
 
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/plan.h"
@@ -18,18 +18,18 @@
 _Static_assert(sizeof(onic_ticket_t) == NICSTRIDE_TICKET_BYTES, "the ticket's room in messages");
 
 /** 1, -1, or 0 while that of a process of another host has been asked for. A process may be a node
- *  of its own by parameter: the mover knows machines. */
+ *  of its own by parameter: the pipeline knows machines. */
 static int look_for_area(nicstride_peer_t *p)
 {
     const bool may = p->local >= 0 || nicstride_component.params.network_slots;
     int known = -1;
 
-    onic_wire_lock();
-    if (may && onic_mover_reaches_locked(p->wire))
+    onic_transport_lock();
+    if (may && onic_pipeline_reaches_locked(p->wire))
         known = 1;
     else if (may && p->local < 0 && onic_peer_puts_by_rdma(p->wire))
         known = 0;
-    onic_wire_unlock();
+    onic_transport_unlock();
     return known;
 }
 
@@ -40,7 +40,7 @@ static bool reach(const nicstride_transfer_t *t)
 
     if (p->rank == t->m->rank || t->type == NICSTRIDE_MSG_GET_ACC || t->type == NICSTRIDE_MSG_CAS)
         return false;
-    int *kept = nicstride_known(p, NICSTRIDE_METHOD_MOVER, t->type);
+    int *kept = nicstride_known(p, NICSTRIDE_METHOD_PIPELINE, t->type);
     int known = __atomic_load_n(kept, __ATOMIC_RELAXED);
 
     if (known == 0) {
@@ -76,17 +76,17 @@ static bool lease(nicstride_op_t *op, onic_ticket_t *ticket)
 {
     const bool get = op->type == NICSTRIDE_MSG_GET;
     onic_layout_t *l = get ? &op->result : &op->origin;
-    onic_mover_end_t end = {.layout = *l,
-                            .len = op->size,
-                            .base = get ? op->result_base : op->origin_base,
-                            .granule = op->granule,
-                            .done = get ? taken_cb : packed_cb,
-                            .arg = op};
+    onic_pipeline_end_t end = {.layout = *l,
+                               .len = op->size,
+                               .base = get ? op->result_base : op->origin_base,
+                               .granule = op->granule,
+                               .done = get ? taken_cb : packed_cb,
+                               .arg = op};
 
     if (get)
         onic_layout_dup(&end.layout, l);
-    op->move = get ? onic_mover_expect_locked(op->peer->wire, &end, ticket)
-                   : onic_mover_send_locked(op->peer->wire, &end, ticket);
+    op->move = get ? onic_pipeline_expect_locked(op->peer->wire, &end, ticket)
+                   : onic_pipeline_send_locked(op->peer->wire, &end, ticket);
     if (get && op->move == NULL)
         onic_layout_fini(&end.layout);
     else if (!get && op->move != NULL)
@@ -161,24 +161,24 @@ static int start(nicstride_transfer_t *t, bool *done_p)
     f.msg.len = t->target.size;
     f.msg.flags |= NICSTRIDE_MSG_RX_BUFFERS;
     (void)nicstride_await_lock(p); /* an error shows with the operation */
-    onic_wire_lock();
+    onic_transport_lock();
     if (nicstride_list_is_known_locked(p, &f.msg, f.layout))
         op = prepare(t, nicstride_msg_kept(&f.msg), &ticket);
     if (op != NULL) {
         move = op->move;
         send_ticket(t, op, &f, &ticket);
     }
-    onic_wire_unlock();
+    onic_transport_unlock();
     if (op == NULL)
         return OMPI_ERR_NOT_AVAILABLE;
-    onic_mover_run(move);
+    onic_pipeline_run(move);
     *done_p = false;
     return OMPI_SUCCESS;
 }
 
-const nicstride_method_row_t nicstride_mover = {.name = "mover",
-                                                .needs_target = true,
-                                                .fits = nicstride_mover_fits,
-                                                .cost = nicstride_mover_cost,
-                                                .reach = reach,
-                                                .start = start};
+const nicstride_method_row_t nicstride_pipeline = {.name = "pipeline",
+                                                   .needs_target = true,
+                                                   .fits = nicstride_pipeline_fits,
+                                                   .cost = nicstride_pipeline_cost,
+                                                   .reach = reach,
+                                                   .start = start};

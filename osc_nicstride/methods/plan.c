@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "common/model/pipeline.h"
-#include "common/mover/pipe/chunks.h"
+#include "common/pipeline/core/chunks.h"
 
 /** What messages wait for before anybody looks at them. */
 static double wait(const nicstride_case_t *c)
@@ -122,7 +122,7 @@ nicstride_method_t nicstride_plan(nicstride_table_t *table, onic_kind_t kind,
     unsigned method = onic_order_take(&order);
     while (method != NICSTRIDE_METHOD_PACK &&
            (!nicstride_can(c, method) ||
-            (method == NICSTRIDE_METHOD_MOVER && is_slow_to_gather(kind, c))))
+            (method == NICSTRIDE_METHOD_PIPELINE && is_slow_to_gather(kind, c))))
         method = onic_order_take(&order);
     return (nicstride_method_t)method;
 }
@@ -194,8 +194,8 @@ void nicstride_plan_table(FILE *to, nicstride_table_t *table, nicstride_method_t
     const uint32_t message = NICSTRIDE_REACH(NICSTRIDE_METHOD_PACK);
     const uint32_t node = message | NICSTRIDE_REACH(NICSTRIDE_METHOD_CMA) |
                           NICSTRIDE_REACH(NICSTRIDE_METHOD_SIEVE) |
-                          NICSTRIDE_REACH(NICSTRIDE_METHOD_MOVER);
-    const uint32_t adapter = message | NICSTRIDE_REACH(NICSTRIDE_METHOD_MOVER) |
+                          NICSTRIDE_REACH(NICSTRIDE_METHOD_PIPELINE);
+    const uint32_t adapter = message | NICSTRIDE_REACH(NICSTRIDE_METHOD_PIPELINE) |
                              NICSTRIDE_REACH(NICSTRIDE_METHOD_RDMA) |
                              NICSTRIDE_REACH(NICSTRIDE_METHOD_NIC);
 
@@ -315,25 +315,26 @@ double nicstride_pack_cost(const nicstride_case_t *c)
            (1 - first) * fmax(size / link->bnet, copying + fmax(here, there));
 }
 
-/* ---- mover: the superpipeline ---------------------------------------------------------------- */
+/* ---- pipeline: the superpipeline ----------------------------------------------------------------
+ */
 
 /** Below a block there is nothing that could overlap. */
-bool nicstride_mover_fits(const nicstride_case_t *c)
+bool nicstride_pipeline_fits(const nicstride_case_t *c)
 {
-    return c->target->size >= ONIC_MOVER_BLOCK;
+    return c->target->size >= ONIC_PIPELINE_BLOCK;
 }
 
 /** Both sides gather and scatter while chunks are moved: the slower one copies so much slower. Of a
  *  get the slots are the origin's own. The way of the data counts once. */
-double nicstride_mover_cost(const nicstride_case_t *c)
+double nicstride_pipeline_cost(const nicstride_case_t *c)
 {
     if (c->path->costs != NULL)
-        return on_node(c, ONIC_WAY_mover_put, ONIC_WAY_mover_get, (double)c->target->size);
+        return on_node(c, ONIC_WAY_pipeline_put, ONIC_WAY_pipeline_get, (double)c->target->size);
 
     onic_link_t link = c->path->link;
-    const double size = (double)c->target->size, slot = (double)c->path->mover_slot;
+    const double size = (double)c->target->size, slot = (double)c->path->pipeline_slot;
     const onic_chunks_t chunks =
-        onic_superpipeline_chunks(&link, fmin(slot, ONIC_MOVER_BLOCK), slot);
+        onic_superpipeline_chunks(&link, fmin(slot, ONIC_PIPELINE_BLOCK), slot);
 
     link.bcopy = size / (size / link.bcopy + fmax(gather_here(c), gather_there(c)));
     /* What a put packs while it waits for its grant a get packs behind that. */
@@ -341,7 +342,7 @@ double nicstride_mover_cost(const nicstride_case_t *c)
 
     return link.message - link.latency +
            (c->dir == NICSTRIDE_GET ? fmin(unpacked, link.grant) : link.grant) +
-           onic_superpipeline_time_blocks(&link, &chunks, size, (double)c->path->mover_block);
+           onic_superpipeline_time_blocks(&link, &chunks, size, (double)c->path->pipeline_block);
 }
 
 /* ---- rdma: one request of the adapter -------------------------------------------------------- */

@@ -82,14 +82,14 @@ static inline bool nicstride_messages_are_first(const nicstride_table_t *table, 
 
 /** The rows' pure parts (plan.c). */
 bool nicstride_sieve_fits(const nicstride_case_t *c);
-bool nicstride_mover_fits(const nicstride_case_t *c);
+bool nicstride_pipeline_fits(const nicstride_case_t *c);
 bool nicstride_rdma_fits(const nicstride_case_t *c);
 bool nicstride_nic_fits(const nicstride_case_t *c);
 double nicstride_direct_cost(const nicstride_case_t *c);
 double nicstride_cma_cost(const nicstride_case_t *c);
 double nicstride_sieve_cost(const nicstride_case_t *c);
 double nicstride_pack_cost(const nicstride_case_t *c);
-double nicstride_mover_cost(const nicstride_case_t *c);
+double nicstride_pipeline_cost(const nicstride_case_t *c);
 double nicstride_rdma_cost(const nicstride_case_t *c);
 double nicstride_nic_cost(const nicstride_case_t *c);
 

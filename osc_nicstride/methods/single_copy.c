@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Methods cma and sieve: the kernel copies to and from private memory of the node. What it
- *  does not copy goes by message, and is not tried again there (common/wire/refused.h). */
+ *  does not copy goes by message, and is not tried again there (common/transport/refused.h). */
 #include <stdlib.h>
 #include <sys/uio.h>
 
@@ -15,7 +15,7 @@
 #include "osc_nicstride/window/module.h"
 #include "common/layout/layout.h"
 #include "common/layout/pack.h"
-#include "common/node/node.h"
+#include "common/transport/shm/node.h"
 #include "common/support/help.h"
 #include "opal/util/proc.h"
 
@@ -170,9 +170,9 @@ static bool works(const nicstride_transfer_t *t)
     int *kept = known(t), is = __atomic_load_n(kept, __ATOMIC_RELAXED);
 
     if (is == 0) {
-        onic_wire_lock();
+        onic_transport_lock();
         is = onic_peer_can_cma(t->peer->wire) ? 1 : -1;
-        onic_wire_unlock();
+        onic_transport_unlock();
         __atomic_store_n(kept, is, __ATOMIC_RELAXED);
         /* A process that has died is no reason for the user to wonder. */
         if (is < 0 && !onic_peer_look(t->peer->wire))

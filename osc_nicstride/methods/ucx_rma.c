@@ -13,7 +13,7 @@
  */
 #include <stdlib.h>
 
-#include "common/wire/put.h"
+#include "common/transport/put.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/plan.h"
 #include "osc_nicstride/queue/keys.h"
@@ -47,7 +47,7 @@ static bool is_forced(void)
 
 static bool usable(nicstride_peer_t *p)
 {
-    return onic_wire_puts() && (is_forced() || onic_peer_puts_by_rdma(p->wire));
+    return onic_transport_puts() && (is_forced() || onic_peer_puts_by_rdma(p->wire));
 }
 
 static void *register_memory(nicstride_module_t *m, void *base, uint64_t bytes)
@@ -116,10 +116,10 @@ static bool reach(const nicstride_transfer_t *t)
     if ((t->type != NICSTRIDE_MSG_PUT && t->type != NICSTRIDE_MSG_GET) || t->peer->local >= 0 ||
         !nicstride_may_have_keys(t->peer))
         return false;
-    onic_wire_lock();
+    onic_transport_lock();
     reaches = (is_forced() || onic_peer_puts_by_rdma(t->peer->wire)) &&
               has_keys_locked(t->peer, place(t->disp, &t->target), t->target.size);
-    onic_wire_unlock();
+    onic_transport_unlock();
     return reaches;
 }
 
@@ -254,9 +254,9 @@ static int start(nicstride_transfer_t *t, bool *done_p)
 
     if (nicstride_lazy_lock_may_be(t->peer) && t->target.size > nicstride_inline_max(false))
         (void)nicstride_await_lock(t->peer); /* an error shows with the operation */
-    onic_wire_lock();
+    onic_transport_lock();
     rc = start_locked(t, done_p);
-    onic_wire_unlock();
+    onic_transport_unlock();
     return rc;
 }
 

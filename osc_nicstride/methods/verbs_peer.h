@@ -12,7 +12,7 @@
  *  Wire lock. */
 #pragma once
 
-#include "common/verbs/connections.h"
+#include "common/transport/verbs/connections.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/window/module.h"
 

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Method nic (strided-RMA paper, section 5.2, "NIC-based method"): the adapter writes or
- *  reads each contiguous piece of the target by itself, by lists of work requests (common/verbs),
- *  and the target's processor has no part in it.
+ *  reads each contiguous piece of the target by itself, by lists of work requests
+ * (common/transport/verbs), and the target's processor has no part in it.
  *
  *  Gets are reads of the origin's adapter, of which fewer are under way at a time than of writes.
  *  The paper has the target write instead, which takes its processor. By the model's numbers for
@@ -12,7 +12,7 @@
  *  1,024 bytes, and slower elsewhere.
  *
  *  Connections and keys are those of verbs_peer.h. The origin's memory is registered without the
- *  wire lock, so that other threads and those that the process serves go on meanwhile.
+ *  transport lock, so that other threads and those that the process serves go on meanwhile.
  *
  *  A transfer is an operation in its peer's list, as those that go by message, until all of it has
  *  been acknowledged: flushes wait for it there.
@@ -29,7 +29,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "common/verbs/registrations.h"
+#include "common/transport/verbs/registrations.h"
 #include "osc_nicstride/methods/verbs_peer.h"
 #include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/queue/lazy_lock.h"
@@ -71,14 +71,14 @@ static unsigned under_way;
 static moved_t *checked; /**< of these the word has been read, or could not be */
 static moved_t *ended;   /**< their registrations are to be given back before they are finished */
 
-/* The registrations' lock, which is not taken with the wire lock held. */
+/* The registrations' lock, which is not taken with the transport lock held. */
 static pthread_mutex_t registering = PTHREAD_MUTEX_INITIALIZER;
 static onic_registrations_t registrations;
 
 /* ---- registered memory of the origin --------------------------------------------------------- */
 
 /** Where words of targets come to: one for each transfer that reads one, and a set of those in use
- *  (wire lock). */
+ *  (transport lock). */
 #define WORDS 64
 static _Alignas(WORDS * sizeof(uint64_t)) uint64_t words[WORDS];
 static uint64_t words_used;
@@ -272,9 +272,9 @@ static int step(void)
     const int n = onic_rc_poll(&nicstride_nic_adapter) + go_on_all();
 
     if (ended != NULL)
-        onic_wire_kick_mpi(ONIC_AM_OSC);
+        onic_transport_kick_mpi(ONIC_AM_OSC);
     if (under_way > 0 && n > 0)
-        onic_wire_defer(ONIC_AM_OSC);
+        onic_transport_defer(ONIC_AM_OSC);
     return under_way > 0 && n == 0 ? -1 : n;
 }
 
@@ -286,17 +286,17 @@ static int finish_ended(void)
     /* It is called for requests of others, too. */
     if (__atomic_load_n(&ended, __ATOMIC_RELAXED) == NULL)
         return 0;
-    onic_wire_lock();
+    onic_transport_lock();
     moved_t *list = ended;
     __atomic_store_n(&ended, NULL, __ATOMIC_RELAXED);
-    onic_wire_unlock();
+    onic_transport_unlock();
     give_back(list);
-    onic_wire_lock();
+    onic_transport_lock();
     for (moved_t *next; list != NULL; list = next, n++) {
         next = list->next;
         finish(list);
     }
-    onic_wire_unlock();
+    onic_transport_unlock();
     return n;
 }
 
@@ -313,11 +313,11 @@ static bool reach(const nicstride_transfer_t *t)
     if ((t->type != NICSTRIDE_MSG_PUT && t->type != NICSTRIDE_MSG_GET) || t->peer->local >= 0 ||
         t->peer->rank == t->m->rank || !nicstride_may_have_keys(t->peer))
         return false;
-    onic_wire_lock();
+    onic_transport_lock();
     if (nicstride_rkey_cache_locked(t->peer) != NULL)
         can = nicstride_nic_way_locked(t->peer, &range, NULL, UINT32_MAX, &n, &base) != NULL &&
               (!dynamic || nicstride_word_key_locked(t->peer, ME) != NULL);
-    onic_wire_unlock();
+    onic_transport_unlock();
     return can;
 }
 
@@ -336,7 +336,7 @@ static bool take_over(nicstride_transfer_t *t, moved_t *v)
     v->op = op;
     under_way++;
     p->keys->begun[ME].under_way++;
-    onic_wire_defer(ONIC_AM_OSC);
+    onic_transport_defer(ONIC_AM_OSC);
     return true;
 }
 
@@ -379,9 +379,9 @@ static begun_t begin_locked(nicstride_transfer_t *t, moved_t *v)
 
 static begun_t begin(nicstride_transfer_t *t, moved_t *v)
 {
-    onic_wire_lock();
+    onic_transport_lock();
     const begun_t how = begin_locked(t, v);
-    onic_wire_unlock();
+    onic_transport_unlock();
     return how;
 }
 
@@ -419,18 +419,18 @@ static bool flush(nicstride_peer_t *p)
 
 static void end_all(void)
 {
-    onic_wire_lock();
+    onic_transport_lock();
     onic_rc_stop(&nicstride_nic_adapter);
     (void)go_on_all();
-    onic_wire_unlock();
+    onic_transport_unlock();
     (void)finish_ended();
     if (words_registration != NULL)
         onic_unregister(&registrations, words_registration);
     words_registration = NULL;
     onic_registrations_close(&registrations);
-    onic_wire_lock();
+    onic_transport_lock();
     nicstride_nic_end_locked();
-    onic_wire_unlock();
+    onic_transport_unlock();
 }
 
 const nicstride_method_row_t nicstride_nic = {.name = "nic",

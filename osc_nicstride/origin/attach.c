@@ -53,10 +53,10 @@ static int mpi_attach(ompi_win_t *win, void *base, size_t size)
                                "the %zu bytes at %p are memory of a device, and only host memory "
                                "is supported",
                                size, base);
-    onic_wire_lock();
+    onic_transport_lock();
     s = nicstride_regions_attach(&m->regions, (uint64_t)(uintptr_t)base, size);
     show(m);
-    onic_wire_unlock();
+    onic_transport_unlock();
     return region_error(m, "MPI_Win_attach", s, base, size);
 }
 
@@ -75,11 +75,11 @@ static int mpi_detach(ompi_win_t *win, const void *base)
     if (m->flavor != MPI_WIN_FLAVOR_DYNAMIC)
         return nicstride_error(m, "MPI_Win_detach", OMPI_ERR_RMA_FLAVOR,
                                "the window was not made by MPI_Win_create_dynamic");
-    onic_wire_lock();
+    onic_transport_lock();
     s = nicstride_regions_detach(&m->regions, (uint64_t)(uintptr_t)base);
     show(m);
     nicstride_withdraw_detached_locked(m);
-    onic_wire_unlock();
+    onic_transport_unlock();
     nicstride_wait(NULL, NICSTRIDE_POLL, is_unused, m);
     return region_error(m, "MPI_Win_detach", s, base, 0);
 }

@@ -115,7 +115,7 @@ static nicstride_method_t choose_for_update(const nicstride_transfer_t *t, int f
     if (t->mapped && forced != NICSTRIDE_METHOD_PACK)
         return NICSTRIDE_METHOD_DIRECT;
     if (t->type == NICSTRIDE_MSG_ACC && !is_short &&
-        (forced == NICSTRIDE_METHOD_AUTO || forced == NICSTRIDE_METHOD_MOVER))
+        (forced == NICSTRIDE_METHOD_AUTO || forced == NICSTRIDE_METHOD_PIPELINE))
         return NICSTRIDE_METHOD_AUTO;
     return NICSTRIDE_METHOD_PACK;
 }
@@ -211,9 +211,9 @@ static int start(nicstride_transfer_t *t, bool *done_p)
     row = nicstride_methods[method];
     /* What it leaves under way is waited for by flushes. Of messages the queue keeps account. */
     if (rc == OMPI_SUCCESS && row->flush != NULL && !row->enters) {
-        onic_wire_lock();
+        onic_transport_lock();
         nicstride_op_enter_locked(t, NULL);
-        onic_wire_unlock();
+        onic_transport_unlock();
     }
     nicstride_count(method, bytes);
     if (is_update(t))
@@ -332,9 +332,9 @@ static int check_attached(nicstride_module_t *m, const nicstride_transfer_t *a)
 {
     bool inside;
 
-    onic_wire_lock();
+    onic_transport_lock();
     inside = nicstride_regions_cover(&m->regions, (uint64_t)a->disp, &a->target, 0, a->target.size);
-    onic_wire_unlock();
+    onic_transport_unlock();
     if (inside)
         return OMPI_SUCCESS;
     return nicstride_error(m, a->call, OMPI_ERR_RMA_RANGE,

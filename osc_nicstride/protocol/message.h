@@ -80,7 +80,7 @@ enum {
                                  around the list of that name */
     NICSTRIDE_MSG_RX_BUFFERS = 8 /**< PUT, GET, ACC: the data goes through receive buffers of the
                                     receiver; a ticket of NICSTRIDE_TICKET_BYTES that names them
-                                    lies behind header and layout (common/mover) */
+                                    lies behind header and layout (common/pipeline) */
 };
 
 /** Bytes of a name. */

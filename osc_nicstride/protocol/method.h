@@ -24,7 +24,7 @@ typedef enum nicstride_method {
     NICSTRIDE_METHOD_CMA,      /**< process_vm_readv/writev of the pieces: private, same node */
     NICSTRIDE_METHOD_SIEVE,    /**< get: process_vm_readv of the covering extent, then gather */
     NICSTRIDE_METHOD_PACK,     /**< packed fragments by active messages: everywhere */
-    NICSTRIDE_METHOD_MOVER,    /**< pipelined through receive buffers of the receiver */
+    NICSTRIDE_METHOD_PIPELINE, /**< pipelined through receive buffers of the receiver */
     NICSTRIDE_METHOD_RDMA,     /**< contiguous on both sides: put or read by the adapter */
     NICSTRIDE_METHOD_NIC,      /**< any layout, as work requests of the adapter */
     NICSTRIDE_METHOD_LAST
@@ -48,8 +48,8 @@ typedef enum nicstride_presence {
 typedef struct nicstride_path {
     onic_link_t link;
     const onic_costs_t *costs; /**< of the node's ways, not its own; NULL: equations say it */
-    uint64_t mover_slot;       /**< bytes of a buffer of the mover, */
-    uint64_t mover_block;      /**< and those that a receiver is shown together */
+    uint64_t pipeline_slot;    /**< bytes of a buffer of the pipeline, */
+    uint64_t pipeline_block;   /**< and those that a receiver is shown together */
 } nicstride_path_t;
 
 typedef struct nicstride_method_row nicstride_method_row_t;
@@ -75,7 +75,7 @@ typedef struct nicstride_case {
 #define NICSTRIDE_REACH(method) (1u << (method))
 
 /** What a row needs whose data an adapter moves: the target's memory registered, and a key for it
- *  (queue/keys.h), which only the row understands. All with the wire lock held. */
+ *  (queue/keys.h), which only the row understands. All with the transport lock held. */
 typedef struct nicstride_rkey_ops {
     /** Could the row be used with the peer, by what this process and that one have? Asked once for
      *  each peer of a window, which is of another node. */
@@ -128,11 +128,11 @@ struct nicstride_method_row {
     bool in_order;
 
     /** Goes on with what it has begun, in the next progress after it has asked for it
-     *  (onic_wire_defer(ONIC_AM_OSC)), on any thread. Returns events done, or a negative value
+     *  (onic_transport_defer(ONIC_AM_OSC)), on any thread. Returns events done, or a negative value
      * where work is left that it could not do. NULL: there is nothing to do. Wire lock. */
     int (*progress)(void);
-    /** What is a matter of MPI threads, when it has asked for that (onic_wire_kick_mpi). Returns
-     *  events done. NULL: nothing is. No lock held. */
+    /** What is a matter of MPI threads, when it has asked for that (onic_transport_kick_mpi).
+     * Returns events done. NULL: nothing is. No lock held. */
     int (*finish)(void);
 
     /** Has all landed that it has begun at the peer? Asked again and again by flushes, and before

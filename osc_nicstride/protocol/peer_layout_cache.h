@@ -11,7 +11,7 @@
  *
  *  A name is never unknown where it is used: messages between two processes keep their order, the
  *  target says when it has the list, and keeps it until the origin gives its entry to another one.
- *  Pure; wire lock. */
+ *  Pure; transport lock. */
 #pragma once
 
 #include <stdbool.h>

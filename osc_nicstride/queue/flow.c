@@ -27,7 +27,7 @@ typedef struct fragment {
 /** A slice that carries a name has more room than this: one run fits in any case. */
 #define LIST_ROOM 64
 
-/* Room for what comes back; wire lock. */
+/* Room for what comes back; transport lock. */
 static nicstride_replies_t *const replies = &nicstride_component.replies;
 
 _Static_assert(offsetof(fragment_t, layout) == sizeof(nicstride_msg_t), "layout follows header");
@@ -71,7 +71,7 @@ static size_t slice_room(const nicstride_op_t *op, size_t frag, size_t most)
     const uint64_t kept = (op->peer->quota->limit - NICSTRIDE_KEPT_USE) / NICSTRIDE_SLICE_GROWTH;
 
     most = lesser(most, frag / NICSTRIDE_SLICE_SHARE);
-    most = lesser(most, onic_wire_header_max() - sizeof(nicstride_msg_t));
+    most = lesser(most, onic_transport_header_max() - sizeof(nicstride_msg_t));
     return op->type == NICSTRIDE_MSG_GET ? lesser(most, kept) : most;
 }
 

@@ -5,7 +5,7 @@
 /** @file Flow control of what is sent to a peer (credit.h): sending what is queued as credit
  *  allows, asking for acknowledgements, and what they bring.
  *
- *  All is called with the wire lock held. */
+ *  All is called with the transport lock held. */
 #pragma once
 
 #include <stdbool.h>
@@ -74,7 +74,7 @@ void nicstride_peer_end_locked(nicstride_peer_t *p);
  * 1,000 blocks of 8 bytes a message is a third shorter so, neither side writes or reads slices, and
  * a put with its flush takes a third of the time.
  *
- * All is called with the wire lock held, but for layouts whose list cannot have a name. */
+ * All is called with the transport lock held, but for layouts whose list cannot have a name. */
 
 /** May the target keep its list? */
 static inline bool nicstride_is_nameable(const onic_layout_t *l)

@@ -15,7 +15,7 @@ typedef struct nicstride_lazy_lock {
     bool keeps;             /* it has an operation that nobody was sent yet */
 } nicstride_lazy_lock_t;
 
-/* The one; wire lock. */
+/* The one; transport lock. */
 static nicstride_lazy_lock_t one;
 
 /** Its address is that of the thread. */
@@ -82,7 +82,7 @@ bool nicstride_lazy_lock_begin(nicstride_peer_t *p, unsigned type, bool holds)
 
     if (p->local >= 0)
         return false;
-    onic_wire_lock();
+    onic_transport_lock();
     held_back = (one.peer == NULL || !nicstride_lazy_lock_is_locked(one.peer)) && !p->failed;
     if (held_back) {
         nicstride_lazy_begin(&one.lazy, type, holds);
@@ -90,7 +90,7 @@ bool nicstride_lazy_lock_begin(nicstride_peer_t *p, unsigned type, bool holds)
         __atomic_store_n(&one.peer, p, __ATOMIC_RELAXED);
         __atomic_store_n(&p->lock.lazy, &one, __ATOMIC_RELAXED);
     }
-    onic_wire_unlock();
+    onic_transport_unlock();
     return held_back;
 }
 
@@ -125,10 +125,10 @@ nicstride_peer_t *nicstride_lazy_lock_mine(void)
 
     if (__atomic_load_n(&one.peer, __ATOMIC_RELAXED) == NULL)
         return NULL;
-    onic_wire_lock();
+    onic_transport_lock();
     if (one.thread == &here)
         p = one.peer;
-    onic_wire_unlock();
+    onic_transport_unlock();
     return p;
 }
 
@@ -138,12 +138,12 @@ bool nicstride_lazy_lock_release(nicstride_peer_t *p)
 
     if (!nicstride_lazy_lock_may_be(p))
         return false;
-    onic_wire_lock();
+    onic_transport_lock();
     if (nicstride_lazy_lock_is_locked(p)) {
         ask(p->lock.lazy, true);
         together = p->lock.lazy->lazy.release;
     }
-    onic_wire_unlock();
+    onic_transport_unlock();
     return together;
 }
 
@@ -157,9 +157,9 @@ void nicstride_lazy_lock_end(nicstride_peer_t *p)
 {
     if (!nicstride_lazy_lock_may_be(p))
         return;
-    onic_wire_lock();
+    onic_transport_lock();
     nicstride_lazy_lock_end_locked(p);
-    onic_wire_unlock();
+    onic_transport_unlock();
 }
 
 bool nicstride_lazy_lock_allows_locked(nicstride_peer_t *p, size_t len)
@@ -183,7 +183,7 @@ void nicstride_lazy_lock_keep_locked(nicstride_peer_t *p, const void *message, s
         return;
     }
     h->keeps = true;
-    onic_wire_defer(ONIC_AM_OSC);
+    onic_transport_defer(ONIC_AM_OSC);
 }
 
 bool nicstride_lazy_lock_granted_locked(nicstride_peer_t *p, bool refused)

@@ -12,7 +12,7 @@
  *
  *  A lock without an operation stays until there is one, since nobody waits for it. With one it
  *  leaves as what waits for others does (send.h): with a flush or the release, and whenever anybody
- *  progresses the wire.
+ *  progresses the transport.
  *
  *  It earns a round trip of the two that lock, put of 8 bytes, unlock took. */
 #pragma once
@@ -27,7 +27,7 @@
 bool nicstride_lazy_lock_begin(nicstride_peer_t *p, unsigned type, bool holds);
 
 /** Is the lock of the peer held back, or asked for but not granted yet? Inlined is what happens
- *  mostly; without the wire lock `false` is sure, where no other thread is in the epoch. */
+ *  mostly; without the transport lock `false` is sure, where no other thread is in the epoch. */
 static inline bool nicstride_lazy_lock_may_be(const nicstride_peer_t *p)
 {
     return __atomic_load_n(&p->lock.lazy, __ATOMIC_RELAXED) != NULL;

@@ -6,11 +6,11 @@
 
 #include <stdlib.h>
 
-#include "common/mover/mover.h"
-#include "common/wire/wire.h"
+#include "common/pipeline/pipeline.h"
+#include "common/transport/transport.h"
 #include "osc_nicstride/window/state.h"
 
-/* Requests that are done, not yet handed to MPI; wire lock. */
+/* Requests that are done, not yet handed to MPI; transport lock. */
 static nicstride_request_t *done_head;
 
 bool nicstride_op_wants_reply(const nicstride_op_t *op)
@@ -44,7 +44,7 @@ static void give_back(nicstride_op_t *op, uint64_t bytes)
     op->reserved -= bytes;
     r->out -= bytes;
     if (nicstride_reply_next(r) != NULL)
-        onic_wire_defer(ONIC_AM_OSC);
+        onic_transport_defer(ONIC_AM_OSC);
 }
 
 void nicstride_op_free_locked(nicstride_op_t *op)
@@ -97,7 +97,7 @@ static void end_request(nicstride_op_t *op)
     op->request->super.req_status.MPI_ERROR = op->error;
     op->request->next_done = done_head;
     done_head = op->request;
-    onic_wire_kick_mpi(ONIC_AM_OSC);
+    onic_transport_kick_mpi(ONIC_AM_OSC);
     op->request = NULL;
 }
 
@@ -129,7 +129,7 @@ void nicstride_op_fail(nicstride_op_t *op)
     give_back(op, op->reserved);
     /* A thread that is inside a copy ends it, and the operation then. */
     if (op->move != NULL)
-        (void)onic_mover_cancel_locked(op);
+        (void)onic_pipeline_cancel_locked(op);
     if (op->request != NULL) {
         end_request(op);
         op->reported = true;
@@ -271,7 +271,7 @@ static nicstride_op_t *awaiting(uint64_t handle, uint64_t offset, uint64_t len)
  *  transfer's callback is about to come. */
 static bool leave_slots(nicstride_op_t *op)
 {
-    if (!onic_mover_withdraw_locked(op->move))
+    if (!onic_pipeline_withdraw_locked(op->move))
         return false;
     op->move = NULL;
     op->in_flight--;
@@ -288,7 +288,7 @@ void nicstride_on_data(const nicstride_incoming_t *in)
             return;
         /* The target cannot reach buffers of this process, and sends what it was asked for. */
         if (msg->status == 0)
-            __atomic_store_n(nicstride_known(op->peer, NICSTRIDE_METHOD_MOVER, op->type), -1,
+            __atomic_store_n(nicstride_known(op->peer, NICSTRIDE_METHOD_PIPELINE, op->type), -1,
                              __ATOMIC_RELAXED);
     }
     if (op != NULL) {
@@ -314,7 +314,7 @@ void nicstride_place_answer_locked(nicstride_peer_t *p)
 
 /* ---- requests -----------------------------------------------------------------------------------
  *
- * Requests of MPI_Rput and its kin. Operations end in whichever thread progresses the wire;
+ * Requests of MPI_Rput and its kin. Operations end in whichever thread progresses the transport;
  * requests are completed by MPI threads only, from a list. */
 
 static void release(nicstride_request_t *r)
@@ -329,10 +329,10 @@ static int request_free(ompi_request_t **request)
     nicstride_request_t *r = (nicstride_request_t *)*request;
     bool over;
 
-    onic_wire_lock();
+    onic_transport_lock();
     over = r->done;
     r->freed = true;
-    onic_wire_unlock();
+    onic_transport_unlock();
     if (over)
         release(r);
     *request = MPI_REQUEST_NULL;
@@ -401,7 +401,7 @@ int nicstride_requests_complete(void)
 
         n += row != NULL && row->finish != NULL ? row->finish() : 0;
     }
-    onic_wire_lock();
+    onic_transport_lock();
     list = done_head;
     done_head = NULL;
     while (list != NULL) {
@@ -418,7 +418,7 @@ int nicstride_requests_complete(void)
         r->done = true;
         ompi_request_complete(&r->super, true);
     }
-    onic_wire_unlock();
+    onic_transport_unlock();
     while (forgotten != NULL) {
         nicstride_request_t *r = forgotten;
 

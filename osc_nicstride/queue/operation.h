@@ -5,7 +5,7 @@
 /** @file Operations that are under way: those of which something is still to be sent, or a reply to
  *  come. What is sent whole and waits for no reply leaves none behind.
  *
- *  All is called with the wire lock held where nothing else is said. */
+ *  All is called with the transport lock held where nothing else is said. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 #include "common/layout/layout.h"
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/window/module.h"
-#include "common/wire/wire.h"
+#include "common/transport/transport.h"
 #include "osc_nicstride/queue/send.h"
 #include "common/ompi_compat.h"
 #include "ompi/request/request.h"
@@ -29,7 +29,7 @@ typedef struct nicstride_get {
     uint32_t len;
 } nicstride_get_t;
 
-/** One operation under way, or several gets that have one reply; wire lock. */
+/** One operation under way, or several gets that have one reply; transport lock. */
 struct nicstride_op {
     STAILQ_ENTRY(nicstride_op) of_queue;
     TAILQ_ENTRY(nicstride_op) of_live;
@@ -42,7 +42,7 @@ struct nicstride_op {
     uint32_t name;    /**< that its slices give the target's list; 0: none (flow.h) */
     int64_t disp;
     uint64_t size;
-    uint64_t sent;      /**< bytes of the operation given to the wire */
+    uint64_t sent;      /**< bytes of the operation given to the transport */
     uint64_t received;  /**< bytes of replies */
     uint64_t reserved;  /**< of these, room for those asked for and not received */
     uint32_t in_flight; /**< sends not locally complete, and replies being received */
@@ -100,7 +100,7 @@ bool nicstride_ops_in_flight_locked(nicstride_peer_t *p);
 bool nicstride_needs_peer_locked(nicstride_peer_t *p);
 /** Nothing more of what is queued is sent. The operations stay. */
 void nicstride_queue_drop_locked(nicstride_peer_t *p);
-/** Frees the operations that a peer will never end, the wire being closed. */
+/** Frees the operations that a peer will never end, the transport being closed. */
 void nicstride_ops_drop(nicstride_peer_t *p);
 
 /* ---- what comes back ------------------------------------------------------------------------- */
@@ -142,7 +142,8 @@ int nicstride_error_class(int status);
  */
 int nicstride_message_start(nicstride_transfer_t *t, bool *done_p);
 
-/* ---- what the ways of starting a transfer share; wire lock ----------------------------------- */
+/* ---- what the ways of starting a transfer share; transport lock
+ * ----------------------------------- */
 
 /** A new operation, without layouts, with its name where there will be a reply. NULL where memory
  * is exhausted. */
@@ -187,8 +188,8 @@ bool nicstride_describe(nicstride_framed_t *f, const nicstride_transfer_t *t);
 typedef struct nicstride_request {
     ompi_request_t super;
     struct nicstride_request *next_done;
-    bool freed; /**< the user freed it before it completed; wire lock */
-    bool done;  /**< handed to MPI as complete; wire lock */
+    bool freed; /**< the user freed it before it completed; transport lock */
+    bool done;  /**< handed to MPI as complete; transport lock */
 } nicstride_request_t;
 
 OBJ_CLASS_DECLARATION(nicstride_request_t);
@@ -197,5 +198,5 @@ nicstride_request_t *nicstride_request_new(ompi_win_t *win);
 /** Ends a request-based call: hands the request to the user, complete if `done`; on an error
  *  frees it and returns the error. `r` may be NULL (memory exhausted, `rc` says so). */
 int nicstride_request_finish(nicstride_request_t *r, int rc, bool done, ompi_request_t **request_p);
-/** The wire's function for MPI threads: completes what is done. */
+/** The transport's function for MPI threads: completes what is done. */
 int nicstride_requests_complete(void);

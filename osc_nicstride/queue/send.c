@@ -60,7 +60,7 @@ static void batch_sent_cb(void *arg, int status)
     free(arg);
 }
 
-/** Gives it to the wire; as nicstride_send_locked. */
+/** Gives it to the transport; as nicstride_send_locked. */
 static int give(nicstride_peer_t *p, const void *header, size_t len, const onic_payload_t *data,
                 onic_send_cb_t cb, void *arg)
 {
@@ -157,7 +157,7 @@ unsigned char *nicstride_message_room_locked(nicstride_peer_t *p, size_t len)
     }
     __atomic_store_n(&p->flow.batch, b, __ATOMIC_RELAXED);
     LIST_INSERT_HEAD(&waiting, p, flow.waiting);
-    onic_wire_defer(ONIC_AM_OSC);
+    onic_transport_defer(ONIC_AM_OSC);
     return at;
 }
 
@@ -281,9 +281,9 @@ bool nicstride_send_note(nicstride_peer_t *p, nicstride_msg_type_t type, unsigne
 {
     bool reached;
 
-    onic_wire_lock();
+    onic_transport_lock();
     nicstride_send_note_locked(p, type, op, count);
     reached = !nicstride_peer_failed_locked(p);
-    onic_wire_unlock();
+    onic_transport_unlock();
     return reached;
 }

@@ -9,26 +9,28 @@
  *  - beside: a fragment whose data UCX takes from where it lies, behind all that waits.
  *
  *  What waits is sent when the batch is full, before anything else that is sent to the same peer
- *  (so that messages keep their order), by every flush, and whenever anybody progresses the wire:
- *  an MPI thread that waits for anything, or the server thread, which is woken for that. So nothing
- *  waits while anybody waits for it; while the origin is away from MPI and has no server thread, it
- *  may stay until the origin's next call. Batches make a burst of fetch_and_op 6 times as fast.
+ *  (so that messages keep their order), by every flush, and whenever anybody progresses the
+ * transport: an MPI thread that waits for anything, or the server thread, which is woken for that.
+ * So nothing waits while anybody waits for it; while the origin is away from MPI and has no server
+ * thread, it may stay until the origin's next call. Batches make a burst of fetch_and_op 6 times as
+ * fast.
  *
- *  All is called with the wire lock held. */
+ *  All is called with the transport lock held. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "common/wire/wire.h"
+#include "common/transport/transport.h"
 #include "osc_nicstride/protocol/limits.h"
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/module.h"
 
-/** A batch that is filled, or on its way to the wire, which may keep it until the send is over. */
+/** A batch that is filled, or on its way to the transport, which may keep it until the send is
+ * over. */
 typedef struct nicstride_sent_batch {
-    nicstride_peer_t *peer; /**< while the wire has it */
+    nicstride_peer_t *peer; /**< while the transport has it */
     nicstride_batch_t batch;
 } nicstride_sent_batch_t;
 
@@ -41,8 +43,8 @@ typedef struct nicstride_framed {
 #define NICSTRIDE_PIECE_MAX (sizeof(nicstride_framed_t) + NICSTRIDE_INLINE_MAX)
 
 /**
- * Sends a message. A failure is printed by the wire and marks the peer as failed, which ends all
- * waiting for it with an error.
+ * Sends a message. A failure is printed by the transport and marks the peer as failed, which ends
+ * all waiting for it with an error.
  *
  * @param msg   its layout, if it has one, lies right behind it in memory; gets the flag
  *              NICSTRIDE_MSG_INLINE where that is how it travels

@@ -190,11 +190,11 @@ bool nicstride_short_start(nicstride_peer_t *p, const nicstride_short_t *s)
     const bool joins = s->type == NICSTRIDE_MSG_PUT || s->type == NICSTRIDE_MSG_GET;
     bool started, first;
 
-    onic_wire_lock();
+    onic_transport_lock();
     if (p->flow.vector == 0)
         nicstride_look_locked(p);
     first = nicstride_tx_idle(&p->flow.tx) && !together;
     started = is_open(p) && (joins && !first ? add(p, s) : send_one(p, s, first));
-    onic_wire_unlock();
+    onic_transport_unlock();
     return started;
 }

@@ -128,12 +128,12 @@ bool nicstride_describe(nicstride_framed_t *f, const nicstride_transfer_t *t)
 
     f->msg.disp = t->disp;
     if (nameable) {
-        onic_wire_lock();
+        onic_transport_lock();
         due = nicstride_list_is_due_locked(t->peer, l);
     }
     whole = !due && nicstride_describe_whole(t->peer, l, &f->msg, sizeof(f->layout), l->size);
     if (nameable)
-        onic_wire_unlock();
+        onic_transport_unlock();
     if (whole || due)
         return whole;
     onic_cursor_init(&all, l, 0);
@@ -202,7 +202,7 @@ static bool start_now(nicstride_transfer_t *t, bool *done_p)
         return false;
     nicstride_msg_init(&f.msg, t->type, nicstride_info(t->m, p->rank)->win, (uint32_t)t->m->rank);
     if (!nicstride_describe(&f, t) ||
-        sizeof(f.msg) + f.msg.layout_len + sent_bytes(t) > onic_wire_header_max())
+        sizeof(f.msg) + f.msg.layout_len + sent_bytes(t) > onic_transport_header_max())
         return false;
     f.msg.op = t->op;
     f.msg.dtype = t->dtype;
@@ -210,7 +210,7 @@ static bool start_now(nicstride_transfer_t *t, bool *done_p)
     set_data(&data, t, pair);
     kept = nicstride_msg_kept(&f.msg);
     *done_p = t->type == NICSTRIDE_MSG_PUT || t->type == NICSTRIDE_MSG_ACC;
-    onic_wire_lock();
+    onic_transport_lock();
     started = may_start(p, kept, sizeof(f.msg) + f.msg.layout_len + data.len,
                         *done_p ? 0 : t->target.size) &&
               nicstride_list_is_known_locked(p, &f.msg, f.layout) &&
@@ -221,7 +221,7 @@ static bool start_now(nicstride_transfer_t *t, bool *done_p)
         send_now(t, &f.msg, &data, op, kept);
         (void)nicstride_list_used_locked(p, &t->target);
     }
-    onic_wire_unlock();
+    onic_transport_unlock();
     return started;
 }
 
@@ -283,11 +283,11 @@ static int start_queued(nicstride_transfer_t *t)
     nicstride_op_t *op;
 
     (void)nicstride_await_lock(p); /* an error shows with the operation */
-    onic_wire_lock();
+    onic_transport_lock();
     if (!has_room(p)) {
-        onic_wire_unlock();
+        onic_transport_unlock();
         nicstride_wait(p, NICSTRIDE_WAKE, has_room, p);
-        onic_wire_lock();
+        onic_transport_lock();
     }
     op = nicstride_op_of_locked(t, true);
     if (op != NULL) {
@@ -295,7 +295,7 @@ static int start_queued(nicstride_transfer_t *t)
         enqueue_named(p, op);
         nicstride_pump_locked(p);
     }
-    onic_wire_unlock();
+    onic_transport_unlock();
     return op != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
 }
 

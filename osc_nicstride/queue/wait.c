@@ -4,9 +4,9 @@
  */
 #include "osc_nicstride/queue/wait.h"
 
-#include "common/mover/mover.h"
-#include "common/node/node.h"
-#include "common/wire/put.h"
+#include "common/pipeline/pipeline.h"
+#include "common/transport/shm/node.h"
+#include "common/transport/put.h"
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/operation.h"
@@ -53,9 +53,9 @@ static void find_wake_locked(nicstride_peer_t *p)
 bool nicstride_can_wake(nicstride_peer_t *p)
 {
     if (__atomic_load_n(&p->observed.wakes, __ATOMIC_ACQUIRE) == 0) {
-        onic_wire_lock();
+        onic_transport_lock();
         find_wake_locked(p);
-        onic_wire_unlock();
+        onic_transport_unlock();
     }
     return p->observed.wakes > 0;
 }
@@ -65,13 +65,13 @@ bool nicstride_can_wake_all(nicstride_module_t *m)
     /* A process may be a node of its own by parameter. */
     bool can = m->node.n == m->size || !nicstride_component.params.node;
 
-    onic_wire_lock();
+    onic_transport_lock();
     for (int i = 0; i < m->size && can; i++) {
         onic_peer_t *wire = nicstride_wire_locked(m, i);
 
         can = i == m->rank || (wire != NULL && onic_peer_can_wake(wire));
     }
-    onic_wire_unlock();
+    onic_transport_unlock();
     return can;
 }
 
@@ -101,7 +101,7 @@ void nicstride_wake_waited(onic_patience_t *w, nicstride_peer_t *p)
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-/* Turns of the wire between two turns of everything else, which cost several times as much. */
+/* Turns of the transport between two turns of everything else, which cost several times as much. */
 #define WIRE_TURNS 32
 /* And between two signs of life. */
 #define BEAT_TURNS 4
@@ -114,11 +114,11 @@ void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), 
     onic_patience_begin(&patience);
     for (;;) {
         /* What goes through receive buffers is moved without the lock, by this thread, too. */
-        const int turns = onic_mover_idle() ? WIRE_TURNS : 1;
+        const int turns = onic_pipeline_idle() ? WIRE_TURNS : 1;
         bool over = false;
         int events = 1;
 
-        onic_wire_lock();
+        onic_transport_lock();
         for (int turn = 0; turn < turns; turn++) {
             /* What is waited for comes with an event, or is in the reply line. */
             if (p != NULL && nicstride_look_locked(p))
@@ -127,19 +127,19 @@ void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), 
             if (over)
                 break;
             if (turn % BEAT_TURNS == 0)
-                onic_wire_mark();
+                onic_transport_mark();
             waited = true;
-            events = onic_wire_progress_locked();
+            events = onic_transport_progress_locked();
         }
         if (!over && (how & NICSTRIDE_WAKE_IF_NEEDED) != 0)
             wakes = nicstride_needs_peer_locked(p);
-        onic_wire_unlock();
+        onic_transport_unlock();
         if (over) {
             if (waited)
-                onic_wire_mark();
+                onic_transport_mark();
             return;
         }
-        if (turns == 1 && onic_mover_progress() > 0)
+        if (turns == 1 && onic_pipeline_progress() > 0)
             continue;
         if (wakes)
             nicstride_wake_waited(&patience, p);
@@ -160,13 +160,13 @@ int nicstride_await_lock(nicstride_peer_t *p)
 
     if (!nicstride_lazy_lock_may_be(p))
         return OMPI_SUCCESS;
-    onic_wire_lock();
+    onic_transport_lock();
     nicstride_lazy_lock_ask_locked(p);
-    onic_wire_unlock();
+    onic_transport_unlock();
     nicstride_wait(p, NICSTRIDE_WAKE, flushed, p);
-    onic_wire_lock();
+    onic_transport_lock();
     failed = p->failed;
-    onic_wire_unlock();
+    onic_transport_unlock();
     return failed ? MPI_ERR_OTHER : OMPI_SUCCESS;
 }
 
@@ -214,12 +214,12 @@ int nicstride_look_after_peers(void)
     uint64_t now = onic_ticks();
 
     if (is_due(&looked_for_dead, now, DEAD_USEC))
-        (void)onic_wire_look_for_dead();
-    if (is_due(&looked, now, LOOK_USEC) && onic_wire_trylock()) {
+        (void)onic_transport_look_for_dead();
+    if (is_due(&looked, now, LOOK_USEC) && onic_transport_trylock()) {
         if (__atomic_load_n(&nicstride_counters.live_requests, __ATOMIC_RELAXED) > 0 ||
             !TAILQ_EMPTY(&nicstride_component.replies.line))
             nicstride_used_each_locked(look_after_locked, &now);
-        onic_wire_unlock();
+        onic_transport_unlock();
     }
     return 0;
 }
@@ -234,7 +234,7 @@ static void look_up(nicstride_peer_t *p)
 
     if (p->local >= 0)
         kind = onic_distance(onic_peer_name(p->wire));
-    onic_wire_lock();
+    onic_transport_lock();
     if (!__atomic_load_n(&p->observed.looked_up, __ATOMIC_RELAXED)) {
         find_presence_locked(p);
         if (p->local < 0 && onic_peer_puts_by_rdma(p->wire))
@@ -242,7 +242,7 @@ static void look_up(nicstride_peer_t *p)
         p->observed.kind = kind;
         __atomic_store_n(&p->observed.looked_up, true, __ATOMIC_RELEASE);
     }
-    onic_wire_unlock();
+    onic_transport_unlock();
 }
 
 onic_kind_t nicstride_kind(nicstride_peer_t *p)

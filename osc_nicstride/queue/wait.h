@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "common/node/patience.h"
+#include "common/transport/shm/patience.h"
 #include "common/support/clock.h"
 #include "osc_nicstride/window/module.h"
 
@@ -22,9 +22,9 @@ enum {
     NICSTRIDE_POLL = 4 /**< no event announces what is waited for: a flag in shared memory */
 };
 
-/** Waits until `done(arg)` holds, which is called with the wire lock held and may send. Progresses
- *  the wire closely and everything else now and then, and looks for what `p`, which may be NULL,
- *  answers in its reply line. `how`: a set of the above. MPI threads, no lock held. */
+/** Waits until `done(arg)` holds, which is called with the transport lock held and may send.
+ * Progresses the transport closely and everything else now and then, and looks for what `p`, which
+ * may be NULL, answers in its reply line. `how`: a set of the above. MPI threads, no lock held. */
 void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), void *arg);
 
 /** The lock of the peer is wanted, where it is held back (lazy_lock.h): waits until it is there,

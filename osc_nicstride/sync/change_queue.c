@@ -5,8 +5,8 @@
 /** @file Changes of lock queues; see lock_queue.h.
  *
  *  What processes of other nodes are to be told are messages. They are collected under the queue's
- *  lock and sent when that is given back: a thread with the wire lock may be trying for the queue,
- *  and a send may have to make a connection first. */
+ *  lock and sent when that is given back: a thread with the transport lock may be trying for the
+ * queue, and a send may have to make a connection first. */
 #include "osc_nicstride/sync/lock_queue.h"
 
 #include "osc_nicstride/queue/send.h"
@@ -119,7 +119,7 @@ static void send_locked(nicstride_module_t *m, int local, const told_t *remote)
     }
 }
 
-/** Takes the lock of a queue. A thread with the wire lock only tries: where that is
+/** Takes the lock of a queue. A thread with the transport lock only tries: where that is
  * NICSTRIDE_QUEUE_BUSY for ever there is no use in trying again. */
 static int take_queue(nicstride_module_t *m, onic_owned_lock_t *lock, bool wire_locked)
 {
@@ -135,7 +135,7 @@ bool nicstride_queue_waits;
 void nicstride_queue_is_busy_locked(void)
 {
     nicstride_queue_waits = true;
-    onic_wire_defer(ONIC_AM_OSC);
+    onic_transport_defer(ONIC_AM_OSC);
 }
 
 /** A queue's place in the module's `untold`. */
@@ -173,10 +173,10 @@ int nicstride_change_queue(nicstride_module_t *m, int local, nicstride_change_t 
             hand_on(m, local, &remote);
         nicstride_ctl_unlock(lock);
         if (remote.n > 0 && !wire_locked)
-            onic_wire_lock();
+            onic_transport_lock();
         send_locked(m, local, &remote);
         if (remote.n > 0 && !wire_locked)
-            onic_wire_unlock();
+            onic_transport_unlock();
     } while (remote.n == TOLD_MAX);
     return OMPI_SUCCESS;
 }

@@ -36,7 +36,7 @@ int nicstride_close_epoch(nicstride_module_t *m)
     if (nicstride_any_used(m)) {
         nicstride_peer_t *p = nicstride_used_begin(m);
 
-        onic_wire_lock();
+        onic_transport_lock();
         for (; p != NULL; p = nicstride_used_next(p)) {
             publish_count_locked(p);
             if (p->failed)
@@ -44,7 +44,7 @@ int nicstride_close_epoch(nicstride_module_t *m)
             nicstride_order_landed(&p->order);
             __atomic_store_n(&p->queue.clean, p->queue.enqueued, __ATOMIC_RELEASE);
         }
-        onic_wire_unlock();
+        onic_transport_unlock();
         nicstride_used_end(m);
     }
     /* Stores of direct transfers come before whatever shows the target that they are there. */
@@ -58,7 +58,7 @@ bool nicstride_complete_along(nicstride_peer_t *p)
 
     if (p->local >= 0)
         return false;
-    onic_wire_lock();
+    onic_transport_lock();
     nicstride_pump_locked(p);
     can = STAILQ_EMPTY(&p->queue.waiting) && !p->failed && nicstride_rows_landed_locked(p);
     if (can) {
@@ -66,16 +66,16 @@ bool nicstride_complete_along(nicstride_peer_t *p)
         nicstride_send_note_locked(p, NICSTRIDE_MSG_COMPLETE, 0, p->flow.closed);
         can = !p->failed;
     }
-    onic_wire_unlock();
+    onic_transport_unlock();
     return can;
 }
 
 void nicstride_note_applied(nicstride_peer_t *p)
 {
-    onic_wire_lock();
+    onic_transport_lock();
     nicstride_tx_known(&p->flow.tx, p->quota, p->flow.closed);
     nicstride_pump_all_locked(p->process);
-    onic_wire_unlock();
+    onic_transport_unlock();
 }
 
 static bool is_confirmed(void *arg)
@@ -89,10 +89,10 @@ static void ask_again(nicstride_peer_t *p)
 {
     uint64_t upto;
 
-    onic_wire_lock();
+    onic_transport_lock();
     if (!p->failed && nicstride_tx_ask_again(&p->flow.tx, &upto))
         nicstride_send_note_locked(p, NICSTRIDE_MSG_FLUSH, 0, upto);
-    onic_wire_unlock();
+    onic_transport_unlock();
 }
 
 void nicstride_confirm_all(nicstride_module_t *m)
@@ -149,9 +149,9 @@ bool nicstride_is_applied(nicstride_peer_t *p)
     applied_t a = {.p = p};
     bool applied;
 
-    onic_wire_lock();
+    onic_transport_lock();
     applied = is_applied_locked(&a);
-    onic_wire_unlock();
+    onic_transport_unlock();
     return applied;
 }
 
@@ -171,10 +171,10 @@ int nicstride_take_applied_error(nicstride_module_t *m, const char *call)
 {
     int error;
 
-    onic_wire_lock();
+    onic_transport_lock();
     error = m->applied_error;
     m->applied_error = 0;
-    onic_wire_unlock();
+    onic_transport_unlock();
     if (error == 0 || call == NULL)
         return OMPI_SUCCESS;
     return nicstride_error(m, call, error, "an operation of another process failed here: %s",

@@ -27,7 +27,7 @@ typedef struct flush {
     nicstride_peer_t *p;
     uint64_t goal;
     bool mine;  /* remote: it is this flush's turn */
-    bool given; /* local: and nothing is left with the wire */
+    bool given; /* local: and nothing is left with the transport */
     bool lands; /* remote: errors are left to others */
     int error;  /* once it is over: what happened to what was flushed, or 0 */
 } flush_t;
@@ -65,11 +65,11 @@ static int flush_local(nicstride_peer_t *p, bool given)
 {
     flush_t f = {.p = p, .given = given};
 
-    onic_wire_lock();
+    onic_transport_lock();
     f.goal = p->queue.enqueued;
     if (p->queue.urgent < f.goal)
         p->queue.urgent = f.goal;
-    onic_wire_unlock();
+    onic_transport_unlock();
     nicstride_wait(p, NICSTRIDE_WAKE_IF_NEEDED, flushed_locally, &f);
     return f.error;
 }
@@ -166,9 +166,9 @@ int nicstride_flush_peer(nicstride_peer_t *p, nicstride_flush_t kind)
         return OMPI_SUCCESS;
     }
     if (nicstride_lazy_lock_may_be(p)) {
-        onic_wire_lock();
+        onic_transport_lock();
         nicstride_lazy_lock_ask_locked(p);
-        onic_wire_unlock();
+        onic_transport_unlock();
     }
     error = kind == NICSTRIDE_FLUSH_REMOTE ? flush_remote(p)
                                            : flush_local(p, kind == NICSTRIDE_FLUSH_GIVEN);
@@ -184,9 +184,9 @@ void nicstride_land(nicstride_peer_t *p)
 {
     flush_t f = {.p = p, .lands = true};
 
-    onic_wire_lock();
+    onic_transport_lock();
     nicstride_lazy_lock_ask_locked(p);
-    onic_wire_unlock();
+    onic_transport_unlock();
     nicstride_wait(p, NICSTRIDE_WAKE_IF_NEEDED, flushed_remotely, &f);
     order_stores(p);
 }
@@ -196,7 +196,7 @@ static void start_one(nicstride_peer_t *p, nicstride_flush_t kind)
 {
     const bool remote = kind == NICSTRIDE_FLUSH_REMOTE;
 
-    onic_wire_lock();
+    onic_transport_lock();
     nicstride_lazy_lock_ask_locked(p);
     nicstride_pump_locked(p);
     if (remote)
@@ -204,7 +204,7 @@ static void start_one(nicstride_peer_t *p, nicstride_flush_t kind)
     nicstride_send_waiting_locked(p);
     if (kind != NICSTRIDE_FLUSH_LOCAL)
         (void)nicstride_rows_landed_locked(p);
-    onic_wire_unlock();
+    onic_transport_unlock();
 }
 
 int nicstride_flush_all_peers(nicstride_module_t *m, nicstride_flush_t kind)

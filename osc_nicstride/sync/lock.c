@@ -33,14 +33,14 @@ static int take_by_message(nicstride_peer_t *p, unsigned type, bool holds)
 {
     int error;
 
-    onic_wire_lock();
+    onic_transport_lock();
     nicstride_asked_begin(&p->lock.asked);
     nicstride_send_note_locked(p, NICSTRIDE_MSG_LOCK, type | (holds ? NICSTRIDE_LOCK_HOLDS : 0), 0);
-    onic_wire_unlock();
+    onic_transport_unlock();
     nicstride_wait(p, NICSTRIDE_WAKE, answered, p);
-    onic_wire_lock();
+    onic_transport_lock();
     error = nicstride_asked_end(&p->lock.asked, MPI_ERR_OTHER);
-    onic_wire_unlock();
+    onic_transport_unlock();
     return error;
 }
 

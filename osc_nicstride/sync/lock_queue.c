@@ -138,8 +138,8 @@ int nicstride_await_grant(nicstride_peer_t *p, int local,
 
     onic_patience_begin(&patience);
     while (rc == OMPI_SUCCESS && !has(m, local)) {
-        if (losses != onic_wire_losses()) {
-            losses = onic_wire_losses();
+        if (losses != onic_transport_losses()) {
+            losses = onic_transport_losses();
             rc = remove_dead(m, local);
         }
         if (nicstride_is_broken(m) || onic_peer_has_died(p->wire))
@@ -268,7 +268,7 @@ static int end_lost_of(nicstride_module_t *m)
 int nicstride_end_lost_locked(void)
 {
     static unsigned known;
-    const unsigned losses = onic_wire_losses();
+    const unsigned losses = onic_transport_losses();
     opal_hash_table_t *windows = &nicstride_component.windows;
     bool again = false;
     void *m, *node;
@@ -289,6 +289,6 @@ int nicstride_end_lost_locked(void)
         known = losses;
         return n;
     }
-    onic_wire_defer(ONIC_AM_OSC);
+    onic_transport_defer(ONIC_AM_OSC);
     return -1;
 }

@@ -51,9 +51,9 @@ typedef bool (*nicstride_change_t)(nicstride_module_t *m, int local, uint32_t or
 
 /** Changes such a queue, if `change` is not NULL, and tells those that have the lock by that, never
  *  will, or are to leave. Nothing is sent, and no endpoint made, before the queue's lock is given
- *  back. An error where that cannot be had any more. Without the wire lock: MPI threads. With it
- * NICSTRIDE_QUEUE_BUSY where the lock is not free, and nothing has changed. Where that happens when
- * all is done but the telling, or `change` is NULL, the rest is told later
+ *  back. An error where that cannot be had any more. Without the transport lock: MPI threads. With
+ * it NICSTRIDE_QUEUE_BUSY where the lock is not free, and nothing has changed. Where that happens
+ * when all is done but the telling, or `change` is NULL, the rest is told later
  *  (nicstride_queues_flush_locked). */
 int nicstride_change_queue(nicstride_module_t *m, int local, nicstride_change_t change,
                            uint32_t origin, unsigned what, bool wire_locked);

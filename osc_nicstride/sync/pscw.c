@@ -98,9 +98,9 @@ static uint32_t count_notices(nicstride_module_t *m, nicstride_notice_of_t kind,
     if (p->local >= 0)
         return atomic_load_explicit(&nicstride_ctl_notices(m, m->node.me, kind)[p->local],
                                     memory_order_acquire);
-    onic_wire_lock();
+    onic_transport_lock();
     have = p->notices.come[kind];
-    onic_wire_unlock();
+    onic_transport_unlock();
     return have;
 }
 
@@ -111,11 +111,11 @@ static bool has_failed(nicstride_peer_t *p)
 
     if (p->local >= 0)
         return onic_peer_has_died(p->wire);
-    onic_wire_lock();
+    onic_transport_lock();
     /* With a connection there I shall know if it is lost while I wait. */
     nicstride_connect_locked(p);
     failed = nicstride_peer_failed_locked(p);
-    onic_wire_unlock();
+    onic_transport_unlock();
     return failed;
 }
 

@@ -112,14 +112,14 @@ static int ask_far(nicstride_peer_t *p, unsigned what)
     nicstride_asked_t *asked = &p->module->window_asked;
     int error;
 
-    onic_wire_lock();
+    onic_transport_lock();
     nicstride_asked_begin(asked);
     nicstride_send_note_locked(p, NICSTRIDE_MSG_LOCK, what, 0);
-    onic_wire_unlock();
+    onic_transport_unlock();
     nicstride_wait(p, NICSTRIDE_WAKE, answered, p);
-    onic_wire_lock();
+    onic_transport_lock();
     error = nicstride_asked_end(asked, MPI_ERR_OTHER);
-    onic_wire_unlock();
+    onic_transport_unlock();
     return error;
 }
 

@@ -7,7 +7,7 @@
  *  worth a third of the time of a single put or get of 8 bytes on a node. */
 #include <stdlib.h>
 
-#include "common/mover/mover.h"
+#include "common/pipeline/pipeline.h"
 #include "common/support/handle.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/wait.h"
@@ -233,7 +233,7 @@ bool nicstride_end_uses_locked(nicstride_module_t *m, bool all)
     /* From the begin each time: cancelling one may end it, and others. */
     while ((u = next_to_cancel(m, all)) != NULL) {
         u->cancelled = true;
-        (void)onic_mover_cancel_locked(u);
+        (void)onic_pipeline_cancel_locked(u);
     }
     LIST_FOREACH(u, &m->accesses, of_window)
         if (all ? u->moves : !is_in_window(u))

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/layout/pack.h"
-#include "common/mover/mover.h"
+#include "common/pipeline/pipeline.h"
 #include "osc_nicstride/protocol/vector.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/target/target.h"
@@ -212,8 +212,8 @@ void nicstride_on_getv(const nicstride_incoming_t *in)
 
 /* ---- receive buffers ----------------------------------------------------------------------------
  *
- * Transfers of peers that go through receive buffers (common/mover): the message says where in the
- * window the data belongs, and the ticket behind it which buffers it comes in or goes to. */
+ * Transfers of peers that go through receive buffers (common/pipeline): the message says where in
+ * the window the data belongs, and the ticket behind it which buffers it comes in or goes to. */
 
 /** One that is under way. */
 typedef struct nicstride_moving {
@@ -237,7 +237,7 @@ static void moved_cb(void *arg, int status)
         v->access.p->served.moving--;
         /* Those that had to wait for it. */
         if (v->access.p->served.put_off > 0)
-            onic_wire_defer(ONIC_AM_OSC);
+            onic_transport_defer(ONIC_AM_OSC);
     }
     nicstride_pending_access_end(&v->access, status == OMPI_SUCCESS ? 0 : MPI_ERR_OTHER);
 }
@@ -269,7 +269,7 @@ static onic_ticket_t ticket_of(const nicstride_msg_t *msg, const void *layout)
 }
 
 /** Checks the message and makes its record and its end in the window. */
-static int open_moving(const nicstride_incoming_t *in, moving_t **v_p, onic_mover_end_t *end_p)
+static int open_moving(const nicstride_incoming_t *in, moving_t **v_p, onic_pipeline_end_t *end_p)
 {
     void *record;
     int error = nicstride_use_open(in, sizeof(moving_t), &record);
@@ -278,12 +278,12 @@ static int open_moving(const nicstride_incoming_t *in, moving_t **v_p, onic_move
         return error;
     moving_t *v = *v_p = record;
     const nicstride_pending_access_t *u = &v->access;
-    *end_p = (onic_mover_end_t){.at = u->at,
-                                .len = in->msg->len,
-                                .base = u->base,
-                                .granule = 1,
-                                .done = moved_cb,
-                                .arg = v};
+    *end_p = (onic_pipeline_end_t){.at = u->at,
+                                   .len = in->msg->len,
+                                   .base = u->base,
+                                   .granule = 1,
+                                   .done = moved_cb,
+                                   .arg = v};
     if (is_accumulate(in->msg)) {
         if (!nicstride_accop_init(&v->op, in->msg->op, in->msg->dtype) ||
             in->msg->len % v->op.apply.size != 0 || u->at % v->op.apply.size != 0)
@@ -305,20 +305,20 @@ void nicstride_throw_away_locked(onic_peer_t *from, const nicstride_msg_t *msg, 
     if ((msg->flags & NICSTRIDE_MSG_RX_BUFFERS) == 0 || msg->type == NICSTRIDE_MSG_GET)
         return;
     const onic_ticket_t ticket = ticket_of(msg, layout);
-    (void)onic_mover_receive_locked(from, &ticket, NULL);
+    (void)onic_pipeline_receive_locked(from, &ticket, NULL);
 }
 
 void nicstride_on_move(const nicstride_incoming_t *in)
 {
     const bool get = in->msg->type == NICSTRIDE_MSG_GET;
     const onic_ticket_t ticket = ticket_of(in->msg, in->layout);
-    onic_mover_end_t end;
+    onic_pipeline_end_t end;
     moving_t *v;
     int error = open_moving(in, &v, &end);
 
     if (error == 0) {
-        const int rc = get ? onic_mover_answer_locked(in->p->wire, &ticket, &end)
-                           : onic_mover_receive_locked(in->p->wire, &ticket, &end);
+        const int rc = get ? onic_pipeline_answer_locked(in->p->wire, &ticket, &end)
+                           : onic_pipeline_receive_locked(in->p->wire, &ticket, &end);
 
         if (rc == OMPI_SUCCESS) {
             v->access.moves = true;

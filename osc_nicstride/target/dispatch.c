@@ -128,8 +128,8 @@ static bool handle(const nicstride_incoming_t *in)
 
 /* ---- messages that wait for a lock ----------------------------------------------------------- */
 
-/* First come, first served, so that what an origin has sent keeps its order; wire lock. What it may
- * hold is bounded (credit.h); how much that is (footprint) is counted. */
+/* First come, first served, so that what an origin has sent keeps its order; transport lock. What
+ * it may hold is bounded (credit.h); how much that is (footprint) is counted. */
 static TAILQ_HEAD(, nicstride_deferred) deferred = TAILQ_HEAD_INITIALIZER(deferred);
 static size_t deferred_bytes;
 static unsigned deferred_for_lock; /* those of them that take one */
@@ -170,7 +170,7 @@ static void append(nicstride_peer_t *p, nicstride_deferred_t *d)
     TAILQ_INSERT_TAIL(&deferred, d, of_line);
     deferred_for_lock += takes_lock(&d->msg);
     p->served.put_off++;
-    onic_wire_defer(ONIC_AM_OSC);
+    onic_transport_defer(ONIC_AM_OSC);
     nicstride_add(&nicstride_counters.deferred, 1);
 }
 

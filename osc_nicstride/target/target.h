@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file What the files that handle peers' messages share: one handler for each message. All run
- *  with the wire lock held, in any thread: nothing here waits, or touches an object of Open MPI but
- *  to read predefined ones. What a message says is checked against the window. */
+ *  with the transport lock held, in any thread: nothing here waits, or touches an object of Open
+ * MPI but to read predefined ones. What a message says is checked against the window. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,12 +14,13 @@
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/window/module.h"
 
-/* ---- for the wire and for windows (dispatch.c) ----------------------------------------------- */
+/* ---- for the transport and for windows (dispatch.c)
+ * ----------------------------------------------- */
 
-/** The wire's function for messages; wire.h describes the parameters. */
+/** The transport's function for messages; transport.h describes the parameters. */
 void nicstride_am(onic_peer_t *from, const void *header, size_t header_len, const void *data,
                   size_t len, onic_rndv_t *rndv);
-/** Tries what had to be put off; the wire's deferred function. */
+/** Tries what had to be put off; the transport's deferred function. */
 int nicstride_run_deferred(void);
 /** Drops what was put off for a window that goes away. */
 void nicstride_drop_deferred_locked(nicstride_module_t *m);
@@ -101,7 +102,7 @@ void nicstride_pending_access_end(nicstride_pending_access_t *u, int error);
 void nicstride_pending_access_close(nicstride_pending_access_t *u);
 /** The program has detached memory: a transfer through receive buffers that uses such is ended with
  *  an error, what comes or goes by message is waited for; `all`: the window goes away, all of the
- *  former are ended. False while there is one: again, with the wire unlocked in between. */
+ *  former are ended. False while there is one: again, with the transport unlocked in between. */
 bool nicstride_end_uses_locked(nicstride_module_t *m, bool all);
 /** What is left of them outlives the window. */
 void nicstride_forget_uses_locked(nicstride_module_t *m);

@@ -12,7 +12,7 @@
 
 #include "osc_nicstride/protocol/lockq.h"
 #include "osc_nicstride/protocol/window_lock.h"
-#include "common/node/owned_lock.h"
+#include "common/transport/shm/owned_lock.h"
 #include "osc_nicstride/window/module.h"
 
 /** What the processes of a node share about one target of one window. Behind it in the segment lie

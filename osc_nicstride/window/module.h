@@ -4,10 +4,10 @@
  */
 /** @file The state of one window and of its peers.
  *
- *  Locking: what handlers of messages touch belongs to the wire lock; functions named ..._locked
- *  are called with it held. What only MPI threads touch (epoch, groups, held locks) belongs to the
- *  module's mutex, taken only under MPI_THREAD_MULTIPLE. The wire lock may be taken inside the
- *  mutex, never the other way round. Nobody waits with the wire lock held. */
+ *  Locking: what handlers of messages touch belongs to the transport lock; functions named
+ * ..._locked are called with it held. What only MPI threads touch (epoch, groups, held locks)
+ * belongs to the module's mutex, taken only under MPI_THREAD_MULTIPLE. The transport lock may be
+ * taken inside the mutex, never the other way round. Nobody waits with the transport lock held. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,11 +17,11 @@
 
 #include "common/layout/layout.h"
 #include "osc_nicstride/protocol/alone.h"
-#include "common/node/node.h"
-#include "common/node/patience.h"
-#include "common/node/presence.h"
+#include "common/transport/shm/node.h"
+#include "common/transport/shm/patience.h"
+#include "common/transport/shm/presence.h"
 #include "common/ompi_compat.h"
-#include "common/wire/wire.h"
+#include "common/transport/transport.h"
 #include "osc_nicstride/protocol/credit.h"
 #include "osc_nicstride/protocol/epoch.h"
 #include "osc_nicstride/protocol/fence.h"
@@ -60,7 +60,7 @@ typedef struct nicstride_flow {
     uint64_t wants;          /**< bytes to be kept for which that waits */
     uint64_t closed;         /**< messages sent there, in all, when an epoch was last closed */
     size_t frag_max;         /**< bytes; 0 until asked for */
-    unsigned posting;        /**< messages without an operation that the wire still keeps */
+    unsigned posting;        /**< messages without an operation that the transport still keeps */
     struct nicstride_sent_batch
         *batch;                  /**< short messages that wait for others (send.h); NULL: none */
     nicstride_msg_type_t vector; /**< of the last of these, where that is one that may become
@@ -129,7 +129,7 @@ typedef struct nicstride_notices {
 } nicstride_notices_t;
 
 /** What kind of peer it is, and whether it is there (wait.h). What is known once is read without a
- * lock when the word before it says so; the rest belongs to the wire lock. */
+ * lock when the word before it says so; the rest belongs to the transport lock. */
 typedef struct nicstride_observation {
     bool looked_up;                  /**< the next two are known */
     onic_kind_t kind;                /**< its kind */
@@ -148,29 +148,30 @@ typedef struct nicstride_peer {
     struct nicstride_module *module;
     onic_peer_t *wire;
     nicstride_process_t *process;
-    nicstride_quota_t *quota;              /**< the process's */
-    LIST_ENTRY(nicstride_peer) of_process; /**< the same process in another window; wire lock */
-    uint32_t win;                          /**< its name for the window */
-    uint32_t me;                           /**< my rank there */
+    nicstride_quota_t *quota; /**< the process's */
+    LIST_ENTRY(nicstride_peer)
+    of_process;   /**< the same process in another window; transport lock */
+    uint32_t win; /**< its name for the window */
+    uint32_t me;  /**< my rank there */
     int rank;
     int local;                           /**< index on my node, or -1 */
     int known[NICSTRIDE_METHODS_MAX][2]; /**< what a method's row has found out, of gets and of all
                                             else: 1: it reaches it, -1: it does not, 0: unknown;
                                             atomic */
-    nicstride_rkey_cache_t *keys;        /**< of its memory (keys.h), or NULL; wire lock */
+    nicstride_rkey_cache_t *keys;        /**< of its memory (keys.h), or NULL; transport lock */
     int unregistered;                    /**< 1: there will be none; read without the lock */
-    bool failed;                      /**< it cannot be reached: nobody waits for it; wire lock */
-    bool used;                        /**< it is in its window's list; wire lock */
-    struct nicstride_peer *next_used; /**< in that list; wire lock */
+    bool failed; /**< it cannot be reached: nobody waits for it; transport lock */
+    bool used;   /**< it is in its window's list; transport lock */
+    struct nicstride_peer *next_used; /**< in that list; transport lock */
     nicstride_flow_t flow;
     nicstride_queue_t queue;
     nicstride_peer_lock_t lock;
     nicstride_served_t served;
     nicstride_notices_t notices;
     nicstride_observation_t observed;
-    nicstride_sent_layouts_t *sent; /**< lists that it was sent; NULL: none yet; wire lock */
+    nicstride_sent_layouts_t *sent; /**< lists that it was sent; NULL: none yet; transport lock */
     nicstride_layout_cache_t *kept; /**< its lists that are kept here; likewise */
-    nicstride_order_t order;        /**< what was written there; noted with the wire lock */
+    nicstride_order_t order;        /**< what was written there; noted with the transport lock */
 } nicstride_peer_t;
 
 /** Where a method's row keeps whether it reaches a peer in the direction of such a transfer. */
@@ -212,11 +213,11 @@ typedef struct nicstride_module {
 
     onic_peer_t **near;      /**< the processes of the node */
     bool refers;             /**< to these and those of the peers: the window is made */
-    nicstride_peer_t **peer; /**< of every rank, NULL until needed; set under the wire lock */
+    nicstride_peer_t **peer; /**< of every rank, NULL until needed; set under the transport lock */
     bool wants_server;
     nicstride_alone_t alone; /**< operations to private memory; until a call synchronises */
 
-    /* wire lock */
+    /* transport lock */
     nicstride_peer_t *used; /**< peers in use */
     nicstride_peer_t **used_end;
     unsigned walks;
@@ -281,15 +282,15 @@ static inline nicstride_peer_t *nicstride_peer_locked(nicstride_module_t *m, int
     return m->peer[rank] != NULL ? m->peer[rank] : nicstride_peer_make_locked(m, rank);
 }
 
-/** The same; takes the wire lock if it must be made. */
+/** The same; takes the transport lock if it must be made. */
 static inline nicstride_peer_t *nicstride_peer(nicstride_module_t *m, int rank)
 {
     nicstride_peer_t *p = __atomic_load_n(&m->peer[rank], __ATOMIC_ACQUIRE);
 
     if (p == NULL) {
-        onic_wire_lock();
+        onic_transport_lock();
         p = nicstride_peer_locked(m, rank);
-        onic_wire_unlock();
+        onic_transport_unlock();
     }
     return p;
 }
@@ -322,7 +323,7 @@ static inline bool nicstride_is_active(const nicstride_module_t *m)
     return access == NICSTRIDE_ACCESS_FENCE || access == NICSTRIDE_ACCESS_PSCW;
 }
 
-/** onic_wire_forget_fn_t. */
+/** onic_transport_forget_fn_t. */
 bool nicstride_process_forget(onic_peer_t *wire, bool left);
 
 /** Frees them, at the end of the process. */

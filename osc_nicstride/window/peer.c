@@ -18,7 +18,7 @@
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-/* All of them; wire lock. */
+/* All of them; transport lock. */
 static LIST_HEAD(, nicstride_process) processes = LIST_HEAD_INITIALIZER(processes);
 
 /** The record of a process, made if need be; NULL where memory is exhausted. */
@@ -166,14 +166,14 @@ bool nicstride_node_has_lost(const nicstride_module_t *m)
 {
     bool lost = false;
 
-    for (int i = 0; i < m->node.n && !lost && onic_wire_losses() > 0; i++)
+    for (int i = 0; i < m->node.n && !lost && onic_transport_losses() > 0; i++)
         lost = onic_peer_has_died(m->near[i]);
     return lost;
 }
 
 /* ---- peers in use ---------------------------------------------------------------------------- */
 
-/* Windows whose lists are not empty; wire lock. */
+/* Windows whose lists are not empty; transport lock. */
 static LIST_HEAD(, nicstride_module) windows = LIST_HEAD_INITIALIZER(windows);
 
 void nicstride_enlist_locked(nicstride_peer_t *p)
@@ -217,19 +217,19 @@ nicstride_peer_t *nicstride_used_begin(nicstride_module_t *m)
 {
     nicstride_peer_t *first;
 
-    onic_wire_lock();
+    onic_transport_lock();
     m->walks++;
     first = m->used;
-    onic_wire_unlock();
+    onic_transport_unlock();
     return first;
 }
 
 void nicstride_used_end(nicstride_module_t *m)
 {
-    onic_wire_lock();
+    onic_transport_lock();
     m->walks--;
     nicstride_thin_used_locked(m, false);
-    onic_wire_unlock();
+    onic_transport_unlock();
 }
 
 void nicstride_used_each_locked(void (*f)(nicstride_peer_t *p, void *arg), void *arg)

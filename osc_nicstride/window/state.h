@@ -13,7 +13,7 @@
 #include "opal/class/opal_hash_table.h"
 
 #include "common/support/handle.h"
-#include "common/verbs/requests.h"
+#include "common/transport/verbs/requests.h"
 #include "osc_nicstride/protocol/limits.h"
 #include "osc_nicstride/protocol/method.h"
 #include "osc_nicstride/protocol/peer_layout_cache.h"
@@ -58,12 +58,13 @@ typedef struct nicstride_component {
     bool wire_open;
     bool plan_shown; /**< by this process */
     bool world_met;  /**< all of MPI_COMM_WORLD took part in a window: a fence finds all of them */
-    opal_hash_table_t windows;        /**< windows by their name at home; wire lock */
-    onic_handles_t ops;               /**< operations that wait for replies; wire lock */
-    nicstride_replies_t replies;      /**< room for these; wire lock */
-    nicstride_layout_room_t lists;    /**< of blocks, kept for others; wire lock */
-    uint32_t last_name;               /**< names are never used again; wire lock */
-    struct nicstride_module *orphans; /**< windows that the user forgot; freed behind the wire */
+    opal_hash_table_t windows;     /**< windows by their name at home; transport lock */
+    onic_handles_t ops;            /**< operations that wait for replies; transport lock */
+    nicstride_replies_t replies;   /**< room for these; transport lock */
+    nicstride_layout_room_t lists; /**< of blocks, kept for others; transport lock */
+    uint32_t last_name;            /**< names are never used again; transport lock */
+    struct nicstride_module
+        *orphans; /**< windows that the user forgot; freed behind the transport */
 } nicstride_component_t;
 
 extern nicstride_component_t nicstride_component;
@@ -80,12 +81,12 @@ typedef struct nicstride_counters {
     unsigned long long window_locks;   /**< times that a window's lock was asked for */
     unsigned long long wakeups;        /**< helper threads of others that were woken */
     unsigned long long deferred;       /**< messages put off because a lock was busy */
-    unsigned long long deferred_bytes; /**< most that those took up at a time; wire lock */
-    unsigned long long reply_bytes;    /**< most that replies had been asked for; wire lock */
+    unsigned long long deferred_bytes; /**< most that those took up at a time; transport lock */
+    unsigned long long reply_bytes;    /**< most that replies had been asked for; transport lock */
     unsigned long long lookups;        /**< of others' parameters, in Open MPI's exchange */
     unsigned long long keys_asked;     /**< questions for keys of targets' memory */
     unsigned long long keys_refused;   /**< of these, those that got none */
-    onic_rdma_counts_t nic;            /**< requests of method nic; wire lock */
+    onic_rdma_counts_t nic;            /**< requests of method nic; transport lock */
     unsigned long long refused;        /**< messages refused: malformed, or for a window gone */
     unsigned long long lists_named;    /**< messages described by the name of a list */
     unsigned long long lists_had;      /**< lists of others that have come */

@@ -62,7 +62,7 @@ app_moved_t *app_moved_open(void);
 
 /**
  * Collective. Writes into `text` on rank 0 the methods by their part of the bytes moved since the
- * start on all ranks, such as "mover 90%, pack 10%"; empty where nothing was counted.
+ * start on all ranks, such as "pipeline 90%, pack 10%"; empty where nothing was counted.
  */
 void app_moved_text(const app_moved_t *m, MPI_Comm comm, char text[APP_MOVED_TEXT]);
 

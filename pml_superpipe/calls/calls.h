@@ -56,7 +56,8 @@ static inline void superpipe_watch(ompi_communicator_t *comm, int source)
         superpipe_watch_stranger(comm, source);
 }
 
-/** Looks for messages for one progress of the wire, and one of Open MPI's: each is far dearer. */
+/** Looks for messages for one progress of the transport, and one of Open MPI's: each is far dearer.
+ */
 #define SUPERPIPE_POLLS 32
 #define SUPERPIPE_SPINS 256
 
@@ -83,7 +84,7 @@ static inline int superpipe_wait(superpipe_request_t *r, ompi_status_public_t *s
         if (n % spins == 0)
             opal_progress();
         else if (n % SUPERPIPE_POLLS == 0)
-            (void)onic_wire_progress();
+            (void)onic_transport_progress();
         else
             superpipe_poll();
     }

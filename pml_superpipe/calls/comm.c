@@ -23,9 +23,9 @@ int superpipe_del_procs(struct ompi_proc_t **procs, size_t nprocs)
 {
     if (superpipe.open) {
         superpipe_drain();
-        (void)onic_wire_leave(LEAVE_USEC);
+        (void)onic_transport_leave(LEAVE_USEC);
     }
-    /* What is here of them goes with the wire. */
+    /* What is here of them goes with the transport. */
     for (size_t i = 0; i < nprocs; i++)
         procs[i]->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML] = NULL;
     return OMPI_SUCCESS;
@@ -87,17 +87,17 @@ int superpipe_add_comm(ompi_communicator_t *comm)
     }
     c->comm = comm;
     c->foreign = superpipe_is_foreign(comm);
-    onic_wire_lock();
+    onic_transport_lock();
     if (superpipe_comms_add(&superpipe.comms, &c->match) != 0) {
-        onic_wire_unlock();
+        onic_transport_unlock();
         free_channel(c);
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     comm->c_pml_comm = (struct mca_pml_comm_t *)c;
     superpipe_unpark_locked(c);
-    onic_wire_unlock();
+    onic_transport_unlock();
     if (c->foreign)
-        onic_wire_forget_left();
+        onic_transport_forget_left();
     return OMPI_SUCCESS;
 }
 
@@ -111,7 +111,7 @@ int superpipe_del_comm(ompi_communicator_t *comm)
     if (c == NULL)
         return OMPI_SUCCESS;
     comm->c_pml_comm = NULL;
-    onic_wire_lock();
+    onic_transport_lock();
     superpipe.comms.known[c->match.context] = NULL;
     /* Receives keep their communicator; only at the end of the program there may be some. */
     while ((receive = superpipe_match_abandon(&c->match.match, SUPERPIPE_ALL_RECEIVES, &cursor)) !=
@@ -119,9 +119,9 @@ int superpipe_del_comm(ompi_communicator_t *comm)
         superpipe_fail_locked(superpipe_request_of(receive), MPI_ERR_COMM);
     while ((m = superpipe_comm_discard(&c->match)) != NULL)
         superpipe_discard_locked((superpipe_unexpected_t *)m);
-    onic_wire_unlock();
+    onic_transport_unlock();
     if (c->foreign)
-        onic_wire_forget_left();
+        onic_transport_forget_left();
     free_channel(c);
     return OMPI_SUCCESS;
 }
@@ -142,7 +142,7 @@ void superpipe_watch_stranger(ompi_communicator_t *comm, int rank)
     int rc;
 
     /* Where nothing is found it may still be sent to. */
-    if (onic_wire_losses() > 0 || dies_in_sight(comm->c_remote_group, rank))
+    if (onic_transport_losses() > 0 || dies_in_sight(comm->c_remote_group, rank))
         (void)superpipe_peer_find(comm, rank, &rc);
 }
 

@@ -23,7 +23,7 @@ static bool look(int src, int tag, ompi_communicator_t *comm, superpipe_unexpect
     superpipe_channel_t *c = (superpipe_channel_t *)comm->c_pml_comm;
     superpipe_message_t *m;
 
-    onic_wire_lock();
+    onic_transport_lock();
     m = superpipe_match_probe(&c->match.match, src, tag);
     if (m != NULL)
         fill(status, (superpipe_unexpected_t *)m);
@@ -31,7 +31,7 @@ static bool look(int src, int tag, ompi_communicator_t *comm, superpipe_unexpect
         superpipe_match_take(&c->match.match, m);
         *taken_p = (superpipe_unexpected_t *)m;
     }
-    onic_wire_unlock();
+    onic_transport_unlock();
     return m != NULL;
 }
 
@@ -51,14 +51,14 @@ static bool is_hopeless(int src, ompi_communicator_t *comm)
     superpipe_peer_t *p;
     bool lost;
 
-    if (src == OMPI_ANY_SOURCE || onic_wire_losses() == 0)
+    if (src == OMPI_ANY_SOURCE || onic_transport_losses() == 0)
         return false;
     p = superpipe_peer_of(comm, src, &rc);
     if (p == NULL)
         return true;
-    onic_wire_lock();
+    onic_transport_lock();
     lost = p->lost;
-    onic_wire_unlock();
+    onic_transport_unlock();
     return lost;
 }
 
@@ -85,7 +85,7 @@ static int wait_for(int src, int tag, ompi_communicator_t *comm, superpipe_unexp
     (void)OPAL_THREAD_ADD_FETCH32(&superpipe.active, 1);
     while (rc == OMPI_SUCCESS && !look_twice(src, tag, comm, taken_p, status))
         if (is_hopeless(src, comm) ||
-            (src == OMPI_ANY_SOURCE && onic_wire_losses() > 0 && losses_of(comm) != losses))
+            (src == OMPI_ANY_SOURCE && onic_transport_losses() > 0 && losses_of(comm) != losses))
             rc = ONIC_ERR_PROC_FAILED;
     (void)OPAL_THREAD_ADD_FETCH32(&superpipe.active, -1);
     return rc;
@@ -104,9 +104,9 @@ static int hand_out(superpipe_unexpected_t *m, ompi_communicator_t *comm, ompi_m
     ompi_message_t *handle = ompi_message_alloc();
 
     if (handle == NULL) {
-        onic_wire_lock();
+        onic_transport_lock();
         superpipe_discard_locked(m);
-        onic_wire_unlock();
+        onic_transport_unlock();
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     OBJ_RETAIN(comm);

@@ -16,7 +16,7 @@ static int start(superpipe_request_t *r, superpipe_peer_t *p)
         /* Without room that has made progress, by which messages that are sent give back theirs. */
         if (goes == NULL)
             goes = superpipe_request_copy(r, true);
-        onic_wire_lock();
+        onic_transport_lock();
         superpipe_transfer_sent_whole(&r->state, false);
         r->error = goes != NULL ? OMPI_SUCCESS : MPI_ERR_BUFFER;
         superpipe_unlock(r);
@@ -61,10 +61,10 @@ static int begin(const void *buf, size_t count, ompi_datatype_t *datatype, int d
     if (rc != OMPI_SUCCESS)
         return rc;
     if (mode == MCA_PML_BASE_SEND_STANDARD || mode == MCA_PML_BASE_SEND_READY) {
-        onic_wire_lock();
+        onic_transport_lock();
         sent = superpipe_send_now_locked((superpipe_channel_t *)comm->c_pml_comm, p, dst, tag, buf,
                                          &layout);
-        onic_wire_unlock();
+        onic_transport_unlock();
     }
     if (sent == ONIC_SENT_WHOLLY) {
         onic_layout_drop(&layout);
@@ -77,7 +77,7 @@ static int begin(const void *buf, size_t count, ompi_datatype_t *datatype, int d
     }
     /* The receiver asks whether this process is there to answer, and it will be. */
     if (waits)
-        onic_wire_mark();
+        onic_transport_mark();
     r->mode = mode;
     onic_layout_move(&r->layout, &layout);
     r->base = r->buffer;

@@ -11,7 +11,7 @@
 #include "common/support/component.h"
 #include "common/support/help.h"
 #include "common/support/series.h"
-#include "common/wire/wire.h"
+#include "common/transport/transport.h"
 
 #include "ompi/mca/pml/base/base.h"
 #include "opal/mca/base/mca_base_pvar.h"
@@ -45,7 +45,7 @@ static onic_param_t params[] = {
            "which need not wait for the receive then. The first one starts the server thread, "
            "which sends them while the process computes"),
     NUMBER(area, 10, 0, 0, 1 << 20,
-           "Kibibytes of the receive buffers through which protocol mover brings data to this "
+           "Kibibytes of the receive buffers through which protocol pipeline brings data to this "
            "process; 0 takes twice a core's L2 cache, 1 to 16 MiB. Less where /dev/shm is small: "
            "an eighth of what is free there for all processes of the node"),
     NUMBER(slot, 10, 0, 0, 1 << 20,
@@ -65,13 +65,15 @@ static onic_param_t params[] = {
            "the end what that process has counted; 2 what all processes have counted"),
     {.name = "protocol",
      .help = "How data moves: auto, eager (with its envelope, up to what a fragment holds), stream "
-             "(packed fragments by active messages), mover (packed into buffers of the receiver "
+             "(packed fragments by active messages), pipeline (packed into buffers of the receiver "
              "while it unpacks), copy (the receiver reads the memory of a sender on its node), "
              "rendezvous (UCX moves contiguous data between user memory, not within a node but "
              "where an adapter connects its processes). A protocol that cannot do a transfer is "
              "replaced by one that can",
      .number = &superpipe.params.protocol,
      .words = protocols,
+     .former = "mover",
+     .latter = "pipeline",
      .text = &protocol},
     {.name = "cost",
      .help = "Numbers that the choice of protocols is made from: default, those that are built in "
@@ -91,11 +93,11 @@ static onic_param_t params[] = {
              "attach to them, debuggers too, which they do then",
      .flag = &superpipe.params.single_copy,
      .on = true},
-    SWITCH(
-        network_slots, true,
-        "Let protocol mover bring data from other hosts, too, through buffers that an InfiniBand "
-        "or RoCE adapter puts into: it registers no memory but the receive buffers. "
-        "Nothing changes where there is no adapter"),
+    SWITCH(network_slots, true,
+           "Let protocol pipeline bring data from other hosts, too, through buffers that an "
+           "InfiniBand "
+           "or RoCE adapter puts into: it registers no memory but the receive buffers. "
+           "Nothing changes where there is no adapter"),
     SWITCH(show_plan, false,
            "Print at the start which protocol is chosen for each kind of peer, data and size"),
     {.name = NULL},
@@ -132,7 +134,7 @@ static void register_counters(const mca_base_component_t *c)
         onic_register_counter_of(c, "bytes", row, "Bytes received by protocol", &n->bytes[p]);
     }
     onic_register_counters(c, totals, sizeof(totals) / sizeof(totals[0]));
-    onic_mover_register_counters(c);
+    onic_pipeline_register_counters(c);
 }
 
 static int register_variables(const mca_base_component_t *c)
@@ -196,45 +198,45 @@ static int component_register(void)
 static int component_open(void)
 {
     onic_add_help_dir(&superpipe_counters, OMPI_NIC_HELP_DIR);
-    /* Before anybody opens the wire. */
-    onic_mover_announce(superpipe.params.network_slots ? ONIC_MOVER_RMA_AUTO
-                                                       : ONIC_MOVER_RMA_NEVER);
+    /* Before anybody opens the transport. */
+    onic_pipeline_announce(superpipe.params.network_slots ? ONIC_PIPELINE_RMA_AUTO
+                                                          : ONIC_PIPELINE_RMA_NEVER);
     return onic_named(&mca_pml_superpipe_component.pmlm_version) ? onic_ucx_load(true)
                                                                  : OMPI_SUCCESS;
 }
 
-/** Wire and mover. The address of this process is published with the wire. */
+/** Wire and pipeline. The address of this process is published with the transport. */
 static int open_wire(void)
 {
-    const onic_wire_config_t wire = {.single_copy = superpipe.params.single_copy,
-                                     .tls = superpipe.params.tls,
-                                     .queues = superpipe.params.queues,
-                                     .tcp_seg_size = superpipe.params.tcp_segment,
-                                     .credit = superpipe.pool.first,
-                                     .publish = true};
-    const onic_mover_config_t mover = {.rx_pool = superpipe.params.area,
-                                       .rx_buffer = superpipe.params.slot};
-    int rc = onic_wire_open(&wire);
+    const onic_transport_config_t wire = {.single_copy = superpipe.params.single_copy,
+                                          .tls = superpipe.params.tls,
+                                          .queues = superpipe.params.queues,
+                                          .tcp_seg_size = superpipe.params.tcp_segment,
+                                          .credit = superpipe.pool.first,
+                                          .publish = true};
+    const onic_pipeline_config_t pipeline = {.rx_pool = superpipe.params.area,
+                                             .rx_buffer = superpipe.params.slot};
+    int rc = onic_transport_open(&wire);
 
     if (rc != OMPI_SUCCESS)
         return rc;
-    rc = onic_mover_open(&mover);
+    rc = onic_pipeline_open(&pipeline);
     if (rc != OMPI_SUCCESS)
-        (void)onic_wire_close();
+        (void)onic_transport_close();
     return rc;
 }
 
-/** Another component may keep the wire open, and its records of peers. */
+/** Another component may keep the transport open, and its records of peers. */
 static void forget_peers(void)
 {
     superpipe_peer_t *p;
 
-    onic_wire_lock();
+    onic_transport_lock();
     LIST_FOREACH(p, &superpipe.peers, of_all) {
         superpipe_early_drop_locked(p);
         *onic_peer_slot(p->wire, ONIC_AM_PML) = NULL;
     }
-    onic_wire_unlock();
+    onic_transport_unlock();
 }
 
 static void free_all(void)
@@ -263,11 +265,11 @@ static int component_finalize(void)
                       SUPERPIPE_PROTOCOLS, (int)superpipe.params.protocol);
     }
     onic_print_counters(&mca_pml_superpipe_component.pmlm_version, superpipe.params.verbose);
-    onic_wire_set_fns(ONIC_AM_SHORT, ONIC_WIRE_NO_FNS);
-    onic_wire_set_fns(ONIC_AM_PML, ONIC_WIRE_NO_FNS);
-    onic_mover_close();
+    onic_transport_set_fns(ONIC_AM_SHORT, ONIC_TRANSPORT_NO_FNS);
+    onic_transport_set_fns(ONIC_AM_PML, ONIC_TRANSPORT_NO_FNS);
+    onic_pipeline_close();
     forget_peers();
-    (void)onic_wire_close();
+    (void)onic_transport_close();
     free_all();
     superpipe =
         (superpipe_process_t){.params = superpipe.params, .table.links = superpipe.table.links};
@@ -294,11 +296,11 @@ static mca_pml_base_module_t *component_init(int *priority, bool progress_thread
         (void)component_finalize();
         return NULL;
     }
-    onic_wire_set_fns(ONIC_AM_PML, &(onic_wire_fns_t){.am = superpipe_arrived,
-                                                      .deferred = superpipe_stream_locked,
-                                                      .mpi = superpipe_complete_all,
-                                                      .forget = superpipe_forget});
-    onic_wire_set_fns(ONIC_AM_SHORT, &(onic_wire_fns_t){.am = superpipe_short_arrived});
+    onic_transport_set_fns(ONIC_AM_PML, &(onic_transport_fns_t){.am = superpipe_arrived,
+                                                                .deferred = superpipe_stream_locked,
+                                                                .mpi = superpipe_complete_all,
+                                                                .forget = superpipe_forget});
+    onic_transport_set_fns(ONIC_AM_SHORT, &(onic_transport_fns_t){.am = superpipe_short_arrived});
     *priority = PRIORITY;
     return &module;
 }

@@ -44,7 +44,7 @@ typedef enum superpipe_protocol {
     SUPERPIPE_AUTO,  /**< as a parameter: the cheapest */
     SUPERPIPE_EAGER, /**< with its envelope; the sender's choice, by length */
     SUPERPIPE_STREAM,
-    SUPERPIPE_MOVER,
+    SUPERPIPE_PIPELINE,
     SUPERPIPE_COPY,
     SUPERPIPE_RENDEZVOUS,
     SUPERPIPE_PROTOCOLS
@@ -52,7 +52,7 @@ typedef enum superpipe_protocol {
 
 /** The beginning of all messages but SHORT ones: 16 bytes. */
 typedef struct superpipe_prefix {
-    uint64_t sender; /**< its name (onic_wire_me) */
+    uint64_t sender; /**< its name (onic_transport_me) */
     uint8_t kind;
     uint8_t flags;    /**< of envelopes */
     uint8_t protocol; /**< CTS: superpipe_protocol_t */
@@ -71,7 +71,7 @@ typedef struct superpipe_envelope {
 } superpipe_envelope_t;
 
 /** The whole header of a SHORT message, which is EAGER without flags. 20 bytes: with 8 bytes of
- *  data it shares one cache line with what the wire puts before it. */
+ *  data it shares one cache line with what the transport puts before it. */
 typedef struct superpipe_short {
     uint32_t sender; /**< the number that the receiver has given it (LIMIT) */
     uint32_t context;
@@ -98,7 +98,7 @@ typedef struct superpipe_offer {
 /** Most early bytes of one message. */
 #define SUPERPIPE_EARLY_MAX (UINT32_C(1) << 20)
 
-/** Bytes of a ticket of the mover's. */
+/** Bytes of a ticket of the pipeline's. */
 #define SUPERPIPE_TICKET_BYTES 24
 
 /** Behind the control header of CTS. */

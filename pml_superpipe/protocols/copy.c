@@ -29,7 +29,7 @@ static bool start(superpipe_request_t *r)
     r->next_turn = NULL;
     __atomic_store_n(superpipe.copy_tail, r, __ATOMIC_RELAXED);
     superpipe.copy_tail = &r->next_turn;
-    onic_wire_kick_mpi(ONIC_AM_PML);
+    onic_transport_kick_mpi(ONIC_AM_PML);
     return true;
 }
 
@@ -59,11 +59,11 @@ static bool copy_within(const superpipe_request_t *r, superpipe_request_t **s_p)
     onic_cursor_t to, from;
     superpipe_request_t *s;
 
-    onic_wire_lock();
+    onic_transport_lock();
     s = onic_handle_get(&superpipe.handles, r->theirs);
     if (s != NULL && !superpipe_transfer_lend(&s->state))
         s = NULL;
-    onic_wire_unlock();
+    onic_transport_unlock();
     *s_p = s;
     if (s == NULL)
         return false;
@@ -78,7 +78,7 @@ static void copy_one(superpipe_request_t *r)
     const onic_refused_t refused = r->peer->self ? ONIC_REFUSED_NOT : read_all(r);
     const bool copied = r->peer->self ? copy_within(r, &s) : refused == ONIC_REFUSED_NOT;
 
-    onic_wire_lock();
+    onic_transport_lock();
     superpipe_transfer_ended(&r->state, true);
     if (s != NULL) {
         superpipe_transfer_copied(&s->state);
@@ -97,7 +97,7 @@ static void copy_one(superpipe_request_t *r)
             r->peer->refused |= 1U << SUPERPIPE_COPY;
         superpipe_fall_back_locked(r);
     }
-    onic_wire_unlock();
+    onic_transport_unlock();
 }
 
 int superpipe_copy_all(void)
@@ -107,11 +107,11 @@ int superpipe_copy_all(void)
     /* Most of the time there is nothing. What is queued meanwhile is for the next time. */
     if (__atomic_load_n(&superpipe.copy_head, __ATOMIC_RELAXED) == NULL)
         return 0;
-    onic_wire_lock();
+    onic_transport_lock();
     superpipe_request_t *r = superpipe.copy_head;
     __atomic_store_n(&superpipe.copy_head, NULL, __ATOMIC_RELAXED);
     superpipe.copy_tail = &superpipe.copy_head;
-    onic_wire_unlock();
+    onic_transport_unlock();
     for (superpipe_request_t *next; r != NULL; r = next, n++) {
         next = r->next_turn;
         copy_one(r);

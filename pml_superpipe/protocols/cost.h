@@ -35,8 +35,8 @@ double superpipe_answers_in(const onic_link_t *link, double unseen, bool away);
  *
  * A library below that moves data between user memory keeps it registered for buffers that come
  * back. What such a cache would find is followed here, so that the choice can take zero copy for
- * programs that use the same buffers again, and the mover for others (A. Denis 2011, sections 2 and
- * 7).
+ * programs that use the same buffers again, and the pipeline for others (A. Denis 2011, sections 2
+ * and 7).
  */
 
 /** Buffers that are remembered; the one that was used longest ago is forgotten. */

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The data of long messages between the wire and the user's memory, in fragments. */
+/** @file The data of long messages between the transport and the user's memory, in fragments. */
 #include "pml_superpipe/protocols/process.h"
 
 #include <string.h>
@@ -56,7 +56,7 @@ static int send_fragment_locked(superpipe_request_t *r, uint64_t bytes, unsigned
 {
     const bool early = r->state.moved < r->state.early;
     const superpipe_control_t w = {
-        .prefix = {.sender = onic_wire_me(),
+        .prefix = {.sender = onic_transport_me(),
                    .kind = (uint8_t)(early ? SUPERPIPE_KIND_EARLY : SUPERPIPE_KIND_DATA)},
         .handle = early ? r->handle : r->theirs,
         .value = r->state.moved};
@@ -92,7 +92,7 @@ void superpipe_send_fragments_locked(superpipe_request_t *r)
         r->state.queued = true;
         r->next_turn = superpipe.stream;
         superpipe.stream = r;
-        onic_wire_defer(ONIC_AM_PML);
+        onic_transport_defer(ONIC_AM_PML);
     }
 }
 
@@ -101,8 +101,8 @@ int superpipe_stream_locked(void)
     superpipe_request_t *r = superpipe.stream;
     int events = 0;
 
-    if (onic_wire_losses() != superpipe.losses)
-        onic_wire_kick_mpi(ONIC_AM_PML);
+    if (onic_transport_losses() != superpipe.losses)
+        onic_transport_kick_mpi(ONIC_AM_PML);
     superpipe.stream = NULL;
     for (superpipe_request_t *next; r != NULL; r = next, events++) {
         next = r->next_turn;
@@ -133,7 +133,7 @@ void superpipe_request_data_locked(superpipe_request_t *r, superpipe_protocol_t 
     struct {
         superpipe_control_t w;
         superpipe_cts_t cts;
-    } header = {.w = {.prefix = {.sender = onic_wire_me(),
+    } header = {.w = {.prefix = {.sender = onic_transport_me(),
                                  .kind = SUPERPIPE_KIND_CTS,
                                  .protocol = (uint8_t)protocol},
                       .handle = r->theirs,

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What the wire calls: one handler for each kind of message, and progress. */
+/** @file What the transport calls: one handler for each kind of message, and progress. */
 #include "pml_superpipe/protocols/process.h"
 
 static void on_close_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)

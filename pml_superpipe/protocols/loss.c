@@ -31,7 +31,7 @@ static uint64_t name_in(const ompi_group_t *group, int rank)
 
 static bool is_of_other_job(uint64_t name)
 {
-    return name >> 32 != onic_wire_me() >> 32;
+    return name >> 32 != onic_transport_me() >> 32;
 }
 
 /* ---- lost processes -------------------------------------------------------------------------- */
@@ -42,7 +42,7 @@ static bool end_requests_locked(superpipe_peer_t *p)
     for (superpipe_request_t *r = LIST_FIRST(&p->requests), *next; r != NULL; r = next) {
         next = LIST_NEXT(r, of_peer);
         /* It stays until the lock is free, and so does the next one: both are done at most. */
-        if (r->state.moving && !onic_mover_cancel_locked(r))
+        if (r->state.moving && !onic_pipeline_cancel_locked(r))
             return false;
         if (r->state.done)
             continue;
@@ -85,12 +85,12 @@ static void end_posted_locked(const superpipe_peer_t *p)
 
 static void end_lost_locked(void)
 {
-    const unsigned losses = onic_wire_losses();
+    const unsigned losses = onic_transport_losses();
     superpipe_peer_t *p;
     bool all = true;
 
     /* What has come from them may be what a call waits for. */
-    if (losses == superpipe.losses || onic_wire_drains())
+    if (losses == superpipe.losses || onic_transport_drains())
         return;
     LIST_FOREACH(p, &superpipe.peers, of_all) {
         if (p->lost || !onic_peer_is_lost(p->wire))
@@ -110,11 +110,11 @@ static void end_lost_locked(void)
 
 void superpipe_end_lost(void)
 {
-    if (onic_wire_losses() == superpipe.losses)
+    if (onic_transport_losses() == superpipe.losses)
         return;
-    onic_wire_lock();
+    onic_transport_lock();
     end_lost_locked();
-    onic_wire_unlock();
+    onic_transport_unlock();
 }
 
 int superpipe_look(void)
@@ -134,9 +134,9 @@ int superpipe_look(void)
     if (now - atomic_load_explicit(&looked, memory_order_relaxed) < LOOK_MSEC * UINT64_C(1000000))
         return 0;
     atomic_store_explicit(&looked, now, memory_order_relaxed);
-    (void)onic_wire_look_for_dead();
-    if (onic_wire_losses() != superpipe.losses)
-        onic_wire_kick_mpi(ONIC_AM_PML);
+    (void)onic_transport_look_for_dead();
+    if (onic_transport_losses() != superpipe.losses)
+        onic_transport_kick_mpi(ONIC_AM_PML);
     return 0;
 }
 
@@ -154,12 +154,12 @@ static bool has_copies(void)
     const superpipe_request_t *r;
     bool found = false;
 
-    onic_wire_lock();
+    onic_transport_lock();
     LIST_FOREACH(p, &superpipe.peers, of_all)
         if (is_open_stranger(p) && superpipe.copies > 0)
             LIST_FOREACH(r, &p->requests, of_peer)
                 found = found || r->internal;
-    onic_wire_unlock();
+    onic_transport_unlock();
     return found;
 }
 
@@ -167,14 +167,14 @@ void superpipe_drain(void)
 {
     superpipe_peer_t *p;
 
-    onic_wire_lock();
+    onic_transport_lock();
     LIST_FOREACH(p, &superpipe.peers, of_all)
         if (is_open_stranger(p) && !onic_peer_is_lost(p->wire))
             superpipe_send_control_locked(p, SUPERPIPE_KIND_CLOSE, 0, 0);
-    onic_wire_unlock();
+    onic_transport_unlock();
     while (has_copies()) {
         opal_progress();
-        (void)onic_wire_look_for_dead();
+        (void)onic_transport_look_for_dead();
     }
 }
 

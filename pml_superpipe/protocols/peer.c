@@ -52,7 +52,7 @@ superpipe_peer_t *superpipe_peer_locked(onic_peer_t *wire)
     LIST_INSERT_HEAD(&superpipe.peers, p, of_all);
     p->credit.limit = onic_peer_credit(wire);
     superpipe_pool_meet(&superpipe.pool, &p->sender,
-                        onic_peer_name(wire) >> 32 == onic_wire_me() >> 32);
+                        onic_peer_name(wire) >> 32 == onic_transport_me() >> 32);
     grant_locked(p, false);
     return p;
 }
@@ -65,16 +65,16 @@ superpipe_peer_t *superpipe_peer_find(ompi_communicator_t *comm, int rank, int *
     superpipe_peer_t *p = __atomic_load_n(endpoint, __ATOMIC_ACQUIRE);
 
     if (p == NULL) {
-        onic_peer_t *wire = onic_wire_get_peer(
+        onic_peer_t *wire = onic_transport_get_peer(
             onic_name(proc->super.proc_name.jobid, proc->super.proc_name.vpid), rc_p);
 
         if (wire == NULL)
             return NULL;
-        onic_wire_lock();
+        onic_transport_lock();
         p = superpipe_peer_locked(wire);
         /* It stays as long as a communicator names it: superpipe_forget. */
         onic_peer_give(wire);
-        onic_wire_unlock();
+        onic_transport_unlock();
         if (p == NULL) {
             *rc_p = OMPI_ERR_OUT_OF_RESOURCE;
             return NULL;
@@ -88,7 +88,7 @@ superpipe_peer_t *superpipe_peer_find(ompi_communicator_t *comm, int rank, int *
 void superpipe_send_control_locked(superpipe_peer_t *p, superpipe_kind_t kind, uint64_t handle,
                                    uint64_t value)
 {
-    const superpipe_control_t w = {.prefix = {.sender = onic_wire_me(), .kind = (uint8_t)kind},
+    const superpipe_control_t w = {.prefix = {.sender = onic_transport_me(), .kind = (uint8_t)kind},
                                    .handle = handle,
                                    .value = value};
 

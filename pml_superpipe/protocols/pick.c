@@ -7,10 +7,10 @@
 #include "pml_superpipe/protocols/choice.h"
 #include "pml_superpipe/protocols/process.h"
 
-#include "common/node/node.h"
-#include "common/node/presence.h"
+#include "common/transport/shm/node.h"
+#include "common/transport/shm/presence.h"
 #include "common/support/clock.h"
-#include "common/wire/put.h"
+#include "common/transport/put.h"
 
 /** Most early fragments of a message. */
 #define EARLY_FRAGMENTS 8

@@ -4,7 +4,7 @@
  */
 /** @file The functions of this folder: each file calls those of files above it here.
  *
- *  Functions named ..._locked are called with the wire's lock held, by any thread, handlers
+ *  Functions named ..._locked are called with the transport's lock held, by any thread, handlers
  *  included; all others without it, by MPI threads. Objects of Open MPI are touched by MPI threads
  *  only: a request that a handler has finished is queued, and completed by the next MPI thread that
  *  makes progress; or at once, where this is the only one. */
@@ -87,10 +87,10 @@ void superpipe_complete_locked(superpipe_request_t *r);
 /** Finishes it with an error, as soon as nothing of it is under way. */
 void superpipe_fail_locked(superpipe_request_t *r, int error);
 
-/** An operation of the wire's on its memory has ended: onic_send_cb_t. Locked. */
+/** An operation of the transport's on its memory has ended: onic_send_cb_t. Locked. */
 void superpipe_operation_ended(void *request, int status);
 
-/** The mover has packed or taken all, or given up: onic_mover_end_t.done. Locked. */
+/** The pipeline has packed or taken all, or given up: onic_pipeline_end_t.done. Locked. */
 void superpipe_moved(void *request, int status);
 
 /** Completes what is finished; returns how many. */
@@ -173,13 +173,14 @@ int superpipe_send_header_locked(superpipe_request_t *r, const void *header, siz
 /** A header or fragment has left: onic_send_cb_t. */
 void superpipe_fragment_left(void *request, int status);
 
-/** Gives some fragments to the wire: early ones, or those of a CTS. The send may be over then. */
+/** Gives some fragments to the transport: early ones, or those of a CTS. The send may be over then.
+ */
 void superpipe_send_fragments_locked(superpipe_request_t *r);
 
-/** Goes on with fragments: onic_wire_deferred_fn_t. */
+/** Goes on with fragments: onic_transport_deferred_fn_t. */
 int superpipe_stream_locked(void);
 
-/** Sends CTS for a receive that has its message. `ticket`: NULL but for the mover. */
+/** Sends CTS for a receive that has its message. `ticket`: NULL but for the pipeline. */
 void superpipe_request_data_locked(superpipe_request_t *r, superpipe_protocol_t protocol,
                                    const onic_ticket_t *ticket);
 
@@ -193,16 +194,17 @@ static inline void superpipe_count(const superpipe_request_t *r, superpipe_proto
 superpipe_handler_t superpipe_on_ack_locked;
 void superpipe_on_data_locked(const superpipe_incoming_t *in, onic_rndv_t *rndv);
 
-/* ---- eager.c, stream.c, mover.c, copy.c: the rows -------------------------------------------- */
+/* ---- eager.c, stream.c, pipeline.c, copy.c: the rows --------------------------------------------
+ */
 
-extern const superpipe_row_t superpipe_eager_row, superpipe_stream_row, superpipe_mover_row,
+extern const superpipe_row_t superpipe_eager_row, superpipe_stream_row, superpipe_pipeline_row,
     superpipe_copy_row, superpipe_rendezvous_row;
 
 static inline superpipe_envelope_t superpipe_envelope(superpipe_kind_t kind,
                                                       const superpipe_channel_t *c, int tag,
                                                       unsigned flags, uint32_t sequence)
 {
-    return (superpipe_envelope_t){.prefix = {.sender = onic_wire_me(),
+    return (superpipe_envelope_t){.prefix = {.sender = onic_transport_me(),
                                              .kind = (uint8_t)kind,
                                              .flags = (uint8_t)flags,
                                              .context = (uint32_t)c->match.context},
@@ -244,7 +246,7 @@ const superpipe_row_t *superpipe_pick_locked(superpipe_request_t *r,
 /** Starts a send that was described and begun. What cannot be sent is finished with an error. */
 void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p);
 
-/** A request stands for one of superpipe_send_now_locked that the wire still holds. */
+/** A request stands for one of superpipe_send_now_locked that the transport still holds. */
 void superpipe_send_held(superpipe_request_t *r, superpipe_peer_t *p);
 
 superpipe_handler_t superpipe_on_cts_locked, superpipe_on_limit_locked;
@@ -289,7 +291,8 @@ int superpipe_look(void);
 /** Is a process of another job in the group that a communicator sends to? */
 bool superpipe_is_foreign(const ompi_communicator_t *comm);
 
-/** onic_wire_forget_fn_t: gives back what is kept for a process of another job that has left. */
+/** onic_transport_forget_fn_t: gives back what is kept for a process of another job that has left.
+ */
 bool superpipe_forget(onic_peer_t *wire, bool left);
 
 /* ---- dispatch.c ------------------------------------------------------------------------------ */
@@ -298,5 +301,5 @@ bool superpipe_forget(onic_peer_t *wire, bool left);
 void superpipe_arrived(onic_peer_t *from, const void *header, size_t header_len, const void *data,
                        size_t len, onic_rndv_t *rndv);
 
-/** onic_wire_mpi_fn_t: completes what is finished, fetches copies, ends what is lost. */
+/** onic_transport_mpi_fn_t: completes what is finished, fetches copies, ends what is lost. */
 int superpipe_complete_all(void);

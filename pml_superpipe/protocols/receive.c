@@ -110,7 +110,7 @@ static bool is_lost(const superpipe_request_t *r)
     const ompi_proc_t *proc;
     const superpipe_peer_t *p;
 
-    if (r->rank == OMPI_ANY_SOURCE || onic_wire_losses() == 0)
+    if (r->rank == OMPI_ANY_SOURCE || onic_transport_losses() == 0)
         return false;
     proc = ompi_group_peer_lookup_existing(r->comm->c_remote_group, r->rank);
     p = proc != NULL ? proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML] : NULL;
@@ -121,7 +121,7 @@ void superpipe_receive_start(superpipe_request_t *r)
 {
     superpipe_channel_t *c = (superpipe_channel_t *)r->comm->c_pml_comm;
 
-    onic_wire_lock();
+    onic_transport_lock();
     superpipe_message_t *m = superpipe_match_post(&c->match.match, &r->receive, r->rank, r->tag);
     if (m != NULL) {
         deliver_unexpected_locked(r, (superpipe_unexpected_t *)m);
@@ -129,7 +129,7 @@ void superpipe_receive_start(superpipe_request_t *r)
         r->error = ONIC_ERR_PROC_FAILED;
         r->state.broken = true;
     } else {
-        onic_wire_unlock();
+        onic_transport_unlock();
         return;
     }
     superpipe_unlock(r);
@@ -137,7 +137,7 @@ void superpipe_receive_start(superpipe_request_t *r)
 
 void superpipe_receive_message(superpipe_request_t *r, superpipe_unexpected_t *m)
 {
-    onic_wire_lock();
+    onic_transport_lock();
     deliver_unexpected_locked(r, m);
     superpipe_unlock(r);
 }
@@ -184,17 +184,17 @@ bool superpipe_take(superpipe_channel_t *c, superpipe_peer_t *from,
     const unsigned looks = opal_progress_yield_when_idle ? 0 : LOOKS;
     bool may, taken = false;
 
-    onic_wire_lock();
+    onic_transport_lock();
     queue = onic_peer_incoming(from->wire);
     may = queue != NULL && may_take_locked(c, from);
     if (may && onic_queue_has_message(queue))
         taken = take_locked(c, from, direct, buffer, status);
-    onic_wire_unlock();
+    onic_transport_unlock();
     for (unsigned n = 0; may && !taken && n < looks; n++) {
         if (onic_queue_has_message(queue)) {
-            onic_wire_lock();
+            onic_transport_lock();
             taken = take_locked(c, from, direct, buffer, status);
-            onic_wire_unlock();
+            onic_transport_unlock();
             break;
         }
     }

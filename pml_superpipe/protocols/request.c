@@ -34,7 +34,7 @@ static int cancel_request(ompi_request_t *request, int complete)
     (void)complete;
     if (r->sends)
         return OMPI_SUCCESS;
-    onic_wire_lock();
+    onic_transport_lock();
     if (!r->state.done && r->peer == NULL) {
         superpipe_channel_t *c = (superpipe_channel_t *)r->comm->c_pml_comm;
 
@@ -43,7 +43,7 @@ static int cancel_request(ompi_request_t *request, int complete)
             superpipe_fail_locked(r, OMPI_SUCCESS);
         }
     }
-    onic_wire_unlock();
+    onic_transport_unlock();
     return OMPI_SUCCESS;
 }
 
@@ -231,9 +231,9 @@ static void report(superpipe_request_t *r)
 void superpipe_complete_locked(superpipe_request_t *r)
 {
     if (!r->sends && r->state.wanted >= ENDS_TURN)
-        onic_wire_end_turn_locked();
+        onic_transport_end_turn_locked();
     /* At once, where that calls nothing that might take the lock, and its user keeps it. */
-    if (onic_wire_is_alone() && r->refs == 2 && r->super.req_complete_cb == NULL) {
+    if (onic_transport_is_alone() && r->refs == 2 && r->super.req_complete_cb == NULL) {
         r->refs = 1;
         report(r);
         return;
@@ -242,7 +242,7 @@ void superpipe_complete_locked(superpipe_request_t *r)
     __atomic_store_n(superpipe.done_tail, r, __ATOMIC_RELAXED);
     /* All are taken at a time, with the lock: only the first one needs a kick. */
     if (superpipe.done_tail == &superpipe.done_head)
-        onic_wire_kick_mpi(ONIC_AM_PML);
+        onic_transport_kick_mpi(ONIC_AM_PML);
     superpipe.done_tail = &r->next_done;
 }
 
@@ -278,7 +278,7 @@ void superpipe_fail_locked(superpipe_request_t *r, int error)
     superpipe_finish_locked(r);
 }
 
-/** The wire or the mover is done with its memory. */
+/** The transport or the pipeline is done with its memory. */
 static void finish_with_locked(superpipe_request_t *r, int status)
 {
     if (status != OMPI_SUCCESS)
@@ -322,7 +322,7 @@ void superpipe_unlock(superpipe_request_t *r)
 {
     const bool ended = end_locked(r);
 
-    onic_wire_unlock();
+    onic_transport_unlock();
     if (ended)
         complete(r);
 }
@@ -341,7 +341,7 @@ static int unlock_and_complete(void)
     for (const superpipe_request_t *copy = r; copy != NULL; copy = copy->next_done)
         if (copy->internal && !copy->in_buffer)
             superpipe.buffered -= sizeof(*copy) + copy->state.length;
-    onic_wire_unlock();
+    onic_transport_unlock();
     for (superpipe_request_t *next; r != NULL; r = next, n++) {
         next = r->next_done;
         complete(r);
@@ -353,16 +353,16 @@ int superpipe_complete_finished(void)
 {
     if (__atomic_load_n(&superpipe.done_head, __ATOMIC_RELAXED) == NULL)
         return 0;
-    onic_wire_lock();
+    onic_transport_lock();
     return unlock_and_complete();
 }
 
 void superpipe_poll(void)
 {
-    if (!onic_wire_has_messages() || !onic_wire_trylock())
+    if (!onic_transport_has_messages() || !onic_transport_trylock())
         return;
     /* Taking long messages takes long. */
-    if (onic_wire_poll_locked() > 0)
-        onic_wire_mark();
+    if (onic_transport_poll_locked() > 0)
+        onic_transport_mark();
     (void)unlock_and_complete();
 }

@@ -63,8 +63,9 @@ typedef struct superpipe_row {
 /** By superpipe_protocol_t. The first two are not chosen by the receiver, and have a name alone. */
 extern const superpipe_row_t *const superpipe_rows[SUPERPIPE_PROTOCOLS];
 
-/** Most bytes of a short message. `eager`: the parameter; `fragment`: what a message of the wire
- *  holds besides the envelope. Where another protocol is forced only empty ones are short. */
+/** Most bytes of a short message. `eager`: the parameter; `fragment`: what a message of the
+ * transport holds besides the envelope. Where another protocol is forced only empty ones are short.
+ */
 static inline uint64_t superpipe_short_most(uint64_t eager, uint64_t fragment,
                                             superpipe_protocol_t forced)
 {

@@ -11,7 +11,7 @@ const superpipe_row_t *const superpipe_rows[SUPERPIPE_PROTOCOLS] = {
     [SUPERPIPE_AUTO] = &auto_row,
     [SUPERPIPE_EAGER] = &superpipe_eager_row,
     [SUPERPIPE_STREAM] = &superpipe_stream_row,
-    [SUPERPIPE_MOVER] = &superpipe_mover_row,
+    [SUPERPIPE_PIPELINE] = &superpipe_pipeline_row,
     [SUPERPIPE_COPY] = &superpipe_copy_row,
     [SUPERPIPE_RENDEZVOUS] = &superpipe_rendezvous_row,
 };

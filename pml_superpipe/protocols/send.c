@@ -125,9 +125,9 @@ static int start_locked(superpipe_request_t *r, superpipe_peer_t *p)
         superpipe_fail_locked(copy, MPI_ERR_OTHER);
     /* The server thread sees to what its user does not wait for. */
     if (r->internal || copy != NULL) {
-        onic_wire_defer(ONIC_AM_PML);
+        onic_transport_defer(ONIC_AM_PML);
         if (superpipe.copies > 0)
-            onic_wire_need_help();
+            onic_transport_need_help();
     }
     return rc;
 }
@@ -136,10 +136,10 @@ void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p)
 {
     int rc = OMPI_ERR_UNREACH;
 
-    onic_wire_lock();
+    onic_transport_lock();
     /* The limit that it lacks may have come. */
     if (lacks_credit_locked(p, r->state.length))
-        (void)onic_wire_poll_locked();
+        (void)onic_transport_poll_locked();
     if (!onic_peer_lost(p->wire))
         rc = start_locked(r, p);
     if (rc < 0) {
@@ -147,12 +147,12 @@ void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p)
         r->state.broken = true;
     }
     superpipe_unlock(r);
-    onic_wire_help();
+    onic_transport_help();
 }
 
 void superpipe_send_held(superpipe_request_t *r, superpipe_peer_t *p)
 {
-    onic_wire_lock();
+    onic_transport_lock();
     superpipe_attach_locked(r, p);
     superpipe_transfer_sent_whole(&r->state, false);
     if (onic_peer_leaves(p->wire, superpipe_fragment_left, r) == 0)

@@ -4,7 +4,7 @@
  */
 /** @file The state of pml_superpipe in this process: peers, communicators, requests, counters.
  *
- *  One lock protects all of it: the wire's, which is held anyway where a message is sent or
+ *  One lock protects all of it: the transport's, which is held anyway where a message is sent or
  *  arrives. */
 #pragma once
 
@@ -20,7 +20,7 @@
 #include "ompi/request/request.h"
 #include ONIC_MUTEX_HEADER
 
-#include "common/mover/mover.h"
+#include "common/pipeline/pipeline.h"
 #include "common/support/handle.h"
 #include "pml_superpipe/matching/comm.h"
 #include "pml_superpipe/matching/credit.h"
@@ -105,7 +105,7 @@ struct superpipe_request {
     uint64_t handle;                /**< names it for the peer; 0: none */
     uint64_t theirs;                /**< the peer's handle */
     uint64_t address;               /**< receiver: where the data lies there, for single copy */
-    onic_transfer_t *move;          /**< receiver: while the mover has it */
+    onic_transfer_t *move;          /**< receiver: while the pipeline has it */
     superpipe_early_t *early;       /**< receiver: while its early bytes are under way */
     superpipe_request_t *next_turn; /**< of those with fragments to send, or to be copied */
     bool counted;                   /**< receiver: it is one of those under way from there */
@@ -151,7 +151,7 @@ typedef struct superpipe_params {
     size_t eager;    /**< most bytes of a short message; less where a fragment holds less */
     size_t memory;   /**< bytes of the pool of credit */
     size_t buffered; /**< bytes that sends without credit may copy */
-    size_t area;     /**< of the mover, */
+    size_t area;     /**< of the pipeline, */
     size_t slot;     /**< and of a buffer of it; 0: derived */
     size_t queues;   /**< bytes of the queues from processes of the node */
     size_t tcp_segment;
@@ -178,7 +178,7 @@ extern superpipe_counters_t superpipe_counters;
 
 typedef struct superpipe_process {
     superpipe_params_t params;
-    bool open; /**< wire and mover are */
+    bool open; /**< wire and pipeline are */
     bool plan_shown;
     superpipe_comms_t comms;
     LIST_HEAD(, superpipe_peer) peers;

@@ -31,9 +31,9 @@ static bool is_free(const superpipe_transfer_t *t)
 bool superpipe_transfer_requested(superpipe_transfer_t *t, superpipe_protocol_t protocol,
                                   uint64_t wanted, bool one_piece)
 {
-    /* The mover begins where the early bytes end, and not before they are given away. */
+    /* The pipeline begins where the early bytes end, and not before they are given away. */
     if (!is_free(t) || wanted <= t->early || wanted > t->length ||
-        (protocol == SUPERPIPE_MOVER && t->moved < t->early))
+        (protocol == SUPERPIPE_PIPELINE && t->moved < t->early))
         return false;
     t->matched = t->requested = true;
     t->wanted = wanted;

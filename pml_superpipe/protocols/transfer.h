@@ -23,22 +23,22 @@
 
 #include "pml_superpipe/matching/header.h"
 
-/** Fragments of a message that the wire has at a time, and that are given to it in one go. */
+/** Fragments of a message that the transport has at a time, and that are given to it in one go. */
 #define SUPERPIPE_FRAGMENTS 16
 
 /** One end of a message. */
 typedef struct superpipe_transfer {
-    uint64_t length;    /**< bytes of this end's memory */
-    uint64_t wanted;    /**< bytes that travel, at most length */
-    uint64_t early;     /**< of these, those that need no CTS, from the beginning */
-    uint64_t moved;     /**< sender: given to the wire. Receiver: there, or received in place */
-    unsigned in_flight; /**< operations on its memory that are not complete, but for the mover */
+    uint64_t length; /**< bytes of this end's memory */
+    uint64_t wanted; /**< bytes that travel, at most length */
+    uint64_t early;  /**< of these, those that need no CTS, from the beginning */
+    uint64_t moved;  /**< sender: given to the transport. Receiver: there, or received in place */
+    unsigned in_flight; /**< operations on its memory that are not complete, but for the pipeline */
     superpipe_protocol_t protocol; /**< of the CTS; SUPERPIPE_AUTO: none yet */
     bool sends;
     bool matched;   /**< it has found its other end, or need not wait for that */
     bool sent;      /**< sender: nothing is left to be given away */
     bool requested; /**< sender: the receiver has the data, or gets it */
-    bool moving;    /**< the mover has it */
+    bool moving;    /**< the pipeline has it */
     bool queued;    /**< it waits for its turn to send fragments */
     bool broken;    /**< it ends as soon as nothing of it is under way */
     bool done;      /**< it is over: nothing changes any more */
@@ -68,7 +68,7 @@ static inline void superpipe_transfer_ended(superpipe_transfer_t *t, bool good)
     t->broken = t->broken || !good;
 }
 
-/** The mover has called back: all is packed, or taken. */
+/** The pipeline has called back: all is packed, or taken. */
 void superpipe_transfer_moved(superpipe_transfer_t *t, bool good);
 
 /** Bytes behind the early ones. */
@@ -79,7 +79,7 @@ static inline uint64_t superpipe_transfer_remaining(const superpipe_transfer_t *
 
 /* ---- sender ---------------------------------------------------------------------------------- */
 
-/** Its first `bytes` are given to the wire without a CTS. If that is all, `waits` as below. */
+/** Its first `bytes` are given to the transport without a CTS. If that is all, `waits` as below. */
 static inline void superpipe_transfer_begins_early(superpipe_transfer_t *t, uint64_t bytes,
                                                    bool waits)
 {
@@ -107,10 +107,10 @@ void superpipe_transfer_copied(superpipe_transfer_t *t);
 /** ACK came. */
 void superpipe_transfer_acknowledged(superpipe_transfer_t *t);
 
-/** Bytes of the next fragment, `most` at most; 0: none may be given to the wire now. */
+/** Bytes of the next fragment, `most` at most; 0: none may be given to the transport now. */
 uint64_t superpipe_transfer_fragment(const superpipe_transfer_t *t, uint64_t most);
 
-/** A fragment was given to it; `pending`: the wire will call back when it has left. */
+/** A fragment was given to it; `pending`: the transport will call back when it has left. */
 static inline void superpipe_transfer_given(superpipe_transfer_t *t, uint64_t bytes, bool pending)
 {
     t->moved += bytes;
@@ -140,7 +140,7 @@ static inline void superpipe_transfer_request(superpipe_transfer_t *t,
                                               superpipe_protocol_t protocol)
 {
     t->protocol = protocol;
-    t->moving = protocol == SUPERPIPE_MOVER;
+    t->moving = protocol == SUPERPIPE_PIPELINE;
 }
 
 /** May DATA for bytes [at, at + bytes) be taken? Not of one that is broken, nor outside of it. */

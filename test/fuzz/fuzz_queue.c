@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file A queue whose ring a peer has filled with anything: no message leaves the ring. */
-#include "common/node/queue.h"
+#include "common/transport/shm/queue.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  */
 /* ranks: 2-5 */
 /* engines: auto datagram */
-/* apart: wire */
+/* apart: transport */
 /**
  * @file
  * A rank whose parameters differ in what must be the same. With two ranks they differ in the call

@@ -4,7 +4,7 @@
  */
 /* ranks: 2-4 */
 /* engines: shm put datagram */
-/* apart: wire */
+/* apart: transport */
 /**
  * @file
  * The engine cannot be set up on one rank, which may open no more files: everybody goes on with the

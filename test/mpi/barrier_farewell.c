@@ -4,7 +4,7 @@
  */
 /* ranks: 2-4 */
 /* engines: datagram */
-/* apart: wire */
+/* apart: transport */
 /* timeout: 200 */
 /**
  * @file

@@ -5,7 +5,7 @@
 /* ranks: 2-4, 8 */
 /* engines: put put2 */
 /* leaks: expected */
-/* apart: wire */
+/* apart: transport */
 /**
  * @file
  * The connections of one leader break while all processes live: barriers end with an error for all,

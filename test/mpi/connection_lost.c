@@ -6,7 +6,7 @@
 /* windows: create dynamic */
 /* methods: auto */
 /* leaks: expected */
-/* apart: wire */
+/* apart: transport */
 /**
  * @file
  * Connections that break while both processes live. The last rank shuts down all that it has over

@@ -32,7 +32,7 @@ typedef struct step {
     void (*run)(const struct step *s);
 } step_t;
 
-static const char *const methods[] = {"direct", "cma", "sieve", "pack", "mover", "rdma", "nic"};
+static const char *const methods[] = {"direct", "cma", "sieve", "pack", "pipeline", "rdma", "nic"};
 enum { METHODS = sizeof(methods) / sizeof(methods[0]) };
 
 static counter_t *ops[METHODS], *bytes[METHODS], *accumulates;
@@ -228,7 +228,7 @@ static bool is_off(const char *parameter)
 /** May an update go through slots? Not what is short, or gives something back. */
 static bool may_move(const step_t *s)
 {
-    return s->longs > 16 && (forced_method() == NULL || forced("auto") || forced("mover")) &&
+    return s->longs > 16 && (forced_method() == NULL || forced("auto") || forced("pipeline")) &&
            (s->run == accumulate || s->run == accumulate_plain || s->run == raccumulate);
 }
 
@@ -247,7 +247,7 @@ static const char *method_of(const step_t *s)
     if (s->what == UPDATE)
         return mapped ? "direct" : may_move(s) ? NULL : "pack";
     /* A slot may not be free, and what is short is not worth one. */
-    if (forced("mover") && same_host && target != w.rank)
+    if (forced("pipeline") && same_host && target != w.rank)
         return NULL;
     if (mapped)
         return "direct";

@@ -4,7 +4,7 @@
  */
 /* ranks: 2-5 */
 /* windows: create allocate dynamic shared */
-/* methods: auto pack cma sieve mover */
+/* methods: auto pack cma sieve pipeline */
 /**
  * @file
  * One-sided communication of processes that have no descriptor left: the first operations in a

@@ -4,7 +4,7 @@
  */
 /* ranks: 2-3 */
 /* windows: dynamic */
-/* methods: auto pack mover */
+/* methods: auto pack pipeline */
 /* mpirun: --mca osc_nicstride_area 256 */
 /**
  * @file

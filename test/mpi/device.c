@@ -4,7 +4,7 @@
  */
 /* ranks: 1-4 */
 /* windows: create allocate dynamic */
-/* methods: auto direct cma pack mover */
+/* methods: auto direct cma pack pipeline */
 /**
  * @file
  * Memory of devices is refused where it can be told. There is no device: some pages of this

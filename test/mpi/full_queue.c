@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "common/wire/wire.h"
+#include "common/transport/transport.h"
 
 enum { BYTES = 4000, MESSAGES = 30, METS = 20, GIVE_UP_SEC = 60, TAG = 3 };
 
@@ -76,7 +76,7 @@ static void receiver_is_away(meet_t *m)
     const long one = 1;
 
     /* As for processes of other hosts, which cannot wake this one. */
-    onic_wire_want_server(true);
+    onic_transport_want_server(true);
     TL_MPI(MPI_Win_lock_all(0, w.win));
     MPI_Barrier(w.comm);
     if (w.rank == 1) {
@@ -92,7 +92,7 @@ static void receiver_is_away(meet_t *m)
         receive_all();
     }
     TL_MPI(MPI_Win_unlock_all(w.win));
-    onic_wire_want_server(false);
+    onic_transport_want_server(false);
     tl_win_free(&w);
 }
 

@@ -10,8 +10,8 @@
  * A row of methods that only this program has, and that does what an adapter would do: its puts
  * land some time after the call, while the target knows nothing of them and counts no message.
  * Flushes, the ends of epochs, and what is about the same bytes wait for it; what it keeps for a
- * window is freed with that. When it asks for it, it is called behind the wire's progress, and in
- * an MPI thread.
+ * window is freed with that. When it asks for it, it is called behind the transport's progress, and
+ * in an MPI thread.
  *
  * It is also asked for short puts that are waited for alone, to a target that is away, and leaves
  * these to messages.
@@ -86,7 +86,7 @@ static int start(nicstride_transfer_t *t, bool *done_p)
     memcpy(job->bytes, t->origin_base, LENGTH);
     atomic_fetch_add(&under_way[job->rank], 1);
     begun++;
-    onic_wire_defer(ONIC_AM_OSC);
+    onic_transport_defer(ONIC_AM_OSC);
     if (pthread_create(&thread, NULL, copy, job) != 0)
         tl_die("no thread");
     pthread_detach(thread);
@@ -101,7 +101,7 @@ static bool flush(nicstride_peer_t *p)
 static int go_on(void)
 {
     progressed++;
-    onic_wire_kick_mpi(ONIC_AM_OSC);
+    onic_transport_kick_mpi(ONIC_AM_OSC);
     return 0;
 }
 

@@ -6,7 +6,7 @@
 /* windows: create dynamic */
 /* methods: auto */
 /* leaks: expected */
-/* apart: wire */
+/* apart: transport */
 /**
  * @file
  * A connection breaks while both processes live: who held the target's lock, or waited for it, is

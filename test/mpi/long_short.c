@@ -4,10 +4,10 @@
  */
 /* ranks: 1-4 */
 /* windows: create allocate dynamic */
-/* methods: auto pack mover */
+/* methods: auto pack pipeline */
 /**
  * @file
- * Long accumulates, which go through receive buffers of the target where the mover is chosen,
+ * Long accumulates, which go through receive buffers of the target where the pipeline is chosen,
  * and short ones behind them, alone and in bursts, with nothing between them: those of one origin
  * take effect in program order, however they travel. Every origin has a slot of its own at every
  * target, with a model of what must be in it, and all add to one more slot.
@@ -277,14 +277,14 @@ static void try_target(const tl_window_t *w, int target)
     free(s.read);
 }
 
-/** Where the mover is forced, something must have gone that way, or nothing was tested. */
+/** Where the pipeline is forced, something must have gone that way, or nothing was tested. */
 static bool must_move(tl_kind_t kind)
 {
     const char *method = getenv("OMPI_MCA_osc_nicstride_method");
     const char *node = getenv("OMPI_MCA_osc_nicstride_node");
 
-    return method != NULL && strcmp(method, "mover") == 0 && kind != TL_ALLOCATE && tl_size() > 1 &&
-           (node == NULL || strcmp(node, "0") != 0);
+    return method != NULL && strcmp(method, "pipeline") == 0 && kind != TL_ALLOCATE &&
+           tl_size() > 1 && (node == NULL || strcmp(node, "0") != 0);
 }
 
 static void try_kind(tl_kind_t kind)
@@ -292,7 +292,7 @@ static void try_kind(tl_kind_t kind)
     tl_window_t w =
         tl_win_make(kind, (tl_size() + 1) * slot_bytes(), 1, MPI_COMM_WORLD, MPI_INFO_NULL);
     const bool one_host = tl_one_host();
-    counter_t *moved = counter_begin("osc_nicstride_ops_mover");
+    counter_t *moved = counter_begin("osc_nicstride_ops_pipeline");
 
     /* All at the same target, then each at another. */
     try_target(&w, 0);

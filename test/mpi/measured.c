@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "common/model/link.h"
-#include "common/node/node.h"
+#include "common/transport/shm/node.h"
 
 int main(int argc, char **argv)
 {

@@ -4,7 +4,7 @@
  */
 /* ranks: 2-4 8 16 */
 /* windows: create */
-/* methods: auto mover */
+/* methods: auto pipeline */
 /**
  * @file
  * What a target keeps for origins that all send while it cannot apply anything is bounded by three

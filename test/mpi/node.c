@@ -20,7 +20,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "common/node/node.h"
+#include "common/transport/shm/node.h"
 
 #define MAX_RANKS 64
 

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 4 */
-/* p2p: auto stream mover copy rendezvous */
+/* p2p: auto stream pipeline copy rendezvous */
 /* mpirun: --enable-recovery --mca orte_allowed_exit_without_sync 1 */
 /* leaks: expected */
 /**

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 2 */
-/* p2p: auto mover */
+/* p2p: auto pipeline */
 /**
  * @file
  * Messages of more than 4 GiB, contiguous and not. They need little memory: but for windows at

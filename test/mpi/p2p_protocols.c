@@ -24,9 +24,9 @@ enum { CERTAINLY_SHORT = 4096, CERTAINLY_LONG = 65536, CERTAINLY_LONG_AWAY = 1 <
 enum { TAG = 7, MANY = 12, MANY_BYTES = 500000 };
 
 /** Carriers come first. */
-enum { EAGER, STREAM, MOVER, COPY, RENDEZVOUS, CARRIERS, ANY_LONG = CARRIERS, ANY };
+enum { EAGER, STREAM, PIPELINE, COPY, RENDEZVOUS, CARRIERS, ANY_LONG = CARRIERS, ANY };
 enum { ANNOUNCED, NO_CREDIT, FALLBACKS, OTHERS };
-static const char *const carriers[CARRIERS] = {"eager", "stream", "mover", "copy", "rendezvous"};
+static const char *const carriers[CARRIERS] = {"eager", "stream", "pipeline", "copy", "rendezvous"};
 static const char *const others[OTHERS] = {"announced", "no_credit", "fallbacks"};
 
 typedef struct counts {
@@ -125,7 +125,7 @@ static bool can(int carrier, const message_t *m)
         return m->bytes <= CERTAINLY_SHORT;
     case STREAM:
         return true;
-    case MOVER:
+    case PIPELINE:
         return m->same_host && !m->self;
     case COPY:
         return m->self || (m->same_host && (may_copy || !knows_copy) && from && to);
@@ -291,7 +291,8 @@ int main(int argc, char **argv)
     const bool same_host = tl_same_host((tl_rank() + tl_size() - 1) % tl_size());
     counting_begin();
     counts = counting.messages[EAGER] != NULL;
-    /* Credit is told with the first answer, and whom the mover reaches shows with connections. */
+    /* Credit is told with the first answer, and whom the pipeline reaches shows with connections.
+     */
     send_one(&any, 1, false);
     send_one(&any, tl_size() - 1, false);
     MPI_Barrier(MPI_COMM_WORLD);

@@ -3,14 +3,14 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 2 */
-/* p2p: mover rendezvous */
+/* p2p: pipeline rendezvous */
 /* needs: rdma */
 /* mpirun: --mca pml_superpipe_network_slots 1 */
 /**
  * @file
- * Over an adapter the mover registers none of the user's memory: what is asked of libibverbs passes
- * here, and no buffer of a message is among it. UCX's rendezvous registers them, by which it is
- * seen that they would be found, and keeps them registered.
+ * Over an adapter the pipeline registers none of the user's memory: what is asked of libibverbs
+ * passes here, and no buffer of a message is among it. UCX's rendezvous registers them, by which it
+ * is seen that they would be found, and keeps them registered.
  *
  * Skipped where there is no such device; test/fabric/roce makes one.
  */

@@ -3,14 +3,14 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 1-4 */
-/* apart: wire */
+/* apart: transport */
 /* internal */
 /**
  * @file
  * pml_superpipe is closed and opened again in one process, as MPI that is initialised twice does
- * it: with the wire, and while another component keeps that open. Messages pass each time, over
- * communicators that it has beside the layer that MPI itself uses, and nothing of it is left in
- * the records of peers.
+ * it: with the transport, and while another component keeps that open. Messages pass each time,
+ * over communicators that it has beside the layer that MPI itself uses, and nothing of it is left
+ * in the records of peers.
  */
 #define _GNU_SOURCE
 #include "common/ompi_compat.h"
@@ -26,7 +26,7 @@
 #include "ompi/mca/pml/pml.h"
 #include "ompi/proc/proc.h"
 
-#include "common/wire/wire.h"
+#include "common/transport/transport.h"
 #include "test/mpi/peers.h"
 
 enum { ROUNDS = 6, MESSAGES = 12, SHORT = 3, LONG = 100000 };
@@ -40,7 +40,7 @@ static void load(void)
     char path[PATH_MAX];
     void *handle = NULL;
 
-    if (dladdr((void *)(uintptr_t)onic_wire_open, &library) != 0) {
+    if (dladdr((void *)(uintptr_t)onic_transport_open, &library) != 0) {
         snprintf(path, sizeof(path), "%s", library.dli_fname);
         char *slash = strrchr(path, '/');
         snprintf(slash, sizeof(path) - (size_t)(slash - path), "/mca_pml_superpipe.so");
@@ -109,7 +109,7 @@ static void run(int round, bool kept)
 
     if (m == NULL)
         tl_die("the component cannot be opened");
-    /* What is published of the wire is that of the first time. */
+    /* What is published of the transport is that of the first time. */
     TL_CHECK(peers_get(MPI_COMM_WORLD, peers) == OMPI_SUCCESS, "no peers");
     TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
     ompi_communicator_t *c = (ompi_communicator_t *)comm;
@@ -137,19 +137,19 @@ static void run(int round, bool kept)
 
 int main(int argc, char **argv)
 {
-    const onic_wire_config_t config = {.single_copy = true, .queues = 4 << 20};
+    const onic_transport_config_t config = {.single_copy = true, .queues = 4 << 20};
 
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     load();
     for (int round = 0; round < ROUNDS; round++) {
         const bool kept = round / 2 % 2 == 1;
 
-        if (kept && onic_wire_open(&config) != OMPI_SUCCESS)
-            tl_die("the wire cannot be opened");
+        if (kept && onic_transport_open(&config) != OMPI_SUCCESS)
+            tl_die("the transport cannot be opened");
         run(round, kept);
         if (kept) {
             run(round, kept);
-            (void)onic_wire_close();
+            (void)onic_transport_close();
         }
     }
     return tl_finish();

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 1-3 */
-/* p2p: auto mover */
+/* p2p: auto pipeline */
 /* retry: start spawn */
 /**
  * @file

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 3-4 */
-/* p2p: auto stream mover rendezvous */
+/* p2p: auto stream pipeline rendezvous */
 /**
  * @file
  * A process is stopped as by a debugger, in the middle of long messages from and to all others. It

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "common/node/node.h"
+#include "common/transport/shm/node.h"
 #include "test/mpi/testlib.h"
 
 /** All tell all their addresses, of at most `most` bytes. */
@@ -18,7 +18,7 @@ static int exchange(MPI_Comm comm, int rank, int n, size_t most)
     char *mine = tl_alloc(stride), *all = tl_alloc((size_t)n * stride);
     *(int32_t *)(void *)mine = (int32_t)onic_address_record(mine + begin, most);
     TL_MPI(MPI_Allgather(mine, (int)stride, MPI_BYTE, all, (int)stride, MPI_BYTE, comm));
-    const int rc = onic_wire_keep(comm, &alone, all + begin, (void *)all, stride);
+    const int rc = onic_transport_keep(comm, &alone, all + begin, (void *)all, stride);
     free(mine);
     free(all);
     return rc;
@@ -26,28 +26,28 @@ static int exchange(MPI_Comm comm, int rank, int n, size_t most)
 
 int peers_get(MPI_Comm comm, onic_peer_t **peers)
 {
-    int rank, n, rc = 0, facts[] = {onic_wire_knows(comm), -(int)onic_address_record_size()};
+    int rank, n, rc = 0, facts[] = {onic_transport_knows(comm), -(int)onic_address_record_size()};
     TL_MPI(MPI_Comm_rank(comm, &rank));
     TL_MPI(MPI_Comm_size(comm, &n));
     TL_MPI(MPI_Allreduce(MPI_IN_PLACE, facts, 2, MPI_INT, MPI_MIN, comm));
     if (!facts[0])
         rc = exchange(comm, rank, n, (size_t)-facts[1]);
-    onic_wire_lock();
+    onic_transport_lock();
     for (int i = 0; i < n && rc == 0; i++) {
         peers[i] = onic_peer_take(onic_rank_name(comm, i));
         rc = peers[i] != NULL ? 0 : -1;
     }
-    onic_wire_unlock();
+    onic_transport_unlock();
     TL_MPI(MPI_Allreduce(MPI_IN_PLACE, &rc, 1, MPI_INT, MPI_MIN, comm));
     return rc;
 }
 
 void peers_put(onic_peer_t **peers, int n)
 {
-    onic_wire_lock();
+    onic_transport_lock();
     for (int i = 0; i < n; i++) {
         onic_peer_give(peers[i]);
         peers[i] = NULL;
     }
-    onic_wire_unlock();
+    onic_transport_unlock();
 }

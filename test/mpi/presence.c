@@ -7,7 +7,7 @@
  * @file
  * Signs of life between the processes of a node. Rank 0 watches the page of each rank near it while
  * that is blocked in calls of MPI, of point-to-point, collective and one-sided communication, looks
- * into MPI now and then, sleeps, computes, and takes the wire's lock again and again without
+ * into MPI now and then, sleeps, computes, and takes the transport's lock again and again without
  * progress.
  */
 #include "test/mpi/testlib.h"
@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "common/node/presence.h"
-#include "common/wire/wire.h"
+#include "common/transport/shm/presence.h"
+#include "common/transport/transport.h"
 #include "test/mpi/peers.h"
 #include "test/mpi/meet.h"
 
@@ -75,8 +75,8 @@ static void stay_away(task_t task, long until)
     while (meet_entered(&board, 0) < until && MPI_Wtime() < end) {
         int flag;
         if (task == LOCK) {
-            onic_wire_lock();
-            onic_wire_unlock();
+            onic_transport_lock();
+            onic_transport_unlock();
         } else if (task == PROBE) {
             TL_MPI(MPI_Iprobe(0, 1, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
         }
@@ -146,7 +146,7 @@ static void hold(task_t task)
     if (task == WIN_LOCK)
         TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
     else if (task == FLUSH)
-        onic_wire_lock();
+        onic_transport_lock();
 }
 
 static void let_go(int rank, task_t task)
@@ -164,7 +164,7 @@ static void let_go(int rank, task_t task)
         TL_MPI(MPI_Win_unlock(0, win));
         break;
     case FLUSH:
-        onic_wire_unlock();
+        onic_transport_unlock();
         break;
     default:
         (void)meet_enter(&board);
@@ -213,10 +213,10 @@ static void watch(int rank, const onic_presence_t *presence, task_t task)
 
 static const onic_presence_t *presence_of(int rank)
 {
-    onic_wire_lock();
+    onic_transport_lock();
     const onic_presence_t *presence = onic_peer_presence(peers[rank]);
     const bool near = onic_peer_can_cma(peers[rank]);
-    onic_wire_unlock();
+    onic_transport_unlock();
     TL_CHECK((presence != NULL) == near, "rank %d: single copy %d, but its page %p", rank, near,
              (const void *)presence);
     return presence;
@@ -254,10 +254,10 @@ static void free_pairs(void)
 
 int main(int argc, char **argv)
 {
-    const onic_wire_config_t config = {.server_thread = true,
-                                       .server_idle_usec = IDLE_USEC,
-                                       .single_copy = true,
-                                       .tcp_seg_size = 65536};
+    const onic_transport_config_t config = {.server_thread = true,
+                                            .server_idle_usec = IDLE_USEC,
+                                            .single_copy = true,
+                                            .tcp_seg_size = 65536};
     char memory[1000];
 
     /* By message, which waits for the target. */
@@ -266,10 +266,10 @@ int main(int argc, char **argv)
     board = meet_new(MPI_COMM_WORLD);
     make_pairs();
     peers = tl_alloc((size_t)tl_size() * sizeof(onic_peer_t *));
-    TL_CHECK(onic_wire_open(&config) == 0, "the wire does not open");
+    TL_CHECK(onic_transport_open(&config) == 0, "the transport does not open");
     TL_CHECK(peers_get(MPI_COMM_WORLD, peers) == 0, "no peers");
     TL_MPI(MPI_Win_create(memory, sizeof(memory), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
-    onic_wire_want_server(true);
+    onic_transport_want_server(true);
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
     if (tl_rank() == 0)
         for (int rank = 1; rank < tl_size(); rank++)
@@ -277,13 +277,13 @@ int main(int argc, char **argv)
     else
         obey();
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
-    onic_wire_want_server(false);
+    onic_transport_want_server(false);
     TL_MPI(MPI_Win_free(&win));
     peers_put(peers, tl_size());
     free(peers);
-    onic_wire_flush();
+    onic_transport_flush();
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
-    onic_wire_close();
+    onic_transport_close();
     free_pairs();
     meet_free(&board);
     return tl_finish();

@@ -4,7 +4,7 @@
  */
 /* ranks: 2 */
 /* windows: create allocate dynamic */
-/* methods: auto direct cma sieve pack mover */
+/* methods: auto direct cma sieve pack pipeline */
 /* timeout: 300 */
 /** @file The matrix of progress (progress.h) of one-sided operations without server thread, within
  * a node: between nodes an exclusive lock, of the own memory, too, needs rank 0 in MPI then. */

@@ -6,7 +6,7 @@
 /* windows: create dynamic */
 /* methods: auto */
 /* leaks: expected */
-/* apart: wire */
+/* apart: transport */
 /**
  * @file
  * Post, start, complete and wait where one of the others is lost meanwhile: rank 1 shuts down all

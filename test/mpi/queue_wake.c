@@ -26,7 +26,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "common/wire/wire.h"
+#include "common/transport/transport.h"
 
 #define ROUNDS (tl_slow() ? 100 : 500)
 /** Nanoseconds: the thread takes a few thousand from its last look until it sleeps, and more where
@@ -116,18 +116,18 @@ static void run(const tl_window_t *w)
     atomic_store(&board->turn, tl_one_host() ? 0 : ROUNDS);
     atomic_store(&board->sent[w->rank], 0);
     /* As for processes of other hosts, which cannot wake this one. */
-    onic_wire_want_server(true);
+    onic_transport_want_server(true);
     TL_MPI(MPI_Win_lock_all(0, w->win));
     TL_MPI(MPI_Barrier(w->comm));
     if (w->rank == 0) {
-        onic_wire_set_fns(ONIC_AM_COLL, &(onic_wire_fns_t){.unlocked = tell});
+        onic_transport_set_fns(ONIC_AM_COLL, &(onic_transport_fns_t){.unlocked = tell});
         compute();
-        onic_wire_set_fns(ONIC_AM_COLL, ONIC_WIRE_NO_FNS);
+        onic_transport_set_fns(ONIC_AM_COLL, ONIC_TRANSPORT_NO_FNS);
     } else {
         send_all(w);
     }
     TL_MPI(MPI_Win_unlock_all(w->win));
-    onic_wire_want_server(false);
+    onic_transport_want_server(false);
 }
 
 int main(int argc, char **argv)

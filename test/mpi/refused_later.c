@@ -4,7 +4,7 @@
  */
 /* ranks: 2-3 */
 /* windows: create dynamic */
-/* methods: auto cma sieve pack mover */
+/* methods: auto cma sieve pack pipeline */
 /* p2p: */
 /**
  * @file

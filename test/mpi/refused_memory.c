@@ -4,8 +4,8 @@
  */
 /* ranks: 2-3 */
 /* windows: create dynamic */
-/* methods: auto cma sieve pack mover */
-/* p2p: auto copy mover */
+/* methods: auto cma sieve pack pipeline */
+/* p2p: auto copy pipeline */
 /**
  * @file
  * Windows and messages in memory that the kernel does not copy from one process to another, all of

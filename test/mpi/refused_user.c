@@ -4,7 +4,7 @@
  */
 /* ranks: 2-3 */
 /* windows: create dynamic */
-/* methods: auto cma sieve pack mover rdma */
+/* methods: auto cma sieve pack pipeline rdma */
 /* p2p: */
 /* timeout: 120 */
 /**

@@ -65,8 +65,8 @@ static void *make_window(void *arg)
 }
 
 /**
- * Several threads that each made the first window of the process each opened the wire, and all but
- * one of the wires were lost. Has to come before any other window.
+ * Several threads that each made the first window of the process each opened the transport, and all
+ * but one of the wires were lost. Has to come before any other window.
  */
 static void test_first_windows(void)
 {

@@ -4,7 +4,7 @@
  */
 /* ranks: 1-4 8 */
 /* windows: create */
-/* methods: auto pack mover */
+/* methods: auto pack pipeline */
 /**
  * @file
  * What a process has asked others for by message, and not got yet, is bounded by a quarter of

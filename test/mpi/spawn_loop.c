@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 1 */
-/* p2p: auto copy mover */
+/* p2p: auto copy pipeline */
 /* timeout: 200 */
 /* retry: start spawn */
 /**

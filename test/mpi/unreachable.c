@@ -5,7 +5,7 @@
 /* ranks: 2-4 */
 /* windows: create dynamic */
 /* methods: auto */
-/* apart: wire */
+/* apart: transport */
 /**
  * @file
  * A target that no transport reaches, because only transports to oneself are allowed and the

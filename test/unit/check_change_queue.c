@@ -5,8 +5,8 @@
 /**
  * @file
  * Changes of a lock queue whose lock another process of the node takes in between
- * (sync/change_queue.c): a change is done once, and each is told once. With a wire of its own in
- * place of the one over UCX.
+ * (sync/change_queue.c): a change is done once, and each is told once. With a transport of its own
+ * in place of the one over UCX.
  */
 #include <string.h>
 
@@ -42,7 +42,7 @@ static nicstride_lockq_t *queue(void)
 
 static void sent(void)
 {
-    UNIT_CHECK(onic_wire_guard.held != 0 && (*queue_lock() == 0 || takes_after == 0));
+    UNIT_CHECK(onic_transport_guard.held != 0 && (*queue_lock() == 0 || takes_after == 0));
     if (takes_after > 0 && --takes_after == 0)
         UNIT_CHECK(onic_owned_try(queue_lock(), 1));
 }
@@ -64,21 +64,21 @@ void nicstride_send_note_locked(nicstride_peer_t *p, nicstride_msg_type_t type, 
     sent();
 }
 
-void onic_wire_defer(unsigned am_id)
+void onic_transport_defer(unsigned am_id)
 {
     (void)am_id;
     asked_again = true;
 }
 
 static const bool threads = true;
-onic_guard_t onic_wire_guard = {.threads = &threads};
+onic_guard_t onic_transport_guard = {.threads = &threads};
 
 static bool wire_locked(void)
 {
-    return onic_wire_guard.held != 0;
+    return onic_transport_guard.held != 0;
 }
 
-void onic_wire_lock_wait(void)
+void onic_transport_lock_wait(void)
 {
     ck_abort();
 }
@@ -105,7 +105,7 @@ nicstride_peer_t *nicstride_peer_make_locked(nicstride_module_t *window, int ran
 
 /* ---- the window ------------------------------------------------------------------------------ */
 
-/** Rank 0's, with the wire lock or without. */
+/** Rank 0's, with the transport lock or without. */
 static void setup(bool with_wire)
 {
     const size_t lockq = (sizeof(nicstride_ctl_t) + 63) / 64 * 64;
@@ -129,7 +129,7 @@ static void setup(bool with_wire)
     memset(grants, 0, sizeof(grants));
     changes = takes_after = 0;
     asked_again = false;
-    onic_wire_guard.held = with_wire;
+    onic_transport_guard.held = with_wire;
 }
 
 static bool request(nicstride_module_t *window, int local, uint32_t origin, unsigned what)
@@ -176,7 +176,7 @@ static void check_leaves(unsigned n)
 /* ---- the tests ------------------------------------------------------------------------------- */
 
 /** Of any number who stay each is asked to leave once, and who wants the lock is not refused, with
- *  the wire lock or without. */
+ *  the transport lock or without. */
 START_TEST(many_who_stay)
 {
     static const unsigned numbers[] = {1, 63, 64, 65, 128, FAR - 1};

@@ -10,7 +10,7 @@
 
 #if OMPI_NIC_HAVE_VERBS
 
-#include "common/verbs/connections.h"
+#include "common/transport/verbs/connections.h"
 #include "test/unit/verbs_library.h"
 
 enum { PROCESS = 7, CONNECTIONS = 3, BYTES = 4096 };

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The wire's lock: threads that share it exclude each other, and one that forks never
+/** @file The transport's lock: threads that share it exclude each other, and one that forks never
  * touches it while it is of one thread alone, from whichever moment on it is not. */
-#include "common/wire/guard.h"
+#include "common/transport/guard.h"
 
 #include <pthread.h>
 #include <sched.h>

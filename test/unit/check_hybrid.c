@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "test/unit/link_sim.h"
-#include "common/mover/pipe/chunks.h"
+#include "common/pipeline/core/chunks.h"
 #include "test/unit/method_rows.h"
 #include "test/unit/unit.h"
 
@@ -24,12 +24,12 @@ static const struct {
     const char *file;
     uint32_t reach, slot;
 } networks[] = {{"quadrics-elan4", REACH_ALL, 8 << 10},
-                {"infiniband-hdr", REACH_ALL, ONIC_MOVER_RX_BUFFER},
-                {"roce-100", REACH_ALL, ONIC_MOVER_RX_BUFFER},
-                {"slingshot-11", REACH_ALL, ONIC_MOVER_RX_BUFFER},
-                {"tcp-10g", REACH_MESSAGE, ONIC_MOVER_RX_BUFFER},
-                {"tcp-25g", REACH_MESSAGE, ONIC_MOVER_RX_BUFFER},
-                {NULL, REACH_ALL, ONIC_MOVER_RX_BUFFER}};
+                {"infiniband-hdr", REACH_ALL, ONIC_PIPELINE_RX_BUFFER},
+                {"roce-100", REACH_ALL, ONIC_PIPELINE_RX_BUFFER},
+                {"slingshot-11", REACH_ALL, ONIC_PIPELINE_RX_BUFFER},
+                {"tcp-10g", REACH_MESSAGE, ONIC_PIPELINE_RX_BUFFER},
+                {"tcp-25g", REACH_MESSAGE, ONIC_PIPELINE_RX_BUFFER},
+                {NULL, REACH_ALL, ONIC_PIPELINE_RX_BUFFER}};
 
 #define N_NETWORKS ((int)(sizeof(networks) / sizeof(networks[0])))
 
@@ -50,7 +50,8 @@ static void load(int i, nicstride_table_t *table)
         ck_assert_msg(onic_links_load(&links, path) == 0, "%s", path);
     }
     table_init(table, &links);
-    table->path[kind_of(i)].mover_slot = table->path[kind_of(i)].mover_block = networks[i].slot;
+    table->path[kind_of(i)].pipeline_slot = table->path[kind_of(i)].pipeline_block =
+        networks[i].slot;
 }
 
 /** What equation (1) says of transfers one by one on the paper's machine: nanoseconds for the first
@@ -92,7 +93,7 @@ static void describe(transfer_t *t, const nicstride_path_t *path, uint32_t reach
     t->sim = (sim_case_t){.link = &path->link,
                           .get = dir == NICSTRIDE_GET,
                           .bytes = t->target.size,
-                          .slot = (double)path->mover_slot,
+                          .slot = (double)path->pipeline_slot,
                           .piece = one_by_one.piece,
                           .here = onic_layout_blocks(&t->origin),
                           .there = onic_layout_blocks(&t->target),
@@ -105,8 +106,8 @@ static double simulate(const sim_case_t *c, unsigned method)
     switch (method) {
     case NICSTRIDE_METHOD_PACK:
         return sim_pack(c);
-    case NICSTRIDE_METHOD_MOVER:
-        return sim_mover(c);
+    case NICSTRIDE_METHOD_PIPELINE:
+        return sim_pipeline(c);
     default:
         return sim_nic(c);
     }
@@ -156,7 +157,7 @@ START_TEST(sweep)
     /* All that there is has its place. */
     ck_assert_uint_gt(used[NICSTRIDE_METHOD_PACK], 200);
     if (networks[_i].reach == REACH_ALL) {
-        ck_assert_uint_gt(used[NICSTRIDE_METHOD_MOVER], 200);
+        ck_assert_uint_gt(used[NICSTRIDE_METHOD_PIPELINE], 200);
         ck_assert_uint_gt(used[NICSTRIDE_METHOD_NIC], 200);
         ck_assert_uint_gt(used[NICSTRIDE_METHOD_RDMA], 50);
     }
@@ -195,9 +196,9 @@ static paper_t put_section(uint64_t rows_of, uint64_t doubles)
 
     describe(&t, path, REACH_ALL, NICSTRIDE_PUT);
     return (paper_t){.nic = nic.cost(&t.plan),
-                     .hbna = mover.cost(&t.plan) + path->link.wake,
+                     .hbna = pipeline.cost(&t.plan) + path->link.wake,
                      .sim_nic = sim_nic(&t.sim),
-                     .sim_hbna = sim_mover(&t.sim) + path->link.wake,
+                     .sim_hbna = sim_pipeline(&t.sim) + path->link.wake,
                      .one_by_one = sim_one_by_one(&t.sim),
                      .separately = one_by_one.start + (double)(rows_of - 1) * one_by_one.piece +
                                    (double)(rows_of * doubles * 8) * one_by_one.byte,

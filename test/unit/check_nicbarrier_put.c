@@ -5,14 +5,14 @@
 /**
  * @file
  * Engine put without UCX: all members of a group in this process, over a wire of the test's own
- * (put_wire.h). What every engine must do, and what only this one does.
+ * (put_transport.h). What every engine must do, and what only this one does.
  */
 #include "test/unit/nicbarrier_here.h"
-#include "test/unit/put_wire.h"
+#include "test/unit/put_transport.h"
 
 static const nicbarrier_engine_t *const engine = &nicbarrier_engine_put;
 
-static int first_remote[CONFORMANCE_MEMBERS_MAX]; /**< of each member, in put_wire's list */
+static int first_remote[CONFORMANCE_MEMBERS_MAX]; /**< of each member, in put_transport's list */
 static uint64_t entered[CONFORMANCE_MEMBERS_MAX]; /**< by enter */
 
 /* ---- what every engine must do -------------------------------------------------------------- */
@@ -218,9 +218,9 @@ START_TEST(word_behind_another)
     wire.at_once = true;
     enter(1, last);
     ck_assert_int_eq(wire.puts, 2);
-    onic_wire_lock();
+    onic_transport_lock();
     put_wire_step(1);
-    onic_wire_unlock();
+    onic_transport_unlock();
     (void)put_wire_progress(false);
     ck_assert_uint_eq(here_completed(0), last);
     leave(0);

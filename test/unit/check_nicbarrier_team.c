@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "common/support/clock.h"
-#include "common/node/segment.h"
+#include "common/transport/shm/segment.h"
 #include "test/unit/unit.h"
 
 enum { NODES_MAX = 3, RANKS_MAX = 6, FANOUT = 4 };

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Locks that name their owner: exclusion, dead and stopped owners, and how one waits. */
-#include "common/node/owned_lock.h"
+#include "common/transport/shm/owned_lock.h"
 
 #include <pthread.h>
 #include <sched.h>

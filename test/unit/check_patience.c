@@ -5,7 +5,7 @@
 /** @file When a process that waits wakes a peer: at once, then ever more seldom, and at once again
  * in the next wait.
  */
-#include "common/node/patience.h"
+#include "common/transport/shm/patience.h"
 
 #include "test/unit/unit.h"
 

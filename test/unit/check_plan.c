@@ -179,7 +179,7 @@ static void any_numbers(unit_random_t *r, onic_links_t *links)
 START_TEST(what_can_do_what)
 {
     const onic_layout_t flat = vector(4 * KIB, 0), strided = vector(4 * KIB, 64),
-                        longer = vector(64 * KIB, 64), block = vector(ONIC_MOVER_BLOCK - 64, 64),
+                        longer = vector(64 * KIB, 64), block = vector(ONIC_PIPELINE_BLOCK - 64, 64),
                         empty = vector(0, 0);
     onic_layout_t list = irregular(20);
 
@@ -199,10 +199,10 @@ START_TEST(what_can_do_what)
     ck_assert(!CAN(SIEVE, ACC, &strided, &strided, SAME_NODE));
     ck_assert(!CAN(SIEVE, GET, &strided, &list, SAME_NODE)); /* it knows strides only */
     ck_assert(!CAN(SIEVE, GET, &empty, &empty, SAME_NODE));
-    ck_assert(CAN(MOVER, PUT, &list, &longer, WITH_SLOTS));
-    ck_assert(CAN(MOVER, ACC, &list, &longer, WITH_SLOTS));
-    ck_assert(!CAN(MOVER, PUT, &list, &block, WITH_SLOTS)); /* below one: nothing overlaps */
-    ck_assert(!CAN(MOVER, PUT, &list, &longer, SAME_NODE));
+    ck_assert(CAN(PIPELINE, PUT, &list, &longer, WITH_SLOTS));
+    ck_assert(CAN(PIPELINE, ACC, &list, &longer, WITH_SLOTS));
+    ck_assert(!CAN(PIPELINE, PUT, &list, &block, WITH_SLOTS)); /* below one: nothing overlaps */
+    ck_assert(!CAN(PIPELINE, PUT, &list, &longer, SAME_NODE));
     ck_assert(CAN(PACK, PUT, &list, &strided, FAR_AWAY));
     ck_assert(CAN(PACK, GET, &flat, &list, MAPPED));
     ck_assert(CAN(RDMA, PUT, &flat, &flat, BY_ADAPTER));
@@ -308,7 +308,7 @@ static nicstride_method_t naive_plan(const nicstride_table_t *table, const trans
         const double cost = example_cost(table, t, &c, m);
 
         /* Lists are not got through slots of the node. */
-        if (m == NICSTRIDE_METHOD_MOVER && t->list > 0 && t->dir == NICSTRIDE_GET &&
+        if (m == NICSTRIDE_METHOD_PIPELINE && t->list > 0 && t->dir == NICSTRIDE_GET &&
             t->kind < ONIC_NET)
             continue;
         if (nicstride_can(&c, m) && (cost < least || (cost == least && m < best))) {
@@ -451,8 +451,8 @@ static nicstride_table_t *own_table(void)
     set_way(&links, ONIC_WAY_sieve, plain_cost(500, 1, 0.18));
     set_way(&links, ONIC_WAY_pack_put, plain_cost(1000, 2, 0.2));
     set_way(&links, ONIC_WAY_pack_get, plain_cost(1000, 2, 0.2));
-    set_way(&links, ONIC_WAY_mover_put, plain_cost(2500, 1, 0.12));
-    set_way(&links, ONIC_WAY_mover_get, plain_cost(2500, 1, 0.12));
+    set_way(&links, ONIC_WAY_pipeline_put, plain_cost(2500, 1, 0.12));
+    set_way(&links, ONIC_WAY_pipeline_get, plain_cost(2500, 1, 0.12));
     links.node.wake = 20000;
     links.node.absence = 1000000;
     table_init(&table, &links);
@@ -492,7 +492,7 @@ START_TEST(by_shape)
     USES(PACK, NEAR, PUT, 1024 * KIB, 64, SAME_NODE);
     USES(SIEVE, NEAR, GET, 4 * KIB, 8, SAME_NODE);
     USES(PACK, NEAR, PUT, 4 * KIB, 8, SAME_NODE);
-    USES(MOVER, FAR, PUT, 1024 * KIB, 64, WITH_SLOTS);
+    USES(PIPELINE, FAR, PUT, 1024 * KIB, 64, WITH_SLOTS);
     USES(CMA, NEAR, PUT, 8, 0, WITH_SLOTS);
     USES(PACK, NET, PUT, 8, 0, FAR_AWAY);
     USES(PACK, NET, PUT, 1024 * KIB, 64, FAR_AWAY);
@@ -500,7 +500,7 @@ START_TEST(by_shape)
     USES(RDMA, ADAPTER, PUT, 1024 * KIB, 0, BY_ADAPTER);
     USES(RDMA, ADAPTER, GET, 1024 * KIB, 0, BY_ADAPTER);
     USES(NIC, ADAPTER, PUT, 1024 * KIB, 16 * KIB, BY_ADAPTER);
-    USES(MOVER, ADAPTER, PUT, 1024 * KIB, 64, BY_ADAPTER);
+    USES(PIPELINE, ADAPTER, PUT, 1024 * KIB, 64, BY_ADAPTER);
 #undef USES
 
     onic_layout_t list = irregular(1000);
@@ -568,7 +568,8 @@ START_TEST(distances_and_many)
                     set_way(&links, w, plain_cost(1000, 1, 0.1));
                 set_way(&links, ONIC_WAY_sieve, plain_cost(5000, 1, 0.1));
                 set_way(&links, get ? ONIC_WAY_cma_get : ONIC_WAY_cma_put, plain_cost(900, 1, 0.1));
-                links.costs[d].of[get ? ONIC_WAY_mover_get : ONIC_WAY_mover_put][many].start = 800;
+                links.costs[d].of[get ? ONIC_WAY_pipeline_get : ONIC_WAY_pipeline_put][many].start =
+                    800;
                 table_init(&table, &links);
                 for (unsigned k = 0; k < ONIC_DISTANCES; k++)
                     for (int n = 0; n < 2; n++)
@@ -584,7 +585,7 @@ START_TEST(distances_and_many)
                             if (to != dir) /* all cost the same: the first one */
                                 ck_assert_int_eq(m, NICSTRIDE_METHOD_CMA);
                             else
-                                ck_assert_int_eq(m, k == d && n == many ? NICSTRIDE_METHOD_MOVER
+                                ck_assert_int_eq(m, k == d && n == many ? NICSTRIDE_METHOD_PIPELINE
                                                                         : NICSTRIDE_METHOD_CMA);
                         }
             }
@@ -647,8 +648,8 @@ START_TEST(equations)
                                             .entries = 4,
                                             .window = 32,
                                             .reads = 16},
-                                   .mover_slot = ONIC_MOVER_RX_BUFFER,
-                                   .mover_block = ONIC_MOVER_BLOCK};
+                                   .pipeline_slot = ONIC_PIPELINE_RX_BUFFER,
+                                   .pipeline_block = ONIC_PIPELINE_BLOCK};
     const onic_layout_t flat = vector(4096, 0), strided = vector(4096, 64),
                         many = vector(32768, 64);
 
@@ -660,12 +661,13 @@ START_TEST(equations)
     ck_assert(COST(PACK, GET, &flat, &strided) == 50 + 64 * 3 + 4096 * 5);
     /* One chunk, whose bytes are moved; its last block is copied behind that (equation 9). A put
      * waits for its grant; what it packs meanwhile a get packs behind that. */
-    ck_assert(COST(MOVER, PUT, &flat, &flat) ==
+    ck_assert(COST(PIPELINE, PUT, &flat, &flat) ==
               50 + 1000 + (4096.0 / 16 - 200) + 10 + 4096.0 / 8 + 4096.0 / 16);
-    ck_assert(COST(MOVER, GET, &flat, &flat) ==
+    ck_assert(COST(PIPELINE, GET, &flat, &flat) ==
               50 + 200 + (4096.0 / 16 - 200) + 10 + 4096.0 / 8 + 4096.0 / 16);
     /* Of one chunk nothing overlaps: it is gathered, then scattered. */
-    ck_assert(COST(MOVER, PUT, &strided, &strided) == COST(MOVER, PUT, &flat, &flat) + 2 * 64 * 3);
+    ck_assert(COST(PIPELINE, PUT, &strided, &strided) ==
+              COST(PIPELINE, PUT, &flat, &flat) + 2 * 64 * 3);
     /* Blocks on both sides are gathered and scattered: at the same time, but for a first message.
      */
     ck_assert(COST(PACK, PUT, &strided, &strided) == 50 + 2 * 64 * 3 + 4096 * 5);
@@ -711,7 +713,7 @@ START_TEST(ways_of_the_node)
     } ways[] = {{NICSTRIDE_METHOD_CMA, ONIC_WAY_cma_put, ONIC_WAY_cma_get},
                 {NICSTRIDE_METHOD_SIEVE, ONIC_WAY_sieve, ONIC_WAY_sieve},
                 {NICSTRIDE_METHOD_PACK, ONIC_WAY_pack_put, ONIC_WAY_pack_get},
-                {NICSTRIDE_METHOD_MOVER, ONIC_WAY_mover_put, ONIC_WAY_mover_get}};
+                {NICSTRIDE_METHOD_PIPELINE, ONIC_WAY_pipeline_put, ONIC_WAY_pipeline_get}};
     static nicstride_table_t table;
     unit_random_t r = {unit_seed()};
 
@@ -775,7 +777,7 @@ START_TEST(away)
 }
 END_TEST
 
-/* The mover's slots need the target, too; who cannot do without it waits. */
+/* The pipeline's slots need the target, too; who cannot do without it waits. */
 START_TEST(away_anyway)
 {
     const onic_layout_t l = vector(1024 * KIB, 0);
@@ -786,7 +788,7 @@ START_TEST(away_anyway)
                           .target = &l,
                           .reach = REACH_MESSAGE | REACH_SLOTS};
 
-    ck_assert_int_eq(nicstride_plan(own_table(), ONIC_NEAR, &c), NICSTRIDE_METHOD_MOVER);
+    ck_assert_int_eq(nicstride_plan(own_table(), ONIC_NEAR, &c), NICSTRIDE_METHOD_PIPELINE);
     c.reach |= REACH_COPY;
     ck_assert_int_eq(nicstride_plan(own_table(), ONIC_NEAR, &c), NICSTRIDE_METHOD_CMA);
     c.forced = NICSTRIDE_METHOD_PACK;

@@ -28,10 +28,10 @@ static const struct {
     unsigned by;          /**< one of these */
 } transfers[] = {
     /* Zen 5. A step of the halo by columns of 1024 doubles, between fences: 33 to 36 a ms by pack,
-     * 34 by mover, and 7 to 12 where single copy was tried. 256: 72 and 78. */
-    {"zen5", NICSTRIDE_PUT, true, false, 1024 * 8, 8, BY(PACK) | BY(MOVER)},
-    {"zen5", NICSTRIDE_PUT, false, false, 1024 * 8, 8, BY(PACK) | BY(MOVER)},
-    {"zen5", NICSTRIDE_PUT, true, false, 256 * 8, 8, BY(PACK) | BY(MOVER)},
+     * 34 by pipeline, and 7 to 12 where single copy was tried. 256: 72 and 78. */
+    {"zen5", NICSTRIDE_PUT, true, false, 1024 * 8, 8, BY(PACK) | BY(PIPELINE)},
+    {"zen5", NICSTRIDE_PUT, false, false, 1024 * 8, 8, BY(PACK) | BY(PIPELINE)},
+    {"zen5", NICSTRIDE_PUT, true, false, 256 * 8, 8, BY(PACK) | BY(PIPELINE)},
     /* 17.6 GB/s by cma, 2.0 otherwise; 16 puts before a flush: 5.3 GB/s by pack, 3.1 otherwise; 4.3
      * by cma, 2.5 otherwise. */
     {"zen5", NICSTRIDE_PUT, false, false, MIB, 0, BY(CMA)},
@@ -44,20 +44,20 @@ static const struct {
      * 45 to 3400 by it, and 6.6 to 8.8 by messages or slots. */
     {"xeon", NICSTRIDE_PUT, false, false, 64 * KIB, 0, BY(CMA)},
     {"xeon", NICSTRIDE_GET, false, false, 64 * KIB, 0, BY(CMA)},
-    {"xeon", NICSTRIDE_PUT, false, false, 64 * KIB, 512, BY(PACK) | BY(MOVER)},
-    {"xeon", NICSTRIDE_PUT, false, false, 64 * KIB, 64, BY(PACK) | BY(MOVER)},
-    {"xeon", NICSTRIDE_PUT, false, false, 64 * KIB, 8, BY(PACK) | BY(MOVER)},
+    {"xeon", NICSTRIDE_PUT, false, false, 64 * KIB, 512, BY(PACK) | BY(PIPELINE)},
+    {"xeon", NICSTRIDE_PUT, false, false, 64 * KIB, 64, BY(PACK) | BY(PIPELINE)},
+    {"xeon", NICSTRIDE_PUT, false, false, 64 * KIB, 8, BY(PACK) | BY(PIPELINE)},
     /* 8 bytes and a flush: 0.44 us by message, 0.47 by osc/rdma. */
     {"xeon", NICSTRIDE_PUT, false, false, 8, 0, BY(PACK)},
     {"xeon", NICSTRIDE_GET, false, false, 8, 0, BY(PACK)},
     /* Columns of 256 and 1024 doubles: 3.0 and 26 us, by single copy 340 and 1400 (osc/ucx). */
-    {"xeon", NICSTRIDE_PUT, true, false, 256 * 8, 8, BY(PACK) | BY(MOVER)},
-    {"xeon", NICSTRIDE_PUT, true, false, 1024 * 8, 8, BY(PACK) | BY(MOVER)},
-    /* Zen 3, mover: contiguous 18.0 GB/s, in blocks of 16 KiB 16.8, of 1 KiB 12.0. By what was
+    {"xeon", NICSTRIDE_PUT, true, false, 256 * 8, 8, BY(PACK) | BY(PIPELINE)},
+    {"xeon", NICSTRIDE_PUT, true, false, 1024 * 8, 8, BY(PACK) | BY(PIPELINE)},
+    /* Zen 3, pipeline: contiguous 18.0 GB/s, in blocks of 16 KiB 16.8, of 1 KiB 12.0. By what was
      * chosen otherwise it was 14.3; by single copy 7.6 (osc/ucx). */
-    {"zen3", NICSTRIDE_PUT, false, false, MIB, 0, BY(MOVER)},
-    {"zen3", NICSTRIDE_PUT, false, false, MIB, 16 * KIB, BY(MOVER)},
-    {"zen3", NICSTRIDE_PUT, false, false, MIB, KIB, BY(MOVER)},
+    {"zen3", NICSTRIDE_PUT, false, false, MIB, 0, BY(PIPELINE)},
+    {"zen3", NICSTRIDE_PUT, false, false, MIB, 16 * KIB, BY(PIPELINE)},
+    {"zen3", NICSTRIDE_PUT, false, false, MIB, KIB, BY(PIPELINE)},
 };
 
 #define N_TRANSFERS ((int)(sizeof(transfers) / sizeof(transfers[0])))
@@ -162,9 +162,9 @@ static const struct {
 } messages[] = {
     /* Zen 5: stream 8.9 GB/s, and 4.5 by what was chosen otherwise. */
     {"zen5", 64 * KIB, 0, false, SUPERPIPE_STREAM},
-    /* Fresh buffers, single copy having 0.6: mover 5.5, mover 6.4, stream 5.8. */
-    {"zen5", 64 * KIB, 0, true, SUPERPIPE_MOVER},
-    {"zen5", MIB, 0, true, SUPERPIPE_MOVER},
+    /* Fresh buffers, single copy having 0.6: pipeline 5.5, pipeline 6.4, stream 5.8. */
+    {"zen5", 64 * KIB, 0, true, SUPERPIPE_PIPELINE},
+    {"zen5", MIB, 0, true, SUPERPIPE_PIPELINE},
     {"zen5", 16 * MIB, 0, true, SUPERPIPE_STREAM},
     /* Single copy from the same buffers 20 to 25 GB/s, but 6 of 16 MiB, where copies have 16. */
     {"zen5", MIB, 0, false, SUPERPIPE_COPY},

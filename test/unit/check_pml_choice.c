@@ -66,7 +66,7 @@ static superpipe_case_t any_case(unit_random_t *r, const superpipe_table_t *tabl
 static void any_reach(unit_random_t *r)
 {
     reach.copy = unit_once_in(r, 2);
-    reach.mover = unit_once_in(r, 2);
+    reach.pipeline = unit_once_in(r, 2);
 }
 
 static bool can(const superpipe_case_t *c, unsigned p)
@@ -100,7 +100,7 @@ static superpipe_protocol_t naive_choice(const superpipe_table_t *table, const s
 
     if (c->self)
         return SUPERPIPE_COPY;
-    for (unsigned p = SUPERPIPE_MOVER; p < SUPERPIPE_PROTOCOLS; p++) {
+    for (unsigned p = SUPERPIPE_PIPELINE; p < SUPERPIPE_PROTOCOLS; p++) {
         const double cost = example_cost(table, c, p);
 
         if (can(c, p) && cost < least) {
@@ -137,7 +137,7 @@ START_TEST(cheapest_or_forced)
                 UNIT_CHECK(superpipe_choose(&table, &c, (superpipe_protocol_t)q) ==
                            (can(&c, q) ? (superpipe_protocol_t)q : p));
             chosen[p]++;
-            by_force += p != SUPERPIPE_MOVER && can(&c, SUPERPIPE_MOVER);
+            by_force += p != SUPERPIPE_PIPELINE && can(&c, SUPERPIPE_PIPELINE);
         }
     }
     for (int p = SUPERPIPE_STREAM; p < SUPERPIPE_PROTOCOLS; p++)
@@ -166,7 +166,7 @@ START_TEST(same_again)
         chosen[n] = superpipe_choose(&one, &c[n], SUPERPIPE_AUTO);
     }
     for (int n = CASES - 1; n >= 0; n--) {
-        reach.copy = reach.mover = false;
+        reach.copy = reach.pipeline = false;
         (void)superpipe_choose(&two, &c[n], SUPERPIPE_AUTO);
         reach_all();
         UNIT_CHECK(superpipe_choose(&two, &c[n], SUPERPIPE_AUTO) == chosen[n]);
@@ -201,23 +201,23 @@ START_TEST(what_can_do_what)
 {
     enum {
         STREAM = 1U << SUPERPIPE_STREAM,
-        MOVER = 1U << SUPERPIPE_MOVER,
+        PIPELINE = 1U << SUPERPIPE_PIPELINE,
         COPY = 1U << SUPERPIPE_COPY,
         RENDEZVOUS = 1U << SUPERPIPE_RENDEZVOUS
     };
     const superpipe_table_t *table = defaults();
     superpipe_case_t c = whole(table, ONIC_NEAR, 1000);
 
-    ck_assert_uint_eq(able(&c), STREAM | MOVER | COPY);
+    ck_assert_uint_eq(able(&c), STREAM | PIPELINE | COPY);
     superpipe.params.single_copy = false;
-    ck_assert_uint_eq(able(&c), STREAM | MOVER);
+    ck_assert_uint_eq(able(&c), STREAM | PIPELINE);
     superpipe.params.single_copy = true;
     reach.slots = false;
     ck_assert_uint_eq(able(&c), STREAM | COPY);
     reach.slots = true;
     c.one_piece = false;
     c.send_block = 10;
-    ck_assert_uint_eq(able(&c), STREAM | MOVER);
+    ck_assert_uint_eq(able(&c), STREAM | PIPELINE);
     c.self = true;
     ck_assert_uint_eq(able(&c), STREAM | COPY);
     c = whole(table, ONIC_NET, 1000);
@@ -225,14 +225,14 @@ START_TEST(what_can_do_what)
     c.one_piece = false;
     ck_assert_uint_eq(able(&c), STREAM);
     c = whole(table, ONIC_ADAPTER, 1000);
-    ck_assert_uint_eq(able(&c), STREAM | MOVER | RENDEZVOUS);
+    ck_assert_uint_eq(able(&c), STREAM | PIPELINE | RENDEZVOUS);
     c.one_piece = false;
-    ck_assert_uint_eq(able(&c), STREAM | MOVER);
+    ck_assert_uint_eq(able(&c), STREAM | PIPELINE);
     /* Of a peer that is known it says what that has. */
     c = whole(table, ONIC_FAR, 1000);
     c.wire = some_peer();
-    ck_assert_uint_eq(able(&c), STREAM | MOVER | COPY);
-    reach.copy = reach.mover = false;
+    ck_assert_uint_eq(able(&c), STREAM | PIPELINE | COPY);
+    reach.copy = reach.pipeline = false;
     ck_assert_uint_eq(able(&c), STREAM);
     c = whole(table, ONIC_NET, 1000);
     c.wire = some_peer();
@@ -240,7 +240,7 @@ START_TEST(what_can_do_what)
 }
 END_TEST
 
-/* Zero copy for buffers that come back, the mover for those that do not. */
+/* Zero copy for buffers that come back, the pipeline for those that do not. */
 START_TEST(registrations)
 {
     superpipe_table_t *table = defaults();
@@ -248,7 +248,7 @@ START_TEST(registrations)
 
     ck_assert_int_eq(superpipe_choose(table, &c, SUPERPIPE_AUTO), SUPERPIPE_RENDEZVOUS);
     c.pins = 2;
-    ck_assert_int_eq(superpipe_choose(table, &c, SUPERPIPE_AUTO), SUPERPIPE_MOVER);
+    ck_assert_int_eq(superpipe_choose(table, &c, SUPERPIPE_AUTO), SUPERPIPE_PIPELINE);
     c.pins = 0.4;
     ck_assert_int_eq(superpipe_choose(table, &c, SUPERPIPE_AUTO), SUPERPIPE_RENDEZVOUS);
 }
@@ -262,7 +262,7 @@ START_TEST(fresh_and_many)
         onic_way_t way, fresh;
         superpipe_protocol_t protocol;
     } ways[] = {{ONIC_WAY_stream, ONIC_WAY_stream_fresh, SUPERPIPE_STREAM},
-                {ONIC_WAY_mover, ONIC_WAY_mover_fresh, SUPERPIPE_MOVER},
+                {ONIC_WAY_pipeline, ONIC_WAY_pipeline_fresh, SUPERPIPE_PIPELINE},
                 {ONIC_WAY_copy, ONIC_WAY_copy_fresh, SUPERPIPE_COPY}};
     static superpipe_table_t table;
 
@@ -310,7 +310,7 @@ START_TEST(ways_of_the_node)
     table_init(&table, &links);
     for (int n = 0; n < 20000; n++) {
         static const onic_way_t ways[][2] = {{ONIC_WAY_stream, ONIC_WAY_stream_fresh},
-                                             {ONIC_WAY_mover, ONIC_WAY_mover_fresh},
+                                             {ONIC_WAY_pipeline, ONIC_WAY_pipeline_fresh},
                                              {ONIC_WAY_copy, ONIC_WAY_copy_fresh}};
         const superpipe_case_t c = any_case(&r, &table);
         const unsigned w = (unsigned)unit_below(&r, 3);
@@ -354,7 +354,7 @@ START_TEST(absent)
 
     reach_all();
     links.costs[ONIC_NEAR].of[ONIC_WAY_stream][0] = plain_cost(1000, 0, 0.1);
-    links.costs[ONIC_NEAR].of[ONIC_WAY_mover][0] = plain_cost(2000, 0, 0.1);
+    links.costs[ONIC_NEAR].of[ONIC_WAY_pipeline][0] = plain_cost(2000, 0, 0.1);
     links.costs[ONIC_NEAR].of[ONIC_WAY_copy][0] = plain_cost(5000, 0, 0.2);
     table_init(&table, &links);
     for (uint64_t length = 16384; length <= 1 << 24; length *= 2)
@@ -464,7 +464,7 @@ END_TEST
 /* What goes with its envelope. */
 START_TEST(short_most)
 {
-    ck_assert_uint_eq(superpipe_short_most(8192, 8000, SUPERPIPE_MOVER), 0);
+    ck_assert_uint_eq(superpipe_short_most(8192, 8000, SUPERPIPE_PIPELINE), 0);
     ck_assert_uint_eq(superpipe_short_most(4096, 8000, SUPERPIPE_AUTO), 4096);
     ck_assert_uint_eq(superpipe_short_most(16384, 8000, SUPERPIPE_AUTO), 8000);
     ck_assert_uint_eq(superpipe_short_most(0, 8000, SUPERPIPE_EAGER), 8000);
@@ -502,7 +502,7 @@ START_TEST(early)
             UNIT_CHECK(bytes == c.length);
         else
             UNIT_CHECK((double)bytes <= 2 * c.link->latency * c.link->bcopy);
-        UNIT_CHECK(superpipe_early(&table, &c, fragment, most, SUPERPIPE_MOVER) == 0);
+        UNIT_CHECK(superpipe_early(&table, &c, fragment, most, SUPERPIPE_PIPELINE) == 0);
         all += bytes == c.length;
         parts += bytes > 0 && bytes < c.length;
     }
@@ -518,7 +518,7 @@ START_TEST(all_early)
 
     reach_all();
     links.costs[ONIC_NEAR].of[ONIC_WAY_stream][0] = plain_cost(500, 1, 0.1);
-    links.costs[ONIC_NEAR].of[ONIC_WAY_mover][0] = plain_cost(9000, 1, 0.05);
+    links.costs[ONIC_NEAR].of[ONIC_WAY_pipeline][0] = plain_cost(9000, 1, 0.05);
     links.costs[ONIC_NEAR].of[ONIC_WAY_copy][0] = plain_cost(9000, 1, 0.05);
     table_init(&table, &links);
     superpipe_case_t c = whole(&table, ONIC_NEAR, 16384);
@@ -560,7 +560,7 @@ START_TEST(as_text)
     /* Where a protocol can, by force it is all that is used. */
     superpipe_plan_table(&table, SUPERPIPE_STREAM, 0, text, sizeof(text));
     ck_assert_ptr_null(strstr(text, "eager"));
-    ck_assert_ptr_null(strstr(text, "mover"));
+    ck_assert_ptr_null(strstr(text, "pipeline"));
     ck_assert_ptr_null(strstr(text, "copy"));
     ck_assert_ptr_null(strstr(text, "rend"));
     ck_assert_ptr_nonnull(strstr(text, "near, contiguous: 1024 stream, 16384 stream"));

@@ -20,7 +20,7 @@
 #define STEPS   20000
 
 /** Those that a CTS names. */
-static const superpipe_protocol_t protocols[] = {SUPERPIPE_STREAM, SUPERPIPE_MOVER,
+static const superpipe_protocol_t protocols[] = {SUPERPIPE_STREAM, SUPERPIPE_PIPELINE,
                                                  SUPERPIPE_RENDEZVOUS};
 
 typedef struct message {
@@ -38,8 +38,8 @@ typedef struct queue {
 /** An end with what works on its memory. */
 typedef struct end {
     superpipe_transfer_t t;
-    unsigned operations; /**< of the wire */
-    bool mover;
+    unsigned operations; /**< of the transport */
+    bool pipeline;
     unsigned overs; /**< times that it was told to be over */
     bool begun, lost, errors;
 } end_t;
@@ -69,7 +69,7 @@ static void settle(end_t *e)
     if (!e->begun || !superpipe_transfer_is_over(&e->t))
         return;
     e->overs++;
-    UNIT_CHECK(e->overs == 1 && e->operations == 0 && !e->mover && !e->t.queued);
+    UNIT_CHECK(e->overs == 1 && e->operations == 0 && !e->pipeline && !e->t.queued);
 }
 
 static void begin_operation(end_t *e)
@@ -136,11 +136,11 @@ static void deliver_to_sender(sim_t *s, const message_t *m)
         return;
     }
     answers = superpipe_transfer_requested(&s->a.t, m->protocol, m->bytes, s->one_piece);
-    if (answers && m->protocol != SUPERPIPE_MOVER) {
+    if (answers && m->protocol != SUPERPIPE_PIPELINE) {
         send_fragments(s);
     } else if (answers && !unit_once_in(&s->r, 3)) {
         s->a.t.moving = true;
-        s->a.mover = true;
+        s->a.pipeline = true;
     } else {
         if (answers)
             s->a.t.requested = false;
@@ -154,7 +154,7 @@ static void deliver_to_sender(sim_t *s, const message_t *m)
 static void ask(sim_t *s, superpipe_protocol_t protocol)
 {
     superpipe_transfer_request(&s->b.t, protocol);
-    s->b.mover = protocol == SUPERPIPE_MOVER;
+    s->b.pipeline = protocol == SUPERPIPE_PIPELINE;
     say(&s->to_a, SUPERPIPE_KIND_CTS, protocol, 0, s->b.t.wanted);
 }
 
@@ -263,14 +263,14 @@ static void end_operation(sim_t *s, end_t *e)
         send_fragments(s);
 }
 
-/** The mover: the receiver has all some time after the sender has packed it. */
+/** The pipeline: the receiver has all some time after the sender has packed it. */
 static void end_move(sim_t *s)
 {
-    end_t *e = s->a.mover ? &s->a : &s->b;
+    end_t *e = s->a.pipeline ? &s->a : &s->b;
 
-    if (!e->mover || (e == &s->b && !s->packed && !e->lost))
+    if (!e->pipeline || (e == &s->b && !s->packed && !e->lost))
         return;
-    e->mover = false;
+    e->pipeline = false;
     s->packed = s->packed || e == &s->a;
     if (e == &s->b && !e->lost)
         received(s, e->t.early, superpipe_transfer_remaining(&e->t));
@@ -284,8 +284,8 @@ static void lose(end_t *e)
     if (e->lost || !e->begun)
         return;
     e->lost = true;
-    if (e->mover) {
-        e->mover = false;
+    if (e->pipeline) {
+        e->pipeline = false;
         superpipe_transfer_moved(&e->t, false);
     }
     e->t.broken = true;
@@ -430,7 +430,7 @@ START_TEST(given_once)
     t = begun(true, 10);
     t.broken = true;
     ck_assert(!superpipe_transfer_lend(&t));
-    ck_assert(!superpipe_transfer_requested(&t, SUPERPIPE_MOVER, 1, true));
+    ck_assert(!superpipe_transfer_requested(&t, SUPERPIPE_PIPELINE, 1, true));
 }
 END_TEST
 
@@ -456,11 +456,11 @@ START_TEST(early)
 
     t = begun(true, 10);
     superpipe_transfer_begins_early(&t, 6, false);
-    ck_assert(!superpipe_transfer_requested(&t, SUPERPIPE_MOVER, 10, true));
+    ck_assert(!superpipe_transfer_requested(&t, SUPERPIPE_PIPELINE, 10, true));
     superpipe_transfer_given(&t, 6, false);
     ck_assert_uint_eq(superpipe_transfer_fragment(&t, 16), 0);
-    ck_assert(!superpipe_transfer_requested(&t, SUPERPIPE_MOVER, 6, true));
-    ck_assert(superpipe_transfer_requested(&t, SUPERPIPE_MOVER, 10, true));
+    ck_assert(!superpipe_transfer_requested(&t, SUPERPIPE_PIPELINE, 6, true));
+    ck_assert(superpipe_transfer_requested(&t, SUPERPIPE_PIPELINE, 10, true));
 
     ck_assert(superpipe_transfer_fit(&b, 10, 6));
     ck_assert_uint_eq(superpipe_transfer_remaining(&b), 2);
@@ -469,8 +469,8 @@ START_TEST(early)
 }
 END_TEST
 
-/** No more than some fragments are with the wire, and who waits for one of them to come back waits
- *  for no turn. */
+/** No more than some fragments are with the transport, and who waits for one of them to come back
+ * waits for no turn. */
 START_TEST(few_fragments)
 {
     superpipe_transfer_t t = begun(true, 100);

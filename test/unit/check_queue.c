@@ -7,7 +7,7 @@
  * Queues between processes: what is sent arrives as it was sent and in order, whatever the lengths
  * and whoever is ahead; what a sender writes that nobody writes leads the receiver nowhere.
  */
-#include "common/node/queue.h"
+#include "common/transport/shm/queue.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -2,28 +2,29 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What components ask of the wire: nobody is worse off for the order in which they come. */
-#include "common/wire/requirements.h"
+/** @file What components ask of the transport: nobody is worse off for the order in which they
+ * come. */
+#include "common/transport/requirements.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "test/unit/unit.h"
 
-static onic_wire_config_t any_config(unit_random_t *r)
+static onic_transport_config_t any_config(unit_random_t *r)
 {
     static const char *const tls[] = {NULL, "", "tcp", "tcp,self", "posix,tcp"};
 
-    return (onic_wire_config_t){.server_thread = unit_once_in(r, 2),
-                                .server_idle_usec = 1 + (unsigned)unit_below(r, 1000),
-                                .single_copy = unit_once_in(r, 2),
-                                .publish = unit_once_in(r, 2),
-                                .puts = unit_once_in(r, 2),
-                                .tls = tls[unit_below(r, 5)],
-                                .tcp_seg_size = unit_below(r, 4) * 4096};
+    return (onic_transport_config_t){.server_thread = unit_once_in(r, 2),
+                                     .server_idle_usec = 1 + (unsigned)unit_below(r, 1000),
+                                     .single_copy = unit_once_in(r, 2),
+                                     .publish = unit_once_in(r, 2),
+                                     .puts = unit_once_in(r, 2),
+                                     .tls = tls[unit_below(r, 5)],
+                                     .tcp_seg_size = unit_below(r, 4) * 4096};
 }
 
-static bool gives_transports(const onic_wire_config_t *c)
+static bool gives_transports(const onic_transport_config_t *c)
 {
     return c->tls != NULL && *c->tls != '\0';
 }
@@ -35,11 +36,11 @@ START_TEST(any_order)
     for (int round = 0; round < 20000; round++) {
         onic_requirements_t all = {.all = {0}};
         const int n = 1 + (int)unit_below(&r, 4);
-        onic_wire_config_t sum = {0};
+        onic_transport_config_t sum = {0};
         unsigned idle = 0;
 
         for (int i = 0; i < n; i++) {
-            const onic_wire_config_t c = any_config(&r);
+            const onic_transport_config_t c = any_config(&r);
             const bool same =
                 !gives_transports(&c) || sum.tls == NULL || strcmp(sum.tls, c.tls) == 0;
 
@@ -71,7 +72,7 @@ END_TEST
 START_TEST(long_lists)
 {
     char list[2 * ONIC_TLS_MAX];
-    onic_wire_config_t c = {.tls = list};
+    onic_transport_config_t c = {.tls = list};
     onic_requirements_t all = {.all = {0}};
 
     memset(list, 'x', sizeof(list));

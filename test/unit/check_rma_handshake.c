@@ -5,13 +5,13 @@
 /**
  * @file
  * The handshake of transfers between hosts, each rule by itself, and all of the protocol in a
- * simulation (mover_sim.h): transfers are cancelled on both sides, senders die while their puts are
- * under way, or go on to put when the receiver has lost them. Each transfer ends, no buffer of the
- * lost is used again, and in the end nothing else is left.
+ * simulation (pipeline_sim.h): transfers are cancelled on both sides, senders die while their puts
+ * are under way, or go on to put when the receiver has lost them. Each transfer ends, no buffer of
+ * the lost is used again, and in the end nothing else is left.
  */
 #include <string.h>
 
-#include "test/unit/mover_sim.h"
+#include "test/unit/pipeline_sim.h"
 
 /** No transfer with it begins any more. */
 static bool is_over(unsigned p)

@@ -4,7 +4,7 @@
  */
 /** @file Segments: descriptors and names, shares, and space, over a posix_fallocate of the test's
  * own. */
-#include "common/node/segment.h"
+#include "common/transport/shm/segment.h"
 
 #include <errno.h>
 #include <fcntl.h>

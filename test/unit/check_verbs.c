@@ -10,7 +10,7 @@
 
 #if OMPI_NIC_HAVE_VERBS
 
-#include "common/verbs/verbs.h"
+#include "common/transport/verbs/verbs.h"
 #include "test/unit/verbs_library.h"
 
 /** Adapters of Ethernet. */

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Ports of verbs devices: wire form, filters, choice. */
-#include "common/verbs/verbs_port.h"
+#include "common/transport/verbs/verbs_port.h"
 
 #include <arpa/inet.h>
 #include <string.h>

@@ -218,7 +218,7 @@ static double slots(const sim_case_t *c, double chunk, double most, double block
     return host(k) + through(&l) + host(k);
 }
 
-double sim_mover(const sim_case_t *c)
+double sim_pipeline(const sim_case_t *c)
 {
     return slots(c, fmin(12 << 10, c->slot), c->slot, c->slot);
 }

@@ -28,9 +28,9 @@ typedef struct sim_case {
 } sim_case_t;
 
 /** Nanoseconds from the call to the end of the flush behind it, with a target that is in MPI. */
-double sim_pack(const sim_case_t *c);  /**< fragments by messages */
-double sim_mover(const sim_case_t *c); /**< slots, the paper's chunks (C0 = 12 KiB, q = 1.5) */
-double sim_nic(const sim_case_t *c);   /**< a request for each piece */
+double sim_pack(const sim_case_t *c);     /**< fragments by messages */
+double sim_pipeline(const sim_case_t *c); /**< slots, the paper's chunks (C0 = 12 KiB, q = 1.5) */
+double sim_nic(const sim_case_t *c);      /**< a request for each piece */
 double
 sim_one_chunk(const sim_case_t *c); /**< the same slots, but all is packed, moved, unpacked */
 double sim_one_by_one(const sim_case_t *c); /**< each piece by a request of its own */

@@ -7,7 +7,7 @@
 #if OMPI_NIC_HAVE_MLX5DV
 
 #include "common/support/bytes.h"
-#include "common/verbs/mlx5_library.h"
+#include "common/transport/verbs/mlx5_library.h"
 #include "test/unit/mlx5_sim.h"
 #include "test/unit/verbs_library.h"
 

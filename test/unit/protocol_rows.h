@@ -3,22 +3,22 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The rows of protocols as tests of choices see them: what they ask of a peer has an answer
- *  here, in place of the wire's. For one file of a program. */
+ *  here, in place of the transport's. For one file of a program. */
 #pragma once
 
-#include "common/mover/mover.h"
+#include "common/pipeline/pipeline.h"
 #include "pml_superpipe/protocols/process.h"
 
 /** What any peer can be reached by, and whether this process has slots. */
 static struct {
-    bool copy, mover, slots;
+    bool copy, pipeline, slots;
 } reach;
 
 /** A process with all that there may be. */
 static inline void reach_all(void)
 {
     superpipe.params.single_copy = true;
-    reach.copy = reach.mover = reach.slots = true;
+    reach.copy = reach.pipeline = reach.slots = true;
 }
 
 /** Some peer: the functions below do not look at it. */
@@ -35,13 +35,13 @@ bool onic_peer_can_cma(onic_peer_t *peer)
     return reach.copy;
 }
 
-bool onic_mover_reaches_locked(onic_peer_t *peer)
+bool onic_pipeline_reaches_locked(onic_peer_t *peer)
 {
     (void)peer;
-    return reach.mover;
+    return reach.pipeline;
 }
 
-size_t onic_mover_rx_bytes(void)
+size_t onic_pipeline_rx_bytes(void)
 {
     return reach.slots ? 1 << 20 : 0;
 }

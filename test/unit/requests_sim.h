@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#include "common/verbs/requests.h"
+#include "common/transport/verbs/requests.h"
 #include "test/unit/tree.h"
 
 enum {

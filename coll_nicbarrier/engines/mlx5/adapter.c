@@ -9,7 +9,7 @@
 
 #include "coll_nicbarrier/engines/mlx5/state.h"
 #include "common/support/bytes.h"
-#include "common/verbs/mlx5_library.h"
+#include "common/transport/verbs/mlx5_library.h"
 
 /* The command QUERY_HCA_CAP for what an adapter can do now, and where its answer says that it waits
  * for memory: bit 0x68b of 4096 bytes behind a head of 16. */

@@ -23,7 +23,7 @@
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/engines/mlx5/chain.h"
 #include "coll_nicbarrier/schedule/schedule.h"
-#include "common/verbs/connect.h"
+#include "common/transport/verbs/connect.h"
 
 /** What all groups of the process have. */
 typedef struct nicbarrier_mlx5 {

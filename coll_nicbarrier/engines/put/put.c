@@ -10,9 +10,9 @@
  * writer, whose words only grow and which does not put the next one before UCX is done with the one
  * before; the reader keeps the greatest it has seen.
  *
- * Everything belongs to the wire lock. The wire's server thread moves the groups on while the
- * application computes. Puts by an adapter make no event, so it looks at them now and then, as long
- * as something is waited for: what comes to other groups is read when they are entered next.
+ * Everything belongs to the transport lock. The transport's server thread moves the groups on while
+ * the application computes. Puts by an adapter make no event, so it looks at them now and then, as
+ * long as something is waited for: what comes to other groups is read when they are entered next.
  */
 #include "coll_nicbarrier/engines/put/put.h"
 
@@ -20,8 +20,8 @@
 
 #include "coll_nicbarrier/schedule/schedule.h"
 #include "common/support/bytes.h"
-#include "common/wire/adapters.h"
-#include "common/wire/wire.h"
+#include "common/transport/adapters.h"
+#include "common/transport/transport.h"
 
 /** The server thread takes over when the application has been away for so long. */
 #define IDLE_USEC 1000U
@@ -29,7 +29,7 @@
 #define TCP_SEGMENT 65536U
 
 /** All groups that are connected, that are leaving (disconnected with words still to be put), or
- *  that have left (UCX may still report on puts to partners that are lost); wire lock. */
+ *  that have left (UCX may still report on puts to partners that are lost); transport lock. */
 static nicbarrier_net_t *nets;
 static int schedule_kind;
 
@@ -45,7 +45,8 @@ static const nicbarrier_param_t params[] = {
     {.name = NULL},
 };
 
-/* ---- all groups; the wire lock is held ------------------------------------------------------ */
+/* ---- all groups; the transport lock is held
+ * ------------------------------------------------------ */
 
 static void destroy(nicbarrier_net_t *net)
 {
@@ -60,7 +61,7 @@ static bool is_over(nicbarrier_net_t *net)
 {
     if (net->state == NICBARRIER_PUT_LEAVING && !nicbarrier_put_sends(net)) {
         net->state = NICBARRIER_PUT_LEFT;
-        onic_wire_want_server(false);
+        onic_transport_want_server(false);
     }
     return net->state == NICBARRIER_PUT_LEFT && net->in_flight == 0;
 }
@@ -72,7 +73,7 @@ static bool is_left(const nicbarrier_net_t *net)
            (net->state != NICBARRIER_PUT_LEFT && nicbarrier_put_sends(net));
 }
 
-/** The wire's deferred function: all groups, on whatever thread progresses. */
+/** The transport's deferred function: all groups, on whatever thread progresses. */
 static int progress_all(void)
 {
     int events = 0;
@@ -93,7 +94,7 @@ static int progress_all(void)
     }
     /* So that what was done counts. */
     if (left && events > 0)
-        onic_wire_defer(ONIC_AM_COLL);
+        onic_transport_defer(ONIC_AM_COLL);
     return left && events == 0 ? -1 : events;
 }
 
@@ -101,26 +102,26 @@ static int progress_all(void)
 
 static int put_open(const nicbarrier_engine_settings_t *settings, nicbarrier_reason_t *why)
 {
-    onic_wire_config_t wire = {.server_thread = settings->thread,
-                               .server_idle_usec = IDLE_USEC,
-                               .tls = tls,
-                               .tcp_seg_size = TCP_SEGMENT};
+    onic_transport_config_t wire = {.server_thread = settings->thread,
+                                    .server_idle_usec = IDLE_USEC,
+                                    .tls = tls,
+                                    .tcp_seg_size = TCP_SEGMENT};
     schedule_kind = settings->schedule;
-    if (onic_wire_open(&wire) != 0)
+    if (onic_transport_open(&wire) != 0)
         return nicbarrier_reason(why, "UCX could not be started");
-    onic_wire_set_fns(ONIC_AM_COLL, &(onic_wire_fns_t){.deferred = progress_all});
+    onic_transport_set_fns(ONIC_AM_COLL, &(onic_transport_fns_t){.deferred = progress_all});
     return 0;
 }
 
 static void put_close(void)
 {
-    onic_wire_flush();
-    onic_wire_set_fns(ONIC_AM_COLL, ONIC_WIRE_NO_FNS);
-    onic_wire_lock();
+    onic_transport_flush();
+    onic_transport_set_fns(ONIC_AM_COLL, ONIC_TRANSPORT_NO_FNS);
+    onic_transport_lock();
     for (nicbarrier_net_t **at = &nets; *at != NULL;) {
         nicbarrier_net_t *net = *at;
         if (net->state != NICBARRIER_PUT_LEFT)
-            onic_wire_want_server(false);
+            onic_transport_want_server(false);
         net->state = NICBARRIER_PUT_LEFT;
         if (net->in_flight == 0) {
             *at = net->next;
@@ -129,10 +130,10 @@ static void put_close(void)
             at = &net->next;
         }
     }
-    onic_wire_unlock();
+    onic_transport_unlock();
     nicbarrier_put_flags_close();
     /* UCX is gone with the last reference, and with it what it knew of their keys and words. */
-    const bool last = onic_wire_close();
+    const bool last = onic_transport_close();
     while (last && nets != NULL) {
         nicbarrier_net_t *net = nets;
         nets = net->next;
@@ -202,26 +203,26 @@ static int put_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endp
     nicbarrier_schedule_bits(steps, n, &sends, &waits);
     nicbarrier_rule_init(&net->rule, (uint32_t)n, sends, waits);
     net->events = *events;
-    onic_wire_lock();
-    net->losses = onic_wire_losses();
+    onic_transport_lock();
+    net->losses = onic_transport_losses();
     for (int k = 0; k < n && rc == 0; k++)
         if (steps[k].send_to != NICBARRIER_NOBODY)
             rc = open_outlet(net, &net->outlet[k], &steps[k], endpoints, why);
     net->next = nets;
     nets = net;
-    onic_wire_defer(ONIC_AM_COLL);
+    onic_transport_defer(ONIC_AM_COLL);
     net->state = NICBARRIER_PUT_CONNECTED;
-    onic_wire_unlock();
-    onic_wire_want_server(true);
+    onic_transport_unlock();
+    onic_transport_want_server(true);
     return rc;
 }
 
 static void put_enter(nicbarrier_net_t *net, uint64_t epoch)
 {
-    onic_wire_lock();
+    onic_transport_lock();
     nicbarrier_put_enter(net, epoch);
-    onic_wire_defer(ONIC_AM_COLL);
-    onic_wire_unlock();
+    onic_transport_defer(ONIC_AM_COLL);
+    onic_transport_unlock();
 }
 
 static uint64_t put_completed(const nicbarrier_net_t *net)
@@ -236,20 +237,20 @@ static bool put_failed(const nicbarrier_net_t *net)
 
 static void put_fail(nicbarrier_net_t *net)
 {
-    onic_wire_lock();
+    onic_transport_lock();
     if (net->state == NICBARRIER_PUT_CONNECTED) {
         nicbarrier_put_fail(net);
-        onic_wire_defer(ONIC_AM_COLL);
+        onic_transport_defer(ONIC_AM_COLL);
     }
-    onic_wire_unlock();
+    onic_transport_unlock();
 }
 
 static int put_progress(nicbarrier_net_t *net)
 {
     (void)net;
     /* This one may have begun what processes behind it have not entered yet. */
-    onic_wire_defer(ONIC_AM_COLL);
-    return onic_wire_progress();
+    onic_transport_defer(ONIC_AM_COLL);
+    return onic_transport_progress();
 }
 
 /** Peers may be behind, but have got all they need from here, or will by words that wait for those
@@ -260,14 +261,14 @@ static void put_disconnect(nicbarrier_net_t *net)
     nicbarrier_put_flags_t *flags = net->flags;
     const bool connected = net->state == NICBARRIER_PUT_CONNECTED;
     /* First of all, since other threads read the flags until then; afterwards they may free it. */
-    onic_wire_lock();
+    onic_transport_lock();
     net->flags = NULL;
     if (connected) {
         net->state = NICBARRIER_PUT_LEAVING;
         (void)progress_all();
-        onic_wire_defer(ONIC_AM_COLL);
+        onic_transport_defer(ONIC_AM_COLL);
     }
-    onic_wire_unlock();
+    onic_transport_unlock();
     nicbarrier_put_flags_give(flags);
     if (!connected)
         free(net);
@@ -288,12 +289,12 @@ static int put_score(void)
     return score;
 }
 
-/** Before any other component opens the wire. */
+/** Before any other component opens the transport. */
 static void put_announce(bool by_name)
 {
-    const onic_wire_config_t wire = {.tls = tls, .tcp_seg_size = TCP_SEGMENT, .puts = true};
+    const onic_transport_config_t wire = {.tls = tls, .tcp_seg_size = TCP_SEGMENT, .puts = true};
     if (by_name || put_score() > 50)
-        onic_wire_require(&wire);
+        onic_transport_require(&wire);
 }
 
 const nicbarrier_engine_t nicbarrier_engine_put = {

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file What the files of engine put share: flags and what stands in them, groups and their steps.
- *  Everything of a group belongs to the wire lock, which is held in all calls for it, but for what
- *  is atomic. */
+ *  Everything of a group belongs to the transport lock, which is held in all calls for it, but for
+ * what is atomic. */
 #pragma once
 
 #include <stdatomic.h>
@@ -14,7 +14,7 @@
 
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/epoch/rule.h"
-#include "common/wire/put.h"
+#include "common/transport/put.h"
 
 /* ---- flags: flags.c -------------------------------------------------------------------------
  *
@@ -40,12 +40,12 @@ typedef struct nicbarrier_put_flags {
 } nicbarrier_put_flags_t;
 
 /** Flags for a group: zeros. NULL where no memory can be had that can be put into. These functions
- *  must not be called with the wire lock held. */
+ *  must not be called with the transport lock held. */
 nicbarrier_put_flags_t *nicbarrier_put_flags_take(void);
 /** This process reads them no more. */
 void nicbarrier_put_flags_give(nicbarrier_put_flags_t *flags);
-/** All have been given back. Before the wire is closed, which keeps their memory until nothing can
- *  come any more. */
+/** All have been given back. Before the transport is closed, which keeps their memory until nothing
+ * can come any more. */
 void nicbarrier_put_flags_close(void);
 
 /** In a flag, from the highest bit: failed (rule.h), the tag, the epoch. So of two words of a group

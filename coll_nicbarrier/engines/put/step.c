@@ -18,7 +18,7 @@ static void fail(nicbarrier_net_t *net)
  *  entered. A group that is leaving waits for no put to a partner that is lost. */
 static void look_for_losses(nicbarrier_net_t *net)
 {
-    const unsigned losses = onic_wire_losses();
+    const unsigned losses = onic_transport_losses();
     const bool idle =
         net->rule.completed == net->rule.entered && net->state == NICBARRIER_PUT_CONNECTED;
     if (idle || net->losses == losses)
@@ -35,8 +35,9 @@ static void look_for_losses(nicbarrier_net_t *net)
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-/** The end of a put, also called by UCX in its progress: the wire has reported an error to the
- * user, and nothing is tried again; what is to follow is sent by the wire's deferred function. */
+/** The end of a put, also called by UCX in its progress: the transport has reported an error to the
+ * user, and nothing is tried again; what is to follow is sent by the transport's deferred function.
+ */
 static void end_put(void *arg, int status)
 {
     nicbarrier_outlet_t *out = arg;

@@ -1,0 +1,72 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Sizes of the chunks into which a transfer is cut; sections are those of A. Denis (2011).
+ * Those by the numbers of a link (common/model/pipeline.h) have not been faster on any machine so
+ * far. Pure. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** Between processes of a node: bytes after which what has been packed is shown to the receiver
+ *  (section 4, sub-blocking). Shorter transfers have nothing that could overlap. */
+#define ONIC_PIPELINE_BLOCK 16384
+/** What models take a buffer for. Between hosts all of a chunk is shown together. */
+#define ONIC_PIPELINE_RX_BUFFER 32768
+
+/** What comes next. Copied to look ahead. */
+typedef struct onic_schedule {
+    double next;      /**< bytes of the next chunk, before they are rounded */
+    double q;         /**< what it is multiplied by after each chunk */
+    uint32_t unit;    /**< chunks are multiples of this */
+    uint32_t highest; /**< most bytes of a chunk */
+} onic_schedule_t;
+
+/** Chunks of c0 > 0, c0 * q, c0 * q^2 and so on, each a multiple of `unit` (1 .. buffer) and no
+ *  longer than `buffer`. q above 1: they grow until they fill a buffer; 1: all are of one size. */
+static inline void onic_schedule_growing(onic_schedule_t *s, double c0, double q, uint32_t unit,
+                                         uint32_t buffer)
+{
+    s->unit = unit;
+    s->highest = buffer - buffer % unit;
+    s->next = c0 < s->highest ? c0 : s->highest;
+    s->q = q;
+}
+
+/** Where the numbers of the link are not known; end of section 4: "hardwired C0 = 12 KB and q = 1.5
+ *  gives results almost as good as optimal values". */
+static inline void onic_schedule_paper(onic_schedule_t *s, uint32_t unit, uint32_t buffer)
+{
+    onic_schedule_growing(s, 12.0 * 1024, 1.5, unit, buffer);
+}
+
+/** Bytes of the next chunk, but for the last one of a transfer, which is what is left. */
+static inline uint32_t onic_schedule_next(onic_schedule_t *s)
+{
+    uint32_t bytes = (uint32_t)s->next;
+
+    bytes -= bytes % s->unit;
+    if (bytes < s->unit)
+        bytes = s->unit;
+    s->next *= s->q;
+    if (s->next > s->highest)
+        s->next = s->highest;
+    return bytes;
+}
+
+/** Do the next `chunks` hold `bytes`, though each may be cut short by less than `slack` bytes? */
+static inline bool onic_schedule_holds(const onic_schedule_t *s, unsigned chunks, uint64_t bytes,
+                                       uint32_t slack)
+{
+    onic_schedule_t ahead = *s;
+
+    for (; chunks > 0 && bytes > 0; chunks--) {
+        uint32_t chunk = onic_schedule_next(&ahead);
+        uint32_t sure = chunk > slack ? chunk - slack : 0;
+
+        bytes -= sure < bytes ? sure : bytes;
+    }
+    return bytes == 0;
+}

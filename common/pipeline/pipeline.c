@@ -1,0 +1,290 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The pipeline's life, and how transfers begin. */
+#include "common/pipeline/pipeline.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "ompi/constants.h"
+#include "opal/mca/base/mca_base_pvar.h"
+#include "opal/util/proc.h"
+
+#include "common/pipeline/shm/carrier_shm.h"
+#include "common/pipeline/rma/carrier_rma.h"
+#include "common/pipeline/transfers.h"
+#include "common/transport/shm/segment.h"
+#include "common/transport/adapters.h"
+
+/** Calls of progress from one look for buffers of the dead to the next. */
+#define CALLS 4096
+/** A receive pool that is smaller than this, since there is little shared memory, is not worth
+ *  it. */
+#define RX_POOL_LEAST ((size_t)64 << 10)
+
+/** Guards the count of references; opening and closing happen under it. */
+static pthread_mutex_t open_mutex = PTHREAD_MUTEX_INITIALIZER;
+static int references;
+
+/** Does data within the node go by puts, too? For tests. */
+static bool puts_to_all;
+
+/* ---- opening and closing --------------------------------------------------------------------- */
+
+static void reclaim_now_and_then(void)
+{
+    static atomic_uint calls;
+    /* Threads that meet here lose a count or two. */
+    const unsigned n = atomic_load_explicit(&calls, memory_order_relaxed) + 1;
+    atomic_store_explicit(&calls, n, memory_order_relaxed);
+    if (n % CALLS == 0 && onic_transfers_enter()) {
+        onic_node_reclaim();
+        onic_transfers_leave();
+    }
+}
+
+/** What the transport calls after each progress. */
+static int progress_wire(void)
+{
+    reclaim_now_and_then();
+    if (onic_pipeline_idle() && onic_rma_idle())
+        return 0;
+    const int moved = onic_rma_progress() + onic_pipeline_progress();
+    return moved > 0 || (onic_pipeline_idle() && onic_rma_idle()) ? moved : -1;
+}
+
+/** onic_transport_forget_fn_t. */
+static bool forget_peer(onic_peer_t *peer, bool left)
+{
+    if (left && (onic_transfers_name(peer) || onic_rma_knows(peer)))
+        return false;
+    if (left)
+        onic_node_forget(peer);
+    return true;
+}
+
+/** Bytes of this process's receive pool; 0: none. */
+static size_t rx_pool_bytes(const onic_pipeline_config_t *config)
+{
+    const unsigned processes = (unsigned)opal_process_info.num_local_peers + 1;
+    const size_t bytes = onic_segment_part(
+        config->rx_pool > 0 ? config->rx_pool : onic_rx_pool_derived(), processes);
+    return bytes < RX_POOL_LEAST && bytes < config->rx_pool ? 0 : bytes;
+}
+
+/** What adapters put into has memory, all of it. */
+static bool is_filled(void)
+{
+    onic_rx_pool_t *rx_pool = &onic_node_state.rx_pool;
+    const uint64_t all = onic_pool_all(&rx_pool->pool);
+    onic_transport_lock();
+    const bool filled = onic_rx_pool_have(rx_pool, all, true) == all;
+    onic_transport_unlock();
+    return filled;
+}
+
+static int open_first(const onic_pipeline_config_t *config)
+{
+    if (!onic_transfers_start())
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    puts_to_all = config->rma == ONIC_PIPELINE_RMA_ALWAYS;
+    onic_node_open(rx_pool_bytes(config), config->rx_buffer);
+    if (config->rma != ONIC_PIPELINE_RMA_NEVER && onic_node_state.exists &&
+        onic_node_state.me != 0 && onic_transport_puts() && is_filled()) {
+        onic_rma_open(&onic_node_state.rx_pool.pool, onic_node_state.rx_pool.buffers,
+                      onic_node_state.rx_pool.buffer_bytes, onic_node_state.me, puts_to_all);
+    }
+    onic_transport_set_fns(ONIC_AM_PIPELINE, &(onic_transport_fns_t){.am = onic_rma_on_message,
+                                                                     .deferred = onic_rma_deferred,
+                                                                     .unlocked = progress_wire,
+                                                                     .forget = forget_peer});
+    return OMPI_SUCCESS;
+}
+
+static void close_last(void)
+{
+    onic_node_withdraw();
+    onic_transport_set_fns(ONIC_AM_PIPELINE, ONIC_TRANSPORT_NO_FNS);
+    onic_transfers_shut();
+    onic_transport_lock();
+    onic_transfers_end_locked();
+    onic_node_forget_all();
+    onic_transport_unlock();
+    onic_rma_close();
+    onic_transfers_stop();
+    onic_node_close();
+}
+
+int onic_pipeline_open(const onic_pipeline_config_t *config)
+{
+    int rc = OMPI_SUCCESS;
+    pthread_mutex_lock(&open_mutex);
+    if (references == 0)
+        rc = open_first(config);
+    references += rc == OMPI_SUCCESS;
+    pthread_mutex_unlock(&open_mutex);
+    return rc;
+}
+
+void onic_pipeline_close(void)
+{
+    pthread_mutex_lock(&open_mutex);
+    if (--references == 0)
+        close_last();
+    pthread_mutex_unlock(&open_mutex);
+}
+
+void onic_pipeline_announce(onic_pipeline_rma_t rma)
+{
+    if (rma == ONIC_PIPELINE_RMA_ALWAYS ||
+        (rma == ONIC_PIPELINE_RMA_AUTO &&
+         onic_rdma_here(ONIC_ADAPTERS, getenv("UCX_TLS"), getenv("UCX_NET_DEVICES"))))
+        onic_transport_require(&(onic_transport_config_t){.puts = true});
+}
+
+size_t onic_pipeline_rx_bytes(void)
+{
+    const onic_rx_pool_t *rx_pool = &onic_node_state.rx_pool;
+    return onic_node_state.exists ? (size_t)rx_pool->pool.nbuffers * rx_pool->buffer_bytes : 0;
+}
+
+void onic_pipeline_register_counters(const mca_base_component_t *c)
+{
+    static const onic_counter_t counters[] = {
+        {"chunks", "Chunks packed into buffers of receivers", &onic_pipeline_counters.chunks, 0},
+        {"gaps",
+         "Times a sender waited until its receiver had emptied a buffer, or had granted some",
+         &onic_pipeline_counters.gaps, 0},
+        {"stalls", "Times a receiver had taken all that was in its buffers and waited for more",
+         &onic_pipeline_counters.stalls, 0},
+        {"refused_leases", "Buffers that were asked for and not to be had at once",
+         &onic_pipeline_counters.refused, 0},
+        {"slots_in_use", "Most receive buffers of this process that were in use at a time",
+         &onic_pipeline_counters.buffers, MCA_BASE_PVAR_CLASS_HIGHWATERMARK},
+    };
+
+    onic_register_counters(c, counters, sizeof(counters) / sizeof(counters[0]));
+}
+
+/* ---- beginning ------------------------------------------------------------------------------- */
+
+static bool is_open(void)
+{
+    return atomic_load_explicit(&onic_transfers.open, memory_order_relaxed);
+}
+
+/** How a peer is reached; NULL where it is not. The transport lock is held. */
+static const onic_carrier_t *carrier_of(onic_peer_t *peer, void **record_p)
+{
+    const onic_carrier_t *const carriers[] = {&onic_carrier_node, &onic_carrier_rma};
+    *record_p = NULL;
+    for (unsigned i = puts_to_all; i < 2 && is_open(); i++) {
+        *record_p = carriers[i]->reach(peer);
+        if (*record_p != NULL)
+            return carriers[i];
+    }
+    return NULL;
+}
+
+bool onic_pipeline_reaches_locked(onic_peer_t *peer)
+{
+    void *record;
+    return carrier_of(peer, &record) != NULL;
+}
+
+static bool is_source(const onic_pipeline_end_t *end, uint64_t len)
+{
+    return end->len == len && len > 0 && end->at <= end->layout.size &&
+           len <= end->layout.size - end->at;
+}
+
+static bool is_sink(const onic_pipeline_end_t *end, uint64_t len)
+{
+    return end->take != NULL ? end->len == len && len > 0 : is_source(end, len);
+}
+
+/** How a transfer begins (pipe/carrier.h). */
+typedef int (*start_fn_t)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
+
+/** A transfer with `peer` over a carrier, which starts it; NULL and an error where it does not. */
+static onic_transfer_t *begin(const onic_carrier_t *c, void *record, start_fn_t start,
+                              onic_role_t role, onic_peer_t *peer, onic_pipeline_end_t *end,
+                              onic_ticket_t *ticket, int *rc_p)
+{
+    onic_transfer_t *t = onic_transfer_new(role, c, peer, end);
+    *rc_p = t != NULL ? start(t, record, ticket) : OMPI_ERR_OUT_OF_RESOURCE;
+    if (t != NULL && *rc_p != OMPI_SUCCESS) {
+        onic_transfer_drop(t);
+        t = NULL;
+    }
+    if (t != NULL)
+        onic_transfer_begun(t, end);
+    return t;
+}
+
+/** One that this process begins, with a lease of buffers. */
+static onic_transfer_t *lease(onic_role_t role, onic_peer_t *peer, onic_pipeline_end_t *end,
+                              onic_ticket_t *ticket)
+{
+    const bool sends = role == ONIC_SENDS;
+    int rc;
+    void *record;
+    const onic_carrier_t *c = carrier_of(peer, &record);
+    if (c == NULL || !(sends ? is_source(end, end->len) : is_sink(end, end->len)))
+        return NULL;
+    onic_transfer_t *t =
+        begin(c, record, sends ? c->send : c->expect, role, peer, end, ticket, &rc);
+    if (t == NULL)
+        onic_pipeline_count(&onic_pipeline_counters.refused, 1);
+    else if (!sends)
+        onic_transfer_queue(t);
+    return t;
+}
+
+onic_transfer_t *onic_pipeline_send_locked(onic_peer_t *to, onic_pipeline_end_t *source,
+                                           onic_ticket_t *ticket)
+{
+    return lease(ONIC_SENDS, to, source, ticket);
+}
+
+onic_transfer_t *onic_pipeline_expect_locked(onic_peer_t *from, onic_pipeline_end_t *sink,
+                                             onic_ticket_t *ticket)
+{
+    return lease(ONIC_RECEIVES, from, sink, ticket);
+}
+
+int onic_pipeline_receive_locked(onic_peer_t *from, const onic_ticket_t *ticket,
+                                 onic_pipeline_end_t *sink)
+{
+    int rc;
+    void *record;
+    const onic_carrier_t *c = carrier_of(from, &record);
+    onic_ticket_t read = *ticket;
+    if (!is_open() || (sink != NULL && !is_sink(sink, ticket->len)))
+        return OMPI_ERR_BAD_PARAM;
+    /* A peer whose receive pool cannot be mapped here may still have mapped mine. */
+    c = c != NULL ? c : &onic_carrier_node;
+    onic_transfer_t *t = begin(c, record, c->receive, ONIC_RECEIVES, from, sink, &read, &rc);
+    if (t != NULL)
+        onic_transfer_queue(t);
+    return rc;
+}
+
+int onic_pipeline_answer_locked(onic_peer_t *to, const onic_ticket_t *ticket,
+                                onic_pipeline_end_t *source)
+{
+    int rc;
+    void *record;
+    const onic_carrier_t *c = carrier_of(to, &record);
+    onic_ticket_t read = *ticket;
+    if (c == NULL)
+        return OMPI_ERR_UNREACH;
+    if (!is_source(source, ticket->len))
+        return OMPI_ERR_BAD_PARAM;
+    onic_transfer_t *t = begin(c, record, c->answer, ONIC_SENDS, to, source, &read, &rc);
+    if (t != NULL)
+        onic_transfer_queue(t);
+    return rc;
+}

@@ -1,0 +1,275 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The carrier between hosts: records of transfers, what is sent and put for them, grants of
+ *  buffers of mine, and peers that are lost. Wire lock. */
+#include "common/pipeline/rma/carrier_rma.h"
+
+#include <stdlib.h>
+
+#include "common/pipeline/core/counters.h"
+
+onic_rma_state_t onic_rma_state;
+
+onic_handles_t onic_rma_records;
+
+/* ---- bounce buffers -------------------------------------------------------------------------- */
+
+char *onic_rma_bounce(onic_rma_t *r)
+{
+    const uint64_t free = onic_rma_state.bounce_free, first = free & -free;
+    /* The last one is for those that have their grant: what they pack leaves. */
+    if (r->packs == 0 && (r->handshake.lease != 0 || free != first)) {
+        r->packs = first;
+        r->bounces |= first;
+        onic_rma_state.bounce_free &= ~first;
+    }
+    return r->packs != 0 ? onic_rma_state.bounce +
+                               (size_t)__builtin_ctzll(r->packs) * onic_rma_state.buffer_bytes
+                         : NULL;
+}
+
+static void free_bounces(onic_rma_t *r, uint64_t buffers)
+{
+    onic_rma_state.bounce_free |= r->bounces & buffers;
+    r->bounces &= ~buffers;
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+onic_rma_t *onic_rma_new(onic_rma_peer_t *peer, bool sends)
+{
+    onic_rma_t *r = calloc(1, sizeof(*r));
+    const uint64_t name = r != NULL ? onic_handle_new(&onic_rma_records, r) : 0;
+    if (name == 0) {
+        free(r);
+        return NULL;
+    }
+    r->name = name;
+    r->peer = peer;
+    r->handshake.sends = sends;
+    return r;
+}
+
+void onic_rma_drop(onic_rma_t *r)
+{
+    if (r->handshake.over && r->peer->asker.lost) {
+        /* UCX may never end what it cannot send: whatever it sends still goes to nobody. */
+        free_bounces(r, UINT64_MAX);
+    }
+    if (onic_rma_handshake_done(&r->handshake) && r->refs == 0) {
+        free_bounces(r, UINT64_MAX);
+        free(onic_handle_free(&onic_rma_records, r->name));
+    }
+}
+
+/** UCX, or something under way here, needs the record no more. */
+static void unref(onic_rma_t *r)
+{
+    r->refs--;
+    onic_rma_drop(r);
+}
+
+/* ---- messages and puts ----------------------------------------------------------------------- */
+
+/** Can nothing be sent to its peer any more? */
+static bool is_off(const onic_rma_t *r)
+{
+    return onic_peer_is_lost(r->peer->peer);
+}
+
+bool onic_rma_left(const onic_rma_t *r)
+{
+    return !is_off(r) && onic_rma_handshake_left(&r->handshake, r->refs);
+}
+
+/** A put is complete, or a message has left. */
+static void completed(void *arg, int status)
+{
+    onic_rma_t *r = arg;
+    if (status < 0)
+        onic_peer_give_up(r->peer->peer);
+    unref(r);
+}
+
+void onic_rma_send(onic_rma_t *r, onic_rma_message_t m)
+{
+    if (is_off(r))
+        return;
+    m.to = r->other;
+    m.from = r->name;
+    r->refs++;
+    const int rc =
+        onic_peer_send(r->peer->peer, ONIC_AM_PIPELINE, &m, sizeof(m), NULL, 0, completed, r);
+    if (rc != 0)
+        completed(r, rc);
+}
+
+/** A word that waits until all puts before it can be seen. */
+typedef struct announcement {
+    onic_rma_t *r;
+    uint64_t bounce; /**< what it announces lies there until then */
+    onic_rma_message_t message;
+} announcement_t;
+
+static void flushed(void *arg, int status)
+{
+    announcement_t *a = arg;
+    if (status < 0)
+        onic_peer_give_up(a->r->peer->peer);
+    free_bounces(a->r, a->bounce);
+    onic_rma_send(a->r, a->message);
+    unref(a->r);
+    free(a);
+}
+
+static void announce(onic_rma_t *r, unsigned buffer, uint64_t word)
+{
+    announcement_t *a = malloc(sizeof(*a));
+    if (a == NULL) {
+        onic_peer_give_up(r->peer->peer);
+        return;
+    }
+    *a = (announcement_t){
+        r, r->packs, {.type = ONIC_RMA_WORD, .buffer = (uint16_t)buffer, .value = word}};
+    r->packs = 0;
+    r->refs++;
+    const int rc = onic_peer_flush(r->peer->peer, flushed, a);
+    if (rc != 0)
+        flushed(a, rc);
+}
+
+/** One put for a chunk. */
+static void put_chunk(onic_rma_t *r, unsigned buffer, uint32_t bytes)
+{
+    r->refs++;
+    const int rc =
+        onic_remote_put(r->peer->remote, (size_t)buffer * r->peer->buffer_bytes, onic_rma_bounce(r),
+                        bytes, onic_rma_state.bounce_region, completed, r);
+    if (rc != 0)
+        completed(r, rc);
+}
+
+void onic_rma_put_word(onic_rma_t *r, unsigned buffer, uint64_t word)
+{
+    const bool fails = onic_word_fails(word);
+    if (is_off(r) || (!fails && !onic_word_ends(word)))
+        return;
+    r->refs++;
+    if (!fails)
+        put_chunk(r, buffer, onic_word_bytes(word));
+    announce(r, buffer, word);
+    unref(r);
+}
+
+/* ---- the lost -------------------------------------------------------------------------------- */
+
+static void see_whether_lost(onic_rma_peer_t *p)
+{
+    if (p->asker.lost || !onic_peer_is_lost(p->peer))
+        return;
+    onic_grant_queue_lose(&onic_rma_state.grant_queue, &p->asker);
+    for (uint32_t i = 0; i < onic_rma_records.n; i++) {
+        onic_rma_t *r = onic_rma_records.slot[i].object;
+        if (r != NULL && r->peer == p) {
+            onic_rma_handshake_lose(&r->handshake);
+            onic_rma_drop(r);
+        }
+    }
+}
+
+/** Sees to the peers that were lost since the last look. */
+static void look_for_losses(void)
+{
+    const unsigned losses = onic_transport_losses();
+    if (losses == onic_rma_state.losses)
+        return;
+    onic_rma_state.losses = losses;
+    for (onic_rma_peer_t *p = onic_rma_state.peers; p != NULL; p = p->next)
+        see_whether_lost(p);
+}
+
+/* ---- buffers of mine ------------------------------------------------------------------------- */
+
+static void release(uint64_t buffers)
+{
+    onic_pipeline_count_buffers(
+        onic_pool_release(&onic_rma_state.pool, onic_rma_state.me, buffers));
+}
+
+static uint64_t take(onic_rma_t *r, unsigned most)
+{
+    const uint64_t buffers =
+        onic_pool_take(&onic_rma_state.pool, onic_rma_state.me, most, &onic_rma_state.wait);
+    r->peer->asker.held |= buffers;
+    r->handshake.lease = buffers;
+    return buffers;
+}
+
+uint64_t onic_rma_reserve(onic_rma_t *r, unsigned buffers)
+{
+    return onic_rma_state.grant_queue.first == NULL ? take(r, buffers) : 0;
+}
+
+void onic_rma_request(onic_rma_t *r, unsigned buffers)
+{
+    onic_grant_queue_add(&onic_rma_state.grant_queue, &r->request, &r->peer->asker, buffers);
+    r->handshake.waits = true;
+}
+
+/** Are all buffers those of lost peers? */
+static bool is_used_up(void)
+{
+    uint64_t lost = 0;
+    for (const onic_rma_peer_t *p = onic_rma_state.peers; p != NULL; p = p->next)
+        lost |= p->asker.lost ? p->asker.held : 0;
+    return lost == onic_pool_all(&onic_rma_state.pool);
+}
+
+/** Grants buffers to the request whose turn it is, or refuses it. False where it goes on to
+ *  wait. */
+static bool serve_next(onic_grant_request_t *next)
+{
+    onic_rma_t *r = (onic_rma_t *)next;
+    const uint64_t buffers = take(r, next->wanted);
+    if (buffers == 0 && !is_used_up())
+        return false;
+    onic_grant_queue_remove(&onic_rma_state.grant_queue, next);
+    if (buffers != 0)
+        r->handshake.waits = false;
+    else
+        onic_rma_handshake_refuse(&r->handshake);
+    onic_rma_send(r, (onic_rma_message_t){.type = ONIC_RMA_GRANT, .value = buffers});
+    return true;
+}
+
+int onic_rma_serve(void)
+{
+    for (int n = 0;; n++) {
+        look_for_losses();
+        onic_grant_request_t *next = onic_grant_queue_next(&onic_rma_state.grant_queue);
+        if (next != NULL && serve_next(next))
+            continue;
+        if (next != NULL)
+            atomic_store(&onic_rma_state.pending, true);
+        return n;
+    }
+}
+
+void onic_rma_released(onic_rma_peer_t *p, uint64_t buffers)
+{
+    look_for_losses();
+    release(onic_asker_release(&p->asker, buffers));
+    (void)onic_rma_serve();
+}
+
+void onic_rma_end(onic_rma_t *r, bool withdrawn)
+{
+    const bool waited = r->handshake.waits;
+    r->transfer = NULL;
+    onic_rma_handshake_close(&r->handshake, withdrawn);
+    if (r->handshake.sends)
+        r->peer->requests -= waited && !r->handshake.waits;
+    onic_rma_drop(r);
+}

@@ -1,0 +1,55 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The carrier within a node: the receive pool of this process, and those mapped here. */
+#pragma once
+
+#include "common/pipeline/shm/rx_pool.h"
+#include "common/pipeline/core/carrier.h"
+#include "common/transport/transport.h"
+
+/** A peer, from the first time on until the pipeline is closed or the peer is forgotten. */
+typedef struct onic_node_peer {
+    struct onic_node_peer *next;
+    onic_peer_t *peer;
+    bool tried;                /**< is reached, or never will be */
+    bool reached;              /**< its receive pool is mapped */
+    onic_rx_pool_t rx_pool;    /**< as mapped here */
+    onic_pool_wait_t wait;     /**< for buffers of its receive pool */
+    onic_pool_wait_t own_wait; /**< for buffers of mine, on its behalf */
+} onic_node_peer_t;
+
+typedef struct onic_node_state {
+    bool exists; /**< there is a receive pool; constant while the pipeline is open */
+    onic_rx_pool_t rx_pool;
+    onic_segment_key_t key;
+    uint64_t me;             /**< this process as an owner of buffers elsewhere; 0: not known */
+    onic_node_peer_t *peers; /**< under the transport lock */
+    /** Buffers of my receive pool that transfers here have to do with: they release them. */
+    _Atomic uint64_t receiving;
+} onic_node_state_t;
+
+/* Exported for the tests of the pipeline. */
+ONIC_EXPORT extern onic_node_state_t onic_node_state;
+
+extern const onic_carrier_t onic_carrier_node;
+
+/** Makes the receive pool of `bytes`, 0 for none, and offers it to the peers of the node, where
+ *  data may go through shared memory. Where it cannot be had there is none. */
+void onic_node_open(size_t bytes, size_t buffer);
+/** Nobody can map the receive pool any more. */
+void onic_node_withdraw(void);
+/** Closes it, when no transfer is left. */
+void onic_node_close(void);
+
+/** A peer's record where its receive pool is mapped here; tries that at first. The transport lock
+ * is held. */
+ONIC_EXPORT onic_node_peer_t *onic_node_reach(onic_peer_t *peer);
+/** Frees what is known of a peer that no transfer names. The transport lock is held. */
+void onic_node_forget(onic_peer_t *peer);
+/** The same of all, when no transfer is left. */
+void onic_node_forget_all(void);
+
+/** Every now and then: frees buffers of no transfer here whose owner is dead. Any thread. */
+void onic_node_reclaim(void);

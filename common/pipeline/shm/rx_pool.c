@@ -1,0 +1,142 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#define _GNU_SOURCE
+#include "common/pipeline/shm/rx_pool.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "common/transport/shm/segment.h"
+
+#define MIB  ((size_t)1 << 20)
+#define PAGE ((size_t)4096)
+/* Mapped round a load, unless Linux was told otherwise. */
+#define AROUND ((size_t)64 << 10)
+
+/** What stands before the buffers. */
+typedef struct rx_pool_head {
+    uint32_t nbuffers;
+    uint32_t buffer_bytes;
+    onic_life_t life;
+    /** A bit for each buffer that has memory. */
+    _Alignas(64) _Atomic uint64_t filled;
+    onic_pool_words_t pool;
+    onic_rx_buffer_words_t buffer[ONIC_RX_BUFFERS_MAX];
+} rx_pool_head_t;
+
+#define HEAD_BYTES ((sizeof(rx_pool_head_t) + PAGE - 1) / PAGE * PAGE)
+
+size_t onic_rx_pool_derived(void)
+{
+    const size_t l2 = onic_l2_size();
+    return l2 <= MIB / 2 ? MIB : l2 >= 8 * MIB ? 16 * MIB : 2 * l2;
+}
+
+/** Maps what has memory: a load brings all pages round it, in a third of the time of populating. */
+static void map_around(const char *from, size_t len)
+{
+    for (size_t at = 0; at < len; at += AROUND)
+        (void)*(const volatile char *)(from + at);
+    (void)*(const volatile char *)(from + len - 1);
+}
+
+/** The lowest bits of a mask that follow one another. */
+static uint64_t first_row(uint64_t mask)
+{
+    const uint64_t first = mask & -mask;
+    return mask & ~(mask + first);
+}
+
+uint64_t onic_rx_pool_prepare(onic_rx_pool_t *rx_pool, uint64_t buffers, bool make)
+{
+    rx_pool_head_t *head = rx_pool->segment.base;
+    const onic_mapped_t all = {rx_pool->segment.base, 0, rx_pool->segment.size};
+    const uint64_t filled = atomic_load_explicit(&head->filled, memory_order_acquire);
+    for (uint64_t left = buffers & ~rx_pool->mapped, row; left != 0; left &= ~row) {
+        row = first_row((left & filled) != 0 ? left & filled : left);
+        char *at = onic_rx_pool_buffer(rx_pool, (unsigned)__builtin_ctzll(row));
+        const size_t len = (size_t)__builtin_popcountll(row) * rx_pool->buffer_bytes;
+        if ((row & filled) != 0)
+            map_around(at, len);
+        else if (!make || !onic_segment_fill(&all, &rx_pool->file,
+                                             (size_t)(at - (char *)rx_pool->segment.base), len))
+            continue;
+        atomic_fetch_or_explicit(&head->filled, row, memory_order_release);
+        rx_pool->mapped |= row;
+    }
+    return buffers & rx_pool->mapped;
+}
+
+static void lay_out(onic_rx_pool_t *rx_pool, unsigned nbuffers, uint32_t buffer_bytes)
+{
+    rx_pool_head_t *head = rx_pool->segment.base;
+    rx_pool->pool = (onic_pool_t){&head->pool, head->buffer, nbuffers};
+    rx_pool->buffers = (char *)rx_pool->segment.base + HEAD_BYTES;
+    rx_pool->buffer_bytes = buffer_bytes;
+    rx_pool->mapped = 0;
+    rx_pool->owner = onic_owner_of(&rx_pool->life);
+}
+
+bool onic_rx_pool_make(size_t bytes, size_t buffer, onic_rx_pool_t *rx_pool,
+                       onic_segment_key_t *key)
+{
+    const onic_pool_shape_t shape = onic_pool_cut(bytes, buffer);
+    const size_t total = HEAD_BYTES + (size_t)shape.nbuffers * shape.buffer_bytes;
+    if (!onic_segment_make(total, HEAD_BYTES, 1, ONIC_NAMELESS, key, &rx_pool->segment))
+        return false;
+    rx_pool->life = onic_life_mine();
+    rx_pool->file = key->file;
+    lay_out(rx_pool, shape.nbuffers, shape.buffer_bytes);
+    if (rx_pool->owner == 0) {
+        onic_rx_pool_close(rx_pool, key);
+        return false;
+    }
+    rx_pool_head_t *head = rx_pool->segment.base;
+    head->nbuffers = shape.nbuffers;
+    head->buffer_bytes = shape.buffer_bytes;
+    head->life = rx_pool->life;
+    onic_pool_init(&rx_pool->pool);
+    return true;
+}
+
+/** Takes the sizes over, if they keep within the segment. */
+static bool read_head(onic_rx_pool_t *rx_pool)
+{
+    rx_pool_head_t head;
+    const onic_life_t mine = onic_life_mine();
+    memcpy(&head, rx_pool->segment.base, offsetof(rx_pool_head_t, pool));
+    if (head.nbuffers < 1 || head.nbuffers > ONIC_RX_BUFFERS_MAX || head.buffer_bytes == 0 ||
+        head.buffer_bytes > ONIC_RX_BUFFER_BYTES_MAX ||
+        rx_pool->segment.size != HEAD_BYTES + (size_t)head.nbuffers * head.buffer_bytes ||
+        !onic_life_comparable(&mine, &head.life))
+        return false;
+    rx_pool->life = head.life;
+    lay_out(rx_pool, head.nbuffers, head.buffer_bytes);
+    return rx_pool->owner != 0;
+}
+
+bool onic_rx_pool_map(const onic_segment_key_t *key, onic_rx_pool_t *rx_pool)
+{
+    if (key->size < HEAD_BYTES ||
+        onic_segment_join(key, key->size, 1, &rx_pool->segment) != ONIC_JOINED)
+        return false;
+    if (!read_head(rx_pool)) {
+        onic_segment_unmap(&rx_pool->segment);
+        return false;
+    }
+    rx_pool->file = key->file;
+    return true;
+}
+
+void onic_rx_pool_unmap(onic_rx_pool_t *rx_pool)
+{
+    onic_segment_unmap(&rx_pool->segment);
+}
+
+void onic_rx_pool_close(onic_rx_pool_t *rx_pool, onic_segment_key_t *key)
+{
+    onic_segment_withdraw(key);
+    onic_segment_unmap(&rx_pool->segment);
+}

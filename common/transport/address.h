@@ -1,0 +1,68 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file What others must know of a process before they can send to it. The same bytes are
+ *  exchanged by a communicator, published for all, sent to processes that are to answer, and stand
+ *  beside memory keys. Pure. In the form of this machine and version; another one is refused. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/transport/shm/node.h"
+#include "common/support/life.h"
+#include "common/support/peer_file.h"
+
+/** What a process of the machine needs to copy from it, wake it, and see whether it is dead. */
+typedef struct onic_cma_id {
+    char host[40];            /**< the kernel's boot identifier, zero-padded; empty where unknown */
+    uint64_t nonce_at;        /**< address of a random number in that process */
+    uint64_t nonce;           /**< and its value */
+    onic_file_key_t presence; /**< that process's signs of life */
+    onic_file_key_t wake;     /**< the pipe that wakes its server thread */
+    onic_life_t life;         /**< the process itself, in its pid namespace */
+} onic_cma_id_t;
+
+/** Most bytes of a UCX address. One of a host with many adapters has some thousands. */
+#define ONIC_ADDRESS_MAX 65536
+
+typedef struct onic_address {
+    uint64_t name;   /**< job and number in the job, see onic_name */
+    uint64_t credit; /**< bytes that its point-to-point layer takes from each process before any
+                        grant */
+    onic_cma_id_t cma_id;
+    onic_segment_key_t queues; /**< into which processes of its job and node put messages */
+    const void *ucx;           /**< its UCX worker's address, 1 .. ONIC_ADDRESS_MAX bytes */
+    size_t ucx_len;
+} onic_address_t;
+
+/** How many bytes it takes. */
+size_t onic_address_size(const onic_address_t *a);
+
+/** In a table of addresses (addresses.c): where a process's record stands. */
+typedef struct onic_table_entry {
+    uint64_t name;
+    uint64_t at; /**< from the begin of the table */
+    uint64_t len;
+} onic_table_entry_t;
+
+/** What a table begins with; the records follow. */
+typedef struct onic_table_head {
+    uint64_t n;
+    onic_table_entry_t entry[]; /**< sorted by name */
+} onic_table_head_t;
+
+/** Bytes of a table of `n` processes, whose records take so many bytes. */
+static inline size_t onic_table_bytes(uint64_t n, size_t records)
+{
+    return sizeof(onic_table_head_t) + n * sizeof(onic_table_entry_t) + records;
+}
+
+/** Writes it. Its size, or 0 where `cap` is not enough or UCX's address is too long. */
+size_t onic_address_write(const onic_address_t *a, void *bytes, size_t cap);
+
+/** Reads it; `a->ucx` then points into `bytes`. False where these are not, exactly, what
+ *  onic_address_write of this version writes. */
+bool onic_address_read(const void *bytes, size_t len, onic_address_t *a);

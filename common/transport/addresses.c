@@ -1,0 +1,176 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file How processes learn each other's addresses: one by one, from what each has published in
+ *  Open MPI's exchange; or all those of a communicator at once, where a component opens the
+ * transport after MPI_Init.
+ *
+ *  The latter are kept once for each node, in sorted tables in shared memory, until the transport
+ * is closed. A process that is first sent to, or heard of, gets a record of its own from there
+ *  (peers.c) without a system call, so handlers may look. */
+#include "common/support/collective.h"
+#include "common/support/modex.h"
+#include "common/transport/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ompi/communicator/communicator.h"
+#include "ompi/constants.h"
+#include "ompi/group/group.h"
+
+/** What is published is found by this. */
+#define KEY "ompi-nic.wire"
+
+uint64_t onic_rank_name(struct ompi_communicator_t *comm, int rank)
+{
+    const opal_process_name_t name = ompi_group_get_proc_name(comm->c_local_group, rank);
+
+    return onic_name(name.jobid, name.vpid);
+}
+
+/* ---- one by one ---------------------------------------------------------------------------- */
+
+void onic_address_publish(void)
+{
+    const size_t size = onic_address_record_size();
+    void *bytes = !onic_transport.published ? malloc(size) : NULL;
+
+    if (bytes != NULL && onic_address_record(bytes, size) > 0) {
+        /* Where there is no exchange no process could read it. */
+        (void)onic_modex_put_bytes(KEY, bytes, size);
+        onic_transport.published = true;
+    }
+    free(bytes);
+}
+
+/** The peer of that name, by what it has published. */
+static onic_peer_t *look_up(uint64_t name, int *rc_p)
+{
+    const opal_process_name_t process = {(opal_jobid_t)(name >> 32), (opal_vpid_t)name};
+    onic_peer_t *peer = NULL;
+    onic_address_t a;
+    size_t len;
+    void *bytes = onic_modex_get_bytes(process, KEY, &len);
+
+    *rc_p = OMPI_ERR_NOT_FOUND;
+    if (bytes != NULL && onic_address_read(bytes, len, &a)) {
+        onic_transport_lock();
+        peer = onic_learn_peer(bytes, len) != NULL ? onic_peer_take(name) : NULL;
+        onic_transport_unlock();
+        *rc_p = peer != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    free(bytes);
+    return peer;
+}
+
+onic_peer_t *onic_transport_get_peer(uint64_t name, int *rc_p)
+{
+    onic_transport_lock();
+    onic_peer_t *peer = onic_peer_take(name);
+    onic_transport_unlock();
+    *rc_p = OMPI_SUCCESS;
+    return peer != NULL ? peer : look_up(name, rc_p);
+}
+
+/* ---- all of a communicator ----------------------------------------------------------------- */
+
+bool onic_transport_knows(struct ompi_communicator_t *comm)
+{
+    const int n = ompi_comm_size(comm);
+    bool known = true;
+
+    onic_transport_lock();
+    for (int i = 0; i < n && known; i++)
+        known = onic_peer_is_known(onic_rank_name(comm, i));
+    onic_transport_unlock();
+    return known;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const uint64_t x = ((const onic_table_entry_t *)a)->name,
+                   y = ((const onic_table_entry_t *)b)->name;
+
+    return x < y ? -1 : x > y;
+}
+
+/** Sorts the entries, which say where each address stands behind `records`. */
+static void write_table(const onic_segment_t *segment, onic_table_entry_t *entries, int n,
+                        const char *records)
+{
+    onic_table_head_t *head = segment->base;
+    uint64_t at = onic_table_bytes((uint64_t)n, 0);
+
+    qsort(entries, (size_t)n, sizeof(*entries), by_name);
+    for (int i = 0; i < n; i++) {
+        head->entry[i] = (onic_table_entry_t){entries[i].name, at, entries[i].len};
+        memcpy((char *)head + at, records + entries[i].at, entries[i].len);
+        at += entries[i].len;
+    }
+    head->n = (uint64_t)n;
+}
+
+/** Each has a record by itself: processes of other jobs come and go, and can be forgotten. */
+static int keep_each(const onic_table_entry_t *entries, int n, const char *records)
+{
+    int rc = OMPI_SUCCESS;
+
+    onic_transport_lock();
+    for (int i = 0; i < n && rc == OMPI_SUCCESS; i++) {
+        rc = onic_learn_peer(records + entries[i].at, entries[i].len) != NULL
+                 ? OMPI_SUCCESS
+                 : OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    onic_transport_unlock();
+    return rc;
+}
+
+/** All members are of this job: their addresses are kept once for each node, if it has room. */
+static int keep_table(struct ompi_communicator_t *comm, onic_node_t *node,
+                      onic_table_entry_t *entries, size_t bytes, const char *records)
+{
+    const int n = ompi_comm_size(comm);
+    onic_segment_t segment;
+    onic_made_t made;
+    int written = 0;
+    int rc =
+        onic_node_segment(comm, node, onic_table_bytes((uint64_t)n, bytes), true, &segment, &made);
+
+    if (rc != OMPI_SUCCESS || made != ONIC_MADE)
+        return keep_each(entries, n, records);
+    if (node->me == 0)
+        write_table(&segment, entries, n, records);
+    /* The others wait until that is done. */
+    rc = onic_node_tell(comm, node, &written, sizeof(written));
+    if (!onic_table_add(&segment)) {
+        onic_segment_unmap(&segment);
+        rc = OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    return rc;
+}
+
+int onic_transport_keep(struct ompi_communicator_t *comm, onic_node_t *node, const void *records,
+                        const int32_t *lens, size_t stride)
+{
+    const int n = ompi_comm_size(comm);
+    onic_table_entry_t *entries = malloc((size_t)n * sizeof(*entries));
+    size_t total = 0;
+    bool one_job = true;
+
+    if (entries == NULL)
+        onic_abort_no_memory(comm, "a table of their addresses");
+    for (int i = 0; i < n; i++) {
+        const size_t at = (size_t)i * stride;
+        const int32_t len = *(const int32_t *)(const void *)((const char *)lens + at);
+
+        entries[i] = (onic_table_entry_t){onic_rank_name(comm, i), at, (size_t)len};
+        total += (size_t)len;
+        one_job = one_job && entries[i].name >> 32 == onic_rank_name(comm, 0) >> 32;
+    }
+    const int rc =
+        one_job ? keep_table(comm, node, entries, total, records) : keep_each(entries, n, records);
+    free(entries);
+    return rc;
+}

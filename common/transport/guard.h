@@ -1,0 +1,59 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The lock of the transport. While the program has less than MPI_THREAD_MULTIPLE and no
+ * server thread was ever started only one thread can be here, and takes the lock without an atomic
+ *  exchange, which would take longer than the rest of a short message's way. The word says whether
+ *  it is held. Pure. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+typedef struct onic_guard {
+    _Alignas(64) atomic_uint held; /**< 1 while it is */
+    /** A server thread was started. Set with the lock held, and for good: a thread that forks may
+     *  have seen it. */
+    atomic_bool helped;
+    const bool *threads; /**< may several threads of the program be in MPI? */
+} onic_guard_t;
+
+/** Is it taken with an exchange? For the threads that may be in MPI, and helpers. */
+static inline bool onic_guard_is_shared(const onic_guard_t *g)
+{
+    return *g->threads || atomic_load_explicit(&g->helped, memory_order_relaxed);
+}
+
+/** Takes the lock if it is free. Not recursive. By the same threads. */
+static inline bool onic_guard_try(onic_guard_t *g)
+{
+    if (atomic_load_explicit(&g->held, memory_order_relaxed) != 0)
+        return false;
+    if (onic_guard_is_shared(g))
+        return atomic_exchange_explicit(&g->held, 1, memory_order_acquire) == 0;
+    atomic_store_explicit(&g->held, 1, memory_order_relaxed);
+    return true;
+}
+
+static inline void onic_guard_release(onic_guard_t *g)
+{
+    atomic_store_explicit(&g->held, 0, memory_order_release);
+}
+
+/** What a thread finds that is about to fork. */
+typedef enum onic_guard_fork {
+    ONIC_GUARD_TAKEN, /**< it has the lock */
+    ONIC_GUARD_BUSY,  /**< another thread has */
+    ONIC_GUARD_ALONE  /**< the lock is of one thread alone, which nobody else may disturb */
+} onic_guard_fork_t;
+
+/** Takes the lock if it is free and shared. Any thread, one of the program's own that never calls
+ *  MPI, too. */
+static inline onic_guard_fork_t onic_guard_try_fork(onic_guard_t *g)
+{
+    /* Where a helper is seen, what was held when it was started is seen, too. */
+    if (!*g->threads && !atomic_load_explicit(&g->helped, memory_order_acquire))
+        return ONIC_GUARD_ALONE;
+    return onic_guard_try(g) ? ONIC_GUARD_TAKEN : ONIC_GUARD_BUSY;
+}

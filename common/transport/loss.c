@@ -1,0 +1,150 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Connections that are lost, and processes of this machine that die while others wait for
+ *  them. Endpoints are made without UCX's own detection, which would cost the transports of shared
+ *  memory; see life.h for how a process is known.
+ *
+ *  What a lost process had sent before may lie in queues still, and complete what waits for it, or
+ *  be written to the memory of a receive. So all of it is handled first (onic_transport.drain):
+ * until a progress of all finds nothing, or many have found something, which others go on to send.
+ */
+#include "common/ompi_compat.h"
+#include "common/support/help.h"
+#include "common/support/spare.h"
+#include "common/transport/internal.h"
+
+/** No queue has so many entries; a progress that finds something handles one or more of each. */
+#define DRAIN_MOST 4096
+
+void onic_transport_count_loss(void)
+{
+    atomic_fetch_add_explicit(&onic_transport.losses, 1, memory_order_relaxed);
+    atomic_store(&onic_transport.deferred, ~0U);
+}
+
+unsigned onic_transport_losses(void)
+{
+    return atomic_load_explicit(&onic_transport.losses, memory_order_relaxed);
+}
+
+bool onic_transport_drains(void)
+{
+    return onic_transport.drain > 0;
+}
+
+bool onic_transport_job_is_broken(void)
+{
+    return atomic_load(&onic_transport.job_is_broken);
+}
+
+void onic_peer_gone(onic_peer_t *peer)
+{
+    peer->gone = true;
+    onic_transport.drain = DRAIN_MOST;
+}
+
+void onic_peer_give_up(onic_peer_t *peer)
+{
+    if (!peer->self && peer->failed == UCS_OK) {
+        peer->failed = UCS_ERR_CONNECTION_RESET;
+        onic_transport_count_loss();
+    }
+}
+
+bool onic_peer_has_died(const onic_peer_t *peer)
+{
+    return atomic_load_explicit(&peer->died, memory_order_relaxed);
+}
+
+bool onic_peer_is_lost(const onic_peer_t *peer)
+{
+    return peer->failed != UCS_OK;
+}
+
+void onic_peer_print_lost(onic_peer_t *peer, const char *what, const char *why)
+{
+    if (!peer->printed && !onic_transport.closing) {
+        peer->printed = true;
+        if (!onic_peer_has_died(peer) && onic_spare_none_left())
+            onic_say_descriptors();
+        onic_say("ompi-nic: %s process %u of job %u: %s", what, (unsigned)(peer->name & UINT32_MAX),
+                 (unsigned)(peer->name >> 32), why);
+    }
+}
+
+bool onic_peer_lost(onic_peer_t *peer)
+{
+    if (!onic_peer_is_lost(peer))
+        return false;
+    if (onic_peer_has_died(peer)) {
+        onic_peer_print_lost(peer, "this node has lost", "it has died");
+    } else {
+        onic_peer_print_lost(peer, "the connection is lost to",
+                             onic_ucx.status_string(peer->failed));
+    }
+    return true;
+}
+
+/* ---- deaths -------------------------------------------------------------------------------- */
+
+/** The process of that name has ended, if it is still known. */
+static void note_death(uint64_t name)
+{
+    onic_transport_lock();
+    onic_peer_t *peer = onic_peer_named(name);
+    if (peer != NULL && !atomic_load(&peer->died)) {
+        peer->failed = peer->failed == UCS_OK ? UCS_ERR_CONNECTION_RESET : peer->failed;
+        atomic_store(&peer->died, true);
+        if (name >> 32 == onic_transport.self->name >> 32)
+            atomic_store(&onic_transport.job_is_broken, true);
+        onic_transport_count_loss();
+        onic_peer_gone(peer);
+    }
+    onic_transport_unlock();
+}
+
+bool onic_peer_look(onic_peer_t *peer)
+{
+    if (peer->watched && !onic_peer_has_died(peer) && onic_life_is_dead(&peer->cma_id.life))
+        note_death(peer->name);
+    return onic_peer_has_died(peer);
+}
+
+/** The process to look at next; false where there is none. */
+static bool next_near(uint64_t *name_p, onic_life_t *life_p)
+{
+    onic_transport_lock();
+    onic_peer_t *peer = onic_transport.look_next != NULL ? onic_transport.look_next
+                                                         : LIST_FIRST(&onic_transport.near);
+    if (peer != NULL) {
+        onic_transport.look_next = LIST_NEXT(peer, near);
+        *name_p = peer->name;
+        *life_p = peer->cma_id.life;
+    }
+    onic_transport_unlock();
+    return peer != NULL;
+}
+
+/** UCX answers who connects, too, for which it needs descriptors: it gets those in reserve, and
+ * where they are used up, too, that is said. It may say nothing, and wait for ever. */
+static void look_for_descriptors(void)
+{
+    static atomic_bool said;
+    onic_spare_look();
+    if (onic_spare_has_run_out() &&
+        atomic_load_explicit(&onic_transport.neps, memory_order_relaxed) > 0 &&
+        onic_spare_none_left() && !atomic_exchange(&said, true))
+        onic_say_descriptors();
+}
+
+void onic_transport_look_for_dead(void)
+{
+    uint64_t name;
+    onic_life_t life;
+    look_for_descriptors();
+    /* The record itself may be forgotten meanwhile. */
+    if (next_near(&name, &life) && onic_life_is_dead(&life))
+        note_death(name);
+}

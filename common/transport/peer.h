@@ -1,0 +1,158 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The processes that the transport reaches. The lock must be held where nothing else is
+ * said, but for what never changes of a peer; see transport.h. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "common/support/export.h"
+#include "common/transport/refused.h"
+
+struct ompi_communicator_t;
+struct onic_node;
+struct onic_presence;
+
+/** A process that can be sent to. Opaque but for what the functions below tell. */
+typedef struct onic_peer onic_peer_t;
+
+/* ---- names and addresses ------------------------------------------------------------------- */
+
+/** The name of a process: its job, and its number there, as in Open MPI's opal_process_name_t. */
+static inline uint64_t onic_name(uint32_t job, uint32_t number)
+{
+    return (uint64_t)job << 32 | number;
+}
+
+/** The peer of that name, of this job or of one that it is connected with; where it is not known
+ *  yet, what it has published is fetched (onic_transport_config_t's publish). A reference, given
+ * back by onic_peer_give. MPI thread, lock not held; never in a handler. NULL and an OMPI error:
+ *  OMPI_ERR_NOT_FOUND where it has published nothing that this version understands. */
+ONIC_EXPORT onic_peer_t *onic_transport_get_peer(uint64_t name, int *rc_p);
+
+/** The name of a communicator's member. MPI threads. */
+ONIC_EXPORT uint64_t onic_rank_name(struct ompi_communicator_t *comm, int rank);
+
+/** The peer of that name if it is known, else NULL; no reference is taken. Handlers may ask. */
+ONIC_EXPORT onic_peer_t *onic_peer_named(uint64_t name);
+
+/** The same with a reference, and how that is given back. */
+ONIC_EXPORT onic_peer_t *onic_peer_take(uint64_t name);
+ONIC_EXPORT void onic_peer_give(onic_peer_t *peer);
+
+ONIC_EXPORT uint64_t onic_peer_name(const onic_peer_t *peer);
+
+/** The name of this process, while the transport is open. Any thread. */
+ONIC_EXPORT uint64_t onic_transport_me(void);
+
+/** What its point-to-point layer takes from each process before it has granted any; 0: none. */
+ONIC_EXPORT uint64_t onic_peer_credit(const onic_peer_t *peer);
+
+/** Is it this process? What it sends to itself is handled in a later progress. */
+ONIC_EXPORT bool onic_peer_is_self(const onic_peer_t *peer);
+
+/** A pointer that a component (`am_id`) may keep with a peer; NULL at first. */
+ONIC_EXPORT void **onic_peer_slot(onic_peer_t *peer, unsigned am_id);
+
+/** Does this process know the addresses of all members? MPI thread, lock not held. */
+ONIC_EXPORT bool onic_transport_knows(struct ompi_communicator_t *comm);
+
+/** What others must know to send to this process, its address: how many bytes that takes; and
+ *  writes it, which returns its length, 0 where `cap` bytes are not enough. */
+ONIC_EXPORT size_t onic_address_record_size(void);
+ONIC_EXPORT size_t onic_address_record(void *bytes, size_t cap);
+
+/** By all members of `comm`, of which `node` are those of this node, when each has the addresses of
+ *  all: that of rank i stands i * `stride` bytes behind `records`, and its length as far behind
+ *  `lens`. They are kept: in shared memory, once for each node, where all are of one job, else by
+ *  each process. They may be used when all members have returned. OMPI_SUCCESS, or an error, which
+ *  may differ between ranks. MPI thread, lock not held. */
+ONIC_EXPORT int onic_transport_keep(struct ompi_communicator_t *comm, struct onic_node *node,
+                                    const void *records, const int32_t *lens, size_t stride);
+
+/** What a component does when a process of another job is to be forgotten, to which there is no
+ *  reference. `left` false: true where none of its communicators or windows names the process.
+ *  `left` true: the process has ended; it also gives back what it keeps for the peer; false where
+ *  something is still under way. The lock is held, by an MPI thread. */
+typedef bool (*onic_transport_forget_fn_t)(onic_peer_t *peer, bool left);
+
+/** Forgets processes of other jobs that have left and that no component names. To be called where a
+ *  communicator with other jobs is made or freed. MPI thread, lock not held. */
+ONIC_EXPORT void onic_transport_forget_left(void);
+
+/** Is the connection to the peer lost, or none to be had? Prints that, the first time. */
+ONIC_EXPORT bool onic_peer_lost(onic_peer_t *peer);
+/** Likewise, and prints nothing: for peers that may have left in good order. */
+ONIC_EXPORT bool onic_peer_is_lost(const onic_peer_t *peer);
+
+/** Neither side can go on without a message that could not be sent: the connection counts as lost
+ *  from now on, so that all that waits for the peer ends. The transport itself does so for messages
+ * that it had taken, but for a rendezvous. */
+ONIC_EXPORT void onic_peer_give_up(onic_peer_t *peer);
+
+/** How many connections have been lost, and how often something was to be sent by one that was:
+ *  where the number has changed there is more to be ended. Any thread; no lock. */
+ONIC_EXPORT unsigned onic_transport_losses(void);
+
+/* ---- processes of this machine that die --------------------------------------------------------
+ *
+ * UCX tells nothing of the end of a process that is reached by shared memory. So a process that
+ * waits for others looks whether they are alive. The connection to one that is found to have died
+ * counts as lost from then on, with all that follows from that. A process that is stopped is alive;
+ * so is one of which it cannot be known (another machine, another pid namespace).
+ */
+
+/** Looks whether one of those processes has ended, at each call the next: for waits that have taken
+ *  milliseconds. Some 10 us. MPI thread, lock not held. */
+ONIC_EXPORT void onic_transport_look_for_dead(void);
+
+/** Has it been found that a process of this job on this machine has died? Those of other jobs, such
+ *  as children, may have ended in good order. Any thread. */
+ONIC_EXPORT bool onic_transport_job_is_broken(void);
+
+/** The same for this one process. True where it has ended. */
+ONIC_EXPORT bool onic_peer_look(onic_peer_t *peer);
+
+/** Is what had come from lost processes still being handled? Before that is over no wait for them
+ *  is to end with an error; then onic_transport_losses grows once more. */
+ONIC_EXPORT bool onic_transport_drains(void);
+
+/** Has the process been found to have ended? Any thread; no lock. */
+ONIC_EXPORT bool onic_peer_has_died(const onic_peer_t *peer);
+
+/* ---- single copy between processes of one node --------------------------------------------- */
+
+/** Can single copy (process_vm_readv, _writev) reach this peer? Found out once, by reading a nonce.
+ * The other way round it may be different. */
+ONIC_EXPORT bool onic_peer_can_cma(onic_peer_t *peer);
+
+/** Copies from the peer's memory, or to it where `write`: `bytes` in all, less than 2 GiB, of as
+ * many pieces as one system call takes. Where the kernel refuses, part of it may have been copied;
+ * the caller remembers that, for it may concern one direction or some memory alone. Only where
+ * onic_peer_can_cma was true. Any thread; no lock. */
+ONIC_EXPORT onic_refused_t onic_peer_copy(const onic_peer_t *peer, bool write,
+                                          const struct iovec *here, unsigned nhere,
+                                          const struct iovec *there, unsigned nthere,
+                                          uint64_t bytes);
+
+/** The peer's process id, or -1. Meaningful where onic_peer_can_cma is true. */
+ONIC_EXPORT pid_t onic_peer_pid(onic_peer_t *peer);
+
+/* ---- is a process of this node in MPI? (common/transport/shm/presence.h)
+ * ---------------------------- */
+
+/** The page of a peer, mapped once until the transport is closed; NULL where it cannot be had. */
+ONIC_EXPORT const struct onic_presence *onic_peer_presence(onic_peer_t *peer);
+
+/** Does the peer have a server thread that this process can wake, and see whether there is need to?
+ *  It stays until the transport is closed. */
+ONIC_EXPORT bool onic_peer_can_wake(onic_peer_t *peer);
+
+/** Wakes it. A system call; no lock. Only where onic_peer_can_wake was true. */
+ONIC_EXPORT void onic_peer_wake(const onic_peer_t *peer);

@@ -1,0 +1,243 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The processes that this one has to do with: a record of each, found by name, which stays
+ *  even without a reference to it, but for processes of other jobs that have left (forget.c). */
+#include "common/transport/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ompi/constants.h"
+#include "opal/util/proc.h"
+
+/* ---- those whose end can be seen (loss.c) ---------------------------------------------------- */
+
+static void watch(onic_peer_t *peer)
+{
+    /* Namespaces have the same numbers on many machines. */
+    if (peer->self || !onic_same_place(&peer->cma_id, &onic_transport.cma_id) ||
+        !onic_life_comparable(&onic_transport.cma_id.life, &peer->cma_id.life))
+        return;
+    LIST_INSERT_HEAD(&onic_transport.near, peer, near);
+    peer->watched = true;
+}
+
+/* ---- their addresses in memory that the node shares (addresses.c) -------------------------- */
+
+struct onic_table {
+    onic_table_t *next;
+    onic_segment_t segment;
+};
+
+/** The record in one table; NULL where it is not there. */
+static const void *look(const onic_table_t *table, uint64_t name, size_t *len_p)
+{
+    const onic_table_head_t *head = table->segment.base;
+    const size_t size = table->segment.size;
+    const uint64_t n = head->n;
+    uint64_t from = 0, to = n;
+
+    if (n > size / sizeof(onic_table_entry_t) || onic_table_bytes(n, 0) > size)
+        return NULL;
+    while (from < to) {
+        const uint64_t i = from + (to - from) / 2;
+        const uint64_t its = head->entry[i].name, at = head->entry[i].at, len = head->entry[i].len;
+        if (its == name) {
+            *len_p = (size_t)len;
+            return at <= size && len <= size - at ? (const char *)head + at : NULL;
+        }
+        from = its < name ? i + 1 : from;
+        to = its < name ? to : i;
+    }
+    return NULL;
+}
+
+static const void *find_in_tables(uint64_t name, size_t *len_p)
+{
+    const void *record = NULL;
+
+    for (onic_table_t *t = onic_transport.tables; t != NULL && record == NULL; t = t->next)
+        record = look(t, name, len_p);
+    return record;
+}
+
+bool onic_table_add(const onic_segment_t *segment)
+{
+    onic_table_t *table = malloc(sizeof(*table));
+
+    if (table == NULL)
+        return false;
+    onic_transport_lock();
+    *table = (onic_table_t){onic_transport.tables, *segment};
+    onic_transport.tables = table;
+    onic_transport_unlock();
+    return true;
+}
+
+/* ---- the records --------------------------------------------------------------------------- */
+
+/** One that has a record. */
+static onic_peer_t *find_peer(uint64_t name)
+{
+    void *peer = NULL;
+    return opal_hash_table_get_value_uint64(&onic_transport.peers, name, &peer) == OPAL_SUCCESS
+               ? peer
+               : NULL;
+}
+
+/** The peer of that address, added if need be. NULL where memory is exhausted. */
+static onic_peer_t *add_peer(const onic_address_t *a)
+{
+    onic_peer_t *peer = find_peer(a->name);
+    if (peer != NULL || (peer = calloc(1, sizeof(*peer) + a->ucx_len)) == NULL)
+        return peer;
+    peer->name = a->name;
+    peer->self = onic_transport.self == NULL;
+    peer->failed = UCS_OK;
+    peer->cma_id = a->cma_id;
+    peer->queues = a->queues;
+    peer->credit = a->credit;
+    peer->address_len = a->ucx_len;
+    memcpy(peer->address, a->ucx, a->ucx_len);
+    if (opal_hash_table_set_value_uint64(&onic_transport.peers, peer->name, peer) != OPAL_SUCCESS) {
+        free(peer);
+        return NULL;
+    }
+    if (peer->self)
+        onic_transport.self = peer;
+    onic_transport.foreign += a->name >> 32 != onic_transport.job;
+    watch(peer);
+    return peer;
+}
+
+onic_peer_t *onic_peer_named(uint64_t name)
+{
+    onic_peer_t *peer = find_peer(name);
+    size_t len;
+    const void *record = peer == NULL ? find_in_tables(name, &len) : NULL;
+    onic_address_t a;
+    if (record != NULL && onic_address_read(record, len, &a))
+        peer = add_peer(&a);
+    return peer;
+}
+
+bool onic_peer_is_known(uint64_t name)
+{
+    size_t len;
+    return find_peer(name) != NULL || find_in_tables(name, &len) != NULL;
+}
+
+onic_peer_t *onic_peer_take(uint64_t name)
+{
+    onic_peer_t *peer = onic_peer_named(name);
+    if (peer != NULL)
+        peer->refs++;
+    return peer;
+}
+
+void onic_peer_give(onic_peer_t *peer)
+{
+    peer->refs--;
+}
+
+void **onic_peer_slot(onic_peer_t *peer, unsigned am_id)
+{
+    return &peer->slot[am_id];
+}
+
+uint64_t onic_transport_me(void)
+{
+    return onic_transport.self->name;
+}
+
+uint64_t onic_peer_name(const onic_peer_t *peer)
+{
+    return peer->name;
+}
+
+uint64_t onic_peer_credit(const onic_peer_t *peer)
+{
+    return peer->credit;
+}
+
+bool onic_peer_is_self(const onic_peer_t *peer)
+{
+    return peer->self;
+}
+
+static onic_address_t my_address(void)
+{
+    return (onic_address_t){.name = onic_name(OPAL_PROC_MY_NAME.jobid, OPAL_PROC_MY_NAME.vpid),
+                            .credit = onic_transport.credit,
+                            .cma_id = onic_transport.cma_id,
+                            .queues = onic_inbox.key,
+                            .ucx = onic_transport.address,
+                            .ucx_len = onic_transport.address_len};
+}
+
+size_t onic_address_record_size(void)
+{
+    const onic_address_t mine = my_address();
+    return onic_address_size(&mine);
+}
+
+size_t onic_address_record(void *bytes, size_t cap)
+{
+    const onic_address_t mine = my_address();
+    return onic_address_write(&mine, bytes, cap);
+}
+
+onic_peer_t *onic_learn_peer(const void *bytes, size_t len)
+{
+    onic_address_t a;
+    return onic_address_read(bytes, len, &a) ? add_peer(&a) : NULL;
+}
+
+int onic_peers_start(void)
+{
+    OBJ_CONSTRUCT(&onic_transport.peers, opal_hash_table_t);
+    onic_transport.self = NULL;
+    onic_transport.foreign = 0;
+    onic_transport.job = OPAL_PROC_MY_NAME.jobid;
+    const onic_address_t mine = my_address();
+    if (opal_hash_table_init(&onic_transport.peers, 64) != OPAL_SUCCESS ||
+        add_peer(&mine) == NULL) {
+        OBJ_DESTRUCT(&onic_transport.peers);
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    return OMPI_SUCCESS;
+}
+
+void onic_peer_remove(onic_peer_t *peer)
+{
+    (void)opal_hash_table_remove_value_uint64(&onic_transport.peers, peer->name);
+    onic_transport.foreign--;
+    if (onic_transport.look_next == peer)
+        onic_transport.look_next = LIST_NEXT(peer, near);
+    if (peer->watched)
+        LIST_REMOVE(peer, near);
+    onic_peer_close_files(peer);
+}
+
+void onic_peers_stop(void)
+{
+    uint64_t name;
+    onic_peer_t *peer;
+    OPAL_HASH_TABLE_FOREACH(name, uint64, peer, &onic_transport.peers)
+    {
+        onic_peer_close_files(peer);
+        free(peer);
+    }
+    for (onic_table_t *t; (t = onic_transport.tables) != NULL;) {
+        onic_transport.tables = t->next;
+        onic_segment_unmap(&t->segment);
+        free(t);
+    }
+    OBJ_DESTRUCT(&onic_transport.peers);
+    onic_transport.self = onic_transport.look_next = NULL;
+    LIST_INIT(&onic_transport.near);
+    onic_transport.foreign = 0;
+    atomic_store(&onic_transport.job_is_broken, false);
+}

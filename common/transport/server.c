@@ -1,0 +1,330 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The server thread: passive-target progress while the MPI threads compute. It sleeps in
+ *  poll(), and a byte in its pipe ends that: a process of the node that waits for this one, and
+ *  sees that it is away from MPI, wakes it so. It then does what there is to do and sleeps again.
+ *
+ *  Processes of other nodes cannot wake it. Where one may wait (onic_transport_want_server) it
+ * looks every idle_usec whether the MPI threads' tick counter moves. Where they have been away for
+ * a whole such time it takes over, and sleeps until the network or a returning MPI thread wakes it.
+ *  Transports are armed only then: an armed shared-memory queue costs its senders a system call.
+ *  Else it looks as often only while this process has left work undone. It never waits for the
+ * transport lock. */
+#define _GNU_SOURCE
+#include "common/transport/internal.h"
+
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/support/clock.h"
+#include "common/support/helper_thread.h"
+#include "common/support/pause.h"
+#include "common/support/help.h"
+
+/** Progress calls in one holding of the lock. */
+#define SLICE 16
+/** Naps while work is left that no event will announce, in microseconds. */
+#define NAP_MIN 20
+#define NAP_MAX 1000
+/** A process that has woken this one may have more to send when it has an answer. */
+#define LINGER_USEC 5
+/** But an MPI thread that was there within so many us has lost its processor, and gets it back. */
+#define RECENT_USEC 50
+/** It sleeps now and then, so that threads on the same processor have their turns. */
+#define STAY_USEC 200
+/** Looks for work that cannot be done come more and more seldom, up to so many times idle_usec. */
+#define LOOKS_MAX 16
+/** Looks that find nothing before it sleeps without a timer: work is put off again and again. */
+#define LOOKS_IDLE 16
+
+#define FOREVER UINT_MAX
+
+typedef enum slice_result {
+    SLICE_MORE,  /**< events were handled: there may be more */
+    SLICE_IDLE,  /**< nothing to do */
+    SLICE_ARMED, /**< nothing to do; the next event makes the descriptor readable */
+    SLICE_STUCK, /**< nothing could be done, but something is left */
+    SLICE_LEAVE  /**< an MPI thread is at work */
+} slice_result_t;
+
+static _Thread_local bool is_server;
+
+bool onic_is_server_thread(void)
+{
+    return is_server;
+}
+
+/* ---- sleeping ------------------------------------------------------------------------------ */
+
+/** Sleeps up to `usec`, or until a process (true) or, armed, the network wakes it. */
+static bool sleep_for(onic_server_t *s, unsigned usec, bool armed)
+{
+    struct pollfd fds[2] = {{.fd = s->wake_pipe, .events = POLLIN},
+                            {.fd = s->worker_fd, .events = POLLIN}};
+    const struct timespec time = onic_timespec(UINT64_C(1000) * usec);
+    if (ppoll(fds, armed ? 2 : 1, usec != FOREVER ? &time : NULL, NULL) <= 0)
+        return false;
+    return fds[0].revents != 0 && onic_wake_pipe_read(s->wake_pipe);
+}
+
+/* ---- standing in for the MPI threads -------------------------------------------------------- */
+
+/** True while the server is wanted and no MPI thread has shown up since `seen`. */
+static bool in_charge(onic_server_t *s, uint64_t seen)
+{
+    return seen == atomic_load(&onic_transport.mpi_ticks) && atomic_load(&s->want) > 0 &&
+           !atomic_load(&s->stop);
+}
+
+/** Arming fails once after each event, and announces only what completes later: verbs say nothing
+ *  of what came in between, so there is one more look after it. */
+static slice_result_t progress_and_arm(void)
+{
+    int busy = 0;
+    bool worked = false;
+    for (int i = 0; i < SLICE; i++) {
+        if (onic_transport_progress_locked() > 0) {
+            worked = true;
+            continue;
+        }
+        if (!onic_transport_leaves_work() && onic_ucx.worker_arm(onic_transport.worker) == UCS_OK) {
+            if (onic_transport_progress_locked() == 0 && !onic_transport_leaves_work())
+                return SLICE_ARMED;
+            continue;
+        }
+        /* What follows a step that was done, comes soon: naps stay short. */
+        if (++busy > 3)
+            return worked ? SLICE_MORE : SLICE_STUCK;
+    }
+    return SLICE_MORE;
+}
+
+/** What runs without the lock, after a slice that ended so. No event announces its work. */
+static slice_result_t after_slice(slice_result_t result)
+{
+    const int done = onic_transport_run_unlocked();
+    return done > 0 ? SLICE_MORE : done < 0 && result != SLICE_MORE ? SLICE_STUCK : result;
+}
+
+static slice_result_t run_slice(void)
+{
+    if (!onic_transport_trylock())
+        return SLICE_LEAVE;
+    const slice_result_t result = progress_and_arm();
+    onic_transport_unlock();
+    return after_slice(result);
+}
+
+/** Waits for an event of the network, for a process that has put a message into a queue, or for an
+ *  MPI thread that comes back or leaves work. */
+static void park(onic_server_t *s, uint64_t seen)
+{
+    atomic_store(&s->sleep, ONIC_SERVER_PARKED);
+    s->naps += 1U + (s->naps == UINT_MAX); /* never 0 */
+    onic_outbox_park(s->naps);
+    if (in_charge(s, seen) && atomic_load(&onic_transport.deferred) == 0 &&
+        !onic_inbox_has_messages())
+        (void)sleep_for(s, FOREVER, true);
+    onic_outbox_park(0);
+    atomic_store(&s->sleep, ONIC_SERVER_LOOKS);
+}
+
+static void serve_until_back(onic_server_t *s, uint64_t seen)
+{
+    onic_naps_t naps = ONIC_NAPS(NAP_MIN, NAP_MAX);
+    while (in_charge(s, seen)) {
+        switch (run_slice()) {
+        case SLICE_MORE:
+            onic_naps_shorten(&naps);
+            break;
+        case SLICE_ARMED:
+            park(s, seen);
+            onic_naps_shorten(&naps);
+            break;
+        case SLICE_STUCK:
+            (void)sleep_for(s, naps.now, false);
+            onic_naps_lengthen(&naps);
+            break;
+        default:
+            return;
+        }
+    }
+}
+
+static void stand_in(onic_server_t *s, uint64_t seen)
+{
+    atomic_store_explicit(&onic_presence_mine()->away, true, memory_order_relaxed);
+    serve_until_back(s, seen);
+    atomic_store_explicit(&onic_presence_mine()->away, false, memory_order_relaxed);
+}
+
+/* ---- doing what there is -------------------------------------------------------------------- */
+
+/** Progresses until nothing comes. Never SLICE_ARMED. */
+static slice_result_t clear_up(void)
+{
+    slice_result_t result = SLICE_IDLE;
+    int events;
+    do {
+        if (!onic_transport_trylock())
+            return SLICE_LEAVE;
+        events = 1;
+        for (int i = 0; i < SLICE && events > 0; i++) {
+            events = onic_transport_progress_locked();
+            result = events > 0 ? SLICE_MORE : result;
+        }
+        if (onic_transport_leaves_work())
+            result = SLICE_STUCK;
+        onic_transport_unlock();
+        const slice_result_t after = after_slice(SLICE_IDLE);
+        if (after != SLICE_IDLE)
+            result = after;
+        events += after == SLICE_MORE;
+    } while (events > 0);
+    return result;
+}
+
+/** Tries again what could not be done, ever more seldom, until an MPI thread can or it is done. */
+static void insist(onic_server_t *s)
+{
+    const uint64_t seen = atomic_load(&onic_transport.mpi_ticks);
+    onic_naps_t naps = ONIC_NAPS(NAP_MIN, NAP_MAX);
+    slice_result_t result;
+    do {
+        (void)sleep_for(s, naps.now, false);
+        onic_naps_lengthen(&naps);
+        result = clear_up();
+    } while (result == SLICE_STUCK && seen == atomic_load(&onic_transport.mpi_ticks) &&
+             !atomic_load(&s->stop));
+}
+
+/** Does what there is for processes that have woken this one, and what follows at once. */
+static void answer(onic_server_t *s)
+{
+    const double usec = onic_ticks_per_usec();
+    const uint64_t linger =
+        onic_presence_age() < (uint64_t)(RECENT_USEC * usec) ? 0 : (uint64_t)(LINGER_USEC * usec);
+    const uint64_t seen = atomic_load(&onic_transport.mpi_ticks), begun = onic_ticks();
+    uint64_t did = begun;
+    slice_result_t result;
+    do {
+        result = clear_up();
+        if (result == SLICE_MORE)
+            did = onic_ticks();
+        onic_pause();
+    } while ((result == SLICE_MORE || result == SLICE_IDLE) && onic_ticks() - did < linger &&
+             onic_ticks() - begun < (uint64_t)(STAY_USEC * usec) &&
+             atomic_load(&onic_transport.mpi_ticks) == seen && !atomic_load(&s->stop));
+    /* Processes that woke it meanwhile have been served, or are now. */
+    (void)onic_wake_pipe_read(s->wake_pipe);
+    if (clear_up() == SLICE_STUCK)
+        insist(s);
+}
+
+/** Is there work of this process that an MPI thread has left behind? */
+static bool leaves_work(void)
+{
+    return atomic_load(&onic_transport.deferred) != 0 ||
+           atomic_load(&onic_transport.unlocked_left) ||
+           atomic_load_explicit(&onic_transport.sends_out, memory_order_relaxed) != 0;
+}
+
+/** Sleeps without a timer where nothing needs one. True where another process has woken it. */
+static bool sleep_deep(onic_server_t *s)
+{
+    bool woken = false;
+    atomic_store(&s->sleep, ONIC_SERVER_ASLEEP);
+    if (atomic_load(&s->want) <= 0 && !leaves_work() && !atomic_load(&s->stop))
+        woken = sleep_for(s, FOREVER, false);
+    atomic_store(&s->sleep, ONIC_SERVER_LOOKS);
+    return woken;
+}
+
+static void *server_main(void *arg)
+{
+    onic_server_t *s = arg;
+    is_server = true;
+    onic_naps_t looks = ONIC_NAPS(1, LOOKS_MAX);
+    unsigned idle = LOOKS_IDLE;
+    while (!atomic_load(&s->stop)) {
+        const uint64_t seen = atomic_load(&onic_transport.mpi_ticks);
+        const bool wanted = atomic_load(&s->want) > 0, left = leaves_work();
+        bool woken;
+        if (!wanted && !left && idle >= LOOKS_IDLE) {
+            onic_naps_shorten(&looks);
+            woken = sleep_deep(s);
+            idle = woken ? LOOKS_IDLE : 0;
+        } else {
+            idle = wanted || left ? 0 : idle + 1;
+            const unsigned idle_usec = atomic_load(&s->idle_usec);
+            woken = sleep_for(s, wanted ? idle_usec : looks.now * idle_usec, false);
+        }
+        if (woken) {
+            answer(s);
+        } else if (in_charge(s, seen)) {
+            stand_in(s, seen);
+        } else if (left && seen == atomic_load(&onic_transport.mpi_ticks) &&
+                   !atomic_load(&s->stop)) {
+            (void)clear_up();
+            onic_naps_lengthen(&looks);
+        } else {
+            onic_naps_shorten(&looks);
+        }
+    }
+    return NULL;
+}
+
+/* ---- its life ------------------------------------------------------------------------------- */
+
+/** NULL, or why the thread cannot be had. */
+static const char *start(onic_server_t *s)
+{
+    const ucs_status_t status = onic_ucx.worker_get_efd(onic_transport.worker, &s->worker_fd);
+    if (status != UCS_OK || s->wake_pipe < 0)
+        return status != UCS_OK ? onic_ucx.status_string(status) : "there is no pipe to be had";
+    const int rc = onic_helper_start(&s->thread, "onic-server", server_main, s);
+    return rc != 0 ? strerror(rc) : NULL;
+}
+
+void onic_server_start(unsigned idle_usec)
+{
+    onic_server_t *s = &onic_transport.server;
+    /* From its next sleep on. */
+    atomic_store(&s->idle_usec, idle_usec);
+    if (atomic_load(&s->running))
+        return;
+    atomic_store(&s->sleep, ONIC_SERVER_LOOKS);
+    atomic_store(&s->stop, false);
+    atomic_store(&onic_transport_guard.helped, true);
+    const char *why = start(s);
+    if (why != NULL) {
+        onic_say_once("ompi-nic: no passive progress, for lack of a server thread: %s", why);
+        return;
+    }
+    atomic_store(&s->running, true);
+    atomic_store_explicit(&onic_presence_mine()->helped, true, memory_order_release);
+}
+
+void onic_server_stop(void)
+{
+    onic_server_t *s = &onic_transport.server;
+    if (!atomic_load(&s->running))
+        return;
+    atomic_store_explicit(&onic_presence_mine()->helped, false, memory_order_release);
+    atomic_store(&s->stop, true);
+    onic_wake_pipe_write(s->wake_pipe, ONIC_WAKE_SELF);
+    pthread_join(s->thread, NULL);
+    atomic_store(&s->running, false);
+}
+
+void onic_transport_want_server(bool want)
+{
+    onic_server_t *s = &onic_transport.server;
+    const int before = atomic_fetch_add(&s->want, want ? 1 : -1);
+    if (atomic_load(&s->running) && before == (want ? 0 : 1))
+        onic_server_look_after();
+}

@@ -1,0 +1,116 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file A process's inbox: the segment of shared memory with one queue (queue.h) for each other
+ *  process of its job and node; and an outbox: this process's own queue in the inbox of another
+ *  one. A process that first sends there maps its own queue and gives memory to the beginning of
+ *  that, so only what is used takes up memory: two pages for each sender, and more for those that
+ *  need it, as long as there is some left of what all queues together may have.
+ *
+ *  A server thread that stands in for the MPI threads shows when it sleeps (presence.h), and looks
+ *  at its queues once more before; a sender that has put a one-sided operation into one sees that,
+ *  and wakes it. Other threads that sleep are woken by processes that wait for them.
+ *
+ *  One thread at a time uses the functions, but where any thread is said to be allowed. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/transport/shm/node.h"
+#include "common/transport/shm/payload.h"
+#include "common/transport/shm/presence.h"
+#include "common/transport/shm/queue.h"
+#include "common/transport/shm/segment.h"
+
+/** What stands before the queues. */
+typedef struct onic_inbox_head {
+    uint32_t nqueues;
+    uint32_t ring_bytes;
+    /** Bytes by which rounds may still become longer, of all queues together. */
+    _Atomic uint64_t spare;
+    /** Grows when one more queue is in use. */
+    _Alignas(ONIC_QUEUE_LINE) _Atomic uint32_t senders;
+    /** By the sender's number on the node: its name, and 1; or NOBODY or CLAIMED (inbox.c). */
+    _Alignas(ONIC_QUEUE_LINE) _Atomic uint64_t owner[];
+} onic_inbox_head_t;
+
+/** This process's. Read by the inline functions below; written by inbox.c alone. */
+typedef struct onic_inbox {
+    onic_segment_t segment; /**< no base: there is no inbox */
+    onic_segment_key_t key;
+    onic_queue_receiver_t *receiver; /**< of the queues in use */
+    uint64_t *owner;                 /**< of each of those */
+    _Atomic uint32_t nreceivers;
+    _Atomic uint32_t senders; /**< that were seen in the head */
+    bool *seen;               /**< by the sender's number */
+    uint32_t ring_bytes;
+} onic_inbox_t;
+
+extern onic_inbox_t onic_inbox;
+
+/** Makes it, if it can be had; `bytes` of memory at most, of all queues together, but what each
+ *  sender needs at least; 0: none. */
+void onic_inbox_open(size_t bytes);
+void onic_inbox_close(void);
+
+/** Others have begun to send: finds their queues. */
+void onic_inbox_meet(void);
+
+/** Looks for others that have begun to send. Returns how many queues are in use. */
+static inline uint32_t onic_inbox_look(void)
+{
+    const onic_inbox_head_t *head = onic_inbox.segment.base;
+
+    if (head == NULL)
+        return 0;
+    if (atomic_load_explicit(&head->senders, memory_order_acquire) !=
+        atomic_load_explicit(&onic_inbox.senders, memory_order_relaxed))
+        onic_inbox_meet();
+    return atomic_load_explicit(&onic_inbox.nreceivers, memory_order_relaxed);
+}
+
+/** May a message have come? A guess; any thread. */
+bool onic_inbox_has_messages(void);
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+/** Every queue takes messages of so many bytes, header and payload, and none takes longer ones than
+ *  so many. */
+#define ONIC_OUTBOX_LEAST (ONIC_QUEUE_ROUND - ONIC_QUEUE_LINE)
+#define ONIC_OUTBOX_MOST  (2 * (ONIC_QUEUE_ROUND + ONIC_QUEUE_LINE))
+
+typedef struct onic_outbox {
+    onic_queue_sender_t sender;
+    bool far; /**< the receiver shares no cache and no package with this process */
+    onic_mapped_t head, queue;
+    onic_file_key_t file;
+    const onic_presence_t *owner; /**< the page of the process whose inbox it is */
+    const onic_file_key_t *wake;  /**< and what wakes its server thread */
+    unsigned woken;               /**< the sleep of that thread that has been ended */
+} onic_outbox_t;
+
+/** Can there be an inbox where the key says so? */
+bool onic_outbox_can_open(const onic_segment_key_t *key);
+
+/** Takes this process's queue in the inbox of that key, and gives memory to its beginning. `me` is
+ *  the name that the receiver finds with the queue; `owner` and `wake` are the page and the pipe of
+ *  the process whose inbox it is, the caller's until the outbox is closed. False: not to be had. */
+bool onic_outbox_open(onic_outbox_t *out, const onic_segment_key_t *key, uint64_t me,
+                      const onic_presence_t *owner, const onic_file_key_t *wake);
+void onic_outbox_close(onic_outbox_t *out);
+
+/** Most bytes of a message: it makes the round longer for one of so many, if it can. */
+size_t onic_outbox_most(onic_outbox_t *out, size_t wanted);
+
+/** Sends a message, of at most so many bytes; false where it is longer or there is no room now.
+ * `wakes`: it is to be seen though the receiver sleeps. */
+bool onic_outbox_put(onic_outbox_t *out, uint8_t id, const void *header, size_t header_len,
+                     const onic_payload_t *payload, bool wakes);
+
+/** By a server thread that stands in: it sleeps from now on, for the `nap`-th time; 0: no longer.
+ *  It looks at its queues once more behind this. */
+void onic_outbox_park(unsigned nap);

@@ -1,0 +1,127 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Signs of life that the other processes of a node can read, and a pipe by which they wake a
+ *  process's server thread. Every process has one page in an anonymous file that peers open through
+ *  /proc, which the kernel allows where it allows single copy. The pipe is opened likewise. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/transport/shm/node.h"
+#include "common/support/clock.h"
+#include "common/support/export.h"
+
+/** The page. Each member is alone in its cache line: the first changes all the time, the second
+ *  seldom, so that readers keep it in their caches. */
+typedef struct onic_presence {
+    /** onic_ticks() when an MPI thread last progressed the transport. */
+    _Alignas(64) atomic_uint_fast64_t ticks;
+    /** The server thread stands in for the MPI threads. */
+    _Alignas(64) atomic_bool away;
+    /** There is a server thread. */
+    atomic_bool helped;
+    /** The number of its present sleep while it stands in; 0 where it has been woken. */
+    atomic_uint parked;
+    /** Whose ticks: onic_ticks_clock(). A process with another clock cannot read them. */
+    uint64_t clock;
+    /** Memory that this process offers to others, once `offers` is set: the pipeline's area. */
+    _Alignas(64) atomic_bool offers;
+    onic_segment_key_t offer;
+} onic_presence_t;
+
+/** A process that waits in MPI, or calls it again and again, marks its page this often. */
+#define ONIC_PRESENCE_USEC 5
+
+/* ---- another process's page ---------------------------------------------------------------- */
+
+/** Maps another process's page; NULL where it cannot be had, or has another clock. Any thread. */
+const onic_presence_t *onic_presence_map(const onic_file_key_t *key);
+void onic_presence_unmap(const onic_presence_t *page);
+
+/** The rule: is what happened at tick `then` less than `ticks` ago at tick `now`? Clocks of two
+ *  processors may differ a little: it may be of the future, and is recent then. Pure. */
+static inline bool onic_presence_is_recent(uint64_t then, uint64_t now, uint64_t ticks)
+{
+    return (int64_t)(now - then) < (int64_t)ticks;
+}
+
+/** Was the peer in MPI less than so many ticks before `now`? A guess: it may leave at any time. No
+ *  lock. Costs a cache miss for each call. */
+static inline bool onic_presence_is_fresh(const onic_presence_t *presence, uint64_t now,
+                                          uint64_t ticks)
+{
+    return onic_presence_is_recent(atomic_load_explicit(&presence->ticks, memory_order_relaxed),
+                                   now, ticks);
+}
+
+/** Ticks since the peer was last in MPI, as far as is seen here; 0 where it may be in it. As the
+ * one before. */
+static inline uint64_t onic_presence_unseen(const onic_presence_t *presence, uint64_t now)
+{
+    const int64_t ticks =
+        (int64_t)(now - atomic_load_explicit(&presence->ticks, memory_order_relaxed));
+
+    return ticks > 0 ? (uint64_t)ticks : 0;
+}
+
+/** Has the peer been away from MPI for long? No lock; seldom a cache miss. */
+static inline bool onic_presence_is_away(const onic_presence_t *presence)
+{
+    return atomic_load_explicit(&presence->away, memory_order_relaxed);
+}
+
+/** What another process offers; false where it offers nothing (yet). */
+static inline bool onic_presence_offers(const onic_presence_t *presence, onic_segment_key_t *key)
+{
+    if (!atomic_load_explicit(&presence->offers, memory_order_acquire))
+        return false;
+    *key = presence->offer;
+    key->name[sizeof(key->name) - 1] = '\0';
+    return true;
+}
+
+/* ---- this process's page ------------------------------------------------------------------- */
+
+/** Makes the page. Its key, ONIC_NO_FILE where there is none: no process looks then, and all that
+ *  follows has no effect. One thread at a time, as for the next. */
+onic_file_key_t onic_presence_start(void);
+void onic_presence_stop(void);
+
+/** This process's page, to be written; never NULL. Any thread. */
+onic_presence_t *onic_presence_mine(void);
+
+/** An MPI thread is in MPI now. Any thread. */
+ONIC_EXPORT void onic_presence_mark(void);
+
+/** Ticks since the last mark. */
+uint64_t onic_presence_age(void);
+
+/** Shows this process's peers where its memory is, or, with NULL, no longer. MPI thread. */
+ONIC_EXPORT void onic_presence_offer(const onic_segment_key_t *key);
+
+/* ---- the pipe ------------------------------------------------------------------------------ */
+
+/** What is written to it: by another process, or by the thread's own. */
+enum { ONIC_WAKE_PEER = 'p', ONIC_WAKE_SELF = 's' };
+
+/** Opens this process's pipe: its server thread reads what it and others write; -1: there is none.
+ *  One descriptor has both ends. */
+int onic_wake_pipe_open(void);
+void onic_wake_pipe_close(int fd);
+
+/** Ends the sleep of the thread that polls the other end. A system call; any thread. */
+void onic_wake_pipe_write(int fd, char what);
+
+/** Can this process open another one's pipe? System calls. */
+bool onic_wake_can(const onic_file_key_t *pipe);
+
+/** Ends the sleep of that process's server thread: opens its pipe for that, so that no descriptor
+ *  stands for each peer. System calls; any thread. */
+void onic_wake_peer(const onic_file_key_t *pipe);
+
+/** Takes what was written; true where another process has. Does not wait. */
+bool onic_wake_pipe_read(int fd);

@@ -1,0 +1,184 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The transport: one UCX context, one worker and one lock for the process, active messages
+ * to peers, which are keyed by full process name. Endpoints are made on first use.
+ *
+ *  Threads: the worker, the peers and everything that handlers touch are protected by ONE lock, the
+ *  transport lock. Handlers and send callbacks run with it held, in whichever thread progresses: an
+ * MPI thread, or the server thread that stands in for it. Handlers must never wait, never take the
+ *  lock, and never touch an Open MPI object: below MPI_THREAD_MULTIPLE these are not atomic. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/support/export.h"
+#include "common/transport/guard.h"
+#include "common/transport/message.h"
+#include "common/transport/peer.h"
+
+/** What a component asks of the transport. Values come from the component's own MCA parameters. */
+typedef struct onic_transport_config {
+    bool server_thread; /**< start the server thread (passive progress) */
+    unsigned
+        server_idle_usec; /**< MPI threads must be away this long before it takes over; 1..1e6 */
+    bool single_copy;     /**< peers shall be able to copy from and to this process */
+    const char *tls;      /**< UCX transports as in UCX_TLS; NULL or "" for the environment */
+    size_t tcp_seg_size;  /**< bytes of one TCP fragment, 4 KiB .. 1 MiB; 0 for UCX's default */
+    size_t queues;        /**< bytes of memory through which processes of the node send messages to
+                               this one, of all together; 0: by UCX. The first component that
+                               opens the transport decides, for all */
+    uint64_t credit;      /**< bytes that a point-to-point layer takes from each process before any
+                               grant; published with the address (onic_peer_credit) */
+    bool puts; /**< puts and gets (put.h) are to be had: whoever opens the transport first decides.
+                    Asked for once it is so for every wire of this process */
+    bool publish; /**< for onic_transport_get_peer: this process's address is published when the
+                       wire is opened, which must be before the exchange of MPI_Init; the
+                       component keeps the transport open to the end */
+} onic_transport_config_t;
+
+/** Loads UCX, once and for good (ucx.h). A component that the user has asked for does so while it
+ *  is opened, `opening`, in MPI_Init, so that UCX's hooks can be left out: the environment is
+ *  changed for that time. Else the transport does when it is opened. OMPI_SUCCESS, or an error
+ * after a text. */
+ONIC_EXPORT int onic_ucx_load(bool opening);
+
+/** What a component may ask of the transport before it is opened, which fixes some of it. */
+ONIC_EXPORT void onic_transport_require(const onic_transport_config_t *config);
+
+/** Starts the transport, or takes another reference to it. What the components ask for is put
+ * together (requirements.h), in any order. MPI thread. OMPI_SUCCESS or an error after a text. */
+ONIC_EXPORT int onic_transport_open(const onic_transport_config_t *config);
+
+/** Something is left here for which no MPI thread may come back: the server thread, unless it runs,
+ *  is started by the next one that makes progress, or calls onic_transport_help. Any thread. */
+ONIC_EXPORT void onic_transport_need_help(void);
+
+ONIC_EXPORT extern atomic_bool onic_transport_needs_help;
+ONIC_EXPORT void onic_transport_start_server(void);
+
+/** Starts it where it is needed. MPI thread, lock not held. */
+static inline void onic_transport_help(void)
+{
+    if (atomic_load_explicit(&onic_transport_needs_help, memory_order_relaxed))
+        onic_transport_start_server();
+}
+
+/** Gives back a reference; true where that was the last one: then joins the server thread and
+ *  destroys worker and context. In the framework's finalize step, by all processes of the job after
+ *  a fence of the caller's, so that no peer still has messages for us. */
+ONIC_EXPORT bool onic_transport_close(void);
+
+/** May data for processes of the node go through memory that is shared with them? Not where the
+ * list of transports, UCX's or a component's, leaves that out. The transport is open. */
+ONIC_EXPORT bool onic_transport_shares_memory(void);
+
+/** Waits (a few seconds at most) until everything that this process has sent has left it. Before
+ *  the fence that precedes onic_transport_close. MPI thread, lock not held. */
+ONIC_EXPORT void onic_transport_flush(void);
+
+/** For a component that closes the transport when no point-to-point layer can send a barrier:
+ * flushes, then waits, progressing, until the others have come here too, in a fence of the
+ * launcher's; not for those that have died, nor longer than `usec`. True where all have come. MPI
+ * thread. */
+ONIC_EXPORT bool onic_transport_leave(unsigned usec);
+
+/** The transport lock. */
+ONIC_EXPORT extern onic_guard_t onic_transport_guard;
+
+/** Takes the lock if it is free. Not recursive. */
+static inline bool onic_transport_trylock(void)
+{
+    return onic_guard_try(&onic_transport_guard);
+}
+
+/** Is the caller the server thread? */
+ONIC_EXPORT bool onic_is_server_thread(void);
+
+/** Is this the only thread of the program that may be in MPI? */
+static inline bool onic_transport_is_alone(void)
+{
+    const onic_guard_t *g = &onic_transport_guard;
+
+    return !*g->threads &&
+           (!atomic_load_explicit(&g->helped, memory_order_relaxed) || !onic_is_server_thread());
+}
+
+/** Waits for it, where another thread has it. */
+ONIC_EXPORT void onic_transport_lock_wait(void);
+
+/* Taking the lock is no sign of life: a thread that only sends does not progress what comes. */
+static inline void onic_transport_lock(void)
+{
+    if (!onic_transport_trylock())
+        onic_transport_lock_wait();
+}
+
+static inline void onic_transport_unlock(void)
+{
+    onic_guard_release(&onic_transport_guard);
+}
+
+/** Progresses the worker once; takes the lock if it is free, else returns 0. Registered with
+ *  opal_progress by onic_transport_open. The lock must not be held. */
+ONIC_EXPORT int onic_transport_progress(void);
+
+/** As above, with the lock already held. */
+ONIC_EXPORT int onic_transport_progress_locked(void);
+
+/** May a message have come that onic_transport_poll_locked would handle? Any thread; no lock. */
+ONIC_EXPORT bool onic_transport_has_messages(void);
+
+/** Handles messages that have come and nothing else: for a caller that calls
+ * onic_transport_progress now and then between. Returns what it has found. */
+ONIC_EXPORT int onic_transport_poll_locked(void);
+
+/** For a handler: what its message brings is worth returning from progress for. What follows it in
+ *  its queue stays there until the next progress. */
+ONIC_EXPORT void onic_transport_end_turn_locked(void);
+
+/** Tells the server thread whether passive progress may be needed now for processes that cannot
+ *  wake it. Counted: each true must be matched by a false. While the count is 0 the thread sleeps
+ *  without a timer, but serves those that wake it, and looks after what this process has left. */
+ONIC_EXPORT void onic_transport_want_server(bool want);
+
+/** A function that is run on MPI threads only, from opal_progress and without the transport lock,
+ * each time that onic_transport_kick_mpi was called since then. Here components complete requests.
+ */
+typedef int (*onic_transport_mpi_fn_t)(void);
+ONIC_EXPORT void onic_transport_kick_mpi(unsigned am_id);
+
+/** A function that is run after the next progress, with the lock held, on any thread, when it was
+ *  asked for (onic_transport_defer), set, or when a connection was lost. Returns events done, or a
+ *  negative value where work is left that it could not do: then it is run again, by the server
+ *  thread, too. */
+typedef int (*onic_transport_deferred_fn_t)(void);
+/** Has the deferred function run after the next progress; it may ask itself. */
+ONIC_EXPORT void onic_transport_defer(unsigned am_id);
+
+/** A function that follows every progress of the transport, without the transport lock: for work
+ * that takes long and needs no lock, such as moving data; several threads may be inside at once.
+ * Returns how much it has done; 0: there is nothing; negative: there is something that cannot be
+ * done yet, for which the server thread then comes back. */
+typedef int (*onic_transport_unlocked_fn_t)(void);
+
+/** What the transport calls for an identifier of messages; NULL for what there is not. */
+typedef struct onic_transport_fns {
+    onic_am_fn_t am;
+    onic_transport_deferred_fn_t deferred;
+    onic_transport_mpi_fn_t mpi;
+    onic_transport_unlocked_fn_t unlocked;
+    onic_transport_forget_fn_t forget;
+} onic_transport_fns_t;
+
+/** From now on these, in place of those from before. The lock must not be held. */
+ONIC_EXPORT void onic_transport_set_fns(unsigned am_id, const onic_transport_fns_t *fns);
+#define ONIC_TRANSPORT_NO_FNS (&(onic_transport_fns_t){.am = NULL})
+
+/** An MPI thread is in MPI now: marks this process's page, and keeps its server thread from taking
+ *  over. Called by every progress of the transport, and by waits that do not progress. */
+ONIC_EXPORT void onic_transport_mark(void);

@@ -1,0 +1,412 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "common/config.h"
+
+#if OMPI_NIC_HAVE_VERBS
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/transport/verbs/connect.h"
+#include "common/transport/verbs/rc_terms.h"
+
+/** Completions that are fetched at once. */
+#define BATCH 16
+
+/** A request's name: its connection's id, and the last bits of its number. */
+#define NUMBER_BITS 40
+#define NUMBER_MASK (((uint64_t)1 << NUMBER_BITS) - 1)
+#define ID_MASK     (((uint32_t)1 << (64 - NUMBER_BITS)) - 1)
+
+/** Turns of the adapter's clock for each place, before an unused connection gives way: making
+ *  another one takes as long as many transfers, so where all are in use in turn none does. */
+#define PLACE_TURNS 8
+
+_Static_assert(ONIC_RC_MOST <= 1 << 8, "the places of connections in their ids");
+
+/* ---- the adapter ----------------------------------------------------------------------------- */
+
+static const char *make_marks(onic_rc_adapter_t *a)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    a->marks_bytes = ((a->spec.connections + 1) * sizeof(*a->marks) + page - 1) / page * page;
+    a->marks =
+        mmap(NULL, a->marks_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (a->marks == MAP_FAILED) {
+        a->marks = NULL;
+        return "memory";
+    }
+    (void)madvise(a->marks, a->marks_bytes, MADV_DONTFORK);
+    a->marks[a->spec.connections] = 1;
+    a->marks_mr = ibv_reg_mr(a->port.pd, a->marks, a->marks_bytes,
+                             IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    if (a->marks_mr == NULL)
+        return "registered memory";
+    a->ones = (onic_rdma_region_t){(uintptr_t)&a->marks[a->spec.connections], sizeof(*a->marks),
+                                   a->marks_mr->lkey};
+    return NULL;
+}
+
+static const char *make_all(onic_rc_adapter_t *a)
+{
+    const onic_rc_spec_t *s = &a->spec;
+    a->mine = calloc(s->connections, sizeof(*a->mine));
+    a->served = calloc(s->connections, sizeof(*a->served));
+    a->wr = calloc(s->batch, sizeof(*a->wr));
+    a->sge = calloc((size_t)s->batch * s->pieces, sizeof(*a->sge));
+    if (a->mine == NULL || a->served == NULL || a->wr == NULL || a->sge == NULL)
+        return "memory";
+    for (unsigned i = 0; i < s->connections; i++)
+        a->mine[i].id = i;
+    const char *obstacle = make_marks(a);
+    if (obstacle != NULL)
+        return obstacle;
+    a->completions =
+        ibv_create_cq(a->port.context, (int)(s->connections * s->window), NULL, NULL, 0);
+    return a->completions != NULL ? NULL : "a completion queue";
+}
+
+int onic_rc_open(onic_rc_adapter_t *a, const char *filter, const onic_rc_spec_t *spec,
+                 onic_rdma_counts_t *counts, onic_rc_lost_fn_t lost, onic_verbs_reason_t *why)
+{
+    memset(a, 0, sizeof(*a));
+    a->spec = *spec;
+    a->counts = counts;
+    a->lost = lost;
+    if (onic_verbs_port_open(&a->port, filter, why) != 0)
+        return -1;
+    errno = 0;
+    const char *obstacle = onic_rc_survey(a) != 0 ? "its limits" : make_all(a);
+    if (obstacle != NULL) {
+        snprintf(why->text, sizeof(why->text), "verbs: device %s: %s: %s",
+                 ibv_get_device_name(a->port.context->device), obstacle, strerror(errno));
+        onic_rc_close(a);
+        return -1;
+    }
+    return 0;
+}
+
+static void end_served(onic_rc_adapter_t *a, onic_rc_served_t *s)
+{
+    ibv_destroy_qp(s->qp);
+    s->qp = NULL;
+    __atomic_store_n(&a->marks[s - a->served], 0, __ATOMIC_RELAXED);
+}
+
+void onic_rc_stop(onic_rc_adapter_t *a)
+{
+    for (unsigned i = 0; a->completions != NULL && i < a->spec.connections; i++) {
+        onic_rc_t *c = &a->mine[i];
+        void *owner = c->owner;
+        if (c->state != ONIC_RC_FREE) {
+            const bool owned = c->state != ONIC_RC_ENDING;
+            onic_rc_drop(c);
+            if (owned)
+                a->lost(owner, NULL);
+        }
+        if (a->served[i].qp != NULL)
+            end_served(a, &a->served[i]);
+    }
+}
+
+void onic_rc_close(onic_rc_adapter_t *a)
+{
+    onic_rc_stop(a);
+    if (a->completions != NULL)
+        ibv_destroy_cq(a->completions);
+    if (a->marks_mr != NULL)
+        ibv_dereg_mr(a->marks_mr);
+    if (a->marks != NULL)
+        munmap(a->marks, a->marks_bytes);
+    free(a->mine);
+    free(a->served);
+    free(a->wr);
+    free(a->sge);
+    onic_verbs_port_close(&a->port);
+    memset(a, 0, sizeof(*a));
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+static void translate(const onic_rc_t *c, const onic_rdma_batch_t *b, uint32_t i, uint64_t number)
+{
+    const onic_rdma_request_t *r = &b->request[i];
+    struct ibv_send_wr *wr = &c->adapter->wr[i];
+    struct ibv_sge *sge = &c->adapter->sge[r->first];
+    for (uint32_t k = 0; k < r->pieces; k++) {
+        const onic_rdma_piece_t *p = &b->piece[r->first + k];
+        sge[k] = (struct ibv_sge){.addr = p->addr, .length = p->bytes, .lkey = p->key};
+    }
+    *wr = (struct ibv_send_wr){.wr_id = (uint64_t)c->id << NUMBER_BITS | (number & NUMBER_MASK),
+                               .next = i + 1 < b->n ? wr + 1 : NULL,
+                               .sg_list = sge,
+                               .num_sge = (int)r->pieces,
+                               .opcode = b->read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE,
+                               .send_flags = (r->signalled ? IBV_SEND_SIGNALED : 0U) |
+                                             (r->carries ? IBV_SEND_INLINE : 0U),
+                               .wr.rdma = {.remote_addr = r->far, .rkey = r->key}};
+}
+
+/** One list, and so one doorbell. */
+static bool post(void *arg, const onic_rdma_batch_t *b, uint64_t first)
+{
+    const onic_rc_t *c = arg;
+    struct ibv_send_wr *bad;
+    for (uint32_t i = 0; i < b->n; i++)
+        translate(c, b, i, first + i);
+    return ibv_post_send(c->qp, c->adapter->wr, &bad) == 0;
+}
+
+/** Its place becomes free; completions that are still to come name another id. */
+static void release(onic_rc_t *c)
+{
+    onic_rc_adapter_t *a = c->adapter;
+    const uint32_t id = (c->id + ONIC_RC_MOST) & ID_MASK;
+    onic_request_queue_fini(&c->queue);
+    *c = (onic_rc_t){.adapter = a, .id = id};
+}
+
+void onic_rc_drop(onic_rc_t *c)
+{
+    /* First the queue pair: after that the adapter touches nothing any more. */
+    ibv_destroy_qp(c->qp);
+    c->qp = NULL;
+    onic_request_queue_fail(&c->queue);
+    release(c);
+}
+
+static void lose(onic_rc_t *c, const char *what)
+{
+    const onic_rc_adapter_t *a = c->adapter;
+    void *owner = c->owner;
+    const bool owned = c->state != ONIC_RC_ENDING;
+    char why[200];
+    snprintf(why, sizeof(why), "verbs: device %s: a connection is given up: %s",
+             ibv_get_device_name(a->port.context->device), what);
+    onic_rc_drop(c);
+    if (owned)
+        a->lost(owner, why);
+}
+
+/** After anything that may have issued requests, or ended them. */
+static void look_after(onic_rc_t *c)
+{
+    if (c->queue.failed)
+        lose(c, "it does not take requests");
+    else if (c->state == ONIC_RC_ENDING && onic_request_queue_is_empty(&c->queue))
+        onic_rc_drop(c);
+}
+
+void onic_rc_begin(onic_rc_t *c, onic_rdma_transfer_t *t)
+{
+    c->used = ++c->adapter->clock;
+    onic_request_queue_begin(&c->queue, t);
+    if (c->qp != NULL)
+        look_after(c);
+}
+
+static void handle(onic_rc_adapter_t *a, const struct ibv_wc *wc)
+{
+    const uint32_t id = (uint32_t)(wc->wr_id >> NUMBER_BITS);
+    onic_rc_t *c = &a->mine[id % ONIC_RC_MOST];
+    if (c->id != id || c->qp == NULL)
+        return;
+    if (wc->status != IBV_WC_SUCCESS) {
+        lose(c, ibv_wc_status_str(wc->status));
+        return;
+    }
+    const uint64_t known = c->queue.processed;
+    onic_request_queue_processed(&c->queue, known + ((wc->wr_id - known) & NUMBER_MASK));
+    look_after(c);
+}
+
+int onic_rc_poll(onic_rc_adapter_t *a)
+{
+    struct ibv_wc wc[BATCH];
+    const int n = ibv_poll_cq(a->completions, BATCH, wc);
+    for (int i = 0; i < n; i++)
+        handle(a, &wc[i]);
+    return n > 0 ? n : 0;
+}
+
+/* ---- connections that this process begins ---------------------------------------------------- */
+
+static void ended_farewell(onic_rdma_transfer_t *t, bool failed)
+{
+    (void)t;
+    (void)failed;
+}
+
+/** Tells the other side that the connection has ended, and then ends it. */
+static void say_farewell(onic_rc_t *c)
+{
+    const onic_rc_adapter_t *a = c->adapter;
+    const onic_rdma_region_t *ones = &a->ones;
+    void *owner = c->owner;
+    const onic_rdma_side_t near = {&c->word, ones->addr, ones, 1};
+    const onic_rdma_side_t far = {&c->word, c->mark.addr, &c->mark, 1};
+    c->state = ONIC_RC_ENDING;
+    c->farewell.ended = ended_farewell;
+    onic_rdma_walk_init(&c->farewell.walk, &c->limits, false, &near, &far);
+    onic_rc_begin(c, &c->farewell);
+    a->lost(owner, NULL);
+}
+
+static onic_rc_t *free_place(const onic_rc_adapter_t *a)
+{
+    for (unsigned i = 0; i < a->spec.connections; i++)
+        if (a->mine[i].state == ONIC_RC_FREE)
+            return &a->mine[i];
+    return NULL;
+}
+
+bool onic_rc_is_full(const onic_rc_adapter_t *a)
+{
+    return free_place(a) == NULL;
+}
+
+/** Where no place is free, nor will be, ends the connection that has been idle the longest, if that
+ *  is long enough, so that the next one finds a place. */
+static void make_room(onic_rc_adapter_t *a)
+{
+    onic_rc_t *oldest = NULL;
+    for (unsigned i = 0; i < a->spec.connections; i++) {
+        onic_rc_t *c = &a->mine[i];
+        if (c->state == ONIC_RC_FREE || c->state == ONIC_RC_ENDING)
+            return;
+        if (c->state == ONIC_RC_CONNECTED && onic_request_queue_is_empty(&c->queue) &&
+            (oldest == NULL || c->used < oldest->used))
+            oldest = c;
+    }
+    if (oldest != NULL && a->clock - oldest->used >= (uint64_t)PLACE_TURNS * a->spec.connections)
+        say_farewell(oldest);
+}
+
+onic_rc_t *onic_rc_make(onic_rc_adapter_t *a, void *owner)
+{
+    /* What a connection that is gone has left in the completion queue makes room for what this one
+     * may leave there. */
+    while (onic_rc_poll(a) == BATCH) {
+    }
+    onic_rc_t *c = free_place(a);
+    a->clock++;
+    if (c == NULL) {
+        make_room(a);
+        return NULL;
+    }
+    c->adapter = a;
+    c->qp = onic_rc_issuing_pair(a, &c->limits);
+    if (c->qp == NULL)
+        return NULL;
+    const onic_request_queue_spec_t spec = {a->spec.window, a->spec.batch, a->spec.signal,
+                                            c->limits.pieces};
+    if (!onic_request_queue_init(&c->queue, &spec)) {
+        ibv_destroy_qp(c->qp);
+        release(c);
+        return NULL;
+    }
+    c->queue.post = post;
+    c->queue.arg = c;
+    c->queue.counts = a->counts;
+    c->terms = a->terms;
+    c->terms.address.qpn = c->qp->qp_num;
+    c->owner = owner;
+    c->state = ONIC_RC_MADE;
+    c->used = a->clock;
+    onic_layout_set(&c->word, sizeof(*a->marks));
+    make_room(a);
+    return c;
+}
+
+bool onic_rc_connect(onic_rc_t *c, const onic_rc_terms_t *answer)
+{
+    onic_rc_terms_agree(&c->terms, answer);
+    if (onic_verbs_obstacle(&c->terms.address, &answer->address) != NULL ||
+        !onic_rc_pair_connect(&c->adapter->port, c->qp, &c->terms, &answer->address, true)) {
+        onic_rc_drop(c);
+        return false;
+    }
+    c->mark = (onic_rdma_region_t){answer->mark, sizeof(uint64_t), answer->mark_key};
+    c->state = ONIC_RC_CONNECTED;
+    return true;
+}
+
+/* ---- connections that others begin ----------------------------------------------------------- */
+
+/** The place that a process gets: its own, one that is free, or one whose process has marked it as
+ *  ended, which is emptied; NULL: none. */
+static onic_rc_served_t *place_for(onic_rc_adapter_t *a, uint64_t process)
+{
+    onic_rc_served_t *empty = NULL, *ended = NULL;
+    for (unsigned i = 0; i < a->spec.connections; i++) {
+        onic_rc_served_t *s = &a->served[i];
+        if (s->qp == NULL)
+            empty = s;
+        else if (s->process == process)
+            return s;
+        else if (__atomic_load_n(&a->marks[i], __ATOMIC_ACQUIRE) != 0)
+            ended = s;
+    }
+    if (empty == NULL && ended != NULL)
+        end_served(a, ended);
+    return empty != NULL ? empty : ended;
+}
+
+bool onic_rc_serve(onic_rc_adapter_t *a, uint64_t process, const onic_rc_terms_t *asked,
+                   onic_rc_terms_t *answer)
+{
+    onic_rc_served_t *s = place_for(a, process);
+    if (s == NULL || onic_verbs_obstacle(&a->port.mine, &asked->address) != NULL)
+        return false;
+    if (s->qp != NULL && memcmp(&s->address, &asked->address, sizeof(s->address)) == 0) {
+        *answer = s->terms;
+        return true;
+    }
+    if (s->qp != NULL)
+        end_served(a, s);
+    s->qp = onic_rc_serving_pair(a);
+    if (s->qp == NULL)
+        return false;
+    s->process = process;
+    s->address = asked->address;
+    s->terms = a->terms;
+    s->terms.reads = a->reads_served;
+    s->terms.address.qpn = s->qp->qp_num;
+    s->terms.mark = (uintptr_t)&a->marks[s - a->served];
+    s->terms.mark_key = a->marks_mr->rkey;
+    onic_rc_terms_agree(&s->terms, asked);
+    if (!onic_rc_pair_connect(&a->port, s->qp, &s->terms, &asked->address, false)) {
+        end_served(a, s);
+        return false;
+    }
+    *answer = s->terms;
+    return true;
+}
+
+void onic_rc_unserve(onic_rc_adapter_t *a, uint64_t process)
+{
+    for (unsigned i = 0; onic_rc_is_open(a) && i < a->spec.connections; i++)
+        if (a->served[i].qp != NULL && a->served[i].process == process)
+            end_served(a, &a->served[i]);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+struct ibv_mr *onic_rc_expose(const onic_rc_adapter_t *a, void *base, size_t bytes)
+{
+    return ibv_reg_mr(a->port.pd, base, bytes,
+                      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+}
+
+void onic_rc_conceal(struct ibv_mr *mr)
+{
+    (void)ibv_dereg_mr(mr);
+}
+
+#endif

@@ -1,0 +1,102 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Protocol pipeline: the superpipeline, through receive buffers of the receiver. */
+#include "pml_superpipe/protocols/process.h"
+
+#include <string.h>
+
+#include "common/model/pipeline.h"
+#include "common/pipeline/core/chunks.h"
+
+static bool can(const superpipe_case_t *c)
+{
+    return !c->self && (c->wire != NULL ? onic_pipeline_reaches_locked(c->wire)
+                                        : c->kind != ONIC_NET && onic_pipeline_rx_bytes() > 0);
+}
+
+/** Both ends gather and scatter at the same time: the slower one counts. */
+static double cost(const superpipe_case_t *c)
+{
+    const onic_link_t *link = c->link;
+
+    if (c->costs != NULL)
+        return superpipe_way_cost(c, ONIC_WAY_pipeline, ONIC_WAY_pipeline_fresh);
+    const double sender = superpipe_gather(link, c->length, c->send_block);
+    const double receiver = superpipe_gather(link, c->length, c->receive_block);
+    const onic_chunks_t chunks =
+        onic_superpipeline_chunks(link, ONIC_PIPELINE_BLOCK, ONIC_PIPELINE_RX_BUFFER);
+
+    return link->message + (sender > receiver ? sender : receiver) +
+           onic_superpipeline_time_blocks(link, &chunks, (double)c->length,
+                                          ONIC_PIPELINE_RX_BUFFER);
+}
+
+/** Describes the bytes behind the early ones. The layout is another one: where the pipeline cannot
+ *  do it another protocol needs it, and early bytes may still wait to be packed. */
+static void describe(superpipe_request_t *r, onic_pipeline_end_t *end)
+{
+    *end = (onic_pipeline_end_t){.at = r->state.early,
+                                 .len = superpipe_transfer_remaining(&r->state),
+                                 .base = r->base,
+                                 .done = superpipe_moved,
+                                 .arg = r};
+    onic_layout_dup(&end->layout, &r->layout);
+}
+
+/** Leases buffers, and requests the data there. */
+static bool start(superpipe_request_t *r)
+{
+    onic_pipeline_end_t end;
+    onic_ticket_t ticket;
+
+    describe(r, &end);
+    r->move = onic_pipeline_expect_locked(r->peer->wire, &end, &ticket);
+    if (r->move == NULL) {
+        onic_layout_fini(&end.layout);
+        return false;
+    }
+    superpipe_request_data_locked(r, SUPERPIPE_PIPELINE, &ticket);
+    return true;
+}
+
+static superpipe_answer_t answer(superpipe_request_t *r, const superpipe_incoming_t *in)
+{
+    onic_peer_t *to = r->peer->wire;
+    onic_pipeline_end_t end;
+    onic_ticket_t ticket;
+    int rc;
+
+    memcpy(&ticket, in->cts.ticket, sizeof(ticket));
+    if (ticket.len != superpipe_transfer_remaining(&r->state))
+        return SUPERPIPE_NOT_NOW;
+    describe(r, &end);
+    rc = onic_pipeline_answer_locked(to, &ticket, &end);
+    if (rc != OMPI_SUCCESS) {
+        onic_layout_fini(&end.layout);
+        /* On a node the buffers, which are there, cannot be mapped; between hosts it may only not
+         * be known yet where they are. */
+        return rc == OMPI_ERR_UNREACH && onic_peer_pid(to) >= 0 ? SUPERPIPE_NEVER
+                                                                : SUPERPIPE_NOT_NOW;
+    }
+    r->state.moving = true;
+    return SUPERPIPE_ANSWERED;
+}
+
+const superpipe_row_t superpipe_pipeline_row = {"pipeline", can, cost, start, answer};
+
+void superpipe_on_nack_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
+{
+    superpipe_request_t *r = onic_handle_get(&superpipe.handles, in->handle);
+
+    if (r == NULL)
+        return;
+    if (!r->state.moving) {
+        superpipe_fail_locked(r, MPI_ERR_OTHER);
+    } else if (onic_pipeline_withdraw_locked(r->move)) {
+        r->move = NULL;
+        p->refused |= in->value != 0 ? 1U << SUPERPIPE_PIPELINE : 0;
+        superpipe_fall_back_locked(r);
+    } /* else the pipeline is about to call back */
+}

@@ -1,0 +1,395 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* ranks: 2-4 */
+/* threads: multiple */
+/**
+ * @file
+ * The pipeline without a component, among the processes of one node: puts and gets between all of
+ * them at once, of all shapes and sizes, through receive pools of all sizes; receivers that are
+ * away; threads; ends that are cancelled; tickets that are no tickets; owners that are dead.
+ *
+ * With the argument `speed` it prints how fast two processes are instead, and asserts nothing.
+ */
+#define _GNU_SOURCE
+#include "test/mpi/testlib.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ompi/constants.h"
+
+#include "common/pipeline/shm/carrier_shm.h"
+#include "common/transport/shm/presence.h"
+#include "test/mpi/peers.h"
+#include "test/mpi/pipeline_traffic.h"
+
+enum { KIB = 1 << 10, MIB = 1 << 20, THREADS = 3 };
+
+/** Progresses until that many transfers have come to their end here. */
+static void serve_until(long taken)
+{
+    const double end = MPI_Wtime() + MOVES_PATIENCE;
+
+    while (atomic_load(&moves.taken) < taken && MPI_Wtime() < end)
+        onic_transport_progress();
+    TL_CHECK(atomic_load(&moves.taken) == taken, "%ld of %ld transfers came to their end",
+             atomic_load(&moves.taken), taken);
+}
+
+/* ---- everybody to everybody ------------------------------------------------------------------ */
+
+/** Operations of all ranks, so that a rank knows when it is not needed any more. */
+static void test_all_pairs(size_t rx_pool, size_t buffer, int n, uint64_t most)
+{
+    tl_rng_t rng = tl_rng(tl_seed() + rx_pool, (uint64_t)tl_rank());
+
+    moves_open(rx_pool, buffer);
+    TL_CHECK(onic_pipeline_rx_bytes() <= (rx_pool > 4 * KIB ? rx_pool : 4 * KIB) || rx_pool == 0,
+             "a receive pool of %zu bytes", onic_pipeline_rx_bytes());
+    moves_run(&rng, n * tl_factor(), most);
+    moves_meet();
+    TL_CHECK(atomic_load(&moves.wrong) == 0, "%ld transfers were wrong at their target",
+             atomic_load(&moves.wrong));
+    moves_close();
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+static void *thread_main(void *arg)
+{
+    tl_rng_t rng = tl_rng(tl_seed(), 100 + (uint64_t)(uintptr_t)arg + 10 * (uint64_t)tl_rank());
+
+    moves_run(&rng, 30 * tl_factor(), 300 * KIB);
+    return NULL;
+}
+
+static void test_threads(void)
+{
+    pthread_t thread[THREADS];
+
+    moves_open(64 * KIB, 4 * KIB);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        TL_CHECK(pthread_create(&thread[i], NULL, thread_main, (void *)i) == 0, "no thread");
+    for (int i = 0; i < THREADS; i++)
+        TL_CHECK(pthread_join(thread[i], NULL) == 0, "no end of a thread");
+    moves_meet();
+    TL_CHECK(atomic_load(&moves.wrong) == 0, "%ld transfers were wrong at their target",
+             atomic_load(&moves.wrong));
+    moves_close();
+}
+
+/* ---- receivers that are away ----------------------------------------------------------------- */
+
+static void wait_waking(move_t *m)
+{
+    const double end = MPI_Wtime() + MOVES_PATIENCE;
+    double last = 0;
+
+    while (!move_is_done(m) && MPI_Wtime() < end) {
+        onic_transport_progress();
+        if (MPI_Wtime() > last) {
+            onic_transport_lock();
+            const bool can = onic_peer_can_wake(moves.peers[m->target]);
+            onic_transport_unlock();
+            if (can)
+                onic_peer_wake(moves.peers[m->target]);
+            last = MPI_Wtime() + 0.001;
+        }
+    }
+    TL_CHECK(move_is_done(m) && m->status == OMPI_SUCCESS, "an operation with one who is away");
+}
+
+/** Everybody but rank 0 is away from MPI; their helper threads receive and answer. */
+static void test_away(bool wanted)
+{
+    atomic_store(&moves.taken, 0);
+    atomic_store(&moves.foreign, 0);
+    moves_open(16 * KIB, 4 * KIB);
+    onic_transport_want_server(wanted);
+    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    if (tl_rank() == 0) {
+        usleep(10000);
+        for (int i = 0; i < 4 * (tl_size() - 1); i++) {
+            move_t m = {.kind = i % 2 ? PUT : GET,
+                        .target = 1 + i / 4,
+                        .mine = BLOCKS_8,
+                        .theirs = NESTED,
+                        .len = 300 * KIB + (uint64_t)i,
+                        .seed = (uint64_t)i};
+            move_prepare(&m);
+            TL_CHECK(move_start(&m), "no buffer");
+            wait_waking(&m);
+            move_finish(&m);
+        }
+    } else {
+        /* Not in MPI until all four are done. */
+        for (int i = 0; i < 6000 && atomic_load(&moves.taken) < 4; i++)
+            usleep(10000);
+        TL_CHECK(atomic_load(&moves.taken) == 4 && atomic_load(&moves.foreign) == 4,
+                 "%ld of 4 are done, %ld by the helper thread", atomic_load(&moves.taken),
+                 atomic_load(&moves.foreign));
+        TL_CHECK(atomic_load(&moves.wrong) == 0, "wrong data");
+    }
+    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    onic_transport_want_server(false);
+    moves_close();
+}
+
+/* ---- ends that do not come to their end ------------------------------------------------------ */
+
+static void cancel(void *arg)
+{
+    bool all = false;
+
+    while (!all) {
+        onic_transport_lock();
+        all = onic_pipeline_cancel_locked(arg);
+        onic_transport_unlock();
+    }
+}
+
+/** Rank 0 gives up: rank 1 is told. The other way round: rank 0 does not notice. */
+static void test_cancel(bool sender)
+{
+    move_t m = {.kind = sender ? PUT : GET, .target = 1, .mine = NESTED, .len = MIB, .seed = 3};
+    int status = -1;
+
+    /* Before others can send to me. */
+    atomic_store(&moves.taken, 0);
+    atomic_store(&moves.failed_targets, 0);
+    moves_open(8 * KIB, 4 * KIB);
+    if (tl_rank() == 0) {
+        move_prepare(&m);
+        TL_CHECK(move_start(&m), "no buffer");
+        TL_CHECK(!move_is_done(&m), "it is done although there was no room");
+        cancel(&m);
+        status = m.status;
+        TL_CHECK(status != OMPI_SUCCESS, "an end that was cancelled has succeeded");
+        memory_free(&m.memory);
+        TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+        /* The target's answer comes still. */
+        const double end = MPI_Wtime() + MOVES_PATIENCE;
+        while (!move_is_done(&m) && MPI_Wtime() < end)
+            onic_transport_progress();
+        TL_CHECK(move_is_done(&m), "the other side says nothing");
+    } else {
+        /* Handles nothing before it is cancelled; the library of messages may be progressed. */
+        onic_transport_lock();
+        usleep(20000);
+        onic_transport_unlock();
+        if (tl_rank() == 1) {
+            serve_until(1);
+            TL_CHECK(atomic_load(&moves.failed_targets) == (sender ? 1 : 0),
+                     "%ld errors at the target", atomic_load(&moves.failed_targets));
+        }
+        TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    }
+    atomic_store(&moves.wrong, 0);
+    moves_close();
+}
+
+static void withdrawn(void *arg, int status)
+{
+    (void)arg;
+    TL_CHECK(false, "a transfer that was withdrawn has ended: %d", status);
+}
+
+static void test_withdraw(void)
+{
+    memory_t memory = memory_make(IRREGULAR, 100 * KIB, 1);
+    const int other = (tl_rank() + 1) % tl_size();
+    onic_ticket_t ticket;
+
+    moves_open(16 * KIB, 4 * KIB);
+    for (int i = 0; i < 100; i++) {
+        onic_pipeline_end_t end = memory_end(&memory, IRREGULAR, i % 2, withdrawn, NULL);
+        onic_transport_lock();
+        onic_transfer_t *t = i % 2 ? onic_pipeline_expect_locked(moves.peers[other], &end, &ticket)
+                                   : onic_pipeline_send_locked(moves.peers[other], &end, &ticket);
+        if (t != NULL)
+            onic_pipeline_withdraw_locked(t);
+        onic_transport_unlock();
+        /* The one to my receive pool has nobody who competes with it for long. */
+        onic_layout_fini(&end.layout);
+    }
+    memory_free(&memory);
+    moves_close();
+}
+
+static int refused(onic_peer_t *from, uint64_t buffers, uint64_t len)
+{
+    const onic_ticket_t ticket = {.buffers = buffers, .len = len};
+
+    onic_transport_lock();
+    const int rc = onic_pipeline_receive_locked(from, &ticket, NULL);
+    onic_transport_unlock();
+    return rc;
+}
+
+/** Tickets out of bounds, or of buffers that others have by now, as of one that has died. */
+static void test_tickets(void)
+{
+    const int other = (tl_rank() + 1) % tl_size();
+    onic_peer_t *peer = moves.peers[other];
+    onic_pool_wait_t wait = {0};
+
+    moves_open(16 * KIB, 4 * KIB);
+    const onic_pool_t *pool = &onic_node_state.rx_pool.pool;
+    const uint64_t buffers = onic_pool_take(pool, 4711, 2, &wait);
+    TL_CHECK(refused(peer, 0, 1) != OMPI_SUCCESS, "no buffers");
+    TL_CHECK(refused(peer, buffers, 1) != OMPI_SUCCESS, "buffers of others");
+    TL_CHECK(refused(peer, ~buffers & onic_pool_all(pool), 1) != OMPI_SUCCESS, "buffers of nobody");
+    TL_CHECK(refused(peer, UINT64_MAX, 1) != OMPI_SUCCESS, "buffers that there are not");
+    onic_transport_lock();
+    const uint64_t owner = onic_node_reach(peer)->rx_pool.owner;
+    onic_transport_unlock();
+    onic_pool_release(pool, 4711, buffers);
+    const uint64_t theirs = onic_pool_take(pool, owner, 1, &wait);
+    TL_CHECK(refused(peer, theirs, 100) != OMPI_SUCCESS, "a buffer without memory");
+    onic_transport_lock();
+    TL_CHECK(onic_rx_pool_prepare(&onic_node_state.rx_pool, theirs, true) == theirs,
+             "no memory for a buffer");
+    onic_transport_unlock();
+    TL_CHECK(refused(peer, theirs, 0) != OMPI_SUCCESS, "no bytes");
+    TL_CHECK(refused(peer, theirs, 100) == OMPI_SUCCESS, "a good one");
+    /* Bytes beyond the buffer end it, and the buffer stays where its owner may still write to
+     * it. */
+    atomic_store(&pool->buffer[__builtin_ctzll(theirs)].word, UINT64_C(1) << 32 | (4 * KIB + 1));
+    while (!onic_pipeline_idle())
+        onic_transport_progress();
+    TL_CHECK(onic_pool_has(pool, owner, theirs), "a buffer that may be written to was given back");
+    onic_pool_release(pool, owner, theirs);
+    moves_close();
+}
+
+/* ---- the dead -------------------------------------------------------------------------------- */
+
+/** A process takes buffers of my receive pool, one of them without getting to owning it, and
+ *  dies. */
+static onic_life_t taken_by_dead(void)
+{
+    const onic_pool_t *pool = &onic_node_state.rx_pool.pool;
+    onic_life_t life = {0};
+    int ends[2];
+
+    if (pipe(ends) != 0)
+        tl_die("no pipe");
+    const pid_t child = fork();
+    if (child == 0) {
+        onic_pool_wait_t wait = {0};
+        life = onic_life_mine();
+        (void)onic_pool_take(pool, onic_owner_of(&life), 2, &wait);
+        const uint64_t free = moves_free_buffers();
+        atomic_fetch_and(&pool->words->free, ~(free & -free));
+        _exit(write(ends[1], &life, sizeof(life)) == sizeof(life) ? 0 : 1);
+    }
+    close(ends[1]);
+    TL_CHECK(child > 0 && read(ends[0], &life, sizeof(life)) == sizeof(life), "no child");
+    close(ends[0]);
+    TL_CHECK(waitpid(child, NULL, 0) == child, "no end of the child");
+    return life;
+}
+
+/** moves_close finds all buffers free again, without any message from the dead. */
+static void test_dead_owner(void)
+{
+    moves_open(16 * KIB, 4 * KIB);
+    (void)taken_by_dead();
+    TL_CHECK(__builtin_popcountll(moves_free_buffers()) == 1, "free buffers: %llx",
+             (unsigned long long)moves_free_buffers());
+    moves_close();
+}
+
+/** A transfer whose other side is dead ends with an error, and one from a dead sender gives its
+ *  buffers back. */
+static void test_dead_peer(bool sender)
+{
+    move_t m = {.kind = sender ? PUT : GET,
+                .target = (tl_rank() + 1) % tl_size(),
+                .mine = BLOCKS_64,
+                .len = MIB};
+    const double end = MPI_Wtime() + MOVES_PATIENCE;
+
+    moves_open(64 * KIB, 4 * KIB);
+    const onic_life_t dead = taken_by_dead();
+    move_prepare(&m);
+    onic_pipeline_end_t e = memory_end(&m.memory, m.mine, !sender, move_ended, &m);
+    onic_ticket_t ticket;
+    atomic_store(&m.waits, 1);
+    onic_transport_lock();
+    onic_peer_t *peer = moves.peers[m.target];
+    onic_transfer_t *t = sender ? onic_pipeline_send_locked(peer, &e, &ticket)
+                                : onic_pipeline_expect_locked(peer, &e, &ticket);
+    if (t != NULL)
+        t->other = dead;
+    onic_transport_unlock();
+    TL_CHECK(t != NULL, "no buffer");
+    if (sender)
+        onic_pipeline_run(t);
+    while (!move_is_done(&m) && MPI_Wtime() < end)
+        onic_transport_progress();
+    TL_CHECK(move_is_done(&m) && m.status != OMPI_SUCCESS, "the dead have not been noticed");
+    memory_free(&m.memory);
+    if (sender) {
+        /* Its receiver, which is not the dead process, has never heard of the lease. */
+        onic_transport_lock();
+        onic_pool_release(&onic_node_reach(peer)->rx_pool.pool, onic_node_state.me, ticket.buffers);
+        onic_transport_unlock();
+    }
+    moves_close();
+}
+
+/* ---- main ------------------------------------------------------------------------------------ */
+
+static void run_tests(void)
+{
+    const uint64_t most = tl_slow() ? MIB : 8 * MIB;
+
+    moves.checks = true;
+    moves_count();
+    test_all_pairs(0, 0, 40, most);
+    test_all_pairs(1, 0, 20, MIB);
+    test_all_pairs(24 * KIB, 8 * KIB, 30, 2 * MIB);
+    test_all_pairs(MIB, 16 * KIB, 30, most);
+    test_threads();
+    test_away(false);
+    test_away(true);
+    test_cancel(true);
+    test_cancel(false);
+    test_withdraw();
+    test_tickets();
+    test_dead_owner();
+    test_dead_peer(true);
+    test_dead_peer(false);
+}
+
+int main(int argc, char **argv)
+{
+    const onic_transport_config_t config = {.server_thread = true, .server_idle_usec = 200};
+    onic_peer_t *peers[64];
+
+    tl_init(&argc, &argv, MPI_THREAD_MULTIPLE);
+    tl_need_ranks(2, 64);
+    if (!tl_one_host())
+        tl_skip("all ranks must be on one node");
+    moves.peers = peers;
+    moves.mpi_thread = pthread_self();
+    TL_CHECK(onic_transport_open(&config) == 0, "the transport cannot be opened");
+    onic_transport_set_fns(ONIC_AM_COLL, &(onic_transport_fns_t){.am = move_handle});
+    TL_CHECK(peers_get(MPI_COMM_WORLD, peers) == 0, "no peers");
+    if (argc > 1 && tl_asked_for("speed", argc, argv)) {
+        moves_measure(argc > 2 ? strtoull(argv[2], NULL, 0) : 0,
+                      argc > 3 ? strtoull(argv[3], NULL, 0) : 0);
+    } else {
+        run_tests();
+    }
+    peers_put(peers, tl_size());
+    onic_transport_flush();
+    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    onic_transport_close();
+    return tl_finish();
+}

@@ -1,0 +1,113 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Chunk schedules against the series that they stand for. */
+#include "common/pipeline/core/chunks.h"
+
+#include <math.h>
+
+#include "test/unit/unit.h"
+
+/** What one chunk may differ from the series by: rounding down to a unit. */
+static void check_chunk(uint32_t chunk, double exact, uint32_t unit, uint32_t buffer)
+{
+    const uint32_t top = buffer - buffer % unit;
+    const double high = exact < top ? exact : top;
+    const double want = high < unit ? unit : high;
+
+    UNIT_CHECK(chunk % unit == 0 && chunk >= unit && chunk <= buffer);
+    UNIT_CHECK(chunk <= want * (1 + 1e-9) && chunk > want * (1 - 1e-9) - unit);
+}
+
+START_TEST(follows_the_series)
+{
+    unit_random_t r = {unit_seed()};
+
+    for (int round = 0; round < 3000; round++) {
+        const uint32_t unit = 1 + (uint32_t)unit_below(&r, 100);
+        const uint32_t buffer = unit + (uint32_t)unit_below(&r, 100000);
+        const double c0 = 1 + (double)unit_below(&r, buffer);
+        const double q = 1 + (double)unit_below(&r, 3000) / 1000;
+        double exact = c0 < buffer - buffer % unit ? c0 : buffer - buffer % unit;
+        onic_schedule_t s;
+
+        onic_schedule_growing(&s, c0, q, unit, buffer);
+        for (int i = 0; i < 60; i++) {
+            check_chunk(onic_schedule_next(&s), exact, unit, buffer);
+            exact *= q;
+            exact = exact > buffer - buffer % unit ? buffer - buffer % unit : exact;
+        }
+    }
+}
+END_TEST
+
+/* Eq. 7: so many chunks for so many bytes, as long as none fills a buffer. */
+START_TEST(number_of_chunks)
+{
+    const double c0 = 12 << 10, q = 1.5;
+    onic_schedule_t s;
+    double sum = 0;
+
+    onic_schedule_growing(&s, c0, q, 1, 1U << 28);
+    for (int n = 1; n < 20; n++) {
+        sum += onic_schedule_next(&s);
+        ck_assert_double_eq_tol(log1p(sum / c0 * (q - 1)) / log(q), n, 1e-3);
+    }
+}
+END_TEST
+
+START_TEST(fixed)
+{
+    onic_schedule_t s;
+
+    onic_schedule_growing(&s, 1000, 1, 64, 4096);
+    for (int i = 0; i < 10; i++)
+        ck_assert_uint_eq(onic_schedule_next(&s), 960);
+    onic_schedule_growing(&s, 1e30, 1, 48, 4096);
+    ck_assert_uint_eq(onic_schedule_next(&s), 4080);
+}
+END_TEST
+
+START_TEST(looks_ahead)
+{
+    unit_random_t r = {unit_seed() + 1};
+
+    for (int round = 0; round < 3000; round++) {
+        const uint32_t buffer = 1 + (uint32_t)unit_below(&r, 5000);
+        const unsigned n = (unsigned)unit_below(&r, 64);
+        const uint32_t slack = (uint32_t)unit_below(&r, 10);
+        onic_schedule_t s, copy;
+        uint64_t sum = 0;
+
+        onic_schedule_growing(&s, 1 + (double)unit_below(&r, buffer),
+                              1 + (double)unit_below(&r, 3000) / 1000, 1, buffer);
+        copy = s;
+        for (unsigned i = 0; i < n; i++) {
+            const uint32_t chunk = onic_schedule_next(&copy);
+            sum += chunk > slack ? chunk - slack : 0;
+        }
+        UNIT_CHECK(onic_schedule_holds(&s, n, sum, slack));
+        UNIT_CHECK(!onic_schedule_holds(&s, n, sum + 1, slack));
+        UNIT_CHECK(onic_schedule_holds(&s, n, 0, slack));
+    }
+}
+END_TEST
+
+/* So that a buffer of 32 KiB is full with the fourth. */
+START_TEST(of_the_paper)
+{
+    static const uint32_t chunks[] = {12288, 18432, 27648, 32768, 32768};
+    onic_schedule_t s;
+
+    onic_schedule_paper(&s, 64, 32768);
+    for (size_t i = 0; i < sizeof(chunks) / sizeof(chunks[0]); i++)
+        ck_assert_uint_eq(onic_schedule_next(&s), chunks[i]);
+}
+END_TEST
+
+int main(void)
+{
+    return UNIT_RUN("pipeline schedule", UNIT_ONCE(follows_the_series), UNIT_ONCE(number_of_chunks),
+                    UNIT_ONCE(fixed), UNIT_ONCE(looks_ahead), UNIT_ONCE(of_the_paper));
+}
