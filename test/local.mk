@@ -22,7 +22,6 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_fence \
 	test/unit/check_fence_threads \
 	test/unit/check_credit \
-	test/unit/check_replies \
 	test/unit/check_handle \
 	test/unit/check_layout_cache \
 	test/unit/check_ask \
@@ -131,7 +130,6 @@ test_unit_check_epoch_LDADD = $(unit_ldadd)
 test_unit_check_fence_LDADD = $(unit_ldadd)
 test_unit_check_fence_threads_LDADD = $(unit_ldadd)
 test_unit_check_credit_LDADD = $(unit_ldadd)
-test_unit_check_replies_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
 test_unit_check_layout_cache_LDADD = $(unit_ldadd)
 test_unit_check_ask_LDADD = $(unit_ldadd)
@@ -476,7 +474,6 @@ mpi_programs = \
 	test/mpi/rdma_away \
 	test/mpi/rdma_killed \
 	test/mpi/rdma_refused \
-	test/mpi/reply_bound \
 	test/mpi/pipeline \
 	test/mpi/pipeline_hosts \
 	test/mpi/pipeline_killed \

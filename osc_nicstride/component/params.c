@@ -47,11 +47,10 @@ static onic_param_t params[] = {
            "Most messages that one process sends another without acknowledgement, for each window. "
            "What they may take up there is bounded by osc_nicstride_memory"),
     NUMBER(memory, 20, 64, 1, 1 << 20,
-           "Mebibytes of this process's memory that messages may use at a time. A quarter is for "
-           "replies to its own gets. The rest is for messages of other processes that wait for a "
+           "Mebibytes of this process's memory for messages of other processes that wait for a "
            "lock, and for replies to them. It is divided evenly among the processes of the job, "
-           "with at least 4.4 KiB for each, so more than some 11,000 processes use more in all, "
-           "and at most 4.4 MiB, so few processes use less"),
+           "with at least 8 KiB for each, so more than 8,192 processes use more in all with the "
+           "default, and at most 8 MiB, so few processes use less"),
     NUMBER(area, 10, 0, 0, 1 << 20,
            "Kibibytes of the receive buffers through which method pipeline brings data to this "
            "process; "
@@ -192,7 +191,6 @@ int nicstride_params_check(const mca_base_component_t *c)
             return OMPI_ERR_BAD_PARAM;
     for (const onic_param_t *row = params; row->name != NULL && nicstride_wanted(); row++)
         onic_param_say_absent(row, NICSTRIDE_HELP_FILE);
-    nicstride_replies_init(&nicstride_component.replies, p->memory / NICSTRIDE_REPLY_PART);
     p->nic_device = nic_device != NULL ? nic_device : "";
     return set_table();
 }
@@ -221,8 +219,6 @@ static const onic_counter_t counters[] = {
      &onic_queue_counters.waited, 0},
     COUNTER(deferred, "Messages put off because a lock was busy", 0),
     COUNTER(deferred_bytes, "Most bytes that messages put off have taken up at a time",
-            MCA_BASE_PVAR_CLASS_HIGHWATERMARK),
-    COUNTER(reply_bytes, "Most bytes of replies that were asked for by message at a time",
             MCA_BASE_PVAR_CLASS_HIGHWATERMARK),
     {"nic_doorbells", "Lists of work requests that method nic has given to the adapter",
      &nicstride_counters.nic.doorbells, 0},

@@ -35,7 +35,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/queue.h>
 
 #include "osc_nicstride/protocol/limits.h"
 
@@ -229,83 +228,6 @@ static inline void nicstride_rx_ack(nicstride_rx_t *rx, uint64_t *applied_p, int
     *error_p = rx->error;
     rx->reported = rx->applied;
     rx->error = 0;
-}
-
-/* ---- replies ------------------------------------------------------------------------------------
- *
- * Room for replies: what the gets and fetches of a process have asked for, of all targets and in
- * all windows, is never more than it has for that. It reserves the bytes of a reply before it
- * asks, and gives them back when they have come.
- *
- * A request that finds no room stands in line, and none passes it: short replies that keep
- * coming would keep a long one away for ever. What is first in line goes as soon as it fits.
- *
- * Why nobody waits for ever. Targets answer without waiting for anything that the origin does,
- * so what is out comes back, or is given back when its target is lost. What is kept with a lock
- * has reserved before it is sent, and is sent with the next progress (lazy_lock.h).
- *
- * Pure; the caller serialises. */
-
-/** A peer that replies are asked of, in some order of its own. Zero-initialise. */
-typedef struct nicstride_asker {
-    TAILQ_ENTRY(nicstride_asker) of_line;
-    uint64_t bytes; /**< for which it stands in line; 0: it does not */
-} nicstride_asker_t;
-
-typedef struct nicstride_replies {
-    uint64_t limit;
-    uint64_t out; /**< reserved */
-    TAILQ_HEAD(, nicstride_asker) line;
-} nicstride_replies_t;
-
-/** `limit`: in bytes, at least four times NICSTRIDE_INLINE_MAX. */
-static inline void nicstride_replies_init(nicstride_replies_t *r, uint64_t limit)
-{
-    r->limit = limit;
-    r->out = 0;
-    TAILQ_INIT(&r->line);
-}
-
-/** The most bytes to be asked for at a time. */
-static inline uint64_t nicstride_reply_piece(const nicstride_replies_t *r)
-{
-    return r->limit / 2 < NICSTRIDE_GET_PIECE ? r->limit / 2 : NICSTRIDE_GET_PIECE;
-}
-
-static inline bool nicstride_reply_fits(const nicstride_replies_t *r, uint64_t bytes)
-{
-    return r->out + bytes <= r->limit;
-}
-
-/** Takes one that does not ask any more out of the line. */
-static inline void nicstride_reply_leave(nicstride_replies_t *r, nicstride_asker_t *a)
-{
-    if (a->bytes != 0)
-        TAILQ_REMOVE(&r->line, a, of_line);
-    a->bytes = 0;
-}
-
-/** May it ask for `bytes` of reply now, from 1 to nicstride_reply_piece? If not it stands in line
- *  from now on; if so it does not any more, and is to reserve them. */
-static inline bool nicstride_reply_may_ask(nicstride_replies_t *r, nicstride_asker_t *a,
-                                           uint64_t bytes)
-{
-    if ((TAILQ_EMPTY(&r->line) || TAILQ_FIRST(&r->line) == a) && nicstride_reply_fits(r, bytes)) {
-        nicstride_reply_leave(r, a);
-        return true;
-    }
-    if (a->bytes == 0)
-        TAILQ_INSERT_TAIL(&r->line, a, of_line);
-    a->bytes = bytes;
-    return false;
-}
-
-/** The first in line, where there is room for what it wants: it is to ask again now, or leave. */
-static inline nicstride_asker_t *nicstride_reply_next(const nicstride_replies_t *r)
-{
-    nicstride_asker_t *first = TAILQ_FIRST(&r->line);
-
-    return first != NULL && nicstride_reply_fits(r, first->bytes) ? first : NULL;
 }
 
 /* ---- reply lines --------------------------------------------------------------------------------

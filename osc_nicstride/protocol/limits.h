@@ -38,21 +38,20 @@
 #define NICSTRIDE_FRAG_MIN 1024
 /** The most bytes that one message fetches: a fragment is small, and more was not made by us. */
 #define NICSTRIDE_FETCH_MAX (UINT64_C(8) << 20)
-/** Replies of one get under way at a time: enough to keep the wire busy. */
-#define NICSTRIDE_REPLIES_IN_FLIGHT 16
+/** Fragments of one answer under way at a time: enough to keep the wire busy. */
+#define NICSTRIDE_REPLIES_IN_FLIGHT 8
 /** An origin that queues more operations than this for a target waits: memory stays bounded. */
 #define NICSTRIDE_QUEUE_MAX 1024
-/** Of a process's memory for messages (osc_nicstride_memory) this part, one in so many, is for the
- *  replies to itself; the rest is for others (credit.h). */
-#define NICSTRIDE_REPLY_PART 4
 
 /** Bytes that a message takes up at its target beside its layout and data: where it is put off, or
- *  has a short reply, and where it is under way for longer. */
+ *  has a short reply; where it is under way for longer; and the transport's records of an answer in
+ *  fragments. */
 #define NICSTRIDE_KEPT_RECORD 128
 #define NICSTRIDE_KEPT_USE    640
-/** Every target keeps so much for each process: the longest message that is not cut. */
-#define NICSTRIDE_KEPT_MIN (NICSTRIDE_KEPT_RECORD + NICSTRIDE_INLINE_LAYOUT + NICSTRIDE_INLINE_MAX)
-/** And no more than so much: a whole window of those (osc_nicstride_window by default). */
+#define NICSTRIDE_KEPT_ANSWER (NICSTRIDE_REPLIES_IN_FLIGHT * NICSTRIDE_KEPT_USE)
+/** Every target keeps so much for each process: room for the longest message that is not cut. */
+#define NICSTRIDE_KEPT_MIN 8192
+/** And no more than so much. */
 #define NICSTRIDE_KEPT_MAX (1024 * NICSTRIDE_KEPT_MIN)
 
 typedef struct nicstride_limits {

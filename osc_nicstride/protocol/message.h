@@ -135,11 +135,13 @@ static inline uint64_t nicstride_msg_kept(const nicstride_msg_t *m)
         return m->len <= NICSTRIDE_INLINE_MIN ? copy + m->layout_len
                                               : NICSTRIDE_KEPT_USE + m->layout_len + m->len;
     case NICSTRIDE_MSG_GETV:
-        return NICSTRIDE_KEPT_RECORD + NICSTRIDE_GETV_MAX;
+        return NICSTRIDE_KEPT_RECORD + NICSTRIDE_INLINE_MAX; /* of its reply */
     case NICSTRIDE_MSG_GET:
         if (m->len <= NICSTRIDE_INLINE_MIN)
             return copy + m->layout_len;
-        return m->len <= NICSTRIDE_INLINE_MAX && copy > use ? copy : use;
+        if (m->len > NICSTRIDE_INLINE_MAX)
+            return use + NICSTRIDE_KEPT_ANSWER;
+        return copy > use ? copy : use;
     default:
         return 0;
     }

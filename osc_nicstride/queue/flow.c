@@ -27,9 +27,6 @@ typedef struct fragment {
 /** A slice that carries a name has more room than this: one run fits in any case. */
 #define LIST_ROOM 64
 
-/* Room for what comes back; transport lock. */
-static nicstride_replies_t *const replies = &nicstride_component.replies;
-
 _Static_assert(offsetof(fragment_t, layout) == sizeof(nicstride_msg_t), "layout follows header");
 
 /** Does the origin have data for the next fragment? Else it is only fetched: then no fragment has
@@ -53,8 +50,8 @@ static size_t lesser(size_t a, uint64_t b)
     return b < a ? (size_t)b : a;
 }
 
-/** Most bytes of a fragment. What the target may have to put aside is no longer than its memory for
- *  this process, nor what comes back than ours, so that the bounds of both hold. */
+/** Most bytes of a fragment. What the target may have to keep is no longer than its memory for this
+ *  process. */
 static size_t longest(const nicstride_op_t *op)
 {
     size_t most =
@@ -62,13 +59,14 @@ static size_t longest(const nicstride_op_t *op)
 
     if (op->type != NICSTRIDE_MSG_PUT && op->type != NICSTRIDE_MSG_GET)
         most = lesser(most, op->peer->quota->limit - NICSTRIDE_KEPT_USE);
-    return nicstride_op_wants_reply(op) ? lesser(most, nicstride_reply_piece(replies)) : most;
+    return nicstride_op_wants_reply(op) ? lesser(most, NICSTRIDE_GET_PIECE) : most;
 }
 
 /** Room in such a fragment for a slice of an irregular layout. */
 static size_t slice_room(const nicstride_op_t *op, size_t frag, size_t most)
 {
-    const uint64_t kept = (op->peer->quota->limit - NICSTRIDE_KEPT_USE) / NICSTRIDE_SLICE_GROWTH;
+    const uint64_t kept = (op->peer->quota->limit - NICSTRIDE_KEPT_USE - NICSTRIDE_KEPT_ANSWER) /
+                          NICSTRIDE_SLICE_GROWTH;
 
     most = lesser(most, frag / NICSTRIDE_SLICE_SHARE);
     most = lesser(most, onic_transport_header_max() - sizeof(nicstride_msg_t));
@@ -174,8 +172,7 @@ static int describe(nicstride_op_t *op, fragment_t *f, onic_payload_t *payload, 
         payload->cursor.layout = NULL;
         return OMPI_SUCCESS;
     }
-    const int rc =
-        put_layout(op, f, op->type == NICSTRIDE_MSG_GET ? nicstride_reply_piece(replies) : 0, n_p);
+    const int rc = put_layout(op, f, op->type == NICSTRIDE_MSG_GET ? NICSTRIDE_GET_PIECE : 0, n_p);
     f->msg.len = *n_p;
     f->msg.op = op->op;
     if (op->sends_data && !is_given(op))
@@ -199,14 +196,11 @@ static int send_fragment(nicstride_op_t *op)
     if (rc != OMPI_SUCCESS)
         return rc;
     const uint64_t kept = nicstride_msg_kept(&f.msg);
-    const uint64_t reply = nicstride_op_wants_reply(op) ? n : 0;
     p->flow.wants = kept;
-    if (!nicstride_tx_can_send(&p->flow.tx, p->quota, kept) ||
-        (reply > 0 && !nicstride_reply_may_ask(replies, &p->flow.asker, reply))) {
+    if (!nicstride_tx_can_send(&p->flow.tx, p->quota, kept)) {
         op->slice = slice;
         return 0;
     }
-    nicstride_op_reserve_locked(op, reply);
     /* A message by itself is likely to be flushed at once: it asks for its acknowledgement itself.
      * But a wait for a request does not look into the reply line, which has data of whole
      * operations. */
@@ -288,18 +282,6 @@ void nicstride_pump_queue_locked(nicstride_peer_t *p)
             op->queued = false;
             nicstride_op_finish_locked(op);
         }
-    }
-}
-
-void nicstride_pump_askers_locked(void)
-{
-    for (nicstride_asker_t *a = nicstride_reply_next(&nicstride_component.replies); a != NULL;
-         a = nicstride_reply_next(&nicstride_component.replies)) {
-        nicstride_pump_queue_locked(
-            (nicstride_peer_t *)(void *)((char *)a - offsetof(nicstride_peer_t, flow.asker)));
-        /* Other things hold it up: it comes again. */
-        if (nicstride_reply_next(&nicstride_component.replies) == a)
-            nicstride_reply_leave(&nicstride_component.replies, a);
     }
 }
 

@@ -26,9 +26,6 @@ static inline void nicstride_pump_locked(nicstride_peer_t *p)
         nicstride_pump_queue_locked(p);
 }
 
-/** The same for peers that have waited for room for replies, while there is some. */
-void nicstride_pump_askers_locked(void);
-
 /** The same for all windows that share the process's quota: what is free again in one another may
  *  use, and nobody else may come to send it. This comes with every acknowledgement, and there may
  *  be thousands of windows. */

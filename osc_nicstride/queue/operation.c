@@ -25,31 +25,8 @@ bool nicstride_op_name_locked(nicstride_op_t *op)
     return op->handle != 0;
 }
 
-void nicstride_op_reserve_locked(nicstride_op_t *op, uint64_t bytes)
-{
-    nicstride_replies_t *r = &nicstride_component.replies;
-
-    op->reserved += bytes;
-    r->out += bytes;
-    if (r->out > nicstride_counters.reply_bytes)
-        __atomic_store_n(&nicstride_counters.reply_bytes, r->out, __ATOMIC_RELAXED);
-}
-
-/** Gives room for replies back; peers that wait for it are served behind this progress. */
-static void give_back(nicstride_op_t *op, uint64_t bytes)
-{
-    nicstride_replies_t *r = &nicstride_component.replies;
-
-    bytes = bytes < op->reserved ? bytes : op->reserved;
-    op->reserved -= bytes;
-    r->out -= bytes;
-    if (nicstride_reply_next(r) != NULL)
-        onic_transport_defer(ONIC_AM_OSC);
-}
-
 void nicstride_op_free_locked(nicstride_op_t *op)
 {
-    give_back(op, op->reserved);
     if (op->handle != 0)
         onic_handle_free(&nicstride_component.ops, op->handle);
     if (op->origin.nruns != 0)
@@ -114,7 +91,6 @@ void nicstride_op_finish_locked(nicstride_op_t *op)
 void nicstride_op_received_locked(nicstride_op_t *op, uint64_t bytes, int error)
 {
     op->received += bytes;
-    give_back(op, bytes);
     if (op->error == 0)
         op->error = error;
     nicstride_op_finish_locked(op);
@@ -126,7 +102,6 @@ void nicstride_op_fail(nicstride_op_t *op)
     if (op->error == 0)
         op->error = MPI_ERR_OTHER;
     op->sent = op->received = op->size;
-    give_back(op, op->reserved);
     /* A thread that is inside a copy ends it, and the operation then. */
     if (op->move != NULL)
         (void)onic_pipeline_cancel_locked(op);

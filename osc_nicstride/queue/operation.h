@@ -44,7 +44,6 @@ struct nicstride_op {
     uint64_t size;
     uint64_t sent;      /**< bytes of the operation given to the transport */
     uint64_t received;  /**< bytes of replies */
-    uint64_t reserved;  /**< of these, room for those asked for and not received */
     uint32_t in_flight; /**< sends not locally complete, and replies being received */
     bool queued;        /**< in the peer's queue */
     bool by_row;        /**< a method's row moves its data: says whether that takes the peer */
@@ -75,8 +74,6 @@ bool nicstride_op_name_locked(nicstride_op_t *op);
 void nicstride_op_free_locked(nicstride_op_t *op);
 /** Does it end with a reply? */
 bool nicstride_op_wants_reply(const nicstride_op_t *op);
-/** The operation is about to ask for so many bytes of reply: takes the room for them. */
-void nicstride_op_reserve_locked(nicstride_op_t *op, uint64_t bytes);
 /** A reply's bytes were put in place (or failed): accounts for them. */
 void nicstride_op_received_locked(nicstride_op_t *op, uint64_t bytes, int error);
 /** Ends the operation once nothing of it is under way any more. */

@@ -19,12 +19,10 @@ static bool is_open(const nicstride_peer_t *p)
            p->lock.lazy == NULL;
 }
 
-/** Is there credit for another message, and room for a reply of so many bytes? */
-static bool may_send(nicstride_peer_t *p, uint64_t kept, uint64_t reply)
+/** Is there credit for another message? */
+static bool may_send(const nicstride_peer_t *p, uint64_t kept)
 {
-    return kept <= p->quota->limit && nicstride_tx_can_send(&p->flow.tx, p->quota, kept) &&
-           (reply == 0 ||
-            nicstride_reply_may_ask(&nicstride_component.replies, &p->flow.asker, reply));
+    return kept <= p->quota->limit && nicstride_tx_can_send(&p->flow.tx, p->quota, kept);
 }
 
 /** What is under way for the result, or for those of several gets; NULL where memory is exhausted.
@@ -46,7 +44,6 @@ static nicstride_op_t *new_op(nicstride_peer_t *p, const nicstride_short_t *s, b
     onic_layout_set(&op->result, s->bytes);
     op->result_base = s->result;
     op->sent = s->bytes;
-    nicstride_op_reserve_locked(op, s->bytes);
     return op;
 }
 
@@ -75,8 +72,7 @@ static bool send_one(nicstride_peer_t *p, const nicstride_short_t *s, bool first
     m.msg.disp = (int64_t)s->at;
     m.msg.len = swaps ? 2 * s->bytes : s->bytes;
     const uint64_t kept = nicstride_msg_kept(&m.msg);
-    if (!may_send(p, kept, s->result != NULL ? s->bytes : 0) ||
-        (s->result != NULL && (op = new_op(p, s, false)) == NULL))
+    if (!may_send(p, kept) || (s->result != NULL && (op = new_op(p, s, false)) == NULL))
         return false;
     enter(p, s);
     if (op != NULL) {
@@ -109,7 +105,7 @@ static unsigned char *begin(nicstride_peer_t *p, const nicstride_short_t *s, siz
 
     nicstride_msg_init(&msg, get ? NICSTRIDE_MSG_GETV : NICSTRIDE_MSG_PUTV, p->win, p->me);
     const uint64_t kept = nicstride_msg_kept(&msg);
-    if (!may_send(p, kept, 0) || (get && (op = new_op(p, s, true)) == NULL))
+    if (!may_send(p, kept) || (get && (op = new_op(p, s, true)) == NULL))
         return NULL;
     unsigned char *to = nicstride_message_room_locked(p, sizeof(msg) + len);
     if (to == NULL) {
@@ -153,7 +149,6 @@ static void add_get(nicstride_peer_t *p, const nicstride_short_t *s)
     op->gets[op->ngets++] = (nicstride_get_t){s->result, (uint32_t)s->bytes};
     op->size += s->bytes;
     op->sent = op->size;
-    nicstride_op_reserve_locked(op, s->bytes);
     if (op->ngets == 1)
         nicstride_op_live_locked(op);
 }
@@ -163,8 +158,6 @@ static bool add(nicstride_peer_t *p, const nicstride_short_t *s)
     const bool get = s->type == NICSTRIDE_MSG_GET;
     const size_t len = NICSTRIDE_RECORD_HEAD + (get ? 0 : s->bytes);
 
-    if (get && !nicstride_reply_may_ask(&nicstride_component.replies, &p->flow.asker, s->bytes))
-        return false;
     unsigned char *to = extend(p, s, len);
     if (to == NULL)
         to = begin(p, s, len);

@@ -81,9 +81,8 @@ static bool waits_for_others(const nicstride_transfer_t *t)
     return t->peer->local < 0 && nicstride_is_active(t->m);
 }
 
-/** May an operation be sent now, before anything else that is to be sent, which `reply` bytes come
- *  back of? */
-static bool may_start(nicstride_peer_t *p, uint64_t kept, size_t len, uint64_t reply)
+/** May an operation be sent now, before anything else that is to be sent? */
+static bool may_start(nicstride_peer_t *p, uint64_t kept, size_t len)
 {
     /* What is too long for its target's memory is cut. */
     if (kept > p->quota->limit ||
@@ -92,9 +91,7 @@ static bool may_start(nicstride_peer_t *p, uint64_t kept, size_t len, uint64_t r
     if (!STAILQ_EMPTY(&p->queue.waiting) || p->queue.flushing || p->failed)
         return false;
     nicstride_look_locked(p);
-    return nicstride_tx_can_send(&p->flow.tx, p->quota, kept) &&
-           (reply == 0 ||
-            nicstride_reply_may_ask(&nicstride_component.replies, &p->flow.asker, reply));
+    return nicstride_tx_can_send(&p->flow.tx, p->quota, kept);
 }
 
 /** Bytes of the data that the target is sent. */
@@ -211,12 +208,9 @@ static bool start_now(nicstride_transfer_t *t, bool *done_p)
     kept = nicstride_msg_kept(&f.msg);
     *done_p = t->type == NICSTRIDE_MSG_PUT || t->type == NICSTRIDE_MSG_ACC;
     onic_transport_lock();
-    started = may_start(p, kept, sizeof(f.msg) + f.msg.layout_len + data.len,
-                        *done_p ? 0 : t->target.size) &&
+    started = may_start(p, kept, sizeof(f.msg) + f.msg.layout_len + data.len) &&
               nicstride_list_is_known_locked(p, &f.msg, f.layout) &&
               (*done_p || (op = nicstride_op_of_locked(t, false)) != NULL);
-    if (op != NULL)
-        nicstride_op_reserve_locked(op, op->size);
     if (started) {
         send_now(t, &f.msg, &data, op, kept);
         (void)nicstride_list_used_locked(p, &t->target);

@@ -216,8 +216,7 @@ int nicstride_look_after_peers(void)
     if (is_due(&looked_for_dead, now, DEAD_USEC))
         (void)onic_transport_look_for_dead();
     if (is_due(&looked, now, LOOK_USEC) && onic_transport_trylock()) {
-        if (__atomic_load_n(&nicstride_counters.live_requests, __ATOMIC_RELAXED) > 0 ||
-            !TAILQ_EMPTY(&nicstride_component.replies.line))
+        if (__atomic_load_n(&nicstride_counters.live_requests, __ATOMIC_RELAXED) > 0)
             nicstride_used_each_locked(look_after_locked, &now);
         onic_transport_unlock();
     }

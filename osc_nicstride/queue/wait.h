@@ -45,10 +45,8 @@ bool nicstride_can_wake_all(nicstride_module_t *m);
  *  NULL. MPI threads, no lock held. */
 void nicstride_wake_waited(onic_patience_t *w, nicstride_peer_t *p);
 
-/** Looks for processes that have died, and, where somebody may wait for requests or for room that
- * the replies of others take up, after the peers in use. A progress function of Open MPI's, of low
- * priority.
- */
+/** Looks for processes that have died, and, where somebody may wait for requests, after the peers
+ * in use. A progress function of Open MPI's, of low priority. */
 int nicstride_look_after_peers(void);
 
 /* ---- is the target there? -------------------------------------------------------------------- */

@@ -273,7 +273,6 @@ int nicstride_run_deferred(void)
     bool busy = false, left = false;
 
     n += nicstride_rows_progress_locked(&left);
-    nicstride_pump_askers_locked();
     pass++;
     for (nicstride_deferred_t *d = TAILQ_FIRST(&deferred); d != NULL; d = next) {
         nicstride_incoming_t in = {

@@ -56,11 +56,10 @@ typedef struct nicstride_registered nicstride_registered_t;
 typedef struct nicstride_flow {
     nicstride_tx_t tx;
     nicstride_rx_t rx;
-    nicstride_asker_t asker; /**< for replies, of the first queued operation */
-    uint64_t wants;          /**< bytes to be kept for which that waits */
-    uint64_t closed;         /**< messages sent there, in all, when an epoch was last closed */
-    size_t frag_max;         /**< bytes; 0 until asked for */
-    unsigned posting;        /**< messages without an operation that the transport still keeps */
+    uint64_t wants;   /**< bytes to be kept for which that waits */
+    uint64_t closed;  /**< messages sent there, in all, when an epoch was last closed */
+    size_t frag_max;  /**< bytes; 0 until asked for */
+    unsigned posting; /**< messages without an operation that the transport still keeps */
     struct nicstride_sent_batch
         *batch;                  /**< short messages that wait for others (send.h); NULL: none */
     nicstride_msg_type_t vector; /**< of the last of these, where that is one that may become

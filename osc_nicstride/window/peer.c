@@ -130,7 +130,6 @@ void nicstride_peer_free_locked(nicstride_peer_t *p)
 {
     LIST_REMOVE(p, of_process);
     nicstride_tx_forget(&p->flow.tx, p->quota);
-    nicstride_reply_leave(&nicstride_component.replies, &p->flow.asker);
     if (p->kept != NULL)
         nicstride_layouts_leave(&nicstride_component.lists, p->kept);
     free(p->sent);

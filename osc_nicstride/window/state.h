@@ -60,7 +60,6 @@ typedef struct nicstride_component {
     bool world_met;  /**< all of MPI_COMM_WORLD took part in a window: a fence finds all of them */
     opal_hash_table_t windows;     /**< windows by their name at home; transport lock */
     onic_handles_t ops;            /**< operations that wait for replies; transport lock */
-    nicstride_replies_t replies;   /**< room for these; transport lock */
     nicstride_layout_room_t lists; /**< of blocks, kept for others; transport lock */
     uint32_t last_name;            /**< names are never used again; transport lock */
     struct nicstride_module
@@ -82,7 +81,6 @@ typedef struct nicstride_counters {
     unsigned long long wakeups;        /**< helper threads of others that were woken */
     unsigned long long deferred;       /**< messages put off because a lock was busy */
     unsigned long long deferred_bytes; /**< most that those took up at a time; transport lock */
-    unsigned long long reply_bytes;    /**< most that replies had been asked for; transport lock */
     unsigned long long lookups;        /**< of others' parameters, in Open MPI's exchange */
     unsigned long long keys_asked;     /**< questions for keys of targets' memory */
     unsigned long long keys_refused;   /**< of these, those that got none */

@@ -22,7 +22,7 @@ enum { TAIL = 10, LONGS = 1 << 16 };
 /** Integers of a message of that length, of 1 MiB divided among so many processes. */
 static int whole(int processes)
 {
-    const size_t part = ((1 << 20) - (1 << 20) / NICSTRIDE_REPLY_PART) / (size_t)processes;
+    const size_t part = (size_t)(1 << 20) / (size_t)processes;
 
     return (int)((part - NICSTRIDE_KEPT_USE - sizeof(nicstride_msg_t)) / sizeof(int64_t));
 }
