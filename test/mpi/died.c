@@ -111,9 +111,10 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/** Who is stopped in an update is waited for. */
+/** Who is stopped in an update is waited for. The others have seen that it is before it goes on. */
 static void stopped(MPI_Win win, pid_t pid)
 {
+    meet_t seen = meet_new(MPI_COMM_WORLD);
     const long one = 1;
     double ended = 0, went_on = 0;
 
@@ -122,9 +123,12 @@ static void stopped(MPI_Win win, pid_t pid)
     if (tl_rank() == IN_UPDATE) {
         add_from_trap(win);
     } else {
-        usleep(STOPPED / 3);
+        tl_await_stopped(pid);
+        (void)meet_enter(&seen);
         if (tl_rank() == HOME) {
-            tl_await_stopped(pid);
+            for (int rank = 0; rank < tl_size(); rank++)
+                while (rank != IN_UPDATE && meet_entered(&seen, rank) == 0)
+                    usleep(1000);
             usleep(STOPPED);
             went_on = now();
             kill(pid, SIGCONT);
@@ -140,6 +144,7 @@ static void stopped(MPI_Win win, pid_t pid)
     MPI_Barrier(MPI_COMM_WORLD);
     TL_CHECK(tl_rank() != HOME || value_at(win) == tl_size() - 1, "%ld of %d updates",
              value_at(win), tl_size() - 1);
+    meet_free(&seen);
 }
 
 /* ---- waits for the dead ---------------------------------------------------------------------- */

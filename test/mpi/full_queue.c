@@ -18,7 +18,7 @@
 
 #include "common/transport/transport.h"
 
-enum { BYTES = 4000, MESSAGES = 30, METS = 20, GIVE_UP_SEC = 60, TAG = 3 };
+enum { BYTES = 4000, MESSAGES = 30, METS = 20, TAG = 3 };
 
 static char data[MESSAGES][BYTES];
 static MPI_Request request[MESSAGES];
@@ -26,7 +26,7 @@ static MPI_Request request[MESSAGES];
 /** Outside of MPI, until that rank has said `n` times where it stands. */
 static void stay_away(const meet_t *m, int rank, long n, const char *until)
 {
-    const double end = MPI_Wtime() + GIVE_UP_SEC;
+    const double end = MPI_Wtime() + TL_PATIENCE;
 
     while (meet_entered(m, rank) < n && MPI_Wtime() < end) {
     }

@@ -26,7 +26,7 @@
 #include "coll_nicbarrier/engines/datagram/bpf/local.h"
 #include "common/support/clock.h"
 
-enum { NOBODY = 65534, STRANGER = 65533, FIRST_PORT = 7000, SECONDS = 6, MEETING_SECONDS = 100 };
+enum { NOBODY = 65534, STRANGER = 65533, FIRST_PORT = 7000, SECONDS = 100 };
 
 /** Runs a command; false where it fails. */
 __attribute__((format(printf, 1, 2))) static bool shell(const char *format, ...)
@@ -125,7 +125,7 @@ static int open_socket(int port)
 void bpf_host_meet(bpf_host_t *h)
 {
     const uint64_t mine = atomic_fetch_add(&h->shared->step[h->me], 1) + 1;
-    const uint64_t limit = onic_now_nsec() + MEETING_SECONDS * UINT64_C(1000000000);
+    const uint64_t limit = onic_now_nsec() + SECONDS * UINT64_C(1000000000);
     for (int i = 0; i < h->all->n; i++) {
         while (atomic_load(&h->shared->step[i]) < mine) {
             if (onic_now_nsec() > limit)

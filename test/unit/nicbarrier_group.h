@@ -58,6 +58,9 @@ static inline int open_with(const config_t *config, nicbarrier_reason_t *why)
     return engine->open(&config->all, why);
 }
 
+/* So long that no NACK is ever sent: longer than a test may take. */
+enum { NEVER_USEC = 2 * UNIT_SECONDS * 1000000 };
+
 #define COUNT(name) atomic_load(&nicbarrier_datagram_counters.name)
 
 /* In a child a failed check ends it; the parent sees the exit code. */
