@@ -7,6 +7,7 @@ noinst_LTLIBRARIES += osc_nicstride/libnicstride_core.la
 osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/methods/plan.c \
 	osc_nicstride/protocol/apply.c \
+	osc_nicstride/protocol/discipline.c \
 	osc_nicstride/protocol/epoch.c \
 	osc_nicstride/protocol/lockq.c \
 	osc_nicstride/protocol/message.c \
@@ -28,6 +29,7 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/queue/wait.c \
 	osc_nicstride/component/agreement.c \
 	osc_nicstride/component/component.c \
+	osc_nicstride/component/info.c \
 	osc_nicstride/component/memory.c \
 	osc_nicstride/component/params.c \
 	osc_nicstride/component/window.c \

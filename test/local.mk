@@ -416,6 +416,7 @@ mpi_programs = \
 	test/mpi/barrier_stopped \
 	test/mpi/barrier_threads \
 	test/mpi/presence \
+	test/mpi/query \
 	test/mpi/queue_wake \
 	test/mpi/big \
 	test/mpi/burst \
@@ -531,6 +532,7 @@ mpi_programs = \
 	test/mpi/reversed \
 	test/mpi/regressions \
 	test/mpi/regressions_finalize \
+	test/mpi/reports \
 	test/mpi/requests \
 	test/mpi/say \
 	test/mpi/sessions \
@@ -735,6 +737,7 @@ tsan_programs = test/mpi/barrier_away \
 	test/mpi/p2p_threads \
 	test/mpi/passive_progress \
 	test/mpi/presence \
+	test/mpi/query \
 	test/mpi/queue_wake \
 	test/mpi/threads \
 	test/mpi/transport

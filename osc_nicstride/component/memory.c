@@ -131,26 +131,6 @@ static void warn_no_shared_memory(uint64_t bytes)
     said = true;
 }
 
-/** Is memory wanted that is aligned to more than a cache line? */
-static bool wants_pages(opal_info_t *info)
-{
-    char value[32] = "";
-    int found = 0;
-
-    if (info != NULL)
-        ONIC_INFO_GET(info, "mpi_minimum_memory_alignment", (int)sizeof(value) - 1, value, &found);
-    return found && nicstride_wants_pages(value);
-}
-
-int32_t nicstride_memory_wants(const nicstride_module_t *m, opal_info_t *info)
-{
-    int32_t wishes = wants_pages(info) ? NICSTRIDE_WANTS_PAGES : 0;
-
-    if (m->flavor == MPI_WIN_FLAVOR_SHARED && !nicstride_info_bool(info, "alloc_shared_noncontig"))
-        wishes |= NICSTRIDE_WANTS_CONTIGUOUS;
-    return wishes;
-}
-
 /** Where ranks were given different info about how the parts lie: one behind another, the default
  *  of shared windows, where anybody wants that, else on pages where anybody does. */
 static nicstride_parts_t parts_of(const nicstride_module_t *m, const nicstride_facts_t *facts)
@@ -209,54 +189,4 @@ int nicstride_make_memory(nicstride_module_t *m, void **base, size_t size,
     /* A process can always reach its own memory. */
     m->mapped[m->node.me] = m->base;
     return rc;
-}
-
-/* ---- info keys ----------------------------------------------------------------------------------
- *
- * Info keys of windows. */
-
-/** What a window shows for a key: hints that do not change while it lives. All accumulates are
- *  ordered, which satisfies every weaker order; locks cannot come back. */
-static ONIC_INFO_CHAR *show(opal_infosubscriber_t *object, ONIC_INFO_CHAR *key,
-                            ONIC_INFO_CHAR *value)
-{
-    const nicstride_module_t *m = nicstride_module((ompi_win_t *)object);
-
-    if (strcmp(key, "accumulate_ordering") == 0)
-        return "rar,raw,war,waw";
-    if (strcmp(key, "accumulate_ops") == 0)
-        return strcmp(value, "same_op") == 0 ? "same_op" : "same_op_no_op";
-    if (strcmp(key, "no_locks") == 0)
-        return m != NULL && m->no_locks ? "true" : "false";
-    return strcmp(value, "true") == 0 || strcmp(value, "yes") == 0 || strcmp(value, "1") == 0
-               ? "true"
-               : "false";
-}
-
-bool nicstride_info_bool(opal_info_t *info, const char *key)
-{
-    bool value = false;
-    int found = 0;
-
-    if (info != NULL)
-        opal_info_get_bool(info, (char *)key, &value, &found);
-    return found && value;
-}
-
-int nicstride_subscribe_info(ompi_win_t *win)
-{
-    static ONIC_INFO_CHAR *const keys[][2] = {{"no_locks", "false"},
-                                              {"accumulate_ordering", "rar,raw,war,waw"},
-                                              {"accumulate_ops", "same_op_no_op"},
-                                              {"same_size", "false"},
-                                              {"same_disp_unit", "false"},
-                                              {"alloc_shared_noncontig", "false"}};
-
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-        int rc = opal_infosubscribe_subscribe(&win->super, keys[i][0], keys[i][1], show);
-
-        if (rc != OPAL_SUCCESS)
-            return rc;
-    }
-    return OMPI_SUCCESS;
 }

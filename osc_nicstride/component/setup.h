@@ -78,6 +78,10 @@ enum {
 
 /** The value of a boolean key, false where it is not given. `info` may be NULL. */
 bool nicstride_info_bool(opal_info_t *info, const char *key);
+/** The text of a key, empty where it is not given: false then. `room` bytes, with the end. */
+bool nicstride_info_text(opal_info_t *info, const char *key, char *value, size_t room);
+/** What mpi_accumulate_granularity says, in bytes; 0: nothing, or no number. */
+uint32_t nicstride_info_granularity(opal_info_t *info);
 /** Subscribes to the keys that MPI_Win_get_info shall show. */
 int nicstride_subscribe_info(ompi_win_t *win);
 

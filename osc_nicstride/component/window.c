@@ -22,42 +22,46 @@
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/util/output.h"
 
-/* ---- shared windows -------------------------------------------------------------------------- */
+/* ---- memory of others ------------------------------------------------------------------------ */
 
-/** Parts that may lie apart have no place where they are empty, as with osc/sm of Open MPI. */
-static void *shared_base(const nicstride_module_t *m, int rank)
+/** Where this process reaches the memory of a rank; NULL: by no load or store, or it is empty.
+ * Parts of a shared window that may lie apart have no place where they are empty, as with osc/sm of
+ *  Open MPI. */
+static void *mapped_base(const nicstride_module_t *m, int rank)
 {
-    const bool apart = m->parts != NICSTRIDE_PARTS_CONTIGUOUS;
+    const int local = onic_node_index(&m->node, rank);
+    const bool apart = m->flavor != MPI_WIN_FLAVOR_SHARED || m->parts != NICSTRIDE_PARTS_CONTIGUOUS;
 
-    return apart && nicstride_info(m, rank)->size == 0 ? NULL
-                                                       : m->mapped[onic_node_index(&m->node, rank)];
+    if (local < 0 || (apart && nicstride_info(m, rank)->size == 0))
+        return NULL;
+    return m->mapped[local];
 }
 
+/** Says nothing where it refuses: a program asks in order to know. */
 static int shared_query(ompi_win_t *win, int rank, size_t *size, int *disp_unit, void *baseptr)
 {
     nicstride_module_t *m = nicstride_module(win);
     int found = rank;
 
-    if (m->flavor != MPI_WIN_FLAVOR_SHARED)
-        return nicstride_error(m, "MPI_Win_shared_query", OMPI_ERR_RMA_FLAVOR,
-                               "the window was not made by MPI_Win_allocate_shared");
+    if (m->flavor == MPI_WIN_FLAVOR_DYNAMIC)
+        return OMPI_ERR_RMA_FLAVOR;
     if (rank == MPI_PROC_NULL) {
         /* The standard: the lowest rank that has memory. */
         for (found = 0; found < m->size && nicstride_info(m, found)->size == 0; found++)
             ;
     } else if (rank < 0 || rank >= m->size) {
-        return nicstride_error(m, "MPI_Win_shared_query", MPI_ERR_RANK,
-                               "rank %d is outside of 0 .. %d", rank, m->size - 1);
+        return MPI_ERR_RANK;
     }
-    if (found == m->size) {
-        *size = 0;
-        *disp_unit = 0;
-        *(void **)baseptr = NULL;
+    *size = 0;
+    *disp_unit = 0;
+    *(void **)baseptr = NULL;
+    if (found == m->size)
         return OMPI_SUCCESS;
-    }
-    *size = nicstride_info(m, found)->size;
     *disp_unit = (int)nicstride_info(m, found)->disp_unit;
-    *(void **)baseptr = shared_base(m, found);
+    *(void **)baseptr = mapped_base(m, found);
+    /* Of memory that cannot be reached the size is 0 (MPI-4.1, 12.2.3). */
+    if (*(void **)baseptr != NULL)
+        *size = nicstride_info(m, found)->size;
     return OMPI_SUCCESS;
 }
 
@@ -124,6 +128,7 @@ static nicstride_facts_t facts_of(const nicstride_module_t *m, int rc, void **ba
         .share = (uint32_t)nicstride_quota_part(c->params.memory, job > members ? job : members),
         .align =
             m->flavor == MPI_WIN_FLAVOR_CREATE ? (uint32_t)((uintptr_t)*base % NICSTRIDE_LINE) : 0,
+        .granularity = nicstride_info_granularity(info),
     };
     return facts;
 }
@@ -420,7 +425,7 @@ int nicstride_win_select(ompi_win_t *win, void **base, size_t size, int disp_uni
         return rc;
     }
     if (flavor == MPI_WIN_FLAVOR_SHARED)
-        *base = shared_base(m, m->rank);
+        *base = mapped_base(m, m->rank);
     else if (flavor == MPI_WIN_FLAVOR_ALLOCATE)
         *base = m->base;
     if (!nicstride_component.world_met)

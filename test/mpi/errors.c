@@ -392,7 +392,7 @@ static void case_flavor(const tl_window_t *w)
     void *base;
     int unit;
 
-    if (w->kind != TL_SHARED)
+    if (w->kind == TL_DYNAMIC)
         TL_MPI_ERROR(MPI_Win_shared_query(w->win, 0, &bytes, &unit, &base), MPI_ERR_RMA_FLAVOR);
     if (w->kind != TL_DYNAMIC) {
         TL_MPI_ERROR(MPI_Win_attach(w->win, &unit, sizeof(unit)), MPI_ERR_RMA_FLAVOR);

@@ -1,0 +1,156 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Info keys of windows: what a window was told when it was made, and what it says is in
+ *  force. Hints that change later change nothing. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "osc_nicstride/component/setup.h"
+#include "osc_nicstride/protocol/discipline.h"
+#include "osc_nicstride/window/place.h"
+#include "osc_nicstride/window/state.h"
+
+bool nicstride_info_bool(opal_info_t *info, const char *key)
+{
+    bool value = false;
+    int found = 0;
+
+    if (info != NULL)
+        opal_info_get_bool(info, (char *)key, &value, &found);
+    return found && value;
+}
+
+bool nicstride_info_text(opal_info_t *info, const char *key, char *value, size_t room)
+{
+    int found = 0;
+
+    value[0] = '\0';
+    if (info != NULL)
+        ONIC_INFO_GET(info, key, (int)room - 1, value, &found);
+    return found != 0;
+}
+
+/* ---- what is in force ------------------------------------------------------------------------ */
+
+/** Is a part of what all ranks have sent the same? */
+static bool all_same(const nicstride_module_t *m, bool sizes)
+{
+    const nicstride_rank_info_t *first = nicstride_info(m, 0);
+    bool same = true;
+
+    for (int i = 1; i < m->size && same && m->row_step != 0; i++) {
+        const nicstride_rank_info_t *other = nicstride_info(m, i);
+
+        same = sizes ? other->size == first->size : other->disp_unit == first->disp_unit;
+    }
+    return same;
+}
+
+static ONIC_INFO_CHAR *flag(bool value)
+{
+    return value ? "true" : "false";
+}
+
+static bool is_true(const char *value)
+{
+    return strcmp(value, "true") == 0 || strcmp(value, "yes") == 0 || strcmp(value, "1") == 0;
+}
+
+/** What a window shows for a key. All accumulates are ordered, which satisfies every weaker order,
+ *  and any operations may meet. A promise that does not hold is not repeated. */
+static ONIC_INFO_CHAR *show(opal_infosubscriber_t *object, ONIC_INFO_CHAR *key,
+                            ONIC_INFO_CHAR *value)
+{
+    static _Thread_local char number[24];
+    const nicstride_module_t *m = nicstride_module((ompi_win_t *)object);
+
+    if (strcmp(key, "accumulate_ordering") == 0)
+        return "rar,raw,war,waw";
+    if (strcmp(key, "accumulate_ops") == 0)
+        return strcmp(value, "same_op") == 0 ? "same_op" : "same_op_no_op";
+    if (m == NULL)
+        return value;
+    if (strcmp(key, "no_locks") == 0)
+        return flag(m->no_locks);
+    if (strcmp(key, "same_size") == 0)
+        return flag(is_true(value) && all_same(m, true));
+    if (strcmp(key, "same_disp_unit") == 0)
+        return flag(is_true(value) && all_same(m, false));
+    if (strcmp(key, "mpi_accumulate_granularity") == 0) {
+        snprintf(number, sizeof(number), "%" PRIu32, nicstride_info(m, m->rank)->granularity);
+        return number;
+    }
+    return flag(is_true(value));
+}
+
+/** Open MPI 4.1 keeps what the program has asked for beside what is in force, and MPI_Win_get_info
+ *  would say the former. What is set later it still says as it was set. */
+static void forget_asked(ompi_win_t *win, const char *key)
+{
+#if OMPI_MAJOR_VERSION < 5
+    char kept[OPAL_MAX_INFO_KEY];
+
+    snprintf(kept, sizeof(kept), OPAL_INFO_SAVE_PREFIX "%s", key);
+    (void)opal_info_delete(win->super.s_info, kept);
+#else
+    (void)win;
+    (void)key;
+#endif
+}
+
+int nicstride_subscribe_info(ompi_win_t *win)
+{
+    static ONIC_INFO_CHAR *const keys[][2] = {{"no_locks", "false"},
+                                              {"accumulate_ordering", "rar,raw,war,waw"},
+                                              {"accumulate_ops", "same_op_no_op"},
+                                              {"mpi_accumulate_granularity", "0"},
+                                              {"same_size", "false"},
+                                              {"same_disp_unit", "false"},
+                                              {"alloc_shared_noncontig", "false"}};
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        int rc = opal_infosubscribe_subscribe(&win->super, keys[i][0], keys[i][1], show);
+
+        if (rc != OPAL_SUCCESS)
+            return rc;
+        forget_asked(win, keys[i][0]);
+    }
+    return OMPI_SUCCESS;
+}
+
+/* ---- what it was told ------------------------------------------------------------------------ */
+
+/** Is memory wanted that is aligned to more than a cache line? */
+static bool wants_pages(opal_info_t *info)
+{
+    char value[32];
+
+    return nicstride_info_text(info, "mpi_minimum_memory_alignment", value, sizeof(value)) &&
+           nicstride_wants_pages(value);
+}
+
+int32_t nicstride_memory_wants(const nicstride_module_t *m, opal_info_t *info)
+{
+    int32_t wishes = wants_pages(info) ? NICSTRIDE_WANTS_PAGES : 0;
+
+    if (m->flavor == MPI_WIN_FLAVOR_SHARED && !nicstride_info_bool(info, "alloc_shared_noncontig"))
+        wishes |= NICSTRIDE_WANTS_CONTIGUOUS;
+    return wishes;
+}
+
+uint32_t nicstride_info_granularity(opal_info_t *info)
+{
+    char value[32], *end;
+
+    if (!nicstride_info_text(info, "mpi_accumulate_granularity", value, sizeof(value)))
+        return 0;
+    const unsigned long long bytes = strtoull(value, &end, 10);
+
+    if (value[0] == '\0' || value[0] == '-' || *end != '\0')
+        return 0;
+    return bytes > NICSTRIDE_GRANULARITY_MAX ? NICSTRIDE_GRANULARITY_MAX : (uint32_t)bytes;
+}

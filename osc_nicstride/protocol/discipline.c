@@ -1,0 +1,97 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "osc_nicstride/protocol/discipline.h"
+
+/* Stripes of less than a cache line would only share it, and windows are divided into all stripes
+ * as far as these stay small enough for several processes to meet seldom. */
+#define SHIFT_MIN 6
+#define SHIFT_MAX 20
+
+/** The least power of two, as its exponent, of at least `bytes`. */
+static unsigned log2_up(uint64_t bytes)
+{
+    return bytes <= 1 ? 0 : 64 - (unsigned)__builtin_clzll(bytes - 1);
+}
+
+static uint8_t clamp(unsigned shift, unsigned most)
+{
+    return (uint8_t)(shift < SHIFT_MIN ? SHIFT_MIN : shift > most ? most : shift);
+}
+
+nicstride_discipline_t nicstride_discipline(uint64_t bytes, uint32_t granularity)
+{
+    nicstride_discipline_t d = {.integers = granularity <= 8,
+                                .all = granularity > 0 && granularity <= 8};
+
+    if (granularity == 0)
+        d.shift = clamp(log2_up(bytes / NICSTRIDE_STRIPES + 1), SHIFT_MAX);
+    else
+        d.shift = clamp(log2_up(granularity), 30);
+    return d;
+}
+
+void nicstride_reach_of(const onic_layout_t *l, uint64_t pos, uint64_t len, int64_t *from_p,
+                        int64_t *to_p)
+{
+    onic_cursor_t first, last;
+    int64_t low, high;
+    uint32_t top = 0;
+
+    if (l->nruns != 0) {
+        *from_p = l->lb;
+        *to_p = l->ub;
+        return;
+    }
+    onic_cursor_init(&first, l, pos);
+    onic_cursor_init(&last, l, pos + len - 1);
+    for (uint32_t i = 0; i < l->nlevels; i++)
+        if (first.index[i] != last.index[i])
+            top = i + 1;
+    if (top == 0) {
+        *from_p = first.leaf + (int64_t)first.in_block;
+        *to_p = last.leaf + (int64_t)last.in_block + 1;
+        return;
+    }
+    /* The levels below the highest one that moves on are passed through in full; that one is
+     * somewhere between both. */
+    low = first.leaf;
+    for (uint32_t i = 0; i + 1 < top; i++)
+        low -= (int64_t)first.index[i] * l->level[i].stride;
+    high = last.leaf;
+    for (uint32_t i = 0; i + 1 < top; i++)
+        high -= (int64_t)last.index[i] * l->level[i].stride;
+    if (low > high) {
+        const int64_t swap = low;
+
+        low = high;
+        high = swap;
+    }
+    for (uint32_t i = 0; i + 1 < top; i++) {
+        const int64_t all = (int64_t)(l->level[i].count - 1) * l->level[i].stride;
+
+        low += all < 0 ? all : 0;
+        high += all > 0 ? all : 0;
+    }
+    *from_p = low;
+    *to_p = high + (int64_t)l->block;
+}
+
+bool nicstride_is_aligned(const onic_layout_t *l, uint64_t base, uint64_t size)
+{
+    uint64_t all = base + (uint64_t)l->offset;
+
+    for (uint32_t i = 0; i < l->nlevels; i++)
+        all |= (uint64_t)l->level[i].stride;
+    if (l->nruns == 0)
+        all |= l->block;
+    for (uint32_t i = 0; i < l->nruns; i++) {
+        const onic_run_t *run = &l->runs[i];
+
+        all |= (uint64_t)run->offset | run->block;
+        if (run->count > 1)
+            all |= (uint64_t)run->stride;
+    }
+    return (all & (size - 1)) == 0;
+}
