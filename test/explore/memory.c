@@ -1,0 +1,184 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Accesses that are not atomic: two of different threads to the same byte, one of which
+ *  writes, are ordered. Memory that is allocated in a run comes from here, and is touched only
+ *  while it is allocated. */
+#include "test/explore/engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORDS       (1U << 15)
+#define ARENA_BYTES ((size_t)4 << 20)
+/** Between two blocks. */
+#define GAP 64
+
+typedef struct access {
+    uint32_t clock;
+    uint8_t bytes; /**< a bit for each of the word */
+    const void *from;
+} access_t;
+
+enum { READS, WRITES, READS_ATOMIC, WRITES_ATOMIC, NACCESSES };
+
+typedef struct word {
+    uintptr_t addr;
+    uint32_t run;
+    access_t access[NACCESSES][NCLOCKS];
+} word_t;
+
+typedef struct memory {
+    word_t word[WORDS];
+    uint32_t run;
+    unsigned nwords;
+    uintptr_t stacks_from, stacks_to;
+    size_t used;
+    uint8_t live[ARENA_BYTES / 8]; /**< 1: allocated, 2: was */
+    _Alignas(4096) unsigned char arena[ARENA_BYTES];
+} memory_t;
+
+static memory_t *mem;
+
+void memory_init(void)
+{
+    mem = aligned_alloc(4096, sizeof(*mem));
+    memset(mem, 0, sizeof(*mem));
+}
+
+void memory_stacks(uintptr_t from, uintptr_t to)
+{
+    mem->stacks_from = from;
+    mem->stacks_to = to;
+}
+
+void memory_reset(void)
+{
+    mem->run++;
+    mem->nwords = 0;
+    memset(mem->live, 0, mem->used / 8 + 1);
+    mem->used = 0;
+}
+
+/* ---- accesses -------------------------------------------------------------------------------- */
+
+static word_t *word_at(uintptr_t addr)
+{
+    unsigned at = (unsigned)((addr >> 3) * 2654435761U % WORDS);
+    while (mem->word[at].run == mem->run && mem->word[at].addr != addr)
+        at = (at + 1) % WORDS;
+    word_t *w = &mem->word[at];
+    if (w->run != mem->run) {
+        if (++mem->nwords > WORDS / 4 * 3)
+            search_fail("touches too much memory for the engine");
+        memset(w, 0, sizeof(*w));
+        w->run = mem->run;
+        w->addr = addr;
+    }
+    return w;
+}
+
+static const access_t *unordered(const word_t *w, int kind, uint8_t bytes)
+{
+    const knows_t *k = machine_knows();
+    for (unsigned t = 0; t < NCLOCKS; t++) {
+        const access_t *a = &w->access[kind][t];
+        if (t != machine_me && (a->bytes & bytes) != 0 && a->clock > k->clock[t])
+            return a;
+    }
+    return NULL;
+}
+
+static void check_word(uintptr_t addr, uint8_t bytes, bool writes, bool atomic, const void *from)
+{
+    word_t *w = word_at(addr);
+    const access_t *other = unordered(w, WRITES, bytes);
+    if (other == NULL && writes)
+        other = unordered(w, READS, bytes);
+    if (other == NULL && !atomic)
+        other = unordered(w, WRITES_ATOMIC, bytes);
+    if (other == NULL && !atomic && writes)
+        other = unordered(w, READS_ATOMIC, bytes);
+    if (other != NULL) {
+        char here[120], there[120], name[80], text[380];
+        hooks_place(from, here, sizeof(here));
+        hooks_place(other->from, there, sizeof(there));
+        hooks_name(addr, name, sizeof(name));
+        snprintf(text, sizeof(text), "two threads touch %s, and nothing orders them: %s and %s",
+                 name, there, here);
+        search_fail(text);
+    }
+    const int kind = (writes ? WRITES : READS) + (atomic ? 2 : 0);
+    access_t *a = &w->access[kind][machine_me];
+    const uint32_t clock = machine_knows()->clock[machine_me];
+    a->bytes = (uint8_t)(a->clock == clock ? a->bytes | bytes : bytes);
+    a->clock = clock;
+    a->from = from;
+}
+
+static void check_live(uintptr_t addr, size_t len, const void *from)
+{
+    const uintptr_t arena = (uintptr_t)mem->arena;
+    if (addr < arena || addr >= arena + ARENA_BYTES)
+        return;
+    for (uintptr_t at = addr; at < addr + len; at = (at | 7) + 1) {
+        const uint8_t live = mem->live[(at - arena) / 8];
+        if (live != 1) {
+            char here[120], text[200];
+            hooks_place(from, here, sizeof(here));
+            snprintf(text, sizeof(text), "memory is touched that %s: %s",
+                     live == 2 ? "was freed" : "nobody has allocated", here);
+            search_fail(text);
+        }
+    }
+}
+
+void memory_access(uintptr_t addr, size_t len, bool writes, bool atomic, const void *from)
+{
+    if ((addr >= mem->stacks_from && addr < mem->stacks_to) || len == 0)
+        return;
+    check_live(addr, len, from);
+    for (uintptr_t at = addr & ~(uintptr_t)7; at < addr + len; at += 8) {
+        unsigned bytes = 0xff;
+        if (at < addr)
+            bytes &= 0xffU << (addr - at);
+        if (at + 8 > addr + len)
+            bytes &= 0xffU >> (at + 8 - addr - len);
+        check_word(at, (uint8_t)bytes, writes, atomic, from);
+    }
+    if (writes && !atomic)
+        machine_overwritten(addr, len);
+}
+
+/* ---- allocation ------------------------------------------------------------------------------ */
+
+void *memory_alloc(size_t len, size_t align)
+{
+    const size_t at = (mem->used + GAP + align - 1) / align * align;
+    const size_t whole = (len + 7) / 8 * 8;
+    if (at + whole + GAP > ARENA_BYTES)
+        search_fail("allocates too much memory for the engine");
+    /* The length, for who asks for it. */
+    memcpy(mem->arena + at - sizeof(len), &len, sizeof(len));
+    memset(mem->live + at / 8, 1, whole / 8);
+    mem->used = at + whole;
+    return mem->arena + at;
+}
+
+size_t memory_size(const void *block)
+{
+    size_t len;
+    memcpy(&len, (const char *)block - sizeof(len), sizeof(len));
+    return len;
+}
+
+void memory_free(void *block, const void *from)
+{
+    const uintptr_t addr = (uintptr_t)block, arena = (uintptr_t)mem->arena;
+    if (addr < arena || addr >= arena + ARENA_BYTES || memory_size(block) == 0)
+        return;
+    memory_access(addr, memory_size(block), true, false, from);
+    memset(mem->live + (addr - arena) / 8, 2, (memory_size(block) + 7) / 8);
+}
