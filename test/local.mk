@@ -809,7 +809,7 @@ check-examples: all
 	@$(srcdir)/test/examples --build .
 
 clean-local:
-	rm -rf coverage sanitized check-install-home perf/mpich
+	rm -rf explore coverage sanitized check-install-home perf/mpich
 
 EXTRA_DIST += \
 	test/apps/README.md \
@@ -837,6 +837,15 @@ EXTRA_DIST += \
 	test/suppressions/lsan.txt \
 	test/suppressions/tsan.txt \
 	test/suppressions/ubsan.txt
+
+# ---- every order of threads' steps: make check-explore -------------------------------------------
+
+# EXPLOREFLAGS=--all without a limit of runs; others: test/explore/run --help.
+check-explore:
+	@test -n "$(PYTHON3)" || { echo "check-explore needs python3 (Debian: apt-get install python3)"; exit 1; }
+	@$(PYTHON3) $(srcdir)/test/explore/run --build . $(EXPLOREFLAGS)
+
+EXTRA_DIST += test/explore
 
 # ---- decoders of what peers send: make check-fuzz ------------------------------------------------
 

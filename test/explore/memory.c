@@ -140,7 +140,8 @@ void memory_access(uintptr_t addr, size_t len, bool writes, bool atomic, const v
     if ((addr >= mem->stacks_from && addr < mem->stacks_to) || len == 0)
         return;
     check_live(addr, len, from);
-    for (uintptr_t at = addr & ~(uintptr_t)7; at < addr + len; at += 8) {
+    /* Setup comes before all threads, and finish after them. */
+    for (uintptr_t at = addr & ~(uintptr_t)7; at < addr + len && machine_me != MAIN; at += 8) {
         unsigned bytes = 0xff;
         if (at < addr)
             bytes &= 0xffU << (addr - at);

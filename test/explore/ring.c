@@ -10,15 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "opal/util/proc.h"
+
+/* Each thread stands for a process. */
+static opal_process_info_t process[EXPLORE_THREADS + 1];
+#define opal_process_info process[explore_me()]
+
 #include "common/transport/shm/inbox.c"
 #include "common/transport/shm/queue.c"
 
 /* ---- what the inbox takes from elsewhere ----------------------------------------------------- */
 
-opal_process_info_t opal_process_info;
-
 static unsigned char *segment;
-static size_t segment_bytes;
 static onic_presence_t page;
 static _Atomic unsigned pipe_bytes;
 
@@ -27,25 +30,25 @@ size_t onic_whole_pages(size_t bytes)
     return (bytes + 4095) / 4096 * 4096;
 }
 
-size_t onic_segment_part(size_t bytes, uint32_t n)
+size_t onic_segment_part(size_t bytes, unsigned n)
 {
     return bytes / n;
 }
 
-bool onic_segment_make(size_t bytes, size_t fill, uint32_t n, onic_segment_name_t name,
-                       onic_segment_key_t *key, onic_segment_t *made)
+bool onic_segment_make(size_t size, size_t space, int shares, onic_findable_t how,
+                       onic_segment_key_t *k, onic_segment_t *made)
 {
-    (void)fill, (void)n, (void)name;
-    segment = aligned_alloc(4096, bytes);
-    segment_bytes = bytes;
-    key->size = bytes;
+    (void)space, (void)shares, (void)how;
+    segment = aligned_alloc(4096, size);
+    memset(segment, 0, size);
+    k->size = size;
     made->base = segment;
     return true;
 }
 
-void onic_segment_withdraw(onic_segment_key_t *key)
+void onic_segment_withdraw(onic_segment_key_t *k)
 {
-    (void)key;
+    (void)k;
 }
 
 void onic_segment_unmap(onic_segment_t *s)
@@ -53,10 +56,10 @@ void onic_segment_unmap(onic_segment_t *s)
     free(s->base);
 }
 
-bool onic_segment_map_parts(const onic_segment_key_t *key, onic_mapped_t *const *part, int n)
+bool onic_segment_map_parts(const onic_segment_key_t *k, onic_mapped_t *const *part, unsigned n)
 {
-    (void)key;
-    for (int i = 0; i < n; i++)
+    (void)k;
+    for (unsigned i = 0; i < n; i++)
         part[i]->base = segment + part[i]->from;
     return true;
 }
@@ -91,6 +94,23 @@ ssize_t getrandom(void *bytes, size_t len, unsigned flags)
     return (ssize_t)len;
 }
 
+/* No message here is gathered. */
+
+void onic_copy_any(void *dst, const void *src, size_t len)
+{
+    memcpy(dst, src, len);
+}
+
+void onic_copy_streaming(void *dst, const void *src, size_t len)
+{
+    memcpy(dst, src, len);
+}
+
+size_t onic_pack_streaming(onic_cursor_t *cursor, const void *base, void *dest, size_t len)
+{
+    return onic_pack(cursor, base, dest, len);
+}
+
 size_t onic_pack(onic_cursor_t *cursor, const void *base, void *dest, size_t len)
 {
     (void)cursor, (void)base, (void)dest;
@@ -108,7 +128,7 @@ static onic_queue_sender_t sender;
 static onic_queue_receiver_t receiver;
 static onic_queue_t queue;
 static uint32_t length[8];
-static unsigned nmessages, refused;
+static unsigned nmessages;
 
 static bool has_no_memory(void *arg, uint32_t round)
 {
@@ -216,14 +236,13 @@ static unsigned naps;
 
 static void new_inbox(unsigned n)
 {
-    opal_process_info.num_local_peers = n;
-    onic_inbox_open(1 << 20);
+    for (unsigned i = 0; i <= EXPLORE_THREADS; i++) {
+        process[i].num_local_peers = n;
+        process[i].my_local_rank = (uint16_t)i;
+    }
+    onic_inbox_open(64 << 10);
     key = onic_inbox.key;
     EXPLORE_ASSERT(onic_inbox.segment.base != NULL);
-    memset(onic_inbox.segment.base, 0, segment_bytes);
-    onic_inbox_head_t *head = onic_inbox.segment.base;
-    head->nqueues = n + 1;
-    head->ring_bytes = onic_inbox.ring_bytes;
 }
 
 static void one_sender(void)
@@ -252,11 +271,8 @@ static void open_sender(void)
 static void send_from(unsigned me)
 {
     onic_outbox_t *out = &outbox[me];
-    if (out->head.base == NULL) {
-        /* Each is a process of its own, which has a number of its own. */
-        opal_process_info.my_local_rank = (uint16_t)me;
+    if (out->head.base == NULL)
         EXPLORE_ASSERT(onic_outbox_open(out, &key, me, &page, &pipe_of_receiver));
-    }
     for (unsigned i = 0; i < each; i++) {
         const unsigned header[2] = {me, i};
         EXPLORE_ASSERT(onic_outbox_put(out, 3, header, sizeof(header), NULL, true));

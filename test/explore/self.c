@@ -190,7 +190,7 @@ static void sleeps_crossing(unsigned me)
 
 /* ---- what the reduction leaves out is the same ---------------------------------------------- */
 
-#define PROGRAMS 400
+#define PROGRAMS 40
 #define STEPS    3
 
 /** A program of three threads that do a few random steps at two or three words. Not put back before

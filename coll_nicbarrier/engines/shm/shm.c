@@ -92,7 +92,9 @@ void nicbarrier_shm_attach(nicbarrier_shm_t *s, void *base, int n, int me, int f
 
 /* ---- flags ---------------------------------------------------------------------------------- */
 
-/** Raises a flag; false where it was as high already. A full fence in any case. */
+/** Raises a flag; false where it was as high already. What climbs reads behind it (`lowest`) has its
+ *  place in the one order of sequentially consistent accesses, in which of two that raise flags and
+ *  read each other's one comes second. */
 static bool raise_flag(nicbarrier_flag_t *flag, uint64_t epoch)
 {
     uint64_t old = atomic_load(&flag->epoch);
@@ -107,7 +109,7 @@ static uint64_t lowest(const nicbarrier_flag_t *flags, int n)
 {
     uint64_t low = UINT64_MAX;
     for (int i = 0; i < n; i++) {
-        uint64_t epoch = READ(&flags[i]);
+        uint64_t epoch = atomic_load(&flags[i].epoch);
         low = epoch < low ? epoch : low;
     }
     return low;
@@ -228,7 +230,7 @@ void nicbarrier_shm_sleep(nicbarrier_shm_t *s, uint64_t epoch, unsigned usec)
     uint32_t wakes = atomic_load(&s->head->wakes);
     atomic_fetch_add(&s->head->sleepers, 1);
     atomic_thread_fence(memory_order_seq_cst);
-    if (!nicbarrier_shm_done(s, epoch))
+    if (!nicbarrier_shm_done(s, epoch) && !nicbarrier_shm_failed(s))
         (void)syscall(SYS_futex, &s->head->wakes, FUTEX_WAIT, wakes, &time, NULL, 0);
     atomic_fetch_sub(&s->head->sleepers, 1);
 }
