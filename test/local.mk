@@ -922,6 +922,6 @@ $(fuzz_runs): $(fuzz_programs)
 check-all: check check-mpi-all check-tsan check-fabric check-killed check-install check-tools check-examples check-fuzz check-format check-includes check-documents
 	$(MAKE) distcheck
 
-.PHONY: $(fuzz_runs) check-all coverage check-examples check-fuzz check-install check-killed check-mpi check-mpi-all check-skips \
+.PHONY: $(fuzz_runs) check-all coverage check-examples check-explore check-fuzz check-install check-killed check-mpi check-mpi-all check-skips \
 	check-tools check-tsan mpi-programs \
 	sanitized-build sanitized-source

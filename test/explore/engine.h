@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Between the parts of the engine: search.c chooses, machine.c runs one step of a thread in a
- *  memory model, memory.c checks accesses that are not atomic, hooks.c is what the compiler calls. */
+/** @file Between the parts of the engine: search.c chooses, machine.c runs one step of a thread in
+ * a memory model, memory.c checks accesses that are not atomic, hooks.c is what the compiler calls.
+ */
 #pragma once
 
 #include <setjmp.h>
@@ -14,11 +15,11 @@
 #include "test/explore/explore.h"
 
 /** What stands for setup and finish among threads. */
-#define MAIN     EXPLORE_THREADS
-#define NCLOCKS  (EXPLORE_THREADS + 1)
+#define MAIN    EXPLORE_THREADS
+#define NCLOCKS (EXPLORE_THREADS + 1)
 /** Threads, and their store buffers. */
-#define NPROCS   (2 * EXPLORE_THREADS)
-#define MAX_LOCS 384
+#define NPROCS    (2 * EXPLORE_THREADS)
+#define MAX_LOCS  384
 #define MAX_STEPS 4000
 
 typedef enum kind {
@@ -39,12 +40,13 @@ typedef struct op {
     kind_t kind;
     uintptr_t addr;
     uint8_t size;
-    uint8_t order; /**< __ATOMIC_... */
+    uint8_t order;    /**< __ATOMIC_... */
     const void *from; /**< where in the code */
 } op_t;
 
 /** What a thread, or a message in memory, knows: how far each thread had come, by which accesses
- *  that are not atomic are ordered, and for each location the first store that may still be seen. */
+ *  that are not atomic are ordered, and for each location the first store that may still be seen.
+ */
 typedef struct knows {
     uint32_t clock[NCLOCKS];
     uint16_t view[MAX_LOCS];

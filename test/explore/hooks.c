@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define HERE __builtin_return_address(0)
+#define HERE  __builtin_return_address(0)
 #define AT(p) ((uintptr_t)(p))
 
 /* ---- accesses that are not atomic ------------------------------------------------------------ */
@@ -142,10 +142,7 @@ static uint64_t or (uint64_t old, uint64_t arg)
     return old | arg;
 }
 
-static uint64_t xor (uint64_t old, uint64_t arg)
-{
-    return old ^ arg;
-}
+static uint64_t xor (uint64_t old, uint64_t arg) { return old ^ arg; }
 
 #define CHANGE(n, type, name, how)                                                                 \
     type __tsan_atomic##n##_##name(type *p, type v, int order);                                    \
@@ -193,12 +190,9 @@ static uint64_t xor (uint64_t old, uint64_t arg)
     CHANGE(n, type, fetch_xor, xor)                                                                \
     COMPARE(n, type, compare_exchange_strong)                                                      \
     COMPARE(n, type, compare_exchange_weak)
-ATOMIC(8, uint8_t)
-ATOMIC(16, uint16_t)
-ATOMIC(32, uint32_t)
-ATOMIC(64, uint64_t)
+    ATOMIC(8, uint8_t) ATOMIC(16, uint16_t) ATOMIC(32, uint32_t) ATOMIC(64, uint64_t)
 
-void __tsan_atomic_thread_fence(int order);
+        void __tsan_atomic_thread_fence(int order);
 void __tsan_atomic_thread_fence(int order)
 {
     machine_inside = false;

@@ -5,12 +5,12 @@
 /** @file Threads as fibers, and memory as they see it.
  *
  *  Each location has the list of what was stored there, in the order of the runs' steps. *sc* and
- *  *tso* load the last. *tso* has stores wait in their thread's buffer, which empties by steps of its
- *  own; what is locked and full fences wait for that. *weak* has a load take any that it may still
- *  see: none that is older than one which it has seen, or which is known to be older by what was
- *  acquired. That is C11 without loads that see what is stored only later in the run, and without
- *  stores that come before others of the same location in the run: compilers do neither here, and
- *  processors where nothing depends on the load.
+ *  *tso* load the last. *tso* has stores wait in their thread's buffer, which empties by steps of
+ * its own; what is locked and full fences wait for that. *weak* has a load take any that it may
+ * still see: none that is older than one which it has seen, or which is known to be older by what
+ * was acquired. That is C11 without loads that see what is stored only later in the run, and
+ * without stores that come before others of the same location in the run: compilers do neither
+ * here, and processors where nothing depends on the load.
  *
  *  Whatever the model, what a thread knows by C11's rules orders accesses that are not atomic. */
 #define _GNU_SOURCE
@@ -388,7 +388,9 @@ static unsigned first_seen(unsigned loc, int order)
 static const knows_t *carried(int order)
 {
     fiber_t *f = &m->fiber[machine_me];
-    return releases(order) ? new_known(&f->knows) : f->has_released ? new_known(&f->released) : NULL;
+    return releases(order)   ? new_known(&f->knows)
+           : f->has_released ? new_known(&f->released)
+                             : NULL;
 }
 
 static void put(unsigned loc, uint64_t value, const knows_t *carries, int order)
@@ -437,10 +439,8 @@ void machine_store(uintptr_t addr, unsigned size, uint64_t value, int order, con
         if (f->nbuffered == BUFFERED)
             search_fail("too many buffered stores for the engine");
         trace("store in buffer", addr, value, from);
-        f->buffer[f->nbuffered++] = (buffered_t){.loc = loc,
-                                                 .step = search_now(),
-                                                 .value = value,
-                                                 .carries = carried(order)};
+        f->buffer[f->nbuffered++] = (buffered_t){
+            .loc = loc, .step = search_now(), .value = value, .carries = carried(order)};
         return;
     }
     after_buffer();
@@ -583,8 +583,7 @@ const op_t *machine_next(unsigned proc)
     fiber_t *f = &m->fiber[fiber_of(proc)];
     if (proc < EXPLORE_THREADS)
         return &f->next;
-    flush = (op_t){.kind = OP_FLUSH,
-                   .addr = f->nbuffered > 0 ? m->loc[f->buffer[0].loc].addr : 0};
+    flush = (op_t){.kind = OP_FLUSH, .addr = f->nbuffered > 0 ? m->loc[f->buffer[0].loc].addr : 0};
     return &flush;
 }
 

@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The barrier of a node with processes that sleep: nobody leaves before all have entered, what
- *  each wrote before is seen behind it, all leave, and who sleeps is woken when it may go on. */
+/** @file The barrier of a node with processes that sleep: nobody leaves before all have entered,
+ * what each wrote before is seen behind it, all leave, and who sleeps is woken when it may go on.
+ */
 #include "test/explore/explore.h"
 
 #include <stdlib.h>

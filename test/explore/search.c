@@ -5,10 +5,11 @@
 /** @file All orders of a target's steps, depth first: each run begins anew and follows the choices
  *  before the last one that has a branch left.
  *
- *  Of orders that only differ in steps which do not touch the same, one is run: where two steps that
- *  touch the same and are not ordered otherwise are found, a branch is added that takes the later
- *  one first (source sets and sleep sets: Abdulla, Aronis, Jonsson and Sagonas, Optimal dynamic
- *  partial order reduction, POPL 2014). With a bound of preemptions all orders within it are run. */
+ *  Of orders that only differ in steps which do not touch the same, one is run: where two steps
+ * that touch the same and are not ordered otherwise are found, a branch is added that takes the
+ * later one first (source sets and sleep sets: Abdulla, Aronis, Jonsson and Sagonas, Optimal
+ * dynamic partial order reduction, POPL 2014). With a bound of preemptions all orders within it are
+ * run. */
 #define _GNU_SOURCE
 #include "test/explore/engine.h"
 
@@ -21,16 +22,16 @@
 #include <unistd.h>
 
 #define MAX_ENDS 4096
-#define BIT(i) (1U << (i))
-#define ALL    (BIT(NPROCS) - 1)
+#define BIT(i)   (1U << (i))
+#define ALL      (BIT(NPROCS) - 1)
 
 /** A choice: of the next to take a step, or of a branch. */
 typedef struct node {
     bool branch;
     uint8_t chosen;
-    uint8_t n;        /**< branches */
+    uint8_t n; /**< branches */
     uint8_t enabled, done, todo, sleep;
-    uint8_t last;     /**< who took the step before */
+    uint8_t last; /**< who took the step before */
     unsigned preempted;
 } node_t;
 
@@ -294,7 +295,8 @@ static unsigned preempted(const node_t *n, unsigned proc)
                            machine_next(n->last)->kind != OP_PAUSE);
 }
 
-/** Which of these take the next step: false where all that can would only do again what was done. */
+/** Which of these take the next step: false where all that can would only do again what was done.
+ */
 static bool choose_proc(unsigned enabled, unsigned sleep, unsigned last, unsigned so_far,
                         unsigned *proc_p)
 {
@@ -309,7 +311,7 @@ static bool choose_proc(unsigned enabled, unsigned sleep, unsigned last, unsigne
         const unsigned left = enabled & ~sleep;
         if (given < 0 && left == 0)
             return false;
-        n->chosen = (uint8_t)(given >= 0 ? (unsigned)given
+        n->chosen = (uint8_t)(given >= 0                            ? (unsigned)given
                               : last < NPROCS && (left >> last & 1) ? last
                                                                     : lowest(left));
         n->todo = (uint8_t)BIT(n->chosen);

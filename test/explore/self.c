@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The engine itself: what each memory model allows and forbids, by the known small tests. What
- *  a run ends with is counted, and compared with what must, may and must not be. */
+/** @file The engine itself: what each memory model allows and forbids, by the known small tests.
+ * What a run ends with is counted, and compared with what must, may and must not be. */
 #include "test/explore/explore.h"
 
 #include <stdatomic.h>
@@ -187,7 +187,6 @@ static void sleeps_crossing(unsigned me)
     sleeps(me, false);
 }
 
-
 /* ---- what the reduction leaves out is the same ---------------------------------------------- */
 
 #define PROGRAMS 40
@@ -198,7 +197,7 @@ static void sleeps_crossing(unsigned me)
 static struct program {
     unsigned nwords, nsteps[3];
     unsigned char step[3][STEPS], word[3][STEPS], order[3][STEPS];
-} *program;
+} * program;
 
 static unsigned next_random(uint64_t *seed)
 {
@@ -308,7 +307,8 @@ int main(int argc, char **argv)
 {
     const unsigned nprograms = argc == 3 && strcmp(argv[1], "--programs") == 0
                                    ? (unsigned)atoi(argv[2])
-                                   : argc == 1 ? PROGRAMS : 0;
+                               : argc == 1 ? PROGRAMS
+                                           : 0;
     program = malloc(sizeof(*program));
     explore_init();
     if (nprograms > 0 && !reduces(nprograms))
