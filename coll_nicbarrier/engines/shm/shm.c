@@ -92,9 +92,9 @@ void nicbarrier_shm_attach(nicbarrier_shm_t *s, void *base, int n, int me, int f
 
 /* ---- flags ---------------------------------------------------------------------------------- */
 
-/** Raises a flag; false where it was as high already. What climbs reads behind it (`lowest`) has its
- *  place in the one order of sequentially consistent accesses, in which of two that raise flags and
- *  read each other's one comes second. */
+/** Raises a flag; false where it was as high already. What climbs reads behind it (`lowest`) has
+ * its place in the one order of sequentially consistent accesses, in which of two that raise flags
+ * and read each other's one comes second. */
 static bool raise_flag(nicbarrier_flag_t *flag, uint64_t epoch)
 {
     uint64_t old = atomic_load(&flag->epoch);

@@ -12,12 +12,12 @@
  * - *Flat*: few processes and no network part. An epoch is complete when all flags have reached it;
  *   waiting processes read them. A store and n - 1 loads, no locked instruction.
  * - *Tree*: the flags are leaves of groups (arrange.h). A process that has stored its flag reads
- *   those of its siblings, all of it sequentially consistent; if all have reached an epoch, it raises
- *   the group's flag to that by an atomic maximum and does the same one level up. Of several that come
- *   at once the last in that order sees all flags, so one climbs; that several do is harmless. The process that
- *   raises the root has found the node *arrived*. Without a network part it releases the node, else
- *   the leader does when the network part is complete: it raises a release flag for each group of
- *   leaves, which the members read.
+ *   those of its siblings, all of it sequentially consistent; if all have reached an epoch, it
+ * raises the group's flag to that by an atomic maximum and does the same one level up. Of several
+ * that come at once the last in that order sees all flags, so one climbs; that several do is
+ * harmless. The process that raises the root has found the node *arrived*. Without a network part
+ * it releases the node, else the leader does when the network part is complete: it raises a release
+ * flag for each group of leaves, which the members read.
  *
  * A process that has waited for long sleeps on a futex. It counts itself first and then reads the
  * flags once more; the others store, fence and read the counter.
@@ -125,6 +125,6 @@ bool nicbarrier_shm_failed(const nicbarrier_shm_t *s);
  *  microseconds for each. */
 bool nicbarrier_shm_has_dead(const nicbarrier_shm_t *s, int from, int count);
 
-/** Sleeps until `epoch` is complete, or the barrier has failed, for `usec` microseconds at most; may
- * return early. */
+/** Sleeps until `epoch` is complete, or the barrier has failed, for `usec` microseconds at most;
+ * may return early. */
 void nicbarrier_shm_sleep(nicbarrier_shm_t *s, uint64_t epoch, unsigned usec);
