@@ -72,6 +72,33 @@ perf_strided_rma_SOURCES = $(perf_common) $(perf_rma) perf/strided_rma.c
 perf_strided_rma_CFLAGS = $(perf_cflags)
 perf_strided_rma_LDADD = $(perf_ldadd)
 
+# The papers' networks by simulation, with the code that decides in production. Needs no MPI.
+sim_sources = \
+	perf/sim/barrier.c \
+	perf/sim/events.c \
+	perf/sim/fence.c \
+	perf/sim/machines.c \
+	perf/sim/requests.c \
+	perf/sim/transfer.c
+sim_libs = coll_nicbarrier/libnicbarrier_core.la osc_nicstride/libnicstride_core.la common/libonic_core.la
+EXTRA_PROGRAMS += perf/sim/figures
+perf_sim_figures_SOURCES = $(sim_sources) \
+	perf/sim/figures.c \
+	perf/sim/figures_armci.c \
+	perf/sim/figures_barrier.c \
+	perf/sim/figures_strided.c \
+	perf/sim/figures_superpipeline.c
+perf_sim_figures_CPPFLAGS = $(pure_cppflags) $(with_share)
+perf_sim_figures_LDADD = $(sim_libs) -lm
+
+# make figures FIGURES=$(srcdir)/docs/figures writes those of the documents. The last ones have a million
+# members and take minutes; MEMBERS=4096 does not.
+FIGURES = figures
+MEMBERS = 1048576
+figures: perf/sim/figures
+	$(PYTHON3) $(srcdir)/perf/sim/draw perf/sim/figures $(FIGURES) --members $(MEMBERS)
+	@echo "See $(FIGURES)/README.md"
+
 # Everything beside the stock components, and what is chosen beside what could be, in twenty minutes.
 PERF_MINUTES = 15
 REGRET_MINUTES = 5
@@ -110,12 +137,11 @@ perf-mpich:
 	    compile strided_rma $(perf_strided_rma_SOURCES); \
 	fi
 
-.PHONY: perf perf-diff perf-mpich perf-programs perf-quick
-CLEANFILES += $(perf_programs) perf.html perf.json perf.log
+.PHONY: figures perf perf-diff perf-mpich perf-programs perf-quick
+CLEANFILES += $(perf_programs) perf/sim/figures perf.html perf.json perf.log
 
 EXTRA_DIST += \
 	perf/README.md \
-	perf/barrier_model \
 	perf/compare \
 	perf/diff \
 	perf/page \
@@ -123,5 +149,7 @@ EXTRA_DIST += \
 	perf/others.py \
 	perf/presets.py \
 	perf/regret \
+	perf/sim/draw \
+	perf/sim/paragraphs.py \
 	perf/summary.py \
 	perf/tables.py

@@ -95,6 +95,7 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_spare \
 	test/unit/check_selection \
 	test/unit/check_sieve \
+	test/unit/check_sim \
 	test/unit/check_reply_line \
 	test/unit/check_tables \
 	test/unit/check_whole_words \
@@ -247,6 +248,8 @@ test_unit_check_nicbarrier_schedule_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_shm_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_team_LDADD = $(barrier_ldadd)
 test_unit_check_copy_LDADD = $(unit_ldadd)
+test_unit_check_sim_SOURCES = test/unit/check_sim.c $(sim_sources)
+test_unit_check_sim_LDADD = $(sim_libs) $(check_libs) -lm
 test_unit_check_pack_LDADD = $(unit_ldadd)
 test_unit_check_owned_lock_LDADD = $(unit_ldadd)
 # With a transport of its own in place of the one over UCX.
@@ -809,7 +812,7 @@ check-examples: all
 	@$(srcdir)/test/examples --build .
 
 clean-local:
-	rm -rf explore coverage sanitized check-install-home perf/mpich
+	rm -rf explore figures coverage sanitized check-install-home perf/mpich
 
 EXTRA_DIST += \
 	test/apps/README.md \

@@ -11,6 +11,8 @@
  *  in the paper. */
 #pragma once
 
+#include <stdint.h>
+
 #include "common/model/link.h"
 #include "common/support/export.h"
 
@@ -40,3 +42,17 @@ ONIC_EXPORT double onic_chunks_count(const onic_chunks_t *c, double bytes);
  * chunk is as long as what is left for it. Equations (1) to (4) and (8) stand in the test. */
 ONIC_EXPORT double onic_superpipeline_time_blocks(const onic_link_t *link, const onic_chunks_t *c,
                                                   double bytes, double block);
+
+/** Most chunks of an optimal schedule. */
+#define ONIC_OPTIMAL_MAX 1024
+
+/** The chunks of `bytes` >= 1, a whole number, that take least of all, by dynamic programming over
+ *  the beginnings of the transfer: each has left the sender at the earliest when the best shorter
+ *  one has, and when it has been copied. Chunks hold no more than `most` (where more than
+ *  ONIC_OPTIMAL_MAX / 2 would be needed they may), and end at some multiples of `unit` >= 1, a
+ * whole number, counted from the last end. `begun`: nanoseconds of copying before the first may
+ * leave, as in a handshake; `block`: as above. May take a millisecond. Returns how many; `size`
+ * gets their bytes. */
+ONIC_EXPORT unsigned onic_chunks_optimal(const onic_link_t *link, double bytes, double unit,
+                                         double most, double begun, double block,
+                                         uint32_t size[ONIC_OPTIMAL_MAX]);

@@ -377,9 +377,91 @@ START_TEST(blocks)
 }
 END_TEST
 
+/** Runs the transfer in these chunks. */
+static double run_in(const onic_link_t *link, const uint32_t *size, unsigned n)
+{
+    t.n = n;
+    for (unsigned i = 0; i < n; i++)
+        t.chunk[i] = size[i];
+    return run(link);
+}
+
+/* No way to cut a short transfer is better than the optimal one. */
+START_TEST(optimal)
+{
+    enum { UNITS = 10 };
+    unit_random_t r = {unit_seed()};
+
+    for (int i = 0; i < 500; i++) {
+        const onic_link_t link = any_link(&r, fast(&r));
+        const uint32_t unit = 64 + (uint32_t)unit_below(&r, 4000);
+        const uint32_t most = unit * (1 + (uint32_t)unit_below(&r, UNITS));
+        uint32_t size[ONIC_OPTIMAL_MAX], sum = 0;
+
+        t.head_start = unit_once_in(&r, 2)
+                           ? 0
+                           : unit * (double)(1 + unit_below(&r, 5)) / link.bcopy * (1 + 1e-12);
+        t.block = unit;
+        const unsigned n =
+            onic_chunks_optimal(&link, UNITS * unit, unit, most, t.head_start, unit, size);
+        const double time = run_in(&link, size, n);
+        for (unsigned k = 0; k < n; k++) {
+            UNIT_CHECK(size[k] > 0 && size[k] <= most);
+            sum += size[k];
+        }
+        UNIT_CHECK(sum == UNITS * unit);
+        /* A bit for each place where a chunk ends. */
+        for (unsigned cuts = 0; cuts < 1U << (UNITS - 1); cuts++) {
+            uint32_t other[UNITS] = {unit};
+            unsigned k = 0;
+            bool fits = true;
+
+            for (unsigned u = 1; u < UNITS; u++) {
+                k += cuts >> (u - 1) & 1;
+                other[k] += unit;
+            }
+            for (unsigned c = 0; c <= k; c++)
+                fits = fits && other[c] <= most;
+            /* In a handshake as much is copied as that hides. */
+            fits = fits && (t.head_start == 0 || other[0] == size[0]);
+            UNIT_CHECK(!fits || time <= run_in(&link, other, k + 1) * (1 + 1e-9));
+        }
+    }
+}
+END_TEST
+
+/* Long ones in as many chunks as they need, of no more than a buffer, and no slower than those that
+ * grow. */
+START_TEST(optimal_of_long)
+{
+    unit_random_t r = {unit_seed()};
+    static uint32_t size[ONIC_OPTIMAL_MAX];
+
+    for (int i = 0; i < 100; i++) {
+        const onic_link_t link = any_link(&r, fast(&r));
+        const double bytes = floor(pow(2, 14 + (double)unit_below(&r, 1000) / 100));
+        const onic_chunks_t c = {4096, 1.5, 4096, 65536};
+        double sum = 0;
+
+        t.head_start = 0;
+        t.block = 4096;
+        const unsigned n = onic_chunks_optimal(&link, bytes, 64, 65536, 0, t.block, size);
+        const double time = run_in(&link, size, n);
+        for (unsigned k = 0; k < n; k++) {
+            UNIT_CHECK(size[k] <= 65536);
+            sum += size[k];
+        }
+        UNIT_CHECK(sum == bytes);
+        cut(&c, bytes);
+        UNIT_CHECK(time <= run(&link) * 1.005);
+    }
+}
+END_TEST
+
 int main(void)
 {
     return UNIT_RUN("model_pipeline", UNIT_ONCE(equal_chunks), UNIT_ONCE(best_chunk),
                     UNIT_ONCE(best_chunk_of_slow_copies), UNIT_ONCE(series), UNIT_ONCE(shrinks),
-                    UNIT_ONCE(of_a_link), UNIT_ONCE(growing_chunks), UNIT_ONCE(blocks));
+                    UNIT_ONCE(of_a_link), UNIT_ONCE(growing_chunks), UNIT_ONCE(blocks),
+                    UNIT_ONCE(optimal), UNIT_ONCE(optimal_of_long));
 }

@@ -106,8 +106,24 @@ START_TEST(of_the_paper)
 }
 END_TEST
 
+/* Listed ones in their order, rounded down and bounded, and then as the last. */
+START_TEST(listed)
+{
+    static const uint32_t size[] = {1000, 63, 9000, 2048},
+                          chunks[] = {960, 64, 4096, 2048, 2048, 2048};
+    onic_schedule_t s;
+
+    onic_schedule_listed(&s, size, 4, 64, 4096);
+    UNIT_CHECK(onic_schedule_holds(&s, 4, 960 + 64 + 4096 + 2048, 0));
+    UNIT_CHECK(!onic_schedule_holds(&s, 4, 960 + 64 + 4096 + 2049, 0));
+    for (size_t i = 0; i < sizeof(chunks) / sizeof(chunks[0]); i++)
+        ck_assert_uint_eq(onic_schedule_next(&s), chunks[i]);
+}
+END_TEST
+
 int main(void)
 {
     return UNIT_RUN("pipeline schedule", UNIT_ONCE(follows_the_series), UNIT_ONCE(number_of_chunks),
-                    UNIT_ONCE(fixed), UNIT_ONCE(looks_ahead), UNIT_ONCE(of_the_paper));
+                    UNIT_ONCE(fixed), UNIT_ONCE(looks_ahead), UNIT_ONCE(of_the_paper),
+                    UNIT_ONCE(listed));
 }

@@ -3,11 +3,11 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Sizes of the chunks into which a transfer is cut; sections are those of A. Denis (2011).
- * Those by the numbers of a link (common/model/pipeline.h) have not been faster on any machine so
- * far. Pure. */
+ * What the numbers of a link make of them: common/model/pipeline.h. Pure. */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /** Between processes of a node: bytes after which what has been packed is shown to the receiver
@@ -18,10 +18,12 @@
 
 /** What comes next. Copied to look ahead. */
 typedef struct onic_schedule {
-    double next;      /**< bytes of the next chunk, before they are rounded */
-    double q;         /**< what it is multiplied by after each chunk */
-    uint32_t unit;    /**< chunks are multiples of this */
-    uint32_t highest; /**< most bytes of a chunk */
+    double next;          /**< bytes of the next chunk, before they are rounded */
+    double q;             /**< what it is multiplied by after each chunk */
+    uint32_t unit;        /**< chunks are multiples of this */
+    uint32_t highest;     /**< most bytes of a chunk */
+    const uint32_t *size; /**< of the `sizes` chunks behind it; then q counts */
+    unsigned sizes;
 } onic_schedule_t;
 
 /** Chunks of c0 > 0, c0 * q, c0 * q^2 and so on, each a multiple of `unit` (1 .. buffer) and no
@@ -33,6 +35,18 @@ static inline void onic_schedule_growing(onic_schedule_t *s, double c0, double q
     s->highest = buffer - buffer % unit;
     s->next = c0 < s->highest ? c0 : s->highest;
     s->q = q;
+    s->size = NULL;
+    s->sizes = 0;
+}
+
+/** Chunks of these sizes, `sizes` >= 1 of them, which stay where they are, each rounded and bounded
+ *  as above; all others are as the last. */
+static inline void onic_schedule_listed(onic_schedule_t *s, const uint32_t *size, unsigned sizes,
+                                        uint32_t unit, uint32_t buffer)
+{
+    onic_schedule_growing(s, size[0], 1, unit, buffer);
+    s->size = size + 1;
+    s->sizes = sizes - 1;
 }
 
 /** Where the numbers of the link are not known; end of section 4: "hardwired C0 = 12 KB and q = 1.5
@@ -50,7 +64,12 @@ static inline uint32_t onic_schedule_next(onic_schedule_t *s)
     bytes -= bytes % s->unit;
     if (bytes < s->unit)
         bytes = s->unit;
-    s->next *= s->q;
+    if (s->sizes > 0) {
+        s->next = *s->size++;
+        s->sizes--;
+    } else {
+        s->next *= s->q;
+    }
     if (s->next > s->highest)
         s->next = s->highest;
     return bytes;

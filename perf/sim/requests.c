@@ -1,0 +1,104 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "perf/sim/requests.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/transport/verbs/requests.h"
+#include "perf/sim/events.h"
+
+typedef struct world {
+    onic_rdma_transfer_t transfer; /**< first */
+    sim_events_t events;
+    const onic_link_t *link;
+    bool read;
+    double host;
+    double host_free, adapter, wire; /**< are free from then on */
+    onic_request_queue_t queue;
+    onic_rdma_counts_t counts;
+    sim_requested_t result;
+    bool over;
+} world_t;
+
+/** The adapter takes the requests of a batch in order; a signalled one is shown when its answer has
+ *  come. Of a read the other adapter takes each, too, and answers on the same wire. */
+static bool post(void *arg, const onic_rdma_batch_t *batch, uint64_t first)
+{
+    world_t *w = arg;
+    const onic_link_t *k = w->link;
+
+    (void)sim_serve(&w->host_free, w->events.now, k->doorbell);
+    for (uint32_t i = 0; i < batch->n; i++) {
+        const onic_rdma_request_t *r = &batch->request[i];
+        const double takes = k->request + (r->pieces - 1) * k->entry;
+        const double made = sim_serve(&w->host_free, w->host_free, w->host);
+        const double asked = sim_serve(&w->adapter, made, takes);
+        const double arrives = w->read ? asked + k->latency : asked;
+        const double moved = sim_serve(&w->wire, arrives, (double)r->bytes / k->bnet);
+
+        if (r->signalled)
+            sim_add(&w->events, (sim_event_t){.at = moved + (w->read ? 1 : 2) * k->latency,
+                                              .value = first + i});
+    }
+    return true;
+}
+
+static void ended(onic_rdma_transfer_t *t, bool failed)
+{
+    ((world_t *)t)->over = !failed;
+}
+
+/** All of a layout lies in it, and offsets are addresses. */
+static onic_rdma_region_t region_of(const onic_layout_t *l, uint64_t base)
+{
+    return (onic_rdma_region_t){base + (uint64_t)l->lb, (uint64_t)(l->ub - l->lb), 1};
+}
+
+static uint32_t at_least(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+sim_requested_t sim_requests(const onic_link_t *link, bool read, bool answered, double host,
+                             const onic_layout_t *near, const onic_layout_t *far)
+{
+    const uint64_t base = UINT64_C(1) << 40;
+    const bool reads = read && !answered;
+    const uint32_t window = at_least(2, (uint32_t)(reads ? link->reads : link->window));
+    const uint32_t batch = link->batch < window / 2 ? (uint32_t)link->batch : window / 2;
+    const onic_rdma_region_t at = region_of(near, base), there = region_of(far, base);
+    world_t w = {.link = link, .read = reads, .host = host};
+    sim_event_t e;
+
+    sim_events_init(&w.events, 0);
+    w.events.now = read && answered ? link->message / 2 : 0;
+    if (!onic_request_queue_init(&w.queue,
+                                 &(onic_request_queue_spec_t){.window = window,
+                                                              .batch = batch,
+                                                              .signal = at_least(1, batch / 2),
+                                                              .pieces = (uint32_t)link->entries})) {
+        fprintf(stderr, "sim: out of memory\n");
+        exit(EXIT_FAILURE);
+    }
+    w.queue.post = post;
+    w.queue.arg = &w;
+    w.queue.counts = &w.counts;
+    w.transfer.ended = ended;
+    onic_rdma_walk_init(
+        &w.transfer.walk,
+        &(onic_rdma_limits_t){.pieces = (uint32_t)link->entries, .message = 1U << 30}, reads,
+        &(onic_rdma_side_t){near, base, &at, 1}, &(onic_rdma_side_t){far, base, &there, 1});
+    onic_request_queue_begin(&w.queue, &w.transfer);
+    while (!w.over && sim_next(&w.events, &e))
+        onic_request_queue_processed(&w.queue, e.value);
+    w.result = (sim_requested_t){.time = w.over ? w.events.now : -1,
+                                 .requests = w.counts.requests,
+                                 .doorbells = w.counts.doorbells,
+                                 .completions = w.counts.completions};
+    onic_request_queue_fini(&w.queue);
+    sim_events_fini(&w.events);
+    return w.result;
+}
