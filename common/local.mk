@@ -14,6 +14,7 @@ common_libonic_core_la_SOURCES = \
 	common/model/table.c \
 	common/model/pipeline.c \
 	common/transport/address.c \
+	common/transport/credit.c \
 	common/pipeline/core/counters.c \
 	common/pipeline/core/pipe.c \
 	common/pipeline/core/pool.c \
@@ -106,6 +107,7 @@ libompi_nic_common_la_SOURCES = \
 	common/support/help.c \
 	common/support/component.c \
 	common/support/series.c \
+	common/transport/account.c \
 	common/transport/open.c \
 	common/transport/ucx_load.c \
 	common/transport/receive.c \

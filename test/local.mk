@@ -22,6 +22,7 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_fence \
 	test/unit/check_fence_threads \
 	test/unit/check_credit \
+	test/unit/check_flow \
 	test/unit/check_handle \
 	test/unit/check_layout_cache \
 	test/unit/check_ask \
@@ -78,7 +79,6 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_plan_tables \
 	test/unit/check_pml_choice \
 	test/unit/check_pml_comm \
-	test/unit/check_pml_credit \
 	test/unit/check_pml_header \
 	test/unit/check_pml_match \
 	test/unit/check_pml_reuse \
@@ -130,7 +130,8 @@ test_unit_check_clock_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_epoch_LDADD = $(unit_ldadd)
 test_unit_check_fence_LDADD = $(unit_ldadd)
 test_unit_check_fence_threads_LDADD = $(unit_ldadd)
-test_unit_check_credit_LDADD = $(unit_ldadd)
+test_unit_check_credit_LDADD = common/libonic_core.la $(check_libs)
+test_unit_check_flow_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
 test_unit_check_layout_cache_LDADD = $(unit_ldadd)
 test_unit_check_ask_LDADD = $(unit_ldadd)
@@ -285,7 +286,6 @@ test_unit_check_plan_facts_LDADD = osc_nicstride/libnicstride_core.la $(rows_lda
 test_unit_check_plan_facts_LDFLAGS = $(rows_ldflags)
 EXTRA_DIST += $(plans:%=test/unit/plans/%.txt)
 test_unit_check_pml_comm_LDADD = $(pml_ldadd)
-test_unit_check_pml_credit_LDADD = $(pml_ldadd)
 test_unit_check_pml_header_LDADD = $(pml_ldadd)
 test_unit_check_pml_match_SOURCES = \
 	test/unit/check_pml_match.c \
@@ -296,7 +296,7 @@ test_unit_check_pml_reuse_LDADD = pml_superpipe/libsuperpipe_core.la common/libo
 test_unit_check_pml_rings_LDADD = $(pml_ldadd)
 # With an allocator that can be told to fail.
 test_unit_check_pml_rings_LDFLAGS = -Wl,--wrap=calloc
-test_unit_check_pml_steps_LDADD = $(pml_ldadd)
+test_unit_check_pml_steps_LDADD = common/libonic_core.la $(pml_ldadd)
 test_unit_check_pml_transfer_LDADD = $(pml_ldadd)
 test_unit_check_message_LDADD = $(unit_ldadd)
 test_unit_check_region_LDADD = $(unit_ldadd)

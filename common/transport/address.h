@@ -30,8 +30,7 @@ typedef struct onic_cma_id {
 
 typedef struct onic_address {
     uint64_t name;   /**< job and number in the job, see onic_name */
-    uint64_t credit; /**< bytes that its point-to-point layer takes from each process before any
-                        grant */
+    uint64_t credit; /**< bytes that it takes from each process before any grant */
     onic_cma_id_t cma_id;
     onic_segment_key_t queues; /**< into which processes of its job and node put messages */
     const void *ucx;           /**< its UCX worker's address, 1 .. ONIC_ADDRESS_MAX bytes */

@@ -20,11 +20,12 @@
 #include "common/transport/shm/inbox.h"
 #include "common/transport/shm/presence.h"
 #include "common/transport/address.h"
+#include "common/transport/credit.h"
 #include "common/transport/ucx.h"
 #include "common/transport/transport.h"
 
 /** One more than the highest active-message identifier. */
-#define ONIC_AM_COUNT (ONIC_AM_SHORT + 1)
+#define ONIC_AM_COUNT (ONIC_AM_CREDIT + 1)
 /** UCX's identifier of messages that tell their sender's address. */
 #define ONIC_AM_ADDRESS ONIC_AM_COUNT
 
@@ -50,7 +51,7 @@ struct onic_peer {
     bool copies;            /**< its transport copies what it cannot send at once; known likewise */
     struct onic_send *held; /**< the last message, which UCX has taken but may still hold */
     bool follows;           /**< an empty one goes behind it */
-    uint64_t credit;        /**< what its point-to-point layer takes without a word */
+    onic_account_t account; /**< credit, both ways */
     onic_cma_state_t cma;
     onic_cma_id_t cma_id;
     bool presence_tried;
@@ -168,7 +169,6 @@ typedef struct onic_transport {
     bool closes;                /**< endpoints to other jobs can be closed at any time */
     bool puts;                  /**< the context was made for puts, too */
     bool shares_memory;         /**< a list of transports does not leave that out */
-    uint64_t credit;            /**< what the point-to-point layer of this process does */
     opal_hash_table_t peers;    /**< by onic_name; onic_peer_t */
     unsigned foreign;           /**< of these, those of other jobs */
     onic_peer_t *self;

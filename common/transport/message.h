@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "common/transport/credit.h"
 #include "common/transport/shm/inbox.h"
 #include "common/transport/shm/payload.h"
 #include "common/transport/shm/queue.h"
@@ -18,13 +19,15 @@
 typedef struct onic_peer onic_peer_t;
 
 /** Active-message identifiers: one for each component, one for the pipeline that they share, and
- * one for the shortest messages of a point-to-point layer. */
+ * one for the shortest messages of a point-to-point layer, and one of the transport's own, for
+ * credit (account.h). */
 enum {
     ONIC_AM_OSC = 1,
     ONIC_AM_PML = 2,
     ONIC_AM_COLL = 3,
     ONIC_AM_PIPELINE = 4,
-    ONIC_AM_SHORT = 5
+    ONIC_AM_SHORT = 5,
+    ONIC_AM_CREDIT = 6
 };
 
 /** Do messages of this identifier name their sender? Their header begins with its
@@ -32,7 +35,7 @@ enum {
  */
 static inline bool onic_am_is_named(unsigned am_id)
 {
-    return am_id == ONIC_AM_PML;
+    return am_id == ONIC_AM_PML || am_id == ONIC_AM_CREDIT;
 }
 
 /* ---- sending ------------------------------------------------------------------------------- */
@@ -106,6 +109,10 @@ ONIC_EXPORT int onic_rndv_recv(onic_rndv_t *rndv, void *buffer, size_t len, onic
 
 /** Sends and rendezvous receives of this process that are not complete yet. */
 ONIC_EXPORT unsigned onic_transport_outstanding(void);
+
+/** The memory of this process for what others send by credit (account.h), while the transport is
+ *  open. */
+ONIC_EXPORT extern onic_credit_pool_t onic_credit_pool;
 
 /* ---- queues on the node -------------------------------------------------------------------- */
 

@@ -258,7 +258,7 @@ static int start_wire(const onic_transport_config_t *config)
     onic_transport.closing = false;
     onic_transport.start_server = onic_transport_start_server;
     onic_transport.published = false;
-    onic_transport.credit = config->credit;
+    onic_credit_pool_init(&onic_credit_pool, config->memory, ompi_proc_world_size());
     onic_transport.puts = config->puts;
     atomic_store(&onic_transport.neps, 0);
     onic_transport.shares_memory = onic_tls_have(ONIC_TLS_MEMORY, onic_transport_tls(config));
@@ -371,6 +371,11 @@ int onic_transport_open(const onic_transport_config_t *config)
     int rc;
     pthread_mutex_lock(&open_mutex);
     require(config);
+    if (onic_transport.refs > 0) {
+        onic_transport_lock();
+        onic_credit_pool_enlarge(&onic_credit_pool, required.all.memory, ompi_proc_world_size());
+        onic_transport_unlock();
+    }
     rc = onic_transport.refs == 0 ? open_first() : start(false);
     if (rc == OMPI_SUCCESS)
         onic_transport.refs++;

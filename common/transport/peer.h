@@ -51,9 +51,6 @@ ONIC_EXPORT uint64_t onic_peer_name(const onic_peer_t *peer);
 /** The name of this process, while the transport is open. Any thread. */
 ONIC_EXPORT uint64_t onic_transport_me(void);
 
-/** What its point-to-point layer takes from each process before it has granted any; 0: none. */
-ONIC_EXPORT uint64_t onic_peer_credit(const onic_peer_t *peer);
-
 /** Is it this process? What it sends to itself is handled in a later progress. */
 ONIC_EXPORT bool onic_peer_is_self(const onic_peer_t *peer);
 

@@ -98,7 +98,7 @@ static onic_peer_t *add_peer(const onic_address_t *a)
     peer->failed = UCS_OK;
     peer->cma_id = a->cma_id;
     peer->queues = a->queues;
-    peer->credit = a->credit;
+    peer->account.credit.limit = a->credit;
     peer->address_len = a->ucx_len;
     memcpy(peer->address, a->ucx, a->ucx_len);
     if (opal_hash_table_set_value_uint64(&onic_transport.peers, peer->name, peer) != OPAL_SUCCESS) {
@@ -157,11 +157,6 @@ uint64_t onic_peer_name(const onic_peer_t *peer)
     return peer->name;
 }
 
-uint64_t onic_peer_credit(const onic_peer_t *peer)
-{
-    return peer->credit;
-}
-
 bool onic_peer_is_self(const onic_peer_t *peer)
 {
     return peer->self;
@@ -170,7 +165,7 @@ bool onic_peer_is_self(const onic_peer_t *peer)
 static onic_address_t my_address(void)
 {
     return (onic_address_t){.name = onic_name(OPAL_PROC_MY_NAME.jobid, OPAL_PROC_MY_NAME.vpid),
-                            .credit = onic_transport.credit,
+                            .credit = onic_credit_pool.first,
                             .cma_id = onic_transport.cma_id,
                             .queues = onic_inbox.key,
                             .ucx = onic_transport.address,

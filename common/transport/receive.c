@@ -101,6 +101,18 @@ static void address_arrived(const void *record, size_t len)
         from->introduced = true;
 }
 
+/** The peer has told what this process may send it. What waits for that follows this progress. */
+static void limit_arrived(onic_peer_t *from, const void *header, size_t len)
+{
+    onic_credit_limit_t w;
+
+    if (len != sizeof(w))
+        return;
+    memcpy(&w, header, sizeof(w));
+    onic_credit_raise(&from->account.credit, w.limit);
+    onic_transport_defer(ONIC_AM_OSC);
+}
+
 void onic_am_arrived(unsigned am_id, const void *header, size_t header_len, const void *data,
                      size_t len, void *desc)
 {
@@ -127,6 +139,10 @@ void onic_am_arrived(unsigned am_id, const void *header, size_t header_len, cons
         if (from == NULL)
             return;
         from->introduced = true;
+    }
+    if (am_id == ONIC_AM_CREDIT) {
+        limit_arrived(from, header, header_len);
+        return;
     }
     deliver(am_id, from, header, header_len, desc != NULL || len == 0 ? NULL : data, len,
             desc != NULL ? &rndv : NULL);

@@ -40,7 +40,7 @@ static inline bool onic_requirements_add(onic_requirements_t *r,
     all->publish = all->publish || config->publish;
     all->puts = all->puts || config->puts;
     all->queues = onic_larger(all->queues, config->queues);
-    all->credit = onic_larger(all->credit, config->credit);
+    all->memory = onic_larger(all->memory, config->memory);
     all->tcp_seg_size = onic_larger(all->tcp_seg_size, config->tcp_seg_size);
     if (config->tls == NULL || *config->tls == '\0')
         return true;

@@ -106,7 +106,8 @@ static inline bool must_introduce(const onic_peer_t *to, unsigned am_id)
  *  for the barrier's, whose receiver is woken by UCX, and the pipeline's to other hosts. */
 static inline bool may_queue(unsigned am_id, unsigned flags)
 {
-    return (am_id == ONIC_AM_OSC || am_id == ONIC_AM_PML || am_id == ONIC_AM_SHORT) &&
+    return (am_id == ONIC_AM_OSC || am_id == ONIC_AM_PML || am_id == ONIC_AM_SHORT ||
+            am_id == ONIC_AM_CREDIT) &&
            (flags & ONIC_SEND_RNDV) == 0;
 }
 

@@ -17,6 +17,7 @@
 onic_transport_t onic_transport;
 struct onic_ucx onic_ucx;
 onic_queue_counters_t onic_queue_counters;
+onic_credit_pool_t onic_credit_pool;
 atomic_bool onic_transport_needs_help;
 
 int onic_ucs_error(ucs_status_t status)

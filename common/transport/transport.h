@@ -32,8 +32,7 @@ typedef struct onic_transport_config {
     size_t queues;        /**< bytes of memory through which processes of the node send messages to
                                this one, of all together; 0: by UCX. The first component that
                                opens the transport decides, for all */
-    uint64_t credit;      /**< bytes that a point-to-point layer takes from each process before any
-                               grant; published with the address (onic_peer_credit) */
+    size_t memory;        /**< bytes of this process for what others send by credit (account.h) */
     bool puts; /**< puts and gets (put.h) are to be had: whoever opens the transport first decides.
                     Asked for once it is so for every wire of this process */
     bool publish; /**< for onic_transport_get_peer: this process's address is published when the

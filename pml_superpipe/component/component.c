@@ -38,7 +38,7 @@ static onic_param_t params[] = {
            "asked for, by credit: all of it, or what can be sent while the answer is awaited"),
     NUMBER(memory, 20, 64, 1, 1 << 20,
            "Mebibytes that messages which brought their data before their receive may take up in "
-           "this process, of all senders together; at least 4 KiB for each process of the job. "
+           "this process, of all senders together; at least 17 KiB for each process of the job. "
            "Without credit a message is announced, and its data stays with its sender"),
     NUMBER(buffered, 10, 16384, 0, 1 << 20,
            "Kibibytes that copies of short messages without credit may take up at their sender, "
@@ -212,7 +212,7 @@ static int open_wire(void)
                                           .tls = superpipe.params.tls,
                                           .queues = superpipe.params.queues,
                                           .tcp_seg_size = superpipe.params.tcp_segment,
-                                          .credit = superpipe.pool.first,
+                                          .memory = superpipe.params.memory,
                                           .publish = true};
     const onic_pipeline_config_t pipeline = {.rx_pool = superpipe.params.area,
                                              .rx_buffer = superpipe.params.slot};
@@ -282,7 +282,6 @@ static mca_pml_base_module_t *component_init(int *priority, bool progress_thread
     (void)mpi_threads;
     if (check_params() != OMPI_SUCCESS)
         return NULL;
-    superpipe_pool_init(&superpipe.pool, superpipe.params.memory, (uint64_t)ompi_proc_world_size());
     if (open_wire() != OMPI_SUCCESS)
         return NULL;
     TAILQ_INIT(&superpipe.comms.parked);

@@ -20,7 +20,6 @@
 
 #include <stdint.h>
 
-#include "pml_superpipe/matching/credit.h"
 #include "pml_superpipe/matching/header.h"
 #include "pml_superpipe/matching/match.h"
 
@@ -86,10 +85,10 @@ static inline bool superpipe_comm_may_take(const superpipe_comm_t *c)
     return c->match.nunexpected == 0 && c->match.posted.keys == 0 && TAILQ_EMPTY(&c->held);
 }
 
-/** A short message of `sender`, which pays for its record and its bytes. Where it is for that
- *  receive it has had its turn, and is paid. Else false, and nothing has changed. */
+/** A short message. Where it is for that receive it has had its turn. Else false, and nothing has
+ *  changed. */
 bool superpipe_comm_take(superpipe_comm_t *c, const superpipe_direct_recv_t *direct,
-                         superpipe_sender_t *sender, const superpipe_incoming_t *in);
+                         const superpipe_incoming_t *in);
 
 /** Takes out one of the messages that are left, unexpected ones first, then held ones; or NULL. */
 superpipe_message_t *superpipe_comm_discard(superpipe_comm_t *c);

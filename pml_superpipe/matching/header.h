@@ -25,7 +25,7 @@ typedef enum superpipe_kind {
     SUPERPIPE_KIND_DATA,      /**< the receive, where the data that follows goes */
     SUPERPIPE_KIND_ACK,       /**< the send, which is complete */
     SUPERPIPE_KIND_NACK,      /**< the receive, whose CTS cannot be met; 1: such never can */
-    SUPERPIPE_KIND_LIMIT,     /**< number of its receiver in SHORT messages, or 0; credit limit */
+    SUPERPIPE_KIND_NUMBER,    /**< number of its receiver in SHORT messages, 0 */
     SUPERPIPE_KIND_EARLY,     /**< the send, where the data that follows goes */
     SUPERPIPE_KIND_CLOSE,     /**< 0, 0; the sender of this receives nothing more */
     SUPERPIPE_KINDS
@@ -38,6 +38,10 @@ enum {
     /** RTS: it would have been EAGER, but for credit. */
     SUPERPIPE_NO_CREDIT = 2
 };
+
+/** Bytes that a message costs beside its payload, in credit: its record at a receiver that does not
+ *  want it yet, with its part of the tables there. Both sides must have the same. */
+#define SUPERPIPE_RECORD 320
 
 /** By which protocol data moves. The numbers travel in CTS. */
 typedef enum superpipe_protocol {
@@ -73,7 +77,7 @@ typedef struct superpipe_envelope {
 /** The whole header of a SHORT message, which is EAGER without flags. 20 bytes: with 8 bytes of
  *  data it shares one cache line with what the transport puts before it. */
 typedef struct superpipe_short {
-    uint32_t sender; /**< the number that the receiver has given it (LIMIT) */
+    uint32_t sender; /**< the number that the receiver has given it (NUMBER) */
     uint32_t context;
     int32_t source;
     int32_t tag;

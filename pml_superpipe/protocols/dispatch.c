@@ -12,13 +12,18 @@ static void on_close_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
 }
 
 /** Of all kinds but DATA, which may come by rendezvous. */
+static void on_number_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
+{
+    p->my_number = (uint32_t)in->handle;
+}
+
 static superpipe_handler_t *const handlers[SUPERPIPE_KINDS] = {
     [SUPERPIPE_KIND_EAGER] = superpipe_on_envelope_locked,
     [SUPERPIPE_KIND_RTS] = superpipe_on_envelope_locked,
     [SUPERPIPE_KIND_CTS] = superpipe_on_cts_locked,
     [SUPERPIPE_KIND_ACK] = superpipe_on_ack_locked,
     [SUPERPIPE_KIND_NACK] = superpipe_on_nack_locked,
-    [SUPERPIPE_KIND_LIMIT] = superpipe_on_limit_locked,
+    [SUPERPIPE_KIND_NUMBER] = on_number_locked,
     [SUPERPIPE_KIND_EARLY] = superpipe_on_early_locked,
     [SUPERPIPE_KIND_CLOSE] = on_close_locked,
 };

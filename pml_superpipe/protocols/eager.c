@@ -15,7 +15,8 @@ onic_sent_t superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *
     onic_payload_t data;
     onic_sent_t sent;
 
-    if (p->my_number == 0 || p->credit.limit - p->credit.sent < cost || bytes > p->short_most)
+    if (p->my_number == 0 || onic_credit_left(&p->account->credit, ONIC_CREDIT_FLOOR) < cost ||
+        bytes > p->short_most)
         return ONIC_SENT_NOT;
     const superpipe_short_t h = {.sender = p->my_number,
                                  .context = (uint32_t)c->match.context,
@@ -32,7 +33,7 @@ onic_sent_t superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *
     }
     sent = onic_peer_send_now(p->wire, ONIC_AM_SHORT, &h, sizeof(h), &data);
     if (sent != ONIC_SENT_NOT) {
-        p->credit.sent += cost;
+        (void)onic_credit_take(&p->account->credit, cost, ONIC_CREDIT_FLOOR);
         ++*sequence;
     }
     return sent;

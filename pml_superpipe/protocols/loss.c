@@ -101,7 +101,7 @@ static void end_lost_locked(void)
         }
         p->lost = true;
         superpipe_early_drop_locked(p);
-        superpipe_pool_forget(&superpipe.pool, &p->sender);
+        onic_peer_forget_credit(p->wire);
         end_posted_locked(p);
     }
     if (all)

@@ -26,16 +26,6 @@ static bool make_room_locked(void)
     return longer != NULL;
 }
 
-static void grant_locked(superpipe_peer_t *p, bool lacks)
-{
-    const uint64_t limit = superpipe_pool_grant(&superpipe.pool, &p->sender, lacks);
-
-    if (limit == p->limit_sent)
-        return;
-    p->limit_sent = limit;
-    superpipe_send_control_locked(p, SUPERPIPE_KIND_LIMIT, p->self ? 0 : p->number, limit);
-}
-
 superpipe_peer_t *superpipe_peer_locked(onic_peer_t *wire)
 {
     void **slot = onic_peer_slot(wire, ONIC_AM_PML);
@@ -50,10 +40,10 @@ superpipe_peer_t *superpipe_peer_locked(onic_peer_t *wire)
     p->self = onic_peer_is_self(wire);
     TAILQ_INIT(&p->early);
     LIST_INSERT_HEAD(&superpipe.peers, p, of_all);
-    p->credit.limit = onic_peer_credit(wire);
-    superpipe_pool_meet(&superpipe.pool, &p->sender,
-                        onic_peer_name(wire) >> 32 == onic_transport_me() >> 32);
-    grant_locked(p, false);
+    p->account = onic_peer_account(wire);
+    onic_peer_meet(wire);
+    if (!p->self)
+        superpipe_send_control_locked(p, SUPERPIPE_KIND_NUMBER, p->number, 0);
     return p;
 }
 
@@ -101,18 +91,4 @@ void superpipe_break_locked(superpipe_peer_t *p, const char *why)
     if (!onic_peer_is_lost(p->wire))
         onic_say("pml_superpipe: %s", why);
     onic_peer_give_up(p->wire);
-}
-
-/* ---- credit ---------------------------------------------------------------------------------- */
-
-void superpipe_freed_locked(superpipe_peer_t *p, uint64_t bytes)
-{
-    if (superpipe_pool_freed(&superpipe.pool, &p->sender, bytes))
-        grant_locked(p, false);
-}
-
-void superpipe_lacks_locked(superpipe_peer_t *p, uint64_t bytes)
-{
-    if (superpipe_pool_lacks(&superpipe.pool, &p->sender, bytes))
-        grant_locked(p, true);
 }

@@ -123,11 +123,15 @@ void superpipe_send_control_locked(superpipe_peer_t *p, superpipe_kind_t kind, u
 /** The peer has sent what it must not, or memory is exhausted: nothing more is taken from it. */
 void superpipe_break_locked(superpipe_peer_t *p, const char *why);
 
-/** So many bytes of what the peer has sent by credit are gone. */
-void superpipe_freed_locked(superpipe_peer_t *p, uint64_t bytes);
-
-/** It lacks credit for a message of that cost. */
-void superpipe_lacks_locked(superpipe_peer_t *p, uint64_t bytes);
+/** So many bytes of what the peer has sent by credit have come, or are gone. */
+static inline void superpipe_came_locked(superpipe_peer_t *p, uint64_t bytes)
+{
+    onic_credit_arrived(p->wire, p->account, bytes, true);
+}
+static inline void superpipe_freed_locked(superpipe_peer_t *p, uint64_t bytes)
+{
+    onic_credit_freed(p->wire, p->account, bytes, true);
+}
 
 /* ---- unexpected.c ---------------------------------------------------------------------------- */
 
@@ -249,7 +253,7 @@ void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p);
 /** A request stands for one of superpipe_send_now_locked that the transport still holds. */
 void superpipe_send_held(superpipe_request_t *r, superpipe_peer_t *p);
 
-superpipe_handler_t superpipe_on_cts_locked, superpipe_on_limit_locked;
+superpipe_handler_t superpipe_on_cts_locked;
 
 /* ---- receive.c ------------------------------------------------------------------------------- */
 

@@ -158,8 +158,9 @@ static bool take_locked(superpipe_channel_t *c, superpipe_peer_t *from,
     if (!may_take_locked(c, from) || !onic_peer_next_message(from->wire, &m) ||
         m.id != ONIC_AM_SHORT ||
         !superpipe_decode_short(&in, m.header, m.header_len, m.payload, m.len) ||
-        !superpipe_comm_take(&c->match, direct, &from->sender, &in))
+        !superpipe_comm_take(&c->match, direct, &in))
         return false;
+    superpipe_came_locked(from, SUPERPIPE_RECORD + in.bytes);
     if (in.bytes > 0)
         onic_copy_bytes(buffer, in.data, in.bytes);
     onic_queue_take(onic_peer_incoming(from->wire));
@@ -224,9 +225,9 @@ ONIC_INLINE void on_envelope_locked(superpipe_peer_t *from, const superpipe_inco
     superpipe_unexpected_t *m;
 
     if (in->prefix.kind == SUPERPIPE_KIND_EAGER)
-        superpipe_pool_arrived(&from->sender, SUPERPIPE_RECORD + in->bytes);
+        superpipe_came_locked(from, SUPERPIPE_RECORD + in->bytes);
     if ((in->prefix.flags & SUPERPIPE_NO_CREDIT) != 0)
-        superpipe_lacks_locked(from, SUPERPIPE_RECORD + in->offer.length);
+        onic_credit_lacks(from->wire, from->account, SUPERPIPE_RECORD + in->offer.length);
     if (c == NULL) {
         m = superpipe_unexpected_locked(from, in);
         if (m != NULL)

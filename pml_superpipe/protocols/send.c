@@ -18,7 +18,7 @@ static bool is_short_locked(superpipe_peer_t *p, uint64_t length)
 static bool lacks_credit_locked(superpipe_peer_t *p, uint64_t length)
 {
     return is_short_locked(p, length) &&
-           p->credit.limit - p->credit.sent < SUPERPIPE_RECORD + length;
+           onic_credit_left(&p->account->credit, ONIC_CREDIT_FLOOR) < SUPERPIPE_RECORD + length;
 }
 
 static int error_of(int rc)
@@ -54,11 +54,12 @@ static int send_long_locked(superpipe_request_t *r, const superpipe_channel_t *c
 {
     const bool waits = r->mode == MCA_PML_BASE_SEND_SYNCHRONOUS;
     const uint32_t most = (uint32_t)superpipe_early_locked(r);
-    const uint32_t early = superpipe_credit_take(&r->peer->credit, most) ? most : 0;
+    onic_credit_t *credit = &r->peer->account->credit;
+    const uint32_t early = onic_credit_take(credit, most, ONIC_CREDIT_FLOOR) ? most : 0;
     const int rc = send_rts_locked(r, c, sequence, waits ? SUPERPIPE_SYNCHRONOUS : 0, early);
 
     if (rc < 0) {
-        r->peer->credit.sent -= early;
+        onic_credit_return(credit, early);
     } else if (early > 0) {
         superpipe_transfer_begins_early(&r->state, early, waits);
         superpipe_send_fragments_locked(r);
@@ -71,25 +72,21 @@ static int send_locked(superpipe_request_t *r)
     superpipe_channel_t *c = (superpipe_channel_t *)r->comm->c_pml_comm;
     const uint32_t sequence = c->match.sent[r->rank];
     const uint64_t cost = SUPERPIPE_RECORD + r->state.length;
+    onic_credit_t *credit = &r->peer->account->credit;
     int rc;
 
     if (!is_short_locked(r->peer, r->state.length)) {
         rc = send_long_locked(r, c, sequence);
-    } else if (superpipe_credit_take(&r->peer->credit, cost)) {
+    } else if (onic_credit_take(credit, cost, ONIC_CREDIT_FLOOR)) {
         rc = superpipe_eager_send_locked(r, c, sequence);
-        r->peer->credit.sent -= rc < 0 ? cost : 0;
+        if (rc < 0)
+            onic_credit_return(credit, cost);
     } else {
         rc = send_rts_locked(r, c, sequence, SUPERPIPE_NO_CREDIT, 0);
     }
     if (rc >= 0)
         c->match.sent[r->rank]++;
     return rc;
-}
-
-void superpipe_on_limit_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
-{
-    p->my_number = (uint32_t)in->handle;
-    superpipe_credit_raise(&p->credit, in->value);
 }
 
 /* ---- starts ---------------------------------------------------------------------------------- */

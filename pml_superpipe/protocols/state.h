@@ -22,8 +22,8 @@
 
 #include "common/pipeline/pipeline.h"
 #include "common/support/handle.h"
+#include "common/transport/account.h"
 #include "pml_superpipe/matching/comm.h"
-#include "pml_superpipe/matching/credit.h"
 #include "pml_superpipe/matching/header.h"
 #include "pml_superpipe/protocols/row.h"
 #include "pml_superpipe/protocols/cost.h"
@@ -48,11 +48,9 @@ typedef struct superpipe_early superpipe_early_t;
 typedef struct superpipe_peer {
     LIST_ENTRY(superpipe_peer) of_all;
     onic_peer_t *wire;
-    superpipe_credit_t credit; /**< what may be sent to it */
-    superpipe_sender_t sender; /**< what it may send */
-    uint64_t limit_sent;       /**< the credit limit that it was sent */
-    uint32_t number;           /**< its number in short messages to this process */
-    uint32_t my_number;        /**< and this process's in those to it; 0: not known yet */
+    onic_account_t *account; /**< credit, both ways */
+    uint32_t number;         /**< its number in short messages to this process */
+    uint32_t my_number;      /**< and this process's in those to it; 0: not known yet */
     LIST_HEAD(, superpipe_request) requests; /**< transfers under way to and from it */
     TAILQ_HEAD(, superpipe_early) early;     /**< of messages from it, whose early bytes come */
     size_t fragment;     /**< most bytes of data in one message; 0: not known yet */
@@ -149,7 +147,7 @@ typedef struct superpipe_params {
     int protocol;    /**< superpipe_protocol_t */
     size_t early;    /**< most early bytes of a message */
     size_t eager;    /**< most bytes of a short message; less where a fragment holds less */
-    size_t memory;   /**< bytes of the pool of credit */
+    size_t memory;   /**< bytes of this process for what others send by credit */
     size_t buffered; /**< bytes that sends without credit may copy */
     size_t area;     /**< of the pipeline, */
     size_t slot;     /**< and of a buffer of it; 0: derived */
@@ -184,7 +182,6 @@ typedef struct superpipe_process {
     LIST_HEAD(, superpipe_peer) peers;
     superpipe_peer_t **numbered; /**< peers by number - 1; NULL: it is forgotten */
     uint32_t npeers;             /**< numbers that were given out */
-    superpipe_pool_t pool;
     onic_handles_t handles;
     superpipe_request_t *done_head, **done_tail; /**< by `next_done` */
     superpipe_request_t *copy_head,

@@ -119,7 +119,7 @@ void superpipe_on_early_locked(superpipe_peer_t *p, const superpipe_incoming_t *
         superpipe_break_locked(p, "a process has sent data that it did not announce");
         return;
     }
-    superpipe_pool_arrived(&p->sender, in->bytes);
+    superpipe_came_locked(p, in->bytes);
     superpipe_request_t *r = e->receive;
     superpipe_unexpected_t *m = e->message;
     e->came += in->bytes;

@@ -2,545 +2,496 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/**
- * @file
- * Flow control, run over a network that loses nothing and keeps no order: the window holds, nobody
- * waits for ever, errors come through once.
- */
-#include "osc_nicstride/protocol/credit.h"
+/** @file Credit, over a network that keeps no order: what all senders have a receiver keep is
+ * bounded, they get fair shares, all comes back, and operations go on though receives do not. */
+#include "common/transport/credit.h"
 
-#include <inttypes.h>
 #include <string.h>
 
-#include "osc_nicstride/protocol/message.h"
 #include "test/unit/unit.h"
 
-#define MAX_MESSAGES 400
+enum { SENDERS = 20, FLIGHTS = 4096, STORED = 4096 };
 
-/** Something on its way. */
-typedef struct packet {
-    uint64_t number; /* of a flush or an acknowledgement */
-    int error;
-    uint64_t kept; /* for a message; freed, of an acknowledgement */
-} packet_t;
+/** What one process tells another. Headers and limits may overtake all others. */
+typedef enum kind { OPERATION, PAYLOAD, HEADER, LIMIT } kind_t;
 
-/** Packets of one kind on their way; the first is the oldest. */
-typedef struct wire {
-    packet_t packet[MAX_MESSAGES];
-    size_t n;
-} wire_t;
+typedef struct flight {
+    kind_t kind;
+    unsigned sender;
+    uint64_t value;
+} flight_t;
 
-static void put(wire_t *w, uint64_t number, int error)
+typedef struct stored {
+    unsigned sender;
+    uint64_t bytes;
+    bool waits; /* for a receive */
+} stored_t;
+
+typedef struct world {
+    unit_random_t r;
+    onic_credit_pool_t pool;
+    onic_credit_user_t sender[SENDERS];
+    onic_credit_t credit[SENDERS];
+    bool stopped[SENDERS];
+    bool met[SENDERS];  /* by the receiver */
+    unsigned processes; /* of the job: the first so many senders */
+    flight_t flight[FLIGHTS];
+    size_t nflights;
+    stored_t stored[STORED];
+    size_t nstored;
+    uint64_t limits; /* messages that told one */
+} world_t;
+
+static world_t w;
+
+static void begin(uint64_t seed, uint64_t bytes)
 {
-    UNIT_CHECK(w->n < MAX_MESSAGES);
-    w->packet[w->n++] = (packet_t){number, error, 0};
+    memset(&w, 0, sizeof(w));
+    w.r.state = seed;
+    w.pool.bytes = bytes;
 }
 
-static packet_t take(wire_t *w, size_t i)
+/** The same where each has a first credit, and a part of them is of the job. */
+static void begin_job(uint64_t seed, uint64_t bytes, unsigned processes)
 {
-    const packet_t p = w->packet[i];
-
-    memmove(&w->packet[i], &w->packet[i + 1], (--w->n - i) * sizeof(p));
-    return p;
+    begin(seed, 0);
+    onic_credit_pool_init(&w.pool, bytes, processes);
+    w.processes = processes;
 }
 
-typedef struct simulation {
-    unit_random_t *r;
-    nicstride_tx_t tx;
-    nicstride_quota_t quota;
-    nicstride_rx_t rx;
-    uint64_t next; /* bytes to be kept for the next message */
-    wire_t messages, flushes, acks;
-    bool longs;
-    bool acks_in_order;
-    bool sends_while_flushing; /* as other threads of the origin would */
-    bool settles;              /* counted epochs tell the origin now and then */
-    unsigned left;             /* messages still to send */
-    bool flushing;
-    bool ack_due;                   /* the target has been told to acknowledge and has not yet */
-    int last_error;                 /* each message that fails has an error of its own */
-    bool pending[MAX_MESSAGES + 1]; /* the error occurred at the target since the last flush */
-    bool told[MAX_MESSAGES + 1];    /* the origin took it */
-    bool told_since;                /* it took one since the last flush */
-    unsigned occurred, reported;    /* errors */
-} simulation_t;
-
-/* Most messages leave nothing behind; some more than there may be. */
-static void choose_next(simulation_t *s)
+/** The receiver meets a sender, which knows without a word what it may send. */
+static void meet(unsigned i)
 {
-    s->next = s->longs && unit_once_in(s->r, 2) ? 1 + unit_below(s->r, 12) : 0;
-}
-
-static void send_one(simulation_t *s)
-{
-    const uint64_t sent = s->tx.sent;
-    int error = 0;
-
-    if (unit_once_in(s->r, 8))
-        error = ++s->last_error;
-    UNIT_CHECK(nicstride_tx_send(&s->tx, &s->quota, s->next) == sent + 1);
-    UNIT_CHECK(s->tx.sent - s->tx.acked <= s->tx.window);
-    UNIT_CHECK(s->quota.out == s->tx.kept - s->tx.freed);
-    /* What the target really has is never more. */
-    UNIT_CHECK(s->tx.kept - s->rx.freed <= s->quota.out);
-    UNIT_CHECK(s->next == 0 || s->quota.out <= s->quota.limit || s->quota.out == s->next);
-    put(&s->messages, 0, error);
-    s->messages.packet[s->messages.n - 1].kept = s->next;
-    s->left--;
-    choose_next(s);
-}
-
-static void acknowledge(simulation_t *s)
-{
-    uint64_t applied;
-    int error;
-
-    nicstride_rx_ack(&s->rx, &applied, &error);
-    UNIT_CHECK(s->rx.error == 0);
-    put(&s->acks, applied, error);
-    /* Some acknowledgements have no place for it. */
-    s->acks.packet[s->acks.n - 1].kept = unit_once_in(s->r, 3) ? 0 : s->rx.freed;
-    s->ack_due = false;
-}
-
-static void arrive(simulation_t *s)
-{
-    const packet_t p = take(&s->messages, unit_below(s->r, s->messages.n));
-
-    if (p.error != 0) {
-        s->pending[p.error] = true;
-        s->occurred++;
-    }
-    s->ack_due = nicstride_rx_applied(&s->rx, p.kept, p.error) || s->ack_due;
-    UNIT_CHECK(s->rx.applied - s->rx.reported <= (s->settles ? 2 : 1) * (uint64_t)s->rx.window);
-}
-
-static void take_error(simulation_t *s)
-{
-    const int error = nicstride_tx_take_error(&s->tx);
-
-    UNIT_CHECK(nicstride_tx_take_error(&s->tx) == 0);
-    if (error == 0)
+    if (w.pool.first == 0 || w.met[i])
         return;
-    UNIT_CHECK(!s->told[error]);
-    UNIT_CHECK(!s->acks_in_order || s->pending[error]);
-    s->told[error] = true;
-    s->reported++;
-    s->told_since = true;
+    w.met[i] = true;
+    onic_credit_pool_meet(&w.pool, &w.sender[i], i < w.processes);
 }
 
-/* A flush is over: everything sent is applied, and if something failed since the last one the
- * origin has been told, at the latest now. Acknowledgements that overtook each other may still
- * carry an error. */
-static void end_flush(simulation_t *s)
+static void tell(kind_t kind, unsigned sender, uint64_t value)
 {
-    bool any = false;
-
-    take_error(s);
-    UNIT_CHECK(s->messages.n == 0);
-    UNIT_CHECK(s->rx.applied == s->tx.sent);
-    for (int i = 1; i <= s->last_error; i++)
-        any = any || s->pending[i];
-    UNIT_CHECK(!s->acks_in_order || s->told_since == any);
-    memset(s->pending, 0, sizeof(s->pending));
-    s->told_since = false;
-    s->flushing = false;
+    UNIT_CHECK(w.nflights < FLIGHTS);
+    w.flight[w.nflights++] = (flight_t){kind, sender, value};
 }
 
-/* Where the origin learns of messages by other ways, too, errors may still be under way. */
-static bool is_over(const simulation_t *s)
+static void grant(unsigned i)
 {
-    return s->settles ? s->tx.confirmed == s->tx.sent : nicstride_tx_idle(&s->tx);
+    tell(LIMIT, i, onic_credit_pool_grant(&w.pool, &w.sender[i], true));
+    w.limits++;
 }
 
-static void acknowledged(simulation_t *s)
+/** True where the payload went along. */
+static bool send_one(unsigned i, uint64_t bytes)
 {
-    const packet_t p = take(&s->acks, s->acks_in_order ? 0 : (size_t)unit_below(s->r, s->acks.n));
-    const uint64_t before = s->tx.acked;
+    const bool has =
+        onic_credit_take(&w.credit[i], bytes, w.pool.first > 0 ? ONIC_CREDIT_FLOOR : 0);
 
-    nicstride_tx_ack(&s->tx, &s->quota, p.number, p.kept, p.error);
-    UNIT_CHECK(s->tx.acked == (p.number > before ? p.number : before));
-    if (s->flushing && is_over(s))
-        end_flush(s);
+    tell(has ? PAYLOAD : HEADER, i, bytes);
+    return has;
 }
 
-/* The origin learns from something else that what the target has applied by now is applied. */
-static void settle(simulation_t *s)
+/** An operation, which may take all credit. False where it must wait. */
+static bool operate(unsigned i, uint64_t bytes)
 {
-    const uint64_t confirmed = s->tx.confirmed;
+    const bool has = onic_credit_take(&w.credit[i], bytes, 0);
 
-    /* By then the target has sent what was due. */
-    if (s->ack_due)
-        acknowledge(s);
-    if (s->messages.n == 0)
-        nicstride_tx_known(&s->tx, &s->quota, s->rx.applied);
-    nicstride_tx_known(&s->tx, &s->quota, unit_below(s->r, s->tx.acked + 1));
-    UNIT_CHECK(s->tx.confirmed == confirmed);
-    UNIT_CHECK(s->tx.confirmed <= s->tx.acked && s->tx.acked <= s->rx.applied);
+    if (has)
+        tell(OPERATION, i, bytes);
+    return has;
 }
 
-/* Old acknowledgements and requests change nothing. */
-static void repeat(simulation_t *s)
+static void asked(unsigned i, uint64_t bytes)
 {
-    const nicstride_tx_t tx = s->tx;
-    const nicstride_rx_t rx = s->rx;
-
-    nicstride_tx_ack(&s->tx, &s->quota, unit_below(s->r, s->tx.confirmed + 1),
-                     unit_below(s->r, s->tx.freed + 1), 0);
-    UNIT_CHECK(memcmp(&tx, &s->tx, sizeof(tx)) == 0);
-    UNIT_CHECK(!nicstride_rx_flush(&s->rx, unit_below(s->r, s->rx.reported + 1)));
-    UNIT_CHECK(memcmp(&rx, &s->rx, sizeof(rx)) == 0);
+    if (onic_credit_pool_lacks(&w.pool, &w.sender[i], bytes))
+        grant(i);
 }
 
-static bool may_send(const simulation_t *s)
+static void free_stored(size_t at)
 {
-    return s->left > 0 && nicstride_tx_can_send(&s->tx, &s->quota, s->next) &&
-           (!s->flushing || s->sends_while_flushing);
+    const stored_t s = w.stored[at];
+
+    w.stored[at] = w.stored[--w.nstored];
+    if (onic_credit_pool_freed(&w.pool, &w.sender[s.sender], s.bytes, s.waits))
+        grant(s.sender);
 }
 
-/* Is something held up that nobody comes to acknowledge by himself? */
-static bool is_short(const simulation_t *s)
+/** No more comes than its limit allows. */
+static void arrived(onic_credit_user_t *s, uint64_t bytes, bool waits)
 {
-    return s->left > 0 && nicstride_tx_is_short(&s->tx, &s->quota, s->next);
+    UNIT_CHECK(bytes <= s->limit - s->arrived);
+    onic_credit_pool_arrived(&w.pool, s, bytes, waits);
 }
 
-/* Does one of the things that can happen now. False where nothing can. */
-static bool step(simulation_t *s)
+static void handle(const flight_t *f)
 {
-    const unsigned first = (unsigned)unit_below(s->r, 5);
-    uint64_t upto;
+    const unsigned i = f->sender;
 
-    for (unsigned i = 0; i < 5; i++) {
-        switch ((first + i) % 5) {
-        case 0:
-            if (!may_send(s))
-                break;
-            send_one(s);
-            return true;
-        case 1:
-            if (!(s->flushing || is_short(s)) ||
-                (!nicstride_tx_ask(&s->tx, &upto) &&
-                 (!s->settles || !nicstride_tx_ask_again(&s->tx, &upto))))
-                break;
-            UNIT_CHECK(!nicstride_tx_ask(&s->tx, &upto) && upto == s->tx.sent);
-            UNIT_CHECK(!nicstride_tx_ask_again(&s->tx, &upto));
-            put(&s->flushes, upto, 0);
-            return true;
-        case 2:
-            if (s->messages.n == 0)
-                break;
-            arrive(s);
-            return true;
-        case 3:
-            if (s->flushes.n == 0)
-                break;
-            upto = take(&s->flushes, unit_below(s->r, s->flushes.n)).number;
-            s->ack_due = nicstride_rx_flush(&s->rx, upto) || s->ack_due;
-            return true;
-        default:
-            if (s->acks.n == 0)
-                break;
-            acknowledged(s);
-            return true;
-        }
-        /* The target may put an acknowledgement off, but not for ever. */
-        if (s->ack_due && (i == 4 || unit_once_in(s->r, 2))) {
-            acknowledge(s);
-            return true;
-        }
-    }
-    return false;
-}
-
-static void begin_flush(simulation_t *s)
-{
-    s->flushing = true;
-    if (is_over(s))
-        end_flush(s);
-}
-
-/* Until all is sent and nothing moves; then a flush, until nothing moves. */
-static void run(simulation_t *s)
-{
-    while (step(s)) {
-        if (unit_once_in(s->r, 30))
-            repeat(s);
-        if (unit_once_in(s->r, 30))
-            take_error(s);
-        if (s->settles && unit_once_in(s->r, 10))
-            settle(s);
-        /* Another window divides the target's memory among more. */
-        if (s->longs && unit_once_in(s->r, 100))
-            nicstride_quota_told(&s->quota, 1 + unit_below(s->r, 40));
-        if (!s->flushing && unit_once_in(s->r, 25))
-            begin_flush(s);
-    }
-    UNIT_CHECK(s->left == 0);
-    UNIT_CHECK(!s->flushing);
-    begin_flush(s);
-    while (step(s))
-        ;
-    UNIT_CHECK(!s->flushing);
-    UNIT_CHECK(nicstride_tx_idle(&s->tx));
-    take_error(s);
-    UNIT_CHECK((s->occurred > 0) == (s->reported > 0));
-}
-
-/* Counters begin where 32 bits or signed 64 bits would fail. */
-static void init(simulation_t *s, unit_random_t *r)
-{
-    static const uint64_t begin[] = {0, UINT32_MAX - 20, INT64_MAX - 20, UINT64_MAX - 8000};
-    static const uint32_t window[] = {1, 2, 3, 4, 5, 8, 17, 64, 1u << 31};
-    const uint64_t from = begin[unit_below(r, 4)];
-
-    *s = (simulation_t){.r = r};
-    s->tx = (nicstride_tx_t){.sent = from, .acked = from, .confirmed = from, .asked = from};
-    s->rx = (nicstride_rx_t){.applied = from, .reported = from, .wanted = from};
-    s->tx.window = s->rx.window = window[unit_below(r, 9)];
-    s->quota.limit = unit_once_in(r, 2) ? UINT64_MAX : 1 + unit_below(r, 40);
-    s->longs = unit_once_in(r, 2);
-    choose_next(s);
-    s->acks_in_order = unit_once_in(r, 2);
-    s->sends_while_flushing = unit_once_in(r, 2);
-    s->settles = unit_once_in(r, 2);
-    s->left = (unsigned)unit_below(r, MAX_MESSAGES);
-}
-
-START_TEST(random_runs)
-{
-    unit_random_t r = {unit_seed()};
-    simulation_t s;
-
-    for (int i = 0; i < 1500; i++) {
-        init(&s, &r);
-        run(&s);
+    meet(i);
+    switch (f->kind) {
+    case OPERATION:
+    case PAYLOAD:
+        arrived(&w.sender[i], f->value, f->kind == PAYLOAD);
+        UNIT_CHECK(w.nstored < STORED);
+        w.stored[w.nstored++] = (stored_t){i, f->value, f->kind == PAYLOAD};
+        break;
+    case HEADER:
+        asked(i, f->value);
+        break;
+    case LIMIT:
+        onic_credit_raise(&w.credit[i], f->value);
+        break;
     }
 }
-END_TEST
 
-/* A blocked origin gets its acknowledgement from the window alone, with no flush. */
-START_TEST(full_window_is_always_reported)
+/** A message arrives, unless it is for one that is stopped. */
+static bool deliver(size_t at)
 {
-    for (uint32_t window = 1; window <= 40; window++) {
-        nicstride_tx_t tx = {.window = window};
-        nicstride_rx_t rx = {.window = window};
-        nicstride_quota_t q = {.limit = UINT64_MAX};
-        for (int round = 0; round < 20; round++) {
-            uint64_t applied, before = tx.acked;
-            int error;
-            while (nicstride_tx_can_send(&tx, &q, 0))
-                nicstride_tx_send(&tx, &q, 0);
-            ck_assert_uint_eq(tx.sent - tx.acked, window);
-            while (rx.applied < tx.sent)
-                if (nicstride_rx_applied(&rx, 0, 0)) {
-                    nicstride_rx_ack(&rx, &applied, &error);
-                    nicstride_tx_ack(&tx, &q, applied, 0, error);
-                }
-            ck_assert_uint_gt(tx.acked, before);
-            ck_assert(nicstride_tx_can_send(&tx, &q, 0));
-        }
+    flight_t f = w.flight[at];
+
+    if (w.stopped[f.sender] && f.kind >= LIMIT)
+        return false;
+    /* What takes credit keeps its order. */
+    for (size_t i = 0; i < at && f.kind <= PAYLOAD; i++)
+        if (w.flight[i].sender == f.sender && w.flight[i].kind <= PAYLOAD)
+            at = i;
+    f = w.flight[at];
+    memmove(&w.flight[at], &w.flight[at + 1], (--w.nflights - at) * sizeof(f));
+    handle(&f);
+    return true;
+}
+
+/** Everything that can arrive does. */
+static void settle(void)
+{
+    for (size_t i = 0; i < w.nflights;)
+        i = deliver(i) ? 0 : i + 1;
+}
+
+static void check_bounds(void)
+{
+    uint64_t held = 0, stored = 0, holders = 0, waits[SENDERS] = {0};
+
+    for (size_t i = 0; i < w.nstored; i++)
+        waits[w.stored[i].sender] += w.stored[i].waits ? w.stored[i].bytes : 0;
+    for (unsigned i = 0; i < SENDERS; i++) {
+        const uint64_t holds = onic_credit_pool_holds(&w.sender[i]);
+        const uint64_t first = w.sender[i].lost || !w.met[i] ? 0 : w.pool.first;
+        const uint64_t least = first == 0 ? 0 : waits[i] + ONIC_CREDIT_FLOOR;
+
+        held += holds > first && holds > least ? holds : first > least ? first : least;
+        holders += holds != 0;
+        UNIT_CHECK(waits[i] == w.sender[i].waits);
+        UNIT_CHECK(w.sender[i].freed <= w.sender[i].arrived);
+        UNIT_CHECK(w.sender[i].arrived <= w.sender[i].limit);
+        UNIT_CHECK(w.sender[i].lost || !w.met[i] || w.credit[i].limit <= w.sender[i].limit);
+        UNIT_CHECK(w.credit[i].sent <= w.credit[i].limit);
     }
+    for (size_t i = 0; i < w.nstored; i++)
+        stored += w.stored[i].bytes;
+    UNIT_CHECK(held == w.pool.held && holders == w.pool.holders);
+    UNIT_CHECK(stored <= held && held + w.pool.set_aside <= w.pool.bytes);
 }
-END_TEST
 
-/* Acknowledgements are not wasted: about two for a window. */
-START_TEST(few_acknowledgements)
+/** A sender dies: what it has sent may still be on its way, but is not taken. */
+static void lose(unsigned i)
 {
-    nicstride_rx_t rx = {.window = 64};
-    uint64_t applied;
-    unsigned acks = 0;
-    int error;
+    size_t n = 0;
 
-    for (int i = 0; i < 6400; i++)
-        if (nicstride_rx_applied(&rx, 0, 0)) {
-            nicstride_rx_ack(&rx, &applied, &error);
-            acks++;
-        }
-    ck_assert_uint_eq(acks, 200);
+    for (size_t k = 0; k < w.nflights; k++)
+        if (w.flight[k].sender != i)
+            w.flight[n++] = w.flight[k];
+    w.nflights = n;
+    w.stopped[i] = true;
+    meet(i);
+    onic_credit_pool_forget(&w.pool, &w.sender[i]);
+    UNIT_CHECK(w.sender[i].arrived == w.sender[i].limit);
+    UNIT_CHECK(!onic_credit_pool_lacks(&w.pool, &w.sender[i], 1));
 }
-END_TEST
 
-START_TEST(first_error_wins)
+/* ---- bounds ---------------------------------------------------------------------------------- */
+
+START_TEST(never_more_than_the_pool)
 {
-    nicstride_tx_t tx = {.window = 8};
-    nicstride_rx_t rx = {.window = 8};
-    nicstride_quota_t q = {.limit = UINT64_MAX};
-    uint64_t applied, upto;
-    int error;
+    for (int round = 0; round < 20; round++) {
+        unit_random_t r = {unit_seed() + (uint64_t)round};
+        const uint64_t bytes = unit_random64(&r);
 
-    for (int i = 0; i < 3; i++)
-        nicstride_tx_send(&tx, &q, 0);
-    ck_assert(!nicstride_rx_applied(&rx, 0, 0));
-    /* An error is told at once: where epochs are counted nobody asks. */
-    ck_assert(nicstride_rx_applied(&rx, 0, 7));
-    ck_assert(nicstride_rx_applied(&rx, 0, 8));
-    ck_assert(nicstride_tx_ask(&tx, &upto));
-    ck_assert(nicstride_rx_flush(&rx, upto));
-    nicstride_rx_ack(&rx, &applied, &error);
-    ck_assert_uint_eq(applied, 3);
-    ck_assert_int_eq(error, 7);
-    nicstride_tx_ack(&tx, &q, applied, 0, error);
-    nicstride_tx_ack(&tx, &q, applied, 0, 9);
-    ck_assert_int_eq(nicstride_tx_take_error(&tx), 7);
-    ck_assert_int_eq(nicstride_tx_take_error(&tx), 0);
-    ck_assert(!nicstride_tx_ask(&tx, &upto));
-}
-END_TEST
+        begin(unit_random64(&r), bytes >> (30 + unit_below(&r, 34)));
+        if (round % 2 == 1)
+            begin_job(w.r.state, w.pool.bytes, 1 + (unsigned)unit_below(&w.r, 2 * SENDERS));
+        for (unsigned i = 0; i < SENDERS; i++)
+            w.credit[i].limit = w.pool.first;
+        const uint64_t most = 1 + unit_below(&w.r, w.pool.bytes / 4 + 2);
 
-/* Several windows share what a target grants: together they never have more under way, and each
- * gets through, since whoever is held up asks in all of them. */
-START_TEST(windows_share_a_quota)
-{
-    enum { WINDOWS = 5, MESSAGES = 300 };
-    unit_random_t r = {unit_seed()};
+        for (int step = 0; step < 20000; step++) {
+            const unsigned i = (unsigned)unit_below(&w.r, SENDERS);
 
-    for (int round = 0; round < 200; round++) {
-        nicstride_quota_t q = {.limit = 2 + unit_below(&r, 30)};
-        nicstride_tx_t tx[WINDOWS] = {{.sent = 0}};
-        nicstride_rx_t rx[WINDOWS] = {{.applied = 0}};
-        unsigned left[WINDOWS], all = 0;
-
-        for (int w = 0; w < WINDOWS; w++) {
-            tx[w].window = rx[w].window = 2 + (uint32_t)unit_below(&r, 60);
-            all += left[w] = MESSAGES;
-        }
-        while (all > 0) {
-            const int w = (int)unit_below(&r, WINDOWS);
-            const uint64_t kept = unit_once_in(&r, 3) ? 1 + unit_below(&r, 16) : 0;
-            uint64_t count;
-            int error;
-
-            if (left[w] > 0 && nicstride_tx_can_send(&tx[w], &q, kept)) {
-                nicstride_tx_send(&tx[w], &q, kept);
-                UNIT_CHECK(kept == 0 || q.out <= q.limit || q.out == kept);
-                left[w]--;
-                all--;
-                if (nicstride_rx_applied(&rx[w], kept, 0)) {
-                    nicstride_rx_ack(&rx[w], &count, &error);
-                    nicstride_tx_ack(&tx[w], &q, count, rx[w].freed, error);
-                }
-                continue;
+            if (w.nflights < FLIGHTS / 2 && !w.stopped[i]) {
+                if (unit_once_in(&w.r, 2))
+                    (void)send_one(i, unit_below(&w.r, most));
+                else
+                    (void)operate(i, unit_below(&w.r, most));
             }
-            /* Blocked before the window is full: then every window's target is asked. */
-            if (left[w] == 0 || !nicstride_tx_is_short(&tx[w], &q, kept))
-                continue;
-            for (int i = 0; i < WINDOWS; i++) {
-                if (nicstride_tx_ask(&tx[i], &count) && nicstride_rx_flush(&rx[i], count)) {
-                    nicstride_rx_ack(&rx[i], &count, &error);
-                    nicstride_tx_ack(&tx[i], &q, count, rx[i].freed, error);
-                }
-            }
-            UNIT_CHECK(nicstride_tx_can_send(&tx[w], &q, kept));
+            if (w.nflights > 0)
+                (void)deliver(unit_below(&w.r, w.nflights));
+            if (w.nstored > 0 && (unit_once_in(&w.r, 3) || w.nstored > STORED / 2))
+                free_stored(unit_below(&w.r, w.nstored));
+            if (unit_once_in(&w.r, 1000))
+                w.stopped[i] = !w.stopped[i] || w.sender[i].lost;
+            if (unit_once_in(&w.r, 4000))
+                lose(i);
+            check_bounds();
         }
-        for (int w = 0; w < WINDOWS; w++)
-            nicstride_tx_forget(&tx[w], &q);
-        ck_assert_uint_eq(q.out, 0);
+        /* When all is over, nothing but unused credit is held, by those that live. */
+        while (w.nstored > 0)
+            free_stored(0);
+        for (unsigned i = 0; i < SENDERS; i++)
+            UNIT_CHECK(!w.sender[i].lost || onic_credit_pool_holds(&w.sender[i]) == 0);
     }
 }
 END_TEST
 
-/* What a window had under way when it was given up is room for the others of the same process, and
- * acknowledgements that come late change nothing. */
-START_TEST(given_up_windows_give_back)
+/* All processes of the job send what they may before the receiver has said a word. */
+START_TEST(first_credit_of_a_large_job)
 {
-    enum { WINDOWS = 6, TURNS = 3000 };
-    unit_random_t r = {unit_seed()};
+    static const unsigned processes[] = {1, 2, 64, 1000, 10000, 100000};
+    static onic_credit_user_t sender[100000 + 500];
+    const unsigned n = processes[_i];
+    onic_credit_pool_t *p = &w.pool;
+    uint64_t bytes;
 
-    for (int round = 0; round < 100; round++) {
-        nicstride_quota_t q = {.limit = 2 + unit_below(&r, 30)};
-        nicstride_tx_t tx[WINDOWS];
-        bool given_up[WINDOWS] = {false};
+    memset(sender, 0, sizeof(sender));
+    begin_job(7, _i % 2 ? 64 << 20 : 1 << 20, n);
+    bytes = p->bytes;
+    UNIT_CHECK(p->first >= ONIC_CREDIT_FLOOR + 1024 && p->first * n <= bytes / 5 * 4);
+    UNIT_CHECK(bytes <= 64 << 20 || bytes <= (uint64_t)n * 20480);
+    for (unsigned i = 0; i < n; i++) {
+        onic_credit_pool_meet(p, &sender[i], true);
+        arrived(&sender[i], p->first, false);
+        UNIT_CHECK(i % 7 > 0 || onic_credit_pool_grant(p, &sender[i], true) >= p->first);
+        UNIT_CHECK(p->held + p->set_aside <= p->bytes);
+    }
+    UNIT_CHECK(p->bytes == bytes && p->set_aside == 0);
+    /* Those of other jobs come on top only where nothing is free. */
+    for (unsigned i = n; i < n + 500; i++) {
+        onic_credit_pool_meet(p, &sender[i], false);
+        arrived(&sender[i], p->first, false);
+        UNIT_CHECK(p->held <= p->bytes && p->bytes <= bytes + 500 * p->first);
+    }
+}
+END_TEST
 
-        for (int w = 0; w < WINDOWS; w++)
-            tx[w] = (nicstride_tx_t){.window = 2 + (uint32_t)unit_below(&r, 60)};
-        for (int turn = 0; turn < TURNS; turn++) {
-            const int w = (int)unit_below(&r, WINDOWS);
-            const uint64_t kept = unit_below(&r, 5);
-            uint64_t out = 0;
+/* A limit that is older, or that nobody can have, changes nothing. */
+START_TEST(odd_limits)
+{
+    onic_credit_pool_t *p = &w.pool;
 
-            if (w > 0 && unit_once_in(&r, TURNS / WINDOWS)) {
-                given_up[w] = true;
-                nicstride_tx_forget(&tx[w], &q);
-            } else if (unit_once_in(&r, 3)) {
-                nicstride_tx_ack(&tx[w], &q, unit_below(&r, tx[w].sent + 1),
-                                 unit_below(&r, tx[w].kept + 1), 0);
-            } else if (!given_up[w] && nicstride_tx_can_send(&tx[w], &q, kept)) {
-                nicstride_tx_send(&tx[w], &q, kept);
-            }
-            for (int i = 0; i < WINDOWS; i++)
-                out += given_up[i] ? 0 : tx[i].kept - tx[i].freed;
-            UNIT_CHECK(q.out == out);
+    begin(1, 1000);
+    UNIT_CHECK(onic_credit_pool_grant(p, &w.sender[0], true) == 500);
+    UNIT_CHECK(onic_credit_pool_lacks(p, &w.sender[1], UINT64_MAX));
+    (void)onic_credit_pool_grant(p, &w.sender[1], true);
+    check_bounds();
+    onic_credit_raise(&w.credit[0], 100);
+    onic_credit_raise(&w.credit[0], 50);
+    UNIT_CHECK(onic_credit_take(&w.credit[0], 100, 0) && !onic_credit_take(&w.credit[0], 1, 0));
+}
+END_TEST
+
+/* ---- shares ---------------------------------------------------------------------------------- */
+
+/* No message for a limit that would not help, nor for one that is on its way. */
+START_TEST(only_what_helps)
+{
+    onic_credit_pool_t *p = &w.pool;
+    onic_credit_user_t *a = &w.sender[0], *b = &w.sender[1];
+
+    begin(6, 1000);
+    UNIT_CHECK(onic_credit_pool_grant(p, a, true) == 500);
+    arrived(a, 400, false);
+    UNIT_CHECK(onic_credit_pool_grant(p, b, true) == 166);
+    arrived(b, 146, false);
+    onic_credit_pool_forget(p, a);
+    /* Of the 600 that a leaves b may hold a third. */
+    UNIT_CHECK(!onic_credit_pool_lacks(p, b, 20) && !onic_credit_pool_lacks(p, b, 20 + 35));
+    UNIT_CHECK(onic_credit_pool_lacks(p, b, 21) && onic_credit_pool_lacks(p, b, 20 + 34));
+    UNIT_CHECK(onic_credit_pool_grant(p, b, true) == 200 && !onic_credit_pool_lacks(p, b, 55));
+    check_bounds();
+}
+END_TEST
+
+/* One after another takes what it gets and stops for good, its payload under way or here. */
+START_TEST(stopped_ones_starve_nobody)
+{
+    const uint64_t bytes = 8 << 20;
+
+    begin(2, bytes);
+    for (unsigned i = 0; i < SENDERS; i++) {
+        UNIT_CHECK(!send_one(i, 64));
+        settle();
+        const uint64_t got = onic_credit_pool_holds(&w.sender[i]);
+        UNIT_CHECK(got >= bytes / ((i + 1) * (i + 2)) - 1);
+        UNIT_CHECK(i % 2 == 0 || send_one(i, got));
+        w.stopped[i] = true;
+        check_bounds();
+    }
+}
+END_TEST
+
+/* Whatever those that were here first hold, without using it, the others keep their first credit.
+ */
+START_TEST(first_credit_stays)
+{
+    onic_credit_user_t *last = &w.sender[SENDERS - 1];
+
+    begin_job(3, 1 << 20, SENDERS);
+    for (unsigned i = 0; i < SENDERS; i++) {
+        meet(i);
+        if (i < SENDERS - 1)
+            (void)onic_credit_pool_grant(&w.pool, &w.sender[i], true);
+    }
+    for (int n = 0; n < 10; n++) {
+        arrived(last, w.pool.first, false);
+        UNIT_CHECK(onic_credit_pool_freed(&w.pool, last, w.pool.first, false));
+        (void)onic_credit_pool_grant(&w.pool, last, true);
+        UNIT_CHECK(onic_credit_pool_holds(last) >= w.pool.first);
+    }
+}
+END_TEST
+
+/* Those that are met and send nothing leave half of the pool, whoever is met first; one that lacks
+ * credit gets its share of that. */
+START_TEST(idle_ones_leave_half)
+{
+    onic_credit_user_t *one = &w.sender[0];
+    const uint64_t bytes = 16 << 20, fair = bytes / 2 / SENDERS;
+
+    begin_job(3, bytes, SENDERS);
+    for (unsigned i = 0; i < SENDERS / 2; i++) {
+        meet(i);
+        UNIT_CHECK(onic_credit_pool_grant(&w.pool, &w.sender[i], false) == fair);
+    }
+    arrived(one, fair, false);
+    UNIT_CHECK(onic_credit_pool_lacks(&w.pool, one, 1000));
+    UNIT_CHECK(onic_credit_pool_grant(&w.pool, one, true) > 2 * fair);
+    for (unsigned i = SENDERS / 2; i < SENDERS; i++) {
+        meet(i);
+        UNIT_CHECK(onic_credit_pool_grant(&w.pool, &w.sender[i], false) > fair * 2 / 3);
+    }
+    check_bounds();
+}
+END_TEST
+
+/* Limits are told when about half has been used, not for each message; and who is served keeps its
+ * credit. */
+START_TEST(few_messages)
+{
+    const uint64_t bytes = 1 << 16;
+    const int n = 100000;
+
+    begin(4, bytes);
+    for (int i = 0; i < n; i++) {
+        UNIT_CHECK(send_one(0, 8) || i == 0);
+        settle();
+        if (w.nstored > 0)
+            free_stored(0);
+        settle();
+    }
+    ck_assert_uint_le(w.limits, 2 + 8 * (uint64_t)n / (bytes / 4));
+}
+END_TEST
+
+/* Payload that waited is received: its sender, which is silent, has credit again. */
+START_TEST(comes_back_by_itself)
+{
+    begin(5, 1000);
+    UNIT_CHECK(!send_one(0, 100));
+    settle();
+    while (send_one(0, 100))
+        settle();
+    settle();
+    ck_assert_uint_eq(w.nstored, 5);
+    UNIT_CHECK(!send_one(0, 100));
+    settle();
+    while (w.nstored > 0)
+        free_stored(0);
+    settle();
+    UNIT_CHECK(send_one(0, 100));
+}
+END_TEST
+
+/* Payload takes all that it can get, and no receive comes. Each sender's operations go on: one at a
+ * time has credit, whatever else has come of it, and credit comes back without a question. */
+START_TEST(operations_go_on)
+{
+    const uint64_t longest = ONIC_CREDIT_FLOOR / 2;
+
+    for (int round = 0; round < 50; round++) {
+        const uint64_t bytes = UINT64_C(1) << (20 + round % 4);
+
+        begin_job(unit_seed() + (uint64_t)round, bytes, SENDERS);
+        for (unsigned i = 0; i < SENDERS; i++)
+            w.credit[i].limit = w.pool.first;
+        for (int n = 0; n < 2000; n++) {
+            const unsigned i = (unsigned)unit_below(&w.r, SENDERS);
+
+            (void)send_one(i, 1 + unit_below(&w.r, n < 1500 ? bytes / 40 : bytes / 2000));
+            settle();
         }
-        /* The one that is left has it all. */
-        for (int w = 1; w < WINDOWS; w++)
-            nicstride_tx_forget(&tx[w], &q);
-        nicstride_tx_ack(&tx[0], &q, tx[0].sent, 0, 0);
-        tx[0].window = UINT32_MAX;
-        UNIT_CHECK(nicstride_tx_can_send(&tx[0], &q, q.limit));
+        settle();
+        for (int n = 0; n < 3000; n++) {
+            const unsigned i = (unsigned)unit_below(&w.r, SENDERS);
+            unsigned sent = 0;
+
+            while (operate(i, 1 + unit_below(&w.r, longest)))
+                sent++;
+            UNIT_CHECK(sent > 0);
+            settle();
+            for (size_t k = 0; k < w.nstored;)
+                if (w.stored[k].waits)
+                    k++;
+                else
+                    free_stored(k);
+            settle();
+            check_bounds();
+        }
+        while (w.nstored > 0)
+            free_stored(0);
+        settle();
+        for (unsigned i = 0; i < SENDERS; i++) {
+            UNIT_CHECK(w.sender[i].waits == 0 && w.sender[i].freed == w.credit[i].sent);
+            const bool at_once = send_one(i, 1000);
+
+            settle(); /* else it has asked */
+            UNIT_CHECK(at_once || send_one(i, 1000));
+        }
     }
 }
 END_TEST
 
-/* The parts of all are no more than there is, unless each has the least; and no more than helps. */
-START_TEST(each_has_its_part)
+/* What a lost sender had sent still comes, and goes. */
+START_TEST(late_ones_are_freed)
 {
-    static const uint64_t jobs[] = {1, 2, 64, 1000, 10000, 100000};
-    const uint64_t bytes = UINT64_C(48) << 20;
-    const nicstride_msg_t add = {.type = NICSTRIDE_MSG_ACC, .len = 8};
-    nicstride_quota_t q = {0};
-    uint64_t before = NICSTRIDE_KEPT_MAX;
+    onic_credit_user_t *s = &w.sender[0];
 
-    for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++) {
-        const uint64_t part = nicstride_quota_part(bytes, jobs[i]);
-
-        printf("%" PRIu64 " processes: of %" PRIu64 " KiB %" PRIu64 " bytes for each, %" PRIu64
-               " accumulates of 8 bytes under way\n",
-               jobs[i], bytes >> 10, part, part / nicstride_msg_kept(&add));
-        ck_assert(part == NICSTRIDE_KEPT_MIN || part * jobs[i] <= bytes);
-        ck_assert(part == NICSTRIDE_KEPT_MAX || part + 1 > bytes / jobs[i]);
-        ck_assert(part >= NICSTRIDE_KEPT_MIN && part <= before);
-        before = part;
-        nicstride_quota_told(&q, part);
-        nicstride_quota_told(&q, part + 1);
-        ck_assert_uint_eq(q.limit, part);
-    }
-    ck_assert_uint_eq(nicstride_quota_part(UINT64_MAX, 1), NICSTRIDE_KEPT_MAX);
-    fflush(stdout);
-}
-END_TEST
-
-/* What is applied as it comes costs nothing; all that goes in one piece has room in any part. */
-START_TEST(what_is_kept)
-{
-    nicstride_msg_t m = {.type = NICSTRIDE_MSG_PUT, .len = NICSTRIDE_INLINE_MAX};
-
-    m.layout_len = NICSTRIDE_INLINE_LAYOUT;
-    ck_assert_uint_eq(nicstride_msg_kept(&m), 0);
-    m.flags = NICSTRIDE_MSG_SLICE;
-    ck_assert_uint_eq(nicstride_msg_kept(&m), 0);
-    m.flags = NICSTRIDE_MSG_RX_BUFFERS;
-    ck_assert_uint_eq(nicstride_msg_kept(&m), NICSTRIDE_KEPT_USE);
-    m.flags = NICSTRIDE_MSG_INLINE;
-    m.type = NICSTRIDE_MSG_ACC;
-    ck_assert_uint_le(nicstride_msg_kept(&m), NICSTRIDE_KEPT_MIN);
-    m.type = NICSTRIDE_MSG_GET;
-    m.flags = 0;
-    ck_assert_uint_eq(nicstride_msg_kept(&m), NICSTRIDE_KEPT_RECORD + NICSTRIDE_INLINE_MAX);
-    m.len = UINT64_C(1) << 30;
-    ck_assert_uint_eq(nicstride_msg_kept(&m), NICSTRIDE_KEPT_USE + NICSTRIDE_KEPT_ANSWER);
-    ck_assert_uint_le(nicstride_msg_kept(&m), NICSTRIDE_KEPT_MIN);
-    m.len = 8;
-    ck_assert_uint_eq(nicstride_msg_kept(&m),
-                      NICSTRIDE_KEPT_RECORD + 8 + NICSTRIDE_INLINE_LAYOUT); /* it may be put off */
-    m.type = NICSTRIDE_MSG_FLUSH;
-    ck_assert_uint_eq(nicstride_msg_kept(&m), 0);
+    begin_job(8, 1 << 20, 2);
+    meet(0);
+    arrived(s, 1000, true);
+    onic_credit_pool_forget(&w.pool, s);
+    onic_credit_pool_arrived(&w.pool, s, 300, false);
+    ck_assert_uint_eq(w.pool.held, 1300);
+    UNIT_CHECK(!onic_credit_pool_freed(&w.pool, s, 300, false));
+    UNIT_CHECK(!onic_credit_pool_freed(&w.pool, s, 1000, true));
+    ck_assert_uint_eq(w.pool.held, 0);
+    ck_assert_uint_eq(w.pool.holders, 0);
 }
 END_TEST
 
 int main(void)
 {
-    return UNIT_RUN("credit", UNIT_ONCE(random_runs), UNIT_ONCE(full_window_is_always_reported),
-                    UNIT_ONCE(few_acknowledgements), UNIT_ONCE(first_error_wins),
-                    UNIT_ONCE(windows_share_a_quota), UNIT_ONCE(given_up_windows_give_back),
-                    UNIT_ONCE(each_has_its_part), UNIT_ONCE(what_is_kept));
+    return UNIT_RUN("credit", UNIT_ONCE(operations_go_on), UNIT_ONCE(late_ones_are_freed),
+                    UNIT_LOOP(first_credit_of_a_large_job, 0, 6),
+                    UNIT_ONCE(never_more_than_the_pool), UNIT_ONCE(odd_limits),
+                    UNIT_ONCE(stopped_ones_starve_nobody), UNIT_ONCE(few_messages),
+                    UNIT_ONCE(first_credit_stays), UNIT_ONCE(only_what_helps),
+                    UNIT_ONCE(comes_back_by_itself), UNIT_ONCE(idle_ones_leave_half));
 }

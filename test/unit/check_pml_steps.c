@@ -8,7 +8,7 @@
  * whatever the order.
  */
 #include "pml_superpipe/matching/comm.h"
-#include "pml_superpipe/matching/credit.h"
+#include "common/transport/credit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -252,28 +252,28 @@ END_TEST
 static bool has_payload[MANY];
 
 /** A message that the sender has credit for takes its payload along; header only, it asks. */
-static void send_one(superpipe_credit_t *credit, superpipe_pool_t *pool, superpipe_sender_t *sender,
+static void send_one(onic_credit_t *credit, onic_credit_pool_t *pool, onic_credit_user_t *sender,
                      uint32_t i, int32_t tag)
 {
-    has_payload[i] = superpipe_credit_take(credit, PAYLOAD);
+    has_payload[i] = onic_credit_take(credit, PAYLOAD, 0);
     UNIT_CHECK(!arrive(i, 0, tag, i));
     if (has_payload[i])
-        superpipe_pool_arrived(sender, PAYLOAD);
-    else if (superpipe_pool_lacks(pool, sender, PAYLOAD))
-        superpipe_credit_raise(credit, superpipe_pool_grant(pool, sender, true));
+        onic_credit_pool_arrived(pool, sender, PAYLOAD, true);
+    else if (onic_credit_pool_lacks(pool, sender, PAYLOAD))
+        onic_credit_raise(credit, onic_credit_pool_grant(pool, sender, true));
 }
 
 /* Isends of one process, all of them before the first receive, which are in reverse order: bounded
  * payload, every header, few steps, and afterwards there is credit again. */
 START_TEST(sends_in_reverse)
 {
-    superpipe_credit_t credit = {0};
-    superpipe_sender_t sender = {.limit = 0};
-    superpipe_pool_t pool;
+    onic_credit_t credit = {0};
+    onic_credit_user_t sender = {.limit = 0};
+    onic_credit_pool_t pool;
     uint64_t with_payload = 0;
 
     begin(1);
-    pool = (superpipe_pool_t){.bytes = POOL};
+    pool = (onic_credit_pool_t){.bytes = POOL};
     for (uint32_t i = 0; i < MANY; i++) {
         send_one(&credit, &pool, &sender, i, i % 10 == 9 ? -(int32_t)i : (int32_t)i);
         with_payload += has_payload[i];
@@ -282,10 +282,10 @@ START_TEST(sends_in_reverse)
     ck_assert_uint_eq(with_payload, POOL / 2 / PAYLOAD);
     for (uint32_t i = MANY; i-- > 0;) {
         post_for(0, i);
-        if (has_payload[i] && superpipe_pool_freed(&pool, &sender, PAYLOAD))
-            superpipe_credit_raise(&credit, superpipe_pool_grant(&pool, &sender, true));
+        if (has_payload[i] && onic_credit_pool_freed(&pool, &sender, PAYLOAD, true))
+            onic_credit_raise(&credit, onic_credit_pool_grant(&pool, &sender, true));
     }
-    UNIT_CHECK(superpipe_credit_take(&credit, POOL / 4));
+    UNIT_CHECK(onic_credit_take(&credit, POOL / 4, 0));
     end();
 }
 END_TEST
