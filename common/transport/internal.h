@@ -45,7 +45,6 @@ struct onic_peer {
     onic_segment_key_t queues;
     bool queue_tried;
     onic_queue_out_t *queue;         /**< NULL: messages go by UCX, or nothing was sent yet */
-    onic_queue_receiver_t *incoming; /**< NULL: not known yet */
     size_t frag_max;                 /**< 0 until known */
     bool rdma;                       /**< an adapter puts and gets; known when frag_max is */
     bool copies;            /**< its transport copies what it cannot send at once; known likewise */

@@ -119,14 +119,6 @@ ONIC_EXPORT extern onic_credit_pool_t onic_credit_pool;
 /** Do, or may, messages of a point-to-point layer go to this peer through a queue? */
 ONIC_EXPORT bool onic_peer_has_queue(const onic_peer_t *peer);
 
-/** The queue through which messages of a point-to-point layer come from this peer, until the
- * transport is closed; NULL where there is none yet. No lock for onic_queue_has_message. */
-ONIC_EXPORT onic_queue_receiver_t *onic_peer_incoming(onic_peer_t *peer);
-
-/** The next message in that queue, if there is one: for a caller that can handle it now. It is
- *  either taken out by onic_queue_take, under the same hold of the lock, or stays for progress. */
-ONIC_EXPORT bool onic_peer_next_message(onic_peer_t *peer, onic_queue_message_t *m);
-
 /** What has gone through queues on the node, in this process, since it began. */
 typedef struct onic_queue_counters {
     unsigned long long received; /**< messages that came through one */

@@ -132,26 +132,6 @@ static void give_up_owner(uint64_t owner)
         onic_peer_give_up(peer);
 }
 
-onic_queue_receiver_t *onic_peer_incoming(onic_peer_t *peer)
-{
-    const onic_inbox_t *in = &onic_inbox;
-    const uint32_t n = atomic_load_explicit(&in->nreceivers, memory_order_relaxed);
-
-    for (uint32_t i = 0; i < n && peer->incoming == NULL; i++)
-        if (in->owner[i] == peer->name)
-            peer->incoming = &in->receiver[i];
-    return peer->incoming;
-}
-
-bool onic_peer_next_message(onic_peer_t *peer, onic_queue_message_t *m)
-{
-    const bool found = onic_queue_look(peer->incoming, m);
-
-    if (!found && atomic_load_explicit(&peer->incoming->broken, memory_order_relaxed))
-        give_up_owner(peer->name);
-    return found;
-}
-
 static int take_messages(uint32_t i)
 {
     onic_queue_receiver_t *r = &onic_inbox.receiver[i];

@@ -41,37 +41,11 @@ int superpipe_irecv(void *buf, size_t count, ompi_datatype_t *datatype, int src,
     return rc;
 }
 
-/** Of so many receives one makes progress, though its message may be there: others wait for it. */
-#define OTHERS_TURN 256
-
-static bool is_others_turn(void)
-{
-    /* Threads that meet here lose a count. */
-    static unsigned receives;
-    const unsigned n = __atomic_load_n(&receives, __ATOMIC_RELAXED) + 1;
-
-    __atomic_store_n(&receives, n, __ATOMIC_RELAXED);
-    return n % OTHERS_TURN == 0;
-}
-
 int superpipe_recv(void *buf, size_t count, ompi_datatype_t *datatype, int src, int tag,
                    ompi_communicator_t *comm, ompi_status_public_t *status)
 {
-    superpipe_channel_t *c = (superpipe_channel_t *)comm->c_pml_comm;
-    superpipe_peer_t *from =
-        src != OMPI_ANY_SOURCE ? __atomic_load_n(&c->peer[src], __ATOMIC_ACQUIRE) : NULL;
-    superpipe_direct_recv_t direct = {.source = src, .tag = tag};
-    size_t room;
-    superpipe_request_t *r;
     int rc = OMPI_SUCCESS;
+    superpipe_request_t *r = begin(buf, count, datatype, src, tag, comm, &rc);
 
-    if (is_others_turn()) {
-        opal_progress();
-    } else if (from != NULL && !onic_devices_told() && onic_type_is_plain(datatype, count, &room)) {
-        direct.room = room;
-        if (superpipe_take(c, from, &direct, buf, status))
-            return OMPI_SUCCESS;
-    }
-    r = begin(buf, count, datatype, src, tag, comm, &rc);
     return r != NULL ? superpipe_wait(r, status) : rc;
 }

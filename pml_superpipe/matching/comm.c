@@ -66,18 +66,6 @@ superpipe_message_t *superpipe_comm_next(superpipe_comm_t *c, int32_t source,
     return NULL;
 }
 
-bool superpipe_comm_take(superpipe_comm_t *c, const superpipe_direct_recv_t *direct,
-                         const superpipe_incoming_t *in)
-{
-    if (!superpipe_comm_may_take(c) || in->prefix.context != c->context ||
-        in->source != direct->source || in->sequence != c->turn[direct->source] ||
-        (direct->tag == SUPERPIPE_ANY_TAG ? in->tag < 0 : in->tag != direct->tag) ||
-        in->bytes > direct->room)
-        return false;
-    c->turn[direct->source]++;
-    return true;
-}
-
 superpipe_message_t *superpipe_comm_discard(superpipe_comm_t *c)
 {
     superpipe_match_t *m = &c->match;

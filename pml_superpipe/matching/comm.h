@@ -20,7 +20,6 @@
 
 #include <stdint.h>
 
-#include "pml_superpipe/matching/header.h"
 #include "pml_superpipe/matching/match.h"
 
 /** Must not move. */
@@ -71,24 +70,6 @@ void superpipe_comm_keep(superpipe_comm_t *c, superpipe_message_t *message);
  *  receive; NULL where there is none. Those that find no receive are kept. */
 superpipe_message_t *superpipe_comm_next(superpipe_comm_t *c, int32_t source,
                                          superpipe_receive_t **receive_p);
-
-/** A receive of so many contiguous bytes, from one source, that is not posted but waits. */
-typedef struct superpipe_direct_recv {
-    int32_t source;
-    int32_t tag; /**< or SUPERPIPE_ANY_TAG */
-    uint64_t room;
-} superpipe_direct_recv_t;
-
-/** May such receives take their messages? Nothing is posted, and nothing has come before. */
-static inline bool superpipe_comm_may_take(const superpipe_comm_t *c)
-{
-    return c->match.nunexpected == 0 && c->match.posted.keys == 0 && TAILQ_EMPTY(&c->held);
-}
-
-/** A short message. Where it is for that receive it has had its turn. Else false, and nothing has
- *  changed. */
-bool superpipe_comm_take(superpipe_comm_t *c, const superpipe_direct_recv_t *direct,
-                         const superpipe_incoming_t *in);
 
 /** Takes out one of the messages that are left, unexpected ones first, then held ones; or NULL. */
 superpipe_message_t *superpipe_comm_discard(superpipe_comm_t *c);

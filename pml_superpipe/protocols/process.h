@@ -263,12 +263,6 @@ void superpipe_receive_start(superpipe_request_t *r);
 /** Starts one whose message was taken out by MPI_Mprobe. */
 void superpipe_receive_message(superpipe_request_t *r, superpipe_unexpected_t *m);
 
-/** Takes a short message right out of the queue into the buffer of a receive that waits in its
- *  call, if it comes soon and nothing is in its way. */
-bool superpipe_take(superpipe_channel_t *c, superpipe_peer_t *from,
-                    const superpipe_direct_recv_t *direct, void *buffer,
-                    ompi_status_public_t *status);
-
 /** Of EAGER and RTS. */
 superpipe_handler_t superpipe_on_envelope_locked;
 

@@ -5,11 +5,6 @@
 /** @file The receiver: messages find their receives, which get their data. */
 #include "pml_superpipe/protocols/process.h"
 
-#include "opal/runtime/opal_progress.h"
-
-/** How often a call looks into the queue of its sender alone, for about 1 us, before it posts. */
-#define LOOKS 256
-
 _Static_assert(OMPI_ANY_SOURCE == SUPERPIPE_ANY_SOURCE && OMPI_ANY_TAG == SUPERPIPE_ANY_TAG,
                "wildcards are MPI's");
 
@@ -140,66 +135,6 @@ void superpipe_receive_message(superpipe_request_t *r, superpipe_unexpected_t *m
     onic_transport_lock();
     deliver_unexpected_locked(r, m);
     superpipe_unlock(r);
-}
-
-static bool may_take_locked(const superpipe_channel_t *c, const superpipe_peer_t *from)
-{
-    return !from->lost && superpipe_comm_may_take(&c->match);
-}
-
-/** Takes the next message in the queue. False, nothing changed: it is not for this receive. */
-static bool take_locked(superpipe_channel_t *c, superpipe_peer_t *from,
-                        const superpipe_direct_recv_t *direct, void *buffer,
-                        ompi_status_public_t *status)
-{
-    onic_queue_message_t m;
-    superpipe_incoming_t in;
-
-    if (!may_take_locked(c, from) || !onic_peer_next_message(from->wire, &m) ||
-        m.id != ONIC_AM_SHORT ||
-        !superpipe_decode_short(&in, m.header, m.header_len, m.payload, m.len) ||
-        !superpipe_comm_take(&c->match, direct, &in))
-        return false;
-    superpipe_came_locked(from, SUPERPIPE_RECORD + in.bytes);
-    if (in.bytes > 0)
-        onic_copy_bytes(buffer, in.data, in.bytes);
-    onic_queue_take(onic_peer_incoming(from->wire));
-    onic_queue_counters.received++;
-    superpipe_counters.messages[SUPERPIPE_EAGER]++;
-    superpipe_counters.bytes[SUPERPIPE_EAGER] += in.bytes;
-    if (status != MPI_STATUS_IGNORE) {
-        status->MPI_SOURCE = in.source;
-        status->MPI_TAG = in.tag;
-        status->_ucount = in.bytes;
-        status->_cancelled = 0;
-    }
-    superpipe_freed_locked(from, SUPERPIPE_RECORD + in.bytes);
-    return true;
-}
-
-bool superpipe_take(superpipe_channel_t *c, superpipe_peer_t *from,
-                    const superpipe_direct_recv_t *direct, void *buffer,
-                    ompi_status_public_t *status)
-{
-    const onic_queue_receiver_t *queue;
-    const unsigned looks = opal_progress_yield_when_idle ? 0 : LOOKS;
-    bool may, taken = false;
-
-    onic_transport_lock();
-    queue = onic_peer_incoming(from->wire);
-    may = queue != NULL && may_take_locked(c, from);
-    if (may && onic_queue_has_message(queue))
-        taken = take_locked(c, from, direct, buffer, status);
-    onic_transport_unlock();
-    for (unsigned n = 0; may && !taken && n < looks; n++) {
-        if (onic_queue_has_message(queue)) {
-            onic_transport_lock();
-            taken = take_locked(c, from, direct, buffer, status);
-            onic_transport_unlock();
-            break;
-        }
-    }
-    return taken;
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */

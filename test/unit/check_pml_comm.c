@@ -103,82 +103,8 @@ START_TEST(earliest_of_four)
 }
 END_TEST
 
-/* ---- receives that wait ---- */
-
-static superpipe_incoming_t short_message(int32_t source, int32_t tag, uint64_t bytes)
-{
-    return (superpipe_incoming_t){.prefix = {.context = 7},
-                                  .source = source,
-                                  .tag = tag,
-                                  .sequence = c.turn[source],
-                                  .bytes = bytes};
-}
-
-static bool takes(int32_t tag, const superpipe_incoming_t *in)
-{
-    const superpipe_direct_recv_t direct = {.source = 1, .tag = tag, .room = 100};
-    const uint64_t turn = c.turn[1];
-    const bool taken = superpipe_comm_take(&c, &direct, in);
-
-    ck_assert_uint_eq(c.turn[1], turn + taken);
-    return taken;
-}
-
-/* Such a receive takes its own message and no other. */
-START_TEST(takes_its_own)
-{
-    UNIT_CHECK(superpipe_comm_init(&c, 7, 3) == 0);
-    superpipe_incoming_t in = short_message(1, 5, 8);
-
-    UNIT_CHECK(!takes(4, &in) && takes(5, &in));
-    UNIT_CHECK(!takes(5, &in)); /* it has had its turn */
-    in = short_message(1, -5, 0);
-    UNIT_CHECK(!takes(SUPERPIPE_ANY_TAG, &in) && takes(-5, &in));
-    in = short_message(2, 5, 0);
-    in.sequence = c.turn[1]; /* nothing else is wrong */
-    UNIT_CHECK(!takes(5, &in));
-    in = short_message(1, 5, 0);
-    in.prefix.context = 8;
-    UNIT_CHECK(!takes(5, &in));
-    in = short_message(1, 5, 0);
-    in.sequence++;
-    UNIT_CHECK(!takes(5, &in));
-    in = short_message(1, 5, 101);
-    UNIT_CHECK(!takes(5, &in)); /* it is too long for the buffer */
-    in = short_message(1, 5, 100);
-    UNIT_CHECK(takes(SUPERPIPE_ANY_TAG, &in));
-    superpipe_comm_fini(&c);
-}
-END_TEST
-
-/* It overtakes no receive that is posted and no message that waits. */
-START_TEST(takes_in_order)
-{
-    superpipe_receive_t r = {.stamp = 0};
-    superpipe_message_t m = {.source = 1, .tag = 3, .sequence = 0};
-
-    UNIT_CHECK(superpipe_comm_init(&c, 7, 3) == 0);
-    UNIT_CHECK(post(&r, 1, 5));
-    superpipe_incoming_t in = short_message(1, 5, 8);
-    UNIT_CHECK(!superpipe_comm_may_take(&c) && !takes(5, &in));
-    UNIT_CHECK(superpipe_match_cancel(&c.match, &r) && superpipe_comm_may_take(&c));
-    UNIT_CHECK(arrive(1, 3, 0) == SUPERPIPE_WAITS);
-    superpipe_comm_keep(&c, &m);
-    in = short_message(1, 5, 8);
-    UNIT_CHECK(!superpipe_comm_may_take(&c) && !takes(5, &in));
-    UNIT_CHECK(superpipe_comm_discard(&c) == &m && superpipe_comm_may_take(&c));
-    m = (superpipe_message_t){.source = 1, .tag = 3, .sequence = 2};
-    UNIT_CHECK(arrive(1, 3, 2) == SUPERPIPE_WAITS);
-    superpipe_comm_keep(&c, &m);
-    UNIT_CHECK(!superpipe_comm_may_take(&c) && !takes(5, &in));
-    UNIT_CHECK(superpipe_comm_discard(&c) == &m && takes(5, &in));
-    superpipe_comm_fini(&c);
-}
-END_TEST
-
 int main(void)
 {
     return UNIT_RUN("pml comm", UNIT_ONCE(numbers_go_round), UNIT_ONCE(ranks),
-                    UNIT_ONCE(asked_twice), UNIT_ONCE(earliest_of_four), UNIT_ONCE(takes_its_own),
-                    UNIT_ONCE(takes_in_order));
+                    UNIT_ONCE(asked_twice), UNIT_ONCE(earliest_of_four));
 }
