@@ -47,8 +47,6 @@
 #define SPAN (2 * 4096 * KIB)
 /** What a system call of single copy may have to do for one figure. */
 #define MOST_PIECES 8192
-/** Buffers that are not used again soon have so many bytes in all. */
-#define FRESH_BYTES (64 * 1024 * KIB)
 #define TAG         1
 
 static const size_t blocks[] = {0, 8, 64, 1 * KIB, 16 * KIB};
@@ -65,7 +63,6 @@ typedef struct way {
     bool contiguous; /**< nothing else */
     bool each_piece; /**< costs something of the kernel's */
     bool covers;     /**< reads what lies between the blocks, too, which counts */
-    bool fresh;
 } way_t;
 
 static const way_t ways[] = {
@@ -79,20 +76,12 @@ static const way_t ways[] = {
     {.name = "stream", .what = MESSAGE, .least = 16 * KIB},
     {.name = "pipeline", .what = MESSAGE, .least = 16 * KIB},
     {.name = "copy", .what = MESSAGE, .least = 16 * KIB, .contiguous = true},
-    {.name = "stream_fresh", .what = MESSAGE, .least = 16 * KIB, .contiguous = true, .fresh = true},
-    {.name = "pipeline_fresh",
-     .what = MESSAGE,
-     .least = 16 * KIB,
-     .contiguous = true,
-     .fresh = true},
-    {.name = "copy_fresh", .what = MESSAGE, .least = 16 * KIB, .contiguous = true, .fresh = true},
 };
 
 static int rank;
 static char *memory; /* of MANY spans: of the window, or of messages */
 static char *mine;   /* likewise: what is moved from or to */
 static MPI_Win win;
-static size_t turn;
 
 static double now(void)
 {
@@ -138,35 +127,24 @@ static void one_sided(const way_t *w, const shape_t *s)
     MPI_Win_flush(1, win);
 }
 
-/** A buffer for a message: the same ones each time, or one that was not used for long. */
-static char *buffer(const way_t *w, const shape_t *s, int i)
-{
-    if (!w->fresh)
-        return memory + (size_t)i * SPAN;
-    const size_t places = (size_t)MANY * SPAN / s->extent;
-    const size_t used = FRESH_BYTES / s->extent < places ? FRESH_BYTES / s->extent : places;
-    return memory + turn++ % used * s->extent;
-}
-
-static void messages(const way_t *w, const shape_t *s)
+static void messages(const shape_t *s)
 {
     MPI_Request request[MANY];
-    char *p = buffer(w, s, 0);
 
     if (s->n == 1) {
         /* There and back: both are messages of this kind. */
         if (rank == 0)
-            MPI_Send(p, s->count, s->type, 1, TAG, MPI_COMM_WORLD);
-        MPI_Recv(p, s->count, s->type, 1 - rank, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(memory, s->count, s->type, 1, TAG, MPI_COMM_WORLD);
+        MPI_Recv(memory, s->count, s->type, 1 - rank, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         if (rank == 1)
-            MPI_Send(p, s->count, s->type, 0, TAG, MPI_COMM_WORLD);
+            MPI_Send(memory, s->count, s->type, 0, TAG, MPI_COMM_WORLD);
         return;
     }
     for (int i = 0; i < s->n; i++)
         if (rank == 0)
-            MPI_Isend(buffer(w, s, i), s->count, s->type, 1, TAG, MPI_COMM_WORLD, &request[i]);
+            MPI_Isend(memory + (size_t)i * SPAN, s->count, s->type, 1, TAG, MPI_COMM_WORLD, &request[i]);
         else
-            MPI_Irecv(buffer(w, s, i), s->count, s->type, 0, TAG, MPI_COMM_WORLD, &request[i]);
+            MPI_Irecv(memory + (size_t)i * SPAN, s->count, s->type, 0, TAG, MPI_COMM_WORLD, &request[i]);
     MPI_Waitall(s->n, request, MPI_STATUSES_IGNORE);
     if (rank == 0)
         MPI_Recv(NULL, 0, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -177,7 +155,7 @@ static void messages(const way_t *w, const shape_t *s)
 static void once(const way_t *w, const shape_t *s)
 {
     if (w->what == MESSAGE)
-        messages(w, s);
+        messages(s);
     else if (rank == 0)
         one_sided(w, s);
 }

@@ -82,14 +82,13 @@ typedef struct onic_cost {
 ONIC_EXPORT double onic_cost(const onic_cost_t *cost, double pieces, double block, double bytes);
 
 /** The ways: those of one-sided transfers, from the call to the end of the flush behind it, and
- *  those of messages, from the call of the sender to the end of the receive. Fresh: to buffers that
- *  have not been used lately. */
+ *  those of messages, from the call of the sender to the end of the receive. */
 #define ONIC_WAYS(X)                                                                               \
     X(cma_put)                                                                                     \
     X(cma_get)                                                                                     \
     X(sieve)                                                                                       \
     /* a byte: of what is read */ X(pack_put) X(pack_get) X(pipeline_put) X(pipeline_get)          \
-        X(stream) X(pipeline) X(copy) X(stream_fresh) X(pipeline_fresh) X(copy_fresh)
+        X(stream) X(pipeline) X(copy)
 
 #define ONIC_WAY_NUMBER(name) ONIC_WAY_##name,
 typedef enum onic_way { ONIC_WAYS(ONIC_WAY_NUMBER) ONIC_N_WAYS } onic_way_t;

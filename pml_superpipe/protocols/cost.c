@@ -13,12 +13,12 @@ uint64_t superpipe_mean_block(const onic_layout_t *l)
     return pieces > 0 && l->size > pieces ? l->size / pieces : 1;
 }
 
-double superpipe_way_cost(const superpipe_case_t *c, onic_way_t way, onic_way_t fresh)
+double superpipe_way_cost(const superpipe_case_t *c, onic_way_t way)
 {
     const uint64_t block = c->send_block < c->receive_block ? c->send_block : c->receive_block;
     const double pieces = block < c->length ? (double)c->length / (double)block : 1;
 
-    return onic_cost(&c->costs->of[c->pins > 0.5 ? fresh : way][c->many], pieces,
+    return onic_cost(&c->costs->of[way][c->many], pieces,
                      (double)c->length / pieces, (double)c->length);
 }
 

@@ -14,8 +14,8 @@
 /** Bytes of a contiguous piece of a layout, on average; at least 1. */
 uint64_t superpipe_mean_block(const onic_layout_t *l);
 
-/** What a way of the node costs a message, nanoseconds; `fresh`: where its buffers are. */
-double superpipe_way_cost(const superpipe_case_t *c, onic_way_t way, onic_way_t fresh);
+/** What a way of the node costs a message, nanoseconds. */
+double superpipe_way_cost(const superpipe_case_t *c, onic_way_t way);
 
 /** What gathering or scattering so many bytes in pieces of `block` costs by the model, ns. */
 double superpipe_gather(const onic_link_t *link, uint64_t length, uint64_t block);

@@ -22,7 +22,7 @@ static double cost(const superpipe_case_t *c)
     const onic_link_t *link = c->link;
 
     if (c->costs != NULL)
-        return superpipe_way_cost(c, ONIC_WAY_pipeline, ONIC_WAY_pipeline_fresh);
+        return superpipe_way_cost(c, ONIC_WAY_pipeline);
     const double sender = superpipe_gather(link, c->length, c->send_block);
     const double receiver = superpipe_gather(link, c->length, c->receive_block);
     const onic_chunks_t chunks =

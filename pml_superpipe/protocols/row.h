@@ -29,8 +29,7 @@ typedef struct superpipe_case {
     double wait;               /**< nanoseconds until the sender would answer: it is not in MPI */
     bool many;                 /**< other long messages of the sender are under way */
     double pins;               /**< registrations that it has to bear if there are any, 0 .. 2: one
-                                  for each side (cost.h). On the node: above a half the buffers are
-                                  fresh */
+                                  for each side (cost.h) */
     struct onic_peer *wire;    /**< the sender; NULL: any of that kind, for the table */
     const onic_link_t *link;   /**< the numbers of the kind; */
     const onic_costs_t *costs; /**< of the node those of its ways; else NULL */
@@ -39,6 +38,12 @@ typedef struct superpipe_case {
 static inline bool superpipe_on_node(const superpipe_case_t *c)
 {
     return c->kind < ONIC_NET;
+}
+
+/** Has one side, at least, a buffer that was not used lately? */
+static inline bool superpipe_is_fresh(const superpipe_case_t *c)
+{
+    return c->pins > 0.5;
 }
 
 /** What a sender says to a CTS. */

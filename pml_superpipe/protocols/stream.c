@@ -17,7 +17,7 @@ static double stream_cost(const superpipe_case_t *c)
     const onic_link_t *link = c->link;
 
     if (c->costs != NULL)
-        return superpipe_way_cost(c, ONIC_WAY_stream, ONIC_WAY_stream_fresh);
+        return superpipe_way_cost(c, ONIC_WAY_stream);
     return link->message + (double)c->length * link->byte +
            superpipe_gather(link, c->length, c->send_block) +
            superpipe_gather(link, c->length, c->receive_block);

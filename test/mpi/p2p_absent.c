@@ -23,9 +23,7 @@ static unsigned char *data, *expected;
 /** At each distance. */
 #define DEAR                                                                                       \
     " copy=100000/0/0/0/0/0/0:100000/0/0/0/0/0/0"                                                  \
-    ", stream=1000/0/0/0/0/0/0:1000/0/0/0/0/0/0"                                                   \
-    ", copy_fresh=100000/0/0/0/0/0/0:100000/0/0/0/0/0/0"                                           \
-    ", stream_fresh=1000/0/0/0/0/0/0:1000/0/0/0/0/0/0\n"
+    ", stream=1000/0/0/0/0/0/0:1000/0/0/0/0/0/0\n"
 
 /** Rank 1 receives when the message has been announced for long; rank 0 is in MPI then, or not.
  *  Returns how many came by single copy. */

@@ -163,17 +163,17 @@ START_TEST(good_costs)
         onic_links_read(
             &links,
             " package : cma_get = 1 / 2 / 4 / 3 / 6 / 9 / 12 : 4 / 5 / 10 / 6 / 12 / 18 / 24 , "
-            "stream_fresh=7/8/16/9/18/27/36:10/11/22/12/24/36/48 # 13\r\n"
-            "far:copy_fresh=0/0/0/0/0/0/0:0/0/0/0/0/0/0\n"
+            "stream=7/8/16/9/18/27/36:10/11/22/12/24/36/48 # 13\r\n"
+            "far:copy=0/0/0/0/0/0/0:0/0/0/0/0/0/0\n"
             "gap=5\n"
             "far: cma_put=1e1/2e0/3e-1/1/1/1/1:4/5/6/1/1/1/1\n"
             "far:cma_put=7/8/16/9/18/27/36:10/11/22/12/24/36/48"),
         0);
     ck_assert(is_cost(&links.costs[ONIC_PACKAGE].of[ONIC_WAY_cma_get][0], 1, 2, 3));
     ck_assert(is_cost(&links.costs[ONIC_PACKAGE].of[ONIC_WAY_cma_get][1], 4, 5, 6));
-    ck_assert(is_cost(&links.costs[ONIC_PACKAGE].of[ONIC_WAY_stream_fresh][0], 7, 8, 9));
-    ck_assert(is_cost(&links.costs[ONIC_PACKAGE].of[ONIC_WAY_stream_fresh][1], 10, 11, 12));
-    ck_assert(is_cost(&links.costs[ONIC_FAR].of[ONIC_WAY_copy_fresh][0], 0, 0, 0));
+    ck_assert(is_cost(&links.costs[ONIC_PACKAGE].of[ONIC_WAY_stream][0], 7, 8, 9));
+    ck_assert(is_cost(&links.costs[ONIC_PACKAGE].of[ONIC_WAY_stream][1], 10, 11, 12));
+    ck_assert(is_cost(&links.costs[ONIC_FAR].of[ONIC_WAY_copy][0], 0, 0, 0));
     ck_assert(is_cost(&links.costs[ONIC_FAR].of[ONIC_WAY_cma_put][0], 7, 8, 9));
     ck_assert(links.node.gap == 5);
     ck_assert(memcmp(&links.costs[ONIC_NEAR], &d.costs[ONIC_NEAR], sizeof(d.costs[0])) == 0);

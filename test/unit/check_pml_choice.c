@@ -254,46 +254,63 @@ START_TEST(registrations)
 }
 END_TEST
 
-/* Each number of a distance counts for that alone, those of many for many, and those of fresh
- * buffers for these. */
-START_TEST(fresh_and_many)
+/* Each number of a distance counts for that alone, and those of many for many. */
+START_TEST(one_and_many)
 {
     static const struct {
-        onic_way_t way, fresh;
+        onic_way_t way;
         superpipe_protocol_t protocol;
-    } ways[] = {{ONIC_WAY_stream, ONIC_WAY_stream_fresh, SUPERPIPE_STREAM},
-                {ONIC_WAY_pipeline, ONIC_WAY_pipeline_fresh, SUPERPIPE_PIPELINE},
-                {ONIC_WAY_copy, ONIC_WAY_copy_fresh, SUPERPIPE_COPY}};
+    } ways[] = {{ONIC_WAY_stream, SUPERPIPE_STREAM},
+                {ONIC_WAY_pipeline, SUPERPIPE_PIPELINE},
+                {ONIC_WAY_copy, SUPERPIPE_COPY}};
     static superpipe_table_t table;
 
     reach_all();
-    for (int n = 0; n < ONIC_DISTANCES * 2 * 2 * 3; n++) {
-        const unsigned distance = (unsigned)n / 12;
-        const bool many = n / 6 % 2 != 0, fresh = n / 3 % 2 != 0;
+    for (int n = 0; n < ONIC_DISTANCES * 2 * 3; n++) {
+        const unsigned distance = (unsigned)n / 6;
+        const bool many = n / 3 % 2 != 0;
         const int w = n % 3, other = (w + 1) % 3;
         onic_links_t links = onic_links_default("other");
 
         for (int d = 0; d < ONIC_DISTANCES; d++)
             for (int i = 0; i < 2; i++)
                 for (int k = 0; k < 3; k++)
-                    links.costs[d].of[ways[k].way][i] = links.costs[d].of[ways[k].fresh][i] =
+                    links.costs[d].of[ways[k].way][i] =
                         plain_cost(k == other ? 900 : 1000, 1, 0.1);
-        links.costs[distance].of[fresh ? ways[w].fresh : ways[w].way][many].start = 800;
+        links.costs[distance].of[ways[w].way][many].start = 800;
         table_init(&table, &links);
         for (int d = 0; d < ONIC_DISTANCES; d++)
-            for (int i = 0; i < 2; i++)
-                for (int pins = 0; pins < 5; pins++) {
-                    superpipe_case_t c = whole(&table, (onic_kind_t)d, 65536);
+            for (int i = 0; i < 2; i++) {
+                superpipe_case_t c = whole(&table, (onic_kind_t)d, 65536);
+                const bool same = d == (int)distance && (i != 0) == many;
 
-                    c.many = i != 0;
-                    c.pins = pins * 0.4; /* up to a half they are not fresh */
-                    const bool same =
-                        d == (int)distance && c.many == many && (c.pins > 0.5) == fresh;
-
-                    ck_assert_int_eq(superpipe_choose(&table, &c, SUPERPIPE_AUTO),
-                                     ways[same ? w : other].protocol);
-                }
+                c.many = i != 0;
+                ck_assert_int_eq(superpipe_choose(&table, &c, SUPERPIPE_AUTO),
+                                 ways[same ? w : other].protocol);
+            }
     }
+}
+END_TEST
+
+/* Buffers that were not used lately are not copied by the kernel, unless the sender is away, or the
+ * user wants it. */
+START_TEST(fresh_buffers)
+{
+    static superpipe_table_t table;
+    onic_links_t links = onic_links_default("other");
+
+    reach_all();
+    links.costs[ONIC_NEAR].of[ONIC_WAY_copy][0] = plain_cost(1, 0, 0);
+    table_init(&table, &links);
+    superpipe_case_t c = whole(&table, ONIC_NEAR, 1 << 20);
+
+    c.pins = 0.4;
+    ck_assert_int_eq(superpipe_choose(&table, &c, SUPERPIPE_AUTO), SUPERPIPE_COPY);
+    c.pins = 0.6;
+    ck_assert_int_ne(superpipe_choose(&table, &c, SUPERPIPE_AUTO), SUPERPIPE_COPY);
+    ck_assert_int_eq(superpipe_choose(&table, &c, SUPERPIPE_COPY), SUPERPIPE_COPY);
+    c.wait = 1000;
+    ck_assert_int_eq(superpipe_choose(&table, &c, SUPERPIPE_AUTO), SUPERPIPE_COPY);
 }
 END_TEST
 
@@ -309,9 +326,7 @@ START_TEST(ways_of_the_node)
     any_numbers(&r, &links);
     table_init(&table, &links);
     for (int n = 0; n < 20000; n++) {
-        static const onic_way_t ways[][2] = {{ONIC_WAY_stream, ONIC_WAY_stream_fresh},
-                                             {ONIC_WAY_pipeline, ONIC_WAY_pipeline_fresh},
-                                             {ONIC_WAY_copy, ONIC_WAY_copy_fresh}};
+        static const onic_way_t ways[] = {ONIC_WAY_stream, ONIC_WAY_pipeline, ONIC_WAY_copy};
         const superpipe_case_t c = any_case(&r, &table);
         const unsigned w = (unsigned)unit_below(&r, 3);
         const double cost = superpipe_rows[SUPERPIPE_STREAM + w]->cost(&c);
@@ -320,7 +335,11 @@ START_TEST(ways_of_the_node)
             UNIT_CHECK(isinf(cost) == (SUPERPIPE_STREAM + w == SUPERPIPE_COPY));
             continue;
         }
-        const onic_cost_t *of = &links.costs[c.kind].of[ways[w][c.pins > 0.5]][c.many];
+        if (isinf(cost)) {
+            UNIT_CHECK(ways[w] == ONIC_WAY_copy && c.pins > 0.5);
+            continue;
+        }
+        const onic_cost_t *of = &links.costs[c.kind].of[ways[w]][c.many];
         const double block =
             (double)(c.send_block < c.receive_block ? c.send_block : c.receive_block);
         const double expected = naive_cost(of, (double)c.length / block, block, (double)c.length);
@@ -646,7 +665,8 @@ int main(void)
     return UNIT_RUN("pml choice", UNIT_LOOP(cheapest_or_forced, 0, 2), UNIT_ONCE(same_again),
                     UNIT_ONCE(what_can_do_what), UNIT_ONCE(on_a_node), UNIT_ONCE(refused),
                     UNIT_ONCE(absent), UNIT_ONCE(answers_in), UNIT_ONCE(registrations),
-                    UNIT_ONCE(fresh_and_many), UNIT_ONCE(ways_of_the_node), UNIT_ONCE(equations),
+                    UNIT_ONCE(one_and_many), UNIT_ONCE(fresh_buffers),
+                    UNIT_ONCE(ways_of_the_node), UNIT_ONCE(equations),
                     UNIT_ONCE(short_most), UNIT_LOOP(early, 0, 2), UNIT_ONCE(all_early),
                     UNIT_ONCE(as_text), UNIT_LOOP(printed, 0, 20), UNIT_ONCE(room_for_table));
 }
