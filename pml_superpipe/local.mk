@@ -19,7 +19,7 @@ noinst_LTLIBRARIES += pml_superpipe/libsuperpipe_protocols.la
 
 pml_superpipe_libsuperpipe_protocols_la_SOURCES = \
 	pml_superpipe/protocols/copy.c \
-	pml_superpipe/protocols/data.c \
+	pml_superpipe/protocols/rendezvous.c \
 	pml_superpipe/protocols/dispatch.c \
 	pml_superpipe/protocols/eager.c \
 	pml_superpipe/protocols/loss.c \

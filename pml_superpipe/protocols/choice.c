@@ -9,13 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-_Static_assert(SUPERPIPE_PROTOCOLS <= ONIC_CHOICES + 1, "the table has room for all");
+_Static_assert(SUPERPIPE_ROWS <= ONIC_CHOICES + 1, "the table has room for all");
 
 static bool can(const superpipe_case_t *c, unsigned protocol)
 {
     const superpipe_row_t *row = superpipe_rows[protocol];
 
-    return row->can != NULL && (c->refused >> protocol & 1) == 0 && row->can(c);
+    return row != NULL && row->can != NULL && (c->refused >> protocol & 1) == 0 && row->can(c);
 }
 
 superpipe_case_t superpipe_case(const superpipe_table_t *table, onic_kind_t kind)
@@ -36,7 +36,7 @@ static onic_order_t compute(const superpipe_case_t *c)
 
     for (unsigned p = 0; p <= ONIC_CHOICES; p++) {
         cost[p] = INFINITY;
-        if (p < SUPERPIPE_PROTOCOLS && can(c, p))
+        if (p < SUPERPIPE_ROWS && can(c, p))
             cost[p] =
                 superpipe_rows[p]->cost(c) + (superpipe_rows[p]->answer != NULL ? c->wait : 0);
     }

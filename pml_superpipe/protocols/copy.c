@@ -25,19 +25,18 @@ static double cost(const superpipe_case_t *c)
                : INFINITY;
 }
 
-/** An MPI thread copies, without the lock. */
+/** Those that an MPI thread is to copy, without the lock, in order by `next`. */
+static superpipe_request_t *queue, **queue_tail = &queue;
+
 static bool start(superpipe_request_t *r)
 {
-    superpipe_count(r, SUPERPIPE_COPY);
     r->state.in_flight++;
-    r->next_turn = NULL;
-    __atomic_store_n(superpipe.copy_tail, r, __ATOMIC_RELAXED);
-    superpipe.copy_tail = &r->next_turn;
+    r->next = NULL;
+    __atomic_store_n(queue_tail, r, __ATOMIC_RELAXED);
+    queue_tail = &r->next;
     onic_transport_kick_mpi(ONIC_AM_PML);
     return true;
 }
-
-const superpipe_row_t superpipe_copy_row = {"copy", can, cost, start, NULL};
 
 /** The kernel moves a little less than 2 GiB in one call. */
 #define CALL_MAX (UINT64_C(1) << 30)
@@ -57,68 +56,79 @@ static onic_refused_t read_all(const superpipe_request_t *r)
     return refused;
 }
 
-/** Copies from a request of this process, which is held in *s_p until that is over. */
-static bool copy_within(const superpipe_request_t *r, superpipe_request_t **s_p)
+static void read_one(superpipe_request_t *r)
+{
+    const onic_refused_t refused = read_all(r);
+
+    onic_transport_lock();
+    if (refused != ONIC_REFUSED_NOT && refused != ONIC_REFUSED_NOW)
+        r->peer->refused |= 1U << SUPERPIPE_COPY;
+    superpipe_fetched_locked(r, refused == ONIC_REFUSED_NOT);
+    onic_transport_unlock();
+}
+
+/** Copies from a request of this process, which stays until that is over. */
+static void copy_within(superpipe_request_t *r)
 {
     onic_cursor_t to, from;
     superpipe_request_t *s;
+    bool copied = false;
 
     onic_transport_lock();
     s = onic_handle_get(&superpipe.handles, r->theirs);
     if (s != NULL && !superpipe_transfer_lend(&s->state))
         s = NULL;
     onic_transport_unlock();
-    *s_p = s;
-    if (s == NULL)
-        return false;
-    onic_cursor_init(&to, &r->layout, 0);
-    onic_cursor_init(&from, &s->layout, 0);
-    return onic_copy(&to, r->base, &from, s->base, r->state.wanted) == r->state.wanted;
-}
-
-static void copy_one(superpipe_request_t *r)
-{
-    superpipe_request_t *s = NULL;
-    const onic_refused_t refused = r->peer->self ? ONIC_REFUSED_NOT : read_all(r);
-    const bool copied = r->peer->self ? copy_within(r, &s) : refused == ONIC_REFUSED_NOT;
-
+    if (s != NULL) {
+        onic_cursor_init(&to, &r->layout, 0);
+        onic_cursor_init(&from, &s->layout, 0);
+        copied = onic_copy(&to, r->base, &from, s->base, r->state.wanted) == r->state.wanted;
+    }
     onic_transport_lock();
-    superpipe_transfer_ended(&r->state, true);
+    superpipe_transfer_ended(&r->state, copied);
+    r->state.moved += copied ? superpipe_transfer_remaining(&r->state) : 0;
     if (s != NULL) {
         superpipe_transfer_copied(&s->state);
         superpipe_finish_locked(s);
     }
-    if (copied) {
-        r->state.moved += superpipe_transfer_remaining(&r->state);
-        if (s == NULL)
-            superpipe_send_control_locked(r->peer, SUPERPIPE_KIND_ACK, r->theirs, 0);
+    if (copied)
         superpipe_finish_locked(r);
-    } else if (r->peer->self || r->state.broken) {
+    else
         superpipe_fail_locked(r, MPI_ERR_OTHER);
-    } else {
-        /* What has been copied comes once more, with the rest. */
-        if (refused != ONIC_REFUSED_NOW)
-            r->peer->refused |= 1U << SUPERPIPE_COPY;
-        superpipe_fall_back_locked(r);
-    }
     onic_transport_unlock();
 }
 
-int superpipe_copy_all(void)
+static int copy_all(void)
 {
     int n = 0;
 
     /* Most of the time there is nothing. What is queued meanwhile is for the next time. */
-    if (__atomic_load_n(&superpipe.copy_head, __ATOMIC_RELAXED) == NULL)
+    if (__atomic_load_n(&queue, __ATOMIC_RELAXED) == NULL)
         return 0;
     onic_transport_lock();
-    superpipe_request_t *r = superpipe.copy_head;
-    __atomic_store_n(&superpipe.copy_head, NULL, __ATOMIC_RELAXED);
-    superpipe.copy_tail = &superpipe.copy_head;
+    superpipe_request_t *r = queue;
+    __atomic_store_n(&queue, NULL, __ATOMIC_RELAXED);
+    queue_tail = &queue;
     onic_transport_unlock();
     for (superpipe_request_t *next; r != NULL; r = next, n++) {
-        next = r->next_turn;
-        copy_one(r);
+        next = r->next;
+        if (r->peer->self)
+            copy_within(r);
+        else
+            read_one(r);
     }
     return n;
 }
+
+static void forget(void)
+{
+    queue = NULL;
+    queue_tail = &queue;
+}
+
+const superpipe_row_t superpipe_copy_row = {.name = "copy",
+                                            .can = can,
+                                            .cost = cost,
+                                            .start = start,
+                                            .progress = copy_all,
+                                            .close = forget};

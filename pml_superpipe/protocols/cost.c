@@ -18,8 +18,8 @@ double superpipe_way_cost(const superpipe_case_t *c, onic_way_t way)
     const uint64_t block = c->send_block < c->receive_block ? c->send_block : c->receive_block;
     const double pieces = block < c->length ? (double)c->length / (double)block : 1;
 
-    return onic_cost(&c->costs->of[way][c->many], pieces,
-                     (double)c->length / pieces, (double)c->length);
+    return onic_cost(&c->costs->of[way][c->many], pieces, (double)c->length / pieces,
+                     (double)c->length);
 }
 
 double superpipe_gather(const onic_link_t *link, uint64_t length, uint64_t block)

@@ -51,9 +51,11 @@ void superpipe_arrived(onic_peer_t *from, const void *header, size_t header_len,
 
 int superpipe_complete_all(void)
 {
-    int n;
+    int n = 0;
 
     superpipe_end_lost();
-    n = superpipe_copy_all();
+    for (int p = 0; p < SUPERPIPE_ROWS; p++)
+        if (superpipe_rows[p] != NULL && superpipe_rows[p]->progress != NULL)
+            n += superpipe_rows[p]->progress();
     return n + superpipe_complete_finished();
 }

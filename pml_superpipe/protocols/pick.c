@@ -83,7 +83,7 @@ static double wait_locked(const superpipe_case_t *c)
         onic_presence_is_away(presence));
 }
 
-const superpipe_row_t *superpipe_pick_locked(superpipe_request_t *r, const superpipe_announced_t *a)
+superpipe_protocol_t superpipe_pick_locked(superpipe_request_t *r, const superpipe_announced_t *a)
 {
     const double here = superpipe_pin_share_locked(r);
     superpipe_case_t c = case_locked(r);
@@ -97,5 +97,5 @@ const superpipe_row_t *superpipe_pick_locked(superpipe_request_t *r, const super
         c.pins = (double)a->pins / UINT8_MAX + here;
     r->peer->under_way += !r->counted;
     r->counted = true;
-    return superpipe_rows[superpipe_choose(&superpipe.table, &c, superpipe.params.protocol)];
+    return superpipe_choose(&superpipe.table, &c, superpipe.params.protocol);
 }

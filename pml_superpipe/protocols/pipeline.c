@@ -57,7 +57,18 @@ static bool start(superpipe_request_t *r)
         onic_layout_fini(&end.layout);
         return false;
     }
-    superpipe_request_data_locked(r, SUPERPIPE_PIPELINE, &ticket);
+    r->state.moving = true;
+    superpipe_request_data_locked(r, &ticket);
+    return true;
+}
+
+/** False: the pipeline is about to call back. */
+static bool refused(superpipe_request_t *r)
+{
+    if (!r->state.moving || !onic_pipeline_withdraw_locked(r->move))
+        return false;
+    r->move = NULL;
+    r->state.moving = false;
     return true;
 }
 
@@ -69,7 +80,8 @@ static superpipe_answer_t answer(superpipe_request_t *r, const superpipe_incomin
     int rc;
 
     memcpy(&ticket, in->cts.ticket, sizeof(ticket));
-    if (ticket.len != superpipe_transfer_remaining(&r->state))
+    if (ticket.len != superpipe_transfer_remaining(&r->state) ||
+        !superpipe_transfer_gave_early(&r->state))
         return SUPERPIPE_NOT_NOW;
     describe(r, &end);
     rc = onic_pipeline_answer_locked(to, &ticket, &end);
@@ -84,19 +96,15 @@ static superpipe_answer_t answer(superpipe_request_t *r, const superpipe_incomin
     return SUPERPIPE_ANSWERED;
 }
 
-const superpipe_row_t superpipe_pipeline_row = {"pipeline", can, cost, start, answer};
-
-void superpipe_on_nack_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
+static bool cancel(superpipe_request_t *r)
 {
-    superpipe_request_t *r = onic_handle_get(&superpipe.handles, in->handle);
-
-    if (r == NULL)
-        return;
-    if (!r->state.moving) {
-        superpipe_fail_locked(r, MPI_ERR_OTHER);
-    } else if (onic_pipeline_withdraw_locked(r->move)) {
-        r->move = NULL;
-        p->refused |= in->value != 0 ? 1U << SUPERPIPE_PIPELINE : 0;
-        superpipe_fall_back_locked(r);
-    } /* else the pipeline is about to call back */
+    return onic_pipeline_cancel_locked(r);
 }
+
+const superpipe_row_t superpipe_pipeline_row = {.name = "pipeline",
+                                                .can = can,
+                                                .cost = cost,
+                                                .start = start,
+                                                .refused = refused,
+                                                .answer = answer,
+                                                .cancel = cancel};

@@ -90,7 +90,8 @@ void superpipe_fail_locked(superpipe_request_t *r, int error);
 /** An operation of the transport's on its memory has ended: onic_send_cb_t. Locked. */
 void superpipe_operation_ended(void *request, int status);
 
-/** The pipeline has packed or taken all, or given up: onic_pipeline_end_t.done. Locked. */
+/** A protocol that had all of it (state.moving) has packed or taken it, or given up:
+ *  onic_pipeline_end_t.done. Locked. */
 void superpipe_moved(void *request, int status);
 
 /** Completes what is finished; returns how many. */
@@ -115,6 +116,10 @@ static inline superpipe_peer_t *superpipe_peer_of(ompi_communicator_t *comm, int
 
     return p != NULL ? p : superpipe_peer_find(comm, rank, rc_p);
 }
+
+/** Bytes of data in one message to a peer, as many as are `wanted` if that can be; 0 where it is
+ *  not known yet. */
+size_t superpipe_fragment_locked(superpipe_peer_t *p, uint64_t wanted);
 
 /** Sends a message without data. Where it cannot be sent the peer is given up. */
 void superpipe_send_control_locked(superpipe_peer_t *p, superpipe_kind_t kind, uint64_t handle,
@@ -165,44 +170,7 @@ void superpipe_early_deliver_locked(superpipe_request_t *r, superpipe_unexpected
 /** No more early bytes come from a peer. */
 void superpipe_early_drop_locked(superpipe_peer_t *p);
 
-/* ---- data.c ---------------------------------------------------------------------------------- */
-
-/** Bytes of data in one message to a peer, as many as are `wanted` if that can be; 0 where it is
- * not known yet. */
-size_t superpipe_fragment_locked(superpipe_peer_t *p, uint64_t wanted);
-
-/** Sends a header, and the data where `data`. As onic_peer_send; a failure has sent nothing. */
-int superpipe_send_header_locked(superpipe_request_t *r, const void *header, size_t len, bool data);
-
-/** A header or fragment has left: onic_send_cb_t. */
-void superpipe_fragment_left(void *request, int status);
-
-/** Gives some fragments to the transport: early ones, or those of a CTS. The send may be over then.
- */
-void superpipe_send_fragments_locked(superpipe_request_t *r);
-
-/** Goes on with fragments: onic_transport_deferred_fn_t. */
-int superpipe_stream_locked(void);
-
-/** Sends CTS for a receive that has its message. `ticket`: NULL but for the pipeline. */
-void superpipe_request_data_locked(superpipe_request_t *r, superpipe_protocol_t protocol,
-                                   const onic_ticket_t *ticket);
-
-/** A receive gets its data by that protocol. */
-static inline void superpipe_count(const superpipe_request_t *r, superpipe_protocol_t p)
-{
-    superpipe_counters.messages[p]++;
-    superpipe_counters.bytes[p] += r->state.wanted;
-}
-
-superpipe_handler_t superpipe_on_ack_locked;
-void superpipe_on_data_locked(const superpipe_incoming_t *in, onic_rndv_t *rndv);
-
-/* ---- eager.c, stream.c, pipeline.c, copy.c: the rows --------------------------------------------
- */
-
-extern const superpipe_row_t superpipe_eager_row, superpipe_stream_row, superpipe_pipeline_row,
-    superpipe_copy_row, superpipe_rendezvous_row;
+/* ---- eager.c --------------------------------------------------------------------------------- */
 
 static inline superpipe_envelope_t superpipe_envelope(superpipe_kind_t kind,
                                                       const superpipe_channel_t *c, int tag,
@@ -225,13 +193,24 @@ onic_sent_t superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *
 int superpipe_eager_send_locked(superpipe_request_t *r, const superpipe_channel_t *c,
                                 uint32_t sequence);
 
-/** Begins a transfer again as a stream, since its protocol cannot do it after all. */
-void superpipe_fall_back_locked(superpipe_request_t *r);
+/* ---- stream.c -------------------------------------------------------------------------------- */
 
-superpipe_handler_t superpipe_on_nack_locked;
+/** Gives a fragment to the transport, with flags of onic_peer_send. Returns as that. */
+int superpipe_send_fragment_locked(superpipe_request_t *r, uint64_t bytes, unsigned flags);
 
-/** Fetches what is queued for single copy. Returns how many. */
-int superpipe_copy_all(void);
+/** Gives some fragments to it: early ones, or those of a CTS. The send may be over then. */
+void superpipe_send_fragments_locked(superpipe_request_t *r);
+
+/** A header or fragment has left: onic_send_cb_t. */
+void superpipe_fragment_left(void *request, int status);
+
+/** Goes on with fragments: onic_transport_deferred_fn_t. */
+int superpipe_stream_locked(void);
+
+/* ---- the rows -------------------------------------------------------------------------------- */
+
+extern const superpipe_row_t superpipe_eager_row, superpipe_stream_row, superpipe_pipeline_row,
+    superpipe_copy_row, superpipe_rendezvous_row;
 
 /* ---- pick.c ---------------------------------------------------------------------------------- */
 
@@ -241,11 +220,14 @@ uint64_t superpipe_early_locked(const superpipe_request_t *r);
 /** What part of its cost registering the memory of a long message has to bear here (cost.h). */
 double superpipe_pin_share_locked(const superpipe_request_t *r);
 
-/** Chooses the protocol of a long message that has found its receive, and takes its time. */
-const superpipe_row_t *superpipe_pick_locked(superpipe_request_t *r,
-                                             const superpipe_announced_t *a);
+/** The protocol of a long message that has found its receive, which counts as under way from now.
+ */
+superpipe_protocol_t superpipe_pick_locked(superpipe_request_t *r, const superpipe_announced_t *a);
 
 /* ---- send.c ---------------------------------------------------------------------------------- */
+
+/** Sends a header, and the data where `data`. As onic_peer_send; a failure has sent nothing. */
+int superpipe_send_header_locked(superpipe_request_t *r, const void *header, size_t len, bool data);
 
 /** Starts a send that was described and begun. What cannot be sent is finished with an error. */
 void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p);
@@ -253,7 +235,7 @@ void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p);
 /** A request stands for one of superpipe_send_now_locked that the transport still holds. */
 void superpipe_send_held(superpipe_request_t *r, superpipe_peer_t *p);
 
-superpipe_handler_t superpipe_on_cts_locked;
+superpipe_handler_t superpipe_on_cts_locked, superpipe_on_ack_locked;
 
 /* ---- receive.c ------------------------------------------------------------------------------- */
 
@@ -262,6 +244,21 @@ void superpipe_receive_start(superpipe_request_t *r);
 
 /** Starts one whose message was taken out by MPI_Mprobe. */
 void superpipe_receive_message(superpipe_request_t *r, superpipe_unexpected_t *m);
+
+/** What rows call: sends CTS for a receive that has its message. `ticket`: of the pipeline, or
+ * NULL.
+ */
+void superpipe_request_data_locked(superpipe_request_t *r, const onic_ticket_t *ticket);
+
+/** What rows call that read the sender's memory by themselves, and have counted that as an
+ * operation (state.in_flight): the data is here, or the message has to come as a stream. */
+void superpipe_fetched_locked(superpipe_request_t *r, bool good);
+
+/** Begins a transfer again as a stream, since its protocol cannot do it after all. */
+void superpipe_fall_back_locked(superpipe_request_t *r);
+
+void superpipe_on_data_locked(const superpipe_incoming_t *in, onic_rndv_t *rndv);
+superpipe_handler_t superpipe_on_nack_locked;
 
 /** Of EAGER and RTS. */
 superpipe_handler_t superpipe_on_envelope_locked;
@@ -299,5 +296,14 @@ bool superpipe_forget(onic_peer_t *wire, bool left);
 void superpipe_arrived(onic_peer_t *from, const void *header, size_t header_len, const void *data,
                        size_t len, onic_rndv_t *rndv);
 
-/** onic_transport_mpi_fn_t: completes what is finished, fetches copies, ends what is lost. */
+/** onic_transport_mpi_fn_t: completes what is finished, has rows go on, ends what is lost. */
 int superpipe_complete_all(void);
+
+/* ---- component.c ----------------------------------------------------------------------------- */
+
+/** The component, by which a test adds a row behind the others, and has it call what rows call. */
+typedef struct superpipe_component {
+    mca_pml_base_component_t super;                     /**< the first member */
+    const superpipe_row_t **rows;                       /**< superpipe_rows */
+    void (*fetched)(superpipe_request_t *r, bool good); /**< superpipe_fetched_locked */
+} superpipe_component_t;

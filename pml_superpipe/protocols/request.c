@@ -139,6 +139,7 @@ void superpipe_request_begin(superpipe_request_t *r)
     memset(&r->receive, 0, sizeof(r->receive));
     r->peer = NULL;
     superpipe_transfer_begin(&r->state, r->sends, r->layout.size);
+    r->protocol = SUPERPIPE_AUTO;
     r->handle = r->theirs = r->address = 0;
     r->placing = false;
     r->move = NULL;

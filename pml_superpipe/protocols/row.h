@@ -15,6 +15,7 @@
 #include "pml_superpipe/matching/header.h"
 
 struct onic_peer;
+struct onic_rndv;
 struct superpipe_request;
 
 /** What is known of a message that has found its receive. */
@@ -53,20 +54,44 @@ typedef enum superpipe_answer {
     SUPERPIPE_NEVER    /**< and that the protocol cannot be used with the receiver at all */
 } superpipe_answer_t;
 
-/** A protocol. Functions with start and answer: lock held. */
+/** A protocol, wholly. What it keeps for a transfer it frees when that ends, in `start` that fails,
+ *  `refused` or `cancel`. Lock held but for can, cost and progress. */
 typedef struct superpipe_row {
     const char *name; /**< value of pml_superpipe_protocol */
     bool (*can)(const superpipe_case_t *c);
     double (*cost)(const superpipe_case_t *c); /**< nanoseconds */
+
+    /* The receiver. */
     /** Gets the data of a receive that has its message, or begins to. False where that cannot be
-     *  now, and nothing has changed. */
+     *  now, and nothing has changed: the message comes as a stream. */
     bool (*start)(struct superpipe_request *r);
-    /** The receiver has sent CTS for a send of this process. Or NULL. */
+    /** DATA came for a receive of this protocol, within its bounds. NULL: none comes. */
+    void (*data)(struct superpipe_request *r, const superpipe_incoming_t *in,
+                 struct onic_rndv *rndv);
+    /** NACK came. False where the receive ends by itself all the same; true, or NULL: the message
+     *  comes as a stream. */
+    bool (*refused)(struct superpipe_request *r);
+
+    /* The sender. */
+    /** CTS came for a send of this process. NULL: the receiver sends none. */
     superpipe_answer_t (*answer)(struct superpipe_request *r, const superpipe_incoming_t *in);
+
+    /* Both. */
+    /** The peer of a transfer that is `moving` (transfer.h) is lost: takes it back. False: a thread
+     *  is inside of it, and this is called again. There where it sets `moving`. */
+    bool (*cancel)(struct superpipe_request *r);
+    /** Goes on with what needs an MPI thread, without the lock, after onic_transport_kick_mpi; how
+     *  many. Or NULL. */
+    int (*progress)(void);
+    /** The component is closed: nothing is queued any more. Or NULL. */
+    void (*close)(void);
 } superpipe_row_t;
 
+/** There is room for one more, of which a test makes use. */
+#define SUPERPIPE_ROWS (SUPERPIPE_PROTOCOLS + 1)
+
 /** By superpipe_protocol_t. The first two are not chosen by the receiver, and have a name alone. */
-extern const superpipe_row_t *const superpipe_rows[SUPERPIPE_PROTOCOLS];
+extern const superpipe_row_t *superpipe_rows[SUPERPIPE_ROWS];
 
 /** Most bytes of a short message. `eager`: the parameter; `fragment`: what a message of the
  * transport holds besides the envelope. Where another protocol is forced only empty ones are short.

@@ -98,16 +98,17 @@ struct superpipe_request {
     superpipe_request_t *next_done; /**< of those to be completed */
     superpipe_peer_t *peer;         /**< NULL: a receive that has no message yet */
     superpipe_receive_t receive;
-    char *base;                     /**< what the layout counts from */
-    superpipe_transfer_t state;     /**< by the rules */
-    uint64_t handle;                /**< names it for the peer; 0: none */
-    uint64_t theirs;                /**< the peer's handle */
-    uint64_t address;               /**< receiver: where the data lies there, for single copy */
-    onic_transfer_t *move;          /**< receiver: while the pipeline has it */
-    superpipe_early_t *early;       /**< receiver: while its early bytes are under way */
-    superpipe_request_t *next_turn; /**< of those with fragments to send, or to be copied */
-    bool counted;                   /**< receiver: it is one of those under way from there */
-    bool placing;                   /**< the cursor stands where the last data ended */
+    char *base;                    /**< what the layout counts from */
+    superpipe_transfer_t state;    /**< by the rules */
+    superpipe_protocol_t protocol; /**< of the CTS or the copy; SUPERPIPE_AUTO: none yet */
+    uint64_t handle;               /**< names it for the peer; 0: none */
+    uint64_t theirs;               /**< the peer's handle */
+    uint64_t address;              /**< receiver: where the data lies there, for single copy */
+    onic_transfer_t *move;         /**< receiver: while the pipeline has it */
+    superpipe_early_t *early;      /**< receiver: while its early bytes are under way */
+    superpipe_request_t *next;     /**< in a queue of its protocol */
+    bool counted;                  /**< receiver: it is one of those under way from there */
+    bool placing;                  /**< the cursor stands where the last data ended */
     onic_layout_t layout;
     onic_cursor_t cursor; /**< where the next data belongs */
 };
@@ -161,8 +162,8 @@ typedef struct superpipe_params {
 } superpipe_params_t;
 
 typedef struct superpipe_counters {
-    unsigned long long messages[SUPERPIPE_PROTOCOLS]; /**< received */
-    unsigned long long bytes[SUPERPIPE_PROTOCOLS];
+    unsigned long long messages[SUPERPIPE_ROWS]; /**< received, by protocol */
+    unsigned long long bytes[SUPERPIPE_ROWS];
     unsigned long long announced;        /**< sends whose data waited for a CTS */
     unsigned long long no_credit;        /**< of those: short ones */
     unsigned long long unexpected;       /**< messages that came before their receive */
@@ -184,14 +185,11 @@ typedef struct superpipe_process {
     uint32_t npeers;             /**< numbers that were given out */
     onic_handles_t handles;
     superpipe_request_t *done_head, **done_tail; /**< by `next_done` */
-    superpipe_request_t *copy_head,
-        **copy_tail;             /**< by `next_turn`: to be fetched by single copy */
-    superpipe_request_t *stream; /**< by `next_turn`: have fragments to send */
-    uint64_t waiting_bytes;      /**< that unexpected messages take up */
-    uint64_t buffered;           /**< bytes in copies of sends */
-    uint32_t copies;             /**< sends without a user that are not complete */
-    ONIC_COUNT32 active;         /**< requests that are not complete */
-    unsigned losses;             /**< that were looked at */
+    uint64_t waiting_bytes;                      /**< that unexpected messages take up */
+    uint64_t buffered;                           /**< bytes in copies of sends */
+    uint32_t copies;                             /**< sends without a user that are not complete */
+    ONIC_COUNT32 active;                         /**< requests that are not complete */
+    unsigned losses;                             /**< that were looked at */
     superpipe_reuse_t reuse;
     superpipe_table_t table;
     char links_from[ONIC_LINKS_FROM]; /**< where its numbers come from */

@@ -2,9 +2,14 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Protocols whose data goes in DATA messages: stream, packed into them by the sender and
- *  unpacked as they come, and rendezvous, which UCX moves between the two memories. */
+/** @file Protocol stream: the sender packs the data into DATA messages, and the receiver unpacks
+ * them as they come. It can always be had. Early bytes (EARLY) are the beginning of a stream that
+ * nobody has asked for. */
 #include "pml_superpipe/protocols/process.h"
+
+/** Those that have fragments to send and nothing under way that would bring them back, by `next`.
+ */
+static superpipe_request_t *waiting;
 
 static bool always(const superpipe_case_t *c)
 {
@@ -12,7 +17,7 @@ static bool always(const superpipe_case_t *c)
     return true;
 }
 
-static double stream_cost(const superpipe_case_t *c)
+static double cost(const superpipe_case_t *c)
 {
     const onic_link_t *link = c->link;
 
@@ -23,49 +28,115 @@ static double stream_cost(const superpipe_case_t *c)
            superpipe_gather(link, c->length, c->receive_block);
 }
 
-static bool start_stream(superpipe_request_t *r)
+/* ---- sender ---------------------------------------------------------------------------------- */
+
+int superpipe_send_fragment_locked(superpipe_request_t *r, uint64_t bytes, unsigned flags)
 {
-    superpipe_request_data_locked(r, SUPERPIPE_STREAM, NULL);
-    return true;
+    const bool early = r->state.moved < r->state.early;
+    const superpipe_control_t w = {
+        .prefix = {.sender = onic_transport_me(),
+                   .kind = (uint8_t)(early ? SUPERPIPE_KIND_EARLY : SUPERPIPE_KIND_DATA)},
+        .handle = early ? r->handle : r->theirs,
+        .value = r->state.moved};
+    onic_payload_t payload = {.base = r->base, .len = bytes};
+    int rc;
+
+    onic_cursor_init(&payload.cursor, &r->layout, r->state.moved);
+    rc = onic_peer_send(r->peer->wire, ONIC_AM_PML, &w, sizeof(w), &payload, flags,
+                        superpipe_fragment_left, r);
+    if (rc >= 0)
+        superpipe_transfer_given(&r->state, bytes, rc == 0);
+    return rc;
+}
+
+void superpipe_send_fragments_locked(superpipe_request_t *r)
+{
+    const uint64_t most = superpipe_fragment_locked(r->peer, r->state.length - r->state.moved);
+    uint64_t bytes = 0;
+    bool sent = most > 0;
+
+    for (int n = 0; sent && n < SUPERPIPE_FRAGMENTS; n++) {
+        bytes = superpipe_transfer_fragment(&r->state, most);
+        if (bytes == 0)
+            break;
+        sent = superpipe_send_fragment_locked(r, bytes, 0) >= 0;
+    }
+    if (!sent) {
+        superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
+    } else if (superpipe_transfer_is_idle(&r->state)) {
+        r->state.queued = true;
+        r->next = waiting;
+        waiting = r;
+        onic_transport_defer(ONIC_AM_PML);
+    }
+}
+
+void superpipe_fragment_left(void *request, int status)
+{
+    superpipe_request_t *r = request;
+
+    superpipe_operation_ended(r, status);
+    if (r->state.done)
+        return;
+    /* There is room for the next fragment. Behind a header, too: CTS may have come before this, and
+     * what it was given then may have left at once. */
+    superpipe_send_fragments_locked(r);
+    superpipe_finish_locked(r);
+}
+
+int superpipe_stream_locked(void)
+{
+    superpipe_request_t *r = waiting;
+    int events = 0;
+
+    if (onic_transport_losses() != superpipe.losses)
+        onic_transport_kick_mpi(ONIC_AM_PML);
+    waiting = NULL;
+    for (superpipe_request_t *next; r != NULL; r = next, events++) {
+        next = r->next;
+        r->state.queued = false;
+        superpipe_send_fragments_locked(r);
+        superpipe_finish_locked(r);
+    }
+    /* What no call waits for goes on without an MPI thread where there is a server thread. */
+    return superpipe.copies > 0 ? -1 : events;
 }
 
 static superpipe_answer_t answer(superpipe_request_t *r, const superpipe_incoming_t *in)
 {
     (void)in;
+    r->state.fragments = true;
     superpipe_send_fragments_locked(r);
     superpipe_finish_locked(r);
     return SUPERPIPE_ANSWERED;
 }
 
-const superpipe_row_t superpipe_stream_row = {"stream", always, stream_cost, start_stream, answer};
+/* ---- receiver -------------------------------------------------------------------------------- */
 
-/** On a node UCX would use the kernel's single copy, and loses the peer where that is refused; our
- *  own protocols go another way then. */
-static bool can_rendezvous(const superpipe_case_t *c)
+static bool start(superpipe_request_t *r)
 {
-    return c->one_piece && !superpipe_on_node(c) && !c->self;
-}
-
-static double rendezvous_cost(const superpipe_case_t *c)
-{
-    const onic_link_t *link = c->link;
-    const double length = (double)c->length;
-
-    return 2 * link->message + link->rendezvous + length * link->rndv_byte +
-           c->pins * (link->pin + length * link->pin_byte);
-}
-
-static bool start_rendezvous(superpipe_request_t *r)
-{
-    superpipe_request_data_locked(r, SUPERPIPE_RENDEZVOUS, NULL);
+    superpipe_request_data_locked(r, NULL);
     return true;
 }
 
-const superpipe_row_t superpipe_rendezvous_row = {"rendezvous", can_rendezvous, rendezvous_cost,
-                                                  start_rendezvous, answer};
-
-void superpipe_fall_back_locked(superpipe_request_t *r)
+static void take(superpipe_request_t *r, const superpipe_incoming_t *in, onic_rndv_t *rndv)
 {
-    superpipe_counters.fallbacks++;
-    (void)start_stream(r);
+    if (rndv != NULL)
+        return;
+    superpipe_place(r, in->value, in->data, in->bytes);
+    r->state.moved += in->bytes;
+    superpipe_finish_locked(r);
 }
+
+static void forget(void)
+{
+    waiting = NULL;
+}
+
+const superpipe_row_t superpipe_stream_row = {.name = "stream",
+                                              .can = always,
+                                              .cost = cost,
+                                              .start = start,
+                                              .data = take,
+                                              .answer = answer,
+                                              .close = forget};

@@ -14,12 +14,6 @@ void superpipe_transfer_moved(superpipe_transfer_t *t, bool good)
         t->moved += superpipe_transfer_remaining(t);
 }
 
-/** Does it go in DATA messages? */
-static bool in_fragments(const superpipe_transfer_t *t)
-{
-    return t->protocol == SUPERPIPE_STREAM || t->protocol == SUPERPIPE_RENDEZVOUS;
-}
-
 /* ---- sender ---------------------------------------------------------------------------------- */
 
 /** Is its data neither given away nor promised? */
@@ -28,16 +22,12 @@ static bool is_free(const superpipe_transfer_t *t)
     return !t->requested && !t->sent && !t->broken && !t->done;
 }
 
-bool superpipe_transfer_requested(superpipe_transfer_t *t, superpipe_protocol_t protocol,
-                                  uint64_t wanted, bool one_piece)
+bool superpipe_transfer_requested(superpipe_transfer_t *t, uint64_t wanted)
 {
-    /* The pipeline begins where the early bytes end, and not before they are given away. */
-    if (!is_free(t) || wanted <= t->early || wanted > t->length ||
-        (protocol == SUPERPIPE_PIPELINE && t->moved < t->early))
+    if (!is_free(t) || wanted <= t->early || wanted > t->length)
         return false;
     t->matched = t->requested = true;
     t->wanted = wanted;
-    t->protocol = protocol == SUPERPIPE_RENDEZVOUS && !one_piece ? SUPERPIPE_STREAM : protocol;
     return true;
 }
 
@@ -67,7 +57,7 @@ void superpipe_transfer_acknowledged(superpipe_transfer_t *t)
 /** Is there data that goes in fragments, now? */
 static bool has_fragments(const superpipe_transfer_t *t)
 {
-    return !t->sent && !t->broken && ((t->requested && in_fragments(t)) || t->moved < t->early);
+    return !t->sent && !t->broken && (t->fragments || t->moved < t->early);
 }
 
 uint64_t superpipe_transfer_fragment(const superpipe_transfer_t *t, uint64_t most)
@@ -79,7 +69,7 @@ uint64_t superpipe_transfer_fragment(const superpipe_transfer_t *t, uint64_t mos
     return left < most ? left : most;
 }
 
-bool superpipe_transfer_lacks_turn(const superpipe_transfer_t *t)
+bool superpipe_transfer_is_idle(const superpipe_transfer_t *t)
 {
     return has_fragments(t) && t->in_flight == 0 && !t->queued;
 }

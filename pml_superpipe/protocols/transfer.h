@@ -2,26 +2,24 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The rules of a message that is under way. A sender is over when its message has found a
- *  receive, where it has to wait for that, and its memory is not needed any more; a receiver when
- *  all bytes that it wanted are there. Either may break off, and is over then as soon as nothing
- *  works on its memory.
+/** @file The rules of a message that is under way, whatever its protocol. A sender is over when its
+ *  message has found a receive, where it has to wait for that, and its memory is not needed any
+ *  more; a receiver when all bytes that it wanted are there. Either may break off, and is over then
+ *  as soon as nothing works on its memory.
  *
  *      sender                                   receiver
  *      EAGER (whole)                     ->     data is there             -> ACK, if synchronous
  *      RTS, EARLY ...                    ->     takes, took; requests the rest, or copies it
  *      requested: fragments, or buffers  <-     CTS
  *      DATA ... / buffers                ->     takes, took / moved
- *      refuses                           ->     NACK: requests again, by fragments
+ *      refuses                           ->     NACK: requests again, as a stream
  *      acknowledged                      <-     ACK (it has copied, or needs nothing)
  *
- *  The caller sets in_flight, moved, moving and broken. Pure; the caller serialises. */
+ *  The caller sets in_flight, moved, moving, fragments and broken. Pure; the caller serialises. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
-
-#include "pml_superpipe/matching/header.h"
 
 /** Fragments of a message that the transport has at a time, and that are given to it in one go. */
 #define SUPERPIPE_FRAGMENTS 16
@@ -32,14 +30,14 @@ typedef struct superpipe_transfer {
     uint64_t wanted; /**< bytes that travel, at most length */
     uint64_t early;  /**< of these, those that need no CTS, from the beginning */
     uint64_t moved;  /**< sender: given to the transport. Receiver: there, or received in place */
-    unsigned in_flight; /**< operations on its memory that are not complete, but for the pipeline */
-    superpipe_protocol_t protocol; /**< of the CTS; SUPERPIPE_AUTO: none yet */
+    unsigned in_flight; /**< operations on its memory that are not complete, without `moving` */
     bool sends;
     bool matched;   /**< it has found its other end, or need not wait for that */
     bool sent;      /**< sender: nothing is left to be given away */
     bool requested; /**< sender: the receiver has the data, or gets it */
-    bool moving;    /**< the pipeline has it */
-    bool queued;    /**< it waits for its turn to send fragments */
+    bool fragments; /**< sender: what was requested goes in DATA messages */
+    bool moving;    /**< its protocol has all of it, and calls superpipe_transfer_moved */
+    bool queued;    /**< it is in the queue of those that go on with fragments */
     bool broken;    /**< it ends as soon as nothing of it is under way */
     bool done;      /**< it is over: nothing changes any more */
 } superpipe_transfer_t;
@@ -68,7 +66,7 @@ static inline void superpipe_transfer_ended(superpipe_transfer_t *t, bool good)
     t->broken = t->broken || !good;
 }
 
-/** The pipeline has called back: all is packed, or taken. */
+/** The protocol that has all of it is done: all is packed, or taken. */
 void superpipe_transfer_moved(superpipe_transfer_t *t, bool good);
 
 /** Bytes behind the early ones. */
@@ -94,11 +92,17 @@ static inline void superpipe_transfer_sent_whole(superpipe_transfer_t *t, bool w
     t->sent = true;
 }
 
-/** CTS came, for the bytes up to `wanted` behind the early ones. `one_piece`: a rendezvous is
- *  possible, else it becomes a stream. False: NACK is to be sent. Where the protocol cannot do it
- *  after all the caller takes back `requested`, and the receiver may request once more. */
-bool superpipe_transfer_requested(superpipe_transfer_t *t, superpipe_protocol_t protocol,
-                                  uint64_t wanted, bool one_piece);
+/** CTS came, for the bytes up to `wanted` behind the early ones. False: NACK is to be sent. Where
+ *  the protocol cannot do it the caller takes back `requested`, and the receiver may request once
+ *  more. */
+bool superpipe_transfer_requested(superpipe_transfer_t *t, uint64_t wanted);
+
+/** Have all early bytes been given to the transport? What does not go in fragments waits for that.
+ */
+static inline bool superpipe_transfer_gave_early(const superpipe_transfer_t *t)
+{
+    return t->moved >= t->early;
+}
 
 /** A receiver in the same process copies, until superpipe_transfer_copied. False: it may not. */
 bool superpipe_transfer_lend(superpipe_transfer_t *t);
@@ -118,8 +122,8 @@ static inline void superpipe_transfer_given(superpipe_transfer_t *t, uint64_t by
     t->in_flight += pending;
 }
 
-/** Has it more fragments, and nothing that would bring it back to send them? */
-bool superpipe_transfer_lacks_turn(const superpipe_transfer_t *t);
+/** Has it more fragments, and nothing that would bring it back to send them? Then it is queued. */
+bool superpipe_transfer_is_idle(const superpipe_transfer_t *t);
 
 /* ---- receiver -------------------------------------------------------------------------------- */
 
@@ -134,14 +138,6 @@ static inline bool superpipe_transfer_fit(superpipe_transfer_t *t, uint64_t leng
 
 /** How many of the early bytes [at, at + bytes) belong to what is wanted: the first ones. */
 uint64_t superpipe_transfer_takes_early(const superpipe_transfer_t *t, uint64_t at, uint64_t bytes);
-
-/** CTS is about to be sent. */
-static inline void superpipe_transfer_request(superpipe_transfer_t *t,
-                                              superpipe_protocol_t protocol)
-{
-    t->protocol = protocol;
-    t->moving = protocol == SUPERPIPE_PIPELINE;
-}
 
 /** May DATA for bytes [at, at + bytes) be taken? Not of one that is broken, nor outside of it. */
 bool superpipe_transfer_takes(const superpipe_transfer_t *t, uint64_t at, uint64_t bytes);

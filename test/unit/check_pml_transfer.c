@@ -12,6 +12,8 @@
 
 #include <string.h>
 
+#include "pml_superpipe/matching/header.h"
+
 #include "test/unit/unit.h"
 
 #define MOST    64 /* bytes of a message */
@@ -51,7 +53,8 @@ typedef struct sim {
     bool waits; /**< a synchronous send */
     bool self;  /**< one process: the receiver copies with the sender's request in hand */
     bool copies, one_piece, lossy;
-    bool packed, refused;
+    superpipe_protocol_t asked; /**< of the last CTS */
+    bool packed;
     unsigned got[MOST];
     uint64_t fragment;
 } sim_t;
@@ -96,12 +99,12 @@ static void send_fragments(sim_t *s)
         const bool pending = unit_once_in(&s->r, 2);
 
         UNIT_CHECK(s->a.overs == 0 && t->moved + bytes <= t->wanted && t->wanted <= t->length);
-        say(&s->to_b, t->moved < t->early ? SUPERPIPE_KIND_EARLY : SUPERPIPE_KIND_DATA, t->protocol,
-            t->moved, bytes);
+        say(&s->to_b, t->moved < t->early ? SUPERPIPE_KIND_EARLY : SUPERPIPE_KIND_DATA,
+            SUPERPIPE_STREAM, t->moved, bytes);
         superpipe_transfer_given(t, bytes, pending);
         s->a.operations += pending;
     }
-    if (superpipe_transfer_lacks_turn(t))
+    if (superpipe_transfer_is_idle(t))
         t->queued = true;
     settle(&s->a);
 }
@@ -126,35 +129,59 @@ static void start_sender(sim_t *s, uint64_t length)
     settle(&s->a);
 }
 
+/** All of it in one message, which the receiver meets. */
+static void send_by_rendezvous(sim_t *s)
+{
+    superpipe_transfer_t *t = &s->a.t;
+    const bool pending = unit_once_in(&s->r, 2);
+
+    say(&s->to_b, SUPERPIPE_KIND_DATA, SUPERPIPE_RENDEZVOUS, t->moved, t->wanted - t->moved);
+    superpipe_transfer_given(t, t->wanted - t->moved, pending);
+    s->a.operations += pending;
+    settle(&s->a);
+}
+
+/** What the row of a protocol does; false: NACK. */
+static bool answer(sim_t *s, superpipe_protocol_t protocol)
+{
+    superpipe_transfer_t *t = &s->a.t;
+
+    if (protocol == SUPERPIPE_STREAM || (protocol == SUPERPIPE_RENDEZVOUS && !s->one_piece)) {
+        t->fragments = true;
+        send_fragments(s);
+        return true;
+    }
+    if (!superpipe_transfer_gave_early(t) || unit_once_in(&s->r, 3))
+        return false;
+    if (protocol == SUPERPIPE_RENDEZVOUS)
+        send_by_rendezvous(s);
+    else
+        t->moving = s->a.pipeline = true;
+    return true;
+}
+
 static void deliver_to_sender(sim_t *s, const message_t *m)
 {
-    bool answers;
 
     if (m->kind == SUPERPIPE_KIND_ACK) {
         superpipe_transfer_acknowledged(&s->a.t);
         settle(&s->a);
         return;
     }
-    answers = superpipe_transfer_requested(&s->a.t, m->protocol, m->bytes, s->one_piece);
-    if (answers && m->protocol != SUPERPIPE_PIPELINE) {
-        send_fragments(s);
-    } else if (answers && !unit_once_in(&s->r, 3)) {
-        s->a.t.moving = true;
-        s->a.pipeline = true;
-    } else {
-        if (answers)
-            s->a.t.requested = false;
-        s->refused = true;
-        say(&s->to_b, SUPERPIPE_KIND_NACK, 0, 0, 0);
+    if (superpipe_transfer_requested(&s->a.t, m->bytes)) {
+        if (answer(s, m->protocol))
+            return;
+        s->a.t.requested = false;
     }
+    say(&s->to_b, SUPERPIPE_KIND_NACK, 0, 0, 0);
 }
 
 /* ---- receiver -------------------------------------------------------------------------------- */
 
 static void ask(sim_t *s, superpipe_protocol_t protocol)
 {
-    superpipe_transfer_request(&s->b.t, protocol);
-    s->b.pipeline = protocol == SUPERPIPE_PIPELINE;
+    s->asked = protocol;
+    s->b.t.moving = s->b.pipeline = protocol == SUPERPIPE_PIPELINE;
     say(&s->to_a, SUPERPIPE_KIND_CTS, protocol, 0, s->b.t.wanted);
 }
 
@@ -210,7 +237,7 @@ static void deliver_to_receiver(sim_t *s, const message_t *m)
     default:
         if (s->b.t.done) {
             break; /* its handle is gone */
-        } else if (s->b.t.moving) {
+        } else if (s->asked != SUPERPIPE_STREAM) {
             ask(s, SUPERPIPE_STREAM);
         } else {
             s->b.t.broken = true;
@@ -252,7 +279,7 @@ static void end_operation(sim_t *s, end_t *e)
 {
     if (e->operations == 0)
         return;
-    if (e == &s->b && (s->copies || s->self) && e->t.protocol == 0) {
+    if (e == &s->b && (s->copies || s->self) && s->asked == SUPERPIPE_AUTO) {
         end_copy(s);
         return;
     }
@@ -388,19 +415,17 @@ START_TEST(bounds)
     for (int n = 0; n < 100000; n++) {
         const uint64_t at = unit_random64(&r) >> unit_below(&r, 64);
         const uint64_t bytes = unit_random64(&r) >> unit_below(&r, 64);
-        const superpipe_protocol_t protocol = protocols[unit_below(&r, 3)];
         superpipe_transfer_t t;
 
         superpipe_transfer_begin(&t, false, unit_below(&r, MOST));
         (void)superpipe_transfer_fit(&t, 1 + unit_below(&r, MOST), unit_below(&r, MOST));
-        superpipe_transfer_request(&t, protocol);
         if (superpipe_transfer_takes(&t, at, bytes))
             UNIT_CHECK(bytes <= t.wanted && at <= t.wanted - bytes && t.wanted <= t.length);
         const uint64_t first = superpipe_transfer_takes_early(&t, at, bytes);
         UNIT_CHECK(first == 0 || (first <= bytes && at + first <= t.early));
 
         superpipe_transfer_begin(&t, true, unit_below(&r, MOST));
-        if (superpipe_transfer_requested(&t, protocol, bytes, unit_once_in(&r, 2)))
+        if (superpipe_transfer_requested(&t, bytes))
             UNIT_CHECK(t.wanted == bytes);
         UNIT_CHECK(t.wanted <= t.length && superpipe_transfer_fragment(&t, 8) <= t.wanted);
     }
@@ -420,8 +445,8 @@ START_TEST(given_once)
 {
     superpipe_transfer_t t = begun(true, 10);
 
-    ck_assert(superpipe_transfer_requested(&t, SUPERPIPE_STREAM, 10, true));
-    ck_assert(!superpipe_transfer_requested(&t, SUPERPIPE_STREAM, 10, true));
+    ck_assert(superpipe_transfer_requested(&t, 10));
+    ck_assert(!superpipe_transfer_requested(&t, 10));
     ck_assert(!superpipe_transfer_lend(&t));
     superpipe_transfer_given(&t, 10, false);
     ck_assert(superpipe_transfer_is_over(&t));
@@ -430,7 +455,7 @@ START_TEST(given_once)
     t = begun(true, 10);
     t.broken = true;
     ck_assert(!superpipe_transfer_lend(&t));
-    ck_assert(!superpipe_transfer_requested(&t, SUPERPIPE_PIPELINE, 1, true));
+    ck_assert(!superpipe_transfer_requested(&t, 1));
 }
 END_TEST
 
@@ -456,11 +481,15 @@ START_TEST(early)
 
     t = begun(true, 10);
     superpipe_transfer_begins_early(&t, 6, false);
-    ck_assert(!superpipe_transfer_requested(&t, SUPERPIPE_PIPELINE, 10, true));
+    ck_assert(!superpipe_transfer_gave_early(&t));
     superpipe_transfer_given(&t, 6, false);
+    ck_assert(superpipe_transfer_gave_early(&t));
     ck_assert_uint_eq(superpipe_transfer_fragment(&t, 16), 0);
-    ck_assert(!superpipe_transfer_requested(&t, SUPERPIPE_PIPELINE, 6, true));
-    ck_assert(superpipe_transfer_requested(&t, SUPERPIPE_PIPELINE, 10, true));
+    ck_assert(!superpipe_transfer_requested(&t, 6));
+    ck_assert(superpipe_transfer_requested(&t, 10));
+    ck_assert_uint_eq(superpipe_transfer_fragment(&t, 16), 0);
+    t.fragments = true;
+    ck_assert_uint_eq(superpipe_transfer_fragment(&t, 16), 4);
 
     ck_assert(superpipe_transfer_fit(&b, 10, 6));
     ck_assert_uint_eq(superpipe_transfer_remaining(&b), 2);
@@ -470,36 +499,25 @@ START_TEST(early)
 END_TEST
 
 /** No more than some fragments are with the transport, and who waits for one of them to come back
- * waits for no turn. */
+ * is not queued. */
 START_TEST(few_fragments)
 {
     superpipe_transfer_t t = begun(true, 100);
 
-    (void)superpipe_transfer_requested(&t, SUPERPIPE_STREAM, 100, true);
-    ck_assert(superpipe_transfer_lacks_turn(&t));
+    (void)superpipe_transfer_requested(&t, 100);
+    t.fragments = true;
+    ck_assert(superpipe_transfer_is_idle(&t));
     t.queued = true;
-    ck_assert_msg(!superpipe_transfer_lacks_turn(&t), "it would be queued twice");
+    ck_assert_msg(!superpipe_transfer_is_idle(&t), "it would be queued twice");
     t.queued = false;
     for (int n = 0; n < SUPERPIPE_FRAGMENTS; n++) {
         ck_assert_uint_eq(superpipe_transfer_fragment(&t, 3), 3);
         superpipe_transfer_given(&t, 3, true);
-        ck_assert(!superpipe_transfer_lacks_turn(&t));
+        ck_assert(!superpipe_transfer_is_idle(&t));
     }
     ck_assert_uint_eq(superpipe_transfer_fragment(&t, 3), 0);
     superpipe_transfer_ended(&t, true);
     ck_assert_uint_eq(superpipe_transfer_fragment(&t, 3), 3);
-}
-END_TEST
-
-/** A rendezvous needs memory in one piece. */
-START_TEST(scattered)
-{
-    for (int one_piece = 0; one_piece < 2; one_piece++) {
-        superpipe_transfer_t t = begun(true, 10);
-
-        ck_assert(superpipe_transfer_requested(&t, SUPERPIPE_RENDEZVOUS, 10, one_piece));
-        ck_assert_int_eq(t.protocol, one_piece ? SUPERPIPE_RENDEZVOUS : SUPERPIPE_STREAM);
-    }
 }
 END_TEST
 
@@ -509,7 +527,6 @@ START_TEST(broken)
     superpipe_transfer_t t = begun(false, 10);
 
     ck_assert(!superpipe_transfer_fit(&t, 10, 0));
-    superpipe_transfer_request(&t, SUPERPIPE_STREAM);
     ck_assert(superpipe_transfer_takes(&t, 4, 6) && !superpipe_transfer_takes(&t, 5, 6));
     t.broken = true;
     ck_assert(!superpipe_transfer_takes(&t, 0, 1));
@@ -520,5 +537,5 @@ int main(void)
 {
     return UNIT_RUN("pml transfer", UNIT_LOOP(both_ends, 0, 8), UNIT_LOOP(bounds, 0, 4),
                     UNIT_ONCE(given_once), UNIT_ONCE(early), UNIT_ONCE(few_fragments),
-                    UNIT_ONCE(scattered), UNIT_ONCE(broken));
+                    UNIT_ONCE(broken));
 }
