@@ -30,6 +30,7 @@ pml_superpipe_libsuperpipe_protocols_la_SOURCES = \
 	pml_superpipe/protocols/request.c \
 	pml_superpipe/protocols/rows.c \
 	pml_superpipe/protocols/send.c \
+	pml_superpipe/protocols/start.c \
 	pml_superpipe/protocols/stream.c \
 	pml_superpipe/protocols/unexpected.c
 pml_superpipe_libsuperpipe_protocols_la_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE

@@ -142,9 +142,11 @@ static void messages(const shape_t *s)
     }
     for (int i = 0; i < s->n; i++)
         if (rank == 0)
-            MPI_Isend(memory + (size_t)i * SPAN, s->count, s->type, 1, TAG, MPI_COMM_WORLD, &request[i]);
+            MPI_Isend(memory + (size_t)i * SPAN, s->count, s->type, 1, TAG, MPI_COMM_WORLD,
+                      &request[i]);
         else
-            MPI_Irecv(memory + (size_t)i * SPAN, s->count, s->type, 0, TAG, MPI_COMM_WORLD, &request[i]);
+            MPI_Irecv(memory + (size_t)i * SPAN, s->count, s->type, 0, TAG, MPI_COMM_WORLD,
+                      &request[i]);
     MPI_Waitall(s->n, request, MPI_STATUSES_IGNORE);
     if (rank == 0)
         MPI_Recv(NULL, 0, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);

@@ -42,7 +42,7 @@ static bool end_requests_locked(superpipe_peer_t *p)
     for (superpipe_request_t *r = LIST_FIRST(&p->requests), *next; r != NULL; r = next) {
         next = LIST_NEXT(r, of_peer);
         /* It stays until the lock is free, and so does the next one: both are done at most. */
-        if (r->state.moving && !superpipe_rows[r->protocol]->cancel(r))
+        if (r->state.moving && !r->row->cancel(r))
             return false;
         if (r->state.done)
             continue;

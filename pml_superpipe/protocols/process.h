@@ -94,6 +94,11 @@ void superpipe_operation_ended(void *request, int status);
  *  onic_pipeline_end_t.done. Locked. */
 void superpipe_moved(void *request, int status);
 
+/** What rows call: sends CTS for a receive that has its message. `ticket`: of the pipeline, or
+ * NULL.
+ */
+void superpipe_request_data_locked(superpipe_request_t *r, const onic_ticket_t *ticket);
+
 /** Completes what is finished; returns how many. */
 int superpipe_complete_finished(void);
 
@@ -204,8 +209,35 @@ void superpipe_send_fragments_locked(superpipe_request_t *r);
 /** A header or fragment has left: onic_send_cb_t. */
 void superpipe_fragment_left(void *request, int status);
 
+/** Sends a header, and the data where `data`. As onic_peer_send; a failure has sent nothing. */
+int superpipe_send_header_locked(superpipe_request_t *r, const void *header, size_t len, bool data);
+
 /** Goes on with fragments: onic_transport_deferred_fn_t. */
 int superpipe_stream_locked(void);
+
+/* ---- start.c --------------------------------------------------------------------------------- */
+
+/** Bytes of a receive come by that protocol. */
+static inline void superpipe_count(superpipe_protocol_t p, uint64_t bytes)
+{
+    superpipe_counters.messages[p]++;
+    superpipe_counters.bytes[p] += bytes;
+}
+
+/** A receive that has its message gets its data by this row, or as a stream. It may be over then.
+ */
+void superpipe_start_locked(superpipe_request_t *r, const superpipe_row_t *row,
+                            superpipe_protocol_t protocol);
+
+/** Begins once more, as a stream, since the protocol cannot do it after all. */
+void superpipe_fall_back_locked(superpipe_request_t *r);
+
+/** What rows call that read the sender's memory by themselves, and have counted that as an
+ * operation (state.in_flight): the data is here, or the message has to come as a stream. */
+void superpipe_fetched_locked(superpipe_request_t *r, bool good);
+
+void superpipe_on_data_locked(const superpipe_incoming_t *in, onic_rndv_t *rndv);
+superpipe_handler_t superpipe_on_nack_locked;
 
 /* ---- the rows -------------------------------------------------------------------------------- */
 
@@ -226,9 +258,6 @@ superpipe_protocol_t superpipe_pick_locked(superpipe_request_t *r, const superpi
 
 /* ---- send.c ---------------------------------------------------------------------------------- */
 
-/** Sends a header, and the data where `data`. As onic_peer_send; a failure has sent nothing. */
-int superpipe_send_header_locked(superpipe_request_t *r, const void *header, size_t len, bool data);
-
 /** Starts a send that was described and begun. What cannot be sent is finished with an error. */
 void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p);
 
@@ -244,21 +273,6 @@ void superpipe_receive_start(superpipe_request_t *r);
 
 /** Starts one whose message was taken out by MPI_Mprobe. */
 void superpipe_receive_message(superpipe_request_t *r, superpipe_unexpected_t *m);
-
-/** What rows call: sends CTS for a receive that has its message. `ticket`: of the pipeline, or
- * NULL.
- */
-void superpipe_request_data_locked(superpipe_request_t *r, const onic_ticket_t *ticket);
-
-/** What rows call that read the sender's memory by themselves, and have counted that as an
- * operation (state.in_flight): the data is here, or the message has to come as a stream. */
-void superpipe_fetched_locked(superpipe_request_t *r, bool good);
-
-/** Begins a transfer again as a stream, since its protocol cannot do it after all. */
-void superpipe_fall_back_locked(superpipe_request_t *r);
-
-void superpipe_on_data_locked(const superpipe_incoming_t *in, onic_rndv_t *rndv);
-superpipe_handler_t superpipe_on_nack_locked;
 
 /** Of EAGER and RTS. */
 superpipe_handler_t superpipe_on_envelope_locked;

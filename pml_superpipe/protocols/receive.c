@@ -5,37 +5,10 @@
 /** @file The receiver: messages find their receives, which get their data. */
 #include "pml_superpipe/protocols/process.h"
 
-#include <string.h>
-
-_Static_assert(sizeof(onic_ticket_t) == SUPERPIPE_TICKET_BYTES, "the ticket's room in messages");
 _Static_assert(OMPI_ANY_SOURCE == SUPERPIPE_ANY_SOURCE && OMPI_ANY_TAG == SUPERPIPE_ANY_TAG,
                "wildcards are MPI's");
 
 /* ---- long messages --------------------------------------------------------------------------- */
-
-static void count(superpipe_protocol_t p, uint64_t bytes)
-{
-    superpipe_counters.messages[p]++;
-    superpipe_counters.bytes[p] += bytes;
-}
-
-/** Gets the data by a protocol; false where that cannot be now. The receive may be over then. */
-static bool start_locked(superpipe_request_t *r, superpipe_protocol_t protocol)
-{
-    const uint64_t bytes = r->state.wanted;
-
-    r->protocol = protocol;
-    if (!superpipe_rows[protocol]->start(r))
-        return false;
-    count(protocol, bytes);
-    return true;
-}
-
-void superpipe_fall_back_locked(superpipe_request_t *r)
-{
-    superpipe_counters.fallbacks++;
-    (void)start_locked(r, SUPERPIPE_STREAM);
-}
 
 /** Gets what does not come early of an announced message. */
 static void fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
@@ -53,7 +26,7 @@ static void fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
         if (a->synchronous || r->state.early == 0 || r->state.early < a->offer.length)
             superpipe_send_control_locked(from, SUPERPIPE_KIND_ACK, r->theirs, 0);
         if (r->state.wanted > 0)
-            count(SUPERPIPE_STREAM, r->state.wanted);
+            superpipe_count(SUPERPIPE_STREAM, r->state.wanted);
         superpipe_finish_locked(r);
         return;
     }
@@ -63,69 +36,8 @@ static void fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
         superpipe_fail_locked(r, MPI_ERR_NO_MEM);
         return;
     }
-    if (!start_locked(r, superpipe_pick_locked(r, a)))
-        superpipe_fall_back_locked(r);
-}
-
-void superpipe_request_data_locked(superpipe_request_t *r, const onic_ticket_t *ticket)
-{
-    struct {
-        superpipe_control_t w;
-        superpipe_cts_t cts;
-    } header = {.w = {.prefix = {.sender = onic_transport_me(),
-                                 .kind = SUPERPIPE_KIND_CTS,
-                                 .protocol = (uint8_t)r->protocol},
-                      .handle = r->theirs,
-                      .value = r->state.wanted},
-                .cts = {.receive = r->handle}};
-
-    if (ticket != NULL)
-        memcpy(header.cts.ticket, ticket, sizeof(*ticket));
-    if (onic_peer_send(r->peer->wire, ONIC_AM_PML, &header, sizeof(header), NULL, 0, NULL, NULL) >=
-        0)
-        return;
-    onic_peer_give_up(r->peer->wire);
-    /* What waited for a lost peer may have been ended already: this one has to be ended here. */
-    superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
-}
-
-void superpipe_fetched_locked(superpipe_request_t *r, bool good)
-{
-    superpipe_transfer_ended(&r->state, true);
-    if (good) {
-        r->state.moved += superpipe_transfer_remaining(&r->state);
-        superpipe_send_control_locked(r->peer, SUPERPIPE_KIND_ACK, r->theirs, 0);
-        superpipe_finish_locked(r);
-    } else if (r->state.broken) {
-        superpipe_fail_locked(r, MPI_ERR_OTHER);
-    } else {
-        superpipe_fall_back_locked(r);
-    }
-}
-
-void superpipe_on_data_locked(const superpipe_incoming_t *in, onic_rndv_t *rndv)
-{
-    superpipe_request_t *r = onic_handle_get(&superpipe.handles, in->handle);
-
-    if (r == NULL || superpipe_rows[r->protocol]->data == NULL ||
-        !superpipe_transfer_takes(&r->state, in->value, in->bytes))
-        return;
-    superpipe_rows[r->protocol]->data(r, in, rndv);
-}
-
-void superpipe_on_nack_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
-{
-    superpipe_request_t *r = onic_handle_get(&superpipe.handles, in->handle);
-
-    if (r == NULL)
-        return;
-    const superpipe_row_t *row = superpipe_rows[r->protocol];
-    if (r->protocol == SUPERPIPE_STREAM) {
-        superpipe_fail_locked(r, MPI_ERR_OTHER);
-    } else if (row->refused == NULL || row->refused(r)) {
-        p->refused |= in->value != 0 ? 1U << r->protocol : 0;
-        superpipe_fall_back_locked(r);
-    }
+    const superpipe_protocol_t protocol = superpipe_pick_locked(r, a);
+    superpipe_start_locked(r, superpipe_rows[protocol], protocol);
 }
 
 /* ---- delivery -------------------------------------------------------------------------------- */
@@ -147,7 +59,7 @@ static void deliver_locked(superpipe_request_t *r, superpipe_peer_t *from,
 {
     superpipe_place(r, 0, data, r->state.wanted);
     r->state.moved += r->state.wanted;
-    count(SUPERPIPE_EAGER, r->state.wanted);
+    superpipe_count(SUPERPIPE_EAGER, r->state.wanted);
     if (offer->handle != 0)
         superpipe_send_control_locked(from, SUPERPIPE_KIND_ACK, offer->handle, 0);
 }

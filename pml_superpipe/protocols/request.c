@@ -13,6 +13,8 @@
 #include "common/support/clock.h"
 #include "common/support/help.h"
 
+_Static_assert(sizeof(onic_ticket_t) == SUPERPIPE_TICKET_BYTES, "the ticket's room in messages");
+
 superpipe_counters_t superpipe_counters;
 superpipe_process_t superpipe;
 
@@ -139,6 +141,7 @@ void superpipe_request_begin(superpipe_request_t *r)
     memset(&r->receive, 0, sizeof(r->receive));
     r->peer = NULL;
     superpipe_transfer_begin(&r->state, r->sends, r->layout.size);
+    r->row = NULL;
     r->protocol = SUPERPIPE_AUTO;
     r->handle = r->theirs = r->address = 0;
     r->placing = false;
@@ -304,6 +307,28 @@ void superpipe_moved(void *request, int status)
     r->move = NULL;
     superpipe_transfer_moved(&r->state, status == OMPI_SUCCESS);
     finish_with_locked(r, status);
+}
+
+void superpipe_request_data_locked(superpipe_request_t *r, const onic_ticket_t *ticket)
+{
+    struct {
+        superpipe_control_t w;
+        superpipe_cts_t cts;
+    } header = {.w = {.prefix = {.sender = onic_transport_me(),
+                                 .kind = SUPERPIPE_KIND_CTS,
+                                 .protocol = (uint8_t)r->protocol},
+                      .handle = r->theirs,
+                      .value = r->state.wanted},
+                .cts = {.receive = r->handle}};
+
+    if (ticket != NULL)
+        memcpy(header.cts.ticket, ticket, sizeof(*ticket));
+    if (onic_peer_send(r->peer->wire, ONIC_AM_PML, &header, sizeof(header), NULL, 0, NULL, NULL) >=
+        0)
+        return;
+    onic_peer_give_up(r->peer->wire);
+    /* What waited for a lost peer may have been ended already: this one has to be ended here. */
+    superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
 }
 
 /* ---- completion ------------------------------------------------------------------------------ */

@@ -26,20 +26,6 @@ static int error_of(int rc)
     return rc == OMPI_ERR_OUT_OF_RESOURCE ? MPI_ERR_NO_MEM : ONIC_ERR_PROC_FAILED;
 }
 
-/* ---- headers --------------------------------------------------------------------------------- */
-
-int superpipe_send_header_locked(superpipe_request_t *r, const void *header, size_t len, bool data)
-{
-    const onic_payload_t payload = {.base = r->base, .cursor = r->cursor, .len = r->state.length};
-    const int rc =
-        onic_peer_send(r->peer->wire, ONIC_AM_PML, header, len,
-                       data && payload.len > 0 ? &payload : NULL, 0, superpipe_fragment_left, r);
-
-    if (rc == 0)
-        r->state.in_flight++;
-    return rc;
-}
-
 /* ---- by credit ------------------------------------------------------------------------------- */
 
 static int send_rts_locked(superpipe_request_t *r, const superpipe_channel_t *c, uint32_t sequence,
@@ -182,6 +168,7 @@ void superpipe_on_cts_locked(superpipe_peer_t *p, const superpipe_incoming_t *in
 
     if (r != NULL && row->answer != NULL && superpipe_transfer_requested(&r->state, in->value)) {
         r->theirs = in->cts.receive;
+        r->row = row;
         r->protocol = protocol;
         answer = row->answer(r, in);
         if (answer == SUPERPIPE_ANSWERED)

@@ -100,7 +100,8 @@ struct superpipe_request {
     superpipe_receive_t receive;
     char *base;                    /**< what the layout counts from */
     superpipe_transfer_t state;    /**< by the rules */
-    superpipe_protocol_t protocol; /**< of the CTS or the copy; SUPERPIPE_AUTO: none yet */
+    const superpipe_row_t *row;    /**< its protocol, once it has one, */
+    superpipe_protocol_t protocol; /**< and the number of that */
     uint64_t handle;               /**< names it for the peer; 0: none */
     uint64_t theirs;               /**< the peer's handle */
     uint64_t address;              /**< receiver: where the data lies there, for single copy */

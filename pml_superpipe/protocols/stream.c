@@ -84,6 +84,18 @@ void superpipe_fragment_left(void *request, int status)
     superpipe_finish_locked(r);
 }
 
+int superpipe_send_header_locked(superpipe_request_t *r, const void *header, size_t len, bool data)
+{
+    const onic_payload_t payload = {.base = r->base, .cursor = r->cursor, .len = r->state.length};
+    const int rc =
+        onic_peer_send(r->peer->wire, ONIC_AM_PML, header, len,
+                       data && payload.len > 0 ? &payload : NULL, 0, superpipe_fragment_left, r);
+
+    if (rc == 0)
+        r->state.in_flight++;
+    return rc;
+}
+
 int superpipe_stream_locked(void)
 {
     superpipe_request_t *r = waiting;
