@@ -44,9 +44,9 @@ struct onic_peer {
     ucp_ep_h ep;         /**< NULL until first use */
     onic_segment_key_t queues;
     bool queue_tried;
-    onic_queue_out_t *queue;         /**< NULL: messages go by UCX, or nothing was sent yet */
-    size_t frag_max;                 /**< 0 until known */
-    bool rdma;                       /**< an adapter puts and gets; known when frag_max is */
+    onic_queue_out_t *queue; /**< NULL: messages go by UCX, or nothing was sent yet */
+    size_t frag_max;         /**< 0 until known */
+    bool rdma;               /**< an adapter puts and gets; known when frag_max is */
     bool copies;            /**< its transport copies what it cannot send at once; known likewise */
     struct onic_send *held; /**< the last message, which UCX has taken but may still hold */
     bool follows;           /**< an empty one goes behind it */

@@ -275,8 +275,7 @@ START_TEST(one_and_many)
         for (int d = 0; d < ONIC_DISTANCES; d++)
             for (int i = 0; i < 2; i++)
                 for (int k = 0; k < 3; k++)
-                    links.costs[d].of[ways[k].way][i] =
-                        plain_cost(k == other ? 900 : 1000, 1, 0.1);
+                    links.costs[d].of[ways[k].way][i] = plain_cost(k == other ? 900 : 1000, 1, 0.1);
         links.costs[distance].of[ways[w].way][many].start = 800;
         table_init(&table, &links);
         for (int d = 0; d < ONIC_DISTANCES; d++)
@@ -665,8 +664,8 @@ int main(void)
     return UNIT_RUN("pml choice", UNIT_LOOP(cheapest_or_forced, 0, 2), UNIT_ONCE(same_again),
                     UNIT_ONCE(what_can_do_what), UNIT_ONCE(on_a_node), UNIT_ONCE(refused),
                     UNIT_ONCE(absent), UNIT_ONCE(answers_in), UNIT_ONCE(registrations),
-                    UNIT_ONCE(one_and_many), UNIT_ONCE(fresh_buffers),
-                    UNIT_ONCE(ways_of_the_node), UNIT_ONCE(equations),
-                    UNIT_ONCE(short_most), UNIT_LOOP(early, 0, 2), UNIT_ONCE(all_early),
-                    UNIT_ONCE(as_text), UNIT_LOOP(printed, 0, 20), UNIT_ONCE(room_for_table));
+                    UNIT_ONCE(one_and_many), UNIT_ONCE(fresh_buffers), UNIT_ONCE(ways_of_the_node),
+                    UNIT_ONCE(equations), UNIT_ONCE(short_most), UNIT_LOOP(early, 0, 2),
+                    UNIT_ONCE(all_early), UNIT_ONCE(as_text), UNIT_LOOP(printed, 0, 20),
+                    UNIT_ONCE(room_for_table));
 }
