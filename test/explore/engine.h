@@ -58,10 +58,12 @@ typedef struct knows {
 unsigned search_choose(unsigned n);
 /** Step of `proc` touches a location: finds which of the steps before it could have come later. */
 void search_touch(unsigned proc, unsigned loc, bool writes);
-/** It could not have been before the last write there. */
-void search_after(unsigned proc, unsigned loc);
+/** Does one step come before the other in all orders that do the same? */
+bool search_is_before(unsigned step, unsigned other);
 /** The present step, of `proc`, comes after that one, and could not have been before. */
 void search_join(unsigned proc, unsigned step);
+/** It comes after all others so far. */
+void search_join_all(unsigned proc);
 /** The number of the present step. */
 unsigned search_now(void);
 void search_trace(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -97,7 +99,8 @@ uint64_t machine_rmw(uintptr_t addr, unsigned size, uint64_t (*change)(uint64_t 
 bool machine_cas(uintptr_t addr, unsigned size, uint64_t *old_p, uint64_t value, int order,
                  int failed_order, const void *from);
 void machine_fence(int order, const void *from);
-void machine_pause(const void *from);
+/** `limited`: until no other thread can go on, at most. */
+void machine_pause(bool limited, const void *from);
 void machine_futex_wait(uintptr_t word, uint32_t value, const void *from);
 void machine_futex_wake(uintptr_t word, const void *from);
 /** What the thread that runs knows. */

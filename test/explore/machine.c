@@ -28,11 +28,14 @@
 #define MAX_READS   64
 /** The location that full fences and sequentially consistent accesses touch. */
 #define SC_LOC 0
+/** And that those touch whose time is over. */
+#define TIME_LOC 1
 
 typedef struct store {
     uint64_t value;
     const knows_t *carries; /**< what who acquires it knows; NULL: nothing */
     uint8_t by;
+    uint16_t step; /**< in which it was stored */
 } store_t;
 
 typedef struct loc {
@@ -96,7 +99,7 @@ void machine_init(void)
 void machine_reset(void)
 {
     m->nthreads = m->nknown = 0;
-    m->nlocs = 1;
+    m->nlocs = 2;
     memset(m->hash, 0, sizeof(m->hash));
     memset(m->sc_view, 0, sizeof(m->sc_view));
     for (unsigned i = 0; i <= EXPLORE_THREADS; i++) {
@@ -190,7 +193,10 @@ static void append(loc_t *l, uint64_t value, const knows_t *carries, unsigned by
 {
     if (l->nstores == MAX_STORES)
         search_fail("does not end");
-    l->store[l->nstores++] = (store_t){.value = value, .carries = carries, .by = (uint8_t)by};
+    l->store[l->nstores++] = (store_t){.value = value,
+                                        .carries = carries,
+                                        .by = (uint8_t)by,
+                                        .step = (uint16_t)search_now()};
 }
 
 /** A new one if `size` is not 0; 0: there is none. */
@@ -231,7 +237,7 @@ static unsigned loc_for(uintptr_t addr, unsigned size)
 void machine_overwritten(uintptr_t addr, size_t len)
 {
     if (len > 64) {
-        for (unsigned i = 1; i < m->nlocs; i++)
+        for (unsigned i = 2; i < m->nlocs; i++)
             if (m->loc[i].addr < addr + len && m->loc[i].addr + m->loc[i].size > addr)
                 m->loc[i].overwritten = true;
         return;
@@ -292,7 +298,7 @@ void machine_finish(void)
 {
     for (unsigned i = 0; i < m->nthreads; i++)
         learn(&m->fiber[MAIN].knows, &m->fiber[i].knows);
-    for (unsigned i = 1; i < m->nlocs; i++)
+    for (unsigned i = 2; i < m->nlocs; i++)
         m->fiber[MAIN].knows.view[i] = (uint16_t)(m->loc[i].nstores - 1);
 }
 
@@ -528,14 +534,58 @@ void machine_fence(int order, const void *from)
     }
 }
 
-void machine_pause(const void *from)
+/** The first store of another thread behind the one that was read; 0: none. */
+static unsigned first_change(const fiber_t *f, unsigned me, unsigned i)
+{
+    const loc_t *l = &m->loc[f->read[i].loc];
+    for (unsigned k = f->read[i].store + 1; k < l->nstores; k++)
+        if (l->store[k].by != me)
+            return k;
+    return 0;
+}
+
+static bool has_changed(const fiber_t *f, unsigned me)
+{
+    for (unsigned i = 0; i < f->nreads; i++)
+        if (first_change(f, me, i) != 0)
+            return true;
+    return false;
+}
+
+/** Of the stores that have ended the pause: the step without which it would not have, 0 for none:
+ *  where there are several that nothing orders each does. */
+static unsigned ended_by(const fiber_t *f)
+{
+    unsigned first = 0;
+    for (unsigned i = 0; i < f->nreads; i++) {
+        const unsigned k = first_change(f, machine_me, i);
+        const unsigned step = k != 0 ? m->loc[f->read[i].loc].store[k].step : 0;
+        if (step != 0 && (first == 0 || search_is_before(step, first)))
+            first = step;
+    }
+    for (unsigned i = 0; i < f->nreads && first != 0; i++) {
+        const unsigned k = first_change(f, machine_me, i);
+        const unsigned step = k != 0 ? m->loc[f->read[i].loc].store[k].step : 0;
+        if (step != 0 && step != first && !search_is_before(first, step))
+            first = 0;
+    }
+    return first;
+}
+
+void machine_pause(bool limited, const void *from)
 {
     if (machine_me == MAIN)
         search_fail("waits in setup or finish");
-    (void)announce(OP_PAUSE, 0, 0, 0, from);
+    (void)announce(OP_PAUSE, 0, 0, limited, from);
     fiber_t *f = &m->fiber[machine_me];
-    for (unsigned i = 0; i < f->nreads && !f->stale; i++)
-        search_after(machine_me, f->read[i].loc);
+    if (limited && !f->stale && f->nreads != 0 && !has_changed(f, machine_me)) {
+        search_touch(machine_me, TIME_LOC, true);
+        search_join_all(machine_me);
+    }
+    if (!f->stale && ended_by(f) != 0)
+        search_join(machine_me, ended_by(f));
+    for (unsigned i = 0; i < f->nreads; i++)
+        search_touch(machine_me, f->read[i].loc, false);
     trace("goes on", 0, 0, from);
     f->fresh = f->stale;
     f->stale = false;
@@ -557,7 +607,7 @@ void machine_futex_wait(uintptr_t word, uint32_t value, const void *from)
     f->nreads = 0;
     f->stale = false;
     note_read(f, wakes, m->loc[wakes].nstores - 1);
-    machine_pause(from);
+    machine_pause(false, from);
 }
 
 void machine_futex_wake(uintptr_t word, const void *from)
@@ -585,17 +635,6 @@ const op_t *machine_next(unsigned proc)
         return &f->next;
     flush = (op_t){.kind = OP_FLUSH, .addr = f->nbuffered > 0 ? m->loc[f->buffer[0].loc].addr : 0};
     return &flush;
-}
-
-static bool has_changed(const fiber_t *f, unsigned me)
-{
-    for (unsigned i = 0; i < f->nreads; i++) {
-        const loc_t *l = &m->loc[f->read[i].loc];
-        for (unsigned k = f->read[i].store + 1; k < l->nstores; k++)
-            if (l->store[k].by != me)
-                return true;
-    }
-    return false;
 }
 
 static bool waits_for_buffer(const op_t *op)
@@ -628,6 +667,10 @@ unsigned machine_enabled(void)
         enabled |= is_enabled(i) ? 1U << i : 0;
         enabled |= m->fiber[i].nbuffered > 0 ? 1U << (EXPLORE_THREADS + i) : 0;
     }
+    /* Time passes where nothing else does. */
+    for (unsigned i = 0, others = enabled; i < m->nthreads && others == 0; i++)
+        if (!m->fiber[i].over && m->fiber[i].next.kind == OP_PAUSE && m->fiber[i].next.order != 0)
+            enabled |= 1U << i;
     return enabled;
 }
 

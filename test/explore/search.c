@@ -142,17 +142,22 @@ static void join(uint16_t *after, const uint16_t *other)
         after[q] = other[q] > after[q] ? other[q] : after[q];
 }
 
-void search_after(unsigned proc, unsigned loc)
+bool search_is_before(unsigned step, unsigned other)
 {
-    const unsigned write = s->touched[loc].write;
-    if (write != 0)
-        join(s->after[proc], s->step[write].after);
+    return comes_before(step, s->step[other].after);
 }
 
 void search_join(unsigned proc, unsigned step)
 {
     join(s->after[proc], s->step[step].after);
     join(s->step[s->nsteps].after, s->step[step].after);
+}
+
+void search_join_all(unsigned proc)
+{
+    for (unsigned q = 0; q < NPROCS; q++)
+        if (s->after[q][q] != 0)
+            search_join(proc, s->after[q][q]);
 }
 
 unsigned search_now(void)

@@ -211,7 +211,7 @@ static void make_program(uint64_t seed)
     for (int t = 0; t < 3; t++) {
         program->nsteps[t] = 1 + next_random(&seed) % (t == 0 ? 3 : t == 1 ? 2 : 1);
         for (int i = 0; i < STEPS; i++) {
-            program->step[t][i] = (unsigned char)(next_random(&seed) % 8);
+            program->step[t][i] = (unsigned char)(next_random(&seed) % 9);
             program->word[t][i] = (unsigned char)(next_random(&seed) % program->nwords);
             program->order[t][i] = (unsigned char)(next_random(&seed) % 3);
         }
@@ -246,6 +246,13 @@ static void run_program(unsigned me)
                 atomic_thread_fence(memory_order_seq_cst);
             else
                 old = atomic_fetch_add_explicit(w, 1, (memory_order)both[order]);
+            break;
+        case 7:
+            old = atomic_load_explicit(w, (memory_order)loads[order]);
+            if (old == 0) {
+                explore_pause_for_a_time();
+                old = atomic_load_explicit(w, (memory_order)loads[order]);
+            }
             break;
         default:
             (void)atomic_compare_exchange_strong_explicit(

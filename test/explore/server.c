@@ -1,0 +1,438 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file What MPI threads leave to the server thread, and what wakes that: the lock excludes, what was
+ *  left is done though no MPI thread comes back, and the thread sleeps while there is nothing. The
+ *  server thread is the product's, and so are its sleep and the progress of MPI threads; queues, UCX
+ *  and the pipe are small stands-in. */
+#define _GNU_SOURCE
+#include "test/explore/explore.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/transport/internal.h"
+
+#include <poll.h>
+
+/* The program's descriptors: the pipe and UCX's. */
+enum { PIPE = 3, UCX = 4 };
+static int poll_stand_in(struct pollfd *fds, nfds_t n, const struct timespec *time);
+#define ppoll(fds, n, time, mask) poll_stand_in(fds, n, time)
+
+/* Each begins with that. */
+#undef _GNU_SOURCE
+#include "common/transport/progress.c"
+#undef _GNU_SOURCE
+#include "common/transport/state.c"
+#undef _GNU_SOURCE
+#include "common/transport/server.c"
+
+/* ---- stands-in ------------------------------------------------------------------------------- */
+
+bool opal_uses_threads;
+static onic_presence_t page;
+static _Atomic unsigned pipe_bytes; /**< bit 0: of the own process, bit 1: of another one */
+static _Atomic unsigned network, network_armed, network_event;
+static _Atomic unsigned ring;
+static unsigned taken; /**< from the ring and the network; under the lock */
+static bool full;      /**< messages wait for room; under the lock */
+/** Nobody else is under the lock. */
+static unsigned holder;
+
+static int poll_stand_in(struct pollfd *fds, nfds_t n, const struct timespec *time)
+{
+    for (;;) {
+        fds[0].revents = atomic_load(&pipe_bytes) != 0 ? POLLIN : 0;
+        if (n > 1)
+            fds[1].revents = atomic_load(&network_event) != 0 ? POLLIN : 0;
+        if (fds[0].revents != 0 || (n > 1 && fds[1].revents != 0))
+            return 1;
+        if (time == NULL) {
+            explore_pause();
+            continue;
+        }
+        explore_pause_for_a_time();
+        return 0;
+    }
+}
+
+void onic_wake_pipe_write(int fd, char what)
+{
+    (void)fd;
+    atomic_fetch_or(&pipe_bytes, what == ONIC_WAKE_PEER ? 2 : 1);
+}
+
+bool onic_wake_pipe_read(int fd)
+{
+    (void)fd;
+    return (atomic_exchange(&pipe_bytes, 0) & 2) != 0;
+}
+
+onic_presence_t *onic_presence_mine(void)
+{
+    return &page;
+}
+
+void onic_presence_mark(void)
+{
+}
+
+uint64_t onic_presence_age(void)
+{
+    return 0;
+}
+
+/** As onic_outbox_park does (ring.c tests that). */
+void onic_outbox_park(unsigned nap)
+{
+    atomic_store_explicit(&page.parked, nap, memory_order_release);
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+bool onic_inbox_has_messages(void)
+{
+    return atomic_load_explicit(&ring, memory_order_acquire) != 0;
+}
+
+static void is_alone(void)
+{
+    EXPLORE_ASSERT(holder == 0);
+    holder = 1;
+    holder = 0;
+}
+
+int onic_queues_receive(void)
+{
+    is_alone();
+    if (atomic_load_explicit(&ring, memory_order_acquire) == 0)
+        return 0;
+    taken += atomic_exchange_explicit(&ring, 0, memory_order_acquire);
+    return 1;
+}
+
+static unsigned take_from_network(ucp_worker_h worker)
+{
+    (void)worker;
+    if (atomic_load(&network) == 0)
+        return 0;
+    taken += atomic_exchange(&network, 0);
+    return 1;
+}
+
+/** As completion queues of verbs: what came before is not announced. */
+static ucs_status_t arm(ucp_worker_h worker)
+{
+    (void)worker;
+    atomic_store(&network_event, 0);
+    atomic_store(&network_armed, 1);
+    return UCS_OK;
+}
+
+static void arrive(void)
+{
+    atomic_fetch_add(&network, 1);
+    if (atomic_exchange(&network_armed, 0) != 0)
+        atomic_store(&network_event, 1);
+}
+
+bool onic_queues_have_waiting(void)
+{
+    return full;
+}
+
+int onic_queues_send(void)
+{
+    full = false;
+    return 1;
+}
+
+int onic_done_progress(void)
+{
+    return 0;
+}
+
+int onic_loop_progress(void)
+{
+    return 0;
+}
+
+void onic_sends_abandon(void)
+{
+}
+
+void onic_transport_count_loss(void)
+{
+}
+
+void onic_say_descriptors(void)
+{
+}
+
+void onic_say_once(const char *format, ...)
+{
+    (void)format;
+}
+
+atomic_bool onic_ticks_counted;
+
+double onic_ticks_per_usec(void)
+{
+    return 0;
+}
+
+/* ---- the program ----------------------------------------------------------------------------- */
+
+static void new_transport(void)
+{
+    onic_server_t *s = &onic_transport.server;
+    opal_uses_threads = true;
+    onic_ucx.worker_progress = take_from_network;
+    onic_ucx.worker_arm = arm;
+    STAILQ_INIT(&onic_transport.done);
+    STAILQ_INIT(&onic_transport.loop);
+    s->wake_pipe = PIPE;
+    s->worker_fd = UCX;
+    s->idle_usec = 1000;
+    s->running = true;
+    onic_transport_guard.helped = true;
+}
+
+static void stop_server(void)
+{
+    atomic_store(&onic_transport.server.stop, true);
+    onic_wake_pipe_write(PIPE, ONIC_WAKE_SELF);
+}
+
+static void serve(void)
+{
+    (void)server_main(&onic_transport.server);
+}
+
+static atomic_uint did;
+
+static int do_deferred(void)
+{
+    is_alone();
+    atomic_fetch_add(&did, 1);
+    return 1;
+}
+
+static void wait_for(const atomic_uint *word, unsigned value)
+{
+    while (atomic_load(word) != value)
+        explore_pause();
+}
+
+/* An MPI thread leaves something, and goes away from MPI. */
+
+static void deferred_setup(void)
+{
+    new_transport();
+    onic_transport.fns[0].deferred = do_deferred;
+}
+
+static void deferred(unsigned me)
+{
+    if (me == 0) {
+        serve();
+        return;
+    }
+    onic_transport_defer(0);
+    wait_for(&did, 1);
+    stop_server();
+}
+
+static void deferred_end(void)
+{
+    EXPLORE_ASSERT(did == 1 && onic_transport.deferred == 0);
+}
+
+/* Two MPI threads, of which one makes progress while the other leaves something. */
+
+static void progress(unsigned me)
+{
+    if (me == 0) {
+        onic_transport_defer(0);
+        (void)onic_transport_progress();
+    } else {
+        (void)onic_transport_progress();
+    }
+}
+
+static void progress_end(void)
+{
+    (void)onic_transport_progress();
+    EXPLORE_ASSERT(did == 1 && onic_transport.deferred == 0);
+}
+
+/* What runs without the lock, and leaves something until another thread has done its part. */
+
+static atomic_uint may_be_done, unlocked_did, left_in_vain;
+
+static int do_unlocked(void)
+{
+    if (atomic_load(&unlocked_did) != 0)
+        return 0;
+    if (atomic_load(&may_be_done) == 0) {
+        atomic_fetch_add(&left_in_vain, 1);
+        return -1;
+    }
+    atomic_store(&unlocked_did, 1);
+    return 1;
+}
+
+static atomic_uint other_did;
+
+static int do_other_unlocked(void)
+{
+    return atomic_exchange(&other_did, 1) == 0;
+}
+
+static void unlocked_setup(void)
+{
+    new_transport();
+    onic_transport.unlocked_fn[0] = do_unlocked;
+    onic_transport.unlocked_fn[1] = do_other_unlocked;
+}
+
+/** The MPI thread makes progress once, and leaves what cannot be done yet. */
+static void unlocked(unsigned me)
+{
+    if (me == 0) {
+        serve();
+        return;
+    }
+    (void)onic_transport_progress();
+    atomic_store(&may_be_done, 1);
+    wait_for(&unlocked_did, 1);
+    stop_server();
+}
+
+static void unlocked_end(void)
+{
+    EXPLORE_ASSERT(unlocked_did == 1);
+}
+
+/* The server thread stands in; a message comes by the network, or by a ring. */
+
+static void parked_setup(void)
+{
+    new_transport();
+    onic_transport.server.want = 1;
+}
+
+static void wait_for_message(void)
+{
+    /* The MPI thread computes: nobody else looks. */
+    for (;;) {
+        if (onic_transport_trylock()) {
+            const unsigned n = taken;
+            onic_transport_unlock();
+            if (n == 1)
+                return;
+        }
+        explore_pause();
+    }
+}
+
+static void network_message(unsigned me)
+{
+    if (me == 0) {
+        serve();
+        return;
+    }
+    arrive();
+    wait_for_message();
+    stop_server();
+}
+
+static void ring_message(unsigned me)
+{
+    if (me == 0) {
+        serve();
+        return;
+    }
+    atomic_store_explicit(&ring, 1, memory_order_release);
+    /* As the sender's wake (shm/inbox.c). */
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&page.parked, memory_order_relaxed) != 0)
+        onic_wake_pipe_write(PIPE, ONIC_WAKE_PEER);
+    wait_for_message();
+    stop_server();
+}
+
+/* One MPI thread alone takes the lock without an exchange, until it starts the server thread. */
+
+static atomic_bool thread_begins;
+static unsigned guarded;
+
+static void helped_setup(void)
+{
+    new_transport();
+    opal_uses_threads = false;
+    onic_transport_guard.helped = false;
+    onic_transport.server.running = false;
+}
+
+static void count_guarded(unsigned times)
+{
+    for (unsigned i = 0; i < times; i++) {
+        while (!onic_transport_trylock())
+            explore_pause();
+        guarded++;
+        onic_transport_unlock();
+    }
+}
+
+static void helped(unsigned me)
+{
+    if (me == 0) {
+        while (!atomic_load_explicit(&thread_begins, memory_order_acquire))
+            explore_pause();
+        count_guarded(2);
+        return;
+    }
+    if (me == 2) {
+        /* A thread of the program's own forks. */
+        switch (onic_guard_try_fork(&onic_transport_guard)) {
+        case ONIC_GUARD_TAKEN:
+            guarded++;
+            onic_transport_unlock();
+            break;
+        default:
+            break;
+        }
+        return;
+    }
+    count_guarded(1);
+    while (!onic_transport_trylock())
+        explore_pause();
+    guarded++;
+    atomic_store(&onic_transport_guard.helped, true);
+    /* As pthread_create. */
+    atomic_store_explicit(&thread_begins, true, memory_order_release);
+    guarded++;
+    onic_transport_unlock();
+    count_guarded(1);
+}
+
+static void helped_end(void)
+{
+    EXPLORE_ASSERT(guarded == 6 || guarded == 7);
+}
+
+static const explore_target_t targets[] = {
+    {"server-deferred", 2, deferred_setup, deferred, deferred_end, 0, 0},
+    {"server-progress", 2, deferred_setup, progress, progress_end, 0, 0},
+    {"server-unlocked", 2, unlocked_setup, unlocked, unlocked_end, 0, 0},
+    {"server-network", 2, parked_setup, network_message, NULL, 0, 0},
+    {"server-ring", 2, parked_setup, ring_message, NULL, 0, 0},
+    {"guard", 3, helped_setup, helped, helped_end, 0, 0},
+};
+
+int main(int argc, char **argv)
+{
+    return explore_main(argc, argv, targets, sizeof(targets) / sizeof(targets[0]));
+}
