@@ -26,6 +26,8 @@
 #define MAX_KNOWN   8192
 #define BUFFERED    16
 #define MAX_READS   64
+/** So many pauses of a thread may end while others could go on; then only when none can. */
+#define EARLY_TIMEOUTS 1
 /** The location that full fences and sequentially consistent accesses touch. */
 #define SC_LOC 0
 /** And that those touch whose time is over. */
@@ -68,6 +70,7 @@ typedef struct fiber {
     } read[MAX_READS]; /**< since its last pause */
     unsigned nreads;
     bool stale; /**< one of those was not the last */
+    unsigned timeouts; /**< pauses whose time was over while others could go on */
     bool fresh; /**< until the next pause it sees the last */
     buffered_t buffer[BUFFERED];
     unsigned nbuffered, flushed; /**< the last step of the buffer */
@@ -107,7 +110,7 @@ void machine_reset(void)
         f->begun = f->over = f->has_released = f->stale = f->fresh = false;
         memset(&f->knows, 0, sizeof(f->knows));
         memset(&f->acquired, 0, sizeof(f->acquired));
-        f->nreads = f->nbuffered = f->flushed = 0;
+        f->nreads = f->nbuffered = f->flushed = f->timeouts = 0;
         f->next = (op_t){.kind = OP_BEGIN};
         f->knows.clock[i] = 1;
     }
@@ -579,8 +582,13 @@ void machine_pause(bool limited, const void *from)
     (void)announce(OP_PAUSE, 0, 0, limited, from);
     fiber_t *f = &m->fiber[machine_me];
     if (limited && !f->stale && f->nreads != 0 && !has_changed(f, machine_me)) {
-        search_touch(machine_me, TIME_LOC, true);
-        search_join_all(machine_me);
+        /* Early, or because nothing else happens. */
+        if (f->timeouts == EARLY_TIMEOUTS) {
+            search_touch(machine_me, TIME_LOC, true);
+            search_join_all(machine_me);
+        } else {
+            f->timeouts++;
+        }
     }
     if (!f->stale && ended_by(f) != 0)
         search_join(machine_me, ended_by(f));
@@ -657,7 +665,8 @@ static bool is_enabled(unsigned i)
     const fiber_t *f = &m->fiber[i];
     if (f->over || (f->nbuffered > 0 && waits_for_buffer(&f->next)))
         return false;
-    return f->next.kind != OP_PAUSE || f->stale || f->nreads == 0 || has_changed(f, i);
+    return f->next.kind != OP_PAUSE || f->stale || f->nreads == 0 || has_changed(f, i) ||
+           (f->next.order != 0 && f->timeouts < EARLY_TIMEOUTS);
 }
 
 unsigned machine_enabled(void)
