@@ -229,7 +229,7 @@ static const explore_target_t targets[] = {
     {"transfers-work", 2, new_receive, work, reported_once, 2, 0},
     {"transfers-withdraw", 2, ready_receive, withdraw, reported_or_withdrawn, 0, 0},
     {"transfers-cancel", 2, ready_receive, cancel, reported_once, 0, 0},
-    {"transfers-shut", 2, ready_receive, shut, shut_end, 0, 0},
+    {"transfers-shut", 2, ready_receive, shut, shut_end, 2, 0},
 };
 
 int main(int argc, char **argv)
