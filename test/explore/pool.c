@@ -45,14 +45,14 @@ static void use(unsigned me, unsigned times)
         uint64_t mine;
         while ((mine = onic_pool_take(&pool, me + 1, 1, &waits[me])) == 0)
             explore_pause();
-        EXPLORE_ASSERT(__builtin_popcountll(mine) == 1 && onic_pool_has(&pool, me + 1, mine));
+        EXPLORE_ASSERT(__builtin_popcountll(mine) == 1);
         const unsigned b = (unsigned)__builtin_ctzll(mine);
         EXPLORE_ASSERT(atomic_load_explicit(&buffer[b].word, memory_order_relaxed) == 0 &&
                        atomic_load_explicit(&buffer[b].acknowledged, memory_order_relaxed) == 0);
         content[b] = me;
         atomic_store_explicit(&buffer[b].word, me + 1, memory_order_relaxed);
         atomic_store_explicit(&buffer[b].acknowledged, 1, memory_order_relaxed);
-        EXPLORE_ASSERT(content[b] == me);
+        EXPLORE_ASSERT(content[b] == me && onic_pool_has(&pool, me + 1, mine));
         (void)onic_pool_release(&pool, me + 1, mine);
     }
 }
@@ -161,7 +161,7 @@ static const explore_target_t targets[] = {
     {"pool-2", 2, pool_of_2, lease_twice, pool_is_whole, 3, 0},
     {"pool-3-for-2", 3, pool_of_2, lease, pool_is_whole, 2, 0},
     {"pool-2-for-1", 2, pool_of_1, lease, pool_is_whole, 0, 0},
-    {"pool-mended", 2, pool_of_2, lease_and_mend, pool_is_mended, 0, 0},
+    {"pool-mended", 3, pool_of_1, lease_and_mend, pool_is_mended, 2, 0},
     {"owned-lock", 3, NULL, own_thread, owned_end, 2, 0},
     {"window-lock", 3, stays, use_stay, left_once, 3, 0},
 };
