@@ -111,12 +111,9 @@ static void lose(unsigned me)
 }
 
 static const explore_target_t targets[] = {
-    {"fence-2", 2, two, meet, NULL, 0, 0},
-    {"fence-3", 3, three, meet, NULL, 0, 0},
-    {"fence-bad", 2, bad, meet, NULL, 0, 0},
-    {"fence-nodes", 4, nodes, meet, NULL, 1, 0},
-    {"fence-lost", 3, three, lose, NULL, 0, 0},
-    {"fence-nodes-lost", 4, nodes, lose, NULL, 1, 0},
+    {"fence-2", 2, two, meet, NULL, 0, 0},      {"fence-3", 3, three, meet, NULL, 0, 0},
+    {"fence-bad", 2, bad, meet, NULL, 0, 0},    {"fence-nodes", 4, nodes, meet, NULL, 1, 0},
+    {"fence-lost", 3, three, lose, NULL, 0, 0}, {"fence-nodes-lost", 4, nodes, lose, NULL, 1, 0},
 };
 
 int main(int argc, char **argv)

@@ -69,9 +69,9 @@ typedef struct fiber {
         unsigned loc, store;
     } read[MAX_READS]; /**< since its last pause */
     unsigned nreads;
-    bool stale; /**< one of those was not the last */
+    bool stale;        /**< one of those was not the last */
     unsigned timeouts; /**< pauses whose time was over while others could go on */
-    bool fresh; /**< until the next pause it sees the last */
+    bool fresh;        /**< until the next pause it sees the last */
     buffered_t buffer[BUFFERED];
     unsigned nbuffered, flushed; /**< the last step of the buffer */
 } fiber_t;
@@ -196,10 +196,8 @@ static void append(loc_t *l, uint64_t value, const knows_t *carries, unsigned by
 {
     if (l->nstores == MAX_STORES)
         search_fail("does not end");
-    l->store[l->nstores++] = (store_t){.value = value,
-                                        .carries = carries,
-                                        .by = (uint8_t)by,
-                                        .step = (uint16_t)search_now()};
+    l->store[l->nstores++] = (store_t){
+        .value = value, .carries = carries, .by = (uint8_t)by, .step = (uint16_t)search_now()};
 }
 
 /** A new one if `size` is not 0; 0: there is none. */

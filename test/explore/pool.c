@@ -3,7 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Leases of a receive pool, and the locks that processes of a node share: a buffer has one
- *  owner, and who leases it sees it as its last owner has left it; none is lost; a lock excludes. */
+ *  owner, and who leases it sees it as its last owner has left it; none is lost; a lock excludes.
+ */
 #include "test/explore/explore.h"
 
 #include <stdlib.h>

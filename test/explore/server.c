@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What MPI threads leave to the server thread, and what wakes that: the lock excludes, what was
- *  left is done though no MPI thread comes back, and the thread sleeps while there is nothing. The
- *  server thread is the product's, and so are its sleep and the progress of MPI threads; queues, UCX
- *  and the pipe are small stands-in. */
+/** @file What MPI threads leave to the server thread, and what wakes that: the lock excludes, what
+ * was left is done though no MPI thread comes back, and the thread sleeps while there is nothing.
+ * The server thread is the product's, and so are its sleep and the progress of MPI threads; queues,
+ * UCX and the pipe are small stands-in. */
 #define _GNU_SOURCE
 #include "test/explore/explore.h"
 
@@ -37,7 +37,7 @@ static _Atomic unsigned pipe_bytes; /**< bit 0: of the own process, bit 1: of an
 static _Atomic unsigned network, network_armed, network_event;
 static _Atomic unsigned ring;
 static _Atomic unsigned taken; /**< from the ring and the network */
-static bool full;      /**< messages wait for room; under the lock */
+static bool full;              /**< messages wait for room; under the lock */
 /** Nobody else is under the lock. */
 static unsigned holder;
 

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The transfers of a process, with threads that work on them, end them, report them and
- *  withdraw them: a transfer is reported once, or has been withdrawn, and never both; its end is not
- *  used after that; each goes back to its pool, and its lease is released. */
+ *  withdraw them: a transfer is reported once, or has been withdrawn, and never both; its end is
+ * not used after that; each goes back to its pool, and its lease is released. */
 #include "test/explore/explore.h"
 
 #include <stdlib.h>
