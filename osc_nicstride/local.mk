@@ -6,6 +6,7 @@ noinst_LTLIBRARIES += osc_nicstride/libnicstride_core.la
 
 osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/methods/plan.c \
+	osc_nicstride/methods/sieve.c \
 	osc_nicstride/protocol/apply.c \
 	osc_nicstride/protocol/discipline.c \
 	osc_nicstride/protocol/epoch.c \
@@ -15,18 +16,49 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/window/region.c
 osc_nicstride_libnicstride_core_la_CPPFLAGS = $(pure_cppflags)
 
-# What does.
+# What does: the methods, of which tests link the rows, and what they stand on.
+noinst_LTLIBRARIES += osc_nicstride/libnicstride_methods.la
+
+osc_nicstride_libnicstride_methods_la_SOURCES = \
+	osc_nicstride/methods/direct.c \
+	osc_nicstride/methods/pack/fragment.c \
+	osc_nicstride/methods/pack/pack.c \
+	osc_nicstride/methods/pack/serve.c \
+	osc_nicstride/methods/pack/short.c \
+	osc_nicstride/methods/pack/update.c \
+	osc_nicstride/methods/pipeline.c \
+	osc_nicstride/methods/rows.c \
+	osc_nicstride/methods/single_copy.c \
+	osc_nicstride/methods/ucx_rma.c \
+	osc_nicstride/methods/verbs_peer.c \
+	osc_nicstride/methods/verbs_wr.c \
+	osc_nicstride/queue/describe.c \
+	osc_nicstride/queue/flow.c \
+	osc_nicstride/queue/keys.c \
+	osc_nicstride/queue/operation.c \
+	osc_nicstride/queue/request.c \
+	osc_nicstride/queue/send.c \
+	osc_nicstride/queue/wait.c \
+	osc_nicstride/sync/change_queue.c \
+	osc_nicstride/sync/fence.c \
+	osc_nicstride/sync/flush.c \
+	osc_nicstride/sync/lock.c \
+	osc_nicstride/sync/lock_queue.c \
+	osc_nicstride/sync/pscw.c \
+	osc_nicstride/sync/window_lock.c \
+	osc_nicstride/target/access.c \
+	osc_nicstride/target/answer.c \
+	osc_nicstride/target/dispatch.c \
+	osc_nicstride/target/keys.c \
+	osc_nicstride/window/control.c \
+	osc_nicstride/window/op.c \
+	osc_nicstride/window/peer.c \
+	osc_nicstride/window/state.c
+osc_nicstride_libnicstride_methods_la_CPPFLAGS = $(AM_CPPFLAGS) $(verbs_cppflags) -D_GNU_SOURCE
+
 component_LTLIBRARIES += mca_osc_nicstride.la
 
 mca_osc_nicstride_la_SOURCES = \
-	osc_nicstride/queue/keys.c \
-	osc_nicstride/queue/lazy_lock.c \
-	osc_nicstride/queue/flow.c \
-	osc_nicstride/queue/operation.c \
-	osc_nicstride/queue/send.c \
-	osc_nicstride/queue/short.c \
-	osc_nicstride/queue/start.c \
-	osc_nicstride/queue/wait.c \
 	osc_nicstride/component/agreement.c \
 	osc_nicstride/component/component.c \
 	osc_nicstride/component/info.c \
@@ -34,34 +66,16 @@ mca_osc_nicstride_la_SOURCES = \
 	osc_nicstride/component/params.c \
 	osc_nicstride/component/window.c \
 	osc_nicstride/component/window_free.c \
-	osc_nicstride/methods/direct.c \
-	osc_nicstride/methods/ucx_rma.c \
-	osc_nicstride/methods/verbs_wr.c \
-	osc_nicstride/methods/verbs_peer.c \
-	osc_nicstride/methods/pipeline.c \
-	osc_nicstride/methods/rows.c \
-	osc_nicstride/methods/single_copy.c \
 	osc_nicstride/origin/attach.c \
-	osc_nicstride/origin/choose.c \
-	osc_nicstride/origin/calls.c \
-	osc_nicstride/sync/pscw.c \
-	osc_nicstride/sync/fence.c \
-	osc_nicstride/sync/flush.c \
-	osc_nicstride/sync/change_queue.c \
-	osc_nicstride/sync/lock.c \
-	osc_nicstride/sync/lock_queue.c \
-	osc_nicstride/sync/window_lock.c \
-	osc_nicstride/target/accumulate.c \
-	osc_nicstride/target/answer.c \
-	osc_nicstride/target/dispatch.c \
-	osc_nicstride/target/data.c \
-	osc_nicstride/target/keys.c \
-	osc_nicstride/window/op.c \
-	osc_nicstride/window/peer.c
+	osc_nicstride/origin/put_get.c \
+	osc_nicstride/origin/resolve.c \
+	osc_nicstride/origin/update.c \
+	osc_nicstride/origin/choose.c
 mca_osc_nicstride_la_CPPFLAGS = $(AM_CPPFLAGS) $(verbs_cppflags) -D_GNU_SOURCE \
 	-DOMPI_NIC_HELP_DIR='"$(componentdir)"'
-mca_osc_nicstride_la_LIBADD = osc_nicstride/libnicstride_core.la $(OMPI_INTERNAL_LIBS)
-mca_osc_nicstride_la_DEPENDENCIES = osc_nicstride/libnicstride_core.la libompi_nic_common.la
+mca_osc_nicstride_la_LIBADD = osc_nicstride/libnicstride_methods.la osc_nicstride/libnicstride_core.la $(OMPI_INTERNAL_LIBS)
+mca_osc_nicstride_la_DEPENDENCIES = osc_nicstride/libnicstride_methods.la osc_nicstride/libnicstride_core.la \
+	libompi_nic_common.la
 # nodelete: callbacks of the transport, which another component may keep open, must outlive a dlclose.
 mca_osc_nicstride_la_LDFLAGS = -module -shared -avoid-version -no-undefined -Wl,-z,nodelete,-Bsymbolic-functions \
 	$(common_ldflags) -Wl,-rpath,'$$ORIGIN' $(OMPI_LDFLAGS)

@@ -28,7 +28,6 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_ask \
 	test/unit/check_guard \
 	test/unit/check_keys \
-	test/unit/check_lazy \
 	test/unit/check_layout \
 	test/unit/check_layout_wire \
 	test/unit/check_lockq \
@@ -139,7 +138,6 @@ test_unit_check_guard_LDADD = $(check_libs)
 test_unit_check_spare_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_keys_LDADD = $(unit_ldadd)
 test_unit_check_peer_layout_cache_LDADD = $(unit_ldadd)
-test_unit_check_lazy_LDADD = $(unit_ldadd)
 test_unit_check_order_LDADD = $(unit_ldadd)
 test_unit_check_layout_LDADD = $(unit_ldadd)
 test_unit_check_layout_wire_LDADD = $(unit_ldadd)
@@ -263,27 +261,33 @@ test_unit_check_requests_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_patience_LDADD = $(unit_ldadd)
 test_unit_check_place_LDADD = $(unit_ldadd)
 test_unit_check_tables_LDADD = $(unit_ldadd)
-test_unit_check_plan_LDADD = $(unit_ldadd) -lm
+test_unit_check_plan_LDADD = $(methods_ldadd)
+test_unit_check_plan_LDFLAGS = $(methods_ldflags)
 test_unit_check_hybrid_SOURCES = \
 	test/unit/check_hybrid.c \
 	test/unit/link_sim.c
 test_unit_check_hybrid_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(with_share)
-test_unit_check_hybrid_LDADD = $(unit_ldadd) -lm
+test_unit_check_hybrid_LDADD = $(methods_ldadd)
+test_unit_check_hybrid_LDFLAGS = $(methods_ldflags)
 # The rows are linked with what they start, which is not called: nothing initialises MPI.
 rows_ldadd = pml_superpipe/libsuperpipe_protocols.la pml_superpipe/libsuperpipe_core.la \
 	libompi_nic_common.la $(OMPI_LDFLAGS) $(OMPI_PROGRAM_LIBS) $(check_libs) -lm
 rows_ldflags = $(common_ldflags) -Wl,-rpath,$(abs_builddir)/.libs -Wl,-u,superpipe_rows
 test_unit_check_pml_choice_LDADD = $(rows_ldadd)
 test_unit_check_pml_choice_LDFLAGS = $(rows_ldflags)
+methods_ldadd = osc_nicstride/libnicstride_methods.la osc_nicstride/libnicstride_core.la \
+	libompi_nic_common.la $(OMPI_LDFLAGS) $(OMPI_PROGRAM_LIBS) $(check_libs) -lm
+methods_ldflags = $(common_ldflags) -Wl,-rpath,$(abs_builddir)/.libs -Wl,-u,nicstride_methods
 # The tables that all numbers of share/ make; `check_plan_tables write` makes the files again.
 plans = default infiniband-hdr other quadrics-elan4 roce-100 slingshot-11 tcp-10g tcp-25g \
 	xeon zen3 zen4 zen5
 test_unit_check_plan_tables_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(with_share) \
 	-DPLANS='"$(abs_srcdir)/test/unit/plans"'
-test_unit_check_plan_tables_LDADD = osc_nicstride/libnicstride_core.la $(rows_ldadd)
-test_unit_check_plan_tables_LDFLAGS = $(rows_ldflags)
-test_unit_check_plan_facts_LDADD = osc_nicstride/libnicstride_core.la $(rows_ldadd)
-test_unit_check_plan_facts_LDFLAGS = $(rows_ldflags)
+test_unit_check_plan_tables_LDADD = osc_nicstride/libnicstride_methods.la \
+	osc_nicstride/libnicstride_core.la $(rows_ldadd)
+test_unit_check_plan_tables_LDFLAGS = $(rows_ldflags) -Wl,-u,nicstride_methods
+test_unit_check_plan_facts_LDADD = $(test_unit_check_plan_tables_LDADD)
+test_unit_check_plan_facts_LDFLAGS = $(test_unit_check_plan_tables_LDFLAGS)
 EXTRA_DIST += $(plans:%=test/unit/plans/%.txt)
 test_unit_check_pml_comm_LDADD = $(pml_ldadd)
 test_unit_check_pml_header_LDADD = $(pml_ldadd)
@@ -461,7 +465,7 @@ mpi_programs = \
 	test/mpi/late_row \
 	test/mpi/lock_circles \
 	test/mpi/lock_lost \
-	test/mpi/lock_together \
+	test/mpi/lock_by_message \
 	test/mpi/locks \
 	test/mpi/short_operations \
 	test/mpi/shorter \
@@ -739,7 +743,7 @@ tsan_programs = test/mpi/barrier_away \
 	test/mpi/barrier_threads \
 	test/mpi/burst \
 	test/mpi/wake \
-	test/mpi/lock_together \
+	test/mpi/lock_by_message \
 	test/mpi/locks \
 	test/mpi/p2p_threads \
 	test/mpi/passive_progress \

@@ -168,11 +168,8 @@ static int set_table(void)
     c->table.rows = nicstride_methods;
     for (unsigned d = 0; d < ONIC_DISTANCES; d++)
         path[d] = (nicstride_path_t){.link = c->links.node, .costs = &c->links.costs[d]};
-    path[ONIC_NET] = (nicstride_path_t){.link = c->links.net,
-                                        .pipeline_slot = ONIC_PIPELINE_RX_BUFFER,
-                                        .pipeline_block = ONIC_PIPELINE_RX_BUFFER};
-    path[ONIC_ADAPTER] = path[ONIC_NET];
-    path[ONIC_ADAPTER].link = c->links.adapter;
+    path[ONIC_NET] = (nicstride_path_t){.link = c->links.net};
+    path[ONIC_ADAPTER] = (nicstride_path_t){.link = c->links.adapter};
     c->limits = (nicstride_limits_t){
         .near = nicstride_inline_bytes(c->links.node.message, c->links.node.byte),
         .far = nicstride_inline_bytes(c->links.net.message, c->links.net.byte),
@@ -206,7 +203,7 @@ static const onic_counter_t counters[] = {
     COUNTER(accumulates, "Calls that accumulate, fetch_and_op and compare_and_swap among them", 0),
     COUNTER(messages, "Fragments sent to targets", 0),
     COUNTER(batches, "Short messages sent together, several in one", 0),
-    COUNTER(locks_together, "Locks asked for in one message with an operation", 0),
+
     COUNTER(window_locks, "Times that the lock of a window was asked for", 0),
     COUNTER(slot_answers, "Answers to single operations that came by shared memory", 0),
     COUNTER(wakeups, "Helper threads of other processes that were woken", 0),

@@ -11,6 +11,7 @@
 #include "common/support/device.h"
 #include "osc_nicstride/component/setup.h"
 #include "osc_nicstride/sync/fence.h"
+#include "osc_nicstride/target/target.h"
 #include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/window/state.h"
 #include "common/pipeline/pipeline.h"
@@ -84,6 +85,8 @@ static int enlist(nicstride_module_t *m)
     nicstride_component_t *c = &nicstride_component;
     int rc;
 
+    TAILQ_INIT(&m->deferred);
+    nicstride_find_handlers();
     onic_transport_lock();
     m->name = ++c->last_name;
     rc = opal_hash_table_set_value_uint32(&c->windows, m->name, m);

@@ -9,7 +9,7 @@
 #include "ompi/runtime/mpiruntime.h"
 #include "osc_nicstride/component/setup.h"
 #include "osc_nicstride/methods/methods.h"
-#include "osc_nicstride/queue/lazy_lock.h"
+
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/send.h"
@@ -49,14 +49,14 @@ void nicstride_window_destroy(nicstride_module_t *m)
             nicstride_methods[i]->free(m);
     give_peers(m);
     onic_transport_lock();
-    nicstride_forget_uses_locked(m);
+    nicstride_forget_accesses_locked(m);
     nicstride_withdraw_all_locked(m);
     nicstride_thin_used_locked(m, true);
     for (int i = 0; m->peer != NULL && i < m->size; i++) {
         if (m->peer[i] == NULL)
             continue;
         nicstride_drop_waiting_locked(m->peer[i]);
-        nicstride_lazy_lock_end_locked(m->peer[i]);
+
         nicstride_process_t *process = m->peer[i]->process;
         nicstride_rkey_cache_free_locked(m->peer[i]);
         nicstride_peer_free_locked(m->peer[i]);
@@ -116,7 +116,7 @@ static void end_moving(nicstride_module_t *m)
 
     do {
         onic_transport_lock();
-        ended = nicstride_end_uses_locked(m, true);
+        ended = nicstride_end_accesses_locked(m, true);
         onic_transport_unlock();
         if (!ended)
             (void)onic_pipeline_progress();

@@ -15,10 +15,13 @@ extern const nicstride_method_row_t *nicstride_methods[NICSTRIDE_METHODS_MAX];
 
 extern const nicstride_method_row_t nicstride_direct;               /* direct.c */
 extern const nicstride_method_row_t nicstride_cma, nicstride_sieve; /* single_copy.c */
-extern const nicstride_method_row_t nicstride_pack;                 /* rows.c */
-extern const nicstride_method_row_t nicstride_rdma;                 /* ucx_rma.c */
-extern const nicstride_method_row_t nicstride_pipeline;             /* pipeline.c */
-extern const nicstride_method_row_t nicstride_nic;                  /* verbs_wr.c */
+
+extern const nicstride_method_row_t nicstride_rdma;     /* ucx_rma.c */
+extern const nicstride_method_row_t nicstride_pipeline; /* pipeline.c */
+extern const nicstride_method_row_t nicstride_nic;      /* verbs_wr.c */
+
+/** What method pipeline takes between hosts with receive buffers of so many bytes, nanoseconds. */
+double nicstride_pipeline_cost(const nicstride_case_t *c, double buffer);
 
 /** The component as Open MPI finds it, and behind that the table: a test adds rows there. */
 typedef struct nicstride_osc {

@@ -4,12 +4,13 @@
  */
 /** @file Methods cma and sieve: the kernel copies to and from private memory of the node. What it
  *  does not copy goes by message, and is not tried again there (common/transport/refused.h). */
+#include <math.h>
 #include <stdlib.h>
 #include <sys/uio.h>
 
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/methods/methods.h"
-#include "osc_nicstride/methods/plan.h"
+#include "osc_nicstride/methods/sieve.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/module.h"
@@ -25,6 +26,32 @@
 /* The kernel moves a little less than 2 GiB in one call; the last piece of a call may be as long as
  * all before it. */
 #define CALL_MAX (1ull << 29)
+
+/* ---- costs -------------------------------------------------------------------------------------
+ */
+
+static double cost_of_pieces(const nicstride_case_t *c)
+{
+    if (c->path->costs == NULL)
+        return INFINITY;
+    return nicstride_cost_on_node(c, ONIC_WAY_cma_put, ONIC_WAY_cma_get, (double)c->target->size);
+}
+
+static bool may_sieve(const nicstride_case_t *c)
+{
+    return c->dir == NICSTRIDE_GET && nicstride_sieve_takes(c->target);
+}
+
+static double cost_of_sieve(const nicstride_case_t *c)
+{
+    if (c->path->costs == NULL)
+        return INFINITY;
+    return nicstride_cost_on_node(c, ONIC_WAY_sieve, ONIC_WAY_sieve,
+                                  (double)(c->target->ub - c->target->lb));
+}
+
+/* ---- copies ------------------------------------------------------------------------------------
+ */
 
 /** One system call. */
 static onic_refused_t vm_move(const nicstride_transfer_t *a, const struct iovec *local, unsigned nl,
@@ -215,10 +242,10 @@ static int start_sieve(nicstride_transfer_t *t, bool *done_p)
 }
 
 const nicstride_method_row_t nicstride_cma = {
-    .name = "cma", .cost = nicstride_cma_cost, .reach = reaches_pieces, .start = start_cma};
+    .name = "cma", .cost = cost_of_pieces, .reach = reaches_pieces, .start = start_cma};
 
 const nicstride_method_row_t nicstride_sieve = {.name = "sieve",
-                                                .fits = nicstride_sieve_fits,
-                                                .cost = nicstride_sieve_cost,
+                                                .fits = may_sieve,
+                                                .cost = cost_of_sieve,
                                                 .reach = reaches,
                                                 .start = start_sieve};

@@ -15,10 +15,8 @@
 
 #include "common/transport/put.h"
 #include "osc_nicstride/methods/methods.h"
-#include "osc_nicstride/methods/plan.h"
+#include "osc_nicstride/methods/pack/parts.h"
 #include "osc_nicstride/queue/keys.h"
-#include "osc_nicstride/queue/lazy_lock.h"
-#include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/window/state.h"
@@ -34,8 +32,30 @@ typedef struct puts {
     uint64_t flushing; /**< those that the flush under way is for; 0: there is none */
 } puts_t;
 
+/** The reading of a dynamic window's word, before an operation: its `of_row`. */
+typedef struct reading {
+    uint64_t generation; /**< for which there are keys, */
+    uint64_t word;       /**< and what the word says */
+} reading_t;
+
 /** What goes with the question for keys: that this process knows what this file writes. */
 static const unsigned char form = 1;
+
+/* ---- cost --------------------------------------------------------------------------------------
+ */
+
+static bool fits(const nicstride_case_t *c)
+{
+    return c->dir != NICSTRIDE_ACC && c->origin->size > 0 && onic_layout_is_contig(c->origin) &&
+           onic_layout_is_contig(c->target);
+}
+
+/** One request. */
+static double cost(const nicstride_case_t *c)
+{
+    return onic_link_requests(&c->path->link, c->dir == NICSTRIDE_GET, 1, 1,
+                              (double)c->target->size);
+}
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
@@ -182,8 +202,12 @@ static void read_cb(void *arg, int status)
     nicstride_op_t *op = arg;
     nicstride_peer_t *p = op->peer;
     const bool right = status == OMPI_SUCCESS && op->error == 0;
+    reading_t *r = op->of_row;
+    const bool is_void = r->word != r->generation;
 
-    if (right && op->word != op->generation)
+    op->of_row = NULL;
+    free(r);
+    if (right && is_void)
         nicstride_rkey_cache_void_locked(p);
     if (!right || (has_keys_locked(p, place(op->disp, &op->target), op->size) && begin(op))) {
         over_cb(op, status);
@@ -196,15 +220,16 @@ static void read_cb(void *arg, int status)
 
 /** Reads the word that counts generations before anything else: an adapter that is shown a key of
  *  memory which was given back ends the connection, for a get as for a put. */
-static void read_word(nicstride_op_t *op)
+static void read_word(nicstride_op_t *op, reading_t *r)
 {
     nicstride_rkey_cache_t *ring = op->peer->keys;
     int rc;
 
-    op->generation = ring->generation;
+    r->generation = ring->generation;
+    op->of_row = r;
     op->in_flight = 1;
     ring->begun[ME].under_way++;
-    rc = onic_remote_get(nicstride_word_key_locked(op->peer, ME), 0, &op->word, sizeof(op->word),
+    rc = onic_remote_get(nicstride_word_key_locked(op->peer, ME), 0, &r->word, sizeof(r->word),
                          read_cb, op);
     if (rc != 0)
         read_cb(op, rc < 0 ? rc : OMPI_SUCCESS);
@@ -218,22 +243,29 @@ static bool may_start(const nicstride_transfer_t *t)
     nicstride_peer_t *p = t->peer;
 
     return puts_of(p) != NULL && !p->failed && !p->queue.flushing &&
-           !nicstride_lazy_lock_is_locked(p) &&
+
            has_keys_locked(p, place(t->disp, &t->target), t->target.size);
 }
 
 static int start_locked(nicstride_transfer_t *t, bool *done_p)
 {
-    nicstride_op_t *op = may_start(t) ? nicstride_op_of_locked(t, true) : NULL;
+    const bool dynamic = t->m->flavor == MPI_WIN_FLAVOR_DYNAMIC;
+    reading_t *r = NULL;
+    nicstride_op_t *op;
 
-    if (op == NULL)
+    if (!may_start(t) || (dynamic && (r = calloc(1, sizeof(*r))) == NULL))
         return OMPI_ERR_NOT_AVAILABLE;
+    op = nicstride_op_of_locked(t, true);
+    if (op == NULL) {
+        free(r);
+        return OMPI_ERR_NOT_AVAILABLE;
+    }
     op->sent = op->received = op->size;
-    op->by_row = true;
+    op->row = &nicstride_rdma;
     nicstride_op_enter_locked(t, op);
     *done_p = false;
-    if (t->m->flavor == MPI_WIN_FLAVOR_DYNAMIC) {
-        read_word(op);
+    if (dynamic) {
+        read_word(op, r);
         return OMPI_SUCCESS;
     }
     if (!begin(op)) {
@@ -247,13 +279,10 @@ static int start_locked(nicstride_transfer_t *t, bool *done_p)
     return OMPI_SUCCESS;
 }
 
-/** A short transfer goes in the message that asks for a lock that is held back. */
 static int start(nicstride_transfer_t *t, bool *done_p)
 {
     int rc;
 
-    if (nicstride_lazy_lock_may_be(t->peer) && t->target.size > nicstride_inline_max(false))
-        (void)nicstride_await_lock(t->peer); /* an error shows with the operation */
     onic_transport_lock();
     rc = start_locked(t, done_p);
     onic_transport_unlock();
@@ -304,8 +333,8 @@ static bool needs_peer(nicstride_peer_t *p)
 }
 
 const nicstride_method_row_t nicstride_rdma = {.name = "rdma",
-                                               .fits = nicstride_rdma_fits,
-                                               .cost = nicstride_rdma_cost,
+                                               .fits = fits,
+                                               .cost = cost,
                                                .reach = reach,
                                                .start = start,
                                                .enters = true,

@@ -21,8 +21,27 @@
  *  an adapter that is shown a key of memory which was given back ends the connection. */
 #include "common/config.h"
 
+#include <math.h>
+
 #include "osc_nicstride/methods/methods.h"
-#include "osc_nicstride/methods/plan.h"
+
+static bool fits(const nicstride_case_t *c)
+{
+    return c->dir != NICSTRIDE_ACC && c->target->size > 0;
+}
+
+/** A request for each piece of the target's, which has a list of the origin's pieces, or several
+ *  where that becomes too long. */
+static double cost(const nicstride_case_t *c)
+{
+    const onic_link_t *link = &c->path->link;
+    const double there = (double)onic_layout_blocks(c->target),
+                 pieces = fmax(there, (double)onic_layout_blocks(c->origin));
+
+    return onic_link_requests(link, c->dir == NICSTRIDE_GET,
+                              there * ceil(pieces / there / link->entries), pieces,
+                              (double)c->target->size);
+}
 
 #if OMPI_NIC_HAVE_VERBS
 
@@ -30,10 +49,9 @@
 #include <stdlib.h>
 
 #include "common/transport/verbs/registrations.h"
+#include "osc_nicstride/methods/pack/parts.h"
 #include "osc_nicstride/methods/verbs_peer.h"
 #include "osc_nicstride/queue/keys.h"
-#include "osc_nicstride/queue/lazy_lock.h"
-#include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/window/state.h"
 
@@ -332,7 +350,7 @@ static bool take_over(nicstride_transfer_t *t, moved_t *v)
     nicstride_op_enter_locked(t, op);
     op->in_flight++;
     op->sent = op->size;
-    op->by_row = true;
+    op->row = &nicstride_nic;
     v->op = op;
     under_way++;
     p->keys->begun[ME].under_way++;
@@ -360,7 +378,7 @@ static begun_t begin_locked(nicstride_transfer_t *t, moved_t *v)
     onic_rc_t *rc;
     uint64_t base;
 
-    if (p->failed || p->queue.flushing || nicstride_lazy_lock_is_locked(p))
+    if (p->failed || p->queue.flushing)
         return BY_MESSAGE;
     rc = nicstride_nic_way_locked(p, &range, v->far, v->cap, &pieces, &base);
     if (rc == NULL || (v->guarded && !find_guard(p, v, rc)))
@@ -385,7 +403,6 @@ static begun_t begin(nicstride_transfer_t *t, moved_t *v)
     return how;
 }
 
-/** A short transfer goes in the message that asks for the target's lock, if that is held back. */
 static int start(nicstride_transfer_t *t, bool *done_p)
 {
     const uint64_t length = (uint64_t)(t->target.ub - t->target.lb);
@@ -398,8 +415,7 @@ static int start(nicstride_transfer_t *t, bool *done_p)
     v->cap = cap;
     v->guarded = t->m->flavor == MPI_WIN_FLAVOR_DYNAMIC;
     *done_p = false;
-    if (nicstride_lazy_lock_may_be(t->peer) && t->target.size > nicstride_inline_max(false))
-        (void)nicstride_await_lock(t->peer); /* an error shows with the operation */
+
     how = begin(t, v);
     if (how == WANTS_MEMORY && register_for(t, v))
         how = begin(t, v);
@@ -434,8 +450,8 @@ static void end_all(void)
 }
 
 const nicstride_method_row_t nicstride_nic = {.name = "nic",
-                                              .fits = nicstride_nic_fits,
-                                              .cost = nicstride_nic_cost,
+                                              .fits = fits,
+                                              .cost = cost,
                                               .reach = reach,
                                               .start = start,
                                               .enters = true,
@@ -457,6 +473,6 @@ static bool never(const nicstride_transfer_t *t)
 
 /** Without libibverbs. The name stays, so that parameters are good everywhere. */
 const nicstride_method_row_t nicstride_nic = {
-    .name = "nic", .fits = nicstride_nic_fits, .cost = nicstride_nic_cost, .reach = never};
+    .name = "nic", .fits = fits, .cost = cost, .reach = never};
 
 #endif

@@ -64,7 +64,7 @@ static int mpi_attach(ompi_win_t *win, void *base, size_t size)
  *  accesses to it are over. One that does gets no wrong memory changed behind its back. */
 static bool is_unused(void *arg)
 {
-    return nicstride_end_uses_locked(arg, false);
+    return nicstride_end_accesses_locked(arg, false);
 }
 
 static int mpi_detach(ompi_win_t *win, const void *base)

@@ -9,6 +9,7 @@
 #include "common/layout/flatten.h"
 #include "common/support/device.h"
 #include "osc_nicstride/methods/methods.h"
+#include "osc_nicstride/methods/pack/short.h"
 #include "osc_nicstride/methods/plan.h"
 #include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/queue/keys.h"
@@ -115,7 +116,7 @@ static nicstride_method_t choose_for_update(const nicstride_transfer_t *t, int f
     if (t->mapped && forced != NICSTRIDE_METHOD_PACK)
         return NICSTRIDE_METHOD_DIRECT;
     if (t->type == NICSTRIDE_MSG_ACC && !is_short &&
-        (forced == NICSTRIDE_METHOD_AUTO || forced == NICSTRIDE_METHOD_PIPELINE))
+        (forced == NICSTRIDE_METHOD_AUTO || nicstride_methods[forced]->needs_target))
         return NICSTRIDE_METHOD_AUTO;
     return NICSTRIDE_METHOD_PACK;
 }
@@ -136,8 +137,7 @@ static nicstride_method_t choose(nicstride_transfer_t *t)
 {
     const nicstride_component_t *component = &nicstride_component;
     const nicstride_method_t forced = (nicstride_method_t)component->params.method;
-    const bool alone = !t->mapped && t->peer->local >= 0 && nicstride_alone_begin(&t->m->alone);
-    const bool is_short = t->target.size <= nicstride_inline_max(false) && !alone;
+    const bool is_short = t->target.size <= nicstride_inline_max(false);
     nicstride_method_t method = NICSTRIDE_METHOD_AUTO;
 
     if (is_update(t))
@@ -156,7 +156,7 @@ static nicstride_method_t choose(nicstride_transfer_t *t)
         .reaches = t->mapped && forced == NICSTRIDE_METHOD_AUTO ? reaches_by_message : reaches,
         .transfer = t,
         .presence = forced == NICSTRIDE_METHOD_AUTO ? presence(t, false) : NICSTRIDE_PRESENT,
-        .many = !alone,
+        .many = t->mapped || t->peer->local < 0 || !nicstride_alone_begin(&t->m->alone),
         .path = nicstride_path(t->peer),
     };
     if (method == NICSTRIDE_METHOD_AUTO)
@@ -242,17 +242,11 @@ static bool is_for_messages(const nicstride_module_t *m, nicstride_peer_t *p,
                             const nicstride_short_t *s)
 {
     const int forced = nicstride_component.params.method;
-    const bool alone = p->local >= 0 && nicstride_alone_would(&m->alone);
-
     if (p->rank == m->rank || nicstride_component.params.verbose > 2)
         return false;
-    if (forced == NICSTRIDE_METHOD_PACK ||
-        (s->type >= NICSTRIDE_MSG_ACC && (s->result != NULL || !alone)))
+    if (forced == NICSTRIDE_METHOD_PACK || s->type >= NICSTRIDE_MSG_ACC)
         return true;
-    return forced == NICSTRIDE_METHOD_AUTO &&
-           (!alone || nicstride_messages_are_first(&nicstride_component.table, nicstride_kind(p),
-                                                   direction_of(s->type), s->bytes)) &&
-           (p->local >= 0 || !nicstride_may_have_keys(p)) &&
+    return forced == NICSTRIDE_METHOD_AUTO && (p->local >= 0 || !nicstride_may_have_keys(p)) &&
            (nicstride_is_active(m) || nicstride_waits_for_others(p) ||
             nicstride_presence(p) == NICSTRIDE_PRESENT);
 }
@@ -269,183 +263,9 @@ bool nicstride_send_short(nicstride_module_t *m, int target, ptrdiff_t disp, nic
                               s->at, to) ||
         !nicstride_short_start(p, s))
         return false;
-    if (p->local >= 0)
-        (void)nicstride_alone_begin(&m->alone);
+
     if (s->type >= NICSTRIDE_MSG_ACC)
         nicstride_add(&nicstride_counters.accumulates, 1);
     nicstride_count(NICSTRIDE_METHOD_PACK, s->bytes);
     return true;
-}
-
-/* ---- resolving ----------------------------------------------------------------------------------
- *
- * Resolving communication calls: may it be made now, what does it move, and does that stay
- * inside the target's window? */
-
-static const onic_layout_t no_layout;
-
-onic_flattened_t nicstride_flattened;
-
-int nicstride_flatten(nicstride_module_t *m, const char *call, const char *what,
-                      const ompi_datatype_t *dt, size_t count, onic_layout_t *l)
-{
-    const int rc = onic_flatten(dt, count, l, &nicstride_flattened);
-
-    if (rc == OMPI_SUCCESS)
-        return rc;
-    *l = no_layout;
-    if (rc == OMPI_ERR_OUT_OF_RESOURCE)
-        return nicstride_error(m, call, rc, "no memory to describe a datatype");
-    /* Sizes or offsets beyond 64 bits: at the target that is outside of any window. */
-    return nicstride_error(m, call, strcmp(what, "target") == 0 ? OMPI_ERR_RMA_RANGE : MPI_ERR_TYPE,
-                           "what the %s datatype covers exceeds the address space", what);
-}
-
-int nicstride_check_host(const nicstride_module_t *m, const char *call, const char *what,
-                         const void *base, const onic_layout_t *l)
-{
-    const char *first = (const char *)((uintptr_t)base + (uintptr_t)l->lb);
-    const char *last = (const char *)((uintptr_t)base + (uintptr_t)l->ub - 1);
-
-    if (!onic_layout_on_device(base, l))
-        return OMPI_SUCCESS;
-    return nicstride_error(m, call, MPI_ERR_BUFFER,
-                           "the %s buffer, %p to %p, is memory of a device, and only host memory "
-                           "is supported",
-                           what, (const void *)first, (const void *)last);
-}
-
-static int out_of_bounds(nicstride_module_t *m, const nicstride_transfer_t *a, ptrdiff_t disp)
-{
-    const nicstride_rank_info_t *info = nicstride_info(m, a->peer->rank);
-
-    return nicstride_error(m, a->call, OMPI_ERR_RMA_RANGE,
-                           "displacement %td with a datatype that covers bytes %" PRId64
-                           " to %" PRId64 " from there leaves the window of target rank %d, which "
-                           "has %" PRIu64 " bytes and displacement unit %" PRIu32,
-                           disp, a->target.lb, a->target.ub, a->peer->rank, info->size,
-                           info->disp_unit);
-}
-
-/** Own memory of a dynamic window is checked here; that of others by them. */
-static int check_attached(nicstride_module_t *m, const nicstride_transfer_t *a)
-{
-    bool inside;
-
-    onic_transport_lock();
-    inside = nicstride_regions_cover(&m->regions, (uint64_t)a->disp, &a->target, 0, a->target.size);
-    onic_transport_unlock();
-    if (inside)
-        return OMPI_SUCCESS;
-    return nicstride_error(m, a->call, OMPI_ERR_RMA_RANGE,
-                           "address %#" PRIx64 " is not in memory attached to the window",
-                           (uint64_t)a->disp);
-}
-
-/** Where the target's bytes are, and by which paths they can be reached. All that the call names
- *  must be in the window, whatever of it is moved; of a dynamic one only its process knows, which
- *  gets what is moved. */
-static int locate(nicstride_module_t *m, nicstride_transfer_t *a, ptrdiff_t disp)
-{
-    const int rank = a->peer->rank;
-    const nicstride_rank_info_t *info = nicstride_info(m, rank);
-    const bool dynamic = m->flavor == MPI_WIN_FLAVOR_DYNAMIC;
-
-    a->disp = disp;
-    if (!dynamic && __builtin_mul_overflow((int64_t)disp, (int64_t)info->disp_unit, &a->disp))
-        return out_of_bounds(m, a, disp);
-    if (!dynamic && !nicstride_layout_fits(&a->target, a->disp, info->size))
-        return out_of_bounds(m, a, disp);
-    a->remote = nicstride_base(m, rank) + (uint64_t)a->disp;
-    if (rank == m->rank) {
-        a->mapped = true;
-        a->direct = (char *)(uintptr_t)a->remote;
-    } else if (!dynamic && a->peer->local >= 0 && m->mapped[a->peer->local] != NULL) {
-        a->mapped = true;
-        a->direct = m->mapped[a->peer->local] + a->disp;
-    }
-    return OMPI_SUCCESS;
-}
-
-int nicstride_fit(nicstride_module_t *m, const char *call, const char *from, uint64_t bytes,
-                  const char *to, onic_layout_t *room)
-{
-    if (bytes > room->size)
-        return nicstride_error(m, call, MPI_ERR_TYPE,
-                               "the %s buffer describes %" PRIu64
-                               " bytes, which do not fit into the %" PRIu64 " of the %s buffer",
-                               from, bytes, room->size, to);
-    if (onic_layout_cut(room, bytes) != ONIC_LAYOUT_OK)
-        return nicstride_error(m, call, OMPI_ERR_OUT_OF_RESOURCE,
-                               "no memory to describe a datatype");
-    return OMPI_SUCCESS;
-}
-
-/** What comes may be shorter than the room for it, of which what is left stays as it is: from here
- * on both sides are equally long. What an accumulate fetches is all of the target (origin.h). */
-static int fit_sides(nicstride_module_t *m, nicstride_transfer_t *a)
-{
-    if (!a->has_origin || a->origin.size == a->target.size)
-        return OMPI_SUCCESS;
-    if (a->type == NICSTRIDE_MSG_GET)
-        return nicstride_fit(m, a->call, "target", a->target.size, "origin", &a->origin);
-    if (a->type == NICSTRIDE_MSG_GET_ACC && a->origin.size < a->target.size)
-        return OMPI_SUCCESS;
-    return nicstride_fit(m, a->call, "origin", a->origin.size, "target", &a->target);
-}
-
-int nicstride_target_init(nicstride_transfer_t *a, nicstride_module_t *m, nicstride_msg_type_t type,
-                          const nicstride_arguments_t *g)
-{
-    const bool has_origin = g->origin_dt != NULL;
-    const char *wrong;
-    int rc;
-
-    a->call = g->call;
-    a->type = type;
-    a->has_origin = has_origin;
-    a->m = m;
-    a->request = NULL;
-    a->granule = 1;
-    a->op = a->dtype = 0;
-    a->result.nruns = 0;
-    a->origin_base = (char *)(uintptr_t)g->origin;
-    a->origin.nruns = 0;
-    a->target.nruns = 0;
-    a->direct = NULL;
-    a->mapped = false;
-    a->peer = nicstride_peer(m, g->target);
-    if (a->peer == NULL)
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    wrong = nicstride_enter(m, g->target);
-    if (wrong != NULL)
-        return nicstride_sync_error(m, g->call, wrong, g->target);
-    rc = OMPI_SUCCESS;
-    if (has_origin)
-        rc = nicstride_flatten(m, g->call, "origin", g->origin_dt, (size_t)g->origin_count,
-                               &a->origin);
-    if (rc == OMPI_SUCCESS)
-        rc = nicstride_flatten(m, g->call, "target", g->target_dt, (size_t)g->target_count,
-                               &a->target);
-    if (rc == OMPI_SUCCESS)
-        rc = locate(m, a, g->disp);
-    if (rc == OMPI_SUCCESS)
-        rc = fit_sides(m, a);
-    if (rc == OMPI_SUCCESS && has_origin && onic_devices_told())
-        rc = nicstride_check_host(m, g->call, "origin", g->origin, &a->origin);
-    if (rc == OMPI_SUCCESS && m->flavor == MPI_WIN_FLAVOR_DYNAMIC && a->peer->rank == m->rank)
-        rc = check_attached(m, a);
-    if (rc != OMPI_SUCCESS)
-        nicstride_target_fini(a);
-    return rc;
-}
-
-void nicstride_target_fini(nicstride_transfer_t *a)
-{
-    if (a->origin.nruns != 0)
-        onic_layout_fini(&a->origin);
-    if (a->target.nruns != 0)
-        onic_layout_fini(&a->target);
-    if (a->result.nruns != 0)
-        onic_layout_fini(&a->result);
 }

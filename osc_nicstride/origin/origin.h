@@ -22,7 +22,7 @@
 #include "ompi/request/request.h"
 #include "common/layout/flatten.h"
 #include "osc_nicstride/protocol/method.h"
-#include "osc_nicstride/queue/short.h"
+#include "osc_nicstride/methods/pack/short.h"
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/module.h"
 #include "common/support/device.h"

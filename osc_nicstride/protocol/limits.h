@@ -22,8 +22,7 @@
 /** The most puts or gets in one message (vector.h), and the bytes of what describes so many. */
 #define NICSTRIDE_VECTOR_MAX 32
 #define NICSTRIDE_GETV_MAX   (NICSTRIDE_VECTOR_MAX * 12)
-/** Most bytes of an operation that is held back with a lock: a header, a layout, data (lockq.h). */
-#define NICSTRIDE_LAZY_MAX 1408
+
 /** The most bytes of data in an answer that lies in shared memory (credit.h). */
 #define NICSTRIDE_REPLY_LINE_DATA 48
 /** With more processes of a window on a node there are none: their memory grows with the square. */

@@ -15,7 +15,8 @@ typedef enum payload {
     PAYLOAD_DATA,     /* len bytes */
     PAYLOAD_OPTIONAL, /* len bytes, or none where the operation reads only */
     PAYLOAD_PAIR,     /* len bytes: two values of equal size */
-    PAYLOAD_REPLY     /* len bytes, or none where status says that it failed */
+    PAYLOAD_REPLY,    /* len bytes, or none where status says that it failed */
+    PAYLOAD_TICKET    /* a ticket behind the layout, and nothing beside it */
 } payload_t;
 
 /* Which flags a type may have, and what comes with it. */
@@ -24,35 +25,42 @@ typedef struct rule {
     payload_t payload;
 } rule_t;
 
-#define SLICE      NICSTRIDE_MSG_SLICE
-#define RUNS       NICSTRIDE_MSG_RUNS
-#define INLINE     NICSTRIDE_MSG_INLINE
-#define RX_BUFFERS NICSTRIDE_MSG_RX_BUFFERS
-#define CACHED     NICSTRIDE_MSG_CACHED
+#define SLICE  NICSTRIDE_MSG_SLICE
+#define RUNS   NICSTRIDE_MSG_RUNS
+#define INLINE NICSTRIDE_MSG_INLINE
+
+#define CACHED NICSTRIDE_MSG_CACHED
 
 /* Of types that are not here there are no flags, and nothing comes with them. */
-static const rule_t rules[NICSTRIDE_MSG_LAST] = {
-    [NICSTRIDE_MSG_PUT] = {SLICE | RUNS | CACHED | INLINE | RX_BUFFERS, PAYLOAD_DATA},
-    [NICSTRIDE_MSG_GET] = {SLICE | RUNS | CACHED | RX_BUFFERS, PAYLOAD_NONE},
+static const rule_t rules[NICSTRIDE_MSG_ROWS + 1] = {
+    [NICSTRIDE_MSG_PUT] = {SLICE | RUNS | CACHED | INLINE, PAYLOAD_DATA},
+    [NICSTRIDE_MSG_GET] = {SLICE | RUNS | CACHED, PAYLOAD_NONE},
     [NICSTRIDE_MSG_PUTV] = {INLINE, PAYLOAD_DATA},
     [NICSTRIDE_MSG_GETV] = {INLINE, PAYLOAD_DATA},
-    [NICSTRIDE_MSG_GET_DATA] = {INLINE, PAYLOAD_REPLY},
-    [NICSTRIDE_MSG_ACC] = {SLICE | RUNS | CACHED | INLINE | RX_BUFFERS, PAYLOAD_DATA},
+    [NICSTRIDE_MSG_ACC] = {SLICE | RUNS | CACHED | INLINE, PAYLOAD_DATA},
     [NICSTRIDE_MSG_GET_ACC] = {SLICE | RUNS | CACHED | INLINE, PAYLOAD_OPTIONAL},
     [NICSTRIDE_MSG_CAS] = {INLINE, PAYLOAD_PAIR},
-    [NICSTRIDE_MSG_ACC_DATA] = {INLINE, PAYLOAD_REPLY},
+    [NICSTRIDE_MSG_PIPE_PUT] = {SLICE | RUNS | CACHED, PAYLOAD_TICKET},
+    [NICSTRIDE_MSG_PIPE_GET] = {SLICE | RUNS | CACHED, PAYLOAD_TICKET},
+    [NICSTRIDE_MSG_PIPE_ACC] = {SLICE | RUNS | CACHED, PAYLOAD_TICKET},
+    [NICSTRIDE_MSG_REPLY] = {INLINE, PAYLOAD_REPLY},
     [NICSTRIDE_MSG_KEYS] = {INLINE, PAYLOAD_DATA},
+    [NICSTRIDE_MSG_ROWS] = {INLINE, PAYLOAD_DATA},
 };
+
+static inline const rule_t *rule_of(unsigned type)
+{
+    return &rules[type < NICSTRIDE_MSG_ROWS ? type : NICSTRIDE_MSG_ROWS];
+}
 
 /* What says where bytes are, or is added to. */
 static inline const char *check_values(const nicstride_msg_t *m)
 {
-    if ((m->flags & ~rules[m->type].flags) != 0)
+    if ((m->flags & ~rule_of(m->type)->flags) != 0)
         return "a flag that this type does not use";
     if ((m->flags & CACHED) != 0 && m->layout_len <= NICSTRIDE_LAYOUT_ID_BYTES)
         return "a name of no list";
-    if ((m->flags & (INLINE | RX_BUFFERS)) == (INLINE | RX_BUFFERS))
-        return "data in more than one place";
+
     if (m->len > UINT64_MAX - m->offset)
         return "offset and length overflow";
     return NULL;
@@ -62,13 +70,8 @@ static inline const char *check_payload(const nicstride_msg_t *m, payload_t kind
                                         uint64_t payload_len)
 {
     const bool inlined = (m->flags & INLINE) != 0;
-    const bool rx_buffers = (m->flags & RX_BUFFERS) != 0;
+    const uint64_t beside = payload_len;
     bool right;
-
-    if (rx_buffers && (payload_len != 0 || m->len == 0))
-        return "a payload beside a ticket, or a ticket for nothing";
-    if (rx_buffers)
-        return NULL;
     if (inlined && payload_len != 0)
         return "a payload inside and another beside the header";
     if (inlined)
@@ -91,6 +94,9 @@ static inline const char *check_payload(const nicstride_msg_t *m, payload_t kind
         if (m->status != 0)
             right = !inlined && payload_len == 0;
         break;
+    case PAYLOAD_TICKET:
+        right = beside == 0 && m->len > 0;
+        break;
     }
     return right ? NULL : "the payload does not have the length that the header says";
 }
@@ -98,7 +104,7 @@ static inline const char *check_payload(const nicstride_msg_t *m, payload_t kind
 /* Is what lies behind the header of the right length? */
 static inline bool has_length(const nicstride_msg_t *m, uint64_t behind)
 {
-    if ((m->flags & RX_BUFFERS) != 0)
+    if (nicstride_msg_has_ticket(m->type))
         return behind >= NICSTRIDE_TICKET_BYTES && m->layout_len == behind - NICSTRIDE_TICKET_BYTES;
     if ((m->flags & INLINE) == 0)
         return m->layout_len == behind;
@@ -119,7 +125,7 @@ const char *nicstride_msg_decode(const void *buf, size_t len, uint64_t payload_l
     if (!has_length(m, len - sizeof(*m)))
         return "layout and payload do not have the length that the header says";
     why = check_values(m);
-    return why != NULL ? why : check_payload(m, rules[m->type].payload, payload_len);
+    return why != NULL ? why : check_payload(m, rule_of(m->type)->payload, payload_len);
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */

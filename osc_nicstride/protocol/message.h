@@ -23,27 +23,27 @@
 #include "osc_nicstride/protocol/limits.h"
 
 /** Another one whenever messages or keys change in a way that no size shows. */
-#define NICSTRIDE_MSG_FORM 7
+#define NICSTRIDE_MSG_FORM 8
 
-/** Those about memory of a window come first. */
 typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_PUT = 1,  /**< layout, payload: write len bytes at packed position offset */
     NICSTRIDE_MSG_GET,      /**< layout: send back len bytes from packed position offset */
     NICSTRIDE_MSG_PUTV,     /**< several contiguous puts: payload, inline: a vector (vector.h) */
-    NICSTRIDE_MSG_GETV,     /**< several contiguous gets: the same; one GET_DATA answers all */
-    NICSTRIDE_MSG_GET_DATA, /**< reply to GET: payload belongs at position offset of operation
-                                 `handle`; or status != 0 and no payload */
+    NICSTRIDE_MSG_GETV,     /**< several contiguous gets: the same; one REPLY answers all */
     NICSTRIDE_MSG_ACC,      /**< layout, payload, op, dtype */
     NICSTRIDE_MSG_GET_ACC,  /**< as ACC, and send the old values back; payload empty for NO_OP */
     NICSTRIDE_MSG_CAS,      /**< payload: compare value, then new value, each of dtype's size */
-    NICSTRIDE_MSG_ACC_DATA, /**< reply to GET_ACC and CAS: old values; or status != 0 */
+    NICSTRIDE_MSG_PIPE_PUT, /**< PUT, GET, ACC whose data goes through receive buffers; a ticket */
+    NICSTRIDE_MSG_PIPE_GET, /**< of NICSTRIDE_TICKET_BYTES that names them lies behind the layout */
+    NICSTRIDE_MSG_PIPE_ACC, /**< (common/pipeline) */
+    NICSTRIDE_MSG_REPLY,    /**< to all that fetch: payload belongs at position offset of operation
+                                 `handle`; or status != 0 and no payload */
     NICSTRIDE_MSG_FLUSH,    /**< count: acknowledge once that many are applied */
     NICSTRIDE_MSG_ACK,      /**< count: applied so far, disp: bytes that were kept for them; status:
                                  first error since the last */
-    NICSTRIDE_MSG_LOCK,     /**< op: lock type, perhaps with NICSTRIDE_LOCK_... */
+    NICSTRIDE_MSG_LOCK,     /**< op: lock type, perhaps with NICSTRIDE_LOCK_HOLDS */
     NICSTRIDE_MSG_GRANT,  /**< the lock at rank `count` is yours, or the window's, where there is no
-                               such rank: op is its type; or status: it will not be. What
-                               came in one message with the request was dropped */
+                               such rank: op is its type; or status: it will not be */
     NICSTRIDE_MSG_UNLOCK, /**< op: of the window's lock its type, else 0 */
     NICSTRIDE_MSG_LEAVE,  /**< the window's lock is to be given back (window_lock.h) */
     NICSTRIDE_MSG_POST,   /**< exposure epoch opened for you */
@@ -54,39 +54,40 @@ typedef enum nicstride_msg_type {
                              disp, or of an address; 1: the answer */
     NICSTRIDE_MSG_LAYOUT, /**< op 1: the target has the list with the name `count`
                                (peer_layout_cache.h); 0: it will not have it */
-    NICSTRIDE_MSG_LAST
+    NICSTRIDE_MSG_ROWS,   /**< this one and those up to LAST are left to rows: payload, inline */
+    NICSTRIDE_MSG_LAST = NICSTRIDE_MSG_ROWS + 4
 } nicstride_msg_type_t;
 
 /** What a request for a lock says beside its type. */
 enum {
-    NICSTRIDE_LOCK_TYPE = 7,      /**< the bits of that */
-    NICSTRIDE_LOCK_WITH_MORE = 8, /**< in the same message comes what is to be done under the lock
-                                     of a target: that is done, and no GRANT sent, where the lock is
-                                     free; else it is dropped */
-    NICSTRIDE_LOCK_HOLDS = 16     /**< the process holds another lock of the window (lockq.h) */
+    NICSTRIDE_LOCK_TYPE = 7,  /**< the bits of that */
+    NICSTRIDE_LOCK_HOLDS = 16 /**< the process holds another lock of the window (lockq.h) */
 };
 
 /** Flags of a message. */
 enum {
-    NICSTRIDE_MSG_SLICE = 2,   /**< PUT, GET, ACC, GET_ACC: the layout is only the slice that this
-                                   message needs and begins at packed position `offset` of the
-                                   operation; without it the layout is the operation's whole one */
-    NICSTRIDE_MSG_RUNS = 32,   /**< PUT, GET, ACC, GET_ACC: the layout is the operation's whole one,
-                                    a list of blocks */
-    NICSTRIDE_MSG_INLINE = 4,  /**< the payload lies behind header and layout, not beside them */
-    NICSTRIDE_MSG_CACHED = 16, /**< PUT, GET, ACC, GET_ACC: a name (peer_layout_cache.h) stands
+    NICSTRIDE_MSG_SLICE = 2,  /**< the layout is only the slice that this
+                                  message needs and begins at packed position `offset` of the
+                                  operation; without it the layout is the operation's whole one */
+    NICSTRIDE_MSG_RUNS = 32,  /**< the layout is the operation's whole one,
+                                   a list of blocks */
+    NICSTRIDE_MSG_INLINE = 4, /**< the payload lies behind header and layout, not beside them */
+    NICSTRIDE_MSG_CACHED = 16 /**< a name (peer_layout_cache.h) stands
                                  before the layout. With SLICE: that of the list to which the slice
                                  belongs; else the layout is the operation's whole one, what is
                                  around the list of that name */
-    NICSTRIDE_MSG_RX_BUFFERS = 8 /**< PUT, GET, ACC: the data goes through receive buffers of the
-                                    receiver; a ticket of NICSTRIDE_TICKET_BYTES that names them
-                                    lies behind header and layout (common/pipeline) */
 };
 
 /** Bytes of a name. */
 #define NICSTRIDE_LAYOUT_ID_BYTES 8
 /** Bytes of a ticket. */
 #define NICSTRIDE_TICKET_BYTES 24
+
+/** Has such a message a ticket? */
+static inline bool nicstride_msg_has_ticket(unsigned type)
+{
+    return type >= NICSTRIDE_MSG_PIPE_PUT && type <= NICSTRIDE_MSG_PIPE_ACC;
+}
 
 /** The header, as it travels: 64 bytes, host byte order (component/agreement.c sees to it that all
  *  have the same). Unused fields are 0. */
@@ -104,9 +105,8 @@ typedef struct nicstride_msg {
     uint64_t offset; /**< packed position in the layout or the operation */
     uint64_t len;    /**< bytes of data */
     uint64_t handle; /**< the origin's handle of the operation */
-    uint64_t count;  /**< see the types; PUT, GET, ACC, GET_ACC, CAS: not 0 asks for an
-                          acknowledgement once that many are applied; GET_DATA,
-                          ACC_DATA: not 0 is one */
+    uint64_t count;  /**< see the types; of an operation not 0 asks for an acknowledgement once that
+                          many are applied; REPLY: not 0 is one */
 } nicstride_msg_t;
 
 /** Clears a message and sets type, win and origin. */
@@ -125,7 +125,7 @@ static inline uint64_t nicstride_msg_kept(const nicstride_msg_t *m)
         NICSTRIDE_KEPT_USE + (list ? (uint64_t)m->layout_len * NICSTRIDE_SLICE_GROWTH : 0);
     const uint64_t copy = NICSTRIDE_KEPT_RECORD + m->len;
 
-    if ((m->flags & NICSTRIDE_MSG_RX_BUFFERS) != 0)
+    if (nicstride_msg_has_ticket(m->type))
         return use;
     switch (m->type) {
     case NICSTRIDE_MSG_ACC:
@@ -168,9 +168,8 @@ static inline uint64_t nicstride_fragment(const onic_layout_t *l, uint64_t base,
 }
 
 /** Checks and copies a received header. `*layout_p` points at the encoded layout inside `buf`;
- *  behind it lies the payload where NICSTRIDE_MSG_INLINE says so, or a ticket where
- *  NICSTRIDE_MSG_RX_BUFFERS does. `payload_len` is what came beside it. NULL, or a static text that
- *  says what is wrong. */
+ *  behind it lies the payload where NICSTRIDE_MSG_INLINE says so, or a ticket. `payload_len` is
+ * what came beside it. NULL, or a static text that says what is wrong. */
 const char *nicstride_msg_decode(const void *buf, size_t len, uint64_t payload_len,
                                  nicstride_msg_t *m, const void **layout_p);
 

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Methods that move data: each is a row that says what it can do, what that costs, and how
- * it is started and waited for. The chooser knows no method by name but messages. Pure, and so are
- * fits and cost of each row (methods/plan.c); the rest of a row is not. */
+/** @file Methods that move data. A row says what a method can do, what that costs, how it is
+ * started and waited for, and which messages of it a target handles. The chooser knows no method by
+ * name but messages. Pure, and so are `fits` and `cost` of each row; the rest of a row is not. */
 #pragma once
 
 #include <stdbool.h>
@@ -48,8 +48,6 @@ typedef enum nicstride_presence {
 typedef struct nicstride_path {
     onic_link_t link;
     const onic_costs_t *costs; /**< of the node's ways, not its own; NULL: equations say it */
-    uint64_t pipeline_slot;    /**< bytes of a buffer of the pipeline, */
-    uint64_t pipeline_block;   /**< and those that a receiver is shown together */
 } nicstride_path_t;
 
 typedef struct nicstride_method_row nicstride_method_row_t;
@@ -73,6 +71,47 @@ typedef struct nicstride_case {
 } nicstride_case_t;
 
 #define NICSTRIDE_REACH(method) (1u << (method))
+
+/** What a way of the node takes, nanoseconds. `bytes`: as the numbers of the way count them. */
+static inline double nicstride_cost_on_node(const nicstride_case_t *c, onic_way_t put,
+                                            onic_way_t get, double bytes)
+{
+    const uint64_t a = onic_layout_blocks(c->origin), b = onic_layout_blocks(c->target);
+    const onic_way_t way = c->dir == NICSTRIDE_GET ? get : put;
+    const double pieces = (double)(a > b ? a : b);
+
+    return onic_cost(&c->path->costs->of[way][c->many], pieces, (double)c->target->size / pieces,
+                     bytes);
+}
+
+/* ---- messages ---------------------------------------------------------------------------------
+ */
+
+struct nicstride_incoming;
+struct nicstride_msg;
+struct onic_peer;
+
+/** What holds of all messages of a kind. */
+enum {
+    NICSTRIDE_OPERATES = 1,   /**< it is about memory of the window, and is counted */
+    NICSTRIDE_TAKES_TURN = 2, /**< it waits for what its origin has sent before */
+    NICSTRIDE_TAKES_LOCK = 4  /**< its handler tries a lock, and may find it busy */
+};
+
+/** How the target handles a kind of message. All is called with the transport lock held. */
+typedef struct nicstride_handler {
+    uint16_t kind;  /**< of nicstride_msg_kind_t */
+    uint16_t holds; /**< a set of the above */
+    /** Handles one. False where it must be put off, and nothing was done: a lock is busy. */
+    bool (*handle)(const struct nicstride_incoming *in);
+    /** There is no memory to put it off: ends it with an error that the origin gets. Not NULL where
+     *  it may be put off and is no request for a lock. */
+    void (*refuse)(const struct nicstride_incoming *in, int error);
+    /** It is dropped: its window or its sender's record is gone. NULL: nothing is to be done. */
+    void (*drop)(struct onic_peer *from, const struct nicstride_msg *msg, const void *layout);
+} nicstride_handler_t;
+
+struct nicstride_op;
 
 /** What a row needs whose data an adapter moves: the target's memory registered, and a key for it
  *  (queue/keys.h), which only the row understands. All with the transport lock held. */
@@ -127,9 +166,20 @@ struct nicstride_method_row {
      *  but in dynamic windows. */
     bool in_order;
 
+    /** Messages of it that a target handles, `nhandlers` of them. */
+    const nicstride_handler_t *handlers;
+    unsigned nhandlers;
+
+    /** Ends what moves an operation of its own (nicstride_op_t's `row`), which has failed. NULL: it
+     *  ends by itself. Transport lock. */
+    void (*cancel)(struct nicstride_op *op);
+    /** The target answers such an operation by a message. False: the answer is not to be taken, the
+     *  operation ends in another way. NULL: there is no such answer. Transport lock. */
+    bool (*answered)(struct nicstride_op *op, const struct nicstride_msg *msg);
+
     /** Goes on with what it has begun, in the next progress after it has asked for it
      *  (onic_transport_defer(ONIC_AM_OSC)), on any thread. Returns events done, or a negative value
-     * where work is left that it could not do. NULL: there is nothing to do. Wire lock. */
+     * where work is left that it could not do. NULL: there is nothing to do. Transport lock. */
     int (*progress)(void);
     /** What is a matter of MPI threads, when it has asked for that (onic_transport_kick_mpi).
      * Returns events done. NULL: nothing is. No lock held. */
@@ -137,18 +187,18 @@ struct nicstride_method_row {
 
     /** Has all landed that it has begun at the peer? Asked again and again by flushes, and before
      * an epoch is closed, until it has; no event needs to announce it. NULL: it leaves nothing
-     * under way but what the target counts as messages. Wire lock. */
+     * under way but what the target counts as messages. Transport lock. */
     bool (*flush)(struct nicstride_peer *p);
 
     /** Does what it has begun at the peer, and has not landed, take work of that process? Not what
-     *  an adapter does. NULL: never. Wire lock. */
+     *  an adapter does. NULL: never. Transport lock. */
     bool (*needs_peer)(struct nicstride_peer *p);
 
     /** By what keys it reaches memory; NULL: it needs none. */
     const nicstride_rkey_ops_t *rkey_ops;
 
     /** The process is forgotten, and with it what the row keeps there (nicstride_process_t's
-     *  `of_row`, not NULL). NULL: nothing. Wire lock, or nobody else is there any more. */
+     *  `of_row`, not NULL). NULL: nothing. Transport lock, or nobody else is there any more. */
     void (*leave)(void *of_row);
 
     /** Nothing is under way, and the window goes away: frees what the row keeps for it. NULL:

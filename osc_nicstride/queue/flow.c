@@ -2,222 +2,12 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Flow control: cutting queued operations into fragments, what of them may be sent, and what
- *  is asked for; see flow.h. */
+
 #include "osc_nicstride/queue/flow.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "osc_nicstride/queue/lazy_lock.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/send.h"
-#include "osc_nicstride/window/control.h"
-#include "osc_nicstride/window/op.h"
 #include "osc_nicstride/window/state.h"
-
-/* ---- fragments ------------------------------------------------------------------------------- */
-
-/** A message under construction: header, then the encoded layout. */
-typedef struct fragment {
-    nicstride_msg_t msg;
-    unsigned char layout[8192];
-} fragment_t;
-
-/** A slice that carries a name has more room than this: one run fits in any case. */
-#define LIST_ROOM 64
-
-_Static_assert(offsetof(fragment_t, layout) == sizeof(nicstride_msg_t), "layout follows header");
-
-/** Does the origin have data for the next fragment? Else it is only fetched: then no fragment has
- *  bytes of both kinds. */
-static bool is_given(const nicstride_op_t *op)
-{
-    return op->sends_data && op->sent < op->origin.size;
-}
-
-static uint64_t fragment_bytes(const nicstride_op_t *op, uint64_t room)
-{
-    const uint64_t base = nicstride_base(op->peer->module, op->peer->rank) + (uint64_t)op->disp;
-    const uint64_t most = is_given(op) ? op->origin.size - op->sent : op->size;
-    const uint64_t n = nicstride_fragment(&op->target, base, op->sent, room, op->granule);
-
-    return n < most ? n : most;
-}
-
-static size_t lesser(size_t a, uint64_t b)
-{
-    return b < a ? (size_t)b : a;
-}
-
-/** Most bytes of a fragment. What the target may have to keep is no longer than its memory for this
- *  process. */
-static size_t longest(const nicstride_op_t *op)
-{
-    size_t most =
-        nicstride_frag_max_locked(op->peer, sizeof(nicstride_framed_t) + op->size - op->sent);
-
-    if (op->type != NICSTRIDE_MSG_PUT && op->type != NICSTRIDE_MSG_GET)
-        most = lesser(most, op->peer->quota->limit - NICSTRIDE_KEPT_USE);
-    return nicstride_op_wants_reply(op) ? lesser(most, NICSTRIDE_GET_PIECE) : most;
-}
-
-/** Room in such a fragment for a slice of an irregular layout. */
-static size_t slice_room(const nicstride_op_t *op, size_t frag, size_t most)
-{
-    const uint64_t kept = (op->peer->quota->limit - NICSTRIDE_KEPT_USE - NICSTRIDE_KEPT_ANSWER) /
-                          NICSTRIDE_SLICE_GROWTH;
-
-    most = lesser(most, frag / NICSTRIDE_SLICE_SHARE);
-    most = lesser(most, onic_transport_header_max() - sizeof(nicstride_msg_t));
-    return op->type == NICSTRIDE_MSG_GET ? lesser(most, kept) : most;
-}
-
-/** Writes the name of the layout's list, where the target has that, and what is around it; returns
- *  the bytes, or 0. */
-static size_t put_name(const nicstride_peer_t *p, const onic_layout_t *l, unsigned char *layout)
-{
-    nicstride_layout_id_t name = {0};
-
-    /* What is held back with a lock could be sent behind the word that the name is not used. */
-    if (nicstride_is_nameable(l) && p->sent != NULL && p->lock.lazy == NULL)
-        name.number = nicstride_layout_find(p->sent, onic_layout_number(l));
-    if (name.number == 0)
-        return 0;
-    memcpy(layout, &name, sizeof(name));
-    return sizeof(name) + onic_layout_encode_around(l, layout + sizeof(name));
-}
-
-bool nicstride_describe_whole(const nicstride_peer_t *p, const onic_layout_t *l,
-                              nicstride_msg_t *msg, size_t cap, uint64_t room)
-{
-    unsigned char *layout = (unsigned char *)(msg + 1);
-    size_t used = 0;
-
-    if (onic_layout_is_contig(l)) {
-        msg->disp += l->offset;
-    } else if (l->nruns == 0) {
-        (void)onic_layout_encode(l, layout, ONIC_LAYOUT_ENCODED_MAX, &used);
-    } else if ((used = put_name(p, l, layout)) > 0) {
-        nicstride_add(&nicstride_counters.lists_named, 1);
-        msg->flags |= NICSTRIDE_MSG_CACHED;
-    } else if (l->nlevels > 0 && l->run_start[l->nruns] <= room &&
-               onic_layout_encode(l, layout, cap, &used) == ONIC_LAYOUT_OK) {
-        msg->flags |= NICSTRIDE_MSG_RUNS;
-    } else {
-        return false;
-    }
-    msg->layout_len = (uint32_t)used;
-    return true;
-}
-
-/** Bytes of data that the next fragment has of a list that is to get the operation's name; 0 where
- *  there is no name, or the list is over. */
-static uint64_t list_left(nicstride_op_t *op, size_t cap)
-{
-    const onic_layout_t *l = &op->target;
-    const uint64_t list = op->name != 0 ? l->run_start[l->nruns] : 0;
-
-    if (op->sent >= list || list % op->granule != 0 || cap < LIST_ROOM ||
-        op->peer->lock.lazy != NULL ||
-        !nicstride_layout_is(op->peer->sent, op->name, NICSTRIDE_LAYOUT_SENT))
-        op->name = 0;
-    return op->name != 0 ? list - op->sent : 0;
-}
-
-/** Puts the target layout into the fragment; `*data_p` is how many bytes of data go along, for
- *  which there is `room`, or 0: what is left of a fragment. */
-static int put_layout(nicstride_op_t *op, fragment_t *f, uint64_t room, uint64_t *data_p)
-{
-    const size_t frag = longest(op), left = frag - sizeof(f->msg);
-    const size_t cap = slice_room(op, frag, sizeof(f->layout));
-    const uint64_t list = list_left(op, cap);
-    nicstride_layout_id_t name = {.number = op->name};
-    size_t at = list > 0 ? sizeof(name) : 0, used = 0;
-
-    if (list == 0 && nicstride_describe_whole(op->peer, &op->target, &f->msg, cap, left - cap)) {
-        *data_p = fragment_bytes(op, room != 0 ? room : left - f->msg.layout_len);
-        return OMPI_SUCCESS;
-    }
-    if (op->slice.pos != op->sent)
-        onic_cursor_init(&op->slice, &op->target, op->sent);
-    room = fragment_bytes(op, room != 0 ? room : left - cap);
-    room = list > 0 ? lesser(room, list) : room;
-    if (onic_layout_encode_slice(&op->slice, room, op->granule, f->layout + at, cap - at, &used,
-                                 data_p) != ONIC_LAYOUT_OK)
-        return OMPI_ERROR;
-    f->msg.flags |= NICSTRIDE_MSG_SLICE;
-    f->msg.layout_len = (uint32_t)(at + used);
-    if (list > 0) {
-        name.last = *data_p == list;
-        memcpy(f->layout, &name, sizeof(name));
-        f->msg.flags |= NICSTRIDE_MSG_CACHED;
-    }
-    return OMPI_SUCCESS;
-}
-
-/** Describes the next fragment: which of the target's bytes, and what data goes with it. */
-static int describe(nicstride_op_t *op, fragment_t *f, onic_payload_t *payload, uint64_t *n_p)
-{
-    nicstride_msg_init(&f->msg, op->type, op->peer->win, op->peer->me);
-    f->msg.disp = op->disp;
-    f->msg.dtype = op->dtype;
-    f->msg.offset = op->sent;
-    f->msg.handle = op->handle;
-    payload->len = 0;
-    if (op->type == NICSTRIDE_MSG_CAS) {
-        *n_p = op->size;
-        f->msg.len = payload->len = 2 * op->size;
-        payload->base = op->cas;
-        payload->cursor.layout = NULL;
-        return OMPI_SUCCESS;
-    }
-    const int rc = put_layout(op, f, op->type == NICSTRIDE_MSG_GET ? NICSTRIDE_GET_PIECE : 0, n_p);
-    f->msg.len = *n_p;
-    f->msg.op = op->op;
-    if (op->sends_data && !is_given(op))
-        f->msg.op = (uint16_t)nicstride_op_index(&ompi_mpi_op_no_op.op);
-    if (rc == OMPI_SUCCESS && is_given(op))
-        nicstride_set_payload(payload, &op->origin, op->origin_base, op->sent, *n_p);
-    return rc;
-}
-
-/** Sends the next fragment of an operation: 1, or 0 where there is no credit for it; else an error.
- */
-static int send_fragment(nicstride_op_t *op)
-{
-    nicstride_peer_t *p = op->peer;
-    const onic_cursor_t slice = op->slice;
-    onic_payload_t payload;
-    fragment_t f;
-    uint64_t n = 0;
-    int rc = describe(op, &f, &payload, &n);
-
-    if (rc != OMPI_SUCCESS)
-        return rc;
-    const uint64_t kept = nicstride_msg_kept(&f.msg);
-    p->flow.wants = kept;
-    if (!nicstride_tx_can_send(&p->flow.tx, p->quota, kept)) {
-        op->slice = slice;
-        return 0;
-    }
-    /* A message by itself is likely to be flushed at once: it asks for its acknowledgement itself.
-     * But a wait for a request does not look into the reply line, which has data of whole
-     * operations. */
-    if (op->sent + n == op->size && nicstride_tx_may_ask(&p->flow.tx) && op->request == NULL &&
-        (op->sent == 0 || !nicstride_op_wants_reply(op)) && !nicstride_is_active(p->module))
-        f.msg.count = p->flow.tx.asked = p->flow.tx.sent + 1;
-    op->in_flight++;
-    op->sent += n;
-    rc = nicstride_send_locked(p, &f.msg, payload.len > 0 ? &payload : NULL, nicstride_op_sent_cb,
-                               op);
-    if (rc != 0)
-        op->in_flight--;
-    if (rc < 0)
-        return rc;
-    nicstride_count_sent_locked(p, kept);
-    return 1;
-}
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
@@ -231,9 +21,7 @@ static void ask_for_credit(nicstride_peer_t *p)
     LIST_FOREACH(other, &p->process->peers, of_process) {
         uint64_t upto;
 
-        /* What is kept for a lock was not sent yet; what lies in a reply line nobody else looks
-         * for. */
-        nicstride_lazy_lock_ask_locked(other);
+        /* What lies in a reply line nobody else looks for. */
         nicstride_look_locked(other);
         if (!other->failed && nicstride_tx_ask(&other->flow.tx, &upto))
             nicstride_send_note_locked(other, NICSTRIDE_MSG_FLUSH, 0, upto);
@@ -267,7 +55,7 @@ void nicstride_pump_queue_locked(nicstride_peer_t *p)
     /* To a failed peer nothing is sent, nor does what is queued wait for its turn. */
     while (!STAILQ_EMPTY(&p->queue.waiting) && (p->failed || may_send(p))) {
         nicstride_op_t *op = STAILQ_FIRST(&p->queue.waiting);
-        const int rc = p->failed ? OMPI_ERR_UNREACH : send_fragment(op);
+        const int rc = p->failed ? OMPI_ERR_UNREACH : op->send(op);
 
         if (rc == 0) {
             ask_for_credit(p);
@@ -309,54 +97,4 @@ void nicstride_peer_end_locked(nicstride_peer_t *p)
     nicstride_ops_fail_locked(p);
     nicstride_tx_forget(&p->flow.tx, p->quota);
     nicstride_pump_all_locked(p->process);
-}
-
-/* ---- lists that targets keep ----------------------------------------------------------------- */
-
-uint32_t nicstride_list_used_locked(nicstride_peer_t *p, const onic_layout_t *l)
-{
-    if (!nicstride_is_nameable(l))
-        return 0;
-    if (p->sent == NULL)
-        p->sent = calloc(1, sizeof(*p->sent));
-    return p->sent != NULL ? nicstride_layout_used(p->sent, onic_layout_number(l)) : 0;
-}
-
-bool nicstride_list_is_due_locked(const nicstride_peer_t *p, const onic_layout_t *l)
-{
-    return nicstride_is_nameable(l) && p->sent != NULL &&
-           nicstride_layout_is_due(p->sent, onic_layout_number(l));
-}
-
-bool nicstride_list_is_known_locked(const nicstride_peer_t *p, const nicstride_msg_t *msg,
-                                    const void *layout)
-{
-    nicstride_layout_id_t name;
-
-    if ((msg->flags & NICSTRIDE_MSG_CACHED) == 0)
-        return true;
-    memcpy(&name, layout, sizeof(name));
-    return p->lock.lazy == NULL &&
-           nicstride_layout_is(p->sent, name.number, NICSTRIDE_LAYOUT_KNOWN);
-}
-
-nicstride_cached_layout_t *nicstride_cached_layout_locked(const nicstride_incoming_t *in)
-{
-    nicstride_peer_t *p = in->p;
-    nicstride_layout_id_t name;
-    nicstride_layout_answer_t answer = NICSTRIDE_LAYOUT_REFUSED;
-
-    if ((in->msg->flags & NICSTRIDE_MSG_SLICE) == 0)
-        return p->kept != NULL ? nicstride_layout_cached(p->kept, in->layout) : NULL;
-    if (p->kept == NULL)
-        p->kept = calloc(1, sizeof(*p->kept));
-    if (p->kept != NULL)
-        answer = nicstride_layout_slice(&nicstride_component.lists, p->kept, in->msg, in->layout);
-    memcpy(&name, in->layout, sizeof(name));
-    if (answer != NICSTRIDE_LAYOUT_MORE)
-        nicstride_send_note_locked(p, NICSTRIDE_MSG_LAYOUT, answer == NICSTRIDE_LAYOUT_HAD,
-                                   name.number);
-    if (answer == NICSTRIDE_LAYOUT_HAD)
-        nicstride_add(&nicstride_counters.lists_had, 1);
-    return NULL;
 }

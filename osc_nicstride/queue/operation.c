@@ -6,12 +6,10 @@
 
 #include <stdlib.h>
 
-#include "common/pipeline/pipeline.h"
+#include "common/layout/copy.h"
+#include "common/layout/pack.h"
 #include "common/transport/transport.h"
 #include "osc_nicstride/window/state.h"
-
-/* Requests that are done, not yet handed to MPI; transport lock. */
-static nicstride_request_t *done_head;
 
 bool nicstride_op_wants_reply(const nicstride_op_t *op)
 {
@@ -19,10 +17,66 @@ bool nicstride_op_wants_reply(const nicstride_op_t *op)
            op->type == NICSTRIDE_MSG_CAS;
 }
 
-bool nicstride_op_name_locked(nicstride_op_t *op)
+nicstride_op_t *nicstride_op_new_locked(nicstride_peer_t *p, nicstride_msg_type_t type,
+                                        int64_t disp, uint64_t size)
 {
-    op->handle = onic_handle_new(&nicstride_component.ops, op);
-    return op->handle != 0;
+    nicstride_op_t *op = malloc(sizeof(*op));
+
+    if (op == NULL)
+        return NULL;
+    nicstride_counters.live_ops++;
+    memset(op, 0, offsetof(nicstride_op_t, origin));
+    op->origin.nruns = op->target.nruns = op->result.nruns = 0;
+    op->peer = p;
+    op->type = type;
+    op->granule = 1;
+    op->disp = disp;
+    op->size = size;
+    op->request = NULL;
+    if (nicstride_op_wants_reply(op) &&
+        (op->handle = onic_handle_new(&nicstride_component.ops, op)) == 0) {
+        nicstride_op_free_locked(op);
+        return NULL;
+    }
+    return op;
+}
+
+nicstride_op_t *nicstride_op_of_locked(nicstride_transfer_t *t, bool queued)
+{
+    nicstride_op_t *op = nicstride_op_new_locked(t->peer, t->type, t->disp, t->target.size);
+
+    if (op == NULL)
+        return NULL;
+    op->op = t->op;
+    op->dtype = t->dtype;
+    op->granule = t->granule;
+    op->sends_data = t->has_origin && t->type != NICSTRIDE_MSG_GET;
+    op->origin_base = t->origin_base;
+    op->result_base = t->result_base;
+    op->request = t->request;
+    if (op->type == NICSTRIDE_MSG_GET) {
+        onic_layout_move(&op->result, &t->origin);
+        op->result_base = t->origin_base;
+    } else if (nicstride_op_wants_reply(op)) {
+        onic_layout_move(&op->result, &t->result);
+    }
+    if (!queued)
+        return op;
+    onic_layout_move(&op->target, &t->target);
+    if (op->type == NICSTRIDE_MSG_CAS) {
+        memcpy(op->cas, t->origin_base, op->size);
+        memcpy(op->cas + op->size, t->swap, op->size);
+    } else if (op->sends_data) {
+        onic_layout_move(&op->origin, &t->origin);
+    }
+    return op;
+}
+
+void nicstride_op_enter_locked(const nicstride_transfer_t *t, nicstride_op_t *op)
+{
+    nicstride_enter_locked(t->peer, t->way, !nicstride_writes(t), t->from, t->to);
+    if (op != NULL)
+        nicstride_op_live_locked(op);
 }
 
 void nicstride_op_free_locked(nicstride_op_t *op)
@@ -68,13 +122,8 @@ static void end_request(nicstride_op_t *op)
         __atomic_store_n(&op->peer->flow.tx.error, op->error, __ATOMIC_RELAXED);
         nicstride_use_locked(op->peer);
     }
-    if (op->request == NULL)
-        return;
-    /* An MPI thread completes it. */
-    op->request->super.req_status.MPI_ERROR = op->error;
-    op->request->next_done = done_head;
-    done_head = op->request;
-    onic_transport_kick_mpi(ONIC_AM_OSC);
+    if (op->request != NULL)
+        nicstride_request_end_locked(op->request, op->error);
     op->request = NULL;
 }
 
@@ -102,9 +151,8 @@ void nicstride_op_fail(nicstride_op_t *op)
     if (op->error == 0)
         op->error = MPI_ERR_OTHER;
     op->sent = op->received = op->size;
-    /* A thread that is inside a copy ends it, and the operation then. */
-    if (op->move != NULL)
-        (void)onic_pipeline_cancel_locked(op);
+    if (op->row != NULL && op->row->cancel != NULL)
+        op->row->cancel(op);
     if (op->request != NULL) {
         end_request(op);
         op->reported = true;
@@ -182,7 +230,7 @@ bool nicstride_needs_peer_locked(nicstride_peer_t *p)
     if (!nicstride_tx_idle(&p->flow.tx) || p->flow.posting > 0)
         return true;
     TAILQ_FOREACH(op, &p->queue.live, of_live)
-        if (!op->by_row)
+        if (op->row == NULL || op->row->needs_target)
             return true;
     for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
         const nicstride_method_row_t *row = nicstride_component.methods[i];
@@ -242,35 +290,16 @@ static nicstride_op_t *awaiting(uint64_t handle, uint64_t offset, uint64_t len)
     return op;
 }
 
-/** The target will not fill the buffers of a get. False where they are full already: then the
- *  transfer's callback is about to come. */
-static bool leave_slots(nicstride_op_t *op)
-{
-    if (!onic_pipeline_withdraw_locked(op->move))
-        return false;
-    op->move = NULL;
-    op->in_flight--;
-    return true;
-}
-
 void nicstride_on_data(const nicstride_incoming_t *in)
 {
     const nicstride_msg_t *msg = in->msg;
     nicstride_op_t *op = awaiting(msg->handle, msg->offset, msg->len);
 
-    if (op != NULL && op->move != NULL) {
-        if (!leave_slots(op))
-            return;
-        /* The target cannot reach buffers of this process, and sends what it was asked for. */
-        if (msg->status == 0)
-            __atomic_store_n(nicstride_known(op->peer, NICSTRIDE_METHOD_PIPELINE, op->type), -1,
-                             __ATOMIC_RELAXED);
-    }
-    if (op != NULL) {
-        if (msg->status == 0)
-            place(op, msg->offset, in->data, in->len);
-        nicstride_op_received_locked(op, msg->len, nicstride_error_class(msg->status));
-    }
+    if (op == NULL || (op->row != NULL && op->row->answered != NULL && !op->row->answered(op, msg)))
+        return;
+    if (msg->status == 0)
+        place(op, msg->offset, in->data, in->len);
+    nicstride_op_received_locked(op, msg->len, nicstride_error_class(msg->status));
 }
 
 void nicstride_place_answer_locked(nicstride_peer_t *p)
@@ -285,120 +314,4 @@ void nicstride_place_answer_locked(nicstride_peer_t *p)
         place(op, 0, data, len);
         nicstride_op_received_locked(op, len, 0);
     }
-}
-
-/* ---- requests -----------------------------------------------------------------------------------
- *
- * Requests of MPI_Rput and its kin. Operations end in whichever thread progresses the transport;
- * requests are completed by MPI threads only, from a list. */
-
-static void release(nicstride_request_t *r)
-{
-    OMPI_REQUEST_FINI(&r->super);
-    OBJ_RELEASE(r);
-    __atomic_fetch_sub(&nicstride_counters.live_requests, 1, __ATOMIC_RELAXED);
-}
-
-static int request_free(ompi_request_t **request)
-{
-    nicstride_request_t *r = (nicstride_request_t *)*request;
-    bool over;
-
-    onic_transport_lock();
-    over = r->done;
-    r->freed = true;
-    onic_transport_unlock();
-    if (over)
-        release(r);
-    *request = MPI_REQUEST_NULL;
-    return OMPI_SUCCESS;
-}
-
-static int request_cancel(ompi_request_t *request, int flag)
-{
-    (void)request;
-    (void)flag;
-    return MPI_ERR_REQUEST; /* one-sided communication cannot be cancelled */
-}
-
-static void request_construct(nicstride_request_t *r)
-{
-    r->super.req_type = OMPI_REQUEST_WIN;
-    r->super.req_free = request_free;
-    r->super.req_cancel = request_cancel;
-    r->next_done = NULL;
-    r->freed = false;
-    r->done = false;
-}
-
-OBJ_CLASS_INSTANCE(nicstride_request_t, ompi_request_t, request_construct, NULL);
-
-nicstride_request_t *nicstride_request_new(ompi_win_t *win)
-{
-    nicstride_request_t *r = OBJ_NEW(nicstride_request_t);
-
-    if (r == NULL)
-        return NULL;
-    OMPI_REQUEST_INIT(&r->super, false);
-    r->super.req_mpi_object.win = win;
-    r->super.req_state = OMPI_REQUEST_ACTIVE;
-    r->super.req_status.MPI_ERROR = MPI_SUCCESS;
-    r->super.req_status.MPI_SOURCE = MPI_ANY_SOURCE;
-    r->super.req_status.MPI_TAG = MPI_ANY_TAG;
-    r->super.req_status._ucount = 0;
-    r->super.req_status._cancelled = 0;
-    __atomic_fetch_add(&nicstride_counters.live_requests, 1, __ATOMIC_RELAXED);
-    return r;
-}
-
-int nicstride_request_finish(nicstride_request_t *r, int rc, bool done, ompi_request_t **request_p)
-{
-    if (rc != OMPI_SUCCESS) {
-        if (r != NULL)
-            release(r);
-        return rc;
-    }
-    if (done) {
-        r->done = true;
-        ompi_request_complete(&r->super, true);
-    }
-    *request_p = &r->super;
-    return OMPI_SUCCESS;
-}
-
-int nicstride_requests_complete(void)
-{
-    nicstride_request_t *list, *forgotten = NULL;
-    int n = 0;
-
-    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
-        const nicstride_method_row_t *row = nicstride_component.methods[i];
-
-        n += row != NULL && row->finish != NULL ? row->finish() : 0;
-    }
-    onic_transport_lock();
-    list = done_head;
-    done_head = NULL;
-    while (list != NULL) {
-        nicstride_request_t *r = list;
-
-        list = r->next_done;
-        n++;
-        if (r->freed) {
-            r->next_done = forgotten;
-            forgotten = r;
-            continue;
-        }
-        /* Under the lock, so that a free in another thread finds it done or not begun. */
-        r->done = true;
-        ompi_request_complete(&r->super, true);
-    }
-    onic_transport_unlock();
-    while (forgotten != NULL) {
-        nicstride_request_t *r = forgotten;
-
-        forgotten = r->next_done;
-        release(r);
-    }
-    return n;
 }

@@ -17,11 +17,7 @@
 #include "osc_nicstride/window/module.h"
 #include "common/transport/transport.h"
 #include "osc_nicstride/queue/send.h"
-#include "common/ompi_compat.h"
-#include "ompi/request/request.h"
-#include "ompi/win/win.h"
-
-struct nicstride_request;
+#include "osc_nicstride/queue/request.h"
 
 /** Where one of several gets puts its bytes. */
 typedef struct nicstride_get {
@@ -39,18 +35,22 @@ struct nicstride_op {
     uint16_t op;
     uint16_t dtype;
     uint32_t granule; /**< bytes of an element that fragments must not tear; 1 for data */
-    uint32_t name;    /**< that its slices give the target's list; 0: none (flow.h) */
+    uint32_t name;    /**< that its slices give the target's list; 0: none (describe.h) */
     int64_t disp;
     uint64_t size;
     uint64_t sent;      /**< bytes of the operation given to the transport */
     uint64_t received;  /**< bytes of replies */
     uint32_t in_flight; /**< sends not locally complete, and replies being received */
     bool queued;        /**< in the peer's queue */
-    bool by_row;        /**< a method's row moves its data: says whether that takes the peer */
-    bool reported;      /**< its request has ended */
-    bool failing;       /**< nothing more will come of it */
-    uint64_t number;    /**< of this operation in the peer's queue, from 1 */
-    struct onic_transfer *move; /**< that moves its data through receive buffers; NULL: none */
+
+    bool reported;   /**< its request has ended */
+    bool failing;    /**< nothing more will come of it */
+    uint64_t number; /**< of this operation in the peer's queue, from 1 */
+    /** Sends its next message: 1, or 0 where there is no credit for it; else an error. Of those
+     * that are queued. */
+    int (*send)(struct nicstride_op *op);
+    const nicstride_method_row_t *row; /**< that moves its data otherwise; NULL: messages do */
+    void *of_row;                      /**< what that keeps for it */
     int error;
     uint64_t handle;       /**< for replies; 0 where there are none */
     nicstride_get_t *gets; /**< NICSTRIDE_VECTOR_MAX of them, in the order of their bytes; NULL: it
@@ -60,16 +60,12 @@ struct nicstride_op {
     char *origin_base;
     onic_layout_t result; /**< GET, GET_ACC: destination; owned */
     char *result_base;
-    onic_layout_t target;   /**< owned */
-    onic_cursor_t slice;    /**< list-form target: where the next slice begins */
-    unsigned char cas[128]; /**< CAS: compare, then new value */
-    uint64_t generation;    /**< method rdma, dynamic window: for which there were keys, */
-    uint64_t word;          /**< and what the target's word says */
-    struct nicstride_request *request;
+    onic_layout_t target;         /**< owned */
+    onic_cursor_t slice;          /**< list-form target: where the next slice begins */
+    unsigned char cas[128];       /**< CAS: compare, then new value */
+    nicstride_request_t *request; /**< NULL: none, or it has ended */
 };
 
-/** Gives it its name for replies. False where memory is exhausted. */
-bool nicstride_op_name_locked(nicstride_op_t *op);
 /** Frees one that is in no list, with what it owns. */
 void nicstride_op_free_locked(nicstride_op_t *op);
 /** Does it end with a reply? */
@@ -114,7 +110,7 @@ typedef struct nicstride_incoming {
         *list; /**< that the message names; NULL: none, or one that is not there */
 } nicstride_incoming_t;
 
-/** GET_DATA or ACC_DATA: data for an operation of ours. */
+/** A reply: data for an operation of ours. */
 void nicstride_on_data(const nicstride_incoming_t *in);
 
 /** Puts in place what the peer answered in its reply line (credit.h), which was just found. */
@@ -123,26 +119,10 @@ void nicstride_place_answer_locked(nicstride_peer_t *p);
 /** An error class as a peer reports it; what is none becomes MPI_ERR_OTHER. */
 int nicstride_error_class(int status);
 
-/* ---- starting transfers by message (start.c) ----------------------------------------------------
- *
- * What is short and has nothing before it goes at once, in one message with its data inline; all
- * else becomes an operation in the peer's queue, from which fragments are sent as credit allows.
- * Of a transfer through receive buffers the message says where the data belongs and in which
- * buffers it comes (methods/pipeline.c). */
-
-/**
- * Starts a transfer, and takes over those of its layouts that are needed longer. Waits, with
- * progress, only where very many operations are queued already. MPI threads, no lock held.
- *
- * @param done_p  set to whether it is locally complete; else the transfer's request, if any, will
- *                be completed
+/* ---- what the rows share when they start transfers --------------------------------------------
  */
-int nicstride_message_start(nicstride_transfer_t *t, bool *done_p);
 
-/* ---- what the ways of starting a transfer share; transport lock
- * ----------------------------------- */
-
-/** A new operation, without layouts, with its name where there will be a reply. NULL where memory
+/** A new operation, without layouts, with its handle where there will be a reply. NULL where memory
  * is exhausted. */
 nicstride_op_t *nicstride_op_new_locked(nicstride_peer_t *p, nicstride_msg_type_t type,
                                         int64_t disp, uint64_t size);
@@ -170,30 +150,3 @@ static inline void nicstride_op_live_locked(nicstride_op_t *op)
 
 /** Enters an operation of the transfer; NULL: it needs no object. */
 void nicstride_op_enter_locked(const nicstride_transfer_t *t, nicstride_op_t *op);
-
-/** An operation that was to go another way, of which nothing is under way any more, goes by
- * message: before all that is queued, since flushes wait in the order of numbers. It was made as a
- * queued one, and entered. */
-void nicstride_op_by_message_locked(nicstride_op_t *op);
-
-/** Describes all bytes of the target behind the header; false where that takes too much room.
- *  No lock is needed. */
-bool nicstride_describe(nicstride_framed_t *f, const nicstride_transfer_t *t);
-
-/* ---- requests (operation.c) ------------------------------------------------------------------ */
-
-typedef struct nicstride_request {
-    ompi_request_t super;
-    struct nicstride_request *next_done;
-    bool freed; /**< the user freed it before it completed; transport lock */
-    bool done;  /**< handed to MPI as complete; transport lock */
-} nicstride_request_t;
-
-OBJ_CLASS_DECLARATION(nicstride_request_t);
-
-nicstride_request_t *nicstride_request_new(ompi_win_t *win);
-/** Ends a request-based call: hands the request to the user, complete if `done`; on an error
- *  frees it and returns the error. `r` may be NULL (memory exhausted, `rc` says so). */
-int nicstride_request_finish(nicstride_request_t *r, int rc, bool done, ompi_request_t **request_p);
-/** The transport's function for MPI threads: completes what is done. */
-int nicstride_requests_complete(void);

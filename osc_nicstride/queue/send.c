@@ -161,26 +161,6 @@ unsigned char *nicstride_message_room_locked(nicstride_peer_t *p, size_t len)
     return at;
 }
 
-bool nicstride_bundle_locked(nicstride_peer_t *p, const nicstride_piece_t *pieces, unsigned n)
-{
-    sent_batch_t *b = take();
-    bool fits = b != NULL;
-    size_t len = 0;
-
-    for (unsigned i = 0; i < n; i++)
-        len += sizeof(uint16_t) + pieces[i].len;
-    const size_t max = nicstride_batch_max_locked(p, len);
-    for (unsigned i = 0; i < n && fits; i++)
-        fits = nicstride_batch_add(&b->batch, max, pieces[i].bytes, pieces[i].len);
-    if (!fits) {
-        free(b);
-        return false;
-    }
-    nicstride_send_waiting_locked(p);
-    send_batch(p, b);
-    return true;
-}
-
 void nicstride_drop_waiting_locked(nicstride_peer_t *p)
 {
     if (p->flow.batch != NULL)
@@ -211,7 +191,7 @@ size_t nicstride_compose(unsigned char *bytes, nicstride_msg_t *msg, const onic_
 {
     const size_t len = data != NULL ? data->len : 0;
 
-    if (len > 0 && (msg->flags & NICSTRIDE_MSG_RX_BUFFERS) == 0)
+    if (len > 0 && !nicstride_msg_has_ticket(msg->type))
         msg->flags |= NICSTRIDE_MSG_INLINE;
     const size_t header = sizeof(*msg) + msg->layout_len;
     unsigned char *end = bytes + header;

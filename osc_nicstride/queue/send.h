@@ -57,7 +57,7 @@ int nicstride_send_locked(nicstride_peer_t *p, nicstride_msg_t *msg, const onic_
                           onic_send_cb_t cb, void *arg);
 
 /** The same for data of up to NICSTRIDE_INLINE_MAX bytes, which is copied, or none; or for a
- *  ticket, with NICSTRIDE_MSG_RX_BUFFERS. */
+ *  ticket. */
 void nicstride_send_inline_locked(nicstride_peer_t *p, nicstride_msg_t *msg,
                                   const onic_payload_t *data);
 
@@ -106,16 +106,6 @@ size_t nicstride_batch_max_locked(nicstride_peer_t *p, size_t len);
 /** Packed bytes [at, at + len) of a layout become the payload. */
 void nicstride_set_payload(onic_payload_t *p, const onic_layout_t *l, const char *base, uint64_t at,
                            uint64_t len);
-
-/** One of several messages. */
-typedef struct nicstride_piece {
-    const void *bytes;
-    size_t len;
-} nicstride_piece_t;
-
-/** Sends these messages in one, alone, after what waits. False where they do not fit or memory is
- *  exhausted: they were not sent. */
-bool nicstride_bundle_locked(nicstride_peer_t *p, const nicstride_piece_t *pieces, unsigned n);
 
 /** Does something wait for this peer? A guess, where the lock is not held. */
 static inline bool nicstride_waits_for_others(const nicstride_peer_t *p)

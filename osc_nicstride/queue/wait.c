@@ -8,7 +8,7 @@
 #include "common/transport/shm/node.h"
 #include "common/transport/put.h"
 #include "osc_nicstride/queue/flow.h"
-#include "osc_nicstride/queue/lazy_lock.h"
+
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/state.h"
@@ -145,37 +145,6 @@ void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), 
             nicstride_wake_waited(&patience, p);
         opal_progress();
     }
-}
-
-static bool flushed(void *arg)
-{
-    nicstride_peer_t *p = arg;
-
-    return !nicstride_lazy_lock_is_locked(p) || nicstride_peer_failed_locked(p);
-}
-
-int nicstride_await_lock(nicstride_peer_t *p)
-{
-    bool failed;
-
-    if (!nicstride_lazy_lock_may_be(p))
-        return OMPI_SUCCESS;
-    onic_transport_lock();
-    nicstride_lazy_lock_ask_locked(p);
-    onic_transport_unlock();
-    nicstride_wait(p, NICSTRIDE_WAKE, flushed, p);
-    onic_transport_lock();
-    failed = p->failed;
-    onic_transport_unlock();
-    return failed ? MPI_ERR_OTHER : OMPI_SUCCESS;
-}
-
-void nicstride_await_my_lock(void)
-{
-    nicstride_peer_t *p = nicstride_lazy_lock_mine();
-
-    if (p != NULL)
-        (void)nicstride_await_lock(p);
 }
 
 /* ---- behind waits that are not ours ---------------------------------------------------------- */

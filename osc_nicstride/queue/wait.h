@@ -27,14 +27,6 @@ enum {
  * may be NULL, answers in its reply line. `how`: a set of the above. MPI threads, no lock held. */
 void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), void *arg);
 
-/** The lock of the peer is wanted, where it is held back (lazy_lock.h): waits until it is there,
- * and what waited for it is under way or done. MPI_ERR_OTHER where it cannot be had. */
-int nicstride_await_lock(nicstride_peer_t *p);
-
-/** The same for the lock that this thread holds back, of any peer of any window. A peer that cannot
- *  be reached is noted as failed. */
-void nicstride_await_my_lock(void);
-
 /** Can the peer's helper thread be woken? Then it answers soon, though nobody is in MPI there. */
 bool nicstride_can_wake(nicstride_peer_t *p);
 

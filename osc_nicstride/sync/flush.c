@@ -8,7 +8,7 @@
 
 #include "osc_nicstride/sync/fence.h"
 #include "osc_nicstride/window/control.h"
-#include "osc_nicstride/queue/lazy_lock.h"
+
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/window/module.h"
@@ -165,11 +165,7 @@ int nicstride_flush_peer(nicstride_peer_t *p, nicstride_flush_t kind)
         order_stores(p);
         return OMPI_SUCCESS;
     }
-    if (nicstride_lazy_lock_may_be(p)) {
-        onic_transport_lock();
-        nicstride_lazy_lock_ask_locked(p);
-        onic_transport_unlock();
-    }
+
     error = kind == NICSTRIDE_FLUSH_REMOTE ? flush_remote(p)
                                            : flush_local(p, kind == NICSTRIDE_FLUSH_GIVEN);
     order_stores(p);
@@ -184,9 +180,6 @@ void nicstride_land(nicstride_peer_t *p)
 {
     flush_t f = {.p = p, .lands = true};
 
-    onic_transport_lock();
-    nicstride_lazy_lock_ask_locked(p);
-    onic_transport_unlock();
     nicstride_wait(p, NICSTRIDE_WAKE_IF_NEEDED, flushed_remotely, &f);
     order_stores(p);
 }
@@ -197,7 +190,6 @@ static void start_one(nicstride_peer_t *p, nicstride_flush_t kind)
     const bool remote = kind == NICSTRIDE_FLUSH_REMOTE;
 
     onic_transport_lock();
-    nicstride_lazy_lock_ask_locked(p);
     nicstride_pump_locked(p);
     if (remote)
         nicstride_ask_locked(p, p->queue.enqueued);

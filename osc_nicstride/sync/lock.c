@@ -7,13 +7,12 @@
  *  The lock of a target lies in memory shared by its node. A process of that node takes it and
  *  gives it back there by itself; others ask by message. The process that gives a lock back hands
  *  it to the next in the queue: by a store to a process of the node, by a message to any other, so
- *  nobody polls the network for a lock. A process that must ask by message does so with the first
- *  operation (lazy_lock.h). Before an exclusive lock a process takes the window's, and for
- *  MPI_Win_lock_all nothing but that (window_lock.h). */
+ *  nobody polls the network for a lock.  Before an exclusive lock a process takes the window's, and
+ * for MPI_Win_lock_all nothing but that (window_lock.h). */
 #include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/sync/fence.h"
-#include "osc_nicstride/queue/lazy_lock.h"
+
 #include "osc_nicstride/window/module.h"
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/queue/send.h"
@@ -26,7 +25,7 @@ static bool answered(void *arg)
 {
     nicstride_peer_t *p = arg;
 
-    return !p->lock.asked.waits || nicstride_peer_failed_locked(p);
+    return !p->asked_lock.waits || nicstride_peer_failed_locked(p);
 }
 
 static int take_by_message(nicstride_peer_t *p, unsigned type, bool holds)
@@ -34,12 +33,12 @@ static int take_by_message(nicstride_peer_t *p, unsigned type, bool holds)
     int error;
 
     onic_transport_lock();
-    nicstride_asked_begin(&p->lock.asked);
+    nicstride_asked_begin(&p->asked_lock);
     nicstride_send_note_locked(p, NICSTRIDE_MSG_LOCK, type | (holds ? NICSTRIDE_LOCK_HOLDS : 0), 0);
     onic_transport_unlock();
     nicstride_wait(p, NICSTRIDE_WAKE, answered, p);
     onic_transport_lock();
-    error = nicstride_asked_end(&p->lock.asked, MPI_ERR_OTHER);
+    error = nicstride_asked_end(&p->asked_lock, MPI_ERR_OTHER);
     onic_transport_unlock();
     return error;
 }
@@ -96,17 +95,16 @@ static int mpi_lock(int type, int target, int assert, ompi_win_t *win)
     OPAL_THREAD_LOCK(&m->lock);
     wrong = nicstride_epoch_lock(&m->epoch, (uint32_t)target, (uint8_t)kind);
     if (wrong == NULL)
-        p->lock.nocheck = (assert &MPI_MODE_NOCHECK) != 0;
+        p->nocheck = (assert &MPI_MODE_NOCHECK) != 0;
     holds = m->epoch.locks > 1;
     OPAL_THREAD_UNLOCK(&m->lock);
     if (wrong != NULL)
         return nicstride_sync_error(m, "MPI_Win_lock", wrong, target);
-    if (p->lock.nocheck)
+    if (p->nocheck)
         return OMPI_SUCCESS;
-    nicstride_await_my_lock();
     if (exclusive)
         rc = nicstride_window_lock_take(m, NICSTRIDE_LOCK_OF_SOME, holds);
-    if (rc == OMPI_SUCCESS && !nicstride_lazy_lock_begin(p, kind, holds)) {
+    if (rc == OMPI_SUCCESS) {
         rc = take(m, p, kind, holds);
         if (rc != OMPI_SUCCESS && exclusive)
             nicstride_window_lock_give(m);
@@ -120,19 +118,13 @@ static int mpi_lock(int type, int target, int assert, ompi_win_t *win)
 /** Ends the use of a lock: waits for what was done under it, and gives it back. */
 static int end_lock(nicstride_module_t *m, nicstride_peer_t *p, bool exclusive)
 {
-    const bool together = nicstride_lazy_lock_release(p);
-    int error = nicstride_flush_peer(p, NICSTRIDE_FLUSH_REMOTE), told;
+    int error = nicstride_flush_peer(p, NICSTRIDE_FLUSH_REMOTE);
 
-    /* Nothing was done under it. */
-    told = together ? OMPI_SUCCESS : nicstride_await_lock(p);
-    nicstride_lazy_lock_end(p);
-    if (error == OMPI_SUCCESS && told != OMPI_SUCCESS)
-        error = lock_error(m, "MPI_Win_unlock", told, p->rank);
     /* The lock first: another thread may lock the target as soon as the epoch is over. */
-    told = together || p->lock.nocheck ? OMPI_SUCCESS : give_back(m, p);
+    const int told = p->nocheck ? OMPI_SUCCESS : give_back(m, p);
     if (error == OMPI_SUCCESS && told != OMPI_SUCCESS)
         error = lock_error(m, "MPI_Win_unlock", told, -1);
-    if (exclusive && !p->lock.nocheck)
+    if (exclusive && !p->nocheck)
         nicstride_window_lock_give(m);
     return nicstride_unless_broken(m, "MPI_Win_unlock", error);
 }
@@ -156,7 +148,7 @@ static int mpi_unlock(int target, ompi_win_t *win)
         return nicstride_sync_error(m, "MPI_Win_unlock", wrong, target);
     error = end_lock(m, p, exclusive);
     OPAL_THREAD_LOCK(&m->lock);
-    p->lock.nocheck = false;
+    p->nocheck = false;
     nicstride_epoch_unlock(&m->epoch, (uint32_t)target);
     OPAL_THREAD_UNLOCK(&m->lock);
     return error;
@@ -181,7 +173,7 @@ static int mpi_lock_all(int assert, ompi_win_t *win)
         return nicstride_sync_error(m, "MPI_Win_lock_all", wrong, -1);
     if (m->nocheck_all)
         return OMPI_SUCCESS;
-    nicstride_await_my_lock();
+
     rc = nicstride_window_lock_take(m, NICSTRIDE_LOCK_OF_ALL, false);
     if (rc == OMPI_SUCCESS)
         return OMPI_SUCCESS;

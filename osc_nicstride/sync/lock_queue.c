@@ -73,22 +73,6 @@ bool nicstride_asker_is_gone_locked(nicstride_peer_t *p)
     return onic_peer_is_lost(p->wire);
 }
 
-bool nicstride_lock_at_once_locked(nicstride_peer_t *p, const nicstride_msg_t *msg)
-{
-    nicstride_module_t *m = p->module;
-    const int local = m->node.me;
-    nicstride_ctl_t *ctl = nicstride_ctl(m, local);
-    bool had;
-
-    if (nicstride_asker_is_gone_locked(p) || nicstride_is_broken(m) ||
-        !nicstride_ctl_try(m, &ctl->queue_lock))
-        return false;
-    had = nicstride_lockq_try(nicstride_ctl_lockq(m, local), msg->origin,
-                              msg->op & NICSTRIDE_LOCK_TYPE, (msg->op & NICSTRIDE_LOCK_HOLDS) != 0);
-    nicstride_ctl_unlock(&ctl->queue_lock);
-    return had;
-}
-
 bool nicstride_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *msg)
 {
     nicstride_module_t *m = p->module;

@@ -29,10 +29,6 @@ bool nicstride_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *m
  *  forgotten. */
 bool nicstride_asker_is_gone_locked(nicstride_peer_t *p);
 
-/** The request for a lock with what is to be done under it behind it: true where the lock is had at
- *  once. Else nothing was done, and the above is to be called. */
-bool nicstride_lock_at_once_locked(nicstride_peer_t *p, const nicstride_msg_t *msg);
-
 /** Ends the operations under way to peers that were lost since the last call, those of requests
  *  among them, for which nobody else waits. Costs a comparison where nothing was lost. Wire lock.
  *  Returns how many peers; a negative value, and asks to be called again, where a lock was busy. */

@@ -2,22 +2,20 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What comes from peers: decoded, given to its handler, put off where a lock is busy. */
+/** @file What comes from peers: decoded, given to the handler of its kind, put off where a lock is
+ *  busy. The handlers of operations are those of the methods' rows. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/layout/copy.h"
-#include "osc_nicstride/queue/flow.h"
-#include "osc_nicstride/queue/wait.h"
-#include "osc_nicstride/queue/lazy_lock.h"
-#include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/protocol/lockq.h"
 #include "osc_nicstride/protocol/message.h"
-#include "osc_nicstride/protocol/vector.h"
+#include "osc_nicstride/queue/flow.h"
+#include "osc_nicstride/queue/operation.h"
+#include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/state.h"
-#include "osc_nicstride/queue/operation.h"
 
 static nicstride_module_t *find_window(uint32_t name)
 {
@@ -28,147 +26,157 @@ static nicstride_module_t *find_window(uint32_t name)
     return m;
 }
 
-/* ---- synchronisation ------------------------------------------------------------------------- */
+/* ---- messages of no row ---------------------------------------------------------------------- */
 
-static void on_grant(const nicstride_incoming_t *in)
+static bool on_reply(const nicstride_incoming_t *in)
+{
+    nicstride_on_data(in);
+    /* There may be no other acknowledgement, and nobody but requests that wait for it. */
+    if (in->msg->count != 0)
+        nicstride_acknowledged_locked(in->p, in->msg->count, 0, 0);
+    return true;
+}
+
+static bool on_flush(const nicstride_incoming_t *in)
+{
+    nicstride_flush_asked_locked(in->p, in->msg->count);
+    return true;
+}
+
+static bool on_ack(const nicstride_incoming_t *in)
+{
+    nicstride_acknowledged_locked(in->p, in->msg->count, (uint64_t)in->msg->disp, in->msg->status);
+    return true;
+}
+
+/** A request for a lock, or its release. */
+static bool on_lock(const nicstride_incoming_t *in)
+{
+    return nicstride_lock_is_of_window(in->msg->op & NICSTRIDE_LOCK_TYPE)
+               ? nicstride_window_lock_message_locked(in->p, in->msg)
+               : nicstride_lock_message_locked(in->p, in->msg);
+}
+
+static bool on_grant(const nicstride_incoming_t *in)
 {
     const int error = nicstride_error_class(in->msg->status);
-    nicstride_peer_t *target;
+    nicstride_peer_t *target = NULL;
 
-    if (in->msg->count == (uint64_t)in->m->size) {
+    if (in->msg->count == (uint64_t)in->m->size)
         nicstride_window_lock_answered_locked(in->m, in->msg->op, error);
-        return;
-    }
-    target = in->msg->count < (uint64_t)in->m->size ? in->m->peer[in->msg->count] : NULL;
+    else if (in->msg->count < (uint64_t)in->m->size)
+        target = in->m->peer[in->msg->count];
     /* Of whom a lock was asked there is a peer. */
-    if (target == NULL)
-        return;
-    if (!nicstride_lazy_lock_granted_locked(target, error != 0))
-        (void)nicstride_asked_answer(&target->lock.asked, error);
-    else if (error != 0) /* nothing that was to be done under it can be done */
-        nicstride_peer_end_locked(target);
+    if (target != NULL)
+        (void)nicstride_asked_answer(&target->asked_lock, error);
+    return true;
 }
 
-static bool by_rx_buffers(const nicstride_msg_t *msg)
+static bool on_leave(const nicstride_incoming_t *in)
 {
-    return (msg->flags & NICSTRIDE_MSG_RX_BUFFERS) != 0;
+    nicstride_window_lock_leave_locked(in->m);
+    return true;
 }
 
-/** False where the message must wait for a lock. */
+static bool on_post(const nicstride_incoming_t *in)
+{
+    in->p->notices.come[NICSTRIDE_POST]++;
+    return true;
+}
+
+static bool on_complete(const nicstride_incoming_t *in)
+{
+    in->p->notices.count = in->msg->count;
+    in->p->notices.come[NICSTRIDE_COMPLETE]++;
+    return true;
+}
+
+static bool on_fence(const nicstride_incoming_t *in)
+{
+    nicstride_fence_receive(&in->m->fence, in->msg->op, (uint32_t)in->msg->count,
+                            in->msg->dtype != 0, in->msg->status);
+    return true;
+}
+
+static bool on_layout(const nicstride_incoming_t *in)
+{
+    if (in->p->sent != NULL)
+        nicstride_layout_answered(in->p->sent, (uint32_t)in->msg->count, in->msg->op != 0);
+    return true;
+}
+
+enum { OF_LOCK = NICSTRIDE_TAKES_TURN | NICSTRIDE_TAKES_LOCK };
+
+static const nicstride_handler_t handlers[] = {
+    {.kind = NICSTRIDE_MSG_REPLY, .handle = on_reply},
+    {.kind = NICSTRIDE_MSG_FLUSH, .handle = on_flush},
+    {.kind = NICSTRIDE_MSG_ACK, .handle = on_ack},
+    {.kind = NICSTRIDE_MSG_LOCK, .holds = OF_LOCK, .handle = on_lock},
+    {.kind = NICSTRIDE_MSG_UNLOCK, .holds = OF_LOCK, .handle = on_lock},
+    {.kind = NICSTRIDE_MSG_GRANT, .handle = on_grant},
+    {.kind = NICSTRIDE_MSG_LEAVE, .handle = on_leave},
+    {.kind = NICSTRIDE_MSG_POST, .handle = on_post},
+    {.kind = NICSTRIDE_MSG_COMPLETE, .handle = on_complete},
+    {.kind = NICSTRIDE_MSG_FENCE, .handle = on_fence},
+    {.kind = NICSTRIDE_MSG_KEYS, .handle = nicstride_on_keys},
+    {.kind = NICSTRIDE_MSG_LAYOUT, .handle = on_layout},
+};
+
+/* By kind; written before a window is made, transport lock. */
+static const nicstride_handler_t *by_kind[NICSTRIDE_MSG_LAST];
+
+static void add_handlers(const nicstride_handler_t *h, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        by_kind[h[i].kind] = &h[i];
+}
+
+void nicstride_find_handlers(void)
+{
+    onic_transport_lock();
+    add_handlers(handlers, sizeof(handlers) / sizeof(handlers[0]));
+    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++)
+        if (nicstride_component.methods[i] != NULL)
+            add_handlers(nicstride_component.methods[i]->handlers,
+                         nicstride_component.methods[i]->nhandlers);
+    onic_transport_unlock();
+}
+
+static bool holds(const nicstride_msg_t *msg, unsigned what)
+{
+    return (by_kind[msg->type]->holds & what) != 0;
+}
+
 static bool handle(const nicstride_incoming_t *in)
 {
-    if (by_rx_buffers(in->msg)) {
-        nicstride_on_move(in);
-        return true;
-    }
-    switch ((nicstride_msg_type_t)in->msg->type) {
-    case NICSTRIDE_MSG_PUT:
-        nicstride_on_put(in);
-        return true;
-    case NICSTRIDE_MSG_GET:
-        nicstride_on_get(in);
-        return true;
-    case NICSTRIDE_MSG_PUTV:
-        nicstride_on_putv(in);
-        return true;
-    case NICSTRIDE_MSG_GETV:
-        nicstride_on_getv(in);
-        return true;
-    case NICSTRIDE_MSG_GET_DATA:
-    case NICSTRIDE_MSG_ACC_DATA:
-        nicstride_on_data(in);
-        /* There may be no other acknowledgement, and nobody but requests that wait for it. */
-        if (in->msg->count != 0)
-            nicstride_acknowledged_locked(in->p, in->msg->count, 0, 0);
-        return true;
-    case NICSTRIDE_MSG_ACC:
-    case NICSTRIDE_MSG_GET_ACC:
-    case NICSTRIDE_MSG_CAS:
-        return nicstride_on_accumulate(in);
-    case NICSTRIDE_MSG_FLUSH:
-        nicstride_flush_asked_locked(in->p, in->msg->count);
-        return true;
-    case NICSTRIDE_MSG_ACK:
-        nicstride_acknowledged_locked(in->p, in->msg->count, (uint64_t)in->msg->disp,
-                                      in->msg->status);
-        return true;
-    case NICSTRIDE_MSG_LOCK:
-    case NICSTRIDE_MSG_UNLOCK:
-        return nicstride_lock_is_of_window(in->msg->op & NICSTRIDE_LOCK_TYPE)
-                   ? nicstride_window_lock_message_locked(in->p, in->msg)
-                   : nicstride_lock_message_locked(in->p, in->msg);
-    case NICSTRIDE_MSG_LEAVE:
-        nicstride_window_lock_leave_locked(in->m);
-        return true;
-    case NICSTRIDE_MSG_GRANT:
-        on_grant(in);
-        return true;
-    case NICSTRIDE_MSG_POST:
-        in->p->notices.come[NICSTRIDE_POST]++;
-        return true;
-    case NICSTRIDE_MSG_COMPLETE:
-        in->p->notices.count = in->msg->count;
-        in->p->notices.come[NICSTRIDE_COMPLETE]++;
-        return true;
-    case NICSTRIDE_MSG_LAYOUT:
-        if (in->p->sent != NULL)
-            nicstride_layout_answered(in->p->sent, (uint32_t)in->msg->count, in->msg->op != 0);
-        return true;
-    case NICSTRIDE_MSG_FENCE:
-        nicstride_fence_receive(&in->m->fence, in->msg->op, (uint32_t)in->msg->count,
-                                in->msg->dtype != 0, in->msg->status);
-        return true;
-    case NICSTRIDE_MSG_KEYS:
-        nicstride_on_keys(in);
-        return true;
-    default:
-        return true;
-    }
+    return by_kind[in->msg->type]->handle(in);
 }
 
-/* ---- messages that wait for a lock ----------------------------------------------------------- */
+/* ---- messages that are put off ----------------------------------------------------------------
+ */
 
-/* First come, first served, so that what an origin has sent keeps its order; transport lock. What
- * it may hold is bounded (credit.h); how much that is (footprint) is counted. */
-static TAILQ_HEAD(, nicstride_deferred) deferred = TAILQ_HEAD_INITIALIZER(deferred);
+/* Each window has a line: first come, first served, so that what an origin has sent keeps its
+ * order. What it may hold is bounded (credit.h); how much that is (footprint) is counted.
+ * Transport lock. */
+static LIST_HEAD(, nicstride_module) lines = LIST_HEAD_INITIALIZER(lines); /* with somebody in it */
 static size_t deferred_bytes;
-static unsigned deferred_for_lock; /* those of them that take one */
-
-/** Is it about memory of the window? */
-static bool is_operation(const nicstride_msg_t *msg)
-{
-    return msg->type <= NICSTRIDE_MSG_CAS && msg->type != NICSTRIDE_MSG_GET_DATA;
-}
-
-static bool is_of_lock(const nicstride_msg_t *msg)
-{
-    return msg->type == NICSTRIDE_MSG_LOCK || msg->type == NICSTRIDE_MSG_UNLOCK;
-}
-
-static bool takes_lock(const nicstride_msg_t *msg)
-{
-    return is_of_lock(msg) || (is_operation(msg) && msg->type >= NICSTRIDE_MSG_ACC);
-}
-
-/** Does it wait for what its origin has sent before? Puts that come whole do not: nothing is kept
- *  for them, and their origin has waited (protocol/order.h). */
-static bool takes_turn(const nicstride_msg_t *msg)
-{
-    return is_of_lock(msg) || (is_operation(msg) && msg->type != NICSTRIDE_MSG_PUTV &&
-                               (msg->type != NICSTRIDE_MSG_PUT || by_rx_buffers(msg)));
-}
 
 /** Is it to be put off, whether or not what it takes is free? */
 static bool stands_behind(const nicstride_peer_t *p, const nicstride_msg_t *msg)
 {
-    return (deferred_for_lock > 0 && takes_lock(msg)) ||
-           ((p->served.moving > 0 || p->served.put_off > 0) && takes_turn(msg));
+    return (p->module->deferred_for_lock > 0 && holds(msg, NICSTRIDE_TAKES_LOCK)) ||
+           ((p->served.moving > 0 || p->served.put_off > 0) && holds(msg, NICSTRIDE_TAKES_TURN));
 }
 
 static void append(nicstride_peer_t *p, nicstride_deferred_t *d)
 {
-    TAILQ_INSERT_TAIL(&deferred, d, of_line);
-    deferred_for_lock += takes_lock(&d->msg);
+    nicstride_module_t *m = p->module;
+
+    if (TAILQ_EMPTY(&m->deferred))
+        LIST_INSERT_HEAD(&lines, m, of_lines);
+    d->p = p;
+    TAILQ_INSERT_TAIL(&m->deferred, d, of_line);
+    m->deferred_for_lock += holds(&d->msg, NICSTRIDE_TAKES_LOCK);
     p->served.put_off++;
     onic_transport_defer(ONIC_AM_OSC);
     nicstride_add(&nicstride_counters.deferred, 1);
@@ -179,7 +187,7 @@ _Static_assert(sizeof(nicstride_deferred_t) <= NICSTRIDE_KEPT_RECORD, "what is c
 /** Bytes of layout and ticket behind the header. */
 static size_t behind(const nicstride_msg_t *msg)
 {
-    return msg->layout_len + (by_rx_buffers(msg) ? NICSTRIDE_TICKET_BYTES : 0);
+    return msg->layout_len + (nicstride_msg_has_ticket(msg->type) ? NICSTRIDE_TICKET_BYTES : 0);
 }
 
 /** What one that was allocated takes up. */
@@ -189,19 +197,21 @@ static size_t footprint(const nicstride_deferred_t *d)
 }
 
 /** It is done with. */
-static void give(nicstride_peer_t *p, nicstride_deferred_t *d)
+static void take_out(nicstride_deferred_t *d)
 {
-    TAILQ_REMOVE(&deferred, d, of_line);
-    deferred_for_lock -= takes_lock(&d->msg);
-    if (p != NULL)
-        p->served.put_off--;
+    nicstride_module_t *m = d->p->module;
+
+    TAILQ_REMOVE(&m->deferred, d, of_line);
+    if (TAILQ_EMPTY(&m->deferred))
+        LIST_REMOVE(m, of_lines);
+    m->deferred_for_lock -= holds(&d->msg, NICSTRIDE_TAKES_LOCK);
+    d->p->served.put_off--;
     if (d->list != NULL)
         nicstride_layout_release(&nicstride_component.lists, d->list);
-    if (d->bytes != NULL) {
-        deferred_bytes -= footprint(d);
-        free(d);
-    } else
-        d->used = false;
+    if (d->bytes == NULL)
+        return;
+    deferred_bytes -= footprint(d);
+    free(d);
 }
 
 /** A request for a lock, or its release, has its place with the peer: its answer could not be an
@@ -212,27 +222,14 @@ static void defer_lock(const nicstride_incoming_t *in)
     nicstride_deferred_t *d =
         &in->p->served.deferred[2 * of_window + (in->msg->type == NICSTRIDE_MSG_UNLOCK)];
 
-    *d = (nicstride_deferred_t){.used = true, .msg = *in->msg};
+    *d = (nicstride_deferred_t){.msg = *in->msg};
     append(in->p, d);
 }
 
-/** An operation for which there is no memory ends with an error. */
-static void refuse(const nicstride_incoming_t *in)
+static void drop(onic_peer_t *from, const nicstride_msg_t *msg, const void *layout)
 {
-    const uint64_t len = in->msg->len;
-
-    switch (in->msg->type) {
-    case NICSTRIDE_MSG_PUT:
-    case NICSTRIDE_MSG_ACC:
-        nicstride_applied_locked(in->m, in->p, in->msg, MPI_ERR_NO_MEM);
-        break;
-    case NICSTRIDE_MSG_GETV:
-        nicstride_reply_locked(in, NULL, nicstride_getv_bytes(in->data, in->len), MPI_ERR_NO_MEM);
-        break;
-    default:
-        nicstride_reply_locked(in, NULL, in->msg->type == NICSTRIDE_MSG_CAS ? len / 2 : len,
-                               MPI_ERR_NO_MEM);
-    }
+    if (by_kind[msg->type] != NULL && by_kind[msg->type]->drop != NULL)
+        by_kind[msg->type]->drop(from, msg, layout);
 }
 
 static void defer(const nicstride_incoming_t *in)
@@ -240,14 +237,14 @@ static void defer(const nicstride_incoming_t *in)
     const size_t described = behind(in->msg);
     nicstride_deferred_t *d;
 
-    if (is_of_lock(in->msg)) {
+    if (in->msg->type == NICSTRIDE_MSG_LOCK || in->msg->type == NICSTRIDE_MSG_UNLOCK) {
         defer_lock(in);
         return;
     }
     d = malloc(sizeof(*d) + described + in->len);
     if (d == NULL) {
-        nicstride_throw_away_locked(in->p->wire, in->msg, in->layout);
-        refuse(in);
+        drop(in->p->wire, in->msg, in->layout);
+        by_kind[in->msg->type]->refuse(in, MPI_ERR_NO_MEM);
         return;
     }
     *d = (nicstride_deferred_t){
@@ -263,20 +260,18 @@ static void defer(const nicstride_incoming_t *in)
     append(in->p, d);
 }
 
-int nicstride_run_deferred(void)
+/** Handles what waits in a window, until a lock is busy: false then. */
+static bool run_line(nicstride_module_t *m, int *n_p)
 {
     static uint64_t pass;
     nicstride_deferred_t *next;
-    int n = nicstride_lazy_lock_send_kept_locked() + nicstride_send_all_waiting_locked();
-    const int lost = nicstride_end_lost_locked();
-    const bool flushed = nicstride_queues_flush_locked();
-    bool busy = false, left = false;
 
-    n += nicstride_rows_progress_locked(&left);
     pass++;
-    for (nicstride_deferred_t *d = TAILQ_FIRST(&deferred); d != NULL; d = next) {
-        nicstride_incoming_t in = {
-            .m = find_window(d->msg.win),
+    for (nicstride_deferred_t *d = TAILQ_FIRST(&m->deferred); d != NULL; d = next) {
+        nicstride_peer_t *p = d->p;
+        const nicstride_incoming_t in = {
+            .m = m,
+            .p = p,
             .msg = &d->msg,
             .layout = d->bytes,
             .data = d->bytes != NULL ? d->bytes + d->msg.layout_len : NULL,
@@ -284,21 +279,33 @@ int nicstride_run_deferred(void)
             .list = d->list,
         };
 
-        if (in.m != NULL)
-            in.p = in.m->peer[d->msg.origin];
         /* What one origin has sent takes its turn: behind what comes through receive buffers, or
          * was put off before and still waits (in this pass). */
-        if (in.p != NULL && (in.p->served.moving > 0 || in.p->served.waited == pass)) {
-            in.p->served.waited = pass;
+        if (p->served.moving > 0 || p->served.waited == pass) {
+            p->served.waited = pass;
             next = TAILQ_NEXT(d, of_line);
             continue;
         }
-        busy = in.p != NULL && !handle(&in);
-        if (busy)
-            break;
+        if (!handle(&in))
+            return false;
         next = TAILQ_NEXT(d, of_line);
-        give(in.p, d);
-        n++;
+        take_out(d);
+        (*n_p)++;
+    }
+    return true;
+}
+
+int nicstride_run_deferred(void)
+{
+    int n = nicstride_send_all_waiting_locked();
+    const int lost = nicstride_end_lost_locked();
+    const bool flushed = nicstride_queues_flush_locked();
+    bool busy = false, left = false;
+
+    n += nicstride_rows_progress_locked(&left);
+    for (nicstride_module_t *m = LIST_FIRST(&lines), *next; m != NULL; m = next) {
+        next = LIST_NEXT(m, of_lines);
+        busy = !run_line(m, &n) || busy;
     }
     /* Work is left: the progressing thread comes back soon. What waits for buffers is called
      * for. */
@@ -307,13 +314,11 @@ int nicstride_run_deferred(void)
 
 void nicstride_drop_deferred_locked(nicstride_module_t *m)
 {
-    for (nicstride_deferred_t *d = TAILQ_FIRST(&deferred), *next; d != NULL; d = next) {
-        next = TAILQ_NEXT(d, of_line);
-        if (d->msg.win != m->name)
-            continue;
-        nicstride_throw_away_locked(nicstride_wire_locked(m, (int)d->msg.origin), &d->msg,
-                                    d->bytes);
-        give(m->peer[d->msg.origin], d);
+    nicstride_deferred_t *d;
+
+    while ((d = TAILQ_FIRST(&m->deferred)) != NULL) {
+        drop(d->p->wire, &d->msg, d->bytes);
+        take_out(d);
     }
 }
 
@@ -324,35 +329,28 @@ void nicstride_drop_deferred_locked(nicstride_module_t *m)
 static bool find(nicstride_incoming_t *in)
 {
     in->m = find_window(in->msg->win);
-    if (in->m == NULL || in->msg->origin >= (uint32_t)in->m->size)
+    if (in->m == NULL || in->msg->origin >= (uint32_t)in->m->size || by_kind[in->msg->type] == NULL)
         return false;
     in->p = nicstride_peer_locked(in->m, (int)in->msg->origin);
     if (in->p == NULL) {
         /* There is no memory for what is to be known of the sender: it must not wait for this. */
         onic_peer_t *wire = nicstride_wire_locked(in->m, (int)in->msg->origin);
 
-        nicstride_throw_away_locked(wire, in->msg, in->layout);
+        drop(wire, in->msg, in->layout);
         if (wire != NULL)
             onic_peer_give_up(wire);
     }
     return in->p != NULL;
 }
 
-/** Does what follows in the same message belong to a lock? */
-static bool has_more(const nicstride_msg_t *msg)
-{
-    return msg->type == NICSTRIDE_MSG_LOCK && (msg->op & NICSTRIDE_LOCK_WITH_MORE) != 0;
-}
-
-/** False where what follows in the same message is not to be done. */
-static bool one_message(const void *header, size_t header_len, const void *data, size_t len)
+static void one_message(const void *header, size_t header_len, const void *data, size_t len)
 {
     nicstride_msg_t msg;
     nicstride_incoming_t in = {.msg = &msg, .data = data, .len = len};
 
     if (nicstride_msg_decode(header, header_len, len, &msg, &in.layout) != NULL || !find(&in)) {
         nicstride_refuse();
-        return true;
+        return;
     }
     if ((msg.flags & NICSTRIDE_MSG_CACHED) != 0)
         in.list = nicstride_cached_layout_locked(&in);
@@ -360,14 +358,11 @@ static bool one_message(const void *header, size_t header_len, const void *data,
         in.data = (const char *)in.layout + msg.layout_len;
         in.len = msg.len;
     }
-    if (has_more(&msg) && !stands_behind(in.p, &msg) && nicstride_lock_at_once_locked(in.p, &msg))
-        return true;
     /* Not yet satisfied, so no acknowledgement goes out here but with the effect. */
-    if (msg.count != 0 && is_operation(&msg))
+    if (msg.count != 0 && holds(&msg, NICSTRIDE_OPERATES))
         nicstride_flush_asked_locked(in.p, msg.count);
     if (stands_behind(in.p, &msg) || !handle(&in))
         defer(&in);
-    return !has_more(&msg);
 }
 
 /** Messages that came in one; the replies go back in one. */
@@ -375,11 +370,10 @@ static void batch(const void *bytes, size_t len)
 {
     const void *message;
     size_t at = 0, message_len;
-    bool go_on = true;
 
     nicstride_collects = true;
-    while (go_on && nicstride_batch_next(bytes, len, &at, &message, &message_len))
-        go_on = one_message(message, message_len, NULL, 0);
+    while (nicstride_batch_next(bytes, len, &at, &message, &message_len))
+        one_message(message, message_len, NULL, 0);
     nicstride_collects = false;
     nicstride_send_all_waiting_locked();
 }
@@ -393,5 +387,5 @@ void nicstride_am(onic_peer_t *from, const void *header, size_t header_len, cons
     else if (header_len == 1 && *(const unsigned char *)header == NICSTRIDE_BATCH_MARK)
         batch(data, len);
     else
-        (void)one_message(header, header_len, data, len);
+        one_message(header, header_len, data, len);
 }

@@ -217,7 +217,7 @@ static void take(const nicstride_incoming_t *in, const nicstride_span_t *span)
     nicstride_ask_on_locked(in->p);
 }
 
-void nicstride_on_keys(const nicstride_incoming_t *in)
+bool nicstride_on_keys(const nicstride_incoming_t *in)
 {
     nicstride_span_t span;
 
@@ -229,4 +229,5 @@ void nicstride_on_keys(const nicstride_incoming_t *in)
         in->p->keys->asked = false;
         take(in, &span);
     }
+    return true;
 }

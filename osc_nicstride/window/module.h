@@ -85,22 +85,14 @@ typedef struct nicstride_queue {
     uint64_t goal;
 } nicstride_queue_t;
 
-/** The lock of a peer, where it is of another node. Wire lock but for `nocheck`. */
-typedef struct nicstride_peer_lock {
-    nicstride_asked_t asked; /**< by message */
-    struct nicstride_lazy_lock
-        *lazy;    /**< or asked for later (lazy_lock.h); a guess without the lock */
-    bool nocheck; /**< module mutex: opened with MPI_MODE_NOCHECK, there is no lock to hold */
-} nicstride_peer_lock_t;
-
-/** A message that waits for a lock (target/dispatch.c). */
+/** A message that is put off (target/dispatch.c). */
 typedef struct nicstride_deferred {
     TAILQ_ENTRY(nicstride_deferred) of_line;
+    struct nicstride_peer *p; /**< whose it is */
     nicstride_msg_t msg;
     char *bytes; /**< layout, then payload, behind it; NULL: none, it is one of the peer's */
     size_t len;  /**< of the payload */
     nicstride_cached_layout_t *list; /**< that it names, held */
-    bool used;
 } nicstride_deferred_t;
 
 /** Messages of a peer that this process handles. Wire lock. */
@@ -164,7 +156,8 @@ typedef struct nicstride_peer {
     struct nicstride_peer *next_used; /**< in that list; transport lock */
     nicstride_flow_t flow;
     nicstride_queue_t queue;
-    nicstride_peer_lock_t lock;
+    nicstride_asked_t asked_lock; /**< its lock, by message; transport lock */
+    bool nocheck;                 /**< its lock is not taken (MPI_MODE_NOCHECK); module mutex */
     nicstride_served_t served;
     nicstride_notices_t notices;
     nicstride_observation_t observed;
@@ -214,13 +207,16 @@ typedef struct nicstride_module {
     bool refers;             /**< to these and those of the peers: the window is made */
     nicstride_peer_t **peer; /**< of every rank, NULL until needed; set under the transport lock */
     bool wants_server;
-    nicstride_alone_t alone; /**< operations to private memory; until a call synchronises */
+    nicstride_alone_t alone; /**< long transfers to private memory; until a call synchronises */
 
     /* transport lock */
     nicstride_peer_t *used; /**< peers in use */
     nicstride_peer_t **used_end;
     unsigned walks;
     LIST_ENTRY(nicstride_module) in_use;
+    TAILQ_HEAD(, nicstride_deferred) deferred; /**< messages that are put off */
+    unsigned deferred_for_lock;                /**< of these, those that take a lock */
+    LIST_ENTRY(nicstride_module) of_lines;     /**< of the windows with such messages */
     LIST_HEAD(nicstride_accesses, nicstride_pending_access)
     accesses;                           /**< what others' messages still do with my memory */
     nicstride_regions_t regions;        /**< dynamic window: what is attached here */

@@ -73,10 +73,10 @@ typedef struct nicstride_counters {
     unsigned long long ops[NICSTRIDE_METHODS_MAX];   /**< of all kinds, by method */
     unsigned long long bytes[NICSTRIDE_METHODS_MAX]; /**< of target memory that they are about */
     unsigned long long accumulates;
-    unsigned long long messages;       /**< fragments sent */
-    unsigned long long slot_answers;   /**< that were taken from reply lines */
-    unsigned long long batches;        /**< of several short messages */
-    unsigned long long locks_together; /**< locks asked for in one message with an operation */
+    unsigned long long messages;     /**< fragments sent */
+    unsigned long long slot_answers; /**< that were taken from reply lines */
+    unsigned long long batches;      /**< of several short messages */
+
     unsigned long long window_locks;   /**< times that a window's lock was asked for */
     unsigned long long wakeups;        /**< helper threads of others that were woken */
     unsigned long long deferred;       /**< messages put off because a lock was busy */

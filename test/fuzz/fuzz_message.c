@@ -178,9 +178,9 @@ static void check_message(const uint8_t *message, size_t len, uint8_t choice, ui
     if (why != NULL)
         return;
     require(memcmp(&m, message, sizeof(m)) == 0);
-    const uint64_t inlined = (m.flags & NICSTRIDE_MSG_INLINE) != 0       ? m.len
-                             : (m.flags & NICSTRIDE_MSG_RX_BUFFERS) != 0 ? NICSTRIDE_TICKET_BYTES
-                                                                         : 0;
+    const uint64_t inlined = (m.flags & NICSTRIDE_MSG_INLINE) != 0 ? m.len
+                             : nicstride_msg_has_ticket(m.type)    ? NICSTRIDE_TICKET_BYTES
+                                                                   : 0;
     require((const uint8_t *)layout + m.layout_len + inlined == message + len);
     if (m.type == NICSTRIDE_MSG_PUTV || m.type == NICSTRIDE_MSG_GETV)
         check_vector(&m, (const uint8_t *)layout + m.layout_len, inlined);

@@ -6,8 +6,8 @@
 /* windows: create allocate dynamic */
 /**
  * @file
- * What a process keeps back leaves when it waits for anything: operations that are held back with a
- * lock and those that wait for company. Each call with a request, as the first, second and third of
+ * What a process keeps back leaves when it waits for anything: operations that wait for
+ * company. Each call with a request, as the first, second and third of
  * its epoch, then the wait for that request; and calls after which the process waits for a message
  * that is sent when their effect is seen. On one host each process is made a node of its own.
  */

@@ -7,11 +7,12 @@
 /* methods: auto */
 /**
  * @file
- * A row of methods that only this program has, and that does what an adapter would do: its puts
- * land some time after the call, while the target knows nothing of them and counts no message.
- * Flushes, the ends of epochs, and what is about the same bytes wait for it; what it keeps for a
- * window is freed with that. When it asks for it, it is called behind the transport's progress, and
- * in an MPI thread.
+ * A row of methods that only this program has: all of it is in this file. Long puts do what an
+ * adapter would do: they land some time after the call, while the target knows nothing of them and
+ * counts no message. Shorter ones go by a message of its own, which its handler at the target
+ * answers by another. Flushes, the ends of epochs, and what is about the same bytes wait for both;
+ * what it keeps for a window is freed with that. When it asks for it, it is called behind the
+ * transport's progress, and in an MPI thread.
  *
  * It is also asked for short puts that are waited for alone, to a target that is away, and leaves
  * these to messages.
@@ -25,17 +26,28 @@
 #include <unistd.h>
 
 #include "osc_nicstride/methods/methods.h"
+#include "osc_nicstride/queue/operation.h"
 
 #include "ompi/mca/osc/base/base.h"
 
 #include "test/mpi/testlib.h"
 
-enum { LENGTH = 64 << 10, SHORT = 8, LATE_USEC = 20000, ROUNDS = 3, MAX_RANKS = 3 };
+enum {
+    LENGTH = 64 << 10,
+    MEDIUM = 8 << 10,
+    SHORT = 8,
+    LATE_USEC = 20000,
+    ROUNDS = 3,
+    MAX_RANKS = 3
+};
 
 static pid_t pids[MAX_RANKS];
 static _Atomic int under_way[MAX_RANKS];
 static int begun, freed, refused, finished;
-static _Atomic int progressed;
+static _Atomic int progressed, handled;
+
+/* Messages of its own. */
+enum { DATA = NICSTRIDE_MSG_ROWS, LANDED };
 
 typedef struct job {
     int rank;
@@ -58,7 +70,7 @@ static void *copy(void *arg)
 static bool reach(const nicstride_transfer_t *t)
 {
     return t->type == NICSTRIDE_MSG_PUT && t->peer->rank != t->m->rank &&
-           (t->target.size == LENGTH || t->target.size == SHORT);
+           (t->target.size == LENGTH || t->target.size == MEDIUM || t->target.size == SHORT);
 }
 
 static double cost(const nicstride_case_t *c)
@@ -66,6 +78,61 @@ static double cost(const nicstride_case_t *c)
     (void)c;
     return 1;
 }
+
+/* ---- by message --------------------------------------------------------------------------------
+ */
+
+static void sent_cb(void *arg, int status)
+{
+    (void)status;
+    free(arg);
+}
+
+static void send_locked(nicstride_peer_t *p, unsigned kind, int64_t disp, const void *data,
+                        size_t len)
+{
+    void *bytes = malloc(len + 1);
+    const onic_payload_t payload = {.base = bytes, .len = len};
+    nicstride_msg_t msg;
+
+    nicstride_msg_init(&msg, (nicstride_msg_type_t)kind, p->win, p->me);
+    msg.disp = disp;
+    msg.len = len;
+    if (bytes == NULL)
+        tl_die("no memory");
+    memcpy(bytes, data, len);
+    if (onic_peer_send(p->wire, ONIC_AM_OSC, &msg, sizeof(msg), &payload, 0, sent_cb, bytes) != 0)
+        free(bytes);
+}
+
+static int start_by_message(const nicstride_transfer_t *t)
+{
+    onic_transport_lock();
+    atomic_fetch_add(&under_way[t->peer->rank], 1);
+    send_locked(t->peer, DATA, t->disp, t->origin_base, MEDIUM);
+    onic_transport_unlock();
+    return OMPI_SUCCESS;
+}
+
+static bool on_data(const struct nicstride_incoming *in)
+{
+    memcpy((char *)in->m->base + in->msg->disp, in->data, in->len);
+    handled++;
+    send_locked(in->p, LANDED, 0, "", 0);
+    return true;
+}
+
+static bool on_landed(const struct nicstride_incoming *in)
+{
+    atomic_fetch_sub(&under_way[in->p->rank], 1);
+    return true;
+}
+
+static const nicstride_handler_t handlers[] = {{.kind = DATA, .handle = on_data},
+                                               {.kind = LANDED, .handle = on_landed}};
+
+/* ---- by a thread -------------------------------------------------------------------------------
+ */
 
 static int start(nicstride_transfer_t *t, bool *done_p)
 {
@@ -77,6 +144,8 @@ static int start(nicstride_transfer_t *t, bool *done_p)
         return OMPI_ERR_NOT_AVAILABLE;
     }
     *done_p = true;
+    if (t->target.size == MEDIUM)
+        return start_by_message(t);
     job = malloc(sizeof(*job));
     if (job == NULL)
         return OMPI_ERR_NOT_AVAILABLE;
@@ -96,6 +165,11 @@ static int start(nicstride_transfer_t *t, bool *done_p)
 static bool flush(nicstride_peer_t *p)
 {
     return atomic_load(&under_way[p->rank]) == 0;
+}
+
+static bool needs_peer(nicstride_peer_t *p)
+{
+    return !flush(p);
 }
 
 static int go_on(void)
@@ -124,6 +198,9 @@ static const nicstride_method_row_t row = {.name = "late",
                                            .progress = go_on,
                                            .finish = finish,
                                            .flush = flush,
+                                           .needs_peer = needs_peer,
+                                           .handlers = handlers,
+                                           .nhandlers = 2,
                                            .free = release};
 
 /** Puts the row behind the component's own. False where the component is not there. */
@@ -203,6 +280,21 @@ static void behind_late(const tl_window_t *w, unsigned char *mine, unsigned char
     MPI_Barrier(w->comm);
 }
 
+/** By messages of the row's own; only the flush says that they have landed. */
+static void by_message(const tl_window_t *w, unsigned char *mine, unsigned char value)
+{
+    TL_MPI(MPI_Win_lock_all(0, w->win));
+    memset(mine, value, MEDIUM);
+    TL_MPI(
+        MPI_Put(mine, MEDIUM, MPI_BYTE, next(w), tl_disp(w, next(w), 0), MEDIUM, MPI_BYTE, w->win));
+    memset(mine, 0, MEDIUM);
+    TL_MPI(MPI_Win_flush(next(w), w->win));
+    MPI_Barrier(w->comm);
+    TL_FILL(w->base, value, MEDIUM, "a put by the row's own message");
+    TL_MPI(MPI_Win_unlock_all(w->win));
+    MPI_Barrier(w->comm);
+}
+
 static void in_active(const tl_window_t *w, unsigned char *mine, unsigned char value)
 {
     MPI_Group to = tl_group_of(w->comm, next(w));
@@ -262,9 +354,11 @@ int main(int argc, char **argv)
         in_passive(&w, mine, (unsigned char)(10 * i + 1));
         in_active(&w, mine, (unsigned char)(10 * i + 5));
         behind_late(&w, mine, (unsigned char)(10 * i + 7));
+        by_message(&w, mine, (unsigned char)(10 * i + 9));
     }
     put_away(&w, mine);
     TL_CHECK(begun > ROUNDS, "the row began %d transfers", begun);
+    TL_CHECK(handled == ROUNDS, "%d messages of the row were handled", handled);
     tl_win_free(&w);
     TL_CHECK(freed == 1, "%d windows were freed", freed);
     TL_CHECK(progressed > 0 && finished > 0, "called %d and %d times", progressed, finished);

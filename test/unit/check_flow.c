@@ -518,7 +518,8 @@ START_TEST(what_is_kept)
     ck_assert_uint_eq(nicstride_msg_kept(&m), 0);
     m.flags = NICSTRIDE_MSG_SLICE;
     ck_assert_uint_eq(nicstride_msg_kept(&m), 0);
-    m.flags = NICSTRIDE_MSG_RX_BUFFERS;
+    m.flags = 0;
+    m.type = NICSTRIDE_MSG_PIPE_PUT;
     ck_assert_uint_eq(nicstride_msg_kept(&m), NICSTRIDE_KEPT_USE);
     m.flags = NICSTRIDE_MSG_INLINE;
     m.type = NICSTRIDE_MSG_ACC;

@@ -12,6 +12,7 @@
 
 #include "test/unit/link_sim.h"
 #include "common/pipeline/core/chunks.h"
+#include "common/pipeline/core/chunks.h"
 #include "test/unit/method_rows.h"
 #include "test/unit/unit.h"
 
@@ -19,17 +20,19 @@
 
 #define REACH_ALL (REACH_MESSAGE | REACH_SLOTS | REACH_ADAPTER)
 
-/** With the slots that are taken; how long the paper's buffers are it does not say. */
+/** How long the paper's buffers are it does not say. */
+#define PAPERS_BUFFER 8192.0
+
 static const struct {
     const char *file;
-    uint32_t reach, slot;
-} networks[] = {{"quadrics-elan4", REACH_ALL, 8 << 10},
-                {"infiniband-hdr", REACH_ALL, ONIC_PIPELINE_RX_BUFFER},
-                {"roce-100", REACH_ALL, ONIC_PIPELINE_RX_BUFFER},
-                {"slingshot-11", REACH_ALL, ONIC_PIPELINE_RX_BUFFER},
-                {"tcp-10g", REACH_MESSAGE, ONIC_PIPELINE_RX_BUFFER},
-                {"tcp-25g", REACH_MESSAGE, ONIC_PIPELINE_RX_BUFFER},
-                {NULL, REACH_ALL, ONIC_PIPELINE_RX_BUFFER}};
+    uint32_t reach;
+} networks[] = {{"quadrics-elan4", REACH_ALL},
+                {"infiniband-hdr", REACH_ALL},
+                {"roce-100", REACH_ALL},
+                {"slingshot-11", REACH_ALL},
+                {"tcp-10g", REACH_MESSAGE},
+                {"tcp-25g", REACH_MESSAGE},
+                {NULL, REACH_ALL}};
 
 #define N_NETWORKS ((int)(sizeof(networks) / sizeof(networks[0])))
 
@@ -50,8 +53,6 @@ static void load(int i, nicstride_table_t *table)
         ck_assert_msg(onic_links_load(&links, path) == 0, "%s", path);
     }
     table_init(table, &links);
-    table->path[kind_of(i)].pipeline_slot = table->path[kind_of(i)].pipeline_block =
-        networks[i].slot;
 }
 
 /** What equation (1) says of transfers one by one on the paper's machine: nanoseconds for the first
@@ -93,7 +94,7 @@ static void describe(transfer_t *t, const nicstride_path_t *path, uint32_t reach
     t->sim = (sim_case_t){.link = &path->link,
                           .get = dir == NICSTRIDE_GET,
                           .bytes = t->target.size,
-                          .slot = (double)path->pipeline_slot,
+                          .slot = ONIC_PIPELINE_RX_BUFFER,
                           .piece = one_by_one.piece,
                           .here = onic_layout_blocks(&t->origin),
                           .there = onic_layout_blocks(&t->target),
@@ -195,8 +196,9 @@ static paper_t put_section(uint64_t rows_of, uint64_t doubles)
                     .target = shape(rows_of * doubles * 8, doubles * 8, (2000 - doubles) * 8)};
 
     describe(&t, path, REACH_ALL, NICSTRIDE_PUT);
-    return (paper_t){.nic = nic.cost(&t.plan),
-                     .hbna = pipeline.cost(&t.plan) + path->link.wake,
+    t.sim.slot = PAPERS_BUFFER;
+    return (paper_t){.nic = nicstride_nic.cost(&t.plan),
+                     .hbna = nicstride_pipeline_cost(&t.plan, PAPERS_BUFFER) + path->link.wake,
                      .sim_nic = sim_nic(&t.sim),
                      .sim_hbna = sim_pipeline(&t.sim) + path->link.wake,
                      .one_by_one = sim_one_by_one(&t.sim),

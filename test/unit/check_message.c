@@ -18,20 +18,22 @@
 typedef struct type_rule {
     nicstride_msg_type_t type;
     const char *fields;
-    const char *flags;   /* S: slice or name, I: the payload may lie in the message, T: by ticket */
-    const char *payload; /* "none", "len", "len or none", "pair", "reply" */
+    const char *flags;   /* S: slice or name, I: the payload may lie in the message */
+    const char *payload; /* "none", "len", "len or none", "pair", "reply", "ticket" */
 } type_rule_t;
 
 static const type_rule_t rules[] = {
-    {NICSTRIDE_MSG_PUT, "Ldolc", "SIT", "len"},
-    {NICSTRIDE_MSG_GET, "Ldolhc", "ST", "none"},
+    {NICSTRIDE_MSG_PUT, "Ldolc", "SI", "len"},
+    {NICSTRIDE_MSG_GET, "Ldolhc", "S", "none"},
     {NICSTRIDE_MSG_PUTV, "l", "I", "len"},
     {NICSTRIDE_MSG_GETV, "lh", "I", "len"},
-    {NICSTRIDE_MSG_GET_DATA, "olhsc", "I", "reply"},
-    {NICSTRIDE_MSG_ACC, "LdolOtc", "SIT", "len"},
+    {NICSTRIDE_MSG_ACC, "LdolOtc", "SI", "len"},
     {NICSTRIDE_MSG_GET_ACC, "LdolOthc", "SI", "len or none"},
     {NICSTRIDE_MSG_CAS, "dlthc", "I", "pair"},
-    {NICSTRIDE_MSG_ACC_DATA, "olhsc", "I", "reply"},
+    {NICSTRIDE_MSG_PIPE_PUT, "Ldolc", "S", "ticket"},
+    {NICSTRIDE_MSG_PIPE_GET, "Ldolhc", "S", "ticket"},
+    {NICSTRIDE_MSG_PIPE_ACC, "LdolOtc", "S", "ticket"},
+    {NICSTRIDE_MSG_REPLY, "olhsc", "I", "reply"},
     {NICSTRIDE_MSG_FLUSH, "c", "", "none"},
     {NICSTRIDE_MSG_ACK, "csd", "", "none"},
     {NICSTRIDE_MSG_LOCK, "O", "", "none"},
@@ -42,6 +44,8 @@ static const type_rule_t rules[] = {
     {NICSTRIDE_MSG_COMPLETE, "c", "", "none"},
     {NICSTRIDE_MSG_KEYS, "dlO", "I", "len"},
     {NICSTRIDE_MSG_LAYOUT, "Oc", "", "none"},
+    {NICSTRIDE_MSG_ROWS, "dolhOtc", "I", "len"},
+    {(nicstride_msg_type_t)(NICSTRIDE_MSG_LAST - 1), "dolhOtc", "I", "len"},
 };
 #define NRULES (sizeof(rules) / sizeof(rules[0]))
 
@@ -78,7 +82,13 @@ static nicstride_msg_t right_message(const type_rule_t *rule)
 
 static uint64_t right_payload(const type_rule_t *rule, const nicstride_msg_t *m)
 {
-    return strcmp(rule->payload, "none") == 0 ? 0 : m->len;
+    return strcmp(rule->payload, "none") == 0 || strcmp(rule->payload, "ticket") == 0 ? 0 : m->len;
+}
+
+/** Bytes behind the layout of a message whose payload lies beside it. */
+static size_t ticket(const nicstride_msg_t *m)
+{
+    return nicstride_msg_has_ticket(m->type) ? NICSTRIDE_TICKET_BYTES : 0;
 }
 
 /** Decodes from unaligned memory that ends with the message. */
@@ -105,7 +115,7 @@ static const char *decode(const nicstride_msg_t *m, size_t len, uint64_t payload
 /** Decodes a message as long as it says it is. */
 static bool accepted(const nicstride_msg_t *m, uint64_t payload_len)
 {
-    return decode(m, sizeof(*m) + m->layout_len, payload_len) == NULL;
+    return decode(m, sizeof(*m) + m->layout_len + ticket(m), payload_len) == NULL;
 }
 
 /** The same with the payload in the message, if it is not too long to try. */
@@ -133,7 +143,7 @@ START_TEST(lengths)
 {
     const type_rule_t *rule = &rules[_i];
     nicstride_msg_t m = right_message(rule);
-    const size_t right = sizeof(m) + m.layout_len;
+    const size_t right = sizeof(m) + m.layout_len + ticket(&m);
     const uint64_t payload = right_payload(rule, &m);
 
     for (size_t len = 0; len < right + 40; len++)
@@ -207,14 +217,13 @@ END_TEST
 START_TEST(tickets)
 {
     const type_rule_t *rule = &rules[_i];
-    const bool takes = has(rule->flags, 'T');
+    const bool takes = strcmp(rule->payload, "ticket") == 0;
     nicstride_msg_t m = right_message(rule), out;
     unsigned char bytes[sizeof(m) + LAYOUT_LEN + 2 * NICSTRIDE_TICKET_BYTES];
     const void *layout;
 
     memset(bytes, 0x5a, sizeof(bytes));
-    m.flags = NICSTRIDE_MSG_RX_BUFFERS;
-    for (size_t n = 0; n <= 2 * NICSTRIDE_TICKET_BYTES; n++) {
+    for (size_t n = 1; n <= 2 * NICSTRIDE_TICKET_BYTES; n++) {
         const size_t len = sizeof(m) + m.layout_len + n;
 
         memcpy(bytes, &m, sizeof(m));
@@ -222,7 +231,7 @@ START_TEST(tickets)
                    (takes && n == NICSTRIDE_TICKET_BYTES));
         UNIT_CHECK(nicstride_msg_decode(bytes, len, 1, &out, &layout) != NULL);
     }
-    m.flags = NICSTRIDE_MSG_RX_BUFFERS | NICSTRIDE_MSG_INLINE;
+    m.len = 0;
     memcpy(bytes, &m, sizeof(m));
     UNIT_CHECK(nicstride_msg_decode(bytes, sizeof(m) + m.layout_len + NICSTRIDE_TICKET_BYTES, 0,
                                     &out, &layout) != NULL);
@@ -289,14 +298,14 @@ START_TEST(random_bytes)
         unsigned char *bytes = (unsigned char *)&m;
         for (uint64_t flips = unit_below(&r, 4); flips > 0; flips--)
             bytes[unit_below(&r, sizeof(m))] ^= (unsigned char)(1u << unit_below(&r, 8));
-        const size_t len = sizeof(m) + (unit_once_in(&r, 2) ? LAYOUT_LEN : 0);
+        const size_t len = sizeof(m) + (unit_once_in(&r, 2) ? LAYOUT_LEN : 0) + ticket(&m);
         const uint64_t payload = unit_once_in(&r, 2) ? m.len : unit_below(&r, 3) * 500;
         if (decode(&m, len, payload) != NULL)
             continue;
         through++;
         const bool in = (m.flags & NICSTRIDE_MSG_INLINE) != 0;
-        UNIT_CHECK(m.layout_len + (in ? m.len : 0) == len - sizeof(m));
-        UNIT_CHECK(payload == 0 || (payload == m.len && !in));
+        UNIT_CHECK(m.layout_len + (in ? m.len : 0) + ticket(&m) == len - sizeof(m));
+        UNIT_CHECK(payload == 0 || (payload == m.len && !in && ticket(&m) == 0));
         UNIT_CHECK(m.len <= UINT64_MAX - m.offset);
     }
     ck_assert_uint_gt(through, 10000);

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/pipeline/core/chunks.h"
+#include "osc_nicstride/methods/sieve.h"
 #include "test/unit/cost_of.h"
 #include "test/unit/method_rows.h"
 #include "test/unit/unit.h"
@@ -647,9 +649,7 @@ START_TEST(equations)
                                             .entry = 20,
                                             .entries = 4,
                                             .window = 32,
-                                            .reads = 16},
-                                   .pipeline_slot = ONIC_PIPELINE_RX_BUFFER,
-                                   .pipeline_block = ONIC_PIPELINE_BLOCK};
+                                            .reads = 16}};
     const onic_layout_t flat = vector(4096, 0), strided = vector(4096, 64),
                         many = vector(32768, 64);
 

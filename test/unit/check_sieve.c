@@ -5,7 +5,7 @@
 /** @file Covers of sieving: every byte is read exactly once, inside the layout's extent. */
 #include "unit.h"
 
-#include "osc_nicstride/methods/plan.h"
+#include "osc_nicstride/methods/sieve.h"
 
 static unit_random_t rng;
 

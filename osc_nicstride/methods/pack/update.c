@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Accumulates of peers: checked, applied under the accumulate lock, old values sent back. */
+#include "osc_nicstride/methods/pack/parts.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/control.h"
@@ -43,7 +44,7 @@ static void returned_cb(void *arg, int status)
 
     if (old->access.m != NULL && status != OMPI_SUCCESS)
         nicstride_give_up_locked(old->access.p);
-    nicstride_pending_access_end(&old->access, 0);
+    nicstride_access_end(&old->access, 0);
 }
 
 /** Sends old values back; takes over `old`. */
@@ -134,12 +135,12 @@ static bool fetch_long(const nicstride_incoming_t *in)
     void *record = NULL;
 
     if (error == 0)
-        error = nicstride_use_open(in, sizeof(old_values_t) + in->msg->len, &record);
+        error = nicstride_access_open(in, sizeof(old_values_t) + in->msg->len, &record);
     old_values_t *old = record;
     if (old != NULL)
         error = apply_message(in, &op.apply, old->bytes);
     if (old != NULL && error != 0)
-        nicstride_pending_access_close(&old->access);
+        nicstride_access_close(&old->access);
     if (error == BUSY)
         return false;
     if (error != 0) {
@@ -151,7 +152,7 @@ static bool fetch_long(const nicstride_incoming_t *in)
 }
 
 /** One element, two values in the payload. */
-static bool compare_and_swap(const nicstride_incoming_t *in)
+bool nicstride_on_swap(const nicstride_incoming_t *in)
 {
     const uint64_t size = in->msg->len / 2;
     char old[NICSTRIDE_ELEMENT_MAX];
@@ -178,8 +179,7 @@ static bool compare_and_swap(const nicstride_incoming_t *in)
 
 bool nicstride_on_accumulate(const nicstride_incoming_t *in)
 {
-    if (in->msg->type == NICSTRIDE_MSG_CAS)
-        return compare_and_swap(in);
+
     return in->msg->type == NICSTRIDE_MSG_GET_ACC && in->msg->len > nicstride_inline_max(false)
                ? fetch_long(in)
                : update(in);

@@ -6,8 +6,8 @@
 /* windows: create allocate dynamic */
 /**
  * @file
- * Locks that are asked for together with what is done under them, where the target is on another
- * node: epochs of one operation, of none, of several, with flushes and requests between, of long
+ * Locks of targets on other nodes, which are asked for by message, and what is done under them:
+ * epochs of one operation, of none, of several, with flushes and requests between, of long
  * operations; free locks and busy ones; locks on several targets and windows at once. On one host
  * each process is made a node of its own.
  */
@@ -16,8 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "test/mpi/counter.h"
 
 enum { CELLS = 64, MANY = 40000 };
 
@@ -156,26 +154,6 @@ static void test_shapes(const tl_window_t *w)
     TL_MPI(MPI_Type_free(&every_second));
     free(back);
     free(data);
-    MPI_Barrier(w->comm);
-}
-
-/** That it really goes together. */
-static void test_counted(const tl_window_t *w)
-{
-    const int t = next(w), rounds = 10;
-    const long value = 3;
-    counter_t *together = counter_begin("osc_nicstride_locks_together");
-    const bool same = tl_same_host(t), one = tl_one_host();
-    const bool near = same && !one;
-
-    for (int i = 0; i < rounds; i++) {
-        lock(w, MPI_LOCK_SHARED, t);
-        put(w, &value, t, i);
-        unlock(w, t);
-    }
-    TL_CHECK(together == NULL || counter_read(together) == (near ? 0u : (unsigned)rounds),
-             "%llu of %d", counter_read(together), rounds);
-    counter_end(together);
     MPI_Barrier(w->comm);
 }
 
@@ -449,7 +427,6 @@ static void test_all(tl_kind_t kind)
     test_several(&w);
     test_opposite(&v);
     test_shapes(&w);
-    test_counted(&w);
     test_error(&w);
     tl_win_free(&w);
     w = make(kind, CELLS);

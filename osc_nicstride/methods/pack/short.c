@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "osc_nicstride/queue/short.h"
+#include "osc_nicstride/methods/pack/short.h"
 
 #include <stdlib.h>
 
@@ -15,8 +15,7 @@
 /** Does nothing stand before what is sent now? */
 static bool is_open(const nicstride_peer_t *p)
 {
-    return STAILQ_EMPTY(&p->queue.waiting) && !p->queue.flushing && !p->failed &&
-           p->lock.lazy == NULL;
+    return STAILQ_EMPTY(&p->queue.waiting) && !p->queue.flushing && !p->failed;
 }
 
 /** Is there credit for another message? */

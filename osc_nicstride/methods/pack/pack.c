@@ -2,74 +2,44 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "osc_nicstride/queue/operation.h"
+/** @file Method pack: messages, everywhere. What is short and has nothing before it goes at once,
+ * in one message with its data inline; all else becomes an operation in the peer's queue, of which
+ *  fragments are sent as credit allows. */
+#include "osc_nicstride/methods/pack/parts.h"
 
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
-#include "osc_nicstride/queue/lazy_lock.h"
+#include "osc_nicstride/queue/describe.h"
 #include "osc_nicstride/queue/flow.h"
+#include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/wait.h"
 
-nicstride_op_t *nicstride_op_new_locked(nicstride_peer_t *p, nicstride_msg_type_t type,
-                                        int64_t disp, uint64_t size)
-{
-    nicstride_op_t *op = malloc(sizeof(*op));
+/* ---- cost --------------------------------------------------------------------------------------
+ */
 
-    if (op == NULL)
-        return NULL;
-    nicstride_counters.live_ops++;
-    memset(op, 0, offsetof(nicstride_op_t, origin));
-    op->origin.nruns = op->target.nruns = op->result.nruns = 0;
-    op->peer = p;
-    op->type = type;
-    op->granule = 1;
-    op->disp = disp;
-    op->size = size;
-    op->request = NULL;
-    if (nicstride_op_wants_reply(op) && !nicstride_op_name_locked(op)) {
-        nicstride_op_free_locked(op);
-        return NULL;
-    }
-    return op;
+/** Equation (2) for the first message. While others follow, the sender packs, the network moves and
+ *  the receiver unpacks at the same time: the slowest counts. */
+static double cost(const nicstride_case_t *c)
+{
+    const onic_link_t *link = &c->path->link;
+    const double size = (double)c->target->size;
+
+    if (c->path->costs != NULL)
+        return nicstride_cost_on_node(c, ONIC_WAY_pack_put, ONIC_WAY_pack_get, size);
+    const double here = onic_link_gather(link, c->origin),
+                 there = onic_link_gather(link, c->target);
+    const double first = fmin(1, link->fragment / size);
+    const double copying = size / link->bcopy + size / link->fragment * link->gap;
+
+    return onic_link_packed(link, first * size) + first * (here + there) +
+           (1 - first) * fmax(size / link->bnet, copying + fmax(here, there));
 }
 
-nicstride_op_t *nicstride_op_of_locked(nicstride_transfer_t *t, bool queued)
+static bool anywhere(const nicstride_transfer_t *t)
 {
-    nicstride_op_t *op = nicstride_op_new_locked(t->peer, t->type, t->disp, t->target.size);
-
-    if (op == NULL)
-        return NULL;
-    op->op = t->op;
-    op->dtype = t->dtype;
-    op->granule = t->granule;
-    op->sends_data = t->has_origin && t->type != NICSTRIDE_MSG_GET;
-    op->origin_base = t->origin_base;
-    op->result_base = t->result_base;
-    op->request = t->request;
-    if (op->type == NICSTRIDE_MSG_GET) {
-        onic_layout_move(&op->result, &t->origin);
-        op->result_base = t->origin_base;
-    } else if (nicstride_op_wants_reply(op)) {
-        onic_layout_move(&op->result, &t->result);
-    }
-    if (!queued)
-        return op;
-    onic_layout_move(&op->target, &t->target);
-    if (op->type == NICSTRIDE_MSG_CAS) {
-        memcpy(op->cas, t->origin_base, op->size);
-        memcpy(op->cas + op->size, t->swap, op->size);
-    } else if (op->sends_data) {
-        onic_layout_move(&op->origin, &t->origin);
-    }
-    return op;
-}
-
-void nicstride_op_enter_locked(const nicstride_transfer_t *t, nicstride_op_t *op)
-{
-    nicstride_enter_locked(t->peer, t->way, !nicstride_writes(t), t->from, t->to);
-    if (op != NULL)
-        nicstride_op_live_locked(op);
+    (void)t;
+    return true;
 }
 
 /* ---- at once --------------------------------------------------------------------------------- */
@@ -82,11 +52,10 @@ static bool waits_for_others(const nicstride_transfer_t *t)
 }
 
 /** May an operation be sent now, before anything else that is to be sent? */
-static bool may_start(nicstride_peer_t *p, uint64_t kept, size_t len)
+static bool may_start(nicstride_peer_t *p, uint64_t kept)
 {
     /* What is too long for its target's memory is cut. */
-    if (kept > p->quota->limit ||
-        (p->lock.lazy != NULL && !nicstride_lazy_lock_allows_locked(p, len)))
+    if (kept > p->quota->limit)
         return false;
     if (!STAILQ_EMPTY(&p->queue.waiting) || p->queue.flushing || p->failed)
         return false;
@@ -114,35 +83,6 @@ static bool is_short(const nicstride_transfer_t *t)
            t->peer->rank != t->m->rank;
 }
 
-bool nicstride_describe(nicstride_framed_t *f, const nicstride_transfer_t *t)
-{
-    const onic_layout_t *l = &t->target;
-    const bool nameable = nicstride_is_nameable(l);
-    uint64_t described = 0;
-    onic_cursor_t all;
-    size_t used = 0;
-    bool whole, due = false;
-
-    f->msg.disp = t->disp;
-    if (nameable) {
-        onic_transport_lock();
-        due = nicstride_list_is_due_locked(t->peer, l);
-    }
-    whole = !due && nicstride_describe_whole(t->peer, l, &f->msg, sizeof(f->layout), l->size);
-    if (nameable)
-        onic_transport_unlock();
-    if (whole || due)
-        return whole;
-    onic_cursor_init(&all, l, 0);
-    if (onic_layout_encode_slice(&all, l->size, t->granule, f->layout, sizeof(f->layout), &used,
-                                 &described) != ONIC_LAYOUT_OK ||
-        described != l->size)
-        return false;
-    f->msg.flags |= NICSTRIDE_MSG_SLICE;
-    f->msg.layout_len = (uint32_t)used;
-    return true;
-}
-
 /** What the message carries. `pair` has room for both values of a compare-and-swap. */
 static void set_data(onic_payload_t *data, const nicstride_transfer_t *t, unsigned char *pair)
 {
@@ -158,9 +98,8 @@ static void set_data(onic_payload_t *data, const nicstride_transfer_t *t, unsign
 }
 
 /** The first message goes at once, since it may be the only one, and asks for its acknowledgement
- *  where somebody waits for that: in active target only where that comes with a reply; for a
- *  request, whose answer must not lie where only a flush would look, only with a lock that is held
- *  back, which is had when that comes. */
+ *  where somebody waits for that: in active target only where that comes with a reply; not for a
+ *  request, whose answer must not lie where only a flush would look. */
 static void send_now(nicstride_transfer_t *t, nicstride_msg_t *msg, const onic_payload_t *data,
                      nicstride_op_t *op, uint64_t kept)
 {
@@ -171,14 +110,11 @@ static void send_now(nicstride_transfer_t *t, nicstride_msg_t *msg, const onic_p
 
     nicstride_op_enter_locked(t, op);
     msg->handle = op != NULL ? op->handle : 0;
-    if (first && (t->request == NULL || p->lock.lazy != NULL) &&
-        (op != NULL || !nicstride_is_active(t->m)) && nicstride_tx_may_ask(&p->flow.tx))
+    if (first && t->request == NULL && (op != NULL || !nicstride_is_active(t->m)) &&
+        nicstride_tx_may_ask(&p->flow.tx))
         msg->count = p->flow.tx.asked = p->flow.tx.sent + 1;
     len = nicstride_compose(bytes, msg, data);
-    if (p->lock.lazy != NULL)
-        nicstride_lazy_lock_keep_locked(p, bytes, len);
-    else
-        nicstride_post_locked(p, bytes, len, !first);
+    nicstride_post_locked(p, bytes, len, !first);
     nicstride_count_sent_locked(p, kept);
     if (op != NULL)
         op->sent = op->size;
@@ -208,8 +144,7 @@ static bool start_now(nicstride_transfer_t *t, bool *done_p)
     kept = nicstride_msg_kept(&f.msg);
     *done_p = t->type == NICSTRIDE_MSG_PUT || t->type == NICSTRIDE_MSG_ACC;
     onic_transport_lock();
-    started = may_start(p, kept, sizeof(f.msg) + f.msg.layout_len + data.len) &&
-              nicstride_list_is_known_locked(p, &f.msg, f.layout) &&
+    started = may_start(p, kept) && nicstride_list_is_known_locked(p, &f.msg, f.layout) &&
               (*done_p || (op = nicstride_op_of_locked(t, false)) != NULL);
     if (started) {
         send_now(t, &f.msg, &data, op, kept);
@@ -235,6 +170,7 @@ static void enqueue(nicstride_peer_t *p, nicstride_op_t *op, bool first)
     if (op->target.nruns != 0)
         onic_cursor_init(&op->slice, &op->target, 0);
     op->queued = true;
+    op->send = nicstride_send_fragment;
     if (first)
         STAILQ_INSERT_HEAD(&p->queue.waiting, op, of_queue);
     else
@@ -246,7 +182,7 @@ static void enqueue(nicstride_peer_t *p, nicstride_op_t *op, bool first)
 void nicstride_op_by_message_locked(nicstride_op_t *op)
 {
     op->sent = op->received = 0;
-    op->by_row = false;
+    op->row = NULL;
     /* It has left the way that it was noted for. */
     if (op->type != NICSTRIDE_MSG_GET)
         nicstride_order_note(&op->peer->order, NICSTRIDE_WAY_TURN, false,
@@ -276,7 +212,6 @@ static int start_queued(nicstride_transfer_t *t)
     nicstride_peer_t *p = t->peer;
     nicstride_op_t *op;
 
-    (void)nicstride_await_lock(p); /* an error shows with the operation */
     onic_transport_lock();
     if (!has_room(p)) {
         onic_transport_unlock();
@@ -293,10 +228,40 @@ static int start_queued(nicstride_transfer_t *t)
     return op != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
 }
 
-int nicstride_message_start(nicstride_transfer_t *t, bool *done_p)
+static int start(nicstride_transfer_t *t, bool *done_p)
 {
     if (start_now(t, done_p))
         return OMPI_SUCCESS;
     *done_p = false;
     return start_queued(t);
 }
+
+/* ---- at the target ------------------------------------------------------------------------------
+ */
+
+enum {
+    OPERATES = NICSTRIDE_OPERATES,
+    IN_TURN = NICSTRIDE_OPERATES | NICSTRIDE_TAKES_TURN,
+    LOCKS = NICSTRIDE_OPERATES | NICSTRIDE_TAKES_TURN | NICSTRIDE_TAKES_LOCK
+};
+
+/* Puts take no turn: nothing is kept for them, and their origin has waited (protocol/order.h). */
+static const nicstride_handler_t handlers[] = {
+    {NICSTRIDE_MSG_PUT, OPERATES, nicstride_on_put, nicstride_refuse_put, NULL},
+    {NICSTRIDE_MSG_PUTV, OPERATES, nicstride_on_putv, nicstride_refuse_put, NULL},
+    {NICSTRIDE_MSG_GET, IN_TURN, nicstride_on_get, nicstride_refuse_fetch, NULL},
+    {NICSTRIDE_MSG_GETV, IN_TURN, nicstride_on_getv, nicstride_refuse_getv, NULL},
+    {NICSTRIDE_MSG_ACC, LOCKS, nicstride_on_accumulate, nicstride_refuse_put, NULL},
+    {NICSTRIDE_MSG_GET_ACC, LOCKS, nicstride_on_accumulate, nicstride_refuse_fetch, NULL},
+    {NICSTRIDE_MSG_CAS, LOCKS, nicstride_on_swap, nicstride_refuse_swap, NULL},
+};
+
+const nicstride_method_row_t nicstride_pack = {
+    .name = "pack",
+    .needs_target = true,
+    .cost = cost,
+    .reach = anywhere,
+    .start = start,
+    .handlers = handlers,
+    .nhandlers = sizeof(handlers) / sizeof(handlers[0]),
+};

@@ -1,0 +1,108 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "osc_nicstride/queue/describe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "osc_nicstride/window/state.h"
+
+/* ---- the names of lists -----------------------------------------------------------------------
+ */
+
+uint32_t nicstride_list_used_locked(nicstride_peer_t *p, const onic_layout_t *l)
+{
+    if (!nicstride_is_nameable(l))
+        return 0;
+    if (p->sent == NULL)
+        p->sent = calloc(1, sizeof(*p->sent));
+    return p->sent != NULL ? nicstride_layout_used(p->sent, onic_layout_number(l)) : 0;
+}
+
+bool nicstride_list_is_due_locked(const nicstride_peer_t *p, const onic_layout_t *l)
+{
+    return nicstride_is_nameable(l) && p->sent != NULL &&
+           nicstride_layout_is_due(p->sent, onic_layout_number(l));
+}
+
+bool nicstride_list_is_known_locked(const nicstride_peer_t *p, const nicstride_msg_t *msg,
+                                    const void *layout)
+{
+    nicstride_layout_id_t name;
+
+    if ((msg->flags & NICSTRIDE_MSG_CACHED) == 0)
+        return true;
+    memcpy(&name, layout, sizeof(name));
+    return nicstride_layout_is(p->sent, name.number, NICSTRIDE_LAYOUT_KNOWN);
+}
+
+/* ---- layouts ----------------------------------------------------------------------------------
+ */
+
+/** Writes the name of the layout's list, where the target has that, and what is around it; returns
+ *  the bytes, or 0. */
+static size_t put_name(const nicstride_peer_t *p, const onic_layout_t *l, unsigned char *layout)
+{
+    nicstride_layout_id_t name = {0};
+
+    if (nicstride_is_nameable(l) && p->sent != NULL)
+        name.number = nicstride_layout_find(p->sent, onic_layout_number(l));
+    if (name.number == 0)
+        return 0;
+    memcpy(layout, &name, sizeof(name));
+    return sizeof(name) + onic_layout_encode_around(l, layout + sizeof(name));
+}
+
+bool nicstride_describe_whole(const nicstride_peer_t *p, const onic_layout_t *l,
+                              nicstride_msg_t *msg, size_t cap, uint64_t room)
+{
+    unsigned char *layout = (unsigned char *)(msg + 1);
+    size_t used = 0;
+
+    if (onic_layout_is_contig(l)) {
+        msg->disp += l->offset;
+    } else if (l->nruns == 0) {
+        (void)onic_layout_encode(l, layout, ONIC_LAYOUT_ENCODED_MAX, &used);
+    } else if ((used = put_name(p, l, layout)) > 0) {
+        nicstride_add(&nicstride_counters.lists_named, 1);
+        msg->flags |= NICSTRIDE_MSG_CACHED;
+    } else if (l->nlevels > 0 && l->run_start[l->nruns] <= room &&
+               onic_layout_encode(l, layout, cap, &used) == ONIC_LAYOUT_OK) {
+        msg->flags |= NICSTRIDE_MSG_RUNS;
+    } else {
+        return false;
+    }
+    msg->layout_len = (uint32_t)used;
+    return true;
+}
+
+bool nicstride_describe(nicstride_framed_t *f, const nicstride_transfer_t *t)
+{
+    const onic_layout_t *l = &t->target;
+    const bool nameable = nicstride_is_nameable(l);
+    uint64_t described = 0;
+    onic_cursor_t all;
+    size_t used = 0;
+    bool whole, due = false;
+
+    f->msg.disp = t->disp;
+    if (nameable) {
+        onic_transport_lock();
+        due = nicstride_list_is_due_locked(t->peer, l);
+    }
+    whole = !due && nicstride_describe_whole(t->peer, l, &f->msg, sizeof(f->layout), l->size);
+    if (nameable)
+        onic_transport_unlock();
+    if (whole || due)
+        return whole;
+    onic_cursor_init(&all, l, 0);
+    if (onic_layout_encode_slice(&all, l->size, t->granule, f->layout, sizeof(f->layout), &used,
+                                 &described) != ONIC_LAYOUT_OK ||
+        described != l->size)
+        return false;
+    f->msg.flags |= NICSTRIDE_MSG_SLICE;
+    f->msg.layout_len = (uint32_t)used;
+    return true;
+}

@@ -1,0 +1,81 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The bytes of the window that a message is about, and the accesses to them that take longer
+ *  than a handler. Transport lock. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/layout/layout.h"
+#include "osc_nicstride/queue/operation.h"
+#include "osc_nicstride/window/module.h"
+
+/** A message with NICSTRIDE_MSG_CACHED came. Returns the list that it names; NULL where that is not
+ *  there, or the message has a slice, which is kept. */
+nicstride_cached_layout_t *nicstride_cached_layout_locked(const nicstride_incoming_t *in);
+
+/** Decodes the layout of a message and makes sure that all it names is in the window. Returns an
+ *  MPI error class, 0 where all is well; the caller frees the layout then. Its offsets count from
+ *  `*base_p`, and the message begins at its packed position `*at_p`. */
+int nicstride_open_target(const nicstride_incoming_t *in, onic_layout_t *l, char **base_p,
+                          uint64_t *at_p);
+
+/** The bytes [at, at + len) of the window, from its begin or by their address where it is dynamic;
+ *  NULL where not all of them are there. */
+static inline char *nicstride_window_bytes(const nicstride_module_t *m, uint64_t at, uint64_t len)
+{
+    nicstride_region_t region;
+
+    if (m->flavor == MPI_WIN_FLAVOR_DYNAMIC)
+        return nicstride_regions_find(&m->regions, at, len, &region) ? (char *)(uintptr_t)at : NULL;
+    const uint64_t size = nicstride_info(m, m->rank)->size;
+    return at <= size && len <= size - at ? (char *)m->base + at : NULL;
+}
+
+/** The bytes of a message without a layout; NULL where it has one, or they are outside. */
+static inline char *nicstride_contiguous_target(const nicstride_incoming_t *in, uint64_t len)
+{
+    const nicstride_module_t *m = in->m;
+    const nicstride_msg_t *msg = in->msg;
+    uint64_t at;
+
+    if (msg->layout_len != 0)
+        return NULL;
+    if (m->flavor == MPI_WIN_FLAVOR_DYNAMIC)
+        return msg->offset == 0 ? nicstride_window_bytes(m, (uint64_t)msg->disp, len) : NULL;
+    if (!nicstride_bytes_fit(msg->disp, msg->offset, len, nicstride_info(m, m->rank)->size, &at))
+        return NULL;
+    return (char *)m->base + at;
+}
+
+/** An access that takes longer than the handler of its message: first in the handler's record of
+ *  it. Until it ends the bytes are read or written, even if they are detached meanwhile. */
+typedef struct nicstride_pending_access {
+    LIST_ENTRY(nicstride_pending_access) of_window;
+    nicstride_module_t *m; /**< NULL: the window is gone */
+    nicstride_peer_t *p;
+    nicstride_msg_t msg;
+    onic_layout_t layout; /**< of the window; owned */
+    char *base;
+    uint64_t at; /**< where the message begins in it */
+    /** Ends it early, by itself or later; NULL: it ends soon. */
+    void (*cancel)(struct nicstride_pending_access *a);
+    bool cancelled; /**< it has been */
+} nicstride_pending_access_t;
+
+/** Makes the record of a message, of `size` bytes. As nicstride_open_target, or MPI_ERR_NO_MEM. */
+int nicstride_access_open(const nicstride_incoming_t *in, size_t size, void **access_p);
+/** It is over, and the origin learns that, with `error` (0: none). */
+void nicstride_access_end(nicstride_pending_access_t *a, int error);
+/** The same where the origin learns of it in another way. */
+void nicstride_access_close(nicstride_pending_access_t *a);
+/** The program has detached memory, or, with `all`, frees the window: transfers through receive
+ *  buffers that use such memory are ended with an error; those by message are waited for, unless
+ *  the window is freed. False while there is one: call it again, with the transport unlocked in
+ *  between. */
+bool nicstride_end_accesses_locked(nicstride_module_t *m, bool all);
+/** The accesses that are left outlive the window. */
+void nicstride_forget_accesses_locked(nicstride_module_t *m);

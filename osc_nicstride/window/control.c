@@ -1,0 +1,108 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "osc_nicstride/window/control.h"
+
+#include <sched.h>
+#include <time.h>
+
+#include "common/support/pause.h"
+#include "osc_nicstride/window/module.h"
+
+/* ---- where the parts of a block lie ---------------------------------------------------------- */
+
+#define ALIGN64(n) (((n) + 63) & ~(size_t)63)
+
+/** Places `bytes` behind what was placed before; returns where. */
+static size_t place(size_t *end, size_t bytes)
+{
+    const size_t at = *end;
+
+    *end = ALIGN64(at + bytes);
+    return at;
+}
+
+nicstride_ctl_parts_t nicstride_ctl_place(int nlocal, int nranks)
+{
+    const size_t n = (size_t)nlocal;
+    nicstride_ctl_parts_t parts;
+    size_t end = ALIGN64(sizeof(nicstride_ctl_t));
+
+    parts.counts = place(&end, n * sizeof(uint64_t));
+    parts.notices = place(&end, 3 * n * sizeof(uint32_t));
+    parts.granted = parts.notices + NICSTRIDE_NOTICES * n * sizeof(uint32_t);
+    parts.reply_lines =
+        place(&end, (size_t)nicstride_reply_line_count(nlocal) * sizeof(nicstride_reply_line_t));
+    parts.lockq = place(&end, nicstride_lockq_size((uint32_t)nranks));
+    parts.board = place(&end, nicstride_fence_board_bytes(nlocal, nranks));
+    parts.bytes = end;
+    return parts;
+}
+
+/* ---- windows that have failed ---------------------------------------------------------------- */
+
+/* The cause in the upper half of the word, the process + 1 in the lower. Nodes are smaller. */
+#define WHO_BITS 16
+
+void nicstride_break(const nicstride_module_t *m, nicstride_broken_t why, int local)
+{
+    uint32_t not_yet = NICSTRIDE_BROKEN_NOT;
+
+    atomic_compare_exchange_strong(nicstride_ctl_broken(m), &not_yet,
+                                   (uint32_t)why << WHO_BITS | (uint32_t)(local + 1));
+}
+
+int nicstride_broken_error(const nicstride_module_t *m, const char *call)
+{
+    const uint32_t word = atomic_load(nicstride_ctl_broken(m));
+    const int local = (int)(word & ((1u << WHO_BITS) - 1)) - 1;
+
+    const char *did = word >> WHO_BITS == NICSTRIDE_BROKEN_LOCK ? "held a lock of the window"
+                                                                : "updated the window";
+
+    return nicstride_error(m, call, ONIC_ERR_PROC_FAILED,
+                           "rank %d of this node has died while it %s: the data of the window "
+                           "cannot be trusted any more",
+                           m->node.ranks[local], did);
+}
+
+static bool is_orphaned(const nicstride_module_t *m, onic_owned_lock_t *lock)
+{
+    const int64_t owner = onic_owned_by(lock);
+
+    if (owner < 0 || !onic_peer_look(m->near[owner]))
+        return false;
+    /* What it had a moment ago it has for ever, or had given back before. */
+    if (onic_owned_by(lock) != owner)
+        return false;
+    nicstride_break(m, NICSTRIDE_BROKEN_UPDATE, (int)owner);
+    return true;
+}
+
+int nicstride_ctl_wait(const nicstride_module_t *m, onic_owned_lock_t *lock)
+{
+    onic_owned_wait_t w = {0};
+
+    while (!nicstride_ctl_try(m, lock)) {
+        switch (onic_owned_next(&w)) {
+        case ONIC_OWNED_SPIN:
+            onic_pause();
+            break;
+        case ONIC_OWNED_YIELD:
+            sched_yield();
+            break;
+        case ONIC_OWNED_NAP: {
+            const struct timespec nap = onic_timespec(UINT64_C(1000) * w.nap);
+
+            nanosleep(&nap, NULL);
+            break;
+        }
+        case ONIC_OWNED_LOOK_AT_OWNER:
+            if (is_orphaned(m, lock))
+                return ONIC_ERR_PROC_FAILED;
+            break;
+        }
+    }
+    return OMPI_SUCCESS;
+}
