@@ -761,7 +761,9 @@ AM_TESTS_ENVIRONMENT = \
 	TSAN_OPTIONS="$${TSAN_OPTIONS-suppressions=$(abs_srcdir)/test/suppressions/tsan.txt}"; \
 	export TSAN_OPTIONS;
 
-check-tsan: all $(tsan_programs)
+tsan-build: all $(tsan_programs) $(tsan_units)
+
+check-tsan: tsan-build
 	@failed=""; \
 	names=`echo '$(tsan_programs)' | sed 's|test/mpi/||g; s/  */|/g'`; \
 	$(MAKE) check-TESTS TESTS="$(tsan_units)" || failed="$$failed check"; \
@@ -769,9 +771,12 @@ check-tsan: all $(tsan_programs)
 	    failed="$$failed $$names"; \
 	test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 else
-check-tsan: sanitized-source
+tsan-build: sanitized-source
 	@mkdir -p sanitized/tsan
-	cd sanitized/tsan && { $(configure_sanitized) --enable-sanitizers=thread; }; }
+	cd sanitized/tsan && { $(configure_sanitized) --enable-sanitizers=thread; }; } && \
+	    $(MAKE) tsan-build
+
+check-tsan: tsan-build
 	cd sanitized/tsan && $(MAKE) check-tsan
 endif
 
@@ -921,6 +926,8 @@ FUZZ_SECONDS = 60
 # One each, so that make runs several at a time.
 fuzz_runs = $(fuzz_programs:=.fuzzed)
 
+fuzz-build: $(fuzz_programs)
+
 check-fuzz: $(fuzz_runs)
 
 $(fuzz_runs): $(fuzz_programs)
@@ -935,4 +942,4 @@ check-all: check check-mpi-all check-tsan check-fabric check-killed check-instal
 
 .PHONY: $(fuzz_runs) check-all coverage check-examples check-explore check-fuzz check-install check-killed check-mpi check-mpi-all check-skips \
 	check-tools check-tsan mpi-programs \
-	sanitized-build sanitized-source
+	fuzz-build sanitized-build sanitized-source tsan-build

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 1-4 */
+/* thorough */
 /* windows: create allocate dynamic shared */
 /**
  * @file

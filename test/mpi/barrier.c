@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 2-5,8 */
+/* thorough */
 /* engines: auto shm tree put put2 datagram datagram2 lossy */
 /**
  * @file

@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BARE = 3000, ENGINES = 240, OUTSTANDING = 5, BATCH = 60 };
+enum { BARE = 1500, ENGINES = 120, OUTSTANDING = 5, BATCH = 60 };
 
 /** What a process holds. */
 typedef struct held {

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MODES = 8, LONG = 50000, RANDOM_ROUNDS = 60 };
+enum { MODES = 8, LONG = 50000, RANDOM_ROUNDS = 25 };
 
 static const char *const mode_names[MODES] = {"Send",  "Ssend",  "Rsend",  "Bsend",
                                               "Isend", "Issend", "Irsend", "Ibsend"};

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RACES = 150, CALLS = 9, IMRECV = 5 };
+enum { RACES = 50, CALLS = 9, IMRECV = 5 };
 
 /** Of its own, so that wildcards meet nothing else. */
 static MPI_Comm comm;

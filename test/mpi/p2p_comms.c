@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { EARLY = 24, MANY = 500 };
+enum { EARLY = 24, MANY = 200 };
 
 /** A ring of messages of all sizes but the largest over any communicator: from each rank to the
  * next `distance`. */

@@ -25,7 +25,7 @@
 /** Most microseconds for which a receiver lets the socket fill. */
 enum { LATE = 4000 };
 
-enum { TAG = 7, ROUNDS = 3 };
+enum { TAG = 7, ROUNDS = 2 };
 
 /** Most messages in a row, and rows that end near the first one that waits. */
 enum { MANY = 4000, EDGES = 12 };

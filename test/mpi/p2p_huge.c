@@ -4,6 +4,7 @@
  */
 /* ranks: 2 */
 /* p2p: auto pipeline */
+/* sanitized: pairs */
 /**
  * @file
  * Messages of more than 4 GiB, contiguous and not. They need little memory: but for windows at

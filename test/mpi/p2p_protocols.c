@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 2-4 */
+/* thorough */
 /* p2p: */
 /**
  * @file

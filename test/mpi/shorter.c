@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 20000, SPREAD = 2 * MOST, ROUNDS = 30 };
+enum { MOST = 20000, SPREAD = 2 * MOST, ROUNDS = 12 };
 
 /** Of each target's window this much belongs to each origin. */
 #define SLOT ((MPI_Aint)SPREAD * (MPI_Aint)sizeof(long))

@@ -32,7 +32,7 @@
 
 #define CHILD_OPTION "-child"
 #define LONG         (1 << 20)
-enum { ROUNDS = 15, FIRST = 5 };
+enum { ROUNDS = 9, FIRST = 4 };
 /* Of 1 MiB half of three quarters is the part of each of the two: these take more. */
 enum { UPDATES = 512, UPDATE = 1024 };
 

@@ -20,7 +20,7 @@
 
 #include "test/mpi/counter.h"
 
-enum { ROUNDS = 3 };
+enum { ROUNDS = 2 };
 
 /** Each rank with an odd number differs. */
 static bool is_odd(int rank)
