@@ -13,8 +13,8 @@ common_libonic_core_la_SOURCES = \
 	common/model/link_file.c \
 	common/model/table.c \
 	common/model/pipeline.c \
-	common/transport/address.c \
-	common/transport/credit.c \
+	common/transport/row/address.c \
+	common/transport/row/credit.c \
 	common/pipeline/core/counters.c \
 	common/pipeline/core/pipe.c \
 	common/pipeline/core/pool.c \
@@ -25,7 +25,7 @@ common_libonic_core_la_SOURCES = \
 	common/transport/shm/queue.c \
 	common/transport/shm/segment.c \
 	common/support/handle.c \
-	common/transport/adapters.c \
+	common/transport/ucx/adapters.c \
 	common/transport/verbs/requests.c \
 	common/transport/verbs/verbs_port.c
 common_libonic_core_la_CPPFLAGS = $(pure_cppflags)
@@ -87,7 +87,7 @@ libompi_nic_common_la_SOURCES = \
 	common/transport/shm/cache.c \
 	common/transport/verbs/registrations.c \
 	common/transport/loss.c \
-	common/transport/neighbour.c \
+	common/transport/shm/neighbour.c \
 	common/transport/state.c \
 	common/support/device.c \
 	common/layout/flatten.c \
@@ -108,20 +108,26 @@ libompi_nic_common_la_SOURCES = \
 	common/support/component.c \
 	common/support/series.c \
 	common/transport/account.c \
-	common/transport/open.c \
-	common/transport/ucx_load.c \
-	common/transport/receive.c \
-	common/transport/config.c \
-	common/transport/endpoints.c \
-	common/transport/forget.c \
 	common/transport/addresses.c \
+	common/transport/forget.c \
+	common/transport/loop.c \
+	common/transport/open.c \
 	common/transport/peers.c \
 	common/transport/progress.c \
 	common/transport/put.c \
-	common/transport/queues.c \
-	common/transport/record.c \
+	common/transport/receive.c \
+	common/transport/row/request.c \
+	common/transport/rows.c \
 	common/transport/send.c \
-	common/transport/server.c
+	common/transport/server.c \
+	common/transport/shm/rings.c \
+	common/transport/ucx/config.c \
+	common/transport/ucx/data.c \
+	common/transport/ucx/endpoints.c \
+	common/transport/ucx/load.c \
+	common/transport/ucx/messages.c \
+	common/transport/ucx/state.c \
+	common/transport/ucx/worker.c
 libompi_nic_common_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS) $(verbs_cppflags)
 libompi_nic_common_la_LIBADD = common/libonic_core.la common/libonic_verbs.la $(verbs_libs) \
 	$(OMPI_INTERNAL_LIBS) $(HWLOC_LIBS)

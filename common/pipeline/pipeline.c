@@ -16,7 +16,7 @@
 #include "common/pipeline/rma/carrier_rma.h"
 #include "common/pipeline/transfers.h"
 #include "common/transport/shm/segment.h"
-#include "common/transport/adapters.h"
+#include "common/transport/ucx/adapters.h"
 
 /** Calls of progress from one look for buffers of the dead to the next. */
 #define CALLS 4096

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "common/support/export.h"
-#include "common/transport/credit.h"
+#include "common/transport/row/credit.h"
 #include "common/transport/message.h"
 
 /** The credit of a peer and this process, which stays as long as the peer does. */

@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-/** Forgotten, but UCX still closes the endpoint. */
+/** Forgotten, but a row still closes the connection. */
 static onic_peer_t *closing;
 
 /** Do all components do without it? */
@@ -39,35 +39,25 @@ static onic_peer_t *find_unnamed(void)
     return found;
 }
 
+/** Have all rows closed their connections to it? */
+static bool is_closed(onic_peer_t *peer)
+{
+    bool closed = true;
+    for (const onic_row_t *const *row = onic_rows; *row != NULL; row++)
+        closed = (*row)->disconnect(peer) && closed;
+    return closed;
+}
+
 static void free_closed(void)
 {
     for (onic_peer_t **at = &closing, *peer; (peer = *at) != NULL;) {
-        if (peer->close != NULL && onic_ucx.request_check_status(peer->close) == UCS_INPROGRESS) {
+        if (is_closed(peer)) {
+            *at = peer->next_left;
+            onic_peer_free(peer);
+        } else {
             at = &peer->next_left;
-            continue;
         }
-        if (peer->close != NULL)
-            onic_ucx.request_free(peer->close);
-        *at = peer->next_left;
-        free(peer);
     }
-}
-
-/** Where UCX cannot end it by force it may last as long as the worker. */
-static void close_ep(onic_peer_t *peer)
-{
-    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
-                                 .flags = UCP_EP_CLOSE_FLAG_FORCE};
-    if (peer->ep == NULL || peer->closed)
-        return;
-    peer->closed = true;
-    ucs_status_ptr_t answer = onic_ucx.ep_close_nbx(peer->ep, &param);
-    if (UCS_PTR_IS_ERR(answer)) {
-        param.op_attr_mask = 0;
-        answer = onic_ucx.ep_close_nbx(peer->ep, &param);
-    }
-    peer->close = UCS_PTR_IS_PTR(answer) ? answer : NULL;
-    atomic_fetch_sub_explicit(&onic_transport.neps, 1, memory_order_relaxed);
 }
 
 static void forget(onic_peer_t *peer)
@@ -83,8 +73,8 @@ static bool may_forget(onic_peer_t *peer)
 {
     if (!peer->gone || peer->refs > 0 || !is_forgotten(peer, true))
         return false;
-    close_ep(peer);
-    return !onic_sends_name(peer);
+    (void)is_closed(peer);
+    return !onic_requests_name(peer);
 }
 
 void onic_transport_forget_left(void)
@@ -115,6 +105,6 @@ void onic_forget_stop(void)
 {
     for (onic_peer_t *next; closing != NULL; closing = next) {
         next = closing->next_left;
-        free(closing);
+        onic_peer_free(closing);
     }
 }

@@ -15,6 +15,8 @@
 #include "common/support/spare.h"
 #include "common/transport/internal.h"
 
+#include "ompi/constants.h"
+
 /** No queue has so many entries; a progress that finds something handles one or more of each. */
 #define DRAIN_MOST 4096
 
@@ -45,12 +47,32 @@ void onic_peer_gone(onic_peer_t *peer)
     onic_transport.drain = DRAIN_MOST;
 }
 
+void onic_peer_on_lost(onic_peer_t *peer, int rc, const char *why, bool gone)
+{
+    if (peer->self || (!gone && peer->failed != OMPI_SUCCESS))
+        return;
+    peer->failed = rc;
+    peer->why = why;
+    onic_transport_count_loss();
+    /* Of a process of this machine it is seen whether it is dead, and not just this way to it. */
+    if (gone && !peer->watched)
+        onic_peer_gone(peer);
+}
+
 void onic_peer_give_up(onic_peer_t *peer)
 {
-    if (!peer->self && peer->failed == UCS_OK) {
-        peer->failed = UCS_ERR_CONNECTION_RESET;
-        onic_transport_count_loss();
-    }
+    onic_peer_on_lost(peer, OMPI_ERR_UNREACH, "messages do not get there", false);
+}
+
+void onic_peer_on_broken(uint64_t name)
+{
+    onic_peer_t *peer = onic_peer_named(name);
+
+    onic_say(
+        "ompi-nic: the message queue of a process of this node is corrupt; nothing more is read "
+        "from it");
+    if (peer != NULL)
+        onic_peer_give_up(peer);
 }
 
 bool onic_peer_has_died(const onic_peer_t *peer)
@@ -60,7 +82,7 @@ bool onic_peer_has_died(const onic_peer_t *peer)
 
 bool onic_peer_is_lost(const onic_peer_t *peer)
 {
-    return peer->failed != UCS_OK;
+    return peer->failed != OMPI_SUCCESS;
 }
 
 void onic_peer_print_lost(onic_peer_t *peer, const char *what, const char *why)
@@ -78,12 +100,10 @@ bool onic_peer_lost(onic_peer_t *peer)
 {
     if (!onic_peer_is_lost(peer))
         return false;
-    if (onic_peer_has_died(peer)) {
+    if (onic_peer_has_died(peer))
         onic_peer_print_lost(peer, "this node has lost", "it has died");
-    } else {
-        onic_peer_print_lost(peer, "the connection is lost to",
-                             onic_ucx.status_string(peer->failed));
-    }
+    else
+        onic_peer_print_lost(peer, "the connection is lost to", peer->why);
     return true;
 }
 
@@ -95,9 +115,9 @@ static void note_death(uint64_t name)
     onic_transport_lock();
     onic_peer_t *peer = onic_peer_named(name);
     if (peer != NULL && !atomic_load(&peer->died)) {
-        peer->failed = peer->failed == UCS_OK ? UCS_ERR_CONNECTION_RESET : peer->failed;
+        peer->failed = peer->failed == OMPI_SUCCESS ? OMPI_ERR_UNREACH : peer->failed;
         atomic_store(&peer->died, true);
-        if (name >> 32 == onic_transport.self->name >> 32)
+        if (!peer->foreign)
             atomic_store(&onic_transport.job_is_broken, true);
         onic_transport_count_loss();
         onic_peer_gone(peer);
@@ -127,23 +147,13 @@ static bool next_near(uint64_t *name_p, onic_life_t *life_p)
     return peer != NULL;
 }
 
-/** UCX answers who connects, too, for which it needs descriptors: it gets those in reserve, and
- * where they are used up, too, that is said. It may say nothing, and wait for ever. */
-static void look_for_descriptors(void)
-{
-    static atomic_bool said;
-    onic_spare_look();
-    if (onic_spare_has_run_out() &&
-        atomic_load_explicit(&onic_transport.neps, memory_order_relaxed) > 0 &&
-        onic_spare_none_left() && !atomic_exchange(&said, true))
-        onic_say_descriptors();
-}
-
 void onic_transport_look_for_dead(void)
 {
     uint64_t name;
     onic_life_t life;
-    look_for_descriptors();
+    for (const onic_row_t *const *row = onic_rows; *row != NULL; row++)
+        if ((*row)->look != NULL)
+            (*row)->look();
     /* The record itself may be forgotten meanwhile. */
     if (next_near(&name, &life) && onic_life_is_dead(&life))
         note_death(name);

@@ -9,67 +9,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "common/transport/credit.h"
-#include "common/transport/shm/inbox.h"
-#include "common/transport/shm/payload.h"
-#include "common/transport/shm/queue.h"
 #include "common/support/export.h"
-
-/** A process that can be sent to (peer.h). */
-typedef struct onic_peer onic_peer_t;
-
-/** Active-message identifiers: one for each component, one for the pipeline that they share, and
- * one for the shortest messages of a point-to-point layer, and one of the transport's own, for
- * credit (account.h). */
-enum {
-    ONIC_AM_OSC = 1,
-    ONIC_AM_PML = 2,
-    ONIC_AM_COLL = 3,
-    ONIC_AM_PIPELINE = 4,
-    ONIC_AM_SHORT = 5,
-    ONIC_AM_CREDIT = 6
-};
-
-/** Do messages of this identifier name their sender? Their header begins with its
- * onic_transport_me(), and their handler gets its record. Of others it follows from the contents.
- */
-static inline bool onic_am_is_named(unsigned am_id)
-{
-    return am_id == ONIC_AM_PML || am_id == ONIC_AM_CREDIT;
-}
+#include "common/transport/row/credit.h"
+#include "common/transport/row/message_types.h"
 
 /* ---- sending ------------------------------------------------------------------------------- */
 
 /** Largest header of an active message, of any peer. */
 ONIC_EXPORT size_t onic_transport_header_max(void);
 
-/** Makes the connection by which messages of that identifier go, if there is none. */
-ONIC_EXPORT void onic_peer_connect(onic_peer_t *peer, unsigned am_id);
+/** Makes the connection by which messages go, if there is none. */
+ONIC_EXPORT void onic_peer_connect(onic_peer_t *peer);
 
-/** Most bytes of header + payload of one active message of that identifier, so that it travels as
- *  one fragment, in order. Never becomes less. Those that may go by a queue always at least
- *  ONIC_MESSAGE_LEAST, and more where so many are `wanted` and the queue gets memory for it. Makes
- *  the connection if there is none. */
-ONIC_EXPORT size_t onic_peer_message_max(onic_peer_t *peer, unsigned am_id, size_t wanted);
-#define ONIC_MESSAGE_LEAST ONIC_OUTBOX_LEAST
-
-/** Called with the lock held when a send is locally complete, never before the call that started it
- *  has returned: no call of this process is needed for it to arrive. `status` may be an error. */
-typedef void (*onic_send_cb_t)(void *arg, int status);
-
-/** Flags of onic_peer_send. */
-enum {
-    ONIC_SEND_RNDV = 1 /**< contiguous payload by rendezvous, without copies where UCX can */
-};
-
-/** The longest message that onic_peer_send_now takes, but for queues. */
-#define ONIC_SEND_NOW_MAX 128
-
-typedef enum onic_sent {
-    ONIC_SENT_NOT,   /**< nothing was sent; onic_peer_send will do it, or knows why not */
-    ONIC_SENT_HELD,  /**< sent, but some of it may still be here; see onic_peer_leaves */
-    ONIC_SENT_WHOLLY /**< complete */
-} onic_sent_t;
+/** Most bytes of header + payload of one active message, so that it travels as one fragment, in
+ *  order. Never becomes less. On a node always at least ONIC_MESSAGE_LEAST, and more where so many
+ *  are `wanted` and there is memory for it. Makes the connection if there is none. */
+ONIC_EXPORT size_t onic_peer_message_max(onic_peer_t *peer, size_t wanted);
 
 /** Sends an active message as onic_peer_send, if that can be done at once. The header has no more
  *  than ONIC_SEND_NOW_MAX bytes. A receiver may find all of it in the header. */
@@ -91,9 +46,6 @@ ONIC_EXPORT int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *he
 
 /* ---- receiving ----------------------------------------------------------------------------- */
 
-/** A rendezvous payload that has been announced but not yet received. */
-typedef struct onic_rndv onic_rndv_t;
-
 /** Handler of an active message. Header and data live only until it returns. `from`: the sender,
  *  where the message names it, else NULL; it stays until the component lets go of it
  *  (onic_transport_forget_fn_t). `rndv` is NULL for data that has arrived; otherwise `data` is, and
@@ -113,16 +65,3 @@ ONIC_EXPORT unsigned onic_transport_outstanding(void);
 /** The memory of this process for what others send by credit (account.h), while the transport is
  *  open. */
 ONIC_EXPORT extern onic_credit_pool_t onic_credit_pool;
-
-/* ---- queues on the node -------------------------------------------------------------------- */
-
-/** Do, or may, messages of a point-to-point layer go to this peer through a queue? */
-ONIC_EXPORT bool onic_peer_has_queue(const onic_peer_t *peer);
-
-/** What has gone through queues on the node, in this process, since it began. */
-typedef struct onic_queue_counters {
-    unsigned long long received; /**< messages that came through one */
-    unsigned long long waited;   /**< messages that waited for room in another process's */
-} onic_queue_counters_t;
-
-ONIC_EXPORT extern onic_queue_counters_t onic_queue_counters;

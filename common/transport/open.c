@@ -10,14 +10,14 @@
 #include "common/support/modex.h"
 #include "common/support/help.h"
 #include "common/support/spare.h"
-#include "common/transport/requirements.h"
-#include "common/transport/adapters.h"
+#include "common/transport/row/requirements.h"
+#include "common/transport/ucx/adapters.h"
 #include "common/transport/internal.h"
+#include "common/transport/shm/neighbour.h"
 
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "ompi/constants.h"
 #include "ompi/proc/proc.h"
@@ -40,57 +40,36 @@ size_t onic_transport_header_max(void)
     return onic_transport.header_max;
 }
 
-/** Progresses until `request` is complete (true) or `usec` have passed. Frees it. */
-static bool wait_for(ucs_status_ptr_t request, unsigned usec)
+/** Flushes of peers that are under way. */
+static unsigned flushing;
+
+static void flushed(void *arg, int status)
 {
-    if (!UCS_PTR_IS_PTR(request))
-        return true;
-    uint64_t end = onic_now_nsec() + UINT64_C(1000) * usec;
-    while (onic_ucx.request_check_status(request) == UCS_INPROGRESS && onic_now_nsec() < end)
-        if (onic_transport_progress_locked() == 0)
-            sched_yield();
-    bool done = onic_ucx.request_check_status(request) != UCS_INPROGRESS;
-    onic_ucx.request_free(request);
-    return done;
+    (void)arg, (void)status;
+    flushing--;
 }
 
-static void stop_flush(unsigned usec)
+/** All that was sent and put to it is to be there. A row complains aloud of a flush to a process
+ *  that is gone. */
+static void begin_flush(onic_peer_t *peer)
 {
-    (void)wait_for(onic_transport.flush, usec);
-    onic_transport.flush = NULL;
-}
-
-/** Waits until all that was sent is out; patience for those that do not answer is `usec` in all. */
-static void flush_peers(unsigned usec)
-{
-    ucp_request_param_t param = {.op_attr_mask = 0};
-    uint64_t name;
-    onic_peer_t *peer;
-    bool in_time = true;
-    /* All are started first: while one waits, messages that come may add to the table. */
-    ucs_status_ptr_t *flushes =
-        malloc(opal_hash_table_get_size(&onic_transport.peers) * sizeof(*flushes));
-    size_t n = 0;
-    if (flushes == NULL)
-        return;
-    OPAL_HASH_TABLE_FOREACH(name, uint64, peer, &onic_transport.peers)
-    {
-        /* UCX complains aloud of a flush to a process that is gone, so never by the worker's. */
-        if (peer->ep != NULL && peer->failed == UCS_OK)
-            flushes[n++] = onic_ucx.ep_flush_nbx(peer->ep, &param);
+    for (const onic_row_t *const *row = onic_rows; *row != NULL; row++) {
+        onic_request_t *r = (*row)->flush != NULL && peer->failed == OMPI_SUCCESS
+                                ? onic_request_get(*row, peer, flushed, NULL, 0)
+                                : NULL;
+        flushing += r != NULL && onic_request_begun(r, (*row)->flush(r)) == 0;
     }
-    for (size_t i = 0; i < n; i++)
-        in_time = wait_for(flushes[i], in_time ? usec : 0) && in_time;
-    free(flushes);
 }
 
-void onic_transport_flush(void)
+static bool is_flushing(void)
 {
-    onic_transport_lock();
-    while (!STAILQ_EMPTY(&onic_transport.loop))
-        (void)onic_loop_progress();
-    const uint64_t end = onic_now_nsec() + UINT64_C(1000) * FLUSH_USEC;
-    while (onic_queues_have_waiting() && onic_now_nsec() < end) {
+    return flushing > 0;
+}
+
+/** Progresses until nothing `is_left`, or until then. */
+static void wait_until_none(bool (*is_left)(void), uint64_t end)
+{
+    while (is_left() && onic_now_nsec() < end) {
         if (onic_transport_progress_locked() == 0) {
             /* A process that has died makes no room. */
             onic_transport_unlock();
@@ -99,8 +78,22 @@ void onic_transport_flush(void)
             onic_transport_lock();
         }
     }
-    flush_peers(FLUSH_USEC);
-    stop_flush(FLUSH_USEC);
+}
+
+void onic_transport_flush(void)
+{
+    const uint64_t end = onic_now_nsec() + UINT64_C(1000) * FLUSH_USEC;
+    uint64_t name;
+    onic_peer_t *peer;
+
+    onic_transport_lock();
+    wait_until_none(onic_rows_leave_work, end);
+    /* All are started first: while one waits, messages that come may add to the table. */
+    OPAL_HASH_TABLE_FOREACH(name, uint64, peer, &onic_transport.peers)
+    {
+        begin_flush(peer);
+    }
+    wait_until_none(is_flushing, end);
     onic_transport_unlock();
 }
 
@@ -126,178 +119,86 @@ bool onic_transport_leave(unsigned usec)
 
 /* ---- opening and closing -------------------------------------------------------------------- */
 
-static ucs_status_t create_context(const onic_transport_config_t *config)
+static void left(bool must_run)
 {
-    ucp_config_t *ucp_config;
-    ucs_status_t status = onic_transport_read_config(config, &ucp_config);
-    if (status != UCS_OK)
-        return status;
-    ucp_params_t params = {
-        .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS |
-                      UCP_PARAM_FIELD_ESTIMATED_NUM_PPN | UCP_PARAM_FIELD_NAME,
-        /* Events cost nothing before the transports are armed, which the server thread does. */
-        .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP | (config->puts ? UCP_FEATURE_RMA : 0),
-        .estimated_num_eps = (size_t)ompi_proc_world_size(),
-        .estimated_num_ppn = (size_t)opal_process_info.num_local_peers + 1,
-        .name = "ompi-nic",
-    };
-    status = onic_ucx.init_version(UCP_API_MAJOR, UCP_API_MINOR, &params, ucp_config,
-                                   &onic_transport.context);
-    onic_ucx.config_release(ucp_config);
-    return status;
+    if (must_run)
+        onic_transport_need_help();
+    onic_server_look_after();
 }
 
-static ucs_status_t create_worker(void)
+/** The rows up to `last`, in reverse. */
+static void stop_rows(const onic_row_t *const *last)
 {
-    ucp_worker_params_t params = {
-        .field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_EVENTS,
-        .thread_mode = UCS_THREAD_MODE_SERIALIZED,
-        .events = UCP_WAKEUP_RX | UCP_WAKEUP_TX,
-    };
-    ucs_status_t status =
-        onic_ucx.worker_create(onic_transport.context, &params, &onic_transport.worker);
-    if (status != UCS_OK)
-        return status;
-    ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS |
-                                            UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER};
-    status = onic_ucx.worker_query(onic_transport.worker, &attr);
-    if (status != UCS_OK) {
-        onic_ucx.worker_destroy(onic_transport.worker);
-        return status;
-    }
-    onic_transport.address = attr.address;
-    onic_transport.address_len = attr.address_length;
-    onic_transport.header_max = attr.max_am_header;
-    return UCS_OK;
+    for (const onic_row_t *const *row = last; row > onic_rows; row--)
+        row[-1]->stop();
 }
 
-static ucs_status_t create_both(const onic_transport_config_t *config)
+static int start_rows(const onic_transport_config_t *config)
 {
-    ucs_status_t status = create_context(config);
-    if (status != UCS_OK)
-        return status;
-    status = create_worker();
-    if (status != UCS_OK)
-        onic_ucx.cleanup(onic_transport.context);
-    return status;
+    const onic_row_t *const *row = onic_rows;
+    int rc = OMPI_SUCCESS;
+    onic_row_calls = (onic_row_calls_t){.arrived = onic_am_arrived,
+                                        .lost = onic_peer_on_lost,
+                                        .broken = onic_peer_on_broken,
+                                        .left = left};
+    onic_requests_start();
+    while (*row != NULL && (rc = (*row)->start(config)) == OMPI_SUCCESS)
+        row++;
+    if (rc != OMPI_SUCCESS)
+        stop_rows(row);
+    return rc;
 }
 
-/** What UCX locks for each device of InfiniBand or RoCE, and its files. Where it may not, processes
- *  that send to it wait for ever. Containers may see the adapters without the files. */
-#define DEVICE_BYTES ((size_t)80 << 20)
-#define DEVICE_FILES "/dev/infiniband"
-
-/** May UCX lock what its devices take? Else it is said. */
-static bool may_lock(const char *list, bool is_free)
+static const onic_row_t *const *last_row(void)
 {
-    const unsigned devices = onic_tls_have(ONIC_TLS_VERBS, list) && access(DEVICE_FILES, F_OK) == 0
-                                 ? onic_adapters(ONIC_ADAPTERS, getenv("UCX_NET_DEVICES"), false)
-                                 : 0;
-    const bool may = devices == 0 || onic_can_lock(devices * DEVICE_BYTES);
-    if (!may)
-        onic_say_once("ompi-nic: UCX wants to lock %zu MiB of memory for InfiniBand and RoCE, and "
-                      "may not (ulimit -l): %s",
-                      devices * DEVICE_BYTES >> 20,
-                      is_free ? "it goes without them, which is slower"
-                              : "its transports are given, so it is not started");
-    return may;
-}
-
-/** Whoever gives UCX a list of transports has what it makes of that. Where it has its own choice it
- *  goes without posix memory. For that it opens the other side's files in /proc, which another user
- *  namespace, or fewer rights than the other side's, forbid, if only one way; and where that fails
- *  UCX looks for no other way. It needs room in /dev/shm, too. System V's memory has just an owner
- *  and a group. */
-static ucs_status_t create_ucx(const onic_transport_config_t *config)
-{
-    const char *list = onic_transport_tls(config);
-    const bool is_free = onic_tls_are_free(list), verbs = may_lock(list, is_free);
-    onic_transport_config_t fitted = *config;
-    if (!verbs && !is_free)
-        return UCS_ERR_NO_DEVICE;
-    if (is_free)
-        fitted.tls = verbs ? "^posix" : "^ib,posix";
-    return create_both(&fitted);
-}
-
-static void destroy_ucx(void)
-{
-    onic_ucx.worker_release_address(onic_transport.worker, onic_transport.address);
-    onic_remotes_stop();
-    onic_ucx.worker_destroy(onic_transport.worker);
-    /* Nothing is received any more that could put into them. */
-    onic_regions_stop();
-    onic_ucx.cleanup(onic_transport.context);
+    const onic_row_t *const *row = onic_rows;
+    while (*row != NULL)
+        row++;
+    return row;
 }
 
 /** Everything but the server thread; the lock is held. */
-static int start_wire(const onic_transport_config_t *config)
+static int start_transport(const onic_transport_config_t *asked)
 {
-    ucs_status_t status = create_ucx(config);
-    if (status != UCS_OK) {
-        const char *given = getenv("UCX_TLS");
-        if (onic_spare_none_left())
-            onic_say_descriptors();
-        onic_say_once(
-            "ompi-nic: UCX cannot be started with transports %s%s: %s. The component that "
-            "asks for it is not used.",
-            config->tls != NULL ? config->tls
-            : given != NULL     ? given
-                                : "of its own choice",
-            config->tls != NULL ? " (parameter tls)"
-            : given != NULL     ? " (UCX_TLS)"
-                                : "",
-            onic_ucx.status_string(status));
-        return onic_ucs_error(status);
+    onic_transport_config_t config = *asked;
+    onic_here.name = onic_name(OPAL_PROC_MY_NAME.jobid, OPAL_PROC_MY_NAME.vpid);
+    onic_transport.job = OPAL_PROC_MY_NAME.jobid;
+    onic_transport.shares_memory = onic_tls_have(ONIC_TLS_MEMORY, onic_ucx_tls(asked));
+    config.queues = onic_transport.shares_memory ? asked->queues : 0;
+    onic_here_start();
+    int rc = start_rows(&config);
+    if (rc != OMPI_SUCCESS) {
+        onic_here_stop();
+        return rc;
     }
     onic_spare_begin();
-    onic_cma_start(&onic_transport.cma_id, &onic_transport.nonce);
-    onic_transport.cma_id.presence = onic_presence_start();
-    onic_transport.server.wake_pipe = onic_wake_pipe_open();
-    onic_transport.cma_id.wake = onic_file_offer(onic_transport.server.wake_pipe);
     onic_transport.closing = false;
     onic_transport.start_server = onic_transport_start_server;
     onic_transport.published = false;
-    onic_credit_pool_init(&onic_credit_pool, config->memory, ompi_proc_world_size());
-    onic_transport.puts = config->puts;
-    atomic_store(&onic_transport.neps, 0);
-    onic_transport.shares_memory = onic_tls_have(ONIC_TLS_MEMORY, onic_transport_tls(config));
-    onic_inbox_open(onic_transport.shares_memory ? config->queues : 0);
-    int rc = onic_peers_start();
-    if (rc == OMPI_SUCCESS) {
-        rc = onic_am_start();
-        rc = rc == OMPI_SUCCESS ? onic_sends_start() : rc;
-        if (rc != OMPI_SUCCESS)
-            onic_peers_stop();
-    }
+    onic_credit_pool_init(&onic_credit_pool, config.memory, ompi_proc_world_size());
+    onic_transport.puts = config.puts;
+    onic_transport.header_max = onic_data_row()->header_max();
+    rc = onic_peers_start();
     if (rc != OMPI_SUCCESS) {
-        onic_say_once("ompi-nic: the transport's tables or message handlers cannot be had");
-        onic_inbox_close();
-        onic_wake_pipe_close(onic_transport.server.wake_pipe);
-        onic_presence_stop();
+        onic_say_once("ompi-nic: memory is exhausted");
         onic_spare_end();
-        destroy_ucx();
+        stop_rows(last_row());
+        onic_here_stop();
     }
     return rc;
 }
 
-static void stop_wire(void)
+static void stop_transport(void)
 {
     onic_server_stop();
     onic_transport_lock();
-    onic_transport.closing = true;
-    /* Endpoints go with the worker. Closing them one by one would talk to peers that may be gone
-     * already; what was to be sent has been flushed before the caller's fence. */
-    onic_loop_stop();
-    stop_flush(0);
-    destroy_ucx();
-    onic_sends_stop();
-    onic_queues_out_stop();
-    onic_inbox_close();
+    onic_transport.closing = onic_requests.closing = true;
+    /* What was to be sent has been flushed before the caller's fence. */
+    stop_rows(last_row());
+    onic_requests_stop();
     onic_forget_stop();
     onic_peers_stop();
-    onic_wake_pipe_close(onic_transport.server.wake_pipe);
-    onic_presence_stop();
+    onic_here_stop();
     onic_spare_end();
     onic_transport_unlock();
 }
@@ -323,7 +224,7 @@ static int start(bool first)
     pthread_sigmask(SIG_SETMASK, &all, &old);
     onic_transport_lock();
     if (first)
-        rc = start_wire(&required.all);
+        rc = start_transport(&required.all);
     if (rc == OMPI_SUCCESS)
         meet_requirements();
     onic_transport_unlock();
@@ -344,7 +245,7 @@ static int open_first(void)
     rc = opal_progress_register(onic_transport_progress);
     if (rc != OMPI_SUCCESS) {
         onic_say_once("ompi-nic: Open MPI takes no more progress functions: %d", rc);
-        stop_wire();
+        stop_transport();
     }
     return rc;
 }
@@ -409,7 +310,7 @@ bool onic_transport_close(void)
     const bool last = --onic_transport.refs == 0;
     if (last) {
         (void)opal_progress_unregister(onic_transport_progress);
-        stop_wire();
+        stop_transport();
         required = (onic_requirements_t){.all = {.puts = required.all.puts}};
     }
     pthread_mutex_unlock(&open_mutex);

@@ -9,18 +9,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
-#include <sys/uio.h>
 
 #include "common/support/export.h"
-#include "common/transport/refused.h"
+#include "common/transport/shm/neighbour.h"
 
 struct ompi_communicator_t;
 struct onic_node;
-struct onic_presence;
-
-/** A process that can be sent to. Opaque but for what the functions below tell. */
-typedef struct onic_peer onic_peer_t;
 
 /* ---- names and addresses ------------------------------------------------------------------- */
 
@@ -122,34 +116,3 @@ ONIC_EXPORT bool onic_transport_drains(void);
 
 /** Has the process been found to have ended? Any thread; no lock. */
 ONIC_EXPORT bool onic_peer_has_died(const onic_peer_t *peer);
-
-/* ---- single copy between processes of one node --------------------------------------------- */
-
-/** Can single copy (process_vm_readv, _writev) reach this peer? Found out once, by reading a nonce.
- * The other way round it may be different. */
-ONIC_EXPORT bool onic_peer_can_cma(onic_peer_t *peer);
-
-/** Copies from the peer's memory, or to it where `write`: `bytes` in all, less than 2 GiB, of as
- * many pieces as one system call takes. Where the kernel refuses, part of it may have been copied;
- * the caller remembers that, for it may concern one direction or some memory alone. Only where
- * onic_peer_can_cma was true. Any thread; no lock. */
-ONIC_EXPORT onic_refused_t onic_peer_copy(const onic_peer_t *peer, bool write,
-                                          const struct iovec *here, unsigned nhere,
-                                          const struct iovec *there, unsigned nthere,
-                                          uint64_t bytes);
-
-/** The peer's process id, or -1. Meaningful where onic_peer_can_cma is true. */
-ONIC_EXPORT pid_t onic_peer_pid(onic_peer_t *peer);
-
-/* ---- is a process of this node in MPI? (common/transport/shm/presence.h)
- * ---------------------------- */
-
-/** The page of a peer, mapped once until the transport is closed; NULL where it cannot be had. */
-ONIC_EXPORT const struct onic_presence *onic_peer_presence(onic_peer_t *peer);
-
-/** Does the peer have a server thread that this process can wake, and see whether there is need to?
- *  It stays until the transport is closed. */
-ONIC_EXPORT bool onic_peer_can_wake(onic_peer_t *peer);
-
-/** Wakes it. A system call; no lock. Only where onic_peer_can_wake was true. */
-ONIC_EXPORT void onic_peer_wake(const onic_peer_t *peer);

@@ -5,6 +5,7 @@
 /** @file The processes that this one has to do with: a record of each, found by name, which stays
  *  even without a reference to it, but for processes of other jobs that have left (forget.c). */
 #include "common/transport/internal.h"
+#include "common/transport/shm/inbox.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +18,8 @@
 static void watch(onic_peer_t *peer)
 {
     /* Namespaces have the same numbers on many machines. */
-    if (peer->self || !onic_same_place(&peer->cma_id, &onic_transport.cma_id) ||
-        !onic_life_comparable(&onic_transport.cma_id.life, &peer->cma_id.life))
+    if (peer->self || !onic_same_place(&peer->cma_id, &onic_here.id) ||
+        !onic_life_comparable(&onic_here.id.life, &peer->cma_id.life))
         return;
     LIST_INSERT_HEAD(&onic_transport.near, peer, near);
     peer->watched = true;
@@ -95,7 +96,7 @@ static onic_peer_t *add_peer(const onic_address_t *a)
         return peer;
     peer->name = a->name;
     peer->self = onic_transport.self == NULL;
-    peer->failed = UCS_OK;
+    peer->foreign = a->name >> 32 != onic_transport.job;
     peer->cma_id = a->cma_id;
     peer->queues = a->queues;
     peer->account.credit.limit = a->credit;
@@ -107,7 +108,7 @@ static onic_peer_t *add_peer(const onic_address_t *a)
     }
     if (peer->self)
         onic_transport.self = peer;
-    onic_transport.foreign += a->name >> 32 != onic_transport.job;
+    onic_transport.foreign += peer->foreign;
     watch(peer);
     return peer;
 }
@@ -149,7 +150,7 @@ void **onic_peer_slot(onic_peer_t *peer, unsigned am_id)
 
 uint64_t onic_transport_me(void)
 {
-    return onic_transport.self->name;
+    return onic_here.name;
 }
 
 uint64_t onic_peer_name(const onic_peer_t *peer)
@@ -164,12 +165,12 @@ bool onic_peer_is_self(const onic_peer_t *peer)
 
 static onic_address_t my_address(void)
 {
-    return (onic_address_t){.name = onic_name(OPAL_PROC_MY_NAME.jobid, OPAL_PROC_MY_NAME.vpid),
-                            .credit = onic_credit_pool.first,
-                            .cma_id = onic_transport.cma_id,
-                            .queues = onic_inbox.key,
-                            .ucx = onic_transport.address,
-                            .ucx_len = onic_transport.address_len};
+    onic_address_t a = {.name = onic_here.name,
+                        .credit = onic_credit_pool.first,
+                        .cma_id = onic_here.id,
+                        .queues = onic_inbox.key};
+    a.ucx = onic_ucx_address(&a.ucx_len);
+    return a;
 }
 
 size_t onic_address_record_size(void)
@@ -195,7 +196,6 @@ int onic_peers_start(void)
     OBJ_CONSTRUCT(&onic_transport.peers, opal_hash_table_t);
     onic_transport.self = NULL;
     onic_transport.foreign = 0;
-    onic_transport.job = OPAL_PROC_MY_NAME.jobid;
     const onic_address_t mine = my_address();
     if (opal_hash_table_init(&onic_transport.peers, 64) != OPAL_SUCCESS ||
         add_peer(&mine) == NULL) {
@@ -213,7 +213,14 @@ void onic_peer_remove(onic_peer_t *peer)
         onic_transport.look_next = LIST_NEXT(peer, near);
     if (peer->watched)
         LIST_REMOVE(peer, near);
-    onic_peer_close_files(peer);
+}
+
+void onic_peer_free(onic_peer_t *peer)
+{
+    for (const onic_row_t *const *row = onic_rows; *row != NULL; row++)
+        if ((*row)->free_peer != NULL)
+            (*row)->free_peer(peer);
+    free(peer);
 }
 
 void onic_peers_stop(void)
@@ -222,8 +229,7 @@ void onic_peers_stop(void)
     onic_peer_t *peer;
     OPAL_HASH_TABLE_FOREACH(name, uint64, peer, &onic_transport.peers)
     {
-        onic_peer_close_files(peer);
-        free(peer);
+        onic_peer_free(peer);
     }
     for (onic_table_t *t; (t = onic_transport.tables) != NULL;) {
         onic_transport.tables = t->next;

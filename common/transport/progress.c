@@ -5,22 +5,7 @@
 /** @file The transport's progress. */
 #include "common/ompi_compat.h"
 
-#include <errno.h>
-
-#include "common/support/help.h"
 #include "common/transport/internal.h"
-
-/** Where UCX cannot open what it needs for a connection that another process makes, it drops the
- *  connection, tells neither side, and the other one waits for ever. It leaves nothing but errno.
- */
-static int progress_ucx(void)
-{
-    errno = 0;
-    const int events = (int)onic_ucx.worker_progress(onic_transport.worker);
-    if (errno == EMFILE)
-        onic_say_descriptors();
-    return events;
-}
 
 static int run_deferred(void)
 {
@@ -41,23 +26,33 @@ static int run_deferred(void)
     return events;
 }
 
+bool onic_rows_leave_work(void)
+{
+    bool left = false;
+    for (const onic_row_t *const *row = onic_rows; *row != NULL && !left; row++)
+        left = (*row)->leaves_work != NULL && (*row)->leaves_work();
+    return left;
+}
+
+bool onic_transport_leaves_work(void)
+{
+    return onic_transport.deferred_left || onic_rows_leave_work();
+}
+
 int onic_transport_progress_locked(void)
 {
-    int events = onic_queues_receive();
-    events += progress_ucx();
+    int events = 0;
+    for (const onic_row_t *const *row = onic_rows; *row != NULL; row++)
+        events += (*row)->progress();
     if (onic_transport.drain > 0) {
         onic_transport.drain = events > 0 ? onic_transport.drain - 1 : 0;
         if (onic_transport.drain == 0) {
-            onic_sends_abandon();
+            onic_requests_abandon();
             onic_transport_count_loss();
         }
     }
-    if (onic_queues_have_waiting())
-        events += onic_queues_send();
-    if (!STAILQ_EMPTY(&onic_transport.done))
-        events += onic_done_progress();
-    if (!STAILQ_EMPTY(&onic_transport.loop))
-        events += onic_loop_progress();
+    if (!STAILQ_EMPTY(&onic_requests.done))
+        events += onic_requests_progress();
     if (atomic_load_explicit(&onic_transport.deferred, memory_order_relaxed) != 0)
         events += run_deferred();
     return events;
@@ -125,15 +120,17 @@ int onic_transport_progress(void)
 
 bool onic_transport_has_messages(void)
 {
-    return atomic_load_explicit(&onic_transport.neps, memory_order_relaxed) > 0 ||
-           onic_inbox_has_messages();
+    bool may = false;
+    for (const onic_row_t *const *row = onic_rows; *row != NULL && !may; row++)
+        may = (*row)->may_have != NULL && (*row)->may_have();
+    return may;
 }
 
 int onic_transport_poll_locked(void)
 {
-    int events = onic_queues_receive();
-    if (events == 0 && atomic_load_explicit(&onic_transport.neps, memory_order_relaxed) > 0)
-        events = progress_ucx();
+    int events = 0;
+    for (const onic_row_t *const *row = onic_rows; *row != NULL && events == 0; row++)
+        events += (*row)->poll != NULL ? (*row)->poll() : 0;
     return events;
 }
 

@@ -16,7 +16,6 @@
 #include "common/transport/internal.h"
 
 #include <limits.h>
-#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -63,12 +62,10 @@ bool onic_is_server_thread(void)
 /** Sleeps up to `usec`, or until a process (true) or, armed, the network wakes it. */
 static bool sleep_for(onic_server_t *s, unsigned usec, bool armed)
 {
-    struct pollfd fds[2] = {{.fd = s->wake_pipe, .events = POLLIN},
-                            {.fd = s->worker_fd, .events = POLLIN}};
     const struct timespec time = onic_timespec(UINT64_C(1000) * usec);
-    if (ppoll(fds, armed ? 2 : 1, usec != FOREVER ? &time : NULL, NULL) <= 0)
+    if (ppoll(s->fds, armed ? s->nfds : 1, usec != FOREVER ? &time : NULL, NULL) <= 0)
         return false;
-    return fds[0].revents != 0 && onic_wake_pipe_read(s->wake_pipe);
+    return s->fds[0].revents != 0 && onic_wake_pipe_read(s->fds[0].fd);
 }
 
 /* ---- standing in for the MPI threads -------------------------------------------------------- */
@@ -80,9 +77,28 @@ static bool in_charge(onic_server_t *s, uint64_t seen)
            !atomic_load(&s->stop);
 }
 
-/** Arming fails once after each event, and announces only what completes later: verbs say nothing
- *  of what came in between, so there is one more look after it. */
-static slice_result_t progress_and_arm(void)
+/** Has the rows announce what comes; 0: no longer. False where one of them has something to do
+ *  before. */
+static bool arm_rows(unsigned nap)
+{
+    bool armed = true;
+    for (const onic_row_t *const *row = onic_rows; *row != NULL; row++)
+        armed = ((*row)->arm == NULL || (*row)->arm(nap)) && armed;
+    return armed;
+}
+
+/** Arms, and looks once more: what came in between is not announced. */
+static bool arm(onic_server_t *s)
+{
+    s->naps += 1U + (s->naps == UINT_MAX); /* never 0 */
+    if (arm_rows(s->naps) && onic_transport_progress_locked() == 0 && !onic_transport_leaves_work())
+        return true;
+    (void)arm_rows(0);
+    return false;
+}
+
+/** Arming fails once after each event. */
+static slice_result_t progress_and_arm(onic_server_t *s)
 {
     int busy = 0;
     bool worked = false;
@@ -91,11 +107,8 @@ static slice_result_t progress_and_arm(void)
             worked = true;
             continue;
         }
-        if (!onic_transport_leaves_work() && onic_ucx.worker_arm(onic_transport.worker) == UCS_OK) {
-            if (onic_transport_progress_locked() == 0 && !onic_transport_leaves_work())
-                return SLICE_ARMED;
-            continue;
-        }
+        if (!onic_transport_leaves_work() && arm(s))
+            return SLICE_ARMED;
         /* What follows a step that was done, comes soon: naps stay short. */
         if (++busy > 3)
             return worked ? SLICE_MORE : SLICE_STUCK;
@@ -110,26 +123,25 @@ static slice_result_t after_slice(slice_result_t result)
     return done > 0 ? SLICE_MORE : done < 0 && result != SLICE_MORE ? SLICE_STUCK : result;
 }
 
-static slice_result_t run_slice(void)
+static slice_result_t run_slice(onic_server_t *s)
 {
     if (!onic_transport_trylock())
         return SLICE_LEAVE;
-    const slice_result_t result = progress_and_arm();
+    const slice_result_t result = progress_and_arm(s);
     onic_transport_unlock();
-    return after_slice(result);
+    const slice_result_t after = after_slice(result);
+    if (result == SLICE_ARMED && after != SLICE_ARMED)
+        (void)arm_rows(0);
+    return after;
 }
 
-/** Waits for an event of the network, for a process that has put a message into a queue, or for an
- *  MPI thread that comes back or leaves work. */
+/** Waits for an event of a row, or for an MPI thread that comes back or leaves work. */
 static void park(onic_server_t *s, uint64_t seen)
 {
     atomic_store(&s->sleep, ONIC_SERVER_PARKED);
-    s->naps += 1U + (s->naps == UINT_MAX); /* never 0 */
-    onic_outbox_park(s->naps);
-    if (in_charge(s, seen) && atomic_load(&onic_transport.deferred) == 0 &&
-        !onic_inbox_has_messages())
+    if (in_charge(s, seen) && atomic_load(&onic_transport.deferred) == 0)
         (void)sleep_for(s, FOREVER, true);
-    onic_outbox_park(0);
+    (void)arm_rows(0);
     atomic_store(&s->sleep, ONIC_SERVER_LOOKS);
 }
 
@@ -137,7 +149,7 @@ static void serve_until_back(onic_server_t *s, uint64_t seen)
 {
     onic_naps_t naps = ONIC_NAPS(NAP_MIN, NAP_MAX);
     while (in_charge(s, seen)) {
-        switch (run_slice()) {
+        switch (run_slice(s)) {
         case SLICE_MORE:
             onic_naps_shorten(&naps);
             break;
@@ -220,7 +232,7 @@ static void answer(onic_server_t *s)
              onic_ticks() - begun < (uint64_t)(STAY_USEC * usec) &&
              atomic_load(&onic_transport.mpi_ticks) == seen && !atomic_load(&s->stop));
     /* Processes that woke it meanwhile have been served, or are now. */
-    (void)onic_wake_pipe_read(s->wake_pipe);
+    (void)onic_wake_pipe_read(s->fds[0].fd);
     if (clear_up() == SLICE_STUCK)
         insist(s);
 }
@@ -230,7 +242,7 @@ static bool leaves_work(void)
 {
     return atomic_load(&onic_transport.deferred) != 0 ||
            atomic_load(&onic_transport.unlocked_left) ||
-           atomic_load_explicit(&onic_transport.sends_out, memory_order_relaxed) != 0;
+           atomic_load_explicit(&onic_requests.out, memory_order_relaxed) != 0;
 }
 
 /** Sleeps without a timer where nothing needs one. True where another process has woken it. */
@@ -283,9 +295,14 @@ static void *server_main(void *arg)
 /** NULL, or why the thread cannot be had. */
 static const char *start(onic_server_t *s)
 {
-    const ucs_status_t status = onic_ucx.worker_get_efd(onic_transport.worker, &s->worker_fd);
-    if (status != UCS_OK || s->wake_pipe < 0)
-        return status != UCS_OK ? onic_ucx.status_string(status) : "there is no pipe to be had";
+    s->fds[0] = (struct pollfd){.fd = onic_here.wake_pipe, .events = POLLIN};
+    s->nfds = 1;
+    for (const onic_row_t *const *row = onic_rows; *row != NULL; row++)
+        if ((*row)->event_fd != NULL && s->nfds < ONIC_SERVER_FDS)
+            s->fds[s->nfds++] = (struct pollfd){.fd = (*row)->event_fd(), .events = POLLIN};
+    for (nfds_t i = 0; i < s->nfds; i++)
+        if (s->fds[i].fd < 0)
+            return "there are no descriptors to be had";
     const int rc = onic_helper_start(&s->thread, "onic-server", server_main, s);
     return rc != 0 ? strerror(rc) : NULL;
 }
@@ -316,7 +333,7 @@ void onic_server_stop(void)
         return;
     atomic_store_explicit(&onic_presence_mine()->helped, false, memory_order_release);
     atomic_store(&s->stop, true);
-    onic_wake_pipe_write(s->wake_pipe, ONIC_WAKE_SELF);
+    onic_wake_pipe_write(onic_here.wake_pipe, ONIC_WAKE_SELF);
     pthread_join(s->thread, NULL);
     atomic_store(&s->running, false);
 }

@@ -15,32 +15,8 @@
 #include "ompi/constants.h"
 
 onic_transport_t onic_transport;
-struct onic_ucx onic_ucx;
-onic_queue_counters_t onic_queue_counters;
 onic_credit_pool_t onic_credit_pool;
 atomic_bool onic_transport_needs_help;
-
-int onic_ucs_error(ucs_status_t status)
-{
-    switch (status) {
-    case UCS_OK:
-        return OMPI_SUCCESS;
-    case UCS_ERR_NO_MEMORY:
-    case UCS_ERR_NO_RESOURCE:
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    case UCS_ERR_MESSAGE_TRUNCATED:
-        return OMPI_ERR_VALUE_OUT_OF_BOUNDS;
-    case UCS_ERR_UNREACHABLE:
-    case UCS_ERR_ENDPOINT_TIMEOUT:
-    case UCS_ERR_CONNECTION_RESET:
-    case UCS_ERR_NOT_CONNECTED:
-        return OMPI_ERR_UNREACH;
-    case UCS_ERR_INVALID_PARAM:
-        return OMPI_ERR_BAD_PARAM;
-    default:
-        return OMPI_ERROR;
-    }
-}
 
 void onic_transport_need_help(void)
 {
@@ -97,7 +73,7 @@ void onic_server_wake(void)
 {
     /* Only the first needs to. */
     if (atomic_exchange(&onic_transport.server.sleep, ONIC_SERVER_LOOKS) != ONIC_SERVER_LOOKS)
-        onic_wake_pipe_write(onic_transport.server.wake_pipe, ONIC_WAKE_SELF);
+        onic_wake_pipe_write(onic_here.wake_pipe, ONIC_WAKE_SELF);
 }
 
 void onic_transport_mark(void)

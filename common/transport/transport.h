@@ -20,31 +20,8 @@
 #include "common/transport/guard.h"
 #include "common/transport/message.h"
 #include "common/transport/peer.h"
-
-/** What a component asks of the transport. Values come from the component's own MCA parameters. */
-typedef struct onic_transport_config {
-    bool server_thread; /**< start the server thread (passive progress) */
-    unsigned
-        server_idle_usec; /**< MPI threads must be away this long before it takes over; 1..1e6 */
-    bool single_copy;     /**< peers shall be able to copy from and to this process */
-    const char *tls;      /**< UCX transports as in UCX_TLS; NULL or "" for the environment */
-    size_t tcp_seg_size;  /**< bytes of one TCP fragment, 4 KiB .. 1 MiB; 0 for UCX's default */
-    size_t queues;        /**< bytes of memory through which processes of the node send messages to
-                               this one, of all together; 0: by UCX. The first component that
-                               opens the transport decides, for all */
-    size_t memory;        /**< bytes of this process for what others send by credit (account.h) */
-    bool puts; /**< puts and gets (put.h) are to be had: whoever opens the transport first decides.
-                    Asked for once it is so for every wire of this process */
-    bool publish; /**< for onic_transport_get_peer: this process's address is published when the
-                       wire is opened, which must be before the exchange of MPI_Init; the
-                       component keeps the transport open to the end */
-} onic_transport_config_t;
-
-/** Loads UCX, once and for good (ucx.h). A component that the user has asked for does so while it
- *  is opened, `opening`, in MPI_Init, so that UCX's hooks can be left out: the environment is
- *  changed for that time. Else the transport does when it is opened. OMPI_SUCCESS, or an error
- * after a text. */
-ONIC_EXPORT int onic_ucx_load(bool opening);
+#include "common/transport/row/requirements.h"
+#include "common/transport/ucx/row_ucx.h"
 
 /** What a component may ask of the transport before it is opened, which fixes some of it. */
 ONIC_EXPORT void onic_transport_require(const onic_transport_config_t *config);
@@ -135,10 +112,6 @@ ONIC_EXPORT bool onic_transport_has_messages(void);
 /** Handles messages that have come and nothing else: for a caller that calls
  * onic_transport_progress now and then between. Returns what it has found. */
 ONIC_EXPORT int onic_transport_poll_locked(void);
-
-/** For a handler: what its message brings is worth returning from progress for. What follows it in
- *  its queue stays there until the next progress. */
-ONIC_EXPORT void onic_transport_end_turn_locked(void);
 
 /** Tells the server thread whether passive progress may be needed now for processes that cannot
  *  wake it. Counted: each true must be matched by a false. While the count is 0 the thread sleeps

@@ -16,7 +16,7 @@
 #include "common/support/component.h"
 #include "common/support/help.h"
 #include "common/support/series.h"
-#include "common/transport/adapters.h"
+#include "common/transport/ucx/adapters.h"
 #include "common/transport/put.h"
 #include "common/transport/transport.h"
 

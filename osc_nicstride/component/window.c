@@ -340,7 +340,7 @@ static void connect_neighbours(nicstride_module_t *m)
         const int away = i % 2 ? (i + 1) / 2 : n - i / 2;
         onic_peer_t *near = m->near[(m->node.me + away) % n];
 
-        onic_peer_connect(near, ONIC_AM_OSC);
+        onic_peer_connect(near);
         (void)onic_pipeline_reaches_locked(near);
     }
     /* Over a network, those that every halo in one dimension needs. */
@@ -349,7 +349,7 @@ static void connect_neighbours(nicstride_module_t *m)
             onic_peer_named(onic_rank_name(m->comm, (m->rank + (i ? m->size - 1 : 1)) % m->size));
 
         if (next != NULL)
-            onic_peer_connect(next, ONIC_AM_OSC);
+            onic_peer_connect(next);
     }
     onic_transport_unlock();
 }

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Methods cma and sieve: the kernel copies to and from private memory of the node. What it
- *  does not copy goes by message, and is not tried again there (common/transport/refused.h). */
+ *  does not copy goes by message, and is not tried again there (common/transport/shm/refused.h). */
 #include <math.h>
 #include <stdlib.h>
 #include <sys/uio.h>

@@ -22,7 +22,7 @@ bool nicstride_collects;
 size_t nicstride_frag_max_locked(nicstride_peer_t *p, size_t wanted)
 {
     if (p->flow.frag_max == 0 || p->flow.frag_max < wanted)
-        p->flow.frag_max = onic_peer_message_max(p->wire, ONIC_AM_OSC, wanted);
+        p->flow.frag_max = onic_peer_message_max(p->wire, wanted);
     /* Whatever the transport is set to: smaller ones than this it has to cut by itself. */
     return p->flow.frag_max > NICSTRIDE_FRAG_MIN ? p->flow.frag_max : NICSTRIDE_FRAG_MIN;
 }

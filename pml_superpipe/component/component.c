@@ -12,6 +12,7 @@
 #include "common/support/help.h"
 #include "common/support/series.h"
 #include "common/transport/transport.h"
+#include "common/transport/shm/rings.h"
 
 #include "ompi/mca/pml/base/base.h"
 #include "opal/mca/base/mca_base_pvar.h"

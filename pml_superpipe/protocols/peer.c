@@ -82,8 +82,7 @@ size_t superpipe_fragment_locked(superpipe_peer_t *p, uint64_t wanted)
 {
     if (p->fragment == 0 || p->fragment < wanted) {
         const size_t most =
-            p->self ? LOOP_FRAGMENT
-                    : onic_peer_message_max(p->wire, ONIC_AM_PML, wanted + SUPERPIPE_HEADER_MAX);
+            p->self ? LOOP_FRAGMENT : onic_peer_message_max(p->wire, wanted + SUPERPIPE_HEADER_MAX);
         p->fragment = most > 2 * SUPERPIPE_HEADER_MAX ? most - SUPERPIPE_HEADER_MAX : 0;
         p->short_most =
             superpipe_short_most(superpipe.params.eager, p->fragment, superpipe.params.protocol);

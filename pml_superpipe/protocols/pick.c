@@ -11,6 +11,7 @@
 #include "common/transport/shm/presence.h"
 #include "common/support/clock.h"
 #include "common/transport/put.h"
+#include "common/transport/shm/rings.h"
 
 /** Most early fragments of a message. */
 #define EARLY_FRAGMENTS 8

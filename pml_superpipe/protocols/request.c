@@ -12,6 +12,7 @@
 
 #include "common/support/clock.h"
 #include "common/support/help.h"
+#include "common/transport/shm/rings.h"
 
 _Static_assert(sizeof(onic_ticket_t) == SUPERPIPE_TICKET_BYTES, "the ticket's room in messages");
 

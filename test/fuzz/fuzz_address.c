@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "common/transport/address.h"
+#include "common/transport/row/address.h"
 #include "test/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)

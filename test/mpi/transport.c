@@ -58,7 +58,7 @@ static void test_peers(void)
 static size_t frag_max_of(int rank)
 {
     onic_transport_lock();
-    size_t max = onic_peer_message_max(traffic.peers[rank], ONIC_AM_COLL, 0);
+    size_t max = onic_peer_message_max(traffic.peers[rank], 0);
     onic_transport_unlock();
     return max;
 }

@@ -7,7 +7,7 @@
  * What UCX may use: lists of transports and of devices; adapters, in directories made here; and
  * locked memory.
  */
-#include "common/transport/adapters.h"
+#include "common/transport/ucx/adapters.h"
 
 #include <string.h>
 #include <sys/resource.h>

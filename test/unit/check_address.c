@@ -4,7 +4,7 @@
  */
 /** @file What a process tells of itself: what is written is read, and nothing else is. */
 #define _GNU_SOURCE
-#include "common/transport/address.h"
+#include "common/transport/row/address.h"
 
 #include <string.h>
 

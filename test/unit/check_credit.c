@@ -4,7 +4,7 @@
  */
 /** @file Credit, over a network that keeps no order: what all senders have a receiver keep is
  * bounded, they get fair shares, all comes back, and operations go on though receives do not. */
-#include "common/transport/credit.h"
+#include "common/transport/row/credit.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
  * whatever the order.
  */
 #include "pml_superpipe/matching/comm.h"
-#include "common/transport/credit.h"
+#include "common/transport/row/credit.h"
 
 #include <stdlib.h>
 #include <string.h>

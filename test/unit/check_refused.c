@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file What the kernel's refusals to copy say of later copies. */
-#include "common/transport/refused.h"
+#include "common/transport/shm/refused.h"
 
 #include "test/unit/unit.h"
 

@@ -4,7 +4,7 @@
  */
 /** @file What components ask of the transport: nobody is worse off for the order in which they
  * come. */
-#include "common/transport/requirements.h"
+#include "common/transport/row/requirements.h"
 
 #include <stdio.h>
 #include <string.h>

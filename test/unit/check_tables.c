@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "common/support/collective.h"
-#include "common/transport/address.h"
+#include "common/transport/row/address.h"
 #include "osc_nicstride/protocol/fence.h"
 #include "osc_nicstride/protocol/lockq.h"
 #include "osc_nicstride/window/place.h"

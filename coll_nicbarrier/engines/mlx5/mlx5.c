@@ -20,7 +20,7 @@ static int mlx5_score(void)
 
 #include "coll_nicbarrier/engines/mlx5/state.h"
 #include "common/support/clock.h"
-#include "common/transport/adapters.h"
+#include "common/transport/ucx/adapters.h"
 
 /** Groups that have left keep their connections until so many others have left after them: a
  *  partner may not know yet that its last write has come. */

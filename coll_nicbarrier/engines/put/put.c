@@ -20,7 +20,7 @@
 
 #include "coll_nicbarrier/schedule/schedule.h"
 #include "common/support/bytes.h"
-#include "common/transport/adapters.h"
+#include "common/transport/ucx/adapters.h"
 #include "common/transport/transport.h"
 
 /** The server thread takes over when the application has been away for so long. */

@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #include "common/transport/shm/node.h"
-#include "common/transport/shm/payload.h"
+#include "common/transport/row/payload.h"
 #include "common/transport/shm/presence.h"
 #include "common/transport/shm/queue.h"
 #include "common/transport/shm/segment.h"

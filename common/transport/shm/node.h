@@ -9,9 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/transport/shm/kind.h"
 #include "common/support/export.h"
-#include "common/support/peer_file.h"
+#include "common/transport/row/address.h"
+#include "common/transport/shm/kind.h"
 
 struct ompi_communicator_t;
 
@@ -31,15 +31,6 @@ static inline int onic_node_index(const onic_node_t *node, int rank)
     return rank < first || rank > node->ranks[node->n - 1] ? -1
                                                            : (int)node->place[rank - first] - 1;
 }
-
-/** What finds a segment, and tells it from another; travels between processes. */
-typedef struct onic_segment_key {
-    onic_file_key_t file; /**< a file without a name, open at the maker; or none: */
-    char name[32];        /**< a name */
-    uint64_t size;        /**< 0: there is no segment */
-    uint64_t nonce;
-    uint64_t shares; /**< processes that are to reserve a share of the space each */
-} onic_segment_key_t;
 
 /** A piece of shared memory mapped by all members of an onic_node_t. */
 typedef struct onic_segment {

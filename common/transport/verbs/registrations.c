@@ -15,7 +15,7 @@
 #include "opal/mca/rcache/base/base.h"
 
 #include "common/transport/verbs/registrations.h"
-#include "common/transport/ucx.h"
+#include "common/transport/ucx/ucx.h"
 
 struct onic_registration {
     mca_rcache_base_registration_t super; /* first */

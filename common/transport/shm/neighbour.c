@@ -2,11 +2,12 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What a process can do with another one of its node without a message: copy from and to its
- *  memory, see whether it is in MPI, wake its server thread. Whether process_vm_readv reaches a
- *  process nothing but trying can tell, so every process publishes where it keeps a random number:
- *  another one that can read it can read the right process. */
-#include "common/transport/internal.h"
+/** @file Whether process_vm_readv reaches a process nothing but trying can tell, so every process
+ *  publishes where it keeps a random number: another one that can read it can read the right
+ *  process. */
+#define _GNU_SOURCE
+#include "common/transport/shm/neighbour.h"
+#include "common/transport/row/row.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,16 +16,33 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-void onic_cma_start(onic_cma_id_t *id, uint64_t *nonce)
+onic_here_t onic_here;
+
+/** Without an identity no process will try to reach this one. */
+static void identify(onic_cma_id_t *id, uint64_t *nonce)
 {
     memset(id, 0, sizeof(*id));
     id->life = onic_life_mine();
     if (id->life.pid_namespace == 0 ||
         getrandom(nonce, sizeof(*nonce), 0) != (ssize_t)sizeof(*nonce))
-        return; /* without an identity no process will try to reach this one */
+        return;
     (void)onic_file_text(ONIC_BOOT_ID, id->host, sizeof(id->host));
     id->nonce_at = (uint64_t)(uintptr_t)nonce;
     id->nonce = *nonce;
+}
+
+void onic_here_start(void)
+{
+    identify(&onic_here.id, &onic_here.nonce);
+    onic_here.id.presence = onic_presence_start();
+    onic_here.wake_pipe = onic_wake_pipe_open();
+    onic_here.id.wake = onic_file_offer(onic_here.wake_pipe);
+}
+
+void onic_here_stop(void)
+{
+    onic_wake_pipe_close(onic_here.wake_pipe);
+    onic_presence_stop();
 }
 
 void onic_cma_allow(void)
@@ -60,8 +78,7 @@ bool onic_same_place(const onic_cma_id_t *a, const onic_cma_id_t *b)
 bool onic_peer_can_cma(onic_peer_t *peer)
 {
     if (peer->cma == ONIC_CMA_UNKNOWN) {
-        bool can =
-            onic_same_place(&peer->cma_id, &onic_transport.cma_id) && nonce_matches(&peer->cma_id);
+        bool can = onic_same_place(&peer->cma_id, &onic_here.id) && nonce_matches(&peer->cma_id);
         peer->cma = can ? ONIC_CMA_YES : ONIC_CMA_NO;
     }
     return peer->cma == ONIC_CMA_YES;
@@ -83,8 +100,7 @@ onic_refused_t onic_peer_copy(const onic_peer_t *peer, bool write, const struct 
 
 pid_t onic_peer_pid(onic_peer_t *peer)
 {
-    return onic_same_place(&peer->cma_id, &onic_transport.cma_id) ? (pid_t)peer->cma_id.life.pid
-                                                                  : -1;
+    return onic_same_place(&peer->cma_id, &onic_here.id) ? (pid_t)peer->cma_id.life.pid : -1;
 }
 
 /* ---- its page and its pipe ----------------------------------------------------------------- */
@@ -93,7 +109,7 @@ const onic_presence_t *onic_peer_presence(onic_peer_t *peer)
 {
     if (!peer->presence_tried) {
         peer->presence_tried = true;
-        peer->presence = !peer->self && onic_same_place(&peer->cma_id, &onic_transport.cma_id)
+        peer->presence = !peer->self && onic_same_place(&peer->cma_id, &onic_here.id)
                              ? onic_presence_map(&peer->cma_id.presence)
                              : NULL;
     }

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The pool; see credit.h. */
-#include "common/transport/credit.h"
+#include "common/transport/row/credit.h"
 
 /* First credit above the floor: most and least bytes, and what part of the pool all of it may be.
  */

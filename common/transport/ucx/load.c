@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "common/support/help.h"
-#include "common/transport/adapters.h"
-#include "common/transport/internal.h"
+#include "common/transport/ucx/adapters.h"
+#include "common/transport/ucx/internal.h"
 
 #include "ompi/constants.h"
 #include "opal/mca/memory/base/base.h"

@@ -5,8 +5,8 @@
 /** @file UCX's configuration: the user's environment first, then our values where it says nothing.
  *  Keys are set only where their transport is to be had: UCX warns aloud of others. */
 #define _GNU_SOURCE
-#include "common/transport/adapters.h"
-#include "common/transport/internal.h"
+#include "common/transport/ucx/adapters.h"
+#include "common/transport/ucx/internal.h"
 
 #include <fnmatch.h>
 #include <net/if.h>
@@ -99,7 +99,7 @@ static ucs_status_t configure_tcp(const char *tls, size_t seg_size, ucp_config_t
         if (status != UCS_OK)
             return status;
     }
-    onic_transport.tcp_seg_size = env_size("UCX_TCP_TX_SEG_SIZE", seg_size);
+    onic_ucx_state.tcp_seg_size = env_size("UCX_TCP_TX_SEG_SIZE", seg_size);
     return UCS_OK;
 }
 
@@ -107,30 +107,30 @@ static ucs_status_t configure_shm(const char *tls, ucp_config_t *ucp_config)
 {
     const bool shm = onic_tls_have(ONIC_TLS_MEMORY, tls);
     /* A transport that is not asked for that is not chosen for endpoints that can be closed. */
-    onic_transport.closes =
+    onic_ucx_state.closes =
         !shm || (!onic_user_says("UCX_@(MM|POSIX|SYSV)_ERROR_HANDLING=*") &&
                  onic_ucx.config_modify(ucp_config, "MM_ERROR_HANDLING", "y") == UCS_OK);
     if (!shm || onic_user_says("UCX_@(MM|POSIX|SYSV|XPMEM)_SEG_SIZE=*") ||
         onic_user_says("UCX_@(MM_RX_BUFS_GROW|SHM_DEVICES)=*")) {
-        onic_transport.shm_seg_size =
+        onic_ucx_state.shm_seg_size =
             env_size("UCX_MM_SEG_SIZE", UCX_OTHER_SEG_SIZE + UCX_OVERHEAD);
         return UCS_OK;
     }
-    onic_transport.shm_seg_size = SHM_SEG_SIZE;
+    onic_ucx_state.shm_seg_size = SHM_SEG_SIZE;
     ucs_status_t status = set_size(ucp_config, "MM_SEG_SIZE", SHM_SEG_SIZE);
     return status == UCS_OK ? set_size(ucp_config, "MM_RX_BUFS_GROW", SHM_BUFS_GROW) : status;
 }
 
-const char *onic_transport_tls(const onic_transport_config_t *config)
+const char *onic_ucx_tls(const onic_transport_config_t *config)
 {
     return config->tls != NULL && *config->tls != '\0' ? config->tls : getenv("UCX_TLS");
 }
 
-ucs_status_t onic_transport_read_config(const onic_transport_config_t *config,
-                                        ucp_config_t **ucp_config_p)
+ucs_status_t onic_ucx_read_config(const onic_transport_config_t *config,
+                                  ucp_config_t **ucp_config_p)
 {
     bool given = config->tls != NULL && *config->tls != '\0';
-    const char *tls = onic_transport_tls(config);
+    const char *tls = onic_ucx_tls(config);
     ucs_status_t status = onic_ucx.config_read(NULL, NULL, ucp_config_p);
     if (status != UCS_OK)
         return status;
@@ -149,14 +149,14 @@ ucs_status_t onic_transport_read_config(const onic_transport_config_t *config,
     return status;
 }
 
-size_t onic_transport_frag_max(const char *transport)
+size_t onic_ucx_frag_max(const char *transport)
 {
     char env[64];
     size_t size = UCX_OTHER_SEG_SIZE;
     if (strcmp(transport, "tcp") == 0)
-        return onic_transport.tcp_seg_size - UCX_OVERHEAD;
+        return onic_ucx_state.tcp_seg_size - UCX_OVERHEAD;
     if (*transport != '\0' && onic_tls_have(ONIC_TLS_MEMORY, transport))
-        size = onic_transport.shm_seg_size;
+        size = onic_ucx_state.shm_seg_size;
     snprintf(env, sizeof(env), "UCX_%s_SEG_SIZE", transport);
     for (char *c = env; *c != '\0'; c++)
         *c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #define _GNU_SOURCE
-#include "common/transport/adapters.h"
+#include "common/transport/ucx/adapters.h"
 
 #include <glob.h>
 #include <limits.h>

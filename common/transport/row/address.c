@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "common/transport/address.h"
+#include "common/transport/row/address.h"
 
 #include <string.h>
 

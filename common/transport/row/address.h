@@ -11,9 +11,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/transport/shm/node.h"
 #include "common/support/life.h"
 #include "common/support/peer_file.h"
+
+/** What finds a segment, and tells it from another; travels between processes. */
+typedef struct onic_segment_key {
+    onic_file_key_t file; /**< a file without a name, open at the maker; or none: */
+    char name[32];        /**< a name */
+    uint64_t size;        /**< 0: there is no segment */
+    uint64_t nonce;
+    uint64_t shares; /**< processes that are to reserve a share of the space each */
+} onic_segment_key_t;
 
 /** What a process of the machine needs to copy from it, wake it, and see whether it is dead. */
 typedef struct onic_cma_id {

@@ -6,9 +6,28 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
-#include "common/transport/transport.h"
+/** What a component asks of the transport. Values come from the component's own MCA parameters. */
+typedef struct onic_transport_config {
+    bool server_thread; /**< start the server thread (passive progress) */
+    unsigned
+        server_idle_usec; /**< MPI threads must be away this long before it takes over; 1..1e6 */
+    bool single_copy;     /**< peers shall be able to copy from and to this process */
+    const char *tls;      /**< UCX transports as in UCX_TLS; NULL or "" for the environment */
+    size_t tcp_seg_size;  /**< bytes of one TCP fragment, 4 KiB .. 1 MiB; 0 for UCX's default */
+    size_t queues;        /**< bytes of memory through which processes of the node send messages to
+                               this one, of all together; 0: by UCX. The first component that
+                               opens the transport decides, for all */
+    size_t memory;        /**< bytes of this process for what others send by credit (account.h) */
+    bool puts; /**< puts and gets (put.h) are to be had: whoever opens the transport first decides.
+                    Asked for once it is so for every wire of this process */
+    bool publish; /**< for onic_transport_get_peer: this process's address is published when the
+                       wire is opened, which must be before the exchange of MPI_Init; the
+                       component keeps the transport open to the end */
+} onic_transport_config_t;
 
 /** Longest list of transports that is kept. */
 #define ONIC_TLS_MAX 1024

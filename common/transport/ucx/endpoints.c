@@ -3,24 +3,20 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Connections to peers, made on first use. */
-#include "common/support/help.h"
 #include "common/support/spare.h"
-#include "common/transport/internal.h"
+#include "common/transport/ucx/internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/** Says nothing: a process that has finalized is gone by right. */
+#include "ompi/constants.h"
+
+/** A process that has finalized is gone by right: nothing is said. */
 static void connection_lost(void *arg, ucp_ep_h ep, ucs_status_t status)
 {
-    onic_peer_t *peer = arg;
     (void)ep;
-    peer->failed = status;
-    onic_transport_count_loss();
-    /* Of a process of this machine it is seen whether it is dead, and not just this way to it. */
-    if (!peer->watched)
-        onic_peer_gone(peer);
+    onic_row_calls.lost(arg, onic_ucs_error(status), onic_ucx.status_string(status), true);
 }
 
 /** Does a line such as
@@ -66,16 +62,16 @@ static bool is_rdma(const char *transport)
 }
 
 /** UCX does not tell which transport puts, but takes the best that can. */
-static void learn_transport(onic_peer_t *peer)
+static void learn_transport(onic_ucx_peer_t *u)
 {
     char name[32] = "";
-    find_transport(peer->ep, name, sizeof(name));
-    peer->rdma = is_rdma(name);
-    peer->copies = strcmp(name, "tcp") == 0;
-    peer->frag_max = onic_transport_frag_max(name);
+    find_transport(u->ep, name, sizeof(name));
+    u->rdma = is_rdma(name);
+    u->copies = strcmp(name, "tcp") == 0;
+    u->frag_max = onic_ucx_frag_max(name);
 }
 
-static ucs_status_t create_ep(onic_peer_t *peer, ucp_err_handling_mode_t err_mode)
+static ucs_status_t create_ep(onic_peer_t *peer, ucp_err_handling_mode_t err_mode, ucp_ep_h *ep_p)
 {
     ucp_ep_params_t params = {
         .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
@@ -84,45 +80,83 @@ static ucs_status_t create_ep(onic_peer_t *peer, ucp_err_handling_mode_t err_mod
         .err_mode = err_mode,
         .err_handler = {.cb = connection_lost, .arg = peer},
     };
-    return onic_ucx.ep_create(onic_transport.worker, &params, &peer->ep);
+    return onic_ucx.ep_create(onic_ucx_state.worker, &params, ep_p);
 }
 
 /** Between processes of a job without UCX's handling of errors, which not all transports have.
  *  Processes of other jobs come and go, and only with it does UCX give back what it
  *  has for one of them. Both sides must have it. */
-ucs_status_t onic_make_ep(onic_peer_t *peer)
+static ucs_status_t make_ep(onic_peer_t *peer, ucp_ep_h *ep_p)
 {
-    const bool foreign = peer->name >> 32 != onic_transport.job;
     ucs_status_t status = UCS_ERR_UNREACHABLE;
     onic_spare_look();
-    if (foreign && onic_transport.closes)
-        status = create_ep(peer, UCP_ERR_HANDLING_MODE_PEER);
+    if (peer->foreign && onic_ucx_state.closes)
+        status = create_ep(peer, UCP_ERR_HANDLING_MODE_PEER, ep_p);
     if (status == UCS_ERR_UNREACHABLE)
-        status = create_ep(peer, UCP_ERR_HANDLING_MODE_NONE);
-    if (status != UCS_OK) {
-        peer->ep = NULL;
-    } else {
-        learn_transport(peer);
-        atomic_fetch_add_explicit(&onic_transport.neps, 1, memory_order_relaxed);
-    }
+        status = create_ep(peer, UCP_ERR_HANDLING_MODE_NONE, ep_p);
     return status;
 }
 
-ucp_ep_h onic_peer_ep(onic_peer_t *peer, int *rc_p)
+int onic_ucx_connect(onic_peer_t *peer)
 {
-    if (onic_peer_lost(peer)) {
-        /* The loss has been counted, but what is started just now is to end, too. */
-        onic_transport_count_loss();
-        *rc_p = onic_ucs_error(peer->failed);
-        return NULL;
-    }
-    ucs_status_t status = peer->ep == NULL ? onic_make_ep(peer) : UCS_OK;
+    if (peer->ucx != NULL)
+        return OMPI_SUCCESS;
+    onic_ucx_peer_t *u = calloc(1, sizeof(*u));
+    const ucs_status_t status = u != NULL ? make_ep(peer, &u->ep) : UCS_ERR_NO_MEMORY;
     if (status != UCS_OK) {
-        peer->failed = status;
-        onic_transport_count_loss();
-        onic_peer_print_lost(peer, "no UCX transport reaches", onic_ucx.status_string(status));
-        *rc_p = onic_ucs_error(status);
-        return NULL;
+        free(u);
+        peer->why = onic_ucx.status_string(status);
+        return onic_ucs_error(status);
     }
-    return peer->ep;
+    learn_transport(u);
+    peer->ucx = u;
+    atomic_fetch_add_explicit(&onic_ucx_state.neps, 1, memory_order_relaxed);
+    return OMPI_SUCCESS;
+}
+
+/** Where UCX cannot end it by force it may last as long as the worker. */
+static void close_ep(onic_ucx_peer_t *u)
+{
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
+                                 .flags = UCP_EP_CLOSE_FLAG_FORCE};
+    ucs_status_ptr_t answer = onic_ucx.ep_close_nbx(u->ep, &param);
+    if (UCS_PTR_IS_ERR(answer)) {
+        param.op_attr_mask = 0;
+        answer = onic_ucx.ep_close_nbx(u->ep, &param);
+    }
+    u->closed = true;
+    u->close = UCS_PTR_IS_PTR(answer) ? answer : NULL;
+    atomic_fetch_sub_explicit(&onic_ucx_state.neps, 1, memory_order_relaxed);
+}
+
+bool onic_ucx_disconnect(onic_peer_t *peer)
+{
+    onic_ucx_peer_t *u = peer->ucx;
+    if (u == NULL)
+        return true;
+    if (!u->closed)
+        close_ep(u);
+    if (u->close != NULL && onic_ucx.request_check_status(u->close) == UCS_INPROGRESS)
+        return false;
+    if (u->close != NULL)
+        onic_ucx.request_free(u->close);
+    u->close = NULL;
+    return true;
+}
+
+void onic_ucx_free_peer(onic_peer_t *peer)
+{
+    free(peer->ucx);
+    peer->ucx = NULL;
+}
+
+size_t onic_ucx_message_max(onic_peer_t *peer, size_t wanted)
+{
+    (void)wanted;
+    return peer->ucx->frag_max;
+}
+
+bool onic_ucx_by_rdma(onic_peer_t *peer)
+{
+    return peer->ucx != NULL && peer->ucx->rdma;
 }

@@ -1,0 +1,16 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The rows of the transport. */
+#include "common/transport/internal.h"
+
+#include "common/transport/loop.h"
+#include "common/transport/shm/rings.h"
+
+const onic_row_t *const onic_rows[] = {&onic_row_loop, &onic_row_shm, &onic_row_ucx, NULL};
+
+const onic_row_t *onic_data_row(void)
+{
+    return &onic_row_ucx;
+}

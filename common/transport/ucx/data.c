@@ -1,0 +1,200 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Data by UCX: registered memory, keys, puts, gets and flushes. Over an RDMA network the
+ *  adapter moves it; over others UCX does in the target's progress. */
+#include "common/ompi_compat.h"
+#include "common/transport/ucx/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "ompi/constants.h"
+
+typedef struct ucx_region {
+    onic_region_t head;
+    LIST_ENTRY(ucx_region) listed;
+    ucp_mem_h memh; /**< NULL: the row has been stopped */
+} ucx_region_t;
+
+typedef struct ucx_remote {
+    onic_remote_t head;
+    LIST_ENTRY(ucx_remote) listed;
+    ucp_rkey_h rkey; /**< NULL: the row has been stopped */
+} ucx_remote_t;
+
+/** Those that there are. */
+static LIST_HEAD(, ucx_region) regions = LIST_HEAD_INITIALIZER(regions);
+static LIST_HEAD(, ucx_remote) remotes = LIST_HEAD_INITIALIZER(remotes);
+
+/* ---- own memory ------------------------------------------------------------------------------ */
+
+/** Of memory that it has not allocated UCX may name another address: that of what it had registered
+ *  before, and found to hold this, too. */
+static ucs_status_t map(ucx_region_t *region, void *base, size_t bytes)
+{
+    ucp_mem_map_params_t params = {
+        .field_mask = UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_ADDRESS |
+                      UCP_MEM_MAP_PARAM_FIELD_FLAGS,
+        .address = base,
+        .length = bytes,
+        .flags = base == NULL ? UCP_MEM_MAP_ALLOCATE : 0,
+    };
+    ucs_status_t status = onic_ucx.mem_map(onic_ucx_state.context, &params, &region->memh);
+    if (status != UCS_OK || base != NULL)
+        return status;
+    ucp_mem_attr_t attr = {.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS};
+    status = onic_ucx.mem_query(region->memh, &attr);
+    if (status != UCS_OK)
+        onic_ucx.mem_unmap(onic_ucx_state.context, region->memh);
+    else
+        region->head.base = memset(attr.address, 0, bytes);
+    return status;
+}
+
+/* Where `base` is NULL UCX allocates: so it can take memory that its transports reach best. */
+onic_region_t *onic_ucx_map(void *base, size_t bytes)
+{
+    ucx_region_t *region = malloc(sizeof(*region));
+    if (region == NULL || !onic_ucx_state.puts)
+        goto failed;
+    *region = (ucx_region_t){.head = {.row = onic_ucx_state.row, .base = base, .size = bytes}};
+    if (map(region, base, bytes) != UCS_OK)
+        goto failed;
+    LIST_INSERT_HEAD(&regions, region, listed);
+    return &region->head;
+failed:
+    free(region);
+    return NULL;
+}
+
+void onic_ucx_unmap(onic_region_t *r)
+{
+    ucx_region_t *region = (ucx_region_t *)r;
+    if (region->memh != NULL) {
+        onic_ucx.mem_unmap(onic_ucx_state.context, region->memh);
+        LIST_REMOVE(region, listed);
+    }
+    free(region);
+}
+
+void onic_ucx_regions_stop(void)
+{
+    for (ucx_region_t *region; (region = LIST_FIRST(&regions)) != NULL;) {
+        LIST_REMOVE(region, listed);
+        onic_ucx.mem_unmap(onic_ucx_state.context, region->memh);
+        region->memh = NULL;
+        if (region->head.left)
+            free(region);
+    }
+}
+
+size_t onic_ucx_pack(const onic_region_t *r, void *bytes, size_t cap)
+{
+    const ucx_region_t *region = (const ucx_region_t *)r;
+    void *key;
+    size_t len;
+    if (onic_ucx.rkey_pack(onic_ucx_state.context, region->memh, &key, &len) != UCS_OK)
+        return 0;
+    const bool fits = len <= cap;
+    if (fits)
+        memcpy(bytes, key, len);
+    onic_ucx.rkey_buffer_release(key);
+    return fits ? len : 0;
+}
+
+/* ---- a peer's memory ------------------------------------------------------------------------- */
+
+/** UCX is not told how long a key is, and reads as far as lengths in it say: one byte for each
+ *  memory domain, of which it knows 64, and some words before them. */
+#define KEY_READ (64 * 256 + 64)
+
+/** Behind its own bytes UCX reads zeros. */
+static int open_key(ucp_ep_h ep, ucp_rkey_h *rkey_p, const unsigned char *key, size_t len)
+{
+    unsigned char *copy = len <= KEY_READ ? calloc(1, KEY_READ) : NULL;
+    if (copy == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    memcpy(copy, key, len);
+    const int rc = onic_ucs_error(onic_ucx.ep_rkey_unpack(ep, copy, rkey_p));
+    free(copy);
+    return rc;
+}
+
+onic_remote_t *onic_ucx_open(onic_peer_t *peer, const void *key, size_t len, int *rc_p)
+{
+    ucx_remote_t *remote = calloc(1, sizeof(*remote));
+    *rc_p = remote != NULL ? open_key(peer->ucx->ep, &remote->rkey, key, len)
+                           : OMPI_ERR_OUT_OF_RESOURCE;
+    if (*rc_p != OMPI_SUCCESS) {
+        free(remote);
+        return NULL;
+    }
+    remote->head.row = onic_ucx_state.row;
+    remote->head.peer = peer;
+    LIST_INSERT_HEAD(&remotes, remote, listed);
+    return &remote->head;
+}
+
+/** UCX's key is given back, which needs the worker. */
+static void close_key(ucx_remote_t *remote)
+{
+    if (remote->rkey == NULL)
+        return;
+    onic_ucx.rkey_destroy(remote->rkey);
+    remote->rkey = NULL;
+    LIST_REMOVE(remote, listed);
+}
+
+void onic_ucx_close(onic_remote_t *r)
+{
+    ucx_remote_t *remote = (ucx_remote_t *)r;
+    close_key(remote);
+    free(remote);
+}
+
+void onic_ucx_remotes_stop(void)
+{
+    while (!LIST_EMPTY(&remotes))
+        close_key(LIST_FIRST(&remotes));
+}
+
+/* ---- puts and gets --------------------------------------------------------------------------- */
+
+static ucp_request_param_t param_of(onic_request_t *r)
+{
+    return (ucp_request_param_t){
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+        .cb = {.send = onic_ucx_sent},
+        .user_data = r,
+    };
+}
+
+int onic_ucx_put(onic_request_t *r, onic_remote_t *remote, uint64_t there, const void *data,
+                 size_t len, const onic_region_t *from)
+{
+    ucp_request_param_t param = param_of(r);
+    if (from != NULL) {
+        param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
+        param.memh = ((const ucx_region_t *)from)->memh;
+    }
+    return onic_ucx_started(r, onic_ucx.put_nbx(r->peer->ucx->ep, data, len, there,
+                                                ((ucx_remote_t *)remote)->rkey, &param));
+}
+
+int onic_ucx_get(onic_request_t *r, onic_remote_t *remote, uint64_t there, void *data, size_t len)
+{
+    const ucp_request_param_t param = param_of(r);
+    return onic_ucx_started(r, onic_ucx.get_nbx(r->peer->ucx->ep, data, len, there,
+                                                ((ucx_remote_t *)remote)->rkey, &param));
+}
+
+int onic_ucx_flush(onic_request_t *r)
+{
+    if (r->peer->ucx == NULL)
+        return 1;
+    const ucp_request_param_t param = param_of(r);
+    return onic_ucx_started(r, onic_ucx.ep_flush_nbx(r->peer->ucx->ep, &param));
+}

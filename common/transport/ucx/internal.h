@@ -1,0 +1,96 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file What the files of row ucx share: one context and one worker for the process. */
+#pragma once
+
+#include "opal_config.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/transport/row/row.h"
+#include "common/transport/ucx/row_ucx.h"
+#include "common/transport/ucx/ucx.h"
+
+/** An endpoint. */
+typedef struct onic_ucx_peer {
+    ucp_ep_h ep;
+    size_t frag_max;      /**< most bytes of one fragment */
+    bool rdma;            /**< an adapter puts and gets */
+    bool copies;          /**< its transport copies what it cannot send at once */
+    bool follows;         /**< an empty message goes behind `held` */
+    onic_request_t *held; /**< the last message, which UCX has taken but may still hold */
+    bool closed;          /**< it has been, or is being while there is a request: */
+    void *close;
+} onic_ucx_peer_t;
+
+typedef struct onic_ucx_state {
+    const onic_row_t *row;
+    ucp_context_h context;
+    ucp_worker_h worker;
+    ucp_address_t *address;
+    size_t address_len;
+    size_t header_max;
+    size_t tcp_seg_size;
+    size_t shm_seg_size;
+    ucp_datatype_t gather_dt;
+    void *flush;      /**< UCX's, of all transports; NULL: none is under way */
+    bool closes;      /**< endpoints to other jobs can be closed at any time */
+    bool puts;        /**< the context was made for puts, too */
+    atomic_uint neps; /**< endpoints that were made; set with the lock held, read without it */
+} onic_ucx_state_t;
+
+extern onic_ucx_state_t onic_ucx_state;
+
+/* state.c */
+/** An error of UCX as one of Open MPI. */
+int onic_ucs_error(ucs_status_t status);
+
+/* config.c */
+/** Reads UCX's configuration from the environment and applies ours where the user says nothing. */
+ucs_status_t onic_ucx_read_config(const onic_transport_config_t *config,
+                                  ucp_config_t **ucp_config_p);
+/** Has the user set a variable of this form, such as "UCX_MEM_*"? */
+bool onic_user_says(const char *form);
+/** Most bytes of one fragment over a UCX transport; "" where it is not known. */
+size_t onic_ucx_frag_max(const char *transport);
+
+/* endpoints.c */
+/** Makes the endpoint of a peer if there is none; as onic_row_t's. */
+int onic_ucx_connect(onic_peer_t *peer);
+bool onic_ucx_disconnect(onic_peer_t *peer);
+void onic_ucx_free_peer(onic_peer_t *peer);
+size_t onic_ucx_message_max(onic_peer_t *peer, size_t wanted);
+bool onic_ucx_by_rdma(onic_peer_t *peer);
+
+/* messages.c */
+int onic_ucx_messages_start(void);
+void onic_ucx_messages_stop(void);
+onic_sent_t onic_ucx_send_now(onic_peer_t *peer, unsigned am_id, const void *header,
+                              size_t header_len, const onic_payload_t *payload);
+int onic_ucx_send(onic_request_t *r, const onic_payload_t *payload, unsigned flags);
+bool onic_ucx_has_left(onic_request_t *r);
+int onic_ucx_receive(onic_request_t *r, const onic_rndv_t *rndv, void *buffer);
+/** What UCX's answer to a start means: 1 where it is complete, 0 where the callback comes later, or
+ * an error. */
+int onic_ucx_started(onic_request_t *r, ucs_status_ptr_t answer);
+/** UCX's callback of what was started for a request. */
+void onic_ucx_sent(void *request, ucs_status_t status, void *r);
+
+/* data.c; as onic_row_t's */
+onic_region_t *onic_ucx_map(void *base, size_t bytes);
+void onic_ucx_unmap(onic_region_t *region);
+size_t onic_ucx_pack(const onic_region_t *region, void *bytes, size_t cap);
+onic_remote_t *onic_ucx_open(onic_peer_t *peer, const void *key, size_t len, int *rc_p);
+void onic_ucx_close(onic_remote_t *remote);
+int onic_ucx_put(onic_request_t *r, onic_remote_t *remote, uint64_t there, const void *data,
+                 size_t len, const onic_region_t *from);
+int onic_ucx_get(onic_request_t *r, onic_remote_t *remote, uint64_t there, void *data, size_t len);
+int onic_ucx_flush(onic_request_t *r);
+/** UCX's keys are given back. The worker is still there, and nothing is under way any more. */
+void onic_ucx_remotes_stop(void);
+/** Registered memory is given back. The worker is gone, the context is not. */
+void onic_ucx_regions_stop(void);

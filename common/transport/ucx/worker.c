@@ -1,0 +1,267 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file UCX's context and worker: how they are made, progressed and ended. */
+#include "common/ompi_compat.h"
+#include "common/support/help.h"
+#include "common/support/spare.h"
+#include "common/transport/ucx/adapters.h"
+#include "common/transport/ucx/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "ompi/constants.h"
+#include "ompi/proc/proc.h"
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static ucs_status_t create_context(const onic_transport_config_t *config)
+{
+    ucp_config_t *ucp_config;
+    ucs_status_t status = onic_ucx_read_config(config, &ucp_config);
+    if (status != UCS_OK)
+        return status;
+    ucp_params_t params = {
+        .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS |
+                      UCP_PARAM_FIELD_ESTIMATED_NUM_PPN | UCP_PARAM_FIELD_NAME,
+        /* Events cost nothing before the transports are armed, which the server thread does. */
+        .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP | (config->puts ? UCP_FEATURE_RMA : 0),
+        .estimated_num_eps = (size_t)ompi_proc_world_size(),
+        .estimated_num_ppn = (size_t)opal_process_info.num_local_peers + 1,
+        .name = "ompi-nic",
+    };
+    status = onic_ucx.init_version(UCP_API_MAJOR, UCP_API_MINOR, &params, ucp_config,
+                                   &onic_ucx_state.context);
+    onic_ucx.config_release(ucp_config);
+    return status;
+}
+
+static ucs_status_t create_worker(void)
+{
+    ucp_worker_params_t params = {
+        .field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_EVENTS,
+        .thread_mode = UCS_THREAD_MODE_SERIALIZED,
+        .events = UCP_WAKEUP_RX | UCP_WAKEUP_TX,
+    };
+    ucs_status_t status =
+        onic_ucx.worker_create(onic_ucx_state.context, &params, &onic_ucx_state.worker);
+    if (status != UCS_OK)
+        return status;
+    ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS |
+                                            UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER};
+    status = onic_ucx.worker_query(onic_ucx_state.worker, &attr);
+    if (status != UCS_OK) {
+        onic_ucx.worker_destroy(onic_ucx_state.worker);
+        return status;
+    }
+    onic_ucx_state.address = attr.address;
+    onic_ucx_state.address_len = attr.address_length;
+    onic_ucx_state.header_max = attr.max_am_header;
+    return UCS_OK;
+}
+
+static ucs_status_t create_both(const onic_transport_config_t *config)
+{
+    ucs_status_t status = create_context(config);
+    if (status != UCS_OK)
+        return status;
+    status = create_worker();
+    if (status != UCS_OK)
+        onic_ucx.cleanup(onic_ucx_state.context);
+    return status;
+}
+
+/** What UCX locks for each device of InfiniBand or RoCE, and its files. Where it may not, processes
+ *  that send to it wait for ever. Containers may see the adapters without the files. */
+#define DEVICE_BYTES ((size_t)80 << 20)
+#define DEVICE_FILES "/dev/infiniband"
+
+/** May UCX lock what its devices take? Else it is said. */
+static bool may_lock(const char *list, bool is_free)
+{
+    const unsigned devices = onic_tls_have(ONIC_TLS_VERBS, list) && access(DEVICE_FILES, F_OK) == 0
+                                 ? onic_adapters(ONIC_ADAPTERS, getenv("UCX_NET_DEVICES"), false)
+                                 : 0;
+    const bool may = devices == 0 || onic_can_lock(devices * DEVICE_BYTES);
+    if (!may)
+        onic_say_once("ompi-nic: UCX wants to lock %zu MiB of memory for InfiniBand and RoCE, and "
+                      "may not (ulimit -l): %s",
+                      devices * DEVICE_BYTES >> 20,
+                      is_free ? "it goes without them, which is slower"
+                              : "its transports are given, so it is not started");
+    return may;
+}
+
+/** Whoever gives UCX a list of transports has what it makes of that. Where it has its own choice it
+ *  goes without posix memory. For that it opens the other side's files in /proc, which another user
+ *  namespace, or fewer rights than the other side's, forbid, if only one way; and where that fails
+ *  UCX looks for no other way. It needs room in /dev/shm, too. System V's memory has just an owner
+ *  and a group. */
+static ucs_status_t create_ucx(const onic_transport_config_t *config)
+{
+    const char *list = onic_ucx_tls(config);
+    const bool is_free = onic_tls_are_free(list), verbs = may_lock(list, is_free);
+    onic_transport_config_t fitted = *config;
+    if (!verbs && !is_free)
+        return UCS_ERR_NO_DEVICE;
+    if (is_free)
+        fitted.tls = verbs ? "^posix" : "^ib,posix";
+    return create_both(&fitted);
+}
+
+static void destroy_ucx(void)
+{
+    onic_ucx.worker_release_address(onic_ucx_state.worker, onic_ucx_state.address);
+    onic_ucx_remotes_stop();
+    onic_ucx.worker_destroy(onic_ucx_state.worker);
+    /* Nothing is received any more that could put into them. */
+    onic_ucx_regions_stop();
+    onic_ucx.cleanup(onic_ucx_state.context);
+}
+
+static void say_not_started(const onic_transport_config_t *config, ucs_status_t status)
+{
+    const char *given = getenv("UCX_TLS");
+    if (onic_spare_none_left())
+        onic_say_descriptors();
+    onic_say_once("ompi-nic: UCX cannot be started with transports %s%s: %s. The component that "
+                  "asks for it is not used.",
+                  config->tls != NULL ? config->tls
+                  : given != NULL     ? given
+                                      : "of its own choice",
+                  config->tls != NULL ? " (parameter tls)"
+                  : given != NULL     ? " (UCX_TLS)"
+                                      : "",
+                  onic_ucx.status_string(status));
+}
+
+static int start(const onic_transport_config_t *config)
+{
+    const ucs_status_t status = create_ucx(config);
+    if (status != UCS_OK) {
+        say_not_started(config, status);
+        return onic_ucs_error(status);
+    }
+    onic_ucx_state.row = &onic_row_ucx;
+    onic_ucx_state.puts = config->puts;
+    onic_ucx_state.flush = NULL;
+    atomic_store(&onic_ucx_state.neps, 0);
+    const int rc = onic_ucx_messages_start();
+    if (rc != OMPI_SUCCESS) {
+        onic_say_once("ompi-nic: the handlers of UCX's messages cannot be had");
+        destroy_ucx();
+    }
+    return rc;
+}
+
+/** Endpoints go with the worker. Closing them one by one would talk to peers that may be gone
+ *  already. */
+static void stop(void)
+{
+    if (onic_ucx_state.flush != NULL)
+        onic_ucx.request_free(onic_ucx_state.flush);
+    onic_ucx_state.flush = NULL;
+    destroy_ucx();
+    onic_ucx_messages_stop();
+}
+
+const void *onic_ucx_address(size_t *len_p)
+{
+    *len_p = onic_ucx_state.address_len;
+    return onic_ucx_state.address;
+}
+
+static size_t header_max(void)
+{
+    return onic_ucx_state.header_max;
+}
+
+static bool reaches(onic_peer_t *peer)
+{
+    (void)peer;
+    return true;
+}
+
+/* ---- progress -------------------------------------------------------------------------------- */
+
+/** Where UCX cannot open what it needs for a connection that another process makes, it drops the
+ *  connection, tells neither side, and the other one waits for ever. It leaves nothing but errno.
+ */
+static int progress(void)
+{
+    errno = 0;
+    const int events = (int)onic_ucx.worker_progress(onic_ucx_state.worker);
+    if (errno == EMFILE)
+        onic_say_descriptors();
+    return events;
+}
+
+static bool may_have(void)
+{
+    return atomic_load_explicit(&onic_ucx_state.neps, memory_order_relaxed) > 0;
+}
+
+static int poll_worker(void)
+{
+    return may_have() ? progress() : 0;
+}
+
+/** Arming fails once after each event. What is armed need not be disarmed. */
+static bool arm(unsigned nap)
+{
+    return nap == 0 || onic_ucx.worker_arm(onic_ucx_state.worker) == UCS_OK;
+}
+
+static int event_fd(void)
+{
+    int fd = -1;
+    const ucs_status_t status = onic_ucx.worker_get_efd(onic_ucx_state.worker, &fd);
+    return status == UCS_OK ? fd : -1;
+}
+
+/** UCX answers who connects, too, for which it needs descriptors: it gets those in reserve, and
+ * where they are used up, too, that is said. It may say nothing, and wait for ever. */
+static void look(void)
+{
+    static atomic_bool said;
+    onic_spare_look();
+    if (onic_spare_has_run_out() && may_have() && onic_spare_none_left() &&
+        !atomic_exchange(&said, true))
+        onic_say_descriptors();
+}
+
+const onic_row_t onic_row_ucx = {
+    .name = "ucx",
+    .rendezvous = true,
+    .joins = true,
+    .start = start,
+    .stop = stop,
+    .reaches = reaches,
+    .connect = onic_ucx_connect,
+    .disconnect = onic_ucx_disconnect,
+    .free_peer = onic_ucx_free_peer,
+    .message_max = onic_ucx_message_max,
+    .send_now = onic_ucx_send_now,
+    .send = onic_ucx_send,
+    .has_left = onic_ucx_has_left,
+    .receive = onic_ucx_receive,
+    .progress = progress,
+    .poll = poll_worker,
+    .may_have = may_have,
+    .arm = arm,
+    .event_fd = event_fd,
+    .look = look,
+    .header_max = header_max,
+    .map = onic_ucx_map,
+    .unmap = onic_ucx_unmap,
+    .pack = onic_ucx_pack,
+    .open = onic_ucx_open,
+    .close = onic_ucx_close,
+    .put = onic_ucx_put,
+    .get = onic_ucx_get,
+    .flush = onic_ucx_flush,
+    .by_rdma = onic_ucx_by_rdma,
+};
