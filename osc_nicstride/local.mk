@@ -8,6 +8,7 @@ osc_nicstride_libnicstride_core_la_SOURCES = \
 	osc_nicstride/methods/plan.c \
 	osc_nicstride/methods/sieve.c \
 	osc_nicstride/protocol/apply.c \
+	osc_nicstride/protocol/atomics.c \
 	osc_nicstride/protocol/discipline.c \
 	osc_nicstride/protocol/epoch.c \
 	osc_nicstride/protocol/lockq.c \
@@ -51,6 +52,7 @@ osc_nicstride_libnicstride_methods_la_SOURCES = \
 	osc_nicstride/target/dispatch.c \
 	osc_nicstride/target/keys.c \
 	osc_nicstride/window/control.c \
+	osc_nicstride/window/hold.c \
 	osc_nicstride/window/op.c \
 	osc_nicstride/window/peer.c \
 	osc_nicstride/window/state.c

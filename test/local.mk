@@ -18,6 +18,7 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_change_queue \
 	test/unit/check_clock \
 	test/unit/check_copy \
+	test/unit/check_discipline \
 	test/unit/check_epoch \
 	test/unit/check_fence \
 	test/unit/check_fence_threads \
@@ -126,6 +127,7 @@ test_unit_check_arrange_LDADD = $(barrier_ldadd)
 test_unit_check_batch_LDADD = $(unit_ldadd)
 test_unit_check_vector_LDADD = $(unit_ldadd)
 test_unit_check_clock_LDADD = common/libonic_core.la $(check_libs)
+test_unit_check_discipline_LDADD = $(unit_ldadd) -lpthread
 test_unit_check_epoch_LDADD = $(unit_ldadd)
 test_unit_check_fence_LDADD = $(unit_ldadd)
 test_unit_check_fence_threads_LDADD = $(unit_ldadd)
@@ -399,6 +401,7 @@ mpi_programs = \
 	test/mpi/accumulate_busy \
 	test/mpi/accumulate_derived \
 	test/mpi/accumulate_ops \
+	test/mpi/accumulate_together \
 	test/mpi/alone \
 	test/mpi/atomicity \
 	test/mpi/barrier \

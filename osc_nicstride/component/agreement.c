@@ -67,7 +67,7 @@ static void describe(char *text, size_t size)
     const nicstride_params_t *p = &nicstride_component.params;
 
     snprintf(text, size, "version %s.%zu.%zu.%d.%d, priority %zu, node %d, osc %s",
-             OMPI_NIC_VERSION, sizeof(nicstride_rank_info_t), nicstride_ctl_place(2, 1).bytes,
+             OMPI_NIC_VERSION, sizeof(nicstride_rank_info_t), nicstride_ctl_place(2, 1, true).bytes,
              NICSTRIDE_MSG_FORM, __BYTE_ORDER__, p->priority, p->node, selection());
 }
 

@@ -56,10 +56,10 @@ static int map_segment(nicstride_module_t *m, const nicstride_facts_t *facts,
         size_t tables, bytes;
         int rc = OMPI_SUCCESS;
 
-        m->ctl = nicstride_ctl_place(m->node.n, m->size);
+        data = data && m->node.n > 1;
+        m->ctl = nicstride_ctl_place(m->node.n, m->size, data);
         tables = onic_whole_pages((size_t)nicstride_ctl_blocks(&m->node) * m->ctl.bytes +
                                   nicstride_per_rank_bytes(kept, (size_t)m->size));
-        data = data && m->node.n > 1;
         bytes = data ? place_data(m, tables, facts, NULL) : tables;
         if (bytes > 0)
             rc = onic_node_segment(m->comm, &m->node, bytes, data, &m->segment, &made);
@@ -173,6 +173,7 @@ int nicstride_make_memory(nicstride_module_t *m, void **base, size_t size,
     if (rc != OMPI_SUCCESS)
         return rc;
     keep_facts(m, facts, &kept);
+    m->shared = data;
     if (data)
         m->base = m->mapped[m->node.me];
     else if (mpi_allocates(m->flavor))

@@ -197,7 +197,11 @@ static void init_ctl(nicstride_module_t *m)
     nicstride_ctl_t *ctl = nicstride_ctl(m, m->node.me);
 
     /* The segment is zeroed; only my own block needs more than that. */
+    const nicstride_rank_info_t *mine = nicstride_info(m, m->rank);
+
     ctl->base = (uint64_t)(uintptr_t)m->base;
+    ctl->discipline = m->shared ? nicstride_discipline(mine->size, mine->granularity)
+                                : nicstride_discipline_of_one();
     m->fence = (nicstride_fence_t){.n = m->node.n,
                                    .me = m->node.me,
                                    .board = nicstride_ctl_part(m, 0, m->ctl.board),

@@ -2,19 +2,16 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Method direct: load and store in memory that is mapped here. Accumulates are applied under
- *  the target's accumulate lock, which it takes, too, for those that come by message. */
+/** @file Method direct: load and store in memory that is mapped here. Accumulates keep to the
+ *  discipline of the target's memory (window/hold.h), as those do that come to it by message. */
 
 #include "common/layout/pack.h"
 #include "osc_nicstride/methods/methods.h"
-
-#include "osc_nicstride/window/control.h"
+#include "osc_nicstride/window/hold.h"
 #include "osc_nicstride/window/op.h"
 
-/* Source bytes gathered at a time. */
+/* Bytes that are fetched at a time, and kept before they go where they belong. */
 #define CHUNK 8192
-/* Pieces of the source from so many bytes on are read where they are. */
-#define PIECE 256
 
 /** Nothing that another method would not do as well. */
 static double cost(const nicstride_case_t *c)
@@ -34,86 +31,101 @@ static uint64_t given(const nicstride_transfer_t *t)
     return t->has_origin ? t->origin.size : 0;
 }
 
-/** Packed bytes of the source from position `pos` on, `*n_p` of them: in place as far as they lie
- *  together, up to `*n_p`, which is set, or some of them gathered in `tmp`. Whole elements of
- * `size` bytes. */
-static const void *source(const nicstride_transfer_t *t, onic_cursor_t *c, void *tmp, size_t size,
-                          uint64_t *n_p)
+/** Nothing is changed, and nothing needs to be held. */
+static int fetch(const nicstride_transfer_t *t)
 {
-    const uint64_t chunk = CHUNK - CHUNK % size;
-    onic_cursor_t next = *c;
-    int64_t offset;
-    uint64_t n;
+    onic_cursor_t here, there;
 
-    if (onic_cursor_next(&next, *n_p, &offset, &n) && n % size == 0 && (n >= PIECE || n == *n_p)) {
-        *c = next;
-        *n_p = n;
-        return t->origin_base + offset;
-    }
-    *n_p = *n_p < chunk ? *n_p : chunk;
-    onic_pack(c, t->origin_base, tmp, *n_p);
-    return tmp;
+    onic_cursor_init(&here, &t->result, 0);
+    onic_cursor_init(&there, &t->target, 0);
+    onic_copy(&here, t->result_base, &there, t->direct, t->target.size);
+    return OMPI_SUCCESS;
+}
+
+/** Holds what the next `n` packed bytes of the target from `pos` on need. */
+static int hold(nicstride_hold_t *h, const nicstride_transfer_t *t, uint64_t pos, uint64_t n)
+{
+    int64_t from = 0, to = 1;
+
+    if (h->locks)
+        nicstride_reach_of(&t->target, pos, n, &from, &to);
+    return nicstride_hold_take(h, t->disp + from, t->disp + to);
+}
+
+/** An accumulate that is under way: its cursors and what it holds. */
+typedef struct update {
+    nicstride_accop_t op;
+    nicstride_accop_t no_op; /**< for what the origin does not reach */
+    onic_cursor_t from, to, old;
+    nicstride_hold_t hold;
+} update_t;
+
+/** Updates or fetches `n` packed bytes from `pos` on, all of which the origin reaches, or none. */
+static void apply(const nicstride_transfer_t *t, update_t *u, uint64_t pos, uint64_t n)
+{
+    const bool fetches = t->type == NICSTRIDE_MSG_GET_ACC;
+    const bool in_place = fetches && onic_layout_is_contig(&t->result);
+    _Alignas(64) char old[CHUNK];
+    char *result = in_place ? t->result_base + t->result.offset + (int64_t)pos : old;
+
+    if (pos < given(t))
+        nicstride_apply_from(&u->op.apply, &u->to, t->direct, &u->from, t->origin_base,
+                             fetches ? result : NULL, n);
+    else
+        nicstride_apply(&u->no_op.apply, &u->to, t->direct, NULL, result, n);
+    if (fetches && !in_place)
+        onic_unpack(&u->old, t->result_base, old, n);
 }
 
 static int accumulate(const nicstride_transfer_t *t)
 {
-    onic_owned_lock_t *lock = &nicstride_ctl(t->m, t->peer->local)->acc_lock;
-    const bool fetch = t->type == NICSTRIDE_MSG_GET_ACC;
-    const bool in_place = fetch && onic_layout_is_contig(&t->result);
-    nicstride_accop_t given_op, no_op; /* the latter for what the origin does not reach */
-    onic_cursor_t from, to, old_to;
-    uint64_t held = 0;
+    const int no_op = nicstride_op_index(&ompi_mpi_op_no_op.op);
+    uint64_t held = 0, n;
+    int rc = OMPI_SUCCESS;
+    update_t u;
 
-    if (!nicstride_accop_init(&given_op, t->op, t->dtype) ||
-        !nicstride_accop_init(&no_op, (unsigned)nicstride_op_index(&ompi_mpi_op_no_op.op),
-                              t->dtype))
+    if (!nicstride_accop_init(&u.op, t->op, t->dtype) ||
+        !nicstride_accop_init(&u.no_op, (unsigned)no_op, t->dtype))
         return nicstride_error(t->m, t->call, MPI_ERR_OP, "the operation is not defined");
-    const size_t size = given_op.apply.size;
-    /* What is fetched elsewhere has its room for a while. */
-    const uint64_t span = fetch && !in_place ? CHUNK : NICSTRIDE_LOCK_SPAN,
-                   most = span - span % size;
+    const size_t size = u.op.apply.size;
+    const bool aligned = nicstride_hold_aligned(&t->target, t->direct, size);
+    const bool keeps = t->type == NICSTRIDE_MSG_GET_ACC && !onic_layout_is_contig(&t->result);
+    const uint64_t span = keeps ? CHUNK : NICSTRIDE_LOCK_SPAN, most = span - span % size;
+    nicstride_hold_init(&u.hold, t->m, t->peer->local, &u.no_op.apply, aligned);
+    if (given(t) == 0 && !u.hold.locks)
+        return fetch(t);
+    nicstride_hold_init(&u.hold, t->m, t->peer->local, &u.op.apply, aligned);
     if (given(t) > 0)
-        onic_cursor_init(&from, &t->origin, 0);
-    onic_cursor_init(&to, &t->target, 0);
-    if (fetch)
-        onic_cursor_init(&old_to, &t->result, 0);
-    if (nicstride_ctl_lock(t->m, lock) != OMPI_SUCCESS)
-        return nicstride_broken_error(t->m, t->call);
-    for (uint64_t pos = 0; pos < t->target.size;) {
-        _Alignas(64) char tmp[CHUNK], old[CHUNK];
+        onic_cursor_init(&u.from, &t->origin, 0);
+    onic_cursor_init(&u.to, &t->target, 0);
+    if (t->type == NICSTRIDE_MSG_GET_ACC)
+        onic_cursor_init(&u.old, &t->result, 0);
+    for (uint64_t pos = 0; pos < t->target.size; pos += n) {
         const uint64_t end = pos < given(t) ? given(t) : t->target.size;
-        const nicstride_accop_t *op = pos < given(t) ? &given_op : &no_op;
-        uint64_t n = end - pos < most ? end - pos : most;
-        const void *src = pos < given(t) ? source(t, &from, tmp, size, &n) : NULL;
-        char *result = in_place ? t->result_base + t->result.offset + (int64_t)pos : old;
 
-        nicstride_apply(&op->apply, &to, t->direct, src, fetch ? result : NULL, n);
-        if (fetch && !in_place)
-            onic_unpack(&old_to, t->result_base, old, n);
-        pos += n;
-        held += n;
-        if (held >= NICSTRIDE_LOCK_SPAN && pos < t->target.size) {
-            nicstride_ctl_unlock(lock);
+        n = end - pos < most ? end - pos : most;
+        if (held >= NICSTRIDE_LOCK_SPAN && u.hold.set != 0) {
+            nicstride_hold_give(&u.hold);
             /* What was put off for the lock has its turn, and the rest of the node some time. */
             onic_transport_progress();
-            if (nicstride_ctl_lock(t->m, lock) != OMPI_SUCCESS)
-                return nicstride_broken_error(t->m, t->call);
             held = 0;
         }
+        rc = hold(&u.hold, t, pos, n);
+        if (rc != OMPI_SUCCESS)
+            break;
+        apply(t, &u, pos, n);
+        held += n;
     }
-    nicstride_ctl_unlock(lock);
-    return OMPI_SUCCESS;
+    nicstride_hold_give(&u.hold);
+    return rc == OMPI_SUCCESS ? rc : nicstride_broken_error(t->m, t->call);
 }
 
 static int compare_and_swap(const nicstride_transfer_t *t)
 {
-    onic_owned_lock_t *lock = &nicstride_ctl(t->m, t->peer->local)->acc_lock;
+    const int rc = nicstride_swap(t->m, t->peer->local, t->direct, t->disp, t->target.size,
+                                  t->origin_base, t->swap, t->result_base);
 
-    if (nicstride_ctl_lock(t->m, lock) != OMPI_SUCCESS)
-        return nicstride_broken_error(t->m, t->call);
-    nicstride_apply_cas(t->direct, t->target.size, t->origin_base, t->swap, t->result_base);
-    nicstride_ctl_unlock(lock);
-    return OMPI_SUCCESS;
+    return rc == OMPI_SUCCESS ? rc : nicstride_broken_error(t->m, t->call);
 }
 
 static int copy(const nicstride_transfer_t *t)

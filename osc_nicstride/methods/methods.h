@@ -29,5 +29,5 @@ typedef struct nicstride_osc {
     const nicstride_method_row_t **methods;
 } nicstride_osc_t;
 
-/** Bytes after which the accumulate lock is given to others. */
+/** Bytes of an accumulate after which what it holds is given to others. */
 #define NICSTRIDE_LOCK_SPAN (64 << 10)

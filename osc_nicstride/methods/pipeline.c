@@ -19,7 +19,7 @@
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/target/target.h"
-#include "osc_nicstride/window/control.h"
+#include "osc_nicstride/window/hold.h"
 #include "osc_nicstride/window/op.h"
 #include "osc_nicstride/window/state.h"
 
@@ -269,7 +269,8 @@ static int start(nicstride_transfer_t *t, bool *done_p)
 /** One that is under way. */
 typedef struct nicstride_moving {
     nicstride_pending_access_t access;
-    nicstride_accop_t op; /**< accumulates */
+    nicstride_accop_t op;  /**< accumulates, */
+    nicstride_hold_t hold; /**< and what they need */
     onic_cursor_t cursor;
 } moving_t;
 
@@ -293,21 +294,21 @@ static void moved_cb(void *arg, int status)
     nicstride_access_end(&v->access, status == OMPI_SUCCESS ? 0 : MPI_ERR_OTHER);
 }
 
-/** Applies whole elements that have come; none while another process has the lock. */
+/** Applies whole elements that have come; none while others hold what they need. */
 static int64_t apply(void *arg, uint64_t pos, const void *data, uint64_t n)
 {
     moving_t *v = arg;
     const nicstride_module_t *m = v->access.m;
-    onic_owned_lock_t *lock = &nicstride_ctl(m, m->node.me)->acc_lock;
 
     (void)pos;
     n -= n % v->op.apply.size;
     if (n == 0)
         return 0;
-    if (!nicstride_ctl_try(m, lock))
+    if (!nicstride_hold_try_layout(&v->hold, &v->access.layout, v->cursor.pos, n,
+                                   v->access.msg.disp))
         return nicstride_is_broken(m) ? -1 : 0;
     nicstride_apply(&v->op.apply, &v->cursor, v->access.base, data, NULL, n);
-    nicstride_ctl_unlock(lock);
+    nicstride_hold_give(&v->hold);
     return (int64_t)n;
 }
 
@@ -345,6 +346,8 @@ static int open_moving(const nicstride_incoming_t *in, moving_t **v_p, onic_pipe
             in->msg->len % v->op.apply.size != 0 || a->at % v->op.apply.size != 0)
             error = MPI_ERR_TYPE;
         v->op.apply.ctx = &v->op;
+        nicstride_hold_init(&v->hold, in->m, in->m->node.me, &v->op.apply,
+                            nicstride_hold_aligned(&a->layout, a->base, v->op.apply.size));
         onic_cursor_init(&v->cursor, &a->layout, a->at);
         onic_layout_set(&end_p->layout, 0);
         end_p->take = apply;

@@ -6,9 +6,9 @@
  *  now, what does it move, and does that stay inside the target's window?), its method is chosen
  *  (choose.c), and that is started.
  *
- *  Accumulates: where the target's memory is mapped here the origin applies them itself, under the
- *  target's accumulate lock; elsewhere they travel as messages, long ones through receive buffers,
- *  and the target applies them under the same lock, so that all of them are atomic with each other.
+ *  Accumulates: where the target's memory is mapped here the origin applies them itself; elsewhere
+ *  they travel as messages, long ones through receive buffers, and the target applies them. Both
+ *  keep to the target's discipline (window/hold.h), so that all are atomic with each other.
  *  In windows that have agreed on it (component/agreement.c) an adapter does all of them
  *  instead. */
 #pragma once
@@ -120,6 +120,12 @@ static inline bool nicstride_allowed_offset(nicstride_module_t *m, int target, p
              *offset > info->size || bytes > info->size - *offset)
         return false;
     return nicstride_enter(m, target) == NULL;
+}
+
+/** How far into the memory of a target that is mapped here an address lies. */
+static inline int64_t nicstride_disp_of(const nicstride_module_t *m, int target, const void *at)
+{
+    return (const char *)at - m->mapped[onic_node_index(&m->node, target)];
 }
 
 /** Where such bytes are mapped here, and to be used so now, their address; else NULL. */

@@ -9,8 +9,7 @@
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/sync/fence.h"
 #include "osc_nicstride/target/target.h"
-#include "osc_nicstride/window/control.h"
-#include "osc_nicstride/window/op.h"
+#include "osc_nicstride/window/hold.h"
 
 /* Stands for elements of several types. */
 #define ANY_TYPE (ompi_mpi_byte.dt.id)
@@ -88,19 +87,6 @@ static bool reduces(ompi_op_t *op, const ompi_datatype_t *dt)
     return slot >= 0 && op->o_func.intrinsic.fns[slot] != NULL;
 }
 
-/** Mapped bytes of a target, whose accumulate lock is taken; NULL where they are to be reached in
- *  another way, which can return an error, too. */
-static inline void *lock_mapped(nicstride_module_t *m, int target, ptrdiff_t disp, size_t bytes,
-                                onic_owned_lock_t **lock_p)
-{
-    void *at = nicstride_mapped_bytes(m, target, disp, bytes);
-
-    if (at == NULL)
-        return NULL;
-    *lock_p = &nicstride_ctl(m, onic_node_index(&m->node, target))->acc_lock;
-    return nicstride_ctl_lock(m, *lock_p) == OMPI_SUCCESS ? at : NULL;
-}
-
 /** Bytes of the target, where an update is of elements of one predefined type, without gaps and as
  *  many on all sides, which the operation knows; else 0. */
 static inline size_t plain_update(const nicstride_arguments_t *g, ompi_op_t *op,
@@ -122,26 +108,23 @@ static inline size_t plain_update(const nicstride_arguments_t *g, ompi_op_t *op,
                : 0;
 }
 
-/** Few enough in mapped memory for the lock to be held over all: the whole call is an update under
- *  it. */
+/** Few enough in mapped memory to be updated at once. */
 static inline bool apply_mapped(nicstride_module_t *m, const nicstride_arguments_t *g,
                                 ompi_op_t *op, const result_t *result, size_t bytes)
 {
-    onic_owned_lock_t *lock;
+    nicstride_accop_t accop;
     void *at;
 
     if (bytes > NICSTRIDE_LOCK_SPAN)
         return false;
-    at = lock_mapped(m, g->target, g->disp, bytes, &lock);
-    if (at == NULL)
+    at = nicstride_mapped_bytes(m, g->target, g->disp, bytes);
+    if (at == NULL ||
+        !nicstride_accop_init(&accop, (unsigned)nicstride_op_index(op), (unsigned)g->target_dt->id))
         return false;
-    if (result->dt != NULL)
-        onic_copy_bytes(result->base, at, bytes);
-    if (op == &ompi_mpi_op_replace.op)
-        onic_copy_bytes(at, g->origin, bytes);
-    else if (op != &ompi_mpi_op_no_op.op)
-        ompi_op_reduce(op, (void *)(uintptr_t)g->origin, at, g->target_count, g->target_dt);
-    nicstride_ctl_unlock(lock);
+    if (nicstride_update(m, onic_node_index(&m->node, g->target), &accop, at,
+                         nicstride_disp_of(m, g->target, at), g->origin, result->base,
+                         bytes / accop.apply.size) != OMPI_SUCCESS)
+        return false;
     nicstride_count_accumulate(NICSTRIDE_METHOD_DIRECT, bytes);
     return true;
 }
@@ -264,7 +247,7 @@ static int mpi_fetch_and_op(const void *origin, void *result, ompi_datatype_t *d
 
 /* ---- compare and swap ------------------------------------------------------------------------ */
 
-/** In mapped memory the whole call is an update under the lock; or it goes by a short message. */
+/** In mapped memory the whole call is an update; or it goes by a short message. */
 static inline bool swap_at_once(nicstride_module_t *m, const void *origin, const void *compare,
                                 void *result, ompi_datatype_t *dt, int target, ptrdiff_t disp)
 {
@@ -277,17 +260,17 @@ static inline bool swap_at_once(nicstride_module_t *m, const void *origin, const
         .swap = origin,
         .result = result,
     };
-    onic_owned_lock_t *lock;
     void *at;
 
     if (bytes == 0)
         return false;
     if (!nicstride_is_mapped(m, target))
         return compare != NULL && result != NULL && nicstride_send_short(m, target, disp, &s);
-    if ((at = lock_mapped(m, target, disp, bytes, &lock)) == NULL)
+    at = nicstride_mapped_bytes(m, target, disp, bytes);
+    if (at == NULL ||
+        nicstride_swap(m, onic_node_index(&m->node, target), at, nicstride_disp_of(m, target, at),
+                       bytes, compare, origin, result) != OMPI_SUCCESS)
         return false;
-    nicstride_apply_cas(at, bytes, compare, origin, result);
-    nicstride_ctl_unlock(lock);
     nicstride_count_accumulate(NICSTRIDE_METHOD_DIRECT, bytes);
     return true;
 }

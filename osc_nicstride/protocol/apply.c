@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "common/layout/pack.h"
+#include "osc_nicstride/protocol/atomics.h"
+#include "osc_nicstride/protocol/discipline.h"
 
 /* Small enough for the first-level cache together with what it is gathered from. */
 #define SCRATCH 4096
@@ -82,6 +84,45 @@ static uint64_t reduce(const nicstride_apply_t *a, onic_cursor_t *c, void *base,
     return chunk;
 }
 
+/** Elements that are not aligned, which loops over elements must not meet. */
+static void apply_unaligned(const nicstride_apply_t *a, char *at, const char *src, char *old,
+                            uint64_t len)
+{
+    for (uint64_t i = 0; i < len; i += a->size) {
+        _Alignas(8) char element[8];
+
+        memcpy(element, at + i, a->size);
+        if (old != NULL)
+            memcpy(old + i, element, a->size);
+        if (a->kind == NICSTRIDE_APPLY_REPLACE)
+            memcpy(at + i, src + i, a->size);
+        if (a->kind != NICSTRIDE_APPLY_REDUCE)
+            continue;
+        a->reduce(a->ctx, src + i, element, 1);
+        memcpy(at + i, element, a->size);
+    }
+}
+
+/** Piece by piece, aligned ones by atomics. A piece is whole elements: these have no gaps. */
+static uint64_t apply_atomic(const nicstride_apply_t *a, onic_cursor_t *target, char *base,
+                             const char *src, char *old, uint64_t len)
+{
+    uint64_t done = 0, n;
+    int64_t offset;
+
+    while (done < len && onic_cursor_next(target, len - done, &offset, &n)) {
+        char *at = base + offset, *was = old != NULL ? old + done : NULL;
+        const char *from = src != NULL ? src + done : NULL;
+
+        if ((uintptr_t)at % a->size == 0)
+            nicstride_atomic_apply(a, at, from, was, n / a->size);
+        else
+            apply_unaligned(a, at, from, was, n - n % a->size);
+        done += n;
+    }
+    return done;
+}
+
 uint64_t nicstride_apply(const nicstride_apply_t *a, onic_cursor_t *target, void *base,
                          const void *src, void *old, uint64_t len)
 {
@@ -94,6 +135,8 @@ uint64_t nicstride_apply(const nicstride_apply_t *a, onic_cursor_t *target, void
     if (len > target->layout->size - target->pos)
         len = target->layout->size - target->pos;
     len -= len % a->size;
+    if (a->atomic)
+        return apply_atomic(a, target, base, src, old, len);
     while (done < len) {
         uint64_t n = len - done < chunk ? len - done : chunk;
         onic_cursor_t read = *target;
@@ -109,6 +152,98 @@ uint64_t nicstride_apply(const nicstride_apply_t *a, onic_cursor_t *target, void
         done += n;
     }
     return done;
+}
+
+/* ---- from a source that is not packed -------------------------------------------------------- */
+
+/** Is a layout made of pieces of whole elements, long enough to be worth a call each? */
+static bool has_long_pieces(const onic_layout_t *l, uint64_t size)
+{
+    if (l->nruns == 0)
+        return l->block >= PIECE && l->block % size == 0;
+    for (uint32_t i = 0; i < l->nruns; i++)
+        if (l->runs[i].block < PIECE || l->runs[i].block % size != 0)
+            return false;
+    return true;
+}
+
+/** Does a cursor stand at the begin of an element? */
+static bool is_whole(const onic_cursor_t *c, uint64_t size)
+{
+    return c->pos % size == 0;
+}
+
+/** Piece by piece of both sides, without a copy. */
+static void reduce_pieces(const nicstride_apply_t *a, onic_cursor_t *target, char *base,
+                          onic_cursor_t *src, const char *src_base, uint64_t len)
+{
+    uint64_t there = 0, here = 0;
+    const char *from = NULL;
+    char *to = NULL;
+    int64_t offset;
+
+    while (len > 0) {
+        if (there == 0) {
+            (void)onic_cursor_next(target, len, &offset, &there);
+            to = base + offset;
+        }
+        if (here == 0) {
+            (void)onic_cursor_next(src, len, &offset, &here);
+            from = src_base + offset;
+        }
+        const uint64_t n = there < here ? there : here;
+
+        a->reduce(a->ctx, from, to, n / a->size);
+        to += n;
+        from += n;
+        there -= n;
+        here -= n;
+        len -= n;
+    }
+}
+
+/** Can that be done? Pieces of `target` are aligned as they need, and none is cut. */
+static bool reduces_pieces(const nicstride_apply_t *a, const onic_cursor_t *target,
+                           const void *base, const onic_cursor_t *src)
+{
+    const uint64_t size = a->size;
+
+    return a->kind == NICSTRIDE_APPLY_REDUCE && !a->atomic && size == a->extent &&
+           is_whole(target, size) && is_whole(src, size) && has_long_pieces(src->layout, size) &&
+           has_long_pieces(target->layout, size) &&
+           nicstride_is_aligned(target->layout, (uintptr_t)base, ALIGNED(size));
+}
+
+/** Gathers as much of the source as fits at a time. */
+static void apply_gathering(const nicstride_apply_t *a, onic_cursor_t *target, void *base,
+                            onic_cursor_t *src, const void *src_base, char *old, uint64_t len)
+{
+    _Alignas(64) char tmp[SCRATCH];
+    const uint64_t most = SCRATCH - SCRATCH % a->size;
+
+    for (uint64_t done = 0, n; done < len; done += n) {
+        n = len - done < most ? len - done : most;
+        onic_pack(src, src_base, tmp, n);
+        (void)nicstride_apply(a, target, base, tmp, old != NULL ? old + done : NULL, n);
+    }
+}
+
+uint64_t nicstride_apply_from(const nicstride_apply_t *a, onic_cursor_t *target, void *base,
+                              onic_cursor_t *src, const void *src_base, void *old, uint64_t len)
+{
+    onic_cursor_t read = *target;
+
+    if (len > target->layout->size - target->pos)
+        len = target->layout->size - target->pos;
+    len -= len % a->size;
+    if (!reduces_pieces(a, target, base, src)) {
+        apply_gathering(a, target, base, src, src_base, old, len);
+        return len;
+    }
+    if (old != NULL)
+        onic_pack(&read, base, old, len);
+    reduce_pieces(a, target, base, src, src_base, len);
+    return len;
 }
 
 void nicstride_apply_element(const nicstride_apply_t *a, void *target, const void *src, void *old)

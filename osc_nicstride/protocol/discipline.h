@@ -36,6 +36,12 @@ typedef struct nicstride_discipline {
  *  bytes each: 0: no wish; up to 8: single elements; else up to NICSTRIDE_GRANULARITY_MAX. */
 nicstride_discipline_t nicstride_discipline(uint64_t bytes, uint32_t granularity);
 
+/** That of memory that only its own process updates: one lock. */
+static inline nicstride_discipline_t nicstride_discipline_of_one(void)
+{
+    return (nicstride_discipline_t){.shift = 63};
+}
+
 /** Do aligned elements of `size` bytes, `extent` apart, go by atomics? */
 static inline bool nicstride_by_atomics(nicstride_discipline_t d, bool integer, uint64_t size,
                                         uint64_t extent)

@@ -207,13 +207,9 @@ static bool end_locks_of(nicstride_module_t *m, int rank)
 
     if (index < 0)
         return forget_locked(m, rank);
-    for (int i = 0; i < m->node.n; i++) {
-        nicstride_ctl_t *ctl = nicstride_ctl(m, i);
-
-        if (nicstride_ctl_is_orphaned(m, &ctl->acc_lock) ||
-            nicstride_ctl_is_orphaned(m, &ctl->queue_lock))
+    for (int i = 0; i < m->node.n; i++)
+        if (nicstride_ctl_has_orphan(m, i))
             nicstride_break(m, NICSTRIDE_BROKEN_UPDATE, index);
-    }
     return forget_locked(m, rank);
 }
 

@@ -23,12 +23,13 @@ static size_t place(size_t *end, size_t bytes)
     return at;
 }
 
-nicstride_ctl_parts_t nicstride_ctl_place(int nlocal, int nranks)
+nicstride_ctl_parts_t nicstride_ctl_place(int nlocal, int nranks, bool mapped)
 {
     const size_t n = (size_t)nlocal;
     nicstride_ctl_parts_t parts;
     size_t end = ALIGN64(sizeof(nicstride_ctl_t));
 
+    parts.stripes = place(&end, (mapped ? NICSTRIDE_STRIPES : 1) * sizeof(nicstride_stripe_lock_t));
     parts.counts = place(&end, n * sizeof(uint64_t));
     parts.notices = place(&end, 3 * n * sizeof(uint32_t));
     parts.granted = parts.notices + NICSTRIDE_NOTICES * n * sizeof(uint32_t);

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "osc_nicstride/protocol/discipline.h"
 #include "osc_nicstride/protocol/lockq.h"
 #include "osc_nicstride/protocol/window_lock.h"
 #include "common/transport/shm/owned_lock.h"
@@ -19,18 +20,24 @@
  *  its board of fences, five arrays with one element for each process of the node, the reply lines
  *  in which these answer its own operations, and the lock queue. */
 typedef struct nicstride_ctl {
-    _Alignas(64) onic_owned_lock_t acc_lock;   /**< held while an accumulate is applied */
     _Alignas(64) onic_owned_lock_t queue_lock; /**< guards the lock queue */
     nicstride_shown_t attached;                /**< dynamic window: what is, as others are shown */
     /* Read by all for each operation, and seldom written: not beside a lock. */
     _Alignas(64) _Atomic uint32_t broken; /**< of the first block: the window has failed; why, and
                                              who has died */
     uint64_t base;                        /**< address of its memory in its address space */
+    nicstride_discipline_t discipline;    /**< of accumulates, where others map its memory */
     _Alignas(64) nicstride_stay_t stay;   /**< what the process has of the window's lock */
 } nicstride_ctl_t;
 
-/** Where the parts of a block lie, and its bytes. */
-nicstride_ctl_parts_t nicstride_ctl_place(int nlocal, int nranks);
+/** A lock of some of the elements of a target (protocol/discipline.h). */
+typedef struct nicstride_stripe_lock {
+    _Alignas(64) onic_owned_lock_t lock;
+} nicstride_stripe_lock_t;
+
+/** Where the parts of a block lie, and its bytes. `mapped`: the processes map each other's
+ *  memory. */
+nicstride_ctl_parts_t nicstride_ctl_place(int nlocal, int nranks, bool mapped);
 
 /** On the node of rank 0 there is one block more, for the queue of the window's lock. */
 static inline int nicstride_ctl_blocks(const onic_node_t *node)
@@ -69,6 +76,11 @@ static inline _Atomic uint32_t *nicstride_ctl_granted(const nicstride_module_t *
 static inline _Atomic uint64_t *nicstride_ctl_counts(const nicstride_module_t *m, int local)
 {
     return nicstride_ctl_part(m, local, m->ctl.counts);
+}
+/** The locks of a target's elements: NICSTRIDE_STRIPES, or one where its memory is its own. */
+static inline nicstride_stripe_lock_t *nicstride_ctl_stripes(const nicstride_module_t *m, int local)
+{
+    return nicstride_ctl_part(m, local, m->ctl.stripes);
 }
 static inline nicstride_lockq_t *nicstride_ctl_lockq(const nicstride_module_t *m, int local)
 {
@@ -113,6 +125,16 @@ static inline bool nicstride_ctl_is_orphaned(const nicstride_module_t *m, onic_o
     const int64_t owner = onic_owned_by(lock);
 
     return owner >= 0 && onic_peer_has_died(m->near[owner]);
+}
+
+/** The same of all locks of a process of the node. */
+static inline bool nicstride_ctl_has_orphan(const nicstride_module_t *m, int local)
+{
+    bool found = nicstride_ctl_is_orphaned(m, &nicstride_ctl(m, local)->queue_lock);
+
+    for (int i = 0; i < (m->shared ? NICSTRIDE_STRIPES : 1) && !found; i++)
+        found = nicstride_ctl_is_orphaned(m, &nicstride_ctl_stripes(m, local)[i].lock);
+    return found;
 }
 
 /* ---- windows that have failed ---------------------------------------------------------------- */

@@ -175,7 +175,7 @@ static inline int *nicstride_known(nicstride_peer_t *p, nicstride_method_t metho
 
 /** Bytes from the begin of a control block to its parts, and of all of it. */
 typedef struct nicstride_ctl_parts {
-    size_t counts, notices, granted, reply_lines, lockq, board, bytes;
+    size_t stripes, counts, notices, granted, reply_lines, lockq, board, bytes;
 } nicstride_ctl_parts_t;
 
 typedef struct nicstride_module {
@@ -198,6 +198,7 @@ typedef struct nicstride_module {
     uint64_t first_name;     /**< that of rank 0 */
     nicstride_parts_t parts; /**< how they lie, where MPI has allocated them */
     char **mapped;           /**< for each process of the node its memory as mapped here, or NULL */
+    bool shared;             /**< the processes of the node map each other's memory */
 
     onic_node_t node;
     onic_segment_t segment;    /**< control blocks and data of the node */

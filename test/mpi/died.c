@@ -38,17 +38,22 @@ enum { HOME, IN_LINE, IN_UPDATE, LIVING_A, LIVING_B };
 /** Microseconds for which the second is stopped, or still lives with what it has. */
 enum { STOPPED = 300000 };
 
+/** Its elements are updated under locks: atomics leave nothing half done. */
 static MPI_Win make_window(bool private)
 {
     static long memory[64];
+    MPI_Info info;
     long *base;
     MPI_Win win;
 
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_accumulate_granularity", "64");
     if (private)
-        TL_MPI(MPI_Win_create(memory, sizeof(memory), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+        TL_MPI(MPI_Win_create(memory, sizeof(memory), 1, info, MPI_COMM_WORLD, &win));
     else
-        TL_MPI(MPI_Win_allocate(sizeof(memory), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+        TL_MPI(MPI_Win_allocate(sizeof(memory), 1, info, MPI_COMM_WORLD, &base, &win));
     TL_MPI(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    MPI_Info_free(&info);
     return win;
 }
 

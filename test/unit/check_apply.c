@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#include "common/layout/pack.h"
+
 #include "test/unit/unit.h"
 
 #define MAX_PACKED 16384 /* several times the scratch memory of the code */
@@ -119,6 +121,7 @@ static void torn_target(unit_random_t *r, onic_layout_t *l)
 }
 
 static size_t shift; /* of the target in memory */
+static bool torn;    /* its elements are */
 static unsigned char source[MAX_PACKED], old[MAX_PACKED + 16], old_expected[MAX_PACKED];
 static int64_t offset[MAX_PACKED];
 
@@ -167,6 +170,8 @@ static void apply_some(unit_random_t *r, const element_t *e, const onic_layout_t
                            .elem = e->size != e->extent || unit_once_in(r, 2) ? &e->layout : NULL,
                            .reduce = reduce,
                            .ctx = &calls};
+    a.atomic = e->size == e->extent && e->size <= 8 && (e->size & (e->size - 1)) == 0 && !torn &&
+               unit_once_in(r, 2);
     const bool fetch = a.kind == NICSTRIDE_APPLY_NO_OP || unit_once_in(r, 2);
     const bool named = a.kind != NICSTRIDE_APPLY_NO_OP || unit_once_in(r, 2);
     const uint64_t from = c->pos, rest = (l->size - from) / e->size * e->size;
@@ -197,7 +202,7 @@ START_TEST(random_targets)
         onic_layout_t l;
         onic_cursor_t c;
         random_element(&r, &e);
-        const bool torn = unit_once_in(&r, 4);
+        torn = unit_once_in(&r, 4);
         if (torn)
             torn_target(&r, &l);
         else if (unit_once_in(&r, 2))
@@ -219,6 +224,74 @@ START_TEST(random_targets)
     }
     ck_assert_uint_gt(regular, 30);
     ck_assert_uint_gt(lists, 30);
+}
+END_TEST
+
+/** Rows of whole elements at a distance, as long as the target at least. */
+static void random_source(unit_random_t *r, const element_t *e, uint64_t bytes, onic_layout_t *l)
+{
+    const uint64_t n = 1 + unit_below(r, unit_once_in(r, 2) ? 100 : 4), row = n * e->size;
+    const int64_t pitch = (int64_t)(row + unit_below(r, 50));
+
+    UNIT_CHECK(onic_layout_contig(l, (int64_t)unit_below(r, 9), row) == ONIC_LAYOUT_OK);
+    UNIT_CHECK(onic_layout_repeat(l, (bytes + row - 1) / row, pitch) == ONIC_LAYOUT_OK);
+}
+
+/* A source that is not packed: as if it had been, in one step or several. */
+START_TEST(from_layouts)
+{
+    static unsigned char apart[3 * MAX_MEMORY], packed[MAX_PACKED], old_apart[MAX_PACKED];
+    unit_random_t r = {unit_seed()};
+    unsigned long direct = 0;
+
+    for (int round = 0; round < 1000; round++) {
+        element_t e;
+        onic_layout_t l, from;
+        onic_cursor_t c, expected_c, source_c, pack_c;
+        random_element(&r, &e);
+        if (unit_once_in(&r, 2))
+            regular_target(&r, &e, &l);
+        else
+            irregular_target(&r, &e, &l);
+        random_source(&r, &e, l.size, &from);
+        if (l.size > MAX_PACKED || l.ub - l.lb > MAX_MEMORY || from.ub > (int64_t)sizeof(apart)) {
+            onic_layout_fini(&l);
+            onic_layout_fini(&e.layout);
+            continue;
+        }
+        calls_t calls = {.element = &e}, ignored = {.element = &e};
+        nicstride_apply_t a = {.kind = (nicstride_apply_kind_t)unit_below(&r, 3),
+                               .size = e.size,
+                               .extent = e.extent,
+                               .elem = &e.layout,
+                               .reduce = reduce,
+                               .ctx = &calls};
+        shift = unit_once_in(&r, 2) ? 0 : unit_below(&r, 16);
+        fill(&r, memory + shift, (size_t)(l.ub - l.lb));
+        memcpy(expected, memory + shift, (size_t)(l.ub - l.lb));
+        fill(&r, apart, (size_t)from.ub);
+        onic_cursor_init(&pack_c, &from, 0);
+        onic_pack(&pack_c, apart, packed, l.size);
+        onic_cursor_init(&c, &l, 0);
+        onic_cursor_init(&source_c, &from, 0);
+        for (uint64_t done = 0; done < l.size;) {
+            const uint64_t n = (1 + unit_below(&r, (l.size - done) / e.size)) * e.size;
+
+            UNIT_CHECK(nicstride_apply_from(&a, &c, memory + shift - l.lb, &source_c, apart,
+                                            old_apart + done, n) == n);
+            done += n;
+            UNIT_CHECK(c.pos == done && source_c.pos == done);
+        }
+        direct += calls.in_place;
+        a.ctx = &ignored;
+        onic_cursor_init(&expected_c, &l, 0);
+        nicstride_apply(&a, &expected_c, expected - l.lb, packed, old_expected, l.size);
+        UNIT_CHECK(memcmp(memory + shift, expected, (size_t)(l.ub - l.lb)) == 0);
+        UNIT_CHECK(memcmp(old_apart, old_expected, l.size) == 0);
+        onic_layout_fini(&l);
+        onic_layout_fini(&e.layout);
+    }
+    ck_assert_uint_gt(direct, 30);
 }
 END_TEST
 
@@ -391,7 +464,7 @@ END_TEST
 int main(void)
 {
     return UNIT_RUN("apply", UNIT_ONCE(random_targets), UNIT_ONCE(one_element),
-                    UNIT_ONCE(whole_elements_only), UNIT_ONCE(pieces),
+                    UNIT_ONCE(whole_elements_only), UNIT_ONCE(pieces), UNIT_ONCE(from_layouts),
                     UNIT_ONCE(no_op_without_result), UNIT_ONCE(compare_and_swap),
                     UNIT_ONCE(compare_and_swap_in_place));
 }

@@ -2,14 +2,13 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Accumulates of peers: checked, applied under the accumulate lock, old values sent back. */
+/** @file Accumulates of peers: checked, applied, old values sent back. */
 #include "osc_nicstride/methods/pack/parts.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/target/target.h"
-#include "osc_nicstride/window/control.h"
-#include "osc_nicstride/window/op.h"
+#include "osc_nicstride/window/hold.h"
 
-/** Instead of an error: the accumulate lock is taken, nothing was done. */
+/** Instead of an error: others hold what it needs, nothing was done. */
 enum { BUSY = -1 };
 
 /** Old values on their way back. The operation, and so their bytes, counts until they have left. */
@@ -20,22 +19,10 @@ typedef struct old_values {
 
 _Static_assert(sizeof(old_values_t) <= NICSTRIDE_KEPT_USE, "what is counted for it");
 
-static _Atomic uint32_t *lock_of(const nicstride_module_t *m)
+/** What could not be held: BUSY, or an error where who holds it has died. */
+static int why_not(const nicstride_module_t *m)
 {
-    return &nicstride_ctl(m, m->node.me)->acc_lock;
-}
-
-/** Takes the accumulate lock: 0, BUSY, or an error where its owner has died. */
-static int try_lock(const nicstride_module_t *m)
-{
-    if (nicstride_ctl_try(m, lock_of(m)))
-        return 0;
     return nicstride_is_broken(m) ? ONIC_ERR_PROC_FAILED : BUSY;
-}
-
-static void unlock(const nicstride_module_t *m)
-{
-    nicstride_ctl_unlock(lock_of(m));
 }
 
 static void returned_cb(void *arg, int status)
@@ -60,9 +47,10 @@ static void return_old(const nicstride_incoming_t *in, old_values_t *old)
         returned_cb(old, rc < 0 ? rc : OMPI_SUCCESS);
 }
 
-static int apply_to_layout(const nicstride_incoming_t *in, const nicstride_apply_t *a, char *old)
+static int apply_to_layout(const nicstride_incoming_t *in, nicstride_apply_t *a, char *old)
 {
     const nicstride_msg_t *msg = in->msg;
+    nicstride_hold_t h;
     onic_layout_t l;
     onic_cursor_t c;
     char *base;
@@ -71,34 +59,31 @@ static int apply_to_layout(const nicstride_incoming_t *in, const nicstride_apply
 
     if (error != 0)
         return error;
+    nicstride_hold_init(&h, in->m, in->m->node.me, a, nicstride_hold_aligned(&l, base, a->size));
     if (msg->len % a->size != 0 || at % a->size != 0)
         error = MPI_ERR_TYPE;
-    else
-        error = try_lock(in->m);
+    else if (!nicstride_hold_try_layout(&h, &l, at, msg->len, msg->disp))
+        error = why_not(in->m);
     if (error == 0) {
         onic_cursor_init(&c, &l, at);
         nicstride_apply(a, &c, base, in->data, old, msg->len);
-        unlock(in->m);
+        nicstride_hold_give(&h);
     }
     onic_layout_fini(&l);
     return error;
 }
 
 /** Checks where an accumulate goes and does it. One element without gaps needs no walk. */
-static int apply_message(const nicstride_incoming_t *in, const nicstride_apply_t *a, char *old)
+static int apply_message(const nicstride_incoming_t *in, nicstride_accop_t *op, char *old)
 {
+    const nicstride_apply_t *a = &op->apply;
     const nicstride_msg_t *msg = in->msg;
     const bool element = msg->len == a->size && a->size == a->extent && msg->offset == 0;
     char *at = element ? nicstride_contiguous_target(in, msg->len) : NULL;
 
     if (at == NULL)
-        return apply_to_layout(in, a, old);
-    const int error = try_lock(in->m);
-    if (error != 0)
-        return error;
-    nicstride_apply_element(a, at, in->data, old);
-    unlock(in->m);
-    return 0;
+        return apply_to_layout(in, &op->apply, old);
+    return nicstride_try_update(in->m, op, at, msg->disp, in->data, old, 1) ? 0 : why_not(in->m);
 }
 
 static int check(const nicstride_incoming_t *in, nicstride_accop_t *op)
@@ -118,7 +103,7 @@ static bool update(const nicstride_incoming_t *in)
     int error = check(in, &op);
 
     if (error == 0)
-        error = apply_message(in, &op.apply, fetches ? old : NULL);
+        error = apply_message(in, &op, fetches ? old : NULL);
     if (error == BUSY)
         return false;
     if (fetches)
@@ -138,7 +123,7 @@ static bool fetch_long(const nicstride_incoming_t *in)
         error = nicstride_access_open(in, sizeof(old_values_t) + in->msg->len, &record);
     old_values_t *old = record;
     if (old != NULL)
-        error = apply_message(in, &op.apply, old->bytes);
+        error = apply_message(in, &op, old->bytes);
     if (old != NULL && error != 0)
         nicstride_access_close(&old->access);
     if (error == BUSY)
@@ -165,14 +150,11 @@ bool nicstride_on_swap(const nicstride_incoming_t *in)
         error = MPI_ERR_TYPE;
     else if ((at = nicstride_contiguous_target(in, size)) == NULL)
         error = MPI_ERR_RMA_RANGE;
-    else
-        error = try_lock(in->m);
+    else if (!nicstride_try_swap(in->m, at, in->msg->disp, size, in->data,
+                                 (const char *)in->data + size, old))
+        error = why_not(in->m);
     if (error == BUSY)
         return false;
-    if (error == 0) {
-        nicstride_apply_cas(at, size, in->data, (const char *)in->data + size, old);
-        unlock(in->m);
-    }
     nicstride_reply_locked(in, old, size, error);
     return true;
 }

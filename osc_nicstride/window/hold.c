@@ -1,0 +1,163 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "osc_nicstride/window/hold.h"
+
+#include "common/layout/copy.h"
+#include "osc_nicstride/protocol/atomics.h"
+
+/* Locks are taken in their order: two processes that need several never wait in a circle. */
+
+static onic_owned_lock_t *lock_of(const nicstride_hold_t *h, unsigned i)
+{
+    return &nicstride_ctl_stripes(h->m, h->local)[i].lock;
+}
+
+static unsigned lowest(nicstride_stripes_t set)
+{
+    return (unsigned)__builtin_ctzll(set);
+}
+
+/** The locks that elements in those bytes need. */
+static nicstride_stripes_t needed(const nicstride_hold_t *h, int64_t from, int64_t to)
+{
+    return nicstride_stripes(nicstride_ctl(h->m, h->local)->discipline, (uint64_t)from,
+                             (uint64_t)to);
+}
+
+void nicstride_hold_give(nicstride_hold_t *h)
+{
+    for (; h->set != 0; h->set &= h->set - 1)
+        nicstride_ctl_unlock(lock_of(h, lowest(h->set)));
+}
+
+int nicstride_hold_take(nicstride_hold_t *h, int64_t from, int64_t to)
+{
+    if (!h->locks)
+        return OMPI_SUCCESS;
+    const nicstride_stripes_t set = needed(h, from, to);
+
+    if (set == h->set)
+        return OMPI_SUCCESS;
+    nicstride_hold_give(h);
+    for (nicstride_stripes_t left = set; left != 0; left &= left - 1) {
+        const int rc = nicstride_ctl_lock(h->m, lock_of(h, lowest(left)));
+
+        if (rc != OMPI_SUCCESS) {
+            nicstride_hold_give(h);
+            return rc;
+        }
+        h->set |= left & -left;
+    }
+    return OMPI_SUCCESS;
+}
+
+bool nicstride_hold_try(nicstride_hold_t *h, int64_t from, int64_t to)
+{
+    if (!h->locks)
+        return true;
+    for (nicstride_stripes_t left = needed(h, from, to); left != 0; left &= left - 1) {
+        if (!nicstride_ctl_try(h->m, lock_of(h, lowest(left)))) {
+            nicstride_hold_give(h);
+            return false;
+        }
+        h->set |= left & -left;
+    }
+    return true;
+}
+
+/* ---- what needs no walk ---------------------------------------------------------------------- */
+
+static void apply_bytes(const nicstride_apply_t *a, void *at, const void *src, void *old, size_t n)
+{
+    if (a->atomic && (uintptr_t)at % a->size == 0) {
+        nicstride_atomic_apply(a, at, src, old, n);
+        return;
+    }
+    if (old != NULL)
+        onic_copy_bytes(old, at, n * a->size);
+    if (a->kind == NICSTRIDE_APPLY_REPLACE)
+        onic_copy_bytes(at, src, n * a->size);
+    else if (a->kind == NICSTRIDE_APPLY_REDUCE)
+        a->reduce(a->ctx, src, at, n);
+}
+
+static void init_bytes(nicstride_hold_t *h, const nicstride_module_t *m, int local,
+                       nicstride_accop_t *op, const void *at)
+{
+    const size_t size = op->apply.size;
+
+    nicstride_hold_init(h, m, local, &op->apply, (uintptr_t)at % (size & -size) == 0);
+}
+
+int nicstride_update(const nicstride_module_t *m, int local, nicstride_accop_t *op, void *at,
+                     int64_t disp, const void *src, void *old, size_t n)
+{
+    nicstride_hold_t h;
+    int rc;
+
+    init_bytes(&h, m, local, op, at);
+    rc = nicstride_hold_take(&h, disp, disp + (int64_t)(n * op->apply.size));
+    if (rc == OMPI_SUCCESS)
+        apply_bytes(&op->apply, at, src, old, n);
+    nicstride_hold_give(&h);
+    return rc;
+}
+
+bool nicstride_try_update(const nicstride_module_t *m, nicstride_accop_t *op, void *at,
+                          int64_t disp, const void *src, void *old, size_t n)
+{
+    nicstride_hold_t h;
+
+    init_bytes(&h, m, m->node.me, op, at);
+    if (!nicstride_hold_try(&h, disp, disp + (int64_t)(n * op->apply.size)))
+        return false;
+    apply_bytes(&op->apply, at, src, old, n);
+    nicstride_hold_give(&h);
+    return true;
+}
+
+/** Compare and swap is for integers alone, so it goes by atomics where these do. */
+static nicstride_apply_t integer_of(size_t size)
+{
+    return (nicstride_apply_t){.integer = true, .size = size, .extent = size};
+}
+
+static void swap_bytes(const nicstride_apply_t *a, void *at, const void *compare,
+                       const void *desired, void *old)
+{
+    if (a->atomic && (uintptr_t)at % a->size == 0)
+        nicstride_atomic_cas(at, a->size, compare, desired, old);
+    else
+        nicstride_apply_cas(at, a->size, compare, desired, old);
+}
+
+int nicstride_swap(const nicstride_module_t *m, int local, void *at, int64_t disp, size_t size,
+                   const void *compare, const void *desired, void *old)
+{
+    nicstride_apply_t a = integer_of(size);
+    nicstride_hold_t h;
+    int rc;
+
+    nicstride_hold_init(&h, m, local, &a, (uintptr_t)at % (size & -size) == 0);
+    rc = nicstride_hold_take(&h, disp, disp + (int64_t)size);
+    if (rc == OMPI_SUCCESS)
+        swap_bytes(&a, at, compare, desired, old);
+    nicstride_hold_give(&h);
+    return rc;
+}
+
+bool nicstride_try_swap(const nicstride_module_t *m, void *at, int64_t disp, size_t size,
+                        const void *compare, const void *desired, void *old)
+{
+    nicstride_apply_t a = integer_of(size);
+    nicstride_hold_t h;
+
+    nicstride_hold_init(&h, m, m->node.me, &a, (uintptr_t)at % (size & -size) == 0);
+    if (!nicstride_hold_try(&h, disp, disp + (int64_t)size))
+        return false;
+    swap_bytes(&a, at, compare, desired, old);
+    nicstride_hold_give(&h);
+    return true;
+}

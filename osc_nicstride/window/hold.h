@@ -1,0 +1,84 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file What an accumulate holds while it updates elements of a target on this node: locks that
+ * are shared by the processes of the node, by the discipline of the target's memory
+ *  (protocol/discipline.h). Memory that nobody else maps has one lock, by which calls of its own
+ *  process and handlers of messages exclude each other. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "osc_nicstride/protocol/discipline.h"
+#include "osc_nicstride/window/control.h"
+#include "osc_nicstride/window/module.h"
+#include "osc_nicstride/window/op.h"
+
+/** The bytes that an update is about, and what it holds of them. */
+typedef struct nicstride_hold {
+    const nicstride_module_t *m;
+    int local;               /**< whose memory */
+    bool locks;              /**< it needs some */
+    nicstride_stripes_t set; /**< the locks held */
+} nicstride_hold_t;
+
+/** Prepares an update: says how it is to be applied, in `a`, and whether it needs to hold anything.
+ *  `aligned`: all its elements are, to their size. */
+static inline void nicstride_hold_init(nicstride_hold_t *h, const nicstride_module_t *m, int local,
+                                       nicstride_apply_t *a, bool aligned)
+{
+    const bool word = a->size == a->extent && a->size <= 8;
+
+    *h = (nicstride_hold_t){.m = m, .local = local, .locks = true};
+    a->atomic =
+        nicstride_by_atomics(nicstride_ctl(m, local)->discipline, a->integer, a->size, a->extent);
+    /* Whole elements are loaded, whoever stores them. */
+    if (a->atomic || (a->kind == NICSTRIDE_APPLY_NO_OP && word))
+        h->locks = !aligned;
+}
+
+/** Are all elements of `size` bytes that a layout describes aligned? */
+static inline bool nicstride_hold_aligned(const onic_layout_t *l, const void *base, size_t size)
+{
+    return nicstride_is_aligned(l, (uintptr_t)base, size & -size);
+}
+
+/** Holds what elements in bytes [from, to) of the target need, and gives back what it has held.
+ *  Waits; MPI threads. 0, or ONIC_ERR_PROC_FAILED. */
+int nicstride_hold_take(nicstride_hold_t *h, int64_t from, int64_t to);
+
+/** The same for handlers, once: never waits. False, and nothing is held, where others hold it. */
+bool nicstride_hold_try(nicstride_hold_t *h, int64_t from, int64_t to);
+
+/** The same for `len` > 0 packed bytes of a layout from `pos` on, whose offsets count from `disp`
+ *  bytes into the target's memory. */
+static inline bool nicstride_hold_try_layout(nicstride_hold_t *h, const onic_layout_t *l,
+                                             uint64_t pos, uint64_t len, int64_t disp)
+{
+    int64_t from = 0, to = 1;
+
+    if (h->locks)
+        nicstride_reach_of(l, pos, len, &from, &to);
+    return nicstride_hold_try(h, disp + from, disp + to);
+}
+
+void nicstride_hold_give(nicstride_hold_t *h);
+
+/* ---- what needs no walk ---------------------------------------------------------------------- */
+
+/** Updates `n` elements without gaps at `at`, `disp` bytes into the target's memory. As
+ *  nicstride_hold_take; MPI threads. `src` and `old` as nicstride_apply has them. */
+int nicstride_update(const nicstride_module_t *m, int local, nicstride_accop_t *op, void *at,
+                     int64_t disp, const void *src, void *old, size_t n);
+
+/** Compare and swap of one element there. */
+int nicstride_swap(const nicstride_module_t *m, int local, void *at, int64_t disp, size_t size,
+                   const void *compare, const void *desired, void *old);
+
+/** The same for handlers: false, and nothing was done, where others hold what it needs. */
+bool nicstride_try_update(const nicstride_module_t *m, nicstride_accop_t *op, void *at,
+                          int64_t disp, const void *src, void *old, size_t n);
+bool nicstride_try_swap(const nicstride_module_t *m, void *at, int64_t disp, size_t size,
+                        const void *compare, const void *desired, void *old);
