@@ -550,7 +550,6 @@ mpi_programs = \
 	test/mpi/shared \
 	test/mpi/shared_credit \
 	test/mpi/shm_exhausted \
-	test/mpi/short_alone \
 	test/mpi/short_headers \
 	test/mpi/nic \
 	test/mpi/asleep \
@@ -811,12 +810,15 @@ check-killed: all test/mpi/late
 # Installed into a home of its own and used from there, then uninstalled. Not with sanitizers,
 # because mpirun and ompi_info, which load the component too, are without their runtime.
 if SANITIZERS
-check-install:
-	@$(PYTHON3) $(srcdir)/test/skips.py check-install "this build has sanitizers"
+check-install check-configure:
+	@$(PYTHON3) $(srcdir)/test/skips.py $@ "this build has sanitizers"
 else
 check-install: all test/mpi/fence
 	MAKE="$(MAKE)" MPIRUN="$(MPIRUN)" OMPI_INFO="$(OMPI_INFO)" CC="$(CC)" \
 	    $(srcdir)/test/install test/mpi/fence
+
+check-configure: all
+	MAKE="$(MAKE)" OMPI_INFO="$(OMPI_INFO)" CC="$(CC)" $(srcdir)/test/configure
 endif
 
 # The demo, ./run, make deb and the recipe of Spack.
@@ -828,7 +830,7 @@ check-examples: all
 	@$(srcdir)/test/examples --build .
 
 clean-local:
-	rm -rf explore figures coverage sanitized check-install-home perf/mpich
+	rm -rf explore figures coverage sanitized check-configure-home check-install-home perf/mpich
 
 EXTRA_DIST += \
 	test/apps/README.md \
@@ -842,6 +844,7 @@ EXTRA_DIST += \
 	test/fuzz/seeds.c \
 	$(unit_scripts) \
 	test/unit/rule_bpf.c \
+	test/configure \
 	test/distro \
 	test/install \
 	test/killed \
@@ -940,9 +943,9 @@ $(fuzz_runs): $(fuzz_programs)
 
 # ---- everything ----------------------------------------------------------------------------------
 
-check-all: check check-mpi-all check-tsan check-fabric check-killed check-install check-tools check-examples check-fuzz check-format check-includes check-documents
+check-all: check check-mpi-all check-tsan check-fabric check-killed check-configure check-install check-tools check-examples check-fuzz check-format check-includes check-documents
 	$(MAKE) distcheck
 
-.PHONY: $(fuzz_runs) check-all coverage check-examples check-explore check-fuzz check-install check-killed check-mpi check-mpi-all check-skips \
+.PHONY: $(fuzz_runs) check-all coverage check-configure check-examples check-explore check-fuzz check-install check-killed check-mpi check-mpi-all check-skips \
 	check-tools check-tsan mpi-programs \
 	fuzz-build sanitized-build sanitized-source tsan-build

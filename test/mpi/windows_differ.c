@@ -5,6 +5,7 @@
 /* ranks: 2 4 8 */
 /* windows: allocate */
 /* methods: auto */
+/* sanitized: pairs */
 /* says: Not all processes of a window have the same version */
 /**
  * @file

@@ -5,6 +5,7 @@
 /* ranks: 2 */
 /* windows: create */
 /* methods: auto */
+/* sanitized: pairs */
 /**
  * @file
  * An operation and its flush take as long beside a thousand windows that are in use as alone. The
