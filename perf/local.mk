@@ -4,7 +4,7 @@
 # Plain MPI programs: which component moves the data is said on mpirun's command line. Only copy
 # measures what is below them. Those in perf_quick are what `perf/compare --quick` runs.
 perf_quick = perf/barrier perf/p2p perf/p2p_patterns perf/patterns perf/strided_rma
-perf_programs = $(perf_quick) perf/away perf/cells perf/collectives perf/copy perf/p2p_threads perf/ranks perf/windows \
+perf_programs = $(perf_quick) perf/away perf/cells perf/collectives perf/copy perf/p2p_threads perf/ranks perf/updates perf/windows \
 	$(app_programs)
 EXTRA_PROGRAMS += $(perf_programs)
 
@@ -48,6 +48,9 @@ perf_copy_LDADD = common/libonic_core.la
 
 perf_ranks_SOURCES = perf/ranks.c
 perf_ranks_LDADD = $(perf_ldadd)
+
+perf_updates_SOURCES = $(perf_common) perf/updates.c
+perf_updates_LDADD = $(perf_ldadd)
 
 perf_windows_SOURCES = perf/windows.c
 perf_windows_LDADD = $(perf_ldadd)

@@ -222,6 +222,20 @@ PRESETS = {
             "b": ("8", "64", "4K", "contig"),
         },
     ),
+    "updates": Preset(
+        "four ranks update memory of one of them at the same time, one node",
+        ("rdma", "ucx", "pt2pt", "sm", OURS),
+        {
+            "o": ("acc", "acc_int", "gacc", "fetch", "fop", "cas"),
+            "m": ("8", "16K"),
+            "b": ("512", "contig"),
+            "W": ("same", "apart"),
+            "w": ("allocate",),
+        },
+        program="updates",
+        unit="us",
+        ranks=4,
+    ),
     "typeloop": Preset(
         "a fresh datatype for each operation, one node",
         ("rdma", "ucx", "pt2pt", "sm", OURS),
@@ -456,6 +470,7 @@ def case_name(result, preset):
         "c": lambda r: r["compute"],
         "C": lambda r: r["slice"],
         "B": lambda r: size_text(r["blocks"]),
+        "W": lambda r: r["where"],
     }
     return "/".join(parts[letter](result) for letter in preset.lists)
 

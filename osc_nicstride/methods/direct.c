@@ -77,6 +77,26 @@ static void apply(const nicstride_transfer_t *t, update_t *u, uint64_t pos, uint
         onic_unpack(&u->old, t->result_base, old, n);
 }
 
+/** Nothing is apart from its neighbours, and few enough to be updated at once. */
+static bool is_plain(const nicstride_transfer_t *t, const nicstride_apply_t *a)
+{
+    return a->size == a->extent && t->target.size <= NICSTRIDE_LOCK_SPAN &&
+           given(t) == t->target.size && onic_layout_is_contig(&t->target) &&
+           onic_layout_is_contig(&t->origin) &&
+           (t->type == NICSTRIDE_MSG_ACC || onic_layout_is_contig(&t->result));
+}
+
+static int update_plain(const nicstride_transfer_t *t, nicstride_accop_t *op)
+{
+    const bool fetches = t->type == NICSTRIDE_MSG_GET_ACC;
+    const int rc = nicstride_update(t->m, t->peer->local, op, t->direct + t->target.offset,
+                                    t->disp + t->target.offset, t->origin_base + t->origin.offset,
+                                    fetches ? t->result_base + t->result.offset : NULL,
+                                    t->target.size / op->apply.size);
+
+    return rc == OMPI_SUCCESS ? rc : nicstride_broken_error(t->m, t->call);
+}
+
 static int accumulate(const nicstride_transfer_t *t)
 {
     const int no_op = nicstride_op_index(&ompi_mpi_op_no_op.op);
@@ -87,6 +107,8 @@ static int accumulate(const nicstride_transfer_t *t)
     if (!nicstride_accop_init(&u.op, t->op, t->dtype) ||
         !nicstride_accop_init(&u.no_op, (unsigned)no_op, t->dtype))
         return nicstride_error(t->m, t->call, MPI_ERR_OP, "the operation is not defined");
+    if (is_plain(t, &u.op.apply))
+        return update_plain(t, &u.op);
     const size_t size = u.op.apply.size;
     const bool aligned = nicstride_hold_aligned(&t->target, t->direct, size);
     const bool keeps = t->type == NICSTRIDE_MSG_GET_ACC && !onic_layout_is_contig(&t->result);

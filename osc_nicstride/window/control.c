@@ -81,6 +81,18 @@ static bool is_orphaned(const nicstride_module_t *m, onic_owned_lock_t *lock)
     return true;
 }
 
+/** Tries for some microseconds. One that takes the lock again and again leaves it free for moments
+ *  only, and one try after each nap would not meet these. */
+static bool try_again(const nicstride_module_t *m, onic_owned_lock_t *lock)
+{
+    for (unsigned i = 0; i < 4 * ONIC_OWNED_SPINS; i++) {
+        if (nicstride_ctl_try(m, lock))
+            return true;
+        onic_pause();
+    }
+    return false;
+}
+
 int nicstride_ctl_wait(const nicstride_module_t *m, onic_owned_lock_t *lock)
 {
     onic_owned_wait_t w = {0};
@@ -97,6 +109,8 @@ int nicstride_ctl_wait(const nicstride_module_t *m, onic_owned_lock_t *lock)
             const struct timespec nap = onic_timespec(UINT64_C(1000) * w.nap);
 
             nanosleep(&nap, NULL);
+            if (try_again(m, lock))
+                return OMPI_SUCCESS;
             break;
         }
         case ONIC_OWNED_LOOK_AT_OWNER:
