@@ -1,0 +1,465 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file The rule of barriers over a network, and the requests to repeat: every state that two to four
+ *  members come to, with messages in any order, lost, doubled and late, and timers that run out at any
+ *  time, and with a member that stops and one that finds that out.
+ *
+ *  A message that was ever sent may come at any time, any number of times, or never: so the network
+ *  is the set of them. Threads play no part, so states are kept, and each is looked at once. What holds
+ *  in each: no epoch is complete that a member has not entered, and from there, with nothing on its way
+ *  and no further loss, all epochs become complete, or the failure known. */
+#define _GNU_SOURCE
+#include "test/explore/explore.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "coll_nicbarrier/epoch/nack.c"
+#include "coll_nicbarrier/schedule/schedule.c"
+
+#define MEMBERS 4
+#define STEPS   4
+/** Words are epochs up to 3, and the same with a failure. */
+#define WORDS     8
+#define FAILED    4
+#define STATES    (1U << 22)
+#define KEY_BYTES 96
+
+/** What travels; of each kind and step the words that were ever sent. */
+typedef enum kind { EPOCH, PROMISED, NACK, LATE, ACK, KINDS } kind_t;
+
+typedef struct member {
+    nicbarrier_rule_t rule;
+    nicbarrier_nacks_t nacks;
+    bool stopped;
+    /** By the step of the member that it is for: for all but NACK and ACK of whom it sends to. */
+    uint8_t sent[KINDS][STEPS];
+} member_t;
+
+typedef struct state {
+    member_t member[MEMBERS];
+} state_t;
+
+static int n, nsteps[MEMBERS];
+static nicbarrier_step_t step[MEMBERS][NICBARRIER_STEPS_MAX];
+static unsigned epochs;
+static bool with_nacks, with_failure;
+static unsigned long long looked_at;
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+static unsigned short_word(uint64_t word)
+{
+    return (unsigned)(word & 3) | (word >> 63 ? FAILED : 0);
+}
+
+static uint64_t long_word(unsigned word)
+{
+    return (word & 3) | (word & FAILED ? NICBARRIER_WORD_FAILED : 0);
+}
+
+/* ---- states as keys -------------------------------------------------------------------------- */
+
+/** Only whether a timer runs matters, as it may run out at any time. */
+static void forget_times(nicbarrier_nacks_t *a)
+{
+    for (int k = 0; k < STEPS; k++) {
+        a->wait[k].since = 0;
+        a->wait[k].deadline = a->wait[k].interval = a->waits >> k & 1;
+        a->promise[k].deadline = a->promise[k].interval = a->due >> k & 1;
+        if (!(a->due >> k & 1))
+            a->promise[k].times = 0;
+        else if (a->promise[k].times > 0)
+            a->promise[k].times = NICBARRIER_NACK_REPEATS - 1;
+        if (!(a->promised >> k & 1))
+            a->promise[k].epoch = 0;
+    }
+    a->deadline = (a->waits | a->due) != 0 ? 1 : NICBARRIER_NEVER;
+}
+
+static size_t key_of(const state_t *s, uint8_t key[KEY_BYTES])
+{
+    size_t at = 0;
+    memset(key, 0, KEY_BYTES);
+    for (int i = 0; i < n; i++) {
+        const member_t *m = &s->member[i];
+        const nicbarrier_rule_t *r = &m->rule;
+        const nicbarrier_nacks_t *a = &m->nacks;
+        key[at++] = (uint8_t)(r->entered | r->completed << 2 | (uint64_t)r->failed << 4 |
+                              (uint64_t)r->notified << 5 | (uint64_t)m->stopped << 6 |
+                              (uint64_t)a->failed << 7);
+        for (int k = 0; k < nsteps[i]; k++) {
+            key[at++] = (uint8_t)(r->sent[k] | r->received[k] << 2 |
+                                  (uint64_t)(r->blocked >> k & 1) << 4);
+            key[at++] = m->sent[EPOCH][k];
+            if (!with_nacks)
+                continue;
+            key[at++] = (uint8_t)((a->waits >> k & 1) | (a->late >> k & 1) << 1 |
+                                  (a->promised >> k & 1) << 2 | (a->due >> k & 1) << 3 |
+                                  (uint64_t)short_word(a->promise[k].epoch) << 4 |
+                                  (uint64_t)(a->promise[k].times > 0) << 7);
+            for (int kind = PROMISED; kind < KINDS; kind++)
+                key[at++] = m->sent[kind][k];
+        }
+    }
+    if (at > KEY_BYTES) {
+        fprintf(stderr, "rule: a key is too short\n");
+        abort();
+    }
+    return at;
+}
+
+/* ---- those that were found ------------------------------------------------------------------- */
+
+typedef struct entry {
+    uint64_t hash[2];
+} entry_t;
+
+static entry_t *found;
+static state_t *queue;
+static unsigned queue_len, queue_room;
+
+static bool is_new(const state_t *s)
+{
+    uint8_t key[KEY_BYTES];
+    uint64_t h[2] = {UINT64_C(1469598103934665603), UINT64_C(0x9e3779b97f4a7c15)};
+    const size_t len = key_of(s, key);
+    for (size_t i = 0; i < len; i++) {
+        h[0] = (h[0] ^ key[i]) * UINT64_C(1099511628211);
+        h[1] = (h[1] + key[i]) * UINT64_C(0xd6e8feb86659fd93);
+        h[1] ^= h[1] >> 29;
+    }
+    h[0] |= 1;
+    unsigned at = (unsigned)(h[1] >> 20) % STATES;
+    while (found[at].hash[0] != 0) {
+        if (found[at].hash[0] == h[0] && found[at].hash[1] == h[1])
+            return false;
+        at = (at + 1) % STATES;
+    }
+    found[at].hash[0] = h[0];
+    found[at].hash[1] = h[1];
+    return true;
+}
+
+static bool full;
+
+static void reach(const state_t *s)
+{
+    if (!is_new(s))
+        return;
+    if (looked_at + queue_len >= STATES / 4 * 3) {
+        full = true;
+        return;
+    }
+    if (queue_len == queue_room) {
+        queue_room = queue_room == 0 ? 1024 : 2 * queue_room;
+        queue = realloc(queue, queue_room * sizeof(*queue));
+    }
+    queue[queue_len++] = *s;
+}
+
+/* ---- what a member does (as coll_nicbarrier/engines/datagram) --------------------------------- */
+
+/** Messages since the network was last lossless and empty, for the way to the end. */
+typedef struct message {
+    int to, at;
+    kind_t kind;
+    unsigned word;
+} message_t;
+
+static message_t *line;
+static unsigned line_len;
+
+/** `k`: the step of the sender. NACK and ACK go to whom it waits for. */
+static void send_out(state_t *s, int from, kind_t kind, unsigned k, unsigned word)
+{
+    const nicbarrier_step_t *st = &step[from][k];
+    s->member[from].sent[kind][k] |= (uint8_t)(1U << word);
+    if (line != NULL && line_len < 4096) {
+        const bool up = kind == NACK || kind == ACK;
+        line[line_len++] = (message_t){.to = up ? st->wait_for : st->send_to,
+                                       .at = up ? st->wait_at : st->send_at,
+                                       .kind = kind,
+                                       .word = word};
+    }
+}
+
+static void follow(state_t *s, int i)
+{
+    member_t *m = &s->member[i];
+    const uint64_t out = nicbarrier_rule_advance(&m->rule);
+    for (unsigned k = 0; out >> k != 0; k++)
+        if (out >> k & 1)
+            send_out(s, i, EPOCH, k, short_word(nicbarrier_rule_word(&m->rule, k)));
+    if (with_nacks)
+        nicbarrier_nacks_follow(&m->nacks, &m->rule, 0);
+}
+
+static void take(state_t *s, int i, unsigned k, kind_t kind, unsigned word)
+{
+    member_t *m = &s->member[i];
+    nicbarrier_reply_t reply;
+    bool promised = kind == PROMISED;
+    if (m->stopped)
+        return;
+    switch (kind) {
+    case EPOCH:
+    case PROMISED:
+        if (nicbarrier_rule_receive(&m->rule, k, long_word(word)) == NICBARRIER_WORD_NEW &&
+            with_nacks)
+            promised |= nicbarrier_nacks_received(&m->nacks, k);
+        if (promised)
+            send_out(s, i, ACK, k, word);
+        break;
+    case NACK:
+        reply = nicbarrier_nacks_answer(&m->nacks, &m->rule, k, word);
+        if (reply == NICBARRIER_REPLY_AGAIN)
+            send_out(s, i, EPOCH, k, short_word(nicbarrier_rule_word(&m->rule, k)));
+        else if (reply == NICBARRIER_REPLY_LATE)
+            send_out(s, i, LATE, k, word);
+        break;
+    case LATE:
+        nicbarrier_nacks_late(&m->nacks, &m->rule, k, word, 0);
+        break;
+    default:
+        nicbarrier_nacks_acked(&m->nacks, k, long_word(word));
+    }
+    follow(s, i);
+}
+
+/** The timer of one step runs out, or that of all. */
+static void expire(state_t *s, int i, int only)
+{
+    member_t *m = &s->member[i];
+    uint64_t repeats;
+    for (int k = 0; k < nsteps[i]; k++)
+        m->nacks.wait[k].deadline = m->nacks.promise[k].deadline =
+            only < 0 || k == only ? 1 : 1000;
+    m->nacks.deadline = 1;
+    const uint64_t asks = nicbarrier_nacks_expire(&m->nacks, &m->rule, 1, &repeats);
+    for (unsigned k = 0; k < STEPS; k++) {
+        if (repeats >> k & 1)
+            send_out(s, i, PROMISED, k, short_word(nicbarrier_rule_word(&m->rule, k)));
+        if (asks >> k & 1)
+            send_out(s, i, NACK, k, (unsigned)m->rule.received[k] + 1);
+    }
+    follow(s, i);
+}
+
+/* ---- what must hold -------------------------------------------------------------------------- */
+
+static const char *broken;
+
+static void check_safe(const state_t *s)
+{
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            if (s->member[i].rule.completed > s->member[j].rule.entered)
+                broken = "an epoch is complete that not all have entered";
+}
+
+static bool is_over(const state_t *s)
+{
+    for (int i = 0; i < n; i++)
+        if (!s->member[i].stopped && s->member[i].rule.completed != epochs &&
+            !s->member[i].rule.failed)
+            return false;
+    return true;
+}
+
+/** Who is silent for long is taken for lost by who waits for it. */
+static bool waits_for_stopped(const state_t *s, int i)
+{
+    for (int k = 0; k < nsteps[i]; k++)
+        if ((s->member[i].rule.blocked >> k & 1) && s->member[step[i][k].wait_for].stopped)
+            return true;
+    return false;
+}
+
+/** All that is on its way is lost; from now on nothing is. */
+static void check_ends(const state_t *now)
+{
+    static message_t room[4096];
+    state_t s = *now;
+    bool any_stopped = false, any_failed = false;
+    for (int i = 0; i < n; i++) {
+        any_stopped |= s.member[i].stopped;
+        any_failed |= s.member[i].rule.failed != 0;
+    }
+    /* Nobody has found out yet. */
+    if (any_stopped && !any_failed)
+        return;
+    line = room;
+    line_len = 0;
+    for (int i = 0; i < n; i++) {
+        if (s.member[i].stopped)
+            continue;
+        nicbarrier_rule_enter(&s.member[i].rule, epochs);
+        follow(&s, i);
+    }
+    for (int round = 0; round < 40 && !is_over(&s); round++) {
+        for (unsigned at = 0; at < line_len; at++)
+            take(&s, line[at].to, (unsigned)line[at].at, line[at].kind, line[at].word);
+        line_len = 0;
+        for (int i = 0; i < n && with_nacks; i++) {
+            if (s.member[i].stopped)
+                continue;
+            expire(&s, i, -1);
+            if (round > 20 && waits_for_stopped(&s, i)) {
+                nicbarrier_rule_fail(&s.member[i].rule);
+                follow(&s, i);
+            }
+        }
+    }
+    line = NULL;
+    if (with_nacks && !is_over(&s))
+        broken = "it does not end, though nothing is lost any more";
+}
+
+/* ---- all states ------------------------------------------------------------------------------ */
+
+static void try(const state_t *from, int i, void (*act)(state_t *, int, int, int, int), int a, int b,
+                int c)
+{
+    state_t s = *from;
+    act(&s, i, a, b, c);
+    for (int k = 0; k < n; k++)
+        forget_times(&s.member[k].nacks);
+    reach(&s);
+}
+
+static void do_enter(state_t *s, int i, int a, int b, int c)
+{
+    (void)a, (void)b, (void)c;
+    nicbarrier_rule_enter(&s->member[i].rule, s->member[i].rule.entered + 1);
+    follow(s, i);
+}
+
+static void do_take(state_t *s, int i, int k, int kind, int word)
+{
+    take(s, i, (unsigned)k, (kind_t)kind, (unsigned)word);
+}
+
+static void do_expire(state_t *s, int i, int k, int b, int c)
+{
+    (void)b, (void)c;
+    expire(s, i, k);
+}
+
+static void do_stop(state_t *s, int i, int a, int b, int c)
+{
+    (void)a, (void)b, (void)c;
+    s->member[i].stopped = true;
+}
+
+static void do_fail(state_t *s, int i, int a, int b, int c)
+{
+    (void)a, (void)b, (void)c;
+    nicbarrier_rule_fail(&s->member[i].rule);
+    follow(s, i);
+}
+
+/** All that member `i` sent in a step, to whom it is for. */
+static void deliver(const state_t *s, int i, int k)
+{
+    for (int kind = 0; kind < (with_nacks ? KINDS : 1); kind++) {
+        const bool up = kind == NACK || kind == ACK;
+        const nicbarrier_step_t *st = &step[i][k];
+        for (int word = 0; word < WORDS; word++)
+            if (s->member[i].sent[kind][k] >> word & 1)
+                try(s, up ? st->wait_for : st->send_to, do_take, up ? st->wait_at : st->send_at,
+                    kind, word);
+    }
+}
+
+static void look_at(const state_t *s)
+{
+    bool stopped = false, failed = false;
+    check_safe(s);
+    check_ends(s);
+    for (int i = 0; i < n; i++) {
+        stopped |= s->member[i].stopped;
+        failed |= s->member[i].rule.failed != 0;
+    }
+    for (int i = 0; i < n; i++) {
+        const member_t *m = &s->member[i];
+        for (int k = 0; k < nsteps[i]; k++)
+            deliver(s, i, k);
+        if (m->stopped)
+            continue;
+        if (m->rule.entered < epochs)
+            try(s, i, do_enter, 0, 0, 0);
+        for (int k = 0; with_nacks && k < nsteps[i]; k++)
+            if (((m->nacks.waits | m->nacks.due) >> k & 1) != 0)
+                try(s, i, do_expire, k, 0, 0);
+        if (with_failure && !stopped)
+            try(s, i, do_stop, 0, 0, 0);
+        if (stopped && !failed)
+            try(s, i, do_fail, 0, 0, 0);
+    }
+}
+
+static bool run_all(const char *name, nicbarrier_schedule_kind_t kind, int members,
+                    unsigned nepochs, bool nacks, bool failure)
+{
+    static const nicbarrier_timing_t timing = {.first = 1, .cap = 1, .late = 1};
+    struct timespec begin, end;
+    state_t s;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    memset(&s, 0, sizeof(s));
+    memset(found, 0, STATES * sizeof(*found));
+    n = members;
+    epochs = nepochs;
+    with_nacks = nacks;
+    with_failure = failure;
+    broken = NULL;
+    full = false;
+    looked_at = queue_len = 0;
+    for (int i = 0; i < n; i++) {
+        uint64_t sends, waits;
+        nsteps[i] = nicbarrier_schedule(kind, i, n, step[i]);
+        nicbarrier_schedule_bits(step[i], nsteps[i], &sends, &waits);
+        nicbarrier_rule_init(&s.member[i].rule, (uint32_t)nsteps[i], sends, waits);
+        nicbarrier_nacks_init(&s.member[i].nacks, &timing);
+        forget_times(&s.member[i].nacks);
+    }
+    reach(&s);
+    while (queue_len > 0 && broken == NULL) {
+        const state_t next = queue[--queue_len];
+        looked_at++;
+        look_at(&next);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    printf("%-24s %d members, %u epochs%s%s: %llu states %6.2f s  %s\n", name, members, nepochs,
+           nacks ? ", losses" : "", failure ? ", a stop" : "", looked_at,
+           (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec),
+           broken != NULL ? broken : full ? "not all" : "all");
+    fflush(stdout);
+    return broken == NULL;
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const name[] = {"rule-dissemination", "rule-pairwise", "rule-tree"};
+    const bool all = argc > 1 && strcmp(argv[1], "--all") == 0;
+    bool good = true;
+    found = malloc(STATES * sizeof(*found));
+    for (int kind = NICBARRIER_DISSEMINATION; kind <= NICBARRIER_GATHER_BROADCAST; kind++) {
+        const nicbarrier_schedule_kind_t k = (nicbarrier_schedule_kind_t)kind;
+        good = good && run_all(name[kind], k, 2, 3, false, false);
+        good = good && run_all(name[kind], k, 3, 3, false, false);
+        good = good && run_all(name[kind], k, 4, all ? 3 : 2, false, false);
+        good = good && run_all(name[kind], k, 2, 2, true, false);
+        good = good && run_all(name[kind], k, 2, 2, true, true);
+        if (all)
+            good = good && run_all(name[kind], k, 3, 1, true, true);
+        if (all)
+            good = good && run_all(name[kind], k, 3, 2, true, false);
+    }
+    good = good && run_all(name[0], NICBARRIER_DISSEMINATION, 3, 1, true, false);
+    return !good;
+}
