@@ -353,12 +353,10 @@ static void after_buffer(void)
 
 static void note_read(fiber_t *f, unsigned loc, unsigned store)
 {
-    for (unsigned i = 0; i < f->nreads; i++) {
-        if (f->read[i].loc == loc) {
-            f->read[i].store = store;
+    /* What was read first may have decided that it waits. */
+    for (unsigned i = 0; i < f->nreads; i++)
+        if (f->read[i].loc == loc)
             return;
-        }
-    }
     if (f->nreads < MAX_READS) {
         f->read[f->nreads].loc = loc;
         f->read[f->nreads++].store = store;

@@ -2,14 +2,14 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The rule of barriers over a network, and the requests to repeat: every state that two to four
- *  members come to, with messages in any order, lost, doubled and late, and timers that run out at any
- *  time, and with a member that stops and one that finds that out.
+/** @file The rule of barriers over a network, and the requests to repeat: every state that two to
+ * four members come to, with messages in any order, lost, doubled and late, and timers that run out
+ * at any time, and with a member that stops and one that finds that out.
  *
  *  A message that was ever sent may come at any time, any number of times, or never: so the network
- *  is the set of them. Threads play no part, so states are kept, and each is looked at once. What holds
- *  in each: no epoch is complete that a member has not entered, and from there, with nothing on its way
- *  and no further loss, all epochs become complete, or the failure known. */
+ *  is the set of them. Threads play no part, so states are kept, and each is looked at once. What
+ * holds in each: no epoch is complete that a member has not entered, and from there, with nothing
+ * on its way and no further loss, all epochs become complete, or the failure known. */
 #define _GNU_SOURCE
 #include "test/explore/explore.h"
 
@@ -93,8 +93,8 @@ static size_t key_of(const state_t *s, uint8_t key[KEY_BYTES])
                               (uint64_t)r->notified << 5 | (uint64_t)m->stopped << 6 |
                               (uint64_t)a->failed << 7);
         for (int k = 0; k < nsteps[i]; k++) {
-            key[at++] = (uint8_t)(r->sent[k] | r->received[k] << 2 |
-                                  (uint64_t)(r->blocked >> k & 1) << 4);
+            key[at++] =
+                (uint8_t)(r->sent[k] | r->received[k] << 2 | (uint64_t)(r->blocked >> k & 1) << 4);
             key[at++] = m->sent[EPOCH][k];
             if (!with_nacks)
                 continue;
@@ -162,7 +162,8 @@ static void reach(const state_t *s)
     queue[queue_len++] = *s;
 }
 
-/* ---- what a member does (as coll_nicbarrier/engines/datagram) --------------------------------- */
+/* ---- what a member does (as coll_nicbarrier/engines/datagram) ---------------------------------
+ */
 
 /** Messages since the network was last lossless and empty, for the way to the end. */
 typedef struct message {
@@ -237,8 +238,7 @@ static void expire(state_t *s, int i, int only)
     member_t *m = &s->member[i];
     uint64_t repeats;
     for (int k = 0; k < nsteps[i]; k++)
-        m->nacks.wait[k].deadline = m->nacks.promise[k].deadline =
-            only < 0 || k == only ? 1 : 1000;
+        m->nacks.wait[k].deadline = m->nacks.promise[k].deadline = only < 0 || k == only ? 1 : 1000;
     m->nacks.deadline = 1;
     const uint64_t asks = nicbarrier_nacks_expire(&m->nacks, &m->rule, 1, &repeats);
     for (unsigned k = 0; k < STEPS; k++) {
@@ -329,8 +329,8 @@ static void check_ends(const state_t *now)
 
 /* ---- all states ------------------------------------------------------------------------------ */
 
-static void try(const state_t *from, int i, void (*act)(state_t *, int, int, int, int), int a, int b,
-                int c)
+static void try(const state_t *from, int i, void (*act)(state_t *, int, int, int, int), int a,
+                int b, int c)
 {
     state_t s = *from;
     act(&s, i, a, b, c);
@@ -444,7 +444,9 @@ static bool run_all(const char *name, nicbarrier_schedule_kind_t kind, int membe
     printf("%-24s %d members, %u epochs%s%s: %llu states %6.2f s  %s\n", name, members, nepochs,
            nacks ? ", losses" : "", failure ? ", a stop" : "", looked_at,
            (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec),
-           broken != NULL ? broken : full ? "not all" : "all");
+           broken != NULL ? broken
+           : full         ? "not all"
+                          : "all");
     fflush(stdout);
     return broken == NULL;
 }

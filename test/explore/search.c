@@ -63,6 +63,7 @@ typedef struct search {
     const char *replay;
     explore_model_t model;
     bool tracing;
+    uint64_t random; /**< 0: all orders, one after the other; else the state of random ones */
     unsigned long long runs, redundant;
     jmp_buf failed;
     char why[400];
@@ -240,7 +241,7 @@ static void end_step(void)
 {
     step_t *step = &s->step[s->nsteps];
     memcpy(step->after, s->after[step->proc], sizeof(step->after));
-    if (s->bound == 0)
+    if (s->bound == 0 && s->random == 0)
         for (unsigned i = 0; i < s->nraces; i++)
             branch_at(s->race[i]);
 }
@@ -273,6 +274,14 @@ static int replayed(void)
     return c >= '0' && c <= '9' ? c - '0' : c - 'a';
 }
 
+/** Mostly 0: what would be done without a choice. */
+static unsigned at_random(unsigned n)
+{
+    s->random = s->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    const unsigned r = (unsigned)(s->random >> 33);
+    return r % 4 != 0 ? 0 : r / 4 % n;
+}
+
 unsigned search_choose(unsigned n)
 {
     bool old;
@@ -282,7 +291,7 @@ unsigned search_choose(unsigned n)
     if (!old) {
         const int given = replayed();
         node->n = (uint8_t)n;
-        node->chosen = given >= 0 ? (uint8_t)given : 0;
+        node->chosen = (uint8_t)(given >= 0 ? (unsigned)given : s->random != 0 ? at_random(n) : 0);
     }
     if (node->n != n || node->chosen >= n)
         search_fail("the target does not do the same for the same choices");
@@ -319,6 +328,10 @@ static bool choose_proc(unsigned enabled, unsigned sleep, unsigned last, unsigne
         n->chosen = (uint8_t)(given >= 0                            ? (unsigned)given
                               : last < NPROCS && (left >> last & 1) ? last
                                                                     : lowest(left));
+        for (unsigned more = s->random != 0 && given < 0 ? at_random(NPROCS) : 0; more > 0; more--)
+            do
+                n->chosen = (uint8_t)((n->chosen + 1U) % NPROCS);
+            while (!(left >> n->chosen & 1));
         n->todo = (uint8_t)BIT(n->chosen);
         for (unsigned p = 0; s->bound != 0 && p < NPROCS; p++)
             if ((enabled >> p & 1) && preempted(n, p) <= s->bound)
@@ -453,6 +466,7 @@ static bool search(const explore_target_t *t, explore_model_t model, const optio
     s->target = t;
     s->bound = o->all ? 0 : t->preemptions;
     s->runs = s->redundant = s->nnodes = 0;
+    s->random = 0;
     s->replay = o->replay;
     s->model = model;
     s->tracing = o->replay != NULL;
@@ -472,9 +486,18 @@ static bool search(const explore_target_t *t, explore_model_t model, const optio
              (o->runs > 0 && s->runs >= o->runs)))
             break;
     }
+    /* The others are far from those that were first: some of them at random. */
+    const unsigned long long rest = more ? s->runs / 2 : 0;
+    s->random = rest > 0;
+    for (unsigned long long i = 0; i < rest; i++) {
+        s->nnodes = 0;
+        run();
+        s->runs++;
+    }
+    s->random = 0;
     char extent[60] = "all";
     if (more)
-        snprintf(extent, sizeof(extent), "not all");
+        snprintf(extent, sizeof(extent), "not all; %llu of them at random", rest);
     else if (s->bound != 0)
         snprintf(extent, sizeof(extent), "all with %u preemptions", s->bound);
     printf("%-24s %-5s %9llu runs %8.2f s  %s%s\n", t->name, model_name[model],

@@ -199,8 +199,9 @@ static void cancel(unsigned me)
         onic_transport_lock();
         all_cancelled = onic_pipeline_cancel_locked(operation);
         onic_transport_unlock();
+        /* It may have been reported behind the look, so the caller looks again. */
         if (!all_cancelled)
-            explore_pause();
+            explore_pause_for_a_time();
     }
     EXPLORE_ASSERT(reported == 1);
 }
