@@ -4,8 +4,8 @@
  */
 /** @file What MPI threads leave to the server thread, and what wakes that: the lock excludes, what
  * was left is done though no MPI thread comes back, and the thread sleeps while there is nothing.
- * The server thread is the product's, and so are its sleep and the progress of MPI threads; queues,
- * UCX and the pipe are small stands-in. */
+ * The server thread is the product's, and so are its sleep and the progress of MPI threads; the rows
+ * and the pipe are small stands-in. */
 #define _GNU_SOURCE
 #include "test/explore/explore.h"
 
@@ -16,8 +16,8 @@
 
 #include <poll.h>
 
-/* The program's descriptors: the pipe and UCX's. */
-enum { PIPE = 3, UCX = 4 };
+/* The program's descriptors: the pipe and the network's. */
+enum { PIPE = 3, NETWORK = 4 };
 static int poll_stand_in(struct pollfd *fds, nfds_t n, const struct timespec *time);
 #define ppoll(fds, n, time, mask) poll_stand_in(fds, n, time)
 
@@ -84,18 +84,6 @@ uint64_t onic_presence_age(void)
     return 0;
 }
 
-/** As onic_outbox_park does (ring.c tests that). */
-void onic_outbox_park(unsigned nap)
-{
-    atomic_store_explicit(&page.parked, nap, memory_order_release);
-    atomic_thread_fence(memory_order_seq_cst);
-}
-
-bool onic_inbox_has_messages(void)
-{
-    return atomic_load_explicit(&ring, memory_order_acquire) != 0;
-}
-
 static void is_alone(void)
 {
     EXPLORE_ASSERT(holder == 0);
@@ -103,18 +91,35 @@ static void is_alone(void)
     holder = 0;
 }
 
-int onic_queues_receive(void)
+/* Two rows: the rings of a node, and a network. */
+
+static int ring_progress(void)
 {
     is_alone();
+    const int sent = full;
+    full = false;
     if (atomic_load_explicit(&ring, memory_order_acquire) == 0)
-        return 0;
+        return sent;
     taken += atomic_exchange_explicit(&ring, 0, memory_order_acquire);
-    return 1;
+    return sent + 1;
 }
 
-static unsigned take_from_network(ucp_worker_h worker)
+static bool ring_leaves_work(void)
 {
-    (void)worker;
+    return full;
+}
+
+/** As onic_outbox_park does (ring.c tests that). */
+static bool ring_arm(unsigned nap)
+{
+    atomic_store_explicit(&page.parked, nap, memory_order_release);
+    atomic_thread_fence(memory_order_seq_cst);
+    return true;
+}
+
+static int network_progress(void)
+{
+    is_alone();
     if (atomic_load(&network) == 0)
         return 0;
     taken += atomic_exchange(&network, 0);
@@ -122,12 +127,13 @@ static unsigned take_from_network(ucp_worker_h worker)
 }
 
 /** As completion queues of verbs: what came before is not announced. */
-static ucs_status_t arm(ucp_worker_h worker)
+static bool network_arm(unsigned nap)
 {
-    (void)worker;
-    atomic_store(&network_event, 0);
-    atomic_store(&network_armed, 1);
-    return UCS_OK;
+    if (nap != 0) {
+        atomic_store(&network_event, 0);
+        atomic_store(&network_armed, 1);
+    }
+    return true;
 }
 
 static void arrive(void)
@@ -137,36 +143,25 @@ static void arrive(void)
         atomic_store(&network_event, 1);
 }
 
-bool onic_queues_have_waiting(void)
-{
-    return full;
-}
+static const onic_row_t ring_row = {.progress = ring_progress,
+                                    .leaves_work = ring_leaves_work,
+                                    .arm = ring_arm},
+                        network_row = {.progress = network_progress, .arm = network_arm};
+const onic_row_t *const onic_rows[] = {&ring_row, &network_row, NULL};
 
-int onic_queues_send(void)
-{
-    full = false;
-    return 1;
-}
+onic_requests_t onic_requests;
+onic_here_t onic_here;
 
-int onic_done_progress(void)
+int onic_requests_progress(void)
 {
     return 0;
 }
 
-int onic_loop_progress(void)
-{
-    return 0;
-}
-
-void onic_sends_abandon(void)
+void onic_requests_abandon(void)
 {
 }
 
 void onic_transport_count_loss(void)
-{
-}
-
-void onic_say_descriptors(void)
 {
 }
 
@@ -188,12 +183,10 @@ static void new_transport(void)
 {
     onic_server_t *s = &onic_transport.server;
     opal_uses_threads = true;
-    onic_ucx.worker_progress = take_from_network;
-    onic_ucx.worker_arm = arm;
-    STAILQ_INIT(&onic_transport.done);
-    STAILQ_INIT(&onic_transport.loop);
-    s->wake_pipe = PIPE;
-    s->worker_fd = UCX;
+    STAILQ_INIT(&onic_requests.done);
+    s->fds[0].fd = PIPE;
+    s->fds[1].fd = NETWORK;
+    s->nfds = 2;
     s->idle_usec = 1000;
     s->running = true;
     onic_transport_guard.helped = true;
