@@ -117,8 +117,7 @@ static void plan_member(bpf_group_t *g, int32_t i)
     }
 }
 
-void bpf_group_begin(bpf_group_t *g, int32_t n, nicbarrier_schedule_kind_t schedule, bool six,
-                     bool tc)
+void bpf_group_begin(bpf_group_t *g, int32_t n, nicbarrier_schedule_kind_t schedule, bool six)
 {
     memset(g, 0, sizeof(*g));
     g->kernel = nicbarrier_bpf_load();
@@ -127,7 +126,6 @@ void bpf_group_begin(bpf_group_t *g, int32_t n, nicbarrier_schedule_kind_t sched
     (void)setrlimit(RLIMIT_NOFILE, &files);
     g->wire = open_wire();
     g->six = six;
-    g->tc = tc;
     g->n = n;
     g->key = UINT64_C(0x1122334455667788);
     g->member = calloc((size_t)n, sizeof(*g->member));
@@ -260,19 +258,12 @@ bool bpf_group_come(bpf_group_t *g, const bpf_flight_t *f)
 {
     const nicbarrier_bpf_programs_t programs = nicbarrier_bpf_programs(g->kernel);
     bpf_flight_t packet = *f;
-    const uint32_t first = g->tc ? XDP_PASS : run(programs.xdp, &packet);
-    if (first == XDP_TX)
-        launch(g, packet.bytes, packet.len);
-    if (first != XDP_PASS) {
-        UNIT_CHECK(first == XDP_TX || first == XDP_DROP);
-        return false;
-    }
-    const uint32_t second = run(programs.in, &packet);
+    const uint32_t verdict = run(programs.in, &packet);
     gather(g);
-    if (second == TC_ACT_REDIRECT)
+    if (verdict == TC_ACT_REDIRECT)
         launch(g, packet.bytes, packet.len);
-    UNIT_CHECK(second != (uint32_t)TC_ACT_UNSPEC || memcmp(packet.bytes, f->bytes, f->len) == 0);
-    return second == (uint32_t)TC_ACT_UNSPEC;
+    UNIT_CHECK(verdict != (uint32_t)TC_ACT_UNSPEC || memcmp(packet.bytes, f->bytes, f->len) == 0);
+    return verdict == (uint32_t)TC_ACT_UNSPEC;
 }
 
 void bpf_group_wake(bpf_group_t *g, int32_t i)

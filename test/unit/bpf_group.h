@@ -35,7 +35,6 @@ typedef struct bpf_group {
     nicbarrier_bpf_kernel_t *kernel;
     int wire; /**< sees clones */
     bool six; /**< IPv6 */
-    bool tc;  /**< TC alone */
     int32_t n;
     uint64_t key;
     bpf_member_t *member;
@@ -45,8 +44,7 @@ typedef struct bpf_group {
 
 /** Makes the namespace, once for a process. @return NULL, or why there can be no such group here */
 const char *bpf_group_obstacle(void);
-void bpf_group_begin(bpf_group_t *g, int32_t n, nicbarrier_schedule_kind_t schedule, bool six,
-                     bool tc);
+void bpf_group_begin(bpf_group_t *g, int32_t n, nicbarrier_schedule_kind_t schedule, bool six);
 void bpf_group_end(bpf_group_t *g);
 void bpf_group_install(bpf_group_t *g, int32_t i);
 void bpf_group_remove(bpf_group_t *g, int32_t i);

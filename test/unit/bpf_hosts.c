@@ -175,14 +175,14 @@ static void become(uid_t user)
 /** In the foreground, so that it ends with this process in any case. */
 static bool load(const bpf_hosts_t *all)
 {
-    if (all->load == NULL)
+    if (!all->load)
         return true;
     const pid_t child = fork();
     if (child == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
         (void)close(STDOUT_FILENO);
         (void)execl("tools/nicbarrier-bpf", "nicbarrier-bpf", "load", "--foreground", "--users",
-                    "all", "--mode", all->load, "--groups", "3", "eth0", NULL);
+                    "all", "--groups", "3", "eth0", NULL);
         _exit(127);
     }
     /* The kernel checks the programs first. */
@@ -230,35 +230,23 @@ static int host_main(const bpf_hosts_t *all, bpf_hosts_shared_t *shared, int me,
     if (stranger > 0)
         (void)waitpid(stranger, &strange, 0);
     /* With the process its group has gone, and what is unloaded leaves nothing. */
-    if (all->load != NULL && (!shell("tools/nicbarrier-bpf status eth0 >/dev/null && "
-                                     "! tools/nicbarrier-bpf status eth0 | grep -q '^group'") ||
-                              !shell("tools/nicbarrier-bpf unload eth0 && "
-                                     "! tc filter show dev eth0 egress | grep -q nicbarrier && "
-                                     "! ip link show eth0 | grep -q xdp")))
+    if (all->load && (!shell("tools/nicbarrier-bpf status eth0 >/dev/null && "
+                             "! tools/nicbarrier-bpf status eth0 | grep -q '^group'") ||
+                      !shell("tools/nicbarrier-bpf unload eth0 && "
+                             "! tc filter show dev eth0 egress | grep -q nicbarrier")))
         return 6;
     /* With a host the wire of the other one goes, too. */
     bpf_host_meet(&h);
     return strange != 0 ? 8 : WIFEXITED(status) ? WEXITSTATUS(status) : 5;
 }
 
-/** The other end of veth takes what XDP sends only where it has a program, too. Ours, which knows
- *  of no group, lets all pass. */
-static bool attach_port(const char *name)
-{
-    nicbarrier_bpf_mode_t mode = NICBARRIER_BPF_NATIVE;
-    nicbarrier_bpf_kernel_t *k = nicbarrier_bpf_load();
-    return k != NULL && nicbarrier_bpf_attach(k, (int)if_nametoindex(name), &mode) == 0 &&
-           mode == NICBARRIER_BPF_NATIVE;
-}
-
-static bool join(const bpf_hosts_t *all, int me, pid_t host)
+static bool join(int me, pid_t host)
 {
     char name[16];
     (void)snprintf(name, sizeof(name), "p%d", me);
     return shell("ip link add name %s type veth peer name eth0 netns %d && "
                  "ip link set %s master br0 up",
-                 name, (int)host, name) &&
-           (all->load == NULL || strcmp(all->load, "native") != 0 || attach_port(name));
+                 name, (int)host, name);
 }
 
 void bpf_hosts_run(const bpf_hosts_t *hosts, int (*function)(bpf_host_t *h))
@@ -281,7 +269,7 @@ void bpf_hosts_run(const bpf_hosts_t *hosts, int (*function)(bpf_host_t *h))
         while (atomic_load(&shared->step[i]) == 0)
             (void)usleep(1000);
         if (!hosts->relay)
-            joined = joined && join(hosts, i, host[i]);
+            joined = joined && join(i, host[i]);
     }
     if (hosts->relay) {
         joined = shell("ip link add name eth0 netns %d type veth peer name eth0 netns %d",

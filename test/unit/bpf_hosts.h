@@ -20,8 +20,8 @@ typedef struct bpf_host bpf_host_t;
 
 typedef struct bpf_hosts {
     int n;
-    bool six;         /**< IPv6 */
-    const char *load; /**< mode of nicbarrier-bpf; NULL: it is not loaded */
+    bool six;  /**< IPv6 */
+    bool load; /**< nicbarrier-bpf is loaded */
     nicbarrier_schedule_kind_t schedule;
     bool relay; /**< two hosts at the ends of one wire, and steps that go to and fro */
     /** Run by another user on the first host, with a socket of its own; NULL: there is none. */

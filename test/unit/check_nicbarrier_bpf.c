@@ -30,7 +30,7 @@ static void begin(int32_t n, unit_random_t *random)
 {
     const nicbarrier_schedule_kind_t schedule =
         (nicbarrier_schedule_kind_t)unit_below(random, NICBARRIER_GATHER_BROADCAST + 1);
-    bpf_group_begin(&group, n, schedule, unit_once_in(random, 2), unit_once_in(random, 3));
+    bpf_group_begin(&group, n, schedule, unit_once_in(random, 2));
     for (int32_t i = 0; i < n; i++) {
         host[i] = group.member[i].plan.rule;
         bpf_group_install(&group, i);
@@ -238,7 +238,7 @@ static void settle(unit_random_t *random)
 START_TEST(many_members)
 {
     unit_random_t random = {unit_seed()};
-    bpf_group_begin(&group, BPF_MEMBERS_MAX, NICBARRIER_DISSEMINATION, false, false);
+    bpf_group_begin(&group, BPF_MEMBERS_MAX, NICBARRIER_DISSEMINATION, false);
     for (int32_t i = 0; i < group.n; i++) {
         host[i] = group.member[i].plan.rule;
         UNIT_CHECK(host[i].nsteps == 10);
@@ -307,7 +307,7 @@ START_TEST(together)
     _Atomic uint64_t *last_sent =
         mmap(NULL, sizeof(*last_sent), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pid_t runner[RUNNERS];
-    bpf_group_begin(&group, 16, NICBARRIER_DISSEMINATION, false, false);
+    bpf_group_begin(&group, 16, NICBARRIER_DISSEMINATION, false);
     bpf_group_install(&group, 0);
     for (int i = 0; i < RUNNERS; i++) {
         runner[i] = fork();
@@ -334,7 +334,7 @@ END_TEST
 START_TEST(install_and_remove)
 {
     bpf_flight_t f;
-    bpf_group_begin(&group, 2, NICBARRIER_DISSEMINATION, false, false);
+    bpf_group_begin(&group, 2, NICBARRIER_DISSEMINATION, false);
     bpf_group_install(&group, 0);
     UNIT_CHECK(nicbarrier_bpf_install(group.kernel, &group.member[0].plan) == -1);
     bpf_group_frame(&group, 1, 0, NICBARRIER_PACKET_EPOCH, 1, &f);
@@ -356,7 +356,7 @@ START_TEST(removal_of_all)
 {
     enum { MEMBERS = 256, SINGLE = 4 };
     uint64_t count[NICBARRIER_BPF_COUNTERS], entered, completed;
-    bpf_group_begin(&group, MEMBERS, NICBARRIER_DISSEMINATION, false, false);
+    bpf_group_begin(&group, MEMBERS, NICBARRIER_DISSEMINATION, false);
     for (int32_t i = 0; i < MEMBERS; i++)
         bpf_group_install(&group, i);
     const uint64_t begin_single = onic_now_nsec();
@@ -381,17 +381,16 @@ START_TEST(costs)
 {
     enum { TIMES = 1000000 };
     bpf_flight_t ours, foreign;
-    bpf_group_begin(&group, 2, NICBARRIER_DISSEMINATION, false, false);
+    bpf_group_begin(&group, 2, NICBARRIER_DISSEMINATION, false);
     bpf_group_install(&group, 0);
     const nicbarrier_bpf_programs_t programs = nicbarrier_bpf_programs(group.kernel);
     bpf_group_frame(&group, 1, 0, NICBARRIER_PACKET_EPOCH, 1, &ours);
     foreign = ours;
     foreign.bytes[23] = IPPROTO_TCP;
-    printf("ns for a packet that is not ours: xdp %u, tc in %u, out %u\n",
-           bpf_group_time(programs.xdp, &foreign, TIMES),
+    printf("ns for a packet that is not ours: in %u, out %u\n",
            bpf_group_time(programs.in, &foreign, TIMES),
            bpf_group_time(programs.out, &foreign, TIMES));
-    printf("ns for a word: xdp %u\n", bpf_group_time(programs.xdp, &ours, TIMES));
+    printf("ns for a word: %u\n", bpf_group_time(programs.in, &ours, TIMES));
     fflush(stdout);
     bpf_group_end(&group);
 }

@@ -23,8 +23,7 @@ static void bpf_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
 {
     random_state.state = seed;
     memset(gone, 0, sizeof(gone));
-    bpf_group_begin(&group, n, schedule, unit_once_in(&random_state, 2),
-                    unit_once_in(&random_state, 2));
+    bpf_group_begin(&group, n, schedule, unit_once_in(&random_state, 2));
 }
 
 static nicbarrier_bpf_page_t *page_of(int i)

@@ -235,12 +235,6 @@ END_TEST
 
 /* ---- where it cannot ------------------------------------------------------------------------- */
 
-static void mute(int me)
-{
-    adapter_config.calm = true;
-    adapter_config.mute = me == 0;
-}
-
 static void dies(int me)
 {
     adapter_config.dies_at = me == 0 ? 40 : me == 1 ? 57 : 0;
@@ -256,34 +250,6 @@ static void many(test_t *t)
     begin(t, 74, NULL, 0);
     barriers(t, 1, 200);
 }
-
-/* What it sends does not arrive. Barriers go on until member 0 has found that out, which takes the
- * longer the more the processes have to wait for processors. */
-static void mute_one(test_t *t)
-{
-    atomic_int *last = &t->shared->arrived[3];
-    uint64_t e = 0;
-
-    begin(t, 74, NULL, 0);
-    while (atomic_load(last) == 0 || e < (uint64_t)atomic_load(last)) {
-        if (t->me == 0 && COUNT(stepper_fallbacks) == 1)
-            atomic_store(last, (int)e + 1);
-        barriers(t, e + 1, e + 1);
-        e++;
-    }
-    /* Nobody needs to ask any more: each barrier comes to its end though nobody can. */
-    nicbarrier_datagram.timing.first = nicbarrier_datagram.timing.cap = UINT64_C(1000) * NEVER_USEC;
-    barriers(t, e + 1, e + 100);
-    meet(t, 2);
-    EXPECT(COUNT(stepper_taken) > 0);
-    engine->disconnect(t->net);
-}
-
-START_TEST(what_does_not_arrive)
-{
-    run(&(scenario_t){.run = mute_one, .n = 2 + _i, .prepare = mute});
-}
-END_TEST
 
 static void dying_one(test_t *t)
 {
@@ -354,8 +320,7 @@ END_TEST
 
 int main(void)
 {
-    return UNIT_RUN("nicbarrier_stepper", UNIT_LOOP(what_does_not_arrive, 0, 3),
-                    UNIT_LOOP(is_gone, 0, 3), UNIT_ONCE(goes_on_by_itself),
+    return UNIT_RUN("nicbarrier_stepper", UNIT_LOOP(is_gone, 0, 3), UNIT_ONCE(goes_on_by_itself),
                     UNIT_ONCE(sleepers_are_woken), UNIT_ONCE(others_enter_for_a_leader),
                     UNIT_ONCE(others_enter_and_words_are_lost),
                     UNIT_ONCE(other_groups_are_answered), UNIT_ONCE(silence_of_packets_kept),

@@ -123,7 +123,7 @@ static bool advance(nicbarrier_offload_t *s)
         if (!(out >> k & 1))
             continue;
         onic_put64(s->packet[k] + NICBARRIER_PACKET_EPOCH_AT, nicbarrier_rule_word(&s->rule, k));
-        if (!adapter_config.mute && unit_below(&adapter.random, 1000) >= s->drop)
+        if (unit_below(&adapter.random, 1000) >= s->drop)
             (void)__real_nicbarrier_udp_send(&s->to[k], s->packet[k]);
     }
     atomic_store(&s->view->entered, s->rule.entered);

@@ -18,7 +18,6 @@
 /** To be set before the engine is opened. */
 typedef struct adapter_config {
     bool absent;      /**< there is none */
-    bool mute;        /**< nothing that it sends by itself arrives anywhere */
     unsigned dies_at; /**< it is gone when it has been asked for so much; 0: never */
     bool calm;        /**< nothing at random */
     uint64_t seed;

@@ -7,11 +7,6 @@
 
 #include <stdlib.h>
 
-/** After so many epochs a stepper is judged. It is given up where a word of
- *  the first step was missed in more than every third of them: where nothing that it sends gets
- *  there, each answer brings the words of two. */
-#define JUDGED_EPOCHS 32
-
 /* ---- table ----------------------------------------------------------------------------------- */
 
 static nicbarrier_net_t **list_of(uint64_t key)
@@ -90,18 +85,6 @@ void nicbarrier_datagram_set_failed(nicbarrier_net_t *net)
     }
 }
 
-/** Does what the stepper sends by itself get there? */
-static void judge(nicbarrier_net_t *net, uint64_t completed)
-{
-    if (completed >= JUDGED_EPOCHS && !net->judged && nicbarrier_net_view(net) != NULL) {
-        net->judged = true;
-        if (net->missed > JUDGED_EPOCHS / 3) {
-            nicbarrier_offload_fall_back(net);
-            nicbarrier_datagram_catch_up(net, onic_now_nsec());
-        }
-    }
-}
-
 /** Counts what the stepper has taken in by itself. */
 static void count_taken(nicbarrier_net_t *net)
 {
@@ -124,7 +107,6 @@ static void complete(nicbarrier_net_t *net, uint64_t completed)
     net->expected = false;
     if (!net->gone && net->events.complete != NULL)
         net->events.complete(net->events.arg, completed);
-    judge(net, completed);
 }
 
 /** Words that a stepper has taken in by itself: their senders are there, and what they had promised
@@ -149,7 +131,6 @@ void nicbarrier_datagram_catch_up(nicbarrier_net_t *net, uint64_t now)
     const nicbarrier_rule_t *r = nicbarrier_net_state(net);
     if (nicbarrier_net_view(net) != NULL) {
         hear(net, r);
-        net->entered_at = r->entered > net->entered ? now : net->entered_at;
         net->entered = r->entered;
     }
     nicbarrier_nacks_follow(&net->nacks, r, now);

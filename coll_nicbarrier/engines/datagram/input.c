@@ -38,15 +38,6 @@ static bool fits(const nicbarrier_net_t *net, const nicbarrier_packet_t *p, bool
                    : s->wait_for == (int32_t)p->sender && s->wait_at == p->from_at;
 }
 
-/** The word of my step k is asked for. What was sent a short time ago may be on its way; only of
- * the first step is it known when that was. */
-static void note_missed(nicbarrier_net_t *net, const nicbarrier_rule_t *r, uint32_t k)
-{
-    const bool first = (r->sends & ((UINT64_C(1) << k) - 1)) == 0;
-    if (first && onic_now_nsec() - net->entered_at > nicbarrier_datagram.timing.first / 2)
-        net->missed++;
-}
-
 static void take_nack(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
                       const nicbarrier_address_t *from)
 {
@@ -61,7 +52,6 @@ static void take_nack(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
         nicbarrier_datagram_moved(net, to);
     if (reply == NICBARRIER_REPLY_AGAIN) {
         nicbarrier_count(&nicbarrier_datagram_counters.retransmits);
-        note_missed(net, r, p->at);
         nicbarrier_datagram_send(net, NICBARRIER_PACKET_REPEAT, p->at, from,
                                  nicbarrier_rule_word(r, p->at));
     } else {

@@ -63,14 +63,10 @@ const nicbarrier_counter_t nicbarrier_datagram_counter_table[] = {
      "computes behind its nonblocking barriers",
      COUNTER(handovers)},
     {"stepper_taken",
-     "Engine datagram: messages that a stepper below this process (coll_nicbarrier_stepper) has "
-     "taken "
-     "in by itself",
+     "Engine datagram: messages that a stepper (coll_nicbarrier_stepper) has taken in by itself",
      COUNTER(stepper_taken)},
     {"stepper_fallbacks",
-     "Engine datagram: groups that such a stepper has given up, or did not serve well, which go on "
-     "in "
-     "this process",
+     "Engine datagram: groups that such a stepper has given up, which go on in this process",
      COUNTER(stepper_fallbacks)},
     {.name = NULL},
 };

@@ -41,9 +41,7 @@ struct nicbarrier_net {
     _Atomic(nicbarrier_view_t *) view; /**< of the stepper; NULL: this process takes the steps */
     uint64_t heard[NICBARRIER_STEPS_MAX]; /**< received, as far as `reach` knows of it */
     uint64_t taken;                       /**< as counted */
-    uint64_t entered, entered_at; /**< as was found last, and when it was found to have grown */
-    unsigned missed;              /**< of words of the first step */
-    bool judged;                  /**< so the stepper was, by these */
+    uint64_t entered;                     /**< as was found last */
     nicbarrier_nacks_t nacks;
     int nsteps;
     nicbarrier_step_t step[NICBARRIER_STEPS_MAX];

@@ -19,10 +19,7 @@ struct nicbarrier_bpf_kernel {
     struct nicbarrier_program *program;
     int groups, pages; /**< descriptors of the maps */
     int interface;     /**< attached to it; 0: to none */
-    int xdp;           /**< descriptor of the attachment; -1: none */
 };
-
-const char *const nicbarrier_bpf_modes[] = {"native", "generic", "tc"};
 
 static int quiet(enum libbpf_print_level level, const char *format, va_list arguments)
 {
@@ -38,7 +35,6 @@ nicbarrier_bpf_kernel_t *nicbarrier_bpf_load(void)
     if (k == NULL)
         return NULL;
     (void)libbpf_set_print(quiet);
-    k->xdp = -1;
     k->program = nicbarrier_program__open_and_load();
     if (k->program == NULL) {
         free(k);
@@ -51,8 +47,7 @@ nicbarrier_bpf_kernel_t *nicbarrier_bpf_load(void)
 
 nicbarrier_bpf_programs_t nicbarrier_bpf_programs(const nicbarrier_bpf_kernel_t *k)
 {
-    return (nicbarrier_bpf_programs_t){.xdp = bpf_program__fd(k->program->progs.nicbarrier_xdp),
-                                       .in = bpf_program__fd(k->program->progs.nicbarrier_in),
+    return (nicbarrier_bpf_programs_t){.in = bpf_program__fd(k->program->progs.nicbarrier_in),
                                        .out = bpf_program__fd(k->program->progs.nicbarrier_out)};
 }
 
@@ -89,36 +84,18 @@ static int attach_tc(int interface, const nicbarrier_bpf_programs_t *programs)
     return 0;
 }
 
-static int attach_xdp(nicbarrier_bpf_kernel_t *k, int interface, nicbarrier_bpf_mode_t *mode)
-{
-    const uint32_t flags[] = {XDP_FLAGS_DRV_MODE, XDP_FLAGS_SKB_MODE};
-    int error = 0;
-    for (; *mode < NICBARRIER_BPF_TC; (*mode)++) {
-        LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = flags[*mode]);
-        k->xdp = bpf_link_create(nicbarrier_bpf_programs(k).xdp, interface, BPF_XDP, &opts);
-        error = k->xdp < 0 ? errno : 0;
-        if (error == 0 || error == EBUSY || error == EPERM)
-            return error;
-    }
-    return 0;
-}
-
 static void detach(nicbarrier_bpf_kernel_t *k)
 {
-    if (k->xdp >= 0)
-        close(k->xdp);
-    k->xdp = -1;
     if (k->interface != 0)
         nicbarrier_bpf_sweep(k->interface);
     k->interface = 0;
 }
 
-int nicbarrier_bpf_attach(nicbarrier_bpf_kernel_t *k, int interface, nicbarrier_bpf_mode_t *mode)
+int nicbarrier_bpf_attach(nicbarrier_bpf_kernel_t *k, int interface)
 {
     const nicbarrier_bpf_programs_t programs = nicbarrier_bpf_programs(k);
     k->interface = interface;
-    int error = attach_tc(interface, &programs);
-    error = error != 0 ? error : attach_xdp(k, interface, mode);
+    const int error = attach_tc(interface, &programs);
     if (error != 0)
         detach(k);
     return error;

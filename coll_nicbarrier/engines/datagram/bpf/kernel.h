@@ -7,8 +7,8 @@
  * Barriers in the kernel: loads the programs, attaches them to an interface, and installs groups
  * (state.h). Needs CAP_BPF and CAP_NET_ADMIN. Not for several threads at once.
  *
- * What is loaded lives as long as this process, or as its attachment: XDP goes with the process, TC
- * stays behind one that was killed, until detach or the next attach.
+ * What is loaded lives as long as its attachment, which stays behind a process that was killed,
+ * until detach or the next attach.
  */
 #pragma once
 
@@ -16,22 +16,11 @@
 
 #include "coll_nicbarrier/engines/datagram/bpf/state.h"
 
-/** Where the programs sit on an interface. */
-typedef enum nicbarrier_bpf_mode {
-    NICBARRIER_BPF_NATIVE,  /**< XDP in the driver */
-    NICBARRIER_BPF_GENERIC, /**< XDP behind the driver */
-    NICBARRIER_BPF_TC,      /**< TC alone */
-    NICBARRIER_BPF_MODES
-} nicbarrier_bpf_mode_t;
-
-/** "native", "generic", "tc". */
-extern const char *const nicbarrier_bpf_modes[NICBARRIER_BPF_MODES];
-
 typedef struct nicbarrier_bpf_kernel nicbarrier_bpf_kernel_t;
 
 /** Descriptors of the programs: for what runs them by hand. */
 typedef struct nicbarrier_bpf_programs {
-    int xdp, in, out;
+    int in, out;
 } nicbarrier_bpf_programs_t;
 
 /** @return NULL and errno: EPERM without the capabilities, else what the kernel says */
@@ -40,11 +29,9 @@ nicbarrier_bpf_kernel_t *nicbarrier_bpf_load(void);
 void nicbarrier_bpf_unload(nicbarrier_bpf_kernel_t *k);
 nicbarrier_bpf_programs_t nicbarrier_bpf_programs(const nicbarrier_bpf_kernel_t *k);
 
-/** Attaches to an interface, in the first of the modes from `*mode` on that it takes; what another
- *  process has left behind there is replaced.
- *  @return 0, or an errno: EBUSY where another program of XDP is attached and `*mode` is not
- *          NICBARRIER_BPF_TC */
-int nicbarrier_bpf_attach(nicbarrier_bpf_kernel_t *k, int interface, nicbarrier_bpf_mode_t *mode);
+/** Attaches to an interface; what another process has left behind there is replaced.
+ *  @return 0, or an errno */
+int nicbarrier_bpf_attach(nicbarrier_bpf_kernel_t *k, int interface);
 /** Removes what a process that was killed has left behind on an interface. */
 void nicbarrier_bpf_sweep(int interface);
 

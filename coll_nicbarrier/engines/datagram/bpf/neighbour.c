@@ -135,21 +135,15 @@ static int find_mac(int interface, bool six, const uint8_t ip[16], uint8_t mac[6
     return 0;
 }
 
-bool nicbarrier_bpf_ask_interface(int interface, unsigned long order, struct ifreq *r)
-{
-    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    const bool done = fd >= 0 && if_indextoname((unsigned)interface, r->ifr_name) != NULL &&
-                      ioctl(fd, order, r) == 0;
-    if (fd >= 0)
-        close(fd);
-    return done;
-}
-
 int nicbarrier_bpf_mac(int interface, uint8_t mac[6])
 {
     struct ifreq r = {.ifr_flags = 0};
-    if (!nicbarrier_bpf_ask_interface(interface, SIOCGIFHWADDR, &r) ||
-        r.ifr_hwaddr.sa_family != ARPHRD_ETHER)
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const bool done = fd >= 0 && if_indextoname((unsigned)interface, r.ifr_name) != NULL &&
+                      ioctl(fd, SIOCGIFHWADDR, &r) == 0;
+    if (fd >= 0)
+        close(fd);
+    if (!done || r.ifr_hwaddr.sa_family != ARPHRD_ETHER)
         return ENETUNREACH;
     memcpy(mac, r.ifr_hwaddr.sa_data, 6);
     return 0;

@@ -27,11 +27,6 @@ int nicbarrier_bpf_neighbour(int interface, bool six, nicbarrier_bpf_end_t *to,
 /** An interface's own Ethernet address. @return 0, or ENETUNREACH where it has none */
 int nicbarrier_bpf_mac(int interface, uint8_t mac[6]);
 
-/** Has the kernel do an order of ioctl for an interface, whose name is filled in. False: it does
- * not.
- */
-bool nicbarrier_bpf_ask_interface(int interface, unsigned long order, struct ifreq *r);
-
 /** A descriptor that becomes readable when interfaces change; or -1 and errno. */
 int nicbarrier_bpf_link_watch(void);
 /** After that: has the interface been removed? */

@@ -21,7 +21,7 @@
 #define NICBARRIER_BPF_SOCKET "ompi-nic/nicbarrier-bpf/"
 
 /** Changes with the layout of anything that both sides see. */
-#define NICBARRIER_BPF_VERSION 2
+#define NICBARRIER_BPF_VERSION 3
 
 typedef enum nicbarrier_bpf_order {
     NICBARRIER_BPF_INSTALL = 1, /**< a group, with the process's socket; the reply has its page */
@@ -61,7 +61,7 @@ typedef struct nicbarrier_bpf_reply {
     char text[120]; /**< where there is an error: in plain words */
     /* List. */
     nicbarrier_bpf_id_t id;
-    uint32_t user, process, nsteps, mode;
+    uint32_t user, process, nsteps, zero;
     uint64_t entered, completed;
     uint64_t count[NICBARRIER_BPF_COUNTERS];
 } nicbarrier_bpf_reply_t;

@@ -46,7 +46,6 @@ typedef struct client {
 static struct {
     nicbarrier_bpf_kernel_t *kernel;
     int listening, interface;
-    nicbarrier_bpf_mode_t mode;
     const nicbarrier_bpf_rules_t *rules;
     client_t *client[CONNECTIONS];
     int n;
@@ -224,7 +223,6 @@ static void refresh(void)
 static int list(const client_t *c, uint32_t number, nicbarrier_bpf_reply_t *reply)
 {
     const bool sees_all = c->user.uid == geteuid();
-    reply->mode = (uint32_t)service.mode;
     for (int i = 0; i < service.n; i++) {
         const client_t *other = service.client[i];
         if (other->page < 0 || (!sees_all && other->user.uid != c->user.uid) || number-- > 0)
@@ -431,7 +429,7 @@ static int serve_all(struct pollfd *fds)
 }
 
 int nicbarrier_bpf_serve(int listening, nicbarrier_bpf_kernel_t *k, int interface,
-                         nicbarrier_bpf_mode_t mode, const nicbarrier_bpf_rules_t *rules, int stop)
+                         const nicbarrier_bpf_rules_t *rules, int stop)
 {
     static struct pollfd fds[OTHERS + CONNECTIONS];
     const int links = nicbarrier_bpf_link_watch();
@@ -444,7 +442,6 @@ int nicbarrier_bpf_serve(int listening, nicbarrier_bpf_kernel_t *k, int interfac
     service.kernel = k;
     service.listening = listening;
     service.interface = interface;
-    service.mode = mode;
     service.rules = rules;
     fds[LISTENING] = (struct pollfd){.fd = listening, .events = POLLIN};
     fds[STOP] = (struct pollfd){.fd = stop, .events = POLLIN};

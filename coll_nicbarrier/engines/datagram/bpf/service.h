@@ -39,4 +39,4 @@ int nicbarrier_bpf_listen(int reserved);
  * and the process must end, which closes all connections. Once in a process. `k` is attached to the
  *  interface. @return 0, or an errno */
 int nicbarrier_bpf_serve(int listening, nicbarrier_bpf_kernel_t *k, int interface,
-                         nicbarrier_bpf_mode_t mode, const nicbarrier_bpf_rules_t *rules, int stop);
+                         const nicbarrier_bpf_rules_t *rules, int stop);

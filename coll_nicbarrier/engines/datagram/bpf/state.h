@@ -20,7 +20,7 @@
  * message. A forged WAKE does nothing, since it says nothing but "look"; what the process may do to
  * its page harms no group but its own.
  *
- * Order. The lock of the group (bpf_spin_lock, in a hash map: programs of XDP and TC may take it,
+ * Order. The lock of the group (bpf_spin_lock, in a hash map: programs of TC may take it,
  * and it keeps interrupts out) serialises the programs on all processors. It cannot stand in the
  * page, because a map with a lock cannot be mapped; and atomic operations alone do not do, because
  * one message may move several steps of the rule. The process never takes it: the page's `version`
@@ -88,7 +88,7 @@ typedef enum nicbarrier_bpf_counter {
 
 /** What a group has besides; `lock` is a bpf_spin_lock. */
 #define NICBARRIER_BPF_GROUP_FIELDS                                                                \
-    uint32_t up;   /**< the packet under way from XDP to TC goes on to the process */              \
+    uint32_t zero;                                                                                 \
     uint64_t due;  /**< bit k: the message of step k is to be sent */                              \
     uint64_t drop; /**< for tests: of 1000 messages so many are not sent */                        \
     uint64_t count[NICBARRIER_BPF_COUNTERS];                                                       \

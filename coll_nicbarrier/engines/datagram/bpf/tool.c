@@ -7,8 +7,6 @@
 #include <getopt.h>
 #include <grp.h>
 #include <inttypes.h>
-#include <linux/ethtool.h>
-#include <linux/sockios.h>
 #include <net/if.h>
 #include <signal.h>
 #include <stdio.h>
@@ -36,8 +34,6 @@ static const char *const help =
     "\n"
     "  --users all|GROUP       whose jobs may use it (default: those of the user who loads it)\n"
     "  --groups N              groups (communicators) for each user at most (default: 256)\n"
-    "  --mode native|generic|tc  where the programs sit: XDP in the driver, XDP behind it, or TC\n"
-    "                          alone (default: the first that works; for veth not the first)\n"
     "  --foreground            do not go into the background\n"
     "  --help, --version\n";
 
@@ -52,22 +48,8 @@ static int complain(const char *what, const char *cure)
 typedef struct options {
     const char *interface;
     nicbarrier_bpf_rules_t rules;
-    bool has_mode;
-    nicbarrier_bpf_mode_t mode;
     bool foreground;
 } options_t;
-
-/** The first mode to try. What XDP sends in the driver of veth is lost where the other end has no
- *  program of XDP, too. */
-static nicbarrier_bpf_mode_t first_mode(const char *name)
-{
-    struct ethtool_drvinfo driver = {.cmd = ETHTOOL_GDRVINFO};
-    struct ifreq r = {.ifr_data = (void *)&driver};
-    return nicbarrier_bpf_ask_interface((int)if_nametoindex(name), SIOCETHTOOL, &r) &&
-                   strcmp(driver.driver, "veth") == 0
-               ? NICBARRIER_BPF_GENERIC
-               : NICBARRIER_BPF_NATIVE;
-}
 
 static int load_failed(int error)
 {
@@ -78,15 +60,9 @@ static int load_failed(int error)
                                            "(CONFIG_DEBUG_INFO_BTF) and CONFIG_BPF_JIT");
 }
 
-static int attach_failed(int error, const char *interface)
+static int attach_failed(int error)
 {
-    char cure[160];
     switch (error) {
-    case EBUSY:
-    case EEXIST:
-        (void)snprintf(cure, sizeof(cure),
-                       "remove it (ip link set dev %s xdp off), or use --mode tc", interface);
-        return complain("another program of XDP sits at the interface", cure);
     case EPERM:
         return complain("the programs may not be attached", "it needs CAP_NET_ADMIN");
     case ENOENT:
@@ -115,19 +91,18 @@ static int serve(const options_t *o, int listening)
 {
     const struct rlimit files = {65536, 65536};
     const int interface = (int)if_nametoindex(o->interface);
-    nicbarrier_bpf_mode_t mode = o->mode;
     (void)setrlimit(RLIMIT_NOFILE, &files);
     nicbarrier_bpf_kernel_t *k = nicbarrier_bpf_load();
     if (k == NULL)
         return load_failed(errno);
-    int error = nicbarrier_bpf_attach(k, interface, &mode);
+    int error = nicbarrier_bpf_attach(k, interface);
     if (error == 0 && nicbarrier_bpf_listen(listening) != 0)
         error = errno;
     if (error != 0) {
         nicbarrier_bpf_unload(k);
-        return attach_failed(error, o->interface);
+        return attach_failed(error);
     }
-    printf("nicbarrier-bpf: loaded on %s (%s)\n", o->interface, nicbarrier_bpf_modes[mode]);
+    printf("nicbarrier-bpf: loaded on %s\n", o->interface);
     (void)fflush(stdout);
     /* The parent ends here; what it has loaded is the child's, too. */
     if (!o->foreground && daemon(0, 0) != 0) {
@@ -135,7 +110,7 @@ static int serve(const options_t *o, int listening)
         nicbarrier_bpf_unload(k);
         return complain(strerror(error), "");
     }
-    error = nicbarrier_bpf_serve(listening, k, interface, mode, &o->rules, watch_signals());
+    error = nicbarrier_bpf_serve(listening, k, interface, &o->rules, watch_signals());
     nicbarrier_bpf_unload(k);
     return error == 0 ? EXIT_SUCCESS : complain(strerror(error), "");
 }
@@ -145,7 +120,6 @@ static int load(options_t *o)
     uint8_t mac[6];
     if (nicbarrier_bpf_mac((int)if_nametoindex(o->interface), mac) != 0)
         return complain("this interface is not of Ethernet", "ip link shows those of this host");
-    o->mode = o->has_mode ? o->mode : first_mode(o->interface);
     const int listening = nicbarrier_bpf_reserve(o->interface);
     if (listening < 0) {
         return errno == EADDRINUSE
@@ -180,8 +154,7 @@ static int status(const char *interface)
         close(service);
         return complain(r.text[0] != '\0' ? r.text : strerror(error), "");
     }
-    printf("nicbarrier-bpf: loaded on %s (%s)\n", interface,
-           r.mode < NICBARRIER_BPF_MODES ? nicbarrier_bpf_modes[r.mode] : "?");
+    printf("nicbarrier-bpf: loaded on %s\n", interface);
     for (; error == 0; error = ask(service, NICBARRIER_BPF_LIST, ++n, &r)) {
         printf("group %016" PRIx64 " user %u process %u steps %u entered %" PRIu64
                " completed %" PRIu64 " words %" PRIu64 " wakes %" PRIu64 " sent %" PRIu64
@@ -251,28 +224,13 @@ static int parse_groups(const char *text, nicbarrier_bpf_rules_t *rules)
     return 0;
 }
 
-static int parse_mode(const char *text, options_t *o)
-{
-    for (int i = 0; i < NICBARRIER_BPF_MODES; i++) {
-        if (strcmp(text, nicbarrier_bpf_modes[i]) == 0) {
-            o->mode = (nicbarrier_bpf_mode_t)i;
-            o->has_mode = true;
-            return 0;
-        }
-    }
-    return bad("no such mode", text);
-}
-
 /** 0, or the exit status; -1: all is done. */
 static int parse(int argc, char **argv, options_t *o)
 {
-    static const struct option long_options[] = {{"users", required_argument, NULL, 'u'},
-                                                 {"groups", required_argument, NULL, 'g'},
-                                                 {"mode", required_argument, NULL, 'm'},
-                                                 {"foreground", no_argument, NULL, 'f'},
-                                                 {"help", no_argument, NULL, 'h'},
-                                                 {"version", no_argument, NULL, 'v'},
-                                                 {NULL, 0, NULL, 0}};
+    static const struct option long_options[] = {
+        {"users", required_argument, NULL, 'u'}, {"groups", required_argument, NULL, 'g'},
+        {"foreground", no_argument, NULL, 'f'},  {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'v'},     {NULL, 0, NULL, 0}};
     int c, status = 0;
     while (status == 0 && (c = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
         switch (c) {
@@ -281,9 +239,6 @@ static int parse(int argc, char **argv, options_t *o)
             break;
         case 'g':
             status = parse_groups(optarg, &o->rules);
-            break;
-        case 'm':
-            status = parse_mode(optarg, o);
             break;
         case 'f':
             o->foreground = true;
