@@ -4,8 +4,8 @@
  */
 /** @file What MPI threads leave to the server thread, and what wakes that: the lock excludes, what
  * was left is done though no MPI thread comes back, and the thread sleeps while there is nothing.
- * The server thread is the product's, and so are its sleep and the progress of MPI threads; the rows
- * and the pipe are small stands-in. */
+ * The server thread is the product's, and so are its sleep and the progress of MPI threads; the
+ * rows and the pipe are small stands-in. */
 #define _GNU_SOURCE
 #include "test/explore/explore.h"
 
