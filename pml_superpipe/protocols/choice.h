@@ -21,9 +21,11 @@ superpipe_protocol_t superpipe_choose(superpipe_table_t *table, const superpipe_
                                       superpipe_protocol_t forced);
 
 /** Bytes of a long message that are sent without a CTS: all of it where it would go in fragments
- *  and they are no more than `most`; else what is packed while the RTS is answered, C0 of the
- *  superpipeline (A. Denis 2011, section 4), in whole fragments of `fragment` bytes, not more than
- *  `most`. None where another protocol is forced. */
+ *  and they are no more than `most`; else, where its sender has to answer from another host, and
+ *  where that hides more than a message more costs, what is packed while the RTS is answered: C0 of
+ *  the superpipeline (A. Denis 2011, section 4), to the byte, not more than `most`. The last
+ *  fragment need not be full. None where another protocol is forced, or `fragment`, what one holds,
+ *  is 0. */
 uint64_t superpipe_early(superpipe_table_t *table, const superpipe_case_t *c, uint64_t fragment,
                          uint64_t most, superpipe_protocol_t forced);
 
