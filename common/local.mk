@@ -18,6 +18,7 @@ common_libonic_core_la_SOURCES = \
 	common/pipeline/core/counters.c \
 	common/pipeline/core/pipe.c \
 	common/pipeline/core/pool.c \
+	common/pipeline/core/schedules.c \
 	common/support/clock.c \
 	common/support/life.c \
 	common/support/peer_file.c \

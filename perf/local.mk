@@ -75,7 +75,8 @@ perf_strided_rma_SOURCES = $(perf_common) $(perf_rma) perf/strided_rma.c
 perf_strided_rma_CFLAGS = $(perf_cflags)
 perf_strided_rma_LDADD = $(perf_ldadd)
 
-# The papers' networks by simulation, with the code that decides in production. Needs no MPI.
+# The papers' networks by simulation, with the code that decides in production. The methods' rows are
+# linked with what they start, which is not called: it runs without mpirun.
 sim_sources = \
 	perf/sim/barrier.c \
 	perf/sim/events.c \
@@ -91,8 +92,10 @@ perf_sim_figures_SOURCES = $(sim_sources) \
 	perf/sim/figures_barrier.c \
 	perf/sim/figures_strided.c \
 	perf/sim/figures_superpipeline.c
-perf_sim_figures_CPPFLAGS = $(pure_cppflags) $(with_share)
-perf_sim_figures_LDADD = $(sim_libs) -lm
+perf_sim_figures_CPPFLAGS = $(AM_CPPFLAGS) $(with_share)
+perf_sim_figures_LDADD = coll_nicbarrier/libnicbarrier_core.la osc_nicstride/libnicstride_methods.la \
+	osc_nicstride/libnicstride_core.la libompi_nic_common.la $(OMPI_LDFLAGS) $(OMPI_PROGRAM_LIBS) -lm
+perf_sim_figures_LDFLAGS = $(methods_ldflags)
 
 # make figures FIGURES=$(srcdir)/docs/figures writes those of the documents. The last ones have a million
 # members and take minutes; MEMBERS=4096 does not.

@@ -51,7 +51,9 @@
     X(entry, 20, 20, 20)               /* one more piece in the gather list of a request */        \
     X(entries, 16, 16, 16)             /* most pieces of such a list */                            \
     X(window, 128, 128, 128)           /* most writes under way at a time */                       \
-    X(reads, 16, 16, 16)               /* most reads under way at a time */
+    X(reads, 16, 16, 16)               /* most reads under way at a time */                        \
+    X(chunk, 12288, 12288, 12288)      /* first chunk of a measured schedule (C_0) */              \
+    X(growth, 1.5, 1.5, 1.5)           /* how many times as long each next one is (q) */
 
 #define ONIC_LINK_MEMBER(name, node, net, adapter) double name;
 typedef struct onic_link {

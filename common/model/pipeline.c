@@ -73,11 +73,17 @@ double onic_superpipeline_time_blocks(const onic_link_t *link, const onic_chunks
     const double left = fmax(tail, last / link->bcopy - last / link->bnet);
     const double copied_in =
         head + (bytes - first) / link->bcopy + link->gap + last / link->bnet + left;
+    /* The one before it may be the longer one, and is to be copied out first. */
+    const double before = n > 1 ? onic_chunks_sum(c, n - 1) - onic_chunks_sum(c, n - 2) : 0;
+    const double its_left =
+        fmax(fmin(block, before) / link->bcopy, before / link->bcopy - before / link->bnet);
+    const double copied_two = head + (bytes - first - last) / link->bcopy + link->gap +
+                              before / link->bnet + its_left + last / link->bcopy;
     /* The receiver begins when a block has come. */
     const double copied_out =
         head + link->gap + fmin(block, first) / link->bnet + bytes / link->bcopy;
 
-    return link->latency + fmax(moved, fmax(copied_in, copied_out));
+    return link->latency + fmax(fmax(moved, n > 1 ? copied_two : 0), fmax(copied_in, copied_out));
 }
 
 /* ---- the best there is ----------------------------------------------------------------------- */

@@ -90,11 +90,16 @@ static int open_first(const onic_pipeline_config_t *config)
     if (!onic_transfers_start())
         return OMPI_ERR_OUT_OF_RESOURCE;
     puts_to_all = config->rma == ONIC_PIPELINE_RMA_ALWAYS;
-    onic_node_open(rx_pool_bytes(config), config->rx_buffer);
+    const onic_schedule_choice_t node = {onic_schedule_best(config->schedule, true),
+                                         config->links->node},
+                                 hosts = {onic_schedule_best(config->schedule, false),
+                                          config->links->adapter};
+    onic_node_open(rx_pool_bytes(config), config->rx_buffer, &node);
     if (config->rma != ONIC_PIPELINE_RMA_NEVER && onic_node_state.exists &&
         onic_node_state.me != 0 && onic_transport_puts() && is_filled()) {
         onic_rma_open(&onic_node_state.rx_pool.pool, onic_node_state.rx_pool.buffers,
-                      onic_node_state.rx_pool.buffer_bytes, onic_node_state.me, puts_to_all);
+                      onic_node_state.rx_pool.buffer_bytes, onic_node_state.me, &hosts,
+                      puts_to_all);
     }
     onic_transport_set_fns(ONIC_AM_PIPELINE, &(onic_transport_fns_t){.am = onic_rma_on_message,
                                                                      .deferred = onic_rma_deferred,
@@ -148,6 +153,11 @@ size_t onic_pipeline_rx_bytes(void)
 {
     const onic_rx_pool_t *rx_pool = &onic_node_state.rx_pool;
     return onic_node_state.exists ? (size_t)rx_pool->pool.nbuffers * rx_pool->buffer_bytes : 0;
+}
+
+uint32_t onic_pipeline_rx_buffer(void)
+{
+    return onic_node_state.exists ? onic_node_state.rx_pool.buffer_bytes : ONIC_PIPELINE_RX_BUFFER;
 }
 
 void onic_pipeline_register_counters(const mca_base_component_t *c)

@@ -35,6 +35,7 @@
 
 #include "common/pipeline/core/counters.h"
 #include "common/pipeline/core/carrier.h"
+#include "common/pipeline/core/schedules.h"
 #include "common/support/export.h"
 #include "common/support/component.h"
 #include "common/transport/transport.h"
@@ -58,6 +59,9 @@ typedef struct onic_pipeline_config {
     /** Bytes of a buffer, rounded up to 4 KiB; 0: derived from the receive pool. */
     size_t rx_buffer;
     onic_pipeline_rma_t rma;
+    /** The chunks of what this process sends, */
+    onic_schedule_kind_t schedule;
+    const onic_links_t *links; /**< and what they are made from */
 } onic_pipeline_config_t;
 
 /** Makes this process's receive pool, or takes another reference to the pipeline (the first
@@ -71,6 +75,9 @@ ONIC_EXPORT void onic_pipeline_close(void);
 
 /** Bytes that all senders together may leave at this process; 0 where there is no receive pool. */
 ONIC_EXPORT size_t onic_pipeline_rx_bytes(void);
+
+/** Bytes of one of its buffers, or of those that it would have. */
+ONIC_EXPORT uint32_t onic_pipeline_rx_buffer(void);
 
 /** Does the pipeline reach this peer? Tries to map its receive pool until that has worked or is
  * known not to: best called once when a connection is set up. False for this process itself. */

@@ -202,7 +202,9 @@ static int open_wire_once(void)
         .queues = c->params.queues,
         .tcp_seg_size = c->params.tcp_segment,
     };
-    const onic_pipeline_config_t pipeline = {.rx_pool = c->params.area};
+    const onic_pipeline_config_t pipeline = {.rx_pool = c->params.area,
+                                             .schedule = (onic_schedule_kind_t)c->params.schedule,
+                                             .links = &c->links};
     int rc;
 
     if (c->wire_open)

@@ -33,7 +33,7 @@
 
 /** "auto", then the methods' names. */
 static const char *methods[NICSTRIDE_METHODS_MAX + 1];
-static const char *method, *cost, *nic_device;
+static const char *method, *schedule, *cost, *nic_device;
 
 static onic_param_t params[] = {
     NUMBER(priority, 0, NICSTRIDE_PRIORITY_INITIAL, 0, 1000,
@@ -113,6 +113,11 @@ static onic_param_t params[] = {
      .former = "mover",
      .latter = "pipeline",
      .text = &method},
+    {.name = "schedule",
+     .help = ONIC_SCHEDULE_HELP,
+     .number = &nicstride_component.params.schedule,
+     .words = onic_schedule_words,
+     .text = &schedule},
     {.name = "tls",
      .help = "UCX transports to use, as in UCX_TLS; empty takes UCX_TLS from the environment, or "
              "what UCX chooses",

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "common/pipeline/core/schedules.h"
 #include "osc_nicstride/protocol/method.h"
 #include "osc_nicstride/window/module.h"
 
@@ -20,8 +21,10 @@ extern const nicstride_method_row_t nicstride_rdma;     /* ucx_rma.c */
 extern const nicstride_method_row_t nicstride_pipeline; /* pipeline.c */
 extern const nicstride_method_row_t nicstride_nic;      /* verbs_wr.c */
 
-/** What method pipeline takes between hosts with receive buffers of so many bytes, nanoseconds. */
-double nicstride_pipeline_cost(const nicstride_case_t *c, double buffer);
+/** What method pipeline takes between hosts with receive buffers of so many bytes and such chunks,
+ *  nanoseconds. */
+double nicstride_pipeline_cost(const nicstride_case_t *c, double buffer,
+                               onic_schedule_kind_t schedule);
 
 /** The component as Open MPI finds it, and behind that the table: a test adds rows there. */
 typedef struct nicstride_osc {

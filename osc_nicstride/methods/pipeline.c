@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/model/pipeline.h"
-#include "common/pipeline/core/chunks.h"
+#include "common/pipeline/core/schedules.h"
 #include "common/pipeline/pipeline.h"
 #include "common/transport/put.h"
 #include "osc_nicstride/methods/methods.h"
@@ -46,15 +46,20 @@ static bool fits(const nicstride_case_t *c)
 
 /** Both sides gather and scatter while chunks are moved: the slower one copies so much slower. The
  *  buffers of a get are the origin's own. The way of the data counts once. */
-double nicstride_pipeline_cost(const nicstride_case_t *c, double buffer)
+double nicstride_pipeline_cost(const nicstride_case_t *c, double buffer,
+                               onic_schedule_kind_t schedule)
 {
     const double size = (double)c->target->size;
     onic_link_t link = c->path->link;
     const onic_chunks_t chunks =
-        onic_superpipeline_chunks(&link, fmin(buffer, ONIC_PIPELINE_BLOCK), buffer);
+        onic_schedule_chunks(onic_schedule_best(schedule, false), &link, buffer);
+    /* Of each chunk but the first the processors have the call, too. */
+    const double calls = fmax(0, ceil(onic_chunks_count(&chunks, size)) - 1) * link.gap;
 
-    link.bcopy = size / (size / link.bcopy + fmax(onic_link_gather(&c->path->link, c->origin),
-                                                  onic_link_gather(&c->path->link, c->target)));
+    link.bcopy = size / (size / link.bcopy +
+                         fmax(onic_link_gather(&c->path->link, c->origin),
+                              onic_link_gather(&c->path->link, c->target)) +
+                         calls);
     /* What a put packs while it waits for its grant a get packs behind that. */
     const double unpacked = fmin(chunks.first / link.bcopy, 2 * link.latency);
 
@@ -68,7 +73,8 @@ static double cost(const nicstride_case_t *c)
     if (c->path->costs != NULL)
         return nicstride_cost_on_node(c, ONIC_WAY_pipeline_put, ONIC_WAY_pipeline_get,
                                       (double)c->target->size);
-    return nicstride_pipeline_cost(c, ONIC_PIPELINE_RX_BUFFER);
+    return nicstride_pipeline_cost(c, onic_pipeline_rx_buffer(),
+                                   (onic_schedule_kind_t)nicstride_component.params.schedule);
 }
 
 /* ---- at the origin -----------------------------------------------------------------------------

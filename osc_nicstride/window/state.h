@@ -23,6 +23,7 @@
 typedef struct nicstride_params {
     size_t priority;
     int method;
+    int schedule;
     bool show_plan;
     size_t verbose;
     bool node;

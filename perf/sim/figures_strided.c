@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/plan.h"
 #include "perf/sim/figures.h"
 #include "perf/sim/requests.h"
@@ -71,32 +72,18 @@ static double by_buffers(const onic_link_t *k, const onic_layout_t *l, bool one_
     if (one_chunk)
         onic_schedule_growing(&t.schedule, t.buffer_bytes, 1, 1, t.buffer_bytes);
     else
-        onic_schedule_paper(&t.schedule, 1, buffer);
+        onic_schedule_growing(&t.schedule, SIM_C0, SIM_Q, 1, buffer);
     return host(k) + sim_transfer(&t).time + host(k) + k->wake;
 }
 
-/** By the way that the plan of production takes. */
+/** By the way that the plan of production takes, with its own buffers. */
 static double hybrid(const onic_link_t *k, const onic_layout_t *l)
 {
-    static const nicstride_method_row_t
-        pack = {.name = "pack", .needs_target = true, .cost = nicstride_pack_cost},
-        pipeline = {.name = "pipeline",
-                    .needs_target = true,
-                    .fits = nicstride_pipeline_fits,
-                    .cost = nicstride_pipeline_cost},
-        rdma = {.name = "rdma", .fits = nicstride_rdma_fits, .cost = nicstride_rdma_cost},
-        nic = {.name = "nic", .fits = nicstride_nic_fits, .cost = nicstride_nic_cost};
-    static const nicstride_method_row_t *const rows[NICSTRIDE_METHODS_MAX] = {
-        [NICSTRIDE_METHOD_PACK] = &pack,
-        [NICSTRIDE_METHOD_PIPELINE] = &pipeline,
-        [NICSTRIDE_METHOD_RDMA] = &rdma,
-        [NICSTRIDE_METHOD_NIC] = &nic};
     static nicstride_table_t table;
 
-    table = (nicstride_table_t){.rows = rows};
-    table.path[ONIC_ADAPTER] =
-        (nicstride_path_t){.link = *k, .pipeline_slot = BUFFER, .pipeline_block = BUFFER};
-    const nicstride_case_t c = {.rows = rows,
+    table = (nicstride_table_t){.rows = nicstride_methods};
+    table.path[ONIC_ADAPTER] = (nicstride_path_t){.link = *k};
+    const nicstride_case_t c = {.rows = nicstride_methods,
                                 .dir = NICSTRIDE_PUT,
                                 .origin = l,
                                 .target = l,
@@ -109,7 +96,7 @@ static double hybrid(const onic_link_t *k, const onic_layout_t *l)
 
     switch (nicstride_plan(&table, ONIC_ADAPTER, &c)) {
     case NICSTRIDE_METHOD_PIPELINE:
-        return by_buffers(k, l, false, true, BUFFER);
+        return by_buffers(k, l, false, true, ONIC_PIPELINE_RX_BUFFER);
     case NICSTRIDE_METHOD_PACK:
         return by_buffers(k, l, false, false, (uint32_t)k->fragment);
     default:

@@ -48,7 +48,7 @@ static sim_transferred_t superpipe(const sim_machine_t *m, double bytes)
 {
     onic_schedule_t s;
 
-    onic_schedule_paper(&s, 1, BUFFER);
+    onic_schedule_growing(&s, SIM_C0, SIM_Q, 1, BUFFER);
     return move(m, bytes, &s);
 }
 
@@ -83,7 +83,7 @@ static sim_transferred_t announced(const sim_machine_t *m, double bytes)
                         .buffer_bytes = 32768,
                         .announce = FLUSHED(m)};
 
-    onic_schedule_paper(&t.schedule, 1, t.buffer_bytes);
+    onic_schedule_growing(&t.schedule, SIM_C0, SIM_Q, 1, t.buffer_bytes);
     return sim_transfer(&t);
 }
 

@@ -14,6 +14,11 @@
 
 #include "common/pipeline/core/chunks.h"
 
+/** "Hardwired C0 = 12 KB and q = 1.5 gives results almost as good as optimal values" (A. Denis
+ * 2011, end of section 4). */
+#define SIM_C0 12288.0
+#define SIM_Q  1.5
+
 /** Levels of caches, with the memory behind them. */
 #define SIM_LEVELS 4
 

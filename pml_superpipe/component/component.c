@@ -28,7 +28,7 @@ ONIC_EXPORT extern superpipe_component_t mca_pml_superpipe_component;
 #define SWITCH(...) ONIC_SWITCH(superpipe.params, __VA_ARGS__)
 
 static const char *protocols[SUPERPIPE_PROTOCOLS + 1]; /**< their names */
-static const char *protocol, *cost;
+static const char *protocol, *schedule, *cost;
 
 static onic_param_t params[] = {
     NUMBER(eager, 0, 8192, 0, 1 << 20,
@@ -76,6 +76,11 @@ static onic_param_t params[] = {
      .former = "mover",
      .latter = "pipeline",
      .text = &protocol},
+    {.name = "schedule",
+     .help = ONIC_SCHEDULE_HELP,
+     .number = &superpipe.params.schedule,
+     .words = onic_schedule_words,
+     .text = &schedule},
     {.name = "cost",
      .help = "Numbers that the choice of protocols is made from: default, those that are built in "
              "for this processor; or @FILE, which names a file of lines as in net: message=10000 "
@@ -216,7 +221,10 @@ static int open_wire(void)
                                           .memory = superpipe.params.memory,
                                           .publish = true};
     const onic_pipeline_config_t pipeline = {.rx_pool = superpipe.params.area,
-                                             .rx_buffer = superpipe.params.slot};
+                                             .rx_buffer = superpipe.params.slot,
+                                             .schedule =
+                                                 (onic_schedule_kind_t)superpipe.params.schedule,
+                                             .links = &superpipe.table.links};
     int rc = onic_transport_open(&wire);
 
     if (rc != OMPI_SUCCESS)
@@ -224,6 +232,8 @@ static int open_wire(void)
     rc = onic_pipeline_open(&pipeline);
     if (rc != OMPI_SUCCESS)
         (void)onic_transport_close();
+    superpipe.table.slot = onic_pipeline_rx_buffer();
+    superpipe.table.schedule = pipeline.schedule;
     return rc;
 }
 

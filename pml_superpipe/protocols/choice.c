@@ -23,6 +23,8 @@ superpipe_case_t superpipe_case(const superpipe_table_t *table, onic_kind_t kind
     const onic_links_t *l = &table->links;
 
     return (superpipe_case_t){.kind = kind,
+                              .slot = table->slot > 0 ? table->slot : ONIC_PIPELINE_RX_BUFFER,
+                              .schedule = table->schedule,
                               .link = kind == ONIC_NET       ? &l->net
                                       : kind == ONIC_ADAPTER ? &l->adapter
                                                              : &l->node,

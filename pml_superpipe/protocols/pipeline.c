@@ -26,11 +26,10 @@ static double cost(const superpipe_case_t *c)
     const double sender = superpipe_gather(link, c->length, c->send_block);
     const double receiver = superpipe_gather(link, c->length, c->receive_block);
     const onic_chunks_t chunks =
-        onic_superpipeline_chunks(link, ONIC_PIPELINE_BLOCK, ONIC_PIPELINE_RX_BUFFER);
+        onic_schedule_chunks(onic_schedule_best(c->schedule, false), link, c->slot);
 
     return link->message + (sender > receiver ? sender : receiver) +
-           onic_superpipeline_time_blocks(link, &chunks, (double)c->length,
-                                          ONIC_PIPELINE_RX_BUFFER);
+           onic_superpipeline_time_blocks(link, &chunks, (double)c->length, c->slot);
 }
 
 /** Describes the bytes behind the early ones. The layout is another one: where the pipeline cannot

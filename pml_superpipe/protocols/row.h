@@ -12,6 +12,7 @@
 
 #include "common/model/link.h"
 #include "common/model/table.h"
+#include "common/pipeline/core/schedules.h"
 #include "pml_superpipe/matching/header.h"
 
 struct onic_peer;
@@ -20,20 +21,22 @@ struct superpipe_request;
 
 /** What is known of a message that has found its receive. */
 typedef struct superpipe_case {
-    uint64_t length;           /**< bytes that are wanted, at least 1 */
-    uint64_t send_block;       /**< bytes of a contiguous piece at the sender, on average */
-    uint64_t receive_block;    /**< and here */
-    bool one_piece;            /**< both have it in one piece, whose address the sender has sent */
-    onic_kind_t kind;          /**< of the sender, for the receiver */
-    bool self;                 /**< sender and receiver are one process */
-    unsigned refused;          /**< bits of protocols that were found not to bring what it sends */
-    double wait;               /**< nanoseconds until the sender would answer: it is not in MPI */
-    bool many;                 /**< other long messages of the sender are under way */
-    double pins;               /**< registrations that it has to bear if there are any, 0 .. 2: one
-                                  for each side (cost.h) */
-    struct onic_peer *wire;    /**< the sender; NULL: any of that kind, for the table */
-    const onic_link_t *link;   /**< the numbers of the kind; */
-    const onic_costs_t *costs; /**< of the node those of its ways; else NULL */
+    uint64_t length;        /**< bytes that are wanted, at least 1 */
+    uint64_t send_block;    /**< bytes of a contiguous piece at the sender, on average */
+    uint64_t receive_block; /**< and here */
+    bool one_piece;         /**< both have it in one piece, whose address the sender has sent */
+    onic_kind_t kind;       /**< of the sender, for the receiver */
+    bool self;              /**< sender and receiver are one process */
+    unsigned refused;       /**< bits of protocols that were found not to bring what it sends */
+    double wait;            /**< nanoseconds until the sender would answer: it is not in MPI */
+    bool many;              /**< other long messages of the sender are under way */
+    double pins;            /**< registrations that it has to bear if there are any, 0 .. 2: one
+                               for each side (cost.h) */
+    struct onic_peer *wire; /**< the sender; NULL: any of that kind, for the table */
+    uint32_t slot;          /**< bytes of a receive buffer, */
+    onic_schedule_kind_t schedule; /**< and its chunks */
+    const onic_link_t *link;       /**< the numbers of the kind; */
+    const onic_costs_t *costs;     /**< of the node those of its ways; else NULL */
 } superpipe_case_t;
 
 static inline bool superpipe_on_node(const superpipe_case_t *c)
@@ -106,7 +109,9 @@ static inline uint64_t superpipe_short_most(uint64_t eager, uint64_t fragment,
 
 /** The choices of a process. */
 typedef struct superpipe_table {
-    onic_links_t links; /**< what they come from */
+    onic_links_t links;            /**< what they come from, */
+    uint32_t slot;                 /**< with the bytes of a receive buffer, */
+    onic_schedule_kind_t schedule; /**< and the pipeline's chunks */
     /** By kind of peer, registrations (0, 1, 2), one or many, shape and size. 0: not made yet. Any
      *  thread makes it, and all make the same. */
     onic_order_t order[ONIC_KINDS][3][2][ONIC_SHAPES][ONIC_SIZES];

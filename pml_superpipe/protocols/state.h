@@ -147,6 +147,7 @@ struct superpipe_early {
 
 typedef struct superpipe_params {
     int protocol;    /**< superpipe_protocol_t */
+    int schedule;    /**< onic_schedule_kind_t */
     size_t early;    /**< most early bytes of a message */
     size_t eager;    /**< most bytes of a short message; less where a fragment holds less */
     size_t memory;   /**< bytes of this process for what others send by credit */

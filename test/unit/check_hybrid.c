@@ -198,7 +198,8 @@ static paper_t put_section(uint64_t rows_of, uint64_t doubles)
     describe(&t, path, REACH_ALL, NICSTRIDE_PUT);
     t.sim.slot = PAPERS_BUFFER;
     return (paper_t){.nic = nicstride_nic.cost(&t.plan),
-                     .hbna = nicstride_pipeline_cost(&t.plan, PAPERS_BUFFER) + path->link.wake,
+                     .hbna = nicstride_pipeline_cost(&t.plan, PAPERS_BUFFER, ONIC_SCHEDULE_BEST) +
+                             path->link.wake,
                      .sim_nic = sim_nic(&t.sim),
                      .sim_hbna = sim_pipeline(&t.sim) + path->link.wake,
                      .one_by_one = sim_one_by_one(&t.sim),

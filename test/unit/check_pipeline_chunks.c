@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Chunk schedules against the series that they stand for. */
-#include "common/pipeline/core/chunks.h"
+#include "common/pipeline/core/schedules.h"
 
 #include <math.h>
 
@@ -100,7 +100,7 @@ START_TEST(of_the_paper)
     static const uint32_t chunks[] = {12288, 18432, 27648, 32768, 32768};
     onic_schedule_t s;
 
-    onic_schedule_paper(&s, 64, 32768);
+    onic_schedule_growing(&s, 12288, 1.5, 64, 32768);
     for (size_t i = 0; i < sizeof(chunks) / sizeof(chunks[0]); i++)
         ck_assert_uint_eq(onic_schedule_next(&s), chunks[i]);
 }
@@ -121,9 +121,75 @@ START_TEST(listed)
 }
 END_TEST
 
+/** A link by hand: copies of 2 GB/s, a network of 1. */
+static const onic_link_t link_by_hand = {
+    .latency = 2000, .gap = 100, .bcopy = 2, .bnet = 1, .chunk = 5000, .growth = 3};
+
+/* Each kind: its first chunks by hand. */
+START_TEST(kinds)
+{
+    static const uint32_t superpipe[] = {16384, 32768, 65536, 65536},
+                          measured[] = {4992, 14976, 44992, 65536},
+                          constant[] = {65536, 65536, 65536, 65536};
+    static const struct {
+        onic_schedule_kind_t kind;
+        const uint32_t *chunks;
+    } rows[] = {{ONIC_SCHEDULE_SUPERPIPE, superpipe},
+                {ONIC_SCHEDULE_MEASURED, measured},
+                {ONIC_SCHEDULE_CONSTANT, constant},
+                /* Without memory for it. */
+                {ONIC_SCHEDULE_OPTIMAL, superpipe}};
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const onic_schedule_choice_t choice = {rows[i].kind, link_by_hand};
+        onic_schedule_t s;
+
+        onic_schedule_make(&s, &choice, 1 << 20, 64, 65536, 0, true, NULL);
+        for (int k = 0; k < 4; k++)
+            ck_assert_uint_eq(onic_schedule_next(&s), rows[i].chunks[k]);
+    }
+    ck_assert_int_eq(onic_schedule_best(ONIC_SCHEDULE_BEST, true), ONIC_SCHEDULE_CONSTANT);
+    ck_assert_int_eq(onic_schedule_best(ONIC_SCHEDULE_BEST, false), ONIC_SCHEDULE_MEASURED);
+    ck_assert_int_eq(onic_schedule_best(ONIC_SCHEDULE_OPTIMAL, true), ONIC_SCHEDULE_OPTIMAL);
+    for (int k = 0; k < ONIC_SCHEDULES; k++)
+        ck_assert_ptr_nonnull(onic_schedule_words[k]);
+}
+END_TEST
+
+/* Whatever the kind, all bytes are in chunks of no more than a buffer, and what copying hides in a
+ * handshake is the first one. */
+START_TEST(all_bytes)
+{
+    unit_random_t r = {unit_seed()};
+    static uint32_t size[ONIC_OPTIMAL_MAX];
+
+    for (int i = 0; i < 2000; i++) {
+        const onic_schedule_choice_t choice = {
+            (onic_schedule_kind_t)(1 + unit_below(&r, ONIC_SCHEDULES - 1)), link_by_hand};
+        const uint32_t unit = 1 + (uint32_t)unit_below(&r, 64);
+        const uint32_t buffer = 4096 + (uint32_t)unit_below(&r, 100000);
+        const uint64_t len = 1 + unit_below(&r, 1 << (unit_below(&r, 22)));
+        const bool handshake = unit_once_in(&r, 2);
+        uint64_t left = len;
+        onic_schedule_t s;
+
+        onic_schedule_make(&s, &choice, len, unit, buffer, 4096, handshake, size);
+        for (unsigned chunks = 0; left > 0; chunks++) {
+            const uint32_t chunk = onic_schedule_next(&s);
+
+            UNIT_CHECK(chunk > 0 && chunk <= buffer && chunk % unit == 0 && chunks < 10000);
+            if (chunks == 0 && handshake && choice.kind == ONIC_SCHEDULE_OPTIMAL && len > 8000 &&
+                buffer > 8000)
+                UNIT_CHECK(chunk == 8000 - 8000 % unit);
+            left -= chunk < left ? chunk : left;
+        }
+    }
+}
+END_TEST
+
 int main(void)
 {
     return UNIT_RUN("pipeline schedule", UNIT_ONCE(follows_the_series), UNIT_ONCE(number_of_chunks),
                     UNIT_ONCE(fixed), UNIT_ONCE(looks_ahead), UNIT_ONCE(of_the_paper),
-                    UNIT_ONCE(listed));
+                    UNIT_ONCE(listed), UNIT_ONCE(kinds), UNIT_ONCE(all_bytes));
 }

@@ -207,7 +207,10 @@ static void begin(unsigned nbuffers)
     pool = (onic_pool_t){&pool_words, buffer_words, nbuffers};
     onic_pool_init(&pool);
     ck_assert(onic_transfers_start());
-    onic_rma_open(&pool, memory, BUFFER, ME, false);
+    onic_rma_open(&pool, memory, BUFFER, ME,
+                  &(onic_schedule_choice_t){.kind = ONIC_SCHEDULE_MEASURED,
+                                            .link = {.chunk = 12288, .growth = 1.5}},
+                  false);
     ck_assert(onic_rma_state.open);
 }
 

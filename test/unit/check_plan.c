@@ -649,7 +649,9 @@ START_TEST(equations)
                                             .entry = 20,
                                             .entries = 4,
                                             .window = 32,
-                                            .reads = 16}};
+                                            .reads = 16,
+                                            .chunk = 16384,
+                                            .growth = 1.5}};
     const onic_layout_t flat = vector(4096, 0), strided = vector(4096, 64),
                         many = vector(32768, 64);
 

@@ -209,7 +209,7 @@ START_TEST(superpipeline_paper)
                             .buffer_bytes = 4 << 20,
                             .block = 4096};
 
-        onic_schedule_paper(&t.schedule, 1, t.buffer_bytes);
+        onic_schedule_growing(&t.schedule, SIM_C0, SIM_Q, 1, t.buffer_bytes);
         const double over = sim_transfer(&t).time / sim_raw(&sim_graphene, bytes);
         ck_assert_double_lt(over, bytes < 65536 ? 1.16 : bytes > 65536 ? 1.05 : 1.06);
     }

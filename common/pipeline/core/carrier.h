@@ -123,6 +123,7 @@ struct onic_transfer {
     unsigned stalls;  /**< looks in a row that found nothing to do */
     uint64_t stalled; /**< nanoseconds: since when, or when it was last looked into */
     bool streams;     /**< the sender writes long pieces past the caches */
+    uint32_t *sizes;  /**< of an optimal schedule's chunks, until it is closed; NULL: none */
     /* Of the carrier within a node: */
     struct onic_rx_pool *rx_pool; /**< the receiver's, as mapped here */
     uint64_t owner;               /**< the process that has the lease */

@@ -49,13 +49,6 @@ static inline void onic_schedule_listed(onic_schedule_t *s, const uint32_t *size
     s->sizes = sizes - 1;
 }
 
-/** Where the numbers of the link are not known; end of section 4: "hardwired C0 = 12 KB and q = 1.5
- *  gives results almost as good as optimal values". */
-static inline void onic_schedule_paper(onic_schedule_t *s, uint32_t unit, uint32_t buffer)
-{
-    onic_schedule_growing(s, 12.0 * 1024, 1.5, unit, buffer);
-}
-
 /** Bytes of the next chunk, but for the last one of a transfer, which is what is left. */
 static inline uint32_t onic_schedule_next(onic_schedule_t *s)
 {

@@ -5,6 +5,8 @@
 /** @file Transfers by puts: the carrier's row, and how they begin. See carrier_rma.h. */
 #include "common/pipeline/rma/carrier_rma.h"
 
+#include <stdlib.h>
+
 #include "ompi/constants.h"
 
 #include "common/layout/layout.h"
@@ -82,6 +84,8 @@ static void closed(onic_transfer_t *t, bool withdrawn)
 {
     onic_rma_end(t->rma, withdrawn);
     t->rma = NULL;
+    free(t->sizes);
+    t->sizes = NULL;
 }
 
 /* ---- beginning ------------------------------------------------------------------------------- */
@@ -102,8 +106,8 @@ static int drop(onic_rma_t *r, int rc)
 }
 
 /** Starts the machine over buffers of the peer, or one that stands for them before they are
- *  known. */
-static bool start_sender(onic_transfer_t *t, onic_rma_t *r, uint64_t buffers)
+ *  known, which is a handshake. */
+static bool start_sender(onic_transfer_t *t, onic_rma_t *r, uint64_t buffers, bool handshake)
 {
     const uint32_t theirs = r->peer->buffer_bytes, mine = onic_rma_state.buffer_bytes;
     const onic_lease_t lease = {buffers, theirs < mine ? theirs : mine};
@@ -111,7 +115,10 @@ static bool start_sender(onic_transfer_t *t, onic_rma_t *r, uint64_t buffers)
     onic_schedule_t schedule;
     if (granule > lease.buffer_bytes)
         return false;
-    onic_schedule_paper(&schedule, granule, lease.buffer_bytes);
+    if (onic_rma_state.schedule.kind == ONIC_SCHEDULE_OPTIMAL)
+        t->sizes = malloc(ONIC_OPTIMAL_MAX * sizeof(*t->sizes));
+    onic_schedule_make(&schedule, &onic_rma_state.schedule, t->end.len, granule, lease.buffer_bytes,
+                       0, handshake, t->sizes);
     onic_sender_init(&t->sender, t->end.len, &lease, &schedule, 0, granule);
     t->rma = r;
     r->transfer = t;
@@ -122,7 +129,7 @@ static int send(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
 {
     onic_rma_peer_t *to = record;
     onic_rma_t *r = to->requests < ONIC_GRANT_REQUESTS_MAX ? onic_rma_new(to, true) : NULL;
-    if (r == NULL || !start_sender(t, r, 1))
+    if (r == NULL || !start_sender(t, r, 1, true))
         return drop(r, OMPI_ERR_OUT_OF_RESOURCE);
     *ticket = (onic_ticket_t){.buffers = 0, .len = t->end.len, .name = r->name};
     r->handshake.waits = true;
@@ -136,7 +143,7 @@ static int answer(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
     if (ticket->buffers == 0 || (ticket->buffers & ~onic_buffers_first(to->nbuffers)) != 0)
         return OMPI_ERR_BAD_PARAM;
     onic_rma_t *r = onic_rma_new(to, true);
-    if (r == NULL || !start_sender(t, r, ticket->buffers))
+    if (r == NULL || !start_sender(t, r, ticket->buffers, false))
         return drop(r, OMPI_ERR_OUT_OF_RESOURCE);
     r->other = ticket->name;
     r->handshake.lease = ticket->buffers;

@@ -30,6 +30,7 @@
 #include "common/pipeline/core/rma_handshake.h"
 #include "common/pipeline/core/grant_queue.h"
 #include "common/pipeline/core/carrier.h"
+#include "common/pipeline/core/schedules.h"
 #include "common/support/handle.h"
 #include "common/transport/put.h"
 
@@ -88,7 +89,8 @@ typedef struct onic_rma_state {
     onic_pool_t pool;
     char *buffers, *bounce;
     uint32_t buffer_bytes;
-    uint64_t me; /**< as an owner of buffers */
+    uint64_t me;                     /**< as an owner of buffers */
+    onic_schedule_choice_t schedule; /**< of what this process sends */
     onic_region_t *rx_region, *bounce_region;
     onic_grant_queue_t grant_queue; /**< requests for buffers of mine */
     onic_pool_wait_t wait;          /**< all processes of other hosts count as one that waits */
@@ -111,7 +113,7 @@ extern const onic_carrier_t onic_carrier_rma;
  * buffers and their size, and this process as an owner. Prints nothing: without it nobody is
  * reached. The transport lock is not held. */
 void onic_rma_open(const onic_pool_t *pool, char *buffers, uint32_t buffer_bytes, uint64_t me,
-                   bool all);
+                   const onic_schedule_choice_t *schedule, bool all);
 /** When all transfers have been stopped, and the transport calls nothing any more. The transport
  * lock is not held. */
 void onic_rma_close(void);

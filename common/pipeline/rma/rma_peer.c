@@ -162,9 +162,10 @@ onic_rma_peer_t *onic_rma_reach(onic_peer_t *peer)
 /* ---- opening and closing --------------------------------------------------------------------- */
 
 void onic_rma_open(const onic_pool_t *pool, char *buffers, uint32_t buffer_bytes, uint64_t me,
-                   bool all)
+                   const onic_schedule_choice_t *schedule, bool all)
 {
     onic_rma_state_t *s = &onic_rma_state;
+    s->schedule = *schedule;
     s->all = all;
     s->pool = *pool;
     s->buffers = buffers;

@@ -71,8 +71,9 @@ void onic_node_forget(onic_peer_t *peer)
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-void onic_node_open(size_t bytes, size_t buffer)
+void onic_node_open(size_t bytes, size_t buffer, const onic_schedule_choice_t *schedule)
 {
+    onic_node_state.schedule = *schedule;
     const onic_life_t mine = onic_life_mine();
     onic_node_state.me = onic_owner_of(&mine);
     onic_node_state.exists = bytes > 0 && onic_rx_pool_make(bytes, buffer, &onic_node_state.rx_pool,
@@ -134,7 +135,6 @@ void onic_node_reclaim(void)
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-/** Every chunk fills a buffer: on a node that was never slower than chunks that grow. */
 static void start_sender(onic_transfer_t *t)
 {
     const uint32_t buffer = t->rx_pool->buffer_bytes;
@@ -142,8 +142,11 @@ static void start_sender(onic_transfer_t *t)
     const uint32_t line = buffer < 64 ? 1 : 64;
     const onic_lease_t lease = {t->buffers, buffer};
     onic_schedule_t schedule;
-    onic_schedule_growing(&schedule, buffer, 1, granule > 1 && granule <= buffer ? granule : line,
-                          buffer);
+    if (onic_node_state.schedule.kind == ONIC_SCHEDULE_OPTIMAL)
+        t->sizes = malloc(ONIC_OPTIMAL_MAX * sizeof(*t->sizes));
+    onic_schedule_make(&schedule, &onic_node_state.schedule, t->end.len,
+                       granule > 1 && granule <= buffer ? granule : line, buffer,
+                       ONIC_PIPELINE_BLOCK, false, t->sizes);
     onic_sender_init(&t->sender, t->end.len, &lease, &schedule, ONIC_PIPELINE_BLOCK, granule);
     t->streams = t->rx_pool->far;
 }
@@ -299,6 +302,8 @@ static bool is_dead(const onic_transfer_t *t)
 static void closed(onic_transfer_t *t, bool withdrawn)
 {
     (void)withdrawn;
+    free(t->sizes);
+    t->sizes = NULL;
     if (t->role == ONIC_RECEIVES)
         atomic_fetch_and(&onic_node_state.receiving, ~t->buffers);
 }

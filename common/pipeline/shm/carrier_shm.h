@@ -7,6 +7,7 @@
 
 #include "common/pipeline/shm/rx_pool.h"
 #include "common/pipeline/core/carrier.h"
+#include "common/pipeline/core/schedules.h"
 #include "common/transport/transport.h"
 
 /** A peer, from the first time on until the pipeline is closed or the peer is forgotten. */
@@ -24,6 +25,7 @@ typedef struct onic_node_state {
     bool exists; /**< there is a receive pool; constant while the pipeline is open */
     onic_rx_pool_t rx_pool;
     onic_segment_key_t key;
+    onic_schedule_choice_t schedule; /**< of what this process sends */
     uint64_t me;             /**< this process as an owner of buffers elsewhere; 0: not known */
     onic_node_peer_t *peers; /**< under the transport lock */
     /** Buffers of my receive pool that transfers here have to do with: they release them. */
@@ -37,7 +39,7 @@ extern const onic_carrier_t onic_carrier_node;
 
 /** Makes the receive pool of `bytes`, 0 for none, and offers it to the peers of the node, where
  *  data may go through shared memory. Where it cannot be had there is none. */
-void onic_node_open(size_t bytes, size_t buffer);
+void onic_node_open(size_t bytes, size_t buffer, const onic_schedule_choice_t *schedule);
 /** Nobody can map the receive pool any more. */
 void onic_node_withdraw(void);
 /** Closes it, when no transfer is left. */

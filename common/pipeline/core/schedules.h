@@ -1,0 +1,67 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Which schedule (chunks.h) the chunks of a transfer have, by the numbers of a link;
+ * sections and equations are those of A. Denis (2011). Pure. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/model/link.h"
+#include "common/model/pipeline.h"
+#include "common/pipeline/core/chunks.h"
+#include "common/support/export.h"
+
+typedef enum onic_schedule_kind {
+    ONIC_SCHEDULE_BEST,      /**< one of the others: onic_schedule_best */
+    ONIC_SCHEDULE_SUPERPIPE, /**< section 4: C0 = Bcopy 2 lambda, q = Bcopy / Bnet (equation 5) */
+    ONIC_SCHEDULE_OPTIMAL,   /**< dynamic programming over the lengths of chunks; takes up to a
+                                millisecond for each transfer */
+    ONIC_SCHEDULE_MEASURED, /**< the link's `chunk` and `growth`: the paper's 12 KiB and 1.5, unless
+                               a file of costs has others */
+    ONIC_SCHEDULE_CONSTANT, /**< each chunk fills a buffer */
+    ONIC_SCHEDULES
+} onic_schedule_kind_t;
+
+/** Their names, ended by NULL: "best", "superpipe" and so on. */
+ONIC_EXPORT extern const char *const onic_schedule_words[ONIC_SCHEDULES + 1];
+
+/** What a component says of its parameter `schedule`, whose words are onic_schedule_words. */
+#define ONIC_SCHEDULE_HELP                                                                         \
+    "Sizes of the chunks in which data goes through receive buffers: best, which is constant on "  \
+    "a "                                                                                           \
+    "node and measured between hosts; superpipe, which grow as the numbers of the link say; "      \
+    "optimal, which take least time by them, at the cost of up to a millisecond for each "         \
+    "transfer, so that the others can be compared with it; measured, by the numbers chunk and "    \
+    "growth of the link, 12 KiB and 1.5 unless a file of costs has others; constant, full "        \
+    "buffers. Where osc nicstride and pml superpipe are both used, that of the first to begin "    \
+    "holds"
+
+/** The kind that BEST stands for, on a node or between hosts; others stand for themselves. On a
+ * node full buffers were never slower than chunks that grow. */
+static inline onic_schedule_kind_t onic_schedule_best(onic_schedule_kind_t kind, bool on_node)
+{
+    return kind != ONIC_SCHEDULE_BEST ? kind
+           : on_node                  ? ONIC_SCHEDULE_CONSTANT
+                                      : ONIC_SCHEDULE_MEASURED;
+}
+
+/** A kind that is not BEST, and the numbers that it is made from. */
+typedef struct onic_schedule_choice {
+    onic_schedule_kind_t kind;
+    onic_link_t link;
+} onic_schedule_choice_t;
+
+/** The chunks of a kind that is not BEST, for the model: through buffers of `most` bytes. Optimal
+ *  ones, which are no slower, count as superpipe. */
+ONIC_EXPORT onic_chunks_t onic_schedule_chunks(onic_schedule_kind_t kind, const onic_link_t *link,
+                                               double most);
+
+/** The schedule of `len` > 0 bytes through buffers of `buffer` bytes, in multiples of `unit` (1 ..
+ *  buffer), shown in blocks of `block` or, if that is 0, whole. `handshake`: the first chunk is
+ *  copied in one. `size`: memory for an optimal schedule, which stays; NULL: superpipe instead. */
+ONIC_EXPORT void onic_schedule_make(onic_schedule_t *s, const onic_schedule_choice_t *choice,
+                                    uint64_t len, uint32_t unit, uint32_t buffer, uint32_t block,
+                                    bool handshake, uint32_t size[ONIC_OPTIMAL_MAX]);
