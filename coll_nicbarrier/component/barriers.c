@@ -215,7 +215,7 @@ static int step(nicbarrier_barriers_t *b)
     return nicbarrier_team_progress(b->team);
 }
 
-/** Is the first of the queue through, one way or the other? */
+/** True if the first of the queue is complete or has failed. */
 static bool is_through(nicbarrier_barriers_t *b, nicbarrier_request_t *r)
 {
     int *code = &r->super.req_status.MPI_ERROR;

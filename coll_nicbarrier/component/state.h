@@ -93,7 +93,7 @@ static inline void nicbarrier_add_live(unsigned long long *counter, long long n)
 void nicbarrier_params_register(const mca_base_component_t *component);
 /** Checks the values after all sources were read: errors get a text and a code. */
 int nicbarrier_params_check(const mca_base_component_t *component);
-/** Has the user asked for this component? Otherwise others do the barriers. */
+/** True if the user has asked for this component; else others do the barriers. */
 bool nicbarrier_params_wanted(void);
 /** The i-th parameter of the component and its engines, from 0 on; NULL behind the last. */
 const nicbarrier_param_t *nicbarrier_param(int i);

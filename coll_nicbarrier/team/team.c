@@ -251,7 +251,7 @@ static bool poll(nicbarrier_team_t *t, uint64_t epoch)
     return nicbarrier_team_done(t, epoch);
 }
 
-/** Is there nothing to wait for any more? */
+/** True if there is nothing to wait for any more. */
 static bool is_over(nicbarrier_team_t *t, uint64_t epoch)
 {
     return poll(t, epoch) || nicbarrier_team_failed(t) ||

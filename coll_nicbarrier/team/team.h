@@ -94,16 +94,17 @@ void nicbarrier_team_enter(nicbarrier_team_t *t, uint64_t epoch);
 /** To be called after enter by threads that do not call nicbarrier_team_wait. */
 void nicbarrier_team_depart(nicbarrier_team_t *t);
 
-/** Can a helper thread stand in for MPI threads that go away? `hand_over` makes it do so. */
+/** True if a helper thread can stand in for MPI threads that go away; `hand_over` makes it do so.
+ */
 bool nicbarrier_team_helped(const nicbarrier_team_t *t);
 void nicbarrier_team_hand_over(nicbarrier_team_t *t);
 
-/** Is the epoch, which has been entered, complete? */
+/** True if the epoch, which has been entered, is complete. */
 bool nicbarrier_team_done(nicbarrier_team_t *t, uint64_t epoch);
 
-/** Is a connection lost that this team needs, or a process of it dead, so that what is not complete
- *  now may never be? All of a node know from each other, and by the leader's engine all others.
- *  Stays so. */
+/** True if a connection is lost that this team needs, or a process of it is dead: what is not
+ *  complete now may never be. All of a node know from each other, and by the leader's engine all
+ * others. Stays so. */
 bool nicbarrier_team_failed(nicbarrier_team_t *t);
 
 /** A thread has waited for long: checks whether processes of this node have died, unless that was

@@ -44,7 +44,7 @@ static bool look_twice(int src, int tag, ompi_communicator_t *comm,
     return look(src, tag, comm, taken_p, status);
 }
 
-/** Has the only process that could send it died, and is all that has come of it handled? */
+/** True if the only process that could send it has died, and all that has come of it is handled. */
 static bool is_hopeless(int src, ompi_communicator_t *comm)
 {
     int rc = OMPI_SUCCESS;

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Messages in their turn; see comm.h. */
+/** @file Messages in the order of their senders; see comm.h. */
 #include "pml_superpipe/matching/comm.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ int superpipe_comm_init(superpipe_comm_t *c, uint64_t context, uint32_t nranks)
     c->sent = calloc(2 * (size_t)nranks, sizeof(uint32_t));
     if (c->sent == NULL)
         return -1;
-    c->turn = c->sent + nranks;
+    c->expected = c->sent + nranks;
     c->nranks = nranks;
     c->context = context;
     superpipe_match_init(&c->match);
@@ -26,13 +26,13 @@ void superpipe_comm_fini(superpipe_comm_t *c)
 {
     superpipe_match_fini(&c->match);
     free(c->sent);
-    c->sent = c->turn = NULL;
+    c->sent = c->expected = NULL;
 }
 
 void superpipe_comm_keep(superpipe_comm_t *c, superpipe_message_t *message)
 {
-    if (message->sequence == c->turn[message->source]) {
-        c->turn[message->source]++;
+    if (message->sequence == c->expected[message->source]) {
+        c->expected[message->source]++;
         superpipe_match_keep(&c->match, message);
         return;
     }
@@ -55,9 +55,9 @@ superpipe_message_t *superpipe_comm_next(superpipe_comm_t *c, int32_t source,
 {
     superpipe_message_t *message;
 
-    while ((message = find_held(c, source, c->turn[source])) != NULL) {
+    while ((message = find_held(c, source, c->expected[source])) != NULL) {
         TAILQ_REMOVE(&c->held, message, of_list);
-        c->turn[source]++;
+        c->expected[source]++;
         *receive_p = superpipe_match_message(&c->match, source, message->tag);
         if (*receive_p != NULL)
             return message;

@@ -4,7 +4,7 @@
  */
 /** @file Matching in one communicator: the messages of a source are matched in the order in which
  *  it has sent them, though they come by several channels that may overtake each other. The sender
- *  numbers them, and one that comes before its turn is held. Numbers go round in 32 bits. No memory
+ *  numbers them, and one that comes out of order is held. Numbers wrap around in 32 bits. No memory
  *  is spent on a message before superpipe_comm_arrive: most find their receive there.
  *
  *      switch (superpipe_comm_arrive(c, source, tag, sequence, &receive)) {
@@ -25,16 +25,16 @@
 /** Must not move. */
 typedef struct superpipe_comm {
     superpipe_match_t match;
-    superpipe_list_t held; /**< messages before their turn: few, since few channels overtake */
+    superpipe_list_t held; /**< messages out of order: few, since few channels overtake */
     uint64_t context;      /**< its name in messages */
     uint32_t nranks;       /**< of the group that is sent to and received from */
     uint32_t *sent;        /**< to each rank: the number of the next message */
-    uint32_t *turn;        /**< from each rank: the number of the message whose turn it is */
+    uint32_t *expected;    /**< from each rank: the number of the next message */
 } superpipe_comm_t;
 
 typedef enum superpipe_arrival {
     SUPERPIPE_MATCHED, /**< there is a receive for it */
-    SUPERPIPE_WAITS,   /**< it is to be kept, for a receive or for its turn */
+    SUPERPIPE_WAITS,   /**< it is to be kept: for a receive, or out of order */
     SUPERPIPE_REFUSED  /**< there is no such rank */
 } superpipe_arrival_t;
 
@@ -54,20 +54,20 @@ superpipe_comm_arrive(superpipe_comm_t *c, int32_t source, int32_t tag, uint32_t
 {
     if ((uint32_t)source >= c->nranks)
         return SUPERPIPE_REFUSED;
-    if (sequence != c->turn[source])
+    if (sequence != c->expected[source])
         return SUPERPIPE_WAITS;
     *receive_p = superpipe_match_message(&c->match, source, tag);
     if (*receive_p == NULL)
         return SUPERPIPE_WAITS;
-    c->turn[source]++;
+    c->expected[source]++;
     return SUPERPIPE_MATCHED;
 }
 
 /** Keeps one of which superpipe_comm_arrive has returned SUPERPIPE_WAITS, under the same lock. */
 void superpipe_comm_keep(superpipe_comm_t *c, superpipe_message_t *message);
 
-/** The next message of this source that was held, whose turn has come and for which there is a
- *  receive; NULL where there is none. Those that find no receive are kept. */
+/** The next message of this source that was held, is expected now and has a receive; NULL where
+ *  there is none. Those that find no receive are kept. */
 superpipe_message_t *superpipe_comm_next(superpipe_comm_t *c, int32_t source,
                                          superpipe_receive_t **receive_p);
 

@@ -41,8 +41,8 @@ typedef struct superpipe_receive {
     int32_t tag;    /**< or SUPERPIPE_ANY_TAG */
 } superpipe_receive_t;
 
-/** A message that waits: for its receive, for its turn or for its communicator (comm.h). The caller
- *  fills in the second half, and zero into the first; must stay where it is. */
+/** A message that waits: for its receive, for those before it or for its communicator (comm.h). The
+ * caller fills in the second half, and zero into the first; must stay where it is. */
 typedef struct superpipe_message {
     superpipe_link_t link[SUPERPIPE_ANY_MESSAGE]; /**< in the index of each class but the last */
     TAILQ_ENTRY(superpipe_message) of_list;       /**< of all that wait for the same */
@@ -115,7 +115,7 @@ superpipe_receive_t *superpipe_match_abandon(superpipe_match_t *m, int32_t sourc
 superpipe_receive_t *superpipe_match_earlier(superpipe_match_t *m, int32_t source, int32_t tag,
                                              superpipe_receive_t *earliest);
 
-/** A message from `source` with `tag` has its turn: takes out the receive for it, the first to have
+/** The next message of `source` has `tag`: takes out the receive for it, the first to have
  *  been posted of those that match; NULL where there is none. */
 static inline superpipe_receive_t *superpipe_match_message(superpipe_match_t *m, int32_t source,
                                                            int32_t tag)
@@ -134,7 +134,7 @@ static inline superpipe_receive_t *superpipe_match_message(superpipe_match_t *m,
     return receive;
 }
 
-/** Keeps a message that has had its turn and found no receive, for those that will be posted. */
+/** Keeps a message that came in order and found no receive, for those that will be posted. */
 void superpipe_match_keep(superpipe_match_t *m, superpipe_message_t *message);
 
 /** The message that a receive of these would get now, which stays; NULL where there is none. */

@@ -56,7 +56,7 @@ void superpipe_rings_remove(superpipe_rings_t *t, superpipe_link_t *link);
 superpipe_link_t *superpipe_rings_some(const superpipe_rings_t *t, uint64_t key, uint64_t mask,
                                        size_t *cursor);
 
-/** Is it in a ring? */
+/** True if it is in a ring. */
 static inline bool superpipe_link_is_in(const superpipe_link_t *link)
 {
     return link->next != NULL;

@@ -147,7 +147,7 @@ static bool is_open_stranger(const superpipe_peer_t *p)
     return is_of_other_job(onic_peer_name(p->wire)) && !p->closed && !p->lost;
 }
 
-/** Is a copy left that a process of another job may ask for? */
+/** True if a copy is left that a process of another job may ask for. */
 static bool has_copies(void)
 {
     const superpipe_peer_t *p;
@@ -205,7 +205,7 @@ static bool is_named_locked(uint64_t name)
     return false;
 }
 
-/** Does a message of it wait for a communicator that is still to be made here? */
+/** True if a message of it waits for a communicator that is still to be made here. */
 static bool has_parked_locked(const superpipe_peer_t *p)
 {
     const superpipe_message_t *m;

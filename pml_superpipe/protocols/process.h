@@ -81,7 +81,7 @@ void superpipe_unlock(superpipe_request_t *r);
 /** Finishes it where nothing of it is left or under way, and has it completed. */
 void superpipe_finish_locked(superpipe_request_t *r);
 
-/** Has one completed that is over (state.done) and that nothing knows any more. */
+/** Completes one that is over (state.done) and that nothing knows any more, or has it completed. */
 void superpipe_complete_locked(superpipe_request_t *r);
 
 /** Finishes it with an error, as soon as nothing of it is under way. */
@@ -297,7 +297,7 @@ void superpipe_drain(void);
  *  pml_progress of the module. */
 int superpipe_look(void);
 
-/** Is a process of another job in the group that a communicator sends to? */
+/** True if a process of another job is in the group that a communicator sends to. */
 bool superpipe_is_foreign(const ompi_communicator_t *comm);
 
 /** onic_transport_forget_fn_t: gives back what is kept for a process of another job that has left.

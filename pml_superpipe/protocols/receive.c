@@ -99,7 +99,7 @@ static void matched_locked(superpipe_request_t *r, superpipe_peer_t *from,
 
 /* ---- receives -------------------------------------------------------------------------------- */
 
-/** Is the only sender of a receive known to be lost, perhaps by another communicator? */
+/** True if the only sender of a receive is known to be lost, perhaps by another communicator. */
 static bool is_lost(const superpipe_request_t *r)
 {
     const ompi_proc_t *proc;
@@ -139,7 +139,7 @@ void superpipe_receive_message(superpipe_request_t *r, superpipe_unexpected_t *m
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/** Those of the source that came too early and have their turn now. */
+/** Those of the source that came out of order and are next now. */
 static void release_locked(superpipe_comm_t *c, int32_t source)
 {
     superpipe_receive_t *receive;

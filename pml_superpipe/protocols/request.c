@@ -227,10 +227,10 @@ static void report(superpipe_request_t *r)
     (void)ompi_request_complete(&r->super, true);
 }
 
-/** Bytes of a receive that ends a turn of its sender's messages: the next one may be for a receive
- *  that its user posts only then. A message that comes before its receive is copied once more,
- * which from here on takes longer than one more progress, and calls that post receives would unpack
- * it before what they send. */
+/** Bytes of a receive after which progress leaves its sender's queue: the next message may be for a
+ * receive that its user posts only then. A message that comes before its receive is copied once
+ * more, which from here on takes longer than one more progress, and calls that post receives would
+ * unpack it before what they send. */
 #define ENDS_TURN 2048
 
 void superpipe_complete_locked(superpipe_request_t *r)
@@ -251,7 +251,7 @@ void superpipe_complete_locked(superpipe_request_t *r)
     superpipe.done_tail = &r->next_done;
 }
 
-/** Is nothing of it left or under way? Then it is taken out of everything that knows it. */
+/** True if nothing of it is left or under way: then it is taken out of everything that knows it. */
 static bool end_locked(superpipe_request_t *r)
 {
     if (!superpipe_transfer_is_over(&r->state))

@@ -44,7 +44,7 @@ static inline bool superpipe_on_node(const superpipe_case_t *c)
     return c->kind < ONIC_NET;
 }
 
-/** Has one side, at least, a buffer that was not used lately? */
+/** True if at least one side has a buffer that was not used lately. */
 static inline bool superpipe_is_fresh(const superpipe_case_t *c)
 {
     return c->pins > 0.5;

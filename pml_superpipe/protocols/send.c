@@ -14,7 +14,7 @@ static bool is_short_locked(superpipe_peer_t *p, uint64_t length)
     return length <= p->short_most;
 }
 
-/** Is it a short message that cannot go as a whole now? */
+/** True if it is a short message that cannot go as a whole now. */
 static bool lacks_credit_locked(superpipe_peer_t *p, uint64_t length)
 {
     return is_short_locked(p, length) &&

@@ -125,7 +125,7 @@ typedef struct superpipe_announced {
     bool synchronous; /**< the sender waits for an acknowledgement though all comes early */
 } superpipe_announced_t;
 
-/** An unexpected message: it has no receive yet, or not its turn, or no communicator. */
+/** An unexpected message: it has no receive yet, came out of order, or has no communicator. */
 typedef struct superpipe_unexpected {
     superpipe_message_t message; /**< the first member */
     superpipe_peer_t *from;

@@ -16,7 +16,7 @@ void superpipe_transfer_moved(superpipe_transfer_t *t, bool good)
 
 /* ---- sender ---------------------------------------------------------------------------------- */
 
-/** Is its data neither given away nor promised? */
+/** True if its data is neither given away nor promised. */
 static bool is_free(const superpipe_transfer_t *t)
 {
     return !t->requested && !t->sent && !t->broken && !t->done;
@@ -54,7 +54,7 @@ void superpipe_transfer_acknowledged(superpipe_transfer_t *t)
     t->sent = t->moved >= t->early;
 }
 
-/** Is there data that goes in fragments, now? */
+/** True if there is data that goes in fragments now. */
 static bool has_fragments(const superpipe_transfer_t *t)
 {
     return !t->sent && !t->broken && (t->fragments || t->moved < t->early);

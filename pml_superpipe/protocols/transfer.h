@@ -48,7 +48,7 @@ static inline void superpipe_transfer_begin(superpipe_transfer_t *t, bool sends,
     *t = (superpipe_transfer_t){.sends = sends, .length = length, .wanted = length};
 }
 
-/** Is it over now? True once: the caller completes it. To be called after each change. */
+/** True once, when it is over: the caller completes it. To be called after each change. */
 static inline bool superpipe_transfer_is_over(superpipe_transfer_t *t)
 {
     const bool complete = t->matched && (t->sends ? t->sent : t->moved == t->wanted);
@@ -97,8 +97,7 @@ static inline void superpipe_transfer_sent_whole(superpipe_transfer_t *t, bool w
  *  more. */
 bool superpipe_transfer_requested(superpipe_transfer_t *t, uint64_t wanted);
 
-/** Have all early bytes been given to the transport? What does not go in fragments waits for that.
- */
+/** True if all early bytes have been given to the transport: what is no stream waits for that. */
 static inline bool superpipe_transfer_gave_early(const superpipe_transfer_t *t)
 {
     return t->moved >= t->early;
@@ -122,7 +121,8 @@ static inline void superpipe_transfer_given(superpipe_transfer_t *t, uint64_t by
     t->in_flight += pending;
 }
 
-/** Has it more fragments, and nothing that would bring it back to send them? Then it is queued. */
+/** True if it has more fragments and nothing would bring it back to send them: then it is queued.
+ */
 bool superpipe_transfer_is_idle(const superpipe_transfer_t *t);
 
 /* ---- receiver -------------------------------------------------------------------------------- */
@@ -139,5 +139,6 @@ static inline bool superpipe_transfer_fit(superpipe_transfer_t *t, uint64_t leng
 /** How many of the early bytes [at, at + bytes) belong to what is wanted: the first ones. */
 uint64_t superpipe_transfer_takes_early(const superpipe_transfer_t *t, uint64_t at, uint64_t bytes);
 
-/** May DATA for bytes [at, at + bytes) be taken? Not of one that is broken, nor outside of it. */
+/** True if DATA for bytes [at, at + bytes) may be taken: it is not broken, and they lie within it.
+ */
 bool superpipe_transfer_takes(const superpipe_transfer_t *t, uint64_t at, uint64_t bytes);

@@ -30,8 +30,8 @@ START_TEST(numbers_go_round)
     ck_assert_uint_eq(c.sent[1]++, 0);
     ck_assert_uint_eq(c.sent[1]++, 1);
     ck_assert_uint_eq(c.sent[0]++, 0);
-    ck_assert_uint_eq(c.turn[0] | c.turn[1], 0);
-    c.sent[1] = c.turn[1] = UINT32_MAX;
+    ck_assert_uint_eq(c.expected[0] | c.expected[1], 0);
+    c.sent[1] = c.expected[1] = UINT32_MAX;
     for (uint32_t i = 0; i < 3; i++) {
         const uint32_t number = c.sent[1]++;
         ck_assert_uint_eq(number, UINT32_MAX + i);
@@ -49,7 +49,7 @@ START_TEST(ranks)
     superpipe_message_t early = {.source = 1, .tag = 4, .sequence = 102};
 
     UNIT_CHECK(superpipe_comm_init(&c, 7, 2) == 0);
-    c.turn[1] = 100;
+    c.expected[1] = 100;
     UNIT_CHECK(post(&any, SUPERPIPE_ANY_SOURCE, SUPERPIPE_ANY_TAG));
     UNIT_CHECK(arrive(1, 4, 102) == SUPERPIPE_WAITS);
     superpipe_comm_keep(&c, &early);

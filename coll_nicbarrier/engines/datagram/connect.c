@@ -99,7 +99,7 @@ int nicbarrier_datagram_connect(nicbarrier_net_t *net, const nicbarrier_endpoint
 
 /* ---- the trial ------------------------------------------------------------------------------- */
 
-/** Is a partner that is waited for out of reach (reach.h)? */
+/** True if a partner that is waited for is out of reach (reach.h). */
 static bool misses_partner(const nicbarrier_net_t *net)
 {
     const uint64_t now = onic_now_nsec();

@@ -28,7 +28,8 @@ static void prove(nicbarrier_net_t *net, nicbarrier_partner_t *partner,
         nicbarrier_datagram_moved(net, partner);
 }
 
-/** Does the packet come from the receiver of my step that it names (`upwards`), or the sender? */
+/** True if the packet comes from the receiver of my step that it names (`upwards`), or the sender.
+ */
 static bool fits(const nicbarrier_net_t *net, const nicbarrier_packet_t *p, bool upwards)
 {
     const nicbarrier_step_t *s = &net->step[p->at];
@@ -157,7 +158,7 @@ static int take(const unsigned char *bytes, size_t len, const nicbarrier_address
 
 /* ---- what is due ----------------------------------------------------------------------------- */
 
-/** Has the partner kept silent for longer than the user allows? */
+/** True if the partner has kept silent for longer than the user allows. */
 static bool is_silent(const nicbarrier_partner_t *p, uint64_t now)
 {
     const uint64_t limit = (uint64_t)nicbarrier_datagram_config.silence * UINT64_C(1000000000);
@@ -226,7 +227,7 @@ typedef struct refusal {
     nicbarrier_address_t to;
 } refusal_t;
 
-/** Is it a member of the group that is waited for? */
+/** Fails the group if the refused process is a member that is waited for. */
 static void refuse(nicbarrier_net_t *net, uint64_t what)
 {
     const refusal_t *r = (const refusal_t *)(uintptr_t)what;

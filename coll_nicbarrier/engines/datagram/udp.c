@@ -53,7 +53,7 @@ static void split(const any_address_t *a, nicbarrier_ip_t *ip, uint16_t *port)
     }
 }
 
-/** Is it up, and has an address of IP? */
+/** True if the interface is up and has an address of IP. */
 static bool is_ip(const struct ifaddrs *i)
 {
     const unsigned up = IFF_UP | IFF_RUNNING;
@@ -90,7 +90,7 @@ static void interface_of(const nicbarrier_ip_t *ip, char name[IF_NAMESIZE])
     freeifaddrs(all);
 }
 
-/** Is it to be named? Then its address and network, too. */
+/** True if the interface is to be named; gives its address and network. */
 static bool is_wanted(const struct ifaddrs *i, const char *filter, nicbarrier_ip_t *p)
 {
     if (!is_ip(i) || !ip_of(i, p))
@@ -291,7 +291,7 @@ int nicbarrier_udp_receive(void *bytes, size_t size, nicbarrier_address_t *from)
     return n < 0 ? -1 : (int)n;
 }
 
-/** Is it from a host where the port is closed? */
+/** True if it is from a host where the port is closed. */
 static bool is_refusal(struct msghdr *m)
 {
     for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c != NULL; c = CMSG_NXTHDR(m, c)) {

@@ -64,5 +64,5 @@ typedef struct nicbarrier_way {
 /** 0, or -1 and the reason: there is no route. The socket is open. Some system calls. */
 int nicbarrier_udp_way(const nicbarrier_address_t *to, nicbarrier_way_t *way,
                        nicbarrier_reason_t *why);
-/** Is there certainly no route to an address of UDP? Some system calls. */
+/** True if there is certainly no route to an address of UDP. Some system calls. */
 bool nicbarrier_udp_has_no_way(const nicbarrier_address_t *to);

@@ -70,7 +70,7 @@ int nicbarrier_udp_address_choose(const nicbarrier_udp_address_t *mine,
                                   const nicbarrier_udp_address_t *theirs, bool ipv6,
                                   nicbarrier_ip_t order[NICBARRIER_IPS_MAX + 1]);
 
-/** Is the address inside the network of the other? */
+/** True if the address is inside the network of the other. */
 bool nicbarrier_ip_within(const nicbarrier_ip_t *p, const nicbarrier_ip_t *network);
 
 /**
@@ -82,5 +82,5 @@ bool nicbarrier_ip_within(const nicbarrier_ip_t *p, const nicbarrier_ip_t *netwo
  */
 int nicbarrier_ip_wanted(const nicbarrier_ip_t *p, const char *interface, const char *filter);
 
-/** Is the filter of the form that nicbarrier_ip_wanted understands? */
+/** True if the filter is of the form that nicbarrier_ip_wanted understands. */
 bool nicbarrier_ip_filter_valid(const char *filter);

@@ -79,7 +79,7 @@ void nicbarrier_mlx5_enter(nicbarrier_net_t *net, uint64_t epoch);
 int nicbarrier_mlx5_progress(nicbarrier_net_t *net);
 /** The group has failed: those that write to this member are notified. */
 void nicbarrier_mlx5_fail(nicbarrier_net_t *net);
-/** Is all that was entered complete, and has it gone out? */
+/** True if all that was entered is complete and has gone out. */
 bool nicbarrier_mlx5_is_done(const nicbarrier_net_t *net);
 
 /* adapter.c */

@@ -115,7 +115,7 @@ int nicbarrier_put_progress(nicbarrier_net_t *net);
 /** Sends what had to wait for the puts before it. */
 void nicbarrier_put_send(nicbarrier_net_t *net);
 
-/** Is a word still to go out, or under way, to a partner that can be reached? */
+/** True if a word is still to go out, or under way, to a partner that can be reached. */
 bool nicbarrier_put_sends(const nicbarrier_net_t *net);
 
 /** Is something still to come for what this process has entered: from partners or, before that,

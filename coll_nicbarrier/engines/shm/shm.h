@@ -104,7 +104,7 @@ void nicbarrier_shm_depart(nicbarrier_shm_t *s);
 /** The last epoch that is complete on this node (with its network part, if there is one). */
 uint64_t nicbarrier_shm_completed(nicbarrier_shm_t *s);
 
-/** Is epoch `epoch` complete? Cheaper than the above. */
+/** True if epoch `epoch` is complete; cheaper than the above. */
 bool nicbarrier_shm_done(nicbarrier_shm_t *s, uint64_t epoch);
 
 /** The last epoch that all processes of the node have entered; with a network part. */
@@ -118,7 +118,7 @@ void nicbarrier_shm_release(nicbarrier_shm_t *s, uint64_t epoch);
 
 /** What is not complete now may never be. Stays so. Any thread. */
 void nicbarrier_shm_fail(nicbarrier_shm_t *s);
-/** Has a member called that? */
+/** True if a member has called that. */
 bool nicbarrier_shm_failed(const nicbarrier_shm_t *s);
 
 /** Has one of `count` members ended, from member `from` on, modulo their number? Some tens of

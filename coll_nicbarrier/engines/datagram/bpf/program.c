@@ -137,7 +137,7 @@ INLINE bool read_message(void *data, void *end, struct message *m)
     return true;
 }
 
-/** Is it a word that the group waits for from there? What else it is wrong in, the rule says. */
+/** True if the group waits for a word from there. The rule judges the rest. */
 INLINE bool fits(const struct group *g, const struct message *m)
 {
     const uint32_t k = m->at;
