@@ -96,7 +96,7 @@ static int look_for_area(nicstride_peer_t *p)
     return known;
 }
 
-/** Is there a receive pool to be reached? Found out the first time. */
+/** True if the receive pool can be reached. Found out once. */
 static bool reach(const nicstride_transfer_t *t)
 {
     nicstride_peer_t *p = t->peer;

@@ -158,8 +158,7 @@ static onic_refused_t sieve(const nicstride_transfer_t *a)
     return refused;
 }
 
-/** Warns that there is no single copy, once: the program works all the same, but its user may
- * wonder why it is slow. */
+/** Warns once that there is no single copy: the program works all the same, but may be slow. */
 static void warn_no_single_copy(void)
 {
     static bool said;
@@ -191,7 +190,7 @@ static int start(const nicstride_transfer_t *t,
     return OMPI_SUCCESS;
 }
 
-/** Can the kernel copy to and from the peer's memory? Asked once. */
+/** True if the kernel can copy to and from the peer's memory. Asked once. */
 static bool works(const nicstride_transfer_t *t)
 {
     int *kept = known(t), is = __atomic_load_n(kept, __ATOMIC_RELAXED);
@@ -208,8 +207,8 @@ static bool works(const nicstride_transfer_t *t)
     return is > 0;
 }
 
-/** Of a dynamic window what is known to be attached: only single copy goes past the target, which
- *  knows the rest. */
+/** True if the bytes are known to be attached to a dynamic window. Only single copy goes past the
+ *  target, which would check that. */
 static bool is_attached(const nicstride_transfer_t *t)
 {
     return t->m->flavor != MPI_WIN_FLAVOR_DYNAMIC ||

@@ -59,7 +59,7 @@ static double cost(const nicstride_case_t *c)
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-/** Do puts and gets go by it? */
+/** True if the user has forced this method. */
 static bool is_forced(void)
 {
     return nicstride_component.params.method == NICSTRIDE_METHOD_RDMA;
@@ -116,8 +116,8 @@ static uint64_t place(int64_t disp, const onic_layout_t *target)
     return (uint64_t)disp + (uint64_t)target->offset;
 }
 
-/** Is there a key for each of the bytes, and for the word of a dynamic window? What is missing is
- *  asked for. */
+/** True if there are keys for all of the bytes, and for the word of a dynamic window. Asks the
+ * target for those that are missing. */
 static bool has_keys_locked(nicstride_peer_t *p, uint64_t from, uint64_t size)
 {
     const uint64_t end = from + size;
@@ -237,7 +237,7 @@ static void read_word(nicstride_op_t *op, reading_t *r)
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
-/** Not past what stands before it, where a thread waits for that. */
+/** False if a thread flushes the peer: the operation must not pass what that waits for. */
 static bool may_start(const nicstride_transfer_t *t)
 {
     nicstride_peer_t *p = t->peer;
@@ -326,7 +326,7 @@ static bool flush(nicstride_peer_t *p)
     return (puts == NULL || puts->landed >= begun->put) && begun->under_way == 0;
 }
 
-/** Where it is forced there may be no adapter: UCX does by messages what that would do. */
+/** If the method is forced there may be no adapter: then UCX does the same by messages. */
 static bool needs_peer(nicstride_peer_t *p)
 {
     return !flush(p) && !onic_peer_puts_by_rdma(p->wire);

@@ -9,7 +9,7 @@
  *  other process; with the answer the target tells its own, and the key of the memory. Where the
  *  connection has gone, to make room for others, the keys are asked for again (protocol/message.h).
  *
- *  Wire lock. */
+ *  Transport lock. */
 #pragma once
 
 #include "common/transport/verbs/connections.h"

@@ -84,7 +84,7 @@ typedef struct moved {
 /** How a begin has ended. */
 typedef enum begun { BEGUN, BY_MESSAGE, WANTS_MEMORY } begun_t;
 
-/* Wire lock. */
+/* Transport lock. */
 static unsigned under_way;
 static moved_t *checked; /**< of these the word has been read, or could not be */
 static moved_t *ended;   /**< their registrations are to be given back before they are finished */

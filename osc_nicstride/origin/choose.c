@@ -45,7 +45,7 @@ static bool reaches(const nicstride_case_t *c, unsigned method)
     return nicstride_methods[method]->reach(c->transfer);
 }
 
-/** Of what could be stored, and is better sent. */
+/** For mapped memory: all methods but load and store. */
 static bool reaches_by_message(const nicstride_case_t *c, unsigned method)
 {
     return method != NICSTRIDE_METHOD_DIRECT && reaches(c, method);
@@ -85,10 +85,10 @@ static nicstride_presence_t presence(const nicstride_transfer_t *t, bool togethe
     return nicstride_presence(t->peer);
 }
 
-/** Is it better to send this put than to store it in mapped memory? In active target epochs, where
- *  the target unpacks it when it comes to the end of its own. In passive ones a flush would wait
- * for a target that computes. And not where it may have no helper thread that answers: a put for
- * whose message there is no room would wait for it. */
+/** True if a put to mapped memory is better sent than stored: columns (nicstride_is_column) in
+ * active target epochs, where the target unpacks them at the end of its own epoch. In passive ones
+ * a flush would wait for a target that computes. Not if the target may have no server thread: a put
+ * for whose message there is no room would wait for it. */
 static bool is_sent(const nicstride_transfer_t *t)
 {
     return nicstride_is_active(t->m) && t->type == NICSTRIDE_MSG_PUT &&
@@ -121,8 +121,7 @@ static nicstride_method_t choose_for_update(const nicstride_transfer_t *t, int f
     return NICSTRIDE_METHOD_PACK;
 }
 
-/** Nothing is cheaper than load and store, nor than short ones that travel together to a target
- * that is there. */
+/** What needs no plan: load and store, and short messages to a target that is there. */
 static nicstride_method_t choose_at_once(const nicstride_transfer_t *t, bool is_short)
 {
     if (t->mapped && !is_sent(t))
@@ -184,7 +183,7 @@ static unsigned way_of(const nicstride_transfer_t *t, nicstride_method_t method)
                                                                    : NICSTRIDE_WAY_LOOSE;
 }
 
-/** Behind what was written before. */
+/** Starts it, after earlier writes that it would overtake have landed. */
 static int start_by(nicstride_transfer_t *t, nicstride_method_t method, bool *done_p)
 {
     t->way = way_of(t, method);
@@ -236,8 +235,7 @@ int nicstride_run(nicstride_transfer_t *t, int rc, ompi_request_t **request_p)
     return request_p != NULL ? nicstride_request_finish(request, rc, done, request_p) : rc;
 }
 
-/** Does what a short message moves go that way, as `choose` would find? What would have to be
- * looked up is left to that. */
+/** True if `choose` would send it by message. False if that is not known at once. */
 static bool is_for_messages(const nicstride_module_t *m, nicstride_peer_t *p,
                             const nicstride_short_t *s)
 {

@@ -14,8 +14,8 @@
 /* Stands for elements of several types. */
 #define ANY_TYPE (ompi_mpi_byte.dt.id)
 
-/** May elements be of several types? The standard says no, but Open MPI and its components
- *  allow it where values are only replaced or fetched: that is done byte by byte. */
+/** True if the elements may be of several types. The standard forbids that, but Open MPI and its
+ *  components allow it if values are only replaced or fetched: that is done byte by byte. */
 static bool takes_any_type(const ompi_op_t *op)
 {
     return op == &ompi_mpi_op_replace.op || op == &ompi_mpi_op_no_op.op;
@@ -78,8 +78,8 @@ static int open_result(nicstride_transfer_t *t, const nicstride_arguments_t *g,
     return nicstride_check_host(t->m, t->call, "result", result->base, &t->result);
 }
 
-/** Is the operation a predefined one that knows the predefined type? Open MPI looks at neither in
- *  MPI_Fetch_and_op. */
+/** True if the operation is predefined and is defined for the predefined type. Open MPI checks neither
+ *  in MPI_Fetch_and_op. */
 static bool reduces(ompi_op_t *op, const ompi_datatype_t *dt)
 {
     const int slot = ompi_op_is_intrinsic(op) ? ompi_op_ddt_map[dt->id] : -1;

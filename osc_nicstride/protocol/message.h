@@ -8,7 +8,7 @@
  *  Every fragment of an operation names its own target bytes, so the target keeps no state between
  *  fragments: regular layouts travel whole with the position (`offset`) of the fragment in them,
  * and so do short lists of blocks that are repeated; other lists as the slice that it needs, or by
- *  the name of a list that the target has (peer_layout_cache.h). Only for a transfer through
+ *  the id of a list that the target has (peer_layout_cache.h). Only for a transfer through
  *  receive buffers does the target keep a record.
  *
  *  Pure. Type, flags and lengths are checked. Fields that a type does not use are not looked at. */
@@ -52,7 +52,7 @@ typedef enum nicstride_msg_type {
                                  the number, dtype 1 if it is bad; status: somebody was lost */
     NICSTRIDE_MSG_KEYS,   /**< payload, inline: see below; op 0: asks for keys of the window's byte
                              disp, or of an address; 1: the answer */
-    NICSTRIDE_MSG_LAYOUT, /**< op 1: the target has the list with the name `count`
+    NICSTRIDE_MSG_LAYOUT, /**< op 1: the target has the list with the id `count`
                                (peer_layout_cache.h); 0: it will not have it */
     NICSTRIDE_MSG_ROWS,   /**< this one and those up to LAST are left to rows: payload, inline */
     NICSTRIDE_MSG_LAST = NICSTRIDE_MSG_ROWS + 4
@@ -72,13 +72,13 @@ enum {
     NICSTRIDE_MSG_RUNS = 32,  /**< the layout is the operation's whole one,
                                    a list of blocks */
     NICSTRIDE_MSG_INLINE = 4, /**< the payload lies behind header and layout, not beside them */
-    NICSTRIDE_MSG_CACHED = 16 /**< a name (peer_layout_cache.h) stands
+    NICSTRIDE_MSG_CACHED = 16 /**< an id (peer_layout_cache.h) stands
                                  before the layout. With SLICE: that of the list to which the slice
                                  belongs; else the layout is the operation's whole one, what is
-                                 around the list of that name */
+                                 around the list of that id */
 };
 
-/** Bytes of a name. */
+/** Bytes of an id. */
 #define NICSTRIDE_LAYOUT_ID_BYTES 8
 /** Bytes of a ticket. */
 #define NICSTRIDE_TICKET_BYTES 24

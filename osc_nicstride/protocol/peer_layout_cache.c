@@ -12,7 +12,7 @@
 /* Form, offset, levels: a byte and numbers of ten. */
 _Static_assert(NICSTRIDE_LAYOUT_ID_BYTES + 11 + 20 * ONIC_LAYOUT_MAX_LEVELS <=
                    ONIC_LAYOUT_ENCODED_MAX,
-               "room for a name and what is around the list");
+               "room for an id and what is around the list");
 
 /* ---- at the origin --------------------------------------------------------------------------- */
 
@@ -36,32 +36,32 @@ uint32_t nicstride_layout_used(nicstride_sent_layouts_t *s, uint64_t list)
         return 0;
     l->uses = 0;
     l->state = NICSTRIDE_LAYOUT_SENT;
-    s->names = s->names < UINT32_MAX / NICSTRIDE_LAYOUT_CACHE_ENTRIES - 1 ? s->names + 1 : 1;
-    l->name = s->names * NICSTRIDE_LAYOUT_CACHE_ENTRIES +
-              (uint32_t)(list % NICSTRIDE_LAYOUT_CACHE_ENTRIES);
-    return l->name;
+    s->ids = s->ids < UINT32_MAX / NICSTRIDE_LAYOUT_CACHE_ENTRIES - 1 ? s->ids + 1 : 1;
+    l->id =
+        s->ids * NICSTRIDE_LAYOUT_CACHE_ENTRIES + (uint32_t)(list % NICSTRIDE_LAYOUT_CACHE_ENTRIES);
+    return l->id;
 }
 
-bool nicstride_layout_is(const nicstride_sent_layouts_t *s, uint32_t name,
+bool nicstride_layout_is(const nicstride_sent_layouts_t *s, uint32_t id,
                          nicstride_sent_state_t state)
 {
-    const struct nicstride_sent_layout *l = &s->entry[name % NICSTRIDE_LAYOUT_CACHE_ENTRIES];
+    const struct nicstride_sent_layout *l = &s->entry[id % NICSTRIDE_LAYOUT_CACHE_ENTRIES];
 
-    return l->name == name && l->state == state;
+    return l->id == id && l->state == state;
 }
 
 uint32_t nicstride_layout_find(const nicstride_sent_layouts_t *s, uint64_t list)
 {
     const struct nicstride_sent_layout *l = &s->entry[list % NICSTRIDE_LAYOUT_CACHE_ENTRIES];
 
-    return l->list == list && l->state == NICSTRIDE_LAYOUT_KNOWN ? l->name : 0;
+    return l->list == list && l->state == NICSTRIDE_LAYOUT_KNOWN ? l->id : 0;
 }
 
-void nicstride_layout_answered(nicstride_sent_layouts_t *s, uint32_t name, bool had)
+void nicstride_layout_answered(nicstride_sent_layouts_t *s, uint32_t id, bool had)
 {
-    struct nicstride_sent_layout *l = &s->entry[name % NICSTRIDE_LAYOUT_CACHE_ENTRIES];
+    struct nicstride_sent_layout *l = &s->entry[id % NICSTRIDE_LAYOUT_CACHE_ENTRIES];
 
-    if (!nicstride_layout_is(s, name, NICSTRIDE_LAYOUT_SENT))
+    if (!nicstride_layout_is(s, id, NICSTRIDE_LAYOUT_SENT))
         return;
     l->state = had ? NICSTRIDE_LAYOUT_KNOWN : NICSTRIDE_LAYOUT_UNSENT;
     l->lost = had ? 0 : l->lost + (l->lost < LOST_MAX);
@@ -75,12 +75,12 @@ static size_t bytes_of(size_t nruns)
     return sizeof(nicstride_cached_layout_t) + nruns * (sizeof(onic_run_t) + sizeof(uint64_t));
 }
 
-static nicstride_layout_id_t name_of(const void *layout)
+static nicstride_layout_id_t id_of(const void *layout)
 {
-    nicstride_layout_id_t name;
+    nicstride_layout_id_t id;
 
-    memcpy(&name, layout, sizeof(name));
-    return name;
+    memcpy(&id, layout, sizeof(id));
+    return id;
 }
 
 void nicstride_layout_hold(nicstride_cached_layout_t *l)
@@ -122,10 +122,10 @@ void nicstride_layouts_leave(nicstride_layout_room_t *room, nicstride_layout_cac
 nicstride_cached_layout_t *nicstride_layout_cached(const nicstride_layout_cache_t *k,
                                                    const void *layout)
 {
-    const uint32_t name = name_of(layout).number;
-    nicstride_cached_layout_t *l = k->entry[name % NICSTRIDE_LAYOUT_CACHE_ENTRIES];
+    const uint32_t id = id_of(layout).number;
+    nicstride_cached_layout_t *l = k->entry[id % NICSTRIDE_LAYOUT_CACHE_ENTRIES];
 
-    return l != NULL && l->name == name ? l : NULL;
+    return l != NULL && l->id == id ? l : NULL;
 }
 
 /** Appends a slice. A run takes two bytes of it at least. */
@@ -162,7 +162,7 @@ static bool end(nicstride_layout_cache_t *k)
         return false;
     }
     *l = (nicstride_cached_layout_t){
-        .held = 1, .name = k->coming, .bytes = k->bytes, .layout = layout};
+        .held = 1, .id = k->coming, .bytes = k->bytes, .layout = layout};
     k->entry[k->coming % NICSTRIDE_LAYOUT_CACHE_ENTRIES] = l;
     k->bytes = 0;
     return true;
@@ -172,21 +172,21 @@ nicstride_layout_answer_t nicstride_layout_slice(nicstride_layout_room_t *room,
                                                  nicstride_layout_cache_t *k,
                                                  const nicstride_msg_t *msg, const void *layout)
 {
-    const nicstride_layout_id_t name = name_of(layout);
+    const nicstride_layout_id_t id = id_of(layout);
     bool good;
 
     if (msg->offset == 0) {
         stop_coming(room, k);
-        forget(room, k, name.number % NICSTRIDE_LAYOUT_CACHE_ENTRIES);
-        k->coming = name.number;
+        forget(room, k, id.number % NICSTRIDE_LAYOUT_CACHE_ENTRIES);
+        k->coming = id.number;
         k->here = 0;
     }
     /* The rest of a list that was refused. */
-    if (name.number == 0 || k->coming != name.number)
+    if (id.number == 0 || k->coming != id.number)
         return NICSTRIDE_LAYOUT_MORE;
     good = msg->offset == k->here &&
-           append(room, k, (const char *)layout + sizeof(name), msg->layout_len - sizeof(name));
-    if (good && name.last == 0)
+           append(room, k, (const char *)layout + sizeof(id), msg->layout_len - sizeof(id));
+    if (good && id.last == 0)
         return NICSTRIDE_LAYOUT_MORE;
     good = good && end(k);
     stop_coming(room, k);

@@ -9,12 +9,12 @@
 
 #include "osc_nicstride/window/state.h"
 
-/* ---- the names of lists -----------------------------------------------------------------------
+/* ---- the ids of lists -----------------------------------------------------------------------
  */
 
 uint32_t nicstride_list_used_locked(nicstride_peer_t *p, const onic_layout_t *l)
 {
-    if (!nicstride_is_nameable(l))
+    if (!nicstride_may_be_cached(l))
         return 0;
     if (p->sent == NULL)
         p->sent = calloc(1, sizeof(*p->sent));
@@ -23,36 +23,36 @@ uint32_t nicstride_list_used_locked(nicstride_peer_t *p, const onic_layout_t *l)
 
 bool nicstride_list_is_due_locked(const nicstride_peer_t *p, const onic_layout_t *l)
 {
-    return nicstride_is_nameable(l) && p->sent != NULL &&
+    return nicstride_may_be_cached(l) && p->sent != NULL &&
            nicstride_layout_is_due(p->sent, onic_layout_number(l));
 }
 
 bool nicstride_list_is_known_locked(const nicstride_peer_t *p, const nicstride_msg_t *msg,
                                     const void *layout)
 {
-    nicstride_layout_id_t name;
+    nicstride_layout_id_t id;
 
     if ((msg->flags & NICSTRIDE_MSG_CACHED) == 0)
         return true;
-    memcpy(&name, layout, sizeof(name));
-    return nicstride_layout_is(p->sent, name.number, NICSTRIDE_LAYOUT_KNOWN);
+    memcpy(&id, layout, sizeof(id));
+    return nicstride_layout_is(p->sent, id.number, NICSTRIDE_LAYOUT_KNOWN);
 }
 
 /* ---- layouts ----------------------------------------------------------------------------------
  */
 
-/** Writes the name of the layout's list, where the target has that, and what is around it; returns
+/** Writes the id of the layout's list, where the target has that, and what is around it; returns
  *  the bytes, or 0. */
-static size_t put_name(const nicstride_peer_t *p, const onic_layout_t *l, unsigned char *layout)
+static size_t put_id(const nicstride_peer_t *p, const onic_layout_t *l, unsigned char *layout)
 {
-    nicstride_layout_id_t name = {0};
+    nicstride_layout_id_t id = {0};
 
-    if (nicstride_is_nameable(l) && p->sent != NULL)
-        name.number = nicstride_layout_find(p->sent, onic_layout_number(l));
-    if (name.number == 0)
+    if (nicstride_may_be_cached(l) && p->sent != NULL)
+        id.number = nicstride_layout_find(p->sent, onic_layout_number(l));
+    if (id.number == 0)
         return 0;
-    memcpy(layout, &name, sizeof(name));
-    return sizeof(name) + onic_layout_encode_around(l, layout + sizeof(name));
+    memcpy(layout, &id, sizeof(id));
+    return sizeof(id) + onic_layout_encode_around(l, layout + sizeof(id));
 }
 
 bool nicstride_describe_whole(const nicstride_peer_t *p, const onic_layout_t *l,
@@ -65,7 +65,7 @@ bool nicstride_describe_whole(const nicstride_peer_t *p, const onic_layout_t *l,
         msg->disp += l->offset;
     } else if (l->nruns == 0) {
         (void)onic_layout_encode(l, layout, ONIC_LAYOUT_ENCODED_MAX, &used);
-    } else if ((used = put_name(p, l, layout)) > 0) {
+    } else if ((used = put_id(p, l, layout)) > 0) {
         nicstride_add(&nicstride_counters.lists_named, 1);
         msg->flags |= NICSTRIDE_MSG_CACHED;
     } else if (l->nlevels > 0 && l->run_start[l->nruns] <= room &&
@@ -81,19 +81,19 @@ bool nicstride_describe_whole(const nicstride_peer_t *p, const onic_layout_t *l,
 bool nicstride_describe(nicstride_framed_t *f, const nicstride_transfer_t *t)
 {
     const onic_layout_t *l = &t->target;
-    const bool nameable = nicstride_is_nameable(l);
+    const bool may_be_cached = nicstride_may_be_cached(l);
     uint64_t described = 0;
     onic_cursor_t all;
     size_t used = 0;
     bool whole, due = false;
 
     f->msg.disp = t->disp;
-    if (nameable) {
+    if (may_be_cached) {
         onic_transport_lock();
         due = nicstride_list_is_due_locked(t->peer, l);
     }
     whole = !due && nicstride_describe_whole(t->peer, l, &f->msg, sizeof(f->layout), l->size);
-    if (nameable)
+    if (may_be_cached)
         onic_transport_unlock();
     if (whole || due)
         return whole;

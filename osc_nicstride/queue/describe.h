@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file How a message describes bytes of its target: by a number, by levels, by a list, or by the
- *  name of a list that the target keeps (protocol/peer_layout_cache.h). A lone put of 1,000 blocks
- * of 8 bytes takes a fifth of the time by a name.
+ *  id of a list that the target keeps (protocol/peer_layout_cache.h). A lone put of 1,000 blocks
+ * of 8 bytes takes a fifth of the time by an id.
  *
  *  All is called with the transport lock held where nothing else is said. */
 #pragma once
@@ -19,27 +19,27 @@
 #include "osc_nicstride/window/module.h"
 
 /** May the target keep its list? */
-static inline bool nicstride_is_nameable(const onic_layout_t *l)
+static inline bool nicstride_may_be_cached(const onic_layout_t *l)
 {
     return l->nruns >= NICSTRIDE_LAYOUT_CACHE_RUNS && onic_layout_number(l) != 0;
 }
 
-/** A transfer to the peer with that layout is started by message. The name that its slices are to
+/** A transfer to the peer with that layout is started by message. The id that its slices are to
  *  carry; 0: none. */
 uint32_t nicstride_list_used_locked(nicstride_peer_t *p, const onic_layout_t *l);
 
-/** Is the next transfer by message the one whose slices give the layout's list a name? Such a one
+/** Is the next transfer by message the one whose slices give the layout's list an id? Such a one
  *  goes through the queue (flow.c). */
 bool nicstride_list_is_due_locked(const nicstride_peer_t *p, const onic_layout_t *l);
 
-/** Describes all bytes of a layout behind the header `msg`, by their number, by levels, by a name
+/** Describes all bytes of a layout behind the header `msg`, by their number, by levels, by an id
  *  or, where it is repeated and has fewer than `room` bytes of data, by a list in `cap` bytes;
- *  false where it is to be slices. A name is good while the lock is held, or
+ *  false where it is to be slices. An id is good while the lock is held, or
  *  nicstride_list_is_known_locked says so. */
 bool nicstride_describe_whole(const nicstride_peer_t *p, const onic_layout_t *l,
                               nicstride_msg_t *msg, size_t cap, uint64_t room);
 
-/** May the message, which perhaps names a list, still be sent? */
+/** May the message, which perhaps has the id of a list, still be sent? */
 bool nicstride_list_is_known_locked(const nicstride_peer_t *p, const nicstride_msg_t *msg,
                                     const void *layout);
 

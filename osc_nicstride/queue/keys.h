@@ -16,7 +16,7 @@
  *  gets: where it has changed, all its keys of that window are void. A program detaches nothing
  *  that is being accessed.
  *
- *  What the pointers point to, only a method's row knows (nicstride_rkey_ops_t). Wire lock. */
+ *  What the pointers point to, only a method's row knows (nicstride_rkey_ops_t). Transport lock. */
 #pragma once
 
 #include <stdbool.h>

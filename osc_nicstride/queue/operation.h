@@ -35,7 +35,7 @@ struct nicstride_op {
     uint16_t op;
     uint16_t dtype;
     uint32_t granule; /**< bytes of an element that fragments must not tear; 1 for data */
-    uint32_t name;    /**< that its slices give the target's list; 0: none (describe.h) */
+    uint32_t list_id; /**< that its slices give the target's list; 0: none (describe.h) */
     int64_t disp;
     uint64_t size;
     uint64_t sent;      /**< bytes of the operation given to the transport */
@@ -68,7 +68,7 @@ struct nicstride_op {
 
 /** Frees one that is in no list, with what it owns. */
 void nicstride_op_free_locked(nicstride_op_t *op);
-/** Does it end with a reply? */
+/** True if it ends with a reply. */
 bool nicstride_op_wants_reply(const nicstride_op_t *op);
 /** A reply's bytes were put in place (or failed): accounts for them. */
 void nicstride_op_received_locked(nicstride_op_t *op, uint64_t bytes, int error);
@@ -87,9 +87,10 @@ bool nicstride_rows_landed_locked(nicstride_peer_t *p);
 
 /** All rows go on with what they have begun. `*left_p`: one has work that it could not do. */
 int nicstride_rows_progress_locked(bool *left_p);
-/** Is a send of an operation, or of another message, to the peer still under way? Or the above. */
+/** True if a send to the peer is still under way, or something that a row has begun there has not
+ *  landed. */
 bool nicstride_ops_in_flight_locked(nicstride_peer_t *p);
-/** Does what is under way to the peer take work of its process? Not what an adapter does. */
+/** True if what is under way to the peer takes work of its process. An adapter's work does not. */
 bool nicstride_needs_peer_locked(nicstride_peer_t *p);
 /** Nothing more of what is queued is sent. The operations stay. */
 void nicstride_queue_drop_locked(nicstride_peer_t *p);
@@ -98,7 +99,7 @@ void nicstride_ops_drop(nicstride_peer_t *p);
 
 /* ---- what comes back ------------------------------------------------------------------------- */
 
-/** A message of a peer, checked but for what it says of the window's memory. */
+/** A message of a peer. Its form is checked, but not yet whether its bytes are in the window. */
 typedef struct nicstride_incoming {
     nicstride_module_t *m;
     nicstride_peer_t *p;

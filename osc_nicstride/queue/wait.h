@@ -50,5 +50,5 @@ nicstride_presence_t nicstride_presence(nicstride_peer_t *p);
 onic_kind_t nicstride_kind(nicstride_peer_t *p);
 const nicstride_path_t *nicstride_path(nicstride_peer_t *p);
 
-/** A flush is over: the peer was there when it began. Wire lock. */
+/** A flush is over: the peer was there when it began. Transport lock. */
 void nicstride_answered_locked(nicstride_peer_t *p);

@@ -18,7 +18,7 @@
 static void publish_count_locked(nicstride_peer_t *p)
 {
     const nicstride_module_t *m = p->module;
-    /* What can not get there is not to be waited for there. */
+    /* A failed peer is not to wait for messages that do not get there. */
     const uint64_t count = p->failed ? p->flow.tx.acked : p->flow.tx.sent;
 
     if (p->flow.closed == count)
@@ -250,7 +250,7 @@ static bool have_entered(void *arg)
     }
 }
 
-/** Has everything been applied here? The window is on one node. */
+/** True if everything has been applied here. The window is on one node. */
 static bool all_applied_locked(arrival_t *a)
 {
     nicstride_module_t *m = a->m;

@@ -17,9 +17,8 @@
  *  target has reported. */
 int nicstride_close_epoch(nicstride_module_t *m);
 
-/** Sends a process of another node the end of the epoch, in the message of the last
- * operations to it if these wait for others. False where that is not possible yet: close the epoch
- * first. */
+/** Sends the end of the epoch to a process of another node, in one message with the last operations
+ *  if these wait to be sent. False if that is not possible yet: close the epoch first. */
 bool nicstride_complete_along(nicstride_peer_t *p);
 
 /** The target's part, for one origin: waits until the operations of the access epoch that it has
@@ -38,10 +37,10 @@ int nicstride_meet(nicstride_module_t *m);
 /** All of a fence but what MPI checks. `counted`: operations may have come before it. */
 int nicstride_fence_all(nicstride_module_t *m, bool counted);
 
-/** The target has gone on: the messages that this process had counted for it are applied. */
+/** The target is known to have applied the messages that this process had counted for it. */
 void nicstride_note_applied(nicstride_peer_t *p);
 
-/** Has every target acknowledge that all is applied, or an error; prints those. */
+/** Has every target acknowledge that all is applied; prints the errors that come back. */
 void nicstride_confirm_all(nicstride_module_t *m);
 
 /* ---- may a target be accessed now? ----------------------------------------------------------- */

@@ -15,8 +15,8 @@
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/operation.h"
 
-/** Are all operations up to the goal locally complete? They end in any order but are listed in
- *  theirs. */
+/** True if all operations up to the goal are locally complete. They end in any order, and stand in
+ *  the list in the order in which they were begun. */
 static bool ended_locked(const nicstride_peer_t *p, uint64_t goal)
 {
     return TAILQ_EMPTY(&p->queue.live) || TAILQ_FIRST(&p->queue.live)->number > goal;
@@ -32,8 +32,8 @@ typedef struct flush {
     int error;  /* once it is over: what happened to what was flushed, or 0 */
 } flush_t;
 
-/** Will what is waited for never come? What needs a lock that a dead process has is put off for
- *  ever. */
+/** True if what is waited for will never come. A message that needs the lock of a dead process is
+ *  put off for ever. */
 static bool is_hopeless_locked(nicstride_peer_t *p)
 {
     return nicstride_peer_failed_locked(p) || nicstride_is_broken(p->module);
@@ -87,7 +87,7 @@ static void end_remote_locked(flush_t *f)
 
     p->queue.flushing = false;
     nicstride_answered_locked(p);
-    /* Another thread that finds it so must also find what has come. */
+    /* A thread that sees the number must also see the data that has come. */
     if (!p->failed && !nicstride_is_broken(p->module)) {
         if (p->queue.goal == p->queue.enqueued)
             nicstride_order_landed(&p->order);

@@ -28,8 +28,8 @@ static bool forget(nicstride_module_t *m, int local, uint32_t origin, unsigned w
     return false;
 }
 
-/** Had it come to know that it held that lock, and used it? Of the window's lock only
- *  MPI_Win_lock_all counts: exclusive locks are held in the queues of their targets, too. */
+/** True if the process knew that it had the lock, so that it may have used it. Of the window's lock
+ *  only MPI_Win_lock_all counts: exclusive locks stand in the queues of their targets, too. */
 static bool has_used(nicstride_module_t *m, int local, int index)
 {
     nicstride_stay_t *stay = &nicstride_ctl(m, index)->stay;
@@ -41,8 +41,8 @@ static bool has_used(nicstride_module_t *m, int local, int index)
            nicstride_ctl_lockq(m, local)->type == NICSTRIDE_LOCK_OF_ALL;
 }
 
-/** For a process of this node that has died: where it waits it is taken out; what it has held and
- *  used nobody can have any more. */
+/** For a process of this node that has died: takes it out of the queue. If it may have used the
+ * lock the window has failed. */
 static bool remove_one_dead(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
 {
     nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
@@ -55,9 +55,9 @@ static bool remove_one_dead(nicstride_module_t *m, int local, uint32_t origin, u
     return false;
 }
 
-/** The connection to a process is lost: what it holds of my lock, or at rank 0 of the window's,
- * goes to those that wait for it, and it waits for it no more. But where it is of this node and has
- * died with the lock the window has failed. False where a queue is busy: try later. */
+/** The connection to a process is lost: takes it out of the queue of my lock, and at rank 0 of the
+ *  window's. The window has failed if it is of this node and has died with the lock. False if a
+ * queue is busy: try later. */
 static bool forget_locked(nicstride_module_t *m, int rank)
 {
     const nicstride_change_t change =
@@ -199,8 +199,8 @@ static bool is_awaited(nicstride_peer_t *p)
     return !TAILQ_EMPTY(&p->queue.live) || !nicstride_tx_idle(&p->flow.tx);
 }
 
-/** Takes a lost process out of the queues of my lock and the window's. One that has died may have
- * had locks of any process of the node. False where that must be tried again. */
+/** Takes a lost process out of the queues of my lock and the window's. A process that has died may
+ *  have had locks of any process of the node. False: try again. */
 static bool end_locks_of(nicstride_module_t *m, int rank)
 {
     const int index = onic_node_index(&m->node, rank);
@@ -213,8 +213,8 @@ static bool end_locks_of(nicstride_module_t *m, int rank)
     return forget_locked(m, rank);
 }
 
-/** How many peers something was waited for from; negative where all must be done again: also for a
- *  window that is being made, whose tables are not all there. */
+/** Returns the number of lost peers that something was awaited from; negative if all is to be done
+ *  again, as for a window that is being made, whose tables are not complete. */
 static int end_lost_of(nicstride_module_t *m)
 {
     bool again = false;

@@ -24,14 +24,14 @@ int nicstride_give_back_on_node(nicstride_module_t *m, int local);
 /** A lock request or release that came by message. False where the queue is busy: try later. */
 bool nicstride_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *msg);
 
-/** A process asks for a lock by message. Is it lost? With a connection back to it that is known if
- *  it happens while it waits. What came before a loss and is handled only now would never be
- *  forgotten. */
+/** True if a process that asks for a lock by message is lost. Connects back to it, so that a later
+ *  loss is noticed while it waits: a request of a process that was lost before would never be taken
+ *  out of the queue. */
 bool nicstride_asker_is_gone_locked(nicstride_peer_t *p);
 
-/** Ends the operations under way to peers that were lost since the last call, those of requests
- *  among them, for which nobody else waits. Costs a comparison where nothing was lost. Wire lock.
- *  Returns how many peers; a negative value, and asks to be called again, where a lock was busy. */
+/** Ends the operations under way to peers that were lost since the last call, including those of
+ *  requests, which nobody else ends. One comparison if nothing was lost. Returns the number of
+ * peers; a negative value, and asks to be called again, if a lock was busy. Transport lock. */
 int nicstride_end_lost_locked(void);
 
 /* ---- changes of queues, and the grants that follow (change_queue.c) -------------------------- */
@@ -39,28 +39,27 @@ int nicstride_end_lost_locked(void);
 /** A queue's lock is not free. */
 #define NICSTRIDE_QUEUE_BUSY (-1)
 
-/** What is to be done with the queue of a target of this node, or the window's
- *  (nicstride_ctl_of_window), whose lock is had. True where the origin has the lock by that, and is
- *  to be told so. */
+/** A change of the queue of a target of this node, or of the window's (nicstride_ctl_of_window).
+ * The queue's lock is held. True if the origin has got the lock and is to be told. */
 typedef bool (*nicstride_change_t)(nicstride_module_t *m, int local, uint32_t origin,
                                    unsigned what);
 
-/** Changes such a queue, if `change` is not NULL, and tells those that have the lock by that, never
- *  will, or are to leave. Nothing is sent, and no endpoint made, before the queue's lock is given
- *  back. An error where that cannot be had any more. Without the transport lock: MPI threads. With
- * it NICSTRIDE_QUEUE_BUSY where the lock is not free, and nothing has changed. Where that happens
- * when all is done but the telling, or `change` is NULL, the rest is told later
- *  (nicstride_queues_flush_locked). */
+/** Changes such a queue (`change` may be NULL) and tells the processes that have got the lock, will
+ *  never get it, or are to leave. Nothing is sent, and no endpoint made, before the queue's lock is
+ *  released. MPI threads call it without the transport lock and wait for the queue's lock; with
+ *  `wire_locked` it returns NICSTRIDE_QUEUE_BUSY, nothing changed, if that is not free. If the lock
+ *  becomes busy when only the telling is left, the rest is told later
+ *  (nicstride_queues_flush_locked). An error if the queue's lock can never be had. */
 int nicstride_change_queue(nicstride_module_t *m, int local, nicstride_change_t change,
                            uint32_t origin, unsigned what, bool wire_locked);
 
-/** Does something wait for a queue that was busy? Wire lock. */
+/** True if something waits for a queue that was busy. Transport lock. */
 extern bool nicstride_queue_waits;
 
-/** Goes on with that. False where a queue still is. */
+/** Goes on with it. False if a queue is still busy. */
 bool nicstride_queues_flush_locked(void);
 
-/** One is: has the above called. */
+/** A queue is busy: has nicstride_queues_flush_locked called. */
 void nicstride_queue_is_busy_locked(void);
 
 /** Tells what was left to tell in a window. */
@@ -84,8 +83,8 @@ int nicstride_await_grant(nicstride_peer_t *p, int local,
 
 /* ---- the lock of the window (window_lock.c) -------------------------------------------------- */
 
-/** Begins an epoch's use of the window's lock of that type; waits for it. `holds` as in lockq.h. An
- *  error where it cannot be had. MPI threads, no lock held. */
+/** Begins an epoch's use of the window's lock with that type; waits for it. `holds` as in lockq.h.
+ * An error if it cannot be had. MPI threads, no lock held. */
 int nicstride_window_lock_take(nicstride_module_t *m, unsigned type, bool holds);
 
 /** Ends that use. */

@@ -22,9 +22,9 @@ static bool is_near(const nicstride_module_t *m)
     return m->node.ranks[0] == 0;
 }
 
-/** Does somebody always hear that this process is asked to leave? One of rank 0's node is taken out
- * by the others; elsewhere a server thread must look by itself, which where processes wake each
- * other it does not. */
+/** True if this process may keep the lock after its epoch, because a request to leave always gets
+ *  through: the others take out a process of rank 0's node; elsewhere it needs a server thread that
+ *  looks for messages by itself, which those do not that are woken. */
 static bool may_stay(const nicstride_module_t *m)
 {
     return is_near(m) || (m->wants_server && nicstride_component.params.server);
@@ -148,8 +148,8 @@ static void give_back(nicstride_module_t *m)
                                   0);
 }
 
-/** One use more, of a lock that is used, or that the process has stayed in. Else false; then it is
- *  this thread that asks, if no other one does. */
+/** Uses the lock once more if it is in use, or if the process has stayed in it. Else false, and
+ *  `*asks` says whether this thread is to ask for it; otherwise another thread does. */
 static bool use(nicstride_module_t *m, unsigned type, bool *asks)
 {
     bool used;

@@ -16,7 +16,7 @@
 nicstride_cached_layout_t *nicstride_cached_layout_locked(const nicstride_incoming_t *in)
 {
     nicstride_peer_t *p = in->p;
-    nicstride_layout_id_t name;
+    nicstride_layout_id_t id;
     nicstride_layout_answer_t answer = NICSTRIDE_LAYOUT_REFUSED;
 
     if ((in->msg->flags & NICSTRIDE_MSG_SLICE) == 0)
@@ -25,10 +25,10 @@ nicstride_cached_layout_t *nicstride_cached_layout_locked(const nicstride_incomi
         p->kept = calloc(1, sizeof(*p->kept));
     if (p->kept != NULL)
         answer = nicstride_layout_slice(&nicstride_component.lists, p->kept, in->msg, in->layout);
-    memcpy(&name, in->layout, sizeof(name));
+    memcpy(&id, in->layout, sizeof(id));
     if (answer != NICSTRIDE_LAYOUT_MORE)
         nicstride_send_note_locked(p, NICSTRIDE_MSG_LAYOUT, answer == NICSTRIDE_LAYOUT_HAD,
-                                   name.number);
+                                   id.number);
     if (answer == NICSTRIDE_LAYOUT_HAD)
         nicstride_add(&nicstride_counters.lists_had, 1);
     return NULL;
@@ -51,17 +51,17 @@ static bool target_holds(const nicstride_module_t *m, const nicstride_msg_t *msg
     return nicstride_layout_fits(l, msg->disp, nicstride_info(m, m->rank)->size);
 }
 
-/** What the message says of the bytes, or a list that it names. */
+/** What the message says of the bytes, or the list whose id it has. */
 static bool decode(const nicstride_incoming_t *in, onic_layout_t *l)
 {
     const nicstride_msg_t *msg = in->msg;
     size_t used = 0;
 
-    const bool named = (msg->flags & NICSTRIDE_MSG_CACHED) != 0;
-    const char *bytes = (const char *)in->layout + (named ? NICSTRIDE_LAYOUT_ID_BYTES : 0);
-    const size_t len = msg->layout_len - (named ? NICSTRIDE_LAYOUT_ID_BYTES : 0);
+    const bool cached = (msg->flags & NICSTRIDE_MSG_CACHED) != 0;
+    const char *bytes = (const char *)in->layout + (cached ? NICSTRIDE_LAYOUT_ID_BYTES : 0);
+    const size_t len = msg->layout_len - (cached ? NICSTRIDE_LAYOUT_ID_BYTES : 0);
 
-    if (named && (msg->flags & NICSTRIDE_MSG_SLICE) == 0)
+    if (cached && (msg->flags & NICSTRIDE_MSG_SLICE) == 0)
         return in->list != NULL &&
                onic_layout_decode_around(l, &in->list->layout, bytes, len) == ONIC_LAYOUT_OK;
     if (onic_layout_decode(l, bytes, len, &used) != ONIC_LAYOUT_OK)

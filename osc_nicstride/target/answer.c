@@ -40,8 +40,8 @@ static bool answer_in_reply_line(nicstride_peer_t *p, const nicstride_msg_t *to,
     if (p->flow.reply_line_there == NULL || !nicstride_reply_line_takes(to->count, count, len) ||
         !onic_handle_has_word(to->handle))
         return false;
-    /* UCX looks into a queue in shared memory only while it has an endpoint there, and leaves it to
-     * a thread that has to be woken otherwise: the first answer is a message, which makes one. */
+    /* The first answer is a message, which makes an endpoint: without one UCX does not look into
+     * its queue in shared memory, but leaves that to a thread that has to be woken. */
     if (!p->flow.reply_line_used) {
         p->flow.reply_line_used = true;
         return false;

@@ -156,7 +156,7 @@ static inline _Atomic uint32_t *nicstride_ctl_broken(const nicstride_module_t *m
  *  first cause stays. Any thread. */
 void nicstride_break(const nicstride_module_t *m, nicstride_broken_t why, int local);
 
-/** Has that happened? */
+/** True if the window has failed. */
 static inline bool nicstride_is_broken(const nicstride_module_t *m)
 {
     return atomic_load_explicit(nicstride_ctl_broken(m), memory_order_relaxed) != 0;

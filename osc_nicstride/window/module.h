@@ -52,7 +52,7 @@ typedef struct nicstride_op nicstride_op_t;
 typedef struct nicstride_rkey_cache nicstride_rkey_cache_t;
 typedef struct nicstride_registered nicstride_registered_t;
 
-/** What is sent to a peer and comes from it (credit.h). Wire lock. */
+/** What is sent to a peer and comes from it (credit.h). Transport lock. */
 typedef struct nicstride_flow {
     nicstride_tx_t tx;
     nicstride_rx_t rx;
@@ -73,7 +73,7 @@ typedef struct nicstride_flow {
     bool reply_line_used;                     /**< not with the first answer */
 } nicstride_flow_t;
 
-/** Operations to a peer. Wire lock, but that `enqueued` and `clean` are read without. */
+/** Operations to a peer. Transport lock, but that `enqueued` and `clean` are read without. */
 typedef struct nicstride_queue {
     STAILQ_HEAD(, nicstride_op) waiting;           /**< those with fragments still to send */
     uint32_t length;                               /**< of them */
@@ -95,10 +95,10 @@ typedef struct nicstride_deferred {
     nicstride_cached_layout_t *list; /**< that it names, held */
 } nicstride_deferred_t;
 
-/** Messages of a peer that this process handles. Wire lock. */
+/** Messages of a peer that this process handles. Transport lock. */
 typedef struct nicstride_served {
     uint64_t waited;  /**< pass over what was put off in which something of its had to wait */
-    uint32_t moving;  /**< puts and accumulates of its that come through slots, */
+    uint32_t moving;  /**< puts and accumulates of its that come through receive buffers, */
     uint32_t put_off; /**< and messages that wait: what takes its turn waits for all these */
     nicstride_deferred_t deferred[4]; /**< a request for my lock, its release; the same for the
                                          window's */
@@ -111,8 +111,8 @@ typedef enum nicstride_notice_of {
     NICSTRIDE_NOTICES
 } nicstride_notice_of_t;
 
-/** Notices of post and complete. Wire lock: those that came by message, from another node. Module
- *  mutex: those of any peer that were used. */
+/** Notices of post and complete. Transport lock: those that came by message, from another node.
+ * Module mutex: those of any peer that were used. */
 typedef struct nicstride_notices {
     uint32_t come[NICSTRIDE_NOTICES];
     uint32_t used[NICSTRIDE_NOTICES];
@@ -294,24 +294,25 @@ static inline nicstride_peer_t *nicstride_peer(nicstride_module_t *m, int rank)
 /** Frees one to which nothing is under way any more. */
 void nicstride_peer_free_locked(nicstride_peer_t *p);
 
-/** Is there no use in waiting for the peer? For all loops that wait: connections break between
- *  processes that live, connected jobs end, processes die in a job that goes on. Wire lock. */
+/** True if nothing will come from the peer any more. For all loops that wait: connections break
+ *  between processes that live, connected jobs end, processes die in a job that goes on. Transport
+ *  lock. */
 bool nicstride_peer_failed_locked(nicstride_peer_t *p);
 /** The same of a rank that may not have been a peer yet. */
 bool nicstride_rank_failed_locked(nicstride_module_t *m, int rank);
 /** The error class of what waited for a lost peer. */
 int nicstride_lost_class(const onic_peer_t *wire);
-/** Has a process of the node died, so that what is done with all of them cannot end? No lock. */
+/** True if a process of the node has died, so that what needs all of them cannot end. No lock. */
 bool nicstride_node_has_lost(const nicstride_module_t *m);
 
-/** Is the target of an access known to be done with the last fence? */
+/** True if the target of an access is known to be done with the last fence. */
 static inline bool nicstride_is_past_fence(const nicstride_module_t *m, int target)
 {
     return __atomic_load_n(&m->done[(size_t)target * m->done_step], __ATOMIC_ACQUIRE) == m->fenced;
 }
 
-/** Are accesses now of active target? Then what is sent is counted when the epoch closes. A guess
- *  where other threads open epochs: both answers are right. */
+/** True if accesses are of active target now: then messages are counted when the epoch closes. A
+ *  guess if other threads open epochs; both answers are right then. */
 static inline bool nicstride_is_active(const nicstride_module_t *m)
 {
     const nicstride_access_t access = __atomic_load_n(&m->epoch.access, __ATOMIC_RELAXED);
@@ -343,8 +344,8 @@ int nicstride_select_error(int rc, const char *reason);
  * peers costs what a program uses. A peer enters when it is first used; those that are done with
  * are taken out when nobody walks along the list. */
 
-/** Has everything that was started been flushed, without an error that is still to be returned? No
- *  lock. The common case on mapped windows, inlined. */
+/** True if all that was started has been flushed, and no error is still to be returned. No lock.
+ *  The common case on mapped windows, inlined. */
 static inline bool nicstride_is_clean(const nicstride_peer_t *p)
 {
     return __atomic_load_n(&p->queue.enqueued, __ATOMIC_RELAXED) ==
@@ -353,7 +354,7 @@ static inline bool nicstride_is_clean(const nicstride_peer_t *p)
            __atomic_load_n(&p->flow.tx.error, __ATOMIC_RELAXED) == 0;
 }
 
-/** Puts the peer into its window's list, unless it is there. Wire lock. */
+/** Puts the peer into its window's list, unless it is there. Transport lock. */
 void nicstride_enlist_locked(nicstride_peer_t *p);
 
 /** The same; to be called whenever it is used. Inlined is what happens mostly. */
@@ -364,10 +365,10 @@ static inline void nicstride_use_locked(nicstride_peer_t *p)
 }
 
 /** Takes out those that there is nothing to be done with, if nobody walks, or all, of a window that
- *  will be freed. Wire lock. */
+ *  will be freed. Transport lock. */
 void nicstride_thin_used_locked(nicstride_module_t *m, bool all);
 
-/** Is there anybody? No lock: what this thread has used is not overlooked. */
+/** True if the list is not empty. No lock: a peer that this thread has used is not overlooked. */
 static inline bool nicstride_any_used(const nicstride_module_t *m)
 {
     return __atomic_load_n(&m->used, __ATOMIC_RELAXED) != NULL;
@@ -387,7 +388,7 @@ static inline nicstride_peer_t *nicstride_used_next(const nicstride_peer_t *p)
 }
 void nicstride_used_end(nicstride_module_t *m);
 
-/** Calls `f` with all peers in the lists of all windows. Wire lock. */
+/** Calls `f` with all peers in the lists of all windows. Transport lock. */
 void nicstride_used_each_locked(void (*f)(nicstride_peer_t *p, void *arg), void *arg);
 
 /* ---- transfers ----------------------------------------------------------------------------------
@@ -421,14 +422,14 @@ typedef struct nicstride_transfer {
     uint64_t to;
 } nicstride_transfer_t;
 
-/** Does it change bytes of the target? */
+/** True if it changes bytes of the target. */
 static inline bool nicstride_writes(const nicstride_transfer_t *t)
 {
     return t->type != NICSTRIDE_MSG_GET && t->has_origin;
 }
 
-/** Is something under way to a target that no flush has waited for, and that a load or a store now
- *  could overtake? No lock. */
+/** True if something is under way to a target that a load or a store could overtake now. No lock.
+ */
 static inline bool nicstride_has_unlanded(const nicstride_module_t *m, int target)
 {
     const nicstride_peer_t *p;
@@ -439,7 +440,7 @@ static inline bool nicstride_has_unlanded(const nicstride_module_t *m, int targe
     return p != NULL && !nicstride_order_is_idle(&p->order);
 }
 
-/** Is the memory of a target mapped here, and to be used so? */
+/** True if the memory of a target is mapped here, and is to be loaded and stored. */
 static inline bool nicstride_is_mapped(const nicstride_module_t *m, int target)
 {
     const int local = onic_node_index(&m->node, target);

@@ -62,7 +62,7 @@ void nicstride_processes_fini(void)
 /* ---- peers ----------------------------------------------------------------------------------- */
 
 /** Finds the reply lines by which a process of my node and I answer each other. */
-static void find_slots(const nicstride_module_t *m, nicstride_peer_t *p)
+static void find_reply_lines(const nicstride_module_t *m, nicstride_peer_t *p)
 {
     nicstride_reply_line_t *mine, *its;
 
@@ -112,7 +112,7 @@ nicstride_peer_t *nicstride_peer_make_locked(nicstride_module_t *m, int rank)
     p->local = onic_node_index(&m->node, rank);
     p->flow.tx.window = mine->window;
     p->flow.rx.window = its->window;
-    find_slots(m, p);
+    find_reply_lines(m, p);
     /* Other MPI threads look without the lock. */
     __atomic_store_n(&m->peer[rank], p, __ATOMIC_RELEASE);
     return p;

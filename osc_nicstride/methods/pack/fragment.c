@@ -20,7 +20,7 @@ typedef struct fragment {
     unsigned char layout[8192];
 } fragment_t;
 
-/** A slice that carries a name has more room than this: one run fits in any case. */
+/** A slice that carries an id has more room than this: one run fits in any case. */
 #define LIST_ROOM 64
 
 _Static_assert(offsetof(fragment_t, layout) == sizeof(nicstride_msg_t), "layout follows header");
@@ -69,17 +69,17 @@ static size_t slice_room(const nicstride_op_t *op, size_t frag, size_t most)
     return op->type == NICSTRIDE_MSG_GET ? lesser(most, kept) : most;
 }
 
-/** Bytes of data that the next fragment has of a list that is to get the operation's name; 0 where
- *  there is no name, or the list is over. */
+/** Bytes of data that the next fragment has of a list that is to get the operation's id; 0 where
+ *  there is no id, or the list is over. */
 static uint64_t list_left(nicstride_op_t *op, size_t cap)
 {
     const onic_layout_t *l = &op->target;
-    const uint64_t list = op->name != 0 ? l->run_start[l->nruns] : 0;
+    const uint64_t list = op->list_id != 0 ? l->run_start[l->nruns] : 0;
 
     if (op->sent >= list || list % op->granule != 0 || cap < LIST_ROOM ||
-        !nicstride_layout_is(op->peer->sent, op->name, NICSTRIDE_LAYOUT_SENT))
-        op->name = 0;
-    return op->name != 0 ? list - op->sent : 0;
+        !nicstride_layout_is(op->peer->sent, op->list_id, NICSTRIDE_LAYOUT_SENT))
+        op->list_id = 0;
+    return op->list_id != 0 ? list - op->sent : 0;
 }
 
 /** Puts the target layout into the fragment; `*data_p` is how many bytes of data go along, for
@@ -89,8 +89,8 @@ static int put_layout(nicstride_op_t *op, fragment_t *f, uint64_t room, uint64_t
     const size_t frag = longest(op), left = frag - sizeof(f->msg);
     const size_t cap = slice_room(op, frag, sizeof(f->layout));
     const uint64_t list = list_left(op, cap);
-    nicstride_layout_id_t name = {.number = op->name};
-    size_t at = list > 0 ? sizeof(name) : 0, used = 0;
+    nicstride_layout_id_t id = {.number = op->list_id};
+    size_t at = list > 0 ? sizeof(id) : 0, used = 0;
 
     if (list == 0 && nicstride_describe_whole(op->peer, &op->target, &f->msg, cap, left - cap)) {
         *data_p = fragment_bytes(op, room != 0 ? room : left - f->msg.layout_len);
@@ -106,8 +106,8 @@ static int put_layout(nicstride_op_t *op, fragment_t *f, uint64_t room, uint64_t
     f->msg.flags |= NICSTRIDE_MSG_SLICE;
     f->msg.layout_len = (uint32_t)(at + used);
     if (list > 0) {
-        name.last = *data_p == list;
-        memcpy(f->layout, &name, sizeof(name));
+        id.last = *data_p == list;
+        memcpy(f->layout, &id, sizeof(id));
         f->msg.flags |= NICSTRIDE_MSG_CACHED;
     }
     return OMPI_SUCCESS;

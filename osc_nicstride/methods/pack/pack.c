@@ -42,7 +42,10 @@ static bool anywhere(const nicstride_transfer_t *t)
     return true;
 }
 
-/* ---- at once --------------------------------------------------------------------------------- */
+/* ---- at once ------------------------------------------------------------------------------------
+ *
+ * A short transfer in one message, without an operation object where nothing comes back: a burst of
+ * them takes 20 to 35 % longer through the queue. */
 
 /** Over a network a message costs many times what the bytes of a short one do, and in active target
  *  nobody waits for the first before the epoch closes. */
@@ -193,12 +196,12 @@ void nicstride_op_by_message_locked(nicstride_op_t *op)
 }
 
 /** As the last one. A list that gets a name is at offset 0. */
-static void enqueue_named(nicstride_peer_t *p, nicstride_op_t *op)
+static void enqueue_last(nicstride_peer_t *p, nicstride_op_t *op)
 {
     onic_layout_t *l = &op->target;
 
-    op->name = nicstride_list_used_locked(p, l);
-    if (op->name != 0) {
+    op->list_id = nicstride_list_used_locked(p, l);
+    if (op->list_id != 0) {
         op->disp = (int64_t)((uint64_t)op->disp + (uint64_t)l->offset);
         l->lb -= l->offset;
         l->ub -= l->offset;
@@ -221,7 +224,7 @@ static int start_queued(nicstride_transfer_t *t)
     op = nicstride_op_of_locked(t, true);
     if (op != NULL) {
         nicstride_op_enter_locked(t, op);
-        enqueue_named(p, op);
+        enqueue_last(p, op);
         nicstride_pump_locked(p);
     }
     onic_transport_unlock();
