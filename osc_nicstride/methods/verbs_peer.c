@@ -12,6 +12,7 @@
 #include "common/support/bytes.h"
 #include "common/support/help.h"
 #include "common/transport/put.h"
+#include "osc_nicstride/methods/verbs_ask.h"
 #include "osc_nicstride/methods/verbs_peer.h"
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/queue/keys.h"

@@ -7,7 +7,7 @@
  *
  *  With the question for keys a process tells its end of a connection, which it has one of to each
  *  other process; with the answer the target tells its own, and the key of the memory. Where the
- *  connection has gone, to make room for others, the keys are asked for again (protocol/message.h).
+ *  connection has gone, to make room for others, the keys are asked for again (verbs_ask.h).
  *
  *  Transport lock. */
 #pragma once

@@ -11,12 +11,6 @@
 #include "common/transport/transport.h"
 #include "osc_nicstride/window/state.h"
 
-bool nicstride_op_wants_reply(const nicstride_op_t *op)
-{
-    return op->type == NICSTRIDE_MSG_GET || op->type == NICSTRIDE_MSG_GET_ACC ||
-           op->type == NICSTRIDE_MSG_CAS;
-}
-
 nicstride_op_t *nicstride_op_new_locked(nicstride_peer_t *p, nicstride_msg_type_t type,
                                         int64_t disp, uint64_t size)
 {

@@ -69,7 +69,11 @@ struct nicstride_op {
 /** Frees one that is in no list, with what it owns. */
 void nicstride_op_free_locked(nicstride_op_t *op);
 /** True if it ends with a reply. */
-bool nicstride_op_wants_reply(const nicstride_op_t *op);
+static inline bool nicstride_op_wants_reply(const nicstride_op_t *op)
+{
+    return op->type == NICSTRIDE_MSG_GET || op->type == NICSTRIDE_MSG_GET_ACC ||
+           op->type == NICSTRIDE_MSG_CAS;
+}
 /** A reply's bytes were put in place (or failed): accounts for them. */
 void nicstride_op_received_locked(nicstride_op_t *op, uint64_t bytes, int error);
 /** Ends the operation once nothing of it is under way any more. */

@@ -8,7 +8,7 @@
  * target, which answers in any order, and may have no memory for some of them, or no connections;
  * connections go, windows are freed and made.
  */
-#include "osc_nicstride/protocol/message.h"
+#include "osc_nicstride/methods/verbs_ask.h"
 
 #include <string.h>
 
