@@ -78,8 +78,8 @@ static int open_result(nicstride_transfer_t *t, const nicstride_arguments_t *g,
     return nicstride_check_host(t->m, t->call, "result", result->base, &t->result);
 }
 
-/** True if the operation is predefined and is defined for the predefined type. Open MPI checks neither
- *  in MPI_Fetch_and_op. */
+/** True if the operation is predefined and is defined for the predefined type. Open MPI checks
+ * neither in MPI_Fetch_and_op. */
 static bool reduces(ompi_op_t *op, const ompi_datatype_t *dt)
 {
     const int slot = ompi_op_is_intrinsic(op) ? ompi_op_ddt_map[dt->id] : -1;
