@@ -101,10 +101,11 @@ static int open_first(const onic_pipeline_config_t *config)
                       onic_node_state.rx_pool.buffer_bytes, onic_node_state.me, &hosts,
                       puts_to_all);
     }
-    onic_transport_set_fns(ONIC_AM_PIPELINE, &(onic_transport_fns_t){.am = onic_rma_on_message,
-                                                                     .deferred = onic_rma_deferred,
-                                                                     .unlocked = progress_wire,
-                                                                     .forget = forget_peer});
+    onic_transport_set_fns(ONIC_AM_PIPELINE,
+                           &(onic_transport_fns_t){.am = onic_rma_on_message,
+                                                   .work[ONIC_LOCKED] = onic_rma_deferred,
+                                                   .work[ONIC_UNLOCKED] = progress_wire,
+                                                   .forget = forget_peer});
     return OMPI_SUCCESS;
 }
 

@@ -66,12 +66,10 @@ typedef struct onic_transport {
     uint32_t job;                /**< this process's */
     onic_table_t *tables;
     onic_transport_fns_t fns[ONIC_AM_COUNT];
-    atomic_uint deferred; /**< a bit for each component whose function is to run */
-    bool deferred_left;   /**< one of them still has work that it could not do */
-    _Atomic(onic_transport_mpi_fn_t) mpi_fn[ONIC_AM_COUNT]; /**< of `fns`, read without the lock */
-    atomic_uint mpi_kicks; /**< a bit for each component whose function is to run */
-    _Atomic(onic_transport_unlocked_fn_t) unlocked_fn[ONIC_AM_COUNT]; /**< likewise */
-    atomic_bool unlocked_left; /**< one of those has left something undone */
+    _Atomic(onic_work_fn_t) work[ONIC_PLACES][ONIC_AM_COUNT]; /**< of `fns`; no lock to read */
+    atomic_uint asked[ONIC_PLACES]; /**< a bit for each component whose function is to run */
+    bool locked_left;               /**< one of ONIC_LOCKED has left something undone */
+    atomic_bool unlocked_left;      /**< likewise one of ONIC_UNLOCKED */
     unsigned drain; /**< most progresses until nothing comes of processes that are gone */
     onic_server_t server;
     /** Grows with every sign of life of an MPI thread; alone in its cache line. */
@@ -94,7 +92,7 @@ bool onic_transport_guard_fork(void);
 void onic_server_wake(void);
 
 /* loss.c; the lock is held */
-/** A connection is lost, or a lost one is to be used: counts it, and all deferred functions run. */
+/** A connection is lost, or a lost one is to be used: counts it, and all of ONIC_LOCKED run. */
 void onic_transport_count_loss(void);
 /** A peer is out of reach for good: what is under way ends when what has come is handled. */
 void onic_peer_gone(onic_peer_t *peer);
@@ -119,7 +117,7 @@ int onic_peer_reach(onic_peer_t *peer, const onic_row_t *row);
  *  held. */
 bool onic_rows_leave_work(void);
 bool onic_transport_leaves_work(void);
-/** Runs what follows a progress without the lock. As onic_transport_unlocked_fn_t. */
+/** Runs what follows a progress without the lock. As onic_work_fn_t. */
 int onic_transport_run_unlocked(void);
 
 /* peers.c; the lock is held */

@@ -23,7 +23,7 @@
 void onic_transport_count_loss(void)
 {
     atomic_fetch_add_explicit(&onic_transport.losses, 1, memory_order_relaxed);
-    atomic_store(&onic_transport.deferred, ~0U);
+    atomic_store(&onic_transport.asked[ONIC_LOCKED], ~0U);
 }
 
 unsigned onic_transport_losses(void)

@@ -7,23 +7,42 @@
 
 #include "common/transport/internal.h"
 
-static int run_deferred(void)
+#define ALL ((1U << ONIC_AM_COUNT) - 1)
+
+/** Runs those of `wanted` of a place. How much they have done together; *left_p: those that have
+ *  left something. */
+static int run(onic_place_t place, unsigned wanted, unsigned *left_p)
 {
-    const unsigned wanted = atomic_exchange(&onic_transport.deferred, 0);
-    int events = 0;
-    onic_transport.deferred_left = false;
-    for (unsigned id = 0; id < ONIC_AM_COUNT; id++) {
-        if ((wanted >> id & 1) == 0 || onic_transport.fns[id].deferred == NULL)
-            continue;
-        int n = onic_transport.fns[id].deferred();
-        if (n < 0) {
-            onic_transport.deferred_left = true;
-            onic_transport_defer(id);
-        } else {
-            events += n;
-        }
+    int done = 0;
+    *left_p = 0;
+    for (; wanted != 0; wanted &= wanted - 1) {
+        const unsigned id = (unsigned)__builtin_ctz(wanted);
+        const onic_work_fn_t fn =
+            atomic_load_explicit(&onic_transport.work[place][id], memory_order_acquire);
+        const int n = fn != NULL ? fn() : 0;
+        if (n < 0)
+            *left_p |= 1U << id;
+        else
+            done += n;
     }
-    return events;
+    return done;
+}
+
+static bool is_asked(onic_place_t place)
+{
+    return atomic_load_explicit(&onic_transport.asked[place], memory_order_relaxed) != 0;
+}
+
+/** Runs those that were asked for; the same of those that have left something. */
+static unsigned run_asked(onic_place_t place, int *done_p)
+{
+    unsigned left;
+    *done_p += run(place, atomic_exchange(&onic_transport.asked[place], 0) & ALL, &left);
+    if (left != 0) {
+        atomic_fetch_or(&onic_transport.asked[place], left);
+        onic_server_look_after();
+    }
+    return left;
 }
 
 bool onic_rows_leave_work(void)
@@ -36,7 +55,7 @@ bool onic_rows_leave_work(void)
 
 bool onic_transport_leaves_work(void)
 {
-    return onic_transport.deferred_left || onic_rows_leave_work();
+    return onic_transport.locked_left || onic_rows_leave_work();
 }
 
 int onic_transport_progress_locked(void)
@@ -53,47 +72,27 @@ int onic_transport_progress_locked(void)
     }
     if (!STAILQ_EMPTY(&onic_requests.done))
         events += onic_requests_progress();
-    if (atomic_load_explicit(&onic_transport.deferred, memory_order_relaxed) != 0)
-        events += run_deferred();
+    if (is_asked(ONIC_LOCKED))
+        onic_transport.locked_left = run_asked(ONIC_LOCKED, &events) != 0;
     return events;
 }
 
-static int run_mpi_fns(void)
+/** Negative if one has left something, whatever others have done. */
+static int run_unlocked(void)
 {
-    int events = 0;
-    if (atomic_load_explicit(&onic_transport.mpi_kicks, memory_order_relaxed) == 0)
-        return 0;
-    for (unsigned kicks = atomic_exchange(&onic_transport.mpi_kicks, 0); kicks != 0;
-         kicks &= kicks - 1) {
-        onic_transport_mpi_fn_t fn = atomic_load(&onic_transport.mpi_fn[__builtin_ctz(kicks)]);
-        events += fn != NULL ? fn() : 0;
-    }
-    return events;
-}
-
-/** What they have done together; negative if one has left something. */
-static int run_unlocked_fns(void)
-{
-    bool left = false;
-    int done = 0;
-    for (unsigned id = 0; id < ONIC_AM_COUNT; id++) {
-        const onic_transport_unlocked_fn_t fn =
-            atomic_load_explicit(&onic_transport.unlocked_fn[id], memory_order_acquire);
-        const int n = fn != NULL ? fn() : 0;
-        left = left || n < 0;
-        done += n > 0 ? n : 0;
-    }
-    return left ? -1 : done;
+    unsigned left;
+    const int done = run(ONIC_UNLOCKED, ALL, &left);
+    return left != 0 ? -1 : done;
 }
 
 int onic_transport_run_unlocked(void)
 {
-    const int done = run_unlocked_fns();
+    const int done = run_unlocked();
     if (atomic_load_explicit(&onic_transport.unlocked_left, memory_order_relaxed) == (done < 0))
         return done;
     atomic_store(&onic_transport.unlocked_left, done < 0);
     /* Another thread may have left something before it could see that. */
-    if (done >= 0 && run_unlocked_fns() < 0)
+    if (done >= 0 && run_unlocked() < 0)
         atomic_store(&onic_transport.unlocked_left, true);
     return done;
 }
@@ -115,7 +114,9 @@ int onic_transport_progress(void)
     }
     if (atomic_load_explicit(&onic_transport_needs_help, memory_order_relaxed))
         onic_transport.start_server();
-    return events + run_mpi_fns();
+    if (is_asked(ONIC_MPI))
+        (void)run_asked(ONIC_MPI, &events);
+    return events;
 }
 
 bool onic_transport_has_messages(void)
@@ -134,17 +135,12 @@ int onic_transport_poll_locked(void)
     return events;
 }
 
-void onic_transport_kick_mpi(unsigned am_id)
-{
-    atomic_fetch_or(&onic_transport.mpi_kicks, 1U << am_id);
-}
-
 void onic_transport_set_fns(unsigned am_id, const onic_transport_fns_t *fns)
 {
     onic_transport_lock();
     onic_transport.fns[am_id] = *fns;
-    atomic_store(&onic_transport.mpi_fn[am_id], fns->mpi);
-    atomic_store(&onic_transport.unlocked_fn[am_id], fns->unlocked);
-    onic_transport_defer(am_id);
+    for (unsigned place = 0; place < ONIC_PLACES; place++)
+        atomic_store(&onic_transport.work[place][am_id], fns->work[place]);
+    onic_transport_ask(am_id, ONIC_LOCKED);
     onic_transport_unlock();
 }

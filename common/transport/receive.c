@@ -32,7 +32,7 @@ static void limit_arrived(onic_peer_t *from, const void *header, size_t len)
         return;
     memcpy(&w, header, sizeof(w));
     onic_credit_raise(&from->account.credit, w.limit);
-    onic_transport_defer(ONIC_AM_OSC);
+    onic_transport_ask(ONIC_AM_OSC, ONIC_LOCKED);
 }
 
 /** The sender that a message names; NULL where it is not known. */

@@ -139,7 +139,7 @@ static slice_result_t run_slice(onic_server_t *s)
 static void park(onic_server_t *s, uint64_t seen)
 {
     atomic_store(&s->sleep, ONIC_SERVER_PARKED);
-    if (in_charge(s, seen) && atomic_load(&onic_transport.deferred) == 0)
+    if (in_charge(s, seen) && atomic_load(&onic_transport.asked[ONIC_LOCKED]) == 0)
         (void)sleep_for(s, FOREVER, true);
     (void)arm_rows(0);
     atomic_store(&s->sleep, ONIC_SERVER_LOOKS);
@@ -240,7 +240,7 @@ static void answer(onic_server_t *s)
 /** Is there work of this process that an MPI thread has left behind? */
 static bool leaves_work(void)
 {
-    return atomic_load(&onic_transport.deferred) != 0 ||
+    return atomic_load(&onic_transport.asked[ONIC_LOCKED]) != 0 ||
            atomic_load(&onic_transport.unlocked_left) ||
            atomic_load_explicit(&onic_requests.out, memory_order_relaxed) != 0;
 }

@@ -88,9 +88,10 @@ void onic_transport_mark(void)
     onic_presence_mark();
 }
 
-void onic_transport_defer(unsigned am_id)
+void onic_transport_ask(unsigned am_id, onic_place_t place)
 {
-    atomic_fetch_or(&onic_transport.deferred, 1U << am_id);
+    atomic_fetch_or(&onic_transport.asked[place], 1U << am_id);
     /* An MPI thread that only starts something and goes away again leaves it to the server. */
-    onic_server_look_after();
+    if (place == ONIC_LOCKED)
+        onic_server_look_after();
 }

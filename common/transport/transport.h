@@ -118,32 +118,28 @@ ONIC_EXPORT int onic_transport_poll_locked(void);
  *  without a timer, but serves those that wake it, and looks after what this process has left. */
 ONIC_EXPORT void onic_transport_want_server(bool want);
 
-/** A function that is run on MPI threads only, from opal_progress and without the transport lock,
- * each time that onic_transport_kick_mpi was called since then. Here components complete requests.
- */
-typedef int (*onic_transport_mpi_fn_t)(void);
-ONIC_EXPORT void onic_transport_kick_mpi(unsigned am_id);
+/** Where a component's work is done. */
+typedef enum onic_place {
+    ONIC_LOCKED, /**< behind the next progress with the lock held, on any thread; also when it was
+                      set, and when a connection was lost */
+    ONIC_MPI,    /**< on MPI threads only, from opal_progress and without the lock: here components
+                      complete requests */
+    ONIC_UNLOCKED, /**< behind every progress without the lock, several threads at once: what takes
+                        long and needs no lock, such as moving data; it need not be asked for */
+    ONIC_PLACES
+} onic_place_t;
 
-/** A function that is run after the next progress, with the lock held, on any thread, when it was
- *  asked for (onic_transport_defer), set, or when a connection was lost. Returns events done, or a
- *  negative value where work is left that it could not do: then it is run again, by the server
- *  thread, too. */
-typedef int (*onic_transport_deferred_fn_t)(void);
-/** Has the deferred function run after the next progress; it may ask itself. */
-ONIC_EXPORT void onic_transport_defer(unsigned am_id);
+/** Does it. Returns how much was done; a negative value where something is left that cannot be done
+ *  yet: then it is run again, by the server thread, too. */
+typedef int (*onic_work_fn_t)(void);
 
-/** A function that follows every progress of the transport, without the transport lock: for work
- * that takes long and needs no lock, such as moving data; several threads may be inside at once.
- * Returns how much it has done; 0: there is nothing; negative: there is something that cannot be
- * done yet, for which the server thread then comes back. */
-typedef int (*onic_transport_unlocked_fn_t)(void);
+/** Has a component's function of that place run once. Any thread; the function itself may ask. */
+ONIC_EXPORT void onic_transport_ask(unsigned am_id, onic_place_t place);
 
 /** What the transport calls for an identifier of messages; NULL for what there is not. */
 typedef struct onic_transport_fns {
     onic_am_fn_t am;
-    onic_transport_deferred_fn_t deferred;
-    onic_transport_mpi_fn_t mpi;
-    onic_transport_unlocked_fn_t unlocked;
+    onic_work_fn_t work[ONIC_PLACES];
     onic_transport_forget_fn_t forget;
 } onic_transport_fns_t;
 

@@ -295,7 +295,7 @@ static void moved_cb(void *arg, int status)
         v->access.p->served.moving--;
         /* Those that had to wait for it. */
         if (v->access.p->served.put_off > 0)
-            onic_transport_defer(ONIC_AM_OSC);
+            onic_transport_ask(ONIC_AM_OSC, ONIC_LOCKED);
     }
     nicstride_access_end(&v->access, status == OMPI_SUCCESS ? 0 : MPI_ERR_OTHER);
 }

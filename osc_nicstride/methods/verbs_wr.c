@@ -290,9 +290,9 @@ static int step(void)
     const int n = onic_rc_poll(&nicstride_nic_adapter) + go_on_all();
 
     if (ended != NULL)
-        onic_transport_kick_mpi(ONIC_AM_OSC);
+        onic_transport_ask(ONIC_AM_OSC, ONIC_MPI);
     if (under_way > 0 && n > 0)
-        onic_transport_defer(ONIC_AM_OSC);
+        onic_transport_ask(ONIC_AM_OSC, ONIC_LOCKED);
     return under_way > 0 && n == 0 ? -1 : n;
 }
 
@@ -354,7 +354,7 @@ static bool take_over(nicstride_transfer_t *t, moved_t *v)
     v->op = op;
     under_way++;
     p->keys->begun[ME].under_way++;
-    onic_transport_defer(ONIC_AM_OSC);
+    onic_transport_ask(ONIC_AM_OSC, ONIC_LOCKED);
     return true;
 }
 

@@ -178,11 +178,12 @@ struct nicstride_method_row {
     bool (*answered)(struct nicstride_op *op, const struct nicstride_msg *msg);
 
     /** Goes on with what it has begun, in the next progress after it has asked for it
-     *  (onic_transport_defer(ONIC_AM_OSC)), on any thread. Returns events done, or a negative value
-     * where work is left that it could not do. NULL: there is nothing to do. Transport lock. */
+     *  (onic_transport_ask with ONIC_LOCKED), on any thread. Returns events done, or a negative
+     * value where work is left that it could not do. NULL: there is nothing to do. Transport lock.
+     */
     int (*progress)(void);
-    /** What is a matter of MPI threads, when it has asked for that (onic_transport_kick_mpi).
-     * Returns events done. NULL: nothing is. No lock held. */
+    /** What is a matter of MPI threads, when it has asked for that (onic_transport_ask with
+     * ONIC_MPI). Returns events done. NULL: nothing is. No lock held. */
     int (*finish)(void);
 
     /** Has all landed that it has begun at the peer? Asked again and again by flushes, and before

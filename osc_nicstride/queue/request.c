@@ -89,7 +89,7 @@ void nicstride_request_end_locked(nicstride_request_t *r, int error)
     r->super.req_status.MPI_ERROR = error;
     r->next_done = done_head;
     done_head = r;
-    onic_transport_kick_mpi(ONIC_AM_OSC);
+    onic_transport_ask(ONIC_AM_OSC, ONIC_MPI);
 }
 
 int nicstride_requests_complete(void)

@@ -157,7 +157,7 @@ unsigned char *nicstride_message_room_locked(nicstride_peer_t *p, size_t len)
     }
     __atomic_store_n(&p->flow.batch, b, __ATOMIC_RELAXED);
     LIST_INSERT_HEAD(&waiting, p, flow.waiting);
-    onic_transport_defer(ONIC_AM_OSC);
+    onic_transport_ask(ONIC_AM_OSC, ONIC_LOCKED);
     return at;
 }
 

@@ -135,7 +135,7 @@ bool nicstride_queue_waits;
 void nicstride_queue_is_busy_locked(void)
 {
     nicstride_queue_waits = true;
-    onic_transport_defer(ONIC_AM_OSC);
+    onic_transport_ask(ONIC_AM_OSC, ONIC_LOCKED);
 }
 
 /** A queue's place in the module's `untold`. */

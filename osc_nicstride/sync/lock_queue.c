@@ -269,6 +269,6 @@ int nicstride_end_lost_locked(void)
         known = losses;
         return n;
     }
-    onic_transport_defer(ONIC_AM_OSC);
+    onic_transport_ask(ONIC_AM_OSC, ONIC_LOCKED);
     return -1;
 }

@@ -178,7 +178,7 @@ static void append(nicstride_peer_t *p, nicstride_deferred_t *d)
     TAILQ_INSERT_TAIL(&m->deferred, d, of_line);
     m->deferred_for_lock += holds(&d->msg, NICSTRIDE_TAKES_LOCK);
     p->served.put_off++;
-    onic_transport_defer(ONIC_AM_OSC);
+    onic_transport_ask(ONIC_AM_OSC, ONIC_LOCKED);
     nicstride_add(&nicstride_counters.deferred, 1);
 }
 

@@ -308,10 +308,11 @@ static mca_pml_base_module_t *component_init(int *priority, bool progress_thread
         (void)component_finalize();
         return NULL;
     }
-    onic_transport_set_fns(ONIC_AM_PML, &(onic_transport_fns_t){.am = superpipe_arrived,
-                                                                .deferred = superpipe_stream_locked,
-                                                                .mpi = superpipe_complete_all,
-                                                                .forget = superpipe_forget});
+    onic_transport_set_fns(ONIC_AM_PML,
+                           &(onic_transport_fns_t){.am = superpipe_arrived,
+                                                   .work[ONIC_LOCKED] = superpipe_stream_locked,
+                                                   .work[ONIC_MPI] = superpipe_complete_all,
+                                                   .forget = superpipe_forget});
     onic_transport_set_fns(ONIC_AM_SHORT, &(onic_transport_fns_t){.am = superpipe_short_arrived});
     *priority = PRIORITY;
     return &module;

@@ -34,7 +34,7 @@ static bool start(superpipe_request_t *r)
     r->next = NULL;
     __atomic_store_n(queue_tail, r, __ATOMIC_RELAXED);
     queue_tail = &r->next;
-    onic_transport_kick_mpi(ONIC_AM_PML);
+    onic_transport_ask(ONIC_AM_PML, ONIC_MPI);
     return true;
 }
 

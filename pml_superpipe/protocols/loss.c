@@ -136,7 +136,7 @@ int superpipe_look(void)
     atomic_store_explicit(&looked, now, memory_order_relaxed);
     (void)onic_transport_look_for_dead();
     if (onic_transport_losses() != superpipe.losses)
-        onic_transport_kick_mpi(ONIC_AM_PML);
+        onic_transport_ask(ONIC_AM_PML, ONIC_MPI);
     return 0;
 }
 

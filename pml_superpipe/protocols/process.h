@@ -212,7 +212,7 @@ void superpipe_fragment_left(void *request, int status);
 /** Sends a header, and the data where `data`. As onic_peer_send; a failure has sent nothing. */
 int superpipe_send_header_locked(superpipe_request_t *r, const void *header, size_t len, bool data);
 
-/** Goes on with fragments: onic_transport_deferred_fn_t. */
+/** Goes on with fragments: onic_work_fn_t. */
 int superpipe_stream_locked(void);
 
 /* ---- start.c --------------------------------------------------------------------------------- */
@@ -310,7 +310,7 @@ bool superpipe_forget(onic_peer_t *wire, bool left);
 void superpipe_arrived(onic_peer_t *from, const void *header, size_t header_len, const void *data,
                        size_t len, onic_rndv_t *rndv);
 
-/** onic_transport_mpi_fn_t: completes what is finished, has rows go on, ends what is lost. */
+/** onic_work_fn_t: completes what is finished, has rows go on, ends what is lost. */
 int superpipe_complete_all(void);
 
 /* ---- component.c ----------------------------------------------------------------------------- */

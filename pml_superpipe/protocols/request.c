@@ -247,7 +247,7 @@ void superpipe_complete_locked(superpipe_request_t *r)
     __atomic_store_n(superpipe.done_tail, r, __ATOMIC_RELAXED);
     /* All are taken at a time, with the lock: only the first one needs a kick. */
     if (superpipe.done_tail == &superpipe.done_head)
-        onic_transport_kick_mpi(ONIC_AM_PML);
+        onic_transport_ask(ONIC_AM_PML, ONIC_MPI);
     superpipe.done_tail = &r->next_done;
 }
 

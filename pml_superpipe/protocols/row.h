@@ -83,8 +83,8 @@ typedef struct superpipe_row {
     /** The peer of a transfer that is `moving` (transfer.h) is lost: takes it back. False: a thread
      *  is inside of it, and this is called again. There where it sets `moving`. */
     bool (*cancel)(struct superpipe_request *r);
-    /** Goes on with what needs an MPI thread, without the lock, after onic_transport_kick_mpi; how
-     *  many. Or NULL. */
+    /** Goes on with what needs an MPI thread, without the lock, after onic_transport_ask with
+     * ONIC_MPI; how many. Or NULL. */
     int (*progress)(void);
     /** The component is closed: nothing is queued any more. Or NULL. */
     void (*close)(void);

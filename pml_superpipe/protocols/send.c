@@ -122,7 +122,7 @@ static int start_locked(superpipe_request_t *r, superpipe_peer_t *p)
         superpipe_fail_locked(copy, MPI_ERR_OTHER);
     /* The server thread sees to what its user does not wait for. */
     if (r->internal || copy != NULL) {
-        onic_transport_defer(ONIC_AM_PML);
+        onic_transport_ask(ONIC_AM_PML, ONIC_LOCKED);
         if (superpipe.copies > 0)
             onic_transport_need_help();
     }

@@ -67,7 +67,7 @@ void superpipe_send_fragments_locked(superpipe_request_t *r)
         r->state.queued = true;
         r->next = waiting;
         waiting = r;
-        onic_transport_defer(ONIC_AM_PML);
+        onic_transport_ask(ONIC_AM_PML, ONIC_LOCKED);
     }
 }
 
@@ -102,7 +102,7 @@ int superpipe_stream_locked(void)
     int events = 0;
 
     if (onic_transport_losses() != superpipe.losses)
-        onic_transport_kick_mpi(ONIC_AM_PML);
+        onic_transport_ask(ONIC_AM_PML, ONIC_MPI);
     waiting = NULL;
     for (superpipe_request_t *next; r != NULL; r = next, events++) {
         next = r->next;

@@ -223,7 +223,7 @@ static void wait_for(const atomic_uint *word, unsigned value)
 static void deferred_setup(void)
 {
     new_transport();
-    onic_transport.fns[0].deferred = do_deferred;
+    onic_transport.work[ONIC_LOCKED][0] = do_deferred;
 }
 
 static void deferred(unsigned me)
@@ -232,14 +232,14 @@ static void deferred(unsigned me)
         serve();
         return;
     }
-    onic_transport_defer(0);
+    onic_transport_ask(0, ONIC_LOCKED);
     wait_for(&did, 1);
     stop_server();
 }
 
 static void deferred_end(void)
 {
-    EXPLORE_ASSERT(did == 1 && onic_transport.deferred == 0);
+    EXPLORE_ASSERT(did == 1 && onic_transport.asked[ONIC_LOCKED] == 0);
 }
 
 /* Two MPI threads, of which one makes progress while the other leaves something. */
@@ -247,7 +247,7 @@ static void deferred_end(void)
 static void progress(unsigned me)
 {
     if (me == 0) {
-        onic_transport_defer(0);
+        onic_transport_ask(0, ONIC_LOCKED);
         (void)onic_transport_progress();
     } else {
         (void)onic_transport_progress();
@@ -257,7 +257,7 @@ static void progress(unsigned me)
 static void progress_end(void)
 {
     (void)onic_transport_progress();
-    EXPLORE_ASSERT(did == 1 && onic_transport.deferred == 0);
+    EXPLORE_ASSERT(did == 1 && onic_transport.asked[ONIC_LOCKED] == 0);
 }
 
 /* What runs without the lock, and leaves something until another thread has done its part. */
@@ -286,8 +286,8 @@ static int do_other_unlocked(void)
 static void unlocked_setup(void)
 {
     new_transport();
-    onic_transport.unlocked_fn[0] = do_unlocked;
-    onic_transport.unlocked_fn[1] = do_other_unlocked;
+    onic_transport.work[ONIC_UNLOCKED][0] = do_unlocked;
+    onic_transport.work[ONIC_UNLOCKED][1] = do_other_unlocked;
 }
 
 /** The MPI thread makes progress once, and leaves what cannot be done yet. */

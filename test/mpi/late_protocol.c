@@ -88,7 +88,7 @@ static bool start(superpipe_request_t *r)
     if (pthread_create(&thread, NULL, copy, job) != 0)
         tl_die("no thread");
     pthread_detach(thread);
-    onic_transport_kick_mpi(ONIC_AM_PML);
+    onic_transport_ask(ONIC_AM_PML, ONIC_MPI);
     return true;
 }
 
@@ -110,7 +110,7 @@ static int go_on(void)
         n++;
     }
     if (jobs != NULL)
-        onic_transport_kick_mpi(ONIC_AM_PML);
+        onic_transport_ask(ONIC_AM_PML, ONIC_MPI);
     onic_transport_unlock();
     return n;
 }

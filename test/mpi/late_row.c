@@ -155,7 +155,7 @@ static int start(nicstride_transfer_t *t, bool *done_p)
     memcpy(job->bytes, t->origin_base, LENGTH);
     atomic_fetch_add(&under_way[job->rank], 1);
     begun++;
-    onic_transport_defer(ONIC_AM_OSC);
+    onic_transport_ask(ONIC_AM_OSC, ONIC_LOCKED);
     if (pthread_create(&thread, NULL, copy, job) != 0)
         tl_die("no thread");
     pthread_detach(thread);
@@ -175,7 +175,7 @@ static bool needs_peer(nicstride_peer_t *p)
 static int go_on(void)
 {
     progressed++;
-    onic_transport_kick_mpi(ONIC_AM_OSC);
+    onic_transport_ask(ONIC_AM_OSC, ONIC_MPI);
     return 0;
 }
 

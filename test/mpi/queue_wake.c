@@ -120,7 +120,7 @@ static void run(const tl_window_t *w)
     TL_MPI(MPI_Win_lock_all(0, w->win));
     TL_MPI(MPI_Barrier(w->comm));
     if (w->rank == 0) {
-        onic_transport_set_fns(ONIC_AM_COLL, &(onic_transport_fns_t){.unlocked = tell});
+        onic_transport_set_fns(ONIC_AM_COLL, &(onic_transport_fns_t){.work[ONIC_UNLOCKED] = tell});
         compute();
         onic_transport_set_fns(ONIC_AM_COLL, ONIC_TRANSPORT_NO_FNS);
     } else {

@@ -323,14 +323,15 @@ static int count_down_deferred(void)
 /** It runs when it was set, and when it is asked for, until nothing is left. */
 static void test_deferred_once(void)
 {
-    onic_transport_set_fns(ONIC_AM_COLL, &(onic_transport_fns_t){.am = traffic_handle,
-                                                                 .deferred = count_down_deferred});
+    onic_transport_set_fns(
+        ONIC_AM_COLL,
+        &(onic_transport_fns_t){.am = traffic_handle, .work[ONIC_LOCKED] = count_down_deferred});
     for (int asked = 0; asked < 3; asked++) {
         onic_transport_lock();
         deferred_left = asked;
         deferred_runs = 0;
         if (asked > 0)
-            onic_transport_defer(ONIC_AM_COLL);
+            onic_transport_ask(ONIC_AM_COLL, ONIC_LOCKED);
         for (int i = 0; i < 5; i++)
             onic_transport_progress_locked();
         TL_CHECK(deferred_runs == (asked > 1 ? asked : 1), "ran %d times, with work for %d",
@@ -338,17 +339,19 @@ static void test_deferred_once(void)
         onic_transport_unlock();
     }
     onic_transport_set_fns(
-        ONIC_AM_COLL, &(onic_transport_fns_t){.am = traffic_handle, .deferred = count_deferred});
+        ONIC_AM_COLL,
+        &(onic_transport_fns_t){.am = traffic_handle, .work[ONIC_LOCKED] = count_deferred});
 }
 
 static void test_functions(void)
 {
     mpi_fn_runs = deferred_runs = 0;
-    onic_transport_set_fns(ONIC_AM_COLL, &(onic_transport_fns_t){.am = traffic_handle,
-                                                                 .deferred = count_deferred,
-                                                                 .mpi = count_mpi_fn});
+    onic_transport_set_fns(ONIC_AM_COLL,
+                           &(onic_transport_fns_t){.am = traffic_handle,
+                                                   .work[ONIC_LOCKED] = count_deferred,
+                                                   .work[ONIC_MPI] = count_mpi_fn});
     TL_CHECK(onic_transport_progress() >= 0 && mpi_fn_runs == 0, "ran without a kick");
-    onic_transport_kick_mpi(ONIC_AM_COLL);
+    onic_transport_ask(ONIC_AM_COLL, ONIC_MPI);
     TL_CHECK(onic_transport_progress() >= 1 && mpi_fn_runs == 1, "%d runs after a kick",
              mpi_fn_runs);
     TL_CHECK(onic_transport_progress() >= 0 && mpi_fn_runs == 1, "ran again");

@@ -64,9 +64,9 @@ void nicstride_send_note_locked(nicstride_peer_t *p, nicstride_msg_type_t type, 
     sent();
 }
 
-void onic_transport_defer(unsigned am_id)
+void onic_transport_ask(unsigned am_id, onic_place_t place)
 {
-    (void)am_id;
+    UNIT_CHECK(am_id == ONIC_AM_OSC && place == ONIC_LOCKED);
     asked_again = true;
 }
 

@@ -72,9 +72,9 @@ void onic_transport_flush(void)
 {
 }
 
-void onic_transport_defer(unsigned am_id)
+void onic_transport_ask(unsigned am_id, onic_place_t place)
 {
-    UNIT_CHECK(am_id == ONIC_AM_PIPELINE);
+    UNIT_CHECK(am_id == ONIC_AM_PIPELINE && place == ONIC_LOCKED);
 }
 
 bool onic_peer_is_lost(const onic_peer_t *peer)

@@ -57,12 +57,12 @@ void onic_transport_flush(void)
 void onic_transport_set_fns(unsigned am_id, const onic_transport_fns_t *fns)
 {
     ck_assert_uint_eq(am_id, ONIC_AM_COLL);
-    wire.deferred = fns->deferred;
+    wire.deferred = fns->work[ONIC_LOCKED];
 }
 
-void onic_transport_defer(unsigned am_id)
+void onic_transport_ask(unsigned am_id, onic_place_t place)
 {
-    UNIT_CHECK(am_id == ONIC_AM_COLL);
+    UNIT_CHECK(am_id == ONIC_AM_COLL && place == ONIC_LOCKED);
     wire.defer = true;
 }
 

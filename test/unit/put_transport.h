@@ -43,7 +43,7 @@ extern struct put_transport {
     unit_random_t random;
     bool at_once;   /**< puts are locally complete when they are made */
     bool overtaken; /**< puts into one flag may arrive in another order */
-    onic_transport_deferred_fn_t deferred;
+    onic_work_fn_t deferred;
     bool defer; /**< it is to be run */
     put_t put[PUTS_MAX];
     int puts;

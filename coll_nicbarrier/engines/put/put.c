@@ -94,7 +94,7 @@ static int progress_all(void)
     }
     /* So that what was done counts. */
     if (left && events > 0)
-        onic_transport_defer(ONIC_AM_COLL);
+        onic_transport_ask(ONIC_AM_COLL, ONIC_LOCKED);
     return left && events == 0 ? -1 : events;
 }
 
@@ -109,7 +109,8 @@ static int put_open(const nicbarrier_engine_settings_t *settings, nicbarrier_rea
     schedule_kind = settings->schedule;
     if (onic_transport_open(&wire) != 0)
         return nicbarrier_reason(why, "UCX could not be started");
-    onic_transport_set_fns(ONIC_AM_COLL, &(onic_transport_fns_t){.deferred = progress_all});
+    onic_transport_set_fns(ONIC_AM_COLL,
+                           &(onic_transport_fns_t){.work[ONIC_LOCKED] = progress_all});
     return 0;
 }
 
@@ -210,7 +211,7 @@ static int put_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endp
             rc = open_outlet(net, &net->outlet[k], &steps[k], endpoints, why);
     net->next = nets;
     nets = net;
-    onic_transport_defer(ONIC_AM_COLL);
+    onic_transport_ask(ONIC_AM_COLL, ONIC_LOCKED);
     net->state = NICBARRIER_PUT_CONNECTED;
     onic_transport_unlock();
     onic_transport_want_server(true);
@@ -221,7 +222,7 @@ static void put_enter(nicbarrier_net_t *net, uint64_t epoch)
 {
     onic_transport_lock();
     nicbarrier_put_enter(net, epoch);
-    onic_transport_defer(ONIC_AM_COLL);
+    onic_transport_ask(ONIC_AM_COLL, ONIC_LOCKED);
     onic_transport_unlock();
 }
 
@@ -240,7 +241,7 @@ static void put_fail(nicbarrier_net_t *net)
     onic_transport_lock();
     if (net->state == NICBARRIER_PUT_CONNECTED) {
         nicbarrier_put_fail(net);
-        onic_transport_defer(ONIC_AM_COLL);
+        onic_transport_ask(ONIC_AM_COLL, ONIC_LOCKED);
     }
     onic_transport_unlock();
 }
@@ -249,7 +250,7 @@ static int put_progress(nicbarrier_net_t *net)
 {
     (void)net;
     /* This one may have begun what processes behind it have not entered yet. */
-    onic_transport_defer(ONIC_AM_COLL);
+    onic_transport_ask(ONIC_AM_COLL, ONIC_LOCKED);
     return onic_transport_progress();
 }
 
@@ -266,7 +267,7 @@ static void put_disconnect(nicbarrier_net_t *net)
     if (connected) {
         net->state = NICBARRIER_PUT_LEAVING;
         (void)progress_all();
-        onic_transport_defer(ONIC_AM_COLL);
+        onic_transport_ask(ONIC_AM_COLL, ONIC_LOCKED);
     }
     onic_transport_unlock();
     nicbarrier_put_flags_give(flags);

@@ -140,7 +140,7 @@ void onic_rma_on_message(onic_peer_t *from, const void *header, size_t len, cons
     else if (r != NULL && m.type == ONIC_RMA_ACK)
         onic_rma_handshake_on_ack(&r->handshake, m.buffer, m.value);
     if (atomic_load(&onic_rma_state.pending))
-        onic_transport_defer(ONIC_AM_PIPELINE);
+        onic_transport_ask(ONIC_AM_PIPELINE, ONIC_LOCKED);
 }
 
 /* ---- peers ----------------------------------------------------------------------------------- */
