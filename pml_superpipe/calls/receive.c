@@ -41,11 +41,26 @@ int superpipe_irecv(void *buf, size_t count, ompi_datatype_t *datatype, int src,
     return rc;
 }
 
+/** Of so many receives one makes progress, though its message may be there: others wait for it. */
+#define OTHERS_TURN 256
+
+static bool is_others_turn(void)
+{
+    /* Threads that meet here lose a count. */
+    static unsigned receives;
+    const unsigned n = __atomic_load_n(&receives, __ATOMIC_RELAXED) + 1;
+
+    __atomic_store_n(&receives, n, __ATOMIC_RELAXED);
+    return n % OTHERS_TURN == 0;
+}
+
 int superpipe_recv(void *buf, size_t count, ompi_datatype_t *datatype, int src, int tag,
                    ompi_communicator_t *comm, ompi_status_public_t *status)
 {
     int rc = OMPI_SUCCESS;
     superpipe_request_t *r = begin(buf, count, datatype, src, tag, comm, &rc);
 
+    if (is_others_turn())
+        opal_progress();
     return r != NULL ? superpipe_wait(r, status) : rc;
 }

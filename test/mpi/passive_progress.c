@@ -243,12 +243,12 @@ static void pass_time(const job_t *j)
 /** Stays out of MPI until all origins have told by both ways; false where they never do. */
 static bool watch(const job_t *j)
 {
-    const volatile long *counter = (const volatile long *)j->w.base + COUNTER;
+    const long *counter = (const long *)j->w.base + COUNTER;
     int missing = j->fifo >= 0 ? j->w.size - 1 : 0;
     double begin = now();
     char byte;
 
-    while (missing > 0 || *counter != j->expected) {
+    while (missing > 0 || __atomic_load_n(counter, __ATOMIC_RELAXED) != j->expected) {
         if (j->hopeless || now() - begin > PATIENCE)
             return false;
         while (missing > 0 && read(j->fifo, &byte, 1) == 1)
