@@ -157,5 +157,7 @@ EXTRA_DIST += \
 	perf/regret \
 	perf/sim/draw \
 	perf/sim/paragraphs.py \
+	perf/superpipe \
+	perf/apps/bt_coarray.f90 \
 	perf/summary.py \
 	perf/tables.py

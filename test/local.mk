@@ -839,6 +839,7 @@ EXTRA_DIST += \
 	test/apps/mpi4py_matrix.py \
 	test/apps/petsc_window.py \
 	test/apps/run \
+	test/apps/suites.bash \
 	test/apps/water.nw \
 	test/fuzz/driver.c \
 	test/fuzz/seeds.c \
