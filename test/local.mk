@@ -463,6 +463,7 @@ mpi_programs = \
 	test/mpi/kept \
 	test/mpi/kept_credit \
 	test/mpi/wake \
+	test/mpi/large \
 	test/mpi/late \
 	test/mpi/late_protocol \
 	test/mpi/late_row \
