@@ -847,6 +847,7 @@ EXTRA_DIST += \
 	$(unit_scripts) \
 	test/unit/rule_bpf.c \
 	test/configure \
+	test/arm \
 	test/distro \
 	test/install \
 	test/killed \
