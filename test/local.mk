@@ -23,7 +23,7 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_fence \
 	test/unit/check_fence_threads \
 	test/unit/check_credit \
-	test/unit/check_flow \
+	test/unit/check_completion \
 	test/unit/check_handle \
 	test/unit/check_layout_cache \
 	test/unit/check_ask \
@@ -132,7 +132,7 @@ test_unit_check_epoch_LDADD = $(unit_ldadd)
 test_unit_check_fence_LDADD = $(unit_ldadd)
 test_unit_check_fence_threads_LDADD = $(unit_ldadd)
 test_unit_check_credit_LDADD = common/libonic_core.la $(check_libs)
-test_unit_check_flow_LDADD = $(unit_ldadd)
+test_unit_check_completion_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
 test_unit_check_layout_cache_LDADD = $(unit_ldadd)
 test_unit_check_ask_LDADD = $(unit_ldadd)
@@ -461,6 +461,7 @@ mpi_programs = \
 	test/mpi/halo \
 	test/mpi/jobs \
 	test/mpi/kept \
+	test/mpi/credit_floor \
 	test/mpi/kept_credit \
 	test/mpi/wake \
 	test/mpi/large \

@@ -200,6 +200,7 @@ static int open_wire_once(void)
         .single_copy = c->params.cma,
         .tls = c->params.tls,
         .queues = c->params.queues,
+        .memory = c->params.memory,
         .tcp_seg_size = c->params.tcp_segment,
     };
     const onic_pipeline_config_t pipeline = {.rx_pool = c->params.area,

@@ -44,14 +44,11 @@ static onic_param_t params[] = {
            "itself answers one-sided requests in its place. Where all processes of a window share "
            "a node they wake it when they wait for it, and this does not matter. Smaller values "
            "answer sooner and cost more wake-ups"),
-    NUMBER(window, 0, 1024, 2, 65536,
-           "Most messages that one process sends another without acknowledgement, for each window. "
-           "What they may take up there is bounded by osc_nicstride_memory"),
     NUMBER(memory, 20, 64, 1, 1 << 20,
-           "Mebibytes of this process's memory for messages of other processes that wait for a "
-           "lock, and for replies to them. It is divided evenly among the processes of the job, "
-           "with at least 8 KiB for each, so more than 8,192 processes use more in all with the "
-           "default, and at most 8 MiB, so few processes use less"),
+           "Mebibytes of this process's memory for messages of others: those that wait for a lock, "
+           "replies to them, and with pml_superpipe, whose parameter of this name counts where it "
+           "is larger, messages that came before their receive. At least 17 KiB for each process "
+           "of the job"),
     NUMBER(area, 10, 0, 0, 1 << 20,
            "Kibibytes of the receive buffers through which method pipeline brings data to this "
            "process; "

@@ -113,7 +113,6 @@ static nicstride_facts_t facts_of(const nicstride_module_t *m, int rc, void **ba
 {
     nicstride_component_t *c = &nicstride_component;
     const bool dynamic = m->flavor == MPI_WIN_FLAVOR_DYNAMIC;
-    const uint64_t job = ompi_proc_world_size(), members = (uint64_t)m->size;
     nicstride_facts_t facts;
 
     memset(&facts, 0, sizeof(facts));
@@ -127,8 +126,6 @@ static nicstride_facts_t facts_of(const nicstride_module_t *m, int rc, void **ba
         .size = dynamic ? 0 : size,
         .disp_unit = dynamic ? 1 : (uint32_t)disp_unit,
         .win = m->name,
-        .window = (uint32_t)c->params.window,
-        .share = (uint32_t)nicstride_quota_part(c->params.memory, job > members ? job : members),
         .align =
             m->flavor == MPI_WIN_FLAVOR_CREATE ? (uint32_t)((uintptr_t)*base % NICSTRIDE_LINE) : 0,
         .granularity = nicstride_info_granularity(info),

@@ -56,11 +56,8 @@ void nicstride_window_destroy(nicstride_module_t *m)
         if (m->peer[i] == NULL)
             continue;
         nicstride_drop_waiting_locked(m->peer[i]);
-
-        nicstride_process_t *process = m->peer[i]->process;
         nicstride_rkey_cache_free_locked(m->peer[i]);
         nicstride_peer_free_locked(m->peer[i]);
-        nicstride_pump_all_locked(process);
     }
     onic_transport_unlock();
     onic_segment_unmap(&m->segment);

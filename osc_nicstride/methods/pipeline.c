@@ -176,7 +176,7 @@ static nicstride_op_t *prepare(nicstride_transfer_t *t, uint64_t kept, onic_tick
 
     nicstride_look_locked(p);
     if (!STAILQ_EMPTY(&p->queue.waiting) || p->queue.flushing || p->failed ||
-        kept > p->quota->limit || !nicstride_tx_can_send(&p->flow.tx, p->quota, kept))
+        !nicstride_may_send_locked(p, kept))
         return NULL;
     op = nicstride_op_of_locked(t, true);
     if (op == NULL)

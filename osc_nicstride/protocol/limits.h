@@ -23,7 +23,7 @@
 #define NICSTRIDE_VECTOR_MAX 32
 #define NICSTRIDE_GETV_MAX   (NICSTRIDE_VECTOR_MAX * 12)
 
-/** The most bytes of data in an answer that lies in shared memory (credit.h). */
+/** The most bytes of data in an answer that lies in shared memory (reply_line.h). */
 #define NICSTRIDE_REPLY_LINE_DATA 48
 /** With more processes of a window on a node there are none: their memory grows with the square. */
 #define NICSTRIDE_REPLY_LINE_PROCESSES 64
@@ -38,7 +38,7 @@
 /** The most bytes that one message fetches: a fragment is small, and more was not made by us. */
 #define NICSTRIDE_FETCH_MAX (UINT64_C(8) << 20)
 /** Fragments of one answer under way at a time: enough to keep the wire busy. */
-#define NICSTRIDE_REPLIES_IN_FLIGHT 8
+#define NICSTRIDE_REPLIES_IN_FLIGHT 4
 /** An origin that queues more operations than this for a target waits: memory stays bounded. */
 #define NICSTRIDE_QUEUE_MAX 1024
 
@@ -48,10 +48,12 @@
 #define NICSTRIDE_KEPT_RECORD 128
 #define NICSTRIDE_KEPT_USE    640
 #define NICSTRIDE_KEPT_ANSWER (NICSTRIDE_REPLIES_IN_FLIGHT * NICSTRIDE_KEPT_USE)
-/** Every target keeps so much for each process: room for the longest message that is not cut. */
-#define NICSTRIDE_KEPT_MIN 8192
-/** And no more than so much. */
-#define NICSTRIDE_KEPT_MAX (1024 * NICSTRIDE_KEPT_MIN)
+/** The most that a message which is not cut has its target keep. An origin always gets credit for
+ *  that (common/transport/row/credit.h). */
+#define NICSTRIDE_KEPT_MAX 4608
+
+/** Messages to one peer of a window that the transport may keep: others wait in the queue then. */
+#define NICSTRIDE_POSTING_MAX 64
 
 typedef struct nicstride_limits {
     size_t near; /**< inline data between processes of a node */

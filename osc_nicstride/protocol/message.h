@@ -39,7 +39,7 @@ typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_REPLY,    /**< to all that fetch: payload belongs at position offset of operation
                                  `handle`; or status != 0 and no payload */
     NICSTRIDE_MSG_FLUSH,    /**< count: acknowledge once that many are applied */
-    NICSTRIDE_MSG_ACK,      /**< count: applied so far, disp: bytes that were kept for them; status:
+    NICSTRIDE_MSG_ACK,      /**< count: applied so far; status:
                                  first error since the last */
     NICSTRIDE_MSG_LOCK,     /**< op: lock type, perhaps with NICSTRIDE_LOCK_HOLDS */
     NICSTRIDE_MSG_GRANT,  /**< the lock at rank `count` is yours, or the window's, where there is no
@@ -184,8 +184,8 @@ const char *nicstride_msg_decode(const void *buf, size_t len, uint64_t payload_l
 
 _Static_assert(NICSTRIDE_BATCH_MAX <= UINT16_MAX, "lengths have two bytes");
 
-/** So many batches share a window. */
-#define NICSTRIDE_BATCH_SHARE 8
+/** Most messages in one: its receiver has some to do while the next one is filled. */
+#define NICSTRIDE_BATCH_MESSAGES 128
 
 /** Zero-initialise the first two. */
 typedef struct nicstride_batch {
@@ -241,11 +241,10 @@ static inline unsigned char *nicstride_batch_extend(nicstride_batch_t *b, size_t
     return at;
 }
 
-/** Should it be sent, whatever room it has? Several batches share a window
- *  (credit.h), so that one is acknowledged while another is filled. */
-static inline bool nicstride_batch_is_full(const nicstride_batch_t *b, uint32_t window)
+/** Should it be sent, whatever room it has? Its receiver works on it while another is filled. */
+static inline bool nicstride_batch_is_full(const nicstride_batch_t *b)
 {
-    return b->messages >= window / NICSTRIDE_BATCH_SHARE;
+    return b->messages >= NICSTRIDE_BATCH_MESSAGES;
 }
 
 /** Reads the message at `*at_p` (first 0) of a batch of `len` bytes and moves on. False at the end:

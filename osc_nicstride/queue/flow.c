@@ -9,25 +9,6 @@
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/window/state.h"
 
-/* ---- asking ---------------------------------------------------------------------------------- */
-
-/** Nobody would acknowledge what is out, in this window or others: asks. */
-static void ask_for_credit(nicstride_peer_t *p)
-{
-    nicstride_peer_t *other;
-
-    if (!nicstride_tx_is_short(&p->flow.tx, p->quota, p->flow.wants))
-        return;
-    LIST_FOREACH(other, &p->process->peers, of_process) {
-        uint64_t upto;
-
-        /* What lies in a reply line nobody else looks for. */
-        nicstride_look_locked(other);
-        if (!other->failed && nicstride_tx_ask(&other->flow.tx, &upto))
-            nicstride_send_note_locked(other, NICSTRIDE_MSG_FLUSH, 0, upto);
-    }
-}
-
 void nicstride_ask_locked(nicstride_peer_t *p, uint64_t goal)
 {
     const nicstride_op_t *next = STAILQ_FIRST(&p->queue.waiting);
@@ -57,16 +38,14 @@ void nicstride_pump_queue_locked(nicstride_peer_t *p)
         nicstride_op_t *op = STAILQ_FIRST(&p->queue.waiting);
         const int rc = p->failed ? OMPI_ERR_UNREACH : op->send(op);
 
-        if (rc == 0) {
-            ask_for_credit(p);
+        if (rc == 0)
             break;
-        }
         if (rc < 0)
             nicstride_op_fail(op);
         if (op->sent == op->size) {
             STAILQ_REMOVE_HEAD(&p->queue.waiting, of_queue);
             p->queue.length--;
-            p->process->queued--;
+            nicstride_queued_locked(p->process, -1);
             op->queued = false;
             nicstride_op_finish_locked(op);
         }
@@ -75,18 +54,18 @@ void nicstride_pump_queue_locked(nicstride_peer_t *p)
 
 /* ---- acknowledgements ------------------------------------------------------------------------ */
 
-void nicstride_acknowledged_locked(nicstride_peer_t *p, uint64_t count, uint64_t freed, int error)
+void nicstride_acknowledged_locked(nicstride_peer_t *p, uint64_t count, int error)
 {
-    nicstride_tx_ack(&p->flow.tx, p->quota, count, freed, nicstride_error_class(error));
+    nicstride_tx_ack(&p->flow.tx, count, nicstride_error_class(error));
     if (error != 0)
         nicstride_use_locked(p);
-    nicstride_pump_all_locked(p->process);
+    nicstride_pump_locked(p);
 }
 
 void nicstride_take_answer_locked(nicstride_peer_t *p)
 {
     nicstride_place_answer_locked(p);
-    nicstride_acknowledged_locked(p, p->flow.reply_line_seen, 0, 0);
+    nicstride_acknowledged_locked(p, p->flow.reply_line_seen, 0);
 }
 
 void nicstride_peer_end_locked(nicstride_peer_t *p)
@@ -95,6 +74,17 @@ void nicstride_peer_end_locked(nicstride_peer_t *p)
     nicstride_use_locked(p);
     nicstride_drop_waiting_locked(p);
     nicstride_ops_fail_locked(p);
-    nicstride_tx_forget(&p->flow.tx, p->quota);
-    nicstride_pump_all_locked(p->process);
+    nicstride_tx_forget(&p->flow.tx);
+}
+
+void nicstride_pump_all_locked(void)
+{
+    nicstride_process_t *process, *next;
+    nicstride_peer_t *p;
+
+    for (process = LIST_FIRST(&nicstride_queueing); process != NULL; process = next) {
+        next = LIST_NEXT(process, of_queueing);
+        LIST_FOREACH(p, &process->peers, of_process)
+            nicstride_pump_locked(p);
+    }
 }

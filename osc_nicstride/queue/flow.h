@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Flow control of what is sent to a peer (credit.h): sending what is queued as credit
- *  allows, asking for acknowledgements, and what they bring.
+/** @file What is sent to a peer, and what it acknowledges (completion.h): sending what is queued as
+ * credit allows, asking for acknowledgements, and what they bring.
  *
  *  All is called with the transport lock held. */
 #pragma once
@@ -26,26 +26,15 @@ static inline void nicstride_pump_locked(nicstride_peer_t *p)
         nicstride_pump_queue_locked(p);
 }
 
-/** The same for all windows that share the process's quota: what is free again in one another may
- *  use, and nobody else may come to send it. This comes with every acknowledgement, and there may
- *  be thousands of windows. */
-static inline void nicstride_pump_all_locked(nicstride_process_t *process)
-{
-    nicstride_peer_t *p;
-
-    if (process->queued == 0)
-        return;
-    LIST_FOREACH(p, &process->peers, of_process)
-        nicstride_pump_locked(p);
-}
+/** The same for all peers. When credit has come, or the transport keeps fewer messages. */
+void nicstride_pump_all_locked(void);
 
 /** Asks the target to acknowledge what it has not, if all operations up to number `goal` are
  *  sent and it has not been asked. */
 void nicstride_ask_locked(nicstride_peer_t *p, uint64_t goal);
 
-/** The peer has acknowledged so many messages, for which it has kept `freed` bytes as far as it
- * says so, with an error class or 0; sends what may go now. */
-void nicstride_acknowledged_locked(nicstride_peer_t *p, uint64_t count, uint64_t freed, int error);
+/** The peer has acknowledged so many messages, with an error class or 0; sends what may go now. */
+void nicstride_acknowledged_locked(nicstride_peer_t *p, uint64_t count, int error);
 
 /** Takes what the peer answered in its reply line. */
 void nicstride_take_answer_locked(nicstride_peer_t *p);
@@ -61,6 +50,5 @@ static inline bool nicstride_look_locked(nicstride_peer_t *p)
     return true;
 }
 
-/** Ends all that is under way to the peer, which nothing is sent to any more, and gives back what
- * it has of the room at its process: other windows may still reach that. */
+/** Ends all that is under way to the peer, which nothing is sent to any more. */
 void nicstride_peer_end_locked(nicstride_peer_t *p);

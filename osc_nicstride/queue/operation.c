@@ -90,7 +90,7 @@ void nicstride_op_free_locked(nicstride_op_t *op)
 
 void nicstride_queue_drop_locked(nicstride_peer_t *p)
 {
-    p->process->queued -= p->queue.length;
+    nicstride_queued_locked(p->process, -(int)p->queue.length);
     STAILQ_INIT(&p->queue.waiting);
     p->queue.length = 0;
 }

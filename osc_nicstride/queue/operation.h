@@ -118,7 +118,7 @@ typedef struct nicstride_incoming {
 /** A reply: data for an operation of ours. */
 void nicstride_on_data(const nicstride_incoming_t *in);
 
-/** Puts in place what the peer answered in its reply line (credit.h), which was just found. */
+/** Puts in place what the peer answered in its reply line (reply_line.h), which was just found. */
 void nicstride_place_answer_locked(nicstride_peer_t *p);
 
 /** An error class as a peer reports it; what is none becomes MPI_ERR_OTHER. */

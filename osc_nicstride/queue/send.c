@@ -52,6 +52,8 @@ static void sent_cb(void *arg, int status)
     if (status != OMPI_SUCCESS)
         nicstride_give_up_locked(p);
     p->flow.posting--;
+    if (p->process->queued > 0)
+        onic_transport_ask(ONIC_AM_OSC, ONIC_LOCKED);
 }
 
 static void batch_sent_cb(void *arg, int status)
@@ -142,7 +144,7 @@ unsigned char *nicstride_message_room_locked(nicstride_peer_t *p, size_t len)
     unsigned char *at = NULL;
 
     p->flow.vector = 0;
-    if (p->flow.batch != NULL && !nicstride_batch_is_full(&p->flow.batch->batch, p->flow.tx.window))
+    if (p->flow.batch != NULL && !nicstride_batch_is_full(&p->flow.batch->batch))
         at = nicstride_batch_room(&p->flow.batch->batch, max, len);
     if (at != NULL)
         return at;

@@ -82,10 +82,18 @@ void nicstride_send_note_locked(nicstride_peer_t *p, nicstride_msg_type_t type, 
 bool nicstride_send_note(nicstride_peer_t *p, nicstride_msg_type_t type, unsigned op,
                          uint64_t count);
 
+/** May a message be sent now for which the target may have to keep so many bytes? */
+static inline bool nicstride_may_send_locked(const nicstride_peer_t *p, uint64_t kept)
+{
+    return p->flow.posting < NICSTRIDE_POSTING_MAX &&
+           kept <= onic_credit_left(&p->account->credit, 0);
+}
+
 /** Counts a message about to be sent, for which the target may have to keep so many bytes. */
 static inline void nicstride_count_sent_locked(nicstride_peer_t *p, uint64_t kept)
 {
-    nicstride_tx_send(&p->flow.tx, p->quota, kept);
+    nicstride_tx_send(&p->flow.tx);
+    (void)onic_credit_take(&p->account->credit, kept, 0);
     nicstride_add(&nicstride_counters.messages, 1);
 }
 

@@ -73,8 +73,7 @@ bool nicstride_complete_along(nicstride_peer_t *p)
 void nicstride_note_applied(nicstride_peer_t *p)
 {
     onic_transport_lock();
-    nicstride_tx_known(&p->flow.tx, p->quota, p->flow.closed);
-    nicstride_pump_all_locked(p->process);
+    nicstride_tx_known(&p->flow.tx, p->flow.closed);
     onic_transport_unlock();
 }
 

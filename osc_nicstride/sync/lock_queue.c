@@ -232,6 +232,8 @@ static int end_lost_of(nicstride_module_t *m)
         /* Rank 0 gives what this process has of the window's lock to others. */
         if (i == 0 && local < 0 && p != NULL && onic_peer_is_lost(p->wire))
             (void)nicstride_stay_leave(&nicstride_ctl(m, m->node.me)->stay);
+        if (p != NULL && onic_peer_is_lost(p->wire))
+            onic_peer_forget_credit(p->wire);
         if (p == NULL || !is_awaited(p) || !onic_peer_lost(p->wire))
             continue;
         nicstride_peer_end_locked(p);

@@ -164,7 +164,9 @@ void nicstride_forget_accesses_locked(nicstride_module_t *m)
 {
     nicstride_pending_access_t *a;
 
-    LIST_FOREACH(a, &m->accesses, of_window)
+    LIST_FOREACH(a, &m->accesses, of_window) {
+        nicstride_freed_locked(a->p, &a->msg);
         a->m = NULL;
+    }
     LIST_INIT(&m->accesses);
 }

@@ -3,10 +3,18 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Answers: how an origin learns that its message has had its effect, and gets what it asked
- *  for: by a message, with a reply, or in the cache line that both share (credit.h). */
+ *  for: by a message, with a reply, or in the cache line that both share (reply_line.h). */
 #include "common/support/handle.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/target/target.h"
+
+void nicstride_freed_locked(nicstride_peer_t *p, const nicstride_msg_t *msg)
+{
+    const uint64_t kept = nicstride_msg_kept(msg);
+
+    if (kept > 0)
+        onic_credit_freed(p->wire, p->account, kept, false);
+}
 
 /** Counts a message as applied. True: an acknowledgement is due, of `*count_p` and `*error_p`. */
 static bool count_applied(nicstride_module_t *m, nicstride_peer_t *p, const nicstride_msg_t *msg,
@@ -16,7 +24,8 @@ static bool count_applied(nicstride_module_t *m, nicstride_peer_t *p, const nics
     *error_p = 0;
     if (error != 0 && m->applied_error == 0 && (nicstride_is_active(m) || m->epoch.exposed))
         m->applied_error = error;
-    if (!nicstride_rx_applied(&p->flow.rx, nicstride_msg_kept(msg), error))
+    nicstride_freed_locked(p, msg);
+    if (!nicstride_rx_applied(&p->flow.rx, error))
         return false;
     nicstride_rx_ack(&p->flow.rx, count_p, error_p);
     return true;
@@ -26,7 +35,6 @@ static void acknowledge(nicstride_peer_t *p, uint64_t count, int error)
 {
     nicstride_msg_t msg = nicstride_note(p, NICSTRIDE_MSG_ACK, 0, count);
 
-    msg.disp = (int64_t)p->flow.rx.freed;
     msg.status = error;
     nicstride_send_header_locked(p, &msg);
 }

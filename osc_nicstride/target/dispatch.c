@@ -33,7 +33,7 @@ static bool on_reply(const nicstride_incoming_t *in)
     nicstride_on_data(in);
     /* There may be no other acknowledgement, and nobody but requests that wait for it. */
     if (in->msg->count != 0)
-        nicstride_acknowledged_locked(in->p, in->msg->count, 0, 0);
+        nicstride_acknowledged_locked(in->p, in->msg->count, 0);
     return true;
 }
 
@@ -45,7 +45,7 @@ static bool on_flush(const nicstride_incoming_t *in)
 
 static bool on_ack(const nicstride_incoming_t *in)
 {
-    nicstride_acknowledged_locked(in->p, in->msg->count, (uint64_t)in->msg->disp, in->msg->status);
+    nicstride_acknowledged_locked(in->p, in->msg->count, in->msg->status);
     return true;
 }
 
@@ -156,7 +156,7 @@ static bool handle(const nicstride_incoming_t *in)
  */
 
 /* Each window has a line: first come, first served, so that what an origin has sent keeps its
- * order. What it may hold is bounded (credit.h); how much that is (footprint) is counted.
+ * order. What it may hold is bounded by credit; how much that is (footprint) is counted.
  * Transport lock. */
 static LIST_HEAD(, nicstride_module) lines = LIST_HEAD_INITIALIZER(lines); /* with somebody in it */
 static size_t deferred_bytes;
@@ -303,6 +303,7 @@ int nicstride_run_deferred(void)
     bool busy = false, left = false;
 
     n += nicstride_rows_progress_locked(&left);
+    nicstride_pump_all_locked();
     for (nicstride_module_t *m = LIST_FIRST(&lines), *next; m != NULL; m = next) {
         next = LIST_NEXT(m, of_lines);
         busy = !run_line(m, &n) || busy;
@@ -318,6 +319,7 @@ void nicstride_drop_deferred_locked(nicstride_module_t *m)
 
     while ((d = TAILQ_FIRST(&m->deferred)) != NULL) {
         drop(d->p->wire, &d->msg, d->bytes);
+        nicstride_freed_locked(d->p, &d->msg);
         take_out(d);
     }
 }
@@ -358,6 +360,9 @@ static void one_message(const void *header, size_t header_len, const void *data,
         in.data = (const char *)in.layout + msg.layout_len;
         in.len = msg.len;
     }
+    const uint64_t kept = nicstride_msg_kept(&msg);
+    if (kept > 0)
+        onic_credit_arrived(in.p->wire, in.p->account, kept, false);
     /* Not yet satisfied, so no acknowledgement goes out here but with the effect. */
     if (msg.count != 0 && holds(&msg, NICSTRIDE_OPERATES))
         nicstride_flush_asked_locked(in.p, msg.count);

@@ -30,6 +30,10 @@ void nicstride_drop_deferred_locked(nicstride_module_t *m);
 
 /* ---- answering (answer.c) -------------------------------------------------------------------- */
 
+/** What was kept for a message of the peer is free again. Part of the next two; for one that ends
+ *  without them. */
+void nicstride_freed_locked(nicstride_peer_t *p, const nicstride_msg_t *msg);
+
 /** The message has had its effect: counts it and, where it asks for that, lets the origin know,
  *  with `error` (0: none). Of messages without a reply; those that end later keep what it said. */
 void nicstride_applied_locked(nicstride_module_t *m, nicstride_peer_t *p,

@@ -16,13 +16,14 @@
 #include <sys/queue.h>
 
 #include "common/layout/layout.h"
+#include "common/transport/account.h"
 #include "osc_nicstride/protocol/alone.h"
 #include "common/transport/shm/node.h"
 #include "common/transport/shm/patience.h"
 #include "common/transport/shm/presence.h"
 #include "common/ompi_compat.h"
 #include "common/transport/transport.h"
-#include "osc_nicstride/protocol/credit.h"
+#include "osc_nicstride/protocol/completion.h"
 #include "osc_nicstride/protocol/epoch.h"
 #include "osc_nicstride/protocol/fence.h"
 #include "osc_nicstride/protocol/lockq.h"
@@ -30,6 +31,7 @@
 #include "osc_nicstride/protocol/method.h"
 #include "osc_nicstride/protocol/peer_layout_cache.h"
 #include "osc_nicstride/protocol/order.h"
+#include "osc_nicstride/protocol/reply_line.h"
 #include "osc_nicstride/window/place.h"
 #include "osc_nicstride/window/region.h"
 #include ONIC_MUTEX_HEADER
@@ -39,27 +41,39 @@
 #include "ompi/mca/osc/osc.h"
 #include "ompi/win/win.h"
 
-/** A process, in all windows: what it keeps for me, and what transfers cost. */
+/** A process, in all windows. */
 typedef struct nicstride_process {
     LIST_ENTRY(nicstride_process) next;
-    nicstride_quota_t quota;
-    LIST_HEAD(, nicstride_peer) peers;   /**< of all windows that have one for it */
-    unsigned queued;                     /**< operations in the queues of these */
+    LIST_HEAD(, nicstride_peer) peers; /**< of all windows that have one for it */
+    unsigned queued;                   /**< operations in the queues of these; where not 0: */
+    LIST_ENTRY(nicstride_process) of_queueing;
     void *of_row[NICSTRIDE_METHODS_MAX]; /**< what a method's row keeps with it, or NULL */
 } nicstride_process_t;
+
+/** Those to which operations wait in queues. Transport lock. */
+extern LIST_HEAD(nicstride_processes, nicstride_process) nicstride_queueing;
+
+/** So many more operations are in queues to the process, or fewer. */
+static inline void nicstride_queued_locked(nicstride_process_t *p, int more)
+{
+    if (p->queued == 0 && more > 0)
+        LIST_INSERT_HEAD(&nicstride_queueing, p, of_queueing);
+    p->queued += (unsigned)more;
+    if (p->queued == 0 && more < 0)
+        LIST_REMOVE(p, of_queueing);
+}
 
 typedef struct nicstride_op nicstride_op_t;
 typedef struct nicstride_rkey_cache nicstride_rkey_cache_t;
 typedef struct nicstride_registered nicstride_registered_t;
 
-/** What is sent to a peer and comes from it (credit.h). Transport lock. */
+/** What is sent to a peer and comes from it (completion.h). Transport lock. */
 typedef struct nicstride_flow {
     nicstride_tx_t tx;
     nicstride_rx_t rx;
-    uint64_t wants;   /**< bytes to be kept for which that waits */
     uint64_t closed;  /**< messages sent there, in all, when an epoch was last closed */
     size_t frag_max;  /**< bytes; 0 until asked for */
-    unsigned posting; /**< messages without an operation that the transport still keeps */
+    unsigned posting; /**< messages that the transport still keeps */
     struct nicstride_sent_batch
         *batch;                  /**< short messages that wait for others (send.h); NULL: none */
     nicstride_msg_type_t vector; /**< of the last of these, where that is one that may become
@@ -139,7 +153,7 @@ typedef struct nicstride_peer {
     struct nicstride_module *module;
     onic_peer_t *wire;
     nicstride_process_t *process;
-    nicstride_quota_t *quota; /**< the process's */
+    onic_account_t *account; /**< credit between the two processes */
     LIST_ENTRY(nicstride_peer)
     of_process;   /**< the same process in another window; transport lock */
     uint32_t win; /**< its name for the window */

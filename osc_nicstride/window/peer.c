@@ -13,6 +13,8 @@
 /* All of them; transport lock. */
 static LIST_HEAD(, nicstride_process) processes = LIST_HEAD_INITIALIZER(processes);
 
+struct nicstride_processes nicstride_queueing = LIST_HEAD_INITIALIZER(nicstride_queueing);
+
 /** The record of a process, made if need be; NULL where memory is exhausted. */
 static nicstride_process_t *process_of(onic_peer_t *wire)
 {
@@ -88,7 +90,7 @@ onic_peer_t *nicstride_wire_locked(const nicstride_module_t *m, int rank)
 
 nicstride_peer_t *nicstride_peer_make_locked(nicstride_module_t *m, int rank)
 {
-    const nicstride_rank_info_t *mine = nicstride_info(m, m->rank), *its = nicstride_info(m, rank);
+    const nicstride_rank_info_t *its = nicstride_info(m, rank);
     nicstride_peer_t *p = calloc(1, sizeof(*p));
     onic_peer_t *wire = p != NULL ? onic_peer_take(name_of(m, rank)) : NULL;
     nicstride_process_t *process = wire != NULL ? process_of(wire) : NULL;
@@ -101,8 +103,7 @@ nicstride_peer_t *nicstride_peer_make_locked(nicstride_module_t *m, int rank)
     p->module = m;
     p->wire = wire;
     p->process = process;
-    p->quota = &process->quota;
-    nicstride_quota_told(p->quota, its->share);
+    p->account = onic_peer_account(wire);
     LIST_INSERT_HEAD(&process->peers, p, of_process);
     STAILQ_INIT(&p->queue.waiting);
     TAILQ_INIT(&p->queue.live);
@@ -110,8 +111,6 @@ nicstride_peer_t *nicstride_peer_make_locked(nicstride_module_t *m, int rank)
     p->win = its->win;
     p->me = (uint32_t)m->rank;
     p->local = onic_node_index(&m->node, rank);
-    p->flow.tx.window = mine->window;
-    p->flow.rx.window = its->window;
     find_reply_lines(m, p);
     /* Other MPI threads look without the lock. */
     __atomic_store_n(&m->peer[rank], p, __ATOMIC_RELEASE);
@@ -121,7 +120,6 @@ nicstride_peer_t *nicstride_peer_make_locked(nicstride_module_t *m, int rank)
 void nicstride_peer_free_locked(nicstride_peer_t *p)
 {
     LIST_REMOVE(p, of_process);
-    nicstride_tx_forget(&p->flow.tx, p->quota);
     if (p->kept != NULL)
         nicstride_layouts_leave(&nicstride_component.lists, p->kept);
     free(p->sent);

@@ -66,8 +66,6 @@ typedef struct nicstride_rank_info {
     uint64_t size; /**< bytes; 0 for dynamic windows */
     uint32_t disp_unit;
     uint32_t win;         /**< its name for the window */
-    uint32_t window;      /**< messages that it sends without acknowledgement (credit.h) */
-    uint32_t share;       /**< bytes that it keeps for each process, for all windows (credit.h) */
     uint32_t align;       /**< the last bits of its memory's address, below NICSTRIDE_LINE */
     uint32_t granularity; /**< bytes that an accumulate locks at once, as the program has asked for
                                this rank's memory (protocol/discipline.h); 0: no wish */

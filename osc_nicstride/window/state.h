@@ -17,7 +17,6 @@
 #include "osc_nicstride/protocol/limits.h"
 #include "osc_nicstride/protocol/method.h"
 #include "osc_nicstride/protocol/peer_layout_cache.h"
-#include "osc_nicstride/protocol/credit.h"
 
 /** Values of the MCA parameters (params.c documents them). */
 typedef struct nicstride_params {
@@ -30,7 +29,6 @@ typedef struct nicstride_params {
     bool cma;
     bool server;
     size_t server_idle;
-    size_t window;
     size_t memory;
     size_t area;
     bool network_slots;

@@ -54,6 +54,7 @@ int main(int argc, char **argv)
     tl_window_t w;
 
     setenv("OMPI_MCA_osc_nicstride_memory", "1", 1);
+    setenv("OMPI_MCA_pml_superpipe_memory", "1", 1);
     setenv("OMPI_MCA_osc_nicstride_queues", "0", 1);
     setenv("OMPI_MCA_osc_nicstride_tls", "tcp", 1);
     setenv("OMPI_MCA_osc_nicstride_tcp_segment", "1048576", 1);

@@ -8,7 +8,7 @@
 /**
  * @file
  * What a target keeps for origins that all send while it cannot apply anything is bounded by
- * osc_nicstride_memory, of which each process has its part, whatever they send: many
+ * osc_nicstride_memory, whatever they send: many
  * short accumulates, long ones, strided ones, such that give something back, in several windows.
  *
  * Rank 0 has its lock of accumulates meanwhile (busy_lock.h), while its server thread receives.
@@ -22,8 +22,8 @@
 
 enum { MEMORY_MIB = 1, WINDOWS = 2, SHORTS = 10, LONGS = 1 << 16, OWN = 1 << 15, HELD_MS = 200 };
 
-/** What rank 0 may put off, in bytes: the parts of all others. */
-#define MOST (((unsigned long long)MEMORY_MIB << 20) / tl_size() * (tl_size() - 1))
+/** What rank 0 may put off, in bytes. */
+#define MOST ((unsigned long long)MEMORY_MIB << 20)
 
 /** Longs that all but rank 0 update, and behind them those of rank 0 alone. */
 #define WINDOW_BYTES ((MPI_Aint)(LONGS + OWN) * (MPI_Aint)sizeof(int64_t))
@@ -106,6 +106,7 @@ int main(int argc, char **argv)
     tl_window_t w[WINDOWS];
 
     setenv("OMPI_MCA_osc_nicstride_memory", "1", 1);
+    setenv("OMPI_MCA_pml_superpipe_memory", "1", 1);
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     tl_need_ranks(2, 64);
     bytes = counter_begin("osc_nicstride_deferred_bytes");

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 1-4 */
-/* says: osc_nicstride_window has the value "1". It must be a number\s+from 2 to 65536 */
+/* says: osc_nicstride_memory has the value "0". It must be a number\s+from 1 to 1048576 */
 /* says: coll_nicbarrier_schedule has the value "none". It must be one of */
 /* says: osc_nicstride_server has the value "maybe". It must be true or\s+false */
 /* says: osc_nicstride has no parameter "methods": it is ignored */
@@ -22,7 +22,7 @@ int main(int argc, char **argv)
     MPI_Win win = MPI_WIN_NULL;
     int memory = 0;
 
-    if (setenv("OMPI_MCA_osc_nicstride_window", "1", 1) != 0 ||
+    if (setenv("OMPI_MCA_osc_nicstride_memory", "0", 1) != 0 ||
         setenv("OMPI_MCA_osc_nicstride_server", "maybe", 1) != 0 ||
         setenv("OMPI_MCA_osc_nicstride_methods", "pack", 1) != 0 ||
         setenv("OMPI_MCA_coll_nicbarrier_schedule", "none", 1) != 0)

@@ -222,6 +222,7 @@ int main(int argc, char **argv)
     int pid, last;
 
     setenv("OMPI_MCA_osc_nicstride_memory", "1", 1);
+    setenv("OMPI_MCA_pml_superpipe_memory", "1", 1);
     phase("start");
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     phase("messages");

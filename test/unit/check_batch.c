@@ -71,19 +71,6 @@ START_TEST(what_does_not_fit)
 }
 END_TEST
 
-/* At least four batches are under way in a window of any size; one message is always a batch. */
-START_TEST(share_of_the_window)
-{
-    for (uint32_t window = 1; window < 5000; window++) {
-        batch.messages = 1;
-        while (!nicstride_batch_is_full(&batch, window))
-            batch.messages++;
-        UNIT_CHECK(batch.messages == 1 || 4 * batch.messages <= window);
-        UNIT_CHECK(window < 64 || 16 * batch.messages >= window);
-    }
-}
-END_TEST
-
 /* Bytes of any kind: every message lies within them, behind the one before. */
 START_TEST(random_bytes)
 {
@@ -116,5 +103,5 @@ END_TEST
 int main(void)
 {
     return UNIT_RUN("batch", UNIT_ONCE(there_and_back), UNIT_ONCE(what_does_not_fit),
-                    UNIT_ONCE(share_of_the_window), UNIT_ONCE(random_bytes));
+                    UNIT_ONCE(random_bytes));
 }

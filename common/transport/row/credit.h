@@ -47,7 +47,7 @@
 #include "common/support/export.h"
 
 /** Credit that messages which may wait for a receive leave to all others. Half of it has room for
- *  any single one of these, beside one that is kept with a lock (protocol/limits.h). */
+ *  any single one of these (osc_nicstride/protocol/limits.h). */
 #define ONIC_CREDIT_FLOOR 12288
 
 /* ---- the sender's side ----------------------------------------------------------------------- */

@@ -46,23 +46,30 @@ static size_t lesser(size_t a, uint64_t b)
     return b < a ? (size_t)b : a;
 }
 
-/** Most bytes of a fragment. What the target may have to keep is no longer than its memory for this
- *  process. */
+/** What the target can keep of a fragment now, or soon. */
+static uint64_t room_at(const nicstride_peer_t *p)
+{
+    const uint64_t left = onic_credit_left(&p->account->credit, 0);
+
+    return left > NICSTRIDE_KEPT_MAX ? left : NICSTRIDE_KEPT_MAX;
+}
+
+/** Most bytes of a fragment. */
 static size_t longest(const nicstride_op_t *op)
 {
     size_t most =
         nicstride_frag_max_locked(op->peer, sizeof(nicstride_framed_t) + op->size - op->sent);
 
     if (op->type != NICSTRIDE_MSG_PUT && op->type != NICSTRIDE_MSG_GET)
-        most = lesser(most, op->peer->quota->limit - NICSTRIDE_KEPT_USE);
+        most = lesser(most, room_at(op->peer) - NICSTRIDE_KEPT_USE);
     return nicstride_op_wants_reply(op) ? lesser(most, NICSTRIDE_GET_PIECE) : most;
 }
 
 /** Room in such a fragment for a slice of an irregular layout. */
 static size_t slice_room(const nicstride_op_t *op, size_t frag, size_t most)
 {
-    const uint64_t kept = (op->peer->quota->limit - NICSTRIDE_KEPT_USE - NICSTRIDE_KEPT_ANSWER) /
-                          NICSTRIDE_SLICE_GROWTH;
+    const uint64_t kept =
+        (room_at(op->peer) - NICSTRIDE_KEPT_USE - NICSTRIDE_KEPT_ANSWER) / NICSTRIDE_SLICE_GROWTH;
 
     most = lesser(most, frag / NICSTRIDE_SLICE_SHARE);
     most = lesser(most, onic_transport_header_max() - sizeof(nicstride_msg_t));
@@ -139,6 +146,16 @@ static int describe(nicstride_op_t *op, fragment_t *f, onic_payload_t *payload, 
     return rc;
 }
 
+static void fragment_sent_cb(void *arg, int status)
+{
+    nicstride_peer_t *p = ((nicstride_op_t *)arg)->peer;
+
+    p->flow.posting--;
+    nicstride_op_sent_cb(arg, status);
+    if (p->process->queued > 0)
+        onic_transport_ask(ONIC_AM_OSC, ONIC_LOCKED);
+}
+
 int nicstride_send_fragment(nicstride_op_t *op)
 {
     nicstride_peer_t *p = op->peer;
@@ -151,8 +168,7 @@ int nicstride_send_fragment(nicstride_op_t *op)
     if (rc != OMPI_SUCCESS)
         return rc;
     const uint64_t kept = nicstride_msg_kept(&f.msg);
-    p->flow.wants = kept;
-    if (!nicstride_tx_can_send(&p->flow.tx, p->quota, kept)) {
+    if (!nicstride_may_send_locked(p, kept)) {
         op->slice = slice;
         return 0;
     }
@@ -164,8 +180,8 @@ int nicstride_send_fragment(nicstride_op_t *op)
         f.msg.count = p->flow.tx.asked = p->flow.tx.sent + 1;
     op->in_flight++;
     op->sent += n;
-    rc = nicstride_send_locked(p, &f.msg, payload.len > 0 ? &payload : NULL, nicstride_op_sent_cb,
-                               op);
+    rc = nicstride_send_locked(p, &f.msg, payload.len > 0 ? &payload : NULL, fragment_sent_cb, op);
+    p->flow.posting += rc == 0;
     if (rc != 0)
         op->in_flight--;
     if (rc < 0)

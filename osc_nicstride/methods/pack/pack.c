@@ -57,13 +57,10 @@ static bool waits_for_others(const nicstride_transfer_t *t)
 /** May an operation be sent now, before anything else that is to be sent? */
 static bool may_start(nicstride_peer_t *p, uint64_t kept)
 {
-    /* What is too long for its target's memory is cut. */
-    if (kept > p->quota->limit)
-        return false;
     if (!STAILQ_EMPTY(&p->queue.waiting) || p->queue.flushing || p->failed)
         return false;
     nicstride_look_locked(p);
-    return nicstride_tx_can_send(&p->flow.tx, p->quota, kept);
+    return nicstride_may_send_locked(p, kept); /* what needs more than there can be is cut */
 }
 
 /** Bytes of the data that the target is sent. */
@@ -179,7 +176,7 @@ static void enqueue(nicstride_peer_t *p, nicstride_op_t *op, bool first)
     else
         STAILQ_INSERT_TAIL(&p->queue.waiting, op, of_queue);
     p->queue.length++;
-    p->process->queued++;
+    nicstride_queued_locked(p->process, 1);
 }
 
 void nicstride_op_by_message_locked(nicstride_op_t *op)

@@ -18,12 +18,6 @@ static bool is_open(const nicstride_peer_t *p)
     return STAILQ_EMPTY(&p->queue.waiting) && !p->queue.flushing && !p->failed;
 }
 
-/** Is there credit for another message? */
-static bool may_send(const nicstride_peer_t *p, uint64_t kept)
-{
-    return kept <= p->quota->limit && nicstride_tx_can_send(&p->flow.tx, p->quota, kept);
-}
-
 /** What is under way for the result, or for those of several gets; NULL where memory is exhausted.
  */
 static nicstride_op_t *new_op(nicstride_peer_t *p, const nicstride_short_t *s, bool several)
@@ -71,7 +65,8 @@ static bool send_one(nicstride_peer_t *p, const nicstride_short_t *s, bool first
     m.msg.disp = (int64_t)s->at;
     m.msg.len = swaps ? 2 * s->bytes : s->bytes;
     const uint64_t kept = nicstride_msg_kept(&m.msg);
-    if (!may_send(p, kept) || (s->result != NULL && (op = new_op(p, s, false)) == NULL))
+    if (!nicstride_may_send_locked(p, kept) ||
+        (s->result != NULL && (op = new_op(p, s, false)) == NULL))
         return false;
     enter(p, s);
     if (op != NULL) {
@@ -104,7 +99,7 @@ static unsigned char *begin(nicstride_peer_t *p, const nicstride_short_t *s, siz
 
     nicstride_msg_init(&msg, get ? NICSTRIDE_MSG_GETV : NICSTRIDE_MSG_PUTV, p->win, p->me);
     const uint64_t kept = nicstride_msg_kept(&msg);
-    if (!may_send(p, kept) || (get && (op = new_op(p, s, true)) == NULL))
+    if (!nicstride_may_send_locked(p, kept) || (get && (op = new_op(p, s, true)) == NULL))
         return NULL;
     unsigned char *to = nicstride_message_room_locked(p, sizeof(msg) + len);
     if (to == NULL) {
