@@ -77,11 +77,14 @@ int onic_transport_progress_locked(void)
     return events;
 }
 
-/** Negative if one has left something, whatever others have done. */
+/** Runs what follows each progress: it is always asked for. Negative if one has left something,
+ *  whatever others have done. */
 static int run_unlocked(void)
 {
     unsigned left;
-    const int done = run(ONIC_UNLOCKED, ALL, &left);
+    const int done = run(
+        ONIC_UNLOCKED,
+        atomic_load_explicit(&onic_transport.asked[ONIC_UNLOCKED], memory_order_relaxed), &left);
     return left != 0 ? -1 : done;
 }
 
@@ -142,5 +145,9 @@ void onic_transport_set_fns(unsigned am_id, const onic_transport_fns_t *fns)
     for (unsigned place = 0; place < ONIC_PLACES; place++)
         atomic_store(&onic_transport.work[place][am_id], fns->work[place]);
     onic_transport_ask(am_id, ONIC_LOCKED);
+    if (fns->work[ONIC_UNLOCKED] != NULL)
+        onic_transport_ask(am_id, ONIC_UNLOCKED);
+    else
+        atomic_fetch_and(&onic_transport.asked[ONIC_UNLOCKED], ~(1U << am_id));
     onic_transport_unlock();
 }
