@@ -248,8 +248,8 @@ static void create(unsigned i)
 
     UNIT_CHECK(superpipe_comm_init(&w.comm[i], context_of(i), NAIVE_RANKS) == 0);
     for (unsigned k = 0; k < NAIVE_RANKS; k++)
-        UNIT_CHECK(w.comm[i].turn[k] == 0 && w.comm[i].sent[k] == 0);
-    memcpy(w.comm[i].turn, w.first[i], sizeof(w.first[i]));
+        UNIT_CHECK(w.comm[i].expected[k] == 0 && w.comm[i].sent[k] == 0);
+    memcpy(w.comm[i].expected, w.first[i], sizeof(w.first[i]));
     memcpy(w.naive[i].turn, w.first[i], sizeof(w.first[i]));
     UNIT_CHECK(superpipe_comms_add(&w.comms, &w.comm[i]) == 0);
     while ((m = superpipe_comms_unpark(&w.comms, context_of(i), &from)) != NULL) {
