@@ -85,7 +85,7 @@ sim_sources = \
 	perf/sim/requests.c \
 	perf/sim/transfer.c
 sim_libs = coll_nicbarrier/libnicbarrier_core.la osc_nicstride/libnicstride_core.la common/libonic_core.la
-EXTRA_PROGRAMS += perf/sim/figures
+check_PROGRAMS += perf/sim/figures
 perf_sim_figures_SOURCES = $(sim_sources) \
 	perf/sim/figures.c \
 	perf/sim/figures_armci.c \
@@ -144,7 +144,7 @@ perf-mpich:
 	fi
 
 .PHONY: figures perf perf-diff perf-mpich perf-programs perf-quick
-CLEANFILES += $(perf_programs) perf/sim/figures perf.html perf.json perf.log
+CLEANFILES += $(perf_programs) perf.html perf.json perf.log
 
 EXTRA_DIST += \
 	perf/README.md \
