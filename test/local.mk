@@ -543,6 +543,7 @@ mpi_programs = \
 	test/mpi/put_get \
 	test/mpi/random_types \
 	test/mpi/reversed \
+	test/mpi/soak \
 	test/mpi/regressions \
 	test/mpi/regressions_finalize \
 	test/mpi/reports \
@@ -858,6 +859,7 @@ EXTRA_DIST += \
 	test/progress-table \
 	test/run \
 	test/skips.py \
+	test/soak \
 	test/skips.txt \
 	test/tools \
 	test/suppressions/lsan.txt \
