@@ -288,6 +288,7 @@ static void unlocked_setup(void)
     new_transport();
     onic_transport.work[ONIC_UNLOCKED][0] = do_unlocked;
     onic_transport.work[ONIC_UNLOCKED][1] = do_other_unlocked;
+    onic_transport.asked[ONIC_UNLOCKED] = 3;
 }
 
 /** The MPI thread makes progress once, and leaves what cannot be done yet. */
