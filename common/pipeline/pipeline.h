@@ -61,7 +61,7 @@ typedef struct onic_pipeline_config {
     onic_pipeline_rma_t rma;
     /** The chunks of what this process sends, */
     onic_schedule_kind_t schedule;
-    const onic_links_t *links; /**< and what they are made from */
+    const onic_links_t *links; /**< and what they are made from; not NULL */
 } onic_pipeline_config_t;
 
 /** Makes this process's receive pool, or takes another reference to the pipeline (the first

@@ -41,8 +41,9 @@ static bool reached(int rank)
 /** The first question makes a peer known. */
 static void open_pipeline(size_t rx_pool, size_t buffer)
 {
+    const onic_links_t links = onic_links_default("other");
     const onic_pipeline_config_t config = {
-        .rx_pool = rx_pool, .rx_buffer = buffer, .rma = ONIC_PIPELINE_RMA_ALWAYS};
+        .rx_pool = rx_pool, .rx_buffer = buffer, .rma = ONIC_PIPELINE_RMA_ALWAYS, .links = &links};
     const double end = MPI_Wtime() + MOVES_PATIENCE;
     bool all = false;
     int done = 0;

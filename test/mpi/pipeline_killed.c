@@ -55,8 +55,11 @@ static void progress(double seconds)
 
 static void open_pipeline(void)
 {
-    const onic_pipeline_config_t config = {
-        .rx_pool = 64 * KIB, .rx_buffer = 8 * KIB, .rma = ONIC_PIPELINE_RMA_ALWAYS};
+    const onic_links_t links = onic_links_default("other");
+    const onic_pipeline_config_t config = {.rx_pool = 64 * KIB,
+                                           .rx_buffer = 8 * KIB,
+                                           .rma = ONIC_PIPELINE_RMA_ALWAYS,
+                                           .links = &links};
     const double end = MPI_Wtime() + MOVES_PATIENCE;
     bool all = false;
 

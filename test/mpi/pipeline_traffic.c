@@ -18,7 +18,9 @@ moves_t moves;
 
 void moves_open(size_t rx_pool, size_t buffer)
 {
-    const onic_pipeline_config_t config = {.rx_pool = rx_pool, .rx_buffer = buffer};
+    const onic_links_t links = onic_links_default("other");
+    const onic_pipeline_config_t config = {
+        .rx_pool = rx_pool, .rx_buffer = buffer, .links = &links};
 
     TL_CHECK(onic_pipeline_open(&config) == OMPI_SUCCESS, "the pipeline cannot be opened");
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
