@@ -141,8 +141,6 @@ osu_run()
     case $4 in
     # Its validation fails now and then over all components.
     */osu_fop_latency) ;;
-    # The standard has compare-and-swap for integers, which its default type, MPI_CHAR, is not.
-    */osu_cas_latency) grep -q -- '--type' <<<"$help" && arguments+=(-c -T mpi_int) ;;
     # Its sums of that type overflow, and what it expects does not.
     */osu_*reduce*) grep -q -- '--type' <<<"$help" && arguments+=(-c -T mpi_float) ;;
     *) grep -q -- '--validation ' <<<"$help" && arguments+=(-c) ;;
