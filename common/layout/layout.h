@@ -253,8 +253,9 @@ ONIC_EXPORT onic_layout_status_t onic_layout_decode(onic_layout_t *l, const void
 
 #define ONIC_WORD 8u
 
-/** Are all pieces of a layout whole aligned words, where its offsets count from `base`? */
-static inline bool onic_whole_words(const onic_layout_t *l, uint64_t base)
+/** Does every piece of a layout begin and end at a multiple of `size`, a power of two, where its
+ *  offsets count from address `base`? */
+static inline bool onic_is_aligned(const onic_layout_t *l, uint64_t base, uint64_t size)
 {
     uint64_t all = base + (uint64_t)l->offset;
 
@@ -269,7 +270,13 @@ static inline bool onic_whole_words(const onic_layout_t *l, uint64_t base)
         if (run->count > 1)
             all |= (uint64_t)run->stride;
     }
-    return all % ONIC_WORD == 0;
+    return (all & (size - 1)) == 0;
+}
+
+/** Are all pieces of a layout whole aligned words, where its offsets count from `base`? */
+static inline bool onic_whole_words(const onic_layout_t *l, uint64_t base)
+{
+    return onic_is_aligned(l, base, ONIC_WORD);
 }
 
 /** The words that some bytes lie in: they are in the same pages. */

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Puts and gets over the wire, to memory that the target has registered: it describes the
+/** @file Puts and gets over the network, to memory that the target has registered: it describes the
  *  region in a few bytes, by which a process opens it. Over an RDMA network the adapter moves the
  *  data; over others UCX does in the target's progress. Wire lock, if not said otherwise. */
 #pragma once
@@ -13,7 +13,8 @@
 #include "common/support/export.h"
 #include "common/transport/transport.h"
 
-/** Can there be regions? Where a component asked for puts before the wire was opened by anybody. */
+/** Can there be regions? Where a component asked for puts before the transport was opened by
+ * anybody. */
 ONIC_EXPORT bool onic_transport_puts(void);
 
 /** Registered memory of this process. */

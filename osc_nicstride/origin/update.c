@@ -285,8 +285,8 @@ static int mpi_compare_and_swap(const void *origin, const void *compare, void *r
 
     if (!nicstride_swaps(dt))
         return nicstride_error(m, g.call, MPI_ERR_TYPE,
-                               "the datatype is not a predefined one of integers, logical values "
-                               "or bytes");
+                               "the datatype is not a predefined one of integers, characters, "
+                               "logical values or bytes");
     if (swap_at_once(m, origin, compare, result, dt, target, disp))
         return OMPI_SUCCESS;
     rc = nicstride_target_init(&t, m, NICSTRIDE_MSG_CAS, &g);

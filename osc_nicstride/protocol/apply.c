@@ -211,7 +211,7 @@ static bool reduces_pieces(const nicstride_apply_t *a, const onic_cursor_t *targ
     return a->kind == NICSTRIDE_APPLY_REDUCE && !a->atomic && size == a->extent &&
            is_whole(target, size) && is_whole(src, size) && has_long_pieces(src->layout, size) &&
            has_long_pieces(target->layout, size) &&
-           nicstride_is_aligned(target->layout, (uintptr_t)base, ALIGNED(size));
+           onic_is_aligned(target->layout, (uintptr_t)base, ALIGNED(size));
 }
 
 /** Gathers as much of the source as fits at a time. */

@@ -77,21 +77,3 @@ void nicstride_reach_of(const onic_layout_t *l, uint64_t pos, uint64_t len, int6
     *from_p = low;
     *to_p = high + (int64_t)l->block;
 }
-
-bool nicstride_is_aligned(const onic_layout_t *l, uint64_t base, uint64_t size)
-{
-    uint64_t all = base + (uint64_t)l->offset;
-
-    for (uint32_t i = 0; i < l->nlevels; i++)
-        all |= (uint64_t)l->level[i].stride;
-    if (l->nruns == 0)
-        all |= l->block;
-    for (uint32_t i = 0; i < l->nruns; i++) {
-        const onic_run_t *run = &l->runs[i];
-
-        all |= (uint64_t)run->offset | run->block;
-        if (run->count > 1)
-            all |= (uint64_t)run->stride;
-    }
-    return (all & (size - 1)) == 0;
-}

@@ -72,7 +72,3 @@ static inline nicstride_stripes_t nicstride_stripes(nicstride_discipline_t d, ui
  *  all that the layout covers, and little more than needed where it is regular. */
 void nicstride_reach_of(const onic_layout_t *l, uint64_t pos, uint64_t len, int64_t *from_p,
                         int64_t *to_p);
-
-/** Does every piece of a layout begin and end at a multiple of `size`, a power of two, where its
- *  offsets count from address `base`? */
-bool nicstride_is_aligned(const onic_layout_t *l, uint64_t base, uint64_t size);

@@ -42,7 +42,7 @@ static inline void nicstride_hold_init(nicstride_hold_t *h, const nicstride_modu
 /** Are all elements of `size` bytes that a layout describes aligned? */
 static inline bool nicstride_hold_aligned(const onic_layout_t *l, const void *base, size_t size)
 {
-    return nicstride_is_aligned(l, (uintptr_t)base, size & -size);
+    return onic_is_aligned(l, (uintptr_t)base, size & -size);
 }
 
 /** Holds what elements in bytes [from, to) of the target need, and gives back what it has held.

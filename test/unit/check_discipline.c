@@ -136,7 +136,7 @@ START_TEST(alignment)
         onic_cursor_init(&c, &l, 0);
         while (onic_cursor_next(&c, l.size, &at, &n))
             all = all && (base + (uint64_t)at) % size == 0 && n % size == 0;
-        const bool said = nicstride_is_aligned(&l, base, size);
+        const bool said = onic_is_aligned(&l, base, size);
         UNIT_CHECK(all || !said);
         aligned += said && size > 1;
         onic_layout_fini(&l);
