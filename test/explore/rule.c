@@ -20,21 +20,27 @@
 
 #include "coll_nicbarrier/epoch/nack.c"
 #include "coll_nicbarrier/schedule/schedule.c"
+#include "test/explore/kernel.h"
 
 #define MEMBERS 4
 #define STEPS   4
 /** Words are epochs up to 3, and the same with a failure. */
-#define WORDS     8
-#define FAILED    4
-#define STATES    (1U << 22)
-#define KEY_BYTES 96
-
+#define WORDS  8
+#define FAILED 4
 /** What travels; of each kind and step the words that were ever sent. */
 typedef enum kind { EPOCH, PROMISED, NACK, LATE, ACK, KINDS } kind_t;
+
+/** What the page of a member whose kernel takes the steps has beside the rule. */
+typedef struct orders {
+    bool on; /**< the kernel takes them, not (any more) the process */
+    uint8_t enter, fail;
+    uint8_t take[STEPS];
+} orders_t;
 
 typedef struct member {
     nicbarrier_rule_t rule;
     nicbarrier_nacks_t nacks;
+    orders_t kernel;
     bool stopped;
     /** By the step of the member that it is for: for all but NACK and ACK of whom it sends to. */
     uint8_t sent[KINDS][STEPS];
@@ -44,11 +50,12 @@ typedef struct state {
     member_t member[MEMBERS];
 } state_t;
 
+#include "test/explore/states.h"
+
 static int n, nsteps[MEMBERS];
 static nicbarrier_step_t step[MEMBERS][NICBARRIER_STEPS_MAX];
 static unsigned epochs;
-static bool with_nacks, with_failure;
-static unsigned long long looked_at;
+static bool with_nacks, with_failure, with_kernel;
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
@@ -84,7 +91,6 @@ static void forget_times(nicbarrier_nacks_t *a)
 static size_t key_of(const state_t *s, uint8_t key[KEY_BYTES])
 {
     size_t at = 0;
-    memset(key, 0, KEY_BYTES);
     for (int i = 0; i < n; i++) {
         const member_t *m = &s->member[i];
         const nicbarrier_rule_t *r = &m->rule;
@@ -92,6 +98,12 @@ static size_t key_of(const state_t *s, uint8_t key[KEY_BYTES])
         key[at++] = (uint8_t)(r->entered | r->completed << 2 | (uint64_t)r->failed << 4 |
                               (uint64_t)r->notified << 5 | (uint64_t)m->stopped << 6 |
                               (uint64_t)a->failed << 7);
+        if (with_kernel) {
+            key[at++] =
+                (uint8_t)((unsigned)m->kernel.on | m->kernel.enter << 1 | m->kernel.fail << 3);
+            memcpy(key + at, m->kernel.take, (size_t)nsteps[i]);
+            at += (size_t)nsteps[i];
+        }
         for (int k = 0; k < nsteps[i]; k++) {
             key[at++] =
                 (uint8_t)(r->sent[k] | r->received[k] << 2 | (uint64_t)(r->blocked >> k & 1) << 4);
@@ -106,73 +118,20 @@ static size_t key_of(const state_t *s, uint8_t key[KEY_BYTES])
                 key[at++] = m->sent[kind][k];
         }
     }
-    if (at > KEY_BYTES) {
-        fprintf(stderr, "rule: a key is too short\n");
-        abort();
-    }
     return at;
 }
 
-/* ---- those that were found ------------------------------------------------------------------- */
-
-typedef struct entry {
-    uint64_t hash[2];
-} entry_t;
-
-static entry_t *found;
-static state_t *queue;
-static unsigned queue_len, queue_room;
-
-static bool is_new(const state_t *s)
-{
-    uint8_t key[KEY_BYTES];
-    uint64_t h[2] = {UINT64_C(1469598103934665603), UINT64_C(0x9e3779b97f4a7c15)};
-    const size_t len = key_of(s, key);
-    for (size_t i = 0; i < len; i++) {
-        h[0] = (h[0] ^ key[i]) * UINT64_C(1099511628211);
-        h[1] = (h[1] + key[i]) * UINT64_C(0xd6e8feb86659fd93);
-        h[1] ^= h[1] >> 29;
-    }
-    h[0] |= 1;
-    unsigned at = (unsigned)(h[1] >> 20) % STATES;
-    while (found[at].hash[0] != 0) {
-        if (found[at].hash[0] == h[0] && found[at].hash[1] == h[1])
-            return false;
-        at = (at + 1) % STATES;
-    }
-    found[at].hash[0] = h[0];
-    found[at].hash[1] = h[1];
-    return true;
-}
-
-static bool full;
-
-static void reach(const state_t *s)
-{
-    if (!is_new(s))
-        return;
-    if (looked_at + queue_len >= STATES / 4 * 3) {
-        full = true;
-        return;
-    }
-    if (queue_len == queue_room) {
-        queue_room = queue_room == 0 ? 1024 : 2 * queue_room;
-        queue = realloc(queue, queue_room * sizeof(*queue));
-    }
-    queue[queue_len++] = *s;
-}
-
-/* ---- what a member does (as coll_nicbarrier/engines/datagram) ---------------------------------
+/* ---- the network -------------------------------------------------------------------------------
  */
 
 /** Messages since the network was last lossless and empty, for the way to the end. */
-typedef struct message {
+typedef struct on_way {
     int to, at;
     kind_t kind;
     unsigned word;
-} message_t;
+} on_way_t;
 
-static message_t *line;
+static on_way_t *line;
 static unsigned line_len;
 
 /** `k`: the step of the sender. NACK and ACK go to whom it waits for. */
@@ -182,17 +141,91 @@ static void send_out(state_t *s, int from, kind_t kind, unsigned k, unsigned wor
     s->member[from].sent[kind][k] |= (uint8_t)(1U << word);
     if (line != NULL && line_len < 4096) {
         const bool up = kind == NACK || kind == ACK;
-        line[line_len++] = (message_t){.to = up ? st->wait_for : st->send_to,
-                                       .at = up ? st->wait_at : st->send_at,
-                                       .kind = kind,
-                                       .word = word};
+        line[line_len++] = (on_way_t){.to = up ? st->wait_for : st->send_to,
+                                      .at = up ? st->wait_at : st->send_at,
+                                      .kind = kind,
+                                      .word = word};
     }
 }
+
+/* ---- the kernel takes the steps ----------------------------------------------------------------
+ */
+
+/** The state in which a program runs. */
+static state_t *running;
+
+static void kernel_sends(unsigned member, const nicbarrier_packet_t *p)
+{
+    send_out(running, (int)member, EPOCH, p->from_at, short_word(p->epoch));
+}
+
+static void kernel_lock(unsigned member)
+{
+    (void)member;
+}
+
+static void kernel_unlock(unsigned member)
+{
+    (void)member;
+}
+
+static nicbarrier_bpf_page_t page;
+
+static void open_page(state_t *s, int i)
+{
+    const member_t *m = &s->member[i];
+    running = s;
+    memset(&page, 0, sizeof(page));
+    page.key = KERNEL_KEY;
+    page.rule = m->rule;
+    page.word = m->rule.completed | (m->rule.failed ? NICBARRIER_WORD_FAILED : 0);
+    page.enter = m->kernel.enter;
+    page.fail = m->kernel.fail;
+    page.takes = 1;
+    for (int k = 0; k < STEPS; k++)
+        page.take[k] = m->kernel.take[k];
+    kernel_page[i] = &page;
+}
+
+static void close_page(state_t *s, int i)
+{
+    member_t *m = &s->member[i];
+    m->rule = page.rule;
+    kernel_page[i] = NULL;
+    if (page.word != (m->rule.completed | (m->rule.failed ? NICBARRIER_WORD_FAILED : 0)) ||
+        page.entered != m->rule.entered || page.version % 2 != 0)
+        broken = "the page does not show the state";
+}
+
+/** As client.c: a process rings, and the program finds its orders. */
+static void ring(state_t *s, int i)
+{
+    static kernel_skb_t skb;
+    open_page(s, i);
+    kernel_out(&skb, (unsigned)i);
+    close_page(s, i);
+}
+
+/** True where the word goes on to the process. */
+static bool comes_to_kernel(state_t *s, int i, unsigned k, kind_t kind, unsigned word)
+{
+    static kernel_skb_t skb;
+    const nicbarrier_step_t *st = &step[i][k];
+    open_page(s, i);
+    const bool up = kernel_in(&skb, (unsigned)i, (unsigned)st->wait_for, st->wait_at,
+                              kind == EPOCH ? NICBARRIER_PACKET_EPOCH : NICBARRIER_PACKET_PROMISED,
+                              long_word(word));
+    close_page(s, i);
+    return up;
+}
+
+/* ---- what a member does (as coll_nicbarrier/engines/datagram) ----------------------------------
+ */
 
 static void follow(state_t *s, int i)
 {
     member_t *m = &s->member[i];
-    const uint64_t out = nicbarrier_rule_advance(&m->rule);
+    const uint64_t out = m->kernel.on ? 0 : nicbarrier_rule_advance(&m->rule);
     for (unsigned k = 0; out >> k != 0; k++)
         if (out >> k & 1)
             send_out(s, i, EPOCH, k, short_word(nicbarrier_rule_word(&m->rule, k)));
@@ -200,7 +233,52 @@ static void follow(state_t *s, int i)
         nicbarrier_nacks_follow(&m->nacks, &m->rule, 0);
 }
 
-static void take(state_t *s, int i, unsigned k, kind_t kind, unsigned word)
+static void enter(state_t *s, int i, uint64_t epoch)
+{
+    member_t *m = &s->member[i];
+    if (m->kernel.on) {
+        m->kernel.enter = epoch > m->kernel.enter ? (uint8_t)epoch : m->kernel.enter;
+        ring(s, i);
+    } else {
+        nicbarrier_rule_enter(&m->rule, epoch);
+    }
+    follow(s, i);
+}
+
+/** A word has come to the process, or is made up by it. */
+static void word_for_process(state_t *s, int i, unsigned k, uint64_t word)
+{
+    member_t *m = &s->member[i];
+    if (!m->kernel.on) {
+        (void)nicbarrier_rule_receive(&m->rule, k, word);
+        return;
+    }
+    const uint8_t epoch = (uint8_t)(word & ~NICBARRIER_WORD_FAILED);
+    m->kernel.take[k] = epoch > m->kernel.take[k] ? epoch : m->kernel.take[k];
+    m->kernel.fail |= (uint8_t)(word >> 63);
+    ring(s, i);
+    if (m->rule.received[k] < epoch || m->rule.failed < word >> 63)
+        broken = "the kernel has not done what it was told";
+}
+
+static void fail(state_t *s, int i)
+{
+    const nicbarrier_rule_t *r = &s->member[i].rule;
+    const unsigned k = (unsigned)__builtin_ctzll(r->waits);
+    if (!r->failed)
+        word_for_process(s, i, k, r->received[k] | NICBARRIER_WORD_FAILED);
+    follow(s, i);
+}
+
+/** The kernel does nothing more for the group, and the process goes on. */
+static void fall_back(state_t *s, int i)
+{
+    s->member[i].kernel = (orders_t){.on = false};
+    follow(s, i);
+}
+
+/** `elsewhere`: from an address that the kernel does not know, so that it comes to the process. */
+static void take(state_t *s, int i, unsigned k, kind_t kind, unsigned word, bool elsewhere)
 {
     member_t *m = &s->member[i];
     nicbarrier_reply_t reply;
@@ -210,9 +288,15 @@ static void take(state_t *s, int i, unsigned k, kind_t kind, unsigned word)
     switch (kind) {
     case EPOCH:
     case PROMISED:
-        if (nicbarrier_rule_receive(&m->rule, k, long_word(word)) == NICBARRIER_WORD_NEW &&
-            with_nacks)
-            promised |= nicbarrier_nacks_received(&m->nacks, k);
+        if (m->kernel.on && !elsewhere && !comes_to_kernel(s, i, k, kind, word)) {
+            if (kind == PROMISED)
+                broken = "a promised word does not come to the process";
+            break;
+        }
+        if (nicbarrier_rule_judge(&m->rule, k, long_word(word)) == NICBARRIER_WORD_NEW) {
+            word_for_process(s, i, k, long_word(word));
+            promised |= with_nacks && nicbarrier_nacks_received(&m->nacks, k);
+        }
         if (promised)
             send_out(s, i, ACK, k, word);
         break;
@@ -252,8 +336,6 @@ static void expire(state_t *s, int i, int only)
 
 /* ---- what must hold -------------------------------------------------------------------------- */
 
-static const char *broken;
-
 static void check_safe(const state_t *s)
 {
     for (int i = 0; i < n; i++)
@@ -283,7 +365,7 @@ static bool waits_for_stopped(const state_t *s, int i)
 /** All that is on its way is lost; from now on nothing is. */
 static void check_ends(const state_t *now)
 {
-    static message_t room[4096];
+    static on_way_t room[4096];
     state_t s = *now;
     bool any_stopped = false, any_failed = false;
     for (int i = 0; i < n; i++) {
@@ -304,22 +386,19 @@ static void check_ends(const state_t *now)
     for (int i = 0; i < n; i++) {
         if (s.member[i].stopped)
             continue;
-        nicbarrier_rule_enter(&s.member[i].rule, epochs);
-        follow(&s, i);
+        enter(&s, i, epochs);
     }
     for (int round = 0; round < 40 && !is_over(&s); round++) {
         for (unsigned at = 0; at < line_len; at++)
-            take(&s, line[at].to, (unsigned)line[at].at, line[at].kind, line[at].word);
+            take(&s, line[at].to, (unsigned)line[at].at, line[at].kind, line[at].word, false);
         line_len = 0;
         for (int i = 0; i < n; i++) {
             if (s.member[i].stopped)
                 continue;
             if (with_nacks)
                 expire(&s, i, -1);
-            if (round > 20 && waits_for_stopped(&s, i)) {
-                nicbarrier_rule_fail(&s.member[i].rule);
-                follow(&s, i);
-            }
+            if (round > 20 && waits_for_stopped(&s, i))
+                fail(&s, i);
         }
     }
     line = NULL;
@@ -342,13 +421,23 @@ static void try(const state_t *from, int i, void (*act)(state_t *, int, int, int
 static void do_enter(state_t *s, int i, int a, int b, int c)
 {
     (void)a, (void)b, (void)c;
-    nicbarrier_rule_enter(&s->member[i].rule, s->member[i].rule.entered + 1);
-    follow(s, i);
+    enter(s, i, s->member[i].rule.entered + 1);
+}
+
+static void do_fall_back(state_t *s, int i, int a, int b, int c)
+{
+    (void)a, (void)b, (void)c;
+    fall_back(s, i);
 }
 
 static void do_take(state_t *s, int i, int k, int kind, int word)
 {
-    take(s, i, (unsigned)k, (kind_t)kind, (unsigned)word);
+    take(s, i, (unsigned)k, (kind_t)kind, (unsigned)word, false);
+}
+
+static void do_take_elsewhere(state_t *s, int i, int k, int kind, int word)
+{
+    take(s, i, (unsigned)k, (kind_t)kind, (unsigned)word, true);
 }
 
 static void do_expire(state_t *s, int i, int k, int b, int c)
@@ -366,8 +455,7 @@ static void do_stop(state_t *s, int i, int a, int b, int c)
 static void do_fail(state_t *s, int i, int a, int b, int c)
 {
     (void)a, (void)b, (void)c;
-    nicbarrier_rule_fail(&s->member[i].rule);
-    follow(s, i);
+    fail(s, i);
 }
 
 /** All that member `i` sent in a step, to whom it is for. */
@@ -376,10 +464,13 @@ static void deliver(const state_t *s, int i, int k)
     for (int kind = 0; kind < (with_nacks ? KINDS : 1); kind++) {
         const bool up = kind == NACK || kind == ACK;
         const nicbarrier_step_t *st = &step[i][k];
+        const int to = up ? st->wait_for : st->send_to, at = up ? st->wait_at : st->send_at;
         for (int word = 0; word < WORDS; word++)
-            if (s->member[i].sent[kind][k] >> word & 1)
-                try(s, up ? st->wait_for : st->send_to, do_take, up ? st->wait_at : st->send_at,
-                    kind, word);
+            if (s->member[i].sent[kind][k] >> word & 1) {
+                try(s, to, do_take, at, kind, word);
+                if (kind == EPOCH && s->member[to].kernel.on)
+                    try(s, to, do_take_elsewhere, at, kind, word);
+            }
     }
 }
 
@@ -403,6 +494,8 @@ static void look_at(const state_t *s)
         for (int k = 0; with_nacks && k < nsteps[i]; k++)
             if (((m->nacks.waits | m->nacks.due) >> k & 1) != 0)
                 try(s, i, do_expire, k, 0, 0);
+        if (m->kernel.on)
+            try(s, i, do_fall_back, 0, 0, 0);
         if (with_failure && !stopped)
             try(s, i, do_stop, 0, 0, 0);
         if (stopped && !failed)
@@ -410,22 +503,21 @@ static void look_at(const state_t *s)
     }
 }
 
+enum { HOST, KERNEL };
+
+/** With KERNEL the kernels of all but the last member take the steps, until they cease to. */
 static bool run_all(const char *name, nicbarrier_schedule_kind_t kind, int members,
-                    unsigned nepochs, bool nacks, bool failure)
+                    unsigned nepochs, bool nacks, bool failure, int by)
 {
     static const nicbarrier_timing_t timing = {.first = 1, .cap = 1, .late = 1};
-    struct timespec begin, end;
     state_t s;
-    clock_gettime(CLOCK_MONOTONIC, &begin);
+    char text[80];
     memset(&s, 0, sizeof(s));
-    memset(found, 0, STATES * sizeof(*found));
     n = members;
     epochs = nepochs;
     with_nacks = nacks;
     with_failure = failure;
-    broken = NULL;
-    full = false;
-    looked_at = queue_len = 0;
+    with_kernel = by == KERNEL;
     for (int i = 0; i < n; i++) {
         uint64_t sends, waits;
         nsteps[i] = nicbarrier_schedule(kind, i, n, step[i]);
@@ -433,22 +525,32 @@ static bool run_all(const char *name, nicbarrier_schedule_kind_t kind, int membe
         nicbarrier_rule_init(&s.member[i].rule, (uint32_t)nsteps[i], sends, waits);
         nicbarrier_nacks_init(&s.member[i].nacks, &timing);
         forget_times(&s.member[i].nacks);
+        s.member[i].kernel.on = with_kernel && (i < n - 1 || n == 2);
+        kernel_plan((unsigned)i, step[i], nsteps[i], false);
     }
-    reach(&s);
-    while (queue_len > 0 && broken == NULL) {
-        const state_t next = queue[--queue_len];
-        looked_at++;
-        look_at(&next);
+    for (int i = 0; i < n; i++)
+        kernel_plan((unsigned)i, step[i], nsteps[i], true);
+    (void)snprintf(text, sizeof(text), "%-24s %d members, %u epochs%s%s%s", name, members, nepochs,
+                   with_kernel ? ", kernel" : "", nacks ? ", losses" : "",
+                   failure ? ", a stop" : "");
+    return search_states(text, &s);
+}
+
+static bool run_kind(const char *name, nicbarrier_schedule_kind_t k, int by, bool all)
+{
+    /* Whether each kernel ceases, and when, makes many more states. */
+    const unsigned less = by == KERNEL && !all ? 1 : 0;
+    bool good = run_all(name, k, 2, 3, false, false, by);
+    good = good && run_all(name, k, 3, 3 - less, false, false, by);
+    good = good && run_all(name, k, 3, 2 - less, false, true, by);
+    good = good && run_all(name, k, 4, all ? 3 : 2 - less, false, false, by);
+    good = good && run_all(name, k, 2, 2, true, false, by);
+    good = good && run_all(name, k, 2, 2 - less, true, true, by);
+    if (all) {
+        good = good && run_all(name, k, 3, 1, true, true, by);
+        good = good && run_all(name, k, 3, 2, true, false, by);
     }
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    printf("%-24s %d members, %u epochs%s%s: %llu states %6.2f s  %s\n", name, members, nepochs,
-           nacks ? ", losses" : "", failure ? ", a stop" : "", looked_at,
-           (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec),
-           broken != NULL ? broken
-           : full         ? "not all"
-                          : "all");
-    fflush(stdout);
-    return broken == NULL;
+    return good;
 }
 
 int main(int argc, char **argv)
@@ -456,20 +558,10 @@ int main(int argc, char **argv)
     static const char *const name[] = {"rule-dissemination", "rule-pairwise", "rule-tree"};
     const bool all = argc > 1 && strcmp(argv[1], "--all") == 0;
     bool good = true;
-    found = malloc(STATES * sizeof(*found));
-    for (int kind = NICBARRIER_DISSEMINATION; kind <= NICBARRIER_GATHER_BROADCAST; kind++) {
-        const nicbarrier_schedule_kind_t k = (nicbarrier_schedule_kind_t)kind;
-        good = good && run_all(name[kind], k, 2, 3, false, false);
-        good = good && run_all(name[kind], k, 3, 3, false, false);
-        good = good && run_all(name[kind], k, 3, 2, false, true);
-        good = good && run_all(name[kind], k, 4, all ? 3 : 2, false, false);
-        good = good && run_all(name[kind], k, 2, 2, true, false);
-        good = good && run_all(name[kind], k, 2, 2, true, true);
-        if (all)
-            good = good && run_all(name[kind], k, 3, 1, true, true);
-        if (all)
-            good = good && run_all(name[kind], k, 3, 2, true, false);
-    }
-    good = good && run_all(name[0], NICBARRIER_DISSEMINATION, 3, 1, true, false);
+    for (int by = HOST; by <= KERNEL; by++)
+        for (int kind = NICBARRIER_DISSEMINATION; kind <= NICBARRIER_GATHER_BROADCAST; kind++)
+            good = good && run_kind(name[kind], (nicbarrier_schedule_kind_t)kind, by, all);
+    good = good && run_all(name[0], NICBARRIER_DISSEMINATION, 3, 1, true, false, HOST);
+    good = good && run_all(name[2], NICBARRIER_GATHER_BROADCAST, 3, 1, true, true, HOST);
     return !good;
 }
