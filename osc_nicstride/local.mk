@@ -33,6 +33,7 @@ osc_nicstride_libnicstride_methods_la_SOURCES = \
 	osc_nicstride/methods/ucx_rma.c \
 	osc_nicstride/methods/verbs_peer.c \
 	osc_nicstride/methods/verbs_wr.c \
+	osc_nicstride/queue/ask_lock.c \
 	osc_nicstride/queue/describe.c \
 	osc_nicstride/queue/flow.c \
 	osc_nicstride/queue/keys.c \

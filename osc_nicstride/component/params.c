@@ -207,6 +207,7 @@ static const onic_counter_t counters[] = {
     COUNTER(messages, "Fragments sent to targets", 0),
     COUNTER(batches, "Short messages sent together, several in one", 0),
 
+    COUNTER(locks_together, "Locks asked for in one message with an operation", 0),
     COUNTER(window_locks, "Times that the lock of a window was asked for", 0),
     COUNTER(slot_answers, "Answers to single operations that came by shared memory", 0),
     COUNTER(wakeups, "Helper threads of other processes that were woken", 0),

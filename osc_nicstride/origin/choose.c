@@ -12,6 +12,7 @@
 #include "osc_nicstride/methods/pack/short.h"
 #include "osc_nicstride/methods/plan.h"
 #include "osc_nicstride/origin/origin.h"
+#include "osc_nicstride/queue/ask_lock.h"
 #include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/send.h"
@@ -199,6 +200,10 @@ static int start(nicstride_transfer_t *t, bool *done_p)
     const uint64_t bytes = t->target.size;
     nicstride_method_t method = choose(t);
     int rc;
+
+    /* Messages may go with the request, or wait in the queue. An error shows with the operation. */
+    if (method != NICSTRIDE_METHOD_PACK && !nicstride_asked_is_had(&t->peer->lock.asked))
+        (void)nicstride_await_lock(t->peer);
 
     t->from = (uint64_t)t->disp + (uint64_t)t->target.lb;
     t->to = (uint64_t)t->disp + (uint64_t)t->target.ub;

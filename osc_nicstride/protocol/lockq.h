@@ -82,39 +82,3 @@ bool nicstride_lockq_next_to_leave(nicstride_lockq_t *q, uint32_t *origin_p);
 
 /** True where the origin holds the lock. */
 bool nicstride_lockq_holds(const nicstride_lockq_t *q, uint32_t origin);
-
-/* ---- locks that are asked for by message --------------------------------------------------------
- *
- * What an origin has asked for, of a target or of rank 0. An answer that comes when it is not
- * waited for any more, as after a loss, has no effect. Pure; the caller serialises. */
-
-/** Zero-initialise. */
-typedef struct nicstride_asked {
-    bool waits;  /**< for the answer */
-    int refused; /**< the lock will not be had: why, or 0 */
-} nicstride_asked_t;
-
-static inline void nicstride_asked_begin(nicstride_asked_t *a)
-{
-    *a = (nicstride_asked_t){.waits = true};
-}
-
-/** The lock is granted, or, where `error` is not 0, will not be. False, and nothing has changed,
- *  where that is not waited for. */
-static inline bool nicstride_asked_answer(nicstride_asked_t *a, int error)
-{
-    if (!a->waits)
-        return false;
-    *a = (nicstride_asked_t){.refused = error};
-    return true;
-}
-
-/** The answer is not waited for any more. 0: the lock is had; else an error, `none` where there was
- *  no answer. */
-static inline int nicstride_asked_end(nicstride_asked_t *a, int none)
-{
-    const int error = a->waits ? none : a->refused;
-
-    *a = (nicstride_asked_t){0};
-    return error;
-}

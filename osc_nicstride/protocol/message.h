@@ -23,7 +23,7 @@
 #include "osc_nicstride/protocol/limits.h"
 
 /** Another one whenever messages or keys change in a way that no size shows. */
-#define NICSTRIDE_MSG_FORM 8
+#define NICSTRIDE_MSG_FORM 9
 
 typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_PUT = 1,  /**< layout, payload: write len bytes at packed position offset */
@@ -41,9 +41,11 @@ typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_FLUSH,    /**< count: acknowledge once that many are applied */
     NICSTRIDE_MSG_ACK,      /**< count: applied so far; status:
                                  first error since the last */
-    NICSTRIDE_MSG_LOCK,     /**< op: lock type, perhaps with NICSTRIDE_LOCK_HOLDS */
+    NICSTRIDE_MSG_LOCK,     /**< op: lock type, perhaps with NICSTRIDE_LOCK_HOLDS; payload: as in a
+                                 batch, messages to be handled if the lock is free (asked_lock.h) */
     NICSTRIDE_MSG_GRANT,  /**< the lock at rank `count` is yours, or the window's, where there is no
-                               such rank: op is its type; or status: it will not be */
+                               such rank: op is its type, perhaps with NICSTRIDE_LOCK_DONE; or
+                               status: it will not be */
     NICSTRIDE_MSG_UNLOCK, /**< op: of the window's lock its type, else 0 */
     NICSTRIDE_MSG_LEAVE,  /**< the window's lock is to be given back (window_lock.h) */
     NICSTRIDE_MSG_POST,   /**< exposure epoch opened for you */
@@ -58,10 +60,11 @@ typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_LAST = NICSTRIDE_MSG_ROWS + 4
 } nicstride_msg_type_t;
 
-/** What a request for a lock says beside its type. */
+/** What a request for a lock and its answer say beside its type. */
 enum {
     NICSTRIDE_LOCK_TYPE = 7,  /**< the bits of that */
-    NICSTRIDE_LOCK_HOLDS = 16 /**< the process holds another lock of the window (lockq.h) */
+    NICSTRIDE_LOCK_DONE = 8,  /**< GRANT: what came with the request was handled */
+    NICSTRIDE_LOCK_HOLDS = 16 /**< LOCK: the process holds another lock of the window (lockq.h) */
 };
 
 /** Flags of a message. */

@@ -82,11 +82,17 @@ void nicstride_send_note_locked(nicstride_peer_t *p, nicstride_msg_type_t type, 
 bool nicstride_send_note(nicstride_peer_t *p, nicstride_msg_type_t type, unsigned op,
                          uint64_t count);
 
-/** May a message be sent now for which the target may have to keep so many bytes? */
-static inline bool nicstride_may_send_locked(const nicstride_peer_t *p, uint64_t kept)
+/** Is there credit for a message for which the target may have to keep so many bytes? */
+static inline bool nicstride_has_credit_locked(const nicstride_peer_t *p, uint64_t kept)
 {
     return p->flow.posting < NICSTRIDE_POSTING_MAX &&
            kept <= onic_credit_left(&p->account->credit, 0);
+}
+
+/** May it be sent now: is the lock had, too, under which it is? */
+static inline bool nicstride_may_send_locked(const nicstride_peer_t *p, uint64_t kept)
+{
+    return nicstride_has_credit_locked(p, kept) && nicstride_asked_is_had(&p->lock.asked);
 }
 
 /** Counts a message about to be sent, for which the target may have to keep so many bytes. */

@@ -5,56 +5,33 @@
 /** @file Passive target: locks, flushes, sync.
  *
  *  The lock of a target lies in memory shared by its node. A process of that node takes it and
- *  gives it back there by itself; others ask by message. The process that gives a lock back hands
- *  it to the next in the queue: by a store to a process of the node, by a message to any other, so
- *  nobody polls the network for a lock.  Before an exclusive lock a process takes the window's, and
- * for MPI_Win_lock_all nothing but that (window_lock.h). */
+ *  gives it back there by itself; others ask by message, with the first operation. The process that
+ *  gives a lock back hands it to the next in the queue: by a store to a process of the node, by a
+ *  message to any other, so nobody polls the network for a lock. Before an exclusive lock a process
+ *  takes the window's, and for MPI_Win_lock_all nothing but that (window_lock.h). */
 #include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/sync/fence.h"
 
 #include "osc_nicstride/window/module.h"
-#include "osc_nicstride/queue/wait.h"
+#include "osc_nicstride/queue/ask_lock.h"
 #include "osc_nicstride/queue/send.h"
 
 #include "opal/runtime/opal_progress.h"
 
 /* ---- the lock of any target ------------------------------------------------------------------ */
 
-static bool answered(void *arg)
-{
-    nicstride_peer_t *p = arg;
-
-    return !p->asked_lock.waits || nicstride_peer_failed_locked(p);
-}
-
-static int take_by_message(nicstride_peer_t *p, unsigned type, bool holds)
-{
-    int error;
-
-    onic_transport_lock();
-    nicstride_asked_begin(&p->asked_lock);
-    nicstride_send_note_locked(p, NICSTRIDE_MSG_LOCK, type | (holds ? NICSTRIDE_LOCK_HOLDS : 0), 0);
-    onic_transport_unlock();
-    nicstride_wait(p, NICSTRIDE_WAKE, answered, p);
-    onic_transport_lock();
-    error = nicstride_asked_end(&p->asked_lock, MPI_ERR_OTHER);
-    onic_transport_unlock();
-    return error;
-}
-
 static int give_back(nicstride_module_t *m, nicstride_peer_t *p)
 {
-    if (p->local >= 0)
-        return nicstride_give_back_on_node(m, p->local);
-    return nicstride_send_note(p, NICSTRIDE_MSG_UNLOCK, 0, 0) ? OMPI_SUCCESS : MPI_ERR_OTHER;
+    return p->local >= 0 ? nicstride_give_back_on_node(m, p->local) : nicstride_give_lock(p);
 }
 
 /** No lock of a window that has failed. */
 static int take(nicstride_module_t *m, nicstride_peer_t *p, unsigned type, bool holds)
 {
-    const int rc =
-        p->local >= 0 ? nicstride_take_on_node(p, type, holds) : take_by_message(p, type, holds);
+    const int rc = p->local >= 0
+                       ? nicstride_take_on_node(p, type, holds)
+                       : nicstride_want_lock(p, type | (holds ? NICSTRIDE_LOCK_HOLDS : 0));
 
     if (rc != OMPI_SUCCESS || !nicstride_is_broken(m))
         return rc;
@@ -102,6 +79,7 @@ static int mpi_lock(int type, int target, int assert, ompi_win_t *win)
         return nicstride_sync_error(m, "MPI_Win_lock", wrong, target);
     if (p->nocheck)
         return OMPI_SUCCESS;
+    nicstride_await_my_lock();
     if (exclusive)
         rc = nicstride_window_lock_take(m, NICSTRIDE_LOCK_OF_SOME, holds);
     if (rc == OMPI_SUCCESS) {
@@ -118,7 +96,11 @@ static int mpi_lock(int type, int target, int assert, ompi_win_t *win)
 /** Ends the use of a lock: waits for what was done under it, and gives it back. */
 static int end_lock(nicstride_module_t *m, nicstride_peer_t *p, bool exclusive)
 {
-    int error = nicstride_flush_peer(p, NICSTRIDE_FLUSH_REMOTE);
+    int error;
+
+    if (!p->nocheck && p->local < 0)
+        nicstride_release_along(p);
+    error = nicstride_flush_peer(p, NICSTRIDE_FLUSH_REMOTE);
 
     /* The lock first: another thread may lock the target as soon as the epoch is over. */
     const int told = p->nocheck ? OMPI_SUCCESS : give_back(m, p);
@@ -174,6 +156,7 @@ static int mpi_lock_all(int assert, ompi_win_t *win)
     if (m->nocheck_all)
         return OMPI_SUCCESS;
 
+    nicstride_await_my_lock();
     rc = nicstride_window_lock_take(m, NICSTRIDE_LOCK_OF_ALL, false);
     if (rc == OMPI_SUCCESS)
         return OMPI_SUCCESS;

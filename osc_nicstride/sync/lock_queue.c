@@ -73,12 +73,12 @@ bool nicstride_asker_is_gone_locked(nicstride_peer_t *p)
     return onic_peer_is_lost(p->wire);
 }
 
-bool nicstride_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *msg)
+bool nicstride_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *msg, bool *granted_p)
 {
     nicstride_module_t *m = p->module;
     const int local = m->node.me;
     nicstride_ctl_t *ctl = nicstride_ctl(m, local);
-    bool granted;
+    const uint32_t type = msg->op & NICSTRIDE_LOCK_TYPE;
 
     if (msg->type != NICSTRIDE_MSG_LOCK)
         return nicstride_change_mine_locked(m, release, msg->origin);
@@ -90,12 +90,12 @@ bool nicstride_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *m
     }
     if (!nicstride_ctl_try(m, &ctl->queue_lock))
         return false;
-    granted = nicstride_lockq_request(nicstride_ctl_lockq(m, local), msg->origin,
-                                      msg->op & NICSTRIDE_LOCK_TYPE,
-                                      (msg->op & NICSTRIDE_LOCK_HOLDS) != 0);
+    *granted_p = nicstride_lockq_request(nicstride_ctl_lockq(m, local), msg->origin, type,
+                                         (msg->op & NICSTRIDE_LOCK_HOLDS) != 0);
     nicstride_ctl_unlock(&ctl->queue_lock);
-    if (granted)
-        nicstride_send_grant_locked(m, local, (uint32_t)p->rank, msg->op & NICSTRIDE_LOCK_TYPE, 0);
+    if (*granted_p)
+        nicstride_send_grant_locked(m, local, (uint32_t)p->rank,
+                                    type | (msg->len > 0 ? NICSTRIDE_LOCK_DONE : 0), 0);
     return true;
 }
 

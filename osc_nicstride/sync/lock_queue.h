@@ -21,8 +21,11 @@ int nicstride_take_on_node(nicstride_peer_t *p, unsigned type, bool holds);
  *  not be done. */
 int nicstride_give_back_on_node(nicstride_module_t *m, int local);
 
-/** A lock request or release that came by message. False where the queue is busy: try later. */
-bool nicstride_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *msg);
+/** A lock request or release that came by message. False where the queue is busy: try later.
+ *  `*granted_p` becomes true where the lock was free; the grant says then that what came with the
+ *  request is done, which the caller does next. */
+bool nicstride_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *msg,
+                                   bool *granted_p);
 
 /** True if a process that asks for a lock by message is lost. Connects back to it, so that a later
  *  loss is noticed while it waits: a request of a process that was lost before would never be taken

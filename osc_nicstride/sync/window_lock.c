@@ -70,7 +70,10 @@ bool nicstride_window_lock_message_locked(nicstride_peer_t *p, const nicstride_m
 
 void nicstride_window_lock_answered_locked(nicstride_module_t *m, unsigned type, int error)
 {
-    if (nicstride_asked_answer(&m->window_asked, error) && error == 0)
+    if (nicstride_asked_is_had(&m->window_asked))
+        return;
+    (void)nicstride_asked_answer(&m->window_asked, error, false);
+    if (error == 0)
         nicstride_stay_granted(stay(m), type);
 }
 
@@ -95,7 +98,7 @@ static bool answered(void *arg)
 {
     nicstride_peer_t *p = arg;
 
-    return !p->module->window_asked.waits || nicstride_peer_failed_locked(p);
+    return nicstride_asked_is_had(&p->module->window_asked) || nicstride_peer_failed_locked(p);
 }
 
 static int ask_near(nicstride_peer_t *p, unsigned what)
@@ -113,12 +116,13 @@ static int ask_far(nicstride_peer_t *p, unsigned what)
     int error;
 
     onic_transport_lock();
-    nicstride_asked_begin(asked);
+    nicstride_asked_begin(asked, false);
     nicstride_send_note_locked(p, NICSTRIDE_MSG_LOCK, what, 0);
     onic_transport_unlock();
     nicstride_wait(p, NICSTRIDE_WAKE, answered, p);
     onic_transport_lock();
-    error = nicstride_asked_end(asked, MPI_ERR_OTHER);
+    error = nicstride_asked_error(asked, MPI_ERR_OTHER);
+    nicstride_asked_end(asked);
     onic_transport_unlock();
     return error;
 }

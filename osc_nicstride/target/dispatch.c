@@ -10,6 +10,7 @@
 #include "common/layout/copy.h"
 #include "osc_nicstride/protocol/lockq.h"
 #include "osc_nicstride/protocol/message.h"
+#include "osc_nicstride/queue/ask_lock.h"
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/send.h"
@@ -49,12 +50,25 @@ static bool on_ack(const nicstride_incoming_t *in)
     return true;
 }
 
-/** A request for a lock, or its release. */
+static void each_message(const void *bytes, size_t len);
+
+/** A request for a lock, or its release. What came with it is handled where the lock was free; the
+ *  grant and the answer to that go back in one message. */
 static bool on_lock(const nicstride_incoming_t *in)
 {
-    return nicstride_lock_is_of_window(in->msg->op & NICSTRIDE_LOCK_TYPE)
-               ? nicstride_window_lock_message_locked(in->p, in->msg)
-               : nicstride_lock_message_locked(in->p, in->msg);
+    const bool collects = nicstride_collects;
+    bool granted = false, handled;
+
+    if (nicstride_lock_is_of_window(in->msg->op & NICSTRIDE_LOCK_TYPE))
+        return nicstride_window_lock_message_locked(in->p, in->msg);
+    nicstride_collects = collects || in->len > 0;
+    handled = nicstride_lock_message_locked(in->p, in->msg, &granted);
+    if (granted)
+        each_message(in->data, in->len);
+    nicstride_collects = collects;
+    if (!collects && in->len > 0)
+        (void)nicstride_send_all_waiting_locked();
+    return handled;
 }
 
 static bool on_grant(const nicstride_incoming_t *in)
@@ -68,7 +82,7 @@ static bool on_grant(const nicstride_incoming_t *in)
         target = in->m->peer[in->msg->count];
     /* Of whom a lock was asked there is a peer. */
     if (target != NULL)
-        (void)nicstride_asked_answer(&target->asked_lock, error);
+        nicstride_lock_answered_locked(target, error, (in->msg->op & NICSTRIDE_LOCK_DONE) != 0);
     return true;
 }
 
@@ -223,6 +237,7 @@ static void defer_lock(const nicstride_incoming_t *in)
         &in->p->served.deferred[2 * of_window + (in->msg->type == NICSTRIDE_MSG_UNLOCK)];
 
     *d = (nicstride_deferred_t){.msg = *in->msg};
+    d->msg.len = 0; /* what came with a request is dropped */
     append(in->p, d);
 }
 
@@ -370,15 +385,21 @@ static void one_message(const void *header, size_t header_len, const void *data,
         defer(&in);
 }
 
-/** Messages that came in one; the replies go back in one. */
-static void batch(const void *bytes, size_t len)
+/** Messages that came in one. */
+static void each_message(const void *bytes, size_t len)
 {
     const void *message;
     size_t at = 0, message_len;
 
-    nicstride_collects = true;
     while (nicstride_batch_next(bytes, len, &at, &message, &message_len))
         one_message(message, message_len, NULL, 0);
+}
+
+/** The same; the replies go back in one. */
+static void batch(const void *bytes, size_t len)
+{
+    nicstride_collects = true;
+    each_message(bytes, len);
     nicstride_collects = false;
     nicstride_send_all_waiting_locked();
 }

@@ -23,10 +23,10 @@
 #include "common/transport/shm/presence.h"
 #include "common/ompi_compat.h"
 #include "common/transport/transport.h"
+#include "osc_nicstride/protocol/asked_lock.h"
 #include "osc_nicstride/protocol/completion.h"
 #include "osc_nicstride/protocol/epoch.h"
 #include "osc_nicstride/protocol/fence.h"
-#include "osc_nicstride/protocol/lockq.h"
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/protocol/method.h"
 #include "osc_nicstride/protocol/peer_layout_cache.h"
@@ -147,6 +147,12 @@ typedef struct nicstride_observation {
     uint64_t awaited;         /**< the oldest operation when that was last looked at */
 } nicstride_observation_t;
 
+/** The lock of a target on another node (queue/ask_lock.h). Transport lock. */
+typedef struct nicstride_peer_lock {
+    nicstride_asked_t asked;
+    struct nicstride_lock_request *request; /**< until it is answered; NULL: none */
+} nicstride_peer_lock_t;
+
 /** One rank of the window, as seen from here. Made when first needed. What is not in one of its
  * parts is set then, if not said otherwise. */
 typedef struct nicstride_peer {
@@ -170,8 +176,8 @@ typedef struct nicstride_peer {
     struct nicstride_peer *next_used; /**< in that list; transport lock */
     nicstride_flow_t flow;
     nicstride_queue_t queue;
-    nicstride_asked_t asked_lock; /**< its lock, by message; transport lock */
-    bool nocheck;                 /**< its lock is not taken (MPI_MODE_NOCHECK); module mutex */
+    nicstride_peer_lock_t lock;
+    bool nocheck; /**< its lock is not taken (MPI_MODE_NOCHECK); module mutex */
     nicstride_served_t served;
     nicstride_notices_t notices;
     nicstride_observation_t observed;

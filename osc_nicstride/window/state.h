@@ -76,6 +76,7 @@ typedef struct nicstride_counters {
     unsigned long long slot_answers; /**< that were taken from reply lines */
     unsigned long long batches;      /**< of several short messages */
 
+    unsigned long long locks_together; /**< locks asked for in one message with an operation */
     unsigned long long window_locks;   /**< times that a window's lock was asked for */
     unsigned long long wakeups;        /**< helper threads of others that were woken */
     unsigned long long deferred;       /**< messages put off because a lock was busy */

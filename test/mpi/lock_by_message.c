@@ -17,6 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "test/mpi/counter.h"
+
 enum { CELLS = 64, MANY = 40000 };
 
 static MPI_Aint at(const tl_window_t *w, int target, int index)
@@ -153,6 +155,44 @@ static void test_shapes(const tl_window_t *w)
     TL_BYTES(back, data, MANY * sizeof(long), "long");
     TL_MPI(MPI_Type_free(&every_second));
     free(back);
+    free(data);
+    MPI_Barrier(w->comm);
+}
+
+/** The first operation goes with the request where it is short, and no other. */
+static void test_counted(const tl_window_t *w)
+{
+    const int t = next(w), rounds = 10;
+    const bool far = !tl_same_host(t) || tl_one_host();
+    const char *method = getenv("OMPI_MCA_osc_nicstride_method");
+    const long value = 3;
+    long got, *data = tl_alloc(MANY * sizeof(long));
+    counter_t *together = counter_begin("osc_nicstride_locks_together");
+    unsigned long long n;
+
+    memset(data, 0, MANY * sizeof(long));
+    for (int i = 0; i < rounds; i++) {
+        lock(w, MPI_LOCK_SHARED, t);
+        put(w, &value, t, i);
+        unlock(w, t);
+        lock(w, MPI_LOCK_EXCLUSIVE, t);
+        get(w, &got, t, i);
+        put(w, &value, t, i);
+        unlock(w, t);
+    }
+    n = counter_read(together);
+    if (together != NULL && (method == NULL || strcmp(method, "pack") == 0))
+        TL_CHECK(n == (far ? 2 * (unsigned)rounds : 0), "%llu", n);
+    for (int i = 0; i < rounds; i++) {
+        lock(w, MPI_LOCK_SHARED, t);
+        TL_MPI(
+            MPI_Accumulate(data, MANY, MPI_LONG, t, at(w, t, 0), MANY, MPI_LONG, MPI_SUM, w->win));
+        unlock(w, t);
+        lock(w, MPI_LOCK_SHARED, t);
+        unlock(w, t);
+    }
+    TL_CHECK(counter_read(together) == n, "%llu, not %llu", counter_read(together), n);
+    counter_end(together);
     free(data);
     MPI_Barrier(w->comm);
 }
@@ -427,6 +467,7 @@ static void test_all(tl_kind_t kind)
     test_several(&w);
     test_opposite(&v);
     test_shapes(&w);
+    test_counted(&w);
     test_error(&w);
     tl_win_free(&w);
     w = make(kind, CELLS);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "osc_nicstride/queue/describe.h"
+#include "osc_nicstride/queue/ask_lock.h"
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/wait.h"
@@ -60,7 +61,7 @@ static bool may_start(nicstride_peer_t *p, uint64_t kept)
     if (!STAILQ_EMPTY(&p->queue.waiting) || p->queue.flushing || p->failed)
         return false;
     nicstride_look_locked(p);
-    return nicstride_may_send_locked(p, kept); /* what needs more than there can be is cut */
+    return nicstride_may_post_locked(p, kept); /* what needs more than there can be is cut */
 }
 
 /** Bytes of the data that the target is sent. */
@@ -114,7 +115,7 @@ static void send_now(nicstride_transfer_t *t, nicstride_msg_t *msg, const onic_p
         nicstride_tx_may_ask(&p->flow.tx))
         msg->count = p->flow.tx.asked = p->flow.tx.sent + 1;
     len = nicstride_compose(bytes, msg, data);
-    nicstride_post_locked(p, bytes, len, !first);
+    nicstride_post_operation_locked(p, bytes, len, !first);
     nicstride_count_sent_locked(p, kept);
     if (op != NULL)
         op->sent = op->size;
@@ -222,6 +223,7 @@ static int start_queued(nicstride_transfer_t *t)
     if (op != NULL) {
         nicstride_op_enter_locked(t, op);
         enqueue_last(p, op);
+        nicstride_ask_lock_locked(p);
         nicstride_pump_locked(p);
     }
     onic_transport_unlock();

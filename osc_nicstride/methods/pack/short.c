@@ -8,6 +8,7 @@
 
 #include "common/layout/copy.h"
 #include "osc_nicstride/protocol/vector.h"
+#include "osc_nicstride/queue/ask_lock.h"
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/send.h"
@@ -65,7 +66,7 @@ static bool send_one(nicstride_peer_t *p, const nicstride_short_t *s, bool first
     m.msg.disp = (int64_t)s->at;
     m.msg.len = swaps ? 2 * s->bytes : s->bytes;
     const uint64_t kept = nicstride_msg_kept(&m.msg);
-    if (!nicstride_may_send_locked(p, kept) ||
+    if (!nicstride_may_post_locked(p, kept) ||
         (s->result != NULL && (op = new_op(p, s, false)) == NULL))
         return false;
     enter(p, s);
@@ -83,7 +84,7 @@ static bool send_one(nicstride_peer_t *p, const nicstride_short_t *s, bool first
     if (first && (op != NULL || !nicstride_is_active(p->module)) &&
         nicstride_tx_may_ask(&p->flow.tx))
         m.msg.count = p->flow.tx.asked = p->flow.tx.sent + 1;
-    nicstride_post_locked(p, &m, len, !first);
+    nicstride_post_operation_locked(p, &m, len, !first);
     nicstride_count_sent_locked(p, kept);
     return true;
 }
@@ -174,14 +175,15 @@ bool nicstride_short_start(nicstride_peer_t *p, const nicstride_short_t *s)
 {
     /* To another node, in active target, nobody waits for the first before the epoch closes. */
     const bool together = p->local < 0 && nicstride_is_active(p->module);
-    const bool joins = s->type == NICSTRIDE_MSG_PUT || s->type == NICSTRIDE_MSG_GET;
+    bool joins = s->type == NICSTRIDE_MSG_PUT || s->type == NICSTRIDE_MSG_GET;
     bool started, first;
 
     onic_transport_lock();
     if (p->flow.vector == 0)
         nicstride_look_locked(p);
     first = nicstride_tx_idle(&p->flow.tx) && !together;
-    started = is_open(p) && (joins && !first ? add(p, s) : send_one(p, s, first));
+    joins = joins && !first && !nicstride_lock_is_held_back(p);
+    started = is_open(p) && (joins ? add(p, s) : send_one(p, s, first));
     onic_transport_unlock();
     return started;
 }
