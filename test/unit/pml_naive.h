@@ -14,8 +14,11 @@
 #include <stdint.h>
 
 #define NAIVE_RANKS 4
-#define NAIVE_MOST  1024
-#define NAIVE_NONE  (-1)
+/** In a list; a program may have less. */
+#ifndef NAIVE_MOST
+#define NAIVE_MOST 1024
+#endif
+#define NAIVE_NONE (-1)
 /* In place of a source or a tag. */
 #define NAIVE_ANY (-1)
 

@@ -1,0 +1,267 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Matching: the messages of one sender that come by two channels, of which either may be
+ * faster, while another thread posts receives, takes them back, probes, or makes the communicator.
+ * Each message goes to the receive that MPI's order gives it, as a model of plain lists has it;
+ * none is lost, and none comes twice. */
+#include "test/explore/explore.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NAIVE_MOST 8
+#include "test/unit/pml_naive.c"
+
+#include "pml_superpipe/matching/comm.c"
+#include "pml_superpipe/matching/match.c"
+#include "pml_superpipe/matching/rings.c"
+
+enum { MESSAGES = 4, RECEIVES = 3, SOURCE = 1, CONTEXT = 2 };
+
+static superpipe_comm_t comm;
+static superpipe_comms_t comms;
+static naive_comm_t naive;
+
+static superpipe_message_t message[MESSAGES];
+static superpipe_receive_t receive[RECEIVES];
+/** By message: 1 + the number of its receive; as it came, and as it should. */
+static int got[MESSAGES], wanted[MESSAGES];
+
+/** What has been matched is the same in both. */
+static void compare(void)
+{
+    EXPLORE_ASSERT(memcmp(got, wanted, sizeof(got)) == 0);
+}
+
+static void note(int *of, int m, int r)
+{
+    EXPLORE_ASSERT(of[m] == 0);
+    of[m] = 1 + r;
+}
+
+static void note_pairs(const naive_pairs_t *pairs)
+{
+    for (size_t i = 0; i < pairs->n; i++)
+        note(wanted, pairs->at[i].message, pairs->at[i].receive);
+}
+
+static int number_of(const superpipe_message_t *m)
+{
+    return (int)(m - message);
+}
+
+/* ---- messages ----------------------------------------------------------------------------------
+ */
+
+/** As pml_superpipe/protocols/receive.c. */
+static void release(void)
+{
+    superpipe_receive_t *r;
+    superpipe_message_t *m;
+    while (!TAILQ_EMPTY(&comm.held) && (m = superpipe_comm_next(&comm, SOURCE, &r)) != NULL)
+        note(got, number_of(m), (int)(r - receive));
+}
+
+static void arrive(superpipe_message_t *m)
+{
+    superpipe_receive_t *r;
+    superpipe_comm_t *c = superpipe_comms_find(&comms, m->context);
+    if (c == NULL) {
+        TAILQ_INSERT_TAIL(&comms.parked, m, of_list);
+        return;
+    }
+    switch (superpipe_comm_arrive(c, m->source, m->tag, m->sequence, &r)) {
+    case SUPERPIPE_MATCHED:
+        note(got, number_of(m), (int)(r - receive));
+        break;
+    case SUPERPIPE_WAITS:
+        superpipe_comm_keep(c, m);
+        break;
+    default:
+        EXPLORE_ASSERT(!"refused");
+    }
+    release();
+}
+
+static void come(int i)
+{
+    const naive_item_t item = {i, SOURCE, message[i].tag, message[i].sequence};
+    naive_pairs_t pairs = {.n = 0};
+    arrive(&message[i]);
+    naive_arrive(&naive, item, &pairs);
+    note_pairs(&pairs);
+    compare();
+}
+
+/* ---- receives ----------------------------------------------------------------------------------
+ */
+
+static void post(int r, int32_t source, int32_t tag)
+{
+    superpipe_message_t *m = superpipe_match_post(&comm.match, &receive[r], source, tag);
+    if (m != NULL)
+        note(got, number_of(m), r);
+    const int should = naive_post(&naive, (naive_item_t){r, source, tag, 0});
+    if (should != NAIVE_NONE)
+        note(wanted, should, r);
+    compare();
+}
+
+/** Of each class one, or the same twice. */
+static void post_one(int r)
+{
+    const unsigned class = explore_choose(SUPERPIPE_CLASSES);
+    post(r, class & SUPERPIPE_ONE_TAG ? SUPERPIPE_ANY_SOURCE : SOURCE,
+         class & SUPERPIPE_ONE_SOURCE ? SUPERPIPE_ANY_TAG : (int32_t)(r % 2));
+}
+
+static void cancel(int r)
+{
+    EXPLORE_ASSERT(superpipe_match_cancel(&comm.match, &receive[r]) ==
+                   naive_take(&naive.posted, r));
+    compare();
+}
+
+static void probe(void)
+{
+    const superpipe_message_t *m = superpipe_match_probe(&comm.match, SUPERPIPE_ANY_SOURCE, 1);
+    EXPLORE_ASSERT((m != NULL ? number_of(m) : NAIVE_NONE) == naive_find(&naive, NAIVE_ANY, 1));
+    compare();
+}
+
+/* ---- targets -----------------------------------------------------------------------------------
+ */
+
+static void prepare(void)
+{
+    TAILQ_INIT(&comms.parked);
+    EXPLORE_ASSERT(superpipe_comm_init(&comm, CONTEXT, 2) == 0);
+    /* The numbers wrap around in between. */
+    comm.expected[SOURCE] = naive.turn[SOURCE] = UINT32_MAX - 1;
+    for (int i = 0; i < MESSAGES; i++)
+        message[i] = (superpipe_message_t){.context = CONTEXT,
+                                           .source = SOURCE,
+                                           .tag = i == 2 ? 0 : i % 2,
+                                           .sequence = UINT32_MAX - 1 + (uint32_t)i};
+}
+
+static void create(void)
+{
+    naive_pairs_t pairs = {.n = 0};
+    superpipe_message_t *m, *from = TAILQ_FIRST(&comms.parked);
+    superpipe_receive_t *none;
+    EXPLORE_ASSERT(superpipe_comms_add(&comms, &comm) == 0);
+    while ((m = superpipe_comms_unpark(&comms, CONTEXT, &from)) != NULL) {
+        EXPLORE_ASSERT(superpipe_comm_arrive(&comm, SOURCE, m->tag, m->sequence, &none) ==
+                       SUPERPIPE_WAITS);
+        superpipe_comm_keep(&comm, m);
+        release();
+    }
+    naive_create(&naive, &pairs);
+    note_pairs(&pairs);
+}
+
+static void setup(void)
+{
+    prepare();
+    create();
+}
+
+/* ---- orders ------------------------------------------------------------------------------------
+ */
+
+/** What each of the three does, one call after the other: numbers of messages, or calls. */
+static const int channel[2][MESSAGES / 2] = {{0, 3}, {1, 2}};
+
+/** All orders of the channels' messages and `ncalls` calls. */
+static void in_any_order(void (*const *calls)(void), unsigned ncalls)
+{
+    unsigned done[3] = {0}, most[3] = {MESSAGES / 2, MESSAGES / 2, ncalls};
+    for (unsigned left = MESSAGES + ncalls; left > 0; left--) {
+        unsigned can[3], n = 0;
+        for (unsigned i = 0; i < 3; i++)
+            if (done[i] < most[i])
+                can[n++] = i;
+        const unsigned who = can[n > 1 ? explore_choose(n) : 0];
+        if (who < 2)
+            come(channel[who][done[who]++]);
+        else
+            calls[done[who]++]();
+    }
+}
+
+static void post_first(void)
+{
+    post_one(0);
+}
+
+static void post_second(void)
+{
+    post_one(1);
+}
+
+static void post_any(void)
+{
+    post(2, SUPERPIPE_ANY_SOURCE, SUPERPIPE_ANY_TAG);
+}
+
+static void cancel_first(void)
+{
+    cancel(0);
+}
+
+static void matching(unsigned me)
+{
+    static void (*const calls[])(void) = {post_first, post_second};
+    (void)me;
+    in_any_order(calls, 2);
+}
+
+static void cancelling(unsigned me)
+{
+    static void (*const calls[])(void) = {post_first, post_second, probe, cancel_first, post_any};
+    (void)me;
+    in_any_order(calls, 5);
+}
+
+static void parking(unsigned me)
+{
+    static void (*const calls[])(void) = {create, post_first, post_second};
+    (void)me;
+    in_any_order(calls, 3);
+}
+
+/** What is left is found, and is all. */
+static void all_there(void)
+{
+    unsigned n = 0;
+    size_t cursor = 0;
+    const superpipe_message_t *m;
+    EXPLORE_ASSERT(TAILQ_EMPTY(&comm.held) && TAILQ_EMPTY(&comms.parked));
+    EXPLORE_ASSERT(comm.expected[SOURCE] == UINT32_MAX - 1 + MESSAGES);
+    while ((m = superpipe_comm_discard(&comm)) != NULL) {
+        EXPLORE_ASSERT(got[number_of(m)] == 0);
+        n++;
+    }
+    for (int i = 0; i < MESSAGES; i++)
+        n += got[i] != 0;
+    EXPLORE_ASSERT(n == MESSAGES);
+    while (superpipe_match_abandon(&comm.match, SUPERPIPE_ALL_RECEIVES, &cursor) != NULL)
+        naive.posted.n--;
+    EXPLORE_ASSERT(naive.posted.n == 0);
+    superpipe_comm_fini(&comm);
+    free(comms.known);
+}
+
+static const explore_target_t targets[] = {
+    {"matching", 1, setup, matching, all_there, 0, 0},
+    {"matching-cancel", 1, setup, cancelling, all_there, 0, 0},
+    {"matching-parked", 1, prepare, parking, all_there, 0, 0},
+};
+
+int main(int argc, char **argv)
+{
+    return explore_main(argc, argv, targets, sizeof(targets) / sizeof(targets[0]));
+}
