@@ -49,12 +49,13 @@ static bool fits(const nicstride_case_t *c)
 double nicstride_pipeline_cost(const nicstride_case_t *c, double buffer,
                                onic_schedule_kind_t schedule)
 {
-    const double size = (double)c->target->size;
+    const double size = (double)c->target->size, block = fmin(ONIC_PIPELINE_BLOCK, buffer);
     onic_link_t link = c->path->link;
     const onic_chunks_t chunks =
         onic_schedule_chunks(onic_schedule_best(schedule, false), &link, buffer);
-    /* Of each chunk but the first the processors have the call, too. */
-    const double calls = fmax(0, ceil(onic_chunks_count(&chunks, size)) - 1) * link.gap;
+    /* Of each block but the first the processors have the call, too. */
+    const double blocks = fmax(onic_chunks_count(&chunks, size), size / block);
+    const double calls = fmax(0, ceil(blocks) - 1) * link.gap;
 
     link.bcopy = size / (size / link.bcopy +
                          fmax(onic_link_gather(&c->path->link, c->origin),
@@ -65,7 +66,7 @@ double nicstride_pipeline_cost(const nicstride_case_t *c, double buffer,
 
     return link.message - link.latency +
            (c->dir == NICSTRIDE_GET ? fmin(unpacked, link.grant) : link.grant) +
-           onic_superpipeline_time_blocks(&link, &chunks, size, buffer);
+           onic_superpipeline_time_blocks(&link, &chunks, size, block);
 }
 
 static double cost(const nicstride_case_t *c)

@@ -5,6 +5,7 @@
 /** @file Protocol pipeline: the superpipeline, through receive buffers of the receiver. */
 #include "pml_superpipe/protocols/process.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "common/model/pipeline.h"
@@ -29,7 +30,8 @@ static double cost(const superpipe_case_t *c)
         onic_schedule_chunks(onic_schedule_best(c->schedule, false), link, c->slot);
 
     return link->message + (sender > receiver ? sender : receiver) +
-           onic_superpipeline_time_blocks(link, &chunks, (double)c->length, c->slot);
+           onic_superpipeline_time_blocks(link, &chunks, (double)c->length,
+                                          fmin(ONIC_PIPELINE_BLOCK, c->slot));
 }
 
 /** Describes the bytes behind the early ones. The layout is another one: where the pipeline cannot

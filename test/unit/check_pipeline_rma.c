@@ -15,7 +15,7 @@
 
 #include "test/unit/unit.h"
 
-enum { BUFFER = 4096, ME = 1, SENT = 4096 };
+enum { BUFFER = 65536, ME = 1, SENT = 4096, PUTS = 64 };
 
 /* ---- the transport
  * -------------------------------------------------------------------------------- */
@@ -38,6 +38,14 @@ typedef struct sent {
     onic_rma_message_t m;
 } sent_t;
 
+/** Bytes that were put into a receive pool. */
+typedef struct put {
+    size_t at, len;
+    bool flushed;
+} put_t;
+
+static put_t made[PUTS];
+static unsigned nmade;
 static onic_peer_t near, far;
 static onic_remote_t remote;
 static onic_region_t regions[2];
@@ -119,19 +127,21 @@ int onic_peer_flush(onic_peer_t *peer, onic_send_cb_t cb, void *arg)
     (void)peer;
     (void)cb;
     (void)arg;
+    UNIT_CHECK(nmade == 0 || !made[nmade - 1].flushed);
+    if (nmade > 0)
+        made[nmade - 1].flushed = true;
     return 1;
 }
 
 int onic_remote_put(onic_remote_t *to, size_t offset, const void *data, size_t len,
                     const onic_region_t *from, onic_send_cb_t cb, void *arg)
 {
-    (void)offset;
     (void)data;
-    (void)len;
     (void)from;
     (void)cb;
     (void)arg;
-    UNIT_CHECK(to == &remote);
+    UNIT_CHECK(to == &remote && nmade < PUTS);
+    made[nmade++] = (put_t){offset, len, false};
     return 1;
 }
 
@@ -396,9 +406,37 @@ START_TEST(the_refused_do_not_ask_again)
 }
 END_TEST
 
+/** Each block is put and flushed before the next one is packed; a chunk is one row in a buffer. */
+START_TEST(chunks_are_put_block_by_block)
+{
+    onic_ticket_t ticket = {.buffers = 0xff, .len = 4 * BUFFER, .name = 77};
+    size_t bytes = 0, longest = 0;
+
+    begin(8);
+    learn(&near);
+    nmade = 0;
+    ck_assert_int_eq(start(&near, ONIC_SENDS, onic_carrier_rma.answer, 4, &ticket), OMPI_SUCCESS);
+    progress();
+    for (unsigned i = 0; i < nmade; i++) {
+        const bool goes_on = made[i].at % BUFFER != 0;
+        ck_assert(made[i].flushed && made[i].len > 0 && made[i].len <= ONIC_PIPELINE_BLOCK);
+        ck_assert(!goes_on || (i > 0 && made[i].at == made[i - 1].at + made[i - 1].len &&
+                               made[i - 1].len == ONIC_PIPELINE_BLOCK));
+        bytes += made[i].len;
+        longest = made[i].at % BUFFER + made[i].len > longest ? made[i].at % BUFFER + made[i].len
+                                                              : longest;
+    }
+    ck_assert_uint_eq(bytes, 4 * BUFFER);
+    ck_assert_uint_gt(longest, 2 * ONIC_PIPELINE_BLOCK);
+    onic_peer_give_up(&near);
+    finish();
+}
+END_TEST
+
 int main(void)
 {
     return UNIT_RUN("pipeline rma", UNIT_ONCE(buffers_of_the_lost_are_not_given_away),
                     UNIT_ONCE(requests_end_when_all_buffers_are_lost),
-                    UNIT_ONCE(the_refused_do_not_ask_again));
+                    UNIT_ONCE(the_refused_do_not_ask_again),
+                    UNIT_ONCE(chunks_are_put_block_by_block));
 }

@@ -83,6 +83,35 @@ START_TEST(the_last_word_stands)
 }
 END_TEST
 
+/** A chunk is put block by block, and its newest word counts, in whatever order they come. */
+START_TEST(blocks_of_a_chunk)
+{
+    static onic_rma_handshake_t s, r;
+    const uint64_t round = UINT64_C(1) << 32, ends = UINT64_C(1) << 31;
+    const uint64_t words[] = {round | 16, round | 40, round | 41 | ends, 2 * round | 8 | ends};
+    const uint32_t froms[] = {0, 16, 40, 0}, bytes[] = {16, 24, 1, 8};
+    uint32_t from;
+
+    memset(&s, 0, sizeof(s));
+    for (unsigned i = 0; i < 4; i++) {
+        ck_assert_uint_eq(onic_rma_handshake_put(&s, words[i], &from), bytes[i]);
+        ck_assert_uint_eq(from, froms[i]);
+    }
+    ck_assert_uint_eq(onic_rma_handshake_put(&s, ONIC_WORD_FAILS, &from), 0);
+    for (unsigned from_word = 0; from_word < 4; from_word++)
+        for (unsigned step = 1; step < 4; step += 2) {
+            unsigned newest = 0;
+            memset(&r, 0, sizeof(r));
+            for (unsigned i = 0; i < 4; i++) {
+                const unsigned k = (from_word + i * step) % 4;
+                newest = k > newest ? k : newest;
+                onic_rma_handshake_on_word(&r, 3, words[k]);
+                ck_assert(r.word[3] == words[newest]);
+            }
+        }
+}
+END_TEST
+
 /** Buffers that there are not are never put to, and a grant of one that was given up is nothing. */
 START_TEST(wrong_grants)
 {
@@ -102,5 +131,5 @@ int main(void)
     return UNIT_RUN("rma_handshake", UNIT_LOOP(all_end_well, 0, 50),
                     UNIT_LOOP(cancels_on_both_sides, 0, 50),
                     UNIT_LOOP(senders_die_or_are_lost, 0, 50), UNIT_ONCE(the_last_word_stands),
-                    UNIT_ONCE(wrong_grants));
+                    UNIT_ONCE(blocks_of_a_chunk), UNIT_ONCE(wrong_grants));
 }

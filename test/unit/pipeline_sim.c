@@ -116,13 +116,13 @@ static void fly(void)
 
     if (!f->landed) {
         UNIT_CHECK(w.holder[f->buffer] == s->other);
-        memcpy(w.memory[f->buffer], f->chunk, onic_word_bytes(f->word));
+        memcpy(w.memory[f->buffer] + f->from, f->chunk, f->bytes);
         f->landed = true;
         return;
     }
-    /* Behind a flush: what gives up comes when all puts have arrived. */
-    for (unsigned i = 0; onic_word_fails(f->word) && i < w.nflights; i++)
-        if (w.flight[i].side == s && !w.flight[i].landed)
+    /* Behind a flush: it goes when all puts before it have arrived. */
+    for (unsigned i = 0; i < w.nflights; i++)
+        if (w.flight[i].side == s && !w.flight[i].landed && w.flight[i].number < f->number)
             return;
     if (!w.dead[s->peer])
         to_receiver(s, WORD, f->buffer, f->word);

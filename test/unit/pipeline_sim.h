@@ -62,8 +62,8 @@ typedef struct side {
 /** A put, which is followed by its word; one that gives up is a word only. */
 typedef struct flight {
     side_t *side;
-    uint64_t word;
-    unsigned buffer;
+    uint64_t word, number; /* the later the higher */
+    unsigned buffer, from, bytes;
     bool landed;
     unsigned char chunk[BUFFER];
 } flight_t;
@@ -77,6 +77,7 @@ typedef struct world {
     channel_t up[PEERS], down[PEERS];
     flight_t flight[FLIGHTS];
     unsigned nflights, requests[PEERS];
+    uint64_t puts;
     bool dead[PEERS];
     uint32_t names, holder[ONIC_RX_BUFFERS_MAX];
     unsigned char memory[ONIC_RX_BUFFERS_MAX][BUFFER];
@@ -110,7 +111,7 @@ void to_receiver(const side_t *s, type_t type, unsigned buffer, uint64_t value);
 void drop(side_t *x);
 void serve(void);
 void released(unsigned peer, uint64_t buffers);
-/** A chunk that is complete is put. */
+/** What a word counts is put. */
 void put_word(side_t *s, unsigned buffer, uint64_t word);
 /** The machine of a side takes a step. */
 void sim_receive(side_t *r);

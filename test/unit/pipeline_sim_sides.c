@@ -237,11 +237,13 @@ void sim_receive(side_t *r)
 
 void put_word(side_t *s, unsigned buffer, uint64_t word)
 {
-    if (onic_word_fails(word) || onic_word_ends(word)) {
+    if (word != 0) {
         UNIT_CHECK(w.nflights < FLIGHTS);
+        uint32_t from;
+        const uint32_t bytes = onic_rma_handshake_put(&s->handshake, word, &from);
         flight_t *f = &w.flight[w.nflights++];
-        *f = (flight_t){s, word, buffer, onic_word_fails(word), {0}};
-        memcpy(f->chunk, s->chunk, BUFFER);
+        *f = (flight_t){s, word, w.puts++, buffer, from, bytes, bytes == 0, {0}};
+        memcpy(f->chunk, s->chunk + from, bytes);
         s->refs++;
     }
 }
@@ -270,9 +272,11 @@ void sim_send(side_t *s)
         UNIT_CHECK(s->refused);
         end(s, false);
     } else if (action == ONIC_PIPE_MOVE) {
-        for (uint32_t i = 0; i < piece.len; i++)
+        const bool whole = piece.pos + piece.len == s->len;
+        const uint32_t n = whole ? piece.len : piece.len - any(piece.len < 8 ? piece.len : 8);
+        for (uint32_t i = 0; i < n; i++)
             s->chunk[piece.offset + i] = byte_of(s->seed, piece.pos + i);
-        publish(s, piece.buffer, onic_sender_filled(&s->s, &piece, piece.len));
+        publish(s, piece.buffer, onic_sender_filled(&s->s, &piece, n));
     } else if (action == ONIC_PIPE_DONE && onic_rma_handshake_left(&s->handshake, s->refs)) {
         end(s, true);
     }
@@ -287,7 +291,7 @@ side_t *new_sender(unsigned p, uint64_t len, uint64_t seed)
     if (s != NULL) {
         s->handshake.sends = true;
         onic_schedule_growing(&schedule, 1 + any(BUFFER), 1.5, 1, BUFFER);
-        onic_sender_init(&s->s, len, &lease, &schedule, any(2) * 8, 1);
+        onic_sender_init(&s->s, len, &lease, &schedule, any(3) * 4, 1);
     }
     return s;
 }

@@ -13,6 +13,7 @@
 
 #include "common/layout/layout.h"
 #include "common/pipeline/core/pipe.h"
+#include "common/pipeline/core/schedules.h"
 #include "common/support/life.h"
 
 struct onic_rx_pool;
@@ -136,3 +137,14 @@ enum {
     ONIC_STOP_END = 1,  /**< the end is to be given an error */
     ONIC_STOP_LEASE = 2 /**< nothing will come: the lease is to be released, nothing is reported */
 };
+
+/** Starts the sender's machine over these buffers, or over one that stands for them before they are
+ *  known, which is a `handshake`, with the chunks of a schedule. False where it fails at once: an
+ *  element of the data is longer than a buffer. */
+bool onic_transfer_start_sender(onic_transfer_t *t, const onic_schedule_choice_t *choice,
+                                uint64_t buffers, uint32_t buffer_bytes, bool handshake);
+/** Starts the receiver's. */
+void onic_transfer_start_receiver(onic_transfer_t *t, uint64_t len, uint64_t buffers,
+                                  uint32_t buffer_bytes);
+/** It is over: frees what a schedule has taken. */
+void onic_transfer_free_sizes(onic_transfer_t *t);

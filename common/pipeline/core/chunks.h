@@ -10,10 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Between processes of a node: bytes after which what has been packed is shown to the receiver
- *  (section 4, sub-blocking). Shorter transfers have nothing that could overlap. */
+/** Bytes after which what has been packed is shown to the receiver (section 4, sub-blocking).
+ *  Shorter transfers have nothing that could overlap. */
 #define ONIC_PIPELINE_BLOCK 16384
-/** What models take a buffer for. Between hosts all of a chunk is shown together. */
+/** What models take a buffer for. */
 #define ONIC_PIPELINE_RX_BUFFER 32768
 
 /** What comes next. Copied to look ahead. */

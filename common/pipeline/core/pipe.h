@@ -61,6 +61,17 @@ static inline bool onic_word_fails(uint64_t word)
     return (word & ONIC_WORD_FAILS) != 0;
 }
 
+/** True if `word`, of the same buffer and sender, was made after `before`: it says all that that
+ *  did. */
+static inline bool onic_word_is_newer(uint64_t word, uint64_t before)
+{
+    if (onic_word_fails(word) || onic_word_fails(before))
+        return !onic_word_fails(before);
+    return onic_word_round(word) > onic_word_round(before) ||
+           (onic_word_round(word) == onic_word_round(before) &&
+            onic_word_bytes(word) > onic_word_bytes(before));
+}
+
 /** Bytes to be moved: offset .. offset + len of a buffer are pos .. pos + len of the transfer. */
 typedef struct onic_piece {
     uint64_t pos;
@@ -110,7 +121,7 @@ ONIC_EXPORT onic_pipe_action_t onic_sender_next(onic_sender_t *s, uint64_t ackno
 /** A piece is cut short by less than so many bytes. */
 #define ONIC_CUT 8
 
-/** The first `n` bytes of the piece are in the buffer: all, or ONIC_CUT - 1 fewer at most where
+/** The first `n` > 0 bytes of the piece are in the buffer: all, or ONIC_CUT - 1 fewer at most where
  *  something that must not be split would end outside the piece; a piece that ends the transfer is
  *  not cut short. Returns the word to be published for piece->buffer. */
 ONIC_EXPORT uint64_t onic_sender_filled(onic_sender_t *s, const onic_piece_t *piece, uint32_t n);

@@ -8,14 +8,14 @@
  *      sender                        receiver
  *      (request, in the ticket)  ->  its turn comes
  *      over the granted buffers  <-  GRANT; for a get the ticket itself
- *      WORD for each chunk       ->
+ *      WORD for each block       ->
  *                                <-  ACK where a buffer will be used again
  *
  *  A grant is always answered by at least one word, though the transfer has been given up: the
  *  receiver learns its end from words alone. A grant of no buffers refuses the request, and is the
  *  end for both sides: all buffers are those of lost processes (grant_queue.h). Messages of one
  *  process come in their order, but for words, each of which is sent when the puts before it can be
- *  seen: a buffer's word is the one of the latest round, and the one that gives up is the last.
+ *  seen: the newest word of a buffer counts, and the one that gives up is the last.
  *
  *  Pure; one thread at a time. */
 #pragma once
@@ -31,6 +31,7 @@ typedef struct onic_rma_handshake {
     bool waits;     /**< its request has not been answered */
     bool over;      /**< there is no transfer any more */
     uint64_t lease; /**< buffers that are granted; receiver: and not released; 0: not yet */
+    uint32_t put;   /**< sender: bytes of the present chunk for which puts are made */
     uint64_t word[ONIC_RX_BUFFERS_MAX]; /**< acknowledgements; receiver: words that came */
 } onic_rma_handshake_t;
 
@@ -60,11 +61,21 @@ static inline onic_granted_t onic_rma_handshake_on_grant(onic_rma_handshake_t *t
 static inline void onic_rma_handshake_on_word(onic_rma_handshake_t *t, unsigned buffer,
                                               uint64_t word)
 {
-    const uint64_t had = buffer < ONIC_RX_BUFFERS_MAX ? t->word[buffer] : 0;
-
-    if (buffer < ONIC_RX_BUFFERS_MAX && !onic_word_fails(had) &&
-        (onic_word_fails(word) || onic_word_round(word) > onic_word_round(had)))
+    if (buffer < ONIC_RX_BUFFERS_MAX && onic_word_is_newer(word, t->word[buffer]))
         t->word[buffer] = word;
+}
+
+/** Sender with a lease: the machine has made this word. Returns how many bytes of the chunk are to
+ * be put before it, from `*from` on; 0 with a word that gives up. */
+static inline uint32_t onic_rma_handshake_put(onic_rma_handshake_t *t, uint64_t word,
+                                              uint32_t *from)
+{
+    const uint32_t filled = onic_word_fails(word) ? t->put : onic_word_bytes(word);
+    const uint32_t bytes = filled - t->put;
+
+    *from = t->put;
+    t->put = onic_word_ends(word) ? 0 : filled;
+    return bytes;
 }
 
 /** Sender: so many rounds of a buffer are consumed. */

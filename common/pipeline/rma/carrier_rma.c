@@ -5,8 +5,6 @@
 /** @file Transfers by puts: the carrier's row, and how they begin. See carrier_rma.h. */
 #include "common/pipeline/rma/carrier_rma.h"
 
-#include <stdlib.h>
-
 #include "ompi/constants.h"
 
 #include "common/layout/layout.h"
@@ -38,9 +36,8 @@ static bool left(const onic_transfer_t *t)
 /** Over the buffers that it has been given. */
 static void begin_to_receive(onic_transfer_t *t)
 {
-    const onic_lease_t lease = {t->rma->handshake.lease, onic_rma_state.buffer_bytes};
-    onic_receiver_init(&t->receiver, t->receiver.len, &lease);
-    t->buffers = lease.buffers;
+    t->buffers = t->rma->handshake.lease;
+    onic_transfer_start_receiver(t, t->receiver.len, t->buffers, onic_rma_state.buffer_bytes);
 }
 
 static uint64_t word(onic_transfer_t *t, unsigned buffer)
@@ -84,8 +81,7 @@ static void closed(onic_transfer_t *t, bool withdrawn)
 {
     onic_rma_end(t->rma, withdrawn);
     t->rma = NULL;
-    free(t->sizes);
-    t->sizes = NULL;
+    onic_transfer_free_sizes(t);
 }
 
 /* ---- beginning ------------------------------------------------------------------------------- */
@@ -99,6 +95,8 @@ static void *reach(onic_peer_t *peer)
 static int drop(onic_rma_t *r, int rc)
 {
     if (r != NULL) {
+        if (r->transfer != NULL)
+            onic_transfer_free_sizes(r->transfer);
         r->handshake.over = true;
         onic_rma_drop(r);
     }
@@ -110,19 +108,10 @@ static int drop(onic_rma_t *r, int rc)
 static bool start_sender(onic_transfer_t *t, onic_rma_t *r, uint64_t buffers, bool handshake)
 {
     const uint32_t theirs = r->peer->buffer_bytes, mine = onic_rma_state.buffer_bytes;
-    const onic_lease_t lease = {buffers, theirs < mine ? theirs : mine};
-    const uint32_t granule = t->end.granule > 1 ? t->end.granule : 1;
-    onic_schedule_t schedule;
-    if (granule > lease.buffer_bytes)
-        return false;
-    if (onic_rma_state.schedule.kind == ONIC_SCHEDULE_OPTIMAL)
-        t->sizes = malloc(ONIC_OPTIMAL_MAX * sizeof(*t->sizes));
-    onic_schedule_make(&schedule, &onic_rma_state.schedule, t->end.len, granule, lease.buffer_bytes,
-                       0, handshake, t->sizes);
-    onic_sender_init(&t->sender, t->end.len, &lease, &schedule, 0, granule);
     t->rma = r;
     r->transfer = t;
-    return true;
+    return onic_transfer_start_sender(t, &onic_rma_state.schedule, buffers,
+                                      theirs < mine ? theirs : mine, handshake);
 }
 
 static int send(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
@@ -159,8 +148,7 @@ static unsigned buffers_for(uint64_t len)
 
 static void start_receiver(onic_transfer_t *t, onic_rma_t *r, uint64_t len)
 {
-    const onic_lease_t lease = {1, onic_rma_state.buffer_bytes};
-    onic_receiver_init(&t->receiver, len, &lease);
+    onic_transfer_start_receiver(t, len, 1, onic_rma_state.buffer_bytes);
     t->rma = r;
     r->transfer = t;
 }

@@ -4,11 +4,11 @@
  */
 /** @file The carrier between hosts, where an adapter can put into memory of a peer (A. Denis 2011,
  *  section 4). The receive pool is registered once, and each peer is sent its description once. A
- *  sender packs each chunk into a bounce buffer of its own, registered too, and puts it by one put.
- *  A put asks for buffers by its ticket and packs its first chunk while the grant is under way; a
- *  get has reserved them.
+ *  sender packs each chunk into a bounce buffer of its own, registered too, and puts it block by
+ *  block. A put asks for buffers by its ticket and packs its first chunk while the grant is under
+ *  way; a get has reserved them.
  *
- *  Each chunk is announced by a message, a word, behind a flush of the connection, while others
+ *  Each block is announced by a message, a word, behind a flush of the connection, while others
  *  follow. (UCX's fence would wait for all that was started.) Words behind the data in the same put
  *  would save that, but adapters write in any order where routing is adaptive, or where they place
  *  data directly, of which UCX makes use without being asked. A sender is over when all that has
@@ -153,7 +153,7 @@ char *onic_rma_bounce(onic_rma_t *r);
 /** Sends a message about the transfer; where that cannot be its peer fails. Drops the record if
  *  nothing needs it any more. */
 void onic_rma_send(onic_rma_t *r, onic_rma_message_t m);
-/** A word of the sender's machine: a chunk is put when it is complete. */
+/** A word of the sender's machine, 0: none yet. Puts what it counts and then sends it. */
 void onic_rma_put_word(onic_rma_t *r, unsigned buffer, uint64_t word);
 /** Sender that has published all: has that left? Never to a peer that has failed: the transfer
  *  ends when that is lost. */

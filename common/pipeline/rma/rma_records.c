@@ -109,7 +109,7 @@ void onic_rma_send(onic_rma_t *r, onic_rma_message_t m)
 /** A word that waits until all puts before it can be seen. */
 typedef struct announcement {
     onic_rma_t *r;
-    uint64_t bounce; /**< what it announces lies there until then */
+    uint64_t bounce; /**< is free then; 0: none */
     onic_rma_message_t message;
 } announcement_t;
 
@@ -124,41 +124,43 @@ static void flushed(void *arg, int status)
     free(a);
 }
 
+/** Sends a word behind all that was put. The chunk's bounce buffer goes with the last one. */
 static void announce(onic_rma_t *r, unsigned buffer, uint64_t word)
 {
+    const bool last = onic_word_ends(word) || onic_word_fails(word);
     announcement_t *a = malloc(sizeof(*a));
     if (a == NULL) {
         onic_peer_give_up(r->peer->peer);
         return;
     }
     *a = (announcement_t){
-        r, r->packs, {.type = ONIC_RMA_WORD, .buffer = (uint16_t)buffer, .value = word}};
-    r->packs = 0;
+        r, last ? r->packs : 0, {.type = ONIC_RMA_WORD, .buffer = (uint16_t)buffer, .value = word}};
+    r->packs &= ~a->bounce;
     r->refs++;
     const int rc = onic_peer_flush(r->peer->peer, flushed, a);
     if (rc != 0)
         flushed(a, rc);
 }
 
-/** One put for a chunk. */
-static void put_chunk(onic_rma_t *r, unsigned buffer, uint32_t bytes)
+static void put(onic_rma_t *r, unsigned buffer, uint32_t from, uint32_t bytes)
 {
     r->refs++;
-    const int rc =
-        onic_remote_put(r->peer->remote, (size_t)buffer * r->peer->buffer_bytes, onic_rma_bounce(r),
-                        bytes, onic_rma_state.bounce_region, completed, r);
+    const int rc = onic_remote_put(r->peer->remote, (size_t)buffer * r->peer->buffer_bytes + from,
+                                   onic_rma_bounce(r) + from, bytes, onic_rma_state.bounce_region,
+                                   completed, r);
     if (rc != 0)
         completed(r, rc);
 }
 
 void onic_rma_put_word(onic_rma_t *r, unsigned buffer, uint64_t word)
 {
-    const bool fails = onic_word_fails(word);
-    if (is_off(r) || (!fails && !onic_word_ends(word)))
+    uint32_t from;
+    if (is_off(r) || word == 0)
         return;
     r->refs++;
-    if (!fails)
-        put_chunk(r, buffer, onic_word_bytes(word));
+    const uint32_t bytes = onic_rma_handshake_put(&r->handshake, word, &from);
+    if (bytes > 0)
+        put(r, buffer, from, bytes);
     announce(r, buffer, word);
     unref(r);
 }

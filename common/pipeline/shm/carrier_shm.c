@@ -137,24 +137,14 @@ void onic_node_reclaim(void)
 
 static void start_sender(onic_transfer_t *t)
 {
-    const uint32_t buffer = t->rx_pool->buffer_bytes;
-    const uint32_t granule = t->end.granule > 1 ? t->end.granule : 1;
-    const uint32_t line = buffer < 64 ? 1 : 64;
-    const onic_lease_t lease = {t->buffers, buffer};
-    onic_schedule_t schedule;
-    if (onic_node_state.schedule.kind == ONIC_SCHEDULE_OPTIMAL)
-        t->sizes = malloc(ONIC_OPTIMAL_MAX * sizeof(*t->sizes));
-    onic_schedule_make(&schedule, &onic_node_state.schedule, t->end.len,
-                       granule > 1 && granule <= buffer ? granule : line, buffer,
-                       ONIC_PIPELINE_BLOCK, false, t->sizes);
-    onic_sender_init(&t->sender, t->end.len, &lease, &schedule, ONIC_PIPELINE_BLOCK, granule);
     t->streams = t->rx_pool->far;
+    (void)onic_transfer_start_sender(t, &onic_node_state.schedule, t->buffers,
+                                     t->rx_pool->buffer_bytes, false);
 }
 
 static void start_receiver(onic_transfer_t *t, uint64_t len)
 {
-    const onic_lease_t lease = {t->buffers, t->rx_pool->buffer_bytes};
-    onic_receiver_init(&t->receiver, len, &lease);
+    onic_transfer_start_receiver(t, len, t->buffers, t->rx_pool->buffer_bytes);
     atomic_fetch_or(&onic_node_state.receiving, t->buffers);
 }
 
@@ -302,8 +292,7 @@ static bool is_dead(const onic_transfer_t *t)
 static void closed(onic_transfer_t *t, bool withdrawn)
 {
     (void)withdrawn;
-    free(t->sizes);
-    t->sizes = NULL;
+    onic_transfer_free_sizes(t);
     if (t->role == ONIC_RECEIVES)
         atomic_fetch_and(&onic_node_state.receiving, ~t->buffers);
 }
