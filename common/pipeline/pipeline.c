@@ -216,7 +216,7 @@ static bool is_sink(const onic_pipeline_end_t *end, uint64_t len)
     return end->take != NULL ? end->len == len && len > 0 : is_source(end, len);
 }
 
-/** How a transfer begins (pipe/carrier.h). */
+/** How a transfer begins (core/carrier.h). */
 typedef int (*start_fn_t)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
 
 /** A transfer with `peer` over a carrier, which starts it; NULL and an error where it does not. */

@@ -12,7 +12,7 @@
  *  N-buffering). So what all senders together leave at a receiver is never more than its receive
  *  pool.
  *
- *  pipe/ has what decides; node/ and rma/ are the carriers, within a node and between hosts. Here
+ *  core/ has what decides; shm/ and rma/ are the carriers, within a node and between hosts. Here
  *  stand the transfers that are under way, and what components call. The component sends the ticket
  *  in a message of its own, so that data and its description arrive together:
  *
@@ -119,7 +119,7 @@ ONIC_EXPORT int onic_pipeline_progress(void);
 /** Is nothing under way? One load. */
 ONIC_EXPORT bool onic_pipeline_idle(void);
 
-/** Registers the counters (pipe/counters.h) as performance variables of a component. */
+/** Registers the counters (core/counters.h) as performance variables of a component. */
 ONIC_EXPORT void onic_pipeline_register_counters(const mca_base_component_t *c);
 
 /** The memory behind `arg` goes away, or its peer is lost: each end with this `arg` that is not

@@ -49,8 +49,9 @@ static bool fits(const nicstride_case_t *c)
 double nicstride_pipeline_cost(const nicstride_case_t *c, double buffer,
                                onic_schedule_kind_t schedule)
 {
-    const double size = (double)c->target->size, block = fmin(ONIC_PIPELINE_BLOCK, buffer);
+    const double size = (double)c->target->size;
     onic_link_t link = c->path->link;
+    const double block = fmin(onic_schedule_block(&link, c->target->size), buffer);
     const onic_chunks_t chunks =
         onic_schedule_chunks(onic_schedule_best(schedule, false), &link, buffer);
     /* Of each block but the first the processors have the call, too. */

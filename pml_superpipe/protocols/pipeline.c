@@ -31,7 +31,7 @@ static double cost(const superpipe_case_t *c)
 
     return link->message + (sender > receiver ? sender : receiver) +
            onic_superpipeline_time_blocks(link, &chunks, (double)c->length,
-                                          fmin(ONIC_PIPELINE_BLOCK, c->slot));
+                                          fmin(onic_schedule_block(link, c->length), c->slot));
 }
 
 /** Describes the bytes behind the early ones. The layout is another one: where the pipeline cannot

@@ -156,6 +156,19 @@ START_TEST(kinds)
 }
 END_TEST
 
+/* Sub-blocks between hosts: never shorter than on a node, and as long as what is lost by their
+ * gaps. */
+START_TEST(blocks)
+{
+    const onic_link_t link = {.gap = 400, .bnet = 10};
+
+    ck_assert_uint_eq(onic_schedule_block(&link, 1), ONIC_PIPELINE_BLOCK);
+    ck_assert_uint_eq(onic_schedule_block(&link, 1 << 16), ONIC_PIPELINE_BLOCK);
+    ck_assert_uint_eq(onic_schedule_block(&link, 1 << 20), 64704);
+    ck_assert_uint_eq(onic_schedule_block(&link, UINT64_MAX), INT32_MAX / 64 * 64);
+}
+END_TEST
+
 /* Whatever the kind, all bytes are in chunks of no more than a buffer, and what copying hides in a
  * handshake is the first one. */
 START_TEST(all_bytes)
@@ -191,5 +204,5 @@ int main(void)
 {
     return UNIT_RUN("pipeline schedule", UNIT_ONCE(follows_the_series), UNIT_ONCE(number_of_chunks),
                     UNIT_ONCE(fixed), UNIT_ONCE(looks_ahead), UNIT_ONCE(of_the_paper),
-                    UNIT_ONCE(listed), UNIT_ONCE(kinds), UNIT_ONCE(all_bytes));
+                    UNIT_ONCE(listed), UNIT_ONCE(kinds), UNIT_ONCE(blocks), UNIT_ONCE(all_bytes));
 }

@@ -413,21 +413,22 @@ START_TEST(chunks_are_put_block_by_block)
     size_t bytes = 0, longest = 0;
 
     begin(8);
+    const size_t block = onic_schedule_block(&onic_rma_state.schedule.link, ticket.len);
     learn(&near);
     nmade = 0;
     ck_assert_int_eq(start(&near, ONIC_SENDS, onic_carrier_rma.answer, 4, &ticket), OMPI_SUCCESS);
     progress();
     for (unsigned i = 0; i < nmade; i++) {
         const bool goes_on = made[i].at % BUFFER != 0;
-        ck_assert(made[i].flushed && made[i].len > 0 && made[i].len <= ONIC_PIPELINE_BLOCK);
+        ck_assert(made[i].flushed && made[i].len > 0 && made[i].len <= block);
         ck_assert(!goes_on || (i > 0 && made[i].at == made[i - 1].at + made[i - 1].len &&
-                               made[i - 1].len == ONIC_PIPELINE_BLOCK));
+                               made[i - 1].len == block));
         bytes += made[i].len;
         longest = made[i].at % BUFFER + made[i].len > longest ? made[i].at % BUFFER + made[i].len
                                                               : longest;
     }
     ck_assert_uint_eq(bytes, 4 * BUFFER);
-    ck_assert_uint_gt(longest, 2 * ONIC_PIPELINE_BLOCK);
+    ck_assert_uint_gt(longest, 2 * block);
     onic_peer_give_up(&near);
     finish();
 }

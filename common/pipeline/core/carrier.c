@@ -10,7 +10,8 @@
 #define LINE 64
 
 bool onic_transfer_start_sender(onic_transfer_t *t, const onic_schedule_choice_t *choice,
-                                uint64_t buffers, uint32_t buffer_bytes, bool handshake)
+                                uint64_t buffers, uint32_t buffer_bytes, uint32_t block,
+                                bool handshake)
 {
     const onic_lease_t lease = {buffers, buffer_bytes};
     const uint32_t granule = t->end.granule > 1 ? t->end.granule : 1;
@@ -20,9 +21,9 @@ bool onic_transfer_start_sender(onic_transfer_t *t, const onic_schedule_choice_t
 
     if (choice->kind == ONIC_SCHEDULE_OPTIMAL)
         t->sizes = malloc(ONIC_OPTIMAL_MAX * sizeof(*t->sizes));
-    onic_schedule_make(&schedule, choice, t->end.len, unit, buffer_bytes, ONIC_PIPELINE_BLOCK,
-                       handshake, t->sizes);
-    onic_sender_init(&t->sender, t->end.len, &lease, &schedule, ONIC_PIPELINE_BLOCK, granule);
+    onic_schedule_make(&schedule, choice, t->end.len, unit, buffer_bytes, block, handshake,
+                       t->sizes);
+    onic_sender_init(&t->sender, t->end.len, &lease, &schedule, block, granule);
     return !t->sender.failed;
 }
 

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file A transfer: an end in user memory, a machine (pipe.h) that decides, and a carrier (node/,
+/** @file A transfer: an end in user memory, a machine (pipe.h) that decides, and a carrier (shm/,
  *  rma/) that knows how buffers and words are reached. Components use the end and the ticket. */
 #pragma once
 
@@ -139,10 +139,11 @@ enum {
 };
 
 /** Starts the sender's machine over these buffers, or over one that stands for them before they are
- *  known, which is a `handshake`, with the chunks of a schedule. False where it fails at once: an
- *  element of the data is longer than a buffer. */
+ *  known, which is a `handshake`, with the chunks of a schedule, which are shown in blocks. False
+ * where it fails at once: an element of the data is longer than a buffer. */
 bool onic_transfer_start_sender(onic_transfer_t *t, const onic_schedule_choice_t *choice,
-                                uint64_t buffers, uint32_t buffer_bytes, bool handshake);
+                                uint64_t buffers, uint32_t buffer_bytes, uint32_t block,
+                                bool handshake);
 /** Starts the receiver's. */
 void onic_transfer_start_receiver(onic_transfer_t *t, uint64_t len, uint64_t buffers,
                                   uint32_t buffer_bytes);

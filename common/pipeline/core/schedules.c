@@ -5,6 +5,7 @@
 #include "common/pipeline/core/schedules.h"
 
 #include <math.h>
+#include <stdint.h>
 
 const char *const onic_schedule_words[ONIC_SCHEDULES + 1] = {"best",     "superpipe", "optimal",
                                                              "measured", "constant",  NULL};
@@ -25,6 +26,13 @@ onic_chunks_t onic_schedule_chunks(onic_schedule_kind_t kind, const onic_link_t 
             .first = first, .ratio = fmax(1, link->growth), .least = first, .most = most};
     }
     }
+}
+
+uint32_t onic_schedule_block(const onic_link_t *link, uint64_t bytes)
+{
+    const double even = sqrt((double)bytes * link->gap * link->bnet);
+
+    return (uint32_t)fmin(INT32_MAX, fmax(ONIC_PIPELINE_BLOCK, even)) / 64 * 64;
 }
 
 void onic_schedule_make(onic_schedule_t *s, const onic_schedule_choice_t *choice, uint64_t len,

@@ -59,6 +59,11 @@ typedef struct onic_schedule_choice {
 ONIC_EXPORT onic_chunks_t onic_schedule_chunks(onic_schedule_kind_t kind, const onic_link_t *link,
                                                double most);
 
+/** Bytes of a sub-block of `bytes` between hosts, a multiple of 64. Each is a put and a message of
+ * its own, so longer transfers have longer ones: about those for which all gaps together take as
+ * long as a block, and not less than on a node. */
+ONIC_EXPORT uint32_t onic_schedule_block(const onic_link_t *link, uint64_t bytes);
+
 /** The schedule of `len` > 0 bytes through buffers of `buffer` bytes, in multiples of `unit` (1 ..
  *  buffer), shown in blocks of `block` or, if that is 0, whole. `handshake`: the first chunk is
  *  copied in one. `size`: memory for an optimal schedule, which stays; NULL: superpipe instead. */

@@ -108,10 +108,11 @@ static int drop(onic_rma_t *r, int rc)
 static bool start_sender(onic_transfer_t *t, onic_rma_t *r, uint64_t buffers, bool handshake)
 {
     const uint32_t theirs = r->peer->buffer_bytes, mine = onic_rma_state.buffer_bytes;
+    const onic_schedule_choice_t *choice = &onic_rma_state.schedule;
     t->rma = r;
     r->transfer = t;
-    return onic_transfer_start_sender(t, &onic_rma_state.schedule, buffers,
-                                      theirs < mine ? theirs : mine, handshake);
+    return onic_transfer_start_sender(t, choice, buffers, theirs < mine ? theirs : mine,
+                                      onic_schedule_block(&choice->link, t->end.len), handshake);
 }
 
 static int send(onic_transfer_t *t, void *record, onic_ticket_t *ticket)

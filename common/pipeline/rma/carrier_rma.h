@@ -5,8 +5,8 @@
 /** @file The carrier between hosts, where an adapter can put into memory of a peer (A. Denis 2011,
  *  section 4). The receive pool is registered once, and each peer is sent its description once. A
  *  sender packs each chunk into a bounce buffer of its own, registered too, and puts it block by
- *  block. A put asks for buffers by its ticket and packs its first chunk while the grant is under
- *  way; a get has reserved them.
+ *  block (onic_schedule_block). A put asks for buffers by its ticket and packs its first chunk
+ * while the grant is under way; a get has reserved them.
  *
  *  Each block is announced by a message, a word, behind a flush of the connection, while others
  *  follow. (UCX's fence would wait for all that was started.) Words behind the data in the same put

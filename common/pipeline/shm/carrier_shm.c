@@ -139,7 +139,7 @@ static void start_sender(onic_transfer_t *t)
 {
     t->streams = t->rx_pool->far;
     (void)onic_transfer_start_sender(t, &onic_node_state.schedule, t->buffers,
-                                     t->rx_pool->buffer_bytes, false);
+                                     t->rx_pool->buffer_bytes, ONIC_PIPELINE_BLOCK, false);
 }
 
 static void start_receiver(onic_transfer_t *t, uint64_t len)
