@@ -15,18 +15,24 @@
  *     on;
  *   mpirun -np 1 ompi-nic-calibrate-run window
  *     makes a window, so that the components print what show_plan asks for;
- *   mpirun -np 2 ompi-nic-calibrate-run PROCESSOR PROCESSOR WAY...
+ *   mpirun -np 2 ompi-nic-calibrate-run GRID PROCESSOR PROCESSOR WAY...
  *     binds rank 0 to the first and rank 1 to the second one, and prints for each WAY (cma_put,
  *     stream, ... as in common/model/link.h) and each shape and size a line: the way, 1 for many
  *     transfers under way together or 0, bytes of a block (0: contiguous), pieces, bytes as they
- *     count, nanoseconds of one.
+ *     count, nanoseconds of one, nanoseconds in which a cache line goes from one processor to the
+ *     other, before and behind it;
+ *   ompi-nic-calibrate-run estimate VENDOR FAMILY MODEL DISTANCE [FILE] <LINES
+ *     prints for each such line what the model says instead, nanoseconds: by the numbers that are
+ *     built in for such a processor, or by those of a file.
  *
- * Shapes and sizes are a grid: the costs that are made of them are linear. Each figure is the
- * median of short rounds. Data is not checked: tests do that.
+ * Shapes and sizes are a GRID: that of "fit", which costs are made of, since they are linear; that
+ * of "check", which has none of them; or that of "chunks", few. Each figure is the median of short
+ * rounds. Data is not checked: tests do that.
  */
 #define _GNU_SOURCE
 #include <hwloc.h>
 #include <mpi.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,11 +55,30 @@
 #define MOST_PIECES 8192
 #define TAG         1
 
-static const size_t blocks[] = {0, 8, 64, 1 * KIB, 16 * KIB};
-static const size_t sizes[] = {1 * KIB,   4 * KIB,    16 * KIB,  64 * KIB,
-                               256 * KIB, 1024 * KIB, 4096 * KIB};
-
 #define N(array) (sizeof(array) / sizeof((array)[0]))
+
+/** Shapes and sizes, each ended by NO_MORE; of blocks 0: contiguous. */
+typedef struct grid {
+    const char *name;
+    size_t blocks[6], sizes[8];
+    bool many; /**< also many under way together */
+} grid_t;
+
+#define NO_MORE SIZE_MAX
+
+static const grid_t grids[] = {
+    {.name = "fit",
+     .blocks = {0, 8, 64, 1 * KIB, 16 * KIB, NO_MORE},
+     .sizes = {1 * KIB, 4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, 1024 * KIB, 4096 * KIB, NO_MORE},
+     .many = true},
+    {.name = "check",
+     .blocks = {0, 32, 256, 4 * KIB, NO_MORE},
+     .sizes = {2 * KIB, 8 * KIB, 32 * KIB, 128 * KIB, 512 * KIB, 2048 * KIB, NO_MORE},
+     .many = true},
+    {.name = "chunks",
+     .blocks = {0, 64, NO_MORE},
+     .sizes = {64 * KIB, 256 * KIB, 1024 * KIB, NO_MORE}},
+};
 
 /** A way, and what it can do. */
 typedef struct way {
@@ -82,6 +107,7 @@ static int rank;
 static char *memory; /* of MANY spans: of the window, or of messages */
 static char *mine;   /* likewise: what is moved from or to */
 static MPI_Win win;
+static _Atomic unsigned *line; /* both ranks' */
 
 static double now(void)
 {
@@ -132,17 +158,19 @@ static void messages(const shape_t *s)
     MPI_Request request[MANY];
 
     if (s->n == 1) {
-        /* There and back: both are messages of this kind. */
+        /* There and back: both are messages of this kind. What is sent on is not what has come,
+         * as with those that are under way together: else the receiver fetches it out of the
+         * sender's cache. */
         if (rank == 0)
-            MPI_Send(memory, s->count, s->type, 1, TAG, MPI_COMM_WORLD);
+            MPI_Send(mine, s->count, s->type, 1, TAG, MPI_COMM_WORLD);
         MPI_Recv(memory, s->count, s->type, 1 - rank, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         if (rank == 1)
-            MPI_Send(memory, s->count, s->type, 0, TAG, MPI_COMM_WORLD);
+            MPI_Send(mine, s->count, s->type, 0, TAG, MPI_COMM_WORLD);
         return;
     }
     for (int i = 0; i < s->n; i++)
         if (rank == 0)
-            MPI_Isend(memory + (size_t)i * SPAN, s->count, s->type, 1, TAG, MPI_COMM_WORLD,
+            MPI_Isend(mine + (size_t)i * SPAN, s->count, s->type, 1, TAG, MPI_COMM_WORLD,
                       &request[i]);
         else
             MPI_Irecv(memory + (size_t)i * SPAN, s->count, s->type, 0, TAG, MPI_COMM_WORLD,
@@ -171,6 +199,38 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static double median(double v[ROUNDS])
+{
+    qsort(v, ROUNDS, sizeof(v[0]), by_value);
+    return v[ROUNDS / 2];
+}
+
+/** Nanoseconds until the other processor sees a store. Where that changes, as on virtual machines,
+ *  all that is moved does. Both ranks, together. */
+static double line_time(void)
+{
+    enum { TRIPS = 64 };
+    static unsigned turn;
+    double took[ROUNDS];
+
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int r = 0; r < ROUNDS; r++) {
+        const double begun = now();
+
+        for (int i = 0; i < TRIPS; i++, turn += 2) {
+            if (rank == 1)
+                while (atomic_load_explicit(line, memory_order_acquire) != turn + 1)
+                    ;
+            atomic_store_explicit(line, turn + 1 + (unsigned)rank, memory_order_release);
+            if (rank == 0)
+                while (atomic_load_explicit(line, memory_order_acquire) != turn + 2)
+                    ;
+        }
+        took[r] = (now() - begun) / (2.0 * TRIPS);
+    }
+    return median(took);
+}
+
 /** Nanoseconds of one transfer. Both ranks. */
 static double measure(const way_t *w, const shape_t *s)
 {
@@ -193,8 +253,7 @@ static double measure(const way_t *w, const shape_t *s)
     }
     /* One-sided: only here the other one comes back to a call of its own. */
     MPI_Barrier(MPI_COMM_WORLD);
-    qsort(took, ROUNDS, sizeof(took[0]), by_value);
-    return took[ROUNDS / 2];
+    return median(took);
 }
 
 static void one_case(const way_t *w, size_t block, size_t bytes, bool many)
@@ -212,12 +271,30 @@ static void one_case(const way_t *w, size_t block, size_t bytes, bool many)
         s.count = 1;
         s.extent = 2 * bytes;
     }
-    const double nsec = measure(w, &s);
+    const double before = line_time(), nsec = measure(w, &s), behind = line_time();
     if (rank == 0)
-        printf("%s %d %zu %zu %zu %.1f\n", w->name, many, block, pieces,
-               w->covers ? s.extent : bytes, nsec);
+        printf("%s %d %zu %zu %zu %.1f %.0f %.0f\n", w->name, many, block, pieces,
+               w->covers ? s.extent : bytes, nsec, before, behind);
     if (block != 0)
         MPI_Type_free(&s.type);
+}
+
+static void one_way(const way_t *w, const grid_t *g)
+{
+    for (size_t b = 0; g->blocks[b] != NO_MORE; b++)
+        for (size_t s = 0; g->sizes[s] != NO_MORE; s++) {
+            one_case(w, g->blocks[b], g->sizes[s], false);
+            if (g->many)
+                one_case(w, g->blocks[b], g->sizes[s], true);
+        }
+}
+
+static const grid_t *grid_of(const char *name)
+{
+    for (size_t g = 0; g < N(grids); g++)
+        if (strcmp(grids[g].name, name) == 0)
+            return &grids[g];
+    return NULL;
 }
 
 static int bind(hwloc_topology_t topology, const char *processor)
@@ -230,29 +307,76 @@ static int bind(hwloc_topology_t topology, const char *processor)
 
 static int run(int argc, char **argv)
 {
-    int size;
+    const grid_t *grid = grid_of(argv[1]);
+    MPI_Win shared;
+    MPI_Aint bytes;
+    int size, unit;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (size != 2)
+    if (size != 2 || grid == NULL)
         MPI_Abort(MPI_COMM_WORLD, 1);
+    MPI_Win_allocate_shared(rank == 0 ? (MPI_Aint)(4 * KIB) : 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD,
+                            (void *)&line, &shared);
+    MPI_Win_shared_query(shared, 0, &bytes, &unit, (void *)&line);
+    if (rank == 0)
+        atomic_init(line, 0);
     memory = map((size_t)MANY * SPAN);
     mine = map((size_t)MANY * SPAN);
     MPI_Win_create(memory, (MPI_Aint)((size_t)MANY * SPAN), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
     if (rank == 0)
         MPI_Win_lock_all(0, win);
-    for (int a = 3; a < argc; a++)
+    for (int a = 4; a < argc; a++)
         for (size_t i = 0; i < N(ways); i++)
-            for (size_t b = 0; strcmp(ways[i].name, argv[a]) == 0 && b < N(blocks); b++)
-                for (size_t s = 0; s < N(sizes); s++) {
-                    one_case(&ways[i], blocks[b], sizes[s], false);
-                    one_case(&ways[i], blocks[b], sizes[s], true);
-                }
+            if (strcmp(ways[i].name, argv[a]) == 0)
+                one_way(&ways[i], grid);
     if (rank == 0)
         MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
+    MPI_Win_free(&shared);
     MPI_Finalize();
+    return 0;
+}
+
+/* ---- the model ------------------------------------------------------------------------------- */
+
+static const char *const distances[ONIC_DISTANCES] = {"near", "package", "far"};
+#define WAY_NAME(name) #name,
+static const char *const way_names[ONIC_N_WAYS] = {ONIC_WAYS(WAY_NAME)};
+
+/** The place of a name among `n`, or n. */
+static size_t place(const char *name, const char *const *names, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n && strcmp(names[i], name) != 0)
+        i++;
+    return i;
+}
+
+static int estimate(char **argv, const char *file)
+{
+    onic_links_t links =
+        onic_links_default(onic_processor_name(argv[2], atoi(argv[3]), atoi(argv[4])));
+    const size_t distance = place(argv[5], distances, ONIC_DISTANCES);
+    char text[256], name[32];
+    double block, pieces, bytes;
+    unsigned many;
+
+    if (distance == ONIC_DISTANCES || (file != NULL && onic_links_load(&links, file) != 0)) {
+        fprintf(stderr, "ompi-nic-calibrate-run: no costs of %s\n", file != NULL ? file : argv[5]);
+        return 1;
+    }
+    while (fgets(text, sizeof(text), stdin) != NULL) {
+        const bool whole =
+            sscanf(text, "%31s %u %lf %lf %lf", name, &many, &block, &pieces, &bytes) == 5;
+        const size_t way = whole ? place(name, way_names, ONIC_N_WAYS) : ONIC_N_WAYS;
+
+        if (way == ONIC_N_WAYS || many > 1)
+            return 1;
+        printf("%.1f\n", onic_cost(&links.costs[distance].of[way][many], pieces, block, bytes));
+    }
     return 0;
 }
 
@@ -282,7 +406,6 @@ static void pairs(hwloc_topology_t topology)
 {
     const int n = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU);
     const hwloc_obj_t first = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PU, 0);
-    static const char *const names[] = {"near", "package", "far"};
     hwloc_obj_t found[3] = {NULL, NULL, NULL};
     bool any = false;
 
@@ -298,7 +421,7 @@ static void pairs(hwloc_topology_t topology)
         }
     for (int d = 0; d < 3; d++)
         if (found[d] != NULL)
-            printf("%s %u %u\n", names[d], first->os_index, found[d]->os_index);
+            printf("%s %u %u\n", distances[d], first->os_index, found[d]->os_index);
 }
 
 int main(int argc, char **argv)
@@ -322,15 +445,19 @@ int main(int argc, char **argv)
         MPI_Win_create(NULL, 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
         MPI_Win_free(&win);
         MPI_Finalize();
-    } else if (argc < 4 || is_rank == NULL) {
-        fprintf(stderr, "usage: ompi-nic-calibrate-run pairs\n"
-                        "       ompi-nic-calibrate-run built-in VENDOR FAMILY MODEL\n"
-                        "       mpirun -np 1 ompi-nic-calibrate-run window\n"
-                        "       mpirun -np 2 ompi-nic-calibrate-run PROCESSOR PROCESSOR WAY...\n");
+    } else if ((argc == 6 || argc == 7) && strcmp(argv[1], "estimate") == 0) {
+        rc = estimate(argv, argv[6]);
+    } else if (argc < 5 || is_rank == NULL) {
+        fprintf(stderr,
+                "usage: ompi-nic-calibrate-run pairs\n"
+                "       ompi-nic-calibrate-run built-in VENDOR FAMILY MODEL\n"
+                "       mpirun -np 1 ompi-nic-calibrate-run window\n"
+                "       mpirun -np 2 ompi-nic-calibrate-run GRID PROCESSOR PROCESSOR WAY...\n"
+                "       ompi-nic-calibrate-run estimate VENDOR FAMILY MODEL DISTANCE [FILE]\n");
         rc = 2;
     } else {
         /* Before MPI makes threads and memory. */
-        const char *processor = argv[is_rank[0] == '0' ? 1 : 2];
+        const char *processor = argv[is_rank[0] == '0' ? 2 : 3];
 
         if (bind(topology, processor) == 0) {
             rc = run(argc, argv);
