@@ -16,6 +16,7 @@ typedef struct onic_guard {
     /** A server thread was started. Set with the lock held, and for good: a thread that forks may
      *  have seen it. */
     atomic_bool helped;
+    bool by_helper;      /**< it is that thread that holds the lock */
     const bool *threads; /**< may several threads of the program be in MPI? */
 } onic_guard_t;
 

@@ -44,19 +44,18 @@ typedef struct onic_server {
     struct pollfd fds[ONIC_SERVER_FDS]; /**< the pipe, and what rows have */
     nfds_t nfds;
     atomic_uint idle_usec;
+    bool failed; /**< it cannot be started, which has been said; with the lock */
 } onic_server_t;
 
 typedef struct onic_transport {
     int refs;
     size_t header_max;
     bool closing;
-    void (*start_server)(void); /**< onic_transport_start_server, for progress */
-    atomic_bool no_help;        /**< that has failed, and has been said */
-    bool published;             /**< this process's address, under a key of its own */
-    bool puts;                  /**< the rows were started for puts, too */
-    bool shares_memory;         /**< a list of transports does not leave that out */
-    opal_hash_table_t peers;    /**< by onic_name; onic_peer_t */
-    unsigned foreign;           /**< of these, those of other jobs */
+    bool published;          /**< this process's address, under a key of its own */
+    bool puts;               /**< the rows were started for puts, too */
+    bool shares_memory;      /**< a list of transports does not leave that out */
+    opal_hash_table_t peers; /**< by onic_name; onic_peer_t */
+    unsigned foreign;        /**< of these, those of other jobs */
     onic_peer_t *self;
     atomic_uint losses; /**< connections lost so far, in this transport and before; set with the
                            lock held, read without it */
@@ -141,7 +140,8 @@ void onic_peers_stop(void);
 void onic_address_publish(void);
 
 /* server.c */
-/** Starts the thread, unless it runs; it takes over after that time. Prints why it cannot. */
+/** Starts the thread, unless it runs; it takes over after that time. Prints why it cannot. The lock
+ *  is held. */
 void onic_server_start(unsigned idle_usec);
 void onic_server_stop(void);
 

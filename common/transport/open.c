@@ -26,8 +26,6 @@
 
 /** How long a closing wire waits for what is still on its way. */
 #define FLUSH_USEC 5000000U
-/** Microseconds away from MPI after which a server thread that was needed sees to what is left. */
-#define HELP_USEC 1000
 /** How often one that waits for the others looks whether they are alive. */
 #define LOOK_NSEC UINT64_C(1000000)
 
@@ -122,7 +120,7 @@ bool onic_transport_leave(unsigned usec)
 static void left(bool must_run)
 {
     if (must_run)
-        onic_transport_need_help();
+        onic_transport_need_help_locked();
     onic_server_look_after();
 }
 
@@ -173,7 +171,6 @@ static int start_transport(const onic_transport_config_t *asked)
     }
     onic_spare_begin();
     onic_transport.closing = false;
-    onic_transport.start_server = onic_transport_start_server;
     onic_transport.published = false;
     onic_credit_pool_init(&onic_credit_pool, config.memory, ompi_proc_world_size());
     onic_transport.puts = config.puts;
@@ -190,9 +187,11 @@ static int start_transport(const onic_transport_config_t *asked)
 
 static void stop_transport(void)
 {
-    onic_server_stop();
     onic_transport_lock();
     onic_transport.closing = onic_requests.closing = true;
+    onic_transport_unlock();
+    onic_server_stop();
+    onic_transport_lock();
     /* What was to be sent has been flushed before the caller's fence. */
     stop_rows(last_row());
     onic_requests_stop();
@@ -282,21 +281,6 @@ int onic_transport_open(const onic_transport_config_t *config)
         onic_transport.refs++;
     pthread_mutex_unlock(&open_mutex);
     return rc;
-}
-
-void onic_transport_start_server(void)
-{
-    /* While another thread opens or closes the transport it is not the time. */
-    if (pthread_mutex_trylock(&open_mutex) != 0)
-        return;
-    if (atomic_exchange(&onic_transport_needs_help, false) && onic_transport.refs > 0 &&
-        !atomic_load(&onic_transport.server.running)) {
-        onic_transport_lock();
-        onic_server_start(HELP_USEC);
-        onic_transport_unlock();
-        atomic_store(&onic_transport.no_help, !atomic_load(&onic_transport.server.running));
-    }
-    pthread_mutex_unlock(&open_mutex);
 }
 
 bool onic_transport_shares_memory(void)

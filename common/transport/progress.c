@@ -115,8 +115,6 @@ int onic_transport_progress(void)
         /* This thread may go away from MPI now. */
         onic_server_look_after();
     }
-    if (atomic_load_explicit(&onic_transport_needs_help, memory_order_relaxed))
-        onic_transport.start_server();
     if (is_asked(ONIC_MPI))
         (void)run_asked(ONIC_MPI, &events);
     return events;

@@ -37,6 +37,8 @@
 #define STAY_USEC 200
 /** Looks for work that cannot be done come more and more seldom, up to so many times idle_usec. */
 #define LOOKS_MAX 16
+/** It takes over so soon where it is started because work was left, in microseconds. */
+#define HELP_USEC 1000
 /** Looks that find nothing before it sleeps without a timer: work is put off again and again. */
 #define LOOKS_IDLE 16
 
@@ -50,11 +52,19 @@ typedef enum slice_result {
     SLICE_LEAVE  /**< an MPI thread is at work */
 } slice_result_t;
 
-static _Thread_local bool is_server;
-
-bool onic_is_server_thread(void)
+/** The lock as this thread takes it: it does not wait. */
+static bool try_lock(void)
 {
-    return is_server;
+    const bool taken = onic_transport_trylock();
+    if (taken)
+        onic_transport_guard.by_helper = true;
+    return taken;
+}
+
+static void unlock(void)
+{
+    onic_transport_guard.by_helper = false;
+    onic_transport_unlock();
 }
 
 /* ---- sleeping ------------------------------------------------------------------------------ */
@@ -125,10 +135,10 @@ static slice_result_t after_slice(slice_result_t result)
 
 static slice_result_t run_slice(onic_server_t *s)
 {
-    if (!onic_transport_trylock())
+    if (!try_lock())
         return SLICE_LEAVE;
     const slice_result_t result = progress_and_arm(s);
-    onic_transport_unlock();
+    unlock();
     const slice_result_t after = after_slice(result);
     if (result == SLICE_ARMED && after != SLICE_ARMED)
         (void)arm_rows(0);
@@ -182,7 +192,7 @@ static slice_result_t clear_up(void)
     slice_result_t result = SLICE_IDLE;
     int events;
     do {
-        if (!onic_transport_trylock())
+        if (!try_lock())
             return SLICE_LEAVE;
         events = 1;
         for (int i = 0; i < SLICE && events > 0; i++) {
@@ -191,7 +201,7 @@ static slice_result_t clear_up(void)
         }
         if (onic_transport_leaves_work())
             result = SLICE_STUCK;
-        onic_transport_unlock();
+        unlock();
         const slice_result_t after = after_slice(SLICE_IDLE);
         if (after != SLICE_IDLE)
             result = after;
@@ -259,7 +269,6 @@ static bool sleep_deep(onic_server_t *s)
 static void *server_main(void *arg)
 {
     onic_server_t *s = arg;
-    is_server = true;
     onic_naps_t looks = ONIC_NAPS(1, LOOKS_MAX);
     unsigned idle = LOOKS_IDLE;
     while (!atomic_load(&s->stop)) {
@@ -312,18 +321,26 @@ void onic_server_start(unsigned idle_usec)
     onic_server_t *s = &onic_transport.server;
     /* From its next sleep on. */
     atomic_store(&s->idle_usec, idle_usec);
-    if (atomic_load(&s->running))
+    if (atomic_load(&s->running) || onic_transport.closing)
         return;
     atomic_store(&s->sleep, ONIC_SERVER_LOOKS);
     atomic_store(&s->stop, false);
     atomic_store(&onic_transport_guard.helped, true);
     const char *why = start(s);
+    s->failed = why != NULL;
     if (why != NULL) {
         onic_say_once("ompi-nic: no passive progress, for lack of a server thread: %s", why);
         return;
     }
     atomic_store(&s->running, true);
     atomic_store_explicit(&onic_presence_mine()->helped, true, memory_order_release);
+}
+
+void onic_transport_need_help_locked(void)
+{
+    const onic_server_t *s = &onic_transport.server;
+    if (!atomic_load_explicit(&s->running, memory_order_relaxed) && !s->failed)
+        onic_server_start(HELP_USEC);
 }
 
 void onic_server_stop(void)

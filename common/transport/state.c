@@ -16,13 +16,6 @@
 
 onic_transport_t onic_transport;
 onic_credit_pool_t onic_credit_pool;
-atomic_bool onic_transport_needs_help;
-
-void onic_transport_need_help(void)
-{
-    if (!atomic_load(&onic_transport.server.running) && !atomic_load(&onic_transport.no_help))
-        atomic_store(&onic_transport_needs_help, true);
-}
 
 /* ---- lock ----------------------------------------------------------------------------------- */
 

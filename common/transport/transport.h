@@ -30,19 +30,9 @@ ONIC_EXPORT void onic_transport_require(const onic_transport_config_t *config);
  * together (requirements.h), in any order. MPI thread. OMPI_SUCCESS or an error after a text. */
 ONIC_EXPORT int onic_transport_open(const onic_transport_config_t *config);
 
-/** Something is left here for which no MPI thread may come back: the server thread, unless it runs,
- *  is started by the next one that makes progress, or calls onic_transport_help. Any thread. */
-ONIC_EXPORT void onic_transport_need_help(void);
-
-ONIC_EXPORT extern atomic_bool onic_transport_needs_help;
-ONIC_EXPORT void onic_transport_start_server(void);
-
-/** Starts it where it is needed. MPI thread, lock not held. */
-static inline void onic_transport_help(void)
-{
-    if (atomic_load_explicit(&onic_transport_needs_help, memory_order_relaxed))
-        onic_transport_start_server();
-}
+/** Something is left here for which no MPI thread may come back: starts the server thread, unless
+ *  it runs. The lock is held. */
+ONIC_EXPORT void onic_transport_need_help_locked(void);
 
 /** Gives back a reference; true where that was the last one: then joins the server thread and
  *  destroys worker and context. In the framework's finalize step, by all processes of the job after
@@ -72,16 +62,11 @@ static inline bool onic_transport_trylock(void)
     return onic_guard_try(&onic_transport_guard);
 }
 
-/** Is the caller the server thread? */
-ONIC_EXPORT bool onic_is_server_thread(void);
-
-/** Is this the only thread of the program that may be in MPI? */
-static inline bool onic_transport_is_alone(void)
+/** May a handler complete requests of Open MPI at once? If its thread is the only one that can be
+ * in MPI; else they are queued for ONIC_MPI. The lock is held. */
+static inline bool onic_transport_may_complete_locked(void)
 {
-    const onic_guard_t *g = &onic_transport_guard;
-
-    return !*g->threads &&
-           (!atomic_load_explicit(&g->helped, memory_order_relaxed) || !onic_is_server_thread());
+    return !*onic_transport_guard.threads && !onic_transport_guard.by_helper;
 }
 
 /** Waits for it, where another thread has it. */
@@ -108,6 +93,14 @@ ONIC_EXPORT int onic_transport_progress_locked(void);
 
 /** May a message have come that onic_transport_poll_locked would handle? Any thread; no lock. */
 ONIC_EXPORT bool onic_transport_has_messages(void);
+
+/** Takes the lock if it is free and a message may have come. A thread that is alone does not look
+ *  before: it would look twice at each message. */
+static inline bool onic_transport_lock_for_messages(void)
+{
+    return (!onic_guard_is_shared(&onic_transport_guard) || onic_transport_has_messages()) &&
+           onic_transport_trylock();
+}
 
 /** Handles messages that have come and nothing else: for a caller that calls
  * onic_transport_progress now and then between. Returns what it has found. */

@@ -57,7 +57,7 @@ static inline void superpipe_watch(ompi_communicator_t *comm, int source)
 }
 
 /** Looks for messages for one progress of the transport, and one of Open MPI's: each is far dearer.
- */
+ *  Powers of two. */
 #define SUPERPIPE_POLLS 32
 #define SUPERPIPE_SPINS 256
 
@@ -67,12 +67,15 @@ static inline void superpipe_watch(ompi_communicator_t *comm, int source)
 static inline int superpipe_wait(superpipe_request_t *r, ompi_status_public_t *status)
 {
     /* Open MPI's progress gives the processor away where the sender may need it. */
-    const unsigned spins = opal_progress_yield_when_idle ? 1 : SUPERPIPE_SPINS;
+    const unsigned mask = opal_progress_yield_when_idle ? 0 : SUPERPIPE_SPINS - 1;
     int rc;
 
+    /* Here, where it costs nothing: polls that find the message do not read the clock. */
+    if (__atomic_load_n(&r->super.req_complete, __ATOMIC_RELAXED) != REQUEST_COMPLETED)
+        onic_transport_mark();
     for (unsigned n = 1;
          __atomic_load_n(&r->super.req_complete, __ATOMIC_RELAXED) != REQUEST_COMPLETED; n++) {
-        if (n % spins == 0 && opal_using_threads()) {
+        if ((n & mask) == 0 && opal_using_threads()) {
             ompi_request_t *request = &r->super;
 
             rc = ompi_request_wait(&request, status);
@@ -81,7 +84,7 @@ static inline int superpipe_wait(superpipe_request_t *r, ompi_status_public_t *s
                 superpipe_request_drop(r);
             return rc;
         }
-        if (n % spins == 0)
+        if ((n & mask) == 0)
             opal_progress();
         else if (n % SUPERPIPE_POLLS == 0)
             (void)onic_transport_progress();

@@ -238,7 +238,7 @@ void superpipe_complete_locked(superpipe_request_t *r)
     if (!r->sends && r->state.wanted >= ENDS_TURN)
         onic_transport_end_turn_locked();
     /* At once, where that calls nothing that might take the lock, and its user keeps it. */
-    if (onic_transport_is_alone() && r->refs == 2 && r->super.req_complete_cb == NULL) {
+    if (onic_transport_may_complete_locked() && r->refs == 2 && r->super.req_complete_cb == NULL) {
         r->refs = 1;
         report(r);
         return;
@@ -386,10 +386,8 @@ int superpipe_complete_finished(void)
 
 void superpipe_poll(void)
 {
-    if (!onic_transport_has_messages() || !onic_transport_trylock())
+    if (!onic_transport_lock_for_messages())
         return;
-    /* Taking long messages takes long. */
-    if (onic_transport_poll_locked() > 0)
-        onic_transport_mark();
+    (void)onic_transport_poll_locked();
     (void)unlock_and_complete();
 }

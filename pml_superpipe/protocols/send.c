@@ -124,7 +124,7 @@ static int start_locked(superpipe_request_t *r, superpipe_peer_t *p)
     if (r->internal || copy != NULL) {
         onic_transport_ask(ONIC_AM_PML, ONIC_LOCKED);
         if (superpipe.copies > 0)
-            onic_transport_need_help();
+            onic_transport_need_help_locked();
     }
     return rc;
 }
@@ -144,7 +144,6 @@ void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p)
         r->state.broken = true;
     }
     superpipe_unlock(r);
-    onic_transport_help();
 }
 
 void superpipe_send_held(superpipe_request_t *r, superpipe_peer_t *p)

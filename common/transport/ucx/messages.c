@@ -8,7 +8,8 @@
  *  and keeps it until this process calls UCX again. So a send is over when it has left UCX, too,
  *  which UCX tells of all its transports together. Where one holds something (seldom) an empty
  *  message follows: TCP holds one message of a connection at a time, so when it takes the next, the
- *  one before has left. A flush of the connection would wait for the other side. */
+ *  one before has left. A flush of the connection would wait for the other side. To ask costs 30 to
+ *  50 ns of the 5 us of a message (UCX 1.13); who sends and goes away from MPI needs the answer. */
 #include "common/ompi_compat.h"
 #include "common/transport/ucx/internal.h"
 
