@@ -55,7 +55,6 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_nicbarrier_datagram \
 	test/unit/check_nicbarrier_stepper \
 	test/unit/check_nicbarrier_epoch \
-	test/unit/check_nicbarrier_overlap \
 	test/unit/check_nicbarrier_packet \
 	test/unit/check_nicbarrier_mlx5 \
 	test/unit/check_nicbarrier_udp_address \
@@ -227,7 +226,6 @@ test_unit_check_nicbarrier_epoch_SOURCES = \
 	test/unit/check_nicbarrier_epoch.c \
 	test/unit/nicbarrier_sim.c
 test_unit_check_nicbarrier_epoch_LDADD = $(barrier_ldadd)
-test_unit_check_nicbarrier_overlap_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_packet_LDADD = $(barrier_ldadd)
 # With an adapter between the engine and its socket, and its stepper.
 test_unit_check_nicbarrier_stepper_SOURCES = \
@@ -602,7 +600,8 @@ test_mpi_queue_wake_LDADD = $(internal_ldadd)
 test_mpi_queue_wake_LDFLAGS = $(internal_ldflags)
 test_mpi_queue_wake_DEPENDENCIES = $(internal_dependencies)
 
-# With -rdynamic, because the library finds by name what the program has in place of the C library's.
+# With -rdynamic, because libraries find by name what the programs have in place of the C library's.
+test_mpi_barrier_away_LDFLAGS = $(AM_LDFLAGS) -rdynamic
 test_mpi_late_LDFLAGS = $(AM_LDFLAGS) -rdynamic
 
 # With -rdynamic, because the library finds by name what the program has in place of Open MPI's.

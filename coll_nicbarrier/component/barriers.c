@@ -70,7 +70,7 @@ static int register_progress(void)
     int rc = OMPI_SUCCESS;
     pthread_mutex_lock(&nicbarrier_state.lock);
     if (!nicbarrier_state.progressing) {
-        team->oversubscribed = (long)opal_process_info.num_local_peers + 1 > processors;
+        team->crowded = (long)opal_process_info.num_local_peers + 1 > processors;
         team->progress = progress;
         rc = opal_progress_register(nicbarrier_progress);
         nicbarrier_state.progressing = rc == OMPI_SUCCESS;
@@ -205,8 +205,6 @@ static void complete(nicbarrier_request_t *r)
 
 static int step(nicbarrier_barriers_t *b)
 {
-    if (b->overlap.left != 0)
-        nicbarrier_overlap_back(&b->overlap, onic_now_nsec());
     /* What the helper thread has done needs no look at the network. */
     if (nicbarrier_team_done(b->team, b->head->epoch))
         return 0;
@@ -233,7 +231,6 @@ static void harvest(nicbarrier_barriers_t *b, nicbarrier_request_t ***tail_p)
     nicbarrier_request_t *r;
     while ((r = b->head) != NULL && is_through(b, r)) {
         atomic_store_explicit(&b->head, r->next, memory_order_release);
-        nicbarrier_overlap_done(&b->overlap, r->epoch);
         r->next = NULL;
         **tail_p = r;
         *tail_p = &r->next;
@@ -273,21 +270,6 @@ int nicbarrier_progress(void)
 
 /* ---- barriers ------------------------------------------------------------------------------- */
 
-/** The application goes on with other things, barriers being under way: for long, probably? */
-static void go_away(void)
-{
-    uint64_t now = 0;
-    pthread_mutex_lock(&nicbarrier_state.lock);
-    for (nicbarrier_barriers_t *b = nicbarrier_state.all; b != NULL; b = b->next) {
-        if (b->head != NULL && nicbarrier_team_helped(b->team)) {
-            now = now != 0 ? now : onic_now_nsec();
-            if (nicbarrier_overlap_leave(&b->overlap, b->begun, now))
-                nicbarrier_team_hand_over(b->team);
-        }
-    }
-    pthread_mutex_unlock(&nicbarrier_state.lock);
-}
-
 void nicbarrier_barriers_begin(nicbarrier_barriers_t *b, nicbarrier_request_t *request)
 {
     pthread_mutex_lock(&nicbarrier_state.lock);
@@ -302,8 +284,9 @@ void nicbarrier_barriers_begin(nicbarrier_barriers_t *b, nicbarrier_request_t *r
     nicbarrier_team_depart(b->team);
     pthread_mutex_unlock(&nicbarrier_state.lock);
     (void)nicbarrier_progress();
-    if (nicbarrier_team_helped(b->team))
-        go_away();
+    /* The program goes on with other things. */
+    if (atomic_load_explicit(&b->head, memory_order_relaxed) != NULL)
+        nicbarrier_team_hand_over(b->team);
 }
 
 uint64_t nicbarrier_barriers_enter(nicbarrier_barriers_t *b)

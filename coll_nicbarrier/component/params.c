@@ -21,7 +21,7 @@ nicbarrier_state_t nicbarrier_state = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
     .params = {.priority = PRIORITY_INITIAL,
                .setup_call = 8,
-               .agreement = {.team.spins_max = 1000,
+               .agreement = {.team.polls = 1000,
                              .engines.thread = true,
                              .trials = &nicbarrier_counters.trials}}};
 nicbarrier_counters_t nicbarrier_counters;
@@ -93,11 +93,9 @@ static const nicbarrier_param_t own[] = {
      .number = VALUE(agreement.ppn),
      .max = 1000000},
     {.name = "spin",
-     .help =
-         "How often a waiting process polls before it yields its processor. Where processes that "
-         "wait share a processor they yield at once, and where another program computes on it "
-         "they spin for up to 4 ms",
-     .number = VALUE(agreement.team.spins_max),
+     .help = "How often a waiting process polls before it calls Open MPI's progress. Where a node "
+             "has more processes than processors they do not poll, but yield at once, and sleep",
+     .number = VALUE(agreement.team.polls),
      .max = 1000000},
     {.name = "engine",
      .help = engine_help,

@@ -29,7 +29,6 @@
 #include "mpi.h"
 
 #include "coll_nicbarrier/agree/agree.h"
-#include "coll_nicbarrier/component/overlap.h"
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/team/team.h"
 #include "ompi/communicator/communicator.h"
@@ -132,7 +131,6 @@ struct nicbarrier_barriers {
     _Atomic(nicbarrier_request_t *) head; /**< not complete, in order */
     nicbarrier_request_t *tail;
     unsigned steps;               /**< turns of progress without an end of the first */
-    nicbarrier_overlap_t overlap; /**< of leaders of a network part */
     nicbarrier_barriers_t *next;  /**< of all */
 };
 

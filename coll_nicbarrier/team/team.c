@@ -6,11 +6,11 @@
 
 #include <sched.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 
 #include "common/transport/shm/segment.h"
 #include "common/support/clock.h"
 #include "common/support/pause.h"
+#include "coll_nicbarrier/team/waiting.h"
 
 /** A waiting thread checks so often whether others have died, so many of them at a time. */
 #define CHECK_NSEC    100000000U
@@ -18,10 +18,6 @@
 
 /** A nap ends after so many microseconds. */
 #define SLEEP_USEC 500U
-/** Of the waits in which a thread yields, one in so many is timed. */
-#define WAITS_PER_SAMPLE 8U
-/** A long spin calls Open MPI's progress once in so many polls. */
-#define SPINS_PER_PROGRESS 64
 /** Of the barriers that need no waiting, one in so many calls Open MPI's progress. */
 #define ENTRIES_PER_PROGRESS 128U
 
@@ -30,10 +26,8 @@
 nicbarrier_team_t *nicbarrier_team_new(const nicbarrier_team_config_t *config)
 {
     nicbarrier_team_t *t = calloc(1, sizeof(*t));
-    if (t != NULL) {
+    if (t != NULL)
         t->config = *config;
-        t->spinning.mode = config->oversubscribed ? NICBARRIER_SHARED : NICBARRIER_FREE;
-    }
     return t;
 }
 
@@ -181,14 +175,10 @@ void nicbarrier_team_depart(nicbarrier_team_t *t)
         nicbarrier_shm_depart(&t->shm);
 }
 
-bool nicbarrier_team_helped(const nicbarrier_team_t *t)
-{
-    return t->net != NULL && t->engine->hand_over != NULL;
-}
-
 void nicbarrier_team_hand_over(nicbarrier_team_t *t)
 {
-    t->engine->hand_over(t->net);
+    if (!t->config.crowded && t->net != NULL && t->engine->hand_over != NULL)
+        t->engine->hand_over(t->net);
 }
 
 /* ---- completion ----------------------------------------------------------------------------- */
@@ -276,74 +266,18 @@ static void nap(nicbarrier_team_t *t, uint64_t epoch)
     }
 }
 
-static long times_displaced(void)
+static void act(nicbarrier_team_t *t, uint64_t epoch, unsigned actions)
 {
-    struct rusage usage;
-    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
-}
-
-static void act(nicbarrier_team_t *t, uint64_t epoch, nicbarrier_waiting_t *w, unsigned actions)
-{
+    if ((actions & NICBARRIER_WAIT_PAUSE) != 0)
+        onic_pause();
     if ((actions & NICBARRIER_WAIT_PROGRESS) != 0)
         t->config.progress();
     if ((actions & NICBARRIER_WAIT_YIELD) != 0)
         sched_yield();
     if ((actions & NICBARRIER_WAIT_SLEEP) != 0)
         nap(t, epoch);
-    if ((actions & NICBARRIER_WAIT_TIME) != 0) {
-        const uint64_t now = onic_now_nsec();
-        if (nicbarrier_waiting_is_due(w, now)) {
-            nicbarrier_waiting_turn(w, now, times_displaced());
-            nicbarrier_team_check_members(t, now);
-        }
-    }
-}
-
-static void wait_long(nicbarrier_team_t *t, uint64_t epoch)
-{
-    const bool sample =
-        t->waits++ % WAITS_PER_SAMPLE == 0 || t->spinning.mode == NICBARRIER_CONTENDED;
-    nicbarrier_waiting_t w = {.start = sample ? onic_now_nsec() : 0};
-    while (!is_over(t, epoch))
-        act(t, epoch, &w, nicbarrier_waiting_next(&w));
-    if (sample) {
-        const uint64_t now = onic_now_nsec();
-        nicbarrier_spinning_yielded(&t->spinning, nicbarrier_waiting_yielded(&w, now),
-                                    t->config.oversubscribed, now);
-    }
-}
-
-/** Another program computes on this processor: to yield would cost a time slice. Is it done? */
-static bool spin_long(nicbarrier_team_t *t, uint64_t epoch)
-{
-    const uint64_t start = onic_now_nsec();
-    uint64_t now = start;
-    const long displaced = times_displaced();
-    bool over = false;
-    while (!over && now - start < NICBARRIER_SPIN_NSEC) {
-        for (int left = SPINS_PER_PROGRESS; left > 0 && !over; left--) {
-            onic_pause();
-            over = poll(t, epoch);
-        }
-        t->config.progress();
-        over = over || is_over(t, epoch);
-        now = onic_now_nsec();
-    }
-    nicbarrier_spinning_spun(&t->spinning, times_displaced() != displaced, now);
-    return nicbarrier_team_done(t, epoch);
-}
-
-static bool spin(nicbarrier_team_t *t, uint64_t epoch)
-{
-    const int most = t->spinning.mode == NICBARRIER_SHARED ? 0 : t->config.spins_max;
-    bool done = poll(t, epoch);
-    for (int n = 0; n < most && !done; n++) {
-        onic_pause();
-        done = poll(t, epoch);
-        if (done)
-            nicbarrier_spinning_helped(&t->spinning);
-    }
-    return done || (most > 0 && t->spinning.mode == NICBARRIER_CONTENDED && spin_long(t, epoch));
+    if ((actions & NICBARRIER_WAIT_CHECK) != 0)
+        nicbarrier_team_check_members(t, onic_now_nsec());
 }
 
 bool nicbarrier_team_wait(nicbarrier_team_t *t, uint64_t epoch)
@@ -351,9 +285,13 @@ bool nicbarrier_team_wait(nicbarrier_team_t *t, uint64_t epoch)
     const bool leads = t->on_node && t->net != NULL;
     if (leads)
         atomic_fetch_add(&t->shm.head->attentive, 1);
-    bool done = spin(t, epoch);
+    bool done = poll(t, epoch);
     if (!done) {
-        wait_long(t, epoch);
+        unsigned n = 0;
+        do
+            act(t, epoch,
+                nicbarrier_waiting_action(++n, (unsigned)t->config.polls, t->config.crowded));
+        while (!is_over(t, epoch));
         done = nicbarrier_team_done(t, epoch);
     }
     if (leads) {

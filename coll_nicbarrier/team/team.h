@@ -23,12 +23,11 @@
 #include "common/transport/shm/node.h"
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/engines/shm/shm.h"
-#include "coll_nicbarrier/team/waiting.h"
 
 /** What a process wants of its teams. */
 typedef struct nicbarrier_team_config {
-    int spins_max; /**< polls before a waiting thread yields, where it is alone on its processor */
-    bool oversubscribed;    /**< more ranks on this node than processors */
+    int polls;              /**< waiting.h */
+    bool crowded;           /**< the node has more ranks than processors */
     void (*progress)(void); /**< called by waiting threads now and then; never NULL */
 } nicbarrier_team_config_t;
 
@@ -47,8 +46,6 @@ typedef struct nicbarrier_team {
     _Atomic uint32_t checked;    /**< which one is next */
     bool (*ended)(void *arg);    /**< has something else ended all waiting? NULL: it never does */
     void *ended_arg;
-    nicbarrier_spinning_t spinning;
-    _Atomic unsigned waits; /**< in which the thread has yielded */
 } nicbarrier_team_t;
 
 /** A team without parts. NULL where memory is exhausted. */
@@ -94,9 +91,9 @@ void nicbarrier_team_enter(nicbarrier_team_t *t, uint64_t epoch);
 /** To be called after enter by threads that do not call nicbarrier_team_wait. */
 void nicbarrier_team_depart(nicbarrier_team_t *t);
 
-/** True if a helper thread can stand in for MPI threads that go away; `hand_over` makes it do so.
- */
-bool nicbarrier_team_helped(const nicbarrier_team_t *t);
+/** The calling thread goes away from a barrier that is not complete: the engine's helper thread
+ *  takes over at once, if there is a processor for it; on a crowded node when it finds that nobody
+ *  calls MPI. */
 void nicbarrier_team_hand_over(nicbarrier_team_t *t);
 
 /** True if the epoch, which has been entered, is complete. */

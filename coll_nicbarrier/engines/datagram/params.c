@@ -59,8 +59,8 @@ const nicbarrier_counter_t nicbarrier_datagram_counter_table[] = {
     {"thread_completed", "Engine datagram: of these, completed by the helper thread",
      COUNTER(thread_completed)},
     {"handovers",
-     "Engine datagram: times that the helper thread took over at once, because the program "
-     "computes behind its nonblocking barriers",
+     "Engine datagram: times that the helper thread took over at once, behind a nonblocking "
+     "barrier",
      COUNTER(handovers)},
     {"stepper_taken",
      "Engine datagram: messages that a stepper (coll_nicbarrier_stepper) has taken in by itself",

@@ -14,8 +14,8 @@
  * on the first NACK that may become due. It never waits for the lock: where that is taken, an MPI
  * thread is at work.
  *
- * Where a program computes behind its barriers (overlap.h), it takes over at once, by a flag, and
- * stays until a packet wakes it while an MPI thread polls. So in a program that comes back when the
+ * Where a thread goes away from a nonblocking barrier it takes over at once, by a flag, and stays
+ * until a packet wakes it while an MPI thread polls. So in a program that comes back when the
  * barrier is over it is never sent away, and needs no waking but by packets.
  */
 #include <errno.h>
