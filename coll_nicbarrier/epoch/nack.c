@@ -130,18 +130,6 @@ void nicbarrier_nacks_late(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, ui
 
 /* ---- promises ------------------------------------------------------------------------------- */
 
-void nicbarrier_nacks_promise(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, uint32_t k)
-{
-    if (k >= r->nsteps || !(r->sends >> k & 1) || r->sent[k] == 0 || n->failed)
-        return;
-    /* What is being repeated goes on, and ends, as it would. */
-    if ((n->promised & n->due) >> k & 1 && n->promise[k].epoch >= r->sent[k])
-        return;
-    n->promised |= BIT(k);
-    n->due &= ~BIT(k);
-    n->promise[k].epoch = r->sent[k];
-}
-
 nicbarrier_reply_t nicbarrier_nacks_answer(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r,
                                            uint32_t k, uint64_t epoch)
 {

@@ -78,10 +78,6 @@ void nicbarrier_nacks_late(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, ui
 /** An ACK came: the receiver of my step k has got this word (rule.h), or more. */
 void nicbarrier_nacks_acked(nicbarrier_nacks_t *n, uint32_t k, uint64_t word);
 
-/** What was sent in my step k may be lost, and the receiver's NACK, too: it is promised. Follow
- * must come after it. */
-void nicbarrier_nacks_promise(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, uint32_t k);
-
 /** What is due. To be called at `deadline`; earlier calls do nothing.
  *  @param repeats  gets, as bit k: the promised message of step k must be sent again
  *  @return bit k: a NACK of step k must be sent, for the epoch r->received[k] + 1 */

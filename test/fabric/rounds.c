@@ -7,15 +7,13 @@
  * Barriers while something else goes on: blocking and nonblocking ones, on communicators that come
  * and go, until somebody has made a file in the working directory, which all hosts have in common.
  *
- *   rounds FILE [kept|last]
+ *   rounds FILE [kept]
  *
  * `kept`: on one communicator all the time. Prints "ready" when the first are through, and at the
  * end how many there were, how many checks have failed, and by how many KiB the processes have
- * grown. `last`: when the file is there two ranks enter one more barrier; the first prints
- * "complete" when it is through, and has nothing to send any more while the other may still wait.
+ * grown.
  */
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "test/mpi/meet.h"
@@ -68,42 +66,18 @@ static void ready(void)
     }
 }
 
-/** The first rank learns by a message that the other one is through, too. */
-static void enter_last(meet_t *m, const char *file, double end)
-{
-    int through = 0;
-    MPI_Request request;
-    ready();
-    while (!is_over(file, end))
-        usleep(10000);
-    const long n = meet_ibarrier(m, &request);
-    TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
-    meet_leave(m, n, "the last one");
-    if (tl_rank() == 0) {
-        puts("complete");
-        fflush(stdout);
-        TL_MPI(MPI_Recv(&through, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-    } else if (tl_rank() == 1) {
-        TL_MPI(MPI_Send(&through, 1, MPI_INT, 0, 0, MPI_COMM_WORLD));
-    }
-}
-
 int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     meet_begin();
     const double end = MPI_Wtime() + PATIENCE_SEC;
-    const bool kept = argc > 2, last = kept && strcmp(argv[2], "last") == 0;
+    const bool kept = argc > 2;
     meet_t world = meet_new(MPI_COMM_WORLD);
     size_t before = 0;
     long n = 0;
     for (; n < WARM_UP || !is_over(argv[1], end); n++) {
         if (n == WARM_UP) {
             before = tl_private();
-            if (last) {
-                enter_last(&world, argv[1], end);
-                break;
-            }
             ready();
         }
         if (kept)

@@ -381,28 +381,6 @@ START_TEST(a_promise_is_kept_within_limits)
 }
 END_TEST
 
-/* What was sent already is promised where the receiver cannot ask; what was not sent is not. */
-START_TEST(a_promise_without_a_question)
-{
-    member_t m;
-    uint64_t repeats;
-
-    pair(&m);
-    nicbarrier_nacks_promise(&m.nacks, &m.rule, 0);
-    nicbarrier_nacks_promise(&m.nacks, &m.rule, 1);
-    ck_assert_uint_eq(m.nacks.promised, 0);
-    enter(&m, 1, MSEC);
-    ck_assert_uint_eq(m.nacks.due, 0);
-    nicbarrier_nacks_promise(&m.nacks, &m.rule, 0);
-    nicbarrier_nacks_follow(&m.nacks, &m.rule, MSEC);
-    ck_assert_uint_eq(m.nacks.due, 1);
-    (void)nicbarrier_nacks_expire(&m.nacks, &m.rule, 2 * MSEC, &repeats);
-    ck_assert_uint_eq(repeats, 1);
-    nicbarrier_nacks_acked(&m.nacks, 0, 1);
-    ck_assert_uint_eq(m.nacks.due, 0);
-}
-END_TEST
-
 /* Who is not waiting does not ask: it is told until it has heard. */
 START_TEST(a_failure_is_repeated)
 {
@@ -453,6 +431,6 @@ int main(void)
         UNIT_ONCE(broken_protocols_show), UNIT_ONCE(who_computes_is_not_asked_again_and_again),
         UNIT_ONCE(promises_are_kept), UNIT_ONCE(all_hear_of_a_failure), UNIT_ONCE(back_off),
         UNIT_ONCE(a_promise_is_believed), UNIT_ONCE(a_promise_is_kept_within_limits),
-        UNIT_ONCE(a_promise_without_a_question), UNIT_ONCE(a_failure_is_repeated),
+        UNIT_ONCE(a_failure_is_repeated),
         UNIT_ONCE(wrong_words));
 }

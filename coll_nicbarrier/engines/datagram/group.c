@@ -118,7 +118,7 @@ static void hear(nicbarrier_net_t *net, const nicbarrier_rule_t *r)
         if (r->received[k] == net->heard[k])
             continue;
         net->heard[k] = r->received[k];
-        if (nicbarrier_reach_received(from, &from->at))
+        if (nicbarrier_reach_heard(from, &from->at, true))
             nicbarrier_datagram_moved(net, from);
         if (nicbarrier_nacks_received(&net->nacks, k))
             nicbarrier_datagram_send(net, NICBARRIER_PACKET_ACK, k, &from->at, r->received[k]);

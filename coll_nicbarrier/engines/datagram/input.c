@@ -24,7 +24,7 @@ static void prove(nicbarrier_net_t *net, nicbarrier_partner_t *partner,
     /* What a stepper has taken in by itself came before. */
     if (nicbarrier_net_view(net) != NULL)
         nicbarrier_datagram_catch_up(net, onic_now_nsec());
-    if (nicbarrier_reach_received(partner, from))
+    if (nicbarrier_reach_heard(partner, from, true))
         nicbarrier_datagram_moved(net, partner);
 }
 
@@ -49,7 +49,7 @@ static void take_nack(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
         nicbarrier_count(&nicbarrier_datagram_counters.refused);
         return;
     }
-    if (nicbarrier_reach_nacked(to, from, onic_now_nsec()))
+    if (nicbarrier_reach_heard(to, from, false))
         nicbarrier_datagram_moved(net, to);
     if (reply == NICBARRIER_REPLY_AGAIN) {
         nicbarrier_count(&nicbarrier_datagram_counters.retransmits);
@@ -172,8 +172,7 @@ static void send_nack(nicbarrier_net_t *net, uint32_t k, uint64_t epoch, uint64_
     nicbarrier_reach_nack(from, net->expected, now);
     if (!from->proven)
         nicbarrier_datagram_moved(net, from);
-    nicbarrier_datagram_send(net, NICBARRIER_PACKET_NACK, k, nicbarrier_reach_ask_at(from, now),
-                             epoch);
+    nicbarrier_datagram_send(net, NICBARRIER_PACKET_NACK, k, &from->at, epoch);
     if (is_silent(from, now))
         nicbarrier_datagram_set_failed(net);
 }
@@ -254,41 +253,6 @@ static void take_refusals(void)
     }
 }
 
-/* ---- no way ---------------------------------------------------------------------------------- */
-
-/** What was sent to them is lost, and they may ask where nobody hears it. */
-static void promise_all(nicbarrier_net_t *net, const nicbarrier_partner_t *p)
-{
-    for (int k = 0; k < net->nsteps; k++)
-        if (net->to[k] == p)
-            nicbarrier_nacks_promise(&net->nacks, nicbarrier_net_state(net), (uint32_t)k);
-}
-
-static void find_ways(nicbarrier_net_t *net, uint64_t now)
-{
-    bool moved = false;
-    /* What came from the old addresses proves nothing of the new ones. */
-    if (net->connected && nicbarrier_net_view(net) != NULL)
-        nicbarrier_datagram_catch_up(net, now);
-    for (int i = 0; i < net->npartners && net->connected; i++) {
-        nicbarrier_partner_t *p = &net->partner[i];
-        if (!nicbarrier_udp_has_no_way(&p->at) || !nicbarrier_reach_no_way(p))
-            continue;
-        moved = true;
-        nicbarrier_datagram_moved(net, p);
-        promise_all(net, p);
-    }
-    if (moved)
-        nicbarrier_datagram_follow(net, now);
-}
-
-/** Partners to whose address this host has no way get another one, where they have several. */
-static void find_all_ways(void)
-{
-    if (nicbarrier_udp_no_way())
-        nicbarrier_datagram_each(find_ways, onic_now_nsec());
-}
-
 /* ---- from the socket ------------------------------------------------------------------------- */
 
 /** Is it time to poll the socket for a group, or all groups (NULL)? Seldom where a stepper takes
@@ -323,10 +287,8 @@ int nicbarrier_datagram_receive(nicbarrier_net_t *net)
         if (net != NULL && atomic_load_explicit(&net->completed, memory_order_relaxed) != completed)
             return events;
     }
-    if (due) {
+    if (due)
         take_refusals();
-        find_all_ways();
-    }
     expire_all();
     return events;
 }

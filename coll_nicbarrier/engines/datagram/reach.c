@@ -15,47 +15,17 @@ static bool is_same(const nicbarrier_address_t *a, const nicbarrier_address_t *b
 
 /* ---- what comes ----------------------------------------------------------------------------- */
 
-/** Uses the address from now on. */
-static bool adopt(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
+bool nicbarrier_reach_heard(nicbarrier_partner_t *p, const nicbarrier_address_t *from, bool message)
 {
-    p->at = *from;
-    p->nacked = 0;
-    p->proven = true;
-    return true;
-}
-
-/** What comes from an address proves it. */
-static bool learn(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
-{
+    const bool moved = !p->proven && !is_same(&p->at, from);
     p->alive = true;
     p->refused = 0;
     p->refusers = 0;
-    return !p->proven && adopt(p, from);
-}
-
-/** Uses another address than the one that is proven. */
-static bool move(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
-{
-    return p->proven && !is_same(&p->at, from) && adopt(p, from);
-}
-
-bool nicbarrier_reach_received(nicbarrier_partner_t *p, const nicbarrier_address_t *from)
-{
-    const bool moved = p->unanswered > NICBARRIER_REACH_TRIES && move(p, from);
-    p->unanswered = 0;
-    return learn(p, from) || moved;
-}
-
-/** The partner has not received what was sent to it: if its NACKs come from another address, the
- * one used so far does not carry in both directions. */
-bool nicbarrier_reach_nacked(nicbarrier_partner_t *p, const nicbarrier_address_t *from,
-                             uint64_t now)
-{
-    const bool asks_here = p->nacked != 0 && now - p->nacked <= NICBARRIER_REACH_OTHERS_PATIENCE;
-    bool moved = !asks_here && move(p, from);
-    moved |= learn(p, from);
-    if (is_same(&p->at, from))
-        p->nacked = now;
+    if (message)
+        p->unanswered = 0;
+    if (moved)
+        p->at = *from;
+    p->proven = true;
     return moved;
 }
 
@@ -73,41 +43,17 @@ static void note(nicbarrier_partner_t *p, bool expected, uint64_t now)
         p->asked[p->next]++;
 }
 
-/** To the next candidate. */
-static void try_other(nicbarrier_partner_t *p)
-{
-    p->next = (uint8_t)((p->next + 1) % p->ncandidates);
-    p->at = p->candidate[p->next];
-    p->proven = false;
-    p->tries = 0;
-}
-
-bool nicbarrier_reach_no_way(nicbarrier_partner_t *p)
-{
-    const nicbarrier_address_t before = p->at;
-    if (p->ncandidates < 2)
-        return false;
-    try_other(p);
-    return !is_same(&before, &p->at);
-}
-
 void nicbarrier_reach_nack(nicbarrier_partner_t *p, bool expected, uint64_t now)
 {
     p->silent_since = p->unanswered == 0 ? now : p->silent_since;
     p->unanswered++;
     /* An address from which nothing ever comes may be the wrong one. */
-    if (!p->proven && ++p->tries > NICBARRIER_REACH_PATIENCE)
-        try_other(p);
+    if (!p->proven && ++p->tries > NICBARRIER_REACH_PATIENCE) {
+        p->next = (uint8_t)((p->next + 1) % p->ncandidates);
+        p->at = p->candidate[p->next];
+        p->tries = 0;
+    }
     note(p, expected, now);
-}
-
-const nicbarrier_address_t *nicbarrier_reach_ask_at(const nicbarrier_partner_t *p, uint64_t now)
-{
-    const nicbarrier_address_t *other = &p->candidate[p->unanswered / 2 % p->ncandidates];
-    const bool silent = p->unanswered > NICBARRIER_REACH_TRIES &&
-                        now - p->silent_since > NICBARRIER_REACH_OTHERS_PATIENCE;
-    const bool turn = p->proven && silent && p->unanswered % 2 == 0;
-    return turn ? other : &p->at;
 }
 
 bool nicbarrier_reach_is_lost(const nicbarrier_partner_t *p, uint64_t now)

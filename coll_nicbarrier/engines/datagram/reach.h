@@ -7,16 +7,9 @@
  * By which of its addresses engine datagram reaches a partner.
  *
  * A partner may have several addresses, and it is not known beforehand which of them work: networks
- * that are not connected may have the same numbers, and a firewall may let pass some packets
- * only. Nothing is agreed: each member listens
- * to all its addresses. An address is *proven* when something came from there, and is then used
- * until NACKs of the partner come from another one alone, because it did not receive what was sent
- * to it; until the partner's messages come from another one, after it has not answered for a while;
- * or until this host has no way there any more, because an interface is gone. Where nothing comes,
- * each member tries the partner's addresses on its own, by turns. A proven address stays in use
- * where the partner keeps silent, since it may be stopped; but after long silence it is asked at
- * the others, too: a partner that has nothing to send does not notice that it has lost an
- * interface.
+ * that are not connected may have the same numbers, and a firewall may let pass some packets only.
+ * Nothing is agreed: each member listens to all its addresses, and tries the partner's by turns,
+ * until something comes. The address that it came from is *proven*, and used from then on.
  *
  * Pure: time is an argument, in nanoseconds of any clock that does not go back and has left 0. The
  * caller serialises.
@@ -35,11 +28,7 @@
  *  NICBARRIER_REACH_TRIES NACKs were sent meanwhile to each of the addresses. Shorter silence may
  * be a process that has lost its processor. */
 #define NICBARRIER_REACH_ALL_PATIENCE 1000000000U
-/** Nanoseconds of silence, and as many NACKs, before it is asked at other addresses than the proven
- *  one. Who was stopped itself finds the NACKs to all its addresses at once: while some come from
- *  where the partner is known to be, those from elsewhere say nothing. */
-#define NICBARRIER_REACH_OTHERS_PATIENCE 3000000000U
-#define NICBARRIER_REACH_TRIES           4
+#define NICBARRIER_REACH_TRIES 4
 /** NACKs in a row that a host has refused where a partner is known to be, or where it is not known,
  *  all hosts where it may be: it is dead, if something came from it before. */
 #define NICBARRIER_REACH_REFUSALS 3
@@ -63,7 +52,6 @@ typedef struct nicbarrier_partner {
     uint32_t refusers;         /**< a bit for each candidate whose host has since then */
     uint32_t unanswered;       /**< NACKs sent since a message or a LATE came */
     uint64_t silent_since;     /**< time of the first of these */
-    uint64_t nacked;           /**< when its last NACK came from there, or 0 */
     uint8_t ncandidates, next; /**< others to try where it is not proven */
     uint64_t since;            /**< of the first NACK that should have been answered, or 0 */
     nicbarrier_address_t candidate[NICBARRIER_IPS_MAX + 1];
@@ -71,22 +59,14 @@ typedef struct nicbarrier_partner {
                                                 NICBARRIER_REACH_TRIES */
 } nicbarrier_partner_t;
 
-/** A message of the partner's came from there. Returns true where p->at has changed. */
-bool nicbarrier_reach_received(nicbarrier_partner_t *p, const nicbarrier_address_t *from);
-
-/** A NACK of the partner's came from there. Returns true where p->at has changed. */
-bool nicbarrier_reach_nacked(nicbarrier_partner_t *p, const nicbarrier_address_t *from,
-                             uint64_t now);
+/** Something of the partner's came from there. Returns true where p->at has changed. `message`: it
+ *  was no NACK, and answers mine. */
+bool nicbarrier_reach_heard(nicbarrier_partner_t *p, const nicbarrier_address_t *from,
+                            bool message);
 
 /** A NACK is about to be sent to the partner; it goes to p->at, which this may change. `expected`:
  *  the partner is known to be there. */
 void nicbarrier_reach_nack(nicbarrier_partner_t *p, bool expected, uint64_t now);
-
-/** Where the NACK goes that nicbarrier_reach_nack has noted: p->at, or one of the candidates. */
-const nicbarrier_address_t *nicbarrier_reach_ask_at(const nicbarrier_partner_t *p, uint64_t now);
-
-/** This host has no way to p->at. Returns true where p->at has changed. */
-bool nicbarrier_reach_no_way(nicbarrier_partner_t *p);
 
 /** Is there reason to believe that the partner cannot be reached? It is known to be there, NACKs
  *  went to all its addresses again and again, and nothing at all ever came. */

@@ -29,7 +29,6 @@ static struct {
     bool ipv6;
     nicbarrier_udp_address_t mine;
     bool errors; /**< there is something in the error queue */
-    bool no_way; /**< to where a packet was to go */
 } udp = {.fd = -1};
 
 /* ---- the addresses of this host ------------------------------------------------------------- */
@@ -253,12 +252,6 @@ int nicbarrier_udp_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t 
 
 /* ---- packets -------------------------------------------------------------------------------- */
 
-static bool is_no_way(int error)
-{
-    return error == ENETUNREACH || error == EHOSTUNREACH || error == ENETDOWN ||
-           error == EADDRNOTAVAIL;
-}
-
 bool nicbarrier_udp_send(const nicbarrier_address_t *to, const unsigned char *packet)
 {
     /* The first call may only report that an earlier packet was refused. */
@@ -269,15 +262,7 @@ bool nicbarrier_udp_send(const nicbarrier_address_t *to, const unsigned char *pa
             return true;
         udp.errors = true;
     }
-    udp.no_way |= is_no_way(errno);
     return false;
-}
-
-bool nicbarrier_udp_no_way(void)
-{
-    const bool none = udp.no_way;
-    udp.no_way = false;
-    return none;
 }
 
 int nicbarrier_udp_receive(void *bytes, size_t size, nicbarrier_address_t *from)
@@ -376,10 +361,4 @@ int nicbarrier_udp_way(const nicbarrier_address_t *to, nicbarrier_way_t *way,
     memcpy(&a, to->bytes, to->len);
     split(&a, &way->theirs, &way->their_port);
     return 0;
-}
-
-bool nicbarrier_udp_has_no_way(const nicbarrier_address_t *to)
-{
-    any_address_t mine;
-    return is_no_way(find_route(to, &mine));
 }

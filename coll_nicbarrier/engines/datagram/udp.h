@@ -42,9 +42,6 @@ int nicbarrier_udp_receive(void *bytes, size_t size, nicbarrier_address_t *from)
  *  where there is none. */
 bool nicbarrier_udp_refused(unsigned char packet[NICBARRIER_PACKET_SIZE], nicbarrier_address_t *to);
 
-/** Since it was called last, had this host no way to where a packet was to go? */
-bool nicbarrier_udp_no_way(void);
-
 /** Becomes readable when something comes. Without the lock. */
 int nicbarrier_udp_descriptor(void);
 
@@ -64,5 +61,3 @@ typedef struct nicbarrier_way {
 /** 0, or -1 and the reason: there is no route. The socket is open. Some system calls. */
 int nicbarrier_udp_way(const nicbarrier_address_t *to, nicbarrier_way_t *way,
                        nicbarrier_reason_t *why);
-/** True if there is certainly no route to an address of UDP. Some system calls. */
-bool nicbarrier_udp_has_no_way(const nicbarrier_address_t *to);

@@ -201,65 +201,34 @@ def bpf_forged(build):
     run.need(grown < 4096, "the ranks have grown by %d KiB" % grown)
 
 
-def more(number):
-    """The command that makes one more interface of a host, eth1 or eth2, over the same wire."""
-    return "n=`hostname | tr -d a-z`; ip link add link eth0 name eth%d address 02:00:00:00:0%d:0$n " \
-        "type macvlan mode bridge && ip addr add 10.98.%d.$n/24 dev eth%d && ip link set eth%d up" % (
-            (number,) * 5)
+# Makes one more interface of a host, over the same wire.
+MORE = "n=`hostname | tr -d a-z`; ip link add link eth0 name eth1 address 02:00:00:00:01:0$n " \
+    "type macvlan mode bridge && ip addr add 10.98.1.$n/24 dev eth1 && ip link set eth1 up"
+
+# Barriers by that; what Open MPI itself has by TCP stays at eth0.
+OVER_ETH1 = BY_DATAGRAMS + ["--mca", "coll_nicbarrier_interface", "eth1", "--mca", "btl_tcp_if_include", "eth0",
+                            "--mca", "oob_tcp_if_include", "eth0"]
 
 
 def second(build):
     """The options for hosts that step barriers at eth1."""
     loaded(build)
-    return ["--setup", "all:%s && %s load eth1" % (more(1), build.bpf)]
-
-
-def over(interfaces):
-    """Barriers by these; what Open MPI itself has by TCP stays at eth0."""
-    return BY_DATAGRAMS + ["--mca", "coll_nicbarrier_interface", interfaces] + [
-        "--mca", "btl_tcp_if_include", "eth0", "--mca", "oob_tcp_if_include", "eth0"]
+    return ["--setup", "all:%s && %s load eth1" % (MORE, build.bpf)]
 
 
 def bpf_interface(build):
     """An interface is removed under the job, and another one is made in its place."""
     again = "1@/ready/=ip link del eth1; sleep 2; %s && %s load eth1 && sleep 2 && " \
-        "%s unload eth1; touch " % (more(1), build.bpf, build.bpf)
+        "%s unload eth1; touch " % (MORE, build.bpf, build.bpf)
     for hosts in (TWO, FOUR):
-        run = rounds(build, second(build), hosts, over("eth1"), KEPT, again)
+        run = rounds(build, second(build), hosts, OVER_ETH1, KEPT, again)
         run.need(len(re.findall("loaded on eth1", run.output)) == int(hosts[1]) + 1,
                  "it was not loaded again")
 
 
-def bpf_interface_other(build):
-    """An interface is removed under the job, and there is another one: barriers go on over that."""
-    both = ["--setup", "all:" + more(2)]
-    removed = ["--do", "1@/ready/=ip link del eth1 && echo removed"]
-    for hosts in (TWO, FOUR):
-        rounds(build, second(build) + both + removed, hosts, over("eth1,eth2"), KEPT).says("removed")
-
-
-def bpf_pauses_long(build):
-    """A rank is stopped for so long that it is asked at both its interfaces: the kernel steps on."""
-    both = ["--setup", "all:" + more(2)]
-    counted = over("eth1,eth2") + ["--mca", "coll_nicbarrier_verbose", "2"]
-    for hosts in (TWO, FOUR):
-        rounds(build, second(build) + both + ["--stop", "1@/ready/:6"], hosts, counted, KEPT,
-               "1@/ready/+9=touch ").says(
-            r"stepper_taken [1-9]").says_not(r"stepper_fallbacks [1-9]")
-
-
-def interface_last(build):
-    """What a process has sent last is lost, and then its interface: it has nothing to send and does
-    not notice. The other one asks it by another network."""
-    both = ["--setup", "all:" + more(1), "--setup", "all:" + more(2)]
-    removed = ["--do", "1@/complete/=ip addr flush dev eth1; ip link del eth1 && echo removed"]
-    lost = "1@/ready/=ip neigh replace 10.98.1.2 lladdr 02:00:00:00:00:ff dev eth1 nud permanent; touch "
-    rounds(build, both + removed, TWO, over("eth1,eth2"), ["last"], lost).says("removed")
-
-
 def bpf_interface_lost(build):
     """An interface is removed for good: the user may have said how long that is waited for."""
-    run_rounds(build, second(build), TWO, over("eth1") + ["--mca", "coll_nicbarrier_silence", "2"], KEPT,
+    run_rounds(build, second(build), TWO, OVER_ETH1 + ["--mca", "coll_nicbarrier_silence", "2"], KEPT,
                "1@/ready/=ip link del eth1; sleep 6; touch ").fails().within(300).says(
                    "MPI_ERR_(OTHER|PROC_FAILED)").leaves_nothing()
 
@@ -272,6 +241,6 @@ def bpf_computing(build):
 
 
 CASES = [
-    bpf_hosts, bpf_some, bpf_loss, bpf_pauses, bpf_pauses_long, bpf_killed, bpf_unloaded, bpf_service_stopped,
-    bpf_two_jobs, bpf_users, bpf_forged, bpf_late, bpf_late_pauses, bpf_late_killed, bpf_interface, bpf_interface_other,
-    interface_last, bpf_interface_lost, bpf_computing]
+    bpf_hosts, bpf_some, bpf_loss, bpf_pauses, bpf_killed, bpf_unloaded, bpf_service_stopped,
+    bpf_two_jobs, bpf_users, bpf_forged, bpf_late, bpf_late_pauses, bpf_late_killed, bpf_interface,
+    bpf_interface_lost, bpf_computing]
