@@ -600,8 +600,7 @@ test_mpi_queue_wake_LDADD = $(internal_ldadd)
 test_mpi_queue_wake_LDFLAGS = $(internal_ldflags)
 test_mpi_queue_wake_DEPENDENCIES = $(internal_dependencies)
 
-# With -rdynamic, because libraries find by name what the programs have in place of the C library's.
-test_mpi_barrier_away_LDFLAGS = $(AM_LDFLAGS) -rdynamic
+# With -rdynamic, because the library finds by name what the program has in place of the C library's.
 test_mpi_late_LDFLAGS = $(AM_LDFLAGS) -rdynamic
 
 # With -rdynamic, because the library finds by name what the program has in place of Open MPI's.

@@ -284,9 +284,6 @@ void nicbarrier_barriers_begin(nicbarrier_barriers_t *b, nicbarrier_request_t *r
     nicbarrier_team_depart(b->team);
     pthread_mutex_unlock(&nicbarrier_state.lock);
     (void)nicbarrier_progress();
-    /* The program goes on with other things. */
-    if (atomic_load_explicit(&b->head, memory_order_relaxed) != NULL)
-        nicbarrier_team_hand_over(b->team);
 }
 
 uint64_t nicbarrier_barriers_enter(nicbarrier_barriers_t *b)

@@ -206,11 +206,6 @@ typedef struct nicbarrier_engine {
      *  that remain unanswered), never by the time that a reachable member takes. */
     bool (*hopeless)(nicbarrier_net_t *net, nicbarrier_reason_t *why);
 
-    /** An MPI thread goes away with epochs entered that are not complete: the helper thread takes
-     *  over at once, and not only when they have been away for a while. It stays until it finds
-     *  them polling. MPI threads. */
-    void (*hand_over)(nicbarrier_net_t *net);
-
     /** Sleeps in the kernel until something may have come for any group of this process, or for
      *  `usec` microseconds. May return early. NULL: the caller yields. */
     void (*wait)(nicbarrier_net_t *net, unsigned usec);

@@ -175,12 +175,6 @@ void nicbarrier_team_depart(nicbarrier_team_t *t)
         nicbarrier_shm_depart(&t->shm);
 }
 
-void nicbarrier_team_hand_over(nicbarrier_team_t *t)
-{
-    if (!t->config.crowded && t->net != NULL && t->engine->hand_over != NULL)
-        t->engine->hand_over(t->net);
-}
-
 /* ---- completion ----------------------------------------------------------------------------- */
 
 /** Is it known to be complete where the leader may not know it yet? Then the node need not wait for

@@ -91,11 +91,6 @@ void nicbarrier_team_enter(nicbarrier_team_t *t, uint64_t epoch);
 /** To be called after enter by threads that do not call nicbarrier_team_wait. */
 void nicbarrier_team_depart(nicbarrier_team_t *t);
 
-/** The calling thread goes away from a barrier that is not complete: the engine's helper thread
- *  takes over at once, if there is a processor for it; on a crowded node when it finds that nobody
- *  calls MPI. */
-void nicbarrier_team_hand_over(nicbarrier_team_t *t);
-
 /** True if the epoch, which has been entered, is complete. */
 bool nicbarrier_team_done(nicbarrier_team_t *t, uint64_t epoch);
 

@@ -37,8 +37,6 @@ static void by_itself(test_t *t)
     (void)engine->progress(t->net);
     EXPECT(COUNT(stepper_taken) > taken);
     EXPECT(COUNT(nacks) == 0 && COUNT(stepper_fallbacks) == 0);
-    engine->hand_over(t->net);
-    EXPECT(COUNT(handovers) == 0);
     meet(t, 3);
     engine->disconnect(t->net);
 }

@@ -25,7 +25,7 @@ static struct {
     _Atomic uint64_t entered[NODES_MAX];
     atomic_bool failed;
     atomic_int told; /**< calls of `fail` */
-    atomic_int wakes, handed, disconnected;
+    atomic_int wakes, disconnected;
     bool by_itself; /**< those behind a leader enter for it, and see what is complete */
 } fabric;
 
@@ -104,12 +104,6 @@ static void fake_fail(nicbarrier_net_t *net)
     atomic_store(&fabric.failed, true);
 }
 
-static void fake_hand_over(nicbarrier_net_t *net)
-{
-    (void)net;
-    atomic_fetch_add(&fabric.handed, 1);
-}
-
 static void fake_wait(nicbarrier_net_t *net, unsigned usec)
 {
     (void)net;
@@ -167,7 +161,6 @@ static const nicbarrier_engine_t engine = {
     .disconnect = fake_disconnect,
     .failed = fake_failed,
     .fail = fake_fail,
-    .hand_over = fake_hand_over,
     .wait = fake_wait,
     .follower_record = fake_follower_record,
     .attach = fake_attach,
@@ -519,19 +512,6 @@ START_TEST(without_the_leader)
 }
 END_TEST
 
-/* Who goes away from a barrier leaves it to the helper thread, which needs a processor: not where
- * there are more ranks than these. */
-START_TEST(handed_over)
-{
-    config.crowded = _i == 1;
-    make_world(2, 2);
-    for (int i = 0; i < world.n; i++)
-        nicbarrier_team_hand_over(world.rank[i].team);
-    ck_assert_int_eq(fabric.handed, config.crowded ? 0 : 2);
-    unmake_world();
-}
-END_TEST
-
 /* A network part that was tried in vain makes room for another. */
 START_TEST(second_engine)
 {
@@ -566,6 +546,5 @@ int main(void)
     return UNIT_RUN("nicbarrier_team", UNIT_LOOP(nobody_leaves_early, 0, 14),
                     UNIT_LOOP(process_dies, 0, 3), UNIT_ONCE(network_fails),
                     UNIT_ONCE(members_are_checked), UNIT_ONCE(ended), UNIT_ONCE(wakes),
-                    UNIT_ONCE(without_the_leader), UNIT_LOOP(handed_over, 0, 2),
-                    UNIT_ONCE(second_engine));
+                    UNIT_ONCE(without_the_leader), UNIT_ONCE(second_engine));
 }

@@ -59,10 +59,7 @@ static void datagram_close(void)
  * count, but not all. */
 static void tick(void)
 {
-    nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    nicbarrier_count(&d->ticks);
-    if (atomic_load_explicit(&d->away, memory_order_relaxed))
-        atomic_store_explicit(&d->away, false, memory_order_relaxed);
+    nicbarrier_count(&nicbarrier_datagram.ticks);
 }
 
 /** Where a stepper goes on by itself, barriers may always be complete at the first look, and nobody
@@ -103,18 +100,8 @@ static int datagram_progress(nicbarrier_net_t *net)
         take_shortcut();
     else
         events = nicbarrier_datagram_receive(net);
-    atomic_store_explicit(&nicbarrier_datagram.polled, nicbarrier_datagram.now,
-                          memory_order_relaxed);
     nicbarrier_datagram_unlock();
     return events;
-}
-
-static void datagram_hand_over(nicbarrier_net_t *net)
-{
-    /* A stepper that goes on by itself needs no help. In a single step there is nothing to do but
-     * to receive, which can wait for the threads; unless there are processes behind this one. */
-    if (nicbarrier_net_view(net) == NULL && (net->nsteps > 1 || net->events.complete != NULL))
-        nicbarrier_datagram_hand_over();
 }
 
 static void datagram_wait(nicbarrier_net_t *net, unsigned usec)
@@ -125,7 +112,6 @@ static void datagram_wait(nicbarrier_net_t *net, unsigned usec)
     if (deadline <= now || !nicbarrier_datagram_trylock())
         return;
     const bool quiet = nicbarrier_datagram_want(net);
-    atomic_store_explicit(&d->polled, NICBARRIER_NEVER, memory_order_relaxed);
     nicbarrier_datagram_unlock();
     if (quiet)
         nicbarrier_datagram_sleep(-1, deadline < end ? deadline : end);
@@ -172,7 +158,6 @@ const nicbarrier_engine_t nicbarrier_engine_datagram = {
     .hopeless = nicbarrier_datagram_hopeless,
     .failed = datagram_failed,
     .fail = datagram_fail,
-    .hand_over = datagram_hand_over,
     .wait = datagram_wait,
     .follower_record = nicbarrier_datagram_follower_record,
     .attach = nicbarrier_datagram_attach,

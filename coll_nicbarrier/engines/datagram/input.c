@@ -211,7 +211,6 @@ static void expire_all(void)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     const uint64_t now = onic_now_nsec();
-    d->now = now;
     if (now >= atomic_load_explicit(&d->deadline, memory_order_relaxed)) {
         atomic_store_explicit(&d->deadline, NICBARRIER_NEVER, memory_order_relaxed);
         nicbarrier_datagram_each(expire, now);

@@ -58,10 +58,6 @@ const nicbarrier_counter_t nicbarrier_datagram_counter_table[] = {
      COUNTER(completed)},
     {"thread_completed", "Engine datagram: of these, completed by the helper thread",
      COUNTER(thread_completed)},
-    {"handovers",
-     "Engine datagram: times that the helper thread took over at once, behind a nonblocking "
-     "barrier",
-     COUNTER(handovers)},
     {"stepper_taken",
      "Engine datagram: messages that a stepper (coll_nicbarrier_stepper) has taken in by itself",
      COUNTER(stepper_taken)},

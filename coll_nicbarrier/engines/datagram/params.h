@@ -29,7 +29,6 @@ typedef struct nicbarrier_datagram_counters {
     _Atomic uint64_t refused;     /**< received that were not understood, or not from a partner */
     _Atomic uint64_t completed;   /**< barriers, though several at once count as one */
     _Atomic uint64_t thread_completed;  /**< of these, by the helper thread */
-    _Atomic uint64_t handovers;         /**< times that the helper thread took over at once */
     _Atomic uint64_t stepper_taken;     /**< words that a stepper has taken in by itself */
     _Atomic uint64_t stepper_fallbacks; /**< groups that the process took over */
 } nicbarrier_datagram_counters_t;

@@ -65,9 +65,6 @@ typedef struct nicbarrier_datagram {
     uint64_t random;           /**< state, for drop */
     atomic_bool locked;        /**< the lock */
     _Atomic uint64_t ticks;    /**< grows with calls of MPI threads */
-    uint64_t now;              /**< when a thread last found nothing more to take in; the lock */
-    _Atomic uint64_t polled;   /**< when an MPI thread did; NICBARRIER_NEVER: it is about to */
-    atomic_bool away;          /**< MPI threads have left, and the helper thread is to take over */
     _Atomic uint64_t deadline; /**< of the first NACK that may become due */
     nicbarrier_net_t *list[NICBARRIER_DATAGRAM_LISTS];
     /* the helper thread */
@@ -75,7 +72,6 @@ typedef struct nicbarrier_datagram {
     pthread_t thread;
     int wake_fd;
     atomic_bool stop;
-    atomic_bool watching; /**< it reads `away` before it next sleeps without the network */
     bool helping;         /**< it holds the lock */
 } nicbarrier_datagram_t;
 
@@ -186,8 +182,6 @@ void nicbarrier_datagram_sleep(int more, uint64_t until);
 int nicbarrier_datagram_start_thread(void);
 /** Joins it, if there is one. */
 void nicbarrier_datagram_stop_thread(void);
-/** The calling thread goes away: the helper thread takes over at once. */
-void nicbarrier_datagram_hand_over(void);
 
 /* ---- connect.c: functions of the engine, see engine.h ---------------------------------------- */
 
