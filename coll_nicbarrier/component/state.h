@@ -130,8 +130,8 @@ struct nicbarrier_barriers {
     uint64_t complete;                    /**< the last that is known to be complete */
     _Atomic(nicbarrier_request_t *) head; /**< not complete, in order */
     nicbarrier_request_t *tail;
-    unsigned steps;               /**< turns of progress without an end of the first */
-    nicbarrier_barriers_t *next;  /**< of all */
+    unsigned steps;              /**< turns of progress without an end of the first */
+    nicbarrier_barriers_t *next; /**< of all */
 };
 
 /** Collective, and waits: agrees on a team. NULL where there is none: on all ranks alike, unless

@@ -11,8 +11,8 @@
  *   Open MPI's progress, since others may wait for what that answers, and yields now and then: the
  *   kernel may have put two ranks on one processor.
  * - *More*: it yields at once, since this processor may be the one that is needed. After
- *   NICBARRIER_YIELDS of these it sleeps in the kernel, where it costs the others nothing, and wakes
- *   up now and then for Open MPI's progress.
+ *   NICBARRIER_YIELDS of these it sleeps in the kernel, where it costs the others nothing, and
+ * wakes up now and then for Open MPI's progress.
  *
  * Pure.
  */

@@ -158,11 +158,11 @@ void meet_delay(tl_rng_t *rng, int usec)
     }
 }
 
-static const char *const names[] = {
-    "barriers_shm",   "barriers_put", "barriers_datagram",  "barriers_mlx5",
-    "barriers_below", "agreements",   "declined",           "live_teams",
-    "live_requests",  "retransmits",  "datagram_completed", "thread_completed",
-    "trials",         "stepper_taken"};
+static const char *const names[] = {"barriers_shm",  "barriers_put",       "barriers_datagram",
+                                    "barriers_mlx5", "barriers_below",     "agreements",
+                                    "declined",      "live_teams",         "live_requests",
+                                    "retransmits",   "datagram_completed", "thread_completed",
+                                    "trials",        "stepper_taken"};
 enum { NAMES = sizeof(names) / sizeof(names[0]) };
 static MPI_T_pvar_session session;
 static MPI_T_pvar_handle handles[NAMES];

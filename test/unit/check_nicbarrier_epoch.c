@@ -431,6 +431,5 @@ int main(void)
         UNIT_ONCE(broken_protocols_show), UNIT_ONCE(who_computes_is_not_asked_again_and_again),
         UNIT_ONCE(promises_are_kept), UNIT_ONCE(all_hear_of_a_failure), UNIT_ONCE(back_off),
         UNIT_ONCE(a_promise_is_believed), UNIT_ONCE(a_promise_is_kept_within_limits),
-        UNIT_ONCE(a_failure_is_repeated),
-        UNIT_ONCE(wrong_words));
+        UNIT_ONCE(a_failure_is_repeated), UNIT_ONCE(wrong_words));
 }

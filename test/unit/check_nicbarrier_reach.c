@@ -230,7 +230,7 @@ END_TEST
 int main(void)
 {
     return UNIT_RUN("nicbarrier_reach", UNIT_LOOP(as_the_reference, 0, 200),
-                    UNIT_ONCE(addresses_take_turns),
-                    UNIT_LOOP(what_comes_proves_the_address, 0, 2), UNIT_ONCE(hopeless),
-                    UNIT_ONCE(not_hopeless), UNIT_ONCE(refusals), UNIT_ONCE(refusals_of_others));
+                    UNIT_ONCE(addresses_take_turns), UNIT_LOOP(what_comes_proves_the_address, 0, 2),
+                    UNIT_ONCE(hopeless), UNIT_ONCE(not_hopeless), UNIT_ONCE(refusals),
+                    UNIT_ONCE(refusals_of_others));
 }

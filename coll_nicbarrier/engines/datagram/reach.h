@@ -28,7 +28,7 @@
  *  NICBARRIER_REACH_TRIES NACKs were sent meanwhile to each of the addresses. Shorter silence may
  * be a process that has lost its processor. */
 #define NICBARRIER_REACH_ALL_PATIENCE 1000000000U
-#define NICBARRIER_REACH_TRIES 4
+#define NICBARRIER_REACH_TRIES        4
 /** NACKs in a row that a host has refused where a partner is known to be, or where it is not known,
  *  all hosts where it may be: it is dead, if something came from it before. */
 #define NICBARRIER_REACH_REFUSALS 3

@@ -72,7 +72,7 @@ typedef struct nicbarrier_datagram {
     pthread_t thread;
     int wake_fd;
     atomic_bool stop;
-    bool helping;         /**< it holds the lock */
+    bool helping; /**< it holds the lock */
 } nicbarrier_datagram_t;
 
 extern nicbarrier_datagram_t nicbarrier_datagram;
