@@ -21,7 +21,7 @@
 #include "ompi/group/group.h"
 
 /** What is published is found by this. */
-#define KEY "ompi-nic.wire"
+#define KEY "ompi-nic.address"
 
 uint64_t onic_rank_name(struct ompi_communicator_t *comm, int rank)
 {

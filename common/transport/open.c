@@ -12,6 +12,7 @@
 #include "common/support/spare.h"
 #include "common/transport/row/requirements.h"
 #include "common/transport/ucx/adapters.h"
+#include "common/transport/ucx/row_ucx.h"
 #include "common/transport/internal.h"
 #include "common/transport/shm/neighbour.h"
 
@@ -24,7 +25,7 @@
 #include "opal/runtime/opal_progress.h"
 #include "opal/util/proc.h"
 
-/** How long a closing wire waits for what is still on its way. */
+/** How long a closing transport waits for what is still on its way. */
 #define FLUSH_USEC 5000000U
 /** How often one that waits for the others looks whether they are alive. */
 #define LOOK_NSEC UINT64_C(1000000)
@@ -231,12 +232,20 @@ static int start(bool first)
     return rc;
 }
 
+int onic_transport_load(bool opening)
+{
+    int rc = OMPI_SUCCESS;
+    for (const onic_row_t *const *row = onic_rows; *row != NULL && rc == OMPI_SUCCESS; row++)
+        rc = (*row)->load != NULL ? (*row)->load(opening) : rc;
+    return rc;
+}
+
 static int open_first(void)
 {
     static bool fork_is_guarded;
     if (!fork_is_guarded)
         fork_is_guarded = onic_transport_guard_fork();
-    int rc = onic_ucx_load(false);
+    int rc = onic_transport_load(false);
     if (rc == OMPI_SUCCESS)
         rc = start(true);
     if (rc != OMPI_SUCCESS)

@@ -5,7 +5,6 @@
 /** @file The processes that this one has to do with: a record of each, found by name, which stays
  *  even without a reference to it, but for processes of other jobs that have left (forget.c). */
 #include "common/transport/internal.h"
-#include "common/transport/shm/inbox.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -165,11 +164,12 @@ bool onic_peer_is_self(const onic_peer_t *peer)
 
 static onic_address_t my_address(void)
 {
-    onic_address_t a = {.name = onic_here.name,
-                        .credit = onic_credit_pool.first,
-                        .cma_id = onic_here.id,
-                        .queues = onic_inbox.key};
-    a.ucx = onic_ucx_address(&a.ucx_len);
+    onic_address_t a = {
+        .name = onic_here.name, .credit = onic_credit_pool.first, .cma_id = onic_here.id};
+
+    for (const onic_row_t *const *row = onic_rows; *row != NULL; row++)
+        if ((*row)->describe != NULL)
+            (*row)->describe(&a);
     return a;
 }
 

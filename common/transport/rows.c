@@ -7,6 +7,7 @@
 
 #include "common/transport/loop.h"
 #include "common/transport/shm/rings.h"
+#include "common/transport/ucx/row_ucx.h"
 
 const onic_row_t *const onic_rows[] = {&onic_row_loop, &onic_row_shm, &onic_row_ucx, NULL};
 

@@ -79,21 +79,21 @@ bool nicstride_can_wake_all(nicstride_module_t *m)
 static bool is_away(const nicstride_peer_t *p, uint64_t now)
 {
     return !onic_presence_is_fresh(p->observed.presence, now,
-                                   (uint64_t)(ONIC_PATIENCE_AWAY * usec())) &&
+                                   (uint64_t)(NICSTRIDE_PATIENCE_AWAY * usec())) &&
            !onic_presence_is_away(p->observed.presence);
 }
 
 /** Wakes a peer that can be woken, if it is away and patience ends. */
-static void wake(onic_patience_t *w, nicstride_peer_t *p, uint64_t now)
+static void wake(nicstride_patience_t *w, nicstride_peer_t *p, uint64_t now)
 {
-    if (!onic_patience_ends(w, now) || !is_away(p, now))
+    if (!nicstride_patience_ends(w, now) || !is_away(p, now))
         return;
-    onic_patience_wake(w, now, usec());
+    nicstride_patience_wake(w, now, usec());
     nicstride_add(&nicstride_counters.wakeups, 1);
     onic_peer_wake(p->wire);
 }
 
-void nicstride_wake_waited(onic_patience_t *w, nicstride_peer_t *p)
+void nicstride_wake_waited(nicstride_patience_t *w, nicstride_peer_t *p)
 {
     if (p != NULL && nicstride_can_wake(p))
         wake(w, p, onic_ticks());
@@ -108,10 +108,10 @@ void nicstride_wake_waited(onic_patience_t *w, nicstride_peer_t *p)
 
 void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), void *arg)
 {
-    onic_patience_t patience;
+    nicstride_patience_t patience;
     bool waited = false, wakes = (how & NICSTRIDE_WAKE) != 0;
 
-    onic_patience_begin(&patience);
+    nicstride_patience_begin(&patience);
     for (;;) {
         /* What goes through receive buffers is moved without the lock, by this thread, too. */
         const int turns = onic_pipeline_idle() ? WIRE_TURNS : 1;
@@ -163,7 +163,7 @@ static void look_after_locked(nicstride_peer_t *p, void *arg)
     if (p->observed.wakes < 0 || !nicstride_needs_peer_locked(p))
         return;
     if (p->observed.awaited != TAILQ_FIRST(&p->queue.live)->number)
-        onic_patience_begin(&p->observed.patience);
+        nicstride_patience_begin(&p->observed.patience);
     p->observed.awaited = TAILQ_FIRST(&p->queue.live)->number;
     wake(&p->observed.patience, p, now);
 }

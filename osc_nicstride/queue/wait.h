@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 
-#include "common/transport/shm/patience.h"
+#include "osc_nicstride/protocol/patience.h"
 #include "common/support/clock.h"
 #include "osc_nicstride/window/module.h"
 
@@ -35,7 +35,7 @@ bool nicstride_can_wake_all(nicstride_module_t *m);
 
 /** Something is waited for that the peer is to do or answer: wakes it if it is away. `p` may be
  *  NULL. MPI threads, no lock held. */
-void nicstride_wake_waited(onic_patience_t *w, nicstride_peer_t *p);
+void nicstride_wake_waited(nicstride_patience_t *w, nicstride_peer_t *p);
 
 /** Looks for processes that have died, and, where somebody may wait for requests, after the peers
  * in use. A progress function of Open MPI's, of low priority. */

@@ -117,10 +117,10 @@ int nicstride_await_grant(nicstride_peer_t *p, int local,
 {
     nicstride_module_t *m = p->module;
     unsigned losses = 0;
-    onic_patience_t patience;
+    nicstride_patience_t patience;
     int rc = OMPI_SUCCESS;
 
-    onic_patience_begin(&patience);
+    nicstride_patience_begin(&patience);
     while (rc == OMPI_SUCCESS && !has(m, local)) {
         if (losses != onic_transport_losses()) {
             losses = onic_transport_losses();

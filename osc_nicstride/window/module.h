@@ -19,7 +19,7 @@
 #include "common/transport/account.h"
 #include "osc_nicstride/protocol/alone.h"
 #include "common/transport/shm/node.h"
-#include "common/transport/shm/patience.h"
+#include "osc_nicstride/protocol/patience.h"
 #include "common/transport/shm/presence.h"
 #include "common/ompi_compat.h"
 #include "common/transport/transport.h"
@@ -143,8 +143,8 @@ typedef struct nicstride_observation {
     uint64_t looked;                 /**< ticks when its presence was last asked for; no lock */
     uint64_t
         answered; /**< the same at the end of the last flush: it was there after that; no lock */
-    onic_patience_t patience; /**< of waits for requests */
-    uint64_t awaited;         /**< the oldest operation when that was last looked at */
+    nicstride_patience_t patience; /**< of waits for requests */
+    uint64_t awaited;              /**< the oldest operation when that was last looked at */
 } nicstride_observation_t;
 
 /** The lock of a target on another node (queue/ask_lock.h). Transport lock. */

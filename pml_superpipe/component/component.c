@@ -207,7 +207,7 @@ static int component_open(void)
     /* Before anybody opens the transport. */
     onic_pipeline_announce(superpipe.params.network_slots ? ONIC_PIPELINE_RMA_AUTO
                                                           : ONIC_PIPELINE_RMA_NEVER);
-    return onic_named(&mca_pml_superpipe_component.super.pmlm_version) ? onic_ucx_load(true)
+    return onic_named(&mca_pml_superpipe_component.super.pmlm_version) ? onic_transport_load(true)
                                                                        : OMPI_SUCCESS;
 }
 

@@ -34,7 +34,7 @@ static opal_pmix_base_module_get_fn_t real_get;
 static int get(const opal_process_name_t *name, const char *key, opal_list_t *info,
                opal_value_t **value)
 {
-    asked += strcmp(key, "ompi-nic.wire") == 0;
+    asked += strcmp(key, "ompi-nic.address") == 0;
     return real_get(name, key, info, value);
 }
 

@@ -5,7 +5,7 @@
 /** @file When a process that waits wakes a peer: at once, then ever more seldom, and at once again
  * in the next wait.
  */
-#include "common/transport/shm/patience.h"
+#include "osc_nicstride/protocol/patience.h"
 
 #include "test/unit/unit.h"
 
@@ -14,16 +14,16 @@
 #define TICKS(usec) ((uint64_t)((usec)*USEC))
 
 /** Knocks of one wait for a peer that stays away so long, looked for in each microsecond. */
-static unsigned wakes_in(onic_patience_t *w, uint64_t start, unsigned usec)
+static unsigned wakes_in(nicstride_patience_t *w, uint64_t start, unsigned usec)
 {
     unsigned n = 0;
 
     for (unsigned i = 0; i <= usec; i++) {
         const uint64_t now = start + TICKS(i);
 
-        if (!onic_patience_ends(w, now))
+        if (!nicstride_patience_ends(w, now))
             continue;
-        onic_patience_wake(w, now, USEC);
+        nicstride_patience_wake(w, now, USEC);
         n++;
     }
     return n;
@@ -31,56 +31,56 @@ static unsigned wakes_in(onic_patience_t *w, uint64_t start, unsigned usec)
 
 START_TEST(at_once)
 {
-    onic_patience_t w;
+    nicstride_patience_t w;
 
-    onic_patience_begin(&w);
-    ck_assert(onic_patience_ends(&w, 0));
-    ck_assert(onic_patience_ends(&w, UINT64_MAX));
-    ck_assert_uint_eq(wakes_in(&w, 1000, ONIC_PATIENCE_FIRST - 1), 1);
-    ck_assert(!onic_patience_ends(&w, 1000 + TICKS(ONIC_PATIENCE_FIRST) - 1));
-    ck_assert(onic_patience_ends(&w, 1000 + TICKS(ONIC_PATIENCE_FIRST)));
+    nicstride_patience_begin(&w);
+    ck_assert(nicstride_patience_ends(&w, 0));
+    ck_assert(nicstride_patience_ends(&w, UINT64_MAX));
+    ck_assert_uint_eq(wakes_in(&w, 1000, NICSTRIDE_PATIENCE_FIRST - 1), 1);
+    ck_assert(!nicstride_patience_ends(&w, 1000 + TICKS(NICSTRIDE_PATIENCE_FIRST) - 1));
+    ck_assert(nicstride_patience_ends(&w, 1000 + TICKS(NICSTRIDE_PATIENCE_FIRST)));
 }
 END_TEST
 
 START_TEST(more_and_more_seldom)
 {
-    onic_patience_t w;
+    nicstride_patience_t w;
     uint64_t now = 7, last = 0;
 
-    onic_patience_begin(&w);
+    nicstride_patience_begin(&w);
     for (int i = 0; i < 20; i++) {
-        onic_patience_wake(&w, now, USEC);
+        nicstride_patience_wake(&w, now, USEC);
         ck_assert_uint_ge(w.pause, last);
-        ck_assert_uint_le(w.pause, TICKS(ONIC_PATIENCE_LAST));
+        ck_assert_uint_le(w.pause, TICKS(NICSTRIDE_PATIENCE_LAST));
         last = w.pause;
         now += w.pause;
     }
-    ck_assert_uint_eq(last, TICKS(ONIC_PATIENCE_LAST));
+    ck_assert_uint_eq(last, TICKS(NICSTRIDE_PATIENCE_LAST));
     /* A peer that is stuck for a second is disturbed a thousand times, not a million. */
-    onic_patience_begin(&w);
+    nicstride_patience_begin(&w);
     ck_assert_uint_le(wakes_in(&w, now, 1000000), 1000 + 8);
 }
 END_TEST
 
 START_TEST(each_wait_anew)
 {
-    onic_patience_t w;
+    nicstride_patience_t w;
 
-    onic_patience_begin(&w);
+    nicstride_patience_begin(&w);
     ck_assert_uint_gt(wakes_in(&w, 0, 10000), 5);
-    onic_patience_begin(&w);
-    ck_assert(onic_patience_ends(&w, TICKS(10001)));
+    nicstride_patience_begin(&w);
+    ck_assert(nicstride_patience_ends(&w, TICKS(10001)));
     ck_assert_uint_eq(wakes_in(&w, TICKS(10001), 1), 1);
 }
 END_TEST
 
 START_TEST(over_the_end_of_the_clock)
 {
-    onic_patience_t w;
+    nicstride_patience_t w;
 
-    onic_patience_begin(&w);
-    ck_assert_uint_eq(wakes_in(&w, UINT64_MAX - TICKS(10), ONIC_PATIENCE_FIRST - 1), 1);
-    ck_assert_uint_eq(wakes_in(&w, UINT64_MAX - TICKS(10) + TICKS(ONIC_PATIENCE_FIRST), 1), 1);
+    nicstride_patience_begin(&w);
+    ck_assert_uint_eq(wakes_in(&w, UINT64_MAX - TICKS(10), NICSTRIDE_PATIENCE_FIRST - 1), 1);
+    ck_assert_uint_eq(wakes_in(&w, UINT64_MAX - TICKS(10) + TICKS(NICSTRIDE_PATIENCE_FIRST), 1), 1);
 }
 END_TEST
 

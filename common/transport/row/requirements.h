@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What several components ask of the one wire, put together. Pure. */
+/** @file What several components ask of the one transport, put together. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,9 +23,9 @@ typedef struct onic_transport_config {
                                opens the transport decides, for all */
     size_t memory;        /**< bytes of this process for what others send by credit (account.h) */
     bool puts; /**< puts and gets (put.h) are to be had: whoever opens the transport first decides.
-                    Asked for once it is so for every wire of this process */
+                    Once asked for it is so whenever the transport is opened */
     bool publish; /**< for onic_transport_get_peer: this process's address is published when the
-                       wire is opened, which must be before the exchange of MPI_Init; the
+                       transport is opened, which must be before the exchange of MPI_Init; the
                        component keeps the transport open to the end */
 } onic_transport_config_t;
 

@@ -89,12 +89,20 @@ struct onic_row {
 
     /* ---- life ---- */
 
+    /** Loads, for good, what the row needs of libraries. `opening`: see onic_transport_load.
+     *  OMPI_SUCCESS, or an error after a text. Lock not held. NULL: it needs nothing. */
+    int (*load)(bool opening);
+
     /** OMPI_SUCCESS, or an error after a text. MPI thread. */
     int (*start)(const onic_transport_config_t *config);
     /** Frees all but what peers' records point to: nothing calls back any more. */
     void (*stop)(void);
 
     /* ---- peers ---- */
+
+    /** Adds what others need to reach this process this way, while the row runs: not copied. NULL:
+     *  nothing. */
+    void (*describe)(onic_address_t *mine);
 
     /** Do messages reach the peer this way? Asked once; makes what it needs for that, or tries when
      *  it is connected. */

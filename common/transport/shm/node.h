@@ -97,7 +97,7 @@ typedef struct onic_locality {
 /** Where this process runs, from Open MPI's hwloc topology and the binding. Thread-safe. */
 ONIC_EXPORT onic_locality_t onic_locality(void);
 
-/** How far from a process of this node, by its name (wire/peer.h), as Open MPI knows where both are
+/** How far from a process of this node, by its name (peer.h), as Open MPI knows where both are
  *  bound: from one that is not bound as far as any on this machine. Thread-safe. */
 ONIC_EXPORT onic_kind_t onic_distance(uint64_t name);
 

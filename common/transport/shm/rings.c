@@ -57,6 +57,11 @@ static bool reaches(onic_peer_t *to)
     return true;
 }
 
+static void describe(onic_address_t *mine)
+{
+    mine->queues = onic_inbox.key;
+}
+
 static int connect_ring(onic_peer_t *to)
 {
     return to->ring != NULL ? OMPI_SUCCESS : OMPI_ERR_UNREACH;
@@ -230,6 +235,7 @@ const onic_row_t onic_row_shm = {
     .name = "shm",
     .start = start,
     .stop = stop,
+    .describe = describe,
     .reaches = reaches,
     .connect = connect_ring,
     .disconnect = disconnect,

@@ -49,6 +49,12 @@ extern onic_ucx_state_t onic_ucx_state;
 /** An error of UCX as one of Open MPI. */
 int onic_ucs_error(ucs_status_t status);
 
+/* load.c */
+/** As onic_row_t's: finds UCX's functions. Its hooks are left out where it keeps no memory
+ *  registered; the environment is changed for that time, so only while MPI_Init opens components.
+ */
+int onic_ucx_load(bool opening);
+
 /* config.c */
 /** Reads UCX's configuration from the environment and applies ours where the user says nothing. */
 ucs_status_t onic_ucx_read_config(const onic_transport_config_t *config,

@@ -168,10 +168,10 @@ static void stop(void)
     onic_ucx_messages_stop();
 }
 
-const void *onic_ucx_address(size_t *len_p)
+static void describe(onic_address_t *mine)
 {
-    *len_p = onic_ucx_state.address_len;
-    return onic_ucx_state.address;
+    mine->ucx = onic_ucx_state.address;
+    mine->ucx_len = onic_ucx_state.address_len;
 }
 
 static size_t header_max(void)
@@ -237,8 +237,10 @@ const onic_row_t onic_row_ucx = {
     .name = "ucx",
     .rendezvous = true,
     .joins = true,
+    .load = onic_ucx_load,
     .start = start,
     .stop = stop,
+    .describe = describe,
     .reaches = reaches,
     .connect = onic_ucx_connect,
     .disconnect = onic_ucx_disconnect,
