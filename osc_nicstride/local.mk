@@ -5,6 +5,8 @@
 noinst_LTLIBRARIES += osc_nicstride/libnicstride_core.la
 
 osc_nicstride_libnicstride_core_la_SOURCES = \
+	osc_nicstride/check/shadow.c \
+	osc_nicstride/check/under_way.c \
 	osc_nicstride/methods/plan.c \
 	osc_nicstride/methods/sieve.c \
 	osc_nicstride/protocol/apply.c \

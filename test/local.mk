@@ -22,6 +22,7 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_epoch \
 	test/unit/check_fence \
 	test/unit/check_fence_threads \
+	test/unit/check_under_way \
 	test/unit/check_credit \
 	test/unit/check_completion \
 	test/unit/check_handle \
@@ -91,6 +92,7 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_address \
 	test/unit/check_requirements \
 	test/unit/check_segment \
+	test/unit/check_shadow \
 	test/unit/check_spare \
 	test/unit/check_selection \
 	test/unit/check_sieve \
@@ -310,7 +312,9 @@ test_unit_check_address_LDADD = $(unit_ldadd)
 test_unit_check_requirements_LDADD = $(unit_ldadd)
 test_unit_check_selection_LDADD = $(check_libs)
 test_unit_check_segment_LDADD = $(unit_ldadd)
+test_unit_check_shadow_LDADD = $(unit_ldadd)
 test_unit_check_sieve_LDADD = $(unit_ldadd)
+test_unit_check_under_way_LDADD = $(unit_ldadd)
 test_unit_check_reply_line_LDADD = $(unit_ldadd)
 # With functions of its own in place of libibverbs's.
 test_unit_check_verbs_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(verbs_cppflags)
