@@ -23,6 +23,8 @@ osc_nicstride_libnicstride_core_la_CPPFLAGS = $(pure_cppflags)
 noinst_LTLIBRARIES += osc_nicstride/libnicstride_methods.la
 
 osc_nicstride_libnicstride_methods_la_SOURCES = \
+	osc_nicstride/check/check.c \
+	osc_nicstride/check/report.c \
 	osc_nicstride/methods/direct.c \
 	osc_nicstride/methods/pack/fragment.c \
 	osc_nicstride/methods/pack/pack.c \

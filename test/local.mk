@@ -493,6 +493,7 @@ mpi_programs = \
 	test/mpi/pipeline \
 	test/mpi/pipeline_hosts \
 	test/mpi/pipeline_killed \
+	test/mpi/misuse \
 	test/mpi/named_lists \
 	test/mpi/node \
 	test/mpi/ordering \

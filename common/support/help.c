@@ -136,16 +136,31 @@ static void print_once(char *text)
         free(text);
 }
 
+/** The text of a topic, printed by `print_it`. */
+static void help(const char *file, const char *topic, va_list args, void (*print_it)(char *text))
+{
+    char *text = opal_show_help_vstring(file, topic, true, args);
+
+    if (text != NULL)
+        print_it(text);
+    else
+        onic_say("ompi-nic: %s (the help file %s is not there)", topic, file);
+}
+
 void onic_help(const char *file, const char *topic, ...)
 {
     va_list args;
     va_start(args, topic);
-    char *text = opal_show_help_vstring(file, topic, true, args);
+    help(file, topic, args, print_once);
     va_end(args);
-    if (text != NULL)
-        print_once(text);
-    else
-        onic_say("ompi-nic: %s (the help file %s is not there)", topic, file);
+}
+
+void onic_help_each(const char *file, const char *topic, ...)
+{
+    va_list args;
+    va_start(args, topic);
+    help(file, topic, args, print);
+    va_end(args);
 }
 
 void onic_say_once(const char *format, ...)

@@ -66,9 +66,9 @@ static void describe(char *text, size_t size)
 {
     const nicstride_params_t *p = &nicstride_component.params;
 
-    snprintf(text, size, "version %s.%zu.%zu.%d.%d, priority %zu, node %d, osc %s",
+    snprintf(text, size, "version %s.%zu.%zu.%d.%d, priority %zu, node %d, check %d, osc %s",
              OMPI_NIC_VERSION, sizeof(nicstride_rank_info_t), nicstride_ctl_place(2, 1, true).bytes,
-             NICSTRIDE_MSG_FORM, __BYTE_ORDER__, p->priority, p->node, selection());
+             NICSTRIDE_MSG_FORM, __BYTE_ORDER__, p->priority, p->node, p->check > 0, selection());
 }
 
 int nicstride_agreement_init(void)

@@ -154,3 +154,14 @@ uint32_t nicstride_info_granularity(opal_info_t *info)
         return 0;
     return bytes > NICSTRIDE_GRANULARITY_MAX ? NICSTRIDE_GRANULARITY_MAX : (uint32_t)bytes;
 }
+
+nicstride_promises_t nicstride_info_promises(opal_info_t *info)
+{
+    char ops[32], order[64];
+    const bool ordering = nicstride_info_text(info, "accumulate_ordering", order, sizeof(order));
+
+    return (nicstride_promises_t){
+        .same_op = nicstride_info_text(info, "accumulate_ops", ops, sizeof(ops)) &&
+                   strcmp(ops, "same_op") == 0,
+        .ordered = !ordering || strstr(order, "waw") != NULL};
+}

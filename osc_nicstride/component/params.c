@@ -96,6 +96,14 @@ static onic_param_t params[] = {
         "process of the job has counted; 2 what all processes have counted; 3 also, once for "
         "each kind of transfer (peer, direction, contiguous or not, order of size) and method, why "
         "that was chosen, with what each method would take, in microseconds"),
+    NUMBER(
+        check, 0, 0, 0, 2,
+        "1 checks what a program does with windows and says where accesses conflict, with rank, "
+        "call, window and bytes: calls of one process that overlap, at the target or in its own "
+        "buffers, before the first is complete; and those of different processes of a node "
+        "where memory is mapped. For finding errors: small transfers take some times as long, "
+        "long ones up to some hundred times, and shared memory of four times the window's size "
+        "is needed. 2 lets such calls fail with MPI_ERR_RMA_CONFLICT. The same in all processes"),
     {.name = "method",
      .help =
          "How data moves: auto, direct (load and store in mapped memory), cma (single copy by "
@@ -229,6 +237,7 @@ static const onic_counter_t counters[] = {
     {"nic_bytes", "Bytes that they were to move", &nicstride_counters.nic.bytes, 0},
     COUNTER(keys_asked, "Times that a target was asked for a key of its memory, for an adapter", 0),
     COUNTER(keys_refused, "Of these, those that got none", 0),
+    COUNTER(conflicts, "Calls that a checked window (parameter check) found to be wrong", 0),
     COUNTER(refused, "Messages refused: malformed, or for a window that is gone", 0),
     {"layouts_found", "Irregular datatypes whose block lists had been kept",
      &nicstride_flattened.cache.hits, 0},

@@ -7,6 +7,7 @@
 
 #include "ompi/info/info.h"
 #include "ompi/win/win.h"
+#include "osc_nicstride/check/rule.h"
 #include "osc_nicstride/window/module.h"
 
 /** Registers parameters and counters. */
@@ -82,6 +83,8 @@ bool nicstride_info_bool(opal_info_t *info, const char *key);
 bool nicstride_info_text(opal_info_t *info, const char *key, char *value, size_t room);
 /** What mpi_accumulate_granularity says, in bytes; 0: nothing, or no number. */
 uint32_t nicstride_info_granularity(opal_info_t *info);
+/** What a window is promised by accumulate_ops and accumulate_ordering. */
+nicstride_promises_t nicstride_info_promises(opal_info_t *info);
 /** Subscribes to the keys that MPI_Win_get_info shall show. */
 int nicstride_subscribe_info(ompi_win_t *win);
 

@@ -9,6 +9,7 @@
 
 #include "common/support/collective.h"
 #include "common/support/device.h"
+#include "osc_nicstride/check/check.h"
 #include "osc_nicstride/component/setup.h"
 #include "osc_nicstride/sync/fence.h"
 #include "osc_nicstride/target/target.h"
@@ -290,10 +291,17 @@ static int find_nodes_again(nicstride_module_t *m)
 }
 
 /** After the first exchange: each does all of it, and the last agreement finds who could not. */
-static int build(nicstride_module_t *m, void **base, size_t size, const gathered_t *all)
+static int build(nicstride_module_t *m, void **base, size_t size, opal_info_t *info,
+                 const gathered_t *all)
 {
     const nicstride_facts_t *facts = all->facts;
     int rc = nicstride_make_memory(m, base, size, facts);
+    if (nicstride_component.params.check > 0) {
+        const nicstride_promises_t promises = nicstride_info_promises(info);
+        const int checked = nicstride_check_begin(m, &promises);
+
+        rc = rc == OMPI_SUCCESS ? checked : rc;
+    }
     const int found = find_peers(m, all);
 
     if (rc == OMPI_SUCCESS)
@@ -368,7 +376,7 @@ static int make(nicstride_module_t *m, void **base, size_t size, int disp_unit, 
     if (rc == OMPI_SUCCESS) {
         const int n = m->node.n;
 
-        rc = build(m, base, size, &all);
+        rc = build(m, base, size, info, &all);
         if (rc == OMPI_SUCCESS) {
             connect_neighbours(m);
             m->win->w_osc_module = &m->super;

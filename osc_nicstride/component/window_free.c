@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "common/pipeline/pipeline.h"
+#include "osc_nicstride/check/check.h"
 #include "ompi/runtime/mpiruntime.h"
 #include "osc_nicstride/component/setup.h"
 #include "osc_nicstride/methods/methods.h"
@@ -60,6 +61,7 @@ void nicstride_window_destroy(nicstride_module_t *m)
         nicstride_peer_free_locked(m->peer[i]);
     }
     onic_transport_unlock();
+    nicstride_check_end(m);
     onic_segment_unmap(&m->segment);
     onic_node_fini(&m->node);
     nicstride_regions_fini(&m->regions);

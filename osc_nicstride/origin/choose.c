@@ -8,6 +8,7 @@
 
 #include "common/layout/flatten.h"
 #include "common/support/device.h"
+#include "osc_nicstride/check/check.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/pack/short.h"
 #include "osc_nicstride/methods/plan.h"
@@ -225,6 +226,19 @@ static int start(nicstride_transfer_t *t, bool *done_p)
     return rc;
 }
 
+/** Notes it, and compares it with others. */
+static int check(const nicstride_transfer_t *t, nicstride_request_t *request)
+{
+    uint64_t number;
+    const int rc = nicstride_check_call(t, &number);
+
+    if (request != NULL) {
+        request->window = t->m->name;
+        request->noted = number;
+    }
+    return rc;
+}
+
 int nicstride_run(nicstride_transfer_t *t, int rc, ompi_request_t **request_p)
 {
     nicstride_request_t *request = NULL;
@@ -234,6 +248,8 @@ int nicstride_run(nicstride_transfer_t *t, int rc, ompi_request_t **request_p)
         t->request = request = nicstride_request_new(t->m->win);
         rc = request != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
     }
+    if (rc == OMPI_SUCCESS && t->m->check != NULL && t->target.size > 0)
+        rc = check(t, request);
     if (rc == OMPI_SUCCESS && t->target.size > 0)
         rc = start(t, &done);
     nicstride_target_fini(t);

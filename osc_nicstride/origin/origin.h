@@ -106,13 +106,14 @@ static inline size_t nicstride_gapless_bytes(const ompi_datatype_t *dt, size_t c
 /** Are `bytes` bytes at `disp` within the target's window, and does the epoch allow access? Waits
  *  until the target is done with the last fence. `*offset` gets their distance from the window's
  * start, or their address in a dynamic window: whether that is attached its target knows. Never
- * where memory of devices can be recognised: the long way asks for each buffer. */
+ * where memory of devices can be recognised, or the window is checked: the long way looks at each
+ * buffer. */
 static inline bool nicstride_allowed_offset(nicstride_module_t *m, int target, ptrdiff_t disp,
                                             size_t bytes, uint64_t *offset)
 {
     const nicstride_rank_info_t *info = nicstride_info(m, target);
 
-    if (onic_devices_told() || disp < 0)
+    if (m->check != NULL || onic_devices_told() || disp < 0)
         return false;
     if (m->flavor == MPI_WIN_FLAVOR_DYNAMIC)
         *offset = (uint64_t)disp;

@@ -152,7 +152,8 @@ int nicstride_target_init(nicstride_transfer_t *a, nicstride_module_t *m, nicstr
         return OMPI_ERR_OUT_OF_RESOURCE;
     wrong = nicstride_enter(m, g->target);
     if (wrong != NULL)
-        return nicstride_sync_error(m, g->call, wrong, g->target);
+        return nicstride_error(m, g->call, OMPI_ERR_RMA_SYNC,
+                               "%s (target rank %d, displacement %td)", wrong, g->target, g->disp);
     rc = OMPI_SUCCESS;
     if (has_origin)
         rc = nicstride_flatten(m, g->call, "origin", g->origin_dt, (size_t)g->origin_count,

@@ -5,6 +5,7 @@
 #include "osc_nicstride/queue/request.h"
 
 #include "common/transport/transport.h"
+#include "osc_nicstride/check/check.h"
 #include "osc_nicstride/window/state.h"
 
 /* Requests that are done, not yet handed to MPI; transport lock. */
@@ -26,6 +27,8 @@ static int request_free(ompi_request_t **request)
     over = r->done;
     r->freed = true;
     onic_transport_unlock();
+    if (r->noted != 0)
+        nicstride_check_returned(r->window, r->noted);
     if (over)
         release(r);
     *request = MPI_REQUEST_NULL;
@@ -45,6 +48,7 @@ static void request_construct(nicstride_request_t *r)
     r->super.req_free = request_free;
     r->super.req_cancel = request_cancel;
     r->next_done = NULL;
+    r->noted = 0;
     r->freed = false;
     r->done = false;
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/ompi_compat.h"
 #include "ompi/request/request.h"
@@ -15,8 +16,10 @@
 typedef struct nicstride_request {
     ompi_request_t super;
     struct nicstride_request *next_done;
-    bool freed; /**< the user freed it before it completed; transport lock */
-    bool done;  /**< handed to MPI as complete; transport lock */
+    uint32_t window; /**< in which its call was noted (check/check.h): its name, */
+    uint64_t noted;  /**< and the call's number; 0: it was not */
+    bool freed;      /**< the user freed it before it completed; transport lock */
+    bool done;       /**< handed to MPI as complete; transport lock */
 } nicstride_request_t;
 
 OBJ_CLASS_DECLARATION(nicstride_request_t);

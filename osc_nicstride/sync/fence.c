@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "osc_nicstride/sync/fence.h"
+#include "osc_nicstride/check/check.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/protocol/epoch.h"
 #include "osc_nicstride/queue/flow.h"
@@ -355,6 +356,7 @@ int nicstride_win_fence(int assert, ompi_win_t *win)
     if (wrong != NULL)
         return nicstride_sync_error(m, "MPI_Win_fence", wrong, -1);
     rc = nicstride_fence_all(m, (assert &MPI_MODE_NOPRECEDE) == 0);
+    nicstride_check_fence(m, (assert &MPI_MODE_NOPRECEDE) != 0);
     /* What came until now belongs to the epoch that ends here. */
     if (assert & MPI_MODE_NOSUCCEED)
         NICSTRIDE_LOCKED(m, (void)nicstride_epoch_fence(&m->epoch, true));

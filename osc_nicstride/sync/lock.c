@@ -11,6 +11,7 @@
  *  takes the window's, and for MPI_Win_lock_all nothing but that (window_lock.h). */
 #include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/window/control.h"
+#include "osc_nicstride/check/check.h"
 #include "osc_nicstride/sync/fence.h"
 
 #include "osc_nicstride/window/module.h"
@@ -102,6 +103,7 @@ static int end_lock(nicstride_module_t *m, nicstride_peer_t *p, bool exclusive)
         nicstride_release_along(p);
     error = nicstride_flush_peer(p, NICSTRIDE_FLUSH_REMOTE);
 
+    nicstride_check_over(m, p->rank, false);
     /* The lock first: another thread may lock the target as soon as the epoch is over. */
     const int told = p->nocheck ? OMPI_SUCCESS : give_back(m, p);
     if (error == OMPI_SUCCESS && told != OMPI_SUCCESS)
@@ -174,6 +176,7 @@ static int mpi_unlock_all(ompi_win_t *win)
     if (wrong != NULL)
         return nicstride_sync_error(m, "MPI_Win_unlock_all", wrong, -1);
     error = nicstride_flush_all_peers(m, NICSTRIDE_FLUSH_REMOTE);
+    nicstride_check_over(m, -1, false);
     if (!m->nocheck_all)
         nicstride_window_lock_give(m);
     error = nicstride_unless_broken(m, "MPI_Win_unlock_all", error);
@@ -199,6 +202,7 @@ static int flush_one(nicstride_module_t *m, const char *call, int target, nicstr
         rc = nicstride_flush_peer(p, kind);
     else /* nothing went there by message */
         atomic_thread_fence(memory_order_seq_cst);
+    nicstride_check_over(m, target, kind == NICSTRIDE_FLUSH_LOCAL);
     return nicstride_unless_broken(m, call, rc);
 }
 
@@ -206,11 +210,14 @@ static int flush_every(ompi_win_t *win, const char *call, nicstride_flush_t kind
 {
     nicstride_module_t *m = nicstride_module(win);
     const char *wrong;
+    int rc;
 
     NICSTRIDE_LOCKED(m, wrong = nicstride_epoch_any_passive(&m->epoch));
     if (wrong != NULL)
         return nicstride_sync_error(m, call, wrong, -1);
-    return nicstride_unless_broken(m, call, nicstride_flush_all_peers(m, kind));
+    rc = nicstride_flush_all_peers(m, kind);
+    nicstride_check_over(m, -1, kind == NICSTRIDE_FLUSH_LOCAL);
+    return nicstride_unless_broken(m, call, rc);
 }
 
 static int mpi_flush(int target, ompi_win_t *win)

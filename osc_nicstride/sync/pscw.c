@@ -9,6 +9,7 @@
  *  messages between others. They only ever grow; each side remembers how many it has used. */
 #include <stdlib.h>
 
+#include "osc_nicstride/check/check.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/sync/fence.h"
 #include "osc_nicstride/protocol/epoch.h"
@@ -193,6 +194,7 @@ static int mpi_complete(ompi_win_t *win)
         m->start_ranks[left++] = rank;
     }
     error = nicstride_close_epoch(m);
+    nicstride_check_over(m, -1, false);
     for (int i = 0; i < left; i++) {
         int rc = notify(m, NICSTRIDE_COMPLETE, m->start_ranks[i]);
 
@@ -241,6 +243,7 @@ static int end_exposure(nicstride_module_t *m, const char *call)
     const int error = nicstride_take_applied_error(m, call);
 
     atomic_thread_fence(memory_order_seq_cst);
+    nicstride_check_unexposed(m);
     OPAL_THREAD_LOCK(&m->lock);
     nicstride_epoch_unexpose(&m->epoch);
     m->post_n = 0;

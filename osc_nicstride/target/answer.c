@@ -5,6 +5,7 @@
 /** @file Answers: how an origin learns that its message has had its effect, and gets what it asked
  *  for: by a message, with a reply, or in the cache line that both share (reply_line.h). */
 #include "common/support/handle.h"
+#include "osc_nicstride/check/check.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/target/target.h"
 
@@ -67,6 +68,7 @@ void nicstride_applied_locked(nicstride_module_t *m, nicstride_peer_t *p,
 {
     uint64_t count;
 
+    nicstride_check_refused_locked(m, p, msg, error);
     if (count_applied(m, p, msg, error, &count, &error) &&
         (error != 0 || !answer_in_reply_line(p, msg, count, NULL, 0)))
         acknowledge(p, count, error);
@@ -89,6 +91,7 @@ void nicstride_reply_locked(const nicstride_incoming_t *in, const void *data, ui
     uint64_t count;
     int earlier;
 
+    nicstride_check_refused_locked(in->m, in->p, in->msg, error);
     /* The reply itself has its error. */
     (void)count_applied(in->m, in->p, in->msg, 0, &count, &earlier);
     if (error == 0 && earlier == 0 && answer_in_reply_line(in->p, in->msg, count, data, len))

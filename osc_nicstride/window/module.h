@@ -198,8 +198,11 @@ typedef struct nicstride_ctl_parts {
     size_t stripes, counts, notices, granted, reply_lines, lockq, board, bytes;
 } nicstride_ctl_parts_t;
 
+typedef struct nicstride_check nicstride_check_t;
+
 typedef struct nicstride_module {
     ompi_osc_base_module_t super;
+    nicstride_check_t *check; /**< NULL: its use is not checked (check/check.h) */
     ompi_win_t *win;
     ompi_communicator_t *comm;
     int rank;

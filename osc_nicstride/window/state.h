@@ -24,6 +24,7 @@ typedef struct nicstride_params {
     int method;
     int schedule;
     bool show_plan;
+    size_t check;
     size_t verbose;
     bool node;
     bool cma;
@@ -85,6 +86,7 @@ typedef struct nicstride_counters {
     unsigned long long keys_asked;     /**< questions for keys of targets' memory */
     unsigned long long keys_refused;   /**< of these, those that got none */
     onic_rdma_counts_t nic;            /**< requests of method nic; transport lock */
+    unsigned long long conflicts;      /**< found by checks of what the program does */
     unsigned long long refused;        /**< messages refused: malformed, or for a window gone */
     unsigned long long lists_named;    /**< messages described by the name of a list */
     unsigned long long lists_had;      /**< lists of others that have come */

@@ -1,0 +1,337 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "osc_nicstride/check/check.h"
+
+#include <stdlib.h>
+
+#include "common/support/collective.h"
+#include "common/transport/shm/segment.h"
+#include "osc_nicstride/check/report.h"
+#include "osc_nicstride/check/shadow.h"
+#include "osc_nicstride/check/under_way.h"
+#include "osc_nicstride/window/state.h"
+
+#include "ompi/datatype/ompi_datatype.h"
+#include "ompi/op/op.h"
+
+/** Runs of blocks that are kept of what is under way: of 80 bytes each, with their calls. */
+#define RUNS_MAX (UINT32_C(1) << 20)
+
+_Static_assert(OMPI_OP_NUM_OF_TYPES < 16 && OMPI_DATATYPE_MAX_PREDEFINED <= 128,
+               "operations and types fit into cells");
+
+struct nicstride_check {
+    nicstride_under_way_t calls;
+    onic_segment_t segment;     /**< the shadows of the node */
+    nicstride_shadow_t *shadow; /**< for each process of the node; NULL: none */
+    uint32_t fences;
+    bool full; /**< it was said that not all is kept */
+};
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+static size_t shadow_size(const nicstride_module_t *m, int local)
+{
+    return nicstride_shadow_size(nicstride_info(m, m->node.ranks[local])->size, m->node.n);
+}
+
+/** Bytes of all shadows; 0: too many, of bytes or of processes. */
+static size_t all_shadows(const nicstride_module_t *m)
+{
+    size_t bytes = 0;
+
+    for (int i = 0; i < m->node.n; i++) {
+        const size_t size = shadow_size(m, i);
+
+        if (size == 0 || bytes > SIZE_MAX / 4 || m->node.n > (int)NICSTRIDE_SHADOWED_MAX)
+            return 0;
+        bytes += size;
+    }
+    return onic_whole_pages(bytes);
+}
+
+static int make_shadows(nicstride_module_t *m)
+{
+    nicstride_check_t *c = m->check;
+    const size_t bytes = all_shadows(m);
+    onic_made_t made = ONIC_NO_SPACE;
+    int rc = OMPI_SUCCESS;
+
+    if (bytes > 0)
+        rc = onic_node_segment(m->comm, &m->node, bytes, true, &c->segment, &made);
+    if (rc != OMPI_SUCCESS)
+        return rc;
+    if (made != ONIC_MADE) {
+        nicstride_report_no_shadow(bytes);
+        return OMPI_SUCCESS;
+    }
+    c->shadow = calloc((size_t)m->node.n, sizeof(*c->shadow));
+    if (c->shadow == NULL)
+        onic_abort_no_memory(m->comm, "a window");
+    char *at = c->segment.base;
+    for (int i = 0; i < m->node.n; i++) {
+        c->shadow[i] =
+            nicstride_shadow_at(at, nicstride_info(m, m->node.ranks[i])->size, m->node.n);
+        at += shadow_size(m, i);
+    }
+    return OMPI_SUCCESS;
+}
+
+int nicstride_check_begin(nicstride_module_t *m, const nicstride_promises_t *promises)
+{
+    m->check = calloc(1, sizeof(*m->check));
+    if (m->check == NULL ||
+        !nicstride_under_way_init(&m->check->calls, (uint32_t)m->size, RUNS_MAX))
+        onic_abort_no_memory(m->comm, "a window");
+    m->check->calls.promises = *promises;
+    return m->shared && m->node.n > 1 ? make_shadows(m) : OMPI_SUCCESS;
+}
+
+void nicstride_check_end(nicstride_module_t *m)
+{
+    nicstride_check_t *c = m->check;
+
+    if (c == NULL)
+        return;
+    nicstride_under_way_fini(&c->calls);
+    onic_segment_unmap(&c->segment);
+    free(c->shadow);
+    free(c);
+    m->check = NULL;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+static nicstride_use_t use_of(const nicstride_transfer_t *t)
+{
+    const uint8_t op = (uint8_t)t->op, type = (uint8_t)t->dtype;
+
+    switch (t->type) {
+    case NICSTRIDE_MSG_PUT:
+        return (nicstride_use_t){.how = NICSTRIDE_WRITES};
+    case NICSTRIDE_MSG_GET:
+        return (nicstride_use_t){.how = NICSTRIDE_READS};
+    case NICSTRIDE_MSG_CAS:
+        return (nicstride_use_t){.how = NICSTRIDE_SWAPS, .type = type};
+    default:
+        return t->has_origin ? (nicstride_use_t){NICSTRIDE_UPDATES, op, type}
+                             : (nicstride_use_t){.how = NICSTRIDE_PEEKS, .type = type};
+    }
+}
+
+/** A buffer of a call. */
+typedef struct buffer {
+    const void *base;
+    const onic_layout_t *layout;
+    bool written;
+} buffer_t;
+
+#define BUFFERS_MAX 3
+
+static unsigned buffers_of(const nicstride_transfer_t *t, buffer_t buffer[BUFFERS_MAX])
+{
+    const bool get = t->type == NICSTRIDE_MSG_GET;
+    unsigned n = 0;
+
+    if (t->has_origin)
+        buffer[n++] = (buffer_t){t->origin_base, &t->origin, get};
+    if (t->type == NICSTRIDE_MSG_CAS)
+        buffer[n++] = (buffer_t){t->swap, &t->origin, false};
+    if (t->type == NICSTRIDE_MSG_CAS || t->type == NICSTRIDE_MSG_GET_ACC)
+        buffer[n++] = (buffer_t){t->result_base, &t->result, true};
+    return n;
+}
+
+static nicstride_use_t use_of_buffer(const buffer_t *b)
+{
+    return (nicstride_use_t){.how = b->written ? NICSTRIDE_WRITES : NICSTRIDE_READS};
+}
+
+/** Enters a call and all its accesses. True, with `*clash_p`, where one conflicts. `*local_p`: it
+ *  is in a buffer. */
+static bool enter(nicstride_check_t *c, const nicstride_noted_t *call,
+                  const nicstride_transfer_t *t, nicstride_clash_t *clash_p, bool *local_p)
+{
+    nicstride_clash_t clash = {.found = false};
+    buffer_t buffer[BUFFERS_MAX];
+    const unsigned n = buffers_of(t, buffer);
+
+    *local_p = false;
+    (void)nicstride_under_way_add(&c->calls, call->target, t->disp, &t->target, call->use, clash_p);
+    for (unsigned i = 0; i < n; i++) {
+        const int64_t base = (int64_t)(intptr_t)buffer[i].base;
+
+        (void)nicstride_under_way_add(&c->calls, NICSTRIDE_HERE, base, buffer[i].layout,
+                                      use_of_buffer(&buffer[i]), &clash);
+        if (clash.found && !clash_p->found) {
+            *clash_p = clash;
+            *local_p = true;
+        }
+    }
+    return clash_p->found;
+}
+
+/** Own calls under way. */
+static bool meets_own(const nicstride_transfer_t *t, nicstride_noted_t *call)
+{
+    nicstride_module_t *m = t->m;
+    nicstride_check_t *c = m->check;
+    nicstride_clash_t clash = {.found = false};
+    bool found, full, local;
+
+    OPAL_THREAD_LOCK(&m->lock);
+    call->number = nicstride_under_way_call(&c->calls, call);
+    found = enter(c, call, t, &clash, &local);
+    full = c->calls.full && !c->full;
+    c->full = c->full || full;
+    OPAL_THREAD_UNLOCK(&m->lock);
+    if (full)
+        nicstride_report_full(m, call->name, RUNS_MAX);
+    if (found)
+        nicstride_report_clash(m, call, &clash, local);
+    return found;
+}
+
+/* ---- others' calls --------------------------------------------------------------------------- */
+
+/** Until when an access to the memory of a process of the node lasts. */
+static void set_end(const nicstride_module_t *m, const nicstride_shadow_t *s, nicstride_visit_t *v)
+{
+    const nicstride_ends_t *ends = &s->head->ends[v->origin];
+
+    switch (m->epoch.access) {
+    case NICSTRIDE_ACCESS_FENCE:
+        v->lasts = NICSTRIDE_LASTS_FENCE;
+        v->tag = m->check->fences;
+        return;
+    case NICSTRIDE_ACCESS_PSCW:
+        v->lasts = v->buffer ? NICSTRIDE_LASTS_BUFFER : NICSTRIDE_LASTS_POST;
+        v->tag = v->buffer ? ends->buffer : s->head->posts;
+        return;
+    default:
+        v->lasts = v->buffer                      ? NICSTRIDE_LASTS_BUFFER
+                   : nicstride_only_reads(v->use) ? NICSTRIDE_LASTS_HERE
+                                                  : NICSTRIDE_LASTS_THERE;
+        v->tag = v->buffer ? ends->buffer : nicstride_only_reads(v->use) ? ends->here : ends->there;
+    }
+}
+
+/** An access to the memory of a process of the node. What ends by a request leaves no mark: others
+ *  would not see that end. */
+static bool visit(const nicstride_transfer_t *t, const nicstride_noted_t *call, int local,
+                  int64_t base, const onic_layout_t *l, nicstride_use_t use, bool buffer)
+{
+    const nicstride_module_t *m = t->m;
+    const nicstride_shadow_t *s = &m->check->shadow[local];
+    nicstride_visit_t v = {.origin = (uint32_t)m->node.me, .use = use, .buffer = buffer};
+    const bool leaves = !call->has_request || !(buffer || nicstride_only_reads(use));
+    nicstride_crossing_t crossing;
+
+    set_end(m, s, &v);
+    if (nicstride_shadow_visit(s, &v, base, l, &m->check->calls.promises, leaves, &crossing))
+        return false;
+    nicstride_report_crossing(m, call, m->node.ranks[local], buffer, &crossing);
+    return true;
+}
+
+/** Buffers that lie in this process's own part of the window are accesses to that. */
+static bool buffer_meets_others(const nicstride_transfer_t *t, const nicstride_noted_t *call,
+                                const buffer_t *b)
+{
+    const nicstride_module_t *m = t->m;
+    const uint64_t size = nicstride_info(m, m->rank)->size;
+    const int64_t base = (int64_t)(intptr_t)b->base - (int64_t)(intptr_t)m->base;
+
+    return b->layout->size > 0 && nicstride_layout_fits(b->layout, base, size) &&
+           visit(t, call, m->node.me, base, b->layout, use_of_buffer(b), true);
+}
+
+static bool meets_others(const nicstride_transfer_t *t, const nicstride_noted_t *call)
+{
+    buffer_t buffer[BUFFERS_MAX];
+    const unsigned n = buffers_of(t, buffer);
+    bool met = false;
+
+    if (t->m->check->shadow == NULL)
+        return false;
+    if (t->mapped && t->peer->local >= 0)
+        met = visit(t, call, t->peer->local, t->disp, &t->target, call->use, false);
+    for (unsigned i = 0; i < n && !met; i++)
+        met = buffer_meets_others(t, call, &buffer[i]);
+    return met;
+}
+
+int nicstride_check_call(const nicstride_transfer_t *t, uint64_t *number_p)
+{
+    nicstride_noted_t call = {.name = t->call,
+                              .from = t->disp + t->target.lb,
+                              .to = t->disp + t->target.ub,
+                              .target = (uint32_t)t->peer->rank,
+                              .use = use_of(t),
+                              .has_request = t->request != NULL};
+    bool met = meets_own(t, &call);
+
+    *number_p = call.number;
+    met = meets_others(t, &call) || met;
+    if (!met)
+        return OMPI_SUCCESS;
+    nicstride_add(&nicstride_counters.conflicts, 1);
+    return nicstride_component.params.check > 1 ? MPI_ERR_RMA_CONFLICT : OMPI_SUCCESS;
+}
+
+void nicstride_check_returned(uint32_t window, uint64_t number)
+{
+    void *found = NULL;
+
+    onic_transport_lock();
+    (void)opal_hash_table_get_value_uint32(&nicstride_component.windows, window, &found);
+    onic_transport_unlock();
+    nicstride_module_t *m = found;
+    if (m != NULL && m->check != NULL)
+        NICSTRIDE_LOCKED(m, nicstride_under_way_returned(&m->check->calls, number));
+}
+
+/* ---- ends ------------------------------------------------------------------------------------ */
+
+static void end_in(const nicstride_module_t *m, int local, bool here)
+{
+    nicstride_ends_t *ends = &m->check->shadow[local].head->ends[m->node.me];
+
+    atomic_fetch_add(&ends->here, 1);
+    if (!here)
+        atomic_fetch_add(&ends->there, 1);
+}
+
+void nicstride_check_completed(nicstride_module_t *m, int target, bool here)
+{
+    nicstride_check_t *c = m->check;
+    const int local = target < 0 ? -1 : onic_node_index(&m->node, target);
+
+    NICSTRIDE_LOCKED(
+        m, nicstride_under_way_over(&c->calls, target < 0 ? UINT32_MAX : (uint32_t)target, here));
+    if (c->shadow == NULL)
+        return;
+    for (int i = 0; i < m->node.n && target < 0; i++)
+        end_in(m, i, here);
+    if (local >= 0)
+        end_in(m, local, here);
+    atomic_fetch_add(&c->shadow[m->node.me].head->ends[m->node.me].buffer, 1);
+}
+
+void nicstride_check_fenced(nicstride_module_t *m, bool nothing_precedes)
+{
+    if (nothing_precedes && m->check->calls.busy > 0) {
+        nicstride_add(&nicstride_counters.conflicts, 1);
+        nicstride_report_precedes(m);
+    }
+    nicstride_check_completed(m, -1, false);
+    m->check->fences++;
+}
+
+void nicstride_check_waited(nicstride_module_t *m)
+{
+    if (m->check->shadow != NULL)
+        atomic_fetch_add(&m->check->shadow[m->node.me].head->posts, 1);
+}
