@@ -64,6 +64,7 @@ TIMES = {
     "p99_": ", 99th percentile",
     "skew_": ", from the first to leave to the last",
     "cpu_": ", processor time of all ranks",
+    "target_": ", what a millisecond of the target's computing takes",
 }
 
 
@@ -352,12 +353,22 @@ PRESETS = {
         ("rdma", "ucx", "pt2pt", OURS),
         {
             "C": ("100us", "500us", "2ms"),
-            "B": ("1", "64", "512", "4K"),
+            "m": ("8", "512", "4K", "32K"),
+            "b": ("8",),
             "w": ("create", "allocate"),
         },
         program="away",
         unit="us",
         shown=("", "p95_"),
+    ),
+    "burden": Preset(
+        "put after put and a flush to a target that computes, and what that costs the target, one node",
+        ("rdma", "ucx", "pt2pt", *(f"{OURS}/{way}" for way in ("cma", "pack", "pipeline", "direct")), OURS),
+        {"m": ("64K", "1M"), "b": ("8", "1K", "contig"), "w": ("create", "allocate")},
+        program="away",
+        unit="us",
+        extra=("-C", "500us", "-p", "none", "-i", "1000000", "-t", "60"),
+        shown=("", "target_"),
     ),
     "first": replace(PATTERNS, shown=("first_",)),
     "patterns_hosts": replace(
@@ -469,7 +480,6 @@ def case_name(result, preset):
         "n": lambda r: str(int(r["n"])),
         "c": lambda r: r["compute"],
         "C": lambda r: r["slice"],
-        "B": lambda r: size_text(r["blocks"]),
         "W": lambda r: r["where"],
     }
     return "/".join(parts[letter](result) for letter in preset.lists)

@@ -24,6 +24,9 @@ const char *const rma_op_names[RMA_OPS] = {
 };
 const char *const rma_sync_names[RMA_SYNCS] = {"flush", "fence", "pscw", "lock"};
 
+/** A unit of the target's work reads and writes so many doubles, 128 KiB. */
+enum { WORK_DOUBLES = 16384 };
+
 /** Where reads of arrived data go, so that the compiler keeps them. */
 static volatile uint64_t sink;
 
@@ -50,6 +53,15 @@ static bool is_acc(rma_op_t op)
 static bool is_atomic(rma_op_t op)
 {
     return op == RMA_FOP_LAT || op == RMA_CAS_LAT;
+}
+
+/* ---- The target's work ----------------------------------------------------------------------- */
+
+static void work(void)
+{
+    static double v[WORK_DOUBLES];
+    for (int i = 0; i < WORK_DOUBLES; i++)
+        v[i] = 0.5 * v[i] + 1;
 }
 
 /* ---- Types and epochs ------------------------------------------------------------------------ */
@@ -240,19 +252,24 @@ static void read_arrived(rma_test_t *t)
 /* ---- Measuring ------------------------------------------------------------------------------- */
 
 /** The target between two operations of a passive epoch: waits in MPI, or computes. */
-static void target_until_done(const rma_test_t *t)
+static void target_until_done(rma_test_t *t)
 {
     int arrived = !t->target_computes;
-    while (!arrived) {
-        bench_compute(t->slice);
+    int64_t units = 0;
+    const double start = bench_now();
+    for (double now = start; !arrived;) {
+        for (double end = now + t->slice; now < end; now = bench_now(), units++)
+            work();
+        t->unit = (now - start) / (double)units;
         /* A process that never calls MPI would starve components that need it to make progress. */
         MPI_Iprobe(ORIGIN, TAG, t->comm, &arrived, MPI_STATUS_IGNORE);
+        now = bench_now();
     }
     MPI_Recv(NULL, 0, MPI_BYTE, ORIGIN, TAG, t->comm, MPI_STATUS_IGNORE);
 }
 
 /** The target stays until the origin has finished. */
-static void stay(const rma_test_t *t)
+static void stay(rma_test_t *t)
 {
     if (t->rank == ORIGIN)
         MPI_Send(NULL, 0, MPI_BYTE, TARGET, TAG, t->comm);
@@ -369,7 +386,17 @@ int rma_sample(rma_test_t *t, double pause, double limit, double *seconds, int n
         seconds[done++] = bench_now() - start;
     }
     stay(t);
+    MPI_Bcast(&t->unit, 1, MPI_DOUBLE, TARGET, t->comm);
     return done;
+}
+
+void rma_rest(rma_test_t *t, double seconds)
+{
+    MPI_Barrier(t->comm);
+    if (t->rank == ORIGIN)
+        bench_compute(seconds);
+    stay(t);
+    MPI_Bcast(&t->unit, 1, MPI_DOUBLE, TARGET, t->comm);
 }
 
 static double run_copy(void *p, int n)

@@ -60,6 +60,7 @@ typedef struct rma_test {
     rma_sync_t sync;
     bool target_computes; /* between operations the target is outside MPI ... */
     double slice;         /* ... for so many seconds at a time */
+    double unit;          /* seconds of a unit of its work in the last rma_sample or rma_rest */
     double budget;        /* seconds to measure for */
     int burst;            /* operations between two synchronisations ... */
     int nth;              /* ... and which of them is being done, each in a place of its own */
@@ -101,6 +102,9 @@ rma_time_t rma_measure(rma_test_t *t, bool reads);
  * `limit` seconds. Returns how many there are, on rank 0.
  */
 int rma_sample(rma_test_t *t, double pause, double limit, double *seconds, int n);
+
+/** Collective, likewise; the origin computes for so many seconds. */
+void rma_rest(rma_test_t *t, double seconds);
 
 /** On rank 0, while rank 1 waits in MPI's next call: the in-process copy between the same shapes.
  */
