@@ -42,6 +42,7 @@ osc_nicstride_libnicstride_methods_la_SOURCES = \
 	osc_nicstride/queue/flow.c \
 	osc_nicstride/queue/keys.c \
 	osc_nicstride/queue/operation.c \
+	osc_nicstride/queue/presence.c \
 	osc_nicstride/queue/request.c \
 	osc_nicstride/queue/send.c \
 	osc_nicstride/queue/wait.c \

@@ -20,7 +20,6 @@
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/plan.h"
 #include "osc_nicstride/origin/origin.h"
-#include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/window/state.h"
 
 #include "ompi/constants.h"

@@ -18,7 +18,7 @@
 #include "common/pipeline/pipeline.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/methods/methods.h"
-#include "osc_nicstride/queue/wait.h"
+#include "osc_nicstride/queue/presence.h"
 
 #include "ompi/info/info.h"
 #include "ompi/runtime/mpiruntime.h"

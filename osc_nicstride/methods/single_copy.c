@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <sys/uio.h>
 
-#include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/sieve.h"
 #include "osc_nicstride/window/control.h"

@@ -17,7 +17,7 @@
 #include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/send.h"
-#include "osc_nicstride/queue/wait.h"
+#include "osc_nicstride/queue/presence.h"
 #include "osc_nicstride/sync/fence.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/module.h"

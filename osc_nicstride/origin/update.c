@@ -6,7 +6,6 @@
 #include "common/support/device.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/origin/origin.h"
-#include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/sync/fence.h"
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/hold.h"

@@ -10,6 +10,7 @@
 #include "osc_nicstride/window/control.h"
 
 #include "osc_nicstride/queue/flow.h"
+#include "osc_nicstride/queue/presence.h"
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/window/module.h"
 #include "osc_nicstride/queue/send.h"

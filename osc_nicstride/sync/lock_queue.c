@@ -6,7 +6,7 @@
 
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/send.h"
-#include "osc_nicstride/queue/wait.h"
+#include "osc_nicstride/queue/presence.h"
 #include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/window/state.h"
 #include "osc_nicstride/window/control.h"

@@ -13,7 +13,6 @@
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/sync/fence.h"
 #include "osc_nicstride/protocol/epoch.h"
-#include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/queue/send.h"
 
 #include "opal/runtime/opal_progress.h"

@@ -16,10 +16,13 @@
  * places.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "test/mpi/busy_lock.h"
 #include "test/mpi/counter.h"
 #include "test/mpi/testlib.h"
 
@@ -374,13 +377,69 @@ static void try_collisions(tl_kind_t kind)
     tl_win_free(&w);
 }
 
+/* ---- another window ---- */
+
+/** What rank 0's processors share with the others: it has the lock of one window. */
+static atomic_bool *busy;
+/** Its word of the other window, and whether that has changed meanwhile. */
+static const volatile int64_t *awaited;
+static bool arrived;
+
+/** While it has the lock it waits until the other window has been updated, at most so long. */
+static void await_other(bool begins)
+{
+    const struct timespec ms = {.tv_nsec = 1000000};
+
+    if (!begins)
+        return;
+    atomic_store(busy, true);
+    for (int i = 0; i < 20000 && *awaited == 0; i++)
+        nanosleep(&ms, NULL);
+    arrived = *awaited != 0;
+}
+
+/** A window that is busy holds up its own messages, not those of another. */
+static void try_two_windows(tl_kind_t kind)
+{
+    const MPI_Aint bytes = tl_rank() == 0 ? 64 : 0;
+    tl_window_t w = tl_win_make(kind, bytes, 1, MPI_COMM_WORLD, MPI_INFO_NULL),
+                other = tl_win_make(kind, bytes, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
+    static const int64_t one = 1;
+
+    tl_begin(&w, TL_LOCK_ALL);
+    tl_begin(&other, TL_LOCK_ALL);
+    if (w.rank == 0) {
+        awaited = (const volatile int64_t *)(const void *)other.base;
+        busy_lock_hold(&w, 0, 1, 0, await_other);
+        TL_CHECK(arrived, "another window's message waits for the lock of this");
+    } else if (w.rank == 1) {
+        while (!atomic_load(busy))
+            sched_yield();
+        TL_MPI(MPI_Accumulate(&one, 1, MPI_INT64_T, 0, tl_disp(&w, 0, 0), 1, MPI_INT64_T, MPI_SUM,
+                              w.win));
+        TL_MPI(MPI_Accumulate(&one, 1, MPI_INT64_T, 0, tl_disp(&other, 0, 0), 1, MPI_INT64_T,
+                              MPI_SUM, other.win));
+        TL_MPI(MPI_Win_flush(0, w.win));
+        TL_MPI(MPI_Win_flush(0, other.win));
+    }
+    tl_end(&other, TL_LOCK_ALL);
+    tl_end(&w, TL_LOCK_ALL);
+    MPI_Barrier(MPI_COMM_WORLD);
+    atomic_store(busy, false);
+    tl_win_free(&other);
+    tl_win_free(&w);
+}
+
 int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_MULTIPLE);
     tl_need_ranks(2, 16);
+    busy = tl_share(sizeof(*busy));
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         try_kind(kind);
         try_collisions(kind);
+        if (tl_one_host() && !never_waits())
+            try_two_windows(kind);
     }
     return tl_finish();
 }

@@ -1,0 +1,149 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "osc_nicstride/queue/presence.h"
+
+#include "common/support/clock.h"
+#include "common/transport/put.h"
+#include "common/transport/shm/node.h"
+#include "osc_nicstride/window/state.h"
+
+/* Threads that meet here find nearly the same. */
+double nicstride_usec(void)
+{
+    static double known;
+    double ticks;
+
+    __atomic_load(&known, &ticks, __ATOMIC_RELAXED);
+    if (ticks == 0) {
+        ticks = onic_ticks_per_usec();
+        __atomic_store(&known, &ticks, __ATOMIC_RELAXED);
+    }
+    return ticks;
+}
+
+/** Finds the peer's signs of life, where it shows some. */
+static void find_presence_locked(nicstride_peer_t *p)
+{
+    if (p->observed.presence == NULL)
+        p->observed.presence = onic_peer_presence(p->wire);
+}
+
+void nicstride_find_wake_locked(nicstride_peer_t *p)
+{
+    const int can = onic_peer_can_wake(p->wire) ? 1 : -1;
+
+    if (can > 0)
+        find_presence_locked(p);
+    __atomic_store_n(&p->observed.wakes, can, __ATOMIC_RELEASE);
+}
+
+bool nicstride_can_wake(nicstride_peer_t *p)
+{
+    if (__atomic_load_n(&p->observed.wakes, __ATOMIC_ACQUIRE) == 0) {
+        onic_transport_lock();
+        nicstride_find_wake_locked(p);
+        onic_transport_unlock();
+    }
+    return p->observed.wakes > 0;
+}
+
+bool nicstride_can_wake_all(nicstride_module_t *m)
+{
+    /* A process may be a node of its own by parameter. */
+    bool can = m->node.n == m->size || !nicstride_component.params.node;
+
+    onic_transport_lock();
+    for (int i = 0; i < m->size && can; i++) {
+        onic_peer_t *wire = nicstride_wire_locked(m, i);
+
+        can = i == m->rank || (wire != NULL && onic_peer_can_wake(wire));
+    }
+    onic_transport_unlock();
+    return can;
+}
+
+/** Its helper thread stands in for it by itself where `away` is set. */
+static bool is_away(const nicstride_peer_t *p, uint64_t now)
+{
+    return !onic_presence_is_fresh(p->observed.presence, now,
+                                   (uint64_t)(NICSTRIDE_PATIENCE_AWAY * nicstride_usec())) &&
+           !onic_presence_is_away(p->observed.presence);
+}
+
+void nicstride_wake(nicstride_patience_t *w, nicstride_peer_t *p, uint64_t now)
+{
+    if (!nicstride_patience_ends(w, now) || !is_away(p, now))
+        return;
+    nicstride_patience_wake(w, now, nicstride_usec());
+    nicstride_add(&nicstride_counters.wakeups, 1);
+    onic_peer_wake(p->wire);
+}
+
+void nicstride_wake_waited(nicstride_patience_t *w, nicstride_peer_t *p)
+{
+    if (p != NULL && nicstride_can_wake(p))
+        nicstride_wake(w, p, onic_ticks());
+}
+
+/* ---- is the target there? -------------------------------------------------------------------- */
+
+/** Finds what kind of peer it is, and its signs of life. Several threads may come here at once:
+ * what the first has written is read without a lock by then. */
+static void look_up(nicstride_peer_t *p)
+{
+    onic_kind_t kind = ONIC_NET;
+
+    if (p->local >= 0)
+        kind = onic_distance(onic_peer_name(p->wire));
+    onic_transport_lock();
+    if (!__atomic_load_n(&p->observed.looked_up, __ATOMIC_RELAXED)) {
+        find_presence_locked(p);
+        if (p->local < 0 && onic_peer_puts_by_rdma(p->wire))
+            kind = ONIC_ADAPTER;
+        p->observed.kind = kind;
+        __atomic_store_n(&p->observed.looked_up, true, __ATOMIC_RELEASE);
+    }
+    onic_transport_unlock();
+}
+
+onic_kind_t nicstride_kind(nicstride_peer_t *p)
+{
+    if (!__atomic_load_n(&p->observed.looked_up, __ATOMIC_ACQUIRE))
+        look_up(p);
+    return p->observed.kind;
+}
+
+const nicstride_path_t *nicstride_path(nicstride_peer_t *p)
+{
+    return &nicstride_component.table.path[nicstride_kind(p)];
+}
+
+nicstride_presence_t nicstride_presence(nicstride_peer_t *p)
+{
+    const onic_presence_t *presence;
+    uint64_t recent, now;
+
+    (void)nicstride_kind(p);
+    presence = p->observed.presence;
+    if (presence == NULL)
+        return NICSTRIDE_PRESENT;
+    if (onic_presence_is_away(presence))
+        return NICSTRIDE_SERVED;
+    recent = (uint64_t)(ONIC_PRESENCE_USEC * nicstride_usec());
+    now = onic_ticks();
+    /* The clock is read once for an operation and its flush: it takes as long as all else here. */
+    __atomic_store_n(&p->observed.looked, now, __ATOMIC_RELAXED);
+    /* A peer that has just answered need not be looked at, which is a cache miss on both sides. */
+    if (now - __atomic_load_n(&p->observed.answered, __ATOMIC_RELAXED) < recent ||
+        onic_presence_is_fresh(presence, now, recent))
+        return NICSTRIDE_PRESENT;
+    return nicstride_can_wake(p) ? NICSTRIDE_SERVED : NICSTRIDE_ABSENT;
+}
+
+void nicstride_answered_locked(nicstride_peer_t *p)
+{
+    __atomic_store_n(&p->observed.answered, __atomic_load_n(&p->observed.looked, __ATOMIC_RELAXED),
+                     __ATOMIC_RELAXED);
+}
