@@ -36,7 +36,6 @@ typedef void (*nicstride_reduce_fn_t)(void *ctx, const void *src, void *dst, siz
 typedef struct nicstride_apply {
     nicstride_apply_kind_t kind;
     nicstride_native_t native;
-    bool integer;              /**< of the kinds that atomics take without a wish (discipline.h) */
     bool atomic;               /**< aligned elements by atomics; size == extent then */
     size_t size;               /**< packed bytes of an element, 1 .. 64 */
     size_t extent;             /**< bytes from one element to the next in memory, 1 .. 64 */

@@ -22,8 +22,7 @@ static uint8_t clamp(unsigned shift, unsigned most)
 
 nicstride_discipline_t nicstride_discipline(uint64_t bytes, uint32_t granularity)
 {
-    nicstride_discipline_t d = {.integers = granularity <= 8,
-                                .all = granularity > 0 && granularity <= 8};
+    nicstride_discipline_t d = {.atomics = granularity > 0 && granularity <= 8};
 
     if (granularity == 0)
         d.shift = clamp(log2_up(bytes / NICSTRIDE_STRIPES + 1), SHIFT_MAX);

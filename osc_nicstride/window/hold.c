@@ -118,12 +118,6 @@ bool nicstride_try_update(const nicstride_module_t *m, nicstride_accop_t *op, vo
     return true;
 }
 
-/** Compare and swap is for integers alone, so it goes by atomics where these do. */
-static nicstride_apply_t integer_of(size_t size)
-{
-    return (nicstride_apply_t){.integer = true, .size = size, .extent = size};
-}
-
 static void swap_bytes(const nicstride_apply_t *a, void *at, const void *compare,
                        const void *desired, void *old)
 {
@@ -136,7 +130,7 @@ static void swap_bytes(const nicstride_apply_t *a, void *at, const void *compare
 int nicstride_swap(const nicstride_module_t *m, int local, void *at, int64_t disp, size_t size,
                    const void *compare, const void *desired, void *old)
 {
-    nicstride_apply_t a = integer_of(size);
+    nicstride_apply_t a = {.size = size, .extent = size};
     nicstride_hold_t h;
     int rc;
 
@@ -151,7 +145,7 @@ int nicstride_swap(const nicstride_module_t *m, int local, void *at, int64_t dis
 bool nicstride_try_swap(const nicstride_module_t *m, void *at, int64_t disp, size_t size,
                         const void *compare, const void *desired, void *old)
 {
-    nicstride_apply_t a = integer_of(size);
+    nicstride_apply_t a = {.size = size, .extent = size};
     nicstride_hold_t h;
 
     nicstride_hold_init(&h, m, m->node.me, &a, (uintptr_t)at % (size & -size) == 0);

@@ -32,8 +32,7 @@ static inline void nicstride_hold_init(nicstride_hold_t *h, const nicstride_modu
     const bool word = a->size == a->extent && a->size <= 8;
 
     *h = (nicstride_hold_t){.m = m, .local = local, .locks = true};
-    a->atomic =
-        nicstride_by_atomics(nicstride_ctl(m, local)->discipline, a->integer, a->size, a->extent);
+    a->atomic = nicstride_by_atomics(nicstride_ctl(m, local)->discipline, a->size, a->extent);
     /* Whole elements are loaded, whoever stores them. */
     if (a->atomic || (a->kind == NICSTRIDE_APPLY_NO_OP && word))
         h->locks = !aligned;

@@ -142,7 +142,6 @@ bool nicstride_accop_init(nicstride_accop_t *a, unsigned op, unsigned dtype)
     a->op = ops[op];
     a->dt = (ompi_datatype_t *)(uintptr_t)dtype_at(dtype);
     a->apply.native = native(op, dtype);
-    a->apply.integer = nicstride_swappable[dtype];
     a->apply.atomic = false;
     a->apply.reduce = reduce;
     a->apply.ctx = a;

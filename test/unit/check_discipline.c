@@ -22,25 +22,27 @@ START_TEST(disciplines)
 {
     nicstride_discipline_t d = nicstride_discipline(1 << 20, 0);
 
-    /* Without a wish integers are single, and the window has all locks. */
-    UNIT_CHECK(d.integers && !d.all && d.shift <= 15 && (UINT64_C(64) << d.shift) >= 1 << 20);
-    UNIT_CHECK(nicstride_by_atomics(d, true, 8, 8) && !nicstride_by_atomics(d, false, 8, 8));
-    UNIT_CHECK(nicstride_by_atomics(d, true, 1, 1) && !nicstride_by_atomics(d, true, 16, 16));
-    UNIT_CHECK(!nicstride_by_atomics(d, true, 6, 8) && !nicstride_by_atomics(d, true, 3, 3));
+    /* Without a wish the window has all locks. */
+    UNIT_CHECK(d.shift <= 15 && (UINT64_C(64) << d.shift) >= 1 << 20);
+    UNIT_CHECK(!nicstride_by_atomics(d, 8, 8) && !nicstride_by_atomics(d, 1, 1));
     /* Small ones have no lock for less than a line, very large ones several stripes for a lock. */
     UNIT_CHECK(nicstride_discipline(8, 0).shift == 6 && nicstride_discipline(0, 0).shift == 6);
     UNIT_CHECK(nicstride_discipline(UINT64_C(1) << 40, 0).shift == 20);
     /* A wish for single elements, and for many at once. */
-    for (uint32_t wish = 1; wish <= 8; wish++)
-        UNIT_CHECK(nicstride_discipline(1 << 20, wish).all);
+    for (uint32_t wish = 1; wish <= 8; wish++) {
+        d = nicstride_discipline(1 << 20, wish);
+        UNIT_CHECK(nicstride_by_atomics(d, 8, 8) && nicstride_by_atomics(d, 1, 1));
+        UNIT_CHECK(!nicstride_by_atomics(d, 16, 16) && !nicstride_by_atomics(d, 6, 8) &&
+                   !nicstride_by_atomics(d, 3, 3));
+    }
     d = nicstride_discipline(1 << 20, 9);
-    UNIT_CHECK(!d.integers && !d.all && d.shift == 6);
+    UNIT_CHECK(!d.atomics && d.shift == 6);
     UNIT_CHECK(nicstride_discipline(1 << 20, 4096).shift == 12);
     UNIT_CHECK(nicstride_discipline(1 << 20, 4097).shift == 13);
     UNIT_CHECK(nicstride_discipline(1 << 20, NICSTRIDE_GRANULARITY_MAX).shift == 30);
     /* Own memory has one lock, whatever its addresses are. */
     d = nicstride_discipline_of_one();
-    UNIT_CHECK(!d.integers && !d.all && nicstride_stripes(d, 5, INT64_MAX) == 1);
+    UNIT_CHECK(!d.atomics && nicstride_stripes(d, 5, INT64_MAX) == 1);
 }
 END_TEST
 
