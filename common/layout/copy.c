@@ -90,7 +90,7 @@ void onic_copy_any(void *to, const void *from, size_t bytes)
     onic_move((uintptr_t)to, (uintptr_t)from, bytes, (uintptr_t)to);
 }
 
-void onic_copy_out(void *to, const void *from, size_t bytes)
+void onic_copy_out_any(void *to, const void *from, size_t bytes)
 {
     onic_move((uintptr_t)to, (uintptr_t)from, bytes, (uintptr_t)from);
 }

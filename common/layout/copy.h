@@ -110,9 +110,18 @@ static inline void onic_copy_bytes(void *to, const void *from, size_t bytes)
         onic_copy_any(to, from, bytes);
 }
 
+/** See below. */
+ONIC_EXPORT void onic_copy_out_any(void *to, const void *from, size_t bytes);
+
 /** The same where others may be writing to the source: its aligned elements are read whole,
  * wherever they go. */
-ONIC_EXPORT void onic_copy_out(void *to, const void *from, size_t bytes);
+static inline void onic_copy_out(void *to, const void *from, size_t bytes)
+{
+    if (bytes == sizeof(uint64_t))
+        memcpy(to, from, sizeof(uint64_t));
+    else
+        onic_copy_out_any(to, from, bytes);
+}
 
 /** The same for a long destination that another processor is to read next: by stores that go past
  *  the caches, where there are such. They are complete before any store that follows. A plain store

@@ -32,7 +32,7 @@ static inline bool copy_mapped(nicstride_module_t *m, nicstride_msg_type_t type,
     if (type == NICSTRIDE_MSG_PUT)
         onic_copy_bytes(at, g->origin, bytes);
     else
-        onic_copy_bytes((void *)(uintptr_t)g->origin, at, bytes);
+        onic_copy_out((void *)(uintptr_t)g->origin, at, bytes);
     nicstride_count(NICSTRIDE_METHOD_DIRECT, bytes);
     return true;
 }

@@ -201,7 +201,7 @@ size_t nicstride_compose(unsigned char *bytes, nicstride_msg_t *msg, const onic_
     if (len == 0)
         return (size_t)(end - bytes);
     if (data->cursor.layout == NULL) {
-        onic_copy_bytes(end, data->base, len);
+        onic_copy_out(end, data->base, len); /* perhaps of the window, where others write */
     } else {
         onic_cursor_t from = data->cursor;
 

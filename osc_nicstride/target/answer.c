@@ -57,7 +57,7 @@ static bool answer_in_reply_line(nicstride_peer_t *p, const nicstride_msg_t *to,
     }
     /* Read once, and so that no element is torn: others may be writing there. */
     if (len > 0)
-        onic_copy_bytes(few, data, len);
+        onic_copy_out(few, data, len);
     nicstride_reply_line_answer(p->flow.reply_line_there, count,
                                 len > 0 ? onic_handle_word(to->handle) : 0, few, len);
     return true;

@@ -7,7 +7,8 @@
 /**
  * @file
  * All ranks work on the same locations at once, on their own as on those of others, by every
- * accumulate call: no update may be lost, no fetched value seen twice.
+ * accumulate call: no update may be lost, no fetched value seen twice. A word that is stored by the
+ * processor is never seen half.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -279,6 +280,42 @@ static void check_all(const tl_window_t *w, const tally_t *tallies)
     }
 }
 
+/** What rank 0 stores into a word while others get it, with half a word before it: none is torn. */
+static void try_tearing(tl_kind_t kind)
+{
+    enum { GETS = 300, STORES = 500000 };
+    tl_window_t w = tl_win_make(kind, 64, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
+    int at = 16 - (int)((uintptr_t)w.base % sizeof(int64_t)), ended = 0, torn = 0;
+    volatile int64_t *word = (volatile int64_t *)(void *)(w.base + at);
+    _Alignas(8) unsigned char got[12];
+
+    MPI_Bcast(&at, 1, MPI_INT, 0, w.comm);
+    tl_begin(&w, TL_LOCK_ALL);
+    while (w.rank == 0 && ended < w.size - 1) {
+        int flag;
+
+        for (int i = 0; i < STORES; i++)
+            *word = -(i % 2);
+        MPI_Iprobe(MPI_ANY_SOURCE, 0, w.comm, &flag, MPI_STATUS_IGNORE);
+        if (flag)
+            MPI_Recv(NULL, 0, MPI_BYTE, MPI_ANY_SOURCE, 0, w.comm, MPI_STATUS_IGNORE);
+        ended += flag;
+    }
+    for (int i = 0; w.rank > 0 && i < GETS; i++) {
+        int64_t value;
+
+        TL_MPI(MPI_Get(got, 12, MPI_BYTE, 0, tl_disp(&w, 0, at - 4), 12, MPI_BYTE, w.win));
+        TL_MPI(MPI_Win_flush(0, w.win));
+        memcpy(&value, got + 4, sizeof(value));
+        torn += value != 0 && value != -1;
+    }
+    TL_CHECK(torn == 0, "%d of %d are torn", torn, GETS);
+    if (w.rank > 0)
+        MPI_Send(NULL, 0, MPI_BYTE, 0, 0, w.comm);
+    tl_end(&w, TL_LOCK_ALL);
+    tl_win_free(&w);
+}
+
 static void try_kind(tl_kind_t kind)
 {
     tl_window_t w = tl_win_make(kind, sizeof(shared_values_t), 1, MPI_COMM_WORLD, MPI_INFO_NULL);
@@ -313,5 +350,7 @@ int main(int argc, char **argv)
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind))
         try_kind(kind);
+    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind))
+        try_tearing(kind);
     return tl_finish();
 }
