@@ -47,6 +47,9 @@ typedef struct onic_server {
     bool failed; /**< it cannot be started, which has been said; with the lock */
 } onic_server_t;
 
+/** Most rows by which messages of others come. */
+#define ONIC_POLLS 2
+
 typedef struct onic_transport {
     int refs;
     size_t header_max;
@@ -66,9 +69,10 @@ typedef struct onic_transport {
     onic_table_t *tables;
     onic_transport_fns_t fns[ONIC_AM_COUNT];
     _Atomic(onic_work_fn_t) work[ONIC_PLACES][ONIC_AM_COUNT]; /**< of `fns`; no lock to read */
-    atomic_uint asked[ONIC_PLACES]; /**< a bit for each component whose function is to run */
-    bool locked_left;               /**< one of ONIC_LOCKED has left something undone */
-    atomic_bool unlocked_left;      /**< likewise one of ONIC_UNLOCKED */
+    atomic_uint asked[ONIC_PLACES];     /**< a bit for each component whose function is to run */
+    bool locked_left;                   /**< one of ONIC_LOCKED has left something undone */
+    atomic_bool unlocked_left;          /**< likewise one of ONIC_UNLOCKED */
+    int (*polls[ONIC_POLLS + 1])(void); /**< of the rows that have one; NULL ends them */
     unsigned drain; /**< most progresses until nothing comes of processes that are gone */
     onic_server_t server;
     /** Grows with every sign of life of an MPI thread; alone in its cache line. */

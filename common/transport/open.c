@@ -19,6 +19,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ompi/constants.h"
 #include "ompi/proc/proc.h"
@@ -141,8 +142,10 @@ static int start_rows(const onic_transport_config_t *config)
                                         .broken = onic_peer_on_broken,
                                         .left = left};
     onic_requests_start();
-    while (*row != NULL && (rc = (*row)->start(config)) == OMPI_SUCCESS)
-        row++;
+    memset(onic_transport.polls, 0, sizeof(onic_transport.polls));
+    for (unsigned n = 0; *row != NULL && (rc = (*row)->start(config)) == OMPI_SUCCESS; row++)
+        if ((*row)->poll != NULL && n < ONIC_POLLS)
+            onic_transport.polls[n++] = (*row)->poll;
     if (rc != OMPI_SUCCESS)
         stop_rows(row);
     return rc;

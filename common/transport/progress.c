@@ -131,8 +131,8 @@ bool onic_transport_has_messages(void)
 int onic_transport_poll_locked(void)
 {
     int events = 0;
-    for (const onic_row_t *const *row = onic_rows; *row != NULL && events == 0; row++)
-        events += (*row)->poll != NULL ? (*row)->poll() : 0;
+    for (int (**poll)(void) = onic_transport.polls; *poll != NULL && events == 0; poll++)
+        events = (*poll)();
     return events;
 }
 

@@ -389,5 +389,8 @@ void superpipe_poll(void)
     if (!onic_transport_lock_for_messages())
         return;
     (void)onic_transport_poll_locked();
-    (void)unlock_and_complete();
+    if (superpipe.done_head == NULL)
+        onic_transport_unlock();
+    else
+        (void)unlock_and_complete();
 }
