@@ -36,8 +36,8 @@ static inline struct timespec onic_timespec(uint64_t nsec)
 /** onic_ticks_clock where ticks come from the processor's counter; no inode has this number. */
 #define ONIC_CLOCK_COUNTER 1
 
-/** The rule: whose ticks does a process count? Two of a machine may compare theirs where the
- *  answers are the same: ONIC_CLOCK_COUNTER or the time namespace (its inode, 0 where it has none).
+/** Which clock a process's ticks come from. Two processes of a machine may compare theirs if the
+ *  results are equal: ONIC_CLOCK_COUNTER or the time namespace (its inode, 0 where it has none).
  *  `clocksource` is the kernel's; `invariant`: the counter never stops nor changes its rate. Pure.
  */
 static inline uint64_t onic_clock_pick(const char *clocksource, bool invariant,
@@ -49,14 +49,14 @@ static inline uint64_t onic_clock_pick(const char *clocksource, bool invariant,
     return tsc && invariant ? ONIC_CLOCK_COUNTER : time_namespace;
 }
 
-/** Picks the clock behind onic_ticks, which before is the kernel's; once, whatever the kernel finds
- *  out later. One thread at a time; reads a file, the first time. */
+/** Picks the clock of onic_ticks, until then the kernel's; once, whatever the kernel finds out
+ *  later. One thread at a time; reads a file the first time. */
 ONIC_EXPORT void onic_ticks_start(void);
 
 /** Whose ticks they are, as by onic_clock_pick. After onic_ticks_start. */
 ONIC_EXPORT uint64_t onic_ticks_clock(void);
 
-/** Do ticks come from the counter? For onic_ticks alone. */
+/** True if ticks come from the counter. For onic_ticks alone. */
 ONIC_EXPORT extern atomic_bool onic_ticks_counted;
 
 /** A clock whose unit is that of onic_ticks_per_usec. Between processes as onic_clock_pick says. */

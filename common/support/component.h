@@ -17,17 +17,17 @@
  * is given that is no number of the range; suffixes k, m and g are powers of 1024. */
 ONIC_EXPORT void onic_param_register(const mca_base_component_t *c, const onic_param_t *p);
 
-/** Was a word of the list given, or a text that is valid? False after a text of a help file that
- *  says so: "bad-word", or the parameter's topic. Also sets a number that is a size. */
+/** True if a word of the list, or a valid text, was given. False after a text of a help file:
+ *  "bad-word", or the parameter's topic. Also sets a number that is a size. */
 ONIC_EXPORT bool onic_param_check(const onic_param_t *p, const char *help_file);
 
-/** Says so, by the text "not-here" of a help file, where a list of names has none that is there. */
+/** Prints the text "not-here" of a help file if none of a list of names is there. */
 ONIC_EXPORT void onic_param_say_absent(const onic_param_t *p, const char *help_file);
 
-/** Was each number of the component given within its range, and each switch a truth value?
- *  OMPI_SUCCESS, or OMPI_ERR_BAD_PARAM after the text "bad-number" or "bad-switch" of a help file
- *  about each that was not. Also says which names of the
- *  environment, where mpirun puts those of its command line, are no parameters of the component. */
+/** Checks that each number of the component was given within its range, and each switch as a truth
+ *  value. OMPI_SUCCESS, or OMPI_ERR_BAD_PARAM after the text "bad-number" or "bad-switch" of a help
+ *  file about each that was not. Also prints which names in the environment, where mpirun puts
+ *  those of its command line, are no parameters of the component. */
 ONIC_EXPORT int onic_check_given(const mca_base_component_t *c, const char *help_file);
 
 /** A performance variable that is read from `*counter`; `class` is one of MCA_BASE_PVAR_CLASS_*. */

@@ -11,10 +11,11 @@
 
 #include "common/support/export.h"
 
-/** Is the byte at `p`, any address, in memory that only a device can reach? Any threads in MPI. */
+/** True if the byte at `p`, any address, is in memory that only a device can reach. Any thread in
+ *  MPI. */
 typedef bool (*onic_device_fn_t)(const void *p);
 
-/** What can tell; NULL where nothing can. Not to be written but by the functions below. */
+/** The function that can tell; NULL where nothing can. Written only by the functions below. */
 ONIC_EXPORT extern onic_device_fn_t onic_device_fn;
 
 /** Finds what can tell, once Open MPI has found its devices. MPI threads. */
@@ -23,14 +24,14 @@ ONIC_EXPORT void onic_device_init(void);
 /** For tests: from now on `fn` tells, NULL for none. Not while another thread is in MPI. */
 ONIC_EXPORT void onic_device_set_fn(onic_device_fn_t fn);
 
-/** Can memory of devices be told at all? After onic_device_init; any thread. */
+/** True if memory of devices can be told at all. After onic_device_init; any thread. */
 static inline bool onic_devices_told(void)
 {
     return __atomic_load_n(&onic_device_fn, __ATOMIC_ACQUIRE) != NULL;
 }
 
-/** Is the byte at `p` in memory that only a device can reach? False where that cannot be told, and
- *  for memory that moves by itself. Some 100 ns. Threads that are in MPI. */
+/** True if the byte at `p` is in memory that only a device can reach. False where that cannot be
+ *  told, and for memory that moves by itself. Some 100 ns. Threads that are in MPI. */
 static inline bool onic_on_device(const void *p)
 {
     return onic_devices_told() && onic_device_fn(p);

@@ -104,10 +104,10 @@ static uint64_t starter(void)
     return place != NULL ? hash_of(place) : (uint64_t)getppid();
 }
 
-/** Is this process the first on this node to say so, of all that one mpirun has started? A socket's
- *  abstract name can be had once, needs no file, and is given back by the kernel when its owner
- *  ends. Until then it is kept on purpose. In doubt the text is printed: better twice than never.
- */
+/** True if this process is the first on this node to print the text, of all that one mpirun has
+ *  started. A socket's abstract name can be had once, needs no file, and is given back by the
+ *  kernel when its owner ends. Until then it is kept on purpose. In doubt the text is printed:
+ *  better twice than never. */
 static bool first_to_say(const char *text)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};

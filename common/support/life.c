@@ -62,7 +62,7 @@ static uint64_t inode_of(const char *path)
     return stat(path, &file) == 0 ? (uint64_t)file.st_ino : 0;
 }
 
-/** Does /proc show the processes of my own namespace? It may be mounted from outside. */
+/** True if /proc shows the processes of this namespace. It may be mounted from outside. */
 static bool proc_is_mine(void)
 {
     char text[32];

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Is another process of this machine dead? It is known by its number, the time at which it
- *  began, and the namespaces in which the two have a meaning. Where any of that cannot be known, no
- *  process counts as dead. A process that is stopped is not. No MPI. */
+/** @file Whether another process of this machine is dead. A process is known by its number, the
+ *  time at which it began, and the namespaces in which the two have a meaning. Where any of that
+ *  cannot be known, no process counts as dead. A process that is stopped is not dead. No MPI. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,7 +23,7 @@ typedef struct onic_life {
 /** This process. Takes some tens of microseconds at the first call. Any thread. */
 ONIC_EXPORT onic_life_t onic_life_mine(void);
 
-/** Is it known that this process has ended? Any thread; some tens of microseconds. */
+/** True if the process is known to have ended. Any thread; some tens of microseconds. */
 ONIC_EXPORT bool onic_life_is_dead(const onic_life_t *life);
 
 /* ---- what decides: pure ---------------------------------------------------------------------- */
@@ -35,12 +35,12 @@ typedef struct onic_stat {
     uint64_t began;
 } onic_stat_t;
 
-/** Reads the text of such a file; false where it is no such. The name in it may be anything. */
+/** Reads the text of such a file; false if it is malformed. The name in it may be anything. */
 bool onic_stat_read(const char *text, onic_stat_t *stat);
 
-/** Can `mine` know whether `other` is dead? Where both are known and in the same namespaces. */
+/** True if `mine` can know whether `other` is dead: both are known and in the same namespaces. */
 bool onic_life_comparable(const onic_life_t *mine, const onic_life_t *other);
 
-/** Has a process of this number, which the file is about, taken the place of `life`, or ended and
- *  not been waited for? The first thread may end before others do. */
+/** True if the process that the file is about has taken the number of `life`, or has ended and not
+ *  been waited for. Its first thread may end before others do. */
 bool onic_life_ended(const onic_life_t *life, const onic_stat_t *stat);

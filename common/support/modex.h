@@ -25,7 +25,7 @@ ONIC_EXPORT void *onic_modex_get_bytes(opal_process_name_t name, const char *key
  *  others. It needs no point-to-point layer. One thread, one fence at a time; a wait for its end
  *  may be given up. False where there is none. */
 ONIC_EXPORT bool onic_modex_fence_begin(void);
-/** Has everybody entered it? Any thread. */
+/** True if all have entered it. Any thread. */
 ONIC_EXPORT bool onic_modex_fence_ended(void);
 
 /** Calls `visit` with the first process of each node of this job (of the lowest rank there), until

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/** Does the list, NULL where there is none, ask for the component by its name? */
+/** True if the list, NULL where there is none, names the component. */
 static inline bool onic_selects(const char *list, const char *name)
 {
     const size_t len = strlen(name);

@@ -28,8 +28,8 @@ bool onic_named(const mca_base_component_t *c)
            onic_selects(*list, c->mca_component_name);
 }
 
-/** Has a priority been given? It need not be right. By the interface that has been the same since
- *  Open MPI 1.7: in another series nothing else may be registered. */
+/** True if a priority was given, whether right or not. By the interface that has been the same
+ *  since Open MPI 1.7: in another series nothing else may be registered. */
 static bool has_priority(const mca_base_component_t *c)
 {
     static int value;

@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Is this the Open MPI that a component was built for, and has anybody asked for it? One
- *  thread, once the component's framework has registered its own parameter. */
+/** @file Whether this is the Open MPI that a component was built for, and whether anybody has asked
+ *  for the component. One thread, once the component's framework has registered its own parameter.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -12,8 +13,8 @@
 #include "common/ompi_compat.h"
 #include "opal/mca/mca.h"
 
-/** Does the framework's parameter (osc, pml or coll) name the component? What nobody has asked for
- *  writes no line. Also in another series. */
+/** True if the framework's parameter (osc, pml or coll) names the component. A component that
+ *  nobody has asked for prints nothing. Also in another series. */
 ONIC_EXPORT bool onic_named(const mca_base_component_t *c);
 
 /** False where the running series is another one or the running library has another size for a

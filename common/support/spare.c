@@ -48,7 +48,8 @@ static bool take(spare_t *s)
     return true;
 }
 
-/** Is it still what was opened? A program that closes all descriptors may have used it again. */
+/** True if it is still what was opened. A program that closes all descriptors may have used it
+ *  again. */
 static bool is_mine(const spare_t *s)
 {
     struct stat file;

@@ -27,14 +27,14 @@ bool onic_spare_give(onic_spare_for_t what);
 /** Something was closed: takes back what was given up for a moment, as far as it can be had. */
 void onic_spare_take_back(void);
 
-/** Has there been none left? Then as little as possible should stay open. */
+/** True if no descriptor was left at some time. Then as little as possible should stay open. */
 bool onic_spare_has_run_out(void);
 
-/** Before another library opens files: is there still one left? Two system calls, which take
- *  none while there is. */
+/** Before another library opens files: makes room if no descriptor is left. Two system calls, which
+ *  take none while there are some. */
 void onic_spare_look(void);
 
-/** Does the process's limit leave none, but for those in reserve? */
+/** True if the process's limit leaves none but those in reserve. */
 bool onic_spare_none_left(void);
 
 /** As open(2), for a moment, with O_CLOEXEC; closed by onic_close. */

@@ -13,19 +13,20 @@
 /** The credit of a peer and this process, which stays as long as the peer does. */
 ONIC_EXPORT onic_account_t *onic_peer_account(onic_peer_t *peer);
 
-/** The peer will send, or has sent, by credit: tells it what it may, if that was not done yet. */
+/** The peer sends by credit: tells it its first limit, unless that has been done. */
 ONIC_EXPORT void onic_peer_meet(onic_peer_t *peer);
 
-/** Gives the peer what it may have now, and tells it. `lacks`: it lacks credit. */
+/** Raises the peer's limit as far as the pool allows, and tells it. `lacks`: the peer has asked for
+ *  credit. */
 ONIC_EXPORT void onic_peer_grant(onic_peer_t *peer, bool lacks);
 
-/** It sends nothing any more. What has come of it stays until it is freed. */
+/** The peer sends nothing any more. Messages of it that wait here count until they are freed. */
 ONIC_EXPORT void onic_peer_forget_credit(onic_peer_t *peer);
 
-/** The record of the peer is about to go: nothing of the pool is held for it any more. */
+/** The record of the peer is about to be freed: gives all that it holds back to the pool. */
 void onic_account_close(onic_peer_t *peer);
 
-/** A message of that cost has come from the peer; where `waits`, it may wait for a receive. */
+/** A message of that cost has come from the peer. `waits`: it may wait for a receive. */
 static inline void onic_credit_arrived(onic_peer_t *peer, onic_account_t *a, uint64_t bytes,
                                        bool waits)
 {
@@ -34,7 +35,7 @@ static inline void onic_credit_arrived(onic_peer_t *peer, onic_account_t *a, uin
     onic_credit_pool_arrived(&onic_credit_pool, &a->sender, bytes, waits);
 }
 
-/** It is gone again. */
+/** That message is not kept any more. */
 static inline void onic_credit_freed(onic_peer_t *peer, onic_account_t *a, uint64_t bytes,
                                      bool waits)
 {

@@ -12,10 +12,10 @@
 
 #include <stdlib.h>
 
-/** Forgotten, but a row still closes the connection. */
+/** Peers that are forgotten, but whose connection a row is still closing. */
 static onic_peer_t *closing;
 
-/** Do all components do without it? */
+/** True if all components do without it. */
 static bool is_forgotten(onic_peer_t *peer, bool left)
 {
     for (unsigned id = 0; id < ONIC_AM_COUNT; id++)
@@ -39,7 +39,7 @@ static onic_peer_t *find_unnamed(void)
     return found;
 }
 
-/** Have all rows closed their connections to it? */
+/** True if all rows have closed their connections to it. */
 static bool is_closed(onic_peer_t *peer)
 {
     bool closed = true;
@@ -68,7 +68,7 @@ static void forget(onic_peer_t *peer)
     closing = peer;
 }
 
-/** Has it left, and is nothing under way with it? */
+/** True if it has left and nothing is under way with it. */
 static bool may_forget(onic_peer_t *peer)
 {
     if (!peer->gone || peer->refs > 0 || !is_forgotten(peer, true))
@@ -85,7 +85,7 @@ void onic_transport_forget_left(void)
     onic_transport_lock();
     onic_peer_t *found = onic_transport.foreign > 0 ? find_unnamed() : NULL;
     onic_transport_unlock();
-    /* Records are freed here alone. */
+    /* Records are freed only here. */
     for (onic_peer_t *peer = found; peer != NULL; peer = peer->next_left)
         (void)onic_peer_look(peer);
     onic_transport_lock();

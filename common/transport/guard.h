@@ -12,21 +12,22 @@
 #include <stdbool.h>
 
 typedef struct onic_guard {
-    _Alignas(64) atomic_uint held; /**< 1 while it is */
-    /** A server thread was started. Set with the lock held, and for good: a thread that forks may
-     *  have seen it. */
+    _Alignas(64) atomic_uint held; /**< 1 while somebody holds the lock */
+    /** A server thread was started. Set with the lock held and never cleared: a thread that forks
+     *  may have seen it. */
     atomic_bool helped;
-    bool by_helper;      /**< it is that thread that holds the lock */
-    const bool *threads; /**< may several threads of the program be in MPI? */
+    bool by_helper;      /**< the server thread holds the lock */
+    const bool *threads; /**< true if several threads of the program may be in MPI */
 } onic_guard_t;
 
-/** Is it taken with an exchange? For the threads that may be in MPI, and helpers. */
+/** True if the lock must be taken by an atomic exchange. For threads that may be in MPI, and
+ *  helpers. */
 static inline bool onic_guard_is_shared(const onic_guard_t *g)
 {
     return *g->threads || atomic_load_explicit(&g->helped, memory_order_relaxed);
 }
 
-/** Takes the lock if it is free. Not recursive. By the same threads. */
+/** Takes the lock if it is free. Not recursive. For the same threads. */
 static inline bool onic_guard_try(onic_guard_t *g)
 {
     if (atomic_load_explicit(&g->held, memory_order_relaxed) != 0)
@@ -42,18 +43,17 @@ static inline void onic_guard_release(onic_guard_t *g)
     atomic_store_explicit(&g->held, 0, memory_order_release);
 }
 
-/** What a thread finds that is about to fork. */
+/** What a thread that is about to fork finds. */
 typedef enum onic_guard_fork {
-    ONIC_GUARD_TAKEN, /**< it has the lock */
-    ONIC_GUARD_BUSY,  /**< another thread has */
-    ONIC_GUARD_ALONE  /**< the lock is of one thread alone, which nobody else may disturb */
+    ONIC_GUARD_TAKEN, /**< it has taken the lock */
+    ONIC_GUARD_BUSY,  /**< another thread holds the lock */
+    ONIC_GUARD_ALONE  /**< only one thread uses the lock: others must leave it alone */
 } onic_guard_fork_t;
 
-/** Takes the lock if it is free and shared. Any thread, one of the program's own that never calls
- *  MPI, too. */
+/** Takes the lock if it is free and shared. Any thread, also one that never calls MPI. */
 static inline onic_guard_fork_t onic_guard_try_fork(onic_guard_t *g)
 {
-    /* Where a helper is seen, what was held when it was started is seen, too. */
+    /* A thread that sees the helper also sees a lock that was held when the helper was started. */
     if (!*g->threads && !atomic_load_explicit(&g->helped, memory_order_acquire))
         return ONIC_GUARD_ALONE;
     return onic_guard_try(g) ? ONIC_GUARD_TAKEN : ONIC_GUARD_BUSY;

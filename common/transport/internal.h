@@ -24,14 +24,14 @@
 /** Addresses in memory that the node shares; see addresses.c. */
 typedef struct onic_table onic_table_t;
 
-/** How the server thread sleeps, or will next time. */
+/** How the server thread sleeps, or will sleep next. */
 enum {
     ONIC_SERVER_LOOKS,  /**< by a timer, or not at all */
     ONIC_SERVER_ASLEEP, /**< without a timer: a thread that leaves work must wake it */
     ONIC_SERVER_PARKED  /**< in charge: an MPI thread that comes back must wake it, too */
 };
 
-/** Most descriptors that end its sleep. */
+/** Most descriptors that it polls. */
 #define ONIC_SERVER_FDS 4
 
 typedef struct onic_server {
@@ -40,40 +40,41 @@ typedef struct onic_server {
     atomic_bool stop;
     atomic_int want;
     atomic_int sleep;
-    unsigned naps;                      /**< how often it has slept while it stood in */
-    struct pollfd fds[ONIC_SERVER_FDS]; /**< the pipe, and what rows have */
+    unsigned naps;                      /**< sleeps while it stood in for the MPI threads, ever */
+    struct pollfd fds[ONIC_SERVER_FDS]; /**< the pipe, and the descriptors of rows */
     nfds_t nfds;
     atomic_uint idle_usec;
-    bool failed; /**< it cannot be started, which has been said; with the lock */
+    bool failed; /**< it could not be started, and a text has said so; lock held */
 } onic_server_t;
 
-/** Most rows by which messages of others come. */
+/** Most rows that receive messages from other processes. */
 #define ONIC_POLLS 2
 
 typedef struct onic_transport {
     int refs;
     size_t header_max;
     bool closing;
-    bool published;          /**< this process's address, under a key of its own */
+    bool published;          /**< this process's address has been published */
     bool puts;               /**< the rows were started for puts, too */
-    bool shares_memory;      /**< a list of transports does not leave that out */
+    bool shares_memory;      /**< the list of transports allows shared memory */
     opal_hash_table_t peers; /**< by onic_name; onic_peer_t */
-    unsigned foreign;        /**< of these, those of other jobs */
+    unsigned foreign;        /**< peers of other jobs */
     onic_peer_t *self;
     atomic_uint losses; /**< connections lost so far, in this transport and before; set with the
                            lock held, read without it */
     atomic_bool job_is_broken;   /**< a process of this job and machine has died */
-    LIST_HEAD(, onic_peer) near; /**< those whose end can be seen */
-    onic_peer_t *look_next;      /**< the one to be looked at next; NULL: the first */
-    uint32_t job;                /**< this process's */
+    LIST_HEAD(, onic_peer) near; /**< peers whose death can be seen */
+    onic_peer_t *look_next;      /**< the peer to look at next; NULL: the first */
+    uint32_t job;                /**< of this process */
     onic_table_t *tables;
     onic_transport_fns_t fns[ONIC_AM_COUNT];
     _Atomic(onic_work_fn_t) work[ONIC_PLACES][ONIC_AM_COUNT]; /**< of `fns`; no lock to read */
-    atomic_uint asked[ONIC_PLACES];     /**< a bit for each component whose function is to run */
+    atomic_uint asked[ONIC_PLACES];     /**< a bit for each component whose function is to be run */
     bool locked_left;                   /**< one of ONIC_LOCKED has left something undone */
     atomic_bool unlocked_left;          /**< likewise one of ONIC_UNLOCKED */
-    int (*polls[ONIC_POLLS + 1])(void); /**< of the rows that have one; NULL ends them */
-    unsigned drain; /**< most progresses until nothing comes of processes that are gone */
+    int (*polls[ONIC_POLLS + 1])(void); /**< poll functions of the rows; NULL ends them */
+    unsigned drain; /**< calls of progress left in which messages of lost processes may still come
+                     */
     onic_server_t server;
     /** Grows with every sign of life of an MPI thread; alone in its cache line. */
     _Alignas(64) atomic_uint_fast64_t mpi_ticks;
@@ -83,21 +84,24 @@ typedef struct onic_transport {
 extern onic_transport_t onic_transport;
 
 /* rows.c */
-/** Those that there are, the one that is preferred for messages first; NULL ends them. */
+/** All rows, in the order in which they are preferred for messages; NULL ends them. */
 extern const onic_row_t *const onic_rows[];
-/** The one that moves data. */
+/** The row that moves data. */
 const onic_row_t *onic_data_row(void);
 
 /* state.c */
-/** From now on no other thread is inside UCX when one forks. False where that cannot be. */
+/** From now on no other thread is inside UCX while a thread forks. False where that cannot be had.
+ */
 bool onic_transport_guard_fork(void);
 /** Ends the server thread's sleep, unless it will look by itself. Any thread. */
 void onic_server_wake(void);
 
 /* loss.c; the lock is held */
-/** A connection is lost, or a lost one is to be used: counts it, and all of ONIC_LOCKED run. */
+/** Counts a connection that is lost, or a lost one that was to be used, and has all functions of
+ *  ONIC_LOCKED run. */
 void onic_transport_count_loss(void);
-/** A peer is out of reach for good: what is under way ends when what has come is handled. */
+/** The peer is out of reach for good: requests to it end when the messages that have come are
+ *  handled. */
 void onic_peer_gone(onic_peer_t *peer);
 /** Prints that a connection is lost, once for each. */
 void onic_peer_print_lost(onic_peer_t *peer, const char *what, const char *why);
@@ -111,13 +115,13 @@ void onic_am_arrived(unsigned am_id, const void *header, size_t header_len, cons
                      size_t len, onic_rndv_t *rndv);
 
 /* send.c; the lock is held */
-/** Connects the peer by that row. OMPI_SUCCESS, or an error after a text, and the loss is counted.
- */
+/** Connects the peer by that row. OMPI_SUCCESS, or an error: then a text was printed and the loss
+ *  counted. */
 int onic_peer_reach(onic_peer_t *peer, const onic_row_t *row);
 
 /* progress.c */
-/** Is work of the rows left that no event will announce; of theirs or of components? The lock is
- *  held. */
+/** True if rows (and, in the second, components) have work left that no event will announce. The
+ *  lock is held. */
 bool onic_rows_leave_work(void);
 bool onic_transport_leaves_work(void);
 /** Runs what follows a progress without the lock. As onic_work_fn_t. */
@@ -127,14 +131,14 @@ int onic_transport_run_unlocked(void);
 int onic_peers_start(void);
 /** The peer of such a record, added if need be. NULL where it is malformed. */
 onic_peer_t *onic_learn_peer(const void *bytes, size_t len);
-/** Is there a record of that name, or an address of which one can be made? */
+/** True if there is a record of that name, or an address to make one from. */
 bool onic_peer_is_known(uint64_t name);
-/** Takes out a process of another job; the record is the caller's. */
+/** Removes a process of another job from the table; the caller owns the record then. */
 void onic_peer_remove(onic_peer_t *peer);
-/** Frees a record. The rows must be through with it. */
+/** Frees a record. No row may use it any more. */
 void onic_peer_free(onic_peer_t *peer);
-/** Addresses are found in that table now; the segment is the transport's. False: no memory. No
- * lock. */
+/** From now on addresses are looked up in that table, too; takes over the segment. False without
+ *  memory. Lock not held. */
 bool onic_table_add(const onic_segment_t *segment);
 /** Frees the records and tables. The rows must be gone: they call back with records as argument. */
 void onic_peers_stop(void);
@@ -144,13 +148,13 @@ void onic_peers_stop(void);
 void onic_address_publish(void);
 
 /* server.c */
-/** Starts the thread, unless it runs; it takes over after that time. Prints why it cannot. The lock
- *  is held. */
+/** Starts the thread unless it runs; it takes over after that time. Prints why it cannot be
+ *  started. The lock is held. */
 void onic_server_start(unsigned idle_usec);
 void onic_server_stop(void);
 
-/** This process has started something that it may have to go on with: its server thread, which may
- *  sleep without a timer, is to look after it if no MPI thread does. */
+/** This process has left work: its server thread, which may sleep without a timer, is to do it if
+ *  no MPI thread does. */
 static inline void onic_server_look_after(void)
 {
     /* Either it sees what is left, or this thread sees it asleep. */
@@ -160,5 +164,5 @@ static inline void onic_server_look_after(void)
 }
 
 /* forget.c */
-/** The rows are gone: frees what is left. */
+/** Frees what is left after the rows have stopped. */
 void onic_forget_stop(void);

@@ -54,7 +54,7 @@ void onic_peer_on_lost(onic_peer_t *peer, int rc, const char *why, bool gone)
     peer->failed = rc;
     peer->why = why;
     onic_transport_count_loss();
-    /* Of a process of this machine it is seen whether it is dead, and not just this way to it. */
+    /* Of a process of this machine it can be seen whether it is dead, or only this way to it. */
     if (gone && !peer->watched)
         onic_peer_gone(peer);
 }

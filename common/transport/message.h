@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Messages of the transport: sending, receiving, rendezvous. Wire lock, if not said
- * otherwise. */
+/** @file Messages of the transport: sending, receiving, rendezvous. The transport lock is held, if
+ *  not said otherwise. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,10 +15,10 @@
 
 /* ---- sending ------------------------------------------------------------------------------- */
 
-/** Largest header of an active message, of any peer. */
+/** Most bytes of an active message's header, for any peer. */
 ONIC_EXPORT size_t onic_transport_header_max(void);
 
-/** Makes the connection by which messages go, if there is none. */
+/** Connects the peer for messages, unless it is connected. */
 ONIC_EXPORT void onic_peer_connect(onic_peer_t *peer);
 
 /** Most bytes of header + payload of one active message, so that it travels as one fragment, in
@@ -31,7 +31,8 @@ ONIC_EXPORT size_t onic_peer_message_max(onic_peer_t *peer, size_t wanted);
 ONIC_EXPORT onic_sent_t onic_peer_send_now(onic_peer_t *peer, unsigned am_id, const void *header,
                                            size_t header_len, const onic_payload_t *payload);
 
-/** Is what onic_peer_send_now has sent complete? Returns as onic_peer_send. */
+/** Waits, by a request, until a message of onic_peer_send_now that was HELD has left this process.
+ *  Returns as onic_peer_send. */
 ONIC_EXPORT int onic_peer_leaves(onic_peer_t *peer, onic_send_cb_t cb, void *arg);
 
 /** Sends an active message. The header, 1 .. onic_transport_header_max bytes or, where there is no

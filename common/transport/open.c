@@ -49,8 +49,8 @@ static void flushed(void *arg, int status)
     flushing--;
 }
 
-/** All that was sent and put to it is to be there. A row complains aloud of a flush to a process
- *  that is gone. */
+/** Begins to flush all that was sent and put to the peer. Lost peers are left out: UCX prints
+ *  errors of their flushes. */
 static void begin_flush(onic_peer_t *peer)
 {
     for (const onic_row_t *const *row = onic_rows; *row != NULL; row++) {
@@ -66,7 +66,7 @@ static bool is_flushing(void)
     return flushing > 0;
 }
 
-/** Progresses until nothing `is_left`, or until then. */
+/** Makes progress until `is_left` is false, or until then. */
 static void wait_until_none(bool (*is_left)(void), uint64_t end)
 {
     while (is_left() && onic_now_nsec() < end) {
@@ -206,8 +206,8 @@ static void stop_transport(void)
     onic_transport_unlock();
 }
 
-/** What can still be done when the transport is open. Without a server thread the program is right,
- * only slower to answer; the text has been given. The lock is held. */
+/** Fulfils what can be fulfilled while the transport is open. Without a server thread, of which a
+ *  text tells, the program is right, only slower to answer. The lock is held. */
 static void meet_requirements(void)
 {
     if (required.all.single_copy)
@@ -218,7 +218,7 @@ static void meet_requirements(void)
         onic_server_start(required.all.server_idle_usec);
 }
 
-/** Starts the transport, or what is missing. UCX's own threads inherit the mask. */
+/** Starts the transport, or what is missing of it. UCX's own threads inherit the signal mask. */
 static int start(bool first)
 {
     int rc = OMPI_SUCCESS;

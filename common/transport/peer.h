@@ -45,17 +45,17 @@ ONIC_EXPORT uint64_t onic_peer_name(const onic_peer_t *peer);
 /** The name of this process, while the transport is open. Any thread. */
 ONIC_EXPORT uint64_t onic_transport_me(void);
 
-/** Is it this process? What it sends to itself is handled in a later progress. */
+/** True for this process itself. What it sends to itself is handled in a later progress. */
 ONIC_EXPORT bool onic_peer_is_self(const onic_peer_t *peer);
 
 /** A pointer that a component (`am_id`) may keep with a peer; NULL at first. */
 ONIC_EXPORT void **onic_peer_slot(onic_peer_t *peer, unsigned am_id);
 
-/** Does this process know the addresses of all members? MPI thread, lock not held. */
+/** True if this process knows the addresses of all members. MPI thread, lock not held. */
 ONIC_EXPORT bool onic_transport_knows(struct ompi_communicator_t *comm);
 
-/** What others must know to send to this process, its address: how many bytes that takes; and
- *  writes it, which returns its length, 0 where `cap` bytes are not enough. */
+/** The address of this process, which others need to send to it: its size; and writes it, returning
+ *  the size, or 0 where `cap` bytes are not enough. */
 ONIC_EXPORT size_t onic_address_record_size(void);
 ONIC_EXPORT size_t onic_address_record(void *bytes, size_t cap);
 
@@ -67,19 +67,19 @@ ONIC_EXPORT size_t onic_address_record(void *bytes, size_t cap);
 ONIC_EXPORT int onic_transport_keep(struct ompi_communicator_t *comm, struct onic_node *node,
                                     const void *records, const int32_t *lens, size_t stride);
 
-/** What a component does when a process of another job is to be forgotten, to which there is no
- *  reference. `left` false: true where none of its communicators or windows names the process.
- *  `left` true: the process has ended; it also gives back what it keeps for the peer; false where
- *  something is still under way. The lock is held, by an MPI thread. */
+/** How a component forgets a process of another job, to which there is no reference. `left` false:
+ *  returns true if none of its communicators or windows names the process. `left` true: the process
+ *  has ended; frees what the component keeps for the peer, and returns false while something is
+ *  under way. The lock is held, by an MPI thread. */
 typedef bool (*onic_transport_forget_fn_t)(onic_peer_t *peer, bool left);
 
 /** Forgets processes of other jobs that have left and that no component names. To be called where a
  *  communicator with other jobs is made or freed. MPI thread, lock not held. */
 ONIC_EXPORT void onic_transport_forget_left(void);
 
-/** Is the connection to the peer lost, or none to be had? Prints that, the first time. */
+/** True if the connection to the peer is lost, or none can be had. Prints so the first time. */
 ONIC_EXPORT bool onic_peer_lost(onic_peer_t *peer);
-/** Likewise, and prints nothing: for peers that may have left in good order. */
+/** The same without a text: for peers that may have left in good order. */
 ONIC_EXPORT bool onic_peer_is_lost(const onic_peer_t *peer);
 
 /** Neither side can go on without a message that could not be sent: the connection counts as lost
@@ -87,8 +87,8 @@ ONIC_EXPORT bool onic_peer_is_lost(const onic_peer_t *peer);
  * that it had taken, but for a rendezvous. */
 ONIC_EXPORT void onic_peer_give_up(onic_peer_t *peer);
 
-/** How many connections have been lost, and how often something was to be sent by one that was:
- *  where the number has changed there is more to be ended. Any thread; no lock. */
+/** Counts lost connections, and attempts to use one: when the number has changed there is more to
+ *  end. Any thread; no lock. */
 ONIC_EXPORT unsigned onic_transport_losses(void);
 
 /* ---- processes of this machine that die --------------------------------------------------------
@@ -99,20 +99,20 @@ ONIC_EXPORT unsigned onic_transport_losses(void);
  * so is one of which it cannot be known (another machine, another pid namespace).
  */
 
-/** Looks whether one of those processes has ended, at each call the next: for waits that have taken
- *  milliseconds. Some 10 us. MPI thread, lock not held. */
+/** Looks whether one of those processes has ended; each call looks at the next one. For waits that
+ *  have taken milliseconds. Some 10 us. MPI thread, lock not held. */
 ONIC_EXPORT void onic_transport_look_for_dead(void);
 
-/** Has it been found that a process of this job on this machine has died? Those of other jobs, such
- *  as children, may have ended in good order. Any thread. */
+/** True if a process of this job on this machine was found dead. Those of other jobs, such as
+ *  children, may have ended in good order. Any thread. */
 ONIC_EXPORT bool onic_transport_job_is_broken(void);
 
-/** The same for this one process. True where it has ended. */
+/** Looks at this one process. True if it has ended. */
 ONIC_EXPORT bool onic_peer_look(onic_peer_t *peer);
 
-/** Is what had come from lost processes still being handled? Before that is over no wait for them
- *  is to end with an error; then onic_transport_losses grows once more. */
+/** True while messages that had come from lost processes are handled. Until then no wait for them
+ *  ends with an error; then onic_transport_losses grows once more. */
 ONIC_EXPORT bool onic_transport_drains(void);
 
-/** Has the process been found to have ended? Any thread; no lock. */
+/** True if the process was found to have ended. Any thread; no lock. */
 ONIC_EXPORT bool onic_peer_has_died(const onic_peer_t *peer);

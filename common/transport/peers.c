@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The processes that this one has to do with: a record of each, found by name, which stays
- *  even without a reference to it, but for processes of other jobs that have left (forget.c). */
+/** @file The processes that this one has to do with: a record of each, found by name. It stays even
+ *  without a reference to it, unless the process is of another job and has left (forget.c). */
 #include "common/transport/internal.h"
 
 #include <stdlib.h>
@@ -78,7 +78,7 @@ bool onic_table_add(const onic_segment_t *segment)
 
 /* ---- the records --------------------------------------------------------------------------- */
 
-/** One that has a record. */
+/** The peer of that name that has a record, or NULL. */
 static onic_peer_t *find_peer(uint64_t name)
 {
     void *peer = NULL;

@@ -9,8 +9,8 @@
 
 #define ALL ((1U << ONIC_AM_COUNT) - 1)
 
-/** Runs those of `wanted` of a place. How much they have done together; *left_p: those that have
- *  left something. */
+/** Runs the functions of a place whose bits are in `wanted`. Returns how much they have done;
+ *  *left_p gets the bits of those that have left something. */
 static int run(onic_place_t place, unsigned wanted, unsigned *left_p)
 {
     int done = 0;
@@ -33,7 +33,7 @@ static bool is_asked(onic_place_t place)
     return atomic_load_explicit(&onic_transport.asked[place], memory_order_relaxed) != 0;
 }
 
-/** Runs those that were asked for; the same of those that have left something. */
+/** Runs the functions that were asked for. Returns the bits of those that have left something. */
 static unsigned run_asked(onic_place_t place, int *done_p)
 {
     unsigned left;
@@ -77,8 +77,8 @@ int onic_transport_progress_locked(void)
     return events;
 }
 
-/** Runs what follows each progress: it is always asked for. Negative if one has left something,
- *  whatever others have done. */
+/** Runs what follows each progress. Negative if one has left something, whatever others have done.
+ */
 static int run_unlocked(void)
 {
     unsigned left;

@@ -64,7 +64,7 @@ void *onic_region_base(const onic_region_t *region)
     return region->base;
 }
 
-/** With the address record if wanted; 0 where it does not fit. */
+/** Writes the description, with the address record if wanted. 0 where it does not fit. */
 static size_t describe(const onic_region_t *region, bool with_record, unsigned char *bytes,
                        size_t cap)
 {
@@ -133,7 +133,7 @@ onic_peer_t *onic_remote_peer(const onic_remote_t *remote)
 
 /* ---- puts and gets --------------------------------------------------------------------------- */
 
-/** A request for something begun with the peer, which is connected then; NULL, and why. */
+/** Connects the peer and makes a request for an operation with it. NULL, and the error. */
 static onic_request_t *begin(onic_peer_t *peer, const onic_row_t *row, onic_send_cb_t cb, void *arg,
                              int *rc_p)
 {
@@ -144,7 +144,7 @@ static onic_request_t *begin(onic_peer_t *peer, const onic_row_t *row, onic_send
     return r;
 }
 
-/** The same with bytes of a region that the peer has. */
+/** The same for an operation on bytes of the peer's region. */
 static onic_request_t *begin_there(const onic_remote_t *remote, size_t offset, size_t len,
                                    onic_send_cb_t cb, void *arg, int *rc_p)
 {

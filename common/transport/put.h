@@ -4,7 +4,8 @@
  */
 /** @file Puts and gets over the network, to memory that the target has registered: it describes the
  *  region in a few bytes, by which a process opens it. Over an RDMA network the adapter moves the
- *  data; over others UCX does in the target's progress. Wire lock, if not said otherwise. */
+ *  data; over others UCX does in the target's progress. The transport lock is held, if not said
+ *  otherwise. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,8 +14,8 @@
 #include "common/support/export.h"
 #include "common/transport/transport.h"
 
-/** Can there be regions? Where a component asked for puts before the transport was opened by
- * anybody. */
+/** True if there can be regions: if a component had asked for puts before the transport was first
+ *  opened. */
 ONIC_EXPORT bool onic_transport_puts(void);
 
 /** Registered memory of this process. */
@@ -23,7 +24,7 @@ typedef struct onic_region onic_region_t;
 /** Allocates zeroed registered memory, at a whole page. NULL where it cannot be had: the transport
  * was opened without puts, or memory is exhausted. The lock must not be held. */
 ONIC_EXPORT onic_region_t *onic_region_new(size_t bytes);
-/** No process puts into it any more. The lock must not be held. */
+/** Frees a region into which no process puts any more. The lock must not be held. */
 ONIC_EXPORT void onic_region_free(onic_region_t *region);
 
 /** Registers memory of the caller's, which must stay as it is until the region is freed. NULL as
@@ -33,8 +34,8 @@ ONIC_EXPORT onic_region_t *onic_region_over_locked(void *base, size_t bytes);
 /** As onic_region_free, with the lock held. Also after the transport has been closed. */
 ONIC_EXPORT void onic_region_free_locked(onic_region_t *region);
 
-/** Peers may still put into it: it stays until the transport is closed. The lock must not be held.
- */
+/** Leaves a region into which peers may still put: it is freed when the transport is closed. The
+ *  lock must not be held. */
 ONIC_EXPORT void onic_region_leave(onic_region_t *region);
 ONIC_EXPORT void *onic_region_base(const onic_region_t *region);
 
@@ -54,7 +55,8 @@ typedef struct onic_remote onic_remote_t;
 ONIC_EXPORT onic_remote_t *onic_remote_open(onic_peer_t *peer, const void *bytes, size_t len,
                                             int *rc_p);
 
-/** Nothing is under way with it. Also after the transport has been closed. */
+/** Closes a peer's region with which nothing is under way. Also after the transport has been
+ *  closed. */
 ONIC_EXPORT void onic_remote_close(onic_remote_t *remote);
 
 /** Whose region it is. */
@@ -68,13 +70,13 @@ ONIC_EXPORT onic_peer_t *onic_remote_peer(const onic_remote_t *remote);
 ONIC_EXPORT int onic_remote_put(onic_remote_t *remote, size_t offset, const void *data, size_t len,
                                 const onic_region_t *from, onic_send_cb_t cb, void *arg);
 
-/** Gets bytes from there likewise: when it is complete all are here. */
+/** Gets bytes from there likewise: on completion all of them are here. */
 ONIC_EXPORT int onic_remote_get(onic_remote_t *remote, size_t offset, void *data, size_t len,
                                 onic_send_cb_t cb, void *arg);
 
-/** Likewise: complete when all that was put to the peer so far can be seen there. */
+/** Completes when all that was put to the peer so far can be seen there. Returns as the others. */
 ONIC_EXPORT int onic_peer_flush(onic_peer_t *peer, onic_send_cb_t cb, void *arg);
 
-/** Does an adapter put into memory of this peer, so that its processor takes no part? The lock must
- *  be held; makes the endpoint if there is none. */
+/** True if an adapter puts into this peer's memory, so that its processor takes no part. Connects
+ *  the peer, if need be. */
 ONIC_EXPORT bool onic_peer_puts_by_rdma(onic_peer_t *peer);

@@ -2,10 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Active messages as they arrive, from all rows.
- *
- *  A process that sends a message which names its sender to one that may not know it first sends
- *  its address, so that a handler can answer. Rows keep the order of messages of one fragment. */
+/** @file Active messages as they arrive, from all rows. A process sends its address before the
+ *  first message that names it, so that a handler can answer. Rows keep the order of messages of
+ *  one fragment. */
 #include "common/ompi_compat.h"
 #include "common/support/help.h"
 #include "common/transport/internal.h"
@@ -23,7 +22,8 @@ static void address_arrived(const void *record, size_t len)
         from->introduced = true;
 }
 
-/** The peer has told what this process may send it. What waits for that follows this progress. */
+/** The peer has told how much this process may send. What waits for that is sent behind this
+ *  progress. */
 static void limit_arrived(onic_peer_t *from, const void *header, size_t len)
 {
     onic_credit_limit_t w;
@@ -57,7 +57,7 @@ void onic_am_arrived(unsigned am_id, const void *header, size_t header_len, cons
         header_len = len;
         len = 0;
     }
-    /* An empty one only goes behind another. */
+    /* An empty message only tells that the one before has left (ucx/messages.c). */
     if (onic_transport.closing || am_id > ONIC_AM_ADDRESS || header_len == 0)
         return;
     if (am_id == ONIC_AM_ADDRESS) {

@@ -16,7 +16,7 @@
 int onic_peer_reach(onic_peer_t *peer, const onic_row_t *row)
 {
     if (onic_peer_lost(peer)) {
-        /* The loss has been counted, but what is started just now is to end, too. */
+        /* The loss has been counted, but what has just been started must end, too. */
         onic_transport_count_loss();
         return peer->failed;
     }
@@ -29,7 +29,7 @@ int onic_peer_reach(onic_peer_t *peer, const onic_row_t *row)
     return rc;
 }
 
-/** The first one that reaches it, and takes the message that introduces this process. */
+/** The first row that reaches the peer and takes the message that introduces this process. */
 static const onic_row_t *find_row(onic_peer_t *peer)
 {
     const size_t record = onic_address_record_size();
@@ -79,10 +79,10 @@ static int transmit(onic_request_t *r, unsigned am_id, size_t header_len,
     return onic_request_begun(r, r->row->send(r, payload, flags));
 }
 
-/** Sends a process this one's address, before the first message that names its sender, by the way
- *  that that one takes. As a payload: it may be longer than headers are. By UCX it must be one
- *  fragment, or that message could overtake it: addresses have some hundreds to thousands of bytes,
- *  fragments 8 KiB or more, unless somebody wants it otherwise. */
+/** Sends a process this one's address before the first message that names its sender, by the same
+ *  row. The address is the payload, since it may be longer than a header. By UCX it must be one
+ *  fragment, or the message could overtake it: addresses have some hundreds to thousands of bytes,
+ *  fragments 8 KiB or more unless configured otherwise. */
 static int introduce(onic_peer_t *to, const onic_row_t *row)
 {
     const size_t len = onic_address_record_size();
@@ -116,7 +116,7 @@ onic_sent_t onic_peer_send_now(onic_peer_t *peer, unsigned am_id, const void *he
     return peer->messages->send_now(peer, am_id, header, header_len, payload);
 }
 
-/** May such a message be sent? A long header goes in place of a payload. */
+/** True if such a message may be sent. A long header goes in place of a payload. */
 static bool is_sound(unsigned am_id, const void *header, size_t header_len,
                      const onic_payload_t *payload, unsigned flags)
 {

@@ -24,20 +24,21 @@
 #include "common/support/pause.h"
 #include "common/support/help.h"
 
-/** Progress calls in one holding of the lock. */
+/** Calls of progress while the lock is held once. */
 #define SLICE 16
 /** Naps while work is left that no event will announce, in microseconds. */
 #define NAP_MIN 20
 #define NAP_MAX 1000
 /** A process that has woken this one may have more to send when it has an answer. */
 #define LINGER_USEC 5
-/** But an MPI thread that was there within so many us has lost its processor, and gets it back. */
+/** But an MPI thread that was in MPI within so many us has lost its processor, and gets it back. */
 #define RECENT_USEC 50
-/** It sleeps now and then, so that threads on the same processor have their turns. */
+/** It sleeps now and then, so that threads on the same processor run. */
 #define STAY_USEC 200
-/** Looks for work that cannot be done come more and more seldom, up to so many times idle_usec. */
+/** Looks for work that cannot be done yet become rarer, up to so many times idle_usec. */
 #define LOOKS_MAX 16
-/** It takes over so soon where it is started because work was left, in microseconds. */
+/** After so many microseconds without an MPI thread it takes over, if it was started because work
+ *  was left. */
 #define HELP_USEC 1000
 /** Looks that find nothing before it sleeps without a timer: work is put off again and again. */
 #define LOOKS_IDLE 16
@@ -52,7 +53,7 @@ typedef enum slice_result {
     SLICE_LEAVE  /**< an MPI thread is at work */
 } slice_result_t;
 
-/** The lock as this thread takes it: it does not wait. */
+/** Takes the lock if it is free, as this thread's. */
 static bool try_lock(void)
 {
     const bool taken = onic_transport_trylock();
@@ -119,7 +120,7 @@ static slice_result_t progress_and_arm(onic_server_t *s)
         }
         if (!onic_transport_leaves_work() && arm(s))
             return SLICE_ARMED;
-        /* What follows a step that was done, comes soon: naps stay short. */
+        /* What follows a step that was done comes soon: naps stay short. */
         if (++busy > 3)
             return worked ? SLICE_MORE : SLICE_STUCK;
     }
@@ -247,7 +248,7 @@ static void answer(onic_server_t *s)
         insist(s);
 }
 
-/** Is there work of this process that an MPI thread has left behind? */
+/** True if an MPI thread has left work of this process. */
 static bool leaves_work(void)
 {
     return atomic_load(&onic_transport.asked[ONIC_LOCKED]) != 0 ||
@@ -301,7 +302,7 @@ static void *server_main(void *arg)
 
 /* ---- its life ------------------------------------------------------------------------------- */
 
-/** NULL, or why the thread cannot be had. */
+/** Starts the thread. NULL, or why that cannot be. */
 static const char *start(onic_server_t *s)
 {
     s->fds[0] = (struct pollfd){.fd = onic_here.wake_pipe, .events = POLLIN};

@@ -28,7 +28,7 @@ void onic_transport_lock_wait(void)
         onic_pause_for_holder(spins);
 }
 
-/** No thread has the transport for so long but the forking one itself. */
+/** Only the forking thread itself can hold the lock for so long. */
 #define FORK_PATIENCE_NSEC UINT64_C(3000000000)
 
 static _Thread_local bool locked_for_fork;
@@ -64,7 +64,7 @@ bool onic_transport_guard_fork(void)
 
 void onic_server_wake(void)
 {
-    /* Only the first needs to. */
+    /* Only the first one writes. */
     if (atomic_exchange(&onic_transport.server.sleep, ONIC_SERVER_LOOKS) != ONIC_SERVER_LOOKS)
         onic_wake_pipe_write(onic_here.wake_pipe, ONIC_WAKE_SELF);
 }
@@ -72,7 +72,8 @@ void onic_server_wake(void)
 void onic_transport_mark(void)
 {
     onic_transport_t *w = &onic_transport;
-    /* No locked instruction: it comes with every small message. Others follow a missed tick. */
+    /* No locked instruction, for it would be on the way of every small message. A tick that is
+     * missed is followed by others. */
     atomic_store_explicit(&w->mpi_ticks,
                           atomic_load_explicit(&w->mpi_ticks, memory_order_relaxed) + 1,
                           memory_order_relaxed);

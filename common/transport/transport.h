@@ -2,13 +2,14 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The transport: one UCX context, one worker and one lock for the process, active messages
- * to peers, which are keyed by full process name. Endpoints are made on first use.
+/** @file The transport: active messages, puts and gets between processes, by one row for each way
+ *  (row/row.h). A peer is known by its full process name and connected on first use.
  *
- *  Threads: the worker, the peers and everything that handlers touch are protected by ONE lock, the
- *  transport lock. Handlers and send callbacks run with it held, in whichever thread progresses: an
- * MPI thread, or the server thread that stands in for it. Handlers must never wait, never take the
- *  lock, and never touch an Open MPI object: below MPI_THREAD_MULTIPLE these are not atomic. */
+ *  Threads: the rows, the peers and everything that handlers touch are protected by one lock, the
+ *  transport lock. Handlers and send callbacks run with it held, in whichever thread makes
+ * progress: an MPI thread, or the server thread that stands in for it. Handlers never wait and
+ * never take the lock, and never touch an Open MPI object, which below MPI_THREAD_MULTIPLE is not
+ * atomic; but see onic_transport_may_complete_locked. */
 #pragma once
 
 #include <stdatomic.h>
@@ -22,7 +23,8 @@
 #include "common/transport/peer.h"
 #include "common/transport/row/requirements.h"
 
-/** What a component may ask of the transport before it is opened, which fixes some of it. */
+/** Adds what a component asks of the transport. Some of that is fixed when the transport is first
+ *  opened. */
 ONIC_EXPORT void onic_transport_require(const onic_transport_config_t *config);
 
 /** Loads the libraries that its rows need, once and for good. A component that the user has asked
@@ -34,17 +36,17 @@ ONIC_EXPORT int onic_transport_load(bool opening);
  * together (requirements.h), in any order. MPI thread. OMPI_SUCCESS or an error after a text. */
 ONIC_EXPORT int onic_transport_open(const onic_transport_config_t *config);
 
-/** Something is left here for which no MPI thread may come back: starts the server thread, unless
- *  it runs. The lock is held. */
+/** Starts the server thread, unless it runs: work is left for which no MPI thread may come back.
+ *  The lock is held. */
 ONIC_EXPORT void onic_transport_need_help_locked(void);
 
-/** Gives back a reference; true where that was the last one: then joins the server thread and
- *  destroys worker and context. In the framework's finalize step, by all processes of the job after
- *  a fence of the caller's, so that no peer still has messages for us. */
+/** Gives back a reference. With the last one, returns true and stops the server thread and all
+ *  rows: in the framework's finalize step, by all processes of the job after a fence of the
+ *  caller's, so that no peer still has messages for this process. */
 ONIC_EXPORT bool onic_transport_close(void);
 
-/** May data for processes of the node go through memory that is shared with them? Not where the
- * list of transports, UCX's or a component's, leaves that out. The transport is open. */
+/** True if data for processes of the node may go through shared memory: not where the list of
+ *  transports, UCX's or a component's, leaves that out. The transport is open. */
 ONIC_EXPORT bool onic_transport_shares_memory(void);
 
 /** Waits (a few seconds at most) until everything that this process has sent has left it. Before
@@ -66,14 +68,14 @@ static inline bool onic_transport_trylock(void)
     return onic_guard_try(&onic_transport_guard);
 }
 
-/** May a handler complete requests of Open MPI at once? If its thread is the only one that can be
- * in MPI; else they are queued for ONIC_MPI. The lock is held. */
+/** True if a handler may complete a request of Open MPI at once: its thread is the only one that
+ *  can be in MPI. Else the request is queued for ONIC_MPI. The lock is held. */
 static inline bool onic_transport_may_complete_locked(void)
 {
     return !*onic_transport_guard.threads && !onic_transport_guard.by_helper;
 }
 
-/** Waits for it, where another thread has it. */
+/** Waits for the lock, which another thread holds. */
 ONIC_EXPORT void onic_transport_lock_wait(void);
 
 /* Taking the lock is no sign of life: a thread that only sends does not progress what comes. */
@@ -88,34 +90,36 @@ static inline void onic_transport_unlock(void)
     onic_guard_release(&onic_transport_guard);
 }
 
-/** Progresses the worker once; takes the lock if it is free, else returns 0. Registered with
- *  opal_progress by onic_transport_open. The lock must not be held. */
+/** Makes progress once. Takes the lock if it is free; else only what needs no lock is done. Returns
+ *  the number of events. Registered with opal_progress by onic_transport_open. The lock must not be
+ *  held. */
 ONIC_EXPORT int onic_transport_progress(void);
 
-/** As above, with the lock already held. */
+/** The same of what needs the lock, which is held. */
 ONIC_EXPORT int onic_transport_progress_locked(void);
 
-/** May a message have come that onic_transport_poll_locked would handle? Any thread; no lock. */
+/** True if onic_transport_poll_locked may find a message. Any thread; no lock. */
 ONIC_EXPORT bool onic_transport_has_messages(void);
 
-/** Takes the lock if it is free and a message may have come. A thread that is alone does not look
- *  before: it would look twice at each message. */
+/** Takes the lock if it is free and a message may have come. A single thread takes it without
+ *  looking: else it would look at each message twice. */
 static inline bool onic_transport_lock_for_messages(void)
 {
     return (!onic_guard_is_shared(&onic_transport_guard) || onic_transport_has_messages()) &&
            onic_transport_trylock();
 }
 
-/** Handles messages that have come and nothing else: for a caller that calls
- * onic_transport_progress now and then between. Returns what it has found. */
+/** Handles messages that have come, and nothing else: for callers that call onic_transport_progress
+ *  now and then, too. Returns the number of events. */
 ONIC_EXPORT int onic_transport_poll_locked(void);
 
 /** Tells the server thread whether passive progress may be needed now for processes that cannot
  *  wake it. Counted: each true must be matched by a false. While the count is 0 the thread sleeps
- *  without a timer, but serves those that wake it, and looks after what this process has left. */
+ *  without a timer; it still serves those that wake it, and does work that this process has left.
+ */
 ONIC_EXPORT void onic_transport_want_server(bool want);
 
-/** Where a component's work is done. */
+/** When and by whom a component's work is done. */
 typedef enum onic_place {
     ONIC_LOCKED, /**< behind the next progress with the lock held, on any thread; also when it was
                       set, and when a connection was lost */
@@ -126,21 +130,21 @@ typedef enum onic_place {
     ONIC_PLACES
 } onic_place_t;
 
-/** Does it. Returns how much was done; a negative value where something is left that cannot be done
- *  yet: then it is run again, by the server thread, too. */
+/** Does the work. Returns how much was done, or a negative value where something is left that
+ *  cannot be done yet: then it is run again, also by the server thread. */
 typedef int (*onic_work_fn_t)(void);
 
 /** Has a component's function of that place run once. Any thread; the function itself may ask. */
 ONIC_EXPORT void onic_transport_ask(unsigned am_id, onic_place_t place);
 
-/** What the transport calls for an identifier of messages; NULL for what there is not. */
+/** What the transport calls for an identifier of messages. Each may be NULL. */
 typedef struct onic_transport_fns {
     onic_am_fn_t am;
     onic_work_fn_t work[ONIC_PLACES];
     onic_transport_forget_fn_t forget;
 } onic_transport_fns_t;
 
-/** From now on these, in place of those from before. The lock must not be held. */
+/** Sets these functions in place of the former ones. The lock must not be held. */
 ONIC_EXPORT void onic_transport_set_fns(unsigned am_id, const onic_transport_fns_t *fns);
 #define ONIC_TRANSPORT_NO_FNS (&(onic_transport_fns_t){.am = NULL})
 

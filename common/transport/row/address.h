@@ -20,7 +20,7 @@ typedef struct onic_segment_key {
     char name[32];        /**< a name */
     uint64_t size;        /**< 0: there is no segment */
     uint64_t nonce;
-    uint64_t shares; /**< processes that are to reserve a share of the space each */
+    uint64_t shares; /**< equal shares, each of which one process reserves */
 } onic_segment_key_t;
 
 /** What a process of the machine needs to copy from it, wake it, and see whether it is dead. */
@@ -45,7 +45,7 @@ typedef struct onic_address {
     size_t ucx_len;
 } onic_address_t;
 
-/** How many bytes it takes. */
+/** Bytes that it takes. */
 size_t onic_address_size(const onic_address_t *a);
 
 /** In a table of addresses (addresses.c): where a process's record stands. */

@@ -66,7 +66,7 @@ static inline uint64_t onic_credit_left(const onic_credit_t *c, uint64_t floor)
     return left > floor ? left - floor : 0;
 }
 
-/** May a message of that cost go? Then it is counted. `floor`: 0, or ONIC_CREDIT_FLOOR. */
+/** True if a message of that cost may go; then it is counted. `floor`: 0, or ONIC_CREDIT_FLOOR. */
 static inline bool onic_credit_take(onic_credit_t *c, uint64_t bytes, uint64_t floor)
 {
     if (onic_credit_left(c, floor) < bytes)
@@ -75,13 +75,13 @@ static inline bool onic_credit_take(onic_credit_t *c, uint64_t bytes, uint64_t f
     return true;
 }
 
-/** A message for which credit was taken was not sent. */
+/** Gives back the credit of a message that was not sent. */
 static inline void onic_credit_return(onic_credit_t *c, uint64_t bytes)
 {
     c->sent -= bytes;
 }
 
-/** A limit has come from the peer; an older one that comes later changes nothing. */
+/** Takes over a limit from the peer. An older one that comes late changes nothing. */
 static inline void onic_credit_raise(onic_credit_t *c, uint64_t limit)
 {
     if (limit > c->limit)
@@ -115,11 +115,11 @@ typedef struct onic_credit_pool {
  *  1. `p->first` is what is to be published. */
 ONIC_EXPORT void onic_credit_pool_init(onic_credit_pool_t *p, uint64_t bytes, uint64_t processes);
 
-/** Somebody asks for a pool of so many bytes after it was made: it may become larger. */
+/** Enlarges the pool to so many bytes, unless it has as many. */
 ONIC_EXPORT void onic_credit_pool_enlarge(onic_credit_pool_t *p, uint64_t bytes,
                                           uint64_t processes);
 
-/** A sender is met, before anything of it arrives: it has the first credit. */
+/** Counts a sender's first credit in, before anything of it arrives. */
 ONIC_EXPORT void onic_credit_pool_meet(onic_credit_pool_t *p, onic_credit_user_t *s, bool of_job);
 
 /** What a sender holds, bytes. */

@@ -27,15 +27,14 @@ enum {
     ONIC_AM_ADDRESS = ONIC_AM_COUNT /**< the transport's own: the address of its sender */
 };
 
-/** Do messages of this identifier name their sender? Their header begins with its
- * onic_transport_me(), and their handler gets its record. Of others it follows from the contents.
- */
+/** True if messages of this identifier name their sender: their header begins with its
+ *  onic_transport_me(), and their handler gets its record. Others tell it by their contents. */
 static inline bool onic_am_is_named(unsigned am_id)
 {
     return am_id == ONIC_AM_PML || am_id == ONIC_AM_CREDIT;
 }
 
-/** Does the receiver's server thread serve such messages? They wake it where it sleeps. Those of a
+/** True if the receiver's server thread serves such messages: they wake it. Those of a
  *  point-to-point layer wait for an MPI thread anyway. */
 static inline bool onic_am_is_served(unsigned am_id)
 {
@@ -54,12 +53,12 @@ enum {
 /** Each ring takes messages of so many bytes, header and payload. */
 #define ONIC_MESSAGE_LEAST 7936
 
-/** The longest message that onic_peer_send_now takes, but for queues. */
+/** The longest message that onic_peer_send_now takes by UCX. */
 #define ONIC_SEND_NOW_MAX 128
 
 typedef enum onic_sent {
     ONIC_SENT_NOT,   /**< nothing was sent; onic_peer_send will do it, or knows why not */
-    ONIC_SENT_HELD,  /**< sent, but some of it may still be here; see onic_peer_leaves */
+    ONIC_SENT_HELD,  /**< sent, but part of it may still be in this process; see onic_peer_leaves */
     ONIC_SENT_WHOLLY /**< complete */
 } onic_sent_t;
 

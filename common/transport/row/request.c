@@ -98,7 +98,7 @@ int onic_requests_progress(void)
     return events;
 }
 
-/** Tells the caller that it has failed, and nothing any more. */
+/** Tells the caller that the request has failed, once and for all. */
 static void abandon(onic_request_t *r)
 {
     const onic_send_cb_t cb = r->cb;
@@ -107,11 +107,11 @@ static void abandon(onic_request_t *r)
         cb(r->arg, OMPI_ERR_UNREACH);
 }
 
-/* A row, which need not know of a death, keeps what a full queue does not take, and each rendezvous
- * that has begun. It will not touch their memory any more. */
+/* A row that does not know of a death keeps messages that a full queue did not take, and each
+ * rendezvous that has begun. It does not touch their memory any more. */
 void onic_requests_abandon(void)
 {
-    /* What is called may begin others, which go before these. */
+    /* Callbacks may begin others, which are inserted before these. */
     for (onic_request_t *r = TAILQ_FIRST(&onic_requests.used); r != NULL; r = TAILQ_NEXT(r, use))
         if (r->peer != NULL && r->peer->gone && !r->starting && !r->done)
             abandon(r);

@@ -30,7 +30,7 @@ typedef struct onic_request {
     const onic_row_t *row; /**< that it goes by */
     onic_peer_t *peer;     /**< the other side; NULL where that is not known */
     bool eager;            /**< a message that was not announced: without it the peer is lost */
-    bool copied;           /**< the row may hold it when it says that it is complete */
+    bool copied;           /**< the row may still hold a message that it calls complete */
     bool starting;         /**< the call that started it has not returned yet */
     bool done;             /**< completed */
     unsigned am_id;
@@ -54,13 +54,13 @@ typedef struct onic_requests {
     onic_request_list_t done; /**< complete, the callers not told yet */
     TAILQ_HEAD(, onic_request) used;
     atomic_uint out; /**< in use; set with the lock held, read without it */
-    bool closing;    /**< nobody is told any more */
+    bool closing;    /**< no callback is called any more */
 } onic_requests_t;
 
 extern onic_requests_t onic_requests;
 
 void onic_requests_start(void);
-/** No row knows one any more. */
+/** Frees all. No row uses one any more. */
 void onic_requests_stop(void);
 
 /** One with memory for a header of that length; NULL where memory is exhausted. */
@@ -68,8 +68,8 @@ onic_request_t *onic_request_get(const onic_row_t *row, onic_peer_t *peer, onic_
                                  void *arg, size_t header_len);
 void onic_request_put(onic_request_t *r);
 
-/** Takes what a row says of its start: 1 complete, 0 under way, or an error. Gives it back where it
- *  is not under way. */
+/** Takes over what a row returned when the request was started: 1 complete, 0 under way, or an
+ *  error. Gives back the request unless it is under way. */
 int onic_request_begun(onic_request_t *r, int rc);
 
 /** By a row: it is complete. The callback comes with the next onic_requests_progress, since it may
@@ -82,8 +82,8 @@ void onic_request_end(onic_request_t *r, int rc);
 /** Calls back for all that are complete; how many. */
 int onic_requests_progress(void);
 
-/** The queues of processes that are gone are empty: what is under way with them ends. */
+/** Ends what is under way with processes that are gone, once no message of theirs is left. */
 void onic_requests_abandon(void);
 
-/** Does one that is under way name the peer? */
+/** True if a request under way names the peer. */
 bool onic_requests_name(const onic_peer_t *peer);

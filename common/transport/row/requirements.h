@@ -12,16 +12,16 @@
 
 /** What a component asks of the transport. Values come from the component's own MCA parameters. */
 typedef struct onic_transport_config {
-    bool server_thread; /**< start the server thread (passive progress) */
-    unsigned
-        server_idle_usec; /**< MPI threads must be away this long before it takes over; 1..1e6 */
-    bool single_copy;     /**< peers shall be able to copy from and to this process */
-    const char *tls;      /**< UCX transports as in UCX_TLS; NULL or "" for the environment */
-    size_t tcp_seg_size;  /**< bytes of one TCP fragment, 4 KiB .. 1 MiB; 0 for UCX's default */
-    size_t queues;        /**< bytes of memory through which processes of the node send messages to
-                               this one, of all together; 0: by UCX. The first component that
-                               opens the transport decides, for all */
-    size_t memory;        /**< bytes of this process for what others send by credit (account.h) */
+    bool server_thread;        /**< start the server thread (passive progress) */
+    unsigned server_idle_usec; /**< microseconds for which MPI threads must be away before it takes
+                                  over; 1..1e6 */
+    bool single_copy;          /**< peers shall be able to copy from and to this process */
+    const char *tls;           /**< UCX transports as in UCX_TLS; NULL or "" for the environment */
+    size_t tcp_seg_size; /**< bytes of one TCP fragment, 4 KiB .. 1 MiB; 0 for UCX's default */
+    size_t queues;       /**< bytes of memory through which processes of the node send messages to
+                              this one, of all together; 0: by UCX. The first component that
+                              opens the transport decides, for all */
+    size_t memory;       /**< bytes of this process for what others send by credit (account.h) */
     bool puts; /**< puts and gets (put.h) are to be had: whoever opens the transport first decides.
                     Once asked for it is so whenever the transport is opened */
     bool publish; /**< for onic_transport_get_peer: this process's address is published when the

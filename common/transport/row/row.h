@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file A row of the transport: one way to reach a process, with messages, with data, or with
- *  both. A peer has its row for messages from its first contact, and one for data; nothing above
- *  the rows knows which. All functions are called with the transport lock held, if not said
- *  otherwise. Not for components. */
+ *  both. A peer gets its row for messages at its first contact; one row has the data of all.
+ *  Nothing above the rows knows which they are. All functions are called with the transport lock
+ *  held, if not said otherwise. Not for components. */
 #pragma once
 
 #include <stdatomic.h>
@@ -41,12 +41,12 @@ struct onic_peer {
     bool wake_tried, wakes; /**< its server thread can be woken */
     const struct onic_presence *presence;
     /* The transport's own. */
-    bool introduced;  /**< it knows, or has been told, this process's address */
-    bool printed;     /**< that the connection is lost */
-    bool watched;     /**< its end can be seen; see loss.c */
-    bool gone;        /**< nothing comes from it nor gets there; see onic_peer_gone */
-    atomic_bool died; /**< it has been seen to have; set with the lock held, read without it */
-    unsigned refs;    /**< given back by onic_peer_give; the record itself stays */
+    bool introduced;        /**< it knows this process's address, or has been told it */
+    bool printed;           /**< a text has said that the connection is lost */
+    bool watched;           /**< its death can be seen; see loss.c */
+    bool gone;              /**< nothing comes from it nor gets there; see onic_peer_gone */
+    atomic_bool died;       /**< it was seen dead; set with the lock held, read without it */
+    unsigned refs;          /**< given back by onic_peer_give; the record itself stays */
     onic_account_t account; /**< credit, both ways */
     LIST_ENTRY(onic_peer) near;
     onic_peer_t *next_left; /**< see forget.c */
@@ -65,8 +65,7 @@ struct onic_rndv {
     size_t len;
 };
 
-/** Registered memory of this process, as far as all rows have it: a row's own type begins with it.
- */
+/** Registered memory of this process: a row's own type begins with it. */
 typedef struct onic_region {
     const onic_row_t *row;
     void *base;
@@ -74,7 +73,7 @@ typedef struct onic_region {
     bool left; /**< peers may still put into it: it is freed with the transport */
 } onic_region_t;
 
-/** That of a peer, likewise. */
+/** The same of a peer. */
 typedef struct onic_remote {
     const onic_row_t *row;
     onic_peer_t *peer;
@@ -84,8 +83,8 @@ typedef struct onic_remote {
 
 struct onic_row {
     const char *name;
-    bool rendezvous; /**< it takes messages with ONIC_SEND_RNDV */
-    bool joins;      /**< what send_now has sent arrives as one header */
+    bool rendezvous; /**< it sends messages with ONIC_SEND_RNDV */
+    bool joins;      /**< what send_now has sent arrives as a header alone */
 
     /* ---- life ---- */
 
@@ -95,30 +94,31 @@ struct onic_row {
 
     /** OMPI_SUCCESS, or an error after a text. MPI thread. */
     int (*start)(const onic_transport_config_t *config);
-    /** Frees all but what peers' records point to: nothing calls back any more. */
+    /** Frees everything but what peers' records point to. Nothing calls back any more. */
     void (*stop)(void);
 
     /* ---- peers ---- */
 
-    /** Adds what others need to reach this process this way, while the row runs: not copied. NULL:
-     *  nothing. */
+    /** Adds to `mine` what others need to reach this process by this row; valid while the row runs.
+     *  NULL: nothing. */
     void (*describe)(onic_address_t *mine);
 
-    /** Do messages reach the peer this way? Asked once; makes what it needs for that, or tries when
-     *  it is connected. */
+    /** True if messages reach the peer by this row. Asked once; may make what it needs for that. */
     bool (*reaches)(onic_peer_t *peer);
-    /** Makes the connection if there is none. OMPI_SUCCESS, or an error with peer->why set; prints
-     *  nothing. */
+    /** Connects the peer, unless it is connected. OMPI_SUCCESS, or an error with peer->why set;
+     *  prints nothing. */
     int (*connect)(onic_peer_t *peer);
-    /** The connection is not needed any more. True where it is closed: asked again until then. */
+    /** Closes the connection, which is not needed any more. True when it is closed; called again
+     *  until then. */
     bool (*disconnect)(onic_peer_t *peer);
-    /** The record is about to be freed, after that or after `stop`. */
+    /** Frees what the row keeps in a record that is about to be freed, after `disconnect` or
+     *  `stop`. */
     void (*free_peer)(onic_peer_t *peer);
 
     /* ---- messages; to a peer that is connected ---- */
 
-    /** Most bytes of header and payload of one message; never becomes less. `wanted`: a message of
-     *  so many bytes is to be sent, if that can be. */
+    /** Most bytes of header and payload of one message; never becomes less. `wanted`: the caller
+     *  would like to send so many. */
     size_t (*message_max)(onic_peer_t *peer, size_t wanted);
     /** As onic_peer_send_now. */
     onic_sent_t (*send_now)(onic_peer_t *peer, unsigned am_id, const void *header,
@@ -126,8 +126,8 @@ struct onic_row {
     /** Sends the message that the request describes. 1 where it is complete, 0 where
      *  onic_request_done follows, or an error. */
     int (*send)(onic_request_t *r, const onic_payload_t *payload, unsigned flags);
-    /** Has a message left this process that was sent or has been completed? False: the row keeps
-     *  the request, and completes it. NULL: always. */
+    /** True if a message that was sent or completed has left this process. False: the row keeps the
+     *  request and completes it. NULL: always true. */
     bool (*has_left)(onic_request_t *r);
     /** Receives a rendezvous; as `send`. */
     int (*receive)(onic_request_t *r, const onic_rndv_t *rndv, void *buffer);
@@ -138,18 +138,19 @@ struct onic_row {
     int (*progress)(void);
     /** Handles messages that have come, and nothing else. NULL: none come this way. */
     int (*poll)(void);
-    /** May a message have come? A guess; any thread, no lock. */
+    /** True if a message may have come: a guess. Any thread, no lock. */
     bool (*may_have)(void);
-    /** Is something left that no event will announce? NULL: never. */
+    /** True if something is left to do that no event will announce. NULL: never. */
     bool (*leaves_work)(void);
-    /** The server thread sleeps from now on, for the `nap`-th time; 0: no longer. False where it
-     *  must not yet. After that it looks once more. NULL: nothing that comes this way wakes it. */
+    /** The server thread is about to sleep, for the `nap`-th time; it makes progress once more
+     *  before. 0: it does not sleep any more. False if it must not sleep yet. NULL: nothing that
+     *  comes by this row wakes it. */
     bool (*arm)(unsigned nap);
-    /** What becomes readable when something comes, once armed; -1 where nothing does; NULL
-     * likewise.
-     */
+    /** The descriptor that becomes readable when something comes, once armed; -1 where it cannot be
+     *  had. NULL: there is none. */
     int (*event_fd)(void);
-    /** Some call has waited for milliseconds: says what would have it wait for ever. NULL. */
+    /** A call has waited for milliseconds: prints what could make it wait for ever. NULL: nothing.
+     */
     void (*look)(void);
 
     /* ---- data; NULL where the row has none ---- */
@@ -162,7 +163,7 @@ struct onic_row {
     void (*unmap)(onic_region_t *region);
     /** What a peer needs to reach the region: bytes written; 0: `cap` is too small. */
     size_t (*pack)(const onic_region_t *region, void *bytes, size_t cap);
-    /** Opens the region of a peer that is connected by that; NULL and an error. */
+    /** Opens a region of a connected peer by its key. NULL and an error. */
     onic_remote_t *(*open)(onic_peer_t *peer, const void *key, size_t len, int *rc_p);
     /** Also after `stop`. */
     void (*close)(onic_remote_t *remote);
@@ -170,26 +171,26 @@ struct onic_row {
     int (*put)(onic_request_t *r, onic_remote_t *remote, uint64_t there, const void *data,
                size_t len, const onic_region_t *from);
     int (*get)(onic_request_t *r, onic_remote_t *remote, uint64_t there, void *data, size_t len);
-    /** Complete when all that was sent and put to the peer is there. As `send`. */
+    /** Completes when all that was sent and put to the peer is there. As `send`. */
     int (*flush)(onic_request_t *r);
-    /** Does an adapter move the data, so that the peer's processor takes no part? False where it is
-     *  not connected. */
+    /** True if an adapter moves the data, so that the peer's processor takes no part. False for a
+     *  peer that is not connected. */
     bool (*by_rdma)(onic_peer_t *peer);
 };
 
 /** What rows tell the transport. */
 typedef struct onic_row_calls {
-    /** A message came: its handler is called. Where there is no header it is all of `data`. `rndv`:
-     *  a rendezvous, which the row drops unless it has been taken. */
+    /** A message has come: calls its handler. Without a header all of `data` is the header. `rndv`:
+     *  a rendezvous, which the row drops unless the handler takes it. */
     void (*arrived)(unsigned am_id, const void *header, size_t header_len, const void *data,
                     size_t len, onic_rndv_t *rndv);
-    /** The connection is lost. `gone`: nothing more comes or gets there; else a message could not
-     * be sent, and neither side can go on without it. */
+    /** The connection is lost. `gone`: nothing comes from there nor gets there any more; else a
+     *  message could not be sent, and neither side can go on without it. */
     void (*lost)(onic_peer_t *peer, int rc, const char *why, bool gone);
-    /** What the process of that name has written makes no sense: nothing more is read from it. */
+    /** The process of that name has written what is no message: nothing more is read from it. */
     void (*broken)(uint64_t name);
-    /** Something was begun that may have to be gone on with: the server thread looks after it, if
-     *  no MPI thread does. `must_run`: it is started where there is none. */
+    /** Something was begun that may have to be continued: the server thread does so if no MPI
+     *  thread does. `must_run`: starts the thread if there is none. */
     void (*left)(bool must_run);
 } onic_row_calls_t;
 

@@ -57,7 +57,7 @@ extern onic_inbox_t onic_inbox;
 void onic_inbox_open(size_t bytes);
 void onic_inbox_close(void);
 
-/** Others have begun to send: finds their queues. */
+/** Finds the queues of processes that have begun to send. */
 void onic_inbox_meet(void);
 
 /** Looks for others that have begun to send. Returns how many queues are in use. */
@@ -73,7 +73,7 @@ static inline uint32_t onic_inbox_look(void)
     return atomic_load_explicit(&onic_inbox.nreceivers, memory_order_relaxed);
 }
 
-/** May a message have come? A guess; any thread. */
+/** True if a message may have come: a guess. Any thread. */
 bool onic_inbox_has_messages(void);
 
 /* ---- sending --------------------------------------------------------------------------------- */
@@ -90,10 +90,10 @@ typedef struct onic_outbox {
     onic_file_key_t file;
     const onic_presence_t *owner; /**< the page of the process whose inbox it is */
     const onic_file_key_t *wake;  /**< and what wakes its server thread */
-    unsigned woken;               /**< the sleep of that thread that has been ended */
+    unsigned woken;               /**< the last sleep of that thread that this process has ended */
 } onic_outbox_t;
 
-/** Can there be an inbox where the key says so? */
+/** True if the key can be that of an inbox. */
 bool onic_outbox_can_open(const onic_segment_key_t *key);
 
 /** Takes this process's queue in the inbox of that key, and gives memory to its beginning. `me` is
@@ -106,8 +106,8 @@ void onic_outbox_close(onic_outbox_t *out);
 /** Most bytes of a message: it makes the round longer for one of so many, if it can. */
 size_t onic_outbox_most(onic_outbox_t *out, size_t wanted);
 
-/** Sends a message, of at most so many bytes; false where it is longer or there is no room now.
- * `wakes`: it is to be seen though the receiver sleeps. */
+/** Sends a message; false if it is longer than onic_outbox_most or there is no room now. `wakes`:
+ *  the receiver's server thread is woken for it. */
 bool onic_outbox_put(onic_outbox_t *out, uint8_t id, const void *header, size_t header_len,
                      const onic_payload_t *payload, bool wakes);
 

@@ -11,11 +11,11 @@
 typedef enum onic_kind {
     ONIC_NEAR,    /**< the last level of cache */
     ONIC_PACKAGE, /**< a package */
-    ONIC_FAR,     /**< neither */
+    ONIC_FAR,     /**< nothing */
     ONIC_NET,     /**< reached by messages only */
     ONIC_ADAPTER, /**< an adapter reads and writes its memory */
     ONIC_KINDS,
-    ONIC_DISTANCES = ONIC_NET /**< so many are of the node */
+    ONIC_DISTANCES = ONIC_NET /**< the first so many are of the node */
 } onic_kind_t;
 
 /** That of two processes of a node, on a machine with so many last-level caches and packages, at

@@ -20,8 +20,8 @@
 
 /* ---- single copy between processes of one node --------------------------------------------- */
 
-/** Can single copy (process_vm_readv, _writev) reach this peer? Found out once, by reading a nonce.
- * The other way round it may be different. */
+/** True if single copy (process_vm_readv, _writev) reaches this peer. Found out once, by reading a
+ *  nonce. The opposite direction may differ. */
 ONIC_EXPORT bool onic_peer_can_cma(onic_peer_t *peer);
 
 /** Copies from the peer's memory, or to it where `write`: `bytes` in all, less than 2 GiB, of as
@@ -41,11 +41,11 @@ ONIC_EXPORT pid_t onic_peer_pid(onic_peer_t *peer);
 /** The page of a peer, mapped once until the transport is closed; NULL where it cannot be had. */
 ONIC_EXPORT const onic_presence_t *onic_peer_presence(onic_peer_t *peer);
 
-/** Does the peer have a server thread that this process can wake, and see whether there is need to?
- *  It stays until the transport is closed. */
+/** True if the peer has a server thread that this process can wake, and it can see whether that is
+ *  needed. Stays true until the transport is closed. */
 ONIC_EXPORT bool onic_peer_can_wake(onic_peer_t *peer);
 
-/** Wakes it. A system call; no lock. Only where onic_peer_can_wake was true. */
+/** Wakes that thread. System calls; no lock. Only where onic_peer_can_wake was true. */
 ONIC_EXPORT void onic_peer_wake(const onic_peer_t *peer);
 
 /* ---- for the transport ----------------------------------------------------------------------- */
@@ -67,11 +67,11 @@ void onic_here_stop(void);
 /** Lets the processes of this node copy from and to this one's memory. */
 void onic_cma_allow(void);
 
-/** Are they on one node, where process ids mean the same to both? */
+/** True if both are on one node, and process ids mean the same to both. */
 bool onic_same_place(const onic_cma_id_t *a, const onic_cma_id_t *b);
 
-/** Finds the peer's pipe, if this process may: then it can wake the peer's server thread, where
- *  there is one, and see whether there is need to. */
+/** True if this process may open the peer's pipe: then it can wake the peer's server thread, if
+ *  there is one, and see whether that is needed. */
 bool onic_peer_has_pipe(onic_peer_t *peer);
 
 /** Gives back what onic_peer_presence has mapped. */

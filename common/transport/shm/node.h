@@ -38,7 +38,7 @@ typedef struct onic_segment {
     size_t size;
 } onic_segment_t;
 
-/** Does Open MPI take that rank to be on this node? */
+/** True if Open MPI takes that rank to be on this node. */
 ONIC_EXPORT bool onic_node_has(struct ompi_communicator_t *comm, int rank);
 
 /** The first rank of this node, by Open MPI's locality: what each sends before onic_node_find. */
@@ -53,7 +53,7 @@ ONIC_EXPORT void onic_node_find(struct ompi_communicator_t *comm, const int32_t 
 /** The first rank of the node of any rank, likewise. */
 ONIC_EXPORT int onic_node_first(const int32_t *leaders, size_t stride, int rank);
 
-/** Makes a node of this process alone of it. */
+/** Turns it into a node of this process alone. */
 ONIC_EXPORT void onic_node_alone(onic_node_t *node);
 
 /** What has become of a segment; the same for all members of the node. */

@@ -24,11 +24,12 @@ typedef struct onic_presence {
     _Alignas(64) atomic_bool away;
     /** There is a server thread. */
     atomic_bool helped;
-    /** The number of its present sleep while it stands in; 0 where it has been woken. */
+    /** The number of its present sleep while it stands in; 0 while it is awake. */
     atomic_uint parked;
     /** Whose ticks: onic_ticks_clock(). A process with another clock cannot read them. */
     uint64_t clock;
-    /** Memory that this process offers to others, once `offers` is set: the pipeline's area. */
+    /** Memory that this process offers to others, once `offers` is set: the pipeline's receive
+     *  pool. */
     _Alignas(64) atomic_bool offers;
     onic_segment_key_t offer;
 } onic_presence_t;
@@ -42,15 +43,15 @@ typedef struct onic_presence {
 const onic_presence_t *onic_presence_map(const onic_file_key_t *key);
 void onic_presence_unmap(const onic_presence_t *page);
 
-/** The rule: is what happened at tick `then` less than `ticks` ago at tick `now`? Clocks of two
- *  processors may differ a little: it may be of the future, and is recent then. Pure. */
+/** True if tick `then` is less than `ticks` before `now`. Clocks of two processors may differ a
+ *  little: a tick of the future is recent. Pure. */
 static inline bool onic_presence_is_recent(uint64_t then, uint64_t now, uint64_t ticks)
 {
     return (int64_t)(now - then) < (int64_t)ticks;
 }
 
-/** Was the peer in MPI less than so many ticks before `now`? A guess: it may leave at any time. No
- *  lock. Costs a cache miss for each call. */
+/** True if the peer was in MPI less than so many ticks before `now`: a guess, since it may leave at
+ *  any time. No lock. Costs a cache miss for each call. */
 static inline bool onic_presence_is_fresh(const onic_presence_t *presence, uint64_t now,
                                           uint64_t ticks)
 {
@@ -68,7 +69,7 @@ static inline uint64_t onic_presence_unseen(const onic_presence_t *presence, uin
     return ticks > 0 ? (uint64_t)ticks : 0;
 }
 
-/** Has the peer been away from MPI for long? No lock; seldom a cache miss. */
+/** True if the peer has been away from MPI for long. No lock; seldom a cache miss. */
 static inline bool onic_presence_is_away(const onic_presence_t *presence)
 {
     return atomic_load_explicit(&presence->away, memory_order_relaxed);
@@ -86,8 +87,8 @@ static inline bool onic_presence_offers(const onic_presence_t *presence, onic_se
 
 /* ---- this process's page ------------------------------------------------------------------- */
 
-/** Makes the page. Its key, ONIC_NO_FILE where there is none: no process looks then, and all that
- *  follows has no effect. One thread at a time, as for the next. */
+/** Makes the page and returns its key, or ONIC_NO_FILE: then no process looks, and the functions
+ *  below have no effect. One thread at a time, as for the next. */
 onic_file_key_t onic_presence_start(void);
 void onic_presence_stop(void);
 
@@ -116,12 +117,12 @@ void onic_wake_pipe_close(int fd);
 /** Ends the sleep of the thread that polls the other end. A system call; any thread. */
 void onic_wake_pipe_write(int fd, char what);
 
-/** Can this process open another one's pipe? System calls. */
+/** True if this process can open another one's pipe. System calls. */
 bool onic_wake_can(const onic_file_key_t *pipe);
 
 /** Ends the sleep of that process's server thread: opens its pipe for that, so that no descriptor
  *  stands for each peer. System calls; any thread. */
 void onic_wake_peer(const onic_file_key_t *pipe);
 
-/** Takes what was written; true where another process has. Does not wait. */
+/** Reads what was written; true if another process has written. Does not wait. */
 bool onic_wake_pipe_read(int fd);

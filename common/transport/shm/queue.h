@@ -63,8 +63,8 @@ static inline size_t onic_queue_bytes(uint32_t ring_bytes)
     return sizeof(onic_queue_ends_t) + ring_bytes;
 }
 
-/** Bytes of it that are touched while the first `round` bytes of the ring are gone round in: the
- *  line behind them says where to go on, where the last message has ended with them. */
+/** Bytes that are touched while the sender goes round in the first `round` bytes of the ring: where
+ *  a message ends with them, the line behind says where to go on. */
 static inline size_t onic_queue_touched(uint32_t ring_bytes, uint32_t round)
 {
     return onic_queue_bytes(round < ring_bytes ? round + ONIC_QUEUE_LINE : ring_bytes);
@@ -87,8 +87,8 @@ static inline uint32_t onic_queue_longer_round(uint32_t ring_bytes, uint32_t rou
     return longer < ring_bytes ? longer : ring_bytes;
 }
 
-/** Most bytes of header and payload of a message in such a round. When the receiver has taken all
- *  others there is room for it, though the sender gets no more memory. */
+/** Most bytes of header and payload of a message in such a round: there is room for it, without
+ *  more memory, once the receiver has taken all others. */
 static inline uint32_t onic_queue_longest(uint32_t round)
 {
     return round - ONIC_QUEUE_LINE;
@@ -118,11 +118,11 @@ typedef struct onic_queue_sender {
     onic_queue_t q;
     uint64_t secret;
     uint64_t at;     /**< where the next message goes */
-    uint64_t taken;  /**< as was last read */
+    uint64_t taken;  /**< what the receiver had taken when that was last read */
     uint32_t round;  /**< the first bytes of the ring, in which it goes round: whole lines */
-    uint32_t rounds; /**< how often, since they have become so many */
+    uint32_t rounds; /**< how often it has gone round since the round was made longer */
     /** Gives memory to what a longer round touches (onic_queue_touched) beyond the present one;
-     *  false where there is none. NULL: all has. */
+     *  false without memory. NULL: all of it has memory. */
     bool (*give)(void *arg, uint32_t round);
     void *arg;
 } onic_queue_sender_t;

@@ -11,13 +11,14 @@
 
 /** What a refusal says of later copies. */
 typedef enum onic_refused {
-    ONIC_REFUSED_NOT,     /**< it has copied */
-    ONIC_REFUSED_NOW,     /**< nothing: memory was short, or the other process is ending */
-    ONIC_REFUSED_MEMORY,  /**< such memory it does not copy: of a device, secret, mapped away */
-    ONIC_REFUSED_PROCESS, /**< this process may not copy, or not from or to that one */
+    ONIC_REFUSED_NOT,     /**< not refused */
+    ONIC_REFUSED_NOW,     /**< says nothing: memory was short, or the other process is ending */
+    ONIC_REFUSED_MEMORY,  /**< the kernel does not copy such memory: of a device, secret, unmapped
+                           */
+    ONIC_REFUSED_PROCESS, /**< this process may not copy at all, or not from or to that one */
 } onic_refused_t;
 
-/** `error`: of the system call, 0 where it has copied less than all. Filters of system calls may
+/** `error`: that of the system call; 0 if it has copied less than all. Filters of system calls may
  *  give any error. */
 static inline onic_refused_t onic_refused_by(int error)
 {

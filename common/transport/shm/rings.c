@@ -38,7 +38,7 @@ static bool can_open(const onic_peer_t *to)
            onic_same_place(&to->cma_id, &onic_here.id);
 }
 
-/** Some system calls. */
+/** Opens the ring: some system calls. */
 static bool reaches(onic_peer_t *to)
 {
     onic_ring_out_t *out;
@@ -101,7 +101,7 @@ static int send(onic_request_t *r, const onic_payload_t *payload, unsigned flags
     waiting++;
     r->starting = false;
     STAILQ_INSERT_TAIL(&out->waiting, r, next);
-    /* Whether the thread serves one-sided operations is for their users to say. */
+    /* Whether one-sided operations get a server thread is a parameter of their component. */
     onic_row_calls.left(!onic_am_is_served(r->am_id));
     return 0;
 }
@@ -157,10 +157,10 @@ bool onic_peer_has_queue(const onic_peer_t *peer)
 
 /* ---- from others --------------------------------------------------------------------------- */
 
-/** Messages of one ring in one progress, so that others have their turn. */
+/** Most messages of one ring in one progress, so that others are not held up. */
 #define TURN 32
 
-/** A handler has said so. Lock held. */
+/** A handler has called onic_transport_end_turn_locked. Lock held. */
 static bool turn_is_over;
 
 void onic_transport_end_turn_locked(void)
@@ -207,7 +207,8 @@ static int progress(void)
 
 /* ---- the row --------------------------------------------------------------------------------- */
 
-/** Whoever puts a message into a ring after that sees it, and what came before is seen here. */
+/** A sender that puts a message into a ring after that sees it; messages from before are seen by
+ *  the next look. */
 static bool arm(unsigned nap)
 {
     onic_outbox_park(nap);

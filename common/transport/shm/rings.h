@@ -11,17 +11,17 @@
 #include "common/support/export.h"
 #include "common/transport/row/message_types.h"
 
-/** Do, or may, messages go to this peer through a ring? */
+/** True if messages to this peer go, or may go, through a ring. */
 ONIC_EXPORT bool onic_peer_has_queue(const onic_peer_t *peer);
 
-/** For a handler: what its message brings is worth returning from progress for. What follows it in
- *  its ring stays there until the next progress. */
+/** Called by a handler: ends this progress of the message's ring. What follows the message stays
+ *  there until the next progress. */
 ONIC_EXPORT void onic_transport_end_turn_locked(void);
 
 /** What has gone through rings, in this process, since it began. */
 typedef struct onic_queue_counters {
-    unsigned long long received; /**< messages that came through one */
-    unsigned long long waited;   /**< messages that waited for room in another process's */
+    unsigned long long received; /**< messages that came through a ring */
+    unsigned long long waited;   /**< messages that waited for room in another process's ring */
 } onic_queue_counters_t;
 
 ONIC_EXPORT extern onic_queue_counters_t onic_queue_counters;

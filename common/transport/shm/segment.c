@@ -185,7 +185,7 @@ bool onic_segment_reserve(const onic_segment_key_t *key)
     return reserved;
 }
 
-/** Is what has just been opened what the key says? */
+/** True if the file that was opened is the one of the key. */
 static bool is_known(int fd, const onic_segment_key_t *key)
 {
     const size_t end = mapped_size(key->size);
@@ -197,7 +197,7 @@ static bool is_known(int fd, const onic_segment_key_t *key)
            nonce == key->nonce;
 }
 
-/** Maps that. The descriptor is the caller's. */
+/** Maps it if so. The descriptor is the caller's. */
 static bool map_known(int fd, const onic_segment_key_t *key, onic_segment_t *segment)
 {
     return is_known(fd, key) && map(fd, MAP_SHARED, key->size, segment);
@@ -257,7 +257,7 @@ size_t onic_segment_part(size_t liked, unsigned processes)
 {
     struct statvfs fs;
 
-    /* One without a limit says that it has no blocks. */
+    /* A file system without a limit says that it has no blocks. */
     return statvfs(DIRECTORY, &fs) != 0 || fs.f_blocks == 0
                ? liked
                : onic_part(liked, (uint64_t)fs.f_bavail * fs.f_frsize, processes);

@@ -12,25 +12,25 @@
 
 #include "common/transport/shm/node.h"
 
-/** A row of pages of a segment as they are mapped here. */
+/** Pages of a segment, one behind another, as they are mapped here. */
 typedef struct onic_mapped {
-    void *base;       /**< NULL: they are not */
+    void *base;       /**< NULL: not mapped */
     size_t from, len; /**< in the segment */
 } onic_mapped_t;
 
-/** Gives memory to whole pages of such, `from` its begin on. `file`: of the segment's key, found by
- *  descriptor. False where there is none: a store there would end the process. */
+/** Gives memory to whole pages of a mapping, from byte `from` of it on. `file`: that of the
+ *  segment's key. False where there is no memory: a store there would end the process. */
 bool onic_segment_fill(const onic_mapped_t *mapped, const onic_file_key_t *file, size_t from,
                        size_t len);
 
 /** How others find a segment. */
 typedef enum onic_findable {
-    /** Through the maker's descriptor: a maker that is killed leaves nothing behind. Where the
-     *  system has no files without a name there is none, */
+    /** Through the maker's descriptor: a maker that is killed leaves nothing behind. Fails where
+     *  the system has no files without a name. */
     ONIC_NAMELESS,
-    /** or it gets one. */
+    /** As above, but where the system has no files without a name the segment gets one. */
     ONIC_BY_DESCRIPTOR,
-    /** In /dev/shm: for processes that must not look into the maker. */
+    /** By a name in /dev/shm: for processes that must not look into the maker. */
     ONIC_BY_NAME
 } onic_findable_t;
 
@@ -41,8 +41,8 @@ typedef enum onic_findable {
 bool onic_segment_make(size_t size, size_t space, int shares, onic_findable_t how,
                        onic_segment_key_t *key, onic_segment_t *segment);
 
-/** By its maker: reserves the first share later, while others reserve theirs. False where there is
- *  not as much: what was mapped must not be used then. */
+/** By its maker: reserves the first share, while others reserve theirs. False without space: what
+ *  was mapped must not be used then. */
 bool onic_segment_reserve(const onic_segment_key_t *key);
 
 /** Whether a process has a segment that another one has made; travels between processes. */
@@ -56,8 +56,8 @@ typedef enum onic_joined {
 onic_joined_t onic_segment_join(const onic_segment_key_t *key, size_t size, int share,
                                 onic_segment_t *segment);
 
-/** Maps `n` rows of pages of a segment of another process, which has been made nameless. False
- * where it cannot: some may be mapped. Each is to be unmapped in any case. */
+/** Maps `n` parts of a nameless segment of another process. False where one cannot be mapped:
+ *  others may be. Each must be unmapped in any case. */
 bool onic_segment_map_parts(const onic_segment_key_t *key, onic_mapped_t *const *parts, unsigned n);
 void onic_unmap(onic_mapped_t *mapped);
 
@@ -65,7 +65,7 @@ void onic_unmap(onic_mapped_t *mapped);
  * last mapping is gone. An empty key may be given. */
 void onic_segment_withdraw(onic_segment_key_t *key);
 
-/** Bytes to the next whole page. */
+/** Rounds up to whole pages. */
 ONIC_EXPORT size_t onic_whole_pages(size_t bytes);
 
 /* ---- how much of a small shared memory the library takes for itself -----------------------------
@@ -75,7 +75,7 @@ ONIC_EXPORT size_t onic_whole_pages(size_t bytes);
  * all processes together, is the most that they come to.
  */
 
-/** One of the two, of all processes together, takes no more than this part of what is free. */
+/** Each of the two takes, of all processes together, at most 1/8 of what is free. */
 #define ONIC_PART_OF 8
 
 /** Bytes that one process may take where it would like `liked`, `free` bytes are free, and it is

@@ -16,7 +16,7 @@
 
 /* ---- lists --------------------------------------------------------------------------------- */
 
-/** Has the list that word, up to what ends it there? UCX may write "\\" before a word. */
+/** True if the list has that word. UCX may write "\\" before a word. */
 static bool names(const char *list, const char *name, const char *ends)
 {
     const size_t len = strlen(name);

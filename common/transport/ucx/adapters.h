@@ -21,14 +21,14 @@ typedef enum onic_tls {
     ONIC_TLS_TCP
 } onic_tls_t;
 
-/** Does the list leave UCX its own choice? */
+/** True if the list leaves UCX its own choice. */
 bool onic_tls_are_free(const char *list);
 
-/** Does the list let UCX use one of that kind? A list of exclusions does where it does not name the
- *  kind as a whole. */
+/** True if the list lets UCX use a transport of that kind. A list of exclusions does unless it
+ *  names the kind as a whole. */
 bool onic_tls_have(onic_tls_t kind, const char *list);
 
-/** Does a list of devices let UCX use this one ("mlx5_0")? */
+/** True if a list of devices lets UCX use this one ("mlx5_0"). */
 bool onic_devices_have(const char *list, const char *name);
 
 /** Where the kernel shows its adapters. */
@@ -37,14 +37,13 @@ bool onic_devices_have(const char *list, const char *name);
 /** How many of these `devices` (a list) there are in `directory`; `active`: ports that are up. */
 unsigned onic_adapters(const char *directory, const char *devices, bool active);
 
-/** Would UCX put by an adapter? Over anything else it emulates puts by messages with
+/** True if UCX would put by an adapter. Over anything else it emulates puts by messages with
  *  acknowledgements, which is slower. `tls` is a list of transports. */
 ONIC_EXPORT bool onic_rdma_here(const char *directory, const char *tls, const char *devices);
 
-/** Are there devices of kinds for which UCX keeps memory registered: adapters, GPUs, xpmem, knem?
- */
+/** True if there are devices for which UCX keeps memory registered: adapters, GPUs, xpmem, knem. */
 bool onic_registers_here(void);
 
-/** May this process lock `bytes` more? The kernel's answer depends on the limit (ulimit -l),
- *  capabilities and user namespaces, so it is asked; nothing is locked for that but addresses. */
+/** True if this process may lock `bytes` more. The kernel's answer depends on the limit (ulimit
+ *  -l), capabilities and user namespaces, so it is asked; no memory is locked for that. */
 bool onic_can_lock(size_t bytes);

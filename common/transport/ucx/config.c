@@ -52,7 +52,7 @@ static size_t env_size(const char *name, size_t fallback)
                : fallback;
 }
 
-/** Does UCX_NET_DEVICES hold an interface of the kernel? Devices of verbs have other names. */
+/** True if UCX_NET_DEVICES names an interface of the kernel. Verbs devices have other names. */
 static bool devices_have_tcp(const char *devices)
 {
     struct if_nameindex *all = if_nameindex();

@@ -25,7 +25,7 @@ typedef struct ucx_remote {
     ucp_rkey_h rkey; /**< NULL: the row has been stopped */
 } ucx_remote_t;
 
-/** Those that there are. */
+/** All regions and remotes that are open. */
 static LIST_HEAD(, ucx_region) regions = LIST_HEAD_INITIALIZER(regions);
 static LIST_HEAD(, ucx_remote) remotes = LIST_HEAD_INITIALIZER(remotes);
 

@@ -55,7 +55,7 @@ static void find_transport(ucp_ep_h ep, char *name, size_t size)
     free(text);
 }
 
-/** Reliable or dynamic connections of an adapter? */
+/** True for reliable or dynamic connections of an adapter. */
 static bool is_rdma(const char *transport)
 {
     return (transport[0] == 'r' || transport[0] == 'd') && transport[1] == 'c';
@@ -114,7 +114,8 @@ int onic_ucx_connect(onic_peer_t *peer)
     return OMPI_SUCCESS;
 }
 
-/** Where UCX cannot end it by force it may last as long as the worker. */
+/** Closes an endpoint. Where UCX cannot do so by force the endpoint may last as long as the worker.
+ */
 static void close_ep(onic_ucx_peer_t *u)
 {
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,

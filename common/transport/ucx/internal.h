@@ -23,7 +23,7 @@ typedef struct onic_ucx_peer {
     bool copies;          /**< its transport copies what it cannot send at once */
     bool follows;         /**< an empty message goes behind `held` */
     onic_request_t *held; /**< the last message, which UCX has taken but may still hold */
-    bool closed;          /**< it has been, or is being while there is a request: */
+    bool closed;          /**< it is closed, or is being closed while there is a request: */
     void *close;
 } onic_ucx_peer_t;
 
@@ -37,7 +37,7 @@ typedef struct onic_ucx_state {
     size_t tcp_seg_size;
     size_t shm_seg_size;
     ucp_datatype_t gather_dt;
-    void *flush;      /**< UCX's, of all transports; NULL: none is under way */
+    void *flush;      /**< UCX's request of a flush of all interfaces; NULL: none is under way */
     bool closes;      /**< endpoints to other jobs can be closed at any time */
     bool puts;        /**< the context was made for puts, too */
     atomic_uint neps; /**< endpoints that were made; set with the lock held, read without it */
@@ -59,7 +59,7 @@ int onic_ucx_load(bool opening);
 /** Reads UCX's configuration from the environment and applies ours where the user says nothing. */
 ucs_status_t onic_ucx_read_config(const onic_transport_config_t *config,
                                   ucp_config_t **ucp_config_p);
-/** Has the user set a variable of this form, such as "UCX_MEM_*"? */
+/** True if the user has set a variable of this form, such as "UCX_MEM_*". */
 bool onic_user_says(const char *form);
 /** Most bytes of one fragment over a UCX transport; "" where it is not known. */
 size_t onic_ucx_frag_max(const char *transport);
@@ -96,7 +96,7 @@ int onic_ucx_put(onic_request_t *r, onic_remote_t *remote, uint64_t there, const
                  size_t len, const onic_region_t *from);
 int onic_ucx_get(onic_request_t *r, onic_remote_t *remote, uint64_t there, void *data, size_t len);
 int onic_ucx_flush(onic_request_t *r);
-/** UCX's keys are given back. The worker is still there, and nothing is under way any more. */
+/** Gives UCX's keys back. The worker is still there, and nothing is under way any more. */
 void onic_ucx_remotes_stop(void);
-/** Registered memory is given back. The worker is gone, the context is not. */
+/** Gives registered memory back. The worker is gone, the context is not. */
 void onic_ucx_regions_stop(void);

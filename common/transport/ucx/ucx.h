@@ -33,7 +33,7 @@
 
 #define ONIC_UCX_POINTER(prefix, name) __typeof__(prefix##_##name) *name;
 
-/** Where they are, once onic_ucx_load (transport.h) has succeeded. */
+/** UCX's functions, once onic_ucx_load has succeeded. */
 extern struct onic_ucx {
     ONIC_UCX_FUNCTIONS(ONIC_UCX_POINTER)
 } onic_ucx;

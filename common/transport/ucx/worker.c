@@ -79,7 +79,7 @@ static ucs_status_t create_both(const onic_transport_config_t *config)
 #define DEVICE_BYTES ((size_t)80 << 20)
 #define DEVICE_FILES "/dev/infiniband"
 
-/** May UCX lock what its devices take? Else it is said. */
+/** True if UCX may lock what its devices take. Else prints so. */
 static bool may_lock(const char *list, bool is_free)
 {
     const unsigned devices = onic_tls_have(ONIC_TLS_VERBS, list) && access(DEVICE_FILES, F_OK) == 0
@@ -117,7 +117,7 @@ static void destroy_ucx(void)
     onic_ucx.worker_release_address(onic_ucx_state.worker, onic_ucx_state.address);
     onic_ucx_remotes_stop();
     onic_ucx.worker_destroy(onic_ucx_state.worker);
-    /* Nothing is received any more that could put into them. */
+    /* The worker is gone: nothing puts into regions any more. */
     onic_ucx_regions_stop();
     onic_ucx.cleanup(onic_ucx_state.context);
 }
@@ -222,8 +222,8 @@ static int event_fd(void)
     return status == UCS_OK ? fd : -1;
 }
 
-/** UCX answers who connects, too, for which it needs descriptors: it gets those in reserve, and
- * where they are used up, too, that is said. It may say nothing, and wait for ever. */
+/** UCX needs descriptors to answer processes that connect: it gets those in reserve. If these are
+ *  used up, too, that is printed here, since UCX may say nothing and wait for ever. */
 static void look(void)
 {
     static atomic_bool said;

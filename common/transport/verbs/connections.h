@@ -119,7 +119,7 @@ ONIC_EXPORT int onic_rc_poll(onic_rc_adapter_t *a);
 
 /* ---- connections that this process begins ---------------------------------------------------- */
 
-/** Are there as many as there may be? */
+/** True if there are as many as there may be. */
 ONIC_EXPORT bool onic_rc_is_full(const onic_rc_adapter_t *a);
 
 /** A new connection, whose `terms` the other side is to be told. NULL: none can be had now, as all
@@ -134,8 +134,8 @@ ONIC_EXPORT bool onic_rc_connect(onic_rc_t *c, const onic_rc_terms_t *answer);
  *  this returns. */
 ONIC_EXPORT void onic_rc_begin(onic_rc_t *c, onic_rdma_transfer_t *t);
 
-/** Gives a connection up: its transfers end as failed. For one that the other side has refused, and
- *  where the other side is known to be lost. Does not call `lost`. */
+/** Gives up a connection that the other side has refused, or whose other side is lost: its
+ *  transfers end as failed. Does not call `lost`. */
 ONIC_EXPORT void onic_rc_drop(onic_rc_t *c);
 
 /* ---- connections that others begin ----------------------------------------------------------- */
@@ -145,12 +145,12 @@ ONIC_EXPORT void onic_rc_drop(onic_rc_t *c);
 ONIC_EXPORT bool onic_rc_serve(onic_rc_adapter_t *a, uint64_t process, const onic_rc_terms_t *asked,
                                onic_rc_terms_t *answer);
 
-/** The process has left: what it was served by is over. */
+/** Ends the connection of a process that has left. */
 ONIC_EXPORT void onic_rc_unserve(onic_rc_adapter_t *a, uint64_t process);
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 /** Registers memory that others may write and read. NULL where it cannot be. Any thread. */
 ONIC_EXPORT struct ibv_mr *onic_rc_expose(const onic_rc_adapter_t *a, void *base, size_t bytes);
-/** Nobody reaches it any more. */
+/** Ends the registration: nobody reaches the memory any more. */
 ONIC_EXPORT void onic_rc_conceal(struct ibv_mr *mr);

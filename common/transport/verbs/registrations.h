@@ -26,9 +26,9 @@ typedef struct onic_registrations {
     struct mca_rcache_base_module_t *cache;
     struct ibv_pd *pd;
     size_t most;             /**< bytes that may be registered, in all */
-    size_t held;             /**< that are */
+    size_t held;             /**< bytes that are registered */
     unsigned long long made; /**< registrations, ever */
-    bool full;               /**< the last one failed for want of room */
+    bool full;               /**< the last one failed for lack of room */
 } onic_registrations_t;
 
 /** One that is in use. */
@@ -38,7 +38,7 @@ typedef struct onic_registration onic_registration_t;
  *  Open MPI has none. */
 ONIC_EXPORT bool onic_registrations_open(onic_registrations_t *r, struct ibv_pd *pd, size_t most);
 
-/** Nothing is in use. Does nothing where it is closed. */
+/** Closes it; nothing may be in use. Does nothing if it is closed. */
 ONIC_EXPORT void onic_registrations_close(onic_registrations_t *r);
 
 /** Registers `bytes` > 0 of memory, or finds them registered; `written`: the adapter writes to
@@ -50,5 +50,5 @@ ONIC_EXPORT onic_registration_t *onic_register(onic_registrations_t *r, const vo
                                                size_t bytes, bool written,
                                                onic_rdma_region_t *region);
 
-/** The transfer that used it is over. */
+/** Gives it back when the transfer that used it is over. */
 ONIC_EXPORT void onic_unregister(onic_registrations_t *r, onic_registration_t *reg);

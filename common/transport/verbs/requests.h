@@ -93,7 +93,7 @@ ONIC_EXPORT void onic_rdma_walk_init(onic_rdma_walk_t *w, const onic_rdma_limits
                                      bool read, const onic_rdma_side_t *near,
                                      const onic_rdma_side_t *far);
 
-/** Is there nothing left? */
+/** True if nothing is left. */
 static inline bool onic_rdma_walk_is_done(const onic_rdma_walk_t *w)
 {
     return w->far.left == 0;
@@ -104,9 +104,10 @@ static inline bool onic_rdma_walk_is_done(const onic_rdma_walk_t *w)
 ONIC_EXPORT uint32_t onic_rdma_walk_next(onic_rdma_walk_t *w, uint32_t max,
                                          onic_rdma_batch_t *batch);
 
-/** Can all of a write carry its bytes, so that the near side need not be registered? Then makes the
- *  limits such that it does: what touches each other at the far side is not put together to more
- *  than a request carries. False, and nothing changed, also where that is not known at a glance. */
+/** True if all requests of a write can carry their bytes, so that the near side need not be
+ *  registered. Then sets the limits so that they do: adjacent pieces at the far side are joined
+ *  only up to what a request carries. False, and nothing changed, also where that cannot be told at
+ *  a glance. */
 ONIC_EXPORT bool onic_rdma_carry_all(onic_rdma_limits_t *limits, const onic_layout_t *far);
 
 /** A region for such a near side: all memory, and no key. */
@@ -186,7 +187,7 @@ ONIC_EXPORT bool onic_request_queue_init(onic_request_queue_t *q,
 /** Nothing is in it. Frees its memory. */
 ONIC_EXPORT void onic_request_queue_fini(onic_request_queue_t *q);
 
-/** Is nothing in it, neither waiting nor under way? */
+/** True if nothing is in it, neither waiting nor under way. */
 static inline bool onic_request_queue_is_empty(const onic_request_queue_t *q)
 {
     return STAILQ_EMPTY(&q->waiting) && STAILQ_EMPTY(&q->issued_all);

@@ -51,12 +51,12 @@ typedef struct onic_verbs_seen {
  *  @return tenths of Gbit/s, 0 for numbers without a known meaning */
 ONIC_EXPORT uint32_t onic_verbs_rate(unsigned speed, unsigned width);
 
-/** Is the filter a list that can be? Its items are separated by commas: the name of a device, of a
- *  port (name:port, port 1 .. 255), of one of its addresses (name:port:index, index 0 .. 255).
+/** True if the filter is a valid list. Its items are separated by commas: the name of a device, of
+ *  a port (name:port, port 1 .. 255), of one of its addresses (name:port:index, index 0 .. 255).
  *  Empty: all. */
 ONIC_EXPORT bool onic_verbs_filter_valid(const char *filter);
 
-/** Can ports of this device be wanted? The filter is valid. */
+/** True if the filter, which is valid, may want a port of this device. */
 ONIC_EXPORT bool onic_verbs_device_wanted(const char *filter, const char *device);
 
 /** The port to use. The first item of the filter that fits any decides; of those that fit it the
