@@ -878,6 +878,14 @@ check-explore:
 
 EXTRA_DIST += test/explore
 
+# ---- for all inputs up to a bound: make check-proof ----------------------------------------------
+
+check-proof:
+	@test -n "$(PYTHON3)" || { echo "check-proof needs python3 (Debian: apt-get install python3)"; exit 1; }
+	@$(PYTHON3) $(srcdir)/test/proof/run --build .
+
+EXTRA_DIST += test/proof
+
 # ---- decoders of what peers send: make check-fuzz ------------------------------------------------
 
 fuzz_programs = \
@@ -955,6 +963,6 @@ $(fuzz_runs): $(fuzz_programs)
 check-all: check check-mpi-all check-tsan check-fabric check-killed check-configure check-install check-tools check-examples check-fuzz check-format check-includes check-documents
 	$(MAKE) distcheck
 
-.PHONY: $(fuzz_runs) check-all coverage check-configure check-examples check-explore check-fuzz check-install check-killed check-mpi check-mpi-all check-skips \
+.PHONY: $(fuzz_runs) check-all coverage check-configure check-examples check-explore check-fuzz check-install check-killed check-mpi check-mpi-all check-proof check-skips \
 	check-tools check-tsan mpi-programs \
 	fuzz-build sanitized-build sanitized-source tsan-build

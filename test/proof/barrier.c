@@ -1,0 +1,46 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Barriers: datagrams from anywhere, and any word for the rule. */
+#include "test/proof/proof.h"
+
+#include "coll_nicbarrier/engines/datagram/wire/packet.c"
+#include "coll_nicbarrier/epoch/rule.h"
+#include "coll_nicbarrier/schedule/schedule.h"
+
+/** What is let through is in its ranges, and is the same packet when it is written again.
+ *  unwind: 41 */
+void proof_barrier_packet(void)
+{
+    const size_t len = any_length(NICBARRIER_PACKET_SIZE + 8);
+    unsigned char *bytes = any_bytes(len), again[NICBARRIER_PACKET_SIZE];
+    nicbarrier_packet_t p;
+
+    if (nicbarrier_packet_decode(bytes, len, &p) != NULL)
+        return;
+    PROVE(p.kind > 0 && p.kind < NICBARRIER_PACKET_KINDS);
+    PROVE(p.at < NICBARRIER_STEPS_MAX && p.from_at < NICBARRIER_STEPS_MAX);
+    PROVE(p.sender <= INT32_MAX && p.to <= INT32_MAX);
+    nicbarrier_packet_encode(&p, again);
+    const size_t at = any_length(NICBARRIER_PACKET_SIZE - 1);
+    PROVE(again[at] == bytes[at]);
+}
+
+/** Any state that the rule's numbers may have, any step, any word: nothing goes back, and nothing
+ * is complete that was not entered. unwind: 6 */
+void proof_barrier_rule(void)
+{
+    nicbarrier_rule_t r;
+    const uint32_t k = any_32(), i = any_32();
+
+    ASSUME(r.nsteps <= 4 && i < NICBARRIER_RULE_STEPS && r.completed <= r.entered);
+    ASSUME(r.entered < NICBARRIER_WORD_FAILED / 2);
+    const uint64_t completed = r.completed, received = r.received[i], sent = r.sent[i];
+    const uint8_t failed = r.failed;
+    (void)nicbarrier_rule_receive(&r, k, any_64());
+    (void)nicbarrier_rule_word(&r, k);
+    (void)nicbarrier_rule_advance(&r);
+    PROVE(r.completed >= completed && r.completed <= r.entered);
+    PROVE(r.received[i] >= received && r.sent[i] >= sent && r.failed >= failed);
+}
