@@ -651,7 +651,6 @@ test_mpi_pipeline_SOURCES = \
 	test/mpi/pipeline.c \
 	test/mpi/pipeline_counters.c \
 	test/mpi/pipeline_run.c \
-	test/mpi/pipeline_speed.c \
 	test/mpi/pipeline_traffic.c
 test_mpi_pipeline_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
 test_mpi_pipeline_LDADD = $(internal_ldadd)

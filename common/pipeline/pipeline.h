@@ -105,9 +105,9 @@ onic_pipeline_expect_locked(onic_peer_t *from, onic_pipeline_end_t *sink, onic_t
 ONIC_EXPORT int onic_pipeline_answer_locked(onic_peer_t *to, const onic_ticket_t *ticket,
                                             onic_pipeline_end_t *source);
 
-/** Ends a transfer of whose ticket the other side knows nothing, or has said that it will do
- *  nothing with it, while no byte has come: releases the lease. `done` is not called then. False
- *  where the transfer is over already and `done` is about to be called. */
+/** Get, at the origin: the other side has said that it will do nothing with the ticket, and no byte
+ *  has come. Releases the lease; `done` is not called. False where the transfer is over already and
+ *  `done` is about to be called. */
 ONIC_EXPORT bool onic_pipeline_withdraw_locked(onic_transfer_t *t);
 
 /** Does what can be done now for this transfer; also before the message with the ticket is sent. */

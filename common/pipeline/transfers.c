@@ -129,7 +129,7 @@ onic_transfer_t *onic_transfer_new(onic_role_t role, const onic_carrier_t *carri
     }
     unlock_list();
     if (t != NULL) {
-        t->over = t->reports = t->withdrawn = false;
+        t->over = t->reports = false;
         t->status = OMPI_SUCCESS;
         atomic_store_explicit(&t->stop, 0, memory_order_relaxed);
         t->carrier = carrier;
@@ -186,7 +186,7 @@ static void unlist(onic_transfer_t *t)
 {
     TAILQ_REMOVE(&onic_transfers.under_way, t, list);
     count(t);
-    t->carrier->closed(t, t->withdrawn);
+    t->carrier->closed(t);
     put_free(t);
     atomic_fetch_sub_explicit(&onic_transfers.active, 1, memory_order_release);
 }
@@ -370,14 +370,6 @@ bool onic_pipeline_withdraw_locked(onic_transfer_t *t)
     if (t->state == ONIC_TRANSFER_REPORTED) {
         unlock_list();
         return false;
-    }
-    if (t->state == ONIC_TRANSFER_NEW) {
-        unlock_list();
-        onic_layout_fini(&t->end.layout);
-        t->carrier->release(t, t->buffers);
-        t->carrier->closed(t, true);
-        onic_transfer_drop(t);
-        return true;
     }
     (void)ask_to_stop(t, ONIC_STOP_LEASE, &next);
     unlock_list();

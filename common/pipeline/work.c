@@ -52,7 +52,6 @@ static void stop(onic_transfer_t *t, unsigned why)
     if ((why & ONIC_STOP_LEASE) != 0) {
         end(t, OMPI_ERROR, true);
         t->reports = false;
-        t->withdrawn = true;
     } else if (t->role == ONIC_RECEIVES) {
         report(t, OMPI_ERROR);
     } else {

@@ -9,8 +9,6 @@
  * The pipeline without a component, among the processes of one node: puts and gets between all of
  * them at once, of all shapes and sizes, through receive pools of all sizes; receivers that are
  * away; threads; ends that are cancelled; tickets that are no tickets; owners that are dead.
- *
- * With the argument `speed` it prints how fast two processes are instead, and asserts nothing.
  */
 #define _GNU_SOURCE
 #include "test/mpi/testlib.h"
@@ -40,23 +38,6 @@ static void serve_until(long taken)
              atomic_load(&moves.taken), taken);
 }
 
-/* ---- everybody to everybody ------------------------------------------------------------------ */
-
-/** Operations of all ranks, so that a rank knows when it is not needed any more. */
-static void test_all_pairs(size_t rx_pool, size_t buffer, int n, uint64_t most)
-{
-    tl_rng_t rng = tl_rng(tl_seed() + rx_pool, (uint64_t)tl_rank());
-
-    moves_open(rx_pool, buffer);
-    TL_CHECK(onic_pipeline_rx_bytes() <= (rx_pool > 4 * KIB ? rx_pool : 4 * KIB) || rx_pool == 0,
-             "a receive pool of %zu bytes", onic_pipeline_rx_bytes());
-    moves_run(&rng, n * tl_factor(), most);
-    moves_meet();
-    TL_CHECK(atomic_load(&moves.wrong) == 0, "%ld transfers were wrong at their target",
-             atomic_load(&moves.wrong));
-    moves_close();
-}
-
 /* ---- threads --------------------------------------------------------------------------------- */
 
 static void *thread_main(void *arg)
@@ -76,81 +57,13 @@ static void test_threads(void)
         TL_CHECK(pthread_create(&thread[i], NULL, thread_main, (void *)i) == 0, "no thread");
     for (int i = 0; i < THREADS; i++)
         TL_CHECK(pthread_join(thread[i], NULL) == 0, "no end of a thread");
-    moves_meet();
+    moves_meet(MPI_COMM_WORLD);
     TL_CHECK(atomic_load(&moves.wrong) == 0, "%ld transfers were wrong at their target",
              atomic_load(&moves.wrong));
     moves_close();
 }
 
-/* ---- receivers that are away ----------------------------------------------------------------- */
-
-static void wait_waking(move_t *m)
-{
-    const double end = MPI_Wtime() + MOVES_PATIENCE;
-    double last = 0;
-
-    while (!move_is_done(m) && MPI_Wtime() < end) {
-        onic_transport_progress();
-        if (MPI_Wtime() > last) {
-            onic_transport_lock();
-            const bool can = onic_peer_can_wake(moves.peers[m->target]);
-            onic_transport_unlock();
-            if (can)
-                onic_peer_wake(moves.peers[m->target]);
-            last = MPI_Wtime() + 0.001;
-        }
-    }
-    TL_CHECK(move_is_done(m) && m->status == OMPI_SUCCESS, "an operation with one who is away");
-}
-
-/** Everybody but rank 0 is away from MPI; their helper threads receive and answer. */
-static void test_away(bool wanted)
-{
-    atomic_store(&moves.taken, 0);
-    atomic_store(&moves.foreign, 0);
-    moves_open(16 * KIB, 4 * KIB);
-    onic_transport_want_server(wanted);
-    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
-    if (tl_rank() == 0) {
-        usleep(10000);
-        for (int i = 0; i < 4 * (tl_size() - 1); i++) {
-            move_t m = {.kind = i % 2 ? PUT : GET,
-                        .target = 1 + i / 4,
-                        .mine = BLOCKS_8,
-                        .theirs = NESTED,
-                        .len = 300 * KIB + (uint64_t)i,
-                        .seed = (uint64_t)i};
-            move_prepare(&m);
-            TL_CHECK(move_start(&m), "no buffer");
-            wait_waking(&m);
-            move_finish(&m);
-        }
-    } else {
-        /* Not in MPI until all four are done. */
-        for (int i = 0; i < 6000 && atomic_load(&moves.taken) < 4; i++)
-            usleep(10000);
-        TL_CHECK(atomic_load(&moves.taken) == 4 && atomic_load(&moves.foreign) == 4,
-                 "%ld of 4 are done, %ld by the helper thread", atomic_load(&moves.taken),
-                 atomic_load(&moves.foreign));
-        TL_CHECK(atomic_load(&moves.wrong) == 0, "wrong data");
-    }
-    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
-    onic_transport_want_server(false);
-    moves_close();
-}
-
 /* ---- ends that do not come to their end ------------------------------------------------------ */
-
-static void cancel(void *arg)
-{
-    bool all = false;
-
-    while (!all) {
-        onic_transport_lock();
-        all = onic_pipeline_cancel_locked(arg);
-        onic_transport_unlock();
-    }
-}
 
 /** Rank 0 gives up: rank 1 is told. The other way round: rank 0 does not notice. */
 static void test_cancel(bool sender)
@@ -166,7 +79,7 @@ static void test_cancel(bool sender)
         move_prepare(&m);
         TL_CHECK(move_start(&m), "no buffer");
         TL_CHECK(!move_is_done(&m), "it is done although there was no room");
-        cancel(&m);
+        moves_cancel(&m);
         status = m.status;
         TL_CHECK(status != OMPI_SUCCESS, "an end that was cancelled has succeeded");
         memory_free(&m.memory);
@@ -189,34 +102,6 @@ static void test_cancel(bool sender)
         TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
     }
     atomic_store(&moves.wrong, 0);
-    moves_close();
-}
-
-static void withdrawn(void *arg, int status)
-{
-    (void)arg;
-    TL_CHECK(false, "a transfer that was withdrawn has ended: %d", status);
-}
-
-static void test_withdraw(void)
-{
-    memory_t memory = memory_make(IRREGULAR, 100 * KIB, 1);
-    const int other = (tl_rank() + 1) % tl_size();
-    onic_ticket_t ticket;
-
-    moves_open(16 * KIB, 4 * KIB);
-    for (int i = 0; i < 100; i++) {
-        onic_pipeline_end_t end = memory_end(&memory, IRREGULAR, i % 2, withdrawn, NULL);
-        onic_transport_lock();
-        onic_transfer_t *t = i % 2 ? onic_pipeline_expect_locked(moves.peers[other], &end, &ticket)
-                                   : onic_pipeline_send_locked(moves.peers[other], &end, &ticket);
-        if (t != NULL)
-            onic_pipeline_withdraw_locked(t);
-        onic_transport_unlock();
-        /* The one to my receive pool has nobody who competes with it for long. */
-        onic_layout_fini(&end.layout);
-    }
-    memory_free(&memory);
     moves_close();
 }
 
@@ -349,18 +234,17 @@ static void run_tests(void)
 {
     const uint64_t most = tl_slow() ? MIB : 8 * MIB;
 
-    moves.checks = true;
     moves_count();
-    test_all_pairs(0, 0, 40, most);
-    test_all_pairs(1, 0, 20, MIB);
-    test_all_pairs(24 * KIB, 8 * KIB, 30, 2 * MIB);
-    test_all_pairs(MIB, 16 * KIB, 30, most);
+    moves_pairs(0, 0, 40, most);
+    moves_pairs(1, 0, 20, MIB);
+    moves_pairs(24 * KIB, 8 * KIB, 30, 2 * MIB);
+    moves_pairs(MIB, 16 * KIB, 30, most);
     test_threads();
-    test_away(false);
-    test_away(true);
+    moves_away(false, true);
+    moves_away(true, true);
     test_cancel(true);
     test_cancel(false);
-    test_withdraw();
+    moves_withdraw();
     test_tickets();
     test_dead_owner();
     test_dead_peer(true);
@@ -381,12 +265,7 @@ int main(int argc, char **argv)
     TL_CHECK(onic_transport_open(&config) == 0, "the transport cannot be opened");
     onic_transport_set_fns(ONIC_AM_COLL, &(onic_transport_fns_t){.am = move_handle});
     TL_CHECK(peers_get(MPI_COMM_WORLD, peers) == 0, "no peers");
-    if (argc > 1 && tl_asked_for("speed", argc, argv)) {
-        moves_measure(argc > 2 ? strtoull(argv[2], NULL, 0) : 0,
-                      argc > 3 ? strtoull(argv[3], NULL, 0) : 0);
-    } else {
-        run_tests();
-    }
+    run_tests();
     peers_put(peers, tl_size());
     onic_transport_flush();
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));

@@ -101,8 +101,8 @@ static void refuse_one(void)
 
     onic_transport_lock();
     for (;;) {
-        onic_pipeline_end_t end = memory_end(&memory, CONTIG, false, move_ended, NULL);
-        t[n] = onic_pipeline_send_locked(moves.peers[1], &end, &ticket);
+        onic_pipeline_end_t end = memory_end(&memory, CONTIG, true, move_ended, NULL);
+        t[n] = onic_pipeline_expect_locked(moves.peers[1], &end, &ticket);
         if (t[n] == NULL) {
             onic_layout_fini(&end.layout);
             break;

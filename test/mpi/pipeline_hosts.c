@@ -9,8 +9,6 @@
  * puts into granted buffers, through receive pools of all sizes; receivers that are away, and
  * senders that go away; ends that are cancelled and tickets that are withdrawn. All ranks are
  * reached that way here, those of one node, too, and without an adapter UCX puts by messages.
- *
- * With the argument `speed` it prints how fast two processes are instead, and asserts nothing.
  */
 #define _GNU_SOURCE
 #include "test/mpi/testlib.h"
@@ -30,144 +28,6 @@
 
 enum { KIB = 1 << 10, MIB = 1 << 20 };
 
-static bool reached(int rank)
-{
-    onic_transport_lock();
-    const bool yes = onic_pipeline_reaches_locked(moves.peers[rank]);
-    onic_transport_unlock();
-    return yes;
-}
-
-/** The first question makes a peer known. */
-static void open_pipeline(size_t rx_pool, size_t buffer)
-{
-    const onic_links_t links = onic_links_default("other");
-    const onic_pipeline_config_t config = {
-        .rx_pool = rx_pool, .rx_buffer = buffer, .rma = ONIC_PIPELINE_RMA_ALWAYS, .links = &links};
-    const double end = MPI_Wtime() + MOVES_PATIENCE;
-    bool all = false;
-    int done = 0;
-    MPI_Request request;
-
-    TL_CHECK(onic_pipeline_open(&config) == OMPI_SUCCESS, "the pipeline cannot be opened");
-    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
-    while (!all && MPI_Wtime() < end) {
-        all = true;
-        for (int i = 0; i < tl_size(); i++)
-            all = (i == tl_rank() || reached(i)) && all;
-        onic_transport_progress();
-    }
-    if (!TL_CHECK(all, "not all are reached") || !TL_CHECK(!reached(tl_rank()), "reached itself"))
-        tl_die("peers");
-    TL_MPI(MPI_Ibarrier(MPI_COMM_WORLD, &request));
-    while (!done) {
-        TL_MPI(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
-        onic_transport_progress();
-    }
-}
-
-static uint64_t free_buffers(void)
-{
-    return atomic_load(&onic_node_state.rx_pool.pool.words->free);
-}
-
-static bool is_clean(void)
-{
-    const uint64_t all = onic_pool_all(&onic_node_state.rx_pool.pool);
-
-    onic_transport_lock();
-    const bool clean = onic_rma_records.used == 0 && onic_pipeline_idle() &&
-                       free_buffers() == all && atomic_load(&onic_rma_state.bounce_free) == all &&
-                       onic_rma_state.grant_queue.first == NULL;
-    onic_transport_unlock();
-    return clean;
-}
-
-/** Progresses until all ranks are here. */
-static void meet(void)
-{
-    MPI_Request request;
-    int all = 0;
-
-    TL_MPI(MPI_Ibarrier(MPI_COMM_WORLD, &request));
-    while (!all) {
-        TL_MPI(MPI_Test(&request, &all, MPI_STATUS_IGNORE));
-        onic_transport_progress();
-    }
-}
-
-/** Nothing is left when nothing is under way any more. */
-static void close_pipeline(void)
-{
-    const double end = MPI_Wtime() + MOVES_PATIENCE;
-
-    meet();
-    while (!is_clean() && MPI_Wtime() < end)
-        onic_transport_progress();
-    TL_CHECK(is_clean(), "left: buffers %llx of mine, %llx to pack into%s",
-             (unsigned long long)free_buffers(),
-             (unsigned long long)atomic_load(&onic_rma_state.bounce_free),
-             onic_rma_state.grant_queue.first != NULL ? ", and requests" : "");
-    meet();
-    onic_pipeline_close();
-    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
-}
-
-/* ---- everybody to everybody ------------------------------------------------------------------ */
-
-static void test_all_pairs(size_t rx_pool, size_t buffer, int n, uint64_t most)
-{
-    tl_rng_t rng = tl_rng(tl_seed() + rx_pool, (uint64_t)tl_rank());
-
-    open_pipeline(rx_pool, buffer);
-    moves_run(&rng, n * tl_factor(), most);
-    meet();
-    TL_CHECK(atomic_load(&moves.wrong) == 0, "%ld transfers were wrong at their target",
-             atomic_load(&moves.wrong));
-    close_pipeline();
-}
-
-/* ---- receivers that are away ----------------------------------------------------------------- */
-
-/** Everybody but rank 0 is away from MPI; their helper threads receive and answer. */
-static void test_away(void)
-{
-    open_pipeline(64 * KIB, 8 * KIB);
-    onic_transport_want_server(true);
-    atomic_store(&moves.taken, 0);
-    atomic_store(&moves.foreign, 0);
-    meet();
-    if (tl_rank() == 0) {
-        usleep(10000);
-        for (int i = 0; i < 4 * (tl_size() - 1); i++) {
-            move_t m = {.kind = i % 2 ? PUT : GET,
-                        .target = 1 + i / 4,
-                        .mine = BLOCKS_8,
-                        .theirs = NESTED,
-                        .len = 100 * KIB + (uint64_t)i,
-                        .seed = (uint64_t)i};
-            const double end = MPI_Wtime() + MOVES_PATIENCE;
-
-            move_prepare(&m);
-            TL_CHECK(move_start(&m), "no buffer");
-            while (!move_is_done(&m) && MPI_Wtime() < end)
-                onic_transport_progress();
-            TL_CHECK(move_is_done(&m) && m.status == OMPI_SUCCESS, "one who is away: %d", i);
-            move_finish(&m);
-        }
-    } else {
-        for (int i = 0; i < 6000 && atomic_load(&moves.taken) < 4; i++)
-            usleep(10000);
-        TL_CHECK(atomic_load(&moves.taken) == 4 && atomic_load(&moves.foreign) == 4,
-                 "%ld of 4 are done, %ld by the helper thread", atomic_load(&moves.taken),
-                 atomic_load(&moves.foreign));
-        TL_CHECK(atomic_load(&moves.wrong) == 0, "wrong data");
-    }
-    meet();
-    onic_transport_want_server(false);
-    close_pipeline();
-}
-
 /* ---- senders that go away -------------------------------------------------------------------- */
 
 /** Rank 0 puts, or answers a get of rank 1. Once its end has been told of it makes no progress:
@@ -181,7 +41,7 @@ static void test_leaves(move_kind_t kind, uint64_t len)
 
     number++;
     atomic_store(&moves.taken, 0);
-    open_pipeline(64 * KIB, 8 * KIB);
+    moves_open(64 * KIB, 8 * KIB);
     if (starts) {
         move_prepare(&m);
         TL_CHECK(move_start(&m), "no buffer");
@@ -204,7 +64,7 @@ static void test_leaves(move_kind_t kind, uint64_t len)
             onic_transport_progress();
         move_finish(&m);
     }
-    close_pipeline();
+    moves_close();
     TL_CHECK(atomic_load(&moves.wrong) == 0, "wrong data");
 }
 
@@ -218,19 +78,13 @@ static void test_cancel(int progresses)
     /* Before others may begin. */
     atomic_store(&moves.taken, 0);
     atomic_store(&moves.failed_targets, 0);
-    open_pipeline(16 * KIB, 8 * KIB);
+    moves_open(16 * KIB, 8 * KIB);
     if (tl_rank() == 0) {
-        bool all = false;
-
         move_prepare(&m);
         TL_CHECK(move_start(&m), "no buffer");
         for (int i = 0; i < progresses; i++)
             onic_transport_progress();
-        while (!all) {
-            onic_transport_lock();
-            all = onic_pipeline_cancel_locked(&m);
-            onic_transport_unlock();
-        }
+        moves_cancel(&m);
         memory_free(&m.memory);
         while (!move_is_done(&m))
             onic_transport_progress();
@@ -241,46 +95,15 @@ static void test_cancel(int progresses)
             onic_transport_progress();
         TL_CHECK(atomic_load(&moves.taken) == 1, "the receiver has come to no end");
     }
-    meet();
+    moves_meet(MPI_COMM_WORLD);
     atomic_store(&moves.wrong, 0);
-    close_pipeline();
+    moves_close();
 }
 
 static void never(void *arg, int status)
 {
     (void)arg;
-    TL_CHECK(false, "a transfer that was withdrawn has ended: %d", status);
-}
-
-static void test_withdraw(void)
-{
-    memory_t memory = memory_make(IRREGULAR, 100 * KIB, 1);
-    const int other = (tl_rank() + 1) % tl_size();
-    onic_ticket_t ticket;
-    int had = 0;
-
-    open_pipeline(16 * KIB, 4 * KIB);
-    for (int i = 0; i < 100; i++) {
-        onic_pipeline_end_t end = memory_end(&memory, IRREGULAR, i % 2, never, NULL);
-        onic_transport_lock();
-        onic_transfer_t *t = i % 2 ? onic_pipeline_expect_locked(moves.peers[other], &end, &ticket)
-                                   : onic_pipeline_send_locked(moves.peers[other], &end, &ticket);
-        onic_transport_unlock();
-        if (t != NULL && i % 4 == 0)
-            onic_pipeline_run(t);
-        onic_transport_lock();
-        if (t != NULL) {
-            onic_pipeline_withdraw_locked(t);
-            had++;
-        }
-        onic_transport_unlock();
-        onic_transport_progress();
-        if (t == NULL)
-            onic_layout_fini(&end.layout);
-    }
-    TL_CHECK(had >= 50, "only %d of 100 could be had", had);
-    memory_free(&memory);
-    close_pipeline();
+    TL_CHECK(false, "a transfer that was refused has ended: %d", status);
 }
 
 /* ---- tickets out of bounds, and messages for nobody ------------------------------------------ */
@@ -295,7 +118,7 @@ static void test_tickets(void)
                                               {.buffers = 16, .len = 1000, .name = 1},
                                               {.buffers = 1, .len = 1001, .name = 1}};
 
-    open_pipeline(16 * KIB, 4 * KIB);
+    moves_open(16 * KIB, 4 * KIB);
     onic_transport_lock();
     for (int i = 0; i < 2; i++) {
         onic_pipeline_end_t end = memory_end(&memory, CONTIG, true, never, NULL);
@@ -322,47 +145,7 @@ static void test_tickets(void)
     }
     onic_transport_unlock();
     memory_free(&memory);
-    close_pipeline();
-}
-
-/* ---- speed ----------------------------------------------------------------------------------- */
-
-static void print_speed(shape_t shape, const char *name, uint64_t len)
-{
-    double best = 1e9;
-
-    for (int round = 0; round < 7 && tl_rank() == 0; round++) {
-        move_t m = {.kind = PUT, .target = 1, .mine = shape, .theirs = shape, .len = len};
-        move_prepare(&m);
-        const double begun = MPI_Wtime();
-        for (int i = 0; i < 8; i++) {
-            while (!move_start(&m))
-                onic_transport_progress();
-            while (!move_is_done(&m))
-                onic_transport_progress();
-        }
-        const double s = (MPI_Wtime() - begun) / 8;
-        best = s < best ? s : best;
-        move_finish(&m);
-    }
-    meet();
-    if (tl_rank() == 0) {
-        printf("%-8s %8llu bytes: %8.1f us, %8.1f MB/s\n", name, (unsigned long long)len,
-               best * 1e6, (double)len / best / 1e6);
-    }
-}
-
-static void speed(void)
-{
-    moves.checks = false;
-    open_pipeline(0, 0);
-    for (uint64_t len = 16 * KIB; len <= 4 * MIB; len *= 4) {
-        print_speed(CONTIG, "contig", len);
-        print_speed(BLOCKS_8, "8 B", len);
-        print_speed(BLOCKS_1024, "1 KiB", len);
-    }
-    close_pipeline();
-    moves_free_targets();
+    moves_close();
 }
 
 static void open_wire(bool server)
@@ -384,15 +167,15 @@ static void test_all(void)
     }
     control_close();
     open_wire(true);
-    test_all_pairs(4 * KIB, 4 * KIB, 40, 100 * KIB);
-    test_all_pairs(12 * KIB, 4 * KIB, 60, 200 * KIB);
-    test_all_pairs(256 * KIB, 32 * KIB, 60, MIB);
-    test_all_pairs(0, 0, 40, 2 * MIB);
-    test_away();
+    moves_pairs(4 * KIB, 4 * KIB, 40, 100 * KIB);
+    moves_pairs(12 * KIB, 4 * KIB, 60, 200 * KIB);
+    moves_pairs(256 * KIB, 32 * KIB, 60, MIB);
+    moves_pairs(0, 0, 40, 2 * MIB);
+    moves_away(true, false);
     test_cancel(0);
     test_cancel(3);
     test_cancel(1000);
-    test_withdraw();
+    moves_withdraw();
     test_tickets();
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
     onic_transport_close();
@@ -405,13 +188,10 @@ int main(int argc, char **argv)
     open_wire(false);
     moves.peers = tl_alloc((size_t)tl_size() * sizeof(onic_peer_t *));
     moves.mpi_thread = pthread_self();
-    moves.checks = true;
+    moves.puts = true;
     TL_CHECK(peers_get(MPI_COMM_WORLD, moves.peers) == 0, "no peers");
     onic_transport_set_fns(ONIC_AM_COLL, &(onic_transport_fns_t){.am = move_handle});
-    if (argc > 1 && strcmp(argv[1], "speed") == 0)
-        speed();
-    else
-        test_all();
+    test_all();
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
     peers_put(moves.peers, tl_size());
     onic_transport_flush();

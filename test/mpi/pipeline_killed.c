@@ -32,47 +32,12 @@
 
 enum { KIB = 1 << 10, MIB = 1 << 20, VICTIM = 1, MOVES = 6 };
 
-static uint64_t free_buffers(void)
-{
-    return atomic_load(&onic_node_state.rx_pool.pool.words->free);
-}
-
-static bool reached(int rank)
-{
-    onic_transport_lock();
-    const bool yes = onic_pipeline_reaches_locked(moves.peers[rank]);
-    onic_transport_unlock();
-    return yes;
-}
-
 static void progress(double seconds)
 {
     const double end = MPI_Wtime() + seconds;
 
     while (MPI_Wtime() < end)
         onic_transport_progress();
-}
-
-static void open_pipeline(void)
-{
-    const onic_links_t links = onic_links_default("other");
-    const onic_pipeline_config_t config = {.rx_pool = 64 * KIB,
-                                           .rx_buffer = 8 * KIB,
-                                           .rma = ONIC_PIPELINE_RMA_ALWAYS,
-                                           .links = &links};
-    const double end = MPI_Wtime() + MOVES_PATIENCE;
-    bool all = false;
-
-    TL_CHECK(onic_pipeline_open(&config) == OMPI_SUCCESS, "the pipeline cannot be opened");
-    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
-    while (!all && MPI_Wtime() < end) {
-        all = true;
-        for (int i = 0; i < tl_size(); i++)
-            all = (i == tl_rank() || reached(i)) && all;
-        onic_transport_progress();
-    }
-    TL_CHECK(all, "not all are reached");
-    progress(0.2);
 }
 
 /** Its puts have come, as far as they had left it. */
@@ -143,15 +108,6 @@ static uint64_t lost_buffers(void)
     return lost;
 }
 
-static bool is_clean(void)
-{
-    const uint64_t all = onic_pool_all(&onic_node_state.rx_pool.pool);
-
-    return onic_pipeline_idle() && (free_buffers() ^ lost_buffers()) == all &&
-           atomic_load(&onic_rma_state.bounce_free) == all &&
-           onic_rma_state.grant_queue.first == NULL;
-}
-
 /** With the other one who lives. */
 static void go_on(int rounds)
 {
@@ -180,18 +136,6 @@ static void go_on(int rounds)
     }
 }
 
-static void meet(MPI_Comm living)
-{
-    MPI_Request request;
-    int all = 0;
-
-    TL_MPI(MPI_Ibarrier(living, &request));
-    while (!all) {
-        TL_MPI(MPI_Test(&request, &all, MPI_STATUS_IGNORE));
-        onic_transport_progress();
-    }
-}
-
 static void live(MPI_Comm living)
 {
     double begun = MPI_Wtime();
@@ -209,19 +153,14 @@ static void live(MPI_Comm living)
         if (!TL_CHECK(MPI_Wtime() < begun + MOVES_PATIENCE, "who is to die does not stop"))
             break;
     }
-    meet(living);
-    while (!is_clean() && MPI_Wtime() < begun + MOVES_PATIENCE)
-        onic_transport_progress();
-    TL_CHECK(is_clean(), "left: buffers %llx of mine, %llx lost, %llx to pack into%s",
-             (unsigned long long)free_buffers(), (unsigned long long)lost_buffers(),
-             (unsigned long long)atomic_load(&onic_rma_state.bounce_free),
-             onic_rma_state.grant_queue.first != NULL ? ", and requests" : "");
+    moves_meet(living);
+    moves_settle(lost_buffers);
     TL_CHECK(lost_buffers() != 0, "the dead one had no buffer");
     TL_CHECK(atomic_load(&moves.failed_targets) > 0, "nothing of the dead one's was under way");
-    TL_CHECK(!reached(VICTIM), "the dead one is still reached");
-    meet(living);
+    TL_CHECK(!moves_reached(VICTIM), "the dead one is still reached");
+    moves_meet(living);
     go_on(10);
-    meet(living);
+    moves_meet(living);
 }
 
 int main(int argc, char **argv)
@@ -239,11 +178,12 @@ int main(int argc, char **argv)
         tl_die("the transport cannot be opened");
     moves.peers = tl_alloc((size_t)tl_size() * sizeof(onic_peer_t *));
     moves.mpi_thread = pthread_self();
-    moves.checks = true;
+    moves.puts = true;
     TL_CHECK(peers_get(MPI_COMM_WORLD, moves.peers) == 0, "no peers");
     onic_transport_set_fns(ONIC_AM_COLL, &(onic_transport_fns_t){.am = move_handle});
     onic_transport_set_fns(ONIC_AM_OSC, &(onic_transport_fns_t){.am = on_stop});
-    open_pipeline();
+    moves_open(64 * KIB, 8 * KIB);
+    progress(0.2);
     if (tl_rank() == VICTIM)
         die();
     live(living);

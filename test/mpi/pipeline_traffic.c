@@ -9,6 +9,7 @@
 
 #include "ompi/constants.h"
 
+#include "common/pipeline/rma/carrier_rma.h"
 #include "common/pipeline/shm/carrier_shm.h"
 #include "test/mpi/testlib.h"
 
@@ -16,21 +17,41 @@ moves_t moves;
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
+bool moves_reached(int rank)
+{
+    onic_transport_lock();
+    const bool yes = onic_pipeline_reaches_locked(moves.peers[rank]);
+    onic_transport_unlock();
+    return yes;
+}
+
+/** The first question makes a peer known. */
+static bool all_reached(void)
+{
+    bool all = true;
+
+    for (int i = 0; i < tl_size(); i++)
+        all = (i == tl_rank() || moves_reached(i)) && all;
+    return all;
+}
+
 void moves_open(size_t rx_pool, size_t buffer)
 {
     const onic_links_t links = onic_links_default("other");
-    const onic_pipeline_config_t config = {
-        .rx_pool = rx_pool, .rx_buffer = buffer, .links = &links};
+    const onic_pipeline_config_t config = {.rx_pool = rx_pool,
+                                           .rx_buffer = buffer,
+                                           .rma = moves.puts ? ONIC_PIPELINE_RMA_ALWAYS
+                                                             : ONIC_PIPELINE_RMA_AUTO,
+                                           .links = &links};
+    const double end = MPI_Wtime() + MOVES_PATIENCE;
 
     TL_CHECK(onic_pipeline_open(&config) == OMPI_SUCCESS, "the pipeline cannot be opened");
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
-    for (int i = 0; i < tl_size(); i++) {
-        onic_transport_lock();
-        const bool reached = onic_pipeline_reaches_locked(moves.peers[i]);
-        onic_transport_unlock();
-        TL_CHECK(reached == (i != tl_rank()), "rank %d: reached %d", i, reached);
-    }
-    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    while (!all_reached() && MPI_Wtime() < end)
+        onic_transport_progress();
+    if (!TL_CHECK(all_reached() && !moves_reached(tl_rank()), "not all are reached, or oneself"))
+        tl_die("peers");
+    moves_meet(MPI_COMM_WORLD);
 }
 
 uint64_t moves_free_buffers(void)
@@ -38,29 +59,53 @@ uint64_t moves_free_buffers(void)
     return atomic_load(&onic_node_state.rx_pool.pool.words->free);
 }
 
-void moves_close(void)
+bool moves_clean(uint64_t lost)
+{
+    const uint64_t all = onic_pool_all(&onic_node_state.rx_pool.pool);
+
+    onic_transport_lock();
+    bool clean = onic_pipeline_idle() && (moves_free_buffers() ^ lost) == all;
+    if (moves.puts)
+        clean = clean && (lost != 0 || onic_rma_records.used == 0) &&
+                atomic_load(&onic_rma_state.bounce_free) == all &&
+                onic_rma_state.grant_queue.first == NULL;
+    onic_transport_unlock();
+    return clean;
+}
+
+static uint64_t nothing_lost(void)
+{
+    return 0;
+}
+
+void moves_settle(uint64_t (*lost)(void))
 {
     const double end = MPI_Wtime() + MOVES_PATIENCE;
 
-    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
-    while ((!onic_pipeline_idle() ||
-            moves_free_buffers() != onic_pool_all(&onic_node_state.rx_pool.pool)) &&
-           MPI_Wtime() < end)
+    while (!moves_clean(lost()) && MPI_Wtime() < end)
         onic_transport_progress();
-    TL_CHECK(moves_free_buffers() == onic_pool_all(&onic_node_state.rx_pool.pool),
-             "buffers are missing: %llx", (unsigned long long)moves_free_buffers());
-    TL_CHECK(onic_pipeline_idle(), "something is still under way");
-    TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    TL_CHECK(moves_clean(lost()), "left: buffers %llx of mine, %llx lost, %llx to pack into%s%s",
+             (unsigned long long)moves_free_buffers(), (unsigned long long)lost(),
+             (unsigned long long)onic_rma_state.bounce_free,
+             onic_rma_state.grant_queue.first != NULL ? ", requests" : "",
+             onic_pipeline_idle() ? "" : ", transfers");
+}
+
+void moves_close(void)
+{
+    moves_meet(MPI_COMM_WORLD);
+    moves_settle(nothing_lost);
+    moves_meet(MPI_COMM_WORLD);
     onic_pipeline_close();
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-void moves_meet(void)
+void moves_meet(MPI_Comm comm)
 {
     MPI_Request request;
     int all = 0;
 
-    TL_MPI(MPI_Ibarrier(MPI_COMM_WORLD, &request));
+    TL_MPI(MPI_Ibarrier(comm, &request));
     while (!all) {
         TL_MPI(MPI_Test(&request, &all, MPI_STATUS_IGNORE));
         for (int i = 0; i < 100; i++)
@@ -177,12 +222,6 @@ void memory_write(memory_t *m, uint64_t seed)
     write_to(m, m->bytes, seed);
 }
 
-void memory_clear(memory_t *m)
-{
-    memset(m->bytes, EMPTY, m->size);
-    m->taken = 0;
-}
-
 bool memory_holds(const memory_t *m, uint64_t seed)
 {
     unsigned char *want = malloc(m->size);
@@ -242,30 +281,6 @@ onic_pipeline_end_t memory_end(memory_t *m, shape_t shape, bool sink, void (*don
     return end;
 }
 
-/** One target's memory for each rank while speed is measured: faults are not what is measured. */
-static memory_t kept[64];
-
-void moves_free_targets(void)
-{
-    for (int i = 0; i < 64; i++)
-        if (kept[i].bytes != NULL)
-            memory_free(&kept[i]);
-}
-
-static memory_t memory_at_target(const move_header_t *h)
-{
-    if (moves.checks)
-        return memory_make((shape_t)h->shape, h->len, h->seed);
-    memory_t *m = &kept[h->from % 64];
-    if (m->bytes != NULL && m->taken != h->shape + h->len)
-        memory_free(m);
-    if (m->bytes == NULL) {
-        *m = memory_make((shape_t)h->shape, h->len, 0);
-        m->taken = h->shape + h->len;
-    }
-    return *m;
-}
-
 static void reply(const move_header_t *h, move_kind_t kind, int status)
 {
     move_header_t r = *h;
@@ -284,7 +299,7 @@ static void served(void *arg, int status)
     service_t *s = arg;
     bool ok = status == OMPI_SUCCESS;
 
-    if (s->h.kind == PUT && ok && s->h.verify)
+    if (s->h.kind == PUT && ok)
         ok = memory_holds(&s->memory, s->h.seed);
     if (status != OMPI_SUCCESS)
         atomic_fetch_add(&moves.failed_targets, 1);
@@ -294,8 +309,7 @@ static void served(void *arg, int status)
         atomic_fetch_add(&moves.foreign, 1);
     if (s->h.kind == PUT)
         reply(&s->h, DONE, status);
-    if (moves.checks)
-        memory_free(&s->memory);
+    memory_free(&s->memory);
     free(s);
     atomic_fetch_add(&moves.taken, 1);
 }
@@ -307,24 +321,20 @@ static void serve(const move_header_t *h)
     int rc;
 
     s->h = *h;
-    s->memory = memory_at_target(h);
-    if (h->verify)
-        memory_clear(&s->memory);
+    s->memory = memory_make((shape_t)h->shape, h->len, h->seed);
     onic_pipeline_end_t end = memory_end(&s->memory, (shape_t)h->shape, h->kind == PUT, served, s);
     if (h->kind == PUT) {
         end.take = h->shape == CALLED ? take_service : NULL;
         rc = onic_pipeline_receive_locked(from, &h->ticket, &end);
     } else {
         end.granule = h->granule;
-        if (h->verify)
-            memory_write(&s->memory, h->seed);
+        memory_write(&s->memory, h->seed);
         rc = onic_pipeline_answer_locked(from, &h->ticket, &end);
     }
     if (rc == OMPI_ERR_OUT_OF_RESOURCE && h->kind == GET) {
         reply(h, REFUSED, rc);
         onic_layout_fini(&end.layout);
-        if (moves.checks)
-            memory_free(&s->memory);
+        memory_free(&s->memory);
         free(s);
         return;
     }
@@ -370,10 +380,6 @@ void move_handle(onic_peer_t *from, const void *header, size_t header_len, const
     case REFUSED:
         refused((void *)(uintptr_t)h.op);
         break;
-    case MAKE:
-        (void)memory_at_target(&h);
-        reply(&h, DONE, OMPI_SUCCESS);
-        break;
     case DONE:
         move_ended((void *)(uintptr_t)h.op, (int)h.status);
         break;
@@ -385,7 +391,7 @@ void move_handle(onic_peer_t *from, const void *header, size_t header_len, const
 void move_prepare(move_t *m)
 {
     if (m->memory.bytes == NULL) {
-        m->memory = memory_make(m->mine, m->len, moves.checks ? m->seed + 5 : 0);
+        m->memory = memory_make(m->mine, m->len, m->seed + 5);
         if (m->kind == PUT)
             memory_write(&m->memory, m->seed);
     }
@@ -400,21 +406,7 @@ static move_header_t header_of(move_t *m)
                            .seed = m->seed,
                            .len = m->len,
                            .shape = m->theirs,
-                           .granule = m->mine == CALLED ? 8 : 0,
-                           .verify = moves.checks || m->verify};
-}
-
-void move_make(move_t *m)
-{
-    move_header_t h = header_of(m);
-
-    h.kind = MAKE;
-    atomic_store(&m->waits, 1);
-    onic_transport_lock();
-    TL_CHECK(onic_peer_send(moves.peers[m->target], ONIC_AM_COLL, &h, sizeof(h), NULL, 0, NULL,
-                            NULL) >= 0,
-             "a message could not be sent");
-    onic_transport_unlock();
+                           .granule = m->mine == CALLED ? 8 : 0};
 }
 
 bool move_start(move_t *m)
@@ -445,9 +437,31 @@ bool move_start(move_t *m)
     return true;
 }
 
+void move_wait(const move_t *m)
+{
+    const double end = MPI_Wtime() + MOVES_PATIENCE;
+
+    while (!move_is_done(m) && MPI_Wtime() < end)
+        onic_transport_progress();
+    TL_CHECK(move_is_done(m) && m->status == OMPI_SUCCESS,
+             "a transfer of %llu bytes with rank %d is not done, or has failed",
+             (unsigned long long)m->len, m->target);
+}
+
+void moves_cancel(void *arg)
+{
+    bool all = false;
+
+    while (!all) {
+        onic_transport_lock();
+        all = onic_pipeline_cancel_locked(arg);
+        onic_transport_unlock();
+    }
+}
+
 void move_finish(move_t *m)
 {
-    if (m->kind == GET && m->status == OMPI_SUCCESS && (moves.checks || m->verify)) {
+    if (m->kind == GET && m->status == OMPI_SUCCESS) {
         TL_CHECK(memory_holds(&m->memory, m->seed),
                  "a get of %llu bytes, shape %d from %d, rank %d", (unsigned long long)m->len,
                  (int)m->mine, (int)m->theirs, m->target);

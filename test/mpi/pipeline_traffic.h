@@ -21,20 +21,24 @@
 /** No wait takes longer where all is well, in seconds. */
 #define MOVES_PATIENCE TL_PATIENCE
 
-/** Opens the pipeline with such a receive pool, which all ranks then reach. Collective. */
+/** Opens the pipeline with such a receive pool, which all other ranks then reach, by puts where
+ *  moves.puts. Collective. */
 void moves_open(size_t rx_pool, size_t buffer);
+/** Does the pipeline reach this rank now? */
+bool moves_reached(int rank);
 /** Buffers of my receive pool that nobody has. */
 uint64_t moves_free_buffers(void);
+/** Is nothing under way? Buffers of mine may be `lost`, whose holders have died. */
+bool moves_clean(uint64_t lost);
+/** Waits for that, and says what is left. */
+void moves_settle(uint64_t (*lost)(void));
 /** Closes it, when nothing is under way any more and all leases are back. Collective. */
 void moves_close(void);
-/** Makes progress until all ranks are here. Collective. */
-void moves_meet(void);
+/** Makes progress until all ranks of the communicator are here. Collective. */
+void moves_meet(MPI_Comm comm);
 
 /** Counters; before anything else was moved to this process. Collective. */
 void moves_count(void);
-
-/** Prints how fast puts and gets of rank 0 to rank 1 are. Collective. */
-void moves_measure(size_t rx_pool, size_t buffer);
 
 /** Shapes of memory. CALLED is contiguous, and taken by a function piece by piece. */
 typedef enum shape {
@@ -48,9 +52,8 @@ typedef enum shape {
     SHAPES
 } shape_t;
 
-/** REFUSED: a get cannot be answered now. MAKE: the target is to have its memory before time is
- *  taken. */
-typedef enum move_kind { PUT = 1, GET, DONE, REFUSED, MAKE } move_kind_t;
+/** REFUSED: a get cannot be answered now. */
+typedef enum move_kind { PUT = 1, GET, DONE, REFUSED } move_kind_t;
 
 /** The message of a transfer, and what becomes of it. */
 typedef struct move_header {
@@ -61,7 +64,6 @@ typedef struct move_header {
     uint64_t len;
     uint32_t shape; /**< at the target */
     uint32_t granule;
-    uint32_t verify;
     int64_t status;
     onic_ticket_t ticket;
 } move_header_t;
@@ -81,8 +83,6 @@ memory_t memory_make(shape_t shape, uint64_t len, uint64_t seed);
 void memory_free(memory_t *m);
 /** Writes what a source of that seed holds. */
 void memory_write(memory_t *m, uint64_t seed);
-/** Fills it with what no transfer writes. */
-void memory_clear(memory_t *m);
 /** Is there what a source of that seed holds, and nothing else changed? */
 bool memory_holds(const memory_t *m, uint64_t seed);
 /** As an end of a transfer. */
@@ -95,7 +95,6 @@ typedef struct move {
     int target;
     shape_t mine, theirs;
     uint64_t len, seed;
-    bool verify; /**< the data is checked though moves.checks is false */
     memory_t memory;
     int status;
     bool refused;     /**< a get: by its target, which may do it later */
@@ -106,7 +105,7 @@ typedef struct move {
 typedef struct moves {
     onic_peer_t **peers; /**< by rank; set by the program */
     pthread_t mpi_thread;
-    bool checks;         /**< the data; set by the program */
+    bool puts;           /**< all ranks are reached by puts; set by the program */
     bool may_fail;       /**< a reply, since who asked may be dead; set by the program */
     atomic_long foreign; /**< ends at targets that came in another thread */
     atomic_long taken;   /**< transfers at this process as a target, that came to their end */
@@ -127,18 +126,25 @@ void move_ended(void *arg, int status);
 bool move_start(move_t *m);
 /** Makes its memory. */
 void move_prepare(move_t *m);
-/** Has its target make memory where moves.checks is false; the move is done when it has. */
-void move_make(move_t *m);
 static inline bool move_is_done(const move_t *m)
 {
     return atomic_load(&m->waits) == 0;
 }
+/** Makes progress until it is done; that it did not fail is checked. */
+void move_wait(const move_t *m);
 /** Checks a get's data, and frees. */
 void move_finish(move_t *m);
+/** Cancels the ends with this argument. */
+void moves_cancel(void *arg);
 
 /** `n` operations with other ranks, of random kinds, shapes and lengths up to `most` bytes, some of
  *  them at a time. A get that is refused is done again. */
 void moves_run(tl_rng_t *rng, int n, uint64_t most);
 
-/** Frees the memory of targets that speed was measured with. */
-void moves_free_targets(void);
+/** Opens the pipeline, does such operations on all ranks, and closes it. Collective. */
+void moves_pairs(size_t rx_pool, size_t buffer, int n, uint64_t most);
+/** Rank 0 puts to all others and gets from them, while they are away from MPI and their helper
+ *  threads serve it, which a component wants or rank 0 wakes. Collective. */
+void moves_away(bool wanted, bool wakes);
+/** Leases for gets that are withdrawn. Collective. */
+void moves_withdraw(void);

@@ -65,10 +65,9 @@ static bool carrier_is_dead(const onic_transfer_t *t)
     return false;
 }
 
-static void carrier_closed(onic_transfer_t *t, bool withdrawn)
+static void carrier_closed(onic_transfer_t *t)
 {
     (void)t;
-    (void)withdrawn;
     atomic_fetch_add(&closed, 1);
 }
 

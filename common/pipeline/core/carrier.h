@@ -77,13 +77,12 @@ typedef struct onic_carrier {
     /** Sender that has published all: does the other side need nothing more of this process, which
      *  may make no progress from now on? NULL: always. */
     bool (*left)(const onic_transfer_t *t);
-    /** Receiver, or sender whose ticket nobody knows: these buffers of the lease are free again. */
+    /** Receiver: these buffers of the lease, at least one, are free again. */
     void (*release)(onic_transfer_t *t, uint64_t buffers);
     /** Is the other side known to be dead? May take some tens of microseconds. */
     bool (*is_dead)(const onic_transfer_t *t);
-    /** The transfer is over; `withdrawn`: the other side does not know of it. Perhaps with locks.
-     */
-    void (*closed)(onic_transfer_t *t, bool withdrawn);
+    /** The transfer is over. Perhaps with locks. */
+    void (*closed)(onic_transfer_t *t);
 } onic_carrier_t;
 
 typedef enum onic_role { ONIC_SENDS, ONIC_RECEIVES } onic_role_t;
@@ -102,11 +101,10 @@ struct onic_transfer {
     STAILQ_ENTRY(onic_transfer) report; /**< among those whose `done` is to be called */
     onic_transfer_state_t state;
     onic_role_t role;
-    bool has_end;   /**< false: nothing is reported, and what comes is thrown away */
-    bool over;      /**< the machine has come to its end */
-    bool withdrawn; /**< the other side knows nothing of it, or will do nothing with it */
-    bool reports;   /**< `done` is to be called with `status`, by the thread that has claimed it */
-    int status;     /**< for `done` */
+    bool has_end; /**< false: nothing is reported, and what comes is thrown away */
+    bool over;    /**< the machine has come to its end */
+    bool reports; /**< `done` is to be called with `status`, by the thread that has claimed it */
+    int status;   /**< for `done` */
     atomic_uint stop; /**< what other threads ask of the one that has claimed it: ONIC_STOP_... */
     const onic_carrier_t *carrier;
     struct onic_peer *peer;

@@ -86,13 +86,6 @@ static inline void onic_rma_handshake_on_ack(onic_rma_handshake_t *t, unsigned b
         t->word[buffer] = rounds;
 }
 
-/** The transfer is over. `unknown`: the other side knows nothing of the ticket. */
-static inline void onic_rma_handshake_close(onic_rma_handshake_t *t, bool unknown)
-{
-    t->over = true;
-    t->waits = t->waits && !unknown;
-}
-
 /** Receiver: its request is refused, and its machine finds that the sender has given up. */
 static inline void onic_rma_handshake_refuse(onic_rma_handshake_t *t)
 {

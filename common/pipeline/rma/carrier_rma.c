@@ -58,10 +58,8 @@ static void acknowledge(onic_transfer_t *t, unsigned buffer, uint64_t rounds)
 
 static void release(onic_transfer_t *t, uint64_t buffers)
 {
-    if (t->role == ONIC_RECEIVES && buffers != 0) {
-        t->rma->handshake.lease &= ~buffers;
-        onic_rma_released(t->rma->peer, buffers);
-    }
+    t->rma->handshake.lease &= ~buffers;
+    onic_rma_released(t->rma->peer, buffers);
 }
 
 /* ---- both ------------------------------------------------------------------------------------ */
@@ -77,9 +75,9 @@ static bool is_dead(const onic_transfer_t *t)
     return onic_peer_is_lost(t->peer);
 }
 
-static void closed(onic_transfer_t *t, bool withdrawn)
+static void closed(onic_transfer_t *t)
 {
-    onic_rma_end(t->rma, withdrawn);
+    onic_rma_end(t->rma);
     t->rma = NULL;
     onic_transfer_free_sizes(t);
 }

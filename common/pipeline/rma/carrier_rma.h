@@ -144,8 +144,8 @@ static inline char *onic_rma_rx_buffer(unsigned buffer)
 
 /** A new record with a name. NULL: no memory. */
 onic_rma_t *onic_rma_new(onic_rma_peer_t *peer, bool sends);
-/** Its transfer is over. `withdrawn`: the other side knows nothing of it. */
-void onic_rma_end(onic_rma_t *r, bool withdrawn);
+/** Its transfer is over. */
+void onic_rma_end(onic_rma_t *r);
 /** Frees a record if nothing needs it any more. */
 void onic_rma_drop(onic_rma_t *r);
 /** Where the sender packs its present chunk; NULL: nowhere now. */

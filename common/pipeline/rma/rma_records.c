@@ -266,12 +266,9 @@ void onic_rma_released(onic_rma_peer_t *p, uint64_t buffers)
     (void)onic_rma_serve();
 }
 
-void onic_rma_end(onic_rma_t *r, bool withdrawn)
+void onic_rma_end(onic_rma_t *r)
 {
-    const bool waited = r->handshake.waits;
     r->transfer = NULL;
-    onic_rma_handshake_close(&r->handshake, withdrawn);
-    if (r->handshake.sends)
-        r->peer->requests -= waited && !r->handshake.waits;
+    r->handshake.over = true;
     onic_rma_drop(r);
 }

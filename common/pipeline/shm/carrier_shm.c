@@ -275,12 +275,8 @@ static uint64_t acknowledged(onic_transfer_t *t, unsigned buffer)
 
 static void release(onic_transfer_t *t, uint64_t buffers)
 {
-    if (t->role == ONIC_RECEIVES) {
-        atomic_fetch_and(&onic_node_state.receiving, ~buffers);
-        onic_pipeline_count_buffers(onic_pool_release(&t->rx_pool->pool, t->owner, buffers));
-    } else {
-        (void)onic_pool_release(&t->rx_pool->pool, t->owner, buffers);
-    }
+    atomic_fetch_and(&onic_node_state.receiving, ~buffers);
+    onic_pipeline_count_buffers(onic_pool_release(&t->rx_pool->pool, t->owner, buffers));
 }
 
 static bool is_dead(const onic_transfer_t *t)
@@ -289,9 +285,8 @@ static bool is_dead(const onic_transfer_t *t)
 }
 
 /** What a sender that has gone wrong has of my buffers stays its own until it is dead. */
-static void closed(onic_transfer_t *t, bool withdrawn)
+static void closed(onic_transfer_t *t)
 {
-    (void)withdrawn;
     onic_transfer_free_sizes(t);
     if (t->role == ONIC_RECEIVES)
         atomic_fetch_and(&onic_node_state.receiving, ~t->buffers);
