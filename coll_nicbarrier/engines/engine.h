@@ -188,7 +188,7 @@ typedef struct nicbarrier_engine {
     bool (*failed)(const nicbarrier_net_t *net);
 
     /** This member has found that the group has failed (a process behind it has died): all other
-     *  members are notified. Any thread. */
+     *  members are notified; one whose notice is lost hears of it when it waits. Any thread. */
     void (*fail)(nicbarrier_net_t *net);
 
     /* What not every network engine has: each may be NULL. */

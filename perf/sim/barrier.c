@@ -12,7 +12,7 @@
 
 /** Of packets as those of engine datagram; LEFT: a call has ended; ARRIVED: a message, as
  *  point-to-point protocols acknowledge it. */
-enum { ENTER, LEFT, EPOCH, REPEAT, PROMISED, NACK, LATE, ACK, TIMER, ARRIVED };
+enum { ENTER, LEFT, EPOCH, REPEAT, NACK, LATE, TIMER, ARRIVED };
 
 typedef struct member {
     nicbarrier_rule_t rule;
@@ -158,29 +158,26 @@ static void leave(world_t *w, uint32_t who, uint64_t epoch)
         call(w, who, epoch + 1, w->events.now);
 }
 
-/** EPOCH, REPEAT or PROMISED, as coll_nicbarrier/engines/datagram/input.c takes them. */
+/** EPOCH or REPEAT, as coll_nicbarrier/engines/datagram/input.c takes them. */
 static void take(world_t *w, uint32_t who, const sim_event_t *e)
 {
     member_t *m = &w->member[who];
-    bool promised = e->kind == PROMISED;
 
     if (w->b->costs.ack > 0)
         sim_add(&w->events, (sim_event_t){.at = sim_serve(&m->free, m->free, w->b->costs.ack) +
                                                 w->b->costs.latency,
                                           .kind = ARRIVED,
                                           .who = (uint32_t)step_of(w, who, e->step)->wait_for});
-    const nicbarrier_word_t verdict = nicbarrier_rule_receive(&m->rule, e->step, e->value);
-    if (verdict == NICBARRIER_WORD_NEW && w->nacks != NULL)
-        promised |= nicbarrier_nacks_received(&w->nacks[who], e->step);
-    if (promised)
-        send_up(w, who, ACK, e->step, e->value);
-    if (verdict == NICBARRIER_WORD_NEW)
-        advance(w, who, w->b->costs.send);
+    if (nicbarrier_rule_receive(&m->rule, e->step, e->value) != NICBARRIER_WORD_NEW)
+        return;
+    if (w->nacks != NULL)
+        nicbarrier_nacks_received(&w->nacks[who], e->step);
+    advance(w, who, w->b->costs.send);
 }
 
 static void answer(world_t *w, uint32_t who, const sim_event_t *e)
 {
-    switch (nicbarrier_nacks_answer(&w->nacks[who], &w->member[who].rule, e->step, e->value)) {
+    switch (nicbarrier_nacks_answer(&w->member[who].rule, e->step, e->value)) {
     case NICBARRIER_REPLY_AGAIN:
         w->result.repeats++;
         send_words(w, who, REPEAT, UINT64_C(1) << e->step, w->b->costs.send);
@@ -196,13 +193,9 @@ static void answer(world_t *w, uint32_t who, const sim_event_t *e)
 static void expire(world_t *w, uint32_t who)
 {
     member_t *m = &w->member[who];
-    uint64_t repeats;
-    const uint64_t asks =
-        nicbarrier_nacks_expire(&w->nacks[who], &m->rule, (uint64_t)m->free, &repeats);
+    const uint64_t asks = nicbarrier_nacks_expire(&w->nacks[who], &m->rule, (uint64_t)m->free);
 
-    w->result.repeats += (uint64_t)__builtin_popcountll(repeats);
     w->result.nacks += (uint64_t)__builtin_popcountll(asks);
-    send_words(w, who, PROMISED, repeats, w->b->costs.send);
     for (uint32_t k = 0; k < NICBARRIER_RULE_STEPS && asks >> k != 0; k++)
         if ((asks >> k & 1) != 0)
             send_up(w, who, NACK, k, m->rule.received[k] + 1);
@@ -226,6 +219,7 @@ static void handle(world_t *w, const sim_event_t *e)
     (void)sim_serve(&m->free, e->at, takes);
     switch (e->kind) {
     case ARRIVED:
+    case LATE:
         break;
     case ENTER:
         nicbarrier_rule_enter(&m->rule, e->value);
@@ -236,12 +230,6 @@ static void handle(world_t *w, const sim_event_t *e)
         break;
     case NACK:
         answer(w, e->who, e);
-        break;
-    case LATE:
-        nicbarrier_nacks_late(&w->nacks[e->who], &m->rule, e->step, e->value, (uint64_t)m->free);
-        break;
-    case ACK:
-        nicbarrier_nacks_acked(&w->nacks[e->who], e->step, e->value);
         break;
     default:
         take(w, e->who, e);

@@ -28,7 +28,7 @@
 #define WORDS  8
 #define FAILED 4
 /** What travels; of each kind and step the words that were ever sent. */
-typedef enum kind { EPOCH, PROMISED, NACK, LATE, ACK, KINDS } kind_t;
+typedef enum kind { EPOCH, NACK, KINDS } kind_t;
 
 /** What the page of a member whose kernel takes the steps has beside the rule. */
 typedef struct orders {
@@ -42,7 +42,7 @@ typedef struct member {
     nicbarrier_nacks_t nacks;
     orders_t kernel;
     bool stopped;
-    /** By the step of the member that it is for: for all but NACK and ACK of whom it sends to. */
+    /** By the step of the member that it is for: for all but NACK of whom it sends to. */
     uint8_t sent[KINDS][STEPS];
 } member_t;
 
@@ -77,15 +77,8 @@ static void forget_times(nicbarrier_nacks_t *a)
     for (int k = 0; k < STEPS; k++) {
         a->wait[k].since = 0;
         a->wait[k].deadline = a->wait[k].interval = a->waits >> k & 1;
-        a->promise[k].deadline = a->promise[k].interval = a->due >> k & 1;
-        if (!(a->due >> k & 1))
-            a->promise[k].times = 0;
-        else if (a->promise[k].times > 0)
-            a->promise[k].times = NICBARRIER_NACK_REPEATS - 1;
-        if (!(a->promised >> k & 1))
-            a->promise[k].epoch = 0;
     }
-    a->deadline = (a->waits | a->due) != 0 ? 1 : NICBARRIER_NEVER;
+    a->deadline = a->waits != 0 ? 1 : NICBARRIER_NEVER;
 }
 
 static size_t key_of(const state_t *s, uint8_t key[KEY_BYTES])
@@ -96,8 +89,7 @@ static size_t key_of(const state_t *s, uint8_t key[KEY_BYTES])
         const nicbarrier_rule_t *r = &m->rule;
         const nicbarrier_nacks_t *a = &m->nacks;
         key[at++] = (uint8_t)(r->entered | r->completed << 2 | (uint64_t)r->failed << 4 |
-                              (uint64_t)r->notified << 5 | (uint64_t)m->stopped << 6 |
-                              (uint64_t)a->failed << 7);
+                              (uint64_t)r->notified << 5 | (uint64_t)m->stopped << 6);
         if (with_kernel) {
             key[at++] =
                 (uint8_t)((unsigned)m->kernel.on | m->kernel.enter << 1 | m->kernel.fail << 3);
@@ -110,12 +102,8 @@ static size_t key_of(const state_t *s, uint8_t key[KEY_BYTES])
             key[at++] = m->sent[EPOCH][k];
             if (!with_nacks)
                 continue;
-            key[at++] = (uint8_t)((a->waits >> k & 1) | (a->late >> k & 1) << 1 |
-                                  (a->promised >> k & 1) << 2 | (a->due >> k & 1) << 3 |
-                                  (uint64_t)short_word(a->promise[k].epoch) << 4 |
-                                  (uint64_t)(a->promise[k].times > 0) << 7);
-            for (int kind = PROMISED; kind < KINDS; kind++)
-                key[at++] = m->sent[kind][k];
+            key[at++] = (uint8_t)(a->waits >> k & 1);
+            key[at++] = m->sent[NACK][k];
         }
     }
     return at;
@@ -134,13 +122,13 @@ typedef struct on_way {
 static on_way_t *line;
 static unsigned line_len;
 
-/** `k`: the step of the sender. NACK and ACK go to whom it waits for. */
+/** `k`: the step of the sender. NACK goes to whom it waits for. */
 static void send_out(state_t *s, int from, kind_t kind, unsigned k, unsigned word)
 {
     const nicbarrier_step_t *st = &step[from][k];
     s->member[from].sent[kind][k] |= (uint8_t)(1U << word);
     if (line != NULL && line_len < 4096) {
-        const bool up = kind == NACK || kind == ACK;
+        const bool up = kind == NACK;
         line[line_len++] = (on_way_t){.to = up ? st->wait_for : st->send_to,
                                       .at = up ? st->wait_at : st->send_at,
                                       .kind = kind,
@@ -207,14 +195,13 @@ static void ring(state_t *s, int i)
 }
 
 /** True where the word goes on to the process. */
-static bool comes_to_kernel(state_t *s, int i, unsigned k, kind_t kind, unsigned word)
+static bool comes_to_kernel(state_t *s, int i, unsigned k, unsigned word)
 {
     static kernel_skb_t skb;
     const nicbarrier_step_t *st = &step[i][k];
     open_page(s, i);
     const bool up = kernel_in(&skb, (unsigned)i, (unsigned)st->wait_for, st->wait_at,
-                              kind == EPOCH ? NICBARRIER_PACKET_EPOCH : NICBARRIER_PACKET_PROMISED,
-                              long_word(word));
+                              NICBARRIER_PACKET_EPOCH, long_word(word));
     close_page(s, i);
     return up;
 }
@@ -281,37 +268,17 @@ static void fall_back(state_t *s, int i)
 static void take(state_t *s, int i, unsigned k, kind_t kind, unsigned word, bool elsewhere)
 {
     member_t *m = &s->member[i];
-    nicbarrier_reply_t reply;
-    bool promised = kind == PROMISED;
     if (m->stopped)
         return;
-    switch (kind) {
-    case EPOCH:
-    case PROMISED:
-        if (m->kernel.on && !elsewhere && !comes_to_kernel(s, i, k, kind, word)) {
-            if (kind == PROMISED)
-                broken = "a promised word does not come to the process";
-            break;
-        }
+    if (kind == NACK) {
+        if (nicbarrier_nacks_answer(&m->rule, k, word) == NICBARRIER_REPLY_AGAIN)
+            send_out(s, i, EPOCH, k, short_word(nicbarrier_rule_word(&m->rule, k)));
+    } else if (!m->kernel.on || elsewhere || comes_to_kernel(s, i, k, word)) {
         if (nicbarrier_rule_judge(&m->rule, k, long_word(word)) == NICBARRIER_WORD_NEW) {
             word_for_process(s, i, k, long_word(word));
-            promised |= with_nacks && nicbarrier_nacks_received(&m->nacks, k);
+            if (with_nacks)
+                nicbarrier_nacks_received(&m->nacks, k);
         }
-        if (promised)
-            send_out(s, i, ACK, k, word);
-        break;
-    case NACK:
-        reply = nicbarrier_nacks_answer(&m->nacks, &m->rule, k, word);
-        if (reply == NICBARRIER_REPLY_AGAIN)
-            send_out(s, i, EPOCH, k, short_word(nicbarrier_rule_word(&m->rule, k)));
-        else if (reply == NICBARRIER_REPLY_LATE)
-            send_out(s, i, LATE, k, word);
-        break;
-    case LATE:
-        nicbarrier_nacks_late(&m->nacks, &m->rule, k, word, 0);
-        break;
-    default:
-        nicbarrier_nacks_acked(&m->nacks, k, long_word(word));
     }
     follow(s, i);
 }
@@ -320,17 +287,13 @@ static void take(state_t *s, int i, unsigned k, kind_t kind, unsigned word, bool
 static void expire(state_t *s, int i, int only)
 {
     member_t *m = &s->member[i];
-    uint64_t repeats;
     for (int k = 0; k < nsteps[i]; k++)
-        m->nacks.wait[k].deadline = m->nacks.promise[k].deadline = only < 0 || k == only ? 1 : 1000;
+        m->nacks.wait[k].deadline = only < 0 || k == only ? 1 : 1000;
     m->nacks.deadline = 1;
-    const uint64_t asks = nicbarrier_nacks_expire(&m->nacks, &m->rule, 1, &repeats);
-    for (unsigned k = 0; k < STEPS; k++) {
-        if (repeats >> k & 1)
-            send_out(s, i, PROMISED, k, short_word(nicbarrier_rule_word(&m->rule, k)));
+    const uint64_t asks = nicbarrier_nacks_expire(&m->nacks, &m->rule, 1);
+    for (unsigned k = 0; k < STEPS; k++)
         if (asks >> k & 1)
             send_out(s, i, NACK, k, (unsigned)m->rule.received[k] + 1);
-    }
     follow(s, i);
 }
 
@@ -462,7 +425,7 @@ static void do_fail(state_t *s, int i, int a, int b, int c)
 static void deliver(const state_t *s, int i, int k)
 {
     for (int kind = 0; kind < (with_nacks ? KINDS : 1); kind++) {
-        const bool up = kind == NACK || kind == ACK;
+        const bool up = kind == NACK;
         const nicbarrier_step_t *st = &step[i][k];
         const int to = up ? st->wait_for : st->send_to, at = up ? st->wait_at : st->send_at;
         for (int word = 0; word < WORDS; word++)
@@ -492,7 +455,7 @@ static void look_at(const state_t *s)
         if (m->rule.entered < epochs)
             try(s, i, do_enter, 0, 0, 0);
         for (int k = 0; with_nacks && k < nsteps[i]; k++)
-            if (((m->nacks.waits | m->nacks.due) >> k & 1) != 0)
+            if ((m->nacks.waits >> k & 1) != 0)
                 try(s, i, do_expire, k, 0, 0);
         if (m->kernel.on)
             try(s, i, do_fall_back, 0, 0, 0);
@@ -509,7 +472,7 @@ enum { HOST, KERNEL };
 static bool run_all(const char *name, nicbarrier_schedule_kind_t kind, int members,
                     unsigned nepochs, bool nacks, bool failure, int by)
 {
-    static const nicbarrier_timing_t timing = {.first = 1, .cap = 1, .late = 1};
+    static const nicbarrier_timing_t timing = {.first = 1, .cap = 1, .most = 1};
     state_t s;
     char text[80];
     memset(&s, 0, sizeof(s));

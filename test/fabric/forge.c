@@ -276,7 +276,7 @@ static bool is_word(const frame_t *f, const struct in_addr *to)
     return f->len == FRAME && get(f->bytes + 12, 2) == ETHERTYPE_IP &&
            memcmp(f->bytes + IP_AT + 16, to, 4) == 0 &&
            nicbarrier_packet_decode(f->bytes + PACKET_AT, NICBARRIER_PACKET_SIZE, &p) == NULL &&
-           p.kind <= NICBARRIER_PACKET_PROMISED && p.epoch != 0 && p.epoch >> 63 == 0;
+           p.kind <= NICBARRIER_PACKET_REPEAT && p.epoch != 0 && p.epoch >> 63 == 0;
 }
 
 /** Takes in all that was overheard; what is older makes room. */

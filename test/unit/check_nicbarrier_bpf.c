@@ -107,7 +107,7 @@ static void come(const bpf_flight_t *f)
     compare(i, first, nicbarrier_rule_advance(&host[i]));
     const bool wakes = wanted != 0 && group.member[i].page->word != before;
     UNIT_CHECK(verdict != NICBARRIER_WORD_WRONG);
-    UNIT_CHECK(up == (wakes || fails || p.kind == NICBARRIER_PACKET_PROMISED));
+    UNIT_CHECK(up == (wakes || fails));
     UNIT_CHECK(group.member[i].page->wanted == (wakes ? 0 : wanted));
 }
 
@@ -122,9 +122,8 @@ static void deliver(unit_random_t *random)
         return;
     if (unit_once_in(random, 6)) {
         const nicbarrier_packet_t p = bpf_group_read(&f);
-        const uint8_t kind =
-            unit_once_in(random, 2) ? NICBARRIER_PACKET_REPEAT : NICBARRIER_PACKET_PROMISED;
-        bpf_group_frame(&group, (int32_t)p.sender, p.from_at, kind, p.epoch, &f);
+        bpf_group_frame(&group, (int32_t)p.sender, p.from_at, NICBARRIER_PACKET_REPEAT, p.epoch,
+                        &f);
     }
     come(&f);
 }
@@ -150,7 +149,7 @@ static bool forge(unit_random_t *random, bpf_flight_t *f)
     f->bytes[at] ^= (unsigned char)(1U << unit_below(random, 8));
     /* Still one of the kinds that bring a word. */
     return at != payload + NICBARRIER_PACKET_KIND_AT || f->bytes[at] == 0 ||
-           f->bytes[at] > NICBARRIER_PACKET_PROMISED;
+           f->bytes[at] > NICBARRIER_PACKET_REPEAT;
 }
 
 /** Leaves all states as they are, sends nothing, and goes on to the process as it is. */

@@ -387,13 +387,19 @@ static void enter_in_ruins(void)
     }
 }
 
-/* One says that the group has failed: all hear of it, and it stays. */
+/* One says that the group has failed: all hear of it that wait, and it stays. */
 static void failure_spreads(const conformance_row_t *row, int which)
 {
     begin_connected(row, which);
     enter_in_ruins();
-    row->fail(below(group.n));
-    enter_in_ruins();
+    const int finder = below(group.n);
+    row->fail(finder);
+    /* It does not come to the epoch that the others wait for. */
+    for (int i = 0; i < group.n; i++) {
+        if (i != finder)
+            enter(i, group.entered[finder] + 1);
+        pass_and_progress();
+    }
     move_until(all_failed);
     enter_in_ruins();
     idle();

@@ -18,7 +18,7 @@
 #define PATIENCE (UINT64_C(20) * 1000 * MSEC)
 
 static const nicbarrier_timing_t timing = {
-    .first = 1 * MSEC, .cap = 16 * MSEC, .late = 1000 * MSEC};
+    .first = 1 * MSEC, .cap = 16 * MSEC, .most = 1000 * MSEC};
 
 typedef enum event_kind { ACT, ARRIVE, TIMER } event_kind_t;
 
@@ -136,8 +136,7 @@ static void send_one(sim_t *s, int32_t from, nicbarrier_packet_kind_t kind, uint
 {
     const process_t *p = &s->process[from];
     const nicbarrier_step_t *step = &p->step[k];
-    const bool upwards = kind == NICBARRIER_PACKET_NACK || kind == NICBARRIER_PACKET_ACK;
-    const bool full = kind == NICBARRIER_PACKET_NACK || kind == NICBARRIER_PACKET_PROMISED;
+    const bool upwards = kind == NICBARRIER_PACKET_NACK;
     const int32_t to = upwards ? step->wait_for : step->send_to;
     const nicbarrier_packet_t packet = {.kind = (uint8_t)kind,
                                         .at = upwards ? step->wait_at : step->send_at,
@@ -145,7 +144,7 @@ static void send_one(sim_t *s, int32_t from, nicbarrier_packet_kind_t kind, uint
                                         .sender = (uint32_t)from,
                                         .key = key_of(p->group),
                                         .epoch = word,
-                                        .to = full ? (uint32_t)to : 0};
+                                        .to = upwards ? (uint32_t)to : 0};
 
     transmit(s, to, &packet);
 }
@@ -344,19 +343,16 @@ static void act(sim_t *s, int32_t who)
 /* For a group that this process has freed. */
 static void answer_for_freed(sim_t *s, const nicbarrier_packet_t *q)
 {
-    nicbarrier_packet_t reply = {.kind = NICBARRIER_PACKET_ACK,
-                                 .at = q->from_at,
-                                 .from_at = q->at,
-                                 .sender = q->to,
-                                 .key = q->key,
-                                 .epoch = q->epoch};
+    const nicbarrier_packet_t reply = {.kind = NICBARRIER_PACKET_REPEAT,
+                                       .at = q->from_at,
+                                       .from_at = q->at,
+                                       .sender = q->to,
+                                       .key = q->key,
+                                       .epoch = q->epoch};
 
-    if (q->kind == NICBARRIER_PACKET_NACK) {
-        reply.kind = NICBARRIER_PACKET_REPEAT;
-        if (s->config->mutant == SIM_NO_TOMBSTONE || s->config->mutant == SIM_NO_ANSWER)
-            return;
-        s->result.tomb_answers++;
-    }
+    if (s->config->mutant == SIM_NO_TOMBSTONE || s->config->mutant == SIM_NO_ANSWER)
+        return;
+    s->result.tomb_answers++;
     transmit(s, (int32_t)q->sender, &reply);
 }
 
@@ -366,15 +362,13 @@ static void answer(sim_t *s, int32_t who, const nicbarrier_packet_t *q)
 
     if (s->config->mutant == SIM_NO_ANSWER || p->state != CONNECTED)
         return;
-    switch (nicbarrier_nacks_answer(&p->nacks, &p->rule, q->at, q->epoch)) {
+    switch (nicbarrier_nacks_answer(&p->rule, q->at, q->epoch)) {
     case NICBARRIER_REPLY_AGAIN:
         s->result.answers++;
         send_one(s, who, NICBARRIER_PACKET_REPEAT, q->at, nicbarrier_rule_word(&p->rule, q->at));
         break;
     case NICBARRIER_REPLY_LATE:
         s->result.late++;
-        if (s->config->mutant == SIM_NO_PROMISE)
-            p->nacks.promised = 0;
         send_one(s, who, NICBARRIER_PACKET_LATE, q->at, q->epoch);
         break;
     case NICBARRIER_REPLY_NONE:
@@ -383,7 +377,7 @@ static void answer(sim_t *s, int32_t who, const nicbarrier_packet_t *q)
     }
 }
 
-/* EPOCH, AGAIN or KEPT. */
+/* EPOCH or REPEAT. */
 static void take_message(sim_t *s, int32_t who, const nicbarrier_packet_t *q)
 {
     process_t *p = &s->process[who];
@@ -391,17 +385,14 @@ static void take_message(sim_t *s, int32_t who, const nicbarrier_packet_t *q)
     if (s->config->mutant == SIM_NOT_CUMULATIVE && q->epoch != p->rule.received[q->at] + 1)
         return;
     const nicbarrier_word_t verdict = nicbarrier_rule_receive(&p->rule, q->at, q->epoch);
-    bool promised = q->kind == NICBARRIER_PACKET_PROMISED;
     if (verdict == NICBARRIER_WORD_WRONG) {
         s->result.wrong++;
         return;
     }
-    if (verdict == NICBARRIER_WORD_NEW)
-        promised |= nicbarrier_nacks_received(&p->nacks, q->at);
-    if (promised)
-        send_one(s, who, NICBARRIER_PACKET_ACK, q->at, q->epoch);
-    if (verdict == NICBARRIER_WORD_NEW)
+    if (verdict == NICBARRIER_WORD_NEW) {
+        nicbarrier_nacks_received(&p->nacks, q->at);
         go_on(s, who);
+    }
 }
 
 static void receive(sim_t *s, int32_t who, const nicbarrier_packet_t *q)
@@ -410,16 +401,11 @@ static void receive(sim_t *s, int32_t who, const nicbarrier_packet_t *q)
 
     if ((int)(q->key - key_of(0)) != p->group || p->state == OUTSIDE) {
         /* Of a group that was freed. */
-        if (q->kind == NICBARRIER_PACKET_NACK || q->kind == NICBARRIER_PACKET_PROMISED)
+        if (q->kind == NICBARRIER_PACKET_NACK)
             answer_for_freed(s, q);
     } else if (q->kind == NICBARRIER_PACKET_NACK) {
         answer(s, who, q);
-    } else if (q->kind == NICBARRIER_PACKET_LATE) {
-        nicbarrier_nacks_late(&p->nacks, &p->rule, q->at, q->epoch, s->now);
-        set_timer(s, who);
-    } else if (q->kind == NICBARRIER_PACKET_ACK) {
-        nicbarrier_nacks_acked(&p->nacks, q->at, q->epoch);
-    } else {
+    } else if (q->kind != NICBARRIER_PACKET_LATE) {
         take_message(s, who, q);
     }
 }
@@ -427,13 +413,11 @@ static void receive(sim_t *s, int32_t who, const nicbarrier_packet_t *q)
 static void timer(sim_t *s, int32_t who)
 {
     process_t *p = &s->process[who];
-    uint64_t repeats;
 
     p->timer = NICBARRIER_NEVER;
     if (p->state != CONNECTED || s->config->mutant == SIM_NO_NACK)
         return;
-    const uint64_t asks = nicbarrier_nacks_expire(&p->nacks, &p->rule, s->now, &repeats);
-    s->result.repeats += (uint64_t)send_words(s, who, NICBARRIER_PACKET_PROMISED, repeats);
+    const uint64_t asks = nicbarrier_nacks_expire(&p->nacks, &p->rule, s->now);
     for (uint32_t k = 0; asks >> k != 0; k++) {
         if (asks >> k & 1) {
             s->result.nacks++;

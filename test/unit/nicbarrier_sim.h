@@ -23,7 +23,6 @@ typedef enum sim_mutant {
     SIM_NO_NACK,        /**< nobody asks */
     SIM_NOT_CUMULATIVE, /**< a message counts for its own epoch only */
     SIM_ONE_NACK,       /**< each wait asks only once */
-    SIM_NO_PROMISE,     /**< what was promised is not repeated */
     SIM_STEP_SKIPPED,   /**< the first step that waits does not */
     SIM_MUTANTS
 } sim_mutant_t;
@@ -55,8 +54,7 @@ typedef struct sim_result {
     uint64_t nacks;
     uint64_t answers;      /**< to NACKs, from groups that exist */
     uint64_t tomb_answers; /**< from groups that were freed */
-    uint64_t late;         /**< NACKs that were answered by a promise */
-    uint64_t repeats;      /**< of promised messages */
+    uint64_t late;         /**< NACKs for what was not sent yet */
     uint64_t failed;       /**< processes that heard of the failure */
     uint64_t wrong;        /**< messages refused; must not happen */
 } sim_result_t;

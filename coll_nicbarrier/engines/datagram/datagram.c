@@ -10,8 +10,8 @@
 
 /* ---- process -------------------------------------------------------------------------------- */
 
-/** To the next NACK to a partner that is known to be late, nanoseconds. */
-#define LATE_NSEC UINT64_C(1000000000)
+/** Nanoseconds between NACKs of one wait at most, however long that takes. */
+#define MOST_NSEC UINT64_C(1000000000)
 
 /** All follow from the one that the user may set. */
 static void set_timing(int usec)
@@ -19,7 +19,7 @@ static void set_timing(int usec)
     const uint64_t first = (uint64_t)usec * 1000;
     const uint64_t cap = 16 * first;
     nicbarrier_datagram.timing = (nicbarrier_timing_t){
-        .first = first, .cap = cap, .late = cap > LATE_NSEC ? cap : LATE_NSEC};
+        .first = first, .cap = cap, .most = cap > MOST_NSEC ? cap : MOST_NSEC};
 }
 
 static int datagram_open(const nicbarrier_engine_settings_t *settings, nicbarrier_reason_t *why)

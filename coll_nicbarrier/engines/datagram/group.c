@@ -47,7 +47,7 @@ bool nicbarrier_datagram_is_over(nicbarrier_net_t *net)
     if (!net->connected)
         return true;
     const nicbarrier_rule_t *r = nicbarrier_net_state(net);
-    return (r->failed || r->completed == r->entered) && net->nacks.due == 0;
+    return r->failed || r->completed == r->entered;
 }
 
 void nicbarrier_datagram_free(nicbarrier_net_t *net)
@@ -109,8 +109,8 @@ static void complete(nicbarrier_net_t *net, uint64_t completed)
         net->events.complete(net->events.arg, completed);
 }
 
-/** Words that a stepper has taken in by itself: their senders are there, and what they had promised
- *  is acknowledged. It keeps only what comes from where they are expected. */
+/** Words that a stepper has taken in by itself: their senders are there. It keeps only what comes
+ *  from where they are expected. */
 static void hear(nicbarrier_net_t *net, const nicbarrier_rule_t *r)
 {
     for (uint32_t k = 0; k < r->nsteps; k++) {
@@ -120,8 +120,7 @@ static void hear(nicbarrier_net_t *net, const nicbarrier_rule_t *r)
         net->heard[k] = r->received[k];
         if (nicbarrier_reach_heard(from, &from->at, true))
             nicbarrier_datagram_moved(net, from);
-        if (nicbarrier_nacks_received(&net->nacks, k))
-            nicbarrier_datagram_send(net, NICBARRIER_PACKET_ACK, k, &from->at, r->received[k]);
+        nicbarrier_nacks_received(&net->nacks, k);
     }
 }
 

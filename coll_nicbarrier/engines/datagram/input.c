@@ -44,7 +44,7 @@ static void take_nack(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
 {
     nicbarrier_partner_t *to = net->to[p->at];
     const nicbarrier_rule_t *r = nicbarrier_net_state(net);
-    const nicbarrier_reply_t reply = nicbarrier_nacks_answer(&net->nacks, r, p->at, p->epoch);
+    const nicbarrier_reply_t reply = nicbarrier_nacks_answer(r, p->at, p->epoch);
     if (reply == NICBARRIER_REPLY_NONE) {
         nicbarrier_count(&nicbarrier_datagram_counters.refused);
         return;
@@ -60,7 +60,7 @@ static void take_nack(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
     }
 }
 
-/** EPOCH, REPEAT or PROMISED. A stepper that goes on by itself may have taken it in already. */
+/** EPOCH or REPEAT. A stepper that goes on by itself may have taken it in already. */
 static int take_message(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
                         const nicbarrier_address_t *from)
 {
@@ -72,14 +72,11 @@ static int take_message(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
         return 0;
     }
     prove(net, partner, from);
-    bool promised = p->kind == NICBARRIER_PACKET_PROMISED;
     if (verdict == NICBARRIER_WORD_NEW) {
         nicbarrier_offload_take(net, p->at, p->epoch);
         net->heard[p->at] = p->epoch & ~NICBARRIER_WORD_FAILED;
-        promised |= nicbarrier_nacks_received(&net->nacks, p->at);
+        nicbarrier_nacks_received(&net->nacks, p->at);
     }
-    if (promised)
-        nicbarrier_datagram_send(net, NICBARRIER_PACKET_ACK, p->at, &partner->at, p->epoch);
     if (verdict == NICBARRIER_WORD_OLD && nicbarrier_net_view(net) == NULL)
         return 0;
     nicbarrier_datagram_follow(net, onic_now_nsec());
@@ -89,8 +86,7 @@ static int take_message(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
 static int take_for_group(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
                           const nicbarrier_address_t *from)
 {
-    const bool upwards = p->kind == NICBARRIER_PACKET_NACK || p->kind == NICBARRIER_PACKET_ACK;
-    if (!fits(net, p, upwards)) {
+    if (!fits(net, p, p->kind == NICBARRIER_PACKET_NACK)) {
         nicbarrier_count(&nicbarrier_datagram_counters.refused);
         return 0;
     }
@@ -103,13 +99,6 @@ static int take_for_group(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
         return 0;
     case NICBARRIER_PACKET_LATE:
         prove(net, net->from[p->at], from);
-        nicbarrier_nacks_late(&net->nacks, nicbarrier_net_state(net), p->at, p->epoch,
-                              onic_now_nsec());
-        return 0;
-    case NICBARRIER_PACKET_ACK:
-        prove(net, net->to[p->at], from);
-        nicbarrier_nacks_acked(&net->nacks, p->at, p->epoch);
-        nicbarrier_datagram_follow(net, onic_now_nsec());
         return 0;
     default:
         return take_message(net, p, from);
@@ -118,22 +107,19 @@ static int take_for_group(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
 
 /* ---- other packets -------------------------------------------------------------------------- */
 
-/** NACK or PROMISED for a group that is not there: the answer is what was asked for. The sender has
- *  this process's endpoint of the group, so the group was here, was completed as far as it was
- *  entered, and freed; and a correct program has entered the same epochs everywhere. */
+/** NACK for a group that is not there: the answer is what was asked for. The sender has this
+ *  process's endpoint of the group, so the group was here, was completed as far as it was entered,
+ *  and freed; and a correct program has entered the same epochs everywhere. */
 static void answer_for_freed(const nicbarrier_packet_t *p, const nicbarrier_address_t *from)
 {
-    const bool nack = p->kind == NICBARRIER_PACKET_NACK;
-    const nicbarrier_packet_t reply = {.kind =
-                                           nack ? NICBARRIER_PACKET_REPEAT : NICBARRIER_PACKET_ACK,
+    const nicbarrier_packet_t reply = {.kind = NICBARRIER_PACKET_REPEAT,
                                        .at = p->from_at,
                                        .from_at = p->at,
                                        .sender = p->to,
                                        .cookie = p->back,
                                        .key = p->key,
                                        .epoch = p->epoch};
-    if (nack)
-        nicbarrier_count(&nicbarrier_datagram_counters.retransmits);
+    nicbarrier_count(&nicbarrier_datagram_counters.retransmits);
     nicbarrier_datagram_post(from, reply);
 }
 
@@ -151,7 +137,7 @@ static int take(const unsigned char *bytes, size_t len, const nicbarrier_address
     nicbarrier_net_t *net = nicbarrier_datagram_find(p.key);
     if (net != NULL)
         return take_for_group(net, &p, from);
-    if (p.kind == NICBARRIER_PACKET_NACK || p.kind == NICBARRIER_PACKET_PROMISED)
+    if (p.kind == NICBARRIER_PACKET_NACK)
         answer_for_freed(&p, from);
     return 0;
 }
@@ -177,36 +163,21 @@ static void send_nack(nicbarrier_net_t *net, uint32_t k, uint64_t epoch, uint64_
         nicbarrier_datagram_set_failed(net);
 }
 
-/** To all addresses of a partner of which none is proven: a group that has failed sends no NACKs
- * any more, which would try them by turns. */
-static void send_promised(nicbarrier_net_t *net, uint32_t k, uint64_t word)
-{
-    const nicbarrier_partner_t *to = net->to[k];
-    const nicbarrier_address_t *at = to->proven ? &to->at : to->candidate;
-    const int n = to->proven ? 1 : to->ncandidates;
-    for (int i = 0; i < n; i++)
-        nicbarrier_datagram_send(net, NICBARRIER_PACKET_PROMISED, k, &at[i], word);
-}
-
 static void expire(nicbarrier_net_t *net, uint64_t now)
 {
-    uint64_t repeats;
     if (!net->connected)
         return;
     if (nicbarrier_net_view(net) != NULL)
         nicbarrier_datagram_catch_up(net, now);
     const nicbarrier_rule_t *r = nicbarrier_net_state(net);
-    const uint64_t nacks = nicbarrier_nacks_expire(&net->nacks, r, now, &repeats);
-    for (uint32_t k = 0; (nacks | repeats) >> k != 0; k++) {
-        if (repeats >> k & 1)
-            send_promised(net, k, nicbarrier_rule_word(r, k));
+    const uint64_t nacks = nicbarrier_nacks_expire(&net->nacks, r, now);
+    for (uint32_t k = 0; nacks >> k != 0; k++)
         if (nacks >> k & 1)
             send_nack(net, k, r->received[k] + 1, now);
-    }
     nicbarrier_datagram_follow(net, now);
 }
 
-/** Sends what is due: NACKs, and repetitions of promised messages. */
+/** Sends the NACKs that are due. */
 static void expire_all(void)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;

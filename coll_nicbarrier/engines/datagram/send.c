@@ -44,7 +44,7 @@ void nicbarrier_datagram_post(const nicbarrier_address_t *to, nicbarrier_packet_
 void nicbarrier_datagram_send(nicbarrier_net_t *net, nicbarrier_packet_kind_t kind, uint32_t k,
                               const nicbarrier_address_t *at, uint64_t word)
 {
-    const bool upwards = kind == NICBARRIER_PACKET_NACK || kind == NICBARRIER_PACKET_ACK;
+    const bool upwards = kind == NICBARRIER_PACKET_NACK;
     const nicbarrier_partner_t *to = upwards ? net->from[k] : net->to[k];
     const nicbarrier_packet_t p = {.kind = (uint8_t)kind,
                                    .at = upwards ? net->step[k].wait_at : net->step[k].send_at,

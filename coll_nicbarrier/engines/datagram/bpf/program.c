@@ -144,8 +144,7 @@ INLINE bool fits(const struct group *g, const struct message *m)
     if (k >= NICBARRIER_RULE_STEPS)
         return false;
     const nicbarrier_bpf_sender_t *s = &g->sender[k];
-    return (m->kind == NICBARRIER_PACKET_EPOCH || m->kind == NICBARRIER_PACKET_REPEAT ||
-            m->kind == NICBARRIER_PACKET_PROMISED) &&
+    return (m->kind == NICBARRIER_PACKET_EPOCH || m->kind == NICBARRIER_PACKET_REPEAT) &&
            s->named == m->sender.named && s->ip[0] == m->sender.ip[0] &&
            s->ip[1] == m->sender.ip[1] && s->port[0] == m->sender.port[0] &&
            s->port[1] == m->sender.port[1];
@@ -181,8 +180,8 @@ INLINE bool finish(nicbarrier_bpf_page_t *page)
     return more;
 }
 
-/** Takes in the word. True where the process gets the packet: it ends its sleep, wants an answer,
- * or brings a failure or what the rule does not understand. */
+/** Takes in the word. True where the process gets the packet: it ends its sleep, or brings a failure
+ * or what the rule does not understand. */
 INLINE bool take(struct group *g, nicbarrier_bpf_page_t *page, const struct message *m)
 {
     nicbarrier_rule_t *r = &page->rule;
@@ -196,8 +195,7 @@ INLINE bool take(struct group *g, nicbarrier_bpf_page_t *page, const struct mess
     const bool wake = finish(page) && page->wanted != 0;
     if (wake)
         page->wanted = 0;
-    return wake || r->failed != failed || verdict == NICBARRIER_WORD_WRONG ||
-           m->kind == NICBARRIER_PACKET_PROMISED;
+    return wake || r->failed != failed || verdict == NICBARRIER_WORD_WRONG;
 }
 
 /** Does what processes have ordered. They see for themselves what it has led to. */

@@ -23,10 +23,8 @@
 typedef enum nicbarrier_packet_kind {
     NICBARRIER_PACKET_EPOCH = 1, /**< the word of the step (rule.h) */
     NICBARRIER_PACKET_REPEAT,    /**< the same, in answer to a NACK */
-    NICBARRIER_PACKET_PROMISED,  /**< the same, as promised: wants an ACK */
     NICBARRIER_PACKET_NACK,      /**< repeat your message if it is of this epoch or more */
-    NICBARRIER_PACKET_LATE,      /**< in answer to a NACK, with its epoch: not sent yet; promised */
-    NICBARRIER_PACKET_ACK,       /**< to a promised message: the word that has been received */
+    NICBARRIER_PACKET_LATE,      /**< in answer to a NACK, with its epoch: not sent yet */
     NICBARRIER_PACKET_WAKE,      /**< from a process of the same node: look what has been entered */
     NICBARRIER_PACKET_KINDS
 } nicbarrier_packet_kind_t;
@@ -38,10 +36,10 @@ typedef struct nicbarrier_packet {
     uint32_t sender; /**< its index in the group, below 2^31 */
     uint32_t cookie; /**< the receiver's */
     uint64_t key;    /**< of the group */
-    uint64_t epoch;  /**< a word (EPOCH, REPEAT, PROMISED, ACK) or an epoch */
+    uint64_t epoch;  /**< a word (EPOCH, REPEAT) or an epoch */
     /** What a receiver that has freed the group needs for its answer. */
-    uint32_t to;   /**< NACK, PROMISED: the receiver's index in the group, below 2^31 */
-    uint32_t back; /**< NACK, PROMISED: the sender's own cookie */
+    uint32_t to;   /**< NACK: the receiver's index in the group, below 2^31 */
+    uint32_t back; /**< NACK: the sender's own cookie */
 } nicbarrier_packet_t;
 
 /** Bytes of every packet. All numbers are in network byte order. */
@@ -49,7 +47,7 @@ typedef struct nicbarrier_packet {
 
 /** The first bytes of each. */
 #define NICBARRIER_PACKET_MAGIC   0x4e42
-#define NICBARRIER_PACKET_VERSION 4
+#define NICBARRIER_PACKET_VERSION 5
 
 /** Where things stand, for what takes packets apart without this file's functions: filters and
  *  programs in the kernel. Of a step's message everything but the epoch is always the same. */
