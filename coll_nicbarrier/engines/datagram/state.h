@@ -97,7 +97,8 @@ static inline void nicbarrier_datagram_unlock(void)
 void nicbarrier_datagram_transmit(const nicbarrier_address_t *to, const unsigned char *packet);
 /** Encodes and sends one that has this process's own cookie in it. */
 void nicbarrier_datagram_post(const nicbarrier_address_t *to, nicbarrier_packet_t packet);
-/** Sends a packet about my step k to its partner (the receiver of the step; for NACK the sender), at this address; `word` as the kind has it. */
+/** Sends a packet about my step k to its partner (the receiver of the step; for NACK the sender),
+ * at this address; `word` as the kind has it. */
 void nicbarrier_datagram_send(nicbarrier_net_t *net, nicbarrier_packet_kind_t kind, uint32_t k,
                               const nicbarrier_address_t *at, uint64_t word);
 

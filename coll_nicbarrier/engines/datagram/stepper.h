@@ -15,8 +15,8 @@
  *
  * *Packets in.* A stepper may keep packets of kind EPOCH and REPEAT that come from the address
  * where the sender of the step is expected and whose word is not wrong. All others reach the
- * engine's socket unchanged: other kinds, other addresses, from which the engine learns, groups that
- * are not known, and words that bring a failure. What it might keep may come up, too.
+ * engine's socket unchanged: other kinds, other addresses, from which the engine learns, groups
+ * that are not known, and words that bring a failure. What it might keep may come up, too.
  *
  * *State.* A snapshot is a state that the rule had at one time; later ones are nowhere less. It may
  * be old, but what calls of the same thread have led to is in it, as far as that does not depend on

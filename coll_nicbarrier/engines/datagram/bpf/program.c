@@ -180,8 +180,8 @@ INLINE bool finish(nicbarrier_bpf_page_t *page)
     return more;
 }
 
-/** Takes in the word. True where the process gets the packet: it ends its sleep, or brings a failure
- * or what the rule does not understand. */
+/** Takes in the word. True where the process gets the packet: it ends its sleep, or brings a
+ * failure or what the rule does not understand. */
 INLINE bool take(struct group *g, nicbarrier_bpf_page_t *page, const struct message *m)
 {
     nicbarrier_rule_t *r = &page->rule;
