@@ -47,8 +47,8 @@ typedef struct onic_server {
     bool failed; /**< it could not be started, and a text has said so; lock held */
 } onic_server_t;
 
-/** Most rows that receive messages from other processes. */
-#define ONIC_POLLS 2
+/** The rows that there are. */
+#define ONIC_ROWS 3
 
 typedef struct onic_transport {
     int refs;
@@ -69,10 +69,10 @@ typedef struct onic_transport {
     onic_table_t *tables;
     onic_transport_fns_t fns[ONIC_AM_COUNT];
     _Atomic(onic_work_fn_t) work[ONIC_PLACES][ONIC_AM_COUNT]; /**< of `fns`; no lock to read */
-    atomic_uint asked[ONIC_PLACES];     /**< a bit for each component whose function is to be run */
-    bool locked_left;                   /**< one of ONIC_LOCKED has left something undone */
-    atomic_bool unlocked_left;          /**< likewise one of ONIC_UNLOCKED */
-    int (*polls[ONIC_POLLS + 1])(void); /**< poll functions of the rows; NULL ends them */
+    atomic_uint asked[ONIC_PLACES];    /**< a bit for each component whose function is to be run */
+    bool locked_left;                  /**< one of ONIC_LOCKED has left something undone */
+    atomic_bool unlocked_left;         /**< likewise one of ONIC_UNLOCKED */
+    int (*polls[ONIC_ROWS + 1])(void); /**< poll functions of the rows; NULL ends them */
     unsigned drain; /**< calls of progress left in which messages of lost processes may still come
                      */
     onic_server_t server;
@@ -85,7 +85,7 @@ extern onic_transport_t onic_transport;
 
 /* rows.c */
 /** All rows, in the order in which they are preferred for messages; NULL ends them. */
-extern const onic_row_t *const onic_rows[];
+extern const onic_row_t *const onic_rows[ONIC_ROWS + 1];
 /** The row that moves data. */
 const onic_row_t *onic_data_row(void);
 

@@ -144,7 +144,7 @@ static int start_rows(const onic_transport_config_t *config)
     onic_requests_start();
     memset(onic_transport.polls, 0, sizeof(onic_transport.polls));
     for (unsigned n = 0; *row != NULL && (rc = (*row)->start(config)) == OMPI_SUCCESS; row++)
-        if ((*row)->poll != NULL && n < ONIC_POLLS)
+        if ((*row)->poll != NULL)
             onic_transport.polls[n++] = (*row)->poll;
     if (rc != OMPI_SUCCESS)
         stop_rows(row);

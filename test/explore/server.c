@@ -147,7 +147,7 @@ static const onic_row_t ring_row = {.progress = ring_progress,
                                     .leaves_work = ring_leaves_work,
                                     .arm = ring_arm},
                         network_row = {.progress = network_progress, .arm = network_arm};
-const onic_row_t *const onic_rows[] = {&ring_row, &network_row, NULL};
+const onic_row_t *const onic_rows[ONIC_ROWS + 1] = {&ring_row, &network_row, NULL};
 
 onic_requests_t onic_requests;
 onic_here_t onic_here;
