@@ -5,11 +5,13 @@
 /* ranks: 2 */
 /* windows: create allocate */
 /* methods: auto pack */
+/* arguments: node tcp */
 /* timeout: 600 */
 /**
  * @file
- * One call that moves more than 4 GiB, with gaps at the target: put, get and sum. It needs so much
- * memory, and is skipped where ONIC_TEST_LARGE is not in the environment.
+ * One call that moves more than 4 GiB, with gaps at the target: put and get of more than 2^32
+ * elements, and sum; on a node, and over TCP as between hosts. It needs so much memory, and is
+ * skipped where ONIC_TEST_LARGE is not in the environment.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -55,8 +57,24 @@ static long wrong_in(const unsigned char *memory, MPI_Aint stride, uint64_t fact
     return wrong;
 }
 
+/** The blocks of one side, made of so many elements. */
+static MPI_Datatype blocks_of(MPI_Datatype element, MPI_Aint bytes, MPI_Aint stride)
+{
+    MPI_Datatype block, all;
+
+    MPI_Type_contiguous((int)(BLOCK / bytes), element, &block);
+    MPI_Type_create_hvector((int)BLOCKS, 1, stride, block, &all);
+    MPI_Type_commit(&all);
+    MPI_Type_free(&block);
+    return all;
+}
+
 int main(int argc, char **argv)
 {
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "tcp") == 0 && (setenv("OMPI_MCA_osc_nicstride_node", "0", 1) != 0 ||
+                                            setenv("UCX_TLS", "tcp,self", 1) != 0))
+            return TL_EXIT_FAILED;
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     tl_need_ranks(2, 2);
     if (getenv("ONIC_TEST_LARGE") == NULL)
@@ -65,13 +83,10 @@ int main(int argc, char **argv)
         tl_window_t w =
             tl_win_make(kind, tl_rank() == 1 ? WINDOW : 0, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
         unsigned char *data = map(BLOCK * BLOCKS);
-        MPI_Datatype block, there, here;
+        MPI_Datatype there = blocks_of(MPI_BYTE, 1, STRIDE), here = blocks_of(MPI_BYTE, 1, BLOCK);
+        MPI_Datatype words_there = blocks_of(MPI_UINT64_T, 8, STRIDE);
+        MPI_Datatype words_here = blocks_of(MPI_UINT64_T, 8, BLOCK);
 
-        MPI_Type_contiguous((int)(BLOCK / 8), MPI_UINT64_T, &block);
-        MPI_Type_create_hvector((int)BLOCKS, 1, STRIDE, block, &there);
-        MPI_Type_create_hvector((int)BLOCKS, 1, BLOCK, block, &here);
-        MPI_Type_commit(&there);
-        MPI_Type_commit(&here);
         for (MPI_Aint b = 0; b < BLOCKS && w.rank == 0; b++)
             for (MPI_Aint i = 0; i < BLOCK / 8; i++)
                 ((uint64_t *)(void *)data)[b * (BLOCK / 8) + i] = word(b, i);
@@ -83,7 +98,7 @@ int main(int argc, char **argv)
             TL_CHECK(wrong_in(w.base, STRIDE, 1, true) == 0, "put");
         TL_MPI(MPI_Win_fence(0, w.win));
         if (w.rank == 0)
-            TL_MPI(MPI_Accumulate(data, 1, here, 1, 0, 1, there, MPI_SUM, w.win));
+            TL_MPI(MPI_Accumulate(data, 1, words_here, 1, 0, 1, words_there, MPI_SUM, w.win));
         TL_MPI(MPI_Win_fence(0, w.win));
         if (w.rank == 1)
             TL_CHECK(wrong_in(w.base, STRIDE, 2, true) == 0, "sum");
@@ -94,7 +109,8 @@ int main(int argc, char **argv)
         TL_MPI(MPI_Win_fence(0, w.win));
         if (w.rank == 0)
             TL_CHECK(wrong_in(data, BLOCK, 2, false) == 0, "get");
-        MPI_Type_free(&block);
+        MPI_Type_free(&words_there);
+        MPI_Type_free(&words_here);
         MPI_Type_free(&there);
         MPI_Type_free(&here);
         munmap(data, (size_t)(BLOCK * BLOCKS));

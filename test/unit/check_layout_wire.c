@@ -142,6 +142,39 @@ START_TEST(trees_deeper_than_the_levels)
 }
 END_TEST
 
+/** Slices of more than 4 GiB, from positions beyond that. */
+START_TEST(slices_beyond_32_bits)
+{
+    const uint64_t rows = UINT64_C(1) << 31, piece = (UINT64_C(5) << 30) + 8;
+    uint8_t buf[ONIC_LAYOUT_ENCODED_MAX];
+    onic_layout_t l = contig(0, 8), slice;
+    onic_cursor_t c;
+    int64_t offset;
+    uint64_t data, n;
+    size_t len, used;
+
+    repeat(&l, rows, 24);
+    repeat(&l, 2, INT64_C(1) << 40);
+    onic_cursor_init(&c, &l, 0);
+    for (uint64_t pos = 0; pos < l.size; pos += data) {
+        const uint64_t most = l.size - pos < piece ? l.size - pos : piece;
+
+        UNIT_CHECK(onic_layout_encode_slice(&c, most, 8, buf, sizeof(buf), &len, &data) ==
+                   ONIC_LAYOUT_OK);
+        UNIT_CHECK(data == most && c.pos == pos + data);
+        UNIT_CHECK(onic_layout_decode(&slice, buf, len, &used) == ONIC_LAYOUT_OK && used == len);
+        UNIT_CHECK(slice.size == data);
+        onic_cursor_t last;
+        onic_cursor_init(&last, &slice, data - 8);
+        UNIT_CHECK(onic_cursor_next(&last, 8, &offset, &n) && n == 8);
+        const uint64_t block = (pos + data) / 8 - 1;
+        UNIT_CHECK(offset ==
+                   (int64_t)(block % rows * 24) + (int64_t)(block / rows) * (INT64_C(1) << 40));
+        onic_layout_fini(&slice);
+    }
+}
+END_TEST
+
 /* ---- slices of special shapes --------------------------------------------------------------- */
 
 /** A list that is regular, under levels: who flattens a type of more levels than a layout has makes
@@ -303,7 +336,7 @@ int main(void)
 {
     tree_seed();
     return UNIT_RUN("layout_wire", UNIT_ONCE(random_trees), UNIT_ONCE(trees_deeper_than_the_levels),
-                    UNIT_ONCE(levels_written_out), UNIT_ONCE(slices_keep_elements_whole),
-                    UNIT_ONCE(largest_encoding_fits), UNIT_ONCE(bad_stride_forms_are_refused),
-                    UNIT_ONCE(bad_list_forms_are_refused));
+                    UNIT_ONCE(levels_written_out), UNIT_ONCE(slices_beyond_32_bits),
+                    UNIT_ONCE(slices_keep_elements_whole), UNIT_ONCE(largest_encoding_fits),
+                    UNIT_ONCE(bad_stride_forms_are_refused), UNIT_ONCE(bad_list_forms_are_refused));
 }

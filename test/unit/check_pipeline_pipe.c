@@ -315,6 +315,42 @@ START_TEST(wrong_words_end_it)
 }
 END_TEST
 
+/* Positions have 64 bits: what is sent and taken meets beyond 4 GiB, and ends where it should. */
+START_TEST(more_than_32_bits)
+{
+    const onic_lease_t lease = {.buffers = 5, .buffer_bytes = UINT32_C(1) << 27};
+    const uint64_t len = (UINT64_C(1) << 34) + 12345;
+    uint64_t word[3] = {0}, acknowledged[3] = {0}, sent = 0, taken = 0;
+    onic_pipe_action_t sends, takes;
+    onic_schedule_t schedule;
+    onic_receiver_t r;
+    onic_piece_t piece;
+    onic_sender_t s;
+
+    onic_schedule_growing(&schedule, 65536, 2, 1, lease.buffer_bytes);
+    onic_sender_init(&s, len, &lease, &schedule, 0, 1);
+    onic_receiver_init(&r, len, &lease);
+    do {
+        sends = onic_sender_next(&s, acknowledged[s.buffer], &piece);
+        if (sends == ONIC_PIPE_MOVE) {
+            UNIT_CHECK(piece.pos == sent && piece.len <= len - sent);
+            sent += piece.len;
+            word[piece.buffer] = onic_sender_filled(&s, &piece, piece.len);
+        }
+        takes = onic_receiver_next(&r, word[r.buffer], &piece);
+        if (takes == ONIC_PIPE_MOVE) {
+            UNIT_CHECK(piece.pos == taken && piece.len <= sent - taken);
+            taken += piece.len;
+            const onic_consumed_t c = onic_receiver_taken(&r, &piece, piece.len);
+            acknowledged[piece.buffer] =
+                c.acknowledge != 0 ? c.acknowledge : acknowledged[piece.buffer];
+        }
+        UNIT_CHECK(sends != ONIC_PIPE_FAILED && takes != ONIC_PIPE_FAILED);
+    } while (sends != ONIC_PIPE_DONE || takes != ONIC_PIPE_DONE);
+    UNIT_CHECK(sent == len && taken == len);
+}
+END_TEST
+
 /* An element that is longer than a buffer has no place. */
 START_TEST(no_room_for_an_element)
 {
@@ -399,5 +435,6 @@ int main(void)
                     UNIT_ONCE(once_round_needs_no_acknowledgement),
                     UNIT_ONCE(takes_blocks_as_they_come), UNIT_ONCE(sender_gives_up),
                     UNIT_ONCE(garbage_at_the_receiver), UNIT_ONCE(wrong_words_end_it),
-                    UNIT_ONCE(no_room_for_an_element), UNIT_ONCE(between_two_threads));
+                    UNIT_ONCE(more_than_32_bits), UNIT_ONCE(no_room_for_an_element),
+                    UNIT_ONCE(between_two_threads));
 }

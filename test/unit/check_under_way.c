@@ -290,6 +290,30 @@ START_TEST(room_is_bounded_by_what_is_under_way)
 }
 END_TEST
 
+/** Equal rows are kept once, but not where they end at different times, or are not for the same. */
+START_TEST(equal_rows_keep_what_differs)
+{
+    static const nicstride_use_t peek = {NICSTRIDE_PEEKS, 0, 1}, sum = {NICSTRIDE_UPDATES, 1, 1};
+    nicstride_under_way_t w;
+    nicstride_clash_t clash;
+    onic_layout_t l = column(1, 0, 8);
+    uint64_t number;
+
+    UNIT_CHECK(nicstride_under_way_init(&w, 1, 64));
+    UNIT_CHECK(enter(&w, 0, 0, l, peek, &clash) && !clash.found);
+    UNIT_CHECK(enter(&w, 0, 0, l, get, &clash) && !clash.found);
+    UNIT_CHECK(enter(&w, 0, 0, l, sum, &clash) && clash.found && clash.with.use.how == get.how);
+    nicstride_under_way_over(&w, 0, false);
+    UNIT_CHECK(enter(&w, 0, 0, l, get, &clash) && !clash.found);
+    number = nicstride_under_way_call(
+        &w, &(nicstride_noted_t){.name = "x", .use = get, .has_request = true});
+    UNIT_CHECK(nicstride_under_way_add(&w, 0, 0, &l, get, &clash) && !clash.found);
+    nicstride_under_way_returned(&w, number);
+    UNIT_CHECK(enter(&w, 0, 0, l, put, &clash) && clash.found && clash.with.number < number);
+    nicstride_under_way_fini(&w);
+}
+END_TEST
+
 START_TEST(full_says_so_and_recovers)
 {
     nicstride_under_way_t w;
@@ -361,5 +385,6 @@ int main(void)
     return UNIT_RUN("under_way", UNIT_ONCE(what_conflicts), UNIT_LOOP(as_byte_by_byte, 0, 60),
                     UNIT_ONCE(long_columns_are_single_pieces),
                     UNIT_ONCE(room_is_bounded_by_what_is_under_way),
-                    UNIT_ONCE(full_says_so_and_recovers), UNIT_ONCE(out_of_the_address_space));
+                    UNIT_ONCE(equal_rows_keep_what_differs), UNIT_ONCE(full_says_so_and_recovers),
+                    UNIT_ONCE(out_of_the_address_space));
 }
