@@ -11,13 +11,13 @@ set -eu
 
 # python3 is for perf/compare, test/run and test/fabric, mandoc for the manual pages, ccache for a second
 # run of the tests, clang for libFuzzer and, with libbpf and bpftool, for nicbarrier-bpf, iproute2 and nftables
-# for hosts that are network namespaces, qemu and what follows for soft-RoCE, debootstrap for
+# for hosts that are network namespaces, valgrind, qemu and what follows for soft-RoCE, debootstrap for
 # test/distro.
 build="gcc libc6-dev make autoconf automake libtool pkg-config
        openmpi-bin libopenmpi-dev libucx-dev libhwloc-dev libibverbs-dev python3"
 check=check
 test="mandoc ccache clang libclang-rt-dev clang-format libbpf-dev bpftool iproute2 nftables
-      qemu-system-x86 busybox-static ibverbs-utils debootstrap"
+      qemu-system-x86 busybox-static ibverbs-utils debootstrap valgrind"
 
 # For examples/; what this release does not have is left out.
 examples="gfortran libcoarrays-openmpi-dev libarmci-mpi-dev python3-mpi4py python3-numpy"
