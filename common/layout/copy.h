@@ -114,7 +114,7 @@ static inline void onic_copy_bytes(void *to, const void *from, size_t bytes)
 ONIC_EXPORT void onic_copy_out_any(void *to, const void *from, size_t bytes);
 
 /** The same where others may be writing to the source: its aligned elements are read whole,
- * wherever they go. */
+ *  wherever they go. */
 static inline void onic_copy_out(void *to, const void *from, size_t bytes)
 {
     if (bytes == sizeof(uint64_t))

@@ -44,7 +44,7 @@ static inline bool onic_type_is_plain(const struct ompi_datatype_t *dt, size_t c
            !__builtin_mul_overflow(type->size, count, bytes_p) && *bytes_p <= INT64_MAX;
 }
 
-/** Is the first or the last byte of a layout at `base` in memory of a device (onic_on_device)? */
+/** True if the first or last byte of a layout at `base` is memory of a device (onic_on_device). */
 static inline bool onic_layout_on_device(const void *base, const onic_layout_t *l)
 {
     return onic_devices_told() && l->size > 0 &&

@@ -119,7 +119,7 @@ ONIC_EXPORT void onic_runs_fini(onic_runs_t *r);
 ONIC_EXPORT void onic_layout_fini(onic_layout_t *l);
 
 /** Makes `dst` a second layout of the same bytes, to be freed by itself. Lists never change, so
- * both have the same one: that costs some nanoseconds, however long it is. */
+ *  both have the same one: that costs some nanoseconds, however long it is. */
 ONIC_EXPORT void onic_layout_dup(onic_layout_t *dst, const onic_layout_t *src);
 
 /** Gives a list a number that says which one it is, to tell it without a comparison for as long as
@@ -211,7 +211,7 @@ ONIC_EXPORT onic_layout_status_t onic_layout_encode(const onic_layout_t *l, void
  *  bytes of the encoding and `*data_p` the bytes of data. The decoded layout is at position 0 where
  *  the cursor stood. ONIC_LAYOUT_NO_SPACE, with the cursor where it was, only if not even one run,
  *  or granule, fits, and at the end. `granule` > 1: every slice holds a whole multiple of that many
- * data bytes, as the cursor's position and the layout's size must be. */
+ *  data bytes, as the cursor's position and the layout's size must be. */
 ONIC_EXPORT onic_layout_status_t onic_layout_encode_slice(onic_cursor_t *c, uint64_t max,
                                                           uint64_t granule, void *buf, size_t cap,
                                                           size_t *len_p, uint64_t *data_p);
@@ -236,9 +236,9 @@ ONIC_EXPORT onic_layout_status_t onic_layout_decode_around(onic_layout_t *l,
 
 /** Decodes what onic_layout_encode and onic_layout_encode_slice made. Nothing behind the bytes is
  *  read, no arithmetic overflows; the layout's size, lb and ub are computed here. `*used_p` gets
- * the bytes consumed (there may be more behind them). List form allocates; time and memory are at
- * most proportional to `len`. On an error (only ONIC_LAYOUT_BAD_ENCODING or ONIC_LAYOUT_NO_MEMORY)
- * `l` is unchanged. */
+ *  the bytes consumed (there may be more behind them). List form allocates; time and memory are at
+ *  most proportional to `len`. On an error (only ONIC_LAYOUT_BAD_ENCODING or ONIC_LAYOUT_NO_MEMORY)
+ *  `l` is unchanged. */
 ONIC_EXPORT onic_layout_status_t onic_layout_decode(onic_layout_t *l, const void *buf, size_t len,
                                                     size_t *used_p);
 
@@ -273,7 +273,7 @@ static inline bool onic_is_aligned(const onic_layout_t *l, uint64_t base, uint64
     return (all & (size - 1)) == 0;
 }
 
-/** Are all pieces of a layout whole aligned words, where its offsets count from `base`? */
+/** True if all pieces of a layout are whole aligned words, where its offsets count from `base`. */
 static inline bool onic_whole_words(const onic_layout_t *l, uint64_t base)
 {
     return onic_is_aligned(l, base, ONIC_WORD);

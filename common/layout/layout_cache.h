@@ -4,8 +4,8 @@
  */
 /** @file A cache of layouts that were made of something long, beside what they were made of. They
  *  are found by those contents, compared in full: a number of 64 bits made of them only says where
- * to look. What comes once only is not kept. The bytes are bounded, and the least recently used
- * goes first. Pure; one thread at a time. */
+ *  to look. What comes once only is not kept. The bytes are bounded, and the least recently used
+ *  goes first. Pure; one thread at a time. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,7 +26,7 @@ typedef struct onic_contents {
     const void *bytes;
     size_t len;
     uint64_t print; /**< made of the contents: equal ones have equal ones */
-    /** Are these the same? They have equal lengths and prints. */
+    /** True if these are the same. They have equal lengths and fingerprints. */
     bool (*same)(const void *a, const void *b, size_t len);
 } onic_contents_t;
 

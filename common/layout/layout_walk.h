@@ -11,7 +11,7 @@
 #include "common/layout/layout.h"
 
 /** Room for the positions of the runs of a new list, `nruns + 1` of them, which belongs to one
- * layout; NULL where memory is exhausted. onic_layout_fini frees it. */
+ *  layout; NULL where memory is exhausted. onic_layout_fini frees it. */
 uint64_t *onic_list_positions(size_t nruns);
 
 /** Bytes in one pass of everything below level 0. The layout must not be empty. */

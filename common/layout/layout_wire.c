@@ -242,7 +242,7 @@ static bool get_signed(reader_t *r, int64_t *value)
 }
 
 /** Reads the run behind `prev`, which it becomes. False where the bytes end, it has no bytes, or
- * its offset overflows. */
+ *  its offset overflows. */
 static bool get_run(reader_t *r, onic_run_t *prev, bool *last)
 {
     onic_run_t run = *prev;
@@ -296,7 +296,7 @@ onic_layout_status_t onic_runs_decode(onic_runs_t *runs, const void *buf, size_t
 }
 
 /** The sender may have written levels out as runs for which it had no room: where they would be
- * found again and leave no room for those that follow, they stay runs here, too. */
+ *  found again and leave no room for those that follow, they stay runs here, too. */
 static onic_layout_status_t get_list(reader_t *r, onic_layout_t *l, uint32_t nlevels)
 {
     onic_runs_t runs = {0};

@@ -144,7 +144,7 @@ uint64_t onic_pack(onic_cursor_t *c, const void *base, void *dst, uint64_t len)
 }
 
 /** Short blocks are brought together in the cache first. So are blocks whose aligned elements are
- * not aligned at the destination: the moves begin at multiples of that. */
+ *  not aligned at the destination: the moves begin at multiples of that. */
 uint64_t onic_pack_streaming(onic_cursor_t *c, const void *base, void *dst, uint64_t len)
 {
     _Alignas(64) unsigned char stage[STAGE_BYTES];

@@ -112,7 +112,7 @@ ONIC_INLINE bool onic_blocks_collide(uintptr_t dst_stride, uint64_t n, uint64_t 
 /** Such blocks, of a constant length, no more at a time than half of a set has room for. On an EPYC
  *  of the fifth generation columns of grids whose rows are 1, 2 and 4 KiB long take 1.5 to 3 times
  *  less time so; on one of the fourth, rows of 4 and 8 KiB, 1.3 times, and 1.1 by whole sets. A
- * fence that is no locked operation takes longer, or does not wait. */
+ *  fence that is no locked operation takes longer, or does not wait. */
 ONIC_INLINE void onic_blocks_in_groups(uintptr_t dst, uintptr_t dst_stride, uintptr_t src,
                                        uintptr_t src_stride, uint64_t n, size_t block)
 {

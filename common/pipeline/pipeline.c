@@ -28,7 +28,7 @@
 static pthread_mutex_t open_mutex = PTHREAD_MUTEX_INITIALIZER;
 static int references;
 
-/** Does data within the node go by puts, too? For tests. */
+/** Peers of the node are put to as well. For tests. */
 static bool puts_to_all;
 
 /* ---- opening and closing --------------------------------------------------------------------- */

@@ -25,9 +25,9 @@
  *  called.
  *
  *  Threads: a function named ..._locked is called with the transport lock held, by any thread,
- * handlers included, and never waits; all others without it. Packing, unpacking and `take` run
- * without the transport lock within a node, and with it between hosts; `done` with it. They run in
- * any thread that makes progress, and must not touch an Open MPI object. */
+ *  handlers included, and never waits; all others without it. Packing, unpacking and `take` run
+ *  without the transport lock within a node, and with it between hosts; `done` with it. They run in
+ *  any thread that makes progress, and must not touch an Open MPI object. */
 #pragma once
 
 #include <stdbool.h>
@@ -48,7 +48,7 @@ typedef enum onic_pipeline_rma {
 } onic_pipeline_rma_t;
 
 /** In a component's open function, before anybody opens the transport: it is to be able to put,
- * where there is an adapter. Else peers of other hosts are not reached. */
+ *  where there is an adapter. Else peers of other hosts are not reached. */
 ONIC_EXPORT void onic_pipeline_announce(onic_pipeline_rma_t rma);
 
 /** Sizes of the receive pool; values come from a component's parameters. */
@@ -65,8 +65,8 @@ typedef struct onic_pipeline_config {
 } onic_pipeline_config_t;
 
 /** Makes this process's receive pool, or takes another reference to the pipeline (the first
- * caller's sizes hold). MPI thread, after onic_transport_open. OMPI_SUCCESS, also where no receive
- * pool can be had: then others do not reach this process. */
+ *  caller's sizes hold). MPI thread, after onic_transport_open. OMPI_SUCCESS, also where no receive
+ *  pool can be had: then others do not reach this process. */
 ONIC_EXPORT int onic_pipeline_open(const onic_pipeline_config_t *config);
 
 /** Releases a reference. With the last one what is under way is ended with an error. MPI thread,
@@ -79,8 +79,8 @@ ONIC_EXPORT size_t onic_pipeline_rx_bytes(void);
 /** Bytes of one of its buffers, or of those that it would have. */
 ONIC_EXPORT uint32_t onic_pipeline_rx_buffer(void);
 
-/** Does the pipeline reach this peer? Tries to map its receive pool until that has worked or is
- * known not to: best called once when a connection is set up. False for this process itself. */
+/** True if the pipeline reaches this peer. Tries to map its receive pool until that has worked or
+ *  is known not to: best called once when a connection is set up. False for this process itself. */
 ONIC_EXPORT bool onic_pipeline_reaches_locked(onic_peer_t *peer);
 
 /** Put, at the origin: leases buffers at `to` and fills in the ticket. NULL where no buffer can be
@@ -116,7 +116,7 @@ ONIC_EXPORT void onic_pipeline_run(onic_transfer_t *t);
 /** Moves what can be moved; returns chunks and ends handled. A load where there is nothing. */
 ONIC_EXPORT int onic_pipeline_progress(void);
 
-/** Is nothing under way? One load. */
+/** True if nothing is under way. One load. */
 ONIC_EXPORT bool onic_pipeline_idle(void);
 
 /** Registers the counters (core/counters.h) as performance variables of a component. */

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The transfers of this process. Locks, in this order: the transport lock, the pipeline's
- * lock, which guards lists and marks and is never held while data moves or a callback runs. A
- * thread that works on a transfer has claimed it before. */
+ *  lock, which guards lists and marks and is never held while data moves or a callback runs. A
+ *  thread that works on a transfer has claimed it before. */
 #pragma once
 
 #include "common/pipeline/pipeline.h"
@@ -48,7 +48,7 @@ void onic_transfer_begun(onic_transfer_t *t, onic_pipeline_end_t *end);
 void onic_transfer_queue(onic_transfer_t *t);
 /** A new one that comes to nothing; its end is the caller's. */
 void onic_transfer_drop(onic_transfer_t *t);
-/** Is a transfer with that peer under way? The transport lock is held. */
+/** True if a transfer with that peer is under way. The transport lock is held. */
 bool onic_transfers_name(const onic_peer_t *peer);
 
 /* work.c */

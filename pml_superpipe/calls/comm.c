@@ -127,7 +127,7 @@ int superpipe_del_comm(ompi_communicator_t *comm)
 }
 
 /** True if this process may see the death of that one by looking: of this machine, or of another
- * job. */
+ *  job. */
 static bool dies_in_sight(ompi_group_t *group, int rank)
 {
     const ompi_proc_t *proc = ompi_group_peer_lookup_existing(group, rank);

@@ -6,7 +6,7 @@
 #include "pml_superpipe/calls/calls.h"
 
 /** Starts a request that was begun and described. In buffered mode its data goes into the buffer
- * that the user has attached, and from there by a request of its own. */
+ *  that the user has attached, and from there by a request of its own. */
 static int start(superpipe_request_t *r, superpipe_peer_t *p)
 {
     superpipe_request_t *goes = r;

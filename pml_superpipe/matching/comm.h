@@ -99,6 +99,6 @@ int superpipe_comms_add(superpipe_comms_t *t, superpipe_comm_t *comm);
 superpipe_comm_t *superpipe_comms_next(const superpipe_comms_t *t, const superpipe_comm_t *comm);
 
 /** Takes out the first message that is parked for that context, from *from on, which is the head of
- * those that are parked at first and then what this has left; NULL where there is none. */
+ *  those that are parked at first and then what this has left; NULL where there is none. */
 superpipe_message_t *superpipe_comms_unpark(superpipe_comms_t *t, uint64_t context,
                                             superpipe_message_t **from);

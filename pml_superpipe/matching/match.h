@@ -42,7 +42,7 @@ typedef struct superpipe_receive {
 } superpipe_receive_t;
 
 /** A message that waits: for its receive, for those before it or for its communicator (comm.h). The
- * caller fills in the second half, and zero into the first; must stay where it is. */
+ *  caller fills in the second half, and zero into the first; must stay where it is. */
 typedef struct superpipe_message {
     superpipe_link_t link[SUPERPIPE_ANY_MESSAGE]; /**< in the index of each class but the last */
     TAILQ_ENTRY(superpipe_message) of_list;       /**< of all that wait for the same */
@@ -144,7 +144,7 @@ superpipe_message_t *superpipe_match_probe(superpipe_match_t *m, int32_t source,
 void superpipe_match_take(superpipe_match_t *m, superpipe_message_t *message);
 
 /** A receive from `source` with `tag`, or wildcards. Returns the message for it, which is taken
- * out: the first to have arrived of those that match; else NULL, and the receive is posted. */
+ *  out: the first to have arrived of those that match; else NULL, and the receive is posted. */
 static inline superpipe_message_t *superpipe_match_post(superpipe_match_t *m,
                                                         superpipe_receive_t *receive,
                                                         int32_t source, int32_t tag)

@@ -92,8 +92,8 @@ superpipe_protocol_t superpipe_choose(superpipe_table_t *table, const superpipe_
     return (superpipe_protocol_t)p;
 }
 
-/** Do early bytes gain what they hide? They are a message more for both processors. On a node,
- * where an answer is there before such a message is made, they cost up to 9 %. */
+/** True if early bytes gain more than they cost: a message more for both processors. On a node,
+ *  where an answer is there before such a message is made, they cost up to 9 %. */
 static bool early_pays(const superpipe_case_t *c)
 {
     return !superpipe_on_node(c) && 2 * c->link->latency > c->link->message / 2 - c->link->latency;

@@ -4,7 +4,7 @@
  */
 /** @file Which row of the table (row.h) brings the data of a message. The receiver chooses, when a
  *  message has found its receive: it knows both sides then. Whether a message goes as a whole is
- * its sender's choice. Pure. */
+ *  its sender's choice. Pure. */
 #pragma once
 
 #include <stddef.h>

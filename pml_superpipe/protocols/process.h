@@ -81,7 +81,8 @@ void superpipe_unlock(superpipe_request_t *r);
 /** Finishes it where nothing of it is left or under way, and has it completed. */
 void superpipe_finish_locked(superpipe_request_t *r);
 
-/** Completes one that is over (state.done) and that nothing knows any more, or has it completed. */
+/** Completes a request that is over (state.done) and that nothing refers to any more, at once or in
+ *  the next progress of an MPI thread. */
 void superpipe_complete_locked(superpipe_request_t *r);
 
 /** Finishes it with an error, as soon as nothing of it is under way. */
@@ -95,7 +96,7 @@ void superpipe_operation_ended(void *request, int status);
 void superpipe_moved(void *request, int status);
 
 /** What rows call: sends CTS for a receive that has its message. `ticket`: of the pipeline, or
- * NULL.
+ *  NULL.
  */
 void superpipe_request_data_locked(superpipe_request_t *r, const onic_ticket_t *ticket);
 
@@ -233,7 +234,7 @@ void superpipe_start_locked(superpipe_request_t *r, const superpipe_row_t *row,
 void superpipe_fall_back_locked(superpipe_request_t *r);
 
 /** What rows call that read the sender's memory by themselves, and have counted that as an
- * operation (state.in_flight): the data is here, or the message has to come as a stream. */
+ *  operation (state.in_flight): the data is here, or the message has to come as a stream. */
 void superpipe_fetched_locked(superpipe_request_t *r, bool good);
 
 void superpipe_on_data_locked(const superpipe_incoming_t *in, onic_rndv_t *rndv);

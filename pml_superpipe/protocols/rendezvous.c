@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Protocol rendezvous: UCX moves contiguous data between the two memories, in one DATA
- * message. On a node UCX would use the kernel's single copy, and loses the peer where that is
- * refused; our own protocols go another way then. */
+ *  message. On a node UCX would use the kernel's single copy, and loses the peer where that is
+ *  refused; our own protocols go another way then. */
 #include "pml_superpipe/protocols/process.h"
 
 static bool can(const superpipe_case_t *c)

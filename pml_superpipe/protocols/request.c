@@ -228,9 +228,9 @@ static void report(superpipe_request_t *r)
 }
 
 /** Bytes of a receive after which progress leaves its sender's queue: the next message may be for a
- * receive that its user posts only then. A message that comes before its receive is copied once
- * more, which from here on takes longer than one more progress, and calls that post receives would
- * unpack it before what they send. */
+ *  receive that its user posts only then. A message that comes before its receive is copied once
+ *  more, which from here on takes longer than one more progress, and calls that post receives would
+ *  unpack it before what they send. */
 #define ENDS_TURN 2048
 
 void superpipe_complete_locked(superpipe_request_t *r)

@@ -4,7 +4,7 @@
  */
 /** @file A protocol is a row: when it can bring the data of a message, what that costs
  *  (common/model/link.h), how the receiver starts it and how the sender answers. Pure, and so is
- * the cost of each row. */
+ *  the cost of each row. */
 #pragma once
 
 #include <stdbool.h>

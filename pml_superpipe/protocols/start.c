@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file A receive that has its message gets the data by a row: how that begins, begins once more,
- * and ends. */
+ *  and ends. */
 #include "pml_superpipe/protocols/process.h"
 
 static bool start(superpipe_request_t *r, const superpipe_row_t *row, superpipe_protocol_t protocol)

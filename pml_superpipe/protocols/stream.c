@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Protocol stream: the sender packs the data into DATA messages, and the receiver unpacks
- * them as they come. It can always be had. Early bytes (EARLY) are the beginning of a stream that
- * nobody has asked for. */
+ *  them as they come. It can always be had. Early bytes (EARLY) are the beginning of a stream that
+ *  nobody has asked for. */
 #include "pml_superpipe/protocols/process.h"
 
 /** Those that have fragments to send and nothing under way that would bring them back, by `next`.

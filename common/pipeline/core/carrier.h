@@ -46,16 +46,17 @@ typedef struct onic_ticket {
     uint64_t name;    /**< between hosts: of the transfer at the process that made the ticket */
 } onic_ticket_t;
 
-/** A transfer that is under way. */
+/** A transfer under way. */
 typedef struct onic_transfer onic_transfer_t;
 
 /** How transfers to a kind of peer begin, and how buffers and words are reached there. */
 typedef struct onic_carrier {
     /** The record of a peer that is reached, else NULL. The transport lock is held. */
     void *(*reach)(struct onic_peer *peer);
-    /* How a new transfer begins, whose end, if any, and peer are filled in: takes the lease and
-     * makes the ticket (send, expect) or checks it (receive, answer), and starts the machine.
-     * `record` is of reach; of receive perhaps NULL. Wire lock. On an error nothing is kept. */
+    /* Each begins a new transfer, whose peer and end, if it has one, are filled in: takes the lease
+     * and makes the ticket (send, expect) or checks it (receive, answer), and starts the machine.
+     * `record` is what reach returned; for receive it may be NULL. With the transport lock. On an
+     * error nothing is kept. */
     int (*send)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
     int (*expect)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
     int (*receive)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
@@ -79,7 +80,7 @@ typedef struct onic_carrier {
     bool (*left)(const onic_transfer_t *t);
     /** Receiver: these buffers of the lease, at least one, are free again. */
     void (*release)(onic_transfer_t *t, uint64_t buffers);
-    /** Is the other side known to be dead? May take some tens of microseconds. */
+    /** True if the other side is known to be dead. May take some tens of microseconds. */
     bool (*is_dead)(const onic_transfer_t *t);
     /** The transfer is over. Perhaps with locks. */
     void (*closed)(onic_transfer_t *t);
@@ -138,7 +139,7 @@ enum {
 
 /** Starts the sender's machine over these buffers, or over one that stands for them before they are
  *  known, which is a `handshake`, with the chunks of a schedule, which are shown in blocks. False
- * where it fails at once: an element of the data is longer than a buffer. */
+ *  where it fails at once: an element of the data is longer than a buffer. */
 bool onic_transfer_start_sender(onic_transfer_t *t, const onic_schedule_choice_t *choice,
                                 uint64_t buffers, uint32_t buffer_bytes, uint32_t block,
                                 bool handshake);

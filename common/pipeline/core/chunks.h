@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Sizes of the chunks into which a transfer is cut; sections are those of A. Denis (2011).
- * What the numbers of a link make of them: common/model/pipeline.h. Pure. */
+ *  What the numbers of a link make of them: common/model/pipeline.h. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -68,7 +68,7 @@ static inline uint32_t onic_schedule_next(onic_schedule_t *s)
     return bytes;
 }
 
-/** Do the next `chunks` hold `bytes`, though each may be cut short by less than `slack` bytes? */
+/** True if the next `chunks` hold `bytes`, even where each is cut short by less than `slack`. */
 static inline bool onic_schedule_holds(const onic_schedule_t *s, unsigned chunks, uint64_t bytes,
                                        uint32_t slack)
 {

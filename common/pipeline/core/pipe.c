@@ -75,7 +75,8 @@ onic_pipe_action_t onic_sender_next(onic_sender_t *s, uint64_t acknowledged, oni
     return action;
 }
 
-/** Will the present buffer be used again? Not where the others of the lease hold what is left. */
+/** True if the present buffer will be used again: the others of the lease do not hold what is left.
+ */
 static bool comes_again(const onic_sender_t *s)
 {
     const unsigned others = (unsigned)__builtin_popcountll(s->lease.buffers) - 1;

@@ -51,7 +51,7 @@ static inline uint32_t onic_word_bytes(uint64_t word)
 {
     return (uint32_t)(word & (ONIC_WORD_FAILS - 1));
 }
-/** Does the chunk end there, or does the sender give up? */
+/** True if the chunk ends with the bytes of this word. */
 static inline bool onic_word_ends(uint64_t word)
 {
     return (word & (UINT64_C(1) << 31)) != 0;
@@ -107,8 +107,7 @@ ONIC_EXPORT void onic_sender_init(onic_sender_t *s, uint64_t len, const onic_lea
                                   const onic_schedule_t *schedule, uint32_t block,
                                   uint32_t granule);
 
-/** Must the acknowledgements of buffer `s->buffer` be looked at before the next step? Else 0
- *  does. */
+/** True if the next step needs the acknowledgements of buffer `s->buffer`; else 0 will do. */
 static inline bool onic_sender_asks(const onic_sender_t *s)
 {
     return s->chunk == 0 && s->round > 1;

@@ -66,7 +66,7 @@ static inline void onic_rma_handshake_on_word(onic_rma_handshake_t *t, unsigned 
 }
 
 /** Sender with a lease: the machine has made this word. Returns how many bytes of the chunk are to
- * be put before it, from `*from` on; 0 with a word that gives up. */
+ *  be put before it, from `*from` on; 0 with a word that gives up. */
 static inline uint32_t onic_rma_handshake_put(onic_rma_handshake_t *t, uint64_t word,
                                               uint32_t *from)
 {

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Which schedule (chunks.h) the chunks of a transfer have, by the numbers of a link;
- * sections and equations are those of A. Denis (2011). Pure. */
+ *  sections and equations are those of A. Denis (2011). Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -40,7 +40,7 @@ ONIC_EXPORT extern const char *const onic_schedule_words[ONIC_SCHEDULES + 1];
     "holds"
 
 /** The kind that BEST stands for, on a node or between hosts; others stand for themselves. On a
- * node full buffers were never slower than chunks that grow. */
+ *  node full buffers were never slower than chunks that grow. */
 static inline onic_schedule_kind_t onic_schedule_best(onic_schedule_kind_t kind, bool on_node)
 {
     return kind != ONIC_SCHEDULE_BEST ? kind
@@ -60,8 +60,8 @@ ONIC_EXPORT onic_chunks_t onic_schedule_chunks(onic_schedule_kind_t kind, const 
                                                double most);
 
 /** Bytes of a sub-block of `bytes` between hosts, a multiple of 64. Each is a put and a message of
- * its own, so longer transfers have longer ones: about those for which all gaps together take as
- * long as a block, and not less than on a node. */
+ *  its own, so longer transfers have longer ones: about those for which all gaps together take as
+ *  long as a block, and not less than on a node. */
 ONIC_EXPORT uint32_t onic_schedule_block(const onic_link_t *link, uint64_t bytes);
 
 /** The schedule of `len` > 0 bytes through buffers of `buffer` bytes, in multiples of `unit` (1 ..

@@ -6,7 +6,7 @@
  *  section 4). The receive pool is registered once, and each peer is sent its description once. A
  *  sender packs each chunk into a bounce buffer of its own, registered too, and puts it block by
  *  block (onic_schedule_block). A put asks for buffers by its ticket and packs its first chunk
- * while the grant is under way; a get has reserved them.
+ *  while the grant is under way; a get has reserved them.
  *
  *  Each block is announced by a message, a word, behind a flush of the connection, while others
  *  follow. (UCX's fence would wait for all that was started.) Words behind the data in the same put
@@ -19,8 +19,8 @@
  *  before it destroys its queue pairs, and those to processes of the job only with the worker; a
  *  DC target serves all peers; and the key is one for the receive pool. So they are lost until the
  *  pipeline is closed, which takes the registration of the receive pool back. That is never more
- * than the receive pool. When nothing else is left of it requests are refused, and those that ask
- * send by message from then on.
+ *  than the receive pool. When nothing else is left of it requests are refused, and those that ask
+ *  send by message from then on.
  *
  *  All is done with the transport lock: UCX needs it for each chunk. From the bottom to the top:
  *  rma_records.c, rma_peer.c (receive pools, messages), carrier_rma.c (the row). */
@@ -110,27 +110,27 @@ extern ONIC_EXPORT onic_handles_t onic_rma_records;
 extern const onic_carrier_t onic_carrier_rma;
 
 /** Registers as many bounce buffers, and the receive pool, all of which has memory: its pool,
- * buffers and their size, and this process as an owner. Prints nothing: without it nobody is
- * reached. The transport lock is not held. */
+ *  buffers and their size, and this process as an owner. Prints nothing: without it nobody is
+ *  reached. The transport lock is not held. */
 void onic_rma_open(const onic_pool_t *pool, char *buffers, uint32_t buffer_bytes, uint64_t me,
                    const onic_schedule_choice_t *schedule, bool all);
 /** When all transfers have been stopped, and the transport calls nothing any more. The transport
- * lock is not held. */
+ *  lock is not held. */
 void onic_rma_close(void);
-/** Is there nothing that waits for it? */
+/** True if nothing waits for onic_rma_progress. */
 static inline bool onic_rma_idle(void)
 {
     return !atomic_load_explicit(&onic_rma_state.pending, memory_order_relaxed);
 }
 /** The transport's functions for the pipeline's messages, and behind a progress, and when a
- * connection is lost. */
+ *  connection is lost. */
 void onic_rma_on_message(onic_peer_t *from, const void *header, size_t len, const void *data,
                          size_t data_len, onic_rndv_t *rndv);
 int onic_rma_deferred(void);
 /** Does what waits for the transport lock; a load where there is nothing. Without it; any thread.
  */
 int onic_rma_progress(void);
-/** Is there a record? With the transport lock. */
+/** True if there is a record of this peer. With the transport lock. */
 bool onic_rma_knows(const onic_peer_t *peer);
 
 /** A buffer of the receive pool. */

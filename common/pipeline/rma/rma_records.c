@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The carrier between hosts: records of transfers, what is sent and put for them, grants of
- *  buffers of mine, and peers that are lost. Wire lock. */
+ *  buffers of mine, and peers that are lost. With the transport lock. */
 #include "common/pipeline/rma/carrier_rma.h"
 
 #include <stdlib.h>
@@ -64,7 +64,7 @@ void onic_rma_drop(onic_rma_t *r)
     }
 }
 
-/** UCX, or something under way here, needs the record no more. */
+/** UCX, or a function above on the stack, does not need the record any more. */
 static void unref(onic_rma_t *r)
 {
     r->refs--;
@@ -73,7 +73,7 @@ static void unref(onic_rma_t *r)
 
 /* ---- messages and puts ----------------------------------------------------------------------- */
 
-/** Can nothing be sent to its peer any more? */
+/** True if nothing can be sent to its peer any more. */
 static bool is_off(const onic_rma_t *r)
 {
     return onic_peer_is_lost(r->peer->peer);
@@ -220,7 +220,7 @@ void onic_rma_request(onic_rma_t *r, unsigned buffers)
     r->handshake.waits = true;
 }
 
-/** Are all buffers those of lost peers? */
+/** True if lost peers have all buffers. */
 static bool is_used_up(void)
 {
     uint64_t lost = 0;

@@ -46,7 +46,7 @@ void onic_node_withdraw(void);
 void onic_node_close(void);
 
 /** A peer's record where its receive pool is mapped here; tries that at first. The transport lock
- * is held. */
+ *  is held. */
 ONIC_EXPORT onic_node_peer_t *onic_node_reach(onic_peer_t *peer);
 /** Frees what is known of a peer that no transfer names. The transport lock is held. */
 void onic_node_forget(onic_peer_t *peer);
