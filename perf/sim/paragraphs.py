@@ -118,7 +118,9 @@ def strided_gets(t):
         f"while writes fill a window of 128. So 1 MiB in pieces of 64 bytes comes at {t.at(64, 'reads'):.0f} MB/s by reads and",
         f"{t.at(64, 'puts of the other side'):.0f} as the other side's puts, which gather 30 pieces in a request;",
         f"of 4 KiB at {t.at(4096, 'reads'):.0f} and {t.at(4096, 'puts of the other side'):.0f}. Reads need nobody at the other",
-        "side, and are what method nic does; where the target is in MPI, its messages and the pipeline are such puts.")
+        "side, and are what method nic does; where the target is in MPI, its messages and the pipeline are such puts.",
+        "Counted on soft-RoCE (test/mpi/soft_roce with a method forced), a get of 2048 such pieces of 64 bytes, 128 KiB, is",
+        "2048 requests and 4102 packets by reads, 75 packets by the pipeline, and 52 by messages.")
 
 
 def barrier_5(t):

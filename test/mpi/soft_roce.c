@@ -8,8 +8,9 @@
 /**
  * @file
  * The data went over the device: what soft-RoCE counts grows by what is put and got, with
- * contiguous and with strided data, and not by the gaps between strided blocks. And what the device
- * cannot take from where it is arrives, too.
+ * contiguous and with strided data, and not by the gaps between strided blocks. What a strided get
+ * costs in packets and in requests of the origin's is printed: with a method forced, reads against
+ * the other side's puts. And what the device cannot take from where it is arrives, too.
  *
  * Skipped where there is no such device; test/fabric/roce makes one.
  */
@@ -17,6 +18,7 @@
 #include "test/mpi/testlib.h"
 
 #include <glob.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -33,6 +35,7 @@
 #define BLOCK         64
 #define STRIDE        512
 #define TRIES         10
+#define GETS          3
 
 /** Packets sent by all devices, or -1 where there are none. */
 static long packets_sent(void)
@@ -115,6 +118,39 @@ static void check_growth(const tl_window_t *w, MPI_Aint bytes, MPI_Datatype type
     }
 }
 
+/** A strided get by itself, when its keys have come: the origin has at most a request for each
+ * block, and none where the other side sends. */
+static void get_alone(const tl_window_t *w, MPI_Aint bytes, MPI_Datatype type)
+{
+    unsigned char *got = tl_alloc((size_t)bytes);
+    counter_t *requests = counter_begin("osc_nicstride_nic_requests");
+    const long blocks = bytes / BLOCK;
+    long least = LONG_MAX, asked = 0;
+
+    for (int i = 0; i < GETS; i++) {
+        MPI_Barrier(w->comm);
+        if (w->rank == 0) {
+            const long packets = packets_sent();
+            const double before = counter_read(requests);
+
+            TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, w->win));
+            TL_MPI(MPI_Get(got, (int)bytes, MPI_BYTE, 1, tl_disp(w, 1, 0), 1, type, w->win));
+            TL_MPI(MPI_Win_unlock(1, w->win));
+            asked = (long)(counter_read(requests) - before);
+            const long grown = packets_sent() - packets;
+            least = grown < least ? grown : least;
+        }
+        MPI_Barrier(w->comm);
+    }
+    counter_end(requests);
+    if (w->rank == 0) {
+        printf("soft_roce: %s window, a get of %ld blocks of %d bytes: %ld packets, %ld requests\n",
+               tl_kind_name(w->kind), blocks, BLOCK, least, asked);
+        TL_CHECK(asked <= blocks, "%ld requests for %ld blocks", asked, blocks);
+    }
+    free(got);
+}
+
 /** A constant of the program, which UCX cannot register, though keys have come by now. */
 static void put_constant(const tl_window_t *w)
 {
@@ -153,6 +189,8 @@ int main(int argc, char **argv)
             MPI_Type_vector((int)(bytes / BLOCK), BLOCK, STRIDE, MPI_BYTE, &strided);
             MPI_Type_commit(&strided);
             check_growth(&w, bytes, strided, 1, bytes / BLOCK, "strided");
+            if (bytes < LARGEST)
+                get_alone(&w, bytes, strided);
             MPI_Type_free(&strided);
         }
         put_constant(&w);
