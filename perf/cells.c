@@ -29,13 +29,6 @@ typedef struct options {
     const char *json;
 } options_t;
 
-typedef struct run {
-    const options_t *opt;
-    bench_json_t *json; /* rank 0 only */
-    bench_line_t *line;
-    int measured, wrong;
-} run_t;
-
 static const char usage[] =
     "usage: mpirun -n 2 cells [options]\n"
     "  -o LIST   operations before each synchronisation: put, get, acc, gacc, fop, cas: one;\n"
@@ -78,7 +71,7 @@ static void report(const rma_test_t *t, op_t op, size_t size, double seconds, do
     bench_json_end(json);
 }
 
-static void run_cell(rma_test_t *t, op_t op, size_t size, run_t *run)
+static void run_cell(rma_test_t *t, op_t op, size_t size, bench_run_t *run)
 {
     t->op = rma_ops[op];
     t->burst = burst_of(op, size);
@@ -99,9 +92,8 @@ static void run_cell(rma_test_t *t, op_t op, size_t size, run_t *run)
 
 /* ---- The table ------------------------------------------------------------------------------- */
 
-static void run_window(rma_test_t *t, run_t *run)
+static void run_window(rma_test_t *t, const options_t *o, bench_run_t *run)
 {
-    const options_t *o = run->opt;
     for (int i = 0; i < o->ops.n; i++) {
         op_t op = (op_t)o->ops.v[i];
         for (int m = 0; m < o->sizes.n; m++) {
@@ -128,12 +120,10 @@ static size_t most_bytes(const options_t *o)
 
 static int run_all(const options_t *o, MPI_Comm comm, int rank)
 {
-    run_t run = {.opt = o};
-    int opened = rank == 0 ? bench_json_open(o->json, "cells", &run.json) : 0;
-    MPI_Bcast(&opened, 1, MPI_INT, 0, comm);
-    if (opened != 0)
-        return BENCH_EXIT_USAGE;
+    bench_run_t run;
     size_t bytes = most_bytes(o);
+    if (bench_run_open(&run, comm, o->json, "cells") != 0)
+        return BENCH_EXIT_USAGE;
     rma_test_t t = {.comm = comm,
                     .rank = rank,
                     .budget = 1e-3 * o->milliseconds,
@@ -143,24 +133,17 @@ static int run_all(const options_t *o, MPI_Comm comm, int rank)
         printf("%-8s %6s %-6s %-9s %11s %8s  %s\n", "# op", "size", "sync", "window", "us",
                "line ns", "data");
     }
-    run.line = bench_line_open(comm);
     for (int w = 0; w < o->windows.n; w++) {
         bench_window_t window;
         if (bench_window_open((bench_window_kind_t)o->windows.v[w], bytes, comm, &window) == 0) {
             t.window = &window;
-            run_window(&t, &run);
+            run_window(&t, o, &run);
             bench_window_close(&window);
         }
     }
-    bench_line_close(run.line);
     free(t.local);
     free(t.results);
-    int written = bench_json_close(run.json);
-    MPI_Bcast(&written, 1, MPI_INT, 0, comm);
-    return run.wrong           ? BENCH_EXIT_WRONG_DATA
-           : run.measured == 0 ? BENCH_EXIT_NO_CASE
-           : written != 0      ? BENCH_EXIT_USAGE
-                               : BENCH_EXIT_OK;
+    return bench_run_close(&run);
 }
 
 /* ---- Main ------------------------------------------------------------------------------------ */
