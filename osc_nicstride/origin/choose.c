@@ -179,8 +179,6 @@ static unsigned way_of(const nicstride_transfer_t *t, nicstride_method_t method)
                                                                                : NICSTRIDE_WAY_TURN;
     if (row->flush == NULL)
         return NICSTRIDE_WAY_NOW;
-    if (is_update(t))
-        return NICSTRIDE_WAY_UPDATE;
     return row->in_order && t->m->flavor != MPI_WIN_FLAVOR_DYNAMIC ? NICSTRIDE_WAY_ROW + method
                                                                    : NICSTRIDE_WAY_LOOSE;
 }

@@ -27,15 +27,14 @@
 typedef enum nicstride_way {
     NICSTRIDE_WAY_NOW = 0, /**< it is over when its call returns: loads, stores, single copy */
     NICSTRIDE_WAY_COMES,   /**< a put by message: applied as it comes */
-    NICSTRIDE_WAY_TURN,   /**< another message, or through receive buffers: it takes its turn at the
-                             target */
-    NICSTRIDE_WAY_UPDATE, /**< accumulates by an adapter, which keep their order */
-    NICSTRIDE_WAY_ROW,    /**< and so much more than this a method has whose puts keep theirs */
+    NICSTRIDE_WAY_TURN, /**< another message, or through receive buffers: it takes its turn at the
+                           target */
+    NICSTRIDE_WAY_ROW,  /**< and so much more than this a method has whose puts keep their order */
     NICSTRIDE_WAY_LOOSE = UINT8_MAX /**< in no order */
 } nicstride_way_t;
 
 /** Ways that are told apart: both of messages, and the others together. */
-enum { NICSTRIDE_ORDER_OTHER = NICSTRIDE_WAY_UPDATE, NICSTRIDE_ORDERS = NICSTRIDE_ORDER_OTHER };
+enum { NICSTRIDE_ORDER_OTHER = NICSTRIDE_WAY_ROW, NICSTRIDE_ORDERS = NICSTRIDE_ORDER_OTHER };
 
 /** What was written at a target and is not known to have landed. Zero-initialise. */
 typedef struct nicstride_order {
