@@ -36,7 +36,7 @@ bool nicstride_info_text(opal_info_t *info, const char *key, char *value, size_t
 
 /* ---- what is in force ------------------------------------------------------------------------ */
 
-/** Is a part of what all ranks have sent the same? */
+/** True if a part of what all ranks have sent is the same. */
 static bool all_same(const nicstride_module_t *m, bool sizes)
 {
     const nicstride_rank_info_t *first = nicstride_info(m, 0);
@@ -124,7 +124,7 @@ int nicstride_subscribe_info(ompi_win_t *win)
 
 /* ---- what it was told ------------------------------------------------------------------------ */
 
-/** Is memory wanted that is aligned to more than a cache line? */
+/** True if memory is wanted that is aligned to more than a cache line. */
 static bool wants_pages(opal_info_t *info)
 {
     char value[32];

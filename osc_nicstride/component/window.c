@@ -95,7 +95,8 @@ static int enlist(nicstride_module_t *m)
     return rc;
 }
 
-/** Is any other rank reached by message? Forced methods send them where load and store would do. */
+/** True if any other rank is reached by message. Forced methods send them where load and store
+ * would do. */
 static bool sends_messages(const nicstride_module_t *m)
 {
     const int forced = nicstride_component.params.method;
@@ -389,7 +390,8 @@ static int make(nicstride_module_t *m, void **base, size_t size, int disp_unit, 
     return rc;
 }
 
-/** Are the members all processes of MPI_COMM_WORLD, and no others? All get the same answer. */
+/** True if the members are all processes of MPI_COMM_WORLD, and no others. All get the same answer.
+ */
 static bool is_world(ompi_communicator_t *comm)
 {
     ompi_group_t *world = ompi_mpi_comm_world.comm.c_local_group;

@@ -137,7 +137,7 @@ static void await_sent(nicstride_module_t *m)
             nicstride_wait(m->peer[i], NICSTRIDE_WAKE, has_left, m->peer[i]);
 }
 
-/** Is something still being sent? After a flush only where that failed. */
+/** True if something is still being sent: after a flush only where that failed. */
 static bool in_flight(const nicstride_module_t *m)
 {
     bool found = false;

@@ -22,7 +22,7 @@
 #include "osc_nicstride/protocol/method.h"
 #include "common/layout/layout.h"
 
-/** Can this method do it? Not that which is none. */
+/** True if this method can do it; false for AUTO, which is none. */
 static inline bool nicstride_can(const nicstride_case_t *c, unsigned method)
 {
     return method > NICSTRIDE_METHOD_AUTO && method < NICSTRIDE_METHODS_MAX &&
@@ -36,7 +36,7 @@ static inline bool nicstride_can(const nicstride_case_t *c, unsigned method)
 #define NICSTRIDE_COLUMN_BLOCKS 256
 #define NICSTRIDE_COLUMN_BYTES  16
 
-/** Is such a part of mapped memory a column, each of whose blocks has a cache line for itself? By
+/** True if such a part of mapped memory is a column: each block has a cache line for itself. By
  *  stores each of these lines goes to the origin and back to the target that reads it, and each
  * page is mapped at first; packed, one line brings several blocks, which the target unpacks where
  * it has the lines. Steps of halos whose columns have 512 blocks and more take 10 to 27 % less

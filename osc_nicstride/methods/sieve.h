@@ -30,7 +30,8 @@ nicstride_cover_t nicstride_sieve_next(const onic_layout_t *l, uint64_t pos, uin
 /** A gap up to this many bytes is cheaper to read than to skip by another system call. */
 #define NICSTRIDE_SIEVE_GAP 4096
 
-/** Can such a layout be read so? What is too sparse costs more to read than any other method. */
+/** True if such a layout can be read so: what is too sparse costs more to read than any other
+ * method. */
 static inline bool nicstride_sieve_takes(const onic_layout_t *l)
 {
     return l->nruns == 0 && l->size > 0 &&

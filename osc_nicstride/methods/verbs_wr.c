@@ -184,7 +184,8 @@ static nicstride_nic_range_t range_of(nicstride_msg_type_t type, int64_t disp,
                                    type == NICSTRIDE_MSG_GET};
 }
 
-/** Can requests on this connection carry all that is written? Such limits as they take then. */
+/** True if requests on this connection can carry all that is written. Such limits as they take
+ * then. */
 static bool carries(const onic_rc_t *rc, bool get, const onic_layout_t *target,
                     onic_rdma_limits_t *limits)
 {

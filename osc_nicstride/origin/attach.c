@@ -60,7 +60,7 @@ static int mpi_attach(ompi_win_t *win, void *base, size_t size)
     return region_error(m, "MPI_Win_attach", s, base, size);
 }
 
-/** Does nobody use what is not attached any more? A program must not detach memory before the
+/** True if nobody uses what is not attached any more. A program must not detach memory before the
  *  accesses to it are over. One that does gets no wrong memory changed behind its back. */
 static bool is_unused(void *arg)
 {

@@ -110,8 +110,8 @@ static nicstride_direction_t direction_of(nicstride_msg_type_t type)
                                        : NICSTRIDE_ACC;
 }
 
-/** All updates of a target go one way, or they would not be atomic with each other; what fetches
- *  goes in messages then, and what a forced method does not move. */
+/** The origin updates mapped memory itself. Elsewhere the target does, by messages; long ones that
+ *  fetch nothing may come through receive buffers. */
 static nicstride_method_t choose_for_update(const nicstride_transfer_t *t, int forced,
                                             bool is_short)
 {

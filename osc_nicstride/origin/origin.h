@@ -2,15 +2,13 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The way of a communication call at its origin: it is resolved (choose.c: may it be made
- *  now, what does it move, and does that stay inside the target's window?), its method is chosen
- *  (choose.c), and that is started.
+/** @file The way of a communication call at its origin: it is resolved (resolve.c: whether it may
+ *  be made now, what it moves, and that this stays inside the target's window), its method is
+ *  chosen, and that is started (both choose.c).
  *
  *  Accumulates: where the target's memory is mapped here the origin applies them itself; elsewhere
  *  they travel as messages, long ones through receive buffers, and the target applies them. Both
- *  keep to the target's discipline (window/hold.h), so that all are atomic with each other.
- *  In windows that have agreed on it (component/agreement.c) an adapter does all of them
- *  instead. */
+ *  keep to the target's discipline (window/hold.h), so that all are atomic with each other. */
 #pragma once
 
 #include <stdbool.h>

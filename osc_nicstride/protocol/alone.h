@@ -17,7 +17,7 @@ typedef struct nicstride_alone {
     bool one;       /**< it was one before that */
 } nicstride_alone_t;
 
-/** Would a transfer that begins now be the first, and was the one before it alone? */
+/** True if a transfer that begins now is the first, and the one before it was alone. */
 static inline bool nicstride_alone_would(const nicstride_alone_t *a)
 {
     return __atomic_load_n(&a->begun, __ATOMIC_RELAXED) == 0 &&

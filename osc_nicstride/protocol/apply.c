@@ -156,7 +156,7 @@ uint64_t nicstride_apply(const nicstride_apply_t *a, onic_cursor_t *target, void
 
 /* ---- from a source that is not packed -------------------------------------------------------- */
 
-/** Is a layout made of pieces of whole elements, long enough to be worth a call each? */
+/** True if a layout is made of pieces of whole elements, each long enough to be worth a call. */
 static bool has_long_pieces(const onic_layout_t *l, uint64_t size)
 {
     if (l->nruns == 0)
@@ -167,7 +167,7 @@ static bool has_long_pieces(const onic_layout_t *l, uint64_t size)
     return true;
 }
 
-/** Does a cursor stand at the begin of an element? */
+/** True if a cursor stands at the beginning of an element. */
 static bool is_whole(const onic_cursor_t *c, uint64_t size)
 {
     return c->pos % size == 0;
@@ -202,7 +202,7 @@ static void reduce_pieces(const nicstride_apply_t *a, onic_cursor_t *target, cha
     }
 }
 
-/** Can that be done? Pieces of `target` are aligned as they need, and none is cut. */
+/** True if that can be done: pieces of `target` are aligned as they need, and none is cut. */
 static bool reduces_pieces(const nicstride_apply_t *a, const onic_cursor_t *target,
                            const void *base, const onic_cursor_t *src)
 {

@@ -3,9 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Applying an accumulate to target memory: old values out, new values in, element by
- *  element. The caller sees to it that nobody else updates the same elements meanwhile, but by
- *  atomics where it says so (discipline.h). All data of the origin comes packed. Pure: the
- *  reduction itself comes as a function. */
+ *  element. The caller makes sure that nobody else updates the same elements meanwhile, except by
+ *  atomics where it says so (discipline.h). Pure: the caller passes the reduction as a function. */
 #pragma once
 
 #include <stdbool.h>

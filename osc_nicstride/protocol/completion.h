@@ -76,8 +76,8 @@ static inline void nicstride_tx_ack(nicstride_tx_t *tx, uint64_t applied, int er
         __atomic_store_n(&tx->error, error, __ATOMIC_RELAXED);
 }
 
-/** Has the target not yet said by itself, with an error if there was one, that everything is
- *  applied? Then it is to be asked once more, with the number in `*upto_p`. */
+/** True if the target has not yet said by itself, with an error if there was one, that everything
+ *  is applied. Then it is to be asked once more, with the number in `*upto_p`. */
 static inline bool nicstride_tx_ask_again(nicstride_tx_t *tx, uint64_t *upto_p)
 {
     if (tx->confirmed == tx->sent || tx->asked == tx->sent)
@@ -100,7 +100,8 @@ static inline bool nicstride_tx_idle(const nicstride_tx_t *tx)
     return tx->acked == tx->sent;
 }
 
-/** Must a flush request be sent to get the rest acknowledged? Marks it as sent, for `*upto_p`. */
+/** True if a flush request must be sent to get the rest acknowledged. Marks it as sent, for
+ *  `*upto_p`. */
 static inline bool nicstride_tx_ask(nicstride_tx_t *tx, uint64_t *upto_p)
 {
     if (nicstride_tx_idle(tx) || tx->asked == tx->sent)

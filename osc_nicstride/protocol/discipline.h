@@ -38,7 +38,7 @@ static inline nicstride_discipline_t nicstride_discipline_of_one(void)
     return (nicstride_discipline_t){.shift = 63};
 }
 
-/** Do aligned elements of `size` bytes, `extent` apart, go by atomics? */
+/** True if aligned elements of `size` bytes, `extent` apart, go by atomics. */
 static inline bool nicstride_by_atomics(nicstride_discipline_t d, uint64_t size, uint64_t extent)
 {
     return d.atomics && size == extent && size <= 8 && (size & (size - 1)) == 0;

@@ -106,7 +106,7 @@ static inline void nicstride_fence_set(nicstride_fence_flag_t *flag, uint32_t nu
     __atomic_store_n(&flag->number, number, __ATOMIC_RELEASE);
 }
 
-/** Has the flag been set for this fence? Takes over what it says. */
+/** True if the flag has been set for this fence. Takes over what it says. */
 static inline bool nicstride_fence_has_come(nicstride_fence_t *f,
                                             const nicstride_fence_flag_t *flag)
 {
@@ -215,7 +215,7 @@ static inline void nicstride_fence_set_done(const nicstride_fence_t *f)
     nicstride_fence_set(&nicstride_fence_board(f, f->me)->done, f->number, false);
 }
 
-/** Is another process done with the last fence that this one has left? */
+/** True if another process is done with the last fence that this one has left. */
 static inline bool nicstride_fence_is_done(const nicstride_fence_t *f, int of)
 {
     return nicstride_fence_reached(&nicstride_fence_board(f, of)->done, f->number);

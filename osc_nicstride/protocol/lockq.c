@@ -24,13 +24,13 @@ void nicstride_lockq_init(nicstride_lockq_t *q, uint32_t n)
     q->n = n;
 }
 
-/* Can a lock of this type join the holders? The queue is not looked at. */
+/* True if a lock of this type can join the holders. The queue is not looked at. */
 static bool compatible(const nicstride_lockq_t *q, uint32_t type)
 {
     return q->holders == 0 || (type == q->type && type != NICSTRIDE_LOCK_EXCLUSIVE);
 }
 
-/* Does a request wait for nobody who only waits? */
+/* True if a request need not queue behind those that only wait. */
 static bool passes(uint32_t type, bool holds)
 {
     return holds && type != NICSTRIDE_LOCK_EXCLUSIVE;

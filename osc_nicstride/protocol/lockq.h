@@ -58,7 +58,7 @@ size_t nicstride_lockq_size(uint32_t n);
 
 void nicstride_lockq_init(nicstride_lockq_t *q, uint32_t n);
 
-/** Asks for the lock. Who comes later queues behind those who wait, but for a request that is not
+/** Asks for the lock. A later request queues behind those that wait, except one that is not
  *  exclusive of a process that `holds` another lock of the window. True where the origin has the
  *  lock; else it waits, and a later next_grant will name it. */
 bool nicstride_lockq_request(nicstride_lockq_t *q, uint32_t origin, uint32_t type, bool holds);

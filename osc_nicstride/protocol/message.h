@@ -244,7 +244,8 @@ static inline unsigned char *nicstride_batch_extend(nicstride_batch_t *b, size_t
     return at;
 }
 
-/** Should it be sent, whatever room it has? Its receiver works on it while another is filled. */
+/** True if it should be sent, whatever room it has: its receiver works on it while another is
+ *  filled. */
 static inline bool nicstride_batch_is_full(const nicstride_batch_t *b)
 {
     return b->messages >= NICSTRIDE_BATCH_MESSAGES;

@@ -51,7 +51,7 @@ static inline void nicstride_order_landed(nicstride_order_t *o)
     __atomic_store_n(&o->ways, 0, __ATOMIC_RELAXED);
 }
 
-/** Is there nothing that has not? */
+/** True if nothing is under way. */
 static inline bool nicstride_order_is_idle(const nicstride_order_t *o)
 {
     return __atomic_load_n(&o->ways, __ATOMIC_RELAXED) == 0;
@@ -89,7 +89,8 @@ static inline unsigned nicstride_order_overtakes(const nicstride_order_t *o, uns
     return ways;
 }
 
-/** Must an operation on bytes [from, to) wait until all has landed? `reads`: it is a get. */
+/** True if an operation on bytes [from, to) must wait until all has landed. `reads`: it is a get.
+ */
 static inline bool nicstride_order_waits(const nicstride_order_t *o, unsigned way, bool reads,
                                          uint64_t from, uint64_t to)
 {

@@ -30,7 +30,7 @@ static inline void nicstride_patience_begin(nicstride_patience_t *w)
     w->pause = 0;
 }
 
-/** Would the peer be woken now if it were away? Only then is that worth looking for. */
+/** True if the peer would be woken now if it were away. Only then is that worth looking for. */
 static inline bool nicstride_patience_ends(const nicstride_patience_t *w, uint64_t now)
 {
     return w->pause == 0 || now - w->woken >= w->pause;

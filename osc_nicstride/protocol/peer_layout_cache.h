@@ -54,7 +54,7 @@ typedef struct nicstride_sent_layouts {
     } entry[NICSTRIDE_LAYOUT_CACHE_ENTRIES];
 } nicstride_sent_layouts_t;
 
-/** Is the next use the one that gives the list an id? */
+/** True if the next use is the one that gives the list an id. */
 bool nicstride_layout_is_due(const nicstride_sent_layouts_t *s, uint64_t list);
 
 /** An operation with that list is started. Returns the id that its slices are to carry; 0: none.
@@ -64,7 +64,7 @@ uint32_t nicstride_layout_used(nicstride_sent_layouts_t *s, uint64_t list);
 /** The id under which the target has the list; 0 where it does not. */
 uint32_t nicstride_layout_find(const nicstride_sent_layouts_t *s, uint64_t list);
 
-/** Is this the id of a list in that state? */
+/** True if this is the id of a list in that state. */
 bool nicstride_layout_is(const nicstride_sent_layouts_t *s, uint32_t id,
                          nicstride_sent_state_t state);
 

@@ -78,7 +78,7 @@ void nicstride_post_operation_locked(nicstride_peer_t *p, const void *message, s
     nicstride_add(&nicstride_counters.locks_together, 1);
 }
 
-/** Is the request the last message that waits? */
+/** True if the request is the last message that waits. */
 static bool waits_last(const nicstride_peer_t *p)
 {
     const nicstride_batch_t *b = p->flow.batch != NULL ? &p->flow.batch->batch : NULL;

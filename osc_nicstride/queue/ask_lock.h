@@ -44,8 +44,8 @@ static inline bool nicstride_lock_is_held_back(const nicstride_peer_t *p)
     return p->lock.asked.state == NICSTRIDE_ASKED_HELD;
 }
 
-/** May the next operation be sent now, in a message that is copied, perhaps with the request?
- *  Transport lock. */
+/** True if the next operation may be sent now, in a message that is copied, perhaps with the
+ *  request. Transport lock. */
 static inline bool nicstride_may_post_locked(const nicstride_peer_t *p, uint64_t kept)
 {
     return nicstride_has_credit_locked(p, kept) && p->lock.asked.state != NICSTRIDE_ASKED_WAITS;

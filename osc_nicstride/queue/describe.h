@@ -28,7 +28,7 @@ static inline bool nicstride_may_be_cached(const onic_layout_t *l)
  *  carry; 0: none. */
 uint32_t nicstride_list_used_locked(nicstride_peer_t *p, const onic_layout_t *l);
 
-/** Is the next transfer by message the one whose slices give the layout's list an id? Such a one
+/** True if the next transfer by message is the one whose slices give the layout's list an id. It
  *  goes through the queue (flow.c). */
 bool nicstride_list_is_due_locked(const nicstride_peer_t *p, const onic_layout_t *l);
 
@@ -39,7 +39,7 @@ bool nicstride_list_is_due_locked(const nicstride_peer_t *p, const onic_layout_t
 bool nicstride_describe_whole(const nicstride_peer_t *p, const onic_layout_t *l,
                               nicstride_msg_t *msg, size_t cap, uint64_t room);
 
-/** May the message, which perhaps has the id of a list, still be sent? */
+/** True if the message, which may have the id of a list, may still be sent. */
 bool nicstride_list_is_known_locked(const nicstride_peer_t *p, const nicstride_msg_t *msg,
                                     const void *layout);
 

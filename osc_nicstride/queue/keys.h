@@ -72,7 +72,7 @@ struct nicstride_rkey_cache {
 /** The cache of keys of a peer, made if need be; NULL: no memory, or no row with keys is usable. */
 nicstride_rkey_cache_t *nicstride_rkey_cache_locked(nicstride_peer_t *p);
 
-/** Is there one, or could there be? No lock: the common case of peers without an adapter. */
+/** True if there is one, or could be. No lock: the common case of peers without an adapter. */
 static inline bool nicstride_may_have_keys(const nicstride_peer_t *p)
 {
     return __atomic_load_n(&p->unregistered, __ATOMIC_RELAXED) == 0;

@@ -64,7 +64,7 @@ bool nicstride_can_wake_all(nicstride_module_t *m)
     return can;
 }
 
-/** Its helper thread stands in for it by itself where `away` is set. */
+/** True if nobody answers for the peer now. Where its sign `away` is set its helper thread does. */
 static bool is_away(const nicstride_peer_t *p, uint64_t now)
 {
     return !onic_presence_is_fresh(p->observed.presence, now,

@@ -82,14 +82,14 @@ void nicstride_send_note_locked(nicstride_peer_t *p, nicstride_msg_type_t type, 
 bool nicstride_send_note(nicstride_peer_t *p, nicstride_msg_type_t type, unsigned op,
                          uint64_t count);
 
-/** Is there credit for a message for which the target may have to keep so many bytes? */
+/** True if there is credit for a message for which the target may have to keep so many bytes. */
 static inline bool nicstride_has_credit_locked(const nicstride_peer_t *p, uint64_t kept)
 {
     return p->flow.posting < NICSTRIDE_POSTING_MAX &&
            kept <= onic_credit_left(&p->account->credit, 0);
 }
 
-/** May it be sent now: is the lock had, too, under which it is? */
+/** True if it may be sent now: there is credit, and no lock is waited for. */
 static inline bool nicstride_may_send_locked(const nicstride_peer_t *p, uint64_t kept)
 {
     return nicstride_has_credit_locked(p, kept) && nicstride_asked_is_had(&p->lock.asked);
@@ -121,7 +121,7 @@ size_t nicstride_batch_max_locked(nicstride_peer_t *p, size_t len);
 void nicstride_set_payload(onic_payload_t *p, const onic_layout_t *l, const char *base, uint64_t at,
                            uint64_t len);
 
-/** Does something wait for this peer? A guess, where the lock is not held. */
+/** True if something waits for this peer. A guess, where the lock is not held. */
 static inline bool nicstride_waits_for_others(const nicstride_peer_t *p)
 {
     return __atomic_load_n(&p->flow.batch, __ATOMIC_RELAXED) != NULL;

@@ -87,7 +87,7 @@ static void look_after_locked(nicstride_peer_t *p, void *arg)
     nicstride_wake(&p->observed.patience, p, now);
 }
 
-/** Is it time again, after so many microseconds? Several threads may find so. */
+/** True if so many microseconds have passed. Several threads may find so. */
 static bool is_due(uint64_t *last, uint64_t now, double pause)
 {
     if (now - __atomic_load_n(last, __ATOMIC_RELAXED) < (uint64_t)(pause * nicstride_usec()))

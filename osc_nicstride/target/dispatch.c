@@ -175,7 +175,7 @@ static bool handle(const nicstride_incoming_t *in)
 static LIST_HEAD(, nicstride_module) lines = LIST_HEAD_INITIALIZER(lines); /* with somebody in it */
 static size_t deferred_bytes;
 
-/** Is it to be put off, whether or not what it takes is free? */
+/** True if it is to be put off, whether or not what it takes is free. */
 static bool stands_behind(const nicstride_peer_t *p, const nicstride_msg_t *msg)
 {
     return (p->module->deferred_for_lock > 0 && holds(msg, NICSTRIDE_TAKES_LOCK)) ||

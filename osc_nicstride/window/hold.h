@@ -38,7 +38,7 @@ static inline void nicstride_hold_init(nicstride_hold_t *h, const nicstride_modu
         h->locks = !aligned;
 }
 
-/** Are all elements of `size` bytes that a layout describes aligned? */
+/** True if all elements of `size` bytes that a layout describes are aligned. */
 static inline bool nicstride_hold_aligned(const onic_layout_t *l, const void *base, size_t size)
 {
     return onic_is_aligned(l, (uintptr_t)base, size & -size);

@@ -25,7 +25,7 @@ typedef struct fragment {
 
 _Static_assert(offsetof(fragment_t, layout) == sizeof(nicstride_msg_t), "layout follows header");
 
-/** Does the origin have data for the next fragment? Else it is only fetched: then no fragment has
+/** True if the origin has data for the next fragment. Else it is only fetched: no fragment has
  *  bytes of both kinds. */
 static bool is_given(const nicstride_op_t *op)
 {

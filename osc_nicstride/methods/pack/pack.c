@@ -55,7 +55,7 @@ static bool waits_for_others(const nicstride_transfer_t *t)
     return t->peer->local < 0 && nicstride_is_active(t->m);
 }
 
-/** May an operation be sent now, before anything else that is to be sent? */
+/** True if an operation may be sent now, and nothing is to be sent before it. */
 static bool may_start(nicstride_peer_t *p, uint64_t kept)
 {
     if (!STAILQ_EMPTY(&p->queue.waiting) || p->queue.flushing || p->failed)

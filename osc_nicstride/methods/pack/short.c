@@ -13,7 +13,7 @@
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/send.h"
 
-/** Does nothing stand before what is sent now? */
+/** True if nothing stands before what is sent now. */
 static bool is_open(const nicstride_peer_t *p)
 {
     return STAILQ_EMPTY(&p->queue.waiting) && !p->queue.flushing && !p->failed;
@@ -119,8 +119,8 @@ static unsigned char *begin(nicstride_peer_t *p, const nicstride_short_t *s, siz
     return to + sizeof(msg);
 }
 
-/** May the vector that waits last take another record? Of several gets all must fit into a reply.
- */
+/** True if the vector that waits last can take no other record: all gets of one must fit into a
+ *  reply. */
 static bool is_full(const nicstride_peer_t *p, const nicstride_short_t *s)
 {
     return p->flow.records == NICSTRIDE_VECTOR_MAX ||
