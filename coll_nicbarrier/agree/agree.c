@@ -28,8 +28,8 @@
 #include "opal/util/output.h"
 #include "opal/util/proc.h"
 
-/** What an engine must score to be opened unasked: that of messages without an adapter. Those below
- *  do no better than the module below, and would cost memory for each process. */
+/** The least score at which an engine is opened without being named. A lower one does no better
+ * than the module below, and would cost memory in each process. */
 #define WORTHWHILE 50
 /** The tag next to those of Open MPI's collectives, which go downwards from the one of allgather.
  * It has none of its own between that and MPI_ANY_TAG. */
@@ -87,7 +87,7 @@ static int least(agreement_t *a, int *value_p)
 /** Engines, and their groups, are made by one thread at a time. */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static bool is_open[NICBARRIER_ENGINES_MAX];
-/** When an engine is tried again whose last trial has failed: a trial that fails takes long. */
+/** An engine whose trial has failed is not tried again before then: a failing trial takes long. */
 static _Atomic uint64_t barred_until[NICBARRIER_ENGINES_MAX];
 #define BARRED_NSEC UINT64_C(60000000000)
 
@@ -186,7 +186,7 @@ static bool allocate(agreement_t *a)
     return a->facts != NULL && a->room != NULL && a->team != NULL;
 }
 
-/** Gets ready; false where this rank cannot go on. */
+/** Prepares this rank's part. @return false if it cannot go on */
 static bool begin(agreement_t *a, bool able)
 {
     a->engine = NICBARRIER_ANY_ENGINE;
@@ -269,7 +269,7 @@ static bool make_exchange(agreement_t *a)
     return true;
 }
 
-/** The nodes, and which ranks lead. */
+/** Makes the node segments and the plan. */
 static int set_up_nodes(agreement_t *a, int *able_p)
 {
     onic_segment_t segment = {NULL, 0};
@@ -293,7 +293,7 @@ static int set_up_nodes(agreement_t *a, int *able_p)
 
 /* ---- between leaders ------------------------------------------------------------------------- */
 
-/** Endpoints go to the partners, and theirs come. */
+/** Exchanges endpoints with the partners. */
 static int exchange(agreement_t *a)
 {
     exchange_t *x = a->exchange;
@@ -344,7 +344,7 @@ static bool prepare(agreement_t *a, int engine, unsigned attempt)
     return done;
 }
 
-/** With the partners, if all their endpoints have come. */
+/** Connects with the partners. @return false if an endpoint is missing or the engine fails */
 static bool connect_team(agreement_t *a)
 {
     const exchange_t *x = a->exchange;

@@ -16,13 +16,12 @@
 #include "opal/util/output.h"
 #include "opal/util/proc.h"
 
-/** Of the times that a barrier is looked at and not complete, in one of so many the clock is read.
- */
+/** Polls of an incomplete barrier between two readings of the clock. */
 #define STEPS_PER_LOOK 1024U
 
 /* ---- what carries them: the lock is held, but for blocking barriers ------------------------- */
 
-/** MPI's code for what has become of the team. */
+/** The error code of a failed or revoked team, or OMPI_SUCCESS. */
 static int failure(const nicbarrier_barriers_t *b)
 {
     if (ONIC_REVOKED(b->comm))
@@ -56,7 +55,7 @@ static bool is_revoked(void *comm)
 
 /* ---- life ----------------------------------------------------------------------------------- */
 
-/** What a thread that waits for a team calls. */
+/** The team's waiting threads call this. */
 static void progress(void)
 {
     (void)opal_progress();
@@ -166,8 +165,8 @@ static void give_back(nicbarrier_request_t *r)
         OBJ_RELEASE(comm);
 }
 
-/** The thread that completes a request still reads it when its waiter may go on and free it, so the
- *  last of both gives it back. */
+/** The waiter may free a request while the thread that completes it still reads it. Whichever comes
+ *  last returns it. */
 static void release(nicbarrier_request_t *r)
 {
     if (atomic_fetch_sub(&r->holders, 1) == 1)
@@ -190,7 +189,7 @@ static int cancel(ompi_request_t *request, int flag)
     return MPI_ERR_REQUEST;
 }
 
-/** It is complete: wakes its waiter, or frees it where the user has done so. No lock held. */
+/** Completes a request: wakes its waiter, or frees it if the user already has. No lock held. */
 static void complete(nicbarrier_request_t *r)
 {
     struct ompi_communicator_t *comm = r->comm;
@@ -225,7 +224,7 @@ static bool is_through(nicbarrier_barriers_t *b, nicbarrier_request_t *r)
     return *code != OMPI_SUCCESS;
 }
 
-/** Takes those off the queue that are through, and puts them at the end of a list. */
+/** Moves finished requests from the queue to the end of a list. */
 static void harvest(nicbarrier_barriers_t *b, nicbarrier_request_t ***tail_p)
 {
     nicbarrier_request_t *r;
@@ -237,7 +236,7 @@ static void harvest(nicbarrier_barriers_t *b, nicbarrier_request_t ***tail_p)
     }
 }
 
-/** Moves on all that have requests; those that are complete go to a list. */
+/** Progresses all barriers that have requests, and puts complete requests on a list. */
 static int walk(nicbarrier_request_t **done_p)
 {
     nicbarrier_request_t **tail = done_p;

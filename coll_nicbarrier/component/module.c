@@ -9,7 +9,7 @@
 #include "ompi/constants.h"
 #include "ompi/runtime/mpiruntime.h"
 
-/** What the module below would do. */
+/** The functions of the module below. */
 typedef struct nicbarrier_below {
     mca_coll_base_module_barrier_fn_t barrier;
     mca_coll_base_module_t *barrier_module;
@@ -81,7 +81,7 @@ static int failure_of(const nicbarrier_module_t *m, struct ompi_communicator_t *
     return failed && ONIC_REVOKED(comm) ? ONIC_ERR_REVOKED : m->failure;
 }
 
-/** Counts a call that no team carries; is the agreement due? */
+/** Counts a call that no team carries. @return true if the agreement is due */
 static bool is_due(nicbarrier_module_t *m)
 {
     if (m->calls < nicbarrier_state.params.setup_call)
@@ -89,7 +89,7 @@ static bool is_due(nicbarrier_module_t *m)
     return m->calls == nicbarrier_state.params.setup_call && !m->below_for_good;
 }
 
-/** There is no team yet, or there will be none. */
+/** A barrier while there is no team. */
 static int barrier_without(nicbarrier_module_t *m, struct ompi_communicator_t *comm)
 {
     if (is_due(m))
@@ -176,9 +176,9 @@ static void keep(mca_coll_base_module_t *module)
         OBJ_RETAIN(module);
 }
 
-/** May a communicator be set up where it is made, which waits for all its ranks? Two threads might
- *  make two in another order on each rank: not where a process of the job has several threads, but
- *  for MPI_COMM_WORLD. The same on all ranks. */
+/** True if a communicator may be set up when it is made, which waits for all its ranks. Threads
+ * might make communicators in a different order on each rank, so with MPI_THREAD_MULTIPLE only
+ *  MPI_COMM_WORLD may. The same on all ranks. */
 static bool may_wait(struct ompi_communicator_t *comm)
 {
     static atomic_bool single;

@@ -148,7 +148,7 @@ void nicbarrier_team_submit(nicbarrier_team_t *t)
     }
 }
 
-/** The node has arrived: the leader must learn of it. */
+/** The whole node has arrived: tells the leader. */
 static void notify_leader(nicbarrier_team_t *t)
 {
     if (t->net != NULL) {
@@ -177,8 +177,8 @@ void nicbarrier_team_depart(nicbarrier_team_t *t)
 
 /* ---- completion ----------------------------------------------------------------------------- */
 
-/** Is it known to be complete where the leader may not know it yet? Then the node need not wait for
- *  that. */
+/** True if the follower's view already shows the epoch as complete, so the node need not wait for
+ * the leader to see it. */
 static bool is_known(nicbarrier_team_t *t, uint64_t epoch)
 {
     const uint64_t known =
@@ -201,7 +201,7 @@ bool nicbarrier_team_failed(nicbarrier_team_t *t)
         (t->net != NULL && t->engine->failed(t->net)) ||
         (t->follower != NULL && t->engine->known(t->follower) >= NICBARRIER_FOLLOWER_FAILED);
     const bool node = t->on_node && nicbarrier_shm_failed(&t->shm);
-    /* The leader lets the network know of the node, and the node of the network. */
+    /* Each side passes a failure on to the other. */
     if ((net && t->on_node && !node) || (node && t->net != NULL && !net))
         nicbarrier_team_fail(t);
     return net || node;
@@ -242,7 +242,7 @@ static bool is_over(nicbarrier_team_t *t, uint64_t epoch)
            (t->ended != NULL && t->ended(t->ended_arg));
 }
 
-/** A thread that drives the network sleeps on it, the others on the flags. */
+/** Sleeps on the network where this thread drives it, else on the flags. */
 static void nap(nicbarrier_team_t *t, uint64_t epoch)
 {
     if (t->net == NULL) {

@@ -8,11 +8,11 @@
  * the node, a network engine between the leaders of the nodes, or both, one below the other. The
  * network part is driven by the leader's process: by its threads while they are in MPI, otherwise
  * by the engine's helper thread, which the last process of the node to arrive wakes. Where the
- * engine's barriers go on without any process, that one enters in the leader's place, and all see
- * what is complete.
+ * engine takes the steps without a process, the last to arrive enters in the leader's place, and
+ * all processes see what is complete.
  *
- * No MPI: what a waiting thread has to call besides comes with the configuration. enter, done,
- * progress and wait may be called by any number of MPI threads.
+ * No MPI here: the configuration has what a waiting thread must call. Any number of MPI threads may
+ * call enter, done, progress and wait.
  */
 #pragma once
 
@@ -24,7 +24,7 @@
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/engines/shm/shm.h"
 
-/** What a process wants of its teams. */
+/** Settings for all teams of a process. */
 typedef struct nicbarrier_team_config {
     int polls;              /**< waiting.h */
     bool crowded;           /**< the node has more ranks than processors */
@@ -43,8 +43,8 @@ typedef struct nicbarrier_team {
     _Atomic uint64_t given;            /**< leader: last epoch given to the engine */
     nicbarrier_team_config_t config;
     _Atomic uint64_t next_check; /**< when to check again whether members have died; 0: not set */
-    _Atomic uint32_t checked;    /**< which one is next */
-    bool (*ended)(void *arg);    /**< has something else ended all waiting? NULL: it never does */
+    _Atomic uint32_t checked;    /**< the member to check next */
+    bool (*ended)(void *arg);    /**< true once all waiting must end (revoked); or NULL */
     void *ended_arg;
 } nicbarrier_team_t;
 
@@ -62,8 +62,8 @@ void nicbarrier_team_attach(nicbarrier_team_t *t, onic_segment_t *segment, size_
 int nicbarrier_team_connect(nicbarrier_team_t *t, const nicbarrier_endpoints_t *endpoints,
                             nicbarrier_reason_t *why);
 
-/** Takes the network part away, if there is one, so that another can be prepared: the trial has
- *  failed, and no barrier has been entered. */
+/** Removes the network part, if there is one, so that another can be prepared. The trial has
+ * failed, and no barrier has been entered. */
 void nicbarrier_team_drop_network(nicbarrier_team_t *t);
 
 /** Leader, when all leaders are connected: the first epoch is no barrier of the user's but shows
@@ -82,13 +82,13 @@ void nicbarrier_team_begin(nicbarrier_team_t *t);
 /** The team has failed: all its processes are notified, those of other nodes by the leader. */
 void nicbarrier_team_fail(nicbarrier_team_t *t);
 
-/** Frees all parts. No thread waits; the engine still serves slower peers. */
+/** Frees all parts. No thread may be waiting. The engine still serves slower peers. */
 void nicbarrier_team_free(nicbarrier_team_t *t);
 
-/** Enters all epochs up to `epoch`. Waits for nothing. */
+/** Enters all epochs up to `epoch`. Never waits. */
 void nicbarrier_team_enter(nicbarrier_team_t *t, uint64_t epoch);
 
-/** To be called after enter by threads that do not call nicbarrier_team_wait. */
+/** A thread that has entered and does not call nicbarrier_team_wait must call this. */
 void nicbarrier_team_depart(nicbarrier_team_t *t);
 
 /** True if the epoch, which has been entered, is complete. */
@@ -106,7 +106,7 @@ void nicbarrier_team_check_members(nicbarrier_team_t *t, uint64_t now);
 /** Leader of a node: the engine enters what the node has. */
 void nicbarrier_team_submit(nicbarrier_team_t *t);
 
-/** Moves the network part on. Returns events. */
+/** Progresses the network part. @return how many things were new */
 int nicbarrier_team_progress(nicbarrier_team_t *t);
 
 /** Returns when the epoch, which has been entered, is complete: true; or when the team has

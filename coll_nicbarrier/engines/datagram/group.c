@@ -85,7 +85,7 @@ void nicbarrier_datagram_set_failed(nicbarrier_net_t *net)
     }
 }
 
-/** Counts what the stepper has taken in by itself. */
+/** Adds to the counter what the stepper has received by itself. */
 static void count_taken(nicbarrier_net_t *net)
 {
     const nicbarrier_view_t *v = nicbarrier_net_view(net);

@@ -9,7 +9,7 @@
 
 #include "coll_nicbarrier/engines/datagram/state.h"
 
-/** Packets taken in by one call. More wait for the next one, so that timers have their turn. */
+/** Packets received by one call. The rest waits for the next call, so that timers get a turn. */
 #define PACKETS_AT_ONCE 64
 /** Of the polls while the socket has not been of use for long, one in so many includes it, because
  *  that is a system call. */
@@ -144,7 +144,7 @@ static int take(const unsigned char *bytes, size_t len, const nicbarrier_address
 
 /* ---- what is due ----------------------------------------------------------------------------- */
 
-/** True if the partner has kept silent for longer than the user allows. */
+/** True if the partner has been silent for longer than parameter `silence` allows. */
 static bool is_silent(const nicbarrier_partner_t *p, uint64_t now)
 {
     const uint64_t limit = (uint64_t)nicbarrier_datagram_config.silence * UINT64_C(1000000000);

@@ -22,7 +22,7 @@
 #include "coll_nicbarrier/engines/datagram/wire/packet.h"
 #include "coll_nicbarrier/engines/datagram/udp_address.h"
 
-/** NACKs to an address from which nothing ever came, before the next address is tried. */
+/** NACKs to an unproven address before the next one is tried. */
 #define NICBARRIER_REACH_PATIENCE 2
 /** Nanoseconds of silence of a partner that is there, before it counts as out of reach, if
  *  NICBARRIER_REACH_TRIES NACKs were sent meanwhile to each of the addresses. Shorter silence may

@@ -132,7 +132,7 @@ void nicbarrier_offload_remove(nicbarrier_net_t *net);
 
 /* ---- groups: group.c ------------------------------------------------------------------------- */
 
-/** Into the table. */
+/** Adds the group to the table. */
 void nicbarrier_datagram_add(nicbarrier_net_t *net);
 /** The group of that key, or NULL. */
 nicbarrier_net_t *nicbarrier_datagram_find(uint64_t key);
@@ -140,7 +140,7 @@ nicbarrier_net_t *nicbarrier_datagram_find(uint64_t key);
 void nicbarrier_datagram_each(void (*function)(nicbarrier_net_t *, uint64_t), uint64_t what);
 /** True if it has nothing more to send but answers. */
 bool nicbarrier_datagram_is_over(nicbarrier_net_t *net);
-/** Out of the table, and freed. */
+/** Removes the group from the table and frees it. */
 void nicbarrier_datagram_free(nicbarrier_net_t *net);
 /** The communicator is gone: frees the group now, or when it is over. One that has failed stays,
  *  to answer so; for others that are not there any more every question is granted (input.c). */
@@ -153,7 +153,7 @@ bool nicbarrier_datagram_enter(nicbarrier_net_t *net, uint64_t epoch);
 void nicbarrier_datagram_see_to_all(void);
 /** The connected group has failed: its members are notified. Follow must come after it. */
 void nicbarrier_datagram_set_failed(nicbarrier_net_t *net);
-/** Both. */
+/** Fails the group, and follows. */
 void nicbarrier_datagram_fail(nicbarrier_net_t *net);
 /** The stepper has gone on: timers, completion. */
 void nicbarrier_datagram_catch_up(nicbarrier_net_t *net, uint64_t now);

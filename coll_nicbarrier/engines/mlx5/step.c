@@ -52,7 +52,7 @@ static bool write_word(nicbarrier_end_t *end, uint64_t id, const uint64_t *value
     return true;
 }
 
-/** The process takes the steps: a later epoch stands for those before. */
+/** Sends epochs where the process takes the steps: a later epoch stands for those before. */
 static void send_epochs(nicbarrier_net_t *net)
 {
     for (uint32_t k = 0; k < net->rule.nsteps; k++) {
@@ -79,7 +79,7 @@ static void fill_ring(nicbarrier_net_t *net, uint32_t k, uint64_t last)
     }
 }
 
-/** The adapter takes them: its rings are filled again when they are half empty. */
+/** Refills the adapter's rings once they are half empty. */
 static void fill_rings(nicbarrier_net_t *net)
 {
     nicbarrier_chain_t *c = &net->chain;

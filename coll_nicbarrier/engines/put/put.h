@@ -42,7 +42,7 @@ typedef struct nicbarrier_put_flags {
 /** Flags for a group: zeros. NULL where no memory can be had that can be put into. These functions
  *  must not be called with the transport lock held. */
 nicbarrier_put_flags_t *nicbarrier_put_flags_take(void);
-/** This process reads them no more. */
+/** Returns flags that this process no longer reads. */
 void nicbarrier_put_flags_give(nicbarrier_put_flags_t *flags);
 /** All have been given back. Before the transport is closed, which keeps their memory until nothing
  * can come any more. */

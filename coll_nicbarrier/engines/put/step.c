@@ -89,7 +89,7 @@ bool nicbarrier_put_waits(const nicbarrier_net_t *net)
            (net->rule.entered > net->rule.completed || begun > net->rule.completed);
 }
 
-/** The words of these steps: a bit for each. */
+/** Sends the words of these steps, given as bits. */
 static void post(nicbarrier_net_t *net, uint64_t steps)
 {
     for (uint32_t k = 0; k < net->rule.nsteps; k++) {
