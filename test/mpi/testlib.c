@@ -9,6 +9,7 @@
 #include "test/mpi/testlib.h"
 
 #include <dlfcn.h>
+#include <malloc.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -483,6 +484,12 @@ size_t tl_private(void)
         fclose(file);
     }
     return (size_t)(resident - shared) * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+size_t tl_allocated(void)
+{
+    const struct mallinfo2 m = mallinfo2();
+    return m.uordblks + m.hblkhd;
 }
 
 void tl_growth_step(tl_growth_t *g, int i, int warm_up, int n)

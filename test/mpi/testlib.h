@@ -222,6 +222,10 @@ void *tl_alloc(size_t bytes);
  * the first time over tens of thousands of messages. */
 size_t tl_private(void);
 
+/** Bytes that the process has from malloc now, exactly; 0 with sanitizers. Objects that are left
+ *  behind show in it one by one, where pages of memory only show many of them. */
+size_t tl_allocated(void);
+
 /** What the iterations of a loop leave behind in memory. */
 typedef struct tl_growth {
     size_t before;
