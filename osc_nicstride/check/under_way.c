@@ -4,8 +4,8 @@
  */
 /** @file Pieces are runs of blocks, in a treap for each place: sorted by their first byte, each
  * with the furthest end of all below it, so that those that may overlap a run are found in
- * logarithmic time. What is over stays until all is over, or until there is no room, and is passed
- * over. */
+ * logarithmic time. What is over is passed over, and taken out when all is over, when it was passed
+ * often, or when there is no room. */
 #include "osc_nicstride/check/under_way.h"
 
 #include <stdlib.h>

@@ -32,7 +32,7 @@ typedef struct nicstride_noted {
 
 typedef struct nicstride_piece nicstride_piece_t;
 
-/** Zero-initialise by nicstride_under_way_init. */
+/** Made by nicstride_under_way_init. */
 typedef struct nicstride_under_way {
     nicstride_promises_t promises;
     uint32_t targets;
