@@ -126,7 +126,7 @@ double onic_link_requests(const onic_link_t *link, bool read, double requests, d
     return first + greater(bytes / link->bnet, greater(others, waiting)) + round;
 }
 
-/** How far the blocks of a layout are from each other: of a list, on average. */
+/** The distance from block to block of a layout, in a list the mean. */
 static uint64_t distance(const onic_layout_t *l)
 {
     const int64_t stride = l->nlevels > 0 ? l->level[0].stride : 0;
@@ -136,8 +136,8 @@ static uint64_t distance(const onic_layout_t *l)
     return stride < 0 ? -(uint64_t)stride : (uint64_t)stride;
 }
 
-/** One block, so far from the next. Between the distances that are known it is in proportion: of
- *  blocks that share a line or a page each has its part of what that costs. */
+/** The cost of a block at this distance from the next. Between the known distances it is in
+ *  proportion: blocks that share a line or a page share its cost. */
 static double block_cost(double apart, const onic_link_t *link)
 {
     const double line = ONIC_LINK_LINE, page = ONIC_LINK_PAGE;

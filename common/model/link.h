@@ -66,7 +66,7 @@ typedef struct onic_link {
 /** Lengths of blocks, bytes, that have a cost of their own. */
 #define ONIC_COST_BLOCKS   4
 #define ONIC_COST_BLOCK(i) (UINT64_C(8) << ((i) == 0 ? 0 : 4 * (i)-1)) /* 8, 64, 1024, 16384 */
-/** From so many bytes on caches no longer hold a transfer. */
+/** A transfer of more bytes than this does not stay in caches. */
 #define ONIC_COST_NEAR 262144
 
 /** What a transfer costs, nanoseconds, none negative: equations (1) and (2) of the strided-RMA
@@ -79,8 +79,9 @@ typedef struct onic_cost {
     double piece[ONIC_COST_BLOCKS]; /**< each other piece, of so many bytes */
 } onic_cost_t;
 
-/** Of `bytes` > 0 in `pieces` >= 1 of about `block` bytes: between two lengths a piece costs what
- * is in proportion, below the least as that, above the greatest the more the longer. */
+/** What `bytes` > 0 in `pieces` >= 1 of about `block` bytes cost. A piece between two lengths costs
+ *  what is in proportion, one below the least length as much as that one, and one above the
+ * greatest the more the longer it is. */
 ONIC_EXPORT double onic_cost(const onic_cost_t *cost, double pieces, double block, double bytes);
 
 /** The ways: those of one-sided transfers, from the call to the end of the flush behind it, and
@@ -112,12 +113,12 @@ typedef struct onic_links {
     onic_costs_t costs[ONIC_DISTANCES];
 } onic_links_t;
 
-/** What holds unless a user gives others: with the costs of a processor by its name, those of
- * "other" where that is none of those that are built in. */
+/** The numbers that hold unless a user gives others, with the costs of the processor of that name,
+ * or of "other" where none are built in for it. */
 ONIC_EXPORT onic_links_t onic_links_default(const char *processor);
 
-/** What those costs of a processor rest on, for a line: whether they were measured on one, as the
- *  first line of their text says (", measured on ", ", derived "). */
+/** Says, for a line, whether those costs were measured on such a processor, as the first line of
+ *  their text says (", measured on ", ", derived "). */
 ONIC_EXPORT const char *onic_links_basis(const char *processor);
 
 /** The name of a processor that costs are built in for, or "other", by what CPUID says: the vendor
@@ -138,11 +139,12 @@ ONIC_EXPORT double onic_link_packed(const onic_link_t *link, double bytes);
 ONIC_EXPORT double onic_link_requests(const onic_link_t *link, bool read, double requests,
                                       double entries, double bytes);
 
-/** What gathering or scattering the blocks of a layout takes beside the moving of its bytes: the
- *  more the farther they are from each other, on average. Nothing where it is contiguous. */
+/** Nanoseconds that gathering or scattering the blocks of a layout takes beside moving its bytes:
+ *  more where the blocks are farther from each other, on average; 0 where the layout is contiguous.
+ */
 ONIC_EXPORT double onic_link_gather(const onic_link_t *link, const onic_layout_t *l);
 
-/** How far from each other the blocks are that have a cache line, and a page, each for itself. */
+/** Blocks this far from each other, in bytes, have a cache line, or a page, each. */
 #define ONIC_LINK_LINE 64
 #define ONIC_LINK_PAGE 4096
 

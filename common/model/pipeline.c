@@ -65,7 +65,7 @@ double onic_superpipeline_time_blocks(const onic_link_t *link, const onic_chunks
 {
     const double n = fmax(1, ceil(onic_chunks_count(c, bytes) * (1 - ROUNDING)));
     const double first = fmin(c->first, bytes), last = bytes - onic_chunks_sum(c, n - 1);
-    /* What copying comes before the first chunk is sent, and after the last one has come. */
+    /* The copying before the first chunk is sent, and behind the arrival of the last one. */
     const double head = fmax(0, first / link->bcopy - 2 * link->latency);
     const double tail = fmin(block, last) / link->bcopy;
     const double moved = head + n * link->gap + bytes / link->bnet + tail;

@@ -44,17 +44,19 @@ static inline unsigned onic_size(uint64_t bytes)
     return order < ONIC_SIZES ? order : ONIC_SIZES - 1;
 }
 
-/** What stands for all of a shape and size: the smallest of them, as programs often have powers of
- *  two, in every other block of memory; of the sizes below the least half of that. */
+/** The example that stands for all transfers of a shape and size: the smallest of them, since
+ * programs often have powers of two, in every other block of memory. Half of ONIC_SIZE_LEAST stands
+ * for what is below it. */
 ONIC_EXPORT void onic_example(unsigned shape, unsigned size, onic_layout_t *l);
 
 /** Choices, the cheapest first, four bits each from the lowest on; at most so many, then 0. */
 typedef uint32_t onic_order_t;
 #define ONIC_ORDERED 8
 
-/** The order by what each choice costs, cost[0] being of none: the lower number first where two
- *  cost the same, and without those of infinite cost. The end is `last`, which can always be taken:
- *  what comes behind it is left out, and what there is no room for. */
+/** The choices in the order of their costs, the lower number first where two cost the same; cost[0]
+ *  counts for nothing, and choices of infinite cost are left out. The order ends with `last`, which
+ *  can always be taken; choices dearer than that, and those that there is no room for, are left
+ *  out. */
 ONIC_EXPORT onic_order_t onic_order(const double cost[ONIC_CHOICES + 1], unsigned last);
 
 /** Takes the first one out; 0: there is none. */
