@@ -51,7 +51,7 @@ int onic_transfer_work(onic_transfer_t *t, int limit)
                                  ? atomic_exchange(&t->stop, 0)
                                  : 0;
         if ((why & ONIC_STOP_LEASE) != 0) {
-            t->over = t->withdrawn = true;
+            t->over = true;
             t->reports = false;
             release_all(t);
         } else if (why != 0) {
@@ -85,9 +85,9 @@ static void release(onic_transfer_t *t, uint64_t buffers)
     released++;
 }
 
-static void close_it(onic_transfer_t *t, bool withdrawn)
+static void close_it(onic_transfer_t *t)
 {
-    (void)t, (void)withdrawn;
+    (void)t;
     closed++;
 }
 
