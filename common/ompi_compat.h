@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The one place for differences between the Open MPI series we build for, 4.1 and 5.0.
+/** @file The one place for differences between the Open MPI series we build for, 4.1, 5.0 and 6.
  *
  *  Include it before any other header of Open MPI: the internal headers rely on what the
  *  configuration header defines and on ptrdiff_t, without including them all by themselves. */
@@ -18,10 +18,6 @@
     (OMPI_MAJOR_VERSION > (major) ||                                                               \
      (OMPI_MAJOR_VERSION == (major) && OMPI_MINOR_VERSION >= (minor)))
 
-#if !ONIC_OMPI_AT_LEAST(4, 1) || ONIC_OMPI_AT_LEAST(6, 0)
-#error "this source is for Open MPI 4.1 and 5.0"
-#endif
-
 /** Where opal_mutex_t and OPAL_THREAD_LOCK are declared. */
 #if ONIC_OMPI_AT_LEAST(5, 0)
 #define ONIC_MUTEX_HEADER "opal/mca/threads/mutex.h"
@@ -36,12 +32,37 @@
 #define ONIC_COUNT32 volatile int32_t
 #endif
 
-/** How a collective component says what interface it was written for. A macro for a list of
- *  initialisers, as those that it stands for. */
-#if ONIC_OMPI_AT_LEAST(5, 0)
+/** How a one-sided component says what interface it was written for, and what its calls count
+ *  elements and displacement units in. A macro for a list of initialisers, as those that it stands
+ *  for. */
+#if ONIC_OMPI_AT_LEAST(6, 0)
+#define ONIC_OSC_VERSION OMPI_OSC_BASE_VERSION_4_0_0
+typedef size_t onic_rma_count_t;
+typedef ptrdiff_t onic_disp_unit_t;
+#else
+#define ONIC_OSC_VERSION OMPI_OSC_BASE_VERSION_3_0_0
+typedef int onic_rma_count_t;
+typedef int onic_disp_unit_t;
+#endif
+
+/** The same of a collective component. */
+#if ONIC_OMPI_AT_LEAST(6, 0)
+#define ONIC_COLL_VERSION MCA_COLL_BASE_VERSION_3_0_0
+#elif ONIC_OMPI_AT_LEAST(5, 0)
 #define ONIC_COLL_VERSION MCA_COLL_BASE_VERSION_2_4_0
 #else
 #define ONIC_COLL_VERSION MCA_COLL_BASE_VERSION_2_0_0
+#endif
+
+/** Makes `function` of `module` that of a communicator, if ONIC_COLL_INSTALLS: a module does so
+ *  when it is enabled, and puts back what was there when it is disabled. Earlier series do both. */
+#if ONIC_OMPI_AT_LEAST(6, 0)
+#define ONIC_COLL_INSTALLS 1
+#define ONIC_COLL_INSTALL(comm, api, function, module)                                             \
+    MCA_COLL_INSTALL_API(comm, api, function, module, "nicbarrier")
+#else
+#define ONIC_COLL_INSTALLS                             0
+#define ONIC_COLL_INSTALL(comm, api, function, module) ((void)(comm))
 #endif
 
 /** What a parameter's enumerator takes that tells its values, after itself and the text. */
@@ -102,4 +123,22 @@
 #else
 #define ONIC_PML_VERSION      MCA_PML_BASE_VERSION_2_0_0
 #define ONIC_COMM_INDEX(comm) ((comm)->c_contextid)
+#endif
+
+/** Room in the buffer for MPI_Bsend, which a communicator may have for itself from 6.0 on, and its
+ *  end. For those alone who include ompi/mca/pml/base/pml_base_bsend.h. */
+#if ONIC_OMPI_AT_LEAST(6, 0)
+#define ONIC_BSEND_ALLOC(comm, bytes) mca_pml_base_bsend_request_alloc_buf(comm, bytes)
+#define ONIC_BSEND_FREE(comm, room)   mca_pml_base_bsend_request_free(comm, room)
+#else
+#define ONIC_BSEND_ALLOC(comm, bytes) mca_pml_base_bsend_request_alloc_buf(bytes)
+#define ONIC_BSEND_FREE(comm, room)   mca_pml_base_bsend_request_free(room)
+#endif
+
+/** The name of a window or a communicator, of which from 6.0 on there is none until one is given.
+ */
+#if ONIC_OMPI_AT_LEAST(6, 0)
+#define ONIC_NAME(name) ((name) != NULL ? (name) : "")
+#else
+#define ONIC_NAME(name) (name)
 #endif

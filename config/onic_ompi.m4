@@ -15,7 +15,7 @@
 AC_DEFUN([ONIC_CHECK_OMPI], [
     AC_ARG_WITH([ompi],
         [AS_HELP_STRING([--with-ompi=DIR],
-            [prefix of Open MPI 4.1 or 5.0 with its developer headers
+            [prefix of Open MPI 4.1, 5.0 or 6 with its developer headers
              (default: that of mpicc in PATH)])],
         [], [with_ompi=yes])
     AS_CASE([$with_ompi],
@@ -77,9 +77,10 @@ AC_DEFUN([_ONIC_OMPI_FLAGS], [
             [OMPI_LDFLAGS="$OMPI_LDFLAGS $onic_word"])
     done
     # Not libopen-pal, whose name has another number in each series, so that a component cannot even
-    # be loaded in another one and say so: libmpi, which has the same name in all, brings it along.
+    # be loaded in another one and say so: libmpi, which has the same name in all, brings it along,
+    # and from 6.0 on libopen_mpi, where all internals of MPI are.
     OMPI_INTERNAL_LIBS=-lmpi
-    OMPI_PROGRAM_LIBS="-lmpi -lopen-pal"
+    OMPI_PROGRAM_LIBS="$OMPI_LIBS -lopen-pal"
     OMPI_COMPONENT_DIR=`"$OMPI_INFO" --path pkglibdir --parsable | sed 's/^path:pkglibdir://'`
 ])
 
@@ -97,9 +98,9 @@ AC_DEFUN([_ONIC_OMPI_VERSION], [
     OMPI_VERSION=$OMPI_SERIES.$onic_ompi_release
     AC_MSG_RESULT([$OMPI_VERSION])
     AS_CASE([$OMPI_SERIES],
-        [4.1|5.0], [],
+        [4.1|5.0|6.*], [],
         [.], [ONIC_MISSING([Open MPI's mpi.h], [libopenmpi-dev], [--with-ompi=DIR])],
-        [AC_MSG_ERROR([Open MPI $OMPI_VERSION is not supported: the release series are 4.1 and 5.0.
+        [AC_MSG_ERROR([Open MPI $OMPI_VERSION is not supported: the release series are 4.1, 5.0 and 6.
     Choose another installation by: configure --with-ompi=DIR])])
 ])
 
@@ -133,7 +134,7 @@ AC_DEFUN([_ONIC_OMPI_HEADERS], [
 #include "ompi/communicator/communicator.h"
 #include "ompi/mca/osc/osc.h"
 ]], [[
-    struct ompi_osc_base_module_3_0_0_t module = {0};
+    ompi_osc_base_module_t module = {0};
     opal_progress();
     return NULL != module.osc_put || 0 == ompi_comm_size(MPI_COMM_WORLD);
 ]])],

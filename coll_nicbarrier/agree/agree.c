@@ -447,7 +447,7 @@ static void report(const agreement_t *a, bool broken)
         char name[256] = "?";
         (void)gethostname(name, sizeof(name) - 1);
         opal_output(0, "coll_nicbarrier: barriers of communicator \"%s\" %s: %s (rank %d on %s)",
-                    a->comm->c_name,
+                    ONIC_NAME(a->comm->c_name),
                     broken ? "fail, because the agreement on an engine has ended in an error"
                            : "are left to the module below",
                     why, me, name);

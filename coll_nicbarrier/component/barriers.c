@@ -97,7 +97,7 @@ nicbarrier_barriers_t *nicbarrier_barriers_new(struct ompi_communicator_t *comm,
         const char *engine = nicbarrier_engines[team->kind]->name;
         opal_output(0,
                     "coll_nicbarrier: barriers of communicator \"%s\" of %d processes go by %s%s",
-                    comm->c_name, ompi_comm_size(comm), engine,
+                    ONIC_NAME(comm->c_name), ompi_comm_size(comm), engine,
                     team->on_node && team->net != NULL ? " between nodes, and by shm on each" : "");
     }
 #if ONIC_CAN_REVOKE

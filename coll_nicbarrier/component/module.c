@@ -206,10 +206,33 @@ static int enable(mca_coll_base_module_t *module, struct ompi_communicator_t *co
     m->super.coll_barrier = c->coll_barrier != NULL ? barrier : NULL;
     m->super.coll_ibarrier = c->coll_ibarrier != NULL ? ibarrier : NULL;
     m->super.coll_barrier_init = c->coll_barrier_init != NULL ? barrier_init : NULL;
+    if (m->super.coll_barrier != NULL)
+        ONIC_COLL_INSTALL(comm, barrier, barrier, module);
+    if (m->super.coll_ibarrier != NULL)
+        ONIC_COLL_INSTALL(comm, ibarrier, ibarrier, module);
+    if (m->super.coll_barrier_init != NULL)
+        ONIC_COLL_INSTALL(comm, barrier_init, barrier_init, module);
     if (nicbarrier_state.params.setup_call == 0 && c->coll_barrier != NULL && may_wait(comm))
         m->barriers = set_up(m, comm);
     return OMPI_SUCCESS;
 }
+
+#if ONIC_COLL_INSTALLS
+/** Modules are disabled from the highest priority to the lowest. */
+static int disable(mca_coll_base_module_t *module, struct ompi_communicator_t *comm)
+{
+    const nicbarrier_below_t *b = &((nicbarrier_module_t *)module)->below;
+    const mca_coll_base_comm_coll_t *c = comm->c_coll;
+
+    if (c->coll_barrier_module == module)
+        ONIC_COLL_INSTALL(comm, barrier, b->barrier, b->barrier_module);
+    if (c->coll_ibarrier_module == module)
+        ONIC_COLL_INSTALL(comm, ibarrier, b->ibarrier, b->ibarrier_module);
+    if (c->coll_barrier_init_module == module)
+        ONIC_COLL_INSTALL(comm, barrier_init, b->barrier_init, b->barrier_init_module);
+    return OMPI_SUCCESS;
+}
+#endif
 
 mca_coll_base_module_t *nicbarrier_comm_query(struct ompi_communicator_t *comm, int *priority)
 {
@@ -223,5 +246,8 @@ mca_coll_base_module_t *nicbarrier_comm_query(struct ompi_communicator_t *comm, 
         return NULL;
     *priority = nicbarrier_state.params.priority;
     m->super.coll_module_enable = enable;
+#if ONIC_COLL_INSTALLS
+    m->super.coll_module_disable = disable;
+#endif
     return &m->super;
 }

@@ -83,7 +83,7 @@ static int component_init(bool progress_threads, bool mpi_threads)
     return nicstride_elements_init();
 }
 
-static int component_query(ompi_win_t *win, void **base, size_t size, int disp_unit,
+static int component_query(ompi_win_t *win, void **base, size_t size, onic_disp_unit_t disp_unit,
                            ompi_communicator_t *comm, opal_info_t *info, int flavor)
 {
     (void)win;
@@ -139,7 +139,7 @@ ONIC_EXPORT nicstride_osc_t mca_osc_nicstride_component = {
         {
             .osc_version =
                 {
-                    OMPI_OSC_BASE_VERSION_3_0_0,
+                    ONIC_OSC_VERSION,
                     .mca_component_name = "nicstride",
                     MCA_BASE_MAKE_VERSION(component, OMPI_NIC_VERSION_MAJOR, OMPI_NIC_VERSION_MINOR,
                                           OMPI_NIC_VERSION_RELEASE),

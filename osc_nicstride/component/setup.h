@@ -21,7 +21,7 @@ int nicstride_open_wire(void);
 bool nicstride_close_wire(void);
 
 /** Makes a window, and frees it: Open MPI's functions. Collective; MPI threads. */
-int nicstride_win_select(ompi_win_t *win, void **base, size_t size, int disp_unit,
+int nicstride_win_select(ompi_win_t *win, void **base, size_t size, onic_disp_unit_t disp_unit,
                          ompi_communicator_t *comm, opal_info_t *info, int flavor, int *model);
 int nicstride_win_free(ompi_win_t *win);
 

@@ -40,7 +40,8 @@ static void *mapped_base(const nicstride_module_t *m, int rank)
 }
 
 /** Says nothing where it refuses: a program asks in order to know. */
-static int shared_query(ompi_win_t *win, int rank, size_t *size, int *disp_unit, void *baseptr)
+static int shared_query(ompi_win_t *win, int rank, size_t *size, onic_disp_unit_t *disp_unit,
+                        void *baseptr)
 {
     nicstride_module_t *m = nicstride_module(win);
     int found = rank;
@@ -59,7 +60,7 @@ static int shared_query(ompi_win_t *win, int rank, size_t *size, int *disp_unit,
     *(void **)baseptr = NULL;
     if (found == m->size)
         return OMPI_SUCCESS;
-    *disp_unit = (int)nicstride_info(m, found)->disp_unit;
+    *disp_unit = (onic_disp_unit_t)nicstride_info(m, found)->disp_unit;
     *(void **)baseptr = mapped_base(m, found);
     /* Of memory that cannot be reached the size is 0 (MPI-4.1, 12.2.3). */
     if (*(void **)baseptr != NULL)
@@ -111,7 +112,7 @@ static bool sends_messages(const nicstride_module_t *m)
 
 /** What this process sends to the others; `rc` alone where that is an error. */
 static nicstride_facts_t facts_of(const nicstride_module_t *m, int rc, void **base, size_t size,
-                                  int disp_unit, opal_info_t *info)
+                                  onic_disp_unit_t disp_unit, opal_info_t *info)
 {
     nicstride_component_t *c = &nicstride_component;
     const bool dynamic = m->flavor == MPI_WIN_FLAVOR_DYNAMIC;
@@ -211,10 +212,12 @@ static void init_ctl(nicstride_module_t *m)
 }
 
 /** `base` points to the user's memory for MPI_Win_create only. */
-static int check_arguments(const nicstride_module_t *m, void **base, size_t size, int disp_unit)
+static int check_arguments(const nicstride_module_t *m, void **base, size_t size,
+                           onic_disp_unit_t disp_unit)
 {
-    if (m->flavor != MPI_WIN_FLAVOR_DYNAMIC && disp_unit <= 0)
-        return nicstride_select_error(OMPI_ERR_BAD_PARAM, "the displacement unit must be positive");
+    if (m->flavor != MPI_WIN_FLAVOR_DYNAMIC && (disp_unit <= 0 || disp_unit > INT32_MAX))
+        return nicstride_select_error(OMPI_ERR_BAD_PARAM,
+                                      "the displacement unit must be between 1 and 2^31 - 1");
     if (m->flavor == MPI_WIN_FLAVOR_CREATE && size > 0 && onic_on_device(*base))
         return nicstride_select_error(OMPI_ERR_NOT_SUPPORTED,
                                       "MPI_Win_create was given memory of a device, and only host "
@@ -222,7 +225,7 @@ static int check_arguments(const nicstride_module_t *m, void **base, size_t size
     return OMPI_SUCCESS;
 }
 
-static int prepare(nicstride_module_t *m, void **base, size_t size, int disp_unit)
+static int prepare(nicstride_module_t *m, void **base, size_t size, onic_disp_unit_t disp_unit)
 {
     int rc;
 
@@ -365,7 +368,8 @@ static void connect_neighbours(nicstride_module_t *m)
 }
 
 /** Three exchanges at most between all ranks: windows are made in loops. */
-static int make(nicstride_module_t *m, void **base, size_t size, int disp_unit, opal_info_t *info)
+static int make(nicstride_module_t *m, void **base, size_t size, onic_disp_unit_t disp_unit,
+                opal_info_t *info)
 {
     gathered_t all = {.facts = malloc((size_t)m->size * sizeof(*all.facts))};
     const nicstride_facts_t mine =
@@ -403,7 +407,7 @@ static bool is_world(ompi_communicator_t *comm)
            result != MPI_UNEQUAL;
 }
 
-int nicstride_win_select(ompi_win_t *win, void **base, size_t size, int disp_unit,
+int nicstride_win_select(ompi_win_t *win, void **base, size_t size, onic_disp_unit_t disp_unit,
                          ompi_communicator_t *comm, opal_info_t *info, int flavor, int *model)
 {
     nicstride_module_t *m = calloc(1, sizeof(*m));

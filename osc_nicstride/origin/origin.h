@@ -30,11 +30,11 @@
 typedef struct nicstride_arguments {
     const char *call; /**< its name, for texts */
     const void *origin;
-    int origin_count;
+    onic_rma_count_t origin_count;
     ompi_datatype_t *origin_dt; /**< NULL: there is no origin buffer (MPI_NO_OP) */
     int target;
     ptrdiff_t disp;
-    int target_count;
+    onic_rma_count_t target_count;
     ompi_datatype_t *target_dt;
 } nicstride_arguments_t;
 

@@ -78,8 +78,9 @@ static inline int move(ompi_win_t *win, nicstride_msg_type_t type, const nicstri
     return transfer(win, type, g, NULL);
 }
 
-static int mpi_put(const void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
-                   ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win)
+static int mpi_put(const void *origin, onic_rma_count_t origin_count, ompi_datatype_t *origin_dt,
+                   int target, ptrdiff_t disp, onic_rma_count_t target_count,
+                   ompi_datatype_t *target_dt, ompi_win_t *win)
 {
     const nicstride_arguments_t g = {"MPI_Put", origin, origin_count, origin_dt,
                                      target,    disp,   target_count, target_dt};
@@ -87,8 +88,9 @@ static int mpi_put(const void *origin, int origin_count, ompi_datatype_t *origin
     return move(win, NICSTRIDE_MSG_PUT, &g);
 }
 
-static int mpi_get(void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
-                   ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win)
+static int mpi_get(void *origin, onic_rma_count_t origin_count, ompi_datatype_t *origin_dt,
+                   int target, ptrdiff_t disp, onic_rma_count_t target_count,
+                   ompi_datatype_t *target_dt, ompi_win_t *win)
 {
     const nicstride_arguments_t g = {"MPI_Get", origin, origin_count, origin_dt,
                                      target,    disp,   target_count, target_dt};
@@ -96,9 +98,9 @@ static int mpi_get(void *origin, int origin_count, ompi_datatype_t *origin_dt, i
     return move(win, NICSTRIDE_MSG_GET, &g);
 }
 
-static int mpi_rput(const void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
-                    ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win,
-                    ompi_request_t **request)
+static int mpi_rput(const void *origin, onic_rma_count_t origin_count, ompi_datatype_t *origin_dt,
+                    int target, ptrdiff_t disp, onic_rma_count_t target_count,
+                    ompi_datatype_t *target_dt, ompi_win_t *win, ompi_request_t **request)
 {
     const nicstride_arguments_t g = {"MPI_Rput", origin, origin_count, origin_dt,
                                      target,     disp,   target_count, target_dt};
@@ -106,9 +108,9 @@ static int mpi_rput(const void *origin, int origin_count, ompi_datatype_t *origi
     return transfer(win, NICSTRIDE_MSG_PUT, &g, request);
 }
 
-static int mpi_rget(void *origin, int origin_count, ompi_datatype_t *origin_dt, int target,
-                    ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt, ompi_win_t *win,
-                    ompi_request_t **request)
+static int mpi_rget(void *origin, onic_rma_count_t origin_count, ompi_datatype_t *origin_dt,
+                    int target, ptrdiff_t disp, onic_rma_count_t target_count,
+                    ompi_datatype_t *target_dt, ompi_win_t *win, ompi_request_t **request)
 {
     const nicstride_arguments_t g = {"MPI_Rget", origin, origin_count, origin_dt,
                                      target,     disp,   target_count, target_dt};

@@ -50,7 +50,7 @@ static int check_types(nicstride_transfer_t *t, ompi_op_t *op, const nicstride_a
 /** Where old values go. All zero: nothing is fetched. */
 typedef struct result {
     void *base;
-    int count;
+    onic_rma_count_t count;
     ompi_datatype_t *dt;
 } result_t;
 
@@ -185,9 +185,10 @@ static inline int accumulate_at_once(ompi_win_t *win, const nicstride_arguments_
     return accumulate(win, g, op, result, NULL);
 }
 
-static int mpi_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
-                          int target, ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt,
-                          ompi_op_t *op, ompi_win_t *win)
+static int mpi_accumulate(const void *origin, onic_rma_count_t origin_count,
+                          ompi_datatype_t *origin_dt, int target, ptrdiff_t disp,
+                          onic_rma_count_t target_count, ompi_datatype_t *target_dt, ompi_op_t *op,
+                          ompi_win_t *win)
 {
     const nicstride_arguments_t g = {"MPI_Accumulate", origin, origin_count, origin_dt,
                                      target,           disp,   target_count, target_dt};
@@ -195,9 +196,10 @@ static int mpi_accumulate(const void *origin, int origin_count, ompi_datatype_t 
     return accumulate_at_once(win, &g, op, &no_result);
 }
 
-static int mpi_raccumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
-                           int target, ptrdiff_t disp, int target_count, ompi_datatype_t *target_dt,
-                           ompi_op_t *op, ompi_win_t *win, ompi_request_t **request)
+static int mpi_raccumulate(const void *origin, onic_rma_count_t origin_count,
+                           ompi_datatype_t *origin_dt, int target, ptrdiff_t disp,
+                           onic_rma_count_t target_count, ompi_datatype_t *target_dt, ompi_op_t *op,
+                           ompi_win_t *win, ompi_request_t **request)
 {
     const nicstride_arguments_t g = {
         "MPI_Raccumulate", origin, origin_count, origin_dt, target, disp, target_count, target_dt};
@@ -205,9 +207,10 @@ static int mpi_raccumulate(const void *origin, int origin_count, ompi_datatype_t
     return accumulate(win, &g, op, &no_result, request);
 }
 
-static int mpi_get_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
-                              void *result, int result_count, ompi_datatype_t *result_dt,
-                              int target, ptrdiff_t disp, int target_count,
+static int mpi_get_accumulate(const void *origin, onic_rma_count_t origin_count,
+                              ompi_datatype_t *origin_dt, void *result,
+                              onic_rma_count_t result_count, ompi_datatype_t *result_dt, int target,
+                              ptrdiff_t disp, onic_rma_count_t target_count,
                               ompi_datatype_t *target_dt, ompi_op_t *op, ompi_win_t *win)
 {
     const nicstride_arguments_t g = {
@@ -218,9 +221,10 @@ static int mpi_get_accumulate(const void *origin, int origin_count, ompi_datatyp
     return accumulate_at_once(win, &g, op, &r);
 }
 
-static int mpi_rget_accumulate(const void *origin, int origin_count, ompi_datatype_t *origin_dt,
-                               void *result, int result_count, ompi_datatype_t *result_dt,
-                               int target, ptrdiff_t disp, int target_count,
+static int mpi_rget_accumulate(const void *origin, onic_rma_count_t origin_count,
+                               ompi_datatype_t *origin_dt, void *result,
+                               onic_rma_count_t result_count, ompi_datatype_t *result_dt,
+                               int target, ptrdiff_t disp, onic_rma_count_t target_count,
                                ompi_datatype_t *target_dt, ompi_op_t *op, ompi_win_t *win,
                                ompi_request_t **request)
 {

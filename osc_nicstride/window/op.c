@@ -80,7 +80,8 @@ static const ompi_datatype_t *dtype_at(unsigned dtype)
 {
     const ompi_datatype_t *dt;
 
-    if (dtype == OMPI_DATATYPE_MPI_EMPTY || dtype >= OMPI_DATATYPE_MPI_UNAVAILABLE)
+    /* The first is no datatype, by another name in each series. */
+    if (dtype == 0 || dtype >= OMPI_DATATYPE_MPI_UNAVAILABLE)
         return NULL;
     dt = ompi_datatype_basicDatatypes[dtype];
     return dt != NULL && dt->super.size > 0 && dt->super.size <= 64 ? dt : NULL;

@@ -33,8 +33,8 @@ int nicstride_error(const nicstride_module_t *m, const char *call, int error, co
     va_start(args, format);
     vsnprintf(reason, sizeof(reason), format, args);
     va_end(args);
-    opal_output(0, "%s failed in rank %d of window \"%s\": %s%s", call, m->rank, m->win->w_name,
-                reason,
+    opal_output(0, "%s failed in rank %d of window \"%s\": %s%s", call, m->rank,
+                ONIC_NAME(m->win->w_name), reason,
                 shown + 1 == TEXTS_MAX ? " (further errors are returned without text)" : "");
     return error;
 }

@@ -101,8 +101,7 @@ superpipe_request_t *superpipe_request_copy(superpipe_request_t *r, bool in_buff
     if (copy == NULL)
         return NULL;
     copy->in_buffer = in_buffer;
-    copy->base = copy->bounce =
-        in_buffer ? mca_pml_base_bsend_request_alloc_buf(room) : malloc(room);
+    copy->base = copy->bounce = in_buffer ? ONIC_BSEND_ALLOC(r->comm, room) : malloc(room);
     if (copy->bounce == NULL) {
         superpipe_request_drop(copy);
         return NULL;
@@ -337,7 +336,7 @@ void superpipe_request_data_locked(superpipe_request_t *r, const onic_ticket_t *
 static void complete(superpipe_request_t *r)
 {
     if (r->in_buffer)
-        (void)mca_pml_base_bsend_request_free(r->bounce);
+        (void)ONIC_BSEND_FREE(r->comm, r->bounce);
     else
         free(r->bounce);
     r->bounce = NULL;
