@@ -36,7 +36,7 @@ static const type_rule_t rules[] = {
     {NICSTRIDE_MSG_REPLY, "olhsc", "I", "reply"},
     {NICSTRIDE_MSG_FLUSH, "c", "", "none"},
     {NICSTRIDE_MSG_ACK, "csd", "", "none"},
-    {NICSTRIDE_MSG_LOCK, "O", "", "none"},
+    {NICSTRIDE_MSG_LOCK, "lO", "I", "len"},
     {NICSTRIDE_MSG_GRANT, "Ocs", "", "none"},
     {NICSTRIDE_MSG_UNLOCK, "O", "", "none"},
     {NICSTRIDE_MSG_LEAVE, "", "", "none"},
