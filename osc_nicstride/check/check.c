@@ -16,7 +16,8 @@
 #include "ompi/datatype/ompi_datatype.h"
 #include "ompi/op/op.h"
 
-/** Runs of blocks that are kept of what is under way: of 80 bytes each, with their calls. */
+/** The most runs of blocks that are kept for calls under way. Each takes 80 bytes, with its
+ *  call. */
 #define RUNS_MAX (UINT32_C(1) << 20)
 
 _Static_assert(OMPI_OP_NUM_OF_TYPES < 16 && OMPI_DATATYPE_MAX_PREDEFINED <= 128,
@@ -25,9 +26,9 @@ _Static_assert(OMPI_OP_NUM_OF_TYPES < 16 && OMPI_DATATYPE_MAX_PREDEFINED <= 128,
 struct nicstride_check {
     nicstride_under_way_t calls;
     onic_segment_t segment;     /**< the shadows of the node */
-    nicstride_shadow_t *shadow; /**< for each process of the node; NULL: none */
+    nicstride_shadow_t *shadow; /**< of each process of the node; NULL: none */
     uint32_t fences;
-    bool full; /**< it was said that not all is kept */
+    bool full; /**< the user was told that not everything is kept */
 };
 
 /* ---- making ---------------------------------------------------------------------------------- */
@@ -37,7 +38,7 @@ static size_t shadow_size(const nicstride_module_t *m, int local)
     return nicstride_shadow_size(nicstride_info(m, m->node.ranks[local])->size, m->node.n);
 }
 
-/** Bytes of all shadows; 0: too many, of bytes or of processes. */
+/** Bytes of all shadows; 0: too many bytes or processes. */
 static size_t all_shadows(const nicstride_module_t *m)
 {
     size_t bytes = 0;
@@ -149,8 +150,8 @@ static nicstride_use_t use_of_buffer(const buffer_t *b)
     return (nicstride_use_t){.how = b->written ? NICSTRIDE_WRITES : NICSTRIDE_READS};
 }
 
-/** Enters a call and all its accesses. True, with `*clash_p`, where one conflicts. `*local_p`: it
- *  is in a buffer. */
+/** Enters a call and all its accesses. True if one conflicts; `*clash_p` describes it, and
+ *  `*local_p` says that the conflict is in a local buffer. */
 static bool enter(nicstride_check_t *c, const nicstride_noted_t *call,
                   const nicstride_transfer_t *t, nicstride_clash_t *clash_p, bool *local_p)
 {
@@ -173,7 +174,7 @@ static bool enter(nicstride_check_t *c, const nicstride_noted_t *call,
     return clash_p->found;
 }
 
-/** Own calls under way. */
+/** True if the call conflicts with one of this process that is under way. */
 static bool meets_own(const nicstride_transfer_t *t, nicstride_noted_t *call)
 {
     nicstride_module_t *m = t->m;
@@ -196,7 +197,7 @@ static bool meets_own(const nicstride_transfer_t *t, nicstride_noted_t *call)
 
 /* ---- others' calls --------------------------------------------------------------------------- */
 
-/** Until when an access to the memory of a process of the node lasts. */
+/** Sets until when an access to the memory of a process of the node lasts. */
 static void set_end(const nicstride_module_t *m, const nicstride_shadow_t *s, nicstride_visit_t *v)
 {
     const nicstride_ends_t *ends = &s->head->ends[v->origin];
@@ -218,8 +219,8 @@ static void set_end(const nicstride_module_t *m, const nicstride_shadow_t *s, ni
     }
 }
 
-/** An access to the memory of a process of the node. What ends by a request leaves no mark: others
- *  would not see that end. */
+/** Notes an access to the memory of a process of the node. An access that ends with a request
+ *  leaves no mark, as other processes would not see it end. */
 static bool visit(const nicstride_transfer_t *t, const nicstride_noted_t *call, int local,
                   int64_t base, const onic_layout_t *l, nicstride_use_t use, bool buffer)
 {
@@ -236,7 +237,7 @@ static bool visit(const nicstride_transfer_t *t, const nicstride_noted_t *call, 
     return true;
 }
 
-/** Buffers that lie in this process's own part of the window are accesses to that. */
+/** Notes accesses by buffers that lie in this process's own part of the window. */
 static bool buffer_meets_others(const nicstride_transfer_t *t, const nicstride_noted_t *call,
                                 const buffer_t *b)
 {

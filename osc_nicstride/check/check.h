@@ -2,11 +2,12 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Checks of what programs do (parameter `check`): a window that is checked has its calls
- *  under way (under_way.h), and where its memory is mapped by others of the node the shadows of all
- *  of it (shadow.h). What conflicts is said, and the calls are made all the same, or refused.
+/** @file Checks of what programs do with a window (parameter `check`). For each checked window this
+ *  process keeps its calls under way (under_way.h). Where the processes of a node map each other's
+ *  memory, they also share shadows of it (shadow.h). Conflicts are reported; the calls are made all
+ *  the same, or refused, as the parameter says.
  *
- *  MPI threads, no lock held, where nothing else is said. */
+ *  For MPI threads that hold no lock, unless stated otherwise. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,20 +16,22 @@
 #include "osc_nicstride/check/rule.h"
 #include "osc_nicstride/window/module.h"
 
-/** Collective over the node of a window whose memory is made: begins to check it. Where there is no
- *  shared memory for shadows it does without, with a text. An error where messages fail. */
+/** Starts to check a window whose memory exists. Collective over the window's processes on the
+ *  node. Without shared memory for shadows each process is checked by itself, and the user is told.
+ *  Returns an error if messages fail. */
 int nicstride_check_begin(nicstride_module_t *m, const nicstride_promises_t *promises);
 void nicstride_check_end(nicstride_module_t *m);
 
-/** A communication call is about to be made, all of whose arguments are right. `*number_p`: its
- *  number, for nicstride_check_returned. MPI_ERR_RMA_CONFLICT where it conflicts with another one
- *  and is to be refused. The window is checked. */
+/** Checks a communication call that is about to be made, whose arguments are all valid, on a window
+ *  that is checked. `*number_p` is set to its number, for nicstride_check_returned. Returns
+ *  MPI_ERR_RMA_CONFLICT if the call conflicts with another one and must be refused. */
 int nicstride_check_call(const nicstride_transfer_t *t, uint64_t *number_p);
 
-/** The request of a call is complete. The window is found by its name, and may be gone. */
+/** Notes that the request of a call is complete. The window is found by its name and may no longer
+ *  exist. */
 void nicstride_check_returned(uint32_t window, uint64_t number);
 
-/** A message with an access of another process was refused. Transport lock, any thread. */
+/** Reports that a message with another process's access was refused. Transport lock, any thread. */
 void nicstride_check_refused_locked(const nicstride_module_t *m, const nicstride_peer_t *p,
                                     const nicstride_msg_t *msg, int error);
 
@@ -36,22 +39,23 @@ void nicstride_check_completed(nicstride_module_t *m, int target, bool here);
 void nicstride_check_fenced(nicstride_module_t *m, bool nothing_precedes);
 void nicstride_check_waited(nicstride_module_t *m);
 
-/** This process's calls to a target, or, with a negative one, to all, are complete there, or, with
- *  `here`, locally. Before others can learn of it. */
+/** Notes that this process's calls to `target` (negative: to all targets) are complete there, or,
+ *  with `here`, locally. Must be called before other processes can learn of it. */
 static inline void nicstride_check_over(nicstride_module_t *m, int target, bool here)
 {
     if (m->check != NULL)
         nicstride_check_completed(m, target, here);
 }
 
-/** A fence is over; `nothing_precedes`: the program said that it ends no calls. */
+/** Notes the end of a fence. `nothing_precedes`: the program asserted that the fence completes no
+ *  calls. */
 static inline void nicstride_check_fence(nicstride_module_t *m, bool nothing_precedes)
 {
     if (m->check != NULL)
         nicstride_check_fenced(m, nothing_precedes);
 }
 
-/** The exposure epoch of this process is over. */
+/** Notes the end of this process's exposure epoch. */
 static inline void nicstride_check_unexposed(nicstride_module_t *m)
 {
     if (m->check != NULL)

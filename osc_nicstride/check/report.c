@@ -18,7 +18,7 @@
 #define BYTES_MAX 128
 #define TEXT_MAX  256
 
-/** True for the first few; then it is said that there are more. */
+/** True for the first few texts; after those it says once that there are more. */
 static bool may_say(void)
 {
     static _Atomic unsigned texts;
@@ -30,7 +30,7 @@ static bool may_say(void)
     return n < TEXTS_MAX;
 }
 
-/** Bytes of a target, from the window's begin or by their addresses. */
+/** Describes a range of a target's bytes, by offsets into the window or by addresses. */
 static void bytes_text(const nicstride_module_t *m, int rank, int64_t from, int64_t to, char *text)
 {
     const nicstride_rank_info_t *info = nicstride_info(m, rank);
@@ -53,7 +53,7 @@ static void call_text(const nicstride_module_t *m, const nicstride_noted_t *c, c
     snprintf(text, TEXT_MAX, "%s to rank %" PRIu32 ", %s", c->name, c->target, bytes);
 }
 
-/** The place of a byte. */
+/** Describes the place of a byte. */
 static void place_text(const nicstride_module_t *m, int64_t at, char *text)
 {
     snprintf(text, TEXT_MAX, m->flavor == MPI_WIN_FLAVOR_DYNAMIC ? "%#" PRIx64 : "byte %" PRId64,
@@ -83,7 +83,7 @@ void nicstride_report_clash(const nicstride_module_t *m, const nicstride_noted_t
                        mine, m->win->w_name, place, other);
 }
 
-/** The call that left a mark, as far as that says. */
+/** The name of the call that left a mark, as far as the mark tells. */
 static const char *call_of(const nicstride_visit_t *v, bool other_accumulates)
 {
     if (v->buffer)

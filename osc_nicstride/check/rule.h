@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file When two accesses to the same bytes conflict (MPI-4.1, 12.7), where nothing has completed
- *  the first before the second begins. Pure. */
+/** @file When two accesses to the same bytes conflict (MPI-4.1, 12.7), if nothing completes the
+ *  first before the second begins. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,26 +13,27 @@
 typedef enum nicstride_how {
     NICSTRIDE_READS,   /**< a get, or the buffer that a put sends from */
     NICSTRIDE_WRITES,  /**< a put, or the buffer that a get receives into */
-    NICSTRIDE_UPDATES, /**< an accumulate, and what fetches too */
+    NICSTRIDE_UPDATES, /**< an accumulate, including one that fetches */
     NICSTRIDE_PEEKS,   /**< an accumulate with MPI_NO_OP */
     NICSTRIDE_SWAPS    /**< compare and swap */
 } nicstride_how_t;
 
-/** An access. `op` counts of updates, `type` of all kinds of accumulates: any numbers that tell
- *  them apart. */
+/** An access. `op` matters for updates, `type` for all kinds of accumulates. Both may be any
+ *  numbers that tell operations and types apart. */
 typedef struct nicstride_use {
     uint8_t how;  /**< of nicstride_how_t */
     uint8_t op;   /**< below 16 */
     uint8_t type; /**< below 128 */
 } nicstride_use_t;
 
-/** What a window was promised, by info keys or by what the standard says without them. */
+/** What the program promises about a window, by info keys or by the standard's defaults. */
 typedef struct nicstride_promises {
-    bool same_op; /**< accumulate_ops is same_op: MPI_NO_OP is an operation like others */
+    bool same_op; /**< accumulate_ops is same_op, which allows MPI_NO_OP no exception */
     bool ordered; /**< accumulate_ordering orders updates of one origin */
 } nicstride_promises_t;
 
-/** True if it is over when it is locally complete: what only reads the target. */
+/** True if the access is over once it is locally complete, which holds for all that only read the
+ *  target. */
 static inline bool nicstride_only_reads(nicstride_use_t use)
 {
     return use.how == NICSTRIDE_READS || use.how == NICSTRIDE_PEEKS;
@@ -43,9 +44,9 @@ static inline bool nicstride_accumulates(nicstride_use_t use)
     return use.how >= NICSTRIDE_UPDATES;
 }
 
-/** True if two accumulates may meet. Those of one origin are ordered, unless the window was made
- *  otherwise, and then do not run at the same time. Compare and swap has no operation, and meets
- *  any: MPI's own examples of locks need that. */
+/** True if two accumulates may overlap. Those of one origin are ordered unless an info key of the
+ *  window says otherwise, and then never run at the same time. Compare and swap has no operation
+ *  and may overlap any: MPI's own examples of locks need that. */
 static inline bool nicstride_may_meet(nicstride_use_t a, nicstride_use_t b, bool one_origin,
                                       const nicstride_promises_t *p)
 {
@@ -58,7 +59,7 @@ static inline bool nicstride_may_meet(nicstride_use_t a, nicstride_use_t b, bool
     return a.op == b.op;
 }
 
-/** True if they conflict. */
+/** True if two accesses conflict. */
 static inline bool nicstride_conflict(nicstride_use_t a, nicstride_use_t b, bool one_origin,
                                       const nicstride_promises_t *p)
 {

@@ -36,7 +36,7 @@ enum {
     OP_BITS = 4,
     TYPE_BITS = 7,
     BUFFER_BITS = 1,
-    TAG_BITS = 28 /* an end more than that later is taken for it: once in so many times */
+    TAG_BITS = 28 /* after 2^28 more ends an old mark seems to be current */
 };
 
 _Static_assert(MASK_BITS + ORIGIN_BITS + LASTS_BITS + HOW_BITS + OP_BITS + TYPE_BITS + BUFFER_BITS +
@@ -51,7 +51,7 @@ static uint64_t field(uint64_t word, uint64_t value, int bits)
     return word << bits | (value & ((UINT64_C(1) << bits) - 1));
 }
 
-/** The cell of an access, without bytes: the lowest bits. */
+/** The cell of an access, without its mask of bytes, which takes the lowest bits. */
 static uint64_t word_of(const nicstride_visit_t *v)
 {
     uint64_t word = v->origin;
@@ -93,7 +93,7 @@ static nicstride_visit_t visit_of(uint64_t cell)
     return v;
 }
 
-/** A walk over the memory. */
+/** A walk over the target's memory. */
 typedef struct walk {
     const nicstride_shadow_t *s;
     const nicstride_visit_t *v;
@@ -104,7 +104,7 @@ typedef struct walk {
     nicstride_crossing_t *crossing;
 } walk_t;
 
-/** Does an access last until now, as seen by this one? */
+/** True if the other access still lasts, as far as this one can tell. */
 static bool lasts(const walk_t *w, const nicstride_visit_t *other)
 {
     const nicstride_ends_t *ends = &w->s->head->ends[other->origin];
@@ -148,7 +148,7 @@ static void compare(walk_t *w, uint64_t granule, unsigned mask, uint64_t cell)
         (nicstride_crossing_t){other, granule * NICSTRIDE_GRANULE + (unsigned)__builtin_ctz(both)};
 }
 
-/** The cell for the access: one of its own, one that is over, or any. */
+/** Chooses the cell for an access: one of its own, one that is over, or any. */
 static unsigned choose(const walk_t *w, uint64_t granule, const uint64_t cell[NICSTRIDE_CELLS])
 {
     unsigned over = NICSTRIDE_CELLS;
@@ -183,7 +183,7 @@ static void visit_granule(walk_t *w, uint64_t granule, unsigned mask)
         if (after == before)
             return;
     } while (!atomic_compare_exchange_strong(&(*cells)[own], &before, after));
-    /* What has been written meanwhile. */
+    /* Compare with what was written in the meantime. */
     for (unsigned i = 0; i < NICSTRIDE_CELLS && !w->found; i++) {
         const uint64_t now = atomic_load(&(*cells)[i]);
 

@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Pieces are runs of blocks, in a treap for each place: sorted by their first byte, each
- * with the furthest end of all below it, so that those that may overlap a run are found in
- * logarithmic time. What is over is passed over, and taken out when all is over, when it was passed
- * often, or when there is no room. */
+/** @file Pieces are runs of blocks. Each place has a treap of them, sorted by first byte. Each node
+ *  knows the furthest end of its subtree, so those that may overlap a run are found in logarithmic
+ *  time. Pieces that are over are skipped. They are removed when all are over, when many have been
+ *  skipped, or when there is no room. */
 #include "osc_nicstride/check/under_way.h"
 
 #include <stdlib.h>
@@ -13,16 +13,16 @@
 
 #include "common/layout/layout_walk.h"
 
-/** Blocks whose stride is larger than they are, or one block. */
+/** One block, or blocks whose stride is larger than they are. */
 typedef struct row {
-    int64_t from, to; /**< of all of it */
+    int64_t from, to; /**< the bytes from the first block to the last */
     int64_t block;
     int64_t stride; /**< 0: one block */
 } row_t;
 
 struct nicstride_piece {
     row_t row;
-    int64_t furthest; /**< end of all below this one, and of itself */
+    int64_t furthest; /**< the furthest end in this node's subtree */
     uint32_t left, right;
     uint32_t call;
     nicstride_use_t use;
@@ -59,8 +59,8 @@ void nicstride_under_way_fini(nicstride_under_way_t *w)
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-/** Blocks that touch or overlap are one. `*twice_p`: some bytes come more than once. False where
- *  it reaches out of 0 .. INT64_MAX. */
+/** Converts a run; blocks that touch or overlap become one. `*twice_p`: some bytes occur more than
+ *  once. False if the run leaves 0 .. INT64_MAX. */
 static bool row_of(int64_t base, const onic_run_t *run, row_t *r, bool *twice_p)
 {
     const int64_t more = (int64_t)((run->count - 1) * onic_magnitude(run->stride));
@@ -87,13 +87,13 @@ static int64_t blocks_of(const row_t *r)
     return r->stride == 0 ? 1 : (r->to - r->from - r->block) / r->stride + 1;
 }
 
-/** The number of the first block that ends behind `x`. */
+/** The number of the first block that ends after `x`. */
 static int64_t first_behind(const row_t *r, int64_t x)
 {
     return r->stride == 0 || x < r->from + r->block ? 0 : (x - r->from - r->block) / r->stride + 1;
 }
 
-/** Does a row have bytes of [x, y)? */
+/** True if a row has bytes in [x, y). */
 static bool touches(const row_t *r, int64_t x, int64_t y, int64_t *at_p)
 {
     if (x >= r->to || y <= r->from)
@@ -104,7 +104,8 @@ static bool touches(const row_t *r, int64_t x, int64_t y, int64_t *at_p)
     return begin < y;
 }
 
-/** Two of the same stride: whichever blocks meet first, later ones are as far from each other. */
+/** True if two rows of the same stride overlap. Whichever blocks meet first, later ones are at the
+ *  same distance from each other. */
 static bool in_step(const row_t *a, const row_t *b, int64_t *at_p)
 {
     /* Block i of a meets block j of b where (i - j) * stride is more than d - a->block and less
@@ -123,7 +124,7 @@ static bool in_step(const row_t *a, const row_t *b, int64_t *at_p)
     return true;
 }
 
-/** Have two rows a byte in common? One such byte. */
+/** True if two rows have a byte in common; `*at_p` is one such byte. */
 static bool meet(const row_t *a, const row_t *b, int64_t *at_p)
 {
     const int64_t from = a->from > b->from ? a->from : b->from;
@@ -182,7 +183,7 @@ static void measure(nicstride_under_way_t *w, uint32_t at)
         p->furthest = w->piece[p->right].furthest;
 }
 
-/** Puts a piece into the treap at `at`; returns its new root. */
+/** Inserts a piece into the treap at `at`; returns the new root. */
 static uint32_t insert(nicstride_under_way_t *w, uint32_t at, uint32_t new)
 {
     nicstride_piece_t *p = &w->piece[at];
@@ -210,7 +211,7 @@ static uint32_t *root_of(nicstride_under_way_t *w, uint32_t place)
     return &w->root[place == NICSTRIDE_HERE ? w->targets : place];
 }
 
-/** There is room. */
+/** Adds a piece, for which there must be room. */
 static void put_in(nicstride_under_way_t *w, uint32_t place, const nicstride_piece_t *piece)
 {
     nicstride_piece_t *p = &w->piece[w->n];
@@ -228,8 +229,8 @@ typedef struct search {
     const row_t *row;
     nicstride_use_t use;
     uint32_t call;
-    uint32_t same;   /**< the same bytes, for the same, at the same target; 0: none */
-    uint32_t passed; /**< those that are over */
+    uint32_t same;   /**< an entry with the same bytes, use and target; 0: none */
+    uint32_t passed; /**< pieces skipped because they are over */
     nicstride_clash_t *clash;
 } search_t;
 
@@ -264,7 +265,7 @@ static void compare(const nicstride_under_way_t *w, uint32_t at, search_t *s)
     }
 }
 
-/** Looks at all pieces in reach of the row. */
+/** Compares the row with all pieces that may overlap it. */
 static void look(const nicstride_under_way_t *w, uint32_t at, search_t *s)
 {
     for (; at != 0 && w->piece[at].furthest > s->row->from; at = w->piece[at].right) {
@@ -278,7 +279,7 @@ static void look(const nicstride_under_way_t *w, uint32_t at, search_t *s)
 
 /* ---- room ------------------------------------------------------------------------------------ */
 
-/** Room for `n` items and one more; false where there is none. */
+/** Makes room for `n` items and one more; false if that is impossible. */
 static bool grow(void **items, uint32_t n, uint32_t *cap, uint32_t most, size_t size)
 {
     if (n < *cap)
@@ -293,7 +294,7 @@ static bool grow(void **items, uint32_t n, uint32_t *cap, uint32_t most, size_t 
     return true;
 }
 
-/** Calls and pieces that are over make room. The last call stays. */
+/** Removes calls and pieces that are over. The last call stays. */
 static void drop_over(nicstride_under_way_t *w)
 {
     const uint32_t n = w->n;
@@ -338,7 +339,8 @@ static bool room_for_call(nicstride_under_way_t *w)
     return grow((void **)&w->call, w->ncalls, &w->calls_cap, w->most, sizeof(*w->call));
 }
 
-/** Not for a few at a time: that takes as long as all that is kept. */
+/** Removes what is over. If more than half stays, nothing more is entered: each removal takes time
+ *  proportional to all that is kept, so it must free more than a few pieces. */
 static void make_room(nicstride_under_way_t *w)
 {
     drop_over(w);
@@ -413,7 +415,7 @@ uint64_t nicstride_under_way_call(nicstride_under_way_t *w, const nicstride_note
     return w->last;
 }
 
-/** Enters a row, unless the same one is there. */
+/** Enters a row, unless the same one is there already. */
 static void keep(nicstride_under_way_t *w, uint32_t place, const search_t *s)
 {
     nicstride_piece_t *same = &w->piece[s->same];
