@@ -2,12 +2,12 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Agreement on the component. Open MPI has each process choose by itself which component
- *  serves a window, and no process learns that another chose differently, as it does where a host
- *  has another version of this component, or none, or a process other parameters. So each process
- *  publishes during MPI_Init what it has. For a window the members agree along a tree
- *  (onic_agree_among), in which each looks up those next to it: where all are like their neighbours
- *  all are alike, and else all decline. */
+/** @file Agreement on the component. In Open MPI each process chooses by itself which component
+ *  serves a window, and does not learn if another process chose differently. That happens if a host
+ *  has another version of this component, or none, or if a process has other parameters. So each
+ *  process publishes its version and parameters during MPI_Init. When a window is made, its members
+ *  agree along a tree (onic_agree_among), in which each looks up its neighbours: if all match their
+ *  neighbours, all are alike; otherwise all decline. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -40,12 +40,12 @@
 
 static char mine[TEXT_MAX];
 
-/** Processes that were looked up. Names as 64 bits; the values are of kinds. */
+/** Processes that were looked up, by their names as 64 bits. The values point into `kinds`. */
 static opal_hash_table_t known;
 static bool has_table;
 static pthread_mutex_t known_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-/** What the user lets Open MPI choose from. */
+/** The list of components from which the user lets Open MPI choose. */
 static const char *selection(void)
 {
     const char *text = ompi_osc_base_framework.framework_selection;
@@ -59,9 +59,9 @@ bool nicstride_wanted(void)
            onic_selects(selection(), "nicstride");
 }
 
-/** All that must be the same for the choice of component and for the collective steps of making a
- *  window to be the same. The sizes and the byte order stand for what builds of one version
- *  may differ in. */
+/** Describes everything that must be the same in all processes, so that they choose the same
+ *  component and take the same collective steps when they make a window. Sizes and byte order stand
+ *  for what may differ between builds of one version. */
 static void describe(char *text, size_t size)
 {
     const nicstride_params_t *p = &nicstride_component.params;
@@ -74,7 +74,7 @@ static void describe(char *text, size_t size)
 int nicstride_agreement_init(void)
 {
     describe(mine, sizeof(mine));
-    /* Where there is no exchange there are no others either; if there are, they will decline. */
+    /* Without an exchange there are no other processes; if there are some, they will decline. */
     (void)onic_modex_put_bytes(KEY, mine, strlen(mine) + 1);
     OBJ_CONSTRUCT(&known, opal_hash_table_t);
     has_table = true;
@@ -83,7 +83,7 @@ int nicstride_agreement_init(void)
 
 void nicstride_agreement_fini(void)
 {
-    /* A component whose opening failed is closed all the same. */
+    /* Open MPI also closes a component whose opening failed. */
     if (has_table)
         OBJ_DESTRUCT(&known);
     has_table = false;
@@ -94,10 +94,11 @@ static uint64_t key_of(opal_process_name_t name)
     return (uint64_t)name.jobid << 32 | name.vpid;
 }
 
-/** What is known of a process. */
+/** What is known about a process. */
 static const enum { NOTHING, OTHER, SAME } kinds[] = {NOTHING, OTHER, SAME};
 
-/** What has a member published? To find nothing may take seconds, so each is asked about once. */
+/** Looks up what a member has published. Finding nothing may take seconds, so each process is
+ *  looked up only once. */
 static int look_up(ompi_communicator_t *comm, int rank)
 {
     const opal_process_name_t name = ompi_group_get_proc_name(comm->c_local_group, rank);
@@ -124,7 +125,7 @@ static bool joins(ompi_communicator_t *comm, int rank)
     return look_up(comm, rank) == SAME;
 }
 
-/** Names the first that differs. By one process of each host. */
+/** Names the first process that differs. One process of each host prints the text. */
 static void warn_differs(ompi_communicator_t *comm)
 {
     static atomic_flag said = ATOMIC_FLAG_INIT;
@@ -150,11 +151,12 @@ static void warn_differs(ompi_communicator_t *comm)
               host != NULL ? host : "(unknown)", theirs, (unsigned)proc->proc_name.vpid);
 }
 
-/* ---- what is found out on the way ------------------------------------------------------------ */
+/* ---- what the agreement finds out
+ * ------------------------------------------------------------ */
 
 enum { KNOWN, MINUS_BYTES, FACTS };
 
-/** What nicstride_all_agree of this thread has found out. */
+/** What the last nicstride_all_agree of this thread found out. */
 static _Thread_local int found[FACTS];
 
 static void look(ompi_communicator_t *comm, int facts[FACTS])
@@ -189,7 +191,7 @@ int nicstride_addresses(ompi_communicator_t *comm, size_t *most_p)
 }
 
 /* ---- the transport
- * -------------------------------------------------------------------------------- */
+ * --------------------------------------------------------------------------- */
 
 static int open_wire_once(void)
 {
@@ -220,7 +222,7 @@ static int open_wire_once(void)
         c->wire_open = false;
         return rc;
     }
-    /* What is inline travels in a header, which may have no room for as much as would pay. */
+    /* Inline data travels in a header, which may have less room than would pay. */
     const size_t room = onic_transport_header_max() - sizeof(nicstride_msg_t);
 
     c->limits.near = c->limits.near < room ? c->limits.near : room;
@@ -247,7 +249,7 @@ int nicstride_open_wire(void)
 bool nicstride_close_wire(void)
 {
     (void)opal_progress_unregister(nicstride_look_after_peers);
-    /* Another component may keep the transport open, and peers leave it. */
+    /* Another component may keep the transport open, from which peers may still be removed. */
     onic_transport_set_fns(ONIC_AM_OSC, ONIC_TRANSPORT_NO_FNS);
     onic_pipeline_close();
     nicstride_component.wire_open = false;

@@ -33,8 +33,8 @@ static int component_register(void)
     return OMPI_SUCCESS;
 }
 
-/** What UCX is to be ready for: the transports that were asked for, and what an adapter does where
- *  there is one, or it is to be emulated. */
+/** Tells the transport what UCX must provide: the transports that were asked for, and an adapter's
+ *  operations if there is an adapter or it is to be emulated. */
 static void require_wire(const nicstride_params_t *p)
 {
     const bool here = onic_rdma_here(ONIC_ADAPTERS, getenv("UCX_TLS"), getenv("UCX_NET_DEVICES"));
@@ -54,9 +54,9 @@ static int component_open(void)
     rc = nicstride_params_check(&mca_osc_nicstride_component.super.osc_version);
     if (rc != OMPI_SUCCESS)
         return rc;
-    /* Before anybody opens the transport, which a point-to-point layer does before this component
-     * is initialized: it is to use the transports that were asked for, and to put into buffers of
-     * other hosts, where an adapter can. */
+    /* This comes before anybody opens the transport; a point-to-point layer does that before this
+     * component is initialized. The transport must use what was asked for, and must be able to put
+     * into buffers of other hosts if an adapter can. */
     require_wire(&nicstride_component.params);
     onic_pipeline_announce(nicstride_component.params.network_slots ? ONIC_PIPELINE_RMA_AUTO
                                                                     : ONIC_PIPELINE_RMA_NEVER);
@@ -98,9 +98,10 @@ static int component_query(ompi_win_t *win, void **base, size_t size, onic_disp_
     return (int)nicstride_component.params.priority;
 }
 
-/** The transport is torn down here and not in close: in Open MPI 4.1 the point-to-point layer still
- *  works, so a barrier makes sure that no peer has messages for us under way, where all of the job
- *  were members of a window. Else closing waits for late acknowledgements. */
+/** Closes the transport here and not in close: in Open MPI 4.1 the point-to-point layer still works
+ *  here. If every process of the job was a member of some window, a barrier ensures that no peer
+ *  still has messages under way to this process. Otherwise closing waits for late
+ *  acknowledgements. */
 static int component_finalize(void)
 {
     nicstride_component_t *c = &nicstride_component;
@@ -109,7 +110,7 @@ static int component_finalize(void)
 
     if (c->wire_open)
         onic_transport_flush();
-    /* Nobody waits for the dead. Open MPI 5 destroys MPI_COMM_WORLD before it comes here. */
+    /* Nobody waits for dead processes. Open MPI 5 destroys MPI_COMM_WORLD before it comes here. */
     if (c->world_met && world->c_local_group != NULL && world->c_coll != NULL &&
         ompi_comm_size(world) > 1 && (!c->wire_open || !onic_transport_job_is_broken()))
         world->c_coll->coll_barrier(world, world->c_coll->coll_barrier_module);
@@ -118,13 +119,13 @@ static int component_finalize(void)
     for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++)
         if (nicstride_methods[i] != NULL && nicstride_methods[i]->end != NULL)
             nicstride_methods[i]->end();
-    /* What is still being sent will be ended by the transport, and stays. */
+    /* The transport will end what is still being sent, which stays until then. */
     if (nicstride_free_orphans(closed))
         onic_handles_fini(&c->ops);
     nicstride_say_idle();
     onic_print_counters(&mca_osc_nicstride_component.super.osc_version,
                         c->params.show_plan && c->params.verbose == 0 ? 1 : (int)c->params.verbose);
-    /* Peers of a transport that stays open point at them. */
+    /* If the transport stays open, its peers still point at these. */
     if (closed)
         nicstride_processes_fini();
     nicstride_elements_fini();

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Info keys of windows: what a window was told when it was made, and what it says is in
- *  force. Hints that change later change nothing. */
+/** @file Info keys of windows: what the program asked for when the window was made, and what the
+ *  window reports as in force. Hints that are set later change nothing. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ bool nicstride_info_text(opal_info_t *info, const char *key, char *value, size_t
 
 /* ---- what is in force ------------------------------------------------------------------------ */
 
-/** True if a part of what all ranks have sent is the same. */
+/** True if all ranks have sent the same sizes (`sizes`), or the same displacement units. */
 static bool all_same(const nicstride_module_t *m, bool sizes)
 {
     const nicstride_rank_info_t *first = nicstride_info(m, 0);
@@ -60,8 +60,8 @@ static bool is_true(const char *value)
     return strcmp(value, "true") == 0 || strcmp(value, "yes") == 0 || strcmp(value, "1") == 0;
 }
 
-/** What a window shows for a key. All accumulates are ordered, which satisfies every weaker order,
- *  and any operations may meet. A promise that does not hold is not repeated. */
+/** The value that a window shows for a key. All accumulates are ordered, which satisfies every
+ *  weaker order, and any operations may overlap. A promise that does not hold is not shown. */
 static ONIC_INFO_CHAR *show(opal_infosubscriber_t *object, ONIC_INFO_CHAR *key,
                             ONIC_INFO_CHAR *value)
 {
@@ -87,8 +87,9 @@ static ONIC_INFO_CHAR *show(opal_infosubscriber_t *object, ONIC_INFO_CHAR *key,
     return flag(is_true(value));
 }
 
-/** Open MPI 4.1 keeps what the program has asked for beside what is in force, and MPI_Win_get_info
- *  would say the former. What is set later it still says as it was set. */
+/** Open MPI 4.1 keeps what the program asked for beside what is in force, and MPI_Win_get_info
+ *  would return what was asked for. Values that are set later are still returned as they were
+ *  set. */
 static void forget_asked(ompi_win_t *win, const char *key)
 {
 #if OMPI_MAJOR_VERSION < 5
@@ -122,9 +123,10 @@ int nicstride_subscribe_info(ompi_win_t *win)
     return OMPI_SUCCESS;
 }
 
-/* ---- what it was told ------------------------------------------------------------------------ */
+/* ---- what the program asked for
+ * --------------------------------------------------------------- */
 
-/** True if memory is wanted that is aligned to more than a cache line. */
+/** True if the program wants memory aligned to more than a cache line. */
 static bool wants_pages(opal_info_t *info)
 {
     char value[32];

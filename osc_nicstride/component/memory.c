@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The node of a window and its memory: control blocks and window memory in one shared
- *  segment, private memory where that cannot be had. */
+/** @file The processes of a window on this node, and their memory: control blocks and window memory
+ *  in one shared segment, or private memory if that is impossible. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,8 +23,8 @@ static bool mpi_allocates(int flavor)
     return flavor == MPI_WIN_FLAVOR_ALLOCATE || flavor == MPI_WIN_FLAVOR_SHARED;
 }
 
-/** Bytes of the segment of a node: those tables, then the memory of each process, which is in
- *  `m->mapped` then if the segment begins at `base`. 0: too many. */
+/** Bytes of the node's segment: `tables` bytes of tables, then the memory of each process. If the
+ *  segment begins at `base`, `m->mapped` gets the address of each. 0: too many. */
 static size_t place_data(nicstride_module_t *m, size_t tables, const nicstride_facts_t *facts,
                          char *base)
 {
@@ -42,9 +42,9 @@ static size_t place_data(nicstride_module_t *m, size_t tables, const nicstride_f
     return onic_whole_pages(part.to);
 }
 
-/** Makes the segment of the node, with the window's memory in it if that is wanted and can be had.
- *  Where not even the control blocks can be shared each process is a node of its own. `*short_p`:
- *  there was not enough shared memory. */
+/** Makes the node's segment, with the window's memory in it if that is wanted and possible. If not
+ *  even the control blocks can be shared, each process becomes a node of its own. `*short_p`: there
+ *  was not enough shared memory. */
 static int map_segment(nicstride_module_t *m, const nicstride_facts_t *facts,
                        const nicstride_per_rank_t *kept, bool *data_p, bool *short_p)
 {
@@ -78,7 +78,7 @@ static int map_segment(nicstride_module_t *m, const nicstride_facts_t *facts,
     }
 }
 
-/** Writes what is kept for each rank, or finds it: it is there when all have agreed. */
+/** Writes what is kept for each rank, or finds it; it is complete when all have agreed. */
 static void keep_facts(nicstride_module_t *m, const nicstride_facts_t *facts,
                        const nicstride_per_rank_t *kept)
 {
@@ -98,7 +98,8 @@ static void keep_facts(nicstride_module_t *m, const nicstride_facts_t *facts,
 
 static int private_memory(nicstride_module_t *m, size_t size)
 {
-    /* Alone on its node it still has neighbours, whose memory may come through its own caches. */
+    /* A process that is alone on its node still has neighbours, whose data may pass through its
+     * caches. */
     const size_t shift = nicstride_shift(m->parts, m->node.n > 1 ? m->node.me : m->rank);
 
     if (size > SIZE_MAX / 4 || posix_memalign(&m->own, (size_t)sysconf(_SC_PAGESIZE),
@@ -110,7 +111,7 @@ static int private_memory(nicstride_module_t *m, size_t size)
     return OMPI_SUCCESS;
 }
 
-/** Bytes of the window on this node. */
+/** Bytes of the window's memory on this node. */
 static uint64_t node_bytes(const nicstride_module_t *m, const nicstride_facts_t *facts)
 {
     uint64_t bytes = 0;
@@ -120,7 +121,8 @@ static uint64_t node_bytes(const nicstride_module_t *m, const nicstride_facts_t 
     return bytes;
 }
 
-/** The same text in all processes of the node, of which one says it. */
+/** Warns that shared memory is short. All processes of the node have the same text; one prints
+ *  it. */
 static void warn_no_shared_memory(uint64_t bytes)
 {
     static bool said;
@@ -131,8 +133,8 @@ static void warn_no_shared_memory(uint64_t bytes)
     said = true;
 }
 
-/** Where ranks were given different info about how the parts lie: one behind another, the default
- *  of shared windows, where anybody wants that, else on pages where anybody does. */
+/** How the parts lie if ranks were given different info: one behind another (the default of shared
+ *  windows) if any rank wants that, otherwise on pages if any rank does. */
 static nicstride_parts_t parts_of(const nicstride_module_t *m, const nicstride_facts_t *facts)
 {
     int32_t wishes = 0;
@@ -144,7 +146,7 @@ static nicstride_parts_t parts_of(const nicstride_module_t *m, const nicstride_f
                                                : NICSTRIDE_PARTS_SHIFTED;
 }
 
-/** Of what all have kept, what differs between ranks in a way that cannot be derived. */
+/** What must be kept for each rank: values that differ between ranks and cannot be derived. */
 static nicstride_per_rank_t compare(const nicstride_module_t *m, const nicstride_facts_t *facts)
 {
     const uint64_t first = onic_rank_name(m->comm, 0);

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file MCA parameters of osc_nicstride: names, units, ranges, checks. And MPI_T performance
+/** @file MCA parameters of osc_nicstride: names, units, ranges, checks. MPI_T performance
  *  variables: operations and bytes by method, and a few totals. */
 #include <limits.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@
 #define NUMBER(...) ONIC_SIZE(nicstride_component.params, __VA_ARGS__)
 #define SWITCH(...) ONIC_SWITCH(nicstride_component.params, __VA_ARGS__)
 
-/** "auto", then the methods' names. */
+/** "auto", then the names of the methods. */
 static const char *methods[NICSTRIDE_METHODS_MAX + 1];
 static const char *method, *schedule, *cost, *nic_device;
 
@@ -167,7 +167,7 @@ static onic_param_t params[] = {
     {.name = NULL},
 };
 
-/** Takes the numbers that the parameter cost gives; OMPI_SUCCESS, or an error after a text. */
+/** Takes the numbers that the parameter cost gives. OMPI_SUCCESS, or an error after a text. */
 static int set_table(void)
 {
     nicstride_component_t *c = &nicstride_component;

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Freeing windows: collective, but for those that the user forgot. */
+/** @file Freeing windows. This is collective, except for windows that the user forgot. */
 #include <stdlib.h>
 
 #include "common/pipeline/pipeline.h"
@@ -30,7 +30,7 @@ void nicstride_window_delist(nicstride_module_t *m)
     onic_transport_unlock();
 }
 
-/** Processes are not referred to any more, by a window that has no use for them. */
+/** Releases the window's references to processes. */
 static void give_peers(nicstride_module_t *m)
 {
     onic_transport_lock();
@@ -77,12 +77,13 @@ void nicstride_window_destroy(nicstride_module_t *m)
         ompi_comm_free(&m->comm);
     OBJ_DESTRUCT(&m->lock);
     free(m);
-    /* Those of another job that it was made with may have left. */
+    /* Processes of another job with which the window was made may have left. */
     onic_transport_forget_left();
 }
 
-/** What messages may still point at stays until the transport is closed. When another one is freed
- * then, there is room for what is queued, and nobody to send it to. */
+/** Keeps a window that messages may still point at until the transport is closed. Its queued
+ *  operations are dropped: freeing another window could make room for them, but nobody is left to
+ *  send them to. */
 static void orphan(nicstride_module_t *m)
 {
     onic_transport_lock();
@@ -98,7 +99,7 @@ static void orphan(nicstride_module_t *m)
     nicstride_component.orphans = m;
 }
 
-/** What waits for something that a flush has given up ends with an error. */
+/** Ends operations that a flush has given up with an error. */
 static void end_operations(nicstride_module_t *m)
 {
     onic_transport_lock();
@@ -108,7 +109,7 @@ static void end_operations(nicstride_module_t *m)
     onic_transport_unlock();
 }
 
-/** Nobody copies to or from the window's memory any more when it returns. */
+/** Ends copies: when this returns, nobody copies to or from the window's memory. */
 static void end_moving(nicstride_module_t *m)
 {
     bool ended;
@@ -129,7 +130,8 @@ static bool has_left(void *arg)
     return p->flow.posting == 0 || nicstride_peer_failed_locked(p);
 }
 
-/** No flush waits for lists, keys and their answers. None is handled any more. */
+/** Waits until lists, keys and answers to them are sent, for which no flush waits. None is handled
+ *  any more. */
 static void await_sent(nicstride_module_t *m)
 {
     for (int i = 0; i < m->size; i++)
@@ -137,7 +139,7 @@ static void await_sent(nicstride_module_t *m)
             nicstride_wait(m->peer[i], NICSTRIDE_WAKE, has_left, m->peer[i]);
 }
 
-/** True if something is still being sent: after a flush only where that failed. */
+/** True if something is still being sent. After a flush that is so only if the flush failed. */
 static bool in_flight(const nicstride_module_t *m)
 {
     bool found = false;
@@ -172,9 +174,9 @@ bool nicstride_free_orphans(bool wire_closed)
 int nicstride_win_free(ompi_win_t *win)
 {
     nicstride_module_t *m = nicstride_module(win);
-    /* A window that the user forgot is freed by MPI_Finalize. Others may have freed theirs, or have
-     * them in another order, so nothing collective is safe then, and nothing is needed: a fence of
-     * all processes has come before. */
+    /* MPI_Finalize frees a window that the user forgot. Others may have freed theirs, or free them
+     * in another order, so no collective step is safe here. None is needed, either: a fence of all
+     * processes came before. */
     const bool forgotten = ompi_mpi_state >= OMPI_MPI_STATE_FINALIZE_PAST_COMM_SELF_DESTRUCT;
 
     if (m == NULL)
@@ -184,8 +186,8 @@ int nicstride_win_free(ompi_win_t *win)
 
         if (wrong != NULL)
             return nicstride_sync_error(m, "MPI_Win_free", wrong, -1);
-        /* An error of an earlier operation gets its text there. It is not the free's: with an error
-         * MPI would keep the handle of a window that is gone. */
+        /* The text of an earlier operation's error is printed here. The error is not returned: MPI
+         * would then keep the handle of a window that no longer exists. */
         (void)nicstride_flush_all_peers(m, NICSTRIDE_FLUSH_REMOTE);
         nicstride_confirm_all(m);
         (void)nicstride_meet(m);
