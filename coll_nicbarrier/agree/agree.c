@@ -41,14 +41,14 @@
  * do is no error, but takes part in the next allreduce.
  */
 
-/** An endpoint. Length 0: there is none. */
+/** An endpoint. Length 0 means that there is none. */
 typedef struct endpoint {
     uint32_t len;
     unsigned char bytes[NICBARRIER_ENDPOINT_MAX];
 } endpoint_t;
 
-/** A leader's buffers: its endpoint and those of its partners. Never freed where a message fails,
- *  since others may be under way. */
+/** A leader's buffers: its own endpoint and those of its partners. Never freed after a message has
+ *  failed, since other messages may still use them. */
 typedef struct exchange {
     int partners;
     int32_t partner[NICBARRIER_PARTNERS_MAX];
@@ -61,17 +61,17 @@ typedef struct agreement {
     const nicbarrier_agreement_config_t *config;
     nicbarrier_options_t options;
     nicbarrier_facts_t mine;
-    nicbarrier_facts_t *facts; /**< of all */
-    int32_t *room;             /**< of the plan */
+    nicbarrier_facts_t *facts; /**< the facts of all ranks */
+    int32_t *room;             /**< memory for the plan */
     nicbarrier_plan_t plan;
     nicbarrier_team_t *team;
-    exchange_t *exchange; /**< a leader's among several */
-    int engine;           /**< that has been agreed on, or NICBARRIER_ANY_ENGINE */
+    exchange_t *exchange; /**< of a leader with partners */
+    int engine;           /**< the engine agreed on, or NICBARRIER_ANY_ENGINE */
     nicbarrier_reason_t why;
-    int reporter; /**< the rank that is to give the reason why nothing came of it */
+    int reporter; /**< the rank that reports why there is no team */
 } agreement_t;
 
-/** All ranks: an allreduce of *value_p, which becomes the least of all; a->reporter is the first
+/** An allreduce over all ranks: *value_p becomes the least value of all, and a->reporter the first
  *  rank with a reason. */
 static int least(agreement_t *a, int *value_p)
 {
@@ -84,10 +84,11 @@ static int least(agreement_t *a, int *value_p)
 
 /* ---- engines --------------------------------------------------------------------------------- */
 
-/** Engines, and their groups, are made by one thread at a time. */
+/** Serialises the making of engines and groups. */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static bool is_open[NICBARRIER_ENGINES_MAX];
-/** An engine whose trial has failed is not tried again before then: a failing trial takes long. */
+/** An engine whose trial has failed is not tried again before this time, since a failing trial
+ *  takes long. */
 static _Atomic uint64_t barred_until[NICBARRIER_ENGINES_MAX];
 #define BARRED_NSEC UINT64_C(60000000000)
 
@@ -107,7 +108,7 @@ void nicbarrier_close_engines(void (*meet)(void))
 
 /* ---- what a rank brings --------------------------------------------------------------------- */
 
-/** A key that no other group has: at random, or the time where the kernel gives nothing. */
+/** A key that no other group has: a random number, or the time if the kernel gives none. */
 static uint64_t draw_key(void)
 {
     uint64_t key;
@@ -117,12 +118,12 @@ static uint64_t draw_key(void)
     return key != 0 ? key : 1;
 }
 
-/** Opens the engine if it may be needed, once for each process; its score, or 0. */
+/** Opens the engine, once in each process, if it may be needed. Returns its score, or 0. */
 static uint8_t open_engine(agreement_t *a, int i)
 {
     const nicbarrier_engine_t *engine = nicbarrier_engines[i];
     const int score = engine->score();
-    /* A text beside success is no reason. */
+    /* Text that came with success is not a reason. */
     nicbarrier_reason_t why = {""};
     if (a->options.engine == i ? score <= 0 : score < WORTHWHILE)
         return 0;
@@ -141,8 +142,8 @@ static uint8_t open_engine(agreement_t *a, int i)
     return done ? (uint8_t)score : 0;
 }
 
-/** Opens what this rank may need as a leader, being member `index` of the `n` of its node. False
- *  where that is not to be had and was asked for. */
+/** Opens what this rank needs if it is a leader; it is member `index` of the `n` of its node. False
+ *  if an engine that was asked for cannot be opened. */
 static bool open_engines(agreement_t *a, int index, int n)
 {
     const int size = ompi_comm_size(a->comm), asked = a->options.engine;
@@ -176,7 +177,7 @@ static bool find_facts(agreement_t *a)
     return open_engines(a, index, n);
 }
 
-/** All memory that is needed, but for what depends on others. */
+/** Allocates all memory whose size does not depend on other ranks. */
 static bool allocate(agreement_t *a)
 {
     const size_t size = (size_t)ompi_comm_size(a->comm);
@@ -200,8 +201,8 @@ static bool begin(agreement_t *a, bool able)
 
 /* ---- nodes ---------------------------------------------------------------------------------- */
 
-/** Of the members of a node so many each stand behind one leader, and have an area of its segment:
- *  members of the area that begins with member `first`, and where it lies. */
+/** The number of members in the area of the segment that begins with member `first`. Each group of
+ *  members behind one leader has such an area. */
 static int in_area(const nicbarrier_plan_t *p, int first)
 {
     return p->n - first < p->limit ? p->n - first : p->limit;
@@ -212,7 +213,7 @@ static size_t offset_of(const nicbarrier_plan_t *p, int first)
     return (size_t)(first / p->limit) * nicbarrier_shm_bytes(p->limit);
 }
 
-/** The first of a node: all areas. False where memory is exhausted. */
+/** Run by the first rank of a node: arranges all areas. False if memory is exhausted. */
 static bool arrange(const agreement_t *a, const onic_node_t *node, char *base)
 {
     const nicbarrier_plan_t *p = &a->plan;
@@ -228,7 +229,7 @@ static bool arrange(const agreement_t *a, const onic_node_t *node, char *base)
     return done;
 }
 
-/** A segment for the node, as the plan says; the first arranges it. */
+/** Makes the node's segment as the plan says. The first rank arranges it. */
 static int make_node(agreement_t *a, onic_segment_t *segment, int *able_p)
 {
     const nicbarrier_plan_t *p = &a->plan;
@@ -255,7 +256,7 @@ static int make_node(agreement_t *a, onic_segment_t *segment, int *able_p)
     return rc;
 }
 
-/** A leader among several: makes its buffers. False where memory is exhausted. */
+/** Makes a leader's buffers where there are several leaders. False if memory is exhausted. */
 static bool make_exchange(agreement_t *a)
 {
     int32_t partner[NICBARRIER_PARTNERS_MAX];
@@ -313,7 +314,7 @@ static int exchange(agreement_t *a)
         rc = ompi_request_wait(&requests[i], MPI_STATUS_IGNORE);
     if (rc == OMPI_SUCCESS)
         return rc;
-    /* The others may never come. */
+    /* The other messages may never come. */
     for (int i = 0; i < n; i++) {
         if (requests[i] != MPI_REQUEST_NULL) {
             (void)ompi_request_cancel(requests[i]);
@@ -326,7 +327,7 @@ static int exchange(agreement_t *a)
 
 static bool prepare(agreement_t *a, int engine, unsigned attempt)
 {
-    /* Of two attempts the words must not be taken for each other's. */
+    /* Each attempt has its own key, so that words of one are not taken for words of another. */
     const uint64_t key = a->facts[0].key + 0x9e3779b97f4a7c15u * attempt;
     const nicbarrier_group_t group = {key != 0 ? key : 1, a->plan.leaders, a->plan.leader};
     endpoint_t *mine = &a->exchange->mine;
@@ -365,8 +366,8 @@ static bool connect_team(agreement_t *a)
     return connected;
 }
 
-/** All leaders are connected: does the trial epoch become complete? Where one leader finds that it
- *  will not, the engine notifies the others, or they find it, too. */
+/** Run when all leaders are connected. True if the trial epoch becomes complete. If one leader
+ *  finds that it will not, the engine notifies the others, or they find out by themselves. */
 static bool passes_trial(agreement_t *a)
 {
     __atomic_fetch_add(a->config->trials, 1, __ATOMIC_RELAXED);
@@ -396,8 +397,8 @@ static int try_engine(agreement_t *a, int engine, unsigned attempt, bool *done_p
     return rc;
 }
 
-/** All ranks: the part between several leaders. Sets a->engine. From when an engine is connected
- * on, partners may need answers: the engine's helper thread or Open MPI's progress gives them. */
+/** All ranks: the part between several leaders. Sets a->engine. Once an engine is connected,
+ * partners may need answers: its helper thread or Open MPI's progress gives them. */
 static int set_up_network(agreement_t *a)
 {
     unsigned tried = 0, attempt = 0;
@@ -436,7 +437,7 @@ static int agree(agreement_t *a, int able)
 
 /* ---- the end -------------------------------------------------------------------------------- */
 
-/** Why there is no team: by one rank, or by each that has seen an error. */
+/** Reports why there is no team: on one rank, or on each rank that has seen an error. */
 static void report(const agreement_t *a, bool broken)
 {
     static atomic_bool reported;

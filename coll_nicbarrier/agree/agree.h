@@ -4,9 +4,9 @@
  */
 /**
  * @file
- * The agreement: all ranks of a communicator find out together what carries their barriers, and
- * make it, or find that some rank cannot. By collectives of Open MPI's other components, since the
- * call in which it is done, a blocking barrier, may wait.
+ * The agreement: all ranks of a communicator decide together what carries their barriers, and make
+ * it, or find that some rank cannot. It uses collectives of Open MPI's other components; it runs
+ * within a blocking barrier, so it may wait.
  *
  * 1. an allreduce: can every rank go on?
  * 2. an allgather: what each rank is and has (plan.h)
@@ -23,9 +23,9 @@
 #include "coll_nicbarrier/team/team.h"
 #include "ompi/communicator/communicator.h"
 
-/** What this rank asks for. Engine, ppn and the schedule are the same on all. */
+/** What this rank asks for. Engine, ppn and the schedule are the same on all ranks. */
 typedef struct nicbarrier_agreement_config {
-    int engine; /**< 1 and its number in nicbarrier_engines; 0: the best */
+    int engine; /**< 1 + its index in nicbarrier_engines; 0: the best */
     int ppn;    /**< most processes of a node behind one leader; 0: all */
     nicbarrier_engine_settings_t engines;
     nicbarrier_team_config_t team;
@@ -33,14 +33,15 @@ typedef struct nicbarrier_agreement_config {
 } nicbarrier_agreement_config_t;
 
 /**
- * Collective, and waits. `able`: this rank can go on; else memory is exhausted. Returns the team,
- * or NULL where some rank could not, after one rank that could not has given the reason (once in
- * each process). The same on all ranks, unless *rc_p is an OMPI error: then the others may or may
- * not have a team, which fails if they have.
+ * Collective, and waits. `able`: false if this rank has run out of memory. Returns the team, or
+ * NULL if some rank could not go on; one such rank reports the reason (once in each process). The
+ * result is the same on all ranks, unless *rc_p is an OMPI error: then the others may have a team,
+ * which will fail.
  */
 nicbarrier_team_t *nicbarrier_agree(struct ompi_communicator_t *comm,
                                     const nicbarrier_agreement_config_t *config, bool able,
                                     int *rc_p);
 
-/** Closes all engines that agreements have opened, behind a last meeting of the job. */
+/** Closes all engines that agreements have opened, after calling `meet`, which waits for the other
+ *  processes of the job. */
 void nicbarrier_close_engines(void (*meet)(void));

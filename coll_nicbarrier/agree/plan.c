@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-/** The first rank of a rank's node; itself where that rank is no first. */
+/** The first rank of a rank's node, or the rank itself if its first rank does not call itself
+ *  first. */
 static int32_t first_of(const nicbarrier_facts_t *all, int32_t rank)
 {
     const int32_t first = all[rank].first;
@@ -22,7 +23,8 @@ int32_t nicbarrier_limit(const nicbarrier_options_t *o, int32_t n, int32_t size)
         return n;
     if (o->ppn > 0)
         return o->ppn < n ? o->ppn : n;
-    /* A network engine that was asked for on a single node works between its processes. */
+    /* If a network engine was asked for on a single node, it works between the processes of that
+     * node. */
     return by_network && n == size ? 1 : n;
 }
 

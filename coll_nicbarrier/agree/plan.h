@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What all ranks of a communicator conclude from the facts of each: which share a node,
- * which lead, which engine is the best. All conclude the same. Pure. */
+/** What all ranks of a communicator conclude from the facts of each: which ranks share a node,
+ *  which lead, which engine is best. All ranks conclude the same. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,28 +16,28 @@
 /** What each rank sends to all others. */
 typedef struct nicbarrier_facts {
     uint64_t key;  /**< a random number, never 0: that of rank 0 names the group */
-    int32_t first; /**< the first rank of its node, in its view */
+    int32_t first; /**< the first rank of its node, as it sees it */
     nicbarrier_locality_t where;
-    uint8_t score[NICBARRIER_ENGINES_MAX]; /**< of each engine; 0: it has not been opened */
+    uint8_t score[NICBARRIER_ENGINES_MAX]; /**< its score for each engine; 0: not opened */
 } nicbarrier_facts_t;
 
-/** What is asked for. The same on all ranks. */
+/** What the user asks for. The same on all ranks. */
 typedef struct nicbarrier_options {
     int engine;  /**< its number, or NICBARRIER_ANY_ENGINE */
-    int32_t ppn; /**< most of a node behind one leader; 0: all */
+    int32_t ppn; /**< most processes of a node behind one leader; 0: all */
 } nicbarrier_options_t;
 
 typedef struct nicbarrier_plan {
     int32_t size;
-    int32_t first;   /**< of my node */
+    int32_t first;   /**< first rank of my node */
     int32_t n;       /**< members of my node */
-    int32_t index;   /**< mine among them */
-    int32_t limit;   /**< most of them behind one leader, 1 .. n */
-    int32_t leaders; /**< of all */
+    int32_t index;   /**< my index among them */
+    int32_t limit;   /**< most members behind one leader, 1 .. n */
+    int32_t leaders; /**< number of leaders in all */
     int32_t leader;  /**< my index among them, or -1 */
     int32_t nodes;
-    uint8_t score[NICBARRIER_ENGINES_MAX]; /**< the least of all leaders */
-    int32_t *rank;                         /**< of each leader */
+    uint8_t score[NICBARRIER_ENGINES_MAX]; /**< the least score of all leaders */
+    int32_t *rank;                         /**< the rank of each leader */
 } nicbarrier_plan_t;
 
 /** Most processes of a node of `n` behind one leader: 1 .. n. */
@@ -48,7 +48,7 @@ nicbarrier_plan_t nicbarrier_plan(const nicbarrier_options_t *options,
                                   const nicbarrier_facts_t *all, int32_t size, int32_t me,
                                   int32_t *room);
 
-/** Among several leaders: the best network engine whose bit is not in `tried`, or
+/** For several leaders: the best network engine whose bit is not set in `tried`, or
  *  NICBARRIER_ANY_ENGINE. */
 int nicbarrier_choose(const nicbarrier_plan_t *plan, const nicbarrier_options_t *options,
                       unsigned tried);
@@ -56,7 +56,7 @@ int nicbarrier_choose(const nicbarrier_plan_t *plan, const nicbarrier_options_t 
 /** Most partners of a leader. */
 #define NICBARRIER_PARTNERS_MAX (2 * NICBARRIER_STEPS_MAX)
 
-/** A leader: the indices of its partners in the schedule, each once; returns their number. A
- * partner of mine has me as a partner. */
+/** For a leader: writes the indices of its partners in the schedule, each once, and returns their
+ *  number. Partnership is mutual. */
 int nicbarrier_plan_partners(const nicbarrier_plan_t *plan, nicbarrier_schedule_kind_t schedule,
                              int32_t partner[NICBARRIER_PARTNERS_MAX]);

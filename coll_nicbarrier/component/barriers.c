@@ -19,7 +19,8 @@
 /** Polls of an incomplete barrier between two readings of the clock. */
 #define STEPS_PER_LOOK 1024U
 
-/* ---- what carries them: the lock is held, but for blocking barriers ------------------------- */
+/* ---- calls to the team; the lock is held except for blocking barriers -------------------------
+ */
 
 /** The error code of a failed or revoked team, or OMPI_SUCCESS. */
 static int failure(const nicbarrier_barriers_t *b)
@@ -29,7 +30,7 @@ static int failure(const nicbarrier_barriers_t *b)
     return nicbarrier_team_failed(b->team) ? ONIC_ERR_PROC_FAILED : OMPI_SUCCESS;
 }
 
-/** Enters the next barrier: its number. */
+/** Enters the next barrier and returns its number. */
 static uint64_t enter(nicbarrier_barriers_t *b)
 {
     if (b->team->kind != NICBARRIER_NODE_ENGINE &&
@@ -61,7 +62,8 @@ static void progress(void)
     (void)opal_progress();
 }
 
-/** Once, though threads may make the first barriers of several communicators at the same time. */
+/** Registers once, even if several threads make the first barriers of their communicators at the
+ *  same time. */
 static int register_progress(void)
 {
     nicbarrier_team_config_t *team = &nicbarrier_state.params.agreement.team;
@@ -112,8 +114,8 @@ nicbarrier_barriers_t *nicbarrier_barriers_new(struct ompi_communicator_t *comm,
     return b;
 }
 
-/** Out of the list, with the requests that stand in the queue: of some that a program never waited
- *  for MPI_Finalize does not ask whether they are complete. */
+/** Removes the barriers from the list, and their requests from the queue. MPI_Finalize does not ask
+ *  whether requests that the program never waited for are complete. */
 static void unlink_barriers(const nicbarrier_barriers_t *b)
 {
     nicbarrier_barriers_t **at = &nicbarrier_state.all;
@@ -165,8 +167,8 @@ static void give_back(nicbarrier_request_t *r)
         OBJ_RELEASE(comm);
 }
 
-/** The waiter may free a request while the thread that completes it still reads it. Whichever comes
- *  last returns it. */
+/** The waiter may free a request while the thread that completes it still reads it. The last holder
+ *  frees it. */
 static void release(nicbarrier_request_t *r)
 {
     if (atomic_fetch_sub(&r->holders, 1) == 1)
@@ -196,7 +198,7 @@ static void complete(nicbarrier_request_t *r)
 
     ompi_request_complete(&r->super, true);
     release(r);
-    /* Maybe the last reference. */
+    /* This may be the last reference. */
     OBJ_RELEASE(comm);
 }
 
@@ -204,7 +206,7 @@ static void complete(nicbarrier_request_t *r)
 
 static int step(nicbarrier_barriers_t *b)
 {
-    /* What the helper thread has done needs no look at the network. */
+    /* If the helper thread has completed it, the network need not be polled. */
     if (nicbarrier_team_done(b->team, b->head->epoch))
         return 0;
     if (++b->steps % STEPS_PER_LOOK == 0)
@@ -212,7 +214,7 @@ static int step(nicbarrier_barriers_t *b)
     return nicbarrier_team_progress(b->team);
 }
 
-/** True if the first of the queue is complete or has failed. */
+/** True if the first request of the queue is complete or has failed. */
 static bool is_through(nicbarrier_barriers_t *b, nicbarrier_request_t *r)
 {
     int *code = &r->super.req_status.MPI_ERROR;
@@ -295,7 +297,7 @@ uint64_t nicbarrier_barriers_enter(nicbarrier_barriers_t *b)
 
 int nicbarrier_barriers_wait(nicbarrier_barriers_t *b)
 {
-    /* Where nothing else is under way no other thread looks at the queue. */
+    /* If no nonblocking barrier is active, no other thread looks at the queue. */
     const bool alone =
         atomic_load_explicit(&b->head, memory_order_acquire) == NULL && b->complete == b->begun;
     const uint64_t epoch = alone ? enter(b) : nicbarrier_barriers_enter(b);
@@ -306,7 +308,7 @@ int nicbarrier_barriers_wait(nicbarrier_barriers_t *b)
     if (alone) {
         reached(b, epoch);
     } else {
-        /* It does not stand in the queue. */
+        /* A blocking barrier does not stand in the queue. */
         pthread_mutex_lock(&nicbarrier_state.lock);
         reached(b, epoch);
         pthread_mutex_unlock(&nicbarrier_state.lock);

@@ -29,8 +29,8 @@ static int component_register(void)
     return OMPI_SUCCESS;
 }
 
-/** A job whose only component for collectives does barriers alone has none for the others, of which
- *  Open MPI says no more than that. */
+/** Reports a job in which this is the only component for collectives: it does barriers alone, so
+ *  all others are missing, and Open MPI's own message does not say why. */
 static void check_alone(void)
 {
     const char *const *selected = NULL;
@@ -64,11 +64,11 @@ static int component_init(bool progress_threads, bool mpi_threads)
     return OMPI_SUCCESS;
 }
 
-/** Nanoseconds that a process waits at its end for the others. */
+/** Nanoseconds that a process waits for the others before it closes its engines. */
 #define LEAVE_NSEC UINT64_C(5000000000)
 
-/** The last messages of the last barriers may be lost: the engines answer until all of the job have
- *  come here. Mostly they have, by the fence of MPI_Finalize. */
+/** The last messages of the last barriers may be lost, so engines answer until all processes of the
+ *  job have come here. Usually the fence of MPI_Finalize has seen to that. */
 static void meet(void)
 {
     const uint64_t end = onic_now_nsec() + LEAVE_NSEC;
@@ -82,7 +82,7 @@ static void meet(void)
     }
 }
 
-/** Called when all communicators are gone. */
+/** Called after all communicators have been freed. */
 static int component_close(void)
 {
     if (nicbarrier_state.progressing) {

@@ -21,10 +21,10 @@ typedef struct nicbarrier_below {
 
 typedef struct nicbarrier_module {
     mca_coll_base_module_t super;
-    nicbarrier_barriers_t *barriers; /**< NULL where there is no team */
-    bool below_for_good;             /**< no other agreement is begun; nor within one */
-    int failure;                     /**< the code that the agreement has ended with here */
-    int calls;                       /**< up to the one that is to set up the engine */
+    nicbarrier_barriers_t *barriers; /**< NULL if there is no team */
+    bool below_for_good;             /**< no further agreement is begun; also set during one */
+    int failure;                     /**< the code with which the agreement has failed here */
+    int calls;                       /**< calls left until the one that sets up the engine */
     nicbarrier_below_t below;
 } nicbarrier_module_t;
 
@@ -57,13 +57,13 @@ OBJ_CLASS_INSTANCE(nicbarrier_module_t, mca_coll_base_module_t, construct, destr
 
 /* ---- barriers ------------------------------------------------------------------------------- */
 
-/** Agrees on a team for the communicator, or for one of its persistent requests. Where there is
- * none the module below serves for good, since another agreement would ask the same. */
+/** Agrees on a team for the communicator, or for one of its persistent requests. If there is none,
+ * the module below serves for good, since another agreement would ask the same. */
 static nicbarrier_barriers_t *set_up(nicbarrier_module_t *m, struct ompi_communicator_t *comm)
 {
     int rc;
 
-    /* Collectives of other modules may call barriers. */
+    /* Collectives of other modules may call barriers during the agreement. */
     m->below_for_good = true;
     nicbarrier_barriers_t *b = nicbarrier_barriers_new(comm, &rc);
     m->below_for_good = b == NULL;
@@ -72,8 +72,8 @@ static nicbarrier_barriers_t *set_up(nicbarrier_module_t *m, struct ompi_communi
     return b;
 }
 
-/** Where no team carries a call: what it ends with, or OMPI_SUCCESS, and it goes to the module
- *  below. */
+/** For a call that no team carries: the error that it returns, or OMPI_SUCCESS if the module below
+ *  is to do it. */
 static int failure_of(const nicbarrier_module_t *m, struct ompi_communicator_t *comm)
 {
     const bool failed = m->failure != OMPI_SUCCESS;
@@ -132,7 +132,7 @@ static int ibarrier(struct ompi_communicator_t *comm, ompi_request_t **request,
         return ibarrier_without(m, comm, request);
     nicbarrier_request_t *r = nicbarrier_request_new(comm, false);
     if (r == NULL) {
-        /* The others count it. */
+        /* The other ranks count this barrier, so this rank must, too. */
         nicbarrier_barriers_enter(b);
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
@@ -142,8 +142,9 @@ static int ibarrier(struct ompi_communicator_t *comm, ompi_request_t **request,
     return OMPI_SUCCESS;
 }
 
-/** A persistent barrier has a queue of its own, because those of a communicator may be started in a
- *  different order on each rank. The standard lets this call wait for the others. */
+/** A persistent barrier has its own team and queue, because the persistent barriers of a
+ *  communicator may be started in a different order on each rank. The standard lets this call wait
+ *  for the others. */
 static int barrier_init(struct ompi_communicator_t *comm, ompi_info_t *info,
                         ompi_request_t **request, mca_coll_base_module_t *module)
 {
@@ -161,7 +162,7 @@ static int barrier_init(struct ompi_communicator_t *comm, ompi_info_t *info,
         nicbarrier_barriers_free(b);
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    /* It may be started after its communicator has been freed by the user. */
+    /* The request may be started after the user has freed its communicator. */
     OBJ_RETAIN(comm);
     r->own = b;
     *request = &r->super;
@@ -176,9 +177,9 @@ static void keep(mca_coll_base_module_t *module)
         OBJ_RETAIN(module);
 }
 
-/** True if a communicator may be set up when it is made, which waits for all its ranks. Threads
- * might make communicators in a different order on each rank, so with MPI_THREAD_MULTIPLE only
- *  MPI_COMM_WORLD may. The same on all ranks. */
+/** True if a communicator may be set up when it is made, which waits for all its ranks. With
+ *  MPI_THREAD_MULTIPLE only MPI_COMM_WORLD may, since threads might make communicators in a
+ *  different order on each rank. The answer is the same on all ranks. */
 static bool may_wait(struct ompi_communicator_t *comm)
 {
     static atomic_bool single;
@@ -190,7 +191,8 @@ static bool may_wait(struct ompi_communicator_t *comm)
     return atomic_load(&single);
 }
 
-/** Modules are enabled from the lowest priority to the highest: what is there now is below. */
+/** Modules are enabled from the lowest priority to the highest, so the functions installed now are
+ *  those of the module below. */
 static int enable(mca_coll_base_module_t *module, struct ompi_communicator_t *comm)
 {
     nicbarrier_module_t *m = (nicbarrier_module_t *)module;
@@ -202,7 +204,7 @@ static int enable(mca_coll_base_module_t *module, struct ompi_communicator_t *co
     keep(m->below.barrier_module);
     keep(m->below.ibarrier_module);
     keep(m->below.barrier_init_module);
-    /* What has nothing below it cannot be taken over, because it could not be given back. */
+    /* A function with nothing below it is left alone, because a call could not be passed on. */
     m->super.coll_barrier = c->coll_barrier != NULL ? barrier : NULL;
     m->super.coll_ibarrier = c->coll_ibarrier != NULL ? ibarrier : NULL;
     m->super.coll_barrier_init = c->coll_barrier_init != NULL ? barrier_init : NULL;
@@ -238,7 +240,8 @@ mca_coll_base_module_t *nicbarrier_comm_query(struct ompi_communicator_t *comm, 
 {
     nicbarrier_module_t *m;
 
-    /* First of all, since MPI_COMM_WORLD's answer is that of all others. */
+    /* This check comes first, since the answer for MPI_COMM_WORLD holds for all other
+     * communicators. */
     if (!nicbarrier_settings_agree(comm) || OMPI_COMM_IS_INTER(comm) || ompi_comm_size(comm) < 2)
         return NULL;
     m = OBJ_NEW(nicbarrier_module_t);

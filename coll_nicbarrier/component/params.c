@@ -14,7 +14,7 @@
 #include "opal/mca/base/mca_base_pvar.h"
 
 #define HELP_FILE "help-coll-nicbarrier.txt"
-/** Below those of the components that come with Open MPI. */
+/** Lower than the priorities of the components that come with Open MPI. */
 #define PRIORITY_INITIAL 5
 
 nicbarrier_state_t nicbarrier_state = {
@@ -28,7 +28,7 @@ nicbarrier_counters_t nicbarrier_counters;
 
 /* ---- performance variables ------------------------------------------------------------------ */
 
-/** Those of an engine; a 64-bit atomic reads as what it holds. */
+/** Registers the counters of one engine. A 64-bit atomic reads as a plain number. */
 static void register_table(const mca_base_component_t *c, const nicbarrier_counter_t *table)
 {
     _Static_assert(sizeof(unsigned long long) == sizeof(_Atomic uint64_t), "counters are 64 bits");

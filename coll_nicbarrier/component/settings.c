@@ -4,13 +4,13 @@
  */
 /**
  * @file
- * Have all ranks the same settings? Ranks that do not agree on which call sets up the engine, or on
- * which component does the barriers, would wait for each other in different things and for ever.
+ * Makes sure that all ranks have the same settings. Ranks that disagree on which call sets up the
+ * engine, or on which component does the barriers, would wait for each other for ever.
  *
- * Each process publishes its settings in Open MPI's exchange during MPI_Init. In MPI_COMM_WORLD
- * each looks up rank 0, whose parameters hold for all ranks of the job; and, where those ask for
- * this component, the first process of each node: they must have the same version, or the component
- * stays out of everything on all ranks. Of communicators with processes of other jobs it stays out.
+ * Each process publishes its settings in Open MPI's exchange during MPI_Init. For MPI_COMM_WORLD
+ * each looks up rank 0, whose parameters hold for the whole job, and, if those ask for this
+ * component, the first process of each node: all must have the same version, or the component is
+ * not used at all on any rank. It is never used for communicators with processes of other jobs.
  */
 #include "coll_nicbarrier/component/state.h"
 
@@ -26,20 +26,21 @@
 
 #define KEY  "ompi-nic.coll.nicbarrier"
 #define HELP "help-coll-nicbarrier.txt"
-/** Of coll/tuned: with a lower one this component has nonblocking barriers at most. */
+/** The priority of coll/tuned. With a lower one this component gets nonblocking barriers at most.
+ */
 #define PRIORITY_OF_STOCK 30
 #define SHARED_MAX        8
 
 /** What a process publishes. */
 typedef struct settings {
     char version[32];          /**< of this package; empty: the process has published nothing */
-    int32_t value[SHARED_MAX]; /**< of parameters of which rank 0's values hold for the whole job */
+    int32_t value[SHARED_MAX]; /**< the parameters whose values on rank 0 hold for the whole job */
 } settings_t;
 
 static const nicbarrier_param_t *shared[SHARED_MAX]; /**< those parameters */
 static int n_shared;
 static settings_t mine;
-static settings_t agreed; /**< in my job: those of rank 0 */
+static settings_t agreed; /**< the settings of rank 0, for this job */
 static atomic_bool world_agrees;
 
 static void announce(void)
@@ -66,12 +67,13 @@ void nicbarrier_settings_publish(void)
             shared[n_shared++] = p;
         }
     }
-    /* Without an exchange there are no others either; if there are, they will decline. */
+    /* If there is no exchange, this is the only process. If there are others after all, they will
+     * decline. */
     (void)onic_modex_put_bytes(KEY, &mine, sizeof(mine));
     announce();
 }
 
-/** The settings of a process; its name need not belong to a process that Open MPI knows more of. */
+/** The settings of a process, which Open MPI need not have met before. */
 static settings_t look_up(opal_process_name_t name)
 {
     settings_t found = {.version = ""};
@@ -94,11 +96,11 @@ static bool is_same_version(const settings_t *s)
 
 /* ---- all of the job ------------------------------------------------------------------------- */
 
-/** The first processes of my version and of another one. */
+/** The first process of my version, and the first of another version. */
 typedef struct versions {
     bool same_seen, other_seen;
     opal_process_name_t same, other;
-    settings_t settings; /**< of the other */
+    settings_t settings; /**< of the process with the other version */
 } versions_t;
 
 static bool note_version(opal_process_name_t name, void *arg)
@@ -116,7 +118,7 @@ static bool note_version(opal_process_name_t name, void *arg)
     return !(v->same_seen && v->other_seen);
 }
 
-/** Without a launcher that knows which processes share nodes, all are looked up. */
+/** If the launcher does not know which processes share nodes, all processes are looked up. */
 static void note_all(struct ompi_communicator_t *comm, versions_t *v)
 {
     bool more = true;
@@ -124,7 +126,7 @@ static void note_all(struct ompi_communicator_t *comm, versions_t *v)
         more = note_version(ompi_group_get_proc_name(comm->c_local_group, i), v);
 }
 
-/** By one process of those that have my version. */
+/** Reports differing versions. Called on one process of those that have my version. */
 static void report_versions(struct ompi_communicator_t *comm, const versions_t *v)
 {
     char host[256] = "?";
@@ -153,7 +155,7 @@ static void describe(const settings_t *s, char *text, size_t size)
     }
 }
 
-/** Takes rank 0's values over, which it has checked. */
+/** Takes over the values of rank 0, which has checked them. */
 static void adopt(void)
 {
     char host[256] = "?", here[256], there[256];
@@ -168,14 +170,14 @@ static void adopt(void)
     onic_help(HELP, "adopted", host, here, there);
 }
 
-/** MPI_COMM_WORLD: its ranks are those of the job. */
+/** For MPI_COMM_WORLD, whose ranks are those of the job. */
 static bool world_may(struct ompi_communicator_t *comm)
 {
     versions_t v = {.same_seen = false};
     agreed = look_up((opal_process_name_t){OPAL_PROC_MY_NAME.jobid, 0});
     if (is_same_version(&agreed))
         adopt();
-    /* What no user has asked for is below other components on those ranks where it is in use. */
+    /* If the user has not asked for this component, other components rank above it. */
     if (!nicbarrier_params_wanted())
         return is_same_version(&agreed);
     if (!onic_modex_nodes(note_version, &v))
@@ -189,7 +191,7 @@ bool nicbarrier_settings_agree(struct ompi_communicator_t *comm)
 {
     if (comm == MPI_COMM_WORLD)
         atomic_store(&world_agrees, world_may(comm));
-    /* What another job has is not known. */
+    /* The settings of other jobs are not known. */
     for (int i = 0; i < ompi_comm_size(comm); i++)
         if (ompi_group_get_proc_name(comm->c_local_group, i).jobid != OPAL_PROC_MY_NAME.jobid)
             return false;

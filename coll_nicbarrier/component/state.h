@@ -9,13 +9,13 @@
  *
  * A communicator's barriers go to the module below until the K-th of them (parameter setup_call).
  * The first blocking one from that on runs the agreement (agree.h), by collectives of the modules
- * below, which all ranks call there in the same order. Nonblocking ones that have begun below end
- * there. What was agreed holds until the communicator is freed: a team (team.h) carries its
- * barriers, or the module below does. An agreement that ends in an error here fails all barriers of
- * the communicator, since others may use what it was to make.
+ * below, which all ranks call there in the same order. Nonblocking barriers that have begun below
+ * also end there. The result holds until the communicator is freed: a team (team.h) carries its
+ * barriers, or the module below does. If the agreement ends in an error here, all barriers of the
+ * communicator fail, since other ranks may use the team.
  *
- * Locks: `lock` of the component's state guards the list and all queues; it is held shortly, never
- * while waiting, and not when requests are completed, whose callbacks may do anything.
+ * Locks: `lock` of the component's state guards the list and all queues; it is held briefly, never
+ * while waiting, and not while requests are completed, since their callbacks may do anything.
  */
 #pragma once
 
@@ -50,18 +50,18 @@ typedef struct nicbarrier_barriers nicbarrier_barriers_t;
 
 typedef struct nicbarrier_state {
     nicbarrier_params_t params;
-    atomic_bool late;           /**< barriers between nodes came behind the fence of MPI_Finalize */
+    atomic_bool late;           /**< barriers between nodes came after the fence of MPI_Finalize */
     bool progressing;           /**< our function is registered with Open MPI's progress */
     pthread_mutex_t lock;       /**< guards the list and all queues */
-    atomic_int waiting;         /**< requests that are not complete: 0 means nothing to do */
-    nicbarrier_barriers_t *all; /**< what is left at the end belonged to forgotten requests */
+    atomic_int waiting;         /**< requests that are not complete; 0: nothing to do */
+    nicbarrier_barriers_t *all; /**< a list; those left at the end belong to forgotten requests */
 } nicbarrier_state_t;
 
 extern nicbarrier_state_t nicbarrier_state;
 
-/** Counters, one process. Of several threads, see nicbarrier_add. */
+/** Counters of this process. For updates by several threads see nicbarrier_add. */
 typedef struct nicbarrier_counters {
-    unsigned long long barriers[NICBARRIER_ENGINES_MAX]; /**< begun, by engine */
+    unsigned long long barriers[NICBARRIER_ENGINES_MAX]; /**< begun, for each engine */
     unsigned long long below;                            /**< left to the module below */
     unsigned long long agreements;
     unsigned long long trials;
@@ -72,14 +72,14 @@ typedef struct nicbarrier_counters {
 
 extern nicbarrier_counters_t nicbarrier_counters;
 
-/** Adds to one of them. Of any thread, and as cheap as a plain addition: where two threads add at
- *  the same time, one of them may be lost. */
+/** Adds to a counter. Any thread, and as cheap as a plain addition: if two threads add at the same
+ *  time, one addition may be lost. */
 static inline void nicbarrier_add(unsigned long long *counter, unsigned long long n)
 {
     __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
 }
 
-/** The same for objects in use, of which none may be lost. */
+/** The same for counts of objects in use, of which none may be lost. */
 static inline void nicbarrier_add_live(unsigned long long *counter, long long n)
 {
     if (opal_using_threads())
@@ -90,70 +90,71 @@ static inline void nicbarrier_add_live(unsigned long long *counter, long long n)
 
 /** Registers the parameters and performance variables with Open MPI. */
 void nicbarrier_params_register(const mca_base_component_t *component);
-/** Checks the values after all sources were read: errors get a text and a code. */
+/** Checks the values after all sources have been read. Reports errors and returns their code. */
 int nicbarrier_params_check(const mca_base_component_t *component);
-/** True if the user has asked for this component; else others do the barriers. */
+/** True if the user has asked for this component; otherwise other components do the barriers. */
 bool nicbarrier_params_wanted(void);
-/** The i-th parameter of the component and its engines, from 0 on; NULL behind the last. */
+/** The i-th parameter of the component and its engines, counted from 0; NULL past the last. */
 const nicbarrier_param_t *nicbarrier_param(int i);
 
-/* ---- have all ranks the same settings?: settings.c ------------------------------------------ */
+/* ---- settings that all ranks share: settings.c ------------------------------------------ */
 
-/** Publishes the settings of this process, and has the engines that may be chosen register with
- *  common/ before other components start; from the component's open function. */
+/** Publishes the settings of this process, and lets the engines that may be chosen register with
+ *  common/ before other components start. Called by the component's open function. */
 void nicbarrier_settings_publish(void);
-/** Whether this component may do the barriers of a communicator: the same answer on all its ranks.
- *  Looks up other processes for MPI_COMM_WORLD, never for others. Any MPI thread. */
+/** True if this component may do the barriers of a communicator. The answer is the same on all its
+ *  ranks. Looks up other processes for MPI_COMM_WORLD only. Any MPI thread. */
 bool nicbarrier_settings_agree(struct ompi_communicator_t *comm);
 
 /* ---- barriers and their requests: barriers.c ------------------------------------------------ */
 
 typedef struct nicbarrier_request {
     ompi_request_t super;
-    struct nicbarrier_request *next; /**< in the queue, or of those that are to be completed */
+    struct nicbarrier_request *next; /**< in the queue, or in a list of requests to be completed */
     uint64_t epoch;
     struct ompi_communicator_t *comm; /**< kept while the request is not complete */
-    _Atomic unsigned holders; /**< the user, and while it is active the thread that completes it */
-    nicbarrier_barriers_t *own; /**< persistent: its own, NULL in others */
+    _Atomic unsigned holders;   /**< the user; while active, also the thread that completes it */
+    nicbarrier_barriers_t *own; /**< a persistent request's own barriers; otherwise NULL */
 } nicbarrier_request_t;
 
 OBJ_CLASS_DECLARATION(nicbarrier_request_t);
 
-/** The barriers of a communicator or persistent request, in the order of their calls, and what
- *  carries them. Each gets a number, the epoch, and is entered as soon as it is begun. As they are
- *  complete in their order, the first of the queue is all that one has to look at. Nonblocking
- *  barriers stand in the queue, by their requests; a blocking one only takes a number. */
+/** The barriers of a communicator or persistent request, in the order of their calls, and the team
+ * that carries them. Each gets a number, its epoch, and is entered as soon as it begins. Barriers
+ * become complete in order, so only the first of the queue need be polled. The queue holds the
+ * requests of nonblocking barriers; a blocking barrier only takes a number. */
 struct nicbarrier_barriers {
     struct ompi_communicator_t *comm;
     nicbarrier_team_t *team;
-    uint64_t begun;                       /**< the last number that was given */
-    uint64_t complete;                    /**< the last that is known to be complete */
-    _Atomic(nicbarrier_request_t *) head; /**< not complete, in order */
+    uint64_t begun;                       /**< the last number given */
+    uint64_t complete;                    /**< the last number known to be complete */
+    _Atomic(nicbarrier_request_t *) head; /**< the queue of incomplete requests, in order */
     nicbarrier_request_t *tail;
-    unsigned steps;              /**< turns of progress without an end of the first */
-    nicbarrier_barriers_t *next; /**< of all */
+    unsigned steps;              /**< calls of progress while requests are incomplete */
+    nicbarrier_barriers_t *next; /**< in the list of all */
 };
 
-/** Collective, and waits: agrees on a team. NULL where there is none: on all ranks alike, unless
- *  the code in *rc_p says that the agreement has ended in an error here. */
+/** Collective, and waits: agrees on a team. NULL if there is none: on all ranks alike, unless *rc_p
+ *  is an error, with which the agreement has ended here. */
 nicbarrier_barriers_t *nicbarrier_barriers_new(struct ompi_communicator_t *comm, int *rc_p);
-/** Nothing of it may be under way. */
+/** Frees the barriers. None may be active. */
 void nicbarrier_barriers_free(nicbarrier_barriers_t *b);
-/** Begins the next barrier, nonblocking. The request stands in the queue until it is complete. */
+/** Begins the next barrier, a nonblocking one. The request stays in the queue until it is complete.
+ */
 void nicbarrier_barriers_begin(nicbarrier_barriers_t *b, nicbarrier_request_t *request);
-/** Begins the next barrier, for which no thread waits; its number. */
+/** Enters the next barrier without waiting for it. Returns its number. */
 uint64_t nicbarrier_barriers_enter(nicbarrier_barriers_t *b);
-/** Does a whole barrier. Returns OMPI_SUCCESS, or MPI's code where a process or a connection has
- *  failed or the communicator is revoked, which ends all barriers of this queue. */
+/** Does a whole barrier. Returns OMPI_SUCCESS, or MPI's error code if a process or a connection has
+ *  failed or the communicator was revoked; then all barriers of this queue fail. */
 int nicbarrier_barriers_wait(nicbarrier_barriers_t *b);
 
-/** Open MPI's progress: moves all that is busy on and completes requests. */
+/** Open MPI's progress function: advances all active barriers and completes requests. */
 int nicbarrier_progress(void);
 
-/** A new request; NULL where memory is exhausted. */
+/** A new request; NULL if memory is exhausted. */
 nicbarrier_request_t *nicbarrier_request_new(struct ompi_communicator_t *comm, bool persistent);
 
 /* ---- modules: module.c ---------------------------------------------------------------------- */
 
-/** The module for a communicator, and the component's priority; NULL: none. */
+/** The module for a communicator, and the component's priority; NULL if it declines. */
 mca_coll_base_module_t *nicbarrier_comm_query(struct ompi_communicator_t *comm, int *priority);

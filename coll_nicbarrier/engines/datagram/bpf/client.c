@@ -19,8 +19,8 @@
 #include "coll_nicbarrier/engines/datagram/bpf/local.h"
 #include "common/support/clock.h"
 
-/** A millisecond between questions while Ethernet addresses are looked for, and so many of them:
- * the kernel repeats its own question, which may be lost, after a second. */
+/** The service is asked again every millisecond while Ethernet addresses are looked up, this many
+ *  times at most: the kernel repeats its own request, which may be lost, after a second. */
 #define TRIES 2500
 
 /* ---- the service ----------------------------------------------------------------------------- */
@@ -35,8 +35,8 @@ static int map_page(nicbarrier_bpf_client_t *c, int fd)
     return c->page == NULL ? -1 : 0;
 }
 
-/** The socket whose packets the program at the interface's end finds. They have no checksum, which
- *  an adapter would put into what the program makes of them. */
+/** A socket whose packets are seen by the program at the interface's egress. They have no checksum:
+ *  the adapter would compute it over the packet that the program makes of them. */
 static int open_bell(const nicbarrier_bpf_share_t *share)
 {
     const int yes = 1;
@@ -64,7 +64,7 @@ static int open_bell(const nicbarrier_bpf_share_t *share)
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-/** A service that has not answered is not asked again for so long. */
+/** A service that has not answered is not asked again for this long. */
 #define LEFT_ALONE_NSEC UINT64_C(60000000000)
 static _Atomic uint64_t left_alone_until;
 
@@ -78,14 +78,15 @@ static bool is_left_alone(void)
     return onic_now_nsec() < atomic_load(&left_alone_until);
 }
 
-/** The service removes the group when it comes to it. */
+/** Closes the connection. The service then removes the group in its own time. */
 static void hang_up(nicbarrier_bpf_client_t *c)
 {
     close(c->service);
     c->service = -1;
 }
 
-/** Has the service do an order that gives the group's page, again where it looks for addresses. */
+/** Sends the service an order whose reply has the group's page, again and again while it looks up
+ *  addresses. */
 static int get_page(nicbarrier_bpf_client_t *c, nicbarrier_bpf_order_t order, int socket,
                     nicbarrier_reason_t *why)
 {
@@ -116,7 +117,7 @@ static int begin(nicbarrier_bpf_client_t *c, nicbarrier_bpf_order_t order, int s
         .kind = NICBARRIER_PACKET_WAKE, .cookie = share->id.cookie, .key = share->id.key};
     nicbarrier_packet_encode(&p, c->wake);
     c->request.id = share->id;
-    /* Another process has written it. */
+    /* Another process has written this string. */
     c->share.interface[sizeof(c->share.interface) - 1] = '\0';
     c->page = NULL;
     c->bell = -1;
@@ -151,7 +152,7 @@ int nicbarrier_bpf_client_open(nicbarrier_bpf_client_t *c)
     return 0;
 }
 
-/** An order whose reply has no page, unless it is a late one to an older question. */
+/** Sends an order whose reply has no page. A late reply to an earlier order may have one. */
 static bool order(nicbarrier_bpf_client_t *c, nicbarrier_bpf_order_t what)
 {
     nicbarrier_bpf_reply_t reply;
@@ -176,12 +177,13 @@ void nicbarrier_bpf_client_stop(nicbarrier_bpf_client_t *c)
 {
     if (c->service < 0)
         return;
-    /* A service that was killed, or does not come to it, removes nothing, and its programs would
-     * go on to keep the words that the process waits for. With another key they leave the group. */
+    /* A service that was killed or hangs removes nothing, and its programs would go on consuming
+     * the words that this process waits for. Once the key in the page differs, they leave the group
+     * alone. */
     if (c->page != NULL)
         __atomic_store_n(&c->page->key, ~c->page->key, __ATOMIC_SEQ_CST);
     if (!order(c, NICBARRIER_BPF_REMOVE)) {
-        /* One that has looked at the key before is over by then. */
+        /* A program that has read the old key has ended by then. */
         const struct timespec msec = {.tv_nsec = 1000000};
         (void)nanosleep(&msec, NULL);
     }
@@ -201,13 +203,13 @@ void nicbarrier_bpf_client_close(nicbarrier_bpf_client_t *c)
 
 /* ---- orders ---------------------------------------------------------------------------------- */
 
-/** The program runs before this returns, as long as the packet has not to wait for an address. */
+/** The program runs before this returns, unless the packet has to wait for an address. */
 static void ring(const nicbarrier_bpf_client_t *c)
 {
     (void)send(c->bell, c->wake, sizeof(c->wake), MSG_NOSIGNAL);
 }
 
-/** To at least that. */
+/** Raises the word to at least this value. */
 static void raise_to(uint64_t *word, uint64_t value)
 {
     uint64_t old = __atomic_load_n(word, __ATOMIC_RELAXED);

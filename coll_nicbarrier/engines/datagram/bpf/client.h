@@ -4,9 +4,9 @@
  */
 /**
  * @file
- * Barriers in the kernel: what a process has of a group. No privilege and no call of bpf() is
- * needed for it: the service (service.h) hands over a descriptor of the group's page, which is
- * mapped, and to enter is a store and a send on a socket.
+ * Barriers in the kernel: a process's access to a group. It needs no privilege and no bpf() call:
+ * the service (service.h) hands over a descriptor of the group's page, which is mapped; entering a
+ * barrier is a store and a send on a socket.
  */
 #pragma once
 
@@ -16,45 +16,46 @@
 #include "coll_nicbarrier/engines/datagram/wire/packet.h"
 #include "coll_nicbarrier/engines/engine.h"
 
-/** How another process of the same user gets at a group. */
+/** How another process of the same user gets access to a group. */
 typedef struct nicbarrier_bpf_share {
     char interface[16];
     nicbarrier_bpf_id_t id;
-    nicbarrier_bpf_peer_t by; /**< any partner: on the way to it the program is met */
-    uint32_t six;             /**< 1: it is reached by IPv6 */
+    nicbarrier_bpf_peer_t by; /**< any partner: packets towards it pass the program */
+    uint32_t six;             /**< 1: the partner is reached by IPv6 */
 } nicbarrier_bpf_share_t;
 
-/** A group that is in the kernel, as the process that has installed it or another one of its node
- *  has it: of a stepper (stepper.h). */
+/** A group in the kernel, as seen by the process that has installed it or by another process of its
+ *  node; the stepper's handle (stepper.h). */
 typedef struct nicbarrier_offload {
     nicbarrier_bpf_share_t share;
-    nicbarrier_bpf_request_t request; /**< with the addresses that partners have */
+    nicbarrier_bpf_request_t request; /**< with the partners' addresses */
     nicbarrier_bpf_page_t *page;
-    int service; /**< the connection, over which the group lives; -1: this is another process, or
-                      it was removed */
-    int bell;    /**< a socket whose packets leave by the interface */
+    int service; /**< the connection that keeps the group alive; -1: another process has it, or the
+                    group was removed */
+    int bell;    /**< a socket whose packets leave through the interface */
     unsigned char wake[NICBARRIER_PACKET_SIZE];
 } nicbarrier_bpf_client_t;
 
-/** Installs what the request says; version, order and name are filled in here. Waits until the
- *  Ethernet addresses of all partners are known, some seconds at most.
- *  @param socket of UDP, that the group's packets come to. @return 0, or -1 and the reason */
+/** Installs the group that the request describes; version, order and name are filled in here. Waits
+ * until the Ethernet addresses of all partners are known, some seconds at most.
+ *  @param socket the UDP socket that receives the group's packets. @return 0, or -1 and the reason
+ */
 int nicbarrier_bpf_client_install(nicbarrier_bpf_client_t *c, int socket, nicbarrier_reason_t *why);
-/** Partners of step k have the addresses that now stand in the request. False: that cannot be. */
+/** The partners of step k now have the addresses in the request. False if that is not possible. */
 bool nicbarrier_bpf_client_readdress(nicbarrier_bpf_client_t *c, uint32_t k);
-/** No program does anything more for the group; the page stays as it is. */
+/** The programs do nothing more for the group; its page stays as it is. */
 void nicbarrier_bpf_client_stop(nicbarrier_bpf_client_t *c);
 
-/** The same group for another process, by what is shared. 0, or -1. */
+/** Opens the same group in another process, by what was shared. 0, or -1. */
 int nicbarrier_bpf_client_open(nicbarrier_bpf_client_t *c);
 
-/** Of both: gives it back. */
+/** Closes what install or open has made. */
 void nicbarrier_bpf_client_close(nicbarrier_bpf_client_t *c);
 
-/** Enters all epochs up to this one. False: no program has done it. Any thread. */
+/** Enters all epochs up to this one. False if no program has done so. Any thread. */
 bool nicbarrier_bpf_client_enter(nicbarrier_bpf_client_t *c, uint64_t epoch);
-/** A word has come for step k. Likewise; one thread at a time. */
+/** A word has come for step k. False if no program has taken it. One thread at a time. */
 bool nicbarrier_bpf_client_take(nicbarrier_bpf_client_t *c, uint32_t k, uint64_t word);
 
-/** A state that the rule had, no older than the call. */
+/** A state that the rule was in at the time of the call or later. */
 void nicbarrier_bpf_client_snapshot(const nicbarrier_bpf_client_t *c, nicbarrier_rule_t *rule);

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Barriers in the kernel: descriptors that processes hand over; see fd_disposal.h. */
+/** Barriers in the kernel: disposal of descriptors that processes hand over; see fd_disposal.h. */
 #include "coll_nicbarrier/engines/datagram/bpf/fd_disposal.h"
 
 #include <arpa/inet.h>
@@ -14,11 +14,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/** Descriptors that threads close at a time, of all users and of each. */
+/** Descriptors being closed by threads at a time: of all users, and of each. */
 #define CLOSING      64
 #define CLOSING_EACH 4
 
-/** An option of a socket that is a number; -1: it is no socket, or has none of that kind. */
+/** A socket option that is a number; -1 if this is no socket or has no such option. */
 static int option_of(int fd, int level, int option)
 {
     int value = -1;
@@ -26,15 +26,15 @@ static int option_of(int fd, int level, int option)
     return getsockopt(fd, level, option, &value, &size) == 0 ? value : -1;
 }
 
-/** To close it takes no time, whoever has it open, too. */
+/** Closing a UDP socket takes no time, even if others have it open, too. */
 static bool is_udp(int fd)
 {
     return option_of(fd, SOL_SOCKET, SO_PROTOCOL) == IPPROTO_UDP &&
            option_of(fd, SOL_SOCKET, SO_TYPE) == SOCK_DGRAM;
 }
 
-/** A descriptor that is no socket of UDP may be of a file whose end only its owner brings about (of
- *  FUSE, or a stream with SO_LINGER): to close it is not for the service's own thread. */
+/** A descriptor that is no UDP socket may be a file whose close can be delayed by its owner (FUSE,
+ *  or a stream with SO_LINGER), so the service's own thread does not close it. */
 static struct closing {
     atomic_bool busy;
     uid_t user;
@@ -45,7 +45,7 @@ static void *close_it(void *arg)
 {
     struct closing *c = arg;
     sigset_t all;
-    /* Signals are for the service's own thread. */
+    /* Signals are handled by the service's own thread. */
     sigfillset(&all);
     (void)pthread_sigmask(SIG_BLOCK, &all, NULL);
     close(c->fd);
@@ -61,7 +61,7 @@ bool nicbarrier_bpf_fd_many(uid_t user)
     return n >= CLOSING_EACH;
 }
 
-/** One for which there is no thread stays open. */
+/** Closes it in a thread. If there is no thread for it, the descriptor stays open. */
 static void close_apart(int fd, uid_t user)
 {
     pthread_t thread;
@@ -87,8 +87,8 @@ void nicbarrier_bpf_fd_close(int fd, uid_t user)
         close_apart(fd, user);
 }
 
-/** Is it of this network? In one of their own users may open any port. `mine` is a socket of here.
- */
+/** True if the socket belongs to this network namespace. In a namespace of their own, users may
+ *  open any port. `mine` is a socket of this namespace. */
 static bool is_here(int fd, int mine)
 {
     uint64_t theirs = 0, here = 1;

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Ready-made packets; see frame.h. Offsets are of RFC 894, 791, 8200 and 768. */
+/** Ready-made packets; see frame.h. Offsets follow RFC 894, 791, 8200 and 768. */
 #include "coll_nicbarrier/engines/datagram/bpf/frame.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ enum { ETHERNET = 14, FOUR = 20, SIX = 40, UDP = 8, UDP_PROTOCOL = 17, HOPS = 64
 _Static_assert(ETHERNET + FOUR + UDP_SIZE == NICBARRIER_BPF_PACKET_V4, "as the programs have it");
 _Static_assert(ETHERNET + SIX + UDP_SIZE == NICBARRIER_BPF_PACKET_V6, "as the programs have it");
 
-/** Bytes as numbers of 16 bits in the order of this machine, added; `n` is even. */
+/** The sum of the bytes as 16-bit numbers in this machine's byte order; `n` is even. */
 static uint32_t sum_of(const uint8_t *bytes, size_t n)
 {
     uint32_t sum = 0;
@@ -48,7 +48,7 @@ static void ip_header(uint8_t *h, bool six, const nicbarrier_bpf_end_t *from,
     }
     h[0] = 0x45;
     onic_put16(h + 2, FOUR + UDP_SIZE);
-    onic_put16(h + 6, 0x4000); /* is not to be taken apart */
+    onic_put16(h + 6, 0x4000); /* do not fragment */
     h[8] = HOPS;
     h[9] = UDP_PROTOCOL;
     memcpy(h + 12, from->ip, 4);
@@ -76,7 +76,7 @@ void nicbarrier_bpf_frame(nicbarrier_bpf_packet_t *p, bool six, const nicbarrier
     onic_put16(udp + 4, UDP_SIZE);
     memcpy(udp + UDP, payload, NICBARRIER_PACKET_SIZE);
     onic_put64(udp + UDP + NICBARRIER_PACKET_EPOCH_AT, 0);
-    /* The addresses stand before UDP's header; protocol and length are added to them. */
+    /* The addresses stand before the UDP header; protocol and length are added to their sum. */
     onic_put16(pseudo, UDP_PROTOCOL);
     onic_put16(pseudo + 2, UDP_SIZE);
     p->sum = sum_of(udp - addresses, addresses + UDP_SIZE) + sum_of(pseudo, sizeof(pseudo));

@@ -18,7 +18,7 @@
 struct nicbarrier_bpf_kernel {
     struct nicbarrier_program *program;
     int groups, pages; /**< descriptors of the maps */
-    int interface;     /**< attached to it; 0: to none */
+    int interface;     /**< the interface it is attached to; 0: none */
 };
 
 static int quiet(enum libbpf_print_level level, const char *format, va_list arguments)
@@ -53,7 +53,7 @@ nicbarrier_bpf_programs_t nicbarrier_bpf_programs(const nicbarrier_bpf_kernel_t 
 
 /* ---- attachment ------------------------------------------------------------------------------ */
 
-/** Ours among the filters of an interface. */
+/** Identifies our filter among those of an interface. */
 enum { HANDLE = 0x6e62, PRIORITY = 0x6e62 };
 
 static const enum bpf_tc_attach_point ways[] = {BPF_TC_INGRESS, BPF_TC_EGRESS};
@@ -76,7 +76,7 @@ static int attach_tc(int interface, const nicbarrier_bpf_programs_t *programs)
         LIBBPF_OPTS(bpf_tc_opts, opts, .handle = HANDLE, .priority = PRIORITY,
                     .prog_fd = program[i], .flags = BPF_TC_F_REPLACE);
         const int rc = bpf_tc_hook_create(&hook);
-        /* Others' filters may be there, too. */
+        /* Filters of others may be there, too. */
         const int error = rc != 0 && rc != -EEXIST ? rc : bpf_tc_attach(&hook, &opts);
         if (error != 0)
             return -error;
@@ -110,7 +110,7 @@ void nicbarrier_bpf_unload(nicbarrier_bpf_kernel_t *k)
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-/** A page with the state to begin with; -1 where there is none. */
+/** A page with the initial state; -1 if it cannot be made. */
 static int make_page(const nicbarrier_bpf_plan_t *plan)
 {
     LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
@@ -138,7 +138,7 @@ int nicbarrier_bpf_install(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_plan
     if (page < 0)
         return -1;
     bool done = bpf_map_update_elem(k->pages, &plan->id, &page, BPF_NOEXIST) == 0;
-    /* The programs find a group when this one is there. */
+    /* Programs find the group once this entry exists, so it is added last. */
     if (done && bpf_map_update_elem(k->groups, &plan->id, &plan->group, BPF_NOEXIST) != 0) {
         const int error = errno;
         nicbarrier_bpf_remove(k, &plan->id);
@@ -159,8 +159,8 @@ int nicbarrier_bpf_update(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_plan_
     nicbarrier_bpf_group_t group;
     if (bpf_map_lookup_elem_flags(k->groups, &plan->id, &group, BPF_F_LOCK) != 0)
         return errno;
-    /* What programs have counted, or left to be sent, meanwhile is lost: it will be asked for. So
-     * is a wake-up, and who sleeps looks by itself. */
+    /* Counts and pending sends of programs that ran meanwhile are lost: messages will be asked for
+     * again. A wake-up may be lost, too; a sleeper looks again by itself. */
     group.sender[step] = plan->group.sender[step];
     group.packet[step] = plan->group.packet[step];
     return bpf_map_update_elem(k->groups, &plan->id, &group, BPF_EXIST | BPF_F_LOCK) == 0 ? 0
@@ -186,7 +186,7 @@ int nicbarrier_bpf_look(const nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_i
 void nicbarrier_bpf_remove(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_id_t *id)
 {
     (void)bpf_map_delete_elem(k->groups, id);
-    /* The kernel waits here until programs that began before have ended. */
+    /* The kernel waits here until programs that began earlier have ended. */
     (void)bpf_map_delete_elem(k->pages, id);
 }
 
