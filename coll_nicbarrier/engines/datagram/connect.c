@@ -2,9 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Engine datagram: groups, from prepare to disconnect, and what processes behind a leader
- * have of one: they wake its helper thread, by a packet, or reach what steps its group; see
- * engine.h. */
+/** Engine datagram: groups from prepare to disconnect, and followers, which wake the leader's
+ *  helper thread by a packet or use the group's stepper themselves; see engine.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +30,8 @@ int nicbarrier_datagram_prepare(const nicbarrier_group_t *group, nicbarrier_net_
     net->group = *group;
     nicbarrier_nacks_init(&net->nacks, &d->timing);
     *len_p = nicbarrier_udp_describe(bytes);
-    /* From here on it is no unknown group, of which every question is granted (input.c). */
+    /* From here on the group is known. For an unknown group every NACK is answered as if granted
+     * (input.c). */
     nicbarrier_datagram_lock();
     nicbarrier_datagram_add(net);
     nicbarrier_datagram_unlock();
@@ -41,7 +41,7 @@ int nicbarrier_datagram_prepare(const nicbarrier_group_t *group, nicbarrier_net_
 
 /* ---- partners ------------------------------------------------------------------------------- */
 
-/** The partner of that number, new or known; NULL where it cannot be had. */
+/** The partner with that index, new or known; NULL if it cannot be made. */
 static nicbarrier_partner_t *partner_of(nicbarrier_net_t *net, int32_t member,
                                         const nicbarrier_endpoints_t *endpoints,
                                         nicbarrier_reason_t *why)
@@ -89,7 +89,8 @@ int nicbarrier_datagram_connect(nicbarrier_net_t *net, const nicbarrier_endpoint
     net->events = *events;
     bool done = find_partners(net, endpoints, why) == 0;
     nicbarrier_datagram_unlock();
-    /* Until it is connected no other thread touches it, and a stepper may wait for the network. */
+    /* Until the group is connected no other thread uses it, and a stepper may wait for the network.
+     */
     done = done && nicbarrier_offload_install(net, why);
     nicbarrier_datagram_lock();
     net->connected = done;
@@ -99,7 +100,7 @@ int nicbarrier_datagram_connect(nicbarrier_net_t *net, const nicbarrier_endpoint
 
 /* ---- the trial ------------------------------------------------------------------------------- */
 
-/** True if a partner that is waited for is out of reach (reach.h). */
+/** True if a partner that this member waits for is out of reach (reach.h). */
 static bool misses_partner(const nicbarrier_net_t *net)
 {
     const uint64_t now = onic_now_nsec();
@@ -118,7 +119,7 @@ bool nicbarrier_datagram_hopeless(nicbarrier_net_t *net, nicbarrier_reason_t *wh
     if (hopeless) {
         nicbarrier_reason(why, "no way was found through the network to some leader of other "
                                "processes");
-        /* Others wait for this member. */
+        /* The other members wait for this one. */
         nicbarrier_datagram_fail(net);
     }
     nicbarrier_datagram_unlock();
@@ -128,7 +129,7 @@ bool nicbarrier_datagram_hopeless(nicbarrier_net_t *net, nicbarrier_reason_t *wh
 void nicbarrier_datagram_disconnect(nicbarrier_net_t *net)
 {
     nicbarrier_datagram_lock();
-    /* The processes behind this one learn of all that is complete. */
+    /* Lets the processes behind this one see what is complete. */
     (void)nicbarrier_datagram_look(net);
     nicbarrier_datagram_leave(net);
     nicbarrier_datagram_unlock();
@@ -139,8 +140,8 @@ void nicbarrier_datagram_disconnect(nicbarrier_net_t *net)
 typedef struct record {
     nicbarrier_address_t leader;
     uint32_t cookie;
-    uint32_t stepper; /**< in the table */
-    uint32_t len;     /**< of what follows; 0: the leader's process takes the steps */
+    uint32_t stepper; /**< index in the table of steppers */
+    uint32_t len;     /**< bytes that follow; 0: the leader's process takes the steps */
     unsigned char share[NICBARRIER_SHARE_MAX];
 } record_t;
 
@@ -193,7 +194,7 @@ void nicbarrier_datagram_notify(nicbarrier_follower_t *b, uint64_t epoch, bool a
 {
     bool wake = !attentive;
     if (b->access != NULL && b->stepper->enter(b->access, epoch)) {
-        /* Where that was the last, no packet has woken the leader's thread. */
+        /* If that was the last entry, no packet has woken the leader's thread. */
         wake = nicbarrier_view_completed(b->view) >= epoch && atomic_load(&b->view->wanted) != 0;
     }
     if (wake)

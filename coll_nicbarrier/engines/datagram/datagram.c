@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Engine datagram: the process, barriers, and the row of the engine; see engine.h. */
+/** Engine datagram: the process's part, barriers, and the engine's row; see engine.h. */
 #include "coll_nicbarrier/engines/datagram/state.h"
 
 #include <string.h>
@@ -10,10 +10,10 @@
 
 /* ---- process -------------------------------------------------------------------------------- */
 
-/** Nanoseconds between NACKs of one wait at most, however long that takes. */
+/** Most nanoseconds between NACKs of one wait, however long that takes. */
 #define MOST_NSEC UINT64_C(1000000000)
 
-/** All follow from the one that the user may set. */
+/** Derives all times from the one that the user may set. */
 static void set_timing(int usec)
 {
     const uint64_t first = (uint64_t)usec * 1000;
@@ -55,16 +55,16 @@ static void datagram_close(void)
 
 /* ---- barriers ------------------------------------------------------------------------------- */
 
-/** Shows the helper thread that an MPI thread is there. Threads that count at once may lose a
- * count, but not all. */
+/** Shows the helper thread that an MPI thread is active. Simultaneous increments may lose counts,
+ *  but not all of them. */
 static void tick(void)
 {
     nicbarrier_count(&nicbarrier_datagram.ticks);
 }
 
-/** Where a stepper goes on by itself, barriers may always be complete at the first look, and nobody
- *  reads what comes: partners in other groups may ask for what they have missed. So now and then it
- *  is read all the same. */
+/** If a stepper advances by itself, barriers may always be complete at the first look, so nobody
+ *  would read the socket, although partners in other groups may ask for messages they have missed.
+ *  It is read once in this many such barriers. */
 #define SHORTCUTS_PER_RECEIVE 64U
 
 static void take_shortcut(void)
@@ -134,8 +134,8 @@ static void datagram_fail(nicbarrier_net_t *net)
     nicbarrier_datagram_unlock();
 }
 
-/** Beats messages of Open MPI between nodes, and all there is but an adapter's own remote writes.
- */
+/** Better than messages of Open MPI between nodes, and than any engine but an adapter's own remote
+ *  writes. */
 static int datagram_score(void)
 {
     return 50;

@@ -65,8 +65,8 @@ void nicbarrier_datagram_leave(nicbarrier_net_t *net)
 {
     const bool failed = atomic_load_explicit(&net->failed, memory_order_relaxed);
     const bool used = atomic_load_explicit(&net->completed, memory_order_relaxed) != 0;
-    /* What was entered has to become complete, because others need the messages for that; but a
-     * group in which nothing ever did was not in use. */
+    /* Everything entered has to become complete, because others need the messages for that; but a
+     * group in which no barrier ever did was not in use. */
     net->gone = failed || (used && !nicbarrier_datagram_is_over(net));
     if (!net->gone)
         nicbarrier_datagram_free(net);
@@ -79,13 +79,13 @@ void nicbarrier_datagram_set_failed(nicbarrier_net_t *net)
     const nicbarrier_rule_t *r = nicbarrier_net_state(net);
     atomic_store_explicit(&net->failed, true, memory_order_release);
     if (!r->failed) {
-        /* Every member waits in some step. */
+        /* Every member waits in some step, so this exists. */
         const uint32_t k = (uint32_t)__builtin_ctzll(r->waits);
         nicbarrier_offload_take(net, k, r->received[k] | NICBARRIER_WORD_FAILED);
     }
 }
 
-/** Adds to the counter what the stepper has received by itself. */
+/** Adds the words that the stepper has received by itself to the counter. */
 static void count_taken(nicbarrier_net_t *net)
 {
     const nicbarrier_view_t *v = nicbarrier_net_view(net);
@@ -109,8 +109,8 @@ static void complete(nicbarrier_net_t *net, uint64_t completed)
         net->events.complete(net->events.arg, completed);
 }
 
-/** Words that a stepper has taken in by itself: their senders are there. It keeps only what comes
- *  from where they are expected. */
+/** Marks senders whose words the stepper has taken in by itself as alive: it takes only words from
+ *  expected addresses. */
 static void hear(nicbarrier_net_t *net, const nicbarrier_rule_t *r)
 {
     for (uint32_t k = 0; k < r->nsteps; k++) {
@@ -157,7 +157,8 @@ bool nicbarrier_datagram_look(nicbarrier_net_t *net)
         nicbarrier_view_completed(v) >
             atomic_load_explicit(&net->completed, memory_order_relaxed) ||
         nicbarrier_view_failed(v) > atomic_load_explicit(&net->failed, memory_order_relaxed);
-    /* Where another process of the node has entered, no timer runs yet for what is waited for. */
+    /* If another process of the node has entered, no timer is running yet for the steps it waits
+     * in. */
     if (moved || atomic_load_explicit(&v->entered, memory_order_relaxed) > net->entered)
         nicbarrier_datagram_catch_up(net, onic_now_nsec());
     return moved;
@@ -185,7 +186,7 @@ void nicbarrier_datagram_moved(nicbarrier_net_t *net, const nicbarrier_partner_t
     for (int k = 0; k < net->nsteps && net->connected; k++)
         if (net->to[k] == p || net->from[k] == p)
             nicbarrier_offload_readdress(net, (uint32_t)k);
-    /* What only the view has shown so far nobody would look for any more: what is complete, and
+    /* Nobody would look any more at what only the view has shown so far: completed epochs, and
      * steps that wait without a timer. */
     if (had_view && nicbarrier_net_view(net) == NULL)
         nicbarrier_datagram_catch_up(net, onic_now_nsec());

@@ -2,17 +2,17 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Engine datagram: packets in, and what is due; see state.h. The lock is held, but for
- * the sleep. */
+/** Engine datagram: incoming packets, and packets that are due; see state.h. The lock is held
+ *  except while sleeping. */
 #include <poll.h>
 #include <time.h>
 
 #include "coll_nicbarrier/engines/datagram/state.h"
 
-/** Packets received by one call. The rest waits for the next call, so that timers get a turn. */
+/** Packets received by one call. The rest waits for the next call, so that timers are served. */
 #define PACKETS_AT_ONCE 64
-/** Of the polls while the socket has not been of use for long, one in so many includes it, because
- *  that is a system call. */
+/** While the socket has been idle for long, only one poll in this many includes it, because that is
+ *  a system call. */
 #define POLLS_LONG   1024U
 #define POLLS_SELDOM 32U
 
@@ -21,15 +21,15 @@
 static void prove(nicbarrier_net_t *net, nicbarrier_partner_t *partner,
                   const nicbarrier_address_t *from)
 {
-    /* What a stepper has taken in by itself came before. */
+    /* Words that a stepper has taken in by itself came earlier. */
     if (nicbarrier_net_view(net) != NULL)
         nicbarrier_datagram_catch_up(net, onic_now_nsec());
     if (nicbarrier_reach_heard(partner, from, true))
         nicbarrier_datagram_moved(net, partner);
 }
 
-/** True if the packet comes from the receiver of my step that it names (`upwards`), or the sender.
- */
+/** True if the packet comes from the sender of my step that it names, or, if `upwards`, from the
+ *  receiver of that step. */
 static bool fits(const nicbarrier_net_t *net, const nicbarrier_packet_t *p, bool upwards)
 {
     const nicbarrier_step_t *s = &net->step[p->at];
@@ -60,7 +60,8 @@ static void take_nack(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
     }
 }
 
-/** EPOCH or REPEAT. A stepper that goes on by itself may have taken it in already. */
+/** An EPOCH or REPEAT packet. A stepper that advances by itself may have taken in its word already.
+ */
 static int take_message(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
                         const nicbarrier_address_t *from)
 {
@@ -90,7 +91,7 @@ static int take_for_group(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
         nicbarrier_count(&nicbarrier_datagram_counters.refused);
         return 0;
     }
-    /* What comes before connect is lost: it will be asked for. */
+    /* A packet that comes before connect is dropped: it will be asked for again. */
     if (!net->connected)
         return 0;
     switch (p->kind) {
@@ -107,9 +108,9 @@ static int take_for_group(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
 
 /* ---- other packets -------------------------------------------------------------------------- */
 
-/** NACK for a group that is not there: the answer is what was asked for. The sender has this
- *  process's endpoint of the group, so the group was here, was completed as far as it was entered,
- *  and freed; and a correct program has entered the same epochs everywhere. */
+/** A NACK for a group that is unknown here is answered with the epoch that it asks for. The sender
+ * has this process's endpoint of the group, so the group existed here, all epochs entered were
+ * completed, and it was freed; a correct program has entered the same epochs everywhere. */
 static void answer_for_freed(const nicbarrier_packet_t *p, const nicbarrier_address_t *from)
 {
     const nicbarrier_packet_t reply = {.kind = NICBARRIER_PACKET_REPEAT,
@@ -131,7 +132,7 @@ static int take(const unsigned char *bytes, size_t len, const nicbarrier_address
         nicbarrier_count(&nicbarrier_datagram_counters.refused);
         return 0;
     }
-    /* A helper thread that was asleep is awake now: that is all that this one is for. */
+    /* A WAKE only has to end the helper thread's sleep, and has done so. */
     if (p.kind == NICBARRIER_PACKET_WAKE)
         return 0;
     nicbarrier_net_t *net = nicbarrier_datagram_find(p.key);
@@ -177,7 +178,7 @@ static void expire(nicbarrier_net_t *net, uint64_t now)
     nicbarrier_datagram_follow(net, now);
 }
 
-/** Sends the NACKs that are due. */
+/** Sends all NACKs that are due. */
 static void expire_all(void)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
@@ -188,15 +189,16 @@ static void expire_all(void)
     }
 }
 
-/* ---- refusals -------------------------------------------------------------------------------- */
+/* ---- refused packets
+ * -------------------------------------------------------------------------------- */
 
-/** What was sent to the process of that cookie, and where. */
+/** The packet that was refused: the cookie it carried, and the address it was sent to. */
 typedef struct refusal {
     uint32_t cookie;
     nicbarrier_address_t to;
 } refusal_t;
 
-/** Fails the group if the refused process is a member that is waited for. */
+/** Fails the group if the refusing process is a member that this one waits for. */
 static void refuse(nicbarrier_net_t *net, uint64_t what)
 {
     const refusal_t *r = (const refusal_t *)(uintptr_t)what;
@@ -209,7 +211,7 @@ static void refuse(nicbarrier_net_t *net, uint64_t what)
     }
 }
 
-/** Takes in what hosts have refused. */
+/** Takes in the refusals reported by hosts. */
 static void take_refusals(void)
 {
     unsigned char bytes[NICBARRIER_PACKET_SIZE];
@@ -225,8 +227,8 @@ static void take_refusals(void)
 
 /* ---- from the socket ------------------------------------------------------------------------- */
 
-/** Is it time to poll the socket for a group, or all groups (NULL)? Seldom where a stepper takes
- * the words in. */
+/** True if it is time to poll the socket for a group, or for all groups (NULL). Rare where a
+ *  stepper takes in the words. */
 static bool is_due(const nicbarrier_net_t *net)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
@@ -243,7 +245,7 @@ int nicbarrier_datagram_receive(nicbarrier_net_t *net)
         net != NULL ? atomic_load_explicit(&net->completed, memory_order_relaxed) : 0;
     const bool due = is_due(net);
     nicbarrier_address_t from;
-    /* One more than a packet, so that longer ones are seen to be wrong. */
+    /* One byte more than a packet, so that longer ones are recognised as wrong. */
     unsigned char bytes[NICBARRIER_PACKET_SIZE + 1];
     int events = 0;
     for (int i = 0; due && i < PACKETS_AT_ONCE; i++) {

@@ -2,9 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Engine datagram: who takes the steps of a group, a stepper or this process; see
- * state.h.
- */
+/** Engine datagram: whether a stepper or this process takes the steps of a group; see state.h. */
 #include <string.h>
 
 #include "coll_nicbarrier/engines/datagram/state.h"
@@ -39,7 +37,7 @@ void nicbarrier_offload_remove(nicbarrier_net_t *net)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/** Of this process: goes as far as it gets, and sends what becomes due. */
+/** Advances the group in this process as far as possible, and sends messages that become due. */
 static void advance(nicbarrier_net_t *net)
 {
     const uint64_t out = nicbarrier_rule_advance(&net->rule);

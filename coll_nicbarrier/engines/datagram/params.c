@@ -10,7 +10,7 @@
 nicbarrier_datagram_config_t nicbarrier_datagram_config = {.nack_usec = 1000};
 nicbarrier_datagram_counters_t nicbarrier_datagram_counters;
 
-static int stepper; /* its text counts */
+static int stepper; /* an index; the engine reads the text */
 static const char *const steppers[] = {"auto", "bpf", "host", NULL};
 
 const nicbarrier_param_t nicbarrier_datagram_params[] = {

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file By which address a partner is reached; see reach.h. */
+/** Which address of a partner is used; see reach.h. */
 #include "coll_nicbarrier/engines/datagram/reach.h"
 
 #include <stddef.h>
@@ -31,10 +31,10 @@ bool nicbarrier_reach_heard(nicbarrier_partner_t *p, const nicbarrier_address_t 
 
 /* ---- what does not come --------------------------------------------------------------------- */
 
-/** One more NACK to the candidate in use, while silence means something or not. */
+/** Notes one more NACK to the candidate in use. `expected`: silence is significant. */
 static void note(nicbarrier_partner_t *p, bool expected, uint64_t now)
 {
-    /* What is slow to begin is no reason to be slow ever after. */
+    /* A slow start is no reason to be slow for ever. */
     if (!expected || p->since == 0) {
         memset(p->asked, 0, sizeof(p->asked));
         p->since = expected ? now : 0;
@@ -66,7 +66,7 @@ bool nicbarrier_reach_is_lost(const nicbarrier_partner_t *p, uint64_t now)
     return true;
 }
 
-/** What is not proven may be somebody else's: networks that are not connected may have the same
+/** An unproven address may belong to another host, since unconnected networks may use the same
  *  numbers. */
 bool nicbarrier_reach_refused(nicbarrier_partner_t *p, const nicbarrier_address_t *at)
 {

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Engine datagram: state, and packets out; see state.h. */
+/** Engine datagram: state, and outgoing packets; see state.h. */
 #include <sched.h>
 
 #include "coll_nicbarrier/engines/datagram/state.h"
@@ -15,9 +15,10 @@ void nicbarrier_datagram_lock(void)
         sched_yield();
 }
 
-/* ---- packets out ----------------------------------------------------------------------------- */
+/* ---- outgoing packets
+ * ----------------------------------------------------------------------------- */
 
-/** As the parameter drop says. */
+/** True if the packet is to be dropped, by the parameter drop. */
 static bool is_dropped(void)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;

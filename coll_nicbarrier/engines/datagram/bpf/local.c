@@ -13,10 +13,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/** Seconds that a process waits for a service that does not answer. */
+/** Seconds that a process waits for an answer of the service. */
 #define PATIENCE_SEC 5
 
-/** The name, in the abstract namespace: it begins with a zero. */
+/** The socket's name, in the abstract namespace: it begins with a zero byte. */
 static socklen_t name_of(const char *interface, struct sockaddr_un *a)
 {
     memset(a, 0, sizeof(*a));
@@ -92,8 +92,8 @@ ssize_t nicbarrier_bpf_local_receive(int fd, void *bytes, size_t size, int *desc
     struct msghdr m = {.msg_iov = &data,
                        .msg_iovlen = 1,
                        .msg_control = control.room,
-                       /* Not all of the room: in what alignment adds the kernel would put another
-                        * descriptor, which nobody closed. */
+                       /* Without the padding: the kernel would put a second descriptor there, which
+                        * nobody would close. */
                        .msg_controllen = CMSG_LEN(sizeof(int))};
     *descriptor = -1;
     const ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
@@ -106,7 +106,7 @@ ssize_t nicbarrier_bpf_local_receive(int fd, void *bytes, size_t size, int *desc
     return m.msg_flags & MSG_TRUNC ? 1 : n;
 }
 
-/** Patience is over: not by EAGAIN, which is the service's own word for "ask again". */
+/** The error for a timeout. It must not be EAGAIN, by which the service says "ask again". */
 static int error_here(void)
 {
     return errno == EAGAIN ? ETIMEDOUT : errno;
@@ -119,8 +119,8 @@ int nicbarrier_bpf_ask(int service, nicbarrier_bpf_request_t *r, nicbarrier_bpf_
     reply->text[0] = '\0';
     r->version = NICBARRIER_BPF_VERSION;
     r->order = (uint32_t)order;
-    /* One that is turned away has its reply before it asks, and finds the connection closed, which
-     * the kernel may say first. */
+    /* A client that is turned away gets its reply before it asks, and then finds the connection
+     * closed, which the kernel may report first. */
     if (nicbarrier_bpf_local_send(service, r, sizeof(*r), socket) != 0 && errno != EPIPE &&
         errno != ECONNRESET)
         return error_here();

@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/** A request, or the answer to it. */
+/** A netlink request, or the answer to it. */
 typedef union message {
     struct nlmsghdr header;
     struct {
@@ -38,7 +38,7 @@ static void add_attribute(message_t *m, unsigned short type, const void *value, 
     m->header.nlmsg_len = NLMSG_ALIGN(m->header.nlmsg_len) + RTA_ALIGN(a->rta_len);
 }
 
-/** The attribute of an answer behind its body, or NULL. */
+/** An attribute after the body of an answer, or NULL. */
 static const void *attribute(const message_t *m, size_t body, unsigned short type, size_t len)
 {
     const size_t end = m->header.nlmsg_len;
@@ -53,7 +53,7 @@ static const void *attribute(const message_t *m, size_t body, unsigned short typ
     return NULL;
 }
 
-/** Asks the kernel. The answer replaces the question. @return 0, or an errno */
+/** Asks the kernel. The answer overwrites the request. @return 0, or an errno */
 static int ask(message_t *m)
 {
     const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
@@ -72,7 +72,7 @@ static int ask(message_t *m)
     return 0;
 }
 
-/** The router on the way to `to->ip`, or that itself; and my own address. */
+/** Finds the next hop towards `to->ip` (a router, or that address itself) and my own address. */
 static int find_route(int interface, bool six, const nicbarrier_bpf_end_t *to,
                       nicbarrier_bpf_end_t *from, uint8_t next[16])
 {
@@ -110,7 +110,7 @@ static void begin_neighbour(message_t *m, int interface, bool six, const uint8_t
     add_attribute(m, NDA_DST, ip, six ? 16 : 4);
 }
 
-/** Makes the kernel look for the Ethernet address. */
+/** Makes the kernel look up the Ethernet address. */
 static void look_for(int interface, bool six, const uint8_t ip[16])
 {
     message_t m;
@@ -172,7 +172,7 @@ int nicbarrier_bpf_link_watch(void)
     return -1;
 }
 
-/** What the messages say does not matter: some may be lost. */
+/** The content of the messages does not matter, since some may have been lost. */
 bool nicbarrier_bpf_link_is_gone(int watch, int interface)
 {
     message_t m;

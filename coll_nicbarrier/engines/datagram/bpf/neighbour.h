@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Barriers in the kernel: by which router and Ethernet addresses a partner is reached, as
- *  the kernel would send to it; and whether the interface is still there. */
+/** Barriers in the kernel: the router and Ethernet addresses by which the kernel would reach a
+ *  partner, and whether the interface still exists. */
 #pragma once
 
 #include <net/if.h>
@@ -12,22 +12,22 @@
 #include "coll_nicbarrier/engines/datagram/bpf/frame.h"
 
 /**
- * The Ethernet address of the partner, or of the router on the way to it, and my own addresses on
- * the way. Never waits.
+ * Finds the Ethernet address of the partner, or of the router towards it, and my own addresses on
+ * that path. Never waits.
  *
- * @param interface by which it must be reached
+ * @param interface through which the partner must be reached
  * @param to        its `ip` is given, its `mac` is filled in
  * @param from      gets `ip` and `mac`
- * @return 0, or an errno: EAGAIN while the kernel looks for the address, ENETUNREACH where it is
- *         not reached by this interface, or not by Ethernet
+ * @return 0, or an errno: EAGAIN while the kernel looks up the address, ENETUNREACH if the partner
+ * is not reached through this interface, or not by Ethernet
  */
 int nicbarrier_bpf_neighbour(int interface, bool six, nicbarrier_bpf_end_t *to,
                              nicbarrier_bpf_end_t *from);
 
-/** An interface's own Ethernet address. @return 0, or ENETUNREACH where it has none */
+/** The interface's own Ethernet address. @return 0, or ENETUNREACH if it has none */
 int nicbarrier_bpf_mac(int interface, uint8_t mac[6]);
 
 /** A descriptor that becomes readable when interfaces change; or -1 and errno. */
 int nicbarrier_bpf_link_watch(void);
-/** After that: has the interface been removed? */
+/** Reads the descriptor. True if the interface has been removed. */
 bool nicbarrier_bpf_link_is_gone(int watch, int interface);

@@ -6,22 +6,22 @@
  * @file
  * Barriers in the kernel: the programs. See state.h. Compiled for eBPF only.
  *
- *  - TC, ingress, takes in the words that come, and sends what becomes due with one in the packet
- *    that brought it and in clones of it.
- *  - TC, egress, finds the process's WAKE, reads the page, and sends what becomes due in it and in
- *    clones of it.
+ *  - TC, ingress: takes in words that arrive. Messages that become due go out in the packet that
+ * brought the word and in clones of it.
+ *  - TC, egress: sees the process's WAKE and reads the page. Messages that become due go out in
+ * that packet and in clones of it.
  *
- * XDP in place of the first was not faster between hosts on one machine (4.9 us a barrier of two
- * hosts by either), has one packet for all that is due, and needs a driver that does not lose what
- * it sends.
+ * XDP instead of TC ingress was not faster between hosts on one machine (either takes 4.9 us for a
+ * barrier of two hosts); it has only one packet for all messages due, and it needs a driver that
+ * does not lose what it sends.
  *
- * What goes on does so as TC_ACT_UNSPEC: TC_ACT_OK would end TC's list, and with it filters of the
- * host that stand behind this one, which may be there to keep packets out.
+ * Other packets pass with TC_ACT_UNSPEC. TC_ACT_OK would end TC's list and so skip later filters of
+ * the host, which may be there to keep packets out.
  *
- * A program sends only what it holds: no kernel has a way for a program to make a packet. A packet
- * that is not ours leaves each program behind a few comparisons. One that does not fit the group as
- * it stands here is left to the process. The checksum of UDP is not looked at: the CRC of Ethernet
- * covers the way from the last switch, and key and cookie, 96 random bits, the rest.
+ * A program can send only packets that it holds: no kernel lets a program make one. A packet that
+ * is not ours passes after a few comparisons. A packet that does not fit the group's state here is
+ * left to the process. The UDP checksum is not verified: Ethernet's CRC covers the path from the
+ * last switch, and key and cookie, 96 random bits, cover the rest.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -44,7 +44,7 @@ const char terms[] SEC("license") = "Dual BSD/GPL";
 
 /* ---- maps ------------------------------------------------------------------------------------ */
 
-/** As state.h has it. */
+/** See state.h. */
 struct group {
     struct bpf_spin_lock lock;
     NICBARRIER_BPF_GROUP_FIELDS
@@ -76,9 +76,9 @@ struct {
     __array(values, struct page);
 } pages SEC(".maps");
 
-/* ---- packets that come ----------------------------------------------------------------------- */
+/* ---- incoming packets ----------------------------------------------------------------------- */
 
-/** What is read of a packet of ours. */
+/** The fields read from one of our packets. */
 struct message {
     nicbarrier_bpf_id_t id;
     nicbarrier_bpf_sender_t sender;
@@ -86,8 +86,8 @@ struct message {
     uint64_t word;
 };
 
-/** Where UDP begins in a packet that is of the right size in all its headers; NULL in others. Notes
- *  who has sent it. */
+/** The UDP header in a packet whose headers all have the right size; otherwise NULL. Notes the
+ *  sender. */
 INLINE void *find_udp(void *data, void *end, nicbarrier_bpf_sender_t *sender)
 {
     const struct ethhdr *ethernet = data;
@@ -115,7 +115,7 @@ INLINE void *find_udp(void *data, void *end, nicbarrier_bpf_sender_t *sender)
                : NULL;
 }
 
-/** Reads a packet; false where it is not ours. */
+/** Reads a packet. False if it is not ours. */
 INLINE bool read_message(void *data, void *end, struct message *m)
 {
     const struct udphdr *udp = find_udp(data, end, &m->sender);
@@ -137,7 +137,7 @@ INLINE bool read_message(void *data, void *end, struct message *m)
     return true;
 }
 
-/** True if the group waits for a word from there. The rule judges the rest. */
+/** True if the group waits for a word from that sender. The rule judges the word itself. */
 INLINE bool fits(const struct group *g, const struct message *m)
 {
     const uint32_t k = m->at;
@@ -160,15 +160,15 @@ INLINE nicbarrier_bpf_page_t *page_of(const nicbarrier_bpf_id_t *id)
 
 /* ---- the rule; the group's lock is held ------------------------------------------------------ */
 
-/** The state begins to change, or has changed. Only an atomic operation whose result is used is a
- *  full barrier on all processors. */
+/** Marks the state as about to change, or as changed. Only an atomic operation whose result is used
+ *  is a full barrier on all processors. */
 INLINE void mark(nicbarrier_bpf_page_t *page)
 {
     const uint64_t before = __sync_fetch_and_add(&page->version, 1);
     __asm__ volatile("" : : "r"(before));
 }
 
-/** Shows the new state. @return whether the word has changed */
+/** Publishes the new state. @return true if the word has changed */
 INLINE bool finish(nicbarrier_bpf_page_t *page)
 {
     const nicbarrier_rule_t *r = &page->rule;
@@ -180,8 +180,8 @@ INLINE bool finish(nicbarrier_bpf_page_t *page)
     return more;
 }
 
-/** Takes in the word. True where the process gets the packet: it ends its sleep, or brings a
- * failure or what the rule does not understand. */
+/** Takes in the word. True if the process gets the packet, because it ends its sleep, or brings a
+ *  failure or something that the rule does not understand. */
 INLINE bool take(struct group *g, nicbarrier_bpf_page_t *page, const struct message *m)
 {
     nicbarrier_rule_t *r = &page->rule;
@@ -198,7 +198,7 @@ INLINE bool take(struct group *g, nicbarrier_bpf_page_t *page, const struct mess
     return wake || r->failed != failed || verdict == NICBARRIER_WORD_WRONG;
 }
 
-/** Does what processes have ordered. They see for themselves what it has led to. */
+/** Carries out the orders of processes, which see the effect for themselves. */
 INLINE void obey(struct group *g, nicbarrier_bpf_page_t *page)
 {
     nicbarrier_rule_t *r = &page->rule;
@@ -218,7 +218,7 @@ INLINE void obey(struct group *g, nicbarrier_bpf_page_t *page)
 
 #define BYTES sizeof(((nicbarrier_bpf_packet_t *)0)->bytes)
 
-/** A packet that is to be sent. */
+/** A packet to be sent. */
 struct outgoing {
     uint32_t len;
     _Alignas(8) uint8_t bytes[BYTES];
@@ -232,7 +232,7 @@ INLINE uint16_t folded(uint64_t sum)
     return sum == 0 ? 0xffff : (uint16_t)sum;
 }
 
-/** The message of step k, with its word of now; false where there is none. */
+/** Makes the message of step k with its current word. False if there is none. */
 INLINE bool prepare(const struct group *g, const nicbarrier_bpf_page_t *page, uint32_t k,
                     struct outgoing *out)
 {
@@ -258,7 +258,7 @@ INLINE bool prepare(const struct group *g, const nicbarrier_bpf_page_t *page, ui
 
 /* ---- TC -------------------------------------------------------------------------------------- */
 
-/** Writes a message into the packet, which has its size. */
+/** Writes a message over the packet, which has the same size. */
 INLINE bool write(struct __sk_buff *skb, const struct outgoing *out)
 {
     return skb->len == out->len &&
@@ -267,7 +267,7 @@ INLINE bool write(struct __sk_buff *skb, const struct outgoing *out)
                 : bpf_skb_store_bytes(skb, 0, out->bytes, NICBARRIER_BPF_PACKET_V6, 0) == 0);
 }
 
-/** The packet as it is. */
+/** Saves the packet as it is. */
 INLINE void save(struct __sk_buff *skb, struct outgoing *out)
 {
     out->len = skb->len;
@@ -277,9 +277,9 @@ INLINE void save(struct __sk_buff *skb, struct outgoing *out)
         (void)bpf_skb_load_bytes(skb, 0, out->bytes, NICBARRIER_BPF_PACKET_V6);
 }
 
-/** Writes the messages that are due into the packet, one after the other, and sends clones of it,
- *  but for the last one, which stays in the packet.
- *  @return whether there is one */
+/** Writes the messages that are due over the packet, one after the other, and sends a clone for
+ *  each but the last, which stays in the packet.
+ *  @return true if there is one */
 INLINE bool send_all(struct __sk_buff *skb, const struct group *g,
                      const nicbarrier_bpf_page_t *page, uint64_t due)
 {
@@ -295,7 +295,7 @@ INLINE bool send_all(struct __sk_buff *skb, const struct group *g,
     return pending;
 }
 
-/** How many bits are set. */
+/** The number of bits set. */
 INLINE uint64_t bits(uint64_t set)
 {
     uint64_t n = 0;
@@ -304,7 +304,7 @@ INLINE uint64_t bits(uint64_t set)
     return n;
 }
 
-/** Reads the packet where it lies; some of it may lie elsewhere at first. */
+/** Reads the packet in place, after making all of it directly accessible. */
 INLINE bool read_skb(struct __sk_buff *skb, struct message *m)
 {
     if (skb->len != NICBARRIER_BPF_PACKET_V4 && skb->len != NICBARRIER_BPF_PACKET_V6)

@@ -4,8 +4,8 @@
  */
 /**
  * @file
- * Barriers in the kernel: what processes ask of the service (service.h), over a socket of this
- * host. All are of one size; a reply follows each. Pure. Checking trusts nothing.
+ * Barriers in the kernel: requests of processes to the service (service.h), over a local socket.
+ * All have one size, and a reply follows each. Pure. Requests are checked without trust.
  */
 #pragma once
 
@@ -16,29 +16,29 @@
 #include "coll_nicbarrier/engines/datagram/bpf/state.h"
 #include "coll_nicbarrier/schedule/schedule.h"
 
-/** The service's socket of an interface: this and the interface's name, in the abstract namespace,
- *  which is of the network's. */
+/** The name of the service's socket: this followed by the interface's name, in the abstract
+ *  namespace, which belongs to the network namespace. */
 #define NICBARRIER_BPF_SOCKET "ompi-nic/nicbarrier-bpf/"
 
-/** Changes with the layout of anything that both sides see. */
+/** Changes with the layout of anything that both sides use. */
 #define NICBARRIER_BPF_VERSION 3
 
 typedef enum nicbarrier_bpf_order {
-    NICBARRIER_BPF_INSTALL = 1, /**< a group, with the process's socket; the reply has its page */
-    NICBARRIER_BPF_OPEN,        /**< a group of the same user; the reply has its page */
-    NICBARRIER_BPF_READDRESS,   /**< step `number` of the connection's group has other addresses */
-    NICBARRIER_BPF_REMOVE,      /**< the connection's group */
-    NICBARRIER_BPF_LIST,        /**< the group of that number; ENOENT behind the last */
-    NICBARRIER_BPF_QUIT,        /**< for the service's own user: the connection ends behind it */
+    NICBARRIER_BPF_INSTALL = 1, /**< install a group; has the process's socket; reply: its page */
+    NICBARRIER_BPF_OPEN,        /**< open a group of the same user; reply: its page */
+    NICBARRIER_BPF_READDRESS,   /**< step `number` of the connection's group has new addresses */
+    NICBARRIER_BPF_REMOVE,      /**< remove the connection's group */
+    NICBARRIER_BPF_LIST,        /**< describe the group with that number; ENOENT past the last */
+    NICBARRIER_BPF_QUIT, /**< end the service, for its own user; the connection closes last */
     NICBARRIER_BPF_ORDERS
 } nicbarrier_bpf_order_t;
 
-/** Where a partner is. */
+/** The address of a partner. */
 typedef struct nicbarrier_bpf_peer {
-    uint8_t ip[16]; /**< network byte order; of IPv4 the first 4 bytes, the others 0 */
-    uint16_t port;  /**< of UDP */
+    uint8_t ip[16]; /**< network byte order; IPv4: the first 4 bytes, the others 0 */
+    uint16_t port;  /**< UDP port */
     uint16_t zero;
-    uint32_t cookie; /**< of packets to it */
+    uint32_t cookie; /**< carried by packets to the partner */
 } nicbarrier_bpf_peer_t;
 
 typedef struct nicbarrier_bpf_request {
@@ -46,26 +46,26 @@ typedef struct nicbarrier_bpf_request {
     uint32_t order;
     nicbarrier_bpf_id_t id;
     uint32_t number;
-    /* Install, and readdress. */
-    uint32_t me; /**< in the group */
+    /* For INSTALL and READDRESS. */
+    uint32_t me; /**< my index in the group */
     uint32_t nsteps;
     uint32_t six;  /**< 1: all partners are reached by IPv6 */
-    uint32_t drop; /**< for tests: of 1000 messages so many are not sent */
+    uint32_t drop; /**< for tests: messages dropped of each 1000 */
     nicbarrier_step_t step[NICBARRIER_RULE_STEPS];
     nicbarrier_bpf_peer_t to[NICBARRIER_RULE_STEPS], from[NICBARRIER_RULE_STEPS];
 } nicbarrier_bpf_request_t;
 
 typedef struct nicbarrier_bpf_reply {
     uint32_t version;
-    uint32_t error; /**< an errno; 0: done. EAGAIN: the way to a partner is being looked for */
-    char text[120]; /**< where there is an error: in plain words */
-    /* List. */
+    uint32_t error; /**< an errno; 0: done. EAGAIN: the path to a partner is being looked up */
+    char text[120]; /**< a description of the error */
+    /* For LIST. */
     nicbarrier_bpf_id_t id;
     uint32_t user, process, nsteps, zero;
     uint64_t entered, completed;
     uint64_t count[NICBARRIER_BPF_COUNTERS];
 } nicbarrier_bpf_reply_t;
 
-/** @return NULL, or what is wrong with it (a static English fragment). Behind it steps that send
- *  have a receiver, and steps that wait a sender. */
+/** @return NULL, or what is wrong with the request (a static English fragment). In a valid one each
+ *  step that sends has a receiver, and each step that waits a sender. */
 const char *nicbarrier_bpf_request_wrong(const void *bytes, size_t len);

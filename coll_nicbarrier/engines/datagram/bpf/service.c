@@ -23,23 +23,24 @@
 #include "coll_nicbarrier/engines/datagram/bpf/request.h"
 #include "common/support/clock.h"
 
-/** Connections at most, of each user twice what groups it may have. */
+/** Most connections; a user may have twice as many as groups. */
 #define CONNECTIONS 4096
 /** Nanoseconds until Ethernet addresses are looked up again. */
 #define REFRESH_NSEC UINT64_C(5000000000)
-/** Connections that may wait to be taken. */
+/** Connections that may wait to be accepted. */
 #define BACKLOG 128
-/** Microseconds after which what blocks in a round is interrupted. */
+/** Microseconds after which a blocking call within a round is interrupted. */
 #define HURRY_USEC 20000
 
-/** A process, and its group where it has installed one. */
+/** A connected process, and its group if it has installed one. */
 typedef struct client {
     int fd;
     struct ucred user;
-    int page;   /**< of its group; -1: it has none */
-    int socket; /**< which it has handed over: kept with the group, so that nobody gets its port */
+    int page;   /**< of its group; -1: no group */
+    int socket; /**< the socket that it has handed over, kept with the group so that nobody else
+                   gets its port */
     uint16_t port;
-    nicbarrier_bpf_request_t group; /**< as it was asked for, with later addresses */
+    nicbarrier_bpf_request_t group; /**< as requested, with later addresses */
     nicbarrier_bpf_plan_t plan;
 } client_t;
 
@@ -73,7 +74,7 @@ static bool is_served(int fd, const struct ucred *user)
            (r->has_group && (user->gid == r->group || is_member(fd, r->group)));
 }
 
-/** Connections of the user, or groups. */
+/** The number of the user's connections, or of its groups. */
 static unsigned count_of(uid_t user, bool groups)
 {
     unsigned n = 0;
@@ -86,7 +87,7 @@ static unsigned count_of(uid_t user, bool groups)
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-/** Who may send the word of step k, as it stands in its packets. */
+/** Sets who may send the word of step k, as it stands in the packets. */
 static void plan_sender(client_t *c, uint32_t k)
 {
     const nicbarrier_bpf_request_t *r = &c->group;
@@ -101,7 +102,7 @@ static void plan_sender(client_t *c, uint32_t k)
     sender->port[1] = htons(c->port);
 }
 
-/** The message of step k. @return 0, or an errno */
+/** Makes the message of step k. @return 0, or an errno */
 static int plan_packet(client_t *c, uint32_t k)
 {
     const nicbarrier_bpf_request_t *r = &c->group;
@@ -121,7 +122,7 @@ static int plan_packet(client_t *c, uint32_t k)
     return error;
 }
 
-/** Plans step k of the client's group by the addresses that it has. @return 0, or an errno */
+/** Plans step k of the client's group with its current addresses. @return 0, or an errno */
 static int plan_step(client_t *c, uint32_t k)
 {
     if (c->group.step[k].wait_for != NICBARRIER_NOBODY)
@@ -132,7 +133,8 @@ static int plan_step(client_t *c, uint32_t k)
 static int plan_all(client_t *c)
 {
     int first = 0;
-    /* All are looked up, so that the kernel looks for all at once. */
+    /* Looks up all addresses before returning an error, so that the kernel resolves them all at
+     * once. */
     for (uint32_t k = 0; k < c->group.nsteps; k++) {
         const int error = plan_step(c, k);
         first = first == 0 || first == EAGAIN ? (error != 0 ? error : first) : first;
@@ -170,7 +172,7 @@ static int readdress(client_t *c, const nicbarrier_bpf_request_t *r)
 {
     const uint32_t k = r->number;
     nicbarrier_bpf_request_t *g = &c->group;
-    /* The programs write one packet over another: all are of one size. */
+    /* Programs write one packet over another, so all must have one size. */
     if (c->page < 0 || r->nsteps != g->nsteps || r->six != g->six ||
         memcmp(&r->step[k], &g->step[k], sizeof(g->step[k])) != 0)
         return EINVAL;
@@ -190,7 +192,7 @@ static void remove_group(client_t *c)
     c->page = -1;
 }
 
-/** A group of the same user. */
+/** Finds a group of the same user. */
 static const client_t *find(const client_t *c, const nicbarrier_bpf_id_t *id)
 {
     for (int i = 0; i < service.n; i++) {
@@ -202,8 +204,8 @@ static const client_t *find(const client_t *c, const nicbarrier_bpf_id_t *id)
     return NULL;
 }
 
-/** The Ethernet addresses may have changed. Until that is seen, the engine's repetitions go
- *  through. */
+/** Looks up the Ethernet addresses again, since they may have changed. Until a change is noticed,
+ *  the engine's repeated messages get through. */
 static void refresh(void)
 {
     for (int i = 0; i < service.n; i++) {
@@ -219,7 +221,7 @@ static void refresh(void)
 
 /* ---- list ------------------------------------------------------------------------------------ */
 
-/** The number-th group that the client may see. */
+/** Describes the number-th group that the client may see. */
 static int list(const client_t *c, uint32_t number, nicbarrier_bpf_reply_t *reply)
 {
     const bool sees_all = c->user.uid == geteuid();
@@ -290,7 +292,7 @@ static int do_order(client_t *c, const nicbarrier_bpf_request_t *r, int *socket,
     }
 }
 
-/** False where the connection is over. */
+/** Serves one request. False if the connection is over. */
 static bool serve_one(client_t *c)
 {
     static nicbarrier_bpf_request_t r;
@@ -309,7 +311,7 @@ static bool serve_one(client_t *c)
     }
     if (socket >= 0)
         nicbarrier_bpf_fd_close(socket, c->user.uid);
-    /* One that does not take its replies is over, too: nothing here waits for it. */
+    /* A client that does not read its replies is dropped: the service never waits for one. */
     return n > 0 && nicbarrier_bpf_local_send(c->fd, &reply, sizeof(reply),
                                               reply.error == 0 ? page : -1) == 0;
 }
@@ -325,7 +327,7 @@ static void drop_client(int i)
     service.client[i] = service.client[--service.n];
 }
 
-/** May the user have one more connection? @return 0, or an errno */
+/** Checks whether the user may have one more connection. @return 0, or an errno */
 static int admit(int fd, struct ucred *user)
 {
     socklen_t size = sizeof(*user);
@@ -339,7 +341,7 @@ static int admit(int fd, struct ucred *user)
                : 0;
 }
 
-/** It is told why, whatever it asks. */
+/** Sends the client the error, whatever it asks for. */
 static void turn_away(int fd, int error)
 {
     nicbarrier_bpf_reply_t reply = {.version = NICBARRIER_BPF_VERSION, .error = (uint32_t)error};
@@ -348,7 +350,7 @@ static void turn_away(int fd, int error)
     close(fd);
 }
 
-/** Takes all connections that wait, but for those that come meanwhile. */
+/** Accepts all connections that were waiting when called. */
 static void take_clients(void)
 {
     for (int i = 0; i < BACKLOG; i++) {
@@ -388,8 +390,8 @@ int nicbarrier_bpf_listen(int reserved)
     return listen(reserved, BACKLOG);
 }
 
-/** Descriptors that users have sent are released where their messages are dropped unread, too, and
- *  may be of sockets that linger: a signal ends that. */
+/** Descriptors sent with unread messages are closed by the kernel, and may be sockets that linger:
+ *  a signal interrupts that. */
 static void hurry(bool on)
 {
     const suseconds_t usec = on ? HURRY_USEC : 0;
@@ -402,10 +404,10 @@ static void on_alarm(int number)
     (void)number;
 }
 
-/** What is waited for besides the processes. */
+/** Descriptors polled besides those of the processes. */
 enum { LISTENING, STOP, LINKS, OTHERS };
 
-/** One round. @return 0, or an errno */
+/** Serves one round. @return 0, or an errno */
 static int serve_all(struct pollfd *fds)
 {
     const int n = service.n;
@@ -418,7 +420,7 @@ static int serve_all(struct pollfd *fds)
     if (fds[LINKS].revents != 0 && nicbarrier_bpf_link_is_gone(fds[LINKS].fd, service.interface))
         return ENODEV;
     hurry(true);
-    /* Backwards, because one that goes gives its place to the last. */
+    /* Backwards, because a client that is removed is replaced by the last one. */
     for (int i = n - 1; i >= 0; i--)
         if (fds[OTHERS + i].revents != 0 && !serve_one(service.client[i]))
             drop_client(i);
@@ -436,7 +438,7 @@ int nicbarrier_bpf_serve(int listening, nicbarrier_bpf_kernel_t *k, int interfac
     uint64_t refreshed = onic_now_nsec();
     const struct sigaction alarm = {.sa_handler = on_alarm};
     int error = links < 0 || sigaction(SIGALRM, &alarm, NULL) != 0 ? errno : 0;
-    /* It may have gone before it was watched. */
+    /* The interface may have gone before it was watched. */
     if (error == 0 && nicbarrier_bpf_link_is_gone(links, interface))
         error = ENODEV;
     service.kernel = k;
@@ -453,8 +455,8 @@ int nicbarrier_bpf_serve(int listening, nicbarrier_bpf_kernel_t *k, int interfac
             refreshed = onic_now_nsec();
         }
     }
-    /* Connections stay until this process ends: then all is gone, and who has asked for it sees
-     * that. */
+    /* Connections stay open until this process ends, so whoever asked for that sees when everything
+     * is gone. */
     nicbarrier_bpf_remove_all(k);
     return error;
 }

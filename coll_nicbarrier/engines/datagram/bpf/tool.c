@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file nicbarrier-bpf: barriers in the kernel, for those who look after hosts. */
+/** nicbarrier-bpf: the administrator's tool for barriers in the kernel. */
 #include <errno.h>
 #include <getopt.h>
 #include <grp.h>
@@ -75,7 +75,7 @@ static int attach_failed(int error)
     }
 }
 
-/** Becomes readable when the process is told to end. */
+/** A descriptor that becomes readable when the process is told to end. */
 static int watch_signals(void)
 {
     sigset_t set;
@@ -104,7 +104,7 @@ static int serve(const options_t *o, int listening)
     }
     printf("nicbarrier-bpf: loaded on %s\n", o->interface);
     (void)fflush(stdout);
-    /* The parent ends here; what it has loaded is the child's, too. */
+    /* The parent ends here; the child inherits what it has loaded. */
     if (!o->foreground && daemon(0, 0) != 0) {
         error = errno;
         nicbarrier_bpf_unload(k);
@@ -131,7 +131,7 @@ static int load(options_t *o)
 
 /* ---- status and unload ----------------------------------------------------------------------- */
 
-/** As nicbarrier_bpf_ask, about the group of that number. */
+/** As nicbarrier_bpf_ask, for the group with that number. */
 static int ask(int service, nicbarrier_bpf_order_t order, uint32_t number,
                nicbarrier_bpf_reply_t *reply)
 {
@@ -178,14 +178,14 @@ static int unload(const char *interface)
         const int reserved = nicbarrier_bpf_reserve(interface);
         if (reserved < 0)
             return complain("it is being loaded or unloaded", "try again");
-        /* Of a service that was killed TC's programs may be left. */
+        /* A killed service may have left its TC programs. */
         nicbarrier_bpf_sweep((int)if_nametoindex(interface));
         close(reserved);
         return complain("it is not loaded on this interface", "");
     }
     const int error = ask(service, NICBARRIER_BPF_QUIT, 0, &r);
     if (error == 0) {
-        /* The connection ends when all is gone. */
+        /* The connection closes when everything is gone. */
         (void)nicbarrier_bpf_local_receive(service, &r, sizeof(r), &none);
     }
     close(service);
@@ -224,7 +224,7 @@ static int parse_groups(const char *text, nicbarrier_bpf_rules_t *rules)
     return 0;
 }
 
-/** 0, or the exit status; -1: all is done. */
+/** Returns 0 to go on, an exit status to fail with, or -1 if all is done. */
 static int parse(int argc, char **argv, options_t *o)
 {
     static const struct option long_options[] = {
