@@ -139,7 +139,7 @@ static nicstride_facts_t facts_of(const nicstride_module_t *m, int rc, void **ba
 /** What all ranks have sent each other: facts, and addresses unless all know them already. */
 typedef struct gathered {
     nicstride_facts_t *facts;
-    char *records; /**< bytes of a record */
+    char *records; /**< for each rank a copy of its facts and then its address; or NULL */
     size_t stride; /**< bytes of a record */
 } gathered_t;
 
@@ -340,9 +340,7 @@ static int agree(nicstride_module_t *m, int rc, bool whole)
     return facts[3] != 0 ? OMPI_SUCCESS : find_nodes_again(m);
 }
 
-/** Connects a process with its neighbours, unless it is connected already, and maps the receive
- *  pools of those on its node. Otherwise this would take 1.3 of the 1.8 ms of the first long put of
- *  1 MiB. */
+/** The number of neighbours on each side to which a process of the node connects at once. */
 #define NEIGHBOURS 2
 
 /** Connects a process with its neighbours, unless it is connected already, and maps the receive

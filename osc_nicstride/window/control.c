@@ -14,7 +14,7 @@
 
 #define ALIGN64(n) (((n) + 63) & ~(size_t)63)
 
-/** Places `bytes` behind what was placed before; returns where. */
+/** Places `bytes` after everything placed so far; returns their offset. */
 static size_t place(size_t *end, size_t bytes)
 {
     const size_t at = *end;
@@ -43,7 +43,8 @@ nicstride_ctl_parts_t nicstride_ctl_place(int nlocal, int nranks, bool mapped)
 
 /* ---- windows that have failed ---------------------------------------------------------------- */
 
-/* The cause in the upper half of the word, the process + 1 in the lower. Nodes are smaller. */
+/* The upper half of the word holds the cause, the lower half the process + 1. A node has fewer
+ * processes than that. */
 #define WHO_BITS 16
 
 void nicstride_break(const nicstride_module_t *m, nicstride_broken_t why, int local)
@@ -74,15 +75,15 @@ static bool is_orphaned(const nicstride_module_t *m, onic_owned_lock_t *lock)
 
     if (owner < 0 || !onic_peer_look(m->near[owner]))
         return false;
-    /* What it had a moment ago it has for ever, or had given back before. */
+    /* An owner that is dead now either has the lock for ever or gave it back before. */
     if (onic_owned_by(lock) != owner)
         return false;
     nicstride_break(m, NICSTRIDE_BROKEN_UPDATE, (int)owner);
     return true;
 }
 
-/** Tries for some microseconds. One that takes the lock again and again leaves it free for moments
- *  only, and one try after each nap would not meet these. */
+/** Tries for some microseconds. If another process takes the lock again and again, it is free only
+ *  for moments, which single tries between naps would miss. */
 static bool try_again(const nicstride_module_t *m, onic_owned_lock_t *lock)
 {
     for (unsigned i = 0; i < 4 * ONIC_OWNED_SPINS; i++) {

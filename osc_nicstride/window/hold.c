@@ -7,7 +7,7 @@
 #include "common/layout/copy.h"
 #include "osc_nicstride/protocol/atomics.h"
 
-/* Locks are taken in their order: two processes that need several never wait in a circle. */
+/* Locks are taken in ascending order, so processes that need several never deadlock. */
 
 static onic_owned_lock_t *lock_of(const nicstride_hold_t *h, unsigned i)
 {
@@ -19,7 +19,7 @@ static unsigned lowest(nicstride_stripes_t set)
     return (unsigned)__builtin_ctzll(set);
 }
 
-/** The locks that elements in those bytes need. */
+/** The locks that elements in bytes [from, to) need. */
 static nicstride_stripes_t needed(const nicstride_hold_t *h, int64_t from, int64_t to)
 {
     return nicstride_stripes(nicstride_ctl(h->m, h->local)->discipline, (uint64_t)from,
@@ -67,7 +67,8 @@ bool nicstride_hold_try(nicstride_hold_t *h, int64_t from, int64_t to)
     return true;
 }
 
-/* ---- what needs no walk ---------------------------------------------------------------------- */
+/* ---- updates that need no walk
+ * --------------------------------------------------------------- */
 
 static void apply_bytes(const nicstride_apply_t *a, void *at, const void *src, void *old, size_t n)
 {

@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What an accumulate holds while it updates elements of a target on this node: locks that
- * are shared by the processes of the node, by the discipline of the target's memory
- *  (protocol/discipline.h). Memory that nobody else maps has one lock, by which calls of its own
- *  process and handlers of messages exclude each other. */
+/** @file What an accumulate holds while it updates elements of a target on this node: locks shared
+ *  by the processes of the node, by the discipline of the target's memory (protocol/discipline.h).
+ *  Memory that nobody else maps has one lock, by which calls of its own process and handlers of
+ *  messages exclude each other. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,16 +16,16 @@
 #include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/op.h"
 
-/** The bytes that an update is about, and what it holds of them. */
+/** An update of a target's memory, and the locks that it holds. */
 typedef struct nicstride_hold {
     const nicstride_module_t *m;
-    int local;               /**< whose memory */
-    bool locks;              /**< it needs some */
+    int local;               /**< the process whose memory is updated */
+    bool locks;              /**< it needs locks */
     nicstride_stripes_t set; /**< the locks held */
 } nicstride_hold_t;
 
-/** Prepares an update: says how it is to be applied, in `a`, and whether it needs to hold anything.
- *  `aligned`: all its elements are, to their size. */
+/** Prepares an update: sets in `a` how it is applied, and notes whether it needs locks. `aligned`:
+ *  all its elements are aligned to their size. */
 static inline void nicstride_hold_init(nicstride_hold_t *h, const nicstride_module_t *m, int local,
                                        nicstride_apply_t *a, bool aligned)
 {
@@ -33,7 +33,7 @@ static inline void nicstride_hold_init(nicstride_hold_t *h, const nicstride_modu
 
     *h = (nicstride_hold_t){.m = m, .local = local, .locks = true};
     a->atomic = nicstride_by_atomics(nicstride_ctl(m, local)->discipline, a->size, a->extent);
-    /* Whole elements are loaded, whoever stores them. */
+    /* Whole elements are loaded whatever stores them. */
     if (a->atomic || (a->kind == NICSTRIDE_APPLY_NO_OP && word))
         h->locks = !aligned;
 }
@@ -44,15 +44,16 @@ static inline bool nicstride_hold_aligned(const onic_layout_t *l, const void *ba
     return onic_is_aligned(l, (uintptr_t)base, size & -size);
 }
 
-/** Holds what elements in bytes [from, to) of the target need, and gives back what it has held.
- *  Waits; MPI threads. 0, or ONIC_ERR_PROC_FAILED. */
+/** Takes the locks that elements in bytes [from, to) of the target need, and gives back those held
+ *  before. Waits; MPI threads. 0, or ONIC_ERR_PROC_FAILED. */
 int nicstride_hold_take(nicstride_hold_t *h, int64_t from, int64_t to);
 
-/** The same for handlers, once: never waits. False, and nothing is held, where others hold it. */
+/** The same for handlers: tries once and never waits. False, and nothing is held, if others hold a
+ *  lock. */
 bool nicstride_hold_try(nicstride_hold_t *h, int64_t from, int64_t to);
 
-/** The same for `len` > 0 packed bytes of a layout from `pos` on, whose offsets count from `disp`
- *  bytes into the target's memory. */
+/** The same for `len` > 0 packed bytes of a layout from `pos` on. The layout's offsets count from
+ *  `disp` bytes into the target's memory. */
 static inline bool nicstride_hold_try_layout(nicstride_hold_t *h, const onic_layout_t *l,
                                              uint64_t pos, uint64_t len, int64_t disp)
 {
@@ -65,18 +66,19 @@ static inline bool nicstride_hold_try_layout(nicstride_hold_t *h, const onic_lay
 
 void nicstride_hold_give(nicstride_hold_t *h);
 
-/* ---- what needs no walk ---------------------------------------------------------------------- */
+/* ---- updates that need no walk
+ * --------------------------------------------------------------- */
 
-/** Updates `n` elements without gaps at `at`, `disp` bytes into the target's memory. As
- *  nicstride_hold_take; MPI threads. `src` and `old` as nicstride_apply has them. */
+/** Updates `n` contiguous elements at `at`, which is `disp` bytes into the target's memory. Waits
+ *  and returns as nicstride_hold_take; MPI threads. `src` and `old` are as in nicstride_apply. */
 int nicstride_update(const nicstride_module_t *m, int local, nicstride_accop_t *op, void *at,
                      int64_t disp, const void *src, void *old, size_t n);
 
-/** Compare and swap of one element there. */
+/** Compare and swap of one such element. */
 int nicstride_swap(const nicstride_module_t *m, int local, void *at, int64_t disp, size_t size,
                    const void *compare, const void *desired, void *old);
 
-/** The same for handlers: false, and nothing was done, where others hold what it needs. */
+/** The update for handlers: false, and nothing was done, if others hold a lock that it needs. */
 bool nicstride_try_update(const nicstride_module_t *m, nicstride_accop_t *op, void *at,
                           int64_t disp, const void *src, void *old, size_t n);
 bool nicstride_try_swap(const nicstride_module_t *m, void *at, int64_t disp, size_t size,

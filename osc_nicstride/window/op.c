@@ -2,16 +2,16 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Predefined operations and element types: their names on the wire and how to apply them. A
- *  type travels as Open MPI's number of it, which types of the same representation share (MPI_INT
- *  and MPI_INT32_T). May run on the server thread: only predefined objects are read. */
+/** @file Predefined operations and element types: their numbers on the wire and how to apply them.
+ *  A type travels as Open MPI's number for it; types of the same representation share one (MPI_INT
+ *  and MPI_INT32_T). May run on the server thread, so only predefined objects are read. */
 
 #include "osc_nicstride/window/op.h"
 #include "common/layout/flatten.h"
 
 #include "ompi/datatype/ompi_datatype_internal.h"
 
-/* Behind Open MPI's own numbers: MPI_NO_OP has none of its own there. */
+/* The number after Open MPI's own ones: MPI_NO_OP has none there. */
 #define OP_NO_OP OMPI_OP_NUM_OF_TYPES
 
 static ompi_op_t *const ops[] = {
@@ -34,8 +34,8 @@ int nicstride_op_index(const ompi_op_t *op)
     return -1;
 }
 
-/* LONG and UNSIGNED_LONG have numbers of their own, all other integers of C and the sized ones of
- * Fortran those of their size. */
+/* LONG and UNSIGNED_LONG have numbers of their own. All other C integers, and the sized ones of
+ * Fortran, have the number of their size. */
 const bool nicstride_swappable[OMPI_DATATYPE_MPI_MAX_PREDEFINED] = {
     [OMPI_DATATYPE_MPI_INT8_T] = true,  [OMPI_DATATYPE_MPI_UINT8_T] = true,
     [OMPI_DATATYPE_MPI_INT16_T] = true, [OMPI_DATATYPE_MPI_UINT16_T] = true,
@@ -54,7 +54,7 @@ static bool is_floating(unsigned dtype)
            dtype == OMPI_DATATYPE_MPI_REAL || dtype == OMPI_DATATYPE_MPI_DOUBLE_PRECISION;
 }
 
-/** What the processor does by itself. Logical types are no numbers. */
+/** What the processor can do by itself. Logical types are not numbers. */
 static nicstride_native_t native(unsigned op, unsigned dtype)
 {
     const bool number = nicstride_swappable[dtype] && dtype != OMPI_DATATYPE_MPI_LOGICAL &&
@@ -112,8 +112,8 @@ static void reduce(void *ctx, const void *src, void *dst, size_t n)
     ompi_op_reduce(a->op, (void *)(uintptr_t)src, dst, n, a->dt);
 }
 
-/* Elements whose memory form is not their packed form, by type; the others need no layout. Made
- * once, since handlers must not ask Open MPI for more than predefined objects. */
+/* The layouts of elements whose memory form differs from their packed form, by type; others need
+ * none. Made once, because handlers may only read predefined objects of Open MPI. */
 static onic_layout_t elements[OMPI_DATATYPE_MPI_UNAVAILABLE];
 
 int nicstride_elements_init(void)

@@ -14,40 +14,41 @@
 
 #include "osc_nicstride/protocol/apply.h"
 
-/** Index of a predefined operation, or of a datatype's element type, as it travels; -1: none. */
+/** The number on the wire of a predefined operation, or of a datatype's element type; -1: it has
+ *  none. */
 int nicstride_op_index(const ompi_op_t *op);
 int nicstride_dtype_index(ompi_datatype_t *dt);
-/** Sizes of an element type; false where the index is none. */
+/** Sizes of an element type, in bytes; false if there is no such type. */
 bool nicstride_dtype_size(unsigned dtype, size_t *size_p, size_t *extent_p);
 
-/** Does MPI_Fetch_and_op take the type? Any predefined one, and none that is made from one, by
- *  MPI_Type_dup either. MPI_DATATYPE_NULL counts as predefined, but has no size. */
+/** True if MPI_Fetch_and_op takes the type: any predefined one, but none derived from one, not even
+ *  by MPI_Type_dup. MPI_DATATYPE_NULL counts as predefined, but has no size. */
 static inline bool nicstride_fetches(const ompi_datatype_t *dt)
 {
     return ompi_datatype_is_predefined(dt) && dt->super.size > 0;
 }
 
-/** By Open MPI's number, the types that MPI_Compare_and_swap takes. */
+/** True for the types that MPI_Compare_and_swap takes, by Open MPI's numbers. */
 extern const bool nicstride_swappable[];
 
-/** Does MPI_Compare_and_swap take the type? Predefined integers of C and Fortran, logical types,
- *  addresses, offsets, counts and bytes; and MPI_CHAR, which MPI does not name but other libraries
- *  take and OSU's osu_cas_latency uses. */
+/** True if MPI_Compare_and_swap takes the type: predefined integers of C and Fortran, logical
+ *  types, addresses, offsets, counts and bytes. MPI_CHAR is also accepted; MPI does not name it,
+ *  but other libraries take it and OSU's osu_cas_latency uses it. */
 static inline bool nicstride_swaps(const ompi_datatype_t *dt)
 {
     return nicstride_fetches(dt) && nicstride_swappable[dt->id];
 }
 
-/** An operation on an element type, ready to apply. `elem` is its layout. */
+/** An operation on an element type, ready to be applied. `elem` is the layout of an element. */
 typedef struct nicstride_accop {
     nicstride_apply_t apply;
     ompi_op_t *op;
     ompi_datatype_t *dt;
 } nicstride_accop_t;
 
-/** Makes the layouts of element types that have gaps; frees them. */
+/** Make and free the layouts of element types that have gaps. */
 int nicstride_elements_init(void);
 void nicstride_elements_fini(void);
 
-/** False where the operation is not defined for the type. */
+/** Prepares an operation; false if it is not defined for the type. */
 bool nicstride_accop_init(nicstride_accop_t *a, unsigned op, unsigned dtype);

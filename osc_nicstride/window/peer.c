@@ -10,12 +10,12 @@
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-/* All of them; transport lock. */
+/* All processes. Transport lock. */
 static LIST_HEAD(, nicstride_process) processes = LIST_HEAD_INITIALIZER(processes);
 
 struct nicstride_processes nicstride_queueing = LIST_HEAD_INITIALIZER(nicstride_queueing);
 
-/** The record of a process, made if need be; NULL where memory is exhausted. */
+/** The record of a process, made if needed; NULL if memory is exhausted. */
 static nicstride_process_t *process_of(onic_peer_t *wire)
 {
     void **slot = onic_peer_slot(wire, ONIC_AM_OSC);
@@ -47,7 +47,7 @@ bool nicstride_process_forget(onic_peer_t *wire, bool left)
 
     if (!left || p == NULL)
         return true;
-    /* A window that was forgotten at the end may have some. */
+    /* A window that was forgotten at the end may still have peers. */
     if (!LIST_EMPTY(&p->peers))
         return false;
     *slot = NULL;
@@ -63,7 +63,7 @@ void nicstride_processes_fini(void)
 
 /* ---- peers ----------------------------------------------------------------------------------- */
 
-/** Finds the reply lines by which a process of my node and I answer each other. */
+/** Finds the reply lines through which this process and one on the same node answer each other. */
 static void find_reply_lines(const nicstride_module_t *m, nicstride_peer_t *p)
 {
     nicstride_reply_line_t *mine, *its;
@@ -112,7 +112,7 @@ nicstride_peer_t *nicstride_peer_make_locked(nicstride_module_t *m, int rank)
     p->me = (uint32_t)m->rank;
     p->local = onic_node_index(&m->node, rank);
     find_reply_lines(m, p);
-    /* Other MPI threads look without the lock. */
+    /* Other MPI threads read this without the lock. */
     __atomic_store_n(&m->peer[rank], p, __ATOMIC_RELEASE);
     return p;
 }
@@ -175,7 +175,7 @@ void nicstride_enlist_locked(nicstride_peer_t *p)
         m->used_end = &m->used;
         LIST_INSERT_HEAD(&windows, m, in_use);
     }
-    /* A walk reads it without the lock. */
+    /* A walk reads this without the lock. */
     __atomic_store_n(m->used_end, p, __ATOMIC_RELEASE);
     m->used_end = &p->next_used;
 }
@@ -193,7 +193,7 @@ void nicstride_thin_used_locked(nicstride_module_t *m, bool all)
             link = &p->next_used;
             continue;
         }
-        /* nicstride_any_used reads it without the lock. */
+        /* nicstride_any_used reads this without the lock. */
         __atomic_store_n(link, p->next_used, __ATOMIC_RELAXED);
         p->used = false;
     }

@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Where the parts of a node's processes lie in the memory that they share. Parts that all
- *  begin at a page fall into the same sets of the caches, and so do the columns that a stencil code
- *  copies from one to another where its rows have a power of two of bytes. Parts that begin some
- *  cache lines apart make such a copy about twice as fast. Pure. */
+/** @file Where the parts of a node's processes lie in their shared memory. If all parts begin at a
+ *  page, they fall into the same cache sets, and so do the columns that a stencil code copies
+ *  between them if the size of its rows is a power of two. Such a copy is about twice as fast if
+ *  the parts begin some cache lines apart. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,14 +17,14 @@
 
 /** How the parts of a window lie. */
 typedef enum nicstride_parts {
-    NICSTRIDE_PARTS_SHIFTED,   /**< each on pages of its own, at a cache line of its own */
-    NICSTRIDE_PARTS_ON_PAGES,  /**< each from the begin of a page */
+    NICSTRIDE_PARTS_SHIFTED, /**< each on its own pages, shifted by its own number of cache lines */
+    NICSTRIDE_PARTS_ON_PAGES,  /**< each at the beginning of a page */
     NICSTRIDE_PARTS_CONTIGUOUS /**< one behind another */
 } nicstride_parts_t;
 
-/** Bytes of a part that lie before it in its first page: an odd number of cache lines, another one
- *  for each of 32 processes in a row, as the factor is odd, and 6 to 26 lines off those of the
- *  neighbours and theirs. */
+/** The offset of a part in its first page, in bytes. It is an odd number of cache lines; it differs
+ *  between 32 consecutive processes because the factor is odd; and it is 6 to 26 lines from the
+ *  offsets of the neighbours and their neighbours. */
 static inline size_t nicstride_shift(nicstride_parts_t parts, int index)
 {
     return parts == NICSTRIDE_PARTS_SHIFTED ? NICSTRIDE_LINE * (2 * ((unsigned)index * 13 % 32) + 1)
@@ -36,7 +36,7 @@ typedef struct nicstride_part {
     uint64_t to; /**< where the next one may begin */
 } nicstride_part_t;
 
-/** The part of process `index` of the node, of `size` bytes; the one before has ended `at`. */
+/** The part of process `index` of the node, of `size` bytes; the previous part ends `at`. */
 static inline nicstride_part_t nicstride_place(nicstride_parts_t parts, size_t page, uint64_t at,
                                                int index, uint64_t size)
 {
@@ -47,7 +47,7 @@ static inline nicstride_part_t nicstride_place(nicstride_parts_t parts, size_t p
     return (nicstride_part_t){from, (from + size + page - 1) / page * page};
 }
 
-/** Does an info value, a power of two, ask for memory aligned to more than a cache line? */
+/** True if an info value, a power of two, asks for memory aligned to more than a cache line. */
 static inline bool nicstride_wants_pages(const char *alignment)
 {
     char *end;
@@ -56,40 +56,42 @@ static inline bool nicstride_wants_pages(const char *alignment)
     return *end == '\0' && n > NICSTRIDE_LINE && (n & (n - 1)) == 0;
 }
 
-/* ---- tables -------------------------------------------------------------------------------------
+/* ---- tables
+ * -------------------------------------------------------------------------------------
  *
- * What a window keeps by the number of its ranks, and what making it sends. What all ranks have
- * sent alike is kept once; what differs once for each node, in shared memory. */
+ * What a window keeps for each rank, and what it exchanges to be made. Values that are equal in
+ * all ranks are kept once; others once per node, in shared memory. */
 
-/** What is kept of what each rank sends the others about its part of the window. No gaps. */
+/** What each rank sends the others about its part of the window, as it is kept. No padding. */
 typedef struct nicstride_rank_info {
     uint64_t size; /**< bytes; 0 for dynamic windows */
     uint32_t disp_unit;
-    uint32_t win;         /**< its name for the window */
-    uint32_t align;       /**< the last bits of its memory's address, below NICSTRIDE_LINE */
-    uint32_t granularity; /**< bytes that an accumulate locks at once, as the program has asked for
-                               this rank's memory (protocol/discipline.h); 0: no wish */
+    uint32_t win;         /**< the rank's name for the window */
+    uint32_t align;       /**< the lowest bits of its memory's address, below NICSTRIDE_LINE */
+    uint32_t granularity; /**< bytes that an accumulate locks at once, as the program asked for this
+                             rank's memory (protocol/discipline.h); 0: not given */
 } nicstride_rank_info_t;
 
-/** Which parts of that must be kept for each rank. */
+/** Which of these facts must be kept for each rank. */
 typedef struct nicstride_per_rank {
-    bool rows;  /**< nicstride_rank_info_t: ranks have sent different things */
-    bool names; /**< the ranks are not processes of one job that follow one another */
+    bool rows;  /**< the ranks have sent different facts */
+    bool names; /**< the ranks are not consecutive processes of one job */
 } nicstride_per_rank_t;
 
-/** Bytes of that, for each node. */
+/** Bytes of these facts, per node. */
 static inline size_t nicstride_per_rank_bytes(const nicstride_per_rank_t *kept, size_t ranks)
 {
     return ranks * (kept->rows * sizeof(nicstride_rank_info_t) + kept->names * sizeof(uint64_t));
 }
 
-/** Bytes that each process keeps for each rank: where its peer is, and its state in the epoch. */
+/** Bytes that each process keeps for its ranks: the pointers to their peers and their epoch
+ *  state. */
 static inline size_t nicstride_rank_bytes(size_t ranks)
 {
     return ranks * (sizeof(void *) + sizeof(uint8_t));
 }
 
-/** The same for each node: its first rank. */
+/** Bytes that it keeps for nodes: the first rank of each. */
 static inline size_t nicstride_node_bytes(size_t nodes)
 {
     return nodes * sizeof(int);

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Attached memory; see region.h. The table is in two parts, each sorted by base: the regions
- *  that hold bytes, then the empty ones, which must be there to be detached again. A region may end
- *  at the very top of the address space, so ends are kept as the last byte inside. */
+/** @file Attached memory; see region.h. The table has two parts, each sorted by base: regions with
+ *  bytes, then empty ones, which are kept so that they can be detached. A region may end at the
+ *  very top of the address space, so ends are kept as the last byte inside. */
 #include "osc_nicstride/window/region.h"
 
 #include <stdlib.h>
@@ -21,7 +21,8 @@ static uint64_t last_byte(const nicstride_region_t *r)
     return r->base + (r->size - 1);
 }
 
-/* The first of the regions lo .. hi-1 (one part of the table) with a base above `addr`, or hi. */
+/* The first of the regions lo .. hi-1 (of one part of the table) whose base is above `addr`, or
+ * hi. */
 static size_t first_above(const nicstride_regions_t *t, size_t lo, size_t hi, uint64_t addr)
 {
     while (lo < hi) {
@@ -34,7 +35,8 @@ static size_t first_above(const nicstride_regions_t *t, size_t lo, size_t hi, ui
     return lo;
 }
 
-/* Would [base, base + size) overlap, if put before region `at` of those with bytes? */
+/* True if [base, base + size) would overlap a neighbour if inserted before region `at` of those
+ * with bytes. */
 static bool overlaps(const nicstride_regions_t *t, size_t at, uint64_t base, uint64_t size)
 {
     if (at > 0 && base - t->region[at - 1].base < t->region[at - 1].size)
@@ -76,7 +78,7 @@ nicstride_region_status_t nicstride_regions_attach(nicstride_regions_t *t, uint6
     return NICSTRIDE_REGION_OK;
 }
 
-/* Looks in regions lo .. hi-1 (one part of the table) for one with this base. */
+/* Searches regions lo .. hi-1 (of one part of the table) for one with this base. */
 static bool find_base(const nicstride_regions_t *t, size_t lo, size_t hi, uint64_t base,
                       size_t *at_p)
 {
@@ -92,8 +94,8 @@ nicstride_region_status_t nicstride_regions_detach(nicstride_regions_t *t, uint6
 {
     size_t at;
 
-    /* MPI names a region by its base alone. Where an empty one and one with bytes share it, the
-     * bytes stay to the last: a program that meant the empty one may still use them. */
+    /* MPI names a region only by its base. If an empty region and one with bytes share it, the
+     * empty one is detached first: a program that meant the empty one may still use the bytes. */
     if (!find_base(t, t->filled, t->n, base, &at) && !find_base(t, 0, t->filled, base, &at))
         return NICSTRIDE_REGION_NONE;
     t->filled -= t->region[at].size > 0;
@@ -112,7 +114,8 @@ static bool find_byte(const nicstride_regions_t *t, uint64_t addr, size_t *at_p)
     return true;
 }
 
-/* The last region reached from region `at` over touching ones, no further than to byte `last`. */
+/* The last region that can be reached from region `at` through touching ones, up to byte
+ * `last`. */
 static size_t follow(const nicstride_regions_t *t, size_t at, uint64_t last)
 {
     while (last_byte(&t->region[at]) < last && at + 1 < t->filled &&
@@ -121,7 +124,7 @@ static size_t follow(const nicstride_regions_t *t, size_t at, uint64_t last)
     return at;
 }
 
-/* For a range of no bytes, the byte at `addr` decides. */
+/* For an empty range, the byte at `addr` decides. */
 bool nicstride_regions_find(const nicstride_regions_t *t, uint64_t addr, uint64_t size,
                             nicstride_region_t *found_p)
 {
@@ -138,7 +141,7 @@ bool nicstride_regions_find(const nicstride_regions_t *t, uint64_t addr, uint64_
     found_p->base = t->region[from].base;
     found_p->size = last - found_p->base + 1;
     if (found_p->size == 0)
-        found_p->size = UINT64_MAX; /* all of the address space is one byte more than fits */
+        found_p->size = UINT64_MAX; /* the whole address space is one byte more than fits */
     return true;
 }
 
@@ -148,7 +151,7 @@ void nicstride_regions_show(const nicstride_regions_t *t, nicstride_shown_t *sho
     uint64_t n = 0;
 
     atomic_store_explicit(&shown->version, version + 1, memory_order_relaxed);
-    /* Releases, so that a reader of any of them sees the odd version, too. */
+    /* These stores are releases, so that a reader of any of them also sees the odd version. */
     for (size_t i = 0; i < t->filled && n < NICSTRIDE_SHOWN_REGIONS; i++, n++) {
         const uint64_t base = t->region[i].base;
 
@@ -185,7 +188,7 @@ void nicstride_regions_fini(nicstride_regions_t *t)
 
 /* ---- layouts -------------------------------------------------------------------------------- */
 
-/** Are these bytes in the region that was found last, or in another one? */
+/** True if these bytes are in the region that was found last, or in another one. */
 static bool holds(const nicstride_regions_t *t, uint64_t first, uint64_t n, nicstride_region_t *in)
 {
     const uint64_t from = first - in->base;
@@ -193,7 +196,7 @@ static bool holds(const nicstride_regions_t *t, uint64_t first, uint64_t n, nics
     return (from < in->size && n <= in->size - from) || nicstride_regions_find(t, first, n, in);
 }
 
-/** The same bytes without the levels that only repeat them. Shares the runs. */
+/** A layout of the same bytes without levels that only repeat them. Shares the runs. */
 static onic_layout_t once(const onic_layout_t *l)
 {
     onic_layout_t o = *l;
@@ -207,7 +210,8 @@ static onic_layout_t once(const onic_layout_t *l)
     return o;
 }
 
-/** Is all of a run in one region, or at least its first block? Its count is 1 then. */
+/** True if all of a run is in one region, or at least its first block; its count is then set to
+ *  1. */
 static bool holds_run(const nicstride_regions_t *t, uint64_t base, onic_run_t *run,
                       nicstride_region_t *in)
 {
@@ -228,10 +232,10 @@ bool nicstride_regions_cover(const nicstride_regions_t *t, uint64_t base, const 
     onic_cursor_t c;
     onic_run_t run;
 
-    /* Mostly one region holds all of it. */
+    /* Usually one region holds everything. */
     if (nicstride_regions_find(t, base + (uint64_t)l->lb, (uint64_t)l->ub - (uint64_t)l->lb, &in))
         return true;
-    /* Longer than all there is: some bytes come again, and each is looked up once. */
+    /* The message is longer than the layout, so some bytes repeat; each is looked up once. */
     if (len > o.size) {
         l = &o;
         at = 0;

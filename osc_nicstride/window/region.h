@@ -2,9 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The memory that a target has attached to a dynamic window: a sorted table of disjoint
- *  regions; and what of it is shown in shared memory to processes of the node that go past the
- *  target. Pure; the caller serialises. Addresses come from peers: all arithmetic is checked. */
+/** @file The memory that a target has attached to a dynamic window, as a sorted table of disjoint
+ *  regions; and what of it is shown in shared memory to processes of the node that access it
+ *  without the target. Pure; the caller serialises. Addresses come from peers, so all arithmetic is
+ *  checked. */
 #pragma once
 
 #include <stdatomic.h>
@@ -23,14 +24,14 @@ typedef struct nicstride_region {
 typedef struct nicstride_regions {
     nicstride_region_t *region; /**< sorted by base, disjoint */
     size_t n;
-    size_t filled; /**< of these, the first, hold bytes */
+    size_t filled; /**< the first ones, which hold bytes */
     size_t cap;
 } nicstride_regions_t;
 
-/** The most regions that are shown: the first, as they lie in memory. */
+/** The most regions that are shown, which are those at the lowest addresses. */
 #define NICSTRIDE_SHOWN_REGIONS 64
 
-/** What is shown: regions that touch each other are one. All zero: none. */
+/** What is shown; regions that touch are merged. All zero: none. */
 typedef struct nicstride_shown {
     _Atomic uint64_t version; /**< odd while it is written */
     _Atomic uint64_t n;
@@ -48,32 +49,34 @@ typedef enum nicstride_region_status {
     NICSTRIDE_REGION_NO_MEMORY
 } nicstride_region_status_t;
 
-/** Any number of regions; one of size 0 is legal, is detached like any other, covers nothing. */
+/** Attaches a region. There may be any number. A region of size 0 is legal and is detached like any
+ *  other, but covers nothing. */
 nicstride_region_status_t nicstride_regions_attach(nicstride_regions_t *t, uint64_t base,
                                                    uint64_t size);
 nicstride_region_status_t nicstride_regions_detach(nicstride_regions_t *t, uint64_t base);
 
-/** The region that holds [addr, addr + size), or the union of regions that touch each other and
- *  together hold it. False where there is none. O(log n + regions in the union). */
+/** Finds the region that holds [addr, addr + size), or the union of touching regions that hold it
+ *  together. False if there is none. O(log n + regions in the union). */
 bool nicstride_regions_find(const nicstride_regions_t *t, uint64_t addr, uint64_t size,
                             nicstride_region_t *found_p);
 
-/** Is each of the `len` packed bytes of the layout from `at` on, as far as there are so many,
- *  attached, where it lies at address `base`? They may be in several regions. Takes as long as
- *  moving these bytes. */
+/** True if each of the `len` packed bytes of the layout from `at` on, as far as it has that many,
+ *  is attached. `base` is the layout's address. The bytes may be in several regions. Takes as long
+ *  as moving these bytes. */
 bool nicstride_regions_cover(const nicstride_regions_t *t, uint64_t base, const onic_layout_t *l,
                              uint64_t at, uint64_t len);
 
-/** Shows the table as it is now. One writer at a time. */
+/** Shows the current table. One writer at a time. */
 void nicstride_regions_show(const nicstride_regions_t *t, nicstride_shown_t *shown);
-/** Is [addr, addr + size) shown as attached? False, too, while the table changes. What is read was
- *  written by another process and may be anything. */
+/** True if [addr, addr + size) is shown as attached. False also while the table changes. The memory
+ *  read here is written by another process and may hold anything. */
 bool nicstride_shown_holds(const nicstride_shown_t *shown, uint64_t addr, uint64_t size);
 
 void nicstride_regions_fini(nicstride_regions_t *t);
 
-/** Overflow-checked: does the layout at byte offset `disp` stay inside [0, size)? For windows with
- *  one region; `disp` is relative to the window's base. A layout of no bytes always fits. */
+/** True if the layout at byte offset `disp` lies inside [0, size), with checks for overflow. For
+ *  windows with one region; `disp` is relative to the window's base. A layout of no bytes always
+ *  fits. */
 static inline bool nicstride_layout_fits(const onic_layout_t *l, int64_t disp, uint64_t size)
 {
     int64_t lb, ub;
@@ -85,7 +88,7 @@ static inline bool nicstride_layout_fits(const onic_layout_t *l, int64_t disp, u
     return lb >= 0 && (uint64_t)ub <= size; /* ub > lb, as there are bytes */
 }
 
-/** The same for the `len` bytes that begin `offset` behind `disp`; `*at_p` is where they begin. */
+/** The same for the `len` bytes that begin `offset` after `disp`; `*at_p` is where they begin. */
 static inline bool nicstride_bytes_fit(int64_t disp, uint64_t offset, uint64_t len, uint64_t size,
                                        uint64_t *at_p)
 {

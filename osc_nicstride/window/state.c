@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The state of the component, and what it says when a call fails. */
+/** @file The state of the component, and its texts for failing calls. */
 #include "osc_nicstride/window/state.h"
 
 #include <stdarg.h>
@@ -16,8 +16,8 @@
 nicstride_component_t nicstride_component;
 nicstride_counters_t nicstride_counters;
 
-/* A program that goes on after errors (MPI_ERRORS_RETURN) may make thousands of them. Not through
- * opal_show_help, which drops texts that come fast. */
+/* A program that continues after errors (MPI_ERRORS_RETURN) may make thousands of them. The texts
+ * do not go through opal_show_help, which drops texts that come too fast. */
 #define TEXTS_MAX 16
 
 int nicstride_error(const nicstride_module_t *m, const char *call, int error, const char *format,

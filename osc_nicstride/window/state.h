@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The component of this process: parameters, counters, the tables that its windows share. */
+/** @file The component in this process: parameters, counters, tables shared by its windows. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 #include "osc_nicstride/protocol/method.h"
 #include "osc_nicstride/protocol/peer_layout_cache.h"
 
-/** Values of the MCA parameters (params.c documents them). */
+/** Values of the MCA parameters (documented in params.c). */
 typedef struct nicstride_params {
     size_t priority;
     int method;
@@ -39,76 +39,82 @@ typedef struct nicstride_params {
     size_t tcp_segment;
     size_t key_piece; /**< bytes that are registered at once */
     size_t nic_connections;
-    size_t nic_memory; /**< bytes of users' memory that are registered */
+    size_t nic_memory; /**< most bytes of users' memory that are registered */
     const char *nic_device;
 } nicstride_params_t;
 
 #define NICSTRIDE_HELP_FILE "help-osc-nicstride.txt"
 
-/** Below that of all components that come with Open MPI. */
+/** Lower than all osc components that come with Open MPI. */
 #define NICSTRIDE_PRIORITY_INITIAL 5
 
 typedef struct nicstride_component {
     nicstride_params_t params;
-    nicstride_limits_t limits;                    /**< how long messages may be */
-    onic_links_t links;                           /**< the numbers that choices are made from, */
-    char links_from[ONIC_LINKS_FROM];             /**< where they come from, */
-    nicstride_table_t table;                      /**< and the choices */
-    const nicstride_method_row_t *const *methods; /**< of each method its row; NULL: none */
+    nicstride_limits_t limits;        /**< the longest messages of each kind */
+    onic_links_t links;               /**< the model's numbers, from which choices are made */
+    char links_from[ONIC_LINKS_FROM]; /**< where these numbers come from */
+    nicstride_table_t table;          /**< the choices */
+    const nicstride_method_row_t *const *methods; /**< the row of each method; NULL: none */
     bool wire_open;
     bool plan_shown; /**< by this process */
-    bool world_met;  /**< all of MPI_COMM_WORLD took part in a window: a fence finds all of them */
-    opal_hash_table_t windows;     /**< windows by their name at home; transport lock */
-    onic_handles_t ops;            /**< operations that wait for replies; transport lock */
-    nicstride_layout_room_t lists; /**< of blocks, kept for others; transport lock */
-    uint32_t last_name;            /**< names are never used again; transport lock */
+    bool world_met; /**< all processes of MPI_COMM_WORLD took part in a window, so a fence finds all
+                       of them */
+    opal_hash_table_t windows; /**< windows by this process's names for them; transport lock */
+    onic_handles_t ops;        /**< operations that wait for replies; transport lock */
+    nicstride_layout_room_t
+        lists; /**< room for lists of blocks cached for others; transport lock */
+    uint32_t
+        last_name; /**< the last name given to a window; names are never reused; transport lock */
     struct nicstride_module
-        *orphans; /**< windows that the user forgot; freed behind the transport */
+        *orphans; /**< windows that the user forgot; freed after the transport is closed */
 } nicstride_component_t;
 
 extern nicstride_component_t nicstride_component;
 
-/** Counters. Updated without locks: statistics, not truth; but those of what lives are exact. */
+/** Counters. Updated without locks, so they are statistics and not exact, except those of live
+ *  objects. */
 typedef struct nicstride_counters {
     unsigned long long ops[NICSTRIDE_METHODS_MAX];   /**< of all kinds, by method */
-    unsigned long long bytes[NICSTRIDE_METHODS_MAX]; /**< of target memory that they are about */
+    unsigned long long bytes[NICSTRIDE_METHODS_MAX]; /**< bytes of target memory accessed */
     unsigned long long accumulates;
     unsigned long long messages;     /**< fragments sent */
-    unsigned long long slot_answers; /**< that were taken from reply lines */
-    unsigned long long batches;      /**< of several short messages */
+    unsigned long long slot_answers; /**< answers taken from reply lines */
+    unsigned long long batches;      /**< batches of several short messages */
 
     unsigned long long locks_together; /**< locks asked for in one message with an operation */
-    unsigned long long window_locks;   /**< times that a window's lock was asked for */
+    unsigned long long window_locks;   /**< requests for a window's lock */
     unsigned long long wakeups;        /**< helper threads of others that were woken */
     unsigned long long deferred;       /**< messages put off because a lock was busy */
-    unsigned long long deferred_bytes; /**< most that those took up at a time; transport lock */
-    unsigned long long lookups;        /**< of others' parameters, in Open MPI's exchange */
-    unsigned long long keys_asked;     /**< questions for keys of targets' memory */
-    unsigned long long keys_refused;   /**< of these, those that got none */
+    unsigned long long deferred_bytes; /**< the most bytes that deferred messages took up at a time;
+                                          transport lock */
+    unsigned long long lookups;        /**< lookups of others' parameters, in Open MPI's exchange */
+    unsigned long long keys_asked;     /**< requests for keys of targets' memory */
+    unsigned long long keys_refused;   /**< those of them that were refused */
     onic_rdma_counts_t nic;            /**< requests of method nic; transport lock */
-    unsigned long long conflicts;      /**< found by checks of what the program does */
-    unsigned long long refused;        /**< messages refused: malformed, or for a window gone */
-    unsigned long long lists_named;    /**< messages described by the name of a list */
-    unsigned long long lists_had;      /**< lists of others that have come */
-    unsigned long long live_ops;       /**< operation objects not yet freed */
-    unsigned long long live_requests;  /**< request objects not yet freed */
+    unsigned long long conflicts;      /**< conflicts found by checks of the program */
+    unsigned long long refused; /**< messages refused: malformed, or for a window that is gone */
+    unsigned long long lists_named;   /**< messages that name a list by its id */
+    unsigned long long lists_had;     /**< lists received from others */
+    unsigned long long live_ops;      /**< operation objects not yet freed */
+    unsigned long long live_requests; /**< request objects not yet freed */
 } nicstride_counters_t;
 
 extern nicstride_counters_t nicstride_counters;
 
-/** Adds to one of them, as cheap as a plain addition: of two threads one may be lost. */
+/** Adds to a counter at the cost of a plain addition: if two threads add at once, one may be
+ *  lost. */
 static inline void nicstride_add(unsigned long long *counter, unsigned long long n)
 {
     __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
 }
 
-/** A message was refused. */
+/** Counts a refused message. */
 static inline void nicstride_refuse(void)
 {
     nicstride_add(&nicstride_counters.refused, 1);
 }
 
-/** An operation about so many bytes of target memory is done by this method. Of any thread. */
+/** Counts an operation of this method that accesses `bytes` bytes of target memory. Any thread. */
 static inline void nicstride_count(nicstride_method_t method, uint64_t bytes)
 {
     nicstride_add(&nicstride_counters.ops[method], 1);
