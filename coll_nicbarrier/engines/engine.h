@@ -4,18 +4,18 @@
  */
 /**
  * @file
- * What an engine is: something that carries barriers between the members of a *group*. For a
- * network engine these are one leader of each node, the other processes of the node being behind
- * the leader in shared memory (shm.h does that part, team.h joins the two).
+ * The interface of engines. An engine carries barriers between the members of a *group*. For a
+ * network engine the members are leaders of nodes; the other processes of a node are behind their
+ * leader in shared memory (shm.h does that part, team.h joins the two).
  *
  * Barriers of a group are numbered from 1: the *epoch*. Everything is cumulative. To enter epoch e
  * is to have entered all epochs up to e; epoch e is complete at a member when every member is known
  * to have entered e, and then all earlier ones are complete too. Any number of epochs may be
  * entered while earlier ones are not complete.
  *
- * An engine knows nothing of MPI. What its partners must know before it can begin stands in an
- * *endpoint*, a record of bytes that the agreement (agree.h) carries to its partners in the
- * schedule. So making a group is local calls, none of which waits for others:
+ * An engine knows nothing of MPI. Before a member can begin, its partners need its *endpoint*, a
+ * record of bytes that the agreement (agree.h) carries to its partners in the schedule. So a group
+ * is made by local calls, none of which waits for others:
  *
  *     open         once for each process, when the first group is to be made
  *       prepare    for each group: what the partners must know
@@ -23,13 +23,13 @@
  *         enter, completed, progress, wait, ...
  *       disconnect for each group, when its communicator is freed
  *     finish       once, when the process finalizes
- *     close        once, when all processes of the job have come so far
+ *     close        once, when all processes of the job have got this far
  *
  * Threads: `enter` and `progress` of one group are called by any number of MPI threads at once and
- * protect themselves (a thread that finds the engine busy in `progress` must not wait: it returns
- * 0), and so does `disconnect`. open, prepare, connect and close are called by one thread at a
- * time. An engine may have a helper thread, shared by its groups; it blocks all signals, sleeps in
- * the kernel, never touches an Open MPI object, and is joined by `close`.
+ * are thread-safe (if `progress` finds the engine busy it must not wait: it returns 0), and so is
+ * `disconnect`. open, prepare, connect and close are called by one thread at a time. An engine may
+ * have a helper thread, shared by its groups; it blocks all signals, sleeps in the kernel, never
+ * touches an Open MPI object, and is joined by `close`.
  */
 #pragma once
 
@@ -41,7 +41,7 @@
 
 #include "common/support/param.h"
 
-/** Why something could not be had: one line for the user, without a full stop or a newline. */
+/** Why something has failed: one line for the user, without a full stop or a newline. */
 typedef struct nicbarrier_reason {
     char text[200];
 } nicbarrier_reason_t;
@@ -63,15 +63,14 @@ __attribute__((format(printf, 2, 3))) static inline int nicbarrier_reason(nicbar
 /** A parameter of an engine, or of the component. */
 typedef onic_param_t nicbarrier_param_t;
 
-/** A counter, read by MPI_T; a 64-bit atomic reads as what it holds. */
+/** A counter, read by MPI_T; a 64-bit atomic reads as a plain number. */
 typedef struct nicbarrier_counter {
     const char *name; /**< NULL ends a table */
     const char *help;
     _Atomic uint64_t *value;
 } nicbarrier_counter_t;
 
-/** What holds for all engines. The agreement has made sure that the schedule is the same on all
- *  members. */
+/** Settings for all engines. The agreement ensures that the schedule is the same on all members. */
 typedef struct nicbarrier_engine_settings {
     int schedule; /**< nicbarrier_schedule_kind_t */
     bool thread;  /**< a helper thread may be started */
@@ -79,53 +78,53 @@ typedef struct nicbarrier_engine_settings {
 
 /* ---- groups --------------------------------------------------------------------------------- */
 
-/** The members. */
+/** The group as the agreement defines it. */
 typedef struct nicbarrier_group {
-    uint64_t key; /**< names the group among all groups that ever were: drawn at random by one
+    uint64_t key; /**< identifies the group among all groups ever made: a random number drawn by one
                      member, the same on all. Never 0 */
     int n;        /**< members, at least 2 */
     int me;       /**< my index among them, 0 .. n - 1 */
 } nicbarrier_group_t;
 
-/** What an engine calls when something happens, from any thread, its helper thread included, and
- *  possibly with its locks held: they return soon, never call the engine, and touch no Open MPI
- *  object. Each may be NULL. */
+/** Callbacks of an engine. They may be called by any thread, including its helper thread, and with
+ *  its locks held: they return soon, never call the engine, and touch no Open MPI object. Each may
+ *  be NULL. */
 typedef struct nicbarrier_net_events {
     /** Epoch `epoch` and all before it are complete here. Calls may be late and repeat. */
     void (*complete)(void *arg, uint64_t epoch);
-    /** The epoch that this member has entered by now, which the engine enters before it looks on.
+    /** The last epoch that this member has entered, which the engine then enters, too.
      *  Called by the helper thread whenever it is awake: so the last process of a node that arrives
      *  starts the network part although the leader's own thread is computing. */
     uint64_t (*entered)(void *arg);
-    /** The epoch that this process itself has entered by now, others of its node maybe not yet. */
+    /** The last epoch that this process itself has entered; others of its node may not have. */
     uint64_t (*begun)(void *arg);
     void *arg;
 } nicbarrier_net_events_t;
 
-/** A group as the engine knows it. */
+/** The engine's state of a group. */
 typedef struct nicbarrier_net nicbarrier_net_t;
 
-/** What another process of a leader's node has of it. */
+/** Access to a leader's group by another process of its node. */
 typedef struct nicbarrier_follower nicbarrier_follower_t;
 
-/** Longest endpoint, and longest record for processes behind a leader, of any engine, in bytes. */
+/** Bytes of the longest endpoint, and of the longest record for followers, of any engine. */
 #define NICBARRIER_ENDPOINT_MAX 8192
 #define NICBARRIER_FOLLOWER_MAX 192
 
-/** The endpoint of a member, as the agreement has carried it. */
+/** A member's endpoint, as carried by the agreement. */
 typedef struct nicbarrier_endpoint {
     int32_t member;
     uint32_t len;
     const unsigned char *bytes;
 } nicbarrier_endpoint_t;
 
-/** Those of all partners in the schedule, at least. */
+/** The endpoints of at least all partners in the schedule. */
 typedef struct nicbarrier_endpoints {
     int n;
     const nicbarrier_endpoint_t *list;
 } nicbarrier_endpoints_t;
 
-/** The one of a member; NULL where it was not carried. */
+/** The endpoint of a member; NULL if it was not carried. */
 static inline const nicbarrier_endpoint_t *nicbarrier_endpoint_of(const nicbarrier_endpoints_t *all,
                                                                   int32_t member)
 {
@@ -135,75 +134,77 @@ static inline const nicbarrier_endpoint_t *nicbarrier_endpoint_of(const nicbarri
     return NULL;
 }
 
-/** An engine: a row of nicbarrier_engines. The functions of a network engine are all there, and it
- *  serves processes of one job; engine shm has none of them, since the team (team.h) uses it for
- *  its node in any case. */
+/** An engine: an entry of nicbarrier_engines. A network engine has all functions up to `fail`, and
+ *  serves processes of one job. Engine shm has none of them, since the team (team.h) uses it on its
+ *  node in any case. */
 typedef struct nicbarrier_engine {
-    const char *name;                     /**< as in coll_nicbarrier_engine */
+    const char *name;                     /**< a value of coll_nicbarrier_engine */
     const char *what;                     /**< for that parameter's help text */
     const nicbarrier_param_t *params;     /**< a table, or NULL */
     const nicbarrier_counter_t *counters; /**< a table, or NULL */
 
-    /** How well it would do here, 1 .. 100; 0: not at all. Of all members' answers the least
-     *  counts, and of several engines the one with the most. Cheap, and the same at each call. */
+    /** How well the engine suits this host, 1 .. 100; 0: not at all. The least value of all members
+     *  counts, and the engine with the greatest is chosen. Cheap, and the same at each call. */
     int (*score)(void);
 
-    /** Starts what the process needs (socket, worker). Called again after it failed or after close,
-     *  within calls of MPI only, never within Open MPI's progress. 0, or -1 and the reason. */
+    /** Starts what the process needs (socket, worker). May be called again after it has failed or
+     * after close. Called within MPI calls only, never within Open MPI's progress. 0, or -1 and the
+     * reason. */
     int (*open)(const nicbarrier_engine_settings_t *settings, nicbarrier_reason_t *why);
 
-    /** Stops it. All groups have been disconnected, and no process of the job needs anything more
-     * of another one: all have come so far, or for some seconds some have not. */
+    /** Stops the engine. All groups have been disconnected, and no process of the job needs an
+     *  answer of another: all have got this far, or some have not for some seconds. */
     void (*close)(void);
 
-    /** Writes my endpoint for a new group, at most NICBARRIER_ENDPOINT_MAX bytes. Whatever it holds
-     *  for the group goes into *net_p. Returns 0, or -1 and the reason (*net_p is NULL then). */
+    /** Writes my endpoint for a new group, at most NICBARRIER_ENDPOINT_MAX bytes. *net_p gets the
+     *  engine's state for the group. Returns 0, or -1 and the reason (*net_p is NULL then). */
     int (*prepare)(const nicbarrier_group_t *group, nicbarrier_net_t **net_p, void *bytes,
                    uint32_t *len_p, nicbarrier_reason_t *why);
 
-    /** Learns its partners' endpoints, which are checked as anything that a peer sends, and becomes
-     *  ready. What peers send before this call, or before they have made it, must not be lost for
-     *  good. Returns 0, or -1 and the reason: then disconnect follows. */
+    /** Takes the partners' endpoints, which are checked as anything that a peer sends. The group is
+     * ready then. Messages sent before this call, here or there, must not be lost for good. Returns
+     * 0, or -1 and the reason: then disconnect follows. */
     int (*connect)(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
                    const nicbarrier_net_events_t *events, nicbarrier_reason_t *why);
 
-    /** Enters all epochs up to `epoch`; one that was entered already is ignored. Sends what can be
-     *  sent, waits for no other process. MPI threads. */
+    /** Enters all epochs up to `epoch`; ignored if already entered. Sends what can be sent, waits
+     *  for no other process. MPI threads. */
     void (*enter)(nicbarrier_net_t *net, uint64_t epoch);
 
-    /** The last epoch that is complete here; an acquire load and nothing else. */
+    /** The last epoch that is complete here: an acquire load and nothing else. */
     uint64_t (*completed)(const nicbarrier_net_t *net);
 
-    /** Takes in what has come, sends what became due. Never waits. Returns how many packets or
-     *  flags were new. MPI threads, often. */
+    /** Takes in what has come and sends what has become due. Never waits. Returns how many packets
+     * or flags were new. MPI threads, often. */
     int (*progress)(nicbarrier_net_t *net);
 
-    /** The communicator is freed, all members having entered the same epochs; or connect failed
-     * here or elsewhere, or was not called. That does not synchronise: peers may still need what
-     * they missed of the last epochs, so the engine can answer them until close. */
+    /** The communicator is freed, after all members have entered the same epochs; or connect has
+     *  failed here or elsewhere, or was not called. Members are not synchronised: peers may still
+     *  need messages of the last epochs that they have missed, so the engine must be able to answer
+     *  until close. */
     void (*disconnect)(nicbarrier_net_t *net);
 
-    /** Has the group failed: is a member dead or out of reach, so that what is not complete now may
-     *  never be? Stays so. An acquire load and nothing else. */
+    /** True if the group has failed: a member is dead or out of reach, so that incomplete epochs
+     *  may never be complete. Stays so. An acquire load and nothing else. */
     bool (*failed)(const nicbarrier_net_t *net);
 
-    /** This member has found that the group has failed (a process behind it has died): all other
-     *  members are notified; one whose notice is lost hears of it when it waits. Any thread. */
+    /** Marks the group as failed, because a process behind this member has died, and notifies all
+     * other members. A member whose notice is lost learns of it when it waits. Any thread. */
     void (*fail)(nicbarrier_net_t *net);
 
-    /* What not every network engine has: each may be NULL. */
+    /* Optional: each of these may be NULL. */
 
-    /** Before close, when all groups have been disconnected: what others may still need goes out.
-     * Of an engine without this a thread sees to it meanwhile. */
+    /** Called before close, when all groups have been disconnected: sends what others may still
+     *  need. An engine without this has a thread that does so. */
     void (*finish)(void);
 
-    /** When the component is opened: the engine may be chosen, or has been asked for by name. It
-     *  registers with common/ what it needs there before other components start. */
+    /** Called when the component is opened, if the engine may be chosen or has been asked for by
+     *  name. It registers with common/ what it needs there before other components start. */
     void (*announce)(bool by_name);
 
     /** In a trial, when all members have connected and entered an epoch that is not complete yet:
-     *  is there reason to believe that it never will be? The engine judges by evidence (requests
-     *  that remain unanswered), never by the time that a reachable member takes. */
+     *  true if there is reason to believe that it never will be. The engine judges by evidence
+     *  (requests that remain unanswered), never by the time that a reachable member takes. */
     bool (*hopeless)(nicbarrier_net_t *net, nicbarrier_reason_t *why);
 
     /** Sleeps in the kernel until something may have come for any group of this process, or for
@@ -211,36 +212,37 @@ typedef struct nicbarrier_engine {
     void (*wait)(nicbarrier_net_t *net, unsigned usec);
 
     /** Lets other processes of this node, which are behind this one, do its part while it is away:
-     *  writes a record of at most NICBARRIER_FOLLOWER_MAX bytes that means something to `attach`
-     *  there; returns its length, or 0 where there is nothing of that kind. After connect. The
-     *  other four are there where this is. */
+     *  writes a record of at most NICBARRIER_FOLLOWER_MAX bytes for their `attach`. Returns its
+     *  length, or 0 if the group does not support that. Called after connect. An engine with this
+     *  function has the next four, too. */
     uint32_t (*follower_record)(nicbarrier_net_t *net, void *bytes);
-    /** In the other process, where `open` may not have been called. NULL where memory is exhausted.
-     *  By one thread at a time, as detach, which may come after the leader's disconnect. */
+    /** Runs in the other process, where `open` may not have been called. NULL if memory is
+     *  exhausted. Called by one thread at a time, as is detach, which may come after the leader's
+     *  disconnect. */
     nicbarrier_follower_t *(*attach)(const void *bytes, uint32_t len);
-    /** The node has entered all epochs up to `epoch`. Enters them in the leader's place, or else,
-     *  unless a thread of the leader polls (`attentive`), wakes its helper thread. A lost wake-up
-     *  costs time only: the leader polls by itself when it is in MPI next. */
+    /** The node has entered all epochs up to `epoch`. Enters them in the leader's place, or wakes
+     * its helper thread, unless a thread of the leader polls (`attentive`). A lost wake-up only
+     * costs time: the leader polls when it is next in MPI. */
     void (*notify)(nicbarrier_follower_t *b, uint64_t epoch, bool attentive);
-    /** The last epoch that is known to be complete, as far as that can be known here, with
-     *  NICBARRIER_FOLLOWER_FAILED where the group is known to have failed. */
+    /** The last epoch known to be complete, as far as this process can see, with
+     *  NICBARRIER_FOLLOWER_FAILED if the group is known to have failed. */
     uint64_t (*known)(const nicbarrier_follower_t *b);
     void (*detach)(nicbarrier_follower_t *b);
 } nicbarrier_engine_t;
 
 #define NICBARRIER_FOLLOWER_FAILED (UINT64_C(1) << 63)
 
-/** In place of an engine's number: the best; and as what was found: none. */
+/** Instead of an engine's number: the best one; as a result: none. */
 #define NICBARRIER_ANY_ENGINE (-1)
 
-/** The number of the engine of a node, shm; all others are network engines. */
+/** The number of engine shm, used within nodes; all others are network engines. */
 #define NICBARRIER_NODE_ENGINE 0
 
-/** Most engines there can be. */
+/** Most engines in a build. */
 #define NICBARRIER_ENGINES_MAX 8
 
-/** The engines of this build, ended by NULL: team/engines.c. Where two do equally well the first
- *  wins. */
+/** The engines of this build, ending with NULL: team/engines.c. If two have the same score the
+ *  first wins. */
 extern const nicbarrier_engine_t *const nicbarrier_engines[NICBARRIER_ENGINES_MAX + 1];
 
 extern const nicbarrier_engine_t nicbarrier_engine_shm;      /* shm/ */

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The stepper in the kernel, where nicbarrier-bpf is loaded; see stepper.h and bpf/state.h.
+/** The stepper in the kernel, used where nicbarrier-bpf is loaded; see stepper.h and bpf/state.h.
  */
 #include <stddef.h>
 #include <stdlib.h>
@@ -26,8 +26,8 @@ static nicbarrier_view_t *view_of(const nicbarrier_offload_t *s)
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-/** A partner as the service wants it; -1 and the reason where it is not reached as the others are.
- */
+/** A partner in the service's format; -1 and the reason if it is not reached through the same
+ *  interface as the others. */
 static int find_peer(nicbarrier_offload_t *s, const nicbarrier_partner_t *p,
                      nicbarrier_bpf_peer_t *peer, nicbarrier_reason_t *why)
 {

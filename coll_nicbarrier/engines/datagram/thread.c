@@ -4,15 +4,15 @@
  */
 /**
  * @file
- * Engine datagram: the helper thread. It stands in for the MPI threads while they are away, answers
- * NACKs then, and moves barriers on; otherwise a process could wait for ever for the answer of the
- * last sender, which has left MPI, and an MPI_Ibarrier would stand still behind computation.
+ * Engine datagram: the helper thread. While the MPI threads are away it answers NACKs and advances
+ * barriers. Without it a process could wait for ever for an answer from a sender that has left MPI,
+ * and an MPI_Ibarrier would not progress during computation.
  *
- * While MPI threads come by (their ticks grow) it sleeps without looking at the network, since a
- * thread that sleeps on a socket is woken by each packet that another has long been polling for.
- * Once they have stayed away for a whole IDLE_MSEC, it takes over, and sleeps on the socket and
- * on the first NACK that may become due. It never waits for the lock: where that is taken, an MPI
- * thread is at work.
+ * While MPI threads are active (their ticks grow) it sleeps without watching the network, since a
+ * thread that sleeps on a socket is woken by each packet, even if another thread already polls for
+ * it. Once they have been away for IDLE_MSEC it takes over, and sleeps until a packet comes or the
+ * first NACK may become due. It never waits for the lock: if that is taken, an MPI thread is at
+ * work.
  */
 #include <errno.h>
 #include <poll.h>
@@ -22,19 +22,19 @@
 #include "coll_nicbarrier/engines/datagram/state.h"
 #include "common/support/helper_thread.h"
 
-/** MPI threads are away when they have not called for so long. */
+/** MPI threads count as away when they have not called for this long. */
 #define IDLE_MSEC 1
 
-/** True if MPI threads have not come by since `seen`. */
+/** True if no MPI thread has called since `seen`. */
 static bool in_charge(uint64_t seen)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     return !atomic_load(&d->stop) && seen == atomic_load_explicit(&d->ticks, memory_order_relaxed);
 }
 
-/** Not for ever, because an MPI thread that comes by, enters a barrier and goes on computing brings
- *  an earlier deadline: to wake this thread each time would cost more than an answer that comes a
- *  little late, where a packet was lost in just that case. */
+/** The sleep is bounded, because an MPI thread that enters a barrier and then computes sets an
+ * earlier deadline. Waking this thread each time would cost more than the slightly late NACK after
+ * a packet that is lost in just that case. */
 static void sleep_on_network(void)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
@@ -48,7 +48,7 @@ static void sleep_apart(void)
     (void)poll(&wakeups, 1, IDLE_MSEC);
 }
 
-/** Until nothing is left to do; false where an MPI thread is at work. */
+/** Serves until nothing is left to do. False if an MPI thread is at work. */
 static bool serve(void)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;

@@ -4,8 +4,8 @@
  */
 /**
  * @file
- * One unconnected socket, of IPv6 (which takes IPv4, too) where an
- * interface has an address of IPv6 that is good for more than its link, else of IPv4.
+ * One unconnected socket: IPv6 (which takes IPv4, too) if an interface has an IPv6 address that is
+ * not link-local, else IPv4.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,14 +21,14 @@
 #include "coll_nicbarrier/engines/datagram/udp.h"
 #include "common/support/peer_file.h"
 
-/** Bytes that the kernel may keep for us: some hundred packets. */
+/** Bytes that the kernel may buffer for us: some hundred packets. */
 #define RECEIVE_BUFFER (1 << 20)
 
 static struct {
     int fd;
     bool ipv6;
     nicbarrier_udp_address_t mine;
-    bool errors; /**< there is something in the error queue */
+    bool errors; /**< the error queue is not empty */
 } udp = {.fd = -1};
 
 /* ---- the addresses of this host ------------------------------------------------------------- */
@@ -39,7 +39,7 @@ typedef union any_address {
     struct sockaddr_in6 six;
 } any_address_t;
 
-/** The address of IP in one of the socket's. */
+/** Extracts the IP address and port from a socket address. */
 static void split(const any_address_t *a, nicbarrier_ip_t *ip, uint16_t *port)
 {
     *ip = nicbarrier_ip_loopback;
@@ -52,7 +52,7 @@ static void split(const any_address_t *a, nicbarrier_ip_t *ip, uint16_t *port)
     }
 }
 
-/** True if the interface is up and has an address of IP. */
+/** True if the interface is up and has an IP address. */
 static bool is_ip(const struct ifaddrs *i)
 {
     const unsigned up = IFF_UP | IFF_RUNNING;
@@ -61,7 +61,7 @@ static bool is_ip(const struct ifaddrs *i)
            (i->ifa_flags & up) == up;
 }
 
-/** Its address and network; false where that is good for its link alone. */
+/** The interface's address and network. False if the address is link-local. */
 static bool ip_of(const struct ifaddrs *i, nicbarrier_ip_t *p)
 {
     const any_address_t *a = (const void *)i->ifa_addr, *m = (const void *)i->ifa_netmask;
@@ -76,7 +76,7 @@ static bool ip_of(const struct ifaddrs *i, nicbarrier_ip_t *p)
     return v4 || !IN6_IS_ADDR_LINKLOCAL(&a->six.sin6_addr);
 }
 
-/** The name of the interface that has this address, where there is one. */
+/** The name of the interface with this address, if there is one. */
 static void interface_of(const nicbarrier_ip_t *ip, char name[IF_NAMESIZE])
 {
     struct ifaddrs *all;
@@ -89,7 +89,7 @@ static void interface_of(const nicbarrier_ip_t *ip, char name[IF_NAMESIZE])
     freeifaddrs(all);
 }
 
-/** True if the interface is to be named; gives its address and network. */
+/** True if the interface is to be published; gives its address and network. */
 static bool is_wanted(const struct ifaddrs *i, const char *filter, nicbarrier_ip_t *p)
 {
     if (!is_ip(i) || !ip_of(i, p))
@@ -112,8 +112,8 @@ static int collect(const struct ifaddrs *all, const char *filter,
     return n;
 }
 
-/** The addresses of all interfaces that are up and fit the filter (nicbarrier_ip_wanted; NULL: all
- *  but the loopback). Returns how many, at least 1; or -1 and the reason. */
+/** Finds the addresses of all interfaces that are up and match the filter (nicbarrier_ip_wanted;
+ * NULL: all but the loopback). Returns how many, at least 1; or -1 and the reason. */
 static int find_interfaces(const char *filter, nicbarrier_ip_t ip[NICBARRIER_IPS_MAX],
                            nicbarrier_reason_t *why)
 {
@@ -132,8 +132,8 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t n)
     return hash;
 }
 
-/** Names the kernel and its network namespace; where these are not known, this process alone, and
- *  the loopback interface is not used. */
+/** Identifies the kernel and its network namespace. If these are not known it identifies only this
+ *  process, and the loopback interface is not used. */
 static uint64_t host_name(uint32_t cookie)
 {
     char boot[64];
@@ -146,7 +146,7 @@ static uint64_t host_name(uint32_t cookie)
 
 /* ---- socket --------------------------------------------------------------------------------- */
 
-/** Hosts may refuse packets for a port that is closed, as far as the kernel passes it on. */
+/** Asks for errors of refused packets (the port is closed), as far as the kernel reports them. */
 static void want_errors(void)
 {
     const int yes = 1;
@@ -155,7 +155,7 @@ static void want_errors(void)
         (void)setsockopt(udp.fd, IPPROTO_IPV6, IPV6_RECVERR, &yes, sizeof(yes));
 }
 
-/** What is in the way, or NULL. */
+/** Returns what has failed, or NULL. */
 static const char *open_socket(void)
 {
     const int no = 0, size = RECEIVE_BUFFER;
@@ -168,7 +168,7 @@ static const char *open_socket(void)
         return "socket";
     if (udp.ipv6 && setsockopt(udp.fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no)) != 0)
         return "IPv4 on an IPv6 socket";
-    /* As much as the kernel allows; it must do. */
+    /* The kernel may allow less, which must do. */
     (void)setsockopt(udp.fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
     want_errors();
     if (bind(udp.fd, &a.any, len) != 0)
@@ -215,7 +215,7 @@ uint32_t nicbarrier_udp_describe(void *bytes)
     return nicbarrier_udp_address_size(&udp.mine);
 }
 
-/** As the socket wants it. */
+/** Converts an address to the socket's format. */
 static void address_of(const nicbarrier_ip_t *p, uint16_t port, nicbarrier_address_t *to)
 {
     const struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
@@ -276,7 +276,7 @@ int nicbarrier_udp_receive(void *bytes, size_t size, nicbarrier_address_t *from)
     return n < 0 ? -1 : (int)n;
 }
 
-/** True if it is from a host where the port is closed. */
+/** True if it comes from a host where the port is closed. */
 static bool is_refusal(struct msghdr *m)
 {
     for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c != NULL; c = CMSG_NXTHDR(m, c)) {
@@ -290,7 +290,7 @@ static bool is_refusal(struct msghdr *m)
     return false;
 }
 
-/** The kernel gives back the packet's data, as far as the host has: mostly all of it. */
+/** The kernel returns as much of the packet's data as the host has sent back: usually all of it. */
 bool nicbarrier_udp_refused(unsigned char packet[NICBARRIER_PACKET_SIZE], nicbarrier_address_t *to)
 {
     memset(to, 0, sizeof(*to));
@@ -332,7 +332,7 @@ void nicbarrier_udp_local(nicbarrier_address_t *a)
     address_of(&nicbarrier_ip_loopback, udp.mine.port, a);
 }
 
-/** By which of this host's addresses the kernel sends there: 0, or the error that is in the way. */
+/** Finds the local address from which the kernel sends there. Returns 0 or the error. */
 static int find_route(const nicbarrier_address_t *to, any_address_t *mine)
 {
     const struct sockaddr *a = (const void *)to->bytes;

@@ -4,7 +4,7 @@
  */
 /**
  * @file
- * Engine datagram: the socket of UDP by which a process's packets come and go.
+ * Engine datagram: the UDP socket for all packets of a process.
  *
  * All functions but open, describe, close and send_once are called with the engine's lock held.
  */
@@ -19,45 +19,46 @@
 #include "coll_nicbarrier/engines/datagram/wire/packet.h"
 #include "coll_nicbarrier/engines/engine.h"
 
-/** `cookie`: what packets to this process must carry. 0, or -1 and the reason. */
+/** Opens the socket. `cookie`: must be in packets to this process. 0, or -1 and the reason. */
 int nicbarrier_udp_open(uint32_t cookie, nicbarrier_reason_t *why);
 void nicbarrier_udp_close(void);
 
-/** Writes what partners must know; some hundred bytes at most. Returns its length. */
+/** Writes what partners must know, at most some hundred bytes. Returns its length. */
 uint32_t nicbarrier_udp_describe(void *bytes);
 
-/** Understands a partner's description: its cookie and its addresses, at least one. 0, or -1 and
- *  the reason. */
+/** Decodes a partner's description: its cookie and its addresses, at least one. 0, or -1 and the
+ *  reason. */
 int nicbarrier_udp_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
                            nicbarrier_reason_t *why);
 
-/** Sends one packet; false where it could not be sent, which is as if it were lost. */
+/** Sends one packet. False if it could not be sent, which counts as a loss. */
 bool nicbarrier_udp_send(const nicbarrier_address_t *to, const unsigned char *packet);
 
-/** Takes one packet of up to `size` bytes; returns its length (0 .. size; size where it is longer),
- *  or -1 where there is none. Never waits. */
+/** Receives one packet of up to `size` bytes. Returns its length (0 .. size; size if it is longer),
+ *  or -1 if there is none. Never waits. */
 int nicbarrier_udp_receive(void *bytes, size_t size, nicbarrier_address_t *from);
 
-/** Takes a packet that the host to which it was sent has refused, because the port is closed; false
- *  where there is none. */
+/** Takes one sent packet that the receiving host has refused because the port is closed. False if
+ *  there is none. */
 bool nicbarrier_udp_refused(unsigned char packet[NICBARRIER_PACKET_SIZE], nicbarrier_address_t *to);
 
-/** Becomes readable when something comes. Without the lock. */
+/** A descriptor that becomes readable when something comes. Without the lock. */
 int nicbarrier_udp_descriptor(void);
 
-/** Sends one packet from a socket of its own: for processes that have not opened the engine.
- *  Errors are ignored. Any thread. */
+/** Sends one packet from a socket of its own, in a process that has not opened the engine. Errors
+ *  are ignored. Any thread. */
 void nicbarrier_udp_send_once(const nicbarrier_address_t *to, const unsigned char *packet);
-/** How processes of this node reach my socket of UDP, which is open. */
+/** The address by which processes of this node reach my UDP socket, which must be open. */
 void nicbarrier_udp_local(nicbarrier_address_t *a);
 
 /** How the kernel sends to an address. */
 typedef struct nicbarrier_way {
-    nicbarrier_ip_t theirs;      /**< without its prefix; of IPv4 mapped */
+    nicbarrier_ip_t theirs;      /**< without its prefix; IPv4 is mapped */
     uint16_t their_port;         /**< in the host's byte order */
-    char interface[IF_NAMESIZE]; /**< empty: none that is up */
+    char interface[IF_NAMESIZE]; /**< empty: no interface that is up */
 } nicbarrier_way_t;
 
-/** 0, or -1 and the reason: there is no route. The socket is open. Some system calls. */
+/** 0, or -1 and the reason if there is no route. The socket must be open. Takes some system calls.
+ */
 int nicbarrier_udp_way(const nicbarrier_address_t *to, nicbarrier_way_t *way,
                        nicbarrier_reason_t *why);

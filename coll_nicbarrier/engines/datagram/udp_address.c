@@ -8,7 +8,8 @@
 #include <arpa/inet.h>
 #include <stdlib.h>
 
-/** No interface and no network has a longer name; nor an interface one of so many characters. */
+/** Limits: no interface or network has a longer name; no interface name has this many characters.
+ */
 #define NAME_MAX_LEN  64
 #define INTERFACE_MAX 16
 
@@ -80,7 +81,7 @@ int nicbarrier_udp_address_choose(const nicbarrier_udp_address_t *mine,
 
 /* ---- filters -------------------------------------------------------------------------------- */
 
-/* 1: a network, 0: something else, -1: a network that cannot be. */
+/* 1: a network, 0: something else, -1: a malformed network. */
 static int parse_network(const char *text, nicbarrier_ip_t *p)
 {
     char address[NAME_MAX_LEN];
@@ -104,14 +105,14 @@ static int parse_network(const char *text, nicbarrier_ip_t *p)
     return 1;
 }
 
-/* What the kernel takes for the name of an interface. */
+/* True if the kernel takes it for the name of an interface. */
 static bool possible_name(const char *name)
 {
     return strlen(name) < INTERFACE_MAX && strcspn(name, ": \t\r\n\v\f") == strlen(name) &&
            strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
-/* One item of a filter; as nicbarrier_ip_wanted. */
+/* Matches one item of a filter; returns as nicbarrier_ip_wanted. */
 static int item_fits(const char *item, const nicbarrier_ip_t *p, const char *interface)
 {
     nicbarrier_ip_t network;

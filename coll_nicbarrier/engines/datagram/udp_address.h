@@ -4,15 +4,15 @@
  */
 /**
  * @file
- * Where a process can be reached by datagrams: what stands in its endpoint record, and the order in
+ * Where a process can be reached by datagrams: the content of its endpoint record, and the order in
  * which a partner tries its addresses.
  *
  * A host has addresses that others cannot reach (bridges of containers and virtual machines, which
- * have the same address on every host; networks that not all hosts are on). The address alone does
- * not show it, so all are prepared; those that look best are tried first, and where nothing comes
- * back the next one is.
+ * have the same address on every host; networks that not all hosts are on). An address alone does
+ * not show this, so all are published; the most likely is tried first, and the next one if nothing
+ * comes back.
  *
- * Pure. Decoding trusts nothing.
+ * Pure. Input to be decoded is not trusted.
  */
 #pragma once
 
@@ -21,26 +21,26 @@
 #include <stdint.h>
 #include <string.h>
 
-/** An address of IPv6; one of IPv4 is mapped into it (::ffff:10.0.0.7). */
+/** An IPv6 address; an IPv4 address is mapped into one (::ffff:10.0.0.7). */
 typedef struct nicbarrier_ip {
     uint8_t bytes[16]; /**< network byte order */
-    uint8_t prefix;    /**< bits of its network, up to 128; of IPv4 96 more than usual */
+    uint8_t prefix;    /**< bits of its network, 0 .. 128; IPv4: 96 more than usual */
 } nicbarrier_ip_t;
 
 #define NICBARRIER_IPS_MAX 8
 
-/** What travels is its beginning, without the addresses beyond `n`: hosts of a job have one byte
+/** Only its beginning is sent, without the unused addresses. All hosts of a job have one byte
  *  order. */
 typedef struct nicbarrier_udp_address {
-    uint64_t host;   /**< equal where processes can talk through the loopback interface */
-    uint32_t cookie; /**< of its packets, see packet.h */
+    uint64_t host;   /**< equal if the processes can talk through the loopback interface */
+    uint32_t cookie; /**< must be in packets to it, see packet.h */
     uint16_t port;   /**< not 0; the same for all addresses */
-    uint8_t n;       /**< addresses, 1 .. NICBARRIER_IPS_MAX */
+    uint8_t n;       /**< number of addresses, 1 .. NICBARRIER_IPS_MAX */
     uint8_t zero;
     nicbarrier_ip_t ip[NICBARRIER_IPS_MAX];
 } nicbarrier_udp_address_t;
 
-/** Bytes of it that travel. */
+/** Bytes that are sent. */
 static inline uint32_t nicbarrier_udp_address_size(const nicbarrier_udp_address_t *p)
 {
     return (uint32_t)(offsetof(nicbarrier_udp_address_t, ip) + p->n * sizeof(p->ip[0]));
@@ -50,7 +50,7 @@ static inline uint32_t nicbarrier_udp_address_size(const nicbarrier_udp_address_
 const char *nicbarrier_udp_address_decode(const void *bytes, size_t len,
                                           nicbarrier_udp_address_t *p);
 
-/** 127.0.0.1, and any address of IPv4. */
+/** 127.0.0.1, and the wildcard address of IPv4. */
 extern const nicbarrier_ip_t nicbarrier_ip_loopback;
 static inline bool nicbarrier_ip_is_v4(const nicbarrier_ip_t *p)
 {
@@ -58,29 +58,30 @@ static inline bool nicbarrier_ip_is_v4(const nicbarrier_ip_t *p)
 }
 
 /**
- * Which of their addresses to try, best first: on the same host its loopback address; then those in
- * a network of mine, in their order; then the others. An address of theirs that is mine too would
- * lead back to me and is left out, unless we share the host.
+ * Chooses which of the partner's addresses to try, best first: on the same host the loopback
+ * address; then those in one of my networks, in the partner's order; then the others. An address
+ * that I have, too, would lead back to me and is left out, unless we share the host.
  *
  * @param ipv6  my socket takes IPv6 addresses; otherwise they are left out
- * @param order gets them, NICBARRIER_IPS_MAX + 1 at most
- * @return how many; 0 where there is no way
+ * @param order gets the addresses, NICBARRIER_IPS_MAX + 1 at most
+ * @return how many; 0: the partner cannot be reached
  */
 int nicbarrier_udp_address_choose(const nicbarrier_udp_address_t *mine,
                                   const nicbarrier_udp_address_t *theirs, bool ipv6,
                                   nicbarrier_ip_t order[NICBARRIER_IPS_MAX + 1]);
 
-/** True if the address is inside the network of the other. */
+/** True if the address lies in the network. */
 bool nicbarrier_ip_within(const nicbarrier_ip_t *p, const nicbarrier_ip_t *network);
 
 /**
- * Is the address of the interface wanted? The filter is a list of interface names and networks
- * (10.0.0.0/8, fd00::/8, an address alone), separated by commas; with ^ before it, of those that
- * are not wanted.
+ * Matches an interface's address against a filter. The filter is a list of interface names and
+ * networks (10.0.0.0/8, fd00::/8, an address alone), separated by commas; if it begins with ^, the
+ * list says what is not wanted.
  *
- * @return 1 or 0, or -1 where the filter is malformed: neither an address nor a possible name
+ * @return 1 if wanted, 0 if not, -1 if the filter is malformed: an item is neither an address nor a
+ * possible name
  */
 int nicbarrier_ip_wanted(const nicbarrier_ip_t *p, const char *interface, const char *filter);
 
-/** True if the filter is of the form that nicbarrier_ip_wanted understands. */
+/** True if the filter is well-formed. */
 bool nicbarrier_ip_filter_valid(const char *filter);

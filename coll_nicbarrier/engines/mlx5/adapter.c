@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Engine mlx5: work requests as bytes, for a queue pair of libmlx5's; see state.h. */
+/** Engine mlx5: posts work requests as bytes to a queue pair of libmlx5; see state.h. */
 #include "common/config.h"
 
 #if OMPI_NIC_HAVE_MLX5DV
@@ -11,8 +11,8 @@
 #include "common/support/bytes.h"
 #include "common/transport/verbs/mlx5_library.h"
 
-/* The command QUERY_HCA_CAP for what an adapter can do now, and where its answer says that it waits
- * for memory: bit 0x68b of 4096 bytes behind a head of 16. */
+/* QUERY_HCA_CAP asks for the adapter's current capabilities. The bit for "wait on data" is 0x68b of
+ * the 4096 bytes that follow a header of 16. */
 enum { QUERY = 0x100, NOW = 1, HEAD = 16, ANSWER = HEAD + 4096, WAITS = 0x68b };
 
 static bool waits_for_memory(const onic_mlx5_t *library, struct ibv_context *context)

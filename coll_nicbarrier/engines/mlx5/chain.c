@@ -11,13 +11,14 @@
 /* ---- the bytes of a request ------------------------------------------------------------------ */
 
 enum { OPCODE_WRITE = 0x08, OPCODE_WAIT = 0x0f };
-/** Of the latter: for memory; 0 would be for a completion queue. */
+/** The flag of a wait for memory; 0 would mean a completion queue. */
 #define WAIT_FOR_MEMORY 1U
-/** The adapter compares the request's value with memory's; so: not (value > memory), cyclically. */
+/** The adapter compares the request's value with the word in memory, cyclically: the wait ends if
+ *  not (value > word). */
 #define NOT_BIGGER (UINT32_C(1) << 4 | 4U)
-/** In the control segment: a completion, always. */
+/** In the control segment: always make a completion. */
 #define SHOWN 0x08
-/** In the length of data that stand in the request. */
+/** In the length field: the data is inside the request. */
 #define INLINE (UINT32_C(1) << 31)
 /** Both requests have three segments. */
 #define SEGMENTS 3U
@@ -36,7 +37,7 @@ void nicbarrier_wqe_wait(nicbarrier_wqe_t *w, nicbarrier_wqe_place_t place,
     begin(w, place, WAIT_FOR_MEMORY, OPCODE_WAIT);
     onic_put32(w->bytes + 16, NOT_BIGGER);
     onic_put32(w->bytes + 20, mine.key);
-    /* The last three bits say what to do where it does not hold: 0, look again. */
+    /* The last three bits say what to do if the condition does not hold. 0: check again. */
     onic_put64(w->bytes + 24, mine.addr);
     onic_put64(w->bytes + 32, least);
     onic_put64(w->bytes + 40, UINT64_MAX);
@@ -60,7 +61,7 @@ static uint64_t bit(uint32_t k)
     return UINT64_C(1) << k;
 }
 
-/** The words that step k waits for before it sends. */
+/** The words that step k has to wait for before it sends. */
 static uint64_t awaited(const nicbarrier_chain_t *c, uint32_t k)
 {
     return (c->waits & (bit(k) - 1)) | bit(NICBARRIER_CHAIN_ENTERED);

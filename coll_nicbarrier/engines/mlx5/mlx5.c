@@ -6,7 +6,7 @@
 #include "common/config.h"
 #include "coll_nicbarrier/engines/engine.h"
 
-/** Has to be asked for by name. */
+/** The engine has to be asked for by name. */
 static int mlx5_score(void)
 {
     return 1;
@@ -22,15 +22,15 @@ static int mlx5_score(void)
 #include "common/support/clock.h"
 #include "common/transport/ucx/adapters.h"
 
-/** Groups that have left keep their connections until so many others have left after them: a
- *  partner may not know yet that its last write has come. */
+/** A group that is left keeps its connections until this many others have been left after it: a
+ *  partner may not know yet that its last write has arrived. */
 #define LINGER 16
-/** At the end nobody waits longer for a partner that does not answer. */
+/** At the end nobody waits longer than this for a partner that does not answer. */
 #define FINISH_NSEC UINT64_C(2000000000)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static nicbarrier_mlx5_t mlx5;
-static nicbarrier_net_t *nets; /**< connected, or leaving; the youngest first */
+static nicbarrier_net_t *nets; /**< groups that are connected or leaving, newest first */
 
 /* ---- parameters ----------------------------------------------------------------------------- */
 
@@ -70,7 +70,7 @@ static const nicbarrier_param_t params[] = {
 
 /* ---- all groups; the lock is held ----------------------------------------------------------- */
 
-/** All move on; those that have left go, but for the last of them. */
+/** Advances all groups. Frees those that have left, except for the last LINGER. */
 static void progress_all(void)
 {
     int left = 0;
@@ -220,7 +220,7 @@ static int mlx5_progress(nicbarrier_net_t *net)
     return events;
 }
 
-/** Partners may be behind: what they need from here still goes out. */
+/** Partners may be behind: messages they need from here still go out. */
 static void mlx5_disconnect(nicbarrier_net_t *net)
 {
     pthread_mutex_lock(&lock);
@@ -259,7 +259,7 @@ static int never(const nicbarrier_engine_settings_t *settings, nicbarrier_reason
     return nicbarrier_reason(why, "engine mlx5: this build is without libibverbs and mlx5dv");
 }
 
-/** The name stays, so that parameters are good everywhere. */
+/** The engine's name exists in every build, so that parameters are valid everywhere. */
 const nicbarrier_engine_t nicbarrier_engine_mlx5 = {
     .name = "mlx5", .what = "this build is without it", .score = mlx5_score, .open = never};
 

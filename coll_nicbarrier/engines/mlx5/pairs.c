@@ -14,7 +14,7 @@
 #include "coll_nicbarrier/engines/mlx5/state.h"
 #include "common/support/bytes.h"
 
-/** Writes by the process that may be under way on a connection. */
+/** Most writes by the process in flight on a connection. */
 #define WRITES 4U
 
 /* ---- what is needed ------------------------------------------------------------------------- */
@@ -34,7 +34,7 @@ static bool make_words(nicbarrier_net_t *net, struct ibv_pd *pd)
     return net->words != NULL;
 }
 
-/** Requests of the ring of step k. */
+/** The number of requests in the ring of step k. */
 static uint32_t room(const nicbarrier_net_t *net, uint32_t k)
 {
     return net->by_adapter ? net->chain.depth * nicbarrier_chain_requests(&net->chain, k) : WRITES;
@@ -45,7 +45,7 @@ static bool has(uint64_t steps, uint32_t k)
     return (steps >> k & 1) != 0;
 }
 
-/** On an error each request shows its end. */
+/** After an error each request makes a completion. */
 static bool make_completions(nicbarrier_net_t *net, struct ibv_context *context)
 {
     uint32_t n = 0;
@@ -115,8 +115,8 @@ static uint32_t write_endpoint(const nicbarrier_net_t *net, const nicbarrier_mlx
     return (uint32_t)(at - bytes);
 }
 
-/** What a member says of its end of a connection, `waits`: of the one that waits in step k; false
- *  where there is none. */
+/** Reads a member's endpoint for one end of a connection in step k: the end that waits (`waits`),
+ *  or the one that sends. False if there is none. */
 static bool read_endpoint(const nicbarrier_endpoints_t *all, int32_t member, uint32_t k, bool waits,
                           onic_rc_terms_t *terms)
 {
@@ -153,7 +153,7 @@ int nicbarrier_mlx5_make(nicbarrier_net_t *net, const nicbarrier_mlx5_t *m, unsi
     return 0;
 }
 
-/** Connects an end with one of the partner's, of whose words it writes the i-th. */
+/** Connects an end to one of the partner's; it writes to the partner's i-th word. */
 static bool connect_end(nicbarrier_end_t *end, const nicbarrier_mlx5_t *m,
                         const onic_rc_terms_t *theirs, uint32_t i)
 {

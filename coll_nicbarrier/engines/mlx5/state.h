@@ -4,16 +4,17 @@
  */
 /**
  * @file
- * Engine mlx5: what its files share. mlx5.c has the engine: parameters, the device, all groups.
+ * Engine mlx5: declarations shared by its files. mlx5.c has the engine's row, parameters, the
+ * device, and the list of groups.
  *
  * Two members that follow each other in a step have a connection of their own. One end writes
  * epochs into the other member's flag. The other end says, in the opposite direction, that the
- * group has failed; and where a wait takes long it asks the adapter there for a sign of life.
+ * group has failed; and if a wait takes long it checks that the adapter there still answers.
  *
  * The steps are taken by the adapter, or, on any verbs device, by the process: both do the same
  * writes, and members of one group may differ.
  *
- * Everything belongs to one lock, but for what is atomic.
+ * One lock protects everything that is not atomic.
  */
 #pragma once
 
@@ -25,21 +26,21 @@
 #include "coll_nicbarrier/schedule/schedule.h"
 #include "common/transport/verbs/connect.h"
 
-/** What all groups of the process have. */
+/** State of the process, shared by all groups. */
 typedef struct nicbarrier_mlx5 {
     onic_verbs_port_t port;
     uint8_t mtu;    /**< as verbs has it */
     int schedule;   /**< nicbarrier_schedule_kind_t */
-    uint32_t depth; /**< epochs that rings have room for */
+    uint32_t depth; /**< epochs for which rings have room */
 } nicbarrier_mlx5_t;
 
-/** An end of a connection. */
+/** One end of a connection. */
 typedef struct nicbarrier_end {
     struct ibv_qp *qp;          /**< NULL: none */
-    nicbarrier_wqe_word_t word; /**< of the partner's, which it writes */
-    uint64_t sent;              /**< the last epoch that the process has sent */
-    unsigned under_way;         /**< writes by the process */
-    bool filling;               /**< requests have been given to the adapter without a doorbell */
+    nicbarrier_wqe_word_t word; /**< the partner's word that this end writes */
+    uint64_t sent;              /**< the last epoch sent by the process */
+    unsigned under_way;         /**< writes by the process in flight */
+    bool filling;               /**< requests have been posted without ringing the doorbell */
 } nicbarrier_end_t;
 
 struct nicbarrier_net {
@@ -48,10 +49,10 @@ struct nicbarrier_net {
     nicbarrier_net_events_t events;
     nicbarrier_rule_t rule;
     nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
-    nicbarrier_chain_t chain; /**< in use where the adapter takes the steps */
+    nicbarrier_chain_t chain; /**< used if the adapter takes the steps */
     bool by_adapter;
     bool connected, leaving;
-    bool broken;    /**< a connection */
+    bool broken;    /**< a connection is broken */
     unsigned waits; /**< calls of progress since something came */
     struct ibv_mr *words;
     struct ibv_cq *completions;
@@ -62,33 +63,33 @@ struct nicbarrier_net {
 
 /* pairs.c */
 
-/** Makes the memory and queue pairs of a group, and writes what its partners must know. 0, or -1
- *  and the reason: then nicbarrier_mlx5_free follows. */
+/** Makes the memory and queue pairs of a group, and writes its endpoint. 0, or -1 and the reason;
+ *  then nicbarrier_mlx5_free follows. */
 int nicbarrier_mlx5_make(nicbarrier_net_t *net, const nicbarrier_mlx5_t *m, unsigned char *bytes,
                          uint32_t *len_p, nicbarrier_reason_t *why);
-/** Connects all queue pairs; likewise. */
+/** Connects all queue pairs. Errors as above. */
 int nicbarrier_mlx5_connect(nicbarrier_net_t *net, const nicbarrier_mlx5_t *m,
                             const nicbarrier_endpoints_t *endpoints, nicbarrier_reason_t *why);
 void nicbarrier_mlx5_free(nicbarrier_net_t *net);
 
 /* step.c */
 
-/** Enters all epochs up to this one, and goes as far as it gets. */
+/** Enters all epochs up to this one, and advances as far as possible. */
 void nicbarrier_mlx5_enter(nicbarrier_net_t *net, uint64_t epoch);
-/** Goes on; returns how many flags were new. */
+/** Advances the group. Returns how many flags were new. */
 int nicbarrier_mlx5_progress(nicbarrier_net_t *net);
-/** The group has failed: those that write to this member are notified. */
+/** Marks the group as failed, and notifies the members that write to this one. */
 void nicbarrier_mlx5_fail(nicbarrier_net_t *net);
-/** True if all that was entered is complete and has gone out. */
+/** True if all epochs entered are complete and all messages have gone out. */
 bool nicbarrier_mlx5_is_done(const nicbarrier_net_t *net);
 
 /* adapter.c */
 
-/** Why the device cannot take steps by itself; NULL: it can. */
+/** Why the device cannot take steps by itself; NULL if it can. */
 const char *nicbarrier_mlx5_obstacle(struct ibv_context *context);
-/** A queue pair with room for so many requests of chain.h, or NULL. */
+/** A queue pair with room for this many requests of chain.h, or NULL. */
 struct ibv_qp *nicbarrier_mlx5_pair(struct ibv_pd *pd, struct ibv_cq *completions, uint32_t sends);
-/** Gives the adapter requests of a ring, each with this id; `more`: others follow at once. False
- *  where it does not take them. */
+/** Posts requests of a ring, each with this id. `more`: further ones follow at once, so the
+ * doorbell waits. False if that fails. */
 bool nicbarrier_mlx5_post(nicbarrier_end_t *end, uint64_t id, const nicbarrier_wqe_t *wqe,
                           uint32_t n, bool more);

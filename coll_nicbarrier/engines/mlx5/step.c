@@ -10,14 +10,14 @@
 #include "coll_nicbarrier/engines/mlx5/state.h"
 #include "common/support/bytes.h"
 
-/** Epochs by the process that are under way on a connection. */
+/** Most epochs sent by the process in flight on a connection. */
 #define EPOCHS 2U
-/** Completions that are fetched at once. */
+/** Completions fetched at once. */
 #define BATCH 16
-/** So many calls of progress without news, and a sign of life is asked for. */
+/** The partners' adapters are checked after this many calls of progress without news. */
 #define PATIENCE 4096U
 
-/* A request's name: the epoch, the end, and its step. */
+/* A request's id holds the epoch, which end posted it, and the step. */
 enum { STEP_MASK = 0x7f, IS_IN = 0x80, EPOCH_SHIFT = 8 };
 
 static _Atomic uint64_t *word(const nicbarrier_net_t *net, uint32_t i)
@@ -25,7 +25,7 @@ static _Atomic uint64_t *word(const nicbarrier_net_t *net, uint32_t i)
     return (_Atomic uint64_t *)((char *)net->words->addr + (size_t)i * NICBARRIER_CHAIN_STRIDE);
 }
 
-/** All words are in network byte order: so the adapter reads them. */
+/** Words are in network byte order, since the adapter reads them so. */
 static uint64_t read_word(const nicbarrier_net_t *net, uint32_t i)
 {
     return be64toh(atomic_load_explicit(word(net, i), memory_order_acquire));
@@ -33,8 +33,8 @@ static uint64_t read_word(const nicbarrier_net_t *net, uint32_t i)
 
 /* ---- sending -------------------------------------------------------------------------------- */
 
-/** Writes a value to the end's word; or nothing, which only shows that the partner's adapter
- *  answers. */
+/** Writes a value to the end's remote word. With NULL it writes nothing, which only shows whether
+ *  the partner's adapter answers. */
 static bool write_word(nicbarrier_end_t *end, uint64_t id, const uint64_t *value)
 {
     uint64_t carried = value != NULL ? htobe64(*value) : 0;
@@ -52,7 +52,7 @@ static bool write_word(nicbarrier_end_t *end, uint64_t id, const uint64_t *value
     return true;
 }
 
-/** Sends epochs where the process takes the steps: a later epoch stands for those before. */
+/** Sends epochs if the process takes the steps. A later epoch stands for all before it. */
 static void send_epochs(nicbarrier_net_t *net)
 {
     for (uint32_t k = 0; k < net->rule.nsteps; k++) {
@@ -66,7 +66,7 @@ static void send_epochs(nicbarrier_net_t *net)
     }
 }
 
-/** The ring of step k up to this epoch. */
+/** Fills the ring of step k up to this epoch. */
 static void fill_ring(nicbarrier_net_t *net, uint32_t k, uint64_t last)
 {
     nicbarrier_wqe_t wqe[NICBARRIER_CHAIN_REQUESTS];
@@ -106,7 +106,7 @@ void nicbarrier_mlx5_fail(nicbarrier_net_t *net)
             (void)write_word(&net->in[k], IS_IN | k, &yes);
 }
 
-/** A partner whose process has died says nothing more, but its adapter answers no longer either. */
+/** The process of a dead partner says nothing, but its adapter does not answer any more either. */
 static void ask_for_life(nicbarrier_net_t *net)
 {
     for (uint32_t k = 0; k < net->rule.nsteps; k++)
@@ -114,8 +114,8 @@ static void ask_for_life(nicbarrier_net_t *net)
             net->broken |= !write_word(&net->in[k], IS_IN | k, NULL);
 }
 
-/** Where nothing is awaited a partner may have left in good order; that is no failure before
- *  another barrier is entered. */
+/** If nothing is awaited, a partner may have left in good order; that is no failure before another
+ *  barrier is entered. */
 static void look_for_failure(nicbarrier_net_t *net)
 {
     const uint64_t completed = atomic_load_explicit(&net->completed, memory_order_relaxed);
@@ -157,8 +157,8 @@ static int read_flags(nicbarrier_net_t *net)
     return events;
 }
 
-/** Epochs up to this one are complete, and what others need of them has been given to the adapter:
- *  the process may do without the network now. */
+/** The last epoch that is complete and whose remaining messages have been posted to the adapter:
+ *  the process may do without the network up to it. */
 static uint64_t done(const nicbarrier_net_t *net)
 {
     uint64_t least = net->rule.completed;
@@ -190,7 +190,7 @@ void nicbarrier_mlx5_enter(nicbarrier_net_t *net, uint64_t epoch)
 {
     take_completions(net);
     nicbarrier_rule_enter(&net->rule, epoch);
-    /* From now on the adapter goes on by itself. */
+    /* From now on the adapter advances by itself. */
     atomic_store_explicit(word(net, NICBARRIER_CHAIN_ENTERED), htobe64(net->rule.entered),
                           memory_order_release);
     (void)read_flags(net);

@@ -8,10 +8,10 @@
 
 #include "coll_nicbarrier/engines/put/put.h"
 
-/** So many are idle before one of them is taken again. */
+/** Idle regions needed before the oldest one is used again. */
 #define IDLE 64
 
-/** Groups are prepared and disconnected by any threads. */
+/** Any thread may prepare and disconnect groups. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static STAILQ_HEAD(, nicbarrier_put_flags) idle = STAILQ_HEAD_INITIALIZER(idle);
 static int n_idle;

@@ -7,12 +7,12 @@
  * Engine put: each step of the schedule is one 8-byte put of a word into a flag of the partner's.
  * The counterpart, on hardware that delivers reliably, of the chained RDMA writes of Yu et al.
  * 2004, section 7: a step needs no matching, no buffer and no acknowledgement. A flag has one
- * writer, whose words only grow and which does not put the next one before UCX is done with the one
- * before; the reader keeps the greatest it has seen.
+ * writer, whose words only grow and which starts a put only when UCX has completed the one before;
+ * the reader keeps the greatest word seen.
  *
- * Everything belongs to the transport lock. The transport's server thread moves the groups on while
- * the application computes. Puts by an adapter make no event, so it looks at them now and then, as
- * long as something is waited for: what comes to other groups is read when they are entered next.
+ * The transport lock protects everything. The transport's server thread advances the groups while
+ * the application computes. An adapter's puts make no event, so the thread polls now and then while
+ * a group waits for something; flags of other groups are read when they are next entered.
  */
 #include "coll_nicbarrier/engines/put/put.h"
 
@@ -23,19 +23,19 @@
 #include "common/transport/ucx/adapters.h"
 #include "common/transport/transport.h"
 
-/** The server thread takes over when the application has been away for so long. */
+/** The server thread takes over when the application has been away for this long. */
 #define IDLE_USEC 1000U
-/** Bytes of one fragment over TCP of UCX. */
+/** Bytes of one fragment in UCX's TCP transport. */
 #define TCP_SEGMENT 65536U
 
-/** All groups that are connected, that are leaving (disconnected with words still to be put), or
- *  that have left (UCX may still report on puts to partners that are lost); transport lock. */
+/** All groups: connected; leaving (disconnected with words still to be put); or gone (UCX may still
+ *  report on puts to lost partners). Transport lock. */
 static nicbarrier_net_t *nets;
 static int schedule_kind;
 
 /* ---- parameters ----------------------------------------------------------------------------- */
 
-static const char *tls; /* UCX transports as in UCX_TLS; NULL: of the environment */
+static const char *tls; /* UCX transports as in UCX_TLS; NULL: as in the environment */
 
 static const nicbarrier_param_t params[] = {
     {.name = "tls",
@@ -56,7 +56,7 @@ static void destroy(nicbarrier_net_t *net)
     free(net);
 }
 
-/** Of a group that is leaving: has it nothing to put any more, and can it even be freed? */
+/** True if the group can be freed. Notes that a leaving group has nothing more to put. */
 static bool is_over(nicbarrier_net_t *net)
 {
     if (net->state == NICBARRIER_PUT_LEAVING && !nicbarrier_put_sends(net)) {
@@ -66,14 +66,14 @@ static bool is_over(nicbarrier_net_t *net)
     return net->state == NICBARRIER_PUT_LEFT && net->in_flight == 0;
 }
 
-/** Of a group: is work left that no event announces? */
+/** True if the group has work that no event announces. */
 static bool is_left(const nicbarrier_net_t *net)
 {
     return (net->state == NICBARRIER_PUT_CONNECTED && nicbarrier_put_waits(net)) ||
            (net->state != NICBARRIER_PUT_LEFT && nicbarrier_put_sends(net));
 }
 
-/** The transport's deferred function: all groups, on whatever thread progresses. */
+/** The transport's deferred function: advances all groups, on whatever thread progresses. */
 static int progress_all(void)
 {
     int events = 0;
@@ -92,7 +92,7 @@ static int progress_all(void)
             at = &net->next;
         }
     }
-    /* So that what was done counts. */
+    /* Asks for another run, so that the events can be returned. */
     if (left && events > 0)
         onic_transport_ask(ONIC_AM_COLL, ONIC_LOCKED);
     return left && events == 0 ? -1 : events;
@@ -133,7 +133,7 @@ static void put_close(void)
     }
     onic_transport_unlock();
     nicbarrier_put_flags_close();
-    /* UCX is gone with the last reference, and with it what it knew of their keys and words. */
+    /* With the last reference UCX is gone, and so are its uses of keys and words. */
     const bool last = onic_transport_close();
     while (last && nets != NULL) {
         nicbarrier_net_t *net = nets;
@@ -142,7 +142,7 @@ static void put_close(void)
     }
 }
 
-/** What stands before the description of the region in an endpoint: the tag. */
+/** Bytes of an endpoint before the description of the region: the tag. */
 #define HEAD_BYTES 4U
 
 static int put_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_p, void *bytes,
@@ -249,19 +249,20 @@ static void put_fail(nicbarrier_net_t *net)
 static int put_progress(nicbarrier_net_t *net)
 {
     (void)net;
-    /* This one may have begun what processes behind it have not entered yet. */
+    /* This process may have begun epochs that the processes behind it have not entered yet. */
     onic_transport_ask(ONIC_AM_COLL, ONIC_LOCKED);
     return onic_transport_progress();
 }
 
-/** Peers may be behind, but have got all they need from here, or will by words that wait for those
- *  in flight: these keep the record alive. Others may yet put into the flags: members that learn of
- *  a failure later than this one leaves. */
+/** Peers may be behind, but they have everything they need from here, or will get it by words
+ *  queued behind puts in flight, which keep the group's record alive. Members that learn of a
+ *  failure later than this one may still put into the flags. */
 static void put_disconnect(nicbarrier_net_t *net)
 {
     nicbarrier_put_flags_t *flags = net->flags;
     const bool connected = net->state == NICBARRIER_PUT_CONNECTED;
-    /* First of all, since other threads read the flags until then; afterwards they may free it. */
+    /* Takes the flags away first, since other threads read them until then and may free the group
+     * afterwards. */
     onic_transport_lock();
     net->flags = NULL;
     if (connected) {
@@ -275,7 +276,7 @@ static void put_disconnect(nicbarrier_net_t *net)
         free(net);
 }
 
-/** Over anything but an RDMA adapter UCX emulates puts by messages, which datagrams beat. */
+/** Without an RDMA adapter UCX emulates puts by messages, and engine datagram is faster. */
 static int put_score(void)
 {
     static _Atomic int known;
@@ -290,7 +291,7 @@ static int put_score(void)
     return score;
 }
 
-/** Before any other component opens the transport. */
+/** Called before any other component opens the transport. */
 static void put_announce(bool by_name)
 {
     const onic_transport_config_t wire = {.tls = tls, .tcp_seg_size = TCP_SEGMENT, .puts = true};

@@ -4,13 +4,13 @@
  */
 /**
  * @file
- * What travels in engine datagram: packets of a fixed size.
+ * The wire format of engine datagram: packets of a fixed size.
  *
  * A packet carries a number that the receiver drew at random and put into its endpoint (cookie).
  * Packets for an earlier owner of the same port, of another job or of a stranger do not have it.
  *
- * Pure. Decoding trusts nothing; what a packet means for a group is checked by the group
- * (rule.h, nack.h).
+ * Pure. Input to be decoded is not trusted; the group checks what a packet means for it (rule.h,
+ * nack.h).
  */
 #pragma once
 
@@ -19,13 +19,13 @@
 
 /* ---- packets -------------------------------------------------------------------------------- */
 
-/** All but WAKE are between two steps of members of a group. */
+/** All but WAKE go from a step of one member to a step of another. */
 typedef enum nicbarrier_packet_kind {
     NICBARRIER_PACKET_EPOCH = 1, /**< the word of the step (rule.h) */
-    NICBARRIER_PACKET_REPEAT,    /**< the same, in answer to a NACK */
-    NICBARRIER_PACKET_NACK,      /**< repeat your message if it is of this epoch or more */
-    NICBARRIER_PACKET_LATE,      /**< in answer to a NACK, with its epoch: not sent yet */
-    NICBARRIER_PACKET_WAKE,      /**< from a process of the same node: look what has been entered */
+    NICBARRIER_PACKET_REPEAT,    /**< the same word, in answer to a NACK */
+    NICBARRIER_PACKET_NACK, /**< asks for the step's message if that is of this epoch or more */
+    NICBARRIER_PACKET_LATE, /**< in answer to a NACK, with its epoch: not sent yet */
+    NICBARRIER_PACKET_WAKE, /**< from a process of the same node: look what has been entered */
     NICBARRIER_PACKET_KINDS
 } nicbarrier_packet_kind_t;
 
@@ -33,11 +33,11 @@ typedef struct nicbarrier_packet {
     uint8_t kind;    /**< nicbarrier_packet_kind_t */
     uint8_t at;      /**< the receiver's step, below NICBARRIER_STEPS_MAX */
     uint8_t from_at; /**< the sender's step, likewise */
-    uint32_t sender; /**< its index in the group, below 2^31 */
+    uint32_t sender; /**< index in the group, below 2^31 */
     uint32_t cookie; /**< the receiver's */
-    uint64_t key;    /**< of the group */
+    uint64_t key;    /**< the group's */
     uint64_t epoch;  /**< a word (EPOCH, REPEAT) or an epoch */
-    /** What a receiver that has freed the group needs for its answer. */
+    /** Needed for an answer by a receiver that has freed the group. */
     uint32_t to;   /**< NACK: the receiver's index in the group, below 2^31 */
     uint32_t back; /**< NACK: the sender's own cookie */
 } nicbarrier_packet_t;
@@ -45,12 +45,12 @@ typedef struct nicbarrier_packet {
 /** Bytes of every packet. All numbers are in network byte order. */
 #define NICBARRIER_PACKET_SIZE 40
 
-/** The first bytes of each. */
+/** The first bytes of every packet. */
 #define NICBARRIER_PACKET_MAGIC   0x4e42
 #define NICBARRIER_PACKET_VERSION 5
 
-/** Where things stand, for what takes packets apart without this file's functions: filters and
- *  programs in the kernel. Of a step's message everything but the epoch is always the same. */
+/** Offsets of fields, for code that takes packets apart without this file's functions: filters and
+ *  programs in the kernel. In a step's messages only the epoch changes. */
 enum {
     NICBARRIER_PACKET_VERSION_AT = 2,
     NICBARRIER_PACKET_KIND_AT = 3,
