@@ -2,10 +2,11 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Is a long transfer to private memory of the node the only one until a call synchronises?
- * One that is waited for is best moved in another way than one of many: 64 KiB to 1 MiB in blocks
- * of 64 to 512 bytes take 1.2 to 1.7 times as long otherwise. So a transfer counts as alone where
- * the one before the last such call was. Threads that meet may miscount once. Pure. */
+/** @file Whether a long transfer to private memory of the node is the only one before a call
+ *  synchronises. A transfer that is waited for alone is best moved in another way than one of many:
+ *  with the wrong way, 64 KiB to 1 MiB in blocks of 64 to 512 bytes take 1.2 to 1.7 times as long.
+ *  A transfer counts as alone if the one before the last such call was alone. Threads that run at
+ *  the same time may miscount once. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,8 +14,8 @@
 
 /** All zero: nothing was begun. */
 typedef struct nicstride_alone {
-    uint32_t begun; /**< since what was begun was last waited for */
-    bool one;       /**< it was one before that */
+    uint32_t begun; /**< transfers begun since a call last waited for them */
+    bool one;       /**< there was exactly one before that */
 } nicstride_alone_t;
 
 /** True if a transfer that begins now is the first, and the one before it was alone. */
@@ -24,7 +25,7 @@ static inline bool nicstride_alone_would(const nicstride_alone_t *a)
            __atomic_load_n(&a->one, __ATOMIC_RELAXED);
 }
 
-/** It begins. As above. */
+/** Counts a transfer that begins. Returns the same. */
 static inline bool nicstride_alone_begin(nicstride_alone_t *a)
 {
     const bool alone = nicstride_alone_would(a);
@@ -33,7 +34,7 @@ static inline bool nicstride_alone_begin(nicstride_alone_t *a)
     return alone;
 }
 
-/** What was begun, if anything, is waited for. */
+/** Notes that everything begun, if anything, was waited for. */
 static inline void nicstride_alone_wait(nicstride_alone_t *a)
 {
     const uint32_t begun = __atomic_load_n(&a->begun, __ATOMIC_RELAXED);

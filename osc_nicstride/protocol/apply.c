@@ -10,12 +10,12 @@
 #include "osc_nicstride/protocol/atomics.h"
 #include "osc_nicstride/protocol/discipline.h"
 
-/* Small enough for the first-level cache together with what it is gathered from. */
+/* Bytes that fit into the first-level cache together with the data that is gathered. */
 #define SCRATCH 4096
-/* Pieces of the target from so many bytes on are reduced where they are. With blocks of 4 KiB that
- * takes a third of the time of gathering them. */
+/* Pieces of the target with at least this many bytes are reduced in place. With blocks of 4 KiB
+ * that takes a third of the time of gathering them. */
 #define PIECE 256
-/* What an element of so many bytes must be aligned to, for loops over elements. */
+/* The alignment that loops over elements of `size` bytes need. */
 #define ALIGNED(size) ((size) % 16 == 0 ? 16 : (size) & -(size))
 
 /** Reduces packed elements whose packed form is not their memory form (pair types with gaps). */
@@ -38,8 +38,8 @@ static void reduce_padded(const nicstride_apply_t *a, const char *src, char *dst
     onic_pack(&c, d, dst, n * a->size);
 }
 
-/** Elements of one piece of the target, as they are packed, are reduced where they are. Returns the
- *  bytes done: 0 where they are not aligned or cut, or too few to be worth a call. */
+/** Reduces packed elements in place, within one piece of the target. Returns the bytes done: 0 if
+ *  the elements are not aligned, are cut, or are too few to be worth a call. */
 static uint64_t apply_in_place(const nicstride_apply_t *a, onic_cursor_t *c, void *base,
                                const char *src, uint64_t len)
 {
@@ -57,7 +57,7 @@ static uint64_t apply_in_place(const nicstride_apply_t *a, onic_cursor_t *c, voi
     return n;
 }
 
-/** One chunk that fits the scratch memory: gather, reduce, scatter. */
+/** Applies one chunk that fits the scratch memory: gathers, reduces and scatters it. */
 static void apply_gathered(const nicstride_apply_t *a, onic_cursor_t *c, void *base,
                            const char *src, uint64_t len)
 {
@@ -84,7 +84,7 @@ static uint64_t reduce(const nicstride_apply_t *a, onic_cursor_t *c, void *base,
     return chunk;
 }
 
-/** Elements that are not aligned, which loops over elements must not meet. */
+/** Applies elements that are not aligned, which loops over elements cannot handle. */
 static void apply_unaligned(const nicstride_apply_t *a, char *at, const char *src, char *old,
                             uint64_t len)
 {
@@ -103,7 +103,8 @@ static void apply_unaligned(const nicstride_apply_t *a, char *at, const char *sr
     }
 }
 
-/** Piece by piece, aligned ones by atomics. A piece is whole elements: these have no gaps. */
+/** Applies piece by piece, using atomics for aligned elements. A piece is made of whole elements:
+ *  these have no gaps. */
 static uint64_t apply_atomic(const nicstride_apply_t *a, onic_cursor_t *target, char *base,
                              const char *src, char *old, uint64_t len)
 {
@@ -156,7 +157,7 @@ uint64_t nicstride_apply(const nicstride_apply_t *a, onic_cursor_t *target, void
 
 /* ---- from a source that is not packed -------------------------------------------------------- */
 
-/** True if a layout is made of pieces of whole elements, each long enough to be worth a call. */
+/** True if a layout consists of pieces of whole elements, each long enough to be worth a call. */
 static bool has_long_pieces(const onic_layout_t *l, uint64_t size)
 {
     if (l->nruns == 0)
@@ -167,13 +168,13 @@ static bool has_long_pieces(const onic_layout_t *l, uint64_t size)
     return true;
 }
 
-/** True if a cursor stands at the beginning of an element. */
+/** True if a cursor is at the beginning of an element. */
 static bool is_whole(const onic_cursor_t *c, uint64_t size)
 {
     return c->pos % size == 0;
 }
 
-/** Piece by piece of both sides, without a copy. */
+/** Reduces pieces of both sides without copying. */
 static void reduce_pieces(const nicstride_apply_t *a, onic_cursor_t *target, char *base,
                           onic_cursor_t *src, const char *src_base, uint64_t len)
 {
@@ -202,7 +203,8 @@ static void reduce_pieces(const nicstride_apply_t *a, onic_cursor_t *target, cha
     }
 }
 
-/** True if that can be done: pieces of `target` are aligned as they need, and none is cut. */
+/** True if reduce_pieces can be used: the target's pieces are aligned as needed, and no element is
+ *  cut. */
 static bool reduces_pieces(const nicstride_apply_t *a, const onic_cursor_t *target,
                            const void *base, const onic_cursor_t *src)
 {
@@ -214,7 +216,7 @@ static bool reduces_pieces(const nicstride_apply_t *a, const onic_cursor_t *targ
            onic_is_aligned(target->layout, (uintptr_t)base, ALIGNED(size));
 }
 
-/** Gathers as much of the source as fits at a time. */
+/** Applies after gathering as much of the source as fits at a time. */
 static void apply_gathering(const nicstride_apply_t *a, onic_cursor_t *target, void *base,
                             onic_cursor_t *src, const void *src_base, char *old, uint64_t len)
 {
@@ -250,7 +252,8 @@ void nicstride_apply_element(const nicstride_apply_t *a, void *target, const voi
 {
     if (old != NULL)
         memcpy(old, target, a->size);
-    /* Stored once: the target may see it, and store something else, before a second time. */
+    /* Stored only once: the target may see the value and store another one before a second
+     * store. */
     if (a->kind == NICSTRIDE_APPLY_REPLACE)
         onic_copy_bytes(target, src, a->size);
     else if (a->kind == NICSTRIDE_APPLY_REDUCE)
@@ -260,7 +263,7 @@ void nicstride_apply_element(const nicstride_apply_t *a, void *target, const voi
 void nicstride_apply_cas(void *target, size_t size, const void *compare, const void *desired,
                          void *old)
 {
-    /* Before `old` is written: it may be the same memory as `compare`. */
+    /* Compared before `old` is written, which may be the same memory as `compare`. */
     const bool equal = memcmp(target, compare, size) == 0;
 
     memcpy(old, target, size);

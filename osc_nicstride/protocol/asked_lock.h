@@ -2,14 +2,15 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file A lock that an origin asks for by message: of a target, or, of rank 0, the window's.
+/** @file A lock that an origin asks for by message: a target's, or the window's, which rank 0
+ * keeps.
  *
- *  The request for a target's lock is held back until the first operation, and takes that along
- *  where it is short; and the release, where the epoch ends before the request has left. A target
- *  that can give the lock there and then does that, too, and its grant says so. Else it drops all
- *  but the request, which it queues, and the origin sends the rest once more when it has got the
- *  lock: a target keeps nothing for who has no lock. Nothing else is done under a lock before it is
- *  granted. Round trips to another node, and messages:
+ *  The request for a target's lock is held back until the first operation, which goes along if it
+ * is short. The release goes along, too, if the epoch ends before the request has left. A target
+ * that can grant the lock at once handles these as well, and its grant says so. Otherwise it drops
+ * all but the request, which it queues; the origin sends the rest again when it has the lock. So a
+ *  target keeps nothing for an origin without the lock. Nothing else is done under a lock before it
+ *  is granted. Round trips to another node, and messages:
  *
  *                                  with the first operation   the lock is waited for first
  *      lock, put, unlock                    1, 2                       2, 5
@@ -22,24 +23,25 @@
 #include <stdbool.h>
 
 typedef enum nicstride_asked_state {
-    NICSTRIDE_ASKED_HAD,  /**< nothing is wanted, or it was answered */
+    NICSTRIDE_ASKED_HAD,  /**< nothing is wanted, or the request was answered */
     NICSTRIDE_ASKED_HELD, /**< the request is held back */
-    NICSTRIDE_ASKED_WAITS /**< it was sent */
+    NICSTRIDE_ASKED_WAITS /**< the request was sent */
 } nicstride_asked_state_t;
 
 /** What an answer means for the operation that went with the request. */
 typedef enum nicstride_answer {
-    NICSTRIDE_ANSWER_NONE,  /**< there is none, or it was done, or nobody waits for this answer */
-    NICSTRIDE_ANSWER_AGAIN, /**< it is to be sent again */
-    NICSTRIDE_ANSWER_LOST   /**< it will not be done */
+    NICSTRIDE_ANSWER_NONE,  /**< there is no operation, or it was done, or nobody waits for this
+                               answer */
+    NICSTRIDE_ANSWER_AGAIN, /**< the operation must be sent again */
+    NICSTRIDE_ANSWER_LOST   /**< the operation will not be done */
 } nicstride_answer_t;
 
 /** Zero-initialise. */
 typedef struct nicstride_asked {
     nicstride_asked_state_t state;
-    bool carries;  /**< an operation goes with the request, */
-    bool released; /**< and the release */
-    int refused;   /**< the lock will not be had: why, or 0 */
+    bool carries;  /**< an operation goes with the request */
+    bool released; /**< the release goes with it, too */
+    int refused;   /**< why the lock will never be granted, or 0 */
 } nicstride_asked_t;
 
 static inline void nicstride_asked_enter(nicstride_asked_t *a, nicstride_asked_state_t state)
@@ -47,34 +49,35 @@ static inline void nicstride_asked_enter(nicstride_asked_t *a, nicstride_asked_s
     __atomic_store_n(&a->state, state, __ATOMIC_RELAXED);
 }
 
-/** The lock is wanted, and not asked for yet. */
+/** Notes that the lock is wanted, but not yet asked for. */
 static inline void nicstride_asked_hold(nicstride_asked_t *a)
 {
     *a = (nicstride_asked_t){0};
     nicstride_asked_enter(a, NICSTRIDE_ASKED_HELD);
 }
 
-/** It is asked for; `carries`: with an operation. */
+/** Notes that the lock is asked for; `carries`: an operation goes with the request. */
 static inline void nicstride_asked_begin(nicstride_asked_t *a, bool carries)
 {
     *a = (nicstride_asked_t){.carries = carries};
     nicstride_asked_enter(a, NICSTRIDE_ASKED_WAITS);
 }
 
-/** The release goes along, too, as the request has not left yet. */
+/** Notes that the release goes along, as the request has not left yet. */
 static inline void nicstride_asked_release(nicstride_asked_t *a)
 {
     a->released = a->carries;
 }
 
-/** True if nothing is held back or waited for. Of any thread: false is a guess where others ask for
- *  the lock. */
+/** True if nothing is held back or waited for. Any thread. If others ask for the lock meanwhile,
+ *  false may be outdated. */
 static inline bool nicstride_asked_is_had(const nicstride_asked_t *a)
 {
     return __atomic_load_n(&a->state, __ATOMIC_RELAXED) == NICSTRIDE_ASKED_HAD;
 }
 
-/** The lock is granted, or, where `error` is not 0, will not be. `done`: so is the operation. */
+/** Notes that the lock is granted, or, if `error` is not 0, refused. `done`: the operation was
+ *  done. */
 static inline nicstride_answer_t nicstride_asked_answer(nicstride_asked_t *a, int error, bool done)
 {
     const bool carries = a->carries && !done;
@@ -89,13 +92,13 @@ static inline nicstride_answer_t nicstride_asked_answer(nicstride_asked_t *a, in
                         : NICSTRIDE_ANSWER_LOST;
 }
 
-/** 0: the lock is had; else an error, `none` where there was no answer. */
+/** 0 if the lock is held; otherwise an error, which is `none` if there was no answer. */
 static inline int nicstride_asked_error(const nicstride_asked_t *a, int none)
 {
     return a->state == NICSTRIDE_ASKED_HAD ? a->refused : none;
 }
 
-/** The epoch is over: no answer is waited for. */
+/** Ends the epoch: no answer is waited for. */
 static inline void nicstride_asked_end(nicstride_asked_t *a)
 {
     *a = (nicstride_asked_t){0};

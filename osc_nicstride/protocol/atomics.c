@@ -10,7 +10,8 @@
 
 /* ---- elements as numbers, by their size ------------------------------------------------------ */
 
-/** `call` with the size's type for T; the compiler leaves the one of a constant size. */
+/** `call` with T as the type for the size. If the size is constant the compiler keeps only one
+ *  branch. */
 #define BY_SIZE(call)                                                                              \
     do {                                                                                           \
         if (size == 8)                                                                             \
@@ -72,7 +73,8 @@ ONIC_INLINE uint64_t add(void *at, size_t size, uint64_t v)
     BY_SIZE(ADD);
 }
 
-/** True where `*was` was there and `next` is now; else `*was` gets what was. */
+/** True if `*was` was there and is now replaced by `next`; otherwise `*was` gets the current
+ *  value. */
 ONIC_INLINE bool swap(void *at, size_t size, uint64_t *was, uint64_t next)
 {
 #define SWAP(T)                                                                                    \
@@ -86,7 +88,8 @@ ONIC_INLINE bool swap(void *at, size_t size, uint64_t *was, uint64_t next)
     BY_SIZE(SWAP);
 }
 
-/* ---- what becomes of a value ----------------------------------------------------------------- */
+/* ---- new values
+ * ------------------------------------------------------------------------------- */
 
 /** The sum of floating-point numbers. Integers have an instruction for it. */
 ONIC_INLINE uint64_t add_floating(size_t size, uint64_t was, uint64_t v)
@@ -125,8 +128,8 @@ ONIC_INLINE uint64_t next_of(const nicstride_apply_t *a, size_t size, uint64_t w
     return read(target, size);
 }
 
-/** Returns the value from before. Where nothing changes nothing is stored: a maximum settles, and
- *  then processors share its line. */
+/** Updates an element and returns its previous value. If the value does not change, nothing is
+ *  stored: a maximum settles, and then processors share its cache line. */
 ONIC_INLINE uint64_t update(const nicstride_apply_t *a, void *at, size_t size, uint64_t v)
 {
     if (a->kind == NICSTRIDE_APPLY_REPLACE)
@@ -143,7 +146,8 @@ ONIC_INLINE uint64_t update(const nicstride_apply_t *a, void *at, size_t size, u
 ONIC_INLINE void apply(const nicstride_apply_t *a, char *at, const char *src, char *old, size_t n,
                        size_t size)
 {
-    /* Once each: copies of long pieces may store some bytes twice, and undo what came between. */
+    /* Each element is stored once: copies of long pieces may store some bytes twice and undo what
+     * another process stored in between. */
     if (a->kind == NICSTRIDE_APPLY_REPLACE && old == NULL) {
         for (size_t i = 0; i < n * size; i += size)
             store(at + i, size, read(src + i, size));

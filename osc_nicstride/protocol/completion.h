@@ -4,69 +4,70 @@
  */
 /** @file Remote completion between one origin and one target of a window.
  *
- *  Every message that has an effect at the target is numbered by the origin (`sent`) and counted by
- *  the target when its effect is done (`applied`), in whatever order they came. The target reports
+ *  The origin numbers every message that has an effect at the target (`sent`). The target counts it
+ *  when the effect is done (`applied`), in whatever order messages arrive. The target reports
  *  `applied` in acknowledgements, when it is asked or an operation has failed. The counters do not
- *  name messages, so nothing is known to be complete but everything. A flush is a request for an
- *  acknowledgement at a number: later requests swallow earlier ones. A thread that waits for it
- * must keep new messages back.
+ *  identify messages, so completion is known only once all are applied. A flush requests an
+ *  acknowledgement at a number; later requests include earlier ones. A thread that waits for one
+ *  must hold new messages back.
  *
  *  In active target nobody asks. An origin that closes an epoch publishes how many messages it has
- *  sent in all, and the target waits until it has applied as many, which the origin sees at the
- *  next synchronisation (nicstride_tx_known).
+ *  sent in all. The target waits until it has applied that many; the origin learns this at the next
+ *  synchronisation (nicstride_tx_known).
  *
- *  How much may be under way is not decided here: the transport holds a sender back where nothing
- * is kept at the target, and credit where something is (common/transport/row/credit.h).
+ *  This file does not limit what is under way: the transport holds a sender back for messages that
+ *  the target handles at once, and credit does for those that it keeps
+ *  (common/transport/row/credit.h).
  *
- *  Why no flush waits for ever. Let all messages and acknowledgements have arrived. Were a flush
- *  open, `wanted` would have been reached without a report, which rx_applied or rx_flush, whichever
- *  came last, does not let happen.
+ *  Why no flush waits for ever: let all messages and acknowledgements have arrived. If a flush were
+ *  still open, `wanted` would have been reached without a report. But rx_applied or rx_flush,
+ *  whichever came last, makes one.
  *
- *  Pure; the caller serialises. Inlined: all of it comes with every message. */
+ *  Pure; the caller serialises. Everything is inlined, as it runs for every message. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Origin side. Zero-initialise. Messages, if not said otherwise. */
+/** Origin side. Zero-initialise. Values count messages, unless stated otherwise. */
 typedef struct nicstride_tx {
     uint64_t sent;
     uint64_t acked;
-    uint64_t confirmed; /**< the target has acknowledged so many itself: at most acked */
-    uint64_t asked;     /**< highest number that a flush request was sent for */
-    int error; /**< first error that the target reported and no call has returned; 0 if none */
+    uint64_t confirmed; /**< messages that the target has acknowledged by itself; at most `acked` */
+    uint64_t asked;     /**< the highest number for which a flush request was sent */
+    int error; /**< the first error that the target reported and no call has returned yet; 0: none
+                */
 } nicstride_tx_t;
 
 /** Target side. Zero-initialise. */
 typedef struct nicstride_rx {
     uint64_t applied;
     uint64_t reported;
-    uint64_t wanted; /**< an acknowledgement is wanted once applied reaches this */
+    uint64_t wanted; /**< an acknowledgement is wanted once `applied` reaches this */
     int error;       /**< first error since the last acknowledgement */
 } nicstride_rx_t;
 
-/** Counts a message; returns its number (the value `acked` must reach). */
+/** Counts a message; returns its number, which `acked` must reach. */
 static inline uint64_t nicstride_tx_send(nicstride_tx_t *tx)
 {
     return ++tx->sent;
 }
 
-/** The first `applied` messages, at most as many as were sent, are known to be applied: a
- *  synchronisation has shown it, without a message. Errors come by themselves. */
+/** Notes that the first `applied` messages, limited to those sent, are known to be applied because
+ *  a synchronisation has shown it, without a message. Errors are reported separately. */
 static inline void nicstride_tx_known(nicstride_tx_t *tx, uint64_t applied)
 {
     if (applied > tx->acked)
         tx->acked = applied;
 }
 
-/** Nothing that is under way will be acknowledged any more. */
+/** Gives up acknowledgements: nothing under way will be acknowledged any more. */
 static inline void nicstride_tx_forget(nicstride_tx_t *tx)
 {
     nicstride_tx_known(tx, tx->sent);
 }
 
-/** An acknowledgement came. An old one, that says less than is known, is ignored but for its
- *  error. */
+/** Notes an acknowledgement. If it says less than is known already, only its error counts. */
 static inline void nicstride_tx_ack(nicstride_tx_t *tx, uint64_t applied, int error)
 {
     nicstride_tx_known(tx, applied);
@@ -76,8 +77,8 @@ static inline void nicstride_tx_ack(nicstride_tx_t *tx, uint64_t applied, int er
         __atomic_store_n(&tx->error, error, __ATOMIC_RELAXED);
 }
 
-/** True if the target has not yet said by itself, with an error if there was one, that everything
- *  is applied. Then it is to be asked once more, with the number in `*upto_p`. */
+/** True if the target has not yet acknowledged by itself that everything is applied, with an error
+ *  if there was one. Then it must be asked once more, with the number in `*upto_p`. */
 static inline bool nicstride_tx_ask_again(nicstride_tx_t *tx, uint64_t *upto_p)
 {
     if (tx->confirmed == tx->sent || tx->asked == tx->sent)
@@ -87,14 +88,14 @@ static inline bool nicstride_tx_ask_again(nicstride_tx_t *tx, uint64_t *upto_p)
     return true;
 }
 
-/** May the next message ask for its own acknowledgement? It may come before others, so
- *  only where the target has said of all before it how they ended. */
+/** True if the next message may ask for its own acknowledgement. It may overtake others, so this is
+ *  allowed only if the target has reported the outcome of all messages before it. */
 static inline bool nicstride_tx_may_ask(const nicstride_tx_t *tx)
 {
     return tx->confirmed == tx->sent;
 }
 
-/** True where everything sent so far is acknowledged. */
+/** True if everything sent so far is acknowledged. */
 static inline bool nicstride_tx_idle(const nicstride_tx_t *tx)
 {
     return tx->acked == tx->sent;
@@ -116,20 +117,21 @@ static inline int nicstride_tx_take_error(nicstride_tx_t *tx)
 {
     const int error = tx->error;
 
-    /* Others look at it without the lock (nicstride_is_clean). */
+    /* Other threads read this without the lock (nicstride_is_clean). */
     if (error != 0)
         __atomic_store_n(&tx->error, 0, __ATOMIC_RELAXED);
     return error;
 }
 
-/** A flush is answered by any report that reaches its number. */
+/** True if a flush waits for the current number. Any report that reaches its number answers it. */
 static inline bool nicstride_rx_flush_due(const nicstride_rx_t *rx)
 {
     return rx->wanted > rx->reported && rx->applied >= rx->wanted;
 }
 
-/** The effect of one message is done, with `error` (0: none). True where an acknowledgement is due
- *  now: a flush is satisfied, or there is an error (in a counted epoch nobody would ask for it). */
+/** Counts one message whose effect is done, with `error` (0: none). True if an acknowledgement is
+ *  due now: a flush is satisfied, or there is an error, as in a counted epoch nobody would ask for
+ *  it. */
 static inline bool nicstride_rx_applied(nicstride_rx_t *rx, int error)
 {
     rx->applied++;
@@ -138,17 +140,17 @@ static inline bool nicstride_rx_applied(nicstride_rx_t *rx, int error)
     return error != 0 || nicstride_rx_flush_due(rx);
 }
 
-/** A flush request for number `upto` came. True where an acknowledgement is due now. */
+/** Notes a flush request for number `upto`. True if an acknowledgement is due now. */
 static inline bool nicstride_rx_flush(nicstride_rx_t *rx, uint64_t upto)
 {
     if (upto <= rx->reported)
-        return false; /* the report that says so is on its way */
+        return false; /* that report is on its way */
     if (upto > rx->wanted)
         rx->wanted = upto;
     return nicstride_rx_flush_due(rx);
 }
 
-/** Makes the acknowledgement: what to report; takes the error. */
+/** Makes an acknowledgement: returns what to report and clears the error. */
 static inline void nicstride_rx_ack(nicstride_rx_t *rx, uint64_t *applied_p, int *error_p)
 {
     *applied_p = rx->applied;

@@ -4,12 +4,12 @@
  */
 #include "osc_nicstride/protocol/discipline.h"
 
-/* Stripes of less than a cache line would only share it, and windows are divided into all stripes
- * as far as these stay small enough for several processes to meet seldom. */
+/* Stripes of less than a cache line would only share it. A window is divided among all stripes as
+ * long as these stay small enough that several processes seldom meet. */
 #define SHIFT_MIN 6
 #define SHIFT_MAX 20
 
-/** The least power of two, as its exponent, of at least `bytes`. */
+/** The exponent of the least power of two that is at least `bytes`. */
 static unsigned log2_up(uint64_t bytes)
 {
     return bytes <= 1 ? 0 : 64 - (unsigned)__builtin_clzll(bytes - 1);
@@ -53,8 +53,8 @@ void nicstride_reach_of(const onic_layout_t *l, uint64_t pos, uint64_t len, int6
         *to_p = last.leaf + (int64_t)last.in_block + 1;
         return;
     }
-    /* The levels below the highest one that moves on are passed through in full; that one is
-     * somewhere between both. */
+    /* The levels below the highest one that advances are covered in full. That one is between its
+     * positions at both ends. */
     low = first.leaf;
     for (uint32_t i = 0; i + 1 < top; i++)
         low -= (int64_t)first.index[i] * l->level[i].stride;

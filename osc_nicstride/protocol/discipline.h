@@ -3,13 +3,14 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file How accumulates exclude each other on memory that several processes map. Each process
- *  derives it from what the target has said when the window was made, so all agree.
+ *  derives this from the target's facts, which were exchanged when the window was made, so all
+ *  agree.
  *
- *  Elements are updated under locks. There are NICSTRIDE_STRIPES of them for each target; which one
- *  it is depends on the address of the element's first byte. Stripes are consecutive bytes, and
- * take turns in having each lock. Where the program wishes it aligned elements are updated by the
- *  processor's atomics instead: a counter takes 0.1 us then, and 0.19 under a lock, but 16 KiB take
- *  ten times as long. Which way it is depends on the element's type and address alone. Pure. */
+ *  Elements are updated under locks. Each target has NICSTRIDE_STRIPES of them; the address of an
+ *  element's first byte selects one. Stripes are consecutive ranges of bytes, to which the locks
+ *  are assigned in turn. If the program asks for it, aligned elements are updated by atomics of the
+ *  processor instead: a counter then takes 0.1 us instead of 0.19 under a lock, but 16 KiB take ten
+ *  times as long. The choice depends only on the element's type and address. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,34 +18,35 @@
 
 #include "common/layout/layout.h"
 
-/** Locks of a target: as many as bits of a set of them. */
+/** The number of locks of a target, which is that of bits in a set of them. */
 #define NICSTRIDE_STRIPES 64
 
-/** The largest wish that counts, bytes. */
+/** The largest granularity that is honoured, bytes. */
 #define NICSTRIDE_GRANULARITY_MAX (1u << 30)
 
 typedef struct nicstride_discipline {
     uint8_t shift; /**< log2 of the bytes of a stripe */
-    bool atomics;  /**< aligned elements of up to 8 bytes go by atomics */
+    bool atomics;  /**< aligned elements of up to 8 bytes are updated by atomics */
 } nicstride_discipline_t;
 
-/** The discipline of a target that has `bytes` of memory and has asked for locks of `granularity`
- *  bytes each: 0: no wish; up to 8: single elements; else up to NICSTRIDE_GRANULARITY_MAX. */
+/** The discipline of a target with `bytes` of memory that has asked for a granularity of
+ *  `granularity` bytes per lock. 0: no wish; up to 8: single elements; else up to
+ *  NICSTRIDE_GRANULARITY_MAX. */
 nicstride_discipline_t nicstride_discipline(uint64_t bytes, uint32_t granularity);
 
-/** That of memory that only its own process updates: one lock. */
+/** The discipline of memory that only its own process updates: one lock. */
 static inline nicstride_discipline_t nicstride_discipline_of_one(void)
 {
     return (nicstride_discipline_t){.shift = 63};
 }
 
-/** True if aligned elements of `size` bytes, `extent` apart, go by atomics. */
+/** True if aligned elements of `size` bytes, `extent` bytes apart, are updated by atomics. */
 static inline bool nicstride_by_atomics(nicstride_discipline_t d, uint64_t size, uint64_t extent)
 {
     return d.atomics && size == extent && size <= 8 && (size & (size - 1)) == 0;
 }
 
-/** A set of locks: bit i is that of lock i. */
+/** A set of locks: bit i stands for lock i. */
 typedef uint64_t nicstride_stripes_t;
 
 /** The locks of the elements that begin in bytes [from, to) of the target's memory, from < to. */
@@ -62,7 +64,8 @@ static inline nicstride_stripes_t nicstride_stripes(nicstride_discipline_t d, ui
     return by == 0 ? ones : ones << by | ones >> (NICSTRIDE_STRIPES - by);
 }
 
-/** Bytes [*from_p, *to_p) that cover `len` > 0 packed bytes of a layout from `pos` on: no more than
- *  all that the layout covers, and little more than needed where it is regular. */
+/** Finds a range [*from_p, *to_p) of bytes that covers `len` > 0 packed bytes of a layout from
+ *  `pos` on. It never exceeds the layout's own range, and for regular layouts is little more than
+ *  needed. */
 void nicstride_reach_of(const onic_layout_t *l, uint64_t pos, uint64_t len, int64_t *from_p,
                         int64_t *to_p);

@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The synchronisation state; see epoch.h. The rules of MPI-3.1, chapter 11.5: access epochs
- *  of a window do not overlap, but any number of single targets may be locked side by side; a fence
- *  epoch is one only if communication happens in it (used); the exposure epoch of post is
- *  independent of the access epoch, but a fence, which is both, needs neither to be open. */
+/** @file The synchronisation state; see epoch.h. Rules of MPI-3.1, chapter 11.5: access epochs of a
+ *  window do not overlap, but any number of single targets may be locked at the same time. A fence
+ *  epoch exists only if communication happens in it (`used`). The exposure epoch of post is
+ *  independent of the access epoch, but a fence, which is both, requires that neither is open. */
 #include "osc_nicstride/protocol/epoch.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ void nicstride_epoch_init(nicstride_epoch_t *e, uint32_t n, uint8_t *target)
     *e = (nicstride_epoch_t){.access = NICSTRIDE_ACCESS_NONE, .n = n, .target = target};
 }
 
-/* The epoch that is neither a fence epoch nor none; NULL where there is no such epoch. */
+/* The name of the open epoch if it is not a fence epoch; NULL if there is none. */
 static const char *bound(const nicstride_epoch_t *e)
 {
     switch (e->access) {
@@ -35,7 +35,7 @@ static const char *bound(const nicstride_epoch_t *e)
     return NULL;
 }
 
-/* What forbids to open an access epoch now; NULL where nothing does. */
+/* Why no access epoch can be opened now; NULL if one can. */
 static const char *busy(const nicstride_epoch_t *e)
 {
     if (e->access == NICSTRIDE_ACCESS_FENCE && e->used)
@@ -50,7 +50,7 @@ static const char *exposed_still(const nicstride_epoch_t *e)
 
 static void begin(nicstride_epoch_t *e, nicstride_access_t access)
 {
-    /* The helper thread looks at it, too. */
+    /* The helper thread reads this, too. */
     __atomic_store_n(&e->access, access, __ATOMIC_RELAXED);
     e->used = false;
 }
@@ -66,7 +66,7 @@ const char *nicstride_epoch_fence(nicstride_epoch_t *e, bool nosucceed)
     return why;
 }
 
-/* Marks the targets of a start, none of which is marked or locked; or none where one is wrong. */
+/* Marks the targets of a start. None may be marked or locked; if one is wrong, none is marked. */
 static const char *mark_started(nicstride_epoch_t *e, const int *ranks, int ngroup)
 {
     for (int i = 0; i < ngroup; i++) {

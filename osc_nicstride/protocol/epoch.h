@@ -2,12 +2,12 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The synchronisation state of one process in one window: which calls MPI allows now. Every
- *  function that can be refused returns NULL where the call is legal (and the state has changed
- *  accordingly), or a static text that says why it is not ("no lock is held at that target"), and
- *  the state is unchanged. What the smallest calls ask is inlined. A fence epoch is tentative,
- *  since programs may close their last one without MPI_MODE_NOSUCCEED: it binds once a call was
- *  made in it. Pure; the caller serialises. */
+/** @file The synchronisation state of one process in one window: which calls MPI allows now. Each
+ *  function that can refuse a call returns NULL if the call is legal, and has then changed the
+ *  state. Otherwise it returns a static text with the reason ("no lock is held at that target"),
+ *  and the state is unchanged. The checks of the smallest calls are inlined. A fence epoch is
+ *  tentative, since programs may close their last one without MPI_MODE_NOSUCCEED: it counts once a
+ *  call was made in it. Pure; the caller serialises. */
 #pragma once
 
 #include <stdbool.h>
@@ -38,21 +38,21 @@ typedef struct nicstride_epoch {
 /** `target` is an array of n bytes owned by the caller; it is zeroed here. */
 void nicstride_epoch_init(nicstride_epoch_t *e, uint32_t n, uint8_t *target);
 
-/** MPI_Win_fence. `nosucceed`: MPI_MODE_NOSUCCEED was given, the epoch after it is closed. */
+/** MPI_Win_fence. `nosucceed`: MPI_MODE_NOSUCCEED was given, so no epoch follows. */
 const char *nicstride_epoch_fence(nicstride_epoch_t *e, bool nosucceed);
 
 /** MPI_Win_start on `ngroup` ranks; then complete, with the same ranks in any order. */
 const char *nicstride_epoch_start(nicstride_epoch_t *e, const int *ranks, int ngroup);
 const char *nicstride_epoch_complete(nicstride_epoch_t *e, const int *ranks, int ngroup);
 const char *nicstride_epoch_post(nicstride_epoch_t *e);
-/** For wait and test: is there an exposure epoch? Does not end it. */
+/** For wait and test: checks that there is an exposure epoch. Does not end it. */
 const char *nicstride_epoch_exposed(const nicstride_epoch_t *e);
-/** The exposure epoch is over. */
+/** Ends the exposure epoch. */
 void nicstride_epoch_unexpose(nicstride_epoch_t *e);
 
 const char *nicstride_epoch_lock(nicstride_epoch_t *e, uint32_t target, uint8_t type);
 
-/** For unlock: is the lock held? Does not release it (a flush comes first). */
+/** For unlock: checks that the lock is held. Does not release it, as a flush comes first. */
 static inline const char *nicstride_epoch_locked(const nicstride_epoch_t *e, uint32_t target)
 {
     if (target >= e->n)
@@ -67,7 +67,7 @@ const char *nicstride_epoch_lock_all(nicstride_epoch_t *e);
 const char *nicstride_epoch_locked_all(const nicstride_epoch_t *e);
 const char *nicstride_epoch_unlock_all(nicstride_epoch_t *e);
 
-/** A communication call to `target`. Marks a tentative fence epoch as used. */
+/** Checks a communication call to `target`. Marks a tentative fence epoch as used. */
 static inline const char *nicstride_epoch_access(nicstride_epoch_t *e, uint32_t target)
 {
     if (target >= e->n)
@@ -95,7 +95,7 @@ static inline const char *nicstride_epoch_any_passive(const nicstride_epoch_t *e
     return "no passive-target epoch (lock or lock_all) is open";
 }
 
-/** Request-based calls (MPI_Rput and its kin) and flushes are for passive-target epochs only. */
+/** Checks a request-based call (such as MPI_Rput) or a flush, which need a passive-target epoch. */
 static inline const char *nicstride_epoch_passive(const nicstride_epoch_t *e, uint32_t target)
 {
     if (target >= e->n)
@@ -105,19 +105,20 @@ static inline const char *nicstride_epoch_passive(const nicstride_epoch_t *e, ui
     return nicstride_epoch_any_passive(e);
 }
 
-/** MPI_Win_free: no epoch but a fence epoch may be open. */
+/** Checks MPI_Win_free: no epoch but a fence epoch may be open. */
 const char *nicstride_epoch_free(const nicstride_epoch_t *e);
 
-/** What a wait for a notice of post or complete comes to. Notices are counted, wrap, and are used
- *  one by one; one that came before its sender was lost counts like any other. */
+/** The state of a wait for a notice of post or complete. Notices are counted; the counter wraps,
+ *  and notices are used one by one. One that arrived before its sender was lost counts like any
+ *  other. */
 typedef enum nicstride_notice {
     NICSTRIDE_NOTICE_AWAITED, /**< it may still come */
-    NICSTRIDE_NOTICE_HERE,    /**< it is there, to be used */
-    NICSTRIDE_NOTICE_NEVER    /**< it will not come any more */
+    NICSTRIDE_NOTICE_HERE,    /**< it has arrived and can be used */
+    NICSTRIDE_NOTICE_NEVER    /**< it will never come */
 } nicstride_notice_t;
 
-/** `have` notices have come, `used` of them are used. `lost`: their sender cannot be reached any
- *  more; to be read before `have`, so that the last notice before the loss is not overlooked. */
+/** `have` notices have arrived, and `used` of them are used. `lost`: their sender cannot be reached
+ *  any more. Read `lost` before `have`, so that the last notice before the loss is not missed. */
 static inline nicstride_notice_t nicstride_notice(uint32_t have, uint32_t used, bool lost)
 {
     if (have != used)

@@ -2,28 +2,30 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Fences: which processes have entered the fence, and which are done with it.
+/** @file Fences: which processes have entered a fence, and which have finished it.
  *
- *  Fences of a window are numbered. That all have entered is found by dissemination: in step s a
- *  process sets a flag of the one 2^s places behind it, once its own flags of all steps before are
- *  set; first all processes of a node, in shared memory, then the first ones of the nodes, by
- *  messages. A first process sets a flag for the others of its node when all nodes have entered. A
- *  flag holds the number of the last fence that it was set for, has one writer, and only grows.
+ *  The fences of a window are numbered. Dissemination finds out that all have entered: in step s a
+ *  process sets a flag of the process 2^s places after it, once its own flags of all earlier steps
+ *  are set. First this runs among the processes of a node, in shared memory; then among the first
+ *  processes of the nodes, by messages. When all nodes have entered, a first process sets a flag
+ *  for the others on its node. A flag holds the number of the last fence for which it was set, has
+ *  one writer, and only grows.
  *
- *  Where all are on one node a process *enters* fence k when all that it sent in the epoch before
- *  is on its way and it has written, for each process, how many messages that took in all. It is
- *  *done* when it has applied as many of each as the others have written, and leaves then. What the
- *  others do to its memory in the next epoch waits until it is done: nobody needs to wait for all.
- *  Counts suffice: who wrote one sends nothing more to this process, and so writes no higher one,
- *  before that is done with k.
+ *  If all processes are on one node, a process *enters* fence k when everything it sent in the
+ *  previous epoch is on its way, and it has written for each process how many messages that took in
+ *  all. It is *done* when it has applied as many from each as the others have written; then it
+ *  leaves. What others do to its memory in the next epoch waits until it is done, so nobody waits
+ *  for all. Counts suffice: a process that wrote one sends nothing more to this process, and so
+ *  writes no higher count, before this process is done with k.
  *
- *  Over several nodes a process enters fence k when the targets of all that it did before have
- *  acknowledged it. That an operation failed travels with the flags and messages, since a process
- *  that leaves late could not tell errors of this epoch from those of the next.
+ *  Over several nodes a process enters fence k when the targets of all its earlier operations have
+ *  acknowledged them. Flags and messages carry the information that an operation failed, since a
+ *  process that leaves late could not tell errors of this epoch from those of the next.
  *
- *  Where a process is lost, fences cannot end any more. One that waits for its own node, or as the
- *  first there for the first of another one, finds that out, and so do all on its node. The first
- *  of a node sends the loss to the same processes as its fences. So each that waits learns of it.
+ *  If a process is lost, fences can never end. A process notices a loss while it waits for its own
+ *  node, or, as the first of its node, for the first of another one; then all on its node learn of
+ *  it. The first of a node sends the loss to the same processes as its fences, so every waiting
+ *  process learns of it.
  *
  *  Pure; flags and counts lie in shared memory. The caller serialises the calls of one process. */
 #pragma once
@@ -32,45 +34,47 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** A flag alone in its cache line: it is polled by one process and written by another. */
+/** A flag alone in its cache line: one process polls it and another writes it. */
 typedef struct nicstride_fence_flag {
     _Alignas(64) uint32_t number;
-    uint32_t bad[2]; /**< the last ones, even and odd, in which an operation had failed: a flag runs
-                          ahead by no more than one */
+    uint32_t bad[2]; /**< the last even and the last odd fence in which an operation had failed: a
+                        flag runs ahead by at most one */
 } nicstride_fence_flag_t;
 
-/** What a process shows the others of its node, with a flag for each step. All zero at first. */
+/** What a process shows the others of its node, with a flag for each step. Initially all zero. */
 typedef struct nicstride_fence_board {
     nicstride_fence_flag_t done;
-    nicstride_fence_flag_t over; /**< of the node's first process: all nodes have entered */
-    nicstride_fence_flag_t lost; /**< likewise: not 0, an error class, where one was lost */
+    /** Of the node's first process: the last fence that all nodes have entered. */
+    nicstride_fence_flag_t over;
+    /** Of the node's first process: the error class of a loss, or 0. */
+    nicstride_fence_flag_t lost;
     nicstride_fence_flag_t step[];
 } nicstride_fence_board_t;
 
-/** One process's state. Zero-initialise but for n to next. */
+/** One process's state. Zero-initialise, then set `n` to `next`. */
 typedef struct nicstride_fence {
     int n;       /**< processes of the node, at least 1 */
     int me;      /**< 0 .. n - 1 */
     int nodes;   /**< at least 1 */
     int node;    /**< 0 .. nodes - 1 */
     char *board; /**< that of process 0 */
-    size_t next; /**< bytes from one to the next */
+    size_t next; /**< bytes from one board to the next */
     uint32_t number;
-    unsigned step;   /**< of those of the node, then of those between nodes */
-    unsigned spread; /**< steps in which the loss of a process was sent */
-    bool passed;     /**< in this step */
-    bool bad;        /**< an operation is known to have failed in the epoch before */
+    unsigned step;   /**< steps among the processes of the node, then those between nodes */
+    unsigned spread; /**< steps in which a loss was sent */
+    bool passed;     /**< this process has sent its flag or message of this step */
+    bool bad;        /**< an operation is known to have failed in the previous epoch */
 } nicstride_fence_t;
 
-/** What is to be done next in a fence. */
+/** The next action in a fence. */
 typedef enum nicstride_fence_next {
     NICSTRIDE_FENCE_WAIT,
     NICSTRIDE_FENCE_SEND, /**< send a message, see nicstride_fence_to */
     NICSTRIDE_FENCE_OVER, /**< all have entered */
-    NICSTRIDE_FENCE_LOST  /**< not all ever will */
+    NICSTRIDE_FENCE_LOST  /**< not all will ever enter */
 } nicstride_fence_next_t;
 
-/** Steps until the entry of each of n processes has reached all. */
+/** The number of steps after which the entry of each of n processes is known to all. */
 static inline unsigned nicstride_fence_steps(int n)
 {
     unsigned steps = 0;
@@ -80,7 +84,7 @@ static inline unsigned nicstride_fence_steps(int n)
     return steps;
 }
 
-/** Bytes of a board where n processes of a node and at most so many nodes have fences. */
+/** Bytes of a board for n processes of a node and up to `nodes` nodes. */
 static inline size_t nicstride_fence_board_bytes(int n, int nodes)
 {
     return sizeof(nicstride_fence_board_t) +
@@ -93,7 +97,7 @@ static inline nicstride_fence_board_t *nicstride_fence_board(const nicstride_fen
     return (nicstride_fence_board_t *)(void *)(f->board + (size_t)of * f->next);
 }
 
-/** Numbers wrap. */
+/** True if the flag has reached the number. Numbers wrap. */
 static inline bool nicstride_fence_reached(const nicstride_fence_flag_t *flag, uint32_t number)
 {
     return (int32_t)(__atomic_load_n(&flag->number, __ATOMIC_ACQUIRE) - number) >= 0;
@@ -106,7 +110,7 @@ static inline void nicstride_fence_set(nicstride_fence_flag_t *flag, uint32_t nu
     __atomic_store_n(&flag->number, number, __ATOMIC_RELEASE);
 }
 
-/** True if the flag has been set for this fence. Takes over what it says. */
+/** True if the flag has been set for this fence. Takes over what the flag says about failures. */
 static inline bool nicstride_fence_has_come(nicstride_fence_t *f,
                                             const nicstride_fence_flag_t *flag)
 {
@@ -117,7 +121,7 @@ static inline bool nicstride_fence_has_come(nicstride_fence_t *f,
     return true;
 }
 
-/** The process comes to its next fence. `bad`: an operation of its has failed. */
+/** Begins the process's next fence. `bad`: one of its operations has failed. */
 static inline void nicstride_fence_begin(nicstride_fence_t *f, bool bad)
 {
     f->number++;
@@ -126,20 +130,20 @@ static inline void nicstride_fence_begin(nicstride_fence_t *f, bool bad)
     f->bad = bad;
 }
 
-/** The error class of the loss for which fences cannot end any more, or 0. */
+/** The error class of the loss because of which fences cannot end any more, or 0. */
 static inline int nicstride_fence_lost(const nicstride_fence_t *f)
 {
     return (int)__atomic_load_n(&nicstride_fence_board(f, 0)->lost.number, __ATOMIC_RELAXED);
 }
 
-/** A process was lost that others wait for. `error` > 0 is the class. */
+/** Notes that a process that others wait for was lost. `error` > 0 is the error class. */
 static inline void nicstride_fence_lose(const nicstride_fence_t *f, int error)
 {
     __atomic_store_n(&nicstride_fence_board(f, 0)->lost.number, (uint32_t)error, __ATOMIC_RELAXED);
 }
 
-/** To be called until the fence is over or lost; never waits. What each process wrote before it
- *  entered is visible when it is over. */
+/** Returns the next action. To be called until the fence is over or lost; never waits. When it is
+ *  over, everything that each process wrote before it entered is visible. */
 static inline nicstride_fence_next_t nicstride_fence_next(nicstride_fence_t *f)
 {
     const unsigned near = nicstride_fence_steps(f->n);
@@ -172,21 +176,21 @@ static inline nicstride_fence_next_t nicstride_fence_next(nicstride_fence_t *f)
                                                               : NICSTRIDE_FENCE_WAIT;
 }
 
-/** The node `places` behind. */
+/** The node `places` after this one. */
 static inline int nicstride_fence_node(const nicstride_fence_t *f, long long places)
 {
     return (int)((f->node + f->nodes + places % f->nodes) % f->nodes);
 }
 
-/** NICSTRIDE_FENCE_SEND: to the first process of which node, in which step between nodes; with the
- *  number, whether it is bad, and the error class if one was lost. */
+/** For NICSTRIDE_FENCE_SEND: the node to whose first process to send, and the step between nodes.
+ *  The message carries the number, whether it is bad, and the error class if a process was lost. */
 static inline int nicstride_fence_to(const nicstride_fence_t *f, unsigned *step_p)
 {
     *step_p = f->step - nicstride_fence_steps(f->n);
     return nicstride_fence_node(f, 1LL << *step_p);
 }
 
-/** From the first process of which node will a message come in this step? -1: from none. */
+/** The node whose first process will send a message in this step; -1: none. */
 static inline int nicstride_fence_from(const nicstride_fence_t *f)
 {
     const unsigned near = nicstride_fence_steps(f->n);
@@ -194,7 +198,7 @@ static inline int nicstride_fence_from(const nicstride_fence_t *f)
     return f->me == 0 && f->step >= near ? nicstride_fence_node(f, -(1LL << (f->step - near))) : -1;
 }
 
-/** A message came to the first process of the node. */
+/** Takes a message to the first process of the node. */
 static inline void nicstride_fence_receive(const nicstride_fence_t *f, unsigned step,
                                            uint32_t number, bool bad, int error)
 {
@@ -209,13 +213,13 @@ static inline void nicstride_fence_receive(const nicstride_fence_t *f, unsigned 
         nicstride_fence_set(flag, number, bad);
 }
 
-/** This process has applied all that the fence is about. */
+/** Notes that this process has applied everything that the fence covers. */
 static inline void nicstride_fence_set_done(const nicstride_fence_t *f)
 {
     nicstride_fence_set(&nicstride_fence_board(f, f->me)->done, f->number, false);
 }
 
-/** True if another process is done with the last fence that this one has left. */
+/** True if another process has finished the last fence that this process has left. */
 static inline bool nicstride_fence_is_done(const nicstride_fence_t *f, int of)
 {
     return nicstride_fence_reached(&nicstride_fence_board(f, of)->done, f->number);

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-/* The state of an entry: 0 while idle, else one of the first two and the lock type; and of a
- * holder, perhaps, that it stays and was not asked to leave. */
+/* The state of an entry: 0 if idle, else one of the first two with the lock type. A holder may
+ * have one more bit: it stays in the lock and was not yet asked to leave. */
 #define STATE_WAITING 0x10u
 #define STATE_HOLDING 0x20u
 #define STATE_STAYS   0x40u
@@ -24,20 +24,20 @@ void nicstride_lockq_init(nicstride_lockq_t *q, uint32_t n)
     q->n = n;
 }
 
-/* True if a lock of this type can join the holders. The queue is not looked at. */
+/* True if a lock of this type can join the current holders. Ignores the queue. */
 static bool compatible(const nicstride_lockq_t *q, uint32_t type)
 {
     return q->holders == 0 || (type == q->type && type != NICSTRIDE_LOCK_EXCLUSIVE);
 }
 
-/* True if a request need not queue behind those that only wait. */
+/* True if a request need not queue behind processes that only wait. */
 static bool passes(uint32_t type, bool holds)
 {
     return holds && type != NICSTRIDE_LOCK_EXCLUSIVE;
 }
 
-/* Nobody else overtakes a waiter, not even where the lock would be compatible: between a release
- * and its next_grant the lock is free but promised. */
+/* True if the lock can be taken now. Nobody else overtakes a waiter, even if the lock would be
+ * compatible: between a release and its next_grant the lock is free but promised. */
 static bool is_free(const nicstride_lockq_t *q, uint32_t type, bool holds)
 {
     return (q->head == 0 || passes(type, holds)) && compatible(q, type);
@@ -75,7 +75,7 @@ static void prepend(nicstride_lockq_t *q, uint32_t origin)
         q->tail = origin + 1;
 }
 
-/* Takes one out of the list that begins at `first`. Returns the one before it, + 1, or 0. */
+/* Removes an entry from the list that begins at `first`. Returns the one before it, + 1, or 0. */
 static uint32_t unlink_from(nicstride_lockq_t *q, uint32_t *first, uint32_t origin)
 {
     uint32_t *link = first, before = 0;

@@ -55,8 +55,8 @@ struct nicstride_span;
 
 /** What a plan is made from. */
 typedef struct nicstride_case {
-    const nicstride_method_row_t *const
-        *rows;                 /**< of all methods, by number; NULL: there is none */
+    /** Of all methods, by number; NULL: there is none. */
+    const nicstride_method_row_t *const *rows;
     nicstride_method_t forced; /**< NICSTRIDE_METHOD_AUTO: none is */
     nicstride_direction_t dir;
     const onic_layout_t *origin; /**< of the same size as the target's */
@@ -225,8 +225,8 @@ _Static_assert(NICSTRIDE_METHOD_LAST < NICSTRIDE_METHODS_MAX,
 
 /** The choices of a process; methods/plan.h reads them. */
 typedef struct nicstride_table {
-    const nicstride_method_row_t *const
-        *rows; /**< of all methods, by number; NULL: there is none */
+    /** Of all methods, by number; NULL: there is none. */
+    const nicstride_method_row_t *const *rows;
     nicstride_path_t path[ONIC_KINDS];
     /** 0: not made yet. Any thread makes it, and all make the same. */
     onic_order_t order[ONIC_ADAPTER][NICSTRIDE_PRESENCES][NICSTRIDE_FLOWS][2][ONIC_SHAPES]

@@ -51,8 +51,8 @@ typedef struct nicstride_key_pieces {
 /** What a row has begun with a target and not seen the end of: for the row to say. */
 typedef struct nicstride_begun {
     uint64_t put; /**< the number of the last put, of those to the process */
-    uint32_t
-        under_way; /**< of its transfers, so many that are not locally complete: they use keys */
+    /** Of its transfers, so many that are not locally complete: they use keys. */
+    uint32_t under_way;
 } nicstride_begun_t;
 
 /** What an origin has of a target: nicstride_peer_t's `keys`. */

@@ -111,8 +111,8 @@ typedef struct nicstride_incoming {
     const void *layout;
     const void *data;
     size_t len;
-    struct nicstride_cached_layout
-        *list; /**< that the message names; NULL: none, or one that is not there */
+    /** That the message names; NULL: none, or one that is not there. */
+    struct nicstride_cached_layout *list;
 } nicstride_incoming_t;
 
 /** A reply: data for an operation of ours. */

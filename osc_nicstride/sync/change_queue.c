@@ -16,8 +16,8 @@
 typedef struct told {
     struct {
         uint32_t rank;
-        uint32_t
-            type;   /**< of the lock that it has got; 0: it is asked to leave, or will get none */
+        /** Of the lock that it has got; 0: it is asked to leave, or will get none. */
+        uint32_t type;
         int status; /**< why */
     } note[64];
     unsigned n;

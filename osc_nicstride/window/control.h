@@ -24,8 +24,8 @@ typedef struct nicstride_ctl {
     _Alignas(64) onic_owned_lock_t queue_lock; /**< guards the lock queue */
     nicstride_shown_t attached; /**< dynamic window: the attached memory, as shown to others */
     /* Read by all for each operation and seldom written, so not in a lock's cache line. */
-    _Alignas(64) _Atomic uint32_t
-        broken;    /**< in the first block: the window has failed; why, and who died */
+    /** In the first block: the window has failed; why, and who died. */
+    _Alignas(64) _Atomic uint32_t broken;
     uint64_t base; /**< address of the target's memory in its own address space */
     nicstride_discipline_t discipline;  /**< of accumulates, where others map its memory */
     _Alignas(64) nicstride_stay_t stay; /**< the process's state in the window's lock */

@@ -75,18 +75,18 @@ typedef struct nicstride_flow {
     uint64_t closed;  /**< messages sent there in all when an epoch was last closed */
     size_t frag_max;  /**< bytes; 0 until asked for */
     unsigned posting; /**< messages that the transport has not finished sending */
-    struct nicstride_sent_batch
-        *batch; /**< short messages that wait to be sent together (send.h); NULL: none */
+    /** Short messages that wait to be sent together (send.h); NULL: none. */
+    struct nicstride_sent_batch *batch;
     nicstride_msg_type_t vector; /**< type of the last of these messages, if it is a vector that may
                                     grow (vector.h); else 0 */
     unsigned records;            /**< records of that vector */
     nicstride_op_t *gets;        /**< the operation of a vector of gets */
     LIST_ENTRY(nicstride_peer) waiting; /**< link in the list of peers with waiting messages */
-    const nicstride_reply_line_t
-        *reply_line;          /**< where the peer answers this process; NULL: by message only */
+    /** Where the peer answers this process; NULL: by message only. */
+    const nicstride_reply_line_t *reply_line;
     uint64_t reply_line_seen; /**< the last answer seen there */
-    nicstride_reply_line_t
-        *reply_line_there; /**< where this process answers the peer; NULL: by message only */
+    /** Where this process answers the peer; NULL: by message only. */
+    nicstride_reply_line_t *reply_line_there;
     bool reply_line_used; /**< the first answer was sent, by message; later ones may use the line */
 } nicstride_flow_t;
 
@@ -95,8 +95,8 @@ typedef struct nicstride_flow {
 typedef struct nicstride_queue {
     STAILQ_HEAD(, nicstride_op) waiting; /**< operations with fragments still to send */
     uint32_t length;                     /**< the number of these */
-    TAILQ_HEAD(nicstride_live, nicstride_op)
-    live;              /**< operations that are not locally complete, in order */
+    /** Operations that are not locally complete, in order. */
+    TAILQ_HEAD(nicstride_live, nicstride_op) live;
     uint64_t enqueued; /**< operations ever queued, which is the number of the last one */
     uint64_t urgent; /**< a local flush waits for all operations up to this number, so they are not
                         held back */
@@ -148,8 +148,8 @@ typedef struct nicstride_notices {
 typedef struct nicstride_observation {
     bool looked_up;   /**< the next two are valid */
     onic_kind_t kind; /**< its kind */
-    const onic_presence_t
-        *presence;     /**< its signs of life, or NULL; also valid once `wakes` is known */
+    /** Its signs of life, or NULL; also valid once `wakes` is known. */
+    const onic_presence_t *presence;
     int wakes;         /**< 1: its helper thread can be woken; -1: it cannot; 0: unknown */
     uint64_t looked;   /**< ticks when its presence was last checked; no lock */
     uint64_t answered; /**< ticks at the end of the last flush, after which it responded; no lock */
@@ -170,15 +170,15 @@ typedef struct nicstride_peer {
     onic_peer_t *wire;
     nicstride_process_t *process;
     onic_account_t *account; /**< credit between the two processes */
-    LIST_ENTRY(nicstride_peer)
-    of_process;   /**< link in the process's list of peers; transport lock */
+    /** Link in the process's list of peers; transport lock. */
+    LIST_ENTRY(nicstride_peer) of_process;
     uint32_t win; /**< the peer's name for the window */
     uint32_t me;  /**< this process's rank in the window */
     int rank;
     int local; /**< index on my node, or -1 */
-    int known[NICSTRIDE_METHODS_MAX]
-             [2]; /**< what each method's row has found out, for gets and for everything else: 1: it
-                     reaches the peer; -1: it does not; 0: unknown. Atomic */
+    /** What each method's row has found out, for gets and for everything else: 1: it reaches the
+     *  peer; -1: it does not; 0: unknown. Atomic. */
+    int known[NICSTRIDE_METHODS_MAX][2];
     nicstride_rkey_cache_t *keys; /**< keys for its memory (keys.h), or NULL; transport lock */
     int unregistered;             /**< 1: there will be no keys; read without the lock */
     bool failed; /**< it cannot be reached, so nobody waits for it; transport lock */
@@ -191,8 +191,8 @@ typedef struct nicstride_peer {
     nicstride_served_t served;
     nicstride_notices_t notices;
     nicstride_observation_t observed;
-    nicstride_sent_layouts_t
-        *sent; /**< lists that this process sent to it; NULL: none yet; transport lock */
+    /** Lists that this process sent to it; NULL: none yet; transport lock. */
+    nicstride_sent_layouts_t *sent;
     nicstride_layout_cache_t *kept; /**< its lists that are cached here; as above */
     nicstride_order_t order; /**< what was written to it; noted with the transport lock held */
 } nicstride_peer_t;
@@ -225,12 +225,12 @@ typedef struct nicstride_module {
     void *base; /**< this process's memory; NULL for dynamic windows */
     void *own;  /**< private memory that the component allocated and must free */
     struct nicstride_module *next_orphan;
-    const nicstride_rank_info_t
-        *row;        /**< facts of every rank, in the segment; or, with step 0, one for all */
+    /** Facts of every rank, in the segment; or, with step 0, one for all. */
+    const nicstride_rank_info_t *row;
     size_t row_step; /**< 1; 0: all ranks have sent the same, and `row` points to it */
     nicstride_rank_info_t same;
-    const uint64_t
-        *names; /**< the process of every rank, in the segment; NULL: they follow `first_name` */
+    /** The process of every rank, in the segment; NULL: they follow `first_name`. */
+    const uint64_t *names;
     uint64_t first_name;     /**< the process of rank 0 */
     nicstride_parts_t parts; /**< how the parts lie, if MPI allocated them */
     char **mapped; /**< for each process of the node the address at which its memory is mapped here,
@@ -242,8 +242,8 @@ typedef struct nicstride_module {
     nicstride_ctl_parts_t ctl; /**< the layout of a control block (control.h) */
 
     onic_peer_t **near; /**< the processes of the node */
-    bool
-        refers; /**< the window is made and holds references to these and to its peers' processes */
+    /** The window is made and holds references to these and to its peers' processes. */
+    bool refers;
     nicstride_peer_t **peer; /**< per rank; NULL until needed; set under the transport lock */
     bool wants_server;
     nicstride_alone_t alone; /**< long transfers to private memory since the last synchronisation */
@@ -255,14 +255,14 @@ typedef struct nicstride_module {
     LIST_ENTRY(nicstride_module) in_use;
     TAILQ_HEAD(, nicstride_deferred) deferred; /**< messages that are deferred */
     unsigned deferred_for_lock;                /**< the number of these that take a lock */
-    LIST_ENTRY(nicstride_module)
-    of_lines; /**< link in the list of windows with deferred messages */
-    LIST_HEAD(nicstride_accesses, nicstride_pending_access)
-    accesses; /**< accesses to this process's memory by messages that are still being handled */
+    /** Link in the list of windows with deferred messages. */
+    LIST_ENTRY(nicstride_module) of_lines;
+    /** Accesses to this process's memory by messages that are still being handled. */
+    LIST_HEAD(nicstride_accesses, nicstride_pending_access) accesses;
     nicstride_regions_t regions;        /**< dynamic window: memory attached here */
     nicstride_registered_t *registered; /**< this process's registered memory (keys.h), or NULL */
-    nicstride_asked_t
-        window_asked;  /**< the request by message for the window's lock, which rank 0 keeps */
+    /** The request by message for the window's lock, which rank 0 keeps. */
+    nicstride_asked_t window_asked;
     unsigned untold;   /**< a set of queues with grants still to be told, see sync/change_queue.c */
     int applied_error; /**< the first error of an active-target operation applied here that no call
                           has returned yet */
