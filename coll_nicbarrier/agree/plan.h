@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** What all ranks of a communicator conclude from the facts of each: which ranks share a node,
- *  which lead, which engine is best. All ranks conclude the same. Pure. */
+/** @file What all ranks of a communicator conclude from the facts of each: which ranks share a
+ * node, which lead, which engine is best. All ranks conclude the same. Pure. */
 #pragma once
 
 #include <stdbool.h>

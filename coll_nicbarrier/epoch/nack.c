@@ -2,12 +2,12 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file When to ask; see nack.h. */
+/** @file When to send NACKs; see nack.h. */
 #include "coll_nicbarrier/epoch/nack.h"
 
 #include <string.h>
 
-/** Of the time waited so far, which a loss may cost once more. */
+/** The interval grows to 1/2^this of the time waited so far: a loss may add that much once more. */
 #define WAITED_SHIFT 4
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -22,7 +22,7 @@ void nicbarrier_nacks_init(nicbarrier_nacks_t *n, const nicbarrier_timing_t *tim
     n->deadline = NICBARRIER_NEVER;
 }
 
-/** To the next NACK of a wait. */
+/** The interval to the next NACK of a wait. */
 static uint64_t back_off(const nicbarrier_nacks_t *n, uint64_t interval, uint64_t waited)
 {
     const uint64_t part = least(waited >> WAITED_SHIFT, n->timing.most);
@@ -38,7 +38,7 @@ static void ask_in(nicbarrier_nacks_t *n, uint32_t k, uint64_t now, uint64_t int
 
 void nicbarrier_nacks_follow(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, uint64_t now)
 {
-    /* Of a group that has failed nothing is wanted any more. */
+    /* A failed group waits for nothing. */
     const uint64_t blocked = r->failed ? 0 : r->blocked;
     const uint64_t begin = blocked & ~n->waits;
     for (uint32_t k = 0; begin >> k != 0; k++) {

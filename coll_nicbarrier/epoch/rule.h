@@ -15,13 +15,13 @@
  *     ready(k + 1) = min(ready(k), received(k)),
  *     and the last of them is the last epoch that is complete.
  *
- * So any number of barriers may be outstanding, messages may come twice, late and out of order, a
- * later one makes up for the loss of earlier ones, and what must be kept to repeat a message is one
- * number for each step. Epochs do not wrap.
+ * So any number of barriers may be outstanding; messages may come twice, late and out of order; a
+ * later one makes up for lost earlier ones; and to repeat messages, one number for each step must
+ * be kept. Epochs do not wrap.
  *
  * A failure is a bit beside the epoch. It stays, and a member that receives it sends it in all its
  * steps, whatever the epochs are: so it reaches all members that the schedule reaches without the
- * one that has failed. What was not entered by all is never complete.
+ * one that has failed. An epoch that not all have entered never becomes complete.
  *
  * No clock, no packet, no allocation, no header but <stdint.h>; loops are bounded by
  * NICBARRIER_RULE_STEPS, and nothing is called, so that this can be compiled for a network adapter
@@ -34,32 +34,33 @@
 /** No schedule has more steps. */
 #define NICBARRIER_RULE_STEPS 32
 
-/** No member enters more epochs than this beyond the last that is complete for it: it has no memory
- *  for so many requests. So no word is more than what the receiver has entered and this together:
- *  its sender has completed an epoch that the receiver has entered, too. */
+/** No member enters more epochs than this beyond the last that is complete for it: there is no
+ * memory for so many requests. So no word exceeds the receiver's last entered epoch by more than
+ * this: what its sender has completed, the receiver has entered. */
 #define NICBARRIER_OUTSTANDING_MAX (UINT64_C(1) << 31)
 
-/** In a word: the sender knows that the group has failed. The rest is the epoch. */
+/** Bit of a word: the sender knows that the group has failed. The other bits are the epoch. */
 #define NICBARRIER_WORD_FAILED (UINT64_C(1) << 63)
 
-/** A member's state; nicbarrier_rule_init first. */
+/** A member's state; begin with nicbarrier_rule_init. */
 typedef struct nicbarrier_rule {
     uint64_t entered;
     uint64_t completed;
     uint64_t sends;   /**< bit k: step k sends */
     uint64_t waits;   /**< bit k: step k waits */
-    uint64_t blocked; /**< bit k: ready(k) has come, but what is waited for has not */
+    uint64_t blocked; /**< bit k: step k could go on, but what it waits for has not come */
     uint32_t nsteps;  /**< 0 .. NICBARRIER_RULE_STEPS */
     uint8_t failed;
-    uint8_t notified;                         /**< the failure has been sent in all steps */
-    uint64_t sent[NICBARRIER_RULE_STEPS];     /**< the last epoch sent: what is to be repeated */
-    uint64_t received[NICBARRIER_RULE_STEPS]; /**< the last epoch that has come */
+    uint8_t notified;                     /**< the failure has been sent in all steps */
+    uint64_t sent[NICBARRIER_RULE_STEPS]; /**< the last epoch sent in each step, to be repeated on
+                                             demand */
+    uint64_t received[NICBARRIER_RULE_STEPS]; /**< the last epoch received in each step */
 } nicbarrier_rule_t;
 
-/** What a word that has come was worth. */
+/** The result of receiving a word. */
 typedef enum nicbarrier_word {
     NICBARRIER_WORD_NEW,  /**< brings something new; nicbarrier_rule_advance must follow */
-    NICBARRIER_WORD_OLD,  /**< a duplicate, or overtaken by a later one */
+    NICBARRIER_WORD_OLD,  /**< a duplicate, or overtaken by a later word */
     NICBARRIER_WORD_WRONG /**< no such step, or an epoch that cannot be */
 } nicbarrier_word_t;
 
@@ -75,26 +76,26 @@ static inline void nicbarrier_rule_init(nicbarrier_rule_t *r, uint32_t nsteps, u
         r->sent[k] = r->received[k] = 0;
 }
 
-/** Enters all epochs up to `epoch`, or nothing if that is not new. Advance must follow. */
+/** Enters all epochs up to `epoch`; does nothing if that is not new. Advance must follow. */
 static inline void nicbarrier_rule_enter(nicbarrier_rule_t *r, uint64_t epoch)
 {
     if (epoch > r->entered)
         r->entered = epoch;
 }
 
-/** The group has failed. Advance must follow. */
+/** Marks the group as failed. Advance must follow. */
 static inline void nicbarrier_rule_fail(nicbarrier_rule_t *r)
 {
     r->failed = 1;
 }
 
-/** The word of my step k, as it was last sent or is to be: what a request to repeat it gets. */
+/** The word of my step k as last sent or now to be sent; also repeated in answer to a NACK. */
 static inline uint64_t nicbarrier_rule_word(const nicbarrier_rule_t *r, uint32_t k)
 {
     return k < NICBARRIER_RULE_STEPS ? r->sent[k] | (r->failed ? NICBARRIER_WORD_FAILED : 0) : 0;
 }
 
-/** What a word for my step k would be worth if it came now. */
+/** What nicbarrier_rule_receive would return for a word of my step k now. */
 static inline nicbarrier_word_t nicbarrier_rule_judge(const nicbarrier_rule_t *r, uint32_t k,
                                                       uint64_t word)
 {
@@ -123,7 +124,7 @@ static inline nicbarrier_word_t nicbarrier_rule_receive(nicbarrier_rule_t *r, ui
     return NICBARRIER_WORD_NEW;
 }
 
-/** Goes as far as it gets; sets `completed` and `blocked`.
+/** Advances as far as possible; sets `completed` and `blocked`.
  *  @return bit k: the word of step k must be sent (nicbarrier_rule_word) */
 static inline uint64_t nicbarrier_rule_advance(nicbarrier_rule_t *r)
 {
@@ -131,7 +132,7 @@ static inline uint64_t nicbarrier_rule_advance(nicbarrier_rule_t *r)
 
     r->blocked = 0;
     for (uint32_t k = 0; k < NICBARRIER_RULE_STEPS; k++) {
-        /* What is complete has passed all steps: from there on there is nothing to do. */
+        /* What is complete has passed all steps, so later steps have nothing to do. */
         if (k >= r->nsteps || ready <= r->completed)
             break;
         if ((r->sends >> k & 1) && ready > r->sent[k]) {

@@ -36,8 +36,8 @@ static int dissemination(int32_t rank, int32_t n, nicbarrier_step_t *steps)
     return k;
 }
 
-/* Ranks from the largest power of two on are guests, each of the host that far below. A host's
- * first step waits for its guest and its last one releases the guest; a guest has one step only. */
+/* Ranks from the largest power of two on are guests; each has the host that far below it. A host's
+ * first step waits for its guest, and its last one releases it; a guest has only one step. */
 static int pairwise(int32_t rank, int32_t n, nicbarrier_step_t *steps)
 {
     int32_t hosts = 1;
@@ -62,7 +62,8 @@ static int pairwise(int32_t rank, int32_t n, nicbarrier_step_t *steps)
     return k;
 }
 
-/* Of a heap-ordered tree: the children of r are r * DEGREE + 1 .. r * DEGREE + DEGREE. */
+/* The number of children in a heap-ordered tree: those of r are r * DEGREE + 1 .. r * DEGREE +
+ * DEGREE. */
 static int children(int64_t rank, int32_t n)
 {
     const int64_t left = n - 1 - rank * DEGREE;
@@ -70,8 +71,8 @@ static int children(int64_t rank, int32_t n)
     return (int)(left < 0 ? 0 : left > DEGREE ? DEGREE : left);
 }
 
-/* First the children are waited for, one in a step. Then all but the root send to their parent and
- * wait for it in the same step, and in the following ones the children are released. */
+/* First each step waits for one child. Then all but the root send to their parent and wait for it
+ * in the same step. Further steps release the children. */
 static int gather_broadcast(int32_t rank, int32_t n, nicbarrier_step_t *steps)
 {
     const int mine = children(rank, n);

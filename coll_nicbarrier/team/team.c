@@ -12,13 +12,13 @@
 #include "common/support/pause.h"
 #include "coll_nicbarrier/team/waiting.h"
 
-/** A waiting thread checks so often whether others have died, so many of them at a time. */
+/** How often a waiting thread checks whether others have died, and how many it checks at a time. */
 #define CHECK_NSEC    100000000U
 #define CHECK_MEMBERS 4
 
-/** A nap ends after so many microseconds. */
+/** Most microseconds of one sleep. */
 #define SLEEP_USEC 500U
-/** Of the barriers that need no waiting, one in so many calls Open MPI's progress. */
+/** One in this many barriers that need no waiting calls Open MPI's progress. */
 #define ENTRIES_PER_PROGRESS 128U
 
 /* ---- making --------------------------------------------------------------------------------- */
@@ -84,7 +84,7 @@ int nicbarrier_team_try(nicbarrier_team_t *t, nicbarrier_reason_t *why)
         e->enter(t->net, NICBARRIER_TRIAL_EPOCH);
     }
     (void)e->progress(t->net);
-    /* The node is not notified: the next engine may do better. */
+    /* The processes of the node are not notified: the next engine may do better. */
     if (e->failed(t->net))
         return nicbarrier_reason(why, "the engine does not get through between all leaders");
     if (e->completed(t->net) >= NICBARRIER_TRIAL_EPOCH)
@@ -148,7 +148,7 @@ void nicbarrier_team_submit(nicbarrier_team_t *t)
     }
 }
 
-/** The whole node has arrived: tells the leader. */
+/** Tells the leader that the whole node has arrived. */
 static void notify_leader(nicbarrier_team_t *t)
 {
     if (t->net != NULL) {
@@ -177,8 +177,8 @@ void nicbarrier_team_depart(nicbarrier_team_t *t)
 
 /* ---- completion ----------------------------------------------------------------------------- */
 
-/** True if the follower's view already shows the epoch as complete, so the node need not wait for
- * the leader to see it. */
+/** True if the follower's view already shows the epoch as complete; then the node need not wait
+ *  until the leader sees it. */
 static bool is_known(nicbarrier_team_t *t, uint64_t epoch)
 {
     const uint64_t known =
@@ -235,14 +235,14 @@ static bool poll(nicbarrier_team_t *t, uint64_t epoch)
     return nicbarrier_team_done(t, epoch);
 }
 
-/** True if there is nothing to wait for any more. */
+/** True if nothing is left to wait for. */
 static bool is_over(nicbarrier_team_t *t, uint64_t epoch)
 {
     return poll(t, epoch) || nicbarrier_team_failed(t) ||
            (t->ended != NULL && t->ended(t->ended_arg));
 }
 
-/** Sleeps on the network where this thread drives it, else on the flags. */
+/** Sleeps on the network if this thread drives it, else on the flags. */
 static void nap(nicbarrier_team_t *t, uint64_t epoch)
 {
     if (t->net == NULL) {
@@ -252,7 +252,7 @@ static void nap(nicbarrier_team_t *t, uint64_t epoch)
     } else if (!t->on_node) {
         t->engine->wait(t->net, SLEEP_USEC);
     } else {
-        /* A process that arrives now must wake the helper thread. */
+        /* From now on a process that arrives must wake the helper thread. */
         atomic_fetch_sub(&t->shm.head->attentive, 1);
         if (!poll(t, epoch))
             t->engine->wait(t->net, SLEEP_USEC);
@@ -289,7 +289,8 @@ bool nicbarrier_team_wait(nicbarrier_team_t *t, uint64_t epoch)
         done = nicbarrier_team_done(t, epoch);
     }
     if (leads) {
-        /* One that has arrived in between for a later epoch has not woken the helper thread. */
+        /* A process that has meanwhile arrived for a later epoch has not woken the helper thread.
+         */
         atomic_fetch_sub(&t->shm.head->attentive, 1);
         nicbarrier_team_submit(t);
     }

@@ -4,15 +4,15 @@
  */
 /**
  * @file
- * The team: what carries the barriers of one communicator, or of one persistent request. Flags on
- * the node, a network engine between the leaders of the nodes, or both, one below the other. The
- * network part is driven by the leader's process: by its threads while they are in MPI, otherwise
- * by the engine's helper thread, which the last process of the node to arrive wakes. Where the
- * engine takes the steps without a process, the last to arrive enters in the leader's place, and
- * all processes see what is complete.
+ * The team: what carries the barriers of one communicator, or of one persistent request. It has
+ * flags on the node, a network engine between the leaders of nodes, or both, one below the other.
+ * The network part is driven by the leader's process: by its threads while they are in MPI,
+ * otherwise by the engine's helper thread, which the last process of the node to arrive wakes. If
+ * the engine takes the steps without a process, the last process to arrive enters in the leader's
+ * place, and all processes see what is complete.
  *
- * No MPI here: the configuration has what a waiting thread must call. Any number of MPI threads may
- * call enter, done, progress and wait.
+ * Uses no MPI: the configuration has the function that waiting threads call. Any number of MPI
+ * threads may call enter, done, progress and wait.
  */
 #pragma once
 
@@ -33,14 +33,14 @@ typedef struct nicbarrier_team_config {
 
 typedef struct nicbarrier_team {
     int kind;     /**< the engine's number, in nicbarrier_engines */
-    bool on_node; /**< there are others on my node: shm and segment are in use */
+    bool on_node; /**< my node has several members: shm and segment are in use */
     nicbarrier_shm_t shm;
     onic_segment_t segment;
     const nicbarrier_engine_t *engine; /**< network part, or NULL */
     nicbarrier_net_t *net;             /**< the leader's; NULL in others */
-    nicbarrier_follower_t *follower;   /**< what others have of the leader's; or NULL */
+    nicbarrier_follower_t *follower;   /**< a follower's access to the leader's group; or NULL */
     uint64_t trial_ends;               /**< nanoseconds; 0: no trial has begun */
-    _Atomic uint64_t given;            /**< leader: last epoch given to the engine */
+    _Atomic uint64_t given;            /**< leader: the last epoch entered in the engine */
     nicbarrier_team_config_t config;
     _Atomic uint64_t next_check; /**< when to check again whether members have died; 0: not set */
     _Atomic uint32_t checked;    /**< the member to check next */
@@ -51,64 +51,65 @@ typedef struct nicbarrier_team {
 /** A team without parts. NULL where memory is exhausted. */
 nicbarrier_team_t *nicbarrier_team_new(const nicbarrier_team_config_t *config);
 
-/** Adds the part on the node: flags in the segment, `offset` bytes behind its beginning (a multiple
- *  of 128), where all has been arranged (shm.h) for `n` members. `network` says whether the team
- *  has a network part. Takes the segment over, which is empty then. */
+/** Adds the node's part: flags in the segment at `offset` (a multiple of 128), arranged there
+ * (shm.h) for `n` members. `network` says whether the team has a network part. Takes over the
+ * segment and clears *segment. */
 void nicbarrier_team_attach(nicbarrier_team_t *t, onic_segment_t *segment, size_t offset, int n,
                             int me, int fanout, bool network);
 
-/** Adds the network part: the group that t->engine has prepared as t->net is connected to the
- *  partners. 0, or -1 and the reason. */
+/** Adds the network part: connects the group t->net, which t->engine has prepared, to the partners.
+ * 0, or -1 and the reason. */
 int nicbarrier_team_connect(nicbarrier_team_t *t, const nicbarrier_endpoints_t *endpoints,
                             nicbarrier_reason_t *why);
 
-/** Removes the network part, if there is one, so that another can be prepared. The trial has
- * failed, and no barrier has been entered. */
+/** Removes the network part, if there is one, so that another can be prepared: the trial has
+ *  failed, and no barrier has been entered. */
 void nicbarrier_team_drop_network(nicbarrier_team_t *t);
 
-/** Leader, when all leaders are connected: the first epoch is no barrier of the user's but shows
- *  that the engine gets through. To be called until it is complete (1), or never will be, for a
- *  reason (-1); else 0. An engine that cannot find that by itself is given
- *  NICBARRIER_TRIAL_SECONDS: its notice of a loss may have gone by what was lost. */
+/** Run by leaders, when all leaders are connected: the trial. Its epoch is no barrier of the user,
+ *  but shows that messages of the engine get through. To be called until it returns 1 (complete) or
+ *  -1 (it never will be, with the reason); else it returns 0. An engine that cannot detect failure
+ *  by itself is given NICBARRIER_TRIAL_SECONDS, since its notice of a loss may itself be lost. */
 int nicbarrier_team_try(nicbarrier_team_t *t, nicbarrier_reason_t *why);
 
 #define NICBARRIER_TRIAL_SECONDS 30
 /** The epoch of the trial; barriers are numbered from the next. */
 #define NICBARRIER_TRIAL_EPOCH 1
 
-/** All parts are there, on all processes: barriers may be entered from now on. */
+/** All parts exist on all processes: from now on barriers may be entered. */
 void nicbarrier_team_begin(nicbarrier_team_t *t);
 
-/** The team has failed: all its processes are notified, those of other nodes by the leader. */
+/** Marks the team as failed. All its processes are notified, those of other nodes by the leader. */
 void nicbarrier_team_fail(nicbarrier_team_t *t);
 
-/** Frees all parts. No thread may be waiting. The engine still serves slower peers. */
+/** Frees all parts. No thread may be waiting. The engine keeps answering slower peers. */
 void nicbarrier_team_free(nicbarrier_team_t *t);
 
 /** Enters all epochs up to `epoch`. Never waits. */
 void nicbarrier_team_enter(nicbarrier_team_t *t, uint64_t epoch);
 
-/** A thread that has entered and does not call nicbarrier_team_wait must call this. */
+/** Must be called by a thread that has entered and does not call nicbarrier_team_wait. */
 void nicbarrier_team_depart(nicbarrier_team_t *t);
 
-/** True if the epoch, which has been entered, is complete. */
+/** True if the epoch, which must have been entered, is complete. */
 bool nicbarrier_team_done(nicbarrier_team_t *t, uint64_t epoch);
 
-/** True if a connection is lost that this team needs, or a process of it is dead: what is not
- *  complete now may never be. All of a node know from each other, and by the leader's engine all
- * others. Stays so. */
+/** True if a connection that this team needs is lost or one of its processes is dead, so that
+ *  incomplete epochs may never be complete. The members of a node know it from each other, those of
+ *  other nodes by the leader's engine. Stays so. */
 bool nicbarrier_team_failed(nicbarrier_team_t *t);
 
-/** A thread has waited for long: checks whether processes of this node have died, unless that was
- *  done a short time ago. `now` is onic_now_nsec. nicbarrier_team_wait does so itself. */
+/** For a thread that has waited for long: checks whether processes of this node have died, unless
+ *  that was checked a short time ago. `now` is onic_now_nsec. nicbarrier_team_wait does so itself.
+ */
 void nicbarrier_team_check_members(nicbarrier_team_t *t, uint64_t now);
 
-/** Leader of a node: the engine enters what the node has. */
+/** Run by the leader of a node: enters the node's epochs in the engine. */
 void nicbarrier_team_submit(nicbarrier_team_t *t);
 
-/** Progresses the network part. @return how many things were new */
+/** Progresses the network part. @return how many events were new */
 int nicbarrier_team_progress(nicbarrier_team_t *t);
 
-/** Returns when the epoch, which has been entered, is complete: true; or when the team has
- *  failed, or is ended: false. Calls the configured progress meanwhile. */
+/** Waits until the epoch, which must have been entered, is complete, and returns true; returns
+ *  false if the team has failed or was ended. Calls the configured progress meanwhile. */
 bool nicbarrier_team_wait(nicbarrier_team_t *t, uint64_t epoch);

@@ -4,15 +4,15 @@
  */
 /**
  * @file
- * What a thread that waits for a barrier does, one action after another. The rule follows from one
- * fact: whether the ranks of the node are more than its processors.
+ * What a thread that waits for a barrier does, one action after another. The rule depends on one
+ * fact: whether the node has more ranks than processors.
  *
- * - *Not more*: those that are waited for need no processor of this thread's. It polls, then calls
- *   Open MPI's progress, since others may wait for what that answers, and yields now and then: the
- *   kernel may have put two ranks on one processor.
- * - *More*: it yields at once, since this processor may be the one that is needed. After
- *   NICBARRIER_YIELDS of these it sleeps in the kernel, where it costs the others nothing, and
- * wakes up now and then for Open MPI's progress.
+ * - *Not more*: the ranks that are waited for do not need this thread's processor. It polls, then
+ * calls Open MPI's progress, since others may wait for answers of that, and yields now and then,
+ * since the kernel may have put two ranks on one processor.
+ * - *More*: it yields at once, since the others may need this processor. After NICBARRIER_YIELDS
+ * yields it sleeps in the kernel, where it costs the others nothing, and wakes up now and then for
+ * Open MPI's progress.
  *
  * Pure.
  */
@@ -20,26 +20,27 @@
 
 #include <stdbool.h>
 
-/** Yields to one call of Open MPI's progress. */
+/** Yields for one call of Open MPI's progress. */
 #define NICBARRIER_YIELDS_PER_PROGRESS 8U
-/** Calls of Open MPI's progress to one yield. */
+/** Calls of Open MPI's progress for one yield. */
 #define NICBARRIER_PROGRESS_PER_YIELD 4U
-/** Yields before a thread sleeps, some 100 microseconds where others only wait, too. */
+/** Yields before a thread sleeps, some 100 microseconds if the others only wait, too. */
 #define NICBARRIER_YIELDS 64U
-/** Actions between two checks whether members have died, which read the clock. */
+/** Actions between two checks for dead members. A check reads the clock. */
 #define NICBARRIER_ACTIONS_PER_CHECK 64U
 
-/** What to do, as bits, from the lowest to the highest. Behind each: is the barrier over? */
+/** Actions, as bits, done from the lowest to the highest. After each the caller checks for the end
+ * of the barrier. */
 typedef enum nicbarrier_wait_action {
     NICBARRIER_WAIT_PAUSE = 1,    /**< let the processor's other thread go first, some ns */
     NICBARRIER_WAIT_PROGRESS = 2, /**< call Open MPI's progress */
     NICBARRIER_WAIT_YIELD = 4,
     NICBARRIER_WAIT_SLEEP = 8,
-    NICBARRIER_WAIT_CHECK = 16 /**< do the members live? */
+    NICBARRIER_WAIT_CHECK = 16 /**< check whether the members live */
 } nicbarrier_wait_action_t;
 
-/** The n-th action of a wait, from 1 on.
- *  @param polls   before a thread does anything else, where there is a processor for each rank
+/** The n-th action of a wait, n >= 1.
+ *  @param polls   polls before anything else, if there is a processor for each rank
  *  @param crowded the node has more ranks than processors
  *  @return a set of nicbarrier_wait_action_t */
 static inline unsigned nicbarrier_waiting_action(unsigned n, unsigned polls, bool crowded)

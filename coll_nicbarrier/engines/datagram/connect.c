@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** Engine datagram: groups from prepare to disconnect, and followers, which wake the leader's
+/** @file Engine datagram: groups from prepare to disconnect, and followers, which wake the leader's
  *  helper thread by a packet or use the group's stepper themselves; see engine.h. */
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** Engine datagram: the process's part, barriers, and the engine's row; see engine.h. */
+/** @file Engine datagram: the process's part, barriers, and the engine's row; see engine.h. */
 #include "coll_nicbarrier/engines/datagram/state.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** Engine datagram: incoming packets, and packets that are due; see state.h. The lock is held
+/** @file Engine datagram: incoming packets, and packets that are due; see state.h. The lock is held
  *  except while sleeping. */
 #include <poll.h>
 #include <time.h>

@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** Engine datagram: whether a stepper or this process takes the steps of a group; see state.h. */
+/** @file Engine datagram: whether a stepper or this process takes the steps of a group; see
+ * state.h. */
 #include <string.h>
 
 #include "coll_nicbarrier/engines/datagram/state.h"

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** Which address of a partner is used; see reach.h. */
+/** @file Which address of a partner is used; see reach.h. */
 #include "coll_nicbarrier/engines/datagram/reach.h"
 
 #include <stddef.h>

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** Engine datagram: state, and outgoing packets; see state.h. */
+/** @file Engine datagram: state, and outgoing packets; see state.h. */
 #include <sched.h>
 
 #include "coll_nicbarrier/engines/datagram/state.h"

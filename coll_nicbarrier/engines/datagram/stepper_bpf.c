@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** The stepper in the kernel, used where nicbarrier-bpf is loaded; see stepper.h and bpf/state.h.
+/** @file The stepper in the kernel, used where nicbarrier-bpf is loaded; see stepper.h and
+ * bpf/state.h.
  */
 #include <stddef.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** Engine mlx5: posts work requests as bytes to a queue pair of libmlx5; see state.h. */
+/** @file Engine mlx5: posts work requests as bytes to a queue pair of libmlx5; see state.h. */
 #include "common/config.h"
 
 #if OMPI_NIC_HAVE_MLX5DV

@@ -2,9 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What the files of engine put share: flags and what stands in them, groups and their steps.
- *  Everything of a group belongs to the transport lock, which is held in all calls for it, but for
- * what is atomic. */
+/** @file Declarations shared by the files of engine put: flags and their words, groups and their
+ * steps. The transport lock protects everything that is not atomic, and is held in all calls for a
+ * group.
+ */
 #pragma once
 
 #include <stdatomic.h>
@@ -18,15 +19,14 @@
 
 /* ---- flags: flags.c -------------------------------------------------------------------------
  *
- * Those of a group are a registered region, which another one has after it: memory follows the
- * groups that there are at a time, not those that there ever were. When the last put into a region
- * has come is not known: they are taken again in the order in which they were given back, and not
- * before many others are idle. What comes yet later (from a member that learns late that a group
- * has failed) is known by the tag that the flags' owner has chosen for the group, which each word
- * carries.
+ * The flags of a group are a registered region, which is reused by later groups, so memory use
+ * follows the number of groups at a time. It is not known when the last put into a region has
+ * arrived, so regions are reused in the order in which they became idle, and only while many others
+ * are idle. An even later put (from a member that learns late that a group has failed) is
+ * recognised by its tag: each word carries the tag that the flags' owner has chosen for the group.
  */
 
-/** A flag, alone on its cache lines: a word of the rule (rule.h) with a tag, or 0. */
+/** A flag, alone on its cache lines: 0, or a word of the rule (rule.h) with a tag. */
 typedef struct nicbarrier_put_flag {
     _Alignas(128) _Atomic uint64_t word;
 } nicbarrier_put_flag_t;
@@ -35,21 +35,22 @@ typedef struct nicbarrier_put_flag {
 typedef struct nicbarrier_put_flags {
     nicbarrier_put_flag_t *flag;
     onic_region_t *region;
-    uint32_t tag;                            /**< of the words that belong here now */
-    STAILQ_ENTRY(nicbarrier_put_flags) next; /**< of those that are idle */
+    uint32_t tag;                            /**< carried by the words of the current group */
+    STAILQ_ENTRY(nicbarrier_put_flags) next; /**< in the list of idle regions */
 } nicbarrier_put_flags_t;
 
-/** Flags for a group: zeros. NULL where no memory can be had that can be put into. These functions
- *  must not be called with the transport lock held. */
+/** Zeroed flags for a group. NULL if there is no memory that can be put into. These functions must
+ *  not be called with the transport lock held. */
 nicbarrier_put_flags_t *nicbarrier_put_flags_take(void);
 /** Returns flags that this process no longer reads. */
 void nicbarrier_put_flags_give(nicbarrier_put_flags_t *flags);
-/** All have been given back. Before the transport is closed, which keeps their memory until nothing
- * can come any more. */
+/** Frees all flags, which have been given back. Called before the transport is closed, which keeps
+ *  their memory until no more puts can come. */
 void nicbarrier_put_flags_close(void);
 
-/** In a flag, from the highest bit: failed (rule.h), the tag, the epoch. So of two words of a group
- *  the greater one says more. At a barrier each microsecond epochs last for nine years. */
+/** A word in a flag consists, from the highest bit, of the failure bit (rule.h), the tag and the
+ * epoch. So the greater of two words of a group is the newer one. With a barrier each microsecond
+ * the epochs last for nine years. */
 #define NICBARRIER_PUT_TAG_SHIFT 48
 #define NICBARRIER_PUT_TAGS      32768
 #define NICBARRIER_PUT_EPOCH_MAX ((UINT64_C(1) << NICBARRIER_PUT_TAG_SHIFT) - 1)
@@ -72,15 +73,15 @@ static inline uint64_t nicbarrier_put_word(uint64_t marked)
 
 /* ---- groups --------------------------------------------------------------------------------- */
 
-/** What goes to the partner of one step. */
+/** The outgoing side of one step. */
 typedef struct nicbarrier_outlet {
-    onic_remote_t *remote; /**< NULL where this step sends nothing */
-    uint64_t word;         /**< in flight; its address is known to UCX */
-    uint64_t wanted;       /**< what must be there at last */
-    uint64_t offset;       /**< of the flag there */
-    uint32_t tag;          /**< of words there */
+    onic_remote_t *remote; /**< NULL if this step sends nothing */
+    uint64_t word;         /**< the word in flight; UCX reads it here */
+    uint64_t wanted;       /**< the last word that must be put */
+    uint64_t offset;       /**< of the partner's flag */
+    uint32_t tag;          /**< of words for that flag */
     bool busy;             /**< a put is in flight */
-    bool lost;             /**< the partner cannot be reached: nothing more is tried */
+    bool lost;             /**< the partner cannot be reached: nothing more is put */
     nicbarrier_net_t *net;
 } nicbarrier_outlet_t;
 
@@ -92,7 +93,7 @@ struct nicbarrier_net {
     nicbarrier_rule_t rule;
     nicbarrier_outlet_t outlet[NICBARRIER_RULE_STEPS];
     int in_flight;
-    unsigned losses; /**< of connections, when the partners were last looked at */
+    unsigned losses; /**< lost connections, as last counted */
     enum {
         NICBARRIER_PUT_PREPARED,
         NICBARRIER_PUT_CONNECTED,
@@ -108,19 +109,19 @@ struct nicbarrier_net {
 /** Enters all epochs up to `epoch`. */
 void nicbarrier_put_enter(nicbarrier_net_t *net, uint64_t epoch);
 
-/** Reads the flags, goes as far as it gets, sends what can be sent. Returns how many words were
- *  new. */
+/** Reads the flags, advances as far as possible, sends what can be sent. Returns how many words
+ *  were new. */
 int nicbarrier_put_progress(nicbarrier_net_t *net);
 
-/** Sends what had to wait for the puts before it. */
+/** Sends words that had to wait for earlier puts. */
 void nicbarrier_put_send(nicbarrier_net_t *net);
 
-/** True if a word is still to go out, or under way, to a partner that can be reached. */
+/** True if a word still has to be put, or is in flight, to a partner that can be reached. */
 bool nicbarrier_put_sends(const nicbarrier_net_t *net);
 
-/** Is something still to come for what this process has entered: from partners or, before that,
- * from processes behind it? */
+/** True if something is still missing for the epochs that this process has entered: from partners
+ *  or, before that, from processes behind it. */
 bool nicbarrier_put_waits(const nicbarrier_net_t *net);
 
-/** The group has failed: its members are notified. */
+/** Marks the group as failed, and notifies its members. */
 void nicbarrier_put_fail(nicbarrier_net_t *net);

@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Engine put: the steps of a group; see put.h. Failures go by the same puts as epochs. */
+/** @file Engine put: the steps of a group; see put.h. Failures travel in the same puts as epochs.
+ */
 #include "coll_nicbarrier/engines/put/put.h"
 
 /* ---- failure --------------------------------------------------------------------------------- */
@@ -13,9 +14,9 @@ static void fail(nicbarrier_net_t *net)
     nicbarrier_rule_fail(&net->rule);
 }
 
-/** A partner that has got all my puts may be one whose own puts can no longer come. Where nothing
- *  is awaited it may have left in good order, and that is no failure before another barrier is
- *  entered. A group that is leaving waits for no put to a partner that is lost. */
+/** Puts of a lost partner may be missing even if all puts to it have completed. If nothing is
+ * awaited, it may have left in good order, which is no failure before another barrier is entered. A
+ * leaving group does not wait for puts to a lost partner. */
 static void look_for_losses(nicbarrier_net_t *net)
 {
     const unsigned losses = onic_transport_losses();
@@ -35,9 +36,9 @@ static void look_for_losses(nicbarrier_net_t *net)
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-/** The end of a put, also called by UCX in its progress: the transport has reported an error to the
- * user, and nothing is tried again; what is to follow is sent by the transport's deferred function.
- */
+/** The completion of a put, also called within UCX's progress. After an error, which the transport
+ *  has reported to the user, nothing more is put there. Later words are sent by the transport's
+ *  deferred function. */
 static void end_put(void *arg, int status)
 {
     nicbarrier_outlet_t *out = arg;
@@ -51,7 +52,7 @@ static void end_put(void *arg, int status)
 
 static void send(nicbarrier_outlet_t *out)
 {
-    /* Where connecting has failed half way there are partners without a connection. */
+    /* If connecting has failed half way, some partners have no connection. */
     while (out->remote != NULL && !out->busy && !out->lost && out->word < out->wanted) {
         out->word = out->wanted;
         out->busy = true;
@@ -89,7 +90,7 @@ bool nicbarrier_put_waits(const nicbarrier_net_t *net)
            (net->rule.entered > net->rule.completed || begun > net->rule.completed);
 }
 
-/** Sends the words of these steps, given as bits. */
+/** Sends the words of these steps, a bit mask. */
 static void post(nicbarrier_net_t *net, uint64_t steps)
 {
     for (uint32_t k = 0; k < net->rule.nsteps; k++) {
@@ -103,8 +104,8 @@ static void post(nicbarrier_net_t *net, uint64_t steps)
 
 /* ---- moving on ------------------------------------------------------------------------------ */
 
-/** Hands the flags to the rule, which keeps the greatest it has seen. A word that is not of this
- *  group has come late for one before it, and may have hidden one of this group. */
+/** Passes the flags to the rule. A late word of an earlier group fails this one, because it may
+ * have overwritten one of its words. */
 static int read_flags(nicbarrier_net_t *net)
 {
     nicbarrier_rule_t *r = &net->rule;
@@ -129,7 +130,7 @@ static void advance(nicbarrier_net_t *net)
 {
     const uint64_t before = net->rule.completed;
     uint64_t steps;
-    /* Again where a put fails at once. */
+    /* Repeated, since a put may fail at once. */
     while ((steps = nicbarrier_rule_advance(&net->rule)) != 0)
         post(net, steps);
     if (net->rule.completed > before) {

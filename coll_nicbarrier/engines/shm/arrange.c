@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/** What two neighbours must share to be gathered, from near to far. */
+/** What two neighbours must share to be put into one group, from near to far. */
 typedef enum reach { CACHE, NUMA, PACKAGE, ALL, REACHES } reach_t;
 
-/** The top of what has been gathered so far: a range of vertices, each of one locality. */
+/** The topmost level so far: a range of vertices, each with a locality. */
 typedef struct level {
     int first;
     int n;
@@ -23,7 +23,7 @@ typedef struct item {
 
 int nicbarrier_tree_max(int leaves)
 {
-    /* Each reach makes fewer vertices than there were, and gathering by twos doubles them. */
+    /* Each reach makes fewer vertices than there were, and grouping by twos doubles the number. */
     return 8 * leaves;
 }
 
@@ -55,8 +55,9 @@ static void add_group(nicbarrier_tree_t *tree, int first, int n)
 }
 
 /**
- * Puts a group over each run of near vertices, several of about the same size where a run is longer
- * than the fanout: *longer_p. Nothing is done where that would leave as many as there are.
+ * Puts a group over each run of near vertices. A run longer than the fanout gets several groups of
+ * about the same size, and sets *longer_p. Nothing is done if the number of vertices would not
+ * shrink.
  */
 static level_t gather(nicbarrier_tree_t *tree, const item_t *items, level_t top, reach_t reach,
                       int fanout, bool *longer_p)

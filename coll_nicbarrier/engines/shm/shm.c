@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Engine shm: flags on a node; see shm.h. The team uses them on each node in any case;
- * chosen as the engine it means that there is nothing else. */
+ * choosing this engine means that there is no network part. */
 #include "coll_nicbarrier/engines/shm/shm.h"
 
 #include <limits.h>
@@ -17,7 +17,7 @@ int nicbarrier_shm_fanout = 16;
 
 #define READ(flag) atomic_load_explicit(&(flag)->epoch, memory_order_acquire)
 
-/** What stands in the memory, in this order. */
+/** The parts of the memory, in this order. */
 typedef struct parts {
     nicbarrier_head_t *head;
     nicbarrier_flag_t *vertex;
@@ -45,7 +45,7 @@ size_t nicbarrier_shm_bytes(int n)
 {
     size_t bytes = sizeof(nicbarrier_head_t) + flags_of(n) * sizeof(nicbarrier_flag_t) +
                    (size_t)n * sizeof(onic_life_t) + nicbarrier_tree_bytes(n);
-    /* So that another of these may follow. */
+    /* Rounded up, so that another area may follow. */
     return (bytes + 127) / 128 * 128;
 }
 
@@ -54,7 +54,7 @@ void nicbarrier_shm_introduce(void *base, int n, int me)
     parts_at(base, n).life[me] = onic_life_mine();
 }
 
-/** Groups of leaves come first among the groups: their release flags have the same order. */
+/** Groups of leaves precede other groups; their release flags have the same order. */
 static int groups_of_leaves(const nicbarrier_tree_t *t)
 {
     return t->vertices == 1 ? 1 : t->vertex[t->leaves - 1].parent - t->leaves + 1;
@@ -92,9 +92,9 @@ void nicbarrier_shm_attach(nicbarrier_shm_t *s, void *base, int n, int me, int f
 
 /* ---- flags ---------------------------------------------------------------------------------- */
 
-/** Raises a flag; false where it was as high already. What climbs reads behind it (`lowest`) has
- * its place in the one order of sequentially consistent accesses, in which of two that raise flags
- * and read each other's one comes second. */
+/** Raises a flag; false if it was as high already. The accesses here and the later reads in climb
+ *  (`lowest`) are sequentially consistent: of two processes that raise flags and then read each
+ *  other's, one comes second and sees both. */
 static bool raise_flag(nicbarrier_flag_t *flag, uint64_t epoch)
 {
     uint64_t old = atomic_load(&flag->epoch);
@@ -141,7 +141,7 @@ bool nicbarrier_shm_failed(const nicbarrier_shm_t *s)
     return atomic_load_explicit(&s->head->failed, memory_order_relaxed) != 0;
 }
 
-/** Climbs as far as all siblings have come; true where the root was raised. */
+/** Climbs while all siblings have come. True if the root was raised. */
 static bool climb(nicbarrier_shm_t *s, uint64_t *epoch_p)
 {
     for (int v = s->tree[s->leaf].parent; v >= 0; v = s->tree[v].parent) {
@@ -170,7 +170,7 @@ void nicbarrier_shm_depart(nicbarrier_shm_t *s)
 {
     if (!s->flat)
         return;
-    /* Either I see the sleeper counted, or it sees my flag. */
+    /* Either this process sees the sleeper's count, or the sleeper sees this flag. */
     atomic_thread_fence(memory_order_seq_cst);
     if (atomic_load_explicit(&s->head->sleepers, memory_order_relaxed) > 0) {
         uint64_t epoch = nicbarrier_shm_completed(s);
@@ -202,7 +202,7 @@ bool nicbarrier_shm_done(nicbarrier_shm_t *s, uint64_t epoch)
 {
     if (!s->flat)
         return READ(s->my_release) >= epoch;
-    /* The process that was late when last seen comes first: while waiting, one line is read. */
+    /* Starts with the process that was last seen late: while waiting, only one line is read. */
     int i = atomic_load_explicit(&s->behind, memory_order_relaxed);
     for (int left = s->n; left > 0; left--) {
         if (READ(&s->vertex[i]) < epoch) {

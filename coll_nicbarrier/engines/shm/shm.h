@@ -4,7 +4,7 @@
  */
 /**
  * @file
- * The barrier inside a node, on flags in shared memory. No MPI; the kernel only for sleeping.
+ * The barrier within a node, by flags in shared memory. Uses no MPI, and the kernel only to sleep.
  *
  * A flag holds an epoch (engine.h) and only grows. Each process stores the epoch it has entered in
  * its own flag, on cache lines of its own. After that no process depends on another's progress:
@@ -13,14 +13,14 @@
  *   waiting processes read them. A store and n - 1 loads, no locked instruction.
  * - *Tree*: the flags are leaves of groups (arrange.h). A process that has stored its flag reads
  *   those of its siblings, all of it sequentially consistent; if all have reached an epoch, it
- * raises the group's flag to that by an atomic maximum and does the same one level up. Of several
- * that come at once the last in that order sees all flags, so one climbs; that several do is
- * harmless. The process that raises the root has found the node *arrived*. Without a network part
- * it releases the node, else the leader does when the network part is complete: it raises a release
- * flag for each group of leaves, which the members read.
+ * raises the group's flag to that by an atomic maximum and does the same one level up. If several
+ * come at once, the last in that order sees all flags, so one climbs; it is harmless if several do.
+ * The process that raises the root has found the node *arrived*. To release the node, a release
+ * flag is raised for each group of leaves, which its members read. Without a network part the
+ * process that raised the root does so, else the leader, once the network part is complete.
  *
- * A process that has waited for long sleeps on a futex. It counts itself first and then reads the
- * flags once more; the others store, fence and read the counter.
+ * A process that has waited for long sleeps on a futex. It first counts itself as a sleeper and
+ * then reads the flags once more; others store, fence and read the counter.
  *
  * One process arranges the tree, in the shared memory, for all. When that is done and each has
  * introduced itself, all attach; the caller sees to that order. All other functions may be called
@@ -40,21 +40,21 @@
 /** Parameter fanout: most members of a group, at least 2. */
 extern int nicbarrier_shm_fanout;
 
-/** A flag with two cache lines of its own, because processors fetch lines by pairs. */
+/** A flag on two cache lines of its own, because processors fetch lines in pairs. */
 typedef struct nicbarrier_flag {
     _Alignas(128) _Atomic uint64_t epoch;
 } nicbarrier_flag_t;
 
-/** What the processes of a node share besides the flags. Zeroed memory is a good beginning. */
+/** Shared by the processes of a node besides the flags. Valid when zeroed. */
 typedef struct nicbarrier_head {
     _Alignas(128) _Atomic uint32_t sleepers;  /**< threads that sleep or are about to */
-    _Alignas(128) _Atomic uint32_t wakes;     /**< the futex: grows when sleepers are to look */
-    _Atomic uint32_t failed;                  /**< 1: what is not complete now may never be */
-    _Alignas(128) _Atomic uint32_t attentive; /**< leader's threads that poll `arrived` now */
-    uint32_t follower_len; /**< of the leader's record for those behind it (engine.h); 0: none */
+    _Alignas(128) _Atomic uint32_t wakes;     /**< the futex: incremented to wake sleepers */
+    _Atomic uint32_t failed;                  /**< 1: incomplete epochs may never be complete */
+    _Alignas(128) _Atomic uint32_t attentive; /**< the leader's threads now polling `arrived` */
+    uint32_t follower_len; /**< length of the leader's record for followers (engine.h); 0: none */
     unsigned char follower[NICBARRIER_FOLLOWER_MAX];
-    /* From here on as nicbarrier_shm_arrange leaves it. */
-    _Alignas(128) int32_t vertices; /**< of the tree */
+    /* From here on as nicbarrier_shm_arrange has set it. */
+    _Alignas(128) int32_t vertices; /**< number of vertices of the tree */
     int32_t releases;               /**< groups of leaves */
 } nicbarrier_head_t;
 
@@ -66,65 +66,66 @@ typedef struct nicbarrier_shm {
     nicbarrier_flag_t *mine;
     nicbarrier_flag_t *my_release;
     nicbarrier_flag_t *root;
-    const onic_life_t *life;         /**< of all members */
-    const nicbarrier_vertex_t *tree; /**< its vertices, shared */
-    int leaf;                        /**< mine */
+    const onic_life_t *life;         /**< whether members live */
+    const nicbarrier_vertex_t *tree; /**< the tree's vertices, shared */
+    int leaf;                        /**< my leaf */
     int n;
     int releases; /**< groups of leaves */
     bool flat;
-    bool network;           /**< completion comes from the leader */
-    _Atomic int behind;     /**< flat: a process whose flag was seen too low; read first */
-    _Atomic uint64_t woken; /**< flat: I have woken those that slept for this epoch */
+    bool network;           /**< the leader completes epochs */
+    _Atomic int behind;     /**< flat: a process whose flag was last seen too low; read first */
+    _Atomic uint64_t woken; /**< flat: the last epoch for which I have woken sleepers */
 } nicbarrier_shm_t;
 
 /** Bytes of shared memory for `n` >= 1 processes. */
 size_t nicbarrier_shm_bytes(int n);
 
-/** One process arranges all `n`, where[i] being the place of each, in zeroed shared memory
- * at `base` (aligned to 128): at most `fanout` >= 2 members to a group. Returns 0, or -1 where
- * memory is exhausted. */
+/** Run by one process: arranges all `n`, where[i] being the place of process i, in zeroed shared
+ *  memory at `base` (aligned to 128), with at most `fanout` >= 2 members in a group. Returns 0, or
+ *  -1 if memory is exhausted. */
 int nicbarrier_shm_arrange(void *base, int n, const nicbarrier_locality_t *where, int fanout);
 
-/** Process `me` writes down what it is, so that others may see whether it lives; before it enters
- *  anything. */
+/** Process `me` records its identity, so that others can see whether it lives. Called before it
+ *  enters anything. */
 void nicbarrier_shm_introduce(void *base, int n, int me);
 
-/** The view of process `me`, when all is arranged. All give the same n, fanout and network. */
+/** Makes the view of process `me`, after all is arranged. All processes give the same n, fanout and
+ *  network. */
 void nicbarrier_shm_attach(nicbarrier_shm_t *s, void *base, int n, int me, int fanout,
                            bool network);
 
-/** Enters all epochs up to `epoch`. Returns true where the caller must notify the leader: the node
- * has arrived and there is a network part. */
+/** Enters all epochs up to `epoch`. Returns true if the caller must notify the leader: the node has
+ *  arrived and there is a network part. */
 bool nicbarrier_shm_enter(nicbarrier_shm_t *s, uint64_t epoch);
 
-/** To be called after nicbarrier_shm_enter when the caller will not wait, or has done waiting:
- * wakes sleepers that may go on. One fence if there are none. */
+/** Must be called after nicbarrier_shm_enter by a caller that will not wait, or has finished
+ *  waiting. Wakes sleepers that may go on. Costs one fence if there are none. */
 void nicbarrier_shm_depart(nicbarrier_shm_t *s);
 
 /** The last epoch that is complete on this node (with its network part, if there is one). */
 uint64_t nicbarrier_shm_completed(nicbarrier_shm_t *s);
 
-/** True if epoch `epoch` is complete; cheaper than the above. */
+/** True if epoch `epoch` is complete. Cheaper than nicbarrier_shm_completed. */
 bool nicbarrier_shm_done(nicbarrier_shm_t *s, uint64_t epoch);
 
-/** The last epoch that all processes of the node have entered; with a network part. */
+/** The last epoch that all processes of the node have entered. Only with a network part. */
 uint64_t nicbarrier_shm_arrived(const nicbarrier_shm_t *s);
 
-/** The last epoch that this process has entered; with a network part. */
+/** The last epoch that this process has entered. Only with a network part. */
 uint64_t nicbarrier_shm_begun(const nicbarrier_shm_t *s);
 
-/** The leader: the network part is complete up to `epoch`. Any thread. */
+/** Called by the leader: the network part is complete up to `epoch`. Any thread. */
 void nicbarrier_shm_release(nicbarrier_shm_t *s, uint64_t epoch);
 
-/** What is not complete now may never be. Stays so. Any thread. */
+/** Marks the barrier as failed: incomplete epochs may never be complete. Stays so. Any thread. */
 void nicbarrier_shm_fail(nicbarrier_shm_t *s);
-/** True if a member has called that. */
+/** True if a member has called nicbarrier_shm_fail. */
 bool nicbarrier_shm_failed(const nicbarrier_shm_t *s);
 
-/** Has one of `count` members ended, from member `from` on, modulo their number? Some tens of
- *  microseconds for each. */
+/** True if one of `count` members has died, counted from member `from` modulo the number of
+ *  members. Takes some tens of microseconds for each. */
 bool nicbarrier_shm_has_dead(const nicbarrier_shm_t *s, int from, int count);
 
-/** Sleeps until `epoch` is complete, or the barrier has failed, for `usec` microseconds at most;
- * may return early. */
+/** Sleeps until `epoch` is complete or the barrier has failed, for at most `usec` microseconds. May
+ *  return early. */
 void nicbarrier_shm_sleep(nicbarrier_shm_t *s, uint64_t epoch, unsigned usec);

@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** Barriers in the kernel: disposal of descriptors that processes hand over; see fd_disposal.h. */
+/** @file Barriers in the kernel: disposal of descriptors that processes hand over; see
+ * fd_disposal.h. */
 #include "coll_nicbarrier/engines/datagram/bpf/fd_disposal.h"
 
 #include <arpa/inet.h>

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** Barriers in the kernel: descriptors that processes hand over to the service. They may be of any
- *  kind. */
+/** @file Barriers in the kernel: descriptors that processes hand over to the service. They may be
+ * of any kind. */
 #pragma once
 
 #include <stdbool.h>

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** Ready-made packets; see frame.h. Offsets follow RFC 894, 791, 8200 and 768. */
+/** @file Ready-made packets; see frame.h. Offsets follow RFC 894, 791, 8200 and 768. */
 #include "coll_nicbarrier/engines/datagram/bpf/frame.h"
 
 #include <string.h>

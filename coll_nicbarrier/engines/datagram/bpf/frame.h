@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** Barriers in the kernel: a packet with its headers, complete except for the word of its step (the
- *  static packet of Yu et al. 2004, section 6.2). Pure. */
+/** @file Barriers in the kernel: a packet with its headers, complete except for the word of its
+ * step (the static packet of Yu et al. 2004, section 6.2). Pure. */
 #pragma once
 
 #include <stdbool.h>

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** Barriers in the kernel: both ends of the socket between a process and the service of an
+/** @file Barriers in the kernel: both ends of the socket between a process and the service of an
  *  interface. Messages stay whole; each may carry one descriptor. */
 #pragma once
 

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** Barriers in the kernel: the router and Ethernet addresses by which the kernel would reach a
- *  partner, and whether the interface still exists. */
+/** @file Barriers in the kernel: the router and Ethernet addresses by which the kernel would reach
+ * a partner, and whether the interface still exists. */
 #pragma once
 
 #include <net/if.h>

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** Requests of processes to the service; see request.h. */
+/** @file Requests of processes to the service; see request.h. */
 #include "coll_nicbarrier/engines/datagram/bpf/request.h"
 
 #include <stdbool.h>

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** nicbarrier-bpf: the administrator's tool for barriers in the kernel. */
+/** @file nicbarrier-bpf: the administrator's tool for barriers in the kernel. */
 #include <errno.h>
 #include <getopt.h>
 #include <grp.h>
