@@ -9,17 +9,17 @@
 
 _Static_assert(sizeof(nicstride_msg_t) == 64, "message size");
 
-/* What comes beside the header. */
+/* What comes in addition to the header. */
 typedef enum payload {
     PAYLOAD_NONE,
     PAYLOAD_DATA,     /* len bytes */
-    PAYLOAD_OPTIONAL, /* len bytes, or none where the operation reads only */
+    PAYLOAD_OPTIONAL, /* len bytes, or none if the operation only reads */
     PAYLOAD_PAIR,     /* len bytes: two values of equal size */
-    PAYLOAD_REPLY,    /* len bytes, or none where status says that it failed */
-    PAYLOAD_TICKET    /* a ticket behind the layout, and nothing beside it */
+    PAYLOAD_REPLY,    /* len bytes, or none if status reports a failure */
+    PAYLOAD_TICKET    /* a ticket behind the layout, and nothing else */
 } payload_t;
 
-/* Which flags a type may have, and what comes with it. */
+/* The flags that a type may have, and what comes with it. */
 typedef struct rule {
     unsigned flags;
     payload_t payload;
@@ -31,7 +31,7 @@ typedef struct rule {
 
 #define CACHED NICSTRIDE_MSG_CACHED
 
-/* Of types that are not here there are no flags, and nothing comes with them. */
+/* Types that are missing here have no flags, and nothing comes with them. */
 static const rule_t rules[NICSTRIDE_MSG_ROWS + 1] = {
     [NICSTRIDE_MSG_PUT] = {SLICE | RUNS | CACHED | INLINE, PAYLOAD_DATA},
     [NICSTRIDE_MSG_GET] = {SLICE | RUNS | CACHED, PAYLOAD_NONE},
@@ -54,7 +54,7 @@ static inline const rule_t *rule_of(unsigned type)
     return &rules[type < NICSTRIDE_MSG_ROWS ? type : NICSTRIDE_MSG_ROWS];
 }
 
-/* What says where bytes are, or is added to. */
+/* Checks the values that locate bytes, or that are added to. */
 static inline const char *check_values(const nicstride_msg_t *m)
 {
     if ((m->flags & ~rule_of(m->type)->flags) != 0)
@@ -102,7 +102,7 @@ static inline const char *check_payload(const nicstride_msg_t *m, payload_t kind
     return right ? NULL : "the payload does not have the length that the header says";
 }
 
-/* Is what lies behind the header of the right length? */
+/* True if what lies behind the header has the right length. */
 static inline bool has_length(const nicstride_msg_t *m, uint64_t behind)
 {
     if (nicstride_msg_has_ticket(m->type))
@@ -133,7 +133,7 @@ const char *nicstride_msg_decode(const void *buf, size_t len, uint64_t payload_l
 
 _Static_assert(sizeof(nicstride_span_t) == NICSTRIDE_KEYS_HEAD, "a span is the head");
 
-/** What stands before the bytes of a blob. */
+/** What precedes the bytes of a blob. */
 typedef struct blob_head {
     uint8_t row;
     uint8_t part;

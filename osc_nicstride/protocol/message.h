@@ -2,16 +2,16 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The messages of osc_nicstride: one fixed header, behind it an encoded layout where the
- *  type has one, and the payload beside it.
+/** @file The messages of osc_nicstride: one fixed header, behind it an encoded layout if the type
+ *  has one, and the payload beside it.
  *
- *  Every fragment of an operation names its own target bytes, so the target keeps no state between
- *  fragments: regular layouts travel whole with the position (`offset`) of the fragment in them,
- * and so do short lists of blocks that are repeated; other lists as the slice that it needs, or by
- *  the id of a list that the target has (peer_layout_cache.h). Only for a transfer through
- *  receive buffers does the target keep a record.
+ *  Every fragment of an operation describes its own target bytes, so the target keeps no state
+ *  between fragments. Regular layouts travel whole, with the position (`offset`) of the fragment in
+ *  them, and so do short lists of blocks that repeat. Other lists travel as the slice that the
+ *  fragment needs, or as the id of a list that the target has cached (peer_layout_cache.h). The
+ *  target keeps a record only for a transfer through receive buffers.
  *
- *  Pure. Type, flags and lengths are checked. Fields that a type does not use are not looked at. */
+ *  Pure. Type, flags and lengths are checked. Fields that a type does not use are ignored. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,63 +22,62 @@
 #include "common/layout/layout.h"
 #include "osc_nicstride/protocol/limits.h"
 
-/** Another one whenever messages or keys change in a way that no size shows. */
+/** Must be changed whenever messages or keys change in a way that no size shows. */
 #define NICSTRIDE_MSG_FORM 9
 
 typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_PUT = 1,  /**< layout, payload: write len bytes at packed position offset */
     NICSTRIDE_MSG_GET,      /**< layout: send back len bytes from packed position offset */
-    NICSTRIDE_MSG_PUTV,     /**< several contiguous puts: payload, inline: a vector (vector.h) */
+    NICSTRIDE_MSG_PUTV,     /**< several contiguous puts: payload, inline, is a vector (vector.h) */
     NICSTRIDE_MSG_GETV,     /**< several contiguous gets: the same; one REPLY answers all */
     NICSTRIDE_MSG_ACC,      /**< layout, payload, op, dtype */
     NICSTRIDE_MSG_GET_ACC,  /**< as ACC, and send the old values back; payload empty for NO_OP */
     NICSTRIDE_MSG_CAS,      /**< payload: compare value, then new value, each of dtype's size */
-    NICSTRIDE_MSG_PIPE_PUT, /**< PUT, GET, ACC whose data goes through receive buffers; a ticket */
-    NICSTRIDE_MSG_PIPE_GET, /**< of NICSTRIDE_TICKET_BYTES that names them lies behind the layout */
-    NICSTRIDE_MSG_PIPE_ACC, /**< (common/pipeline) */
-    NICSTRIDE_MSG_REPLY,    /**< to all that fetch: payload belongs at position offset of operation
-                                 `handle`; or status != 0 and no payload */
+    NICSTRIDE_MSG_PIPE_PUT, /**< PUT, GET, ACC with data in receive buffers (common/pipeline); */
+    NICSTRIDE_MSG_PIPE_GET, /**< a ticket of NICSTRIDE_TICKET_BYTES lies behind the layout */
+    NICSTRIDE_MSG_PIPE_ACC, /**< and names the buffers */
+    NICSTRIDE_MSG_REPLY,    /**< answers every operation that fetches: payload belongs at position
+                               offset of operation `handle`; or status != 0 and no payload */
     NICSTRIDE_MSG_FLUSH,    /**< count: acknowledge once that many are applied */
-    NICSTRIDE_MSG_ACK,      /**< count: applied so far; status:
-                                 first error since the last */
+    NICSTRIDE_MSG_ACK,      /**< count: messages applied so far; status: first error since the last
+                               acknowledgement */
     NICSTRIDE_MSG_LOCK,     /**< op: lock type, perhaps with NICSTRIDE_LOCK_HOLDS; payload: as in a
-                                 batch, messages to be handled if the lock is free (asked_lock.h) */
-    NICSTRIDE_MSG_GRANT,  /**< the lock at rank `count` is yours, or the window's, where there is no
-                               such rank: op is its type, perhaps with NICSTRIDE_LOCK_DONE; or
-                               status: it will not be */
-    NICSTRIDE_MSG_UNLOCK, /**< op: of the window's lock its type, else 0 */
-    NICSTRIDE_MSG_LEAVE,  /**< the window's lock is to be given back (window_lock.h) */
-    NICSTRIDE_MSG_POST,   /**< exposure epoch opened for you */
+                               batch, messages to be handled if the lock is free (asked_lock.h) */
+    NICSTRIDE_MSG_GRANT,    /**< op: type of the lock, perhaps with NICSTRIDE_LOCK_DONE; count: the
+                               rank whose lock you have, or no rank for the window's lock; or status:
+                               you will not get it */
+    NICSTRIDE_MSG_UNLOCK,   /**< op: type of the window's lock, else 0 */
+    NICSTRIDE_MSG_LEAVE,    /**< give back the window's lock (window_lock.h) */
+    NICSTRIDE_MSG_POST,     /**< exposure epoch opened for you */
     NICSTRIDE_MSG_COMPLETE, /**< access epoch to you is complete; count: messages sent in all */
-    NICSTRIDE_MSG_FENCE,    /**< between the first processes of nodes (fence.h): op the step, count
-                                 the number, dtype 1 if it is bad; status: somebody was lost */
-    NICSTRIDE_MSG_KEYS,   /**< payload, inline: see below; op 0: asks for keys of the window's byte
-                             disp, or of an address; 1: the answer */
+    NICSTRIDE_MSG_FENCE,  /**< between the first processes of nodes (fence.h): op is the step, count
+                             the number, dtype 1 if it is bad; status: a process was lost */
+    NICSTRIDE_MSG_KEYS,   /**< payload, inline: see below; op 0: asks for keys for the window's byte
+                             `disp`, or for an address; op 1: the answer */
     NICSTRIDE_MSG_LAYOUT, /**< op 1: the target has the list with the id `count`
-                               (peer_layout_cache.h); 0: it will not have it */
-    NICSTRIDE_MSG_ROWS,   /**< this one and those up to LAST are left to rows: payload, inline */
+                             (peer_layout_cache.h); op 0: it will not have it */
+    NICSTRIDE_MSG_ROWS,   /**< types from this one to LAST belong to rows: payload, inline */
     NICSTRIDE_MSG_LAST = NICSTRIDE_MSG_ROWS + 4
 } nicstride_msg_type_t;
 
-/** What a request for a lock and its answer say beside its type. */
+/** Bits of `op` in a request for a lock and in its answer. */
 enum {
-    NICSTRIDE_LOCK_TYPE = 7,  /**< the bits of that */
+    NICSTRIDE_LOCK_TYPE = 7,  /**< mask of the type */
     NICSTRIDE_LOCK_DONE = 8,  /**< GRANT: what came with the request was handled */
     NICSTRIDE_LOCK_HOLDS = 16 /**< LOCK: the process holds another lock of the window (lockq.h) */
 };
 
 /** Flags of a message. */
 enum {
-    NICSTRIDE_MSG_SLICE = 2,  /**< the layout is only the slice that this
-                                  message needs and begins at packed position `offset` of the
-                                  operation; without it the layout is the operation's whole one */
-    NICSTRIDE_MSG_RUNS = 32,  /**< the layout is the operation's whole one,
-                                   a list of blocks */
+    NICSTRIDE_MSG_SLICE = 2, /**< the layout is only the slice that this message needs, which begins
+                                at packed position `offset` of the operation; without this flag it
+                                is the operation's whole layout */
+    NICSTRIDE_MSG_RUNS = 32, /**< the layout is the operation's whole one, as a list of blocks */
     NICSTRIDE_MSG_INLINE = 4, /**< the payload lies behind header and layout, not beside them */
-    NICSTRIDE_MSG_CACHED = 16 /**< an id (peer_layout_cache.h) stands
-                                 before the layout. With SLICE: that of the list to which the slice
-                                 belongs; else the layout is the operation's whole one, what is
-                                 around the list of that id */
+    NICSTRIDE_MSG_CACHED =
+        16 /**< an id (peer_layout_cache.h) stands before the layout. With SLICE: the id of the list
+              to which the slice belongs; else the list of that id is the inner part of the
+              operation's whole layout, and the message has the outer part */
 };
 
 /** Bytes of an id. */
@@ -86,14 +85,14 @@ enum {
 /** Bytes of a ticket. */
 #define NICSTRIDE_TICKET_BYTES 24
 
-/** Has such a message a ticket? */
+/** True if messages of this type have a ticket. */
 static inline bool nicstride_msg_has_ticket(unsigned type)
 {
     return type >= NICSTRIDE_MSG_PIPE_PUT && type <= NICSTRIDE_MSG_PIPE_ACC;
 }
 
-/** The header, as it travels: 64 bytes, host byte order (component/agreement.c sees to it that all
- *  have the same). Unused fields are 0. */
+/** The header, as it travels: 64 bytes, host byte order (component/agreement.c ensures that all
+ *  processes have the same). Unused fields are 0. */
 typedef struct nicstride_msg {
     uint16_t type;
     uint16_t flags;
@@ -102,14 +101,14 @@ typedef struct nicstride_msg {
     int32_t status;      /**< 0, or an MPI error class */
     uint16_t op;         /**< predefined operation (index), or lock type */
     uint16_t dtype;      /**< predefined element type (index) */
-    uint32_t layout_len; /**< bytes of encoded layout behind the header; 0 where the data is
-                              contiguous: then it begins `offset` bytes behind disp */
+    uint32_t layout_len; /**< bytes of encoded layout behind the header; 0 if the data is
+                            contiguous: then it begins `offset` bytes after disp */
     int64_t disp;    /**< byte displacement of the layout from the window's base, or an address */
     uint64_t offset; /**< packed position in the layout or the operation */
     uint64_t len;    /**< bytes of data */
     uint64_t handle; /**< the origin's handle of the operation */
-    uint64_t count;  /**< see the types; of an operation not 0 asks for an acknowledgement once that
-                          many are applied; REPLY: not 0 is one */
+    uint64_t count;  /**< see the types. In operations: if not 0, asks for an acknowledgement once
+                        that many are applied. REPLY: if not 0, acknowledges that many */
 } nicstride_msg_t;
 
 /** Clears a message and sets type, win and origin. */
@@ -119,8 +118,8 @@ static inline void nicstride_msg_init(nicstride_msg_t *m, nicstride_msg_type_t t
     *m = (nicstride_msg_t){.type = (uint16_t)type, .win = win, .origin = origin};
 }
 
-/** The most bytes that the target may have to keep because of a message, until it counts as
- *  applied; 0 for those that it handles as they come. */
+/** The most bytes that the target may have to keep for a message until it counts as applied; 0 for
+ *  messages that it handles as they come. */
 static inline uint64_t nicstride_msg_kept(const nicstride_msg_t *m)
 {
     const bool list = (m->flags & (NICSTRIDE_MSG_SLICE | NICSTRIDE_MSG_RUNS)) != 0;
@@ -138,7 +137,7 @@ static inline uint64_t nicstride_msg_kept(const nicstride_msg_t *m)
         return m->len <= NICSTRIDE_INLINE_MIN ? copy + m->layout_len
                                               : NICSTRIDE_KEPT_USE + m->layout_len + m->len;
     case NICSTRIDE_MSG_GETV:
-        return NICSTRIDE_KEPT_RECORD + NICSTRIDE_INLINE_MAX; /* of its reply */
+        return NICSTRIDE_KEPT_RECORD + NICSTRIDE_INLINE_MAX; /* for its reply */
     case NICSTRIDE_MSG_GET:
         if (m->len <= NICSTRIDE_INLINE_MIN)
             return copy + m->layout_len;
@@ -153,13 +152,13 @@ static inline uint64_t nicstride_msg_kept(const nicstride_msg_t *m)
 /** Most bytes of an element of any type. */
 #define NICSTRIDE_ELEMENT_MAX 64
 
-/** Fragments of data are multiples of this where they can: the next one is as well aligned. */
+/** Fragments of data are multiples of this if possible, so that the next one is as well aligned. */
 #define NICSTRIDE_FRAGMENT_UNIT 64
 
 /** How many bytes of data, from packed position `at` of the target's layout on, go into a message
- *  with `room` >= NICSTRIDE_FRAGMENT_UNIT: all that are left, or such that no element is torn.
- *  Their size is `granule`, which `at` is a multiple of; where it is 1, aligned ones of up to 8
- *  bytes stay whole in memory that begins at `base`. */
+ *  with `room` >= NICSTRIDE_FRAGMENT_UNIT bytes: all that are left, or as many as tear no element.
+ *  Elements have `granule` bytes, and `at` is a multiple of that. If `granule` is 1, aligned
+ *  elements of up to 8 bytes stay whole in memory that begins at `base`. */
 static inline uint64_t nicstride_fragment(const onic_layout_t *l, uint64_t base, uint64_t at,
                                           uint64_t room, uint32_t granule)
 {
@@ -170,37 +169,37 @@ static inline uint64_t nicstride_fragment(const onic_layout_t *l, uint64_t base,
     return onic_layout_whole(l, base, at, room - room % NICSTRIDE_FRAGMENT_UNIT);
 }
 
-/** Checks and copies a received header. `*layout_p` points at the encoded layout inside `buf`;
- *  behind it lies the payload where NICSTRIDE_MSG_INLINE says so, or a ticket. `payload_len` is
- * what came beside it. NULL, or a static text that says what is wrong. */
+/** Checks and copies a received header. `*layout_p` points to the encoded layout inside `buf`;
+ *  behind it lies the payload, if NICSTRIDE_MSG_INLINE is set, or a ticket. `payload_len` is the
+ *  length of what came beside it. NULL, or a static text that says what is wrong. */
 const char *nicstride_msg_decode(const void *buf, size_t len, uint64_t payload_len,
                                  nicstride_msg_t *m, const void **layout_p);
 
-/* ---- several in one -----------------------------------------------------------------------------
+/* ---- several messages in one
+ * --------------------------------------------------------------------
  *
- * Several messages in one: each behind its length, which is two bytes and never 0. Sending costs
- * many times what the bytes of a short message do. What is read is checked for its form only;
- * the messages are for nicstride_msg_decode. */
+ * In a batch, each message follows its length, which has two bytes and is never 0. Sending a
+ * message costs many times as much as the bytes of a short one. Only the form of a batch is
+ * checked here; the messages are checked by nicstride_msg_decode. */
 
-/** What such a message has for a header: no other header is as short. */
+/** The header of a batch. No other header is as short. */
 #define NICSTRIDE_BATCH_MARK 0xb5u
 
 _Static_assert(NICSTRIDE_BATCH_MAX <= UINT16_MAX, "lengths have two bytes");
 
-/** Most messages in one: its receiver has some to do while the next one is filled. */
+/** The most messages in a batch: its receiver handles one batch while the next is filled. */
 #define NICSTRIDE_BATCH_MESSAGES 128
 
 /** Zero-initialise the first two. */
 typedef struct nicstride_batch {
     size_t len;
     unsigned messages;
-    size_t last; /**< where the last message begins, with its length */
+    size_t last; /**< where the last message begins, including its length */
     unsigned char bytes[NICSTRIDE_BATCH_MAX];
 } nicstride_batch_t;
 
-/** Adds a message of `len` bytes, so that the batch has no more than `max` (0 ..
- *  NICSTRIDE_BATCH_MAX): where they are to be written. NULL, and nothing is added, where it does
- *  not fit. */
+/** Adds a message of `len` bytes if the batch then has at most `max` (0 .. NICSTRIDE_BATCH_MAX)
+ *  bytes. Returns where it is to be written; NULL, and nothing is added, if it does not fit. */
 static inline unsigned char *nicstride_batch_room(nicstride_batch_t *b, size_t max, size_t len)
 {
     const size_t room = max > b->len ? max - b->len : 0;
@@ -216,7 +215,7 @@ static inline unsigned char *nicstride_batch_room(nicstride_batch_t *b, size_t m
     return at + sizeof(length);
 }
 
-/** Adds a message. False, and nothing is added, where it does not fit. */
+/** Adds a message. False, and nothing is added, if it does not fit. */
 static inline bool nicstride_batch_add(nicstride_batch_t *b, size_t max, const void *message,
                                        size_t len)
 {
@@ -227,8 +226,7 @@ static inline bool nicstride_batch_add(nicstride_batch_t *b, size_t max, const v
     return at != NULL;
 }
 
-/** The last message, which is a vector (vector.h), becomes `len` bytes longer: where they are to be
- *  written. As above. */
+/** Extends the last message, which is a vector (vector.h), by `len` bytes. Returns as above. */
 static inline unsigned char *nicstride_batch_extend(nicstride_batch_t *b, size_t max, size_t len)
 {
     unsigned char *at = b->bytes + b->len, *message = b->bytes + b->last + sizeof(uint16_t);
@@ -244,15 +242,15 @@ static inline unsigned char *nicstride_batch_extend(nicstride_batch_t *b, size_t
     return at;
 }
 
-/** True if it should be sent, whatever room it has: its receiver works on it while another is
- *  filled. */
+/** True if the batch should be sent even if it has room: its receiver handles it while the next one
+ *  is filled. */
 static inline bool nicstride_batch_is_full(const nicstride_batch_t *b)
 {
     return b->messages >= NICSTRIDE_BATCH_MESSAGES;
 }
 
-/** Reads the message at `*at_p` (first 0) of a batch of `len` bytes and moves on. False at the end:
- *  `*at_p` is `len` then, or less where the rest is not a message. */
+/** Reads the message at `*at_p` (initially 0) of a batch of `len` bytes, and advances. False at the
+ *  end: `*at_p` is then `len`, or less if the rest is not a message. */
 static inline bool nicstride_batch_next(const void *bytes, size_t len, size_t *at_p,
                                         const void **message_p, size_t *message_len_p)
 {
@@ -273,31 +271,31 @@ static inline bool nicstride_batch_next(const void *bytes, size_t len, size_t *a
 
 /* ---- keys ---------------------------------------------------------------------------------------
  *
- * What processes tell each other of their memory, so that an adapter can reach it: the
- * contents of NICSTRIDE_MSG_KEYS. An origin asks for a place of a target's window; the target
- * answers with the region around it, and for each method with keys a blob that its row alone
- * understands. Question and answer may carry one of each row.
+ * What processes tell each other about their memory so that an adapter can reach it: the contents
+ * of NICSTRIDE_MSG_KEYS. An origin asks for a place in a target's window. The target answers with
+ * the region around it, and for each method with keys a blob that only the method's row
+ * understands. Question and answer may carry one blob of each row.
  *
  *     at (8 bytes)  size (8)  generation (8)  { row (1)  part (1)  length (2)  blob }*
  *
- * Host byte order. No blob is empty; those of unknown rows are skipped. A question names no region,
+ * Host byte order. No blob is empty; blobs of unknown rows are skipped. A question names no region,
  * nor does an answer that refuses. Pure; lengths are checked. */
 
-/** Bytes of a region in a window, or of an address space where that is dynamic. */
+/** A range of bytes in a window, or in an address space if the window is dynamic. */
 typedef struct nicstride_span {
-    uint64_t at; /**< from the window's begin, or an address */
+    uint64_t at; /**< offset from the window's base, or an address */
     uint64_t size;
-    uint64_t generation; /**< dynamic: of the window, when that was told */
+    uint64_t generation; /**< dynamic windows: the generation when the range was told */
 } nicstride_span_t;
 
-/** What a blob is for. */
+/** What a blob describes. */
 typedef enum nicstride_part_of {
     NICSTRIDE_OF_REGION, /**< the region; in a question: the process that asks */
-    NICSTRIDE_OF_WORD,   /**< dynamic: the word that counts the window's generations */
+    NICSTRIDE_OF_WORD,   /**< dynamic windows: the word that counts the window's generations */
     NICSTRIDE_PARTS
 } nicstride_part_of_t;
 
-/** A blob where it stands in the message. */
+/** A blob within a message. */
 typedef struct nicstride_blob {
     unsigned row;
     nicstride_part_of_t part;
@@ -305,39 +303,42 @@ typedef struct nicstride_blob {
     size_t len;
 } nicstride_blob_t;
 
-/** The longest message: what a row has to say are some hundred bytes. */
+/** The longest message. A row has some hundred bytes to say. */
 #define NICSTRIDE_KEYS_MAX 4096
-/** Bytes before the first blob, and before the bytes of each. */
+/** Bytes before the first blob, and before the contents of each. */
 #define NICSTRIDE_KEYS_HEAD 24
 #define NICSTRIDE_BLOB_HEAD 4
 
-/** A message under construction. */
+/** A message being built. */
 typedef struct nicstride_keys {
     size_t len;
     unsigned char bytes[NICSTRIDE_KEYS_MAX];
 } nicstride_keys_t;
 
-/** Begins one; `span` NULL: it names no region. */
+/** Begins a message; `span` NULL: it names no region. */
 void nicstride_keys_begin(nicstride_keys_t *k, const nicstride_span_t *span);
 
-/** Where the next blob's bytes are to be written, and how many there is room for; 0: none. */
+/** Where the next blob's contents are to be written; `*cap_p` is the room, or 0 if there is
+ *  none. */
 void *nicstride_keys_room(nicstride_keys_t *k, size_t *cap_p);
 
-/** They are written, `len` of them; 0: there is no blob. */
+/** Adds the blob that was written there, of `len` bytes; 0: there is no blob. */
 void nicstride_keys_add(nicstride_keys_t *k, unsigned row, nicstride_part_of_t part, size_t len);
 
-/** Are its lengths right? `span` gets the region, of size 0 if none. NULL, or what is wrong. */
+/** Checks the lengths in a message. `span` gets the region, of size 0 if there is none. NULL, or a
+ *  text that says what is wrong. */
 const char *nicstride_keys_check(const void *bytes, size_t len, nicstride_span_t *span);
 
-/** The blob at `*at_p` (first NICSTRIDE_KEYS_HEAD) of a right message; moves on. False: none. */
+/** Reads the blob at `*at_p` (initially NICSTRIDE_KEYS_HEAD) of a checked message, and advances.
+ *  False if there is none. */
 bool nicstride_keys_next(const void *bytes, size_t len, size_t *at_p, nicstride_blob_t *blob);
 
-/** Bytes [at, at + len) in the span? */
+/** True if bytes [at, at + len) are in the span. */
 static inline bool nicstride_span_holds(const nicstride_span_t *s, uint64_t at, uint64_t len)
 {
     return at >= s->at && at - s->at <= s->size && len <= s->size - (at - s->at);
 }
 
-/** The piece of a region that is registered for the byte `at` in it: regions are cut into pieces of
- *  `piece` > 0 bytes from their begin on. */
+/** The piece that is registered for byte `at` of a region. Regions are cut into pieces of `piece` >
+ *  0 bytes from their beginning. */
 nicstride_span_t nicstride_piece_of(const nicstride_span_t *region, uint64_t at, uint64_t piece);

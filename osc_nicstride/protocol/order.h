@@ -2,50 +2,50 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Which operations of one origin on one target wait for earlier ones, so that each finds
- *  what those before it have written, and none writes below them.
+/** @file Which operations of one origin on one target must wait for earlier ones, so that each sees
+ *  what those before it have written, and no earlier write overtakes a later one.
  *
- *  Some ways keep order by themselves: messages come in order, and the target applies puts as they
- *  come and has all else take its turn (target/dispatch.c). An operation that goes another way than
- *  a write before it waits until that has landed, if it is about the same bytes. For each way one
- *  span stands for all that was written by it since the last time that all had landed: so a stream
- *  of operations costs two comparisons each, and what lies between writes may be waited for though
- *  it need not be.
+ *  Some ways keep order by themselves: messages arrive in order; the target applies puts on arrival
+ *  and handles everything else in turn (target/dispatch.c). An operation that takes another way
+ *  than an earlier write to the same bytes waits until that write has landed. For each way, one
+ *  span covers everything written that way since all had last landed. So a stream of operations
+ *  costs two comparisons each, and bytes between writes may be waited for needlessly.
  *
- *  Gets are not noted, since they are complete before a program may write there: until then a later
- *  put may overtake one. Only those that may be put off behind writes are, so that waiting for its
- *  turn makes no get later than a put that comes after it.
+ *  Gets are not noted, since they are complete before a program may write to the same place: until
+ *  then a later put may overtake one. Only gets that may be deferred behind writes are noted, so
+ *  that waiting in turn makes no get later than a put that follows it.
  *
- *  Pure. Noting is for the caller to serialise; anybody may ask meanwhile. A thread that asks finds
- *  what it has noted itself, and what threads have noted that it has synchronised with. */
+ *  Pure. The caller serialises notes; any thread may query meanwhile. A thread that queries sees
+ *  its own notes, and those of threads with which it has synchronised. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/** How an operation gets to the bytes of its target. Further ones are those of rows. */
+/** How an operation gets to the target's bytes. Rows have further ways. */
 typedef enum nicstride_way {
-    NICSTRIDE_WAY_NOW = 0, /**< it is over when its call returns: loads, stores, single copy */
-    NICSTRIDE_WAY_COMES,   /**< a put by message: applied as it comes */
-    NICSTRIDE_WAY_TURN, /**< another message, or through receive buffers: it takes its turn at the
-                           target */
-    NICSTRIDE_WAY_ROW,  /**< and so much more than this a method has whose puts keep their order */
-    NICSTRIDE_WAY_LOOSE = UINT8_MAX /**< in no order */
+    NICSTRIDE_WAY_NOW = 0, /**< done when its call returns: loads, stores, single copy */
+    NICSTRIDE_WAY_COMES,   /**< a put by message: applied on arrival */
+    NICSTRIDE_WAY_TURN, /**< any other message, or receive buffers: handled in turn at the target */
+    NICSTRIDE_WAY_ROW,  /**< a method whose puts keep their order has its own way, from this number
+                           on */
+    NICSTRIDE_WAY_LOOSE = UINT8_MAX /**< no order is kept */
 } nicstride_way_t;
 
-/** Ways that are told apart: both of messages, and the others together. */
+/** Ways that are told apart: the two of messages, and all others together. */
 enum { NICSTRIDE_ORDER_OTHER = NICSTRIDE_WAY_ROW, NICSTRIDE_ORDERS = NICSTRIDE_ORDER_OTHER };
 
 /** What was written at a target and is not known to have landed. Zero-initialise. */
 typedef struct nicstride_order {
-    uint8_t ways;  /**< a set of those that there is something of */
-    uint8_t other; /**< the way of the others; NICSTRIDE_WAY_LOOSE: several, or in no order */
+    uint8_t ways;  /**< the set of ways with such writes */
+    uint8_t other; /**< the way of the others; NICSTRIDE_WAY_LOOSE: several ways, or one without
+                      order */
     struct {
-        uint64_t from, to; /**< the first byte, and that behind the last one */
+        uint64_t from, to; /**< the first byte, and the one after the last */
     } of[NICSTRIDE_ORDERS];
 } nicstride_order_t;
 
-/** All has landed. */
+/** Notes that everything has landed. */
 static inline void nicstride_order_landed(nicstride_order_t *o)
 {
     __atomic_store_n(&o->ways, 0, __ATOMIC_RELAXED);
@@ -57,7 +57,7 @@ static inline bool nicstride_order_is_idle(const nicstride_order_t *o)
     return __atomic_load_n(&o->ways, __ATOMIC_RELAXED) == 0;
 }
 
-/** Bytes [from, to) are being written, or read. `way`: not NICSTRIDE_WAY_NOW. */
+/** Notes that bytes [from, to) are being written, or read. `way`: not NICSTRIDE_WAY_NOW. */
 static inline void nicstride_order_note(nicstride_order_t *o, unsigned way, bool reads,
                                         uint64_t from, uint64_t to)
 {
@@ -76,7 +76,7 @@ static inline void nicstride_order_note(nicstride_order_t *o, unsigned way, bool
         __atomic_store_n(&o->ways, (uint8_t)(o->ways | 1u << i), __ATOMIC_RELEASE);
 }
 
-/** Those of `ways` that an operation may overtake writes by. */
+/** The subset of `ways` by which earlier writes may be overtaken by the operation. */
 static inline unsigned nicstride_order_overtakes(const nicstride_order_t *o, unsigned ways,
                                                  unsigned way, bool reads)
 {
@@ -89,8 +89,8 @@ static inline unsigned nicstride_order_overtakes(const nicstride_order_t *o, uns
     return ways;
 }
 
-/** True if an operation on bytes [from, to) must wait until all has landed. `reads`: it is a get.
- */
+/** True if an operation on bytes [from, to) must wait until everything has landed. `reads`: it is a
+ *  get. */
 static inline bool nicstride_order_waits(const nicstride_order_t *o, unsigned way, bool reads,
                                          uint64_t from, uint64_t to)
 {

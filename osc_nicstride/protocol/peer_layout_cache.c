@@ -9,7 +9,7 @@
 
 #define LOST_MAX 16
 
-/* Form, offset, levels: a byte and numbers of ten. */
+/* Form, offset and levels: one byte, then numbers of up to ten bytes each. */
 _Static_assert(NICSTRIDE_LAYOUT_ID_BYTES + 11 + 20 * ONIC_LAYOUT_MAX_LEVELS <=
                    ONIC_LAYOUT_ENCODED_MAX,
                "room for an id and what is around the list");
@@ -69,7 +69,7 @@ void nicstride_layout_answered(nicstride_sent_layouts_t *s, uint32_t id, bool ha
 
 /* ---- at the target --------------------------------------------------------------------------- */
 
-/** Bytes of a list of so many runs, while it comes and when it is there. */
+/** Bytes of a list of `nruns` runs, while it arrives and when it is complete. */
 static size_t bytes_of(size_t nruns)
 {
     return sizeof(nicstride_cached_layout_t) + nruns * (sizeof(onic_run_t) + sizeof(uint64_t));
@@ -128,7 +128,7 @@ nicstride_cached_layout_t *nicstride_layout_cached(const nicstride_layout_cache_
     return l != NULL && l->id == id ? l : NULL;
 }
 
-/** Appends a slice. A run takes two bytes of it at least. */
+/** Appends a slice. A run takes at least two bytes of it. */
 static bool append(nicstride_layout_room_t *room, nicstride_layout_cache_t *k, const void *slice,
                    size_t len)
 {
@@ -144,8 +144,8 @@ static bool append(nicstride_layout_room_t *room, nicstride_layout_cache_t *k, c
     return true;
 }
 
-/** All of it has come: makes the list. It stays one, whatever regularity may be found in it: what
- *  is around it has its own levels. */
+/** Makes the list when all of it has arrived. It stays a list even if it is regular, as the layout
+ *  around it has its own levels. */
 static bool end(nicstride_layout_cache_t *k)
 {
     nicstride_cached_layout_t *l = malloc(sizeof(*l));

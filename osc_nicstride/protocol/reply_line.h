@@ -2,19 +2,21 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Reply lines: where a process of the same node answers a single small operation. A cache
- * line in memory that both have mapped, one for each origin and target of a window.
+/** @file Reply lines, in which a process on the same node answers a single small operation. A reply
+ *  line is a cache line in memory that both processes map, one for each origin and target of a
+ *  window.
  *
- *  A message between two processes of a node is several cache lines and some hundred instructions
- *  on either side. The origin of such an operation waits for nothing but its answer, so the target
- *  leaves that where the origin looks: what is applied and, of an operation that fetches, a few
- *  bytes of data. Only the answer to a message that asks for one itself goes there, and an origin
- *  has sent no second such message before it knew the first to be answered: so at most one answer
- *  is under way, and nobody writes while the other reads. All other acknowledgements are messages:
- *  they wake an origin's helper thread, which a word in memory does not.
+ *  A message between two processes of a node costs several cache lines and some hundred
+ *  instructions on either side. The origin of a small operation waits only for its answer, so the
+ *  target leaves that where the origin polls: the number of applied messages and, for an operation
+ *  that fetches, a few bytes of data. Only the answer to a message that itself asks for one goes
+ *  there. An origin sends no second such message before it knows that the first was answered, so at
+ *  most one answer is under way, and nobody writes while the other side reads. All other
+ *  acknowledgements are messages: those wake an origin's helper thread, which a word in memory does
+ *  not.
  *
- *  It earns a fifth of a get or a compare-and-swap of 8 bytes with its flush, and a third of a put,
- *  an accumulate or a fetch_and_op.
+ *  This saves a fifth of a get or a compare-and-swap of 8 bytes with its flush, and a third of a
+ *  put, an accumulate or a fetch_and_op.
  *
  *  Pure. */
 #pragma once
@@ -29,35 +31,29 @@
 /** All zero: no answer yet. */
 typedef struct nicstride_reply_line {
     _Alignas(64) uint64_t applied; /**< as in an acknowledgement (completion.h); written last */
-    uint32_t handle;               /**< of the operation that the data is for; 0: no data */
+    uint32_t handle;               /**< the operation to which the data belongs; 0: no data */
     uint32_t len;
     unsigned char data[NICSTRIDE_REPLY_LINE_DATA];
 } nicstride_reply_line_t;
 
 _Static_assert(sizeof(nicstride_reply_line_t) == 64, "one cache line");
 
-/** How many reply lines each process of a window has, with so many of them on its node. */
+/** The number of reply lines that each process of a window has, with `processes` on its node. */
 static inline int nicstride_reply_line_count(int processes)
 {
     return processes > 1 && processes <= NICSTRIDE_REPLY_LINE_PROCESSES ? processes : 0;
 }
 
-/**
- * Does an answer go into the reply line? Else it is a message.
- *
- * @param asked    the count with which the message asks for its own acknowledgement; 0: it does not
- * @param applied  what the answer acknowledges; 0: nothing, others must be applied first
- * @param len      bytes of its data
- */
+/** True if an answer goes into the reply line; otherwise it is a message. `asked`: the count with
+ *  which the message asks for its own acknowledgement; 0: it does not ask. `applied`: what the
+ *  answer acknowledges; 0: nothing, as others must be applied first. `len`: bytes of its data. */
 static inline bool nicstride_reply_line_takes(uint64_t asked, uint64_t applied, size_t len)
 {
     return asked != 0 && applied != 0 && len <= NICSTRIDE_REPLY_LINE_DATA;
 }
 
-/** The target answers. `applied` must have grown since the last answer.
- *
- *  @param handle  the operation's, as in short headers; 0 where there is no data
- *  @param len     0 .. NICSTRIDE_REPLY_LINE_DATA */
+/** Writes the target's answer. `applied` must be higher than in the last answer. `handle`: that of
+ *  the operation, as in short headers; 0 without data. `len`: 0 .. NICSTRIDE_REPLY_LINE_DATA. */
 static inline void nicstride_reply_line_answer(nicstride_reply_line_t *s, uint64_t applied,
                                                uint32_t handle, const void *data, size_t len)
 {
@@ -67,12 +63,12 @@ static inline void nicstride_reply_line_answer(nicstride_reply_line_t *s, uint64
         memcpy(s->data, data, len);
     s->handle = handle;
     s->len = (uint32_t)len;
-    /* What the operation did at the target comes before this, too. */
+    /* The release also orders what the operation did at the target before this. */
     __atomic_store_n(&s->applied, applied, __ATOMIC_RELEASE);
 }
 
-/** Is there an answer that the origin has not taken, the last of which was `*seen`? Then that
- *  becomes the new one's number, and the rest of the answer may be read. */
+/** True if there is an answer that the origin has not taken; `*seen` is the number of the last one
+ *  taken, and becomes that of the new one. The rest of the answer may then be read. */
 static inline bool nicstride_reply_line_look(const nicstride_reply_line_t *s, uint64_t *seen)
 {
     const uint64_t applied = __atomic_load_n(&s->applied, __ATOMIC_ACQUIRE);
@@ -83,8 +79,8 @@ static inline bool nicstride_reply_line_look(const nicstride_reply_line_t *s, ui
     return true;
 }
 
-/** The data of the answer that was just found: for the operation `*handle_p`, `*len_p` bytes. NULL
- *  where there is none, `*handle_p` being 0 then, or where it is more than a reply line holds. */
+/** The data of the answer just found: `*len_p` bytes for the operation `*handle_p`. NULL if there
+ *  is none, with `*handle_p` 0, or if there is more than a reply line holds. */
 static inline const void *nicstride_reply_line_data(const nicstride_reply_line_t *s,
                                                     uint32_t *handle_p, size_t *len_p)
 {

@@ -2,13 +2,13 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The contents of NICSTRIDE_MSG_PUTV and NICSTRIDE_MSG_GETV: contiguous puts, or gets, of
- *  one origin in a row. Each is a record:
+/** @file The contents of NICSTRIDE_MSG_PUTV and NICSTRIDE_MSG_GETV: consecutive contiguous puts, or
+ *  gets, of one origin. Each is a record:
  *
  *      place (8 bytes)  length (4)  data of a put
  *
- *  A place is a byte of the window, from its begin, or an address where that is dynamic. Host byte
- *  order, no gaps. A put of 8 bytes takes up 20 bytes so, and 74 as a message of its own.
+ *  A place is an offset into the window, or an address if the window is dynamic. Host byte order,
+ *  no gaps. A put of 8 bytes takes up 20 bytes in a vector, and 74 as a message of its own.
  *
  *  Pure; lengths are checked. */
 #pragma once
@@ -20,13 +20,13 @@
 
 #include "osc_nicstride/protocol/limits.h"
 
-/** Bytes before the data. */
+/** Bytes of a record before its data. */
 #define NICSTRIDE_RECORD_HEAD 12
 
 _Static_assert(NICSTRIDE_GETV_MAX == NICSTRIDE_VECTOR_MAX * NICSTRIDE_RECORD_HEAD,
                "of its records");
 
-/** Writes a record's head; returns where its data belongs. */
+/** Writes the head of a record; returns where its data belongs. */
 static inline unsigned char *nicstride_record_write(unsigned char *at, uint64_t place, uint32_t len)
 {
     memcpy(at, &place, sizeof(place));
@@ -40,8 +40,9 @@ typedef struct nicstride_record {
     const unsigned char *data;
 } nicstride_record_t;
 
-/** Reads the record at `*at_p` (first 0) of a vector of `bytes` bytes and moves on; `puts`: data
- *  follows. False at the end: `*at_p` is `bytes` then, or less where the rest is no record. */
+/** Reads the record at `*at_p` (initially 0) of a vector of `bytes` bytes, and advances. `puts`:
+ *  data follows each head. False at the end: `*at_p` is then `bytes`, or less if the rest is not a
+ *  record. */
 static inline bool nicstride_record_next(const void *vector, size_t bytes, bool puts, size_t *at_p,
                                          nicstride_record_t *r)
 {
@@ -60,7 +61,7 @@ static inline bool nicstride_record_next(const void *vector, size_t bytes, bool 
     return true;
 }
 
-/** Bytes that a vector of gets asks for, of all its records. */
+/** The bytes that a vector of gets asks for in all its records. */
 static inline uint64_t nicstride_getv_bytes(const void *vector, size_t bytes)
 {
     nicstride_record_t r;
