@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Processes and communicators come and go. */
+/** @file Adding and removing processes and communicators. */
 #include "pml_superpipe/calls/calls.h"
 #include "pml_superpipe/protocols/choice.h"
 
@@ -15,17 +15,17 @@
 
 #include "common/support/device.h"
 
-/** Microseconds that a process waits at its end for the others of its job. */
+/** Microseconds that a process waits for the others of its job at its end. */
 #define LEAVE_USEC 10000000
 
-/** At the end: no process closes a connection on which others still send. */
+/** Called at the end: no process closes a connection on which others still send. */
 int superpipe_del_procs(struct ompi_proc_t **procs, size_t nprocs)
 {
     if (superpipe.open) {
         superpipe_drain();
         (void)onic_transport_leave(LEAVE_USEC);
     }
-    /* What is here of them goes with the transport. */
+    /* The state of the peers is freed with the transport. */
     for (size_t i = 0; i < nprocs; i++)
         procs[i]->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML] = NULL;
     return OMPI_SUCCESS;
@@ -44,7 +44,7 @@ static void show_plan(void)
                 table, superpipe.links_from, numbers);
 }
 
-/** Peers are looked up when they are first sent to. */
+/** Makes no peers: each is looked up at the first send to it. */
 int superpipe_add_procs(ompi_proc_t **procs, size_t nprocs)
 {
     if (!superpipe.plan_shown && superpipe.params.show_plan && OPAL_PROC_MY_NAME.vpid == 0)
@@ -113,7 +113,7 @@ int superpipe_del_comm(ompi_communicator_t *comm)
     comm->c_pml_comm = NULL;
     onic_transport_lock();
     superpipe.comms.known[c->match.context] = NULL;
-    /* Receives keep their communicator; only at the end of the program there may be some. */
+    /* Receives retain their communicator, so some can be left only at the end of the program. */
     while ((receive = superpipe_match_abandon(&c->match.match, SUPERPIPE_ALL_RECEIVES, &cursor)) !=
            NULL)
         superpipe_fail_locked(superpipe_request_of(receive), MPI_ERR_COMM);
@@ -126,8 +126,8 @@ int superpipe_del_comm(ompi_communicator_t *comm)
     return OMPI_SUCCESS;
 }
 
-/** True if this process may see the death of that one by looking: of this machine, or of another
- *  job. */
+/** True if this process can notice the other one's death by looking: it is on this machine, or of
+ *  another job. */
 static bool dies_in_sight(ompi_group_t *group, int rank)
 {
     const ompi_proc_t *proc = ompi_group_peer_lookup_existing(group, rank);
@@ -136,13 +136,13 @@ static bool dies_in_sight(ompi_group_t *group, int rank)
            (proc != NULL && OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags));
 }
 
-/* To look up another one might block, for nothing: without a connection its death would not be
- * seen. Where processes are lost already, it may be one that sent before. */
+/* Looking up other ranks might block for nothing: without a connection their death would not be
+ * noticed. If processes have been lost already, the rank may be one that has sent before. */
 void superpipe_watch_stranger(ompi_communicator_t *comm, int rank)
 {
     int rc;
 
-    /* Where nothing is found it may still be sent to. */
+    /* If the lookup finds nothing, a later send may still find it. */
     if (onic_transport_losses() > 0 || dies_in_sight(comm->c_remote_group, rank))
         (void)superpipe_peer_find(comm, rank, &rc);
 }

@@ -2,21 +2,22 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Probes, and receives of what they have found. */
+/** @file Probes, and receives of messages that probes have found. */
 #include "pml_superpipe/calls/calls.h"
 
 static void fill(ompi_status_public_t *status, const superpipe_unexpected_t *m)
 {
     if (status == MPI_STATUS_IGNORE)
         return;
-    /* MPI_ERROR is for calls that complete several requests, and stays as it was. */
+    /* MPI_ERROR is set only by calls that complete several requests, and is left alone. */
     status->MPI_SOURCE = m->message.source;
     status->MPI_TAG = m->message.tag;
     status->_ucount = m->a.offer.length;
     status->_cancelled = 0;
 }
 
-/** Looks once. `taken_p`: takes the message out, which is given there; NULL: it stays. */
+/** Looks once for a message. `taken_p`: takes the message out and returns it there; NULL: it stays.
+ */
 static bool look(int src, int tag, ompi_communicator_t *comm, superpipe_unexpected_t **taken_p,
                  ompi_status_public_t *status)
 {
@@ -44,7 +45,8 @@ static bool look_twice(int src, int tag, ompi_communicator_t *comm,
     return look(src, tag, comm, taken_p, status);
 }
 
-/** True if the only process that could send it has died, and all that has come of it is handled. */
+/** True if the only process that could send the message has died, and everything received from it
+ *  is handled. */
 static bool is_hopeless(int src, ompi_communicator_t *comm)
 {
     int rc = OMPI_SUCCESS;
@@ -74,7 +76,7 @@ static unsigned losses_of(const ompi_communicator_t *comm)
     return __atomic_load_n(&((superpipe_channel_t *)comm->c_pml_comm)->losses, __ATOMIC_RELAXED);
 }
 
-/* A process that waits in a probe is one with an active request and a posted receive. */
+/* A waiting probe counts like an active request and a posted receive. */
 static int wait_for(int src, int tag, ompi_communicator_t *comm, superpipe_unexpected_t **taken_p,
                     ompi_status_public_t *status)
 {
@@ -96,9 +98,10 @@ int superpipe_probe(int src, int tag, ompi_communicator_t *comm, ompi_status_pub
     return wait_for(src, tag, comm, NULL, status);
 }
 
-/* ---- messages that are taken out ------------------------------------------------------------- */
+/* ---- messages taken out by probes -------------------------------------------------------------
+ */
 
-/** Gives the user a handle of it. It keeps the communicator until it is received. */
+/** Makes a message handle for the user. It retains the communicator until it is received. */
 static int hand_out(superpipe_unexpected_t *m, ompi_communicator_t *comm, ompi_message_t **message)
 {
     ompi_message_t *handle = ompi_message_alloc();
@@ -138,7 +141,7 @@ int superpipe_mprobe(int src, int tag, ompi_communicator_t *comm, ompi_message_t
     return rc == OMPI_SUCCESS ? hand_out(m, comm, message) : rc;
 }
 
-/** Begins a receive of a message that was taken out. NULL and an error code. */
+/** Begins the receive of a message that was taken out. NULL and an error code if that fails. */
 static superpipe_request_t *begin(void *buf, size_t count, ompi_datatype_t *datatype,
                                   ompi_message_t **message, int *rc_p)
 {
@@ -148,7 +151,7 @@ static superpipe_request_t *begin(void *buf, size_t count, ompi_datatype_t *data
 
     if (r == NULL)
         return NULL;
-    OBJ_RELEASE((*message)->comm); /* the request has it, too */
+    OBJ_RELEASE((*message)->comm); /* the request retains it, too */
     ompi_message_return(*message);
     *message = MPI_MESSAGE_NULL;
     superpipe_receive_message(r, m);

@@ -17,7 +17,7 @@ int superpipe_irecv_init(void *buf, size_t count, ompi_datatype_t *datatype, int
     return OMPI_SUCCESS;
 }
 
-/** NULL and an error code where there is no request. */
+/** Makes a receive request; NULL and an error code if that fails. */
 static superpipe_request_t *begin(void *buf, size_t count, ompi_datatype_t *datatype, int src,
                                   int tag, ompi_communicator_t *comm, int *rc_p)
 {
@@ -41,12 +41,13 @@ int superpipe_irecv(void *buf, size_t count, ompi_datatype_t *datatype, int src,
     return rc;
 }
 
-/** Of so many receives one makes progress, though its message may be there: others wait for it. */
+/** One receive in this many makes progress even if its message may be there already, since other
+ *  requests wait for progress. */
 #define OTHERS_TURN 256
 
 static bool is_others_turn(void)
 {
-    /* Threads that meet here lose a count. */
+    /* Concurrent threads may lose counts. */
     static unsigned receives;
     const unsigned n = __atomic_load_n(&receives, __ATOMIC_RELAXED) + 1;
 

@@ -5,15 +5,15 @@
 /** @file Sends of all modes. */
 #include "pml_superpipe/calls/calls.h"
 
-/** Starts a request that was begun and described. In buffered mode its data goes into the buffer
- *  that the user has attached, and from there by a request of its own. */
+/** Starts a described send that was begun. In buffered mode its data is copied to the buffer that
+ *  the user has attached, and sent from there by another request. */
 static int start(superpipe_request_t *r, superpipe_peer_t *p)
 {
     superpipe_request_t *goes = r;
 
     if (r->mode == MCA_PML_BASE_SEND_BUFFERED) {
         goes = superpipe_request_copy(r, true);
-        /* Without room that has made progress, by which messages that are sent give back theirs. */
+        /* The call has made progress if there was no room, which may have freed some. */
         if (goes == NULL)
             goes = superpipe_request_copy(r, true);
         onic_transport_lock();
@@ -42,7 +42,7 @@ int superpipe_isend_init(const void *buf, size_t count, ompi_datatype_t *datatyp
     return OMPI_SUCCESS;
 }
 
-/** Makes and starts a send; *request_p is NULL where the message is gone already. `waits`: the call
+/** Makes and starts a send; *request_p is NULL if the message has left already. `waits`: the call
  *  waits for it. */
 static int begin(const void *buf, size_t count, ompi_datatype_t *datatype, int dst, int tag,
                  mca_pml_base_send_mode_t mode, ompi_communicator_t *comm, bool waits,
@@ -75,7 +75,7 @@ static int begin(const void *buf, size_t count, ompi_datatype_t *datatype, int d
         onic_layout_drop(&layout);
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
-    /* The receiver asks whether this process is there to answer, and it will be. */
+    /* The receiver checks whether this process is there to answer, and it will be. */
     if (waits)
         onic_transport_mark();
     r->mode = mode;

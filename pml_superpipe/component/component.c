@@ -17,7 +17,8 @@
 #include "ompi/mca/pml/base/base.h"
 #include "opal/mca/base/mca_base_pvar.h"
 
-/** It is selected by name (pml=superpipe): Open MPI looks at no others but its own. */
+/** The component is selected by name (pml=superpipe): by default Open MPI considers only its own.
+ */
 #define PRIORITY 10
 
 ONIC_EXPORT extern superpipe_component_t mca_pml_superpipe_component;
@@ -200,18 +201,18 @@ static int component_register(void)
     return register_variables(&mca_pml_superpipe_component.super.pmlm_version);
 }
 
-/** In all processes, whether they will use it or not. */
+/** Called in all processes, whether they use the component or not. */
 static int component_open(void)
 {
     onic_add_help_dir(&superpipe_counters, OMPI_NIC_HELP_DIR);
-    /* Before anybody opens the transport. */
+    /* Before anyone opens the transport. */
     onic_pipeline_announce(superpipe.params.network_slots ? ONIC_PIPELINE_RMA_AUTO
                                                           : ONIC_PIPELINE_RMA_NEVER);
     return onic_named(&mca_pml_superpipe_component.super.pmlm_version) ? onic_transport_load(true)
                                                                        : OMPI_SUCCESS;
 }
 
-/** Wire and pipeline. The address of this process is published with the transport. */
+/** Opens wire and pipeline. The transport publishes the address of this process. */
 static int open_wire(void)
 {
     const onic_transport_config_t wire = {.single_copy = superpipe.params.single_copy,
@@ -237,7 +238,7 @@ static int open_wire(void)
     return rc;
 }
 
-/** Another component may keep the transport open, and its records of peers. */
+/** Another component may keep the transport open, and with it the transport's peers. */
 static void forget_peers(void)
 {
     superpipe_peer_t *p;
@@ -252,7 +253,7 @@ static void forget_peers(void)
 
 static void free_all(void)
 {
-    /* Those of a communicator that was never made. */
+    /* Messages for a communicator that was never made. */
     for (superpipe_message_t *m; (m = TAILQ_FIRST(&superpipe.comms.parked)) != NULL; free(m))
         TAILQ_REMOVE(&superpipe.comms.parked, m, of_list);
     free(superpipe.comms.known);
@@ -265,7 +266,7 @@ static void free_all(void)
     OBJ_DESTRUCT(&superpipe.requests);
 }
 
-/* MPI may be initialized again (sessions): nothing but the parameters stays. */
+/* MPI may be initialized again (sessions), so only the parameters are kept. */
 static int component_finalize(void)
 {
     if (!superpipe.open)

@@ -39,7 +39,7 @@ void superpipe_comm_keep(superpipe_comm_t *c, superpipe_message_t *message)
     TAILQ_INSERT_TAIL(&c->held, message, of_list);
 }
 
-/** The message of that source and number that is held; NULL where there is none. */
+/** Finds the held message with that source and number; NULL if there is none. */
 static superpipe_message_t *find_held(const superpipe_comm_t *c, int32_t source, uint32_t sequence)
 {
     superpipe_message_t *message;

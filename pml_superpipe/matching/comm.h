@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Matching in one communicator: the messages of a source are matched in the order in which
- *  it has sent them, though they come by several channels that may overtake each other. The sender
- *  numbers them, and one that comes out of order is held. Numbers wrap around in 32 bits. No memory
- *  is spent on a message before superpipe_comm_arrive: most find their receive there.
+ *  it has sent them, though they come by several channels, which may overtake each other. The
+ * sender numbers messages, and one that comes out of order is held. Numbers are 32 bits and wrap
+ * around. A message needs no memory before superpipe_comm_arrive, where most find their receive.
  *
  *      switch (superpipe_comm_arrive(c, source, tag, sequence, &receive)) {
  *      case SUPERPIPE_MATCHED: deliver to `receive`; break;
@@ -22,32 +22,32 @@
 
 #include "pml_superpipe/matching/match.h"
 
-/** Must not move. */
+/** Matching state of a communicator. Must not move. */
 typedef struct superpipe_comm {
     superpipe_match_t match;
     superpipe_list_t held; /**< messages out of order: few, since few channels overtake */
-    uint64_t context;      /**< its name in messages */
-    uint32_t nranks;       /**< of the group that is sent to and received from */
+    uint64_t context;      /**< identifies the communicator in messages */
+    uint32_t nranks;       /**< size of the group that is sent to and received from */
     uint32_t *sent;        /**< to each rank: the number of the next message */
     uint32_t *expected;    /**< from each rank: the number of the next message */
 } superpipe_comm_t;
 
 typedef enum superpipe_arrival {
     SUPERPIPE_MATCHED, /**< there is a receive for it */
-    SUPERPIPE_WAITS,   /**< it is to be kept: for a receive, or out of order */
+    SUPERPIPE_WAITS,   /**< the message must be kept: it has no receive yet, or is out of order */
     SUPERPIPE_REFUSED  /**< there is no such rank */
 } superpipe_arrival_t;
 
-/** A communicator without messages; `nranks` is the size of its remote group where it has one, else
- *  its own. @return 0, or -1 where memory is exhausted */
+/** Initialises a communicator without messages; `nranks` is the size of its remote group if it has
+ *  one, else of its own. @return 0, or -1 if memory is exhausted */
 int superpipe_comm_init(superpipe_comm_t *c, uint64_t context, uint32_t nranks);
 
-/** Frees what init has allocated. What is left is to be taken out before, by
+/** Frees what init has allocated. Receives and messages must have been taken out before, by
  *  superpipe_match_abandon and superpipe_comm_discard. */
 void superpipe_comm_fini(superpipe_comm_t *c);
 
-/** A message came. Where SUPERPIPE_MATCHED is returned `*receive_p` is its receive, which is taken
- *  out; else nothing has changed. */
+/** A message has come. For SUPERPIPE_MATCHED `*receive_p` is its receive, which is taken out;
+ *  otherwise nothing has changed. */
 __attribute__((always_inline)) static inline superpipe_arrival_t
 superpipe_comm_arrive(superpipe_comm_t *c, int32_t source, int32_t tag, uint32_t sequence,
                       superpipe_receive_t **receive_p)
@@ -63,42 +63,46 @@ superpipe_comm_arrive(superpipe_comm_t *c, int32_t source, int32_t tag, uint32_t
     return SUPERPIPE_MATCHED;
 }
 
-/** Keeps one of which superpipe_comm_arrive has returned SUPERPIPE_WAITS, under the same lock. */
+/** Keeps a message for which superpipe_comm_arrive has returned SUPERPIPE_WAITS, under the same
+ *  lock. */
 void superpipe_comm_keep(superpipe_comm_t *c, superpipe_message_t *message);
 
-/** The next message of this source that was held, is expected now and has a receive; NULL where
- *  there is none. Those that find no receive are kept. */
+/** Returns the next message of this source that was held, is now expected and has a receive; NULL
+ *  if there is none. Expected messages without a receive become unexpected messages. */
 superpipe_message_t *superpipe_comm_next(superpipe_comm_t *c, int32_t source,
                                          superpipe_receive_t **receive_p);
 
-/** Takes out one of the messages that are left, unexpected ones first, then held ones; or NULL. */
+/** Takes out one of the remaining messages, unexpected ones first, then held ones. NULL if there is
+ *  none. */
 superpipe_message_t *superpipe_comm_discard(superpipe_comm_t *c);
 
 /* ---- all communicators ------------------------------------------------------------------------
  *
- * Another process may make a communicator, and send, before this one has made it. Such messages are
- * parked in the order of arrival, and given to superpipe_comm_arrive when it is added. */
+ * Another process may make a communicator and send in it before this one has made it. Such messages
+ * are parked in the order of arrival, and passed to superpipe_comm_arrive when the communicator is
+ * added. */
 
-/** Zero at first, but for the list; `known` is to be freed when nothing is in it any more. */
+/** All communicators. Initially zero, except for the list. The user frees `known` when it is empty.
+ */
 typedef struct superpipe_comms {
-    superpipe_comm_t **known; /**< by context, which Open MPI gives out from 0 on; NULL: none */
-    uint64_t n;               /**< contexts that there is room for */
-    superpipe_list_t parked;  /**< messages whose communicator was not found, under the same hold */
+    superpipe_comm_t **known; /**< by context, which Open MPI assigns from 0 on; NULL: none */
+    uint64_t n;               /**< size of `known` */
+    superpipe_list_t parked;  /**< messages whose communicator was not found; same lock */
 } superpipe_comms_t;
 
-/** NULL where there is none of that context. */
+/** The communicator with that context; NULL if there is none. */
 static inline superpipe_comm_t *superpipe_comms_find(const superpipe_comms_t *t, uint64_t context)
 {
     return context < t->n ? t->known[context] : NULL;
 }
 
-/** There must be none of that context yet. @return 0, or -1 where memory is exhausted */
+/** Adds a communicator, whose context must be new. @return 0, or -1 if memory is exhausted */
 int superpipe_comms_add(superpipe_comms_t *t, superpipe_comm_t *comm);
 
-/** One of the communicators, for NULL, or the next one after `comm`; NULL where there is none. */
+/** For NULL the first communicator, else the next one after `comm`; NULL if there is none. */
 superpipe_comm_t *superpipe_comms_next(const superpipe_comms_t *t, const superpipe_comm_t *comm);
 
-/** Takes out the first message that is parked for that context, from *from on, which is the head of
- *  those that are parked at first and then what this has left; NULL where there is none. */
+/** Takes out the first message parked for that context, starting at *from, which is the head of the
+ *  parked messages at first and later what the call before has left. NULL if there is none. */
 superpipe_message_t *superpipe_comms_unpark(superpipe_comms_t *t, uint64_t context,
                                             superpipe_message_t **from);

@@ -10,7 +10,7 @@ _Static_assert(sizeof(superpipe_prefix_t) == 16 && sizeof(superpipe_envelope_t) 
                    sizeof(superpipe_cts_t) == 32 && sizeof(superpipe_short_t) == 20,
                "messages have no padding");
 
-/** What is left of a header. */
+/** The rest of a header. */
 typedef struct reader {
     const unsigned char *at;
     size_t len;
@@ -26,7 +26,7 @@ static bool take(reader_t *r, void *to, size_t bytes)
     return true;
 }
 
-/** The data, which is in one place. */
+/** Takes the data, which is contiguous. */
 static bool take_data(superpipe_incoming_t *in, reader_t *r, const void *data, size_t len)
 {
     if (r->len > 0 && len > 0)

@@ -9,7 +9,7 @@
 
 #define CONTAINER(type, member, at) ((type *)((char *)(at)-offsetof(type, member)))
 
-/** What receives of a class name that match this source and tag. */
+/** The key of receives of a class that match this source and tag. */
 static uint64_t key_in(superpipe_class_t class, int32_t source, int32_t tag)
 {
     return superpipe_match_key(class & SUPERPIPE_ONE_TAG ? SUPERPIPE_ANY_SOURCE : source,
@@ -60,7 +60,8 @@ superpipe_receive_t *superpipe_match_abandon(superpipe_match_t *m, int32_t sourc
     return receive;
 }
 
-/** Of the receives of a class that match, the one that was posted first, if that is earlier. */
+/** The first posted of the matching receives of a class, if it was posted before `than`; else
+ *  `than`. */
 static superpipe_receive_t *earlier(superpipe_match_t *m, superpipe_class_t class, int32_t source,
                                     int32_t tag, superpipe_receive_t *than)
 {
@@ -104,7 +105,8 @@ static void enter_all(superpipe_match_t *m, superpipe_class_t class, const super
         enter(m, class, message);
 }
 
-/** A receive that names a tag finds messages of one list alone, so the two need no common order. */
+/** Receives that name a tag find messages of only one of the two lists, so these need no common
+ *  order. */
 static void make_index(superpipe_match_t *m, superpipe_class_t class)
 {
     enter_all(m, class, &m->application);
@@ -138,13 +140,13 @@ superpipe_message_t *superpipe_match_probe(superpipe_match_t *m, int32_t source,
 
     if (m->nunexpected == 0 || class == SUPERPIPE_ANY_MESSAGE)
         return head;
-    /* The first of all to have arrived is the first of those that match. */
+    /* The first message to arrive in the list is also the first of those that match. */
     if (head != NULL && key_in(class, head->source, head->tag) == superpipe_match_key(source, tag))
         return head;
     if (!m->indexed[class])
         make_index(m, class);
     superpipe_link_t *link =
         superpipe_rings_first(&m->unexpected, superpipe_match_key(source, tag));
-    /* Each class has a link of its own in a message. */
+    /* A message has one link for each class. */
     return link != NULL ? CONTAINER(superpipe_message_t, link[0], link - class) : NULL;
 }

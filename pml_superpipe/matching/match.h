@@ -3,10 +3,10 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Posted receives and unexpected messages of one communicator. A receive names a source and
- *  a tag, or a wildcard in place of either or both: four classes. Those of a class that name the
- *  same stand in a ring (rings.h), so a message looks at no more than four first ones, of which the
- *  one posted first wins. Messages are indexed by source and tag, and stand in the list of all. Two
- *  other indices are made when a wildcard first asks for what is not at the head of that list.
+ *  a tag, or a wildcard in place of either or both: four classes. Receives of a class with equal
+ * source and tag form a ring (rings.h), so a message compares at most four first ones, of which the
+ * one posted first wins. Messages are indexed by source and tag, and also form one list. Two other
+ * indices are made when a wildcard first needs a message that is not at the head of that list.
  *
  *  Receives and messages are structures of the caller's, so nothing can fail. Pure; the caller
  *  serialises. */
@@ -21,10 +21,11 @@
 
 /** MPI_ANY_SOURCE and MPI_ANY_TAG. */
 #define SUPERPIPE_ANY_SOURCE (-1)
-/** Matches tags from 0 on. Those below are of collectives and others inside of MPI. */
+/** Matches tags from 0 on. Negative tags belong to collectives and other messages internal to MPI.
+ */
 #define SUPERPIPE_ANY_TAG (-1)
 
-/** What a receive or probe names. The numbers count. */
+/** What a receive or probe specifies. The numbers are used as indices. */
 typedef enum superpipe_class {
     SUPERPIPE_EXACT,       /**< source and tag */
     SUPERPIPE_ONE_SOURCE,  /**< any tag */
@@ -33,22 +34,22 @@ typedef enum superpipe_class {
     SUPERPIPE_CLASSES
 } superpipe_class_t;
 
-/** A receive. Zero at first; must stay where it is while it is posted. */
+/** A receive. Initially zero; must not move while it is posted. */
 typedef struct superpipe_receive {
     superpipe_link_t link;
     uint64_t stamp; /**< order of posting */
     int32_t source; /**< rank, or SUPERPIPE_ANY_SOURCE */
-    int32_t tag;    /**< or SUPERPIPE_ANY_TAG */
+    int32_t tag;    /**< a tag, or SUPERPIPE_ANY_TAG */
 } superpipe_receive_t;
 
-/** A message that waits: for its receive, for those before it or for its communicator (comm.h). The
- *  caller fills in the second half, and zero into the first; must stay where it is. */
+/** A message that waits for its receive, for earlier messages, or for its communicator (comm.h).
+ *  The caller fills in the second half and zeroes the first. Must not move. */
 typedef struct superpipe_message {
-    superpipe_link_t link[SUPERPIPE_ANY_MESSAGE]; /**< in the index of each class but the last */
-    TAILQ_ENTRY(superpipe_message) of_list;       /**< of all that wait for the same */
+    superpipe_link_t link[SUPERPIPE_ANY_MESSAGE]; /**< in the index of each class except the last */
+    TAILQ_ENTRY(superpipe_message) of_list;       /**< in the list of messages that wait alike */
 
     uint64_t context; /**< of its communicator */
-    int32_t source;   /**< rank of its sender there */
+    int32_t source;   /**< rank of its sender in the communicator */
     int32_t tag;      /**< any but SUPERPIPE_ANY_TAG */
     uint32_t sequence;
 } superpipe_message_t;
@@ -56,20 +57,20 @@ typedef struct superpipe_message {
 /** Messages in the order of arrival. */
 typedef TAILQ_HEAD(superpipe_list, superpipe_message) superpipe_list_t;
 
-/** Must not move. */
+/** Matching state. Must not move. */
 typedef struct superpipe_match {
     superpipe_rings_t posted;
-    uint64_t posts;                      /**< receives that were posted so far */
-    uint64_t waiting[SUPERPIPE_CLASSES]; /**< receives that are, of each class */
-    uint64_t wildcards;                  /**< of these, all but those of the first */
+    uint64_t posts;                      /**< receives posted so far */
+    uint64_t waiting[SUPERPIPE_CLASSES]; /**< posted receives of each class */
+    uint64_t wildcards;                  /**< posted receives of all classes but the first */
     superpipe_rings_t unexpected;        /**< the indices */
     superpipe_list_t application;        /**< unexpected messages with tags from 0 on */
     superpipe_list_t internal;           /**< the others */
-    uint64_t nunexpected;                /**< in both */
-    bool indexed[SUPERPIPE_ANY_MESSAGE]; /**< is the index of that class kept? */
+    uint64_t nunexpected;                /**< number in both lists */
+    bool indexed[SUPERPIPE_ANY_MESSAGE]; /**< true if that class is indexed */
 } superpipe_match_t;
 
-/** What stands for a source and a tag, or wildcards. */
+/** The key of a source and a tag, or wildcards. */
 static inline uint64_t superpipe_match_key(int32_t source, int32_t tag)
 {
     return (uint64_t)(uint32_t)source << 32 | (uint32_t)tag;
@@ -83,12 +84,12 @@ static inline superpipe_class_t superpipe_class_of(int32_t source, int32_t tag)
 
 void superpipe_match_init(superpipe_match_t *m);
 
-/** Frees the tables. What is left is to be taken out before. */
+/** Frees the tables. Receives and messages must have been taken out before. */
 void superpipe_match_fini(superpipe_match_t *m);
 
 /* ---- receives -------------------------------------------------------------------------------- */
 
-/** Takes out a receive that is posted. */
+/** Takes out a posted receive. */
 static inline void superpipe_match_withdraw(superpipe_match_t *m, superpipe_receive_t *receive)
 {
     const superpipe_class_t class = superpipe_class_of(receive->source, receive->tag);
@@ -98,35 +99,36 @@ static inline void superpipe_match_withdraw(superpipe_match_t *m, superpipe_rece
     superpipe_rings_remove(&m->posted, &receive->link);
 }
 
-/** Takes a receive back. False where it is not posted (any more). */
+/** Withdraws a receive. False if it is not posted, or not any more. */
 bool superpipe_match_cancel(superpipe_match_t *m, superpipe_receive_t *receive);
 
-/** In place of a source: all receives. */
+/** Instead of a source: all receives. */
 #define SUPERPIPE_ALL_RECEIVES INT32_MIN
 
-/** Takes out a receive that was posted for this source, a rank or SUPERPIPE_ANY_SOURCE, or any for
- *  SUPERPIPE_ALL_RECEIVES; NULL where there is none. `*cursor` is 0 at first; to be called until
- *  NULL, while nothing is posted. */
+/** Takes out one receive posted for this source, a rank or SUPERPIPE_ANY_SOURCE, or any receive for
+ *  SUPERPIPE_ALL_RECEIVES; NULL if there is none. `*cursor` is 0 at first. Call it until it returns
+ *  NULL, and post nothing meanwhile. */
 superpipe_receive_t *superpipe_match_abandon(superpipe_match_t *m, int32_t source, size_t *cursor);
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/** Of the receives with a wildcard that match and `earliest`, or NULL, the first posted. */
+/** Returns the first posted of `earliest` (which may be NULL) and the matching receives with a
+ *  wildcard. */
 superpipe_receive_t *superpipe_match_earlier(superpipe_match_t *m, int32_t source, int32_t tag,
                                              superpipe_receive_t *earliest);
 
-/** The next message of `source` has `tag`: takes out the receive for it, the first to have
- *  been posted of those that match; NULL where there is none. */
+/** The next message of `source` has `tag`: takes out the first posted receive that matches; NULL if
+ *  there is none. */
 static inline superpipe_receive_t *superpipe_match_message(superpipe_match_t *m, int32_t source,
                                                            int32_t tag)
 {
     superpipe_receive_t *receive = NULL;
 
-    /* The link is the first member. */
+    /* Valid because the link is the first member. */
     if (m->waiting[SUPERPIPE_EXACT] > 0)
         receive = (superpipe_receive_t *)superpipe_rings_first(&m->posted,
                                                                superpipe_match_key(source, tag));
-    /* Most programs have no receive with a wildcard. */
+    /* Most programs post no receives with wildcards. */
     if (m->wildcards > 0)
         receive = superpipe_match_earlier(m, source, tag, receive);
     if (receive != NULL)
@@ -134,17 +136,18 @@ static inline superpipe_receive_t *superpipe_match_message(superpipe_match_t *m,
     return receive;
 }
 
-/** Keeps a message that came in order and found no receive, for those that will be posted. */
+/** Keeps a message that came in order and found no receive, for later receives. */
 void superpipe_match_keep(superpipe_match_t *m, superpipe_message_t *message);
 
-/** The message that a receive of these would get now, which stays; NULL where there is none. */
+/** Returns the message that such a receive would get now, without taking it out; NULL if there is
+ *  none. */
 superpipe_message_t *superpipe_match_probe(superpipe_match_t *m, int32_t source, int32_t tag);
 
-/** Takes out a message that has been found: it is received without matching. */
+/** Takes out a message found by a probe: it is received without matching. */
 void superpipe_match_take(superpipe_match_t *m, superpipe_message_t *message);
 
-/** A receive from `source` with `tag`, or wildcards. Returns the message for it, which is taken
- *  out: the first to have arrived of those that match; else NULL, and the receive is posted. */
+/** Posts a receive from `source` with `tag`, or wildcards. If messages match, returns the first to
+ *  have arrived, which is taken out, and does not post the receive; else returns NULL. */
 static inline superpipe_message_t *superpipe_match_post(superpipe_match_t *m,
                                                         superpipe_receive_t *receive,
                                                         int32_t source, int32_t tag)

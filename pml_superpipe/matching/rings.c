@@ -13,8 +13,8 @@ static uint64_t buckets(unsigned bits)
     return UINT64_C(1) << bits;
 }
 
-/* Keys are numbers in a row, in either half or both, or with any distance: one multiplication alone
- * would throw some of them together. */
+/* Keys may be consecutive numbers, in either half or both, or have any stride: a single
+ * multiplication would map some of them to the same bucket. */
 static superpipe_link_t **bucket_of(const superpipe_rings_t *t, uint64_t key)
 {
     key = (key ^ key >> 32) * UINT64_C(0x9e3779b97f4a7c15);
@@ -54,7 +54,8 @@ static void chain(superpipe_link_t **bucket, superpipe_link_t *first)
     *bucket = first;
 }
 
-/** Puts `other`, or nothing where that is NULL, in the place of the first of a ring. */
+/** Replaces the first element of a ring by `other`, or, if that is NULL, removes it from the chain.
+ */
 static void replace(superpipe_link_t *first, superpipe_link_t *other)
 {
     superpipe_link_t *rest = first->chain;
