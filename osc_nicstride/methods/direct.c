@@ -2,18 +2,19 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Method direct: load and store in memory that is mapped here. Accumulates keep to the
- *  discipline of the target's memory (window/hold.h), as those do that come to it by message. */
+/** @file Method direct: loads and stores in memory that is mapped here. Accumulates obey the
+ *  discipline of the target's memory (window/hold.h), as do those that the target applies for
+ *  messages. */
 
 #include "common/layout/pack.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/window/hold.h"
 #include "osc_nicstride/window/op.h"
 
-/* Bytes that are fetched at a time, and kept before they go where they belong. */
+/* Bytes that are fetched at a time and buffered before they go to their place. */
 #define CHUNK 8192
 
-/** Nothing that another method would not do as well. */
+/** Chosen only if no other method does as well. */
 static double cost(const nicstride_case_t *c)
 {
     (void)c;
@@ -25,13 +26,13 @@ static bool reach(const nicstride_transfer_t *t)
     return t->mapped;
 }
 
-/** Packed bytes of the target that the origin has something for. */
+/** Packed bytes of the target for which the origin has data. */
 static uint64_t given(const nicstride_transfer_t *t)
 {
     return t->has_origin ? t->origin.size : 0;
 }
 
-/** Nothing is changed, and nothing needs to be held. */
+/** Fetches the target's bytes. Nothing changes, so no lock is needed. */
 static int fetch(const nicstride_transfer_t *t)
 {
     onic_cursor_t here, there;
@@ -42,7 +43,7 @@ static int fetch(const nicstride_transfer_t *t)
     return OMPI_SUCCESS;
 }
 
-/** Holds what the next `n` packed bytes of the target from `pos` on need. */
+/** Takes the locks that the next `n` packed bytes of the target from `pos` on need. */
 static int hold(nicstride_hold_t *h, const nicstride_transfer_t *t, uint64_t pos, uint64_t n)
 {
     int64_t from = 0, to = 1;
@@ -52,15 +53,16 @@ static int hold(nicstride_hold_t *h, const nicstride_transfer_t *t, uint64_t pos
     return nicstride_hold_take(h, t->disp + from, t->disp + to);
 }
 
-/** An accumulate that is under way: its cursors and what it holds. */
+/** An accumulate in progress: its cursors and its locks. */
 typedef struct update {
     nicstride_accop_t op;
-    nicstride_accop_t no_op; /**< for what the origin does not reach */
+    nicstride_accop_t no_op; /**< for bytes beyond the origin's data */
     onic_cursor_t from, to, old;
     nicstride_hold_t hold;
 } update_t;
 
-/** Updates or fetches `n` packed bytes from `pos` on, all of which the origin reaches, or none. */
+/** Updates or fetches `n` packed bytes from `pos` on. The origin has data for all of them, or for
+ *  none. */
 static void apply(const nicstride_transfer_t *t, update_t *u, uint64_t pos, uint64_t n)
 {
     const bool fetches = t->type == NICSTRIDE_MSG_GET_ACC;
@@ -77,7 +79,7 @@ static void apply(const nicstride_transfer_t *t, update_t *u, uint64_t pos, uint
         onic_unpack(&u->old, t->result_base, old, n);
 }
 
-/** Nothing is apart from its neighbours, and few enough to be updated at once. */
+/** True if all sides are contiguous, and short enough to be updated at once. */
 static bool is_plain(const nicstride_transfer_t *t, const nicstride_apply_t *a)
 {
     return a->size == a->extent && t->target.size <= NICSTRIDE_LOCK_SPAN &&
@@ -128,7 +130,8 @@ static int accumulate(const nicstride_transfer_t *t)
         n = end - pos < most ? end - pos : most;
         if (held >= NICSTRIDE_LOCK_SPAN && u.hold.set != 0) {
             nicstride_hold_give(&u.hold);
-            /* What was put off for the lock has its turn, and the rest of the node some time. */
+            /* Deferred messages that need the lock get their turn, and other processes of the node
+             * some time. */
             onic_transport_progress();
             held = 0;
         }

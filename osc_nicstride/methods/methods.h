@@ -11,7 +11,7 @@
 #include "osc_nicstride/protocol/method.h"
 #include "osc_nicstride/window/module.h"
 
-/** Of each method its row, by number. That of NICSTRIDE_METHOD_AUTO has a name only. */
+/** The row of each method, by number. NICSTRIDE_METHOD_AUTO's has only a name. */
 extern const nicstride_method_row_t *nicstride_methods[NICSTRIDE_METHODS_MAX];
 
 extern const nicstride_method_row_t nicstride_direct;               /* direct.c */
@@ -21,16 +21,16 @@ extern const nicstride_method_row_t nicstride_rdma;     /* ucx_rma.c */
 extern const nicstride_method_row_t nicstride_pipeline; /* pipeline.c */
 extern const nicstride_method_row_t nicstride_nic;      /* verbs_wr.c */
 
-/** What method pipeline takes between hosts with receive buffers of so many bytes and such chunks,
- *  nanoseconds. */
+/** What method pipeline takes between hosts, in nanoseconds, with receive buffers of `buffer` bytes
+ *  and such a schedule. */
 double nicstride_pipeline_cost(const nicstride_case_t *c, double buffer,
                                onic_schedule_kind_t schedule);
 
-/** The component as Open MPI finds it, and behind that the table: a test adds rows there. */
+/** The component as Open MPI finds it, followed by the table, to which a test adds rows. */
 typedef struct nicstride_osc {
     ompi_osc_base_component_t super;
     const nicstride_method_row_t **methods;
 } nicstride_osc_t;
 
-/** Bytes of an accumulate after which what it holds is given to others. */
+/** Bytes of an accumulate after which its locks are released for others. */
 #define NICSTRIDE_LOCK_SPAN (64 << 10)

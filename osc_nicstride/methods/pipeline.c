@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Method pipeline: put, get and accumulate through receive buffers of the receiver
- *  (common/pipeline). A message says where in the window the data belongs, and the ticket behind it
- *  in which buffers it comes, or is to come. */
+/** @file Method pipeline: put, get and accumulate through the receiver's receive buffers
+ *  (common/pipeline). A message says where in the window the data belongs; its ticket says in which
+ *  buffers the data comes, or must come. */
 #include <math.h>
 #include <string.h>
 
@@ -28,24 +28,24 @@ _Static_assert(sizeof(onic_ticket_t) == NICSTRIDE_TICKET_BYTES, "the ticket's ro
 /* ---- cost --------------------------------------------------------------------------------------
  */
 
-/** Irregular pieces of a target on this node take longer to gather than to move, so that there is
+/** True for irregular pieces on this node: they take longer to gather than to move, so there is
  *  nothing to overlap. Gets of 80 to 800 KB in pieces of 11 bytes, between two processes that do
- * the same, take 15 to 35 % less time by messages; of 2.4 MB no more. */
+ *  the same, take 15 to 35 % less time by messages; gets of 2.4 MB take as long. */
 static bool is_slow_to_gather(const nicstride_case_t *c)
 {
     return c->path != NULL && c->path->costs != NULL && c->dir == NICSTRIDE_GET &&
            c->target->nruns > 0;
 }
 
-/** Below a block there is nothing that could overlap. */
+/** True from one block on: shorter transfers have nothing to overlap. */
 static bool fits(const nicstride_case_t *c)
 {
     return c->target->size >= ONIC_PIPELINE_BLOCK &&
            (c->forced == NICSTRIDE_METHOD_PIPELINE || !is_slow_to_gather(c));
 }
 
-/** Both sides gather and scatter while chunks are moved: the slower one copies so much slower. The
- *  buffers of a get are the origin's own. The way of the data counts once. */
+/** Both sides gather and scatter while chunks are moved, so the slower side determines the speed of
+ *  copying. The buffers of a get are the origin's own. The data's way is counted once. */
 double nicstride_pipeline_cost(const nicstride_case_t *c, double buffer,
                                onic_schedule_kind_t schedule)
 {
@@ -54,7 +54,7 @@ double nicstride_pipeline_cost(const nicstride_case_t *c, double buffer,
     const double block = fmin(onic_schedule_block(&link, c->target->size), buffer);
     const onic_chunks_t chunks =
         onic_schedule_chunks(onic_schedule_best(schedule, false), &link, buffer);
-    /* Of each block but the first the processors have the call, too. */
+    /* Calls for each block but the first also take the processors' time. */
     const double blocks = fmax(onic_chunks_count(&chunks, size), size / block);
     const double calls = fmax(0, ceil(blocks) - 1) * link.gap;
 
@@ -62,7 +62,7 @@ double nicstride_pipeline_cost(const nicstride_case_t *c, double buffer,
                          fmax(onic_link_gather(&c->path->link, c->origin),
                               onic_link_gather(&c->path->link, c->target)) +
                          calls);
-    /* What a put packs while it waits for its grant a get packs behind that. */
+    /* A put packs while it waits for its grant; a get packs after that. */
     const double unpacked = fmin(chunks.first / link.bcopy, 2 * link.latency);
 
     return link.message - link.latency +
@@ -82,8 +82,9 @@ static double cost(const nicstride_case_t *c)
 /* ---- at the origin -----------------------------------------------------------------------------
  */
 
-/** 1, -1, or 0 while that of a process of another host has been asked for. A process may be a node
- *  of its own by parameter: the pipeline knows machines. */
+/** Looks for the peer's receive pool. 1: it can be reached; -1: it cannot; 0: a process of another
+ *  host has been asked. A parameter may make a process a node of its own, but the pipeline goes by
+ *  hosts. */
 static int look_for_area(nicstride_peer_t *p)
 {
     const bool may = p->local >= 0 || nicstride_component.params.network_slots;
@@ -115,7 +116,7 @@ static bool reach(const nicstride_transfer_t *t)
     return known > 0;
 }
 
-/** All is packed: the origin's memory may change. */
+/** Everything is packed, so the origin's memory may change. */
 static void packed_cb(void *arg, int status)
 {
     nicstride_op_t *op = arg;
@@ -124,7 +125,7 @@ static void packed_cb(void *arg, int status)
     nicstride_op_sent_cb(op, status);
 }
 
-/** All has come. */
+/** Everything has arrived. */
 static void taken_cb(void *arg, int status)
 {
     nicstride_op_t *op = arg;
@@ -135,8 +136,8 @@ static void taken_cb(void *arg, int status)
                                  status == OMPI_SUCCESS ? 0 : MPI_ERR_OTHER);
 }
 
-/** The operation's data becomes an end of a transfer, whose ticket is filled in. False where no
- *  buffer can be had. A get's may come by message all the same, and it keeps its layout. */
+/** Makes the operation's data one end of a transfer and fills in the ticket. False if no buffer is
+ *  free. A get's data may still come by message, so the operation keeps its layout. */
 static bool lease(nicstride_op_t *op, onic_ticket_t *ticket)
 {
     const bool get = op->type == NICSTRIDE_MSG_GET;
@@ -159,7 +160,7 @@ static bool lease(nicstride_op_t *op, onic_ticket_t *ticket)
     return op->of_row != NULL;
 }
 
-/** Gives what the operation took over back to the transfer, for another way. */
+/** Returns to the transfer what the operation took over, so that it can take another way. */
 static void take_back(nicstride_transfer_t *t, nicstride_op_t *op)
 {
     t->target = op->target;
@@ -208,15 +209,15 @@ static void send_ticket(nicstride_transfer_t *t, nicstride_op_t *op, nicstride_f
     (void)nicstride_list_used_locked(p, &op->target);
 }
 
-/** A thread that is inside a copy ends it, and the operation then. */
+/** Cancels an operation. If a thread is copying, it ends the copy, and then the operation. */
 static void cancel(nicstride_op_t *op)
 {
     if (op->of_row != NULL)
         (void)onic_pipeline_cancel_locked(op);
 }
 
-/** The target answers a get by message. False where the buffers are full already: then the
- *  transfer's callback is about to come. */
+/** Notes that the target answers a get by message. False if the buffers are already full: then the
+ *  transfer's callback is about to be called. */
 static bool answered(nicstride_op_t *op, const nicstride_msg_t *msg)
 {
     if (op->of_row == NULL)
@@ -225,7 +226,7 @@ static bool answered(nicstride_op_t *op, const nicstride_msg_t *msg)
         return false;
     op->of_row = NULL;
     op->in_flight--;
-    /* The target cannot reach buffers of this process, and sends what it was asked for. */
+    /* The target cannot reach this process's buffers, and sends the data by message. */
     if (msg->status == 0)
         __atomic_store_n(nicstride_known(op->peer, NICSTRIDE_METHOD_PIPELINE, op->type), -1,
                          __ATOMIC_RELAXED);
@@ -239,8 +240,8 @@ static nicstride_msg_type_t kind_of(nicstride_msg_type_t type)
                                        : NICSTRIDE_MSG_PIPE_ACC;
 }
 
-/** Not where something stands before it, no buffer is free, or its layout is too irregular for one
- *  message. */
+/** Starts a transfer, unless something must go before it, no buffer is free, or its layout is too
+ *  irregular for one message. */
 static int start(nicstride_transfer_t *t, bool *done_p)
 {
     nicstride_peer_t *p = t->peer;
@@ -274,7 +275,7 @@ static int start(nicstride_transfer_t *t, bool *done_p)
 /* ---- at the target ------------------------------------------------------------------------------
  */
 
-/** One that is under way. */
+/** A transfer in progress at the target. */
 typedef struct nicstride_moving {
     nicstride_pending_access_t access;
     nicstride_accop_t op;  /**< accumulates, */
@@ -295,14 +296,14 @@ static void moved_cb(void *arg, int status)
 
     if (v->access.m != NULL && v->access.msg.type != NICSTRIDE_MSG_PIPE_GET) {
         v->access.p->served.moving--;
-        /* Those that had to wait for it. */
+        /* Messages that had to wait for it get their turn. */
         if (v->access.p->served.put_off > 0)
             onic_transport_ask(ONIC_AM_OSC, ONIC_LOCKED);
     }
     nicstride_access_end(&v->access, status == OMPI_SUCCESS ? 0 : MPI_ERR_OTHER);
 }
 
-/** Applies whole elements that have come; none while others hold what they need. */
+/** Applies whole elements that have arrived; none while others hold locks that they need. */
 static int64_t apply(void *arg, uint64_t pos, const void *data, uint64_t n)
 {
     moving_t *v = arg;
@@ -333,7 +334,7 @@ static void cancel_access(nicstride_pending_access_t *a)
     (void)onic_pipeline_cancel_locked(a);
 }
 
-/** Checks the message and makes its record and its end in the window. */
+/** Checks the message, and makes its record and the window's end of the transfer. */
 static int open_moving(const nicstride_incoming_t *in, moving_t **v_p, onic_pipeline_end_t *end_p)
 {
     void *record;
@@ -367,8 +368,8 @@ static int open_moving(const nicstride_incoming_t *in, moving_t **v_p, onic_pipe
     return error;
 }
 
-/** A message is refused or dropped: what comes through receive buffers for it is thrown away, so
- *  that its sender gives the buffers back. */
+/** Discards the data that comes through receive buffers for a message that was refused or dropped,
+ *  so that the sender gives the buffers back. */
 static void throw_away(onic_peer_t *from, const nicstride_msg_t *msg, const void *layout)
 {
     const onic_ticket_t ticket = ticket_of(msg, layout);
@@ -414,7 +415,7 @@ static bool on_get(const nicstride_incoming_t *in)
         }
         onic_layout_fini(&end.layout);
         nicstride_access_close(&v->access);
-        /* The origin could have this process map its buffers, and it cannot: data goes by
+        /* The origin can offer its buffers, but this process cannot map them: the data goes by
          * message. */
         if (rc == OMPI_ERR_UNREACH) {
             nicstride_answer_in_fragments(in);

@@ -8,7 +8,7 @@
 
 #include "osc_nicstride/methods/sieve.h"
 
-/** What messages wait for before anybody looks at them. */
+/** What messages wait for before anybody handles them. */
 static double wait(const nicstride_case_t *c)
 {
     if (c->presence == NICSTRIDE_PRESENT)
@@ -16,7 +16,7 @@ static double wait(const nicstride_case_t *c)
     return c->presence == NICSTRIDE_SERVED ? c->path->link.wake : c->path->link.absence;
 }
 
-/** What one of the rows takes, where it fits. */
+/** The cost of one of the rows, if it fits. */
 static double cost_of(const nicstride_case_t *c, const nicstride_method_row_t *row)
 {
     if (row == NULL || row->cost == NULL || (row->fits != NULL && !row->fits(c)))
@@ -29,12 +29,12 @@ static unsigned shape_of(const nicstride_case_t *c)
     const uint64_t a = onic_layout_blocks(c->origin), b = onic_layout_blocks(c->target);
     const uint64_t blocks = a > b ? a : b, size = c->target->size;
 
-    /* Blocks of less than a byte on average: in lists, empty ones count. */
+    /* Blocks may have less than a byte on average: empty ones in lists count, too. */
     return onic_shape(blocks < size ? size / blocks : 1, size);
 }
 
-/** Of a get that a sieve can do, in pieces: about how many bytes that has to read for each wanted
- *  one. The directions stand for 2, or where that does not count. */
+/** For gets in pieces that a sieve can do: about how many bytes it reads per wanted byte. Other
+ *  values are directions: 2 bytes per wanted one, or the ratio does not matter. */
 enum { DENSE_GET = NICSTRIDE_DIRECTIONS, /* 1 */ SPARSE_GET /* 4 */ };
 
 static unsigned flow_of(const nicstride_case_t *c, unsigned shape)
@@ -47,7 +47,7 @@ static unsigned flow_of(const nicstride_case_t *c, unsigned shape)
     return read < 1.5 ? DENSE_GET : read < 3 ? NICSTRIDE_GET : SPARSE_GET;
 }
 
-/** Puts the blocks of an example closer together, or farther apart. */
+/** Moves the blocks of an example closer together or farther apart. */
 static void space(onic_layout_t *l, unsigned flow)
 {
     if (l->nlevels == 0 || flow < NICSTRIDE_DIRECTIONS)
@@ -58,7 +58,7 @@ static void space(onic_layout_t *l, unsigned flow)
     (void)onic_layout_repeat(l, count, flow == DENSE_GET ? block + block / 8 : 4 * block);
 }
 
-/** By what this very transfer costs. */
+/** The order by the costs of this very transfer. */
 static onic_order_t compute(const nicstride_table_t *table, const nicstride_case_t *c)
 {
     double cost[NICSTRIDE_METHODS_MAX];
@@ -68,7 +68,8 @@ static onic_order_t compute(const nicstride_table_t *table, const nicstride_case
     return onic_order(cost, NICSTRIDE_METHOD_PACK);
 }
 
-/** By what stands for all of its flow, shape and size, contiguous on the other side. */
+/** The order by a transfer that represents all of its flow, shape and size; its other side is
+ *  contiguous. */
 static onic_order_t make(const nicstride_table_t *table, onic_kind_t kind,
                          const nicstride_case_t *c, unsigned flow, unsigned shape, unsigned size)
 {
@@ -127,7 +128,8 @@ static const uint64_t sizes[] = {8, 4096, 65536, 1 << 20, 16 << 20};
 #define N_BLOCKS (sizeof(blocks) / sizeof(blocks[0]))
 #define N_SIZES  (sizeof(sizes) / sizeof(sizes[0]))
 
-/** `size` bytes in blocks, every second block of memory; blocks of 0 or beyond: one block. */
+/** Describes `size` bytes in blocks, with gaps as long as a block. If `block` is 0 or at least
+ *  `size`: one block. */
 static void shape(onic_layout_t *l, uint64_t size, uint64_t block)
 {
     if (block == 0 || block >= size) {
@@ -138,7 +140,7 @@ static void shape(onic_layout_t *l, uint64_t size, uint64_t block)
     onic_layout_repeat(l, size / block, (int64_t)(2 * block));
 }
 
-/** A line of the table is for such transfers. */
+/** The transfers of one line of the printed table. */
 typedef struct line {
     const char *name;
     onic_kind_t kind;

@@ -4,7 +4,7 @@
  */
 #include "osc_nicstride/methods/sieve.h"
 
-/** Extent and data of the levels below `k`, and how many levels a cover may take in. */
+/** Extent and data of the levels below `k`, and the number of levels that a cover may include. */
 typedef struct spans {
     uint64_t extent[ONIC_LAYOUT_MAX_LEVELS + 1];
     uint64_t size[ONIC_LAYOUT_MAX_LEVELS + 1];
@@ -25,7 +25,7 @@ static void measure(const onic_layout_t *l, uint64_t gap_max, spans_t *s)
     }
 }
 
-/** The highest level of which one whole pass fits in a piece. */
+/** The highest level of which one whole pass fits into a piece. */
 static unsigned fitting_level(const spans_t *s, uint64_t piece)
 {
     unsigned k = s->levels;
@@ -35,7 +35,7 @@ static unsigned fitting_level(const spans_t *s, uint64_t piece)
     return k;
 }
 
-/** How many passes of level `k` fit in a piece. */
+/** The number of passes of level `k` that fit into a piece. */
 static uint64_t fitting_passes(const onic_layout_t *l, const spans_t *s, unsigned k, uint64_t piece)
 {
     uint64_t step = onic_magnitude(l->level[k].stride);
@@ -56,7 +56,7 @@ nicstride_cover_t nicstride_sieve_next(const onic_layout_t *l, uint64_t pos, uin
 
     measure(l, gap_max, &s);
     k = fitting_level(&s, piece);
-    /* A position inside a pass (after part of a block) finishes the block first. */
+    /* From a position inside a pass or a block, the block is finished first. */
     while (k > 0 && pos % s.size[k] != 0)
         k--;
     unit = s.size[k];

@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Methods cma and sieve: the kernel copies to and from private memory of the node. What it
- *  does not copy goes by message, and is not tried again there (common/transport/shm/refused.h). */
+/** @file Methods cma and sieve: the kernel copies to and from private memory on the node. If it
+ *  refuses a copy, the data goes by message, and single copy is not tried again there
+ *  (common/transport/shm/refused.h). */
 #include <math.h>
 #include <stdlib.h>
 #include <sys/uio.h>
@@ -19,11 +20,12 @@
 #include "common/support/help.h"
 #include "opal/util/proc.h"
 
-/* Pieces in one system call: enough that its fixed cost vanishes, few enough for the stack. */
+/* Pieces in one system call: enough to make its fixed cost negligible, few enough for the
+ * stack. */
 #define BATCH 128
 
-/* The kernel moves a little less than 2 GiB in one call; the last piece of a call may be as long as
- * all before it. */
+/* The kernel moves slightly less than 2 GiB in one call; the last piece of a call may be as long
+ * as all pieces before it together. */
 #define CALL_MAX (1ull << 29)
 
 /* ---- costs -------------------------------------------------------------------------------------
@@ -52,7 +54,7 @@ static double cost_of_sieve(const nicstride_case_t *c)
 /* ---- copies ------------------------------------------------------------------------------------
  */
 
-/** One system call. */
+/** Makes one system call. */
 static onic_refused_t vm_move(const nicstride_transfer_t *a, const struct iovec *local, unsigned nl,
                               const struct iovec *remote, unsigned nr, uint64_t bytes)
 {
@@ -60,7 +62,7 @@ static onic_refused_t vm_move(const nicstride_transfer_t *a, const struct iovec 
                           bytes);
 }
 
-/** Adds a piece to a list of pieces; continues the last one where it can. */
+/** Adds a piece to a list of pieces, merging it with the last one if they touch. */
 static void add_piece(struct iovec *iov, unsigned *n, char *at, uint64_t len)
 {
     if (*n > 0 && (char *)iov[*n - 1].iov_base + iov[*n - 1].iov_len == at) {
@@ -127,7 +129,7 @@ static onic_refused_t copy_pieces(const nicstride_transfer_t *a)
     return ONIC_REFUSED_NOT;
 }
 
-/** In pieces that stay in the cache until they are gathered. */
+/** Reads in pieces that stay in the cache until they are gathered. */
 static onic_refused_t sieve(const nicstride_transfer_t *a)
 {
     const uint64_t piece = onic_l2_size() / 2;
@@ -157,7 +159,7 @@ static onic_refused_t sieve(const nicstride_transfer_t *a)
     return refused;
 }
 
-/** Warns once that there is no single copy: the program works all the same, but may be slow. */
+/** Warns once that single copy is impossible: the program works all the same, but may be slow. */
 static void warn_no_single_copy(void)
 {
     static bool said;
@@ -167,13 +169,13 @@ static void warn_no_single_copy(void)
     said = true;
 }
 
-/** Where it is kept whether the kernel copies in the transfer's direction. */
+/** Where to keep whether the kernel copies in the transfer's direction. */
 static int *known(const nicstride_transfer_t *t)
 {
     return nicstride_known(t->peer, NICSTRIDE_METHOD_CMA, t->type);
 }
 
-/** Moves the data. Where part of it was copied all goes once more, by message. */
+/** Moves the data. If only part of it was copied, everything goes again by message. */
 static int start(const nicstride_transfer_t *t,
                  onic_refused_t (*copy)(const nicstride_transfer_t *), bool *done_p)
 {
@@ -199,14 +201,14 @@ static bool works(const nicstride_transfer_t *t)
         is = onic_peer_can_cma(t->peer->wire) ? 1 : -1;
         onic_transport_unlock();
         __atomic_store_n(kept, is, __ATOMIC_RELAXED);
-        /* A process that has died is no reason for the user to wonder. */
+        /* If the process has died, a warning would only confuse the user. */
         if (is < 0 && !onic_peer_look(t->peer->wire))
             warn_no_single_copy();
     }
     return is > 0;
 }
 
-/** True if the bytes are known to be attached to a dynamic window. Only single copy goes past the
+/** True if the bytes are known to be attached to a dynamic window. Only single copy bypasses the
  *  target, which would check that. */
 static bool is_attached(const nicstride_transfer_t *t)
 {
@@ -224,7 +226,7 @@ static bool reaches(const nicstride_transfer_t *t)
 
 static bool reaches_pieces(const nicstride_transfer_t *t)
 {
-    /* Elsewhere the kernel could tear elements (layout.h). */
+    /* The kernel could tear other elements (layout.h). */
     return reaches(t) && onic_whole_words(&t->origin, (uint64_t)(uintptr_t)t->origin_base) &&
            onic_whole_words(&t->target, t->remote);
 }

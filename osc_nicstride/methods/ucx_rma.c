@@ -3,14 +3,12 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Method rdma: contiguous bytes to and from the memory of a target on another node, by UCX's
- *  remote memory access. An adapter moves them, and the target's processor takes no part. Where
- *  there is no adapter UCX emulates it in the progress of both sides: then the method is used only
- *  where it is forced.
+ *  remote memory access. An adapter moves them without the target's processor. Without an adapter
+ *  UCX emulates it in the progress of both sides; then the method is used only if it is forced.
  *
- *  A put is locally complete when UCX says so, and a get is over then. That puts have landed is
- *  known of all that was put to a process when UCX has flushed the connection; that is begun when a
- *  flush or the end of an epoch asks for it, and only where something was put since the last time.
- */
+ *  A put is locally complete when UCX says so; a get is then over. All puts to a process are known
+ *  to have landed when UCX has flushed the connection. A flush of the connection begins when a
+ *  flush or the end of an epoch asks for it, and only if something was put since the last one. */
 #include <stdlib.h>
 
 #include "common/transport/put.h"
@@ -23,22 +21,23 @@
 
 #define ME NICSTRIDE_METHOD_RDMA
 
-/** What was put to a process, in all windows: a nicstride_process_t's `of_row`. */
+/** The puts to a process, in all windows: a nicstride_process_t's `of_row`. */
 typedef struct puts {
     nicstride_process_t *process;
     onic_peer_t *wire;
-    uint64_t begun;    /**< so many */
-    uint64_t landed;   /**< and of these so many are known to have landed */
-    uint64_t flushing; /**< those that the flush under way is for; 0: there is none */
+    uint64_t begun;    /**< puts begun */
+    uint64_t landed;   /**< puts known to have landed */
+    uint64_t flushing; /**< the puts that the flush under way is for; 0: there is none */
 } puts_t;
 
-/** The reading of a dynamic window's word, before an operation: its `of_row`. */
+/** A read of a dynamic window's word, before an operation: the operation's `of_row`. */
 typedef struct reading {
-    uint64_t generation; /**< for which there are keys, */
-    uint64_t word;       /**< and what the word says */
+    uint64_t generation; /**< the generation for which there are keys */
+    uint64_t word;       /**< the value read from the word */
 } reading_t;
 
-/** What goes with the question for keys: that this process knows what this file writes. */
+/** What goes with the question for keys: it says that this process understands what this file
+ *  writes. */
 static const unsigned char form = 1;
 
 /* ---- cost --------------------------------------------------------------------------------------
@@ -50,7 +49,7 @@ static bool fits(const nicstride_case_t *c)
            onic_layout_is_contig(c->target);
 }
 
-/** One request. */
+/** The cost of one request. */
 static double cost(const nicstride_case_t *c)
 {
     return onic_link_requests(&c->path->link, c->dir == NICSTRIDE_GET, 1, 1,
@@ -117,7 +116,7 @@ static uint64_t place(int64_t disp, const onic_layout_t *target)
 }
 
 /** True if there are keys for all of the bytes, and for the word of a dynamic window. Asks the
- * target for those that are missing. */
+ *  target for missing ones. */
 static bool has_keys_locked(nicstride_peer_t *p, uint64_t from, uint64_t size)
 {
     const uint64_t end = from + size;
@@ -145,7 +144,7 @@ static bool reach(const nicstride_transfer_t *t)
 
 /* ---- transfers ------------------------------------------------------------------------------- */
 
-/** What was put to the process; NULL where memory is exhausted. */
+/** The puts to the process; NULL if memory is exhausted. */
 static puts_t *puts_of(nicstride_peer_t *p)
 {
     puts_t *puts = p->process->of_row[ME];
@@ -167,8 +166,8 @@ static void over_cb(void *arg, int status)
     nicstride_op_sent_cb(op, status);
 }
 
-/** Begins all of an operation; there is a key for each byte. False where UCX takes not all of it,
- *  such as memory of the program that is only read: then all goes by message. */
+/** Begins all parts of an operation, for which there are keys. False if UCX refuses any, such as
+ *  read-only memory of the program: then everything goes by message. */
 static bool begin(nicstride_op_t *op)
 {
     const bool get = op->type == NICSTRIDE_MSG_GET;
@@ -195,8 +194,8 @@ static bool begin(nicstride_op_t *op)
     return true;
 }
 
-/** The word of a dynamic window has come: the data is moved, or goes by message where there are no
- *  keys any more. */
+/** The word of a dynamic window was read: moves the data, or sends it by message if the keys are
+ *  void. */
 static void read_cb(void *arg, int status)
 {
     nicstride_op_t *op = arg;
@@ -218,8 +217,8 @@ static void read_cb(void *arg, int status)
     nicstride_op_by_message_locked(op);
 }
 
-/** Reads the word that counts generations before anything else: an adapter that is shown a key of
- *  memory which was given back ends the connection, for a get as for a put. */
+/** Reads the word that counts generations before anything else. If an adapter gets a key of memory
+ *  that was given back, it ends the connection, for gets and for puts. */
 static void read_word(nicstride_op_t *op, reading_t *r)
 {
     nicstride_rkey_cache_t *ring = op->peer->keys;
@@ -237,7 +236,7 @@ static void read_word(nicstride_op_t *op, reading_t *r)
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
-/** False if a thread flushes the peer: the operation must not pass what that waits for. */
+/** False if a thread flushes the peer: the operation must not overtake what that waits for. */
 static bool may_start(const nicstride_transfer_t *t)
 {
     nicstride_peer_t *p = t->peer;
@@ -296,7 +295,8 @@ static void flushed_cb(void *arg, int status)
     puts_t *puts = arg;
     nicstride_peer_t *p;
 
-    /* Nothing is known of what was put there, nor ever will be: each window's flush must say so. */
+    /* It will never be known what became of these puts, so each window's flush must report an
+     * error. */
     LIST_FOREACH(p, &puts->process->peers, of_process)
         if (status != OMPI_SUCCESS && p->keys != NULL && p->keys->begun[ME].put > puts->landed)
             nicstride_give_up_locked(p);
@@ -326,7 +326,8 @@ static bool flush(nicstride_peer_t *p)
     return (puts == NULL || puts->landed >= begun->put) && begun->under_way == 0;
 }
 
-/** If the method is forced there may be no adapter: then UCX does the same by messages. */
+/** True if the peer must take part. If the method is forced there may be no adapter; then UCX uses
+ *  messages. */
 static bool needs_peer(nicstride_peer_t *p)
 {
     return !flush(p) && !onic_peer_puts_by_rdma(p->wire);

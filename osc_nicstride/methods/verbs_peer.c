@@ -21,9 +21,9 @@
 
 #define ME NICSTRIDE_METHOD_NIC
 
-/** A write of no more carries its bytes: the adapter need not fetch them. */
+/** A write of up to this many bytes carries its data inline, so the adapter need not fetch it. */
 #define INLINE_BYTES 64
-/** A completion is asked for after so many parts of a window of requests. */
+/** A window of requests has this many parts; the last request of each asks for a completion. */
 #define SIGNALS 8
 
 typedef nicstride_verbs_peer_t side_t;
@@ -69,7 +69,7 @@ static bool open_adapter(void)
     return onic_rc_is_open(&nicstride_nic_adapter);
 }
 
-/** Once all of it is over. MPI may be initialised again. */
+/** Closes the adapter once nothing needs it. MPI may be initialised again. */
 static void close_adapter(void)
 {
     if (!over || nregistered > 0)
@@ -86,7 +86,8 @@ void nicstride_nic_end_locked(void)
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-/* An answer: the terms, the queue pair that they are for, and the memory. */
+/* Layout of an answer: the connection's terms, the queue pair for which they are, the key, the
+ * address. */
 enum { AT_PAIR = sizeof(onic_rc_terms_t), AT_KEY = AT_PAIR + 4, AT_ADDR = AT_KEY + 4 };
 #define ANSWER (AT_ADDR + 8)
 
@@ -169,7 +170,7 @@ static void *accept_answer(side_t *s, const nicstride_span_t *span, const char *
     if (len != ANSWER || !onic_rc_terms_read(bytes, sizeof(terms), &terms) ||
         onic_get64(bytes + AT_ADDR) > UINT64_MAX - span->size)
         return NULL;
-    /* Not by an answer for one that has gone meanwhile, which another window had asked for. */
+    /* Not if the answer is for an earlier connection, which another window had asked for. */
     if (s->rc != NULL && s->rc->state == ONIC_RC_MADE &&
         s->rc->terms.address.qpn == onic_get32(bytes + AT_PAIR) &&
         !onic_rc_connect(s->rc, &terms)) {
@@ -202,9 +203,10 @@ const nicstride_rkey_ops_t nicstride_verbs_rkey_ops = {.usable = usable,
 
 /* ---- ways ------------------------------------------------------------------------------------ */
 
-/** The pieces that bytes of a window lie in, as in nicstride_nic_way_locked; 0 where there is no
- *  key for some of them, or they are too many. In a dynamic window memory between blocks may not be
- *  attached, and is not asked for: behind a piece that is not a whole one its region ends. */
+/** Finds the registered pieces that hold bytes of a window, as in nicstride_nic_way_locked; 0 if
+ *  keys for some are missing, or there are too many pieces. In a dynamic window, memory between
+ *  blocks may not be attached, and is not asked for: a piece that is shorter than a whole one ends
+ *  its region. */
 static uint32_t find_pieces(nicstride_peer_t *p, const nicstride_nic_range_t *range,
                             onic_rdma_region_t *region, uint32_t cap, uint64_t *base)
 {
@@ -251,13 +253,13 @@ static nicstride_asking_t asking_of(nicstride_peer_t *p, const side_t *s)
     return a;
 }
 
-/** Asks again for what is missing. Keys of other rows go, too: nothing is under way with those. */
+/** Asks again for what is missing. Drops keys of other rows, too: nothing under way uses those. */
 static void ask_again(nicstride_peer_t *p, side_t *s, const nicstride_nic_range_t *range)
 {
     nicstride_ask_t what = NICSTRIDE_ASK_NOTHING;
     nicstride_span_t span;
 
-    /* The frequent answers, without looking at all windows. */
+    /* Answers the frequent cases without looking at all windows. */
     if (!s->refused && !p->keys->asked) {
         const nicstride_asking_t a = asking_of(p, s);
 

@@ -2,23 +2,23 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Method nic (strided-RMA paper, section 5.2, "NIC-based method"): the adapter writes or
- *  reads each contiguous piece of the target by itself, by lists of work requests
- * (common/transport/verbs), and the target's processor has no part in it.
+/** @file Method nic (strided-RMA paper, section 5.2, "NIC-based method"): the adapter itself writes
+ *  or reads each contiguous piece of the target, by lists of work requests
+ *  (common/transport/verbs). The target's processor takes no part.
  *
- *  Gets are reads of the origin's adapter, of which fewer are under way at a time than of writes.
- *  The paper has the target write instead, which takes its processor. By the model's numbers for
- *  adapters that is 11 % faster at best than the better of reads and messages, at blocks of 768 to
+ *  Gets are reads by the origin's adapter, which has fewer reads under way at a time than writes.
+ *  In the paper the target writes instead, which takes its processor. By the model's numbers for
+ *  adapters, that is at best 11 % faster than the better of reads and messages, at blocks of 768 to
  *  1,024 bytes, and slower elsewhere.
  *
- *  Connections and keys are those of verbs_peer.h. The origin's memory is registered without the
- *  transport lock, so that other threads and those that the process serves go on meanwhile.
+ *  Connections and keys are in verbs_peer.h. The origin's memory is registered without the
+ *  transport lock, so that other threads, and the processes that this one serves, can go on.
  *
- *  A transfer is an operation in its peer's list, as those that go by message, until all of it has
- *  been acknowledged: flushes wait for it there.
+ *  A transfer is an operation in its peer's list, like those that go by message, until it is fully
+ *  acknowledged; flushes wait for it there.
  *
- *  In a dynamic window the word that counts the window's generations is read before (queue/keys.h):
- *  an adapter that is shown a key of memory which was given back ends the connection. */
+ *  In a dynamic window the word that counts the window's generations is read first (queue/keys.h):
+ *  if an adapter gets a key of memory that was given back, it ends the connection. */
 #include "common/config.h"
 
 #include <math.h>
@@ -30,8 +30,8 @@ static bool fits(const nicstride_case_t *c)
     return c->dir != NICSTRIDE_ACC && c->target->size > 0;
 }
 
-/** A request for each piece of the target's, which has a list of the origin's pieces, or several
- *  where that becomes too long. */
+/** One request for each piece of the target; it has a list of the origin's pieces, or is split if
+ *  that list becomes too long. */
 static double cost(const nicstride_case_t *c)
 {
     const onic_link_t *link = &c->path->link;
@@ -57,53 +57,54 @@ static double cost(const nicstride_case_t *c)
 
 #define ME NICSTRIDE_METHOD_NIC
 
-/** How a transfer has ended. */
+/** How a transfer ended. */
 typedef enum outcome { MOVED, FAILED, GOES_BY_MESSAGE } outcome_t;
 
 typedef struct moved {
     onic_rdma_transfer_t rdma; /* first */
     nicstride_op_t *op;
-    bool carried;                      /**< requests carry the data, */
-    onic_registration_t *registration; /**< or the origin's memory is registered */
+    bool carried;                      /**< requests carry the data */
+    onic_registration_t *registration; /**< otherwise the registration of the origin's memory */
     onic_rdma_region_t near;
-    bool prepared; /**< all that is to be registered is */
+    bool prepared; /**< everything that needs to be registered is */
     outcome_t outcome;
     struct moved *next;
 
-    /* Dynamic windows. */
-    bool guarded;             /**< the word is to be read */
-    bool failed;              /**< it could not be */
-    unsigned word;            /**< where it comes to */
+    /* For dynamic windows: */
+    bool guarded;             /**< the word must be read */
+    bool failed;              /**< reading it failed */
+    unsigned word;            /**< the index of the place where it is stored */
     uint64_t had;             /**< the generation for which there were keys */
-    onic_rdma_region_t guard; /**< the word's key */
+    onic_rdma_region_t guard; /**< the key of the word */
 
-    uint32_t cap; /**< registered pieces of the target that it may lie in: */
+    uint32_t cap; /**< capacity of `far`, the registered pieces of the target */
     onic_rdma_region_t far[];
 } moved_t;
 
-/** How a begin has ended. */
+/** How a begin ended. */
 typedef enum begun { BEGUN, BY_MESSAGE, WANTS_MEMORY } begun_t;
 
 /* Transport lock. */
 static unsigned under_way;
-static moved_t *checked; /**< of these the word has been read, or could not be */
-static moved_t *ended;   /**< their registrations are to be given back before they are finished */
+static moved_t *checked; /**< transfers whose word has been read, or could not be */
+static moved_t
+    *ended; /**< transfers whose registrations must be given back before they are finished */
 
-/* The registrations' lock, which is not taken with the transport lock held. */
+/* The registrations' lock. It is not taken with the transport lock held. */
 static pthread_mutex_t registering = PTHREAD_MUTEX_INITIALIZER;
 static onic_registrations_t registrations;
 
 /* ---- registered memory of the origin --------------------------------------------------------- */
 
-/** Where words of targets come to: one for each transfer that reads one, and a set of those in use
- *  (transport lock). */
+/** Where targets' words are stored: one place for each transfer that reads a word, and the set of
+ *  places in use (transport lock). */
 #define WORDS 64
 static _Alignas(WORDS * sizeof(uint64_t)) uint64_t words[WORDS];
 static uint64_t words_used;
 static onic_registration_t *words_registration;
-static onic_rdma_region_t words_region; /**< written before it is first used */
+static onic_rdma_region_t words_region; /**< written before its first use */
 
-/** Registers what the transfer needs and has not. False where that cannot be. No lock held. */
+/** Registers what the transfer needs. False if that is impossible. No lock held. */
 static bool register_for(const nicstride_transfer_t *t, moved_t *v)
 {
     const void *base = (const void *)((uintptr_t)t->origin_base + (uintptr_t)t->origin.lb);
@@ -125,7 +126,8 @@ static bool register_for(const nicstride_transfer_t *t, moved_t *v)
     return v->prepared;
 }
 
-/** Gives back what a transfer and those behind it had registered. MPI threads, no lock held. */
+/** Gives back what a transfer and those linked after it had registered. MPI threads, no lock
+ *  held. */
 static void give_back(const moved_t *v)
 {
     pthread_mutex_lock(&registering);
@@ -137,7 +139,7 @@ static void give_back(const moved_t *v)
 
 /* ---- transfers ------------------------------------------------------------------------------- */
 
-/** It is over here: what of the operation is still to be done is done by others. */
+/** Finishes a transfer that ended here; others do what is left of the operation. */
 static void finish(moved_t *v)
 {
     nicstride_op_t *op = v->op;
@@ -153,13 +155,13 @@ static void finish(moved_t *v)
                                      outcome == FAILED ? MPI_ERR_OTHER : 0);
 }
 
-/** The adapter has no part in it any more. Nobody is told before its memory is not registered for
- *  it: the program may give the memory back then. */
+/** Ends a transfer once the adapter takes no part in it any more. The operation is completed only
+ *  after its memory is deregistered, as the program may then give the memory back. */
 static void end(moved_t *v, outcome_t outcome)
 {
     under_way--;
     v->outcome = outcome;
-    /* At once: the origin may be away. */
+    /* At once, as the origin's MPI threads may be away. */
     if (outcome == GOES_BY_MESSAGE)
         nicstride_op_by_message_locked(v->op);
     if (v->registration == NULL) {
@@ -175,7 +177,7 @@ static void on_ended(onic_rdma_transfer_t *transfer, bool failed)
     end((moved_t *)transfer, failed ? FAILED : MOVED);
 }
 
-/** The target's bytes of an operation or a transfer. */
+/** The target's bytes that an operation or a transfer accesses. */
 static nicstride_nic_range_t range_of(nicstride_msg_type_t type, int64_t disp,
                                       const onic_layout_t *target)
 {
@@ -184,8 +186,8 @@ static nicstride_nic_range_t range_of(nicstride_msg_type_t type, int64_t disp,
                                    type == NICSTRIDE_MSG_GET};
 }
 
-/** True if requests on this connection can carry all that is written. Such limits as they take
- * then. */
+/** True if requests on this connection can carry all the data that is written. `limits` gets the
+ *  limits for that. */
 static bool carries(const onic_rc_t *rc, bool get, const onic_layout_t *target,
                     onic_rdma_limits_t *limits)
 {
@@ -193,8 +195,8 @@ static bool carries(const onic_rc_t *rc, bool get, const onic_layout_t *target,
     return !get && onic_rdma_carry_all(limits, target);
 }
 
-/** Begins to move an operation's data; `base` is the address of byte 0 of the window, which lies in
- *  `pieces` regions. */
+/** Begins to move an operation's data. `base` is the address of byte 0 of the window; the bytes lie
+ *  in `pieces` regions. */
 static void move(moved_t *v, onic_rc_t *rc, uint32_t pieces, uint64_t base)
 {
     const nicstride_op_t *op = v->op;
@@ -218,13 +220,13 @@ static void on_read(onic_rdma_transfer_t *transfer, bool failed)
 {
     moved_t *v = (moved_t *)transfer;
 
-    /* Nothing is begun while the connection ends transfers. */
+    /* Nothing begins while the connection ends transfers. */
     v->failed = failed;
     v->next = checked;
     checked = v;
 }
 
-/** Reads the word, at a place that is free. */
+/** Reads the word, into a place that is free. */
 static void read_word(moved_t *v, onic_rc_t *rc)
 {
     static const onic_layout_t word = {
@@ -241,7 +243,7 @@ static void read_word(moved_t *v, onic_rc_t *rc)
     onic_rc_begin(rc, &v->rdma);
 }
 
-/** The word has come: the data is moved, or goes by message where there are no keys any more. */
+/** The word was read: moves the data, or sends it by message if the keys are void. */
 static void go_on(moved_t *v)
 {
     nicstride_op_t *op = v->op;
@@ -283,7 +285,7 @@ static int go_on_all(void)
     return n;
 }
 
-/** Goes on with what is under way, in the server thread, too: an origin may leave MPI meanwhile. */
+/** Continues what is under way, also in the server thread: the origin's MPI threads may be away. */
 static int step(void)
 {
     if (under_way == 0 && ended == NULL)
@@ -297,12 +299,12 @@ static int step(void)
     return under_way > 0 && n == 0 ? -1 : n;
 }
 
-/** Registrations are a matter of MPI threads. */
+/** Only MPI threads deal with registrations. */
 static int finish_ended(void)
 {
     int n = 0;
 
-    /* It is called for requests of others, too. */
+    /* This is also called when others asked for it. */
     if (__atomic_load_n(&ended, __ATOMIC_RELAXED) == NULL)
         return 0;
     onic_transport_lock();
@@ -340,7 +342,7 @@ static bool reach(const nicstride_transfer_t *t)
     return can;
 }
 
-/** The transfer as an operation, which takes its layouts over. */
+/** Makes the transfer an operation, which takes over its layouts. */
 static bool take_over(nicstride_transfer_t *t, moved_t *v)
 {
     nicstride_peer_t *p = t->peer;
@@ -359,7 +361,7 @@ static bool take_over(nicstride_transfer_t *t, moved_t *v)
     return true;
 }
 
-/** Finds the word of a dynamic window, and a place for what it says. */
+/** Finds the key of a dynamic window's word, and a place to store the word. */
 static bool find_guard(nicstride_peer_t *p, moved_t *v, const onic_rc_t *rc)
 {
     const onic_rdma_region_t *key = nicstride_word_key_locked(p, ME);
@@ -472,7 +474,7 @@ static bool never(const nicstride_transfer_t *t)
     return false;
 }
 
-/** Without libibverbs. The name stays, so that parameters are good everywhere. */
+/** The row without libibverbs. The name remains, so that parameters are valid everywhere. */
 const nicstride_method_row_t nicstride_nic = {
     .name = "nic", .fits = fits, .cost = cost, .reach = never};
 

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Fragments: an operation that is too long for one message, or has to wait, goes in several
- *  messages, each of which names its own bytes of the target. */
+/** @file Fragments: an operation that is too long for one message, or has to wait, is sent in
+ *  several messages, each of which describes its own bytes of the target. */
 #include "osc_nicstride/methods/pack/parts.h"
 
 #include <string.h>
@@ -14,18 +14,18 @@
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/window/op.h"
 
-/** A message under construction: header, then the encoded layout. */
+/** A message being built: header, then the encoded layout. */
 typedef struct fragment {
     nicstride_msg_t msg;
     unsigned char layout[8192];
 } fragment_t;
 
-/** A slice that carries an id has more room than this: one run fits in any case. */
+/** The room for a slice with an id exceeds this; one run always fits. */
 #define LIST_ROOM 64
 
 _Static_assert(offsetof(fragment_t, layout) == sizeof(nicstride_msg_t), "layout follows header");
 
-/** True if the origin has data for the next fragment. Else it is only fetched: no fragment has
+/** True if the origin has data for the next fragment; otherwise it only fetches. No fragment has
  *  bytes of both kinds. */
 static bool is_given(const nicstride_op_t *op)
 {
@@ -46,7 +46,7 @@ static size_t lesser(size_t a, uint64_t b)
     return b < a ? (size_t)b : a;
 }
 
-/** What the target can keep of a fragment now, or soon. */
+/** The bytes that the target can keep of a fragment, now or soon. */
 static uint64_t room_at(const nicstride_peer_t *p)
 {
     const uint64_t left = onic_credit_left(&p->account->credit, 0);
@@ -54,7 +54,7 @@ static uint64_t room_at(const nicstride_peer_t *p)
     return left > NICSTRIDE_KEPT_MAX ? left : NICSTRIDE_KEPT_MAX;
 }
 
-/** Most bytes of a fragment. */
+/** The most bytes of a fragment. */
 static size_t longest(const nicstride_op_t *op)
 {
     size_t most =
@@ -65,7 +65,7 @@ static size_t longest(const nicstride_op_t *op)
     return nicstride_op_wants_reply(op) ? lesser(most, NICSTRIDE_GET_PIECE) : most;
 }
 
-/** Room in such a fragment for a slice of an irregular layout. */
+/** The room in such a fragment for a slice of an irregular layout. */
 static size_t slice_room(const nicstride_op_t *op, size_t frag, size_t most)
 {
     const uint64_t kept =
@@ -76,8 +76,8 @@ static size_t slice_room(const nicstride_op_t *op, size_t frag, size_t most)
     return op->type == NICSTRIDE_MSG_GET ? lesser(most, kept) : most;
 }
 
-/** Bytes of data that the next fragment has of a list that is to get the operation's id; 0 where
- *  there is no id, or the list is over. */
+/** Bytes of data in the next fragment that belong to a list with the operation's id; 0 if there is
+ *  no id or the list has been sent. */
 static uint64_t list_left(nicstride_op_t *op, size_t cap)
 {
     const onic_layout_t *l = &op->target;
@@ -89,8 +89,8 @@ static uint64_t list_left(nicstride_op_t *op, size_t cap)
     return op->list_id != 0 ? list - op->sent : 0;
 }
 
-/** Puts the target layout into the fragment; `*data_p` is how many bytes of data go along, for
- *  which there is `room`, or 0: what is left of a fragment. */
+/** Puts the target layout into the fragment. `*data_p` gets the bytes of data that go along,
+ *  limited to `room`; if `room` is 0, to the rest of a fragment. */
 static int put_layout(nicstride_op_t *op, fragment_t *f, uint64_t room, uint64_t *data_p)
 {
     const size_t frag = longest(op), left = frag - sizeof(f->msg);
@@ -120,7 +120,7 @@ static int put_layout(nicstride_op_t *op, fragment_t *f, uint64_t room, uint64_t
     return OMPI_SUCCESS;
 }
 
-/** Describes the next fragment: which of the target's bytes, and what data goes with it. */
+/** Describes the next fragment: its bytes of the target, and the data that it carries. */
 static int describe(nicstride_op_t *op, fragment_t *f, onic_payload_t *payload, uint64_t *n_p)
 {
     nicstride_msg_init(&f->msg, op->type, op->peer->win, op->peer->me);
@@ -172,9 +172,9 @@ int nicstride_send_fragment(nicstride_op_t *op)
         op->slice = slice;
         return 0;
     }
-    /* A message by itself is likely to be flushed at once: it asks for its acknowledgement itself.
-     * But a wait for a request does not look into the reply line, which has data of whole
-     * operations. */
+    /* A single message is likely to be flushed at once, so it asks for its acknowledgement itself.
+     * A request is an exception: its wait does not poll the reply line, which would hold the data
+     * of a whole operation. */
     if (op->sent + n == op->size && nicstride_tx_may_ask(&p->flow.tx) && op->request == NULL &&
         (op->sent == 0 || !nicstride_op_wants_reply(op)) && !nicstride_is_active(p->module))
         f.msg.count = p->flow.tx.asked = p->flow.tx.sent + 1;

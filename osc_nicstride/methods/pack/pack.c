@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Method pack: messages, everywhere. What is short and has nothing before it goes at once,
- * in one message with its data inline; all else becomes an operation in the peer's queue, of which
- *  fragments are sent as credit allows. */
+/** @file Method pack: messages, which work everywhere. A short operation with nothing before it
+ *  goes at once, in one message with inline data. Everything else becomes an operation in the
+ *  peer's queue, of which fragments are sent as credit allows. */
 #include "osc_nicstride/methods/pack/parts.h"
 
 #include <math.h>
@@ -19,8 +19,8 @@
 /* ---- cost --------------------------------------------------------------------------------------
  */
 
-/** Equation (2) for the first message. While others follow, the sender packs, the network moves and
- *  the receiver unpacks at the same time: the slowest counts. */
+/** Equation (2) for the first message. For those that follow, the sender packs, the network moves
+ *  data and the receiver unpacks at the same time: the slowest of the three counts. */
 static double cost(const nicstride_case_t *c)
 {
     const onic_link_t *link = &c->path->link;
@@ -43,28 +43,30 @@ static bool anywhere(const nicstride_transfer_t *t)
     return true;
 }
 
-/* ---- at once ------------------------------------------------------------------------------------
+/* ---- sending at once
+ * ----------------------------------------------------------------------------
  *
- * A short transfer in one message, without an operation object where nothing comes back: a burst of
- * them takes 20 to 35 % longer through the queue. */
+ * A short transfer goes in one message, without an operation object unless something comes back. A
+ * burst of such transfers takes 20 to 35 % longer through the queue. */
 
-/** Over a network a message costs many times what the bytes of a short one do, and in active target
- *  nobody waits for the first before the epoch closes. */
+/** True if the message may wait for others. Over a network a message costs many times as much as a
+ *  few bytes, and in active target nobody waits for the first message before the epoch closes. */
 static bool waits_for_others(const nicstride_transfer_t *t)
 {
     return t->peer->local < 0 && nicstride_is_active(t->m);
 }
 
-/** True if an operation may be sent now, and nothing is to be sent before it. */
+/** True if an operation may be sent now, with nothing to be sent before it. */
 static bool may_start(nicstride_peer_t *p, uint64_t kept)
 {
     if (!STAILQ_EMPTY(&p->queue.waiting) || p->queue.flushing || p->failed)
         return false;
     nicstride_look_locked(p);
-    return nicstride_may_post_locked(p, kept); /* what needs more than there can be is cut */
+    return nicstride_may_post_locked(
+        p, kept); /* messages that need more than the most credit are cut */
 }
 
-/** Bytes of the data that the target is sent. */
+/** Bytes of data that the target is sent. */
 static uint64_t sent_bytes(const nicstride_transfer_t *t)
 {
     if (t->type == NICSTRIDE_MSG_GET || !t->has_origin)
@@ -77,14 +79,14 @@ static bool is_short(const nicstride_transfer_t *t)
     const bool replies = t->type != NICSTRIDE_MSG_PUT && t->type != NICSTRIDE_MSG_ACC;
     const uint64_t bytes = sent_bytes(t) > t->target.size ? sent_bytes(t) : t->target.size;
 
-    /* A fetch that changes only a part of what it fetches takes several messages. */
+    /* A fetch that changes only part of what it fetches takes several messages. */
     if (t->type == NICSTRIDE_MSG_GET_ACC && t->has_origin && t->origin.size < t->target.size)
         return false;
     return bytes <= nicstride_inline_max(!replies && waits_for_others(t)) &&
            t->peer->rank != t->m->rank;
 }
 
-/** What the message carries. `pair` has room for both values of a compare-and-swap. */
+/** Sets the message's data. `pair` has room for both values of a compare-and-swap. */
 static void set_data(onic_payload_t *data, const nicstride_transfer_t *t, unsigned char *pair)
 {
     data->base = pair;
@@ -98,9 +100,9 @@ static void set_data(onic_payload_t *data, const nicstride_transfer_t *t, unsign
     }
 }
 
-/** The first message goes at once, since it may be the only one, and asks for its acknowledgement
- *  where somebody waits for that: in active target only where that comes with a reply; not for a
- *  request, whose answer must not lie where only a flush would look. */
+/** Sends the first message at once, since it may be the only one. It asks for its acknowledgement
+ *  if somebody will wait for that. In active target that is so only if the acknowledgement comes
+ *  with a reply. A request never asks: its answer must not lie where only a flush looks. */
 static void send_now(nicstride_transfer_t *t, nicstride_msg_t *msg, const onic_payload_t *data,
                      nicstride_op_t *op, uint64_t kept)
 {
@@ -121,7 +123,8 @@ static void send_now(nicstride_transfer_t *t, nicstride_msg_t *msg, const onic_p
         op->sent = op->size;
 }
 
-/** All of it in one message. False where it is too long for that, or something stands before it. */
+/** Sends the whole transfer in one message. False if it is too long, or something must be sent
+ *  before. */
 static bool start_now(nicstride_transfer_t *t, bool *done_p)
 {
     unsigned char pair[2 * NICSTRIDE_ELEMENT_MAX];
@@ -165,7 +168,7 @@ static bool has_room(void *arg)
     return p->queue.length < NICSTRIDE_QUEUE_MAX || nicstride_peer_failed_locked(p);
 }
 
-/** Puts an operation into its peer's queue: as the first or the last. */
+/** Puts an operation into its peer's queue, as the first or the last. */
 static void enqueue(nicstride_peer_t *p, nicstride_op_t *op, bool first)
 {
     if (op->target.nruns != 0)
@@ -184,7 +187,7 @@ void nicstride_op_by_message_locked(nicstride_op_t *op)
 {
     op->sent = op->received = 0;
     op->row = NULL;
-    /* It has left the way that it was noted for. */
+    /* The operation does not take the way for which it was noted, so it is noted again. */
     if (op->type != NICSTRIDE_MSG_GET)
         nicstride_order_note(&op->peer->order, NICSTRIDE_WAY_TURN, false,
                              (uint64_t)op->disp + (uint64_t)op->target.lb,
@@ -193,7 +196,7 @@ void nicstride_op_by_message_locked(nicstride_op_t *op)
     nicstride_pump_locked(op->peer);
 }
 
-/** As the last one. A list that gets a name is at offset 0. */
+/** Queues an operation as the last one. A list that gets an id is at offset 0. */
 static void enqueue_last(nicstride_peer_t *p, nicstride_op_t *op)
 {
     onic_layout_t *l = &op->target;
@@ -247,7 +250,8 @@ enum {
     LOCKS = NICSTRIDE_OPERATES | NICSTRIDE_TAKES_TURN | NICSTRIDE_TAKES_LOCK
 };
 
-/* Puts take no turn: nothing is kept for them, and their origin has waited (protocol/order.h). */
+/* Puts are not ordered here: nothing is kept for them, and their origin has waited where needed
+ * (protocol/order.h). */
 static const nicstride_handler_t handlers[] = {
     {NICSTRIDE_MSG_PUT, OPERATES, nicstride_on_put, nicstride_refuse_put, NULL},
     {NICSTRIDE_MSG_PUTV, OPERATES, nicstride_on_putv, nicstride_refuse_put, NULL},

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Method pack: its parts, and what other rows leave to it. */
+/** @file The parts of method pack, including what other rows hand over to it. */
 #pragma once
 
 #include "osc_nicstride/protocol/method.h"
@@ -10,9 +10,9 @@
 
 extern const nicstride_method_row_t nicstride_pack;
 
-/** An operation that was to go another way, of which nothing is under way any more, goes by
- * message: before all that is queued, since flushes wait in the order of numbers. It was made as a
- * queued one, and entered. Transport lock. */
+/** Sends an operation by message that was to take another way and of which nothing is under way any
+ *  more. It goes before everything that is queued, since flushes wait in the order of numbers. The
+ *  operation must have been made as a queued one and entered. Transport lock. */
 void nicstride_op_by_message_locked(nicstride_op_t *op);
 
 /** nicstride_op_t's `send`. Transport lock. */
@@ -23,18 +23,18 @@ int nicstride_send_fragment(nicstride_op_t *op);
 
 bool nicstride_on_put(const nicstride_incoming_t *in);
 bool nicstride_on_get(const nicstride_incoming_t *in);
-/** Vectors of them (protocol/vector.h). */
+/** Vectors of puts and gets (protocol/vector.h). */
 bool nicstride_on_putv(const nicstride_incoming_t *in);
 bool nicstride_on_getv(const nicstride_incoming_t *in);
-/** Accumulates, those that fetch among them. */
+/** Accumulates, including those that fetch. */
 bool nicstride_on_accumulate(const nicstride_incoming_t *in);
 /** Compare and swap. */
 bool nicstride_on_swap(const nicstride_incoming_t *in);
 
-/** Answers a get fragment by fragment, of whatever length. Transport lock. */
+/** Answers a get of any length fragment by fragment. Transport lock. */
 void nicstride_answer_in_fragments(const nicstride_incoming_t *in);
 
-/** `refuse` of those without a reply, of those with one, and by how long that is. */
+/** `refuse` for messages without a reply, for those with one, and by the length of that reply. */
 void nicstride_refuse_put(const nicstride_incoming_t *in, int error);
 void nicstride_refuse_fetch(const nicstride_incoming_t *in, int error);
 void nicstride_refuse_getv(const nicstride_incoming_t *in, int error);

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Puts and gets of peers by message. A short get has one reply, others are answered fragment
+/** @file Peers' puts and gets by message. A short get has one reply; others are answered fragment
  *  by fragment. */
 #include "common/layout/copy.h"
 #include "common/layout/pack.h"
@@ -14,9 +14,9 @@
 /** A get that is being answered. */
 typedef struct answer {
     nicstride_pending_access_t access; /**< `at` is the next packed byte of the layout */
-    uint64_t offset;                   /**< the same as a position in the origin's operation */
+    uint64_t offset;                   /**< the same position in the origin's operation */
     uint64_t left;
-    bool running; /**< in the sending loop: completions need not continue it */
+    bool running; /**< it is in the sending loop, so completions need not continue it */
     unsigned in_flight;
 } answer_t;
 
@@ -28,7 +28,7 @@ static void answered_cb(void *arg, int status)
 {
     answer_t *a = arg;
 
-    /* The origin misses data, and nothing else would show it. */
+    /* The origin lacks data, and nothing else would tell it. */
     if (status != OMPI_SUCCESS && a->access.m != NULL)
         nicstride_give_up_locked(a->access.p);
     a->in_flight--;
@@ -63,7 +63,7 @@ static int answer_fragment(answer_t *a)
     return OMPI_SUCCESS;
 }
 
-/** Ends an answer that cannot be given in full: the origin must not wait for the rest. */
+/** Ends an answer that cannot be given in full, so that the origin does not wait for the rest. */
 static void answer_failed(answer_t *a)
 {
     nicstride_msg_t msg;
@@ -75,7 +75,7 @@ static void answer_failed(answer_t *a)
     a->left = 0;
 }
 
-/** Sends on; ends the answer with the last fragment. The get counts as applied then. */
+/** Sends more fragments. After the last one, ends the answer and counts the get as applied. */
 static void answer_more(answer_t *a)
 {
     int rc = OMPI_SUCCESS;
@@ -109,7 +109,7 @@ void nicstride_answer_in_fragments(const nicstride_incoming_t *in)
     answer_more(a);
 }
 
-/** Packs the bytes of a short message, or unpacks them; returns an error class, or 0. */
+/** Packs or unpacks the bytes of a short message; returns an error class, or 0. */
 static int move_short(const nicstride_incoming_t *in, void *to, const void *from)
 {
     onic_layout_t l;
@@ -168,7 +168,8 @@ bool nicstride_on_put(const nicstride_incoming_t *in)
 
 /* ---- vectors --------------------------------------------------------------------------------- */
 
-/** All that can be are done, whatever becomes of others: they are operations of their own. */
+/** Applies every put that is possible, whatever happens to others: each is an operation of its
+ *  own. */
 bool nicstride_on_putv(const nicstride_incoming_t *in)
 {
     nicstride_record_t r;
@@ -189,7 +190,7 @@ bool nicstride_on_putv(const nicstride_incoming_t *in)
     return true;
 }
 
-/** The reply has the bytes of all one behind another, or none where one cannot be. */
+/** Replies with the bytes of all gets, in order, or with none if one of them fails. */
 bool nicstride_on_getv(const nicstride_incoming_t *in)
 {
     const uint64_t bytes = nicstride_getv_bytes(in->data, in->len);

@@ -13,14 +13,14 @@
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/send.h"
 
-/** True if nothing stands before what is sent now. */
+/** True if nothing has to be sent before this. */
 static bool is_open(const nicstride_peer_t *p)
 {
     return STAILQ_EMPTY(&p->queue.waiting) && !p->queue.flushing && !p->failed;
 }
 
-/** What is under way for the result, or for those of several gets; NULL where memory is exhausted.
- */
+/** The operation that awaits the result, or the results of several gets; NULL if memory is
+ *  exhausted. */
 static nicstride_op_t *new_op(nicstride_peer_t *p, const nicstride_short_t *s, bool several)
 {
     nicstride_op_t *op =
@@ -48,8 +48,9 @@ static void enter(nicstride_peer_t *p, const nicstride_short_t *s)
 
 /* ---- a message of its own -------------------------------------------------------------------- */
 
-/** `first`: nothing is under way, and it goes at once. Then it asks for its acknowledgement where
- *  somebody waits for that: in active target only where it comes with a reply. */
+/** Sends a message of its own. `first`: nothing is under way, and the message goes at once. It then
+ *  asks for its acknowledgement if somebody will wait for that; in active target only if it comes
+ *  with a reply. */
 static bool send_one(nicstride_peer_t *p, const nicstride_short_t *s, bool first)
 {
     struct {
@@ -91,7 +92,7 @@ static bool send_one(nicstride_peer_t *p, const nicstride_short_t *s, bool first
 
 /* ---- in a vector ----------------------------------------------------------------------------- */
 
-/** Begins a vector, with room for one record of `len` bytes: where that is to be written. */
+/** Begins a vector with room for one record of `len` bytes; returns where that is to be written. */
 static unsigned char *begin(nicstride_peer_t *p, const nicstride_short_t *s, size_t len)
 {
     const bool get = s->type == NICSTRIDE_MSG_GET;
@@ -119,7 +120,7 @@ static unsigned char *begin(nicstride_peer_t *p, const nicstride_short_t *s, siz
     return to + sizeof(msg);
 }
 
-/** True if the vector that waits last can take no other record: all gets of one must fit into a
+/** True if the last waiting vector can take no more records. All gets of one must fit into a
  *  reply. */
 static bool is_full(const nicstride_peer_t *p, const nicstride_short_t *s)
 {
@@ -127,7 +128,7 @@ static bool is_full(const nicstride_peer_t *p, const nicstride_short_t *s)
            (s->type == NICSTRIDE_MSG_GET && p->flow.gets->size + s->bytes > NICSTRIDE_INLINE_MAX);
 }
 
-/** Room for one more record there, if it is such a vector. */
+/** Makes room for one more record in the last waiting vector, if that is of the right kind. */
 static unsigned char *extend(nicstride_peer_t *p, const nicstride_short_t *s, size_t len)
 {
     if (p->flow.vector !=
@@ -165,7 +166,7 @@ static bool add(nicstride_peer_t *p, const nicstride_short_t *s)
     else
         onic_copy_bytes(to, s->data, s->bytes);
     p->flow.records++;
-    /* A process of the node works on it while the next one is filled. */
+    /* A process of the node handles it while the next one is filled. */
     if (p->local >= 0 && is_full(p, s))
         nicstride_send_waiting_locked(p);
     return true;
@@ -173,7 +174,8 @@ static bool add(nicstride_peer_t *p, const nicstride_short_t *s)
 
 bool nicstride_short_start(nicstride_peer_t *p, const nicstride_short_t *s)
 {
-    /* To another node, in active target, nobody waits for the first before the epoch closes. */
+    /* To another node, in active target, nobody waits for the first message before the epoch
+     * closes. */
     const bool together = p->local < 0 && nicstride_is_active(p->module);
     bool joins = s->type == NICSTRIDE_MSG_PUT || s->type == NICSTRIDE_MSG_GET;
     bool started, first;

@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Short contiguous operations by message, the most frequent of all. One by itself is a
- *  message; puts and gets that follow while something is under way become a vector
- *  (protocol/vector.h), which waits with what else does (send.h) and becomes longer until another
- *  message stands behind it. A vector counts as one message; several gets have one reply. */
+/** @file Short contiguous operations by message, which are the most frequent. A lone one is a
+ *  message. Puts and gets that follow while something is under way form a vector
+ *  (protocol/vector.h), which waits together with other short messages (send.h) and grows until
+ *  another message is behind it. A vector counts as one message; several gets have one reply. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,23 +14,24 @@
 
 #include "osc_nicstride/window/module.h"
 
-/** Such an operation, of types that are the same on both sides. */
+/** A short operation, whose type is the same on both sides. */
 typedef struct nicstride_short {
     nicstride_msg_type_t type; /**< PUT, GET, ACC, GET_ACC or CAS */
-    uint16_t op, dtype;        /**< of updates */
-    uint64_t at;               /**< in the target's window, or an address where that is dynamic */
-    size_t bytes;              /**< of the target: 1 .. nicstride_inline_max(false) */
-    const char *data;          /**< of the origin; CAS: the compare value; NULL: none is sent */
-    const char *swap;          /**< CAS: the new value */
-    char *result;              /**< where what comes back goes; NULL: nothing does */
+    uint16_t op, dtype;        /**< of accumulates */
+    uint64_t at;      /**< offset into the target's window, or an address if that is dynamic */
+    size_t bytes;     /**< bytes of the target: 1 .. nicstride_inline_max(false) */
+    const char *data; /**< the origin's data; CAS: the compare value; NULL: no data is sent */
+    const char *swap; /**< CAS: the new value */
+    char *result;     /**< where returned data goes; NULL: nothing is returned */
 } nicstride_short_t;
 
-/** Its way (protocol/order.h). */
+/** The way that it takes (protocol/order.h). */
 static inline unsigned nicstride_short_way(const nicstride_short_t *s)
 {
     return s->type == NICSTRIDE_MSG_PUT ? NICSTRIDE_WAY_COMES : NICSTRIDE_WAY_TURN;
 }
 
-/** Starts one. It is locally complete then, or when its result is there. False, and nothing was
- *  done, where something stands before it: start it as any other. MPI threads, no lock held. */
+/** Starts a short operation. Afterwards it is locally complete, or will be when its result arrives.
+ *  False, and nothing was done, if something must be sent before it: then it must be started like
+ *  any other operation. MPI threads, no lock held. */
 bool nicstride_short_start(nicstride_peer_t *p, const nicstride_short_t *s);

@@ -2,16 +2,17 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Accumulates of peers: checked, applied, old values sent back. */
+/** @file Peers' accumulates: checks them, applies them, sends old values back. */
 #include "osc_nicstride/methods/pack/parts.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/hold.h"
 
-/** Instead of an error: others hold what it needs, nothing was done. */
+/** Returned instead of an error: others hold a lock that it needs, and nothing was done. */
 enum { BUSY = -1 };
 
-/** Old values on their way back. The operation, and so their bytes, counts until they have left. */
+/** Old values on their way back. The operation, and so the bytes kept for it, counts until they
+ *  have left. */
 typedef struct old_values {
     nicstride_pending_access_t access;
     char bytes[];
@@ -19,7 +20,7 @@ typedef struct old_values {
 
 _Static_assert(sizeof(old_values_t) <= NICSTRIDE_KEPT_USE, "what is counted for it");
 
-/** What could not be held: BUSY, or an error where who holds it has died. */
+/** Why locks could not be taken: BUSY, or an error if their holder has died. */
 static int why_not(const nicstride_module_t *m)
 {
     return nicstride_is_broken(m) ? ONIC_ERR_PROC_FAILED : BUSY;
@@ -34,7 +35,7 @@ static void returned_cb(void *arg, int status)
     nicstride_access_end(&old->access, 0);
 }
 
-/** Sends old values back; takes over `old`. */
+/** Sends old values back. Takes over `old`. */
 static void return_old(const nicstride_incoming_t *in, old_values_t *old)
 {
     const onic_payload_t payload = {.base = old->bytes, .len = in->msg->len};
@@ -73,7 +74,7 @@ static int apply_to_layout(const nicstride_incoming_t *in, nicstride_apply_t *a,
     return error;
 }
 
-/** Checks where an accumulate goes and does it. One element without gaps needs no walk. */
+/** Checks where an accumulate goes and applies it. One element without gaps needs no walk. */
 static int apply_message(const nicstride_incoming_t *in, nicstride_accop_t *op, char *old)
 {
     const nicstride_apply_t *a = &op->apply;
@@ -94,7 +95,7 @@ static int check(const nicstride_incoming_t *in, nicstride_accop_t *op)
     return in->msg->len > NICSTRIDE_FETCH_MAX ? MPI_ERR_OTHER : 0;
 }
 
-/** What fetches nothing, or little. */
+/** Applies an accumulate that fetches nothing, or little. */
 static bool update(const nicstride_incoming_t *in)
 {
     const bool fetches = in->msg->type == NICSTRIDE_MSG_GET_ACC;
@@ -136,7 +137,7 @@ static bool fetch_long(const nicstride_incoming_t *in)
     return true;
 }
 
-/** One element, two values in the payload. */
+/** Compare and swap of one element; the payload has two values. */
 bool nicstride_on_swap(const nicstride_incoming_t *in)
 {
     const uint64_t size = in->msg->len / 2;
