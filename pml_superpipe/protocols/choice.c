@@ -31,7 +31,8 @@ superpipe_case_t superpipe_case(const superpipe_table_t *table, onic_kind_t kind
                               .costs = kind < ONIC_NET ? &l->costs[kind] : NULL};
 }
 
-/** By what this very message costs: those that its sender has to answer wait for it. */
+/** Orders protocols by what this message costs; for those that its sender has to answer, the wait
+ *  is added. */
 static onic_order_t compute(const superpipe_case_t *c)
 {
     double cost[ONIC_CHOICES + 1];
@@ -45,7 +46,7 @@ static onic_order_t compute(const superpipe_case_t *c)
     return onic_order(cost, SUPERPIPE_STREAM);
 }
 
-/** By what stands for all of its shape and size, whoever the peer is. */
+/** Orders protocols by the cost of an example of the shape and size, for any peer of the kind. */
 static onic_order_t make(const superpipe_case_t *c, unsigned pins, unsigned shape, unsigned size)
 {
     superpipe_case_t example = *c;
@@ -92,8 +93,8 @@ superpipe_protocol_t superpipe_choose(superpipe_table_t *table, const superpipe_
     return (superpipe_protocol_t)p;
 }
 
-/** True if early bytes gain more than they cost: a message more for both processors. On a node,
- *  where an answer is there before such a message is made, they cost up to 9 %. */
+/** True if early bytes gain more than they cost, which is one message more for both processors. On
+ *  a node an answer comes before such a message is made, and they cost up to 9 %. */
 static bool early_pays(const superpipe_case_t *c)
 {
     return !superpipe_on_node(c) && 2 * c->link->latency > c->link->message / 2 - c->link->latency;
@@ -110,13 +111,13 @@ uint64_t superpipe_early(superpipe_table_t *table, const superpipe_case_t *c, ui
     const superpipe_protocol_t p = superpipe_choose(table, c, SUPERPIPE_AUTO);
     if (p == SUPERPIPE_STREAM && c->length <= most)
         return c->length;
-    /* A receiver that gets the data by itself does so at once. */
+    /* A receiver that fetches the data itself does so at once. */
     return superpipe_rows[p]->answer != NULL && early_pays(c) && bytes < c->length ? bytes : 0;
 }
 
 /* ---- as a table ------------------------------------------------------------------------------ */
 
-/** A group of lines is for such messages. */
+/** A group of lines in the table: the messages it is for. */
 typedef struct group {
     const char *name;
     onic_kind_t kind;

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Protocol copy: the receiver reads the sender's memory by the kernel's single copy; what a
- *  process sends to itself it copies. */
+/** @file Protocol copy: the receiver reads the sender's memory by the kernel's single copy. A
+ *  message from the process to itself is copied directly. */
 #include "pml_superpipe/protocols/process.h"
 
 #include <math.h>
@@ -15,9 +15,9 @@ static bool can(const superpipe_case_t *c)
                        (c->wire != NULL ? onic_peer_can_cma(c->wire) : superpipe_on_node(c)));
 }
 
-/** The kernel copies far slower to and from buffers that were not used lately (2 to 12 times, by
- *  processor), other protocols at most twice: such messages are copied only where the sender would
- *  keep the others waiting. */
+/** The kernel copies far more slowly (2 to 12 times, depending on the processor) to and from
+ *  buffers that were not used lately; other protocols are at most twice as slow. Such messages are
+ *  copied only if other protocols would have to wait for the sender. */
 static double cost(const superpipe_case_t *c)
 {
     return superpipe_on_node(c) && (!superpipe_is_fresh(c) || c->wait > 0)
@@ -25,7 +25,7 @@ static double cost(const superpipe_case_t *c)
                : INFINITY;
 }
 
-/** Those that an MPI thread is to copy, without the lock, in order by `next`. */
+/** Receives that an MPI thread is to copy, without the lock; a queue linked by `next`. */
 static superpipe_request_t *queue, **queue_tail = &queue;
 
 static bool start(superpipe_request_t *r)
@@ -38,7 +38,7 @@ static bool start(superpipe_request_t *r)
     return true;
 }
 
-/** The kernel moves a little less than 2 GiB in one call. */
+/** Most bytes per call: the kernel moves a little less than 2 GiB in one call. */
 #define CALL_MAX (UINT64_C(1) << 30)
 
 static onic_refused_t read_all(const superpipe_request_t *r)
@@ -67,7 +67,7 @@ static void read_one(superpipe_request_t *r)
     onic_transport_unlock();
 }
 
-/** Copies from a request of this process, which stays until that is over. */
+/** Copies from a request of this process, which is kept until the copy is done. */
 static void copy_within(superpipe_request_t *r)
 {
     onic_cursor_t to, from;
@@ -102,7 +102,7 @@ static int copy_all(void)
 {
     int n = 0;
 
-    /* Most of the time there is nothing. What is queued meanwhile is for the next time. */
+    /* The queue is usually empty. Requests queued meanwhile are left for the next call. */
     if (__atomic_load_n(&queue, __ATOMIC_RELAXED) == NULL)
         return 0;
     onic_transport_lock();

@@ -28,7 +28,7 @@ double superpipe_gather(const onic_link_t *link, uint64_t length, uint64_t block
 
     if (block >= length)
         return 0;
-    /* The pieces are as far from each other as they are long. */
+    /* The gaps between pieces are as long as the pieces. */
     (void)onic_layout_contig(&l, 0, block);
     if (onic_layout_repeat(&l, length / block, (int64_t)(2 * block)) != ONIC_LAYOUT_OK)
         return 0;
@@ -44,10 +44,11 @@ double superpipe_answers_in(const onic_link_t *link, double unseen, bool away)
     return unseen < link->absence ? unseen : link->absence;
 }
 
-/** How many buffers the share follows: a program's next phase is seen after about as many. */
+/** The number of buffers over which the share averages: a program's new phase is noticed after
+ *  about as many. */
 #define LATELY 16
 
-/** Where a buffer is remembered that has this one in it, or the last place. */
+/** The place of a remembered buffer that contains this one, or else the last place. */
 static unsigned find(const superpipe_reuse_t *r, uint64_t start, uint64_t length, bool *hit_p)
 {
     unsigned i;

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What the transport calls: one handler for each kind of message, and progress. */
+/** @file Functions that the transport calls: one handler for each kind of message, and progress. */
 #include "pml_superpipe/protocols/process.h"
 
 static void on_close_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
@@ -11,7 +11,7 @@ static void on_close_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
     p->closed = true;
 }
 
-/** Of all kinds but DATA, which may come by rendezvous. */
+/** Handlers of all kinds but DATA, which may come by rendezvous. */
 static void on_number_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
 {
     p->my_number = (uint32_t)in->handle;
@@ -37,7 +37,7 @@ void superpipe_arrived(onic_peer_t *from, const void *header, size_t header_len,
     if (p == NULL) {
         onic_peer_give_up(from);
     } else if (p->lost) {
-        return; /* it may be alive, but has neither credit nor transfers any more */
+        return; /* the peer may be alive, but has neither credit nor transfers any more */
     } else if (superpipe_decode(&in, header, header_len, data, len, rndv != NULL)) {
         if (in.prefix.kind == SUPERPIPE_KIND_DATA)
             superpipe_on_data_locked(&in, rndv);

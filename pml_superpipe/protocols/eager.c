@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Protocol eager: a short message goes with its envelope. Its sender chooses it. */
+/** @file Protocol eager: a short message is sent with its envelope. The sender chooses it. */
 #include "pml_superpipe/protocols/process.h"
 
 #include <string.h>

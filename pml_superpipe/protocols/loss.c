@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Processes that are lost, that leave, and that have left. */
+/** @file Processes that are lost, are leaving, or have left. */
 #include "pml_superpipe/protocols/process.h"
 
 #include <sched.h>
@@ -15,11 +15,11 @@
 
 #include "common/support/clock.h"
 
-/** Milliseconds between two looks for processes that have died. */
+/** Milliseconds between two checks for dead processes. */
 #define LOOK_MSEC 50
 /** Calls of progress between two looks at the clock. */
 #define LOOK_CALLS 1024
-/** And between two times that a program with threads gives its processor away. */
+/** Calls of progress between two yields of the processor in a program with threads. */
 #define YIELD_CALLS 64
 
 static uint64_t name_in(const ompi_group_t *group, int rank)
@@ -36,23 +36,25 @@ static bool is_of_other_job(uint64_t name)
 
 /* ---- lost processes -------------------------------------------------------------------------- */
 
-/** Ends what is under way with a lost peer. False where a thread is inside of it: again later. */
+/** Ends the transfers in flight with a lost peer. False if a thread is working on one of them: try
+ *  again later. */
 static bool end_requests_locked(superpipe_peer_t *p)
 {
     for (superpipe_request_t *r = LIST_FIRST(&p->requests), *next; r != NULL; r = next) {
         next = LIST_NEXT(r, of_peer);
-        /* It stays until the lock is free, and so does the next one: both are done at most. */
+        /* Requests are not freed while the lock is held, so `next` stays valid; either may be done
+         * by now. */
         if (r->state.moving && !r->row->cancel(r))
             return false;
         if (r->state.done)
             continue;
-        (void)onic_peer_lost(p->wire); /* which tells the user why */
+        (void)onic_peer_lost(p->wire); /* reports the reason to the user */
         superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
     }
     return true;
 }
 
-/** Ends the posted receives for a source, which `p` may be, and tells the user why. */
+/** Ends the posted receives for a source, which may be `p`, and reports the reason to the user. */
 static void end_from_locked(superpipe_channel_t *c, int32_t source, const superpipe_peer_t *p)
 {
     superpipe_receive_t *receive;
@@ -64,8 +66,9 @@ static void end_from_locked(superpipe_channel_t *c, int32_t source, const superp
     }
 }
 
-/** Ends receives that name a lost peer, and those from any source of which it is one: their message
- *  may be the one that will not come. Those that are posted from now on wait for the others. */
+/** Ends receives that name a lost peer, and those from any source if the peer is one: the missing
+ *  message may be the one they wait for. Receives from any source posted later wait for the other
+ *  ranks. */
 static void end_posted_locked(const superpipe_peer_t *p)
 {
     superpipe_comm_t *comm = NULL;
@@ -89,7 +92,8 @@ static void end_lost_locked(void)
     superpipe_peer_t *p;
     bool all = true;
 
-    /* What has come from them may be what a call waits for. */
+    /* Messages that lost peers sent earlier may be what a call waits for, so they are handled
+     * first. */
     if (losses == superpipe.losses || onic_transport_drains())
         return;
     LIST_FOREACH(p, &superpipe.peers, of_all) {
@@ -125,7 +129,7 @@ int superpipe_look(void)
     uint64_t now;
 
     atomic_store_explicit(&calls, n, memory_order_relaxed);
-    /* The thread that polls for all may have taken the processor from what they wait for. */
+    /* The thread that polls for all may occupy the processor that the others wait for. */
     if (n % YIELD_CALLS == 0 && opal_using_threads())
         sched_yield();
     if (n % LOOK_CALLS != 0 || __atomic_load_n(&superpipe.active, __ATOMIC_RELAXED) == 0)
@@ -147,7 +151,7 @@ static bool is_open_stranger(const superpipe_peer_t *p)
     return is_of_other_job(onic_peer_name(p->wire)) && !p->closed && !p->lost;
 }
 
-/** True if a copy is left that a process of another job may ask for. */
+/** True if a copy remains that a process of another job may still ask for. */
 static bool has_copies(void)
 {
     const superpipe_peer_t *p;
@@ -205,7 +209,7 @@ static bool is_named_locked(uint64_t name)
     return false;
 }
 
-/** True if a message of it waits for a communicator that is still to be made here. */
+/** True if a message of the peer is parked for a communicator not made here yet. */
 static bool has_parked_locked(const superpipe_peer_t *p)
 {
     const superpipe_message_t *m;
@@ -222,7 +226,7 @@ static void free_peer_locked(superpipe_peer_t *p)
     const opal_process_name_t process = {(opal_jobid_t)(name >> 32), (opal_vpid_t)name};
     ompi_proc_t *proc = (ompi_proc_t *)ompi_proc_lookup(process);
 
-    /* Its process in Open MPI may outlive it. */
+    /* Open MPI's process object may outlive the peer. */
     if (proc != NULL && proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML] == p)
         proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML] = NULL;
     LIST_REMOVE(p, of_all);

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Peers, and what they may send. */
+/** @file Peers, and the limits of what they may send. */
 #include "pml_superpipe/protocols/process.h"
 
 #include <stdlib.h>
@@ -11,13 +11,13 @@
 
 #include "common/support/help.h"
 
-/** Room for one more in the table of peers by number. */
+/** Makes room for one more in the table of peers by number. */
 static bool make_room_locked(void)
 {
     const uint32_t n = superpipe.npeers;
     superpipe_peer_t **longer;
 
-    /* It is full whenever the number of peers is a power of two, or none. */
+    /* The table is full whenever the number of peers is 0 or a power of two. */
     if ((n & (n - 1)) != 0)
         return true;
     longer = realloc(superpipe.numbered, (n > 0 ? 2 * (size_t)n : 1) * sizeof(*longer));
@@ -62,7 +62,7 @@ superpipe_peer_t *superpipe_peer_find(ompi_communicator_t *comm, int rank, int *
             return NULL;
         onic_transport_lock();
         p = superpipe_peer_locked(wire);
-        /* It stays as long as a communicator names it: superpipe_forget. */
+        /* The peer stays as long as a communicator names it; see superpipe_forget. */
         onic_peer_give(wire);
         onic_transport_unlock();
         if (p == NULL) {
@@ -75,7 +75,7 @@ superpipe_peer_t *superpipe_peer_find(ompi_communicator_t *comm, int rank, int *
     return p;
 }
 
-/** Of a message to oneself, which no transport limits. */
+/** The fragment size of messages to oneself, which no transport limits. */
 #define LOOP_FRAGMENT 8192
 
 size_t superpipe_fragment_locked(superpipe_peer_t *p, uint64_t wanted)

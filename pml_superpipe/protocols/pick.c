@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Which protocol brings a message: what the table says for it, by what is known of it and of
+/** @file Picks the protocol of a message: the table's choice for what is known of the message and
  *  its sender. */
 #include "pml_superpipe/protocols/choice.h"
 #include "pml_superpipe/protocols/process.h"
@@ -13,10 +13,10 @@
 #include "common/transport/put.h"
 #include "common/transport/shm/rings.h"
 
-/** Most early fragments of a message. */
+/** Most early fragments of one message. */
 #define EARLY_FRAGMENTS 8
 
-/** Looked up when it is first asked for. */
+/** The peer's kind, determined when it is first needed. */
 static onic_kind_t kind_locked(superpipe_peer_t *p)
 {
     onic_peer_t *wire = p->wire;
@@ -24,7 +24,7 @@ static onic_kind_t kind_locked(superpipe_peer_t *p)
     if (p->kind != 0)
         return (onic_kind_t)(p->kind - 1);
     onic_kind_t kind = ONIC_NET;
-    /* To ask for an adapter makes a connection, which a queue does without. */
+    /* Asking for an adapter makes a connection, which a queue does not need. */
     if (!onic_peer_has_queue(wire) && onic_peer_puts_by_rdma(wire))
         kind = ONIC_ADAPTER;
     else if (onic_peer_has_queue(wire) || onic_peer_pid(wire) >= 0)
@@ -33,7 +33,7 @@ static onic_kind_t kind_locked(superpipe_peer_t *p)
     return kind;
 }
 
-/** What is known here of a long message: as if the other side had its data as this one has it. */
+/** What is known of a long message here. The other side's data is taken to be like this side's. */
 static superpipe_case_t case_locked(const superpipe_request_t *r)
 {
     superpipe_case_t c = superpipe_case(&superpipe.table, kind_locked(r->peer));
@@ -72,7 +72,7 @@ double superpipe_pin_share_locked(const superpipe_request_t *r)
     return share;
 }
 
-/** Until a sender on the node answers, by when it was last in MPI. */
+/** The expected time until a sender on the node answers, from when it was last in MPI. */
 static double wait_locked(const superpipe_case_t *c)
 {
     const onic_presence_t *presence = superpipe_on_node(c) ? onic_peer_presence(c->wire) : NULL;

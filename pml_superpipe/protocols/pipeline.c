@@ -17,7 +17,7 @@ static bool can(const superpipe_case_t *c)
                                         : c->kind != ONIC_NET && onic_pipeline_rx_bytes() > 0);
 }
 
-/** Both ends gather and scatter at the same time: the slower one counts. */
+/** Both ends gather and scatter at the same time, so the slower end counts. */
 static double cost(const superpipe_case_t *c)
 {
     const onic_link_t *link = c->link;
@@ -34,8 +34,8 @@ static double cost(const superpipe_case_t *c)
                                           fmin(onic_schedule_block(link, c->length), c->slot));
 }
 
-/** Describes the bytes behind the early ones. The layout is another one: where the pipeline cannot
- *  do it another protocol needs it, and early bytes may still wait to be packed. */
+/** Describes the bytes after the early ones. The layout is duplicated: another protocol needs the
+ *  original if the pipeline fails, and early bytes may still have to be packed. */
 static void describe(superpipe_request_t *r, onic_pipeline_end_t *end)
 {
     *end = (onic_pipeline_end_t){.at = r->state.early,
@@ -46,7 +46,7 @@ static void describe(superpipe_request_t *r, onic_pipeline_end_t *end)
     onic_layout_dup(&end->layout, &r->layout);
 }
 
-/** Leases buffers, and requests the data there. */
+/** Leases receive buffers, and requests the data into them. */
 static bool start(superpipe_request_t *r)
 {
     onic_pipeline_end_t end;
@@ -63,7 +63,7 @@ static bool start(superpipe_request_t *r)
     return true;
 }
 
-/** False: the pipeline is about to call back. */
+/** False if the pipeline is about to call back. */
 static bool refused(superpipe_request_t *r)
 {
     if (!r->state.moving || !onic_pipeline_withdraw_locked(r->move))
@@ -88,8 +88,8 @@ static superpipe_answer_t answer(superpipe_request_t *r, const superpipe_incomin
     rc = onic_pipeline_answer_locked(to, &ticket, &end);
     if (rc != OMPI_SUCCESS) {
         onic_layout_fini(&end.layout);
-        /* On a node the buffers, which are there, cannot be mapped; between hosts it may only not
-         * be known yet where they are. */
+        /* On a node the buffers exist but cannot be mapped; between hosts their place may just not
+         * be known yet. */
         return rc == OMPI_ERR_UNREACH && onic_peer_pid(to) >= 0 ? SUPERPIPE_NEVER
                                                                 : SUPERPIPE_NOT_NOW;
     }

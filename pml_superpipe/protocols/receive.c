@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The receiver: messages find their receives, which get their data. */
+/** @file The receiver: matches messages with receives, and gets their data. */
 #include "pml_superpipe/protocols/process.h"
 
 _Static_assert(OMPI_ANY_SOURCE == SUPERPIPE_ANY_SOURCE && OMPI_ANY_TAG == SUPERPIPE_ANY_TAG,
@@ -10,14 +10,14 @@ _Static_assert(OMPI_ANY_SOURCE == SUPERPIPE_ANY_SOURCE && OMPI_ANY_TAG == SUPERP
 
 /* ---- long messages --------------------------------------------------------------------------- */
 
-/** Gets what does not come early of an announced message. */
+/** Gets the bytes of an announced message that do not come early. */
 static void fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
                          const superpipe_announced_t *a)
 {
     superpipe_attach_locked(r, from);
     r->theirs = a->offer.handle;
     r->address = a->offer.address;
-    /* Of a lost process what has come as a whole is still good. */
+    /* A message of a lost process that has arrived completely is still valid. */
     if (from->lost && r->state.moved < r->state.wanted) {
         superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
         return;
@@ -42,7 +42,7 @@ static void fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
 
 /* ---- delivery -------------------------------------------------------------------------------- */
 
-/** The message for a receive is known, and how long it is. */
+/** Records the message of a receive, and its length. */
 static void fit(superpipe_request_t *r, superpipe_peer_t *from, int32_t source, int32_t tag,
                 uint64_t length, uint64_t early)
 {
@@ -53,7 +53,7 @@ static void fit(superpipe_request_t *r, superpipe_peer_t *from, int32_t source, 
         r->error = MPI_ERR_TRUNCATE;
 }
 
-/** A short message: that is all of it. */
+/** Delivers a short message, which is complete with that. */
 static void deliver_locked(superpipe_request_t *r, superpipe_peer_t *from,
                            const superpipe_offer_t *offer, const void *data)
 {
@@ -64,7 +64,8 @@ static void deliver_locked(superpipe_request_t *r, superpipe_peer_t *from,
         superpipe_send_control_locked(from, SUPERPIPE_KIND_ACK, offer->handle, 0);
 }
 
-/** An unexpected message has found its receive, and ends here. The receive may be over then. */
+/** Delivers an unexpected message that has found its receive, and frees it. The receive may be over
+ *  afterwards. */
 static void deliver_unexpected_locked(superpipe_request_t *r, superpipe_unexpected_t *m)
 {
     fit(r, m->from, m->message.source, m->message.tag, m->a.offer.length, m->a.early);
@@ -83,7 +84,7 @@ static void matched_locked(superpipe_request_t *r, superpipe_peer_t *from,
     fit(r, from, in->source, in->tag, in->offer.length, in->early);
     if (in->prefix.kind == SUPERPIPE_KIND_EAGER) {
         deliver_locked(r, from, &in->offer, in->data);
-        r->state.done = true; /* all of it came with its envelope */
+        r->state.done = true; /* everything came with the envelope */
         superpipe_complete_locked(r);
         superpipe_freed_locked(from, SUPERPIPE_RECORD + in->bytes);
     } else if (in->early == 0 ||
@@ -99,7 +100,8 @@ static void matched_locked(superpipe_request_t *r, superpipe_peer_t *from,
 
 /* ---- receives -------------------------------------------------------------------------------- */
 
-/** True if the only sender of a receive is known to be lost, perhaps by another communicator. */
+/** True if the only sender of a receive is known to be lost, perhaps through another communicator.
+ */
 static bool is_lost(const superpipe_request_t *r)
 {
     const ompi_proc_t *proc;
@@ -139,7 +141,7 @@ void superpipe_receive_message(superpipe_request_t *r, superpipe_unexpected_t *m
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/** Those of the source that came out of order and are next now. */
+/** Delivers messages of the source that came out of order and are now next. */
 static void release_locked(superpipe_comm_t *c, int32_t source)
 {
     superpipe_receive_t *receive;
@@ -201,7 +203,7 @@ void superpipe_short_arrived(onic_peer_t *from, const void *header, size_t heade
         in.prefix.sender - 1 >= superpipe.npeers)
         return;
     superpipe_peer_t *p = superpipe.numbered[in.prefix.sender - 1];
-    /* NULL: it is forgotten. */
+    /* NULL: the peer has been forgotten. */
     if (p != NULL && !p->lost)
         on_envelope_locked(p, &in);
 }
@@ -213,7 +215,7 @@ void superpipe_unpark_locked(superpipe_channel_t *c)
     while ((m = superpipe_comms_unpark(&superpipe.comms, c->match.context, &from)) != NULL) {
         superpipe_unexpected_t *u = (superpipe_unexpected_t *)m;
         const int32_t source = m->source;
-        superpipe_receive_t *none; /* is posted yet */
+        superpipe_receive_t *none; /* no receive is posted yet */
 
         if (superpipe_comm_arrive(&c->match, source, m->tag, m->sequence, &none) ==
             SUPERPIPE_REFUSED) {

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Protocol rendezvous: UCX moves contiguous data between the two memories, in one DATA
- *  message. On a node UCX would use the kernel's single copy, and loses the peer where that is
- *  refused; our own protocols go another way then. */
+ *  message. Not used on a node: there UCX would use the kernel's single copy, and would lose the
+ * peer if that is refused, where our own protocols use another way. */
 #include "pml_superpipe/protocols/process.h"
 
 static bool can(const superpipe_case_t *c)
@@ -44,7 +44,7 @@ static void take(superpipe_request_t *r, const superpipe_incoming_t *in, onic_rn
 {
     int rc;
 
-    /* The sender's data is not in one piece, or short: it comes as fragments. */
+    /* The sender's data is not contiguous, or is short: it comes as fragments. */
     if (rndv == NULL) {
         superpipe_stream_row.data(r, in, NULL);
         return;

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Requests from their making to their completion. */
+/** @file Requests from creation to completion. */
 #include "pml_superpipe/protocols/process.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static int free_request(ompi_request_t **request)
     return OMPI_SUCCESS;
 }
 
-/** Sends are not cancelled: MPI leaves that open, and has given it up. */
+/** Sends are not cancelled: MPI leaves that open, and has deprecated it. */
 static int cancel_request(ompi_request_t *request, int complete)
 {
     superpipe_request_t *r = (superpipe_request_t *)request;
@@ -86,7 +86,7 @@ superpipe_request_t *superpipe_request_new(ompi_communicator_t *comm, ompi_datat
     r->mode = MCA_PML_BASE_SEND_STANDARD;
     r->bounce = NULL;
     r->in_buffer = false;
-    r->state.done = true; /* nothing is under way */
+    r->state.done = true; /* nothing is in flight */
     onic_layout_set(&r->layout, 0);
     return r;
 }
@@ -226,17 +226,18 @@ static void report(superpipe_request_t *r)
     (void)ompi_request_complete(&r->super, true);
 }
 
-/** Bytes of a receive after which progress leaves its sender's queue: the next message may be for a
- *  receive that its user posts only then. A message that comes before its receive is copied once
- *  more, which from here on takes longer than one more progress, and calls that post receives would
- *  unpack it before what they send. */
+/** Receives of this many bytes or more make progress leave the sender's queue: the next message may
+ *  be for a receive that the user posts only now. A message that precedes its receive is copied
+ *  once more, which from this size on takes longer than one more progress; and calls that post
+ *  receives would unpack it before sending their own messages. */
 #define ENDS_TURN 2048
 
 void superpipe_complete_locked(superpipe_request_t *r)
 {
     if (!r->sends && r->state.wanted >= ENDS_TURN)
         onic_transport_end_turn_locked();
-    /* At once, where that calls nothing that might take the lock, and its user keeps it. */
+    /* Completes at once if that runs no callback that might take the lock, and the user still has a
+     * reference. */
     if (onic_transport_may_complete_locked() && r->refs == 2 && r->super.req_complete_cb == NULL) {
         r->refs = 1;
         report(r);
@@ -244,13 +245,14 @@ void superpipe_complete_locked(superpipe_request_t *r)
     }
     r->next_done = NULL;
     __atomic_store_n(superpipe.done_tail, r, __ATOMIC_RELAXED);
-    /* All are taken at a time, with the lock: only the first one needs a kick. */
+    /* All are taken out at once under the lock, so only the first one has to ask for progress. */
     if (superpipe.done_tail == &superpipe.done_head)
         onic_transport_ask(ONIC_AM_PML, ONIC_MPI);
     superpipe.done_tail = &r->next_done;
 }
 
-/** True if nothing of it is left or under way: then it is taken out of everything that knows it. */
+/** True if nothing of the request is left or in flight; it is then removed from all lists and
+ *  tables. */
 static bool end_locked(superpipe_request_t *r)
 {
     if (!superpipe_transfer_is_over(&r->state))
@@ -282,11 +284,11 @@ void superpipe_fail_locked(superpipe_request_t *r, int error)
     superpipe_finish_locked(r);
 }
 
-/** The transport or the pipeline is done with its memory. */
+/** The transport or the pipeline no longer uses the request's memory. */
 static void finish_with_locked(superpipe_request_t *r, int status)
 {
     if (status != OMPI_SUCCESS)
-        (void)onic_peer_lost(r->peer->wire); /* which tells the user why */
+        (void)onic_peer_lost(r->peer->wire); /* reports the reason to the user */
     if (status != OMPI_SUCCESS && r->error == OMPI_SUCCESS)
         r->error = ONIC_ERR_PROC_FAILED;
     superpipe_finish_locked(r);
@@ -327,7 +329,7 @@ void superpipe_request_data_locked(superpipe_request_t *r, const onic_ticket_t *
         0)
         return;
     onic_peer_give_up(r->peer->wire);
-    /* What waited for a lost peer may have been ended already: this one has to be ended here. */
+    /* Requests waiting for a lost peer may have been ended already, so this one is ended here. */
     superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
 }
 
@@ -353,7 +355,7 @@ void superpipe_unlock(superpipe_request_t *r)
         complete(r);
 }
 
-/** Releases the lock and completes what is finished; returns how many. */
+/** Releases the lock and completes finished requests; returns how many. */
 static int unlock_and_complete(void)
 {
     superpipe_request_t *r = superpipe.done_head;
@@ -363,7 +365,7 @@ static int unlock_and_complete(void)
         __atomic_store_n(&superpipe.done_head, NULL, __ATOMIC_RELAXED);
         superpipe.done_tail = &superpipe.done_head;
     }
-    /* Not before: the server thread finishes copies that only an MPI thread can free. */
+    /* Only now, because the server thread finishes copies that only an MPI thread can free. */
     for (const superpipe_request_t *copy = r; copy != NULL; copy = copy->next_done)
         if (copy->internal && !copy->in_buffer)
             superpipe.buffered -= sizeof(*copy) + copy->state.length;

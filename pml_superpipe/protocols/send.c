@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The sender of messages that are not sent at once: by credit, or announced. */
+/** @file The sender of messages that cannot be sent at once: short ones by credit, long ones
+ *  announced. */
 #include "pml_superpipe/protocols/process.h"
 
 #include <stdlib.h>
@@ -14,7 +15,7 @@ static bool is_short_locked(superpipe_peer_t *p, uint64_t length)
     return length <= p->short_most;
 }
 
-/** True if it is a short message that cannot go as a whole now. */
+/** True if it is a short message that cannot be sent whole now, for lack of credit. */
 static bool lacks_credit_locked(superpipe_peer_t *p, uint64_t length)
 {
     return is_short_locked(p, length) &&
@@ -49,7 +50,7 @@ static int send_rts_locked(superpipe_request_t *r, const superpipe_channel_t *c,
     return superpipe_send_header_locked(r, &header, sizeof(header), false);
 }
 
-/** One that is too long to go with its envelope. */
+/** Sends a message that is too long to go with its envelope. */
 static int send_long_locked(superpipe_request_t *r, const superpipe_channel_t *c, uint32_t sequence)
 {
     const bool waits = r->mode == MCA_PML_BASE_SEND_SYNCHRONOUS;
@@ -91,9 +92,9 @@ static int send_locked(superpipe_request_t *r)
 
 /* ---- starts ---------------------------------------------------------------------------------- */
 
-/** Copies the data of a short message that cannot go as a whole, so that its sender need not wait:
- *  many programs count on that. A request without a user has the copy. NULL where too much is
- *  copied already: then the sender waits. */
+/** Copies the data of a short message that cannot be sent whole, so that its sender need not wait,
+ * which many programs rely on. The copy belongs to a request without a user. NULL if too much is
+ * copied already; then the sender waits. */
 static superpipe_request_t *copy_out(superpipe_request_t *r)
 {
     const uint64_t cost = sizeof(*r) + r->state.length;
@@ -120,7 +121,7 @@ static int start_locked(superpipe_request_t *r, superpipe_peer_t *p)
     rc = send_locked(copy != NULL ? copy : r);
     if (rc < 0 && copy != NULL)
         superpipe_fail_locked(copy, MPI_ERR_OTHER);
-    /* The server thread sees to what its user does not wait for. */
+    /* The server thread takes care of sends that no user waits for. */
     if (r->internal || copy != NULL) {
         onic_transport_ask(ONIC_AM_PML, ONIC_LOCKED);
         if (superpipe.copies > 0)
@@ -134,7 +135,7 @@ void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p)
     int rc = OMPI_ERR_UNREACH;
 
     onic_transport_lock();
-    /* The limit that it lacks may have come. */
+    /* The message limit that was not known before may be known now. */
     if (lacks_credit_locked(p, r->state.length))
         (void)onic_transport_poll_locked();
     if (!onic_peer_lost(p->wire))

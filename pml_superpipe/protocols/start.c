@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file A receive that has its message gets the data by a row: how that begins, begins once more,
- *  and ends. */
+/** @file How a row starts to get the data of a receive that has its message, how it starts again
+ *  after a failure, and how it ends. */
 #include "pml_superpipe/protocols/process.h"
 
 static bool start(superpipe_request_t *r, const superpipe_row_t *row, superpipe_protocol_t protocol)

@@ -4,8 +4,7 @@
  */
 /** @file The state of pml_superpipe in this process: peers, communicators, requests, counters.
  *
- *  One lock protects all of it: the transport's, which is held anyway where a message is sent or
- *  arrives. */
+ *  The transport's lock protects all of it; it is held anyway when a message is sent or arrives. */
 #pragma once
 
 #include <stdbool.h>
@@ -34,7 +33,8 @@
 typedef struct superpipe_request superpipe_request_t;
 typedef struct superpipe_early superpipe_early_t;
 
-/* Open MPI orders the completion of a request and the wait; ThreadSanitizer does not see it. */
+/* Open MPI orders the completion of a request before the end of the wait; ThreadSanitizer does not
+ * see that. */
 #ifdef __SANITIZE_THREAD__
 #include <sanitizer/tsan_interface.h>
 #define SUPERPIPE_HANDS_ON(r) __tsan_release(r)
@@ -44,102 +44,105 @@ typedef struct superpipe_early superpipe_early_t;
 #define SUPERPIPE_TAKES_UP(r) (void)(r)
 #endif
 
-/** A process that is sent to or received from. */
+/** A process to or from which messages are sent. */
 typedef struct superpipe_peer {
     LIST_ENTRY(superpipe_peer) of_all;
     onic_peer_t *wire;
     onic_account_t *account; /**< credit, both ways */
-    uint32_t number;         /**< its number in short messages to this process */
-    uint32_t my_number;      /**< and this process's in those to it; 0: not known yet */
-    LIST_HEAD(, superpipe_request) requests; /**< transfers under way to and from it */
-    TAILQ_HEAD(, superpipe_early) early;     /**< of messages from it, whose early bytes come */
+    uint32_t number;         /**< the peer's number, in SHORT messages to this process */
+    uint32_t my_number;      /**< this process's, in those to the peer; 0: not known yet */
+    LIST_HEAD(, superpipe_request) requests; /**< transfers in flight with the peer */
+    TAILQ_HEAD(, superpipe_early) early;     /**< messages whose early bytes are arriving */
     size_t fragment;     /**< most bytes of data in one message; 0: not known yet */
     uint64_t short_most; /**< most bytes of a short message; 0: not known yet */
-    unsigned refused;    /**< superpipe_case_t's, for what it sends */
+    unsigned refused;    /**< as in superpipe_case_t, for messages from the peer */
     int kind;            /**< 1 + onic_kind_t; 0: not known yet */
-    unsigned under_way;  /**< long messages from it that have found their receives */
+    unsigned under_way;  /**< its long messages that have found their receives */
     bool self;
-    bool closed; /**< it receives nothing more */
-    bool lost;   /**< all that waited for it has been ended */
+    bool closed; /**< the peer receives nothing more */
+    bool lost;   /**< the peer is lost, and all that waited for it has been ended */
 } superpipe_peer_t;
 
-/** What Open MPI's communicators have here (c_pml_comm). */
+/** State of a communicator of Open MPI (c_pml_comm). */
 typedef struct superpipe_channel {
     superpipe_comm_t match; /**< the first member */
     ompi_communicator_t *comm;
-    superpipe_peer_t **peer; /**< by rank; NULL: it was not looked up yet */
-    unsigned losses;         /**< of its processes; atomic */
-    bool foreign;            /**< processes of other jobs are in it */
+    superpipe_peer_t **peer; /**< by rank; NULL: not looked up yet */
+    unsigned losses;         /**< of lost processes; atomic */
+    bool foreign;            /**< it has processes of other jobs */
 } superpipe_channel_t;
 
-/** What every message uses stands together: programs have many requests, and caches are short. */
+/** A request. Fields that every message uses are adjacent: programs have many requests, and caches
+ *  are small. */
 struct superpipe_request {
     ompi_request_t super;
-    /** References: one of its user until that frees it, one until it is complete. */
+    /** References: one of the user until it frees the request, one until the request is complete.
+     */
     ONIC_COUNT32 refs;
     bool sends;
-    bool internal;  /**< it has no user: the copied data of a send that is complete */
-    bool attached;  /**< it is among the requests of the peer */
-    bool cancelled; /**< MPI_Cancel has taken it back */
-    int error;      /**< OMPI_SUCCESS or MPI's class of an error */
-    bool in_buffer; /**< `bounce` is in the buffer that MPI_Buffer_attach gave */
-    void *bounce;   /**< internal: a copy of the data */
+    bool internal;  /**< it has no user: the copied data of a complete send */
+    bool attached;  /**< it is in the peer's list of requests */
+    bool cancelled; /**< MPI_Cancel has withdrawn it */
+    int error;      /**< OMPI_SUCCESS or an MPI error class */
+    bool in_buffer; /**< `bounce` is in the buffer from MPI_Buffer_attach */
+    void *bounce;   /**< internal requests: a copy of the data */
 
-    /* the call */
+    /* The call. */
     ompi_communicator_t *comm;
     ompi_datatype_t *datatype;
     void *buffer;
     size_t count;
-    int rank, tag; /**< as given */
+    int rank, tag; /**< as passed to the call */
     mca_pml_base_send_mode_t mode;
 
-    /* the transfer */
+    /* The transfer. */
     LIST_ENTRY(superpipe_request) of_peer;
-    superpipe_request_t *next_done; /**< of those to be completed */
-    superpipe_peer_t *peer;         /**< NULL: a receive that has no message yet */
+    superpipe_request_t *next_done; /**< in the queue of requests to be completed */
+    superpipe_peer_t *peer;         /**< NULL: a receive without a message so far */
     superpipe_receive_t receive;
-    char *base;                    /**< what the layout counts from */
-    superpipe_transfer_t state;    /**< by the rules */
-    const superpipe_row_t *row;    /**< its protocol, once it has one, */
-    superpipe_protocol_t protocol; /**< and the number of that */
-    uint64_t handle;               /**< names it for the peer; 0: none */
+    char *base;                    /**< the layout's offsets count from here */
+    superpipe_transfer_t state;    /**< see transfer.h */
+    const superpipe_row_t *row;    /**< its protocol, once chosen */
+    superpipe_protocol_t protocol; /**< the protocol's number */
+    uint64_t handle;               /**< identifies it to the peer; 0: none */
     uint64_t theirs;               /**< the peer's handle */
-    uint64_t address;              /**< receiver: where the data lies there, for single copy */
-    onic_transfer_t *move;         /**< receiver: while the pipeline has it */
-    superpipe_early_t *early;      /**< receiver: while its early bytes are under way */
-    superpipe_request_t *next;     /**< in a queue of its protocol */
-    bool counted;                  /**< receiver: it is one of those under way from there */
-    bool placing;                  /**< the cursor stands where the last data ended */
+    uint64_t address;          /**< receiver: the data's address at the sender, for single copy */
+    onic_transfer_t *move;     /**< receiver: the pipeline's transfer, while it is running */
+    superpipe_early_t *early;  /**< receiver: early bytes, while they are arriving */
+    superpipe_request_t *next; /**< in a queue of its protocol */
+    bool counted;              /**< receiver: counted in the peer's under_way */
+    bool placing;              /**< the cursor stands where the last data ended */
     onic_layout_t layout;
-    onic_cursor_t cursor; /**< where the next data belongs */
+    onic_cursor_t cursor; /**< where the next data goes */
 };
 
 OBJ_CLASS_DECLARATION(superpipe_request_t);
 
-/** What an envelope says of a message, beside what matching needs. */
+/** What an envelope says of a message, besides the fields used in matching. */
 typedef struct superpipe_announced {
     superpipe_offer_t offer;
     uint32_t early;   /**< bytes that come without a CTS */
-    uint8_t pins;     /**< the sender's part of what registering its memory would cost */
-    bool rts;         /**< the data is not with it */
-    bool synchronous; /**< the sender waits for an acknowledgement though all comes early */
+    uint8_t pins;     /**< the sender's share of the cost of registering its memory */
+    bool rts;         /**< the data does not come with the envelope */
+    bool synchronous; /**< the sender waits for an acknowledgement even if all bytes come early */
 } superpipe_announced_t;
 
-/** An unexpected message: it has no receive yet, came out of order, or has no communicator. */
+/** An unexpected message: it has no receive yet, came out of order, or its communicator does not
+ *  exist yet. */
 typedef struct superpipe_unexpected {
     superpipe_message_t message; /**< the first member */
     superpipe_peer_t *from;
     superpipe_announced_t a;
-    superpipe_early_t *early; /**< while its early bytes are under way */
-    uint64_t held;            /**< bytes of data that are here */
-    unsigned char data[];     /**< all of it, or what comes early */
+    superpipe_early_t *early; /**< early bytes, while they are arriving */
+    uint64_t held;            /**< bytes of data kept here */
+    unsigned char data[];     /**< all of the data, or the early bytes */
 } superpipe_unexpected_t;
 
-/** The early bytes of a message, from its RTS until all of them are there. They belong to a
- *  receive, to an unexpected message, or to none any more. */
+/** The early bytes of a message, from its RTS until all have arrived. They belong to a receive, to
+ * an unexpected message, or, later, to neither. */
 struct superpipe_early {
     TAILQ_ENTRY(superpipe_early) of_peer;
-    uint64_t handle; /**< of the send */
+    uint64_t handle; /**< the send's */
     uint64_t total, came;
     superpipe_request_t *receive;
     superpipe_unexpected_t *message;
@@ -148,59 +151,59 @@ struct superpipe_early {
 typedef struct superpipe_params {
     int protocol;    /**< superpipe_protocol_t */
     int schedule;    /**< onic_schedule_kind_t */
-    size_t early;    /**< most early bytes of a message */
-    size_t eager;    /**< most bytes of a short message; less where a fragment holds less */
-    size_t memory;   /**< bytes of this process for what others send by credit */
-    size_t buffered; /**< bytes that sends without credit may copy */
-    size_t area;     /**< of the pipeline, */
-    size_t slot;     /**< and of a buffer of it; 0: derived */
+    size_t early;    /**< most early bytes of one message */
+    size_t eager;    /**< most bytes of a short message; less if a fragment holds less */
+    size_t memory;   /**< bytes of memory for messages that others send by credit */
+    size_t buffered; /**< most bytes of copies of sends without credit */
+    size_t area;     /**< bytes of the pipeline's memory */
+    size_t slot;     /**< bytes of one receive buffer; 0: derived */
     size_t queues;   /**< bytes of the queues from processes of the node */
     size_t tcp_segment;
     bool single_copy;
     bool network_slots;
     bool show_plan;
     size_t verbose;
-    const char *tls; /**< or NULL */
+    const char *tls; /**< a list of UCX transports, or NULL */
 } superpipe_params_t;
 
 typedef struct superpipe_counters {
     unsigned long long messages[SUPERPIPE_ROWS]; /**< received, by protocol */
     unsigned long long bytes[SUPERPIPE_ROWS];
     unsigned long long announced;        /**< sends whose data waited for a CTS */
-    unsigned long long no_credit;        /**< of those: short ones */
+    unsigned long long no_credit;        /**< of these, short messages */
     unsigned long long unexpected;       /**< messages that came before their receive */
-    unsigned long long unexpected_bytes; /**< the most that they took up */
-    unsigned long long fallbacks;        /**< transfers that were begun again in another way */
-    unsigned long long reuse_hits;       /**< buffers of long messages that had come back */
-    unsigned long long reuse_misses;     /**< and that had not */
+    unsigned long long unexpected_bytes; /**< most bytes that they have taken up */
+    unsigned long long fallbacks;    /**< transfers that were started again by another protocol */
+    unsigned long long reuse_hits;   /**< buffers of long messages found in the cache model */
+    unsigned long long reuse_misses; /**< buffers of long messages not found there */
 } superpipe_counters_t;
 
 extern superpipe_counters_t superpipe_counters;
 
 typedef struct superpipe_process {
     superpipe_params_t params;
-    bool open; /**< wire and pipeline are */
+    bool open; /**< wire and pipeline are open */
     bool plan_shown;
     superpipe_comms_t comms;
     LIST_HEAD(, superpipe_peer) peers;
-    superpipe_peer_t **numbered; /**< peers by number - 1; NULL: it is forgotten */
-    uint32_t npeers;             /**< numbers that were given out */
+    superpipe_peer_t **numbered; /**< peers by number - 1; NULL: forgotten */
+    uint32_t npeers;             /**< numbers assigned so far */
     onic_handles_t handles;
-    superpipe_request_t *done_head, **done_tail; /**< by `next_done` */
-    uint64_t waiting_bytes;                      /**< that unexpected messages take up */
+    superpipe_request_t *done_head, **done_tail; /**< finished requests, linked by `next_done` */
+    uint64_t waiting_bytes;                      /**< bytes taken up by unexpected messages */
     uint64_t buffered;                           /**< bytes in copies of sends */
-    uint32_t copies;                             /**< sends without a user that are not complete */
-    ONIC_COUNT32 active;                         /**< requests that are not complete */
-    unsigned losses;                             /**< that were looked at */
+    uint32_t copies;                             /**< sends without a user that are incomplete */
+    ONIC_COUNT32 active;                         /**< incomplete requests */
+    unsigned losses;                             /**< lost connections handled so far */
     superpipe_reuse_t reuse;
     superpipe_table_t table;
-    char links_from[ONIC_LINKS_FROM]; /**< where its numbers come from */
+    char links_from[ONIC_LINKS_FROM]; /**< the source of the model's numbers */
     opal_free_list_t requests;
 } superpipe_process_t;
 
 extern superpipe_process_t superpipe;
 
-/** The request of a receive that was posted. */
+/** The request of a posted receive. */
 static inline superpipe_request_t *superpipe_request_of(superpipe_receive_t *receive)
 {
     return (superpipe_request_t *)((char *)receive - offsetof(superpipe_request_t, receive));

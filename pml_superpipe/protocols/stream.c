@@ -3,12 +3,12 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Protocol stream: the sender packs the data into DATA messages, and the receiver unpacks
- *  them as they come. It can always be had. Early bytes (EARLY) are the beginning of a stream that
- *  nobody has asked for. */
+ * them as they come. It is always possible. Early bytes (EARLY) are the beginning of a stream, sent
+ * without a request. */
 #include "pml_superpipe/protocols/process.h"
 
-/** Those that have fragments to send and nothing under way that would bring them back, by `next`.
- */
+/** Sends that have fragments to send and no operation in flight whose completion would continue
+ *  them; linked by `next`. */
 static superpipe_request_t *waiting;
 
 static bool always(const superpipe_case_t *c)
@@ -78,8 +78,8 @@ void superpipe_fragment_left(void *request, int status)
     superpipe_operation_ended(r, status);
     if (r->state.done)
         return;
-    /* There is room for the next fragment. Behind a header, too: CTS may have come before this, and
-     * what it was given then may have left at once. */
+    /* The next fragment can be sent. This is also needed after a header: CTS may have come earlier,
+     * and the fragments it started may have left at once. */
     superpipe_send_fragments_locked(r);
     superpipe_finish_locked(r);
 }
@@ -110,7 +110,8 @@ int superpipe_stream_locked(void)
         superpipe_send_fragments_locked(r);
         superpipe_finish_locked(r);
     }
-    /* What no call waits for goes on without an MPI thread where there is a server thread. */
+    /* Sends that no call waits for are continued without an MPI thread if there is a server thread.
+     */
     return superpipe.copies > 0 ? -1 : events;
 }
 

@@ -16,7 +16,7 @@ void superpipe_transfer_moved(superpipe_transfer_t *t, bool good)
 
 /* ---- sender ---------------------------------------------------------------------------------- */
 
-/** True if its data is neither given away nor promised. */
+/** True if the data is neither sent nor promised to anyone. */
 static bool is_free(const superpipe_transfer_t *t)
 {
     return !t->requested && !t->sent && !t->broken && !t->done;
@@ -49,12 +49,12 @@ void superpipe_transfer_copied(superpipe_transfer_t *t)
 void superpipe_transfer_acknowledged(superpipe_transfer_t *t)
 {
     t->matched = true;
-    /* The early bytes that were announced are waited for in any case. */
+    /* The announced early bytes are waited for in any case. */
     t->wanted = t->early;
     t->sent = t->moved >= t->early;
 }
 
-/** True if there is data that goes in fragments now. */
+/** True if there is data to be sent in fragments now. */
 static bool has_fragments(const superpipe_transfer_t *t)
 {
     return !t->sent && !t->broken && (t->fragments || t->moved < t->early);

@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The rules of a message that is under way, whatever its protocol. A sender is over when its
- *  message has found a receive, where it has to wait for that, and its memory is not needed any
- *  more; a receiver when all bytes that it wanted are there. Either may break off, and is over then
- *  as soon as nothing works on its memory.
+/** @file The rules of a message in flight, for all protocols. A sender is over when its message has
+ * found a receive, if it has to wait for that, and its memory is not needed any more; a receiver is
+ * over when all bytes that it wanted have arrived. Either may abort, and is over as soon as nothing
+ * uses its memory.
  *
  *      sender                                   receiver
  *      EAGER (whole)                     ->     data is there             -> ACK, if synchronous
@@ -21,24 +21,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Fragments of a message that the transport has at a time, and that are given to it in one go. */
+/** Fragments of a message that the transport has at a time, and that are passed to it in one call.
+ */
 #define SUPERPIPE_FRAGMENTS 16
 
 /** One end of a message. */
 typedef struct superpipe_transfer {
     uint64_t length; /**< bytes of this end's memory */
     uint64_t wanted; /**< bytes that travel, at most length */
-    uint64_t early;  /**< of these, those that need no CTS, from the beginning */
-    uint64_t moved;  /**< sender: given to the transport. Receiver: there, or received in place */
-    unsigned in_flight; /**< operations on its memory that are not complete, without `moving` */
+    uint64_t early;  /**< of these, the first ones, which need no CTS */
+    uint64_t moved; /**< sender: bytes passed to the transport; receiver: bytes arrived, or received
+                       in place */
+    unsigned in_flight; /**< operations on its memory that are incomplete, not counting `moving` */
     bool sends;
     bool matched;   /**< it has found its other end, or need not wait for that */
-    bool sent;      /**< sender: nothing is left to be given away */
+    bool sent;      /**< sender: nothing is left to be sent */
     bool requested; /**< sender: the receiver has the data, or gets it */
-    bool fragments; /**< sender: what was requested goes in DATA messages */
-    bool moving;    /**< its protocol has all of it, and calls superpipe_transfer_moved */
-    bool queued;    /**< it is in the queue of those that go on with fragments */
-    bool broken;    /**< it ends as soon as nothing of it is under way */
+    bool fragments; /**< sender: the requested data goes in DATA messages */
+    bool moving;    /**< its protocol has all of it, and will call superpipe_transfer_moved */
+    bool queued;    /**< it is in the queue of sends to be continued with fragments */
+    bool broken;    /**< it ends as soon as nothing of it is in flight */
     bool done;      /**< it is over: nothing changes any more */
 } superpipe_transfer_t;
 
@@ -48,7 +50,7 @@ static inline void superpipe_transfer_begin(superpipe_transfer_t *t, bool sends,
     *t = (superpipe_transfer_t){.sends = sends, .length = length, .wanted = length};
 }
 
-/** True once, when it is over: the caller completes it. To be called after each change. */
+/** True once, when it is over: then the caller completes it. To be called after each change. */
 static inline bool superpipe_transfer_is_over(superpipe_transfer_t *t)
 {
     const bool complete = t->matched && (t->sends ? t->sent : t->moved == t->wanted);
@@ -66,10 +68,10 @@ static inline void superpipe_transfer_ended(superpipe_transfer_t *t, bool good)
     t->broken = t->broken || !good;
 }
 
-/** The protocol that has all of it is done: all is packed, or taken. */
+/** The protocol that has all of it is done: everything is packed, or received. */
 void superpipe_transfer_moved(superpipe_transfer_t *t, bool good);
 
-/** Bytes behind the early ones. */
+/** Bytes after the early ones. */
 static inline uint64_t superpipe_transfer_remaining(const superpipe_transfer_t *t)
 {
     return t->wanted - t->early;
@@ -77,7 +79,8 @@ static inline uint64_t superpipe_transfer_remaining(const superpipe_transfer_t *
 
 /* ---- sender ---------------------------------------------------------------------------------- */
 
-/** Its first `bytes` are given to the transport without a CTS. If that is all, `waits` as below. */
+/** The first `bytes` will be passed to the transport without a CTS. If that is all, `waits` is as
+ *  below. */
 static inline void superpipe_transfer_begins_early(superpipe_transfer_t *t, uint64_t bytes,
                                                    bool waits)
 {
@@ -92,28 +95,29 @@ static inline void superpipe_transfer_sent_whole(superpipe_transfer_t *t, bool w
     t->sent = true;
 }
 
-/** CTS came, for the bytes up to `wanted` behind the early ones. False: NACK is to be sent. Where
- *  the protocol cannot do it the caller takes back `requested`, and the receiver may request once
- *  more. */
+/** CTS has come, for the bytes after the early ones up to `wanted`. False: send NACK. If the
+ *  protocol fails the caller clears `requested`, and the receiver may request again. */
 bool superpipe_transfer_requested(superpipe_transfer_t *t, uint64_t wanted);
 
-/** True if all early bytes have been given to the transport: what is no stream waits for that. */
+/** True if all early bytes have been passed to the transport; all protocols but stream wait for
+ *  that. */
 static inline bool superpipe_transfer_gave_early(const superpipe_transfer_t *t)
 {
     return t->moved >= t->early;
 }
 
-/** A receiver in the same process copies, until superpipe_transfer_copied. False: it may not. */
+/** A receiver in the same process copies, until superpipe_transfer_copied. False if it may not. */
 bool superpipe_transfer_lend(superpipe_transfer_t *t);
 void superpipe_transfer_copied(superpipe_transfer_t *t);
 
-/** ACK came. */
+/** ACK has come. */
 void superpipe_transfer_acknowledged(superpipe_transfer_t *t);
 
-/** Bytes of the next fragment, `most` at most; 0: none may be given to the transport now. */
+/** Bytes of the next fragment, at most `most`; 0: none may be passed to the transport now. */
 uint64_t superpipe_transfer_fragment(const superpipe_transfer_t *t, uint64_t most);
 
-/** A fragment was given to it; `pending`: the transport will call back when it has left. */
+/** A fragment was passed to the transport; `pending`: it will call back when the fragment has left.
+ */
 static inline void superpipe_transfer_given(superpipe_transfer_t *t, uint64_t bytes, bool pending)
 {
     t->moved += bytes;
@@ -121,13 +125,14 @@ static inline void superpipe_transfer_given(superpipe_transfer_t *t, uint64_t by
     t->in_flight += pending;
 }
 
-/** True if it has more fragments and nothing would bring it back to send them: then it is queued.
- */
+/** True if there are more fragments and nothing in flight would continue sending them; then it must
+ *  be queued. */
 bool superpipe_transfer_is_idle(const superpipe_transfer_t *t);
 
 /* ---- receiver -------------------------------------------------------------------------------- */
 
-/** It has found a message, of which `early` bytes come without a CTS. True: it is too long. */
+/** The receive has found a message, of which `early` bytes come without a CTS. True if the message
+ *  is too long. */
 static inline bool superpipe_transfer_fit(superpipe_transfer_t *t, uint64_t length, uint64_t early)
 {
     t->matched = true;
@@ -136,9 +141,9 @@ static inline bool superpipe_transfer_fit(superpipe_transfer_t *t, uint64_t leng
     return length > t->length;
 }
 
-/** How many of the early bytes [at, at + bytes) belong to what is wanted: the first ones. */
+/** How many of the early bytes [at, at + bytes) are wanted: a number of first ones. */
 uint64_t superpipe_transfer_takes_early(const superpipe_transfer_t *t, uint64_t at, uint64_t bytes);
 
-/** True if DATA for bytes [at, at + bytes) may be taken: it is not broken, and they lie within it.
- */
+/** True if DATA for bytes [at, at + bytes) may be accepted: the transfer is not broken, and they
+ *  lie within it. */
 bool superpipe_transfer_takes(const superpipe_transfer_t *t, uint64_t at, uint64_t bytes);

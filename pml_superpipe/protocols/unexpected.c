@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What comes before its receive: unexpected messages, and early bytes, which follow the RTS
- *  of their message in order and are paid for by credit. So the first chunk of a long message is
- *  under way with the handshake (A. Denis 2011, section 4). */
+/** @file Data that comes before its receive: unexpected messages, and early bytes, which follow the
+ * RTS of their message in order and use credit. So the first chunk of a long message is in flight
+ * during the handshake (A. Denis 2011, section 4). */
 #include "pml_superpipe/protocols/process.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ _Static_assert(sizeof(superpipe_unexpected_t) + sizeof(superpipe_early_t) <= SUP
 
 /* ---- unexpected messages --------------------------------------------------------------------- */
 
-/** Keeps data of it: bytes [at, at + bytes). */
+/** Stores bytes [at, at + bytes) of the message. */
 static void hold_locked(superpipe_unexpected_t *m, uint64_t at, const void *data, uint64_t bytes)
 {
     onic_copy_bytes(m->data + at, data, bytes);
@@ -88,7 +88,7 @@ bool superpipe_early_begin_locked(superpipe_peer_t *from, uint64_t handle, uint6
     return true;
 }
 
-/** None gets any of it any more. */
+/** Frees the record; nothing gets any of its bytes any more. */
 static void free_early(superpipe_peer_t *p, superpipe_early_t *e)
 {
     TAILQ_REMOVE(&p->early, e, of_peer);
@@ -99,7 +99,7 @@ static void free_early(superpipe_peer_t *p, superpipe_early_t *e)
     free(e);
 }
 
-/** A receive gets some of its first bytes. */
+/** Gives a receive some of its early bytes. */
 static void take(superpipe_request_t *r, uint64_t at, const void *data, uint64_t bytes)
 {
     const uint64_t taken = superpipe_transfer_takes_early(&r->state, at, bytes);
