@@ -146,7 +146,7 @@ static bool meet(const row_t *a, const row_t *b, int64_t *at_p)
     return false;
 }
 
-/* ---- what is over ---------------------------------------------------------------------------- */
+/* ---- pieces that are over -------------------------------------------------------------------- */
 
 static bool is_over(const nicstride_under_way_t *w, const nicstride_noted_t *c, bool here)
 {
@@ -348,8 +348,7 @@ static void make_room(nicstride_under_way_t *w)
         w->n > w->most / 2 || w->ncalls > w->most / 2 || !room_for_piece(w) || !room_for_call(w);
 }
 
-/* ---- what becomes over ------------------------------------------------------------------------
- */
+/* ---- what ends ------------------------------------------------------------------------------- */
 
 static void clear(nicstride_under_way_t *w)
 {

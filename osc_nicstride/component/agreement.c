@@ -151,8 +151,7 @@ static void warn_differs(ompi_communicator_t *comm)
               host != NULL ? host : "(unknown)", theirs, (unsigned)proc->proc_name.vpid);
 }
 
-/* ---- what the agreement finds out
- * ------------------------------------------------------------ */
+/* ---- what the agreement finds out ------------------------------------------------------------ */
 
 enum { KNOWN, MINUS_BYTES, FACTS };
 
@@ -190,8 +189,7 @@ int nicstride_addresses(ompi_communicator_t *comm, size_t *most_p)
     return rc;
 }
 
-/* ---- the transport
- * --------------------------------------------------------------------------- */
+/* ---- the transport --------------------------------------------------------------------------- */
 
 static int open_wire_once(void)
 {

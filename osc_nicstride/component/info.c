@@ -123,8 +123,7 @@ int nicstride_subscribe_info(ompi_win_t *win)
     return OMPI_SUCCESS;
 }
 
-/* ---- what the program asked for
- * --------------------------------------------------------------- */
+/* ---- what the program asked for -------------------------------------------------------------- */
 
 /** True if the program wants memory aligned to more than a cache line. */
 static bool wants_pages(opal_info_t *info)

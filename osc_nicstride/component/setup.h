@@ -34,7 +34,7 @@ void nicstride_window_destroy(nicstride_module_t *m);
  *  transport open, sends of theirs may still end: then some must stay, and the result is false. */
 bool nicstride_free_orphans(bool wire_closed);
 
-/* ---- the model (params.c) ---- */
+/* ---- the model (params.c) -------------------------------------------------------------------- */
 
 /** Prints the numbers in use and the methods that they choose, once, on rank 0. */
 void nicstride_plan_show(const nicstride_module_t *m);
@@ -43,7 +43,7 @@ void nicstride_say_idle(void);
 /** Tells the user that a window is in use, and how its processes reach each other's memory. */
 void nicstride_window_show(const nicstride_module_t *m);
 
-/* ---- agreement on the component, before a window is made (agreement.c) ---- */
+/* ---- agreement on the component, before a window is made (agreement.c) ----------------------- */
 
 /** Publishes what this process has. Called once, when the component is opened. */
 int nicstride_agreement_init(void);

@@ -68,7 +68,7 @@ static int shared_query(ompi_win_t *win, int rank, size_t *size, onic_disp_unit_
     return OMPI_SUCCESS;
 }
 
-/* ---- making --------------------------------------------------------------------------------- */
+/* ---- making ---------------------------------------------------------------------------------- */
 
 static int allocate_tables(nicstride_module_t *m)
 {

@@ -25,8 +25,7 @@
 
 _Static_assert(sizeof(onic_ticket_t) == NICSTRIDE_TICKET_BYTES, "the ticket's room in messages");
 
-/* ---- cost --------------------------------------------------------------------------------------
- */
+/* ---- cost ------------------------------------------------------------------------------------ */
 
 /** True for irregular pieces on this node: they take longer to gather than to move, so there is
  *  nothing to overlap. Gets of 80 to 800 KB in pieces of 11 bytes, between two processes that do
@@ -79,8 +78,7 @@ static double cost(const nicstride_case_t *c)
                                    (onic_schedule_kind_t)nicstride_component.params.schedule);
 }
 
-/* ---- at the origin -----------------------------------------------------------------------------
- */
+/* ---- at the origin --------------------------------------------------------------------------- */
 
 /** Looks for the peer's receive pool. 1: it can be reached; -1: it cannot; 0: a process of another
  *  host has been asked. A parameter may make a process a node of its own, but the pipeline goes by
@@ -272,8 +270,7 @@ static int start(nicstride_transfer_t *t, bool *done_p)
     return OMPI_SUCCESS;
 }
 
-/* ---- at the target ------------------------------------------------------------------------------
- */
+/* ---- at the target --------------------------------------------------------------------------- */
 
 /** A transfer in progress at the target. */
 typedef struct nicstride_moving {

@@ -28,8 +28,7 @@
  * as all pieces before it together. */
 #define CALL_MAX (1ull << 29)
 
-/* ---- costs -------------------------------------------------------------------------------------
- */
+/* ---- costs ----------------------------------------------------------------------------------- */
 
 static double cost_of_pieces(const nicstride_case_t *c)
 {
@@ -51,8 +50,7 @@ static double cost_of_sieve(const nicstride_case_t *c)
                                   (double)(c->target->ub - c->target->lb));
 }
 
-/* ---- copies ------------------------------------------------------------------------------------
- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 /** Makes one system call. */
 static onic_refused_t vm_move(const nicstride_transfer_t *a, const struct iovec *local, unsigned nl,

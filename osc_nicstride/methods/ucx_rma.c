@@ -40,8 +40,7 @@ typedef struct reading {
  *  writes. */
 static const unsigned char form = 1;
 
-/* ---- cost --------------------------------------------------------------------------------------
- */
+/* ---- cost ------------------------------------------------------------------------------------ */
 
 static bool fits(const nicstride_case_t *c)
 {

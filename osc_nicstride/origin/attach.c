@@ -2,12 +2,13 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Dynamic windows: attaching, detaching, and what origins may know of another's table.
+/** @file Dynamic windows: attaching, detaching, and what origins may know of another process's
+ *  table.
  *
- * The target's table is the truth: all that comes by message is checked against it there. Only
- * single copy goes past the target, so before it the origin must know that the memory is attached:
- * from what the target shows of its table in memory that they share. What is not shown goes by
- * message, which needs no knowledge. */
+ *  The target's table decides: everything that comes by message is checked against it there. Only
+ *  single copy bypasses the target, so before it the origin must know that the memory is attached.
+ *  It learns that from what the target shows of its table in memory that they share. Data in
+ *  regions that are not shown goes by message, which needs no knowledge. */
 #include "common/support/device.h"
 #include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/queue/wait.h"
@@ -60,8 +61,8 @@ static int mpi_attach(ompi_win_t *win, void *base, size_t size)
     return region_error(m, "MPI_Win_attach", s, base, size);
 }
 
-/** True if nobody uses what is not attached any more. A program must not detach memory before the
- *  accesses to it are over. One that does gets no wrong memory changed behind its back. */
+/** True if nobody uses memory that is no longer attached. A program must not detach memory before
+ *  accesses to it are over. If it does, at least no other memory is changed. */
 static bool is_unused(void *arg)
 {
     return nicstride_end_accesses_locked(arg, false);

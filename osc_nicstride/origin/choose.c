@@ -25,7 +25,7 @@
 
 #include "opal/util/output.h"
 
-/** Kinds of peer, as far as choices differ. */
+/** The kinds of peer, as far as choices differ. */
 static const char *const kinds[] = {"mapped", "on the network", "private, active target", "private",
                                     "private, away"};
 
@@ -47,14 +47,14 @@ static bool reaches(const nicstride_case_t *c, unsigned method)
     return nicstride_methods[method]->reach(c->transfer);
 }
 
-/** For mapped memory: all methods but load and store. */
+/** For mapped memory: allows every method except load and store. */
 static bool reaches_by_message(const nicstride_case_t *c, unsigned method)
 {
     return method != NICSTRIDE_METHOD_DIRECT && reaches(c, method);
 }
 
-/** Says why a transfer goes as it does, once for each kind and method. Threads that meet here may
- *  say it twice. */
+/** Prints why a transfer takes its method, once for each kind of peer and method. Threads that come
+ *  here at the same time may print it twice. */
 static void explain(const nicstride_transfer_t *t, const nicstride_case_t *c,
                     nicstride_method_t method)
 {
@@ -78,8 +78,8 @@ static void explain(const nicstride_transfer_t *t, const nicstride_case_t *c,
                 c->many ? "one of many" : "alone", nicstride_methods[method]->name, why);
 }
 
-/** A look at the presence of the target costs it and this process a cache miss: one look does for
- * all that travel together. */
+/** The presence of the target. Looking at it costs the target and this process a cache miss, so
+ *  transfers that travel together share one look. */
 static nicstride_presence_t presence(const nicstride_transfer_t *t, bool together)
 {
     if (nicstride_is_active(t->m) || (together && nicstride_waits_for_others(t->peer)))
@@ -87,10 +87,10 @@ static nicstride_presence_t presence(const nicstride_transfer_t *t, bool togethe
     return nicstride_presence(t->peer);
 }
 
-/** True if a put to mapped memory is better sent than stored: columns (nicstride_is_column) in
- * active target epochs, where the target unpacks them at the end of its own epoch. In passive ones
- * a flush would wait for a target that computes. Not if the target may have no server thread: a put
- * for whose message there is no room would wait for it. */
+/** True if a put to mapped memory is better sent than stored: a column (nicstride_is_column) in an
+ *  active target epoch, where the target unpacks it at the end of its own epoch. In passive epochs
+ *  a flush would wait for a target that computes. False if the target may have no server thread: a
+ *  put for whose message there is no room would wait for the target. */
 static bool is_sent(const nicstride_transfer_t *t)
 {
     return nicstride_is_active(t->m) && t->type == NICSTRIDE_MSG_PUT &&
@@ -110,8 +110,8 @@ static nicstride_direction_t direction_of(nicstride_msg_type_t type)
                                        : NICSTRIDE_ACC;
 }
 
-/** The origin updates mapped memory itself. Elsewhere the target does, by messages; long ones that
- *  fetch nothing may come through receive buffers. */
+/** The method for an update. The origin updates mapped memory itself. Otherwise the target does, by
+ *  messages; long ones that fetch nothing may come through receive buffers. */
 static nicstride_method_t choose_for_update(const nicstride_transfer_t *t, int forced,
                                             bool is_short)
 {
@@ -123,12 +123,13 @@ static nicstride_method_t choose_for_update(const nicstride_transfer_t *t, int f
     return NICSTRIDE_METHOD_PACK;
 }
 
-/** What needs no plan: load and store, and short messages to a target that is there. */
+/** The method of transfers that need no plan: load and store, and short messages to a target that
+ *  is present. */
 static nicstride_method_t choose_at_once(const nicstride_transfer_t *t, bool is_short)
 {
     if (t->mapped && !is_sent(t))
         return NICSTRIDE_METHOD_DIRECT;
-    /* To an adapter a message is not the shortest way. */
+    /* With an adapter, a message is not the fastest way. */
     if (!is_short || (t->peer->local < 0 && nicstride_may_have_keys(t->peer)))
         return NICSTRIDE_METHOD_AUTO;
     return presence(t, true) == NICSTRIDE_PRESENT ? NICSTRIDE_METHOD_PACK : NICSTRIDE_METHOD_AUTO;
@@ -153,7 +154,7 @@ static nicstride_method_t choose(nicstride_transfer_t *t)
         .dir = direction_of(t->type),
         .origin = &t->origin,
         .target = &t->target,
-        /* What comes here by itself although it could be stored is better sent. */
+        /* Mapped memory that comes here although it could be accessed by stores is better sent. */
         .reaches = t->mapped && forced == NICSTRIDE_METHOD_AUTO ? reaches_by_message : reaches,
         .transfer = t,
         .presence = forced == NICSTRIDE_METHOD_AUTO ? presence(t, false) : NICSTRIDE_PRESENT,
@@ -183,7 +184,7 @@ static unsigned way_of(const nicstride_transfer_t *t, nicstride_method_t method)
                                                                    : NICSTRIDE_WAY_LOOSE;
 }
 
-/** Starts it, after earlier writes that it would overtake have landed. */
+/** Starts the transfer, after earlier writes that it would overtake have landed. */
 static int start_by(nicstride_transfer_t *t, nicstride_method_t method, bool *done_p)
 {
     t->way = way_of(t, method);
@@ -200,7 +201,8 @@ static int start(nicstride_transfer_t *t, bool *done_p)
     nicstride_method_t method = choose(t);
     int rc;
 
-    /* Messages may go with the request, or wait in the queue. An error shows with the operation. */
+    /* Messages may go with the request, or wait in the queue. An error is reported with the
+     * operation. */
     if (method != NICSTRIDE_METHOD_PACK && !nicstride_asked_is_had(&t->peer->lock.asked))
         (void)nicstride_await_lock(t->peer);
 
@@ -212,7 +214,7 @@ static int start(nicstride_transfer_t *t, bool *done_p)
         rc = start_by(t, method, done_p);
     }
     row = nicstride_methods[method];
-    /* What it leaves under way is waited for by flushes. Of messages the queue keeps account. */
+    /* Flushes wait for what it leaves under way. The queue itself accounts for messages. */
     if (rc == OMPI_SUCCESS && row->flush != NULL && !row->enters) {
         onic_transport_lock();
         nicstride_op_enter_locked(t, NULL);
@@ -224,7 +226,7 @@ static int start(nicstride_transfer_t *t, bool *done_p)
     return rc;
 }
 
-/** Notes it, and compares it with others. */
+/** Notes the call, and compares it with others. */
 static int check(const nicstride_transfer_t *t, nicstride_request_t *request)
 {
     uint64_t number;
@@ -254,7 +256,7 @@ int nicstride_run(nicstride_transfer_t *t, int rc, ompi_request_t **request_p)
     return request_p != NULL ? nicstride_request_finish(request, rc, done, request_p) : rc;
 }
 
-/** True if `choose` would send it by message. False if that is not known at once. */
+/** True if `choose` would send it by message; false if that cannot be decided at once. */
 static bool is_for_messages(const nicstride_module_t *m, nicstride_peer_t *p,
                             const nicstride_short_t *s)
 {

@@ -2,13 +2,13 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The way of a communication call at its origin: it is resolved (resolve.c: whether it may
- *  be made now, what it moves, and that this stays inside the target's window), its method is
- *  chosen, and that is started (both choose.c).
+/** @file The way of a communication call at its origin. It is resolved (resolve.c): may it be made
+ *  now, what does it move, and does that stay inside the target's window. Then its method is chosen
+ *  and started (choose.c).
  *
- *  Accumulates: where the target's memory is mapped here the origin applies them itself; elsewhere
+ *  Accumulates: if the target's memory is mapped here, the origin applies them itself. Otherwise
  *  they travel as messages, long ones through receive buffers, and the target applies them. Both
- *  keep to the target's discipline (window/hold.h), so that all are atomic with each other. */
+ *  obey the target's discipline (window/hold.h), so all are atomic with respect to each other. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,7 +26,7 @@
 #include "common/support/device.h"
 #include "osc_nicstride/sync/fence.h"
 
-/** Arguments that communication calls have in common, in MPI's order. */
+/** Arguments that communication calls share, in MPI's order. */
 typedef struct nicstride_arguments {
     const char *call; /**< its name, for texts */
     const void *origin;
@@ -38,62 +38,62 @@ typedef struct nicstride_arguments {
     ompi_datatype_t *target_dt;
 } nicstride_arguments_t;
 
-/** Checks a communication call and resolves it: epoch, layouts, bounds, an origin buffer in host
- *  memory. Where there is more room than data the room is cut to the data, so that both sides are
- *  equally long; only for NICSTRIDE_MSG_GET_ACC the origin may be shorter than the target: the rest
- *  of that is fetched and not changed. On success call nicstride_target_fini later. */
+/** Checks a communication call and resolves it: epoch, layouts, bounds, buffers in host memory. If
+ *  there is more room than data, the room is cut to the data, so both sides are equally long. Only
+ *  for NICSTRIDE_MSG_GET_ACC the origin may be shorter than the target: the rest of the target is
+ *  fetched and not changed. On success, call nicstride_target_fini later. */
 int nicstride_target_init(nicstride_transfer_t *a, nicstride_module_t *m, nicstride_msg_type_t type,
                           const nicstride_arguments_t *g);
 void nicstride_target_fini(nicstride_transfer_t *a);
-/** Descriptions of datatypes that calls have met. Set up and freed by the component. */
+/** Layouts of datatypes that calls have used. Set up and freed by the component. */
 extern onic_flattened_t nicstride_flattened;
 
-/** onic_flatten with a text where that fails, and an empty layout then. `what` is "origin",
- * "target" or "result". MPI threads only. */
+/** Calls onic_flatten. If that fails, prints a text and leaves an empty layout. `what` is "origin",
+ *  "target" or "result". MPI threads only. */
 int nicstride_flatten(nicstride_module_t *m, const char *call, const char *what,
                       const ompi_datatype_t *dt, size_t count, onic_layout_t *l);
-/** Cuts the room for `bytes` of data to them; MPI_ERR_TYPE, with a text that names both buffers,
- *  where they do not fit. */
+/** Cuts the room for `bytes` of data to them. MPI_ERR_TYPE, with a text that names both buffers, if
+ *  they do not fit. */
 int nicstride_fit(nicstride_module_t *m, const char *call, const char *from, uint64_t bytes,
                   const char *to, onic_layout_t *room);
-/** MPI_ERR_BUFFER, with a text, where the first or the last byte of a buffer is known to be memory
- *  of a device. `what` names the buffer. MPI threads only. */
+/** MPI_ERR_BUFFER, with a text, if the first or last byte of a buffer is known to be memory of a
+ *  device. `what` names the buffer. MPI threads only. */
 int nicstride_check_host(const nicstride_module_t *m, const char *call, const char *what,
                          const void *base, const onic_layout_t *l);
 
-/** The rest of a call that was resolved, with `rc` by then, and the end of `t`: chooses a method
- * and starts it. `request_p`: gets the request of a request-based call, complete or to be completed
- *  later; NULL where there is none. */
+/** Finishes a call that was resolved with result `rc`: chooses a method and starts it. Ends `t`.
+ *  `request_p` gets the request of a request-based call, which is complete or will be completed
+ *  later; NULL: the call has none. */
 int nicstride_run(nicstride_transfer_t *t, int rc, ompi_request_t **request_p);
 
-/** Sends a short operation in a message, alone or in a vector, where it can be seen at once that
- * this is its way. Its place is set here. False where it must be resolved: that is more than half
- * of what a put of 8 bytes in a row takes. */
+/** Sends a short operation in a message, alone or in a vector, if it is clear at once that this is
+ *  its way. Sets the operation's place. False if it must be resolved, which would take more than
+ *  half of the time of a put of 8 bytes in a series. */
 bool nicstride_send_short(nicstride_module_t *m, int target, ptrdiff_t disp, nicstride_short_t *s);
 
-/** Counts an accumulate, with the bytes of the target that it is about. */
+/** Counts an accumulate that accesses `bytes` bytes of the target. */
 static inline void nicstride_count_accumulate(nicstride_method_t method, uint64_t bytes)
 {
     nicstride_add(&nicstride_counters.accumulates, 1);
     nicstride_count(method, bytes);
 }
 
-/** Enter Open MPI's functions of these calls, one for each. They have its arguments, which Open MPI
- * has checked but where a function says otherwise. MPI threads, no lock held; OMPI_SUCCESS, or an
- * error of MPI's or Open MPI's after a text. */
+/** Set Open MPI's functions for these calls. The functions have Open MPI's arguments, which Open
+ *  MPI has checked unless a function says otherwise. MPI threads, no lock held. They return
+ *  OMPI_SUCCESS, or an error of MPI's or Open MPI's after a text. */
 void nicstride_put_get_calls(ompi_osc_base_module_t *calls);
 void nicstride_update_calls(ompi_osc_base_module_t *calls);
 void nicstride_dynamic_calls(ompi_osc_base_module_t *calls);
 
 /* ---- the smallest calls -------------------------------------------------------------------------
  *
- * May a few contiguous bytes be moved as things stand, and where are they? A negative answer
- * says nothing: resolve the call, which finds out and explains.
+ * Checks whether a few contiguous bytes can be moved right now, and finds them. If the answer is
+ * no, the reason is unknown: the call must be resolved, which finds out and reports it.
  *
  * Inlined: on mapped windows this is nearly all that an 8-byte call takes, and half of what it
- * would take resolved. */
+ * would take if resolved. */
 
-/** Bytes of `count` elements of a datatype without any gap, else 0. */
+/** Bytes of `count` elements of a datatype without gaps, else 0. */
 static inline size_t nicstride_gapless_bytes(const ompi_datatype_t *dt, size_t count)
 {
     size_t bytes;
@@ -101,11 +101,11 @@ static inline size_t nicstride_gapless_bytes(const ompi_datatype_t *dt, size_t c
     return onic_type_is_plain(dt, count, &bytes) ? bytes : 0;
 }
 
-/** Are `bytes` bytes at `disp` within the target's window, and does the epoch allow access? Waits
- *  until the target is done with the last fence. `*offset` gets their distance from the window's
- * start, or their address in a dynamic window: whether that is attached its target knows. Never
- * where memory of devices can be recognised, or the window is checked: the long way looks at each
- * buffer. */
+/** True if `bytes` bytes at `disp` are within the target's window and the epoch allows the access.
+ *  Waits until the target has finished the last fence. `*offset` gets their offset from the
+ *  window's base, or their address in a dynamic window; only its target knows whether that is
+ *  attached. Always false if memory of devices can be recognised or the window is checked: the long
+ *  way looks at each buffer. */
 static inline bool nicstride_allowed_offset(nicstride_module_t *m, int target, ptrdiff_t disp,
                                             size_t bytes, uint64_t *offset)
 {
@@ -121,13 +121,14 @@ static inline bool nicstride_allowed_offset(nicstride_module_t *m, int target, p
     return nicstride_enter(m, target) == NULL;
 }
 
-/** How far into the memory of a target that is mapped here an address lies. */
+/** The offset of an address in a target's memory that is mapped here. */
 static inline int64_t nicstride_disp_of(const nicstride_module_t *m, int target, const void *at)
 {
     return (const char *)at - m->mapped[onic_node_index(&m->node, target)];
 }
 
-/** Where such bytes are mapped here, and to be used so now, their address; else NULL. */
+/** The address of such bytes if they are mapped here and to be accessed by loads and stores now;
+ *  else NULL. */
 static inline void *nicstride_mapped_bytes(nicstride_module_t *m, int target, ptrdiff_t disp,
                                            size_t bytes)
 {

@@ -2,14 +2,14 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Put and get, and their request versions: what is short and contiguous at once, the rest
- *  resolved, chosen and started. */
+/** @file Put and get, and their request-based versions. Short contiguous calls are done at once;
+ *  others are resolved, chosen and started. */
 #include "common/layout/copy.h"
 #include "osc_nicstride/origin/origin.h"
 #include "osc_nicstride/sync/fence.h"
 #include "osc_nicstride/window/module.h"
 
-/** Bytes of a call whose buffers are both without gaps and equally long, else 0. */
+/** Bytes of a call whose buffers are both contiguous and equally long, else 0. */
 static inline size_t plain_bytes(const nicstride_arguments_t *g)
 {
     const size_t bytes = nicstride_gapless_bytes(g->target_dt, (size_t)g->target_count);
@@ -20,8 +20,8 @@ static inline size_t plain_bytes(const nicstride_arguments_t *g)
                : 0;
 }
 
-/** Contiguous bytes to or from mapped memory need no plan: where the call is 20 ns, resolving it
- *  would double that. */
+/** Copies contiguous bytes to or from mapped memory. This needs no plan: such a call takes 20 ns,
+ *  which resolving would double. */
 static inline bool copy_mapped(nicstride_module_t *m, nicstride_msg_type_t type,
                                const nicstride_arguments_t *g, size_t bytes)
 {
@@ -37,7 +37,7 @@ static inline bool copy_mapped(nicstride_module_t *m, nicstride_msg_type_t type,
     return true;
 }
 
-/** `request_p` NULL: of a call without a request. */
+/** `request_p` NULL: the call has no request. */
 static int transfer(ompi_win_t *win, nicstride_msg_type_t type, const nicstride_arguments_t *g,
                     ompi_request_t **request_p)
 {
@@ -61,12 +61,12 @@ static bool send_plain(nicstride_module_t *m, nicstride_msg_type_t type,
         .result = get ? (char *)(uintptr_t)g->origin : NULL,
     };
 
-    /* What lies at MPI_BOTTOM is left to the long way. */
+    /* Buffers at MPI_BOTTOM take the long way. */
     return g->origin != NULL && nicstride_send_short(m, g->target, g->disp, &s);
 }
 
-/** Contiguous bytes, by load and store or in a message, where that can be seen at once to be the
- *  way; else the long way. */
+/** Moves contiguous bytes by load and store or in a message, if it is clear at once that this is
+ *  the way; else takes the long way. */
 static inline int move(ompi_win_t *win, nicstride_msg_type_t type, const nicstride_arguments_t *g)
 {
     nicstride_module_t *m = nicstride_module(win);

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Resolving communication calls: may it be made now, what does it move, and does that stay
- *  inside the target's window? */
+/** @file Resolving communication calls: whether a call may be made now, what it moves, and whether
+ *  that stays inside the target's window. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ int nicstride_flatten(nicstride_module_t *m, const char *call, const char *what,
     *l = no_layout;
     if (rc == OMPI_ERR_OUT_OF_RESOURCE)
         return nicstride_error(m, call, rc, "no memory to describe a datatype");
-    /* Sizes or offsets beyond 64 bits: at the target that is outside of any window. */
+    /* Sizes or offsets beyond 64 bits. At the target they are outside of any window. */
     return nicstride_error(m, call, strcmp(what, "target") == 0 ? OMPI_ERR_RMA_RANGE : MPI_ERR_TYPE,
                            "what the %s datatype covers exceeds the address space", what);
 }
@@ -60,7 +60,7 @@ static int out_of_bounds(nicstride_module_t *m, const nicstride_transfer_t *a, p
                            info->disp_unit);
 }
 
-/** Own memory of a dynamic window is checked here; that of others by them. */
+/** Checks this process's own memory in a dynamic window; other processes check theirs. */
 static int check_attached(nicstride_module_t *m, const nicstride_transfer_t *a)
 {
     bool inside;
@@ -75,9 +75,9 @@ static int check_attached(nicstride_module_t *m, const nicstride_transfer_t *a)
                            (uint64_t)a->disp);
 }
 
-/** Where the target's bytes are, and by which paths they can be reached. All that the call names
- *  must be in the window, whatever of it is moved; of a dynamic one only its process knows, which
- *  gets what is moved. */
+/** Finds where the target's bytes are, and by which paths they can be reached. Everything that the
+ *  call describes must be in the window, whatever part of it is moved. For a dynamic window only
+ *  the target knows that, and it is told only what is moved. */
 static int locate(nicstride_module_t *m, nicstride_transfer_t *a, ptrdiff_t disp)
 {
     const int rank = a->peer->rank;
@@ -114,8 +114,8 @@ int nicstride_fit(nicstride_module_t *m, const char *call, const char *from, uin
     return OMPI_SUCCESS;
 }
 
-/** What comes may be shorter than the room for it, of which what is left stays as it is: from here
- * on both sides are equally long. What an accumulate fetches is all of the target (origin.h). */
+/** Makes both sides equally long. Data may be shorter than its room; the rest of the room stays
+ *  unchanged. An accumulate that fetches always fetches all of the target (origin.h). */
 static int fit_sides(nicstride_module_t *m, nicstride_transfer_t *a)
 {
     if (!a->has_origin || a->origin.size == a->target.size)

@@ -14,13 +14,13 @@
 #define ANY_TYPE (ompi_mpi_byte.dt.id)
 
 /** True if the elements may be of several types. The standard forbids that, but Open MPI and its
- *  components allow it if values are only replaced or fetched: that is done byte by byte. */
+ *  components allow it if values are only replaced or fetched, which is done byte by byte. */
 static bool takes_any_type(const ompi_op_t *op)
 {
     return op == &ompi_mpi_op_replace.op || op == &ompi_mpi_op_no_op.op;
 }
 
-/** Operation and element type, the same on both sides; `t` gets them. */
+/** Checks operation and element type, which must be the same on both sides; sets them in `t`. */
 static int check_types(nicstride_transfer_t *t, ompi_op_t *op, const nicstride_arguments_t *g)
 {
     const int element = nicstride_dtype_index(g->target_dt), index = nicstride_op_index(op);
@@ -77,8 +77,8 @@ static int open_result(nicstride_transfer_t *t, const nicstride_arguments_t *g,
     return nicstride_check_host(t->m, t->call, "result", result->base, &t->result);
 }
 
-/** True if the operation is predefined and is defined for the predefined type. Open MPI checks
- * neither in MPI_Fetch_and_op. */
+/** True if the operation is predefined and defined for the type, which is predefined, too. Open MPI
+ *  checks neither in MPI_Fetch_and_op. */
 static bool reduces(ompi_op_t *op, const ompi_datatype_t *dt)
 {
     const int slot = ompi_op_is_intrinsic(op) ? ompi_op_ddt_map[dt->id] : -1;
@@ -86,8 +86,8 @@ static bool reduces(ompi_op_t *op, const ompi_datatype_t *dt)
     return slot >= 0 && op->o_func.intrinsic.fns[slot] != NULL;
 }
 
-/** Bytes of the target, where an update is of elements of one predefined type, without gaps and as
- *  many on all sides, which the operation knows; else 0. */
+/** Bytes of the target if all sides have equally many contiguous elements of one predefined type
+ *  for which the operation is defined; else 0. */
 static inline size_t plain_update(const nicstride_arguments_t *g, ompi_op_t *op,
                                   const result_t *result)
 {
@@ -107,7 +107,7 @@ static inline size_t plain_update(const nicstride_arguments_t *g, ompi_op_t *op,
                : 0;
 }
 
-/** Few enough in mapped memory to be updated at once. */
+/** Applies an update to mapped memory if it is short enough to be done at once. */
 static inline bool apply_mapped(nicstride_module_t *m, const nicstride_arguments_t *g,
                                 ompi_op_t *op, const result_t *result, size_t bytes)
 {
@@ -128,7 +128,7 @@ static inline bool apply_mapped(nicstride_module_t *m, const nicstride_arguments
     return true;
 }
 
-/** By a short message. */
+/** Sends an update in a short message. */
 static bool send_update(nicstride_module_t *m, const nicstride_arguments_t *g, ompi_op_t *op,
                         const result_t *result, size_t bytes)
 {
@@ -158,7 +158,7 @@ static int accumulate(ompi_win_t *win, const nicstride_arguments_t *arguments, o
 
     if (op == &ompi_mpi_op_no_op.op)
         g.origin_dt = NULL;
-    /* Open MPI says so too, unless it was told not to look at parameters. */
+    /* Open MPI also reports this, unless its parameter checks are off. */
     if (rc == OMPI_SUCCESS && g.origin_dt == NULL && result->dt == NULL)
         rc = nicstride_error(m, g.call, MPI_ERR_OP, "MPI_NO_OP is for calls that fetch");
     if (rc == OMPI_SUCCESS)
@@ -171,8 +171,8 @@ static int accumulate(ompi_win_t *win, const nicstride_arguments_t *arguments, o
     return nicstride_run(&t, rc, request_p);
 }
 
-/** The calls without a request. Apart from the above, so that mapped memory is reached with the
- *  arguments in registers. */
+/** The calls without a request. Apart from the function above, so that the arguments stay in
+ *  registers on the way to mapped memory. */
 static inline int accumulate_at_once(ompi_win_t *win, const nicstride_arguments_t *g, ompi_op_t *op,
                                      const result_t *result)
 {
@@ -250,7 +250,7 @@ static int mpi_fetch_and_op(const void *origin, void *result, ompi_datatype_t *d
 
 /* ---- compare and swap ------------------------------------------------------------------------ */
 
-/** In mapped memory the whole call is an update; or it goes by a short message. */
+/** Does the whole call as an update of mapped memory, or by a short message. */
 static inline bool swap_at_once(nicstride_module_t *m, const void *origin, const void *compare,
                                 void *result, ompi_datatype_t *dt, int target, ptrdiff_t disp)
 {

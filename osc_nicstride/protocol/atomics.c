@@ -88,8 +88,7 @@ ONIC_INLINE bool swap(void *at, size_t size, uint64_t *was, uint64_t next)
     BY_SIZE(SWAP);
 }
 
-/* ---- new values
- * ------------------------------------------------------------------------------- */
+/* ---- new values ------------------------------------------------------------------------------ */
 
 /** The sum of floating-point numbers. Integers have an instruction for it. */
 ONIC_INLINE uint64_t add_floating(size_t size, uint64_t was, uint64_t v)

@@ -175,8 +175,7 @@ static inline uint64_t nicstride_fragment(const onic_layout_t *l, uint64_t base,
 const char *nicstride_msg_decode(const void *buf, size_t len, uint64_t payload_len,
                                  nicstride_msg_t *m, const void **layout_p);
 
-/* ---- several messages in one
- * --------------------------------------------------------------------
+/* ---- several messages in one --------------------------------------------------------------------
  *
  * In a batch, each message follows its length, which has two bytes and is never 0. Sending a
  * message costs many times as much as the bytes of a short one. Only the form of a batch is

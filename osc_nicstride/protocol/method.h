@@ -87,8 +87,7 @@ static inline double nicstride_cost_on_node(const nicstride_case_t *c, onic_way_
                      bytes);
 }
 
-/* ---- messages ---------------------------------------------------------------------------------
- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 struct nicstride_incoming;
 struct nicstride_msg;

@@ -13,8 +13,8 @@
 #include "osc_nicstride/queue/wait.h"
 #include "osc_nicstride/window/state.h"
 
-/** A request, and the messages that go with it, each behind its length as in a batch: an operation,
- *  perhaps the release. Kept until the answer. */
+/** A request with the messages that go along, each after its length, as in a batch: an operation
+ *  and perhaps the release. Kept until the answer. */
 typedef struct nicstride_lock_request {
     nicstride_msg_t lock;
     unsigned char along[2 * sizeof(uint16_t) + NICSTRIDE_PIECE_MAX + sizeof(nicstride_msg_t)];
@@ -22,11 +22,11 @@ typedef struct nicstride_lock_request {
 
 _Static_assert(sizeof(lock_request_t) <= ONIC_MESSAGE_LEAST, "it goes through every queue");
 
-/* The peer whose request is held back, and by which thread; transport lock. */
+/* The peer whose request is held back, and the thread that did so; transport lock. */
 static nicstride_peer_t *held_back;
 static const char *holder;
 
-/* Its address is that of the thread. */
+/* The address identifies the thread. */
 static _Thread_local char here;
 
 static void forget_held_back(const nicstride_peer_t *p)
@@ -50,7 +50,8 @@ static void add(lock_request_t *r, const void *message, size_t len)
     r->lock.len += sizeof(uint16_t) + len;
 }
 
-/** With what it carries it waits for others, as the release may come next. */
+/** Sends the request with what it carries. It may wait for other messages, as the release may
+ *  follow. */
 static void ask(nicstride_peer_t *p)
 {
     lock_request_t *r = p->lock.request;
@@ -78,7 +79,7 @@ void nicstride_post_operation_locked(nicstride_peer_t *p, const void *message, s
     nicstride_add(&nicstride_counters.locks_together, 1);
 }
 
-/** True if the request is the last message that waits. */
+/** True if the request is the last waiting message. */
 static bool waits_last(const nicstride_peer_t *p)
 {
     const nicstride_batch_t *b = p->flow.batch != NULL ? &p->flow.batch->batch : NULL;
@@ -141,7 +142,7 @@ void nicstride_await_my_lock(void)
         (void)nicstride_await_lock(mine);
 }
 
-/** Transport lock. */
+/** Frees the request. Transport lock. */
 static void drop_request(nicstride_peer_t *p)
 {
     free(p->lock.request);
@@ -219,5 +220,5 @@ void nicstride_lock_answered_locked(nicstride_peer_t *p, int error, bool done)
     if (!nicstride_asked_is_had(&p->lock.asked))
         return;
     drop_request(p);
-    nicstride_pump_locked(p); /* what waited for the lock */
+    nicstride_pump_locked(p); /* sends what waited for the lock */
 }

@@ -9,8 +9,7 @@
 
 #include "osc_nicstride/window/state.h"
 
-/* ---- the ids of lists -----------------------------------------------------------------------
- */
+/* ---- the ids of lists ------------------------------------------------------------------------ */
 
 uint32_t nicstride_list_used_locked(nicstride_peer_t *p, const onic_layout_t *l)
 {
@@ -38,11 +37,10 @@ bool nicstride_list_is_known_locked(const nicstride_peer_t *p, const nicstride_m
     return nicstride_layout_is(p->sent, id.number, NICSTRIDE_LAYOUT_KNOWN);
 }
 
-/* ---- layouts ----------------------------------------------------------------------------------
- */
+/* ---- layouts --------------------------------------------------------------------------------- */
 
-/** Writes the id of the layout's list, where the target has that, and what is around it; returns
- *  the bytes, or 0. */
+/** Writes the id of the layout's list, if the target has the list, and the levels around it.
+ *  Returns the bytes written, or 0. */
 static size_t put_id(const nicstride_peer_t *p, const onic_layout_t *l, unsigned char *layout)
 {
     nicstride_layout_id_t id = {0};

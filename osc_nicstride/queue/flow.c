@@ -21,8 +21,9 @@ void nicstride_ask_locked(nicstride_peer_t *p, uint64_t goal)
 
 /* ---- sending what is queued ------------------------------------------------------------------ */
 
-/** May the first operation of the queue go on? Not past one that a flush waits for, since the flush
- *  would never end while other threads keep sending; unless a local flush waits for it. */
+/** True if the first operation of the queue may go on. It must not pass one that a flush waits for,
+ *  since the flush would never end while other threads keep sending, unless a local flush waits for
+ *  this operation. */
 static bool may_send(const nicstride_peer_t *p)
 {
     const nicstride_op_t *op = STAILQ_FIRST(&p->queue.waiting);
@@ -33,7 +34,7 @@ static bool may_send(const nicstride_peer_t *p)
 void nicstride_pump_queue_locked(nicstride_peer_t *p)
 {
     nicstride_look_locked(p);
-    /* To a failed peer nothing is sent, nor does what is queued wait for its turn. */
+    /* Nothing is sent to a failed peer, and what is queued for it does not wait for its turn. */
     while (!STAILQ_EMPTY(&p->queue.waiting) && (p->failed || may_send(p))) {
         nicstride_op_t *op = STAILQ_FIRST(&p->queue.waiting);
         const int rc = p->failed ? OMPI_ERR_UNREACH : op->send(op);

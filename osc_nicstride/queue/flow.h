@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What is sent to a peer, and what it acknowledges (completion.h): sending what is queued as
- * credit allows, asking for acknowledgements, and what they bring.
+/** @file Messages to a peer and its acknowledgements (completion.h): sends what is queued as credit
+ *  allows, asks for acknowledgements, and handles them.
  *
- *  All is called with the transport lock held. */
+ *  Everything is called with the transport lock held. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,31 +16,33 @@
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/window/module.h"
 
-/** Sends what the peer's credit allows of what is queued. */
+/** Sends queued operations as far as the peer's credit allows. */
 void nicstride_pump_queue_locked(nicstride_peer_t *p);
 
-/** The same. There is nothing mostly: short operations pass the queue by. */
+/** The same. The queue is usually empty, as short operations bypass it. */
 static inline void nicstride_pump_locked(nicstride_peer_t *p)
 {
     if (!STAILQ_EMPTY(&p->queue.waiting))
         nicstride_pump_queue_locked(p);
 }
 
-/** The same for all peers. When credit has come, or the transport keeps fewer messages. */
+/** The same for all peers. To be called when credit has arrived, or the transport keeps fewer
+ *  messages. */
 void nicstride_pump_all_locked(void);
 
-/** Asks the target to acknowledge what it has not, if all operations up to number `goal` are
- *  sent and it has not been asked. */
+/** Asks the target to acknowledge what it has not, if all operations up to number `goal` are sent
+ *  and it was not asked before. */
 void nicstride_ask_locked(nicstride_peer_t *p, uint64_t goal);
 
-/** The peer has acknowledged so many messages, with an error class or 0; sends what may go now. */
+/** Notes that the peer has acknowledged `count` messages, with an error class or 0; sends what may
+ *  go now. */
 void nicstride_acknowledged_locked(nicstride_peer_t *p, uint64_t count, int error);
 
-/** Takes what the peer answered in its reply line. */
+/** Takes the peer's answer from its reply line. */
 void nicstride_take_answer_locked(nicstride_peer_t *p);
 
-/** Has the peer answered there? Then that is taken. To be called wherever its answers are waited
- *  for, and before it is asked for another. */
+/** True if the peer has answered in its reply line; then the answer is taken. To be called wherever
+ *  its answers are awaited, and before it is asked for another one. */
 static inline bool nicstride_look_locked(nicstride_peer_t *p)
 {
     if (p->flow.reply_line == NULL ||
@@ -50,5 +52,5 @@ static inline bool nicstride_look_locked(nicstride_peer_t *p)
     return true;
 }
 
-/** Ends all that is under way to the peer, which nothing is sent to any more. */
+/** Ends everything under way to a peer to which nothing is sent any more. */
 void nicstride_peer_end_locked(nicstride_peer_t *p);

@@ -20,7 +20,7 @@ const nicstride_rkey_ops_t *nicstride_rkey_ops(unsigned row)
 
 /* ---- pieces ---------------------------------------------------------------------------------- */
 
-/** How many begin at or before a place. */
+/** The number of pieces that begin at or before a place. */
 static size_t up_to(const nicstride_key_pieces_t *t, uint64_t at)
 {
     size_t low = 0, high = t->n;
@@ -40,8 +40,8 @@ nicstride_key_piece_t *nicstride_key_piece_find(nicstride_key_pieces_t *t, uint6
 {
     if (t->last < t->n && nicstride_span_holds(&t->piece[t->last].span, at, 1))
         return &t->piece[t->last];
-    /* Pieces of a dynamic window's regions, which come and go, may overlap: then it is not always
-     * the last one that begins there. */
+    /* Pieces of regions of a dynamic window, which come and go, may overlap; then the right one is
+     * not always the last that begins there. */
     for (size_t i = up_to(t, at); i-- > 0;) {
         if (nicstride_span_holds(&t->piece[i].span, at, 1)) {
             t->last = i;
@@ -86,7 +86,7 @@ static void drop(const nicstride_of_rows_t *of)
             nicstride_rkey_ops(i)->drop(of->row[i]);
 }
 
-/** Those that could be used with the peer. */
+/** The set of rows that could be used with the peer. */
 static uint32_t usable(nicstride_peer_t *p)
 {
     uint32_t rows = 0;
@@ -127,7 +127,7 @@ static void drop_all(nicstride_rkey_cache_t *k)
     k->word = (nicstride_of_rows_t){{NULL}};
 }
 
-/** Are all keys void, and still in use? */
+/** True if all keys are void and still in use. */
 static bool waits(nicstride_peer_t *p)
 {
     nicstride_rkey_cache_t *k = p->keys;
@@ -155,7 +155,7 @@ void nicstride_rkey_cache_add_locked(nicstride_peer_t *p, const nicstride_key_pi
 {
     nicstride_rkey_cache_t *k = p->keys;
 
-    /* Of another generation than those that are there: they are void. */
+    /* Keys of another generation are void. */
     if (k->pieces.n > 0 && k->generation != piece->span.generation)
         nicstride_rkey_cache_void_locked(p);
     if (waits(p)) {
@@ -211,7 +211,7 @@ static void ask(nicstride_peer_t *p, uint64_t at)
             nicstride_keys_add(&k, i, NICSTRIDE_OF_REGION,
                                nicstride_rkey_ops(i)->offer(p, NULL, room, cap));
     }
-    /* No row can now, perhaps one can later. */
+    /* No row can answer now; perhaps one can later. */
     if (k.len == NICSTRIDE_KEYS_HEAD)
         return;
     ring->asked = true;

@@ -105,8 +105,8 @@ void nicstride_ops_drop(nicstride_peer_t *p)
     }
 }
 
-/** Completes the request. An error that nobody waits for, because there is no request or it was
- * freed, is returned by the next synchronisation. */
+/** Completes the request. If nobody waits for an error, because there is no request or it was
+ *  freed, the next synchronisation returns it. */
 static void end_request(nicstride_op_t *op)
 {
     if (op->reported)
@@ -139,7 +139,7 @@ void nicstride_op_received_locked(nicstride_op_t *op, uint64_t bytes, int error)
     nicstride_op_finish_locked(op);
 }
 
-/* A request is completed at once, since UCX may never end a send whose other side is gone. */
+/* The request is completed at once, since UCX may never end a send whose other side is gone. */
 void nicstride_op_fail(nicstride_op_t *op)
 {
     if (op->error == 0)
@@ -153,7 +153,7 @@ void nicstride_op_fail(nicstride_op_t *op)
     }
 }
 
-/** Fails an operation, which stays until that is over: cancelling its transfer may end it, and
+/** Fails an operation, which stays valid during the call: cancelling its transfer may end it, and
  *  others. */
 static void fail_held(nicstride_op_t *op)
 {
@@ -172,7 +172,7 @@ void nicstride_ops_fail_locked(nicstride_peer_t *p)
     nicstride_queue_drop_locked(p);
     TAILQ_FOREACH(op, &p->queue.live, of_live)
         op->failing = false;
-    /* From the begin each time: the list may have changed. */
+    /* Start again from the beginning each time, as the list may have changed. */
     do {
         TAILQ_FOREACH(op, &p->queue.live, of_live)
             if (!op->failing)
@@ -252,7 +252,7 @@ int nicstride_error_class(int status)
     return status >= 0 && status <= MPI_ERR_LASTCODE ? status : MPI_ERR_OTHER;
 }
 
-/** Puts `len` bytes at position `offset` of an operation's result. */
+/** Stores `len` bytes at position `offset` of an operation's result. */
 static void place(nicstride_op_t *op, uint64_t offset, const void *data, size_t len)
 {
     onic_cursor_t c;
@@ -272,8 +272,8 @@ static void place(nicstride_op_t *op, uint64_t offset, const void *data, size_t 
     onic_unpack(&c, op->result_base, data, len);
 }
 
-/** The operation that waits for `len` bytes at `offset`. NULL where it is over, as after a loss, or
- *  has not so many bytes. What is for several gets comes whole. */
+/** The operation that waits for `len` bytes at `offset`. NULL if it is over, as after a loss, or is
+ *  not that long. The answer to several gets comes whole. */
 static nicstride_op_t *awaiting(uint64_t handle, uint64_t offset, uint64_t len)
 {
     nicstride_op_t *op = onic_handle_get(&nicstride_component.ops, handle);

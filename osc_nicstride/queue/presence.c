@@ -9,7 +9,7 @@
 #include "common/transport/shm/node.h"
 #include "osc_nicstride/window/state.h"
 
-/* Threads that meet here find nearly the same. */
+/* Threads that come here at the same time find nearly the same value. */
 double nicstride_usec(void)
 {
     static double known;
@@ -23,7 +23,7 @@ double nicstride_usec(void)
     return ticks;
 }
 
-/** Finds the peer's signs of life, where it shows some. */
+/** Finds the peer's signs of life, if it shows any. */
 static void find_presence_locked(nicstride_peer_t *p)
 {
     if (p->observed.presence == NULL)
@@ -51,7 +51,7 @@ bool nicstride_can_wake(nicstride_peer_t *p)
 
 bool nicstride_can_wake_all(nicstride_module_t *m)
 {
-    /* A process may be a node of its own by parameter. */
+    /* A parameter may make a process a node of its own. */
     bool can = m->node.n == m->size || !nicstride_component.params.node;
 
     onic_transport_lock();
@@ -64,7 +64,8 @@ bool nicstride_can_wake_all(nicstride_module_t *m)
     return can;
 }
 
-/** True if nobody answers for the peer now. Where its sign `away` is set its helper thread does. */
+/** True if no MPI thread of the peer answers now. If its sign `away` is set, its helper thread
+ *  answers. */
 static bool is_away(const nicstride_peer_t *p, uint64_t now)
 {
     return !onic_presence_is_fresh(p->observed.presence, now,
@@ -89,8 +90,8 @@ void nicstride_wake_waited(nicstride_patience_t *w, nicstride_peer_t *p)
 
 /* ---- is the target there? -------------------------------------------------------------------- */
 
-/** Finds what kind of peer it is, and its signs of life. Several threads may come here at once:
- * what the first has written is read without a lock by then. */
+/** Finds the kind of peer and its signs of life. Several threads may come here at once: what the
+ *  first one has written is by then read without a lock. */
 static void look_up(nicstride_peer_t *p)
 {
     onic_kind_t kind = ONIC_NET;
@@ -133,9 +134,10 @@ nicstride_presence_t nicstride_presence(nicstride_peer_t *p)
         return NICSTRIDE_SERVED;
     recent = (uint64_t)(ONIC_PRESENCE_USEC * nicstride_usec());
     now = onic_ticks();
-    /* The clock is read once for an operation and its flush: it takes as long as all else here. */
+    /* The clock is read once for an operation and its flush, as reading it takes as long as
+     * everything else here. */
     __atomic_store_n(&p->observed.looked, now, __ATOMIC_RELAXED);
-    /* A peer that has just answered need not be looked at, which is a cache miss on both sides. */
+    /* A peer that has just answered is not looked at, which would cost both sides a cache miss. */
     if (now - __atomic_load_n(&p->observed.answered, __ATOMIC_RELAXED) < recent ||
         onic_presence_is_fresh(presence, now, recent))
         return NICSTRIDE_PRESENT;

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What kind of peer a target is, whether it is there, and how its helper thread is woken
- *  where it is away from MPI. */
+/** @file What kind of peer a target is, whether it responds, and how its helper thread is woken
+ *  while it is away from MPI. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,35 +12,35 @@
 #include "osc_nicstride/protocol/patience.h"
 #include "osc_nicstride/window/module.h"
 
-/** The kind of peer, as choices know it, and the numbers for it. MPI threads, no lock held. */
+/** The kind of peer for choices, and its cost numbers. MPI threads, no lock held. */
 onic_kind_t nicstride_kind(nicstride_peer_t *p);
 const nicstride_path_t *nicstride_path(nicstride_peer_t *p);
 
-/** What is likely to answer a message to the peer. What shows no sign of life counts as present.
- *  MPI threads, no lock held. */
+/** Who is likely to answer a message to the peer. A peer that shows no signs of life counts as
+ *  present. MPI threads, no lock held. */
 nicstride_presence_t nicstride_presence(nicstride_peer_t *p);
 
-/** A flush is over: the peer was there when it began. Transport lock. */
+/** Notes the end of a flush: the peer responded after its begin. Transport lock. */
 void nicstride_answered_locked(nicstride_peer_t *p);
 
 /* ---- waking ---------------------------------------------------------------------------------- */
 
-/** True if the peer's helper thread can be woken: then it answers soon, though nobody is in MPI
+/** True if the peer's helper thread can be woken. Then it answers soon even if no thread is in MPI
  *  there. No lock held. */
 bool nicstride_can_wake(nicstride_peer_t *p);
 
-/** The same, found out with the transport lock held. */
+/** Finds that out, with the transport lock held. */
 void nicstride_find_wake_locked(nicstride_peer_t *p);
 
-/** True if every other process of the window can be woken from here. */
+/** True if this process can wake every other process of the window. */
 bool nicstride_can_wake_all(nicstride_module_t *m);
 
-/** Something is waited for that the peer is to do or answer: wakes it if it is away. `p` may be
- *  NULL. MPI threads, no lock held. */
+/** Wakes the peer if it is away, because this process waits for an action or answer of it. `p` may
+ *  be NULL. MPI threads, no lock held. */
 void nicstride_wake_waited(nicstride_patience_t *w, nicstride_peer_t *p);
 
-/** The same at `now`, in ticks, of a peer that can be woken. Any thread. */
+/** The same, for a peer that can be woken; `now` is in ticks. Any thread. */
 void nicstride_wake(nicstride_patience_t *w, nicstride_peer_t *p, uint64_t now);
 
-/** Ticks of a microsecond. */
+/** Ticks per microsecond. */
 double nicstride_usec(void);

@@ -8,7 +8,7 @@
 #include "osc_nicstride/check/check.h"
 #include "osc_nicstride/window/state.h"
 
-/* Requests that are done, not yet handed to MPI; transport lock. */
+/* Requests that are done but not yet handed to MPI; transport lock. */
 static nicstride_request_t *done_head;
 
 static void release(nicstride_request_t *r)
@@ -119,7 +119,8 @@ int nicstride_requests_complete(void)
             forgotten = r;
             continue;
         }
-        /* Under the lock, so that a free in another thread finds it done or not begun. */
+        /* Set under the lock, so that a free in another thread finds the request either done or
+         * not begun. */
         r->done = true;
         ompi_request_complete(&r->super, true);
     }

@@ -14,7 +14,7 @@ typedef nicstride_sent_batch_t sent_batch_t;
 _Static_assert(NICSTRIDE_PIECE_MAX <= ONIC_MESSAGE_LEAST,
                "what is inline goes through every queue");
 
-/* Peers for whom something waits. */
+/* The peers with waiting messages. */
 static LIST_HEAD(, nicstride_peer) waiting = LIST_HEAD_INITIALIZER(waiting);
 
 bool nicstride_collects;
@@ -23,7 +23,7 @@ size_t nicstride_frag_max_locked(nicstride_peer_t *p, size_t wanted)
 {
     if (p->flow.frag_max == 0 || p->flow.frag_max < wanted)
         p->flow.frag_max = onic_peer_message_max(p->wire, wanted);
-    /* Whatever the transport is set to: smaller ones than this it has to cut by itself. */
+    /* Whatever the transport's limit is: it must itself cut smaller fragments. */
     return p->flow.frag_max > NICSTRIDE_FRAG_MIN ? p->flow.frag_max : NICSTRIDE_FRAG_MIN;
 }
 
@@ -62,7 +62,7 @@ static void batch_sent_cb(void *arg, int status)
     free(arg);
 }
 
-/** Gives it to the transport; as nicstride_send_locked. */
+/** Hands a message to the transport; as nicstride_send_locked. */
 static int give(nicstride_peer_t *p, const void *header, size_t len, const onic_payload_t *data,
                 onic_send_cb_t cb, void *arg)
 {
@@ -91,7 +91,7 @@ static void send_batch(nicstride_peer_t *p, sent_batch_t *b)
         free(b);
 }
 
-/** Takes what waits away from the peer. */
+/** Takes the waiting batch away from the peer. */
 static sent_batch_t *withdraw(nicstride_peer_t *p)
 {
     sent_batch_t *b = p->flow.batch;
@@ -176,7 +176,7 @@ void nicstride_post_locked(nicstride_peer_t *p, const void *message, size_t len,
     unsigned char *at = NULL;
 
     may_wait = may_wait || nicstride_collects;
-    /* Not past what waits already. */
+    /* Not past messages that wait already. */
     if (may_wait || p->flow.batch != NULL)
         at = nicstride_message_room_locked(p, len);
     if (at == NULL) {
@@ -188,7 +188,8 @@ void nicstride_post_locked(nicstride_peer_t *p, const void *message, size_t len,
         nicstride_send_waiting_locked(p);
 }
 
-/** Header, layout and data in one piece. Eight bytes are by far the most frequent. */
+/** Puts header, layout and data into one piece. Eight bytes of data are by far the most
+ *  frequent. */
 size_t nicstride_compose(unsigned char *bytes, nicstride_msg_t *msg, const onic_payload_t *data)
 {
     const size_t len = data != NULL ? data->len : 0;
@@ -201,7 +202,7 @@ size_t nicstride_compose(unsigned char *bytes, nicstride_msg_t *msg, const onic_
     if (len == 0)
         return (size_t)(end - bytes);
     if (data->cursor.layout == NULL) {
-        onic_copy_out(end, data->base, len); /* perhaps of the window, where others write */
+        onic_copy_out(end, data->base, len); /* may be window memory to which others write */
     } else {
         onic_cursor_t from = data->cursor;
 

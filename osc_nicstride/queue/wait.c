@@ -15,9 +15,10 @@
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-/* Turns of the transport between two turns of everything else, which cost several times as much. */
+/* Progress calls of the transport between two calls of everything else, which cost several times
+ * as much. */
 #define WIRE_TURNS 32
-/* And between two signs of life. */
+/* Progress calls between two signs of life. */
 #define BEAT_TURNS 4
 
 void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), void *arg)
@@ -27,14 +28,14 @@ void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), 
 
     nicstride_patience_begin(&patience);
     for (;;) {
-        /* What goes through receive buffers is moved without the lock, by this thread, too. */
+        /* Data in receive buffers is moved without the lock, also by this thread. */
         const int turns = onic_pipeline_idle() ? WIRE_TURNS : 1;
         bool over = false;
         int events = 1;
 
         onic_transport_lock();
         for (int turn = 0; turn < turns; turn++) {
-            /* What is waited for comes with an event, or is in the reply line. */
+            /* What is awaited comes with an event, or is in the reply line. */
             if (p != NULL && nicstride_look_locked(p))
                 events = 1;
             over = ((how & NICSTRIDE_POLL) != 0 || events != 0) && done(arg);
@@ -61,15 +62,15 @@ void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), 
     }
 }
 
-/* ---- behind waits that are not ours ---------------------------------------------------------- */
+/* ---- for waits outside of this component ----------------------------------------------------- */
 
 /** Microseconds between two looks at the peers in use. */
 #define LOOK_USEC 10
-/** And between two looks for processes that have died. */
+/** Microseconds between two looks for processes that have died. */
 #define DEAD_USEC 5000
 
-/** What is queued may wait for an answer that no event announces. The oldest operation that has not
- *  ended stands for a wait. */
+/** Queued operations may wait for an answer that no event announces. The oldest operation that has
+ *  not ended represents a wait. */
 static void look_after_locked(nicstride_peer_t *p, void *arg)
 {
     const uint64_t now = *(const uint64_t *)arg;
@@ -87,7 +88,7 @@ static void look_after_locked(nicstride_peer_t *p, void *arg)
     nicstride_wake(&p->observed.patience, p, now);
 }
 
-/** True if so many microseconds have passed. Several threads may find so. */
+/** True if `pause` microseconds have passed. Several threads may get true. */
 static bool is_due(uint64_t *last, uint64_t now, double pause)
 {
     if (now - __atomic_load_n(last, __ATOMIC_RELAXED) < (uint64_t)(pause * nicstride_usec()))

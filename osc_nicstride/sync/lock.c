@@ -138,7 +138,7 @@ static int mpi_unlock(int target, ompi_win_t *win)
     return error;
 }
 
-/* ---- MPI_Win_lock_all ----------------------------------------------------------------------- */
+/* ---- MPI_Win_lock_all ------------------------------------------------------------------------ */
 
 static int mpi_lock_all(int assert, ompi_win_t *win)
 {

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The bytes of the window that a message is about, and the accesses to them that take longer
- *  than a handler. */
+/** @file The bytes of the window that a message accesses, and the accesses that take longer than a
+ *  handler. */
 #include "osc_nicstride/target/access.h"
 
 #include <stdlib.h>
@@ -34,7 +34,7 @@ nicstride_cached_layout_t *nicstride_cached_layout_locked(const nicstride_incomi
     return NULL;
 }
 
-/** Where the message begins in its layout. */
+/** Where the message begins in its layout, as a packed position. */
 static uint64_t begin_of(const nicstride_msg_t *msg)
 {
     return (msg->flags & NICSTRIDE_MSG_SLICE) ? 0 : msg->offset;
@@ -51,7 +51,7 @@ static bool target_holds(const nicstride_module_t *m, const nicstride_msg_t *msg
     return nicstride_layout_fits(l, msg->disp, nicstride_info(m, m->rank)->size);
 }
 
-/** What the message says of the bytes, or the list whose id it has. */
+/** Gets the layout that the message describes, or the list whose id it has. */
 static bool decode(const nicstride_incoming_t *in, onic_layout_t *l)
 {
     const nicstride_msg_t *msg = in->msg;
@@ -133,7 +133,7 @@ static bool is_in_window(const nicstride_pending_access_t *a)
     return target_holds(a->m, &a->msg, &a->layout);
 }
 
-/** The next one that is to be cancelled and was not yet. */
+/** The next access that must be cancelled and has not been. */
 static nicstride_pending_access_t *next_to_cancel(const nicstride_module_t *m, bool all)
 {
     nicstride_pending_access_t *a = LIST_FIRST(&m->accesses);
@@ -149,7 +149,7 @@ bool nicstride_end_accesses_locked(nicstride_module_t *m, bool all)
 
     LIST_FOREACH(a, &m->accesses, of_window)
         a->cancelled = false;
-    /* From the begin each time: cancelling one may end it, and others. */
+    /* Start again from the beginning each time: cancelling an access may end it, and others. */
     while ((a = next_to_cancel(m, all)) != NULL) {
         a->cancelled = true;
         a->cancel(a);

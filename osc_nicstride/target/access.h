@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The bytes of the window that a message is about, and the accesses to them that take longer
- *  than a handler. Transport lock. */
+/** @file The bytes of the window that a message accesses, and the accesses that take longer than a
+ *  handler. Transport lock. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,18 +13,18 @@
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/window/module.h"
 
-/** A message with NICSTRIDE_MSG_CACHED came. Returns the list that it names; NULL where that is not
- *  there, or the message has a slice, which is kept. */
+/** To be called for a message with NICSTRIDE_MSG_CACHED. Returns the list that it names; NULL if
+ *  that does not exist, or if the message has a slice, which is stored. */
 nicstride_cached_layout_t *nicstride_cached_layout_locked(const nicstride_incoming_t *in);
 
-/** Decodes the layout of a message and makes sure that all it names is in the window. Returns an
- *  MPI error class, 0 where all is well; the caller frees the layout then. Its offsets count from
+/** Decodes the layout of a message and makes sure that all bytes it describes are in the window.
+ *  Returns an MPI error class, or 0; then the caller frees the layout. Its offsets count from
  *  `*base_p`, and the message begins at its packed position `*at_p`. */
 int nicstride_open_target(const nicstride_incoming_t *in, onic_layout_t *l, char **base_p,
                           uint64_t *at_p);
 
-/** The bytes [at, at + len) of the window, from its begin or by their address where it is dynamic;
- *  NULL where not all of them are there. */
+/** The address of bytes [at, at + len) of the window, where `at` is an offset or, in a dynamic
+ *  window, an address. NULL if not all of them exist. */
 static inline char *nicstride_window_bytes(const nicstride_module_t *m, uint64_t at, uint64_t len)
 {
     nicstride_region_t region;
@@ -35,7 +35,8 @@ static inline char *nicstride_window_bytes(const nicstride_module_t *m, uint64_t
     return at <= size && len <= size - at ? (char *)m->base + at : NULL;
 }
 
-/** The bytes of a message without a layout; NULL where it has one, or they are outside. */
+/** The address of a message's bytes if it has no layout; NULL if it has one, or they are outside of
+ *  the window. */
 static inline char *nicstride_contiguous_target(const nicstride_incoming_t *in, uint64_t len)
 {
     const nicstride_module_t *m = in->m;
@@ -51,31 +52,33 @@ static inline char *nicstride_contiguous_target(const nicstride_incoming_t *in, 
     return (char *)m->base + at;
 }
 
-/** An access that takes longer than the handler of its message: first in the handler's record of
- *  it. Until it ends the bytes are read or written, even if they are detached meanwhile. */
+/** An access that takes longer than the handler of its message. It is the first member of the
+ *  handler's own record. Until it ends, the bytes are read or written even if they are detached
+ *  meanwhile. */
 typedef struct nicstride_pending_access {
     LIST_ENTRY(nicstride_pending_access) of_window;
     nicstride_module_t *m; /**< NULL: the window is gone */
     nicstride_peer_t *p;
     nicstride_msg_t msg;
-    onic_layout_t layout; /**< of the window; owned */
+    onic_layout_t layout; /**< in the window; owned */
     char *base;
-    uint64_t at; /**< where the message begins in it */
-    /** Ends it early, by itself or later; NULL: it ends soon. */
+    uint64_t at; /**< the packed position at which the message begins */
+    /** Ends the access early, at once or later; NULL: it ends soon anyway. */
     void (*cancel)(struct nicstride_pending_access *a);
-    bool cancelled; /**< it has been */
+    bool cancelled; /**< `cancel` was called */
 } nicstride_pending_access_t;
 
-/** Makes the record of a message, of `size` bytes. As nicstride_open_target, or MPI_ERR_NO_MEM. */
+/** Makes the record of a message, of `size` bytes. Returns as nicstride_open_target, or
+ *  MPI_ERR_NO_MEM. */
 int nicstride_access_open(const nicstride_incoming_t *in, size_t size, void **access_p);
-/** It is over, and the origin learns that, with `error` (0: none). */
+/** Ends the access and tells the origin, with `error` (0: none). */
 void nicstride_access_end(nicstride_pending_access_t *a, int error);
-/** The same where the origin learns of it in another way. */
+/** The same if the origin learns of it in another way. */
 void nicstride_access_close(nicstride_pending_access_t *a);
-/** The program has detached memory, or, with `all`, frees the window: transfers through receive
- *  buffers that use such memory are ended with an error; those by message are waited for, unless
- *  the window is freed. False while there is one: call it again, with the transport unlocked in
- *  between. */
+/** Called after the program detached memory, or, with `all`, to free the window. Ends transfers
+ *  through receive buffers that use such memory with an error; those by message are awaited, unless
+ *  the window is freed. False while one remains: then call it again, after unlocking the
+ *  transport. */
 bool nicstride_end_accesses_locked(nicstride_module_t *m, bool all);
-/** The accesses that are left outlive the window. */
+/** Lets the remaining accesses outlive the window. */
 void nicstride_forget_accesses_locked(nicstride_module_t *m);

@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Answers: how an origin learns that its message has had its effect, and gets what it asked
- *  for: by a message, with a reply, or in the cache line that both share (reply_line.h). */
+/** @file Answers: how an origin learns that its message took effect, and gets the data that it
+ *  asked for: by an acknowledgement, by a reply, or in the cache line that both share
+ *  (reply_line.h). */
 #include "common/support/handle.h"
 #include "osc_nicstride/check/check.h"
 #include "osc_nicstride/queue/send.h"
@@ -17,7 +18,7 @@ void nicstride_freed_locked(nicstride_peer_t *p, const nicstride_msg_t *msg)
         onic_credit_freed(p->wire, p->account, kept, false);
 }
 
-/** Counts a message as applied. True: an acknowledgement is due, of `*count_p` and `*error_p`. */
+/** Counts a message as applied. True if an acknowledgement is due, of `*count_p` and `*error_p`. */
 static bool count_applied(nicstride_module_t *m, nicstride_peer_t *p, const nicstride_msg_t *msg,
                           int error, uint64_t *count_p, int *error_p)
 {
@@ -40,7 +41,7 @@ static void acknowledge(nicstride_peer_t *p, uint64_t count, int error)
     nicstride_send_header_locked(p, &msg);
 }
 
-/** In the reply line, where there is one and it takes the answer; else false. */
+/** Answers in the reply line. False if there is none, or it does not take the answer. */
 static bool answer_in_reply_line(nicstride_peer_t *p, const nicstride_msg_t *to, uint64_t count,
                                  const void *data, size_t len)
 {
@@ -49,13 +50,13 @@ static bool answer_in_reply_line(nicstride_peer_t *p, const nicstride_msg_t *to,
     if (p->flow.reply_line_there == NULL || !nicstride_reply_line_takes(to->count, count, len) ||
         !onic_handle_has_word(to->handle))
         return false;
-    /* The first answer is a message, which makes an endpoint: without one UCX does not look into
-     * its queue in shared memory, but leaves that to a thread that has to be woken. */
+    /* The first answer is a message, which makes an endpoint: without one UCX does not poll its
+     * queue in shared memory, but leaves that to a thread that has to be woken. */
     if (!p->flow.reply_line_used) {
         p->flow.reply_line_used = true;
         return false;
     }
-    /* Read once, and so that no element is torn: others may be writing there. */
+    /* Read only once and without tearing elements, as others may be writing there. */
     if (len > 0)
         onic_copy_out(few, data, len);
     nicstride_reply_line_answer(p->flow.reply_line_there, count,
@@ -92,7 +93,7 @@ void nicstride_reply_locked(const nicstride_incoming_t *in, const void *data, ui
     int earlier;
 
     nicstride_check_refused_locked(in->m, in->p, in->msg, error);
-    /* The reply itself has its error. */
+    /* The reply itself carries its error. */
     (void)count_applied(in->m, in->p, in->msg, 0, &count, &earlier);
     if (error == 0 && earlier == 0 && answer_in_reply_line(in->p, in->msg, count, data, len))
         return;

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What comes from peers: decoded, given to the handler of its kind, put off where a lock is
- *  busy. The handlers of operations are those of the methods' rows. */
+/** @file Messages from peers are decoded, given to the handler of their kind, and deferred if a
+ *  lock is busy. The methods' rows have the handlers of operations. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,12 +27,12 @@ static nicstride_module_t *find_window(uint32_t name)
     return m;
 }
 
-/* ---- messages of no row ---------------------------------------------------------------------- */
+/* ---- messages that belong to no row ---------------------------------------------------------- */
 
 static bool on_reply(const nicstride_incoming_t *in)
 {
     nicstride_on_data(in);
-    /* There may be no other acknowledgement, and nobody but requests that wait for it. */
+    /* There may be no other acknowledgement, and only requests may wait for it. */
     if (in->msg->count != 0)
         nicstride_acknowledged_locked(in->p, in->msg->count, 0);
     return true;
@@ -52,8 +52,8 @@ static bool on_ack(const nicstride_incoming_t *in)
 
 static void each_message(const void *bytes, size_t len);
 
-/** A request for a lock, or its release. What came with it is handled where the lock was free; the
- *  grant and the answer to that go back in one message. */
+/** A request for a lock, or its release. What came with the request is handled if the lock was
+ *  free; the grant and the answer go back in one message. */
 static bool on_lock(const nicstride_incoming_t *in)
 {
     const bool collects = nicstride_collects;
@@ -80,7 +80,7 @@ static bool on_grant(const nicstride_incoming_t *in)
         nicstride_window_lock_answered_locked(in->m, in->msg->op, error);
     else if (in->msg->count < (uint64_t)in->m->size)
         target = in->m->peer[in->msg->count];
-    /* Of whom a lock was asked there is a peer. */
+    /* There is a peer for every process that was asked for a lock. */
     if (target != NULL)
         nicstride_lock_answered_locked(target, error, (in->msg->op & NICSTRIDE_LOCK_DONE) != 0);
     return true;
@@ -136,7 +136,7 @@ static const nicstride_handler_t handlers[] = {
     {.kind = NICSTRIDE_MSG_LAYOUT, .handle = on_layout},
 };
 
-/* By kind; written before a window is made, transport lock. */
+/* The handlers by kind. Written before a window is made; transport lock. */
 static const nicstride_handler_t *by_kind[NICSTRIDE_MSG_LAST];
 
 static void add_handlers(const nicstride_handler_t *h, size_t n)
@@ -166,16 +166,15 @@ static bool handle(const nicstride_incoming_t *in)
     return by_kind[in->msg->type]->handle(in);
 }
 
-/* ---- messages that are put off ----------------------------------------------------------------
- */
+/* ---- deferred messages ----------------------------------------------------------------------- */
 
-/* Each window has a line: first come, first served, so that what an origin has sent keeps its
- * order. What it may hold is bounded by credit; how much that is (footprint) is counted.
+/* Each window has a queue of deferred messages: first come, first served, so that an origin's
+ * messages keep their order. Credit bounds its contents; the bytes (footprint) are counted.
  * Transport lock. */
 static LIST_HEAD(, nicstride_module) lines = LIST_HEAD_INITIALIZER(lines); /* with somebody in it */
 static size_t deferred_bytes;
 
-/** True if it is to be put off, whether or not what it takes is free. */
+/** True if the message must be deferred even if what it needs is free. */
 static bool stands_behind(const nicstride_peer_t *p, const nicstride_msg_t *msg)
 {
     return (p->module->deferred_for_lock > 0 && holds(msg, NICSTRIDE_TAKES_LOCK)) ||
@@ -204,13 +203,13 @@ static size_t behind(const nicstride_msg_t *msg)
     return msg->layout_len + (nicstride_msg_has_ticket(msg->type) ? NICSTRIDE_TICKET_BYTES : 0);
 }
 
-/** What one that was allocated takes up. */
+/** Bytes that an allocated deferred message takes up. */
 static size_t footprint(const nicstride_deferred_t *d)
 {
     return sizeof(*d) + behind(&d->msg) + d->len;
 }
 
-/** It is done with. */
+/** Removes a deferred message that was handled. */
 static void take_out(nicstride_deferred_t *d)
 {
     nicstride_module_t *m = d->p->module;
@@ -228,8 +227,9 @@ static void take_out(nicstride_deferred_t *d)
     free(d);
 }
 
-/** A request for a lock, or its release, has its place with the peer: its answer could not be an
- *  error, and each origin has at most one of either under way for each of the two locks. */
+/** Defers a request for a lock, or its release. The peer has space for these, as they cannot be
+ *  refused with an error; each origin has at most one of either under way for each of the two
+ *  locks. */
 static void defer_lock(const nicstride_incoming_t *in)
 {
     const bool of_window = nicstride_lock_is_of_window(in->msg->op & NICSTRIDE_LOCK_TYPE);
@@ -237,7 +237,7 @@ static void defer_lock(const nicstride_incoming_t *in)
         &in->p->served.deferred[2 * of_window + (in->msg->type == NICSTRIDE_MSG_UNLOCK)];
 
     *d = (nicstride_deferred_t){.msg = *in->msg};
-    d->msg.len = 0; /* what came with a request is dropped */
+    d->msg.len = 0; /* the contents of a request are dropped */
     append(in->p, d);
 }
 
@@ -275,7 +275,7 @@ static void defer(const nicstride_incoming_t *in)
     append(in->p, d);
 }
 
-/** Handles what waits in a window, until a lock is busy: false then. */
+/** Handles a window's deferred messages until a lock is busy; then false. */
 static bool run_line(nicstride_module_t *m, int *n_p)
 {
     static uint64_t pass;
@@ -294,8 +294,8 @@ static bool run_line(nicstride_module_t *m, int *n_p)
             .list = d->list,
         };
 
-        /* What one origin has sent takes its turn: behind what comes through receive buffers, or
-         * was put off before and still waits (in this pass). */
+        /* An origin's messages are handled in turn: after transfers through receive buffers, and
+         * after earlier ones that still wait (in this pass). */
         if (p->served.moving > 0 || p->served.waited == pass) {
             p->served.waited = pass;
             next = TAILQ_NEXT(d, of_line);
@@ -323,8 +323,8 @@ int nicstride_run_deferred(void)
         next = LIST_NEXT(m, of_lines);
         busy = !run_line(m, &n) || busy;
     }
-    /* Work is left: the progressing thread comes back soon. What waits for buffers is called
-     * for. */
+    /* If work is left, the progressing thread comes back soon. When buffers become free, this is
+     * called. */
     return busy || left || lost < 0 || !flushed ? -1 : n + lost;
 }
 
@@ -341,8 +341,8 @@ void nicstride_drop_deferred_locked(nicstride_module_t *m)
 
 /* ---- entry ----------------------------------------------------------------------------------- */
 
-/** Finds the window and the sender. False where there is nobody to handle it for; a window that is
- *  gone is nothing unusual: late acknowledgements and releases. */
+/** Finds the window and the sender. False if there is nobody to handle the message. A window that
+ *  is gone is not unusual: acknowledgements and releases may be late. */
 static bool find(nicstride_incoming_t *in)
 {
     in->m = find_window(in->msg->win);
@@ -350,7 +350,7 @@ static bool find(nicstride_incoming_t *in)
         return false;
     in->p = nicstride_peer_locked(in->m, (int)in->msg->origin);
     if (in->p == NULL) {
-        /* There is no memory for what is to be known of the sender: it must not wait for this. */
+        /* There is no memory to record the sender, which must not wait for an answer. */
         onic_peer_t *wire = nicstride_wire_locked(in->m, (int)in->msg->origin);
 
         drop(wire, in->msg, in->layout);
@@ -378,14 +378,15 @@ static void one_message(const void *header, size_t header_len, const void *data,
     const uint64_t kept = nicstride_msg_kept(&msg);
     if (kept > 0)
         onic_credit_arrived(in.p->wire, in.p->account, kept, false);
-    /* Not yet satisfied, so no acknowledgement goes out here but with the effect. */
+    /* This cannot be satisfied yet, so an acknowledgement goes out only with the message's
+     * effect. */
     if (msg.count != 0 && holds(&msg, NICSTRIDE_OPERATES))
         nicstride_flush_asked_locked(in.p, msg.count);
     if (stands_behind(in.p, &msg) || !handle(&in))
         defer(&in);
 }
 
-/** Messages that came in one. */
+/** Handles the messages of a batch. */
 static void each_message(const void *bytes, size_t len)
 {
     const void *message;
@@ -395,7 +396,7 @@ static void each_message(const void *bytes, size_t len)
         one_message(message, message_len, NULL, 0);
 }
 
-/** The same; the replies go back in one. */
+/** The same; the replies go back in one message. */
 static void batch(const void *bytes, size_t len)
 {
     nicstride_collects = true;

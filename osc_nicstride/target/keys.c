@@ -13,7 +13,7 @@
 struct nicstride_registered {
     nicstride_key_pieces_t pieces;
     nicstride_of_rows_t word;
-    uint64_t *generation; /**< dynamic: the word, in a page of its own */
+    uint64_t *generation; /**< dynamic windows: the word, in a page of its own */
 };
 
 /* ---- what a target has registered ------------------------------------------------------------ */
@@ -57,7 +57,7 @@ static nicstride_registered_t *registered(nicstride_module_t *m)
     return e;
 }
 
-/** The region of the window around a place; false where that is not in it. */
+/** Finds the region of the window around a place; false if that is outside. */
 static bool find_region(const nicstride_module_t *m, uint64_t at, nicstride_span_t *span)
 {
     nicstride_region_t region = {0, nicstride_info(m, m->rank)->size};
@@ -76,8 +76,9 @@ static void register_by(nicstride_module_t *m, nicstride_of_rows_t *of, void *ba
             of->row[i] = nicstride_rkey_ops(i)->register_memory(m, base, bytes);
 }
 
-/** The piece of own memory around `at`, registered by those of `rows` that can; NULL where there is
- *  none, or memory is exhausted. `word` gets what they have of a dynamic window's word. */
+/** Returns the piece of this process's memory around `at`, after registering it with those of
+ *  `rows` that can. NULL if there is none, or memory is exhausted. `word` gets the registrations of
+ *  a dynamic window's word. */
 static const nicstride_key_piece_t *register_piece(nicstride_module_t *m, uint64_t at,
                                                    uint32_t rows, const nicstride_of_rows_t **word)
 {
@@ -121,7 +122,7 @@ void nicstride_withdraw_detached_locked(nicstride_module_t *m)
             e->pieces.piece[kept++] = *piece;
             continue;
         }
-        /* Adapters read it. */
+        /* Adapters read this. */
         __atomic_fetch_add(e->generation, 1, __ATOMIC_SEQ_CST);
         withdraw(&piece->of);
     }
@@ -143,7 +144,7 @@ void nicstride_withdraw_all_locked(nicstride_module_t *m)
     m->registered = NULL;
 }
 
-/* ---- asked ----------------------------------------------------------------------------------- */
+/* ---- questions ------------------------------------------------------------------------------- */
 
 static void offer(const nicstride_incoming_t *in, nicstride_keys_t *k, unsigned row,
                   nicstride_part_of_t part, void *memory)
@@ -184,7 +185,7 @@ static void answer(const nicstride_incoming_t *in)
     nicstride_send_keys_locked(in->p, NICSTRIDE_KEYS_TELL, place, &k);
 }
 
-/* ---- told ------------------------------------------------------------------------------------ */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 static void take(const nicstride_incoming_t *in, const nicstride_span_t *span)
 {
@@ -207,7 +208,7 @@ static void take(const nicstride_incoming_t *in, const nicstride_span_t *span)
             any = any || piece.of.row[blob.row] != NULL;
         }
     }
-    /* A refusal says nothing of the keys that there are, and has no generation. */
+    /* A refusal does not affect existing keys, and has no generation. */
     if (span->size > 0)
         nicstride_rkey_cache_add_locked(in->p, &piece, &word);
     if (!any) {

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What comes from peers: where messages enter, and what handlers answer. All run with the
- *  transport lock held, in any thread: nothing here waits, or touches an object of Open MPI except
- *  to read predefined ones. What a message says is checked against the window. */
+/** @file Handling of messages from peers: where they enter, and how handlers answer. Everything
+ *  runs with the transport lock held, in any thread: nothing here waits, or uses objects of Open
+ *  MPI except to read predefined ones. The contents of messages are checked against the window. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,49 +14,47 @@
 #include "osc_nicstride/target/access.h"
 #include "osc_nicstride/window/module.h"
 
-/* ---- for the transport and for windows (dispatch.c) -------------------------------------------
- */
+/* ---- for the transport and for windows (dispatch.c) ------------------------------------------ */
 
-/** Finds the handlers of all kinds of messages, those of rows among them. Before a window is made;
- *  MPI threads, no lock held. */
+/** Finds the handlers for all kinds of messages, including those of rows. Called before a window is
+ *  made; MPI threads, no lock held. */
 void nicstride_find_handlers(void);
-/** The transport's function for messages; transport.h describes the parameters. */
+/** Handles a message for the transport; transport.h describes the parameters. */
 void nicstride_am(onic_peer_t *from, const void *header, size_t header_len, const void *data,
                   size_t len, onic_rndv_t *rndv);
-/** Tries what had to be put off; the transport's deferred function. */
+/** Tries deferred messages again. The transport's deferred function. */
 int nicstride_run_deferred(void);
-/** Drops what was put off for a window that goes away. */
+/** Drops the deferred messages of a window that goes away. */
 void nicstride_drop_deferred_locked(nicstride_module_t *m);
 
 /* ---- answering (answer.c) -------------------------------------------------------------------- */
 
-/** What was kept for a message of the peer is free again. Part of the next two; for one that ends
- *  without them. */
+/** Gives back the credit for what was kept for a message of the peer. Part of the next two
+ *  functions; for messages that end without them. */
 void nicstride_freed_locked(nicstride_peer_t *p, const nicstride_msg_t *msg);
 
-/** The message has had its effect: counts it and, where it asks for that, lets the origin know,
- *  with `error` (0: none). Of messages without a reply; those that end later keep what it said. */
+/** Counts a message as applied and, if it asks for that, tells the origin, with `error` (0: none).
+ *  For messages without a reply. A handler that ends later keeps the message's header for this. */
 void nicstride_applied_locked(nicstride_module_t *m, nicstride_peer_t *p,
                               const nicstride_msg_t *msg, int error);
 
 /** The same for a message with a reply: `len` bytes at `data`, up to nicstride_inline_max, which
- *  are copied; or an error, with which `len` bytes of the operation will get no data. */
+ *  are copied; or an error, and then `len` bytes of the operation will get no data. */
 void nicstride_reply_locked(const nicstride_incoming_t *in, const void *data, uint64_t len,
                             int error);
 
-/** The peer wants an acknowledgement once so many messages are applied. */
+/** Notes that the peer wants an acknowledgement once `upto` messages are applied. */
 void nicstride_flush_asked_locked(nicstride_peer_t *p, uint64_t upto);
 
-/** Begins a reply to the operation that a message belongs to. */
+/** Begins a reply to the operation to which a message belongs. */
 void nicstride_reply_init(const nicstride_peer_t *p, const nicstride_msg_t *to,
                           nicstride_msg_t *msg, uint64_t len);
 
-/* ---- keys (keys.c) ----------------------------------------------------------------------------
- */
+/* ---- keys (keys.c) --------------------------------------------------------------------------- */
 
-/** Keys are asked for, or told. */
+/** Handles a question for keys, or an answer. */
 bool nicstride_on_keys(const nicstride_incoming_t *in);
-/** Memory was detached: what of it was registered is so no more. */
+/** Deregisters memory that was detached. */
 void nicstride_withdraw_detached_locked(nicstride_module_t *m);
-/** The window goes away. */
+/** Deregisters all memory of a window that goes away. */
 void nicstride_withdraw_all_locked(nicstride_module_t *m);

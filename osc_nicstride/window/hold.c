@@ -67,8 +67,7 @@ bool nicstride_hold_try(nicstride_hold_t *h, int64_t from, int64_t to)
     return true;
 }
 
-/* ---- updates that need no walk
- * --------------------------------------------------------------- */
+/* ---- updates that need no walk --------------------------------------------------------------- */
 
 static void apply_bytes(const nicstride_apply_t *a, void *at, const void *src, void *old, size_t n)
 {

@@ -66,8 +66,7 @@ static inline bool nicstride_hold_try_layout(nicstride_hold_t *h, const onic_lay
 
 void nicstride_hold_give(nicstride_hold_t *h);
 
-/* ---- updates that need no walk
- * --------------------------------------------------------------- */
+/* ---- updates that need no walk --------------------------------------------------------------- */
 
 /** Updates `n` contiguous elements at `at`, which is `disp` bytes into the target's memory. Waits
  *  and returns as nicstride_hold_take; MPI threads. `src` and `old` are as in nicstride_apply. */

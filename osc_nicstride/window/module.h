@@ -380,8 +380,7 @@ int nicstride_sync_error(const nicstride_module_t *m, const char *call, const ch
 /** Prints why a window could not be made, and returns `rc`. */
 int nicstride_select_error(int rc, const char *reason);
 
-/* ---- peers in use
- * -------------------------------------------------------------------------------
+/* ---- peers in use -------------------------------------------------------------------------------
  *
  * The peers of a window that need attention: operations are under way or not yet flushed, or an
  * error is still to be returned. So work on all peers costs only what a program uses. A peer
@@ -436,8 +435,7 @@ void nicstride_used_end(nicstride_module_t *m);
 /** Calls `f` for all peers in the lists of all windows. Transport lock. */
 void nicstride_used_each_locked(void (*f)(nicstride_peer_t *p, void *arg), void *arg);
 
-/* ---- transfers
- * ----------------------------------------------------------------------------------
+/* ---- transfers ----------------------------------------------------------------------------------
  *
  * A communication call: what it moves from where to where, and which paths it can take. */
 

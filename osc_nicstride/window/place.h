@@ -56,8 +56,7 @@ static inline bool nicstride_wants_pages(const char *alignment)
     return *end == '\0' && n > NICSTRIDE_LINE && (n & (n - 1)) == 0;
 }
 
-/* ---- tables
- * -------------------------------------------------------------------------------------
+/* ---- tables -------------------------------------------------------------------------------------
  *
  * What a window keeps for each rank, and what it exchanges to be made. Values that are equal in
  * all ranks are kept once; others once per node, in shared memory. */

@@ -14,7 +14,7 @@
 
 #define FIRST_REGIONS 8
 
-/* ---- the table ------------------------------------------------------------------------------ */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static uint64_t last_byte(const nicstride_region_t *r)
 {
@@ -186,7 +186,7 @@ void nicstride_regions_fini(nicstride_regions_t *t)
     *t = (nicstride_regions_t){0};
 }
 
-/* ---- layouts -------------------------------------------------------------------------------- */
+/* ---- layouts --------------------------------------------------------------------------------- */
 
 /** True if these bytes are in the region that was found last, or in another one. */
 static bool holds(const nicstride_regions_t *t, uint64_t first, uint64_t n, nicstride_region_t *in)

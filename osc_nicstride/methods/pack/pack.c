@@ -16,8 +16,7 @@
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/wait.h"
 
-/* ---- cost --------------------------------------------------------------------------------------
- */
+/* ---- cost ------------------------------------------------------------------------------------ */
 
 /** Equation (2) for the first message. For those that follow, the sender packs, the network moves
  *  data and the receiver unpacks at the same time: the slowest of the three counts. */
@@ -43,8 +42,7 @@ static bool anywhere(const nicstride_transfer_t *t)
     return true;
 }
 
-/* ---- sending at once
- * ----------------------------------------------------------------------------
+/* ---- sending at once ----------------------------------------------------------------------------
  *
  * A short transfer goes in one message, without an operation object unless something comes back. A
  * burst of such transfers takes 20 to 35 % longer through the queue. */
@@ -62,8 +60,8 @@ static bool may_start(nicstride_peer_t *p, uint64_t kept)
     if (!STAILQ_EMPTY(&p->queue.waiting) || p->queue.flushing || p->failed)
         return false;
     nicstride_look_locked(p);
-    return nicstride_may_post_locked(
-        p, kept); /* messages that need more than the most credit are cut */
+    /* What needs more than the most credit is cut. */
+    return nicstride_may_post_locked(p, kept);
 }
 
 /** Bytes of data that the target is sent. */
@@ -241,8 +239,7 @@ static int start(nicstride_transfer_t *t, bool *done_p)
     return start_queued(t);
 }
 
-/* ---- at the target ------------------------------------------------------------------------------
- */
+/* ---- at the target --------------------------------------------------------------------------- */
 
 enum {
     OPERATES = NICSTRIDE_OPERATES,

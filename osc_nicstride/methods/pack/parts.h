@@ -18,8 +18,7 @@ void nicstride_op_by_message_locked(nicstride_op_t *op);
 /** nicstride_op_t's `send`. Transport lock. */
 int nicstride_send_fragment(nicstride_op_t *op);
 
-/* ---- at the target: nicstride_handler_t --------------------------------------------------------
- */
+/* ---- at the target: nicstride_handler_t ------------------------------------------------------ */
 
 bool nicstride_on_put(const nicstride_incoming_t *in);
 bool nicstride_on_get(const nicstride_incoming_t *in);

@@ -212,8 +212,7 @@ bool nicstride_on_getv(const nicstride_incoming_t *in)
     return true;
 }
 
-/* ---- refusals -----------------------------------------------------------------------------------
- */
+/* ---- refusals -------------------------------------------------------------------------------- */
 
 void nicstride_refuse_put(const nicstride_incoming_t *in, int error)
 {
