@@ -4,21 +4,21 @@
  */
 /** @file Changes of lock queues; see lock_queue.h.
  *
- *  What processes of other nodes are to be told are messages. They are collected under the queue's
- *  lock and sent when that is given back: a thread with the transport lock may be trying for the
- * queue, and a send may have to make a connection first. */
+ *  Messages that tell processes of other nodes are collected while the queue's lock is held, and
+ *  sent after it is released: a thread with the transport lock may be trying to get the queue's
+ *  lock, and a send may first have to make a connection. */
 #include "osc_nicstride/sync/lock_queue.h"
 
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/window/control.h"
 
-/** What ranks on other nodes are to be sent. */
+/** Messages to be sent to ranks on other nodes. */
 typedef struct told {
     struct {
         uint32_t rank;
         /** Of the lock that it has got; 0: it is asked to leave, or will get none. */
         uint32_t type;
-        int status; /**< why */
+        int status; /**< 0, or why it will not get the lock */
     } note[64];
     unsigned n;
 } told_t;
@@ -37,7 +37,8 @@ static bool is_of_window(const nicstride_module_t *m, int local)
     return local == nicstride_ctl_of_window(m);
 }
 
-/** The origin has the lock: tells it by a store where it is of the node. The queue is locked. */
+/** Tells the origin that it has the lock, by a store if it is on this node. The queue's lock is
+ *  held. */
 static void tell(nicstride_module_t *m, int local, uint32_t origin, told_t *remote)
 {
     const int index = onic_node_index(&m->node, origin);
@@ -51,8 +52,8 @@ static void tell(nicstride_module_t *m, int local, uint32_t origin, told_t *remo
         atomic_store_explicit(&nicstride_ctl_granted(m, local)[index], 1, memory_order_release);
 }
 
-/** Asks those who stay in the window's lock to leave, where somebody waits. True where somebody has
- *  left. The queue is locked. */
+/** Asks processes that stay in the window's lock to leave if somebody waits. True if one has left.
+ *  The queue's lock is held. */
 static bool clear(nicstride_module_t *m, int local, told_t *remote)
 {
     nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
@@ -70,7 +71,7 @@ static bool clear(nicstride_module_t *m, int local, told_t *remote)
     return left;
 }
 
-/** Hands the lock to all that can have it now. The queue is locked. */
+/** Grants the lock to every waiter that can have it now. The queue's lock is held. */
 static void hand_on(nicstride_module_t *m, int local, told_t *remote)
 {
     nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
@@ -82,7 +83,7 @@ static void hand_on(nicstride_module_t *m, int local, told_t *remote)
     while (clear(m, local, remote));
 }
 
-/** Takes all processes of other nodes out of the line of a window that has failed. */
+/** Takes all waiting processes of other nodes out of the queue of a window that has failed. */
 static void refuse(nicstride_module_t *m, int local, told_t *remote)
 {
     nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
@@ -119,8 +120,8 @@ static void send_locked(nicstride_module_t *m, int local, const told_t *remote)
     }
 }
 
-/** Takes the lock of a queue. A thread with the transport lock only tries: where that is
- * NICSTRIDE_QUEUE_BUSY for ever there is no use in trying again. */
+/** Takes the lock of a queue. A thread with the transport lock only tries, which returns
+ *  NICSTRIDE_QUEUE_BUSY. It returns an error if trying again would be useless. */
 static int take_queue(nicstride_module_t *m, onic_owned_lock_t *lock, bool wire_locked)
 {
     if (!wire_locked)
@@ -138,7 +139,7 @@ void nicstride_queue_is_busy_locked(void)
     onic_transport_ask(ONIC_AM_OSC, ONIC_LOCKED);
 }
 
-/** A queue's place in the module's `untold`. */
+/** The queue's bit in the module's `untold`. */
 static unsigned bit_of(bool of_window)
 {
     return of_window ? 2 : 1;
@@ -155,7 +156,7 @@ int nicstride_change_queue(nicstride_module_t *m, int local, nicstride_change_t 
         const bool broken = nicstride_is_broken(m);
         const int rc = take_queue(m, lock, wire_locked);
 
-        /* What is done is not to be done again: what is left is to tell. */
+        /* The change is done and must not be repeated; only the telling is left. */
         if (rc == NICSTRIDE_QUEUE_BUSY && changed) {
             m->untold |= bit_of(is_of_window(m, local));
             nicstride_queue_is_busy_locked();

@@ -15,11 +15,11 @@
 
 /* ---- origin ---------------------------------------------------------------------------------- */
 
-/** How many messages the peer is to wait for. */
+/** Publishes the number of messages for which the peer must wait. */
 static void publish_count_locked(nicstride_peer_t *p)
 {
     const nicstride_module_t *m = p->module;
-    /* A failed peer is not to wait for messages that do not get there. */
+    /* A failed peer must not wait for messages that will never arrive. */
     const uint64_t count = p->failed ? p->flow.tx.acked : p->flow.tx.sent;
 
     if (p->flow.closed == count)
@@ -48,7 +48,7 @@ int nicstride_close_epoch(nicstride_module_t *m)
         onic_transport_unlock();
         nicstride_used_end(m);
     }
-    /* Stores of direct transfers come before whatever shows the target that they are there. */
+    /* Stores of direct transfers must precede whatever shows the target that they are done. */
     atomic_thread_fence(memory_order_seq_cst);
     return error;
 }
@@ -97,7 +97,7 @@ static void ask_again(nicstride_peer_t *p)
 
 void nicstride_confirm_all(nicstride_module_t *m)
 {
-    /* Every target is asked before any is waited for. */
+    /* Every target is asked before any is awaited. */
     for (int i = 0; i < m->size; i++)
         if (m->peer[i] != NULL)
             ask_again(m->peer[i]);
@@ -117,7 +117,7 @@ void nicstride_confirm_all(nicstride_module_t *m)
 
 /* ---- target ---------------------------------------------------------------------------------- */
 
-/** Messages that a process had sent here, in all, when it last closed an epoch. */
+/** The number of messages that a process had sent here in all when it last closed an epoch. */
 static uint64_t count_of(const nicstride_peer_t *p)
 {
     const nicstride_module_t *m = p->module;
@@ -128,7 +128,7 @@ static uint64_t count_of(const nicstride_peer_t *p)
                                 memory_order_acquire);
 }
 
-/** A wait for what one origin has sent. */
+/** A wait for the messages of one origin. */
 typedef struct applied {
     nicstride_peer_t *p;
     bool lost;
@@ -186,12 +186,12 @@ int nicstride_take_applied_error(nicstride_module_t *m, const char *call)
 /** A wait within a fence. */
 typedef struct arrival {
     nicstride_module_t *m;
-    int next; /**< process of the node whose operations are looked at */
-    int lost; /**< an error class, where it cannot end */
+    int next; /**< the process of the node whose operations are checked next */
+    int lost; /**< an error class if the wait cannot end */
 } arrival_t;
 
-/** Sends to the first process of another node. This process will know if the one from which the
- *  next message is to come is lost while I wait for it: there is a connection then. */
+/** Sends to the first process of another node. Also connects to the node that sends the next
+ *  message, so that its loss is noticed during the wait. */
 static void send_to_node_locked(nicstride_module_t *m)
 {
     nicstride_fence_t *f = &m->fence;
@@ -211,7 +211,7 @@ static void send_to_node_locked(nicstride_module_t *m)
     nicstride_send_header_locked(p, &msg);
 }
 
-/** The error class of a loss for which nobody more will enter, or 0. */
+/** The error class of a loss after which not all will enter, or 0. */
 static int loss_locked(nicstride_module_t *m)
 {
     const int from = nicstride_fence_from(&m->fence);
@@ -250,7 +250,7 @@ static bool have_entered(void *arg)
     }
 }
 
-/** True if everything has been applied here. The window is on one node. */
+/** True if everything has been applied here, for a window on one node. */
 static bool all_applied_locked(arrival_t *a)
 {
     nicstride_module_t *m = a->m;
@@ -297,7 +297,7 @@ void nicstride_await_done(nicstride_module_t *m, int target)
     __atomic_store_n(&m->done[(size_t)target * m->done_step], m->fenced, __ATOMIC_RELEASE);
 }
 
-/** All members are on this node. */
+/** Leaves a fence of a window on one node. */
 static int leave_on_node(nicstride_module_t *m, bool counted)
 {
     const int error = counted ? nicstride_take_applied_error(m, "MPI_Win_fence") : OMPI_SUCCESS;
@@ -305,7 +305,7 @@ static int leave_on_node(nicstride_module_t *m, bool counted)
     nicstride_fence_set_done(&m->fence);
     m->fenced = m->fence.number;
     __atomic_store_n(&m->done[(size_t)m->rank * m->done_step], m->fenced, __ATOMIC_RELEASE);
-    /* Memory of others may be read without a call. */
+    /* The memory of others may be read without a call. */
     for (int i = 0; i < m->size && m->flavor == MPI_WIN_FLAVOR_SHARED; i++)
         if (!nicstride_is_past_fence(m, i))
             nicstride_await_done(m, i);
@@ -330,7 +330,8 @@ int nicstride_fence_all(nicstride_module_t *m, bool counted)
     if (counted)
         error = one_node ? nicstride_close_epoch(m)
                          : nicstride_flush_all_peers(m, NICSTRIDE_FLUSH_REMOTE);
-    else /* What comes while others have left it and this process has not is of the next epoch. */
+    else /* Errors that come after others have left, but before this process has, belong to the next
+            epoch. */
         (void)nicstride_take_applied_error(m, NULL);
     atomic_thread_fence(memory_order_seq_cst);
     nicstride_fence_begin(&m->fence, error != OMPI_SUCCESS);
@@ -357,7 +358,7 @@ int nicstride_win_fence(int assert, ompi_win_t *win)
         return nicstride_sync_error(m, "MPI_Win_fence", wrong, -1);
     rc = nicstride_fence_all(m, (assert &MPI_MODE_NOPRECEDE) == 0);
     nicstride_check_fence(m, (assert &MPI_MODE_NOPRECEDE) != 0);
-    /* What came until now belongs to the epoch that ends here. */
+    /* Errors that came until now belong to the epoch that ends here. */
     if (assert & MPI_MODE_NOSUCCEED)
         NICSTRIDE_LOCKED(m, (void)nicstride_epoch_fence(&m->epoch, true));
     return rc;

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Counted epochs: in active target no operation is acknowledged. An origin that closes an
- *  epoch publishes how many messages it has sent, the target waits until it has applied as many.
- *  MPI threads, no lock held. */
+/** @file Counted epochs: in active target, operations are not acknowledged. An origin that closes
+ *  an epoch publishes how many messages it has sent; the target waits until it has applied that
+ *  many. MPI threads, no lock held. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,43 +13,46 @@
 #include "osc_nicstride/window/module.h"
 
 /** The origin's part: waits until all operations are locally complete and on their way, and writes
- *  for each process of the node how many messages that took. Returns the first error that a
- *  target has reported. */
+ *  for each process of the node how many messages that took. Returns the first error that a target
+ *  has reported. */
 int nicstride_close_epoch(nicstride_module_t *m);
 
 /** Sends the end of the epoch to a process of another node, in one message with the last operations
- *  if these wait to be sent. False if that is not possible yet: close the epoch first. */
+ *  if these wait to be sent. False if that is not possible yet: then close the epoch first. */
 bool nicstride_complete_along(nicstride_peer_t *p);
 
-/** The target's part, for one origin: waits until the operations of the access epoch that it has
- *  completed are applied here. MPI_ERR_OTHER, with a text that names the call, where it is lost. */
+/** The target's part, for one origin: waits until the operations of the origin's completed access
+ *  epoch are applied here. MPI_ERR_OTHER, with a text that names the call, if the origin is
+ *  lost. */
 int nicstride_await_applied(const char *call, nicstride_peer_t *p);
-/** Are they? */
+/** True if these operations are applied. */
 bool nicstride_is_applied(nicstride_peer_t *p);
-/** The first error of an operation applied here since this was last asked, with a text, or 0;
- *  always where there is no call to name. */
+/** The first error of an operation applied here since the last call, or 0. Prints a text that names
+ *  the call. `call` NULL: discards the error and returns 0. */
 int nicstride_take_applied_error(nicstride_module_t *m, const char *call);
 
-/** Waits until all members have come here, in the order of their fences. Returns the error class of
- *  a loss for which that cannot be, or 0. */
+/** Waits until all members have called this, in the order of their fences. Returns 0, or the error
+ *  class of a loss that makes it impossible. */
 int nicstride_meet(nicstride_module_t *m);
 
-/** All of a fence but what MPI checks. `counted`: operations may have come before it. */
+/** A fence without MPI's checks. `counted`: operations may have preceded it. */
 int nicstride_fence_all(nicstride_module_t *m, bool counted);
 
-/** The target is known to have applied the messages that this process had counted for it. */
+/** Notes that the target is known to have applied the messages that this process had counted for
+ *  it. */
 void nicstride_note_applied(nicstride_peer_t *p);
 
-/** Has every target acknowledge that all is applied; prints the errors that come back. */
+/** Asks every target to acknowledge that everything is applied; prints the errors that come
+ *  back. */
 void nicstride_confirm_all(nicstride_module_t *m);
 
-/* ---- may a target be accessed now? ----------------------------------------------------------- */
+/* ---- access to targets ----------------------------------------------------------------------- */
 
-/** Waits until the target of an access is done with the last fence. */
+/** Waits until the target of an access has finished the last fence. */
 void nicstride_await_done(nicstride_module_t *m, int target);
 
-/** NULL, or why the target may not be accessed now. Notes that it is, and waits until it is done
- *  with the last fence. */
+/** Returns NULL, or why the target may not be accessed now. Notes the access, and waits until the
+ *  target has finished the last fence. */
 static inline const char *nicstride_enter(nicstride_module_t *m, int target)
 {
     const char *wrong;
@@ -60,32 +63,32 @@ static inline const char *nicstride_enter(nicstride_module_t *m, int target)
     return wrong;
 }
 
-/** Request-based calls are for passive-target epochs. */
+/** Checks a request-based call, which needs a passive-target epoch. */
 int nicstride_check_passive(nicstride_module_t *m, const char *call, int target);
 
-/** Enter Open MPI's functions of synchronisation, one for each. They have its arguments, which Open
- * MPI has checked but where a function says otherwise. MPI threads, no lock held; OMPI_SUCCESS, or
- * an error of MPI's or Open MPI's after a text. */
+/** Set Open MPI's functions for synchronisation. The functions have Open MPI's arguments, which
+ *  Open MPI has checked unless a function says otherwise. MPI threads, no lock held. They return
+ *  OMPI_SUCCESS, or an error of MPI's or Open MPI's after a text. */
 void nicstride_active_calls(ompi_osc_base_module_t *calls);
 void nicstride_passive_calls(ompi_osc_base_module_t *calls);
 
 /* ---- flushes --------------------------------------------------------------------------------- */
 
-/** Until when a flush waits. */
+/** What a flush waits for. */
 typedef enum nicstride_flush {
     NICSTRIDE_FLUSH_LOCAL, /**< all operations are locally complete */
-    NICSTRIDE_FLUSH_GIVEN, /**< and get to their targets without further calls of MPI */
+    NICSTRIDE_FLUSH_GIVEN, /**< the same, and they reach their targets without further MPI calls */
     NICSTRIDE_FLUSH_REMOTE /**< they are done at the target */
 } nicstride_flush_t;
 
 /** Waits for all operations to the peer. Returns the first error that came back. */
 int nicstride_flush_peer(nicstride_peer_t *p, nicstride_flush_t kind);
-/** The same for all peers in use: every target is asked before any is waited for. */
+/** The same for all peers in use; every target is asked before any is awaited. */
 int nicstride_flush_all_peers(nicstride_module_t *m, nicstride_flush_t kind);
-/** Waits until all operations to the peer have landed, for one that would overtake them otherwise.
- *  Their errors are left to the next call that synchronises. */
+/** Waits until all operations to the peer have landed, before an operation that would overtake
+ *  them. Their errors are left to the next call that synchronises. */
 void nicstride_land(nicstride_peer_t *p);
-/** An English fragment that says what an error class from a target means. */
+/** A phrase that says what an error class from a target means. */
 const char *nicstride_error_reason(int error);
 
 /** MPI_Win_fence. */

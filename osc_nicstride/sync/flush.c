@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Waiting for operations that go by message: until they are locally complete, or done at the
+/** @file Waiting for operations that go by message, until they are locally complete, or done at the
  *  target. */
 #include <stdatomic.h>
 
@@ -16,25 +16,25 @@
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/queue/operation.h"
 
-/** True if all operations up to the goal are locally complete. They end in any order, and stand in
- *  the list in the order in which they were begun. */
+/** True if all operations up to the goal are locally complete. They end in any order, but the list
+ *  has them in the order in which they began. */
 static bool ended_locked(const nicstride_peer_t *p, uint64_t goal)
 {
     return TAILQ_EMPTY(&p->queue.live) || TAILQ_FIRST(&p->queue.live)->number > goal;
 }
 
-/** A flush that waits. */
+/** A waiting flush. */
 typedef struct flush {
     nicstride_peer_t *p;
     uint64_t goal;
     bool mine;  /* remote: it is this flush's turn */
-    bool given; /* local: and nothing is left with the transport */
-    bool lands; /* remote: errors are left to others */
-    int error;  /* once it is over: what happened to what was flushed, or 0 */
+    bool given; /* local: the transport must have nothing left to send, either */
+    bool lands; /* remote: errors are left to other calls */
+    int error;  /* result: what happened to the flushed operations, or 0 */
 } flush_t;
 
-/** True if what is waited for will never come. A message that needs the lock of a dead process is
- *  put off for ever. */
+/** True if what is awaited will never happen. A message that needs the lock of a dead process is
+ *  deferred for ever. */
 static bool is_hopeless_locked(nicstride_peer_t *p)
 {
     return nicstride_peer_failed_locked(p) || nicstride_is_broken(p->module);
@@ -61,7 +61,7 @@ static bool flushed_locally(void *arg)
     return true;
 }
 
-/** Waits for local completion of what was started before. Returns the error class, or 0. */
+/** Waits for local completion of everything started before. Returns the error class, or 0. */
 static int flush_local(nicstride_peer_t *p, bool given)
 {
     flush_t f = {.p = p, .given = given};
@@ -88,7 +88,7 @@ static void end_remote_locked(flush_t *f)
 
     p->queue.flushing = false;
     nicstride_answered_locked(p);
-    /* A thread that sees the number must also see the data that has come. */
+    /* A thread that sees this number must also see the data that has arrived. */
     if (!p->failed && !nicstride_is_broken(p->module)) {
         if (p->queue.goal == p->queue.enqueued)
             nicstride_order_landed(&p->order);
@@ -99,7 +99,7 @@ static void end_remote_locked(flush_t *f)
     nicstride_pump_locked(p);
 }
 
-/** One thread at a time, so that the goal stands still. */
+/** Only one thread at a time flushes, so that the goal does not move. */
 static bool flushed_remotely(void *arg)
 {
     flush_t *f = arg;
@@ -124,12 +124,12 @@ static bool flushed_remotely(void *arg)
     return over;
 }
 
-/** Waits until the target has acknowledged what was started before. Returns as above. */
+/** Waits until the target has acknowledged everything started before. Returns as above. */
 static int flush_remote(nicstride_peer_t *p)
 {
     flush_t f = {.p = p};
 
-    /* In active target the target comes by itself: its helper need not be woken. */
+    /* In active target the target comes by itself, so its helper need not be woken. */
     nicstride_wait(p, nicstride_is_active(p->module) ? 0 : NICSTRIDE_WAKE_IF_NEEDED,
                    flushed_remotely, &f);
     return f.error;
@@ -149,8 +149,9 @@ const char *nicstride_error_reason(int error)
     }
 }
 
-/** Stores of direct transfers before whatever shows the target that they are there. Where there are
- * none, waiting for the processor's stores would be a good part of a small operation's time. */
+/** Orders stores of direct transfers before whatever shows the target that they are done. If there
+ *  are none, this is skipped: waiting for the processor's stores would take a good part of a small
+ *  operation's time. */
 static void order_stores(const nicstride_peer_t *p)
 {
     if (p->rank == p->module->rank || nicstride_is_mapped(p->module, p->rank))
@@ -185,7 +186,7 @@ void nicstride_land(nicstride_peer_t *p)
     order_stores(p);
 }
 
-/** Sends what waits for the peer, and has it asked where it is to acknowledge that. */
+/** Sends what waits for the peer, and asks it for an acknowledgement if the flush is remote. */
 static void start_one(nicstride_peer_t *p, nicstride_flush_t kind)
 {
     const bool remote = kind == NICSTRIDE_FLUSH_REMOTE;

@@ -5,10 +5,10 @@
 /** @file Passive target: locks, flushes, sync.
  *
  *  The lock of a target lies in memory shared by its node. A process of that node takes it and
- *  gives it back there by itself; others ask by message, with the first operation. The process that
- *  gives a lock back hands it to the next in the queue: by a store to a process of the node, by a
- *  message to any other, so nobody polls the network for a lock. Before an exclusive lock a process
- *  takes the window's, and for MPI_Win_lock_all nothing but that (window_lock.h). */
+ *  gives it back by itself; others ask by message, together with the first operation. The process
+ *  that gives a lock back hands it to the next one in the queue: by a store to a process of the
+ *  node, by a message to any other, so nobody polls the network for a lock. Before an exclusive
+ *  lock a process takes the window's lock; MPI_Win_lock_all takes only that (window_lock.h). */
 #include "osc_nicstride/sync/lock_queue.h"
 #include "osc_nicstride/window/control.h"
 #include "osc_nicstride/check/check.h"
@@ -27,7 +27,7 @@ static int give_back(nicstride_module_t *m, nicstride_peer_t *p)
     return p->local >= 0 ? nicstride_give_back_on_node(m, p->local) : nicstride_give_lock(p);
 }
 
-/** No lock of a window that has failed. */
+/** Takes a target's lock. Fails if the window has failed. */
 static int take(nicstride_module_t *m, nicstride_peer_t *p, unsigned type, bool holds)
 {
     const int rc = p->local >= 0
@@ -42,7 +42,7 @@ static int take(nicstride_module_t *m, nicstride_peer_t *p, unsigned type, bool 
 
 /* ---- MPI_Win_lock and its kin ---------------------------------------------------------------- */
 
-/** `target`: negative where not all of several can be reached. */
+/** Reports a lock error. `target`: negative if not all of several targets can be reached. */
 static int lock_error(const nicstride_module_t *m, const char *call, int error, int target)
 {
     if (nicstride_is_broken(m))
@@ -94,7 +94,7 @@ static int mpi_lock(int type, int target, int assert, ompi_win_t *win)
     return lock_error(m, "MPI_Win_lock", rc, target);
 }
 
-/** Ends the use of a lock: waits for what was done under it, and gives it back. */
+/** Ends the use of a lock: waits for everything done under it, and gives it back. */
 static int end_lock(nicstride_module_t *m, nicstride_peer_t *p, bool exclusive)
 {
     int error;
@@ -104,7 +104,8 @@ static int end_lock(nicstride_module_t *m, nicstride_peer_t *p, bool exclusive)
     error = nicstride_flush_peer(p, NICSTRIDE_FLUSH_REMOTE);
 
     nicstride_check_over(m, p->rank, false);
-    /* The lock first: another thread may lock the target as soon as the epoch is over. */
+    /* The lock is given back first: another thread may lock the target as soon as the epoch is
+     * over. */
     const int told = p->nocheck ? OMPI_SUCCESS : give_back(m, p);
     if (error == OMPI_SUCCESS && told != OMPI_SUCCESS)
         error = lock_error(m, "MPI_Win_unlock", told, -1);
@@ -191,7 +192,7 @@ static int mpi_unlock_all(ompi_win_t *win)
 
 static int flush_one(nicstride_module_t *m, const char *call, int target, nicstride_flush_t kind)
 {
-    /* Which looks at the rank, too: Open MPI does not. */
+    /* This also checks the rank, which Open MPI does not. */
     int rc = nicstride_check_passive(m, call, target);
     nicstride_peer_t *p;
 

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The lock queues of targets of this node, in memory that its processes share. */
+/** @file The lock queues of targets on this node, in memory that its processes share. */
 
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/send.h"
@@ -20,7 +20,7 @@ static bool release(nicstride_module_t *m, int local, uint32_t origin, unsigned 
     return false;
 }
 
-/** For a process of another node, the connection to which is lost. */
+/** For a process of another node whose connection is lost: takes it out of the queue. */
 static bool forget(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
 {
     (void)what;
@@ -28,8 +28,8 @@ static bool forget(nicstride_module_t *m, int local, uint32_t origin, unsigned w
     return false;
 }
 
-/** True if the process knew that it had the lock, so that it may have used it. Of the window's lock
- *  only MPI_Win_lock_all counts: exclusive locks stand in the queues of their targets, too. */
+/** True if the process knew that it had the lock, so that it may have used it. For the window's
+ *  lock only MPI_Win_lock_all counts: exclusive locks are in the queues of their targets, too. */
 static bool has_used(nicstride_module_t *m, int local, int index)
 {
     nicstride_stay_t *stay = &nicstride_ctl(m, index)->stay;
@@ -42,7 +42,7 @@ static bool has_used(nicstride_module_t *m, int local, int index)
 }
 
 /** For a process of this node that has died: takes it out of the queue. If it may have used the
- * lock the window has failed. */
+ *  lock, the window has failed. */
 static bool remove_one_dead(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
 {
     nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
@@ -55,9 +55,9 @@ static bool remove_one_dead(nicstride_module_t *m, int local, uint32_t origin, u
     return false;
 }
 
-/** The connection to a process is lost: takes it out of the queue of my lock, and at rank 0 of the
- *  window's. The window has failed if it is of this node and has died with the lock. False if a
- * queue is busy: try later. */
+/** Takes a process whose connection is lost out of the queue of this process's lock and, on rank 0,
+ *  out of the window's. If it is on this node and died while it held a lock, the window has failed.
+ *  False if a queue is busy: try again later. */
 static bool forget_locked(nicstride_module_t *m, int rank)
 {
     const nicstride_change_t change =
@@ -99,7 +99,7 @@ bool nicstride_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *m
     return true;
 }
 
-/** Takes processes of the node that have died out of the queue of a target. */
+/** Takes dead processes of the node out of the queue of a target. */
 static int remove_dead(nicstride_module_t *m, int local)
 {
     int rc = OMPI_SUCCESS;
@@ -128,12 +128,12 @@ int nicstride_await_grant(nicstride_peer_t *p, int local,
         }
         if (nicstride_is_broken(m) || onic_peer_has_died(p->wire))
             rc = ONIC_ERR_PROC_FAILED;
-        /* The holder may be of another node, and give it back by a message. */
+        /* The holder may be on another node, and give the lock back by a message. */
         if (p->rank != m->rank && m->node.n < m->size)
             nicstride_wake_waited(&patience, p);
         opal_progress();
     }
-    /* Not wanted any more; it may have come just now. */
+    /* The lock is not wanted any more; it may just have been granted. */
     if (rc != OMPI_SUCCESS)
         (void)nicstride_change_queue(m, local, forget, (uint32_t)m->rank, 0, false);
     return rc;
@@ -192,15 +192,16 @@ bool nicstride_queues_flush_locked(void)
 
 /* ---- lost peers ------------------------------------------------------------------------------ */
 
-/** Peers to which nothing is under way are left alone: they may have left in good order. */
+/** True if something is under way to the peer. Other peers are left alone: they may have left in
+ *  good order. */
 static bool is_awaited(nicstride_peer_t *p)
 {
     nicstride_look_locked(p);
     return !TAILQ_EMPTY(&p->queue.live) || !nicstride_tx_idle(&p->flow.tx);
 }
 
-/** Takes a lost process out of the queues of my lock and the window's. A process that has died may
- *  have had locks of any process of the node. False: try again. */
+/** Takes a lost process out of the queues of this process's lock and of the window's. A process
+ *  that died may have held locks of any process of the node. False: try again. */
 static bool end_locks_of(nicstride_module_t *m, int rank)
 {
     const int index = onic_node_index(&m->node, rank);
@@ -213,8 +214,8 @@ static bool end_locks_of(nicstride_module_t *m, int rank)
     return forget_locked(m, rank);
 }
 
-/** Returns the number of lost peers that something was awaited from; negative if all is to be done
- *  again, as for a window that is being made, whose tables are not complete. */
+/** Ends what was awaited from lost peers. Returns the number of these peers; negative if everything
+ *  must be repeated, such as for a window that is being made, whose tables are incomplete. */
 static int end_lost_of(nicstride_module_t *m)
 {
     bool again = false;
@@ -229,7 +230,7 @@ static int end_lost_of(nicstride_module_t *m)
 
         if (died || (p != NULL && p->local < 0 && onic_peer_is_lost(p->wire)))
             again = !end_locks_of(m, i) || again;
-        /* Rank 0 gives what this process has of the window's lock to others. */
+        /* Rank 0 passes this process's part in the window's lock on to others. */
         if (i == 0 && local < 0 && p != NULL && onic_peer_is_lost(p->wire))
             (void)nicstride_stay_leave(&nicstride_ctl(m, m->node.me)->stay);
         if (p != NULL && onic_peer_is_lost(p->wire))
@@ -239,7 +240,7 @@ static int end_lost_of(nicstride_module_t *m)
         nicstride_peer_end_locked(p);
         n++;
     }
-    /* Processes of other nodes that wait for my lock get an error. */
+    /* Processes of other nodes that wait for this process's lock get an error. */
     if (nicstride_is_broken(m)) {
         (void)nicstride_change_mine_locked(m, NULL, 0);
         (void)nicstride_change_windows_locked(m, NULL, 0, 0);

@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Post/start/complete/wait, and the calls of active target. How counted epochs are closed,
- *  and fences, are in fence.c.
+/** @file Post/start/complete/wait, and the calls of active target. Fences, and the closing of
+ *  counted epochs, are in fence.c.
  *
  *  Notices of post and complete are counters: in shared memory between processes of a node, in
- *  messages between others. They only ever grow; each side remembers how many it has used. */
+ *  messages between others. They only grow; each side remembers how many it has used. */
 #include <stdlib.h>
 
 #include "osc_nicstride/check/check.h"
@@ -19,7 +19,7 @@
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-/** Ranks of a group of `n` in the window's communicator. */
+/** Finds the ranks of a group of `n` processes in the window's communicator. */
 static int group_ranks(const nicstride_module_t *m, ompi_group_t *group, int *ranks, int n)
 {
     int *in = calloc((size_t)n + 1, sizeof(int)), rc;
@@ -36,7 +36,7 @@ static int group_ranks(const nicstride_module_t *m, ompi_group_t *group, int *ra
     return rc;
 }
 
-/** Begins the epoch of a group: an access epoch where its ranks go to `m->start_ranks`, else an
+/** Begins the epoch of a group: an access epoch if its ranks go to `m->start_ranks`, else an
  *  exposure epoch. */
 static int begin(nicstride_module_t *m, const char *call, ompi_group_t *group, int **to, int *n_p)
 {
@@ -89,7 +89,7 @@ static int notify(nicstride_module_t *m, nicstride_notice_of_t kind, int rank)
                            "rank %d cannot be reached", rank);
 }
 
-/** How many notices of this peer have come so far? */
+/** The number of notices that have come from this peer. */
 static uint32_t count_notices(nicstride_module_t *m, nicstride_notice_of_t kind,
                               const nicstride_peer_t *p)
 {
@@ -104,7 +104,7 @@ static uint32_t count_notices(nicstride_module_t *m, nicstride_notice_of_t kind,
     return have;
 }
 
-/** Will no notice come any more? */
+/** True if no more notices will come. */
 static bool has_failed(nicstride_peer_t *p)
 {
     bool failed;
@@ -112,7 +112,7 @@ static bool has_failed(nicstride_peer_t *p)
     if (p->local >= 0)
         return onic_peer_has_died(p->wire);
     onic_transport_lock();
-    /* With a connection there I shall know if it is lost while I wait. */
+    /* With a connection, a loss of the peer is noticed during the wait. */
     nicstride_connect_locked(p);
     failed = nicstride_peer_failed_locked(p);
     onic_transport_unlock();
@@ -127,7 +127,8 @@ static nicstride_notice_t look_for_notice(nicstride_module_t *m, nicstride_notic
     return nicstride_notice(count_notices(m, kind, p), p->notices.used[kind], lost);
 }
 
-/** Waits for the notices of all that can give one, so that none is left for another epoch. */
+/** Waits for the notices of all processes that can give one, so that none is left for another
+ *  epoch. */
 static int await(nicstride_module_t *m, const char *call, nicstride_notice_of_t kind,
                  const int *ranks, int n)
 {
@@ -217,7 +218,7 @@ static int mpi_post(ompi_group_t *group, int assert, ompi_win_t *win)
     atomic_thread_fence(memory_order_seq_cst);
     if (rc != OMPI_SUCCESS || (assert &MPI_MODE_NOCHECK) != 0)
         return rc;
-    /* All that can be reached wait for it. */
+    /* All that can be reached are told, as they wait for it. */
     for (int i = 0; i < m->post_n; i++) {
         int told = notify(m, NICSTRIDE_POST, m->post_ranks[i]);
 
@@ -235,7 +236,7 @@ static const char *not_exposed(nicstride_module_t *m)
     return wrong;
 }
 
-/** Waits for all that is still missing. */
+/** Waits for everything that is still missing. */
 static int end_exposure(nicstride_module_t *m, const char *call)
 {
     int rc = await(m, call, NICSTRIDE_COMPLETE, m->post_ranks, m->post_n);

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The lock of the window (protocol/window_lock.h): its use by the epochs of this process,
- * and its queue, in the memory of rank 0's node. Processes of that node are in the queue by
- * themselves; others ask rank 0 by message, and are asked by message to leave. */
+/** @file The lock of the window (protocol/window_lock.h): its use by this process's epochs, and its
+ *  queue, in the memory of rank 0's node. Processes of that node use the queue themselves; others
+ *  ask rank 0 by message, and are asked by message to leave. */
 #include <sched.h>
 
 #include "osc_nicstride/protocol/window_lock.h"
@@ -22,15 +22,15 @@ static bool is_near(const nicstride_module_t *m)
     return m->node.ranks[0] == 0;
 }
 
-/** True if this process may keep the lock after its epoch, because a request to leave always gets
- *  through: the others take out a process of rank 0's node; elsewhere it needs a server thread that
- *  looks for messages by itself, which those do not that are woken. */
+/** True if this process may keep the lock after its epoch, because a request to leave always
+ *  reaches it. On rank 0's node, others can take this process out. Elsewhere it needs a server
+ *  thread that polls for messages by itself; one that must be woken does not. */
 static bool may_stay(const nicstride_module_t *m)
 {
     return is_near(m) || (m->wants_server && nicstride_component.params.server);
 }
 
-/** This process's word. */
+/** The process's word in the window's lock. */
 static nicstride_stay_t *stay(const nicstride_module_t *m)
 {
     return &nicstride_ctl(m, m->node.me)->stay;
@@ -66,7 +66,7 @@ bool nicstride_window_lock_message_locked(nicstride_peer_t *p, const nicstride_m
     return true;
 }
 
-/* ---- those who use it ------------------------------------------------------------------------ */
+/* ---- uses of the lock ------------------------------------------------------------------------ */
 
 void nicstride_window_lock_answered_locked(nicstride_module_t *m, unsigned type, int error)
 {
@@ -136,7 +136,7 @@ static int ask(nicstride_module_t *m, unsigned what)
         return OMPI_ERR_OUT_OF_RESOURCE;
     nicstride_add(&nicstride_counters.window_locks, 1);
     rc = is_near(m) ? ask_near(p, what) : ask_far(p, what);
-    /* It may have been granted just now, and was taken back. */
+    /* The lock may just have been granted; it was then withdrawn. */
     if (rc != OMPI_SUCCESS)
         atomic_store(stay(m), 0);
     return rc;
@@ -147,13 +147,13 @@ static void give_back(nicstride_module_t *m)
     if (is_near(m))
         (void)nicstride_change_queue(m, nicstride_ctl_of_window(m), release, (uint32_t)m->rank, 0,
                                      false);
-    else /* by whom it was granted */
+    else /* to rank 0, which granted it */
         (void)nicstride_send_note(nicstride_peer(m, 0), NICSTRIDE_MSG_UNLOCK, NICSTRIDE_LOCK_OF_ALL,
                                   0);
 }
 
-/** Uses the lock once more if it is in use, or if the process has stayed in it. Else false, and
- *  `*asks` says whether this thread is to ask for it; otherwise another thread does. */
+/** Uses the lock if it is in use already, or if the process has stayed in it. Otherwise false, and
+ *  `*asks` says whether this thread must ask for it; if not, another thread is asking. */
 static bool use(nicstride_module_t *m, unsigned type, bool *asks)
 {
     bool used;
@@ -181,7 +181,7 @@ int nicstride_window_lock_take(nicstride_module_t *m, unsigned type, bool holds)
     }
     if (!asks)
         return OMPI_SUCCESS;
-    /* It may have stayed for the other purpose. */
+    /* The process may have stayed for the other purpose. */
     if (nicstride_stay_leave_idle(stay(m)))
         give_back(m);
     rc = ask(m, what);
