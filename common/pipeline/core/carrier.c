@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file How the machines of a transfer start, whatever its carrier. */
+/** @file Starts the machines of a transfer, for any carrier. */
 #include "common/pipeline/core/carrier.h"
 
 #include <stdlib.h>

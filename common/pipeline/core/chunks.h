@@ -3,31 +3,32 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Sizes of the chunks into which a transfer is cut; sections are those of A. Denis (2011).
- *  What the numbers of a link make of them: common/model/pipeline.h. Pure. */
+ *  common/model/pipeline.h derives them from the numbers of a link. Pure. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/** Bytes after which what has been packed is shown to the receiver (section 4, sub-blocking).
- *  Shorter transfers have nothing that could overlap. */
+/** Packed bytes after which the receiver is notified (section 4, sub-blocking). Shorter transfers
+ *  have nothing to overlap. */
 #define ONIC_PIPELINE_BLOCK 16384
-/** What models take a buffer for. */
+/** The size of a buffer in the models. */
 #define ONIC_PIPELINE_RX_BUFFER 32768
 
-/** What comes next. Copied to look ahead. */
+/** The state of a schedule. It can be copied to look ahead. */
 typedef struct onic_schedule {
-    double next;          /**< bytes of the next chunk, before they are rounded */
-    double q;             /**< what it is multiplied by after each chunk */
+    double next;          /**< bytes of the next chunk, before rounding */
+    double q;             /**< factor from each chunk to the next */
     uint32_t unit;        /**< chunks are multiples of this */
     uint32_t highest;     /**< most bytes of a chunk */
-    const uint32_t *size; /**< of the `sizes` chunks behind it; then q counts */
+    const uint32_t *size; /**< the sizes of the next `sizes` chunks; after them q applies */
     unsigned sizes;
 } onic_schedule_t;
 
 /** Chunks of c0 > 0, c0 * q, c0 * q^2 and so on, each a multiple of `unit` (1 .. buffer) and no
- *  longer than `buffer`. q above 1: they grow until they fill a buffer; 1: all are of one size. */
+ *  longer than `buffer`. With q above 1 they grow until they fill a buffer; with 1 all have one
+ * size. */
 static inline void onic_schedule_growing(onic_schedule_t *s, double c0, double q, uint32_t unit,
                                          uint32_t buffer)
 {
@@ -39,8 +40,8 @@ static inline void onic_schedule_growing(onic_schedule_t *s, double c0, double q
     s->sizes = 0;
 }
 
-/** Chunks of these sizes, `sizes` >= 1 of them, which stay where they are, each rounded and bounded
- *  as above; all others are as the last. */
+/** Chunks of these sizes, `sizes` >= 1 of them, each rounded and bounded as above; all others are
+ *  like the last. The array must stay valid. */
 static inline void onic_schedule_listed(onic_schedule_t *s, const uint32_t *size, unsigned sizes,
                                         uint32_t unit, uint32_t buffer)
 {
@@ -49,7 +50,7 @@ static inline void onic_schedule_listed(onic_schedule_t *s, const uint32_t *size
     s->sizes = sizes - 1;
 }
 
-/** Bytes of the next chunk, but for the last one of a transfer, which is what is left. */
+/** Bytes of the next chunk. The last chunk of a transfer is instead what is left. */
 static inline uint32_t onic_schedule_next(onic_schedule_t *s)
 {
     uint32_t bytes = (uint32_t)s->next;
@@ -68,7 +69,8 @@ static inline uint32_t onic_schedule_next(onic_schedule_t *s)
     return bytes;
 }
 
-/** True if the next `chunks` hold `bytes`, even where each is cut short by less than `slack`. */
+/** True if the next `chunks` chunks hold `bytes`, even if each is cut short by less than `slack`.
+ */
 static inline bool onic_schedule_holds(const onic_schedule_t *s, unsigned chunks, uint64_t bytes,
                                        uint32_t slack)
 {

@@ -2,20 +2,19 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What the pipeline of this process has done, for all components together. A transfer is
- *  counted when it is over. Any thread, with or without locks. */
+/** @file Counters of this process's pipeline, for all components together. A transfer is counted
+ * when it is over. Any thread, with or without locks. */
 #pragma once
 
 #include "common/support/export.h"
 
 /** Read without a lock at any time. */
 typedef struct onic_pipeline_counters {
-    unsigned long long chunks; /**< packed */
-    unsigned long long gaps; /**< times a sender waited until the receiver had emptied a buffer, or,
-                                between hosts, had granted some */
-    unsigned long long stalls;  /**< times a receiver had begun, had taken all that was there, and
-                                   waited for more */
-    unsigned long long refused; /**< leases that could not be had at once */
+    unsigned long long chunks;  /**< packed */
+    unsigned long long gaps;    /**< times a sender waited for the receiver to empty a buffer, or,
+                                   between hosts, to grant buffers */
+    unsigned long long stalls;  /**< times a receiver that had begun waited for more data */
+    unsigned long long refused; /**< leases that were not available at once */
     unsigned long long
         buffers; /**< of this process's receive pool: most that were in use at a time */
 } onic_pipeline_counters_t;
@@ -27,5 +26,5 @@ static inline void onic_pipeline_count(unsigned long long *counter, unsigned lon
     __atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
 }
 
-/** So many buffers of this process's receive pool are in use. */
+/** Notes that this many buffers of this process's receive pool are in use. */
 void onic_pipeline_count_buffers(unsigned in_use);

@@ -2,27 +2,27 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Whose turn it is to be granted buffers, of processes that cannot lease them by themselves
- *  (strided-RMA paper, section 5.1): of the process that has fewest, its requests in order. So one
- *  that is stopped with buffers of its own starves nobody. One to which the connection is lost may
- *  be alive, and what it has put, or goes on to put, may come whenever it likes: what it was
- *  granted is its own for as long as there is the receive pool. Pure; one thread at a time. */
+/** @file Who is next to be granted buffers, among processes that cannot lease them by themselves
+ * (strided-RMA paper, section 5.1): the process that has fewest; its requests are served in order.
+ * So a process that is stopped while it has buffers starves nobody. A process whose connection is
+ * lost may still be alive, and its puts may arrive at any time: it keeps its buffers as long as the
+ * receive pool exists. Pure; one thread at a time. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/** Requests that a process has waiting at another one at most; who asks sees to that. */
+/** Most requests of a process waiting at another one; the asking process keeps to that. */
 #define ONIC_GRANT_REQUESTS_MAX 16
 
-/** A process that asks. All 0 at first. */
+/** A process that asks for buffers. Initially all 0. */
 typedef struct onic_asker {
-    uint64_t held; /**< the buffers that it has; its caller adds them */
-    bool lost;     /**< nothing that it has is given to others any more */
+    uint64_t held; /**< its buffers; the caller adds them */
+    bool lost;     /**< its buffers are never given to others again */
 } onic_asker_t;
 
-/** A transfer with that process does without these buffers. Returns those that others may have. */
+/** A transfer with that process gives up these buffers. Returns those that others may have. */
 static inline uint64_t onic_asker_release(onic_asker_t *asker, uint64_t buffers)
 {
     buffers = asker->lost ? 0 : buffers & asker->held;
@@ -30,19 +30,19 @@ static inline uint64_t onic_asker_release(onic_asker_t *asker, uint64_t buffers)
     return buffers;
 }
 
-/** A request, while it waits. */
+/** A waiting request. */
 typedef struct onic_grant_request {
     struct onic_grant_request *next;
     onic_asker_t *asker;
-    unsigned wanted; /**< buffers */
+    unsigned wanted; /**< number of buffers */
 } onic_grant_request_t;
 
-/** All requests that wait, in the order in which they came. All 0 at first. */
+/** All waiting requests, in the order of arrival. Initially all 0. */
 typedef struct onic_grant_queue {
     onic_grant_request_t *first;
 } onic_grant_queue_t;
 
-/** A request waits for `wanted` > 0 buffers. */
+/** Adds a request for `wanted` > 0 buffers. */
 static inline void onic_grant_queue_add(onic_grant_queue_t *queue, onic_grant_request_t *request,
                                         onic_asker_t *asker, unsigned wanted)
 {
@@ -54,7 +54,7 @@ static inline void onic_grant_queue_add(onic_grant_queue_t *queue, onic_grant_re
     *request = (onic_grant_request_t){.asker = asker, .wanted = wanted};
 }
 
-/** The request whose turn it is, which stays where it is; NULL where none waits. */
+/** The request to be served next, which stays in the queue; NULL if none waits. */
 static inline onic_grant_request_t *onic_grant_queue_next(const onic_grant_queue_t *queue)
 {
     onic_grant_request_t *next = queue->first;
@@ -65,7 +65,7 @@ static inline onic_grant_request_t *onic_grant_queue_next(const onic_grant_queue
     return next;
 }
 
-/** This request waits no more. */
+/** Removes a request. */
 static inline void onic_grant_queue_remove(onic_grant_queue_t *queue, onic_grant_request_t *request)
 {
     onic_grant_request_t **at = &queue->first;
@@ -75,7 +75,7 @@ static inline void onic_grant_queue_remove(onic_grant_queue_t *queue, onic_grant
     *at = request->next;
 }
 
-/** The connection to that process is lost: none of its requests waits any more. */
+/** The connection to that process is lost: removes all its requests. */
 static inline void onic_grant_queue_lose(onic_grant_queue_t *queue, onic_asker_t *asker)
 {
     asker->lost = true;

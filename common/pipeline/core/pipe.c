@@ -4,7 +4,7 @@
  */
 #include "common/pipeline/core/pipe.h"
 
-/* The sender's word: round in the upper half, then the flags, then bytes. */
+/* The sender's word: the round in the upper half, then flags, then bytes. */
 #define WORD_ENDS  (UINT64_C(1) << 31)
 #define WORD_AGAIN (UINT64_C(1) << 30)
 
@@ -13,7 +13,8 @@ static unsigned lowest_buffer(uint64_t buffers)
     return (unsigned)__builtin_ctzll(buffers);
 }
 
-/** The buffer after this one; the round is counted on where it is the first again. */
+/** The buffer after this one. After the last it is the first again, and the round is incremented.
+ */
 static unsigned next_buffer(const onic_lease_t *lease, unsigned buffer, uint32_t *round)
 {
     const uint64_t above = buffer < 63 ? lease->buffers >> (buffer + 1) << (buffer + 1) : 0;
@@ -44,7 +45,7 @@ static onic_pipe_action_t begin_chunk(onic_sender_t *s, uint64_t acknowledged)
 {
     const uint64_t left = s->len - s->pos;
 
-    /* The receiver has not consumed what was in the buffer before. */
+    /* The receiver has not yet consumed the buffer's earlier content. */
     if (s->round > 1 && acknowledged < s->round - 1)
         return ONIC_PIPE_WAIT;
     s->chunk = onic_schedule_next(&s->schedule);
@@ -75,8 +76,8 @@ onic_pipe_action_t onic_sender_next(onic_sender_t *s, uint64_t acknowledged, oni
     return action;
 }
 
-/** True if the present buffer will be used again: the others of the lease do not hold what is left.
- */
+/** True if the present buffer will be used again, because the others of the lease do not hold the
+ *  rest. */
 static bool comes_again(const onic_sender_t *s)
 {
     const unsigned others = (unsigned)__builtin_popcountll(s->lease.buffers) - 1;
@@ -126,12 +127,12 @@ void onic_receiver_init(onic_receiver_t *r, uint64_t len, const onic_lease_t *le
         .len = len, .lease = *lease, .round = 1, .buffer = lowest_buffer(lease->buffers)};
 }
 
-/** Takes a word over. False where it counts bytes outside of the buffer or of the transfer. */
+/** Takes over a word. False if it counts bytes outside of the buffer or of the transfer. */
 static bool read_word(onic_receiver_t *r, uint64_t word)
 {
     const uint32_t bytes = onic_word_bytes(word);
 
-    /* It is still that of the round before. */
+    /* The word still belongs to the round before. */
     if (onic_word_round(word) != r->round)
         return true;
     if (bytes > r->lease.buffer_bytes || bytes < r->taken || bytes - r->taken > r->len - r->pos)
@@ -152,7 +153,7 @@ onic_pipe_action_t onic_receiver_next(onic_receiver_t *r, uint64_t word, onic_pi
         r->given_up = r->failed = true;
         return ONIC_PIPE_FAILED;
     }
-    /* A chunk that is complete is taken to its end, whatever becomes of the word. */
+    /* A complete chunk is taken to its end, even if the word changes. */
     if (!r->ends && !read_word(r, word)) {
         r->failed = true;
         return ONIC_PIPE_FAILED;

@@ -7,11 +7,11 @@
 #define PAGE         ((size_t)4096)
 #define BUFFER_BYTES ((size_t)32 << 10)
 #define FEW_BUFFERS  4
-/* Chunks for each buffer of the round before it is twice as long. */
+/* Chunks per buffer of the round after which the round is doubled. */
 #define ROUND_AFTER 32
-/* Releases after which those that wait are counted anew. */
+/* Releases after which waiting processes are counted anew. */
 #define FORGET_AFTER 64
-/* An owner's number: the process id, below 2^22 on Linux, over the time at which it began. */
+/* An owner's number: the process id, below 2^22 on Linux, above its start time. */
 #define BEGAN_BITS 42
 #define BEGAN_MASK ((UINT64_C(1) << BEGAN_BITS) - 1)
 
@@ -55,7 +55,8 @@ void onic_pool_init(const onic_pool_t *pool)
     atomic_store(&pool->words->free, onic_pool_all(pool));
 }
 
-/* ---- those that wait ------------------------------------------------------------------------- */
+/* ---- waiting processes -------------------------------------------------------------------------
+ */
 
 static bool is_counted(const onic_pool_wait_t *wait, uint64_t waiting)
 {
@@ -97,10 +98,10 @@ static void forget_waiting(const onic_pool_t *pool)
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
-/** How many of `free` buffers a process may take. */
+/** The number of `free` buffers that a process may take. */
 static unsigned share(unsigned free, unsigned want, bool counted, uint32_t waiting)
 {
-    /* One is left for each other process that waits. */
+    /* One buffer is left for each other waiting process. */
     const uint32_t others = waiting - (counted && waiting > 0 ? 1 : 0);
     const unsigned left = free > others ? free - others : counted && free > 0 ? 1 : 0;
     const unsigned most = left > 1 ? left / 2 : left;
@@ -108,7 +109,7 @@ static unsigned share(unsigned free, unsigned want, bool counted, uint32_t waiti
     return want < most ? want : most;
 }
 
-/** The first `n` bits of `mask` from bit `from` on, round the end. */
+/** The first `n` bits of `mask` from bit `from` on, wrapping around. */
 static uint64_t first_from(uint64_t mask, unsigned from, unsigned n)
 {
     const uint64_t upper = mask >> from << from;
@@ -124,7 +125,7 @@ static uint64_t first_from(uint64_t mask, unsigned from, unsigned n)
     return chosen;
 }
 
-/** Buffers among which leases go round. */
+/** The number of buffers among which leases rotate. */
 static unsigned round_of(const onic_pool_t *pool)
 {
     const uint32_t round = atomic_load_explicit(&pool->words->round, memory_order_relaxed);
@@ -132,7 +133,7 @@ static unsigned round_of(const onic_pool_t *pool)
     return round > 0 && round < pool->nbuffers ? round : pool->nbuffers;
 }
 
-/** Counts chunks that go through the round. */
+/** Counts chunks that go through the round, and doubles the round in time. */
 static void lengthen(const onic_pool_t *pool, unsigned round, unsigned chunks)
 {
     uint32_t uses = atomic_load_explicit(&pool->words->uses, memory_order_relaxed) + chunks;
@@ -184,7 +185,7 @@ static uint64_t own(const onic_pool_t *pool, uint64_t owner, uint64_t chosen)
         onic_rx_buffer_words_t *s = &pool->buffer[__builtin_ctzll(left)];
         uint64_t nobody = 0;
 
-        /* Somebody else has it where the mask was mended too early. */
+        /* Another process owns the buffer, because the mask was mended too early. */
         if (!atomic_compare_exchange_strong_explicit(&s->owner, &nobody, owner,
                                                      memory_order_acquire, memory_order_relaxed))
             continue;
@@ -209,7 +210,7 @@ uint64_t onic_pool_take(const onic_pool_t *pool, uint64_t owner, unsigned want,
     return owned;
 }
 
-/* ---- giving back ----------------------------------------------------------------------------- */
+/* ---- releasing ----------------------------------------------------------------------------- */
 
 unsigned onic_pool_release(const onic_pool_t *pool, uint64_t owner, uint64_t buffers)
 {
@@ -244,7 +245,7 @@ bool onic_pool_has(const onic_pool_t *pool, uint64_t owner, uint64_t buffers)
 
 uint64_t onic_pool_mend(const onic_pool_t *pool, uint64_t *lost)
 {
-    /* The mask first: a buffer is freed by its owner word, then by its bit. */
+    /* The mask is read first, because a release clears the owner word and then sets the bit. */
     uint64_t missing =
         onic_pool_all(pool) & ~atomic_load_explicit(&pool->words->free, memory_order_acquire);
     uint64_t owned = 0;

@@ -2,20 +2,20 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file What the two sides of a transfer by puts have agreed on so far: one record for each side,
- *  and what messages (rma/carrier_rma.h) and the end of the transfer do to it.
+/** @file The state of the agreement between the two sides of a transfer by puts: one record for
+ * each side, and how messages (rma/carrier_rma.h) and the end of the transfer change it.
  *
  *      sender                        receiver
  *      (request, in the ticket)  ->  its turn comes
  *      over the granted buffers  <-  GRANT; for a get the ticket itself
  *      WORD for each block       ->
- *                                <-  ACK where a buffer will be used again
+ *                                <-  ACK if a buffer will be used again
  *
- *  A grant is always answered by at least one word, though the transfer has been given up: the
- *  receiver learns its end from words alone. A grant of no buffers refuses the request, and is the
- *  end for both sides: all buffers are those of lost processes (grant_queue.h). Messages of one
- *  process come in their order, but for words, each of which is sent when the puts before it can be
- *  seen: the newest word of a buffer counts, and the one that gives up is the last.
+ *  A grant is always answered by at least one word, even if the transfer has been given up: the
+ * receiver learns of the end only from words. A grant of no buffers refuses the request and ends
+ * the transfer on both sides: lost processes have all buffers (grant_queue.h). Messages of one
+ * process arrive in order, except words, each of which is sent when the puts before it are visible:
+ * the newest word of a buffer counts, and the one that gives up is the last.
  *
  *  Pure; one thread at a time. */
 #pragma once
@@ -25,26 +25,26 @@
 
 #include "common/pipeline/core/pipe.h"
 
-/** All zero at first, but for `sends`. */
+/** Initially all zero, except `sends`. */
 typedef struct onic_rma_handshake {
     bool sends;
-    bool waits;     /**< its request has not been answered */
-    bool over;      /**< there is no transfer any more */
-    uint64_t lease; /**< buffers that are granted; receiver: and not released; 0: not yet */
-    uint32_t put;   /**< sender: bytes of the present chunk for which puts are made */
-    uint64_t word[ONIC_RX_BUFFERS_MAX]; /**< acknowledgements; receiver: words that came */
+    bool waits;     /**< the request has not been answered */
+    bool over;      /**< the transfer no longer exists */
+    uint64_t lease; /**< granted buffers; receiver: without the released ones; 0: not yet */
+    uint32_t put;   /**< sender: bytes of the present chunk for which puts were started */
+    uint64_t word[ONIC_RX_BUFFERS_MAX]; /**< sender: acknowledgements; receiver: words received */
 } onic_rma_handshake_t;
 
-/** What a grant comes to. */
+/** The result of a grant. */
 typedef enum onic_granted {
-    ONIC_GRANT_IGNORED, /**< the other side has been given up: nothing is changed */
+    ONIC_GRANT_IGNORED, /**< the other side has been given up: nothing changes */
     ONIC_GRANT_TAKEN,
-    ONIC_GRANT_LATE,   /**< the transfer is over: the caller answers by a word that says so */
-    ONIC_GRANT_REFUSED /**< the transfer, unless it is over, is to fail; also where buffers are
-                          named that there are not */
+    ONIC_GRANT_LATE,   /**< the transfer is over: the caller answers with a word that says so */
+    ONIC_GRANT_REFUSED /**< the transfer must fail, unless it is over; also if the grant names
+                          buffers that do not exist */
 } onic_granted_t;
 
-/** Sender: `buffers` are granted, of a receive pool that has those in `all`. */
+/** Sender: `buffers` are granted, in a receive pool whose buffers are `all`. */
 static inline onic_granted_t onic_rma_handshake_on_grant(onic_rma_handshake_t *t, uint64_t buffers,
                                                          uint64_t all)
 {
@@ -57,7 +57,7 @@ static inline onic_granted_t onic_rma_handshake_on_grant(onic_rma_handshake_t *t
     return t->over ? ONIC_GRANT_LATE : ONIC_GRANT_TAKEN;
 }
 
-/** Receiver: a buffer's word has come. */
+/** Receiver: the word of a buffer has come. */
 static inline void onic_rma_handshake_on_word(onic_rma_handshake_t *t, unsigned buffer,
                                               uint64_t word)
 {
@@ -65,8 +65,8 @@ static inline void onic_rma_handshake_on_word(onic_rma_handshake_t *t, unsigned 
         t->word[buffer] = word;
 }
 
-/** Sender with a lease: the machine has made this word. Returns how many bytes of the chunk are to
- *  be put before it, from `*from` on; 0 with a word that gives up. */
+/** Sender with a lease: the machine has made this word. Returns how many bytes of the chunk, from
+ *  `*from` on, must be put before it; 0 for a word that gives up. */
 static inline uint32_t onic_rma_handshake_put(onic_rma_handshake_t *t, uint64_t word,
                                               uint32_t *from)
 {
@@ -78,7 +78,7 @@ static inline uint32_t onic_rma_handshake_put(onic_rma_handshake_t *t, uint64_t 
     return bytes;
 }
 
-/** Sender: so many rounds of a buffer are consumed. */
+/** Sender: this many rounds of a buffer have been consumed. */
 static inline void onic_rma_handshake_on_ack(onic_rma_handshake_t *t, unsigned buffer,
                                              uint64_t rounds)
 {
@@ -86,27 +86,28 @@ static inline void onic_rma_handshake_on_ack(onic_rma_handshake_t *t, unsigned b
         t->word[buffer] = rounds;
 }
 
-/** Receiver: its request is refused, and its machine finds that the sender has given up. */
+/** Receiver: its request is refused; its machine then finds that the sender has given up. */
 static inline void onic_rma_handshake_refuse(onic_rma_handshake_t *t)
 {
     t->waits = false;
     t->word[0] = ONIC_WORD_FAILS;
 }
 
-/** The other side is lost: it answers nothing. */
+/** The other side is lost and answers nothing more. */
 static inline void onic_rma_handshake_lose(onic_rma_handshake_t *t)
 {
     t->waits = false;
 }
 
-/** Sender that has published all: is it over? Not before the grant, nor while puts, flushes or
- *  messages are `under_way`: the receiver would wait for the sender's next progress. */
+/** Sender that has published everything: true if it is over. It is not before the grant, nor while
+ *  puts, flushes or messages are `under_way`, because the receiver would then wait for the sender's
+ *  next progress. */
 static inline bool onic_rma_handshake_left(const onic_rma_handshake_t *t, unsigned under_way)
 {
     return t->lease != 0 && under_way == 0;
 }
 
-/** True where the other side needs nothing more of the record, which may then be freed. */
+/** True if the other side no longer needs the record, which may then be freed. */
 static inline bool onic_rma_handshake_done(const onic_rma_handshake_t *t)
 {
     return t->over && !t->waits;

@@ -48,7 +48,7 @@ void onic_schedule_make(onic_schedule_t *s, const onic_schedule_choice_t *choice
         onic_schedule_listed(s, size, n, unit, buffer);
         return;
     }
-    /* Where copying is slower than the link, chunks do not shrink. */
+    /* If copying is slower than the link, chunks do not shrink. */
     const onic_chunks_t c = onic_schedule_chunks(choice->kind, link, buffer);
     onic_schedule_growing(s, c.first, fmax(1, c.ratio), unit, buffer);
 }

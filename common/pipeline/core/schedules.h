@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Which schedule (chunks.h) the chunks of a transfer have, by the numbers of a link;
+/** @file Chooses the schedule (chunks.h) of a transfer's chunks by the numbers of a link;
  *  sections and equations are those of A. Denis (2011). Pure. */
 #pragma once
 
@@ -25,10 +25,10 @@ typedef enum onic_schedule_kind {
     ONIC_SCHEDULES
 } onic_schedule_kind_t;
 
-/** Their names, ended by NULL: "best", "superpipe" and so on. */
+/** The names of the kinds, ending with NULL: "best", "superpipe" and so on. */
 ONIC_EXPORT extern const char *const onic_schedule_words[ONIC_SCHEDULES + 1];
 
-/** What a component says of its parameter `schedule`, whose words are onic_schedule_words. */
+/** The help text of a component's parameter `schedule`, whose values are onic_schedule_words. */
 #define ONIC_SCHEDULE_HELP                                                                         \
     "Sizes of the chunks in which data goes through receive buffers: best, which is constant on "  \
     "a "                                                                                           \
@@ -39,8 +39,8 @@ ONIC_EXPORT extern const char *const onic_schedule_words[ONIC_SCHEDULES + 1];
     "buffers. Where osc nicstride and pml superpipe are both used, that of the first to begin "    \
     "holds"
 
-/** The kind that BEST stands for, on a node or between hosts; others stand for themselves. On a
- *  node full buffers were never slower than chunks that grow. */
+/** The kind that BEST stands for, on a node or between hosts; other kinds stand for themselves. On
+ *  a node full buffers were never slower than growing chunks. */
 static inline onic_schedule_kind_t onic_schedule_best(onic_schedule_kind_t kind, bool on_node)
 {
     return kind != ONIC_SCHEDULE_BEST ? kind
@@ -48,25 +48,26 @@ static inline onic_schedule_kind_t onic_schedule_best(onic_schedule_kind_t kind,
                                       : ONIC_SCHEDULE_MEASURED;
 }
 
-/** A kind that is not BEST, and the numbers that it is made from. */
+/** A kind other than BEST, and the numbers it uses. */
 typedef struct onic_schedule_choice {
     onic_schedule_kind_t kind;
     onic_link_t link;
 } onic_schedule_choice_t;
 
-/** The chunks of a kind that is not BEST, for the model: through buffers of `most` bytes. Optimal
- *  ones, which are no slower, count as superpipe. */
+/** The chunks of a kind other than BEST in the model, for buffers of `most` bytes. Optimal chunks,
+ *  which are no slower, are modelled as superpipe. */
 ONIC_EXPORT onic_chunks_t onic_schedule_chunks(onic_schedule_kind_t kind, const onic_link_t *link,
                                                double most);
 
-/** Bytes of a sub-block of `bytes` between hosts, a multiple of 64. Each is a put and a message of
- *  its own, so longer transfers have longer ones: about those for which all gaps together take as
- *  long as a block, and not less than on a node. */
+/** Bytes of a sub-block between hosts in a transfer of `bytes`, a multiple of 64. Each sub-block is
+ *  a put and a message, so longer transfers have longer ones: about the length for which all gaps
+ *  together take as long as one block, but not less than on a node. */
 ONIC_EXPORT uint32_t onic_schedule_block(const onic_link_t *link, uint64_t bytes);
 
 /** The schedule of `len` > 0 bytes through buffers of `buffer` bytes, in multiples of `unit` (1 ..
- *  buffer), shown in blocks of `block` or, if that is 0, whole. `handshake`: the first chunk is
- *  copied in one. `size`: memory for an optimal schedule, which stays; NULL: superpipe instead. */
+ * buffer), published in blocks of `block` or, if that is 0, whole. `handshake`: the first chunk is
+ * copied during a handshake. `size`: memory for an optimal schedule, which must stay valid; NULL:
+ * use superpipe instead. */
 ONIC_EXPORT void onic_schedule_make(onic_schedule_t *s, const onic_schedule_choice_t *choice,
                                     uint64_t len, uint32_t unit, uint32_t buffer, uint32_t block,
                                     bool handshake, uint32_t size[ONIC_OPTIMAL_MAX]);
