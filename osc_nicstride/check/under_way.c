@@ -164,7 +164,7 @@ static bool piece_is_over(const nicstride_under_way_t *w, const nicstride_piece_
 
 /* ---- the treaps ------------------------------------------------------------------------------ */
 
-/** Any fixed numbers without a pattern. */
+/** A fixed number for node `i`, without a pattern. */
 static uint32_t priority(uint32_t i)
 {
     i = (i ^ i >> 16) * 0x45d9f3bu;

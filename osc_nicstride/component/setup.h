@@ -88,7 +88,7 @@ bool nicstride_info_text(opal_info_t *info, const char *key, char *value, size_t
 uint32_t nicstride_info_granularity(opal_info_t *info);
 /** What the program promises by accumulate_ops and accumulate_ordering. */
 nicstride_promises_t nicstride_info_promises(opal_info_t *info);
-/** Subscribes to the keys that MPI_Win_get_info shall show. */
+/** Subscribes to the keys that MPI_Win_get_info returns. */
 int nicstride_subscribe_info(ompi_win_t *win);
 
 /** How this process's memory must lie: a set of NICSTRIDE_WANTS_... */

@@ -275,8 +275,8 @@ static int start(nicstride_transfer_t *t, bool *done_p)
 /** A transfer in progress at the target. */
 typedef struct nicstride_moving {
     nicstride_pending_access_t access;
-    nicstride_accop_t op;  /**< accumulates, */
-    nicstride_hold_t hold; /**< and what they need */
+    nicstride_accop_t op;  /**< for accumulates */
+    nicstride_hold_t hold; /**< the locks of accumulates */
     onic_cursor_t cursor;
 } moving_t;
 

@@ -57,7 +57,7 @@ typedef struct nicstride_fence {
     int me;      /**< 0 .. n - 1 */
     int nodes;   /**< at least 1 */
     int node;    /**< 0 .. nodes - 1 */
-    char *board; /**< that of process 0 */
+    char *board; /**< the board of process 0 */
     size_t next; /**< bytes from one board to the next */
     uint32_t number;
     unsigned step;   /**< steps among the processes of the node, then those between nodes */

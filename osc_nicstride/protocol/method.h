@@ -147,7 +147,7 @@ typedef struct nicstride_rkey_ops {
 /** A method. */
 struct nicstride_method_row {
     const char *name;
-    bool needs_target; /**< the target takes part: it has to be there */
+    bool needs_target; /**< the target takes part, so it must be present */
 
     /** True if it can move such layouts, provided it reaches the target. NULL: it can move any. */
     bool (*fits)(const nicstride_case_t *c);

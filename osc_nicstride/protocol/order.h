@@ -76,7 +76,7 @@ static inline void nicstride_order_note(nicstride_order_t *o, unsigned way, bool
         __atomic_store_n(&o->ways, (uint8_t)(o->ways | 1u << i), __ATOMIC_RELEASE);
 }
 
-/** The subset of `ways` by which earlier writes may be overtaken by the operation. */
+/** The subset of `ways` whose earlier writes the operation could overtake. */
 static inline unsigned nicstride_order_overtakes(const nicstride_order_t *o, unsigned ways,
                                                  unsigned way, bool reads)
 {

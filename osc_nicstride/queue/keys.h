@@ -53,7 +53,7 @@ typedef struct nicstride_key_pieces {
 /** What a row has begun with a target whose end it has not seen. Maintained by the row. */
 typedef struct nicstride_begun {
     uint64_t put; /**< the number of the last put, of all puts to the process */
-    /** Of its transfers, so many that are not locally complete: they use keys. */
+    /** The row's transfers that are not locally complete, and so use keys. */
     uint32_t under_way;
 } nicstride_begun_t;
 

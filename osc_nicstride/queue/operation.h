@@ -111,7 +111,7 @@ typedef struct nicstride_incoming {
     const void *layout;
     const void *data;
     size_t len;
-    /** That the message names; NULL: none, or one that is not there. */
+    /** The list that the message names; NULL: it names none, or one that does not exist. */
     struct nicstride_cached_layout *list;
 } nicstride_incoming_t;
 

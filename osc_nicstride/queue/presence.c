@@ -88,7 +88,7 @@ void nicstride_wake_waited(nicstride_patience_t *w, nicstride_peer_t *p)
         nicstride_wake(w, p, onic_ticks());
 }
 
-/* ---- is the target there? -------------------------------------------------------------------- */
+/* ---- presence of the target ------------------------------------------------------------------ */
 
 /** Finds the kind of peer and its signs of life. Several threads may come here at once: what the
  *  first one has written is by then read without a lock. */

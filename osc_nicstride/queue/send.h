@@ -44,13 +44,12 @@ typedef struct nicstride_framed {
 
 /**
  * Sends a message. A failure is printed by the transport and marks the peer as failed, which ends
- * all waiting for it with an error.
+ * all waits for it with an error.
  *
  * @param msg   its layout, if it has one, lies right behind it in memory; gets the flag
- *              NICSTRIDE_MSG_INLINE where that is how it travels
+ *              NICSTRIDE_MSG_INLINE if the data travels inline
  * @param data  NULL: none
- * @param cb    as of onic_peer_send; NULL where there is no data: a failure is noted with the peer
- *              then
+ * @param cb    as in onic_peer_send; NULL if there is no data: then the peer notes a failure
  * @return as onic_peer_send
  */
 int nicstride_send_locked(nicstride_peer_t *p, nicstride_msg_t *msg, const onic_payload_t *data,

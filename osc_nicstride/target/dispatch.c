@@ -171,7 +171,8 @@ static bool handle(const nicstride_incoming_t *in)
 /* Each window has a queue of deferred messages: first come, first served, so that an origin's
  * messages keep their order. Credit bounds its contents; the bytes (footprint) are counted.
  * Transport lock. */
-static LIST_HEAD(, nicstride_module) lines = LIST_HEAD_INITIALIZER(lines); /* with somebody in it */
+static LIST_HEAD(,
+                 nicstride_module) lines = LIST_HEAD_INITIALIZER(lines); /* windows with a queue */
 static size_t deferred_bytes;
 
 /** True if the message must be deferred even if what it needs is free. */

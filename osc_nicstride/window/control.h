@@ -27,7 +27,7 @@ typedef struct nicstride_ctl {
     /** In the first block: the window has failed; why, and who died. */
     _Alignas(64) _Atomic uint32_t broken;
     uint64_t base; /**< address of the target's memory in its own address space */
-    nicstride_discipline_t discipline;  /**< of accumulates, where others map its memory */
+    nicstride_discipline_t discipline;  /**< of accumulates, if others map its memory */
     _Alignas(64) nicstride_stay_t stay; /**< the process's state in the window's lock */
 } nicstride_ctl_t;
 

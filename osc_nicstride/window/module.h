@@ -175,7 +175,7 @@ typedef struct nicstride_peer {
     uint32_t win; /**< the peer's name for the window */
     uint32_t me;  /**< this process's rank in the window */
     int rank;
-    int local; /**< index on my node, or -1 */
+    int local; /**< index on this node, or -1 */
     /** What each method's row has found out, for gets and for everything else: 1: it reaches the
      *  peer; -1: it does not; 0: unknown. Atomic. */
     int known[NICSTRIDE_METHODS_MAX][2];
@@ -183,7 +183,7 @@ typedef struct nicstride_peer {
     int unregistered;             /**< 1: there will be no keys; read without the lock */
     bool failed; /**< it cannot be reached, so nobody waits for it; transport lock */
     bool used;   /**< it is in its window's list; transport lock */
-    struct nicstride_peer *next_used; /**< in that list; transport lock */
+    struct nicstride_peer *next_used; /**< the next peer in that list; transport lock */
     nicstride_flow_t flow;
     nicstride_queue_t queue;
     nicstride_peer_lock_t lock;
@@ -456,7 +456,7 @@ typedef struct nicstride_transfer {
     bool has_origin;      /**< data is sent from the origin, or put there */
     const char *swap;     /**< CAS: the new value */
     char *result_base;
-    struct nicstride_request *request; /**< of a request-based call, else NULL */
+    struct nicstride_request *request; /**< the request of a request-based call, else NULL */
     int64_t disp; /**< bytes from the window's base, or an address for dynamic windows */
     bool mapped;  /**< the target's memory is mapped in this process */
     char *direct; /**< the address of `disp` there; may be 0 (MPI_BOTTOM), so only `mapped` tells if

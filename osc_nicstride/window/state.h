@@ -56,7 +56,7 @@ typedef struct nicstride_component {
     nicstride_table_t table;          /**< the choices */
     const nicstride_method_row_t *const *methods; /**< the row of each method; NULL: none */
     bool wire_open;
-    bool plan_shown; /**< by this process */
+    bool plan_shown; /**< this process has printed the plan */
     bool world_met; /**< all processes of MPI_COMM_WORLD took part in a window, so a fence finds all
                        of them */
     opal_hash_table_t windows; /**< windows by this process's names for them; transport lock */
@@ -84,7 +84,7 @@ typedef struct nicstride_counters {
     unsigned long long locks_together; /**< locks asked for in one message with an operation */
     unsigned long long window_locks;   /**< requests for a window's lock */
     unsigned long long wakeups;        /**< helper threads of others that were woken */
-    unsigned long long deferred;       /**< messages put off because a lock was busy */
+    unsigned long long deferred;       /**< messages deferred because a lock was busy */
     unsigned long long deferred_bytes; /**< the most bytes that deferred messages took up at a time;
                                           transport lock */
     unsigned long long lookups;        /**< lookups of others' parameters, in Open MPI's exchange */
