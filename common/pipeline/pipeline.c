@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The pipeline's life, and how transfers begin. */
+/** @file Opening and closing the pipeline, and beginning transfers. */
 #include "common/pipeline/pipeline.h"
 
 #include <pthread.h>
@@ -18,17 +18,16 @@
 #include "common/transport/shm/segment.h"
 #include "common/transport/ucx/adapters.h"
 
-/** Calls of progress from one look for buffers of the dead to the next. */
+/** Calls of progress between two searches for buffers of dead processes. */
 #define CALLS 4096
-/** A receive pool that is smaller than this, since there is little shared memory, is not worth
- *  it. */
+/** A receive pool smaller than this, for lack of shared memory, is not worth having. */
 #define RX_POOL_LEAST ((size_t)64 << 10)
 
-/** Guards the count of references; opening and closing happen under it. */
+/** Protects the reference count; held while opening and closing. */
 static pthread_mutex_t open_mutex = PTHREAD_MUTEX_INITIALIZER;
 static int references;
 
-/** Peers of the node are put to as well. For tests. */
+/** For tests: puts are used for peers of the node, too. */
 static bool puts_to_all;
 
 /* ---- opening and closing --------------------------------------------------------------------- */
@@ -36,7 +35,7 @@ static bool puts_to_all;
 static void reclaim_now_and_then(void)
 {
     static atomic_uint calls;
-    /* Threads that meet here lose a count or two. */
+    /* Concurrent threads may lose counts. */
     const unsigned n = atomic_load_explicit(&calls, memory_order_relaxed) + 1;
     atomic_store_explicit(&calls, n, memory_order_relaxed);
     if (n % CALLS == 0 && onic_transfers_enter()) {
@@ -45,7 +44,7 @@ static void reclaim_now_and_then(void)
     }
 }
 
-/** What the transport calls after each progress. */
+/** Called by the transport after each progress. */
 static int progress_wire(void)
 {
     reclaim_now_and_then();
@@ -74,7 +73,7 @@ static size_t rx_pool_bytes(const onic_pipeline_config_t *config)
     return bytes < RX_POOL_LEAST && bytes < config->rx_pool ? 0 : bytes;
 }
 
-/** What adapters put into has memory, all of it. */
+/** Memory for adapters must be allocated completely. */
 static bool is_filled(void)
 {
     onic_rx_pool_t *rx_pool = &onic_node_state.rx_pool;
@@ -186,7 +185,7 @@ static bool is_open(void)
     return atomic_load_explicit(&onic_transfers.open, memory_order_relaxed);
 }
 
-/** How a peer is reached; NULL where it is not. The transport lock is held. */
+/** The carrier that reaches a peer; NULL if none does. The transport lock is held. */
 static const onic_carrier_t *carrier_of(onic_peer_t *peer, void **record_p)
 {
     const onic_carrier_t *const carriers[] = {&onic_carrier_node, &onic_carrier_rma};
@@ -216,10 +215,10 @@ static bool is_sink(const onic_pipeline_end_t *end, uint64_t len)
     return end->take != NULL ? end->len == len && len > 0 : is_source(end, len);
 }
 
-/** How a transfer begins (core/carrier.h). */
+/** The carrier's function that begins a transfer (core/carrier.h). */
 typedef int (*start_fn_t)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
 
-/** A transfer with `peer` over a carrier, which starts it; NULL and an error where it does not. */
+/** Makes a transfer with `peer` and lets the carrier start it; NULL and an error if that fails. */
 static onic_transfer_t *begin(const onic_carrier_t *c, void *record, start_fn_t start,
                               onic_role_t role, onic_peer_t *peer, onic_pipeline_end_t *end,
                               onic_ticket_t *ticket, int *rc_p)
@@ -235,7 +234,7 @@ static onic_transfer_t *begin(const onic_carrier_t *c, void *record, start_fn_t 
     return t;
 }
 
-/** One that this process begins, with a lease of buffers. */
+/** Begins a transfer here, with a lease of buffers. */
 static onic_transfer_t *lease(onic_role_t role, onic_peer_t *peer, onic_pipeline_end_t *end,
                               onic_ticket_t *ticket)
 {
@@ -275,7 +274,7 @@ int onic_pipeline_receive_locked(onic_peer_t *from, const onic_ticket_t *ticket,
     onic_ticket_t read = *ticket;
     if (!is_open() || (sink != NULL && !is_sink(sink, ticket->len)))
         return OMPI_ERR_BAD_PARAM;
-    /* A peer whose receive pool cannot be mapped here may still have mapped mine. */
+    /* A peer whose receive pool cannot be mapped here may nevertheless have mapped mine. */
     c = c != NULL ? c : &onic_carrier_node;
     onic_transfer_t *t = begin(c, record, c->receive, ONIC_RECEIVES, from, sink, &read, &rc);
     if (t != NULL)

@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The transfers of this process: memory, the threads that work on them, reports of ends. */
+/** @file The transfers of this process: memory, the threads that work on them, and reports of their
+ *  ends. */
 #include "common/pipeline/transfers.h"
 
 #include <limits.h>
@@ -14,13 +15,14 @@
 
 #include "common/support/pause.h"
 
-/** Transfers in all: answers wait for their peers. */
+/** Most transfers in all: answers wait for their peers. */
 #define MOST 4096
-/** Pieces of one transfer before the others have their turn. */
+/** Pieces of one transfer before others are served. */
 #define TURN 64
-/** And before other threads may have the transport lock. */
+/** Pieces before the transport lock is released for other threads. */
 #define TURN_LOCKED 16
-/** Each lease has a buffer, and its transfer may wait for its report when that is free again. */
+/** Each lease has at least one buffer, and a transfer may still wait for its report when its
+ *  buffers are free again. */
 #define RECEIVERS (2 * ONIC_RX_BUFFERS_MAX)
 
 onic_transfers_t onic_transfers;
@@ -60,14 +62,14 @@ bool onic_pipeline_idle(void)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/** Into its pool; the lock is held. */
+/** Returns it to its pool; the lock is held. */
 static void put_free(onic_transfer_t *t)
 {
     t->state = ONIC_TRANSFER_FREE;
     TAILQ_INSERT_HEAD(&onic_transfers.pool[t->role], t, list);
 }
 
-/** One more of a role; the lock is held. */
+/** Adds one for a role; the lock is held. */
 static bool grow(onic_role_t role)
 {
     onic_transfer_t *t = onic_transfers.ntransfers < MOST ? calloc(1, sizeof(*t)) : NULL;
@@ -191,7 +193,7 @@ static void unlist(onic_transfer_t *t)
     atomic_fetch_sub_explicit(&onic_transfers.active, 1, memory_order_release);
 }
 
-/** What becomes of it when a thread has worked on it. */
+/** Moves it to its next state after a thread has worked on it. */
 static void put_back(onic_transfer_t *t)
 {
     /* Withdrawn while the thread has ended it: nobody waits for the report any more. */
@@ -211,7 +213,7 @@ static void put_back(onic_transfer_t *t)
     }
 }
 
-/** Works on one that is not claimed, without the lock; `holds`: the caller has the transport lock.
+/** Works on an unclaimed transfer, without the lock; `holds`: the caller has the transport lock.
  *  Returns the next of the list. */
 static onic_transfer_t *work_on(onic_transfer_t *t, int limit, bool holds, int *moved_p)
 {
@@ -238,7 +240,7 @@ void onic_transfer_queue(onic_transfer_t *t)
 
 /* ---- reports --------------------------------------------------------------------------------- */
 
-/** The first that is to be reported; the lock is held. */
+/** The first transfer to be reported; the lock is held. */
 static onic_transfer_t *next_report(void)
 {
     onic_transfer_t *t = STAILQ_FIRST(&onic_transfers.reports);
@@ -266,8 +268,8 @@ static int report_locked(void)
     return n;
 }
 
-/** If there is anything to report and the transport lock is free; its holder will come here, too.
- */
+/** Reports if there is anything to report and the transport lock is free; a holder of the lock will
+ *  report later itself. */
 static int try_to_report(void)
 {
     int n = 0;
@@ -302,7 +304,7 @@ void onic_pipeline_run(onic_transfer_t *t)
 {
     int moved = 0;
     lock_list();
-    /* Only senders are given to their makers before somebody may work on them. */
+    /* Only senders are returned to their makers before others may work on them. */
     if (t->state == ONIC_TRANSFER_NEW && t->role == ONIC_SENDS)
         list(t, ONIC_TRANSFER_QUEUED);
     if (t->state == ONIC_TRANSFER_QUEUED)
@@ -311,8 +313,8 @@ void onic_pipeline_run(onic_transfer_t *t)
     (void)try_to_report();
 }
 
-/** Asks for a stop; the lock is held. False where a thread is at work on it. One that has ended
- *  stays as it is: only a holder of the transport lock, which is the caller, may report it. */
+/** Asks for a stop; the lock is held. False if a thread is working on it. A transfer that has ended
+ *  stays as it is: only the holder of the transport lock, which is the caller, may report it. */
 static bool ask_to_stop(onic_transfer_t *t, unsigned why, onic_transfer_t **next_p)
 {
     int moved = 0;
@@ -357,7 +359,7 @@ void onic_transfers_end_locked(void)
     unlock_list();
     (void)report_locked();
     lock_list();
-    /* Receivers that throw away what comes. */
+    /* These are receivers that drop their data. */
     while (!TAILQ_EMPTY(&onic_transfers.under_way))
         unlist(TAILQ_FIRST(&onic_transfers.under_way));
     unlock_list();

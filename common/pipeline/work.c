@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Moving the bytes of one transfer, by the thread that has claimed it and without a lock. */
+/** @file Moves the bytes of one transfer, by the thread that has claimed it, without a lock. */
 #include "common/pipeline/transfers.h"
 
 #include "ompi/constants.h"
@@ -11,13 +11,13 @@
 #include "common/support/clock.h"
 #include "common/support/pause.h"
 
-/** Looks at a word while the other side is at work: it publishes the next block in less. */
+/** Looks at a word while the other side is active: it publishes the next block sooner than that. */
 #define SPINS 64
-/** Looks that find nothing from one at the clock to the next. */
+/** Unsuccessful looks between two readings of the clock. */
 #define LOOKS 256
-/** After so long without anything to do: is the other side dead? */
+/** Nanoseconds without anything to do after which the other side's life is checked. */
 #define DEAD_AFTER_NSEC UINT64_C(5000000)
-/** Buffers are released by so many, since each time costs a cache line. */
+/** Buffers released at a time, since each release costs a cache line. */
 #define BUFFERS_TOGETHER 8
 
 /* ---- coming to an end ------------------------------------------------------------------------ */
@@ -28,7 +28,7 @@ static void report(onic_transfer_t *t, int status)
     t->status = status;
 }
 
-/** Buffers to which nothing is written any more. */
+/** Releases buffers to which nothing is written any more. */
 static void release(onic_transfer_t *t, uint64_t buffers)
 {
     if (buffers != 0) {
@@ -38,7 +38,7 @@ static void release(onic_transfer_t *t, uint64_t buffers)
     }
 }
 
-/** Buffers of a sender that has gone wrong stay its own until it is dead. */
+/** Ends the transfer. A sender that has misbehaved keeps its buffers until it is dead. */
 static void end(onic_transfer_t *t, int status, bool sender_is_done)
 {
     t->over = true;
@@ -63,7 +63,8 @@ static void stop(onic_transfer_t *t, unsigned why)
 
 /* ---- sender ---------------------------------------------------------------------------------- */
 
-/** How much of a piece goes together: no element is split that the receiver must store at once. */
+/** How many bytes of a piece go together: elements that the receiver must store at once are not
+ *  split. */
 static uint32_t whole(const onic_transfer_t *t, const onic_piece_t *piece)
 {
     const onic_pipeline_end_t *e = &t->end;
@@ -74,7 +75,7 @@ static uint32_t whole(const onic_transfer_t *t, const onic_piece_t *piece)
     return piece->len - n < ONIC_CUT ? (uint32_t)n : piece->len;
 }
 
-/** The other side has to do something first; counted once, however often one looks. */
+/** Counts that the other side has to act first; once for each such wait. */
 static void count_wait(onic_transfer_t *t)
 {
     t->waits += !t->waits_now;
@@ -87,7 +88,7 @@ static void fill(onic_transfer_t *t, char *to, uint32_t n)
     (void)(streams ? onic_pack_streaming : onic_pack)(&t->cursor, t->end.base, to, n);
 }
 
-/** The machine has come to its end. */
+/** The action when the machine has finished. */
 static onic_pipe_action_t leave(const onic_transfer_t *t)
 {
     return t->carrier->left == NULL || t->carrier->left(t) ? ONIC_PIPE_DONE : ONIC_PIPE_WAIT;
@@ -116,7 +117,7 @@ static onic_pipe_action_t send(onic_transfer_t *t)
 
 /* ---- receiver -------------------------------------------------------------------------------- */
 
-/** Takes from the beginning of a piece; how much, 0 for nothing now, negative where that fails. */
+/** Takes bytes from the beginning of a piece. Returns how many; 0: none now; negative: failed. */
 static int64_t take(onic_transfer_t *t, const onic_piece_t *piece)
 {
     const char *data = t->carrier->at(t, piece->buffer, piece->offset);
@@ -151,7 +152,7 @@ static onic_pipe_action_t receive(onic_transfer_t *t)
     t->waits_now = false;
     const int64_t n = take(t, &piece);
     if (n == 0) {
-        /* The sender is alive enough. */
+        /* A taker that waits is no sign of a dead sender. */
         t->stalls = 0;
         return ONIC_PIPE_WAIT;
     }
@@ -169,7 +170,7 @@ static onic_pipe_action_t step(onic_transfer_t *t)
     return t->role == ONIC_SENDS ? send(t) : receive(t);
 }
 
-/** Nothing has come for long: is the other side dead? */
+/** Called after a long time without progress: checks whether the other side is dead. */
 static void look_after(onic_transfer_t *t)
 {
     if (++t->stalls % LOOKS != 0)
@@ -179,7 +180,7 @@ static void look_after(onic_transfer_t *t)
         t->stalled = now;
     } else if (now - t->stalled > DEAD_AFTER_NSEC) {
         t->stalled = now;
-        /* What it has published before it died is there. */
+        /* What it published before it died can still be taken. */
         if (t->carrier->is_dead(t) && step(t) == ONIC_PIPE_WAIT && t->stalls > 0)
             end(t, OMPI_ERR_UNREACH, true);
     }

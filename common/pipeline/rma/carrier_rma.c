@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Transfers by puts: the carrier's row, and how they begin. See carrier_rma.h. */
+/** @file Transfers by puts: the carrier's row, and the beginning of transfers. See carrier_rma.h.
+ */
 #include "common/pipeline/rma/carrier_rma.h"
 
 #include "ompi/constants.h"
@@ -20,7 +21,7 @@ static void publish(onic_transfer_t *t, unsigned buffer, uint64_t word)
         t->rma->early = word;
 }
 
-/** The machine waits here for its grant, too, when it has filled the first chunk. */
+/** The machine also waits here for its grant, after it has filled the first chunk. */
 static uint64_t acknowledged(onic_transfer_t *t, unsigned buffer)
 {
     return t->rma->handshake.word[buffer];
@@ -33,7 +34,7 @@ static bool left(const onic_transfer_t *t)
 
 /* ---- receiver -------------------------------------------------------------------------------- */
 
-/** Over the buffers that it has been given. */
+/** Starts the receiver with its reserved or granted buffers. */
 static void begin_to_receive(onic_transfer_t *t)
 {
     t->buffers = t->rma->handshake.lease;
@@ -89,7 +90,7 @@ static void *reach(onic_peer_t *peer)
     return onic_rma_reach(peer);
 }
 
-/** A record that came to nothing. */
+/** Drops a record whose transfer could not begin. */
 static int drop(onic_rma_t *r, int rc)
 {
     if (r != NULL) {
@@ -101,8 +102,8 @@ static int drop(onic_rma_t *r, int rc)
     return rc;
 }
 
-/** Starts the machine over buffers of the peer, or one that stands for them before they are
- *  known, which is a handshake. */
+/** Starts the machine with buffers of the peer, or, during a handshake, with one buffer that stands
+ *  for the unknown ones. */
 static bool start_sender(onic_transfer_t *t, onic_rma_t *r, uint64_t buffers, bool handshake)
 {
     const uint32_t theirs = r->peer->buffer_bytes, mine = onic_rma_state.buffer_bytes;
@@ -138,7 +139,7 @@ static int answer(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
     return OMPI_SUCCESS;
 }
 
-/** Buffers that would hold all. */
+/** The number of buffers that would hold everything. */
 static unsigned buffers_for(uint64_t len)
 {
     const uint64_t n = (len - 1) / onic_rma_state.buffer_bytes + 1;

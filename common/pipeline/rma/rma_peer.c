@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The carrier between hosts: peers and their receive pools, messages, progress. Wire
- *  lock. */
+/** @file The carrier between hosts: peers and their receive pools, messages, progress. The
+ *  transport lock is held. */
 #include "common/pipeline/rma/carrier_rma.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 /* ---- receive pools of peers ------------------------------------------------------------------ */
 
-/** Where my receive pool is. */
+/** Sends the description of my receive pool. */
 static void send_rx_pool(onic_peer_t *peer, bool reply)
 {
     onic_rma_state_t *s = &onic_rma_state;
@@ -50,7 +50,7 @@ static onic_rma_peer_t *record_of(onic_peer_t *peer)
     return p;
 }
 
-/** Where there is no memory the receive pool is not used, as if it had not come. */
+/** If memory is exhausted, the peer's receive pool is not used, as if this had not come. */
 static void on_rx_pool(const onic_rma_message_t *m, const void *description, size_t len)
 {
     int rc;
@@ -91,7 +91,7 @@ int onic_rma_progress(void)
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/** The machine, which stood over a buffer of its own, runs over those of the grant. */
+/** Moves the machine from the buffer that stood for its lease to the granted buffers. */
 static void on_grant(onic_rma_t *r, const onic_rma_message_t *m)
 {
     const onic_granted_t granted =
@@ -190,7 +190,7 @@ void onic_rma_open(const onic_pool_t *pool, char *buffers, uint32_t buffer_bytes
     onic_transport_unlock();
 }
 
-/** False where UCX still has some, which then stay, and their peers. */
+/** Frees the records. False if UCX still uses some; these and their peers are then kept. */
 static bool free_records(void)
 {
     bool all = true;
@@ -220,7 +220,7 @@ void onic_rma_close(void)
         onic_transport_lock();
         (void)onic_rma_deferred();
         onic_transport_unlock();
-        /* Completes what is under way, and so frees its work. */
+        /* Completes operations in flight, and so frees their records. */
         onic_transport_flush();
         onic_transport_lock();
         (void)onic_rma_deferred();

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The carrier between hosts: records of transfers, what is sent and put for them, grants of
- *  buffers of mine, and peers that are lost. With the transport lock. */
+/** @file The carrier between hosts: records of transfers, their messages and puts, grants of my
+ * buffers, and lost peers. The transport lock is held. */
 #include "common/pipeline/rma/carrier_rma.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ onic_handles_t onic_rma_records;
 char *onic_rma_bounce(onic_rma_t *r)
 {
     const uint64_t free = onic_rma_state.bounce_free, first = free & -free;
-    /* The last one is for those that have their grant: what they pack leaves. */
+    /* The last free one is reserved for transfers with a grant, since what they pack leaves. */
     if (r->packs == 0 && (r->handshake.lease != 0 || free != first)) {
         r->packs = first;
         r->bounces |= first;
@@ -55,7 +55,7 @@ onic_rma_t *onic_rma_new(onic_rma_peer_t *peer, bool sends)
 void onic_rma_drop(onic_rma_t *r)
 {
     if (r->handshake.over && r->peer->asker.lost) {
-        /* UCX may never end what it cannot send: whatever it sends still goes to nobody. */
+        /* UCX may never complete what it cannot send; whatever it still sends reaches nobody. */
         free_bounces(r, UINT64_MAX);
     }
     if (onic_rma_handshake_done(&r->handshake) && r->refs == 0) {
@@ -64,7 +64,7 @@ void onic_rma_drop(onic_rma_t *r)
     }
 }
 
-/** UCX, or a function above on the stack, does not need the record any more. */
+/** UCX, or a caller on the stack, no longer needs the record. */
 static void unref(onic_rma_t *r)
 {
     r->refs--;
@@ -73,7 +73,7 @@ static void unref(onic_rma_t *r)
 
 /* ---- messages and puts ----------------------------------------------------------------------- */
 
-/** True if nothing can be sent to its peer any more. */
+/** True if nothing can be sent to the record's peer any more. */
 static bool is_off(const onic_rma_t *r)
 {
     return onic_peer_is_lost(r->peer->peer);
@@ -106,10 +106,10 @@ void onic_rma_send(onic_rma_t *r, onic_rma_message_t m)
         completed(r, rc);
 }
 
-/** A word that waits until all puts before it can be seen. */
+/** A word that waits until all puts before it are visible. */
 typedef struct announcement {
     onic_rma_t *r;
-    uint64_t bounce; /**< is free then; 0: none */
+    uint64_t bounce; /**< the bounce buffer that is free afterwards; 0: none */
     onic_rma_message_t message;
 } announcement_t;
 
@@ -124,7 +124,8 @@ static void flushed(void *arg, int status)
     free(a);
 }
 
-/** Sends a word behind all that was put. The chunk's bounce buffer goes with the last one. */
+/** Sends a word after all earlier puts. With the last word of a chunk its bounce buffer becomes
+ *  free. */
 static void announce(onic_rma_t *r, unsigned buffer, uint64_t word)
 {
     const bool last = onic_word_ends(word) || onic_word_fails(word);
@@ -165,7 +166,8 @@ void onic_rma_put_word(onic_rma_t *r, unsigned buffer, uint64_t word)
     unref(r);
 }
 
-/* ---- the lost -------------------------------------------------------------------------------- */
+/* ---- lost peers --------------------------------------------------------------------------------
+ */
 
 static void see_whether_lost(onic_rma_peer_t *p)
 {
@@ -181,7 +183,7 @@ static void see_whether_lost(onic_rma_peer_t *p)
     }
 }
 
-/** Sees to the peers that were lost since the last look. */
+/** Handles peers lost since the last call. */
 static void look_for_losses(void)
 {
     const unsigned losses = onic_transport_losses();
@@ -229,8 +231,7 @@ static bool is_used_up(void)
     return lost == onic_pool_all(&onic_rma_state.pool);
 }
 
-/** Grants buffers to the request whose turn it is, or refuses it. False where it goes on to
- *  wait. */
+/** Serves the next request: grants buffers, or refuses it. False if it has to wait on. */
 static bool serve_next(onic_grant_request_t *next)
 {
     onic_rma_t *r = (onic_rma_t *)next;

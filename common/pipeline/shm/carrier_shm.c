@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Peers of this node: the receiver's receive pool is mapped at the sender. */
+/** @file The carrier for peers of this node: the sender maps the receiver's receive pool. */
 #include "common/pipeline/shm/carrier_shm.h"
 
 #include <stdlib.h>
@@ -14,14 +14,14 @@
 #include "common/support/clock.h"
 #include "common/transport/shm/presence.h"
 
-/** Buffers that belong to no transfer are looked at so often: their owner may be dead. */
+/** Interval of checks whether the owners of buffers without a transfer are dead, nanoseconds. */
 #define RECLAIM_NSEC UINT64_C(100000000)
 
 onic_node_state_t onic_node_state;
 
 /* ---- peers ----------------------------------------------------------------------------------- */
 
-/** Maps the receive pool of a peer of this node, once it offers one. */
+/** Maps the receive pool of a peer of this node, once the peer offers one. */
 static void try_to_map(onic_node_peer_t *p)
 {
     onic_segment_key_t key;
@@ -102,7 +102,8 @@ void onic_node_close(void)
     }
 }
 
-/* ---- what the dead have left ----------------------------------------------------------------- */
+/* ---- buffers of dead processes -----------------------------------------------------------------
+ */
 
 static void free_of_dead(uint64_t buffers)
 {
@@ -124,7 +125,7 @@ void onic_node_reclaim(void)
         return;
     if (now - looked > RECLAIM_NSEC) {
         looked = now;
-        /* A dead sender's transfer ends by itself, and so does one that has not come yet. */
+        /* The transfer of a dead sender ends by itself, even if its message comes later. */
         const uint64_t alone = onic_pool_mend(&onic_node_state.rx_pool.pool, &missing) &
                                ~atomic_load(&onic_node_state.receiving);
         free_of_dead(alone & seen);
@@ -148,8 +149,8 @@ static void start_receiver(onic_transfer_t *t, uint64_t len)
     atomic_fetch_or(&onic_node_state.receiving, t->buffers);
 }
 
-/** Leases buffers of a receive pool for `owner`, one for each chunk at most, and makes the
- *  ticket. */
+/** Leases buffers of a receive pool for `owner`, at most one for each chunk, and makes the ticket.
+ */
 static int lease(onic_transfer_t *t, onic_rx_pool_t *rx_pool, uint64_t owner,
                  onic_pool_wait_t *wait, onic_ticket_t *ticket)
 {
@@ -190,14 +191,14 @@ static int expect(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
     return rc;
 }
 
-/** True if all of the buffers have memory, as those have that a process has leased. */
+/** True if all of the buffers have memory, as leased buffers have. */
 static bool is_ready(onic_rx_pool_t *rx_pool, uint64_t buffers)
 {
     return onic_rx_pool_have(rx_pool, buffers, false) == buffers;
 }
 
-/** The owner of the lease that a peer's ticket names in my receive pool. 0 where it has not got it
- *  any more: the buffers of one that has died may be others' when its last message comes. */
+/** The owner of the lease in my receive pool that a peer's ticket names; 0 if the peer no longer
+ *  has it: after its death others may have the buffers when its last message comes. */
 static uint64_t leaseholder(onic_peer_t *from, const onic_ticket_t *ticket)
 {
     onic_rx_pool_t *rx_pool = &onic_node_state.rx_pool;
@@ -284,7 +285,7 @@ static bool is_dead(const onic_transfer_t *t)
     return onic_life_is_dead(&t->other);
 }
 
-/** What a sender that has gone wrong has of my buffers stays its own until it is dead. */
+/** A sender that has misbehaved keeps its buffers of mine until it is dead. */
 static void closed(onic_transfer_t *t)
 {
     onic_transfer_free_sizes(t);

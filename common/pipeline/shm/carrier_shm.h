@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The carrier within a node: the receive pool of this process, and those mapped here. */
+/** @file The carrier within a node: this process's receive pool, and those mapped here. */
 #pragma once
 
 #include "common/pipeline/shm/rx_pool.h"
@@ -10,11 +10,11 @@
 #include "common/pipeline/core/schedules.h"
 #include "common/transport/transport.h"
 
-/** A peer, from the first time on until the pipeline is closed or the peer is forgotten. */
+/** The record of a peer, from first use until the pipeline is closed or the peer is forgotten. */
 typedef struct onic_node_peer {
     struct onic_node_peer *next;
     onic_peer_t *peer;
-    bool tried;                /**< is reached, or never will be */
+    bool tried;                /**< it is reached, or never will be */
     bool reached;              /**< its receive pool is mapped */
     onic_rx_pool_t rx_pool;    /**< as mapped here */
     onic_pool_wait_t wait;     /**< for buffers of its receive pool */
@@ -22,13 +22,13 @@ typedef struct onic_node_peer {
 } onic_node_peer_t;
 
 typedef struct onic_node_state {
-    bool exists; /**< there is a receive pool; constant while the pipeline is open */
+    bool exists; /**< there is a receive pool; does not change while the pipeline is open */
     onic_rx_pool_t rx_pool;
     onic_segment_key_t key;
     onic_schedule_choice_t schedule; /**< of what this process sends */
     uint64_t me;             /**< this process as an owner of buffers elsewhere; 0: not known */
     onic_node_peer_t *peers; /**< under the transport lock */
-    /** Buffers of my receive pool that transfers here have to do with: they release them. */
+    /** My buffers that transfers here use, and will release. */
     _Atomic uint64_t receiving;
 } onic_node_state_t;
 
@@ -37,21 +37,22 @@ ONIC_EXPORT extern onic_node_state_t onic_node_state;
 
 extern const onic_carrier_t onic_carrier_node;
 
-/** Makes the receive pool of `bytes`, 0 for none, and offers it to the peers of the node, where
- *  data may go through shared memory. Where it cannot be had there is none. */
+/** Makes the receive pool of `bytes` (0: none) and offers it to the peers of the node, if data may
+ *  go through shared memory. If that fails there is none. */
 void onic_node_open(size_t bytes, size_t buffer, const onic_schedule_choice_t *schedule);
-/** Nobody can map the receive pool any more. */
+/** Nobody can map the receive pool from now on. */
 void onic_node_withdraw(void);
-/** Closes it, when no transfer is left. */
+/** Closes it, after the last transfer. */
 void onic_node_close(void);
 
-/** A peer's record where its receive pool is mapped here; tries that at first. The transport lock
+/** A peer's record if its receive pool is mapped here; tries to map it at first. The transport lock
  *  is held. */
 ONIC_EXPORT onic_node_peer_t *onic_node_reach(onic_peer_t *peer);
-/** Frees what is known of a peer that no transfer names. The transport lock is held. */
+/** Frees the record of a peer that no transfer uses. The transport lock is held. */
 void onic_node_forget(onic_peer_t *peer);
-/** The same of all, when no transfer is left. */
+/** Frees all records, after the last transfer. */
 void onic_node_forget_all(void);
 
-/** Every now and then: frees buffers of no transfer here whose owner is dead. Any thread. */
+/** From time to time, frees buffers that no transfer here uses and whose owner is dead. Any thread.
+ */
 void onic_node_reclaim(void);

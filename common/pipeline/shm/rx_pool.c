@@ -12,15 +12,15 @@
 
 #define MIB  ((size_t)1 << 20)
 #define PAGE ((size_t)4096)
-/* Mapped round a load, unless Linux was told otherwise. */
+/* Bytes that Linux maps around a fault by default. */
 #define AROUND ((size_t)64 << 10)
 
-/** What stands before the buffers. */
+/** The header before the buffers. */
 typedef struct rx_pool_head {
     uint32_t nbuffers;
     uint32_t buffer_bytes;
     onic_life_t life;
-    /** A bit for each buffer that has memory. */
+    /** Mask of the buffers that have memory. */
     _Alignas(64) _Atomic uint64_t filled;
     onic_pool_words_t pool;
     onic_rx_buffer_words_t buffer[ONIC_RX_BUFFERS_MAX];
@@ -34,7 +34,8 @@ size_t onic_rx_pool_derived(void)
     return l2 <= MIB / 2 ? MIB : l2 >= 8 * MIB ? 16 * MIB : 2 * l2;
 }
 
-/** Maps what has memory: a load brings all pages round it, in a third of the time of populating. */
+/** Maps memory that exists: a load maps all pages around it, in a third of the time of populating.
+ */
 static void map_around(const char *from, size_t len)
 {
     for (size_t at = 0; at < len; at += AROUND)
@@ -42,7 +43,7 @@ static void map_around(const char *from, size_t len)
     (void)*(const volatile char *)(from + len - 1);
 }
 
-/** The lowest bits of a mask that follow one another. */
+/** The lowest run of adjacent bits in a mask. */
 static uint64_t first_row(uint64_t mask)
 {
     const uint64_t first = mask & -mask;
@@ -101,7 +102,7 @@ bool onic_rx_pool_make(size_t bytes, size_t buffer, onic_rx_pool_t *rx_pool,
     return true;
 }
 
-/** Takes the sizes over, if they keep within the segment. */
+/** Takes over the sizes, if they lie within the segment. */
 static bool read_head(onic_rx_pool_t *rx_pool)
 {
     rx_pool_head_t head;

@@ -2,12 +2,12 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file A receive pool: buffers and their words in memory that the processes of a node share, and
- *  without a name. It is larger than one L2: a line that still sits in the receiver's L2 costs an
- *  invalidation when a sender writes it again.
+/** @file A receive pool: buffers and their words in nameless memory shared by the processes of a
+ * node. It is larger than one L2: if a line is still in the receiver's L2, a sender that writes it
+ * again has to invalidate it.
  *
- *  At first only the words have memory. A buffer gets its own from the first process that leases
- *  it, and is mapped by each of the two sides when that first has to do with it. */
+ *  At first only the words have memory. The first process that leases a buffer allocates its
+ * memory, and each side maps it when first using it. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,29 +24,30 @@ typedef struct onic_rx_pool {
     onic_pool_t pool;
     char *buffers;
     uint32_t buffer_bytes;
-    uint64_t mapped;      /**< buffers that have memory, and are mapped here; transport lock */
-    onic_file_key_t file; /**< that of the segment; its maker has it open */
+    uint64_t mapped;      /**< buffers that have memory and are mapped here; transport lock */
+    onic_file_key_t file; /**< the segment's; its maker has it open */
     bool far;             /**< its owner shares no cache and no package with this process */
-    onic_life_t life;     /**< whose it is */
+    onic_life_t life;     /**< its owner */
     uint64_t owner;       /**< the same process as an owner of buffers elsewhere; not 0 */
 } onic_rx_pool_t;
 
-/** Bytes of a receive pool where nobody says how many: two L2 caches, 1 .. 16 MiB. */
+/** Default bytes of a receive pool: two L2 caches, 1 .. 16 MiB. */
 size_t onic_rx_pool_derived(void);
 
-/** Makes this process's receive pool, whose buffers have no memory yet. False where it cannot be
- *  had; otherwise onic_rx_pool_close must follow. Prints nothing. */
+/** Makes this process's receive pool; its buffers have no memory yet. False if that fails;
+ *  otherwise onic_rx_pool_close must follow. Prints nothing. */
 bool onic_rx_pool_make(size_t bytes, size_t buffer, onic_rx_pool_t *rx_pool,
                        onic_segment_key_t *key);
 
-/** Maps another process's receive pool. False also where we could not know whether it is dead. */
+/** Maps another process's receive pool. False also if this process could not notice that one's
+ *  death. */
 bool onic_rx_pool_map(const onic_segment_key_t *key, onic_rx_pool_t *rx_pool);
 
-/** Has those of `buffers` ready for use that can be: with memory, made if `make`, and mapped here.
+/** Prepares those of `buffers` that can be: with memory, allocated if `make`, and mapped here.
  *  Returns which. The transport lock is held. */
 ONIC_EXPORT uint64_t onic_rx_pool_prepare(onic_rx_pool_t *rx_pool, uint64_t buffers, bool make);
 
-/** The same where that has been done before, at the cost of a comparison. */
+/** The same for buffers that may be prepared already, at the cost of a comparison then. */
 static inline uint64_t onic_rx_pool_have(onic_rx_pool_t *rx_pool, uint64_t buffers, bool make)
 {
     return (buffers & ~rx_pool->mapped) == 0 ? buffers
@@ -56,7 +57,8 @@ static inline uint64_t onic_rx_pool_have(onic_rx_pool_t *rx_pool, uint64_t buffe
 /** Unmaps it. */
 void onic_rx_pool_unmap(onic_rx_pool_t *rx_pool);
 
-/** By its maker: nobody can map it from then on; a process that has it keeps the memory. */
+/** Called by its maker: nobody can map it from then on; a process that has mapped it keeps the
+ *  memory. */
 void onic_rx_pool_close(onic_rx_pool_t *rx_pool, onic_segment_key_t *key);
 
 static inline char *onic_rx_pool_buffer(const onic_rx_pool_t *rx_pool, unsigned buffer)
