@@ -10,7 +10,7 @@
 
 typedef uint64_t vector_t __attribute__((vector_size(32), aligned(1), may_alias));
 
-/** Moves up to 4 vectors, a constant; all loads before the stores. */
+/** Moves up to 4 vectors, a constant number; does all loads before the stores. */
 ONIC_INLINE void move_vectors(uintptr_t dst, uintptr_t src, int n)
 {
     vector_t held[4];
@@ -21,8 +21,8 @@ ONIC_INLINE void move_vectors(uintptr_t dst, uintptr_t src, int n)
         ((vector_t *)dst)[i] = held[i];
 }
 
-/** The first and the last vector lie anywhere; those between them begin at a multiple of a vector
- *  of the destination's side, or as near to that as steps of 8 come. */
+/** The first and the last vector may have any address. Those between them begin at a multiple of
+ *  the vector length at the destination, or as near to one as steps of 8 bytes allow. */
 __attribute__((target("avx2"))) static void copy_by_vectors(uintptr_t dst, uintptr_t src,
                                                             uint64_t bytes)
 {
@@ -48,7 +48,8 @@ void onic_copy_words(uintptr_t dst, uintptr_t src, uint64_t bytes)
         memcpy((void *)dst, (const void *)src, bytes);
 }
 
-/** A line at a time: the processor gathers its stores and writes it as a whole. */
+/** Copies a cache line at a time: the processor combines its stores and writes the line as a whole.
+ */
 void onic_copy_streaming(void *to, const void *from, size_t bytes)
 {
     uintptr_t dst = (uintptr_t)to, src = (uintptr_t)from;

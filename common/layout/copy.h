@@ -2,18 +2,18 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Copies of contiguous bytes. All data of users goes through these. Pure; any thread.
+/** @file Copies of contiguous bytes. All user data goes through these. Pure; any thread.
  *
- *  From some 2 KiB on glibc's memcpy is `rep movsb` on most processors of today. On some of them
- *  that is 15 to 30 times slower than moves of vectors where the destination lies a few bytes
- *  further in its page than the source. So what is long is moved in vectors of 32 bytes here
- *  (perf/copy). At the good places what just fits into the caches is still left to memcpy: it takes
- *  a quarter less time, and half of it where another processor reads the destination next. So is
- *  what is shorter than a KiB; what is shorter still takes single moves.
+ *  From about 2 KiB on, glibc's memcpy uses `rep movsb` on most current processors. On some of them
+ * that is 15 to 30 times slower than vector moves if the destination lies a few bytes further in
+ * its page than the source. So long copies here move vectors of 32 bytes (perf/copy). Elsewhere
+ * memcpy is still used for copies that just fit into the caches: it takes a quarter less time, and
+ * half of it if another processor reads the destination next. It is also used below 1 KiB; very
+ * short copies are single moves.
  *
- *  Tearing. An aligned element is split only where moves begin or end inside it. So all begin at
- *  multiples of 8 from the first address that is one. Which side's addresses count is told by a
- *  `key`; where both sides of an element are aligned, they agree. */
+ *  Tearing. An aligned element is split only where moves begin or end inside it. So all moves begin
+ * at multiples of 8, from the first such address on. A `key` tells which side's addresses count; if
+ * an element is aligned on both sides, they agree. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,31 +25,31 @@
 
 #define ONIC_INLINE static inline __attribute__((always_inline))
 
-/** From here memcpy is faster than moves of 16 bytes, and ours than memcpy. */
+/** Bytes from which on memcpy is faster than moves of 16 bytes, and vectors faster than memcpy. */
 #define ONIC_LIBC_FROM 160
 #define ONIC_LONG_FROM 1024
 /** Between these lengths `rep movsb`, which writes whole lines without fetching them first, is a
- *  quarter faster than vectors; what is longer does not stay in the caches. */
+ *  quarter faster than vectors; longer data does not stay in the caches. */
 #define ONIC_STRING_FROM (32 << 10)
 #define ONIC_STRING_TO   (256 << 10)
 
-/** Pieces that are shorter are not worth stores past the caches. */
+/** Streaming stores do not pay for shorter pieces. */
 #define ONIC_STREAM_FROM 4096
 
-/** Not where the destination lies up to a line further in its page than the source. */
+/** False if the destination lies up to a line further in its page than the source. */
 static inline bool onic_string_is_fast(uintptr_t dst, uintptr_t src)
 {
     return ((dst - src) & 4095) - 1 >= 63;
 }
 
-/** Copies `bytes`, a multiple of 8 and at least 32, by vectors where the processor has long ones.
- *  The moves begin at multiples of 8 from `dst`; some bytes may be moved twice. */
+/** Copies `bytes`, a multiple of 8 and at least 32, by vectors if the processor has long ones.
+ *  Moves begin at multiples of 8 from `dst` on; some bytes may be moved twice. */
 void onic_copy_words(uintptr_t dst, uintptr_t src, uint64_t bytes);
 
 /** One move of 1, 2, 4, 8 or 16 bytes. */
 #define ONIC_MOVE_UNIT(dst, src, bytes) memcpy((void *)(dst), (const void *)(src), bytes)
 
-/** Moves `n` bytes, from the front, in the largest units that are aligned at address `key` on. */
+/** Moves `n` bytes, front to back, in the largest units that are aligned for an address `key`. */
 ONIC_INLINE void onic_move(uintptr_t dst, uintptr_t src, uint64_t n, uintptr_t key)
 {
 #define STEP(bytes)                                                                                \
@@ -60,7 +60,7 @@ ONIC_INLINE void onic_move(uintptr_t dst, uintptr_t src, uint64_t n, uintptr_t k
         n -= (bytes);                                                                              \
     } while (0)
 
-    /* What is too short for a unit of the head is made up of smaller ones by the tail. */
+    /* If the rest is too short for a unit of the head, the tail moves it in smaller ones. */
     if ((key & 7) != 0) {
         if ((key & 1) && n >= 1) {
             STEP(1);
@@ -97,7 +97,7 @@ ONIC_INLINE void onic_move(uintptr_t dst, uintptr_t src, uint64_t n, uintptr_t k
 #undef STEP
 }
 
-/** Any number of bytes, none as well; see below. */
+/** onic_copy_bytes for any number of bytes, including none. */
 ONIC_EXPORT void onic_copy_any(void *to, const void *from, size_t bytes);
 
 /** Copies contiguous bytes, which must not overlap, without tearing elements that are aligned on
@@ -110,11 +110,11 @@ static inline void onic_copy_bytes(void *to, const void *from, size_t bytes)
         onic_copy_any(to, from, bytes);
 }
 
-/** See below. */
+/** onic_copy_out for any number of bytes, including none. */
 ONIC_EXPORT void onic_copy_out_any(void *to, const void *from, size_t bytes);
 
-/** The same where others may be writing to the source: its aligned elements are read whole,
- *  wherever they go. */
+/** The same if others may be writing to the source: its aligned elements are read whole, wherever
+ *  they are copied to. */
 static inline void onic_copy_out(void *to, const void *from, size_t bytes)
 {
     if (bytes == sizeof(uint64_t))
@@ -123,9 +123,9 @@ static inline void onic_copy_out(void *to, const void *from, size_t bytes)
         onic_copy_out_any(to, from, bytes);
 }
 
-/** The same for a long destination that another processor is to read next: by stores that go past
- *  the caches, where there are such. They are complete before any store that follows. A plain store
- *  takes its line from the reader's cache: between processors that share none, and no package, that
- *  is 5 to 8 times as slow. Nearer ones have faster stores so, and slower transfers, since what was
- *  stored is then read from memory. */
+/** The same for a long destination that another processor is to read next: by streaming stores, if
+ * the processor has them. They are complete before any later store. A plain store takes its line
+ * from the reader's cache, which is 5 to 8 times as slow between processors that share neither a
+ * cache nor a package. Between nearer processors streaming stores are faster, too, but whole
+ * transfers are slower, since the data is then read from memory. */
 ONIC_EXPORT void onic_copy_streaming(void *to, const void *from, size_t bytes);

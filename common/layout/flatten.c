@@ -5,8 +5,8 @@
 /* Open MPI keeps a datatype as a small program: an element is `count` blocks of `blocklen` basic
  * items, `extent` bytes apart, the first at `disp`, from the start of the whole type; a loop
  * repeats all up to its end marker, each pass `extent` bytes further. It is read from the inside
- * out. A body that is one thing, or equal things at a constant distance, stays stride levels; any
- * other becomes a list of runs, and the loops around it become levels over the list. */
+ * out. A body that is a single item, or equal items at a constant distance, becomes stride levels;
+ * any other becomes a list of runs, and the loops around it become levels over the list. */
 #include "common/ompi_compat.h"
 
 #include "ompi/constants.h"
@@ -15,10 +15,10 @@
 
 #include "common/layout/flatten.h"
 
-/* Every loop has two passes or more, so that the size of a deeper nest does not fit in 64 bits. */
+/* Every loop has at least two passes, so the size of a deeper nest would not fit in 64 bits. */
 #define MAX_DEPTH 64
 
-/* Most runs that a type of too many levels may need: 320 MiB of them. */
+/* Most runs for a type of too many levels: they take 320 MiB. */
 #define MAX_WRITTEN_RUNS (UINT64_C(1) << 23)
 
 static onic_layout_status_t read_body(const dt_elem_desc_t *d, const dt_elem_desc_t *end,
@@ -26,8 +26,8 @@ static onic_layout_status_t read_body(const dt_elem_desc_t *d, const dt_elem_des
 
 /* ---- types of more levels than a layout holds ------------------------------------------------ */
 
-/* Writes the innermost level of a list-form layout, or two of a stride-form one, out into a list,
- * so that there is room for one more. The bytes and their order stay the same. */
+/* Expands the innermost level of a list-form layout, or two levels of a stride-form one, into a
+ * list, so that there is room for one more. The bytes and their order stay the same. */
 static onic_layout_status_t make_room(onic_layout_t *l)
 {
     const uint32_t gone = l->nruns > 0 ? 1 : 2;
@@ -77,7 +77,7 @@ static bool element_bytes(const ddt_elem_desc_t *e, uint64_t *bytes_p)
 static onic_layout_status_t read_run(const ddt_elem_desc_t *e, onic_run_t *run)
 {
     *run = (onic_run_t){.offset = e->disp, .count = e->count};
-    if (e->count > 1) /* the extent of a single block has no meaning and need not be sane */
+    if (e->count > 1) /* the extent of a single block has no meaning and may have any value */
         run->stride = e->extent;
     return element_bytes(e, &run->block) ? ONIC_LAYOUT_OK : ONIC_LAYOUT_OVERFLOW;
 }
@@ -99,7 +99,7 @@ static bool is_loop(const dt_elem_desc_t *d)
     return d->elem.common.type == OPAL_DATATYPE_LOOP;
 }
 
-/* The item after an element or a whole loop. */
+/* The item after an element or after a whole loop. */
 static const dt_elem_desc_t *next_item(const dt_elem_desc_t *d)
 {
     return is_loop(d) ? d + d->loop.items + 1 : d + 1;
@@ -126,7 +126,8 @@ static bool same_shape(const ddt_elem_desc_t *a, const ddt_elem_desc_t *b)
            element_bytes(a, &bytes_a) && element_bytes(b, &bytes_b) && bytes_a == bytes_b;
 }
 
-/* Equal elements at a constant distance, as short loops are after Open MPI has unrolled them? */
+/* True if the items are equal elements at a constant distance, as short loops become when Open MPI
+ * unrolls them. */
 static bool is_regular(const dt_elem_desc_t *d, const dt_elem_desc_t *end, int64_t *distance_p)
 {
     if (is_loop(d) || is_loop(d + 1) ||
@@ -174,8 +175,8 @@ static onic_layout_status_t read_list(const dt_elem_desc_t *d, const dt_elem_des
     return rc;
 }
 
-/* Reads the items from `d` to before `end`. On success the caller owns *l, else there is nothing
- * to free; so it is with all the readers here. */
+/* Reads the items from `d` to before `end`. On success the caller owns *l, otherwise there is
+ * nothing to free; this holds for all readers here. */
 static onic_layout_status_t read_body(const dt_elem_desc_t *d, const dt_elem_desc_t *end,
                                       unsigned depth, onic_layout_t *l)
 {
@@ -196,8 +197,8 @@ static onic_layout_status_t read_body(const dt_elem_desc_t *d, const dt_elem_des
 
 /* ---- a whole type ---------------------------------------------------------------------------- */
 
-/* Open MPI's counts of blocks and passes have 32 bits. Where a count did not fit, the program
- * describes less than the type's size, which is kept apart in 64 bits. */
+/* Open MPI's counts of blocks and passes have 32 bits. If a count did not fit, the program
+ * describes fewer bytes than the type's size, which is stored separately in 64 bits. */
 static onic_layout_status_t read_description(const opal_datatype_t *dt, const dt_type_desc_t *desc,
                                              onic_layout_t *l)
 {
@@ -216,7 +217,7 @@ static onic_layout_status_t read_type(const opal_datatype_t *dt, onic_layout_t *
         return onic_layout_contig(l, dt->true_lb, dt->size);
     if (dt->opt_desc.used > 0) {
         onic_layout_status_t rc = read_description(dt, &dt->opt_desc, l);
-        /* Merging elements may overflow a count that the plain description still holds. */
+        /* Merged elements may overflow a count although the original description does not. */
         if (rc != ONIC_LAYOUT_OVERFLOW)
             return rc;
     }
@@ -225,12 +226,13 @@ static onic_layout_status_t read_type(const opal_datatype_t *dt, onic_layout_t *
 
 /* ---- descriptions that were read before ------------------------------------------------------ */
 
-/* Elements of a description that are worth a look (50 to 100 ns; reading one takes some 10). */
+/* Least number of elements for which a lookup pays (it takes 50 to 100 ns; reading an element takes
+ * about 10). */
 #define KEPT_ITEMS 32
-/* So many of them say where to look. */
+/* Elements that the fingerprint is made from. */
 #define PRINTED_ITEMS 16
 
-/* Of loops some bytes are not used. */
+/* Compares items. Some bytes of loops are not used. */
 static bool same_item(const dt_elem_desc_t *a, const dt_elem_desc_t *b)
 {
     if (a->elem.common.type != b->elem.common.type)

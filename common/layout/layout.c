@@ -57,7 +57,7 @@ onic_layout_status_t onic_layout_contig(onic_layout_t *l, int64_t offset, uint64
     return ONIC_LAYOUT_OK;
 }
 
-/** Puts a level on top, merged with what is there if that keeps the packed order. */
+/** Adds an outermost level, merged with the present one if that keeps the packed order. */
 static bool push_level(onic_layout_t *l, uint64_t count, int64_t stride)
 {
     if (onic_layout_is_contig(l) && stride == (int64_t)l->block) {
@@ -126,7 +126,7 @@ static int64_t run_last(const onic_run_t *run)
     return run->offset + (int64_t)(run->count - 1) * run->stride;
 }
 
-/** Makes `a` the run of `a` and then `b`, if that is one run. */
+/** Extends `a` by `b` if the two together are one run. */
 static bool run_join(onic_run_t *a, const onic_run_t *b)
 {
     onic_run_t joined = *a;
@@ -145,7 +145,8 @@ static bool run_join(onic_run_t *a, const onic_run_t *b)
     return true;
 }
 
-/** Where `b` is a block that touches the last one, that is taken off the list, into `b`. */
+/** If block `b` touches the last block of the list, removes that from the list and prepends it to
+ *  `b`. */
 static void runs_take_touching(onic_runs_t *r, onic_run_t *b)
 {
     onic_run_t *a = &r->run[r->n - 1];
@@ -232,7 +233,7 @@ void onic_runs_fini(onic_runs_t *r)
     *r = (onic_runs_t){0};
 }
 
-/** Sum and bounds of a list that is not empty. False on overflow. */
+/** Size and bounds of a non-empty list. False on overflow. */
 static bool runs_measure(const onic_runs_t *r, uint64_t *size, bounds_t *all)
 {
     int64_t extent;
@@ -253,7 +254,7 @@ static bool runs_measure(const onic_runs_t *r, uint64_t *size, bounds_t *all)
     return !__builtin_sub_overflow(all->ub, all->lb, &extent);
 }
 
-/** How many of every `each`-th run, from `first` on and at most `most`, are `stride` apart. */
+/** How many of every `each`-th run, from `first` on, at most `most`, are `stride` apart. */
 static size_t regular_prefix(const onic_runs_t *r, size_t first, size_t each, int64_t stride,
                              size_t most)
 {
@@ -265,9 +266,9 @@ static size_t regular_prefix(const onic_runs_t *r, size_t first, size_t each, in
     return n;
 }
 
-/** Finds nested strides in a list of equal runs: the first runs that are equally far apart make a
- *  group, which must come back until the list ends; then the groups are looked at in the same way.
- *  Not where that takes more than `most` levels. */
+/** Finds nested strides in a list of equal runs: the first equally spaced runs form a group, which
+ *  must repeat until the list ends; then the groups are examined in the same way. False if that
+ *  takes more than `most` levels. */
 static bool runs_are_regular(const onic_runs_t *r, onic_layout_t *l, uint32_t most)
 {
     const onic_run_t *run = r->run;
@@ -355,7 +356,7 @@ onic_layout_status_t onic_layout_cut(onic_layout_t *l, uint64_t size)
 
 /* ---- walking -------------------------------------------------------------------------------- */
 
-/** Finds the run, the block and the byte of position `pos` in one pass of the list. */
+/** Finds the run, block and byte of position `pos` in one pass of the list. */
 static void seek_in_list(onic_cursor_t *c, uint64_t pos)
 {
     const onic_layout_t *l = c->layout;
@@ -379,7 +380,7 @@ static void seek_in_list(onic_cursor_t *c, uint64_t pos)
 void onic_cursor_init(onic_cursor_t *c, const onic_layout_t *l, uint64_t pos)
 {
     *c = (onic_cursor_t){.layout = l, .pos = pos, .leaf = l->offset};
-    /* The end is the only position with nothing under it. */
+    /* The end is the only position without a byte. */
     if (pos == 0 || pos >= l->size) {
         c->pos = pos > l->size ? l->size : pos;
         return;

@@ -2,12 +2,12 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Layouts: which bytes of memory a (datatype, count) pair names, and in which order.
+/** @file Layouts: the bytes of memory that a (datatype, count) pair describes, and their order.
  *
  *  A layout is a short program of nested strides, the multi-strided shape of ARMCI (up to eight
- *  levels of {count, stride} over a contiguous block), or, where a type is irregular, those levels
- *  over a list of runs. The packed order of a layout is the order of the type map: the outermost
- *  level is the slowest, inside it the runs in their order, inside a run its blocks.
+ *  levels of {count, stride} over a contiguous block), or, if a type is irregular, such levels over
+ * a list of runs. The packed order of a layout is the order of the type map: the outermost level is
+ * the slowest, inside it the runs in their order, inside a run its blocks.
  *
  *  All offsets are relative to a base address that the layout does not hold, so the same layout
  *  describes the origin and the target side and can travel between processes.
@@ -30,7 +30,7 @@ typedef struct onic_stride {
     int64_t stride;
 } onic_stride_t;
 
-/** How far apart two neighbours are, whichever lies first. */
+/** The distance of two neighbours, regardless of which lies first. */
 static inline uint64_t onic_magnitude(int64_t stride)
 {
     return stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
@@ -47,7 +47,7 @@ typedef struct onic_run {
 /** A layout. In stride form (`nruns == 0`) the leaf is one block of `block` bytes at `offset`; in
  *  list form it is `runs[0 .. nruns)` shifted by `offset`. `level[0]` is the innermost level. A
  *  layout of zero bytes has `size == 0`, `nlevels == 0`, `nruns == 0` and `lb == ub == 0`. size,
- *  lb, ub and ub - lb never exceed INT64_MAX; what would is refused with ONIC_LAYOUT_OVERFLOW. */
+ *  lb, ub and ub - lb never exceed INT64_MAX; ONIC_LAYOUT_OVERFLOW is returned instead. */
 typedef struct onic_layout {
     uint64_t size;  /**< bytes of data in the whole layout */
     int64_t lb;     /**< lowest byte offset that the layout touches */
@@ -56,10 +56,10 @@ typedef struct onic_layout {
     uint64_t block; /**< stride form: bytes of the leaf block */
     uint32_t nlevels;
     uint32_t nruns;
-    onic_run_t *runs; /**< list form: the runs, shared with its duplicates; the first at 0 */
+    onic_run_t *runs; /**< list form: the runs, shared with duplicates; the first at offset 0 */
     uint64_t
         *run_start; /**< list form: packed position of each run in one pass, nruns + 1 values */
-    /** Last, so that what is contiguous uses the first cache line alone. */
+    /** Last, so that contiguous layouts use only the first cache line. */
     onic_stride_t level[ONIC_LAYOUT_MAX_LEVELS];
 } onic_layout_t;
 
@@ -70,7 +70,7 @@ typedef struct onic_runs {
     size_t cap;
 } onic_runs_t;
 
-/** Outcome of the functions below. */
+/** Results of the functions below. */
 typedef enum onic_layout_status {
     ONIC_LAYOUT_OK = 0,
     ONIC_LAYOUT_NO_MEMORY,   /**< allocation failed */
@@ -84,58 +84,58 @@ typedef enum onic_layout_status {
 ONIC_EXPORT onic_layout_status_t onic_layout_contig(onic_layout_t *l, int64_t offset,
                                                     uint64_t size);
 
-/** Repeats what `l` describes `count` times, `stride` bytes apart, as a new outermost level.
+/** Repeats the layout `count` times, `stride` bytes apart, as a new outermost level.
  *  `count` 0 empties the layout. The result is normalised: blocks that touch are merged into longer
  *  blocks, levels that continue each other are merged, levels of one pass vanish. Allocates
  *  nothing. On an error `l` is unchanged. */
 ONIC_EXPORT onic_layout_status_t onic_layout_repeat(onic_layout_t *l, uint64_t count,
                                                     int64_t stride);
 
-/** Shortens `l` to its first `size` packed bytes; does nothing where it has no more. That takes
- *  time and memory for each run. On an error, ONIC_LAYOUT_NO_MEMORY or ONIC_LAYOUT_OVERFLOW (more
- *  than 2^32 - 1 runs), `l` is as it was. */
+/** Shortens `l` to its first `size` packed bytes; does nothing if it has no more. Takes time and
+ *  memory for each run. On an error, ONIC_LAYOUT_NO_MEMORY or ONIC_LAYOUT_OVERFLOW (more than 2^32
+ *  - 1 runs), `l` is unchanged. */
 ONIC_EXPORT onic_layout_status_t onic_layout_cut(onic_layout_t *l, uint64_t size);
 
-/** Appends a run to a list; merges it with the run before it where the two are one run (touching
+/** Appends a run to a list; merges it with the run before it if the two form one run (touching
  *  blocks, or the next block or blocks of the same stride). Runs of no bytes are dropped. */
 ONIC_EXPORT onic_layout_status_t onic_runs_add(onic_runs_t *r, onic_run_t run);
 
-/** Appends all the pieces of `l`, shifted by `shift`, to `r`, as few runs as it can. On an error
- *  `r` is only good for onic_runs_fini. At most 2^32 - 1 runs, else ONIC_LAYOUT_OVERFLOW. */
+/** Appends all the pieces of `l`, shifted by `shift`, to `r`, as few runs. After an error `r` can
+ * only be passed to onic_runs_fini. At most 2^32 - 1 runs, else ONIC_LAYOUT_OVERFLOW. */
 ONIC_EXPORT onic_layout_status_t onic_runs_add_layout(onic_runs_t *r, const onic_layout_t *l,
                                                       int64_t shift);
 
-/** Makes `l` from a list and leaves the list empty, on an error too. A list of one run, or one that
- *  is regular (equal runs at a constant distance, groups of such runs at a constant distance, and
- *  so on), becomes stride form, if that leaves room for `above` levels, 0 ..
- *  ONIC_LAYOUT_MAX_LEVELS, that are to be put on top. */
+/** Makes `l` from a list and leaves the list empty, even on an error. A list of one run, or one
+ * that is regular (equal runs at a constant distance, groups of such runs at a constant distance,
+ * and so on), becomes stride form, if that leaves room for `above` more outer levels, 0 ..
+ * ONIC_LAYOUT_MAX_LEVELS. */
 ONIC_EXPORT onic_layout_status_t onic_layout_from_runs(onic_layout_t *l, onic_runs_t *r,
                                                        uint32_t above);
 
 /** Frees the memory of a list that was not made into a layout. */
 ONIC_EXPORT void onic_runs_fini(onic_runs_t *r);
 
-/** Gives up what `l` owns, of any thread: the last one of a list frees it. */
+/** Frees what `l` owns. Any thread: the last layout that shares a list frees it. */
 ONIC_EXPORT void onic_layout_fini(onic_layout_t *l);
 
-/** Makes `dst` a second layout of the same bytes, to be freed by itself. Lists never change, so
- *  both have the same one: that costs some nanoseconds, however long it is. */
+/** Makes `dst` a second layout of the same bytes, to be freed separately. A list never changes, so
+ *  both share it: this takes some nanoseconds for any length. */
 ONIC_EXPORT void onic_layout_dup(onic_layout_t *dst, const onic_layout_t *src);
 
-/** Gives a list a number that says which one it is, to tell it without a comparison for as long as
- *  its numbers are given once. All layouts that share it have it. `l` is in list form. */
+/** Gives a list a number, by which it can be identified without a comparison as long as numbers are
+ *  not reused. All layouts that share the list have the number. `l` is in list form. */
 ONIC_EXPORT void onic_layout_set_number(onic_layout_t *l, uint64_t number);
-/** The number of a layout's list; 0 where it was given none, or there is no list. */
+/** The number of a layout's list; 0 if it was given none, or there is no list. */
 ONIC_EXPORT uint64_t onic_layout_number(const onic_layout_t *l);
 
-/** True where the bytes are one block without a gap (or none at all). */
+/** True if the bytes are one contiguous block, or none. */
 static inline bool onic_layout_is_contig(const onic_layout_t *l)
 {
     return l->nruns == 0 && l->nlevels == 0;
 }
 
 /** Makes `l` one block of `size` <= INT64_MAX bytes from 0 on. For short transfers, which make two
- *  such layouts each: levels that do not count are not touched. */
+ * such layouts each: unused levels are not written. */
 static inline void onic_layout_set(onic_layout_t *l, uint64_t size)
 {
     l->size = l->block = size;
@@ -146,7 +146,7 @@ static inline void onic_layout_set(onic_layout_t *l, uint64_t size)
     l->run_start = NULL;
 }
 
-/** Hands a layout over, with what it owns. */
+/** Moves a layout, with everything it owns. */
 static inline void onic_layout_move(onic_layout_t *to, onic_layout_t *from)
 {
     if (onic_layout_is_contig(from)) {
@@ -160,14 +160,14 @@ static inline void onic_layout_move(onic_layout_t *to, onic_layout_t *from)
     from->nruns = 0;
 }
 
-/** onic_layout_fini, for what seldom owns anything. */
+/** onic_layout_fini, for layouts that seldom own anything. */
 static inline void onic_layout_drop(onic_layout_t *l)
 {
     if (l->runs != NULL)
         onic_layout_fini(l);
 }
 
-/** Number of contiguous blocks; an upper bound, as touching neighbours may not be merged. */
+/** Number of contiguous blocks: an upper bound, since touching neighbours may not be merged. */
 ONIC_EXPORT uint64_t onic_layout_blocks(const onic_layout_t *l);
 
 /* ---- walking -------------------------------------------------------------------------------- */
@@ -186,22 +186,22 @@ typedef struct onic_cursor {
 /** Puts the cursor at packed byte `pos` (0 .. size). O(levels + log runs). */
 ONIC_EXPORT void onic_cursor_init(onic_cursor_t *c, const onic_layout_t *l, uint64_t pos);
 
-/** Gives the contiguous piece at the cursor, at most `max` bytes (max > 0), and moves past it.
+/** Returns the contiguous piece at the cursor, at most `max` bytes (max > 0), and moves past it.
  *  Returns false at the end of the layout. */
 ONIC_EXPORT bool onic_cursor_next(onic_cursor_t *c, uint64_t max, int64_t *offset_p,
                                   uint64_t *len_p);
 
-/** How many of the `len` > 0 packed bytes from `pos` on may be moved by themselves without tearing
- *  an aligned element of up to 8 bytes, where the layout's memory begins at `base` (modulo 8): what
- *  follows begins a block, or lies at a multiple of 8. At least 1; all where there is no such
- *  place. */
+/** How many of the `len` > 0 packed bytes from `pos` on can be moved separately without tearing an
+ * aligned element of up to 8 bytes, if the layout's memory begins at `base` (modulo 8): the byte
+ * after them begins a block, or lies at a multiple of 8. At least 1; all if there is no such place.
+ */
 ONIC_EXPORT uint64_t onic_layout_whole(const onic_layout_t *l, uint64_t base, uint64_t pos,
                                        uint64_t len);
 
 /* ---- wire form ------------------------------------------------------------------------------ */
 
-/** Encodes a whole layout. `*len_p` is the number of bytes used. ONIC_LAYOUT_NO_SPACE where it does
- *  not fit in `cap`. A stride-form layout never needs more than ONIC_LAYOUT_ENCODED_MAX bytes. */
+/** Encodes a whole layout. `*len_p` is the number of bytes used. ONIC_LAYOUT_NO_SPACE if it does
+ * not fit in `cap`. A stride-form layout never needs more than ONIC_LAYOUT_ENCODED_MAX bytes. */
 #define ONIC_LAYOUT_ENCODED_MAX 200
 ONIC_EXPORT onic_layout_status_t onic_layout_encode(const onic_layout_t *l, void *buf, size_t cap,
                                                     size_t *len_p);
@@ -216,26 +216,26 @@ ONIC_EXPORT onic_layout_status_t onic_layout_encode_slice(onic_cursor_t *c, uint
                                                           uint64_t granule, void *buf, size_t cap,
                                                           size_t *len_p, uint64_t *data_p);
 
-/** Appends the runs of a slice of all `len` bytes, which come from a peer, to a list: at most len /
- * 2 of them. `*data_p`: the bytes of data that they describe. On an error the list is only good for
- *  onic_runs_fini. */
+/** Appends the runs of a slice to a list, at most len / 2 of them. The slice comes from a peer and
+ * takes all `len` bytes. `*data_p` gets the bytes of data that the runs describe. After an error
+ * the list can only be passed to onic_runs_fini. */
 ONIC_EXPORT onic_layout_status_t onic_runs_decode(onic_runs_t *runs, const void *buf, size_t len,
                                                   uint64_t *data_p);
 
-/** Encodes what a layout in list form has beside its list: `offset` and the levels. Never needs
+/** Encodes the part of a list-form layout outside of its list: `offset` and the levels. Never needs
  *  more than ONIC_LAYOUT_ENCODED_MAX bytes; returns how many. */
 ONIC_EXPORT size_t onic_layout_encode_around(const onic_layout_t *l,
                                              unsigned char buf[ONIC_LAYOUT_ENCODED_MAX]);
 
-/** Makes `l` of a list and of all `len` bytes, which come from a peer, as the function above made
- *  them. `list` is in list form, at offset 0, without levels, and is shared. On an error
+/** Makes `l` from a list and all `len` bytes, which come from a peer and were made by the function
+ * above. `list` is in list form, at offset 0, without levels, and is shared. On an error
  *  (ONIC_LAYOUT_BAD_ENCODING) `l` is unchanged. */
 ONIC_EXPORT onic_layout_status_t onic_layout_decode_around(onic_layout_t *l,
                                                            const onic_layout_t *list,
                                                            const void *buf, size_t len);
 
-/** Decodes what onic_layout_encode and onic_layout_encode_slice made. Nothing behind the bytes is
- *  read, no arithmetic overflows; the layout's size, lb and ub are computed here. `*used_p` gets
+/** Decodes what onic_layout_encode and onic_layout_encode_slice made. Nothing after the bytes is
+ * read, and no arithmetic overflows; the layout's size, lb and ub are computed here. `*used_p` gets
  *  the bytes consumed (there may be more behind them). List form allocates; time and memory are at
  *  most proportional to `len`. On an error (only ONIC_LAYOUT_BAD_ENCODING or ONIC_LAYOUT_NO_MEMORY)
  *  `l` is unchanged. */
@@ -244,17 +244,16 @@ ONIC_EXPORT onic_layout_status_t onic_layout_decode(onic_layout_t *l, const void
 
 /* ---- whole words --------------------------------------------------------------------------------
  *
- * What single copy may move without tearing elements of up to 8 bytes that others look at.
- * The kernel promises nothing; it copies page by page, on x86-64 by 8-byte moves or `rep movsb`,
- * with single bytes at an end that is no multiple of 8, and, before 6.4, at such a begin; later
- * ones make 8-byte moves from wherever the destination begins. arm64 moves words likewise. So
- * words stay whole where both sides begin at a word and whole words are moved, and there only.
- * Pure. */
+ * What single copy can move without tearing elements of up to 8 bytes that others access. The
+ * kernel promises nothing. It copies page by page, on x86-64 by 8-byte moves or `rep movsb`, with
+ * single bytes at an end that is no multiple of 8 and, before 6.4, at such a begin; later kernels
+ * make 8-byte moves from the begin of the destination. arm64 moves words likewise. So words stay
+ * whole only if both sides begin at a word and whole words are moved. Pure. */
 
 #define ONIC_WORD 8u
 
-/** Does every piece of a layout begin and end at a multiple of `size`, a power of two, where its
- *  offsets count from address `base`? */
+/** True if every piece of a layout begins and ends at a multiple of `size`, a power of two, if its
+ *  offsets count from address `base`. */
 static inline bool onic_is_aligned(const onic_layout_t *l, uint64_t base, uint64_t size)
 {
     uint64_t all = base + (uint64_t)l->offset;
@@ -273,17 +272,17 @@ static inline bool onic_is_aligned(const onic_layout_t *l, uint64_t base, uint64
     return (all & (size - 1)) == 0;
 }
 
-/** True if all pieces of a layout are whole aligned words, where its offsets count from `base`. */
+/** True if all pieces of a layout are whole aligned words, if its offsets count from `base`. */
 static inline bool onic_whole_words(const onic_layout_t *l, uint64_t base)
 {
     return onic_is_aligned(l, base, ONIC_WORD);
 }
 
-/** The words that some bytes lie in: they are in the same pages. */
+/** The words that contain some bytes; they lie in the same pages. */
 typedef struct onic_words {
     uint64_t at;
     uint64_t len;
-    uint64_t before; /**< bytes of theirs before those that are meant */
+    uint64_t before; /**< bytes in these words before the bytes in question */
 } onic_words_t;
 
 static inline onic_words_t onic_words_around(uint64_t at, uint64_t len)

@@ -8,10 +8,10 @@
 #include <string.h>
 
 typedef struct onic_cached_layout {
-    TAILQ_ENTRY(onic_cached_layout) use; /* the newest first */
+    TAILQ_ENTRY(onic_cached_layout) use; /* most recently used first */
     LIST_ENTRY(onic_cached_layout) next; /* in the bucket */
     uint64_t print;
-    size_t bytes; /* of all of it */
+    size_t bytes; /* in all */
     onic_layout_t layout;
     size_t len;
     unsigned char contents[];

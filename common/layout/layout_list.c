@@ -8,9 +8,9 @@
 #include "common/layout/layout.h"
 #include "common/layout/layout_walk.h"
 
-/** Beside the runs of a list. */
+/** Stored with the runs of a list. */
 typedef struct list {
-    atomic_uint layouts; /**< that have it */
+    atomic_uint layouts; /**< layouts that share it */
     uint64_t number;     /**< see onic_layout_number */
     uint64_t start[];
 } list_t;

@@ -10,8 +10,8 @@
 
 #include "common/layout/layout.h"
 
-/** Room for the positions of the runs of a new list, `nruns + 1` of them, which belongs to one
- *  layout; NULL where memory is exhausted. onic_layout_fini frees it. */
+/** Memory for the positions of the runs of a new list, `nruns + 1` of them, owned by one layout;
+ *  NULL if memory is exhausted. onic_layout_fini frees it. */
 uint64_t *onic_list_positions(size_t nruns);
 
 /** Bytes in one pass of everything below level 0. The layout must not be empty. */
@@ -26,7 +26,7 @@ static inline bool onic_cursor_at_leaf(const onic_cursor_t *c)
     return c->in_block == 0 && c->run == 0 && c->in_run == 0;
 }
 
-/** Moves `n` passes on at `level`, at most to the end of that level, and carries upwards. */
+/** Moves forward `n` passes at `level`, at most to the end of that level, and carries upwards. */
 static inline void onic_cursor_pass(onic_cursor_t *c, uint32_t level, uint64_t n)
 {
     const onic_layout_t *l = c->layout;
@@ -44,7 +44,7 @@ static inline void onic_cursor_pass(onic_cursor_t *c, uint32_t level, uint64_t n
     }
 }
 
-/** Moves from the first byte of a block to the block `n` on, inside the run at most to its end. */
+/** Moves from the first byte of a block `n` blocks forward, at most to the end of the run. */
 static inline void onic_cursor_skip_blocks(onic_cursor_t *c, uint64_t n)
 {
     const onic_layout_t *l = c->layout;
@@ -63,7 +63,7 @@ static inline void onic_cursor_skip_blocks(onic_cursor_t *c, uint64_t n)
     }
 }
 
-/** What is left of the innermost run, from the block that holds the cursor. Not at the end. */
+/** The rest of the innermost run, from the block with the cursor on. Not at the end. */
 static inline onic_run_t onic_cursor_run(const onic_cursor_t *c)
 {
     const onic_layout_t *l = c->layout;
@@ -84,8 +84,8 @@ static inline onic_run_t onic_cursor_run(const onic_cursor_t *c)
                         .stride = l->level[0].stride};
 }
 
-/** The next data as one run of at most `max` bytes: whole blocks where one fits, else part of one.
- *  Returns its bytes; 0 at the end of the layout or where `max` is 0. */
+/** The next data as one run of at most `max` bytes: whole blocks if at least one fits, else part of
+ * one. Returns its bytes; 0 at the end of the layout or if `max` is 0. */
 static inline uint64_t onic_cursor_peek(const onic_cursor_t *c, uint64_t max, onic_run_t *run)
 {
     if (max == 0 || c->pos == c->layout->size)
@@ -104,8 +104,8 @@ static inline uint64_t onic_cursor_peek(const onic_cursor_t *c, uint64_t max, on
     return run->block * run->count;
 }
 
-/** Moves past `run`, which onic_cursor_peek gave here, or past the beginning of it: some of its
- *  whole blocks, or some bytes of its first block with a count of 1. */
+/** Moves past `run`, which onic_cursor_peek has returned here, or past a first part of it: some of
+ *  its whole blocks, or some bytes of its first block, with a count of 1. */
 static inline void onic_cursor_advance(onic_cursor_t *c, const onic_run_t *run)
 {
     const onic_layout_t *l = c->layout;

@@ -8,13 +8,14 @@
  *
  *      empty   nothing
  *      stride  offset, block
- *      list    runs: flags (one byte), distance from the offset of the run before, then what the
- *              flags leave open of block, count, stride; the last run carries a flag
- *      around  offset; the list itself is known
+ *      list    runs: flags (one byte), distance from the offset of the run before, then those of
+ * block, count, stride that the flags do not imply; the last run has a flag around  offset; the
+ * list itself is known
  *
- *  and behind all of them the levels from the innermost: count, stride. Numbers are base-128
+ *  and then for all forms the levels from the innermost: count, stride. Numbers are base-128
  *  varints, seven bits in a byte, the lowest first; signed ones are folded (0, -1, 1, -2 ...). The
- *  decoder refuses what does not end with the bytes, overflows, or is empty where it must not be.
+ * decoder refuses encodings that exceed the bytes, overflow, or have empty parts that must not be
+ * empty.
  */
 #include "common/layout/layout.h"
 
@@ -87,7 +88,8 @@ static bool put_stride_form(writer_t *w, const onic_layout_t *l)
            put_unsigned(w, l->block) && put_levels(w, l);
 }
 
-/** Writes a run that comes after `prev` (zeroed for the first). `*flags_p` is its flags' place. */
+/** Writes a run that follows `prev` (zeroed for the first). `*flags_p` gets the address of its
+ *  flags. */
 static bool put_run(writer_t *w, const onic_run_t *prev, const onic_run_t *run, uint8_t **flags_p)
 {
     unsigned flags = 0;
@@ -105,7 +107,8 @@ static bool put_run(writer_t *w, const onic_run_t *prev, const onic_run_t *run, 
             (put_unsigned(w, run->count) && put_signed(w, run->stride)));
 }
 
-/** Writes as many runs as fit, of at most `limit` bytes; moves the cursor; returns their bytes. */
+/** Writes as many runs as fit, of at most `limit` data bytes; moves the cursor; returns the data
+ *  bytes. */
 static uint64_t put_runs(writer_t *w, onic_cursor_t *c, uint64_t limit)
 {
     uint64_t data = 0;
@@ -168,7 +171,7 @@ size_t onic_layout_encode_around(const onic_layout_t *l, unsigned char buf[ONIC_
 
 /* ---- slices --------------------------------------------------------------------------------- */
 
-/** Writes runs in whole granules: a cut run may need more room, so it repeats with less data. */
+/** Writes runs in whole granules. A cut run may need more room, so it retries with less data. */
 static uint64_t put_slice_granules(writer_t *w, onic_cursor_t *c, uint64_t limit, uint64_t granule)
 {
     while (limit > 0) {
@@ -241,8 +244,8 @@ static bool get_signed(reader_t *r, int64_t *value)
     return true;
 }
 
-/** Reads the run behind `prev`, which it becomes. False where the bytes end, it has no bytes, or
- *  its offset overflows. */
+/** Reads the run that follows `prev`, and stores it there. False if the bytes end, the run has no
+ *  bytes, or its offset overflows. */
 static bool get_run(reader_t *r, onic_run_t *prev, bool *last)
 {
     onic_run_t run = *prev;
@@ -268,7 +271,7 @@ static bool get_run(reader_t *r, onic_run_t *prev, bool *last)
     return true;
 }
 
-/** Reads runs to the last one; `*data_p` gets their bytes of data. */
+/** Reads runs up to the last one; `*data_p` gets their bytes of data. */
 static onic_layout_status_t get_runs(reader_t *r, onic_runs_t *runs, uint64_t *data_p)
 {
     onic_layout_status_t status = ONIC_LAYOUT_OK;
@@ -295,8 +298,8 @@ onic_layout_status_t onic_runs_decode(onic_runs_t *runs, const void *buf, size_t
     return status == ONIC_LAYOUT_OK && r.next != r.end ? ONIC_LAYOUT_BAD_ENCODING : status;
 }
 
-/** The sender may have written levels out as runs for which it had no room: where they would be
- *  found again and leave no room for those that follow, they stay runs here, too. */
+/** The sender may have expanded levels into runs for lack of room. If such levels would be found
+ *  again and leave no room for those that follow, they stay runs here, too. */
 static onic_layout_status_t get_list(reader_t *r, onic_layout_t *l, uint32_t nlevels)
 {
     onic_runs_t runs = {0};

@@ -7,8 +7,8 @@
 #include "common/layout/pack_kernels.h"
 
 enum {
-    RUNS_AHEAD = 12,    /* runs of a list between asking for memory and using it */
-    DIRECT_BYTES = 256, /* less than this in one kernel call is better staged */
+    RUNS_AHEAD = 12,    /* runs between prefetching memory and using it */
+    DIRECT_BYTES = 256, /* fewer bytes in one kernel call are better staged */
     STAGE_BYTES = 4096
 };
 
@@ -22,7 +22,7 @@ static uintptr_t address(const void *base, int64_t offset)
  * Packing and unpacking are the same walk. `gather` is a constant in each of its two copies.
  */
 
-/** Many passes of a short pattern. */
+/** Packs or unpacks many passes of a short pattern. */
 static uint64_t flat_passes(bool gather, onic_cursor_t *c, const void *base, uintptr_t flat,
                             uint64_t len)
 {
@@ -53,7 +53,7 @@ ONIC_INLINE void flat_blocks(bool gather, uintptr_t mem, uintptr_t flat, const o
         onic_blocks(mem, run->stride, flat, (int64_t)run->block, run->block, run->count, false);
 }
 
-/** The memory of a list may be anywhere: asks for what a run will need soon. */
+/** Prefetches what a run will need soon, since the memory of a list may be anywhere. */
 ONIC_INLINE void run_ahead(const onic_layout_t *l, uint64_t i, uintptr_t mem, bool write)
 {
     const void *at;
@@ -66,7 +66,7 @@ ONIC_INLINE void run_ahead(const onic_layout_t *l, uint64_t i, uintptr_t mem, bo
         __builtin_prefetch(at, 0);
 }
 
-/** Puts the cursor, which is at the beginning of a run, at that of run `i` (nruns: next pass). */
+/** Moves the cursor from the beginning of a run to the beginning of run `i` (nruns: next pass). */
 static void skip_runs(onic_cursor_t *c, uint64_t i)
 {
     const onic_layout_t *l = c->layout;
@@ -84,7 +84,7 @@ static bool at_run(const onic_cursor_t *c)
     return c->layout->nruns > 0 && c->in_run == 0 && c->in_block == 0;
 }
 
-/** Whole runs of a list, from the beginning of one on. */
+/** Packs or unpacks whole runs of a list, starting at the beginning of a run. */
 ONIC_INLINE uint64_t flat_list(bool gather, onic_cursor_t *c, const void *base, uintptr_t flat,
                                uint64_t len)
 {
@@ -105,7 +105,7 @@ ONIC_INLINE uint64_t flat_list(bool gather, onic_cursor_t *c, const void *base, 
     return l->run_start[i] - first;
 }
 
-/** The next run, or a part of it. */
+/** Packs or unpacks the next run, or a part of it. */
 ONIC_INLINE uint64_t flat_run(bool gather, onic_cursor_t *c, const void *base, uintptr_t flat,
                               uint64_t len)
 {
@@ -143,8 +143,8 @@ uint64_t onic_pack(onic_cursor_t *c, const void *base, void *dst, uint64_t len)
     return flat_move(true, c, base, (uintptr_t)dst, len);
 }
 
-/** Short blocks are brought together in the cache first. So are blocks whose aligned elements are
- *  not aligned at the destination: the moves begin at multiples of that. */
+/** Short blocks are first collected in the cache. So are blocks whose aligned elements are not
+ *  aligned at the destination, since streaming moves begin at multiples of 8 there. */
 uint64_t onic_pack_streaming(onic_cursor_t *c, const void *base, void *dst, uint64_t len)
 {
     _Alignas(64) unsigned char stage[STAGE_BYTES];
@@ -176,8 +176,8 @@ uint64_t onic_unpack(onic_cursor_t *c, void *base, const void *src, uint64_t len
 
 /* ---- between two layouts -------------------------------------------------------------------- */
 
-/** Cuts two runs back to what one nest can move between them: the same number of bytes, in which
- *  each block of `big` is whole blocks of `small`. */
+/** Shortens two runs to what one nest can move between them: the same number of bytes, where each
+ *  block of `big` consists of whole blocks of `small`. */
 static void match_runs(onic_run_t *big, onic_run_t *small)
 {
     uint64_t ratio = big->block == small->block ? 1 : big->block / small->block;
@@ -196,7 +196,7 @@ static void match_runs(onic_run_t *big, onic_run_t *small)
 
 static int64_t times(uint64_t n, int64_t stride)
 {
-    /* May wrap where the product is not used. */
+    /* May wrap around if the product is not used. */
     return (int64_t)(n * (uint64_t)stride);
 }
 
@@ -210,7 +210,8 @@ static side_t run_side(const onic_run_t *run, const void *base, uint64_t block, 
     return (side_t){at, (int64_t)block, run->stride};
 }
 
-/** Moves what the innermost runs have in common; 0 where that is little and more is to follow. */
+/** Moves the bytes that the innermost runs have in common; 0 if they are few and more will follow.
+ */
 static uint64_t copy_runs(onic_cursor_t *dst, void *dst_base, onic_cursor_t *src,
                           const void *src_base, uint64_t len)
 {
@@ -240,7 +241,8 @@ static uint64_t copy_runs(onic_cursor_t *dst, void *dst_base, onic_cursor_t *src
     return bytes;
 }
 
-/** Many passes of a short pattern of the same shape on both sides, as arrays of one structure. */
+/** Moves many passes of a short pattern with the same shape on both sides, as for arrays of one
+ *  structure. */
 static uint64_t copy_passes(onic_cursor_t *dst, void *dst_base, onic_cursor_t *src,
                             const void *src_base, uint64_t len)
 {
@@ -263,7 +265,7 @@ static uint64_t copy_passes(onic_cursor_t *dst, void *dst_base, onic_cursor_t *s
     return passes * d.size;
 }
 
-/** Whole runs of two lists, as long as they are of the same shape. */
+/** Moves whole runs of two lists, as long as these have the same shape. */
 static uint64_t copy_lists(onic_cursor_t *dst, void *dst_base, onic_cursor_t *src,
                            const void *src_base, uint64_t len)
 {
@@ -295,7 +297,7 @@ static uint64_t copy_lists(onic_cursor_t *dst, void *dst_base, onic_cursor_t *sr
     return done;
 }
 
-/** Bytes to the end of a short pattern, where passes can be taken up again; else `len`. */
+/** Bytes to the end of a short pattern, after which passes can be moved again; else `len`. */
 static uint64_t to_pattern(const onic_cursor_t *c, uint64_t len)
 {
     const onic_layout_t *l = c->layout;
@@ -306,7 +308,7 @@ static uint64_t to_pattern(const onic_cursor_t *c, uint64_t len)
     return c->pos % size > 0 ? least(len, size - c->pos % size) : len;
 }
 
-/** Moves a little through a buffer that stays in the cache: right for any two shapes. */
+/** Moves a few bytes through a buffer that stays in the cache: works for any two shapes. */
 static uint64_t copy_staged(onic_cursor_t *dst, void *dst_base, onic_cursor_t *src,
                             const void *src_base, uint64_t len)
 {

@@ -7,8 +7,8 @@
  *  of two up to 16 becomes one plain move.
  *
  *  Tearing. Single moves never split an aligned element. Longer blocks are moved in units of at
- *  least 8 bytes if they begin at a multiple of 8, and are else first brought to one by small
- *  units. `by_src` tells which side counts; where both sides of an element are aligned, they agree.
+ * least 8 bytes from a multiple of 8 on, which small units reach first if necessary. `by_src` tells
+ * which side counts; if an element is aligned on both sides, they agree.
  */
 #pragma once
 
@@ -20,11 +20,11 @@
 
 #define ONIC_NOINLINE __attribute__((noinline)) /* keeps registers out of the short paths */
 
-/** Bytes; longer blocks are loops enough by themselves. */
+/** Bytes; longer blocks gain nothing from unrolling. */
 #define ONIC_UNROLL_BELOW 32
 
-/** Moves exactly `bytes`, a constant. The units are spelled out, because the compiler is free to
- *  make one memcpy of 12 or 24 bytes out of moves that overlap. */
+/** Moves exactly `bytes`, a constant. The units are spelled out, because the compiler may implement
+ *  a memcpy of 12 or 24 bytes with overlapping moves. */
 ONIC_INLINE void onic_move_const(uintptr_t dst, uintptr_t src, size_t bytes)
 {
     size_t words = bytes & ~(size_t)15;
@@ -63,7 +63,8 @@ ONIC_INLINE void onic_blocks_const(uintptr_t dst, uintptr_t dst_stride, uintptr_
         uintptr_t dst_3 = 3 * dst_stride;
         uintptr_t src_3 = 3 * src_stride;
 
-        /* Hidden from the compiler, which would make the four addresses a chain of additions. */
+        /* Hidden from the compiler, which would turn the four addresses into a chain of additions.
+         */
         __asm__("" : "+r"(dst_2), "+r"(src_2), "+r"(dst_3), "+r"(src_3));
         for (; n >= 4; n -= 4) {
             onic_move_const(dst, src, block);
@@ -81,17 +82,18 @@ ONIC_INLINE void onic_blocks_const(uintptr_t dst, uintptr_t dst_stride, uintptr_
     }
 }
 
-/** Addresses that are so many bytes apart fall into one set of the first cache. */
+/** Addresses this many bytes apart fall into the same set of the L1 cache. */
 #define ONIC_SET_STRIDE 4096
 /** Lines that a set holds at least. */
 #define ONIC_SET_WAYS 8
-/** Strides whose places fall into few sets, and the longest blocks for which that counts. */
+/** Strides from which destinations fall into few sets, and the longest blocks for which that
+ *  matters. */
 #define ONIC_FEW_SETS_STRIDE 1024
 #define ONIC_FEW_SETS_BLOCK  32
 
-/** Do short blocks go to places that fall into few sets of the first cache, and are more than fit
- *  there? Then stores that wait ask for their lines too early on processors of AMD. Those of Intel
- *  gain from asking for many lines at a time. */
+/** True if short blocks go to places that fall into few sets of the L1 cache, and are more than fit
+ *  there. Pending stores then request their lines too early on AMD processors. Intel processors
+ *  gain from requesting many lines at a time. */
 ONIC_INLINE bool onic_blocks_collide(uintptr_t dst_stride, uint64_t n, uint64_t block)
 {
 #if defined(__x86_64__)
@@ -109,10 +111,10 @@ ONIC_INLINE bool onic_blocks_collide(uintptr_t dst_stride, uint64_t n, uint64_t 
 #endif
 }
 
-/** Such blocks, of a constant length, no more at a time than half of a set has room for. On an EPYC
- *  of the fifth generation columns of grids whose rows are 1, 2 and 4 KiB long take 1.5 to 3 times
- *  less time so; on one of the fourth, rows of 4 and 8 KiB, 1.3 times, and 1.1 by whole sets. A
- *  fence that is no locked operation takes longer, or does not wait. */
+/** Moves such blocks, of a constant length, in groups that fill half of a set at most. On a
+ * fifth-generation EPYC columns of grids with rows of 1, 2 and 4 KiB are 1.5 to 3 times faster this
+ * way; on a fourth-generation one, with rows of 4 and 8 KiB, 1.3 times, and 1.1 times with groups
+ * of whole sets. A fence that is not a locked operation takes longer, or does not wait. */
 ONIC_INLINE void onic_blocks_in_groups(uintptr_t dst, uintptr_t dst_stride, uintptr_t src,
                                        uintptr_t src_stride, uint64_t n, size_t block)
 {
@@ -127,8 +129,8 @@ ONIC_INLINE void onic_blocks_in_groups(uintptr_t dst, uintptr_t dst_stride, uint
     }
 }
 
-/** `n` blocks of `head` bytes (0 or 4), then some times 16 bytes, then `tail` bytes. Head and tail
- *  are constants; a head is for blocks that begin in the middle of an aligned element. */
+/** `n` blocks of `head` bytes (0 or 4), then a number of 16-byte units, then `tail` bytes. Head and
+ *  tail are constants; a head is for blocks that begin in the middle of an aligned element. */
 ONIC_INLINE void onic_blocks_words(uintptr_t dst, uintptr_t dst_stride, uintptr_t src,
                                    uintptr_t src_stride, uint64_t n, uint64_t block, size_t head,
                                    size_t tail)
@@ -149,7 +151,7 @@ ONIC_INLINE void onic_blocks_words(uintptr_t dst, uintptr_t dst_stride, uintptr_
     }
 }
 
-/** Blocks of whole words of 4 bytes, of which all begin at a multiple of 8, or none (`odd`). */
+/** Blocks of whole 4-byte words, of which all begin at a multiple of 8, or none does (`odd`). */
 static ONIC_NOINLINE void onic_blocks_4(uintptr_t dst, uintptr_t dst_stride, uintptr_t src,
                                         uintptr_t src_stride, uint64_t n, uint64_t block, bool odd)
 {
@@ -239,11 +241,11 @@ static void onic_blocks(uintptr_t dst, int64_t dst_step, uintptr_t src, int64_t 
  * of small structures do. One call moves a block of many passes. Internal to pack.c. */
 
 enum {
-    SHORT_BLOCK = 128, /* bytes; in longer blocks the call for each of them is hidden */
-    FEW_BLOCKS = 12,   /* fewer blocks in a pass make a loop of their own too dear */
-    FEW_PASSES = 8,    /* fewer passes are not worth exchanging loops */
+    SHORT_BLOCK = 128, /* bytes; for longer blocks the cost of a call for each is negligible */
+    FEW_BLOCKS = 12,   /* with fewer blocks in a pass a separate loop is too dear */
+    FEW_PASSES = 8,    /* exchanging loops does not pay for fewer passes */
     FEW_RUNS = 64,     /* patterns of more runs are moved run by run */
-    TILE_BLOCKS = 256  /* blocks, perhaps a cache line each, that stay in the L1 meanwhile */
+    TILE_BLOCKS = 256  /* blocks, each perhaps a cache line, that stay in the L1 */
 };
 
 /** One side of a two-dimensional move: `inner` bytes between blocks, `outer` between passes. */
@@ -258,9 +260,9 @@ static inline uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/** Moves `passes` times `n` blocks. Passes of few blocks are moved with the loops exchanged, in
- *  tiles that stay in the cache, where the caller says that the order does not matter (`exchange`):
- *  that is, where no byte of the destination is written by two passes. */
+/** Moves `passes` times `n` blocks. If passes have few blocks, the loops are exchanged, in tiles
+ * that stay in the cache; `exchange` allows that: the order does not matter, because no two passes
+ * write the same byte. */
 static inline void move_nest(side_t dst, side_t src, uint64_t block, uint64_t n, uint64_t passes,
                              bool exchange, bool by_src)
 {
@@ -286,7 +288,7 @@ static inline void move_nest(side_t dst, side_t src, uint64_t block, uint64_t n,
     }
 }
 
-/** One pass of a level, as runs, and the distance of the passes. */
+/** One pass of a level, as runs, and the distance between passes. */
 typedef struct pattern {
     int64_t stride;
     uint64_t size;   /**< bytes of data */
@@ -297,8 +299,9 @@ typedef struct pattern {
     onic_run_t run[FEW_RUNS];
 } pattern_t;
 
-/** Looks for a level that has enough passes before it and a short pattern below it, all of which
- *  stands at its beginning. The passes within `len` bytes, or 0; fills in all but the runs. */
+/** Looks for a level with enough passes left and a short pattern below it, with the cursor at the
+ *  pattern's beginning. Returns the passes within `len` bytes, or 0; fills in everything except the
+ *  runs. */
 static inline uint64_t find_pattern(const onic_cursor_t *c, uint64_t len, pattern_t *p)
 {
     const onic_layout_t *l = c->layout;
@@ -353,7 +356,7 @@ static inline void read_pattern(const onic_cursor_t *c, pattern_t *p)
     p->extent = (uint64_t)(ub - lb);
 }
 
-/** What `p` becomes when it is packed. */
+/** The packed form of `p`. */
 static inline void flatten_pattern(const pattern_t *p, pattern_t *flat)
 {
     int64_t at = 0;
@@ -375,13 +378,13 @@ static inline bool same_shape(const pattern_t *a, const pattern_t *b)
     return true;
 }
 
-/** True where no byte is touched by two passes, so that the order of passes does not matter. */
+/** True if no two passes have a byte in common, so the order of passes does not matter. */
 static inline bool passes_are_apart(const pattern_t *p)
 {
     return onic_magnitude(p->stride) >= p->extent;
 }
 
-/** Passes of two patterns of the same shape: run after run, each for a tile of passes. */
+/** Moves passes of two patterns of the same shape: run after run, each for a tile of passes. */
 static inline void move_patterns(uintptr_t dst, const pattern_t *d, uintptr_t src,
                                  const pattern_t *s, uint64_t blocks, uint64_t passes, bool by_src)
 {
