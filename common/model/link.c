@@ -27,7 +27,7 @@ static const struct {
 
 #define N_PROCESSORS (sizeof(processors) / sizeof(processors[0]))
 
-/** The text of that processor; of "other" where there is none. */
+/** The text of that processor, or of "other" if there is none. */
 static const char *text_of(const char *processor)
 {
     size_t i = 0;
@@ -126,7 +126,7 @@ double onic_link_requests(const onic_link_t *link, bool read, double requests, d
     return first + greater(bytes / link->bnet, greater(others, waiting)) + round;
 }
 
-/** The distance from block to block of a layout, in a list the mean. */
+/** The distance from block to block of a layout; for a list the mean. */
 static uint64_t distance(const onic_layout_t *l)
 {
     const int64_t stride = l->nlevels > 0 ? l->level[0].stride : 0;
@@ -136,8 +136,8 @@ static uint64_t distance(const onic_layout_t *l)
     return stride < 0 ? -(uint64_t)stride : (uint64_t)stride;
 }
 
-/** The cost of a block at this distance from the next. Between the known distances it is in
- *  proportion: blocks that share a line or a page share its cost. */
+/** The cost of a block at this distance from the next. Between the known distances it is
+ *  interpolated in proportion: blocks that share a line or a page share its cost. */
 static double block_cost(double apart, const onic_link_t *link)
 {
     const double line = ONIC_LINK_LINE, page = ONIC_LINK_PAGE;
@@ -158,7 +158,7 @@ double onic_link_gather(const onic_link_t *link, const onic_layout_t *l)
 
 /* ---- as text ------------------------------------------------------------------------------------
  *
- * One number for each name of a link; of a way the members of two costs. */
+ * A link has one number for each name; a way has the members of two costs. */
 
 #define NAME(name, node, net, adapter) #name,
 static const char *const names[] = {ONIC_LINK_NUMBERS(NAME)};
@@ -167,12 +167,12 @@ static const char *const ways[] = {ONIC_WAYS(WAY)};
 static const char *const kinds[] = {"node", "net", "adapter", "near", "package", "far"};
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyz_"
-/** Longest line without what follows a #. */
+/** Longest line, without a comment. */
 #define LINE 2048
 
 #define N_NAMES (sizeof(names) / sizeof(names[0]))
 #define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))
-/** Of these so many are links, the others distances. */
+/** The first N_LINKS kinds are links, the others distances. */
 #define N_LINKS 3
 #define N_COSTS (sizeof(onic_cost_t) / sizeof(double))
 
@@ -180,7 +180,7 @@ _Static_assert(N_KINDS == N_LINKS + ONIC_DISTANCES &&
                    N_LINKS * N_NAMES * sizeof(double) == offsetof(onic_links_t, costs),
                "all of them have names");
 
-/** What a kind names: how many names, and how many numbers each has. */
+/** The names of a kind: how many there are, and how many numbers each has. */
 static size_t names_of(size_t kind, const char *const **names_p, size_t *numbers_p)
 {
     *names_p = kind < N_LINKS ? names : ways;
@@ -188,14 +188,14 @@ static size_t names_of(size_t kind, const char *const **names_p, size_t *numbers
     return kind < N_LINKS ? N_NAMES : ONIC_N_WAYS;
 }
 
-/** The numbers of one name of a kind. */
+/** Where the numbers of one name of a kind are stored. */
 static double *place(onic_links_t *links, size_t kind, size_t name)
 {
     return kind < N_LINKS ? (double *)links + kind * N_NAMES + name
                           : (double *)&links->costs[kind - N_LINKS].of[name];
 }
 
-/** The place of `len` characters among words; `n` where they are none of them. */
+/** The index of `len` characters among words; `n` if they are none of these. */
 static size_t find(const char *const *among, size_t n, const char *name, size_t len)
 {
     size_t i = 0;
@@ -210,7 +210,7 @@ static const char *skip(const char *at)
     return at + strspn(at, " \t\r");
 }
 
-/** Reads a word and the `end` behind it, and goes behind that. As find. */
+/** Reads a word and the `end` that follows, and moves past that. Returns as find. */
 static size_t read_word(const char **at_p, const char *const *among, size_t n, char end)
 {
     const char *word = skip(*at_p), *behind = word + strspn(word, LETTERS);
@@ -220,7 +220,7 @@ static size_t read_word(const char **at_p, const char *const *among, size_t n, c
     return skip(behind)[0] == end ? i : n;
 }
 
-/** Reads "name=number", or of ways "name=number/...:number/...", to a comma or the end. */
+/** Reads "name=number", or for ways "name=number/...:number/...", up to a comma or the end. */
 static bool read_item(onic_links_t *links, size_t kind, const char **at_p)
 {
     const char *const *among;
@@ -240,7 +240,7 @@ static bool read_item(onic_links_t *links, size_t kind, const char **at_p)
     return to != NULL && (**at_p == ',' || **at_p == '\0');
 }
 
-/** Reads "kind: item,..."; without a kind the items are of node. */
+/** Reads "kind: item,..."; without a kind the items belong to node. */
 static bool read_line(onic_links_t *links, const char *line)
 {
     size_t kind = 0;
@@ -279,7 +279,7 @@ int onic_links_read(onic_links_t *links, const char *text)
     return any ? 0 : n;
 }
 
-/** Four digits: more are never known. */
+/** Writes four digits: more are never known. */
 void onic_links_write(const onic_links_t *links, char *buf, size_t cap)
 {
     onic_links_t all = *links;

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Reading a user's file of link parameters. */
+/** @file Reads a user's file of costs. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 int onic_links_load(onic_links_t *links, const char *path)
 {
-    char text[65536]; /* far more than all names and some comments take */
+    char text[65536]; /* far more than all names and some comments need */
     FILE *file = fopen(path, "r");
 
     if (file == NULL)

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The numbers that hold here: measured, built in, or as a parameter gives them. */
+/** @file The numbers in use: measured, built in, or given by a parameter. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "common/transport/shm/node.h"
 #include "common/support/help.h"
 
-/** What is wrong with what was read, from the code of onic_links_read or onic_links_load. */
+/** Describes the fault, from the code of onic_links_read or onic_links_load. */
 static void say_wrong(int wrong, char *what, size_t cap)
 {
     if (wrong > 0)
@@ -24,8 +24,8 @@ static void say_wrong(int wrong, char *what, size_t cap)
         snprintf(what, cap, "the file cannot be opened: %s", strerror(-wrong));
 }
 
-/** Reads the file of costs of this processor in a folder; false where there is none. One that is
- *  broken is named in a line and changes nothing: jobs run without it, too. */
+/** Reads the file of costs of this processor in a folder; false if there is none. A malformed file
+ *  is reported in a line and changes nothing: jobs run without it, too. */
 static bool load_measured(onic_links_t *links, const char *dir, const char *below,
                           const onic_processor_t *here, char from[ONIC_LINKS_FROM])
 {
@@ -45,7 +45,7 @@ static bool load_measured(onic_links_t *links, const char *dir, const char *belo
     return true;
 }
 
-/** What holds for this processor. */
+/** The default numbers for this processor. */
 static void load_default(onic_links_t *links, char from[ONIC_LINKS_FROM])
 {
     const onic_processor_t here = onic_processor();

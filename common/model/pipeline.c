@@ -6,11 +6,11 @@
 
 #include <math.h>
 
-/* Rounding must not make one chunk more of a transfer that ends with a full one. */
+/* Rounding must not add a chunk to a transfer that ends with a full one. */
 #define ROUNDING 1e-9
-/* Parts of the way to the nearer end by which chunks of an optimal schedule are tried. */
+/* Fractions of the distance to the nearer end at which chunks of an optimal schedule may end. */
 #define FINENESS 16
-/* Or parts of a buffer; and behind so many buffers all are full. */
+/* Or fractions of a buffer; after this many buffers all chunks are full. */
 #define EIGHTHS 8
 
 onic_chunks_t onic_superpipeline_chunks(const onic_link_t *link, double least, double most)
@@ -23,7 +23,7 @@ onic_chunks_t onic_superpipeline_chunks(const onic_link_t *link, double least, d
                            .most = most};
 }
 
-/** Chunks that come before the bound to which their sizes go; or infinitely many. */
+/** The number of chunks before their size reaches its bound; may be infinite. */
 static double before_bound(const onic_chunks_t *c)
 {
     const double bound = c->ratio > 1 ? c->most : c->least;
@@ -33,7 +33,7 @@ static double before_bound(const onic_chunks_t *c)
     return ceil(log(bound / c->first) / log(c->ratio));
 }
 
-/** Bytes of `n` chunks before the bound. */
+/** Bytes of the first `n` chunks before the bound. */
 static double series(const onic_chunks_t *c, double n)
 {
     if (c->ratio == 1)
@@ -54,7 +54,7 @@ double onic_chunks_count(const onic_chunks_t *c, double bytes)
 
     if (c->ratio == 1)
         return bytes / c->first;
-    /* A series that shrinks ends at C_0 / (1 - q), which the bound keeps it away from. */
+    /* The sum of a shrinking series stays below C_0 / (1 - q); the bound is reached before that. */
     if (bytes <= series(c, free_ones))
         return log(1 + bytes / c->first * (c->ratio - 1)) / log(c->ratio);
     return free_ones + (bytes - series(c, free_ones)) / (c->ratio > 1 ? c->most : c->least);
@@ -65,37 +65,37 @@ double onic_superpipeline_time_blocks(const onic_link_t *link, const onic_chunks
 {
     const double n = fmax(1, ceil(onic_chunks_count(c, bytes) * (1 - ROUNDING)));
     const double first = fmin(c->first, bytes), last = bytes - onic_chunks_sum(c, n - 1);
-    /* The copying before the first chunk is sent, and behind the arrival of the last one. */
+    /* The copying before the first chunk is sent, and after the last one has arrived. */
     const double head = fmax(0, first / link->bcopy - 2 * link->latency);
     const double tail = fmin(block, last) / link->bcopy;
     const double moved = head + n * link->gap + bytes / link->bnet + tail;
-    /* What is left of a chunk that comes faster than it is copied. */
+    /* What is left to copy of a chunk that arrives faster than it is copied. */
     const double left = fmax(tail, last / link->bcopy - last / link->bnet);
     const double copied_in =
         head + (bytes - first) / link->bcopy + link->gap + last / link->bnet + left;
-    /* The one before it may be the longer one, and is to be copied out first. */
+    /* The chunk before it may be longer, and has to be copied out first. */
     const double before = n > 1 ? onic_chunks_sum(c, n - 1) - onic_chunks_sum(c, n - 2) : 0;
     const double its_left =
         fmax(fmin(block, before) / link->bcopy, before / link->bcopy - before / link->bnet);
     const double copied_two = head + (bytes - first - last) / link->bcopy + link->gap +
                               before / link->bnet + its_left + last / link->bcopy;
-    /* The receiver begins when a block has come. */
+    /* The receiver begins when a block has arrived. */
     const double copied_out =
         head + link->gap + fmin(block, first) / link->bnet + bytes / link->bcopy;
 
     return link->latency + fmax(fmax(moved, n > 1 ? copied_two : 0), fmax(copied_in, copied_out));
 }
 
-/* ---- the best there is ----------------------------------------------------------------------- */
+/* ---- optimal schedules ----------------------------------------------------------------------- */
 
-/** What the receiver still copies when a chunk has come. */
+/** What the receiver still has to copy when a chunk has arrived. */
 static double tail_of(const onic_link_t *link, double chunk, double block)
 {
     return fmax(fmin(block, chunk) / link->bcopy, chunk / link->bcopy - chunk / link->bnet);
 }
 
-/** Where chunks may end: close together at both ends of the transfer, where their sizes matter
- * most, and never so far that one would be too long. Returns how many. */
+/** The positions at which chunks may end: close together at both ends of the transfer, where chunk
+ *  sizes matter most, and never so far apart that a chunk would be too long. Returns how many. */
 static unsigned ends(double bytes, double first, double unit, double most,
                      double end[ONIC_OPTIMAL_MAX + 1])
 {
@@ -121,11 +121,12 @@ static unsigned ends(double bytes, double first, double unit, double most,
 unsigned onic_chunks_optimal(const onic_link_t *link, double bytes, double unit, double most,
                              double begun, double block, uint32_t size[ONIC_OPTIMAL_MAX])
 {
-    /* Only the first chunk can be copied before there are buffers: as long as that is free. */
+    /* Before there are buffers only the first chunk can be copied; it may be as long as that is
+     * free. */
     const double free =
         begun > 0 ? fmin(bytes, fmin(most, fmax(1, floor(begun * link->bcopy)))) : 0;
     const double late = free > 0 ? fmax(0, free / link->bcopy - begun) : 0;
-    /* Of each beginning: when it has left, and where its last chunk begins. */
+    /* For each prefix of the transfer: when it has left, and where its last chunk begins. */
     double end[ONIC_OPTIMAL_MAX + 1], left[ONIC_OPTIMAL_MAX + 1] = {0};
     unsigned from[ONIC_OPTIMAL_MAX + 1] = {0}, count = 0;
     const unsigned n = ends(bytes, free, unit, most, end), least = free > 0 ? 1 : 0;

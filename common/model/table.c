@@ -9,7 +9,7 @@
 void onic_example(unsigned shape, unsigned size, onic_layout_t *l)
 {
     const uint64_t bytes = (uint64_t)ONIC_SIZE_LEAST << size >> 1;
-    /* Doubles stand for the shortest blocks. */
+    /* For the shortest blocks an element of 8 bytes is taken. */
     const uint64_t block =
         shape == ONIC_SHAPES - 1 ? 8 : UINT64_C(16384) >> 2 * (shape > 0 ? shape - 1 : 0);
 
