@@ -4,15 +4,15 @@
  */
 /**
  * @file
- * Puts and flushes to a target that computes and calls MPI now and then: what the target costs the
- * puts, and what the puts cost the target.
+ * Puts and flushes to a target that computes and calls MPI now and then: how much the target delays
+ * the puts, and how much the puts delay the target.
  *
- * Each put is timed by itself, and the origin computes for a random time between two of them: else
- * all would begin right after the target's last call. A component that needs the target's help
- * shows it in the median; one that needs it rarely, in the 95th percentile. With puts that follow
- * each other at once (-p none) what counts is how much longer the target's work takes than while
- * the origin computes, too: time of its processor that a helper or the kernel takes, its own calls
- * of MPI, caches, and memory.
+ * Each put is timed separately, and the origin computes for a random time between two puts:
+ * otherwise all would begin right after the target's last call. A component that needs the target's
+ * help shows it in the median; one that needs it rarely, in the 95th percentile. With puts in
+ * immediate succession (-p none) the result is how much longer the target's work takes than while
+ * the origin only computes: processor time of a helper or the kernel, its own MPI calls, caches,
+ * and memory.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -68,7 +68,7 @@ static void report(const rma_test_t *t, slice_t slice, const bench_run_t *run, d
     bench_json_num(run->json, "puts", puts);
     bench_json_num(run->json, "seconds", median);
     bench_json_num(run->json, "p95_seconds", p95);
-    /* What a millisecond of the target's work takes. */
+    /* The time that a millisecond of the target's work takes. */
     bench_json_num(run->json, "target_seconds", 1e-3 * burden);
     bench_json_num(run->json, "line_ns", line_ns);
     bench_json_bool(run->json, "data_ok", ok);

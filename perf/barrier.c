@@ -7,8 +7,8 @@
  * Barriers: how long they take (median and 99th percentile), how far apart the ranks leave them,
  * and how much of a nonblocking one is hidden behind computing.
  *
- * Plain MPI: which component does the barriers is decided on mpirun's command line. Where all ranks
- * read the same clock (one machine, also with several network namespaces), it is also checked that
+ * Plain MPI: mpirun's command line decides which component does the barriers. If all ranks read the
+ * same clock (one machine, even with several network namespaces), the program also checks that
  * nobody left before all had entered.
  */
 #include <math.h>
@@ -29,7 +29,7 @@ typedef struct options {
     bench_list_t ops;
     int msec;    /**< time of a measurement */
     int compute; /**< overlap, look: microseconds between MPI_Ibarrier and MPI_Wait */
-    bool asleep; /**< likewise: asleep meanwhile */
+    bool asleep; /**< the same: sleep meanwhile */
     const char *json;
 } options_t;
 
@@ -55,20 +55,20 @@ typedef struct bench {
     double compute;
     bool asleep;
     bool one_clock;
-    double complete; /**< look: barriers that were complete at MPI_Test */
+    double complete; /**< look: number of barriers complete at MPI_Test */
 } bench_t;
 
 typedef struct result {
     double median, p99, skew, line_ns;
-    double cpu;      /**< processor time of all ranks for a call, computing left out */
-    double hidden;   /**< overlap: the part of an ibarrier that computing hides, 0 .. 1 */
-    double complete; /**< look: the part of the barriers that computing has completed, 0 .. 1 */
+    double cpu;      /**< processor time of all ranks for a call, without computing */
+    double hidden;   /**< overlap: the share of a nonblocking barrier hidden by computing, 0 .. 1 */
+    double complete; /**< look: the share of barriers completed during computing, 0 .. 1 */
     bool ok;
 } result_t;
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/** Seconds that count as computing. Those of sleep are what they were, since no sleep is exact. */
+/** Returns the seconds that count as computing. Sleep is measured, since no sleep is exact. */
 static double compute(const bench_t *b)
 {
     if (b->compute <= 0)
@@ -91,13 +91,14 @@ static double cpu_seconds(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/** Returns the seconds in it that count as computing. */
+/** Does a nonblocking barrier. Returns the seconds that count as computing. */
 static double nonblocking(bench_t *b)
 {
     MPI_Request request;
     int flag = 0;
     double before = bench_now(), together;
-    /* Else each rank may find the other a whole turn behind, and look just before it enters. */
+    /* Otherwise each rank might find the other a whole turn behind, and look just before it enters.
+     */
     if (b->op == OP_LOOK)
         MPI_Barrier(MPI_COMM_WORLD);
     together = bench_now() - before;
@@ -110,8 +111,8 @@ static double nonblocking(bench_t *b)
     return computed + together;
 }
 
-/** Returns the seconds that are not the barrier's: making the communicator, and until the others
- *  have it, too; freeing it. */
+/** Does the first barrier of a communicator. Returns the seconds that do not belong to the barrier:
+ *  for making the communicator on all ranks, and for freeing it. */
 static double first(void)
 {
     MPI_Comm comm;
@@ -134,7 +135,7 @@ static double fresh(void)
     return 0;
 }
 
-/** Returns the seconds in it that do not count. */
+/** Does one call. Returns the seconds in it that do not count. */
 static double call(bench_t *b)
 {
     switch (b->op) {
@@ -150,7 +151,7 @@ static double call(bench_t *b)
     }
 }
 
-/** Seconds for each call beyond computing, `n` of them, timed in batches; the median. */
+/** Seconds per call beyond computing: the median of batches of `n` calls. */
 static double by_batches(bench_t *b, int n)
 {
     int batches = (n + BATCH - 1) / BATCH;
@@ -188,7 +189,7 @@ static void reduce_to_0(const bench_t *b, double *v, int n, MPI_Op op)
     MPI_Reduce(b->rank == 0 ? MPI_IN_PLACE : v, v, n, MPI_DOUBLE, op, 0, MPI_COMM_WORLD);
 }
 
-/** From the times at which each rank entered and left; on rank 0. */
+/** Evaluates the times at which each rank entered and left; on rank 0. */
 static void compare_ranks(const bench_t *b, double *entered, double *left, int n, result_t *r)
 {
     double *last_left = bench_alloc((size_t)n * sizeof(*last_left));
@@ -274,7 +275,7 @@ static void report(const bench_t *b, bench_json_t *json, const result_t *r)
     bench_json_end(json);
 }
 
-/** Do all ranks read the same clock? The kernel's boot identifier says so. */
+/** True if all ranks read the same clock, by the kernel's boot identifier. */
 static bool one_clock(void)
 {
     char id[64] = "", first[64];

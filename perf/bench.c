@@ -99,7 +99,7 @@ int bench_parse_size(const char *text, size_t *size_p)
     return 0;
 }
 
-/** Calls `parse` for each comma-separated word; it returns -1 where it does not know the word. */
+/** Calls `parse` for each comma-separated word; it returns -1 for an unknown word. */
 static int parse_list(const char *text, int (*parse)(const char *, void *, size_t *), void *arg,
                       bench_list_t *list_p)
 {

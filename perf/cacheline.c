@@ -6,9 +6,9 @@
  * @file
  * Cache-line ping-pong between two ranks.
  *
- * On virtual machines two CPUs are sometimes near each other and sometimes far apart, and all that
- * crosses them differs several times over. The latency of one line says in which regime a figure
- * was taken, so it is measured beside each.
+ * On virtual machines two CPUs are sometimes near each other and sometimes far apart, and all
+ * communication between them then differs by a factor of several. The latency of one line tells in
+ * which state a figure was measured, so it is measured with each.
  */
 #include <fcntl.h>
 #include <math.h>
@@ -23,8 +23,8 @@
 
 enum { SAMPLES = 9, ROUND_TRIPS = 64, WARM_UP = 16, SPINS_BEFORE_YIELD = 20000, PAGE = 4096 };
 
-/* Longer than a line takes anywhere: both ranks run on one processor, where the one that wakes up
- * is put beside the one that woke it until the kernel spreads them. */
+/* More than a line takes anywhere: then both ranks run on one processor, because the kernel puts a
+ * woken process beside the one that woke it, until it spreads them. */
 #define ONE_PROCESSOR_NS 1000.0
 #define SPREAD_SECONDS   0.05
 
@@ -34,8 +34,8 @@ typedef struct shared_word {
 } shared_word_t;
 
 struct bench_line {
-    shared_word_t *shared; /* NULL where there is no shared memory */
-    uint64_t turn;         /* the last value this rank knows; runs on from call to call */
+    shared_word_t *shared; /* NULL if there is no shared memory */
+    uint64_t turn;         /* the last value this rank knows; continues from call to call */
     int rank;
 };
 
@@ -79,7 +79,7 @@ bench_line_t *bench_line_open(MPI_Comm comm)
 static void wait_for(shared_word_t *shared, uint64_t turn)
 {
     for (unsigned spins = 0; atomic_load_explicit(&shared->turn, memory_order_acquire) != turn;) {
-        /* With fewer cores than ranks the other side runs only when this one steps back. */
+        /* With fewer cores than ranks the other side runs only when this one yields. */
         if (++spins % SPINS_BEFORE_YIELD == 0)
             sched_yield();
     }

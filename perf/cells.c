@@ -7,8 +7,8 @@
  * Each contiguous operation of each size with each synchronisation on each kind of window, between
  * two ranks: one cell of a large table for each combination.
  *
- * The synchronisations of an operation follow each other and the windows come last, in the order
- * given: where an operation crashes a component, those before it are kept.
+ * For each operation all synchronisations follow each other, and windows vary slowest, in the order
+ * given: if an operation crashes a component, earlier results are kept.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -105,7 +105,7 @@ static void run_window(rma_test_t *t, const options_t *o, bench_run_t *run)
     }
 }
 
-/** Bytes of the largest burst and of what an atomic operation uses besides. */
+/** Bytes of the largest burst and of the other buffers of an atomic operation. */
 static size_t most_bytes(const options_t *o)
 {
     size_t most = (MANY + 2) * sizeof(int64_t);

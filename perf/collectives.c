@@ -4,12 +4,12 @@
  */
 /**
  * @file
- * Collective operations one after the other, as long programs call them. They show the layer that
- * sends their messages, where the module that does them sends any.
+ * Collective operations in sequence, as in long programs. They show the layer that sends their
+ * messages, if the module that does them sends any.
  *
- * Each call stores its number in one double of what is sent, so that data of another call is found.
- * The root of a broadcast is another rank each time: else it would run ahead of the others. Plain
- * MPI.
+ * Each call stores its number in one double of the data sent, so that data of another call is
+ * detected. The root of a broadcast changes each time: otherwise it would run ahead of the others.
+ * Plain MPI.
  */
 #include <limits.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 /** The longest message. */
 enum { MOST_BYTES = 1 << 28 };
 
-/** Bits of what a double is made of: few enough that sums of it over a thousand ranks are exact. */
+/** Bits of the parts of a double: few enough that sums over a thousand ranks are exact. */
 enum { STEP_BITS = 16, PLACE_BITS = 10, RANK_BITS = 8 };
 
 typedef enum op { OP_ALLREDUCE, OP_ALLTOALL, OP_BCAST, OPS } op_t;
@@ -38,7 +38,7 @@ typedef struct calls {
     int rank, ranks;
     op_t op;
     int n;     /* doubles of a message */
-    int steps; /* done so far */
+    int steps; /* calls done so far */
     double *out, *in;
 } calls_t;
 
@@ -56,9 +56,8 @@ static uint64_t low(int value, unsigned bits)
     return (uint64_t)value & ((UINT64_C(1) << bits) - 1);
 }
 
-/** What a rank sends to another in a place, stored by the step; step 0 is what stood there at
- * first.
- */
+/** The number that a rank sends to another in a place, stored in that step; step 0 is the initial
+ *  value. */
 static double number(int from, int to, int place, int step)
 {
     uint64_t v = low(from + 1, RANK_BITS);
@@ -67,7 +66,7 @@ static double number(int from, int to, int place, int step)
     return (double)(v << STEP_BITS | low(step, STEP_BITS));
 }
 
-/** To how many ranks each sends something different. */
+/** The number of ranks to which each sends different data. */
 static int parts(const calls_t *c)
 {
     return c->op == OP_ALLTOALL ? c->ranks : 1;
@@ -90,7 +89,7 @@ static void store(const calls_t *c, int place, int step)
         c->out[(size_t)to * (size_t)c->n + (size_t)place] = number(from, to, place, step);
 }
 
-/** What is to stand in a place of the part that has come from a rank. */
+/** The expected number in a place of the part from a rank. */
 static double expected(const calls_t *c, int from, int place)
 {
     int step = steps_last_at(c->steps, place, c->n);
@@ -107,7 +106,8 @@ static double expected(const calls_t *c, int from, int place)
     }
 }
 
-/** Counts what is wrong. Then spoils what the next call overwrites: what it leaves out is found. */
+/** Counts wrong numbers. Then spoils what the next call must overwrite, so that omissions are
+ *  detected. */
 static long wrong_numbers(void *arg)
 {
     const calls_t *c = arg;
@@ -183,7 +183,7 @@ static void measure(calls_t *c, size_t size, const options_t *o, bench_run_t *ru
     run->wrong += s.errors != 0;
 }
 
-/** With buffers of its own. */
+/** Runs a case with its own buffers. */
 static void run_case(calls_t *c, size_t size, const options_t *o, bench_run_t *run)
 {
     c->n = (int)(size / sizeof(double));

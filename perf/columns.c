@@ -10,7 +10,7 @@
 const char *const compute_names[COMPUTES] = {"none", "20us", "200us"};
 static const double all_seconds = 20e-6, one_seconds = 200e-6;
 
-/** The column that goes to a side, and the one that the neighbour on that side writes. */
+/** The column sent to a side, and the column that the neighbour on that side writes. */
 static int sent_column(const columns_t *g, int side)
 {
     return side == LEFT ? 1 : g->n - 2;
@@ -26,7 +26,7 @@ static uint64_t *cell(const columns_t *g, int row, int column)
     return &g->grid[(size_t)row * (size_t)g->n + (size_t)column];
 }
 
-/** What a rank sends to a side in a row, stored by the step; step 0 is what stood there at first.
+/** The word that a rank sends to a side in a row, stored in that step; step 0 is the initial value.
  */
 static uint64_t word(int rank, int side, int row, int step)
 {

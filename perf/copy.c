@@ -4,9 +4,9 @@
  */
 /**
  * @file
- * Copies of contiguous bytes, by length and by where both ends lie in their pages: within a
- * process, and from process to process through slots in shared memory or by the kernel's single
- * copy. Runs without MPI. Says for each way of copying which places are slow.
+ * Copies of contiguous bytes, by length and by the place of both ends in their pages: within a
+ * process, and between processes through slots in shared memory or by the kernel's single copy.
+ * Runs without MPI. Prints for each way of copying which places are slow.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -34,7 +34,7 @@
 #define RUN_NSEC 400000.0
 #define SPINS    4096
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-/** Less than so much of what the same copy has at its best place is slow. */
+/** Slow means less than this share of the speed of the same copy at its best place. */
 #define SLOW 0.5
 
 typedef void copy_t(void *to, const void *from, size_t bytes);
@@ -60,7 +60,7 @@ static void by_movsb(void *to, const void *from, size_t bytes)
     __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
 }
 
-/** Past the caches; `to` is a multiple of 16. */
+/** Copies with streaming stores; `to` is a multiple of 16. */
 static void by_streaming(void *to, const void *from, size_t bytes)
 {
     typedef long long vector_t __attribute__((vector_size(16)));
@@ -87,7 +87,7 @@ static const way_t ways[] = {{"ours", onic_copy_bytes},
                              {"rep movsb", by_movsb},
                              {"kernel", by_kernel}};
 
-/** GB/s: the best of a few runs, since whatever disturbs one makes it longer. */
+/** GB/s: the best of a few runs, since any disturbance makes a run longer. */
 static double speed(copy_t *copy, char *to, const char *from, size_t bytes)
 {
     double best = 0;
@@ -129,7 +129,8 @@ static void within(char *from, char *to)
     }
 }
 
-/** Every distance of the two ends within a page, in steps of a word at first: where is it slow? */
+/** Tries every distance of the two ends within a page, at first in steps of a word, and prints the
+ *  slow ones. */
 static void slow_places(char *from, char *to, size_t bytes)
 {
     printf("\nslow distances of the destination from the source within a page, %zu bytes\n", bytes);
@@ -162,7 +163,7 @@ static void slow_places(char *from, char *to, size_t bytes)
 typedef struct shared {
     _Alignas(128) _Atomic uint64_t sent;
     _Alignas(128) _Atomic uint64_t taken;
-    _Alignas(128) _Atomic uint64_t array; /**< of the sender */
+    _Alignas(128) _Atomic uint64_t array; /**< address of the sender's array */
     _Alignas(PAGE) char slot[SLOTS][SLOT];
 } shared_t;
 
@@ -177,7 +178,7 @@ static void wait_for(_Atomic uint64_t *word, uint64_t value)
 
 static cpu_set_t allowed;
 
-/** Moves the process to the `n`th processor that it may run on. */
+/** Moves the process to the `n`th processor that it may use. */
 static void pin(int n)
 {
     cpu_set_t one;
@@ -190,7 +191,7 @@ static void pin(int n)
         (void)sched_setaffinity(0, sizeof(one), &one);
 }
 
-/** fork, with both on processors of their own: on one they would measure what its caches do. */
+/** Forks, with parent and child on different processors: on one they would measure its caches. */
 static pid_t fork_apart(void)
 {
     const pid_t child = fork();
@@ -199,7 +200,7 @@ static pid_t fork_apart(void)
     return child;
 }
 
-/** One side of a transfer through the ring; `base`: slots that have gone before. */
+/** One side of a transfer through the ring; `base`: slots used before. */
 static void ring(shared_t *s, bool sends, copy_t *copy, char *array, uint64_t base)
 {
     for (uint64_t i = 0; i < LONGEST / SLOT; i++) {
@@ -224,14 +225,14 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/** Of many times, one that was not disturbed: others may use the processors meanwhile. */
+/** A typical time out of many, without disturbances by other processes. */
 static double typical(double *v, size_t n)
 {
     qsort(v, n, sizeof(*v), compare);
     return v[n / 8];
 }
 
-/** GB/s of messages one after the other, each begun when the one before has been taken. */
+/** GB/s of messages in sequence, each begun when the previous one has been received. */
 static double through_ring(shared_t *s, copy_t *in, copy_t *out, char *array, size_t from,
                            size_t to)
 {

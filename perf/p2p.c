@@ -4,10 +4,10 @@
  */
 /**
  * @file
- * Point-to-point messages between ranks 0 and 1: how long one takes, from the same buffer again and
- * again, from buffers that are new each time, into memory that nobody has touched, and in bursts.
+ * Point-to-point messages between ranks 0 and 1: the time of one, with the same buffer each time,
+ * with new buffers each time, into untouched memory, and in bursts.
  *
- * Plain MPI: which layer sends the messages is decided on mpirun's command line.
+ * Plain MPI: mpirun's command line decides which layer sends the messages.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ typedef struct options {
     bench_list_t ops;
     bench_list_t sizes;
     bench_list_t blocks;
-    int msec; /**< time of a measurement */
+    int msec; /**< milliseconds of a measurement */
     const char *json;
 } options_t;
 
@@ -91,7 +91,7 @@ static void there(const bench_t *b, char *p, bool sends)
         MPI_Recv(p, b->count, b->type, 1 - b->rank, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/** There and back, out of and into these. */
+/** A round trip with these buffers. */
 static void round_trip(const bench_t *b, char *out, char *in)
 {
     there(b, b->rank == 0 ? out : in, b->rank == 0);
@@ -117,7 +117,7 @@ static void burst(const bench_t *b, char *p)
     there(&answer, p, b->rank == 1);
 }
 
-/** Seconds of one message with buffers that are new. */
+/** Seconds of one message with new buffers. */
 static double with_new(const bench_t *b, bool touched, bool *ok)
 {
     char *out = bench_map(b->extent), *in = bench_map(b->extent);
@@ -136,7 +136,7 @@ static double with_new(const bench_t *b, bool touched, bool *ok)
 
 /* ---- measurements ---------------------------------------------------------------------------- */
 
-/** Seconds of one message of some that follow each other. */
+/** Seconds of one message in a sequence. */
 static double once(const bench_t *b, char *out, char *in, int trips, bool *ok)
 {
     double start = bench_now();
@@ -158,8 +158,8 @@ static double once(const bench_t *b, char *out, char *in, int trips, bool *ok)
     }
 }
 
-/** How many rounds take about `seconds`, and how many trips make a round of some 20 us; the same on
- *  both ranks. */
+/** Finds how many rounds take about `seconds`, and how many trips make a round of some 20 us; the
+ *  same on both ranks. */
 static void calibrate(const bench_t *b, char *out, char *in, double seconds, int n[2])
 {
     bool ok = true;
@@ -174,8 +174,8 @@ static void calibrate(const bench_t *b, char *out, char *in, double seconds, int
     MPI_Bcast(n, 2, MPI_INT, 0, MPI_COMM_WORLD);
 }
 
-/** Outside of MPI: before that all messages are over at both ranks. A layer may still have to send
- * what ends one, as pml/ob1 where a queue is full. */
+/** Measured outside of MPI, after all messages are over at both ranks. A layer may still have to
+ *  send the end of one, as pml/ob1 does when a queue is full. */
 static double line_ns(bench_line_t *line)
 {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -227,7 +227,7 @@ static void report(const bench_t *b, bench_json_t *json, const result_t *r)
     bench_json_end(json);
 }
 
-/** False where the size is not a multiple of the block. */
+/** False if the size is not a multiple of the block. */
 static bool describe(bench_t *b, size_t size, size_t block)
 {
     b->size = size;

@@ -4,12 +4,12 @@
  */
 /**
  * @file
- * The halo by columns as programs run it that send messages: each rank posts receives into its two
+ * The halo by columns as in programs that send messages: each rank posts receives into its two
  * ghost columns, sends a column to each neighbour, all of a vector type, and waits for the four.
  *
- * Ranks may compute for different times between two steps. Two times count: that of a step in the
- * steady state, and that of the first steps, with a grid and a datatype that are new. Plain MPI:
- * which layer sends the messages is decided on mpirun's command line.
+ * Ranks may compute for different times between two steps. Two times are measured: a step in the
+ * steady state, and the first steps, with a new grid and datatype. Plain MPI: mpirun's command line
+ * decides which layer sends the messages.
  */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ enum { TAG = 7 };
 typedef struct options {
     bench_list_t sizes, computes;
     int milliseconds;
-    int steps; /* in each batch; 0: as many as the time allows */
+    int steps; /* steps of a batch; 0: as many as the time allows */
     const char *json;
 } options_t;
 
@@ -40,7 +40,7 @@ static void step(void *arg)
     MPI_Request request[2 * SIDES];
     columns_compute(g);
     for (int side = 0; side < SIDES; side++) {
-        /* It is on the other side of the one that sends it. */
+        /* The sender names it by the opposite side. */
         MPI_Irecv(g->grid + columns_ghost(g, side), 1, g->column, g->neighbour[side], TAG + !side,
                   g->comm, &request[side]);
     }
@@ -75,7 +75,7 @@ static void report(const columns_t *g, compute_t compute, const steps_t *s, doub
     bench_json_end(json);
 }
 
-/** With a grid and a datatype of its own. */
+/** Runs a case with its own grid and datatype. */
 static void run_case(columns_t *g, compute_t compute, const options_t *o, bench_run_t *run)
 {
     steps_t s = {.comm = g->comm,

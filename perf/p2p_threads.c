@@ -5,9 +5,8 @@
 /**
  * @file
  * Threads that wait for messages at the same time, perhaps on fewer processors than threads: each
- * sends to the thread of its number in the other process of a pair of ranks and receives from it,
- * by turns. Prints the time of one message and what the processors have worked for it, of all ranks
- * together. Plain MPI.
+ * alternately sends to and receives from the thread with the same number in the other rank of a
+ * pair. Prints the time of one message and the processor time of all ranks for it. Plain MPI.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -73,7 +72,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/** Seconds for `messages` of each thread. */
+/** Seconds for `messages` messages of each thread. */
 static double run_all(worker_t *w, int threads, int messages)
 {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -89,7 +88,7 @@ static double run_all(worker_t *w, int threads, int messages)
     return bench_now() - began;
 }
 
-/** As many messages as take the time that was asked for, the same on all ranks. */
+/** The number of messages that takes the requested time, the same on all ranks. */
 static int calibrate(worker_t *w, const options_t *o)
 {
     double seconds = run_all(w, o->threads, 2);

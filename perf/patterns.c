@@ -4,11 +4,11 @@
  */
 /**
  * @file
- * The halo by columns as textbooks have it, and as whole programs run it.
+ * The halo by columns as in textbooks, run as in whole programs.
  *
- * Columns are put, and something synchronises in each step. Nothing else lines the ranks up between
- * steps, and they may compute for different times. Two times count: that of a step in the steady
- * state, and that of the first steps on a fresh window, which pay for page faults and connections.
+ * In each step columns are put, followed by a synchronisation. Nothing else aligns the ranks
+ * between steps, and they may compute for different times. Two times are measured: a step in the
+ * steady state, and the first steps on a fresh window, which include page faults and connecting.
  */
 #include <unistd.h>
 
@@ -20,14 +20,14 @@ enum { TAG = 7 };
 typedef enum sync { SYNC_FENCE, SYNC_PSCW, SYNC_LOCK_ALL, SYNC_LOCK, SYNCS } sync_t;
 static const char *const sync_names[SYNCS] = {"fence", "pscw", "lock_all", "lock"};
 
-/** What the time of a step is made of. */
+/** The parts of a step's time. */
 typedef enum part { PART_COMPUTE, PART_PUT, PART_SYNC, PARTS } part_t;
 static const char *const part_keys[PARTS] = {"compute_seconds", "put_seconds", "sync_seconds"};
 
 typedef struct options {
     bench_list_t sizes, syncs, windows, computes;
     int milliseconds;
-    int steps; /* in each batch; 0: as many as the time allows */
+    int steps; /* steps of a batch; 0: as many as the time allows */
     const char *json;
 } options_t;
 
@@ -64,7 +64,7 @@ static const char usage[] =
 
 /* ---- Contents -------------------------------------------------------------------------------- */
 
-/** Called between steps. Without an epoch the window's memory is read under a lock. */
+/** Checks the grid between steps. Outside of an epoch the window's memory is read under a lock. */
 static long check(const pattern_t *p, long (*count)(const columns_t *))
 {
     if (p->sync == SYNC_LOCK)
@@ -91,7 +91,7 @@ static void lap(watch_t *w, part_t part)
     }
 }
 
-/** Waiting for the others before the first step is no part of it. */
+/** Waiting for the others before the first step is not timed. */
 static void start_watch(watch_t *w)
 {
     if (w != NULL && w->last == 0)
@@ -148,7 +148,8 @@ static void put_columns(const pattern_t *p)
     }
 }
 
-/** Tells both neighbours that their ghost columns are complete, and hears it from them. */
+/** Tells both neighbours that their ghost columns are complete, and waits for the same from them.
+ */
 static void exchange_messages(const columns_t *g)
 {
     for (int side = 0; side < SIDES; side++) {
@@ -193,7 +194,7 @@ static void step(void *arg)
 
 /* ---- Measuring ------------------------------------------------------------------------------- */
 
-/** In steps of their own, because the clock costs time. */
+/** Uses separate steps, because reading the clock costs time. */
 static void measure_parts(pattern_t *p, steps_t *s, result_t *r)
 {
     watch_t watch = {.last = 0};
@@ -246,7 +247,7 @@ static void report(const pattern_t *p, compute_t compute, bench_json_t *json, co
     bench_json_end(json);
 }
 
-/** On a window of its own. */
+/** Runs a case on its own window. */
 static void run_case(pattern_t *p, const options_t *o, const size_t at[2], bench_run_t *run)
 {
     columns_t *g = &p->grid;

@@ -4,10 +4,10 @@
  */
 /**
  * @file
- * What a process takes, and how long all to all takes, by the number of ranks: a line for each step
- * of a program that begins, sends to all, makes a private window, and puts to all. Means over the
- * ranks of kibibytes of memory that it shares with others (its part of it), and has for itself, and
- * of descriptors; microseconds of the slowest rank. Run by itself, with any number of ranks.
+ * Resources of a process, and the time of an all-to-all, by the number of ranks: a line for each
+ * step of a program that begins, sends to all, makes a private window, and puts to all. Columns:
+ * means over the ranks of kibibytes of shared memory (its share of it), of private memory, and of
+ * descriptors; microseconds of the slowest rank. Run it alone, with any number of ranks.
  */
 #include <dirent.h>
 #include <mpi.h>
@@ -21,7 +21,7 @@ static int me, n;
 static char *out, *in;
 static MPI_Win win;
 
-/** Sums up the lines of smaps_rollup that begin so. */
+/** Sums the lines of smaps_rollup that begin with `name`. */
 static double kibibytes(const char *name)
 {
     FILE *f = fopen("/proc/self/smaps_rollup", "r");
@@ -36,7 +36,7 @@ static double kibibytes(const char *name)
     return sum;
 }
 
-/** But the one that counts them. */
+/** Open descriptors, except the one used for counting. */
 static double descriptors(void)
 {
     DIR *d = opendir("/proc/self/fd");

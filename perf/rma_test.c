@@ -24,10 +24,10 @@ const char *const rma_op_names[RMA_OPS] = {
 };
 const char *const rma_sync_names[RMA_SYNCS] = {"flush", "fence", "pscw", "lock"};
 
-/** A unit of the target's work reads and writes so many doubles, 128 KiB. */
+/** A unit of the target's work reads and writes this many doubles, 128 KiB. */
 enum { WORK_DOUBLES = 16384 };
 
-/** Where reads of arrived data go, so that the compiler keeps them. */
+/** A sink for reads of arrived data, so that the compiler keeps them. */
 static volatile uint64_t sink;
 
 bool rma_op_is_latency(rma_op_t op)
@@ -122,13 +122,13 @@ void rma_epoch_close(rma_test_t *t)
 
 /* ---- The operations -------------------------------------------------------------------------- */
 
-/** From one operation of a burst to the next. */
+/** The distance from one operation of a burst to the next. */
 static size_t pitch(const bench_shape_t *s)
 {
     return s->stride * s->count;
 }
 
-/** All operations of a burst: their places follow each other, so that they are one shape. */
+/** The shape of all operations of a burst, whose places follow each other. */
 static bench_shape_t burst_shape(const rma_test_t *t, const rma_side_t *side)
 {
     bench_shape_t s = side->shape;
@@ -155,7 +155,7 @@ static void transfer(rma_test_t *t)
     }
 }
 
-/** As runtimes above MPI do it: describe the transfer, do it, forget the description. */
+/** As in runtimes above MPI: describes the transfer, does it, drops the description. */
 static void transfer_with_fresh_types(rma_test_t *t)
 {
     make_type(&t->origin);
@@ -221,7 +221,7 @@ static void complete(const rma_test_t *t)
 
 /* ---- Reading what arrived -------------------------------------------------------------------- */
 
-/** Hands the turn from the rank `from` to the other one. In fence mode both pass a fence. */
+/** Passes the turn from the rank `from` to the other one. In fence mode both call a fence. */
 static void pass_turn(const rma_test_t *t, int from)
 {
     if (t->sync == RMA_SYNC_FENCE)
@@ -251,7 +251,7 @@ static void read_arrived(rma_test_t *t)
 
 /* ---- Measuring ------------------------------------------------------------------------------- */
 
-/** The target between two operations of a passive epoch: waits in MPI, or computes. */
+/** The target between two operations of a passive epoch: it waits in MPI, or computes. */
 static void target_until_done(rma_test_t *t)
 {
     int arrived = !t->target_computes;
@@ -261,7 +261,7 @@ static void target_until_done(rma_test_t *t)
         for (double end = now + t->slice; now < end; now = bench_now(), units++)
             work();
         t->unit = (now - start) / (double)units;
-        /* A process that never calls MPI would starve components that need it to make progress. */
+        /* A process that never calls MPI would starve components that need its progress. */
         MPI_Iprobe(ORIGIN, TAG, t->comm, &arrived, MPI_STATUS_IGNORE);
         now = bench_now();
     }
@@ -282,7 +282,7 @@ static bool takes_part(const rma_test_t *t, bool reads)
     return t->rank == ORIGIN || rma_sync_is_active(t->sync) || (reads && !is_get(t->op));
 }
 
-/** `n` bursts; returns seconds. */
+/** Runs `n` bursts; returns seconds. */
 static double batch(rma_test_t *t, int n, bool reads)
 {
     MPI_Barrier(t->comm);
@@ -299,7 +299,7 @@ static double batch(rma_test_t *t, int n, bool reads)
     return seconds;
 }
 
-/** On the origin: has the target do a batch, or stop where n is 0. */
+/** On the origin: tells the target to do a batch, or to stop if n is 0. */
 static double lead(rma_test_t *t, int n, bool reads)
 {
     MPI_Bcast(&n, 1, MPI_INT, ORIGIN, t->comm);
@@ -317,7 +317,7 @@ static void follow(rma_test_t *t, bool reads)
     }
 }
 
-/** A batch of n runs of something; `arg` says of what. */
+/** Runs a batch of n; `arg` is the function's state. */
 typedef double (*batch_fn)(void *arg, int n);
 
 /**
@@ -422,7 +422,7 @@ rma_time_t rma_measure_copy(const rma_test_t *t, bool reads)
 
 enum { SEED_MOVED = 3, SEED_THERE = 11, WORD_THERE = 100, WORD_OPERAND = 7 };
 
-/** What stands in the target's word `i`. Only sums can tell by it whose word they changed. */
+/** The content of the target's word `i`. Only sums show whose word they have changed. */
 static int64_t word_there(const rma_test_t *t, int i)
 {
     return WORD_THERE + (t->op == RMA_FOP_LAT ? i : 0);
@@ -486,7 +486,7 @@ static long count_errors(const rma_test_t *t)
                                     is_acc(t->op) ? SEED_THERE : -1);
 }
 
-/** Between the stores of a rank and the operations of others, in either order. */
+/** Separates a rank's stores from the operations of others, in either order. */
 static void publish(const rma_test_t *t)
 {
     if (t->sync == RMA_SYNC_FLUSH) {

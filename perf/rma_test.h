@@ -27,7 +27,7 @@ typedef enum rma_op {
     RMA_OPS
 } rma_op_t;
 
-/** In lock_all with a flush, by fences, by post, start, complete and wait, by lock and unlock. */
+/** In order: lock_all with a flush; fences; post, start, complete and wait; lock and unlock. */
 typedef enum rma_sync {
     RMA_SYNC_FLUSH,
     RMA_SYNC_FENCE,
@@ -39,10 +39,10 @@ typedef enum rma_sync {
 extern const char *const rma_op_names[RMA_OPS];
 extern const char *const rma_sync_names[RMA_SYNCS];
 
-/** Whether the operation is one element, measured for its time alone. */
+/** True if the operation is a single element, measured for its latency. */
 bool rma_op_is_latency(rma_op_t op);
 
-/** Whether the target calls MPI for the synchronisation, too. */
+/** True if the target calls MPI for the synchronisation, too. */
 bool rma_sync_is_active(rma_sync_t sync);
 
 /** One side of a transfer. */
@@ -58,12 +58,12 @@ typedef struct rma_test {
     int rank;
     rma_op_t op;
     rma_sync_t sync;
-    bool target_computes; /* between operations the target is outside MPI ... */
-    double slice;         /* ... for so many seconds at a time */
-    double unit;          /* seconds of a unit of its work in the last rma_sample or rma_rest */
+    bool target_computes; /* between operations the target computes outside of MPI */
+    double slice;         /* seconds of that at a time */
+    double unit;          /* seconds per unit of its work in the last rma_sample or rma_rest */
     double budget;        /* seconds to measure for */
-    int burst;            /* operations between two synchronisations ... */
-    int nth;              /* ... and which of them is being done, each in a place of its own */
+    int burst;            /* operations between two synchronisations */
+    int nth;              /* the current one of these; each has its own place */
     const bench_window_t *window;
     MPI_Group peer; /* the other rank, while an epoch is open */
     char *local;    /* origin's private buffer, the extents of a burst of its shape */
@@ -72,8 +72,8 @@ typedef struct rma_test {
     rma_side_t origin, target;
 } rma_test_t;
 
-/** Seconds for one operation, with its part of the synchronisation: the median and the best of the
- * batches measured. */
+/** Seconds of one operation, with its share of the synchronisation: the median and the best of the
+ *  measured batches. */
 typedef struct rma_time {
     double median;
     double best;
@@ -97,13 +97,13 @@ void rma_epoch_close(rma_test_t *t);
 rma_time_t rma_measure(rma_test_t *t, bool reads);
 
 /**
- * Collective, in lock_all. Seconds of each of up to `n` bursts by itself, completion included. The
- * origin computes for `pause` seconds on average before each of them, and begins no other one after
- * `limit` seconds. Returns how many there are, on rank 0.
+ * Collective, in lock_all. Seconds of each of up to `n` single bursts, completion included. The
+ * origin computes for `pause` seconds on average before each, and begins none after `limit`
+ * seconds. Returns the number of bursts, on rank 0.
  */
 int rma_sample(rma_test_t *t, double pause, double limit, double *seconds, int n);
 
-/** Collective, likewise; the origin computes for so many seconds. */
+/** The same without bursts: the origin computes for this many seconds. */
 void rma_rest(rma_test_t *t, double seconds);
 
 /** On rank 0, while rank 1 waits in MPI's next call: the in-process copy between the same shapes.

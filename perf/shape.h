@@ -4,7 +4,7 @@
  */
 /**
  * @file
- * The strided shapes that strided_rma moves: their datatypes, contents, and plain-loop copy.
+ * The strided shapes of strided_rma: datatypes, contents, and copies by a plain loop.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ size_t bench_shape_extent(const bench_shape_t *s);
 /** Bytes of data in the shape. */
 size_t bench_shape_size(const bench_shape_t *s);
 
-/** MPI_DOUBLE where blocks are multiples of 8 bytes, else MPI_FLOAT. */
+/** MPI_DOUBLE if blocks are multiples of 8 bytes, else MPI_FLOAT. */
 MPI_Datatype bench_shape_element(const bench_shape_t *s);
 
 /**
@@ -42,8 +42,8 @@ void bench_shape_clear(const bench_shape_t *s, void *base);
 void bench_shape_fill(const bench_shape_t *s, void *base, unsigned seed);
 
 /**
- * Counts the elements that are not the sum of the patterns `seed` and, where `added` is not
- * negative, `added`, and the gap bytes that bench_shape_clear did not leave.
+ * Counts wrong elements and changed gap bytes. An element must be the sum of the patterns `seed`
+ * and, if `added` is not negative, `added`; a gap byte must be as bench_shape_clear has left it.
  */
 size_t bench_shape_errors(const bench_shape_t *s, const void *base, unsigned seed, int added);
 
@@ -51,7 +51,7 @@ size_t bench_shape_errors(const bench_shape_t *s, const void *base, unsigned see
 uint64_t bench_shape_read(const bench_shape_t *s, const void *base);
 
 /**
- * Copies between two shapes of the same blocks with a plain loop: what a process reaches that has
- * both sides in its own memory. This file is to be compiled with -O3.
+ * Copies between two shapes of the same blocks with a plain loop: the speed of a process with both
+ * sides in its own memory. Compile this file with -O3.
  */
 void bench_shape_copy(void *dst, const bench_shape_t *d, const void *src, const bench_shape_t *s);

@@ -25,7 +25,7 @@ double steps_run(steps_t *s, int n)
     return seconds;
 }
 
-/** How many steps make a batch. They are done here, too, and warm up. */
+/** Determines how many steps make a batch. Runs them, too, which warms up. */
 static int calibrate(steps_t *s)
 {
     double budget = 1e-3 * s->milliseconds, seconds;

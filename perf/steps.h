@@ -4,40 +4,40 @@
  */
 /**
  * @file
- * Times the steps of a program that goes on and on: the first ones, then batches in the steady
- * state. Nothing lines the ranks up within a batch. What arrived is compared after each batch,
- * before anything else is synchronised: data that comes too late is found.
+ * Times the steps of a program: the first ones, then batches in the steady state. Nothing aligns
+ * the ranks within a batch. Received data is checked after each batch, before any other
+ * synchronisation, so that late data is detected.
  */
 #pragma once
 
 #include "perf/bench.h"
 
-/** The first steps, whose mean counts by itself, and the most of a batch. */
+/** The number of first steps, whose mean is reported separately, and the most steps of a batch. */
 enum { STEPS_FIRST = 20, STEPS_MOST = 1 << 20 };
 
-/** What is timed, and what has been found. All functions are collective. */
+/** What is timed, and the results. All functions are collective. */
 typedef struct steps {
     MPI_Comm comm;
     void (*step)(void *arg);
-    long (*wrong)(void *arg); /**< words that are wrong after the step done last */
+    long (*wrong)(void *arg); /**< number of wrong words after the last step */
     void *arg;
-    int milliseconds;     /**< for the steady state */
+    int milliseconds;     /**< time for the steady state */
     int batch;            /**< steps of a batch; 0: as many as the time allows */
     double first, steady; /**< seconds of a step on the slowest rank */
-    long errors;          /**< words of this rank */
+    long errors;          /**< wrong words on this rank */
 } steps_t;
 
 /**
- * Of the first `steps` steps, which begin with number 1, the last whose number leaves the remainder
- * `at` when divided by `n`; 0 where there is none. For data of which each step changes one place.
+ * The last of the steps 1 .. `steps` whose number modulo `n` is `at`; 0 if there is none. Used with
+ * data of which each step changes one place.
  */
 int steps_last_at(int steps, int at, int n);
 
-/** Seconds for each of `n` steps on the slowest rank, known to all ranks. */
+/** Runs `n` steps. Returns the seconds per step on the slowest rank, on all ranks. */
 double steps_run(steps_t *s, int n);
 
-/** Does and times the first steps and the steady state; sets `batch`, too. */
+/** Runs and times the first steps and the steady state; also sets `batch`. */
 void steps_measure(steps_t *s);
 
-/** Data that comes too late does so now and then: many more looks, for half of the time. */
+/** Checks many more times, for half of the time, since data may be late only now and then. */
 void steps_check_often(steps_t *s);

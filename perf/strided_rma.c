@@ -6,8 +6,9 @@
  * @file
  * Strided one-sided communication between two ranks, beside an in-process copy of the same shape.
  *
- * A plain MPI program: which component moves the data is decided on mpirun's command line. Each
- * measurement is short, so that runs with different components can alternate; perf/compare does it.
+ * A plain MPI program: mpirun's command line decides which component moves the data. Each
+ * measurement is short, so that runs with different components can alternate; perf/compare does
+ * that.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -32,8 +33,8 @@ typedef struct options {
     bool reads;
     bool target_computes;
     const char *json;
-    size_t extent;       /* bytes that the largest operation spans on a side ... */
-    size_t burst_extent; /* ... and so many of them as are in a burst */
+    size_t extent;       /* bytes that the largest operation spans on a side */
+    size_t burst_extent; /* bytes that the largest burst spans */
 } options_t;
 
 typedef struct report {
@@ -115,7 +116,7 @@ static int parse_option(int c, const char *text, options_t *o)
     }
 }
 
-/** False where no memory is that large. The sizes count only for operations that have one. */
+/** False if no memory is that large. Sizes matter only for operations that have one. */
 static bool find_extents(options_t *o)
 {
     bool sized = false;
@@ -173,7 +174,7 @@ static bench_shape_t make_shape(size_t size, size_t block, bool strided, int fac
     return (bench_shape_t){block, strided ? block * (size_t)factor : block, size / block};
 }
 
-/** Sets both sides; false where the size cannot be cut into such blocks. */
+/** Sets both sides; false if the size cannot be divided into such blocks. */
 static bool set_shapes(const options_t *o, size_t size, size_t block, rma_test_t *t)
 {
     block = block == 0 ? size : block;
@@ -274,7 +275,7 @@ static void write_result(bench_json_t *j, const options_t *o, const rma_test_t *
 
 /* ---- The sweep ------------------------------------------------------------------------------- */
 
-/** The copies are measured next to what they are compared with, because machines drift. */
+/** Copies are measured next to the operations they are compared with, because machines drift. */
 static void measure_case(rma_test_t *t, report_t *rep, result_t *r)
 {
     bool copies = t->rank == 0 && !rma_op_is_latency(t->op);

@@ -4,8 +4,8 @@
  */
 /**
  * @file
- * All ranks update memory of rank 0 at the same time: the same elements, or each its own. What is
- * measured is the time that one operation and its flush take, while the others do the same.
+ * All ranks update memory of rank 0 at the same time, either the same elements or each its own.
+ * Measures the time of one operation and its flush while the others do the same.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ typedef struct options {
     const char *json;
 } options_t;
 
-/** One case, as this rank has it. */
+/** A case, as seen by this rank. */
 typedef struct update {
     op_t op;
     size_t size, block; /**< block 0: contiguous */
@@ -71,7 +71,7 @@ static void run_op(const update_t *u, int64_t n)
     MPI_Win_flush(0, u->window->win);
 }
 
-/** So many operations as fit into the time; how many? */
+/** Runs operations for the given time; returns how many. */
 static int64_t run_for(const update_t *u, double seconds)
 {
     const double end = bench_now() + seconds;
@@ -84,7 +84,7 @@ static int64_t run_for(const update_t *u, double seconds)
     return n;
 }
 
-/** Sums of all elements: each operation adds one to each of its own. */
+/** True if the sums of all elements are right: each operation adds one to each of its elements. */
 static bool is_right(const update_t *u, MPI_Comm comm, int64_t n)
 {
     const size_t words = u->window->bytes / 8;

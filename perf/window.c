@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file One way to make and free windows of all four kinds. */
+/** @file Makes and frees windows of all four kinds. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,7 +16,7 @@ static bool owns_memory(bench_window_kind_t kind)
     return kind == BENCH_WIN_CREATE || kind == BENCH_WIN_DYNAMIC;
 }
 
-/** A mapping of its own, touched: what malloc gives was perhaps used by the window before. */
+/** A separate mapping, touched: memory from malloc may have been used by an earlier window. */
 static char *map_memory(size_t bytes)
 {
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -58,7 +58,7 @@ static int attach(bench_window_t *w, MPI_Aint bytes, MPI_Aint *disp_p)
     return MPI_Win_attach(w->win, w->base, bytes);
 }
 
-/** Whether all ranks succeeded; rank 0 says why it did not. */
+/** True if all ranks have succeeded; if not, rank 0 prints why. */
 static bool agreed(int rc, const char *what, bench_window_kind_t kind, MPI_Comm comm)
 {
     int rank, ok = rc == MPI_SUCCESS;

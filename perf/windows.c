@@ -4,8 +4,8 @@
  */
 /**
  * @file
- * What it takes to begin: MPI_Init, the first window of each of two kinds, later ones. Microseconds
- * of the slowest rank; of the later ones the median.
+ * The time of starting: MPI_Init, the first window of each of two kinds, and later ones.
+ * Microseconds of the slowest rank; for later windows the median.
  */
 #include <mpi.h>
 #include <stdio.h>

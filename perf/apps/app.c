@@ -9,7 +9,7 @@
 #include "perf/apps/app.h"
 #include "perf/steps.h"
 
-/* Of a step that takes longer than a batch may, so many are enough. */
+/* LONG_BATCHES: enough if a step takes longer than a batch may. */
 enum { BATCHES = 5, LONG_BATCHES = 3, MOST_STEPS = 4096 };
 
 typedef enum phase { WHOLE, COMPUTE, COMMUNICATE, PHASES } phase_t;
@@ -35,7 +35,7 @@ static long nothing_to_compare(void *state)
     return 0;
 }
 
-/** A phase as something whose steps are timed. */
+/** A phase whose steps are timed. */
 static steps_t steps_of(const app_t *app, phase_t phase, void *state, MPI_Comm comm)
 {
     void (*const step[PHASES])(void *) = {app->whole, app->compute, app->communicate};

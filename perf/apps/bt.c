@@ -8,16 +8,17 @@
 /* arguments: -n 6,13 -s fence,pscw,flush -t 1 */
 /**
  * @file
- * The exchanges of the NAS benchmark BT, as its version in Co-Array Fortran makes them: by puts of
- * parts of arrays straight into the neighbours' arrays.
+ * The exchanges of the NAS benchmark BT as in its Co-Array Fortran version: puts of parts of arrays
+ * directly into the neighbours' arrays.
  *
  * Each step copies two layers of faces between all cells. Then for each direction the layers of
- * cells are solved one after the other: what elimination leaves at the end of a cell goes to the
- * next one, then what substitution needs comes back. The grids of the classes S, W, A, B and C are
- * 12, 24, 64, 102 and 162 wide. The result is compared, bit by bit, with an undivided grid.
+ * cells are solved one after the other: elimination sends its result at the end of a cell to the
+ * next one, then the data for substitution comes back. The grids of the classes S, W, A, B and C
+ * are 12, 24, 64, 102 and 162 wide. The result is compared, bit by bit, with an undivided grid.
  *
- * With flush and an empty message for each exchange nothing is overwritten too early: who puts has
- * always had something from that neighbour behind what it last read there.
+ * With flush and an empty message for each exchange nothing is overwritten too early: before it
+ * puts, a rank has always received something from that neighbour that was sent after the
+ * neighbour's last read.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,17 +30,17 @@
 
 enum { TAG_STATE = 1, MOST_PUTS = 2 };
 
-/** What one cell puts into one neighbour, of one or two arrays. */
+/** What one cell puts into one neighbour, from one or two arrays. */
 typedef struct parcel {
     int puts, rank;
     struct {
         const double *from;
-        MPI_Aint to; /* in the neighbour's window, in bytes */
+        MPI_Aint to; /* place in the neighbour's window, in bytes */
         MPI_Datatype from_type, to_type;
     } put[MOST_PUTS];
 } parcel_t;
 
-/** A direction of solving: in which order, to whom and from whom. */
+/** A direction of solving: the order of cells, and the partners. */
 typedef struct sweep {
     int *cell;                    /* by layer */
     parcel_t *forward, *backward; /* by layer */
@@ -58,7 +59,7 @@ typedef struct bt {
     bench_window_t window;
     app_epochs_t epochs;
     size_t bytes;
-    /* Of rank 0: the undivided grid. */
+    /* On rank 0: the undivided grid. */
     bt_cell_t whole;
     int whole_step;
 } bt_t;
@@ -81,7 +82,7 @@ static void copy_faces(const bt_t *b)
     app_puts_end(&b->epochs, &b->all);
 }
 
-/** All layers of cells of one direction, there and back. */
+/** Solves all layers of cells of one direction, there and back. */
 static void solve(const bt_t *b, int dim, bool communicates, bool computes)
 {
     const sweep_t *s = &b->sweep[dim];
@@ -114,7 +115,7 @@ static void run(const bt_t *b, bool communicates, bool computes)
         bt_right_side(&b->cell[c], b->step);
     for (int dim = BT_DIMS - 1; dim >= 0; dim--)
         solve(b, dim, communicates, computes);
-    /* Computing by itself must not change the state. */
+    /* The computing measured alone must not change the state. */
     for (int c = 0; computes && c < b->tiling.cells; c++)
         bt_add(&b->cell[c], communicates ? 1 : 0);
 }
@@ -182,7 +183,7 @@ static long wrong(void *state)
 
 /* ---- Making a case --------------------------------------------------------------------------- */
 
-/** Of an array in the window, in bytes. */
+/** The offset of an array in the window, in bytes. */
 static MPI_Aint array_place(const bt_t *b, int cell, bt_array_t a)
 {
     size_t all = 0, before = 0;
@@ -193,8 +194,8 @@ static MPI_Aint array_place(const bt_t *b, int cell, bt_array_t a)
     return (MPI_Aint)(((size_t)cell * all + before) * sizeof(double));
 }
 
-/** `layers` of an array, of which the first one is `first`, counted along `dim` from the first
- * point that is no ghost; along the other dimensions the cell's points. */
+/** The datatype of `layers` layers of an array, from `first` on, counted along `dim` from the first
+ *  point that is no ghost; in other dimensions the cell's points. */
 static MPI_Datatype layers_of(const bt_t *b, bt_array_t a, const int size[BT_DIMS], int dim,
                               int first, int layers)
 {
@@ -212,8 +213,8 @@ static MPI_Datatype layers_of(const bt_t *b, bt_array_t a, const int size[BT_DIM
     return type;
 }
 
-/** Adds to `p` what goes to the neighbour of a cell at its `side` (0 low, 1 high) along `dim`: as
- * many layers as the array has ghosts. Nothing where there is none. */
+/** Adds to `p` the data for the neighbour of a cell at its `side` (0 low, 1 high) along `dim`: as
+ *  many layers as the array has ghosts. Adds nothing if there is no neighbour. */
 static void add_put(bt_t *b, parcel_t *p, int cell, bt_array_t a, int dim, int side)
 {
     const bt_cell_t *c = &b->cell[cell];
@@ -245,7 +246,8 @@ static void free_parcel(parcel_t *p)
     }
 }
 
-/** The rank next to this one's cells; the same for all of them that have one, -1 where none has. */
+/** The rank next to this one's cells, which is the same for all cells with a neighbour; -1 if none
+ *  has one. */
 static int neighbour(const bt_t *b, int dim, int side)
 {
     int rank = -1;

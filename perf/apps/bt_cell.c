@@ -22,7 +22,7 @@ size_t bt_elements(const int room[BT_DIMS], bt_array_t a)
     return n;
 }
 
-/** From one point to the next along `dim`, in doubles. */
+/** The distance from one point to the next along `dim`, in doubles. */
 static ptrdiff_t stride(const bt_cell_t *c, bt_array_t a, int dim)
 {
     ptrdiff_t s = bt_doubles[a];
@@ -31,7 +31,7 @@ static ptrdiff_t stride(const bt_cell_t *c, bt_array_t a, int dim)
     return s;
 }
 
-/** A point, counted from the first one that is no ghost. */
+/** The address of a point, counted from the first one that is no ghost. */
 static double *at(const bt_cell_t *c, bt_array_t a, const int point[BT_DIMS])
 {
     double *p = c->array[a];
@@ -40,7 +40,7 @@ static double *at(const bt_cell_t *c, bt_array_t a, const int point[BT_DIMS])
     return p;
 }
 
-/** The next point; the first one is {0, 0, 0}. False behind the last one. */
+/** Moves to the next point; the first one is {0, 0, 0}. False after the last one. */
 static bool next_point(const int size[BT_DIMS], int point[BT_DIMS])
 {
     for (int d = BT_DIMS - 1; d >= 0; d--) {
@@ -53,7 +53,7 @@ static bool next_point(const int size[BT_DIMS], int point[BT_DIMS])
 
 /* ---- Right-hand side ------------------------------------------------------------------------- */
 
-/** Changes with each step, so that what is a step too old is never right. */
+/** Changes with each step, so that old data is never right. */
 static double force(const bt_cell_t *c, const int point[BT_DIMS], int unknown, int step)
 {
     int z = c->start[0] + point[0], y = c->start[1] + point[1], x = c->start[2] + point[2];
@@ -80,7 +80,7 @@ void bt_right_side(const bt_cell_t *c, int step)
 
 /* ---- Solving --------------------------------------------------------------------------------- */
 
-/** b, c and r become the identity, inv(b) c and inv(b) r. */
+/** Turns b, c and r into the identity, inv(b) c and inv(b) r. */
 static void divide(double b[BT_UNKNOWNS][BT_UNKNOWNS], double c[BT_BLOCK], double r[BT_UNKNOWNS])
 {
     for (int p = 0; p < BT_UNKNOWNS; p++) {
@@ -101,7 +101,8 @@ static void divide(double b[BT_UNKNOWNS][BT_UNKNOWNS], double c[BT_BLOCK], doubl
     }
 }
 
-/** One point of a line; `c_before` and `r_before` of the point before it, or NULL at the first. */
+/** Eliminates one point of a line; `c_before` and `r_before` belong to the point before it, or are
+ *  NULL at the first. */
 static void eliminate(const double *u, const double *c_before, const double *r_before, double *c,
                       double *r)
 {

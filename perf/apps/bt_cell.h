@@ -4,7 +4,7 @@
  */
 /**
  * @file
- * The numerical side of bt: what is computed in one cell of a multi-partition of the grid.
+ * The numerical part of bt: the computation in one cell of a multi-partition of the grid.
  *
  * A model of the NAS benchmark BT with its data and dependences: five unknowns in each point, a
  * right-hand side that reads two layers of the neighbours, and for each direction a block
@@ -24,9 +24,9 @@ enum { BT_DIMS = 3, BT_UNKNOWNS = 5, BT_BLOCK = 25, BT_LAYERS = 2, BT_GHOSTS = 1
 
 /** The arrays of a cell. */
 typedef enum bt_array {
-    BT_U,   /* the state: 5 doubles in a point, 2 layers of ghosts */
-    BT_RHS, /* right-hand sides, in the end the change of the state: 5 doubles, 1 layer */
-    BT_LHS, /* what elimination leaves of the next block in the line: 25 doubles, 1 layer */
+    BT_U,   /* the state: 5 doubles per point, 2 layers of ghosts */
+    BT_RHS, /* right-hand sides, finally the change of the state: 5 doubles, 1 layer */
+    BT_LHS, /* the next block in the line after elimination: 25 doubles, 1 layer */
     BT_ARRAYS
 } bt_array_t;
 
@@ -34,24 +34,24 @@ extern const int bt_doubles[BT_ARRAYS], bt_layers[BT_ARRAYS];
 
 typedef struct bt_cell {
     int size[BT_DIMS];  /**< points */
-    int room[BT_DIMS];  /**< points for which the arrays have room, beside the ghosts */
-    int start[BT_DIMS]; /**< of the first point in the grid */
-    bool first[BT_DIMS], last[BT_DIMS]; /**< in the grid */
+    int room[BT_DIMS];  /**< points for which the arrays have room, without ghosts */
+    int start[BT_DIMS]; /**< place of the first point in the grid */
+    bool first[BT_DIMS], last[BT_DIMS]; /**< it is the first or last cell of the grid */
     double *array[BT_ARRAYS];
 } bt_cell_t;
 
-/** Points of an array along `dim`, ghosts and room among them, and doubles of all of it. */
+/** Points of an array along `dim`, including ghosts and room, and doubles of the whole array. */
 int bt_extent(const int room[BT_DIMS], bt_array_t a, int dim);
 size_t bt_elements(const int room[BT_DIMS], bt_array_t a);
 
-/** The right-hand side of a step. Reads both layers of ghosts where there are neighbours; outside
- * of the grid everything is zero, and stays so. */
+/** Computes the right-hand side of a step. Reads both layers of ghosts if there are neighbours;
+ *  outside of the grid everything is zero, and stays so. */
 void bt_right_side(const bt_cell_t *c, int step);
 
 /** Elimination along a dimension. Reads the ghosts before the cell unless it is the first one. */
 void bt_forward(const bt_cell_t *c, int dim);
 
-/** Substitution along a dimension. Reads the ghosts behind the cell unless it is the last one. */
+/** Substitution along a dimension. Reads the ghosts after the cell unless it is the last one. */
 void bt_backward(const bt_cell_t *c, int dim);
 
 /** Adds the change, times `factor`, to the state. */

@@ -4,11 +4,11 @@
  */
 /**
  * @file
- * A diagonal multi-partition of a grid: which rank has which cells.
+ * A diagonal multi-partition of a grid: the assignment of cells to ranks.
  *
  * The grid is cut into cells so that each rank has the same number of cells in every layer of cells
- * in every direction, and all cells of a rank have the same rank behind them in a direction. With a
- * square number of ranks, as BT demands, all three dimensions are cut, and a rank has one cell in
+ * in every direction, and in each direction the same rank follows all cells of a rank. With a
+ * square number of ranks, as BT requires, all three dimensions are cut, and a rank has one cell in
  * each layer. With any other number P two dimensions are cut in P. Pure: no MPI.
  */
 #pragma once
@@ -25,11 +25,12 @@ typedef struct bt_tiling {
 
 bt_tiling_t bt_tiling_make(int ranks);
 
-/** Where a rank's cell is, in cells. */
+/** The place of a rank's cell, in cells. */
 void bt_tiling_place(const bt_tiling_t *t, int rank, int cell, int place[BT_DIMS]);
 
-/** Whose the cell there is; its number there in `cell_p`. -1 outside of the grid. */
+/** The owner of the cell at a place, and its number there in `cell_p`. -1 outside of the grid. */
 int bt_tiling_owner(const bt_tiling_t *t, const int place[BT_DIMS], int *cell_p);
 
-/** Sets where `place` is in a grid of `n` points along each dimension; `array` stays as it is. */
+/** Sets the extent of the cell at `place` in a grid of `n` points along each dimension; leaves
+ *  `array` alone. */
 void bt_tiling_extent(const bt_tiling_t *t, int n, const int place[BT_DIMS], bt_cell_t *c);

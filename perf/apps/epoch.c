@@ -11,7 +11,7 @@ enum { TAG_NOTICE = 7 };
 
 const char *const app_sync_names[APP_SYNCS] = {"fence", "pscw", "flush"};
 
-/** Each rank once; returns how many there are. */
+/** Copies each rank once; returns how many there are. */
 static int each_once(const int *ranks, int n, int *out)
 {
     int kept = 0;
@@ -40,7 +40,7 @@ void app_peers_make(app_peers_t *p, MPI_Comm comm, const int *to, int nto, const
     MPI_Group_free(&all);
 }
 
-/** The empty group is predefined where there is none. */
+/** An empty group is predefined, and is not freed. */
 static void free_group(MPI_Group *group)
 {
     if (*group != MPI_GROUP_EMPTY)
@@ -70,7 +70,7 @@ void app_epochs_close(app_epochs_t *e)
         MPI_Win_unlock_all(e->win);
 }
 
-/** Tells each rank of `tell` and waits for each of `wait`. */
+/** Sends an empty message to each rank of `tell` and receives one from each of `wait`. */
 static void notify(const app_epochs_t *e, const app_peers_t *p, const int *tell, int ntell,
                    const int *wait, int nwait)
 {
@@ -90,7 +90,7 @@ static void begin(const app_epochs_t *e, const app_peers_t *p)
         MPI_Win_post(p->from_group, 0, e->win);
         MPI_Win_start(p->to_group, 0, e->win);
     } else {
-        /* What this rank has stored comes before what others put. */
+        /* This rank's stores must precede the puts of others. */
         MPI_Win_sync(e->win);
     }
 }

@@ -8,19 +8,19 @@
 /* arguments: -n 3,1000 -s fence,pscw,flush -t 1 */
 /**
  * @file
- * An irregular gather, as iterative solvers with sparse matrices make it: each rank gets elements
- * at random places of every other rank's vector, by the same indexed datatypes in each step.
+ * An irregular gather as in iterative solvers with sparse matrices: each rank gets elements at
+ * random places of every other rank's vector, with the same indexed datatypes in each step.
  *
- * The rows of the matrix that need only the rank's own elements are computed while the others
- * travel. The products are summed up, so that no step that went wrong is forgotten. There are two
- * copies of the vector, so that nobody changes what is still being read.
+ * Rows of the matrix that need only the rank's own elements are computed while the others are in
+ * flight. The products are added to a sum, so that errors of every step are noticed. There are two
+ * copies of the vector, so that nothing is changed while it is being read.
  */
 #include <stdlib.h>
 
 #include "perf/apps/app.h"
 #include "perf/apps/epoch.h"
 
-/* One element of so many is got, and so many times one row takes its neighbours. */
+/* One in SPARSE elements is got; each row uses its neighbours SWEEPS times. */
 enum { SPARSE = 4, SWEEPS = 4 };
 
 typedef struct gather {
@@ -30,10 +30,10 @@ typedef struct gather {
     app_epochs_t epochs;
     app_peers_t others;
     MPI_Datatype *type;  /* for each other rank */
-    int **index;         /* of what is got from it, ascending */
+    int **index;         /* elements to get from each rank, ascending */
     double **got;        /* n each */
-    double *y, *scratch; /* length: a sum of products, and one that nobody looks at */
-    int summed;          /* the last step that is in no sum */
+    double *y, *scratch; /* length doubles each: a sum of products, and an unused result */
+    int summed;          /* the last step that is not in the sum */
 } gather_t;
 
 static double value(int rank, int i, int step)
@@ -52,7 +52,7 @@ static MPI_Aint place_of(const gather_t *g, int rank)
            (MPI_Aint)((size_t)(g->step % 2) * (size_t)g->length * sizeof(double));
 }
 
-/** The vector of this step, that of the last one being unchanged. */
+/** Sets the vector of this step; that of the last step is not changed. */
 static void set_vector(gather_t *g)
 {
     double *x = part_of(g);
@@ -77,7 +77,7 @@ static void other_rows(const gather_t *g, double *restrict y)
             y[i] += g->got[r][i];
 }
 
-/** A step with its product added to `y`; NULL for communication alone. */
+/** Runs a step and adds its product to `y`; NULL for communication alone. */
 static void run(gather_t *g, bool communicates, double *y)
 {
     if (y != NULL)

@@ -61,7 +61,8 @@ void grid_parts(const grid_t *g, grid_box_t box[1 + 2 * GRID_DIMS])
     box[0] = rest;
 }
 
-/** A number in [0, 1) that looks random; integer arithmetic, so every rank gets the same bits. */
+/** A pseudo-random number in [0, 1), by integer arithmetic, so that every rank gets the same bits.
+ */
 static double value_at(uint64_t z, uint64_t y, uint64_t x)
 {
     uint64_t h = (z << 42) ^ (y << 21) ^ x;

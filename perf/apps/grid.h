@@ -4,7 +4,7 @@
  */
 /**
  * @file
- * The numerical side of halo3d: a block of a periodic grid, its stencil, its initial values.
+ * The numerical part of halo3d: a block of a periodic grid, its stencil, its initial values.
  *
  * No MPI here: the serial computation that checks the parallel one uses the same functions.
  */
@@ -50,12 +50,12 @@ grid_box_t grid_face(const grid_t *g, int dim, int side, bool ghost);
 void grid_init(const grid_t *g, double *u, const int origin[GRID_DIMS]);
 
 /** One step in a box of the interior: each cell becomes the mean of itself and its 6 neighbours,
- * and one more, so that what is a step too old is never right. */
+ *  plus one, so that old data is never right. */
 void grid_sweep(const grid_t *g, const grid_box_t *box, const double *from, double *to);
 
 /**
- * The interior in parts: box[0] is what needs no ghost cell, the 6 others, some of them perhaps
- * empty, are the rest.
+ * Divides the interior: box[0] needs no ghost cells; the 6 others, of which some may be empty, are
+ * the rest.
  */
 void grid_parts(const grid_t *g, grid_box_t box[1 + 2 * GRID_DIMS]);
 

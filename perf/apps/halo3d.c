@@ -11,9 +11,10 @@
  * A stencil computation on a periodic grid in three dimensions. In each step every rank puts the
  * six faces of its block, which are subarrays, into its neighbours' ghost cells.
  *
- * What needs no ghost cells is computed while the faces travel. The grid is kept twice, for the old
- * and the new values: a neighbour that is one step ahead never writes ghost cells that are still
- * being read. The result is compared, bit by bit, with a serial computation of the whole grid.
+ * Cells that need no ghost cells are computed while the faces are in flight. There are two copies
+ * of the grid, for the old and the new values: a neighbour that is one step ahead never writes
+ * ghost cells that are still being read. The result is compared, bit by bit, with a serial
+ * computation of the whole grid.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -29,13 +30,13 @@ typedef struct halo {
     int rank, ranks, step;
     int procs[GRID_DIMS];
     grid_t grid;
-    grid_box_t part[1 + FACES]; /* of the interior; the first one needs no ghost cells */
+    grid_box_t part[1 + FACES]; /* parts of the interior; the first one needs no ghost cells */
     bench_window_t window;      /* both copies of the grid, one after the other */
     app_epochs_t epochs;
     app_peers_t neighbours;
     int neighbour[FACES];
     MPI_Datatype from[FACES], to[FACES];
-    /* Of rank 0: the whole grid, old and new, after how many steps. */
+    /* On rank 0: the whole grid, old and new, and its number of steps. */
     grid_t whole_grid;
     double *whole[2];
     int whole_step;
@@ -74,7 +75,7 @@ static void whole(void *state)
     h->step++;
 }
 
-/** The new values are computed again by the next step. */
+/** The next step computes the new values again. */
 static void compute(void *state)
 {
     sweep(state, 0, FACES);
@@ -97,7 +98,7 @@ static void block_origin(const halo_t *h, int rank, int origin[GRID_DIMS])
         origin[d] *= h->grid.n[d];
 }
 
-/** Brings the serial result to this step. */
+/** Advances the serial result to this step. */
 static void follow(halo_t *h)
 {
     grid_box_t all = grid_interior(&h->whole_grid);
@@ -160,7 +161,7 @@ static size_t make_faces(halo_t *h)
     return bytes;
 }
 
-/** Blocks of cells for each rank; x, whose faces are the hardest ones, is cut most often. */
+/** Divides the grid into blocks for ranks; x, whose faces are the hardest, is cut most often. */
 static void decompose(halo_t *h, const app_case_t *c)
 {
     int periods[GRID_DIMS] = {1, 1, 1}, all[GRID_DIMS];

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file How data was moved, as the performance variables of MPI_T tell it. */
+/** @file How data was moved, according to MPI_T performance variables. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ app_moved_t *app_moved_open(void)
 {
     app_moved_t *m = bench_alloc(sizeof(*m));
     int level, variables = 0;
-    /* Open MPI takes what is asked for here for the level of the whole process. */
+    /* Open MPI takes the level requested here for that of the whole process. */
     MPI_Query_thread(&level);
     MPI_T_init_thread(level, &level);
     MPI_T_pvar_session_create(&m->session);

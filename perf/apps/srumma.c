@@ -9,12 +9,12 @@
 /**
  * @file
  * Dense matrix multiplication C = A B that fetches blocks of A and B by strided gets from the
- * windows of their owners: SRUMMA, as section 6.4 of "Optimizing Strided Remote Memory Access
- * Operations on the Quadrics QsNetII Network Interconnect" has it.
+ * windows of their owners: SRUMMA, as in section 6.4 of "Optimizing Strided Remote Memory Access
+ * Operations on the Quadrics QsNetII Network Interconnect".
  *
- * The matrices are distributed in blocks over a grid of ranks. Each rank makes its block of C from
- * chunks of the blocks of A in its row and of B in its column. The next chunk is fetched while the
- * one before is multiplied. The first chunks are the rank's own, which are read where they are.
+ * The matrices are distributed in blocks over a grid of ranks. Each rank computes its block of C
+ * from chunks of the blocks of A in its row and of B in its column. The next chunk is fetched while
+ * the previous one is multiplied. The first chunks are the rank's own, which are read in place.
  *
  * The elements are small integers, so that the product is exact in whatever order it is summed.
  */
@@ -22,22 +22,22 @@
 
 #include "perf/apps/app.h"
 
-/* Columns of A in a chunk, and what is left free behind each row of a block. */
+/* Columns of A in a chunk, and unused doubles after each row of a block. */
 enum { CHUNK = 128, PADDING = 8 };
 
-/* One element of so many is made wrong when a chunk has been multiplied: what is not fetched again
- * in the next step must not be right. */
+/* After a chunk has been multiplied one in this many elements is made wrong, so that the next step
+ * is only right if it fetches them again. */
 enum { SPOILT = 64 };
 static const double wrong_element = -1e6;
 
 enum { FLUSH, RGET, SYNCS };
 static const char *const sync_names[SYNCS] = {"flush", "rget"};
 
-/** A part of the sum over k, with one owner of its part of A and one of B. */
+/** A part of the sum over k, with one owner of its part of A and one of its part of B. */
 typedef struct chunk {
     int k, count;
     int owner[2];         /* of A's and of B's part */
-    MPI_Aint place[2];    /* of it in the owner's window, in bytes */
+    MPI_Aint place[2];    /* place of the part in the owner's window, in bytes */
     MPI_Datatype type[2]; /* there */
     int elements[2];
 } chunk_t;
@@ -45,13 +45,13 @@ typedef struct chunk {
 typedef struct srumma {
     MPI_Comm comm;
     int n, sync, rank;
-    int grid[2], at[2];    /* ranks along rows and columns, and this one's place */
+    int grid[2], at[2];    /* ranks along rows and columns, and this rank's place */
     int rows, cols, ld;    /* of this rank's blocks; doubles from row to row */
     bench_window_t window; /* the block of A, behind it that of B */
     size_t block;          /* doubles of a block, the same on all ranks */
-    double *c, *expected;  /* rows * cols: the sum of some products, and one */
-    double *scratch;       /* of products that nobody looks at */
-    int steps;             /* products in the sum */
+    double *c, *expected;  /* rows * cols: the sum of several products, and a single one */
+    double *scratch;       /* for products that are not used */
+    int steps;             /* number of products in the sum */
     chunk_t *chunk;
     int chunks;
     double *buffer[2][2];      /* of A and of B, two each */
@@ -68,7 +68,7 @@ static double b_value(int k, int j)
     return (k * 5 + j * 2) % 13 - 6;
 }
 
-/** The first of `n` that the part `i` of `parts` has. */
+/** The first of `n` items that belongs to part `i` of `parts`. */
 static int first_of(int n, int parts, int i)
 {
     return (int)((long)n * i / parts);
@@ -102,7 +102,7 @@ static void multiply(int rows, int cols, int k, const double *a, int lda, const 
     }
 }
 
-/** The chunk's parts where they are: in the own window or in a buffer. */
+/** Multiplies the chunk's parts where they are: in the own window or in a buffer. */
 static void multiply_chunk(srumma_t *s, const chunk_t *c, int buffer, double *sum)
 {
     const double *part[2];
@@ -155,8 +155,8 @@ static void await(srumma_t *s, const chunk_t *c, int buffer)
 static void run(srumma_t *s, bool communicates, double *sum)
 {
     for (int i = 0; i <= s->chunks; i++) {
-        /* With flush the fetch before must be over before the next one begins, or it would be
-         * waited for, too. */
+        /* With flush a fetch must be over before the next one begins; otherwise both would be
+         * waited for. */
         if (i > 0 && communicates)
             await(s, &s->chunk[i - 1], (i - 1) % 2);
         if (i < s->chunks && communicates)
@@ -216,7 +216,7 @@ static void add_chunk(srumma_t *s, int k, int count)
     MPI_Type_commit(&c->type[1]);
 }
 
-/** All of k from this rank's own columns of A on, and round. */
+/** Divides k into chunks, beginning with this rank's own columns of A and wrapping around. */
 static void make_chunks(srumma_t *s)
 {
     int start = first_of(s->n, s->grid[1], s->at[1]);
@@ -255,7 +255,7 @@ static void *open_case(const app_case_t *c, size_t *bytes_p)
     srumma_t *s = bench_alloc(sizeof(*s));
     int most[2] = {0, 0};
     *s = (srumma_t){.comm = c->comm, .n = c->n, .sync = c->sync, .rank = c->rank};
-    /* Columns are cut most often: that is what makes A's parts strided. */
+    /* Columns are cut most often, which makes A's parts strided. */
     MPI_Dims_create(c->ranks, 2, most);
     s->grid[0] = most[1];
     s->grid[1] = most[0];

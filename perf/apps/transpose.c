@@ -9,12 +9,12 @@
 /**
  * @file
  * The transposition of a matrix that is distributed by rows, as between the two halves of a
- * Fourier transform: each rank puts to each other one what that has of its rows.
+ * Fourier transform: each rank puts to each other rank that rank's part of its rows.
  *
- * The datatype of the origin takes columns, the one of the target writes rows. What goes to one
- * rank is computed while what goes to the one before is on its way. What has come is added to a
- * sum, in which no step that went wrong is forgotten. There are two copies of the result, so that
- * nobody overwrites what is still being read.
+ * The datatype of the origin takes columns, the one of the target writes rows. The data for one
+ * rank is computed while that for the previous rank is in flight. Received data is added to a sum,
+ * so that errors of every step are noticed. There are two copies of the result, so that nothing is
+ * overwritten while it is being read.
  */
 #include <stdlib.h>
 
@@ -24,10 +24,10 @@
 typedef struct transpose {
     int n, rank, ranks, step;
     int rows, first;       /* of this rank */
-    int summed;            /* the last step that is in no sum */
+    int summed;            /* the last step that is not in the sum */
     double *a;             /* rows * n */
-    double *sum, *scratch; /* of results, as many; the latter nobody looks at */
-    bench_window_t window; /* two results of most * n */
+    double *sum, *scratch; /* the sum of results, and an unused one, each of that size */
+    bench_window_t window; /* two results of most * n doubles */
     size_t result;         /* doubles of one */
     app_epochs_t epochs;
     app_peers_t all;
@@ -70,7 +70,7 @@ static void add(const transpose_t *t, double *restrict sum)
         sum[i] += b[i];
 }
 
-/** A step with what comes added to `sum`; NULL for communication alone. */
+/** Runs a step and adds what arrives to `sum`; NULL for communication alone. */
 static void run(transpose_t *t, bool communicates, double *sum)
 {
     MPI_Aint place =
@@ -126,7 +126,7 @@ static long wrong(void *state)
     return different;
 }
 
-/** For rank `to`: a column of what it gets, one element wide, and that as rows in its result. */
+/** For rank `to`: a column of its data, one element wide, and the same as rows in its result. */
 static void make_types(transpose_t *t, int to)
 {
     MPI_Datatype column;
