@@ -197,26 +197,29 @@ static bool meets_own(const nicstride_transfer_t *t, nicstride_noted_t *call)
 
 /* ---- others' calls --------------------------------------------------------------------------- */
 
-/** Sets until when an access to the memory of a process of the node lasts. */
+static nicstride_lasts_t lasts(nicstride_access_t epoch, const nicstride_visit_t *v)
+{
+    if (epoch == NICSTRIDE_ACCESS_FENCE)
+        return NICSTRIDE_LASTS_FENCE;
+    if (v->buffer)
+        return NICSTRIDE_LASTS_BUFFER;
+    if (nicstride_only_reads(v->use))
+        return NICSTRIDE_LASTS_HERE;
+    return epoch == NICSTRIDE_ACCESS_PSCW ? NICSTRIDE_LASTS_POST : NICSTRIDE_LASTS_THERE;
+}
+
+/** Sets until when an access to the memory of a process of the node lasts. Other threads may lock
+ *  other targets meanwhile. */
 static void set_end(const nicstride_module_t *m, const nicstride_shadow_t *s, nicstride_visit_t *v)
 {
     const nicstride_ends_t *ends = &s->head->ends[v->origin];
 
-    switch (m->epoch.access) {
-    case NICSTRIDE_ACCESS_FENCE:
-        v->lasts = NICSTRIDE_LASTS_FENCE;
-        v->tag = m->check->fences;
-        return;
-    case NICSTRIDE_ACCESS_PSCW:
-        v->lasts = v->buffer ? NICSTRIDE_LASTS_BUFFER : NICSTRIDE_LASTS_POST;
-        v->tag = v->buffer ? ends->buffer : s->head->posts;
-        return;
-    default:
-        v->lasts = v->buffer                      ? NICSTRIDE_LASTS_BUFFER
-                   : nicstride_only_reads(v->use) ? NICSTRIDE_LASTS_HERE
-                                                  : NICSTRIDE_LASTS_THERE;
-        v->tag = v->buffer ? ends->buffer : nicstride_only_reads(v->use) ? ends->here : ends->there;
-    }
+    v->lasts = lasts(__atomic_load_n(&m->epoch.access, __ATOMIC_RELAXED), v);
+    v->tag = v->lasts == NICSTRIDE_LASTS_FENCE    ? m->check->fences
+             : v->lasts == NICSTRIDE_LASTS_BUFFER ? ends->buffer
+             : v->lasts == NICSTRIDE_LASTS_HERE   ? ends->here
+             : v->lasts == NICSTRIDE_LASTS_POST   ? s->head->posts
+                                                  : ends->there;
 }
 
 /** Notes an access to the memory of a process of the node. An access that ends with a request

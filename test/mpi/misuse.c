@@ -414,10 +414,42 @@ static int in_turn(void)
     return MPI_SUCCESS;
 }
 
+/** In one exposure epoch: ORIGIN's access epoch is over before that of TARGET begins. Its get is
+ *  complete then, and its put is not yet complete here. */
+static void test_same_post(access_t first, bool race, const char *what)
+{
+    MPI_Group all;
+    int code = MPI_SUCCESS;
+
+    TL_MPI(MPI_Comm_group(w.comm, &all));
+    MPI_Barrier(w.comm);
+    listen_begin();
+    TL_MPI(MPI_Win_post(all, 0, w.win));
+    for (int turn = 0; turn < 2; turn++) {
+        if (turn == (w.rank != ORIGIN)) {
+            TL_MPI(MPI_Win_start(all, 0, w.win));
+            code = turn == 0 ? first() : put_there();
+            TL_MPI(MPI_Win_complete(w.win));
+        }
+        MPI_Barrier(w.comm);
+    }
+    TL_MPI(MPI_Win_wait(w.win));
+    listen_end();
+    if (race && w.rank == TARGET)
+        TL_CHECK(is_found(code) && was_heard("races at byte", "a call of rank 0", NULL),
+                 "%s: class %d, said \"%s\"", what, class_of(code), heard);
+    else
+        TL_CHECK(code == MPI_SUCCESS && heard[0] == '\0', "%s: class %d, said \"%s\"", what,
+                 class_of(code), heard);
+    MPI_Group_free(&all);
+}
+
 static void test_pairs(void)
 {
+    const char *node = getenv("OMPI_MCA_osc_nicstride_node");
     /* Memory of others is mapped, and all processes share it. */
-    const bool seen = (w.kind == TL_ALLOCATE || w.kind == TL_SHARED) && tl_one_host();
+    const bool seen = w.kind == TL_SHARED || (w.kind == TL_ALLOCATE && tl_one_host() &&
+                                              (node == NULL || strcmp(node, "0") != 0));
 
     for (way_t way = FENCE; way < WAYS; way++) {
         test_two(way, put_beside, false, "puts side by side");
@@ -429,6 +461,8 @@ static void test_pairs(void)
         test_two(way, put_or_send, seen, "put and what is sent");
     }
     test_two(LOCKS, in_turn, false, "one after another");
+    test_same_post(get_there, false, "a put after a get that is complete");
+    test_same_post(put_there, seen, "a put after a put, with no wait between");
 }
 
 /* ---- a fence that is told wrong -------------------------------------------------------------- */
