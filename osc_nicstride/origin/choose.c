@@ -201,10 +201,13 @@ static int start(nicstride_transfer_t *t, bool *done_p)
     nicstride_method_t method = choose(t);
     int rc;
 
-    /* Messages may go with the request, or wait in the queue. An error is reported with the
-     * operation. */
-    if (method != NICSTRIDE_METHOD_PACK && !nicstride_asked_is_had(&t->peer->lock.asked))
-        (void)nicstride_await_lock(t->peer);
+    /* Messages may go with the request, or wait in the queue. */
+    rc = method != NICSTRIDE_METHOD_PACK && !nicstride_asked_is_had(&t->peer->lock.asked)
+             ? nicstride_await_lock(t->peer)
+             : OMPI_SUCCESS;
+    if (rc != OMPI_SUCCESS)
+        return nicstride_error(t->m, t->call, rc, "the lock of rank %d cannot be had",
+                               t->peer->rank);
 
     t->from = (uint64_t)t->disp + (uint64_t)t->target.lb;
     t->to = (uint64_t)t->disp + (uint64_t)t->target.ub;

@@ -28,12 +28,12 @@ typedef enum nicstride_asked_state {
     NICSTRIDE_ASKED_WAITS /**< the request was sent */
 } nicstride_asked_state_t;
 
-/** What an answer means for the operation that went with the request. */
+/** What an answer means for the operations of the epoch: the one that went with the request, and
+ *  those that wait for the lock. */
 typedef enum nicstride_answer {
-    NICSTRIDE_ANSWER_NONE,  /**< there is no operation, or it was done, or nobody waits for this
-                               answer */
-    NICSTRIDE_ANSWER_AGAIN, /**< the operation must be sent again */
-    NICSTRIDE_ANSWER_LOST   /**< the operation will not be done */
+    NICSTRIDE_ANSWER_NONE,  /**< all is well, or nobody waits for this answer */
+    NICSTRIDE_ANSWER_AGAIN, /**< what went with the request must be sent again */
+    NICSTRIDE_ANSWER_LOST   /**< the lock was refused: none will be done */
 } nicstride_answer_t;
 
 /** Zero-initialise. */
@@ -80,16 +80,16 @@ static inline bool nicstride_asked_is_had(const nicstride_asked_t *a)
  *  done. */
 static inline nicstride_answer_t nicstride_asked_answer(nicstride_asked_t *a, int error, bool done)
 {
-    const bool carries = a->carries && !done;
+    const bool again = a->carries && !done;
 
     if (a->state != NICSTRIDE_ASKED_WAITS)
         return NICSTRIDE_ANSWER_NONE;
     a->refused = error;
     a->carries = false;
     nicstride_asked_enter(a, NICSTRIDE_ASKED_HAD);
-    return !carries     ? NICSTRIDE_ANSWER_NONE
-           : error == 0 ? NICSTRIDE_ANSWER_AGAIN
-                        : NICSTRIDE_ANSWER_LOST;
+    return error != 0 ? NICSTRIDE_ANSWER_LOST
+           : again    ? NICSTRIDE_ANSWER_AGAIN
+                      : NICSTRIDE_ANSWER_NONE;
 }
 
 /** 0 if the lock is held; otherwise an error, which is `none` if there was no answer. */

@@ -348,9 +348,11 @@ START_TEST(answers)
     ck_assert_int_eq(nicstride_asked_answer(&a, 5, false), NICSTRIDE_ANSWER_NONE);
     ck_assert_int_eq(nicstride_asked_error(&a, 7), 0);
 
-    nicstride_asked_begin(&a, true);
-    ck_assert_int_eq(nicstride_asked_answer(&a, 5, false), NICSTRIDE_ANSWER_LOST);
-    ck_assert_int_eq(nicstride_asked_error(&a, 7), 5);
+    for (int carries = 0; carries < 2; carries++) {
+        nicstride_asked_begin(&a, carries);
+        ck_assert_int_eq(nicstride_asked_answer(&a, 5, false), NICSTRIDE_ANSWER_LOST);
+        ck_assert_int_eq(nicstride_asked_error(&a, 7), 5);
+    }
 
     nicstride_asked_begin(&a, true);
     ck_assert_int_eq(nicstride_asked_error(&a, 7), 7);
