@@ -10,17 +10,17 @@
 #include "coll_nicbarrier/epoch/rule.h"
 #include "perf/sim/events.h"
 
-/** Of packets as those of engine datagram; LEFT: a call has ended; ARRIVED: a message, as
- *  point-to-point protocols acknowledge it. */
+/** The first of the packets are those of engine datagram. LEFT: a call has ended; ARRIVED: a
+ *  message has come, as point-to-point protocols acknowledge it. */
 enum { ENTER, LEFT, EPOCH, REPEAT, NACK, LATE, TIMER, ARRIVED };
 
 typedef struct member {
     nicbarrier_rule_t rule;
-    double free;  /**< its processor is free from then on */
-    double timer; /**< the event that counts of its timers'; 0: none */
+    double free;  /**< the time from which its processor is free */
+    double timer; /**< the time of its valid timer event; 0: none */
 } member_t;
 
-/** A barrier, of all members. */
+/** A barrier of all members. */
 typedef struct round {
     double began, ended;
     int32_t entered, left;
@@ -31,8 +31,8 @@ typedef struct world {
     const sim_barrier_t *b;
     sim_barrier_result_t result;
     member_t *member;
-    nicbarrier_nacks_t *nacks; /**< NULL: nothing is lost */
-    nicbarrier_step_t *step;   /**< `most` of each member */
+    nicbarrier_nacks_t *nacks; /**< NULL: no message is lost */
+    nicbarrier_step_t *step;   /**< `most` steps of each member */
     size_t most;
     round_t *round; /**< by epoch, from 1 on */
 } world_t;
@@ -55,7 +55,7 @@ static const nicbarrier_step_t *step_of(const world_t *w, uint32_t who, uint32_t
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/** A packet leaves at `at`. */
+/** Sends a packet that leaves at time `at`. */
 static void post(world_t *w, double at, uint16_t kind, int32_t to, uint16_t step, uint64_t value)
 {
     if (w->b->loss > 0 && sim_uniform(&w->events) < w->b->loss) {
@@ -70,7 +70,7 @@ static void post(world_t *w, double at, uint16_t kind, int32_t to, uint16_t step
                                       .value = value});
 }
 
-/** The words of these steps, to the members that wait for them. */
+/** Sends the words of these steps to the members that wait for them. */
 static void send_words(world_t *w, uint32_t who, uint16_t kind, uint64_t steps, double takes)
 {
     member_t *m = &w->member[who];
@@ -84,7 +84,7 @@ static void send_words(world_t *w, uint32_t who, uint16_t kind, uint64_t steps, 
     }
 }
 
-/** To the sender of what my step k waits for. */
+/** Sends to the sender of the message that my step k waits for. */
 static void send_up(world_t *w, uint32_t who, uint16_t kind, uint32_t k, uint64_t value)
 {
     member_t *m = &w->member[who];
@@ -93,7 +93,7 @@ static void send_up(world_t *w, uint32_t who, uint16_t kind, uint32_t k, uint64_
     post(w, sim_serve(&m->free, m->free, w->b->costs.send), kind, s->wait_for, s->wait_at, value);
 }
 
-/** To the receiver of what my step k sends. */
+/** Sends to the receiver of my step k's message. */
 static void send_down(world_t *w, uint32_t who, uint16_t kind, uint32_t k, uint64_t value)
 {
     member_t *m = &w->member[who];
@@ -104,7 +104,7 @@ static void send_down(world_t *w, uint32_t who, uint16_t kind, uint32_t k, uint6
 
 /* ---- members --------------------------------------------------------------------------------- */
 
-/** The call of a barrier. */
+/** A member calls a barrier. */
 static void call(world_t *w, uint32_t who, uint64_t epoch, double at)
 {
     if (w->round[epoch].entered++ == 0)
@@ -113,7 +113,7 @@ static void call(world_t *w, uint32_t who, uint64_t epoch, double at)
             (sim_event_t){.at = at + w->b->costs.enter, .kind = ENTER, .who = who, .value = epoch});
 }
 
-/** The timers follow the rule; an event is to come when one is due. */
+/** Lets the timers follow the rule, and adds an event for the next one due. */
 static void follow(world_t *w, uint32_t who)
 {
     member_t *m = &w->member[who];
@@ -122,7 +122,7 @@ static void follow(world_t *w, uint32_t who)
     if (n == NULL)
         return;
     nicbarrier_nacks_follow(n, &m->rule, (uint64_t)m->free);
-    /* One that comes too early adds another. */
+    /* An event that comes too early adds another. */
     if (n->deadline == NICBARRIER_NEVER ||
         (m->timer > w->events.now && m->timer <= (double)n->deadline))
         return;
@@ -130,7 +130,7 @@ static void follow(world_t *w, uint32_t who)
     sim_add(&w->events, (sim_event_t){.at = m->timer, .kind = TIMER, .who = who});
 }
 
-/** Goes as far as it gets; each message that is sent takes so long. */
+/** Advances as far as possible; each message sent takes `takes`. */
 static void advance(world_t *w, uint32_t who, double takes)
 {
     member_t *m = &w->member[who];
@@ -146,7 +146,7 @@ static void advance(world_t *w, uint32_t who, double takes)
     follow(w, who);
 }
 
-/** A call has ended. The next one follows at once. */
+/** A call has ended; the next one follows at once. */
 static void leave(world_t *w, uint32_t who, uint64_t epoch)
 {
     round_t *r = &w->round[epoch];
@@ -158,7 +158,7 @@ static void leave(world_t *w, uint32_t who, uint64_t epoch)
         call(w, who, epoch + 1, w->events.now);
 }
 
-/** EPOCH or REPEAT, as coll_nicbarrier/engines/datagram/input.c takes them. */
+/** Takes EPOCH or REPEAT, as coll_nicbarrier/engines/datagram/input.c does. */
 static void take(world_t *w, uint32_t who, const sim_event_t *e)
 {
     member_t *m = &w->member[who];
@@ -210,7 +210,7 @@ static void handle(world_t *w, const sim_event_t *e)
         leave(w, e->who, e->value);
         return;
     }
-    /* A timer that another one has overtaken. */
+    /* A timer event that a later one has replaced. */
     if (e->kind == TIMER && e->at != m->timer)
         return;
     const double takes = e->kind == ENTER || e->kind == TIMER ? 0
@@ -236,7 +236,8 @@ static void handle(world_t *w, const sim_event_t *e)
     }
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the simulation
+ * ------------------------------------------------------------------------------- */
 
 static void begin(world_t *w)
 {
@@ -244,7 +245,7 @@ static void begin(world_t *w)
     nicbarrier_step_t steps[NICBARRIER_STEPS_MAX];
     const size_t n = (size_t)b->members;
 
-    /* Rank 0 has no fewer steps than others, but for the one to a parent. */
+    /* No rank has more steps than rank 0, except for one to a parent. */
     w->most = (size_t)nicbarrier_schedule(b->schedule, 0, b->members, steps) + 1;
     w->member = zeroed(n, sizeof(*w->member));
     w->step = zeroed(n * w->most, sizeof(*w->step));

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/** Children of a place in the heap: few levels, and those of one place in two cache lines. */
+/** Children of a heap node: gives few levels, and the children of one node fit in two cache lines.
+ */
 #define CHILDREN 4
 
 void sim_events_init(sim_events_t *s, uint64_t seed)

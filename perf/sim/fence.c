@@ -12,7 +12,7 @@
 enum { QUESTION, ANSWER };
 
 typedef struct process {
-    double caller, server; /**< are free from then on */
+    double caller, server; /**< times from which they are free */
     unsigned asked, answered;
     uint32_t *others; /**< in the order in which they are asked */
 } process_t;

@@ -4,8 +4,8 @@
  */
 /** @file usage: perf/sim/figures [--seed N] [--members N] [FIGURE]
  *
- *  Prints the table of a figure; without a name, the names. Members: of a barrier, at most. The
- *  same seed gives the same tables. */
+ *  Prints the table of a figure, or without a name the names. --members: most members of a barrier.
+ * The same seed gives the same tables. */
 #include "perf/sim/figures.h"
 
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/** What is told to all. */
+/** Options for all figures. */
 typedef struct sim_options {
     uint64_t seed;
     int32_t members; /**< most members of a barrier */
@@ -19,9 +19,9 @@ typedef struct sim_figure {
     void (*print)(FILE *to, const sim_options_t *options);
 } sim_figure_t;
 
-/** Each ends with one whose name is NULL. */
+/** Each ends with an entry whose name is NULL. */
 extern const sim_figure_t sim_figures_superpipeline[], sim_figures_strided[], sim_figures_barrier[],
     sim_figures_armci[];
 
-/** From one size to the next. */
+/** The ratio from one size to the next. */
 #define SIM_SIZE_STEP 1.189207115002721

@@ -2,20 +2,20 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The ARMCI paper: figures 6 to 12, and registering on both sides at once. MB/s; fences:
- *  times as fast as one question after the other. */
+/** @file The ARMCI paper: figures 6 to 12, and concurrent registration on both sides. MB/s; fences:
+ * speedup over sequential questions. */
 #include <math.h>
 
 #include "perf/sim/fence.h"
 #include "perf/sim/figures.h"
 #include "perf/sim/machines.h"
 
-/** Of the server's streaming buffer (section 3); VIA: the longest message. */
+/** Bytes of the server's streaming buffer (section 3); VIA: the longest message. */
 #define GM_BUFFER  (400U << 10)
 #define VIA_BUFFER (64U << 10)
-/** Segments from here on are copied by the fast protocol (section 4). */
+/** The fast protocol copies segments of at least this many bytes (section 4). */
 #define FAST_SEGMENT 2048
-/** Doubles in a row of the matrix, of strided transfers. */
+/** Bytes of a row of the matrix, for strided transfers. */
 #define ROW_BYTES 8192
 
 static double rate(double bytes, double time)
@@ -23,13 +23,13 @@ static double rate(double bytes, double time)
     return 1000 * bytes / time;
 }
 
-/** The question of a get, until the server looks at it. */
+/** The time of a get's question until the server looks at it. */
 static double question(const sim_machine_t *m)
 {
     return m->overhead + m->latency + m->wake;
 }
 
-/** What copying costs more where segments are short: as much again. */
+/** The extra cost of copying short segments: the same again. */
 static double slow_copies(const sim_machine_t *m, double bytes, bool strided)
 {
     return strided && sqrt(bytes) < FAST_SEGMENT ? bytes / sim_copy_speed(m, bytes) : 0;
@@ -49,7 +49,7 @@ static double stream(const sim_machine_t *m, double bytes, double chunk, unsigne
     return sim_transfer(&t).time;
 }
 
-/** Equation (3) of the superpipeline paper is what an adaptive size comes to. */
+/** An adaptive size leads to equation (3) of the superpipeline paper. */
 static double adaptive(const sim_machine_t *m, double bytes)
 {
     return fmin(bytes, fmax(1024, sqrt(bytes * m->gap * sim_copy_speed(m, bytes) / 2)));
@@ -65,7 +65,7 @@ static double get_baseline(const sim_machine_t *m, double bytes)
     return question(m) + stream(m, bytes, bytes, 1, buffer_of(m), false);
 }
 
-/** The server's one buffer, in parts. */
+/** The server's one buffer is used in parts. */
 static double get_pipelined(const sim_machine_t *m, double bytes, bool strided)
 {
     const double chunk = fmin(adaptive(m, bytes), buffer_of(m) / 4);
@@ -73,7 +73,7 @@ static double get_pipelined(const sim_machine_t *m, double bytes, bool strided)
     return question(m) + stream(m, bytes, chunk, 8, (uint32_t)ceil(chunk), strided);
 }
 
-/** Both register, the client while the server is being asked. */
+/** Both sides register; the client does so while the server is being asked. */
 static double get_zero_copy(const sim_machine_t *m, double bytes, bool overlapped)
 {
     const double pin = m->pin + bytes * m->pin_byte;
@@ -82,8 +82,8 @@ static double get_zero_copy(const sim_machine_t *m, double bytes, bool overlappe
     return question(m) + pin + client + sim_raw(m, bytes) + m->unpin + bytes * m->unpin_byte;
 }
 
-/** Two buffers on each side, which are four of the receiver's here, where a sender packs when its
- *  receiver has room; nobody needs to be woken for the sender to go on. */
+/** Two buffers on each side. Here they are four of the receiver's, since a sender packs when its
+ *  receiver has room. Nobody has to be woken for the sender to continue. */
 static double put(const sim_machine_t *m, double bytes, bool strided)
 {
     const double chunk = fmin(adaptive(m, bytes), buffer_of(m) / 4);

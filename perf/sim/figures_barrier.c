@@ -2,15 +2,14 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The barrier paper: figures 5 to 8, and what follows for many more members. Microseconds.
- */
+/** @file The barrier paper: figures 5 to 8, and predictions for many more members. Microseconds. */
 #include "perf/sim/figures.h"
 #include "perf/sim/machines.h"
 
-/** As `coll_nicbarrier_datagram_nack` sets them by default. */
+/** The default of `coll_nicbarrier_datagram_nack`. */
 #define NACK_FIRST 1000000
 
-/** Members of a point of a figure, times the barriers that they go through; one at least. */
+/** Members times barriers for each point of a figure; at least one barrier. */
 #define MEMBERS_TOGETHER (1 << 16)
 
 static double run(const sim_barrier_costs_t *costs, nicbarrier_schedule_kind_t schedule,
@@ -40,7 +39,8 @@ static int barriers_of(int32_t members)
     return members < MEMBERS_TOGETHER ? MEMBERS_TOGETHER / members : 1;
 }
 
-/* ---- the paper's ----------------------------------------------------------------------------- */
+/* ---- the paper's figures
+ * ----------------------------------------------------------------------------- */
 
 static void myrinet(FILE *to, const sim_barrier_costs_t *nic, const sim_barrier_costs_t *host,
                     int32_t most)
@@ -86,9 +86,10 @@ static void figure_8(FILE *to, const sim_options_t *o)
                 sim_barrier_model(&sim_model_quadrics, n) / 1000);
 }
 
-/* ---- beyond ---------------------------------------------------------------------------------- */
+/* ---- more members
+ * ---------------------------------------------------------------------------------- */
 
-/** Powers of four, and half as many again. */
+/** Numbers of members are powers of four, and half as many again. */
 static void algorithms(FILE *to, const sim_options_t *o)
 {
     const sim_barrier_costs_t *c = &sim_lanai_xp;
@@ -136,7 +137,7 @@ static void loss(FILE *to, const sim_options_t *o)
     }
 }
 
-/** What was measured here of two hosts, over wires and switches that take some time. */
+/** Measured here with two hosts, with added time for wires and switches. */
 static void here(FILE *to, const sim_options_t *o)
 {
     static const sim_barrier_costs_t *const costs[] = {&sim_steps_tuned, &sim_steps_host,

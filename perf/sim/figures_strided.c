@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The strided-RMA paper: figures 6 and 7, and gets as the other side's puts. MB/s. */
+/** @file The strided-RMA paper: figures 6 and 7, and gets done by puts of the other side. MB/s. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -12,11 +12,11 @@
 #include "perf/sim/requests.h"
 #include "perf/sim/transfer.h"
 
-/** Doubles in a row of the matrix, sections of which are put. */
+/** Doubles in a row of the matrix whose sections are put. */
 #define ROW 2000
-/** Of a buffer: the paper does not say how long they are. */
+/** Bytes of a buffer: the paper does not give the length. */
 #define BUFFER 8192U
-/** Of the paper's hosts, for a put of its own for each piece: of the order of such. */
+/** The host's time for one put per piece, of the order of the paper's hosts. */
 #define HOST_PIECE 2500.0
 
 static double rate(double bytes, double time)
@@ -47,13 +47,13 @@ static onic_layout_t shape(uint64_t rows, uint64_t block, uint64_t stride)
     return l;
 }
 
-/** The host's part of a message that stands alone. */
+/** The host's part of a single message. */
 static double host(const onic_link_t *k)
 {
     return fmax(0, k->message / 2 - k->latency - k->gap);
 }
 
-/** Through buffers of the receiver, whose server sleeps; all in one chunk, or as the paper's. */
+/** Through buffers of the receiver, whose server sleeps; all in one chunk, or as in the paper. */
 static double by_buffers(const onic_link_t *k, const onic_layout_t *l, bool one_chunk, bool grant,
                          uint32_t buffer)
 {
@@ -76,7 +76,7 @@ static double by_buffers(const onic_link_t *k, const onic_layout_t *l, bool one_
     return host(k) + sim_transfer(&t).time + host(k) + k->wake;
 }
 
-/** By the way that the plan of production takes, with its own buffers. */
+/** By the way that production code chooses, with its own buffers. */
 static double hybrid(const onic_link_t *k, const onic_layout_t *l)
 {
     static nicstride_table_t table;
@@ -144,7 +144,7 @@ static void figure_7(FILE *to, const sim_options_t *o)
     }
 }
 
-/** 1 MiB in pieces of some length, by an adapter of the day. */
+/** 1 MiB in pieces of some length, with a current adapter. */
 static void gets(FILE *to, const sim_options_t *o)
 {
     const onic_link_t k = adapter("roce-100");
@@ -155,7 +155,7 @@ static void gets(FILE *to, const sim_options_t *o)
         const onic_layout_t far = shape((1 << 20) / block, block, 2 * block),
                             near = shape(1, 1 << 20, 0);
         const sim_requested_t reads = sim_requests(&k, true, false, 0, &near, &far);
-        /* The other side gathers: what is one piece here is a list there. */
+        /* The other side gathers: one piece here is a list there. */
         const sim_requested_t puts = sim_requests(&k, true, true, 0, &far, &near);
 
         fprintf(to, "%llu\t%.5g\t%.5g\t%llu\n", (unsigned long long)block,

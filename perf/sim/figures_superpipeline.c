@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The superpipeline paper: figures 2, 4 and 6, and how many gaps there are. MB/s. */
+/** @file The superpipeline paper: figures 2, 4 and 6, and the number of gaps. MB/s. */
 #include <math.h>
 
 #include "common/model/pipeline.h"
@@ -13,8 +13,7 @@
 #define MOST   (16.0 * 1024 * 1024)
 #define BLOCK  4096
 #define BUFFER (4U << 20)
-/** A page that UCX or an adapter writes is announced behind a flush: there and back, and a
- *  message. */
+/** A page that UCX or an adapter writes is announced after a flush: a round trip, and a message. */
 #define FLUSHED(m) (2 * (m)->latency + (m)->overhead)
 
 static double rate(double bytes, double time)
@@ -33,7 +32,7 @@ static onic_link_t link_of(const sim_machine_t *m, double bytes)
     return link;
 }
 
-/** A transfer of such chunks, shown in blocks. */
+/** A transfer with these chunks, published in blocks. */
 static sim_transferred_t move(const sim_machine_t *m, double bytes, const onic_schedule_t *s)
 {
     return sim_transfer(&(sim_transfer_t){.machine = m,
@@ -52,7 +51,7 @@ static sim_transferred_t superpipe(const sim_machine_t *m, double bytes)
     return move(m, bytes, &s);
 }
 
-/** C_0 and q from the numbers of the link, equation (5); nothing is copied in a handshake. */
+/** C_0 and q from the link's numbers, by equation (5); nothing is copied during a handshake. */
 static sim_transferred_t equations(const sim_machine_t *m, double bytes)
 {
     const onic_link_t link = link_of(m, bytes);
@@ -74,7 +73,7 @@ static sim_transferred_t optimal(const sim_machine_t *m, double bytes)
     return move(m, bytes, &s);
 }
 
-/** Buffers of 32 KiB, whose chunks are announced by messages. */
+/** Buffers of 32 KiB, with chunks announced by messages. */
 static sim_transferred_t announced(const sim_machine_t *m, double bytes)
 {
     sim_transfer_t t = {.machine = m,
@@ -87,7 +86,7 @@ static sim_transferred_t announced(const sim_machine_t *m, double bytes)
     return sim_transfer(&t);
 }
 
-/** Equation (3), and no less than one chunk. */
+/** Equation (3), at least one chunk. */
 static double best_chunk(const sim_machine_t *m, double bytes)
 {
     return fmin(bytes, sqrt(bytes * m->gap * sim_copy_speed(m, bytes) / 2));

@@ -11,20 +11,20 @@
 #include "perf/sim/events.h"
 
 typedef struct world {
-    onic_rdma_transfer_t transfer; /**< first */
+    onic_rdma_transfer_t transfer; /**< the first member */
     sim_events_t events;
     const onic_link_t *link;
     bool read;
     double host;
-    double host_free, adapter, wire; /**< are free from then on */
+    double host_free, adapter, wire; /**< times from which they are free */
     onic_request_queue_t queue;
     onic_rdma_counts_t counts;
     sim_requested_t result;
     bool over;
 } world_t;
 
-/** The adapter takes the requests of a batch in order; a signalled one is shown when its answer has
- *  come. Of a read the other adapter takes each, too, and answers on the same wire. */
+/** The adapter takes the requests of a batch in order; a signalled one completes when its answer
+ *  has come. For a read the other adapter also takes each request, and answers on the same wire. */
 static bool post(void *arg, const onic_rdma_batch_t *batch, uint64_t first)
 {
     world_t *w = arg;
@@ -51,7 +51,7 @@ static void ended(onic_rdma_transfer_t *t, bool failed)
     ((world_t *)t)->over = !failed;
 }
 
-/** All of a layout lies in it, and offsets are addresses. */
+/** A region that contains the whole layout, with offsets as addresses. */
 static onic_rdma_region_t region_of(const onic_layout_t *l, uint64_t base)
 {
     return (onic_rdma_region_t){base + (uint64_t)l->lb, (uint64_t)(l->ub - l->lb), 1};

@@ -17,23 +17,23 @@ double sim_copy_speed(const sim_machine_t *m, double bytes)
     return m->copy[level].speed;
 }
 
-/** PACKED and UNPACKED: a piece; PUT: a word, with the bytes before it, has come; FREED: an
- *  acknowledgement has. */
+/** PACKED and UNPACKED: a piece; PUT: a word has come, with the bytes before it; FREED: an
+ *  acknowledgement has come. */
 enum { PACKED, PUT, UNPACKED, FREED, GRANTED };
 
 typedef struct world {
     sim_events_t events;
     const sim_transfer_t *t;
-    double pack, unpack; /**< for a byte */
+    double pack, unpack; /**< nanoseconds for a byte */
     onic_sender_t sender;
     onic_receiver_t receiver;
-    onic_piece_t packs, unpacks; /**< what is at hand */
-    bool packing, unpacking;     /**< and whether something is */
+    onic_piece_t packs, unpacks; /**< the current pieces */
+    bool packing, unpacking;     /**< true while there is one */
     bool waiting, stalled, granted;
-    double adapter; /**< is free from then on */
+    double adapter; /**< time from which it is free */
     uint64_t word[ONIC_RX_BUFFERS_MAX], acknowledged[ONIC_RX_BUFFERS_MAX];
     /** Of the present chunk: the words behind its blocks, and where that is. */
-    uint64_t early; /**< the word of a first chunk that waits for its grant; 0: none */
+    uint64_t early; /**< the word of a first chunk waiting for its grant; 0: none */
     unsigned early_buffer;
     sim_transferred_t result;
 } world_t;
@@ -45,8 +45,8 @@ static void add(world_t *w, double at, uint16_t kind, unsigned buffer, uint64_t 
 
 /* ---- sender ---------------------------------------------------------------------------------- */
 
-/** The adapter takes a chunk, which ends with this word. Where blocks have flags the receiver sees
- *  each as it comes. */
+/** The adapter takes a chunk, which ends with this word. If blocks have flags, the receiver sees
+ *  each one as it arrives. */
 static double put(world_t *w, unsigned buffer, uint64_t word)
 {
     const sim_machine_t *m = w->t->machine;
@@ -63,7 +63,7 @@ static double put(world_t *w, unsigned buffer, uint64_t word)
     return m->overhead;
 }
 
-/** Goes on `after` so many nanoseconds. */
+/** Continues after `after` nanoseconds. */
 static void send(world_t *w, double after)
 {
     onic_sender_t *s = &w->sender;
@@ -176,7 +176,7 @@ sim_transferred_t sim_transfer(const sim_transfer_t *t)
     sim_event_t e;
 
     sim_events_init(&w.events, 0);
-    /* A word for each block would be one for each piece here: the adapter makes them. */
+    /* A word for each block would be one for each piece here, so the adapter makes them. */
     onic_sender_init(&w.sender, t->bytes, w.granted ? &lease : &one, &t->schedule, 0, 1);
     onic_receiver_init(&w.receiver, t->bytes, &lease);
     if (!w.granted)
@@ -189,7 +189,8 @@ sim_transferred_t sim_transfer(const sim_transfer_t *t)
     return w.result;
 }
 
-/* ---- in one piece ---------------------------------------------------------------------------- */
+/* ---- transfers in one piece
+ * ---------------------------------------------------------------------------- */
 
 double sim_raw(const sim_machine_t *m, double bytes)
 {
