@@ -172,8 +172,11 @@ static bool find_facts(agreement_t *a)
             index += r < ompi_comm_rank(a->comm);
         }
     }
-    a->mine = (nicbarrier_facts_t){
-        .key = draw_key(), .first = first, .where = {here.package, here.numa, here.cache}};
+    a->mine = (nicbarrier_facts_t){.key = draw_key(),
+                                   .first = first,
+                                   .where = {here.package, here.numa, here.cache},
+                                   .processors = here.processors,
+                                   .processor_set = here.processor_set};
     return open_engines(a, index, n);
 }
 
@@ -276,6 +279,8 @@ static int set_up_nodes(agreement_t *a, int *able_p)
     onic_segment_t segment = {NULL, 0};
     a->plan = nicbarrier_plan(&a->options, a->facts, ompi_comm_size(a->comm),
                               ompi_comm_rank(a->comm), a->room);
+    a->team->config.crowded |=
+        nicbarrier_is_crowded(a->facts, ompi_comm_size(a->comm), ompi_comm_rank(a->comm));
     const nicbarrier_plan_t *p = &a->plan;
     const int first = p->index / p->limit * p->limit, n = in_area(p, first);
     int rc = p->limit > 1 ? make_node(a, &segment, able_p) : OMPI_SUCCESS;

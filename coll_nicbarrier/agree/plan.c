@@ -28,6 +28,17 @@ int32_t nicbarrier_limit(const nicbarrier_options_t *o, int32_t n, int32_t size)
     return by_network && n == size ? 1 : n;
 }
 
+bool nicbarrier_is_crowded(const nicbarrier_facts_t *all, int32_t size, int32_t me)
+{
+    int32_t n = 0;
+
+    for (int32_t r = 0; r < size; r++)
+        n += first_of(all, r) == first_of(all, me) &&
+             all[r].processor_set == all[me].processor_set &&
+             all[r].processors == all[me].processors;
+    return all[me].processors > 0 && n > all[me].processors;
+}
+
 static void add_leader(nicbarrier_plan_t *p, const nicbarrier_facts_t *facts, int32_t rank)
 {
     p->rank[p->leaders++] = rank;

@@ -15,8 +15,10 @@
 
 /** What each rank sends to all others. */
 typedef struct nicbarrier_facts {
-    uint64_t key;  /**< a random number, never 0: that of rank 0 names the group */
-    int32_t first; /**< the first rank of its node, as it sees it */
+    uint64_t key;           /**< a random number, never 0: that of rank 0 names the group */
+    uint64_t processor_set; /**< a hash of the processors that it may run on */
+    int32_t processors;     /**< how many these are; 0: not known */
+    int32_t first;          /**< the first rank of its node, as it sees it */
     nicbarrier_locality_t where;
     uint8_t score[NICBARRIER_ENGINES_MAX]; /**< its score for each engine; 0: not opened */
 } nicbarrier_facts_t;
@@ -42,6 +44,10 @@ typedef struct nicbarrier_plan {
 
 /** Most processes of a node of `n` behind one leader: 1 .. n. */
 int32_t nicbarrier_limit(const nicbarrier_options_t *options, int32_t n, int32_t size);
+
+/** True if more members of rank `me`'s node than `me` has processors may run on these alone. Other
+ *  sets that overlap with these do not count: those ranks have processors besides. */
+bool nicbarrier_is_crowded(const nicbarrier_facts_t *all, int32_t size, int32_t me);
 
 /** The plan of rank `me`. `room` for 3 * size numbers must stay as long as the plan. */
 nicbarrier_plan_t nicbarrier_plan(const nicbarrier_options_t *options,

@@ -93,8 +93,10 @@ static const nicbarrier_param_t own[] = {
      .number = VALUE(agreement.ppn),
      .max = 1000000},
     {.name = "spin",
-     .help = "How often a waiting process polls before it calls Open MPI's progress. Where a node "
-             "has more processes than processors they do not poll, but yield at once, and sleep",
+     .help =
+         "How often a waiting process polls before it calls Open MPI's progress. Where a node "
+         "has more processes than processors, or than those that they are bound to, they do not "
+         "poll, but yield at once, and sleep",
      .number = VALUE(agreement.team.polls),
      .max = 1000000},
     {.name = "engine",

@@ -27,7 +27,7 @@
 /** Settings for all teams of a process. */
 typedef struct nicbarrier_team_config {
     int polls;              /**< waiting.h */
-    bool crowded;           /**< the node has more ranks than processors */
+    bool crowded;           /**< waiting.h */
     void (*progress)(void); /**< called by waiting threads now and then; never NULL */
 } nicbarrier_team_config_t;
 

@@ -5,7 +5,8 @@
 /**
  * @file
  * What a thread that waits for a barrier does, one action after another. The rule depends on one
- * fact: whether the node has more ranks than processors.
+ * fact: whether there are more ranks than processors, on the node or, where ranks are bound, on the
+ * processors that this one may use.
  *
  * - *Not more*: the ranks that are waited for do not need this thread's processor. It polls, then
  * calls Open MPI's progress, since others may wait for answers of that, and yields now and then,
@@ -41,7 +42,7 @@ typedef enum nicbarrier_wait_action {
 
 /** The n-th action of a wait, n >= 1.
  *  @param polls   polls before anything else, if there is a processor for each rank
- *  @param crowded the node has more ranks than processors
+ *  @param crowded there are more ranks than processors
  *  @return a set of nicbarrier_wait_action_t */
 static inline unsigned nicbarrier_waiting_action(unsigned n, unsigned polls, bool crowded)
 {

@@ -209,8 +209,44 @@ START_TEST(limits)
 }
 END_TEST
 
+static bool crowded(int32_t me)
+{
+    return nicbarrier_is_crowded(world.facts, 4, me);
+}
+
+/* More ranks of a node than the processors that they are bound to, and only those. */
+START_TEST(crowds)
+{
+    nicbarrier_facts_t *f = world.facts;
+
+    for (int r = 0; r < 4; r++)
+        f[r] = (nicbarrier_facts_t){.processors = 1, .processor_set = (uint64_t)r};
+    for (int r = 0; r < 4; r++)
+        ck_assert(!crowded(r));
+    f[2].processor_set = f[3].processor_set;
+    ck_assert(!crowded(0) && !crowded(1) && crowded(2) && crowded(3));
+    f[3].first = 3; /* on another node */
+    ck_assert(!crowded(2) && !crowded(3));
+
+    /* Four share three. */
+    for (int r = 0; r < 4; r++)
+        f[r] = (nicbarrier_facts_t){.processors = 3, .processor_set = 7};
+    for (int r = 0; r < 4; r++)
+        ck_assert(crowded(r));
+    /* One has one of them to itself, or with those that may go elsewhere. */
+    f[0] = (nicbarrier_facts_t){.processors = 1, .processor_set = 1};
+    for (int r = 0; r < 4; r++)
+        ck_assert(!crowded(r));
+
+    /* Nobody knows. */
+    for (int r = 0; r < 4; r++)
+        f[r] = (nicbarrier_facts_t){.first = 0};
+    ck_assert(!crowded(0));
+}
+END_TEST
+
 int main(void)
 {
     return UNIT_RUN("nicbarrier_plan", UNIT_LOOP(any_facts, 0, 300),
-                    UNIT_LOOP(broken_views, 0, 300), UNIT_ONCE(limits));
+                    UNIT_LOOP(broken_views, 0, 300), UNIT_ONCE(limits), UNIT_ONCE(crowds));
 }

@@ -39,7 +39,7 @@ static size_t l2_size(hwloc_topology_t topology)
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static size_t l2 = L2_DEFAULT;
-static onic_locality_t place = {-1, -1, -1};
+static onic_locality_t place = {.package = -1, .numa = -1, .cache = -1};
 static onic_processor_t processor;
 static int caches = 1, packages = 1;
 
@@ -60,6 +60,15 @@ static int32_t cache_holder(hwloc_topology_t topology, hwloc_const_cpuset_t set)
     return l3_index >= 0 ? l3_index : holder(topology, HWLOC_OBJ_L2CACHE, set);
 }
 
+/** FNV-1a over the indices of the set. */
+static uint64_t hash(hwloc_const_cpuset_t set)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (int i = hwloc_bitmap_first(set); i >= 0; i = hwloc_bitmap_next(set, i))
+        h = (h ^ (uint64_t)i) * 0x100000001b3u;
+    return h;
+}
+
 static void find_place(hwloc_topology_t topology)
 {
     hwloc_bitmap_t set = hwloc_bitmap_alloc();
@@ -68,6 +77,8 @@ static void find_place(hwloc_topology_t topology)
         place.package = holder(topology, HWLOC_OBJ_PACKAGE, set);
         place.numa = holder(topology, HWLOC_OBJ_NUMANODE, set);
         place.cache = cache_holder(topology, set);
+        place.processors = hwloc_bitmap_weight(set);
+        place.processor_set = hash(set);
     }
     hwloc_bitmap_free(set);
 }

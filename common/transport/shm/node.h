@@ -87,11 +87,14 @@ ONIC_EXPORT void onic_node_fini(onic_node_t *node);
 
 /* ---- hardware ------------------------------------------------------------------------------- */
 
-/** Where a process runs, as logical indices on its machine; -1 where it is not bound to one. */
+/** Where a process runs. Indices are logical ones of its machine, -1 where it is not bound to one.
+ */
 typedef struct onic_locality {
     int32_t package;
     int32_t numa;
-    int32_t cache; /**< last-level cache */
+    int32_t cache;          /**< last-level cache */
+    int32_t processors;     /**< that it may run on; 0: not known */
+    uint64_t processor_set; /**< a hash of which these are */
 } onic_locality_t;
 
 /** Where this process runs, from Open MPI's hwloc topology and the binding. Thread-safe. */
