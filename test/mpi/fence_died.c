@@ -4,7 +4,7 @@
  */
 /* ranks: 4-6 */
 /* methods: auto */
-/* mpirun: --mca orte_allowed_exit_without_sync 1 */
+/* mpirun: --enable-recovery --mca orte_allowed_exit_without_sync 1 */
 /* leaks: expected */
 /**
  * @file
