@@ -8,6 +8,7 @@
  *  it is held. Pure. */
 #pragma once
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -16,7 +17,7 @@ typedef struct onic_guard {
     /** A server thread was started. Set with the lock held and never cleared: a thread that forks
      *  may have seen it. */
     atomic_bool helped;
-    bool by_helper;      /**< the server thread holds the lock */
+    pthread_t helper;    /**< the last such thread, with `helped`; lock held */
     const bool *threads; /**< true if several threads of the program may be in MPI */
 } onic_guard_t;
 
@@ -25,6 +26,14 @@ typedef struct onic_guard {
 static inline bool onic_guard_is_shared(const onic_guard_t *g)
 {
     return *g->threads || atomic_load_explicit(&g->helped, memory_order_relaxed);
+}
+
+/** True in the server thread, whichever way it took the lock. May be true in a thread that was
+ *  started after the server thread had ended. The lock is held. */
+static inline bool onic_guard_is_helper(const onic_guard_t *g)
+{
+    return atomic_load_explicit(&g->helped, memory_order_relaxed) &&
+           pthread_equal(pthread_self(), g->helper) != 0;
 }
 
 /** Takes the lock if it is free. Not recursive. For the same threads. */

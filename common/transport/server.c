@@ -53,21 +53,6 @@ typedef enum slice_result {
     SLICE_LEAVE  /**< an MPI thread is at work */
 } slice_result_t;
 
-/** Takes the lock if it is free, as this thread's. */
-static bool try_lock(void)
-{
-    const bool taken = onic_transport_trylock();
-    if (taken)
-        onic_transport_guard.by_helper = true;
-    return taken;
-}
-
-static void unlock(void)
-{
-    onic_transport_guard.by_helper = false;
-    onic_transport_unlock();
-}
-
 /* ---- sleeping ------------------------------------------------------------------------------ */
 
 /** Sleeps up to `usec`, or until a process (true) or, armed, the network wakes it. */
@@ -136,10 +121,10 @@ static slice_result_t after_slice(slice_result_t result)
 
 static slice_result_t run_slice(onic_server_t *s)
 {
-    if (!try_lock())
+    if (!onic_transport_trylock())
         return SLICE_LEAVE;
     const slice_result_t result = progress_and_arm(s);
-    unlock();
+    onic_transport_unlock();
     const slice_result_t after = after_slice(result);
     if (result == SLICE_ARMED && after != SLICE_ARMED)
         (void)arm_rows(0);
@@ -193,7 +178,7 @@ static slice_result_t clear_up(void)
     slice_result_t result = SLICE_IDLE;
     int events;
     do {
-        if (!try_lock())
+        if (!onic_transport_trylock())
             return SLICE_LEAVE;
         events = 1;
         for (int i = 0; i < SLICE && events > 0; i++) {
@@ -202,7 +187,7 @@ static slice_result_t clear_up(void)
         }
         if (onic_transport_leaves_work())
             result = SLICE_STUCK;
-        unlock();
+        onic_transport_unlock();
         const slice_result_t after = after_slice(SLICE_IDLE);
         if (after != SLICE_IDLE)
             result = after;
@@ -333,6 +318,7 @@ void onic_server_start(unsigned idle_usec)
         onic_say_once("ompi-nic: no passive progress, for lack of a server thread: %s", why);
         return;
     }
+    onic_transport_guard.helper = s->thread;
     atomic_store(&s->running, true);
     atomic_store_explicit(&onic_presence_mine()->helped, true, memory_order_release);
 }

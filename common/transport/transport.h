@@ -72,7 +72,9 @@ static inline bool onic_transport_trylock(void)
  *  can be in MPI. Else the request is queued for ONIC_MPI. The lock is held. */
 static inline bool onic_transport_may_complete_locked(void)
 {
-    return !*onic_transport_guard.threads && !onic_transport_guard.by_helper;
+    const onic_guard_t *g = &onic_transport_guard;
+
+    return !*g->threads && !onic_guard_is_helper(g);
 }
 
 /** Waits for the lock, which another thread holds. */

@@ -9,6 +9,9 @@
 #define _GNU_SOURCE
 #include "test/explore/explore.h"
 
+#include <pthread.h>
+#define pthread_self() ((pthread_t)explore_me())
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,7 +93,7 @@ static unsigned server_thread;
 /** Handlers can tell whether they may complete requests: not in the server thread. */
 static void is_alone(void)
 {
-    EXPLORE_ASSERT(onic_transport_guard.by_helper == (explore_me() == server_thread));
+    EXPLORE_ASSERT(onic_guard_is_helper(&onic_transport_guard) == (explore_me() == server_thread));
     EXPLORE_ASSERT(holder == 0);
     holder = 1;
     holder = 0;
@@ -187,7 +190,7 @@ double onic_ticks_per_usec(void)
 static void new_transport(void)
 {
     onic_server_t *s = &onic_transport.server;
-    server_thread = 0;
+    onic_transport_guard.helper = server_thread = 0;
     opal_uses_threads = true;
     STAILQ_INIT(&onic_requests.done);
     s->fds[0].fd = PIPE;
@@ -253,7 +256,7 @@ static void deferred_end(void)
 static void progress_setup(void)
 {
     deferred_setup();
-    server_thread = EXPLORE_THREADS + 1; /* none */
+    onic_transport_guard.helper = server_thread = EXPLORE_THREADS + 1; /* none */
 }
 
 static void progress(unsigned me)
@@ -290,8 +293,13 @@ static int do_unlocked(void)
 
 static atomic_uint other_did;
 
+/** As transfers that are over: it takes the lock for itself, and tells of their ends. */
 static int do_other_unlocked(void)
 {
+    if (!onic_transport_trylock())
+        return 0;
+    is_alone();
+    onic_transport_unlock();
     return atomic_exchange(&other_did, 1) == 0;
 }
 
