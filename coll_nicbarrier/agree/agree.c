@@ -279,8 +279,10 @@ static int set_up_nodes(agreement_t *a, int *able_p)
     onic_segment_t segment = {NULL, 0};
     a->plan = nicbarrier_plan(&a->options, a->facts, ompi_comm_size(a->comm),
                               ompi_comm_rank(a->comm), a->room);
-    a->team->config.crowded |=
-        nicbarrier_is_crowded(a->facts, ompi_comm_size(a->comm), ompi_comm_rank(a->comm));
+    if (a->team->config.processors != NICBARRIER_CROWDED)
+        a->team->config.processors =
+            nicbarrier_plan_processors(a->facts, ompi_comm_size(a->comm), ompi_comm_rank(a->comm),
+                                       sysconf(_SC_NPROCESSORS_ONLN));
     const nicbarrier_plan_t *p = &a->plan;
     const int first = p->index / p->limit * p->limit, n = in_area(p, first);
     int rc = p->limit > 1 ? make_node(a, &segment, able_p) : OMPI_SUCCESS;

@@ -28,7 +28,8 @@ int32_t nicbarrier_limit(const nicbarrier_options_t *o, int32_t n, int32_t size)
     return by_network && n == size ? 1 : n;
 }
 
-bool nicbarrier_is_crowded(const nicbarrier_facts_t *all, int32_t size, int32_t me)
+nicbarrier_processors_t nicbarrier_plan_processors(const nicbarrier_facts_t *all, int32_t size,
+                                                   int32_t me, long online)
 {
     int32_t n = 0;
 
@@ -36,7 +37,10 @@ bool nicbarrier_is_crowded(const nicbarrier_facts_t *all, int32_t size, int32_t 
         n += first_of(all, r) == first_of(all, me) &&
              all[r].processor_set == all[me].processor_set &&
              all[r].processors == all[me].processors;
-    return all[me].processors > 0 && n > all[me].processors;
+    if (all[me].processors > 0 && n > all[me].processors)
+        return NICBARRIER_CROWDED;
+    return n == 1 && all[me].processors > 0 && all[me].processors < online ? NICBARRIER_OWN
+                                                                           : NICBARRIER_SHARED;
 }
 
 static void add_leader(nicbarrier_plan_t *p, const nicbarrier_facts_t *facts, int32_t rank)

@@ -12,6 +12,7 @@
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/engines/shm/arrange.h"
 #include "coll_nicbarrier/schedule/schedule.h"
+#include "coll_nicbarrier/team/waiting.h"
 
 /** What each rank sends to all others. */
 typedef struct nicbarrier_facts {
@@ -45,9 +46,11 @@ typedef struct nicbarrier_plan {
 /** Most processes of a node of `n` behind one leader: 1 .. n. */
 int32_t nicbarrier_limit(const nicbarrier_options_t *options, int32_t n, int32_t size);
 
-/** True if more members of rank `me`'s node than `me` has processors may run on these alone. Other
- *  sets that overlap with these do not count: those ranks have processors besides. */
-bool nicbarrier_is_crowded(const nicbarrier_facts_t *all, int32_t size, int32_t me);
+/** How rank `me` shares its processors with members of its node that may run on the same ones.
+ *  Members with other sets that overlap do not count: they have processors besides.
+ *  @param online processors of the node: a rank that may run on all of them is not bound */
+nicbarrier_processors_t nicbarrier_plan_processors(const nicbarrier_facts_t *all, int32_t size,
+                                                   int32_t me, long online);
 
 /** The plan of rank `me`. `room` for 3 * size numbers must stay as long as the plan. */
 nicbarrier_plan_t nicbarrier_plan(const nicbarrier_options_t *options,

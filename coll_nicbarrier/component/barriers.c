@@ -71,7 +71,9 @@ static int register_progress(void)
     int rc = OMPI_SUCCESS;
     pthread_mutex_lock(&nicbarrier_state.lock);
     if (!nicbarrier_state.progressing) {
-        team->crowded = (long)opal_process_info.num_local_peers + 1 > processors;
+        team->processors = (long)opal_process_info.num_local_peers + 1 > processors
+                               ? NICBARRIER_CROWDED
+                               : NICBARRIER_SHARED;
         team->progress = progress;
         rc = opal_progress_register(nicbarrier_progress);
         nicbarrier_state.progressing = rc == OMPI_SUCCESS;

@@ -10,7 +10,6 @@
 #include "common/transport/shm/segment.h"
 #include "common/support/clock.h"
 #include "common/support/pause.h"
-#include "coll_nicbarrier/team/waiting.h"
 
 /** How often a waiting thread checks whether others have died, and how many it checks at a time. */
 #define CHECK_NSEC    100000000U
@@ -284,7 +283,7 @@ bool nicbarrier_team_wait(nicbarrier_team_t *t, uint64_t epoch)
         unsigned n = 0;
         do
             act(t, epoch,
-                nicbarrier_waiting_action(++n, (unsigned)t->config.polls, t->config.crowded));
+                nicbarrier_waiting_action(++n, (unsigned)t->config.polls, t->config.processors));
         while (!is_over(t, epoch));
         done = nicbarrier_team_done(t, epoch);
     }

@@ -23,12 +23,13 @@
 #include "common/transport/shm/node.h"
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/engines/shm/shm.h"
+#include "coll_nicbarrier/team/waiting.h"
 
 /** Settings for all teams of a process. */
 typedef struct nicbarrier_team_config {
-    int polls;              /**< waiting.h */
-    bool crowded;           /**< waiting.h */
-    void (*progress)(void); /**< called by waiting threads now and then; never NULL */
+    int polls;                          /**< waiting.h */
+    nicbarrier_processors_t processors; /**< at first what the numbers of the node say */
+    void (*progress)(void);             /**< called by waiting threads now and then; never NULL */
 } nicbarrier_team_config_t;
 
 typedef struct nicbarrier_team {

@@ -5,15 +5,16 @@
 /**
  * @file
  * What a thread that waits for a barrier does, one action after another. The rule depends on one
- * fact: whether there are more ranks than processors, on the node or, where ranks are bound, on the
- * processors that this one may use.
+ * fact: with whom the rank shares its processors.
  *
- * - *Not more*: the ranks that are waited for do not need this thread's processor. It polls, then
- * calls Open MPI's progress, since others may wait for answers of that, and yields now and then,
- * since the kernel may have put two ranks on one processor.
- * - *More*: it yields at once, since the others may need this processor. After NICBARRIER_YIELDS
- * yields it sleeps in the kernel, where it costs the others nothing, and wakes up now and then for
- * Open MPI's progress.
+ * - *Own*: the rank is bound to processors that no other rank is bound to. It polls, then calls
+ * Open MPI's progress, since others may wait for answers of that. It never yields: a program that
+ * is not of the job would get a whole time slice.
+ * - *Shared*: there are processors enough. It does the same, and yields now and then, since the
+ * kernel may have put two ranks on one processor.
+ * - *Crowded*: there are more ranks than processors. It yields at once, since the others may need
+ * this processor. After NICBARRIER_YIELDS yields it sleeps in the kernel, where it costs the others
+ * nothing, and wakes up now and then for Open MPI's progress.
  *
  * Pure.
  */
@@ -30,6 +31,13 @@
 /** Actions between two checks for dead members. A check reads the clock. */
 #define NICBARRIER_ACTIONS_PER_CHECK 64U
 
+/** How a rank shares the processors that it may run on. */
+typedef enum nicbarrier_processors {
+    NICBARRIER_OWN,    /**< it is bound, and no other rank to the same ones */
+    NICBARRIER_SHARED, /**< other ranks may run there, but not more than there are processors */
+    NICBARRIER_CROWDED /**< more ranks run there than there are processors */
+} nicbarrier_processors_t;
+
 /** Actions, as bits, done from the lowest to the highest. After each the caller checks for the end
  * of the barrier. */
 typedef enum nicbarrier_wait_action {
@@ -41,11 +49,14 @@ typedef enum nicbarrier_wait_action {
 } nicbarrier_wait_action_t;
 
 /** The n-th action of a wait, n >= 1.
- *  @param polls   polls before anything else, if there is a processor for each rank
- *  @param crowded there are more ranks than processors
+ *  @param polls      polls before anything else, unless crowded
+ *  @param processors how this rank shares its processors
  *  @return a set of nicbarrier_wait_action_t */
-static inline unsigned nicbarrier_waiting_action(unsigned n, unsigned polls, bool crowded)
+static inline unsigned nicbarrier_waiting_action(unsigned n, unsigned polls,
+                                                 nicbarrier_processors_t processors)
 {
+    const bool crowded = processors == NICBARRIER_CROWDED;
+    const bool yields = processors == NICBARRIER_SHARED && n % NICBARRIER_PROGRESS_PER_YIELD == 0;
     const unsigned check = n % NICBARRIER_ACTIONS_PER_CHECK == 0 ? NICBARRIER_WAIT_CHECK : 0;
 
     if (crowded && n > NICBARRIER_YIELDS)
@@ -55,6 +66,5 @@ static inline unsigned nicbarrier_waiting_action(unsigned n, unsigned polls, boo
                (n % NICBARRIER_YIELDS_PER_PROGRESS == 0 ? NICBARRIER_WAIT_PROGRESS : 0);
     if (n <= polls)
         return NICBARRIER_WAIT_PAUSE;
-    return NICBARRIER_WAIT_PROGRESS | check |
-           (n % NICBARRIER_PROGRESS_PER_YIELD == 0 ? NICBARRIER_WAIT_YIELD : 0);
+    return NICBARRIER_WAIT_PROGRESS | check | (yields ? NICBARRIER_WAIT_YIELD : 0);
 }

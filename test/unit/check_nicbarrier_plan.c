@@ -209,44 +209,54 @@ START_TEST(limits)
 }
 END_TEST
 
-static bool crowded(int32_t me)
+static nicbarrier_processors_t processors(int32_t me)
 {
-    return nicbarrier_is_crowded(world.facts, 4, me);
+    return nicbarrier_plan_processors(world.facts, 4, me, 8);
 }
 
-/* More ranks of a node than the processors that they are bound to, and only those. */
-START_TEST(crowds)
+/* Ranks that are bound to processors of their own, that share them, and that are too many. */
+START_TEST(sharing)
 {
     nicbarrier_facts_t *f = world.facts;
 
     for (int r = 0; r < 4; r++)
         f[r] = (nicbarrier_facts_t){.processors = 1, .processor_set = (uint64_t)r};
     for (int r = 0; r < 4; r++)
-        ck_assert(!crowded(r));
+        ck_assert_int_eq(processors(r), NICBARRIER_OWN);
     f[2].processor_set = f[3].processor_set;
-    ck_assert(!crowded(0) && !crowded(1) && crowded(2) && crowded(3));
+    ck_assert_int_eq(processors(0), NICBARRIER_OWN);
+    ck_assert_int_eq(processors(1), NICBARRIER_OWN);
+    ck_assert_int_eq(processors(2), NICBARRIER_CROWDED);
+    ck_assert_int_eq(processors(3), NICBARRIER_CROWDED);
     f[3].first = 3; /* on another node */
-    ck_assert(!crowded(2) && !crowded(3));
+    ck_assert_int_eq(processors(2), NICBARRIER_OWN);
+    ck_assert_int_eq(processors(3), NICBARRIER_OWN);
 
     /* Four share three. */
     for (int r = 0; r < 4; r++)
         f[r] = (nicbarrier_facts_t){.processors = 3, .processor_set = 7};
     for (int r = 0; r < 4; r++)
-        ck_assert(crowded(r));
+        ck_assert_int_eq(processors(r), NICBARRIER_CROWDED);
     /* One has one of them to itself, or with those that may go elsewhere. */
     f[0] = (nicbarrier_facts_t){.processors = 1, .processor_set = 1};
+    ck_assert_int_eq(processors(0), NICBARRIER_OWN);
+    for (int r = 1; r < 4; r++)
+        ck_assert_int_eq(processors(r), NICBARRIER_SHARED);
+
+    /* Alone on its node, but not bound: ranks of other communicators may be there, too. */
     for (int r = 0; r < 4; r++)
-        ck_assert(!crowded(r));
+        f[r] = (nicbarrier_facts_t){.first = r, .processors = 8, .processor_set = 3};
+    ck_assert_int_eq(processors(0), NICBARRIER_SHARED);
 
     /* Nobody knows. */
     for (int r = 0; r < 4; r++)
         f[r] = (nicbarrier_facts_t){.first = 0};
-    ck_assert(!crowded(0));
+    ck_assert_int_eq(processors(0), NICBARRIER_SHARED);
 }
 END_TEST
 
 int main(void)
 {
     return UNIT_RUN("nicbarrier_plan", UNIT_LOOP(any_facts, 0, 300),
-                    UNIT_LOOP(broken_views, 0, 300), UNIT_ONCE(limits), UNIT_ONCE(crowds));
+                    UNIT_LOOP(broken_views, 0, 300), UNIT_ONCE(limits), UNIT_ONCE(sharing));
 }

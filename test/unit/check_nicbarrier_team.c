@@ -192,7 +192,8 @@ static void progress(void)
     atomic_fetch_add(&world.progressed, 1);
 }
 
-static nicbarrier_team_config_t config = {.polls = 100, .crowded = true, .progress = progress};
+static nicbarrier_team_config_t config = {
+    .polls = 100, .processors = NICBARRIER_CROWDED, .progress = progress};
 
 /** The parts on one node, in a segment that each of its ranks maps. */
 static void make_node(int node)
@@ -324,7 +325,7 @@ START_TEST(nobody_leaves_early)
 {
     static const int sizes[][2] = {{1, 2}, {1, 4}, {1, 6}, {2, 1}, {3, 1}, {2, 2}, {3, 3}};
 
-    config.crowded = _i % 2 == 0;
+    config.processors = _i % 2 == 0 ? NICBARRIER_CROWDED : NICBARRIER_SHARED;
     make_world(sizes[_i / 2][0], sizes[_i / 2][1]);
     for (int i = 0; i < world.n; i++) {
         world.rank[i].last = 600;
