@@ -38,7 +38,7 @@ static void give_peers(nicstride_module_t *m)
         onic_peer_give(m->near[i]);
     for (int i = 0; m->refers && i < m->size; i++)
         if (m->peer[i] != NULL)
-            onic_peer_give(m->peer[i]->wire);
+            onic_peer_give(m->peer[i]->peer);
     m->refers = false;
     onic_transport_unlock();
 }

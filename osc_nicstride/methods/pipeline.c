@@ -89,9 +89,9 @@ static int look_for_area(nicstride_peer_t *p)
     int known = -1;
 
     onic_transport_lock();
-    if (may && onic_pipeline_reaches_locked(p->wire))
+    if (may && onic_pipeline_reaches_locked(p->peer))
         known = 1;
-    else if (may && p->local < 0 && onic_peer_puts_by_rdma(p->wire))
+    else if (may && p->local < 0 && onic_peer_puts_by_rdma(p->peer))
         known = 0;
     onic_transport_unlock();
     return known;
@@ -149,8 +149,8 @@ static bool lease(nicstride_op_t *op, onic_ticket_t *ticket)
 
     if (get)
         onic_layout_dup(&end.layout, l);
-    op->of_row = get ? onic_pipeline_expect_locked(op->peer->wire, &end, ticket)
-                     : onic_pipeline_send_locked(op->peer->wire, &end, ticket);
+    op->of_row = get ? onic_pipeline_expect_locked(op->peer->peer, &end, ticket)
+                     : onic_pipeline_send_locked(op->peer->peer, &end, ticket);
     if (get && op->of_row == NULL)
         onic_layout_fini(&end.layout);
     else if (!get && op->of_row != NULL)
@@ -382,7 +382,7 @@ static bool on_put(const nicstride_incoming_t *in)
     if (error == 0) {
         const onic_ticket_t ticket = ticket_of(in->msg, in->layout);
 
-        if (onic_pipeline_receive_locked(in->p->wire, &ticket, &end) == OMPI_SUCCESS) {
+        if (onic_pipeline_receive_locked(in->p->peer, &ticket, &end) == OMPI_SUCCESS) {
             v->access.cancel = cancel_access;
             in->p->served.moving++;
             return true;
@@ -391,7 +391,7 @@ static bool on_put(const nicstride_incoming_t *in)
         nicstride_access_close(&v->access);
         error = MPI_ERR_OTHER;
     }
-    throw_away(in->p->wire, in->msg, in->layout);
+    throw_away(in->p->peer, in->msg, in->layout);
     nicstride_applied_locked(in->m, in->p, in->msg, error);
     return true;
 }
@@ -404,7 +404,7 @@ static bool on_get(const nicstride_incoming_t *in)
 
     if (error == 0) {
         const onic_ticket_t ticket = ticket_of(in->msg, in->layout);
-        const int rc = onic_pipeline_answer_locked(in->p->wire, &ticket, &end);
+        const int rc = onic_pipeline_answer_locked(in->p->peer, &ticket, &end);
 
         if (rc == OMPI_SUCCESS) {
             v->access.cancel = cancel_access;

@@ -56,7 +56,7 @@ static double cost_of_sieve(const nicstride_case_t *c)
 static onic_refused_t vm_move(const nicstride_transfer_t *a, const struct iovec *local, unsigned nl,
                               const struct iovec *remote, unsigned nr, uint64_t bytes)
 {
-    return onic_peer_copy(a->peer->wire, a->type == NICSTRIDE_MSG_PUT, local, nl, remote, nr,
+    return onic_peer_copy(a->peer->peer, a->type == NICSTRIDE_MSG_PUT, local, nl, remote, nr,
                           bytes);
 }
 
@@ -196,11 +196,11 @@ static bool works(const nicstride_transfer_t *t)
 
     if (is == 0) {
         onic_transport_lock();
-        is = onic_peer_can_cma(t->peer->wire) ? 1 : -1;
+        is = onic_peer_can_cma(t->peer->peer) ? 1 : -1;
         onic_transport_unlock();
         __atomic_store_n(kept, is, __ATOMIC_RELAXED);
         /* If the process has died, a warning would only confuse the user. */
-        if (is < 0 && !onic_peer_look(t->peer->wire))
+        if (is < 0 && !onic_peer_look(t->peer->peer))
             warn_no_single_copy();
     }
     return is > 0;

@@ -24,7 +24,7 @@
 /** The puts to a process, in all windows: a nicstride_process_t's `of_row`. */
 typedef struct puts {
     nicstride_process_t *process;
-    onic_peer_t *wire;
+    onic_peer_t *peer;
     uint64_t begun;    /**< puts begun */
     uint64_t landed;   /**< puts known to have landed */
     uint64_t flushing; /**< the puts that the flush under way is for; 0: there is none */
@@ -65,7 +65,7 @@ static bool is_forced(void)
 
 static bool usable(nicstride_peer_t *p)
 {
-    return onic_transport_puts() && (is_forced() || onic_peer_puts_by_rdma(p->wire));
+    return onic_transport_puts() && (is_forced() || onic_peer_puts_by_rdma(p->peer));
 }
 
 static void *register_memory(nicstride_module_t *m, void *base, uint64_t bytes)
@@ -93,7 +93,7 @@ static void *take_key(nicstride_peer_t *p, const nicstride_span_t *span, const v
 {
     int rc;
 
-    return span != NULL ? onic_remote_open(p->wire, bytes, len, &rc) : NULL;
+    return span != NULL ? onic_remote_open(p->peer, bytes, len, &rc) : NULL;
 }
 
 static void drop(void *key)
@@ -135,7 +135,7 @@ static bool reach(const nicstride_transfer_t *t)
         !nicstride_may_have_keys(t->peer))
         return false;
     onic_transport_lock();
-    reaches = (is_forced() || onic_peer_puts_by_rdma(t->peer->wire)) &&
+    reaches = (is_forced() || onic_peer_puts_by_rdma(t->peer->peer)) &&
               has_keys_locked(t->peer, place(t->disp, &t->target), t->target.size);
     onic_transport_unlock();
     return reaches;
@@ -152,7 +152,7 @@ static puts_t *puts_of(nicstride_peer_t *p)
         puts = p->process->of_row[ME] = calloc(1, sizeof(*puts));
     if (puts != NULL) {
         puts->process = p->process;
-        puts->wire = p->wire;
+        puts->peer = p->peer;
     }
     return puts;
 }
@@ -308,7 +308,7 @@ static void flush_puts(puts_t *puts)
     int rc;
 
     puts->flushing = puts->begun;
-    rc = onic_peer_flush(puts->wire, flushed_cb, puts);
+    rc = onic_peer_flush(puts->peer, flushed_cb, puts);
     if (rc != 0)
         flushed_cb(puts, rc < 0 ? rc : OMPI_SUCCESS);
 }
@@ -329,7 +329,7 @@ static bool flush(nicstride_peer_t *p)
  *  messages. */
 static bool needs_peer(nicstride_peer_t *p)
 {
-    return !flush(p) && !onic_peer_puts_by_rdma(p->wire);
+    return !flush(p) && !onic_peer_puts_by_rdma(p->peer);
 }
 
 const nicstride_method_row_t nicstride_rdma = {.name = "rdma",

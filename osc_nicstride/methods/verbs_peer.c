@@ -104,7 +104,7 @@ static bool usable(nicstride_peer_t *p)
 {
     const int method = nicstride_component.params.method;
     const bool wanted =
-        method == ME || (method == NICSTRIDE_METHOD_AUTO && onic_peer_puts_by_rdma(p->wire));
+        method == ME || (method == NICSTRIDE_METHOD_AUTO && onic_peer_puts_by_rdma(p->peer));
     const side_t *s = wanted && open_adapter() ? side_of(p) : NULL;
 
     return s != NULL && !s->refused;
@@ -152,7 +152,7 @@ static size_t offer(nicstride_peer_t *p, void *memory, void *bytes, size_t cap)
         memcpy(bytes, &s->rc->terms, sizeof(s->rc->terms));
         return sizeof(s->rc->terms);
     }
-    s->process = onic_peer_name(p->wire);
+    s->process = onic_peer_name(p->peer);
     if (!s->has_asked || !onic_rc_serve(&nicstride_nic_adapter, s->process, &s->asked, &answer))
         return 0;
     memcpy(bytes, &answer, sizeof(answer));

@@ -27,12 +27,12 @@ double nicstride_usec(void)
 static void find_presence_locked(nicstride_peer_t *p)
 {
     if (p->observed.presence == NULL)
-        p->observed.presence = onic_peer_presence(p->wire);
+        p->observed.presence = onic_peer_presence(p->peer);
 }
 
 void nicstride_find_wake_locked(nicstride_peer_t *p)
 {
-    const int can = onic_peer_can_wake(p->wire) ? 1 : -1;
+    const int can = onic_peer_can_wake(p->peer) ? 1 : -1;
 
     if (can > 0)
         find_presence_locked(p);
@@ -56,9 +56,9 @@ bool nicstride_can_wake_all(nicstride_module_t *m)
 
     onic_transport_lock();
     for (int i = 0; i < m->size && can; i++) {
-        onic_peer_t *wire = nicstride_wire_locked(m, i);
+        onic_peer_t *peer = nicstride_onic_peer_locked(m, i);
 
-        can = i == m->rank || (wire != NULL && onic_peer_can_wake(wire));
+        can = i == m->rank || (peer != NULL && onic_peer_can_wake(peer));
     }
     onic_transport_unlock();
     return can;
@@ -79,7 +79,7 @@ void nicstride_wake(nicstride_patience_t *w, nicstride_peer_t *p, uint64_t now)
         return;
     nicstride_patience_wake(w, now, nicstride_usec());
     nicstride_add(&nicstride_counters.wakeups, 1);
-    onic_peer_wake(p->wire);
+    onic_peer_wake(p->peer);
 }
 
 void nicstride_wake_waited(nicstride_patience_t *w, nicstride_peer_t *p)
@@ -97,11 +97,11 @@ static void look_up(nicstride_peer_t *p)
     onic_kind_t kind = ONIC_NET;
 
     if (p->local >= 0)
-        kind = onic_distance(onic_peer_name(p->wire));
+        kind = onic_distance(onic_peer_name(p->peer));
     onic_transport_lock();
     if (!__atomic_load_n(&p->observed.looked_up, __ATOMIC_RELAXED)) {
         find_presence_locked(p);
-        if (p->local < 0 && onic_peer_puts_by_rdma(p->wire))
+        if (p->local < 0 && onic_peer_puts_by_rdma(p->peer))
             kind = ONIC_ADAPTER;
         p->observed.kind = kind;
         __atomic_store_n(&p->observed.looked_up, true, __ATOMIC_RELEASE);

@@ -22,7 +22,7 @@ bool nicstride_collects;
 size_t nicstride_frag_max_locked(nicstride_peer_t *p, size_t wanted)
 {
     if (p->flow.frag_max == 0 || p->flow.frag_max < wanted)
-        p->flow.frag_max = onic_peer_message_max(p->wire, wanted);
+        p->flow.frag_max = onic_peer_message_max(p->peer, wanted);
     /* Whatever the transport's limit is: it must itself cut smaller fragments. */
     return p->flow.frag_max > NICSTRIDE_FRAG_MIN ? p->flow.frag_max : NICSTRIDE_FRAG_MIN;
 }
@@ -31,7 +31,7 @@ void nicstride_give_up_locked(nicstride_peer_t *p)
 {
     __atomic_store_n(&p->failed, true, __ATOMIC_RELAXED);
     nicstride_use_locked(p);
-    onic_peer_give_up(p->wire);
+    onic_peer_give_up(p->peer);
 }
 
 /* ---- batches --------------------------------------------------------------------------------- */
@@ -67,7 +67,7 @@ static int give(nicstride_peer_t *p, const void *header, size_t len, const onic_
                 onic_send_cb_t cb, void *arg)
 {
     const bool counts = cb == sent_cb || cb == batch_sent_cb;
-    const int rc = onic_peer_send(p->wire, ONIC_AM_OSC, header, len, data, 0, cb, arg);
+    const int rc = onic_peer_send(p->peer, ONIC_AM_OSC, header, len, data, 0, cb, arg);
 
     p->flow.posting += rc == 0 && counts;
     if (rc < 0)

@@ -220,7 +220,7 @@ static int loss_locked(nicstride_module_t *m)
         return nicstride_node_has_lost(m) ? ONIC_ERR_PROC_FAILED : 0;
     if (!nicstride_rank_failed_locked(m, m->firsts[from]))
         return 0;
-    return nicstride_lost_class(nicstride_wire_locked(m, m->firsts[from]));
+    return nicstride_lost_class(nicstride_onic_peer_locked(m, m->firsts[from]));
 }
 
 static bool have_entered(void *arg)

@@ -44,7 +44,7 @@ static void take_error_locked(flush_t *f)
 {
     f->error = nicstride_tx_take_error(&f->p->flow.tx);
     if (f->error == 0 && f->p->failed)
-        f->error = nicstride_lost_class(f->p->wire);
+        f->error = nicstride_lost_class(f->p->peer);
 }
 
 static bool flushed_locally(void *arg)
@@ -175,7 +175,7 @@ int nicstride_flush_peer(nicstride_peer_t *p, nicstride_flush_t kind)
         return OMPI_SUCCESS;
     return nicstride_error(
         p->module, "An earlier one-sided call", error, "target rank %d: %s", p->rank,
-        onic_peer_has_died(p->wire) ? "it has died" : nicstride_error_reason(error));
+        onic_peer_has_died(p->peer) ? "it has died" : nicstride_error_reason(error));
 }
 
 void nicstride_land(nicstride_peer_t *p)

@@ -70,7 +70,7 @@ static bool forget_locked(nicstride_module_t *m, int rank)
 bool nicstride_asker_is_gone_locked(nicstride_peer_t *p)
 {
     nicstride_connect_locked(p);
-    return onic_peer_is_lost(p->wire);
+    return onic_peer_is_lost(p->peer);
 }
 
 bool nicstride_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *msg, bool *granted_p)
@@ -126,7 +126,7 @@ int nicstride_await_grant(nicstride_peer_t *p, int local,
             losses = onic_transport_losses();
             rc = remove_dead(m, local);
         }
-        if (nicstride_is_broken(m) || onic_peer_has_died(p->wire))
+        if (nicstride_is_broken(m) || onic_peer_has_died(p->peer))
             rc = ONIC_ERR_PROC_FAILED;
         /* The holder may be on another node, and give the lock back by a message. */
         if (p->rank != m->rank && m->node.n < m->size)
@@ -151,7 +151,7 @@ int nicstride_take_on_node(nicstride_peer_t *p, unsigned type, bool holds)
     const int local = p->local;
     nicstride_ctl_t *ctl = nicstride_ctl(m, local);
     bool granted;
-    int rc = nicstride_is_broken(m) || onic_peer_has_died(p->wire)
+    int rc = nicstride_is_broken(m) || onic_peer_has_died(p->peer)
                  ? ONIC_ERR_PROC_FAILED
                  : nicstride_ctl_lock(m, &ctl->queue_lock);
 
@@ -228,14 +228,14 @@ static int end_lost_of(nicstride_module_t *m)
         const int local = onic_node_index(&m->node, i);
         const bool died = local >= 0 && onic_peer_has_died(m->near[local]);
 
-        if (died || (p != NULL && p->local < 0 && onic_peer_is_lost(p->wire)))
+        if (died || (p != NULL && p->local < 0 && onic_peer_is_lost(p->peer)))
             again = !end_locks_of(m, i) || again;
         /* Rank 0 passes this process's part in the window's lock on to others. */
-        if (i == 0 && local < 0 && p != NULL && onic_peer_is_lost(p->wire))
+        if (i == 0 && local < 0 && p != NULL && onic_peer_is_lost(p->peer))
             (void)nicstride_stay_leave(&nicstride_ctl(m, m->node.me)->stay);
-        if (p != NULL && onic_peer_is_lost(p->wire))
-            onic_peer_forget_credit(p->wire);
-        if (p == NULL || !is_awaited(p) || !onic_peer_lost(p->wire))
+        if (p != NULL && onic_peer_is_lost(p->peer))
+            onic_peer_forget_credit(p->peer);
+        if (p == NULL || !is_awaited(p) || !onic_peer_lost(p->peer))
             continue;
         nicstride_peer_end_locked(p);
         n++;

@@ -110,7 +110,7 @@ static bool has_failed(nicstride_peer_t *p)
     bool failed;
 
     if (p->local >= 0)
-        return onic_peer_has_died(p->wire);
+        return onic_peer_has_died(p->peer);
     onic_transport_lock();
     /* With a connection, a loss of the peer is noticed during the wait. */
     nicstride_connect_locked(p);
@@ -152,8 +152,8 @@ static int await(nicstride_module_t *m, const char *call, nicstride_notice_of_t 
 
             rc = rc == OMPI_SUCCESS ? lost : rc;
         } else if (notice == NICSTRIDE_NOTICE_NEVER && rc == OMPI_SUCCESS)
-            rc = nicstride_error(m, call, nicstride_lost_class(p->wire),
-                                 onic_peer_has_died(p->wire) ? "rank %d has died"
+            rc = nicstride_error(m, call, nicstride_lost_class(p->peer),
+                                 onic_peer_has_died(p->peer) ? "rank %d has died"
                                                              : "rank %d cannot be reached",
                                  p->rank);
     }

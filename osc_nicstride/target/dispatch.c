@@ -259,7 +259,7 @@ static void defer(const nicstride_incoming_t *in)
     }
     d = malloc(sizeof(*d) + described + in->len);
     if (d == NULL) {
-        drop(in->p->wire, in->msg, in->layout);
+        drop(in->p->peer, in->msg, in->layout);
         by_kind[in->msg->type]->refuse(in, MPI_ERR_NO_MEM);
         return;
     }
@@ -334,7 +334,7 @@ void nicstride_drop_deferred_locked(nicstride_module_t *m)
     nicstride_deferred_t *d;
 
     while ((d = TAILQ_FIRST(&m->deferred)) != NULL) {
-        drop(d->p->wire, &d->msg, d->bytes);
+        drop(d->p->peer, &d->msg, d->bytes);
         nicstride_freed_locked(d->p, &d->msg);
         take_out(d);
     }
@@ -352,11 +352,11 @@ static bool find(nicstride_incoming_t *in)
     in->p = nicstride_peer_locked(in->m, (int)in->msg->origin);
     if (in->p == NULL) {
         /* There is no memory to record the sender, which must not wait for an answer. */
-        onic_peer_t *wire = nicstride_wire_locked(in->m, (int)in->msg->origin);
+        onic_peer_t *peer = nicstride_onic_peer_locked(in->m, (int)in->msg->origin);
 
-        drop(wire, in->msg, in->layout);
-        if (wire != NULL)
-            onic_peer_give_up(wire);
+        drop(peer, in->msg, in->layout);
+        if (peer != NULL)
+            onic_peer_give_up(peer);
     }
     return in->p != NULL;
 }
@@ -378,7 +378,7 @@ static void one_message(const void *header, size_t header_len, const void *data,
     }
     const uint64_t kept = nicstride_msg_kept(&msg);
     if (kept > 0)
-        onic_credit_arrived(in.p->wire, in.p->account, kept, false);
+        onic_credit_arrived(in.p->peer, in.p->account, kept, false);
     /* This cannot be satisfied yet, so an acknowledgement goes out only with the message's
      * effect. */
     if (msg.count != 0 && holds(&msg, NICSTRIDE_OPERATES))

@@ -167,7 +167,7 @@ typedef struct nicstride_peer_lock {
  *  sub-structures are set then, unless stated otherwise. */
 typedef struct nicstride_peer {
     struct nicstride_module *module;
-    onic_peer_t *wire;
+    onic_peer_t *peer;
     nicstride_process_t *process;
     onic_account_t *account; /**< credit between the two processes */
     /** Link in the process's list of peers; transport lock. */
@@ -307,7 +307,7 @@ static inline const nicstride_rank_info_t *nicstride_info(const nicstride_module
 }
 
 /** The process of a rank. Its record is made if needed; NULL if memory is exhausted. */
-onic_peer_t *nicstride_wire_locked(const nicstride_module_t *m, int rank);
+onic_peer_t *nicstride_onic_peer_locked(const nicstride_module_t *m, int rank);
 
 /** Makes the peer of a rank that has none; NULL if memory is exhausted. */
 nicstride_peer_t *nicstride_peer_make_locked(nicstride_module_t *m, int rank);
@@ -341,7 +341,7 @@ bool nicstride_peer_failed_locked(nicstride_peer_t *p);
 /** The same for a rank that may not have a peer yet. */
 bool nicstride_rank_failed_locked(nicstride_module_t *m, int rank);
 /** The error class of operations that waited for a lost peer. */
-int nicstride_lost_class(const onic_peer_t *wire);
+int nicstride_lost_class(const onic_peer_t *peer);
 /** True if a process of the node has died, so that nothing that needs all of them can end. No
  *  lock. */
 bool nicstride_node_has_lost(const nicstride_module_t *m);
@@ -362,7 +362,7 @@ static inline bool nicstride_is_active(const nicstride_module_t *m)
 }
 
 /** onic_transport_forget_fn_t. */
-bool nicstride_process_forget(onic_peer_t *wire, bool left);
+bool nicstride_process_forget(onic_peer_t *peer, bool left);
 
 /** Frees all processes, when MPI ends. */
 void nicstride_processes_fini(void);

@@ -16,9 +16,9 @@ static LIST_HEAD(, nicstride_process) processes = LIST_HEAD_INITIALIZER(processe
 struct nicstride_processes nicstride_queueing = LIST_HEAD_INITIALIZER(nicstride_queueing);
 
 /** The record of a process, made if needed; NULL if memory is exhausted. */
-static nicstride_process_t *process_of(onic_peer_t *wire)
+static nicstride_process_t *process_of(onic_peer_t *peer)
 {
-    void **slot = onic_peer_slot(wire, ONIC_AM_OSC);
+    void **slot = onic_peer_slot(peer, ONIC_AM_OSC);
     nicstride_process_t *p = *slot;
 
     if (p != NULL)
@@ -40,9 +40,9 @@ static void free_process(nicstride_process_t *p)
     free(p);
 }
 
-bool nicstride_process_forget(onic_peer_t *wire, bool left)
+bool nicstride_process_forget(onic_peer_t *peer, bool left)
 {
-    void **slot = onic_peer_slot(wire, ONIC_AM_OSC);
+    void **slot = onic_peer_slot(peer, ONIC_AM_OSC);
     nicstride_process_t *p = *slot;
 
     if (!left || p == NULL)
@@ -81,7 +81,7 @@ static uint64_t name_of(const nicstride_module_t *m, int rank)
     return m->names != NULL ? m->names[rank] : m->first_name + (uint64_t)rank;
 }
 
-onic_peer_t *nicstride_wire_locked(const nicstride_module_t *m, int rank)
+onic_peer_t *nicstride_onic_peer_locked(const nicstride_module_t *m, int rank)
 {
     const int local = onic_node_index(&m->node, rank);
 
@@ -92,18 +92,18 @@ nicstride_peer_t *nicstride_peer_make_locked(nicstride_module_t *m, int rank)
 {
     const nicstride_rank_info_t *its = nicstride_info(m, rank);
     nicstride_peer_t *p = calloc(1, sizeof(*p));
-    onic_peer_t *wire = p != NULL ? onic_peer_take(name_of(m, rank)) : NULL;
-    nicstride_process_t *process = wire != NULL ? process_of(wire) : NULL;
+    onic_peer_t *peer = p != NULL ? onic_peer_take(name_of(m, rank)) : NULL;
+    nicstride_process_t *process = peer != NULL ? process_of(peer) : NULL;
     if (process == NULL) {
-        if (wire != NULL)
-            onic_peer_give(wire);
+        if (peer != NULL)
+            onic_peer_give(peer);
         free(p);
         return NULL;
     }
     p->module = m;
-    p->wire = wire;
+    p->peer = peer;
     p->process = process;
-    p->account = onic_peer_account(wire);
+    p->account = onic_peer_account(peer);
     LIST_INSERT_HEAD(&process->peers, p, of_process);
     STAILQ_INIT(&p->queue.waiting);
     TAILQ_INIT(&p->queue.live);
@@ -131,7 +131,7 @@ void nicstride_peer_free_locked(nicstride_peer_t *p)
 
 bool nicstride_peer_failed_locked(nicstride_peer_t *p)
 {
-    if (!p->failed && onic_peer_lost(p->wire)) {
+    if (!p->failed && onic_peer_lost(p->peer)) {
         __atomic_store_n(&p->failed, true, __ATOMIC_RELAXED);
         nicstride_use_locked(p);
     }
@@ -142,13 +142,13 @@ bool nicstride_rank_failed_locked(nicstride_module_t *m, int rank)
 {
     if (m->peer[rank] != NULL)
         return nicstride_peer_failed_locked(m->peer[rank]);
-    onic_peer_t *wire = nicstride_wire_locked(m, rank);
-    return wire == NULL || onic_peer_lost(wire);
+    onic_peer_t *peer = nicstride_onic_peer_locked(m, rank);
+    return peer == NULL || onic_peer_lost(peer);
 }
 
-int nicstride_lost_class(const onic_peer_t *wire)
+int nicstride_lost_class(const onic_peer_t *peer)
 {
-    return onic_peer_has_died(wire) ? ONIC_ERR_PROC_FAILED : MPI_ERR_OTHER;
+    return onic_peer_has_died(peer) ? ONIC_ERR_PROC_FAILED : MPI_ERR_OTHER;
 }
 
 bool nicstride_node_has_lost(const nicstride_module_t *m)

@@ -212,21 +212,21 @@ static int component_open(void)
                                                                        : OMPI_SUCCESS;
 }
 
-/** Opens wire and pipeline. The transport publishes the address of this process. */
+/** Opens transport and pipeline. The transport publishes the address of this process. */
 static int open_wire(void)
 {
-    const onic_transport_config_t wire = {.single_copy = superpipe.params.single_copy,
-                                          .tls = superpipe.params.tls,
-                                          .queues = superpipe.params.queues,
-                                          .tcp_seg_size = superpipe.params.tcp_segment,
-                                          .memory = superpipe.params.memory,
-                                          .publish = true};
+    const onic_transport_config_t config = {.single_copy = superpipe.params.single_copy,
+                                            .tls = superpipe.params.tls,
+                                            .queues = superpipe.params.queues,
+                                            .tcp_seg_size = superpipe.params.tcp_segment,
+                                            .memory = superpipe.params.memory,
+                                            .publish = true};
     const onic_pipeline_config_t pipeline = {.rx_pool = superpipe.params.area,
                                              .rx_buffer = superpipe.params.slot,
                                              .schedule =
                                                  (onic_schedule_kind_t)superpipe.params.schedule,
                                              .links = &superpipe.table.links};
-    int rc = onic_transport_open(&wire);
+    int rc = onic_transport_open(&config);
 
     if (rc != OMPI_SUCCESS)
         return rc;
@@ -246,7 +246,7 @@ static void forget_peers(void)
     onic_transport_lock();
     LIST_FOREACH(p, &superpipe.peers, of_all) {
         superpipe_early_drop_locked(p);
-        *onic_peer_slot(p->wire, ONIC_AM_PML) = NULL;
+        *onic_peer_slot(p->peer, ONIC_AM_PML) = NULL;
     }
     onic_transport_unlock();
 }

@@ -58,7 +58,7 @@ static onic_order_t make(const superpipe_case_t *c, unsigned pins, unsigned shap
     example.one_piece = onic_layout_is_contig(&l);
     example.pins = pins;
     example.refused = 0;
-    example.wire = NULL;
+    example.peer = NULL;
     return compute(&example);
 }
 

@@ -12,7 +12,7 @@
 static bool can(const superpipe_case_t *c)
 {
     return c->self || (c->one_piece && superpipe.params.single_copy &&
-                       (c->wire != NULL ? onic_peer_can_cma(c->wire) : superpipe_on_node(c)));
+                       (c->peer != NULL ? onic_peer_can_cma(c->peer) : superpipe_on_node(c)));
 }
 
 /** The kernel copies far more slowly (2 to 12 times, depending on the processor) to and from
@@ -51,7 +51,7 @@ static onic_refused_t read_all(const superpipe_request_t *r)
         const struct iovec here = {to + done, n};
         const struct iovec there = {(void *)(uintptr_t)(r->address + done), n};
 
-        refused = onic_peer_copy(r->peer->wire, false, &here, 1, &there, 1, n);
+        refused = onic_peer_copy(r->peer->peer, false, &here, 1, &there, 1, n);
     }
     return refused;
 }

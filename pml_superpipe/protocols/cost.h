@@ -21,7 +21,7 @@ double superpipe_way_cost(const superpipe_case_t *c, onic_way_t way);
 double superpipe_gather(const onic_link_t *link, uint64_t length, uint64_t block);
 
 /** A process that was not seen in MPI for this many nanoseconds counts as away. One progress of the
- *  wire, which marks the process's page once, may copy fragments for nearly as long. */
+ *  transport, which marks the process's page once, may copy fragments for nearly as long. */
 #define SUPERPIPE_SEEN 20000
 
 /** How long a sender on the node will not answer, nanoseconds, if it was last seen in MPI `unseen`

@@ -31,7 +31,7 @@ onic_sent_t superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *
     } else {
         onic_cursor_init(&data.cursor, layout, 0);
     }
-    sent = onic_peer_send_now(p->wire, ONIC_AM_SHORT, &h, sizeof(h), &data);
+    sent = onic_peer_send_now(p->peer, ONIC_AM_SHORT, &h, sizeof(h), &data);
     if (sent != ONIC_SENT_NOT) {
         (void)onic_credit_take(&p->account->credit, cost, ONIC_CREDIT_FLOOR);
         ++*sequence;

@@ -48,7 +48,7 @@ static bool end_requests_locked(superpipe_peer_t *p)
             return false;
         if (r->state.done)
             continue;
-        (void)onic_peer_lost(p->wire); /* reports the reason to the user */
+        (void)onic_peer_lost(p->peer); /* reports the reason to the user */
         superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
     }
     return true;
@@ -61,7 +61,7 @@ static void end_from_locked(superpipe_channel_t *c, int32_t source, const superp
     size_t cursor = 0;
 
     while ((receive = superpipe_match_abandon(&c->match.match, source, &cursor)) != NULL) {
-        (void)onic_peer_lost(p->wire);
+        (void)onic_peer_lost(p->peer);
         superpipe_fail_locked(superpipe_request_of(receive), ONIC_ERR_PROC_FAILED);
     }
 }
@@ -77,7 +77,7 @@ static void end_posted_locked(const superpipe_peer_t *p)
         superpipe_channel_t *c = (superpipe_channel_t *)comm;
 
         for (uint32_t rank = 0; rank < comm->nranks; rank++) {
-            if (name_in(c->comm->c_remote_group, (int)rank) != onic_peer_name(p->wire))
+            if (name_in(c->comm->c_remote_group, (int)rank) != onic_peer_name(p->peer))
                 continue;
             __atomic_store_n(&c->losses, c->losses + 1, __ATOMIC_RELAXED);
             end_from_locked(c, (int32_t)rank, p);
@@ -97,7 +97,7 @@ static void end_lost_locked(void)
     if (losses == superpipe.losses || onic_transport_drains())
         return;
     LIST_FOREACH(p, &superpipe.peers, of_all) {
-        if (p->lost || !onic_peer_is_lost(p->wire))
+        if (p->lost || !onic_peer_is_lost(p->peer))
             continue;
         if (!end_requests_locked(p)) {
             all = false;
@@ -105,7 +105,7 @@ static void end_lost_locked(void)
         }
         p->lost = true;
         superpipe_early_drop_locked(p);
-        onic_peer_forget_credit(p->wire);
+        onic_peer_forget_credit(p->peer);
         end_posted_locked(p);
     }
     if (all)
@@ -148,7 +148,7 @@ int superpipe_look(void)
 
 static bool is_open_stranger(const superpipe_peer_t *p)
 {
-    return is_of_other_job(onic_peer_name(p->wire)) && !p->closed && !p->lost;
+    return is_of_other_job(onic_peer_name(p->peer)) && !p->closed && !p->lost;
 }
 
 /** True if a copy remains that a process of another job may still ask for. */
@@ -173,7 +173,7 @@ void superpipe_drain(void)
 
     onic_transport_lock();
     LIST_FOREACH(p, &superpipe.peers, of_all)
-        if (is_open_stranger(p) && !onic_peer_is_lost(p->wire))
+        if (is_open_stranger(p) && !onic_peer_is_lost(p->peer))
             superpipe_send_control_locked(p, SUPERPIPE_KIND_CLOSE, 0, 0);
     onic_transport_unlock();
     while (has_copies()) {
@@ -222,7 +222,7 @@ static bool has_parked_locked(const superpipe_peer_t *p)
 
 static void free_peer_locked(superpipe_peer_t *p)
 {
-    const uint64_t name = onic_peer_name(p->wire);
+    const uint64_t name = onic_peer_name(p->peer);
     const opal_process_name_t process = {(opal_jobid_t)(name >> 32), (opal_vpid_t)name};
     ompi_proc_t *proc = (ompi_proc_t *)ompi_proc_lookup(process);
 
@@ -231,15 +231,15 @@ static void free_peer_locked(superpipe_peer_t *p)
         proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_PML] = NULL;
     LIST_REMOVE(p, of_all);
     superpipe.numbered[p->number - 1] = NULL;
-    *onic_peer_slot(p->wire, ONIC_AM_PML) = NULL;
+    *onic_peer_slot(p->peer, ONIC_AM_PML) = NULL;
     free(p);
 }
 
-bool superpipe_forget(onic_peer_t *wire, bool left)
+bool superpipe_forget(onic_peer_t *peer, bool left)
 {
-    superpipe_peer_t *p = *onic_peer_slot(wire, ONIC_AM_PML);
+    superpipe_peer_t *p = *onic_peer_slot(peer, ONIC_AM_PML);
 
-    if (is_named_locked(onic_peer_name(wire)))
+    if (is_named_locked(onic_peer_name(peer)))
         return false;
     if (!left || p == NULL)
         return true;

@@ -26,9 +26,9 @@ static bool make_room_locked(void)
     return longer != NULL;
 }
 
-superpipe_peer_t *superpipe_peer_locked(onic_peer_t *wire)
+superpipe_peer_t *superpipe_peer_locked(onic_peer_t *peer)
 {
-    void **slot = onic_peer_slot(wire, ONIC_AM_PML);
+    void **slot = onic_peer_slot(peer, ONIC_AM_PML);
     superpipe_peer_t *p = *slot;
 
     if (p != NULL || !make_room_locked() || (p = calloc(1, sizeof(*p))) == NULL)
@@ -36,12 +36,12 @@ superpipe_peer_t *superpipe_peer_locked(onic_peer_t *wire)
     *slot = p;
     superpipe.numbered[superpipe.npeers++] = p;
     p->number = superpipe.npeers;
-    p->wire = wire;
-    p->self = onic_peer_is_self(wire);
+    p->peer = peer;
+    p->self = onic_peer_is_self(peer);
     TAILQ_INIT(&p->early);
     LIST_INSERT_HEAD(&superpipe.peers, p, of_all);
-    p->account = onic_peer_account(wire);
-    onic_peer_meet(wire);
+    p->account = onic_peer_account(peer);
+    onic_peer_meet(peer);
     if (!p->self)
         superpipe_send_control_locked(p, SUPERPIPE_KIND_NUMBER, p->number, 0);
     return p;
@@ -55,15 +55,15 @@ superpipe_peer_t *superpipe_peer_find(ompi_communicator_t *comm, int rank, int *
     superpipe_peer_t *p = __atomic_load_n(endpoint, __ATOMIC_ACQUIRE);
 
     if (p == NULL) {
-        onic_peer_t *wire = onic_transport_get_peer(
+        onic_peer_t *peer = onic_transport_get_peer(
             onic_name(proc->super.proc_name.jobid, proc->super.proc_name.vpid), rc_p);
 
-        if (wire == NULL)
+        if (peer == NULL)
             return NULL;
         onic_transport_lock();
-        p = superpipe_peer_locked(wire);
+        p = superpipe_peer_locked(peer);
         /* The peer stays as long as a communicator names it; see superpipe_forget. */
-        onic_peer_give(wire);
+        onic_peer_give(peer);
         onic_transport_unlock();
         if (p == NULL) {
             *rc_p = OMPI_ERR_OUT_OF_RESOURCE;
@@ -82,7 +82,7 @@ size_t superpipe_fragment_locked(superpipe_peer_t *p, uint64_t wanted)
 {
     if (p->fragment == 0 || p->fragment < wanted) {
         const size_t most =
-            p->self ? LOOP_FRAGMENT : onic_peer_message_max(p->wire, wanted + SUPERPIPE_HEADER_MAX);
+            p->self ? LOOP_FRAGMENT : onic_peer_message_max(p->peer, wanted + SUPERPIPE_HEADER_MAX);
         p->fragment = most > 2 * SUPERPIPE_HEADER_MAX ? most - SUPERPIPE_HEADER_MAX : 0;
         p->short_most =
             superpipe_short_most(superpipe.params.eager, p->fragment, superpipe.params.protocol);
@@ -97,13 +97,13 @@ void superpipe_send_control_locked(superpipe_peer_t *p, superpipe_kind_t kind, u
                                    .handle = handle,
                                    .value = value};
 
-    if (onic_peer_send(p->wire, ONIC_AM_PML, &w, sizeof(w), NULL, 0, NULL, NULL) < 0)
-        onic_peer_give_up(p->wire);
+    if (onic_peer_send(p->peer, ONIC_AM_PML, &w, sizeof(w), NULL, 0, NULL, NULL) < 0)
+        onic_peer_give_up(p->peer);
 }
 
 void superpipe_break_locked(superpipe_peer_t *p, const char *why)
 {
-    if (!onic_peer_is_lost(p->wire))
+    if (!onic_peer_is_lost(p->peer))
         onic_say("pml_superpipe: %s", why);
-    onic_peer_give_up(p->wire);
+    onic_peer_give_up(p->peer);
 }

@@ -19,16 +19,16 @@
 /** The peer's kind, determined when it is first needed. */
 static onic_kind_t kind_locked(superpipe_peer_t *p)
 {
-    onic_peer_t *wire = p->wire;
+    onic_peer_t *peer = p->peer;
 
     if (p->kind != 0)
         return (onic_kind_t)(p->kind - 1);
     onic_kind_t kind = ONIC_NET;
     /* Asking for an adapter makes a connection, which a queue does not need. */
-    if (!onic_peer_has_queue(wire) && onic_peer_puts_by_rdma(wire))
+    if (!onic_peer_has_queue(peer) && onic_peer_puts_by_rdma(peer))
         kind = ONIC_ADAPTER;
-    else if (onic_peer_has_queue(wire) || onic_peer_pid(wire) >= 0)
-        kind = onic_distance(onic_peer_name(wire));
+    else if (onic_peer_has_queue(peer) || onic_peer_pid(peer) >= 0)
+        kind = onic_distance(onic_peer_name(peer));
     p->kind = 1 + (int)kind;
     return kind;
 }
@@ -43,7 +43,7 @@ static superpipe_case_t case_locked(const superpipe_request_t *r)
     c.one_piece = onic_layout_is_contig(&r->layout);
     c.self = r->peer->self;
     c.refused = r->peer->refused;
-    c.wire = r->peer->wire;
+    c.peer = r->peer->peer;
     return c;
 }
 
@@ -75,7 +75,7 @@ double superpipe_pin_share_locked(const superpipe_request_t *r)
 /** The expected time until a sender on the node answers, from when it was last in MPI. */
 static double wait_locked(const superpipe_case_t *c)
 {
-    const onic_presence_t *presence = superpipe_on_node(c) ? onic_peer_presence(c->wire) : NULL;
+    const onic_presence_t *presence = superpipe_on_node(c) ? onic_peer_presence(c->peer) : NULL;
 
     if (c->self || presence == NULL)
         return 0;

@@ -13,7 +13,7 @@
 
 static bool can(const superpipe_case_t *c)
 {
-    return !c->self && (c->wire != NULL ? onic_pipeline_reaches_locked(c->wire)
+    return !c->self && (c->peer != NULL ? onic_pipeline_reaches_locked(c->peer)
                                         : c->kind != ONIC_NET && onic_pipeline_rx_bytes() > 0);
 }
 
@@ -53,7 +53,7 @@ static bool start(superpipe_request_t *r)
     onic_ticket_t ticket;
 
     describe(r, &end);
-    r->move = onic_pipeline_expect_locked(r->peer->wire, &end, &ticket);
+    r->move = onic_pipeline_expect_locked(r->peer->peer, &end, &ticket);
     if (r->move == NULL) {
         onic_layout_fini(&end.layout);
         return false;
@@ -75,7 +75,7 @@ static bool refused(superpipe_request_t *r)
 
 static superpipe_answer_t answer(superpipe_request_t *r, const superpipe_incoming_t *in)
 {
-    onic_peer_t *to = r->peer->wire;
+    onic_peer_t *to = r->peer->peer;
     onic_pipeline_end_t end;
     onic_ticket_t ticket;
     int rc;

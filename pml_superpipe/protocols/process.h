@@ -111,7 +111,7 @@ void superpipe_poll(void);
 /* ---- peer.c ---------------------------------------------------------------------------------- */
 
 /** The state of a peer, made if need be; NULL if memory is exhausted. */
-superpipe_peer_t *superpipe_peer_locked(onic_peer_t *wire);
+superpipe_peer_t *superpipe_peer_locked(onic_peer_t *peer);
 
 /** superpipe_peer_of for a rank that is not known yet. */
 superpipe_peer_t *superpipe_peer_find(ompi_communicator_t *comm, int rank, int *rc_p);
@@ -139,11 +139,11 @@ void superpipe_break_locked(superpipe_peer_t *p, const char *why);
 /** Returns credit: this many bytes sent by the peer have been handled. */
 static inline void superpipe_came_locked(superpipe_peer_t *p, uint64_t bytes)
 {
-    onic_credit_arrived(p->wire, p->account, bytes, true);
+    onic_credit_arrived(p->peer, p->account, bytes, true);
 }
 static inline void superpipe_freed_locked(superpipe_peer_t *p, uint64_t bytes)
 {
-    onic_credit_freed(p->wire, p->account, bytes, true);
+    onic_credit_freed(p->peer, p->account, bytes, true);
 }
 
 /* ---- unexpected.c ---------------------------------------------------------------------------- */
@@ -308,7 +308,7 @@ int superpipe_look(void);
 bool superpipe_is_foreign(const ompi_communicator_t *comm);
 
 /** onic_transport_forget_fn_t: frees what is kept for a process of another job that has left. */
-bool superpipe_forget(onic_peer_t *wire, bool left);
+bool superpipe_forget(onic_peer_t *peer, bool left);
 
 /* ---- dispatch.c ------------------------------------------------------------------------------ */
 

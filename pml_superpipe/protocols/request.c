@@ -288,7 +288,7 @@ void superpipe_fail_locked(superpipe_request_t *r, int error)
 static void finish_with_locked(superpipe_request_t *r, int status)
 {
     if (status != OMPI_SUCCESS)
-        (void)onic_peer_lost(r->peer->wire); /* reports the reason to the user */
+        (void)onic_peer_lost(r->peer->peer); /* reports the reason to the user */
     if (status != OMPI_SUCCESS && r->error == OMPI_SUCCESS)
         r->error = ONIC_ERR_PROC_FAILED;
     superpipe_finish_locked(r);
@@ -325,10 +325,10 @@ void superpipe_request_data_locked(superpipe_request_t *r, const onic_ticket_t *
 
     if (ticket != NULL)
         memcpy(header.cts.ticket, ticket, sizeof(*ticket));
-    if (onic_peer_send(r->peer->wire, ONIC_AM_PML, &header, sizeof(header), NULL, 0, NULL, NULL) >=
+    if (onic_peer_send(r->peer->peer, ONIC_AM_PML, &header, sizeof(header), NULL, 0, NULL, NULL) >=
         0)
         return;
-    onic_peer_give_up(r->peer->wire);
+    onic_peer_give_up(r->peer->peer);
     /* Requests waiting for a lost peer may have been ended already, so this one is ended here. */
     superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
 }

@@ -32,7 +32,7 @@ typedef struct superpipe_case {
     bool many;   /**< other long messages of the sender are in flight */
     double pins; /**< registrations whose cost it has to bear, 0 .. 2: up to one for each side
                     (cost.h) */
-    struct onic_peer *wire;        /**< the sender; NULL: any peer of that kind, for the table */
+    struct onic_peer *peer;        /**< the sender; NULL: any peer of that kind, for the table */
     uint32_t slot;                 /**< bytes of a receive buffer */
     onic_schedule_kind_t schedule; /**< how the pipeline divides data into chunks */
     const onic_link_t *link;       /**< the model's numbers for the kind */

@@ -138,7 +138,7 @@ void superpipe_send_start(superpipe_request_t *r, superpipe_peer_t *p)
     /* The message limit that was not known before may be known now. */
     if (lacks_credit_locked(p, r->state.length))
         (void)onic_transport_poll_locked();
-    if (!onic_peer_lost(p->wire))
+    if (!onic_peer_lost(p->peer))
         rc = start_locked(r, p);
     if (rc < 0) {
         r->error = error_of(rc);
@@ -152,7 +152,7 @@ void superpipe_send_held(superpipe_request_t *r, superpipe_peer_t *p)
     onic_transport_lock();
     superpipe_attach_locked(r, p);
     superpipe_transfer_sent_whole(&r->state, false);
-    if (onic_peer_leaves(p->wire, superpipe_fragment_left, r) == 0)
+    if (onic_peer_leaves(p->peer, superpipe_fragment_left, r) == 0)
         r->state.in_flight++;
     superpipe_unlock(r);
 }

@@ -47,7 +47,7 @@ typedef struct superpipe_early superpipe_early_t;
 /** A process to or from which messages are sent. */
 typedef struct superpipe_peer {
     LIST_ENTRY(superpipe_peer) of_all;
-    onic_peer_t *wire;
+    onic_peer_t *peer;
     onic_account_t *account; /**< credit, both ways */
     uint32_t number;         /**< the peer's number, in SHORT messages to this process */
     uint32_t my_number;      /**< this process's, in those to the peer; 0: not known yet */
@@ -182,7 +182,7 @@ extern superpipe_counters_t superpipe_counters;
 
 typedef struct superpipe_process {
     superpipe_params_t params;
-    bool open; /**< wire and pipeline are open */
+    bool open; /**< transport and pipeline are open */
     bool plan_shown;
     superpipe_comms_t comms;
     LIST_HEAD(, superpipe_peer) peers;

@@ -42,7 +42,7 @@ int superpipe_send_fragment_locked(superpipe_request_t *r, uint64_t bytes, unsig
     int rc;
 
     onic_cursor_init(&payload.cursor, &r->layout, r->state.moved);
-    rc = onic_peer_send(r->peer->wire, ONIC_AM_PML, &w, sizeof(w), &payload, flags,
+    rc = onic_peer_send(r->peer->peer, ONIC_AM_PML, &w, sizeof(w), &payload, flags,
                         superpipe_fragment_left, r);
     if (rc >= 0)
         superpipe_transfer_given(&r->state, bytes, rc == 0);
@@ -88,7 +88,7 @@ int superpipe_send_header_locked(superpipe_request_t *r, const void *header, siz
 {
     const onic_payload_t payload = {.base = r->base, .cursor = r->cursor, .len = r->state.length};
     const int rc =
-        onic_peer_send(r->peer->wire, ONIC_AM_PML, header, len,
+        onic_peer_send(r->peer->peer, ONIC_AM_PML, header, len,
                        data && payload.len > 0 ? &payload : NULL, 0, superpipe_fragment_left, r);
 
     if (rc == 0)

@@ -101,7 +101,7 @@ static void send_locked(nicstride_peer_t *p, unsigned kind, int64_t disp, const 
     if (bytes == NULL)
         tl_die("no memory");
     memcpy(bytes, data, len);
-    if (onic_peer_send(p->wire, ONIC_AM_OSC, &msg, sizeof(msg), &payload, 0, sent_cb, bytes) != 0)
+    if (onic_peer_send(p->peer, ONIC_AM_OSC, &msg, sizeof(msg), &payload, 0, sent_cb, bytes) != 0)
         free(bytes);
 }
 

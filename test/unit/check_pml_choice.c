@@ -59,7 +59,7 @@ static superpipe_case_t any_case(unit_random_t *r, const superpipe_table_t *tabl
     c.receive_block = c.one_piece ? c.length : 1 + unit_below(r, c.length);
     if (unit_once_in(r, 2))
         c.send_block = 1 + (c.send_block - 1) / 1000;
-    c.wire = unit_once_in(r, 8) ? NULL : some_peer();
+    c.peer = unit_once_in(r, 8) ? NULL : some_peer();
     return c;
 }
 
@@ -230,12 +230,12 @@ START_TEST(what_can_do_what)
     ck_assert_uint_eq(able(&c), STREAM | PIPELINE);
     /* Of a peer that is known it says what that has. */
     c = whole(table, ONIC_FAR, 1000);
-    c.wire = some_peer();
+    c.peer = some_peer();
     ck_assert_uint_eq(able(&c), STREAM | PIPELINE | COPY);
     reach.copy = reach.pipeline = false;
     ck_assert_uint_eq(able(&c), STREAM);
     c = whole(table, ONIC_NET, 1000);
-    c.wire = some_peer();
+    c.peer = some_peer();
     ck_assert_uint_eq(able(&c), STREAM | RENDEZVOUS);
 }
 END_TEST

@@ -102,12 +102,12 @@ static int progress_all(void)
 
 static int put_open(const nicbarrier_engine_settings_t *settings, nicbarrier_reason_t *why)
 {
-    onic_transport_config_t wire = {.server_thread = settings->thread,
-                                    .server_idle_usec = IDLE_USEC,
-                                    .tls = tls,
-                                    .tcp_seg_size = TCP_SEGMENT};
+    onic_transport_config_t config = {.server_thread = settings->thread,
+                                      .server_idle_usec = IDLE_USEC,
+                                      .tls = tls,
+                                      .tcp_seg_size = TCP_SEGMENT};
     schedule_kind = settings->schedule;
-    if (onic_transport_open(&wire) != 0)
+    if (onic_transport_open(&config) != 0)
         return nicbarrier_reason(why, "UCX could not be started");
     onic_transport_set_fns(ONIC_AM_COLL,
                            &(onic_transport_fns_t){.work[ONIC_LOCKED] = progress_all});
@@ -294,9 +294,9 @@ static int put_score(void)
 /** Called before any other component opens the transport. */
 static void put_announce(bool by_name)
 {
-    const onic_transport_config_t wire = {.tls = tls, .tcp_seg_size = TCP_SEGMENT, .puts = true};
+    const onic_transport_config_t config = {.tls = tls, .tcp_seg_size = TCP_SEGMENT, .puts = true};
     if (by_name || put_score() > 50)
-        onic_transport_require(&wire);
+        onic_transport_require(&config);
 }
 
 const nicbarrier_engine_t nicbarrier_engine_put = {
