@@ -12,6 +12,7 @@
  * of which the last may be too short. A packet with a byte of 0x80 or more in place of its magic is
  * made right by force, so that mutants reach what lies behind the decoder.
  */
+#include <stdbool.h>
 #include <string.h>
 
 #include "coll_nicbarrier/engines/datagram/wire/packet.h"
