@@ -163,7 +163,9 @@ static void test_shapes(const tl_window_t *w)
 static void test_counted(const tl_window_t *w)
 {
     const int t = next(w), rounds = 10;
-    const bool far = w->kind != TL_SHARED && (!tl_same_host(t) || tl_one_host());
+    /* Both are collective. */
+    const bool one_host = tl_one_host(), same_host = tl_same_host(t);
+    const bool far = w->kind != TL_SHARED && (!same_host || one_host);
     const char *method = getenv("OMPI_MCA_osc_nicstride_method");
     const long value = 3;
     long got, *data = tl_alloc(MANY * sizeof(long));
