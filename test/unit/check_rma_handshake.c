@@ -112,13 +112,17 @@ START_TEST(blocks_of_a_chunk)
 }
 END_TEST
 
-/** Buffers that there are not are never put to, and a grant of one that was given up is nothing. */
+/** Buffers that there are not are never put to; a grant of one that was given up, or to a side that
+ *  receives, changes nothing. */
 START_TEST(wrong_grants)
 {
     static onic_rma_handshake_t t;
 
     memset(&t, 0, sizeof(t));
-    t.sends = t.waits = true;
+    t.waits = true;
+    ck_assert_int_eq(onic_rma_handshake_on_grant(&t, 1, 7), ONIC_GRANT_IGNORED);
+    ck_assert(t.waits && t.lease == 0);
+    t.sends = true;
     ck_assert_int_eq(onic_rma_handshake_on_grant(&t, 9, 7), ONIC_GRANT_REFUSED);
     ck_assert_int_eq(onic_rma_handshake_on_grant(&t, 1, 7), ONIC_GRANT_IGNORED);
     onic_rma_handshake_on_ack(&t, ONIC_RX_BUFFERS_MAX, 1);

@@ -37,7 +37,8 @@ typedef struct onic_rma_handshake {
 
 /** The result of a grant. */
 typedef enum onic_granted {
-    ONIC_GRANT_IGNORED, /**< the other side has been given up: nothing changes */
+    ONIC_GRANT_IGNORED, /**< the other side has been given up, or this side receives: nothing
+                            changes */
     ONIC_GRANT_TAKEN,
     ONIC_GRANT_LATE,   /**< the transfer is over: the caller answers with a word that says so */
     ONIC_GRANT_REFUSED /**< the transfer must fail, unless it is over; also if the grant names
@@ -48,7 +49,7 @@ typedef enum onic_granted {
 static inline onic_granted_t onic_rma_handshake_on_grant(onic_rma_handshake_t *t, uint64_t buffers,
                                                          uint64_t all)
 {
-    if (!t->waits)
+    if (!t->sends || !t->waits)
         return ONIC_GRANT_IGNORED;
     t->waits = false;
     if (buffers == 0 || (buffers & ~all) != 0)
