@@ -423,7 +423,6 @@ mpi_programs = \
 	test/mpi/barrier_lost \
 	test/mpi/barrier_mlx5 \
 	test/mpi/barrier_outstanding \
-	test/mpi/barrier_persistent \
 	test/mpi/barrier_spawn \
 	test/mpi/barrier_stopped \
 	test/mpi/barrier_threads \
@@ -746,7 +745,6 @@ tsan_units = test/unit/check_fence_threads \
 	test/unit/check_reply_line
 tsan_programs = test/mpi/barrier_away \
 	test/mpi/barrier_outstanding \
-	test/mpi/barrier_persistent \
 	test/mpi/barrier_threads \
 	test/mpi/burst \
 	test/mpi/wake \

@@ -87,16 +87,11 @@ static int least(agreement_t *a, int *value_p)
 /** Serialises the making of engines and groups. */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static bool is_open[NICBARRIER_ENGINES_MAX];
-/** An engine whose trial has failed is not tried again before this time, since a failing trial
- *  takes long. */
-static _Atomic uint64_t barred_until[NICBARRIER_ENGINES_MAX];
-#define BARRED_NSEC UINT64_C(60000000000)
+/** An engine whose trial has failed is not tried again, since a failing trial takes long. */
+static atomic_bool is_barred[NICBARRIER_ENGINES_MAX];
 
 void nicbarrier_close_engines(void (*meet)(void))
 {
-    for (int i = 0; nicbarrier_engines[i] != NULL; i++)
-        if (is_open[i] && nicbarrier_engines[i]->finish != NULL)
-            nicbarrier_engines[i]->finish();
     meet();
     for (int i = 0; nicbarrier_engines[i] != NULL; i++) {
         if (is_open[i]) {
@@ -127,9 +122,8 @@ static uint8_t open_engine(agreement_t *a, int i)
     nicbarrier_reason_t why = {""};
     if (a->options.engine == i ? score <= 0 : score < WORTHWHILE)
         return 0;
-    if (onic_now_nsec() < atomic_load(&barred_until[i])) {
-        nicbarrier_reason(&a->why,
-                          "engine %s has not got through between some leaders a short while ago",
+    if (atomic_load(&is_barred[i])) {
+        nicbarrier_reason(&a->why, "engine %s has not got through between some leaders before",
                           engine->name);
         return 0;
     }
@@ -398,7 +392,7 @@ static int try_engine(agreement_t *a, int engine, unsigned attempt, bool *done_p
         able = !leads || passes_trial(a);
         rc = least(a, &able);
         if (rc == OMPI_SUCCESS && !able)
-            atomic_store(&barred_until[engine], onic_now_nsec() + BARRED_NSEC);
+            atomic_store(&is_barred[engine], true);
     }
     *done_p = rc == OMPI_SUCCESS && able;
     return rc;

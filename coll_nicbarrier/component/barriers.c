@@ -144,7 +144,6 @@ void nicbarrier_barriers_free(nicbarrier_barriers_t *b)
 
 static void construct(nicbarrier_request_t *r)
 {
-    r->own = NULL;
     r->comm = NULL;
     r->holders = 0;
     nicbarrier_add_live(&nicbarrier_counters.live_requests, 1);
@@ -158,23 +157,14 @@ static void destruct(nicbarrier_request_t *r)
 
 OBJ_CLASS_INSTANCE(nicbarrier_request_t, ompi_request_t, construct, destruct);
 
-static void give_back(nicbarrier_request_t *r)
-{
-    struct ompi_communicator_t *comm = r->super.req_persistent ? r->comm : NULL;
-
-    nicbarrier_barriers_free(r->own);
-    OMPI_REQUEST_FINI(&r->super);
-    OBJ_RELEASE(r);
-    if (comm != NULL)
-        OBJ_RELEASE(comm);
-}
-
 /** The waiter may free a request while the thread that completes it still reads it. The last holder
  *  frees it. */
 static void release(nicbarrier_request_t *r)
 {
-    if (atomic_fetch_sub(&r->holders, 1) == 1)
-        give_back(r);
+    if (atomic_fetch_sub(&r->holders, 1) == 1) {
+        OMPI_REQUEST_FINI(&r->super);
+        OBJ_RELEASE(r);
+    }
 }
 
 static int free_request(ompi_request_t **request_p)
@@ -320,40 +310,22 @@ int nicbarrier_barriers_wait(nicbarrier_barriers_t *b)
 
 /* ---- new requests --------------------------------------------------------------------------- */
 
-static int start(size_t count, ompi_request_t **requests)
-{
-    for (size_t i = 0; i < count; i++) {
-        nicbarrier_request_t *r = (nicbarrier_request_t *)requests[i];
-
-        if (r->super.req_state == OMPI_REQUEST_ACTIVE)
-            return MPI_ERR_REQUEST;
-        r->super.req_state = OMPI_REQUEST_ACTIVE;
-        r->super.req_complete = REQUEST_PENDING;
-        r->super.req_status.MPI_ERROR = OMPI_SUCCESS;
-        OBJ_RETAIN(r->comm);
-        atomic_fetch_add(&r->holders, 1);
-        nicbarrier_barriers_begin(r->own, r);
-    }
-    return OMPI_SUCCESS;
-}
-
-nicbarrier_request_t *nicbarrier_request_new(struct ompi_communicator_t *comm, bool persistent)
+nicbarrier_request_t *nicbarrier_request_new(struct ompi_communicator_t *comm)
 {
     nicbarrier_request_t *r = OBJ_NEW(nicbarrier_request_t);
 
     if (r == NULL)
         return NULL;
-    OMPI_REQUEST_INIT(&r->super, persistent);
-    r->super.req_state = persistent ? OMPI_REQUEST_INACTIVE : OMPI_REQUEST_ACTIVE;
+    OMPI_REQUEST_INIT(&r->super, false);
+    r->super.req_state = OMPI_REQUEST_ACTIVE;
     r->super.req_type = OMPI_REQUEST_COLL;
     r->super.req_status._cancelled = 0;
     r->super.req_status._ucount = 0;
     r->super.req_status.MPI_ERROR = OMPI_SUCCESS;
     r->super.req_mpi_object.comm = comm;
-    r->super.req_start = start;
     r->super.req_free = free_request;
     r->super.req_cancel = cancel;
     r->comm = comm;
-    r->holders = persistent ? 1 : 2;
+    r->holders = 2;
     return r;
 }

@@ -15,14 +15,12 @@ typedef struct nicbarrier_below {
     mca_coll_base_module_t *barrier_module;
     mca_coll_base_module_ibarrier_fn_t ibarrier;
     mca_coll_base_module_t *ibarrier_module;
-    mca_coll_base_module_barrier_init_fn_t barrier_init;
-    mca_coll_base_module_t *barrier_init_module;
 } nicbarrier_below_t;
 
 typedef struct nicbarrier_module {
     mca_coll_base_module_t super;
     nicbarrier_barriers_t *barriers; /**< NULL if there is no team */
-    bool below_for_good;             /**< no further agreement is begun; also set during one */
+    bool below_for_good;             /**< no further agreement is begun */
     int failure;                     /**< the code with which the agreement has failed here */
     int calls;                       /**< calls left until the one that sets up the engine */
     nicbarrier_below_t below;
@@ -36,7 +34,7 @@ static void construct(nicbarrier_module_t *m)
     m->below_for_good = false;
     m->failure = OMPI_SUCCESS;
     m->calls = 0;
-    m->below = (nicbarrier_below_t){NULL, NULL, NULL, NULL, NULL, NULL};
+    m->below = (nicbarrier_below_t){NULL, NULL, NULL, NULL};
 }
 
 static void release(mca_coll_base_module_t *module)
@@ -50,15 +48,14 @@ static void destruct(nicbarrier_module_t *m)
     nicbarrier_barriers_free(m->barriers);
     release(m->below.barrier_module);
     release(m->below.ibarrier_module);
-    release(m->below.barrier_init_module);
 }
 
 OBJ_CLASS_INSTANCE(nicbarrier_module_t, mca_coll_base_module_t, construct, destruct);
 
 /* ---- barriers ------------------------------------------------------------------------------- */
 
-/** Agrees on a team for the communicator, or for one of its persistent requests. If there is none,
- * the module below serves for good, since another agreement would ask the same. */
+/** Agrees on a team for the communicator. If there is none, the module below serves for good, since
+ * another agreement would ask the same. */
 static nicbarrier_barriers_t *set_up(nicbarrier_module_t *m, struct ompi_communicator_t *comm)
 {
     int rc;
@@ -66,7 +63,6 @@ static nicbarrier_barriers_t *set_up(nicbarrier_module_t *m, struct ompi_communi
     /* Collectives of other modules may call barriers during the agreement. */
     m->below_for_good = true;
     nicbarrier_barriers_t *b = nicbarrier_barriers_new(comm, &rc);
-    m->below_for_good = b == NULL;
     if (rc != OMPI_SUCCESS)
         m->failure = rc > OMPI_SUCCESS ? rc : MPI_ERR_OTHER;
     return b;
@@ -130,7 +126,7 @@ static int ibarrier(struct ompi_communicator_t *comm, ompi_request_t **request,
 
     if (b == NULL)
         return ibarrier_without(m, comm, request);
-    nicbarrier_request_t *r = nicbarrier_request_new(comm, false);
+    nicbarrier_request_t *r = nicbarrier_request_new(comm);
     if (r == NULL) {
         /* The other ranks count this barrier, so this rank must, too. */
         nicbarrier_barriers_enter(b);
@@ -139,33 +135,6 @@ static int ibarrier(struct ompi_communicator_t *comm, ompi_request_t **request,
     *request = &r->super;
     OBJ_RETAIN(comm);
     nicbarrier_barriers_begin(b, r);
-    return OMPI_SUCCESS;
-}
-
-/** A persistent barrier has its own team and queue, because the persistent barriers of a
- *  communicator may be started in a different order on each rank. The standard lets this call wait
- *  for the others. */
-static int barrier_init(struct ompi_communicator_t *comm, ompi_info_t *info,
-                        ompi_request_t **request, mca_coll_base_module_t *module)
-{
-    nicbarrier_module_t *m = (nicbarrier_module_t *)module;
-    nicbarrier_barriers_t *b = m->below_for_good ? NULL : set_up(m, comm);
-
-    if (b == NULL) {
-        const int rc = failure_of(m, comm);
-        return rc != OMPI_SUCCESS
-                   ? rc
-                   : m->below.barrier_init(comm, info, request, m->below.barrier_init_module);
-    }
-    nicbarrier_request_t *r = nicbarrier_request_new(comm, true);
-    if (r == NULL) {
-        nicbarrier_barriers_free(b);
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    }
-    /* The request may be started after the user has freed its communicator. */
-    OBJ_RETAIN(comm);
-    r->own = b;
-    *request = &r->super;
     return OMPI_SUCCESS;
 }
 
@@ -198,22 +167,17 @@ static int enable(mca_coll_base_module_t *module, struct ompi_communicator_t *co
     nicbarrier_module_t *m = (nicbarrier_module_t *)module;
     const mca_coll_base_comm_coll_t *c = comm->c_coll;
 
-    m->below = (nicbarrier_below_t){c->coll_barrier,      c->coll_barrier_module,
-                                    c->coll_ibarrier,     c->coll_ibarrier_module,
-                                    c->coll_barrier_init, c->coll_barrier_init_module};
+    m->below = (nicbarrier_below_t){c->coll_barrier, c->coll_barrier_module, c->coll_ibarrier,
+                                    c->coll_ibarrier_module};
     keep(m->below.barrier_module);
     keep(m->below.ibarrier_module);
-    keep(m->below.barrier_init_module);
     /* A function with nothing below it is left alone, because a call could not be passed on. */
     m->super.coll_barrier = c->coll_barrier != NULL ? barrier : NULL;
     m->super.coll_ibarrier = c->coll_ibarrier != NULL ? ibarrier : NULL;
-    m->super.coll_barrier_init = c->coll_barrier_init != NULL ? barrier_init : NULL;
     if (m->super.coll_barrier != NULL)
         ONIC_COLL_INSTALL(comm, barrier, barrier, module);
     if (m->super.coll_ibarrier != NULL)
         ONIC_COLL_INSTALL(comm, ibarrier, ibarrier, module);
-    if (m->super.coll_barrier_init != NULL)
-        ONIC_COLL_INSTALL(comm, barrier_init, barrier_init, module);
     if (nicbarrier_state.params.setup_call == 0 && c->coll_barrier != NULL && may_wait(comm))
         m->barriers = set_up(m, comm);
     return OMPI_SUCCESS;
@@ -230,8 +194,6 @@ static int disable(mca_coll_base_module_t *module, struct ompi_communicator_t *c
         ONIC_COLL_INSTALL(comm, barrier, b->barrier, b->barrier_module);
     if (c->coll_ibarrier_module == module)
         ONIC_COLL_INSTALL(comm, ibarrier, b->ibarrier, b->ibarrier_module);
-    if (c->coll_barrier_init_module == module)
-        ONIC_COLL_INSTALL(comm, barrier_init, b->barrier_init, b->barrier_init_module);
     return OMPI_SUCCESS;
 }
 #endif

@@ -79,9 +79,8 @@ static const nicbarrier_param_t own[] = {
     {.name = "setup_call",
      .help = "Which barrier of a communicator sets up the engine, or the next MPI_Barrier if it is "
              "an MPI_Ibarrier; those before go to the module below, so that communicators of a "
-             "short life pay nothing. A persistent barrier is set up when it is made. 0: so are "
-             "communicators, unless processes have MPI_THREAD_MULTIPLE, where only MPI_COMM_WORLD "
-             "is",
+             "short life pay nothing. 0: a communicator is set up when it is made, unless "
+             "processes have MPI_THREAD_MULTIPLE, where only MPI_COMM_WORLD is",
      .same = true,
      .number = VALUE(setup_call),
      .max = 1000000000},

@@ -4,8 +4,8 @@
  */
 /**
  * @file
- * The component: its parameters and counters, the barriers of a communicator or of a persistent
- * request, and the modules (one for each communicator).
+ * The component: its parameters and counters, the barriers of a communicator, and the modules (one
+ * for each communicator). Persistent barriers stay with the module below.
  *
  * A communicator's barriers go to the module below until the K-th of them (parameter setup_call).
  * The first blocking one from that on runs the agreement (agree.h), by collectives of the modules
@@ -54,7 +54,7 @@ typedef struct nicbarrier_state {
     bool progressing;           /**< our function is registered with Open MPI's progress */
     pthread_mutex_t lock;       /**< guards the list and all queues */
     atomic_int waiting;         /**< requests that are not complete; 0: nothing to do */
-    nicbarrier_barriers_t *all; /**< a list; those left at the end belong to forgotten requests */
+    nicbarrier_barriers_t *all; /**< a list */
 } nicbarrier_state_t;
 
 extern nicbarrier_state_t nicbarrier_state;
@@ -113,14 +113,13 @@ typedef struct nicbarrier_request {
     struct nicbarrier_request *next; /**< in the queue, or in a list of requests to be completed */
     uint64_t epoch;
     struct ompi_communicator_t *comm; /**< kept while the request is not complete */
-    _Atomic unsigned holders;   /**< the user; while active, also the thread that completes it */
-    nicbarrier_barriers_t *own; /**< a persistent request's own barriers; otherwise NULL */
+    _Atomic unsigned holders;         /**< the user, and the thread that completes it */
 } nicbarrier_request_t;
 
 OBJ_CLASS_DECLARATION(nicbarrier_request_t);
 
-/** The barriers of a communicator or persistent request, in the order of their calls, and the team
- * that carries them. Each gets a number, its epoch, and is entered as soon as it begins. Barriers
+/** The barriers of a communicator, in the order of their calls, and the team that carries them.
+ * Each gets a number, its epoch, and is entered as soon as it begins. Barriers
  * become complete in order, so only the first of the queue need be polled. The queue holds the
  * requests of nonblocking barriers; a blocking barrier only takes a number. */
 struct nicbarrier_barriers {
@@ -152,7 +151,7 @@ int nicbarrier_barriers_wait(nicbarrier_barriers_t *b);
 int nicbarrier_progress(void);
 
 /** A new request; NULL if memory is exhausted. */
-nicbarrier_request_t *nicbarrier_request_new(struct ompi_communicator_t *comm, bool persistent);
+nicbarrier_request_t *nicbarrier_request_new(struct ompi_communicator_t *comm);
 
 /* ---- modules: module.c ---------------------------------------------------------------------- */
 

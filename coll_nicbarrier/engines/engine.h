@@ -22,7 +22,6 @@
  *       connect    for each group, with the partners' endpoints
  *         enter, completed, progress, wait, ...
  *       disconnect for each group, when its communicator is freed
- *     finish       once, when the process finalizes
  *     close        once, when all processes of the job have got this far
  *
  * Threads: `enter` and `progress` of one group are called by any number of MPI threads at once and
@@ -193,10 +192,6 @@ typedef struct nicbarrier_engine {
     void (*fail)(nicbarrier_net_t *net);
 
     /* Optional: each of these may be NULL. */
-
-    /** Called before close, when all groups have been disconnected: sends what others may still
-     *  need. An engine without this has a thread that does so. */
-    void (*finish)(void);
 
     /** Called when the component is opened, if the engine may be chosen or has been asked for by
      *  name. It registers with common/ what it needs there before other components start. */

@@ -4,12 +4,12 @@
  */
 /**
  * @file
- * The team: what carries the barriers of one communicator, or of one persistent request. It has
- * flags on the node, a network engine between the leaders of nodes, or both, one below the other.
- * The network part is driven by the leader's process: by its threads while they are in MPI,
- * otherwise by the engine's helper thread, which the last process of the node to arrive wakes. If
- * the engine takes the steps without a process, the last process to arrive enters in the leader's
- * place, and all processes see what is complete.
+ * The team: what carries the barriers of one communicator. It has flags on the node, a network
+ * engine between the leaders of nodes, or both, one below the other. The network part is driven by
+ * the leader's process: by its threads while they are in MPI, otherwise by the engine's helper
+ * thread, which the last process of the node to arrive wakes. If the engine takes the steps without
+ * a process, the last process to arrive enters in the leader's place, and all processes see what is
+ * complete.
  *
  * Uses no MPI: the configuration has the function that waiting threads call. Any number of MPI
  * threads may call enter, done, progress and wait.

@@ -6,7 +6,7 @@
 /* engines: datagram lossy */
 /**
  * @file
- * Nonblocking and persistent barriers go all their steps while no leader of a node calls MPI: the
+ * Nonblocking barriers go all their steps while no leader of a node calls MPI: the
  * helper thread does it.
  *
  * One leader enters last, when all others have left MPI, and makes them wait: whether a barrier is
@@ -14,14 +14,7 @@
  */
 #include "test/mpi/meet.h"
 
-#include <mpi-ext.h>
 #include <unistd.h>
-
-#if defined(OMPI_HAVE_MPI_EXT_PCOLLREQ) && OMPI_HAVE_MPI_EXT_PCOLLREQ
-#define BARRIER_INIT MPIX_Barrier_init
-#elif MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
-#define BARRIER_INIT MPI_Barrier_init
-#endif
 
 /** This process drives the network for its node; the others only wait for it, and may do so in MPI.
  */
@@ -56,41 +49,34 @@ static void come_last(const meet_t *gone, long number)
     usleep(ABSENCE_USEC);
 }
 
-/** The next barrier of `m`, persistent where there is a handle; `gone` counts those that have begun
- * it. */
-static void away(meet_t *m, meet_t *gone, MPI_Request *handle)
+/** The next barrier of `m`; `gone` counts those that have begun it. */
+static void away(meet_t *m, meet_t *gone)
 {
     MPI_Request request;
     long long before = meet_counter("datagram_completed");
     if (m->rank == last)
         come_last(gone, gone->mine + 1);
     long number = meet_enter(m);
-    if (handle != NULL) {
-        TL_MPI(MPI_Start(handle));
-    } else {
-        TL_MPI(MPI_Ibarrier(m->comm, &request));
-        handle = &request;
-    }
+    TL_MPI(MPI_Ibarrier(m->comm, &request));
     (void)meet_enter(gone);
     if (leads) {
         compute_until_complete(before);
         meet_leave(m, number, "away");
     }
-    TL_MPI(MPI_Wait(handle, MPI_STATUS_IGNORE));
+    TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
     meet_leave(m, number, "back");
 }
 
-/** On a communicator, or a persistent request, that is new. */
-static void check_away(MPI_Request *handle, const char *what)
+static void check_away(void)
 {
     meet_t m = meet_new(MPI_COMM_WORLD), gone = meet_new(MPI_COMM_WORLD);
     const long long before = meet_counter("thread_completed");
     for (int i = 0; i < ROUNDS; i++)
-        away(&m, &gone, handle);
+        away(&m, &gone);
     const long long by_thread = meet_counter("thread_completed") - before;
     if (leads && m.rank != last) {
-        TL_CHECK(by_thread == ROUNDS, "%s: of %d barriers the helper thread has completed %lld",
-                 what, ROUNDS, by_thread);
+        TL_CHECK(by_thread == ROUNDS, "of %d barriers the helper thread has completed %lld", ROUNDS,
+                 by_thread);
     }
     meet_free(&m);
     meet_free(&gone);
@@ -108,14 +94,8 @@ int main(int argc, char **argv)
     leads = meet_counter("datagram_completed") > 0;
     int mine = leads ? m.rank : -1;
     TL_MPI(MPI_Allreduce(&mine, &last, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
-    check_away(NULL, "nonblocking");
-#ifdef BARRIER_INIT
-    MPI_Request handle;
-    TL_MPI(BARRIER_INIT(MPI_COMM_WORLD, MPI_INFO_NULL, &handle));
-    check_away(&handle, "persistent");
-    TL_MPI(MPI_Request_free(&handle));
-#endif
-    meet_check_engine(SETUP + ROUNDS);
+    check_away();
+    meet_check_engine(ROUNDS);
     meet_free(&m);
     return meet_finish();
 }

@@ -16,23 +16,16 @@
  */
 #include "test/mpi/meet.h"
 
-#include <mpi-ext.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { MANY = 5, VICTIM = 1, KINDS = 4 };
+enum { MANY = 5, VICTIM = 1, KINDS = 3 };
 
 #ifdef MPI_ERR_PROC_FAILED
 #define GONE MPI_ERR_PROC_FAILED
 #else
 #define GONE MPI_ERR_OTHER
-#endif
-
-#if defined(OMPI_HAVE_MPI_EXT_PCOLLREQ) && OMPI_HAVE_MPI_EXT_PCOLLREQ
-#define BARRIER_INIT MPIX_Barrier_init
-#elif MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
-#define BARRIER_INIT MPI_Barrier_init
 #endif
 
 static void blocking(MPI_Comm comm)
@@ -62,19 +55,6 @@ static void several(MPI_Comm comm)
     }
 }
 
-static MPI_Request handle;
-
-static void persistent(MPI_Comm comm)
-{
-    (void)comm;
-#ifdef BARRIER_INIT
-    TL_MPI(MPI_Start(&handle));
-    TL_MPI_ERROR(MPI_Wait(&handle, MPI_STATUS_IGNORE), GONE);
-    if (handle != MPI_REQUEST_NULL)
-        TL_MPI(MPI_Request_free(&handle));
-#endif
-}
-
 /** Those who live among themselves. */
 static int finish(MPI_Comm living)
 {
@@ -91,7 +71,7 @@ static int finish(MPI_Comm living)
 
 int main(int argc, char **argv)
 {
-    void (*const kinds[KINDS])(MPI_Comm) = {blocking, nonblocking, several, persistent};
+    void (*const kinds[KINDS])(MPI_Comm) = {blocking, nonblocking, several};
     MPI_Comm comms[KINDS], living;
     meet_begin_as_child();
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
@@ -107,9 +87,6 @@ int main(int argc, char **argv)
         for (int i = 0; i < 12; i++)
             TL_MPI(MPI_Barrier(comms[k]));
     }
-#ifdef BARRIER_INIT
-    TL_MPI(BARRIER_INIT(comms[KINDS - 1], MPI_INFO_NULL, &handle));
-#endif
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
     if (tl_rank() == VICTIM) {
         /* The others are in their first barrier by now, most likely. */

@@ -9,11 +9,10 @@
  * @file
  * The engine cannot be set up on one rank, which may open no more files: everybody goes on with the
  * module below, for good; one rank says why, in one line; and barriers are right before, during and
- * after, also nonblocking ones that are outstanding meanwhile, and persistent ones.
+ * after, also nonblocking ones that are outstanding meanwhile.
  */
 #include "test/mpi/meet.h"
 
-#include <mpi-ext.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
@@ -38,30 +37,6 @@ static void many_at_once(meet_t *m)
         TL_CHECK(sums[i] == m->size, "sum %d", sums[i]);
 }
 
-/** Made while nonblocking ones are outstanding, and started among others. */
-static void persistent(meet_t *m, meet_t *board)
-{
-#if defined(OMPI_HAVE_MPI_EXT_PCOLLREQ) && OMPI_HAVE_MPI_EXT_PCOLLREQ
-    MPI_Request handle, others[MANY];
-    long numbers[MANY];
-    for (int i = 0; i < MANY; i++)
-        numbers[i] = meet_ibarrier(m, &others[i]);
-    TL_MPI(MPIX_Barrier_init(m->comm, MPI_INFO_NULL, &handle));
-    for (int i = 0; i < MANY; i++) {
-        long number = meet_enter(board);
-        TL_MPI(MPI_Start(&handle));
-        TL_MPI(MPI_Wait(&others[i], MPI_STATUS_IGNORE));
-        meet_leave(m, numbers[i], "behind a persistent one");
-        TL_MPI(MPI_Wait(&handle, MPI_STATUS_IGNORE));
-        meet_leave(board, number, "persistent");
-    }
-    TL_MPI(MPI_Request_free(&handle));
-#else
-    (void)board;
-    many_at_once(m);
-#endif
-}
-
 static void limit_files(rlim_t n)
 {
     struct rlimit limit;
@@ -82,7 +57,6 @@ int main(int argc, char **argv)
     MPI_Comm dup_comm;
     TL_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &dup_comm));
     n = meet_new(dup_comm);
-    meet_t board = meet_new(dup_comm);
     /* Messages between all, so that nothing else needs to be opened later. */
     int *words = tl_alloc((size_t)tl_size() * sizeof(int));
     TL_MPI(MPI_Alltoall(MPI_IN_PLACE, 1, MPI_INT, words, 1, MPI_INT, MPI_COMM_WORLD));
@@ -91,8 +65,7 @@ int main(int argc, char **argv)
     if (tl_rank() == tl_size() - 1)
         limit_files(3);
     many_at_once(&m);
-    /* What its agreement finds holds for the blocking ones. */
-    persistent(&n, &board);
+    many_at_once(&n);
     for (int i = 0; i < 50; i++) {
         meet_barrier(&m, "after");
         meet_barrier(&n, "blocking");
@@ -107,7 +80,6 @@ int main(int argc, char **argv)
     TL_CHECK(meet_counter("live_teams") == 0, "%lld engines", meet_counter("live_teams"));
     meet_free(&m);
     meet_free(&n);
-    meet_free(&board);
     TL_MPI(MPI_Comm_free(&dup_comm));
     return meet_finish();
 }

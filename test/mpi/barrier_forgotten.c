@@ -7,13 +7,11 @@
 /* leaks: expected */
 /**
  * @file
- * Communicators and persistent barriers that are never freed, and a nonblocking barrier that is
- * never waited for and may not be complete: MPI_Finalize ends all the same, and leaves no name in
- * shared memory.
+ * Communicators that are never freed, and a nonblocking barrier that is never waited for and may
+ * not be complete: MPI_Finalize ends all the same, and leaves no name in shared memory.
  */
 #include "test/mpi/meet.h"
 
-#include <mpi-ext.h>
 #include <unistd.h>
 
 int main(int argc, char **argv)
@@ -28,12 +26,6 @@ int main(int argc, char **argv)
             meet_barrier(&m, "never freed");
         meet_free(&m);
     }
-#if defined(OMPI_HAVE_MPI_EXT_PCOLLREQ) && OMPI_HAVE_MPI_EXT_PCOLLREQ
-    MPI_Request request;
-    TL_MPI(MPIX_Barrier_init(comms[0], MPI_INFO_NULL, &request));
-    TL_MPI(MPI_Start(&request));
-    TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
-#endif
     meet_check_engine(4 * 12);
     MPI_Request forgotten;
     for (int k = 0; k < 8; k++)

@@ -7,6 +7,7 @@
  * Engine put without UCX: all members of a group in this process, over a wire of the test's own
  * (put_transport.h). What every engine must do, and what only this one does.
  */
+#include "coll_nicbarrier/engines/put/put.h"
 #include "test/unit/nicbarrier_here.h"
 #include "test/unit/put_transport.h"
 
@@ -189,7 +190,7 @@ START_TEST(come_and_go)
             here_prepare();
         memset(entered, 0, sizeof(entered));
         connect_all(3);
-        const bool whole = i % 3 != 0;
+        const bool whole = i % 100 != 0;
         enter(0, whole ? 2 : 1);
         enter(1, 2);
         if (whole)
@@ -202,7 +203,8 @@ START_TEST(come_and_go)
         for (int puts = any(100); puts > 0; puts--)
             put_pass();
     }
-    ck_assert_int_le(wire.regions, 64 + 3);
+    /* Those of the ten that were left before they were complete are not used again. */
+    ck_assert_int_le(wire.regions, 64 + 3 + 10 * 3);
     put_end();
 }
 END_TEST
@@ -487,20 +489,21 @@ START_TEST(looked_after)
 }
 END_TEST
 
-/* A word of another group in a flag, come late, may have hidden one: the group fails. */
-START_TEST(stray_word)
+/* A word may still come into the flags of a group that has failed: no other group gets them. */
+START_TEST(failed_flags)
 {
     begin_at_once(2);
     connect_all(2);
     enter(0, 1);
-    ck_assert_int_eq(wire.puts, 1);
-    /* As if its flags had served another one before, with the tag of that. */
-    wire.put[0].value ^= UINT64_C(3) << 48;
-    put_wire_drain();
-    ck_assert(here_failed(1));
-    ck_assert(here_failed(0));
-    ck_assert_uint_eq(here_completed(1), 0);
+    here_fail(0);
+    nicbarrier_put_flags_t *const flags = here.net[0]->flags;
     leave_all();
+    for (int i = 0; i < 200; i++) {
+        nicbarrier_put_flags_t *f = nicbarrier_put_flags_take();
+        ck_assert_ptr_ne(f, flags);
+        f->done = true;
+        nicbarrier_put_flags_give(f);
+    }
     put_end();
 }
 END_TEST
@@ -513,7 +516,7 @@ int main(void)
                    UNIT_ONCE(word_behind_another), UNIT_LOOP(lost_at_a_put, 0, 3),
                    UNIT_LOOP(lost_in_good_order, 0, 2), UNIT_LOOP(lost_at_any_time, 0, 600),
                    UNIT_LOOP(death_behind, 0, 200), UNIT_LOOP(lost_in_silence, 0, 2),
-                   UNIT_ONCE(closed_in_flight), UNIT_ONCE(looked_after), UNIT_ONCE(stray_word));
+                   UNIT_ONCE(closed_in_flight), UNIT_ONCE(looked_after), UNIT_ONCE(failed_flags));
 
     conformance_add(suite, &row, 1);
     return unit_run_suite(suite);

@@ -101,8 +101,6 @@ static void here_disconnect(int i)
 
 static void here_end(void)
 {
-    if (here.engine->finish != NULL)
-        here.engine->finish();
     here.engine->close();
 }
 

@@ -19,14 +19,11 @@ static int mlx5_score(void)
 #include <string.h>
 
 #include "coll_nicbarrier/engines/mlx5/state.h"
-#include "common/support/clock.h"
 #include "common/transport/ucx/adapters.h"
 
 /** A group that is left keeps its connections until this many others have been left after it: a
  *  partner may not know yet that its last write has arrived. */
 #define LINGER 16
-/** At the end nobody waits longer than this for a partner that does not answer. */
-#define FINISH_NSEC UINT64_C(2000000000)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static nicbarrier_mlx5_t mlx5;
@@ -34,23 +31,10 @@ static nicbarrier_net_t *nets; /**< groups that are connected or leaving, newest
 
 /* ---- parameters ----------------------------------------------------------------------------- */
 
-enum { BY_ADAPTER, BY_PROCESS };
-
 static const char *device;
-static int steps = BY_ADAPTER, prepost = 8;
-static const char *steps_word = "adapter";
-static const char *const steps_words[] = {"adapter", "process", NULL};
+static int prepost = 8;
 
 static const nicbarrier_param_t params[] = {
-    {.name = "mlx5_steps",
-     .help =
-         "Engine mlx5: what takes the steps of a barrier: adapter (of ConnectX-7 or later, by "
-         "work requests that wait for memory; not run on such an adapter yet: please report what "
-         "happens, with what ibv_devinfo says of it), or process (on any verbs device; each step "
-         "needs the processor). May differ between ranks",
-     .number = &steps,
-     .words = steps_words,
-     .text = &steps_word},
     {.name = "mlx5_prepost",
      .help = "Engine mlx5: barriers whose requests the adapter has before they are entered",
      .number = &prepost,
@@ -104,9 +88,9 @@ static int mlx5_open(const nicbarrier_engine_settings_t *settings, nicbarrier_re
         return nicbarrier_reason(why, "%.199s", reason.text);
     memset(&attr, 0, sizeof(attr));
     context = mlx5.port.context;
-    obstacle = ibv_query_port(context, mlx5.port.number, &attr) != 0 ? "it has no port"
-               : steps == BY_PROCESS                                 ? NULL
-                                     : nicbarrier_mlx5_obstacle(context);
+    obstacle = ibv_query_port(context, mlx5.port.number, &attr) != 0
+                   ? "it has no port"
+                   : nicbarrier_mlx5_obstacle(context);
     mlx5.mtu = (uint8_t)attr.active_mtu;
     mlx5.schedule = settings->schedule;
     mlx5.depth = (uint32_t)prepost;
@@ -117,26 +101,6 @@ static int mlx5_open(const nicbarrier_engine_settings_t *settings, nicbarrier_re
         return -1;
     }
     return 0;
-}
-
-static bool all_done(void)
-{
-    bool done = true;
-
-    for (nicbarrier_net_t *net = nets; net != NULL; net = net->next)
-        done &= nicbarrier_mlx5_is_done(net) || net->rule.completed < net->rule.entered;
-    return done;
-}
-
-static void mlx5_finish(void)
-{
-    const uint64_t end = onic_now_nsec() + FINISH_NSEC;
-
-    pthread_mutex_lock(&lock);
-    do
-        progress_all();
-    while (!all_done() && onic_now_nsec() < end);
-    pthread_mutex_unlock(&lock);
 }
 
 static void mlx5_close(void)
@@ -159,7 +123,6 @@ static int mlx5_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_
     if (net == NULL)
         return nicbarrier_reason(why, "memory is exhausted");
     net->group = *group;
-    net->by_adapter = steps == BY_ADAPTER;
     if (nicbarrier_mlx5_make(net, &mlx5, bytes, len_p, why) != 0) {
         nicbarrier_mlx5_free(net);
         return -1;
@@ -220,7 +183,7 @@ static int mlx5_progress(nicbarrier_net_t *net)
     return events;
 }
 
-/** Partners may be behind: messages they need from here still go out. */
+/** Partners may be behind: what they need from here the adapter has, and writes by itself. */
 static void mlx5_disconnect(nicbarrier_net_t *net)
 {
     pthread_mutex_lock(&lock);
@@ -235,7 +198,10 @@ static void mlx5_disconnect(nicbarrier_net_t *net)
 
 const nicbarrier_engine_t nicbarrier_engine_mlx5 = {
     .name = "mlx5",
-    .what = "never chosen by itself: steps taken by mlx5 adapters; see coll_nicbarrier_mlx5_steps",
+    .what =
+        "never chosen by itself: steps taken by adapters of ConnectX-7 or later, by work requests "
+        "that wait for memory; not run on such an adapter yet: please report what happens, with "
+        "what ibv_devinfo says of it",
     .params = params,
     .score = mlx5_score,
     .open = mlx5_open,
@@ -247,7 +213,6 @@ const nicbarrier_engine_t nicbarrier_engine_mlx5 = {
     .progress = mlx5_progress,
     .disconnect = mlx5_disconnect,
     .failed = mlx5_failed,
-    .finish = mlx5_finish,
     .fail = mlx5_fail,
 };
 

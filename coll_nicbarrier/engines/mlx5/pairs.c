@@ -37,7 +37,7 @@ static bool make_words(nicbarrier_net_t *net, struct ibv_pd *pd)
 /** The number of requests in the ring of step k. */
 static uint32_t room(const nicbarrier_net_t *net, uint32_t k)
 {
-    return net->by_adapter ? net->chain.depth * nicbarrier_chain_requests(&net->chain, k) : WRITES;
+    return net->chain.depth * nicbarrier_chain_requests(&net->chain, k);
 }
 
 static bool has(uint64_t steps, uint32_t k)
@@ -67,9 +67,8 @@ static struct ibv_qp *make_pair(const nicbarrier_net_t *net, const onic_verbs_po
                                             .max_send_sge = 1,
                                             .max_recv_sge = 1,
                                             .max_inline_data = sizeof(uint64_t)}};
-    struct ibv_qp *qp = ring > 0 && net->by_adapter
-                            ? nicbarrier_mlx5_pair(port->pd, net->completions, ring)
-                            : ibv_create_qp(port->pd, &attr);
+    struct ibv_qp *qp = ring > 0 ? nicbarrier_mlx5_pair(port->pd, net->completions, ring)
+                                 : ibv_create_qp(port->pd, &attr);
 
     return onic_rc_pair_ready(port, qp, IBV_ACCESS_REMOTE_WRITE);
 }

@@ -11,8 +11,8 @@
  * epochs into the other member's flag. The other end says, in the opposite direction, that the
  * group has failed; and if a wait takes long it checks that the adapter there still answers.
  *
- * The steps are taken by the adapter, or, on any verbs device, by the process: both do the same
- * writes, and members of one group may differ.
+ * The adapter takes the steps (chain.h). The process enters, refills the adapter's rings, and reads
+ * the flags to see what is complete.
  *
  * One lock protects everything that is not atomic.
  */
@@ -38,8 +38,7 @@ typedef struct nicbarrier_mlx5 {
 typedef struct nicbarrier_end {
     struct ibv_qp *qp;          /**< NULL: none */
     nicbarrier_wqe_word_t word; /**< the partner's word that this end writes */
-    uint64_t sent;              /**< the last epoch sent by the process */
-    unsigned under_way;         /**< writes by the process in flight */
+    unsigned under_way;         /**< writes by the process in flight: failures and questions */
     bool filling;               /**< requests have been posted without ringing the doorbell */
 } nicbarrier_end_t;
 
@@ -49,8 +48,7 @@ struct nicbarrier_net {
     nicbarrier_net_events_t events;
     nicbarrier_rule_t rule;
     nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
-    nicbarrier_chain_t chain; /**< used if the adapter takes the steps */
-    bool by_adapter;
+    nicbarrier_chain_t chain;
     bool connected, leaving;
     bool broken;    /**< a connection is broken */
     unsigned waits; /**< calls of progress since something came */
@@ -80,7 +78,7 @@ void nicbarrier_mlx5_enter(nicbarrier_net_t *net, uint64_t epoch);
 int nicbarrier_mlx5_progress(nicbarrier_net_t *net);
 /** Marks the group as failed, and notifies the members that write to this one. */
 void nicbarrier_mlx5_fail(nicbarrier_net_t *net);
-/** True if all epochs entered are complete and all messages have gone out. */
+/** True if all epochs entered are complete and the adapter has written all messages. */
 bool nicbarrier_mlx5_is_done(const nicbarrier_net_t *net);
 
 /* adapter.c */

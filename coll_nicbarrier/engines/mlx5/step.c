@@ -10,8 +10,6 @@
 #include "coll_nicbarrier/engines/mlx5/state.h"
 #include "common/support/bytes.h"
 
-/** Most epochs sent by the process in flight on a connection. */
-#define EPOCHS 2U
 /** Completions fetched at once. */
 #define BATCH 16
 /** The partners' adapters are checked after this many calls of progress without news. */
@@ -50,20 +48,6 @@ static bool write_word(nicbarrier_end_t *end, uint64_t id, const uint64_t *value
         return false;
     end->under_way++;
     return true;
-}
-
-/** Sends epochs if the process takes the steps. A later epoch stands for all before it. */
-static void send_epochs(nicbarrier_net_t *net)
-{
-    for (uint32_t k = 0; k < net->rule.nsteps; k++) {
-        nicbarrier_end_t *end = &net->out[k];
-
-        if (end->qp == NULL || net->rule.sent[k] == end->sent || end->under_way == EPOCHS ||
-            net->broken)
-            continue;
-        end->sent = net->rule.sent[k];
-        net->broken |= !write_word(end, end->sent << EPOCH_SHIFT | k, &end->sent);
-    }
 }
 
 /** Fills the ring of step k up to this epoch. */
@@ -138,8 +122,8 @@ static void take_completions(nicbarrier_net_t *net)
             const bool in = (wc[i].wr_id & IS_IN) != 0;
 
             net->broken |= wc[i].status != IBV_WC_SUCCESS;
-            if (in || !net->by_adapter)
-                (in ? net->in : net->out)[k].under_way--;
+            if (in)
+                net->in[k].under_way--;
             else
                 nicbarrier_chain_shown(&net->chain, k, wc[i].wr_id >> EPOCH_SHIFT);
         }
@@ -161,23 +145,13 @@ static int read_flags(nicbarrier_net_t *net)
  *  the process may do without the network up to it. */
 static uint64_t done(const nicbarrier_net_t *net)
 {
-    uint64_t least = net->rule.completed;
-
-    if (net->by_adapter)
-        return least < net->chain.posted ? least : net->chain.posted;
-    for (uint32_t k = 0; k < net->rule.nsteps; k++)
-        if (net->out[k].qp != NULL && net->out[k].sent < least)
-            least = net->out[k].sent;
-    return least;
+    return net->rule.completed < net->chain.posted ? net->rule.completed : net->chain.posted;
 }
 
 static void advance(nicbarrier_net_t *net)
 {
     (void)nicbarrier_rule_advance(&net->rule);
-    if (net->by_adapter)
-        fill_rings(net);
-    else
-        send_epochs(net);
+    fill_rings(net);
     const uint64_t completed = done(net);
     if (completed > atomic_load_explicit(&net->completed, memory_order_relaxed)) {
         atomic_store_explicit(&net->completed, completed, memory_order_release);
@@ -216,14 +190,11 @@ int nicbarrier_mlx5_progress(nicbarrier_net_t *net)
 
 bool nicbarrier_mlx5_is_done(const nicbarrier_net_t *net)
 {
-    bool sent = !net->by_adapter || nicbarrier_chain_written(&net->chain) >= net->rule.entered;
+    const bool sent = nicbarrier_chain_written(&net->chain) >= net->rule.entered;
     bool notified = true;
 
-    for (uint32_t k = 0; k < net->rule.nsteps; k++) {
-        sent &= net->by_adapter ||
-                (net->out[k].under_way == 0 && net->out[k].sent == net->rule.sent[k]);
+    for (uint32_t k = 0; k < net->rule.nsteps; k++)
         notified &= net->in[k].under_way == 0;
-    }
     return notified && (net->broken || atomic_load_explicit(&net->failed, memory_order_relaxed) ||
                         (sent && net->rule.completed == net->rule.entered));
 }

@@ -13,7 +13,8 @@
 
 /** Any thread may prepare and disconnect groups. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static STAILQ_HEAD(, nicbarrier_put_flags) idle = STAILQ_HEAD_INITIALIZER(idle);
+static STAILQ_HEAD(list, nicbarrier_put_flags) idle = STAILQ_HEAD_INITIALIZER(idle),
+                                               others = STAILQ_HEAD_INITIALIZER(others);
 static int n_idle;
 
 static nicbarrier_put_flags_t *make(void)
@@ -39,7 +40,6 @@ static nicbarrier_put_flags_t *take(void)
     }
     if (flags == NULL)
         return NULL;
-    flags->tag = flags->tag % (NICBARRIER_PUT_TAGS - 1) + 1;
     for (int k = 0; k < NICBARRIER_RULE_STEPS; k++)
         atomic_store_explicit(&flags->flag[k].word, 0, memory_order_relaxed);
     return flags;
@@ -56,14 +56,18 @@ nicbarrier_put_flags_t *nicbarrier_put_flags_take(void)
 void nicbarrier_put_flags_give(nicbarrier_put_flags_t *flags)
 {
     pthread_mutex_lock(&lock);
-    STAILQ_INSERT_TAIL(&idle, flags, next);
-    n_idle++;
+    if (flags->done)
+        STAILQ_INSERT_TAIL(&idle, flags, next);
+    else
+        STAILQ_INSERT_TAIL(&others, flags, next);
+    n_idle += flags->done;
     pthread_mutex_unlock(&lock);
 }
 
 void nicbarrier_put_flags_close(void)
 {
     nicbarrier_put_flags_t *flags;
+    STAILQ_CONCAT(&idle, &others);
     while ((flags = STAILQ_FIRST(&idle)) != NULL) {
         STAILQ_REMOVE_HEAD(&idle, next);
         onic_region_leave(flags->region);

@@ -19,7 +19,6 @@
 #include <stdlib.h>
 
 #include "coll_nicbarrier/schedule/schedule.h"
-#include "common/support/bytes.h"
 #include "common/transport/ucx/adapters.h"
 #include "common/transport/transport.h"
 
@@ -142,9 +141,6 @@ static void put_close(void)
     }
 }
 
-/** Bytes of an endpoint before the description of the region: the tag. */
-#define HEAD_BYTES 4U
-
 static int put_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_p, void *bytes,
                        uint32_t *len_p, nicbarrier_reason_t *why)
 {
@@ -159,17 +155,16 @@ static int put_prepare(const nicbarrier_group_t *group, nicbarrier_net_t **net_p
         free(net);
         return -1;
     }
-    onic_put32(bytes, net->flags->tag);
-    size_t len = onic_region_describe(net->flags->region, (char *)bytes + HEAD_BYTES,
-                                      NICBARRIER_ENDPOINT_MAX - HEAD_BYTES);
+    const size_t len = onic_region_describe(net->flags->region, bytes, NICBARRIER_ENDPOINT_MAX);
     if (len == 0) {
         nicbarrier_reason(why, "UCX's address and memory key are longer than %d bytes",
                           NICBARRIER_ENDPOINT_MAX);
+        net->flags->done = true;
         nicbarrier_put_flags_give(net->flags);
         free(net);
         return -1;
     }
-    *len_p = HEAD_BYTES + (uint32_t)len;
+    *len_p = (uint32_t)len;
     *net_p = net;
     return 0;
 }
@@ -180,13 +175,11 @@ static int open_outlet(nicbarrier_net_t *net, nicbarrier_outlet_t *out,
 {
     const nicbarrier_endpoint_t *endpoint = nicbarrier_endpoint_of(endpoints, step->send_to);
     int rc = 0;
-    if (endpoint == NULL || endpoint->len < HEAD_BYTES)
+    if (endpoint == NULL)
         return nicbarrier_reason(why, "the endpoint of member %d is missing", (int)step->send_to);
     out->net = net;
     out->offset = step->send_at * sizeof(nicbarrier_put_flag_t);
-    out->tag = onic_get32(endpoint->bytes) % NICBARRIER_PUT_TAGS;
-    out->remote =
-        onic_remote_open(NULL, endpoint->bytes + HEAD_BYTES, endpoint->len - HEAD_BYTES, &rc);
+    out->remote = onic_remote_open(NULL, endpoint->bytes, endpoint->len, &rc);
     if (out->remote == NULL)
         return nicbarrier_reason(why, "UCX cannot put to member %d of %d (%d)", (int)step->send_to,
                                  net->group.n, rc);
@@ -265,6 +258,8 @@ static void put_disconnect(nicbarrier_net_t *net)
      * afterwards. */
     onic_transport_lock();
     net->flags = NULL;
+    flags->done =
+        net->rule.completed > 0 && net->rule.completed == net->rule.entered && !net->rule.failed;
     if (connected) {
         net->state = NICBARRIER_PUT_LEAVING;
         (void)progress_all();

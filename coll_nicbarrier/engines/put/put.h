@@ -20,13 +20,13 @@
 /* ---- flags: flags.c -------------------------------------------------------------------------
  *
  * The flags of a group are a registered region, which is reused by later groups, so memory use
- * follows the number of groups at a time. It is not known when the last put into a region has
- * arrived, so regions are reused in the order in which they became idle, and only while many others
- * are idle. An even later put (from a member that learns late that a group has failed) is
- * recognised by its tag: each word carries the tag that the flags' owner has chosen for the group.
+ * follows the number of groups at a time. A group in which all epochs are complete has got all
+ * words of its partners; only one that learns afterwards that the group has failed puts another
+ * one. So regions are reused in the order in which they became idle, and only while many others are
+ * idle; and never those of groups that have failed or were left before they were complete.
  */
 
-/** A flag, alone on its cache lines: 0, or a word of the rule (rule.h) with a tag. */
+/** A flag, alone on its cache lines: a word of the rule (rule.h). */
 typedef struct nicbarrier_put_flag {
     _Alignas(128) _Atomic uint64_t word;
 } nicbarrier_put_flag_t;
@@ -35,41 +35,18 @@ typedef struct nicbarrier_put_flag {
 typedef struct nicbarrier_put_flags {
     nicbarrier_put_flag_t *flag;
     onic_region_t *region;
-    uint32_t tag;                            /**< carried by the words of the current group */
-    STAILQ_ENTRY(nicbarrier_put_flags) next; /**< in the list of idle regions */
+    bool done;                               /**< no more words come: may be used again */
+    STAILQ_ENTRY(nicbarrier_put_flags) next; /**< in the list of idle regions, or of others */
 } nicbarrier_put_flags_t;
 
 /** Zeroed flags for a group. NULL if there is no memory that can be put into. These functions must
  *  not be called with the transport lock held. */
 nicbarrier_put_flags_t *nicbarrier_put_flags_take(void);
-/** Returns flags that this process no longer reads. */
+/** Returns flags that this process no longer reads; `done` is set. */
 void nicbarrier_put_flags_give(nicbarrier_put_flags_t *flags);
 /** Frees all flags, which have been given back. Called before the transport is closed, which keeps
  *  their memory until no more puts can come. */
 void nicbarrier_put_flags_close(void);
-
-/** A word in a flag consists, from the highest bit, of the failure bit (rule.h), the tag and the
- * epoch. So the greater of two words of a group is the newer one. With a barrier each microsecond
- * the epochs last for nine years. */
-#define NICBARRIER_PUT_TAG_SHIFT 48
-#define NICBARRIER_PUT_TAGS      32768
-#define NICBARRIER_PUT_EPOCH_MAX ((UINT64_C(1) << NICBARRIER_PUT_TAG_SHIFT) - 1)
-
-/** @param tag  1 .. NICBARRIER_PUT_TAGS - 1 */
-static inline uint64_t nicbarrier_put_mark(uint64_t word, uint32_t tag)
-{
-    return word | (uint64_t)tag << NICBARRIER_PUT_TAG_SHIFT;
-}
-
-static inline uint32_t nicbarrier_put_tag(uint64_t marked)
-{
-    return (uint32_t)(marked >> NICBARRIER_PUT_TAG_SHIFT) & (NICBARRIER_PUT_TAGS - 1);
-}
-
-static inline uint64_t nicbarrier_put_word(uint64_t marked)
-{
-    return marked & (NICBARRIER_WORD_FAILED | NICBARRIER_PUT_EPOCH_MAX);
-}
 
 /* ---- groups --------------------------------------------------------------------------------- */
 
@@ -79,7 +56,6 @@ typedef struct nicbarrier_outlet {
     uint64_t word;         /**< the word in flight; UCX reads it here */
     uint64_t wanted;       /**< the last word that must be put */
     uint64_t offset;       /**< of the partner's flag */
-    uint32_t tag;          /**< of words for that flag */
     bool busy;             /**< a put is in flight */
     bool lost;             /**< the partner cannot be reached: nothing more is put */
     nicbarrier_net_t *net;

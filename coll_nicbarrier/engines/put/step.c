@@ -96,7 +96,7 @@ static void post(nicbarrier_net_t *net, uint64_t steps)
     for (uint32_t k = 0; k < net->rule.nsteps; k++) {
         nicbarrier_outlet_t *out = &net->outlet[k];
         if (steps >> k & 1) {
-            out->wanted = nicbarrier_put_mark(nicbarrier_rule_word(&net->rule, k), out->tag);
+            out->wanted = nicbarrier_rule_word(&net->rule, k);
             send(out);
         }
     }
@@ -104,22 +104,15 @@ static void post(nicbarrier_net_t *net, uint64_t steps)
 
 /* ---- moving on ------------------------------------------------------------------------------ */
 
-/** Passes the flags to the rule. A late word of an earlier group fails this one, because it may
- * have overwritten one of its words. */
+/** Passes the flags to the rule. */
 static int read_flags(nicbarrier_net_t *net)
 {
     nicbarrier_rule_t *r = &net->rule;
     int events = 0;
     for (uint32_t k = 0; k < r->nsteps; k++) {
         const uint64_t word = atomic_load_explicit(&net->flags->flag[k].word, memory_order_acquire);
-        if ((r->waits >> k & 1) == 0 || word == 0)
-            continue;
-        if (nicbarrier_put_tag(word) != net->flags->tag) {
-            fail(net);
-        } else {
-            events +=
-                nicbarrier_rule_receive(r, k, nicbarrier_put_word(word)) == NICBARRIER_WORD_NEW;
-        }
+        if ((r->waits >> k & 1) != 0)
+            events += nicbarrier_rule_receive(r, k, word) == NICBARRIER_WORD_NEW;
     }
     if (r->failed)
         fail(net);
