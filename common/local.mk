@@ -14,7 +14,6 @@ common_libonic_core_la_SOURCES = \
 	common/model/table.c \
 	common/model/pipeline.c \
 	common/transport/row/address.c \
-	common/transport/row/credit.c \
 	common/pipeline/core/carrier.c \
 	common/pipeline/core/counters.c \
 	common/pipeline/core/pipe.c \

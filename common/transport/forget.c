@@ -7,7 +7,6 @@
  *  back when no component names it, it is known to have ended, and all that had come from it has
  *  been handled. It is looked for where communicators and windows with others are made and freed.
  */
-#include "common/transport/account.h"
 #include "common/transport/internal.h"
 
 #include <stdlib.h>
@@ -62,7 +61,6 @@ static void free_closed(void)
 
 static void forget(onic_peer_t *peer)
 {
-    onic_account_close(peer);
     onic_peer_remove(peer);
     peer->next_left = closing;
     closing = peer;

@@ -56,6 +56,7 @@ typedef struct onic_transport {
     bool closing;
     bool published;          /**< this process's address has been published */
     bool puts;               /**< the rows were started for puts, too */
+    uint64_t window;         /**< credit of each process of the job (row/credit.h) */
     bool shares_memory;      /**< the list of transports allows shared memory */
     opal_hash_table_t peers; /**< by onic_name; onic_peer_t */
     unsigned foreign;        /**< peers of other jobs */

@@ -62,7 +62,3 @@ ONIC_EXPORT int onic_rndv_recv(onic_rndv_t *rndv, void *buffer, size_t len, onic
 
 /** Sends and rendezvous receives of this process that are not complete yet. */
 ONIC_EXPORT unsigned onic_transport_outstanding(void);
-
-/** The memory of this process for what others send by credit (account.h), while the transport is
- *  open. */
-ONIC_EXPORT extern onic_credit_pool_t onic_credit_pool;

@@ -176,7 +176,7 @@ static int start_transport(const onic_transport_config_t *asked)
     onic_spare_begin();
     onic_transport.closing = false;
     onic_transport.published = false;
-    onic_credit_pool_init(&onic_credit_pool, config.memory, ompi_proc_world_size());
+    onic_transport.window = onic_credit_window(config.memory, (uint64_t)ompi_proc_world_size());
     onic_transport.puts = config.puts;
     onic_transport.header_max = onic_data_row()->header_max();
     rc = onic_peers_start();
@@ -283,11 +283,6 @@ int onic_transport_open(const onic_transport_config_t *config)
     int rc;
     pthread_mutex_lock(&open_mutex);
     require(config);
-    if (onic_transport.refs > 0) {
-        onic_transport_lock();
-        onic_credit_pool_enlarge(&onic_credit_pool, required.all.memory, ompi_proc_world_size());
-        onic_transport_unlock();
-    }
     rc = onic_transport.refs == 0 ? open_first() : start(false);
     if (rc == OMPI_SUCCESS)
         onic_transport.refs++;

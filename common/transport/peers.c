@@ -87,6 +87,16 @@ static onic_peer_t *find_peer(uint64_t name)
                : NULL;
 }
 
+/** The credit of a new peer, by whose address this process may send so many bytes at first. */
+static void open_account(onic_peer_t *peer, uint64_t published)
+{
+    /* Processes of other jobs come on top of the memory that those of the job share. */
+    const uint64_t mine = peer->foreign ? ONIC_CREDIT_LEAST : onic_transport.window;
+
+    peer->account.credit.limit = peer->foreign ? ONIC_CREDIT_LEAST : published;
+    peer->account.sender = (onic_credit_user_t){.window = mine, .told = mine};
+}
+
 /** The peer of that address, added if need be. NULL where memory is exhausted. */
 static onic_peer_t *add_peer(const onic_address_t *a)
 {
@@ -96,9 +106,9 @@ static onic_peer_t *add_peer(const onic_address_t *a)
     peer->name = a->name;
     peer->self = onic_transport.self == NULL;
     peer->foreign = a->name >> 32 != onic_transport.job;
+    open_account(peer, a->credit);
     peer->cma_id = a->cma_id;
     peer->queues = a->queues;
-    peer->account.credit.limit = a->credit;
     peer->address_len = a->ucx_len;
     memcpy(peer->address, a->ucx, a->ucx_len);
     if (opal_hash_table_set_value_uint64(&onic_transport.peers, peer->name, peer) != OPAL_SUCCESS) {
@@ -165,7 +175,7 @@ bool onic_peer_is_self(const onic_peer_t *peer)
 static onic_address_t my_address(void)
 {
     onic_address_t a = {
-        .name = onic_here.name, .credit = onic_credit_pool.first, .cma_id = onic_here.id};
+        .name = onic_here.name, .credit = onic_transport.window, .cma_id = onic_here.id};
 
     for (const onic_row_t *const *row = onic_rows; *row != NULL; row++)
         if ((*row)->describe != NULL)

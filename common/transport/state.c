@@ -15,7 +15,6 @@
 #include "ompi/constants.h"
 
 onic_transport_t onic_transport;
-onic_credit_pool_t onic_credit_pool;
 
 /* ---- lock ----------------------------------------------------------------------------------- */
 

@@ -46,7 +46,7 @@ static onic_param_t params[] = {
     NUMBER(memory, 20, 64, 1, 1 << 20,
            "Mebibytes of this process's memory for messages of others: those that wait for a lock, "
            "replies to them, and with pml_superpipe, whose parameter of this name counts where it "
-           "is larger, messages that came before their receive. At least 17 KiB for each process "
+           "is larger, messages that came before their receive. At least 24 KiB for each process "
            "of the job"),
     NUMBER(area, 10, 0, 0, 1 << 20,
            "Kibibytes of the receive buffers through which method pipeline brings data to this "

@@ -233,8 +233,6 @@ static int end_lost_of(nicstride_module_t *m)
         /* Rank 0 passes this process's part in the window's lock on to others. */
         if (i == 0 && local < 0 && p != NULL && onic_peer_is_lost(p->peer))
             (void)nicstride_stay_leave(&nicstride_ctl(m, m->node.me)->stay);
-        if (p != NULL && onic_peer_is_lost(p->peer))
-            onic_peer_forget_credit(p->peer);
         if (p == NULL || !is_awaited(p) || !onic_peer_lost(p->peer))
             continue;
         nicstride_peer_end_locked(p);

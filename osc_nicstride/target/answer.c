@@ -15,7 +15,7 @@ void nicstride_freed_locked(nicstride_peer_t *p, const nicstride_msg_t *msg)
     const uint64_t kept = nicstride_msg_kept(msg);
 
     if (kept > 0)
-        onic_credit_freed(p->peer, p->account, kept, false);
+        onic_account_freed(p->peer, p->account, kept);
 }
 
 /** Counts a message as applied. True if an acknowledgement is due, of `*count_p` and `*error_p`. */

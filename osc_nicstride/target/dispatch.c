@@ -378,7 +378,7 @@ static void one_message(const void *header, size_t header_len, const void *data,
     }
     const uint64_t kept = nicstride_msg_kept(&msg);
     if (kept > 0)
-        onic_credit_arrived(in.p->peer, in.p->account, kept, false);
+        onic_account_arrived(in.p->account, kept);
     /* This cannot be satisfied yet, so an acknowledgement goes out only with the message's
      * effect. */
     if (msg.count != 0 && holds(&msg, NICSTRIDE_OPERATES))

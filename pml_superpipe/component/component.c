@@ -40,7 +40,7 @@ static onic_param_t params[] = {
            "asked for, by credit: all of it, or what can be sent while the answer is awaited"),
     NUMBER(memory, 20, 64, 1, 1 << 20,
            "Mebibytes that messages which brought their data before their receive may take up in "
-           "this process, of all senders together; at least 17 KiB for each process of the job. "
+           "this process, of all senders together; at least 24 KiB for each process of the job. "
            "Without credit a message is announced, and its data stays with its sender"),
     NUMBER(buffered, 10, 16384, 0, 1 << 20,
            "Kibibytes that copies of short messages without credit may take up at their sender, "

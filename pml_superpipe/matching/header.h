@@ -34,9 +34,7 @@ typedef enum superpipe_kind {
 /** Flags of envelopes. */
 enum {
     /** The sender waits for a receive. EAGER: its handle, 8 bytes, takes the place of the offer. */
-    SUPERPIPE_SYNCHRONOUS = 1,
-    /** RTS: a message that would have been EAGER, but had no credit. */
-    SUPERPIPE_NO_CREDIT = 2
+    SUPERPIPE_SYNCHRONOUS = 1
 };
 
 /** Credit that a message costs besides its payload, in bytes: its record at a receiver that does

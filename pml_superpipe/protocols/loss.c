@@ -105,7 +105,6 @@ static void end_lost_locked(void)
         }
         p->lost = true;
         superpipe_early_drop_locked(p);
-        onic_peer_forget_credit(p->peer);
         end_posted_locked(p);
     }
     if (all)

@@ -41,7 +41,6 @@ superpipe_peer_t *superpipe_peer_locked(onic_peer_t *peer)
     TAILQ_INIT(&p->early);
     LIST_INSERT_HEAD(&superpipe.peers, p, of_all);
     p->account = onic_peer_account(peer);
-    onic_peer_meet(peer);
     if (!p->self)
         superpipe_send_control_locked(p, SUPERPIPE_KIND_NUMBER, p->number, 0);
     return p;

@@ -139,11 +139,11 @@ void superpipe_break_locked(superpipe_peer_t *p, const char *why);
 /** Returns credit: this many bytes sent by the peer have been handled. */
 static inline void superpipe_came_locked(superpipe_peer_t *p, uint64_t bytes)
 {
-    onic_credit_arrived(p->peer, p->account, bytes, true);
+    onic_account_arrived(p->account, bytes);
 }
 static inline void superpipe_freed_locked(superpipe_peer_t *p, uint64_t bytes)
 {
-    onic_credit_freed(p->peer, p->account, bytes, true);
+    onic_account_freed(p->peer, p->account, bytes);
 }
 
 /* ---- unexpected.c ---------------------------------------------------------------------------- */

@@ -163,8 +163,6 @@ ONIC_INLINE void on_envelope_locked(superpipe_peer_t *from, const superpipe_inco
 
     if (in->prefix.kind == SUPERPIPE_KIND_EAGER)
         superpipe_came_locked(from, SUPERPIPE_RECORD + in->bytes);
-    if ((in->prefix.flags & SUPERPIPE_NO_CREDIT) != 0)
-        onic_credit_lacks(from->peer, from->account, SUPERPIPE_RECORD + in->offer.length);
     if (c == NULL) {
         m = superpipe_unexpected_locked(from, in);
         if (m != NULL)

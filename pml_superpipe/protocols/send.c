@@ -46,7 +46,6 @@ static int send_rts_locked(superpipe_request_t *r, const superpipe_channel_t *c,
     if (r->handle == 0)
         return OMPI_ERR_OUT_OF_RESOURCE;
     superpipe_counters.announced++;
-    superpipe_counters.no_credit += (flags & SUPERPIPE_NO_CREDIT) != 0;
     return superpipe_send_header_locked(r, &header, sizeof(header), false);
 }
 
@@ -83,7 +82,8 @@ static int send_locked(superpipe_request_t *r)
         if (rc < 0)
             onic_credit_return(credit, cost);
     } else {
-        rc = send_rts_locked(r, c, sequence, SUPERPIPE_NO_CREDIT, 0);
+        superpipe_counters.no_credit++;
+        rc = send_rts_locked(r, c, sequence, 0, 0);
     }
     if (rc >= 0)
         c->match.sent[r->rank]++;

@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     FUZZ_CHECK(in.prefix.kind != SUPERPIPE_KIND_CTS || in.prefix.protocol < SUPERPIPE_PROTOCOLS);
     FUZZ_CHECK(in.early <= in.offer.length && in.early <= SUPERPIPE_EARLY_MAX);
     FUZZ_CHECK(in.prefix.kind != SUPERPIPE_KIND_EAGER ||
-               (in.prefix.flags & SUPERPIPE_NO_CREDIT) == 0);
+               (in.prefix.flags & ~SUPERPIPE_SYNCHRONOUS) == 0);
     FUZZ_CHECK(superpipe_decode(&again, data, len, NULL, 0, false));
     FUZZ_CHECK(memcmp(&in, &again, sizeof(in)) == 0);
     return 0;

@@ -98,7 +98,7 @@ START_TEST(flags)
 {
     const size_t len = pml_message(SUPERPIPE_KIND_EAGER, 0, bytes);
 
-    bytes[9] = SUPERPIPE_NO_CREDIT;
+    bytes[9] = 0x2;
     ck_assert(decodes(len) && in.prefix.flags == 0 && in.early == 0);
 }
 END_TEST

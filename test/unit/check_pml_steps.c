@@ -20,7 +20,7 @@ enum {
     /* For each message or receive: put in and found in up to four places, tables that grow. */
     STEPS = 16,
     PAYLOAD = 1000,
-    POOL = 1 << 20
+    WINDOW = 1 << 20
 };
 
 static superpipe_comm_t comm;
@@ -251,41 +251,34 @@ END_TEST
 
 static bool has_payload[MANY];
 
-/** A message that the sender has credit for takes its payload along; header only, it asks. */
-static void send_one(onic_credit_t *credit, onic_credit_pool_t *pool, onic_credit_user_t *sender,
-                     uint32_t i, int32_t tag)
+/** A message that the sender has credit for takes its payload along. */
+static void send_one(onic_credit_t *credit, onic_credit_user_t *sender, uint32_t i, int32_t tag)
 {
-    has_payload[i] = onic_credit_take(credit, PAYLOAD, 0);
+    has_payload[i] = onic_credit_take(credit, PAYLOAD, ONIC_CREDIT_FLOOR);
     UNIT_CHECK(!arrive(i, 0, tag, i));
-    if (has_payload[i])
-        onic_credit_pool_arrived(pool, sender, PAYLOAD, true);
-    else if (onic_credit_pool_lacks(pool, sender, PAYLOAD))
-        onic_credit_raise(credit, onic_credit_pool_grant(pool, sender, true));
+    sender->arrived += has_payload[i] ? PAYLOAD : 0;
 }
 
 /* Isends of one process, all of them before the first receive, which are in reverse order: bounded
  * payload, every header, few steps, and afterwards there is credit again. */
 START_TEST(sends_in_reverse)
 {
-    onic_credit_t credit = {0};
-    onic_credit_user_t sender = {.limit = 0};
-    onic_credit_pool_t pool;
+    onic_credit_t credit = {.limit = WINDOW};
+    onic_credit_user_t sender = {.window = WINDOW, .told = WINDOW};
     uint64_t with_payload = 0;
 
     begin(1);
-    pool = (onic_credit_pool_t){.bytes = POOL};
     for (uint32_t i = 0; i < MANY; i++) {
-        send_one(&credit, &pool, &sender, i, i % 10 == 9 ? -(int32_t)i : (int32_t)i);
+        send_one(&credit, &sender, i, i % 10 == 9 ? -(int32_t)i : (int32_t)i);
         with_payload += has_payload[i];
-        UNIT_CHECK(with_payload * PAYLOAD <= pool.held && pool.held <= POOL);
     }
-    ck_assert_uint_eq(with_payload, POOL / 2 / PAYLOAD);
+    ck_assert_uint_eq(with_payload, (WINDOW - ONIC_CREDIT_FLOOR) / PAYLOAD);
     for (uint32_t i = MANY; i-- > 0;) {
         post_for(0, i);
-        if (has_payload[i] && onic_credit_pool_freed(&pool, &sender, PAYLOAD, true))
-            onic_credit_raise(&credit, onic_credit_pool_grant(&pool, &sender, true));
+        if (has_payload[i] && onic_credit_freed(&sender, PAYLOAD))
+            onic_credit_raise(&credit, onic_credit_limit(&sender));
     }
-    UNIT_CHECK(onic_credit_take(&credit, POOL / 4, 0));
+    UNIT_CHECK(onic_credit_take(&credit, (WINDOW - ONIC_CREDIT_FLOOR) / 2, ONIC_CREDIT_FLOOR));
     end();
 }
 END_TEST

@@ -21,7 +21,9 @@ typedef struct onic_transport_config {
     size_t queues;       /**< bytes of memory through which processes of the node send messages to
                               this one, of all together; 0: by UCX. The first component that
                               opens the transport decides, for all */
-    size_t memory;       /**< bytes of this process for what others send by credit (account.h) */
+    size_t memory;       /**< bytes of this process for what others send by credit (credit.h), which
+                              those of the job share. The first component that opens the transport
+                              decides, for all */
     bool puts; /**< puts and gets (put.h) are to be had: whoever opens the transport first decides.
                     Once asked for it is so whenever the transport is opened */
     bool publish; /**< for onic_transport_get_peer: this process's address is published when the
