@@ -56,7 +56,6 @@ osc_nicstride_libnicstride_methods_la_SOURCES = \
 	osc_nicstride/target/access.c \
 	osc_nicstride/target/answer.c \
 	osc_nicstride/target/dispatch.c \
-	osc_nicstride/target/keys.c \
 	osc_nicstride/window/control.c \
 	osc_nicstride/window/hold.c \
 	osc_nicstride/window/op.c \

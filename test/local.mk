@@ -27,7 +27,6 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_completion \
 	test/unit/check_handle \
 	test/unit/check_layout_cache \
-	test/unit/check_ask \
 	test/unit/check_guard \
 	test/unit/check_keys \
 	test/unit/check_layout \
@@ -136,7 +135,6 @@ test_unit_check_credit_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_completion_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
 test_unit_check_layout_cache_LDADD = $(unit_ldadd)
-test_unit_check_ask_LDADD = $(unit_ldadd)
 test_unit_check_guard_LDADD = $(check_libs)
 test_unit_check_spare_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_keys_LDADD = $(unit_ldadd)

@@ -78,14 +78,9 @@ static onic_param_t params[] = {
     NUMBER(tcp_segment, 0, 262144, 0, 1048576,
            "Bytes of one fragment over TCP; 0 leaves it to UCX. UCX_TCP_TX_SEG_SIZE and "
            "UCX_TCP_RX_SEG_SIZE in the environment win"),
-    NUMBER(key_piece, 20, 16, 1, 1 << 20,
-           "Mebibytes of a window that are registered at once for an adapter, when the first "
-           "process asks for a key for any of them; other messages are handled before the next. "
-           "Registered memory is locked until the window is freed"),
     NUMBER(nic_connections, 0, 64, 2, ONIC_RC_MOST,
            "Connections that method nic opens at most, each to one process, and as many that it "
-           "takes from others. One that has not been used for long makes room for another one; "
-           "processes that find no room send messages"),
+           "takes from others. What finds no room goes by message"),
     NUMBER(nic_memory, 20, 1024, 1, 1 << 20,
            "Mebibytes of this process's own buffers that method nic keeps registered with the "
            "adapter, and so locked, at most. What needs more goes by message"),

@@ -51,13 +51,13 @@ void nicstride_window_destroy(nicstride_module_t *m)
     give_peers(m);
     onic_transport_lock();
     nicstride_forget_accesses_locked(m);
-    nicstride_withdraw_all_locked(m);
+    nicstride_withdraw_locked(m);
     nicstride_thin_used_locked(m, true);
     for (int i = 0; m->peer != NULL && i < m->size; i++) {
         if (m->peer[i] == NULL)
             continue;
         nicstride_drop_waiting_locked(m->peer[i]);
-        nicstride_rkey_cache_free_locked(m->peer[i]);
+        nicstride_keys_free_locked(m->peer[i]);
         nicstride_peer_free_locked(m->peer[i]);
     }
     onic_transport_unlock();

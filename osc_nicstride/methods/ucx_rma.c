@@ -30,12 +30,6 @@ typedef struct puts {
     uint64_t flushing; /**< the puts that the flush under way is for; 0: there is none */
 } puts_t;
 
-/** A read of a dynamic window's word, before an operation: the operation's `of_row`. */
-typedef struct reading {
-    uint64_t generation; /**< the generation for which there are keys */
-    uint64_t word;       /**< the value read from the word */
-} reading_t;
-
 /** What goes with the question for keys: it says that this process understands what this file
  *  writes. */
 static const unsigned char form = 1;
@@ -68,32 +62,38 @@ static bool usable(nicstride_peer_t *p)
     return onic_transport_puts() && (is_forced() || onic_peer_puts_by_rdma(p->peer));
 }
 
-static void *register_memory(nicstride_module_t *m, void *base, uint64_t bytes)
+static size_t ask(nicstride_peer_t *p, void *bytes, size_t cap)
 {
-    (void)m;
+    (void)p;
+    (void)cap;
+    *(unsigned char *)bytes = form;
+    return sizeof(form);
+}
+
+static size_t answer(nicstride_peer_t *p, void *memory, const void *question, size_t len,
+                     void *bytes, size_t cap)
+{
+    (void)p;
+    (void)question;
+    (void)len;
+    return onic_region_key_locked(memory, bytes, cap);
+}
+
+static void *take_key(nicstride_peer_t *p, const void *bytes, size_t len)
+{
+    int rc;
+
+    return onic_remote_open(p->peer, bytes, len, &rc);
+}
+
+static void *register_memory(void *base, uint64_t bytes)
+{
     return onic_region_over_locked(base, bytes);
 }
 
 static void withdraw(void *memory)
 {
     onic_region_free_locked(memory);
-}
-
-static size_t offer(nicstride_peer_t *p, void *memory, void *bytes, size_t cap)
-{
-    (void)p;
-    if (memory != NULL)
-        return onic_region_key_locked(memory, bytes, cap);
-    *(unsigned char *)bytes = form;
-    return sizeof(form);
-}
-
-static void *take_key(nicstride_peer_t *p, const nicstride_span_t *span, const void *bytes,
-                      size_t len)
-{
-    int rc;
-
-    return span != NULL ? onic_remote_open(p->peer, bytes, len, &rc) : NULL;
 }
 
 static void drop(void *key)
@@ -104,28 +104,10 @@ static void drop(void *key)
 static const nicstride_rkey_ops_t rkey_ops = {.usable = usable,
                                               .register_memory = register_memory,
                                               .withdraw = withdraw,
-                                              .offer = offer,
+                                              .ask = ask,
+                                              .answer = answer,
                                               .accept = take_key,
                                               .drop = drop};
-
-/** Where the target's bytes begin in its window. */
-static uint64_t place(int64_t disp, const onic_layout_t *target)
-{
-    return (uint64_t)disp + (uint64_t)target->offset;
-}
-
-/** True if there are keys for all of the bytes, and for the word of a dynamic window. Asks the
- *  target for missing ones. */
-static bool has_keys_locked(nicstride_peer_t *p, uint64_t from, uint64_t size)
-{
-    const uint64_t end = from + size;
-    nicstride_span_t span;
-
-    for (uint64_t at = from; at < end; at = span.at + span.size)
-        if (nicstride_key_locked(p, ME, at, end, &span) == NULL)
-            return false;
-    return p->module->flavor != MPI_WIN_FLAVOR_DYNAMIC || nicstride_word_key_locked(p, ME) != NULL;
-}
 
 static bool reach(const nicstride_transfer_t *t)
 {
@@ -136,7 +118,7 @@ static bool reach(const nicstride_transfer_t *t)
         return false;
     onic_transport_lock();
     reaches = (is_forced() || onic_peer_puts_by_rdma(t->peer->peer)) &&
-              has_keys_locked(t->peer, place(t->disp, &t->target), t->target.size);
+              nicstride_key_locked(t->peer, ME) != NULL;
     onic_transport_unlock();
     return reaches;
 }
@@ -165,107 +147,44 @@ static void over_cb(void *arg, int status)
     nicstride_op_sent_cb(op, status);
 }
 
-/** Begins all parts of an operation, for which there are keys. False if UCX refuses any, such as
- *  read-only memory of the program: then everything goes by message. */
+/** Begins an operation, for which there is a key. False if UCX refuses it, for instance because
+ *  the program's memory is read-only: then it goes by message. */
 static bool begin(nicstride_op_t *op)
 {
+    nicstride_peer_t *p = op->peer;
     const bool get = op->type == NICSTRIDE_MSG_GET;
     char *here = get ? op->result_base + op->result.offset : op->origin_base + op->origin.offset;
-    const uint64_t at = place(op->disp, &op->target);
-    nicstride_peer_t *p = op->peer;
-    nicstride_span_t span;
+    const uint64_t there = (uint64_t)op->disp + (uint64_t)op->target.offset;
+    onic_remote_t *key = nicstride_key_locked(p, ME);
 
     if (!get)
         p->keys->begun[ME].put = ++puts_of(p)->begun;
-    for (uint64_t done = 0, n; done < op->size; done += n) {
-        onic_remote_t *key = nicstride_key_locked(p, ME, at + done, at + op->size, &span);
-        const uint64_t room = span.at + span.size - (at + done), left = op->size - done;
-
-        n = left < room ? left : room;
-        const uint64_t there = at + done - span.at;
-        const int rc = get ? onic_remote_get(key, there, here + done, n, over_cb, op)
-                           : onic_remote_put(key, there, here + done, n, NULL, over_cb, op);
-        if (rc < 0)
-            return false;
-        op->in_flight += rc == 0;
-        p->keys->begun[ME].under_way += rc == 0;
-    }
-    return true;
-}
-
-/** The word of a dynamic window was read: moves the data, or sends it by message if the keys are
- *  void. */
-static void read_cb(void *arg, int status)
-{
-    nicstride_op_t *op = arg;
-    nicstride_peer_t *p = op->peer;
-    const bool right = status == OMPI_SUCCESS && op->error == 0;
-    reading_t *r = op->of_row;
-    const bool is_void = r->word != r->generation;
-
-    op->of_row = NULL;
-    free(r);
-    if (right && is_void)
-        nicstride_rkey_cache_void_locked(p);
-    if (!right || (has_keys_locked(p, place(op->disp, &op->target), op->size) && begin(op))) {
-        over_cb(op, status);
-        return;
-    }
-    p->keys->begun[ME].under_way--;
-    op->in_flight--;
-    nicstride_op_by_message_locked(op);
-}
-
-/** Reads the word that counts generations before anything else. If an adapter gets a key of memory
- *  that was given back, it ends the connection, for gets and for puts. */
-static void read_word(nicstride_op_t *op, reading_t *r)
-{
-    nicstride_rkey_cache_t *ring = op->peer->keys;
-    int rc;
-
-    r->generation = ring->generation;
-    op->of_row = r;
-    op->in_flight = 1;
-    ring->begun[ME].under_way++;
-    rc = onic_remote_get(nicstride_word_key_locked(op->peer, ME), 0, &r->word, sizeof(r->word),
-                         read_cb, op);
-    if (rc != 0)
-        read_cb(op, rc < 0 ? rc : OMPI_SUCCESS);
+    const int rc = get ? onic_remote_get(key, there, here, op->size, over_cb, op)
+                       : onic_remote_put(key, there, here, op->size, NULL, over_cb, op);
+    op->in_flight += rc == 0;
+    p->keys->begun[ME].under_way += rc == 0;
+    return rc >= 0;
 }
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
 /** False if a thread flushes the peer: the operation must not overtake what that waits for. */
-static bool may_start(const nicstride_transfer_t *t)
+static bool may_start(nicstride_peer_t *p)
 {
-    nicstride_peer_t *p = t->peer;
-
     return puts_of(p) != NULL && !p->failed && !p->queue.flushing &&
-
-           has_keys_locked(p, place(t->disp, &t->target), t->target.size);
+           nicstride_key_locked(p, ME) != NULL;
 }
 
 static int start_locked(nicstride_transfer_t *t, bool *done_p)
 {
-    const bool dynamic = t->m->flavor == MPI_WIN_FLAVOR_DYNAMIC;
-    reading_t *r = NULL;
-    nicstride_op_t *op;
+    nicstride_op_t *op = may_start(t->peer) ? nicstride_op_of_locked(t, true) : NULL;
 
-    if (!may_start(t) || (dynamic && (r = calloc(1, sizeof(*r))) == NULL))
+    if (op == NULL)
         return OMPI_ERR_NOT_AVAILABLE;
-    op = nicstride_op_of_locked(t, true);
-    if (op == NULL) {
-        free(r);
-        return OMPI_ERR_NOT_AVAILABLE;
-    }
     op->sent = op->received = op->size;
     op->row = &nicstride_rdma;
     nicstride_op_enter_locked(t, op);
     *done_p = false;
-    if (dynamic) {
-        read_word(op, r);
-        return OMPI_SUCCESS;
-    }
     if (!begin(op)) {
         nicstride_op_by_message_locked(op);
         return OMPI_SUCCESS;

@@ -79,7 +79,6 @@ static int mpi_detach(ompi_win_t *win, const void *base)
     onic_transport_lock();
     s = nicstride_regions_detach(&m->regions, (uint64_t)(uintptr_t)base);
     show(m);
-    nicstride_withdraw_detached_locked(m);
     onic_transport_unlock();
     nicstride_wait(NULL, NICSTRIDE_POLL, is_unused, m);
     return region_error(m, "MPI_Win_detach", s, base, 0);

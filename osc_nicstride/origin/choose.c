@@ -180,8 +180,7 @@ static unsigned way_of(const nicstride_transfer_t *t, nicstride_method_t method)
                                                                                : NICSTRIDE_WAY_TURN;
     if (row->flush == NULL)
         return NICSTRIDE_WAY_NOW;
-    return row->in_order && t->m->flavor != MPI_WIN_FLAVOR_DYNAMIC ? NICSTRIDE_WAY_ROW + method
-                                                                   : NICSTRIDE_WAY_LOOSE;
+    return row->in_order ? NICSTRIDE_WAY_ROW + method : NICSTRIDE_WAY_LOOSE;
 }
 
 /** Starts the transfer, after earlier writes that it would overtake have landed. */

@@ -131,24 +131,12 @@ const char *nicstride_msg_decode(const void *buf, size_t len, uint64_t payload_l
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-_Static_assert(sizeof(nicstride_span_t) == NICSTRIDE_KEYS_HEAD, "a span is the head");
-
 /** What precedes the bytes of a blob. */
 typedef struct blob_head {
-    uint8_t row;
-    uint8_t part;
-    uint16_t len;
+    uint16_t row, len;
 } blob_head_t;
 
 _Static_assert(sizeof(blob_head_t) == NICSTRIDE_BLOB_HEAD, "no gaps");
-
-void nicstride_keys_begin(nicstride_keys_t *k, const nicstride_span_t *span)
-{
-    const nicstride_span_t none = {0};
-
-    memcpy(k->bytes, span != NULL ? span : &none, sizeof(*span));
-    k->len = sizeof(*span);
-}
 
 void *nicstride_keys_room(nicstride_keys_t *k, size_t *cap_p)
 {
@@ -158,9 +146,9 @@ void *nicstride_keys_room(nicstride_keys_t *k, size_t *cap_p)
     return *cap_p > 0 ? k->bytes + k->len + sizeof(blob_head_t) : NULL;
 }
 
-void nicstride_keys_add(nicstride_keys_t *k, unsigned row, nicstride_part_of_t part, size_t len)
+void nicstride_keys_add(nicstride_keys_t *k, unsigned row, size_t len)
 {
-    const blob_head_t head = {(uint8_t)row, (uint8_t)part, (uint16_t)len};
+    const blob_head_t head = {(uint16_t)row, (uint16_t)len};
 
     if (len == 0)
         return;
@@ -178,30 +166,7 @@ bool nicstride_keys_next(const void *bytes, size_t len, size_t *at_p, nicstride_
     memcpy(&head, at, sizeof(head));
     if (head.len == 0 || head.len > len - *at_p - sizeof(head))
         return false;
-    *blob =
-        (nicstride_blob_t){head.row, (nicstride_part_of_t)head.part, at + sizeof(head), head.len};
+    *blob = (nicstride_blob_t){head.row, at + sizeof(head), head.len};
     *at_p += sizeof(head) + head.len;
     return true;
-}
-
-const char *nicstride_keys_check(const void *bytes, size_t len, nicstride_span_t *span)
-{
-    size_t at = NICSTRIDE_KEYS_HEAD;
-    nicstride_blob_t blob;
-
-    if (len < sizeof(*span) || len > NICSTRIDE_KEYS_MAX)
-        return "not of the length of keys";
-    memcpy(span, bytes, sizeof(*span));
-    if (span->size > UINT64_MAX - span->at)
-        return "a region that wraps around";
-    while (nicstride_keys_next(bytes, len, &at, &blob))
-        continue;
-    return at == len ? NULL : "a blob that does not end with the message";
-}
-
-nicstride_span_t nicstride_piece_of(const nicstride_span_t *region, uint64_t at, uint64_t piece)
-{
-    const uint64_t from = (at - region->at) / piece * piece, left = region->size - from;
-
-    return (nicstride_span_t){region->at + from, left < piece ? left : piece, region->generation};
 }

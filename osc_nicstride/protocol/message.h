@@ -23,7 +23,7 @@
 #include "osc_nicstride/protocol/limits.h"
 
 /** Must be changed whenever messages or keys change in a way that no size shows. */
-#define NICSTRIDE_MSG_FORM 9
+#define NICSTRIDE_MSG_FORM 10
 
 typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_PUT = 1,  /**< layout, payload: write len bytes at packed position offset */
@@ -52,8 +52,8 @@ typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_COMPLETE, /**< access epoch to you is complete; count: messages sent in all */
     NICSTRIDE_MSG_FENCE,  /**< between the first processes of nodes (fence.h): op is the step, count
                              the number, dtype 1 if it is bad; status: a process was lost */
-    NICSTRIDE_MSG_KEYS,   /**< payload, inline: see below; op 0: asks for keys for the window's byte
-                             `disp`, or for an address; op 1: the answer */
+    NICSTRIDE_MSG_KEYS,   /**< payload, inline: see below; op 0: asks for keys of the window; op 1:
+                             the answer */
     NICSTRIDE_MSG_LAYOUT, /**< op 1: the target has the list with the id `count`
                              (peer_layout_cache.h); op 0: it will not have it */
     NICSTRIDE_MSG_ROWS,   /**< types from this one to LAST belong to rows: payload, inline */
@@ -271,73 +271,40 @@ static inline bool nicstride_batch_next(const void *bytes, size_t len, size_t *a
 /* ---- keys ---------------------------------------------------------------------------------------
  *
  * What processes tell each other about their memory so that an adapter can reach it: the contents
- * of NICSTRIDE_MSG_KEYS. An origin asks for a place in a target's window. The target answers with
- * the region around it, and for each method with keys a blob that only the method's row
- * understands. Question and answer may carry one blob of each row.
+ * of NICSTRIDE_MSG_KEYS. An origin asks a target, which answers with a blob of each method that has
+ * a key for its window. Only the method's row understands the blob. Question and answer may carry
+ * one blob of each row; an answer without any refuses.
  *
- *     at (8 bytes)  size (8)  generation (8)  { row (1)  part (1)  length (2)  blob }*
+ *     { row (2 bytes)  length (2)  blob }*
  *
- * Host byte order. No blob is empty; blobs of unknown rows are skipped. A question names no region,
- * nor does an answer that refuses. Pure; lengths are checked. */
-
-/** A range of bytes in a window, or in an address space if the window is dynamic. */
-typedef struct nicstride_span {
-    uint64_t at; /**< offset from the window's base, or an address */
-    uint64_t size;
-    uint64_t generation; /**< dynamic windows: the generation when the range was told */
-} nicstride_span_t;
-
-/** What a blob describes. */
-typedef enum nicstride_part_of {
-    NICSTRIDE_OF_REGION, /**< the region; in a question: the process that asks */
-    NICSTRIDE_OF_WORD,   /**< dynamic windows: the word that counts the window's generations */
-    NICSTRIDE_PARTS
-} nicstride_part_of_t;
+ * Host byte order. No blob is empty; blobs of unknown rows are skipped. Pure; lengths are
+ * checked. */
 
 /** A blob within a message. */
 typedef struct nicstride_blob {
     unsigned row;
-    nicstride_part_of_t part;
     const void *bytes;
     size_t len;
 } nicstride_blob_t;
 
 /** The longest message. A row has some hundred bytes to say. */
 #define NICSTRIDE_KEYS_MAX 4096
-/** Bytes before the first blob, and before the contents of each. */
-#define NICSTRIDE_KEYS_HEAD 24
+/** Bytes before the contents of each blob. */
 #define NICSTRIDE_BLOB_HEAD 4
 
-/** A message being built. */
+/** A message being built. Zero-initialise `len`. */
 typedef struct nicstride_keys {
     size_t len;
     unsigned char bytes[NICSTRIDE_KEYS_MAX];
 } nicstride_keys_t;
-
-/** Begins a message; `span` NULL: it names no region. */
-void nicstride_keys_begin(nicstride_keys_t *k, const nicstride_span_t *span);
 
 /** Where the next blob's contents are to be written; `*cap_p` is the room, or 0 if there is
  *  none. */
 void *nicstride_keys_room(nicstride_keys_t *k, size_t *cap_p);
 
 /** Adds the blob that was written there, of `len` bytes; 0: there is no blob. */
-void nicstride_keys_add(nicstride_keys_t *k, unsigned row, nicstride_part_of_t part, size_t len);
+void nicstride_keys_add(nicstride_keys_t *k, unsigned row, size_t len);
 
-/** Checks the lengths in a message. `span` gets the region, of size 0 if there is none. NULL, or a
- *  text that says what is wrong. */
-const char *nicstride_keys_check(const void *bytes, size_t len, nicstride_span_t *span);
-
-/** Reads the blob at `*at_p` (initially NICSTRIDE_KEYS_HEAD) of a checked message, and advances.
- *  False if there is none. */
+/** Reads the blob at `*at_p` (initially 0) of a message of `len` bytes, and advances. False at the
+ *  end: `*at_p` is then `len`, or less if the rest is not a blob. */
 bool nicstride_keys_next(const void *bytes, size_t len, size_t *at_p, nicstride_blob_t *blob);
-
-/** True if bytes [at, at + len) are in the span. */
-static inline bool nicstride_span_holds(const nicstride_span_t *s, uint64_t at, uint64_t len)
-{
-    return at >= s->at && at - s->at <= s->size && len <= s->size - (at - s->at);
-}
-
-/** The piece that is registered for byte `at` of a region. Regions are cut into pieces of `piece` >
- *  0 bytes from their beginning. */
-nicstride_span_t nicstride_piece_of(const nicstride_span_t *region, uint64_t at, uint64_t piece);

@@ -53,7 +53,6 @@ typedef struct nicstride_path {
 } nicstride_path_t;
 
 typedef struct nicstride_method_row nicstride_method_row_t;
-struct nicstride_span;
 
 /** What a plan is based on. */
 typedef struct nicstride_case {
@@ -128,18 +127,20 @@ typedef struct nicstride_rkey_ops {
 
     /** Registers `bytes` > 0 bytes of this process's memory; NULL if that is impossible, which is
      *  remembered. */
-    void *(*register_memory)(struct nicstride_module *m, void *base, uint64_t bytes);
+    void *(*register_memory)(void *base, uint64_t bytes);
     /** Withdraws registered memory that no peer reaches any more. */
     void (*withdraw)(void *memory);
 
-    /** Writes what the peer needs to reach `memory`, at most `cap` bytes. Returns the number of
-     *  bytes, or 0 if it cannot be told. `memory` NULL: writes what goes with the question for
-     *  keys; only rows that write something there are answered. */
-    size_t (*offer)(struct nicstride_peer *p, void *memory, void *bytes, size_t cap);
-    /** Reads what the peer has written, whose length must be checked. Returns a key for the region,
-     *  or NULL if it is of no use. `span` NULL: it came with a question, and NULL is returned. */
-    void *(*accept)(struct nicstride_peer *p, const struct nicstride_span *span, const void *bytes,
-                    size_t len);
+    /** Writes what goes with the question for keys, at most `cap` bytes; only rows that write
+     *  something are answered. Returns the number of bytes. */
+    size_t (*ask)(struct nicstride_peer *p, void *bytes, size_t cap);
+    /** Writes what the peer, which has asked with `question`, needs to reach `memory`. Returns as
+     *  above; 0 if it cannot be told. Lengths must be checked. */
+    size_t (*answer)(struct nicstride_peer *p, void *memory, const void *question, size_t len,
+                     void *bytes, size_t cap);
+    /** Reads an answer, whose length must be checked. Returns a key for the peer's memory, or NULL
+     *  if it is of no use. */
+    void *(*accept)(struct nicstride_peer *p, const void *bytes, size_t len);
     /** Frees a key that is not used any more. */
     void (*drop)(void *key);
 } nicstride_rkey_ops_t;
@@ -169,8 +170,7 @@ struct nicstride_method_row {
      *  only by `flush`. */
     bool enters;
 
-    /** If the target takes no part: its puts take effect in the order in which they began, except
-     *  in dynamic windows. */
+    /** If the target takes no part: its puts take effect in the order in which they began. */
     bool in_order;
 
     /** Its `nhandlers` kinds of messages that a target handles. */

@@ -5,12 +5,14 @@
 #include "osc_nicstride/queue/keys.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/window/state.h"
 
-const nicstride_rkey_ops_t *nicstride_rkey_ops(unsigned row)
+enum { ASK, TELL };
+
+/** The functions for keys of a row; NULL if the row has none. */
+static const nicstride_rkey_ops_t *ops_of(unsigned row)
 {
     const nicstride_method_row_t *r =
         row < NICSTRIDE_METHODS_MAX ? nicstride_component.methods[row] : NULL;
@@ -18,91 +20,32 @@ const nicstride_rkey_ops_t *nicstride_rkey_ops(unsigned row)
     return r != NULL ? r->rkey_ops : NULL;
 }
 
-/* ---- pieces ---------------------------------------------------------------------------------- */
-
-/** The number of pieces that begin at or before a place. */
-static size_t up_to(const nicstride_key_pieces_t *t, uint64_t at)
+static void send_keys(nicstride_peer_t *p, unsigned what, const nicstride_keys_t *k)
 {
-    size_t low = 0, high = t->n;
+    nicstride_msg_t msg = nicstride_note(p, NICSTRIDE_MSG_KEYS, what, 0);
+    const onic_payload_t payload = {.base = k->bytes, .len = k->len};
 
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-
-        if (t->piece[middle].span.at <= at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    msg.len = k->len;
+    nicstride_send_inline_locked(p, &msg, &payload);
 }
 
-nicstride_key_piece_t *nicstride_key_piece_find(nicstride_key_pieces_t *t, uint64_t at)
-{
-    if (t->last < t->n && nicstride_span_holds(&t->piece[t->last].span, at, 1))
-        return &t->piece[t->last];
-    /* Pieces of regions of a dynamic window, which come and go, may overlap; then the right one is
-     * not always the last that begins there. */
-    for (size_t i = up_to(t, at); i-- > 0;) {
-        if (nicstride_span_holds(&t->piece[i].span, at, 1)) {
-            t->last = i;
-            return &t->piece[i];
-        }
-    }
-    return NULL;
-}
-
-nicstride_key_piece_t *nicstride_key_piece_add(nicstride_key_pieces_t *t,
-                                               const nicstride_key_piece_t *piece)
-{
-    const size_t at = up_to(t, piece->span.at);
-
-    if (t->n == t->cap) {
-        const size_t cap = t->cap == 0 ? 1 : 2 * t->cap;
-        nicstride_key_piece_t *all =
-            cap <= NICSTRIDE_KEY_PIECES_MAX ? reallocarray(t->piece, cap, sizeof(*all)) : NULL;
-
-        if (all == NULL)
-            return NULL;
-        t->piece = all;
-        t->cap = cap;
-    }
-    memmove(&t->piece[at + 1], &t->piece[at], (t->n++ - at) * sizeof(*piece));
-    t->piece[at] = *piece;
-    return &t->piece[at];
-}
-
-void nicstride_key_pieces_free(nicstride_key_pieces_t *t)
-{
-    free(t->piece);
-    *t = (nicstride_key_pieces_t){0};
-}
-
-/* ---- what an origin has ---------------------------------------------------------------------- */
-
-static void drop(const nicstride_of_rows_t *of)
-{
-    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++)
-        if (of->row[i] != NULL)
-            nicstride_rkey_ops(i)->drop(of->row[i]);
-}
+/* ---- at the origin --------------------------------------------------------------------------- */
 
 /** The set of rows that could be used with the peer. */
 static uint32_t usable(nicstride_peer_t *p)
 {
     uint32_t rows = 0;
 
-    if (p->local >= 0 || p->rank == p->module->rank)
+    if (p->local >= 0 || p->rank == p->module->rank || p->module->flavor == MPI_WIN_FLAVOR_DYNAMIC)
         return 0;
-    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
-        const nicstride_rkey_ops_t *row = nicstride_rkey_ops(i);
-
-        if (row != NULL && row->usable(p))
+    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++)
+        if (ops_of(i) != NULL && ops_of(i)->usable(p))
             rows |= NICSTRIDE_REACH(i);
-    }
     return rows;
 }
 
-nicstride_rkey_cache_t *nicstride_rkey_cache_locked(nicstride_peer_t *p)
+/** The peer's keys, made if needed; NULL: memory is exhausted, or no row with keys is usable. */
+static nicstride_rkey_cache_t *keys_of(nicstride_peer_t *p)
 {
     uint32_t rows;
 
@@ -118,143 +61,110 @@ nicstride_rkey_cache_t *nicstride_rkey_cache_locked(nicstride_peer_t *p)
     return p->keys;
 }
 
-static void drop_all(nicstride_rkey_cache_t *k)
+static void ask(nicstride_peer_t *p)
 {
-    for (size_t i = 0; i < k->pieces.n; i++)
-        drop(&k->pieces.piece[i].of);
-    nicstride_key_pieces_free(&k->pieces);
-    drop(&k->word);
-    k->word = (nicstride_of_rows_t){{NULL}};
-}
+    nicstride_keys_t k = {.len = 0};
 
-/** True if all keys are void and still in use. */
-static bool waits(nicstride_peer_t *p)
-{
-    nicstride_rkey_cache_t *k = p->keys;
-    uint32_t under_way = 0;
-
-    if (!k->stale)
-        return false;
-    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++)
-        under_way += k->begun[i].under_way;
-    if (under_way > 0)
-        return true;
-    drop_all(k);
-    k->stale = false;
-    return false;
-}
-
-void nicstride_rkey_cache_void_locked(nicstride_peer_t *p)
-{
-    p->keys->stale = true;
-    (void)waits(p);
-}
-
-void nicstride_rkey_cache_add_locked(nicstride_peer_t *p, const nicstride_key_piece_t *piece,
-                                     const nicstride_of_rows_t *word)
-{
-    nicstride_rkey_cache_t *k = p->keys;
-
-    /* Keys of another generation are void. */
-    if (k->pieces.n > 0 && k->generation != piece->span.generation)
-        nicstride_rkey_cache_void_locked(p);
-    if (waits(p)) {
-        drop(word);
-        drop(&piece->of);
-        return;
-    }
-    k->generation = piece->span.generation;
-    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++)
-        if (k->word.row[i] == NULL)
-            k->word.row[i] = word->row[i];
-        else if (word->row[i] != NULL)
-            nicstride_rkey_ops(i)->drop(word->row[i]);
-    if (nicstride_key_piece_add(&k->pieces, piece) != NULL)
-        return;
-    drop(&piece->of);
-    k->refused = true;
-}
-
-void nicstride_rkey_cache_free_locked(nicstride_peer_t *p)
-{
-    if (p->keys == NULL)
-        return;
-    drop_all(p->keys);
-    free(p->keys);
-    p->keys = NULL;
-}
-
-/* ---- asking ---------------------------------------------------------------------------------- */
-
-void nicstride_send_keys_locked(nicstride_peer_t *p, nicstride_keys_what_t what, uint64_t at,
-                                const nicstride_keys_t *k)
-{
-    nicstride_msg_t msg = nicstride_note(p, NICSTRIDE_MSG_KEYS, what, 0);
-    const onic_payload_t payload = {.base = k->bytes, .len = k->len};
-
-    msg.disp = (int64_t)at;
-    msg.len = k->len;
-    nicstride_send_inline_locked(p, &msg, &payload);
-}
-
-static void ask(nicstride_peer_t *p, uint64_t at)
-{
-    nicstride_rkey_cache_t *ring = p->keys;
-    nicstride_keys_t k;
-
-    nicstride_keys_begin(&k, NULL);
     for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
         size_t cap;
         void *room = nicstride_keys_room(&k, &cap);
 
-        if ((ring->rows & NICSTRIDE_REACH(i)) != 0 && room != NULL)
-            nicstride_keys_add(&k, i, NICSTRIDE_OF_REGION,
-                               nicstride_rkey_ops(i)->offer(p, NULL, room, cap));
+        if ((p->keys->rows & NICSTRIDE_REACH(i)) != 0 && room != NULL)
+            nicstride_keys_add(&k, i, ops_of(i)->ask(p, room, cap));
     }
-    /* No row can answer now; perhaps one can later. */
-    if (k.len == NICSTRIDE_KEYS_HEAD)
+    /* No row can be answered now; perhaps one can later. */
+    if (k.len == 0)
         return;
-    ring->asked = true;
-    ring->place = at;
+    p->keys->asked = true;
     nicstride_add(&nicstride_counters.keys_asked, 1);
-    nicstride_send_keys_locked(p, NICSTRIDE_KEYS_ASK, at, &k);
+    send_keys(p, ASK, &k);
 }
 
-void *nicstride_key_locked(nicstride_peer_t *p, nicstride_method_t row, uint64_t at, uint64_t end,
-                           nicstride_span_t *span)
+void *nicstride_key_locked(nicstride_peer_t *p, nicstride_method_t row)
 {
-    nicstride_rkey_cache_t *ring = nicstride_rkey_cache_locked(p);
-    const nicstride_key_piece_t *piece;
+    nicstride_rkey_cache_t *keys = keys_of(p);
 
-    if (ring == NULL || (ring->rows & NICSTRIDE_REACH(row)) == 0 || waits(p))
+    if (keys == NULL || (keys->rows & NICSTRIDE_REACH(row)) == 0)
         return NULL;
-    piece = nicstride_key_piece_find(&ring->pieces, at);
-    if (piece != NULL) {
-        *span = piece->span;
-        return piece->of.row[row];
-    }
-    if (!ring->asked && !ring->refused && !p->failed) {
-        ring->end = end;
-        ask(p, at);
-    }
-    return NULL;
+    if (!keys->asked && !p->failed)
+        ask(p);
+    return keys->key[row];
 }
 
-void nicstride_ask_on_locked(nicstride_peer_t *p)
+static void take(const nicstride_incoming_t *in)
 {
-    nicstride_rkey_cache_t *ring = p->keys;
-    const nicstride_key_piece_t *piece;
-    uint64_t at = ring->place;
+    nicstride_rkey_cache_t *keys = in->p->keys;
+    nicstride_blob_t blob;
+    bool any = false;
+    size_t at = 0;
 
-    if (ring->refused || p->failed || waits(p))
-        return;
-    while (at < ring->end && (piece = nicstride_key_piece_find(&ring->pieces, at)) != NULL)
-        at = piece->span.at + piece->span.size;
-    if (at < ring->end)
-        ask(p, at);
+    while (keys != NULL && nicstride_keys_next(in->data, in->len, &at, &blob)) {
+        const nicstride_rkey_ops_t *row = ops_of(blob.row);
+
+        if (row == NULL || (keys->rows & NICSTRIDE_REACH(blob.row)) == 0 ||
+            keys->key[blob.row] != NULL)
+            continue;
+        keys->key[blob.row] = row->accept(in->p, blob.bytes, blob.len);
+        any = any || keys->key[blob.row] != NULL;
+    }
+    nicstride_add(&nicstride_counters.keys_refused, !any);
 }
 
-void *nicstride_word_key_locked(nicstride_peer_t *p, nicstride_method_t row)
+void nicstride_keys_free_locked(nicstride_peer_t *p)
 {
-    return p->keys != NULL && !waits(p) ? p->keys->word.row[row] : NULL;
+    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX && p->keys != NULL; i++)
+        if (p->keys->key[i] != NULL)
+            ops_of(i)->drop(p->keys->key[i]);
+    free(p->keys);
+    p->keys = NULL;
+}
+
+/* ---- at the target --------------------------------------------------------------------------- */
+
+/** The window's memory as the row has registered it, now or before; NULL if that is impossible. */
+static void *registered_by(nicstride_module_t *m, unsigned row)
+{
+    const uint64_t bytes = nicstride_info(m, m->rank)->size;
+
+    if ((m->registering & NICSTRIDE_REACH(row)) == 0 && bytes > 0)
+        m->registered[row] = ops_of(row)->register_memory(m->base, bytes);
+    m->registering |= NICSTRIDE_REACH(row);
+    return m->registered[row];
+}
+
+static void answer(const nicstride_incoming_t *in)
+{
+    nicstride_keys_t k = {.len = 0};
+    nicstride_blob_t blob;
+    size_t at = 0;
+
+    while (nicstride_keys_next(in->data, in->len, &at, &blob)) {
+        void *memory = ops_of(blob.row) != NULL ? registered_by(in->m, blob.row) : NULL;
+        size_t cap;
+        void *room = nicstride_keys_room(&k, &cap);
+
+        if (memory != NULL && room != NULL)
+            nicstride_keys_add(
+                &k, blob.row,
+                ops_of(blob.row)->answer(in->p, memory, blob.bytes, blob.len, room, cap));
+    }
+    send_keys(in->p, TELL, &k);
+}
+
+bool nicstride_on_keys(const nicstride_incoming_t *in)
+{
+    if (in->msg->op == ASK)
+        answer(in);
+    else
+        take(in);
+    return true;
+}
+
+void nicstride_withdraw_locked(nicstride_module_t *m)
+{
+    for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++) {
+        if (m->registered[i] != NULL)
+            ops_of(i)->withdraw(m->registered[i]);
+        m->registered[i] = NULL;
+    }
 }

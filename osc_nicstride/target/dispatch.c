@@ -12,6 +12,7 @@
 #include "osc_nicstride/protocol/message.h"
 #include "osc_nicstride/queue/ask_lock.h"
 #include "osc_nicstride/queue/flow.h"
+#include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/sync/lock_queue.h"

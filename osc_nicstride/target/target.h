@@ -9,7 +9,6 @@
 
 #include <stdbool.h>
 
-#include "osc_nicstride/queue/keys.h"
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/target/access.h"
 #include "osc_nicstride/window/module.h"
@@ -49,12 +48,3 @@ void nicstride_flush_asked_locked(nicstride_peer_t *p, uint64_t upto);
 /** Begins a reply to the operation to which a message belongs. */
 void nicstride_reply_init(const nicstride_peer_t *p, const nicstride_msg_t *to,
                           nicstride_msg_t *msg, uint64_t len);
-
-/* ---- keys (keys.c) --------------------------------------------------------------------------- */
-
-/** Handles a question for keys, or an answer. */
-bool nicstride_on_keys(const nicstride_incoming_t *in);
-/** Deregisters memory that was detached. */
-void nicstride_withdraw_detached_locked(nicstride_module_t *m);
-/** Deregisters all memory of a window that goes away. */
-void nicstride_withdraw_all_locked(nicstride_module_t *m);

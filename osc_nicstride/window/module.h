@@ -66,7 +66,6 @@ static inline void nicstride_queued_locked(nicstride_process_t *p, int more)
 
 typedef struct nicstride_op nicstride_op_t;
 typedef struct nicstride_rkey_cache nicstride_rkey_cache_t;
-typedef struct nicstride_registered nicstride_registered_t;
 
 /** Messages to and from a peer (completion.h). Transport lock. */
 typedef struct nicstride_flow {
@@ -179,7 +178,7 @@ typedef struct nicstride_peer {
     /** What each method's row has found out, for gets and for everything else: 1: it reaches the
      *  peer; -1: it does not; 0: unknown. Atomic. */
     int known[NICSTRIDE_METHODS_MAX][2];
-    nicstride_rkey_cache_t *keys; /**< keys for its memory (keys.h), or NULL; transport lock */
+    nicstride_rkey_cache_t *keys; /**< keys of its memory (keys.h), or NULL; transport lock */
     int unregistered;             /**< 1: there will be no keys; read without the lock */
     bool failed; /**< it cannot be reached, so nobody waits for it; transport lock */
     bool used;   /**< it is in its window's list; transport lock */
@@ -259,8 +258,10 @@ typedef struct nicstride_module {
     LIST_ENTRY(nicstride_module) of_lines;
     /** Accesses to this process's memory by messages that are still being handled. */
     LIST_HEAD(nicstride_accesses, nicstride_pending_access) accesses;
-    nicstride_regions_t regions;        /**< dynamic window: memory attached here */
-    nicstride_registered_t *registered; /**< this process's registered memory (keys.h), or NULL */
+    nicstride_regions_t regions; /**< dynamic window: memory attached here */
+    /** This process's memory, as each row has registered it (keys.h), or NULL. */
+    void *registered[NICSTRIDE_METHODS_MAX];
+    uint32_t registering; /**< the set of rows that have tried to */
     /** The request by message for the window's lock, which rank 0 keeps. */
     nicstride_asked_t window_asked;
     unsigned untold;   /**< a set of queues with grants still to be told, see sync/change_queue.c */

@@ -37,7 +37,6 @@ typedef struct nicstride_params {
     size_t queues;
     size_t layouts;
     size_t tcp_segment;
-    size_t key_piece; /**< bytes that are registered at once */
     size_t nic_connections;
     size_t nic_memory; /**< most bytes of users' memory that are registered */
     const char *nic_device;

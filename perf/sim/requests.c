@@ -51,12 +51,6 @@ static void ended(onic_rdma_transfer_t *t, bool failed)
     ((world_t *)t)->over = !failed;
 }
 
-/** A region that contains the whole layout, with offsets as addresses. */
-static onic_rdma_region_t region_of(const onic_layout_t *l, uint64_t base)
-{
-    return (onic_rdma_region_t){base + (uint64_t)l->lb, (uint64_t)(l->ub - l->lb), 1};
-}
-
 static uint32_t at_least(uint32_t a, uint32_t b)
 {
     return a > b ? a : b;
@@ -69,7 +63,6 @@ sim_requested_t sim_requests(const onic_link_t *link, bool read, bool answered, 
     const bool reads = read && !answered;
     const uint32_t window = at_least(2, (uint32_t)(reads ? link->reads : link->window));
     const uint32_t batch = link->batch < window / 2 ? (uint32_t)link->batch : window / 2;
-    const onic_rdma_region_t at = region_of(near, base), there = region_of(far, base);
     world_t w = {.link = link, .read = reads, .host = host};
     sim_event_t e;
 
@@ -90,7 +83,7 @@ sim_requested_t sim_requests(const onic_link_t *link, bool read, bool answered, 
     onic_rdma_walk_init(
         &w.transfer.walk,
         &(onic_rdma_limits_t){.pieces = (uint32_t)link->entries, .message = 1U << 30}, reads,
-        &(onic_rdma_side_t){near, base, &at, 1}, &(onic_rdma_side_t){far, base, &there, 1});
+        &(onic_rdma_side_t){near, base, 1}, &(onic_rdma_side_t){far, base, 1});
     onic_request_queue_begin(&w.queue, &w.transfer);
     while (!w.over && sim_next(&w.events, &e))
         onic_request_queue_processed(&w.queue, e.value);

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 2 */
-/* windows: create allocate dynamic */
+/* windows: create allocate */
 /* methods: nic */
 /* Memory is zero when it is new, so that it shows what was not initialised. */
 /* mpirun: -x MALLOC_PERTURB_=255 -x GLIBC_TUNABLES=glibc.malloc.tcache_count=0 */
@@ -70,16 +70,15 @@ static unsigned long long needs(unsigned long long n, unsigned long long each)
     return (n + each - 1) / each;
 }
 
-/** Rows of a matrix, each a request. Of a dynamic window a word is read before. */
-static void count(const tl_window_t *w, tl_kind_t kind, bool get)
+/** Rows of a matrix, each a request. */
+static void count(const tl_window_t *w, bool get)
 {
     static const char *const names[] = {"osc_nicstride_nic_requests", "osc_nicstride_nic_doorbells",
                                         "osc_nicstride_nic_completions", "osc_nicstride_nic_bytes"};
-    const unsigned long long last = ROWS % BATCH, before = kind == TL_DYNAMIC;
-    const unsigned long long want[] = {
-        before + ROWS, before + needs(ROWS, BATCH),
-        before + ROWS / BATCH * needs(BATCH, SIGNAL) + needs(last, SIGNAL),
-        before * sizeof(uint64_t) + (unsigned long long)ROWS * BLOCK};
+    const unsigned long long last = ROWS % BATCH;
+    const unsigned long long want[] = {ROWS, needs(ROWS, BATCH),
+                                       ROWS / BATCH * needs(BATCH, SIGNAL) + needs(last, SIGNAL),
+                                       (unsigned long long)ROWS * BLOCK};
     tr_side_t far = tr_strided(ROWS * BLOCK, BLOCK, ROW), near = tr_plain(MPI_BYTE, ROWS * BLOCK);
     unsigned char *buffer = tl_alloc((size_t)near.span);
     counter_t *c[4];
@@ -234,108 +233,6 @@ static void given_back(const tl_window_t *w, unsigned char *(*take)(void *, size
     free(got);
 }
 
-/** Puts a byte until that goes by method nic. */
-static bool comes_to(MPI_Win win, MPI_Aint at)
-{
-    counter_t *c = counter_begin("osc_nicstride_ops_nic");
-    const unsigned char byte = 1;
-    bool comes = false;
-
-    for (int i = 0; i < WARM_UP && !comes; i++) {
-        TL_MPI(MPI_Put(&byte, 1, MPI_BYTE, 1, at, 1, MPI_BYTE, win));
-        TL_MPI(MPI_Win_flush(1, win));
-        comes = counter_read(c) > 0;
-    }
-    counter_end(c);
-    return comes;
-}
-
-/** A transfer over memory that is not attached, between two blocks that are: the window keeps its
- *  keys, and gets others. */
-static void over_a_hole(void)
-{
-    enum { PART = 64 << 10 };
-    const int lengths[] = {BLOCK, BLOCK}, places[] = {0, 2 * PART};
-    unsigned char *mine = tl_alloc(3 * PART);
-    MPI_Datatype type;
-    MPI_Aint there;
-    MPI_Win win;
-
-    memset(mine, tl_rank() == 0 ? 9 : 0, 3 * PART);
-    TL_MPI(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
-    TL_MPI(MPI_Win_attach(win, mine, PART));
-    TL_MPI(MPI_Win_attach(win, mine + 2 * PART, PART));
-    MPI_Get_address(mine, &there);
-    MPI_Bcast(&there, 1, MPI_AINT, 1, MPI_COMM_WORLD);
-    TL_MPI(MPI_Type_indexed(2, lengths, places, MPI_BYTE, &type));
-    TL_MPI(MPI_Type_commit(&type));
-    TL_MPI(MPI_Win_lock_all(0, win));
-    if (tl_rank() == 0) {
-        for (int turn = 0; turn < 2; turn++) {
-            TL_CHECK(comes_to(win, there + PART - 1), "the first block is not reached");
-            TL_MPI(MPI_Put(mine, 1, type, 1, there, 1, type, win));
-            TL_MPI(MPI_Win_flush(1, win));
-            TL_CHECK(comes_to(win, there + 3 * PART - 1), "the second block is not reached");
-        }
-    }
-    TL_MPI(MPI_Win_unlock_all(win));
-    MPI_Barrier(MPI_COMM_WORLD);
-    TL_FILL(mine, 9, BLOCK, "the first block");
-    TL_FILL(mine + 2 * PART, 9, BLOCK, "the second block");
-    TL_MPI(MPI_Win_detach(win, mine));
-    TL_MPI(MPI_Win_detach(win, mine + 2 * PART));
-    TL_MPI(MPI_Win_free(&win));
-    MPI_Type_free(&type);
-    free(mine);
-}
-
-/** Blocks at no regular distance go to memory that stays, by keys that the detaching of other
- * memory has made void: what the adapter has begun is done again by message. To be run first, while
- * no object of an operation has ever described such blocks. */
-static void beside_detached(void)
-{
-    enum { PART = 64 << 10, BLOCKS = 50 };
-    int lengths[BLOCKS], places[BLOCKS];
-    unsigned char *mine = tl_alloc(2 * PART);
-    MPI_Datatype type;
-    MPI_Aint there;
-    MPI_Win win;
-
-    for (int i = 0; i < BLOCKS; i++) {
-        lengths[i] = 1 + i % 7;
-        places[i] = 100 * i + i * i % 13;
-    }
-    TL_MPI(MPI_Type_indexed(BLOCKS, lengths, places, MPI_BYTE, &type));
-    TL_MPI(MPI_Type_commit(&type));
-    memset(mine, tl_rank() == 0 ? 9 : 0, 2 * PART);
-    TL_MPI(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
-    TL_MPI(MPI_Win_attach(win, mine, PART));
-    TL_MPI(MPI_Win_attach(win, mine + PART, PART));
-    MPI_Get_address(mine, &there);
-    MPI_Bcast(&there, 1, MPI_AINT, 1, MPI_COMM_WORLD);
-    TL_MPI(MPI_Win_lock_all(0, win));
-    /* What nobody has a key of could go without making any void. */
-    if (tl_rank() == 0) {
-        TL_CHECK(comes_to(win, there + 2 * PART - 1), "the memory that goes is not reached");
-        TL_CHECK(comes_to(win, there + PART - 1), "the memory that stays is not reached");
-    }
-    MPI_Barrier(MPI_COMM_WORLD);
-    TL_MPI(MPI_Win_detach(win, mine + PART));
-    MPI_Barrier(MPI_COMM_WORLD);
-    if (tl_rank() == 0) {
-        TL_MPI(MPI_Put(mine, 1, type, 1, there, 1, type, win));
-        TL_MPI(MPI_Win_flush(1, win));
-    }
-    TL_MPI(MPI_Win_unlock_all(win));
-    MPI_Barrier(MPI_COMM_WORLD);
-    for (int i = 0; i < BLOCKS; i++)
-        TL_FILL(mine + places[i], 9, (size_t)lengths[i], "block %d", i);
-    TL_MPI(MPI_Win_detach(win, mine));
-    TL_MPI(MPI_Win_free(&win));
-    MPI_Type_free(&type);
-    free(mine);
-}
-
 static void test(tl_kind_t kind)
 {
     tl_window_t w = tl_win_make(kind, WINDOW, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
@@ -343,8 +240,8 @@ static void test(tl_kind_t kind)
 
     TL_MPI(MPI_Win_lock_all(0, w.win));
     if (TL_CHECK(warm_up(&w), "%s: no transfer went by method nic", tl_kind_name(kind))) {
-        count(&w, kind, false);
-        count(&w, kind, true);
+        count(&w, false);
+        count(&w, true);
         for (int i = 0; i < SHAPES * tl_factor(); i++)
             there_and_back(&w, &rng, i);
         MPI_Barrier(w.comm);
@@ -373,13 +270,8 @@ int main(int argc, char **argv)
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     if (!counter_loaded("osc_nicstride_messages"))
         tl_skip("osc/nicstride is not loaded");
-    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
-        if (kind == TL_DYNAMIC) {
-            beside_detached();
-            over_a_hole();
-        }
+    for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind))
         test(kind);
-    }
     MPI_T_finalize();
     return tl_finish();
 }

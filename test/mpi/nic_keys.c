@@ -3,9 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 2 */
-/* windows: create allocate dynamic */
+/* windows: create allocate */
 /* methods: nic */
-/* mpirun: --mca osc_nicstride_key_piece 1 */
 /** @file Keys of method nic (keys_cases.h). */
 #include "test/mpi/keys_cases.h"
 #include "test/mpi/nic_device.h"

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 2 */
-/* windows: create allocate dynamic */
+/* windows: create allocate */
 /* methods: rdma */
 /**
  * @file

@@ -25,7 +25,6 @@ static void make_moves(void)
         v->read = rnd(0, 1) == 1;
         v->memory = make_memory(v->near.l.lb, v->near.l.ub, NEAR_KEY);
         v->memory.base += (uint64_t)(i + 1) << 42;
-        register_memory(&v->memory, NEAR_KEY);
         low = v->far.l.lb < low ? v->far.l.lb : low;
         high = v->far.l.ub > high ? v->far.l.ub : high;
     }
@@ -35,15 +34,13 @@ static void make_moves(void)
 static void begin_move(move_t *v)
 {
     const memory_t *far = &adapter.far;
-    onic_rdma_side_t here = {&v->near.l, v->memory.base, v->memory.region, v->memory.regions};
-    const onic_rdma_side_t there = {&v->far.l, far->base, far->region, far->regions};
+    onic_rdma_side_t here = {&v->near.l, v->memory.base, v->memory.key};
+    const onic_rdma_side_t there = {&v->far.l, far->base, far->key};
 
     v->limits = adapter.limits;
     v->registered = v->read || !onic_rdma_carry_all(&v->limits, &v->far.l);
-    if (!v->registered) {
-        here.region = &onic_rdma_region_none;
-        here.regions = 1;
-    }
+    if (!v->registered)
+        here.key = 0;
     onic_rdma_walk_init(&v->t.walk, &v->limits, v->read, &here, &there);
     v->t.ended = ended;
     v->begun = true;
@@ -183,9 +180,6 @@ START_TEST(columns_of_a_matrix)
     tree_repeat(&v->far, ROWS, ROW);
     v->memory = make_memory(0, (int64_t)ROWS * BLOCK, NEAR_KEY);
     adapter.far = make_memory(0, (int64_t)ROWS * ROW, FAR_KEY);
-    v->memory.region[0].bytes = v->memory.n;
-    adapter.far.region[0].bytes = adapter.far.n;
-    v->memory.regions = adapter.far.regions = 1;
     UNIT_CHECK(onic_request_queue_init(&adapter.q, &spec));
     adapter.q.post = post;
     adapter.q.arg = &adapter;

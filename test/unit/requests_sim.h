@@ -19,7 +19,6 @@ enum {
     DATA = 3000,
     DEPTH = 4,
     TRANSFERS = 5,
-    REGIONS = 40,
     WINDOW = 24,
     MOST_PIECES = 8,
     FAR_KEY = 1000,
@@ -28,47 +27,18 @@ enum {
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/** Memory, as one side has it and as it should be, registered in parts. */
+/** Memory, as one side has it and as it should be. */
 typedef struct memory {
     uint64_t base; /**< the address that offsets count from: that of byte[zero] */
     int64_t zero;
     size_t n;
     unsigned char *byte, *wanted;
-    onic_rdma_region_t region[REGIONS];
-    uint32_t regions;
+    uint32_t key;
 } memory_t;
-
-static uint32_t region_of(const memory_t *m, uint64_t addr)
-{
-    for (uint32_t i = 0; i < m->regions; i++)
-        if (addr >= m->region[i].addr && addr - m->region[i].addr < m->region[i].bytes)
-            return i;
-    return REGIONS;
-}
-
-/** In one part, in two, or in many. */
-static void register_memory(memory_t *m, uint32_t key)
-{
-    const uint64_t from = m->base - (uint64_t)m->zero;
-    uint64_t parts = (uint64_t)rnd(1, rnd(0, 1) ? 2 : REGIONS), at = 0;
-
-    m->regions = 0;
-    for (uint64_t i = 1; i <= parts; i++) {
-        const uint64_t end = i == parts ? m->n : m->n * i / parts + (uint64_t)rnd(0, 3);
-
-        if (end <= at || end > m->n)
-            continue;
-        m->region[m->regions] = (onic_rdma_region_t){from + at, end - at, key + m->regions};
-        m->regions++;
-        at = end;
-    }
-    if (at < m->n)
-        m->region[m->regions - 1].bytes += m->n - at;
-}
 
 static memory_t make_memory(int64_t low, int64_t high, uint32_t key)
 {
-    memory_t m = {.zero = -low, .n = (size_t)(high - low) + 1};
+    memory_t m = {.zero = -low, .n = (size_t)(high - low) + 1, .key = key};
 
     /* Addresses that are none of this process's. */
     m.base = (uint64_t)1 << 40 | (uint64_t)rnd(4096, 1 << 30);
@@ -76,7 +46,6 @@ static memory_t make_memory(int64_t low, int64_t high, uint32_t key)
     m.wanted = malloc(m.n);
     for (size_t i = 0; i < m.n; i++)
         m.byte[i] = m.wanted[i] = (unsigned char)rnd64();
-    register_memory(&m, key);
     return m;
 }
 
@@ -135,19 +104,16 @@ static void ended(onic_rdma_transfer_t *t, bool failed)
 /** The requests that a byte by byte walk needs. */
 static uint32_t needed(const move_t *v, const memory_t *far)
 {
-    uint32_t n = 0, pieces = 0, key = 0, near_key = 0;
+    uint32_t n = 0, pieces = 0;
     uint64_t start = 0, next = 0, near_next = 0;
 
     for (size_t i = 0; i < v->far.ref.n; i++) {
         const uint64_t f = far->base + (uint64_t)v->far.ref.at[i];
         const uint64_t a = v->memory.base + (uint64_t)v->near.ref.at[i];
-        const uint32_t k = region_of(far, f);
-        const uint32_t nk = v->registered ? region_of(&v->memory, a) : 0;
-        const bool joins = a == near_next && nk == near_key;
+        const bool joins = a == near_next;
         const uint64_t message = v->limits.message - (start + v->limits.message) % 8;
 
-        if (i == 0 || f != next || k != key || f - start == message ||
-            (!joins && pieces == v->limits.pieces)) {
+        if (i == 0 || f != next || f - start == message || (!joins && pieces == v->limits.pieces)) {
             n++;
             pieces = 1;
             start = f;
@@ -156,8 +122,6 @@ static uint32_t needed(const move_t *v, const memory_t *far)
         }
         next = f + 1;
         near_next = a + 1;
-        key = k;
-        near_key = nk;
     }
     return n;
 }
@@ -201,16 +165,13 @@ typedef struct adapter {
 static adapter_t adapter;
 
 /** The near memory that an address belongs to. */
-static memory_t *near_memory(uint64_t addr, uint32_t *key_p, bool *registered_p)
+static memory_t *near_memory(uint64_t addr, bool *registered_p)
 {
     for (int i = 0; i < adapter.moves; i++) {
         memory_t *m = &adapter.move[i].memory;
 
         if (addr - m->base + (uint64_t)m->zero < m->n) {
-            const uint32_t at = region_of(m, addr);
-
             *registered_p = adapter.move[i].registered;
-            *key_p = m->region[at].key;
             return m;
         }
     }
@@ -221,29 +182,20 @@ static memory_t *near_memory(uint64_t addr, uint32_t *key_p, bool *registered_p)
 static void check_request(const onic_rdma_request_t *r, const onic_rdma_batch_t *b)
 {
     const memory_t *far = &adapter.far;
-    const uint32_t at = region_of(far, r->far);
     uint64_t bytes = 0;
 
-    UNIT_CHECK(at < far->regions && far->region[at].key == r->key);
-    UNIT_CHECK(r->far - far->region[at].addr + r->bytes <= far->region[at].bytes);
+    UNIT_CHECK(far->key == r->key);
+    UNIT_CHECK(r->far - far->base + (uint64_t)far->zero + r->bytes <= far->n);
     UNIT_CHECK(r->pieces >= 1 && r->pieces <= adapter.limits.pieces);
     UNIT_CHECK(r->bytes >= 1 && r->bytes <= adapter.limits.message);
     UNIT_CHECK(r->carries == (!b->read && r->bytes <= adapter.limits.inline_bytes));
     for (uint32_t i = 0; i < r->pieces; i++) {
         const onic_rdma_piece_t *p = &b->piece[r->first + i];
         bool registered;
-        uint32_t key;
-        const memory_t *m = near_memory(p->addr, &key, &registered);
+        const memory_t *m = near_memory(p->addr, &registered);
 
         UNIT_CHECK(p->addr - m->base + (uint64_t)m->zero + p->bytes <= m->n);
-        if (registered) {
-            const uint32_t part = region_of(m, p->addr);
-
-            UNIT_CHECK(p->key == key);
-            UNIT_CHECK(p->addr - m->region[part].addr + p->bytes <= m->region[part].bytes);
-        } else {
-            UNIT_CHECK(r->carries);
-        }
+        UNIT_CHECK(registered ? p->key == m->key : r->carries);
         bytes += p->bytes;
     }
     UNIT_CHECK(bytes == r->bytes);
@@ -253,10 +205,9 @@ static void gather(posted_t *p)
 {
     unsigned char *to = p->bytes;
     bool registered;
-    uint32_t key;
 
     for (uint32_t i = 0; i < p->r.pieces; i++) {
-        memory_t *m = near_memory(p->piece[i].addr, &key, &registered);
+        memory_t *m = near_memory(p->piece[i].addr, &registered);
 
         memcpy(to, at_address(m, p->piece[i].addr), p->piece[i].bytes);
         to += p->piece[i].bytes;
@@ -266,10 +217,9 @@ static void gather(posted_t *p)
 static void scatter(const posted_t *p, const unsigned char *from)
 {
     bool registered;
-    uint32_t key;
 
     for (uint32_t i = 0; i < p->r.pieces; i++) {
-        memory_t *m = near_memory(p->piece[i].addr, &key, &registered);
+        memory_t *m = near_memory(p->piece[i].addr, &registered);
 
         memcpy(at_address(m, p->piece[i].addr), from, p->piece[i].bytes);
         from += p->piece[i].bytes;

@@ -102,8 +102,8 @@ static uint32_t write_endpoint(const nicbarrier_net_t *net, const nicbarrier_mlx
 {
     onic_rc_terms_t terms = {.address = m->port.mine,
                              .mtu = m->mtu,
-                             .mark_key = net->words->rkey,
-                             .mark = (uintptr_t)net->words->addr};
+                             .key = net->words->rkey,
+                             .addr = (uintptr_t)net->words->addr};
     unsigned char *at = bytes + sizeof(onic_rc_terms_t);
 
     for (uint32_t k = 0; k < net->rule.nsteps; k++, at += 8) {
@@ -159,7 +159,7 @@ static bool connect_end(nicbarrier_end_t *end, const nicbarrier_mlx5_t *m,
     onic_rc_terms_t terms = {.address = m->port.mine, .mtu = m->mtu};
 
     onic_rc_terms_agree(&terms, theirs);
-    end->word = nicbarrier_chain_word((nicbarrier_wqe_word_t){theirs->mark, theirs->mark_key}, i);
+    end->word = nicbarrier_chain_word((nicbarrier_wqe_word_t){theirs->addr, theirs->key}, i);
     return onic_verbs_obstacle(&m->port.mine, &theirs->address) == NULL &&
            onic_rc_pair_connect(&m->port, end->qp, &terms, &theirs->address, true);
 }

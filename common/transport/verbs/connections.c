@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "common/transport/verbs/connect.h"
 #include "common/transport/verbs/rc_terms.h"
@@ -24,34 +22,9 @@
 #define NUMBER_MASK (((uint64_t)1 << NUMBER_BITS) - 1)
 #define ID_MASK     (((uint32_t)1 << (64 - NUMBER_BITS)) - 1)
 
-/** Turns of the adapter's clock for each place, before an unused connection gives way: making
- *  another one takes as long as many transfers, so where all are in use in turn none does. */
-#define PLACE_TURNS 8
-
 _Static_assert(ONIC_RC_MOST <= 1 << 8, "the places of connections in their ids");
 
 /* ---- the adapter ----------------------------------------------------------------------------- */
-
-static const char *make_marks(onic_rc_adapter_t *a)
-{
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    a->marks_bytes = ((a->spec.connections + 1) * sizeof(*a->marks) + page - 1) / page * page;
-    a->marks =
-        mmap(NULL, a->marks_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (a->marks == MAP_FAILED) {
-        a->marks = NULL;
-        return "memory";
-    }
-    (void)madvise(a->marks, a->marks_bytes, MADV_DONTFORK);
-    a->marks[a->spec.connections] = 1;
-    a->marks_mr = ibv_reg_mr(a->port.pd, a->marks, a->marks_bytes,
-                             IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-    if (a->marks_mr == NULL)
-        return "registered memory";
-    a->ones = (onic_rdma_region_t){(uintptr_t)&a->marks[a->spec.connections], sizeof(*a->marks),
-                                   a->marks_mr->lkey};
-    return NULL;
-}
 
 static const char *make_all(onic_rc_adapter_t *a)
 {
@@ -64,9 +37,6 @@ static const char *make_all(onic_rc_adapter_t *a)
         return "memory";
     for (unsigned i = 0; i < s->connections; i++)
         a->mine[i].id = i;
-    const char *obstacle = make_marks(a);
-    if (obstacle != NULL)
-        return obstacle;
     a->completions =
         ibv_create_cq(a->port.context, (int)(s->connections * s->window), NULL, NULL, 0);
     return a->completions != NULL ? NULL : "a completion queue";
@@ -92,11 +62,10 @@ int onic_rc_open(onic_rc_adapter_t *a, const char *filter, const onic_rc_spec_t 
     return 0;
 }
 
-static void end_served(onic_rc_adapter_t *a, onic_rc_served_t *s)
+static void end_served(onic_rc_served_t *s)
 {
     ibv_destroy_qp(s->qp);
     s->qp = NULL;
-    __atomic_store_n(&a->marks[s - a->served], 0, __ATOMIC_RELAXED);
 }
 
 void onic_rc_stop(onic_rc_adapter_t *a)
@@ -105,13 +74,11 @@ void onic_rc_stop(onic_rc_adapter_t *a)
         onic_rc_t *c = &a->mine[i];
         void *owner = c->owner;
         if (c->state != ONIC_RC_FREE) {
-            const bool owned = c->state != ONIC_RC_ENDING;
             onic_rc_drop(c);
-            if (owned)
-                a->lost(owner, NULL);
+            a->lost(owner, NULL);
         }
         if (a->served[i].qp != NULL)
-            end_served(a, &a->served[i]);
+            end_served(&a->served[i]);
     }
 }
 
@@ -120,10 +87,6 @@ void onic_rc_close(onic_rc_adapter_t *a)
     onic_rc_stop(a);
     if (a->completions != NULL)
         ibv_destroy_cq(a->completions);
-    if (a->marks_mr != NULL)
-        ibv_dereg_mr(a->marks_mr);
-    if (a->marks != NULL)
-        munmap(a->marks, a->marks_bytes);
     free(a->mine);
     free(a->served);
     free(a->wr);
@@ -185,13 +148,11 @@ static void lose(onic_rc_t *c, const char *what)
 {
     const onic_rc_adapter_t *a = c->adapter;
     void *owner = c->owner;
-    const bool owned = c->state != ONIC_RC_ENDING;
     char why[200];
     snprintf(why, sizeof(why), "verbs: device %s: a connection is given up: %s",
              ibv_get_device_name(a->port.context->device), what);
     onic_rc_drop(c);
-    if (owned)
-        a->lost(owner, why);
+    a->lost(owner, why);
 }
 
 /** After anything that may have issued requests, or ended them. */
@@ -199,13 +160,10 @@ static void look_after(onic_rc_t *c)
 {
     if (c->queue.failed)
         lose(c, "it does not take requests");
-    else if (c->state == ONIC_RC_ENDING && onic_request_queue_is_empty(&c->queue))
-        onic_rc_drop(c);
 }
 
 void onic_rc_begin(onic_rc_t *c, onic_rdma_transfer_t *t)
 {
-    c->used = ++c->adapter->clock;
     onic_request_queue_begin(&c->queue, t);
     if (c->qp != NULL)
         look_after(c);
@@ -237,55 +195,12 @@ int onic_rc_poll(onic_rc_adapter_t *a)
 
 /* ---- connections that this process begins ---------------------------------------------------- */
 
-static void ended_farewell(onic_rdma_transfer_t *t, bool failed)
-{
-    (void)t;
-    (void)failed;
-}
-
-/** Tells the other side that the connection has ended, and then ends it. */
-static void say_farewell(onic_rc_t *c)
-{
-    const onic_rc_adapter_t *a = c->adapter;
-    const onic_rdma_region_t *ones = &a->ones;
-    void *owner = c->owner;
-    const onic_rdma_side_t near = {&c->word, ones->addr, ones, 1};
-    const onic_rdma_side_t far = {&c->word, c->mark.addr, &c->mark, 1};
-    c->state = ONIC_RC_ENDING;
-    c->farewell.ended = ended_farewell;
-    onic_rdma_walk_init(&c->farewell.walk, &c->limits, false, &near, &far);
-    onic_rc_begin(c, &c->farewell);
-    a->lost(owner, NULL);
-}
-
 static onic_rc_t *free_place(const onic_rc_adapter_t *a)
 {
     for (unsigned i = 0; i < a->spec.connections; i++)
         if (a->mine[i].state == ONIC_RC_FREE)
             return &a->mine[i];
     return NULL;
-}
-
-bool onic_rc_is_full(const onic_rc_adapter_t *a)
-{
-    return free_place(a) == NULL;
-}
-
-/** Where no place is free, nor will be, ends the connection that has been idle the longest, if that
- *  is long enough, so that the next one finds a place. */
-static void make_room(onic_rc_adapter_t *a)
-{
-    onic_rc_t *oldest = NULL;
-    for (unsigned i = 0; i < a->spec.connections; i++) {
-        onic_rc_t *c = &a->mine[i];
-        if (c->state == ONIC_RC_FREE || c->state == ONIC_RC_ENDING)
-            return;
-        if (c->state == ONIC_RC_CONNECTED && onic_request_queue_is_empty(&c->queue) &&
-            (oldest == NULL || c->used < oldest->used))
-            oldest = c;
-    }
-    if (oldest != NULL && a->clock - oldest->used >= (uint64_t)PLACE_TURNS * a->spec.connections)
-        say_farewell(oldest);
 }
 
 onic_rc_t *onic_rc_make(onic_rc_adapter_t *a, void *owner)
@@ -295,11 +210,8 @@ onic_rc_t *onic_rc_make(onic_rc_adapter_t *a, void *owner)
     while (onic_rc_poll(a) == BATCH) {
     }
     onic_rc_t *c = free_place(a);
-    a->clock++;
-    if (c == NULL) {
-        make_room(a);
+    if (c == NULL)
         return NULL;
-    }
     c->adapter = a;
     c->qp = onic_rc_issuing_pair(a, &c->limits);
     if (c->qp == NULL)
@@ -318,9 +230,6 @@ onic_rc_t *onic_rc_make(onic_rc_adapter_t *a, void *owner)
     c->terms.address.qpn = c->qp->qp_num;
     c->owner = owner;
     c->state = ONIC_RC_MADE;
-    c->used = a->clock;
-    onic_layout_set(&c->word, sizeof(*a->marks));
-    make_room(a);
     return c;
 }
 
@@ -332,30 +241,24 @@ bool onic_rc_connect(onic_rc_t *c, const onic_rc_terms_t *answer)
         onic_rc_drop(c);
         return false;
     }
-    c->mark = (onic_rdma_region_t){answer->mark, sizeof(uint64_t), answer->mark_key};
     c->state = ONIC_RC_CONNECTED;
     return true;
 }
 
 /* ---- connections that others begin ----------------------------------------------------------- */
 
-/** The place that a process gets: its own, one that is free, or one whose process has marked it as
- *  ended, which is emptied; NULL: none. */
+/** The place that a process gets: its own, or one that is free; NULL: none. */
 static onic_rc_served_t *place_for(onic_rc_adapter_t *a, uint64_t process)
 {
-    onic_rc_served_t *empty = NULL, *ended = NULL;
+    onic_rc_served_t *empty = NULL;
     for (unsigned i = 0; i < a->spec.connections; i++) {
         onic_rc_served_t *s = &a->served[i];
         if (s->qp == NULL)
             empty = s;
         else if (s->process == process)
             return s;
-        else if (__atomic_load_n(&a->marks[i], __ATOMIC_ACQUIRE) != 0)
-            ended = s;
     }
-    if (empty == NULL && ended != NULL)
-        end_served(a, ended);
-    return empty != NULL ? empty : ended;
+    return empty;
 }
 
 bool onic_rc_serve(onic_rc_adapter_t *a, uint64_t process, const onic_rc_terms_t *asked,
@@ -369,7 +272,7 @@ bool onic_rc_serve(onic_rc_adapter_t *a, uint64_t process, const onic_rc_terms_t
         return true;
     }
     if (s->qp != NULL)
-        end_served(a, s);
+        end_served(s);
     s->qp = onic_rc_serving_pair(a);
     if (s->qp == NULL)
         return false;
@@ -378,11 +281,9 @@ bool onic_rc_serve(onic_rc_adapter_t *a, uint64_t process, const onic_rc_terms_t
     s->terms = a->terms;
     s->terms.reads = a->reads_served;
     s->terms.address.qpn = s->qp->qp_num;
-    s->terms.mark = (uintptr_t)&a->marks[s - a->served];
-    s->terms.mark_key = a->marks_mr->rkey;
     onic_rc_terms_agree(&s->terms, asked);
     if (!onic_rc_pair_connect(&a->port, s->qp, &s->terms, &asked->address, false)) {
-        end_served(a, s);
+        end_served(s);
         return false;
     }
     *answer = s->terms;
@@ -393,7 +294,7 @@ void onic_rc_unserve(onic_rc_adapter_t *a, uint64_t process)
 {
     for (unsigned i = 0; onic_rc_is_open(a) && i < a->spec.connections; i++)
         if (a->served[i].qp != NULL && a->served[i].process == process)
-            end_served(a, &a->served[i]);
+            end_served(&a->served[i]);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */

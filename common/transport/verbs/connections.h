@@ -10,10 +10,7 @@
  *
  *  A connection goes one way, and belongs to the process that began it: only that one issues
  *  requests. How the terms of both sides (rc_terms.h) get to each other is the caller's business.
- *  There are so many connections at most in each direction. When the last place is taken, the
- *  process ends one of its own, if one has not been used for long: the last thing that goes over it
- *  is a mark, in memory of the other side, which will take that connection away when it needs room.
- *  Who finds no place does without.
+ *  There are so many connections at most in each direction. Who finds no place does without.
  *
  *  An error (the other side does not answer, or does not allow it) ends all transfers of a
  *  connection, and the connection; those of others go on.
@@ -34,9 +31,8 @@ typedef struct onic_rc_adapter onic_rc_adapter_t;
 
 typedef enum onic_rc_state {
     ONIC_RC_FREE = 0,
-    ONIC_RC_MADE,      /**< the other side is to be told its terms */
-    ONIC_RC_CONNECTED, /**< takes transfers */
-    ONIC_RC_ENDING     /**< the mark is on its way */
+    ONIC_RC_MADE,     /**< the other side is to be told its terms */
+    ONIC_RC_CONNECTED /**< takes transfers */
 } onic_rc_state_t;
 
 /** A connection that this process began. */
@@ -48,11 +44,7 @@ typedef struct onic_rc {
     onic_rc_terms_t terms;
     onic_rdma_limits_t limits; /**< for transfers */
     onic_request_queue_t queue;
-    uint64_t used; /**< when, by the adapter's clock: transfers, and attempts to get a place */
     void *owner;
-    onic_rdma_transfer_t farewell; /**< that which writes the mark */
-    onic_layout_t word;
-    onic_rdma_region_t mark;
 } onic_rc_t;
 
 /** One that another process began. */
@@ -73,8 +65,8 @@ typedef struct onic_rc_spec {
     unsigned inline_bytes; /**< carried by a write; none where the adapter carries fewer */
 } onic_rc_spec_t;
 
-/** A connection is over, because of an error or to make room; its transfers have ended. The owner
- *  must not use it any more. `why` is one line for the user where it was an error, else NULL. */
+/** A connection is over; its transfers have ended. The owner must not use it any more. `why` is one
+ *  line for the user where it was an error, or NULL where the adapter is closed. */
 typedef void (*onic_rc_lost_fn_t)(void *owner, const char *why);
 
 struct onic_rc_adapter {
@@ -86,13 +78,8 @@ struct onic_rc_adapter {
     struct ibv_cq *completions;
     onic_rc_t *mine;
     onic_rc_served_t *served;
-    struct ibv_mr *marks_mr;
-    uint64_t *marks; /**< of each connection served, and behind them a word that is 1 */
-    size_t marks_bytes;
-    onic_rdma_region_t ones; /**< that word */
-    struct ibv_send_wr *wr;  /**< for one batch */
+    struct ibv_send_wr *wr; /**< for one batch */
     struct ibv_sge *sge;
-    uint64_t clock;
     onic_rdma_counts_t *counts;
     onic_rc_lost_fn_t lost;
 };
@@ -119,12 +106,8 @@ ONIC_EXPORT int onic_rc_poll(onic_rc_adapter_t *a);
 
 /* ---- connections that this process begins ---------------------------------------------------- */
 
-/** True if there are as many as there may be. */
-ONIC_EXPORT bool onic_rc_is_full(const onic_rc_adapter_t *a);
-
-/** A new connection, whose `terms` the other side is to be told. NULL: none can be had now, as all
- *  are in use or the adapter does not give one; an idle one may be on its end, so that there may be
- *  one later. Looks for completions before. */
+/** A new connection, whose `terms` the other side is to be told. NULL: all places are taken, or the
+ *  adapter does not give one. Looks for completions before. */
 ONIC_EXPORT onic_rc_t *onic_rc_make(onic_rc_adapter_t *a, void *owner);
 
 /** The other side has answered. False where it cannot be had: then it is over (without `lost`). */

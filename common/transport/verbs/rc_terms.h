@@ -23,8 +23,9 @@ typedef struct onic_rc_terms {
     uint8_t mtu;   /**< of packets: 1 .. 5 for 256 .. 4096 bytes, as verbs has them */
     uint8_t reads; /**< that may be under way at a time; 0: none is possible */
     uint16_t zero;
-    uint32_t mark_key; /**< an answer: where the other side writes that it has ended the */
-    uint64_t mark;     /**< connection, and the key for that; else 0 */
+    uint32_t
+        key; /**< of memory that the other side may write, and its address, where the user of */
+    uint64_t addr; /**< the connection tells that with the terms; else 0 */
 } onic_rc_terms_t;
 
 _Static_assert(sizeof(onic_rc_terms_t) == sizeof(onic_verbs_address_t) + 16, "it has no gaps");

@@ -101,7 +101,7 @@ static bool register_once(onic_registrations_t *r, const void *base, size_t byte
 }
 
 onic_registration_t *onic_register(onic_registrations_t *r, const void *base, size_t bytes,
-                                   bool written, onic_rdma_region_t *region)
+                                   bool written, uint32_t *key)
 {
     mca_rcache_base_registration_t *reg = NULL;
     /* Memory that is only read may not be writable. */
@@ -117,8 +117,7 @@ onic_registration_t *onic_register(onic_registrations_t *r, const void *base, si
         return NULL;
     const struct ibv_mr *mr = ((onic_registration_t *)reg)->mr;
 
-    *region =
-        (onic_rdma_region_t){.addr = (uintptr_t)mr->addr, .bytes = mr->length, .key = mr->lkey};
+    *key = mr->lkey;
     return (onic_registration_t *)reg;
 }
 

@@ -16,7 +16,6 @@
 #include <stdint.h>
 
 #include "common/support/export.h"
-#include "common/transport/verbs/requests.h"
 
 struct ibv_pd;
 struct mca_rcache_base_module_t;
@@ -42,13 +41,12 @@ ONIC_EXPORT bool onic_registrations_open(onic_registrations_t *r, struct ibv_pd 
 ONIC_EXPORT void onic_registrations_close(onic_registrations_t *r);
 
 /** Registers `bytes` > 0 of memory, or finds them registered; `written`: the adapter writes to
- *  them. `region` gets their place and key.
+ *  them. `key` gets their key.
  *
  *  @return NULL where that cannot be: there is less memory to lock, it is not all there, or too
  *  much else is in use */
 ONIC_EXPORT onic_registration_t *onic_register(onic_registrations_t *r, const void *base,
-                                               size_t bytes, bool written,
-                                               onic_rdma_region_t *region);
+                                               size_t bytes, bool written, uint32_t *key);
 
 /** Gives it back when the transfer that used it is over. */
 ONIC_EXPORT void onic_unregister(onic_registrations_t *r, onic_registration_t *reg);

@@ -13,8 +13,6 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-const onic_rdma_region_t onic_rdma_region_none = {.bytes = UINT64_MAX};
-
 bool onic_rdma_carry_all(onic_rdma_limits_t *limits, const onic_layout_t *far)
 {
     uint64_t longest = far->nruns == 0 ? far->block : 0;
@@ -27,43 +25,22 @@ bool onic_rdma_carry_all(onic_rdma_limits_t *limits, const onic_layout_t *far)
     return true;
 }
 
-/** The region of an address, from the one at hand on: most steps stay in it or go to the next. */
-static uint32_t find(const onic_rdma_side_t *s, uint32_t at, uint64_t addr)
-{
-    while (addr < s->region[at].addr)
-        at--;
-    while (addr - s->region[at].addr >= s->region[at].bytes)
-        at++;
-    return at;
-}
-
 /** The next piece of a side comes to hand; none at the end. */
 static void step(onic_rdma_place_t *p)
 {
     int64_t offset;
 
-    if (onic_cursor_next(&p->cursor, UINT64_MAX, &offset, &p->left)) {
+    if (onic_cursor_next(&p->cursor, UINT64_MAX, &offset, &p->left))
         p->addr = p->side.base + (uint64_t)offset;
-        p->at = find(&p->side, p->at, p->addr);
-    } else {
+    else
         p->left = 0;
-    }
 }
 
 static void begin(onic_rdma_place_t *p, const onic_rdma_side_t *side)
 {
     p->side = *side;
-    p->at = 0;
     onic_cursor_init(&p->cursor, side->layout, 0);
     step(p);
-}
-
-/** Bytes at hand that one region holds. */
-static uint64_t in_region(const onic_rdma_place_t *p)
-{
-    const onic_rdma_region_t *r = &p->side.region[p->at];
-
-    return least(p->left, r->bytes - (p->addr - r->addr));
 }
 
 static void take(onic_rdma_place_t *p, uint64_t bytes)
@@ -72,8 +49,6 @@ static void take(onic_rdma_place_t *p, uint64_t bytes)
     p->left -= bytes;
     if (p->left == 0)
         step(p);
-    else
-        p->at = find(&p->side, p->at, p->addr);
 }
 
 void onic_rdma_walk_init(onic_rdma_walk_t *w, const onic_rdma_limits_t *limits, bool read,
@@ -105,24 +80,21 @@ static bool add_piece(onic_rdma_request_t *r, onic_rdma_batch_t *b, uint32_t max
 static void next_request(onic_rdma_walk_t *w, onic_rdma_request_t *r, onic_rdma_batch_t *b)
 {
     const uint64_t start = w->far.addr;
-    const uint32_t key = w->far.side.region[w->far.at].key;
     /* As long a message as ends before a word. */
     const uint64_t message = w->limits.message - (start + w->limits.message) % WORD;
 
-    while (w->far.left > 0 && r->bytes < message && w->far.addr == start + r->bytes &&
-           w->far.side.region[w->far.at].key == key) {
-        const uint64_t here = least(in_region(&w->near), in_region(&w->far));
+    while (w->far.left > 0 && r->bytes < message && w->far.addr == start + r->bytes) {
+        const uint64_t here = least(w->near.left, w->far.left);
         const uint32_t bytes = (uint32_t)least(here, message - r->bytes);
 
-        if (!add_piece(r, b, w->limits.pieces, w->near.addr, w->near.side.region[w->near.at].key,
-                       bytes))
+        if (!add_piece(r, b, w->limits.pieces, w->near.addr, w->near.side.key, bytes))
             break;
         r->bytes += bytes;
         take(&w->near, bytes);
         take(&w->far, bytes);
     }
     r->far = start;
-    r->key = key;
+    r->key = w->far.side.key;
     r->carries = !w->read && r->bytes <= w->limits.inline_bytes;
 }
 

@@ -20,20 +20,11 @@
 #include "common/layout/layout.h"
 #include "common/support/export.h"
 
-/** Memory that is registered: `bytes` from `addr` on, which requests name with `key`. */
-typedef struct onic_region {
-    uint64_t addr;
-    uint64_t bytes;
-    uint32_t key;
-} onic_rdma_region_t;
-
-/** One side of a transfer. Its layout and its regions are there as long as the walk. */
+/** One side of a transfer. Its layout is there as long as the walk. */
 typedef struct onic_rdma_side {
     const onic_layout_t *layout;
-    uint64_t base;                    /**< the address that its offsets count from */
-    const onic_rdma_region_t *region; /**< ascending, one behind another without a gap; all bytes of
-                                      the layout lie in them */
-    uint32_t regions;                 /**< at least 1 */
+    uint64_t base; /**< the address that its offsets count from */
+    uint32_t key;  /**< of the registered memory, which has all its bytes */
 } onic_rdma_side_t;
 
 /** What a connection takes. */
@@ -76,7 +67,6 @@ typedef struct onic_rdma_place {
     onic_rdma_side_t side;
     onic_cursor_t cursor; /**< behind the piece that is at hand: */
     uint64_t addr, left;
-    uint32_t at; /**< the region of `addr`, while `left` > 0 */
 } onic_rdma_place_t;
 
 /** A transfer that is being decoded: may be left at any request and gone on with. */
@@ -88,7 +78,7 @@ typedef struct onic_rdma_walk {
 
 /** Begins a transfer: a read of the far side, or a write of it. Both layouts have the same size,
  *  which is not 0, and offsets that do not lead out of the address space. No message splits an
- *  aligned element of 8 bytes of the far side, unless a piece or a region does. */
+ *  aligned element of 8 bytes of the far side, unless a piece does. */
 ONIC_EXPORT void onic_rdma_walk_init(onic_rdma_walk_t *w, const onic_rdma_limits_t *limits,
                                      bool read, const onic_rdma_side_t *near,
                                      const onic_rdma_side_t *far);
@@ -109,9 +99,6 @@ ONIC_EXPORT uint32_t onic_rdma_walk_next(onic_rdma_walk_t *w, uint32_t max,
  *  only up to what a request carries. False, and nothing changed, also where that cannot be told at
  *  a glance. */
 ONIC_EXPORT bool onic_rdma_carry_all(onic_rdma_limits_t *limits, const onic_layout_t *far);
-
-/** A region for such a near side: all memory, and no key. */
-ONIC_EXPORT extern const onic_rdma_region_t onic_rdma_region_none;
 
 /* ---- the queue ----------------------------------------------------------------------------------
  *
