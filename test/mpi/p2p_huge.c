@@ -4,6 +4,7 @@
  */
 /* ranks: 2 */
 /* p2p: auto pipeline */
+/* long: pipeline */
 /* sanitized: pairs */
 /**
  * @file
