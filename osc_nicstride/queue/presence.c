@@ -26,8 +26,12 @@ double nicstride_usec(void)
 /** Finds the peer's signs of life, if it shows any. */
 static void find_presence_locked(nicstride_peer_t *p)
 {
-    if (p->observed.presence == NULL)
-        p->observed.presence = onic_peer_presence(p->peer);
+    const onic_presence_t *found =
+        p->observed.presence == NULL ? onic_peer_presence(p->peer) : NULL;
+
+    /* Others read it without the lock once it is known, also that there is none. */
+    if (found != NULL)
+        p->observed.presence = found;
 }
 
 void nicstride_find_wake_locked(nicstride_peer_t *p)
@@ -41,12 +45,15 @@ void nicstride_find_wake_locked(nicstride_peer_t *p)
 
 bool nicstride_can_wake(nicstride_peer_t *p)
 {
-    if (__atomic_load_n(&p->observed.wakes, __ATOMIC_ACQUIRE) == 0) {
+    int wakes = __atomic_load_n(&p->observed.wakes, __ATOMIC_ACQUIRE);
+
+    if (wakes == 0) {
         onic_transport_lock();
         nicstride_find_wake_locked(p);
+        wakes = p->observed.wakes;
         onic_transport_unlock();
     }
-    return p->observed.wakes > 0;
+    return wakes > 0;
 }
 
 bool nicstride_can_wake_all(nicstride_module_t *m)
