@@ -99,8 +99,8 @@ uint64_t machine_rmw(uintptr_t addr, unsigned size, uint64_t (*change)(uint64_t 
 bool machine_cas(uintptr_t addr, unsigned size, uint64_t *old_p, uint64_t value, int order,
                  int failed_order, const void *from);
 void machine_fence(int order, const void *from);
-/** `limited`: until no other thread can go on, at most. */
-void machine_pause(bool limited, const void *from);
+/** `limited`: until no other thread can go on, at most. True where it ends by that. */
+bool machine_pause(bool limited, const void *from);
 void machine_futex_wait(uintptr_t word, uint32_t value, const void *from);
 void machine_futex_wake(uintptr_t word, const void *from);
 /** What the thread that runs knows. */

@@ -67,8 +67,8 @@ _Noreturn void explore_fail(const char *file, int line, const char *what);
 void explore_pause(void);
 
 /** The same with a time limit: it ends, too, when no other thread can go on, and a few times while
- *  others could. */
-void explore_pause_for_a_time(void);
+ *  others could: then it returns true. */
+bool explore_pause_for_a_time(void);
 
 /** 0 .. n - 1: each of them is tried. */
 unsigned explore_choose(unsigned n);

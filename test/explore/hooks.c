@@ -292,7 +292,7 @@ int __wrap_sched_yield(void);
 int __wrap_sched_yield(void)
 {
     machine_inside = false;
-    machine_pause(false, HERE);
+    (void)machine_pause(false, HERE);
     machine_inside = true;
     return 0;
 }
@@ -323,15 +323,16 @@ long __wrap_syscall(long number, ...)
 void explore_pause(void)
 {
     machine_inside = false;
-    machine_pause(false, HERE);
+    (void)machine_pause(false, HERE);
     machine_inside = true;
 }
 
-void explore_pause_for_a_time(void)
+bool explore_pause_for_a_time(void)
 {
     machine_inside = false;
-    machine_pause(true, HERE);
+    const bool over = machine_pause(true, HERE);
     machine_inside = true;
+    return over;
 }
 
 unsigned explore_choose(unsigned n)

@@ -446,6 +446,8 @@ void machine_store(uintptr_t addr, unsigned size, uint64_t value, int order, con
         trace("store in buffer", addr, value, from);
         f->buffer[f->nbuffered++] = (buffered_t){
             .loc = loc, .step = search_now(), .value = value, .carries = carried(order)};
+        /* Its thread may read it by accesses that are not atomic. Others may not, as yet. */
+        write_memory(addr, size, value);
         return;
     }
     after_buffer();
@@ -571,13 +573,14 @@ static unsigned ended_by(const fiber_t *f)
     return first;
 }
 
-void machine_pause(bool limited, const void *from)
+bool machine_pause(bool limited, const void *from)
 {
     if (machine_me == MAIN)
         search_fail("waits in setup or finish");
     (void)announce(OP_PAUSE, 0, 0, limited, from);
     fiber_t *f = &m->fiber[machine_me];
-    if (limited && !f->stale && f->nreads != 0 && !has_changed(f, machine_me)) {
+    const bool over = limited && !f->stale && f->nreads != 0 && !has_changed(f, machine_me);
+    if (over) {
         /* Early, or because nothing else happens. */
         if (f->timeouts == EARLY_TIMEOUTS) {
             search_touch(machine_me, TIME_LOC, true);
@@ -594,6 +597,7 @@ void machine_pause(bool limited, const void *from)
     f->fresh = f->stale;
     f->stale = false;
     f->nreads = 0;
+    return over;
 }
 
 void machine_futex_wait(uintptr_t word, uint32_t value, const void *from)
@@ -611,7 +615,7 @@ void machine_futex_wait(uintptr_t word, uint32_t value, const void *from)
     f->nreads = 0;
     f->stale = false;
     note_read(f, wakes, m->loc[wakes].nstores - 1);
-    machine_pause(false, from);
+    (void)machine_pause(false, from);
 }
 
 void machine_futex_wake(uintptr_t word, const void *from)

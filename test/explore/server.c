@@ -7,42 +7,16 @@
  * The server thread is the product's, and so are its sleep and the progress of MPI threads; the
  * rows and the pipe are small stands-in. */
 #define _GNU_SOURCE
-#include "test/explore/explore.h"
-
-#include <pthread.h>
-#define pthread_self() ((pthread_t)explore_me())
-
-#include <stdlib.h>
-#include <string.h>
-
-#include "common/transport/internal.h"
-
-#include <poll.h>
-
-/* The program's descriptors: the pipe and the network's. */
-enum { PIPE = 3, NETWORK = 4 };
-static int poll_stand_in(struct pollfd *fds, nfds_t n, const struct timespec *time);
-#define ppoll(fds, n, time, mask) poll_stand_in(fds, n, time)
-
-/* Each begins with that. */
-#undef _GNU_SOURCE
-#include "common/transport/progress.c"
-#undef _GNU_SOURCE
-#include "common/transport/state.c"
-#undef _GNU_SOURCE
-#include "common/transport/server.c"
+#include "test/explore/transport.h"
 
 /* ---- stands-in ------------------------------------------------------------------------------- */
 
-bool opal_uses_threads;
 static onic_presence_t page;
 static _Atomic unsigned pipe_bytes; /**< bit 0: of the own process, bit 1: of another one */
 static _Atomic unsigned network, network_armed, network_event;
 static _Atomic unsigned ring;
 static _Atomic unsigned taken; /**< from the ring and the network */
 static bool full;              /**< messages wait for room; under the lock */
-/** Nobody else is under the lock. */
-static unsigned holder;
 
 static int poll_stand_in(struct pollfd *fds, nfds_t n, const struct timespec *time)
 {
@@ -56,7 +30,7 @@ static int poll_stand_in(struct pollfd *fds, nfds_t n, const struct timespec *ti
             explore_pause();
             continue;
         }
-        explore_pause_for_a_time();
+        (void)explore_pause_for_a_time();
         return 0;
     }
 }
@@ -85,18 +59,6 @@ void onic_presence_mark(void)
 uint64_t onic_presence_age(void)
 {
     return 0;
-}
-
-/** The one that serves. */
-static unsigned server_thread;
-
-/** Handlers can tell whether they may complete requests: not in the server thread. */
-static void is_alone(void)
-{
-    EXPLORE_ASSERT(onic_guard_is_helper(&onic_transport_guard) == (explore_me() == server_thread));
-    EXPLORE_ASSERT(holder == 0);
-    holder = 1;
-    holder = 0;
 }
 
 /* Two rows: the rings of a node, and a network. */
@@ -157,60 +119,12 @@ static const onic_row_t ring_row = {.progress = ring_progress,
                         network_row = {.progress = network_progress, .arm = network_arm};
 const onic_row_t *const onic_rows[ONIC_ROWS + 1] = {&ring_row, &network_row, NULL};
 
-onic_requests_t onic_requests;
-onic_here_t onic_here;
-
-int onic_requests_progress(void)
-{
-    return 0;
-}
-
-void onic_requests_abandon(void)
-{
-}
-
-void onic_transport_count_loss(void)
-{
-}
-
-void onic_say_once(const char *format, ...)
-{
-    (void)format;
-}
-
-atomic_bool onic_ticks_counted;
-
 double onic_ticks_per_usec(void)
 {
     return 0;
 }
 
 /* ---- the program ----------------------------------------------------------------------------- */
-
-static void new_transport(void)
-{
-    onic_server_t *s = &onic_transport.server;
-    onic_transport_guard.helper = server_thread = 0;
-    opal_uses_threads = true;
-    STAILQ_INIT(&onic_requests.done);
-    s->fds[0].fd = PIPE;
-    s->fds[1].fd = NETWORK;
-    s->nfds = 2;
-    s->idle_usec = 1000;
-    s->running = true;
-    onic_transport_guard.helped = true;
-}
-
-static void stop_server(void)
-{
-    atomic_store(&onic_transport.server.stop, true);
-    onic_wake_pipe_write(PIPE, ONIC_WAKE_SELF);
-}
-
-static void serve(void)
-{
-    (void)server_main(&onic_transport.server);
-}
 
 static atomic_uint did;
 
