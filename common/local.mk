@@ -22,7 +22,6 @@ common_libonic_core_la_SOURCES = \
 	common/support/clock.c \
 	common/support/life.c \
 	common/support/peer_file.c \
-	common/support/spare.c \
 	common/transport/shm/queue.c \
 	common/transport/shm/segment.c \
 	common/support/handle.c \

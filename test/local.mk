@@ -92,7 +92,6 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_requirements \
 	test/unit/check_segment \
 	test/unit/check_shadow \
-	test/unit/check_spare \
 	test/unit/check_selection \
 	test/unit/check_sieve \
 	test/unit/check_sim \
@@ -136,7 +135,6 @@ test_unit_check_completion_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
 test_unit_check_layout_cache_LDADD = $(unit_ldadd)
 test_unit_check_guard_LDADD = $(check_libs)
-test_unit_check_spare_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_keys_LDADD = $(unit_ldadd)
 test_unit_check_peer_layout_cache_LDADD = $(unit_ldadd)
 test_unit_check_order_LDADD = $(unit_ldadd)
@@ -434,7 +432,6 @@ mpi_programs = \
 	test/mpi/counters \
 	test/mpi/detach_early \
 	test/mpi/died \
-	test/mpi/descriptors \
 	test/mpi/device \
 	test/mpi/dynamic \
 	test/mpi/dynamic_away \
@@ -509,7 +506,6 @@ mpi_programs = \
 	test/mpi/p2p_device \
 	test/mpi/p2p_died \
 	test/mpi/p2p_errors \
-	test/mpi/p2p_descriptors \
 	test/mpi/p2p_first \
 	test/mpi/p2p_held \
 	test/mpi/p2p_flood \
@@ -734,7 +730,6 @@ sanitized-build: all sanitized-source
 tsan_units = test/unit/check_fence_threads \
 	test/unit/check_guard \
 	test/unit/check_owned_lock \
-	test/unit/check_spare \
 	test/unit/check_life \
 	test/unit/check_pipeline_transfers \
 	test/unit/check_nicbarrier_conformance \

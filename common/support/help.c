@@ -15,12 +15,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "common/support/spare.h"
 #include "opal/util/show_help.h"
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -113,17 +111,14 @@ static bool first_to_say(const char *text)
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     const int len = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "ompi-nic/%llx/%016llx",
                              (unsigned long long)starter(), (unsigned long long)hash_of(text));
-    int fd;
-    do {
-        fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    } while (fd < 0 && onic_spare_give(ONIC_FOR_GOOD));
+    const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return true;
     if (bind(fd, (const struct sockaddr *)&name,
              (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) == 0)
         return true;
     const bool others = errno == EADDRINUSE;
-    onic_close(fd);
+    close(fd);
     return !others;
 }
 
@@ -169,13 +164,4 @@ void onic_say_once(const char *format, ...)
     va_start(args, format);
     print_once(text_of(format, args));
     va_end(args);
-}
-
-void onic_say_descriptors(void)
-{
-    struct rlimit r;
-    if (getrlimit(RLIMIT_NOFILE, &r) == 0)
-        onic_say_once("ompi-nic: a process has no file descriptor left (ulimit -n: %llu), and "
-                      "connections need some: raise that limit",
-                      (unsigned long long)r.rlim_cur);
 }

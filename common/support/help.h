@@ -35,5 +35,3 @@ ONIC_EXPORT void onic_help(const char *file, const char *topic, ...);
 /** The same, each time. */
 ONIC_EXPORT void onic_help_each(const char *file, const char *topic, ...);
 
-/** Says that no descriptor is left for connections. Any thread. */
-ONIC_EXPORT void onic_say_descriptors(void);

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/support/spare.h"
 
 onic_file_key_t onic_file_offer(int fd)
 {
@@ -38,9 +37,9 @@ int onic_file_open(const onic_file_key_t *key, int flags)
     /* Looked at first: to open a device or a terminal may have effects. */
     if (stat(path, &st) != 0 || !matches(&st, key))
         return -1;
-    int fd = onic_open(path, flags | O_NONBLOCK | O_NOCTTY, 0);
+    int fd = open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd >= 0 && (fstat(fd, &st) != 0 || !matches(&st, key))) {
-        onic_close(fd);
+        close(fd);
         fd = -1;
     }
     return fd;
@@ -48,11 +47,11 @@ int onic_file_open(const onic_file_key_t *key, int flags)
 
 size_t onic_file_text(const char *path, char *text, size_t size)
 {
-    const int fd = onic_open(path, O_RDONLY, 0);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
 
     memset(text, 0, size);
     const ssize_t n = fd >= 0 ? read(fd, text, size - 1) : 0;
     if (fd >= 0)
-        onic_close(fd);
+        close(fd);
     return n > 0 ? (size_t)n : 0;
 }

@@ -29,7 +29,7 @@ onic_file_key_t onic_file_offer(int fd);
 
 /** Opens the same file, with `flags` as for open(2), O_CLOEXEC and O_NONBLOCK; -1 where it cannot
  *  be had. What is opened must have the key's inode: the owner may have used its descriptor again.
- *  For a moment: closed by onic_close. Any thread. */
+ *  Any thread. */
 int onic_file_open(const onic_file_key_t *key, int flags);
 
 /** Where the kernel names this boot of this machine. */

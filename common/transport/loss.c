@@ -12,7 +12,6 @@
  */
 #include "common/ompi_compat.h"
 #include "common/support/help.h"
-#include "common/support/spare.h"
 #include "common/transport/internal.h"
 
 #include "ompi/constants.h"
@@ -89,8 +88,6 @@ void onic_peer_print_lost(onic_peer_t *peer, const char *what, const char *why)
 {
     if (!peer->printed && !onic_transport.closing) {
         peer->printed = true;
-        if (!onic_peer_has_died(peer) && onic_spare_none_left())
-            onic_say_descriptors();
         onic_say("ompi-nic: %s process %u of job %u: %s", what, (unsigned)(peer->name & UINT32_MAX),
                  (unsigned)(peer->name >> 32), why);
     }
@@ -151,9 +148,6 @@ void onic_transport_look_for_dead(void)
 {
     uint64_t name;
     onic_life_t life;
-    for (const onic_row_t *const *row = onic_rows; *row != NULL; row++)
-        if ((*row)->look != NULL)
-            (*row)->look();
     /* The record itself may be forgotten meanwhile. */
     if (next_near(&name, &life) && onic_life_is_dead(&life))
         note_death(name);

@@ -9,7 +9,6 @@
 #include "common/support/helper_thread.h"
 #include "common/support/modex.h"
 #include "common/support/help.h"
-#include "common/support/spare.h"
 #include "common/transport/row/requirements.h"
 #include "common/transport/ucx/adapters.h"
 #include "common/transport/ucx/row_ucx.h"
@@ -173,7 +172,6 @@ static int start_transport(const onic_transport_config_t *asked)
         onic_here_stop();
         return rc;
     }
-    onic_spare_begin();
     onic_transport.closing = false;
     onic_transport.published = false;
     onic_transport.window = onic_credit_window(config.memory, (uint64_t)ompi_proc_world_size());
@@ -182,7 +180,6 @@ static int start_transport(const onic_transport_config_t *asked)
     rc = onic_peers_start();
     if (rc != OMPI_SUCCESS) {
         onic_say_once("ompi-nic: memory is exhausted");
-        onic_spare_end();
         stop_rows(last_row());
         onic_here_stop();
     }
@@ -202,7 +199,6 @@ static void stop_transport(void)
     onic_forget_stop();
     onic_peers_stop();
     onic_here_stop();
-    onic_spare_end();
     onic_transport_unlock();
 }
 

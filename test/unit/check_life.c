@@ -14,7 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/support/spare.h"
 #include "test/unit/unit.h"
 
 /* The name may hold what looks like other fields. */
@@ -148,7 +147,7 @@ START_TEST(first_thread_ends)
 }
 END_TEST
 
-/** The process has no descriptor left, but for the reserve. */
+/** The process has no descriptor left. */
 static void take_descriptors(void)
 {
     struct rlimit r;
@@ -161,23 +160,19 @@ static void take_descriptors(void)
     ck_assert_int_eq(errno, EMFILE);
 }
 
-/* To look takes a descriptor, for which there is a reserve. Where that is used up, too, nobody who
- * lives is dead, and who has ended and been waited for is. */
+/* To look takes a descriptor. Where there is none nobody who lives is dead, and who has ended and
+ * been waited for is. */
 START_TEST(no_descriptors)
 {
     onic_life_t child;
     siginfo_t info;
-    const bool reserve = _i != 0;
     const pid_t pid = make_child(&child, true);
 
     (void)onic_life_mine();
-    if (reserve)
-        onic_spare_begin();
     take_descriptors();
     ck_assert(!onic_life_is_dead(&child));
     kill(pid, SIGKILL);
     ck_assert_int_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-    ck_assert(onic_life_is_dead(&child) == reserve);
     ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
     ck_assert(onic_life_is_dead(&child));
 }
@@ -186,5 +181,5 @@ END_TEST
 int main(void)
 {
     return UNIT_RUN("life", UNIT_ONCE(texts), UNIT_ONCE(decisions), UNIT_ONCE(children),
-                    UNIT_ONCE(first_thread_ends), UNIT_LOOP(no_descriptors, 0, 2));
+                    UNIT_ONCE(first_thread_ends), UNIT_ONCE(no_descriptors));
 }

@@ -149,9 +149,6 @@ struct onic_row {
     /** The descriptor that becomes readable when something comes, once armed; -1 where it cannot be
      *  had. NULL: there is none. */
     int (*event_fd)(void);
-    /** A call has waited for milliseconds: prints what could make it wait for ever. NULL: nothing.
-     */
-    void (*look)(void);
 
     /* ---- data; NULL where the row has none ---- */
 

@@ -11,7 +11,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "common/support/spare.h"
 
 /** Between two marks, of the processor's counter: a microsecond at most. Reading the kernel's clock
  *  may take longer than all else in a progress that finds nothing (kvm-clock: 27 of 50 ns). */
@@ -90,7 +89,7 @@ const onic_presence_t *onic_presence_map(const onic_file_key_t *key)
     onic_presence_t *page = MAP_FAILED;
     if (lseek(fd, 0, SEEK_END) >= (off_t)sizeof(onic_presence_t))
         page = mmap(NULL, sizeof(onic_presence_t), PROT_READ, MAP_SHARED, fd, 0);
-    onic_close(fd);
+    close(fd);
     if (page != MAP_FAILED && page->clock != onic_ticks_clock()) {
         onic_presence_unmap(page);
         page = MAP_FAILED;
@@ -140,7 +139,7 @@ bool onic_wake_can(const onic_file_key_t *pipe)
 {
     const int fd = open_pipe(pipe);
     if (fd >= 0)
-        onic_close(fd);
+        close(fd);
     return fd >= 0;
 }
 
@@ -149,7 +148,7 @@ void onic_wake_peer(const onic_file_key_t *pipe)
     const int fd = open_pipe(pipe);
     if (fd >= 0) {
         onic_wake_pipe_write(fd, ONIC_WAKE_PEER);
-        onic_close(fd);
+        close(fd);
     }
 }
 

@@ -16,8 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/support/spare.h"
-
 /** Where shm_open has its files. */
 #define DIRECTORY "/dev/shm"
 /** Attempts at a name that is not taken. */
@@ -104,16 +102,7 @@ static bool map(int fd, int flags, size_t size, onic_segment_t *segment)
 /** A file of that name, to be read and written. */
 static int open_named(const char *name, int flags)
 {
-    int fd;
-
-    do {
-        fd = shm_open(name, O_RDWR | O_CLOEXEC | flags, S_IRUSR | S_IWUSR);
-    } while (fd < 0 && onic_spare_give(ONIC_FOR_NOW));
-    const int error = errno;
-    if (fd < 0)
-        onic_spare_take_back();
-    errno = error;
-    return fd;
+    return shm_open(name, O_RDWR | O_CLOEXEC | flags, S_IRUSR | S_IWUSR);
 }
 
 /** Opens a new file, found by its descriptor or by a random name; -1 where that fails. */
@@ -122,7 +111,7 @@ static int open_new(onic_findable_t how, onic_segment_key_t *key)
     int fd = -1;
 
     if (how != ONIC_BY_NAME) {
-        fd = onic_open(DIRECTORY, O_TMPFILE | O_EXCL | O_RDWR, S_IRUSR | S_IWUSR);
+        fd = open(DIRECTORY, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
         key->file = onic_file_offer(fd);
     }
     for (int i = 0; i < NAME_TRIES && fd < 0 && how != ONIC_NAMELESS; i++) {
@@ -168,7 +157,7 @@ bool onic_segment_make(size_t size, size_t space, int shares, onic_findable_t ho
         made = false;
     }
     if (fd >= 0 && key->file.fd < 0)
-        onic_close(fd);
+        close(fd);
     if (!made)
         onic_segment_withdraw(key);
     return made;
@@ -181,7 +170,7 @@ bool onic_segment_reserve(const onic_segment_key_t *key)
     const bool reserved = fd >= 0 && reserve_share(fd, key, 0);
 
     if (!nameless && fd >= 0)
-        onic_close(fd);
+        close(fd);
     return reserved;
 }
 
@@ -217,7 +206,7 @@ onic_joined_t onic_segment_join(const onic_segment_key_t *key, size_t size, int 
         onic_segment_unmap(segment);
         joined = false;
     }
-    onic_close(fd);
+    close(fd);
     return joined ? ONIC_JOINED : ONIC_NOT_JOINED;
 }
 
@@ -233,7 +222,7 @@ bool onic_segment_map_parts(const onic_segment_key_t *key, onic_mapped_t *const 
         parts[i]->base = mapped ? base : NULL;
     }
     if (fd >= 0)
-        onic_close(fd);
+        close(fd);
     return mapped;
 }
 
@@ -247,7 +236,7 @@ void onic_unmap(onic_mapped_t *mapped)
 void onic_segment_withdraw(onic_segment_key_t *key)
 {
     if (key->size > 0 && key->file.fd >= 0)
-        onic_close((int)key->file.fd);
+        close((int)key->file.fd);
     if (key->name[0] != '\0')
         (void)shm_unlink(key->name);
     memset(key, 0, sizeof(*key));
@@ -285,7 +274,7 @@ bool onic_segment_fill(const onic_mapped_t *mapped, const onic_file_key_t *file,
     const bool filled = fd >= 0 && reserve(fd, mapped->from + from, mapped->from + from + len);
 
     if (fd >= 0)
-        onic_close(fd);
+        close(fd);
     return filled;
 }
 

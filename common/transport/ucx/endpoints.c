@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Connections to peers, made on first use. */
-#include "common/support/spare.h"
 #include "common/transport/ucx/internal.h"
 
 #include <stdio.h>
@@ -89,7 +88,6 @@ static ucs_status_t create_ep(onic_peer_t *peer, ucp_err_handling_mode_t err_mod
 static ucs_status_t make_ep(onic_peer_t *peer, ucp_ep_h *ep_p)
 {
     ucs_status_t status = UCS_ERR_UNREACHABLE;
-    onic_spare_look();
     if (peer->foreign && onic_ucx_state.closes)
         status = create_ep(peer, UCP_ERR_HANDLING_MODE_PEER, ep_p);
     if (status == UCS_ERR_UNREACHABLE)

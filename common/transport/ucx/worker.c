@@ -5,11 +5,9 @@
 /** @file UCX's context and worker: how they are made, progressed and ended. */
 #include "common/ompi_compat.h"
 #include "common/support/help.h"
-#include "common/support/spare.h"
 #include "common/transport/ucx/adapters.h"
 #include "common/transport/ucx/internal.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -125,8 +123,6 @@ static void destroy_ucx(void)
 static void say_not_started(const onic_transport_config_t *config, ucs_status_t status)
 {
     const char *given = getenv("UCX_TLS");
-    if (onic_spare_none_left())
-        onic_say_descriptors();
     onic_say_once("ompi-nic: UCX cannot be started with transports %s%s: %s. The component that "
                   "asks for it is not used.",
                   config->tls != NULL ? config->tls
@@ -187,16 +183,9 @@ static bool reaches(onic_peer_t *peer)
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-/** Where UCX cannot open what it needs for a connection that another process makes, it drops the
- *  connection, tells neither side, and the other one waits for ever. It leaves nothing but errno.
- */
 static int progress(void)
 {
-    errno = 0;
-    const int events = (int)onic_ucx.worker_progress(onic_ucx_state.worker);
-    if (errno == EMFILE)
-        onic_say_descriptors();
-    return events;
+    return (int)onic_ucx.worker_progress(onic_ucx_state.worker);
 }
 
 static bool may_have(void)
@@ -222,17 +211,6 @@ static int event_fd(void)
     return status == UCS_OK ? fd : -1;
 }
 
-/** UCX needs descriptors to answer processes that connect: it gets those in reserve. If these are
- *  used up, too, that is printed here, since UCX may say nothing and wait for ever. */
-static void look(void)
-{
-    static atomic_bool said;
-    onic_spare_look();
-    if (onic_spare_has_run_out() && may_have() && onic_spare_none_left() &&
-        !atomic_exchange(&said, true))
-        onic_say_descriptors();
-}
-
 const onic_row_t onic_row_ucx = {
     .name = "ucx",
     .rendezvous = true,
@@ -255,7 +233,6 @@ const onic_row_t onic_row_ucx = {
     .may_have = may_have,
     .arm = arm,
     .event_fd = event_fd,
-    .look = look,
     .header_max = header_max,
     .map = onic_ucx_map,
     .unmap = onic_ucx_unmap,

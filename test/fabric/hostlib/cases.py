@@ -119,9 +119,8 @@ class Build:
         self.load, self.room, self.farewell, self.rounds, self.forge = (
             os.path.join(fabric, name) for name in ("load", "room", "farewell", "rounds", "forge"))
         self.bpf = os.path.join(self.path, "tools", "nicbarrier-bpf")
-        self.barriers, self.computing, self.descriptors = (
-            os.path.join(self.path, "test", "mpi", name) for name in (
-                "barrier_outstanding", "barrier_computing", "descriptors"))
+        self.barriers, self.computing = (
+            os.path.join(self.path, "test", "mpi", name) for name in ("barrier_outstanding", "barrier_computing"))
 
     def run(self, options, job, pml="ob1", osc="nicstride", timeout=900, env=None):
         """Runs a job to its end: options of hosts, then what comes after --."""
