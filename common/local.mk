@@ -124,13 +124,12 @@ libompi_nic_common_la_SOURCES = \
 	common/transport/ucx/config.c \
 	common/transport/ucx/data.c \
 	common/transport/ucx/endpoints.c \
-	common/transport/ucx/load.c \
 	common/transport/ucx/messages.c \
 	common/transport/ucx/state.c \
 	common/transport/ucx/worker.c
 libompi_nic_common_la_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS) $(verbs_cppflags)
 libompi_nic_common_la_LIBADD = common/libonic_core.la common/libonic_verbs.la $(verbs_libs) \
-	$(OMPI_INTERNAL_LIBS) $(HWLOC_LIBS)
+	$(OMPI_INTERNAL_LIBS) $(UCX_LIBS) $(HWLOC_LIBS)
 # nodelete: callbacks of UCX and the code of the server thread must outlive a dlclose.
 libompi_nic_common_la_LDFLAGS = -shared -avoid-version -no-undefined \
 	-Wl,-z,nodelete,-Bsymbolic-functions $(OMPI_LDFLAGS) $(UCX_LDFLAGS) $(HWLOC_LDFLAGS)

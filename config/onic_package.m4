@@ -98,7 +98,7 @@ AC_DEFUN([ONIC_TRY], [
 
 # ONIC_CHECK_UCX: UCX 1.12 or later, with active messages and thread support in its interface.
 AC_DEFUN([ONIC_CHECK_UCX], [
-    ONIC_FIND([UCX], [ucx], [ucx], [-lucp -lucs], [UCX >= 1.12])
+    ONIC_FIND([UCX], [ucx], [ucx], [-lucp -lucs -lucm], [UCX >= 1.12])
     ONIC_TRY([UCX], [UCX >= 1.12], [[
 #include <ucp/api/ucp.h>
 #if UCP_API_VERSION < UCP_VERSION(1, 12)

@@ -479,7 +479,6 @@ mpi_programs = \
 	test/mpi/refused_one_way \
 	test/mpi/refused_user \
 	test/mpi/refused_writes \
-	test/mpi/remap \
 	test/mpi/rdma \
 	test/mpi/rdma_away \
 	test/mpi/rdma_killed \

@@ -54,7 +54,7 @@ static int component_open(void)
         onic_say_once("coll_nicbarrier: not in use, because coll_nicbarrier_priority is not above "
                       "that of Open MPI's components: give 90");
     }
-    return nicbarrier_params_wanted() ? onic_transport_load(true) : OMPI_SUCCESS;
+    return OMPI_SUCCESS;
 }
 
 static int component_init(bool progress_threads, bool mpi_threads)

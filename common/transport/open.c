@@ -231,22 +231,12 @@ static int start(bool first)
     return rc;
 }
 
-int onic_transport_load(bool opening)
-{
-    int rc = OMPI_SUCCESS;
-    for (const onic_row_t *const *row = onic_rows; *row != NULL && rc == OMPI_SUCCESS; row++)
-        rc = (*row)->load != NULL ? (*row)->load(opening) : rc;
-    return rc;
-}
-
 static int open_first(void)
 {
     static bool fork_is_guarded;
     if (!fork_is_guarded)
         fork_is_guarded = onic_transport_guard_fork();
-    int rc = onic_transport_load(false);
-    if (rc == OMPI_SUCCESS)
-        rc = start(true);
+    int rc = start(true);
     if (rc != OMPI_SUCCESS)
         return rc;
     rc = opal_progress_register(onic_transport_progress);

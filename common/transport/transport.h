@@ -27,11 +27,6 @@
  *  opened. */
 ONIC_EXPORT void onic_transport_require(const onic_transport_config_t *config);
 
-/** Loads the libraries that its rows need, once and for good. A component that the user has asked
- * for does so while MPI_Init opens it (`opening`), when some can be loaded with less; else
- *  onic_transport_open does. MPI thread, lock not held. OMPI_SUCCESS, or an error after a text. */
-ONIC_EXPORT int onic_transport_load(bool opening);
-
 /** Starts the transport, or takes another reference to it. What the components ask for is put
  * together (requirements.h), in any order. MPI thread. OMPI_SUCCESS or an error after a text. */
 ONIC_EXPORT int onic_transport_open(const onic_transport_config_t *config);

@@ -49,8 +49,6 @@ static int component_open(void)
 
     nicstride_component.methods = nicstride_methods;
     onic_add_help_dir(&nicstride_counters, OMPI_NIC_HELP_DIR);
-    if (nicstride_wanted() && onic_transport_load(true) != OMPI_SUCCESS)
-        return OMPI_ERROR;
     rc = nicstride_params_check(&mca_osc_nicstride_component.super.osc_version);
     if (rc != OMPI_SUCCESS)
         return rc;

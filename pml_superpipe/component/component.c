@@ -208,8 +208,7 @@ static int component_open(void)
     /* Before anyone opens the transport. */
     onic_pipeline_announce(superpipe.params.network_slots ? ONIC_PIPELINE_RMA_AUTO
                                                           : ONIC_PIPELINE_RMA_NEVER);
-    return onic_named(&mca_pml_superpipe_component.super.pmlm_version) ? onic_transport_load(true)
-                                                                       : OMPI_SUCCESS;
+    return OMPI_SUCCESS;
 }
 
 /** Opens transport and pipeline. The transport publishes the address of this process. */

@@ -88,10 +88,6 @@ struct onic_row {
 
     /* ---- life ---- */
 
-    /** Loads, for good, what the row needs of libraries. `opening`: see onic_transport_load.
-     *  OMPI_SUCCESS, or an error after a text. Lock not held. NULL: it needs nothing. */
-    int (*load)(bool opening);
-
     /** OMPI_SUCCESS, or an error after a text. MPI thread. */
     int (*start)(const onic_transport_config_t *config);
     /** Frees everything but what peers' records point to. Nothing calls back any more. */

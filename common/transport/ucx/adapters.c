@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "common/support/peer_file.h"
 
@@ -94,17 +93,6 @@ unsigned onic_adapters(const char *directory, const char *devices, bool active)
 bool onic_rdma_here(const char *directory, const char *tls, const char *devices)
 {
     return onic_tls_have(ONIC_TLS_RDMA, tls) && onic_adapters(directory, devices, true) > 0;
-}
-
-bool onic_registers_here(void)
-{
-    static const char *const files[] = {"/dev/infiniband", "/dev/xpmem", "/dev/knem",
-                                        "/dev/nvidiactl",  "/dev/kfd",   "/dev/kgni0"};
-    bool found = false;
-
-    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !found; i++)
-        found = access(files[i], F_OK) == 0;
-    return found;
 }
 
 bool onic_can_lock(size_t bytes)

@@ -41,9 +41,6 @@ unsigned onic_adapters(const char *directory, const char *devices, bool active);
  *  acknowledgements, which is slower. `tls` is a list of transports. */
 ONIC_EXPORT bool onic_rdma_here(const char *directory, const char *tls, const char *devices);
 
-/** True if there are devices for which UCX keeps memory registered: adapters, GPUs, xpmem, knem. */
-bool onic_registers_here(void);
-
 /** True if this process may lock `bytes` more. The kernel's answer depends on the limit (ulimit
  *  -l), capabilities and user namespaces, so it is asked; no memory is locked for that. */
 bool onic_can_lock(size_t bytes);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ucs/sys/string.h>
 #include <unistd.h>
 
 /** UCX's own sizes of a fragment, in the versions that we know. */
@@ -46,7 +47,7 @@ static size_t env_size(const char *name, size_t fallback)
     const char *text = getenv(name);
     size_t size;
 
-    return text != NULL && onic_ucx.str_to_memunits(text, &size) == UCS_OK &&
+    return text != NULL && ucs_str_to_memunits(text, &size) == UCS_OK &&
                    size < SIZE_MAX_SENSIBLE
                ? size
                : fallback;
@@ -71,7 +72,7 @@ static bool devices_have_tcp(const char *devices)
 static const char *prefixed_key(const char *key, const char *prefix)
 {
     unsigned major, minor, release;
-    onic_ucx.get_version(&major, &minor, &release);
+    ucp_get_version(&major, &minor, &release);
     return major > 1 || (major == 1 && minor >= 17) ? key : key + strlen(prefix);
 }
 
@@ -79,7 +80,7 @@ static ucs_status_t set_size(ucp_config_t *ucp_config, const char *key, size_t s
 {
     char text[32];
     snprintf(text, sizeof(text), "%zu", size);
-    return onic_ucx.config_modify(ucp_config, key, text);
+    return ucp_config_modify(ucp_config, key, text);
 }
 
 static ucs_status_t configure_tcp(const char *tls, size_t seg_size, ucp_config_t *ucp_config)
@@ -109,7 +110,7 @@ static ucs_status_t configure_shm(const char *tls, ucp_config_t *ucp_config)
     /* A transport that is not asked for that is not chosen for endpoints that can be closed. */
     onic_ucx_state.closes =
         !shm || (!onic_user_says("UCX_@(MM|POSIX|SYSV)_ERROR_HANDLING=*") &&
-                 onic_ucx.config_modify(ucp_config, "MM_ERROR_HANDLING", "y") == UCS_OK);
+                 ucp_config_modify(ucp_config, "MM_ERROR_HANDLING", "y") == UCS_OK);
     if (!shm || onic_user_says("UCX_@(MM|POSIX|SYSV|XPMEM)_SEG_SIZE=*") ||
         onic_user_says("UCX_@(MM_RX_BUFS_GROW|SHM_DEVICES)=*")) {
         onic_ucx_state.shm_seg_size =
@@ -131,21 +132,21 @@ ucs_status_t onic_ucx_read_config(const onic_transport_config_t *config,
 {
     bool given = config->tls != NULL && *config->tls != '\0';
     const char *tls = onic_ucx_tls(config);
-    ucs_status_t status = onic_ucx.config_read(NULL, NULL, ucp_config_p);
+    ucs_status_t status = ucp_config_read(NULL, NULL, ucp_config_p);
     if (status != UCS_OK)
         return status;
     if (given)
-        status = onic_ucx.config_modify(*ucp_config_p, "TLS", tls);
+        status = ucp_config_modify(*ucp_config_p, "TLS", tls);
     if (status == UCS_OK)
         status = configure_tcp(tls, config->tcp_seg_size, *ucp_config_p);
     if (getenv("UCX_FLUSH_WORKER_EPS") == NULL) {
         /* A flush of the worker waits for no answers of others then. */
-        (void)onic_ucx.config_modify(*ucp_config_p, "FLUSH_WORKER_EPS", "n");
+        (void)ucp_config_modify(*ucp_config_p, "FLUSH_WORKER_EPS", "n");
     }
     if (status == UCS_OK)
         status = configure_shm(tls, *ucp_config_p);
     if (status != UCS_OK)
-        onic_ucx.config_release(*ucp_config_p);
+        ucp_config_release(*ucp_config_p);
     return status;
 }
 

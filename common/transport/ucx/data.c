@@ -42,13 +42,13 @@ static ucs_status_t map(ucx_region_t *region, void *base, size_t bytes)
         .length = bytes,
         .flags = base == NULL ? UCP_MEM_MAP_ALLOCATE : 0,
     };
-    ucs_status_t status = onic_ucx.mem_map(onic_ucx_state.context, &params, &region->memh);
+    ucs_status_t status = ucp_mem_map(onic_ucx_state.context, &params, &region->memh);
     if (status != UCS_OK || base != NULL)
         return status;
     ucp_mem_attr_t attr = {.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS};
-    status = onic_ucx.mem_query(region->memh, &attr);
+    status = ucp_mem_query(region->memh, &attr);
     if (status != UCS_OK)
-        onic_ucx.mem_unmap(onic_ucx_state.context, region->memh);
+        ucp_mem_unmap(onic_ucx_state.context, region->memh);
     else
         region->head.base = memset(attr.address, 0, bytes);
     return status;
@@ -74,7 +74,7 @@ void onic_ucx_unmap(onic_region_t *r)
 {
     ucx_region_t *region = (ucx_region_t *)r;
     if (region->memh != NULL) {
-        onic_ucx.mem_unmap(onic_ucx_state.context, region->memh);
+        ucp_mem_unmap(onic_ucx_state.context, region->memh);
         LIST_REMOVE(region, listed);
     }
     free(region);
@@ -84,7 +84,7 @@ void onic_ucx_regions_stop(void)
 {
     for (ucx_region_t *region; (region = LIST_FIRST(&regions)) != NULL;) {
         LIST_REMOVE(region, listed);
-        onic_ucx.mem_unmap(onic_ucx_state.context, region->memh);
+        ucp_mem_unmap(onic_ucx_state.context, region->memh);
         region->memh = NULL;
         if (region->head.left)
             free(region);
@@ -96,12 +96,12 @@ size_t onic_ucx_pack(const onic_region_t *r, void *bytes, size_t cap)
     const ucx_region_t *region = (const ucx_region_t *)r;
     void *key;
     size_t len;
-    if (onic_ucx.rkey_pack(onic_ucx_state.context, region->memh, &key, &len) != UCS_OK)
+    if (ucp_rkey_pack(onic_ucx_state.context, region->memh, &key, &len) != UCS_OK)
         return 0;
     const bool fits = len <= cap;
     if (fits)
         memcpy(bytes, key, len);
-    onic_ucx.rkey_buffer_release(key);
+    ucp_rkey_buffer_release(key);
     return fits ? len : 0;
 }
 
@@ -118,7 +118,7 @@ static int open_key(ucp_ep_h ep, ucp_rkey_h *rkey_p, const unsigned char *key, s
     if (copy == NULL)
         return OMPI_ERR_OUT_OF_RESOURCE;
     memcpy(copy, key, len);
-    const int rc = onic_ucs_error(onic_ucx.ep_rkey_unpack(ep, copy, rkey_p));
+    const int rc = onic_ucs_error(ucp_ep_rkey_unpack(ep, copy, rkey_p));
     free(copy);
     return rc;
 }
@@ -143,7 +143,7 @@ static void close_key(ucx_remote_t *remote)
 {
     if (remote->rkey == NULL)
         return;
-    onic_ucx.rkey_destroy(remote->rkey);
+    ucp_rkey_destroy(remote->rkey);
     remote->rkey = NULL;
     LIST_REMOVE(remote, listed);
 }
@@ -180,14 +180,14 @@ int onic_ucx_put(onic_request_t *r, onic_remote_t *remote, uint64_t there, const
         param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
         param.memh = ((const ucx_region_t *)from)->memh;
     }
-    return onic_ucx_started(r, onic_ucx.put_nbx(r->peer->ucx->ep, data, len, there,
+    return onic_ucx_started(r, ucp_put_nbx(r->peer->ucx->ep, data, len, there,
                                                 ((ucx_remote_t *)remote)->rkey, &param));
 }
 
 int onic_ucx_get(onic_request_t *r, onic_remote_t *remote, uint64_t there, void *data, size_t len)
 {
     const ucp_request_param_t param = param_of(r);
-    return onic_ucx_started(r, onic_ucx.get_nbx(r->peer->ucx->ep, data, len, there,
+    return onic_ucx_started(r, ucp_get_nbx(r->peer->ucx->ep, data, len, there,
                                                 ((ucx_remote_t *)remote)->rkey, &param));
 }
 
@@ -196,5 +196,5 @@ int onic_ucx_flush(onic_request_t *r)
     if (r->peer->ucx == NULL)
         return 1;
     const ucp_request_param_t param = param_of(r);
-    return onic_ucx_started(r, onic_ucx.ep_flush_nbx(r->peer->ucx->ep, &param));
+    return onic_ucx_started(r, ucp_ep_flush_nbx(r->peer->ucx->ep, &param));
 }

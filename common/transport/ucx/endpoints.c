@@ -15,7 +15,7 @@
 static void connection_lost(void *arg, ucp_ep_h ep, ucs_status_t status)
 {
     (void)ep;
-    onic_row_calls.lost(arg, onic_ucs_error(status), onic_ucx.status_string(status), true);
+    onic_row_calls.lost(arg, onic_ucs_error(status), ucs_status_string(status), true);
 }
 
 /** Does a line such as
@@ -46,7 +46,7 @@ static void find_transport(ucp_ep_h ep, char *name, size_t size)
     FILE *stream = open_memstream(&text, &len);
     if (stream == NULL)
         return;
-    onic_ucx.ep_print_info(ep, stream);
+    ucp_ep_print_info(ep, stream);
     fclose(stream);
     for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
         if (strstr(line, "lane[") != NULL && is_for(line, " am"))
@@ -79,7 +79,7 @@ static ucs_status_t create_ep(onic_peer_t *peer, ucp_err_handling_mode_t err_mod
         .err_mode = err_mode,
         .err_handler = {.cb = connection_lost, .arg = peer},
     };
-    return onic_ucx.ep_create(onic_ucx_state.worker, &params, ep_p);
+    return ucp_ep_create(onic_ucx_state.worker, &params, ep_p);
 }
 
 /** Between processes of a job without UCX's handling of errors, which not all transports have.
@@ -103,7 +103,7 @@ int onic_ucx_connect(onic_peer_t *peer)
     const ucs_status_t status = u != NULL ? make_ep(peer, &u->ep) : UCS_ERR_NO_MEMORY;
     if (status != UCS_OK) {
         free(u);
-        peer->why = onic_ucx.status_string(status);
+        peer->why = ucs_status_string(status);
         return onic_ucs_error(status);
     }
     learn_transport(u);
@@ -118,10 +118,10 @@ static void close_ep(onic_ucx_peer_t *u)
 {
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
                                  .flags = UCP_EP_CLOSE_FLAG_FORCE};
-    ucs_status_ptr_t answer = onic_ucx.ep_close_nbx(u->ep, &param);
+    ucs_status_ptr_t answer = ucp_ep_close_nbx(u->ep, &param);
     if (UCS_PTR_IS_ERR(answer)) {
         param.op_attr_mask = 0;
-        answer = onic_ucx.ep_close_nbx(u->ep, &param);
+        answer = ucp_ep_close_nbx(u->ep, &param);
     }
     u->closed = true;
     u->close = UCS_PTR_IS_PTR(answer) ? answer : NULL;
@@ -135,10 +135,10 @@ bool onic_ucx_disconnect(onic_peer_t *peer)
         return true;
     if (!u->closed)
         close_ep(u);
-    if (u->close != NULL && onic_ucx.request_check_status(u->close) == UCS_INPROGRESS)
+    if (u->close != NULL && ucp_request_check_status(u->close) == UCS_INPROGRESS)
         return false;
     if (u->close != NULL)
-        onic_ucx.request_free(u->close);
+        ucp_request_free(u->close);
     u->close = NULL;
     return true;
 }

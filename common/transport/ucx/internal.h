@@ -10,10 +10,10 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <ucp/api/ucp.h>
 
 #include "common/transport/row/row.h"
 #include "common/transport/ucx/row_ucx.h"
-#include "common/transport/ucx/ucx.h"
 
 /** An endpoint. */
 typedef struct onic_ucx_peer {
@@ -48,12 +48,6 @@ extern onic_ucx_state_t onic_ucx_state;
 /* state.c */
 /** An error of UCX as one of Open MPI. */
 int onic_ucs_error(ucs_status_t status);
-
-/* load.c */
-/** As onic_row_t's: finds UCX's functions. Its hooks are left out where it keeps no memory
- *  registered; the environment is changed for that time, so only while MPI_Init opens components.
- */
-int onic_ucx_load(bool opening);
 
 /* config.c */
 /** Reads UCX's configuration from the environment and applies ours where the user says nothing. */

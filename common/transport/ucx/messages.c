@@ -25,12 +25,12 @@ static bool is_flushed(void)
 {
     static const ucp_request_param_t param = {.op_attr_mask = 0};
     if (onic_ucx_state.flush != NULL) {
-        if (onic_ucx.request_check_status(onic_ucx_state.flush) == UCS_INPROGRESS)
+        if (ucp_request_check_status(onic_ucx_state.flush) == UCS_INPROGRESS)
             return false;
-        onic_ucx.request_free(onic_ucx_state.flush);
+        ucp_request_free(onic_ucx_state.flush);
         onic_ucx_state.flush = NULL;
     }
-    const ucs_status_ptr_t answer = onic_ucx.worker_flush_nbx(onic_ucx_state.worker, &param);
+    const ucs_status_ptr_t answer = ucp_worker_flush_nbx(onic_ucx_state.worker, &param);
     onic_ucx_state.flush = UCS_PTR_IS_PTR(answer) ? answer : NULL;
     return onic_ucx_state.flush == NULL;
 }
@@ -46,7 +46,7 @@ static void end_held(onic_ucx_peer_t *u, ucs_status_t status)
 static void followed(void *request, ucs_status_t status, void *user_data)
 {
     onic_ucx_peer_t *u = user_data;
-    onic_ucx.request_free(request);
+    ucp_request_free(request);
     u->follows = false;
     end_held(u, status);
 }
@@ -63,7 +63,7 @@ static bool follow(onic_ucx_peer_t *u)
     };
     if (!u->follows) {
         u->follows = true;
-        if (!UCS_PTR_IS_PTR(onic_ucx.am_send_nbx(u->ep, ONIC_AM_ADDRESS, NULL, 0, NULL, 0, &param)))
+        if (!UCS_PTR_IS_PTR(ucp_am_send_nbx(u->ep, ONIC_AM_ADDRESS, NULL, 0, NULL, 0, &param)))
             u->follows = false;
     }
     return !u->follows;
@@ -99,7 +99,7 @@ int onic_ucx_started(onic_request_t *r, ucs_status_ptr_t answer)
 
 void onic_ucx_sent(void *request, ucs_status_t status, void *r)
 {
-    onic_ucx.request_free(request);
+    ucp_request_free(request);
     onic_request_done(r, onic_ucs_error(status));
 }
 
@@ -124,7 +124,7 @@ int onic_ucx_send(onic_request_t *r, const onic_payload_t *payload, unsigned fla
     }
     r->copied = u->copies;
     const int rc = onic_ucx_started(
-        r, onic_ucx.am_send_nbx(u->ep, r->am_id, r->header, r->header_len, buffer, count, &param));
+        r, ucp_am_send_nbx(u->ep, r->am_id, r->header, r->header_len, buffer, count, &param));
     return rc == 1 && !onic_ucx_has_left(r) ? 0 : rc;
 }
 
@@ -147,7 +147,7 @@ onic_sent_t onic_ucx_send_now(onic_peer_t *peer, unsigned am_id, const void *hea
         onic_payload_copy(all + header_len, payload, false);
         header = all;
     }
-    if (onic_ucx.am_send_nbx(u->ep, am_id, NULL, 0, header, header_len + len, &param) != NULL)
+    if (ucp_am_send_nbx(u->ep, am_id, NULL, 0, header, header_len + len, &param) != NULL)
         return ONIC_SENT_NOT;
     return !u->copies || is_flushed() ? ONIC_SENT_WHOLLY : ONIC_SENT_HELD;
 }
@@ -217,7 +217,7 @@ int onic_ucx_receive(onic_request_t *r, const onic_rndv_t *rndv, void *buffer)
         .user_data = r,
     };
     return onic_ucx_started(
-        r, onic_ucx.am_recv_data_nbx(onic_ucx_state.worker, rndv->desc, buffer, rndv->len, &param));
+        r, ucp_am_recv_data_nbx(onic_ucx_state.worker, rndv->desc, buffer, rndv->len, &param));
 }
 
 /* ---- start and stop -------------------------------------------------------------------------- */
@@ -233,14 +233,14 @@ int onic_ucx_messages_start(void)
             .cb = arrived,
             .arg = (void *)(uintptr_t)id,
         };
-        status = onic_ucx.worker_set_am_recv_handler(onic_ucx_state.worker, &param);
+        status = ucp_worker_set_am_recv_handler(onic_ucx_state.worker, &param);
     }
     if (status == UCS_OK)
-        status = onic_ucx.dt_create_generic(&gather_ops, NULL, &onic_ucx_state.gather_dt);
+        status = ucp_dt_create_generic(&gather_ops, NULL, &onic_ucx_state.gather_dt);
     return onic_ucs_error(status);
 }
 
 void onic_ucx_messages_stop(void)
 {
-    onic_ucx.dt_destroy(onic_ucx_state.gather_dt);
+    ucp_dt_destroy(onic_ucx_state.gather_dt);
 }

@@ -7,7 +7,6 @@
 
 #include "ompi/constants.h"
 
-struct onic_ucx onic_ucx;
 onic_ucx_state_t onic_ucx_state;
 
 int onic_ucs_error(ucs_status_t status)

@@ -9,12 +9,34 @@
 #include "common/transport/ucx/internal.h"
 
 #include <stdlib.h>
+#include <ucm/api/ucm.h>
 #include <unistd.h>
 
 #include "ompi/constants.h"
 #include "ompi/proc/proc.h"
+#include "opal/mca/memory/base/base.h"
+#include "opal/memoryhooks/memory.h"
 
 /* ---- life ------------------------------------------------------------------------------------ */
+
+static void tell_of_freed(void *base, size_t bytes, void *arg, bool from_alloc)
+{
+    (void)arg;
+    (void)from_alloc;
+    ucm_vm_munmap(base, bytes);
+}
+
+/** Any component that keeps memory registered has Open MPI's hooks installed, and behind them UCX's
+ *  see next to nothing. So they are installed now, before UCX makes its caches of registrations, as
+ *  Open MPI's own UCX components do, and UCX is told; else it would find its hooks without effect
+ *  and cache nothing. They stay: once closed they cannot be opened again. Whom they tell is
+ *  forgotten when MPI is finalised, and it may be initialised again. */
+static void install_hooks(void)
+{
+    if (mca_base_framework_open(&opal_memory_base_framework, 0) == OPAL_SUCCESS &&
+        opal_mem_hooks_register_release(tell_of_freed, NULL) == OPAL_SUCCESS)
+        ucm_set_external_event(UCM_EVENT_VM_UNMAPPED);
+}
 
 static ucs_status_t create_context(const onic_transport_config_t *config)
 {
@@ -31,9 +53,9 @@ static ucs_status_t create_context(const onic_transport_config_t *config)
         .estimated_num_ppn = (size_t)opal_process_info.num_local_peers + 1,
         .name = "ompi-nic",
     };
-    status = onic_ucx.init_version(UCP_API_MAJOR, UCP_API_MINOR, &params, ucp_config,
+    status = ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &params, ucp_config,
                                    &onic_ucx_state.context);
-    onic_ucx.config_release(ucp_config);
+    ucp_config_release(ucp_config);
     return status;
 }
 
@@ -45,14 +67,14 @@ static ucs_status_t create_worker(void)
         .events = UCP_WAKEUP_RX | UCP_WAKEUP_TX,
     };
     ucs_status_t status =
-        onic_ucx.worker_create(onic_ucx_state.context, &params, &onic_ucx_state.worker);
+        ucp_worker_create(onic_ucx_state.context, &params, &onic_ucx_state.worker);
     if (status != UCS_OK)
         return status;
     ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS |
                                             UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER};
-    status = onic_ucx.worker_query(onic_ucx_state.worker, &attr);
+    status = ucp_worker_query(onic_ucx_state.worker, &attr);
     if (status != UCS_OK) {
-        onic_ucx.worker_destroy(onic_ucx_state.worker);
+        ucp_worker_destroy(onic_ucx_state.worker);
         return status;
     }
     onic_ucx_state.address = attr.address;
@@ -68,7 +90,7 @@ static ucs_status_t create_both(const onic_transport_config_t *config)
         return status;
     status = create_worker();
     if (status != UCS_OK)
-        onic_ucx.cleanup(onic_ucx_state.context);
+        ucp_cleanup(onic_ucx_state.context);
     return status;
 }
 
@@ -112,12 +134,12 @@ static ucs_status_t create_ucx(const onic_transport_config_t *config)
 
 static void destroy_ucx(void)
 {
-    onic_ucx.worker_release_address(onic_ucx_state.worker, onic_ucx_state.address);
+    ucp_worker_release_address(onic_ucx_state.worker, onic_ucx_state.address);
     onic_ucx_remotes_stop();
-    onic_ucx.worker_destroy(onic_ucx_state.worker);
+    ucp_worker_destroy(onic_ucx_state.worker);
     /* The worker is gone: nothing puts into regions any more. */
     onic_ucx_regions_stop();
-    onic_ucx.cleanup(onic_ucx_state.context);
+    ucp_cleanup(onic_ucx_state.context);
 }
 
 static void say_not_started(const onic_transport_config_t *config, ucs_status_t status)
@@ -131,11 +153,12 @@ static void say_not_started(const onic_transport_config_t *config, ucs_status_t 
                   config->tls != NULL ? " (parameter tls)"
                   : given != NULL     ? " (UCX_TLS)"
                                       : "",
-                  onic_ucx.status_string(status));
+                  ucs_status_string(status));
 }
 
 static int start(const onic_transport_config_t *config)
 {
+    install_hooks();
     const ucs_status_t status = create_ucx(config);
     if (status != UCS_OK) {
         say_not_started(config, status);
@@ -158,7 +181,7 @@ static int start(const onic_transport_config_t *config)
 static void stop(void)
 {
     if (onic_ucx_state.flush != NULL)
-        onic_ucx.request_free(onic_ucx_state.flush);
+        ucp_request_free(onic_ucx_state.flush);
     onic_ucx_state.flush = NULL;
     destroy_ucx();
     onic_ucx_messages_stop();
@@ -185,7 +208,7 @@ static bool reaches(onic_peer_t *peer)
 
 static int progress(void)
 {
-    return (int)onic_ucx.worker_progress(onic_ucx_state.worker);
+    return (int)ucp_worker_progress(onic_ucx_state.worker);
 }
 
 static bool may_have(void)
@@ -201,13 +224,13 @@ static int poll_worker(void)
 /** Arming fails once after each event. What is armed need not be disarmed. */
 static bool arm(unsigned nap)
 {
-    return nap == 0 || onic_ucx.worker_arm(onic_ucx_state.worker) == UCS_OK;
+    return nap == 0 || ucp_worker_arm(onic_ucx_state.worker) == UCS_OK;
 }
 
 static int event_fd(void)
 {
     int fd = -1;
-    const ucs_status_t status = onic_ucx.worker_get_efd(onic_ucx_state.worker, &fd);
+    const ucs_status_t status = ucp_worker_get_efd(onic_ucx_state.worker, &fd);
     return status == UCS_OK ? fd : -1;
 }
 
@@ -215,7 +238,6 @@ const onic_row_t onic_row_ucx = {
     .name = "ucx",
     .rendezvous = true,
     .joins = true,
-    .load = onic_ucx_load,
     .start = start,
     .stop = stop,
     .describe = describe,

@@ -9,13 +9,13 @@
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <string.h>
+#include <ucm/api/ucm.h>
 
 #include "common/ompi_compat.h"
 #include "opal/mca/rcache/rcache.h"
 #include "opal/mca/rcache/base/base.h"
 
 #include "common/transport/verbs/registrations.h"
-#include "common/transport/ucx/ucx.h"
 
 struct onic_registration {
     mca_rcache_base_registration_t super; /* first */
@@ -78,7 +78,7 @@ bool onic_registrations_open(onic_registrations_t *r, struct ibv_pd *pd, size_t 
     if (r->cache == NULL)
         return false;
     /* UCX's hooks are there already or, where it is told not to, never. */
-    (void)onic_ucx.set_event_handler(UCM_EVENT_VM_UNMAPPED | UCM_EVENT_FLAG_NO_INSTALL, 0,
+    (void)ucm_set_event_handler(UCM_EVENT_VM_UNMAPPED | UCM_EVENT_FLAG_NO_INSTALL, 0,
                                      forget_freed, r);
     return true;
 }
@@ -86,7 +86,7 @@ bool onic_registrations_open(onic_registrations_t *r, struct ibv_pd *pd, size_t 
 void onic_registrations_close(onic_registrations_t *r)
 {
     if (r->cache != NULL) {
-        onic_ucx.unset_event_handler(UCM_EVENT_VM_UNMAPPED, forget_freed, r);
+        ucm_unset_event_handler(UCM_EVENT_VM_UNMAPPED, forget_freed, r);
         (void)mca_rcache_base_module_destroy(r->cache);
     }
     memset(r, 0, sizeof(*r));
