@@ -47,8 +47,7 @@ static size_t env_size(const char *name, size_t fallback)
     const char *text = getenv(name);
     size_t size;
 
-    return text != NULL && ucs_str_to_memunits(text, &size) == UCS_OK &&
-                   size < SIZE_MAX_SENSIBLE
+    return text != NULL && ucs_str_to_memunits(text, &size) == UCS_OK && size < SIZE_MAX_SENSIBLE
                ? size
                : fallback;
 }

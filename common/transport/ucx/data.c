@@ -180,15 +180,15 @@ int onic_ucx_put(onic_request_t *r, onic_remote_t *remote, uint64_t there, const
         param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
         param.memh = ((const ucx_region_t *)from)->memh;
     }
-    return onic_ucx_started(r, ucp_put_nbx(r->peer->ucx->ep, data, len, there,
-                                                ((ucx_remote_t *)remote)->rkey, &param));
+    return onic_ucx_started(
+        r, ucp_put_nbx(r->peer->ucx->ep, data, len, there, ((ucx_remote_t *)remote)->rkey, &param));
 }
 
 int onic_ucx_get(onic_request_t *r, onic_remote_t *remote, uint64_t there, void *data, size_t len)
 {
     const ucp_request_param_t param = param_of(r);
-    return onic_ucx_started(r, ucp_get_nbx(r->peer->ucx->ep, data, len, there,
-                                                ((ucx_remote_t *)remote)->rkey, &param));
+    return onic_ucx_started(
+        r, ucp_get_nbx(r->peer->ucx->ep, data, len, there, ((ucx_remote_t *)remote)->rkey, &param));
 }
 
 int onic_ucx_flush(onic_request_t *r)

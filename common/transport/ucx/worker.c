@@ -54,7 +54,7 @@ static ucs_status_t create_context(const onic_transport_config_t *config)
         .name = "ompi-nic",
     };
     status = ucp_init_version(UCP_API_MAJOR, UCP_API_MINOR, &params, ucp_config,
-                                   &onic_ucx_state.context);
+                              &onic_ucx_state.context);
     ucp_config_release(ucp_config);
     return status;
 }

@@ -78,8 +78,8 @@ bool onic_registrations_open(onic_registrations_t *r, struct ibv_pd *pd, size_t 
     if (r->cache == NULL)
         return false;
     /* UCX's hooks are there already or, where it is told not to, never. */
-    (void)ucm_set_event_handler(UCM_EVENT_VM_UNMAPPED | UCM_EVENT_FLAG_NO_INSTALL, 0,
-                                     forget_freed, r);
+    (void)ucm_set_event_handler(UCM_EVENT_VM_UNMAPPED | UCM_EVENT_FLAG_NO_INSTALL, 0, forget_freed,
+                                r);
     return true;
 }
 
