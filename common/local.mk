@@ -103,7 +103,6 @@ libompi_nic_common_la_SOURCES = \
 	common/model/link_given.c \
 	common/pipeline/pipeline.c \
 	common/pipeline/transfers.c \
-	common/pipeline/work.c \
 	common/support/help.c \
 	common/support/component.c \
 	common/support/series.c \

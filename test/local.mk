@@ -154,10 +154,8 @@ test_unit_check_pipeline_rma_SOURCES = \
 	common/pipeline/rma/carrier_rma.c \
 	common/pipeline/rma/rma_peer.c \
 	common/pipeline/rma/rma_records.c \
-	common/pipeline/transfers.c \
-	common/pipeline/work.c
+	common/pipeline/transfers.c
 test_unit_check_pipeline_rma_LDADD = common/libonic_core.la $(check_libs)
-test_unit_check_pipeline_rma_LDFLAGS = -Wl,--wrap=clock_gettime
 test_unit_check_rma_handshake_SOURCES = \
 	test/unit/check_rma_handshake.c \
 	test/unit/pipeline_sim.c \
@@ -166,8 +164,7 @@ test_unit_check_rma_handshake_LDADD = common/libonic_core.la $(check_libs)
 # With a transport lock and a carrier of its own.
 test_unit_check_pipeline_transfers_SOURCES = \
 	test/unit/check_pipeline_transfers.c \
-	common/pipeline/transfers.c \
-	common/pipeline/work.c
+	common/pipeline/transfers.c
 test_unit_check_pipeline_transfers_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_pipeline_grant_queue_LDADD = common/libonic_core.la $(check_libs)
 model_ldadd = common/libonic_core.la $(check_libs) -lm

@@ -18,8 +18,6 @@
 #include "common/transport/shm/segment.h"
 #include "common/transport/ucx/adapters.h"
 
-/** Calls of progress between two searches for buffers of dead processes. */
-#define CALLS 4096
 /** A receive pool smaller than this, for lack of shared memory, is not worth having. */
 #define RX_POOL_LEAST ((size_t)64 << 10)
 
@@ -27,31 +25,23 @@
 static pthread_mutex_t open_mutex = PTHREAD_MUTEX_INITIALIZER;
 static int references;
 
+/** Transfers may begin. Protected by the transport lock. */
+static bool is_open;
+
 /** For tests: puts are used for peers of the node, too. */
 static bool puts_to_all;
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-static void reclaim_now_and_then(void)
+/** onic_work_fn_t. Runs again as long as there are transfers or requests. */
+static int progress(void)
 {
-    static atomic_uint calls;
-    /* Concurrent threads may lose counts. */
-    const unsigned n = atomic_load_explicit(&calls, memory_order_relaxed) + 1;
-    atomic_store_explicit(&calls, n, memory_order_relaxed);
-    if (n % CALLS == 0 && onic_transfers_enter()) {
-        onic_node_reclaim();
-        onic_transfers_leave();
-    }
-}
-
-/** Called by the transport after each progress. */
-static int progress_wire(void)
-{
-    reclaim_now_and_then();
-    if (onic_pipeline_idle() && onic_rma_idle())
-        return 0;
-    const int moved = onic_rma_progress() + onic_pipeline_progress();
-    return moved > 0 || (onic_pipeline_idle() && onic_rma_idle()) ? moved : -1;
+    const int n = onic_rma_serve() + onic_transfers_progress();
+    if (onic_pipeline_idle() && onic_rma_state.grant_queue.first == NULL)
+        return n;
+    if (n > 0)
+        onic_transport_ask(ONIC_AM_PIPELINE, ONIC_LOCKED);
+    return n > 0 ? n : -1;
 }
 
 /** onic_transport_forget_fn_t. */
@@ -84,53 +74,46 @@ static bool is_filled(void)
     return filled;
 }
 
-static int open_first(const onic_pipeline_config_t *config)
+static void open_first(const onic_pipeline_config_t *config)
 {
-    if (!onic_transfers_start())
-        return OMPI_ERR_OUT_OF_RESOURCE;
     puts_to_all = config->rma == ONIC_PIPELINE_RMA_ALWAYS;
     const onic_schedule_choice_t node = {onic_schedule_best(config->schedule, true),
                                          config->links->node},
                                  hosts = {onic_schedule_best(config->schedule, false),
                                           config->links->adapter};
     onic_node_open(rx_pool_bytes(config), config->rx_buffer, &node);
-    if (config->rma != ONIC_PIPELINE_RMA_NEVER && onic_node_state.exists &&
-        onic_node_state.me != 0 && onic_transport_puts() && is_filled()) {
+    if (config->rma != ONIC_PIPELINE_RMA_NEVER && onic_node_state.exists && onic_transport_puts() &&
+        is_filled()) {
         onic_rma_open(&onic_node_state.rx_pool.pool, onic_node_state.rx_pool.buffers,
-                      onic_node_state.rx_pool.buffer_bytes, onic_node_state.me, &hosts,
-                      puts_to_all);
+                      onic_node_state.rx_pool.buffer_bytes, &hosts, puts_to_all);
     }
-    onic_transport_set_fns(ONIC_AM_PIPELINE,
-                           &(onic_transport_fns_t){.am = onic_rma_on_message,
-                                                   .work[ONIC_LOCKED] = onic_rma_deferred,
-                                                   .work[ONIC_UNLOCKED] = progress_wire,
-                                                   .forget = forget_peer});
-    return OMPI_SUCCESS;
+    onic_transport_lock();
+    is_open = true;
+    onic_transport_unlock();
+    onic_transport_set_fns(ONIC_AM_PIPELINE, &(onic_transport_fns_t){.am = onic_rma_on_message,
+                                                                     .work[ONIC_LOCKED] = progress,
+                                                                     .forget = forget_peer});
 }
 
 static void close_last(void)
 {
     onic_node_withdraw();
     onic_transport_set_fns(ONIC_AM_PIPELINE, ONIC_TRANSPORT_NO_FNS);
-    onic_transfers_shut();
     onic_transport_lock();
-    onic_transfers_end_locked();
+    is_open = false;
+    onic_transfers_end();
     onic_node_forget_all();
     onic_transport_unlock();
     onic_rma_close();
-    onic_transfers_stop();
     onic_node_close();
 }
 
-int onic_pipeline_open(const onic_pipeline_config_t *config)
+void onic_pipeline_open(const onic_pipeline_config_t *config)
 {
-    int rc = OMPI_SUCCESS;
     pthread_mutex_lock(&open_mutex);
-    if (references == 0)
-        rc = open_first(config);
-    references += rc == OMPI_SUCCESS;
+    if (references++ == 0)
+        open_first(config);
     pthread_mutex_unlock(&open_mutex);
-    return rc;
 }
 
 void onic_pipeline_close(void)
@@ -180,17 +163,12 @@ void onic_pipeline_register_counters(const mca_base_component_t *c)
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-static bool is_open(void)
-{
-    return atomic_load_explicit(&onic_transfers.open, memory_order_relaxed);
-}
-
 /** The carrier that reaches a peer; NULL if none does. The transport lock is held. */
 static const onic_carrier_t *carrier_of(onic_peer_t *peer, void **record_p)
 {
     const onic_carrier_t *const carriers[] = {&onic_carrier_node, &onic_carrier_rma};
     *record_p = NULL;
-    for (unsigned i = puts_to_all; i < 2 && is_open(); i++) {
+    for (unsigned i = puts_to_all; i < 2 && is_open; i++) {
         *record_p = carriers[i]->reach(peer);
         if (*record_p != NULL)
             return carriers[i];
@@ -226,7 +204,7 @@ static onic_transfer_t *begin(const onic_carrier_t *c, void *record, start_fn_t 
     onic_transfer_t *t = onic_transfer_new(role, c, peer, end);
     *rc_p = t != NULL ? start(t, record, ticket) : OMPI_ERR_OUT_OF_RESOURCE;
     if (t != NULL && *rc_p != OMPI_SUCCESS) {
-        onic_transfer_drop(t);
+        free(t);
         t = NULL;
     }
     if (t != NULL)
@@ -248,8 +226,6 @@ static onic_transfer_t *lease(onic_role_t role, onic_peer_t *peer, onic_pipeline
         begin(c, record, sends ? c->send : c->expect, role, peer, end, ticket, &rc);
     if (t == NULL)
         onic_pipeline_count(&onic_pipeline_counters.refused, 1);
-    else if (!sends)
-        onic_transfer_queue(t);
     return t;
 }
 
@@ -272,13 +248,11 @@ int onic_pipeline_receive_locked(onic_peer_t *from, const onic_ticket_t *ticket,
     void *record;
     const onic_carrier_t *c = carrier_of(from, &record);
     onic_ticket_t read = *ticket;
-    if (!is_open() || (sink != NULL && !is_sink(sink, ticket->len)))
+    if (!is_open || (sink != NULL && !is_sink(sink, ticket->len)))
         return OMPI_ERR_BAD_PARAM;
     /* A peer whose receive pool cannot be mapped here may nevertheless have mapped mine. */
     c = c != NULL ? c : &onic_carrier_node;
-    onic_transfer_t *t = begin(c, record, c->receive, ONIC_RECEIVES, from, sink, &read, &rc);
-    if (t != NULL)
-        onic_transfer_queue(t);
+    (void)begin(c, record, c->receive, ONIC_RECEIVES, from, sink, &read, &rc);
     return rc;
 }
 
@@ -293,8 +267,6 @@ int onic_pipeline_answer_locked(onic_peer_t *to, const onic_ticket_t *ticket,
         return OMPI_ERR_UNREACH;
     if (!is_source(source, ticket->len))
         return OMPI_ERR_BAD_PARAM;
-    onic_transfer_t *t = begin(c, record, c->answer, ONIC_SENDS, to, source, &read, &rc);
-    if (t != NULL)
-        onic_transfer_queue(t);
+    (void)begin(c, record, c->answer, ONIC_SENDS, to, source, &read, &rc);
     return rc;
 }

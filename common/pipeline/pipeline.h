@@ -15,7 +15,7 @@
  * folder has the list of running transfers, and the functions for components. The component sends
  * the ticket in a message of its own, so that data and its description arrive together:
  *
- *      put: origin  onic_pipeline_send_locked, message with the ticket, unlock, onic_pipeline_run
+ *      put: origin  onic_pipeline_send_locked, message with the ticket, onic_pipeline_run_locked
  *           target  onic_pipeline_receive_locked, in the handler of that message
  *      get: origin  onic_pipeline_expect_locked, message with the ticket
  *           target  onic_pipeline_answer_locked, in the handler of that message
@@ -24,9 +24,9 @@
  * called.
  *
  *  Threads: functions named ..._locked are called with the transport lock held, by any thread,
- * handlers included, and never wait; all others are called without it. Packing, unpacking and
- * `take` run without the transport lock within a node, and with it between hosts; `done` with it.
- * They run in any thread that makes progress, and must not touch an Open MPI object. */
+ * handlers included, and never wait; all others are called without it. Packing, unpacking, `take`
+ * and `done` run with the lock, in any thread that makes progress, and must not touch an Open MPI
+ * object. */
 #pragma once
 
 #include <stdbool.h>
@@ -64,9 +64,9 @@ typedef struct onic_pipeline_config {
 } onic_pipeline_config_t;
 
 /** Makes this process's receive pool, or takes another reference to the pipeline (the first
- *  caller's sizes apply). MPI thread, after onic_transport_open. OMPI_SUCCESS even if there can be
- *  no receive pool; then others do not reach this process. */
-ONIC_EXPORT int onic_pipeline_open(const onic_pipeline_config_t *config);
+ *  caller's sizes apply). MPI thread, after onic_transport_open. If there can be no receive pool
+ *  others do not reach this process. */
+ONIC_EXPORT void onic_pipeline_open(const onic_pipeline_config_t *config);
 
 /** Releases a reference. The last one ends running transfers with an error. MPI thread, before
  *  onic_transport_close and without the transport lock. */
@@ -111,13 +111,8 @@ ONIC_EXPORT int onic_pipeline_answer_locked(onic_peer_t *to, const onic_ticket_t
  *  is about to be called. */
 ONIC_EXPORT bool onic_pipeline_withdraw_locked(onic_transfer_t *t);
 
-/** Advances this transfer as far as possible now; may be called before the message with the ticket
- *  is sent. */
-ONIC_EXPORT void onic_pipeline_run(onic_transfer_t *t);
-
-/** Advances all transfers; returns the number of chunks and ends handled. One load if there is
- *  nothing to do. */
-ONIC_EXPORT int onic_pipeline_progress(void);
+/** Advances this transfer, of which nothing has been reported, as far as possible now. */
+ONIC_EXPORT void onic_pipeline_run_locked(onic_transfer_t *t);
 
 /** True if no transfer is running. One load. */
 ONIC_EXPORT bool onic_pipeline_idle(void);
@@ -126,7 +121,6 @@ ONIC_EXPORT bool onic_pipeline_idle(void);
 ONIC_EXPORT void onic_pipeline_register_counters(const mca_base_component_t *c);
 
 /** The memory belonging to `arg` will be freed, or its peer is lost: ends each unfinished end with
- * this `arg` with OMPI_ERROR. Never waits: returns false if a thread is copying for such an end;
- * release the lock and call again. After true none of the memory is accessed any more. The other
- * side of a sender gets an error; data that comes for a receiver is dropped. */
-ONIC_EXPORT bool onic_pipeline_cancel_locked(void *arg);
+ * this `arg` with OMPI_ERROR, and has called `done` when it returns. None of the memory is accessed
+ * any more. The other side of a sender gets an error; data that comes for a receiver is dropped. */
+ONIC_EXPORT void onic_pipeline_cancel_locked(const void *arg);

@@ -2,145 +2,44 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The transfers of this process: memory, the threads that work on them, and reports of their
- *  ends. */
+/** @file The transfers of this process, their steps and their ends. The transport lock is held. */
 #include "common/pipeline/transfers.h"
 
 #include <limits.h>
-#include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "ompi/constants.h"
 
+#include "common/layout/pack.h"
 #include "common/support/pause.h"
 
-/** Most transfers in all: answers wait for their peers. */
-#define MOST 4096
-/** Pieces of one transfer before others are served. */
-#define TURN 64
-/** Pieces before the transport lock is released for other threads. */
-#define TURN_LOCKED 16
-/** Each lease has at least one buffer, and a transfer may still wait for its report when its
- *  buffers are free again. */
-#define RECEIVERS (2 * ONIC_RX_BUFFERS_MAX)
+/** Pieces of one transfer before others, and other threads, get their turn. */
+#define TURN 8
+/** Looks at a word while the other side is active: it publishes the next block sooner than that. */
+#define SPINS 64
+/** Buffers released at a time, since each release costs a cache line. */
+#define BUFFERS_TOGETHER 8
 
-onic_transfers_t onic_transfers;
+static TAILQ_HEAD(, onic_transfer) transfers = TAILQ_HEAD_INITIALIZER(transfers);
 
-static void lock_list(void)
-{
-    for (unsigned spins = 1;
-         atomic_load_explicit(&onic_transfers.lock, memory_order_relaxed) ||
-         atomic_exchange_explicit(&onic_transfers.lock, true, memory_order_acquire);
-         spins++)
-        onic_pause_for_holder(spins);
-}
-
-static void unlock_list(void)
-{
-    atomic_store_explicit(&onic_transfers.lock, false, memory_order_release);
-}
-
-bool onic_transfers_enter(void)
-{
-    atomic_fetch_add(&onic_transfers.inside, 1);
-    if (atomic_load(&onic_transfers.open))
-        return true;
-    atomic_fetch_sub(&onic_transfers.inside, 1);
-    return false;
-}
-
-void onic_transfers_leave(void)
-{
-    atomic_fetch_sub(&onic_transfers.inside, 1);
-}
+/** Their number. Changed with the lock, read without it. */
+static atomic_uint active;
 
 bool onic_pipeline_idle(void)
 {
-    return atomic_load_explicit(&onic_transfers.active, memory_order_relaxed) == 0;
+    return atomic_load_explicit(&active, memory_order_relaxed) == 0;
 }
 
-/* ---- memory ---------------------------------------------------------------------------------- */
-
-/** Returns it to its pool; the lock is held. */
-static void put_free(onic_transfer_t *t)
-{
-    t->state = ONIC_TRANSFER_FREE;
-    TAILQ_INSERT_HEAD(&onic_transfers.pool[t->role], t, list);
-}
-
-/** Adds one for a role; the lock is held. */
-static bool grow(onic_role_t role)
-{
-    onic_transfer_t *t = onic_transfers.ntransfers < MOST ? calloc(1, sizeof(*t)) : NULL;
-    if (t == NULL)
-        return false;
-    onic_transfers.ntransfers++;
-    t->role = role;
-    put_free(t);
-    return true;
-}
-
-bool onic_transfers_start(void)
-{
-    bool ok = true;
-    lock_list();
-    TAILQ_INIT(&onic_transfers.under_way);
-    TAILQ_INIT(&onic_transfers.pool[ONIC_SENDS]);
-    TAILQ_INIT(&onic_transfers.pool[ONIC_RECEIVES]);
-    STAILQ_INIT(&onic_transfers.reports);
-    for (int n = 0; n < RECEIVERS && ok; n++)
-        ok = grow(ONIC_RECEIVES);
-    unlock_list();
-    if (!ok)
-        onic_transfers_stop();
-    atomic_store(&onic_transfers.open, ok);
-    return ok;
-}
-
-void onic_transfers_shut(void)
-{
-    atomic_store(&onic_transfers.open, false);
-    while (atomic_load(&onic_transfers.inside) != 0)
-        sched_yield();
-}
-
-void onic_transfers_stop(void)
-{
-    lock_list();
-    for (int role = 0; role < 2; role++) {
-        for (onic_transfer_t *t; (t = TAILQ_FIRST(&onic_transfers.pool[role])) != NULL;) {
-            TAILQ_REMOVE(&onic_transfers.pool[role], t, list);
-            free(t);
-        }
-    }
-    onic_transfers.ntransfers = 0;
-    unlock_list();
-}
+/* ---- making and freeing ---------------------------------------------------------------------- */
 
 onic_transfer_t *onic_transfer_new(onic_role_t role, const onic_carrier_t *carrier,
                                    onic_peer_t *peer, const onic_pipeline_end_t *end)
 {
-    lock_list();
-    if (TAILQ_EMPTY(&onic_transfers.pool[role]))
-        (void)grow(role);
-    onic_transfer_t *t = TAILQ_FIRST(&onic_transfers.pool[role]);
+    onic_transfer_t *t = calloc(1, sizeof(*t));
     if (t != NULL) {
-        TAILQ_REMOVE(&onic_transfers.pool[role], t, list);
-        t->state = ONIC_TRANSFER_NEW;
-    }
-    unlock_list();
-    if (t != NULL) {
-        t->over = t->reports = false;
-        t->status = OMPI_SUCCESS;
-        atomic_store_explicit(&t->stop, 0, memory_order_relaxed);
+        t->role = role;
         t->carrier = carrier;
         t->peer = peer;
-        t->buffers = t->freed = 0;
-        t->chunks = t->waits = t->stalls = 0;
-        t->waits_now = false;
-        t->stalled = 0;
-        t->streams = false;
         t->has_end = end != NULL;
         if (end != NULL)
             t->end = *end;
@@ -157,22 +56,17 @@ void onic_transfer_begun(onic_transfer_t *t, onic_pipeline_end_t *end)
         end->layout.runs = NULL;
         end->layout.run_start = NULL;
     }
+    TAILQ_INSERT_TAIL(&transfers, t, list);
+    atomic_fetch_add_explicit(&active, 1, memory_order_relaxed);
+    onic_transport_ask(ONIC_AM_PIPELINE, ONIC_LOCKED);
 }
 
-void onic_transfer_drop(onic_transfer_t *t)
+bool onic_transfers_name(const onic_peer_t *peer)
 {
-    lock_list();
-    put_free(t);
-    unlock_list();
-}
-
-/* ---- lists; the lock is held ----------------------------------------------------------------- */
-
-static void list(onic_transfer_t *t, onic_transfer_state_t state)
-{
-    t->state = state;
-    TAILQ_INSERT_TAIL(&onic_transfers.under_way, t, list);
-    atomic_fetch_add_explicit(&onic_transfers.active, 1, memory_order_release);
+    const onic_transfer_t *t = TAILQ_FIRST(&transfers);
+    while (t != NULL && t->peer != peer)
+        t = TAILQ_NEXT(t, list);
+    return t != NULL;
 }
 
 static void count(const onic_transfer_t *t)
@@ -184,196 +78,266 @@ static void count(const onic_transfer_t *t)
         onic_pipeline_count(t->role == ONIC_SENDS ? &n->gaps : &n->stalls, t->waits);
 }
 
-static void unlist(onic_transfer_t *t)
+/** Gives up the end, and with it the user's memory. */
+static void drop_end(onic_transfer_t *t)
 {
-    TAILQ_REMOVE(&onic_transfers.under_way, t, list);
-    count(t);
-    t->carrier->closed(t);
-    put_free(t);
-    atomic_fetch_sub_explicit(&onic_transfers.active, 1, memory_order_release);
-}
-
-/** Moves it to its next state after a thread has worked on it. */
-static void put_back(onic_transfer_t *t)
-{
-    /* Withdrawn while the thread has ended it: nobody waits for the report any more. */
-    if ((atomic_load_explicit(&t->stop, memory_order_relaxed) & ONIC_STOP_LEASE) != 0)
-        t->reports = false;
-    if (t->reports) {
-        t->state = ONIC_TRANSFER_REPORTED;
-        STAILQ_INSERT_TAIL(&onic_transfers.reports, t, report);
-    } else if (t->over) {
-        if (t->has_end) {
-            onic_layout_fini(&t->end.layout);
-            t->has_end = false;
-        }
-        unlist(t);
-    } else {
-        t->state = ONIC_TRANSFER_QUEUED;
-    }
-}
-
-/** Works on an unclaimed transfer, without the lock; `holds`: the caller has the transport lock.
- *  Returns the next of the list. */
-static onic_transfer_t *work_on(onic_transfer_t *t, int limit, bool holds, int *moved_p)
-{
-    const bool takes = t->carrier->locked && !holds;
-    if (takes && !onic_transport_trylock())
-        return TAILQ_NEXT(t, list);
-    t->state = ONIC_TRANSFER_CLAIMED;
-    unlock_list();
-    *moved_p += onic_transfer_work(t, takes && limit > TURN_LOCKED ? TURN_LOCKED : limit);
-    lock_list();
-    onic_transfer_t *next = TAILQ_NEXT(t, list);
-    put_back(t);
-    if (takes)
-        onic_transport_unlock();
-    return next;
-}
-
-void onic_transfer_queue(onic_transfer_t *t)
-{
-    lock_list();
-    list(t, ONIC_TRANSFER_QUEUED);
-    unlock_list();
-}
-
-/* ---- reports --------------------------------------------------------------------------------- */
-
-/** The first transfer to be reported; the lock is held. */
-static onic_transfer_t *next_report(void)
-{
-    onic_transfer_t *t = STAILQ_FIRST(&onic_transfers.reports);
-    if (t != NULL)
-        STAILQ_REMOVE_HEAD(&onic_transfers.reports, report);
-    return t;
-}
-
-static int report_locked(void)
-{
-    int n = 0;
-    lock_list();
-    for (onic_transfer_t *t; (t = next_report()) != NULL; n++) {
-        void (*done)(void *, int) = t->end.done;
-        void *arg = t->end.arg;
-        const int status = t->status;
+    if (t->has_end)
         onic_layout_fini(&t->end.layout);
-        t->has_end = t->reports = false;
-        put_back(t);
-        unlock_list();
-        done(arg, status);
-        lock_list();
-    }
-    unlock_list();
-    return n;
+    t->has_end = t->reports = false;
 }
 
-/** Reports if there is anything to report and the transport lock is free; a holder of the lock will
- *  report later itself. */
-static int try_to_report(void)
+static void free_transfer(onic_transfer_t *t)
 {
-    int n = 0;
-    lock_list();
-    const bool any = !STAILQ_EMPTY(&onic_transfers.reports);
-    unlock_list();
-    if (any && onic_transport_trylock()) {
-        n = report_locked();
-        onic_transport_unlock();
-    }
-    return n;
+    TAILQ_REMOVE(&transfers, t, list);
+    count(t);
+    drop_end(t);
+    t->carrier->closed(t);
+    free(t);
+    atomic_fetch_sub_explicit(&active, 1, memory_order_relaxed);
 }
 
-/* ---- for components -------------------------------------------------------------------------- */
+/* ---- coming to an end ------------------------------------------------------------------------ */
 
-int onic_pipeline_progress(void)
+/** `done` is to be called with that status. */
+static void to_report(onic_transfer_t *t, int status)
 {
-    int moved = 0;
-    if (onic_pipeline_idle() || !onic_transfers_enter())
+    t->reports = t->has_end;
+    t->status = status;
+}
+
+/** Calls `done` if that is due. */
+static int report(onic_transfer_t *t)
+{
+    if (!t->reports)
         return 0;
-    lock_list();
-    for (onic_transfer_t *t = TAILQ_FIRST(&onic_transfers.under_way); t != NULL;)
-        t = t->state == ONIC_TRANSFER_QUEUED ? work_on(t, TURN, false, &moved)
-                                             : TAILQ_NEXT(t, list);
-    unlock_list();
-    moved += try_to_report();
-    onic_transfers_leave();
+    void (*done)(void *, int) = t->end.done;
+    void *arg = t->end.arg;
+    drop_end(t);
+    done(arg, t->status);
+    return 1;
+}
+
+/** Releases buffers to which nothing is written any more. */
+static void release(onic_transfer_t *t, uint64_t buffers)
+{
+    if (buffers != 0) {
+        t->buffers &= ~buffers;
+        t->freed &= ~buffers;
+        t->carrier->release(t, buffers);
+    }
+}
+
+/** Ends the transfer. A sender that has misbehaved keeps its buffers. */
+static void end(onic_transfer_t *t, int status, bool sender_is_done)
+{
+    t->over = true;
+    to_report(t, status);
+    if (t->role == ONIC_RECEIVES)
+        release(t, sender_is_done ? t->buffers : t->freed);
+}
+
+/** Ends the transfer with an error, unless it has ended, and reports that. */
+static void stop(onic_transfer_t *t)
+{
+    if (t->reports) {
+        /* It has ended already. */
+    } else if (t->role == ONIC_RECEIVES) {
+        to_report(t, OMPI_ERROR);
+    } else {
+        const unsigned buffer = t->sender.buffer;
+        t->carrier->publish(t, buffer, onic_sender_fail(&t->sender));
+        end(t, OMPI_ERROR, true);
+    }
+    (void)report(t);
+}
+
+/* ---- sender ---------------------------------------------------------------------------------- */
+
+/** How many bytes of a piece go together: elements that the receiver must store at once are not
+ *  split. */
+static uint32_t whole(const onic_transfer_t *t, const onic_piece_t *piece)
+{
+    const onic_pipeline_end_t *e = &t->end;
+    if (e->granule > 1 || piece->pos + piece->len == e->len)
+        return piece->len;
+    const uint64_t n =
+        onic_layout_whole(&e->layout, (uint64_t)(uintptr_t)e->base, e->at + piece->pos, piece->len);
+    return piece->len - n < ONIC_CUT ? (uint32_t)n : piece->len;
+}
+
+/** Counts that the other side has to act first; once for each such wait. */
+static void count_wait(onic_transfer_t *t)
+{
+    t->waits += !t->waits_now;
+    t->waits_now = true;
+}
+
+static void fill(onic_transfer_t *t, char *to, uint32_t n)
+{
+    const bool streams = t->streams && n >= ONIC_STREAM_FROM;
+    (void)(streams ? onic_pack_streaming : onic_pack)(&t->cursor, t->end.base, to, n);
+}
+
+/** The action when the machine has finished. */
+static onic_pipe_action_t leave(const onic_transfer_t *t)
+{
+    return t->carrier->left == NULL || t->carrier->left(t) ? ONIC_PIPE_DONE : ONIC_PIPE_WAIT;
+}
+
+static onic_pipe_action_t send(onic_transfer_t *t)
+{
+    onic_sender_t *s = &t->sender;
+    onic_piece_t piece;
+    const uint64_t seen = onic_sender_asks(s) ? t->carrier->acknowledged(t, s->buffer) : 0;
+    const onic_pipe_action_t action = onic_sender_next(s, seen, &piece);
+    char *to = action == ONIC_PIPE_MOVE ? t->carrier->at(t, piece.buffer, piece.offset) : NULL;
+    if (to != NULL) {
+        const uint32_t n = whole(t, &piece);
+        fill(t, to, n);
+        t->carrier->publish(t, piece.buffer, onic_sender_filled(s, &piece, n));
+        t->chunks += s->chunk == 0;
+        t->waits_now = false;
+        return ONIC_PIPE_MOVE;
+    }
+    if (action == ONIC_PIPE_DONE || action == ONIC_PIPE_FAILED)
+        return action == ONIC_PIPE_DONE ? leave(t) : action;
+    count_wait(t);
+    return ONIC_PIPE_WAIT;
+}
+
+/* ---- receiver -------------------------------------------------------------------------------- */
+
+/** Takes bytes from the beginning of a piece. Returns how many; 0: none now; negative: failed. */
+static int64_t take(onic_transfer_t *t, const onic_piece_t *piece)
+{
+    const char *data = t->carrier->at(t, piece->buffer, piece->offset);
+    if (!t->has_end)
+        return piece->len;
+    if (t->end.take != NULL)
+        return t->end.take(t->end.arg, t->end.at + piece->pos, data, piece->len);
+    return (int64_t)onic_unpack(&t->cursor, t->end.base, data, piece->len);
+}
+
+static void consume(onic_transfer_t *t, const onic_piece_t *piece, uint32_t n)
+{
+    const onic_consumed_t c = onic_receiver_taken(&t->receiver, piece, n);
+    if (c.acknowledge != 0)
+        t->carrier->acknowledge(t, piece->buffer, c.acknowledge);
+    if (c.free) {
+        t->freed |= UINT64_C(1) << piece->buffer;
+        if (__builtin_popcountll(t->freed) >= BUFFERS_TOGETHER)
+            release(t, t->freed);
+    }
+}
+
+static onic_pipe_action_t receive(onic_transfer_t *t)
+{
+    onic_piece_t piece;
+    const onic_pipe_action_t action =
+        onic_receiver_next(&t->receiver, t->carrier->word(t, t->receiver.buffer), &piece);
+    if (action == ONIC_PIPE_WAIT && t->receiver.pos > 0)
+        count_wait(t);
+    if (action != ONIC_PIPE_MOVE)
+        return action;
+    t->waits_now = false;
+    const int64_t n = take(t, &piece);
+    if (n == 0)
+        return ONIC_PIPE_WAIT;
+    if (n < 0 || n > piece.len)
+        to_report(t, OMPI_ERROR);
+    else
+        consume(t, &piece, (uint32_t)n);
+    return ONIC_PIPE_MOVE;
+}
+
+/* ---- both ------------------------------------------------------------------------------------ */
+
+static onic_pipe_action_t step(onic_transfer_t *t)
+{
+    return t->role == ONIC_SENDS ? send(t) : receive(t);
+}
+
+/** True if only the other side can go on, not a taker. */
+static bool needs_other_side(const onic_transfer_t *t)
+{
+    return t->role == ONIC_SENDS || t->receiver.taken == t->receiver.published;
+}
+
+/** Nothing can be done: ends the transfer if the other side is dead. What that has published before
+ *  can still be taken. */
+static void look_after(onic_transfer_t *t)
+{
+    if (needs_other_side(t) && t->carrier->is_dead(t) && step(t) == ONIC_PIPE_WAIT &&
+        needs_other_side(t))
+        end(t, OMPI_ERR_UNREACH, true);
+}
+
+/** Moves at most `limit` pieces; returns how many. */
+static int work_on(onic_transfer_t *t, int limit)
+{
+    int moved = 0, spins = 0;
+    while (moved < limit && !t->over && !t->reports) {
+        const onic_pipe_action_t action = step(t);
+        if (action == ONIC_PIPE_MOVE) {
+            moved++;
+            spins = 0;
+        } else if (action == ONIC_PIPE_DONE) {
+            end(t, OMPI_SUCCESS, true);
+        } else if (action == ONIC_PIPE_FAILED) {
+            end(t, OMPI_ERROR, t->role == ONIC_SENDS || t->receiver.given_up);
+        } else if (moved > 0 && t->carrier->is_shared && ++spins < SPINS) {
+            onic_pause();
+        } else {
+            look_after(t);
+            break;
+        }
+    }
     return moved;
 }
 
-void onic_pipeline_run(onic_transfer_t *t)
+int onic_transfers_progress(void)
 {
-    int moved = 0;
-    lock_list();
-    /* Only senders are returned to their makers before others may work on them. */
-    if (t->state == ONIC_TRANSFER_NEW && t->role == ONIC_SENDS)
-        list(t, ONIC_TRANSFER_QUEUED);
-    if (t->state == ONIC_TRANSFER_QUEUED)
-        (void)work_on(t, INT_MAX, false, &moved);
-    unlock_list();
-    (void)try_to_report();
-}
-
-/** Asks for a stop; the lock is held. False if a thread is working on it. A transfer that has ended
- *  stays as it is: only the holder of the transport lock, which is the caller, may report it. */
-static bool ask_to_stop(onic_transfer_t *t, unsigned why, onic_transfer_t **next_p)
-{
-    int moved = 0;
-    const onic_transfer_state_t state = t->state;
-    if (state != ONIC_TRANSFER_REPORTED)
-        atomic_fetch_or(&t->stop, why);
-    *next_p = state == ONIC_TRANSFER_QUEUED ? work_on(t, 0, true, &moved) : TAILQ_NEXT(t, list);
-    return state != ONIC_TRANSFER_CLAIMED;
-}
-
-bool onic_pipeline_cancel_locked(void *arg)
-{
-    bool all = true;
-    (void)report_locked();
-    lock_list();
-    for (onic_transfer_t *t = TAILQ_FIRST(&onic_transfers.under_way), *next; t != NULL; t = next) {
+    int n = 0;
+    for (onic_transfer_t *t = TAILQ_FIRST(&transfers), *next; t != NULL; t = next) {
+        n += work_on(t, TURN) + report(t);
+        /* What was reported may have begun or ended others, but only this frees any. */
         next = TAILQ_NEXT(t, list);
-        if (t->has_end && t->end.arg == arg)
-            all = ask_to_stop(t, ONIC_STOP_END, &next) && all;
+        if (t->over)
+            free_transfer(t);
     }
-    unlock_list();
-    (void)report_locked();
-    return all;
+    return n;
 }
 
-bool onic_transfers_name(const onic_peer_t *peer)
+void onic_pipeline_run_locked(onic_transfer_t *t)
 {
-    lock_list();
-    const onic_transfer_t *t = TAILQ_FIRST(&onic_transfers.under_way);
-    while (t != NULL && t->peer != peer)
-        t = TAILQ_NEXT(t, list);
-    unlock_list();
-    return t != NULL;
+    (void)work_on(t, INT_MAX);
 }
 
-void onic_transfers_end_locked(void)
+/* ---- giving up ------------------------------------------------------------------------------- */
+
+void onic_pipeline_cancel_locked(const void *arg)
 {
-    (void)report_locked();
-    lock_list();
-    for (onic_transfer_t *t = TAILQ_FIRST(&onic_transfers.under_way), *next; t != NULL; t = next)
-        (void)ask_to_stop(t, ONIC_STOP_END, &next);
-    unlock_list();
-    (void)report_locked();
-    lock_list();
-    /* These are receivers that drop their data. */
-    while (!TAILQ_EMPTY(&onic_transfers.under_way))
-        unlist(TAILQ_FIRST(&onic_transfers.under_way));
-    unlock_list();
+    onic_transfer_t *t;
+    TAILQ_FOREACH(t, &transfers, list)
+        if (t->has_end && t->end.arg == arg)
+            stop(t);
 }
 
 bool onic_pipeline_withdraw_locked(onic_transfer_t *t)
 {
-    onic_transfer_t *next;
-    lock_list();
-    if (t->state == ONIC_TRANSFER_REPORTED) {
-        unlock_list();
+    if (t->reports)
         return false;
-    }
-    (void)ask_to_stop(t, ONIC_STOP_LEASE, &next);
-    unlock_list();
+    drop_end(t);
+    end(t, OMPI_ERROR, true);
     return true;
+}
+
+void onic_transfers_end(void)
+{
+    onic_transfer_t *t;
+    TAILQ_FOREACH(t, &transfers, list)
+        if (t->has_end)
+            stop(t);
+    while ((t = TAILQ_FIRST(&transfers)) != NULL)
+        free_transfer(t);
 }

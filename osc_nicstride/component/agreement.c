@@ -214,12 +214,7 @@ static int open_wire_once(void)
     if (rc != OMPI_SUCCESS)
         return rc;
     c->wire_open = true;
-    rc = onic_pipeline_open(&pipeline);
-    if (rc != OMPI_SUCCESS) {
-        (void)onic_transport_close();
-        c->wire_open = false;
-        return rc;
-    }
+    onic_pipeline_open(&pipeline);
     /* Inline data travels in a header, which may have less room than would pay. */
     const size_t room = onic_transport_header_max() - sizeof(nicstride_msg_t);
 

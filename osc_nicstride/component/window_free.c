@@ -109,20 +109,6 @@ static void end_operations(nicstride_module_t *m)
     onic_transport_unlock();
 }
 
-/** Ends copies: when this returns, nobody copies to or from the window's memory. */
-static void end_moving(nicstride_module_t *m)
-{
-    bool ended;
-
-    do {
-        onic_transport_lock();
-        ended = nicstride_end_accesses_locked(m, true);
-        onic_transport_unlock();
-        if (!ended)
-            (void)onic_pipeline_progress();
-    } while (!ended);
-}
-
 static bool has_left(void *arg)
 {
     nicstride_peer_t *p = arg;
@@ -199,7 +185,9 @@ int nicstride_win_free(ompi_win_t *win)
     if (!forgotten) {
         await_sent(m);
         end_operations(m);
-        end_moving(m);
+        onic_transport_lock();
+        (void)nicstride_end_accesses_locked(m, true);
+        onic_transport_unlock();
     }
     if (forgotten || in_flight(m))
         orphan(m);

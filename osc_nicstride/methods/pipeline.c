@@ -207,11 +207,10 @@ static void send_ticket(nicstride_transfer_t *t, nicstride_op_t *op, nicstride_f
     (void)nicstride_list_used_locked(p, &op->target);
 }
 
-/** Cancels an operation. If a thread is copying, it ends the copy, and then the operation. */
 static void cancel(nicstride_op_t *op)
 {
     if (op->of_row != NULL)
-        (void)onic_pipeline_cancel_locked(op);
+        onic_pipeline_cancel_locked(op);
 }
 
 /** Notes that the target answers a get by message. False if the buffers are already full: then the
@@ -243,7 +242,6 @@ static nicstride_msg_type_t kind_of(nicstride_msg_type_t type)
 static int start(nicstride_transfer_t *t, bool *done_p)
 {
     nicstride_peer_t *p = t->peer;
-    onic_transfer_t *move = NULL;
     onic_ticket_t ticket;
     nicstride_framed_t f;
     nicstride_op_t *op = NULL;
@@ -259,13 +257,12 @@ static int start(nicstride_transfer_t *t, bool *done_p)
     if (nicstride_list_is_known_locked(p, &f.msg, f.layout))
         op = prepare(t, nicstride_msg_kept(&f.msg), &ticket);
     if (op != NULL) {
-        move = op->of_row;
         send_ticket(t, op, &f, &ticket);
+        onic_pipeline_run_locked(op->of_row);
     }
     onic_transport_unlock();
     if (op == NULL)
         return OMPI_ERR_NOT_AVAILABLE;
-    onic_pipeline_run(move);
     *done_p = false;
     return OMPI_SUCCESS;
 }
@@ -328,7 +325,7 @@ static onic_ticket_t ticket_of(const nicstride_msg_t *msg, const void *layout)
 
 static void cancel_access(nicstride_pending_access_t *a)
 {
-    (void)onic_pipeline_cancel_locked(a);
+    onic_pipeline_cancel_locked(a);
 }
 
 /** Checks the message, and makes its record and the window's end of the transfer. */

@@ -28,7 +28,7 @@ void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), 
 
     nicstride_patience_begin(&patience);
     for (;;) {
-        /* Data in receive buffers is moved without the lock, also by this thread. */
+        /* While data moves through receive buffers, each turn takes long. */
         const int turns = onic_pipeline_idle() ? WIRE_TURNS : 1;
         bool over = false;
         int events = 1;
@@ -54,8 +54,6 @@ void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), 
                 onic_transport_mark();
             return;
         }
-        if (turns == 1 && onic_pipeline_progress() > 0)
-            continue;
         if (wakes)
             nicstride_wake_waited(&patience, p);
         opal_progress();

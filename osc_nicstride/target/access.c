@@ -107,7 +107,6 @@ int nicstride_access_open(const nicstride_incoming_t *in, size_t size, void **ac
     a->p = in->p;
     a->msg = *in->msg;
     a->cancel = NULL;
-    a->cancelled = false;
     LIST_INSERT_HEAD(&a->m->accesses, a, of_window);
     *access_p = a;
     return 0;
@@ -133,12 +132,12 @@ static bool is_in_window(const nicstride_pending_access_t *a)
     return target_holds(a->m, &a->msg, &a->layout);
 }
 
-/** The next access that must be cancelled and has not been. */
+/** The next access that must be cancelled. */
 static nicstride_pending_access_t *next_to_cancel(const nicstride_module_t *m, bool all)
 {
     nicstride_pending_access_t *a = LIST_FIRST(&m->accesses);
 
-    while (a != NULL && (a->cancel == NULL || a->cancelled || (!all && is_in_window(a))))
+    while (a != NULL && (a->cancel == NULL || (!all && is_in_window(a))))
         a = LIST_NEXT(a, of_window);
     return a;
 }
@@ -147,15 +146,12 @@ bool nicstride_end_accesses_locked(nicstride_module_t *m, bool all)
 {
     nicstride_pending_access_t *a;
 
-    LIST_FOREACH(a, &m->accesses, of_window)
-        a->cancelled = false;
-    /* Start again from the beginning each time: cancelling an access may end it, and others. */
-    while ((a = next_to_cancel(m, all)) != NULL) {
-        a->cancelled = true;
+    /* Start again from the beginning each time: cancelling an access ends it, and perhaps others.
+     */
+    while ((a = next_to_cancel(m, all)) != NULL)
         a->cancel(a);
-    }
     LIST_FOREACH(a, &m->accesses, of_window)
-        if (all ? a->cancel != NULL : !is_in_window(a))
+        if (!all && !is_in_window(a))
             return false;
     return true;
 }

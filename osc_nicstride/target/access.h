@@ -63,9 +63,8 @@ typedef struct nicstride_pending_access {
     onic_layout_t layout; /**< in the window; owned */
     char *base;
     uint64_t at; /**< the packed position at which the message begins */
-    /** Ends the access early, at once or later; NULL: it ends soon anyway. */
+    /** Ends the access early; NULL: it ends soon anyway. */
     void (*cancel)(struct nicstride_pending_access *a);
-    bool cancelled; /**< `cancel` was called */
 } nicstride_pending_access_t;
 
 /** Makes the record of a message, of `size` bytes. Returns as nicstride_open_target, or
@@ -77,7 +76,7 @@ void nicstride_access_end(nicstride_pending_access_t *a, int error);
 void nicstride_access_close(nicstride_pending_access_t *a);
 /** Called after the program detached memory, or, with `all`, to free the window. Ends transfers
  *  through receive buffers that use such memory with an error; those by message are awaited, unless
- *  the window is freed. False while one remains: then call it again, after unlocking the
+ *  the window is freed: then true. False while one remains: then call it again, after unlocking the
  *  transport. */
 bool nicstride_end_accesses_locked(nicstride_module_t *m, bool all);
 /** Lets the remaining accesses outlive the window. */

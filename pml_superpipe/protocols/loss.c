@@ -36,22 +36,20 @@ static bool is_of_other_job(uint64_t name)
 
 /* ---- lost processes -------------------------------------------------------------------------- */
 
-/** Ends the transfers in flight with a lost peer. False if a thread is working on one of them: try
- *  again later. */
-static bool end_requests_locked(superpipe_peer_t *p)
+/** Ends the transfers in flight with a lost peer. */
+static void end_requests_locked(superpipe_peer_t *p)
 {
     for (superpipe_request_t *r = LIST_FIRST(&p->requests), *next; r != NULL; r = next) {
         next = LIST_NEXT(r, of_peer);
         /* Requests are not freed while the lock is held, so `next` stays valid; either may be done
          * by now. */
-        if (r->state.moving && !r->row->cancel(r))
-            return false;
+        if (r->state.moving)
+            r->row->cancel(r);
         if (r->state.done)
             continue;
         (void)onic_peer_lost(p->peer); /* reports the reason to the user */
         superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
     }
-    return true;
 }
 
 /** Ends the posted receives for a source, which may be `p`, and reports the reason to the user. */
@@ -90,7 +88,6 @@ static void end_lost_locked(void)
 {
     const unsigned losses = onic_transport_losses();
     superpipe_peer_t *p;
-    bool all = true;
 
     /* Messages that lost peers sent earlier may be what a call waits for, so they are handled
      * first. */
@@ -99,16 +96,12 @@ static void end_lost_locked(void)
     LIST_FOREACH(p, &superpipe.peers, of_all) {
         if (p->lost || !onic_peer_is_lost(p->peer))
             continue;
-        if (!end_requests_locked(p)) {
-            all = false;
-            continue;
-        }
+        end_requests_locked(p);
         p->lost = true;
         superpipe_early_drop_locked(p);
         end_posted_locked(p);
     }
-    if (all)
-        superpipe.losses = losses;
+    superpipe.losses = losses;
 }
 
 void superpipe_end_lost(void)

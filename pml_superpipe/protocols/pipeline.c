@@ -97,9 +97,9 @@ static superpipe_answer_t answer(superpipe_request_t *r, const superpipe_incomin
     return SUPERPIPE_ANSWERED;
 }
 
-static bool cancel(superpipe_request_t *r)
+static void cancel(superpipe_request_t *r)
 {
-    return onic_pipeline_cancel_locked(r);
+    onic_pipeline_cancel_locked(r);
 }
 
 const superpipe_row_t superpipe_pipeline_row = {.name = "pipeline",

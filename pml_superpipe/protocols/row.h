@@ -82,10 +82,9 @@ typedef struct superpipe_row {
     superpipe_answer_t (*answer)(struct superpipe_request *r, const superpipe_incoming_t *in);
 
     /* Of both. */
-    /** The peer of a transfer that is `moving` (transfer.h) is lost: takes the transfer back. False
-     *  if a thread is working on it; then this is called again. Required for rows that set
-     *  `moving`. */
-    bool (*cancel)(struct superpipe_request *r);
+    /** The peer of a transfer that is `moving` (transfer.h) is lost: takes the transfer back.
+     *  Required for rows that set `moving`. */
+    void (*cancel)(struct superpipe_request *r);
     /** Continues work that needs an MPI thread, without the lock, after onic_transport_ask with
      *  ONIC_MPI. Returns the number of events. Or NULL. */
     int (*progress)(void);

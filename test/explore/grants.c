@@ -17,8 +17,7 @@
 
 #include "common/pipeline/rma/carrier_rma.h"
 #include "common/layout/pack.h"
-#include "common/pipeline/transfers.h"
-#include "common/support/clock.h"
+#include "common/pipeline/transfers.c"
 #include "ompi/constants.h"
 
 enum {
@@ -82,10 +81,8 @@ typedef struct state {
     /* Of the carrier's own. */
     onic_handles_t records;
     onic_grant_queue_t queue;
-    onic_pool_wait_t wait;
     unsigned losses, seen;
     uint64_t bounces;
-    bool pending;
 } state_t;
 
 #include "test/explore/states.h"
@@ -164,6 +161,11 @@ void onic_transport_lock_wait(void)
 unsigned onic_transport_losses(void)
 {
     return now.losses;
+}
+
+bool onic_transport_drains(void)
+{
+    return false;
 }
 
 void onic_transport_flush(void)
@@ -260,6 +262,16 @@ void onic_schedule_make(onic_schedule_t *s, const onic_schedule_choice_t *choice
 {
     (void)choice, (void)len, (void)block, (void)handshake, (void)size;
     onic_schedule_growing(s, buffer, 1, unit, buffer);
+}
+
+void onic_layout_fini(onic_layout_t *l)
+{
+    (void)l;
+}
+
+void onic_cursor_init(onic_cursor_t *c, const onic_layout_t *l, uint64_t pos)
+{
+    (void)c, (void)l, (void)pos;
 }
 
 uint64_t onic_layout_whole(const onic_layout_t *l, uint64_t base, uint64_t pos, uint64_t n)
@@ -367,10 +379,8 @@ static void begin_work(const state_t *s)
     memcpy(&now, s, sizeof(now));
     onic_rma_records = now.records;
     onic_rma_state.grant_queue = now.queue;
-    onic_rma_state.wait = now.wait;
     onic_rma_state.losses = now.seen;
     onic_rma_state.bounce_free = now.bounces;
-    atomic_store(&onic_rma_state.pending, now.pending);
     working = true;
 }
 
@@ -379,35 +389,37 @@ static void end_work(void)
     working = false;
     now.records = onic_rma_records;
     now.queue = onic_rma_state.grant_queue;
-    now.wait = onic_rma_state.wait;
     now.seen = onic_rma_state.losses;
     now.bounces = onic_rma_state.bounce_free;
-    now.pending = atomic_load(&onic_rma_state.pending);
     for (unsigned b = 0; b < BUFFERS; b++)
-        if (now.buffer[b].owner == 0)
+        if ((now.words.free >> b & 1) != 0)
             now.user[b] = 0;
     for (unsigned i = 0; i < TRANSFERS; i++)
         for (unsigned x = 0; x < 2; x++) {
             onic_transfer_t *t = &now.pair[i].t[x];
-            t->stalls = t->chunks = t->waits = 0;
-            t->stalled = 0;
+            t->chunks = t->waits = 0;
             t->waits_now = false;
         }
 }
 
 static void done(void *arg, int status)
 {
-    (void)arg, (void)status;
+    bool *reported = arg;
+    (void)status;
+    if (*reported)
+        fails("a transfer is reported twice");
+    *reported = true;
 }
 
 static onic_transfer_t *new_transfer(pair_t *p, onic_role_t role, bool has_end)
 {
     onic_transfer_t *t = &p->t[role];
-    *t = (onic_transfer_t){.role = role,
-                           .has_end = has_end,
-                           .carrier = &onic_carrier_rma,
-                           .peer = &now.peer[p->asker][role == ONIC_SENDS ? UP : DOWN],
-                           .end = {.len = (uint64_t)length * BUFFER, .done = done}};
+    *t = (onic_transfer_t){
+        .role = role,
+        .has_end = has_end,
+        .carrier = &onic_carrier_rma,
+        .peer = &now.peer[p->asker][role == ONIC_SENDS ? UP : DOWN],
+        .end = {.len = (uint64_t)length * BUFFER, .done = done, .arg = &p->reported[role]}};
     p->open[role] = true;
     return t;
 }
@@ -473,7 +485,7 @@ static void deliver(unsigned asker, unsigned way, bool answers)
         pair_t *p = &now.pair[m.to];
         p->withdrawn = true;
         if (p->open[ONIC_RECEIVES])
-            atomic_fetch_or(&p->t[ONIC_RECEIVES].stop, ONIC_STOP_LEASE);
+            (void)onic_pipeline_withdraw_locked(&p->t[ONIC_RECEIVES]);
     } else {
         onic_rma_on_message(NULL, &m, sizeof(m), NULL, 0, NULL);
     }
@@ -488,21 +500,12 @@ static void end_flush(unsigned i)
     f.cb(f.arg, 0);
 }
 
-/** As transfers.c does. */
+/** As onic_transfers_progress does. */
 static void work(pair_t *p, unsigned x)
 {
     onic_transfer_t *t = &p->t[x];
-    if (t->peer->lost) {
-        t->stalls = 255; /* the next look is one at the clock */
-        t->stalled = 1;
-    }
-    (void)onic_transfer_work(t, 1);
-    if (t->reports) {
-        if (p->reported[x])
-            fails("a transfer is reported twice");
-        p->reported[x] = true;
-        t->reports = t->has_end = false;
-    }
+    (void)work_on(t, 1);
+    (void)report(t);
     if (t->over) {
         t->carrier->closed(t);
         p->open[x] = false;
@@ -515,7 +518,7 @@ static void lose(unsigned asker, unsigned way)
         now.peer[asker][way].lost = true;
         now.losses++;
     }
-    (void)onic_rma_deferred();
+    (void)onic_rma_serve();
 }
 
 /** Two sums of all bytes, by words: a state is long. */
@@ -551,7 +554,7 @@ static void drain(void)
         }
         while (now.nflushes > 0 && broken == NULL)
             end_flush(0);
-        (void)onic_rma_deferred();
+        (void)onic_rma_serve();
         for (unsigned i = 0; i < ntransfers; i++)
             for (unsigned x = 0; x < 2; x++)
                 if (now.pair[i].open[x]) {
@@ -625,15 +628,15 @@ static void look_at(const state_t *s)
     }
     for (unsigned i = 0; i < s->nflushes && broken == NULL; i++)
         STEP(s, end_flush(i));
-    if (s->pending)
-        STEP(s, onic_rma_deferred());
+    if (s->queue.first != NULL)
+        STEP(s, onic_rma_serve());
     for (unsigned i = 0; i < ntransfers && broken == NULL; i++)
         for (unsigned x = 0; x < 2; x++) {
             if (!s->pair[i].open[x])
                 continue;
             STEP(s, work(&now.pair[i], x));
             if (s->nstops < nstops_most && s->pair[i].t[x].has_end)
-                STEP(s, (now.nstops++, atomic_fetch_or(&now.pair[i].t[x].stop, ONIC_STOP_END)));
+                STEP(s, (now.nstops++, stop(&now.pair[i].t[x])));
         }
 }
 
@@ -656,7 +659,6 @@ static bool run_all(const char *name, unsigned transfers, unsigned buffers, unsi
     onic_rma_state.buffers = memory;
     onic_rma_state.bounce = bounce;
     onic_rma_state.buffer_bytes = BUFFER;
-    onic_rma_state.me = 1;
     onic_pool_init(&onic_rma_state.pool);
     now.bounces = onic_pool_all(&onic_rma_state.pool);
     for (unsigned a = 0; a < ASKERS; a++) {

@@ -2,9 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Leases of a receive pool, and the locks that processes of a node share: a buffer has one
- *  owner, and who leases it sees it as its last owner has left it; none is lost; a lock excludes.
- */
+/** @file Leases of a receive pool, and the locks that processes of a node share: a buffer is leased
+ *  once, and who leases it sees it as the one before has left it; none is lost; a lock excludes. */
 #include "test/explore/explore.h"
 
 #include <stdlib.h>
@@ -21,7 +20,6 @@ static onic_pool_words_t words;
 static onic_rx_buffer_words_t buffer[4];
 /** The bytes of each buffer. */
 static unsigned content[4];
-static onic_pool_wait_t waits[EXPLORE_THREADS];
 
 static void new_pool(unsigned n)
 {
@@ -44,7 +42,7 @@ static void use(unsigned me, unsigned times)
 {
     for (unsigned i = 0; i < times; i++) {
         uint64_t mine;
-        while ((mine = onic_pool_take(&pool, me + 1, 1, &waits[me])) == 0)
+        while ((mine = onic_pool_take(&pool, 1)) == 0)
             explore_pause();
         EXPLORE_ASSERT(__builtin_popcountll(mine) == 1);
         const unsigned b = (unsigned)__builtin_ctzll(mine);
@@ -53,8 +51,8 @@ static void use(unsigned me, unsigned times)
         content[b] = me;
         atomic_store_explicit(&buffer[b].word, me + 1, memory_order_relaxed);
         atomic_store_explicit(&buffer[b].acknowledged, 1, memory_order_relaxed);
-        EXPLORE_ASSERT(content[b] == me && onic_pool_has(&pool, me + 1, mine));
-        (void)onic_pool_release(&pool, me + 1, mine);
+        EXPLORE_ASSERT(content[b] == me && onic_pool_has_leased(&pool, mine));
+        (void)onic_pool_release(&pool, mine);
     }
 }
 
@@ -68,33 +66,8 @@ static void lease_twice(unsigned me)
     use(me, 2);
 }
 
-/** The receiver mends, while a sender is between the mask and the owner. */
-static void lease_and_mend(unsigned me)
-{
-    uint64_t lost = 0;
-    if (me != 0) {
-        use(me, 1);
-        return;
-    }
-    (void)onic_pool_mend(&pool, &lost);
-    (void)onic_pool_mend(&pool, &lost);
-}
-
 static void pool_is_whole(void)
 {
-    for (unsigned i = 0; i < pool.nbuffers; i++)
-        EXPLORE_ASSERT(onic_pool_owner(&pool, i) == 0);
-    EXPLORE_ASSERT(words.free == onic_pool_all(&pool));
-    EXPLORE_ASSERT((uint32_t)words.waiting == 0);
-}
-
-static void pool_is_mended(void)
-{
-    uint64_t lost = 0;
-    for (unsigned i = 0; i < pool.nbuffers; i++)
-        EXPLORE_ASSERT(onic_pool_owner(&pool, i) == 0);
-    (void)onic_pool_mend(&pool, &lost);
-    (void)onic_pool_mend(&pool, &lost);
     EXPLORE_ASSERT(words.free == onic_pool_all(&pool));
 }
 
@@ -162,7 +135,6 @@ static const explore_target_t targets[] = {
     {"pool-2", 2, pool_of_2, lease_twice, pool_is_whole, 3, 0},
     {"pool-3-for-2", 3, pool_of_2, lease, pool_is_whole, 2, 0},
     {"pool-2-for-1", 2, pool_of_1, lease, pool_is_whole, 0, 0},
-    {"pool-mended", 3, pool_of_1, lease_and_mend, pool_is_mended, 2, 0},
     {"owned-lock", 3, NULL, own_thread, owned_end, 2, 0},
     {"window-lock", 3, stays, use_stay, left_once, 3, 0},
 };

@@ -8,14 +8,13 @@
  * @file
  * The pipeline without a component, among the processes of one node: puts and gets between all of
  * them at once, of all shapes and sizes, through receive pools of all sizes; receivers that are
- * away; threads; ends that are cancelled; tickets that are no tickets; owners that are dead.
+ * away; threads; ends that are cancelled; tickets that are no tickets.
  */
 #define _GNU_SOURCE
 #include "test/mpi/testlib.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "ompi/constants.h"
@@ -115,25 +114,17 @@ static int refused(onic_peer_t *from, uint64_t buffers, uint64_t len)
     return rc;
 }
 
-/** Tickets out of bounds, or of buffers that others have by now, as of one that has died. */
+/** Tickets out of bounds, or of buffers that nobody has. */
 static void test_tickets(void)
 {
-    const int other = (tl_rank() + 1) % tl_size();
-    onic_peer_t *peer = moves.peers[other];
-    onic_pool_wait_t wait = {0};
+    onic_peer_t *peer = moves.peers[(tl_rank() + 1) % tl_size()];
 
     moves_open(16 * KIB, 4 * KIB);
     const onic_pool_t *pool = &onic_node_state.rx_pool.pool;
-    const uint64_t buffers = onic_pool_take(pool, 4711, 2, &wait);
+    const uint64_t leased = onic_pool_take(pool, 2), theirs = leased & -leased;
     TL_CHECK(refused(peer, 0, 1) != OMPI_SUCCESS, "no buffers");
-    TL_CHECK(refused(peer, buffers, 1) != OMPI_SUCCESS, "buffers of others");
-    TL_CHECK(refused(peer, ~buffers & onic_pool_all(pool), 1) != OMPI_SUCCESS, "buffers of nobody");
+    TL_CHECK(refused(peer, onic_pool_all(pool), 1) != OMPI_SUCCESS, "buffers of nobody");
     TL_CHECK(refused(peer, UINT64_MAX, 1) != OMPI_SUCCESS, "buffers that there are not");
-    onic_transport_lock();
-    const uint64_t owner = onic_node_reach(peer)->rx_pool.owner;
-    onic_transport_unlock();
-    onic_pool_release(pool, 4711, buffers);
-    const uint64_t theirs = onic_pool_take(pool, owner, 1, &wait);
     TL_CHECK(refused(peer, theirs, 100) != OMPI_SUCCESS, "a buffer without memory");
     onic_transport_lock();
     TL_CHECK(onic_rx_pool_prepare(&onic_node_state.rx_pool, theirs, true) == theirs,
@@ -141,90 +132,13 @@ static void test_tickets(void)
     onic_transport_unlock();
     TL_CHECK(refused(peer, theirs, 0) != OMPI_SUCCESS, "no bytes");
     TL_CHECK(refused(peer, theirs, 100) == OMPI_SUCCESS, "a good one");
-    /* Bytes beyond the buffer end it, and the buffer stays where its owner may still write to
+    /* Bytes beyond the buffer end it, and the buffer stays where its sender may still write to
      * it. */
     atomic_store(&pool->buffer[__builtin_ctzll(theirs)].word, UINT64_C(1) << 32 | (4 * KIB + 1));
     while (!onic_pipeline_idle())
         onic_transport_progress();
-    TL_CHECK(onic_pool_has(pool, owner, theirs), "a buffer that may be written to was given back");
-    onic_pool_release(pool, owner, theirs);
-    moves_close();
-}
-
-/* ---- the dead -------------------------------------------------------------------------------- */
-
-/** A process takes buffers of my receive pool, one of them without getting to owning it, and
- *  dies. */
-static onic_life_t taken_by_dead(void)
-{
-    const onic_pool_t *pool = &onic_node_state.rx_pool.pool;
-    onic_life_t life = {0};
-    int ends[2];
-
-    if (pipe(ends) != 0)
-        tl_die("no pipe");
-    const pid_t child = fork();
-    if (child == 0) {
-        onic_pool_wait_t wait = {0};
-        life = onic_life_mine();
-        (void)onic_pool_take(pool, onic_owner_of(&life), 2, &wait);
-        const uint64_t free = moves_free_buffers();
-        atomic_fetch_and(&pool->words->free, ~(free & -free));
-        _exit(write(ends[1], &life, sizeof(life)) == sizeof(life) ? 0 : 1);
-    }
-    close(ends[1]);
-    TL_CHECK(child > 0 && read(ends[0], &life, sizeof(life)) == sizeof(life), "no child");
-    close(ends[0]);
-    TL_CHECK(waitpid(child, NULL, 0) == child, "no end of the child");
-    return life;
-}
-
-/** moves_close finds all buffers free again, without any message from the dead. */
-static void test_dead_owner(void)
-{
-    moves_open(16 * KIB, 4 * KIB);
-    (void)taken_by_dead();
-    TL_CHECK(__builtin_popcountll(moves_free_buffers()) == 1, "free buffers: %llx",
-             (unsigned long long)moves_free_buffers());
-    moves_close();
-}
-
-/** A transfer whose other side is dead ends with an error, and one from a dead sender gives its
- *  buffers back. */
-static void test_dead_peer(bool sender)
-{
-    move_t m = {.kind = sender ? PUT : GET,
-                .target = (tl_rank() + 1) % tl_size(),
-                .mine = BLOCKS_64,
-                .len = MIB};
-    const double end = MPI_Wtime() + MOVES_PATIENCE;
-
-    moves_open(64 * KIB, 4 * KIB);
-    const onic_life_t dead = taken_by_dead();
-    move_prepare(&m);
-    onic_pipeline_end_t e = memory_end(&m.memory, m.mine, !sender, move_ended, &m);
-    onic_ticket_t ticket;
-    atomic_store(&m.waits, 1);
-    onic_transport_lock();
-    onic_peer_t *peer = moves.peers[m.target];
-    onic_transfer_t *t = sender ? onic_pipeline_send_locked(peer, &e, &ticket)
-                                : onic_pipeline_expect_locked(peer, &e, &ticket);
-    if (t != NULL)
-        t->other = dead;
-    onic_transport_unlock();
-    TL_CHECK(t != NULL, "no buffer");
-    if (sender)
-        onic_pipeline_run(t);
-    while (!move_is_done(&m) && MPI_Wtime() < end)
-        onic_transport_progress();
-    TL_CHECK(move_is_done(&m) && m.status != OMPI_SUCCESS, "the dead have not been noticed");
-    memory_free(&m.memory);
-    if (sender) {
-        /* Its receiver, which is not the dead process, has never heard of the lease. */
-        onic_transport_lock();
-        onic_pool_release(&onic_node_reach(peer)->rx_pool.pool, onic_node_state.me, ticket.buffers);
-        onic_transport_unlock();
-    }
+    TL_CHECK(onic_pool_has_leased(pool, theirs), "a buffer that may be written to was given back");
+    onic_pool_release(pool, leased);
     moves_close();
 }
 
@@ -246,9 +160,6 @@ static void run_tests(void)
     test_cancel(false);
     moves_withdraw();
     test_tickets();
-    test_dead_owner();
-    test_dead_peer(true);
-    test_dead_peer(false);
 }
 
 int main(int argc, char **argv)

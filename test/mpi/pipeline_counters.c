@@ -52,7 +52,8 @@ static int emptied(void)
     int n = 0;
 
     for (unsigned i = 0; i < pool->nbuffers; i++)
-        n += onic_pool_owner(pool, i) != 0 && atomic_load(&pool->buffer[i].acknowledged) != 0;
+        n += onic_pool_has_leased(pool, UINT64_C(1) << i) &&
+             atomic_load(&pool->buffer[i].acknowledged) != 0;
     return n;
 }
 

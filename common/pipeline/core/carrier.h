@@ -14,7 +14,6 @@
 #include "common/layout/layout.h"
 #include "common/pipeline/core/pipe.h"
 #include "common/pipeline/core/schedules.h"
-#include "common/support/life.h"
 
 struct onic_rx_pool;
 struct onic_peer;
@@ -30,12 +29,10 @@ typedef struct onic_pipeline_end {
      *  receiver gets. 0 or 1: any; aligned elements of up to 8 bytes are not split either. */
     uint32_t granule;
     /** Receiver: NULL to unpack into the layout; otherwise called with the data, in order. Returns
-     * how many of the n bytes at packed position `pos` it took; 0: not now; negative: failed. No
-     * lock. */
+     * how many of the n bytes at packed position `pos` it took; 0: not now; negative: failed. */
     int64_t (*take)(void *arg, uint64_t pos, const void *data, uint64_t n);
-    /** Called once, with the transport lock held, and never before the call that received it has
-     *  returned: all is packed (sender) or taken (receiver), or `status` is an error. May start
-     *  transfers and send. */
+    /** Called once, and never before the call that received it has returned: all is packed (sender)
+     * or taken (receiver), or `status` is an error. May start transfers and send. */
     void (*done)(void *arg, int status);
     void *arg;
 } onic_pipeline_end_t;
@@ -63,9 +60,8 @@ typedef struct onic_carrier {
     int (*expect)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
     int (*receive)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
     int (*answer)(onic_transfer_t *t, void *record, onic_ticket_t *ticket);
-    /* The following are called by the thread that has claimed the transfer, without locks, or, if
-     * this is true, with the transport lock: */
-    bool locked;
+    /** The words are in shared memory, and may change while a thread looks. */
+    bool is_shared;
     /* Buffer numbers are below 64. */
     /** Sender: the address to pack byte `offset` of a chunk to; NULL: not possible now. Receiver:
      *  its address. */
@@ -83,33 +79,21 @@ typedef struct onic_carrier {
     bool (*left)(const onic_transfer_t *t);
     /** Receiver: frees these buffers of the lease, at least one. */
     void (*release)(onic_transfer_t *t, uint64_t buffers);
-    /** True if the other side is known to be dead. May take some tens of microseconds. */
+    /** True if the other side is known to be dead, and all its messages have been handled. */
     bool (*is_dead)(const onic_transfer_t *t);
-    /** The transfer is over. May be called with locks held. */
+    /** The transfer is over. */
     void (*closed)(onic_transfer_t *t);
 } onic_carrier_t;
 
 typedef enum onic_role { ONIC_SENDS, ONIC_RECEIVES } onic_role_t;
 
-/** States of a transfer; protected by the pipeline's lock. */
-typedef enum onic_transfer_state {
-    ONIC_TRANSFER_FREE,    /**< in the pool */
-    ONIC_TRANSFER_NEW,     /**< only its maker knows it */
-    ONIC_TRANSFER_QUEUED,  /**< waits for a thread */
-    ONIC_TRANSFER_CLAIMED, /**< a thread works on it */
-    ONIC_TRANSFER_REPORTED /**< in the list of reports: its `done` must be called */
-} onic_transfer_state_t;
-
 struct onic_transfer {
-    TAILQ_ENTRY(onic_transfer) list;    /**< in the list of running transfers, or in the pool */
-    STAILQ_ENTRY(onic_transfer) report; /**< in the list of reports */
-    onic_transfer_state_t state;
+    TAILQ_ENTRY(onic_transfer) list;
     onic_role_t role;
-    bool has_end;     /**< false: nothing is reported, and arriving data is dropped */
-    bool over;        /**< the machine has finished */
-    bool reports;     /**< the thread that has claimed it calls `done` with `status` */
-    int status;       /**< for `done` */
-    atomic_uint stop; /**< ONIC_STOP_...: requests to the thread that has claimed it */
+    bool has_end; /**< false: nothing is reported, and arriving data is dropped */
+    bool over;    /**< the machine has finished; the next progress frees it */
+    bool reports; /**< `done` must be called with `status` */
+    int status;   /**< for `done` */
     const onic_carrier_t *carrier;
     struct onic_peer *peer;
     uint64_t buffers; /**< of the lease, to be released by the receiver */
@@ -120,24 +104,13 @@ struct onic_transfer {
         onic_sender_t sender;
         onic_receiver_t receiver;
     };
-    uint32_t chunks;  /**< chunks packed so far; added to the counters at the end */
-    uint32_t waits;   /**< gaps, or stalls; likewise (counters.h) */
-    bool waits_now;   /**< the last of them is still going on */
-    unsigned stalls;  /**< consecutive looks that found nothing to do */
-    uint64_t stalled; /**< time at which it stalled, or was last checked, in nanoseconds */
-    bool streams;     /**< the sender writes long pieces with streaming stores */
-    uint32_t *sizes;  /**< chunk sizes of an optimal schedule, until it is closed; else NULL */
-    /* For the carrier within a node: */
-    struct onic_rx_pool *rx_pool; /**< the receiver's, as mapped here */
-    uint64_t owner;               /**< the process that holds the lease */
-    onic_life_t other;            /**< the process at the other side */
-    /* For the carrier between hosts: */
-    struct onic_rma *rma;
-};
-
-enum {
-    ONIC_STOP_END = 1,  /**< end the transfer with an error */
-    ONIC_STOP_LEASE = 2 /**< nothing will come: release the lease, report nothing */
+    uint32_t chunks; /**< chunks packed so far; added to the counters at the end */
+    uint32_t waits;  /**< gaps, or stalls; likewise (counters.h) */
+    bool waits_now;  /**< the last of them is still going on */
+    bool streams;    /**< the sender writes long pieces with streaming stores */
+    uint32_t *sizes; /**< chunk sizes of an optimal schedule, until it is closed; else NULL */
+    struct onic_rx_pool *rx_pool; /**< on a node: the receiver's, as mapped here */
+    struct onic_rma *rma;         /**< between hosts */
 };
 
 /** Starts the sender's machine with these buffers, or, during a `handshake`, with one buffer that

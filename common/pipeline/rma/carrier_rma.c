@@ -73,7 +73,7 @@ static char *at(onic_transfer_t *t, unsigned buffer, uint32_t offset)
 
 static bool is_dead(const onic_transfer_t *t)
 {
-    return onic_peer_is_lost(t->peer);
+    return onic_peer_is_lost(t->peer) && !onic_transport_drains();
 }
 
 static void closed(onic_transfer_t *t)
@@ -182,7 +182,6 @@ static int expect(onic_transfer_t *t, void *record, onic_ticket_t *ticket)
 }
 
 const onic_carrier_t onic_carrier_rma = {
-    .locked = true,
     .reach = reach,
     .send = send,
     .expect = expect,

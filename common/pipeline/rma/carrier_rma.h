@@ -89,18 +89,14 @@ typedef struct onic_rma_state {
     onic_pool_t pool;
     char *buffers, *bounce;
     uint32_t buffer_bytes;
-    uint64_t me;                     /**< this process as an owner of buffers */
     onic_schedule_choice_t schedule; /**< of what this process sends */
     onic_region_t *rx_region, *bounce_region;
     onic_grant_queue_t grant_queue; /**< requests for my buffers */
-    onic_pool_wait_t wait;          /**< the processes of other hosts together wait as one */
     onic_rma_peer_t *peers;
     unsigned losses; /**< the transport's lost connections that were handled */
     size_t description_len;
     unsigned char description[8192]; /**< its length grows with the number of adapters */
     uint64_t bounce_free;
-    /** Work waits for the lock; read without it. */
-    atomic_bool pending;
 } onic_rma_state_t;
 
 extern ONIC_EXPORT onic_rma_state_t onic_rma_state;
@@ -110,26 +106,16 @@ extern ONIC_EXPORT onic_handles_t onic_rma_records;
 extern const onic_carrier_t onic_carrier_rma;
 
 /** Registers the receive pool, all of which must have memory, and as many bounce buffers: gets the
- *  pool, its buffers and their size, and this process as an owner. Prints nothing; if it fails no
- *  peer is reached. Called without the transport lock. */
-void onic_rma_open(const onic_pool_t *pool, char *buffers, uint32_t buffer_bytes, uint64_t me,
+ *  pool, its buffers and their size. Prints nothing; if it fails no peer is reached. Called without
+ *  the transport lock. */
+void onic_rma_open(const onic_pool_t *pool, char *buffers, uint32_t buffer_bytes,
                    const onic_schedule_choice_t *schedule, bool all);
 /** Called after all transfers have been stopped, when the transport makes no more callbacks. Called
  *  without the transport lock. */
 void onic_rma_close(void);
-/** True if nothing waits for onic_rma_progress. */
-static inline bool onic_rma_idle(void)
-{
-    return !atomic_load_explicit(&onic_rma_state.pending, memory_order_relaxed);
-}
-/** Called by the transport: for the pipeline's messages, after a progress, and when a connection is
- *  lost. */
+/** Called by the transport, for the pipeline's messages. */
 void onic_rma_on_message(onic_peer_t *from, const void *header, size_t len, const void *data,
                          size_t data_len, onic_rndv_t *rndv);
-int onic_rma_deferred(void);
-/** Does the work that waits for the transport lock; one load if there is none. Called without the
- *  lock; any thread. */
-int onic_rma_progress(void);
 /** True if there is a record of this peer. Called with the transport lock. */
 bool onic_rma_knows(const onic_peer_t *peer);
 
@@ -165,7 +151,7 @@ uint64_t onic_rma_reserve(onic_rma_t *r, unsigned buffers);
 /** Queues a request of the record for buffers. */
 void onic_rma_request(onic_rma_t *r, unsigned buffers);
 /** Handles peers that were lost, then grants what can be granted, or refuses requests that never
- *  can be. Returns how many. */
+ *  can be. Returns how many; others may be left in the queue. */
 int onic_rma_serve(void);
 /** A transfer releases buffers of mine that the peer had. */
 void onic_rma_released(onic_rma_peer_t *p, uint64_t buffers);

@@ -71,24 +71,6 @@ static void on_rx_pool(const onic_rma_message_t *m, const void *description, siz
         send_rx_pool(p->peer, false);
 }
 
-/* ---- progress -------------------------------------------------------------------------------- */
-
-int onic_rma_deferred(void)
-{
-    atomic_store(&onic_rma_state.pending, false);
-    return onic_rma_state.open ? onic_rma_serve() : 0;
-}
-
-int onic_rma_progress(void)
-{
-    int n = 0;
-    if (!onic_rma_idle() && onic_transport_trylock()) {
-        n = onic_rma_deferred();
-        onic_transport_unlock();
-    }
-    return n;
-}
-
 /* ---- messages -------------------------------------------------------------------------------- */
 
 /** Moves the machine from the buffer that stood for its lease to the granted buffers. */
@@ -139,8 +121,6 @@ void onic_rma_on_message(onic_peer_t *from, const void *header, size_t len, cons
         on_word(r, &m);
     else if (r != NULL && m.type == ONIC_RMA_ACK)
         onic_rma_handshake_on_ack(&r->handshake, m.buffer, m.value);
-    if (atomic_load(&onic_rma_state.pending))
-        onic_transport_ask(ONIC_AM_PIPELINE, ONIC_LOCKED);
 }
 
 /* ---- peers ----------------------------------------------------------------------------------- */
@@ -161,7 +141,7 @@ onic_rma_peer_t *onic_rma_reach(onic_peer_t *peer)
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-void onic_rma_open(const onic_pool_t *pool, char *buffers, uint32_t buffer_bytes, uint64_t me,
+void onic_rma_open(const onic_pool_t *pool, char *buffers, uint32_t buffer_bytes,
                    const onic_schedule_choice_t *schedule, bool all)
 {
     onic_rma_state_t *s = &onic_rma_state;
@@ -170,7 +150,6 @@ void onic_rma_open(const onic_pool_t *pool, char *buffers, uint32_t buffer_bytes
     s->pool = *pool;
     s->buffers = buffers;
     s->buffer_bytes = buffer_bytes;
-    s->me = me;
     s->bounce_region = onic_region_new((size_t)pool->nbuffers * buffer_bytes);
     if (s->bounce_region == NULL)
         return;
@@ -218,12 +197,12 @@ void onic_rma_close(void)
     bool over = true;
     if (onic_rma_state.open) {
         onic_transport_lock();
-        (void)onic_rma_deferred();
+        (void)onic_rma_serve();
         onic_transport_unlock();
         /* Completes operations in flight, and so frees their records. */
         onic_transport_flush();
         onic_transport_lock();
-        (void)onic_rma_deferred();
+        (void)onic_rma_serve();
         onic_rma_state.open = false;
         over = free_records();
         onic_transport_unlock();

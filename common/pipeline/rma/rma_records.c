@@ -198,14 +198,13 @@ static void look_for_losses(void)
 
 static void release(uint64_t buffers)
 {
-    onic_pipeline_count_buffers(
-        onic_pool_release(&onic_rma_state.pool, onic_rma_state.me, buffers));
+    if (buffers != 0)
+        onic_pipeline_count_buffers(onic_pool_release(&onic_rma_state.pool, buffers));
 }
 
 static uint64_t take(onic_rma_t *r, unsigned most)
 {
-    const uint64_t buffers =
-        onic_pool_take(&onic_rma_state.pool, onic_rma_state.me, most, &onic_rma_state.wait);
+    const uint64_t buffers = onic_pool_take(&onic_rma_state.pool, most);
     r->peer->asker.held |= buffers;
     r->handshake.lease = buffers;
     return buffers;
@@ -249,15 +248,15 @@ static bool serve_next(onic_grant_request_t *next)
 
 int onic_rma_serve(void)
 {
-    for (int n = 0;; n++) {
+    onic_grant_request_t *next;
+    int n = 0;
+    look_for_losses();
+    while ((next = onic_grant_queue_next(&onic_rma_state.grant_queue)) != NULL &&
+           serve_next(next)) {
+        n++;
         look_for_losses();
-        onic_grant_request_t *next = onic_grant_queue_next(&onic_rma_state.grant_queue);
-        if (next != NULL && serve_next(next))
-            continue;
-        if (next != NULL)
-            atomic_store(&onic_rma_state.pending, true);
-        return n;
     }
+    return n;
 }
 
 void onic_rma_released(onic_rma_peer_t *p, uint64_t buffers)

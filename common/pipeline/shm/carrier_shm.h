@@ -14,11 +14,9 @@
 typedef struct onic_node_peer {
     struct onic_node_peer *next;
     onic_peer_t *peer;
-    bool tried;                /**< it is reached, or never will be */
-    bool reached;              /**< its receive pool is mapped */
-    onic_rx_pool_t rx_pool;    /**< as mapped here */
-    onic_pool_wait_t wait;     /**< for buffers of its receive pool */
-    onic_pool_wait_t own_wait; /**< for buffers of mine, on its behalf */
+    bool tried;             /**< it is reached, or never will be */
+    bool reached;           /**< its receive pool is mapped */
+    onic_rx_pool_t rx_pool; /**< as mapped here */
 } onic_node_peer_t;
 
 typedef struct onic_node_state {
@@ -26,10 +24,7 @@ typedef struct onic_node_state {
     onic_rx_pool_t rx_pool;
     onic_segment_key_t key;
     onic_schedule_choice_t schedule; /**< of what this process sends */
-    uint64_t me;             /**< this process as an owner of buffers elsewhere; 0: not known */
-    onic_node_peer_t *peers; /**< under the transport lock */
-    /** My buffers that transfers here use, and will release. */
-    _Atomic uint64_t receiving;
+    onic_node_peer_t *peers;         /**< under the transport lock */
 } onic_node_state_t;
 
 /* Exported for the tests of the pipeline. */
@@ -52,7 +47,3 @@ ONIC_EXPORT onic_node_peer_t *onic_node_reach(onic_peer_t *peer);
 void onic_node_forget(onic_peer_t *peer);
 /** Frees all records, after the last transfer. */
 void onic_node_forget_all(void);
-
-/** From time to time, frees buffers that no transfer here uses and whose owner is dead. Any thread.
- */
-void onic_node_reclaim(void);

@@ -77,7 +77,6 @@ static void lay_out(onic_rx_pool_t *rx_pool, unsigned nbuffers, uint32_t buffer_
     rx_pool->buffers = (char *)rx_pool->segment.base + HEAD_BYTES;
     rx_pool->buffer_bytes = buffer_bytes;
     rx_pool->mapped = 0;
-    rx_pool->owner = onic_owner_of(&rx_pool->life);
 }
 
 bool onic_rx_pool_make(size_t bytes, size_t buffer, onic_rx_pool_t *rx_pool,
@@ -87,17 +86,12 @@ bool onic_rx_pool_make(size_t bytes, size_t buffer, onic_rx_pool_t *rx_pool,
     const size_t total = HEAD_BYTES + (size_t)shape.nbuffers * shape.buffer_bytes;
     if (!onic_segment_make(total, HEAD_BYTES, 1, ONIC_NAMELESS, key, &rx_pool->segment))
         return false;
-    rx_pool->life = onic_life_mine();
     rx_pool->file = key->file;
     lay_out(rx_pool, shape.nbuffers, shape.buffer_bytes);
-    if (rx_pool->owner == 0) {
-        onic_rx_pool_close(rx_pool, key);
-        return false;
-    }
     rx_pool_head_t *head = rx_pool->segment.base;
     head->nbuffers = shape.nbuffers;
     head->buffer_bytes = shape.buffer_bytes;
-    head->life = rx_pool->life;
+    head->life = onic_life_mine();
     onic_pool_init(&rx_pool->pool);
     return true;
 }
@@ -113,9 +107,8 @@ static bool read_head(onic_rx_pool_t *rx_pool)
         rx_pool->segment.size != HEAD_BYTES + (size_t)head.nbuffers * head.buffer_bytes ||
         !onic_life_comparable(&mine, &head.life))
         return false;
-    rx_pool->life = head.life;
     lay_out(rx_pool, head.nbuffers, head.buffer_bytes);
-    return rx_pool->owner != 0;
+    return true;
 }
 
 bool onic_rx_pool_map(const onic_segment_key_t *key, onic_rx_pool_t *rx_pool)

@@ -27,8 +27,6 @@ typedef struct onic_rx_pool {
     uint64_t mapped;      /**< buffers that have memory and are mapped here; transport lock */
     onic_file_key_t file; /**< the segment's; its maker has it open */
     bool far;             /**< its owner shares no cache and no package with this process */
-    onic_life_t life;     /**< its owner */
-    uint64_t owner;       /**< the same process as an owner of buffers elsewhere; not 0 */
 } onic_rx_pool_t;
 
 /** Default bytes of a receive pool: two L2 caches, 1 .. 16 MiB. */
