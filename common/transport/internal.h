@@ -72,7 +72,6 @@ typedef struct onic_transport {
     _Atomic(onic_work_fn_t) work[ONIC_PLACES][ONIC_AM_COUNT]; /**< of `fns`; no lock to read */
     atomic_uint asked[ONIC_PLACES];    /**< a bit for each component whose function is to be run */
     bool locked_left;                  /**< one of ONIC_LOCKED has left something undone */
-    atomic_bool unlocked_left;         /**< likewise one of ONIC_UNLOCKED */
     int (*polls[ONIC_ROWS + 1])(void); /**< poll functions of the rows; NULL ends them */
     unsigned drain; /**< calls of progress left in which messages of lost processes may still come
                      */
@@ -125,8 +124,6 @@ int onic_peer_reach(onic_peer_t *peer, const onic_row_t *row);
  *  lock is held. */
 bool onic_rows_leave_work(void);
 bool onic_transport_leaves_work(void);
-/** Runs what follows a progress without the lock. As onic_work_fn_t. */
-int onic_transport_run_unlocked(void);
 
 /* peers.c; the lock is held */
 int onic_peers_start(void);

@@ -9,40 +9,31 @@
 
 #define ALL ((1U << ONIC_AM_COUNT) - 1)
 
-/** Runs the functions of a place whose bits are in `wanted`. Returns how much they have done;
- *  *left_p gets the bits of those that have left something. */
-static int run(onic_place_t place, unsigned wanted, unsigned *left_p)
-{
-    int done = 0;
-    *left_p = 0;
-    for (; wanted != 0; wanted &= wanted - 1) {
-        const unsigned id = (unsigned)__builtin_ctz(wanted);
-        const onic_work_fn_t fn =
-            atomic_load_explicit(&onic_transport.work[place][id], memory_order_acquire);
-        const int n = fn != NULL ? fn() : 0;
-        if (n < 0)
-            *left_p |= 1U << id;
-        else
-            done += n;
-    }
-    return done;
-}
-
 static bool is_asked(onic_place_t place)
 {
     return atomic_load_explicit(&onic_transport.asked[place], memory_order_relaxed) != 0;
 }
 
-/** Runs the functions that were asked for. Returns the bits of those that have left something. */
-static unsigned run_asked(onic_place_t place, int *done_p)
+/** Runs the functions that were asked for. True if one has left something. */
+static bool run_asked(onic_place_t place, int *done_p)
 {
-    unsigned left;
-    *done_p += run(place, atomic_exchange(&onic_transport.asked[place], 0) & ALL, &left);
+    unsigned left = 0;
+    for (unsigned asked = atomic_exchange(&onic_transport.asked[place], 0) & ALL; asked != 0;
+         asked &= asked - 1) {
+        const unsigned id = (unsigned)__builtin_ctz(asked);
+        const onic_work_fn_t fn =
+            atomic_load_explicit(&onic_transport.work[place][id], memory_order_acquire);
+        const int n = fn != NULL ? fn() : 0;
+        if (n < 0)
+            left |= 1U << id;
+        else
+            *done_p += n;
+    }
     if (left != 0) {
         atomic_fetch_or(&onic_transport.asked[place], left);
         onic_server_look_after();
     }
-    return left;
+    return left != 0;
 }
 
 bool onic_rows_leave_work(void)
@@ -73,31 +64,8 @@ int onic_transport_progress_locked(void)
     if (!STAILQ_EMPTY(&onic_requests.done))
         events += onic_requests_progress();
     if (is_asked(ONIC_LOCKED))
-        onic_transport.locked_left = run_asked(ONIC_LOCKED, &events) != 0;
+        onic_transport.locked_left = run_asked(ONIC_LOCKED, &events);
     return events;
-}
-
-/** Runs what follows each progress. Negative if one has left something, whatever others have done.
- */
-static int run_unlocked(void)
-{
-    unsigned left;
-    const int done = run(
-        ONIC_UNLOCKED,
-        atomic_load_explicit(&onic_transport.asked[ONIC_UNLOCKED], memory_order_relaxed), &left);
-    return left != 0 ? -1 : done;
-}
-
-int onic_transport_run_unlocked(void)
-{
-    const int done = run_unlocked();
-    if (atomic_load_explicit(&onic_transport.unlocked_left, memory_order_relaxed) == (done < 0))
-        return done;
-    atomic_store(&onic_transport.unlocked_left, done < 0);
-    /* Another thread may have left something before it could see that. */
-    if (done >= 0 && run_unlocked() < 0)
-        atomic_store(&onic_transport.unlocked_left, true);
-    return done;
 }
 
 int onic_transport_progress(void)
@@ -107,13 +75,6 @@ int onic_transport_progress(void)
     if (onic_transport_trylock()) {
         events = onic_transport_progress_locked();
         onic_transport_unlock();
-    }
-    const int done = onic_transport_run_unlocked();
-    if (done > 0) {
-        events += done;
-    } else if (done < 0) {
-        /* This thread may go away from MPI now. */
-        onic_server_look_after();
     }
     if (is_asked(ONIC_MPI))
         (void)run_asked(ONIC_MPI, &events);
@@ -143,9 +104,5 @@ void onic_transport_set_fns(unsigned am_id, const onic_transport_fns_t *fns)
     for (unsigned place = 0; place < ONIC_PLACES; place++)
         atomic_store(&onic_transport.work[place][am_id], fns->work[place]);
     onic_transport_ask(am_id, ONIC_LOCKED);
-    if (fns->work[ONIC_UNLOCKED] != NULL)
-        onic_transport_ask(am_id, ONIC_UNLOCKED);
-    else
-        atomic_fetch_and(&onic_transport.asked[ONIC_UNLOCKED], ~(1U << am_id));
     onic_transport_unlock();
 }

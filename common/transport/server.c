@@ -112,23 +112,13 @@ static slice_result_t progress_and_arm(onic_server_t *s)
     return SLICE_MORE;
 }
 
-/** What runs without the lock, after a slice that ended so. No event announces its work. */
-static slice_result_t after_slice(slice_result_t result)
-{
-    const int done = onic_transport_run_unlocked();
-    return done > 0 ? SLICE_MORE : done < 0 && result != SLICE_MORE ? SLICE_STUCK : result;
-}
-
 static slice_result_t run_slice(onic_server_t *s)
 {
     if (!onic_transport_trylock())
         return SLICE_LEAVE;
     const slice_result_t result = progress_and_arm(s);
     onic_transport_unlock();
-    const slice_result_t after = after_slice(result);
-    if (result == SLICE_ARMED && after != SLICE_ARMED)
-        (void)arm_rows(0);
-    return after;
+    return result;
 }
 
 /** Waits for an event of a row, or for an MPI thread that comes back or leaves work. */
@@ -188,10 +178,6 @@ static slice_result_t clear_up(void)
         if (onic_transport_leaves_work())
             result = SLICE_STUCK;
         onic_transport_unlock();
-        const slice_result_t after = after_slice(SLICE_IDLE);
-        if (after != SLICE_IDLE)
-            result = after;
-        events += after == SLICE_MORE;
     } while (events > 0);
     return result;
 }
@@ -237,7 +223,6 @@ static void answer(onic_server_t *s)
 static bool leaves_work(void)
 {
     return atomic_load(&onic_transport.asked[ONIC_LOCKED]) != 0 ||
-           atomic_load(&onic_transport.unlocked_left) ||
            atomic_load_explicit(&onic_requests.out, memory_order_relaxed) != 0;
 }
 

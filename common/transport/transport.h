@@ -122,8 +122,6 @@ typedef enum onic_place {
                       set, and when a connection was lost */
     ONIC_MPI,    /**< on MPI threads only, from opal_progress and without the lock: here components
                       complete requests */
-    ONIC_UNLOCKED, /**< behind every progress without the lock, several threads at once: what takes
-                        long and needs no lock, such as moving data; it need not be asked for */
     ONIC_PLACES
 } onic_place_t;
 

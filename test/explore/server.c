@@ -189,44 +189,41 @@ static void progress_end(void)
     EXPLORE_ASSERT(did == 1 && onic_transport.asked[ONIC_LOCKED] == 0);
 }
 
-/* What runs without the lock, and leaves something until another thread has done its part. */
+/* A function leaves something until another thread has done its part. */
 
-static atomic_uint may_be_done, unlocked_did, left_in_vain;
+static atomic_uint may_be_done, left_did, left_in_vain;
 
-static int do_unlocked(void)
+static int do_left(void)
 {
-    if (atomic_load(&unlocked_did) != 0)
+    is_alone();
+    if (atomic_load(&left_did) != 0)
         return 0;
     if (atomic_load(&may_be_done) == 0) {
         atomic_fetch_add(&left_in_vain, 1);
         return -1;
     }
-    atomic_store(&unlocked_did, 1);
+    atomic_store(&left_did, 1);
     return 1;
 }
 
 static atomic_uint other_did;
 
-/** As transfers that are over: it takes the lock for itself, and tells of their ends. */
-static int do_other_unlocked(void)
+static int do_other(void)
 {
-    if (!onic_transport_trylock())
-        return 0;
     is_alone();
-    onic_transport_unlock();
     return atomic_exchange(&other_did, 1) == 0;
 }
 
-static void unlocked_setup(void)
+static void left_setup(void)
 {
     new_transport();
-    onic_transport.work[ONIC_UNLOCKED][0] = do_unlocked;
-    onic_transport.work[ONIC_UNLOCKED][1] = do_other_unlocked;
-    onic_transport.asked[ONIC_UNLOCKED] = 3;
+    onic_transport.work[ONIC_LOCKED][0] = do_left;
+    onic_transport.work[ONIC_LOCKED][1] = do_other;
+    onic_transport.asked[ONIC_LOCKED] = 3;
 }
 
 /** The MPI thread makes progress once, and leaves what cannot be done yet. */
-static void unlocked(unsigned me)
+static void left(unsigned me)
 {
     if (me == 0) {
         serve();
@@ -234,14 +231,14 @@ static void unlocked(unsigned me)
     }
     (void)onic_transport_progress();
     atomic_store(&may_be_done, 1);
-    wait_for(&unlocked_did, 1);
+    wait_for(&left_did, 1);
     (void)onic_transport_progress();
     stop_server();
 }
 
-static void unlocked_end(void)
+static void left_end(void)
 {
-    EXPLORE_ASSERT(unlocked_did == 1);
+    EXPLORE_ASSERT(left_did == 1);
 }
 
 /* The server thread stands in; a message comes by the network, or by a ring. */
@@ -347,7 +344,7 @@ static void helped_end(void)
 static const explore_target_t targets[] = {
     {"server-deferred", 2, deferred_setup, deferred, deferred_end, 0, 0},
     {"server-progress", 2, progress_setup, progress, progress_end, 0, 0},
-    {"server-unlocked", 2, unlocked_setup, unlocked, unlocked_end, 1, 0},
+    {"server-left", 2, left_setup, left, left_end, 1, 0},
     {"server-network", 2, parked_setup, network_message, NULL, 2, 0},
     {"server-ring", 2, parked_setup, ring_message, NULL, 2, 0},
     {"guard", 3, helped_setup, helped, helped_end, 3, 0},

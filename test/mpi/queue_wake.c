@@ -8,22 +8,14 @@
  * @file
  * A server thread that stands in for MPI threads that compute sleeps between messages: whatever
  * comes while it falls asleep ends that. Rank 0 never calls MPI until all has come; the others send
- * one operation after the other and flush each, when they are told. One message that does not wake
- * the thread is one that nobody handles.
- *
- * The thread itself tells them, behind its last look for messages but one: in the function that
- * follows every progress. They have sent when it goes on, so its last
- * look is all that keeps it awake. Every other time they send some time later, and meet the thread
- * anywhere between that look and its sleep. On several hosts nobody tells them.
+ * one operation after the other and flush each, some time apart, and so meet the thread anywhere
+ * between its last look for messages and its sleep. One message that does not wake the thread is
+ * one that nobody handles. test/explore/server.c looks at all orders of these steps.
  */
 #include "test/mpi/testlib.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/transport/transport.h"
@@ -33,19 +25,8 @@
  *  it has to share its processor. */
 static const int pauses[] = {2000, 6000, 20000, 60000};
 
-/** Nanoseconds for which the thread waits for a sender, which may have lost its processor. */
-#define PATIENCE 10000000
-
 enum { RANKS = 16 };
 
-/** What the ranks of a host share without MPI. */
-typedef struct board {
-    atomic_long turn;        /**< of operations: so many may be started */
-    atomic_long sent[RANKS]; /**< by each rank */
-} board_t;
-
-static board_t *board;
-static pthread_t mpi_thread;
 static int senders;
 /** What the operations write, in rank 0. */
 static const volatile long *words;
@@ -56,47 +37,17 @@ static bool is_over(double begin, int nsec)
     return MPI_Wtime() - begin >= 1e-9 * nsec;
 }
 
-static bool have_sent(long turn)
-{
-    bool all = true;
-
-    for (int rank = 1; rank <= senders && all; rank++)
-        all = atomic_load(&board->sent[rank]) == turn;
-    return all;
-}
-
-/** Behind a progress of the server thread: has the next operations sent when all others are done.
- */
-static int tell(void)
-{
-    const long turn = atomic_load(&board->turn);
-    const double begin = MPI_Wtime();
-    bool done = !pthread_equal(pthread_self(), mpi_thread) && turn < ROUNDS;
-
-    for (int rank = 1; rank <= senders && done; rank++)
-        done = words[rank] == turn;
-    if (done) {
-        atomic_store(&board->turn, turn + 1);
-        while (turn % 2 == 0 && !have_sent(turn + 1) && !is_over(begin, PATIENCE))
-            sched_yield();
-    }
-    return 0;
-}
-
 static void send_all(const tl_window_t *w)
 {
     const MPI_Aint at = tl_disp(w, 0, (MPI_Aint)w->rank * (MPI_Aint)sizeof(long));
     unsigned seed = (unsigned)w->rank;
 
     for (long i = 1; i <= ROUNDS; i++) {
-        while (atomic_load(&board->turn) < i)
-            sched_yield();
         const double begin = MPI_Wtime();
         const int pause = i % 2 ? 0 : (int)(rand_r(&seed) % (unsigned)pauses[i / 2 % 4]);
         while (!is_over(begin, pause)) {
         }
         TL_MPI(MPI_Put(&i, 1, MPI_LONG, 0, at, 1, MPI_LONG, w->win));
-        atomic_store(&board->sent[w->rank], i);
         TL_MPI(MPI_Win_flush(0, w->win));
     }
 }
@@ -113,19 +64,14 @@ static void compute(void)
 static void run(const tl_window_t *w)
 {
     words = (const volatile long *)(const void *)w->base;
-    atomic_store(&board->turn, tl_one_host() ? 0 : ROUNDS);
-    atomic_store(&board->sent[w->rank], 0);
     /* As for processes of other hosts, which cannot wake this one. */
     onic_transport_want_server(true);
     TL_MPI(MPI_Win_lock_all(0, w->win));
     TL_MPI(MPI_Barrier(w->comm));
-    if (w->rank == 0) {
-        onic_transport_set_fns(ONIC_AM_COLL, &(onic_transport_fns_t){.work[ONIC_UNLOCKED] = tell});
+    if (w->rank == 0)
         compute();
-        onic_transport_set_fns(ONIC_AM_COLL, ONIC_TRANSPORT_NO_FNS);
-    } else {
+    else
         send_all(w);
-    }
     TL_MPI(MPI_Win_unlock_all(w->win));
     onic_transport_want_server(false);
 }
@@ -137,8 +83,6 @@ int main(int argc, char **argv)
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     tl_need_ranks(2, RANKS);
     senders = tl_size() - 1;
-    mpi_thread = pthread_self();
-    board = tl_share(sizeof(*board));
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         tl_window_t w =
             tl_win_make(kind, tl_size() * (MPI_Aint)sizeof(long), 1, MPI_COMM_WORLD, MPI_INFO_NULL);
@@ -147,6 +91,5 @@ int main(int argc, char **argv)
         run(&w);
         tl_win_free(&w);
     }
-    munmap(board, sizeof(*board));
     return tl_finish();
 }
