@@ -179,7 +179,7 @@ static nicstride_op_t *prepare(nicstride_transfer_t *t, uint64_t kept, onic_tick
     if (!STAILQ_EMPTY(&p->queue.waiting) || p->queue.flushing || p->failed ||
         !nicstride_may_send_locked(p, kept))
         return NULL;
-    op = nicstride_op_of_locked(t, true);
+    op = nicstride_op_of_locked(t);
     if (op == NULL)
         return NULL;
     op->row = &nicstride_pipeline;

@@ -177,7 +177,7 @@ static bool may_start(nicstride_peer_t *p)
 
 static int start_locked(nicstride_transfer_t *t, bool *done_p)
 {
-    nicstride_op_t *op = may_start(t->peer) ? nicstride_op_of_locked(t, true) : NULL;
+    nicstride_op_t *op = may_start(t->peer) ? nicstride_op_of_locked(t) : NULL;
 
     if (op == NULL)
         return OMPI_ERR_NOT_AVAILABLE;

@@ -220,7 +220,7 @@ static bool reach(const nicstride_transfer_t *t)
 static bool take_over(nicstride_transfer_t *t, moved_t *v)
 {
     nicstride_peer_t *p = t->peer;
-    nicstride_op_t *op = nicstride_op_of_locked(t, true);
+    nicstride_op_t *op = nicstride_op_of_locked(t);
 
     if (op == NULL)
         return false;

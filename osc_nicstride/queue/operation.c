@@ -35,7 +35,7 @@ nicstride_op_t *nicstride_op_new_locked(nicstride_peer_t *p, nicstride_msg_type_
     return op;
 }
 
-nicstride_op_t *nicstride_op_of_locked(nicstride_transfer_t *t, bool queued)
+nicstride_op_t *nicstride_op_of_locked(nicstride_transfer_t *t)
 {
     nicstride_op_t *op = nicstride_op_new_locked(t->peer, t->type, t->disp, t->target.size);
 
@@ -54,8 +54,6 @@ nicstride_op_t *nicstride_op_of_locked(nicstride_transfer_t *t, bool queued)
     } else if (nicstride_op_wants_reply(op)) {
         onic_layout_move(&op->result, &t->result);
     }
-    if (!queued)
-        return op;
     onic_layout_move(&op->target, &t->target);
     if (op->type == NICSTRIDE_MSG_CAS) {
         memcpy(op->cas, t->origin_base, op->size);

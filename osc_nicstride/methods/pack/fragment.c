@@ -156,6 +156,28 @@ static void fragment_sent_cb(void *arg, int status)
         onic_transport_ask(ONIC_AM_OSC, ONIC_LOCKED);
 }
 
+/** True if the message may wait for others. Over a network a message costs many times as much as a
+ *  few bytes, and in active target nobody waits for the first message before the epoch closes. */
+static bool waits_for_others(const nicstride_peer_t *p)
+{
+    return p->local < 0 && nicstride_is_active(p->module);
+}
+
+/** Sends a message; as nicstride_send_locked. One that is all of a short operation is copied. */
+static int send_message(nicstride_op_t *op, fragment_t *f, const onic_payload_t *data)
+{
+    nicstride_peer_t *p = op->peer;
+    const bool far = waits_for_others(p) && !nicstride_op_wants_reply(op);
+    unsigned char bytes[NICSTRIDE_PIECE_MAX];
+
+    if (op->sent < op->size || f->msg.offset > 0 || op->size > nicstride_inline_max(far) ||
+        f->msg.layout_len > NICSTRIDE_INLINE_LAYOUT || data->len > NICSTRIDE_INLINE_MAX)
+        return nicstride_send_locked(p, &f->msg, data->len > 0 ? data : NULL, fragment_sent_cb, op);
+    const size_t len = nicstride_compose(bytes, &f->msg, data);
+    nicstride_post_locked(p, bytes, len, waits_for_others(p));
+    return 1;
+}
+
 int nicstride_send_fragment(nicstride_op_t *op)
 {
     nicstride_peer_t *p = op->peer;
@@ -172,15 +194,16 @@ int nicstride_send_fragment(nicstride_op_t *op)
         op->slice = slice;
         return 0;
     }
-    /* A single message is likely to be flushed at once, so it asks for its acknowledgement itself.
+    /* A single message is likely to be flushed at once, so it asks for its acknowledgement itself;
+     * in active target only if that comes with a reply.
      * A request is an exception: its wait does not poll the reply line, which would hold the data
      * of a whole operation. */
     if (op->sent + n == op->size && nicstride_tx_may_ask(&p->flow.tx) && op->request == NULL &&
-        (op->sent == 0 || !nicstride_op_wants_reply(op)) && !nicstride_is_active(p->module))
+        (nicstride_op_wants_reply(op) ? op->sent == 0 : !nicstride_is_active(p->module)))
         f.msg.count = p->flow.tx.asked = p->flow.tx.sent + 1;
     op->in_flight++;
     op->sent += n;
-    rc = nicstride_send_locked(p, &f.msg, payload.len > 0 ? &payload : NULL, fragment_sent_cb, op);
+    rc = send_message(op, &f, &payload);
     p->flow.posting += rc == 0;
     if (rc != 0)
         op->in_flight--;

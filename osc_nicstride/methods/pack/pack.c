@@ -2,13 +2,11 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Method pack: messages, which work everywhere. A short operation with nothing before it
- *  goes at once, in one message with inline data. Everything else becomes an operation in the
- *  peer's queue, of which fragments are sent as credit allows. */
+/** @file Method pack: messages, which work everywhere. What is not short and contiguous (short.h)
+ *  becomes an operation in the peer's queue, of which fragments are sent as credit allows. */
 #include "osc_nicstride/methods/pack/parts.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "osc_nicstride/queue/describe.h"
 #include "osc_nicstride/queue/ask_lock.h"
@@ -42,121 +40,7 @@ static bool anywhere(const nicstride_transfer_t *t)
     return true;
 }
 
-/* ---- sending at once ----------------------------------------------------------------------------
- *
- * A short transfer goes in one message, without an operation object unless something comes back. A
- * burst of such transfers takes 20 to 35 % longer through the queue. */
-
-/** True if the message may wait for others. Over a network a message costs many times as much as a
- *  few bytes, and in active target nobody waits for the first message before the epoch closes. */
-static bool waits_for_others(const nicstride_transfer_t *t)
-{
-    return t->peer->local < 0 && nicstride_is_active(t->m);
-}
-
-/** True if an operation may be sent now, with nothing to be sent before it. */
-static bool may_start(nicstride_peer_t *p, uint64_t kept)
-{
-    if (!STAILQ_EMPTY(&p->queue.waiting) || p->queue.flushing || p->failed)
-        return false;
-    nicstride_look_locked(p);
-    /* What needs more than the most credit is cut. */
-    return nicstride_may_post_locked(p, kept);
-}
-
-/** Bytes of data that the target is sent. */
-static uint64_t sent_bytes(const nicstride_transfer_t *t)
-{
-    if (t->type == NICSTRIDE_MSG_GET || !t->has_origin)
-        return 0;
-    return t->type == NICSTRIDE_MSG_CAS ? 2 * t->target.size : t->target.size;
-}
-
-static bool is_short(const nicstride_transfer_t *t)
-{
-    const bool replies = t->type != NICSTRIDE_MSG_PUT && t->type != NICSTRIDE_MSG_ACC;
-    const uint64_t bytes = sent_bytes(t) > t->target.size ? sent_bytes(t) : t->target.size;
-
-    /* A fetch that changes only part of what it fetches takes several messages. */
-    if (t->type == NICSTRIDE_MSG_GET_ACC && t->has_origin && t->origin.size < t->target.size)
-        return false;
-    return bytes <= nicstride_inline_max(!replies && waits_for_others(t)) &&
-           t->peer->rank != t->m->rank;
-}
-
-/** Sets the message's data. `pair` has room for both values of a compare-and-swap. */
-static void set_data(onic_payload_t *data, const nicstride_transfer_t *t, unsigned char *pair)
-{
-    data->base = pair;
-    data->len = sent_bytes(t);
-    data->cursor.layout = NULL;
-    if (data->len > 0 && t->type != NICSTRIDE_MSG_CAS) {
-        nicstride_set_payload(data, &t->origin, t->origin_base, 0, data->len);
-    } else if (data->len > 0) {
-        memcpy(pair, t->origin_base, t->target.size);
-        memcpy(pair + t->target.size, t->swap, t->target.size);
-    }
-}
-
-/** Sends the first message at once, since it may be the only one. It asks for its acknowledgement
- *  if somebody will wait for that. In active target that is so only if the acknowledgement comes
- *  with a reply. A request never asks: its answer must not lie where only a flush looks. */
-static void send_now(nicstride_transfer_t *t, nicstride_msg_t *msg, const onic_payload_t *data,
-                     nicstride_op_t *op, uint64_t kept)
-{
-    nicstride_peer_t *p = t->peer;
-    const bool first = nicstride_tx_idle(&p->flow.tx) && !waits_for_others(t);
-    unsigned char bytes[NICSTRIDE_PIECE_MAX];
-    size_t len;
-
-    nicstride_op_enter_locked(t, op);
-    msg->handle = op != NULL ? op->handle : 0;
-    if (first && t->request == NULL && (op != NULL || !nicstride_is_active(t->m)) &&
-        nicstride_tx_may_ask(&p->flow.tx))
-        msg->count = p->flow.tx.asked = p->flow.tx.sent + 1;
-    len = nicstride_compose(bytes, msg, data);
-    nicstride_post_operation_locked(p, bytes, len, !first);
-    nicstride_count_sent_locked(p, kept);
-    if (op != NULL)
-        op->sent = op->size;
-}
-
-/** Sends the whole transfer in one message. False if it is too long, or something must be sent
- *  before. */
-static bool start_now(nicstride_transfer_t *t, bool *done_p)
-{
-    unsigned char pair[2 * NICSTRIDE_ELEMENT_MAX];
-    nicstride_peer_t *p = t->peer;
-    nicstride_op_t *op = NULL;
-    onic_payload_t data;
-    nicstride_framed_t f;
-    uint64_t kept;
-    bool started;
-
-    if (!is_short(t))
-        return false;
-    nicstride_msg_init(&f.msg, t->type, nicstride_info(t->m, p->rank)->win, (uint32_t)t->m->rank);
-    if (!nicstride_describe(&f, t) ||
-        sizeof(f.msg) + f.msg.layout_len + sent_bytes(t) > onic_transport_header_max())
-        return false;
-    f.msg.op = t->op;
-    f.msg.dtype = t->dtype;
-    f.msg.len = t->type == NICSTRIDE_MSG_CAS ? 2 * t->target.size : t->target.size;
-    set_data(&data, t, pair);
-    kept = nicstride_msg_kept(&f.msg);
-    *done_p = t->type == NICSTRIDE_MSG_PUT || t->type == NICSTRIDE_MSG_ACC;
-    onic_transport_lock();
-    started = may_start(p, kept) && nicstride_list_is_known_locked(p, &f.msg, f.layout) &&
-              (*done_p || (op = nicstride_op_of_locked(t, false)) != NULL);
-    if (started) {
-        send_now(t, &f.msg, &data, op, kept);
-        (void)nicstride_list_used_locked(p, &t->target);
-    }
-    onic_transport_unlock();
-    return started;
-}
-
-/* ---- queued ---------------------------------------------------------------------------------- */
+/* ---- the queue ------------------------------------------------------------------------------- */
 
 static bool has_room(void *arg)
 {
@@ -209,7 +93,7 @@ static void enqueue_last(nicstride_peer_t *p, nicstride_op_t *op)
     enqueue(p, op, false);
 }
 
-static int start_queued(nicstride_transfer_t *t)
+static int start(nicstride_transfer_t *t, bool *done_p)
 {
     nicstride_peer_t *p = t->peer;
     nicstride_op_t *op;
@@ -220,23 +104,22 @@ static int start_queued(nicstride_transfer_t *t)
         nicstride_wait(p, NICSTRIDE_WAKE, has_room, p);
         onic_transport_lock();
     }
-    op = nicstride_op_of_locked(t, true);
+    op = nicstride_op_of_locked(t);
     if (op != NULL) {
         nicstride_op_enter_locked(t, op);
         enqueue_last(p, op);
         nicstride_ask_lock_locked(p);
+        op->in_flight++; /* it stays valid */
         nicstride_pump_locked(p);
+        op->in_flight--;
+        *done_p = !op->queued && op->in_flight == 0 && op->error == 0 &&
+                  !nicstride_op_wants_reply(op);
+        if (*done_p)
+            op->request = NULL;
+        nicstride_op_finish_locked(op);
     }
     onic_transport_unlock();
     return op != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
-}
-
-static int start(nicstride_transfer_t *t, bool *done_p)
-{
-    if (start_now(t, done_p))
-        return OMPI_SUCCESS;
-    *done_p = false;
-    return start_queued(t);
 }
 
 /* ---- at the target --------------------------------------------------------------------------- */
