@@ -214,19 +214,3 @@ void nicstride_plan_table(FILE *to, nicstride_table_t *table, nicstride_method_t
               &(line_t){.name = "adapter", .kind = ONIC_ADAPTER, .reach = adapter});
     }
 }
-
-/* ---- reasons --------------------------------------------------------------------------------- */
-
-void nicstride_plan_reason(FILE *to, const nicstride_case_t *c)
-{
-    const char *between = "";
-
-    for (unsigned m = 0; m < NICSTRIDE_METHODS_MAX; m++) {
-        if (!nicstride_can(c, m))
-            continue;
-        fprintf(to, "%s%s %.2f", between, c->rows[m]->name, cost_of(c, c->rows[m]) / 1000);
-        between = ", ";
-    }
-    if (wait(c) > 0)
-        fprintf(to, "; of which messages wait %.0f", wait(c) / 1000);
-}

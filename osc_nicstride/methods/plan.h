@@ -65,9 +65,6 @@ onic_order_t nicstride_choices(nicstride_table_t *table, onic_kind_t kind,
 nicstride_method_t nicstride_plan(nicstride_table_t *table, onic_kind_t kind,
                                   const nicstride_case_t *transfer);
 
-/** Writes the cost of each method that can do a transfer, on one line. */
-void nicstride_plan_reason(FILE *to, const nicstride_case_t *c);
-
 /** Writes what is used for each kind of peer, direction, block and size. Peers with private memory
  *  on the node appear three times: for transfers of which many are under way together, for those
  *  that are waited for alone, and for the latter while the target's server thread must be woken. */

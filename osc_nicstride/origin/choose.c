@@ -2,12 +2,6 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "common/layout/flatten.h"
-#include "common/support/device.h"
 #include "osc_nicstride/check/check.h"
 #include "osc_nicstride/methods/methods.h"
 #include "osc_nicstride/methods/pack/short.h"
@@ -23,25 +17,6 @@
 #include "osc_nicstride/window/module.h"
 #include "osc_nicstride/window/state.h"
 
-#include "opal/util/output.h"
-
-/** The kinds of peer, as far as choices differ. */
-static const char *const kinds[] = {"mapped", "on the network", "private, active target", "private",
-                                    "private, away"};
-
-static const char *const directions[NICSTRIDE_DIRECTIONS] = {"put", "get", "accumulate"};
-
-static unsigned kind_of(const nicstride_transfer_t *t, const nicstride_case_t *c)
-{
-    if (t->mapped)
-        return 0;
-    if (t->peer->local < 0)
-        return 1;
-    if (nicstride_is_active(t->m))
-        return 2;
-    return c->presence == NICSTRIDE_PRESENT ? 3 : 4;
-}
-
 static bool reaches(const nicstride_case_t *c, unsigned method)
 {
     return nicstride_methods[method]->reach(c->transfer);
@@ -51,31 +26,6 @@ static bool reaches(const nicstride_case_t *c, unsigned method)
 static bool reaches_by_message(const nicstride_case_t *c, unsigned method)
 {
     return method != NICSTRIDE_METHOD_DIRECT && reaches(c, method);
-}
-
-/** Prints why a transfer takes its method, once for each kind of peer and method. Threads that come
- *  here at the same time may print it twice. */
-static void explain(const nicstride_transfer_t *t, const nicstride_case_t *c,
-                    nicstride_method_t method)
-{
-    static uint16_t said[sizeof(kinds) / sizeof(kinds[0])][NICSTRIDE_DIRECTIONS][2][ONIC_SIZES];
-    const unsigned kind = kind_of(t, c);
-    uint16_t *bits =
-        &said[kind][c->dir][onic_layout_is_contig(&t->target)][onic_size(t->target.size)];
-    char why[512];
-    FILE *to = (*bits & 1u << method) == 0 ? fmemopen(why, sizeof(why), "w") : NULL;
-
-    if (to == NULL)
-        return;
-    *bits |= (uint16_t)(1u << method);
-    nicstride_plan_reason(to, c);
-    fclose(to);
-    opal_output(0,
-                "osc_nicstride: %s of %llu bytes in %llu blocks, target rank %d, %s, %s: %s; "
-                "microseconds: %s",
-                directions[c->dir], (unsigned long long)t->target.size,
-                (unsigned long long)onic_layout_blocks(&t->target), t->peer->rank, kinds[kind],
-                c->many ? "one of many" : "alone", nicstride_methods[method]->name, why);
 }
 
 /** The presence of the target. Looking at it costs the target and this process a cache miss, so
@@ -137,8 +87,7 @@ static nicstride_method_t choose_at_once(const nicstride_transfer_t *t, bool is_
 
 static nicstride_method_t choose(nicstride_transfer_t *t)
 {
-    const nicstride_component_t *component = &nicstride_component;
-    const nicstride_method_t forced = (nicstride_method_t)component->params.method;
+    const nicstride_method_t forced = (nicstride_method_t)nicstride_component.params.method;
     const bool is_short = t->target.size <= nicstride_inline_max(false);
     nicstride_method_t method = NICSTRIDE_METHOD_AUTO;
 
@@ -146,7 +95,7 @@ static nicstride_method_t choose(nicstride_transfer_t *t)
         method = choose_for_update(t, (int)forced, is_short);
     else if (forced == NICSTRIDE_METHOD_AUTO)
         method = choose_at_once(t, is_short);
-    if (method != NICSTRIDE_METHOD_AUTO && component->params.verbose < 3)
+    if (method != NICSTRIDE_METHOD_AUTO)
         return method;
     const nicstride_case_t c = {
         .rows = nicstride_methods,
@@ -161,11 +110,7 @@ static nicstride_method_t choose(nicstride_transfer_t *t)
         .many = t->mapped || t->peer->local < 0 || !nicstride_alone_begin(&t->m->alone),
         .path = nicstride_path(t->peer),
     };
-    if (method == NICSTRIDE_METHOD_AUTO)
-        method = nicstride_plan(&nicstride_component.table, nicstride_kind(t->peer), &c);
-    if (component->params.verbose > 2 && t->has_origin)
-        explain(t, &c, method);
-    return method;
+    return nicstride_plan(&nicstride_component.table, nicstride_kind(t->peer), &c);
 }
 
 /* ---- starting -------------------------------------------------------------------------------- */
@@ -263,7 +208,7 @@ static bool is_for_messages(const nicstride_module_t *m, nicstride_peer_t *p,
                             const nicstride_short_t *s)
 {
     const int forced = nicstride_component.params.method;
-    if (p->rank == m->rank || nicstride_component.params.verbose > 2)
+    if (p->rank == m->rank)
         return false;
     if (forced == NICSTRIDE_METHOD_PACK || s->type >= NICSTRIDE_MSG_ACC)
         return true;

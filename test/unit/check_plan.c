@@ -804,40 +804,6 @@ END_TEST
 
 /* ---- as text --------------------------------------------------------------------------------- */
 
-static void write_reason(const nicstride_case_t *c, char *text, size_t cap)
-{
-    FILE *to = fmemopen(text, cap, "w");
-
-    ck_assert_ptr_nonnull(to);
-    nicstride_plan_reason(to, c);
-    fclose(to);
-}
-
-/* The reason names what can be done with what it takes in microseconds, and what is waited for. */
-START_TEST(reason)
-{
-    const onic_layout_t l = vector(8 * KIB, 64);
-    nicstride_case_t c = {.rows = rows,
-                          .dir = NICSTRIDE_GET,
-                          .origin = &l,
-                          .target = &l,
-                          .reach = WITH_SLOTS,
-                          .path = &own_table()->path[ONIC_NEAR]};
-    char text[512];
-
-    write_reason(&c, text, sizeof(text));
-    /* 500 + 127 * 500 + 8192 * 0.09; 500 + 127 * 1 + 16320 * 0.18; 1000 + 127 * 2 + 8192 * 0.2 */
-    ck_assert_str_eq(text, "cma 64.74, sieve 3.56, pack 2.89");
-    c.presence = NICSTRIDE_ABSENT;
-    c.reach = REACH_MESSAGE;
-    write_reason(&c, text, sizeof(text));
-    ck_assert_str_eq(text, "pack 1002.89; of which messages wait 1000");
-    c.presence = NICSTRIDE_SERVED;
-    write_reason(&c, text, sizeof(text));
-    ck_assert_str_eq(text, "pack 22.89; of which messages wait 20");
-}
-END_TEST
-
 static void write_table(nicstride_table_t *table, nicstride_method_t forced, char *text, size_t cap)
 {
     FILE *to = fmemopen(text, cap, "w");
@@ -958,6 +924,6 @@ int main(void)
                     UNIT_ONCE(same_again), UNIT_ONCE(by_shape), UNIT_ONCE(beside_the_example),
                     UNIT_ONCE(by_density), UNIT_ONCE(distances_and_many), UNIT_ONCE(costs_grow),
                     UNIT_ONCE(equations), UNIT_ONCE(windows), UNIT_ONCE(ways_of_the_node),
-                    UNIT_ONCE(away), UNIT_ONCE(away_anyway), UNIT_ONCE(reason), UNIT_ONCE(columns),
+                    UNIT_ONCE(away), UNIT_ONCE(away_anyway), UNIT_ONCE(columns),
                     UNIT_LOOP(printed, 0, 20), UNIT_ONCE(forced_table));
 }
