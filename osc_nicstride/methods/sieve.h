@@ -18,11 +18,10 @@ typedef struct nicstride_cover {
     uint64_t bytes;
 } nicstride_cover_t;
 
-/** The cover of the next piece of a stride-form layout at packed position `pos`, which is below its
- *  size. It has as many whole passes as fit into `piece` (at least 1) bytes, but reads no gaps
- *  longer than `gap_max` bytes. If not even one block fits, it covers part of a block. */
-nicstride_cover_t nicstride_sieve_next(const onic_layout_t *l, uint64_t pos, uint64_t piece,
-                                       uint64_t gap_max);
+/** The cover of the next piece at the cursor, which is not at the end: as many blocks as fit into
+ *  `piece` (at least 1) bytes, without gaps longer than `gap_max` bytes, at most INT64_MAX. If not
+ *  even one block fits, it covers part of a block. */
+nicstride_cover_t nicstride_sieve_next(const onic_cursor_t *at, uint64_t piece, uint64_t gap_max);
 
 /** The most bytes read per wanted byte. */
 #define NICSTRIDE_SIEVE_SPARSE 4

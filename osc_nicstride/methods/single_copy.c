@@ -134,15 +134,14 @@ static onic_refused_t sieve(const nicstride_transfer_t *a)
     uint64_t extent = (uint64_t)(a->target.ub - a->target.lb);
     char *bounce = malloc((extent < piece ? extent : piece) + 2 * ONIC_WORD);
     onic_cursor_t to, from;
-    uint64_t pos = 0;
     onic_refused_t refused = ONIC_REFUSED_NOT;
 
     if (bounce == NULL)
         return ONIC_REFUSED_NOW;
     onic_cursor_init(&to, &a->origin, 0);
     onic_cursor_init(&from, &a->target, 0);
-    while (pos < a->target.size && refused == ONIC_REFUSED_NOT) {
-        nicstride_cover_t c = nicstride_sieve_next(&a->target, pos, piece, NICSTRIDE_SIEVE_GAP);
+    while (from.pos < a->target.size && refused == ONIC_REFUSED_NOT) {
+        nicstride_cover_t c = nicstride_sieve_next(&from, piece, NICSTRIDE_SIEVE_GAP);
         const onic_words_t w = onic_words_around(a->remote + (uint64_t)c.lo, c.len);
         struct iovec local = {.iov_base = bounce, .iov_len = w.len};
         struct iovec remote = {.iov_base = (void *)(uintptr_t)w.at, .iov_len = w.len};
@@ -151,7 +150,6 @@ static onic_refused_t sieve(const nicstride_transfer_t *a)
         if (refused == ONIC_REFUSED_NOT)
             onic_copy(&to, a->origin_base, &from,
                       (const void *)((uintptr_t)bounce + w.before - (uintptr_t)c.lo), c.bytes);
-        pos += c.bytes;
     }
     free(bounce);
     return refused;

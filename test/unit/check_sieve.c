@@ -36,7 +36,7 @@ static void check_walk(const onic_layout_t *l, uint64_t piece, uint64_t gap)
 
     onic_cursor_init(&c, l, 0);
     while (pos < l->size) {
-        nicstride_cover_t cover = nicstride_sieve_next(l, pos, piece, gap);
+        nicstride_cover_t cover = nicstride_sieve_next(&c, piece, gap);
         uint64_t left = cover.bytes;
 
         UNIT_CHECK(cover.bytes > 0 && cover.bytes <= l->size - pos);
@@ -72,6 +72,14 @@ START_TEST(covers_hold_their_bytes)
 }
 END_TEST
 
+static nicstride_cover_t next_at(const onic_layout_t *l, uint64_t pos, uint64_t piece, uint64_t gap)
+{
+    onic_cursor_t c;
+
+    onic_cursor_init(&c, l, pos);
+    return nicstride_sieve_next(&c, piece, gap);
+}
+
 START_TEST(dense_vector_is_read_in_large_pieces)
 {
     onic_layout_t l;
@@ -79,7 +87,7 @@ START_TEST(dense_vector_is_read_in_large_pieces)
 
     onic_layout_contig(&l, 0, 8);
     onic_layout_repeat(&l, 1000, 16);
-    c = nicstride_sieve_next(&l, 0, 1 << 20, NICSTRIDE_SIEVE_GAP);
+    c = next_at(&l, 0, 1 << 20, NICSTRIDE_SIEVE_GAP);
     ck_assert_uint_eq(c.bytes, 8000);
     ck_assert_uint_eq(c.len, 16 * 999 + 8);
 }
@@ -93,11 +101,32 @@ START_TEST(large_gaps_are_not_read)
     onic_layout_contig(&l, 0, 64);
     onic_layout_repeat(&l, 10, 1 << 20);
     for (uint64_t pos = 0; pos < 640; pos += 64) {
-        c = nicstride_sieve_next(&l, pos, 1 << 30, NICSTRIDE_SIEVE_GAP);
+        c = next_at(&l, pos, 1 << 30, NICSTRIDE_SIEVE_GAP);
         ck_assert_int_eq(c.lo, (int64_t)(pos / 64) << 20);
         ck_assert_uint_eq(c.len, 64);
         ck_assert_uint_eq(c.bytes, 64);
     }
+}
+END_TEST
+
+/** Rows of a matrix, each of several blocks, are read together up to the length of a piece. */
+START_TEST(rows_are_read_together)
+{
+    onic_layout_t l;
+    nicstride_cover_t c;
+
+    onic_layout_contig(&l, 0, 8);
+    onic_layout_repeat(&l, 10, 16);
+    onic_layout_repeat(&l, 100, 200);
+    c = next_at(&l, 0, 1000, NICSTRIDE_SIEVE_GAP);
+    ck_assert_uint_eq(c.len, 4 * 200 + 9 * 16 + 8);
+    ck_assert_uint_eq(c.bytes, 400);
+    onic_layout_contig(&l, 0, 8);
+    onic_layout_repeat(&l, 10, 16);
+    onic_layout_repeat(&l, 100, -200);
+    c = next_at(&l, 0, 1000, NICSTRIDE_SIEVE_GAP);
+    ck_assert_int_eq(c.lo, -4 * 200);
+    ck_assert_uint_eq(c.bytes, 400);
 }
 END_TEST
 
@@ -107,10 +136,10 @@ START_TEST(long_blocks_are_cut)
     nicstride_cover_t c;
 
     onic_layout_contig(&l, 100, 10000);
-    c = nicstride_sieve_next(&l, 0, 4096, 0);
+    c = next_at(&l, 0, 4096, 0);
     ck_assert_int_eq(c.lo, 100);
     ck_assert_uint_eq(c.bytes, 4096);
-    c = nicstride_sieve_next(&l, 8192, 4096, 0);
+    c = next_at(&l, 8192, 4096, 0);
     ck_assert_int_eq(c.lo, 8292);
     ck_assert_uint_eq(c.bytes, 10000 - 8192);
 }
@@ -120,5 +149,6 @@ int main(void)
 {
     return UNIT_RUN("sieve", UNIT_ONCE(covers_hold_their_bytes),
                     UNIT_ONCE(dense_vector_is_read_in_large_pieces),
-                    UNIT_ONCE(large_gaps_are_not_read), UNIT_ONCE(long_blocks_are_cut));
+                    UNIT_ONCE(large_gaps_are_not_read), UNIT_ONCE(rows_are_read_together),
+                    UNIT_ONCE(long_blocks_are_cut));
 }
