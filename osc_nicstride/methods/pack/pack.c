@@ -112,8 +112,8 @@ static int start(nicstride_transfer_t *t, bool *done_p)
         op->in_flight++; /* it stays valid */
         nicstride_pump_locked(p);
         op->in_flight--;
-        *done_p = !op->queued && op->in_flight == 0 && op->error == 0 &&
-                  !nicstride_op_wants_reply(op);
+        *done_p =
+            !op->queued && op->in_flight == 0 && op->error == 0 && !nicstride_op_wants_reply(op);
         if (*done_p)
             op->request = NULL;
         nicstride_op_finish_locked(op);
