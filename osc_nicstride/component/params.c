@@ -84,10 +84,9 @@ static onic_param_t params[] = {
     NUMBER(nic_memory, 20, 1024, 1, 1 << 20,
            "Mebibytes of this process's own buffers that method nic keeps registered with the "
            "adapter, and so locked, at most. What needs more goes by message"),
-    NUMBER(
-        verbose, 0, 0, 0, 2,
-        "1 prints a line for each window, by its first process, and at the end what the first "
-        "process of the job has counted; 2 what all processes have counted"),
+    NUMBER(verbose, 0, 0, 0, 2,
+           "1 prints a line for each window, by its first process, and at the end what the first "
+           "process of the job has counted; 2 what all processes have counted"),
     NUMBER(
         check, 0, 0, 0, 2,
         "1 checks what a program does with windows and says where accesses conflict, with rank, "

@@ -131,7 +131,8 @@ int nicstride_error_class(int status);
 nicstride_op_t *nicstride_op_new_locked(nicstride_peer_t *p, nicstride_msg_type_t type,
                                         int64_t disp, uint64_t size);
 
-/** Makes an operation for the transfer, whose layouts it takes over. NULL if memory is exhausted. */
+/** Makes an operation for the transfer, whose layouts it takes over. NULL if memory is exhausted.
+ */
 nicstride_op_t *nicstride_op_of_locked(nicstride_transfer_t *t);
 
 /** Notes that something starts that takes `way`, to or from bytes [from, to) of the target
