@@ -379,6 +379,7 @@ test_mpi_libtestlib_a_SOURCES = \
 	test/mpi/progress_send_rules.c \
 	test/mpi/progress_sends.c \
 	test/mpi/progress_sides.c \
+	test/mpi/random_operations.c \
 	test/mpi/random_source.c \
 	test/mpi/refused.c \
 	test/mpi/random_type.c \
@@ -397,7 +398,6 @@ mpi_programs = \
 	test/mpi/accumulate_derived \
 	test/mpi/accumulate_ops \
 	test/mpi/accumulate_together \
-	test/mpi/alone \
 	test/mpi/atomicity \
 	test/mpi/barrier \
 	test/mpi/barrier_away \
@@ -421,9 +421,7 @@ mpi_programs = \
 	test/mpi/barrier_threads \
 	test/mpi/presence \
 	test/mpi/query \
-	test/mpi/queue_wake \
 	test/mpi/big \
-	test/mpi/burst \
 	test/mpi/closed \
 	test/mpi/connection_lost \
 	test/mpi/counters \
@@ -453,7 +451,6 @@ mpi_programs = \
 	test/mpi/give_way \
 	test/mpi/halo \
 	test/mpi/jobs \
-	test/mpi/kept \
 	test/mpi/credit_floor \
 	test/mpi/kept_credit \
 	test/mpi/wake \
@@ -465,10 +462,7 @@ mpi_programs = \
 	test/mpi/lock_lost \
 	test/mpi/lock_by_message \
 	test/mpi/locks \
-	test/mpi/short_operations \
 	test/mpi/shorter \
-	test/mpi/long_short \
-	test/mpi/many_targets \
 	test/mpi/measured \
 	test/mpi/memory_bound \
 	test/mpi/refused_later \
@@ -484,11 +478,10 @@ mpi_programs = \
 	test/mpi/pipeline_hosts \
 	test/mpi/pipeline_killed \
 	test/mpi/misuse \
-	test/mpi/named_lists \
 	test/mpi/node \
-	test/mpi/ordering \
+	test/mpi/operations \
+	test/mpi/operations_apart \
 	test/mpi/out_of_memory \
-	test/mpi/overtake \
 	test/mpi/p2p_absent \
 	test/mpi/p2p_ahead \
 	test/mpi/p2p_bound \
@@ -521,7 +514,6 @@ mpi_programs = \
 	test/mpi/p2p_strangers \
 	test/mpi/p2p_threads \
 	test/mpi/parameters \
-	test/mpi/passive_progress \
 	test/mpi/progress_coll \
 	test/mpi/progress_credit \
 	test/mpi/progress_jobs \
@@ -560,10 +552,9 @@ mpi_programs = \
 	test/mpi/threads \
 	test/mpi/threads_funneled \
 	test/mpi/tool_orders \
-	test/mpi/typeloop \
+	test/mpi/unasked \
 	test/mpi/unchecked \
 	test/mpi/unreachable \
-	test/mpi/vectors \
 	test/mpi/windows \
 	test/mpi/windows_cost \
 	test/mpi/windows_differ \
@@ -590,9 +581,6 @@ test_mpi_late_protocol_DEPENDENCIES = $(internal_dependencies)
 test_mpi_late_row_LDADD = $(internal_ldadd)
 test_mpi_late_row_LDFLAGS = $(internal_ldflags)
 test_mpi_late_row_DEPENDENCIES = $(internal_dependencies)
-test_mpi_queue_wake_LDADD = $(internal_ldadd)
-test_mpi_queue_wake_LDFLAGS = $(internal_ldflags)
-test_mpi_queue_wake_DEPENDENCIES = $(internal_dependencies)
 
 # With -rdynamic, because the library finds by name what the program has in place of the C library's.
 test_mpi_late_LDFLAGS = $(AM_LDFLAGS) -rdynamic
@@ -735,15 +723,13 @@ tsan_units = test/unit/check_fence_threads \
 tsan_programs = test/mpi/barrier_away \
 	test/mpi/barrier_outstanding \
 	test/mpi/barrier_threads \
-	test/mpi/burst \
+	test/mpi/operations_apart \
 	test/mpi/wake \
 	test/mpi/lock_by_message \
 	test/mpi/locks \
 	test/mpi/p2p_threads \
-	test/mpi/passive_progress \
 	test/mpi/presence \
 	test/mpi/query \
-	test/mpi/queue_wake \
 	test/mpi/threads \
 	test/mpi/transport
 tsan_rows = --ranks 2,3 --pmls ob1 --windows allocate,dynamic --methods auto,pack \

@@ -264,12 +264,54 @@ static void test_freed_request(void)
     end_field(&f);
 }
 
+/** required: of a row of puts, or gets, that travel together one is bad where the target alone can
+ * see that. The others are done, and the error is told once. */
+static void test_row(void)
+{
+    enum { ROW = 40, BAD = 17 };
+    field_t f = make_field();
+    uint64_t source[ROW], result[ROW];
+
+    TL_MPI(MPI_Win_attach(f.w.win, f.memory, BYTES));
+    MPI_Barrier(f.w.comm);
+    TL_MPI(MPI_Win_lock_all(0, f.w.win));
+    for (int gets = 0; gets < 2; gets++) {
+        int class, code = MPI_SUCCESS, late;
+
+        for (int i = 0; i < ROW; i++) {
+            const MPI_Aint disp =
+                i == BAD ? 64 : MPI_Aint_add(f.addresses[f.next], i * (MPI_Aint)sizeof(uint64_t));
+
+            source[i] = UINT64_C(0x0101010101010101) * (unsigned)(i + 1);
+            result[i] = 0;
+            late = gets ? MPI_Get(&result[i], 8, MPI_BYTE, f.next, disp, 8, MPI_BYTE, f.w.win)
+                        : MPI_Put(&source[i], 8, MPI_BYTE, f.next, disp, 8, MPI_BYTE, f.w.win);
+            code = code ? code : late;
+        }
+        late = MPI_Win_flush(f.next, f.w.win);
+        MPI_Error_class(code ? code : late, &class);
+        TL_CHECK(class == MPI_ERR_RMA_RANGE || class == MPI_ERR_RMA_ATTACH, "error class %d",
+                 class);
+        TL_MPI(MPI_Win_flush(f.next, f.w.win));
+    }
+    for (int i = 0; i < ROW; i++)
+        TL_CHECK(result[i] == (i == BAD ? 0 : source[i]), "number %d of a row", i);
+    TL_MPI(MPI_Win_unlock_all(f.w.win));
+    MPI_Barrier(f.w.comm);
+    TL_MPI(MPI_Win_detach(f.w.win, f.memory));
+    end_field(&f);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
-} cases[] = {{"unattached", test_unattached},       {"detached", test_detached},
-             {"freed_request", test_freed_request}, {"attach", test_attach},
-             {"many_regions", test_many_regions},   {"churn", test_churn}};
+} cases[] = {{"unattached", test_unattached},
+             {"detached", test_detached},
+             {"freed_request", test_freed_request},
+             {"attach", test_attach},
+             {"many_regions", test_many_regions},
+             {"churn", test_churn},
+             {"row", test_row}};
 
 int main(int argc, char **argv)
 {

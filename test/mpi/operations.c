@@ -1,0 +1,15 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* ranks: 2-4 */
+/* thorough */
+/* windows: create allocate dynamic shared */
+/* methods: all */
+/** @file Random operations (random_operations.c). */
+#include "test/mpi/random_operations.h"
+
+int main(int argc, char **argv)
+{
+    return random_operations(argc, argv);
+}

@@ -1,0 +1,33 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/* ranks: 2-4 */
+/* thorough */
+/* windows: create allocate dynamic */
+/* methods: all */
+/**
+ * @file
+ * Random operations (random_operations.c) between processes that are nodes of their own, on one
+ * host, too. Most have little room for the block lists of others, so that lists are refused all the
+ * time.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/mpi/random_operations.h"
+
+int main(int argc, char **argv)
+{
+    static const char *const lists[] = {"40", "150", "100000"};
+    const char *all = getenv("OMPI_COMM_WORLD_SIZE"), *here = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+
+    if (all != NULL && here != NULL && strcmp(all, here) == 0)
+        setenv("OMPI_MCA_osc_nicstride_node", "0", 1);
+    if (rank != NULL) {
+        setenv("OMPI_MCA_osc_nicstride_lists", lists[atoi(rank) % 3], 1);
+        setenv("OMPI_MCA_osc_nicstride_layouts", atoi(rank) % 2 == 0 ? "100000" : "300", 1);
+    }
+    return random_operations(argc, argv);
+}
