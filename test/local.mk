@@ -464,7 +464,6 @@ mpi_programs = \
 	test/mpi/locks \
 	test/mpi/shorter \
 	test/mpi/measured \
-	test/mpi/memory_bound \
 	test/mpi/refused_later \
 	test/mpi/refused_memory \
 	test/mpi/refused_one_way \
@@ -481,7 +480,6 @@ mpi_programs = \
 	test/mpi/node \
 	test/mpi/operations \
 	test/mpi/operations_apart \
-	test/mpi/out_of_memory \
 	test/mpi/p2p_absent \
 	test/mpi/p2p_ahead \
 	test/mpi/p2p_bound \

@@ -122,9 +122,14 @@ static void note_death(uint64_t name)
     onic_transport_unlock();
 }
 
+bool onic_peer_is_dead(const onic_peer_t *peer)
+{
+    return onic_peer_has_died(peer) || (peer->watched && onic_life_is_dead(&peer->cma_id.life));
+}
+
 bool onic_peer_look(onic_peer_t *peer)
 {
-    if (peer->watched && !onic_peer_has_died(peer) && onic_life_is_dead(&peer->cma_id.life))
+    if (!onic_peer_has_died(peer) && onic_peer_is_dead(peer))
         note_death(peer->name);
     return onic_peer_has_died(peer);
 }

@@ -107,7 +107,11 @@ ONIC_EXPORT void onic_transport_look_for_dead(void);
  *  children, may have ended in good order. Any thread. */
 ONIC_EXPORT bool onic_transport_job_is_broken(void);
 
-/** Looks at this one process. True if it has ended. */
+/** True if this one process has ended. Takes no note of that, so the lock may be held. Any
+ *  thread. */
+ONIC_EXPORT bool onic_peer_is_dead(const onic_peer_t *peer);
+
+/** The same, and its connections count as lost from then on. Lock not held. */
 ONIC_EXPORT bool onic_peer_look(onic_peer_t *peer);
 
 /** True while messages that had come from lost processes are handled. Until then no wait for them

@@ -44,8 +44,8 @@ static onic_param_t params[] = {
            "a node they wake it when they wait for it, and this does not matter. Smaller values "
            "answer sooner and cost more wake-ups"),
     NUMBER(memory, 20, 64, 1, 1 << 20,
-           "Mebibytes of this process's memory for messages of others: those that wait for a lock, "
-           "replies to them, and with pml_superpipe, whose parameter of this name counts where it "
+           "Mebibytes of this process's memory for messages of others: replies to them, records of "
+           "long transfers, and with pml_superpipe, whose parameter of this name counts where it "
            "is larger, messages that came before their receive. At least 24 KiB for each process "
            "of the job"),
     NUMBER(area, 10, 0, 0, 1 << 20,
@@ -217,9 +217,6 @@ static const onic_counter_t counters[] = {
      &onic_queue_counters.received, 0},
     {"queue_waits", "Messages for which there was no room in another process's queue",
      &onic_queue_counters.waited, 0},
-    COUNTER(deferred, "Messages put off because a lock was busy", 0),
-    COUNTER(deferred_bytes, "Most bytes that messages put off have taken up at a time",
-            MCA_BASE_PVAR_CLASS_HIGHWATERMARK),
     {"nic_doorbells", "Lists of work requests that method nic has given to the adapter",
      &nicstride_counters.nic.doorbells, 0},
     {"nic_requests", "Work requests in them", &nicstride_counters.nic.requests, 0},

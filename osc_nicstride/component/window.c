@@ -87,7 +87,6 @@ static int enlist(nicstride_module_t *m)
     nicstride_component_t *c = &nicstride_component;
     int rc;
 
-    TAILQ_INIT(&m->deferred);
     nicstride_find_handlers();
     onic_transport_lock();
     m->name = ++c->last_name;

@@ -26,7 +26,7 @@ void nicstride_window_delist(nicstride_module_t *m)
 {
     onic_transport_lock();
     opal_hash_table_remove_value_uint32(&nicstride_component.windows, m->name);
-    nicstride_drop_deferred_locked(m);
+    nicstride_cancel_waiting_locked(m);
     onic_transport_unlock();
 }
 

@@ -43,16 +43,6 @@ static int fetch(const nicstride_transfer_t *t)
     return OMPI_SUCCESS;
 }
 
-/** Takes the locks that the next `n` packed bytes of the target from `pos` on need. */
-static int hold(nicstride_hold_t *h, const nicstride_transfer_t *t, uint64_t pos, uint64_t n)
-{
-    int64_t from = 0, to = 1;
-
-    if (h->locks)
-        nicstride_reach_of(&t->target, pos, n, &from, &to);
-    return nicstride_hold_take(h, t->disp + from, t->disp + to);
-}
-
 /** An accumulate in progress: its cursors and its locks. */
 typedef struct update {
     nicstride_accop_t op;
@@ -130,12 +120,11 @@ static int accumulate(const nicstride_transfer_t *t)
         n = end - pos < most ? end - pos : most;
         if (held >= NICSTRIDE_LOCK_SPAN && u.hold.set != 0) {
             nicstride_hold_give(&u.hold);
-            /* Deferred messages that need the lock get their turn, and other processes of the node
-             * some time. */
+            /* Others that wait for the locks get some time. */
             onic_transport_progress();
             held = 0;
         }
-        rc = hold(&u.hold, t, pos, n);
+        rc = nicstride_hold_take_layout(&u.hold, &t->target, pos, n, t->disp);
         if (rc != OMPI_SUCCESS)
             break;
         apply(t, &u, pos, n);

@@ -269,9 +269,11 @@ static int start(nicstride_transfer_t *t, bool *done_p)
 
 /* ---- at the target --------------------------------------------------------------------------- */
 
-/** A transfer in progress at the target. */
+/** A transfer at the target. */
 typedef struct nicstride_moving {
     nicstride_pending_access_t access;
+    STAILQ_ENTRY(nicstride_moving) of_line;
+    onic_ticket_t ticket;
     nicstride_accop_t op;  /**< for accumulates */
     nicstride_hold_t hold; /**< the locks of accumulates */
     onic_cursor_t cursor;
@@ -279,57 +281,142 @@ typedef struct nicstride_moving {
 
 _Static_assert(sizeof(moving_t) <= NICSTRIDE_KEPT_USE, "what is counted for it");
 
-static bool is_accumulate(const nicstride_msg_t *msg)
+/* Transfers of all peers that wait for their turn. Transport lock. */
+static STAILQ_HEAD(, nicstride_moving) line = STAILQ_HEAD_INITIALIZER(line);
+
+static bool is_get(const moving_t *v)
 {
-    return msg->type == NICSTRIDE_MSG_PIPE_ACC;
+    return v->access.msg.type == NICSTRIDE_MSG_PIPE_GET;
+}
+
+static void stand_in_line(moving_t *v)
+{
+    STAILQ_INSERT_TAIL(&line, v, of_line);
+    v->access.waits = true;
+    v->access.p->served.waiting++;
+}
+
+static void leave_line(moving_t *v)
+{
+    STAILQ_REMOVE(&line, v, nicstride_moving, of_line);
+    v->access.waits = false;
+    v->access.p->served.waiting--;
 }
 
 static void moved_cb(void *arg, int status)
 {
     moving_t *v = arg;
 
-    if (v->access.m != NULL && v->access.msg.type != NICSTRIDE_MSG_PIPE_GET) {
-        v->access.p->served.moving--;
-        /* Messages that had to wait for it get their turn. */
-        if (v->access.p->served.put_off > 0)
+    if (v->access.m != NULL && !is_get(v)) {
+        v->access.p->served.moving = false;
+        /* Those that wait for it get their turn. */
+        if (v->access.p->served.waiting > 0)
             onic_transport_ask(ONIC_AM_OSC, ONIC_LOCKED);
     }
     nicstride_access_end(&v->access, status == OMPI_SUCCESS ? 0 : MPI_ERR_OTHER);
 }
 
-/** Applies whole elements that have arrived; none while others hold locks that they need. */
+/** Applies whole elements that have arrived. */
 static int64_t apply(void *arg, uint64_t pos, const void *data, uint64_t n)
 {
     moving_t *v = arg;
-    const nicstride_module_t *m = v->access.m;
 
     (void)pos;
     n -= n % v->op.apply.size;
     if (n == 0)
         return 0;
-    if (!nicstride_hold_try_layout(&v->hold, &v->access.layout, v->cursor.pos, n,
-                                   v->access.msg.disp))
-        return nicstride_is_broken(m) ? -1 : 0;
+    if (nicstride_hold_take_layout(&v->hold, &v->access.layout, v->cursor.pos, n,
+                                   v->access.msg.disp) != OMPI_SUCCESS)
+        return -1;
     nicstride_apply(&v->op.apply, &v->cursor, v->access.base, data, NULL, n);
     nicstride_hold_give(&v->hold);
     return (int64_t)n;
 }
 
-static onic_ticket_t ticket_of(const nicstride_msg_t *msg, const void *layout)
+/** Refuses a message. The data of a put is discarded, so that the sender gives the buffers back. */
+static void refuse(const nicstride_incoming_t *in, const onic_ticket_t *ticket, int error)
 {
-    onic_ticket_t ticket;
+    if (in->msg->type == NICSTRIDE_MSG_PIPE_GET) {
+        nicstride_reply_locked(in, NULL, in->msg->len, error);
+        return;
+    }
+    (void)onic_pipeline_receive_locked(in->p->peer, ticket, NULL);
+    nicstride_applied_locked(in->m, in->p, in->msg, error);
+}
 
-    memcpy(&ticket, (const char *)layout + msg->layout_len, sizeof(ticket));
-    return ticket;
+static void fail(moving_t *v, int error)
+{
+    const nicstride_incoming_t in = {.m = v->access.m, .p = v->access.p, .msg = &v->access.msg};
+
+    refuse(&in, &v->ticket, error);
+    nicstride_access_close(&v->access);
 }
 
 static void cancel_access(nicstride_pending_access_t *a)
 {
+    moving_t *v = (moving_t *)a;
+
+    if (a->waits) {
+        leave_line(v);
+        fail(v, MPI_ERR_OTHER);
+        return;
+    }
     onic_pipeline_cancel_locked(a);
 }
 
-/** Checks the message, and makes its record and the window's end of the transfer. */
-static int open_moving(const nicstride_incoming_t *in, moving_t **v_p, onic_pipeline_end_t *end_p)
+/** Lets the data come, or go. */
+static void begin(moving_t *v)
+{
+    const nicstride_pending_access_t *a = &v->access;
+    onic_peer_t *peer = a->p->peer;
+    onic_pipeline_end_t end = {
+        .at = a->at, .len = a->msg.len, .base = a->base, .granule = 1, .done = moved_cb, .arg = v};
+    int rc;
+
+    if (a->msg.type == NICSTRIDE_MSG_PIPE_ACC) {
+        onic_layout_set(&end.layout, 0);
+        end.take = apply;
+    } else {
+        onic_layout_dup(&end.layout, &a->layout);
+    }
+    if (is_get(v)) {
+        rc = onic_pipeline_answer_locked(peer, &v->ticket, &end);
+    } else {
+        rc = onic_pipeline_receive_locked(peer, &v->ticket, &end);
+        a->p->served.moving = a->p->served.moving || rc == OMPI_SUCCESS;
+    }
+    if (rc == OMPI_SUCCESS)
+        return;
+    onic_layout_fini(&end.layout);
+    /* The origin can offer its buffers, but this process cannot map them: the data goes by
+     * message. */
+    if (is_get(v) && rc == OMPI_ERR_UNREACH)
+        nicstride_answer_opened(&v->access);
+    else
+        fail(v, MPI_ERR_OTHER);
+}
+
+/** Begins what has waited for its turn. */
+static int progress(void)
+{
+    moving_t *v = STAILQ_FIRST(&line);
+    int n = 0;
+
+    while (v != NULL) {
+        moving_t *next = STAILQ_NEXT(v, of_line);
+
+        if (!v->access.p->served.moving) {
+            leave_line(v);
+            begin(v);
+            n++;
+        }
+        v = next;
+    }
+    return n;
+}
+
+/** Makes the record of a message. */
+static int open_moving(const nicstride_incoming_t *in, moving_t **v_p)
 {
     void *record;
     int error = nicstride_access_open(in, sizeof(moving_t), &record);
@@ -338,96 +425,44 @@ static int open_moving(const nicstride_incoming_t *in, moving_t **v_p, onic_pipe
         return error;
     moving_t *v = *v_p = record;
     const nicstride_pending_access_t *a = &v->access;
-    *end_p = (onic_pipeline_end_t){.at = a->at,
-                                   .len = in->msg->len,
-                                   .base = a->base,
-                                   .granule = 1,
-                                   .done = moved_cb,
-                                   .arg = v};
-    if (is_accumulate(in->msg)) {
-        if (!nicstride_accop_init(&v->op, in->msg->op, in->msg->dtype) ||
-            in->msg->len % v->op.apply.size != 0 || a->at % v->op.apply.size != 0)
-            error = MPI_ERR_TYPE;
-        v->op.apply.ctx = &v->op;
-        nicstride_hold_init(&v->hold, in->m, in->m->node.me, &v->op.apply,
-                            nicstride_hold_aligned(&a->layout, a->base, v->op.apply.size));
-        onic_cursor_init(&v->cursor, &a->layout, a->at);
-        onic_layout_set(&end_p->layout, 0);
-        end_p->take = apply;
-    } else {
-        onic_layout_dup(&end_p->layout, &a->layout);
-    }
-    if (error != 0)
+
+    v->access.cancel = cancel_access;
+    if (in->msg->type != NICSTRIDE_MSG_PIPE_ACC)
+        return 0;
+    if (!nicstride_accop_init(&v->op, in->msg->op, in->msg->dtype) ||
+        in->msg->len % v->op.apply.size != 0 || a->at % v->op.apply.size != 0) {
         nicstride_access_close(&v->access);
-    return error;
+        return MPI_ERR_TYPE;
+    }
+    nicstride_hold_init(&v->hold, in->m, in->m->node.me, &v->op.apply,
+                        nicstride_hold_aligned(&a->layout, a->base, v->op.apply.size));
+    onic_cursor_init(&v->cursor, &a->layout, a->at);
+    return 0;
 }
 
-/** Discards the data that comes through receive buffers for a message that was refused or dropped,
- *  so that the sender gives the buffers back. */
-static void throw_away(onic_peer_t *from, const nicstride_msg_t *msg, const void *layout)
+/** Handles a put, a get or an accumulate. */
+static void on_move(const nicstride_incoming_t *in)
 {
-    const onic_ticket_t ticket = ticket_of(msg, layout);
-    (void)onic_pipeline_receive_locked(from, &ticket, NULL);
-}
-
-static bool on_put(const nicstride_incoming_t *in)
-{
-    onic_pipeline_end_t end;
+    onic_ticket_t ticket;
     moving_t *v;
-    int error = open_moving(in, &v, &end);
+    const int error = open_moving(in, &v);
 
-    if (error == 0) {
-        const onic_ticket_t ticket = ticket_of(in->msg, in->layout);
-
-        if (onic_pipeline_receive_locked(in->p->peer, &ticket, &end) == OMPI_SUCCESS) {
-            v->access.cancel = cancel_access;
-            in->p->served.moving++;
-            return true;
-        }
-        onic_layout_fini(&end.layout);
-        nicstride_access_close(&v->access);
-        error = MPI_ERR_OTHER;
+    memcpy(&ticket, (const char *)in->layout + in->msg->layout_len, sizeof(ticket));
+    if (error != 0) {
+        refuse(in, &ticket, error);
+        return;
     }
-    throw_away(in->p->peer, in->msg, in->layout);
-    nicstride_applied_locked(in->m, in->p, in->msg, error);
-    return true;
+    v->ticket = ticket;
+    if (in->p->served.moving || in->p->served.waiting > 0)
+        stand_in_line(v);
+    else
+        begin(v);
 }
-
-static bool on_get(const nicstride_incoming_t *in)
-{
-    onic_pipeline_end_t end;
-    moving_t *v;
-    int error = open_moving(in, &v, &end);
-
-    if (error == 0) {
-        const onic_ticket_t ticket = ticket_of(in->msg, in->layout);
-        const int rc = onic_pipeline_answer_locked(in->p->peer, &ticket, &end);
-
-        if (rc == OMPI_SUCCESS) {
-            v->access.cancel = cancel_access;
-            return true;
-        }
-        onic_layout_fini(&end.layout);
-        nicstride_access_close(&v->access);
-        /* The origin can offer its buffers, but this process cannot map them: the data goes by
-         * message. */
-        if (rc == OMPI_ERR_UNREACH) {
-            nicstride_answer_in_fragments(in);
-            return true;
-        }
-        error = MPI_ERR_OTHER;
-    }
-    nicstride_reply_locked(in, NULL, in->msg->len, error);
-    return true;
-}
-
-enum { IN_TURN = NICSTRIDE_OPERATES | NICSTRIDE_TAKES_TURN };
 
 static const nicstride_handler_t handlers[] = {
-    {NICSTRIDE_MSG_PIPE_PUT, IN_TURN, on_put, nicstride_refuse_put, throw_away},
-    {NICSTRIDE_MSG_PIPE_GET, IN_TURN, on_get, nicstride_refuse_fetch, NULL},
-    {NICSTRIDE_MSG_PIPE_ACC, IN_TURN | NICSTRIDE_TAKES_LOCK, on_put, nicstride_refuse_put,
-     throw_away},
+    {NICSTRIDE_MSG_PIPE_PUT, true, on_move},
+    {NICSTRIDE_MSG_PIPE_GET, true, on_move},
+    {NICSTRIDE_MSG_PIPE_ACC, true, on_move},
 };
 
 const nicstride_method_row_t nicstride_pipeline = {
@@ -441,4 +476,5 @@ const nicstride_method_row_t nicstride_pipeline = {
     .nhandlers = sizeof(handlers) / sizeof(handlers[0]),
     .cancel = cancel,
     .answered = answered,
+    .progress = progress,
 };

@@ -116,13 +116,12 @@ static nicstride_method_t choose(nicstride_transfer_t *t)
 /* ---- starting -------------------------------------------------------------------------------- */
 
 /** The way that a method takes. */
-static unsigned way_of(const nicstride_transfer_t *t, nicstride_method_t method)
+static unsigned way_of(nicstride_method_t method)
 {
     const nicstride_method_row_t *row = nicstride_methods[method];
 
     if (row->needs_target)
-        return t->type == NICSTRIDE_MSG_PUT && method == NICSTRIDE_METHOD_PACK ? NICSTRIDE_WAY_COMES
-                                                                               : NICSTRIDE_WAY_TURN;
+        return method == NICSTRIDE_METHOD_PACK ? NICSTRIDE_WAY_COMES : NICSTRIDE_WAY_TURN;
     if (row->flush == NULL)
         return NICSTRIDE_WAY_NOW;
     return row->in_order ? NICSTRIDE_WAY_ROW + method : NICSTRIDE_WAY_LOOSE;
@@ -131,7 +130,7 @@ static unsigned way_of(const nicstride_transfer_t *t, nicstride_method_t method)
 /** Starts the transfer, after earlier writes that it would overtake have landed. */
 static int start_by(nicstride_transfer_t *t, nicstride_method_t method, bool *done_p)
 {
-    t->way = way_of(t, method);
+    t->way = way_of(method);
     if (nicstride_order_waits(&t->peer->order, t->way, t->type == NICSTRIDE_MSG_GET, t->from,
                               t->to))
         nicstride_land(t->peer);
@@ -225,8 +224,8 @@ bool nicstride_send_short(nicstride_module_t *m, int target, ptrdiff_t disp, nic
     if (p == NULL || s->bytes > nicstride_inline_max(false) ||
         !nicstride_allowed_offset(m, target, disp, s->bytes, &s->at) ||
         __builtin_add_overflow(s->at, s->bytes, &to) || !is_for_messages(m, p, s) ||
-        nicstride_order_waits(&p->order, nicstride_short_way(s), s->type == NICSTRIDE_MSG_GET,
-                              s->at, to) ||
+        nicstride_order_waits(&p->order, NICSTRIDE_WAY_COMES, s->type == NICSTRIDE_MSG_GET, s->at,
+                              to) ||
         !nicstride_short_start(p, s))
         return false;
 

@@ -47,8 +47,8 @@
 /** The most operations queued for a target; then the origin waits, so that memory stays bounded. */
 #define NICSTRIDE_QUEUE_MAX 1024
 
-/** Bytes that a message takes up at its target in addition to its layout and data. RECORD: it is
- *  deferred, or has a short reply. USE: its access takes longer than the handler. ANSWER: the
+/** Bytes that a message takes up at its target in addition to its layout and data. RECORD: it has a
+ *  short reply. USE: its access takes longer than the handler. ANSWER: the
  *  transport's records of an answer in fragments. */
 #define NICSTRIDE_KEPT_RECORD 128
 #define NICSTRIDE_KEPT_USE    640

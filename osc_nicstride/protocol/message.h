@@ -23,7 +23,7 @@
 #include "osc_nicstride/protocol/limits.h"
 
 /** Must be changed whenever messages or keys change in a way that no size shows. */
-#define NICSTRIDE_MSG_FORM 10
+#define NICSTRIDE_MSG_FORM 11
 
 typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_PUT = 1,  /**< layout, payload: write len bytes at packed position offset */
@@ -46,8 +46,9 @@ typedef enum nicstride_msg_type {
     NICSTRIDE_MSG_GRANT,    /**< op: type of the lock, perhaps with NICSTRIDE_LOCK_DONE; count: the
                                rank whose lock you have, or no rank for the window's lock; or status:
                                you will not get it */
-    NICSTRIDE_MSG_UNLOCK,   /**< op: type of the window's lock, else 0 */
-    NICSTRIDE_MSG_LEAVE,    /**< give back the window's lock (window_lock.h) */
+    NICSTRIDE_MSG_UNLOCK,   /**< the lock is given back */
+    NICSTRIDE_MSG_LEAVE,    /**< to rank 0: the window's lock is given back; to others: give it back
+                               (window_lock.h) */
     NICSTRIDE_MSG_POST,     /**< exposure epoch opened for you */
     NICSTRIDE_MSG_COMPLETE, /**< access epoch to you is complete; count: messages sent in all */
     NICSTRIDE_MSG_FENCE,  /**< between the first processes of nodes (fence.h): op is the step, count
@@ -130,17 +131,15 @@ static inline uint64_t nicstride_msg_kept(const nicstride_msg_t *m)
     if (nicstride_msg_has_ticket(m->type))
         return use;
     switch (m->type) {
-    case NICSTRIDE_MSG_ACC:
     case NICSTRIDE_MSG_CAS:
-        return copy + m->layout_len;
+        return copy;
     case NICSTRIDE_MSG_GET_ACC:
-        return m->len <= NICSTRIDE_INLINE_MIN ? copy + m->layout_len
-                                              : NICSTRIDE_KEPT_USE + m->layout_len + m->len;
+        return m->len <= NICSTRIDE_INLINE_MIN ? copy : NICSTRIDE_KEPT_USE + m->len;
     case NICSTRIDE_MSG_GETV:
         return NICSTRIDE_KEPT_RECORD + NICSTRIDE_INLINE_MAX; /* for its reply */
     case NICSTRIDE_MSG_GET:
         if (m->len <= NICSTRIDE_INLINE_MIN)
-            return copy + m->layout_len;
+            return copy;
         if (m->len > NICSTRIDE_INLINE_MAX)
             return use + NICSTRIDE_KEPT_ANSWER;
         return copy > use ? copy : use;

@@ -90,29 +90,14 @@ static inline double nicstride_cost_on_node(const nicstride_case_t *c, onic_way_
 
 struct nicstride_incoming;
 struct nicstride_msg;
-struct onic_peer;
 
-/** Properties of all messages of a kind. */
-enum {
-    NICSTRIDE_OPERATES = 1,   /**< accesses memory of the window, and is counted */
-    NICSTRIDE_TAKES_TURN = 2, /**< waits for what its origin has sent before */
-    NICSTRIDE_TAKES_LOCK = 4  /**< its handler tries a lock and may find it busy */
-};
-
-/** How the target handles a kind of message. All functions are called with the transport lock
- *  held. */
+/** How the target handles a kind of message. */
 typedef struct nicstride_handler {
-    uint16_t kind;  /**< of nicstride_msg_kind_t */
-    uint16_t holds; /**< a set of these properties */
-    /** Handles a message. False, and nothing was done, if a lock is busy and the message must be
-     *  deferred. */
-    bool (*handle)(const struct nicstride_incoming *in);
-    /** Refuses a message with an error for the origin, because there is no memory to defer it. Not
-     *  NULL if the message may be deferred and is no request for a lock. */
-    void (*refuse)(const struct nicstride_incoming *in, int error);
-    /** Drops a message whose window, or the record of whose sender, is gone. NULL: nothing needs to
-     *  be done. */
-    void (*drop)(struct onic_peer *from, const struct nicstride_msg *msg, const void *layout);
+    uint16_t kind; /**< of nicstride_msg_type_t */
+    bool operates; /**< accesses memory of the window, and is counted */
+    /** Handles a message. May wait for a lock of elements (window/hold.h), and for nothing else.
+     *  Transport lock. */
+    void (*handle)(const struct nicstride_incoming *in);
 } nicstride_handler_t;
 
 struct nicstride_op;

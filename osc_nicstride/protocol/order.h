@@ -5,15 +5,15 @@
 /** @file Which operations of one origin on one target must wait for earlier ones, so that each sees
  *  what those before it have written, and no earlier write overtakes a later one.
  *
- *  Some ways keep order by themselves: messages arrive in order; the target applies puts on arrival
- *  and handles everything else in turn (target/dispatch.c). An operation that takes another way
- *  than an earlier write to the same bytes waits until that write has landed. For each way, one
+ *  Some ways keep order by themselves: messages are handled in the order in which they arrive, and
+ *  transfers through receive buffers take their turn at the target. An operation that takes another
+ * way than an earlier write to the same bytes waits until that write has landed. For each way, one
  *  span covers everything written that way since all had last landed. So a stream of operations
  *  costs two comparisons each, and bytes between writes may be waited for needlessly.
  *
  *  Gets are not noted, since they are complete before a program may write to the same place: until
- *  then a later put may overtake one. Only gets that may be deferred behind writes are noted, so
- *  that waiting in turn makes no get later than a put that follows it.
+ *  then a later put may overtake one. Only gets that may wait behind writes are noted, so that
+ *  waiting in turn makes no get later than a put that follows it.
  *
  *  Pure. The caller serialises notes; any thread may query meanwhile. A thread that queries sees
  *  its own notes, and those of threads with which it has synchronised. */
@@ -25,14 +25,14 @@
 /** How an operation gets to the target's bytes. Rows have further ways. */
 typedef enum nicstride_way {
     NICSTRIDE_WAY_NOW = 0, /**< done when its call returns: loads, stores, single copy */
-    NICSTRIDE_WAY_COMES,   /**< a put by message: applied on arrival */
-    NICSTRIDE_WAY_TURN, /**< any other message, or receive buffers: handled in turn at the target */
-    NICSTRIDE_WAY_ROW,  /**< a method whose puts keep their order has its own way, from this number
-                           on */
+    NICSTRIDE_WAY_COMES,   /**< by message: done on arrival */
+    NICSTRIDE_WAY_TURN,    /**< through receive buffers: after what came before, at the target */
+    NICSTRIDE_WAY_ROW, /**< a method whose puts keep their order has its own way, from this number
+                          on */
     NICSTRIDE_WAY_LOOSE = UINT8_MAX /**< no order is kept */
 } nicstride_way_t;
 
-/** Ways that are told apart: the two of messages, and all others together. */
+/** Ways that are told apart: these two, and all others together. */
 enum { NICSTRIDE_ORDER_OTHER = NICSTRIDE_WAY_ROW, NICSTRIDE_ORDERS = NICSTRIDE_ORDER_OTHER };
 
 /** What was written at a target and is not known to have landed. Zero-initialise. */

@@ -83,24 +83,15 @@ static nicstride_layout_id_t id_of(const void *layout)
     return id;
 }
 
-void nicstride_layout_hold(nicstride_cached_layout_t *l)
+static void forget(nicstride_layout_room_t *room, nicstride_layout_cache_t *k, uint32_t entry)
 {
-    l->held++;
-}
+    nicstride_cached_layout_t *l = k->entry[entry];
 
-void nicstride_layout_release(nicstride_layout_room_t *room, nicstride_cached_layout_t *l)
-{
-    if (--l->held > 0)
+    if (l == NULL)
         return;
     room->bytes -= l->bytes;
     onic_layout_fini(&l->layout);
     free(l);
-}
-
-static void forget(nicstride_layout_room_t *room, nicstride_layout_cache_t *k, uint32_t entry)
-{
-    if (k->entry[entry] != NULL)
-        nicstride_layout_release(room, k->entry[entry]);
     k->entry[entry] = NULL;
 }
 
@@ -161,8 +152,7 @@ static bool end(nicstride_layout_cache_t *k)
         free(l);
         return false;
     }
-    *l = (nicstride_cached_layout_t){
-        .held = 1, .id = k->coming, .bytes = k->bytes, .layout = layout};
+    *l = (nicstride_cached_layout_t){.id = k->coming, .bytes = k->bytes, .layout = layout};
     k->entry[k->coming % NICSTRIDE_LAYOUT_CACHE_ENTRIES] = l;
     k->bytes = 0;
     return true;

@@ -76,7 +76,6 @@ void nicstride_layout_answered(nicstride_sent_layouts_t *s, uint32_t id, bool ha
 
 /** A cached list. */
 typedef struct nicstride_cached_layout {
-    unsigned held; /**< references: one by its id, and one by each message that waits */
     uint32_t id;
     size_t bytes;
     onic_layout_t layout; /**< at offset 0, without levels */
@@ -113,10 +112,6 @@ nicstride_layout_answer_t nicstride_layout_slice(nicstride_layout_room_t *room,
  *  is none, which only a broken origin causes. */
 nicstride_cached_layout_t *nicstride_layout_cached(const nicstride_layout_cache_t *k,
                                                    const void *layout);
-
-/** Hold and release a list for a message that waits, whatever becomes of the id. */
-void nicstride_layout_hold(nicstride_cached_layout_t *l);
-void nicstride_layout_release(nicstride_layout_room_t *room, nicstride_cached_layout_t *l);
 
 /** Frees everything of an origin that leaves. */
 void nicstride_layouts_leave(nicstride_layout_room_t *room, nicstride_layout_cache_t *k);

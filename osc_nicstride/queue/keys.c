@@ -151,13 +151,12 @@ static void answer(const nicstride_incoming_t *in)
     send_keys(in->p, TELL, &k);
 }
 
-bool nicstride_on_keys(const nicstride_incoming_t *in)
+void nicstride_on_keys(const nicstride_incoming_t *in)
 {
     if (in->msg->op == ASK)
         answer(in);
     else
         take(in);
-    return true;
 }
 
 void nicstride_withdraw_locked(nicstride_module_t *m)

@@ -48,7 +48,7 @@ static inline bool nicstride_may_have_keys(const nicstride_peer_t *p)
 void *nicstride_key_locked(nicstride_peer_t *p, nicstride_method_t row);
 
 /** Handles a question for keys, or an answer. */
-bool nicstride_on_keys(const nicstride_incoming_t *in);
+void nicstride_on_keys(const nicstride_incoming_t *in);
 
 /** Frees the keys of a peer that goes away. */
 void nicstride_keys_free_locked(nicstride_peer_t *p);

@@ -55,16 +55,13 @@ static bool remove_one_dead(nicstride_module_t *m, int local, uint32_t origin, u
     return false;
 }
 
-/** Takes a process whose connection is lost out of the queue of this process's lock and, on rank 0,
- *  out of the window's. If it is on this node and died while it held a lock, the window has failed.
- *  False if a queue is busy: try again later. */
-static bool forget_locked(nicstride_module_t *m, int rank)
+/** Changes the queue of this process's lock and, on rank 0, the window's. */
+static void change_own_locked(nicstride_module_t *m, nicstride_change_t change, int origin)
 {
-    const nicstride_change_t change =
-        onic_node_index(&m->node, rank) >= 0 ? remove_one_dead : forget;
-    const bool done = nicstride_change_mine_locked(m, change, (uint32_t)rank);
-
-    return nicstride_change_windows_locked(m, change, (uint32_t)rank, 0) && done;
+    (void)nicstride_change_queue(m, m->node.me, change, (uint32_t)origin, 0, true);
+    if (m->rank == 0)
+        (void)nicstride_change_queue(m, nicstride_ctl_of_window(m), change, (uint32_t)origin, 0,
+                                     true);
 }
 
 bool nicstride_asker_is_gone_locked(nicstride_peer_t *p)
@@ -73,30 +70,34 @@ bool nicstride_asker_is_gone_locked(nicstride_peer_t *p)
     return onic_peer_is_lost(p->peer);
 }
 
-bool nicstride_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *msg, bool *granted_p)
+bool nicstride_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *msg)
 {
     nicstride_module_t *m = p->module;
     const int local = m->node.me;
     nicstride_ctl_t *ctl = nicstride_ctl(m, local);
     const uint32_t type = msg->op & NICSTRIDE_LOCK_TYPE;
+    bool granted;
 
-    if (msg->type != NICSTRIDE_MSG_LOCK)
-        return nicstride_change_mine_locked(m, release, msg->origin);
     if (nicstride_asker_is_gone_locked(p))
-        return true;
-    if (nicstride_is_broken(m)) {
-        nicstride_send_grant_locked(m, local, (uint32_t)p->rank, 0, ONIC_ERR_PROC_FAILED);
-        return true;
-    }
-    if (!nicstride_ctl_try(m, &ctl->queue_lock))
         return false;
-    *granted_p = nicstride_lockq_request(nicstride_ctl_lockq(m, local), msg->origin, type,
-                                         (msg->op & NICSTRIDE_LOCK_HOLDS) != 0);
+    if (nicstride_is_broken(m) || nicstride_ctl_lock(m, &ctl->queue_lock) != OMPI_SUCCESS) {
+        nicstride_send_grant_locked(m, local, (uint32_t)p->rank, 0, ONIC_ERR_PROC_FAILED);
+        return false;
+    }
+    granted = nicstride_lockq_request(nicstride_ctl_lockq(m, local), msg->origin, type,
+                                      (msg->op & NICSTRIDE_LOCK_HOLDS) != 0);
     nicstride_ctl_unlock(&ctl->queue_lock);
-    if (*granted_p)
+    if (granted)
         nicstride_send_grant_locked(m, local, (uint32_t)p->rank,
                                     type | (msg->len > 0 ? NICSTRIDE_LOCK_DONE : 0), 0);
-    return true;
+    return granted;
+}
+
+void nicstride_unlock_message_locked(nicstride_peer_t *p)
+{
+    nicstride_module_t *m = p->module;
+
+    (void)nicstride_change_queue(m, m->node.me, release, (uint32_t)p->rank, 0, true);
 }
 
 /** Takes dead processes of the node out of the queue of a target. */
@@ -172,24 +173,6 @@ int nicstride_give_back_on_node(nicstride_module_t *m, int local)
     return nicstride_change_queue(m, local, release, (uint32_t)m->rank, 0, false);
 }
 
-/* ---- queues that were busy ------------------------------------------------------------------- */
-
-bool nicstride_queues_flush_locked(void)
-{
-    opal_hash_table_t *windows = &nicstride_component.windows;
-    void *m, *node;
-    uint32_t name;
-
-    if (!nicstride_queue_waits)
-        return true;
-    nicstride_queue_waits = false;
-    for (int rc = opal_hash_table_get_first_key_uint32(windows, &name, &m, &node);
-         rc == OPAL_SUCCESS;
-         rc = opal_hash_table_get_next_key_uint32(windows, &name, &m, node, &node))
-        nicstride_tell_rest_locked(m);
-    return !nicstride_queue_waits;
-}
-
 /* ---- lost peers ------------------------------------------------------------------------------ */
 
 /** True if something is under way to the peer. Other peers are left alone: they may have left in
@@ -200,25 +183,23 @@ static bool is_awaited(nicstride_peer_t *p)
     return !TAILQ_EMPTY(&p->queue.live) || !nicstride_tx_idle(&p->flow.tx);
 }
 
-/** Takes a lost process out of the queues of this process's lock and of the window's. A process
- *  that died may have held locks of any process of the node. False: try again. */
-static bool end_locks_of(nicstride_module_t *m, int rank)
+/** Takes a lost process out of the queues of this process's lock and, on rank 0, of the window's. A
+ *  process of this node that died may have held locks of any other one: then the window has
+ *  failed. */
+static void end_locks_of(nicstride_module_t *m, int rank)
 {
     const int index = onic_node_index(&m->node, rank);
 
-    if (index < 0)
-        return forget_locked(m, rank);
-    for (int i = 0; i < m->node.n; i++)
+    for (int i = 0; i < m->node.n && index >= 0; i++)
         if (nicstride_ctl_has_orphan(m, i))
             nicstride_break(m, NICSTRIDE_BROKEN_UPDATE, index);
-    return forget_locked(m, rank);
+    change_own_locked(m, index >= 0 ? remove_one_dead : forget, rank);
 }
 
-/** Ends what was awaited from lost peers. Returns the number of these peers; negative if everything
- *  must be repeated, such as for a window that is being made, whose tables are incomplete. */
+/** Ends what was awaited from lost peers. Returns the number of these peers; negative for a window
+ *  that is being made, whose tables are incomplete: everything must be repeated. */
 static int end_lost_of(nicstride_module_t *m)
 {
-    bool again = false;
     int n = 0;
 
     if (!m->refers)
@@ -229,7 +210,7 @@ static int end_lost_of(nicstride_module_t *m)
         const bool died = local >= 0 && onic_peer_has_died(m->near[local]);
 
         if (died || (p != NULL && p->local < 0 && onic_peer_is_lost(p->peer)))
-            again = !end_locks_of(m, i) || again;
+            end_locks_of(m, i);
         /* Rank 0 passes this process's part in the window's lock on to others. */
         if (i == 0 && local < 0 && p != NULL && onic_peer_is_lost(p->peer))
             (void)nicstride_stay_leave(&nicstride_ctl(m, m->node.me)->stay);
@@ -239,11 +220,9 @@ static int end_lost_of(nicstride_module_t *m)
         n++;
     }
     /* Processes of other nodes that wait for this process's lock get an error. */
-    if (nicstride_is_broken(m)) {
-        (void)nicstride_change_mine_locked(m, NULL, 0);
-        (void)nicstride_change_windows_locked(m, NULL, 0, 0);
-    }
-    return again ? -1 : n;
+    if (nicstride_is_broken(m))
+        change_own_locked(m, NULL, 0);
+    return n;
 }
 
 int nicstride_end_lost_locked(void)

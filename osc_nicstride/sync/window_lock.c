@@ -51,19 +51,16 @@ static bool release(nicstride_module_t *m, int local, uint32_t origin, unsigned 
     return false;
 }
 
-bool nicstride_window_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *msg)
+void nicstride_window_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *msg)
 {
     nicstride_module_t *m = p->module;
+    const int queue = nicstride_ctl_of_window(m);
 
     if (nicstride_asker_is_gone_locked(p))
-        return true;
-    if (msg->type != NICSTRIDE_MSG_LOCK)
-        return nicstride_change_windows_locked(m, release, msg->origin, 0);
-    if (!nicstride_is_broken(m))
-        return nicstride_change_windows_locked(m, request, msg->origin, msg->op);
-    nicstride_send_grant_locked(m, nicstride_ctl_of_window(m), msg->origin, 0,
-                                ONIC_ERR_PROC_FAILED);
-    return true;
+        return;
+    if (nicstride_is_broken(m) ||
+        nicstride_change_queue(m, queue, request, msg->origin, msg->op, true) != OMPI_SUCCESS)
+        nicstride_send_grant_locked(m, queue, msg->origin, 0, ONIC_ERR_PROC_FAILED);
 }
 
 /* ---- uses of the lock ------------------------------------------------------------------------ */
@@ -77,15 +74,22 @@ void nicstride_window_lock_answered_locked(nicstride_module_t *m, unsigned type,
         nicstride_stay_granted(stay(m), type);
 }
 
-void nicstride_window_lock_leave_locked(nicstride_module_t *m)
+void nicstride_window_lock_leave_locked(nicstride_peer_t *p)
 {
-    nicstride_peer_t *p;
+    nicstride_module_t *m = p->module;
+    nicstride_peer_t *first;
 
+    if (m->rank == 0) {
+        (void)nicstride_change_queue(m, nicstride_ctl_of_window(m), release, (uint32_t)p->rank, 0,
+                                     true);
+        return;
+    }
+    /* Any process of rank 0's node may have asked; the lock is given back to rank 0. */
     if (!nicstride_stay_leave(stay(m)))
         return;
-    p = nicstride_peer_locked(m, 0);
-    if (p != NULL)
-        nicstride_send_note_locked(p, NICSTRIDE_MSG_UNLOCK, NICSTRIDE_LOCK_OF_ALL, 0);
+    first = nicstride_peer_locked(m, 0);
+    if (first != NULL)
+        nicstride_send_note_locked(first, NICSTRIDE_MSG_LEAVE, 0, 0);
 }
 
 static bool is_granted(nicstride_module_t *m, int local)
@@ -148,8 +152,7 @@ static void give_back(nicstride_module_t *m)
         (void)nicstride_change_queue(m, nicstride_ctl_of_window(m), release, (uint32_t)m->rank, 0,
                                      false);
     else /* to rank 0, which granted it */
-        (void)nicstride_send_note(nicstride_peer(m, 0), NICSTRIDE_MSG_UNLOCK, NICSTRIDE_LOCK_OF_ALL,
-                                  0);
+        (void)nicstride_send_note(nicstride_peer(m, 0), NICSTRIDE_MSG_LEAVE, 0, 0);
 }
 
 /** Uses the lock if it is in use already, or if the process has stayed in it. Otherwise false, and

@@ -21,10 +21,9 @@ void nicstride_find_handlers(void);
 /** Handles a message for the transport; transport.h describes the parameters. */
 void nicstride_am(onic_peer_t *from, const void *header, size_t header_len, const void *data,
                   size_t len, onic_rndv_t *rndv);
-/** Tries deferred messages again. The transport's deferred function. */
-int nicstride_run_deferred(void);
-/** Drops the deferred messages of a window that goes away. */
-void nicstride_drop_deferred_locked(nicstride_module_t *m);
+/** Does what was asked for by onic_transport_ask with ONIC_LOCKED: sends, ends what lost peers were
+ *  to do, and lets rows go on. */
+int nicstride_work_locked(void);
 
 /* ---- answering (answer.c) -------------------------------------------------------------------- */
 

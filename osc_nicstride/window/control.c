@@ -73,7 +73,7 @@ static bool is_orphaned(const nicstride_module_t *m, onic_owned_lock_t *lock)
 {
     const int64_t owner = onic_owned_by(lock);
 
-    if (owner < 0 || !onic_peer_look(m->near[owner]))
+    if (owner < 0 || !onic_peer_is_dead(m->near[owner]))
         return false;
     /* An owner that is dead now either has the lock for ever or gave it back before. */
     if (onic_owned_by(lock) != owner)

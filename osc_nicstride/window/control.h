@@ -101,14 +101,14 @@ static inline uint64_t nicstride_base(const nicstride_module_t *m, int rank)
 
 /* ---- the locks of a control block ------------------------------------------------------------ */
 
-/** Takes one of these locks if it is free. Never waits, so handlers may call it. */
+/** Takes one of these locks if it is free. */
 static inline bool nicstride_ctl_try(const nicstride_module_t *m, onic_owned_lock_t *lock)
 {
     return onic_owned_try(lock, (uint32_t)m->node.me);
 }
 
-/** Waits for the lock and takes it. MPI threads. 0, or ONIC_ERR_PROC_FAILED if the owner has died
- *  or the window has failed. */
+/** Waits for the lock and takes it. Any thread, handlers too: its owner waits for nothing. 0, or
+ * ONIC_ERR_PROC_FAILED if the owner has died or the window has failed. */
 int nicstride_ctl_wait(const nicstride_module_t *m, onic_owned_lock_t *lock);
 
 /** Takes the lock; as above. Only the waiting is not inlined: with an uncontended lock, updating

@@ -53,20 +53,6 @@ int nicstride_hold_take(nicstride_hold_t *h, int64_t from, int64_t to)
     return OMPI_SUCCESS;
 }
 
-bool nicstride_hold_try(nicstride_hold_t *h, int64_t from, int64_t to)
-{
-    if (!h->locks)
-        return true;
-    for (nicstride_stripes_t left = needed(h, from, to); left != 0; left &= left - 1) {
-        if (!nicstride_ctl_try(h->m, lock_of(h, lowest(left)))) {
-            nicstride_hold_give(h);
-            return false;
-        }
-        h->set |= left & -left;
-    }
-    return true;
-}
-
 /* ---- updates that need no walk --------------------------------------------------------------- */
 
 static void apply_bytes(const nicstride_apply_t *a, void *at, const void *src, void *old, size_t n)
@@ -105,19 +91,6 @@ int nicstride_update(const nicstride_module_t *m, int local, nicstride_accop_t *
     return rc;
 }
 
-bool nicstride_try_update(const nicstride_module_t *m, nicstride_accop_t *op, void *at,
-                          int64_t disp, const void *src, void *old, size_t n)
-{
-    nicstride_hold_t h;
-
-    init_bytes(&h, m, m->node.me, op, at);
-    if (!nicstride_hold_try(&h, disp, disp + (int64_t)(n * op->apply.size)))
-        return false;
-    apply_bytes(&op->apply, at, src, old, n);
-    nicstride_hold_give(&h);
-    return true;
-}
-
 static void swap_bytes(const nicstride_apply_t *a, void *at, const void *compare,
                        const void *desired, void *old)
 {
@@ -140,18 +113,4 @@ int nicstride_swap(const nicstride_module_t *m, int local, void *at, int64_t dis
         swap_bytes(&a, at, compare, desired, old);
     nicstride_hold_give(&h);
     return rc;
-}
-
-bool nicstride_try_swap(const nicstride_module_t *m, void *at, int64_t disp, size_t size,
-                        const void *compare, const void *desired, void *old)
-{
-    nicstride_apply_t a = {.size = size, .extent = size};
-    nicstride_hold_t h;
-
-    nicstride_hold_init(&h, m, m->node.me, &a, (uintptr_t)at % (size & -size) == 0);
-    if (!nicstride_hold_try(&h, disp, disp + (int64_t)size))
-        return false;
-    swap_bytes(&a, at, compare, desired, old);
-    nicstride_hold_give(&h);
-    return true;
 }

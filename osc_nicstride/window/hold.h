@@ -45,23 +45,21 @@ static inline bool nicstride_hold_aligned(const onic_layout_t *l, const void *ba
 }
 
 /** Takes the locks that elements in bytes [from, to) of the target need, and gives back those held
- *  before. Waits; MPI threads. 0, or ONIC_ERR_PROC_FAILED. */
+ *  before. Waits for them: who has one applies some tens of KiB meanwhile, and waits for
+ *  nothing else; so handlers call this, too, with the transport lock. 0, or ONIC_ERR_PROC_FAILED.
+ */
 int nicstride_hold_take(nicstride_hold_t *h, int64_t from, int64_t to);
-
-/** The same for handlers: tries once and never waits. False, and nothing is held, if others hold a
- *  lock. */
-bool nicstride_hold_try(nicstride_hold_t *h, int64_t from, int64_t to);
 
 /** The same for `len` > 0 packed bytes of a layout from `pos` on. The layout's offsets count from
  *  `disp` bytes into the target's memory. */
-static inline bool nicstride_hold_try_layout(nicstride_hold_t *h, const onic_layout_t *l,
+static inline int nicstride_hold_take_layout(nicstride_hold_t *h, const onic_layout_t *l,
                                              uint64_t pos, uint64_t len, int64_t disp)
 {
     int64_t from = 0, to = 1;
 
     if (h->locks)
         nicstride_reach_of(l, pos, len, &from, &to);
-    return nicstride_hold_try(h, disp + from, disp + to);
+    return nicstride_hold_take(h, disp + from, disp + to);
 }
 
 void nicstride_hold_give(nicstride_hold_t *h);
@@ -69,16 +67,10 @@ void nicstride_hold_give(nicstride_hold_t *h);
 /* ---- updates that need no walk --------------------------------------------------------------- */
 
 /** Updates `n` contiguous elements at `at`, which is `disp` bytes into the target's memory. Waits
- *  and returns as nicstride_hold_take; MPI threads. `src` and `old` are as in nicstride_apply. */
+ *  and returns as nicstride_hold_take. `src` and `old` are as in nicstride_apply. */
 int nicstride_update(const nicstride_module_t *m, int local, nicstride_accop_t *op, void *at,
                      int64_t disp, const void *src, void *old, size_t n);
 
 /** Compare and swap of one such element. */
 int nicstride_swap(const nicstride_module_t *m, int local, void *at, int64_t disp, size_t size,
                    const void *compare, const void *desired, void *old);
-
-/** The update for handlers: false, and nothing was done, if others hold a lock that it needs. */
-bool nicstride_try_update(const nicstride_module_t *m, nicstride_accop_t *op, void *at,
-                          int64_t disp, const void *src, void *old, size_t n);
-bool nicstride_try_swap(const nicstride_module_t *m, void *at, int64_t disp, size_t size,
-                        const void *compare, const void *desired, void *old);

@@ -105,26 +105,11 @@ typedef struct nicstride_queue {
     uint64_t goal;
 } nicstride_queue_t;
 
-/** A message that is deferred (target/dispatch.c). */
-typedef struct nicstride_deferred {
-    TAILQ_ENTRY(nicstride_deferred) of_line;
-    struct nicstride_peer *p; /**< the sender */
-    nicstride_msg_t msg;
-    char *bytes; /**< layout, then payload, in memory behind this; NULL: this is one of the peer's
-                    own records */
-    size_t len;  /**< bytes of the payload */
-    nicstride_cached_layout_t *list; /**< the cached list that the message names; held */
-} nicstride_deferred_t;
-
-/** Messages of a peer that this process handles. Transport lock. */
+/** The peer's transfers through receive buffers to or from this process (methods/pipeline.c). They
+ *  take their turn. Transport lock. */
 typedef struct nicstride_served {
-    uint64_t waited; /**< the last pass over the deferred messages in which one of this peer's had
-                        to wait */
-    uint32_t moving; /**< the peer's puts and accumulates that are coming through receive buffers */
-    uint32_t put_off; /**< its messages that are deferred; an ordered message waits for these and
-                         for `moving` */
-    nicstride_deferred_t deferred[4]; /**< a request for this process's lock, and its release; the
-                                         same for the window's lock */
+    bool moving;      /**< data of a put or an accumulate is coming */
+    unsigned waiting; /**< transfers that wait behind it */
 } nicstride_served_t;
 
 /** The kinds of notices. */
@@ -252,10 +237,6 @@ typedef struct nicstride_module {
     nicstride_peer_t **used_end;
     unsigned walks;
     LIST_ENTRY(nicstride_module) in_use;
-    TAILQ_HEAD(, nicstride_deferred) deferred; /**< messages that are deferred */
-    unsigned deferred_for_lock;                /**< the number of these that take a lock */
-    /** Link in the list of windows with deferred messages. */
-    LIST_ENTRY(nicstride_module) of_lines;
     /** Accesses to this process's memory by messages that are still being handled. */
     LIST_HEAD(nicstride_accesses, nicstride_pending_access) accesses;
     nicstride_regions_t regions; /**< dynamic window: memory attached here */
@@ -264,7 +245,6 @@ typedef struct nicstride_module {
     uint32_t registering; /**< the set of rows that have tried to */
     /** The request by message for the window's lock, which rank 0 keeps. */
     nicstride_asked_t window_asked;
-    unsigned untold;   /**< a set of queues with grants still to be told, see sync/change_queue.c */
     int applied_error; /**< the first error of an active-target operation applied here that no call
                           has returned yet */
 

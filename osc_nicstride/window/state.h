@@ -83,9 +83,6 @@ typedef struct nicstride_counters {
     unsigned long long locks_together; /**< locks asked for in one message with an operation */
     unsigned long long window_locks;   /**< requests for a window's lock */
     unsigned long long wakeups;        /**< helper threads of others that were woken */
-    unsigned long long deferred;       /**< messages deferred because a lock was busy */
-    unsigned long long deferred_bytes; /**< the most bytes that deferred messages took up at a time;
-                                          transport lock */
     unsigned long long lookups;        /**< lookups of others' parameters, in Open MPI's exchange */
     unsigned long long keys_asked;     /**< requests for keys of targets' memory */
     unsigned long long keys_refused;   /**< those of them that were refused */

@@ -8,22 +8,19 @@
 /**
  * @file
  * Accumulates that come while their target is busy with a long one of its own, and are seen by
- * another thread of its, so that they have to be put off, and tried again: each must take effect
- * once, in the order of its origin, and give back what was there before.
+ * another thread of its, which has to wait for the lock: each must take effect once, in the order
+ * of its origin, and give back what was there before.
  *
  * Rank 0 updates its own memory all the time. The others do random operations on a piece of it
  * each, many at once, and know from a model what must come of them. Then all add to the same
  * places.
  */
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "test/mpi/busy_lock.h"
-#include "test/mpi/counter.h"
 #include "test/mpi/testlib.h"
 
 /** Integers of the piece that belongs to an origin, of a long operation, and operations between two
@@ -34,11 +31,8 @@
 /** Bytes of rank 0's own updates. */
 #define OWN_BYTES ((MPI_Aint)(tl_slow() ? 2 : 16) << 20)
 
-/** Rank 0 tells the others to end after so many operations that were put off, or so many updates of
- *  its own; after few where it cannot know. */
+/** Rank 0 tells the others to end after so many updates of its own. */
 #define ENOUGH 60
-#define MOST   600
-#define FEW    50
 
 /** Of rank 0: shall the others end, how many have, the pieces of all ranks, and its own part. */
 #define END_AT            0
@@ -176,14 +170,6 @@ static void disturb(const tl_window_t *w, model_t *model)
     free(steps);
 }
 
-/** Own operations go by message, too: nothing waits for another. */
-static bool never_waits(void)
-{
-    const char *method = getenv("OMPI_MCA_osc_nicstride_method");
-
-    return method != NULL && strcmp(method, "pack") == 0;
-}
-
 static atomic_bool looking;
 
 /** Progresses while the other thread has the lock of accumulates. */
@@ -204,7 +190,6 @@ static int64_t keep_busy(tl_window_t *w)
     const int n = (int)(OWN_BYTES / (MPI_Aint)sizeof(int64_t));
     const MPI_Aint own = tl_disp(w, 0, PIECE_AT(w->size, 0));
     int64_t *ones = tl_alloc((size_t)OWN_BYTES), done = 0, times = 0;
-    counter_t *deferred = counter_begin("osc_nicstride_deferred");
     pthread_t looker;
     int flag;
 
@@ -214,11 +199,10 @@ static int64_t keep_busy(tl_window_t *w)
     for (int i = 0; i < n; i++)
         ones[i] = 1;
     /* Where something is wrong they may never say that they have ended. */
-    while (done < w->size - 1 && times < 4 * MOST) {
+    while (done < w->size - 1 && times < 40 * ENOUGH) {
         TL_MPI(MPI_Accumulate(ones, n, MPI_INT64_T, 0, own, n, MPI_INT64_T, MPI_SUM, w->win));
         times++;
-        if (times >= (deferred != NULL && !never_waits() ? MOST : FEW) ||
-            counter_read(deferred) >= ENOUGH) {
+        if (times >= ENOUGH) {
             TL_MPI(MPI_Accumulate(&one, 1, MPI_INT64_T, 0, tl_disp(w, 0, END_AT), 1, MPI_INT64_T,
                                   MPI_REPLACE, w->win));
         }
@@ -230,9 +214,6 @@ static int64_t keep_busy(tl_window_t *w)
     }
     atomic_store(&looking, false);
     pthread_join(looker, NULL);
-    TL_CHECK(deferred == NULL || counter_read(deferred) > 0 || never_waits(),
-             "nothing had to wait in %ld updates", (long)times);
-    counter_end(deferred);
     free(ones);
     return times;
 }
@@ -377,69 +358,13 @@ static void try_collisions(tl_kind_t kind)
     tl_win_free(&w);
 }
 
-/* ---- another window ---- */
-
-/** What rank 0's processors share with the others: it has the lock of one window. */
-static atomic_bool *busy;
-/** Its word of the other window, and whether that has changed meanwhile. */
-static const volatile int64_t *awaited;
-static bool arrived;
-
-/** While it has the lock it waits until the other window has been updated, at most so long. */
-static void await_other(bool begins)
-{
-    const struct timespec ms = {.tv_nsec = 1000000};
-
-    if (!begins)
-        return;
-    atomic_store(busy, true);
-    for (int i = 0; i < 20000 && *awaited == 0; i++)
-        nanosleep(&ms, NULL);
-    arrived = *awaited != 0;
-}
-
-/** A window that is busy holds up its own messages, not those of another. */
-static void try_two_windows(tl_kind_t kind)
-{
-    const MPI_Aint bytes = tl_rank() == 0 ? 64 : 0;
-    tl_window_t w = tl_win_make(kind, bytes, 1, MPI_COMM_WORLD, MPI_INFO_NULL),
-                other = tl_win_make(kind, bytes, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
-    static const int64_t one = 1;
-
-    tl_begin(&w, TL_LOCK_ALL);
-    tl_begin(&other, TL_LOCK_ALL);
-    if (w.rank == 0) {
-        awaited = (const volatile int64_t *)(const void *)other.base;
-        busy_lock_hold(&w, 0, 1, 0, await_other);
-        TL_CHECK(arrived, "another window's message waits for the lock of this");
-    } else if (w.rank == 1) {
-        while (!atomic_load(busy))
-            sched_yield();
-        TL_MPI(MPI_Accumulate(&one, 1, MPI_INT64_T, 0, tl_disp(&w, 0, 0), 1, MPI_INT64_T, MPI_SUM,
-                              w.win));
-        TL_MPI(MPI_Accumulate(&one, 1, MPI_INT64_T, 0, tl_disp(&other, 0, 0), 1, MPI_INT64_T,
-                              MPI_SUM, other.win));
-        TL_MPI(MPI_Win_flush(0, w.win));
-        TL_MPI(MPI_Win_flush(0, other.win));
-    }
-    tl_end(&other, TL_LOCK_ALL);
-    tl_end(&w, TL_LOCK_ALL);
-    MPI_Barrier(MPI_COMM_WORLD);
-    atomic_store(busy, false);
-    tl_win_free(&other);
-    tl_win_free(&w);
-}
-
 int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_MULTIPLE);
     tl_need_ranks(2, 16);
-    busy = tl_share(sizeof(*busy));
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         try_kind(kind);
         try_collisions(kind);
-        if (tl_one_host() && !never_waits())
-            try_two_windows(kind);
     }
     return tl_finish();
 }

@@ -114,18 +114,16 @@ static int start_by_message(const nicstride_transfer_t *t)
     return OMPI_SUCCESS;
 }
 
-static bool on_data(const struct nicstride_incoming *in)
+static void on_data(const struct nicstride_incoming *in)
 {
     memcpy((char *)in->m->base + in->msg->disp, in->data, in->len);
     handled++;
     send_locked(in->p, LANDED, 0, "", 0);
-    return true;
 }
 
-static bool on_landed(const struct nicstride_incoming *in)
+static void on_landed(const struct nicstride_incoming *in)
 {
     atomic_fetch_sub(&under_way[in->p->rank], 1);
-    return true;
 }
 
 static const nicstride_handler_t handlers[] = {{.kind = DATA, .handle = on_data},

@@ -60,7 +60,7 @@ static size_t longest(const nicstride_op_t *op)
     size_t most =
         nicstride_frag_max_locked(op->peer, sizeof(nicstride_framed_t) + op->size - op->sent);
 
-    if (op->type != NICSTRIDE_MSG_PUT && op->type != NICSTRIDE_MSG_GET)
+    if (op->type == NICSTRIDE_MSG_GET_ACC)
         most = lesser(most, room_at(op->peer) - NICSTRIDE_KEPT_USE);
     return nicstride_op_wants_reply(op) ? lesser(most, NICSTRIDE_GET_PIECE) : most;
 }

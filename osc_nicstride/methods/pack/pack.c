@@ -71,7 +71,7 @@ void nicstride_op_by_message_locked(nicstride_op_t *op)
     op->row = NULL;
     /* The operation does not take the way for which it was noted, so it is noted again. */
     if (op->type != NICSTRIDE_MSG_GET)
-        nicstride_order_note(&op->peer->order, NICSTRIDE_WAY_TURN, false,
+        nicstride_order_note(&op->peer->order, NICSTRIDE_WAY_COMES, false,
                              (uint64_t)op->disp + (uint64_t)op->target.lb,
                              (uint64_t)op->disp + (uint64_t)op->target.ub);
     enqueue(op->peer, op, true);
@@ -124,22 +124,14 @@ static int start(nicstride_transfer_t *t, bool *done_p)
 
 /* ---- at the target --------------------------------------------------------------------------- */
 
-enum {
-    OPERATES = NICSTRIDE_OPERATES,
-    IN_TURN = NICSTRIDE_OPERATES | NICSTRIDE_TAKES_TURN,
-    LOCKS = NICSTRIDE_OPERATES | NICSTRIDE_TAKES_TURN | NICSTRIDE_TAKES_LOCK
-};
-
-/* Puts are not ordered here: nothing is kept for them, and their origin has waited where needed
- * (protocol/order.h). */
 static const nicstride_handler_t handlers[] = {
-    {NICSTRIDE_MSG_PUT, OPERATES, nicstride_on_put, nicstride_refuse_put, NULL},
-    {NICSTRIDE_MSG_PUTV, OPERATES, nicstride_on_putv, nicstride_refuse_put, NULL},
-    {NICSTRIDE_MSG_GET, IN_TURN, nicstride_on_get, nicstride_refuse_fetch, NULL},
-    {NICSTRIDE_MSG_GETV, IN_TURN, nicstride_on_getv, nicstride_refuse_getv, NULL},
-    {NICSTRIDE_MSG_ACC, LOCKS, nicstride_on_accumulate, nicstride_refuse_put, NULL},
-    {NICSTRIDE_MSG_GET_ACC, LOCKS, nicstride_on_accumulate, nicstride_refuse_fetch, NULL},
-    {NICSTRIDE_MSG_CAS, LOCKS, nicstride_on_swap, nicstride_refuse_swap, NULL},
+    {NICSTRIDE_MSG_PUT, true, nicstride_on_put},
+    {NICSTRIDE_MSG_PUTV, true, nicstride_on_putv},
+    {NICSTRIDE_MSG_GET, true, nicstride_on_get},
+    {NICSTRIDE_MSG_GETV, true, nicstride_on_getv},
+    {NICSTRIDE_MSG_ACC, true, nicstride_on_accumulate},
+    {NICSTRIDE_MSG_GET_ACC, true, nicstride_on_accumulate},
+    {NICSTRIDE_MSG_CAS, true, nicstride_on_swap},
 };
 
 const nicstride_method_row_t nicstride_pack = {

@@ -7,6 +7,7 @@
 
 #include "osc_nicstride/protocol/method.h"
 #include "osc_nicstride/queue/operation.h"
+#include "osc_nicstride/target/access.h"
 
 extern const nicstride_method_row_t nicstride_pack;
 
@@ -20,21 +21,17 @@ int nicstride_send_fragment(nicstride_op_t *op);
 
 /* ---- at the target: nicstride_handler_t ------------------------------------------------------ */
 
-bool nicstride_on_put(const nicstride_incoming_t *in);
-bool nicstride_on_get(const nicstride_incoming_t *in);
+void nicstride_on_put(const nicstride_incoming_t *in);
+void nicstride_on_get(const nicstride_incoming_t *in);
 /** Vectors of puts and gets (protocol/vector.h). */
-bool nicstride_on_putv(const nicstride_incoming_t *in);
-bool nicstride_on_getv(const nicstride_incoming_t *in);
+void nicstride_on_putv(const nicstride_incoming_t *in);
+void nicstride_on_getv(const nicstride_incoming_t *in);
 /** Accumulates, including those that fetch. */
-bool nicstride_on_accumulate(const nicstride_incoming_t *in);
+void nicstride_on_accumulate(const nicstride_incoming_t *in);
 /** Compare and swap. */
-bool nicstride_on_swap(const nicstride_incoming_t *in);
+void nicstride_on_swap(const nicstride_incoming_t *in);
 
 /** Answers a get of any length fragment by fragment. Transport lock. */
 void nicstride_answer_in_fragments(const nicstride_incoming_t *in);
-
-/** `refuse` for messages without a reply, for those with one, and by the length of that reply. */
-void nicstride_refuse_put(const nicstride_incoming_t *in, int error);
-void nicstride_refuse_fetch(const nicstride_incoming_t *in, int error);
-void nicstride_refuse_getv(const nicstride_incoming_t *in, int error);
-void nicstride_refuse_swap(const nicstride_incoming_t *in, int error);
+/** The same for a get whose access is open; takes that over. */
+void nicstride_answer_opened(nicstride_pending_access_t *access);

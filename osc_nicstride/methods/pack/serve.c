@@ -93,20 +93,37 @@ static void answer_more(answer_t *a)
     nicstride_access_end(&a->access, 0);
 }
 
+static void answer(answer_t *a)
+{
+    a->offset = a->access.msg.offset;
+    a->left = a->access.msg.len;
+    a->in_flight = 0;
+    answer_more(a);
+}
+
 void nicstride_answer_in_fragments(const nicstride_incoming_t *in)
 {
     void *record;
     const int error = nicstride_access_open(in, sizeof(answer_t), &record);
 
-    if (error != 0) {
+    if (error != 0)
         nicstride_reply_locked(in, NULL, in->msg->len, error);
+    else
+        answer(record);
+}
+
+void nicstride_answer_opened(nicstride_pending_access_t *access)
+{
+    answer_t *a = nicstride_access_resize(access, sizeof(*a));
+
+    if (a != NULL) {
+        a->access.cancel = NULL;
+        answer(a);
         return;
     }
-    answer_t *a = record;
-    a->offset = in->msg->offset;
-    a->left = in->msg->len;
-    a->in_flight = 0;
-    answer_more(a);
+    const nicstride_incoming_t in = {.m = access->m, .p = access->p, .msg = &access->msg};
+    nicstride_reply_locked(&in, NULL, in.msg->len, MPI_ERR_NO_MEM);
+    nicstride_access_close(access);
 }
 
 /** Packs or unpacks the bytes of a short message; returns an error class, or 0. */
@@ -137,7 +154,7 @@ static void answer_short(const nicstride_incoming_t *in)
     nicstride_reply_locked(in, few, in->msg->len, error);
 }
 
-bool nicstride_on_get(const nicstride_incoming_t *in)
+void nicstride_on_get(const nicstride_incoming_t *in)
 {
     const bool is_short = in->msg->len <= nicstride_inline_max(false);
     const char *at = is_short ? nicstride_contiguous_target(in, in->msg->len) : NULL;
@@ -148,12 +165,11 @@ bool nicstride_on_get(const nicstride_incoming_t *in)
         answer_short(in);
     else
         nicstride_answer_in_fragments(in);
-    return true;
 }
 
 /* ---- puts ------------------------------------------------------------------------------------ */
 
-bool nicstride_on_put(const nicstride_incoming_t *in)
+void nicstride_on_put(const nicstride_incoming_t *in)
 {
     char *at = nicstride_contiguous_target(in, in->len);
     int error = 0;
@@ -163,14 +179,13 @@ bool nicstride_on_put(const nicstride_incoming_t *in)
     else
         error = move_short(in, NULL, in->data);
     nicstride_applied_locked(in->m, in->p, in->msg, error);
-    return true;
 }
 
 /* ---- vectors --------------------------------------------------------------------------------- */
 
 /** Applies every put that is possible, whatever happens to others: each is an operation of its
  *  own. */
-bool nicstride_on_putv(const nicstride_incoming_t *in)
+void nicstride_on_putv(const nicstride_incoming_t *in)
 {
     nicstride_record_t r;
     int error = 0;
@@ -187,11 +202,10 @@ bool nicstride_on_putv(const nicstride_incoming_t *in)
     if (at < in->len && error == 0)
         error = MPI_ERR_OTHER;
     nicstride_applied_locked(in->m, in->p, in->msg, error);
-    return true;
 }
 
 /** Replies with the bytes of all gets, in order, or with none if one of them fails. */
-bool nicstride_on_getv(const nicstride_incoming_t *in)
+void nicstride_on_getv(const nicstride_incoming_t *in)
 {
     const uint64_t bytes = nicstride_getv_bytes(in->data, in->len);
     unsigned char few[NICSTRIDE_INLINE_MAX], *to = few;
@@ -209,27 +223,4 @@ bool nicstride_on_getv(const nicstride_incoming_t *in)
         to += r.len;
     }
     nicstride_reply_locked(in, few, bytes, error);
-    return true;
-}
-
-/* ---- refusals -------------------------------------------------------------------------------- */
-
-void nicstride_refuse_put(const nicstride_incoming_t *in, int error)
-{
-    nicstride_applied_locked(in->m, in->p, in->msg, error);
-}
-
-void nicstride_refuse_fetch(const nicstride_incoming_t *in, int error)
-{
-    nicstride_reply_locked(in, NULL, in->msg->len, error);
-}
-
-void nicstride_refuse_getv(const nicstride_incoming_t *in, int error)
-{
-    nicstride_reply_locked(in, NULL, nicstride_getv_bytes(in->data, in->len), error);
-}
-
-void nicstride_refuse_swap(const nicstride_incoming_t *in, int error)
-{
-    nicstride_reply_locked(in, NULL, in->msg->len / 2, error);
 }

@@ -43,7 +43,7 @@ static nicstride_op_t *new_op(nicstride_peer_t *p, const nicstride_short_t *s, b
 
 static void enter(nicstride_peer_t *p, const nicstride_short_t *s)
 {
-    nicstride_enter_locked(p, nicstride_short_way(s), s->data == NULL, s->at, s->at + s->bytes);
+    nicstride_enter_locked(p, NICSTRIDE_WAY_COMES, s->data == NULL, s->at, s->at + s->bytes);
 }
 
 /* ---- a message of its own -------------------------------------------------------------------- */

@@ -25,12 +25,6 @@ typedef struct nicstride_short {
     char *result;     /**< where returned data goes; NULL: nothing is returned */
 } nicstride_short_t;
 
-/** The way that it takes (protocol/order.h). */
-static inline unsigned nicstride_short_way(const nicstride_short_t *s)
-{
-    return s->type == NICSTRIDE_MSG_PUT ? NICSTRIDE_WAY_COMES : NICSTRIDE_WAY_TURN;
-}
-
 /** Starts a short operation. Afterwards it is locally complete, or will be when its result arrives.
  *  False, and nothing was done, if something must be sent before it: then it must be started like
  *  any other operation. MPI threads, no lock held. */

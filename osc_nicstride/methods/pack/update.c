@@ -8,9 +8,6 @@
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/hold.h"
 
-/** Returned instead of an error: others hold a lock that it needs, and nothing was done. */
-enum { BUSY = -1 };
-
 /** Old values on their way back. The operation, and so the bytes kept for it, counts until they
  *  have left. */
 typedef struct old_values {
@@ -19,12 +16,6 @@ typedef struct old_values {
 } old_values_t;
 
 _Static_assert(sizeof(old_values_t) <= NICSTRIDE_KEPT_USE, "what is counted for it");
-
-/** Why locks could not be taken: BUSY, or an error if their holder has died. */
-static int why_not(const nicstride_module_t *m)
-{
-    return nicstride_is_broken(m) ? ONIC_ERR_PROC_FAILED : BUSY;
-}
 
 static void returned_cb(void *arg, int status)
 {
@@ -63,8 +54,8 @@ static int apply_to_layout(const nicstride_incoming_t *in, nicstride_apply_t *a,
     nicstride_hold_init(&h, in->m, in->m->node.me, a, nicstride_hold_aligned(&l, base, a->size));
     if (msg->len % a->size != 0 || at % a->size != 0)
         error = MPI_ERR_TYPE;
-    else if (!nicstride_hold_try_layout(&h, &l, at, msg->len, msg->disp))
-        error = why_not(in->m);
+    else
+        error = nicstride_hold_take_layout(&h, &l, at, msg->len, msg->disp);
     if (error == 0) {
         onic_cursor_init(&c, &l, at);
         nicstride_apply(a, &c, base, in->data, old, msg->len);
@@ -84,7 +75,7 @@ static int apply_message(const nicstride_incoming_t *in, nicstride_accop_t *op, 
 
     if (at == NULL)
         return apply_to_layout(in, &op->apply, old);
-    return nicstride_try_update(in->m, op, at, msg->disp, in->data, old, 1) ? 0 : why_not(in->m);
+    return nicstride_update(in->m, in->m->node.me, op, at, msg->disp, in->data, old, 1);
 }
 
 static int check(const nicstride_incoming_t *in, nicstride_accop_t *op)
@@ -96,7 +87,7 @@ static int check(const nicstride_incoming_t *in, nicstride_accop_t *op)
 }
 
 /** Applies an accumulate that fetches nothing, or little. */
-static bool update(const nicstride_incoming_t *in)
+static void update(const nicstride_incoming_t *in)
 {
     const bool fetches = in->msg->type == NICSTRIDE_MSG_GET_ACC;
     char old[NICSTRIDE_INLINE_MAX];
@@ -105,16 +96,13 @@ static bool update(const nicstride_incoming_t *in)
 
     if (error == 0)
         error = apply_message(in, &op, fetches ? old : NULL);
-    if (error == BUSY)
-        return false;
     if (fetches)
         nicstride_reply_locked(in, old, in->msg->len, error);
     else
         nicstride_applied_locked(in->m, in->p, in->msg, error);
-    return true;
 }
 
-static bool fetch_long(const nicstride_incoming_t *in)
+static void fetch_long(const nicstride_incoming_t *in)
 {
     nicstride_accop_t op;
     int error = check(in, &op);
@@ -125,20 +113,17 @@ static bool fetch_long(const nicstride_incoming_t *in)
     old_values_t *old = record;
     if (old != NULL)
         error = apply_message(in, &op, old->bytes);
-    if (old != NULL && error != 0)
-        nicstride_access_close(&old->access);
-    if (error == BUSY)
-        return false;
-    if (error != 0) {
-        nicstride_reply_locked(in, NULL, in->msg->len, error);
-        return true;
+    if (error == 0) {
+        return_old(in, old);
+        return;
     }
-    return_old(in, old);
-    return true;
+    if (old != NULL)
+        nicstride_access_close(&old->access);
+    nicstride_reply_locked(in, NULL, in->msg->len, error);
 }
 
 /** Compare and swap of one element; the payload has two values. */
-bool nicstride_on_swap(const nicstride_incoming_t *in)
+void nicstride_on_swap(const nicstride_incoming_t *in)
 {
     const uint64_t size = in->msg->len / 2;
     char old[NICSTRIDE_ELEMENT_MAX];
@@ -151,19 +136,16 @@ bool nicstride_on_swap(const nicstride_incoming_t *in)
         error = MPI_ERR_TYPE;
     else if ((at = nicstride_contiguous_target(in, size)) == NULL)
         error = MPI_ERR_RMA_RANGE;
-    else if (!nicstride_try_swap(in->m, at, in->msg->disp, size, in->data,
-                                 (const char *)in->data + size, old))
-        error = why_not(in->m);
-    if (error == BUSY)
-        return false;
+    else
+        error = nicstride_swap(in->m, in->m->node.me, at, in->msg->disp, size, in->data,
+                               (const char *)in->data + size, old);
     nicstride_reply_locked(in, old, size, error);
-    return true;
 }
 
-bool nicstride_on_accumulate(const nicstride_incoming_t *in)
+void nicstride_on_accumulate(const nicstride_incoming_t *in)
 {
-
-    return in->msg->type == NICSTRIDE_MSG_GET_ACC && in->msg->len > nicstride_inline_max(false)
-               ? fetch_long(in)
-               : update(in);
+    if (in->msg->type == NICSTRIDE_MSG_GET_ACC && in->msg->len > nicstride_inline_max(false))
+        fetch_long(in);
+    else
+        update(in);
 }
