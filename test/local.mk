@@ -449,7 +449,6 @@ mpi_programs = \
 	test/mpi/former_words \
 	test/mpi/full_queue \
 	test/mpi/give_way \
-	test/mpi/halo \
 	test/mpi/jobs \
 	test/mpi/credit_floor \
 	test/mpi/kept_credit \
@@ -529,7 +528,6 @@ mpi_programs = \
 	test/mpi/regressions \
 	test/mpi/regressions_finalize \
 	test/mpi/reports \
-	test/mpi/requests \
 	test/mpi/say \
 	test/mpi/sessions \
 	test/mpi/shared \

@@ -7,7 +7,8 @@
 /**
  * @file
  * MPI_Accumulate and MPI_Get_accumulate with derived datatypes of many shapes and counts on all
- * sides, padded pair types among them, and with several megabytes at once.
+ * sides, padded pair types among them, with less data than there is room for, and with several
+ * megabytes at once.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@
 /** What one rank does to another. */
 typedef struct update {
     tr_element_t element;
-    int n;
+    int n, given; /**< elements at the target, and of the origin, which may be fewer */
     MPI_Op op;
     bool fetch; /**< get_accumulate */
     uint64_t seed;
@@ -73,7 +74,8 @@ static update_t plan(int round, int origin, int target)
     if (u.fetch && u.op == MPI_REPLACE && tl_range(&rng, 0, 1))
         u.op = MPI_NO_OP;
     while (true) {
-        u.origin = tr_shape(&rng, u.element, u.n, TR_ORIGIN | TR_OVERLAP);
+        u.given = tl_range(&rng, 0, 2) == 0 ? (int)tl_range(&rng, 0, u.n) : u.n;
+        u.origin = tr_shape(&rng, u.element, u.given, TR_ORIGIN | TR_OVERLAP);
         u.result = tr_shape(&rng, u.element, u.n, TR_ORIGIN);
         u.target = tr_shape(&rng, u.element, u.n, 0);
         if (u.target.span <= SLOT)
@@ -105,17 +107,18 @@ static uint64_t slot_seed(int round, int origin, int target)
 static void apply(const update_t *u, const void *sent, void *slot)
 {
     MPI_Datatype basic = tr_basic(u->element);
-    tr_side_t plain = tr_plain(basic, u->n);
+    tr_side_t plain = tr_plain(basic, u->n), given = tr_plain(basic, u->given);
     void *in = tl_alloc((size_t)plain.span), *inout = tl_alloc((size_t)plain.span);
 
-    tr_copy(&u->origin, sent, &plain, in);
+    tr_copy(&u->origin, sent, &given, in);
     tr_copy(&u->target, slot, &plain, inout);
     if (u->op == MPI_REPLACE)
-        memcpy(inout, in, (size_t)plain.span);
+        memcpy(inout, in, (size_t)given.span);
     else if (u->op != MPI_NO_OP)
-        TL_MPI(MPI_Reduce_local(in, inout, u->n, basic, u->op));
+        TL_MPI(MPI_Reduce_local(in, inout, u->given, basic, u->op));
     tr_copy(&plain, inout, &u->target, slot);
     tr_free(&plain);
+    tr_free(&given);
     free(in);
     free(inout);
 }

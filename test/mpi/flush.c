@@ -6,9 +6,9 @@
 /* windows: create allocate dynamic shared */
 /**
  * @file
- * The four flushes. After a flush the data are at the target, which hears of it by a message;
- * after a local flush the origin's buffer may be reused and what was got is there. Also the order
- * of operations on both sides of a flush, and flushes of nothing.
+ * The four flushes. After a flush the data are at the target, which hears of it by a message or by
+ * a flag that is written behind it; after a local flush the origin's buffer may be reused. What was
+ * fetched is there then, and in which order: operations.
  */
 #include "test/mpi/testlib.h"
 
@@ -184,142 +184,6 @@ static void test_forms(tl_kind_t kind)
     tl_win_free(&w);
 }
 
-/** What is got is at the origin after any flush. */
-static void test_get(tl_kind_t kind)
-{
-    tl_window_t w = make_ints(kind, LONGEST);
-    int *data = tl_alloc(LONGEST * sizeof(int)), target = next_rank(&w);
-    MPI_Request request;
-
-    TL_MPI(MPI_Win_lock_all(0, w.win));
-    fill((int *)w.base, LONGEST, w.rank, 9);
-    all_have_looked(&w);
-    for (int i = 0; i < 2 * FORMS * LENGTHS; i++) {
-        form_t form = (form_t)(i / 2 % FORMS);
-        int n = lengths[i / 2 / FORMS];
-
-        memset(data, 0xEE, (size_t)n * sizeof(int));
-        if (i % 2 == 0) {
-            TL_MPI(MPI_Get(data, n, MPI_INT, target, at(&w, target, 0), n, MPI_INT, w.win));
-            flush(form, target, w.win);
-        } else {
-            TL_MPI(
-                MPI_Rget(data, n, MPI_INT, target, at(&w, target, 0), n, MPI_INT, w.win, &request));
-            flush(form, target, w.win);
-        }
-        int wrong = count_wrong(data, n, target, 9);
-        TL_CHECK(wrong == 0, "%s of %d ints, %s: %d wrong", i % 2 ? "rget" : "get", n,
-                 form_names[form], wrong);
-        if (i % 2 == 1)
-            TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
-    }
-    TL_MPI(MPI_Win_unlock_all(w.win));
-    free(data);
-    tl_win_free(&w);
-}
-
-/** A flush separates two puts to one place, and a put from the get that reads it back. */
-static void test_order(tl_kind_t kind)
-{
-    tl_window_t w = make_ints(kind, 1);
-    int target = next_rank(&w);
-    MPI_Aint disp = at(&w, target, 0);
-
-    TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, w.win));
-    for (int i = 0; i < 50; i++) {
-        int first = 2 * i, second = 2 * i + 1, got = -1;
-
-        TL_MPI(MPI_Put(&first, 1, MPI_INT, target, disp, 1, MPI_INT, w.win));
-        flush(i % 2 ? FLUSH : FLUSH_ALL, target, w.win);
-        TL_MPI(MPI_Put(&second, 1, MPI_INT, target, disp, 1, MPI_INT, w.win));
-        flush(i % 2 ? FLUSH_ALL : FLUSH, target, w.win);
-        TL_MPI(MPI_Get(&got, 1, MPI_INT, target, disp, 1, MPI_INT, w.win));
-        flush(i % 2 ? FLUSH_LOCAL : FLUSH_LOCAL_ALL, target, w.win);
-        TL_CHECK(got == second, "got %d, not %d", got, second);
-    }
-    TL_MPI(MPI_Win_unlock(target, w.win));
-    tl_win_free(&w);
-}
-
-/** Accumulates to one place need no flush between them to be in order. */
-static void test_accumulates(tl_kind_t kind)
-{
-    tl_window_t w = make_ints(kind, 1);
-    int target = next_rank(&w), values[50], before[50];
-    MPI_Aint disp = at(&w, target, 0);
-
-    TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, w.win));
-    for (int i = 0; i < 50; i++) {
-        values[i] = 100 + i;
-        if (i % 3 == 0) {
-            TL_MPI(MPI_Fetch_and_op(&values[i], &before[i], MPI_INT, target, disp, MPI_REPLACE,
-                                    w.win));
-        } else {
-            TL_MPI(MPI_Accumulate(&values[i], 1, MPI_INT, target, disp, 1, MPI_INT, MPI_REPLACE,
-                                  w.win));
-        }
-    }
-    TL_MPI(MPI_Win_unlock(target, w.win));
-    for (int i = 3; i < 50; i += 3)
-        TL_CHECK(before[i] == 99 + i, "step %d found %d", i, before[i]);
-    tell_next(&w);
-    TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, w.rank, 0, w.win));
-    TL_CHECK(*(int *)w.base == 149, "the last of the accumulates was %d", *(int *)w.base);
-    TL_MPI(MPI_Win_unlock(w.rank, w.win));
-    tl_win_free(&w);
-}
-
-/** Flushes of nothing, of what is flushed already, and of targets other than the one used. */
-static void test_nothing(tl_kind_t kind)
-{
-    tl_window_t w = make_ints(kind, 1);
-    int target = next_rank(&w), value = 5;
-
-    TL_MPI(MPI_Win_lock_all(0, w.win));
-    for (int i = 0; i < 50; i++)
-        for (int t = 0; t < w.size; t++)
-            flush((form_t)(i % FORMS), t, w.win);
-    TL_MPI(MPI_Put(&value, 1, MPI_INT, target, at(&w, target, 0), 1, MPI_INT, w.win));
-    flush(FLUSH, rank_before(&w), w.win);
-    flush(FLUSH, target, w.win);
-    flush(FLUSH, target, w.win);
-    tell_and_sync(&w);
-    TL_CHECK(*(volatile int *)w.base == 5, "%d", *(volatile int *)w.base);
-    TL_MPI(MPI_Win_unlock_all(w.win));
-    tl_win_free(&w);
-}
-
-/** Many small puts to all ranks, one flush for all of them. */
-static void test_many(tl_kind_t kind)
-{
-    const int each = 1000;
-    tl_window_t w = make_ints(kind, each * tl_size());
-    int *data = tl_alloc((size_t)each * sizeof(int));
-
-    TL_MPI(MPI_Win_lock_all(0, w.win));
-    for (int round = 1; round <= 3; round++) {
-        fill(data, each, w.rank, round);
-        for (int i = 0; i < each * w.size; i++) {
-            int t = i % w.size, place = i / w.size;
-
-            TL_MPI(MPI_Put(&data[place], 1, MPI_INT, t, at(&w, t, w.rank * each + place), 1,
-                           MPI_INT, w.win));
-        }
-        TL_MPI(MPI_Win_flush_all(w.win));
-        all_have_looked(&w);
-        TL_MPI(MPI_Win_sync(w.win));
-        for (int r = 0; r < w.size; r++) {
-            int wrong = count_wrong((int *)w.base + r * each, each, r, round);
-
-            TL_CHECK(wrong == 0, "%d of %d ints wrong from %d", wrong, each, r);
-        }
-        all_have_looked(&w);
-    }
-    TL_MPI(MPI_Win_unlock_all(w.win));
-    free(data);
-    tl_win_free(&w);
-}
-
 /** A flag put after a flush is never seen before the data that were put before it. */
 static void test_flag(tl_kind_t kind)
 {
@@ -354,11 +218,6 @@ int main(int argc, char **argv)
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         test_forms(kind);
-        test_get(kind);
-        test_order(kind);
-        test_accumulates(kind);
-        test_nothing(kind);
-        test_many(kind);
         test_flag(kind);
     }
     return tl_finish();

@@ -6,10 +6,9 @@
 /* windows: create allocate dynamic */
 /**
  * @file
- * Locks of targets on other nodes, which are asked for by message, and what is done under them:
- * epochs of one operation, of none, of several, with flushes and requests between, of long
- * operations; free locks and busy ones; locks on several targets and windows at once. On one host
- * each process is made a node of its own.
+ * Locks of targets on other nodes, which are asked for by message, the first operation with them:
+ * free locks and busy ones, locks on several targets and windows at once. On one host each process
+ * is made a node of its own. What is done under them: operations_apart.
  */
 #include "test/mpi/testlib.h"
 
@@ -94,71 +93,6 @@ static void check_own(const tl_window_t *w, int index, long want)
     MPI_Barrier(w->comm);
 }
 
-/* ---- one operation --------------------------------------------------------------------------- */
-
-/** Each call alone in its epoch; the next rank sees it as soon as it is told. */
-static void test_alone(const tl_window_t *w, int type)
-{
-    const int t = next(w);
-    const long one = 1, before = previous(w) + 100;
-    long mine = w->rank + 100, old = -1, fetched = -1;
-
-    lock(w, type, t);
-    put(w, &mine, t, 0);
-    unlock(w, t);
-    mine = -7; /* the buffer is mine again */
-    check_own(w, 0, before);
-    lock(w, type, t);
-    get(w, &old, t, 0);
-    unlock(w, t);
-    TL_CHECK(old == w->rank + 100, "got %ld", old);
-    lock(w, type, t);
-    add(w, &one, t, 0);
-    unlock(w, t);
-    check_own(w, 0, before + 1);
-    lock(w, type, t);
-    TL_MPI(MPI_Fetch_and_op(&one, &fetched, MPI_LONG, t, at(w, t, 0), MPI_SUM, w->win));
-    unlock(w, t);
-    TL_CHECK(fetched == w->rank + 101, "fetched %ld", fetched);
-    lock(w, type, t);
-    old = fetched + 1;
-    TL_MPI(MPI_Compare_and_swap(&one, &old, &fetched, MPI_LONG, t, at(w, t, 0), w->win));
-    unlock(w, t);
-    TL_CHECK(fetched == old, "swapped %ld, not %ld", fetched, old);
-    check_own(w, 0, 1);
-}
-
-/** Short ones of a shape of their own, and long ones. */
-static void test_shapes(const tl_window_t *w)
-{
-    const int t = next(w);
-    long *data = tl_alloc(MANY * sizeof(long)), *back = tl_alloc(MANY * sizeof(long));
-    MPI_Datatype every_second;
-
-    TL_MPI(MPI_Type_vector(16, 1, 2, MPI_LONG, &every_second));
-    TL_MPI(MPI_Type_commit(&every_second));
-    for (int i = 0; i < MANY; i++)
-        data[i] = 1000L * w->rank + i;
-    lock(w, MPI_LOCK_EXCLUSIVE, t);
-    TL_MPI(MPI_Put(data, 16, MPI_LONG, t, at(w, t, 0), 1, every_second, w->win));
-    unlock(w, t);
-    lock(w, MPI_LOCK_SHARED, t);
-    TL_MPI(MPI_Get(back, 16, MPI_LONG, t, at(w, t, 0), 1, every_second, w->win));
-    unlock(w, t);
-    TL_BYTES(back, data, 16 * sizeof(long), "strided");
-    lock(w, MPI_LOCK_EXCLUSIVE, t);
-    TL_MPI(MPI_Put(data, MANY, MPI_LONG, t, at(w, t, 0), MANY, MPI_LONG, w->win));
-    unlock(w, t);
-    lock(w, MPI_LOCK_EXCLUSIVE, t);
-    TL_MPI(MPI_Get(back, MANY, MPI_LONG, t, at(w, t, 0), MANY, MPI_LONG, w->win));
-    unlock(w, t);
-    TL_BYTES(back, data, MANY * sizeof(long), "long");
-    TL_MPI(MPI_Type_free(&every_second));
-    free(back);
-    free(data);
-    MPI_Barrier(w->comm);
-}
-
 /** The first operation goes with the request where it is short, and no other. */
 static void test_counted(const tl_window_t *w)
 {
@@ -199,108 +133,7 @@ static void test_counted(const tl_window_t *w)
     MPI_Barrier(w->comm);
 }
 
-/* ---- other epochs ---------------------------------------------------------------------------- */
-
-/** With flushes and requests between, and nothing at all. */
-static void test_between(const tl_window_t *w, int type)
-{
-    const int t = next(w);
-    long a = 10 * w->rank + 1, b = a + 1, got = -1, more = -1;
-    MPI_Request r;
-
-    lock(w, type, t);
-    unlock(w, t);
-    lock(w, type, t);
-    flush(w, t);
-    TL_MPI(MPI_Win_flush_local(t, w->win));
-    TL_MPI(MPI_Win_flush_all(w->win));
-    unlock(w, t);
-    lock(w, type, t);
-    TL_MPI(MPI_Rput(&a, 1, MPI_LONG, t, at(w, t, w->rank), 1, MPI_LONG, w->win, &r));
-    TL_MPI(MPI_Wait(&r, MPI_STATUS_IGNORE));
-    /* That the request is over says nothing of the target: the get may go another way. */
-    flush(w, t);
-    TL_MPI(MPI_Rget(&got, 1, MPI_LONG, t, at(w, t, w->rank), 1, MPI_LONG, w->win, &r));
-    TL_MPI(MPI_Wait(&r, MPI_STATUS_IGNORE));
-    TL_CHECK(got == a, "got %ld, not %ld", got, a);
-    unlock(w, t);
-    lock(w, type, t);
-    put(w, &b, t, w->rank);
-    TL_MPI(MPI_Rget(&got, 1, MPI_LONG, t, at(w, t, w->rank), 1, MPI_LONG, w->win, &r));
-    TL_MPI(MPI_Wait(&r, MPI_STATUS_IGNORE));
-    unlock(w, t);
-    lock(w, type, t);
-    get(w, &got, t, w->rank);
-    flush(w, t);
-    TL_CHECK(got == b, "got %ld, not %ld", got, b);
-    put(w, &a, t, w->rank);
-    flush(w, t);
-    get(w, &more, t, w->rank);
-    TL_MPI(MPI_Win_flush_local(t, w->win));
-    TL_CHECK(more == a, "got %ld, not %ld", more, a);
-    unlock(w, t);
-    lock(w, type, t);
-    put(w, &b, t, w->rank);
-    TL_MPI(MPI_Win_flush_local_all(w->win));
-    b = -1;
-    unlock(w, t);
-    lock(w, type, t);
-    get(w, &got, t, w->rank);
-    TL_MPI(MPI_Win_flush_all(w->win));
-    TL_CHECK(got == a + 1, "got %ld, not %ld", got, a + 1);
-    unlock(w, t);
-    TL_MPI(MPI_Win_lock_all(0, w->win));
-    put(w, &a, t, w->rank);
-    TL_MPI(MPI_Win_unlock_all(w->win));
-    MPI_Barrier(w->comm);
-}
-
-/** More than one operation: all of them under one lock. */
-static void test_several(const tl_window_t *w)
-{
-    const int t = next(w);
-    long values[CELLS], back[CELLS];
-
-    for (int n = 2; n <= CELLS; n += 31) {
-        for (int i = 0; i < CELLS; i++)
-            values[i] = 1000 * n + i + 100000L * w->rank;
-        lock(w, MPI_LOCK_EXCLUSIVE, t);
-        for (int i = 0; i < n; i++)
-            put(w, &values[i], t, i);
-        unlock(w, t);
-        lock(w, MPI_LOCK_SHARED, t);
-        for (int i = 0; i < n; i++)
-            get(w, &back[i], t, i);
-        unlock(w, t);
-        TL_BYTES(back, values, (size_t)n * sizeof(long), "%d puts", n);
-    }
-    MPI_Barrier(w->comm);
-}
-
 /* ---- several at once ------------------------------------------------------------------------- */
-
-/** Shared locks of two targets, taken in opposite orders by the ranks. */
-static void test_opposite(const tl_window_t *w)
-{
-    for (int i = 0; i < 20; i++) {
-        const int first = w->rank % 2, second = 1 - first;
-        const long value = 100 * i + w->rank;
-        long a = -1, b = -1;
-
-        lock(w, MPI_LOCK_SHARED, first);
-        lock(w, MPI_LOCK_SHARED, second);
-        put(w, &value, first, w->rank);
-        put(w, &value, second, w->rank);
-        unlock(w, first);
-        get(w, &b, second, w->rank);
-        unlock(w, second);
-        lock(w, MPI_LOCK_SHARED, first);
-        get(w, &a, first, w->rank);
-        unlock(w, first);
-        TL_CHECK(a == value && (b == value || b == value - 100 || i == 0), "%ld and %ld", a, b);
-    }
-    MPI_Barrier(w->comm);
-}
 
 /** Exclusive locks of two targets in two windows, asked for in one order by all and used in the
  *  other, which must not end in a circle. */
@@ -460,15 +293,6 @@ static void test_all(tl_kind_t kind)
 
     test_order(&v, &w);
     test_all_orders(&v);
-    for (int round = 0; round < 2; round++) {
-        test_alone(&w, MPI_LOCK_EXCLUSIVE);
-        test_alone(&w, MPI_LOCK_SHARED);
-    }
-    test_between(&w, MPI_LOCK_SHARED);
-    test_between(&w, MPI_LOCK_EXCLUSIVE);
-    test_several(&w);
-    test_opposite(&v);
-    test_shapes(&w);
     test_counted(&w);
     test_error(&w);
     tl_win_free(&w);

@@ -27,6 +27,7 @@
 
 #include "test/mpi/busy_lock.h"
 #include "test/mpi/counter.h"
+#include "test/mpi/p2p.h"
 #include "test/mpi/testlib.h"
 
 enum { LENGTHS = 4, TYPES = 14, BUSY_MS = 5, AWAY_USEC = 2000, WORD = 8 };
@@ -334,6 +335,7 @@ static void operate(int target, int size, bool requests)
 {
     operation_t *o = &operations[started];
     layout_t made, *l = &made;
+    MPI_Status status;
     MPI_Op op;
     int room, longest = profile->lengths[draw(0, LENGTHS - 1)];
 
@@ -379,13 +381,11 @@ static void operate(int target, int size, bool requests)
         free_layout(&made);
     if (o->request == MPI_REQUEST_NULL || one_in(3))
         return;
-    if (one_in(3)) {
-        int flag = 0;
-        while (!flag)
-            TL_MPI(MPI_Test(&o->request, &flag, MPI_STATUS_IGNORE));
-    } else {
-        TL_MPI(MPI_Wait(&o->request, MPI_STATUS_IGNORE));
+    if (one_in(6)) {
+        TL_MPI(MPI_Request_free(&o->request));
+        return;
     }
+    p2p_complete(&o->request, &status, draw(0, 7));
     check_result(o);
     scribble(o);
 }
@@ -446,14 +446,16 @@ static void flush(void)
     check_all();
 }
 
-/** Shared locks of some targets at once, given back one by one while others go on. */
+/** Locks of some targets at once, shared or not, given back one by one while others go on. All ask
+ * for them in one order. */
 static void under_locks(void)
 {
     bool *locked = tl_alloc((size_t)window->size);
 
     for (int target = 0, sure = draw(0, window->size - 1); target < window->size; target++)
         if ((locked[target] = target == sure || one_in(2)))
-            TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, window->win));
+            TL_MPI(MPI_Win_lock(one_in(3) ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, target, 0,
+                                window->win));
     operate_many(true, locked);
     for (int k = 0, first = draw(0, window->size - 1); k < window->size; k++) {
         const int target = (first + k) % window->size;
