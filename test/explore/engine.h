@@ -101,6 +101,11 @@ bool machine_cas(uintptr_t addr, unsigned size, uint64_t *old_p, uint64_t value,
 void machine_fence(int order, const void *from);
 /** `limited`: until no other thread can go on, at most. True where it ends by that. */
 bool machine_pause(bool limited, const void *from);
+/** See explore_words. Accesses by a thread's code that follows the call: what it reads stands in
+ *  memory until its next step, and what it has written is stored behind that. */
+void machine_words(uintptr_t addr, size_t len);
+bool machine_is_word(uintptr_t addr);
+void machine_word_access(uintptr_t addr, size_t len, bool writes, const void *from);
 void machine_futex_wait(uintptr_t word, uint32_t value, const void *from);
 void machine_futex_wake(uintptr_t word, const void *from);
 /** What the thread that runs knows. */

@@ -62,6 +62,10 @@ void explore_init(void);
     } while (0)
 _Noreturn void explore_fail(const char *file, int line, const char *what);
 
+/** Memory, aligned to 8 bytes, that some touch by accesses that are not atomic though others may be
+ *  there: each of these is one of a whole word, or of several, and relaxed. From setup. */
+void explore_words(void *at, size_t len);
+
 /** A thread waits until something changes that it has read since its last pause. That it never
  *  does, for all threads that have not ended, is a fault. */
 void explore_pause(void);

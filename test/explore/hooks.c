@@ -26,7 +26,10 @@ static void plain(uintptr_t addr, size_t len, bool writes, const void *from)
     if (!machine_inside)
         return;
     machine_inside = false;
-    memory_access(addr, len, writes, false, from);
+    if (machine_is_word(addr))
+        machine_word_access(addr, len, writes, from);
+    else
+        memory_access(addr, len, writes, false, from);
     machine_inside = true;
 }
 
@@ -319,6 +322,11 @@ long __wrap_syscall(long number, ...)
 }
 
 /* ---- of the target --------------------------------------------------------------------------- */
+
+void explore_words(void *at, size_t len)
+{
+    machine_words(AT(at), len);
+}
 
 void explore_pause(void)
 {

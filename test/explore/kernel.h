@@ -7,6 +7,7 @@
  * pointers into a packet have 32 bits. */
 #pragma once
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "coll_nicbarrier/engines/datagram/bpf/frame.c"
@@ -29,7 +30,7 @@
 
 static struct group kernel_group[KERNEL_MEMBERS];
 /** NULL: the group is not in that kernel (any more). */
-static nicbarrier_bpf_page_t *kernel_page[KERNEL_MEMBERS];
+static nicbarrier_bpf_page_t *_Atomic kernel_page[KERNEL_MEMBERS];
 
 /** A member's kernel sends a packet: the program that includes this defines it. */
 static void kernel_sends(unsigned member, const nicbarrier_packet_t *p);

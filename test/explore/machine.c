@@ -25,7 +25,8 @@
 #define MAX_STORES  256
 #define MAX_KNOWN   8192
 #define BUFFERED    16
-#define MAX_READS   64
+#define MAX_READS   MAX_LOCS
+#define MAX_SHOWN   128
 /** So many pauses of a thread may end while others could go on; then only when none can. */
 #define EARLY_TIMEOUTS 1
 /** The location that full fences and sequentially consistent accesses touch. */
@@ -85,6 +86,14 @@ typedef struct machine {
     fiber_t fiber[EXPLORE_THREADS + 1];
     jmp_buf scheduler;
     char *stacks;
+    uintptr_t words_from, words_to;
+    /** What a thread's code sees of words is not what stands there. */
+    struct {
+        uintptr_t addr;
+        uint64_t value;
+    } shown[MAX_SHOWN];
+    unsigned nshown;
+    unsigned written; /**< the location of a word that its code has written; 0: none */
 } machine_t;
 
 unsigned machine_me;
@@ -103,6 +112,7 @@ void machine_reset(void)
 {
     m->nthreads = m->nknown = 0;
     m->nlocs = 2;
+    m->words_from = m->words_to = m->nshown = m->written = 0;
     memset(m->hash, 0, sizeof(m->hash));
     memset(m->sc_view, 0, sizeof(m->sc_view));
     for (unsigned i = 0; i <= EXPLORE_THREADS; i++) {
@@ -257,6 +267,8 @@ static unsigned futex_of(uintptr_t word)
     return loc_of(word | 1, UINT32_MAX);
 }
 
+static void settle(void);
+
 /* ---- fibers ---------------------------------------------------------------------------------- */
 
 static void to_scheduler(void)
@@ -275,6 +287,7 @@ static void fiber_main(void)
     machine_inside = true;
     started->thread(machine_me);
     machine_inside = false;
+    settle();
     m->fiber[machine_me].over = true;
     m->fiber[machine_me].next = (op_t){.kind = OP_END};
     _longjmp(m->scheduler, 1);
@@ -307,6 +320,7 @@ void machine_finish(void)
 static bool announce(kind_t kind, uintptr_t addr, unsigned size, int order, const void *from)
 {
     fiber_t *f = &m->fiber[machine_me];
+    settle();
     f->next = (op_t){
         .kind = kind, .addr = addr, .size = (uint8_t)size, .order = (uint8_t)order, .from = from};
     if (machine_me == MAIN)
@@ -435,10 +449,18 @@ uint64_t machine_load(uintptr_t addr, unsigned size, int order, const void *from
     return value;
 }
 
+static void store_at(unsigned loc, uint64_t value, int order, const void *from);
+
 void machine_store(uintptr_t addr, unsigned size, uint64_t value, int order, const void *from)
 {
     (void)announce(OP_STORE, addr, size, order, from);
-    const unsigned loc = loc_for(addr, size);
+    store_at(loc_for(addr, size), value, order, from);
+}
+
+static void store_at(unsigned loc, uint64_t value, int order, const void *from)
+{
+    const uintptr_t addr = m->loc[loc].addr;
+    const unsigned size = m->loc[loc].size;
     fiber_t *f = &m->fiber[machine_me];
     if (is_tso() && order != __ATOMIC_SEQ_CST) {
         if (f->nbuffered == BUFFERED)
@@ -454,6 +476,58 @@ void machine_store(uintptr_t addr, unsigned size, uint64_t value, int order, con
     touch(loc, true, order);
     trace("store", addr, value, from);
     put(loc, value, carried(order), order);
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+void machine_words(uintptr_t addr, size_t len)
+{
+    m->words_from = addr;
+    m->words_to = addr + len;
+}
+
+bool machine_is_word(uintptr_t addr)
+{
+    return addr >= m->words_from && addr < m->words_to && machine_me != MAIN;
+}
+
+static void settle(void)
+{
+    const unsigned written = m->written;
+    while (m->nshown > 0) {
+        m->nshown--;
+        write_memory(m->shown[m->nshown].addr, 8, m->shown[m->nshown].value);
+    }
+    m->written = 0;
+    if (written != 0)
+        store_at(written, read_memory(m->loc[written].addr, 8), __ATOMIC_RELAXED, NULL);
+}
+
+static void read_words(uintptr_t first, unsigned n, const void *from)
+{
+    uint64_t value[MAX_SHOWN];
+    for (unsigned i = 0; i < n; i++)
+        value[i] = machine_load(first + 8 * i, 8, __ATOMIC_RELAXED, from);
+    for (unsigned i = 0; i < n; i++) {
+        m->shown[m->nshown].addr = first + 8 * i;
+        m->shown[m->nshown++].value = read_memory(first + 8 * i, 8);
+        write_memory(first + 8 * i, 8, value[i]);
+    }
+}
+
+void machine_word_access(uintptr_t addr, size_t len, bool writes, const void *from)
+{
+    const uintptr_t first = addr & ~(uintptr_t)7;
+    const unsigned n = (unsigned)((addr + len - first + 7) / 8);
+    if (n > MAX_SHOWN || (writes && n > 1))
+        search_fail("touches more words at once than the engine can");
+    if (writes) {
+        (void)announce(OP_STORE, first, 8, __ATOMIC_RELAXED, from);
+        m->written = loc_for(first, 8);
+    } else {
+        settle();
+        read_words(first, n, from);
+    }
 }
 
 /** Reads the last, and stores behind it. */

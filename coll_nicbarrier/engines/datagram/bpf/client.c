@@ -18,6 +18,7 @@
 
 #include "coll_nicbarrier/engines/datagram/bpf/local.h"
 #include "common/support/clock.h"
+#include "common/support/pause.h"
 
 /** The service is asked again every millisecond while Ethernet addresses are looked up, this many
  *  times at most: the kernel repeats its own request, which may be lost, after a second. */
@@ -239,11 +240,12 @@ bool nicbarrier_bpf_client_take(nicbarrier_bpf_client_t *c, uint32_t k, uint64_t
 
 void nicbarrier_bpf_client_snapshot(const nicbarrier_bpf_client_t *c, nicbarrier_rule_t *rule)
 {
-    uint64_t before, after;
-    do {
-        before = __atomic_load_n(&c->page->version, __ATOMIC_ACQUIRE);
+    for (;; onic_pause()) {
+        const uint64_t before = __atomic_load_n(&c->page->version, __ATOMIC_ACQUIRE);
         *rule = c->page->rule;
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
-        after = __atomic_load_n(&c->page->version, __ATOMIC_RELAXED);
-    } while (before != after || before % 2 != 0);
+        const uint64_t after = __atomic_load_n(&c->page->version, __ATOMIC_RELAXED);
+        if (before == after && before % 2 == 0)
+            return;
+    }
 }
