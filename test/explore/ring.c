@@ -315,6 +315,62 @@ static void serve(void)
     }
 }
 
+/* Messages that wake nobody fill the queue of a receiver that sleeps, and one is behind them that
+ * is to wake it. */
+
+static void full_of_quiet_ones(void)
+{
+    open_sender();
+    onic_inbox_head_t *head = onic_inbox.segment.base;
+    atomic_store(&head->spare, 0);
+    each = 3;
+}
+
+static void send_quietly(void)
+{
+    static unsigned char bytes[LONG];
+    for (unsigned i = 0; i < each; i++) {
+        const unsigned header[2] = {1, i};
+        memcpy(bytes, header, sizeof(header));
+        while (!onic_outbox_put(&outbox[1], 3, bytes, sizeof(bytes), NULL, i + 1 == each))
+            explore_pause();
+    }
+}
+
+static void quiet_thread(unsigned me)
+{
+    if (me == 0)
+        serve();
+    else
+        send_quietly();
+}
+
+/* Two daemons have given two processes of a node the same number: one of them gets its queue. */
+
+static _Atomic unsigned nopen;
+
+static void same_number(void)
+{
+    one_sender();
+    process[1].my_local_rank = process[2].my_local_rank = 1;
+    each = 1;
+}
+
+static void same_number_thread(unsigned me)
+{
+    if (me == 0) {
+        serve();
+    } else if (onic_outbox_open(&outbox[me], &key, me, &page, &pipe_of_receiver)) {
+        atomic_fetch_add(&nopen, 1);
+        send_from(me);
+    }
+}
+
+static void one_has_sent(void)
+{
+    EXPLORE_ASSERT(nopen == 1 && got[1] + got[2] == 1);
+}
+
 static void inbox_thread(unsigned me)
 {
     if (me == 0)
@@ -335,6 +391,8 @@ static const explore_target_t targets[] = {
     {"ring-full", 2, full, ring_thread, ring_is_empty, 0, 0},
     {"ring-grows", 2, grows, ring_thread, ring_is_empty, 0, 0},
     {"ring-asleep", 2, open_sender, inbox_thread, inbox_is_empty, 0, 0},
+    {"ring-quiet", 2, full_of_quiet_ones, quiet_thread, inbox_is_empty, 1, 0},
+    {"ring-same-number", 3, same_number, same_number_thread, one_has_sent, 1, 0},
     {"ring-new-sender", 2, one_sender, inbox_thread, inbox_is_empty, 0, 0},
     {"ring-new-senders", 3, two_senders, inbox_thread, inbox_is_empty, 0, 0},
 };
