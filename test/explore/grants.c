@@ -404,22 +404,25 @@ static void end_work(void)
 
 static void done(void *arg, int status)
 {
-    bool *reported = arg;
-    (void)status;
-    if (*reported)
+    const onic_transfer_t *t = arg;
+    pair_t *p = now.pair;
+    while (&p->t[t->role] != t)
+        p++;
+    if (p->reported[t->role])
         fails("a transfer is reported twice");
-    *reported = true;
+    if (t->role == ONIC_SENDS && status == 0 && !onic_rma_left(t->rma))
+        fails("a sender is over before all that it sends has left");
+    p->reported[t->role] = true;
 }
 
 static onic_transfer_t *new_transfer(pair_t *p, onic_role_t role, bool has_end)
 {
     onic_transfer_t *t = &p->t[role];
-    *t = (onic_transfer_t){
-        .role = role,
-        .has_end = has_end,
-        .carrier = &onic_carrier_rma,
-        .peer = &now.peer[p->asker][role == ONIC_SENDS ? UP : DOWN],
-        .end = {.len = (uint64_t)length * BUFFER, .done = done, .arg = &p->reported[role]}};
+    *t = (onic_transfer_t){.role = role,
+                           .has_end = has_end,
+                           .carrier = &onic_carrier_rma,
+                           .peer = &now.peer[p->asker][role == ONIC_SENDS ? UP : DOWN],
+                           .end = {.len = (uint64_t)length * BUFFER, .done = done, .arg = t}};
     p->open[role] = true;
     return t;
 }
