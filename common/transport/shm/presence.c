@@ -11,7 +11,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-
 /** Between two marks, of the processor's counter: a microsecond at most. Reading the kernel's clock
  *  may take longer than all else in a progress that finds nothing (kvm-clock: 27 of 50 ns). */
 #define MARK_COUNTS 1024
