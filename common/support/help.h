@@ -34,4 +34,3 @@ ONIC_EXPORT void onic_help(const char *file, const char *topic, ...);
 
 /** The same, each time. */
 ONIC_EXPORT void onic_help_each(const char *file, const char *topic, ...);
-

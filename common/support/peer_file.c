@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-
 onic_file_key_t onic_file_offer(int fd)
 {
     struct stat st;
