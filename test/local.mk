@@ -543,7 +543,6 @@ mpi_programs = \
 	test/mpi/nic_places \
 	test/mpi/soft_roce \
 	test/mpi/spawn \
-	test/mpi/spawn_loop \
 	test/mpi/tcp_segment \
 	test/mpi/threads \
 	test/mpi/threads_funneled \

@@ -44,16 +44,6 @@ static int progress(void)
     return n > 0 ? n : -1;
 }
 
-/** onic_transport_forget_fn_t. */
-static bool forget_peer(onic_peer_t *peer, bool left)
-{
-    if (left && (onic_transfers_name(peer) || onic_rma_knows(peer)))
-        return false;
-    if (left)
-        onic_node_forget(peer);
-    return true;
-}
-
 /** Bytes of this process's receive pool; 0: none. */
 static size_t rx_pool_bytes(const onic_pipeline_config_t *config)
 {
@@ -90,9 +80,9 @@ static void open_first(const onic_pipeline_config_t *config)
     onic_transport_lock();
     is_open = true;
     onic_transport_unlock();
-    onic_transport_set_fns(ONIC_AM_PIPELINE, &(onic_transport_fns_t){.am = onic_rma_on_message,
-                                                                     .work[ONIC_LOCKED] = progress,
-                                                                     .forget = forget_peer});
+    onic_transport_set_fns(
+        ONIC_AM_PIPELINE,
+        &(onic_transport_fns_t){.am = onic_rma_on_message, .work[ONIC_LOCKED] = progress});
 }
 
 static void close_last(void)

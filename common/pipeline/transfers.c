@@ -61,14 +61,6 @@ void onic_transfer_begun(onic_transfer_t *t, onic_pipeline_end_t *end)
     onic_transport_ask(ONIC_AM_PIPELINE, ONIC_LOCKED);
 }
 
-bool onic_transfers_name(const onic_peer_t *peer)
-{
-    const onic_transfer_t *t = TAILQ_FIRST(&transfers);
-    while (t != NULL && t->peer != peer)
-        t = TAILQ_NEXT(t, list);
-    return t != NULL;
-}
-
 static void count(const onic_transfer_t *t)
 {
     onic_pipeline_counters_t *n = &onic_pipeline_counters;

@@ -21,5 +21,3 @@ void onic_transfer_begun(onic_transfer_t *t, onic_pipeline_end_t *end);
 int onic_transfers_progress(void);
 /** Ends all transfers with an error, reports them, and frees them. */
 void onic_transfers_end(void);
-/** True if a transfer with that peer is running. */
-bool onic_transfers_name(const onic_peer_t *peer);

@@ -57,7 +57,7 @@ static onic_peer_t *look_up(uint64_t name, int *rc_p)
     *rc_p = OMPI_ERR_NOT_FOUND;
     if (bytes != NULL && onic_address_read(bytes, len, &a)) {
         onic_transport_lock();
-        peer = onic_learn_peer(bytes, len) != NULL ? onic_peer_take(name) : NULL;
+        peer = onic_learn_peer(bytes, len);
         onic_transport_unlock();
         *rc_p = peer != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
     }
@@ -68,7 +68,7 @@ static onic_peer_t *look_up(uint64_t name, int *rc_p)
 onic_peer_t *onic_transport_get_peer(uint64_t name, int *rc_p)
 {
     onic_transport_lock();
-    onic_peer_t *peer = onic_peer_take(name);
+    onic_peer_t *peer = onic_peer_named(name);
     onic_transport_unlock();
     *rc_p = OMPI_SUCCESS;
     return peer != NULL ? peer : look_up(name, rc_p);

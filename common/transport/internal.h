@@ -59,7 +59,6 @@ typedef struct onic_transport {
     uint64_t window;         /**< credit of each process of the job (row/credit.h) */
     bool shares_memory;      /**< the list of transports allows shared memory */
     opal_hash_table_t peers; /**< by onic_name; onic_peer_t */
-    unsigned foreign;        /**< peers of other jobs */
     onic_peer_t *self;
     atomic_uint losses; /**< connections lost so far, in this transport and before; set with the
                            lock held, read without it */
@@ -131,10 +130,6 @@ int onic_peers_start(void);
 onic_peer_t *onic_learn_peer(const void *bytes, size_t len);
 /** True if there is a record of that name, or an address to make one from. */
 bool onic_peer_is_known(uint64_t name);
-/** Removes a process of another job from the table; the caller owns the record then. */
-void onic_peer_remove(onic_peer_t *peer);
-/** Frees a record. No row may use it any more. */
-void onic_peer_free(onic_peer_t *peer);
 /** From now on addresses are looked up in that table, too; takes over the segment. False without
  *  memory. Lock not held. */
 bool onic_table_add(const onic_segment_t *segment);
@@ -160,7 +155,3 @@ static inline void onic_server_look_after(void)
     if (atomic_load(&onic_transport.server.sleep) != ONIC_SERVER_LOOKS)
         onic_server_wake();
 }
-
-/* forget.c */
-/** Frees what is left after the rows have stopped. */
-void onic_forget_stop(void);

@@ -40,12 +40,6 @@ static int connect_self(onic_peer_t *peer)
     return OMPI_SUCCESS;
 }
 
-static bool disconnect(onic_peer_t *peer)
-{
-    (void)peer;
-    return true;
-}
-
 static size_t message_max(onic_peer_t *peer, size_t wanted)
 {
     (void)peer, (void)wanted;
@@ -136,7 +130,6 @@ const onic_row_t onic_row_loop = {
     .stop = stop,
     .reaches = reaches,
     .connect = connect_self,
-    .disconnect = disconnect,
     .message_max = message_max,
     .send_now = send_now,
     .send = send,

@@ -106,18 +106,20 @@ bool onic_peer_lost(onic_peer_t *peer)
 
 /* ---- deaths -------------------------------------------------------------------------------- */
 
-/** The process of that name has ended, if it is still known. */
-static void note_death(uint64_t name)
+/** The process has ended. */
+static void note_death(onic_peer_t *peer)
 {
     onic_transport_lock();
-    onic_peer_t *peer = onic_peer_named(name);
-    if (peer != NULL && !atomic_load(&peer->died)) {
+    if (!atomic_load(&peer->died)) {
         peer->failed = peer->failed == OMPI_SUCCESS ? OMPI_ERR_UNREACH : peer->failed;
         atomic_store(&peer->died, true);
         if (!peer->foreign)
             atomic_store(&onic_transport.job_is_broken, true);
         onic_transport_count_loss();
         onic_peer_gone(peer);
+        if (onic_transport.look_next == peer)
+            onic_transport.look_next = LIST_NEXT(peer, near);
+        LIST_REMOVE(peer, near);
     }
     onic_transport_unlock();
 }
@@ -130,30 +132,17 @@ bool onic_peer_is_dead(const onic_peer_t *peer)
 bool onic_peer_look(onic_peer_t *peer)
 {
     if (!onic_peer_has_died(peer) && onic_peer_is_dead(peer))
-        note_death(peer->name);
+        note_death(peer);
     return onic_peer_has_died(peer);
-}
-
-/** The process to look at next; false where there is none. */
-static bool next_near(uint64_t *name_p, onic_life_t *life_p)
-{
-    onic_transport_lock();
-    onic_peer_t *peer = onic_transport.look_next != NULL ? onic_transport.look_next
-                                                         : LIST_FIRST(&onic_transport.near);
-    if (peer != NULL) {
-        onic_transport.look_next = LIST_NEXT(peer, near);
-        *name_p = peer->name;
-        *life_p = peer->cma_id.life;
-    }
-    onic_transport_unlock();
-    return peer != NULL;
 }
 
 void onic_transport_look_for_dead(void)
 {
-    uint64_t name;
-    onic_life_t life;
-    /* The record itself may be forgotten meanwhile. */
-    if (next_near(&name, &life) && onic_life_is_dead(&life))
-        note_death(name);
+    onic_transport_lock();
+    onic_peer_t *peer = onic_transport.look_next != NULL ? onic_transport.look_next
+                                                         : LIST_FIRST(&onic_transport.near);
+    onic_transport.look_next = peer != NULL ? LIST_NEXT(peer, near) : NULL;
+    onic_transport_unlock();
+    if (peer != NULL)
+        (void)onic_peer_look(peer);
 }

@@ -48,8 +48,7 @@ ONIC_EXPORT int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *he
 /* ---- receiving ----------------------------------------------------------------------------- */
 
 /** Handler of an active message. Header and data live only until it returns. `from`: the sender,
- *  where the message names it, else NULL; it stays until the component lets go of it
- *  (onic_transport_forget_fn_t). `rndv` is NULL for data that has arrived; otherwise `data` is, and
+ *  where the message names it, else NULL. `rndv` is NULL for data that has arrived; otherwise `data` is, and
  * the payload is refused unless the handler calls onic_rndv_recv: the sender's send completes with
  *  success. What comes while there is no handler is dropped. */
 typedef void (*onic_am_fn_t)(onic_peer_t *from, const void *header, size_t header_len,

@@ -196,7 +196,6 @@ static void stop_transport(void)
     /* What was to be sent has been flushed before the caller's fence. */
     stop_rows(last_row());
     onic_requests_stop();
-    onic_forget_stop();
     onic_peers_stop();
     onic_here_stop();
     onic_transport_unlock();

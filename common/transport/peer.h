@@ -25,20 +25,16 @@ static inline uint64_t onic_name(uint32_t job, uint32_t number)
 }
 
 /** The peer of that name, of this job or of one that it is connected with; where it is not known
- *  yet, what it has published is fetched (onic_transport_config_t's publish). A reference, given
- * back by onic_peer_give. MPI thread, lock not held; never in a handler. NULL and an OMPI error:
+ *  yet, what it has published is fetched (onic_transport_config_t's publish). It stays until the
+ * transport is closed. MPI thread, lock not held; never in a handler. NULL and an OMPI error:
  *  OMPI_ERR_NOT_FOUND where it has published nothing that this version understands. */
 ONIC_EXPORT onic_peer_t *onic_transport_get_peer(uint64_t name, int *rc_p);
 
 /** The name of a communicator's member. MPI threads. */
 ONIC_EXPORT uint64_t onic_rank_name(struct ompi_communicator_t *comm, int rank);
 
-/** The peer of that name if it is known, else NULL; no reference is taken. Handlers may ask. */
+/** The peer of that name if it is known, else NULL. Handlers may ask. */
 ONIC_EXPORT onic_peer_t *onic_peer_named(uint64_t name);
-
-/** The same with a reference, and how that is given back. */
-ONIC_EXPORT onic_peer_t *onic_peer_take(uint64_t name);
-ONIC_EXPORT void onic_peer_give(onic_peer_t *peer);
 
 ONIC_EXPORT uint64_t onic_peer_name(const onic_peer_t *peer);
 
@@ -66,16 +62,6 @@ ONIC_EXPORT size_t onic_address_record(void *bytes, size_t cap);
  *  may differ between ranks. MPI thread, lock not held. */
 ONIC_EXPORT int onic_transport_keep(struct ompi_communicator_t *comm, struct onic_node *node,
                                     const void *records, const int32_t *lens, size_t stride);
-
-/** How a component forgets a process of another job, to which there is no reference. `left` false:
- *  returns true if none of its communicators or windows names the process. `left` true: the process
- *  has ended; frees what the component keeps for the peer, and returns false while something is
- *  under way. The lock is held, by an MPI thread. */
-typedef bool (*onic_transport_forget_fn_t)(onic_peer_t *peer, bool left);
-
-/** Forgets processes of other jobs that have left and that no component names. To be called where a
- *  communicator with other jobs is made or freed. MPI thread, lock not held. */
-ONIC_EXPORT void onic_transport_forget_left(void);
 
 /** True if the connection to the peer is lost, or none can be had. Prints so the first time. */
 ONIC_EXPORT bool onic_peer_lost(onic_peer_t *peer);

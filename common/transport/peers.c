@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The processes that this one has to do with: a record of each, found by name. It stays even
- *  without a reference to it, unless the process is of another job and has left (forget.c). */
+/** @file The processes that this one has to do with: a record of each, found by name. It stays
+ *  until the transport is closed. */
 #include "common/transport/internal.h"
 
 #include <stdlib.h>
@@ -117,7 +117,6 @@ static onic_peer_t *add_peer(const onic_address_t *a)
     }
     if (peer->self)
         onic_transport.self = peer;
-    onic_transport.foreign += peer->foreign;
     watch(peer);
     return peer;
 }
@@ -137,19 +136,6 @@ bool onic_peer_is_known(uint64_t name)
 {
     size_t len;
     return find_peer(name) != NULL || find_in_tables(name, &len) != NULL;
-}
-
-onic_peer_t *onic_peer_take(uint64_t name)
-{
-    onic_peer_t *peer = onic_peer_named(name);
-    if (peer != NULL)
-        peer->refs++;
-    return peer;
-}
-
-void onic_peer_give(onic_peer_t *peer)
-{
-    peer->refs--;
 }
 
 void **onic_peer_slot(onic_peer_t *peer, unsigned am_id)
@@ -205,7 +191,6 @@ int onic_peers_start(void)
 {
     OBJ_CONSTRUCT(&onic_transport.peers, opal_hash_table_t);
     onic_transport.self = NULL;
-    onic_transport.foreign = 0;
     const onic_address_t mine = my_address();
     if (opal_hash_table_init(&onic_transport.peers, 64) != OPAL_SUCCESS ||
         add_peer(&mine) == NULL) {
@@ -215,17 +200,7 @@ int onic_peers_start(void)
     return OMPI_SUCCESS;
 }
 
-void onic_peer_remove(onic_peer_t *peer)
-{
-    (void)opal_hash_table_remove_value_uint64(&onic_transport.peers, peer->name);
-    onic_transport.foreign--;
-    if (onic_transport.look_next == peer)
-        onic_transport.look_next = LIST_NEXT(peer, near);
-    if (peer->watched)
-        LIST_REMOVE(peer, near);
-}
-
-void onic_peer_free(onic_peer_t *peer)
+static void free_peer(onic_peer_t *peer)
 {
     for (const onic_row_t *const *row = onic_rows; *row != NULL; row++)
         if ((*row)->free_peer != NULL)
@@ -239,7 +214,7 @@ void onic_peers_stop(void)
     onic_peer_t *peer;
     OPAL_HASH_TABLE_FOREACH(name, uint64, peer, &onic_transport.peers)
     {
-        onic_peer_free(peer);
+        free_peer(peer);
     }
     for (onic_table_t *t; (t = onic_transport.tables) != NULL;) {
         onic_transport.tables = t->next;
@@ -249,6 +224,5 @@ void onic_peers_stop(void)
     OBJ_DESTRUCT(&onic_transport.peers);
     onic_transport.self = onic_transport.look_next = NULL;
     LIST_INIT(&onic_transport.near);
-    onic_transport.foreign = 0;
     atomic_store(&onic_transport.job_is_broken, false);
 }

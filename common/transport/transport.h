@@ -136,7 +136,6 @@ ONIC_EXPORT void onic_transport_ask(unsigned am_id, onic_place_t place);
 typedef struct onic_transport_fns {
     onic_am_fn_t am;
     onic_work_fn_t work[ONIC_PLACES];
-    onic_transport_forget_fn_t forget;
 } onic_transport_fns_t;
 
 /** Sets these functions in place of the former ones. The lock must not be held. */

@@ -223,8 +223,7 @@ static int open_wire_once(void)
     onic_transport_set_fns(ONIC_AM_OSC,
                            &(onic_transport_fns_t){.am = nicstride_am,
                                                    .work[ONIC_LOCKED] = nicstride_work_locked,
-                                                   .work[ONIC_MPI] = nicstride_requests_complete,
-                                                   .forget = nicstride_process_forget});
+                                                   .work[ONIC_MPI] = nicstride_requests_complete});
     return opal_progress_register_lp(nicstride_look_after_peers);
 }
 

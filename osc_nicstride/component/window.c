@@ -247,7 +247,7 @@ static int take_near(nicstride_module_t *m)
         return OMPI_ERR_OUT_OF_RESOURCE;
     onic_transport_lock();
     for (int i = 0; i < m->node.n && rc == OMPI_SUCCESS; i++) {
-        m->near[i] = onic_peer_take(onic_rank_name(m->comm, m->node.ranks[i]));
+        m->near[i] = onic_peer_named(onic_rank_name(m->comm, m->node.ranks[i]));
         rc = m->near[i] != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
     }
     m->refers = rc == OMPI_SUCCESS;

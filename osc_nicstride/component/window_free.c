@@ -30,26 +30,13 @@ void nicstride_window_delist(nicstride_module_t *m)
     onic_transport_unlock();
 }
 
-/** Releases the window's references to processes. */
-static void give_peers(nicstride_module_t *m)
-{
-    onic_transport_lock();
-    for (int i = 0; m->refers && i < m->node.n; i++)
-        onic_peer_give(m->near[i]);
-    for (int i = 0; m->refers && i < m->size; i++)
-        if (m->peer[i] != NULL)
-            onic_peer_give(m->peer[i]->peer);
-    m->refers = false;
-    onic_transport_unlock();
-}
-
 void nicstride_window_destroy(nicstride_module_t *m)
 {
     for (unsigned i = 0; i < NICSTRIDE_METHODS_MAX; i++)
         if (nicstride_methods[i] != NULL && nicstride_methods[i]->free != NULL)
             nicstride_methods[i]->free(m);
-    give_peers(m);
     onic_transport_lock();
+    m->refers = false;
     nicstride_forget_accesses_locked(m);
     nicstride_withdraw_locked(m);
     nicstride_thin_used_locked(m, true);
@@ -77,8 +64,6 @@ void nicstride_window_destroy(nicstride_module_t *m)
         ompi_comm_free(&m->comm);
     OBJ_DESTRUCT(&m->lock);
     free(m);
-    /* Processes of another job with which the window was made may have left. */
-    onic_transport_forget_left();
 }
 
 /** Keeps a window that messages may still point at until the transport is closed. Its queued
@@ -91,8 +76,8 @@ static void orphan(nicstride_module_t *m)
         if (m->peer[i] != NULL)
             nicstride_queue_drop_locked(m->peer[i]);
     nicstride_thin_used_locked(m, true);
+    m->refers = false;
     onic_transport_unlock();
-    give_peers(m);
     ompi_comm_free(&m->comm);
     m->comm = NULL;
     m->next_orphan = nicstride_component.orphans;

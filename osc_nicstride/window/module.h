@@ -226,7 +226,7 @@ typedef struct nicstride_module {
     nicstride_ctl_parts_t ctl; /**< the layout of a control block (control.h) */
 
     onic_peer_t **near; /**< the processes of the node */
-    /** The window is made and holds references to these and to its peers' processes. */
+    /** The window is made, and knows these. */
     bool refers;
     nicstride_peer_t **peer; /**< per rank; NULL until needed; set under the transport lock */
     bool wants_server;
@@ -341,9 +341,6 @@ static inline bool nicstride_is_active(const nicstride_module_t *m)
 
     return access == NICSTRIDE_ACCESS_FENCE || access == NICSTRIDE_ACCESS_PSCW;
 }
-
-/** onic_transport_forget_fn_t. */
-bool nicstride_process_forget(onic_peer_t *peer, bool left);
 
 /** Frees all processes, when MPI ends. */
 void nicstride_processes_fini(void);

@@ -40,21 +40,6 @@ static void free_process(nicstride_process_t *p)
     free(p);
 }
 
-bool nicstride_process_forget(onic_peer_t *peer, bool left)
-{
-    void **slot = onic_peer_slot(peer, ONIC_AM_OSC);
-    nicstride_process_t *p = *slot;
-
-    if (!left || p == NULL)
-        return true;
-    /* A window that was forgotten at the end may still have peers. */
-    if (!LIST_EMPTY(&p->peers))
-        return false;
-    *slot = NULL;
-    free_process(p);
-    return true;
-}
-
 void nicstride_processes_fini(void)
 {
     while (!LIST_EMPTY(&processes))
@@ -92,11 +77,9 @@ nicstride_peer_t *nicstride_peer_make_locked(nicstride_module_t *m, int rank)
 {
     const nicstride_rank_info_t *its = nicstride_info(m, rank);
     nicstride_peer_t *p = calloc(1, sizeof(*p));
-    onic_peer_t *peer = p != NULL ? onic_peer_take(name_of(m, rank)) : NULL;
+    onic_peer_t *peer = p != NULL ? onic_peer_named(name_of(m, rank)) : NULL;
     nicstride_process_t *process = peer != NULL ? process_of(peer) : NULL;
     if (process == NULL) {
-        if (peer != NULL)
-            onic_peer_give(peer);
         free(p);
         return NULL;
     }

@@ -86,7 +86,6 @@ int superpipe_add_comm(ompi_communicator_t *comm)
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
     c->comm = comm;
-    c->foreign = superpipe_is_foreign(comm);
     onic_transport_lock();
     if (superpipe_comms_add(&superpipe.comms, &c->match) != 0) {
         onic_transport_unlock();
@@ -96,8 +95,6 @@ int superpipe_add_comm(ompi_communicator_t *comm)
     comm->c_pml_comm = (struct mca_pml_comm_t *)c;
     superpipe_unpark_locked(c);
     onic_transport_unlock();
-    if (c->foreign)
-        onic_transport_forget_left();
     return OMPI_SUCCESS;
 }
 
@@ -120,8 +117,6 @@ int superpipe_del_comm(ompi_communicator_t *comm)
     while ((m = superpipe_comm_discard(&c->match)) != NULL)
         superpipe_discard_locked((superpipe_unexpected_t *)m);
     onic_transport_unlock();
-    if (c->foreign)
-        onic_transport_forget_left();
     free_channel(c);
     return OMPI_SUCCESS;
 }

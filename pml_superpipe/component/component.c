@@ -309,8 +309,7 @@ static mca_pml_base_module_t *component_init(int *priority, bool progress_thread
     onic_transport_set_fns(ONIC_AM_PML,
                            &(onic_transport_fns_t){.am = superpipe_arrived,
                                                    .work[ONIC_LOCKED] = superpipe_stream_locked,
-                                                   .work[ONIC_MPI] = superpipe_complete_all,
-                                                   .forget = superpipe_forget});
+                                                   .work[ONIC_MPI] = superpipe_complete_all});
     onic_transport_set_fns(ONIC_AM_SHORT, &(onic_transport_fns_t){.am = superpipe_short_arrived});
     *priority = PRIORITY;
     return &module;

@@ -61,8 +61,6 @@ superpipe_peer_t *superpipe_peer_find(ompi_communicator_t *comm, int rank, int *
             return NULL;
         onic_transport_lock();
         p = superpipe_peer_locked(peer);
-        /* The peer stays as long as a communicator names it; see superpipe_forget. */
-        onic_peer_give(peer);
         onic_transport_unlock();
         if (p == NULL) {
             *rc_p = OMPI_ERR_OUT_OF_RESOURCE;

@@ -304,12 +304,6 @@ void superpipe_drain(void);
  *  pml_progress. */
 int superpipe_look(void);
 
-/** True if the group that a communicator sends to has a process of another job. */
-bool superpipe_is_foreign(const ompi_communicator_t *comm);
-
-/** onic_transport_forget_fn_t: frees what is kept for a process of another job that has left. */
-bool superpipe_forget(onic_peer_t *peer, bool left);
-
 /* ---- dispatch.c ------------------------------------------------------------------------------ */
 
 /** The handler of messages that carry the sender's name: onic_am_fn_t. */

@@ -69,7 +69,6 @@ typedef struct superpipe_channel {
     ompi_communicator_t *comm;
     superpipe_peer_t **peer; /**< by rank; NULL: not looked up yet */
     unsigned losses;         /**< of lost processes; atomic */
-    bool foreign;            /**< it has processes of other jobs */
 } superpipe_channel_t;
 
 /** A request. Fields that every message uses are adjacent: programs have many requests, and caches

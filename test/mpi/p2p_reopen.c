@@ -127,10 +127,8 @@ static void run(int round, bool kept)
     TL_MPI(MPI_Comm_free(&comm));
     MPI_Barrier(MPI_COMM_WORLD);
     TL_CHECK(component->pmlm_finalize() == OMPI_SUCCESS, "the component cannot be closed");
-    if (kept) {
+    if (kept)
         check_slots(peers);
-        peers_put(peers, tl_size());
-    }
     free(peers);
     MPI_Barrier(MPI_COMM_WORLD);
 }

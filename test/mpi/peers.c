@@ -34,20 +34,10 @@ int peers_get(MPI_Comm comm, onic_peer_t **peers)
         rc = exchange(comm, rank, n, (size_t)-facts[1]);
     onic_transport_lock();
     for (int i = 0; i < n && rc == 0; i++) {
-        peers[i] = onic_peer_take(onic_rank_name(comm, i));
+        peers[i] = onic_peer_named(onic_rank_name(comm, i));
         rc = peers[i] != NULL ? 0 : -1;
     }
     onic_transport_unlock();
     TL_MPI(MPI_Allreduce(MPI_IN_PLACE, &rc, 1, MPI_INT, MPI_MIN, comm));
     return rc;
-}
-
-void peers_put(onic_peer_t **peers, int n)
-{
-    onic_transport_lock();
-    for (int i = 0; i < n; i++) {
-        onic_peer_give(peers[i]);
-        peers[i] = NULL;
-    }
-    onic_transport_unlock();
 }

@@ -177,7 +177,6 @@ int main(int argc, char **argv)
     onic_transport_set_fns(ONIC_AM_COLL, &(onic_transport_fns_t){.am = move_handle});
     TL_CHECK(peers_get(MPI_COMM_WORLD, peers) == 0, "no peers");
     run_tests();
-    peers_put(peers, tl_size());
     onic_transport_flush();
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
     onic_transport_close();

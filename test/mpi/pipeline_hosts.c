@@ -193,7 +193,6 @@ int main(int argc, char **argv)
     onic_transport_set_fns(ONIC_AM_COLL, &(onic_transport_fns_t){.am = move_handle});
     test_all();
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
-    peers_put(moves.peers, tl_size());
     onic_transport_flush();
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
     onic_transport_close();

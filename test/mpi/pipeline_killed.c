@@ -190,7 +190,6 @@ int main(int argc, char **argv)
     long failed = tl_failed();
     TL_MPI(MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_LONG, MPI_SUM, living));
     onic_pipeline_close();
-    peers_put(moves.peers, tl_size());
     onic_transport_flush();
     TL_MPI(MPI_Barrier(living));
     onic_transport_close();

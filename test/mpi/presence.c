@@ -279,7 +279,6 @@ int main(int argc, char **argv)
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));
     onic_transport_want_server(false);
     TL_MPI(MPI_Win_free(&win));
-    peers_put(peers, tl_size());
     free(peers);
     onic_transport_flush();
     TL_MPI(MPI_Barrier(MPI_COMM_WORLD));

@@ -116,8 +116,6 @@ void onic_rma_close(void);
 /** Called by the transport, for the pipeline's messages. */
 void onic_rma_on_message(onic_peer_t *from, const void *header, size_t len, const void *data,
                          size_t data_len, onic_rndv_t *rndv);
-/** True if there is a record of this peer. Called with the transport lock. */
-bool onic_rma_knows(const onic_peer_t *peer);
 
 /** The address of a buffer of the receive pool. */
 static inline char *onic_rma_rx_buffer(unsigned buffer)

@@ -34,11 +34,6 @@ static onic_rma_peer_t *find_record(const onic_peer_t *peer)
     return p;
 }
 
-bool onic_rma_knows(const onic_peer_t *peer)
-{
-    return find_record(peer) != NULL;
-}
-
 static onic_rma_peer_t *record_of(onic_peer_t *peer)
 {
     onic_rma_peer_t *p = find_record(peer);

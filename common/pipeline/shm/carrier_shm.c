@@ -50,21 +50,6 @@ static void *reach(onic_peer_t *peer)
     return onic_node_reach(peer);
 }
 
-void onic_node_forget(onic_peer_t *peer)
-{
-    onic_node_peer_t **at = &onic_node_state.peers;
-    while (*at != NULL && (*at)->peer != peer)
-        at = &(*at)->next;
-    onic_node_peer_t *p = *at;
-    if (p != NULL) {
-        *at = p->next;
-        *onic_peer_slot(peer, ONIC_AM_PIPELINE) = NULL;
-        if (p->reached)
-            onic_rx_pool_unmap(&p->rx_pool);
-        free(p);
-    }
-}
-
 /* ---- opening and closing --------------------------------------------------------------------- */
 
 void onic_node_open(size_t bytes, size_t buffer, const onic_schedule_choice_t *schedule)
@@ -83,8 +68,13 @@ void onic_node_withdraw(void)
 
 void onic_node_forget_all(void)
 {
-    while (onic_node_state.peers != NULL)
-        onic_node_forget(onic_node_state.peers->peer);
+    for (onic_node_peer_t *p; (p = onic_node_state.peers) != NULL;) {
+        onic_node_state.peers = p->next;
+        *onic_peer_slot(p->peer, ONIC_AM_PIPELINE) = NULL;
+        if (p->reached)
+            onic_rx_pool_unmap(&p->rx_pool);
+        free(p);
+    }
 }
 
 void onic_node_close(void)

@@ -43,7 +43,5 @@ void onic_node_close(void);
 /** A peer's record if its receive pool is mapped here; tries to map it at first. The transport lock
  *  is held. */
 ONIC_EXPORT onic_node_peer_t *onic_node_reach(onic_peer_t *peer);
-/** Frees the record of a peer that no transfer uses. The transport lock is held. */
-void onic_node_forget(onic_peer_t *peer);
 /** Frees all records, after the last transfer. */
 void onic_node_forget_all(void);

@@ -117,14 +117,6 @@ void onic_requests_abandon(void)
             abandon(r);
 }
 
-bool onic_requests_name(const onic_peer_t *peer)
-{
-    const onic_request_t *r = TAILQ_FIRST(&onic_requests.used);
-    while (r != NULL && r->peer != peer)
-        r = TAILQ_NEXT(r, use);
-    return r != NULL;
-}
-
 void onic_requests_start(void)
 {
     STAILQ_INIT(&onic_requests.done);

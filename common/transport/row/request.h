@@ -84,6 +84,3 @@ int onic_requests_progress(void);
 
 /** Ends what is under way with processes that are gone, once no message of theirs is left. */
 void onic_requests_abandon(void);
-
-/** True if a request under way names the peer. */
-bool onic_requests_name(const onic_peer_t *peer);

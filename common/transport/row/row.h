@@ -46,10 +46,8 @@ struct onic_peer {
     bool watched;           /**< its death can be seen; see loss.c */
     bool gone;              /**< nothing comes from it nor gets there; see onic_peer_gone */
     atomic_bool died;       /**< it was seen dead; set with the lock held, read without it */
-    unsigned refs;          /**< given back by onic_peer_give; the record itself stays */
     onic_account_t account; /**< credit, both ways */
     LIST_ENTRY(onic_peer) near;
-    onic_peer_t *next_left; /**< see forget.c */
     void *slot[ONIC_AM_COUNT];
     onic_cma_id_t cma_id;
     onic_segment_key_t queues;
@@ -104,11 +102,7 @@ struct onic_row {
     /** Connects the peer, unless it is connected. OMPI_SUCCESS, or an error with peer->why set;
      *  prints nothing. */
     int (*connect)(onic_peer_t *peer);
-    /** Closes the connection, which is not needed any more. True when it is closed; called again
-     *  until then. */
-    bool (*disconnect)(onic_peer_t *peer);
-    /** Frees what the row keeps in a record that is about to be freed, after `disconnect` or
-     *  `stop`. */
+    /** Frees what the row keeps in a record that is about to be freed, after `stop`. */
     void (*free_peer)(onic_peer_t *peer);
 
     /* ---- messages; to a peer that is connected ---- */

@@ -227,12 +227,6 @@ static void stop(void)
     onic_inbox_close();
 }
 
-static bool disconnect(onic_peer_t *peer)
-{
-    (void)peer; /* of this job: none is forgotten */
-    return true;
-}
-
 const onic_row_t onic_row_shm = {
     .name = "shm",
     .start = start,
@@ -240,7 +234,6 @@ const onic_row_t onic_row_shm = {
     .describe = describe,
     .reaches = reaches,
     .connect = connect_ring,
-    .disconnect = disconnect,
     .free_peer = onic_peer_close_files,
     .message_max = message_max,
     .send_now = send_now,

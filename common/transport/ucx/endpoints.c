@@ -83,8 +83,7 @@ static ucs_status_t create_ep(onic_peer_t *peer, ucp_err_handling_mode_t err_mod
 }
 
 /** Between processes of a job without UCX's handling of errors, which not all transports have.
- *  Processes of other jobs come and go, and only with it does UCX give back what it
- *  has for one of them. Both sides must have it. */
+ *  Processes of other jobs come and go, and only with it is that no error. Both sides must have it. */
 static ucs_status_t make_ep(onic_peer_t *peer, ucp_ep_h *ep_p)
 {
     ucs_status_t status = UCS_ERR_UNREACHABLE;
@@ -110,37 +109,6 @@ int onic_ucx_connect(onic_peer_t *peer)
     peer->ucx = u;
     atomic_fetch_add_explicit(&onic_ucx_state.neps, 1, memory_order_relaxed);
     return OMPI_SUCCESS;
-}
-
-/** Closes an endpoint. Where UCX cannot do so by force the endpoint may last as long as the worker.
- */
-static void close_ep(onic_ucx_peer_t *u)
-{
-    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
-                                 .flags = UCP_EP_CLOSE_FLAG_FORCE};
-    ucs_status_ptr_t answer = ucp_ep_close_nbx(u->ep, &param);
-    if (UCS_PTR_IS_ERR(answer)) {
-        param.op_attr_mask = 0;
-        answer = ucp_ep_close_nbx(u->ep, &param);
-    }
-    u->closed = true;
-    u->close = UCS_PTR_IS_PTR(answer) ? answer : NULL;
-    atomic_fetch_sub_explicit(&onic_ucx_state.neps, 1, memory_order_relaxed);
-}
-
-bool onic_ucx_disconnect(onic_peer_t *peer)
-{
-    onic_ucx_peer_t *u = peer->ucx;
-    if (u == NULL)
-        return true;
-    if (!u->closed)
-        close_ep(u);
-    if (u->close != NULL && ucp_request_check_status(u->close) == UCS_INPROGRESS)
-        return false;
-    if (u->close != NULL)
-        ucp_request_free(u->close);
-    u->close = NULL;
-    return true;
 }
 
 void onic_ucx_free_peer(onic_peer_t *peer)

@@ -23,8 +23,6 @@ typedef struct onic_ucx_peer {
     bool copies;          /**< its transport copies what it cannot send at once */
     bool follows;         /**< an empty message goes behind `held` */
     onic_request_t *held; /**< the last message, which UCX has taken but may still hold */
-    bool closed;          /**< it is closed, or is being closed while there is a request: */
-    void *close;
 } onic_ucx_peer_t;
 
 typedef struct onic_ucx_state {
@@ -38,7 +36,8 @@ typedef struct onic_ucx_state {
     size_t shm_seg_size;
     ucp_datatype_t gather_dt;
     void *flush;      /**< UCX's request of a flush of all interfaces; NULL: none is under way */
-    bool closes;      /**< endpoints to other jobs can be closed at any time */
+    bool closes;      /**< the other side of an endpoint may end at any time, where it is of another
+                         job */
     bool puts;        /**< the context was made for puts, too */
     atomic_uint neps; /**< endpoints that were made; set with the lock held, read without it */
 } onic_ucx_state_t;
@@ -61,7 +60,6 @@ size_t onic_ucx_frag_max(const char *transport);
 /* endpoints.c */
 /** Makes the endpoint of a peer if there is none; as onic_row_t's. */
 int onic_ucx_connect(onic_peer_t *peer);
-bool onic_ucx_disconnect(onic_peer_t *peer);
 void onic_ucx_free_peer(onic_peer_t *peer);
 size_t onic_ucx_message_max(onic_peer_t *peer, size_t wanted);
 bool onic_ucx_by_rdma(onic_peer_t *peer);

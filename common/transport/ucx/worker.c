@@ -243,7 +243,6 @@ const onic_row_t onic_row_ucx = {
     .describe = describe,
     .reaches = reaches,
     .connect = onic_ucx_connect,
-    .disconnect = onic_ucx_disconnect,
     .free_peer = onic_ucx_free_peer,
     .message_max = onic_ucx_message_max,
     .send_now = onic_ucx_send_now,
