@@ -12,4 +12,3 @@
 /** Collective, with the transport open: makes known the addresses of all ranks where some rank
  * lacks one, and fills in the peer of each. 0, or an error of Open MPI. */
 int peers_get(MPI_Comm comm, onic_peer_t **peers);
-

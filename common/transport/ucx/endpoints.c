@@ -83,7 +83,8 @@ static ucs_status_t create_ep(onic_peer_t *peer, ucp_err_handling_mode_t err_mod
 }
 
 /** Between processes of a job without UCX's handling of errors, which not all transports have.
- *  Processes of other jobs come and go, and only with it is that no error. Both sides must have it. */
+ *  Processes of other jobs come and go, and only with it is that no error. Both sides must have it.
+ */
 static ucs_status_t make_ep(onic_peer_t *peer, ucp_ep_h *ep_p)
 {
     ucs_status_t status = UCS_ERR_UNREACHABLE;
