@@ -394,7 +394,6 @@ AM_DEFAULT_SOURCE_EXT = .c
 LDADD = $(keep_loaded) test/mpi/libtestlib.a $(OMPI_LDFLAGS) $(OMPI_LIBS) -lm
 
 mpi_programs = \
-	test/mpi/accumulate_busy \
 	test/mpi/accumulate_derived \
 	test/mpi/accumulate_ops \
 	test/mpi/accumulate_together \

@@ -11,7 +11,7 @@
 #include "test/mpi/testlib.h"
 
 /** Seconds: of a phase that takes one or two; and for the others to say where they are. */
-enum { PATIENCE = 120, OTHERS = 5 };
+enum { PATIENCE = 60, OTHERS = 5 };
 
 static const char *volatile current;
 
