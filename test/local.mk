@@ -481,7 +481,6 @@ mpi_programs = \
 	test/mpi/p2p_absent \
 	test/mpi/p2p_ahead \
 	test/mpi/p2p_bound \
-	test/mpi/p2p_queue \
 	test/mpi/p2p_callbacks \
 	test/mpi/p2p_callbacks_threads \
 	test/mpi/p2p_calls \
@@ -522,10 +521,8 @@ mpi_programs = \
 	test/mpi/pscw_lost \
 	test/mpi/put_get \
 	test/mpi/random_types \
-	test/mpi/reversed \
 	test/mpi/soak \
 	test/mpi/regressions \
-	test/mpi/regressions_finalize \
 	test/mpi/reports \
 	test/mpi/say \
 	test/mpi/sessions \
@@ -544,7 +541,6 @@ mpi_programs = \
 	test/mpi/spawn \
 	test/mpi/tcp_segment \
 	test/mpi/threads \
-	test/mpi/threads_funneled \
 	test/mpi/tool_orders \
 	test/mpi/unasked \
 	test/mpi/unchecked \
@@ -553,7 +549,6 @@ mpi_programs = \
 	test/mpi/windows_cost \
 	test/mpi/windows_differ \
 	test/mpi/windows_left \
-	test/mpi/windows_many \
 	test/mpi/transport \
 	test/mpi/transport_names
 EXTRA_PROGRAMS += $(mpi_programs)

@@ -7,8 +7,7 @@
 /* threads: multiple */
 /**
  * @file
- * Bugs that once were, one function for each, with what was wrong. Those that showed only when
- * MPI ends are in regressions_finalize.c.
+ * Bugs that once were, one function for each, with what was wrong.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memfd_create */
