@@ -13,7 +13,7 @@
 #include "osc_nicstride/protocol/peer_layout_cache.h"
 #include "test/unit/unit.h"
 
-enum { ORIGINS = 4, TYPES = 40, QUEUE = 4096, PIECE = 200, WAITING = 8 };
+enum { ORIGINS = 4, TYPES = 40, QUEUE = 4096, PIECE = 200 };
 
 /** A message on its way: a named slice, a name and what it means, or an answer. */
 typedef struct message {
@@ -34,18 +34,11 @@ typedef struct origin {
     onic_layout_t type[TYPES];
 } origin_t;
 
-/** A message of data that waits at the target. */
-typedef struct waiting {
-    nicstride_cached_layout_t *list;
-    message_t message;
-} waiting_t;
-
 typedef struct world {
     unit_random_t r;
     nicstride_layout_room_t room;
     origin_t *origin;
     uint64_t numbers;
-    waiting_t waiting[WAITING];
     unsigned long named, had, refused;
 } world_t;
 
@@ -205,28 +198,12 @@ static void check_data(message_t *m, const nicstride_cached_layout_t *list)
     onic_layout_fini(&m->means);
 }
 
-static void end_wait(world_t *w, waiting_t *v)
-{
-    if (v->list == NULL)
-        return;
-    check_data(&v->message, v->list);
-    nicstride_layout_release(&w->room, v->list);
-    v->list = NULL;
-}
-
-static void receive_name(world_t *w, origin_t *o, message_t *m)
+static void receive_name(origin_t *o, message_t *m)
 {
     nicstride_cached_layout_t *list = nicstride_layout_cached(&o->kept, m->layout);
-    waiting_t *v = &w->waiting[unit_below(&w->r, WAITING)];
 
     UNIT_CHECK(list != NULL);
-    if (!unit_once_in(&w->r, 4)) {
-        check_data(m, list);
-        return;
-    }
-    nicstride_layout_hold(list);
-    end_wait(w, v);
-    *v = (waiting_t){list, *m};
+    check_data(m, list);
 }
 
 static void receive(world_t *w, origin_t *o)
@@ -234,7 +211,7 @@ static void receive(world_t *w, origin_t *o)
     message_t *m = pop(&o->there);
 
     if (m != NULL && (m->msg.flags & NICSTRIDE_MSG_SLICE) == 0) {
-        receive_name(w, o, m);
+        receive_name(o, m);
     } else if (m != NULL) {
         const nicstride_layout_answer_t what =
             nicstride_layout_slice(&w->room, &o->kept, &m->msg, m->layout);
@@ -293,8 +270,6 @@ static void live(world_t *w, int steps)
     }
     for (int i = 0; i < ORIGINS; i++)
         leave(w, &w->origin[i]);
-    for (int i = 0; i < WAITING; i++)
-        end_wait(w, &w->waiting[i]);
     UNIT_CHECK(w->room.bytes == 0);
     for (int i = 0; i < ORIGINS; i++) {
         for (int t = 0; t < TYPES; t++)
