@@ -339,37 +339,6 @@ static int agree(nicstride_module_t *m, int rc, bool whole)
     return facts[3] != 0 ? OMPI_SUCCESS : find_nodes_again(m);
 }
 
-/** The number of neighbours on each side to which a process of the node connects at once. */
-#define NEIGHBOURS 2
-
-/** Connects a process with its neighbours, unless it is connected already, and maps the receive
- *  pools of those on its node. Otherwise this would take 1.3 of the 1.8 ms of the first long put of
- *  1 MiB. */
-static void connect_neighbours(nicstride_module_t *m)
-{
-    const int n = m->node.n, most = n - 1 < 2 * NEIGHBOURS ? n - 1 : 2 * NEIGHBOURS;
-
-    if (!sends_messages(m))
-        return;
-    onic_transport_lock();
-    for (int i = 1; i <= most; i++) {
-        const int away = i % 2 ? (i + 1) / 2 : n - i / 2;
-        onic_peer_t *near = m->near[(m->node.me + away) % n];
-
-        onic_peer_connect(near);
-        (void)onic_pipeline_reaches_locked(near);
-    }
-    /* Over a network, connect with those that every halo exchange in one dimension needs. */
-    for (int i = 0; i < 2; i++) {
-        onic_peer_t *next =
-            onic_peer_named(onic_rank_name(m->comm, (m->rank + (i ? m->size - 1 : 1)) % m->size));
-
-        if (next != NULL)
-            onic_peer_connect(next);
-    }
-    onic_transport_unlock();
-}
-
 /** Makes a window with at most three exchanges between all ranks, as programs make windows in
  *  loops. */
 static int make(nicstride_module_t *m, void **base, size_t size, onic_disp_unit_t disp_unit,
@@ -387,7 +356,6 @@ static int make(nicstride_module_t *m, void **base, size_t size, onic_disp_unit_
 
         rc = build(m, base, size, info, &all);
         if (rc == OMPI_SUCCESS) {
-            connect_neighbours(m);
             m->win->w_osc_module = &m->super;
             rc = nicstride_subscribe_info(m->win);
         }

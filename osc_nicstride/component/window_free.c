@@ -157,11 +157,13 @@ int nicstride_win_free(ompi_win_t *win)
 
         if (wrong != NULL)
             return nicstride_sync_error(m, "MPI_Win_free", wrong, -1);
-        /* The text of an earlier operation's error is printed here. The error is not returned: MPI
-         * would then keep the handle of a window that no longer exists. */
         (void)nicstride_flush_all_peers(m, NICSTRIDE_FLUSH_REMOTE);
-        nicstride_confirm_all(m);
         (void)nicstride_meet(m);
+        /* What targets have reported of earlier operations was sent before they came here. It is
+         * printed, and not returned: MPI would then keep the handle of a window that no longer
+         * exists. */
+        (void)onic_transport_progress();
+        (void)nicstride_flush_all_peers(m, NICSTRIDE_FLUSH_LOCAL);
     }
     if (m->wants_server)
         onic_transport_want_server(false);

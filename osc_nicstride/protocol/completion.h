@@ -77,17 +77,6 @@ static inline void nicstride_tx_ack(nicstride_tx_t *tx, uint64_t applied, int er
         __atomic_store_n(&tx->error, error, __ATOMIC_RELAXED);
 }
 
-/** True if the target has not yet acknowledged by itself that everything is applied, with an error
- *  if there was one. Then it must be asked once more, with the number in `*upto_p`. */
-static inline bool nicstride_tx_ask_again(nicstride_tx_t *tx, uint64_t *upto_p)
-{
-    if (tx->confirmed == tx->sent || tx->asked == tx->sent)
-        return false;
-    tx->asked = tx->sent;
-    *upto_p = tx->sent;
-    return true;
-}
-
 /** True if the next message may ask for its own acknowledgement. It may overtake others, so this is
  *  allowed only if the target has reported the outcome of all messages before it. */
 static inline bool nicstride_tx_may_ask(const nicstride_tx_t *tx)

@@ -78,43 +78,6 @@ void nicstride_note_applied(nicstride_peer_t *p)
     onic_transport_unlock();
 }
 
-static bool is_confirmed(void *arg)
-{
-    nicstride_peer_t *p = arg;
-
-    return p->flow.tx.confirmed == p->flow.tx.sent || nicstride_peer_failed_locked(p);
-}
-
-static void ask_again(nicstride_peer_t *p)
-{
-    uint64_t upto;
-
-    onic_transport_lock();
-    if (!p->failed && nicstride_tx_ask_again(&p->flow.tx, &upto))
-        nicstride_send_note_locked(p, NICSTRIDE_MSG_FLUSH, 0, upto);
-    onic_transport_unlock();
-}
-
-void nicstride_confirm_all(nicstride_module_t *m)
-{
-    /* Every target is asked before any is awaited. */
-    for (int i = 0; i < m->size; i++)
-        if (m->peer[i] != NULL)
-            ask_again(m->peer[i]);
-    for (int i = 0; i < m->size; i++) {
-        nicstride_peer_t *p = m->peer[i];
-        int error;
-
-        if (p == NULL)
-            continue;
-        nicstride_wait(p, NICSTRIDE_WAKE, is_confirmed, p);
-        error = nicstride_tx_take_error(&p->flow.tx);
-        if (error != 0)
-            (void)nicstride_error(m, "An earlier one-sided call", error, "target rank %d: %s", i,
-                                  nicstride_error_reason(error));
-    }
-}
-
 /* ---- target ---------------------------------------------------------------------------------- */
 
 /** The number of messages that a process had sent here in all when it last closed an epoch. */

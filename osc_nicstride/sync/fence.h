@@ -42,10 +42,6 @@ int nicstride_fence_all(nicstride_module_t *m, bool counted);
  *  it. */
 void nicstride_note_applied(nicstride_peer_t *p);
 
-/** Asks every target to acknowledge that everything is applied; prints the errors that come
- *  back. */
-void nicstride_confirm_all(nicstride_module_t *m);
-
 /* ---- access to targets ----------------------------------------------------------------------- */
 
 /** Waits until the target of an access has finished the last fence. */

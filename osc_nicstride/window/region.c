@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/layout/layout_walk.h"
-
 #define FIRST_REGIONS 8
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -188,64 +186,20 @@ void nicstride_regions_fini(nicstride_regions_t *t)
 
 /* ---- layouts --------------------------------------------------------------------------------- */
 
-/** True if these bytes are in the region that was found last, or in another one. */
-static bool holds(const nicstride_regions_t *t, uint64_t first, uint64_t n, nicstride_region_t *in)
-{
-    const uint64_t from = first - in->base;
-
-    return (from < in->size && n <= in->size - from) || nicstride_regions_find(t, first, n, in);
-}
-
-/** A layout of the same bytes without levels that only repeat them. Shares the runs. */
-static onic_layout_t once(const onic_layout_t *l)
-{
-    onic_layout_t o = *l;
-
-    o.nlevels = 0;
-    for (uint32_t i = 0; i < l->nlevels; i++)
-        if (l->level[i].stride == 0)
-            o.size /= l->level[i].count;
-        else
-            o.level[o.nlevels++] = l->level[i];
-    return o;
-}
-
-/** True if all of a run is in one region, or at least its first block; its count is then set to
- *  1. */
-static bool holds_run(const nicstride_regions_t *t, uint64_t base, onic_run_t *run,
-                      nicstride_region_t *in)
-{
-    const uint64_t more = (run->count - 1) * onic_magnitude(run->stride);
-    const uint64_t first = base + (uint64_t)run->offset;
-
-    if (holds(t, first - (run->stride < 0 ? more : 0), more + run->block, in))
-        return true;
-    run->count = 1;
-    return holds(t, first, run->block, in);
-}
-
 bool nicstride_regions_cover(const nicstride_regions_t *t, uint64_t base, const onic_layout_t *l,
                              uint64_t at, uint64_t len)
 {
-    const onic_layout_t o = once(l);
-    nicstride_region_t in = {0};
+    nicstride_region_t in;
     onic_cursor_t c;
-    onic_run_t run;
+    int64_t offset;
+    uint64_t n;
 
     /* Usually one region holds everything. */
     if (nicstride_regions_find(t, base + (uint64_t)l->lb, (uint64_t)l->ub - (uint64_t)l->lb, &in))
         return true;
-    /* The message is longer than the layout, so some bytes repeat; each is looked up once. */
-    if (len > o.size) {
-        l = &o;
-        at = 0;
-        len = o.size;
-    }
-    for (onic_cursor_init(&c, l, at); onic_cursor_peek(&c, len, &run) > 0;
-         len -= run.block * run.count) {
-        if (!holds_run(t, base, &run, &in))
+    onic_cursor_init(&c, l, at);
+    for (; len > 0 && onic_cursor_next(&c, len, &offset, &n); len -= n)
+        if (!nicstride_regions_find(t, base + (uint64_t)offset, n, &in))
             return false;
-        onic_cursor_advance(&c, &run);
-    }
     return true;
 }
