@@ -458,7 +458,6 @@ mpi_programs = \
 	test/mpi/late_row \
 	test/mpi/lock_circles \
 	test/mpi/lock_lost \
-	test/mpi/lock_by_message \
 	test/mpi/locks \
 	test/mpi/shorter \
 	test/mpi/measured \
@@ -548,9 +547,7 @@ mpi_programs = \
 	test/mpi/windows \
 	test/mpi/windows_cost \
 	test/mpi/windows_differ \
-	test/mpi/windows_left \
-	test/mpi/transport \
-	test/mpi/transport_names
+	test/mpi/windows_left
 EXTRA_PROGRAMS += $(mpi_programs)
 
 # These use the common library directly.
@@ -649,19 +646,7 @@ test_mpi_pipeline_hosts_LDADD = $(internal_ldadd)
 test_mpi_pipeline_hosts_LDFLAGS = $(internal_ldflags)
 test_mpi_pipeline_hosts_DEPENDENCIES = $(internal_dependencies)
 
-test_mpi_transport_names_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
-test_mpi_transport_names_LDADD = $(internal_ldadd)
-test_mpi_transport_names_LDFLAGS = $(internal_ldflags)
-test_mpi_transport_names_DEPENDENCIES = $(internal_dependencies)
 
-test_mpi_transport_SOURCES = \
-	test/mpi/transport.c \
-	test/mpi/transport_traffic.c
-test_mpi_transport_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
-test_mpi_transport_LDADD = $(internal_ldadd)
-# It has a function of its own in place of one of the C library.
-test_mpi_transport_LDFLAGS = $(internal_ldflags) -rdynamic
-test_mpi_transport_DEPENDENCIES = $(internal_dependencies)
 
 run_mpi = MPIRUN="$(MPIRUN)" OMPI_INFO="$(OMPI_INFO)" CC="$(CC)" $(PYTHON3) $(srcdir)/test/run
 if THREAD_SANITIZER
@@ -714,13 +699,11 @@ tsan_programs = test/mpi/barrier_away \
 	test/mpi/barrier_threads \
 	test/mpi/operations_apart \
 	test/mpi/wake \
-	test/mpi/lock_by_message \
 	test/mpi/locks \
 	test/mpi/p2p_threads \
 	test/mpi/presence \
 	test/mpi/query \
-	test/mpi/threads \
-	test/mpi/transport
+	test/mpi/threads
 tsan_rows = --ranks 2,3 --pmls ob1 --windows allocate,dynamic --methods auto,pack \
 	--protocols auto,pipeline --engines auto,put2,datagram,lossy
 

@@ -4,17 +4,25 @@
  */
 /* ranks: 1-4 */
 /* windows: create allocate dynamic shared */
+/* arguments: here apart */
 /**
  * @file
  * Passive target locks: mutual exclusion shown by read-modify-write that is not atomic of itself,
  * readers beside writers, lock_all beside locks, a writer among readers that never pause, locks on
- * several targets at once, NOCHECK, locks around nothing, and locks on oneself.
+ * several targets at once, NOCHECK, locks around nothing, and locks on oneself. On a node, and
+ * where each process is one of its own (apart), so that locks are asked for by message.
  */
+#include "test/mpi/counter.h"
 #include "test/mpi/testlib.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/** Epochs in which a counter is looked at. */
+enum { TIMES = 10 };
+/** Asked for: processes of one host are nodes of their own, and ask for locks by message. */
+static bool apart;
 
 /** Seconds after which a test that waits for others gives up and fails. */
 #define PATIENCE TL_PATIENCE
@@ -393,8 +401,82 @@ static void test_visible(tl_kind_t kind)
     tl_win_free(&w);
 }
 
+/* ---- locks by message ---- */
+
+/** Those of the locks of a target on another node, so many times, with one operation each. */
+static unsigned long long asked_with(const tl_window_t *w, int n, const counter_t *together)
+{
+    const unsigned long long before = counter_read(together);
+    const int next = (w->rank + 1) % w->size;
+    long *data = tl_alloc((size_t)n * sizeof(long));
+
+    for (int i = 0; i < TIMES; i++) {
+        TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, w->win));
+        TL_MPI(
+            MPI_Accumulate(data, n, MPI_LONG, next, at(w, next, 0), n, MPI_LONG, MPI_SUM, w->win));
+        TL_MPI(MPI_Win_unlock(next, w->win));
+        TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, w->win));
+        TL_MPI(MPI_Win_unlock(next, w->win));
+    }
+    free(data);
+    return counter_read(together) - before;
+}
+
+/** The first operation goes with the request where it is short, and no other. */
+static void test_counted(tl_kind_t kind)
+{
+    enum { MANY = 20000 };
+    tl_window_t w = make_longs(kind, MANY);
+    counter_t *together = counter_begin("osc_nicstride_locks_together");
+    const char *method = getenv("OMPI_MCA_osc_nicstride_method");
+
+    if (together != NULL && (method == NULL || strcmp(method, "pack") == 0)) {
+        const unsigned long long few = asked_with(&w, 1, together),
+                                 many = asked_with(&w, MANY, together);
+
+        TL_CHECK(few == TIMES && many == 0, "%llu with short ones, %llu with long ones", few, many);
+    }
+    counter_end(together);
+    MPI_Barrier(w.comm);
+    tl_win_free(&w);
+}
+
+/** What the target refuses is told by the unlock, and the lock is free then. */
+static void test_error(void)
+{
+    tl_window_t w = make_longs(TL_DYNAMIC, 1);
+    const int next = (w.rank + 1) % w.size;
+    const long value = 1;
+
+    TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, next, 0, w.win));
+    TL_MPI(MPI_Put(&value, 1, MPI_LONG, next, 64, 1, MPI_LONG, w.win));
+    TL_CHECK(MPI_Win_unlock(next, w.win) != MPI_SUCCESS, "no error");
+    MPI_Barrier(w.comm);
+    bump(&w, next, 0);
+    MPI_Barrier(w.comm);
+    TL_CHECK(load_long(&w, 0) == 1, "%ld", load_long(&w, 0));
+    tl_win_free(&w);
+}
+
+/** As mpirun says; before MPI is there. */
+static bool on_one_host(void)
+{
+    const char *all = getenv("OMPI_COMM_WORLD_SIZE"), *here = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+
+    return all != NULL && here != NULL && strcmp(all, here) == 0;
+}
+
 int main(int argc, char **argv)
 {
+    bool shared = false;
+
+    for (int i = 1; i < argc; i++) {
+        apart = apart || (strcmp(argv[i], "apart") == 0 && on_one_host());
+        shared = shared || strcmp(argv[i], "shared") == 0;
+    }
+    apart = apart && !shared;
+    if (apart)
+        setenv("OMPI_MCA_osc_nicstride_node", "0", 1);
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         test_counter(kind);
@@ -409,6 +491,10 @@ int main(int argc, char **argv)
         test_nothing(kind);
         test_nocheck(kind);
         test_visible(kind);
+        if (apart && tl_size() > 1)
+            test_counted(kind);
+        if (apart && tl_size() > 1 && kind == TL_DYNAMIC)
+            test_error();
     }
     return tl_finish();
 }

@@ -6,8 +6,8 @@
 /* p2p: */
 /**
  * @file
- * All collectives of MPI as they come, above the point-to-point layer, blocking and not: sizes from
- * nothing to 1 MiB, on several communicators, against results that each rank computes for itself.
+ * Collectives of each kind, above the point-to-point layer, blocking and not: sizes from nothing to
+ * 1 MiB, on several communicators, against results that each rank computes for itself.
  */
 #include "test/mpi/p2p.h"
 
@@ -148,30 +148,6 @@ static void test_gather(int n, int root, bool later)
     check_part(in, n, root, rank);
 }
 
-/** Parts of different lengths: rank r has n / (r + 1), at a distance. */
-static void test_vectors(int n, int root, bool later)
-{
-    int parts[MOST], places[MOST], mine = n / (rank + 1);
-
-    for (int r = 0; r < size; r++) {
-        parts[r] = n / (r + 1);
-        places[r] = (size - 1 - r) * n;
-    }
-    wipe(n);
-    give(mine, root, out);
-    CALL(later, Gatherv, gatherv, out, mine, MPI_LONG, in, parts, places, MPI_LONG, root, comm);
-    if (rank == root)
-        check_places(parts, places, root);
-    wipe(n);
-    CALL(later, Allgatherv, allgatherv, out, mine, MPI_LONG, in, parts, places, MPI_LONG, comm);
-    check_places(parts, places, root);
-    wipe(n);
-    for (int r = 0; rank == root && r < size; r++)
-        give(parts[r], r, out + places[r]);
-    CALL(later, Scatterv, scatterv, out, parts, places, MPI_LONG, in, mine, MPI_LONG, root, comm);
-    check_part(in, mine, root, rank);
-}
-
 /* ---- all to all ---- */
 
 static void test_all(int n, bool later)
@@ -240,87 +216,6 @@ static void test_reductions(int n, int root, bool later)
     check_sum(in, n, rank * n, 0, size - 1);
 }
 
-/** Decimal digits, and the power of ten that is behind them. */
-typedef struct digits {
-    long value, power;
-} digits_t;
-
-/** Writes one number behind the other, which associates and does not commute. */
-static void join(void *a, void *b, int *n, MPI_Datatype *type)
-{
-    const digits_t *x = a;
-    digits_t *y = b;
-
-    (void)type;
-    for (int i = 0; i < *n; i++) {
-        y[i].value += x[i].value * y[i].power;
-        y[i].power *= x[i].power;
-    }
-}
-
-/** The ranks 0 .. last, from 1 on, as digits. */
-static void check_digits(const digits_t *got, int n, int last)
-{
-    long want = 0, wrong = 0;
-
-    for (int r = 0; r <= last; r++)
-        want = 10 * want + r + 1;
-    for (int i = 0; i < n; i++)
-        wrong += got[i].value != want;
-    TL_CHECK(wrong == 0, "%s: %ld of %d are not %ld, the first is %ld", what, wrong, n, want,
-             got[0].value);
-}
-
-/** An operation and a type of the user, in the order of the ranks. */
-static void test_order(int root, bool later)
-{
-    enum { N = 5000 };
-    digits_t *mine = (digits_t *)out, *got = (digits_t *)in;
-    MPI_Datatype type;
-    MPI_Op op;
-
-    MPI_Type_contiguous(2, MPI_LONG, &type);
-    MPI_Type_commit(&type);
-    MPI_Op_create(join, 0, &op);
-    for (int i = 0; i < N; i++)
-        mine[i] = (digits_t){rank + 1, 10};
-    CALL(later, Reduce, reduce, mine, got, N, type, op, root, comm);
-    if (rank == root)
-        check_digits(got, N, size - 1);
-    CALL(later, Allreduce, allreduce, mine, got, N, type, op, comm);
-    check_digits(got, N, size - 1);
-    CALL(later, Scan, scan, mine, got, N, type, op, comm);
-    check_digits(got, N, rank);
-    MPI_Type_free(&type);
-    MPI_Op_free(&op);
-}
-
-/* ---- neighbours ---- */
-
-static void test_neighbors(int n, bool later)
-{
-    int periodic = 1, left = (rank + size - 1) % size, right = (rank + 1) % size;
-    MPI_Comm all = comm;
-
-    TL_MPI(MPI_Cart_create(all, 1, &size, &periodic, 0, &comm));
-    wipe(n);
-    give(n, 0, out);
-    CALL(later, Neighbor_allgather, neighbor_allgather, out, n, MPI_LONG, in, n, MPI_LONG, comm);
-    check_part(in, n, left, 0);
-    check_part(in + n, n, right, 0);
-    /* Of two ranks each has the other on both sides, and Open MPI takes one for the other. */
-    if (size > 2) {
-        wipe(n);
-        give(n, left, out);
-        give(n, right, out + n);
-        CALL(later, Neighbor_alltoall, neighbor_alltoall, out, n, MPI_LONG, in, n, MPI_LONG, comm);
-        check_part(in, n, left, rank);
-        check_part(in + n, n, right, rank);
-    }
-    MPI_Comm_free(&comm);
-    comm = all;
-}
-
 /** Many at once, whose order is that of the calls. */
 static void test_together(int n)
 {
@@ -353,11 +248,8 @@ static void test_on(MPI_Comm given)
 
         test_bcast(n, root, later);
         test_gather(n, root, later);
-        test_vectors(n, root, later);
         test_all(n, later);
         test_reductions(n, root, later);
-        test_neighbors(n, later);
-        test_order(root, later);
         TL_MPI(MPI_Barrier(comm));
     }
     free(in);
