@@ -68,8 +68,8 @@ static onic_param_t params[] = {
     {.name = "lists",
      .help =
          "Kibibytes for block lists that other processes use repeatedly in this process's "
-         "windows, so that they send them twice at most: 40 bytes for a block. Where there is no "
-         "room, and with 0, they come with the data each time",
+         "windows: 40 bytes for a block. Where there is no room, and with 0, they come with the "
+         "data each time",
      .size = &nicstride_component.lists.limit,
      .shift = 10,
      .value = 131072,

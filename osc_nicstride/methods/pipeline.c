@@ -204,7 +204,6 @@ static void send_ticket(nicstride_transfer_t *t, nicstride_op_t *op, nicstride_f
         f->msg.count = p->flow.tx.asked = p->flow.tx.sent + 1;
     nicstride_send_inline_locked(p, &f->msg, &data);
     nicstride_count_sent_locked(p, kept);
-    (void)nicstride_list_used_locked(p, &op->target);
 }
 
 static void cancel(nicstride_op_t *op)
@@ -247,14 +246,12 @@ static int start(nicstride_transfer_t *t, bool *done_p)
     nicstride_op_t *op = NULL;
 
     nicstride_msg_init(&f.msg, kind_of(t->type), p->win, p->me);
-    if (!nicstride_describe(&f, t))
-        return OMPI_ERR_NOT_AVAILABLE;
     f.msg.op = t->op;
     f.msg.dtype = t->dtype;
     f.msg.len = t->target.size;
 
     onic_transport_lock();
-    if (nicstride_list_is_known_locked(p, &f.msg, f.layout))
+    if (nicstride_describe_locked(&f, t))
         op = prepare(t, nicstride_msg_kept(&f.msg), &ticket);
     if (op != NULL) {
         send_ticket(t, op, &f, &ticket);

@@ -59,7 +59,8 @@ static inline const char *check_values(const nicstride_msg_t *m)
 {
     if ((m->flags & ~rule_of(m->type)->flags) != 0)
         return "a flag that this type does not use";
-    if ((m->flags & CACHED) != 0 && m->layout_len <= NICSTRIDE_LAYOUT_ID_BYTES)
+    if ((m->flags & CACHED) != 0 &&
+        (m->layout_len <= NICSTRIDE_LAYOUT_ID_BYTES || (m->flags & SLICE) != 0))
         return "a name of no list";
 
     if (m->len > UINT64_MAX - m->offset)

@@ -55,8 +55,9 @@ typedef enum nicstride_msg_type {
                              the number, dtype 1 if it is bad; status: a process was lost */
     NICSTRIDE_MSG_KEYS,   /**< payload, inline: see below; op 0: asks for keys of the window; op 1:
                              the answer */
-    NICSTRIDE_MSG_LAYOUT, /**< op 1: the target has the list with the id `count`
-                             (peer_layout_cache.h); op 0: it will not have it */
+    NICSTRIDE_MSG_LAYOUT, /**< a slice of the list with the id `count` (peer_layout_cache.h),
+                             from `offset` on; op 1: the last one. Without a layout the answer: op
+                             1: the target has the list; op 0: it will not have it */
     NICSTRIDE_MSG_ROWS,   /**< types from this one to LAST belong to rows: payload, inline */
     NICSTRIDE_MSG_LAST = NICSTRIDE_MSG_ROWS + 4
 } nicstride_msg_type_t;
@@ -76,9 +77,8 @@ enum {
     NICSTRIDE_MSG_RUNS = 32, /**< the layout is the operation's whole one, as a list of blocks */
     NICSTRIDE_MSG_INLINE = 4, /**< the payload lies behind header and layout, not beside them */
     NICSTRIDE_MSG_CACHED =
-        16 /**< an id (peer_layout_cache.h) stands before the layout. With SLICE: the id of the list
-              to which the slice belongs; else the list of that id is the inner part of the
-              operation's whole layout, and the message has the outer part */
+        16 /**< the id of a list (peer_layout_cache.h) stands before the layout: the list is the
+              inner part of the operation's whole layout, and the message has the outer part */
 };
 
 /** Bytes of an id. */

@@ -9,45 +9,61 @@
 
 #include "osc_nicstride/window/state.h"
 
-/* ---- the ids of lists ------------------------------------------------------------------------ */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
-uint32_t nicstride_list_used_locked(nicstride_peer_t *p, const onic_layout_t *l)
+/** The number by which the target may cache the layout's list; 0: it does not. */
+static uint64_t number_of(const onic_layout_t *l)
 {
-    if (!nicstride_may_be_cached(l))
-        return 0;
-    if (p->sent == NULL)
+    return l->nruns >= NICSTRIDE_LAYOUT_CACHE_RUNS && l->nruns <= NICSTRIDE_LAYOUT_CACHE_MOST
+               ? onic_layout_number(l)
+               : 0;
+}
+
+void nicstride_tell_list_locked(nicstride_peer_t *p, const onic_layout_t *l)
+{
+    const uint64_t number = number_of(l);
+    onic_layout_t list = *l;
+    onic_cursor_t c;
+    uint64_t id;
+    struct {
+        nicstride_msg_t msg;
+        unsigned char layout[4096];
+    } f;
+    size_t cap = onic_transport_header_max() - sizeof(f.msg);
+
+    if (number != 0 && p->sent == NULL)
         p->sent = calloc(1, sizeof(*p->sent));
-    return p->sent != NULL ? nicstride_layout_used(p->sent, onic_layout_number(l)) : 0;
-}
+    if (number == 0 || p->sent == NULL || p->failed ||
+        (id = nicstride_layout_send(p->sent, number)) == 0)
+        return;
+    cap = cap < sizeof(f.layout) ? cap : sizeof(f.layout);
+    list.size = l->run_start[l->nruns];
+    list.nlevels = 0;
+    list.offset = 0;
+    for (onic_cursor_init(&c, &list, 0); c.pos < list.size;) {
+        uint64_t data;
+        size_t len;
 
-bool nicstride_list_is_due_locked(const nicstride_peer_t *p, const onic_layout_t *l)
-{
-    return nicstride_may_be_cached(l) && p->sent != NULL &&
-           nicstride_layout_is_due(p->sent, onic_layout_number(l));
-}
-
-bool nicstride_list_is_known_locked(const nicstride_peer_t *p, const nicstride_msg_t *msg,
-                                    const void *layout)
-{
-    nicstride_layout_id_t id;
-
-    if ((msg->flags & NICSTRIDE_MSG_CACHED) == 0)
-        return true;
-    memcpy(&id, layout, sizeof(id));
-    return nicstride_layout_is(p->sent, id.number, NICSTRIDE_LAYOUT_KNOWN);
+        if (onic_layout_encode_slice(&c, list.size, 1, f.layout, cap, &len, &data) !=
+            ONIC_LAYOUT_OK)
+            return;
+        f.msg = nicstride_note(p, NICSTRIDE_MSG_LAYOUT, c.pos == list.size, id);
+        f.msg.offset = c.pos - data;
+        f.msg.layout_len = (uint32_t)len;
+        nicstride_send_header_locked(p, &f.msg);
+    }
 }
 
 /* ---- layouts --------------------------------------------------------------------------------- */
 
 /** Writes the id of the layout's list, if the target has the list, and the levels around it.
- *  Returns the bytes written, or 0. */
+ * Returns the bytes written, or 0. */
 static size_t put_id(const nicstride_peer_t *p, const onic_layout_t *l, unsigned char *layout)
 {
-    nicstride_layout_id_t id = {0};
+    const uint64_t number = number_of(l);
+    const uint64_t id = number != 0 && p->sent != NULL ? nicstride_layout_id(p->sent, number) : 0;
 
-    if (nicstride_may_be_cached(l) && p->sent != NULL)
-        id.number = nicstride_layout_find(p->sent, onic_layout_number(l));
-    if (id.number == 0)
+    if (id == 0)
         return 0;
     memcpy(layout, &id, sizeof(id));
     return sizeof(id) + onic_layout_encode_around(l, layout + sizeof(id));
@@ -76,25 +92,16 @@ bool nicstride_describe_whole(const nicstride_peer_t *p, const onic_layout_t *l,
     return true;
 }
 
-bool nicstride_describe(nicstride_framed_t *f, const nicstride_transfer_t *t)
+bool nicstride_describe_locked(nicstride_framed_t *f, const nicstride_transfer_t *t)
 {
     const onic_layout_t *l = &t->target;
-    const bool may_be_cached = nicstride_may_be_cached(l);
     uint64_t described = 0;
     onic_cursor_t all;
     size_t used = 0;
-    bool whole, due = false;
 
     f->msg.disp = t->disp;
-    if (may_be_cached) {
-        onic_transport_lock();
-        due = nicstride_list_is_due_locked(t->peer, l);
-    }
-    whole = !due && nicstride_describe_whole(t->peer, l, &f->msg, sizeof(f->layout), l->size);
-    if (may_be_cached)
-        onic_transport_unlock();
-    if (whole || due)
-        return whole;
+    if (nicstride_describe_whole(t->peer, l, &f->msg, sizeof(f->layout), l->size))
+        return true;
     onic_cursor_init(&all, l, 0);
     if (onic_layout_encode_slice(&all, l->size, t->granule, f->layout, sizeof(f->layout), &used,
                                  &described) != ONIC_LAYOUT_OK ||

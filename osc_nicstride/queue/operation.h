@@ -35,7 +35,6 @@ struct nicstride_op {
     uint16_t op;
     uint16_t dtype;
     uint32_t granule; /**< bytes of an element that fragments must not tear; 1 for puts and gets */
-    uint32_t list_id; /**< the id that its slices give the target's list; 0: none (describe.h) */
     int64_t disp;
     uint64_t size;
     uint64_t sent;      /**< bytes of the operation handed to the transport */
@@ -111,8 +110,6 @@ typedef struct nicstride_incoming {
     const void *layout;
     const void *data;
     size_t len;
-    /** The list that the message names; NULL: it names none, or one that does not exist. */
-    struct nicstride_cached_layout *list;
 } nicstride_incoming_t;
 
 /** Handles a reply: data for an operation of this process. */

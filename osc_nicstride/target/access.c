@@ -7,31 +7,28 @@
 #include "osc_nicstride/target/access.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "osc_nicstride/queue/send.h"
 #include "osc_nicstride/target/target.h"
 #include "osc_nicstride/window/state.h"
 
-nicstride_cached_layout_t *nicstride_cached_layout_locked(const nicstride_incoming_t *in)
+void nicstride_on_layout(const nicstride_incoming_t *in)
 {
     nicstride_peer_t *p = in->p;
-    nicstride_layout_id_t id;
-    nicstride_layout_answer_t answer = NICSTRIDE_LAYOUT_REFUSED;
+    bool had = false;
 
-    if ((in->msg->flags & NICSTRIDE_MSG_SLICE) == 0)
-        return p->kept != NULL ? nicstride_layout_cached(p->kept, in->layout) : NULL;
+    if (in->msg->layout_len == 0) {
+        if (p->sent != NULL)
+            nicstride_layout_answered(p->sent, in->msg->count, in->msg->op != 0);
+        return;
+    }
     if (p->kept == NULL)
         p->kept = calloc(1, sizeof(*p->kept));
     if (p->kept != NULL)
-        answer = nicstride_layout_slice(&nicstride_component.lists, p->kept, in->msg, in->layout);
-    memcpy(&id, in->layout, sizeof(id));
-    if (answer != NICSTRIDE_LAYOUT_MORE)
-        nicstride_send_note_locked(p, NICSTRIDE_MSG_LAYOUT, answer == NICSTRIDE_LAYOUT_HAD,
-                                   id.number);
-    if (answer == NICSTRIDE_LAYOUT_HAD)
-        nicstride_add(&nicstride_counters.lists_had, 1);
-    return NULL;
+        nicstride_layout_slice(&nicstride_component.lists, p->kept, in->msg, in->layout, &had);
+    if (in->msg->op != 0)
+        nicstride_send_note_locked(p, NICSTRIDE_MSG_LAYOUT, had, in->msg->count);
+    nicstride_add(&nicstride_counters.lists_had, had);
 }
 
 /** Where the message begins in its layout, as a packed position. */
@@ -51,24 +48,26 @@ static bool target_holds(const nicstride_module_t *m, const nicstride_msg_t *msg
     return nicstride_layout_fits(l, msg->disp, nicstride_info(m, m->rank)->size);
 }
 
-/** Gets the layout that the message describes, or the list whose id it has. */
+/** Gets the layout that the message describes. */
 static bool decode(const nicstride_incoming_t *in, onic_layout_t *l)
 {
     const nicstride_msg_t *msg = in->msg;
     size_t used = 0;
 
-    const bool cached = (msg->flags & NICSTRIDE_MSG_CACHED) != 0;
-    const char *bytes = (const char *)in->layout + (cached ? NICSTRIDE_LAYOUT_ID_BYTES : 0);
-    const size_t len = msg->layout_len - (cached ? NICSTRIDE_LAYOUT_ID_BYTES : 0);
+    if ((msg->flags & NICSTRIDE_MSG_CACHED) != 0) {
+        const nicstride_cached_layout_t *list =
+            in->p->kept != NULL ? nicstride_layout_cached(in->p->kept, in->layout) : NULL;
 
-    if (cached && (msg->flags & NICSTRIDE_MSG_SLICE) == 0)
-        return in->list != NULL &&
-               onic_layout_decode_around(l, &in->list->layout, bytes, len) == ONIC_LAYOUT_OK;
-    if (onic_layout_decode(l, bytes, len, &used) != ONIC_LAYOUT_OK)
+        return list != NULL &&
+               onic_layout_decode_around(
+                   l, &list->layout, (const char *)in->layout + NICSTRIDE_LAYOUT_ID_BYTES,
+                   msg->layout_len - NICSTRIDE_LAYOUT_ID_BYTES) == ONIC_LAYOUT_OK;
+    }
+    if (onic_layout_decode(l, in->layout, msg->layout_len, &used) != ONIC_LAYOUT_OK)
         return false;
-    if (used != len)
+    if (used != msg->layout_len)
         onic_layout_fini(l);
-    return used == len;
+    return used == msg->layout_len;
 }
 
 int nicstride_open_target(const nicstride_incoming_t *in, onic_layout_t *l, char **base_p,

@@ -13,9 +13,8 @@
 #include "osc_nicstride/queue/operation.h"
 #include "osc_nicstride/window/module.h"
 
-/** To be called for a message with NICSTRIDE_MSG_CACHED. Returns the list that it names; NULL if
- *  that does not exist, or if the message has a slice, which is stored. */
-nicstride_cached_layout_t *nicstride_cached_layout_locked(const nicstride_incoming_t *in);
+/** Handles a slice of a list for the layout cache, or the answer about one. */
+void nicstride_on_layout(const nicstride_incoming_t *in);
 
 /** Decodes the layout of a message and makes sure that all bytes it describes are in the window.
  *  Returns an MPI error class, or 0; then the caller frees the layout. Its offsets count from

@@ -105,12 +105,6 @@ static void on_fence(const nicstride_incoming_t *in)
                             in->msg->dtype != 0, in->msg->status);
 }
 
-static void on_layout(const nicstride_incoming_t *in)
-{
-    if (in->p->sent != NULL)
-        nicstride_layout_answered(in->p->sent, (uint32_t)in->msg->count, in->msg->op != 0);
-}
-
 static const nicstride_handler_t handlers[] = {
     {.kind = NICSTRIDE_MSG_REPLY, .handle = on_reply},
     {.kind = NICSTRIDE_MSG_FLUSH, .handle = on_flush},
@@ -123,7 +117,7 @@ static const nicstride_handler_t handlers[] = {
     {.kind = NICSTRIDE_MSG_COMPLETE, .handle = on_complete},
     {.kind = NICSTRIDE_MSG_FENCE, .handle = on_fence},
     {.kind = NICSTRIDE_MSG_KEYS, .handle = nicstride_on_keys},
-    {.kind = NICSTRIDE_MSG_LAYOUT, .handle = on_layout},
+    {.kind = NICSTRIDE_MSG_LAYOUT, .handle = nicstride_on_layout},
 };
 
 /* The handlers by kind. Written before a window is made; transport lock. */
@@ -187,8 +181,6 @@ static void one_message(const void *header, size_t header_len, const void *data,
         nicstride_refuse();
         return;
     }
-    if ((msg.flags & NICSTRIDE_MSG_CACHED) != 0)
-        in.list = nicstride_cached_layout_locked(&in);
     if ((msg.flags & NICSTRIDE_MSG_INLINE) != 0) {
         in.data = (const char *)in.layout + msg.layout_len;
         in.len = msg.len;

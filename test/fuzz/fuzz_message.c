@@ -84,19 +84,20 @@ static void check_layout(const nicstride_msg_t *m, const void *encoded, uint64_t
     onic_layout_fini(&l);
 }
 
-/* A named slice: what is taken of it stays within the bound. */
-static void check_named_slice(nicstride_msg_t m, const void *layout)
+/* A slice of a list: what is taken of it stays within the bound. */
+static void check_list(nicstride_msg_t m, const void *layout)
 {
     nicstride_layout_room_t room = {.limit = 1 << 16};
     nicstride_layout_cache_t kept = {0};
     const nicstride_cached_layout_t *list;
+    bool had = false;
 
     for (int i = 0; i < 3; i++) {
-        (void)nicstride_layout_slice(&room, &kept, &m, layout);
+        nicstride_layout_slice(&room, &kept, &m, layout, &had);
         require(room.bytes <= room.limit);
         m.offset = kept.here;
     }
-    list = nicstride_layout_cached(&kept, layout);
+    list = nicstride_layout_cached(&kept, &m.count);
     if (list != NULL)
         walk(&list->layout, list->layout.size / 2);
     nicstride_layouts_leave(&room, &kept);
@@ -145,10 +146,12 @@ static void force_right(uint8_t *message, size_t len)
     right.offset = m.type % 2 == 0 ? m.offset : m.offset % 64;
     right.len = m.len <= UINT64_MAX - right.offset ? m.len : 0;
     if (m.origin % 4 == 3) {
-        right.flags = NICSTRIDE_MSG_SLICE;
-        if (right.layout_len > NICSTRIDE_LAYOUT_ID_BYTES)
-            right.flags |= NICSTRIDE_MSG_CACHED;
+        right.type = NICSTRIDE_MSG_LAYOUT;
+        right.flags = 0;
+        right.op = m.op;
+        right.count = m.count;
         right.offset %= 2;
+        right.len = 0;
     }
     memcpy(message, &right, sizeof(right));
 }
@@ -184,8 +187,8 @@ static void check_message(const uint8_t *message, size_t len, uint8_t choice, ui
     require((const uint8_t *)layout + m.layout_len + inlined == message + len);
     if (m.type == NICSTRIDE_MSG_PUTV || m.type == NICSTRIDE_MSG_GETV)
         check_vector(&m, (const uint8_t *)layout + m.layout_len, inlined);
-    if ((m.flags & NICSTRIDE_MSG_CACHED) != 0 && (m.flags & NICSTRIDE_MSG_SLICE) != 0)
-        check_named_slice(m, layout);
+    if (m.type == NICSTRIDE_MSG_LAYOUT)
+        check_list(m, layout);
     else if (m.layout_len > 0)
         check_layout(&m, layout, window);
     else

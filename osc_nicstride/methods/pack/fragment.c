@@ -6,8 +6,6 @@
  *  several messages, each of which describes its own bytes of the target. */
 #include "osc_nicstride/methods/pack/parts.h"
 
-#include <string.h>
-
 #include "osc_nicstride/queue/describe.h"
 #include "osc_nicstride/queue/flow.h"
 #include "osc_nicstride/queue/send.h"
@@ -19,9 +17,6 @@ typedef struct fragment {
     nicstride_msg_t msg;
     unsigned char layout[8192];
 } fragment_t;
-
-/** The room for a slice with an id exceeds this; one run always fits. */
-#define LIST_ROOM 64
 
 _Static_assert(offsetof(fragment_t, layout) == sizeof(nicstride_msg_t), "layout follows header");
 
@@ -76,47 +71,26 @@ static size_t slice_room(const nicstride_op_t *op, size_t frag, size_t most)
     return op->type == NICSTRIDE_MSG_GET ? lesser(most, kept) : most;
 }
 
-/** Bytes of data in the next fragment that belong to a list with the operation's id; 0 if there is
- *  no id or the list has been sent. */
-static uint64_t list_left(nicstride_op_t *op, size_t cap)
-{
-    const onic_layout_t *l = &op->target;
-    const uint64_t list = op->list_id != 0 ? l->run_start[l->nruns] : 0;
-
-    if (op->sent >= list || list % op->granule != 0 || cap < LIST_ROOM ||
-        !nicstride_layout_is(op->peer->sent, op->list_id, NICSTRIDE_LAYOUT_SENT))
-        op->list_id = 0;
-    return op->list_id != 0 ? list - op->sent : 0;
-}
-
 /** Puts the target layout into the fragment. `*data_p` gets the bytes of data that go along,
  *  limited to `room`; if `room` is 0, to the rest of a fragment. */
 static int put_layout(nicstride_op_t *op, fragment_t *f, uint64_t room, uint64_t *data_p)
 {
     const size_t frag = longest(op), left = frag - sizeof(f->msg);
     const size_t cap = slice_room(op, frag, sizeof(f->layout));
-    const uint64_t list = list_left(op, cap);
-    nicstride_layout_id_t id = {.number = op->list_id};
-    size_t at = list > 0 ? sizeof(id) : 0, used = 0;
+    size_t used = 0;
 
-    if (list == 0 && nicstride_describe_whole(op->peer, &op->target, &f->msg, cap, left - cap)) {
+    if (nicstride_describe_whole(op->peer, &op->target, &f->msg, cap, left - cap)) {
         *data_p = fragment_bytes(op, room != 0 ? room : left - f->msg.layout_len);
         return OMPI_SUCCESS;
     }
     if (op->slice.pos != op->sent)
         onic_cursor_init(&op->slice, &op->target, op->sent);
     room = fragment_bytes(op, room != 0 ? room : left - cap);
-    room = list > 0 ? lesser(room, list) : room;
-    if (onic_layout_encode_slice(&op->slice, room, op->granule, f->layout + at, cap - at, &used,
-                                 data_p) != ONIC_LAYOUT_OK)
+    if (onic_layout_encode_slice(&op->slice, room, op->granule, f->layout, cap, &used, data_p) !=
+        ONIC_LAYOUT_OK)
         return OMPI_ERROR;
     f->msg.flags |= NICSTRIDE_MSG_SLICE;
-    f->msg.layout_len = (uint32_t)(at + used);
-    if (list > 0) {
-        id.last = *data_p == list;
-        memcpy(f->layout, &id, sizeof(id));
-        f->msg.flags |= NICSTRIDE_MSG_CACHED;
-    }
+    f->msg.layout_len = (uint32_t)used;
     return OMPI_SUCCESS;
 }
 

@@ -78,21 +78,6 @@ void nicstride_op_by_message_locked(nicstride_op_t *op)
     nicstride_pump_locked(op->peer);
 }
 
-/** Queues an operation as the last one. A list that gets an id is at offset 0. */
-static void enqueue_last(nicstride_peer_t *p, nicstride_op_t *op)
-{
-    onic_layout_t *l = &op->target;
-
-    op->list_id = nicstride_list_used_locked(p, l);
-    if (op->list_id != 0) {
-        op->disp = (int64_t)((uint64_t)op->disp + (uint64_t)l->offset);
-        l->lb -= l->offset;
-        l->ub -= l->offset;
-        l->offset = 0;
-    }
-    enqueue(p, op, false);
-}
-
 static int start(nicstride_transfer_t *t, bool *done_p)
 {
     nicstride_peer_t *p = t->peer;
@@ -107,7 +92,8 @@ static int start(nicstride_transfer_t *t, bool *done_p)
     op = nicstride_op_of_locked(t);
     if (op != NULL) {
         nicstride_op_enter_locked(t, op);
-        enqueue_last(p, op);
+        nicstride_tell_list_locked(p, &op->target);
+        enqueue(p, op, false);
         nicstride_ask_lock_locked(p);
         op->in_flight++; /* it stays valid */
         nicstride_pump_locked(p);
