@@ -107,26 +107,11 @@ size_t onic_ucx_pack(const onic_region_t *r, void *bytes, size_t cap)
 
 /* ---- a peer's memory ------------------------------------------------------------------------- */
 
-/** UCX is not told how long a key is, and reads as far as lengths in it say: one byte for each
- *  memory domain, of which it knows 64, and some words before them. */
-#define KEY_READ (64 * 256 + 64)
-
-/** Behind its own bytes UCX reads zeros. */
-static int open_key(ucp_ep_h ep, ucp_rkey_h *rkey_p, const unsigned char *key, size_t len)
-{
-    unsigned char *copy = len <= KEY_READ ? calloc(1, KEY_READ) : NULL;
-    if (copy == NULL)
-        return OMPI_ERR_OUT_OF_RESOURCE;
-    memcpy(copy, key, len);
-    const int rc = onic_ucs_error(ucp_ep_rkey_unpack(ep, copy, rkey_p));
-    free(copy);
-    return rc;
-}
-
 onic_remote_t *onic_ucx_open(onic_peer_t *peer, const void *key, size_t len, int *rc_p)
 {
     ucx_remote_t *remote = calloc(1, sizeof(*remote));
-    *rc_p = remote != NULL ? open_key(peer->ucx->ep, &remote->rkey, key, len)
+    (void)len; /* UCX is not told, and reads as far as lengths in the key say */
+    *rc_p = remote != NULL ? onic_ucs_error(ucp_ep_rkey_unpack(peer->ucx->ep, key, &remote->rkey))
                            : OMPI_ERR_OUT_OF_RESOURCE;
     if (*rc_p != OMPI_SUCCESS) {
         free(remote);
