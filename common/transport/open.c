@@ -166,6 +166,7 @@ static int start_transport(const onic_transport_config_t *asked)
     onic_transport.job = OPAL_PROC_MY_NAME.jobid;
     onic_transport.shares_memory = onic_tls_have(ONIC_TLS_MEMORY, onic_ucx_tls(asked));
     config.queues = onic_transport.shares_memory ? asked->queues : 0;
+    onic_ticks_start();
     onic_here_start();
     int rc = start_rows(&config);
     if (rc != OMPI_SUCCESS) {

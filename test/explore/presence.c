@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/support/clock.h"
@@ -61,23 +60,30 @@ static ssize_t pipe_read(int fd, char *bytes, size_t len)
     return n > 0 ? n : -1;
 }
 
-static void *map_page(int fd)
-{
-    return fd == PAGE ? &page : MAP_FAILED;
-}
-
-#define memfd_create(name, flags)              (PAGE)
-#define ftruncate(fd, len)                     (0)
-#define mmap(at, len, access, flags, fd, from) map_page(fd)
-#define munmap(at, len)                        ((void)(at))
-#define lseek(fd, at, from)                    ((off_t)sizeof(onic_presence_t))
-#define write(fd, bytes, len)                  pipe_write(fd, bytes, len)
-#define read(fd, bytes, len)                   pipe_read(fd, bytes, len)
-#define __builtin_ia32_rdtsc()                 (1024 * time_now())
+#define write(fd, bytes, len)  pipe_write(fd, bytes, len)
+#define read(fd, bytes, len)   pipe_read(fd, bytes, len)
+#define __builtin_ia32_rdtsc() (1024 * time_now())
 #undef _GNU_SOURCE
 #include "common/transport/shm/presence.c"
 #undef write
 #undef read
+
+bool onic_segment_map_parts(const onic_segment_key_t *key, onic_mapped_t *const *parts, unsigned n)
+{
+    EXPLORE_ASSERT(n == 1);
+    parts[0]->base = &page;
+    return key->file.fd == PAGE;
+}
+
+void onic_unmap(onic_mapped_t *mapped)
+{
+    mapped->base = NULL;
+}
+
+size_t onic_whole_pages(size_t bytes)
+{
+    return bytes;
+}
 
 onic_file_key_t onic_file_offer(int fd)
 {
@@ -93,10 +99,6 @@ int onic_file_open(const onic_file_key_t *key, int flags)
 void onic_close(int fd)
 {
     (void)fd;
-}
-
-void onic_ticks_start(void)
-{
 }
 
 uint64_t onic_ticks_clock(void)
@@ -169,7 +171,7 @@ static const onic_row_t ring_row = {.progress = ring_progress, .arm = ring_arm};
 const onic_row_t *const onic_rows[ONIC_ROWS + 1] = {&ring_row, NULL};
 
 static const onic_file_key_t pipe_of_target = {.fd = PIPE};
-static onic_file_key_t page_of_target = {.fd = PAGE};
+static onic_segment_key_t page_of_target = {.size = sizeof(page), .file.fd = PAGE};
 
 /** As the sender's wake (shm/inbox.c). Returns how many have asked by then. */
 static unsigned ask(void)
@@ -339,7 +341,7 @@ static void setup(void)
 {
     new_transport();
     atomic_init(&now, 100);
-    (void)onic_presence_start();
+    onic_presence_use(&page);
     page.helped = true;
     TAILQ_INIT(&peer.queue.live);
 }
@@ -469,14 +471,14 @@ static void meet(unsigned me)
 {
     (void)me;
     EXPLORE_ASSERT(nicstride_presence(&peer) != NICSTRIDE_ABSENT);
-    EXPLORE_ASSERT(nicstride_can_wake(&peer) == (page_of_target.fd == PAGE));
+    EXPLORE_ASSERT(nicstride_can_wake(&peer) == (page_of_target.file.fd == PAGE));
     EXPLORE_ASSERT(nicstride_kind(&peer) == ONIC_NEAR);
 }
 
 static void unseen_setup(void)
 {
     setup();
-    page_of_target.fd = NO_SUCH;
+    page_of_target.file.fd = NO_SUCH;
 }
 
 static void end(void)

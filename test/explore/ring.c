@@ -76,6 +76,11 @@ bool onic_segment_fill(const onic_mapped_t *part, const onic_file_key_t *file, s
     return true;
 }
 
+void onic_presence_use(onic_presence_t *mine)
+{
+    (void)mine;
+}
+
 onic_presence_t *onic_presence_mine(void)
 {
     return &page;

@@ -32,7 +32,7 @@ size_t onic_fuzz_seed(unsigned i, uint8_t *buf, size_t cap)
 {
     static const char host[] = "0bb1f3f0-6f1c-4b3c-9d3e-0f5ac8a3a001";
     onic_address_t a = {.name = (uint64_t)7 << 32 | i,
-                        .cma_id = {.presence = {.fd = -1}, .life = {.pid = 1000}},
+                        .cma_id = {.life = {.pid = 1000}},
                         .ucx = "0123456789abcdef",
                         .ucx_len = 1 + i * 5};
 

@@ -9,7 +9,7 @@
 /** "onic", and a number that changes with the members that follow, with the form of the memory that
  *  they name (common/transport/shm/inbox.c, common/pipeline/shm/rx_pool.c), and with the messages
  * of the pipeline. */
-#define FORMAT ((uint64_t)0x6f6e6963 << 32 | 8)
+#define FORMAT ((uint64_t)0x6f6e6963 << 32 | 9)
 
 typedef struct head {
     uint64_t format;
@@ -21,7 +21,7 @@ typedef struct head {
 } head_t;
 
 _Static_assert(sizeof(onic_cma_id_t) ==
-                       40 + 2 * 8 + 2 * sizeof(onic_file_key_t) + sizeof(onic_life_t) &&
+                       40 + 2 * 8 + sizeof(onic_file_key_t) + sizeof(onic_life_t) &&
                    sizeof(onic_segment_key_t) == sizeof(onic_file_key_t) + 32 + 3 * 8,
                "it travels, so it has no gaps");
 

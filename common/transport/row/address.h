@@ -25,12 +25,11 @@ typedef struct onic_segment_key {
 
 /** What a process of the machine needs to copy from it, wake it, and see whether it is dead. */
 typedef struct onic_cma_id {
-    char host[40];            /**< the kernel's boot identifier, zero-padded; empty where unknown */
-    uint64_t nonce_at;        /**< address of a random number in that process */
-    uint64_t nonce;           /**< and its value */
-    onic_file_key_t presence; /**< that process's signs of life */
-    onic_file_key_t wake;     /**< the pipe that wakes its server thread */
-    onic_life_t life;         /**< the process itself, in its pid namespace */
+    char host[40];        /**< the kernel's boot identifier, zero-padded; empty where unknown */
+    uint64_t nonce_at;    /**< address of a random number in that process */
+    uint64_t nonce;       /**< and its value */
+    onic_file_key_t wake; /**< the pipe that wakes its server thread */
+    onic_life_t life;     /**< the process itself, in its pid namespace */
 } onic_cma_id_t;
 
 /** Most bytes of a UCX address. One of a host with many adapters has some thousands. */
@@ -40,7 +39,8 @@ typedef struct onic_address {
     uint64_t name;   /**< job and number in the job, see onic_name */
     uint64_t credit; /**< bytes that it takes from each process before any grant */
     onic_cma_id_t cma_id;
-    onic_segment_key_t queues; /**< into which processes of its job and node put messages */
+    onic_segment_key_t queues; /**< its inbox: its signs of life, and what processes of its job and
+                                  node put messages into */
     const void *ucx;           /**< its UCX worker's address, 1 .. ONIC_ADDRESS_MAX bytes */
     size_t ucx_len;
 } onic_address_t;

@@ -55,8 +55,12 @@ void onic_inbox_open(size_t bytes)
     const uint32_t ring_bytes = n > 1 && bytes > 0 ? ring_for(part, n) : 0;
 
     /* With its head alone in memory. */
-    if (ring_bytes == 0 || !onic_segment_make(queue_at(n, ring_bytes, n), head_bytes(n), 1,
-                                              ONIC_NAMELESS, &in->key, &in->segment))
+    if (!onic_segment_make(ring_bytes > 0 ? queue_at(n, ring_bytes, n) : head_bytes(n),
+                           head_bytes(n), 1, ONIC_NAMELESS, &in->key, &in->segment))
+        return;
+    onic_inbox_head_t *head = in->segment.base;
+    onic_presence_use(&head->presence);
+    if (ring_bytes == 0)
         return;
     in->receiver = malloc(n * sizeof(*in->receiver));
     in->owner = malloc(n * sizeof(*in->owner));
@@ -66,7 +70,6 @@ void onic_inbox_open(size_t bytes)
         onic_inbox_close();
         return;
     }
-    onic_inbox_head_t *head = in->segment.base;
     head->nqueues = n;
     head->ring_bytes = ring_bytes;
     head->spare = part > all_begin ? part - all_begin : 0;
@@ -114,6 +117,7 @@ void onic_inbox_close(void)
 {
     onic_inbox_t *in = &onic_inbox;
 
+    onic_presence_use(NULL);
     onic_segment_withdraw(&in->key);
     onic_segment_unmap(&in->segment);
     free(in->receiver);
@@ -202,7 +206,7 @@ static bool take_queue(onic_outbox_t *out, uint32_t ring_bytes, uint64_t me)
 
 bool onic_outbox_can_open(const onic_segment_key_t *key)
 {
-    return key->size > sizeof(onic_inbox_head_t);
+    return ring_of(key->size) > 0;
 }
 
 bool onic_outbox_open(onic_outbox_t *out, const onic_segment_key_t *key, uint64_t me,

@@ -2,11 +2,12 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file A process's inbox: the segment of shared memory with one queue (queue.h) for each other
- *  process of its job and node; and an outbox: this process's own queue in the inbox of another
- *  one. A process that first sends there maps its own queue and gives memory to the beginning of
- *  that, so only what is used takes up memory: two pages for each sender, and more for those that
- *  need it, as long as there is some left of what all queues together may have.
+/** @file A process's inbox: the segment of shared memory with its signs of life (presence.h) and
+ * one queue (queue.h) for each other process of its job and node; and an outbox: this process's own
+ * queue in the inbox of another one. A process that first sends there maps its own queue and gives
+ * memory to the beginning of that, so only what is used takes up memory: two pages for each sender,
+ * and more for those that need it, as long as there is some left of what all queues together may
+ * have.
  *
  *  A server thread that stands in for the MPI threads shows when it sleeps (presence.h), and looks
  *  at its queues once more before; a sender that has put a one-sided operation into one sees that,
@@ -28,7 +29,8 @@
 
 /** What stands before the queues. */
 typedef struct onic_inbox_head {
-    uint32_t nqueues;
+    onic_presence_t presence; /**< first */
+    uint32_t nqueues;         /**< 0: there are none */
     uint32_t ring_bytes;
     /** Bytes by which rounds may still become longer, of all queues together. */
     _Atomic uint64_t spare;
@@ -53,7 +55,7 @@ typedef struct onic_inbox {
 extern onic_inbox_t onic_inbox;
 
 /** Makes it, if it can be had; `bytes` of memory at most, of all queues together, but what each
- *  sender needs at least; 0: none. */
+ *  sender needs at least; 0: without queues. */
 void onic_inbox_open(size_t bytes);
 void onic_inbox_close(void);
 
@@ -93,7 +95,7 @@ typedef struct onic_outbox {
     unsigned woken;               /**< the last sleep of that thread that this process has ended */
 } onic_outbox_t;
 
-/** True if the key can be that of an inbox. */
+/** True if the key can be that of an inbox with queues. */
 bool onic_outbox_can_open(const onic_segment_key_t *key);
 
 /** Takes this process's queue in the inbox of that key, and gives memory to its beginning. `me` is

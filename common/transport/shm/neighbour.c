@@ -34,7 +34,6 @@ static void identify(onic_cma_id_t *id, uint64_t *nonce)
 void onic_here_start(void)
 {
     identify(&onic_here.id, &onic_here.nonce);
-    onic_here.id.presence = onic_presence_start();
     onic_here.wake_pipe = onic_wake_pipe_open();
     onic_here.id.wake = onic_file_offer(onic_here.wake_pipe);
 }
@@ -42,7 +41,6 @@ void onic_here_start(void)
 void onic_here_stop(void)
 {
     onic_wake_pipe_close(onic_here.wake_pipe);
-    onic_presence_stop();
 }
 
 void onic_cma_allow(void)
@@ -110,7 +108,7 @@ const onic_presence_t *onic_peer_presence(onic_peer_t *peer)
     if (!peer->presence_tried) {
         peer->presence_tried = true;
         peer->presence = !peer->self && onic_same_place(&peer->cma_id, &onic_here.id)
-                             ? onic_presence_map(&peer->cma_id.presence)
+                             ? onic_presence_map(&peer->queues)
                              : NULL;
     }
     return peer->presence;

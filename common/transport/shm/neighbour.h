@@ -60,7 +60,7 @@ typedef struct onic_here {
 
 extern onic_here_t onic_here;
 
-/** Makes the page and the pipe. MPI thread. */
+/** Makes the pipe. MPI thread. */
 void onic_here_start(void);
 void onic_here_stop(void);
 

@@ -4,11 +4,11 @@
  */
 #define _GNU_SOURCE
 #include "common/transport/shm/presence.h"
+#include "common/transport/shm/segment.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 /** Between two marks, of the processor's counter: a microsecond at most. Reading the kernel's clock
@@ -20,32 +20,12 @@ static onic_presence_t nobody_looks;
 
 /* Threads that make progress look at it while one opens the transport. */
 static onic_presence_t *_Atomic mine = &nobody_looks;
-static int mine_fd = -1;
 
-onic_file_key_t onic_presence_start(void)
+void onic_presence_use(onic_presence_t *page)
 {
-    onic_ticks_start();
-    mine_fd = memfd_create("ompi-nic", MFD_CLOEXEC);
-    if (mine_fd < 0 || ftruncate(mine_fd, (off_t)sizeof(onic_presence_t)) != 0)
-        return ONIC_NO_FILE;
-    onic_presence_t *page =
-        mmap(NULL, sizeof(onic_presence_t), PROT_READ | PROT_WRITE, MAP_SHARED, mine_fd, 0);
-    if (page == MAP_FAILED)
-        return ONIC_NO_FILE;
-    page->clock = onic_ticks_clock();
-    atomic_store_explicit(&mine, page, memory_order_release);
-    return onic_file_offer(mine_fd);
-}
-
-void onic_presence_stop(void)
-{
-    onic_presence_t *page = atomic_exchange(&mine, &nobody_looks);
-    if (page != &nobody_looks)
-        onic_presence_unmap(page);
-    if (mine_fd >= 0) {
-        close(mine_fd);
-        mine_fd = -1;
-    }
+    if (page != NULL)
+        page->clock = onic_ticks_clock();
+    atomic_store_explicit(&mine, page != NULL ? page : &nobody_looks, memory_order_release);
 }
 
 onic_presence_t *onic_presence_mine(void)
@@ -80,25 +60,29 @@ void onic_presence_offer(const onic_segment_key_t *key)
     atomic_store_explicit(&page->offers, key != NULL, memory_order_release);
 }
 
-const onic_presence_t *onic_presence_map(const onic_file_key_t *key)
+/** Whole pages, as they are mapped. */
+static onic_mapped_t pages(void *base)
 {
-    int fd = onic_file_open(key, O_RDONLY);
-    if (fd < 0)
-        return NULL;
-    onic_presence_t *page = MAP_FAILED;
-    if (lseek(fd, 0, SEEK_END) >= (off_t)sizeof(onic_presence_t))
-        page = mmap(NULL, sizeof(onic_presence_t), PROT_READ, MAP_SHARED, fd, 0);
-    close(fd);
-    if (page != MAP_FAILED && page->clock != onic_ticks_clock()) {
-        onic_presence_unmap(page);
-        page = MAP_FAILED;
-    }
-    return page != MAP_FAILED ? page : NULL;
+    return (onic_mapped_t){base, 0, onic_whole_pages(sizeof(onic_presence_t))};
 }
 
-void onic_presence_unmap(const onic_presence_t *page)
+const onic_presence_t *onic_presence_map(const onic_segment_key_t *key)
 {
-    munmap((void *)(uintptr_t)page, sizeof(*page));
+    onic_mapped_t page = pages(NULL);
+    if (key->size < page.len || !onic_segment_map_parts(key, (onic_mapped_t *[]){&page}, 1))
+        return NULL;
+    const onic_presence_t *presence = page.base;
+    if (presence->clock != onic_ticks_clock()) {
+        onic_presence_unmap(presence);
+        return NULL;
+    }
+    return presence;
+}
+
+void onic_presence_unmap(const onic_presence_t *presence)
+{
+    onic_mapped_t page = pages((void *)(uintptr_t)presence);
+    onic_unmap(&page);
 }
 
 /* ---- the pipe ------------------------------------------------------------------------------ */

@@ -3,8 +3,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Signs of life that the other processes of a node can read, and a pipe by which they wake a
- *  process's server thread. Every process has one page in an anonymous file that peers open through
- *  /proc, which the kernel allows where it allows single copy. The pipe is opened likewise. */
+ *  process's server thread. A process's signs stand at the beginning of its inbox (inbox.h), whose
+ *  file peers open through /proc, which the kernel allows where it allows single copy. The pipe is
+ *  opened likewise. */
 #pragma once
 
 #include <stdatomic.h>
@@ -39,8 +40,9 @@ typedef struct onic_presence {
 
 /* ---- another process's page ---------------------------------------------------------------- */
 
-/** Maps another process's page; NULL where it cannot be had, or has another clock. Any thread. */
-const onic_presence_t *onic_presence_map(const onic_file_key_t *key);
+/** Maps another process's page, by the key of its inbox; NULL where it cannot be had, or has
+ * another clock. Any thread. */
+const onic_presence_t *onic_presence_map(const onic_segment_key_t *key);
 void onic_presence_unmap(const onic_presence_t *page);
 
 /** True if tick `then` is less than `ticks` before `now`. Clocks of two processors may differ a
@@ -87,10 +89,9 @@ static inline bool onic_presence_offers(const onic_presence_t *presence, onic_se
 
 /* ---- this process's page ------------------------------------------------------------------- */
 
-/** Makes the page and returns its key, or ONIC_NO_FILE: then no process looks, and the functions
- *  below have no effect. One thread at a time, as for the next. */
-onic_file_key_t onic_presence_start(void);
-void onic_presence_stop(void);
+/** Takes a zeroed page for this process's signs. NULL: no process looks, and the functions below
+ * have no effect. After onic_ticks_start. */
+void onic_presence_use(onic_presence_t *page);
 
 /** This process's page, to be written; never NULL. Any thread. */
 onic_presence_t *onic_presence_mine(void);
