@@ -42,7 +42,7 @@ static bool all_same(const nicstride_module_t *m, bool sizes)
     const nicstride_rank_info_t *first = nicstride_info(m, 0);
     bool same = true;
 
-    for (int i = 1; i < m->size && same && m->row_step != 0; i++) {
+    for (int i = 1; i < m->size && same; i++) {
         const nicstride_rank_info_t *other = nicstride_info(m, i);
 
         same = sizes ? other->size == first->size : other->disp_unit == first->disp_unit;

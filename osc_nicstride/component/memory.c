@@ -45,8 +45,8 @@ static size_t place_data(nicstride_module_t *m, size_t tables, const nicstride_f
 /** Makes the node's segment, with the window's memory in it if that is wanted and possible. If not
  *  even the control blocks can be shared, each process becomes a node of its own. `*short_p`: there
  *  was not enough shared memory. */
-static int map_segment(nicstride_module_t *m, const nicstride_facts_t *facts,
-                       const nicstride_per_rank_t *kept, bool *data_p, bool *short_p)
+static int map_segment(nicstride_module_t *m, const nicstride_facts_t *facts, bool *data_p,
+                       bool *short_p)
 {
     const bool allocates = mpi_allocates(m->flavor);
     bool data = allocates;
@@ -59,7 +59,7 @@ static int map_segment(nicstride_module_t *m, const nicstride_facts_t *facts,
         data = data && m->node.n > 1;
         m->ctl = nicstride_ctl_place(m->node.n, m->size, data);
         tables = onic_whole_pages((size_t)nicstride_ctl_blocks(&m->node) * m->ctl.bytes +
-                                  nicstride_per_rank_bytes(kept, (size_t)m->size));
+                                  (size_t)m->size * sizeof(nicstride_rank_info_t));
         bytes = data ? place_data(m, tables, facts, NULL) : tables;
         if (bytes > 0)
             rc = onic_node_segment(m->comm, &m->node, bytes, data, &m->segment, &made);
@@ -78,22 +78,15 @@ static int map_segment(nicstride_module_t *m, const nicstride_facts_t *facts,
     }
 }
 
-/** Writes what is kept for each rank, or finds it; it is complete when all have agreed. */
-static void keep_facts(nicstride_module_t *m, const nicstride_facts_t *facts,
-                       const nicstride_per_rank_t *kept)
+/** Writes what is kept for each rank. All processes of the node write the same, so that none has to
+ *  wait for another. */
+static void keep_facts(nicstride_module_t *m, const nicstride_facts_t *facts)
 {
-    nicstride_rank_info_t *row = (void *)nicstride_ctl(m, nicstride_ctl_blocks(&m->node));
-    uint64_t *names = (void *)(row + (kept->rows ? m->size : 0));
+    nicstride_rank_info_t *info = (void *)nicstride_ctl(m, nicstride_ctl_blocks(&m->node));
 
-    m->same = facts[0].info;
-    m->row_step = kept->rows;
-    m->row = kept->rows ? row : &m->same;
-    m->names = kept->names ? names : NULL;
-    m->first_name = onic_rank_name(m->comm, 0);
-    for (int i = 0; i < m->size && m->node.me == 0 && kept->rows; i++)
-        row[i] = facts[i].info;
-    for (int i = 0; i < m->size && m->node.me == 0 && kept->names; i++)
-        names[i] = onic_rank_name(m->comm, i);
+    for (int i = 0; i < m->size; i++)
+        info[i] = facts[i].info;
+    m->info = info;
 }
 
 static int private_memory(nicstride_module_t *m, size_t size)
@@ -146,23 +139,9 @@ static nicstride_parts_t parts_of(const nicstride_module_t *m, const nicstride_f
                                                : NICSTRIDE_PARTS_SHIFTED;
 }
 
-/** What must be kept for each rank: values that differ between ranks and cannot be derived. */
-static nicstride_per_rank_t compare(const nicstride_module_t *m, const nicstride_facts_t *facts)
-{
-    const uint64_t first = onic_rank_name(m->comm, 0);
-    nicstride_per_rank_t kept = {false, false};
-
-    for (int i = 0; i < m->size; i++) {
-        kept.rows = kept.rows || memcmp(&facts[i].info, &facts[0].info, sizeof(facts[i].info)) != 0;
-        kept.names = kept.names || onic_rank_name(m->comm, i) != first + (uint64_t)i;
-    }
-    return kept;
-}
-
 int nicstride_make_memory(nicstride_module_t *m, void **base, size_t size,
                           const nicstride_facts_t *facts)
 {
-    const nicstride_per_rank_t kept = compare(m, facts);
     const uint64_t bytes = node_bytes(m, facts);
     bool data = false, is_short = false;
     int rc;
@@ -171,10 +150,10 @@ int nicstride_make_memory(nicstride_module_t *m, void **base, size_t size,
     m->mapped = calloc((size_t)m->node.n, sizeof(*m->mapped));
     if (m->mapped == NULL)
         onic_abort_no_memory(m->comm, "a window");
-    rc = map_segment(m, facts, &kept, &data, &is_short);
+    rc = map_segment(m, facts, &data, &is_short);
     if (rc != OMPI_SUCCESS)
         return rc;
-    keep_facts(m, facts, &kept);
+    keep_facts(m, facts);
     m->shared = data;
     if (data)
         m->base = m->mapped[m->node.me];

@@ -126,6 +126,7 @@ static nicstride_facts_t facts_of(const nicstride_module_t *m, int rc, void **ba
     facts.wishes = nicstride_memory_wants(m, info);
     facts.info = (nicstride_rank_info_t){
         .size = dynamic ? 0 : size,
+        .name = onic_rank_name(m->comm, m->rank),
         .disp_unit = dynamic ? 1 : (uint32_t)disp_unit,
         .win = m->name,
         .align =

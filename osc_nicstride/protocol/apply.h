@@ -20,25 +20,15 @@ typedef enum nicstride_apply_kind {
     NICSTRIDE_APPLY_NO_OP /**< only fetch */
 } nicstride_apply_kind_t;
 
-/** What a single instruction of the processor can do with an element. */
-typedef enum nicstride_native {
-    NICSTRIDE_NATIVE_NOT, /**< nothing: the reduction function is called */
-    NICSTRIDE_NATIVE_ADD, /**< integers */
-    NICSTRIDE_NATIVE_AND,
-    NICSTRIDE_NATIVE_OR,
-    NICSTRIDE_NATIVE_XOR,
-    NICSTRIDE_NATIVE_ADD_FLOATING /**< float and double */
-} nicstride_native_t;
-
 /** Reduces `n` elements in their memory form, `extent` bytes apart: dst = dst op src. */
 typedef void (*nicstride_reduce_fn_t)(void *ctx, const void *src, void *dst, size_t n);
 
 typedef struct nicstride_apply {
     nicstride_apply_kind_t kind;
-    nicstride_native_t native;
-    bool atomic;               /**< aligned elements are updated by atomics; needs size == extent */
-    size_t size;               /**< packed bytes of an element, 1 .. 64 */
-    size_t extent;             /**< bytes from one element to the next in memory, 1 .. 64 */
+    bool adds;     /**< it reduces by adding integers, for which the processor has an instruction */
+    bool atomic;   /**< aligned elements are updated by atomics; needs size == extent */
+    size_t size;   /**< packed bytes of an element, 1 .. 64 */
+    size_t extent; /**< bytes from one element to the next in memory, 1 .. 64 */
     const onic_layout_t *elem; /**< bytes of one element in memory; read only if size != extent */
     nicstride_reduce_fn_t reduce;
     void *ctx;

@@ -90,37 +90,10 @@ ONIC_INLINE bool swap(void *at, size_t size, uint64_t *was, uint64_t next)
 
 /* ---- new values ------------------------------------------------------------------------------ */
 
-/** The sum of floating-point numbers. Integers have an instruction for it. */
-ONIC_INLINE uint64_t add_floating(size_t size, uint64_t was, uint64_t v)
-{
-    if (size == sizeof(double)) {
-        double sum, d;
-
-        memcpy(&sum, &was, sizeof(sum));
-        memcpy(&d, &v, sizeof(d));
-        sum += d;
-        return read(&sum, sizeof(sum));
-    }
-    float sum, f;
-
-    write(&sum, sizeof(sum), was);
-    write(&f, sizeof(f), v);
-    sum += f;
-    return read(&sum, sizeof(sum));
-}
-
 ONIC_INLINE uint64_t next_of(const nicstride_apply_t *a, size_t size, uint64_t was, uint64_t v)
 {
     _Alignas(8) unsigned char target[8], source[8];
 
-    if (a->native == NICSTRIDE_NATIVE_AND)
-        return was & v;
-    if (a->native == NICSTRIDE_NATIVE_OR)
-        return was | v;
-    if (a->native == NICSTRIDE_NATIVE_XOR)
-        return was ^ v;
-    if (a->native == NICSTRIDE_NATIVE_ADD_FLOATING && size >= sizeof(float))
-        return add_floating(size, was, v);
     write(target, size, was);
     write(source, size, v);
     a->reduce(a->ctx, source, target, 1);
@@ -133,7 +106,7 @@ ONIC_INLINE uint64_t update(const nicstride_apply_t *a, void *at, size_t size, u
 {
     if (a->kind == NICSTRIDE_APPLY_REPLACE)
         return exchange(at, size, v);
-    if (a->native == NICSTRIDE_NATIVE_ADD)
+    if (a->adds)
         return add(at, size, v);
     uint64_t was = load(at, size), next = next_of(a, size, was, v);
 

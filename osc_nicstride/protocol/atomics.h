@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Updates of aligned elements of 1, 2, 4 or 8 bytes by atomics of the processor: one
- *  instruction if it has one, otherwise a loop of compare and swap. Pure. */
+ *  instruction for sums of integers, otherwise a loop of compare and swap. Pure. */
 #pragma once
 
 #include <stdbool.h>

@@ -97,18 +97,12 @@ static void take_out(nicstride_lockq_t *q, uint32_t origin)
         q->tail = before;
 }
 
-bool nicstride_lockq_try(nicstride_lockq_t *q, uint32_t origin, uint32_t type, bool holds)
-{
-    if (!is_free(q, type, holds))
-        return false;
-    hold(q, origin, type);
-    return true;
-}
-
 bool nicstride_lockq_request(nicstride_lockq_t *q, uint32_t origin, uint32_t type, bool holds)
 {
-    if (nicstride_lockq_try(q, origin, type, holds))
+    if (is_free(q, type, holds)) {
+        hold(q, origin, type);
         return true;
+    }
     q->entry[origin].state = STATE_WAITING | type;
     if (passes(type, holds))
         prepend(q, origin);

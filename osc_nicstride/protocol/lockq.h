@@ -63,9 +63,6 @@ void nicstride_lockq_init(nicstride_lockq_t *q, uint32_t n);
  *  waits, and a later next_grant will name it. */
 bool nicstride_lockq_request(nicstride_lockq_t *q, uint32_t origin, uint32_t type, bool holds);
 
-/** Takes the lock if it is free for the origin now; otherwise false, and nothing changes. */
-bool nicstride_lockq_try(nicstride_lockq_t *q, uint32_t origin, uint32_t type, bool holds);
-
 /** Gives the lock back. False if the origin does not hold it. Call next_grant afterwards. */
 bool nicstride_lockq_release(nicstride_lockq_t *q, uint32_t origin);
 

@@ -50,12 +50,6 @@ static bool answer_in_reply_line(nicstride_peer_t *p, const nicstride_msg_t *to,
     if (p->flow.reply_line_there == NULL || !nicstride_reply_line_takes(to->count, count, len) ||
         !onic_handle_has_word(to->handle))
         return false;
-    /* The first answer is a message, which makes an endpoint: without one UCX does not poll its
-     * queue in shared memory, but leaves that to a thread that has to be woken. */
-    if (!p->flow.reply_line_used) {
-        p->flow.reply_line_used = true;
-        return false;
-    }
     /* Read only once and without tearing elements, as others may be writing there. */
     if (len > 0)
         onic_copy_out(few, data, len);

@@ -123,21 +123,16 @@ static inline void nicstride_ctl_unlock(onic_owned_lock_t *lock)
     onic_owned_release(lock);
 }
 
-/** True if the owner of the lock is known to have died. Any thread. */
-static inline bool nicstride_ctl_is_orphaned(const nicstride_module_t *m, onic_owned_lock_t *lock)
-{
-    const int64_t owner = onic_owned_by(lock);
-
-    return owner >= 0 && onic_peer_has_died(m->near[owner]);
-}
-
-/** The same for all locks of a process of the node. */
+/** True if a process that is known to have died has a lock of a process of the node. Any thread. */
 static inline bool nicstride_ctl_has_orphan(const nicstride_module_t *m, int local)
 {
-    bool found = nicstride_ctl_is_orphaned(m, &nicstride_ctl(m, local)->queue_lock);
+    int64_t owner = onic_owned_by(&nicstride_ctl(m, local)->queue_lock);
+    bool found = owner >= 0 && onic_peer_has_died(m->near[owner]);
 
-    for (int i = 0; i < (m->shared ? NICSTRIDE_STRIPES : 1) && !found; i++)
-        found = nicstride_ctl_is_orphaned(m, &nicstride_ctl_stripes(m, local)[i].lock);
+    for (int i = 0; i < (m->shared ? NICSTRIDE_STRIPES : 1) && !found; i++) {
+        owner = onic_owned_by(&nicstride_ctl_stripes(m, local)[i].lock);
+        found = owner >= 0 && onic_peer_has_died(m->near[owner]);
+    }
     return found;
 }
 

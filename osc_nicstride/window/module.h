@@ -86,7 +86,6 @@ typedef struct nicstride_flow {
     uint64_t reply_line_seen; /**< the last answer seen there */
     /** Where this process answers the peer; NULL: by message only. */
     nicstride_reply_line_t *reply_line_there;
-    bool reply_line_used; /**< the first answer was sent, by message; later ones may use the line */
 } nicstride_flow_t;
 
 /** Operations to a peer. Transport lock, except that `enqueued` and `clean` may be read without
@@ -209,14 +208,8 @@ typedef struct nicstride_module {
     void *base; /**< this process's memory; NULL for dynamic windows */
     void *own;  /**< private memory that the component allocated and must free */
     struct nicstride_module *next_orphan;
-    /** Facts of every rank, in the segment; or, with step 0, one for all. */
-    const nicstride_rank_info_t *row;
-    size_t row_step; /**< 1; 0: all ranks have sent the same, and `row` points to it */
-    nicstride_rank_info_t same;
-    /** The process of every rank, in the segment; NULL: they follow `first_name`. */
-    const uint64_t *names;
-    uint64_t first_name;     /**< the process of rank 0 */
-    nicstride_parts_t parts; /**< how the parts lie, if MPI allocated them */
+    const nicstride_rank_info_t *info; /**< of every rank, in the segment */
+    nicstride_parts_t parts;           /**< how the parts lie, if MPI allocated them */
     char **mapped; /**< for each process of the node the address at which its memory is mapped here,
                       or NULL */
     bool shared;   /**< the processes of the node map each other's memory */
@@ -284,7 +277,7 @@ static inline nicstride_module_t *nicstride_module(const ompi_win_t *win)
 /** What a rank has sent about its part of the window. */
 static inline const nicstride_rank_info_t *nicstride_info(const nicstride_module_t *m, int rank)
 {
-    return &m->row[(size_t)rank * m->row_step];
+    return &m->info[rank];
 }
 
 /** The process of a rank. Its record is made if needed; NULL if memory is exhausted. */

@@ -48,32 +48,11 @@ const bool nicstride_swappable[OMPI_DATATYPE_MPI_MAX_PREDEFINED] = {
     [OMPI_DATATYPE_MPI_COUNT] = true,
 };
 
-static bool is_floating(unsigned dtype)
+/** True for sums of numbers that the processor adds by itself. Logical types are not numbers. */
+static bool adds(unsigned op, unsigned dtype)
 {
-    return dtype == OMPI_DATATYPE_MPI_FLOAT || dtype == OMPI_DATATYPE_MPI_DOUBLE ||
-           dtype == OMPI_DATATYPE_MPI_REAL || dtype == OMPI_DATATYPE_MPI_DOUBLE_PRECISION;
-}
-
-/** What the processor can do by itself. Logical types are not numbers. */
-static nicstride_native_t native(unsigned op, unsigned dtype)
-{
-    const bool number = nicstride_swappable[dtype] && dtype != OMPI_DATATYPE_MPI_LOGICAL &&
-                        dtype != OMPI_DATATYPE_MPI_C_BOOL && dtype != OMPI_DATATYPE_MPI_BOOL;
-
-    switch (op) {
-    case OMPI_OP_SUM:
-        return number               ? NICSTRIDE_NATIVE_ADD
-               : is_floating(dtype) ? NICSTRIDE_NATIVE_ADD_FLOATING
-                                    : NICSTRIDE_NATIVE_NOT;
-    case OMPI_OP_BAND:
-        return NICSTRIDE_NATIVE_AND;
-    case OMPI_OP_BOR:
-        return NICSTRIDE_NATIVE_OR;
-    case OMPI_OP_BXOR:
-        return NICSTRIDE_NATIVE_XOR;
-    default:
-        return NICSTRIDE_NATIVE_NOT;
-    }
+    return op == OMPI_OP_SUM && nicstride_swappable[dtype] && dtype != OMPI_DATATYPE_MPI_LOGICAL &&
+           dtype != OMPI_DATATYPE_MPI_C_BOOL && dtype != OMPI_DATATYPE_MPI_BOOL;
 }
 
 static const ompi_datatype_t *dtype_at(unsigned dtype)
@@ -142,7 +121,7 @@ bool nicstride_accop_init(nicstride_accop_t *a, unsigned op, unsigned dtype)
         return false;
     a->op = ops[op];
     a->dt = (ompi_datatype_t *)(uintptr_t)dtype_at(dtype);
-    a->apply.native = native(op, dtype);
+    a->apply.adds = adds(op, dtype);
     a->apply.atomic = false;
     a->apply.reduce = reduce;
     a->apply.ctx = a;

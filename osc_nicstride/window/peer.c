@@ -61,23 +61,18 @@ static void find_reply_lines(const nicstride_module_t *m, nicstride_peer_t *p)
     p->flow.reply_line_there = &its[m->node.me];
 }
 
-static uint64_t name_of(const nicstride_module_t *m, int rank)
-{
-    return m->names != NULL ? m->names[rank] : m->first_name + (uint64_t)rank;
-}
-
 onic_peer_t *nicstride_onic_peer_locked(const nicstride_module_t *m, int rank)
 {
     const int local = onic_node_index(&m->node, rank);
 
-    return local >= 0 ? m->near[local] : onic_peer_named(name_of(m, rank));
+    return local >= 0 ? m->near[local] : onic_peer_named(nicstride_info(m, rank)->name);
 }
 
 nicstride_peer_t *nicstride_peer_make_locked(nicstride_module_t *m, int rank)
 {
     const nicstride_rank_info_t *its = nicstride_info(m, rank);
     nicstride_peer_t *p = calloc(1, sizeof(*p));
-    onic_peer_t *peer = p != NULL ? onic_peer_named(name_of(m, rank)) : NULL;
+    onic_peer_t *peer = p != NULL ? onic_peer_named(nicstride_info(m, rank)->name) : NULL;
     nicstride_process_t *process = peer != NULL ? process_of(peer) : NULL;
     if (process == NULL) {
         free(p);

@@ -58,30 +58,19 @@ static inline bool nicstride_wants_pages(const char *alignment)
 
 /* ---- tables -------------------------------------------------------------------------------------
  *
- * What a window keeps for each rank, and what it exchanges to be made. Values that are equal in
- * all ranks are kept once; others once per node, in shared memory. */
+ * What a window keeps for each rank, and what it exchanges to be made. */
 
-/** What each rank sends the others about its part of the window, as it is kept. No padding. */
+/** What each rank sends the others about its part of the window, as each node keeps it once in
+ *  shared memory. No padding. */
 typedef struct nicstride_rank_info {
     uint64_t size; /**< bytes; 0 for dynamic windows */
+    uint64_t name; /**< of its process (common/transport/peer.h) */
     uint32_t disp_unit;
     uint32_t win;         /**< the rank's name for the window */
     uint32_t align;       /**< the lowest bits of its memory's address, below NICSTRIDE_LINE */
     uint32_t granularity; /**< bytes that an accumulate locks at once, as the program asked for this
                              rank's memory (protocol/discipline.h); 0: not given */
 } nicstride_rank_info_t;
-
-/** Which of these facts must be kept for each rank. */
-typedef struct nicstride_per_rank {
-    bool rows;  /**< the ranks have sent different facts */
-    bool names; /**< the ranks are not consecutive processes of one job */
-} nicstride_per_rank_t;
-
-/** Bytes of these facts, per node. */
-static inline size_t nicstride_per_rank_bytes(const nicstride_per_rank_t *kept, size_t ranks)
-{
-    return ranks * (kept->rows * sizeof(nicstride_rank_info_t) + kept->names * sizeof(uint64_t));
-}
 
 /** Bytes that each process keeps for its ranks: the pointers to their peers and their epoch
  *  state. */
