@@ -7,7 +7,6 @@ noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_core.la
 coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/agree/plan.c \
 	coll_nicbarrier/engines/datagram/bpf/client.c \
-	coll_nicbarrier/engines/datagram/bpf/frame.c \
 	coll_nicbarrier/engines/datagram/bpf/local.c \
 	coll_nicbarrier/engines/datagram/bpf/request.c \
 	coll_nicbarrier/engines/datagram/connect.c \
@@ -15,11 +14,11 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/engines/datagram/group.c \
 	coll_nicbarrier/engines/datagram/input.c \
 	coll_nicbarrier/engines/datagram/params.c \
-	coll_nicbarrier/engines/datagram/reach.c \
 	coll_nicbarrier/engines/datagram/send.c \
 	coll_nicbarrier/engines/datagram/stepper_bpf.c \
+	coll_nicbarrier/engines/datagram/stepper_host.c \
 	coll_nicbarrier/engines/datagram/steppers.c \
-	coll_nicbarrier/engines/datagram/offload.c \
+	coll_nicbarrier/engines/datagram/steps.c \
 	coll_nicbarrier/engines/datagram/thread.c \
 	coll_nicbarrier/engines/datagram/udp.c \
 	coll_nicbarrier/engines/datagram/udp_address.c \
@@ -44,9 +43,7 @@ EXTRA_DIST += coll_nicbarrier/engines/datagram/bpf/program.c
 if HAVE_BPF
 noinst_LTLIBRARIES += coll_nicbarrier/libnicbarrier_kernel.la
 coll_nicbarrier_libnicbarrier_kernel_la_SOURCES = \
-	coll_nicbarrier/engines/datagram/bpf/fd_disposal.c \
 	coll_nicbarrier/engines/datagram/bpf/kernel.c \
-	coll_nicbarrier/engines/datagram/bpf/neighbour.c \
 	coll_nicbarrier/engines/datagram/bpf/service.c
 nodist_coll_nicbarrier_libnicbarrier_kernel_la_SOURCES = $(bpf_skeleton)
 coll_nicbarrier_libnicbarrier_kernel_la_CPPFLAGS = $(pure_cppflags) $(BPF_CPPFLAGS) -D_GNU_SOURCE

@@ -61,7 +61,6 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_nicbarrier_put \
 	test/unit/check_queue \
 	test/unit/check_adapters \
-	test/unit/check_nicbarrier_reach \
 	test/unit/check_nicbarrier_rule \
 	test/unit/check_nicbarrier_schedule \
 	test/unit/check_nicbarrier_shm \
@@ -105,10 +104,6 @@ unit_programs = $(unit_programs_bpf) \
 check_libs = $(CHECK_LDFLAGS) $(CHECK_LIBS)
 unit_ldadd = osc_nicstride/libnicstride_core.la common/libonic_core.la $(check_libs)
 pml_ldadd = pml_superpipe/libsuperpipe_core.la $(check_libs)
-# Of programs with test/unit/nicbarrier_adapter.c.
-adapter_wraps = -Wl,--wrap=nicbarrier_udp_open,--wrap=nicbarrier_udp_close \
-	-Wl,--wrap=nicbarrier_udp_send,--wrap=nicbarrier_udp_receive \
-	-Wl,--wrap=nicbarrier_udp_refused,--wrap=nicbarrier_udp_descriptor
 barrier_ldadd = coll_nicbarrier/libnicbarrier_core.la common/libonic_verbs.la common/libonic_core.la \
 	$(check_libs) $(verbs_libs)
 
@@ -185,12 +180,11 @@ test_unit_check_nicbarrier_bpf_conformance_SOURCES = \
 	test/unit/bpf_group.c \
 	test/unit/bpf_hosts.c \
 	test/unit/check_nicbarrier_bpf_conformance.c \
-	test/unit/nicbarrier_adapter.c \
+	test/unit/nicbarrier_added_stepper.c \
 	test/unit/nicbarrier_conformance.c \
 	test/unit/nicbarrier_members.c
 test_unit_check_nicbarrier_bpf_conformance_LDADD = coll_nicbarrier/libnicbarrier_kernel.la \
 	$(barrier_ldadd) $(bpf_libs)
-test_unit_check_nicbarrier_bpf_conformance_LDFLAGS = $(adapter_wraps)
 test_unit_check_nicbarrier_bpf_hosts_SOURCES = \
 	test/unit/bpf_hosts.c \
 	test/unit/check_nicbarrier_bpf_hosts.c
@@ -198,11 +192,10 @@ test_unit_check_nicbarrier_bpf_hosts_LDADD = coll_nicbarrier/libnicbarrier_kerne
 	$(bpf_libs)
 test_unit_check_nicbarrier_conformance_SOURCES = \
 	test/unit/check_nicbarrier_conformance.c \
-	test/unit/nicbarrier_adapter.c \
+	test/unit/nicbarrier_added_stepper.c \
 	test/unit/nicbarrier_conformance.c \
 	test/unit/nicbarrier_members.c
 test_unit_check_nicbarrier_conformance_LDADD = $(barrier_ldadd)
-test_unit_check_nicbarrier_conformance_LDFLAGS = $(adapter_wraps)
 test_unit_check_nicbarrier_memory_SOURCES = \
 	test/unit/check_nicbarrier_memory.c \
 	test/unit/nicbarrier_conformance.c \
@@ -222,12 +215,11 @@ test_unit_check_nicbarrier_epoch_SOURCES = \
 	test/unit/nicbarrier_sim.c
 test_unit_check_nicbarrier_epoch_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_packet_LDADD = $(barrier_ldadd)
-# With an adapter between the engine and its socket, and its stepper.
+# With a stepper of its own.
 test_unit_check_nicbarrier_stepper_SOURCES = \
 	test/unit/check_nicbarrier_stepper.c \
-	test/unit/nicbarrier_adapter.c
+	test/unit/nicbarrier_added_stepper.c
 test_unit_check_nicbarrier_stepper_LDADD = $(barrier_ldadd)
-test_unit_check_nicbarrier_stepper_LDFLAGS = $(adapter_wraps)
 test_unit_check_nicbarrier_udp_address_LDADD = $(barrier_ldadd)
 # With a transport of its own in place of the one over UCX.
 test_unit_check_nicbarrier_put_SOURCES = \
@@ -236,7 +228,6 @@ test_unit_check_nicbarrier_put_SOURCES = \
 	test/unit/put_transport.c
 test_unit_check_nicbarrier_put_LDADD = $(barrier_ldadd)
 test_unit_check_adapters_LDADD = common/libonic_core.la $(check_libs)
-test_unit_check_nicbarrier_reach_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_rule_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_schedule_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_shm_LDADD = $(barrier_ldadd)

@@ -466,7 +466,6 @@ nicbarrier_team_t *nicbarrier_agree(struct ompi_communicator_t *comm,
     if (a.engine != NICBARRIER_ANY_ENGINE) {
         team->kind = a.engine;
         team->engine = nicbarrier_engines[a.engine];
-        nicbarrier_team_begin(team);
     } else {
         report(&a, *rc_p != OMPI_SUCCESS);
         if (*rc_p != OMPI_SUCCESS && team != NULL)

@@ -103,12 +103,9 @@ typedef struct nicbarrier_net_events {
 /** The engine's state of a group. */
 typedef struct nicbarrier_net nicbarrier_net_t;
 
-/** Access to a leader's group by another process of its node. */
-typedef struct nicbarrier_follower nicbarrier_follower_t;
-
 /** Bytes of the longest endpoint, and of the longest record for followers, of any engine. */
 #define NICBARRIER_ENDPOINT_MAX 8192
-#define NICBARRIER_FOLLOWER_MAX 192
+#define NICBARRIER_FOLLOWER_MAX 16
 
 /** A member's endpoint, as carried by the agreement. */
 typedef struct nicbarrier_endpoint {
@@ -197,35 +194,19 @@ typedef struct nicbarrier_engine {
      *  name. It registers with common/ what it needs there before other components start. */
     void (*announce)(bool by_name);
 
-    /** In a trial, when all members have connected and entered an epoch that is not complete yet:
-     *  true if there is reason to believe that it never will be. The engine judges by evidence
-     *  (requests that remain unanswered), never by the time that a reachable member takes. */
-    bool (*hopeless)(nicbarrier_net_t *net, nicbarrier_reason_t *why);
-
     /** Sleeps in the kernel until something may have come for any group of this process, or for
      *  `usec` microseconds. May return early. NULL: the caller yields. */
     void (*wait)(nicbarrier_net_t *net, unsigned usec);
 
-    /** Lets other processes of this node, which are behind this one, do its part while it is away:
-     *  writes a record of at most NICBARRIER_FOLLOWER_MAX bytes for their `attach`. Returns its
-     *  length, or 0 if the group does not support that. Called after connect. An engine with this
-     *  function has the next four, too. */
+    /** Lets other processes of this node, which are behind this one, wake its helper thread: writes
+     * a record of at most NICBARRIER_FOLLOWER_MAX bytes for their `wake`. Returns its length.
+     * Called after connect. An engine with this function has the next one, too. */
     uint32_t (*follower_record)(nicbarrier_net_t *net, void *bytes);
-    /** Runs in the other process, where `open` may not have been called. NULL if memory is
-     *  exhausted. Called by one thread at a time, as is detach, which may come after the leader's
-     *  disconnect. */
-    nicbarrier_follower_t *(*attach)(const void *bytes, uint32_t len);
-    /** The node has entered all epochs up to `epoch`. Enters them in the leader's place, or wakes
-     * its helper thread, unless a thread of the leader polls (`attentive`). A lost wake-up only
-     * costs time: the leader polls when it is next in MPI. */
-    void (*notify)(nicbarrier_follower_t *b, uint64_t epoch, bool attentive);
-    /** The last epoch known to be complete, as far as this process can see, with
-     *  NICBARRIER_FOLLOWER_FAILED if the group is known to have failed. */
-    uint64_t (*known)(const nicbarrier_follower_t *b);
-    void (*detach)(nicbarrier_follower_t *b);
+    /** In another process of the node, where `open` may not have been called: the node has arrived,
+     *  and no thread of the leader looks. A lost wake-up only costs time: the leader looks when it
+     * is next in MPI. */
+    void (*wake)(const void *record);
 } nicbarrier_engine_t;
-
-#define NICBARRIER_FOLLOWER_FAILED (UINT64_C(1) << 63)
 
 /** Instead of an engine's number: the best one; as a result: none. */
 #define NICBARRIER_ANY_ENGINE (-1)

@@ -73,9 +73,8 @@ uint64_t nicbarrier_nacks_expire(nicbarrier_nacks_t *n, const nicbarrier_rule_t 
     return asks;
 }
 
-nicbarrier_reply_t nicbarrier_nacks_answer(const nicbarrier_rule_t *r, uint32_t k, uint64_t epoch)
+bool nicbarrier_nacks_answer(const nicbarrier_rule_t *r, uint32_t k, uint64_t epoch)
 {
-    if (k >= r->nsteps || !(r->sends >> k & 1) || epoch > r->entered + NICBARRIER_OUTSTANDING_MAX)
-        return NICBARRIER_REPLY_NONE;
-    return epoch <= r->sent[k] || r->failed ? NICBARRIER_REPLY_AGAIN : NICBARRIER_REPLY_LATE;
+    return k < r->nsteps && (r->sends >> k & 1) != 0 &&
+           epoch <= r->entered + NICBARRIER_OUTSTANDING_MAX && (epoch <= r->sent[k] || r->failed);
 }

@@ -11,14 +11,15 @@
  * process that computes is asked less and less often, and a loss prolongs a wait by that fraction
  * at most.
  *
- * A sender that has not reached the message yet answers LATE, which only shows that it is alive.
- * After a failure every NACK is answered with the failure, so waiting members learn of it.
+ * A sender that has not reached the message yet does not answer: it will send it. After a failure
+ * every NACK is answered with the failure, so waiting members learn of it.
  *
  * Pure: time is an argument, in nanoseconds of any monotonic clock. The caller
  * serialises.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "coll_nicbarrier/epoch/rule.h"
@@ -58,13 +59,7 @@ void nicbarrier_nacks_received(nicbarrier_nacks_t *n, uint32_t k);
  *  @return bit k: send a NACK of step k, for the epoch r->received[k] + 1 */
 uint64_t nicbarrier_nacks_expire(nicbarrier_nacks_t *n, const nicbarrier_rule_t *r, uint64_t now);
 
-/** The answer to a NACK. */
-typedef enum nicbarrier_reply {
-    NICBARRIER_REPLY_AGAIN, /**< repeat the message of the step */
-    NICBARRIER_REPLY_LATE,  /**< answer that it has not been sent yet */
-    NICBARRIER_REPLY_NONE   /**< no such message is ever sent */
-} nicbarrier_reply_t;
-
-/** How to answer a NACK that asks for the message of my step k with this epoch or a later one. The
- * epoch has no failure bit. */
-nicbarrier_reply_t nicbarrier_nacks_answer(const nicbarrier_rule_t *r, uint32_t k, uint64_t epoch);
+/** True if a NACK that asks for the message of my step k with this epoch or a later one, without
+ * the failure bit, is answered by repeating that message. It is not where that has not been sent
+ * yet, or never will be. */
+bool nicbarrier_nacks_answer(const nicbarrier_rule_t *r, uint32_t k, uint64_t epoch);

@@ -88,10 +88,10 @@ int nicbarrier_team_try(nicbarrier_team_t *t, nicbarrier_reason_t *why)
         return nicbarrier_reason(why, "the engine does not get through between all leaders");
     if (e->completed(t->net) >= NICBARRIER_TRIAL_EPOCH)
         return 1;
-    if (e->hopeless != NULL)
-        return e->hopeless(t->net, why) ? -1 : 0;
     if (onic_now_nsec() > t->trial_ends)
-        return nicbarrier_reason(why, "its trial did not end in %d seconds",
+        return nicbarrier_reason(why,
+                                 "no way was found through the network to some leader of other "
+                                 "processes in %d seconds",
                                  NICBARRIER_TRIAL_SECONDS);
     return 0;
 }
@@ -108,18 +108,10 @@ void nicbarrier_team_drop_network(nicbarrier_team_t *t)
     atomic_store_explicit(&t->given, 0, memory_order_relaxed);
 }
 
-void nicbarrier_team_begin(nicbarrier_team_t *t)
-{
-    if (t->on_node && t->net == NULL && t->shm.head->follower_len > 0)
-        t->follower = t->engine->attach(t->shm.head->follower, t->shm.head->follower_len);
-}
-
 void nicbarrier_team_free(nicbarrier_team_t *t)
 {
     if (t == NULL)
         return;
-    if (t->follower != NULL)
-        t->engine->detach(t->follower);
     nicbarrier_team_drop_network(t);
     onic_segment_unmap(&t->segment);
     free(t);
@@ -150,12 +142,11 @@ void nicbarrier_team_submit(nicbarrier_team_t *t)
 /** Tells the leader that the whole node has arrived. */
 static void notify_leader(nicbarrier_team_t *t)
 {
-    if (t->net != NULL) {
+    nicbarrier_head_t *head = t->shm.head;
+    if (t->net != NULL)
         nicbarrier_team_submit(t);
-    } else if (t->follower != NULL) {
-        t->engine->notify(t->follower, nicbarrier_shm_arrived(&t->shm),
-                          atomic_load(&t->shm.head->attentive) > 0);
-    }
+    else if (head->follower_len > 0 && atomic_load(&head->attentive) == 0)
+        t->engine->wake(head->follower);
 }
 
 void nicbarrier_team_enter(nicbarrier_team_t *t, uint64_t epoch)
@@ -176,29 +167,14 @@ void nicbarrier_team_depart(nicbarrier_team_t *t)
 
 /* ---- completion ----------------------------------------------------------------------------- */
 
-/** True if the follower's view already shows the epoch as complete; then the node need not wait
- *  until the leader sees it. */
-static bool is_known(nicbarrier_team_t *t, uint64_t epoch)
-{
-    const uint64_t known =
-        t->follower != NULL ? t->engine->known(t->follower) & ~NICBARRIER_FOLLOWER_FAILED : 0;
-    if (known < epoch)
-        return false;
-    nicbarrier_shm_release(&t->shm, known);
-    return true;
-}
-
 bool nicbarrier_team_done(nicbarrier_team_t *t, uint64_t epoch)
 {
-    return t->on_node ? nicbarrier_shm_done(&t->shm, epoch) || is_known(t, epoch)
-                      : t->engine->completed(t->net) >= epoch;
+    return t->on_node ? nicbarrier_shm_done(&t->shm, epoch) : t->engine->completed(t->net) >= epoch;
 }
 
 bool nicbarrier_team_failed(nicbarrier_team_t *t)
 {
-    const bool net =
-        (t->net != NULL && t->engine->failed(t->net)) ||
-        (t->follower != NULL && t->engine->known(t->follower) >= NICBARRIER_FOLLOWER_FAILED);
+    const bool net = t->net != NULL && t->engine->failed(t->net);
     const bool node = t->on_node && nicbarrier_shm_failed(&t->shm);
     /* Each side passes a failure on to the other. */
     if ((net && t->on_node && !node) || (node && t->net != NULL && !net))

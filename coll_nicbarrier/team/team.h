@@ -7,9 +7,7 @@
  * The team: what carries the barriers of one communicator. It has flags on the node, a network
  * engine between the leaders of nodes, or both, one below the other. The network part is driven by
  * the leader's process: by its threads while they are in MPI, otherwise by the engine's helper
- * thread, which the last process of the node to arrive wakes. If the engine takes the steps without
- * a process, the last process to arrive enters in the leader's place, and all processes see what is
- * complete.
+ * thread, which the last process of the node to arrive wakes.
  *
  * Uses no MPI: the configuration has the function that waiting threads call. Any number of MPI
  * threads may call enter, done, progress and wait.
@@ -39,7 +37,6 @@ typedef struct nicbarrier_team {
     onic_segment_t segment;
     const nicbarrier_engine_t *engine; /**< network part, or NULL */
     nicbarrier_net_t *net;             /**< the leader's; NULL in others */
-    nicbarrier_follower_t *follower;   /**< a follower's access to the leader's group; or NULL */
     uint64_t trial_ends;               /**< nanoseconds; 0: no trial has begun */
     _Atomic uint64_t given;            /**< leader: the last epoch entered in the engine */
     nicbarrier_team_config_t config;
@@ -69,16 +66,14 @@ void nicbarrier_team_drop_network(nicbarrier_team_t *t);
 
 /** Run by leaders, when all leaders are connected: the trial. Its epoch is no barrier of the user,
  *  but shows that messages of the engine get through. To be called until it returns 1 (complete) or
- *  -1 (it never will be, with the reason); else it returns 0. An engine that cannot detect failure
- *  by itself is given NICBARRIER_TRIAL_SECONDS, since its notice of a loss may itself be lost. */
+ *  -1 (it fails, or has not ended in NICBARRIER_TRIAL_SECONDS, with the reason); else it returns 0.
+ *  All leaders take part at the same time, so none is waited for; whoever has to wait very long for
+ * a processor only loses speed by it, since the module below serves then. */
 int nicbarrier_team_try(nicbarrier_team_t *t, nicbarrier_reason_t *why);
 
-#define NICBARRIER_TRIAL_SECONDS 30
+#define NICBARRIER_TRIAL_SECONDS 10
 /** The epoch of the trial; barriers are numbered from the next. */
 #define NICBARRIER_TRIAL_EPOCH 1
-
-/** All parts exist on all processes: from now on barriers may be entered. */
-void nicbarrier_team_begin(nicbarrier_team_t *t);
 
 /** Marks the team as failed. All its processes are notified, those of other nodes by the leader. */
 void nicbarrier_team_fail(nicbarrier_team_t *t);

@@ -12,7 +12,7 @@
 
 /** The first of the packets are those of engine datagram. LEFT: a call has ended; ARRIVED: a
  *  message has come, as point-to-point protocols acknowledge it. */
-enum { ENTER, LEFT, EPOCH, REPEAT, NACK, LATE, TIMER, ARRIVED };
+enum { ENTER, LEFT, EPOCH, REPEAT, NACK, TIMER, ARRIVED };
 
 typedef struct member {
     nicbarrier_rule_t rule;
@@ -93,15 +93,6 @@ static void send_up(world_t *w, uint32_t who, uint16_t kind, uint32_t k, uint64_
     post(w, sim_serve(&m->free, m->free, w->b->costs.send), kind, s->wait_for, s->wait_at, value);
 }
 
-/** Sends to the receiver of my step k's message. */
-static void send_down(world_t *w, uint32_t who, uint16_t kind, uint32_t k, uint64_t value)
-{
-    member_t *m = &w->member[who];
-    const nicbarrier_step_t *s = step_of(w, who, k);
-
-    post(w, sim_serve(&m->free, m->free, w->b->costs.send), kind, s->send_to, s->send_at, value);
-}
-
 /* ---- members --------------------------------------------------------------------------------- */
 
 /** A member calls a barrier. */
@@ -177,17 +168,10 @@ static void take(world_t *w, uint32_t who, const sim_event_t *e)
 
 static void answer(world_t *w, uint32_t who, const sim_event_t *e)
 {
-    switch (nicbarrier_nacks_answer(&w->member[who].rule, e->step, e->value)) {
-    case NICBARRIER_REPLY_AGAIN:
-        w->result.repeats++;
-        send_words(w, who, REPEAT, UINT64_C(1) << e->step, w->b->costs.send);
-        break;
-    case NICBARRIER_REPLY_LATE:
-        send_down(w, who, LATE, e->step, e->value);
-        break;
-    case NICBARRIER_REPLY_NONE:
-        break;
-    }
+    if (!nicbarrier_nacks_answer(&w->member[who].rule, e->step, e->value))
+        return;
+    w->result.repeats++;
+    send_words(w, who, REPEAT, UINT64_C(1) << e->step, w->b->costs.send);
 }
 
 static void expire(world_t *w, uint32_t who)
@@ -219,7 +203,6 @@ static void handle(world_t *w, const sim_event_t *e)
     (void)sim_serve(&m->free, e->at, takes);
     switch (e->kind) {
     case ARRIVED:
-    case LATE:
         break;
     case ENTER:
         nicbarrier_rule_enter(&m->rule, e->value);

@@ -10,8 +10,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "coll_nicbarrier/engines/datagram/bpf/frame.c"
-
 /* Names that other files here have, too. */
 #define folded(...) kernel_folded(__VA_ARGS__)
 #define take(...)   kernel_take(__VA_ARGS__)
@@ -23,6 +21,7 @@
 
 #include "coll_nicbarrier/engines/datagram/wire/packet.c"
 #include "coll_nicbarrier/schedule/schedule.h"
+#include "test/unit/bpf_frame.h"
 
 #define KERNEL_MEMBERS 4
 #define KERNEL_KEY     UINT64_C(0x1122334455667788)
@@ -41,7 +40,7 @@ static void kernel_unlock(unsigned member);
 /** A packet that a program has before it. `ifindex` is the member whose kernel it is. */
 typedef struct kernel_skb {
     struct __sk_buff skb;
-    uint8_t bytes[NICBARRIER_BPF_PACKET_V4];
+    uint8_t bytes[NICBARRIER_BPF_PACKET];
 } kernel_skb_t;
 
 /* ---- helpers
@@ -54,7 +53,8 @@ static unsigned member_of(const nicbarrier_bpf_id_t *id)
                                                                                  : KERNEL_MEMBERS;
 }
 
-static void *bpf_map_lookup_elem(void *map, const void *key)
+/** Not inlined: gcc would drop keys that nothing here reads, and warn of that. */
+static __attribute__((noipa)) void *bpf_map_lookup_elem(void *map, const void *key)
 {
     if (map != &groups && map != &pages)
         return map;
@@ -107,8 +107,8 @@ static long bpf_skb_pull_data(struct __sk_buff *skb, uint32_t len)
 static void leave(const struct __sk_buff *skb)
 {
     nicbarrier_packet_t p;
-    const uint8_t *payload = bytes_of(skb) + NICBARRIER_BPF_PACKET_V4 - NICBARRIER_PACKET_SIZE;
-    if (nicbarrier_packet_decode(payload, NICBARRIER_PACKET_SIZE, &p) == NULL &&
+    if (nicbarrier_packet_decode(bytes_of(skb) + FRAME_PAYLOAD, NICBARRIER_PACKET_SIZE, &p) ==
+            NULL &&
         p.kind != NICBARRIER_PACKET_WAKE)
         kernel_sends(skb->ifindex, &p);
 }
@@ -129,49 +129,48 @@ static long bpf_redirect(uint32_t interface, uint64_t flags)
 /* ---- a group
  * ------------------------------------------------------------------------------------- */
 
-static nicbarrier_bpf_end_t kernel_end(unsigned i)
+/** The packet of step `k` of member `from`. */
+static nicbarrier_packet_t kernel_packet(const nicbarrier_step_t *s, unsigned from, unsigned k,
+                                         nicbarrier_packet_kind_t kind, uint64_t word)
 {
-    return (nicbarrier_bpf_end_t){.port = (uint16_t)(2000 + i), .ip = {10, 0, 0, (uint8_t)(i + 1)}};
+    return (nicbarrier_packet_t){.kind = (uint8_t)kind,
+                                 .at = s->send_at,
+                                 .from_at = (uint8_t)k,
+                                 .sender = from,
+                                 .cookie = KERNEL_COOKIE + (unsigned)s->send_to,
+                                 .key = KERNEL_KEY,
+                                 .epoch = word,
+                                 .back = KERNEL_COOKIE + from};
 }
 
-static void kernel_payload(const nicbarrier_step_t *s, unsigned from, unsigned k,
-                           unsigned char bytes[NICBARRIER_PACKET_SIZE])
-{
-    const nicbarrier_packet_t p = {.kind = NICBARRIER_PACKET_EPOCH,
-                                   .at = s->send_at,
-                                   .from_at = (uint8_t)k,
-                                   .sender = from,
-                                   .cookie = KERNEL_COOKIE + (unsigned)s->send_to,
-                                   .key = KERNEL_KEY};
-    nicbarrier_packet_encode(&p, bytes);
-}
+static void fill_skb(kernel_skb_t *b, unsigned member);
 
-/** Gives member `i` its packets, and its partners, whose packets must be there first, with
- * `partners`. */
-static void kernel_plan(unsigned i, const nicbarrier_step_t *step, int nsteps, bool partners)
+/** Tells the kernel of member `i` who sends to it, and shows it the member's packets. */
+static void kernel_plan(unsigned i, const nicbarrier_step_t *step, int nsteps)
 {
-    struct group *g = &kernel_group[i];
-    unsigned char bytes[NICBARRIER_PACKET_SIZE];
+    static kernel_skb_t b;
+    static nicbarrier_bpf_page_t page;
+    page.key = KERNEL_KEY;
+    kernel_page[i] = &page;
     for (int k = 0; k < nsteps; k++) {
         const nicbarrier_step_t *s = &step[k];
-        const nicbarrier_bpf_end_t me = kernel_end(i);
-        if (!partners && s->send_to != NICBARRIER_NOBODY) {
-            const nicbarrier_bpf_end_t to = kernel_end((unsigned)s->send_to);
-            kernel_payload(s, i, (unsigned)k, bytes);
-            nicbarrier_bpf_frame(&g->packet[k], false, &me, &to, bytes);
+        if (s->send_to != NICBARRIER_NOBODY) {
+            const nicbarrier_packet_t p =
+                kernel_packet(s, i, (unsigned)k, NICBARRIER_PACKET_REPEAT, 1);
+            fill_skb(&b, i);
+            frame_make(b.bytes, i, (uint32_t)s->send_to, &p);
+            (void)nicbarrier_out(&b.skb);
         }
-        if (partners && s->wait_for != NICBARRIER_NOBODY) {
-            const uint8_t *theirs = kernel_group[s->wait_for].packet[s->wait_at].bytes;
-            nicbarrier_bpf_sender_t *sender = &g->sender[k];
-            memcpy(sender->ip, theirs + sizeof(struct ethhdr) + 12, 4);
-            memcpy(&sender->named,
-                   theirs + NICBARRIER_BPF_PACKET_V4 - NICBARRIER_PACKET_SIZE +
-                       NICBARRIER_PACKET_SENDER_AT,
+        if (s->wait_for != NICBARRIER_NOBODY) {
+            const nicbarrier_step_t theirs = {.send_to = (int32_t)i, .send_at = (uint8_t)k};
+            const nicbarrier_packet_t p = kernel_packet(&theirs, (unsigned)s->wait_for, s->wait_at,
+                                                        NICBARRIER_PACKET_EPOCH, 0);
+            frame_make(b.bytes, (uint32_t)s->wait_for, i, &p);
+            memcpy(&kernel_group[i].named[k], b.bytes + FRAME_PAYLOAD + NICBARRIER_PACKET_SENDER_AT,
                    8);
-            sender->port[0] = bpf_htons(kernel_end((unsigned)s->wait_for).port);
-            sender->port[1] = bpf_htons(me.port);
         }
     }
+    kernel_page[i] = NULL;
 }
 
 /* ---- packets
@@ -184,16 +183,12 @@ static void fill_skb(kernel_skb_t *b, unsigned member)
     b->skb.data_end = b->skb.data + (uint32_t)sizeof(b->bytes);
 }
 
-/** A word of step `k` of member `from` comes to the kernel of `to`. True where it goes on to the
+/** The message of a step of member `from` comes to the kernel of `to`. True where it goes on to the
  * process. */
-static bool kernel_in(kernel_skb_t *b, unsigned to, unsigned from, unsigned k,
-                      nicbarrier_packet_kind_t kind, uint64_t word)
+static bool kernel_in(kernel_skb_t *b, unsigned to, unsigned from, const nicbarrier_packet_t *p)
 {
-    uint8_t *payload = b->bytes + sizeof(b->bytes) - NICBARRIER_PACKET_SIZE;
     fill_skb(b, to);
-    memcpy(b->bytes, kernel_group[from].packet[k].bytes, sizeof(b->bytes));
-    payload[NICBARRIER_PACKET_KIND_AT] = (uint8_t)kind;
-    onic_put64(payload + NICBARRIER_PACKET_EPOCH_AT, word);
+    frame_make(b->bytes, from, to, p);
     const int verdict = nicbarrier_in(&b->skb);
     if (verdict == TC_ACT_REDIRECT)
         leave(&b->skb);
@@ -205,13 +200,8 @@ static void kernel_out(kernel_skb_t *b, unsigned i)
 {
     const nicbarrier_packet_t p = {
         .kind = NICBARRIER_PACKET_WAKE, .cookie = KERNEL_COOKIE + i, .key = KERNEL_KEY};
-    const nicbarrier_bpf_end_t me = kernel_end(i);
-    nicbarrier_bpf_packet_t packet;
-    unsigned char bytes[NICBARRIER_PACKET_SIZE];
-    nicbarrier_packet_encode(&p, bytes);
-    nicbarrier_bpf_frame(&packet, false, &me, &me, bytes);
     fill_skb(b, i);
-    memcpy(b->bytes, packet.bytes, sizeof(b->bytes));
+    frame_make(b->bytes, i, i, &p);
     if (nicbarrier_out(&b->skb) == TC_ACT_UNSPEC)
         leave(&b->skb);
 }

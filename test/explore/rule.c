@@ -199,9 +199,11 @@ static bool comes_to_kernel(state_t *s, int i, unsigned k, unsigned word)
 {
     static kernel_skb_t skb;
     const nicbarrier_step_t *st = &step[i][k];
+    const nicbarrier_step_t theirs = {.send_to = i, .send_at = (uint8_t)k};
+    const nicbarrier_packet_t p = kernel_packet(&theirs, (unsigned)st->wait_for, st->wait_at,
+                                                NICBARRIER_PACKET_EPOCH, long_word(word));
     open_page(s, i);
-    const bool up = kernel_in(&skb, (unsigned)i, (unsigned)st->wait_for, st->wait_at,
-                              NICBARRIER_PACKET_EPOCH, long_word(word));
+    const bool up = kernel_in(&skb, (unsigned)i, (unsigned)st->wait_for, &p);
     close_page(s, i);
     return up;
 }
@@ -264,16 +266,16 @@ static void fall_back(state_t *s, int i)
     follow(s, i);
 }
 
-/** `elsewhere`: from an address that the kernel does not know, so that it comes to the process. */
-static void take(state_t *s, int i, unsigned k, kind_t kind, unsigned word, bool elsewhere)
+/** `repeated`: in answer to a NACK, so that it comes to the process. */
+static void take(state_t *s, int i, unsigned k, kind_t kind, unsigned word, bool repeated)
 {
     member_t *m = &s->member[i];
     if (m->stopped)
         return;
     if (kind == NACK) {
-        if (nicbarrier_nacks_answer(&m->rule, k, word) == NICBARRIER_REPLY_AGAIN)
+        if (nicbarrier_nacks_answer(&m->rule, k, word))
             send_out(s, i, EPOCH, k, short_word(nicbarrier_rule_word(&m->rule, k)));
-    } else if (!m->kernel.on || elsewhere || comes_to_kernel(s, i, k, word)) {
+    } else if (!m->kernel.on || repeated || comes_to_kernel(s, i, k, word)) {
         if (nicbarrier_rule_judge(&m->rule, k, long_word(word)) == NICBARRIER_WORD_NEW) {
             word_for_process(s, i, k, long_word(word));
             if (with_nacks)
@@ -398,7 +400,7 @@ static void do_take(state_t *s, int i, int k, int kind, int word)
     take(s, i, (unsigned)k, (kind_t)kind, (unsigned)word, false);
 }
 
-static void do_take_elsewhere(state_t *s, int i, int k, int kind, int word)
+static void do_take_repeated(state_t *s, int i, int k, int kind, int word)
 {
     take(s, i, (unsigned)k, (kind_t)kind, (unsigned)word, true);
 }
@@ -432,7 +434,7 @@ static void deliver(const state_t *s, int i, int k)
             if (s->member[i].sent[kind][k] >> word & 1) {
                 try(s, to, do_take, at, kind, word);
                 if (kind == EPOCH && s->member[to].kernel.on)
-                    try(s, to, do_take_elsewhere, at, kind, word);
+                    try(s, to, do_take_repeated, at, kind, word);
             }
     }
 }
@@ -489,10 +491,8 @@ static bool run_all(const char *name, nicbarrier_schedule_kind_t kind, int membe
         nicbarrier_nacks_init(&s.member[i].nacks, &timing);
         forget_times(&s.member[i].nacks);
         s.member[i].kernel.on = with_kernel && (i < n - 1 || n == 2);
-        kernel_plan((unsigned)i, step[i], nsteps[i], false);
+        kernel_plan((unsigned)i, step[i], nsteps[i]);
     }
-    for (int i = 0; i < n; i++)
-        kernel_plan((unsigned)i, step[i], nsteps[i], true);
     (void)snprintf(text, sizeof(text), "%-24s %d members, %u epochs%s%s%s", name, members, nepochs,
                    with_kernel ? ", kernel" : "", nacks ? ", losses" : "",
                    failure ? ", a stop" : "");

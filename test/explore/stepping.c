@@ -3,20 +3,18 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Barriers that the kernel steps, as threads of control: packets come on one processor,
- * while the process enters, sleeps, or takes the barrier back on another, and a second process of
- * the node enters on a third. The programs for the kernel, the process's side of them, and the
- *  engine's groups are the product's.
+ * while the process enters, sleeps, or takes the barrier back on another. The programs for the
+ *  kernel, the process's side of them, and the engine's groups are the product's.
  *
  *  Whatever the order: a word that has come is known to whoever takes the steps, each message that
  *  became due has been sent, a snapshot is a state that there was, and nobody sleeps for ever. */
 #define _GNU_SOURCE
 #include "test/explore/explore.h"
 
-/* Before those of the kernel, which agree with it then; of both `struct udphdr` is one. */
+/* Before those of the kernel, which agree with it then. */
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/in.h>
-#define udphdr libc_udphdr
-#include <netinet/udp.h>
-#undef udphdr
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -58,11 +56,12 @@ static int wait_a_msec(const struct timespec *time);
 #undef munmap
 
 #include "coll_nicbarrier/engines/datagram/group.c"
-#include "coll_nicbarrier/engines/datagram/offload.c"
 #include "coll_nicbarrier/engines/datagram/stepper_bpf.c"
+#include "coll_nicbarrier/engines/datagram/stepper_host.c"
+#include "coll_nicbarrier/engines/datagram/steps.c"
 
 #define MEMBERS 3
-enum { LEADER, NETWORK, OTHER, PROCESSORS };
+enum { LEADER, NETWORK, PROCESSORS };
 
 nicbarrier_datagram_t nicbarrier_datagram;
 nicbarrier_datagram_config_t nicbarrier_datagram_config;
@@ -73,10 +72,9 @@ static nicbarrier_step_t step[MEMBERS][NICBARRIER_STEPS_MAX];
 static int nsteps;
 static unsigned epochs;
 static _Alignas(64) nicbarrier_bpf_page_t page;
-static nicbarrier_bpf_client_t leader, other;
+static nicbarrier_bpf_client_t leader;
 static nicbarrier_net_t net;
 static nicbarrier_partner_t partner[MEMBERS];
-static bool killed; /**< the service */
 
 /** By the processor, the last epoch that was sent in each step. */
 static uint64_t sent[PROCESSORS][NICBARRIER_RULE_STEPS];
@@ -150,10 +148,9 @@ static struct {
     atomic_uint come;
     unsigned taken;
     uint64_t word[ROOM];
-    uint32_t k[ROOM]; /**< WAKES: no word */
+    uint32_t k[ROOM];
     atomic_bool held;
 } socket_in;
-#define WAKES UINT32_MAX
 
 static void goes_up(uint32_t k, uint64_t word)
 {
@@ -171,10 +168,11 @@ static void goes_up(uint32_t k, uint64_t word)
 static void comes(unsigned k, uint64_t word)
 {
     static kernel_skb_t skb[PROCESSORS];
-    const nicbarrier_step_t *s = &step[0][k];
+    const nicbarrier_step_t *s = &step[0][k], theirs = {.send_to = 0, .send_at = (uint8_t)k};
+    const nicbarrier_packet_t p =
+        kernel_packet(&theirs, (unsigned)s->wait_for, s->wait_at, NICBARRIER_PACKET_EPOCH, word);
     begin_program();
-    const bool up = kernel_in(&skb[explore_me()], 0, (unsigned)s->wait_for, s->wait_at,
-                              NICBARRIER_PACKET_EPOCH, word);
+    const bool up = kernel_in(&skb[explore_me()], 0, (unsigned)s->wait_for, &p);
     end_program();
     if (up)
         goes_up(k, word);
@@ -190,16 +188,10 @@ static int wait_a_msec(const struct timespec *time)
 }
 
 int nicbarrier_bpf_ask(int service, nicbarrier_bpf_request_t *r, nicbarrier_bpf_order_t what,
-                       int fd, nicbarrier_bpf_reply_t *reply, int *fd_p)
+                       nicbarrier_bpf_reply_t *reply, int *fd_p)
 {
-    (void)service, (void)r, (void)fd, (void)reply;
-    EXPLORE_ASSERT(what == NICBARRIER_BPF_REMOVE);
-    *fd_p = -1;
-    if (killed)
-        return EPIPE;
-    atomic_store(&kernel_page[0], NULL);
-    wait_for_programs();
-    return 0;
+    (void)service, (void)r, (void)what, (void)reply, (void)fd_p;
+    return EPIPE;
 }
 
 int nicbarrier_bpf_local_connect(const char *interface)
@@ -208,26 +200,8 @@ int nicbarrier_bpf_local_connect(const char *interface)
     return -1;
 }
 
-int nicbarrier_udp_way(const nicbarrier_address_t *at, nicbarrier_way_t *way,
-                       nicbarrier_reason_t *why)
-{
-    (void)at, (void)way, (void)why;
-    return -1;
-}
-
-int nicbarrier_udp_descriptor(void)
-{
-    return -1;
-}
-
-bool nicbarrier_reach_heard(nicbarrier_partner_t *p, const nicbarrier_address_t *at, bool proves)
-{
-    (void)p, (void)at, (void)proves;
-    return false;
-}
-
 void nicbarrier_datagram_send(nicbarrier_net_t *n, nicbarrier_packet_kind_t kind, uint32_t k,
-                              const nicbarrier_address_t *at, uint64_t word)
+                              nicbarrier_address_t at, uint64_t word)
 {
     (void)n, (void)at;
     EXPLORE_ASSERT(kind == NICBARRIER_PACKET_EPOCH);
@@ -236,29 +210,17 @@ void nicbarrier_datagram_send(nicbarrier_net_t *n, nicbarrier_packet_kind_t kind
 
 /* ---- the leader's process -------------------------------------------------------------------- */
 
-/** What the other process has entered that no program knows of. */
-static _Atomic uint64_t told;
-
 /** As input.c. */
 static void receive(void)
 {
     while (atomic_load_explicit(&socket_in.come, memory_order_acquire) > socket_in.taken) {
         const unsigned at = socket_in.taken++;
         const uint32_t k = socket_in.k[at];
-        if (k == WAKES)
-            continue;
         if (nicbarrier_rule_judge(nicbarrier_net_state(&net), k, socket_in.word[at]) ==
             NICBARRIER_WORD_NEW)
-            nicbarrier_offload_take(&net, k, socket_in.word[at]);
+            nicbarrier_steps_take(&net, k, socket_in.word[at]);
         nicbarrier_datagram_catch_up(&net, 1);
     }
-}
-
-static void see_to_other(void)
-{
-    const uint64_t epoch = atomic_load(&told);
-    if (epoch > 0)
-        (void)nicbarrier_datagram_enter(&net, epoch);
 }
 
 static bool is_known(void)
@@ -272,7 +234,6 @@ static void wait_for_epochs(void)
 {
     for (;;) {
         receive();
-        see_to_other();
         (void)nicbarrier_datagram_look(&net);
         if (is_known())
             return;
@@ -291,9 +252,7 @@ static void setup(void)
     for (int i = 0; i < MEMBERS; i++)
         nsteps = nicbarrier_schedule(NICBARRIER_DISSEMINATION, i, MEMBERS, step[i]);
     for (unsigned i = 0; i < MEMBERS; i++)
-        kernel_plan(i, step[i], nsteps, false);
-    for (unsigned i = 0; i < MEMBERS; i++)
-        kernel_plan(i, step[i], nsteps, true);
+        kernel_plan(i, step[i], nsteps);
     epochs = 1;
     page.key = KERNEL_KEY;
     nicbarrier_schedule_bits(step[0], nsteps, &sends, &waits);
@@ -302,9 +261,9 @@ static void setup(void)
     kernel_page[0] = &page;
     explore_words(&page, sizeof(page));
     nicbarrier_datagram.deadline = NICBARRIER_NEVER;
-    leader.page = other.page = &page;
-    leader.service = leader.bell = other.bell = 1;
-    other.service = -1;
+    leader.page = &page;
+    leader.service = leader.bell = 1;
+    leader.taught = true;
     net.stepper = &nicbarrier_stepper_bpf;
     net.offload = &leader;
     net.view = (nicbarrier_view_t *)(void *)&page;
@@ -325,20 +284,6 @@ static void network(void)
             comes(k, epoch);
 }
 
-/** As nicbarrier_datagram_notify (connect.c). */
-static void other_enters(uint64_t epoch)
-{
-    bool wake = true;
-    if (nicbarrier_bpf_client_enter(&other, epoch)) {
-        nicbarrier_view_t *v = (nicbarrier_view_t *)(void *)&page;
-        wake = nicbarrier_view_completed(v) >= epoch && atomic_load(&v->wanted) != 0;
-    } else {
-        atomic_store(&told, epoch);
-    }
-    if (wake)
-        goes_up(WAKES, 0);
-}
-
 /* The leader enters, and waits. */
 
 static void waits(unsigned me)
@@ -349,18 +294,6 @@ static void waits(unsigned me)
     }
     (void)nicbarrier_datagram_enter(&net, epochs);
     wait_for_epochs();
-}
-
-/* The other process enters last. */
-
-static void enters(unsigned me)
-{
-    if (me == NETWORK)
-        network();
-    else if (me == OTHER)
-        other_enters(epochs);
-    else
-        wait_for_epochs();
 }
 
 /* The leader takes the barrier back while words come, and goes on by itself. */
@@ -374,35 +307,14 @@ static void stops(unsigned me)
     const bool entered = explore_choose(2) == 0;
     if (entered)
         (void)nicbarrier_datagram_enter(&net, epochs);
-    nicbarrier_offload_fall_back(&net);
+    fall_back(&net);
     nicbarrier_datagram_catch_up(&net, 1);
     if (!entered)
         (void)nicbarrier_datagram_enter(&net, epochs);
     wait_for_epochs();
 }
 
-static void killed_setup(void)
-{
-    setup();
-    killed = true;
-}
-
-/* Likewise while the other process enters. */
-
-static void stops_and_enters(unsigned me)
-{
-    if (me == NETWORK) {
-        network();
-    } else if (me == OTHER) {
-        other_enters(epochs);
-    } else {
-        nicbarrier_offload_fall_back(&net);
-        nicbarrier_datagram_catch_up(&net, 1);
-        wait_for_epochs();
-    }
-}
-
-/* The leader finds that the group has failed, while words come and the other process enters. */
+/* The leader finds that the group has failed, while words come. */
 
 static void fails(unsigned me)
 {
@@ -464,10 +376,7 @@ static void end_failed(void)
 
 static const explore_target_t targets[] = {
     {"stepping-waits", 2, setup, waits, end, 2, 0},
-    {"stepping-enters", 3, setup, enters, end, 1, 0},
     {"stepping-stops", 2, setup, stops, end, 2, 0},
-    {"stepping-killed", 2, killed_setup, stops, end, 2, 0},
-    {"stepping-stops-enters", 3, setup, stops_and_enters, end, 1, 0},
     {"stepping-fails", 2, setup, fails, end_failed, 1, 0},
     {"stepping-reads", 2, reads_setup, reads, NULL, 2, 0},
 };

@@ -89,19 +89,12 @@ static void handle(member_t *m, const nicbarrier_packet_t *p, uint64_t now)
 
     if (p->kind >= NICBARRIER_PACKET_WAKE || !fits(m, p, upwards))
         return;
-    switch (p->kind) {
-    case NICBARRIER_PACKET_NACK:
-        if (nicbarrier_nacks_answer(&m->rule, p->at, p->epoch) == NICBARRIER_REPLY_AGAIN)
+    if (upwards) {
+        if (nicbarrier_nacks_answer(&m->rule, p->at, p->epoch))
             FUZZ_CHECK(nicbarrier_rule_word(&m->rule, p->at) >= p->epoch);
-        break;
-    case NICBARRIER_PACKET_LATE:
-        break;
-    default:
-        if (nicbarrier_rule_receive(&m->rule, p->at, p->epoch) == NICBARRIER_WORD_NEW) {
-            nicbarrier_nacks_received(&m->nacks, p->at);
-            go_on(m, now);
-        }
-        break;
+    } else if (nicbarrier_rule_receive(&m->rule, p->at, p->epoch) == NICBARRIER_WORD_NEW) {
+        nicbarrier_nacks_received(&m->nacks, p->at);
+        go_on(m, now);
     }
 }
 

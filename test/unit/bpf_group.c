@@ -23,8 +23,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "coll_nicbarrier/engines/datagram/bpf/frame.h"
-#include "common/support/bytes.h"
+#include "test/unit/bpf_frame.h"
 
 /* ---- begin and end --------------------------------------------------------------------------- */
 
@@ -60,64 +59,34 @@ const char *bpf_group_obstacle(void)
     return NULL;
 }
 
-/** Where member i is. */
-static nicbarrier_bpf_end_t end_of(const bpf_group_t *g, int32_t i)
-{
-    nicbarrier_bpf_end_t end = {.mac = {2}, .port = (uint16_t)(2000 + i)};
-    onic_put32(end.mac + 2, (uint32_t)i);
-    if (g->six) {
-        end.ip[0] = 0xfd;
-        onic_put32(end.ip + 12, (uint32_t)i + 1);
-    } else {
-        onic_put32(end.ip, UINT32_C(0x0a000001) + (uint32_t)i);
-    }
-    return end;
-}
-
-static void make_payload(const bpf_group_t *g, int32_t from, uint32_t k, uint8_t kind,
-                         uint64_t word, unsigned char bytes[NICBARRIER_PACKET_SIZE])
+static nicbarrier_packet_t packet_of(const bpf_group_t *g, int32_t from, uint32_t k, uint8_t kind,
+                                     uint64_t word)
 {
     const nicbarrier_step_t *s = &g->member[from].step[k];
-    const nicbarrier_packet_t p = {.kind = kind,
-                                   .at = s->send_at,
-                                   .from_at = (uint8_t)k,
-                                   .sender = (uint32_t)from,
-                                   .cookie = g->member[s->send_to].plan.id.cookie,
-                                   .key = g->key,
-                                   .epoch = word};
-    nicbarrier_packet_encode(&p, bytes);
-}
-
-static void plan_sender(const bpf_group_t *g, int32_t i, uint32_t k)
-{
-    const nicbarrier_step_t *s = &g->member[i].step[k];
-    const nicbarrier_bpf_end_t from = end_of(g, s->wait_for);
-    nicbarrier_bpf_sender_t *sender = &g->member[i].plan.group.sender[k];
-    unsigned char bytes[NICBARRIER_PACKET_SIZE];
-    make_payload(g, s->wait_for, s->wait_at, NICBARRIER_PACKET_EPOCH, 0, bytes);
-    memcpy(sender->ip, from.ip, sizeof(sender->ip));
-    memcpy(&sender->named, bytes + NICBARRIER_PACKET_SENDER_AT, sizeof(sender->named));
-    sender->port[0] = htons(from.port);
-    sender->port[1] = htons(end_of(g, i).port);
+    return (nicbarrier_packet_t){.kind = kind,
+                                 .at = s->send_at,
+                                 .from_at = (uint8_t)k,
+                                 .sender = (uint32_t)from,
+                                 .cookie = g->member[s->send_to].plan.id.cookie,
+                                 .key = g->key,
+                                 .epoch = word,
+                                 .back = g->member[from].plan.id.cookie};
 }
 
 static void plan_member(bpf_group_t *g, int32_t i)
 {
     bpf_member_t *m = &g->member[i];
-    const nicbarrier_bpf_end_t me = end_of(g, i);
     for (uint32_t k = 0; k < m->plan.rule.nsteps; k++) {
-        if (m->step[k].send_to != NICBARRIER_NOBODY) {
-            const nicbarrier_bpf_end_t to = end_of(g, m->step[k].send_to);
-            unsigned char bytes[NICBARRIER_PACKET_SIZE];
-            make_payload(g, i, k, NICBARRIER_PACKET_EPOCH, 0, bytes);
-            nicbarrier_bpf_frame(&m->plan.group.packet[k], g->six, &me, &to, bytes);
-        }
-        if (m->step[k].wait_for != NICBARRIER_NOBODY)
-            plan_sender(g, i, k);
+        const nicbarrier_step_t *s = &m->step[k];
+        bpf_flight_t f;
+        if (s->wait_for == NICBARRIER_NOBODY)
+            continue;
+        bpf_group_frame(g, s->wait_for, s->wait_at, NICBARRIER_PACKET_EPOCH, 0, &f);
+        memcpy(&m->plan.group.named[k], f.bytes + FRAME_PAYLOAD + NICBARRIER_PACKET_SENDER_AT, 8);
     }
 }
 
-void bpf_group_begin(bpf_group_t *g, int32_t n, nicbarrier_schedule_kind_t schedule, bool six)
+void bpf_group_begin(bpf_group_t *g, int32_t n, nicbarrier_schedule_kind_t schedule)
 {
     memset(g, 0, sizeof(*g));
     g->kernel = nicbarrier_bpf_load();
@@ -125,7 +94,6 @@ void bpf_group_begin(bpf_group_t *g, int32_t n, nicbarrier_schedule_kind_t sched
     const struct rlimit files = {4096, 4096};
     (void)setrlimit(RLIMIT_NOFILE, &files);
     g->wire = open_wire();
-    g->six = six;
     g->n = n;
     g->key = UINT64_C(0x1122334455667788);
     g->member = calloc((size_t)n, sizeof(*g->member));
@@ -149,6 +117,13 @@ void bpf_group_install(bpf_group_t *g, int32_t i)
     ck_assert_int_ge(m->fd, 0);
     m->page = mmap(NULL, sizeof(*m->page), PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
     ck_assert_ptr_ne(m->page, MAP_FAILED);
+    for (uint32_t k = 0; k < m->plan.rule.nsteps; k++) {
+        bpf_flight_t f;
+        if (m->step[k].send_to == NICBARRIER_NOBODY)
+            continue;
+        bpf_group_frame(g, i, k, NICBARRIER_PACKET_REPEAT, k, &f);
+        bpf_group_leave(g, &f);
+    }
 }
 
 void bpf_group_remove(bpf_group_t *g, int32_t i)
@@ -177,55 +152,27 @@ void bpf_group_end(bpf_group_t *g)
 
 /* ---- packets --------------------------------------------------------------------------------- */
 
-static uint16_t checksum(uint32_t sum, const unsigned char *bytes, size_t n)
-{
-    for (size_t i = 0; i < n; i += 2)
-        sum += onic_get16(bytes + i);
-    while (sum >> 16 != 0)
-        sum = (sum & 0xffff) + (sum >> 16);
-    return (uint16_t)sum;
-}
-
-enum { UDP_SIZE = 8 + NICBARRIER_PACKET_SIZE, AT_IP = 14 };
-
-/** What UDP's checksum is taken over; 0xffff where that is right. */
-static uint16_t udp_sum(const bpf_flight_t *f)
-{
-    const uint32_t addresses = f->len == NICBARRIER_BPF_PACKET_V4 ? 8 : 32;
-    return checksum(IPPROTO_UDP + UDP_SIZE, f->bytes + f->len - UDP_SIZE - addresses,
-                    addresses + UDP_SIZE);
-}
-
 void bpf_group_frame(const bpf_group_t *g, int32_t i, uint32_t k, uint8_t kind, uint64_t word,
                      bpf_flight_t *f)
 {
-    const nicbarrier_bpf_packet_t *p = &g->member[i].plan.group.packet[k];
-    memcpy(f->bytes, p->bytes, p->len);
-    f->len = p->len;
-    unsigned char *const payload = f->bytes + f->len - NICBARRIER_PACKET_SIZE;
-    payload[NICBARRIER_PACKET_KIND_AT] = kind;
-    onic_put64(payload + NICBARRIER_PACKET_EPOCH_AT, word);
-    onic_put16(payload - 2, (uint16_t)~udp_sum(f));
+    const nicbarrier_packet_t p = packet_of(g, i, k, kind, word);
+    frame_make(f->bytes, (uint32_t)i, (uint32_t)g->member[i].step[k].send_to, &p);
 }
 
 nicbarrier_packet_t bpf_group_read(const bpf_flight_t *f)
 {
     nicbarrier_packet_t p;
-    UNIT_CHECK(nicbarrier_packet_decode(f->bytes + f->len - NICBARRIER_PACKET_SIZE,
-                                        NICBARRIER_PACKET_SIZE, &p) == NULL);
-    UNIT_CHECK(udp_sum(f) == 0xffff);
-    UNIT_CHECK(onic_get16(f->bytes + f->len - NICBARRIER_PACKET_SIZE - 2) != 0);
-    UNIT_CHECK(f->len == NICBARRIER_BPF_PACKET_V6 || checksum(0, f->bytes + AT_IP, 20) == 0xffff);
+    UNIT_CHECK(nicbarrier_packet_decode(f->bytes + FRAME_PAYLOAD, NICBARRIER_PACKET_SIZE, &p) ==
+               NULL);
+    UNIT_CHECK(frame_udp_sum(f->bytes) == 0xffff && onic_get16(f->bytes + FRAME_PAYLOAD - 2) != 0);
+    UNIT_CHECK(frame_sum(0, f->bytes + FRAME_IP, 20) == 0xffff);
     return p;
 }
 
-static void launch(bpf_group_t *g, const unsigned char *bytes, uint32_t len)
+static void launch(bpf_group_t *g, const unsigned char *bytes, size_t len)
 {
-    UNIT_CHECK(g->flights < BPF_FLIGHTS_MAX);
-    UNIT_CHECK(len == NICBARRIER_BPF_PACKET_V4 || len == NICBARRIER_BPF_PACKET_V6);
-    bpf_flight_t *f = &g->flight[g->flights++];
-    memcpy(f->bytes, bytes, len);
-    f->len = len;
+    UNIT_CHECK(g->flights < BPF_FLIGHTS_MAX && len == NICBARRIER_BPF_PACKET);
+    memcpy(g->flight[g->flights++].bytes, bytes, len);
 }
 
 /** Clones that were sent. */
@@ -237,7 +184,7 @@ static void gather(bpf_group_t *g)
     ssize_t n;
     while ((n = recvfrom(g->wire, bytes, sizeof(bytes), 0, (struct sockaddr *)&from, &size)) >= 0) {
         if (from.sll_pkttype == PACKET_OUTGOING)
-            launch(g, bytes, (uint32_t)n);
+            launch(g, bytes, (size_t)n);
         size = sizeof(from);
     }
 }
@@ -246,11 +193,11 @@ static void gather(bpf_group_t *g)
 static uint32_t run(int program, bpf_flight_t *f)
 {
     unsigned char out[256];
-    LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = f->bytes, .data_size_in = f->len,
+    LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = f->bytes, .data_size_in = sizeof(f->bytes),
                 .data_out = out, .data_size_out = sizeof(out), .repeat = 1);
     ck_assert_int_eq(bpf_prog_test_run_opts(program, &opts), 0);
-    UNIT_CHECK(opts.data_size_out == f->len);
-    memcpy(f->bytes, out, f->len);
+    UNIT_CHECK(opts.data_size_out == sizeof(f->bytes));
+    memcpy(f->bytes, out, sizeof(f->bytes));
     return opts.retval;
 }
 
@@ -261,34 +208,36 @@ bool bpf_group_come(bpf_group_t *g, const bpf_flight_t *f)
     const uint32_t verdict = run(programs.in, &packet);
     gather(g);
     if (verdict == TC_ACT_REDIRECT)
-        launch(g, packet.bytes, packet.len);
-    UNIT_CHECK(verdict != (uint32_t)TC_ACT_UNSPEC || memcmp(packet.bytes, f->bytes, f->len) == 0);
+        launch(g, packet.bytes, sizeof(packet.bytes));
+    UNIT_CHECK(verdict != (uint32_t)TC_ACT_UNSPEC ||
+               memcmp(packet.bytes, f->bytes, sizeof(f->bytes)) == 0);
     return verdict == (uint32_t)TC_ACT_UNSPEC;
+}
+
+void bpf_group_leave(bpf_group_t *g, const bpf_flight_t *f)
+{
+    bpf_flight_t packet = *f;
+    UNIT_CHECK(run(nicbarrier_bpf_programs(g->kernel).out, &packet) == (uint32_t)TC_ACT_UNSPEC);
+    UNIT_CHECK(memcmp(packet.bytes, f->bytes, sizeof(f->bytes)) == 0);
 }
 
 void bpf_group_wake(bpf_group_t *g, int32_t i)
 {
     const nicbarrier_packet_t p = {
         .kind = NICBARRIER_PACKET_WAKE, .cookie = g->member[i].plan.id.cookie, .key = g->key};
-    const nicbarrier_bpf_end_t from = end_of(g, i), to = end_of(g, (i + 1) % g->n);
-    unsigned char bytes[NICBARRIER_PACKET_SIZE];
-    nicbarrier_bpf_packet_t frame;
     bpf_flight_t packet;
-    nicbarrier_packet_encode(&p, bytes);
-    nicbarrier_bpf_frame(&frame, g->six, &from, &to, bytes);
-    packet.len = frame.len;
-    memcpy(packet.bytes, frame.bytes, frame.len);
+    frame_make(packet.bytes, (uint32_t)i, (uint32_t)((i + 1) % g->n), &p);
     const uint32_t verdict = run(nicbarrier_bpf_programs(g->kernel).out, &packet);
     gather(g);
     if (verdict == (uint32_t)TC_ACT_UNSPEC)
-        launch(g, packet.bytes, packet.len);
+        launch(g, packet.bytes, sizeof(packet.bytes));
     else
         UNIT_CHECK(verdict == TC_ACT_STOLEN);
 }
 
 uint32_t bpf_group_time(int program, const bpf_flight_t *f, unsigned times)
 {
-    LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = f->bytes, .data_size_in = f->len,
+    LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = f->bytes, .data_size_in = sizeof(f->bytes),
                 .repeat = (int)times);
     ck_assert_int_eq(bpf_prog_test_run_opts(program, &opts), 0);
     return opts.duration;

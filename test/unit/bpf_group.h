@@ -27,14 +27,12 @@ typedef struct bpf_member {
 
 /** A packet on its way. */
 typedef struct bpf_flight {
-    uint32_t len;
-    unsigned char bytes[NICBARRIER_BPF_PACKET_V6];
+    unsigned char bytes[NICBARRIER_BPF_PACKET];
 } bpf_flight_t;
 
 typedef struct bpf_group {
     nicbarrier_bpf_kernel_t *kernel;
     int wire; /**< sees clones */
-    bool six; /**< IPv6 */
     int32_t n;
     uint64_t key;
     bpf_member_t *member;
@@ -44,8 +42,9 @@ typedef struct bpf_group {
 
 /** Makes the namespace, once for a process. @return NULL, or why there can be no such group here */
 const char *bpf_group_obstacle(void);
-void bpf_group_begin(bpf_group_t *g, int32_t n, nicbarrier_schedule_kind_t schedule, bool six);
+void bpf_group_begin(bpf_group_t *g, int32_t n, nicbarrier_schedule_kind_t schedule);
 void bpf_group_end(bpf_group_t *g);
+/** Likewise shows the programs the member's packets. */
 void bpf_group_install(bpf_group_t *g, int32_t i);
 void bpf_group_remove(bpf_group_t *g, int32_t i);
 
@@ -55,6 +54,8 @@ void bpf_group_frame(const bpf_group_t *g, int32_t i, uint32_t k, uint8_t kind, 
 /** The packet comes to this host: what follows is added to the flights. @return whether it goes on
  *  to the process */
 bool bpf_group_come(bpf_group_t *g, const bpf_flight_t *f);
+/** The process of a member sends a packet, which goes on as it is. */
+void bpf_group_leave(bpf_group_t *g, const bpf_flight_t *f);
 /** Member i orders the programs to look at its page. */
 void bpf_group_wake(bpf_group_t *g, int32_t i);
 /** The packet of a flight, which must be well-formed to the last checksum. */

@@ -72,13 +72,10 @@ const char *bpf_hosts_obstacle(void)
 
 /* ---- a host ---------------------------------------------------------------------------------- */
 
-static nicbarrier_bpf_peer_t peer_of(const bpf_host_t *h, int i)
+static nicbarrier_address_t address_of(int i)
 {
-    nicbarrier_bpf_peer_t p = {.port = (uint16_t)(FIRST_PORT + i), .cookie = 100 + (uint32_t)i};
-    char text[32];
-    (void)snprintf(text, sizeof(text), h->all->six ? "fd77::%d" : "10.77.0.%d", i + 1);
-    UNIT_CHECK(inet_pton(h->all->six ? AF_INET6 : AF_INET, text, p.ip) == 1);
-    return p;
+    return (nicbarrier_address_t){htonl(UINT32_C(0x0a4d0001) + (uint32_t)i),
+                                  htons((uint16_t)(FIRST_PORT + i))};
 }
 
 /** The first sends in the even steps, the other one in the odd ones. */
@@ -94,30 +91,43 @@ static int relay(bpf_host_t *h)
     return BPF_RELAY_STEPS;
 }
 
+static nicbarrier_packet_t packet_of(const nicbarrier_step_t *s, int from, int k)
+{
+    return (nicbarrier_packet_t){.kind = NICBARRIER_PACKET_REPEAT,
+                                 .at = s->send_at,
+                                 .from_at = (uint8_t)k,
+                                 .sender = (uint32_t)from,
+                                 .cookie = 100 + (uint32_t)s->send_to,
+                                 .key = 0x0807060504030201,
+                                 .back = 100 + (uint32_t)from};
+}
+
 static void plan(bpf_host_t *h)
 {
-    nicbarrier_bpf_request_t *r = &h->request;
+    nicbarrier_bpf_request_t *r = &h->plan.request;
     const int n =
         h->all->relay ? relay(h) : nicbarrier_schedule(h->all->schedule, h->me, h->all->n, h->step);
-    h->share = (nicbarrier_bpf_share_t){.interface = "eth0", .six = h->all->six};
-    h->share.id = (nicbarrier_bpf_id_t){.key = 0x0807060504030201, .cookie = 100 + (uint32_t)h->me};
-    r->me = (uint32_t)h->me;
+    h->plan.by = address_of(h->me == 0 ? 1 : 0);
+    (void)snprintf(h->plan.interface, sizeof(h->plan.interface), "eth0");
+    r->id = (nicbarrier_bpf_id_t){.key = 0x0807060504030201, .cookie = 100 + (uint32_t)h->me};
     r->nsteps = (uint32_t)n;
-    r->six = h->all->six;
+    nicbarrier_schedule_bits(h->step, n, &r->sends, &r->waits);
     for (int k = 0; k < n; k++) {
         const nicbarrier_step_t *s = &h->step[k];
-        r->step[k] = *s;
-        if (s->send_to != NICBARRIER_NOBODY)
-            r->to[k] = h->share.by = peer_of(h, s->send_to);
-        if (s->wait_for != NICBARRIER_NOBODY)
-            r->from[k] = peer_of(h, s->wait_for);
+        const nicbarrier_step_t theirs = {.send_to = h->me, .send_at = (uint8_t)k};
+        unsigned char bytes[NICBARRIER_PACKET_SIZE];
+        if (s->wait_for == NICBARRIER_NOBODY)
+            continue;
+        const nicbarrier_packet_t p = packet_of(&theirs, s->wait_for, s->wait_at);
+        nicbarrier_packet_encode(&p, bytes);
+        memcpy(&r->named[k], bytes + NICBARRIER_PACKET_SENDER_AT, sizeof(r->named[k]));
     }
 }
 
 static int open_socket(int port)
 {
-    const struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
-    const int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     UNIT_CHECK(bind(fd, (const struct sockaddr *)&at, sizeof(at)) == 0);
     return fd;
 }
@@ -137,9 +147,52 @@ void bpf_host_meet(bpf_host_t *h)
 
 int bpf_host_install(bpf_host_t *h, nicbarrier_bpf_client_t *c, nicbarrier_reason_t *why)
 {
-    c->share = h->share;
-    c->request = h->request;
-    return nicbarrier_bpf_client_install(c, h->socket, why);
+    *c = h->plan;
+    return nicbarrier_bpf_client_install(c, why);
+}
+
+static void send_repeats(const bpf_host_t *h)
+{
+    for (uint32_t k = 0; k < h->plan.request.nsteps; k++) {
+        const nicbarrier_step_t *s = &h->step[k];
+        unsigned char bytes[NICBARRIER_PACKET_SIZE];
+        if (s->send_to == NICBARRIER_NOBODY)
+            continue;
+        const nicbarrier_address_t a = address_of(s->send_to);
+        const struct sockaddr_in to = {
+            .sin_family = AF_INET, .sin_addr.s_addr = a.ip, .sin_port = a.port};
+        const nicbarrier_packet_t p = packet_of(s, h->me, (int)k);
+        nicbarrier_packet_encode(&p, bytes);
+        (void)sendto(h->socket, bytes, sizeof(bytes), 0, (const struct sockaddr *)&to, sizeof(to));
+    }
+}
+
+/** Those of the others come to the socket: they have been seen by the programs there. */
+static uint64_t received(const bpf_host_t *h)
+{
+    unsigned char bytes[NICBARRIER_PACKET_SIZE];
+    nicbarrier_packet_t p;
+    uint64_t steps = 0;
+    while (recv(h->socket, bytes, sizeof(bytes), MSG_DONTWAIT) == sizeof(bytes))
+        if (nicbarrier_packet_decode(bytes, sizeof(bytes), &p) == NULL)
+            steps |= UINT64_C(1) << p.at;
+    return steps;
+}
+
+bool bpf_host_teach(bpf_host_t *h)
+{
+    uint64_t missing = h->plan.request.waits;
+    for (int i = 0; i < 100 && missing != 0; i++) {
+        send_repeats(h);
+        for (int k = 0; k < 50 && missing != 0; k++) {
+            (void)usleep(2000);
+            missing &= ~received(h);
+        }
+    }
+    bpf_host_meet(h);
+    (void)received(h);
+    bpf_host_meet(h);
+    return missing == 0;
 }
 
 bool bpf_host_wait(const bpf_host_t *h, uint64_t epoch)
@@ -158,11 +211,8 @@ bool bpf_host_wait(const bpf_host_t *h, uint64_t epoch)
 
 static bool configure(int me)
 {
-    return shell("ip link set lo up && ip addr add 10.77.0.%d/24 dev eth0 && "
-                 "ip addr add fd77::%d/64 dev eth0 nodad && ip link set eth0 up && "
-                 /* IPv6 answers nobody before, which may be a second later. */
-                 "until ip -br link show dev eth0 | grep -q ' UP '; do sleep 0.02; done",
-                 me + 1, me + 1);
+    return shell("ip link set lo up && ip addr add 10.77.0.%d/24 dev eth0 && ip link set eth0 up",
+                 me + 1);
 }
 
 static void become(uid_t user)

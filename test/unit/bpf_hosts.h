@@ -20,7 +20,6 @@ typedef struct bpf_host bpf_host_t;
 
 typedef struct bpf_hosts {
     int n;
-    bool six;  /**< IPv6 */
     bool load; /**< nicbarrier-bpf is loaded */
     nicbarrier_schedule_kind_t schedule;
     bool relay; /**< two hosts at the ends of one wire, and steps that go to and fro */
@@ -44,8 +43,7 @@ struct bpf_host {
     int me;
     int socket; /**< where its packets come to */
     nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
-    nicbarrier_bpf_share_t share;
-    nicbarrier_bpf_request_t request;
+    nicbarrier_bpf_client_t plan; /**< as it is to be installed */
     nicbarrier_bpf_client_t client;
 };
 
@@ -68,5 +66,8 @@ bool bpf_hosts_release(void);
 void bpf_host_meet(bpf_host_t *h);
 /** Installs the member's group for a client. 0, or -1 and the reason. */
 int bpf_host_install(bpf_host_t *h, nicbarrier_bpf_client_t *c, nicbarrier_reason_t *why);
+/** Shows the programs the packets of the member, and waits for those of the others. Called by all.
+ */
+bool bpf_host_teach(bpf_host_t *h);
 /** Waits until the epoch is complete; false after some seconds. */
 bool bpf_host_wait(const bpf_host_t *h, uint64_t epoch);

@@ -23,7 +23,7 @@ static void bpf_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
 {
     random_state.state = seed;
     memset(gone, 0, sizeof(gone));
-    bpf_group_begin(&group, n, schedule, unit_once_in(&random_state, 2));
+    bpf_group_begin(&group, n, schedule);
 }
 
 static nicbarrier_bpf_page_t *page_of(int i)
@@ -102,7 +102,7 @@ static void ask(int i)
         const uint64_t word = (page_of(i)->rule.waits >> k & 1) ? answer(i, k) : 0;
         bpf_flight_t f;
         if (word != 0 && ((page_of(i)->rule.blocked >> k & 1) || word >= NICBARRIER_WORD_FAILED)) {
-            bpf_group_frame(&group, s->wait_for, s->wait_at, NICBARRIER_PACKET_REPEAT, word, &f);
+            bpf_group_frame(&group, s->wait_for, s->wait_at, NICBARRIER_PACKET_EPOCH, word, &f);
             (void)bpf_group_come(&group, &f);
         }
     }

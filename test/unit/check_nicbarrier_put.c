@@ -204,7 +204,7 @@ START_TEST(come_and_go)
             put_pass();
     }
     /* Those of the ten that were left before they were complete are not used again. */
-    ck_assert_int_le(wire.regions, 64 + 3 + 10 * 3);
+    ck_assert_int_le(wire.regions, 16 + 3 + 10 * 3);
     put_end();
 }
 END_TEST

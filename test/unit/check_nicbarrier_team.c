@@ -26,7 +26,6 @@ static struct {
     atomic_bool failed;
     atomic_int told; /**< calls of `fail` */
     atomic_int wakes, disconnected;
-    bool by_itself; /**< those behind a leader enter for it, and see what is complete */
 } fabric;
 
 struct nicbarrier_net {
@@ -116,39 +115,13 @@ static uint32_t fake_follower_record(nicbarrier_net_t *net, void *bytes)
     return sizeof(net->me);
 }
 
-struct nicbarrier_follower {
+static void fake_wake(const void *record)
+{
     int leader;
-};
 
-static nicbarrier_follower_t *fake_attach(const void *bytes, uint32_t len)
-{
-    nicbarrier_follower_t *b = calloc(1, sizeof(*b));
-
-    UNIT_CHECK(b != NULL && len == sizeof(b->leader));
-    memcpy(&b->leader, bytes, sizeof(b->leader));
-    UNIT_CHECK(b->leader >= 0 && b->leader < fabric.n);
-    return b;
-}
-
-static void fake_notify(nicbarrier_follower_t *b, uint64_t epoch, bool attentive)
-{
-    nicbarrier_net_t leader = {.me = b->leader};
-
-    if (fabric.by_itself)
-        fake_enter(&leader, epoch);
-    else if (!attentive)
-        atomic_fetch_add(&fabric.wakes, 1);
-}
-
-static uint64_t fake_known(const nicbarrier_follower_t *b)
-{
-    (void)b;
-    return fabric.by_itself ? fake_completed(NULL) : 0;
-}
-
-static void fake_detach(nicbarrier_follower_t *b)
-{
-    free(b);
+    memcpy(&leader, record, sizeof(leader));
+    UNIT_CHECK(leader >= 0 && leader < fabric.n);
+    atomic_fetch_add(&fabric.wakes, 1);
 }
 
 static const nicbarrier_engine_t engine = {
@@ -163,10 +136,7 @@ static const nicbarrier_engine_t engine = {
     .fail = fake_fail,
     .wait = fake_wait,
     .follower_record = fake_follower_record,
-    .attach = fake_attach,
-    .notify = fake_notify,
-    .known = fake_known,
-    .detach = fake_detach,
+    .wake = fake_wake,
 };
 
 /* ---- nodes with teams on them --------------------------------------------------------------- */
@@ -266,8 +236,6 @@ static void make_world(int nodes, int per_node)
     for (int node = 0; nodes > 1 && node < nodes; node++)
         connect_leader(world.rank[node * per_node].team, node);
     try_out();
-    for (int i = 0; i < world.n; i++)
-        nicbarrier_team_begin(world.rank[i].team);
 }
 
 static void unmake_world(void)
@@ -493,26 +461,6 @@ START_TEST(wakes)
 }
 END_TEST
 
-/* Where barriers go on by themselves a node needs its leader for nothing but to enter. */
-START_TEST(without_the_leader)
-{
-    make_world(2, 3);
-    fabric.by_itself = true;
-    for (uint64_t e = 2; e <= 4; e++) {
-        for (int i = 0; i < world.n; i++)
-            enter(&world.rank[i], e);
-        for (int i = 0; i < world.n; i++)
-            if (world.rank[i].me != 0)
-                ck_assert(nicbarrier_team_done(world.rank[i].team, e));
-        /* What one has seen, the others of its node need not ask for. */
-        for (int node = 0; node < 2; node++)
-            ck_assert(nicbarrier_shm_done(&world.rank[3 * node].team->shm, e));
-    }
-    ck_assert_int_eq(fabric.wakes, 0);
-    unmake_world();
-}
-END_TEST
-
 /* A network part that was tried in vain makes room for another. */
 START_TEST(second_engine)
 {
@@ -547,5 +495,5 @@ int main(void)
     return UNIT_RUN("nicbarrier_team", UNIT_LOOP(nobody_leaves_early, 0, 14),
                     UNIT_LOOP(process_dies, 0, 3), UNIT_ONCE(network_fails),
                     UNIT_ONCE(members_are_checked), UNIT_ONCE(ended), UNIT_ONCE(wakes),
-                    UNIT_ONCE(without_the_leader), UNIT_ONCE(second_engine));
+                    UNIT_ONCE(second_engine));
 }

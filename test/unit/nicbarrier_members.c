@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "coll_nicbarrier/engines/datagram/state.h"
-#include "test/unit/nicbarrier_adapter.h"
+#include "test/unit/nicbarrier_added_stepper.h"
 #include "test/unit/nicbarrier_conformance.h"
 
 enum { MEMBERS_MAX = CONFORMANCE_MEMBERS_MAX, ENDPOINT_ROOM = 512 };
@@ -208,10 +208,10 @@ static reply_t call(int i, order_t order, uint64_t epoch)
     return answer(i);
 }
 
-static void begin(int n, nicbarrier_schedule_kind_t schedule, const adapter_config_t *config,
+static void begin(int n, nicbarrier_schedule_kind_t schedule, const added_stepper_t *config,
                   void (*to_host)(int))
 {
-    adapter_config = *config;
+    added_stepper = *config;
     members.to_host = to_host;
     members.n = n;
     members.shared = mmap(NULL, sizeof(*members.shared), PROT_READ | PROT_WRITE,
@@ -239,23 +239,18 @@ static void begin(int n, nicbarrier_schedule_kind_t schedule, const adapter_conf
 void members_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
 {
     (void)seed;
-    begin(n, schedule, &(adapter_config_t){.absent = true}, NULL);
+    begin(n, schedule, &(added_stepper_t){.absent = true}, NULL);
 }
 
 void members_begin_stepped(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
 {
-    begin(n, schedule, &(adapter_config_t){.seed = seed}, NULL);
-}
-
-void members_begin_dying(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
-{
-    begin(n, schedule, &(adapter_config_t){.seed = seed, .dies_at = 1 + (unsigned)(seed % 7)},
+    begin(n, schedule, &(added_stepper_t){.ends_at = seed % 2 == 0 ? 0 : 1 + (unsigned)(seed % 7)},
           NULL);
 }
 
 void members_begin_on_hosts(int n, nicbarrier_schedule_kind_t schedule, void (*to_host)(int i))
 {
-    begin(n, schedule, &(adapter_config_t){.absent = true}, to_host);
+    begin(n, schedule, &(added_stepper_t){.absent = true}, to_host);
 }
 
 void members_connect(int i)

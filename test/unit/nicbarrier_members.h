@@ -15,9 +15,8 @@
 #include "coll_nicbarrier/schedule/schedule.h"
 
 void members_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed);
-/** With an adapter that steps (nicbarrier_adapter.h); one that is gone soon. */
+/** With the stepper of nicbarrier_added_stepper.h, or one that is gone soon. */
 void members_begin_stepped(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed);
-void members_begin_dying(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed);
 /** Each on a host of its own, where the kernel takes the steps: a member calls `to_host` before it
  *  opens the engine. */
 void members_begin_on_hosts(int n, nicbarrier_schedule_kind_t schedule, void (*to_host)(int i));

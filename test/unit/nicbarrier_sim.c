@@ -362,19 +362,12 @@ static void answer(sim_t *s, int32_t who, const nicbarrier_packet_t *q)
 
     if (s->config->mutant == SIM_NO_ANSWER || p->state != CONNECTED)
         return;
-    switch (nicbarrier_nacks_answer(&p->rule, q->at, q->epoch)) {
-    case NICBARRIER_REPLY_AGAIN:
-        s->result.answers++;
-        send_one(s, who, NICBARRIER_PACKET_REPEAT, q->at, nicbarrier_rule_word(&p->rule, q->at));
-        break;
-    case NICBARRIER_REPLY_LATE:
+    if (!nicbarrier_nacks_answer(&p->rule, q->at, q->epoch)) {
         s->result.late++;
-        send_one(s, who, NICBARRIER_PACKET_LATE, q->at, q->epoch);
-        break;
-    case NICBARRIER_REPLY_NONE:
-        s->result.wrong++;
-        break;
+        return;
     }
+    s->result.answers++;
+    send_one(s, who, NICBARRIER_PACKET_REPEAT, q->at, nicbarrier_rule_word(&p->rule, q->at));
 }
 
 /* EPOCH or REPEAT. */
@@ -405,7 +398,7 @@ static void receive(sim_t *s, int32_t who, const nicbarrier_packet_t *q)
             answer_for_freed(s, q);
     } else if (q->kind == NICBARRIER_PACKET_NACK) {
         answer(s, who, q);
-    } else if (q->kind != NICBARRIER_PACKET_LATE) {
+    } else {
         take_message(s, who, q);
     }
 }

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Engine datagram: groups from prepare to disconnect, and followers, which wake the leader's
- *  helper thread by a packet or use the group's stepper themselves; see engine.h. */
+ *  helper thread by a packet; see engine.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,9 +56,11 @@ static nicbarrier_partner_t *partner_of(nicbarrier_net_t *net, int32_t member,
         return NULL;
     }
     p->member = member;
-    if (nicbarrier_udp_resolve(p, endpoint->bytes, endpoint->len, why) != 0)
+    const char *wrong = nicbarrier_udp_resolve(endpoint->bytes, endpoint->len, &p->cookie, &p->at);
+    if (wrong != NULL) {
+        nicbarrier_reason(why, "the addresses of member %d: %s", (int)member, wrong);
         return NULL;
-    p->at = p->candidate[0];
+    }
     net->npartners++;
     return p;
 }
@@ -91,39 +93,11 @@ int nicbarrier_datagram_connect(nicbarrier_net_t *net, const nicbarrier_endpoint
     nicbarrier_datagram_unlock();
     /* Until the group is connected no other thread uses it, and a stepper may wait for the network.
      */
-    done = done && nicbarrier_offload_install(net, why);
+    done = done && nicbarrier_steps_install(net, why);
     nicbarrier_datagram_lock();
     net->connected = done;
     nicbarrier_datagram_unlock();
     return done ? 0 : -1;
-}
-
-/* ---- the trial ------------------------------------------------------------------------------- */
-
-/** True if a partner that this member waits for is out of reach (reach.h). */
-static bool misses_partner(const nicbarrier_net_t *net)
-{
-    const uint64_t now = onic_now_nsec();
-    for (int k = 0; k < net->nsteps; k++)
-        if (net->from[k] != NULL && nicbarrier_reach_is_lost(net->from[k], now))
-            return true;
-    return false;
-}
-
-bool nicbarrier_datagram_hopeless(nicbarrier_net_t *net, nicbarrier_reason_t *why)
-{
-    nicbarrier_datagram_lock();
-    const nicbarrier_rule_t *r = nicbarrier_net_state(net);
-    net->expected = r->completed < r->entered;
-    const bool hopeless = net->expected && misses_partner(net);
-    if (hopeless) {
-        nicbarrier_reason(why, "no way was found through the network to some leader of other "
-                               "processes");
-        /* The other members wait for this one. */
-        nicbarrier_datagram_fail(net);
-    }
-    nicbarrier_datagram_unlock();
-    return hopeless;
 }
 
 void nicbarrier_datagram_disconnect(nicbarrier_net_t *net)
@@ -140,75 +114,24 @@ void nicbarrier_datagram_disconnect(nicbarrier_net_t *net)
 typedef struct record {
     nicbarrier_address_t leader;
     uint32_t cookie;
-    uint32_t stepper; /**< index in the table of steppers */
-    uint32_t len;     /**< bytes that follow; 0: the leader's process takes the steps */
-    unsigned char share[NICBARRIER_SHARE_MAX];
 } record_t;
 
 _Static_assert(sizeof(record_t) <= NICBARRIER_FOLLOWER_MAX, "records have a limited size");
 
-struct nicbarrier_follower {
-    nicbarrier_address_t leader;
-    unsigned char wake[NICBARRIER_PACKET_SIZE];
-    const nicbarrier_stepper_t *stepper;
-    nicbarrier_offload_t *access; /**< or NULL */
-    const nicbarrier_view_t *view;
-};
-
 uint32_t nicbarrier_datagram_follower_record(nicbarrier_net_t *net, void *bytes)
 {
-    record_t r;
-    memset(&r, 0, sizeof(r));
-    nicbarrier_udp_local(&r.leader);
-    r.cookie = nicbarrier_datagram.cookie;
-    nicbarrier_datagram_lock();
-    if (nicbarrier_net_view(net) != NULL) {
-        while (nicbarrier_steppers[r.stepper] != net->stepper)
-            r.stepper++;
-        r.len = net->stepper->share(net->offload, r.share);
-    }
-    nicbarrier_datagram_unlock();
+    const record_t r = {nicbarrier_udp_local(), nicbarrier_datagram.cookie};
+    (void)net;
     memcpy(bytes, &r, sizeof(r));
     return sizeof(r);
 }
 
-nicbarrier_follower_t *nicbarrier_datagram_attach(const void *bytes, uint32_t len)
+void nicbarrier_datagram_wake(const void *record)
 {
-    nicbarrier_follower_t *b = calloc(1, sizeof(*b));
+    unsigned char bytes[NICBARRIER_PACKET_SIZE];
     record_t r;
-    if (b == NULL || len != sizeof(r)) {
-        free(b);
-        return NULL;
-    }
-    memcpy(&r, bytes, sizeof(r));
+    memcpy(&r, record, sizeof(r));
     const nicbarrier_packet_t p = {.kind = NICBARRIER_PACKET_WAKE, .cookie = r.cookie};
-    nicbarrier_packet_encode(&p, b->wake);
-    b->leader = r.leader;
-    b->stepper = nicbarrier_steppers[r.stepper];
-    if (r.len > 0)
-        b->access = b->stepper->attach(r.share, r.len, &b->view);
-    return b;
-}
-
-void nicbarrier_datagram_notify(nicbarrier_follower_t *b, uint64_t epoch, bool attentive)
-{
-    bool wake = !attentive;
-    if (b->access != NULL && b->stepper->enter(b->access, epoch)) {
-        /* If that was the last entry, no packet has woken the leader's thread. */
-        wake = nicbarrier_view_completed(b->view) >= epoch && atomic_load(&b->view->wanted) != 0;
-    }
-    if (wake)
-        nicbarrier_udp_send_once(&b->leader, b->wake);
-}
-
-uint64_t nicbarrier_datagram_known(const nicbarrier_follower_t *b)
-{
-    return b->access != NULL ? atomic_load_explicit(&b->view->word, memory_order_acquire) : 0;
-}
-
-void nicbarrier_datagram_detach(nicbarrier_follower_t *b)
-{
-    if (b->access != NULL)
-        b->stepper->remove(b->access);
-    free(b);
+    nicbarrier_packet_encode(&p, bytes);
+    nicbarrier_udp_send_once(r.leader, bytes);
 }

@@ -62,23 +62,11 @@ static void tick(void)
     nicbarrier_count(&nicbarrier_datagram.ticks);
 }
 
-/** If a stepper advances by itself, barriers may always be complete at the first look, so nobody
- *  would read the socket, although partners in other groups may ask for messages they have missed.
- *  It is read once in this many such barriers. */
-#define SHORTCUTS_PER_RECEIVE 64U
-
-static void take_shortcut(void)
-{
-    if (++nicbarrier_datagram.shortcuts % SHORTCUTS_PER_RECEIVE == 0)
-        (void)nicbarrier_datagram_receive(NULL);
-}
-
 static void datagram_enter(nicbarrier_net_t *net, uint64_t epoch)
 {
     tick();
     nicbarrier_datagram_lock();
-    if (nicbarrier_datagram_enter(net, epoch) && nicbarrier_net_view(net) != NULL)
-        take_shortcut();
+    (void)nicbarrier_datagram_enter(net, epoch);
     nicbarrier_datagram_unlock();
 }
 
@@ -95,11 +83,7 @@ static int datagram_progress(nicbarrier_net_t *net)
     tick();
     if (!nicbarrier_datagram_trylock())
         return 0;
-    int events = nicbarrier_datagram_look(net);
-    if (events != 0)
-        take_shortcut();
-    else
-        events = nicbarrier_datagram_receive(net);
+    const int events = (int)nicbarrier_datagram_look(net) + nicbarrier_datagram_receive(net);
     nicbarrier_datagram_unlock();
     return events;
 }
@@ -155,13 +139,9 @@ const nicbarrier_engine_t nicbarrier_engine_datagram = {
     .completed = datagram_completed,
     .progress = datagram_progress,
     .disconnect = nicbarrier_datagram_disconnect,
-    .hopeless = nicbarrier_datagram_hopeless,
     .failed = datagram_failed,
     .fail = datagram_fail,
     .wait = datagram_wait,
     .follower_record = nicbarrier_datagram_follower_record,
-    .attach = nicbarrier_datagram_attach,
-    .notify = nicbarrier_datagram_notify,
-    .known = nicbarrier_datagram_known,
-    .detach = nicbarrier_datagram_detach,
+    .wake = nicbarrier_datagram_wake,
 };

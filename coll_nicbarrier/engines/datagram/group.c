@@ -56,7 +56,7 @@ void nicbarrier_datagram_free(nicbarrier_net_t *net)
     while (*at != net)
         at = &(*at)->next;
     *at = net->next;
-    nicbarrier_offload_remove(net);
+    nicbarrier_steps_remove(net);
     free(net->partner);
     free(net);
 }
@@ -81,7 +81,7 @@ void nicbarrier_datagram_set_failed(nicbarrier_net_t *net)
     if (!r->failed) {
         /* Every member waits in some step, so this exists. */
         const uint32_t k = (uint32_t)__builtin_ctzll(r->waits);
-        nicbarrier_offload_take(net, k, r->received[k] | NICBARRIER_WORD_FAILED);
+        nicbarrier_steps_take(net, k, r->received[k] | NICBARRIER_WORD_FAILED);
     }
 }
 
@@ -104,34 +104,14 @@ static void complete(nicbarrier_net_t *net, uint64_t completed)
     if (nicbarrier_datagram.helping)
         nicbarrier_count(&nicbarrier_datagram_counters.thread_completed);
     atomic_store_explicit(&net->completed, completed, memory_order_release);
-    net->expected = false;
     if (!net->gone && net->events.complete != NULL)
         net->events.complete(net->events.arg, completed);
-}
-
-/** Marks senders whose words the stepper has taken in by itself as alive: it takes only words from
- *  expected addresses. */
-static void hear(nicbarrier_net_t *net, const nicbarrier_rule_t *r)
-{
-    for (uint32_t k = 0; k < r->nsteps; k++) {
-        nicbarrier_partner_t *from = net->from[k];
-        if (r->received[k] == net->heard[k])
-            continue;
-        net->heard[k] = r->received[k];
-        if (nicbarrier_reach_heard(from, &from->at, true))
-            nicbarrier_datagram_moved(net, from);
-        nicbarrier_nacks_received(&net->nacks, k);
-    }
 }
 
 void nicbarrier_datagram_catch_up(nicbarrier_net_t *net, uint64_t now)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
     const nicbarrier_rule_t *r = nicbarrier_net_state(net);
-    if (nicbarrier_net_view(net) != NULL) {
-        hear(net, r);
-        net->entered = r->entered;
-    }
     nicbarrier_nacks_follow(&net->nacks, r, now);
     if (net->nacks.deadline < atomic_load_explicit(&d->deadline, memory_order_relaxed))
         atomic_store_explicit(&d->deadline, net->nacks.deadline, memory_order_relaxed);
@@ -157,9 +137,7 @@ bool nicbarrier_datagram_look(nicbarrier_net_t *net)
         nicbarrier_view_completed(v) >
             atomic_load_explicit(&net->completed, memory_order_relaxed) ||
         nicbarrier_view_failed(v) > atomic_load_explicit(&net->failed, memory_order_relaxed);
-    /* If another process of the node has entered, no timer is running yet for the steps it waits
-     * in. */
-    if (moved || atomic_load_explicit(&v->entered, memory_order_relaxed) > net->entered)
+    if (moved)
         nicbarrier_datagram_catch_up(net, onic_now_nsec());
     return moved;
 }
@@ -180,16 +158,17 @@ void nicbarrier_datagram_fail(nicbarrier_net_t *net)
     nicbarrier_datagram_follow(net, onic_now_nsec());
 }
 
-void nicbarrier_datagram_moved(nicbarrier_net_t *net, const nicbarrier_partner_t *p)
+void nicbarrier_datagram_heard(nicbarrier_net_t *net, nicbarrier_partner_t *p,
+                               nicbarrier_address_t from)
 {
-    const bool had_view = nicbarrier_net_view(net) != NULL;
-    for (int k = 0; k < net->nsteps && net->connected; k++)
-        if (net->to[k] == p || net->from[k] == p)
-            nicbarrier_offload_readdress(net, (uint32_t)k);
-    /* Nobody would look any more at what only the view has shown so far: completed epochs, and
-     * steps that wait without a timer. */
-    if (had_view && nicbarrier_net_view(net) == NULL)
-        nicbarrier_datagram_catch_up(net, onic_now_nsec());
+    p->refused = 0;
+    if (nicbarrier_address_is(p->at, from))
+        return;
+    p->at = from;
+    nicbarrier_steps_moved(net, from);
+    /* Where the process has taken over, nobody would look any more at what only the view has shown
+     * so far: completed epochs, and steps that wait without a timer. */
+    nicbarrier_datagram_catch_up(net, onic_now_nsec());
 }
 
 /* ---- entering -------------------------------------------------------------------------------- */
@@ -198,7 +177,7 @@ bool nicbarrier_datagram_enter(nicbarrier_net_t *net, uint64_t epoch)
 {
     if (!net->connected || epoch <= nicbarrier_net_state(net)->entered)
         return false;
-    nicbarrier_offload_enter(net, epoch);
+    nicbarrier_steps_enter(net, epoch);
     nicbarrier_datagram_follow(net, onic_now_nsec());
     return true;
 }

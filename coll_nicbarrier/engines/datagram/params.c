@@ -19,20 +19,16 @@ const nicbarrier_param_t nicbarrier_datagram_params[] = {
      .number = &nicbarrier_datagram_config.nack_usec,
      .min = 10,
      .max = 1000000},
-    {.name = "silence",
-     .help = "Engine datagram: seconds in which a partner answers none of the repeated requests, "
-             "after which a barrier fails; 0: never, since a process may be stopped for any time",
-     .number = &nicbarrier_datagram_config.silence,
-     .max = 1000000},
     {.name = "drop",
      .help = "For tests: of 1000 packets of engine datagram so many are not sent",
      .number = &nicbarrier_datagram_config.drop,
      .max = 1000},
     {.name = "interface",
      .help = "Engine datagram: the interfaces to use, as a list of names (eth0), networks "
-             "(10.0.0.0/8, fd00::/8) and addresses (10.0.0.7), separated by commas; with ^ before "
-             "the list, all but those. Partners get the addresses of all that fit and are up, "
-             "8 at most. Empty: all but the loopback. May differ between ranks",
+             "(10.0.0.0/8) and addresses (10.0.0.7), separated by commas; with ^ before the list, "
+             "all but those. Partners get the IPv4 addresses of all that fit and are up, 8 at "
+             "most, and use the first that is in a network of their own. Empty: all but the "
+             "loopback. May differ between ranks",
      .text = &nicbarrier_datagram_config.interface,
      .valid = nicbarrier_ip_filter_valid,
      .topic = "bad-interface"},

@@ -15,8 +15,7 @@ typedef struct nicbarrier_datagram_config {
     const char *interface; /**< a filter (nicbarrier_ip_wanted); NULL: choose */
     const char *stepper; /**< name of a stepper (stepper.h); NULL or "auto": the first that fits */
     int nack_usec;       /**< silence after which a NACK is sent; 10 .. 1000000 */
-    int silence; /**< seconds of a partner's silence after which its groups fail; 0: never */
-    int drop;    /**< for tests: packets dropped of each 1000 to send */
+    int drop;            /**< for tests: packets dropped of each 1000 to send */
 } nicbarrier_datagram_config_t;
 
 extern nicbarrier_datagram_config_t nicbarrier_datagram_config;

@@ -15,9 +15,6 @@ void nicbarrier_datagram_lock(void)
         sched_yield();
 }
 
-/* ---- outgoing packets
- * ----------------------------------------------------------------------------- */
-
 /** True if the packet is to be dropped, by the parameter drop. */
 static bool is_dropped(void)
 {
@@ -28,22 +25,17 @@ static bool is_dropped(void)
     return (d->random >> 33) % 1000 < (unsigned)nicbarrier_datagram_config.drop;
 }
 
-void nicbarrier_datagram_transmit(const nicbarrier_address_t *to, const unsigned char *packet)
-{
-    if (!is_dropped() && nicbarrier_udp_send(to, packet))
-        nicbarrier_datagram.polls = 0;
-}
-
-void nicbarrier_datagram_post(const nicbarrier_address_t *to, nicbarrier_packet_t packet)
+void nicbarrier_datagram_post(nicbarrier_address_t to, nicbarrier_packet_t packet)
 {
     unsigned char bytes[NICBARRIER_PACKET_SIZE];
     packet.back = nicbarrier_datagram.cookie;
     nicbarrier_packet_encode(&packet, bytes);
-    nicbarrier_datagram_transmit(to, bytes);
+    if (!is_dropped())
+        (void)nicbarrier_udp_send(to, bytes);
 }
 
 void nicbarrier_datagram_send(nicbarrier_net_t *net, nicbarrier_packet_kind_t kind, uint32_t k,
-                              const nicbarrier_address_t *at, uint64_t word)
+                              nicbarrier_address_t at, uint64_t word)
 {
     const bool upwards = kind == NICBARRIER_PACKET_NACK;
     const nicbarrier_partner_t *to = upwards ? net->from[k] : net->to[k];

@@ -5,8 +5,8 @@
 /**
  * @file
  * Engine datagram, inside: barriers over an unreliable network with receiver-driven retransmission
- * (Yu et al. 2004, section 6). Decisions are made in epoch/ and in the pure files here: reach.h,
- * packet.h, udp_address.h. Below this file are the socket (udp.h) and steppers (stepper.h), above
+ * (Yu et al. 2004, section 6). Decisions are made in epoch/ and in the pure files here: packet.h,
+ * udp_address.h. Below this file are the socket (udp.h) and steppers (stepper.h), above
  * it the engine's row, in datagram.c.
  *
  * One lock serves all groups of a process and is held for some microseconds at a time; threads in
@@ -26,22 +26,31 @@
 
 /* ---- state: send.c --------------------------------------------------------------------------- */
 
+/** Consecutive NACKs refused by a host after which the partner there is dead. */
+#define NICBARRIER_REFUSALS 3
+
+/** A member that sends to this one or receives from it. */
+typedef struct nicbarrier_partner {
+    int32_t member;
+    uint32_t cookie;         /**< must be in packets to it */
+    nicbarrier_address_t at; /**< where its last packet came from; at first where it may be
+                                (udp_address.h) */
+    uint8_t refused;         /**< NACKs refused by its host since something came */
+} nicbarrier_partner_t;
+
 struct nicbarrier_net {
     nicbarrier_net_t *next; /**< in the table */
     nicbarrier_group_t group;
     nicbarrier_net_events_t events;
     bool connected;
-    bool expected; /**< all members are in epochs not complete here: silence means something */
-    bool gone;     /**< disconnected, but others may still need answers */
+    bool gone;                  /**< disconnected, but others may still need answers */
     _Atomic uint64_t completed; /**< as reported to events.complete */
     atomic_bool failed;         /**< likewise */
     nicbarrier_rule_t rule;     /**< the state; with a stepper, as last read */
     const nicbarrier_stepper_t *stepper;
-    nicbarrier_offload_t *offload;        /**< stays when stopped: others may still read its view */
-    _Atomic(nicbarrier_view_t *) view;    /**< the stepper's; NULL: this process takes the steps */
-    uint64_t heard[NICBARRIER_STEPS_MAX]; /**< words received, as far as reach.h has been told */
-    uint64_t taken;                       /**< the stepper's words counted so far */
-    uint64_t entered;                     /**< as last read */
+    nicbarrier_offload_t *offload;     /**< stays when stopped: others may still read its view */
+    _Atomic(nicbarrier_view_t *) view; /**< the stepper's; NULL: this process takes the steps */
+    uint64_t taken;                    /**< the stepper's words counted so far */
     nicbarrier_nacks_t nacks;
     int nsteps;
     nicbarrier_step_t step[NICBARRIER_STEPS_MAX];
@@ -58,9 +67,6 @@ typedef struct nicbarrier_datagram {
     bool open;
     int schedule; /**< nicbarrier_schedule_kind_t */
     nicbarrier_timing_t timing;
-    atomic_bool due;           /**< something has arrived */
-    unsigned polls;            /**< polls since the socket last had a packet */
-    unsigned shortcuts;        /**< barriers of a stepper that advances by itself (datagram.c) */
     uint32_t cookie;           /**< must be in packets to this process */
     uint64_t random;           /**< state of the random numbers for drop */
     atomic_bool locked;        /**< the lock */
@@ -93,16 +99,15 @@ static inline void nicbarrier_datagram_unlock(void)
 
 /* ---- packets out: send.c --------------------------------------------------------------------- */
 
-/** Sends one packet, unless the parameter drop drops it; an error counts as a loss. */
-void nicbarrier_datagram_transmit(const nicbarrier_address_t *to, const unsigned char *packet);
-/** Encodes and sends a packet with this process's own cookie. */
-void nicbarrier_datagram_post(const nicbarrier_address_t *to, nicbarrier_packet_t packet);
+/** Encodes and sends a packet with this process's own cookie, unless the parameter drop drops it;
+ * an error counts as a loss. */
+void nicbarrier_datagram_post(nicbarrier_address_t to, nicbarrier_packet_t packet);
 /** Sends a packet about my step k to its partner (the receiver of the step; for NACK the sender),
  * at this address; the kind of packet says what `word` is. */
 void nicbarrier_datagram_send(nicbarrier_net_t *net, nicbarrier_packet_kind_t kind, uint32_t k,
-                              const nicbarrier_address_t *at, uint64_t word);
+                              nicbarrier_address_t at, uint64_t word);
 
-/* ---- offload.c ------------------------------------------------------------------------------- */
+/* ---- steps.c --------------------------------------------------------------------------------- */
 
 /** The stepper's view, or NULL. Any thread. */
 static inline nicbarrier_view_t *nicbarrier_net_view(const nicbarrier_net_t *net)
@@ -110,25 +115,17 @@ static inline nicbarrier_view_t *nicbarrier_net_view(const nicbarrier_net_t *net
     return atomic_load_explicit(&net->view, memory_order_acquire);
 }
 
-/** The state of a connected group. */
-static inline const nicbarrier_rule_t *nicbarrier_net_state(nicbarrier_net_t *net)
-{
-    if (nicbarrier_net_view(net) != NULL)
-        net->stepper->snapshot(net->offload, &net->rule);
-    return &net->rule;
-}
+/** The state of a connected group. Notes which words the stepper has taken in by itself. */
+const nicbarrier_rule_t *nicbarrier_net_state(nicbarrier_net_t *net);
 
-/** Gives the group a stepper, or lets this process take its steps; false and the reason if that is
- *  not what the user wants. Without the lock, for a group that is not connected: it may wait for
- *  seconds. */
-bool nicbarrier_offload_install(nicbarrier_net_t *net, nicbarrier_reason_t *why);
-/** For a group with a stepper: this process takes the steps from now on. */
-void nicbarrier_offload_fall_back(nicbarrier_net_t *net);
-/** As in stepper.h. For readdress: the partners of step k have new addresses. */
-void nicbarrier_offload_enter(nicbarrier_net_t *net, uint64_t epoch);
-void nicbarrier_offload_take(nicbarrier_net_t *net, uint32_t k, uint64_t word);
-void nicbarrier_offload_readdress(nicbarrier_net_t *net, uint32_t k);
-void nicbarrier_offload_remove(nicbarrier_net_t *net);
+/** Gives the group a stepper; false and the reason if none that the user wants can have it. Without
+ *  the lock, for a group that is not connected: it may wait for seconds. */
+bool nicbarrier_steps_install(nicbarrier_net_t *net, nicbarrier_reason_t *why);
+/** As in stepper.h. Where the stepper can no longer do it, this process takes the steps over. */
+void nicbarrier_steps_enter(nicbarrier_net_t *net, uint64_t epoch);
+void nicbarrier_steps_take(nicbarrier_net_t *net, uint32_t k, uint64_t word);
+void nicbarrier_steps_moved(nicbarrier_net_t *net, nicbarrier_address_t at);
+void nicbarrier_steps_remove(nicbarrier_net_t *net);
 
 /* ---- groups: group.c ------------------------------------------------------------------------- */
 
@@ -160,17 +157,17 @@ void nicbarrier_datagram_fail(nicbarrier_net_t *net);
 void nicbarrier_datagram_catch_up(nicbarrier_net_t *net, uint64_t now);
 /** The same; the group may be freed afterwards. */
 void nicbarrier_datagram_follow(nicbarrier_net_t *net, uint64_t now);
-/** True if the stepper has completed something by itself; then the engine catches up. It also
- *  catches up if another process of the node has entered. */
+/** True if the stepper has completed something by itself; then the engine catches up. */
 bool nicbarrier_datagram_look(nicbarrier_net_t *net);
 /** A thread is about to sleep on the sockets until something is complete. False if something is. */
 bool nicbarrier_datagram_want(nicbarrier_net_t *net);
-/** The partner has a new address: updates the stepper. */
-void nicbarrier_datagram_moved(nicbarrier_net_t *net, const nicbarrier_partner_t *p);
+/** A packet of the partner, which means something to the group, has come from this address. */
+void nicbarrier_datagram_heard(nicbarrier_net_t *net, nicbarrier_partner_t *p,
+                               nicbarrier_address_t from);
 
 /* ---- input.c --------------------------------------------------------------------------------- */
 
-/** Takes in packets that have come and sends NACKs that are due. Returns how many packets brought
+/** Takes in packets that have come, and sends NACKs that are due. Returns how many packets brought
  *  something new. `net`: return as soon as this group has completed something; NULL: when nothing
  *  is left. */
 int nicbarrier_datagram_receive(nicbarrier_net_t *net);
@@ -191,12 +188,8 @@ int nicbarrier_datagram_prepare(const nicbarrier_group_t *group, nicbarrier_net_
                                 void *bytes, uint32_t *len_p, nicbarrier_reason_t *why);
 int nicbarrier_datagram_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
                                 const nicbarrier_net_events_t *events, nicbarrier_reason_t *why);
-bool nicbarrier_datagram_hopeless(nicbarrier_net_t *net, nicbarrier_reason_t *why);
 void nicbarrier_datagram_disconnect(nicbarrier_net_t *net);
 
-/* All but the first may run in processes that have not opened the engine. */
 uint32_t nicbarrier_datagram_follower_record(nicbarrier_net_t *net, void *bytes);
-nicbarrier_follower_t *nicbarrier_datagram_attach(const void *bytes, uint32_t len);
-void nicbarrier_datagram_notify(nicbarrier_follower_t *b, uint64_t epoch, bool attentive);
-uint64_t nicbarrier_datagram_known(const nicbarrier_follower_t *b);
-void nicbarrier_datagram_detach(nicbarrier_follower_t *b);
+/** In a process that may not have opened the engine. */
+void nicbarrier_datagram_wake(const void *record);

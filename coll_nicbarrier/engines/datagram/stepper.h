@@ -4,27 +4,28 @@
  */
 /**
  * @file
- * A stepper executes the rule of barriers (rule.h) for groups of engine datagram by itself, on a
- * network adapter or in the kernel, even while no process of the node is running. A new one is a
- * file and a row of steppers.c. When a group is made, steppers are asked in turn whether they can
- * have it; if none can, the process takes the steps (offload.c).
+ * A stepper executes the rule of barriers (rule.h) for groups of engine datagram. A new one is a
+ * file with a row, and a line in steppers.c. When a group is made, the rows are asked in turn
+ * whether they can have it. The last one, host, steps in the process and can always.
+ *
+ * Others go on by themselves, on a network adapter or in the kernel, even while no process of the
+ * node is running. They show what they have done in a *view*; a group with a view has such a
+ * stepper. If it can no longer do its work, the process takes the steps over (steps.c).
  *
  * *Words.* Whenever rule.h says that a step is to be sent, its packet goes out once, with the word
- * at NICBARRIER_PACKET_EPOCH_AT in network byte order. The engine does everything else: it repeats
- * lost messages from a snapshot.
+ * at NICBARRIER_PACKET_EPOCH_AT in network byte order. The engine does everything else: it asks for
+ * what does not come, and repeats what others have missed, from a snapshot.
  *
- * *Packets in.* A stepper may keep packets of kind EPOCH and REPEAT that come from the address
- * where the sender of the step is expected and whose word is not wrong. All others reach the
- * engine's socket unchanged: other kinds, other addresses, from which the engine learns, unknown
- * groups, and words that bring a failure. Packets that it might keep may reach the socket, too.
+ * *Packets in.* A stepper with a view may keep packets of kind EPOCH whose word is not wrong, by
+ * key, cookie, sender and steps. All others reach the engine's socket unchanged, and so do words
+ * that bring a failure. Packets that it might keep may reach the socket, too.
  *
  * *State.* A snapshot is a state that the rule had at one time; no number in a later one is less.
- * It may be old, but it includes the effects of earlier calls by the same thread, as far as they do
- * not depend on others, and no number in it is less than what the view showed before.
+ * It may be old, but it includes the effects of earlier calls by the same thread, and no number in
+ * it is less than what the view showed before.
  *
- * *Threads.* Calls in the leader's process hold the engine's lock, except for `install`, which may
- * wait: no other thread knows the group then. `enter` by any thread of other processes of the node
- * runs concurrently, and so does the stepper's own work.
+ * *Threads.* Calls hold the engine's lock, except for `install`, which may wait: no other thread
+ * knows the group then. The stepper's own work runs concurrently.
  */
 #pragma once
 
@@ -32,19 +33,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "coll_nicbarrier/engines/datagram/wire/address.h"
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/epoch/rule.h"
 #include "coll_nicbarrier/schedule/schedule.h"
 
 _Static_assert(NICBARRIER_STEPS_MAX == NICBARRIER_RULE_STEPS, "a schedule fits the rule");
 
-/** What a stepper shows of a group, in memory that all processes of the node may map. Written by
- *  the stepper, and `wanted` also by the engine. `word` and `taken` only grow. Any thread reads it
- *  without the lock, from `install` to `remove`. */
+/** What a stepper shows of a group. Written by the stepper, and `wanted` also by the engine. `word`
+ *  and `taken` only grow. Any thread reads it without the lock, from `install` to `remove`. */
 typedef struct nicbarrier_view {
     /** The last complete epoch, and NICBARRIER_WORD_FAILED. Stored with release. */
     _Atomic uint64_t word;
-    _Atomic uint64_t entered;
     /** Partners' words that the stepper has taken in by itself. */
     _Atomic uint64_t taken;
     /** Not 0: a thread of the engine sleeps on its socket, or is about to. After it has stored a
@@ -54,7 +54,7 @@ typedef struct nicbarrier_view {
     _Atomic uint64_t wanted;
 } nicbarrier_view_t;
 
-_Static_assert(sizeof(nicbarrier_view_t) == 32, "a program in the kernel writes it");
+_Static_assert(sizeof(nicbarrier_view_t) == 24, "a program in the kernel writes it");
 
 static inline uint64_t nicbarrier_view_completed(const nicbarrier_view_t *v)
 {
@@ -66,45 +66,40 @@ static inline bool nicbarrier_view_failed(const nicbarrier_view_t *v)
     return atomic_load_explicit(&v->word, memory_order_acquire) >= NICBARRIER_WORD_FAILED;
 }
 
-/** An installed group, or another process's access to one. */
+/** What a stepper has of a group: net->offload. */
 typedef struct nicbarrier_offload nicbarrier_offload_t;
 
-/** Longest record of `share`, in bytes. */
-#define NICBARRIER_SHARE_MAX 96
-
-/** If a function returns false, its request has not been carried out, and the stepper does nothing
- *  more for the group: the engine calls `stop` and goes on from the snapshot. */
 typedef struct nicbarrier_stepper {
     const char *name; /**< a value of coll_nicbarrier_stepper */
 
-    /** *view_p gets the view. Group, steps and partners are read only in this call and in
-     *  readdress.
-     *  @return NULL and the reason if it cannot have the group */
-    nicbarrier_offload_t *(*install)(const nicbarrier_net_t *net, nicbarrier_view_t **view_p,
-                                     nicbarrier_reason_t *why);
+    /** Takes the group, whose steps and partners are known; sets net->offload and net->view.
+     *  @return false and the reason if it cannot have it; both are NULL then */
+    bool (*install)(nicbarrier_net_t *net, nicbarrier_reason_t *why);
+
+    /* If one of the next three returns false, its request has not been carried out, and the stepper
+     * does nothing more for the group: the engine calls `stop` and goes on from the snapshot. */
+
     /** Enters all epochs up to this one. */
-    bool (*enter)(nicbarrier_offload_t *s, uint64_t epoch);
+    bool (*enter)(nicbarrier_net_t *net, uint64_t epoch);
     /** A word for my step k has come to the engine, and is new by the snapshot; or the engine has
      *  found that the group has failed, and repeats the last epoch with the failure bit. */
-    bool (*take)(nicbarrier_offload_t *s, uint32_t k, uint64_t word);
-    /** The partners of step k have new addresses. */
-    bool (*readdress)(nicbarrier_offload_t *s, const nicbarrier_net_t *net, uint32_t k);
-    void (*snapshot)(const nicbarrier_offload_t *s, nicbarrier_rule_t *state);
-    void (*remove)(nicbarrier_offload_t *s);
+    bool (*take)(nicbarrier_net_t *net, uint32_t k, uint64_t word);
+
+    /* Only of steppers with a view. */
+
+    /** A partner has turned out to be at another address. */
+    bool (*reaches)(nicbarrier_net_t *net, nicbarrier_address_t at);
+    /** Brings net->rule up to date. */
+    void (*snapshot)(nicbarrier_net_t *net);
     /** From now on the stepper neither keeps nor sends packets; view and snapshot stay as they are.
-     *  May be called again. */
-    void (*stop)(nicbarrier_offload_t *s);
-    /** Lets other processes of this node read the view and enter: writes a record of at most
-     *  NICBARRIER_SHARE_MAX bytes. Returns its length, or 0 if it cannot. */
-    uint32_t (*share)(const nicbarrier_offload_t *s, void *record);
-    /** In another process, which may not have opened the engine. Returns NULL if that is
-     *  impossible. Only `enter` and `remove` may be called for the result. Attach and remove are
-     *  called by one thread at a time. The group itself may be removed earlier. */
-    nicbarrier_offload_t *(*attach)(const void *record, uint32_t len,
-                                    const nicbarrier_view_t **view_p);
+     */
+    void (*stop)(nicbarrier_net_t *net);
+    /** Frees net->offload; `stop` may not have been called. */
+    void (*remove)(nicbarrier_net_t *net);
 } nicbarrier_stepper_t;
 
-/** Ends with NULL; see steppers.c. */
+/** The best first, and host last; ends with NULL. See steppers.c. */
 extern const nicbarrier_stepper_t *const nicbarrier_steppers[];
 
-extern const nicbarrier_stepper_t nicbarrier_stepper_bpf; /* stepper_bpf.c */
+extern const nicbarrier_stepper_t nicbarrier_stepper_bpf;  /* stepper_bpf.c */
+extern const nicbarrier_stepper_t nicbarrier_stepper_host; /* stepper_host.c */

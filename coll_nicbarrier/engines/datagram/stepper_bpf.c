@@ -5,140 +5,162 @@
 /** @file The stepper in the kernel, used where nicbarrier-bpf is loaded; see stepper.h and
  * bpf/state.h.
  */
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "coll_nicbarrier/engines/datagram/bpf/client.h"
 #include "coll_nicbarrier/engines/datagram/state.h"
 
 _Static_assert(offsetof(nicbarrier_bpf_page_t, word) == offsetof(nicbarrier_view_t, word) &&
-                   offsetof(nicbarrier_bpf_page_t, entered) ==
-                       offsetof(nicbarrier_view_t, entered) &&
                    offsetof(nicbarrier_bpf_page_t, taken) == offsetof(nicbarrier_view_t, taken) &&
                    offsetof(nicbarrier_bpf_page_t, wanted) == offsetof(nicbarrier_view_t, wanted),
                "a page begins with a view");
-_Static_assert(sizeof(nicbarrier_bpf_share_t) <= NICBARRIER_SHARE_MAX, "a record has a size");
 
-static nicbarrier_view_t *view_of(const nicbarrier_offload_t *s)
+/* ---- the way to a partner -------------------------------------------------------------------- */
+
+/** The address from which the kernel sends there; 0 and errno if there is no route. */
+static uint32_t source_of(nicbarrier_address_t to)
 {
-    return (nicbarrier_view_t *)(void *)s->page;
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = to.ip, .sin_port = to.port};
+    socklen_t len = sizeof(a);
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const bool found = fd >= 0 && connect(fd, (const struct sockaddr *)&a, len) == 0 &&
+                       getsockname(fd, (struct sockaddr *)&a, &len) == 0;
+    const int error = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = error;
+    return found ? a.sin_addr.s_addr : 0;
+}
+
+/** Finds the interface by which the kernel sends there. 0, or -1 and the reason. */
+static int find_interface(nicbarrier_address_t to, char name[IF_NAMESIZE], nicbarrier_reason_t *why)
+{
+    struct ifaddrs *all;
+    const uint32_t mine = source_of(to);
+    if (mine == 0 || getifaddrs(&all) != 0)
+        return nicbarrier_reason(why, "a partner cannot be reached: %s", strerror(errno));
+    name[0] = '\0';
+    for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
+        const struct sockaddr_in *a = (const void *)i->ifa_addr;
+        if (a != NULL && a->sin_family == AF_INET && a->sin_addr.s_addr == mine)
+            (void)snprintf(name, IF_NAMESIZE, "%s", i->ifa_name);
+    }
+    freeifaddrs(all);
+    return 0;
+}
+
+static bool bpf_reaches(nicbarrier_net_t *net, nicbarrier_address_t at)
+{
+    char name[IF_NAMESIZE];
+    nicbarrier_reason_t why;
+    return find_interface(at, name, &why) == 0 && strcmp(name, net->offload->interface) == 0;
 }
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-/** A partner in the service's format; -1 and the reason if it is not reached through the same
- *  interface as the others. */
-static int find_peer(nicbarrier_offload_t *s, const nicbarrier_partner_t *p,
-                     nicbarrier_bpf_peer_t *peer, nicbarrier_reason_t *why)
+/** Who sends the word of step k, as it stands in the packet. */
+static uint64_t name_of(const nicbarrier_step_t *s, uint32_t k)
 {
-    nicbarrier_bpf_share_t *share = &s->share;
-    nicbarrier_way_t way;
-    if (p == NULL)
-        return 0;
-    if (nicbarrier_udp_way(&p->at, &way, why) != 0)
-        return -1;
-    const bool six = !nicbarrier_ip_is_v4(&way.theirs);
-    *peer = (nicbarrier_bpf_peer_t){.port = way.their_port, .cookie = p->cookie};
-    memcpy(peer->ip, way.theirs.bytes + (six ? 0 : 12), six ? 16 : 4);
-    if (share->by.port == 0) {
-        share->by = *peer;
-        share->six = s->request.six = six;
-        memcpy(share->interface, way.interface, sizeof(share->interface));
-    }
-    if (strcmp(share->interface, way.interface) != 0 || share->six != six)
-        return nicbarrier_reason(
-            why, "not all partners are reached by one interface and one kind of IP");
-    return 0;
+    const nicbarrier_packet_t p = {
+        .at = (uint8_t)k, .from_at = s->wait_at, .sender = (uint32_t)s->wait_for};
+    unsigned char bytes[NICBARRIER_PACKET_SIZE];
+    uint64_t name;
+    nicbarrier_packet_encode(&p, bytes);
+    memcpy(&name, bytes + NICBARRIER_PACKET_SENDER_AT, sizeof(name));
+    return name;
 }
 
-static int find_peers(nicbarrier_offload_t *s, const nicbarrier_net_t *net, uint32_t k,
-                      nicbarrier_reason_t *why)
+static int fill(nicbarrier_bpf_client_t *c, const nicbarrier_net_t *net, nicbarrier_reason_t *why)
 {
-    return find_peer(s, net->to[k], &s->request.to[k], why) == 0 &&
-                   find_peer(s, net->from[k], &s->request.from[k], why) == 0
-               ? 0
-               : -1;
-}
-
-static int fill(nicbarrier_offload_t *s, const nicbarrier_net_t *net, nicbarrier_reason_t *why)
-{
-    nicbarrier_bpf_request_t *r = &s->request;
-    s->share.id =
-        (nicbarrier_bpf_id_t){.key = net->group.key, .cookie = nicbarrier_datagram.cookie};
-    r->me = (uint32_t)net->group.me;
-    r->nsteps = (uint32_t)net->nsteps;
+    nicbarrier_bpf_request_t *r = &c->request;
+    r->id = (nicbarrier_bpf_id_t){.key = net->group.key, .cookie = nicbarrier_datagram.cookie};
+    r->nsteps = net->rule.nsteps;
+    r->sends = net->rule.sends;
+    r->waits = net->rule.waits;
     r->drop = (uint32_t)nicbarrier_datagram_config.drop;
-    memcpy(r->step, net->step, sizeof(r->step));
     for (uint32_t k = 0; k < r->nsteps; k++)
-        if (find_peers(s, net, k, why) != 0)
+        if (net->from[k] != NULL)
+            r->named[k] = name_of(&net->step[k], k);
+    c->by = net->partner[0].at;
+    if (find_interface(c->by, c->interface, why) != 0)
+        return -1;
+    for (int i = 1; i < net->npartners; i++) {
+        char name[IF_NAMESIZE];
+        if (find_interface(net->partner[i].at, name, why) != 0)
             return -1;
+        if (strcmp(name, c->interface) != 0)
+            return nicbarrier_reason(why, "not all partners are reached by one interface");
+    }
     return 0;
 }
 
-static nicbarrier_offload_t *bpf_install(const nicbarrier_net_t *net, nicbarrier_view_t **view_p,
-                                         nicbarrier_reason_t *why)
+static bool bpf_install(nicbarrier_net_t *net, nicbarrier_reason_t *why)
 {
-    nicbarrier_offload_t *s = calloc(1, sizeof(*s));
-    if (s == NULL) {
+    nicbarrier_bpf_client_t *c = calloc(1, sizeof(*c));
+    if (c == NULL) {
         nicbarrier_reason(why, "memory is exhausted");
-        return NULL;
+        return false;
     }
-    if (fill(s, net, why) != 0 ||
-        nicbarrier_bpf_client_install(s, nicbarrier_udp_descriptor(), why) != 0) {
-        free(s);
-        return NULL;
+    if (fill(c, net, why) != 0 || nicbarrier_bpf_client_install(c, why) != 0) {
+        free(c);
+        return false;
     }
-    *view_p = view_of(s);
-    return s;
+    net->offload = c;
+    atomic_store_explicit(&net->view, (nicbarrier_view_t *)(void *)c->page, memory_order_release);
+    return true;
 }
 
-static bool bpf_readdress(nicbarrier_offload_t *s, const nicbarrier_net_t *net, uint32_t k)
+/** Shows the program the packet of each step. For the receiver it is a repetition that is late. */
+static void teach(nicbarrier_net_t *net)
 {
-    nicbarrier_reason_t why;
-    return find_peers(s, net, k, &why) == 0 && nicbarrier_bpf_client_readdress(s, k);
+    for (uint32_t k = 0; k < net->rule.nsteps && !net->offload->taught; k++)
+        if (net->to[k] != NULL)
+            nicbarrier_datagram_send(net, NICBARRIER_PACKET_REPEAT, k, net->to[k]->at, 0);
+    net->offload->taught = true;
 }
 
-static void bpf_remove(nicbarrier_offload_t *s)
+static bool bpf_enter(nicbarrier_net_t *net, uint64_t epoch)
 {
-    nicbarrier_bpf_client_close(s);
-    free(s);
+    teach(net);
+    return nicbarrier_bpf_client_enter(net->offload, epoch);
 }
 
-/* ---- other processes ------------------------------------------------------------------------- */
-
-static uint32_t bpf_share(const nicbarrier_offload_t *s, void *record)
+static bool bpf_take(nicbarrier_net_t *net, uint32_t k, uint64_t word)
 {
-    memcpy(record, &s->share, sizeof(s->share));
-    return sizeof(s->share);
+    return nicbarrier_bpf_client_take(net->offload, k, word);
 }
 
-static nicbarrier_offload_t *bpf_attach(const void *record, uint32_t len,
-                                        const nicbarrier_view_t **view_p)
+static void bpf_snapshot(nicbarrier_net_t *net)
 {
-    nicbarrier_offload_t *s = calloc(1, sizeof(*s));
-    if (s == NULL || len != sizeof(s->share)) {
-        free(s);
-        return NULL;
-    }
-    memcpy(&s->share, record, sizeof(s->share));
-    if (nicbarrier_bpf_client_open(s) != 0) {
-        free(s);
-        return NULL;
-    }
-    *view_p = view_of(s);
-    return s;
+    nicbarrier_bpf_client_snapshot(net->offload, &net->rule);
+}
+
+static void bpf_stop(nicbarrier_net_t *net)
+{
+    nicbarrier_bpf_client_stop(net->offload);
+}
+
+static void bpf_remove(nicbarrier_net_t *net)
+{
+    nicbarrier_bpf_client_close(net->offload);
+    free(net->offload);
 }
 
 const nicbarrier_stepper_t nicbarrier_stepper_bpf = {
     .name = "bpf",
     .install = bpf_install,
-    .enter = nicbarrier_bpf_client_enter,
-    .take = nicbarrier_bpf_client_take,
-    .readdress = bpf_readdress,
-    .snapshot = nicbarrier_bpf_client_snapshot,
+    .enter = bpf_enter,
+    .take = bpf_take,
+    .reaches = bpf_reaches,
+    .snapshot = bpf_snapshot,
+    .stop = bpf_stop,
     .remove = bpf_remove,
-    .stop = nicbarrier_bpf_client_stop,
-    .share = bpf_share,
-    .attach = bpf_attach,
 };

@@ -7,4 +7,5 @@
 
 #include <stddef.h>
 
-const nicbarrier_stepper_t *const nicbarrier_steppers[] = {&nicbarrier_stepper_bpf, NULL};
+const nicbarrier_stepper_t *const nicbarrier_steppers[] = {&nicbarrier_stepper_bpf,
+                                                           &nicbarrier_stepper_host, NULL};

@@ -10,12 +10,11 @@
  */
 #pragma once
 
-#include <net/if.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "coll_nicbarrier/engines/datagram/reach.h"
+#include "coll_nicbarrier/engines/datagram/udp_address.h"
 #include "coll_nicbarrier/engines/datagram/wire/packet.h"
 #include "coll_nicbarrier/engines/engine.h"
 
@@ -26,13 +25,13 @@ void nicbarrier_udp_close(void);
 /** Writes what partners must know, at most some hundred bytes. Returns its length. */
 uint32_t nicbarrier_udp_describe(void *bytes);
 
-/** Decodes a partner's description: its cookie and its addresses, at least one. 0, or -1 and the
- *  reason. */
-int nicbarrier_udp_resolve(nicbarrier_partner_t *p, const void *bytes, uint32_t len,
-                           nicbarrier_reason_t *why);
+/** Decodes what a partner has described: its cookie, and where to send to it first.
+ *  @return NULL, or what is wrong (an English fragment) */
+const char *nicbarrier_udp_resolve(const void *bytes, uint32_t len, uint32_t *cookie,
+                                   nicbarrier_address_t *to);
 
 /** Sends one packet. False if it could not be sent, which counts as a loss. */
-bool nicbarrier_udp_send(const nicbarrier_address_t *to, const unsigned char *packet);
+bool nicbarrier_udp_send(nicbarrier_address_t to, const unsigned char *packet);
 
 /** Receives one packet of up to `size` bytes. Returns its length (0 .. size; size if it is longer),
  *  or -1 if there is none. Never waits. */
@@ -47,18 +46,6 @@ int nicbarrier_udp_descriptor(void);
 
 /** Sends one packet from a socket of its own, in a process that has not opened the engine. Errors
  *  are ignored. Any thread. */
-void nicbarrier_udp_send_once(const nicbarrier_address_t *to, const unsigned char *packet);
+void nicbarrier_udp_send_once(nicbarrier_address_t to, const unsigned char *packet);
 /** The address by which processes of this node reach my UDP socket, which must be open. */
-void nicbarrier_udp_local(nicbarrier_address_t *a);
-
-/** How the kernel sends to an address. */
-typedef struct nicbarrier_way {
-    nicbarrier_ip_t theirs;      /**< without its prefix; IPv4 is mapped */
-    uint16_t their_port;         /**< in the host's byte order */
-    char interface[IF_NAMESIZE]; /**< empty: no interface that is up */
-} nicbarrier_way_t;
-
-/** 0, or -1 and the reason if there is no route. The socket must be open. Takes some system calls.
- */
-int nicbarrier_udp_way(const nicbarrier_address_t *to, nicbarrier_way_t *way,
-                       nicbarrier_reason_t *why);
+nicbarrier_address_t nicbarrier_udp_local(void);

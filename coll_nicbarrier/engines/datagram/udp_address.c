@@ -6,14 +6,13 @@
 #include "coll_nicbarrier/engines/datagram/udp_address.h"
 
 #include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 
 /** Limits: no interface or network has a longer name; no interface name has this many characters.
  */
 #define NAME_MAX_LEN  64
 #define INTERFACE_MAX 16
-
-const nicbarrier_ip_t nicbarrier_ip_loopback = {{[10] = 0xff, 0xff, 127, 0, 0, 1}, 96 + 8};
 
 const char *nicbarrier_udp_address_decode(const void *bytes, size_t len,
                                           nicbarrier_udp_address_t *p)
@@ -24,59 +23,47 @@ const char *nicbarrier_udp_address_decode(const void *bytes, size_t len,
     memcpy(p, bytes, len);
     if (p->n == 0 || p->n > NICBARRIER_IPS_MAX || len != nicbarrier_udp_address_size(p))
         return "not as many addresses as it says";
-    if (p->port == 0 || p->zero != 0)
-        return "a head that cannot be";
-    for (int i = 0; i < p->n; i++)
-        if (p->ip[i].prefix > 128)
-            return "an address with an impossible prefix";
-    return NULL;
+    return p->port == 0 || p->zero != 0 ? "a head that cannot be" : NULL;
 }
 
 /* ---- choice --------------------------------------------------------------------------------- */
 
-bool nicbarrier_ip_within(const nicbarrier_ip_t *p, const nicbarrier_ip_t *network)
+static bool is_mine(const nicbarrier_udp_address_t *mine, uint32_t ip)
 {
-    const unsigned whole = network->prefix / 8, rest = network->prefix % 8;
-
-    if (nicbarrier_ip_is_v4(p) != nicbarrier_ip_is_v4(network) ||
-        memcmp(p->bytes, network->bytes, whole) != 0)
-        return false;
-    return rest == 0 || ((p->bytes[whole] ^ network->bytes[whole]) >> (8 - rest)) == 0;
-}
-
-static bool same_address(const nicbarrier_ip_t *a, const nicbarrier_ip_t *b)
-{
-    return memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
-}
-
-static bool among(const nicbarrier_ip_t *p, const nicbarrier_udp_address_t *all,
-                  bool (*test)(const nicbarrier_ip_t *, const nicbarrier_ip_t *))
-{
-    for (int i = 0; i < all->n; i++)
-        if (test(p, &all->ip[i]))
+    for (int i = 0; i < mine->n; i++)
+        if (mine->ip[i].ip == ip)
             return true;
     return false;
 }
 
-int nicbarrier_udp_address_choose(const nicbarrier_udp_address_t *mine,
-                                  const nicbarrier_udp_address_t *theirs, bool ipv6,
-                                  nicbarrier_ip_t order[NICBARRIER_IPS_MAX + 1])
+static bool is_near(const nicbarrier_udp_address_t *mine, uint32_t ip)
 {
-    const bool same_host = mine->host == theirs->host;
-    int n = 0;
+    for (int i = 0; i < mine->n; i++)
+        if (((mine->ip[i].ip ^ ip) & mine->ip[i].mask) == 0)
+            return true;
+    return false;
+}
 
-    if (same_host)
-        order[n++] = nicbarrier_ip_loopback;
-    for (int far = 0; far <= 1; far++) {
-        for (int i = 0; i < theirs->n; i++) {
-            const nicbarrier_ip_t *p = &theirs->ip[i];
-            const bool usable = ipv6 || nicbarrier_ip_is_v4(p);
-            const bool mirror = !same_host && among(p, mine, same_address);
-            if (usable && !mirror && among(p, mine, nicbarrier_ip_within) == (far == 0))
-                order[n++] = *p;
+bool nicbarrier_udp_address_choose(const nicbarrier_udp_address_t *mine,
+                                   const nicbarrier_udp_address_t *theirs, nicbarrier_address_t *to)
+{
+    const nicbarrier_ip_t *far = NULL;
+
+    *to = (nicbarrier_address_t){htonl(INADDR_LOOPBACK), theirs->port};
+    if (mine->host == theirs->host)
+        return true;
+    for (int i = 0; i < theirs->n; i++) {
+        const nicbarrier_ip_t *p = &theirs->ip[i];
+        if (is_mine(mine, p->ip))
+            continue;
+        if (is_near(mine, p->ip)) {
+            to->ip = p->ip;
+            return true;
         }
+        far = far != NULL ? far : p;
     }
-    return n;
+    to->ip = far != NULL ? far->ip : 0;
+    return far != NULL;
 }
 
 /* ---- filters -------------------------------------------------------------------------------- */
@@ -89,19 +76,17 @@ static int parse_network(const char *text, nicbarrier_ip_t *p)
     const size_t len = slash != NULL ? (size_t)(slash - text) : strlen(text);
     char *end;
 
-    *p = nicbarrier_ip_loopback;
     memcpy(address, text, len);
     address[len] = '\0';
-    const bool v4 = inet_pton(AF_INET, address, p->bytes + 12) == 1;
-    if (!v4 && inet_pton(AF_INET6, address, p->bytes) != 1)
+    p->mask = UINT32_MAX;
+    if (inet_pton(AF_INET, address, &p->ip) != 1)
         return slash == NULL ? 0 : -1;
-    p->prefix = 128;
     if (slash == NULL)
         return 1;
-    const unsigned long bits = strtoul(slash + 1, &end, 10) + (v4 ? 96 : 0);
-    if (slash[1] < '0' || slash[1] > '9' || *end != '\0' || bits > p->prefix)
+    const unsigned long bits = strtoul(slash + 1, &end, 10);
+    if (slash[1] < '0' || slash[1] > '9' || *end != '\0' || bits > 32)
         return -1;
-    p->prefix = (uint8_t)bits;
+    p->mask = htonl((uint32_t)(UINT64_C(0xffffffff) << (32 - bits)));
     return 1;
 }
 
@@ -113,13 +98,13 @@ static bool possible_name(const char *name)
 }
 
 /* Matches one item of a filter; returns as nicbarrier_ip_wanted. */
-static int item_fits(const char *item, const nicbarrier_ip_t *p, const char *interface)
+static int item_fits(const char *item, uint32_t ip, const char *interface)
 {
     nicbarrier_ip_t network;
 
     switch (parse_network(item, &network)) {
     case 1:
-        return nicbarrier_ip_within(p, &network);
+        return ((network.ip ^ ip) & network.mask) == 0;
     case 0:
         return possible_name(item) ? strcmp(item, interface) == 0 : -1;
     default:
@@ -127,7 +112,7 @@ static int item_fits(const char *item, const nicbarrier_ip_t *p, const char *int
     }
 }
 
-int nicbarrier_ip_wanted(const nicbarrier_ip_t *p, const char *interface, const char *filter)
+int nicbarrier_ip_wanted(uint32_t ip, const char *interface, const char *filter)
 {
     const bool without = *filter == '^';
     bool found = false;
@@ -142,7 +127,7 @@ int nicbarrier_ip_wanted(const nicbarrier_ip_t *p, const char *interface, const 
         item[len] = '\0';
         last = filter[len] == '\0';
         filter += len + 1;
-        const int fits = item_fits(item, p, interface);
+        const int fits = item_fits(item, ip, interface);
         if (fits < 0)
             return -1;
         found |= fits;
@@ -152,5 +137,5 @@ int nicbarrier_ip_wanted(const nicbarrier_ip_t *p, const char *interface, const 
 
 bool nicbarrier_ip_filter_valid(const char *filter)
 {
-    return nicbarrier_ip_wanted(&nicbarrier_ip_loopback, "", filter) >= 0;
+    return nicbarrier_ip_wanted(0, "", filter) >= 0;
 }

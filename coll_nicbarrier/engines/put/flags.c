@@ -9,7 +9,7 @@
 #include "coll_nicbarrier/engines/put/put.h"
 
 /** Idle regions needed before the oldest one is used again. */
-#define IDLE 64
+#define IDLE 16
 
 /** Any thread may prepare and disconnect groups. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -102,22 +102,17 @@ def bpf_service_stopped(build):
         BARRIERS_RIGHT).leaves_nothing()
 
 
-def run_rounds(build, options, hosts, engine, mode, until):
+def rounds(build, options, hosts=TWO, engine=STEPPED, mode=(), until="1@/ready/+2=touch "):
     """Barriers while something is done, until a file says that it is over: the last word of the
-    command `until`."""
+    command `until`. All is right."""
     name = "onic-rounds-" + uuid.uuid4().hex
     try:
-        return build.run(hosts + options + ["--do", until + name],
-                         engine + [build.rounds, name] + mode)
+        run = build.run(hosts + options + ["--do", until + name],
+                        engine + [build.rounds, name] + list(mode))
     finally:
         if os.path.exists(name):
             os.unlink(name)
-
-
-def rounds(build, options, hosts=TWO, engine=STEPPED, mode=(), until="1@/ready/+2=touch "):
-    """All is right."""
-    return run_rounds(build, options, hosts, engine, list(mode), until).ends_with(0).says(
-        ROUNDS_RIGHT).leaves_nothing()
+    return run.ends_with(0).says(ROUNDS_RIGHT).leaves_nothing()
 
 
 def bpf_late(build):
@@ -226,13 +221,6 @@ def bpf_interface(build):
                  "it was not loaded again")
 
 
-def bpf_interface_lost(build):
-    """An interface is removed for good: the user may have said how long that is waited for."""
-    run_rounds(build, second(build), TWO, OVER_ETH1 + ["--mca", "coll_nicbarrier_silence", "2"], KEPT,
-               "1@/ready/=ip link del eth1; sleep 6; touch ").fails().within(300).says(
-                   "MPI_ERR_(OTHER|PROC_FAILED)").leaves_nothing()
-
-
 def bpf_computing(build):
     """Nobody calls MPI behind a nonblocking barrier: the kernel completes it."""
     for hosts in (TWO, FOUR):
@@ -243,4 +231,4 @@ def bpf_computing(build):
 CASES = [
     bpf_hosts, bpf_some, bpf_loss, bpf_pauses, bpf_killed, bpf_unloaded, bpf_service_stopped,
     bpf_two_jobs, bpf_users, bpf_forged, bpf_late, bpf_late_pauses, bpf_late_killed, bpf_interface,
-    bpf_interface_lost, bpf_computing]
+    bpf_computing]

@@ -5,11 +5,8 @@
 /** @file Barriers in the kernel: a process's side; see client.h. */
 #include "coll_nicbarrier/engines/datagram/bpf/client.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/udp.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -17,178 +14,106 @@
 #include <unistd.h>
 
 #include "coll_nicbarrier/engines/datagram/bpf/local.h"
-#include "common/support/clock.h"
 #include "common/support/pause.h"
 
-/** The service is asked again every millisecond while Ethernet addresses are looked up, this many
- *  times at most: the kernel repeats its own request, which may be lost, after a second. */
-#define TRIES 2500
-
-/* ---- the service ----------------------------------------------------------------------------- */
-
-static int map_page(nicbarrier_bpf_client_t *c, int fd)
-{
-    void *at = fd < 0 ? MAP_FAILED
-                      : mmap(NULL, sizeof(*c->page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (fd >= 0)
-        close(fd);
-    c->page = at == MAP_FAILED ? NULL : at;
-    return c->page == NULL ? -1 : 0;
-}
+/* ---- the group ------------------------------------------------------------------------------- */
 
 /** A socket whose packets are seen by the program at the interface's egress. They have no checksum:
  *  the adapter would compute it over the packet that the program makes of them. */
-static int open_bell(const nicbarrier_bpf_share_t *share)
+static int open_bell(nicbarrier_address_t by)
 {
     const int yes = 1;
-    const bool six = share->six == 1;
-    union {
-        struct sockaddr any;
-        struct sockaddr_in four;
-        struct sockaddr_in6 six;
-    } to = {.six = {.sin6_family = AF_INET6, .sin6_port = htons(share->by.port)}};
-    memcpy(&to.six.sin6_addr, share->by.ip, sizeof(to.six.sin6_addr));
-    if (!six) {
-        to.four = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(share->by.port)};
-        memcpy(&to.four.sin_addr, share->by.ip, sizeof(to.four.sin_addr));
-    }
-    const int fd = socket(to.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0 &&
-        setsockopt(fd, six ? IPPROTO_UDP : SOL_SOCKET, six ? UDP_NO_CHECK6_TX : SO_NO_CHECK, &yes,
-                   sizeof(yes)) == 0 &&
-        connect(fd, &to.any, six ? sizeof(to.six) : sizeof(to.four)) == 0)
+    const struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_addr.s_addr = by.ip, .sin_port = by.port};
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_NO_CHECK, &yes, sizeof(yes)) == 0 &&
+        connect(fd, (const struct sockaddr *)&to, sizeof(to)) == 0)
         return fd;
     if (fd >= 0)
         close(fd);
     return -1;
 }
 
-/* ---- groups ---------------------------------------------------------------------------------- */
+/** Milliseconds that the kernel may take to find the Ethernet address of a partner. It repeats its
+ * own question, which may be lost, after a second. */
+#define TRIES 2500
 
-/** A service that has not answered is not asked again for this long. */
-#define LEFT_ALONE_NSEC UINT64_C(60000000000)
-static _Atomic uint64_t left_alone_until;
-
-static void leave_alone(void)
+/** The program runs before this returns, unless the packet has to wait for an address. */
+static void ring(const nicbarrier_bpf_client_t *c)
 {
-    atomic_store(&left_alone_until, onic_now_nsec() + LEFT_ALONE_NSEC);
+    (void)send(c->bell, c->wake, sizeof(c->wake), MSG_NOSIGNAL);
 }
 
-static bool is_left_alone(void)
-{
-    return onic_now_nsec() < atomic_load(&left_alone_until);
-}
-
-/** Closes the connection. The service then removes the group in its own time. */
-static void hang_up(nicbarrier_bpf_client_t *c)
-{
-    close(c->service);
-    c->service = -1;
-}
-
-/** Sends the service an order whose reply has the group's page, again and again while it looks up
- *  addresses. */
-static int get_page(nicbarrier_bpf_client_t *c, nicbarrier_bpf_order_t order, int socket,
-                    nicbarrier_reason_t *why)
+/** Rings until a program has looked at the page. False if none does. */
+static bool is_heard(const nicbarrier_bpf_client_t *c)
 {
     const struct timespec msec = {.tv_nsec = 1000000};
-    nicbarrier_bpf_reply_t reply = {.text = ""};
-    int page = -1;
-    int error = nicbarrier_bpf_ask(c->service, &c->request, order, socket, &reply, &page);
-    for (int i = 0; i < TRIES && error == EAGAIN; i++) {
+    for (int i = 0; i < TRIES; i++) {
+        ring(c);
+        if (__atomic_load_n(&c->page->version, __ATOMIC_ACQUIRE) != 0)
+            return true;
         (void)nanosleep(&msec, NULL);
-        error = nicbarrier_bpf_ask(c->service, &c->request, order, socket, &reply, &page);
     }
-    if (error == ETIMEDOUT) {
-        leave_alone();
-        hang_up(c);
-    }
-    if (error != 0)
-        nicbarrier_reason(why, "%s", reply.text[0] != '\0' ? reply.text : strerror(error));
-    else if (map_page(c, page) != 0)
-        nicbarrier_reason(why, "its page cannot be mapped");
-    return c->page != NULL ? 0 : -1;
+    return false;
 }
 
-static int begin(nicbarrier_bpf_client_t *c, nicbarrier_bpf_order_t order, int socket,
-                 nicbarrier_reason_t *why)
+/** Has the service install the group, and maps its page. */
+static int get_page(nicbarrier_bpf_client_t *c, nicbarrier_reason_t *why)
 {
-    const nicbarrier_bpf_share_t *share = &c->share;
+    nicbarrier_bpf_reply_t reply = {.text = ""};
+    int fd = -1;
+    const int error =
+        nicbarrier_bpf_ask(c->service, &c->request, NICBARRIER_BPF_INSTALL, &reply, &fd);
+    if (error != 0)
+        return nicbarrier_reason(why, "%s",
+                                 error == EAGAIN ? "the service of nicbarrier-bpf does not answer"
+                                 : reply.text[0] != '\0' ? reply.text
+                                                         : strerror(error));
+    void *at = mmap(NULL, sizeof(*c->page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (at == MAP_FAILED)
+        return nicbarrier_reason(why, "its page cannot be mapped");
+    c->page = at;
+    return is_heard(c) ? 0
+                       : nicbarrier_reason(why, "no packet leaves %s for a partner", c->interface);
+}
+
+int nicbarrier_bpf_client_install(nicbarrier_bpf_client_t *c, nicbarrier_reason_t *why)
+{
     const nicbarrier_packet_t p = {
-        .kind = NICBARRIER_PACKET_WAKE, .cookie = share->id.cookie, .key = share->id.key};
+        .kind = NICBARRIER_PACKET_WAKE, .cookie = c->request.id.cookie, .key = c->request.id.key};
     nicbarrier_packet_encode(&p, c->wake);
-    c->request.id = share->id;
-    /* Another process has written this string. */
-    c->share.interface[sizeof(c->share.interface) - 1] = '\0';
     c->page = NULL;
     c->bell = -1;
-    c->service = -1;
-    if (is_left_alone())
-        return nicbarrier_reason(why, "the service of nicbarrier-bpf has not answered of late");
-    c->service = nicbarrier_bpf_local_connect(share->interface);
+    c->service = nicbarrier_bpf_local_connect(c->interface);
     if (c->service < 0 && errno == ECONNREFUSED)
-        nicbarrier_reason(why, "nicbarrier-bpf is not loaded on %s", share->interface);
+        nicbarrier_reason(why, "nicbarrier-bpf is not loaded on %s", c->interface);
     else if (c->service < 0)
         nicbarrier_reason(why, "the service of nicbarrier-bpf on %s cannot be asked: %s",
-                          share->interface, strerror(errno));
-    else if ((c->bell = open_bell(share)) < 0)
+                          c->interface, strerror(errno));
+    else if ((c->bell = open_bell(c->by)) < 0)
         nicbarrier_reason(why, "no socket for entering: %s", strerror(errno));
-    else if (get_page(c, order, socket, why) == 0)
+    else if (get_page(c, why) == 0)
         return 0;
     nicbarrier_bpf_client_close(c);
     return -1;
 }
 
-int nicbarrier_bpf_client_install(nicbarrier_bpf_client_t *c, int socket, nicbarrier_reason_t *why)
-{
-    return begin(c, NICBARRIER_BPF_INSTALL, socket, why);
-}
-
-int nicbarrier_bpf_client_open(nicbarrier_bpf_client_t *c)
-{
-    nicbarrier_reason_t why;
-    if (begin(c, NICBARRIER_BPF_OPEN, -1, &why) != 0)
-        return -1;
-    hang_up(c);
-    return 0;
-}
-
-/** Sends an order whose reply has no page. A late reply to an earlier order may have one. */
-static bool order(nicbarrier_bpf_client_t *c, nicbarrier_bpf_order_t what)
-{
-    nicbarrier_bpf_reply_t reply;
-    int page;
-    if (is_left_alone())
-        return false;
-    const int error = nicbarrier_bpf_ask(c->service, &c->request, what, -1, &reply, &page);
-    if (error == ETIMEDOUT)
-        leave_alone();
-    if (page >= 0)
-        close(page);
-    return error == 0;
-}
-
-bool nicbarrier_bpf_client_readdress(nicbarrier_bpf_client_t *c, uint32_t k)
-{
-    c->request.number = k;
-    return c->service >= 0 && order(c, NICBARRIER_BPF_READDRESS);
-}
-
 void nicbarrier_bpf_client_stop(nicbarrier_bpf_client_t *c)
 {
+    const struct timespec msec = {.tv_nsec = 1000000};
     if (c->service < 0)
         return;
-    /* A service that was killed or hangs removes nothing, and its programs would go on consuming
-     * the words that this process waits for. Once the key in the page differs, they leave the group
-     * alone. */
-    if (c->page != NULL)
+    /* The service removes the group when the connection is closed, but one that was killed or hangs
+     * removes nothing, and its programs would go on consuming the words that this process waits
+     * for. Once the key in the page differs, they leave the group alone; one that has read the old
+     * key has ended a millisecond later. */
+    if (c->page != NULL) {
         __atomic_store_n(&c->page->key, ~c->page->key, __ATOMIC_SEQ_CST);
-    if (!order(c, NICBARRIER_BPF_REMOVE)) {
-        /* A program that has read the old key has ended by then. */
-        const struct timespec msec = {.tv_nsec = 1000000};
         (void)nanosleep(&msec, NULL);
     }
-    hang_up(c);
+    close(c->service);
+    c->service = -1;
 }
 
 void nicbarrier_bpf_client_close(nicbarrier_bpf_client_t *c)
@@ -204,19 +129,11 @@ void nicbarrier_bpf_client_close(nicbarrier_bpf_client_t *c)
 
 /* ---- orders ---------------------------------------------------------------------------------- */
 
-/** The program runs before this returns, unless the packet has to wait for an address. */
-static void ring(const nicbarrier_bpf_client_t *c)
-{
-    (void)send(c->bell, c->wake, sizeof(c->wake), MSG_NOSIGNAL);
-}
-
 /** Raises the word to at least this value. */
 static void raise_to(uint64_t *word, uint64_t value)
 {
-    uint64_t old = __atomic_load_n(word, __ATOMIC_RELAXED);
-    while (old < value && !__atomic_compare_exchange_n(word, &old, value, true, __ATOMIC_SEQ_CST,
-                                                       __ATOMIC_RELAXED)) {
-    }
+    if (*word < value)
+        __atomic_store_n(word, value, __ATOMIC_SEQ_CST);
 }
 
 bool nicbarrier_bpf_client_enter(nicbarrier_bpf_client_t *c, uint64_t epoch)
@@ -231,7 +148,7 @@ bool nicbarrier_bpf_client_take(nicbarrier_bpf_client_t *c, uint32_t k, uint64_t
     const uint64_t epoch = word & ~NICBARRIER_WORD_FAILED;
     nicbarrier_rule_t rule;
     raise_to(&c->page->take[k], epoch);
-    __atomic_store_n(&c->page->takes, 1, __ATOMIC_SEQ_CST);
+    raise_to(&c->page->takes, 1);
     raise_to(&c->page->fail, word >> 63);
     ring(c);
     nicbarrier_bpf_client_snapshot(c, &rule);

@@ -153,20 +153,6 @@ int nicbarrier_bpf_install(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_plan
     return done ? page : -1;
 }
 
-int nicbarrier_bpf_update(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_plan_t *plan,
-                          uint32_t step)
-{
-    nicbarrier_bpf_group_t group;
-    if (bpf_map_lookup_elem_flags(k->groups, &plan->id, &group, BPF_F_LOCK) != 0)
-        return errno;
-    /* Counts and pending sends of programs that ran meanwhile are lost: messages will be asked for
-     * again. A wake-up may be lost, too; a sleeper looks again by itself. */
-    group.sender[step] = plan->group.sender[step];
-    group.packet[step] = plan->group.packet[step];
-    return bpf_map_update_elem(k->groups, &plan->id, &group, BPF_EXIST | BPF_F_LOCK) == 0 ? 0
-                                                                                          : errno;
-}
-
 int nicbarrier_bpf_look(const nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_id_t *id, int page,
                         uint64_t count[NICBARRIER_BPF_COUNTERS], uint64_t *entered,
                         uint64_t *completed)
@@ -188,15 +174,4 @@ void nicbarrier_bpf_remove(nicbarrier_bpf_kernel_t *k, const nicbarrier_bpf_id_t
     (void)bpf_map_delete_elem(k->groups, id);
     /* The kernel waits here until programs that began earlier have ended. */
     (void)bpf_map_delete_elem(k->pages, id);
-}
-
-void nicbarrier_bpf_remove_all(nicbarrier_bpf_kernel_t *k)
-{
-    nicbarrier_bpf_id_t id;
-    bool any = false;
-    for (; bpf_map_get_next_key(k->groups, NULL, &id) == 0; any = true)
-        if (bpf_map_delete_elem(k->groups, &id) != 0)
-            break;
-    if (any)
-        nicbarrier_bpf_remove(k, &id);
 }

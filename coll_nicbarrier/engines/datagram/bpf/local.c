@@ -89,13 +89,14 @@ ssize_t nicbarrier_bpf_local_receive(int fd, void *bytes, size_t size, int *desc
 {
     struct iovec data = {.iov_base = bytes, .iov_len = size};
     control_t control;
-    struct msghdr m = {.msg_iov = &data,
-                       .msg_iovlen = 1,
-                       .msg_control = control.room,
-                       /* Without the padding: the kernel would put a second descriptor there, which
-                        * nobody would close. */
-                       .msg_controllen = CMSG_LEN(sizeof(int))};
-    *descriptor = -1;
+    struct msghdr m = {.msg_iov = &data, .msg_iovlen = 1};
+    if (descriptor != NULL) {
+        *descriptor = -1;
+        m.msg_control = control.room;
+        /* Without the padding: the kernel would put a second descriptor there, which nobody would
+         * close. */
+        m.msg_controllen = CMSG_LEN(sizeof(int));
+    }
     const ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
     if (n < 0)
         return -1;
@@ -106,14 +107,8 @@ ssize_t nicbarrier_bpf_local_receive(int fd, void *bytes, size_t size, int *desc
     return m.msg_flags & MSG_TRUNC ? 1 : n;
 }
 
-/** The error for a timeout. It must not be EAGAIN, by which the service says "ask again". */
-static int error_here(void)
-{
-    return errno == EAGAIN ? ETIMEDOUT : errno;
-}
-
 int nicbarrier_bpf_ask(int service, nicbarrier_bpf_request_t *r, nicbarrier_bpf_order_t order,
-                       int socket, nicbarrier_bpf_reply_t *reply, int *page)
+                       nicbarrier_bpf_reply_t *reply, int *page)
 {
     *page = -1;
     reply->text[0] = '\0';
@@ -121,15 +116,15 @@ int nicbarrier_bpf_ask(int service, nicbarrier_bpf_request_t *r, nicbarrier_bpf_
     r->order = (uint32_t)order;
     /* A client that is turned away gets its reply before it asks, and then finds the connection
      * closed, which the kernel may report first. */
-    if (nicbarrier_bpf_local_send(service, r, sizeof(*r), socket) != 0 && errno != EPIPE &&
+    if (nicbarrier_bpf_local_send(service, r, sizeof(*r), -1) != 0 && errno != EPIPE &&
         errno != ECONNRESET)
-        return error_here();
+        return errno;
     ssize_t n = nicbarrier_bpf_local_receive(service, reply, sizeof(*reply), page);
     if (n < 0 && errno == ECONNRESET)
         n = nicbarrier_bpf_local_receive(service, reply, sizeof(*reply), page);
     if (n != sizeof(*reply) || reply->version != NICBARRIER_BPF_VERSION) {
         reply->text[0] = '\0';
-        return n < 0 ? error_here() : EPROTO;
+        return n < 0 ? errno : EPROTO;
     }
     reply->text[sizeof(reply->text) - 1] = '\0';
     return (int)reply->error;

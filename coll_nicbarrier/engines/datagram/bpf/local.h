@@ -18,17 +18,18 @@ int nicbarrier_bpf_local_bind(int fd, const char *interface);
  *  @return a socket, or -1 and errno: ECONNREFUSED if there is no service */
 int nicbarrier_bpf_local_connect(const char *interface);
 
-/** Sends a request to the service, with a socket or without one (-1), and waits for the reply. A
- *  descriptor that comes with it goes to `*page` (else -1); the caller closes it. The request's
- *  version and order are filled in. @return 0, or an errno, either local or from the reply, whose
- *  text is terminated then */
+/** Sends a request to the service, and waits for the reply, some seconds at most. A descriptor that
+ *  comes with it goes to `*page` (else -1); the caller closes it. The request's version and order
+ * are filled in. @return 0, or an errno, either local or from the reply, whose text is terminated
+ * then */
 int nicbarrier_bpf_ask(int service, nicbarrier_bpf_request_t *r, nicbarrier_bpf_order_t order,
-                       int socket, nicbarrier_bpf_reply_t *reply, int *page);
+                       nicbarrier_bpf_reply_t *reply, int *page);
 
 /** Sends one message, with a descriptor (-1: none). @return 0, or -1 and errno */
 int nicbarrier_bpf_local_send(int fd, const void *bytes, size_t len, int descriptor);
 
 /** Receives one message of at most `size` bytes (a longer one counts as one of size 1), and the
- *  descriptor that came with it, which the caller closes, or -1. @return its length, 0 at the end,
+ *  descriptor that came with it, which the caller closes, or -1; with NULL the kernel closes it.
+ *  @return its length, 0 at the end,
  *  or -1 and errno */
 ssize_t nicbarrier_bpf_local_receive(int fd, void *bytes, size_t size, int *descriptor);

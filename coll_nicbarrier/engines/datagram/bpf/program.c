@@ -9,7 +9,7 @@
  *  - TC, ingress: takes in words that arrive. Messages that become due go out in the packet that
  * brought the word and in clones of it.
  *  - TC, egress: sees the process's WAKE and reads the page. Messages that become due go out in
- * that packet and in clones of it.
+ * that packet and in clones of it. Learns packets from messages that the process repeats.
  *
  * XDP instead of TC ingress was not faster between hosts on one machine (either takes 4.9 us for a
  * barrier of two hosts); it has only one packet for all messages due, and it needs a driver that
@@ -27,7 +27,6 @@
 #include <linux/if_ether.h>
 #include <linux/in.h>
 #include <linux/ip.h>
-#include <linux/ipv6.h>
 #include <linux/pkt_cls.h>
 #include <linux/udp.h>
 #include <stdbool.h>
@@ -80,60 +79,49 @@ struct {
 
 /** The fields read from one of our packets. */
 struct message {
-    nicbarrier_bpf_id_t id;
-    nicbarrier_bpf_sender_t sender;
-    uint32_t kind, at;
+    nicbarrier_bpf_id_t id; /**< of the receiver's group */
+    uint64_t named;
     uint64_t word;
+    uint32_t kind, at, from_at, back, port;
 };
 
-/** The UDP header in a packet whose headers all have the right size; otherwise NULL. Notes the
- *  sender. */
-INLINE void *find_udp(void *data, void *end, nicbarrier_bpf_sender_t *sender)
+/** True if all headers have the right kind and size. */
+INLINE bool is_ours(void *data, void *end)
 {
     const struct ethhdr *ethernet = data;
-    const struct iphdr *four = data + sizeof(*ethernet);
-    const struct ipv6hdr *six = data + sizeof(*ethernet);
-    const uint16_t udp_size = sizeof(struct udphdr) + NICBARRIER_PACKET_SIZE;
-    if (data + NICBARRIER_BPF_PACKET_V4 > end)
-        return NULL;
-    if (ethernet->h_proto == bpf_htons(ETH_P_IP)) {
-        sender->ip[0] = four->saddr;
-        sender->ip[1] = 0;
-        return four->protocol == IPPROTO_UDP && four->version == 4 && four->ihl == 5 &&
-                       four->tot_len == bpf_htons(sizeof(*four) + udp_size) &&
-                       (four->frag_off & bpf_htons(0x3fff)) == 0 &&
-                       data + NICBARRIER_BPF_PACKET_V4 == end
-                   ? (void *)(four + 1)
-                   : NULL;
-    }
-    if (data + NICBARRIER_BPF_PACKET_V6 > end || ethernet->h_proto != bpf_htons(ETH_P_IPV6))
-        return NULL;
-    __builtin_memcpy(sender->ip, &six->saddr, sizeof(sender->ip));
-    return six->nexthdr == IPPROTO_UDP && six->payload_len == bpf_htons(udp_size) &&
-                   data + NICBARRIER_BPF_PACKET_V6 == end
-               ? (void *)(six + 1)
-               : NULL;
+    const struct iphdr *ip = (const void *)(ethernet + 1);
+    const struct udphdr *udp = (const void *)(ip + 1);
+    const uint16_t udp_size = sizeof(*udp) + NICBARRIER_PACKET_SIZE;
+    return data + NICBARRIER_BPF_PACKET == end && ethernet->h_proto == bpf_htons(ETH_P_IP) &&
+           ip->protocol == IPPROTO_UDP && ip->version == 4 && ip->ihl == 5 &&
+           ip->tot_len == bpf_htons(sizeof(*ip) + udp_size) &&
+           (ip->frag_off & bpf_htons(0x3fff)) == 0 && udp->len == bpf_htons(udp_size);
 }
 
-/** Reads a packet. False if it is not ours. */
-INLINE bool read_message(void *data, void *end, struct message *m)
+/** Reads a packet in place, after making all of it directly accessible. False if it is not ours. */
+INLINE bool read_message(struct __sk_buff *skb, struct message *m)
 {
-    const struct udphdr *udp = find_udp(data, end, &m->sender);
-    const uint8_t *p = (const uint8_t *)(udp + 1);
-    if (udp == NULL || p + NICBARRIER_PACKET_SIZE > (uint8_t *)end ||
-        udp->len != bpf_htons(sizeof(*udp) + NICBARRIER_PACKET_SIZE) ||
+    if (skb->len != NICBARRIER_BPF_PACKET)
+        return false;
+    if ((void *)(long)skb->data + NICBARRIER_BPF_PACKET > (void *)(long)skb->data_end &&
+        bpf_skb_pull_data(skb, NICBARRIER_BPF_PACKET) != 0)
+        return false;
+    void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+    const uint8_t *p = data + NICBARRIER_BPF_PACKET - NICBARRIER_PACKET_SIZE;
+    if (data + NICBARRIER_BPF_PACKET > end || !is_ours(data, end) ||
         *(const uint16_t *)p != bpf_htons(NICBARRIER_PACKET_MAGIC) ||
         p[NICBARRIER_PACKET_VERSION_AT] != NICBARRIER_PACKET_VERSION)
         return false;
     m->id.key = bpf_be64_to_cpu(*(const uint64_t *)(p + NICBARRIER_PACKET_KEY_AT));
     m->id.cookie = bpf_ntohl(*(const uint32_t *)(p + NICBARRIER_PACKET_COOKIE_AT));
     m->id.zero = 0;
+    m->named = *(const uint64_t *)(p + NICBARRIER_PACKET_SENDER_AT);
+    m->word = bpf_be64_to_cpu(*(const uint64_t *)(p + NICBARRIER_PACKET_EPOCH_AT));
     m->kind = p[NICBARRIER_PACKET_KIND_AT];
     m->at = p[NICBARRIER_PACKET_STEP_AT];
-    m->sender.named = *(const uint64_t *)(p + NICBARRIER_PACKET_SENDER_AT);
-    m->sender.port[0] = udp->source;
-    m->sender.port[1] = udp->dest;
-    m->word = bpf_be64_to_cpu(*(const uint64_t *)(p + NICBARRIER_PACKET_EPOCH_AT));
+    m->from_at = p[NICBARRIER_PACKET_FROM_AT];
+    m->back = bpf_ntohl(*(const uint32_t *)(p + NICBARRIER_PACKET_BACK_AT));
+    m->port = *(const uint16_t *)(p - 6);
     return true;
 }
 
@@ -141,13 +129,7 @@ INLINE bool read_message(void *data, void *end, struct message *m)
 INLINE bool fits(const struct group *g, const struct message *m)
 {
     const uint32_t k = m->at;
-    if (k >= NICBARRIER_RULE_STEPS)
-        return false;
-    const nicbarrier_bpf_sender_t *s = &g->sender[k];
-    return (m->kind == NICBARRIER_PACKET_EPOCH || m->kind == NICBARRIER_PACKET_REPEAT) &&
-           s->named == m->sender.named && s->ip[0] == m->sender.ip[0] &&
-           s->ip[1] == m->sender.ip[1] && s->port[0] == m->sender.port[0] &&
-           s->port[1] == m->sender.port[1];
+    return k < NICBARRIER_RULE_STEPS && g->named[k] == m->named && g->port == m->port;
 }
 
 INLINE nicbarrier_bpf_page_t *page_of(const nicbarrier_bpf_id_t *id)
@@ -198,7 +180,7 @@ INLINE bool take(struct group *g, nicbarrier_bpf_page_t *page, const struct mess
     return wake || r->failed != failed || verdict == NICBARRIER_WORD_WRONG;
 }
 
-/** Carries out the orders of processes, which see the effect for themselves. */
+/** Carries out the orders of the process, which sees the effect for itself. */
 INLINE void obey(struct group *g, nicbarrier_bpf_page_t *page)
 {
     nicbarrier_rule_t *r = &page->rule;
@@ -218,9 +200,17 @@ INLINE void obey(struct group *g, nicbarrier_bpf_page_t *page)
 
 #define BYTES sizeof(((nicbarrier_bpf_packet_t *)0)->bytes)
 
-/** A packet to be sent. */
+/** Where things are in a packet. */
+enum {
+    IP_ADDRESSES_AT = sizeof(struct ethhdr) + 12,
+    UDP_AT = sizeof(struct ethhdr) + sizeof(struct iphdr),
+    CHECKSUM_AT = UDP_AT + 6,
+    PAYLOAD_AT = UDP_AT + sizeof(struct udphdr),
+    WORD_AT = PAYLOAD_AT + NICBARRIER_PACKET_EPOCH_AT
+};
+
+/** A packet to be sent, or to be kept. */
 struct outgoing {
-    uint32_t len;
     _Alignas(8) uint8_t bytes[BYTES];
 };
 
@@ -232,50 +222,57 @@ INLINE uint16_t folded(uint64_t sum)
     return sum == 0 ? 0xffff : (uint16_t)sum;
 }
 
-/** Makes the message of step k with its current word. False if there is none. */
+/** Makes the message of step k with its current word. False if there is none. The packet may be
+ *  learned meanwhile, and lost by that. */
 INLINE bool prepare(const struct group *g, const nicbarrier_bpf_page_t *page, uint32_t k,
                     struct outgoing *out)
 {
-    if (k >= NICBARRIER_RULE_STEPS || (g->drop != 0 && bpf_get_prandom_u32() % 1000 < g->drop))
+    if (k >= NICBARRIER_RULE_STEPS || g->packet[k].known == 0 ||
+        (g->drop != 0 && bpf_get_prandom_u32() % 1000 < g->drop))
         return false;
     const nicbarrier_bpf_packet_t *p = &g->packet[k];
     const uint64_t word = bpf_cpu_to_be64(nicbarrier_rule_word(&page->rule, k));
-    const uint16_t sum = folded((uint64_t)p->sum + (word & 0xffff) + (word >> 16 & 0xffff) +
-                                (word >> 32 & 0xffff) + (word >> 48));
-    const uint32_t udp_in[] = {sizeof(struct ethhdr) + sizeof(struct iphdr),
-                               sizeof(struct ethhdr) + sizeof(struct ipv6hdr)};
-    out->len = p->len;
     __builtin_memcpy(out->bytes, p->bytes, BYTES);
-    if (p->len == NICBARRIER_BPF_PACKET_V4) {
-        *(uint16_t *)(out->bytes + udp_in[0] + 6) = sum;
-        __builtin_memcpy(out->bytes + udp_in[0] + 8 + NICBARRIER_PACKET_EPOCH_AT, &word, 8);
-    } else {
-        *(uint16_t *)(out->bytes + udp_in[1] + 6) = sum;
-        __builtin_memcpy(out->bytes + udp_in[1] + 8 + NICBARRIER_PACKET_EPOCH_AT, &word, 8);
-    }
+    *(uint16_t *)(out->bytes + CHECKSUM_AT) =
+        folded((uint64_t)p->sum + (word & 0xffff) + (word >> 16 & 0xffff) + (word >> 32 & 0xffff) +
+               (word >> 48));
+    __builtin_memcpy(out->bytes + WORD_AT, &word, sizeof(word));
     return true;
 }
-
-/* ---- TC -------------------------------------------------------------------------------------- */
 
 /** Writes a message over the packet, which has the same size. */
 INLINE bool write(struct __sk_buff *skb, const struct outgoing *out)
 {
-    return skb->len == out->len &&
-           (out->len == NICBARRIER_BPF_PACKET_V4
-                ? bpf_skb_store_bytes(skb, 0, out->bytes, NICBARRIER_BPF_PACKET_V4, 0) == 0
-                : bpf_skb_store_bytes(skb, 0, out->bytes, NICBARRIER_BPF_PACKET_V6, 0) == 0);
+    return bpf_skb_store_bytes(skb, 0, out->bytes, NICBARRIER_BPF_PACKET, 0) == 0;
 }
 
 /** Saves the packet as it is. */
-INLINE void save(struct __sk_buff *skb, struct outgoing *out)
+INLINE bool save(struct __sk_buff *skb, struct outgoing *out)
 {
-    out->len = skb->len;
-    if (out->len == NICBARRIER_BPF_PACKET_V4)
-        (void)bpf_skb_load_bytes(skb, 0, out->bytes, NICBARRIER_BPF_PACKET_V4);
-    else
-        (void)bpf_skb_load_bytes(skb, 0, out->bytes, NICBARRIER_BPF_PACKET_V6);
+    return bpf_skb_load_bytes(skb, 0, out->bytes, NICBARRIER_BPF_PACKET) == 0;
 }
+
+/** Keeps a packet that repeats the message of step k as the packet of that step. */
+INLINE void learn(struct __sk_buff *skb, struct group *g, uint32_t k)
+{
+    struct outgoing out = {.bytes = {0}};
+    uint32_t sum = bpf_htons(IPPROTO_UDP) + bpf_htons(NICBARRIER_BPF_PACKET - UDP_AT);
+    if (k >= NICBARRIER_RULE_STEPS || !save(skb, &out))
+        return;
+    out.bytes[PAYLOAD_AT + NICBARRIER_PACKET_KIND_AT] = NICBARRIER_PACKET_EPOCH;
+    __builtin_memset(out.bytes + WORD_AT, 0, 8);
+    __builtin_memset(out.bytes + CHECKSUM_AT, 0, 2);
+    for (uint32_t i = IP_ADDRESSES_AT; i < NICBARRIER_BPF_PACKET; i += 2)
+        sum += *(const uint16_t *)(out.bytes + i);
+    bpf_spin_lock(&g->lock);
+    __builtin_memcpy(g->packet[k].bytes, out.bytes, BYTES);
+    g->packet[k].sum = sum;
+    g->packet[k].known = 1;
+    g->port = *(const uint16_t *)(out.bytes + UDP_AT);
+    bpf_spin_unlock(&g->lock);
+}
+
+/* ---- TC -------------------------------------------------------------------------------------- */
 
 /** Writes the messages that are due over the packet, one after the other, and sends a clone for
  *  each but the last, which stays in the packet.
@@ -304,23 +301,12 @@ INLINE uint64_t bits(uint64_t set)
     return n;
 }
 
-/** Reads the packet in place, after making all of it directly accessible. */
-INLINE bool read_skb(struct __sk_buff *skb, struct message *m)
-{
-    if (skb->len != NICBARRIER_BPF_PACKET_V4 && skb->len != NICBARRIER_BPF_PACKET_V6)
-        return false;
-    if ((void *)(long)skb->data + skb->len > (void *)(long)skb->data_end &&
-        bpf_skb_pull_data(skb, skb->len) != 0)
-        return false;
-    return read_message((void *)(long)skb->data, (void *)(long)skb->data_end, m);
-}
-
 SEC("tc")
 int nicbarrier_in(struct __sk_buff *skb)
 {
     struct message m;
-    struct outgoing saved;
-    if (!read_skb(skb, &m))
+    struct outgoing saved = {.bytes = {0}};
+    if (!read_message(skb, &m) || m.kind != NICBARRIER_PACKET_EPOCH)
         return TC_ACT_UNSPEC;
     struct group *g = bpf_map_lookup_elem(&groups, &m.id);
     nicbarrier_bpf_page_t *page = g == NULL ? NULL : page_of(&m.id);
@@ -335,7 +321,7 @@ int nicbarrier_in(struct __sk_buff *skb)
     bpf_spin_unlock(&g->lock);
     if (due == 0)
         return up ? TC_ACT_UNSPEC : TC_ACT_SHOT;
-    save(skb, &saved);
+    (void)save(skb, &saved);
     const bool pending = send_all(skb, g, page, due);
     if (!up)
         return pending ? bpf_redirect(skb->ifindex, 0) : TC_ACT_SHOT;
@@ -349,12 +335,19 @@ SEC("tc")
 int nicbarrier_out(struct __sk_buff *skb)
 {
     struct message m;
-    if (!read_skb(skb, &m) || m.kind != NICBARRIER_PACKET_WAKE)
+    if (!read_message(skb, &m) ||
+        (m.kind != NICBARRIER_PACKET_WAKE && m.kind != NICBARRIER_PACKET_REPEAT))
         return TC_ACT_UNSPEC;
+    if (m.kind == NICBARRIER_PACKET_REPEAT)
+        m.id.cookie = m.back;
     struct group *g = bpf_map_lookup_elem(&groups, &m.id);
     nicbarrier_bpf_page_t *page = g == NULL ? NULL : page_of(&m.id);
     if (g == NULL || page == NULL)
         return TC_ACT_UNSPEC;
+    if (m.kind == NICBARRIER_PACKET_REPEAT) {
+        learn(skb, g, m.from_at);
+        return TC_ACT_UNSPEC;
+    }
     bpf_spin_lock(&g->lock);
     obey(g, page);
     const uint64_t due = g->due;

@@ -9,9 +9,8 @@
  * descriptor.
  *
  * A group lives as long as the connection over which it was installed; the kernel closes that when
- * the process ends, however it ends. The service builds all headers itself. A process cannot have
- * packets sent from a port that it does not own, which it proves by handing over its socket. The
- * Ethernet addresses are looked up again every few seconds.
+ * the process ends, however it ends. The service knows no address: the programs learn packets from
+ * those that the process has sent itself (state.h).
  */
 #pragma once
 
@@ -25,7 +24,7 @@ typedef struct nicbarrier_bpf_rules {
     bool all;       /**< all users; otherwise only the service's own */
     bool has_group; /**< also the members of this group */
     gid_t group;
-    unsigned groups; /**< most for each user */
+    unsigned groups; /**< most for each user; each has a connection of its own */
 } nicbarrier_bpf_rules_t;
 
 /** Reserves the name of an interface's socket. @return the socket, or -1 and errno: EADDRINUSE if a
@@ -35,8 +34,9 @@ int nicbarrier_bpf_reserve(const char *interface);
  *  check the programs than a process waits for an answer. @return 0, or -1 and errno */
 int nicbarrier_bpf_listen(int reserved);
 
-/** Serves until it is told to stop (by QUIT, or when `stop` becomes readable). All groups are gone
- *  then, and the process must end, which closes all connections. Once in a process. `k` is attached
- *  to the interface. @return 0, or an errno */
+/** Serves until it is told to stop (by QUIT, or when `stop` becomes readable), or the interface is
+ *  removed. The caller unloads `k`, by which all groups are gone, and ends the process, which
+ * closes the connections: so whoever asked for the end sees when everything is gone. Once in a
+ * process. `k` is attached to the interface. @return 0, or an errno */
 int nicbarrier_bpf_serve(int listening, nicbarrier_bpf_kernel_t *k, int interface,
                          const nicbarrier_bpf_rules_t *rules, int stop);

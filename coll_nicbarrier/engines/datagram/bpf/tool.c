@@ -8,16 +8,18 @@
 #include <grp.h>
 #include <inttypes.h>
 #include <net/if.h>
+#include <net/if_arp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "coll_nicbarrier/engines/datagram/bpf/local.h"
-#include "coll_nicbarrier/engines/datagram/bpf/neighbour.h"
 #include "coll_nicbarrier/engines/datagram/bpf/service.h"
 #include "common/config.h"
 
@@ -115,10 +117,20 @@ static int serve(const options_t *o, int listening)
     return error == 0 ? EXIT_SUCCESS : complain(strerror(error), "");
 }
 
+static bool is_ethernet(const char *interface)
+{
+    struct ifreq r = {.ifr_flags = 0};
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    (void)snprintf(r.ifr_name, sizeof(r.ifr_name), "%s", interface);
+    const bool is = fd >= 0 && ioctl(fd, SIOCGIFHWADDR, &r) == 0;
+    if (fd >= 0)
+        close(fd);
+    return is && r.ifr_hwaddr.sa_family == ARPHRD_ETHER;
+}
+
 static int load(options_t *o)
 {
-    uint8_t mac[6];
-    if (nicbarrier_bpf_mac((int)if_nametoindex(o->interface), mac) != 0)
+    if (!is_ethernet(o->interface))
         return complain("this interface is not of Ethernet", "ip link shows those of this host");
     const int listening = nicbarrier_bpf_reserve(o->interface);
     if (listening < 0) {
@@ -137,7 +149,7 @@ static int ask(int service, nicbarrier_bpf_order_t order, uint32_t number,
 {
     nicbarrier_bpf_request_t r = {.number = number};
     int none;
-    return nicbarrier_bpf_ask(service, &r, order, -1, reply, &none);
+    return nicbarrier_bpf_ask(service, &r, order, reply, &none);
 }
 
 static int status(const char *interface)
@@ -170,7 +182,6 @@ static int status(const char *interface)
 static int unload(const char *interface)
 {
     nicbarrier_bpf_reply_t r;
-    int none = -1;
     const int service = nicbarrier_bpf_local_connect(interface);
     if (service < 0 && errno != ECONNREFUSED)
         return complain("its service does not answer", strerror(errno));
@@ -186,7 +197,7 @@ static int unload(const char *interface)
     const int error = ask(service, NICBARRIER_BPF_QUIT, 0, &r);
     if (error == 0) {
         /* The connection closes when everything is gone. */
-        (void)nicbarrier_bpf_local_receive(service, &r, sizeof(r), &none);
+        (void)nicbarrier_bpf_local_receive(service, &r, sizeof(r), NULL);
     }
     close(service);
     return error == 0 ? EXIT_SUCCESS

@@ -24,7 +24,6 @@ typedef enum nicbarrier_packet_kind {
     NICBARRIER_PACKET_EPOCH = 1, /**< the word of the step (rule.h) */
     NICBARRIER_PACKET_REPEAT,    /**< the same word, in answer to a NACK */
     NICBARRIER_PACKET_NACK, /**< asks for the step's message if that is of this epoch or more */
-    NICBARRIER_PACKET_LATE, /**< in answer to a NACK, with its epoch: not sent yet */
     NICBARRIER_PACKET_WAKE, /**< from a process of the same node: look what has been entered */
     NICBARRIER_PACKET_KINDS
 } nicbarrier_packet_kind_t;
@@ -39,7 +38,7 @@ typedef struct nicbarrier_packet {
     uint64_t epoch;  /**< a word (EPOCH, REPEAT) or an epoch */
     /** Needed for an answer by a receiver that has freed the group. */
     uint32_t to;   /**< NACK: the receiver's index in the group, below 2^31 */
-    uint32_t back; /**< NACK: the sender's own cookie */
+    uint32_t back; /**< the sender's own cookie */
 } nicbarrier_packet_t;
 
 /** Bytes of every packet. All numbers are in network byte order. */
@@ -47,7 +46,7 @@ typedef struct nicbarrier_packet {
 
 /** The first bytes of every packet. */
 #define NICBARRIER_PACKET_MAGIC   0x4e42
-#define NICBARRIER_PACKET_VERSION 5
+#define NICBARRIER_PACKET_VERSION 6
 
 /** Offsets of fields, for code that takes packets apart without this file's functions: filters and
  *  programs in the kernel. In a step's messages only the epoch changes. */

@@ -1,0 +1,91 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Engine datagram: the stepper of a group; see state.h. */
+#include <string.h>
+
+#include "coll_nicbarrier/engines/datagram/state.h"
+
+static bool is_wanted(const char *stepper)
+{
+    const char *name = nicbarrier_datagram_config.stepper;
+    return name == NULL || strcmp(name, "auto") == 0 || strcmp(name, stepper) == 0;
+}
+
+bool nicbarrier_steps_install(nicbarrier_net_t *net, nicbarrier_reason_t *why)
+{
+    uint64_t sends, waits;
+    nicbarrier_schedule_bits(net->step, net->nsteps, &sends, &waits);
+    nicbarrier_rule_init(&net->rule, (uint32_t)net->nsteps, sends, waits);
+    nicbarrier_reason(why, "this build has no stepper of that name");
+    for (int i = 0; nicbarrier_steppers[i] != NULL; i++) {
+        net->stepper = nicbarrier_steppers[i];
+        if (is_wanted(net->stepper->name) && net->stepper->install(net, why))
+            return true;
+    }
+    net->stepper = NULL;
+    return false;
+}
+
+void nicbarrier_steps_remove(nicbarrier_net_t *net)
+{
+    if (net->offload != NULL)
+        net->stepper->remove(net);
+}
+
+const nicbarrier_rule_t *nicbarrier_net_state(nicbarrier_net_t *net)
+{
+    uint64_t before[NICBARRIER_RULE_STEPS];
+    if (nicbarrier_net_view(net) == NULL)
+        return &net->rule;
+    memcpy(before, net->rule.received, sizeof(before));
+    net->stepper->snapshot(net);
+    for (uint32_t k = 0; k < net->rule.nsteps; k++) {
+        if (net->rule.received[k] != before[k]) {
+            net->from[k]->refused = 0;
+            nicbarrier_nacks_received(&net->nacks, k);
+        }
+    }
+    return &net->rule;
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+/** From now on the process takes the steps. What net->stepper has stays until the group is freed,
+ *  since other threads may still read the view. */
+static void fall_back(nicbarrier_net_t *net)
+{
+    net->stepper->stop(net);
+    (void)nicbarrier_net_state(net);
+    atomic_store_explicit(&net->view, NULL, memory_order_release);
+    nicbarrier_count(&nicbarrier_datagram_counters.stepper_fallbacks);
+    (void)nicbarrier_stepper_host.enter(net, net->rule.entered);
+}
+
+static const nicbarrier_stepper_t *row(const nicbarrier_net_t *net)
+{
+    return nicbarrier_net_view(net) != NULL ? net->stepper : &nicbarrier_stepper_host;
+}
+
+void nicbarrier_steps_enter(nicbarrier_net_t *net, uint64_t epoch)
+{
+    if (!row(net)->enter(net, epoch)) {
+        fall_back(net);
+        (void)nicbarrier_stepper_host.enter(net, epoch);
+    }
+}
+
+void nicbarrier_steps_take(nicbarrier_net_t *net, uint32_t k, uint64_t word)
+{
+    if (!row(net)->take(net, k, word)) {
+        fall_back(net);
+        (void)nicbarrier_stepper_host.take(net, k, word);
+    }
+}
+
+void nicbarrier_steps_moved(nicbarrier_net_t *net, nicbarrier_address_t at)
+{
+    if (nicbarrier_net_view(net) != NULL && !net->stepper->reaches(net, at))
+        fall_back(net);
+}

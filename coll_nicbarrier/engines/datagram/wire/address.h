@@ -1,0 +1,20 @@
+/*
+ * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+/** @file Where a process of engine datagram is: an address of IPv4. Pure. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** Both in network byte order. */
+typedef struct nicbarrier_address {
+    uint32_t ip;
+    uint16_t port; /**< of UDP */
+} nicbarrier_address_t;
+
+static inline bool nicbarrier_address_is(nicbarrier_address_t a, nicbarrier_address_t b)
+{
+    return a.ip == b.ip && a.port == b.port;
+}
