@@ -225,12 +225,13 @@ static void set_end(const nicstride_module_t *m, const nicstride_shadow_t *s, ni
 /** Notes an access to the memory of a process of the node. An access that ends with a request
  *  leaves no mark, as other processes would not see it end. */
 static bool visit(const nicstride_transfer_t *t, const nicstride_noted_t *call, int local,
-                  int64_t base, const onic_layout_t *l, nicstride_use_t use, bool buffer)
+                  int64_t base, const onic_layout_t *l, nicstride_use_t use, bool buffer,
+                  bool marks)
 {
     const nicstride_module_t *m = t->m;
     const nicstride_shadow_t *s = &m->check->shadow[local];
     nicstride_visit_t v = {.origin = (uint32_t)m->node.me, .use = use, .buffer = buffer};
-    const bool leaves = !call->has_request || !(buffer || nicstride_only_reads(use));
+    const bool leaves = marks && (!call->has_request || !(buffer || nicstride_only_reads(use)));
     nicstride_crossing_t crossing;
 
     set_end(m, s, &v);
@@ -242,17 +243,18 @@ static bool visit(const nicstride_transfer_t *t, const nicstride_noted_t *call, 
 
 /** Notes accesses by buffers that lie in this process's own part of the window. */
 static bool buffer_meets_others(const nicstride_transfer_t *t, const nicstride_noted_t *call,
-                                const buffer_t *b)
+                                const buffer_t *b, bool marks)
 {
     const nicstride_module_t *m = t->m;
     const uint64_t size = nicstride_info(m, m->rank)->size;
     const int64_t base = (int64_t)(intptr_t)b->base - (int64_t)(intptr_t)m->base;
 
     return b->layout->size > 0 && nicstride_layout_fits(b->layout, base, size) &&
-           visit(t, call, m->node.me, base, b->layout, use_of_buffer(b), true);
+           visit(t, call, m->node.me, base, b->layout, use_of_buffer(b), true, marks);
 }
 
-static bool meets_others(const nicstride_transfer_t *t, const nicstride_noted_t *call)
+/** `marks`: leave marks for others to find. */
+static bool meets_others(const nicstride_transfer_t *t, const nicstride_noted_t *call, bool marks)
 {
     buffer_t buffer[BUFFERS_MAX];
     const unsigned n = buffers_of(t, buffer);
@@ -261,9 +263,9 @@ static bool meets_others(const nicstride_transfer_t *t, const nicstride_noted_t 
     if (t->m->check->shadow == NULL)
         return false;
     if (t->mapped && t->peer->local >= 0)
-        met = visit(t, call, t->peer->local, t->disp, &t->target, call->use, false);
+        met = visit(t, call, t->peer->local, t->disp, &t->target, call->use, false, marks);
     for (unsigned i = 0; i < n && !met; i++)
-        met = buffer_meets_others(t, call, &buffer[i]);
+        met = buffer_meets_others(t, call, &buffer[i], marks);
     return met;
 }
 
@@ -275,14 +277,23 @@ int nicstride_check_call(const nicstride_transfer_t *t, uint64_t *number_p)
                               .target = (uint32_t)t->peer->rank,
                               .use = use_of(t),
                               .has_request = t->request != NULL};
+    nicstride_module_t *m = t->m;
+    const bool refuses = nicstride_component.params.check > 1;
     bool met = meets_own(t, &call);
 
     *number_p = call.number;
-    met = meets_others(t, &call) || met;
+    /* A call that is refused leaves no mark. */
+    if (refuses)
+        met = met || meets_others(t, &call, false);
+    if (!refuses || !met)
+        met = meets_others(t, &call, true) || met;
     if (!met)
         return OMPI_SUCCESS;
     nicstride_add(&nicstride_counters.conflicts, 1);
-    return nicstride_component.params.check > 1 ? MPI_ERR_RMA_CONFLICT : OMPI_SUCCESS;
+    if (!refuses)
+        return OMPI_SUCCESS;
+    NICSTRIDE_LOCKED(m, nicstride_under_way_refused(&m->check->calls, call.number));
+    return MPI_ERR_RMA_CONFLICT;
 }
 
 void nicstride_check_returned(uint32_t window, uint64_t number)

@@ -152,7 +152,7 @@ static bool is_over(const nicstride_under_way_t *w, const nicstride_noted_t *c, 
 {
     const struct nicstride_over *o = &w->over[c->target];
 
-    if (c->number <= o->there)
+    if (c->number <= o->there || c->refused)
         return true;
     return (here || nicstride_only_reads(c->use)) && (c->returned || c->number <= o->here);
 }
@@ -380,7 +380,8 @@ void nicstride_under_way_over(nicstride_under_way_t *w, uint32_t target, bool he
         make_room(w);
 }
 
-void nicstride_under_way_returned(nicstride_under_way_t *w, uint64_t number)
+/** The call of that number; NULL: it is not kept. */
+static nicstride_noted_t *find_call(nicstride_under_way_t *w, uint64_t number)
 {
     uint32_t low = 0, high = w->ncalls;
 
@@ -392,8 +393,30 @@ void nicstride_under_way_returned(nicstride_under_way_t *w, uint64_t number)
         else
             high = middle;
     }
-    if (low < w->ncalls && w->call[low].number == number)
-        w->call[low].returned = true;
+    return low < w->ncalls && w->call[low].number == number ? &w->call[low] : NULL;
+}
+
+void nicstride_under_way_returned(nicstride_under_way_t *w, uint64_t number)
+{
+    nicstride_noted_t *c = find_call(w, number);
+
+    if (c != NULL)
+        c->returned = true;
+}
+
+void nicstride_under_way_refused(nicstride_under_way_t *w, uint64_t number)
+{
+    nicstride_noted_t *c = find_call(w, number);
+    struct nicstride_over *o = c != NULL ? &w->over[c->target] : NULL;
+
+    if (c == NULL)
+        return;
+    c->refused = true;
+    if (o->last != number)
+        return;
+    w->busy -= o->last > o->there;
+    o->last = c->before;
+    w->busy += o->last > o->there;
 }
 
 /* ---- what is entered ------------------------------------------------------------------------- */
@@ -407,6 +430,7 @@ uint64_t nicstride_under_way_call(nicstride_under_way_t *w, const nicstride_note
         make_room(w);
     if (!w->full) {
         w->call[w->ncalls] = *call;
+        w->call[w->ncalls].before = o->last;
         w->call[w->ncalls++].number = w->last;
     }
     w->busy += o->last <= o->there;

@@ -27,6 +27,8 @@ typedef struct nicstride_noted {
     nicstride_use_t use; /**< of the target's bytes */
     bool has_request;    /**< the call may also complete through its request */
     bool returned;       /**< its request is complete; set here */
+    bool refused;        /**< it was not made; set here */
+    uint64_t before;     /**< the call to this target before it; set here */
     uint32_t pieces;     /**< pieces kept for this call; set here */
 } nicstride_noted_t;
 
@@ -79,3 +81,5 @@ bool nicstride_under_way_add(nicstride_under_way_t *w, uint32_t place, int64_t b
 void nicstride_under_way_over(nicstride_under_way_t *w, uint32_t target, bool here);
 /** Notes that the request of a call is complete. */
 void nicstride_under_way_returned(nicstride_under_way_t *w, uint64_t number);
+/** Notes that a call is not made. */
+void nicstride_under_way_refused(nicstride_under_way_t *w, uint64_t number);

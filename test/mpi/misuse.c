@@ -481,7 +481,7 @@ static void test_fence(void)
     TL_MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, w.win));
 }
 
-/** What was refused has not been done. */
+/** What was refused has not been done, and nothing conflicts with it. */
 static void test_refused(void)
 {
     MPI_Barrier(w.comm);
@@ -495,6 +495,8 @@ static void test_refused(void)
         TL_MPI(MPI_Put(from + 1, 1, MPI_DOUBLE, TARGET, place(TARGET, 1), 1, MPI_DOUBLE, w.win));
         listen_begin();
         TL_CHECK(is_found(put(TARGET, 0, 2)), "a put was not refused");
+        if (refuse)
+            TL_MPI(put(TARGET, 0, 1));
         listen_end();
         TL_MPI(MPI_Win_unlock(TARGET, w.win));
     }

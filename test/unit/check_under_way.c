@@ -333,6 +333,30 @@ START_TEST(full_says_so_and_recovers)
 }
 END_TEST
 
+/* A call that is refused conflicts with nothing, and leaves nothing under way. */
+START_TEST(refused)
+{
+    nicstride_under_way_t w;
+    nicstride_clash_t clash;
+
+    UNIT_CHECK(nicstride_under_way_init(&w, 2, 64));
+    UNIT_CHECK(enter(&w, 0, 0, column(1, 0, 8), put, &clash) && !clash.found);
+    UNIT_CHECK(enter(&w, 0, 0, column(1, 0, 16), put, &clash) && clash.found);
+    nicstride_under_way_refused(&w, w.last);
+    UNIT_CHECK(enter(&w, 0, 8, column(1, 0, 8), put, &clash) && !clash.found);
+    UNIT_CHECK(enter(&w, 0, 4, column(1, 0, 1), put, &clash) && clash.with.number == 1);
+    UNIT_CHECK(enter(&w, 1, 0, column(2, 4, 8), put, &clash) && clash.itself);
+    UNIT_CHECK(w.busy == 2);
+    nicstride_under_way_refused(&w, w.last);
+    UNIT_CHECK(w.busy == 1);
+    nicstride_under_way_refused(&w, 2); /* later calls are under way */
+    UNIT_CHECK(w.busy == 1);
+    nicstride_under_way_over(&w, 0, false);
+    UNIT_CHECK(w.busy == 0);
+    nicstride_under_way_fini(&w);
+}
+END_TEST
+
 START_TEST(out_of_the_address_space)
 {
     nicstride_under_way_t w;
@@ -386,5 +410,5 @@ int main(void)
                     UNIT_ONCE(long_columns_are_single_pieces),
                     UNIT_ONCE(room_is_bounded_by_what_is_under_way),
                     UNIT_ONCE(equal_rows_keep_what_differs), UNIT_ONCE(full_says_so_and_recovers),
-                    UNIT_ONCE(out_of_the_address_space));
+                    UNIT_ONCE(refused), UNIT_ONCE(out_of_the_address_space));
 }
