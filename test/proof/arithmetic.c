@@ -19,7 +19,9 @@ void *memchr(const void *bytes, int c, size_t len)
 
 #include "common/pipeline/core/grant_queue.h"
 #include "common/pipeline/core/pipe.c"
+#include "common/pipeline/core/pool.c"
 #include "common/pipeline/core/rma_handshake.h"
+#include "common/support/handle.c"
 #include "common/transport/row/address.c"
 #include "common/transport/row/credit.h"
 #include "common/transport/shm/queue.c"
@@ -89,6 +91,73 @@ void proof_ring_reserve(void)
     PROVE(s.at + onic_queue_use(len) - memory.ends.taken <= RING);
     PROVE((s.at & (RING - 1)) + onic_queue_use(len) <= RING);
     onic_queue_send(&s, any_8(), any_16(), len);
+}
+
+/** Whatever round it goes in: a longer one is within the ring, and of whole lines. unwind: 1 */
+void proof_ring_round(void)
+{
+    const uint32_t ring = any_32(), round = any_32();
+
+    ASSUME(ring >= ONIC_QUEUE_RING_MIN && ring <= ONIC_QUEUE_RING_MAX &&
+           ring % ONIC_QUEUE_LINE == 0);
+    ASSUME(round >= 4 * ONIC_QUEUE_LINE && round <= ring && round % ONIC_QUEUE_LINE == 0);
+    const uint32_t longer = onic_queue_longer_round(ring, round);
+    PROVE(longer >= round && longer <= ring && longer % ONIC_QUEUE_LINE == 0);
+    PROVE(onic_queue_touched(ring, round) <= onic_queue_bytes(ring));
+    PROVE(onic_queue_use(onic_queue_longest(round)) <= round);
+}
+
+/** The ring for so many bytes fits into them. unwind: 32 */
+void proof_ring_for(void)
+{
+    const size_t bytes = any_size();
+    const uint32_t ring = onic_queue_ring_for(bytes);
+
+    PROVE(ring == 0 || (ring >= ONIC_QUEUE_RING_MIN && ring <= ONIC_QUEUE_RING_MAX &&
+                        (ring & (ring - 1)) == 0 && onic_queue_bytes(ring) <= bytes));
+}
+
+/* ---- the pool of buffers, and handles -----------------------------------------------------------
+ */
+
+/** Whatever others have written: what is taken was free, and is of the pool. unwind: 3 */
+void proof_pool_take(void)
+{
+    static onic_rx_buffer_words_t buffer[ONIC_RX_BUFFERS_MAX];
+    onic_pool_words_t words;
+    const onic_pool_t pool = {&words, buffer, any_8()};
+    const unsigned want = any_8();
+
+    ASSUME(pool.nbuffers >= 1 && pool.nbuffers <= ONIC_RX_BUFFERS_MAX && want <= 1);
+    atomic_store(&words.free, any_64());
+    atomic_store(&words.next_lease, any_32());
+    atomic_store(&words.round, any_32());
+    atomic_store(&words.uses, any_32());
+    const uint64_t before = atomic_load(&words.free), taken = onic_pool_take(&pool, want);
+    PROVE((taken & ~before) == 0 && (taken & ~onic_pool_all(&pool)) == 0);
+    PROVE(atomic_load(&words.free) == (before & ~taken));
+    (void)onic_pool_release(&pool, taken);
+    PROVE(atomic_load(&words.free) == before);
+}
+
+/** Any handle that comes: it names an object that there is, or none. unwind: 3 */
+void proof_handle(void)
+{
+    static onic_handle_slot_t slot[2];
+    static int object[2];
+    onic_handles_t t = {slot, 2, 0, 0};
+    const uint64_t handle = any_64();
+
+    for (unsigned i = 0; i < 2; i++) {
+        slot[i].generation = any_32();
+        ASSUME(slot[i].generation >= 1 && slot[i].generation <= ONIC_GENERATION_MAX);
+        slot[i].object = any_bool() ? &object[i] : NULL;
+    }
+    void *found = onic_handle_get(&t, handle);
+    PROVE(found == NULL || found == &object[(uint32_t)handle & 1]);
+    t.used = found != NULL;
+    PROVE(onic_handle_free(&t, handle) == found);
+    PROVE(onic_handle_get(&t, handle) == NULL);
 }
 
 /* ---- leases and the pipe

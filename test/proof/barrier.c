@@ -7,6 +7,7 @@
 
 #include "coll_nicbarrier/engines/datagram/wire/packet.c"
 #include "coll_nicbarrier/epoch/rule.h"
+#include "coll_nicbarrier/engines/datagram/udp_address.c"
 #include "coll_nicbarrier/schedule/schedule.h"
 
 /** What is let through is in its ranges, and is the same packet when it is written again.
@@ -43,4 +44,20 @@ void proof_barrier_rule(void)
     (void)nicbarrier_rule_advance(&r);
     PROVE(r.completed >= completed && r.completed <= r.entered);
     PROVE(r.received[i] >= received && r.sent[i] >= sent && r.failed >= failed);
+}
+
+/** Any address of a partner: what is let through has as many as it says, each of which can be
+ *  compared with any other. unwind: 17 */
+void proof_barrier_address(void)
+{
+    const size_t len = any_length(sizeof(nicbarrier_udp_address_t) + 4);
+    unsigned char *bytes = any_bytes(len);
+    nicbarrier_udp_address_t a;
+    const unsigned i = any_8(), j = any_8();
+
+    if (nicbarrier_udp_address_decode(bytes, len, &a) != NULL)
+        return;
+    PROVE(a.n > 0 && a.n <= NICBARRIER_IPS_MAX && len == nicbarrier_udp_address_size(&a));
+    if (i < a.n && j < a.n)
+        (void)nicbarrier_ip_within(&a.ip[i], &a.ip[j]);
 }

@@ -6,6 +6,7 @@
 #include "test/proof/proof.h"
 
 #include "osc_nicstride/protocol/message.c"
+#include "osc_nicstride/protocol/reply_line.h"
 #include "osc_nicstride/protocol/vector.h"
 
 /* Bytes behind the header. */
@@ -82,4 +83,16 @@ void proof_message_keys(void)
 
     for (size_t at = 0; nicstride_keys_next(bytes, len, &at, &blob);)
         PROVE(lies_in(blob.bytes, blob.len, bytes, len));
+}
+
+/** Whatever stands in a reply line. unwind: 1 */
+void proof_message_reply_line(void)
+{
+    nicstride_reply_line_t line;
+    uint32_t handle;
+    size_t len;
+    const void *data = nicstride_reply_line_data(&line, &handle, &len);
+
+    if (data != NULL)
+        PROVE(lies_in(data, len, line.data, sizeof(line.data)) && handle != 0);
 }
