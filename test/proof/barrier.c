@@ -46,18 +46,24 @@ void proof_barrier_rule(void)
     PROVE(r.received[i] >= received && r.sent[i] >= sent && r.failed >= failed);
 }
 
-/** Any address of a partner: what is let through has as many as it says, each of which can be
- *  compared with any other. unwind: 17 */
+/** Any record of a partner's addresses, and any of one's own: where packets go first is one that
+ *  the partner has told, or the host itself. unwind: 9 */
 void proof_barrier_address(void)
 {
     const size_t len = any_length(sizeof(nicbarrier_udp_address_t) + 4);
     unsigned char *bytes = any_bytes(len);
-    nicbarrier_udp_address_t a;
-    const unsigned i = any_8(), j = any_8();
+    nicbarrier_udp_address_t theirs, mine;
+    nicbarrier_address_t to;
+    bool told = false;
 
-    if (nicbarrier_udp_address_decode(bytes, len, &a) != NULL)
+    ASSUME(mine.n <= NICBARRIER_IPS_MAX);
+    if (nicbarrier_udp_address_decode(bytes, len, &theirs) != NULL)
         return;
-    PROVE(a.n > 0 && a.n <= NICBARRIER_IPS_MAX && len == nicbarrier_udp_address_size(&a));
-    if (i < a.n && j < a.n)
-        (void)nicbarrier_ip_within(&a.ip[i], &a.ip[j]);
+    PROVE(theirs.n > 0 && theirs.n <= NICBARRIER_IPS_MAX &&
+          len == nicbarrier_udp_address_size(&theirs) && theirs.port != 0);
+    if (!nicbarrier_udp_address_choose(&mine, &theirs, &to) || mine.host == theirs.host)
+        return;
+    for (int i = 0; i < theirs.n; i++)
+        told = told || theirs.ip[i].ip == to.ip;
+    PROVE(told && to.port == theirs.port);
 }
