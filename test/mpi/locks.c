@@ -4,7 +4,8 @@
  */
 /* ranks: 1-4 */
 /* windows: create allocate dynamic shared */
-/* arguments: here apart */
+/* arguments: here */
+/* arguments: apart */
 /**
  * @file
  * Passive target locks: mutual exclusion shown by read-modify-write that is not atomic of itself,
