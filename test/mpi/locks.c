@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/* ranks: 1-4 */
+/* ranks: 2-4 */
 /* windows: create allocate dynamic shared */
 /* arguments: here */
 /* arguments: apart */
