@@ -15,7 +15,6 @@ common_libonic_core_la_SOURCES = \
 	common/model/pipeline.c \
 	common/transport/row/address.c \
 	common/pipeline/core/carrier.c \
-	common/pipeline/core/counters.c \
 	common/pipeline/core/pipe.c \
 	common/pipeline/core/pool.c \
 	common/pipeline/core/schedules.c \

@@ -194,7 +194,7 @@ static onic_transfer_t *begin(const onic_carrier_t *c, void *record, start_fn_t 
     onic_transfer_t *t = onic_transfer_new(role, c, peer, end);
     *rc_p = t != NULL ? start(t, record, ticket) : OMPI_ERR_OUT_OF_RESOURCE;
     if (t != NULL && *rc_p != OMPI_SUCCESS) {
-        free(t);
+        onic_transfer_free(t);
         t = NULL;
     }
     if (t != NULL)
@@ -215,7 +215,7 @@ static onic_transfer_t *lease(onic_role_t role, onic_peer_t *peer, onic_pipeline
     onic_transfer_t *t =
         begin(c, record, sends ? c->send : c->expect, role, peer, end, ticket, &rc);
     if (t == NULL)
-        onic_pipeline_count(&onic_pipeline_counters.refused, 1);
+        onic_pipeline_counters.refused++;
     return t;
 }
 

@@ -63,11 +63,9 @@ void onic_transfer_begun(onic_transfer_t *t, onic_pipeline_end_t *end)
 
 static void count(const onic_transfer_t *t)
 {
-    onic_pipeline_counters_t *n = &onic_pipeline_counters;
-    if (t->chunks > 0)
-        onic_pipeline_count(&n->chunks, t->chunks);
-    if (t->waits > 0)
-        onic_pipeline_count(t->role == ONIC_SENDS ? &n->gaps : &n->stalls, t->waits);
+    onic_pipeline_counters.chunks += t->chunks;
+    *(t->role == ONIC_SENDS ? &onic_pipeline_counters.gaps : &onic_pipeline_counters.stalls) +=
+        t->waits;
 }
 
 /** Gives up the end, and with it the user's memory. */
@@ -78,13 +76,20 @@ static void drop_end(onic_transfer_t *t)
     t->has_end = t->reports = false;
 }
 
-static void free_transfer(onic_transfer_t *t)
+void onic_transfer_free(onic_transfer_t *t)
+{
+    free(t->sizes);
+    free(t);
+}
+
+static void unlist(onic_transfer_t *t)
 {
     TAILQ_REMOVE(&transfers, t, list);
     count(t);
     drop_end(t);
-    t->carrier->closed(t);
-    free(t);
+    if (t->carrier->closed != NULL)
+        t->carrier->closed(t);
+    onic_transfer_free(t);
     atomic_fetch_sub_explicit(&active, 1, memory_order_relaxed);
 }
 
@@ -295,7 +300,7 @@ int onic_transfers_progress(void)
         /* What was reported may have begun or ended others, but only this frees any. */
         next = TAILQ_NEXT(t, list);
         if (t->over)
-            free_transfer(t);
+            unlist(t);
     }
     return n;
 }
@@ -331,5 +336,5 @@ void onic_transfers_end(void)
         if (t->has_end)
             stop(t);
     while ((t = TAILQ_FIRST(&transfers)) != NULL)
-        free_transfer(t);
+        unlist(t);
 }

@@ -146,13 +146,7 @@ void __wrap_free(void *p)
 
 static const bool one_thread;
 onic_guard_t onic_transport_guard = {.threads = &one_thread};
-onic_pipeline_counters_t onic_pipeline_counters;
 static struct onic_remote remotes[ASKERS];
-
-void onic_pipeline_count_buffers(unsigned in_use)
-{
-    (void)in_use;
-}
 
 void onic_transport_lock_wait(void)
 {

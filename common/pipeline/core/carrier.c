@@ -2,12 +2,15 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Starts the machines of a transfer, for any carrier. */
+/** @file Starts the machines of a transfer, for any carrier; counters. */
 #include "common/pipeline/core/carrier.h"
+#include "common/pipeline/core/counters.h"
 
 #include <stdlib.h>
 
 #define LINE 64
+
+onic_pipeline_counters_t onic_pipeline_counters;
 
 bool onic_transfer_start_sender(onic_transfer_t *t, const onic_schedule_choice_t *choice,
                                 uint64_t buffers, uint32_t buffer_bytes, uint32_t block,
@@ -33,10 +36,4 @@ void onic_transfer_start_receiver(onic_transfer_t *t, uint64_t len, uint64_t buf
     const onic_lease_t lease = {buffers, buffer_bytes};
 
     onic_receiver_init(&t->receiver, len, &lease);
-}
-
-void onic_transfer_free_sizes(onic_transfer_t *t)
-{
-    free(t->sizes);
-    t->sizes = NULL;
 }

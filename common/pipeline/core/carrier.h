@@ -81,7 +81,7 @@ typedef struct onic_carrier {
     void (*release)(onic_transfer_t *t, uint64_t buffers);
     /** True if the other side is known to be dead, and all its messages have been handled. */
     bool (*is_dead)(const onic_transfer_t *t);
-    /** The transfer is over. */
+    /** The transfer is over. Or NULL. */
     void (*closed)(onic_transfer_t *t);
 } onic_carrier_t;
 
@@ -104,11 +104,11 @@ struct onic_transfer {
         onic_sender_t sender;
         onic_receiver_t receiver;
     };
-    uint32_t chunks; /**< chunks packed so far; added to the counters at the end */
-    uint32_t waits;  /**< gaps, or stalls; likewise (counters.h) */
-    bool waits_now;  /**< the last of them is still going on */
-    bool streams;    /**< the sender writes long pieces with streaming stores */
-    uint32_t *sizes; /**< chunk sizes of an optimal schedule, until it is closed; else NULL */
+    uint32_t chunks;              /**< chunks packed so far; added to the counters at the end */
+    uint32_t waits;               /**< gaps, or stalls; likewise (counters.h) */
+    bool waits_now;               /**< the last of them is still going on */
+    bool streams;                 /**< the sender writes long pieces with streaming stores */
+    uint32_t *sizes;              /**< chunk sizes of an optimal schedule, else NULL */
     struct onic_rx_pool *rx_pool; /**< on a node: the receiver's, as mapped here */
     struct onic_rma *rma;         /**< between hosts */
 };
@@ -122,5 +122,3 @@ bool onic_transfer_start_sender(onic_transfer_t *t, const onic_schedule_choice_t
 /** Starts the receiver's machine. */
 void onic_transfer_start_receiver(onic_transfer_t *t, uint64_t len, uint64_t buffers,
                                   uint32_t buffer_bytes);
-/** Called at the end of a transfer: frees the memory of its schedule. */
-void onic_transfer_free_sizes(onic_transfer_t *t);

@@ -3,12 +3,11 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Counters of this process's pipeline, for all components together. A transfer is counted
- * when it is over. Any thread, with or without locks. */
+ * when it is over. Written with the transport lock held, read at any time. */
 #pragma once
 
 #include "common/support/export.h"
 
-/** Read without a lock at any time. */
 typedef struct onic_pipeline_counters {
     unsigned long long chunks;  /**< packed */
     unsigned long long gaps;    /**< times a sender waited for the receiver to empty a buffer, or,
@@ -21,10 +20,9 @@ typedef struct onic_pipeline_counters {
 
 ONIC_EXPORT extern onic_pipeline_counters_t onic_pipeline_counters;
 
-static inline void onic_pipeline_count(unsigned long long *counter, unsigned long long n)
-{
-    __atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
-}
-
 /** Notes that this many buffers of this process's receive pool are in use. */
-void onic_pipeline_count_buffers(unsigned in_use);
+static inline void onic_pipeline_count_buffers(unsigned in_use)
+{
+    if (in_use > onic_pipeline_counters.buffers)
+        onic_pipeline_counters.buffers = in_use;
+}

@@ -80,7 +80,6 @@ static void closed(onic_transfer_t *t)
 {
     onic_rma_end(t->rma);
     t->rma = NULL;
-    onic_transfer_free_sizes(t);
 }
 
 /* ---- beginning ------------------------------------------------------------------------------- */
@@ -94,8 +93,6 @@ static void *reach(onic_peer_t *peer)
 static int drop(onic_rma_t *r, int rc)
 {
     if (r != NULL) {
-        if (r->transfer != NULL)
-            onic_transfer_free_sizes(r->transfer);
         r->handshake.over = true;
         onic_rma_drop(r);
     }

@@ -205,11 +205,6 @@ static bool is_dead(const onic_transfer_t *t)
     return onic_peer_has_died(t->peer);
 }
 
-static void closed(onic_transfer_t *t)
-{
-    onic_transfer_free_sizes(t);
-}
-
 const onic_carrier_t onic_carrier_node = {
     .is_shared = true,
     .reach = reach,
@@ -224,5 +219,4 @@ const onic_carrier_t onic_carrier_node = {
     .acknowledged = acknowledged,
     .release = release,
     .is_dead = is_dead,
-    .closed = closed,
 };
