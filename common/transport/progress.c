@@ -5,6 +5,7 @@
 /** @file The transport's progress. */
 #include "common/ompi_compat.h"
 
+#include "common/support/clock.h"
 #include "common/transport/internal.h"
 
 #define ALL ((1U << ONIC_AM_COUNT) - 1)
@@ -68,10 +69,32 @@ int onic_transport_progress_locked(void)
     return events;
 }
 
+/** Calls of progress between two readings of the clock. */
+#define LOOK_CALLS 1024
+/** Nanoseconds between two looks for processes that have died. */
+#define LOOK_NSEC UINT64_C(10000000)
+
+static void look_for_dead_now_and_then(void)
+{
+    static atomic_uint calls;
+    static _Atomic uint64_t looked;
+    /* Concurrent threads may lose counts. */
+    const unsigned n = atomic_load_explicit(&calls, memory_order_relaxed) + 1;
+    atomic_store_explicit(&calls, n, memory_order_relaxed);
+    if (n % LOOK_CALLS != 0)
+        return;
+    const uint64_t now = onic_now_nsec();
+    if (now - atomic_load_explicit(&looked, memory_order_relaxed) < LOOK_NSEC)
+        return;
+    atomic_store_explicit(&looked, now, memory_order_relaxed);
+    onic_transport_look_for_dead();
+}
+
 int onic_transport_progress(void)
 {
     int events = 0;
     onic_transport_mark();
+    look_for_dead_now_and_then();
     if (onic_transport_trylock()) {
         events = onic_transport_progress_locked();
         onic_transport_unlock();

@@ -64,8 +64,6 @@ void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), 
 
 /** Microseconds between two looks at the peers in use. */
 #define LOOK_USEC 10
-/** Microseconds between two looks for processes that have died. */
-#define DEAD_USEC 5000
 
 /** Queued operations may wait for an answer that no event announces. The oldest operation that has
  *  not ended represents a wait. */
@@ -86,23 +84,16 @@ static void look_after_locked(nicstride_peer_t *p, void *arg)
     nicstride_wake(&p->observed.patience, p, now);
 }
 
-/** True if `pause` microseconds have passed. Several threads may get true. */
-static bool is_due(uint64_t *last, uint64_t now, double pause)
-{
-    if (now - __atomic_load_n(last, __ATOMIC_RELAXED) < (uint64_t)(pause * nicstride_usec()))
-        return false;
-    __atomic_store_n(last, now, __ATOMIC_RELAXED);
-    return true;
-}
-
 int nicstride_look_after_peers(void)
 {
-    static uint64_t looked, looked_for_dead;
+    static uint64_t looked;
     uint64_t now = onic_ticks();
 
-    if (is_due(&looked_for_dead, now, DEAD_USEC))
-        (void)onic_transport_look_for_dead();
-    if (is_due(&looked, now, LOOK_USEC) && onic_transport_trylock()) {
+    /* Several threads may look at the same time. */
+    if (now - __atomic_load_n(&looked, __ATOMIC_RELAXED) < (uint64_t)(LOOK_USEC * nicstride_usec()))
+        return 0;
+    __atomic_store_n(&looked, now, __ATOMIC_RELAXED);
+    if (onic_transport_trylock()) {
         if (__atomic_load_n(&nicstride_counters.live_requests, __ATOMIC_RELAXED) > 0)
             nicstride_used_each_locked(look_after_locked, &now);
         onic_transport_unlock();

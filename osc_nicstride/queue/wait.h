@@ -26,6 +26,6 @@ enum {
  *  held. */
 void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), void *arg);
 
-/** Looks for processes that have died and, if requests may be awaited, after the peers in use. A
- *  progress function of Open MPI, of low priority. */
+/** If requests may be awaited, looks after the peers in use. A progress function of Open MPI, of
+ * low priority. */
 int nicstride_look_after_peers(void);

@@ -76,7 +76,7 @@ static unsigned losses_of(const ompi_communicator_t *comm)
     return __atomic_load_n(&((superpipe_channel_t *)comm->c_pml_comm)->losses, __ATOMIC_RELAXED);
 }
 
-/* A waiting probe counts like an active request and a posted receive. */
+/* A waiting probe counts like a posted receive. */
 static int wait_for(int src, int tag, ompi_communicator_t *comm, superpipe_unexpected_t **taken_p,
                     ompi_status_public_t *status)
 {
@@ -84,12 +84,10 @@ static int wait_for(int src, int tag, ompi_communicator_t *comm, superpipe_unexp
     int rc = OMPI_SUCCESS;
 
     superpipe_watch(comm, src);
-    (void)OPAL_THREAD_ADD_FETCH32(&superpipe.active, 1);
     while (rc == OMPI_SUCCESS && !look_twice(src, tag, comm, taken_p, status))
         if (is_hopeless(src, comm) ||
             (src == OMPI_ANY_SOURCE && onic_transport_losses() > 0 && losses_of(comm) != losses))
             rc = ONIC_ERR_PROC_FAILED;
-    (void)OPAL_THREAD_ADD_FETCH32(&superpipe.active, -1);
     return rc;
 }
 

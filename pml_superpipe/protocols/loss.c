@@ -13,12 +13,6 @@
 #include "ompi/proc/proc.h"
 #include "opal/runtime/opal_progress.h"
 
-#include "common/support/clock.h"
-
-/** Milliseconds between two checks for dead processes. */
-#define LOOK_MSEC 50
-/** Calls of progress between two looks at the clock. */
-#define LOOK_CALLS 1024
 /** Calls of progress between two yields of the processor in a program with threads. */
 #define YIELD_CALLS 64
 
@@ -113,26 +107,14 @@ void superpipe_end_lost(void)
     onic_transport_unlock();
 }
 
-int superpipe_look(void)
+int superpipe_yield(void)
 {
     static atomic_uint calls;
-    static _Atomic uint64_t looked;
     const unsigned n = atomic_load_explicit(&calls, memory_order_relaxed) + 1;
-    uint64_t now;
 
     atomic_store_explicit(&calls, n, memory_order_relaxed);
-    /* The thread that polls for all may occupy the processor that the others wait for. */
     if (n % YIELD_CALLS == 0 && opal_using_threads())
         sched_yield();
-    if (n % LOOK_CALLS != 0 || __atomic_load_n(&superpipe.active, __ATOMIC_RELAXED) == 0)
-        return 0;
-    now = onic_now_nsec();
-    if (now - atomic_load_explicit(&looked, memory_order_relaxed) < LOOK_MSEC * UINT64_C(1000000))
-        return 0;
-    atomic_store_explicit(&looked, now, memory_order_relaxed);
-    (void)onic_transport_look_for_dead();
-    if (onic_transport_losses() != superpipe.losses)
-        onic_transport_ask(ONIC_AM_PML, ONIC_MPI);
     return 0;
 }
 
@@ -170,6 +152,6 @@ void superpipe_drain(void)
     onic_transport_unlock();
     while (has_copies()) {
         opal_progress();
-        (void)onic_transport_look_for_dead();
+        onic_transport_look_for_dead();
     }
 }

@@ -300,9 +300,9 @@ void superpipe_end_lost(void);
  *  sends to them are gone. All processes of its own job have got this far. */
 void superpipe_drain(void);
 
-/** If a call has waited for long, checks whether processes of this machine have died. The module's
- *  pml_progress. */
-int superpipe_look(void);
+/** The module's pml_progress: in a program with threads yields the processor now and then, since
+ *  the thread that polls for all may occupy the one that the others wait for. */
+int superpipe_yield(void);
 
 /* ---- dispatch.c ------------------------------------------------------------------------------ */
 

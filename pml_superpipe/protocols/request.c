@@ -130,7 +130,6 @@ void superpipe_request_begin(superpipe_request_t *r)
 {
     if (!r->internal)
         (void)OPAL_THREAD_ADD_FETCH32(&r->refs, 1);
-    (void)OPAL_THREAD_ADD_FETCH32(&superpipe.active, 1);
     r->super.req_complete = REQUEST_PENDING;
     r->super.req_state = OMPI_REQUEST_ACTIVE;
     r->super.req_status.MPI_SOURCE = r->rank;
@@ -216,7 +215,6 @@ void superpipe_scatter(superpipe_request_t *r, uint64_t at, const void *data, ui
 static void report(superpipe_request_t *r)
 {
     onic_layout_drop(&r->layout);
-    (void)OPAL_THREAD_ADD_FETCH32(&superpipe.active, -1);
     if (r->internal)
         return;
     r->super.req_status.MPI_ERROR = r->error;

@@ -192,7 +192,6 @@ typedef struct superpipe_process {
     uint64_t waiting_bytes;                      /**< bytes taken up by unexpected messages */
     uint64_t buffered;                           /**< bytes in copies of sends */
     uint32_t copies;                             /**< sends without a user that are incomplete */
-    ONIC_COUNT32 active;                         /**< incomplete requests */
     unsigned losses;                             /**< lost connections handled so far */
     superpipe_reuse_t reuse;
     superpipe_table_t table;

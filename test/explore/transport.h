@@ -47,6 +47,10 @@ void onic_requests_abandon(void)
 {
 }
 
+void onic_transport_look_for_dead(void)
+{
+}
+
 void onic_transport_count_loss(void)
 {
 }
