@@ -461,7 +461,6 @@ mpi_programs = \
 	test/mpi/rdma_away \
 	test/mpi/rdma_killed \
 	test/mpi/rdma_refused \
-	test/mpi/pipeline \
 	test/mpi/pipeline_hosts \
 	test/mpi/pipeline_killed \
 	test/mpi/misuse \
@@ -484,7 +483,6 @@ mpi_programs = \
 	test/mpi/p2p_held \
 	test/mpi/p2p_flood \
 	test/mpi/p2p_huge \
-	test/mpi/p2p_late \
 	test/mpi/p2p_order \
 	test/mpi/p2p_others \
 	test/mpi/p2p_persistent \
@@ -492,7 +490,6 @@ mpi_programs = \
 	test/mpi/p2p_protocols \
 	test/mpi/p2p_registered \
 	test/mpi/p2p_reopen \
-	test/mpi/p2p_spawn \
 	test/mpi/p2p_status \
 	test/mpi/p2p_stranger_died \
 	test/mpi/p2p_stopped \
@@ -601,15 +598,6 @@ test_mpi_measured_LDADD = $(internal_ldadd)
 test_mpi_measured_LDFLAGS = $(internal_ldflags)
 test_mpi_measured_DEPENDENCIES = $(internal_dependencies)
 
-test_mpi_pipeline_SOURCES = \
-	test/mpi/pipeline.c \
-	test/mpi/pipeline_counters.c \
-	test/mpi/pipeline_run.c \
-	test/mpi/pipeline_traffic.c
-test_mpi_pipeline_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
-test_mpi_pipeline_LDADD = $(internal_ldadd)
-test_mpi_pipeline_LDFLAGS = $(internal_ldflags)
-test_mpi_pipeline_DEPENDENCIES = $(internal_dependencies)
 
 test_mpi_node_LDADD = $(internal_ldadd)
 test_mpi_node_LDFLAGS = $(internal_ldflags)

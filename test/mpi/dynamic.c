@@ -7,8 +7,7 @@
 /**
  * @file
  * Dynamic windows: a thousand regions, attached, detached and attached again in other sizes and
- * at the same addresses; accesses that span regions. With -strict also accesses to what is not
- * attached, which have to be refused and leave the window usable.
+ * at the same addresses; accesses that span regions.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -280,63 +279,6 @@ static void scattered(void)
 
 /* ---- what is not attached ---- */
 
-/** The call or the flush behind it says that the memory is not there. */
-static void expect_refusal(const tl_window_t *w, int code, const char *what)
-{
-    int flushed = MPI_Win_flush(next_of(w), w->win), class = MPI_SUCCESS;
-
-    MPI_Error_class(code != MPI_SUCCESS ? code : flushed, &class);
-    TL_CHECK(class == MPI_ERR_RMA_RANGE || class == MPI_ERR_RMA_ATTACH,
-             "%s: class %d, neither MPI_ERR_RMA_RANGE nor MPI_ERR_RMA_ATTACH", what, class);
-}
-
-/** Accesses to what was never attached, is no more, or is so in part. */
-static void refused_accesses(const tl_window_t *w, MPI_Aint there)
-{
-    static int ints[200];
-    int next = next_of(w), old;
-
-    expect_refusal(w, MPI_Put(ints, 1, MPI_INT, next, there, 1, MPI_INT, w->win), "put");
-    expect_refusal(w, MPI_Get(ints, 1, MPI_INT, next, there, 1, MPI_INT, w->win), "get");
-    expect_refusal(w, MPI_Accumulate(ints, 1, MPI_INT, next, there, 1, MPI_INT, MPI_SUM, w->win),
-                   "accumulate");
-    expect_refusal(w, MPI_Fetch_and_op(ints, &old, MPI_INT, next, there, MPI_SUM, w->win),
-                   "fetch_and_op");
-    expect_refusal(w, MPI_Put(ints, 1, MPI_INT, next, 0, 1, MPI_INT, w->win), "put at 0");
-    expect_refusal(w, MPI_Put(ints, 200, MPI_INT, next, there, 200, MPI_INT, w->win),
-                   "put of more");
-}
-
-static void refused(void)
-{
-    enum { INTS = 100 };
-    tl_window_t w = make();
-    int *memory = tl_alloc(2 * INTS * sizeof(int)), value = 5 + w.rank;
-    MPI_Aint there = address_at_next(&w, memory), bytes = INTS * sizeof(int);
-    int before = (w.rank + w.size - 1) % w.size;
-
-    refused_accesses(&w, there);
-    MPI_Barrier(w.comm);
-    TL_MPI(MPI_Win_attach(w.win, memory, bytes));
-    MPI_Barrier(w.comm);
-    expect_refusal(
-        &w,
-        MPI_Put(&value, 1, MPI_INT, next_of(&w), MPI_Aint_add(there, bytes - 2), 1, MPI_INT, w.win),
-        "put across the end");
-    TL_MPI(MPI_Put(&value, 1, MPI_INT, next_of(&w), there, 1, MPI_INT, w.win));
-    TL_MPI(MPI_Win_flush(next_of(&w), w.win));
-    MPI_Barrier(w.comm);
-    TL_CHECK(memory[0] == 5 + before, "%d after refused accesses", memory[0]);
-    TL_MPI(MPI_Win_detach(w.win, memory));
-    MPI_Barrier(w.comm);
-    refused_accesses(&w, there);
-    TL_CHECK(memory[0] == 5 + before, "%d changed after detach", memory[0]);
-    TL_CHECK(MPI_Win_detach(w.win, memory) != MPI_SUCCESS, "detached twice");
-    MPI_Barrier(w.comm);
-    free(memory);
-    drop(&w);
-}
-
 int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
@@ -347,7 +289,5 @@ int main(int argc, char **argv)
     many_regions();
     adjacent();
     scattered();
-    if (tl_strict())
-        refused();
     return tl_finish();
 }

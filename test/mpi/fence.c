@@ -7,8 +7,7 @@
 /**
  * @file
  * Fence epochs: every combination of asserts, empty epochs, many fences in a row, fences mixed
- * with locks and with post/start, late ranks, columns that go by message before single numbers that
- * do not, and data that is visible without any further call.
+ * with locks and with post/start, late ranks, and data that is visible without any further call.
  */
 #include "test/mpi/testlib.h"
 
@@ -16,7 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "test/mpi/counter.h"
 
 static tl_window_t make_ints(tl_kind_t kind, int ints)
 {
@@ -245,86 +243,9 @@ static void test_then_post(tl_kind_t kind)
     tl_win_free(&w);
 }
 
-/* ---- columns and single numbers ---- */
-
-/** Column r of each window is put by rank r; a line has one number of each. */
-enum { ROWS = 512, PUTS = 8, STEPS = 40 };
-
-/** The whole column with numbers that grow from row to row, more than once: the same each time. */
-static void put_columns(const tl_window_t *w, int *column, MPI_Datatype type, int step)
-{
-    for (int i = 0; i < ROWS; i++)
-        column[i] = ROWS * step + i;
-    for (int i = 0; i < PUTS * w->size; i++) {
-        TL_MPI(MPI_Put(column, ROWS, MPI_INT, i % w->size, at(w, i % w->size, w->rank), 1, type,
-                       w->win));
-    }
-}
-
-/** One row of it, and gets what another rank has put into that row before. */
-static void put_and_get_row(const tl_window_t *w, const int *column, int row, int step)
-{
-    int other = (w->rank + 1) % w->size, got = -1;
-
-    for (int t = 0; t < w->size; t++)
-        put_int(w, &column[row], t, 16 * row + w->rank);
-    if (other != w->rank) {
-        TL_MPI(MPI_Get(&got, 1, MPI_INT, other, at(w, other, 16 * (row ^ 1) + other), 1, MPI_INT,
-                       w->win));
-    }
-    TL_MPI(MPI_Win_fence(0, w->win));
-    TL_CHECK(other == w->rank || got == ROWS * step + (row ^ 1), "step %d: got %d", step, got);
-}
-
-/** What is done to memory of others directly waits for what was sent there before. Whether columns
- * are sent or stored depends on the machine alone, from the first one on. */
-static void test_columns(tl_kind_t kind)
-{
-    counter_t *direct = counter_begin("osc_nicstride_ops_direct");
-    unsigned long long stored = 0;
-    tl_window_t w = make_ints(kind, 16 * ROWS);
-    const int *window = (const int *)w.base;
-    int column[ROWS], steps = STEPS * tl_factor();
-    MPI_Datatype type;
-
-    MPI_Type_vector(ROWS, 1, 16, MPI_INT, &type);
-    MPI_Type_commit(&type);
-    TL_MPI(MPI_Win_fence(0, w.win));
-    for (int step = 1; step <= steps; step++) {
-        int row = (ROWS - 1 - step % 2 * 7) & (step % 3 ? ~0 : ~1);
-
-        stored -= counter_read(direct);
-        put_columns(&w, column, type, step);
-        stored += counter_read(direct);
-        TL_MPI(MPI_Win_fence(0, w.win));
-        column[row] = -step;
-        put_and_get_row(&w, column, row, step);
-        for (int i = 0; i < ROWS * w.size; i++) {
-            int want = i / w.size == row ? -step : ROWS * step + i / w.size;
-            int have = window[i / w.size * 16 + i % w.size];
-
-            TL_CHECK(have == want, "step %d, row %d of rank %d: %d, not %d", step, i / w.size,
-                     i % w.size, have, want);
-        }
-        MPI_Barrier(w.comm); /* what is looked at here must not be put meanwhile */
-    }
-    TL_MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, w.win));
-    if (getenv("OMPI_MCA_osc_nicstride_method") == NULL) {
-        const unsigned long long puts = (unsigned long long)(PUTS * steps);
-
-        TL_CHECK(stored <= puts, "%llu columns were stored, %llu of them one's own", stored, puts);
-    }
-    counter_end(direct);
-    MPI_Type_free(&type);
-    tl_win_free(&w);
-}
-
 int main(int argc, char **argv)
 {
-    int provided;
-
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
-    TL_MPI(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         test_asserts(kind);
         test_empty(kind);
@@ -333,8 +254,6 @@ int main(int argc, char **argv)
         test_late(kind);
         test_then_lock(kind);
         test_then_post(kind);
-        test_columns(kind);
     }
-    MPI_T_finalize();
     return tl_finish();
 }

@@ -8,7 +8,7 @@
  * @file
  * Post, start, complete, wait and test: rings, everybody with everybody, random subsets of
  * groups, empty groups, oneself in a group, both orders of post and start, origins that run
- * ahead of their target, polling, asserts, and two windows whose epochs cross.
+ * ahead of their target, polling, and asserts. Two windows whose epochs cross: epochs_order.
  */
 #include "test/mpi/testlib.h"
 
@@ -293,62 +293,6 @@ static void test_readers(tl_kind_t kind)
 
 /* ---- more than one epoch ---- */
 
-/** Epochs of two windows open at once and closed in another order than they were opened. */
-static void test_two_windows(tl_kind_t kind)
-{
-    tl_window_t a = make_ints(kind, 1), b = make_ints(kind, 1);
-    int next = (a.rank + 1) % a.size, before = (a.rank + a.size - 1) % a.size;
-
-    for (int i = 1; i <= 20; i++) {
-        int to_a = 10 * i + a.rank, to_b = -to_a;
-
-        post_to(&b, 1, &next, 0);
-        post_to(&a, 1, &before, 0);
-        start_to(&a, 1, &next, 0);
-        start_to(&b, 1, &before, 0);
-        put_int(&b, &to_b, before, 0);
-        put_int(&a, &to_a, next, 0);
-        TL_MPI(MPI_Win_complete(a.win));
-        TL_MPI(MPI_Win_complete(b.win));
-        TL_MPI(MPI_Win_wait(b.win));
-        TL_MPI(MPI_Win_wait(a.win));
-        TL_CHECK(load_int(&a, 0) == 10 * i + before, "a: %d", load_int(&a, 0));
-        TL_CHECK(load_int(&b, 0) == -(10 * i + next), "b: %d", load_int(&b, 0));
-    }
-    tl_win_free(&a);
-    tl_win_free(&b);
-}
-
-/** More data than any buffer of the component holds, both ways at once. */
-static void test_large(tl_kind_t kind)
-{
-    const int ints = 1 << 17;
-    tl_window_t w = make_ints(kind, 2 * ints);
-    int next = (w.rank + 1) % w.size, before = (w.rank + w.size - 1) % w.size, wrong = 0;
-    int *data = tl_alloc((size_t)ints * sizeof(int)), *window = (int *)w.base;
-    MPI_Aint half = (MPI_Aint)ints * (MPI_Aint)sizeof(int);
-
-    for (int i = 0; i < ints; i++) {
-        data[i] = 3 * i + w.rank;
-        window[ints + i] = 5 * i + w.rank;
-    }
-    post_to(&w, 1, &before, 0);
-    start_to(&w, 1, &next, 0);
-    TL_MPI(MPI_Put(data, ints, MPI_INT, next, tl_disp(&w, next, 0), ints, MPI_INT, w.win));
-    TL_MPI(MPI_Win_complete(w.win));
-    TL_MPI(MPI_Win_wait(w.win));
-    post_to(&w, 1, &before, MPI_MODE_NOPUT);
-    start_to(&w, 1, &next, 0);
-    TL_MPI(MPI_Get(data, ints, MPI_INT, next, tl_disp(&w, next, half), ints, MPI_INT, w.win));
-    TL_MPI(MPI_Win_complete(w.win));
-    TL_MPI(MPI_Win_wait(w.win));
-    for (int i = 0; i < ints; i++)
-        wrong += window[i] != 3 * i + before || data[i] != 5 * i + next;
-    TL_CHECK(wrong == 0, "%d of %d ints wrong", wrong, ints);
-    free(data);
-    tl_win_free(&w);
-}
-
 int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
@@ -362,8 +306,6 @@ int main(int argc, char **argv)
         test_poll(kind);
         test_nocheck(kind);
         test_readers(kind);
-        test_two_windows(kind);
-        test_large(kind);
     }
     return tl_finish();
 }
