@@ -201,7 +201,7 @@ def barrier_loss(t):
         f"nearly always are; 1024 members {t.at(1024, '1e-6'):.0f} us. With one of a hundred they take",
         f"{t.at(most, '1e-2') / 1000:.1f} ms, and 1024 {t.at(1024, '1e-2') / 1000:.1f}. No barrier hangs, and none ends before",
         "all have entered. What a loss costs is the timer, so on a network that hardly jitters",
-        "coll_nicbarrier_datagram_nack may be less.")
+        "coll_nicbarrier_nack_timeout may be less.")
 
 
 def armci_get(network, extra):
