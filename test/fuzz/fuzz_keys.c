@@ -39,7 +39,7 @@ size_t onic_fuzz_seed(unsigned i, uint8_t *buf, size_t cap)
 
     if (i >= 4)
         return 0;
-    for (unsigned row = 0; row < i; row++) {
+    for (unsigned row = 0; row <= i; row++) {
         memset(nicstride_keys_room(&k, &room), (int)row, 16);
         nicstride_keys_add(&k, 7 + row, 16);
     }
