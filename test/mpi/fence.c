@@ -15,7 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-
 static tl_window_t make_ints(tl_kind_t kind, int ints)
 {
     return tl_win_make(kind, (MPI_Aint)ints * (MPI_Aint)sizeof(int), sizeof(int), MPI_COMM_WORLD,
