@@ -32,7 +32,6 @@ static struct {
     int rank, size;
     uint64_t seed;
     int factor;
-    bool strict;
     bool kinds[TL_KINDS];
 } self = {.seed = 1, .factor = 1};
 
@@ -82,9 +81,7 @@ static void read_options(int *argc, char **argv)
     if (seed != NULL)
         self.seed = strtoull(seed, NULL, 0);
     for (int i = 1; i < *argc; i++)
-        if (strcmp(argv[i], "-strict") == 0)
-            self.strict = true;
-        else if (i + 1 < *argc && take_valued(argv[i], argv[i + 1]))
+        if (i + 1 < *argc && take_valued(argv[i], argv[i + 1]))
             i++;
         else
             argv[kept++] = argv[i];
@@ -262,26 +259,6 @@ void tl_shared_needs(MPI_Aint bytes)
     }
 }
 
-void *tl_share(size_t bytes)
-{
-    int id = getpid(), file;
-    char name[64];
-    void *memory;
-
-    MPI_Bcast(&id, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    snprintf(name, sizeof(name), "/dev/shm/%s.%d", self.name, id);
-    file = open(name, O_RDWR | O_CREAT, 0600);
-    if (file < 0 || ftruncate(file, (off_t)bytes) != 0)
-        tl_die("no file in /dev/shm");
-    memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    close(file);
-    MPI_Barrier(MPI_COMM_WORLD);
-    unlink(name);
-    if (memory == MAP_FAILED)
-        tl_die("mmap");
-    return memory;
-}
-
 void tl_need_ranks(int min, int max)
 {
     if (self.size < min || self.size > max) {
@@ -310,11 +287,6 @@ uint64_t tl_seed(void)
 int tl_factor(void)
 {
     return self.factor;
-}
-
-bool tl_strict(void)
-{
-    return self.strict;
 }
 
 void tl_closed(bool closed)

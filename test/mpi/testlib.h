@@ -49,7 +49,6 @@ typedef enum tl_kind { TL_CREATE, TL_ALLOCATE, TL_DYNAMIC, TL_SHARED, TL_KINDS }
  *     -w create|allocate|dynamic|shared|all   kinds of window (default all; may be repeated)
  *     -s SEED                                 default: environment ONIC_TEST_SEED, then 1
  *     -n FACTOR                               multiplies the work (default 1)
- *     -strict                                 also what stock components are known to crash on
  * Options it does not know stay in argv. Ends the program with TL_EXIT_SKIP where the thread
  * level is not to be had. Sends no message: the processes have not met then.
  */
@@ -80,9 +79,6 @@ _Noreturn void tl_die(const char *what);
  * before its SIGSTOP. No MPI. */
 void tl_await_stopped(pid_t pid);
 
-/** Collective: memory, zero at first, that all ranks of this host share without MPI. */
-void *tl_share(size_t bytes);
-
 /** Skips unless the number of ranks is in min .. max. */
 void tl_need_ranks(int min, int max);
 
@@ -92,7 +88,6 @@ int tl_size(void);
 
 uint64_t tl_seed(void);
 int tl_factor(void);
-bool tl_strict(void);
 
 /**
  * True where ONIC_TEST_SLOW is in the environment: processors and network are emulated, some tens
