@@ -14,7 +14,7 @@
 #include "common/support/pause.h"
 
 /** Pieces of one transfer before others, and other threads, get their turn. */
-#define TURN 8
+#define TURN 64
 /** Looks at a word while the other side is active: it publishes the next block sooner than that. */
 #define SPINS 64
 /** Buffers released at a time, since each release costs a cache line. */
