@@ -54,6 +54,9 @@ void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), 
                 onic_transport_mark();
             return;
         }
+        /* Neither the target nor others are needed while data moves. */
+        if (turns == 1 && events > 0)
+            continue;
         if (wakes)
             nicstride_wake_waited(&patience, p);
         opal_progress();
