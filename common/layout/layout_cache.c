@@ -8,6 +8,8 @@
 #include <string.h>
 
 typedef struct onic_cached_layout {
+    TAILQ_ENTRY(onic_cached_layout) use; /* most recently used first */
+    LIST_ENTRY(onic_cached_layout) next; /* in the bucket */
     uint64_t print;
     size_t bytes; /* in all */
     onic_layout_t layout;
@@ -15,48 +17,61 @@ typedef struct onic_cached_layout {
     unsigned char contents[];
 } one_t;
 
-static void drop(onic_layout_cache_t *c, one_t **kept)
+static void drop(onic_layout_cache_t *c, one_t *o)
 {
-    if (*kept == NULL)
-        return;
-    c->bytes -= (*kept)->bytes;
-    onic_layout_fini(&(*kept)->layout);
-    free(*kept);
-    *kept = NULL;
+    LIST_REMOVE(o, next);
+    TAILQ_REMOVE(&c->by_use, o, use);
+    c->bytes -= o->bytes;
+    c->n--;
+    onic_layout_fini(&o->layout);
+    free(o);
 }
 
 void onic_layout_cache_fini(onic_layout_cache_t *c)
 {
-    for (unsigned i = 0; i < ONIC_LAYOUT_CACHE_ENTRIES; i++)
-        drop(c, &c->entry[i].kept);
+    while (c->n > 0)
+        drop(c, TAILQ_FIRST(&c->by_use));
 }
 
 bool onic_layout_cache_find(onic_layout_cache_t *c, const onic_contents_t *from, onic_layout_t *l)
 {
-    const one_t *o = c->entry[from->print % ONIC_LAYOUT_CACHE_ENTRIES].kept;
+    one_t *o = LIST_FIRST(&c->bucket[from->print % ONIC_LAYOUT_CACHE_BUCKETS]);
 
-    if (o == NULL || o->print != from->print || o->len != from->len ||
-        !from->same(o->contents, from->bytes, from->len))
+    while (o != NULL && (o->print != from->print || o->len != from->len ||
+                         !from->same(o->contents, from->bytes, from->len)))
+        o = LIST_NEXT(o, next);
+    if (o == NULL)
         return false;
+    TAILQ_REMOVE(&c->by_use, o, use);
+    TAILQ_INSERT_HEAD(&c->by_use, o, use);
     c->hits++;
     onic_layout_dup(l, &o->layout);
     return true;
 }
 
+static bool comes_again(onic_layout_cache_t *c, uint64_t print)
+{
+    for (unsigned i = 0; i < ONIC_LAYOUT_CACHE_SEEN; i++)
+        if (c->seen[i] == print)
+            return true;
+    c->seen[c->turn++ % ONIC_LAYOUT_CACHE_SEEN] = print;
+    return false;
+}
+
 void onic_layout_cache_add(onic_layout_cache_t *c, const onic_contents_t *from, onic_layout_t *l)
 {
-    const unsigned i = (unsigned)(from->print % ONIC_LAYOUT_CACHE_ENTRIES);
     const size_t list = (size_t)l->nruns * (sizeof(onic_run_t) + sizeof(uint64_t));
-    const size_t bytes = sizeof(one_t) + from->len + list;
-    const bool again = c->entry[i].seen == from->print;
-    one_t *o = again && bytes <= c->limit ? malloc(sizeof(*o) + from->len) : NULL;
+    const size_t bytes = sizeof(one_t) + sizeof(*l) + from->len + list;
 
-    c->entry[i].seen = from->print;
+    if (bytes > c->limit || !comes_again(c, from->print))
+        return;
+    while (c->bytes > c->limit - bytes || c->n == ONIC_LAYOUT_CACHE_MAX)
+        drop(c, TAILQ_LAST(&c->by_use, onic_cached_by_use));
+    if (c->n == 0)
+        TAILQ_INIT(&c->by_use);
+    one_t *o = malloc(sizeof(*o) + from->len);
     if (o == NULL)
         return;
-    drop(c, &c->entry[i].kept);
-    if (c->bytes > c->limit - bytes)
-        onic_layout_cache_fini(c);
     if (l->nruns > 0)
         onic_layout_set_number(l, ++c->numbers);
     o->print = from->print;
@@ -64,6 +79,8 @@ void onic_layout_cache_add(onic_layout_cache_t *c, const onic_contents_t *from, 
     o->len = from->len;
     memcpy(o->contents, from->bytes, from->len);
     onic_layout_dup(&o->layout, l);
-    c->entry[i].kept = o;
+    LIST_INSERT_HEAD(&c->bucket[from->print % ONIC_LAYOUT_CACHE_BUCKETS], o, next);
+    TAILQ_INSERT_HEAD(&c->by_use, o, use);
     c->bytes += bytes;
+    c->n++;
 }

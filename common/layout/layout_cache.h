@@ -4,17 +4,22 @@
  */
 /** @file A cache of layouts that were made from long contents, with these contents. A layout is
  * found by comparing contents in full: their 64-bit fingerprint only says where to look. Contents
- * that occur only once are not kept. Others take the place of what has the same entry; where there
- * is no room everything goes. Pure; one thread at a time. */
+ * that occur only once are not kept. The number of bytes is bounded, and the least recently used
+ * layout is dropped first. Pure; one thread at a time. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "common/layout/layout.h"
 
-#define ONIC_LAYOUT_CACHE_ENTRIES 256
+#define ONIC_LAYOUT_CACHE_BUCKETS 256
+/** Most layouts, so that a bucket has few. */
+#define ONIC_LAYOUT_CACHE_MAX 1024
+/** Number of fingerprints remembered that came once. */
+#define ONIC_LAYOUT_CACHE_SEEN 64
 
 /** The contents that a layout is made from. */
 typedef struct onic_contents {
@@ -29,11 +34,12 @@ typedef struct onic_contents {
 typedef struct onic_layout_cache {
     size_t limit; /**< most bytes; 0: nothing is kept */
     size_t bytes; /**< bytes used */
-    struct {
-        uint64_t seen; /**< the fingerprint of the last contents that were not found */
-        struct onic_cached_layout *kept;
-    } entry[ONIC_LAYOUT_CACHE_ENTRIES];
-    uint64_t numbers;        /**< numbers given to lists so far */
+    unsigned n;   /**< number of layouts */
+    TAILQ_HEAD(onic_cached_by_use, onic_cached_layout) by_use;
+    LIST_HEAD(, onic_cached_layout) bucket[ONIC_LAYOUT_CACHE_BUCKETS];
+    uint64_t numbers;                      /**< numbers given to lists so far */
+    uint64_t seen[ONIC_LAYOUT_CACHE_SEEN]; /**< fingerprints of the latest contents, a ring */
+    unsigned turn;
     unsigned long long hits; /**< number of successful lookups */
 } onic_layout_cache_t;
 

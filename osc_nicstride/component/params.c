@@ -64,7 +64,7 @@ static onic_param_t params[] = {
         layouts, 10, 131072, 0, INT_MAX,
         "Kibibytes for the block lists of irregular datatypes that this process uses repeatedly, "
         "with what they were made of: 72 bytes for a block. Other datatypes with the same contents "
-        "find them, too. Where there is no room all go. 0: they are made again for each call"),
+        "find them, too. The least recently used go first. 0: they are made again for each call"),
     {.name = "lists",
      .help =
          "Kibibytes for block lists that other processes use repeatedly in this process's "

@@ -106,7 +106,7 @@ static void use(unit_random_t *r, size_t limit, uint64_t prints)
     }
     UNIT_CHECK(limit == 0 ? k.hits == 0 : k.hits > 0);
     onic_layout_cache_fini(&k);
-    UNIT_CHECK(k.bytes == 0);
+    UNIT_CHECK(k.bytes == 0 && k.n == 0);
     for (int h = 0; h < HELD; h++) {
         if (held[h].size > 0)
             check_is(&of[h], &held[h]);
