@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 2-3 */
-/* windows: create allocate dynamic */
+/* windows: create allocate */
 /* methods: nic rdma */
 /**
  * @file
