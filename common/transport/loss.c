@@ -138,7 +138,8 @@ bool onic_peer_look(onic_peer_t *peer)
 
 void onic_transport_look_for_dead(void)
 {
-    onic_transport_lock();
+    if (!onic_transport_trylock())
+        return;
     onic_peer_t *peer = onic_transport.look_next != NULL ? onic_transport.look_next
                                                          : LIST_FIRST(&onic_transport.near);
     onic_transport.look_next = peer != NULL ? LIST_NEXT(peer, near) : NULL;

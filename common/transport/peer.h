@@ -85,8 +85,8 @@ ONIC_EXPORT unsigned onic_transport_losses(void);
  * so is one of which it cannot be known (another machine, another pid namespace).
  */
 
-/** Looks whether one of those processes has ended; each call looks at the next one. Progress does
- * so now and then. Some 10 us. MPI thread, lock not held. */
+/** Looks whether one of those processes has ended; each call looks at the next one, and none at any
+ * while the lock is busy. Progress does so now and then. Some 10 us. MPI thread, lock not held. */
 ONIC_EXPORT void onic_transport_look_for_dead(void);
 
 /** True if a process of this job on this machine was found dead. Those of other jobs, such as
