@@ -11,7 +11,6 @@ common_libonic_core_la_SOURCES = \
 	common/layout/layout_wire.c \
 	common/model/link.c \
 	common/model/link_file.c \
-	common/model/table.c \
 	common/model/pipeline.c \
 	common/transport/row/address.c \
 	common/pipeline/core/carrier.c \

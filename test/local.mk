@@ -46,7 +46,6 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_model_link \
 	test/unit/check_model_pipeline \
 	test/unit/check_order \
-	test/unit/check_model_table \
 	test/unit/check_nicbarrier_chain \
 	test/unit/check_nicbarrier_plan \
 	test/unit/check_nicbarrier_waiting \
@@ -167,7 +166,6 @@ with_share = -DSHARE='"$(abs_srcdir)/share"'
 test_unit_check_model_link_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(with_share)
 test_unit_check_model_link_LDADD = $(model_ldadd)
 test_unit_check_model_pipeline_LDADD = $(model_ldadd)
-test_unit_check_model_table_LDADD = $(model_ldadd)
 test_unit_check_nicbarrier_plan_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_chain_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS) $(verbs_cppflags)
 test_unit_check_nicbarrier_chain_LDADD = $(barrier_ldadd)

@@ -100,17 +100,6 @@ onic_layout_status_t onic_layout_repeat(onic_layout_t *l, uint64_t count, int64_
     return ONIC_LAYOUT_OK;
 }
 
-uint64_t onic_layout_blocks(const onic_layout_t *l)
-{
-    uint64_t n = l->size > 0 && l->nruns == 0;
-
-    for (uint32_t i = 0; i < l->nruns; i++)
-        n += l->runs[i].count;
-    for (uint32_t i = 0; i < l->nlevels; i++)
-        n *= l->level[i].count;
-    return n;
-}
-
 /* ---- lists of runs -------------------------------------------------------------------------- */
 
 static bool run_bounds(const onic_run_t *run, bounds_t *b)
@@ -311,7 +300,7 @@ onic_layout_status_t onic_layout_from_runs(onic_layout_t *l, onic_runs_t *r, uin
         onic_runs_fini(r);
         return ONIC_LAYOUT_OK;
     }
-    list.run_start = onic_list_positions(r->n);
+    list.run_start = onic_list_positions(r->run, r->n);
     if (list.run_start == NULL) {
         onic_runs_fini(r);
         return ONIC_LAYOUT_NO_MEMORY;
@@ -324,13 +313,8 @@ onic_layout_status_t onic_layout_from_runs(onic_layout_t *l, onic_runs_t *r, uin
     if (list.runs == NULL)
         list.runs = r->run;
     *r = (onic_runs_t){0};
-    list.run_start[0] = 0;
-    for (uint32_t i = 0; i < list.nruns; i++) {
-        onic_run_t *run = &list.runs[i];
-
-        run->offset -= list.offset;
-        list.run_start[i + 1] = list.run_start[i] + run->block * run->count;
-    }
+    for (uint32_t i = 0; i < list.nruns; i++)
+        list.runs[i].offset -= list.offset;
     *l = list;
     return ONIC_LAYOUT_OK;
 }

@@ -12,6 +12,7 @@
 typedef struct list {
     atomic_uint layouts; /**< layouts that share it */
     uint64_t number;     /**< see onic_layout_number */
+    uint64_t blocks;     /**< in all runs */
     uint64_t start[];
 } list_t;
 
@@ -20,15 +21,28 @@ static list_t *list_of(const onic_layout_t *l)
     return (list_t *)(void *)((char *)l->run_start - offsetof(list_t, start));
 }
 
-uint64_t *onic_list_positions(size_t nruns)
+uint64_t *onic_list_positions(const onic_run_t *run, size_t nruns)
 {
     list_t *list = malloc(sizeof(*list) + (nruns + 1) * sizeof(list->start[0]));
 
     if (list == NULL)
         return NULL;
     atomic_init(&list->layouts, 1);
-    list->number = 0;
+    list->number = list->blocks = list->start[0] = 0;
+    for (size_t i = 0; i < nruns; i++) {
+        list->blocks += run[i].count;
+        list->start[i + 1] = list->start[i] + run[i].block * run[i].count;
+    }
     return list->start;
+}
+
+uint64_t onic_layout_blocks(const onic_layout_t *l)
+{
+    uint64_t n = l->nruns > 0 ? list_of(l)->blocks : l->size > 0;
+
+    for (uint32_t i = 0; i < l->nlevels; i++)
+        n *= l->level[i].count;
+    return n;
 }
 
 void onic_layout_fini(onic_layout_t *l)

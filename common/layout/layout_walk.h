@@ -10,9 +10,9 @@
 
 #include "common/layout/layout.h"
 
-/** Memory for the positions of the runs of a new list, `nruns + 1` of them, owned by one layout;
- *  NULL if memory is exhausted. onic_layout_fini frees it. */
-uint64_t *onic_list_positions(size_t nruns);
+/** The positions of the runs of a new list, `nruns + 1` of them, owned by one layout; NULL if
+ * memory is exhausted. onic_layout_fini frees them. */
+uint64_t *onic_list_positions(const onic_run_t *run, size_t nruns);
 
 /** Bytes in one pass of everything below level 0. The layout must not be empty. */
 static inline uint64_t onic_layout_leaf_size(const onic_layout_t *l)

@@ -86,22 +86,29 @@ const char *onic_processor_name(const char *vendor, int family, int model)
     return "other";
 }
 
+/** The cost of a further piece of `block` bytes. */
+static double piece_cost(const onic_cost_t *cost, double block)
+{
+    const int last = ONIC_COST_BLOCKS - 1;
+    int i = 0;
+
+    while (i < last && block > (double)ONIC_COST_BLOCK(i + 1))
+        i++;
+    const double from = (double)ONIC_COST_BLOCK(i), to = (double)ONIC_COST_BLOCK(i + 1);
+
+    if (i == last)
+        return cost->piece[i] * block / from;
+    if (block <= from)
+        return cost->piece[i];
+    return cost->piece[i] + (cost->piece[i + 1] - cost->piece[i]) * (block - from) / (to - from);
+}
+
 double onic_cost(const onic_cost_t *cost, double pieces, double block, double bytes)
 {
     const double near = bytes < ONIC_COST_NEAR ? bytes : ONIC_COST_NEAR;
-    const int last = ONIC_COST_BLOCKS - 1;
-    double piece = cost->piece[0];
+    const double others = pieces > 1 ? (pieces - 1) * piece_cost(cost, block) : 0;
 
-    for (int i = 0; i < last; i++) {
-        const double from = (double)ONIC_COST_BLOCK(i), to = (double)ONIC_COST_BLOCK(i + 1);
-
-        if (block > from)
-            piece = cost->piece[i] + (cost->piece[i + 1] - cost->piece[i]) *
-                                         ((block < to ? block : to) - from) / (to - from);
-    }
-    if (block > (double)ONIC_COST_BLOCK(last))
-        piece *= block / (double)ONIC_COST_BLOCK(last);
-    return cost->start + (pieces - 1) * piece + near * cost->byte + (bytes - near) * cost->beyond;
+    return cost->start + others + near * cost->byte + (bytes - near) * cost->beyond;
 }
 
 double onic_link_packed(const onic_link_t *link, double bytes)

@@ -163,15 +163,10 @@ static onic_param_t params[] = {
 static int set_table(void)
 {
     nicstride_component_t *c = &nicstride_component;
-    nicstride_path_t *path = c->table.path;
 
     if (!onic_links_given(&c->links, cost, c->links_from, NICSTRIDE_HELP_FILE))
         return OMPI_ERR_BAD_PARAM;
-    c->table.rows = nicstride_methods;
-    for (unsigned d = 0; d < ONIC_DISTANCES; d++)
-        path[d] = (nicstride_path_t){.link = c->links.node, .costs = &c->links.costs[d]};
-    path[ONIC_NET] = (nicstride_path_t){.link = c->links.net};
-    path[ONIC_ADAPTER] = (nicstride_path_t){.link = c->links.adapter};
+    nicstride_paths_set(c->path, &c->links);
     c->limits = (nicstride_limits_t){
         .near = nicstride_inline_bytes(c->links.node.message, c->links.node.byte),
         .far = nicstride_inline_bytes(c->links.net.message, c->links.net.byte),
@@ -270,7 +265,7 @@ void nicstride_plan_show(const nicstride_module_t *m)
     if (to == NULL)
         return;
     c->plan_shown = true;
-    nicstride_plan_table(to, &c->table, (nicstride_method_t)c->params.method);
+    nicstride_plan_table(to, nicstride_methods, c->path, (nicstride_method_t)c->params.method);
     fclose(to);
     onic_links_write(&c->links, text, sizeof(text));
     opal_output(0,

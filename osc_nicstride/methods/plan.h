@@ -5,10 +5,8 @@
 /** @file The plan of a transfer: which method moves these bytes from this layout to that one.
  *
  *  Each method states its cost by linear numbers of the kind of peer (strided-RMA paper, section 4;
- *  common/model/link.h). For each kind of peer, presence, direction, shape and size, a table lists
- *  the methods in order of cost; the first that can do the transfer is taken. So a plan is looked
- *  up, and is the same each time. Over an adapter it is computed instead: the cost depends on which
- *  side is in pieces, and on how many lists of requests they need.
+ *  common/model/link.h), and the cheapest that can do the transfer is taken. The numbers do not
+ *  change, so neither does a plan.
  *
  *  Pure. */
 #pragma once
@@ -18,7 +16,6 @@
 #include <stdio.h>
 
 #include "common/model/link.h"
-#include "common/model/table.h"
 #include "osc_nicstride/protocol/method.h"
 #include "common/layout/layout.h"
 
@@ -49,23 +46,20 @@ static inline bool nicstride_is_column(const onic_layout_t *target)
            (uint64_t)(target->ub - target->lb) >= (blocks - 1) * ONIC_LINK_LINE;
 }
 
-/** The methods for a transfer, cheapest first, ended by messages, which can do every transfer. `c`
- *  must be complete except for what reaches the target, the forced method and the path. If the
- *  target is not present, methods that need it include what messages wait for. Any thread, no lock.
+/** Sets the numbers of each kind of peer. `links` must stay. */
+void nicstride_paths_set(nicstride_path_t path[ONIC_KINDS], const onic_links_t *links);
+
+/** The method to use: the forced one if it can do the transfer, so that every program runs whatever
+ *  is forced; else the cheapest that can. Messages can do every transfer. If the target is not
+ *  present, the cost of methods that need it includes what messages wait for. Any thread, no lock.
  *
  *  In active target epochs every target counts as present. It must have the data by the end of its
  *  epoch, and unpacks it there; what the origin would do instead takes the origin's time, and
  *  nobody else waits for the target. */
-onic_order_t nicstride_choices(nicstride_table_t *table, onic_kind_t kind,
-                               const nicstride_case_t *c);
-
-/** The method to use: the first that can do the transfer. Sets the path. The forced method is used
- *  if it can do the transfer; otherwise the table decides, so that every program runs whatever is
- *  forced. */
-nicstride_method_t nicstride_plan(nicstride_table_t *table, onic_kind_t kind,
-                                  const nicstride_case_t *transfer);
+nicstride_method_t nicstride_plan(const nicstride_case_t *c);
 
 /** Writes what is used for each kind of peer, direction, block and size. Peers with private memory
  *  on the node appear three times: for transfers of which many are under way together, for those
  *  that are waited for alone, and for the latter while the target's server thread must be woken. */
-void nicstride_plan_table(FILE *to, nicstride_table_t *table, nicstride_method_t forced);
+void nicstride_plan_table(FILE *to, const nicstride_method_row_t *const *rows,
+                          const nicstride_path_t path[ONIC_KINDS], nicstride_method_t forced);

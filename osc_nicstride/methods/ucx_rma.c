@@ -9,6 +9,7 @@
  *  A put is locally complete when UCX says so; a get is then over. All puts to a process are known
  *  to have landed when UCX has flushed the connection. A flush of the connection begins when a
  *  flush or the end of an epoch asks for it, and only if something was put since the last one. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "common/transport/put.h"
@@ -45,6 +46,8 @@ static bool fits(const nicstride_case_t *c)
 /** The cost of one request. */
 static double cost(const nicstride_case_t *c)
 {
+    if (c->path->costs != NULL)
+        return INFINITY;
     return onic_link_requests(&c->path->link, c->dir == NICSTRIDE_GET, 1, 1,
                               (double)c->target->size);
 }

@@ -36,6 +36,8 @@ static double cost(const nicstride_case_t *c)
     const double there = (double)onic_layout_blocks(c->target),
                  pieces = fmax(there, (double)onic_layout_blocks(c->origin));
 
+    if (c->path->costs != NULL)
+        return INFINITY;
     return onic_link_requests(link, c->dir == NICSTRIDE_GET,
                               there * ceil(pieces / there / link->entries), pieces,
                               (double)c->target->size);

@@ -110,7 +110,7 @@ static nicstride_method_t choose(nicstride_transfer_t *t)
         .many = t->mapped || t->peer->local < 0 || !nicstride_alone_begin(&t->m->alone),
         .path = nicstride_path(t->peer),
     };
-    return nicstride_plan(&nicstride_component.table, nicstride_kind(t->peer), &c);
+    return nicstride_plan(&c);
 }
 
 /* ---- starting -------------------------------------------------------------------------------- */

@@ -13,7 +13,6 @@
 
 #include "common/layout/layout.h"
 #include "common/model/link.h"
-#include "common/model/table.h"
 
 struct nicstride_transfer;
 struct nicstride_peer;
@@ -207,23 +206,5 @@ struct nicstride_method_row {
     void (*end)(void);
 };
 
-/** The most rows that there can be. */
-#define NICSTRIDE_METHODS_MAX (ONIC_CHOICES + 1)
-
-_Static_assert(NICSTRIDE_METHOD_LAST < NICSTRIDE_METHODS_MAX,
-               "methods are choices, and one of a test has room");
-
-/** The directions that tables distinguish. Gets whose blocks fill most of the range that covers
- *  them, and gets whose blocks leave most of it out, have cells of their own, since a sieve reads
- *  the whole range. */
-#define NICSTRIDE_FLOWS (NICSTRIDE_DIRECTIONS + 2)
-
-/** The choices of a process; methods/plan.h reads them. */
-typedef struct nicstride_table {
-    /** The rows of all methods, by number; NULL: there is none. */
-    const nicstride_method_row_t *const *rows;
-    nicstride_path_t path[ONIC_KINDS];
-    /** 0: not made yet. Any thread may make it; all make the same. */
-    onic_order_t order[ONIC_ADAPTER][NICSTRIDE_PRESENCES][NICSTRIDE_FLOWS][2][ONIC_SHAPES]
-                      [ONIC_SIZES];
-} nicstride_table_t;
+/** The most rows that there can be: those of all methods, and one of a test. */
+#define NICSTRIDE_METHODS_MAX (NICSTRIDE_METHOD_LAST + 1)

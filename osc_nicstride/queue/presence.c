@@ -125,7 +125,7 @@ onic_kind_t nicstride_kind(nicstride_peer_t *p)
 
 const nicstride_path_t *nicstride_path(nicstride_peer_t *p)
 {
-    return &nicstride_component.table.path[nicstride_kind(p)];
+    return &nicstride_component.path[nicstride_kind(p)];
 }
 
 nicstride_presence_t nicstride_presence(nicstride_peer_t *p)

@@ -49,10 +49,10 @@ typedef struct nicstride_params {
 
 typedef struct nicstride_component {
     nicstride_params_t params;
-    nicstride_limits_t limits;        /**< the longest messages of each kind */
-    onic_links_t links;               /**< the model's numbers, from which choices are made */
-    char links_from[ONIC_LINKS_FROM]; /**< where these numbers come from */
-    nicstride_table_t table;          /**< the choices */
+    nicstride_limits_t limits;         /**< the longest messages of each kind */
+    onic_links_t links;                /**< the model's numbers, from which choices are made */
+    char links_from[ONIC_LINKS_FROM];  /**< where these numbers come from */
+    nicstride_path_t path[ONIC_KINDS]; /**< the numbers of each kind of peer */
     const nicstride_method_row_t *const *methods; /**< the row of each method; NULL: none */
     bool wire_open;
     bool plan_shown; /**< this process has printed the plan */

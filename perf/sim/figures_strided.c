@@ -79,10 +79,7 @@ static double by_buffers(const onic_link_t *k, const onic_layout_t *l, bool one_
 /** By the way that production code chooses, with its own buffers. */
 static double hybrid(const onic_link_t *k, const onic_layout_t *l)
 {
-    static nicstride_table_t table;
-
-    table = (nicstride_table_t){.rows = nicstride_methods};
-    table.path[ONIC_ADAPTER] = (nicstride_path_t){.link = *k};
+    const nicstride_path_t path = {.link = *k};
     const nicstride_case_t c = {.rows = nicstride_methods,
                                 .dir = NICSTRIDE_PUT,
                                 .origin = l,
@@ -92,9 +89,9 @@ static double hybrid(const onic_link_t *k, const onic_layout_t *l)
                                          NICSTRIDE_REACH(NICSTRIDE_METHOD_RDMA) |
                                          NICSTRIDE_REACH(NICSTRIDE_METHOD_NIC),
                                 .presence = NICSTRIDE_SERVED,
-                                .path = &table.path[ONIC_ADAPTER]};
+                                .path = &path};
 
-    switch (nicstride_plan(&table, ONIC_ADAPTER, &c)) {
+    switch (nicstride_plan(&c)) {
     case NICSTRIDE_METHOD_PIPELINE:
         return by_buffers(k, l, false, true, ONIC_PIPELINE_RX_BUFFER);
     case NICSTRIDE_METHOD_PACK:

@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-_Static_assert(SUPERPIPE_ROWS <= ONIC_CHOICES + 1, "the table has room for all");
-
 static bool can(const superpipe_case_t *c, unsigned protocol)
 {
     const superpipe_row_t *row = superpipe_rows[protocol];
@@ -31,66 +29,29 @@ superpipe_case_t superpipe_case(const superpipe_table_t *table, onic_kind_t kind
                               .costs = kind < ONIC_NET ? &l->costs[kind] : NULL};
 }
 
-/** Orders protocols by what this message costs; for those that its sender has to answer, the wait
- *  is added. */
-static onic_order_t compute(const superpipe_case_t *c)
+/** The cost of a protocol; for those that the sender has to answer, with the wait. */
+static double cost_of(const superpipe_case_t *c, unsigned protocol)
 {
-    double cost[ONIC_CHOICES + 1];
+    const superpipe_row_t *row = superpipe_rows[protocol];
 
-    for (unsigned p = 0; p <= ONIC_CHOICES; p++) {
-        cost[p] = INFINITY;
-        if (p < SUPERPIPE_ROWS && can(c, p))
-            cost[p] =
-                superpipe_rows[p]->cost(c) + (superpipe_rows[p]->answer != NULL ? c->wait : 0);
-    }
-    return onic_order(cost, SUPERPIPE_STREAM);
+    return row->cost(c) + (row->answer != NULL ? c->wait : 0);
 }
 
-/** Orders protocols by the cost of an example of the shape and size, for any peer of the kind. */
-static onic_order_t make(const superpipe_case_t *c, unsigned pins, unsigned shape, unsigned size)
+superpipe_protocol_t superpipe_choose(const superpipe_case_t *c, superpipe_protocol_t forced)
 {
-    superpipe_case_t example = *c;
-    onic_layout_t l;
+    double cost, least = INFINITY;
+    unsigned best = SUPERPIPE_STREAM;
 
-    onic_example(shape, size, &l);
-    example.length = l.size;
-    example.send_block = example.receive_block = l.block;
-    example.one_piece = onic_layout_is_contig(&l);
-    example.pins = pins;
-    example.refused = 0;
-    example.peer = NULL;
-    return compute(&example);
-}
-
-static onic_order_t order_of(superpipe_table_t *table, const superpipe_case_t *c)
-{
-    if (c->wait > 0)
-        return compute(c);
-    const uint64_t block = c->send_block < c->receive_block ? c->send_block : c->receive_block;
-    const unsigned shape = onic_shape(block, c->length), size = onic_size(c->length);
-    const unsigned pins = c->pins > 1.5 ? 2 : c->pins > 0.5 ? 1 : 0;
-    onic_order_t *cell = &table->order[c->kind][pins][c->many][shape][size];
-    onic_order_t order = __atomic_load_n(cell, __ATOMIC_RELAXED);
-
-    if (order == 0) {
-        order = make(c, pins, shape, size);
-        __atomic_store_n(cell, order, __ATOMIC_RELAXED);
-    }
-    return order;
-}
-
-superpipe_protocol_t superpipe_choose(superpipe_table_t *table, const superpipe_case_t *c,
-                                      superpipe_protocol_t forced)
-{
     if (can(c, forced))
         return forced;
     if (c->self)
         return SUPERPIPE_COPY;
-    onic_order_t order = order_of(table, c);
-    unsigned p = onic_order_take(&order);
-    while (p != SUPERPIPE_STREAM && !can(c, p))
-        p = onic_order_take(&order);
-    return (superpipe_protocol_t)p;
+    for (unsigned p = 0; p < SUPERPIPE_ROWS; p++)
+        if (can(c, p) && (cost = cost_of(c, p)) < least) {
+            least = cost;
+            best = p;
+        }
+    return (superpipe_protocol_t)best;
 }
 
 /** True if early bytes gain more than they cost, which is one message more for both processors. On
@@ -100,15 +61,15 @@ static bool early_pays(const superpipe_case_t *c)
     return !superpipe_on_node(c) && 2 * c->link->latency > c->link->message / 2 - c->link->latency;
 }
 
-uint64_t superpipe_early(superpipe_table_t *table, const superpipe_case_t *c, uint64_t fragment,
-                         uint64_t most, superpipe_protocol_t forced)
+uint64_t superpipe_early(const superpipe_case_t *c, uint64_t fragment, uint64_t most,
+                         superpipe_protocol_t forced)
 {
     const double first = 2 * c->link->latency * c->link->bcopy;
     const uint64_t bytes = first < (double)most ? (uint64_t)first : most;
 
     if (c->self || fragment == 0 || forced > SUPERPIPE_STREAM)
         return 0;
-    const superpipe_protocol_t p = superpipe_choose(table, c, SUPERPIPE_AUTO);
+    const superpipe_protocol_t p = superpipe_choose(c, SUPERPIPE_AUTO);
     if (p == SUPERPIPE_STREAM && c->length <= most)
         return c->length;
     /* A receiver that fetches the data itself does so at once. */
@@ -125,8 +86,8 @@ typedef struct group {
     bool many;
 } group_t;
 
-void superpipe_plan_table(superpipe_table_t *table, superpipe_protocol_t forced, uint64_t eager,
-                          char *text, size_t cap)
+void superpipe_plan_table(const superpipe_table_t *table, superpipe_protocol_t forced,
+                          uint64_t eager, char *text, size_t cap)
 {
     static const uint64_t sizes[] = {1024, 16384, 65536, 262144, 1048576, 16777216};
     static const uint64_t blocks[] = {0, 1024, 64, 8};
@@ -164,7 +125,7 @@ void superpipe_plan_table(superpipe_table_t *table, superpipe_protocol_t forced,
                 c.length = sizes[s];
                 c.send_block = c.receive_block = b == 0 ? sizes[s] : blocks[b];
                 const superpipe_protocol_t p =
-                    sizes[s] <= eager ? SUPERPIPE_EAGER : superpipe_choose(table, &c, forced);
+                    sizes[s] <= eager ? SUPERPIPE_EAGER : superpipe_choose(&c, forced);
 
                 at += (size_t)snprintf(text + at, cap - at, " %llu %s%s",
                                        (unsigned long long)sizes[s], superpipe_rows[p]->name,

@@ -17,8 +17,7 @@ superpipe_case_t superpipe_case(const superpipe_table_t *table, onic_kind_t kind
 
 /** The protocol for a message: the cheapest that can move it, or `forced` if that can, unless it is
  *  SUPERPIPE_AUTO. Any thread. */
-superpipe_protocol_t superpipe_choose(superpipe_table_t *table, const superpipe_case_t *c,
-                                      superpipe_protocol_t forced);
+superpipe_protocol_t superpipe_choose(const superpipe_case_t *c, superpipe_protocol_t forced);
 
 /** Bytes of a long message that are sent without a CTS: all of it if it would go in fragments and
  * is no longer than `most`; else, if its sender has to answer from another host, and that hides
@@ -26,8 +25,8 @@ superpipe_protocol_t superpipe_choose(superpipe_table_t *table, const superpipe_
  * C0 of the superpipeline (A. Denis 2011, section 4), exact to the byte, at most `most`. The last
  * fragment need not be full. 0 if another protocol is forced, or if `fragment`, the bytes that one
  * holds, is 0. */
-uint64_t superpipe_early(superpipe_table_t *table, const superpipe_case_t *c, uint64_t fragment,
-                         uint64_t most, superpipe_protocol_t forced);
+uint64_t superpipe_early(const superpipe_case_t *c, uint64_t fragment, uint64_t most,
+                         superpipe_protocol_t forced);
 
 /** Most bytes of superpipe_plan_table with the closing 0. */
 #define SUPERPIPE_PLAN_MAX 8192
@@ -35,5 +34,5 @@ uint64_t superpipe_early(superpipe_table_t *table, const superpipe_case_t *c, ui
 /** Writes the choices by size and block for each kind of peer as a table with a line for each kind
  * of data; on a node also for fresh buffers and for many messages. `eager`: most bytes of a short
  * message. */
-void superpipe_plan_table(superpipe_table_t *table, superpipe_protocol_t forced, uint64_t eager,
-                          char *text, size_t cap);
+void superpipe_plan_table(const superpipe_table_t *table, superpipe_protocol_t forced,
+                          uint64_t eager, char *text, size_t cap);

@@ -53,7 +53,7 @@ uint64_t superpipe_early_locked(const superpipe_request_t *r)
     const uint64_t fragments = (uint64_t)fragment * EARLY_FRAGMENTS;
     const superpipe_case_t c = case_locked(r);
 
-    return superpipe_early(&superpipe.table, &c, fragment,
+    return superpipe_early(&c, fragment,
                            superpipe.params.early < fragments ? superpipe.params.early : fragments,
                            superpipe.params.protocol);
 }
@@ -98,5 +98,5 @@ superpipe_protocol_t superpipe_pick_locked(superpipe_request_t *r, const superpi
         c.pins = (double)a->pins / UINT8_MAX + here;
     r->peer->under_way += !r->counted;
     r->counted = true;
-    return superpipe_choose(&superpipe.table, &c, superpipe.params.protocol);
+    return superpipe_choose(&c, superpipe.params.protocol);
 }

@@ -11,7 +11,6 @@
 #include <stdint.h>
 
 #include "common/model/link.h"
-#include "common/model/table.h"
 #include "common/pipeline/core/schedules.h"
 #include "pml_superpipe/matching/header.h"
 
@@ -109,12 +108,9 @@ static inline uint64_t superpipe_short_most(uint64_t eager, uint64_t fragment,
     return forced == SUPERPIPE_EAGER || fragment < eager ? fragment : eager;
 }
 
-/** The table of choices of a process. */
+/** What the choices of a process are made from. */
 typedef struct superpipe_table {
     onic_links_t links;            /**< the numbers that choices are made from */
     uint32_t slot;                 /**< bytes of a receive buffer */
     onic_schedule_kind_t schedule; /**< how the pipeline divides data into chunks */
-    /** By kind of peer, registrations (0, 1, 2), one or many, shape and size. 0: not made yet. Any
-     *  thread may make an entry, with the same result. */
-    onic_order_t order[ONIC_KINDS][3][2][ONIC_SHAPES][ONIC_SIZES];
 } superpipe_table_t;

@@ -41,8 +41,8 @@ static onic_kind_t kind_of(int i)
     return networks[i].reach == REACH_MESSAGE ? ONIC_NET : ONIC_ADAPTER;
 }
 
-/** A table with the numbers of a file, or with those that hold without one. */
-static void load(int i, nicstride_table_t *table)
+/** The numbers of a file, or with those that hold without one. */
+static void load(int i, nicstride_path_t table[ONIC_KINDS])
 {
     static onic_links_t links;
     char path[512];
@@ -52,7 +52,7 @@ static void load(int i, nicstride_table_t *table)
         snprintf(path, sizeof(path), SHARE "/links/%s.txt", networks[i].file);
         ck_assert_msg(onic_links_load(&links, path) == 0, "%s", path);
     }
-    table_init(table, &links);
+    nicstride_paths_set(table, &links);
 }
 
 /** What equation (1) says of transfers one by one on the paper's machine: nanoseconds for the first
@@ -116,10 +116,10 @@ static double simulate(const sim_case_t *c, unsigned method)
 
 /** Is the chosen method never more than 25 % dearer than the best? By the simulation, and by the
  *  model. */
-static void compare(const transfer_t *t, nicstride_table_t *table, int i, unsigned used[])
+static void compare(const transfer_t *t, int i, unsigned used[])
 {
     const char *network = networks[i].file != NULL ? networks[i].file : "default";
-    const nicstride_method_t chosen = nicstride_plan(table, kind_of(i), &t->plan);
+    const nicstride_method_t chosen = nicstride_plan(&t->plan);
     const double takes = simulate(&t->sim, chosen), costs = rows[chosen]->cost(&t->plan);
 
     used[chosen]++;
@@ -140,10 +140,10 @@ static void compare(const transfer_t *t, nicstride_table_t *table, int i, unsign
 /** All shapes of one direction over one network; which sides are strided, and how far. */
 START_TEST(sweep)
 {
-    static nicstride_table_t table;
+    static nicstride_path_t table[ONIC_KINDS];
     unsigned used[NICSTRIDE_METHODS_MAX] = {0};
 
-    load(_i, &table);
+    load(_i, table);
     for (uint64_t size = 64; size <= 16384 * KIB; size *= 4)
         for (uint64_t block = 8; block <= 1024 * KIB && block <= size; block *= 2)
             for (int k = 0; k < 3 * 3 * 2; k++) {
@@ -151,9 +151,9 @@ START_TEST(sweep)
                 transfer_t t = {.origin = shape(size, block, k / 3 % 3 == 0 ? 0 : apart),
                                 .target = shape(size, block, k / 3 % 3 == 1 ? 0 : apart)};
 
-                describe(&t, &table.path[kind_of(_i)], networks[_i].reach,
+                describe(&t, &table[kind_of(_i)], networks[_i].reach,
                          (nicstride_direction_t)(k % 3));
-                compare(&t, &table, _i, used);
+                compare(&t, _i, used);
             }
     /* All that there is has its place. */
     ck_assert_uint_gt(used[NICSTRIDE_METHOD_PACK], 200);
@@ -180,11 +180,11 @@ typedef struct paper {
 /** Of the paper's machine. */
 static const nicstride_path_t *quadrics(void)
 {
-    static nicstride_table_t table;
+    static nicstride_path_t table[ONIC_KINDS];
 
-    if (table.rows == NULL)
-        load(0, &table);
-    return &table.path[ONIC_ADAPTER];
+    if (table[ONIC_ADAPTER].link.bnet == 0)
+        load(0, table);
+    return &table[ONIC_ADAPTER];
 }
 
 /** A put of a section of a matrix of doubles, 2000 of them in a row, to a process whose server

@@ -74,20 +74,20 @@ static onic_layout_t layout(uint64_t size, uint64_t block)
 
 START_TEST(transfer)
 {
-    static nicstride_table_t table;
+    static nicstride_path_t table[ONIC_KINDS];
     const onic_links_t links = onic_links_default(transfers[_i].processor);
     const onic_layout_t origin = layout(transfers[_i].size, 0),
                         target = layout(transfers[_i].size, transfers[_i].block);
     const uint32_t node = REACH_MESSAGE | REACH_COPY | REACH_SLOTS;
 
-    table_init(&table, &links);
+    nicstride_paths_set(table, &links);
     const nicstride_case_t c = {.rows = rows,
                                 .dir = transfers[_i].dir,
                                 .many = transfers[_i].many,
                                 .reach = node | (transfers[_i].mapped ? REACH_DIRECT : 0),
                                 .origin = &origin,
                                 .target = &target};
-    const nicstride_method_t m = nicstride_plan(&table, ONIC_NEAR, &c);
+    const nicstride_method_t m = plan_for(table, ONIC_NEAR, c);
 
     ck_assert_msg((transfers[_i].by >> m & 1) != 0, "%s: transfer %d goes by %s",
                   transfers[_i].processor, _i, rows[m]->name);
@@ -98,11 +98,11 @@ END_TEST
 static nicstride_method_t plan_get(nicstride_presence_t presence, bool many,
                                    const onic_layout_t *target)
 {
-    static nicstride_table_t table;
+    static nicstride_path_t table[ONIC_KINDS];
     const onic_links_t links = onic_links_default("zen4");
     const onic_layout_t origin = layout(target->size, 0);
 
-    table_init(&table, &links);
+    nicstride_paths_set(table, &links);
     const nicstride_case_t c = {.rows = rows,
                                 .dir = NICSTRIDE_GET,
                                 .presence = presence,
@@ -110,7 +110,7 @@ static nicstride_method_t plan_get(nicstride_presence_t presence, bool many,
                                 .reach = REACH_MESSAGE | REACH_COPY | REACH_SLOTS,
                                 .origin = &origin,
                                 .target = target};
-    return nicstride_plan(&table, ONIC_NEAR, &c);
+    return plan_for(table, ONIC_NEAR, c);
 }
 
 /* 64 KiB in rows of 4 KiB with 512 bytes between them, from a target that computes: 8.2 us by the
@@ -191,7 +191,7 @@ START_TEST(message)
     c.one_piece = messages[_i].block == 0;
     c.send_block = c.receive_block = c.one_piece ? c.length : messages[_i].block;
     c.pins = messages[_i].fresh ? 1 : 0;
-    const superpipe_protocol_t p = superpipe_choose(&table, &c, SUPERPIPE_AUTO);
+    const superpipe_protocol_t p = superpipe_choose(&c, SUPERPIPE_AUTO);
 
     ck_assert_msg(p == messages[_i].protocol, "%s: message %d goes by %s", messages[_i].processor,
                   _i, superpipe_rows[p]->name);

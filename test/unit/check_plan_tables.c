@@ -55,15 +55,15 @@ static void print(FILE *to, char *text, bool network)
 /** Of a process whose messages are short up to 8192 bytes. */
 static void write_tables(int i, FILE *to)
 {
-    static nicstride_table_t methods;
+    static nicstride_path_t methods[ONIC_KINDS];
     static superpipe_table_t protocols;
     static char text[65536];
     const onic_links_t links = load(i);
     FILE *all_lines = fmemopen(text, sizeof(text), "w");
 
     ck_assert_ptr_nonnull(all_lines);
-    table_init(&methods, &links);
-    nicstride_plan_table(all_lines, &methods, NICSTRIDE_METHOD_AUTO);
+    nicstride_paths_set(methods, &links);
+    nicstride_plan_table(all_lines, rows, methods, NICSTRIDE_METHOD_AUTO);
     fclose(all_lines);
     fprintf(to, "osc_nicstride\n");
     print(to, text, all[i].network);

@@ -2,8 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file The choice of a protocol: the first of the table's order that can, or the one that is
- *  forced; the order is that of costs. */
+/** @file The choice of a protocol: the cheapest that can, or the one that is forced. */
 #include "pml_superpipe/protocols/choice.h"
 
 #include <math.h>
@@ -76,34 +75,18 @@ static bool can(const superpipe_case_t *c, unsigned p)
 
 /* ---- the choice ------------------------------------------------------------------------------ */
 
-/** What a protocol costs by the example of the case's cell; infinite where that cannot have it. */
-static double example_cost(const superpipe_table_t *table, const superpipe_case_t *c, unsigned p)
-{
-    const uint64_t block = c->send_block < c->receive_block ? c->send_block : c->receive_block;
-    superpipe_case_t example = superpipe_case(table, c->kind);
-    onic_layout_t l;
-
-    onic_example(onic_shape(block, c->length), onic_size(c->length), &l);
-    example.length = l.size;
-    example.send_block = example.receive_block = l.block;
-    example.one_piece = onic_layout_is_contig(&l);
-    example.many = c->many;
-    example.pins = c->pins > 1.5 ? 2 : c->pins > 0.5 ? 1 : 0;
-    return can(&example, p) ? superpipe_rows[p]->cost(&example) : INFINITY;
-}
-
-/** The cheapest by its example of those that can; what a process sends itself is copied. */
-static superpipe_protocol_t naive_choice(const superpipe_table_t *table, const superpipe_case_t *c)
+/** The cheapest of those that can; what a process sends itself is copied. */
+static superpipe_protocol_t naive_choice(const superpipe_case_t *c)
 {
     superpipe_protocol_t best = SUPERPIPE_STREAM;
-    double least = example_cost(table, c, best);
+    double least = superpipe_rows[best]->cost(c);
 
     if (c->self)
         return SUPERPIPE_COPY;
     for (unsigned p = SUPERPIPE_PIPELINE; p < SUPERPIPE_PROTOCOLS; p++) {
-        const double cost = example_cost(table, c, p);
+        const double cost = can(c, p) ? superpipe_rows[p]->cost(c) : INFINITY;
 
-        if (can(c, p) && cost < least) {
+        if (cost < least) {
             least = cost;
             best = (superpipe_protocol_t)p;
         }
@@ -130,11 +113,11 @@ START_TEST(cheapest_or_forced)
             const superpipe_case_t c = any_case(&r, &table);
 
             any_reach(&r);
-            const superpipe_protocol_t p = superpipe_choose(&table, &c, SUPERPIPE_AUTO);
-            UNIT_CHECK(p == naive_choice(&table, &c));
+            const superpipe_protocol_t p = superpipe_choose(&c, SUPERPIPE_AUTO);
+            UNIT_CHECK(p == naive_choice(&c));
             UNIT_CHECK(can(&c, p));
             for (unsigned q = 0; q < SUPERPIPE_PROTOCOLS; q++)
-                UNIT_CHECK(superpipe_choose(&table, &c, (superpipe_protocol_t)q) ==
+                UNIT_CHECK(superpipe_choose(&c, (superpipe_protocol_t)q) ==
                            (can(&c, q) ? (superpipe_protocol_t)q : p));
             chosen[p]++;
             by_force += p != SUPERPIPE_PIPELINE && can(&c, SUPERPIPE_PIPELINE);
@@ -143,36 +126,6 @@ START_TEST(cheapest_or_forced)
     for (int p = SUPERPIPE_STREAM; p < SUPERPIPE_PROTOCOLS; p++)
         ck_assert_msg(chosen[p] > 100, "%s: %u", superpipe_rows[p]->name, chosen[p]);
     ck_assert_uint_gt(by_force, 500);
-}
-END_TEST
-
-/* The same numbers make the same choices, whatever was asked before, how often and in which order,
- * and whoever the peers were. */
-START_TEST(same_again)
-{
-    enum { CASES = 5000 };
-    static superpipe_table_t one, two;
-    static superpipe_case_t c[CASES];
-    static superpipe_protocol_t chosen[CASES];
-    unit_random_t r = {unit_seed()};
-    onic_links_t links;
-
-    any_numbers(&r, &links);
-    table_init(&one, &links);
-    table_init(&two, &links);
-    reach_all();
-    for (int n = 0; n < CASES; n++) {
-        c[n] = any_case(&r, &one);
-        chosen[n] = superpipe_choose(&one, &c[n], SUPERPIPE_AUTO);
-    }
-    for (int n = CASES - 1; n >= 0; n--) {
-        reach.copy = reach.pipeline = false;
-        (void)superpipe_choose(&two, &c[n], SUPERPIPE_AUTO);
-        reach_all();
-        UNIT_CHECK(superpipe_choose(&two, &c[n], SUPERPIPE_AUTO) == chosen[n]);
-        UNIT_CHECK(superpipe_choose(&one, &c[n], SUPERPIPE_AUTO) == chosen[n]);
-    }
-    ck_assert(memcmp(one.order, two.order, sizeof(one.order)) == 0);
 }
 END_TEST
 
@@ -246,11 +199,11 @@ START_TEST(registrations)
     superpipe_table_t *table = defaults();
     superpipe_case_t c = whole(table, ONIC_ADAPTER, 16 << 20);
 
-    ck_assert_int_eq(superpipe_choose(table, &c, SUPERPIPE_AUTO), SUPERPIPE_RENDEZVOUS);
+    ck_assert_int_eq(superpipe_choose(&c, SUPERPIPE_AUTO), SUPERPIPE_RENDEZVOUS);
     c.pins = 2;
-    ck_assert_int_eq(superpipe_choose(table, &c, SUPERPIPE_AUTO), SUPERPIPE_PIPELINE);
-    c.pins = 0.4;
-    ck_assert_int_eq(superpipe_choose(table, &c, SUPERPIPE_AUTO), SUPERPIPE_RENDEZVOUS);
+    ck_assert_int_eq(superpipe_choose(&c, SUPERPIPE_AUTO), SUPERPIPE_PIPELINE);
+    c.pins = 0.1;
+    ck_assert_int_eq(superpipe_choose(&c, SUPERPIPE_AUTO), SUPERPIPE_RENDEZVOUS);
 }
 END_TEST
 
@@ -284,7 +237,7 @@ START_TEST(one_and_many)
                 const bool same = d == (int)distance && (i != 0) == many;
 
                 c.many = i != 0;
-                ck_assert_int_eq(superpipe_choose(&table, &c, SUPERPIPE_AUTO),
+                ck_assert_int_eq(superpipe_choose(&c, SUPERPIPE_AUTO),
                                  ways[same ? w : other].protocol);
             }
     }
@@ -304,12 +257,12 @@ START_TEST(fresh_buffers)
     superpipe_case_t c = whole(&table, ONIC_NEAR, 1 << 20);
 
     c.pins = 0.4;
-    ck_assert_int_eq(superpipe_choose(&table, &c, SUPERPIPE_AUTO), SUPERPIPE_COPY);
+    ck_assert_int_eq(superpipe_choose(&c, SUPERPIPE_AUTO), SUPERPIPE_COPY);
     c.pins = 0.6;
-    ck_assert_int_ne(superpipe_choose(&table, &c, SUPERPIPE_AUTO), SUPERPIPE_COPY);
-    ck_assert_int_eq(superpipe_choose(&table, &c, SUPERPIPE_COPY), SUPERPIPE_COPY);
+    ck_assert_int_ne(superpipe_choose(&c, SUPERPIPE_AUTO), SUPERPIPE_COPY);
+    ck_assert_int_eq(superpipe_choose(&c, SUPERPIPE_COPY), SUPERPIPE_COPY);
     c.wait = 1000;
-    ck_assert_int_eq(superpipe_choose(&table, &c, SUPERPIPE_AUTO), SUPERPIPE_COPY);
+    ck_assert_int_eq(superpipe_choose(&c, SUPERPIPE_AUTO), SUPERPIPE_COPY);
 }
 END_TEST
 
@@ -382,11 +335,11 @@ START_TEST(absent)
             const superpipe_protocol_t best = waits ? SUPERPIPE_STREAM : SUPERPIPE_COPY;
 
             c.wait = wait;
-            UNIT_CHECK(superpipe_choose(&table, &c, SUPERPIPE_AUTO) == best);
+            UNIT_CHECK(superpipe_choose(&c, SUPERPIPE_AUTO) == best);
             same += best == SUPERPIPE_STREAM;
             other += best != SUPERPIPE_STREAM;
             c.refused = 1U << SUPERPIPE_COPY;
-            UNIT_CHECK(superpipe_choose(&table, &c, SUPERPIPE_AUTO) == SUPERPIPE_STREAM);
+            UNIT_CHECK(superpipe_choose(&c, SUPERPIPE_AUTO) == SUPERPIPE_STREAM);
         }
     ck_assert_uint_gt(same, 20);
     ck_assert_uint_gt(other, 20);
@@ -415,7 +368,7 @@ START_TEST(answers_in)
         superpipe_case_t c = whole(&table, ONIC_NEAR, 1 << 20);
 
         c.wait = superpipe_answers_in(link, unseen, false);
-        const bool copies = superpipe_choose(&table, &c, SUPERPIPE_AUTO) == SUPERPIPE_COPY;
+        const bool copies = superpipe_choose(&c, SUPERPIPE_AUTO) == SUPERPIPE_COPY;
         /* The kernel takes some 90 us here, what its sender has to answer half of that. */
         UNIT_CHECK(!copies || unseen > 20000);
         UNIT_CHECK(copies || unseen < 90000);
@@ -440,9 +393,9 @@ START_TEST(refused)
         superpipe_case_t c = whole(&table, ONIC_NEAR, 1 << 20);
 
         c.refused = n % 2 == 0 ? 1U << SUPERPIPE_COPY : 0;
-        const superpipe_protocol_t p = superpipe_choose(&table, &c, SUPERPIPE_AUTO);
+        const superpipe_protocol_t p = superpipe_choose(&c, SUPERPIPE_AUTO);
         ck_assert_int_eq(p == SUPERPIPE_COPY, n % 2 != 0);
-        ck_assert_int_eq(superpipe_choose(&table, &c, SUPERPIPE_COPY), p);
+        ck_assert_int_eq(superpipe_choose(&c, SUPERPIPE_COPY), p);
     }
 }
 END_TEST
@@ -510,18 +463,18 @@ START_TEST(early)
         const uint64_t fragment = unit_below(&r, 10000), most = unit_below(&r, 100000);
 
         any_reach(&r);
-        const uint64_t bytes = superpipe_early(&table, &c, fragment, most, SUPERPIPE_AUTO);
+        const uint64_t bytes = superpipe_early(&c, fragment, most, SUPERPIPE_AUTO);
 
         UNIT_CHECK(bytes <= most && bytes <= c.length);
         UNIT_CHECK(bytes == 0 || (fragment > 0 && !c.self));
         UNIT_CHECK(bytes == 0 ||
-                   superpipe_rows[superpipe_choose(&table, &c, SUPERPIPE_AUTO)]->answer != NULL);
+                   superpipe_rows[superpipe_choose(&c, SUPERPIPE_AUTO)]->answer != NULL);
         if (!c.self && fragment > 0 && c.length <= most &&
-            superpipe_choose(&table, &c, SUPERPIPE_AUTO) == SUPERPIPE_STREAM)
+            superpipe_choose(&c, SUPERPIPE_AUTO) == SUPERPIPE_STREAM)
             UNIT_CHECK(bytes == c.length);
         else
             UNIT_CHECK((double)bytes <= 2 * c.link->latency * c.link->bcopy);
-        UNIT_CHECK(superpipe_early(&table, &c, fragment, most, SUPERPIPE_PIPELINE) == 0);
+        UNIT_CHECK(superpipe_early(&c, fragment, most, SUPERPIPE_PIPELINE) == 0);
         all += bytes == c.length;
         parts += bytes > 0 && bytes < c.length;
     }
@@ -542,28 +495,28 @@ START_TEST(all_early)
     table_init(&table, &links);
     superpipe_case_t c = whole(&table, ONIC_NEAR, 16384);
 
-    ck_assert_uint_eq(superpipe_early(&table, &c, 8192, 65536, SUPERPIPE_AUTO), 16384);
-    ck_assert_uint_eq(superpipe_early(&table, &c, 8192, 65536, SUPERPIPE_STREAM), 16384);
-    ck_assert_uint_eq(superpipe_early(&table, &c, 8192, 16000, SUPERPIPE_AUTO), 0);
+    ck_assert_uint_eq(superpipe_early(&c, 8192, 65536, SUPERPIPE_AUTO), 16384);
+    ck_assert_uint_eq(superpipe_early(&c, 8192, 65536, SUPERPIPE_STREAM), 16384);
+    ck_assert_uint_eq(superpipe_early(&c, 8192, 16000, SUPERPIPE_AUTO), 0);
     /* Single copy needs no CTS, either. */
     links.costs[ONIC_NEAR].of[ONIC_WAY_copy][0].start = 100;
     table_init(&table, &links);
-    ck_assert_uint_eq(superpipe_early(&table, &c, 8192, 65536, SUPERPIPE_AUTO), 0);
+    ck_assert_uint_eq(superpipe_early(&c, 8192, 65536, SUPERPIPE_AUTO), 0);
     c = whole(&table, ONIC_NET, 16 << 20);
-    ck_assert_uint_eq(superpipe_early(&table, &c, 8192, 65536, SUPERPIPE_AUTO), 0);
+    ck_assert_uint_eq(superpipe_early(&c, 8192, 65536, SUPERPIPE_AUTO), 0);
     /* To the byte, whatever a fragment holds, where an answer takes longer than a message costs. */
     links.net.latency = 10000;
     links.net.message = 32000;
     links.net.bcopy = 3.00005;
     table_init(&table, &links);
-    ck_assert_uint_eq(superpipe_early(&table, &c, 8192, 65536, SUPERPIPE_AUTO), 60001);
-    ck_assert_uint_eq(superpipe_early(&table, &c, 262144, 65536, SUPERPIPE_AUTO), 60001);
-    ck_assert_uint_eq(superpipe_early(&table, &c, 262144, 1000, SUPERPIPE_AUTO), 1000);
+    ck_assert_uint_eq(superpipe_early(&c, 8192, 65536, SUPERPIPE_AUTO), 60001);
+    ck_assert_uint_eq(superpipe_early(&c, 262144, 65536, SUPERPIPE_AUTO), 60001);
+    ck_assert_uint_eq(superpipe_early(&c, 262144, 1000, SUPERPIPE_AUTO), 1000);
     links.net.message = 61000;
     table_init(&table, &links);
-    ck_assert_uint_eq(superpipe_early(&table, &c, 262144, 65536, SUPERPIPE_AUTO), 0);
+    ck_assert_uint_eq(superpipe_early(&c, 262144, 65536, SUPERPIPE_AUTO), 0);
     c.self = true;
-    ck_assert_uint_eq(superpipe_early(&table, &c, 8192, 65536, SUPERPIPE_AUTO), 0);
+    ck_assert_uint_eq(superpipe_early(&c, 8192, 65536, SUPERPIPE_AUTO), 0);
 }
 END_TEST
 
@@ -644,10 +597,10 @@ START_TEST(printed)
             ck_assert_int_eq(sscanf(one, "%llu %15s", &length, name), 2);
             c.length = length;
             c.send_block = c.receive_block = block > 0 ? block : length;
-            ck_assert_str_eq(
-                name, superpipe_rows[length <= eager ? SUPERPIPE_EAGER
-                                                     : superpipe_choose(&table, &c, SUPERPIPE_AUTO)]
-                          ->name);
+            ck_assert_str_eq(name,
+                             superpipe_rows[length <= eager ? SUPERPIPE_EAGER
+                                                            : superpipe_choose(&c, SUPERPIPE_AUTO)]
+                                 ->name);
         }
     }
     ck_assert_int_eq(cells, 15 * 4 * 6);
@@ -673,11 +626,10 @@ END_TEST
 
 int main(void)
 {
-    return UNIT_RUN("pml choice", UNIT_LOOP(cheapest_or_forced, 0, 2), UNIT_ONCE(same_again),
-                    UNIT_ONCE(what_can_do_what), UNIT_ONCE(on_a_node), UNIT_ONCE(refused),
-                    UNIT_ONCE(absent), UNIT_ONCE(answers_in), UNIT_ONCE(registrations),
-                    UNIT_ONCE(one_and_many), UNIT_ONCE(fresh_buffers), UNIT_ONCE(ways_of_the_node),
-                    UNIT_ONCE(equations), UNIT_ONCE(short_most), UNIT_LOOP(early, 0, 2),
-                    UNIT_ONCE(all_early), UNIT_ONCE(as_text), UNIT_LOOP(printed, 0, 20),
-                    UNIT_ONCE(room_for_table));
+    return UNIT_RUN("pml choice", UNIT_LOOP(cheapest_or_forced, 0, 2), UNIT_ONCE(what_can_do_what),
+                    UNIT_ONCE(on_a_node), UNIT_ONCE(refused), UNIT_ONCE(absent),
+                    UNIT_ONCE(answers_in), UNIT_ONCE(registrations), UNIT_ONCE(one_and_many),
+                    UNIT_ONCE(fresh_buffers), UNIT_ONCE(ways_of_the_node), UNIT_ONCE(equations),
+                    UNIT_ONCE(short_most), UNIT_LOOP(early, 0, 2), UNIT_ONCE(all_early),
+                    UNIT_ONCE(as_text), UNIT_LOOP(printed, 0, 20), UNIT_ONCE(room_for_table));
 }

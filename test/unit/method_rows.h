@@ -20,14 +20,10 @@ static const nicstride_method_row_t *const *const rows = nicstride_methods;
 #define REACH_ADAPTER                                                                              \
     (NICSTRIDE_REACH(NICSTRIDE_METHOD_RDMA) | NICSTRIDE_REACH(NICSTRIDE_METHOD_NIC))
 
-/** An empty table of these, with such numbers, which must stay. */
-static inline void table_init(nicstride_table_t *table, const onic_links_t *links)
+/** The plan of a transfer to that kind of peer. */
+static inline nicstride_method_t plan_for(const nicstride_path_t path[ONIC_KINDS], onic_kind_t kind,
+                                          nicstride_case_t c)
 {
-    nicstride_path_t *path = table->path;
-
-    *table = (nicstride_table_t){.rows = rows};
-    for (unsigned d = 0; d < ONIC_DISTANCES; d++)
-        path[d] = (nicstride_path_t){.link = links->node, .costs = &links->costs[d]};
-    path[ONIC_NET] = (nicstride_path_t){.link = links->net};
-    path[ONIC_ADAPTER] = (nicstride_path_t){.link = links->adapter};
+    c.path = &path[kind];
+    return nicstride_plan(&c);
 }
