@@ -106,7 +106,6 @@ libompi_nic_common_la_SOURCES = \
 	common/support/series.c \
 	common/transport/account.c \
 	common/transport/addresses.c \
-	common/transport/loop.c \
 	common/transport/open.c \
 	common/transport/peers.c \
 	common/transport/progress.c \

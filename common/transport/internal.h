@@ -48,7 +48,7 @@ typedef struct onic_server {
 } onic_server_t;
 
 /** The rows that there are. */
-#define ONIC_ROWS 3
+#define ONIC_ROWS 2
 
 typedef struct onic_transport {
     int refs;

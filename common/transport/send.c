@@ -151,9 +151,7 @@ int onic_peer_send(onic_peer_t *peer, unsigned am_id, const void *header, size_t
     }
     if (!is_sound(am_id, header, header_len, payload, flags))
         return OMPI_ERR_BAD_PARAM;
-    const onic_row_t *row = row_of(peer);
-    if ((flags & ONIC_SEND_RNDV) != 0 && !row->rendezvous)
-        row = onic_data_row();
+    const onic_row_t *row = (flags & ONIC_SEND_RNDV) != 0 ? onic_data_row() : row_of(peer);
     int rc = onic_peer_reach(peer, row);
     if (rc == OMPI_SUCCESS && must_introduce(peer, am_id))
         rc = introduce(peer, row);

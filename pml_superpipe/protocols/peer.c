@@ -72,14 +72,10 @@ superpipe_peer_t *superpipe_peer_find(ompi_communicator_t *comm, int rank, int *
     return p;
 }
 
-/** The fragment size of messages to oneself, which no transport limits. */
-#define LOOP_FRAGMENT 8192
-
 size_t superpipe_fragment_locked(superpipe_peer_t *p, uint64_t wanted)
 {
     if (p->fragment == 0 || p->fragment < wanted) {
-        const size_t most =
-            p->self ? LOOP_FRAGMENT : onic_peer_message_max(p->peer, wanted + SUPERPIPE_HEADER_MAX);
+        const size_t most = onic_peer_message_max(p->peer, wanted + SUPERPIPE_HEADER_MAX);
         p->fragment = most > 2 * SUPERPIPE_HEADER_MAX ? most - SUPERPIPE_HEADER_MAX : 0;
         p->short_most =
             superpipe_short_most(superpipe.params.eager, p->fragment, superpipe.params.protocol);

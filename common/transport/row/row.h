@@ -81,8 +81,7 @@ typedef struct onic_remote {
 
 struct onic_row {
     const char *name;
-    bool rendezvous; /**< it sends messages with ONIC_SEND_RNDV */
-    bool joins;      /**< what send_now has sent arrives as a header alone */
+    bool joins; /**< what send_now has sent arrives as a header alone */
 
     /* ---- life ---- */
 

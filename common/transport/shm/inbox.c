@@ -36,11 +36,11 @@ static uint32_t processes_here(void)
     return (uint32_t)opal_process_info.num_local_peers + 1;
 }
 
-/** A ring of those of `n` - 1 senders, who share so many bytes: no less where there are more than
+/** A ring of those of so many senders, who share so many bytes: no less where there are more than
  *  some, for they hardly all need it. */
-static uint32_t ring_for(size_t bytes, uint32_t n)
+static uint32_t ring_for(size_t bytes, uint32_t senders)
 {
-    const size_t share = bytes / (n - 1 < SHARES ? n - 1 : SHARES);
+    const size_t share = bytes / (senders < SHARES ? senders : SHARES);
     /* A ring is a power of two, and what stands before it is not to halve it. */
     const size_t least = onic_queue_bytes(ONIC_QUEUE_RING_MIN), each = share + onic_queue_bytes(0);
 
@@ -50,9 +50,10 @@ static uint32_t ring_for(size_t bytes, uint32_t n)
 void onic_inbox_open(size_t bytes)
 {
     onic_inbox_t *in = &onic_inbox;
-    const uint32_t n = processes_here();
-    const size_t part = onic_segment_part(bytes, n), all_begin = (n - 1) * ONIC_QUEUE_ROUND;
-    const uint32_t ring_bytes = n > 1 && bytes > 0 ? ring_for(part, n) : 0;
+    /* This process hardly sends to itself, if there are others. */
+    const uint32_t n = processes_here(), senders = n > 1 ? n - 1 : 1;
+    const size_t part = onic_segment_part(bytes, n), all_begin = senders * ONIC_QUEUE_ROUND;
+    const uint32_t ring_bytes = bytes > 0 ? ring_for(part, senders) : 0;
 
     /* With its head alone in memory. */
     if (!onic_segment_make(ring_bytes > 0 ? queue_at(n, ring_bytes, n) : head_bytes(n),

@@ -34,18 +34,20 @@ static unsigned waiting;
 
 static bool can_open(const onic_peer_t *to)
 {
-    return !to->self && !to->foreign && onic_outbox_can_open(&to->queues) &&
+    return !to->foreign && onic_outbox_can_open(&to->queues) &&
            onic_same_place(&to->cma_id, &onic_here.id);
 }
 
-/** Opens the ring: some system calls. */
+/** Opens the ring: some system calls. This process has one in its own inbox, too. */
 static bool reaches(onic_peer_t *to)
 {
     onic_ring_out_t *out;
 
-    if (!can_open(to) || !onic_peer_has_pipe(to) || (out = calloc(1, sizeof(*out))) == NULL)
+    if (!can_open(to) || !(to->self || onic_peer_has_pipe(to)) ||
+        (out = calloc(1, sizeof(*out))) == NULL)
         return false;
-    if (!onic_outbox_open(&out->box, &to->queues, onic_here.name, to->presence, &to->cma_id.wake)) {
+    if (!onic_outbox_open(&out->box, &to->queues, onic_here.name,
+                          to->self ? onic_presence_mine() : to->presence, &to->cma_id.wake)) {
         free(out);
         return false;
     }

@@ -236,7 +236,6 @@ static int event_fd(void)
 
 const onic_row_t onic_row_ucx = {
     .name = "ucx",
-    .rendezvous = true,
     .joins = true,
     .start = start,
     .stop = stop,
