@@ -24,8 +24,8 @@
 /* ---- parameters and counters ---------------------------------------------------------------- */
 
 /** What users set: the rest is for those who look further. */
-static const char *const basic[] = {"cost",    "engine", "method",    "priority", "protocol",
-                                    "stepper", "tls",    "show_plan", "verbose",  NULL};
+static const char *const basic[] = {"cost",    "engine",    "method",  "priority", "protocol",
+                                    "stepper", "show_plan", "verbose", NULL};
 
 static mca_base_var_info_lvl_t level_of(const char *name)
 {

@@ -11,7 +11,6 @@
 #include "common/support/help.h"
 #include "common/transport/row/requirements.h"
 #include "common/transport/ucx/adapters.h"
-#include "common/transport/ucx/row_ucx.h"
 #include "common/transport/internal.h"
 #include "common/transport/shm/neighbour.h"
 
@@ -32,7 +31,7 @@
 
 /** Guards the reference count and what was asked for; opening and closing happen under it. */
 static pthread_mutex_t open_mutex = PTHREAD_MUTEX_INITIALIZER;
-static onic_requirements_t required;
+static onic_transport_config_t required;
 
 size_t onic_transport_header_max(void)
 {
@@ -164,7 +163,7 @@ static int start_transport(const onic_transport_config_t *asked)
     onic_transport_config_t config = *asked;
     onic_here.name = onic_name(OPAL_PROC_MY_NAME.jobid, OPAL_PROC_MY_NAME.vpid);
     onic_transport.job = OPAL_PROC_MY_NAME.jobid;
-    onic_transport.shares_memory = onic_tls_have(ONIC_TLS_MEMORY, onic_ucx_tls(asked));
+    onic_transport.shares_memory = onic_tls_have(ONIC_TLS_MEMORY, getenv("UCX_TLS"));
     config.queues = onic_transport.shares_memory ? asked->queues : 0;
     onic_ticks_start();
     onic_here_start();
@@ -206,12 +205,12 @@ static void stop_transport(void)
  *  text tells, the program is right, only slower to answer. The lock is held. */
 static void meet_requirements(void)
 {
-    if (required.all.single_copy)
+    if (required.single_copy)
         onic_cma_allow();
-    if (required.all.publish)
+    if (required.publish)
         onic_address_publish();
-    if (required.all.server_thread)
-        onic_server_start(required.all.server_idle_usec);
+    if (required.server_thread)
+        onic_server_start(required.server_idle_usec);
 }
 
 /** Starts the transport, or what is missing of it. UCX's own threads inherit the signal mask. */
@@ -223,7 +222,7 @@ static int start(bool first)
     pthread_sigmask(SIG_SETMASK, &all, &old);
     onic_transport_lock();
     if (first)
-        rc = start_transport(&required.all);
+        rc = start_transport(&required);
     if (rc == OMPI_SUCCESS)
         meet_requirements();
     onic_transport_unlock();
@@ -247,20 +246,10 @@ static int open_first(void)
     return rc;
 }
 
-/** UCX takes one set of transports for the process. */
-static void require(const onic_transport_config_t *config)
-{
-    if (!onic_requirements_add(&required, config)) {
-        onic_say_once("ompi-nic: the components of this process share one UCX, which is to use the "
-                      "transports \"%s\"; \"%s\" has no effect",
-                      required.tls, config->tls);
-    }
-}
-
 void onic_transport_require(const onic_transport_config_t *config)
 {
     pthread_mutex_lock(&open_mutex);
-    require(config);
+    onic_requirements_add(&required, config);
     pthread_mutex_unlock(&open_mutex);
 }
 
@@ -268,7 +257,7 @@ int onic_transport_open(const onic_transport_config_t *config)
 {
     int rc;
     pthread_mutex_lock(&open_mutex);
-    require(config);
+    onic_requirements_add(&required, config);
     rc = onic_transport.refs == 0 ? open_first() : start(false);
     if (rc == OMPI_SUCCESS)
         onic_transport.refs++;
@@ -288,7 +277,7 @@ bool onic_transport_close(void)
     if (last) {
         (void)opal_progress_unregister(onic_transport_progress);
         stop_transport();
-        required = (onic_requirements_t){.all = {.puts = required.all.puts}};
+        required = (onic_transport_config_t){.puts = required.puts};
     }
     pthread_mutex_unlock(&open_mutex);
     return last;

@@ -198,10 +198,8 @@ static int open_wire_once(void)
         .server_thread = c->params.server,
         .server_idle_usec = (unsigned)c->params.server_idle,
         .single_copy = c->params.cma,
-        .tls = c->params.tls,
         .queues = c->params.queues,
         .memory = c->params.memory,
-        .tcp_seg_size = c->params.tcp_segment,
     };
     const onic_pipeline_config_t pipeline = {.rx_pool = c->params.area,
                                              .schedule = (onic_schedule_kind_t)c->params.schedule,

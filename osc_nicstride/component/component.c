@@ -33,14 +33,14 @@ static int component_register(void)
     return OMPI_SUCCESS;
 }
 
-/** Tells the transport what UCX must provide: the transports that were asked for, and an adapter's
- *  operations if there is an adapter or it is to be emulated. */
+/** Tells the transport what UCX must provide: an adapter's operations, if there is an adapter or it
+ *  is to be emulated. */
 static void require_wire(const nicstride_params_t *p)
 {
     const bool here = onic_rdma_here(ONIC_ADAPTERS, getenv("UCX_TLS"), getenv("UCX_NET_DEVICES"));
 
-    onic_transport_require(&(onic_transport_config_t){
-        .tls = p->tls, .puts = here || p->method == NICSTRIDE_METHOD_RDMA});
+    onic_transport_require(
+        &(onic_transport_config_t){.puts = here || p->method == NICSTRIDE_METHOD_RDMA});
 }
 
 static int component_open(void)

@@ -75,9 +75,6 @@ static onic_param_t params[] = {
      .value = 131072,
      .min = 0,
      .max = INT_MAX},
-    NUMBER(tcp_segment, 0, 262144, 0, 1048576,
-           "Bytes of one fragment over TCP; 0 leaves it to UCX. UCX_TCP_TX_SEG_SIZE and "
-           "UCX_TCP_RX_SEG_SIZE in the environment win"),
     NUMBER(nic_connections, 0, 64, 2, ONIC_RC_MOST,
            "Connections that method nic opens at most, each to one process, and as many that it "
            "takes from others. What finds no room goes by message"),
@@ -114,10 +111,6 @@ static onic_param_t params[] = {
      .number = &nicstride_component.params.schedule,
      .words = onic_schedule_words,
      .text = &schedule},
-    {.name = "tls",
-     .help = "UCX transports to use, as in UCX_TLS; empty takes UCX_TLS from the environment, or "
-             "what UCX chooses",
-     .text = &nicstride_component.params.tls},
     {.name = "cost",
      .help =
          "Numbers that the choice of methods is made from: default, those that are built in for "

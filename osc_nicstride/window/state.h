@@ -33,10 +33,8 @@ typedef struct nicstride_params {
     size_t memory;
     size_t area;
     bool network_slots;
-    const char *tls; /**< or NULL */
     size_t queues;
     size_t layouts;
-    size_t tcp_segment;
     size_t nic_connections;
     size_t nic_memory; /**< most bytes of users' memory that are registered */
     const char *nic_device;

@@ -59,9 +59,6 @@ static onic_param_t params[] = {
            "up 8 KiB each in any case, and what is left goes to those that need more, up to an "
            "eighth of all for each, or an equal part where there are fewer. Less where /dev/shm is "
            "small, as with the area. 0: messages go by UCX"),
-    NUMBER(tcp_segment, 0, 262144, 0, 1048576,
-           "Bytes of one fragment over TCP; 0 leaves it to UCX. UCX_TCP_TX_SEG_SIZE and "
-           "UCX_TCP_RX_SEG_SIZE in the environment win"),
     NUMBER(verbose, 0, 0, 0, 2,
            "1 prints a line of the first process of the job that the component is in use, and at "
            "the end what that process has counted; 2 what all processes have counted"),
@@ -90,10 +87,6 @@ static onic_param_t params[] = {
              "prints what is in use",
      .text = &cost,
      .initial = "default"},
-    {.name = "tls",
-     .help = "UCX transports to use, as in UCX_TLS; empty takes UCX_TLS from the environment, or "
-             "what UCX chooses",
-     .text = &superpipe.params.tls},
     {.name = "cma",
      .help = "Use single copy by the kernel (process_vm_readv) where it works. Where "
              "kernel.yama.ptrace_scope is 1 that needs the processes to let all of the same user "
@@ -215,9 +208,7 @@ static int component_open(void)
 static int open_wire(void)
 {
     const onic_transport_config_t config = {.single_copy = superpipe.params.single_copy,
-                                            .tls = superpipe.params.tls,
                                             .queues = superpipe.params.queues,
-                                            .tcp_seg_size = superpipe.params.tcp_segment,
                                             .memory = superpipe.params.memory,
                                             .publish = true};
     const onic_pipeline_config_t pipeline = {.rx_pool = superpipe.params.area,

@@ -157,12 +157,10 @@ typedef struct superpipe_params {
     size_t area;     /**< bytes of the pipeline's memory */
     size_t slot;     /**< bytes of one receive buffer; 0: derived */
     size_t queues;   /**< bytes of the queues from processes of the node */
-    size_t tcp_segment;
     bool single_copy;
     bool network_slots;
     bool show_plan;
     size_t verbose;
-    const char *tls; /**< a list of UCX transports, or NULL */
 } superpipe_params_t;
 
 typedef struct superpipe_counters {

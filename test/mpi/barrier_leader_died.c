@@ -56,7 +56,7 @@ int main(int argc, char **argv)
 {
     MPI_Comm comm, living;
     meet_begin_as_child();
-    setenv("OMPI_MCA_coll_nicbarrier_tls", "tcp,self", 1);
+    setenv("UCX_TLS", "tcp,self", 1);
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     meet_begin();
     if (meet_engine() == NULL || !tl_one_host())

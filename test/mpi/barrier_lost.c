@@ -43,7 +43,7 @@ static int leaders(void)
 
 int main(int argc, char **argv)
 {
-    setenv("OMPI_MCA_coll_nicbarrier_tls", "tcp,self", 1);
+    setenv("UCX_TLS", "tcp,self", 1);
     setenv("OMPI_MCA_coll_nicbarrier_setup_call", SETUP_CALL, 1);
     shutdown_set_up();
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);

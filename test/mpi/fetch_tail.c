@@ -56,8 +56,9 @@ int main(int argc, char **argv)
     setenv("OMPI_MCA_osc_nicstride_memory", "1", 1);
     setenv("OMPI_MCA_pml_superpipe_memory", "1", 1);
     setenv("OMPI_MCA_osc_nicstride_queues", "0", 1);
-    setenv("OMPI_MCA_osc_nicstride_tls", "tcp", 1);
-    setenv("OMPI_MCA_osc_nicstride_tcp_segment", "1048576", 1);
+    setenv("UCX_TLS", "tcp", 1);
+    setenv("UCX_TCP_TX_SEG_SIZE", "1m", 1);
+    setenv("UCX_TCP_RX_SEG_SIZE", "1m", 1);
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     tl_need_ranks(6, 64);
     w = tl_win_make(TL_CREATE, LONGS * (MPI_Aint)sizeof(int64_t), 1, MPI_COMM_WORLD, MPI_INFO_NULL);

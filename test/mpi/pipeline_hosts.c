@@ -150,8 +150,7 @@ static void test_tickets(void)
 
 static void open_wire(bool server)
 {
-    const onic_transport_config_t config = {
-        .server_thread = server, .server_idle_usec = 1000, .tcp_seg_size = 65536};
+    const onic_transport_config_t config = {.server_thread = server, .server_idle_usec = 1000};
 
     if (onic_transport_open(&config) != OMPI_SUCCESS)
         tl_die("the transport cannot be opened");

@@ -254,10 +254,8 @@ static void free_pairs(void)
 
 int main(int argc, char **argv)
 {
-    const onic_transport_config_t config = {.server_thread = true,
-                                            .server_idle_usec = IDLE_USEC,
-                                            .single_copy = true,
-                                            .tcp_seg_size = 65536};
+    const onic_transport_config_t config = {
+        .server_thread = true, .server_idle_usec = IDLE_USEC, .single_copy = true};
     char memory[1000];
 
     /* By message, which waits for the target. */

@@ -116,7 +116,7 @@ int main(int argc, char **argv)
     setenv("OMPI_MCA_osc_nicstride_node", "0", 1);
     setenv("OMPI_MCA_osc_nicstride_memory", "1", 1);
     setenv("OMPI_MCA_pml_superpipe_memory", "1", 1);
-    setenv("OMPI_MCA_osc_nicstride_tls", "tcp", 1);
+    setenv("UCX_TLS", "tcp", 1);
     setenv("OMPI_MCA_osc_nicstride_cost", "message=2000", 1);
     setenv("OMPI_MCA_osc_nicstride_method", "pack", 1);
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);

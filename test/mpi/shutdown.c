@@ -31,7 +31,7 @@ static bool is_connection(int fd)
 
 void shutdown_set_up(void)
 {
-    setenv("OMPI_MCA_osc_nicstride_tls", "tcp,self", 1);
+    setenv("UCX_TLS", "tcp,self", 1);
     setenv("OMPI_MCA_osc_nicstride_node", "0", 1);
     setenv("OMPI_MCA_osc_nicstride_server", "0", 1);
 }

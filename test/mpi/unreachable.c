@@ -128,7 +128,7 @@ static void try_epoch(tl_kind_t kind, int (*epoch)(const tl_window_t *), const c
 
 int main(int argc, char **argv)
 {
-    setenv("OMPI_MCA_osc_nicstride_tls", "self", 1);
+    setenv("UCX_TLS", "self", 1);
     setenv("OMPI_MCA_osc_nicstride_node", "0", 1);
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     tl_need_ranks(2, 64);

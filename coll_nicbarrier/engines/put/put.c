@@ -24,25 +24,11 @@
 
 /** The server thread takes over when the application has been away for this long. */
 #define IDLE_USEC 1000U
-/** Bytes of one fragment in UCX's TCP transport. */
-#define TCP_SEGMENT 65536U
 
 /** All groups: connected; leaving (disconnected with words still to be put); or gone (UCX may still
  *  report on puts to lost partners). Transport lock. */
 static nicbarrier_net_t *nets;
 static int schedule_kind;
-
-/* ---- parameters ----------------------------------------------------------------------------- */
-
-static const char *tls; /* UCX transports as in UCX_TLS; NULL: as in the environment */
-
-static const nicbarrier_param_t params[] = {
-    {.name = "tls",
-     .help = "Engine put: UCX transports, as in UCX_TLS; empty takes UCX_TLS from the environment, "
-             "or what UCX chooses. Holds if engine put is the first to start UCX",
-     .text = &tls},
-    {.name = NULL},
-};
 
 /* ---- all groups; the transport lock is held
  * ------------------------------------------------------ */
@@ -102,9 +88,7 @@ static int progress_all(void)
 static int put_open(const nicbarrier_engine_settings_t *settings, nicbarrier_reason_t *why)
 {
     onic_transport_config_t config = {.server_thread = settings->thread,
-                                      .server_idle_usec = IDLE_USEC,
-                                      .tls = tls,
-                                      .tcp_seg_size = TCP_SEGMENT};
+                                      .server_idle_usec = IDLE_USEC};
     schedule_kind = settings->schedule;
     if (onic_transport_open(&config) != 0)
         return nicbarrier_reason(why, "UCX could not be started");
@@ -278,8 +262,8 @@ static int put_score(void)
     int score = atomic_load(&known);
 
     if (score == 0) {
-        const char *wanted = tls != NULL ? tls : getenv("UCX_TLS");
-        const bool rdma = onic_rdma_here(ONIC_ADAPTERS, wanted, getenv("UCX_NET_DEVICES"));
+        const bool rdma =
+            onic_rdma_here(ONIC_ADAPTERS, getenv("UCX_TLS"), getenv("UCX_NET_DEVICES"));
         score = rdma ? 80 : 20;
         atomic_store(&known, score);
     }
@@ -289,16 +273,14 @@ static int put_score(void)
 /** Called before any other component opens the transport. */
 static void put_announce(bool by_name)
 {
-    const onic_transport_config_t config = {.tls = tls, .tcp_seg_size = TCP_SEGMENT, .puts = true};
     if (by_name || put_score() > 50)
-        onic_transport_require(&config);
+        onic_transport_require(&(onic_transport_config_t){.puts = true});
 }
 
 const nicbarrier_engine_t nicbarrier_engine_put = {
     .name = "put",
     .what = "UCX puts into flags; over TCP and the like UCX emulates them by messages, which takes "
             "longer than datagrams",
-    .params = params,
     .score = put_score,
     .open = put_open,
     .close = put_close,

@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 /** What a component asks of the transport. Values come from the component's own MCA parameters. */
 typedef struct onic_transport_config {
@@ -16,14 +15,12 @@ typedef struct onic_transport_config {
     unsigned server_idle_usec; /**< microseconds for which MPI threads must be away before it takes
                                   over; 1..1e6 */
     bool single_copy;          /**< peers shall be able to copy from and to this process */
-    const char *tls;           /**< UCX transports as in UCX_TLS; NULL or "" for the environment */
-    size_t tcp_seg_size; /**< bytes of one TCP fragment, 4 KiB .. 1 MiB; 0 for UCX's default */
-    size_t queues;       /**< bytes of memory through which processes of the node send messages to
-                              this one, of all together; 0: by UCX. The first component that
-                              opens the transport decides, for all */
-    size_t memory;       /**< bytes of this process for what others send by credit (credit.h), which
-                              those of the job share. The first component that opens the transport
-                              decides, for all */
+    size_t queues; /**< bytes of memory through which processes of the node send messages to
+                  this one, of all together; 0: by UCX. The first component that
+                  opens the transport decides, for all */
+    size_t memory; /**< bytes of this process for what others send by credit (credit.h), which
+                        those of the job share. The first component that opens the transport
+                        decides, for all */
     bool puts; /**< puts and gets (put.h) are to be had: whoever opens the transport first decides.
                     Once asked for it is so whenever the transport is opened */
     bool publish; /**< for onic_transport_get_peer: this process's address is published when the
@@ -31,28 +28,17 @@ typedef struct onic_transport_config {
                        component keeps the transport open to the end */
 } onic_transport_config_t;
 
-/** Longest list of transports that is kept. */
-#define ONIC_TLS_MAX 1024
-
-/** All zero: nothing has been asked for. */
-typedef struct onic_requirements {
-    onic_transport_config_t all; /**< its `tls` is NULL or points to the next */
-    char tls[ONIC_TLS_MAX];
-} onic_requirements_t;
-
 static inline size_t onic_larger(size_t a, size_t b)
 {
     return a > b ? a : b;
 }
 
-/** Adds what one component asks for: there is as much of everything as the most that was asked for,
- *  and the server thread takes over as soon as the most impatient wants it to. Transports are those
- *  given first. False where others are given now, or the list is too long; all else is added. */
-static inline bool onic_requirements_add(onic_requirements_t *r,
+/** Adds what one component asks for to what all have: there is as much of everything as the most
+ *  that was asked for, and the server thread takes over as soon as the most impatient wants it to.
+ */
+static inline void onic_requirements_add(onic_transport_config_t *all,
                                          const onic_transport_config_t *config)
 {
-    onic_transport_config_t *all = &r->all;
-
     if (config->server_thread &&
         (!all->server_thread || config->server_idle_usec < all->server_idle_usec))
         all->server_idle_usec = config->server_idle_usec;
@@ -62,15 +48,4 @@ static inline bool onic_requirements_add(onic_requirements_t *r,
     all->puts = all->puts || config->puts;
     all->queues = onic_larger(all->queues, config->queues);
     all->memory = onic_larger(all->memory, config->memory);
-    all->tcp_seg_size = onic_larger(all->tcp_seg_size, config->tcp_seg_size);
-    if (config->tls == NULL || *config->tls == '\0')
-        return true;
-    if (all->tls != NULL)
-        return strcmp(r->tls, config->tls) == 0;
-    const size_t len = strlen(config->tls);
-    if (len >= sizeof(r->tls))
-        return false;
-    memcpy(r->tls, config->tls, len + 1);
-    all->tls = r->tls;
-    return true;
 }

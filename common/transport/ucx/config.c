@@ -4,42 +4,29 @@
  */
 /** @file UCX's configuration: the user's environment first, then our values where it says nothing.
  *  Keys are set only where their transport is to be had: UCX warns aloud of others. */
-#define _GNU_SOURCE
 #include "common/transport/ucx/adapters.h"
 #include "common/transport/ucx/internal.h"
 
-#include <fnmatch.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <ucs/sys/string.h>
-#include <unistd.h>
 
-/** UCX's own sizes of a fragment, in the versions that we know. */
-#define UCX_TCP_SEG_SIZE   8192
-#define UCX_TCP_RX_SIZE    65536
-#define UCX_OTHER_SEG_SIZE 8192
+/** UCX's own size of a fragment, in the versions that we know. */
+#define UCX_SEG_SIZE 8192
 /** A fragment is shorter. */
 #define SIZE_MAX_SENSIBLE ((size_t)1 << 31)
 /** Room for the headers that UCX puts before a fragment; more than any transport needs. */
 #define UCX_OVERHEAD 64
 
-/** A fragment of 32 KiB in shared memory: with UCX's 8 KiB all moves a third slower and more. */
-#define SHM_SEG_SIZE 32832
-/** Fragments that UCX allocates at once: UCX's default of 512 would cost 16 MB for each process. */
-#define SHM_BUFS_GROW 72
+/** A fragment of TCP: with UCX's 8 KiB long transfers take twice as long. */
+#define TCP_SEG_SIZE "262144"
+/** Fragments that UCX allocates at once in shared memory: of its own 512 each process would have
+ *  some MB, and on a node nearly nothing goes by UCX. */
+#define SHM_BUFS_GROW "72"
 
 /* ---- what the user says --------------------------------------------------------------------- */
-
-bool onic_user_says(const char *form)
-{
-    char **e = environ;
-
-    while (*e != NULL && fnmatch(form, *e, FNM_EXTMATCH) != 0)
-        e++;
-    return *e != NULL;
-}
 
 /** A size as UCX writes them, or `fallback` where it is anything else. */
 static size_t env_size(const char *name, size_t fallback)
@@ -67,6 +54,12 @@ static bool devices_have_tcp(const char *devices)
 
 /* ---- what we say ---------------------------------------------------------------------------- */
 
+/** Sets a key of UCX's. */
+static bool set(ucp_config_t *config, const char *key, const char *value)
+{
+    return ucp_config_modify(config, key, value) == UCS_OK;
+}
+
 /** Keys of a transport carry its prefix from UCX 1.17 on, and go without it before. */
 static const char *prefixed_key(const char *key, const char *prefix)
 {
@@ -75,88 +68,54 @@ static const char *prefixed_key(const char *key, const char *prefix)
     return major > 1 || (major == 1 && minor >= 17) ? key : key + strlen(prefix);
 }
 
-static ucs_status_t set_size(ucp_config_t *ucp_config, const char *key, size_t size)
-{
-    char text[32];
-    snprintf(text, sizeof(text), "%zu", size);
-    return ucp_config_modify(ucp_config, key, text);
-}
-
-static ucs_status_t configure_tcp(const char *tls, size_t seg_size, ucp_config_t *ucp_config)
+/** Both sizes together: a receiver's segment must hold a sender's. */
+static void configure_tcp(const char *tls, ucp_config_t *config)
 {
     const char *tx = getenv("UCX_TCP_TX_SEG_SIZE"), *rx = getenv("UCX_TCP_RX_SEG_SIZE");
-    if (seg_size == 0 || !onic_tls_have(ONIC_TLS_TCP, tls) ||
-        !devices_have_tcp(getenv("UCX_NET_DEVICES"))) {
-        seg_size = UCX_TCP_SEG_SIZE;
-    } else if (tx == NULL) {
-        /* The receiver's segment must hold a sender's: UCX refuses to start otherwise. */
-        size_t room = env_size("UCX_TCP_RX_SEG_SIZE", SIZE_MAX);
-        seg_size = seg_size < room ? seg_size : room;
-        ucs_status_t status =
-            set_size(ucp_config, prefixed_key("TCP_TX_SEG_SIZE", "TCP_"), seg_size);
-        if (status == UCS_OK && rx == NULL && seg_size > UCX_TCP_RX_SIZE)
-            status = set_size(ucp_config, prefixed_key("TCP_RX_SEG_SIZE", "TCP_"), seg_size);
-        if (status != UCS_OK)
-            return status;
-    }
-    onic_ucx_state.tcp_seg_size = env_size("UCX_TCP_TX_SEG_SIZE", seg_size);
-    return UCS_OK;
+    onic_ucx_state.tcp_seg_size = env_size("UCX_TCP_TX_SEG_SIZE", UCX_SEG_SIZE);
+    if (tx == NULL && rx == NULL && onic_tls_have(ONIC_TLS_TCP, tls) &&
+        devices_have_tcp(getenv("UCX_NET_DEVICES")) &&
+        set(config, prefixed_key("TCP_RX_SEG_SIZE", "TCP_"), TCP_SEG_SIZE) &&
+        set(config, prefixed_key("TCP_TX_SEG_SIZE", "TCP_"), TCP_SEG_SIZE))
+        onic_ucx_state.tcp_seg_size = strtoul(TCP_SEG_SIZE, NULL, 10);
 }
 
-static ucs_status_t configure_shm(const char *tls, ucp_config_t *ucp_config)
+/** A transport that is not asked for that is not chosen for endpoints that can be closed. */
+static void configure_shm(const char *tls, ucp_config_t *config)
 {
     const bool shm = onic_tls_have(ONIC_TLS_MEMORY, tls);
-    /* A transport that is not asked for that is not chosen for endpoints that can be closed. */
     onic_ucx_state.closes =
-        !shm || (!onic_user_says("UCX_@(MM|POSIX|SYSV)_ERROR_HANDLING=*") &&
-                 ucp_config_modify(ucp_config, "MM_ERROR_HANDLING", "y") == UCS_OK);
-    if (!shm || onic_user_says("UCX_@(MM|POSIX|SYSV|XPMEM)_SEG_SIZE=*") ||
-        onic_user_says("UCX_@(MM_RX_BUFS_GROW|SHM_DEVICES)=*")) {
-        onic_ucx_state.shm_seg_size =
-            env_size("UCX_MM_SEG_SIZE", UCX_OTHER_SEG_SIZE + UCX_OVERHEAD);
-        return UCS_OK;
-    }
-    onic_ucx_state.shm_seg_size = SHM_SEG_SIZE;
-    ucs_status_t status = set_size(ucp_config, "MM_SEG_SIZE", SHM_SEG_SIZE);
-    return status == UCS_OK ? set_size(ucp_config, "MM_RX_BUFS_GROW", SHM_BUFS_GROW) : status;
+        !shm || (getenv("UCX_MM_ERROR_HANDLING") == NULL && set(config, "MM_ERROR_HANDLING", "y"));
+    if (shm && getenv("UCX_MM_RX_BUFS_GROW") == NULL)
+        (void)set(config, "MM_RX_BUFS_GROW", SHM_BUFS_GROW);
 }
 
-const char *onic_ucx_tls(const onic_transport_config_t *config)
+ucs_status_t onic_ucx_read_config(const char *tls, ucp_config_t **config_p)
 {
-    return config->tls != NULL && *config->tls != '\0' ? config->tls : getenv("UCX_TLS");
-}
-
-ucs_status_t onic_ucx_read_config(const onic_transport_config_t *config,
-                                  ucp_config_t **ucp_config_p)
-{
-    bool given = config->tls != NULL && *config->tls != '\0';
-    const char *tls = onic_ucx_tls(config);
-    ucs_status_t status = ucp_config_read(NULL, NULL, ucp_config_p);
+    ucs_status_t status = ucp_config_read(NULL, NULL, config_p);
     if (status != UCS_OK)
         return status;
-    if (given)
-        status = ucp_config_modify(*ucp_config_p, "TLS", tls);
-    if (status == UCS_OK)
-        status = configure_tcp(tls, config->tcp_seg_size, *ucp_config_p);
-    if (getenv("UCX_FLUSH_WORKER_EPS") == NULL) {
-        /* A flush of the worker waits for no answers of others then. */
-        (void)ucp_config_modify(*ucp_config_p, "FLUSH_WORKER_EPS", "n");
+    status = ucp_config_modify(*config_p, "TLS", tls);
+    if (status != UCS_OK) {
+        ucp_config_release(*config_p);
+        return status;
     }
-    if (status == UCS_OK)
-        status = configure_shm(tls, *ucp_config_p);
-    if (status != UCS_OK)
-        ucp_config_release(*ucp_config_p);
-    return status;
+    configure_tcp(tls, *config_p);
+    configure_shm(tls, *config_p);
+    /* A flush of the worker waits for no answers of others then. */
+    if (getenv("UCX_FLUSH_WORKER_EPS") == NULL)
+        (void)set(*config_p, "FLUSH_WORKER_EPS", "n");
+    return UCS_OK;
 }
 
 size_t onic_ucx_frag_max(const char *transport)
 {
     char env[64];
-    size_t size = UCX_OTHER_SEG_SIZE;
+    size_t size = UCX_SEG_SIZE;
     if (strcmp(transport, "tcp") == 0)
         return onic_ucx_state.tcp_seg_size - UCX_OVERHEAD;
     if (*transport != '\0' && onic_tls_have(ONIC_TLS_MEMORY, transport))
-        size = onic_ucx_state.shm_seg_size;
+        size = env_size("UCX_MM_SEG_SIZE", size + UCX_OVERHEAD);
     snprintf(env, sizeof(env), "UCX_%s_SEG_SIZE", transport);
     for (char *c = env; *c != '\0'; c++)
         *c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);

@@ -33,7 +33,6 @@ typedef struct onic_ucx_state {
     size_t address_len;
     size_t header_max;
     size_t tcp_seg_size;
-    size_t shm_seg_size;
     ucp_datatype_t gather_dt;
     void *flush;      /**< UCX's request of a flush of all interfaces; NULL: none is under way */
     bool closes;      /**< the other side of an endpoint may end at any time, where it is of another
@@ -49,11 +48,9 @@ extern onic_ucx_state_t onic_ucx_state;
 int onic_ucs_error(ucs_status_t status);
 
 /* config.c */
-/** Reads UCX's configuration from the environment and applies ours where the user says nothing. */
-ucs_status_t onic_ucx_read_config(const onic_transport_config_t *config,
-                                  ucp_config_t **ucp_config_p);
-/** True if the user has set a variable of this form, such as "UCX_MEM_*". */
-bool onic_user_says(const char *form);
+/** Reads UCX's configuration from the environment and applies ours where the user says nothing, for
+ *  transports of that list, as in UCX_TLS. */
+ucs_status_t onic_ucx_read_config(const char *tls, ucp_config_t **ucp_config_p);
 /** Most bytes of one fragment over a UCX transport; "" where it is not known. */
 size_t onic_ucx_frag_max(const char *transport);
 

@@ -38,17 +38,17 @@ static void install_hooks(void)
         ucm_set_external_event(UCM_EVENT_VM_UNMAPPED);
 }
 
-static ucs_status_t create_context(const onic_transport_config_t *config)
+static ucs_status_t create_context(bool puts, const char *tls)
 {
     ucp_config_t *ucp_config;
-    ucs_status_t status = onic_ucx_read_config(config, &ucp_config);
+    ucs_status_t status = onic_ucx_read_config(tls, &ucp_config);
     if (status != UCS_OK)
         return status;
     ucp_params_t params = {
         .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS |
                       UCP_PARAM_FIELD_ESTIMATED_NUM_PPN | UCP_PARAM_FIELD_NAME,
         /* Events cost nothing before the transports are armed, which the server thread does. */
-        .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP | (config->puts ? UCP_FEATURE_RMA : 0),
+        .features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP | (puts ? UCP_FEATURE_RMA : 0),
         .estimated_num_eps = (size_t)ompi_proc_world_size(),
         .estimated_num_ppn = (size_t)opal_process_info.num_local_peers + 1,
         .name = "ompi-nic",
@@ -83,9 +83,9 @@ static ucs_status_t create_worker(void)
     return UCS_OK;
 }
 
-static ucs_status_t create_both(const onic_transport_config_t *config)
+static ucs_status_t create_both(bool puts, const char *tls)
 {
-    ucs_status_t status = create_context(config);
+    ucs_status_t status = create_context(puts, tls);
     if (status != UCS_OK)
         return status;
     status = create_worker();
@@ -120,16 +120,13 @@ static bool may_lock(const char *list, bool is_free)
  *  namespace, or fewer rights than the other side's, forbid, if only one way; and where that fails
  *  UCX looks for no other way. It needs room in /dev/shm, too. System V's memory has just an owner
  *  and a group. */
-static ucs_status_t create_ucx(const onic_transport_config_t *config)
+static ucs_status_t create_ucx(bool puts)
 {
-    const char *list = onic_ucx_tls(config);
+    const char *list = getenv("UCX_TLS");
     const bool is_free = onic_tls_are_free(list), verbs = may_lock(list, is_free);
-    onic_transport_config_t fitted = *config;
     if (!verbs && !is_free)
         return UCS_ERR_NO_DEVICE;
-    if (is_free)
-        fitted.tls = verbs ? "^posix" : "^ib,posix";
-    return create_both(&fitted);
+    return create_both(puts, !is_free ? list : verbs ? "^posix" : "^ib,posix");
 }
 
 static void destroy_ucx(void)
@@ -142,26 +139,15 @@ static void destroy_ucx(void)
     ucp_cleanup(onic_ucx_state.context);
 }
 
-static void say_not_started(const onic_transport_config_t *config, ucs_status_t status)
-{
-    const char *given = getenv("UCX_TLS");
-    onic_say_once("ompi-nic: UCX cannot be started with transports %s%s: %s. The component that "
-                  "asks for it is not used.",
-                  config->tls != NULL ? config->tls
-                  : given != NULL     ? given
-                                      : "of its own choice",
-                  config->tls != NULL ? " (parameter tls)"
-                  : given != NULL     ? " (UCX_TLS)"
-                                      : "",
-                  ucs_status_string(status));
-}
-
 static int start(const onic_transport_config_t *config)
 {
     install_hooks();
-    const ucs_status_t status = create_ucx(config);
+    const ucs_status_t status = create_ucx(config->puts);
     if (status != UCS_OK) {
-        say_not_started(config, status);
+        const char *list = getenv("UCX_TLS");
+        onic_say_once("ompi-nic: UCX cannot be started with transports %s (UCX_TLS): %s. The "
+                      "component that asks for it is not used.",
+                      list != NULL ? list : "of its own choice", ucs_status_string(status));
         return onic_ucs_error(status);
     }
     onic_ucx_state.row = &onic_row_ucx;
