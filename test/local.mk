@@ -110,7 +110,7 @@ barrier_ldadd = coll_nicbarrier/libnicbarrier_core.la common/libonic_verbs.la co
 unit_objects = $(unit_programs:=.$(OBJEXT)) test/unit/nicbarrier_conformance.$(OBJEXT) \
 	test/unit/nicbarrier_members.$(OBJEXT) test/unit/nicbarrier_memory_engine.$(OBJEXT) \
 	test/unit/nicbarrier_sim.$(OBJEXT) \
-	test/unit/bpf_group.$(OBJEXT) test/unit/bpf_hosts.$(OBJEXT) test/unit/pipeline_sim.$(OBJEXT) test/unit/pipeline_sim_sides.$(OBJEXT) test/unit/pml_naive.$(OBJEXT) \
+	test/unit/bpf_group.$(OBJEXT) test/unit/bpf_hosts.$(OBJEXT) test/unit/pml_naive.$(OBJEXT) \
 	test/unit/put_transport.$(OBJEXT)
 $(unit_objects): AM_CPPFLAGS += $(CHECK_CPPFLAGS)
 
@@ -150,10 +150,6 @@ test_unit_check_pipeline_rma_SOURCES = \
 	common/pipeline/rma/rma_records.c \
 	common/pipeline/transfers.c
 test_unit_check_pipeline_rma_LDADD = common/libonic_core.la $(check_libs)
-test_unit_check_rma_handshake_SOURCES = \
-	test/unit/check_rma_handshake.c \
-	test/unit/pipeline_sim.c \
-	test/unit/pipeline_sim_sides.c
 test_unit_check_rma_handshake_LDADD = common/libonic_core.la $(check_libs)
 # With a transport lock and a carrier of its own.
 test_unit_check_pipeline_transfers_SOURCES = \
