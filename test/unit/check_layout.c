@@ -15,70 +15,6 @@ static void check_level(const onic_layout_t *l, uint32_t i, uint64_t count, int6
 
 /* ---- normal form ---------------------------------------------------------------------------- */
 
-START_TEST(touching_blocks_merge)
-{
-    onic_layout_t l = contig(16, 8);
-
-    repeat(&l, 1, 999);
-    repeat(&l, 10, 8);
-    ck_assert(onic_layout_is_contig(&l));
-    ck_assert_uint_eq(l.block, 80);
-    repeat(&l, 3, 80);
-    ck_assert(onic_layout_is_contig(&l));
-    ck_assert_uint_eq(l.block, 240);
-    ck_assert_int_eq(l.lb, 16);
-    ck_assert_int_eq(l.ub, 256);
-}
-END_TEST
-
-START_TEST(continuing_levels_merge)
-{
-    onic_layout_t l = contig(0, 8);
-
-    repeat(&l, 4, 16);
-    repeat(&l, 5, 64);
-    ck_assert_uint_eq(l.nlevels, 1);
-    check_level(&l, 0, 20, 16);
-    repeat(&l, 3, 1000);
-    repeat(&l, 2, 3000);
-    ck_assert_uint_eq(l.nlevels, 2);
-    check_level(&l, 1, 6, 1000);
-    ck_assert_uint_eq(onic_layout_blocks(&l), 120);
-}
-END_TEST
-
-START_TEST(order_forbids_merging)
-{
-    onic_layout_t l = contig(0, 8);
-
-    /* Backwards: the blocks touch, but not in this order. */
-    repeat(&l, 4, -8);
-    ck_assert_uint_eq(l.nlevels, 1);
-    check_level(&l, 0, 4, -8);
-    ck_assert_int_eq(l.lb, -24);
-    ck_assert_int_eq(l.ub, 8);
-    repeat(&l, 2, -32);
-    ck_assert_uint_eq(l.nlevels, 1);
-    check_level(&l, 0, 8, -8);
-    repeat(&l, 2, 64);
-    ck_assert_uint_eq(l.nlevels, 2);
-}
-END_TEST
-
-START_TEST(zero_stride_repeats_bytes)
-{
-    onic_layout_t l = contig(8, 4);
-
-    repeat(&l, 5, 0);
-    repeat(&l, 6, 0);
-    ck_assert_uint_eq(l.nlevels, 1);
-    check_level(&l, 0, 30, 0);
-    ck_assert_uint_eq(l.size, 120);
-    ck_assert_int_eq(l.lb, 8);
-    ck_assert_int_eq(l.ub, 12);
-}
-END_TEST
-
 START_TEST(empty_layouts)
 {
     onic_layout_t l = contig(77, 0);
@@ -277,21 +213,6 @@ static void check_whole(const tree_t *t)
     }
 }
 
-START_TEST(elements_stay_whole)
-{
-    onic_layout_t l = contig(4, 4 + 8 + 8);
-
-    /* An int and two longs behind it, each time. */
-    repeat(&l, 10, 24);
-    ck_assert_uint_eq(onic_layout_whole(&l, 0, 0, 64), 64);
-    ck_assert_uint_eq(onic_layout_whole(&l, 0, 0, 63), 60);
-    ck_assert_uint_eq(onic_layout_whole(&l, 0, 0, 50), 44);
-    ck_assert_uint_eq(onic_layout_whole(&l, 4, 0, 50), 48);
-    ck_assert_uint_eq(onic_layout_whole(&l, 0, 44, 7), 7);
-    ck_assert_uint_eq(onic_layout_whole(&l, 0, 190, 64), 10);
-}
-END_TEST
-
 /** The first bytes of a layout are those of its reference. */
 static void check_cut(const tree_t *t)
 {
@@ -373,12 +294,9 @@ END_TEST
 int main(void)
 {
     tree_seed();
-    return UNIT_RUN("layout", UNIT_ONCE(touching_blocks_merge), UNIT_ONCE(continuing_levels_merge),
-                    UNIT_ONCE(order_forbids_merging), UNIT_ONCE(zero_stride_repeats_bytes),
-                    UNIT_ONCE(empty_layouts), UNIT_ONCE(levels_are_limited),
+    return UNIT_RUN("layout", UNIT_ONCE(empty_layouts), UNIT_ONCE(levels_are_limited),
                     UNIT_ONCE(lists_find_regularity), UNIT_ONCE(lists_merge_runs),
                     UNIT_ONCE(overflow_is_refused), UNIT_ONCE(list_overflow_is_refused),
                     UNIT_ONCE(huge_layouts_can_be_walked), UNIT_ONCE(cuts_are_short),
-                    UNIT_ONCE(elements_stay_whole), UNIT_ONCE(random_trees),
-                    UNIT_ONCE(trees_deeper_than_the_levels));
+                    UNIT_ONCE(random_trees), UNIT_ONCE(trees_deeper_than_the_levels));
 }

@@ -241,77 +241,6 @@ START_TEST(random_schedules)
 }
 END_TEST
 
-/* Readers come without end; a writer among them is served as soon as those before it are gone. */
-START_TEST(readers_do_not_starve_a_writer)
-{
-    nicstride_lockq_t *q = new_queue(4);
-    uint32_t origin;
-
-    ck_assert(nicstride_lockq_request(q, 0, NICSTRIDE_LOCK_SHARED, false));
-    ck_assert(nicstride_lockq_request(q, 1, NICSTRIDE_LOCK_SHARED, false));
-    ck_assert(!nicstride_lockq_request(q, 2, NICSTRIDE_LOCK_EXCLUSIVE, false));
-    ck_assert(!nicstride_lockq_request(q, 3, NICSTRIDE_LOCK_SHARED, false));
-    ck_assert(!nicstride_lockq_next_grant(q, &origin));
-    ck_assert(nicstride_lockq_release(q, 0));
-    ck_assert(!nicstride_lockq_next_grant(q, &origin));
-    ck_assert(!nicstride_lockq_request(q, 0, NICSTRIDE_LOCK_SHARED, false));
-    ck_assert(nicstride_lockq_release(q, 1));
-
-    ck_assert(nicstride_lockq_next_grant(q, &origin));
-    ck_assert_uint_eq(origin, 2);
-    ck_assert(!nicstride_lockq_next_grant(q, &origin));
-    ck_assert(nicstride_lockq_release(q, 2));
-
-    /* The readers behind it come in together. */
-    ck_assert(nicstride_lockq_next_grant(q, &origin));
-    ck_assert_uint_eq(origin, 3);
-    ck_assert(nicstride_lockq_next_grant(q, &origin));
-    ck_assert_uint_eq(origin, 0);
-    ck_assert(!nicstride_lockq_next_grant(q, &origin));
-    free(q);
-}
-END_TEST
-
-/* But who holds another lock goes before it. */
-START_TEST(holders_do_not_wait_for_a_writer)
-{
-    nicstride_lockq_t *q = new_queue(4);
-    uint32_t origin;
-
-    nicstride_lockq_request(q, 0, NICSTRIDE_LOCK_SHARED, false);
-    nicstride_lockq_request(q, 1, NICSTRIDE_LOCK_EXCLUSIVE, false);
-    ck_assert(nicstride_lockq_request(q, 2, NICSTRIDE_LOCK_SHARED, true));
-    ck_assert(nicstride_lockq_release(q, 0) && nicstride_lockq_release(q, 2));
-    ck_assert(nicstride_lockq_next_grant(q, &origin));
-    ck_assert_uint_eq(origin, 1);
-    nicstride_lockq_request(q, 0, NICSTRIDE_LOCK_EXCLUSIVE, true);
-    nicstride_lockq_request(q, 2, NICSTRIDE_LOCK_SHARED, true);
-    nicstride_lockq_request(q, 3, NICSTRIDE_LOCK_SHARED, true);
-    ck_assert(nicstride_lockq_release(q, 1));
-    ck_assert(nicstride_lockq_next_grant(q, &origin) && origin == 3);
-    ck_assert(nicstride_lockq_next_grant(q, &origin) && origin == 2);
-    ck_assert(!nicstride_lockq_next_grant(q, &origin));
-    free(q);
-}
-END_TEST
-
-/* Between a release and the grant that follows it a newcomer must not slip in. */
-START_TEST(nobody_overtakes_a_promised_lock)
-{
-    nicstride_lockq_t *q = new_queue(3);
-    uint32_t origin;
-
-    nicstride_lockq_request(q, 0, NICSTRIDE_LOCK_EXCLUSIVE, false);
-    nicstride_lockq_request(q, 1, NICSTRIDE_LOCK_EXCLUSIVE, false);
-    ck_assert(nicstride_lockq_release(q, 0));
-    ck_assert(!nicstride_lockq_request(q, 2, NICSTRIDE_LOCK_EXCLUSIVE, false));
-    ck_assert(!nicstride_lockq_request(q, 0, NICSTRIDE_LOCK_SHARED, false));
-    ck_assert(nicstride_lockq_next_grant(q, &origin));
-    ck_assert_uint_eq(origin, 1);
-    free(q);
-}
-END_TEST
-
 /* ---- locks that are asked for by message -------------------------------------------------------
  */
 
@@ -529,8 +458,6 @@ END_TEST
 
 int main(void)
 {
-    return UNIT_RUN("lockq", UNIT_ONCE(random_schedules), UNIT_ONCE(readers_do_not_starve_a_writer),
-                    UNIT_ONCE(holders_do_not_wait_for_a_writer),
-                    UNIT_ONCE(nobody_overtakes_a_promised_lock), UNIT_ONCE(answers),
+    return UNIT_RUN("lockq", UNIT_ONCE(random_schedules), UNIT_ONCE(answers),
                     UNIT_ONCE(random_requests));
 }

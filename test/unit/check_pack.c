@@ -9,7 +9,7 @@
 #include "common/layout/pack.h"
 #include "test/unit/tree.h"
 
-enum { TREES = 6000, GRIDS = 3000, MOST = 6000, DEPTH = 6 };
+enum { MOST = 6000, DEPTH = 6 };
 
 /** Memory that holds a layout: exactly its bytes, so that a sanitizer sees every step outside. */
 typedef struct memory {
@@ -205,163 +205,134 @@ static tree_t tree_records(void)
     return t;
 }
 
-static tree_t tree_any(void)
-{
-    switch (rnd(0, 3)) {
-    case 0:
-        return tree_grid(grid_block());
-    case 1:
-        return tree_records();
-    default:
-        return tree_random((unsigned)rnd(0, DEPTH), MOST);
-    }
-}
-
-START_TEST(random_trees)
-{
-    for (int i = 0; i < TREES; i++) {
-        tree_t t = tree_random((unsigned)rnd(0, DEPTH), MOST);
-        tree_t other = tree_random((unsigned)rnd(0, DEPTH), MOST);
-
-        check_pack(&t);
-        check_unpack(&t);
-        check_copy(&t, &other);
-        tree_free(&t);
-        tree_free(&other);
-    }
-}
-END_TEST
-
-START_TEST(grids_and_records)
-{
-    for (int i = 0; i < GRIDS; i++) {
-        tree_t t = rnd(0, 2) ? tree_grid(grid_block()) : tree_records();
-
-        check_pack(&t);
-        check_unpack(&t);
-        tree_free(&t);
-    }
-}
-END_TEST
-
-START_TEST(copies_of_any_two_shapes)
-{
-    for (int i = 0; i < GRIDS; i++) {
-        tree_t to = tree_any();
-        tree_t from = tree_any();
-
-        check_copy(&to, &from);
-        tree_free(&to);
-        tree_free(&from);
-    }
-}
-END_TEST
-
-/** Blocks that are equal, or whole multiples of each other, have paths of their own. */
-START_TEST(copies_of_related_blocks)
-{
-    for (int i = 0; i < GRIDS; i++) {
-        uint64_t block = grid_block();
-        tree_t to = tree_grid(rnd(0, 1) ? block : block * (uint64_t)rnd(2, 12));
-        tree_t from = tree_grid(rnd(0, 1) ? block : block * (uint64_t)rnd(2, 12));
-
-        check_copy(&to, &from);
-        tree_free(&to);
-        tree_free(&from);
-    }
-}
-END_TEST
-
 /** One record of some fields in their order, repeated; sometimes the records run into each other.
  */
-static tree_t tree_fields(const uint64_t *block, int n, bool apart)
+static tree_t tree_fields(const uint64_t block[4])
 {
     tree_t t = tree_block(0, block[0]);
 
-    for (int i = 1; i < n; i++) {
+    for (int i = 1; i < 4; i++) {
         tree_t field = tree_block(0, block[i]);
 
         tree_join(&t, &field, t.l.ub + rnd(1, 20));
     }
-    tree_repeat(&t, (uint64_t)rnd(8, 200), apart ? t.l.ub - t.l.lb + rnd(0, 9) : rnd(1, 40));
+    tree_repeat(&t, (uint64_t)rnd(8, 200), rnd(0, 2) ? t.l.ub - t.l.lb + rnd(0, 9) : rnd(1, 40));
     return t;
 }
 
-/** Arrays of the same record on both sides have a path of their own; of fields that only add up
- *  to the same, they must not take it. */
-START_TEST(copies_of_records)
+/* ---- pairs of layouts that have paths of their own ------------------------------------------- */
+
+typedef struct two {
+    tree_t to, from;
+} two_t;
+
+static tree_t random_tree(void)
 {
-    for (int i = 0; i < GRIDS; i++) {
-        uint64_t block[4];
-        tree_t to;
-        tree_t from;
-
-        for (int k = 0; k < 4; k++)
-            block[k] = grid_block();
-        to = tree_fields(block, 4, rnd(0, 2));
-        if (rnd(0, 1)) {
-            uint64_t last = block[3];
-
-            block[3] = block[0];
-            block[0] = last;
-        }
-        from = tree_fields(block, 4, rnd(0, 2));
-        check_copy(&to, &from);
-        tree_free(&to);
-        tree_free(&from);
-    }
+    return tree_random((unsigned)rnd(0, DEPTH), MOST);
 }
-END_TEST
+
+static two_t trees(int n)
+{
+    (void)n;
+    return (two_t){random_tree(), random_tree()};
+}
+
+static tree_t grid_or_record(void)
+{
+    return rnd(0, 2) ? tree_grid(grid_block()) : tree_records();
+}
+
+static two_t grids_and_records(int n)
+{
+    (void)n;
+    return (two_t){grid_or_record(), rnd(0, 1) ? grid_or_record() : random_tree()};
+}
+
+/** Blocks that are equal, or whole multiples of each other. */
+static two_t related_blocks(int n)
+{
+    const uint64_t block = grid_block();
+
+    (void)n;
+    return (two_t){tree_grid(rnd(0, 1) ? block : block * (uint64_t)rnd(2, 12)),
+                   tree_grid(rnd(0, 1) ? block : block * (uint64_t)rnd(2, 12))};
+}
+
+/** Arrays of the same record on both sides; of fields that only add up to the same, they must not
+ *  take that path. */
+static two_t records(int n)
+{
+    uint64_t block[4];
+    two_t t;
+
+    (void)n;
+    for (int k = 0; k < 4; k++)
+        block[k] = grid_block();
+    t.to = tree_fields(block);
+    if (rnd(0, 1)) {
+        const uint64_t last = block[3];
+
+        block[3] = block[0];
+        block[0] = last;
+    }
+    t.from = tree_fields(block);
+    return t;
+}
 
 /** Streaming stores go right out of blocks that are long and aligned as their destination is. */
-START_TEST(long_blocks)
+static two_t long_blocks(int n)
 {
-    for (int i = 0; i < 60; i++) {
-        tree_t t = tree_block(rnd(0, 1) ? 8 * rnd(0, 9) : rnd(0, 70), (uint64_t)rnd(4000, 9000));
+    two_t t = {.to = tree_block(0, 1)};
 
-        tree_repeat(&t, (uint64_t)rnd(1, 4), t.l.size + (rnd(0, 1) ? 64 : (uint64_t)rnd(0, 70)));
-        check_pack(&t);
-        tree_free(&t);
-    }
+    (void)n;
+    t.from = tree_block(rnd(0, 1) ? 8 * rnd(0, 9) : rnd(0, 70), (uint64_t)rnd(4000, 9000));
+    tree_repeat(&t.from, (uint64_t)rnd(1, 4),
+                (int64_t)t.from.l.size + (rnd(0, 1) ? 64 : rnd(0, 70)));
+    return t;
 }
-END_TEST
 
-START_TEST(every_block_length)
+/** Of every length, at every place in a word. */
+static two_t every_block(int n)
 {
-    for (uint64_t block = 1; block <= 300; block++) {
-        for (int skew = 0; skew < 8; skew++) {
-            tree_t to = tree_block(rnd(0, 7), block);
-            tree_t from = tree_block(skew, block);
+    const uint64_t block = 1 + (uint64_t)n / 8;
+    two_t t = {tree_block(rnd(0, 7), block), tree_block(n % 8, block)};
 
-            tree_repeat(&to, 13, (int64_t)block + rnd(1, 16));
-            tree_repeat(&from, 13, (int64_t)(block + 16) & ~7);
-            check_pack(&from);
-            check_unpack(&from);
-            check_copy(&to, &from);
-            tree_free(&to);
-            tree_free(&from);
-        }
-    }
+    tree_repeat(&t.to, 13, (int64_t)block + rnd(1, 16));
+    tree_repeat(&t.from, 13, (int64_t)(block + 16) & ~7);
+    return t;
 }
-END_TEST
 
-/** Columns of grids whose rows are a power of two long, or some times that, have a path of their
- *  own. */
-START_TEST(columns_whose_places_collide)
+/** Columns of grids whose rows are a power of two long, or some times that. */
+static two_t colliding_columns(int n)
 {
-    for (int i = 0; i < 200; i++) {
-        const uint64_t block = (uint64_t)(rnd(0, 3) ? rnd(1, 4) * 8 : rnd(1, 40));
-        const int64_t stride = (rnd(0, 3) ? 1 : rnd(1, 5)) * (INT64_C(512) << rnd(0, 4));
-        tree_t to = tree_block(rnd(0, 1) ? 0 : rnd(0, 15), block);
-        tree_t from = tree_block(rnd(0, 1) ? 0 : rnd(0, 15), block);
+    const uint64_t block = (uint64_t)(rnd(0, 3) ? rnd(1, 4) * 8 : rnd(1, 40));
+    const int64_t stride = (rnd(0, 3) ? 1 : rnd(1, 5)) * (INT64_C(512) << rnd(0, 4));
+    two_t t = {tree_block(rnd(0, 1) ? 0 : rnd(0, 15), block),
+               tree_block(rnd(0, 1) ? 0 : rnd(0, 15), block)};
 
-        tree_repeat(&to, (uint64_t)rnd(8, 80), rnd(0, 3) ? stride : -stride);
-        tree_repeat(&from, (uint64_t)rnd(8, 80), rnd(0, 1) ? stride : 64);
-        check_pack(&to);
-        check_unpack(&to);
-        check_copy(&to, &from);
-        tree_free(&to);
-        tree_free(&from);
+    (void)n;
+    tree_repeat(&t.from, (uint64_t)rnd(8, 80), rnd(0, 3) ? stride : -stride);
+    tree_repeat(&t.to, (uint64_t)rnd(8, 80), rnd(0, 1) ? stride : 64);
+    return t;
+}
+
+static const struct {
+    two_t (*make)(int n);
+    int rounds;
+} makers[] = {{trees, 6000},           {grids_and_records, 3000}, {related_blocks, 3000},
+              {records, 3000},         {long_blocks, 60},         {every_block, 300 * 8},
+              {colliding_columns, 200}};
+
+START_TEST(as_byte_by_byte)
+{
+    for (int n = 0; n < makers[_i].rounds; n++) {
+        two_t t = makers[_i].make(n);
+
+        check_pack(&t.from);
+        check_unpack(&t.from);
+        check_copy(&t.to, &t.from);
+        tree_free(&t.to);
+        tree_free(&t.from);
     }
 }
 END_TEST
@@ -467,9 +438,6 @@ END_TEST
 int main(void)
 {
     tree_seed();
-    return UNIT_RUN("pack", UNIT_ONCE(random_trees), UNIT_ONCE(grids_and_records),
-                    UNIT_ONCE(copies_of_any_two_shapes), UNIT_ONCE(copies_of_related_blocks),
-                    UNIT_ONCE(copies_of_records), UNIT_ONCE(long_blocks),
-                    UNIT_ONCE(every_block_length), UNIT_ONCE(columns_whose_places_collide),
+    return UNIT_RUN("pack", UNIT_LOOP(as_byte_by_byte, 0, sizeof(makers) / sizeof(makers[0])),
                     UNIT_ONCE(positions_beyond_4_gib), UNIT_ONCE(aligned_elements_are_not_torn));
 }

@@ -187,56 +187,6 @@ START_TEST(many_regions)
 }
 END_TEST
 
-START_TEST(touching_regions_are_one)
-{
-    nicstride_regions_t t = {0};
-    nicstride_region_t found;
-
-    for (uint64_t i = 0; i < 1000; i++)
-        nicstride_regions_attach(&t, 4096 + i * 16, 16);
-    ck_assert(nicstride_regions_find(&t, 4096, 16000, &found));
-    ck_assert_uint_eq(found.base, 4096);
-    ck_assert_uint_eq(found.size, 16000);
-    ck_assert(!nicstride_regions_find(&t, 4096, 16001, &found));
-    ck_assert(!nicstride_regions_find(&t, 4095, 2, &found));
-    ck_assert_int_eq(nicstride_regions_detach(&t, 4096 + 500 * 16), NICSTRIDE_REGION_OK);
-    ck_assert(!nicstride_regions_find(&t, 4096, 16000, &found));
-    ck_assert(nicstride_regions_find(&t, 4096, 8000, &found));
-    ck_assert(!nicstride_regions_find(&t, 4096, 8001, &found));
-    nicstride_regions_fini(&t);
-}
-END_TEST
-
-START_TEST(empty_regions)
-{
-    nicstride_regions_t t = {0};
-    nicstride_region_t found;
-
-    /* Two empty ones and one with bytes at the same base, and one inside it. */
-    ck_assert_int_eq(nicstride_regions_attach(&t, 100, 0), NICSTRIDE_REGION_OK);
-    ck_assert_int_eq(nicstride_regions_attach(&t, 100, 50), NICSTRIDE_REGION_OK);
-    ck_assert_int_eq(nicstride_regions_attach(&t, 100, 0), NICSTRIDE_REGION_OK);
-    ck_assert_int_eq(nicstride_regions_attach(&t, 120, 0), NICSTRIDE_REGION_OK);
-    ck_assert_int_eq(nicstride_regions_attach(&t, 120, 1), NICSTRIDE_REGION_OVERLAP);
-    ck_assert_int_eq(nicstride_regions_attach(&t, UINT64_MAX, 0), NICSTRIDE_REGION_OK);
-    ck_assert(nicstride_regions_find(&t, 120, 30, &found));
-    ck_assert_uint_eq(found.base, 100);
-    ck_assert_uint_eq(found.size, 50);
-    ck_assert(!nicstride_regions_find(&t, 99, 1, &found));
-    ck_assert(!nicstride_regions_find(&t, UINT64_MAX, 1, &found));
-
-    for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(nicstride_regions_detach(&t, 100), NICSTRIDE_REGION_OK);
-        ck_assert(nicstride_regions_find(&t, 100, 50, &found));
-    }
-    ck_assert_int_eq(nicstride_regions_detach(&t, 100), NICSTRIDE_REGION_OK);
-    ck_assert(!nicstride_regions_find(&t, 100, 1, &found));
-    ck_assert_int_eq(nicstride_regions_detach(&t, 100), NICSTRIDE_REGION_NONE);
-    ck_assert_int_eq(nicstride_regions_detach(&t, 120), NICSTRIDE_REGION_OK);
-    nicstride_regions_fini(&t);
-}
-END_TEST
-
 START_TEST(top_of_the_address_space)
 {
     nicstride_regions_t t = {0};
@@ -272,6 +222,5 @@ END_TEST
 int main(void)
 {
     return UNIT_RUN("region", UNIT_ONCE(random_tables), UNIT_ONCE(many_regions),
-                    UNIT_ONCE(touching_regions_are_one), UNIT_ONCE(empty_regions),
                     UNIT_ONCE(top_of_the_address_space));
 }

@@ -60,26 +60,6 @@ START_TEST(handle_words)
 }
 END_TEST
 
-START_TEST(taken_once)
-{
-    unit_random_t r = {unit_seed()};
-
-    for (int round = 0; round < 1000; round++) {
-        nicstride_reply_line_t s = {0};
-        said_t a = {0};
-        uint64_t seen = 0;
-
-        for (int i = 0; i < 50; i++) {
-            UNIT_CHECK(!nicstride_reply_line_look(&s, &seen));
-            next_answer(&r, &a);
-            nicstride_reply_line_answer(&s, a.applied, a.handle, a.data, a.len);
-            UNIT_CHECK(nicstride_reply_line_look(&s, &seen));
-            check_answer(&s, seen, &a);
-        }
-    }
-}
-END_TEST
-
 /* Nothing else in the line is touched by an answer. */
 START_TEST(keeps_to_its_line)
 {
@@ -291,8 +271,7 @@ END_TEST
 
 int main(void)
 {
-    return UNIT_RUN("slot", UNIT_ONCE(handle_words), UNIT_ONCE(taken_once),
-                    UNIT_ONCE(keeps_to_its_line), UNIT_ONCE(too_long),
-                    UNIT_ONCE(between_two_threads), UNIT_ONCE(one_under_way),
+    return UNIT_RUN("slot", UNIT_ONCE(handle_words), UNIT_ONCE(keeps_to_its_line),
+                    UNIT_ONCE(too_long), UNIT_ONCE(between_two_threads), UNIT_ONCE(one_under_way),
                     UNIT_ONCE(what_it_takes));
 }
