@@ -137,7 +137,8 @@ void nicstride_atomic_apply(const nicstride_apply_t *a, void *at, const void *sr
                             size_t n)
 {
     if (a->kind == NICSTRIDE_APPLY_NO_OP) {
-        onic_copy_out(old, at, n * a->size);
+        if (old != NULL)
+            onic_copy_out(old, at, n * a->size);
         return;
     }
     switch (a->size) {

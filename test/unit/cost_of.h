@@ -2,10 +2,24 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Costs for tests: plain ones, and what they come to, by a way of its own. */
+/** @file Costs for tests: plain ones, and what they come to, by a way of its own; and random ones.
+ */
 #pragma once
 
+#include <math.h>
+
 #include "common/model/link.h"
+#include "test/unit/unit.h"
+
+/** Numbers as far apart as they are on machines. */
+static inline void any_numbers(unit_random_t *r, onic_links_t *links)
+{
+    double *number = (double *)links;
+
+    *links = onic_links_default("other");
+    for (size_t i = 0; i < sizeof(*links) / sizeof(double); i++)
+        number[i] *= pow(2, (double)unit_below(r, 9) - 4);
+}
 
 /** A piece costs the same whatever its length is, up to the greatest known one, and a byte whatever
  *  comes before it. */
