@@ -6,7 +6,6 @@ noinst_LTLIBRARIES += common/libonic_core.la common/libonic_pack.la
 
 common_libonic_core_la_SOURCES = \
 	common/layout/layout.c \
-	common/layout/layout_cache.c \
 	common/layout/layout_list.c \
 	common/layout/layout_wire.c \
 	common/model/link.c \

@@ -26,7 +26,6 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_credit \
 	test/unit/check_completion \
 	test/unit/check_handle \
-	test/unit/check_layout_cache \
 	test/unit/check_guard \
 	test/unit/check_keys \
 	test/unit/check_layout \
@@ -127,7 +126,6 @@ test_unit_check_fence_threads_LDADD = $(unit_ldadd)
 test_unit_check_credit_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_completion_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
-test_unit_check_layout_cache_LDADD = $(unit_ldadd)
 test_unit_check_guard_LDADD = $(check_libs)
 test_unit_check_keys_LDADD = $(unit_ldadd)
 test_unit_check_peer_layout_cache_LDADD = $(unit_ldadd)

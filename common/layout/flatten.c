@@ -7,8 +7,11 @@
  * repeats all up to its end marker, each pass `extent` bytes further. It is read from the inside
  * out. A body that is a single item, or equal items at a constant distance, becomes stride levels;
  * any other becomes a list of runs, and the loops around it become levels over the list. */
+#include <stdlib.h>
+
 #include "common/ompi_compat.h"
 
+#include "mpi.h"
 #include "ompi/constants.h"
 #include "ompi/datatype/ompi_datatype.h"
 #include "opal/datatype/opal_datatype_internal.h"
@@ -224,85 +227,74 @@ static onic_layout_status_t read_type(const opal_datatype_t *dt, onic_layout_t *
     return read_description(dt, &dt->desc, l);
 }
 
-/* ---- descriptions that were read before ------------------------------------------------------ */
+/* ---- types that were read before -------------------------------------------------------------
+ *
+ * The layout is an attribute of the datatype: MPI deletes it with the type, and does not copy it to
+ * a duplicate, so a handle that is used again has none. */
 
-/* Least number of elements for which a lookup pays (it takes 50 to 100 ns; reading an element takes
- * about 10). */
+/* Least number of elements for which a lookup pays; reading one takes about 10 ns. */
 #define KEPT_ITEMS 32
-/* Elements that the fingerprint is made from. */
-#define PRINTED_ITEMS 16
 
-/* Compares items. Some bytes of loops are not used. */
-static bool same_item(const dt_elem_desc_t *a, const dt_elem_desc_t *b)
+static int forget(MPI_Datatype dt, int keyval, void *layout, void *unused)
 {
-    if (a->elem.common.type != b->elem.common.type)
-        return false;
-    if (is_loop(a)) {
-        return a->loop.items == b->loop.items && a->loop.loops == b->loop.loops &&
-               a->loop.extent == b->loop.extent;
-    }
-    return a->elem.common.type == OPAL_DATATYPE_END_LOOP ||
-           (a->elem.count == b->elem.count && a->elem.blocklen == b->elem.blocklen &&
-            a->elem.extent == b->elem.extent && a->elem.disp == b->elem.disp);
+    (void)dt;
+    (void)keyval;
+    (void)unused;
+    onic_layout_fini(layout);
+    free(layout);
+    return MPI_SUCCESS;
 }
 
-static bool same_description(const void *a, const void *b, size_t len)
+/* The layout that is kept of the type; NULL if there is none. */
+static onic_layout_t *find(MPI_Datatype dt, const onic_flattened_t *f)
 {
-    const dt_elem_desc_t *x = a, *y = b;
+    void *kept;
+    int found = 0;
 
-    for (size_t i = 0; i < len / sizeof(*x); i++)
-        if (!same_item(&x[i], &y[i]))
-            return false;
-    return true;
+    if (f->keyval == MPI_KEYVAL_INVALID ||
+        PMPI_Type_get_attr(dt, f->keyval, &kept, &found) != MPI_SUCCESS || !found)
+        return NULL;
+    return kept;
 }
 
-static uint64_t mix(uint64_t print, uint64_t value)
+/* Keeps the layout, unless memory is exhausted. */
+static void keep(MPI_Datatype dt, const onic_layout_t *l, onic_flattened_t *f)
 {
-    print = (print ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-    return print ^ print >> 32;
+    onic_layout_t *kept = malloc(sizeof(*kept));
+
+    if (kept == NULL)
+        return;
+    onic_layout_dup(kept, l);
+    if ((f->keyval == MPI_KEYVAL_INVALID &&
+         PMPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, forget, &f->keyval, NULL) != MPI_SUCCESS) ||
+        PMPI_Type_set_attr(dt, f->keyval, kept) != MPI_SUCCESS)
+        (void)forget(dt, f->keyval, kept, NULL);
 }
 
-static onic_contents_t contents_of(const dt_type_desc_t *desc)
-{
-    const size_t step = desc->used / PRINTED_ITEMS;
-    uint64_t print = desc->used;
-
-    for (size_t i = 0; i < desc->used; i += step) {
-        const dt_elem_desc_t *d = &desc->desc[i];
-
-        print = mix(print, d->elem.common.type);
-        if (!is_loop(d) && d->elem.common.type != OPAL_DATATYPE_END_LOOP)
-            print = mix(mix(print, d->elem.blocklen), (uint64_t)d->elem.disp);
-    }
-    return (onic_contents_t){.bytes = desc->desc,
-                             .len = desc->used * sizeof(*desc->desc),
-                             .print = print,
-                             .same = same_description};
-}
-
-static onic_layout_status_t find_type(const opal_datatype_t *dt, onic_layout_t *l,
+static onic_layout_status_t find_type(const struct ompi_datatype_t *dt, onic_layout_t *l,
                                       onic_flattened_t *f)
 {
-    if (f == NULL || (dt->flags & OPAL_DATATYPE_FLAG_CONTIGUOUS) ||
-        dt->opt_desc.used < KEPT_ITEMS || f->cache.limit == 0)
-        return read_type(dt, l);
-    const onic_contents_t from = contents_of(&dt->opt_desc);
-    bool found;
+    MPI_Datatype handle = (MPI_Datatype)(uintptr_t)dt;
+    onic_layout_status_t rc = ONIC_LAYOUT_OK;
+    onic_layout_t *kept;
 
+    if (f == NULL || (dt->super.flags & OPAL_DATATYPE_FLAG_CONTIGUOUS) ||
+        dt->super.opt_desc.used < KEPT_ITEMS)
+        return read_type(&dt->super, l);
     OPAL_THREAD_LOCK(&f->lock);
-    found = onic_layout_cache_find(&f->cache, &from, l);
-    OPAL_THREAD_UNLOCK(&f->lock);
-    if (found && l->size == dt->size)
-        return ONIC_LAYOUT_OK;
-    if (found) {
-        onic_layout_fini(l);
-    } else if (read_description(dt, &dt->opt_desc, l) == ONIC_LAYOUT_OK) {
-        OPAL_THREAD_LOCK(&f->lock);
-        onic_layout_cache_add(&f->cache, &from, l);
-        OPAL_THREAD_UNLOCK(&f->lock);
-        return ONIC_LAYOUT_OK;
+    kept = find(handle, f);
+    if (kept != NULL) {
+        if (kept->nruns > 0 && onic_layout_number(kept) == 0)
+            onic_layout_set_number(kept, ++f->numbers);
+        f->hits++;
+        onic_layout_dup(l, kept);
+    } else {
+        rc = read_type(&dt->super, l);
+        if (rc == ONIC_LAYOUT_OK)
+            keep(handle, l, f);
     }
-    return read_type(dt, l);
+    OPAL_THREAD_UNLOCK(&f->lock);
+    return rc;
 }
 
 /* ---- items of a type ------------------------------------------------------------------------- */
@@ -332,7 +324,7 @@ int onic_flatten(const struct ompi_datatype_t *dt, size_t count, onic_layout_t *
     }
     if (count == 0 || type->size == 0)
         return ompi_error(onic_layout_contig(l, 0, 0));
-    onic_layout_status_t rc = find_type(type, l, f);
+    onic_layout_status_t rc = find_type(dt, l, f);
     if (rc != ONIC_LAYOUT_OK || count == 1)
         return ompi_error(rc);
     if (__builtin_sub_overflow(type->ub, type->lb, &extent))

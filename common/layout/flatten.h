@@ -9,14 +9,16 @@
 #include "ompi/datatype/ompi_datatype.h"
 #include ONIC_MUTEX_HEADER
 
-#include "common/layout/layout_cache.h"
 #include "common/layout/layout.h"
 #include "common/support/device.h"
 
-/** Layouts of long descriptions already read. Its lock must be constructed. */
+/** Layouts of long descriptions that were read before: attributes of their datatypes. Its lock must
+ *  be constructed, and `keyval` be MPI_KEYVAL_INVALID, whenever MPI is initialised. */
 typedef struct onic_flattened {
     opal_mutex_t lock;
-    onic_layout_cache_t cache; /**< layouts of one item of a type */
+    int keyval;              /**< of the attribute */
+    uint64_t numbers;        /**< given to lists so far (onic_layout_set_number) */
+    unsigned long long hits; /**< types that had their layout */
 } onic_flattened_t;
 
 /** Describes `count` elements of a committed datatype as a layout whose offsets count from the
@@ -25,9 +27,8 @@ typedef struct onic_flattened {
  * well under a microsecond and no allocation; irregular ones allocate a run list. OMPI_SUCCESS,
  * OMPI_ERR_OUT_OF_RESOURCE, or OMPI_ERR_VALUE_OUT_OF_BOUNDS if 64 bits are not enough.
  *
- *  `f`, which may be NULL, has the layouts of long descriptions that the component has used. A
- * known description is only compared, not read again, even if it belongs to another type. MPI
- * threads. */
+ *  With `f`, which may be NULL, a long description is read once, and a list that is used again has
+ * a number. MPI threads. */
 ONIC_EXPORT int onic_flatten(const struct ompi_datatype_t *dt, size_t count, onic_layout_t *l,
                              onic_flattened_t *f);
 

@@ -75,7 +75,7 @@ static int component_init(bool progress_threads, bool mpi_threads)
     (void)mpi_threads;
     OBJ_CONSTRUCT(&c->windows, opal_hash_table_t);
     OBJ_CONSTRUCT(&nicstride_flattened.lock, opal_mutex_t);
-    nicstride_flattened.cache.limit = c->params.layouts;
+    nicstride_flattened.keyval = MPI_KEYVAL_INVALID;
     if (opal_hash_table_init(&c->windows, 16) != OPAL_SUCCESS)
         return OMPI_ERR_OUT_OF_RESOURCE;
     return nicstride_elements_init();
@@ -127,7 +127,6 @@ static int component_finalize(void)
     if (closed)
         nicstride_processes_fini();
     nicstride_elements_fini();
-    onic_layout_cache_fini(&nicstride_flattened.cache);
     OBJ_DESTRUCT(&nicstride_flattened.lock);
     OBJ_DESTRUCT(&c->windows);
     return OMPI_SUCCESS;

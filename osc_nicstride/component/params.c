@@ -60,11 +60,6 @@ static onic_param_t params[] = {
            "eighth of all for each, or an equal part where there are fewer. Less where /dev/shm is "
            "small, as with the area. Where pml superpipe is selected its parameter of "
            "that name counts instead. 0: messages go by UCX"),
-    NUMBER(
-        layouts, 10, 131072, 0, INT_MAX,
-        "Kibibytes for the block lists of irregular datatypes that this process uses repeatedly, "
-        "with what they were made of: 72 bytes for a block. Other datatypes with the same contents "
-        "find them, too. The least recently used go first. 0: they are made again for each call"),
     {.name = "lists",
      .help =
          "Kibibytes for block lists that other processes use repeatedly in this process's "
@@ -215,8 +210,8 @@ static const onic_counter_t counters[] = {
     COUNTER(keys_refused, "Of these, those that got none", 0),
     COUNTER(conflicts, "Calls that a checked window (parameter check) found to be wrong", 0),
     COUNTER(refused, "Messages refused: malformed, or for a window that is gone", 0),
-    {"layouts_found", "Irregular datatypes whose block lists had been kept",
-     &nicstride_flattened.cache.hits, 0},
+    {"layouts_found", "Uses of irregular datatypes whose block lists had been kept",
+     &nicstride_flattened.hits, 0},
     COUNTER(lists_named, "Messages described by the name of a block list that the target has", 0),
     COUNTER(lists_had, "Block lists of other processes that were kept", 0),
     {"collectives",

@@ -34,7 +34,6 @@ typedef struct nicstride_params {
     size_t area;
     bool network_slots;
     size_t queues;
-    size_t layouts;
     size_t nic_connections;
     size_t nic_memory; /**< most bytes of users' memory that are registered */
     const char *nic_device;

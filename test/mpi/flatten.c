@@ -307,34 +307,50 @@ static void test_many_levels(random_source_t *r)
     MPI_Type_free(&irregular);
 }
 
-/* Long descriptions that differ in the stride of their rows alone: the layout that is kept of one
- * is not that of the other. */
+/* The layout of a long description is kept with its type, and its list has a number from the second
+ * use on. Another type has its own, also in the same place, and so has a duplicate; what was got
+ * outlives the type. */
 static void test_kept(void)
 {
     enum { ROWS = 40 };
     const MPI_Aint strides[] = {3, 3, 3, 5};
-    onic_flattened_t f = {.cache.limit = 1 << 20};
+    onic_flattened_t f = {.keyval = MPI_KEYVAL_INVALID};
     MPI_Aint where[ROWS];
+    uint64_t last = 0;
 
     OBJ_CONSTRUCT(&f.lock, opal_mutex_t);
     for (int i = 0; i < ROWS; i++)
         where[i] = 10 * i + i * i;
     for (int i = 0; i < 4; i++) {
-        MPI_Datatype row, type;
-        onic_layout_t kept, read;
+        MPI_Datatype row, type, twin;
+        onic_layout_t read, first, again, other;
 
         MPI_Type_create_hvector(2, 1, strides[i], MPI_BYTE, &row);
         MPI_Type_create_hindexed_block(ROWS, 1, where, row, &type);
         MPI_Type_commit(&type);
-        TL_CHECK(onic_flatten(type, 1, &kept, &f) == OMPI_SUCCESS &&
-                     onic_flatten(type, 1, &read, NULL) == OMPI_SUCCESS && kept.ub == read.ub,
+        MPI_Type_dup(type, &twin);
+        TL_CHECK(onic_flatten(type, 1, &read, NULL) == OMPI_SUCCESS &&
+                     onic_flatten(type, 1, &first, &f) == OMPI_SUCCESS && first.ub == read.ub &&
+                     onic_layout_number(&first) == 0,
                  "a type of stride %d is taken for another", (int)strides[i]);
-        onic_layout_fini(&kept);
-        onic_layout_fini(&read);
+        TL_CHECK(onic_flatten(type, 1, &again, &f) == OMPI_SUCCESS && again.runs == first.runs &&
+                     onic_layout_number(&again) > last,
+                 "a type of stride %d is not known again", (int)strides[i]);
+        last = onic_layout_number(&again);
+        TL_CHECK(onic_flatten(twin, 1, &other, &f) == OMPI_SUCCESS && other.runs != first.runs &&
+                     onic_layout_number(&other) == 0 && f.hits == (unsigned long long)i + 1,
+                 "a duplicate has the layout of its type");
         MPI_Type_free(&type);
+        MPI_Type_free(&twin);
         MPI_Type_free(&row);
+        TL_CHECK(again.nruns == read.nruns &&
+                     memcmp(again.runs, read.runs, read.nruns * sizeof(*read.runs)) == 0,
+                 "a layout is gone with its type");
+        onic_layout_fini(&read);
+        onic_layout_fini(&first);
+        onic_layout_fini(&again);
+        onic_layout_fini(&other);
     }
-    onic_layout_cache_fini(&f.cache);
     OBJ_DESTRUCT(&f.lock);
 }
 

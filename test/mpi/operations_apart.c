@@ -25,9 +25,7 @@ int main(int argc, char **argv)
 
     if (all != NULL && here != NULL && strcmp(all, here) == 0)
         setenv("OMPI_MCA_osc_nicstride_node", "0", 1);
-    if (rank != NULL) {
+    if (rank != NULL)
         setenv("OMPI_MCA_osc_nicstride_lists", lists[atoi(rank) % 3], 1);
-        setenv("OMPI_MCA_osc_nicstride_layouts", atoi(rank) % 2 == 0 ? "100000" : "300", 1);
-    }
     return random_operations(argc, argv);
 }
