@@ -31,7 +31,6 @@ coll_nicbarrier_libnicbarrier_core_la_SOURCES = \
 	coll_nicbarrier/engines/put/flags.c \
 	coll_nicbarrier/engines/put/put.c \
 	coll_nicbarrier/engines/put/step.c \
-	coll_nicbarrier/engines/shm/arrange.c \
 	coll_nicbarrier/engines/shm/shm.c \
 	coll_nicbarrier/epoch/nack.c \
 	coll_nicbarrier/schedule/schedule.c \

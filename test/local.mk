@@ -13,7 +13,6 @@ endif
 unit_programs = $(unit_programs_bpf) \
 	test/unit/check_alone \
 	test/unit/check_apply \
-	test/unit/check_arrange \
 	test/unit/check_batch \
 	test/unit/check_change_queue \
 	test/unit/check_clock \
@@ -115,7 +114,6 @@ $(unit_objects): AM_CPPFLAGS += $(CHECK_CPPFLAGS)
 
 test_unit_check_alone_LDADD = $(check_libs)
 test_unit_check_apply_LDADD = $(unit_ldadd)
-test_unit_check_arrange_LDADD = $(barrier_ldadd)
 test_unit_check_batch_LDADD = $(unit_ldadd)
 test_unit_check_vector_LDADD = $(unit_ldadd)
 test_unit_check_clock_LDADD = common/libonic_core.la $(check_libs)

@@ -168,7 +168,9 @@ static bool find_facts(agreement_t *a)
     }
     a->mine = (nicbarrier_facts_t){.key = draw_key(),
                                    .first = first,
-                                   .where = {here.package, here.numa, here.cache},
+                                   .place = (uint64_t)(uint16_t)here.package << 32 |
+                                            (uint64_t)(uint16_t)here.numa << 16 |
+                                            (uint16_t)here.cache,
                                    .processors = here.processors,
                                    .processor_set = here.processor_set};
     return open_engines(a, index, n);
@@ -207,27 +209,12 @@ static int in_area(const nicbarrier_plan_t *p, int first)
 
 static size_t offset_of(const nicbarrier_plan_t *p, int first)
 {
-    return (size_t)(first / p->limit) * nicbarrier_shm_bytes(p->limit);
+    return (size_t)(first / p->limit) *
+           nicbarrier_shm_bytes(p->limit, NICBARRIER_SHM_FANOUT);
 }
 
-/** Run by the first rank of a node: arranges all areas. False if memory is exhausted. */
-static bool arrange(const agreement_t *a, const onic_node_t *node, char *base)
-{
-    const nicbarrier_plan_t *p = &a->plan;
-    nicbarrier_locality_t *where = malloc((size_t)p->n * sizeof(*where));
-    bool done = where != NULL;
-    for (int i = 0; done && i < p->n; i++)
-        where[i] = a->facts[node->ranks[i]].where;
-    for (int first = 0; done && first < p->n; first += p->limit) {
-        done = nicbarrier_shm_arrange(base + offset_of(p, first), in_area(p, first), where + first,
-                                      nicbarrier_shm_fanout) == 0;
-    }
-    free(where);
-    return done;
-}
-
-/** Makes the node's segment as the plan says. The first rank arranges it. */
-static int make_node(agreement_t *a, onic_segment_t *segment, int *able_p)
+/** Makes the node's segment as the plan says, for this rank as member `me` of its area. */
+static int make_node(agreement_t *a, onic_segment_t *segment, int me, int *able_p)
 {
     const nicbarrier_plan_t *p = &a->plan;
     const int first = p->index / p->limit * p->limit;
@@ -238,16 +225,13 @@ static int make_node(agreement_t *a, onic_segment_t *segment, int *able_p)
         onic_node_segment(a->comm, &node, offset_of(p, p->n + p->limit - 1), false, segment, &made);
     *able_p = rc == OMPI_SUCCESS && made == ONIC_MADE;
     if (*able_p) {
-        nicbarrier_shm_introduce((char *)segment->base + offset_of(p, first), in_area(p, first),
-                                 p->index - first);
-        *able_p = p->index > 0 || arrange(a, &node, segment->base);
-    }
-    if (!*able_p) {
+        nicbarrier_shm_introduce((char *)segment->base + offset_of(p, first), in_area(p, first), me,
+                                 NICBARRIER_SHM_FANOUT);
+    } else {
         nicbarrier_reason(&a->why, "%s",
-                          made == ONIC_MADE       ? "memory is exhausted"
-                          : made == ONIC_NO_SPACE ? "no shared memory can be had"
-                                                  : "processes of a node cannot share memory "
-                                                    "(coll_nicbarrier_ppn 1 does without)");
+                          made == ONIC_NO_SPACE ? "no shared memory can be had"
+                                                : "processes of a node cannot share memory "
+                                                  "(coll_nicbarrier_ppn 1 does without)");
     }
     onic_node_fini(&node);
     return rc;
@@ -279,15 +263,16 @@ static int set_up_nodes(agreement_t *a, int *able_p)
                                        sysconf(_SC_NPROCESSORS_ONLN));
     const nicbarrier_plan_t *p = &a->plan;
     const int first = p->index / p->limit * p->limit, n = in_area(p, first);
-    int rc = p->limit > 1 ? make_node(a, &segment, able_p) : OMPI_SUCCESS;
+    const int me = nicbarrier_plan_position(p, a->facts, ompi_comm_rank(a->comm));
+    int rc = p->limit > 1 ? make_node(a, &segment, me, able_p) : OMPI_SUCCESS;
     if (p->leader >= 0 && p->leaders > 1 && !make_exchange(a)) {
         nicbarrier_reason(&a->why, "memory is exhausted");
         *able_p = false;
     }
     rc = rc == OMPI_SUCCESS ? least(a, able_p) : rc;
     if (rc == OMPI_SUCCESS && *able_p && n > 1) {
-        nicbarrier_team_attach(a->team, &segment, offset_of(p, first), n, p->index - first,
-                               nicbarrier_shm_fanout, n < p->size);
+        nicbarrier_team_attach(a->team, &segment, offset_of(p, first), n, me, NICBARRIER_SHM_FANOUT,
+                               n < p->size);
     }
     onic_segment_unmap(&segment);
     return rc;

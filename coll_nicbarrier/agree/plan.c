@@ -79,6 +79,19 @@ nicbarrier_plan_t nicbarrier_plan(const nicbarrier_options_t *options,
     return p;
 }
 
+int32_t nicbarrier_plan_position(const nicbarrier_plan_t *plan, const nicbarrier_facts_t *all,
+                                 int32_t me)
+{
+    int32_t index = 0, before = 0;
+
+    for (int32_t r = 0; r < plan->size; r++) {
+        if (first_of(all, r) != plan->first || index++ / plan->limit != plan->index / plan->limit)
+            continue;
+        before += all[r].place < all[me].place || (all[r].place == all[me].place && r < me);
+    }
+    return before;
+}
+
 int nicbarrier_choose(const nicbarrier_plan_t *plan, const nicbarrier_options_t *options,
                       unsigned tried)
 {

@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include "coll_nicbarrier/engines/engine.h"
-#include "coll_nicbarrier/engines/shm/arrange.h"
 #include "coll_nicbarrier/schedule/schedule.h"
 #include "coll_nicbarrier/team/waiting.h"
 
@@ -20,7 +19,7 @@ typedef struct nicbarrier_facts {
     uint64_t processor_set; /**< a hash of the processors that it may run on */
     int32_t processors;     /**< how many these are; 0: not known */
     int32_t first;          /**< the first rank of its node, as it sees it */
-    nicbarrier_locality_t where;
+    uint64_t place;         /**< where it runs: near processes have near numbers */
     uint8_t score[NICBARRIER_ENGINES_MAX]; /**< its score for each engine; 0: not opened */
 } nicbarrier_facts_t;
 
@@ -56,6 +55,11 @@ nicbarrier_processors_t nicbarrier_plan_processors(const nicbarrier_facts_t *all
 nicbarrier_plan_t nicbarrier_plan(const nicbarrier_options_t *options,
                                   const nicbarrier_facts_t *all, int32_t size, int32_t me,
                                   int32_t *room);
+
+/** My place among the members behind my leader, 0 .. their number - 1: those that run near each
+ *  other are neighbours. */
+int32_t nicbarrier_plan_position(const nicbarrier_plan_t *plan, const nicbarrier_facts_t *all,
+                                 int32_t me);
 
 /** For several leaders: the best network engine whose bit is not set in `tried`, or
  *  NICBARRIER_ANY_ENGINE. */

@@ -49,8 +49,8 @@ typedef struct nicbarrier_team {
 /** A team without parts. NULL where memory is exhausted. */
 nicbarrier_team_t *nicbarrier_team_new(const nicbarrier_team_config_t *config);
 
-/** Adds the node's part: flags in the segment at `offset` (a multiple of 128), arranged there
- * (shm.h) for `n` members. `network` says whether the team has a network part. Takes over the
+/** Adds the node's part: flags in the segment at `offset` (a multiple of 128) for `n`
+ * members, of whom this is number `me` (shm.h). `network` says whether the team has a network part. Takes over the
  * segment and clears *segment. */
 void nicbarrier_team_attach(nicbarrier_team_t *t, onic_segment_t *segment, size_t offset, int n,
                             int me, int fanout, bool network);

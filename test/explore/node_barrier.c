@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coll_nicbarrier/engines/shm/arrange.c"
 #include "coll_nicbarrier/engines/shm/shm.c"
 
 onic_life_t onic_life_mine(void)
@@ -31,12 +30,10 @@ static unsigned written[2][EXPLORE_THREADS];
 
 static void new_barrier(unsigned n, int fanout, bool network, unsigned nepochs)
 {
-    static const nicbarrier_locality_t where[EXPLORE_THREADS];
-    void *base = aligned_alloc(128, nicbarrier_shm_bytes((int)n));
-    memset(base, 0, nicbarrier_shm_bytes((int)n));
-    EXPLORE_ASSERT(nicbarrier_shm_arrange(base, (int)n, where, fanout) == 0);
+    void *base = aligned_alloc(128, nicbarrier_shm_bytes((int)n, fanout));
+    memset(base, 0, nicbarrier_shm_bytes((int)n, fanout));
     for (unsigned i = 0; i < n; i++)
-        nicbarrier_shm_introduce(base, (int)n, (int)i);
+        nicbarrier_shm_introduce(base, (int)n, (int)i, fanout);
     for (unsigned i = 0; i < n; i++)
         nicbarrier_shm_attach(&view[i], base, (int)n, (int)i, fanout, network);
     members = n;

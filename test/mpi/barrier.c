@@ -4,7 +4,7 @@
  */
 /* ranks: 2-5,8 */
 /* thorough */
-/* engines: auto shm tree put put2 datagram datagram2 lossy */
+/* engines: auto shm put put2 datagram datagram2 lossy */
 /**
  * @file
  * Nobody leaves a barrier before all have entered it: one after another, with random delays,

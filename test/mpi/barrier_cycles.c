@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 2-4 */
-/* engines: auto tree put2 datagram lossy */
+/* engines: auto put2 datagram lossy */
 /**
  * @file
  * Communicators are made and freed, most without a barrier, others with an engine of their own, and

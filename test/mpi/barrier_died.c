@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 3-4 */
-/* engines: auto tree put2 datagram2 */
+/* engines: auto put2 datagram2 */
 /* mpirun: --enable-recovery --mca orte_allowed_exit_without_sync 1 */
 /**
  * @file

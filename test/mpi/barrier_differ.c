@@ -36,7 +36,7 @@ static bool differ(bool first)
         const char *variable, *value;
     } values[] = {{"OMPI_MCA_coll_nicbarrier_setup_call", "3"},
                   {"OMPI_MCA_coll_nicbarrier_priority", "5"},
-                  {"OMPI_MCA_coll_nicbarrier_fanout", "4"},
+                  {"OMPI_MCA_coll_nicbarrier_schedule", "gather"},
                   {"OMPI_MCA_coll_nicbarrier_engine", "put"}};
     int rank = number_of("OMPI_COMM_WORLD_RANK"), size = number_of("OMPI_COMM_WORLD_SIZE");
     if (rank < 0 || size < 2 || size > 5)

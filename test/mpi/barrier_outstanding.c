@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 2-3,8 */
-/* engines: auto shm tree put put2 datagram datagram2 lossy */
+/* engines: auto shm put put2 datagram datagram2 lossy */
 /**
  * @file
  * Many nonblocking barriers at once, on communicators that have set up no engine yet and on others

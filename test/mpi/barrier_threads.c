@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 2-4 */
-/* engines: auto tree put put2 datagram2 lossy */
+/* engines: auto put put2 datagram2 lossy */
 /**
  * @file
  * MPI_THREAD_MULTIPLE: each thread has a communicator of its own and does barriers and nonblocking

@@ -36,6 +36,7 @@ static void make(world_t *w, unit_random_t *random, bool broken)
     for (int32_t r = 0; r < w->size; r++) {
         nicbarrier_facts_t *f = &w->facts[r];
         *f = (nicbarrier_facts_t){.key = unit_random64(random)};
+        f->place = unit_below(random, 4);
         for (int i = 1; i < ENGINES; i++)
             f->score[i] = (uint8_t)unit_below(random, 3);
         host[r] = (int32_t)unit_below(random, hosts);
@@ -75,6 +76,27 @@ static void check_ranks(const world_t *w)
         nodes += p->first == r;
     }
     UNIT_CHECK(w->plan[0].leaders == leaders && w->plan[0].nodes == nodes);
+}
+
+/** Those behind one leader have all positions, in the order of their places. */
+static void check_positions(const world_t *w)
+{
+    for (int32_t r = 0; r < w->size; r++) {
+        const nicbarrier_plan_t *p = &w->plan[r];
+        const int32_t mine = nicbarrier_plan_position(p, w->facts, r);
+        int32_t n = 0, before = 0;
+        for (int32_t m = 0; m < w->size; m++) {
+            const nicbarrier_plan_t *q = &w->plan[m];
+            if (q->first != p->first || q->index / p->limit != p->index / p->limit)
+                continue;
+            const int32_t theirs = nicbarrier_plan_position(q, w->facts, m);
+            n++;
+            before += theirs < mine;
+            UNIT_CHECK((theirs == mine) == (m == r));
+            UNIT_CHECK(theirs >= mine || w->facts[m].place <= w->facts[r].place);
+        }
+        UNIT_CHECK(mine == before && mine < n);
+    }
 }
 
 static void check_same(const world_t *w)
@@ -151,6 +173,7 @@ static void check_all(world_t *w)
 {
     plan_all(w);
     check_ranks(w);
+    check_positions(w);
     check_same(w);
     check_choice(w);
     check_partners(w, NICBARRIER_DISSEMINATION);

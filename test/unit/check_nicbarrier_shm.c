@@ -20,21 +20,16 @@ typedef struct node {
     uint64_t entered[PROCESSES_MAX];
 } node_t;
 
-static void make(node_t *node, int n, int fanout, bool network, unit_random_t *random)
+static void make(node_t *node, int n, int fanout, bool network)
 {
-    const size_t bytes = nicbarrier_shm_bytes(n);
-    nicbarrier_locality_t where[PROCESSES_MAX];
+    const size_t bytes = nicbarrier_shm_bytes(n, fanout);
 
     *node = (node_t){.n = n};
     node->memory = aligned_alloc(128, bytes);
     UNIT_CHECK(node->memory != NULL);
     memset(node->memory, 0, bytes);
-    for (int i = 0; i < n; i++) {
-        const int core = (int)unit_below(random, 16);
-        where[i] = (nicbarrier_locality_t){core / 8, core / 4, core / 2};
-        nicbarrier_shm_introduce(node->memory, n, i);
-    }
-    ck_assert_int_eq(nicbarrier_shm_arrange(node->memory, n, where, fanout), 0);
+    for (int i = 0; i < n; i++)
+        nicbarrier_shm_introduce(node->memory, n, i, fanout);
     for (int i = 0; i < n; i++)
         nicbarrier_shm_attach(&node->view[i], node->memory, n, i, fanout, network);
 }
@@ -68,8 +63,7 @@ START_TEST(complete_without_network)
     unit_random_t random = {unit_seed() + (uint64_t)_i};
     node_t node;
 
-    make(&node, 1 + (int)unit_below(&random, PROCESSES_MAX), 2 + (int)unit_below(&random, 7), false,
-         &random);
+    make(&node, 1 + (int)unit_below(&random, PROCESSES_MAX), 2 + (int)unit_below(&random, 7), false);
     for (int k = 0; k < 200; k++) {
         const int i = (int)unit_below(&random, (uint64_t)node.n);
         if (node.entered[i] < least(&node) + 4) {
@@ -91,7 +85,7 @@ START_TEST(complete_with_network)
     uint64_t released = 0, told = 0;
 
     make(&node, 2 + (int)unit_below(&random, PROCESSES_MAX - 1), 2 + (int)unit_below(&random, 7),
-         true, &random);
+         true);
     for (int k = 0; k < 200; k++) {
         const int i = (int)unit_below(&random, (uint64_t)node.n);
         if (node.entered[i] < least(&node) + 4) {
@@ -145,11 +139,10 @@ static void *by_sleeping(void *arg)
 /* Nobody sleeps on when its epoch is complete. */
 START_TEST(sleepers_are_woken)
 {
-    unit_random_t random = {unit_seed() + 2000 + (uint64_t)_i};
     process_t process[6];
     node_t node;
 
-    make(&node, 6, _i == 0 ? 8 : 2, _i == 2, &random);
+    make(&node, 6, _i == 0 ? 8 : 2, _i == 2);
     for (int i = 0; i < node.n; i++) {
         process[i] = (process_t){.node = &node, .me = i, .last = 2000};
         ck_assert_int_eq(pthread_create(&process[i].thread, NULL, by_sleeping, &process[i]), 0);
@@ -178,11 +171,10 @@ static void *until_failed(void *arg)
 /* The leader's connection is lost: who sleeps in the barrier gets to know. */
 START_TEST(sleepers_hear_of_failure)
 {
-    unit_random_t random = {unit_seed() + 3000};
     process_t process[3];
     node_t node;
 
-    make(&node, 4, 2, true, &random);
+    make(&node, 4, 2, true);
     for (int i = 0; i < 3; i++) {
         process[i] = (process_t){.node = &node, .me = i + 1};
         ck_assert_int_eq(pthread_create(&process[i].thread, NULL, until_failed, &process[i]), 0);

@@ -170,8 +170,7 @@ static void make_node(int node)
 {
     const int n = world.per_node;
     rank_t *ranks = &world.rank[node * n];
-    const size_t offset = 256, bytes = offset + nicbarrier_shm_bytes(n);
-    nicbarrier_locality_t where[RANKS_MAX];
+    const size_t offset = 256, bytes = offset + nicbarrier_shm_bytes(n, FANOUT);
     onic_segment_t segments[RANKS_MAX];
     onic_segment_key_t key;
 
@@ -179,12 +178,8 @@ static void make_node(int node)
     for (int i = 1; i < n; i++)
         ck_assert_int_eq(onic_segment_join(&key, bytes, i, &segments[i]), ONIC_JOINED);
     onic_segment_withdraw(&key);
-    for (int i = 0; i < n; i++) {
-        where[i] = (nicbarrier_locality_t){-1, -1, -1};
-        nicbarrier_shm_introduce((char *)segments[i].base + offset, n, i);
-    }
-    ck_assert_int_eq(nicbarrier_shm_arrange((char *)segments[0].base + offset, n, where, FANOUT),
-                     0);
+    for (int i = 0; i < n; i++)
+        nicbarrier_shm_introduce((char *)segments[i].base + offset, n, i, FANOUT);
     for (int i = 0; i < n; i++) {
         nicbarrier_team_attach(ranks[i].team, &segments[i], offset, n, i, FANOUT, world.nodes > 1);
         ck_assert_ptr_null(segments[i].base);

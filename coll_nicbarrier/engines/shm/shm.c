@@ -13,79 +13,67 @@
 
 #include "common/support/clock.h"
 
-int nicbarrier_shm_fanout = 16;
-
 #define READ(flag) atomic_load_explicit(&(flag)->epoch, memory_order_acquire)
+
+/** Groups of `n` members. */
+static int groups_of(int n, int fanout)
+{
+    return (n + fanout - 1) / fanout;
+}
+
+/** The flags of the whole tree; the root's is the last. */
+static int flags_of(int n, int fanout)
+{
+    int flags = n;
+    while (n > 1)
+        flags += n = groups_of(n, fanout);
+    return flags;
+}
 
 /** The parts of the memory, in this order. */
 typedef struct parts {
     nicbarrier_head_t *head;
-    nicbarrier_flag_t *vertex;
+    nicbarrier_flag_t *flag;
     nicbarrier_flag_t *release;
     onic_life_t *life;
-    nicbarrier_tree_t tree;
 } parts_t;
 
-static size_t flags_of(int n)
-{
-    return (size_t)nicbarrier_tree_max(n) + (size_t)n;
-}
-
-static parts_t parts_at(void *base, int n)
+static parts_t parts_at(void *base, int n, int fanout)
 {
     parts_t p = {.head = base};
-    p.vertex = (nicbarrier_flag_t *)(void *)(p.head + 1);
-    p.release = p.vertex + nicbarrier_tree_max(n);
-    p.life = (onic_life_t *)(void *)(p.vertex + flags_of(n));
-    p.tree = nicbarrier_tree_at(p.life + n, n);
+    p.flag = (nicbarrier_flag_t *)(void *)(p.head + 1);
+    p.release = p.flag + flags_of(n, fanout);
+    p.life = (onic_life_t *)(void *)(p.release + groups_of(n, fanout));
     return p;
 }
 
-size_t nicbarrier_shm_bytes(int n)
+size_t nicbarrier_shm_bytes(int n, int fanout)
 {
-    size_t bytes = sizeof(nicbarrier_head_t) + flags_of(n) * sizeof(nicbarrier_flag_t) +
-                   (size_t)n * sizeof(onic_life_t) + nicbarrier_tree_bytes(n);
+    const size_t flags = (size_t)flags_of(n, fanout) + (size_t)groups_of(n, fanout);
+    const size_t bytes = sizeof(nicbarrier_head_t) + flags * sizeof(nicbarrier_flag_t) +
+                         (size_t)n * sizeof(onic_life_t);
     /* Rounded up, so that another area may follow. */
     return (bytes + 127) / 128 * 128;
 }
 
-void nicbarrier_shm_introduce(void *base, int n, int me)
+void nicbarrier_shm_introduce(void *base, int n, int me, int fanout)
 {
-    parts_at(base, n).life[me] = onic_life_mine();
-}
-
-/** Groups of leaves precede other groups; their release flags have the same order. */
-static int groups_of_leaves(const nicbarrier_tree_t *t)
-{
-    return t->vertices == 1 ? 1 : t->vertex[t->leaves - 1].parent - t->leaves + 1;
-}
-
-int nicbarrier_shm_arrange(void *base, int n, const nicbarrier_locality_t *where, int fanout)
-{
-    parts_t p = parts_at(base, n);
-    const int rc = nicbarrier_arrange(&p.tree, where, fanout);
-    if (rc == 0) {
-        p.head->vertices = p.tree.vertices;
-        p.head->releases = groups_of_leaves(&p.tree);
-    }
-    return rc;
+    parts_at(base, n, fanout).life[me] = onic_life_mine();
 }
 
 void nicbarrier_shm_attach(nicbarrier_shm_t *s, void *base, int n, int me, int fanout, bool network)
 {
-    const parts_t p = parts_at(base, n);
-    const int leaf = p.tree.leaf[me], group = p.tree.vertex[leaf].parent;
+    const parts_t p = parts_at(base, n, fanout);
     *s = (nicbarrier_shm_t){.head = p.head,
-                            .vertex = p.vertex,
+                            .flag = p.flag,
                             .release = p.release,
-                            .mine = &p.vertex[leaf],
-                            .my_release = &p.release[group > 0 ? group - n : 0],
-                            .root = &p.vertex[p.head->vertices - 1],
+                            .mine = &p.flag[me],
+                            .my_release = &p.release[me / fanout],
+                            .root = &p.flag[flags_of(n, fanout) - 1],
                             .life = p.life,
-                            .tree = p.tree.vertex,
-                            .leaf = leaf,
+                            .me = me,
                             .n = n,
-                            .releases = p.head->releases,
+                            .fanout = fanout,
                             .flat = !network && n <= fanout,
                             .network = network};
 }
@@ -124,7 +112,7 @@ static void wake_all(nicbarrier_shm_t *s)
 void nicbarrier_shm_release(nicbarrier_shm_t *s, uint64_t epoch)
 {
     bool raised = false;
-    for (int i = 0; i < s->releases; i++)
+    for (int i = 0; i < groups_of(s->n, s->fanout); i++)
         raised = raise_flag(&s->release[i], epoch) || raised;
     if (raised && atomic_load(&s->head->sleepers) > 0)
         wake_all(s);
@@ -144,9 +132,14 @@ bool nicbarrier_shm_failed(const nicbarrier_shm_t *s)
 /** Climbs while all siblings have come. True if the root was raised. */
 static bool climb(nicbarrier_shm_t *s, uint64_t *epoch_p)
 {
-    for (int v = s->tree[s->leaf].parent; v >= 0; v = s->tree[v].parent) {
-        *epoch_p = lowest(&s->vertex[s->tree[v].first], s->tree[v].count);
-        if (!raise_flag(&s->vertex[v], *epoch_p))
+    nicbarrier_flag_t *level = s->flag;
+    for (int n = s->n, i = s->me; n > 1;) {
+        const int first = i - i % s->fanout;
+        *epoch_p = lowest(level + first, n - first < s->fanout ? n - first : s->fanout);
+        level += n;
+        n = groups_of(n, s->fanout);
+        i /= s->fanout;
+        if (!raise_flag(&level[i], *epoch_p))
             return false;
     }
     return true;
@@ -195,7 +188,7 @@ uint64_t nicbarrier_shm_begun(const nicbarrier_shm_t *s)
 
 uint64_t nicbarrier_shm_completed(nicbarrier_shm_t *s)
 {
-    return s->flat ? lowest(s->vertex, s->n) : READ(s->my_release);
+    return s->flat ? lowest(s->flag, s->n) : READ(s->my_release);
 }
 
 bool nicbarrier_shm_done(nicbarrier_shm_t *s, uint64_t epoch)
@@ -205,7 +198,7 @@ bool nicbarrier_shm_done(nicbarrier_shm_t *s, uint64_t epoch)
     /* Starts with the process that was last seen late: while waiting, only one line is read. */
     int i = atomic_load_explicit(&s->behind, memory_order_relaxed);
     for (int left = s->n; left > 0; left--) {
-        if (READ(&s->vertex[i]) < epoch) {
+        if (READ(&s->flag[i]) < epoch) {
             atomic_store_explicit(&s->behind, i, memory_order_relaxed);
             return false;
         }
@@ -237,18 +230,6 @@ void nicbarrier_shm_sleep(nicbarrier_shm_t *s, uint64_t epoch, unsigned usec)
 
 /* ---- the row -------------------------------------------------------------------------------- */
 
-static const nicbarrier_param_t params[] = {
-    {.name = "fanout",
-     .help =
-         "Most processes of a node that watch each other's flags directly; more are arranged in "
-         "a tree of such groups by caches, NUMA nodes and packages",
-     .same = true,
-     .number = &nicbarrier_shm_fanout,
-     .min = 2,
-     .max = 64},
-    {.name = NULL},
-};
-
 static int shm_score(void)
 {
     return 100;
@@ -257,6 +238,5 @@ static int shm_score(void)
 const nicbarrier_engine_t nicbarrier_engine_shm = {
     .name = "shm",
     .what = "flags in shared memory",
-    .params = params,
     .score = shm_score,
 };

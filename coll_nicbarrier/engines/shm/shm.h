@@ -11,20 +11,20 @@
  *
  * - *Flat*: few processes and no network part. An epoch is complete when all flags have reached it;
  *   waiting processes read them. A store and n - 1 loads, no locked instruction.
- * - *Tree*: the flags are leaves of groups (arrange.h). A process that has stored its flag reads
- *   those of its siblings, all of it sequentially consistent; if all have reached an epoch, it
- * raises the group's flag to that by an atomic maximum and does the same one level up. If several
- * come at once, the last in that order sees all flags, so one climbs; it is harmless if several do.
- * The process that raises the root has found the node *arrived*. To release the node, a release
- * flag is raised for each group of leaves, which its members read. Without a network part the
- * process that raised the root does so, else the leader, once the network part is complete.
+ * - *Tree*: each `fanout` processes in a row are a group with a flag of its own, each `fanout`
+ *   groups in a row likewise, up to the root. A process that has stored its flag reads those of its
+ *   group, all of it sequentially consistent; if all have reached an epoch, it raises the group's
+ *   flag to that by an atomic maximum and does the same one level up. If several come at once, the
+ *   last in that order sees all flags, so one climbs; it is harmless if several do. The process that
+ *   raises the root has found the node *arrived*. To release the node, a release flag is raised for
+ *   each group of processes, which its members read. Without a network part the process that raised
+ *   the root does so, else the leader, once the network part is complete.
  *
  * A process that has waited for long sleeps on a futex. It first counts itself as a sleeper and
  * then reads the flags once more; others store, fence and read the counter.
  *
- * One process arranges the tree, in the shared memory, for all. When that is done and each has
- * introduced itself, all attach; the caller sees to that order. All other functions may be called
- * by all processes and threads at once.
+ * When each process has introduced itself, all attach; the caller sees to that order. All other
+ * functions may be called by all processes and threads at once.
  */
 #pragma once
 
@@ -34,11 +34,10 @@
 #include <stdint.h>
 
 #include "common/support/life.h"
-#include "coll_nicbarrier/engines/shm/arrange.h"
 #include "coll_nicbarrier/engines/engine.h"
 
-/** Parameter fanout: most members of a group, at least 2. */
-extern int nicbarrier_shm_fanout;
+/** Members of a group; tests take less. */
+#define NICBARRIER_SHM_FANOUT 16
 
 /** A flag on two cache lines of its own, because processors fetch lines in pairs. */
 typedef struct nicbarrier_flag {
@@ -53,44 +52,34 @@ typedef struct nicbarrier_head {
     _Alignas(128) _Atomic uint32_t attentive; /**< the leader's threads now polling `arrived` */
     uint32_t follower_len; /**< length of the leader's record for followers (engine.h); 0: none */
     unsigned char follower[NICBARRIER_FOLLOWER_MAX];
-    /* From here on as nicbarrier_shm_arrange has set it. */
-    _Alignas(128) int32_t vertices; /**< number of vertices of the tree */
-    int32_t releases;               /**< groups of leaves */
 } nicbarrier_head_t;
 
 /** One process's view of its node. */
 typedef struct nicbarrier_shm {
     nicbarrier_head_t *head;
-    nicbarrier_flag_t *vertex;  /**< flags of the tree's vertices, leaves first */
-    nicbarrier_flag_t *release; /**< one flag for each group of leaves */
+    nicbarrier_flag_t *flag;    /**< those of processes, then level by level those of groups */
+    nicbarrier_flag_t *release; /**< one flag for each group of processes */
     nicbarrier_flag_t *mine;
     nicbarrier_flag_t *my_release;
     nicbarrier_flag_t *root;
-    const onic_life_t *life;         /**< whether members live */
-    const nicbarrier_vertex_t *tree; /**< the tree's vertices, shared */
-    int leaf;                        /**< my leaf */
+    const onic_life_t *life; /**< whether members live */
+    int me;
     int n;
-    int releases; /**< groups of leaves */
+    int fanout;
     bool flat;
     bool network;           /**< the leader completes epochs */
     _Atomic int behind;     /**< flat: a process whose flag was last seen too low; read first */
     _Atomic uint64_t woken; /**< flat: the last epoch for which I have woken sleepers */
 } nicbarrier_shm_t;
 
-/** Bytes of shared memory for `n` >= 1 processes. */
-size_t nicbarrier_shm_bytes(int n);
+/** Bytes of shared memory for `n` >= 1 processes in groups of `fanout` >= 2. */
+size_t nicbarrier_shm_bytes(int n, int fanout);
 
-/** Run by one process: arranges all `n`, where[i] being the place of process i, in zeroed shared
- *  memory at `base` (aligned to 128), with at most `fanout` >= 2 members in a group. Returns 0, or
- *  -1 if memory is exhausted. */
-int nicbarrier_shm_arrange(void *base, int n, const nicbarrier_locality_t *where, int fanout);
+/** In zeroed shared memory at `base` (aligned to 128), process `me` (0 .. n - 1) records its
+ *  identity, so that others can see whether it lives. Called before it enters anything. */
+void nicbarrier_shm_introduce(void *base, int n, int me, int fanout);
 
-/** Process `me` records its identity, so that others can see whether it lives. Called before it
- *  enters anything. */
-void nicbarrier_shm_introduce(void *base, int n, int me);
-
-/** Makes the view of process `me`, after all is arranged. All processes give the same n, fanout and
- *  network. */
+/** Makes the view of process `me`. All processes give the same n, fanout and network. */
 void nicbarrier_shm_attach(nicbarrier_shm_t *s, void *base, int n, int me, int fanout,
                            bool network);
 
