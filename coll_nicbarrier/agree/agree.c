@@ -87,7 +87,7 @@ static int least(agreement_t *a, int *value_p)
 /** Serialises the making of engines and groups. */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static bool is_open[NICBARRIER_ENGINES_MAX];
-/** An engine whose trial has failed is not tried again, since a failing trial takes long. */
+/** An engine that has not got through is not tried again by this process, since that takes long. */
 static atomic_bool is_barred[NICBARRIER_ENGINES_MAX];
 
 void nicbarrier_close_engines(void (*meet)(void))
@@ -189,7 +189,6 @@ static bool allocate(agreement_t *a)
 /** Prepares this rank's part. @return false if it cannot go on */
 static bool begin(agreement_t *a, bool able)
 {
-    a->engine = NICBARRIER_ANY_ENGINE;
     a->options = (nicbarrier_options_t){.engine = a->config->engine - 1, .ppn = a->config->ppn};
     if (!able || !allocate(a)) {
         nicbarrier_reason(&a->why, "memory is exhausted");
@@ -311,15 +310,12 @@ static int exchange(agreement_t *a)
     return rc;
 }
 
-static bool prepare(agreement_t *a, int engine, unsigned attempt)
+static bool prepare(agreement_t *a)
 {
-    /* Each attempt has its own key, so that words of one are not taken for words of another. */
-    const uint64_t key = a->facts[0].key + 0x9e3779b97f4a7c15u * attempt;
-    const nicbarrier_group_t group = {key != 0 ? key : 1, a->plan.leaders, a->plan.leader};
+    const nicbarrier_group_t group = {a->facts[0].key, a->plan.leaders, a->plan.leader};
     endpoint_t *mine = &a->exchange->mine;
     nicbarrier_reason_t why = {""};
-    a->team->kind = engine;
-    a->team->engine = nicbarrier_engines[engine];
+    a->team->engine = nicbarrier_engines[a->engine];
     pthread_mutex_lock(&making);
     const bool done =
         a->team->engine->prepare(&group, &a->team->net, mine->bytes, &mine->len, &why) == 0;
@@ -363,47 +359,34 @@ static bool passes_trial(agreement_t *a)
     return end > 0;
 }
 
-static int try_engine(agreement_t *a, int engine, unsigned attempt, bool *done_p)
+/** All ranks: the part between several leaders. Once an engine is connected, partners may need
+ * answers: its helper thread or Open MPI's progress gives them. */
+static int set_up_network(agreement_t *a, int *able_p)
 {
     const bool leads = a->plan.leader >= 0;
-    int able = true, rc = OMPI_SUCCESS;
-    if (leads) {
-        able = prepare(a, engine, attempt);
-        rc = exchange(a);
-        able = rc == OMPI_SUCCESS && able && connect_team(a);
-    }
-    rc = rc == OMPI_SUCCESS ? least(a, &able) : rc;
-    if (rc == OMPI_SUCCESS && able) {
-        able = !leads || passes_trial(a);
-        rc = least(a, &able);
-        if (rc == OMPI_SUCCESS && !able)
-            atomic_store(&is_barred[engine], true);
-    }
-    *done_p = rc == OMPI_SUCCESS && able;
-    return rc;
-}
-
-/** All ranks: the part between several leaders. Sets a->engine. Once an engine is connected,
- * partners may need answers: its helper thread or Open MPI's progress gives them. */
-static int set_up_network(agreement_t *a)
-{
-    unsigned tried = 0, attempt = 0;
-    int engine;
-    while ((engine = nicbarrier_choose(&a->plan, &a->options, tried)) != NICBARRIER_ANY_ENGINE) {
-        bool done;
-        const int rc = try_engine(a, engine, attempt++, &done);
-        if (rc != OMPI_SUCCESS || done) {
-            a->engine = done ? engine : NICBARRIER_ANY_ENGINE;
-            return rc;
+    int rc = OMPI_SUCCESS;
+    a->engine = nicbarrier_choose(&a->plan, &a->options);
+    *able_p = a->engine != NICBARRIER_ANY_ENGINE;
+    if (!*able_p) {
+        if (a->why.text[0] == '\0') {
+            nicbarrier_reason(&a->why, "no engine serves these processes: %d nodes",
+                              (int)a->plan.nodes);
         }
-        nicbarrier_team_drop_network(a->team);
-        tried |= 1U << engine;
+        return OMPI_SUCCESS;
     }
-    if (a->why.text[0] == '\0') {
-        nicbarrier_reason(&a->why, "no engine serves these processes: %d nodes",
-                          (int)a->plan.nodes);
+    if (leads) {
+        *able_p = prepare(a);
+        rc = exchange(a);
+        *able_p = rc == OMPI_SUCCESS && *able_p && connect_team(a);
     }
-    return OMPI_SUCCESS;
+    rc = rc == OMPI_SUCCESS ? least(a, able_p) : rc;
+    if (rc != OMPI_SUCCESS || !*able_p)
+        return rc;
+    *able_p = !leads || passes_trial(a);
+    rc = least(a, able_p);
+    if (rc == OMPI_SUCCESS && !*able_p)
+        atomic_store(&is_barred[a->engine], true);
+    return rc;
 }
 
 static int agree(agreement_t *a, int able)
@@ -413,12 +396,12 @@ static int agree(agreement_t *a, int able)
         rc = onic_share(a->comm, &a->mine, sizeof(a->mine), a->facts);
     if (rc == OMPI_SUCCESS && able)
         rc = set_up_nodes(a, &able);
-    if (rc != OMPI_SUCCESS || !able)
-        return rc;
-    if (a->plan.leaders > 1)
-        return set_up_network(a);
     a->engine = NICBARRIER_NODE_ENGINE;
-    return OMPI_SUCCESS;
+    if (rc == OMPI_SUCCESS && able && a->plan.leaders > 1)
+        rc = set_up_network(a, &able);
+    if (rc != OMPI_SUCCESS || !able)
+        a->engine = NICBARRIER_ANY_ENGINE;
+    return rc;
 }
 
 /* ---- the end -------------------------------------------------------------------------------- */

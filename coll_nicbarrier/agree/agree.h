@@ -12,7 +12,7 @@
  * 2. an allgather: what each rank is and has (plan.h)
  * 3. each node makes a segment
  * 4. where several leaders are left, endpoints go to the partners of the schedule, and when all are
- *    connected a trial epoch runs; where it fails the next best engine is tried
+ *    connected a trial epoch runs
  *
  * A rank that cannot go on takes part up to the next allreduce, so no rank waits for it.
  */

@@ -92,15 +92,14 @@ int32_t nicbarrier_plan_position(const nicbarrier_plan_t *plan, const nicbarrier
     return before;
 }
 
-int nicbarrier_choose(const nicbarrier_plan_t *plan, const nicbarrier_options_t *options,
-                      unsigned tried)
+int nicbarrier_choose(const nicbarrier_plan_t *plan, const nicbarrier_options_t *options)
 {
     int engine = NICBARRIER_ANY_ENGINE;
     uint8_t best = 0;
 
     for (int i = 0; i < NICBARRIER_ENGINES_MAX; i++) {
         const bool asked = options->engine == NICBARRIER_ANY_ENGINE || options->engine == i;
-        if (asked && (tried & 1U << i) == 0 && plan->score[i] > best) {
+        if (asked && plan->score[i] > best) {
             best = plan->score[i];
             engine = i;
         }

@@ -61,10 +61,8 @@ nicbarrier_plan_t nicbarrier_plan(const nicbarrier_options_t *options,
 int32_t nicbarrier_plan_position(const nicbarrier_plan_t *plan, const nicbarrier_facts_t *all,
                                  int32_t me);
 
-/** For several leaders: the best network engine whose bit is not set in `tried`, or
- *  NICBARRIER_ANY_ENGINE. */
-int nicbarrier_choose(const nicbarrier_plan_t *plan, const nicbarrier_options_t *options,
-                      unsigned tried);
+/** For several leaders: the best network engine, or NICBARRIER_ANY_ENGINE. */
+int nicbarrier_choose(const nicbarrier_plan_t *plan, const nicbarrier_options_t *options);
 
 /** Most partners of a leader. */
 #define NICBARRIER_PARTNERS_MAX (2 * NICBARRIER_STEPS_MAX)

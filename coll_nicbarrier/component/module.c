@@ -5,7 +5,6 @@
 /** @file The module of one communicator: which barrier goes where. */
 #include "coll_nicbarrier/component/state.h"
 
-#include "common/support/collective.h"
 #include "ompi/constants.h"
 #include "ompi/runtime/mpiruntime.h"
 
@@ -146,20 +145,6 @@ static void keep(mca_coll_base_module_t *module)
         OBJ_RETAIN(module);
 }
 
-/** True if a communicator may be set up when it is made, which waits for all its ranks. With
- *  MPI_THREAD_MULTIPLE only MPI_COMM_WORLD may, since threads might make communicators in a
- *  different order on each rank. The answer is the same on all ranks. */
-static bool may_wait(struct ompi_communicator_t *comm)
-{
-    static atomic_bool single;
-
-    if (comm == MPI_COMM_WORLD) {
-        atomic_store(&single, onic_agree(comm, !ompi_mpi_thread_multiple) == 1);
-        return true;
-    }
-    return atomic_load(&single);
-}
-
 /** Modules are enabled from the lowest priority to the highest, so the functions installed now are
  *  those of the module below. */
 static int enable(mca_coll_base_module_t *module, struct ompi_communicator_t *comm)
@@ -178,8 +163,6 @@ static int enable(mca_coll_base_module_t *module, struct ompi_communicator_t *co
         ONIC_COLL_INSTALL(comm, barrier, barrier, module);
     if (m->super.coll_ibarrier != NULL)
         ONIC_COLL_INSTALL(comm, ibarrier, ibarrier, module);
-    if (nicbarrier_state.params.setup_call == 0 && c->coll_barrier != NULL && may_wait(comm))
-        m->barriers = set_up(m, comm);
     return OMPI_SUCCESS;
 }
 

@@ -79,10 +79,10 @@ static const nicbarrier_param_t own[] = {
     {.name = "setup_call",
      .help = "Which barrier of a communicator sets up the engine, or the next MPI_Barrier if it is "
              "an MPI_Ibarrier; those before go to the module below, so that communicators of a "
-             "short life pay nothing. 0: a communicator is set up when it is made, unless "
-             "processes have MPI_THREAD_MULTIPLE, where only MPI_COMM_WORLD is",
+             "short life pay nothing",
      .same = true,
      .number = VALUE(setup_call),
+     .min = 1,
      .max = 1000000000},
     {.name = "ppn",
      .help = "Most processes of a node that gather in shared memory behind one leader for the "

@@ -92,10 +92,11 @@ typedef struct nicbarrier_net_events {
     /** Epoch `epoch` and all before it are complete here. Calls may be late and repeat. */
     void (*complete)(void *arg, uint64_t epoch);
     /** The last epoch that this member has entered, which the engine then enters, too.
-     *  Called by the helper thread whenever it is awake: so the last process of a node that arrives
-     *  starts the network part although the leader's own thread is computing. */
+     *  Called by the helper thread whenever it is awake: so the network part starts although the
+     *  leader's own thread is computing. */
     uint64_t (*entered)(void *arg);
-    /** The last epoch that this process itself has entered; others of its node may not have. */
+    /** The last epoch that this process itself has entered; others of its node may not have. Until
+     *  they have, the helper thread looks now and then. */
     uint64_t (*begun)(void *arg);
     void *arg;
 } nicbarrier_net_events_t;
@@ -103,9 +104,8 @@ typedef struct nicbarrier_net_events {
 /** The engine's state of a group. */
 typedef struct nicbarrier_net nicbarrier_net_t;
 
-/** Bytes of the longest endpoint, and of the longest record for followers, of any engine. */
+/** Bytes of the longest endpoint of any engine. */
 #define NICBARRIER_ENDPOINT_MAX 8192
-#define NICBARRIER_FOLLOWER_MAX 16
 
 /** A member's endpoint, as carried by the agreement. */
 typedef struct nicbarrier_endpoint {
@@ -197,15 +197,6 @@ typedef struct nicbarrier_engine {
     /** Sleeps in the kernel until something may have come for any group of this process, or for
      *  `usec` microseconds. May return early. NULL: the caller yields. */
     void (*wait)(nicbarrier_net_t *net, unsigned usec);
-
-    /** Lets other processes of this node, which are behind this one, wake its helper thread: writes
-     * a record of at most NICBARRIER_FOLLOWER_MAX bytes for their `wake`. Returns its length.
-     * Called after connect. An engine with this function has the next one, too. */
-    uint32_t (*follower_record)(nicbarrier_net_t *net, void *bytes);
-    /** In another process of the node, where `open` may not have been called: the node has arrived,
-     *  and no thread of the leader looks. A lost wake-up only costs time: the leader looks when it
-     * is next in MPI. */
-    void (*wake)(const void *record);
 } nicbarrier_engine_t;
 
 /** Instead of an engine's number: the best one; as a result: none. */

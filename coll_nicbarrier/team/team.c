@@ -66,13 +66,7 @@ int nicbarrier_team_connect(nicbarrier_team_t *t, const nicbarrier_endpoints_t *
         events.entered = net_entered;
         events.begun = net_begun;
     }
-    if (t->engine->connect(t->net, endpoints, &events, why) != 0)
-        return -1;
-    if (t->on_node && t->engine->follower_record != NULL) {
-        nicbarrier_head_t *head = t->shm.head;
-        head->follower_len = t->engine->follower_record(t->net, head->follower);
-    }
-    return 0;
+    return t->engine->connect(t->net, endpoints, &events, why);
 }
 
 int nicbarrier_team_try(nicbarrier_team_t *t, nicbarrier_reason_t *why)
@@ -96,23 +90,12 @@ int nicbarrier_team_try(nicbarrier_team_t *t, nicbarrier_reason_t *why)
     return 0;
 }
 
-void nicbarrier_team_drop_network(nicbarrier_team_t *t)
-{
-    if (t->net == NULL)
-        return;
-    if (t->on_node)
-        t->shm.head->follower_len = 0;
-    t->engine->disconnect(t->net);
-    t->net = NULL;
-    t->trial_ends = 0;
-    atomic_store_explicit(&t->given, 0, memory_order_relaxed);
-}
-
 void nicbarrier_team_free(nicbarrier_team_t *t)
 {
     if (t == NULL)
         return;
-    nicbarrier_team_drop_network(t);
+    if (t->net != NULL)
+        t->engine->disconnect(t->net);
     onic_segment_unmap(&t->segment);
     free(t);
 }
@@ -139,24 +122,15 @@ void nicbarrier_team_submit(nicbarrier_team_t *t)
     }
 }
 
-/** Tells the leader that the whole node has arrived. */
-static void notify_leader(nicbarrier_team_t *t)
-{
-    nicbarrier_head_t *head = t->shm.head;
-    if (t->net != NULL)
-        nicbarrier_team_submit(t);
-    else if (head->follower_len > 0 && atomic_load(&head->attentive) == 0)
-        t->engine->wake(head->follower);
-}
-
 void nicbarrier_team_enter(nicbarrier_team_t *t, uint64_t epoch)
 {
     if (!t->on_node) {
         t->engine->enter(t->net, epoch);
         return;
     }
-    if (nicbarrier_shm_enter(&t->shm, epoch))
-        notify_leader(t);
+    nicbarrier_shm_enter(&t->shm, epoch);
+    if (t->net != NULL)
+        nicbarrier_team_submit(t);
 }
 
 void nicbarrier_team_depart(nicbarrier_team_t *t)
@@ -217,22 +191,18 @@ static bool is_over(nicbarrier_team_t *t, uint64_t epoch)
            (t->ended != NULL && t->ended(t->ended_arg));
 }
 
-/** Sleeps on the network if this thread drives it, else on the flags. */
+/** Sleeps on the network if this thread drives it and something is under way there, else on the
+ *  flags. */
 static void nap(nicbarrier_team_t *t, uint64_t epoch)
 {
-    if (t->net == NULL) {
+    if (t->net == NULL)
         nicbarrier_shm_sleep(&t->shm, epoch, SLEEP_USEC);
-    } else if (t->engine->wait == NULL) {
-        sched_yield();
-    } else if (!t->on_node) {
+    else if (t->on_node && nicbarrier_shm_arrived(&t->shm) <= t->engine->completed(t->net))
+        nicbarrier_shm_sleep_for_node(&t->shm, epoch, SLEEP_USEC);
+    else if (t->engine->wait != NULL)
         t->engine->wait(t->net, SLEEP_USEC);
-    } else {
-        /* From now on a process that arrives must wake the helper thread. */
-        atomic_fetch_sub(&t->shm.head->attentive, 1);
-        if (!poll(t, epoch))
-            t->engine->wait(t->net, SLEEP_USEC);
-        atomic_fetch_add(&t->shm.head->attentive, 1);
-    }
+    else
+        sched_yield();
 }
 
 static void act(nicbarrier_team_t *t, uint64_t epoch, unsigned actions)
@@ -251,9 +221,6 @@ static void act(nicbarrier_team_t *t, uint64_t epoch, unsigned actions)
 
 bool nicbarrier_team_wait(nicbarrier_team_t *t, uint64_t epoch)
 {
-    const bool leads = t->on_node && t->net != NULL;
-    if (leads)
-        atomic_fetch_add(&t->shm.head->attentive, 1);
     bool done = poll(t, epoch);
     if (!done) {
         unsigned n = 0;
@@ -262,12 +229,6 @@ bool nicbarrier_team_wait(nicbarrier_team_t *t, uint64_t epoch)
                 nicbarrier_waiting_action(++n, (unsigned)t->config.polls, t->config.processors));
         while (!is_over(t, epoch));
         done = nicbarrier_team_done(t, epoch);
-    }
-    if (leads) {
-        /* A process that has meanwhile arrived for a later epoch has not woken the helper thread.
-         */
-        atomic_fetch_sub(&t->shm.head->attentive, 1);
-        nicbarrier_team_submit(t);
     }
     nicbarrier_team_depart(t);
     if (epoch % ENTRIES_PER_PROGRESS == 0)

@@ -7,7 +7,7 @@
  * The team: what carries the barriers of one communicator. It has flags on the node, a network
  * engine between the leaders of nodes, or both, one below the other. The network part is driven by
  * the leader's process: by its threads while they are in MPI, otherwise by the engine's helper
- * thread, which the last process of the node to arrive wakes.
+ * thread.
  *
  * Uses no MPI: the configuration has the function that waiting threads call. Any number of MPI
  * threads may call enter, done, progress and wait.
@@ -59,10 +59,6 @@ void nicbarrier_team_attach(nicbarrier_team_t *t, onic_segment_t *segment, size_
  * 0, or -1 and the reason. */
 int nicbarrier_team_connect(nicbarrier_team_t *t, const nicbarrier_endpoints_t *endpoints,
                             nicbarrier_reason_t *why);
-
-/** Removes the network part, if there is one, so that another can be prepared: the trial has
- *  failed, and no barrier has been entered. */
-void nicbarrier_team_drop_network(nicbarrier_team_t *t);
 
 /** Run by leaders, when all leaders are connected: the trial. Its epoch is no barrier of the user,
  *  but shows that messages of the engine get through. To be called until it returns 1 (complete) or

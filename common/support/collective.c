@@ -39,12 +39,6 @@ int onic_agree_all(struct ompi_communicator_t *comm, int *values, int n)
                                         comm->c_coll->coll_allreduce_module);
 }
 
-int onic_agree(struct ompi_communicator_t *comm, int value)
-{
-    const int rc = onic_agree_all(comm, &value, 1);
-    return rc != OMPI_SUCCESS ? rc : value;
-}
-
 int onic_share(struct ompi_communicator_t *comm, const void *mine, int len, void *all)
 {
     count();

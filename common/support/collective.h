@@ -15,10 +15,8 @@ struct ompi_communicator_t;
 /** Collectives that this process has taken part in by these functions. */
 ONIC_EXPORT extern unsigned long long onic_collectives;
 
-/** The smallest value of all ranks: of error codes the worst. Or the collective's own error. */
-ONIC_EXPORT int onic_agree(struct ompi_communicator_t *comm, int value);
-
-/** Several at once, in place: the smallest of each. */
+/** The smallest of each value over all ranks, in place: of error codes the worst. Returns the
+ *  collective's own error. */
 ONIC_EXPORT int onic_agree_all(struct ompi_communicator_t *comm, int *values, int n);
 
 /** In the tree along which ranks agree, whose root is rank 0: how many are below one at most; the

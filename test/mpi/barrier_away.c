@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /* ranks: 3-5 */
-/* engines: datagram lossy */
+/* engines: datagram datagram2 lossy */
 /**
  * @file
  * Nonblocking barriers go all their steps while no leader of a node calls MPI: the

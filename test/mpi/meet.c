@@ -168,12 +168,7 @@ static MPI_T_pvar_session session;
 static MPI_T_pvar_handle handles[NAMES];
 static bool one_host, loaded;
 /** That of the module which does the barriers where the component does not: coll/tuned. */
-static int priority_beside = 30;
-
-void meet_nonblocking_only(void)
-{
-    priority_beside = 10;
-}
+enum { PRIORITY_BESIDE = 30 };
 
 void meet_begin(void)
 {
@@ -221,7 +216,7 @@ const char *meet_engine(void)
 {
     const char *priority = getenv("OMPI_MCA_coll_nicbarrier_priority");
     const char *engine = getenv("OMPI_MCA_coll_nicbarrier_engine");
-    if (priority == NULL || atoi(priority) <= priority_beside || !loaded)
+    if (priority == NULL || atoi(priority) <= PRIORITY_BESIDE || !loaded)
         return NULL;
     return engine != NULL ? engine : "auto";
 }

@@ -23,10 +23,6 @@
 void meet_begin(void);
 int meet_finish(void);
 
-/** Before meet_begin: only what is said of nonblocking barriers counts, since the component has a
- *  priority at which another one does the blocking ones. */
-void meet_nonblocking_only(void);
-
 /** Before tl_init: the process that was launched stays behind and ends as this one, its child,
  * does, but well where that is killed. So a rank can die without the launcher's ending the job. */
 void meet_begin_as_child(void);

@@ -26,11 +26,9 @@ static struct {
     nicbarrier_shm_t view[CONFORMANCE_MEMBERS_MAX];
 } node;
 
-static void node_begin(int n, int fanout, bool network, uint64_t seed)
+static void node_begin(int n, int fanout, bool network)
 {
-    const size_t bytes = nicbarrier_shm_bytes(n);
-    nicbarrier_locality_t where[CONFORMANCE_MEMBERS_MAX];
-    unit_random_t random = {seed};
+    const size_t bytes = nicbarrier_shm_bytes(n, fanout);
 
     memset(&node, 0, sizeof(node));
     node.n = n;
@@ -39,28 +37,27 @@ static void node_begin(int n, int fanout, bool network, uint64_t seed)
     node.base = aligned_alloc(128, bytes);
     ck_assert_ptr_nonnull(node.base);
     memset(node.base, 0, bytes);
-    for (int i = 0; i < n; i++) {
-        const int core = (int)unit_below(&random, 8);
-        where[i] = (nicbarrier_locality_t){core / 4, core / 4, core / 2};
-        nicbarrier_shm_introduce(node.base, n, i);
-    }
-    ck_assert_int_eq(nicbarrier_shm_arrange(node.base, n, where, fanout), 0);
+    for (int i = 0; i < n; i++)
+        nicbarrier_shm_introduce(node.base, n, i, fanout);
 }
 
 static void flat_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
 {
     (void)schedule;
-    node_begin(n, CONFORMANCE_MEMBERS_MAX, false, seed);
+    (void)seed;
+    node_begin(n, CONFORMANCE_MEMBERS_MAX, false);
 }
 
 static void tree_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
 {
-    node_begin(n, 2 + (int)schedule, false, seed);
+    (void)seed;
+    node_begin(n, 2 + (int)schedule, false);
 }
 
 static void led_begin(int n, nicbarrier_schedule_kind_t schedule, uint64_t seed)
 {
-    node_begin(n, 2 + (int)schedule, true, seed);
+    (void)seed;
+    node_begin(n, 2 + (int)schedule, true);
 }
 
 static void node_connect(int i)
@@ -70,7 +67,7 @@ static void node_connect(int i)
 
 static void node_enter(int i, uint64_t epoch)
 {
-    (void)nicbarrier_shm_enter(&node.view[i], epoch);
+    nicbarrier_shm_enter(&node.view[i], epoch);
     nicbarrier_shm_depart(&node.view[i]);
 }
 

@@ -25,7 +25,7 @@ static struct {
     _Atomic uint64_t entered[NODES_MAX];
     atomic_bool failed;
     atomic_int told; /**< calls of `fail` */
-    atomic_int wakes, disconnected;
+    atomic_int disconnected;
 } fabric;
 
 struct nicbarrier_net {
@@ -109,21 +109,6 @@ static void fake_wait(nicbarrier_net_t *net, unsigned usec)
     usleep(usec / 10);
 }
 
-static uint32_t fake_follower_record(nicbarrier_net_t *net, void *bytes)
-{
-    memcpy(bytes, &net->me, sizeof(net->me));
-    return sizeof(net->me);
-}
-
-static void fake_wake(const void *record)
-{
-    int leader;
-
-    memcpy(&leader, record, sizeof(leader));
-    UNIT_CHECK(leader >= 0 && leader < fabric.n);
-    atomic_fetch_add(&fabric.wakes, 1);
-}
-
 static const nicbarrier_engine_t engine = {
     .name = "fake",
     .prepare = fake_prepare,
@@ -135,8 +120,6 @@ static const nicbarrier_engine_t engine = {
     .failed = fake_failed,
     .fail = fake_fail,
     .wait = fake_wait,
-    .follower_record = fake_follower_record,
-    .wake = fake_wake,
 };
 
 /* ---- nodes with teams on them --------------------------------------------------------------- */
@@ -426,28 +409,19 @@ START_TEST(ended)
 }
 END_TEST
 
-/* The last of a node to arrive wakes the leader, unless that polls itself. */
-START_TEST(wakes)
+/* The leader enters in the engine when its node has arrived: at once if it is the last, else when it
+ * looks next. If it sleeps, the last to arrive wakes it. */
+START_TEST(node_arrives)
 {
     make_world(2, 2);
     enter(&world.rank[0], 2);
-    ck_assert_int_eq(fabric.wakes, 0);
     enter(&world.rank[1], 2);
-    ck_assert_int_eq(fabric.wakes, 1);
     ck_assert_uint_eq(fabric.entered[0], NICBARRIER_TRIAL_EPOCH);
-    /* The leader's helper thread asks; its own threads do so whenever they look. */
-    ck_assert_uint_eq(nicbarrier_shm_arrived(&world.rank[0].team->shm), 2);
     (void)nicbarrier_team_progress(world.rank[0].team);
     ck_assert_uint_eq(fabric.entered[0], 2);
     enter(&world.rank[3], 2);
     enter(&world.rank[2], 2);
-    ck_assert_int_eq(fabric.wakes, 1);
     ck_assert_uint_eq(fabric.entered[1], 2);
-    atomic_fetch_add(&world.rank[0].team->shm.head->attentive, 1);
-    enter(&world.rank[0], 3);
-    enter(&world.rank[1], 3);
-    ck_assert_int_eq(fabric.wakes, 1);
-    atomic_fetch_sub(&world.rank[0].team->shm.head->attentive, 1);
     for (int i = 0; i < world.n; i++) {
         (void)nicbarrier_team_progress(world.rank[i].team);
         world.rank[i].entered = 0;
@@ -456,31 +430,14 @@ START_TEST(wakes)
 }
 END_TEST
 
-/* A network part that was tried in vain makes room for another. */
-START_TEST(second_engine)
+START_TEST(trial_fails)
 {
+    nicbarrier_reason_t why = {""};
+
     make_world(2, 2);
-    for (int node = 0; node < 2; node++) {
-        nicbarrier_team_t *team = world.rank[2 * node].team;
-        nicbarrier_reason_t why;
-        /* What became of the first must not follow the second. */
-        atomic_store(&fabric.failed, true);
-        ck_assert_int_eq(nicbarrier_team_try(team, &why), -1);
-        nicbarrier_team_drop_network(team);
-        ck_assert(!nicbarrier_team_failed(world.rank[2 * node + 1].team));
-        ck_assert_ptr_null(team->net);
-        ck_assert_uint_eq(team->shm.head->follower_len, 0);
-        nicbarrier_team_drop_network(team);
-    }
-    ck_assert_int_eq(fabric.disconnected, 2);
-    memset(&fabric, 0, sizeof(fabric));
-    fabric.n = 2;
-    for (int node = 0; node < 2; node++)
-        connect_leader(world.rank[2 * node].team, node);
-    try_out();
-    run(one_barrier, 0);
-    for (int i = 0; i < world.n; i++)
-        ck_assert(world.rank[i].done);
+    atomic_store(&fabric.failed, true);
+    ck_assert_int_eq(nicbarrier_team_try(world.rank[0].team, &why), -1);
+    ck_assert_str_ne(why.text, "");
     unmake_world();
 }
 END_TEST
@@ -489,6 +446,6 @@ int main(void)
 {
     return UNIT_RUN("nicbarrier_team", UNIT_LOOP(nobody_leaves_early, 0, 14),
                     UNIT_LOOP(process_dies, 0, 3), UNIT_ONCE(network_fails),
-                    UNIT_ONCE(members_are_checked), UNIT_ONCE(ended), UNIT_ONCE(wakes),
-                    UNIT_ONCE(second_engine));
+                    UNIT_ONCE(members_are_checked), UNIT_ONCE(ended), UNIT_ONCE(node_arrives),
+                    UNIT_ONCE(trial_fails));
 }

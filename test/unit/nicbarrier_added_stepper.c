@@ -41,7 +41,7 @@ static bool advance(nicbarrier_net_t *net)
     const uint64_t out = nicbarrier_rule_advance(&s->rule);
     for (uint32_t k = 0; out >> k != 0; k++)
         if (out >> k & 1)
-            nicbarrier_datagram_send(net, NICBARRIER_PACKET_EPOCH, k, net->to[k]->at,
+            nicbarrier_datagram_send(net, NICBARRIER_PACKET_EPOCH, k,
                                      nicbarrier_rule_word(&s->rule, k));
     atomic_store(&s->view.word, s->rule.completed | (s->rule.failed ? NICBARRIER_WORD_FAILED : 0));
     return true;
@@ -64,13 +64,6 @@ static bool take(nicbarrier_net_t *net, uint32_t k, uint64_t word)
     return advance(net);
 }
 
-static bool reaches(nicbarrier_net_t *net, nicbarrier_address_t at)
-{
-    (void)net;
-    (void)at;
-    return true;
-}
-
 static void snapshot(nicbarrier_net_t *net)
 {
     net->rule = net->offload->rule;
@@ -90,7 +83,6 @@ static const nicbarrier_stepper_t added = {.name = "added",
                                            .install = install,
                                            .enter = enter,
                                            .take = take,
-                                           .reaches = reaches,
                                            .snapshot = snapshot,
                                            .stop = stop,
                                            .remove = release};

@@ -28,7 +28,6 @@ enum { MEMBERS_MAX = 8, ENDPOINT_ROOM = 256 };
 typedef struct shared {
     unsigned char endpoint[MEMBERS_MAX][ENDPOINT_ROOM];
     uint32_t len[MEMBERS_MAX];
-    unsigned char follower[NICBARRIER_FOLLOWER_MAX];
     _Atomic int arrived[16]; /* at the meeting points of the test itself */
     _Atomic uint64_t entered[MEMBERS_MAX];
     _Atomic uint64_t node_entered; /* what events.entered says */

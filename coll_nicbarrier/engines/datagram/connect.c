@@ -2,8 +2,7 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Engine datagram: groups from prepare to disconnect, and followers, which wake the leader's
- *  helper thread by a packet; see engine.h. */
+/** @file Engine datagram: groups from prepare to disconnect; see engine.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,31 +106,4 @@ void nicbarrier_datagram_disconnect(nicbarrier_net_t *net)
     (void)nicbarrier_datagram_look(net);
     nicbarrier_datagram_leave(net);
     nicbarrier_datagram_unlock();
-}
-
-/* ---- behind a leader ------------------------------------------------------------------------- */
-
-typedef struct record {
-    nicbarrier_address_t leader;
-    uint32_t cookie;
-} record_t;
-
-_Static_assert(sizeof(record_t) <= NICBARRIER_FOLLOWER_MAX, "records have a limited size");
-
-uint32_t nicbarrier_datagram_follower_record(nicbarrier_net_t *net, void *bytes)
-{
-    const record_t r = {nicbarrier_udp_local(), nicbarrier_datagram.cookie};
-    (void)net;
-    memcpy(bytes, &r, sizeof(r));
-    return sizeof(r);
-}
-
-void nicbarrier_datagram_wake(const void *record)
-{
-    unsigned char bytes[NICBARRIER_PACKET_SIZE];
-    record_t r;
-    memcpy(&r, record, sizeof(r));
-    const nicbarrier_packet_t p = {.kind = NICBARRIER_PACKET_WAKE, .cookie = r.cookie};
-    nicbarrier_packet_encode(&p, bytes);
-    nicbarrier_udp_send_once(r.leader, bytes);
 }

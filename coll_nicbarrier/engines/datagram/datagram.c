@@ -142,6 +142,4 @@ const nicbarrier_engine_t nicbarrier_engine_datagram = {
     .failed = datagram_failed,
     .fail = datagram_fail,
     .wait = datagram_wait,
-    .follower_record = nicbarrier_datagram_follower_record,
-    .wake = nicbarrier_datagram_wake,
 };

@@ -158,19 +158,6 @@ void nicbarrier_datagram_fail(nicbarrier_net_t *net)
     nicbarrier_datagram_follow(net, onic_now_nsec());
 }
 
-void nicbarrier_datagram_heard(nicbarrier_net_t *net, nicbarrier_partner_t *p,
-                               nicbarrier_address_t from)
-{
-    p->refused = 0;
-    if (nicbarrier_address_is(p->at, from))
-        return;
-    p->at = from;
-    nicbarrier_steps_moved(net, from);
-    /* Where the process has taken over, nobody would look any more at what only the view has shown
-     * so far: completed epochs, and steps that wait without a timer. */
-    nicbarrier_datagram_catch_up(net, onic_now_nsec());
-}
-
 /* ---- entering -------------------------------------------------------------------------------- */
 
 bool nicbarrier_datagram_enter(nicbarrier_net_t *net, uint64_t epoch)
@@ -188,11 +175,15 @@ static void see_to(nicbarrier_net_t *net, uint64_t now)
         return;
     if (!net->gone && net->events.entered != NULL)
         (void)nicbarrier_datagram_enter(net, net->events.entered(net->events.arg));
+    if (!net->gone && net->events.begun != NULL)
+        nicbarrier_datagram.awaiting |=
+            net->events.begun(net->events.arg) > nicbarrier_net_state(net)->entered;
     if (nicbarrier_net_view(net) != NULL)
         nicbarrier_datagram_follow(net, now);
 }
 
 void nicbarrier_datagram_see_to_all(void)
 {
+    nicbarrier_datagram.awaiting = false;
     nicbarrier_datagram_each(see_to, onic_now_nsec());
 }

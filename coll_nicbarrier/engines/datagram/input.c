@@ -25,21 +25,19 @@ static bool fits(const nicbarrier_net_t *net, const nicbarrier_packet_t *p, bool
                    : s->wait_for == (int32_t)p->sender && s->wait_at == p->from_at;
 }
 
-static void take_nack(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
-                      nicbarrier_address_t from)
+static void take_nack(nicbarrier_net_t *net, const nicbarrier_packet_t *p)
 {
     if (!nicbarrier_nacks_answer(nicbarrier_net_state(net), p->at, p->epoch))
         return;
-    nicbarrier_datagram_heard(net, net->to[p->at], from);
+    net->to[p->at]->refused = 0;
     nicbarrier_count(&nicbarrier_datagram_counters.retransmits);
-    nicbarrier_datagram_send(net, NICBARRIER_PACKET_REPEAT, p->at, from,
+    nicbarrier_datagram_send(net, NICBARRIER_PACKET_REPEAT, p->at,
                              nicbarrier_rule_word(nicbarrier_net_state(net), p->at));
 }
 
 /** An EPOCH or REPEAT packet. A stepper that advances by itself may have taken in its word already.
  */
-static int take_message(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
-                        nicbarrier_address_t from)
+static int take_message(nicbarrier_net_t *net, const nicbarrier_packet_t *p)
 {
     const nicbarrier_word_t verdict =
         nicbarrier_rule_judge(nicbarrier_net_state(net), p->at, p->epoch);
@@ -47,7 +45,7 @@ static int take_message(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
         nicbarrier_count(&nicbarrier_datagram_counters.refused);
         return 0;
     }
-    nicbarrier_datagram_heard(net, net->from[p->at], from);
+    net->from[p->at]->refused = 0;
     if (verdict == NICBARRIER_WORD_NEW) {
         nicbarrier_steps_take(net, p->at, p->epoch);
         nicbarrier_nacks_received(&net->nacks, p->at);
@@ -58,8 +56,7 @@ static int take_message(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
     return 1;
 }
 
-static int take_for_group(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
-                          nicbarrier_address_t from)
+static int take_for_group(nicbarrier_net_t *net, const nicbarrier_packet_t *p)
 {
     const bool nack = p->kind == NICBARRIER_PACKET_NACK;
     if (!fits(net, p, nack)) {
@@ -70,8 +67,8 @@ static int take_for_group(nicbarrier_net_t *net, const nicbarrier_packet_t *p,
     if (!net->connected)
         return 0;
     if (!nack)
-        return take_message(net, p, from);
-    take_nack(net, p, from);
+        return take_message(net, p);
+    take_nack(net, p);
     return 0;
 }
 
@@ -101,12 +98,12 @@ static int take(const unsigned char *bytes, size_t len, nicbarrier_address_t fro
         nicbarrier_count(&nicbarrier_datagram_counters.refused);
         return 0;
     }
-    /* A WAKE only has to end the helper thread's sleep, and has done so. */
+    /* This is for the program in the kernel (bpf/state.h), which is not there. */
     if (p.kind == NICBARRIER_PACKET_WAKE)
         return 0;
     nicbarrier_net_t *net = nicbarrier_datagram_find(p.key);
     if (net != NULL)
-        return take_for_group(net, &p, from);
+        return take_for_group(net, &p);
     if (p.kind == NICBARRIER_PACKET_NACK)
         answer_for_freed(&p, from);
     return 0;
@@ -124,7 +121,7 @@ static void expire(nicbarrier_net_t *net, uint64_t now)
     for (uint32_t k = 0; nacks >> k != 0; k++) {
         if (nacks >> k & 1) {
             nicbarrier_count(&nicbarrier_datagram_counters.nacks);
-            nicbarrier_datagram_send(net, NICBARRIER_PACKET_NACK, k, net->from[k]->at,
+            nicbarrier_datagram_send(net, NICBARRIER_PACKET_NACK, k,
                                      net->rule.received[k] + 1);
         }
     }
@@ -144,41 +141,28 @@ static void expire_all(void)
 
 /* ---- refused NACKs --------------------------------------------------------------------------- */
 
-/** A NACK that was refused: the cookie it carried, and the address it was sent to. */
-typedef struct refusal {
-    uint32_t cookie;
-    nicbarrier_address_t to;
-} refusal_t;
-
-/** Fails the group if the refusing process is a member that this one waits for. */
-static void refuse(nicbarrier_net_t *net, uint64_t what)
+/** Fails the group if the process of this cookie is a member that this one waits for. */
+static void refuse(nicbarrier_net_t *net, uint64_t cookie)
 {
-    const refusal_t *r = (const refusal_t *)(uintptr_t)what;
     for (int i = 0; i < net->npartners && net->connected; i++) {
         nicbarrier_partner_t *p = &net->partner[i];
-        if (p->cookie == r->cookie && nicbarrier_address_is(p->at, r->to) &&
-            ++p->refused == NICBARRIER_REFUSALS) {
+        if (p->cookie == cookie && ++p->refused == NICBARRIER_REFUSALS) {
             nicbarrier_datagram_fail(net);
             return;
         }
     }
 }
 
-/** Takes in the refusals reported by hosts. Whoever is asked in vain where it was heard, or is not
- *  even there in a trial, is dead. What else is refused may have come after it left in good order.
- */
+/** Takes in the refusals reported by hosts. Whoever is asked in vain is dead. What else is refused
+ *  may have come after it left in good order. */
 static void take_refusals(void)
 {
     unsigned char bytes[NICBARRIER_PACKET_SIZE];
     nicbarrier_packet_t p;
-    refusal_t r;
-    while (nicbarrier_udp_refused(bytes, &r.to)) {
+    while (nicbarrier_udp_refused(bytes))
         if (nicbarrier_packet_decode(bytes, sizeof(bytes), &p) == NULL &&
-            p.kind == NICBARRIER_PACKET_NACK) {
-            r.cookie = p.cookie;
-            nicbarrier_datagram_each(refuse, (uintptr_t)&r);
-        }
-    }
+            p.kind == NICBARRIER_PACKET_NACK)
+            nicbarrier_datagram_each(refuse, p.cookie);
 }
 
 /* ---- from the socket ------------------------------------------------------------------------- */

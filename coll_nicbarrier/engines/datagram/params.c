@@ -5,8 +5,6 @@
 /** @file Engine datagram: its parameters and counters. */
 #include "coll_nicbarrier/engines/datagram/params.h"
 
-#include "coll_nicbarrier/engines/datagram/udp_address.h"
-
 nicbarrier_datagram_config_t nicbarrier_datagram_config = {.nack_usec = 1000};
 nicbarrier_datagram_counters_t nicbarrier_datagram_counters;
 
@@ -24,14 +22,10 @@ const nicbarrier_param_t nicbarrier_datagram_params[] = {
      .number = &nicbarrier_datagram_config.drop,
      .max = 1000},
     {.name = "interface",
-     .help = "Engine datagram: the interfaces to use, as a list of names (eth0), networks "
-             "(10.0.0.0/8) and addresses (10.0.0.7), separated by commas; with ^ before the list, "
-             "all but those. Partners get the IPv4 addresses of all that fit and are up, 8 at "
-             "most, and use the first that is in a network of their own. Empty: all but the "
-             "loopback. May differ between ranks",
-     .text = &nicbarrier_datagram_config.interface,
-     .valid = nicbarrier_ip_filter_valid,
-     .topic = "bad-interface"},
+     .help = "Engine datagram: the names of the interfaces to use, separated by commas. Partners get "
+             "the IPv4 addresses of those that are up, 8 at most, and use the first that is in a "
+             "network of their own. Empty: all but the loopback. May differ between ranks",
+     .text = &nicbarrier_datagram_config.interface},
     {.name = "stepper",
      .help = "Engine datagram: what takes the steps of barriers: auto (bpf where it can), bpf (the "
              "kernel, where nicbarrier-bpf is loaded on the interface; where that cannot be, the "

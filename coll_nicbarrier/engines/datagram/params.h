@@ -12,7 +12,7 @@
 
 /** The values of the engine's parameters, already checked. */
 typedef struct nicbarrier_datagram_config {
-    const char *interface; /**< a filter (nicbarrier_ip_wanted); NULL: choose */
+    const char *interface; /**< names of interfaces, separated by commas; NULL: choose */
     const char *stepper; /**< name of a stepper (stepper.h); NULL or "auto": the first that fits */
     int nack_usec;       /**< silence after which a NACK is sent; 10 .. 1000000 */
     int drop;            /**< for tests: packets dropped of each 1000 to send */

@@ -35,7 +35,7 @@ void nicbarrier_datagram_post(nicbarrier_address_t to, nicbarrier_packet_t packe
 }
 
 void nicbarrier_datagram_send(nicbarrier_net_t *net, nicbarrier_packet_kind_t kind, uint32_t k,
-                              nicbarrier_address_t at, uint64_t word)
+                              uint64_t word)
 {
     const bool upwards = kind == NICBARRIER_PACKET_NACK;
     const nicbarrier_partner_t *to = upwards ? net->from[k] : net->to[k];
@@ -47,5 +47,5 @@ void nicbarrier_datagram_send(nicbarrier_net_t *net, nicbarrier_packet_kind_t ki
                                    .key = net->group.key,
                                    .epoch = word,
                                    .to = (uint32_t)to->member};
-    nicbarrier_datagram_post(at, p);
+    nicbarrier_datagram_post(to->at, p);
 }

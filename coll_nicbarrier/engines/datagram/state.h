@@ -33,8 +33,7 @@
 typedef struct nicbarrier_partner {
     int32_t member;
     uint32_t cookie;         /**< must be in packets to it */
-    nicbarrier_address_t at; /**< where its last packet came from; at first where it may be
-                                (udp_address.h) */
+    nicbarrier_address_t at; /**< as chosen by udp_address.h */
     uint8_t refused;         /**< NACKs refused by its host since something came */
 } nicbarrier_partner_t;
 
@@ -78,7 +77,8 @@ typedef struct nicbarrier_datagram {
     pthread_t thread;
     int wake_fd;
     atomic_bool stop;
-    bool helping; /**< the helper thread holds the lock */
+    bool helping;  /**< the helper thread holds the lock */
+    bool awaiting; /**< processes behind this one have not entered what it has */
 } nicbarrier_datagram_t;
 
 extern nicbarrier_datagram_t nicbarrier_datagram;
@@ -102,10 +102,10 @@ static inline void nicbarrier_datagram_unlock(void)
 /** Encodes and sends a packet with this process's own cookie, unless the parameter drop drops it;
  * an error counts as a loss. */
 void nicbarrier_datagram_post(nicbarrier_address_t to, nicbarrier_packet_t packet);
-/** Sends a packet about my step k to its partner (the receiver of the step; for NACK the sender),
- * at this address; the kind of packet says what `word` is. */
+/** Sends a packet about my step k to its partner (the receiver of the step; for NACK the sender);
+ *  the kind of packet says what `word` is. */
 void nicbarrier_datagram_send(nicbarrier_net_t *net, nicbarrier_packet_kind_t kind, uint32_t k,
-                              nicbarrier_address_t at, uint64_t word);
+                              uint64_t word);
 
 /* ---- steps.c --------------------------------------------------------------------------------- */
 
@@ -124,7 +124,6 @@ bool nicbarrier_steps_install(nicbarrier_net_t *net, nicbarrier_reason_t *why);
 /** As in stepper.h. Where the stepper can no longer do it, this process takes the steps over. */
 void nicbarrier_steps_enter(nicbarrier_net_t *net, uint64_t epoch);
 void nicbarrier_steps_take(nicbarrier_net_t *net, uint32_t k, uint64_t word);
-void nicbarrier_steps_moved(nicbarrier_net_t *net, nicbarrier_address_t at);
 void nicbarrier_steps_remove(nicbarrier_net_t *net);
 
 /* ---- groups: group.c ------------------------------------------------------------------------- */
@@ -147,7 +146,7 @@ void nicbarrier_datagram_leave(nicbarrier_net_t *net);
  */
 bool nicbarrier_datagram_enter(nicbarrier_net_t *net, uint64_t epoch);
 /** Enters in all groups the epochs that members behind this one have entered (events.entered), and
- *  follows steppers that advance by themselves. */
+ *  follows steppers that advance by themselves. Notes whether members are awaited. */
 void nicbarrier_datagram_see_to_all(void);
 /** The connected group has failed: its members are notified. Follow must come after it. */
 void nicbarrier_datagram_set_failed(nicbarrier_net_t *net);
@@ -161,9 +160,6 @@ void nicbarrier_datagram_follow(nicbarrier_net_t *net, uint64_t now);
 bool nicbarrier_datagram_look(nicbarrier_net_t *net);
 /** A thread is about to sleep on the sockets until something is complete. False if something is. */
 bool nicbarrier_datagram_want(nicbarrier_net_t *net);
-/** A packet of the partner, which means something to the group, has come from this address. */
-void nicbarrier_datagram_heard(nicbarrier_net_t *net, nicbarrier_partner_t *p,
-                               nicbarrier_address_t from);
 
 /* ---- input.c --------------------------------------------------------------------------------- */
 
@@ -189,7 +185,3 @@ int nicbarrier_datagram_prepare(const nicbarrier_group_t *group, nicbarrier_net_
 int nicbarrier_datagram_connect(nicbarrier_net_t *net, const nicbarrier_endpoints_t *endpoints,
                                 const nicbarrier_net_events_t *events, nicbarrier_reason_t *why);
 void nicbarrier_datagram_disconnect(nicbarrier_net_t *net);
-
-uint32_t nicbarrier_datagram_follower_record(nicbarrier_net_t *net, void *bytes);
-/** In a process that may not have opened the engine. */
-void nicbarrier_datagram_wake(const void *record);

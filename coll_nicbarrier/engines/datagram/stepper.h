@@ -33,7 +33,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "coll_nicbarrier/engines/datagram/wire/address.h"
 #include "coll_nicbarrier/engines/engine.h"
 #include "coll_nicbarrier/epoch/rule.h"
 #include "coll_nicbarrier/schedule/schedule.h"
@@ -76,7 +75,7 @@ typedef struct nicbarrier_stepper {
      *  @return false and the reason if it cannot have it; both are NULL then */
     bool (*install)(nicbarrier_net_t *net, nicbarrier_reason_t *why);
 
-    /* If one of the next three returns false, its request has not been carried out, and the stepper
+    /* If one of the next two returns false, its request has not been carried out, and the stepper
      * does nothing more for the group: the engine calls `stop` and goes on from the snapshot. */
 
     /** Enters all epochs up to this one. */
@@ -87,8 +86,6 @@ typedef struct nicbarrier_stepper {
 
     /* Only of steppers with a view. */
 
-    /** A partner has turned out to be at another address. */
-    bool (*reaches)(nicbarrier_net_t *net, nicbarrier_address_t at);
     /** Brings net->rule up to date. */
     void (*snapshot)(nicbarrier_net_t *net);
     /** From now on the stepper neither keeps nor sends packets; view and snapshot stay as they are.

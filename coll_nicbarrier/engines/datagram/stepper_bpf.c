@@ -57,13 +57,6 @@ static int find_interface(nicbarrier_address_t to, char name[IF_NAMESIZE], nicba
     return 0;
 }
 
-static bool bpf_reaches(nicbarrier_net_t *net, nicbarrier_address_t at)
-{
-    char name[IF_NAMESIZE];
-    nicbarrier_reason_t why;
-    return find_interface(at, name, &why) == 0 && strcmp(name, net->offload->interface) == 0;
-}
-
 /* ---- groups ---------------------------------------------------------------------------------- */
 
 /** Who sends the word of step k, as it stands in the packet. */
@@ -123,7 +116,7 @@ static void teach(nicbarrier_net_t *net)
 {
     for (uint32_t k = 0; k < net->rule.nsteps && !net->offload->taught; k++)
         if (net->to[k] != NULL)
-            nicbarrier_datagram_send(net, NICBARRIER_PACKET_REPEAT, k, net->to[k]->at, 0);
+            nicbarrier_datagram_send(net, NICBARRIER_PACKET_REPEAT, k, 0);
     net->offload->taught = true;
 }
 
@@ -159,7 +152,6 @@ const nicbarrier_stepper_t nicbarrier_stepper_bpf = {
     .install = bpf_install,
     .enter = bpf_enter,
     .take = bpf_take,
-    .reaches = bpf_reaches,
     .snapshot = bpf_snapshot,
     .stop = bpf_stop,
     .remove = bpf_remove,

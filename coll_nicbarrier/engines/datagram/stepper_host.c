@@ -11,7 +11,7 @@ static void advance(nicbarrier_net_t *net)
     const uint64_t out = nicbarrier_rule_advance(&net->rule);
     for (uint32_t k = 0; out >> k != 0; k++)
         if (out >> k & 1)
-            nicbarrier_datagram_send(net, NICBARRIER_PACKET_EPOCH, k, net->to[k]->at,
+            nicbarrier_datagram_send(net, NICBARRIER_PACKET_EPOCH, k,
                                      nicbarrier_rule_word(&net->rule, k));
 }
 

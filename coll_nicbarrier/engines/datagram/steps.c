@@ -83,9 +83,3 @@ void nicbarrier_steps_take(nicbarrier_net_t *net, uint32_t k, uint64_t word)
         (void)nicbarrier_stepper_host.take(net, k, word);
     }
 }
-
-void nicbarrier_steps_moved(nicbarrier_net_t *net, nicbarrier_address_t at)
-{
-    if (nicbarrier_net_view(net) != NULL && !net->stepper->reaches(net, at))
-        fall_back(net);
-}

@@ -11,7 +11,8 @@
  * While MPI threads are active (their ticks grow) it sleeps without watching the network, since a
  * thread that sleeps on a socket is woken by each packet, even if another thread already polls for
  * it. Once they have been away for IDLE_MSEC it takes over, and sleeps until a packet comes or the
- * first NACK may become due. It never waits for the lock: if that is taken, an MPI thread is at
+ * first NACK may become due; where processes behind this one are awaited, of which no packet tells,
+ * for IDLE_MSEC. It never waits for the lock: if that is taken, an MPI thread is at
  * work.
  */
 #include <errno.h>
@@ -38,7 +39,8 @@ static bool in_charge(uint64_t seen)
 static void sleep_on_network(void)
 {
     nicbarrier_datagram_t *d = &nicbarrier_datagram;
-    const uint64_t deadline = atomic_load(&d->deadline), limit = onic_now_nsec() + d->timing.cap;
+    const uint64_t deadline = atomic_load(&d->deadline);
+    const uint64_t limit = onic_now_nsec() + (d->awaiting ? IDLE_MSEC * 1000000U : d->timing.cap);
     nicbarrier_datagram_sleep(d->wake_fd, deadline < limit ? deadline : limit);
 }
 

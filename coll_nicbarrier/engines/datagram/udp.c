@@ -36,7 +36,7 @@ static struct sockaddr_in socket_address(nicbarrier_address_t a)
 
 /** True if the interface is up, has an address, and is to be published; gives its address and
  *  network. */
-static bool is_wanted(const struct ifaddrs *i, const char *filter, nicbarrier_ip_t *p)
+static bool is_wanted(const struct ifaddrs *i, const char *list, nicbarrier_ip_t *p)
 {
     const unsigned up = IFF_UP | IFF_RUNNING;
     if (i->ifa_addr == NULL || i->ifa_netmask == NULL || i->ifa_addr->sa_family != AF_INET ||
@@ -44,13 +44,13 @@ static bool is_wanted(const struct ifaddrs *i, const char *filter, nicbarrier_ip
         return false;
     p->ip = ((const struct sockaddr_in *)(const void *)i->ifa_addr)->sin_addr.s_addr;
     p->mask = ((const struct sockaddr_in *)(const void *)i->ifa_netmask)->sin_addr.s_addr;
-    return filter != NULL ? nicbarrier_ip_wanted(p->ip, i->ifa_name, filter) > 0
-                          : (i->ifa_flags & IFF_LOOPBACK) == 0;
+    return list != NULL ? nicbarrier_interface_is_in(i->ifa_name, list)
+                        : (i->ifa_flags & IFF_LOOPBACK) == 0;
 }
 
-/** Finds the addresses of all interfaces that are up and match the filter (nicbarrier_ip_wanted;
- * NULL: all but the loopback). Returns how many, at least 1; or -1 and the reason. */
-static int find_interfaces(const char *filter, nicbarrier_ip_t ip[NICBARRIER_IPS_MAX],
+/** Finds the addresses of all interfaces of the list (NULL: all but the loopback) that are up.
+ *  Returns how many, at least 1; or -1 and the reason. */
+static int find_interfaces(const char *list, nicbarrier_ip_t ip[NICBARRIER_IPS_MAX],
                            nicbarrier_reason_t *why)
 {
     struct ifaddrs *all;
@@ -58,13 +58,13 @@ static int find_interfaces(const char *filter, nicbarrier_ip_t ip[NICBARRIER_IPS
     if (getifaddrs(&all) != 0)
         return nicbarrier_reason(why, "the interfaces cannot be listed: %s", strerror(errno));
     for (const struct ifaddrs *i = all; i != NULL && n < NICBARRIER_IPS_MAX; i = i->ifa_next)
-        n += is_wanted(i, filter, &ip[n]);
+        n += is_wanted(i, list, &ip[n]);
     freeifaddrs(all);
     if (n == 0)
         return nicbarrier_reason(why,
-                                 filter != NULL ? "no interface that is up and has IPv4 fits '%s'"
-                                                : "no interface is up with IPv4 but the loopback%s",
-                                 filter != NULL ? filter : "");
+                                 list != NULL ? "no interface of '%s' is up with IPv4"
+                                              : "no interface is up with IPv4 but the loopback%s",
+                                 list != NULL ? list : "");
     return n;
 }
 
@@ -195,21 +195,17 @@ static bool is_refusal(struct msghdr *m)
 }
 
 /** The kernel returns as much of the packet's data as the host has sent back: usually all of it. */
-bool nicbarrier_udp_refused(unsigned char packet[NICBARRIER_PACKET_SIZE], nicbarrier_address_t *to)
+bool nicbarrier_udp_refused(unsigned char packet[NICBARRIER_PACKET_SIZE])
 {
     while (udp.errors) {
         _Alignas(struct cmsghdr) char control[256];
-        struct sockaddr_in a = {.sin_family = AF_INET};
         struct iovec data = {packet, NICBARRIER_PACKET_SIZE};
-        struct msghdr m = {.msg_name = &a,
-                           .msg_namelen = sizeof(a),
-                           .msg_iov = &data,
+        struct msghdr m = {.msg_iov = &data,
                            .msg_iovlen = 1,
                            .msg_control = control,
                            .msg_controllen = sizeof(control)};
         const ssize_t n = recvmsg(udp.fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT);
         udp.errors = n >= 0;
-        *to = (nicbarrier_address_t){a.sin_addr.s_addr, a.sin_port};
         if (n == NICBARRIER_PACKET_SIZE && is_refusal(&m))
             return true;
     }
@@ -219,20 +215,4 @@ bool nicbarrier_udp_refused(unsigned char packet[NICBARRIER_PACKET_SIZE], nicbar
 int nicbarrier_udp_descriptor(void)
 {
     return udp.fd;
-}
-
-void nicbarrier_udp_send_once(nicbarrier_address_t to, const unsigned char *packet)
-{
-    const struct sockaddr_in a = socket_address(to);
-    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0) {
-        (void)sendto(fd, packet, NICBARRIER_PACKET_SIZE, MSG_NOSIGNAL, (const struct sockaddr *)&a,
-                     sizeof(a));
-        close(fd);
-    }
-}
-
-nicbarrier_address_t nicbarrier_udp_local(void)
-{
-    return (nicbarrier_address_t){htonl(INADDR_LOOPBACK), udp.mine.port};
 }

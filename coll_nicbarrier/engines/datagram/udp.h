@@ -6,7 +6,7 @@
  * @file
  * Engine datagram: the UDP socket for all packets of a process.
  *
- * All functions but open, describe, close and send_once are called with the engine's lock held.
+ * All functions but open, describe and close are called with the engine's lock held.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ void nicbarrier_udp_close(void);
 /** Writes what partners must know, at most some hundred bytes. Returns its length. */
 uint32_t nicbarrier_udp_describe(void *bytes);
 
-/** Decodes what a partner has described: its cookie, and where to send to it first.
+/** Decodes what a partner has described: its cookie, and where to send to it.
  *  @return NULL, or what is wrong (an English fragment) */
 const char *nicbarrier_udp_resolve(const void *bytes, uint32_t len, uint32_t *cookie,
                                    nicbarrier_address_t *to);
@@ -39,13 +39,7 @@ int nicbarrier_udp_receive(void *bytes, size_t size, nicbarrier_address_t *from)
 
 /** Takes one sent packet that the receiving host has refused because the port is closed. False if
  *  there is none. */
-bool nicbarrier_udp_refused(unsigned char packet[NICBARRIER_PACKET_SIZE], nicbarrier_address_t *to);
+bool nicbarrier_udp_refused(unsigned char packet[NICBARRIER_PACKET_SIZE]);
 
 /** A descriptor that becomes readable when something comes. Without the lock. */
 int nicbarrier_udp_descriptor(void);
-
-/** Sends one packet from a socket of its own, in a process that has not opened the engine. Errors
- *  are ignored. Any thread. */
-void nicbarrier_udp_send_once(nicbarrier_address_t to, const unsigned char *packet);
-/** The address by which processes of this node reach my UDP socket, which must be open. */
-nicbarrier_address_t nicbarrier_udp_local(void);

@@ -7,12 +7,6 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdlib.h>
-
-/** Limits: no interface or network has a longer name; no interface name has this many characters.
- */
-#define NAME_MAX_LEN  64
-#define INTERFACE_MAX 16
 
 const char *nicbarrier_udp_address_decode(const void *bytes, size_t len,
                                           nicbarrier_udp_address_t *p)
@@ -66,76 +60,16 @@ bool nicbarrier_udp_address_choose(const nicbarrier_udp_address_t *mine,
     return far != NULL;
 }
 
-/* ---- filters -------------------------------------------------------------------------------- */
+/* ---- interfaces ----------------------------------------------------------------------------- */
 
-/* 1: a network, 0: something else, -1: a malformed network. */
-static int parse_network(const char *text, nicbarrier_ip_t *p)
+bool nicbarrier_interface_is_in(const char *interface, const char *list)
 {
-    char address[NAME_MAX_LEN];
-    const char *slash = strchr(text, '/');
-    const size_t len = slash != NULL ? (size_t)(slash - text) : strlen(text);
-    char *end;
+    const size_t len = strlen(interface);
 
-    memcpy(address, text, len);
-    address[len] = '\0';
-    p->mask = UINT32_MAX;
-    if (inet_pton(AF_INET, address, &p->ip) != 1)
-        return slash == NULL ? 0 : -1;
-    if (slash == NULL)
-        return 1;
-    const unsigned long bits = strtoul(slash + 1, &end, 10);
-    if (slash[1] < '0' || slash[1] > '9' || *end != '\0' || bits > 32)
-        return -1;
-    p->mask = htonl((uint32_t)(UINT64_C(0xffffffff) << (32 - bits)));
-    return 1;
-}
-
-/* True if the kernel takes it for the name of an interface. */
-static bool possible_name(const char *name)
-{
-    return strlen(name) < INTERFACE_MAX && strcspn(name, ": \t\r\n\v\f") == strlen(name) &&
-           strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
-}
-
-/* Matches one item of a filter; returns as nicbarrier_ip_wanted. */
-static int item_fits(const char *item, uint32_t ip, const char *interface)
-{
-    nicbarrier_ip_t network;
-
-    switch (parse_network(item, &network)) {
-    case 1:
-        return ((network.ip ^ ip) & network.mask) == 0;
-    case 0:
-        return possible_name(item) ? strcmp(item, interface) == 0 : -1;
-    default:
-        return -1;
+    for (const char *at = list; at != NULL; at = strchr(at, ',')) {
+        at += *at == ',';
+        if (strcspn(at, ",") == len && memcmp(at, interface, len) == 0)
+            return true;
     }
-}
-
-int nicbarrier_ip_wanted(uint32_t ip, const char *interface, const char *filter)
-{
-    const bool without = *filter == '^';
-    bool found = false;
-
-    filter += without;
-    for (bool last = false; !last;) {
-        char item[NAME_MAX_LEN];
-        const size_t len = strcspn(filter, ",");
-        if (len == 0 || len >= sizeof(item))
-            return -1;
-        memcpy(item, filter, len);
-        item[len] = '\0';
-        last = filter[len] == '\0';
-        filter += len + 1;
-        const int fits = item_fits(item, ip, interface);
-        if (fits < 0)
-            return -1;
-        found |= fits;
-    }
-    return found != without;
-}
-
-bool nicbarrier_ip_filter_valid(const char *filter)
-{
-    return nicbarrier_ip_wanted(0, "", filter) >= 0;
+    return false;
 }

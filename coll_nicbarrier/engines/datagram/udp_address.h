@@ -5,12 +5,12 @@
 /**
  * @file
  * Where a process can be reached by datagrams: the content of its endpoint record, and which of its
- * addresses a partner uses first.
+ * addresses a partner uses.
  *
  * A host has addresses that others cannot reach (bridges of containers and virtual machines, which
  * have the same address on every host; networks that not all hosts are on). An address alone does
  * not show this, so all are published, and the receiver of the record, which knows its own,
- * chooses. Whatever comes from the partner later shows where it is (state.h).
+ * chooses.
  *
  * IPv4 only. Pure. Input to be decoded is not trusted.
  */
@@ -53,7 +53,7 @@ const char *nicbarrier_udp_address_decode(const void *bytes, size_t len,
                                           nicbarrier_udp_address_t *p);
 
 /**
- * Chooses where to send to the partner first: on the same host the loopback address; else the first
+ * Chooses where to send to the partner: on the same host the loopback address; else the first
  * of its addresses that is in one of my networks, or, where none is, the first one. An address that
  * I have, too, would lead back to me and is left out.
  *
@@ -63,15 +63,5 @@ bool nicbarrier_udp_address_choose(const nicbarrier_udp_address_t *mine,
                                    const nicbarrier_udp_address_t *theirs,
                                    nicbarrier_address_t *to);
 
-/**
- * Matches an interface's address against a filter. The filter is a list of interface names and
- * networks (10.0.0.0/8, an address alone), separated by commas; if it begins with ^, the list says
- * what is not wanted.
- *
- * @return 1 if wanted, 0 if not, -1 if the filter is malformed: an item is neither an address nor a
- * possible name
- */
-int nicbarrier_ip_wanted(uint32_t ip, const char *interface, const char *filter);
-
-/** True if the filter is well-formed. */
-bool nicbarrier_ip_filter_valid(const char *filter);
+/** True if the name of the interface is in the list, which is separated by commas. */
+bool nicbarrier_interface_is_in(const char *interface, const char *list);

@@ -103,10 +103,10 @@ static uint64_t lowest(const nicbarrier_flag_t *flags, int n)
     return low;
 }
 
-static void wake_all(nicbarrier_shm_t *s)
+static void wake_all(nicbarrier_bed_t *bed)
 {
-    atomic_fetch_add(&s->head->wakes, 1);
-    (void)syscall(SYS_futex, &s->head->wakes, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    atomic_fetch_add(&bed->wakes, 1);
+    (void)syscall(SYS_futex, &bed->wakes, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 void nicbarrier_shm_release(nicbarrier_shm_t *s, uint64_t epoch)
@@ -114,14 +114,16 @@ void nicbarrier_shm_release(nicbarrier_shm_t *s, uint64_t epoch)
     bool raised = false;
     for (int i = 0; i < groups_of(s->n, s->fanout); i++)
         raised = raise_flag(&s->release[i], epoch) || raised;
-    if (raised && atomic_load(&s->head->sleepers) > 0)
-        wake_all(s);
+    if (raised && atomic_load(&s->head->completion.sleepers) > 0)
+        wake_all(&s->head->completion);
 }
 
 void nicbarrier_shm_fail(nicbarrier_shm_t *s)
 {
-    if (atomic_exchange(&s->head->failed, 1) == 0)
-        wake_all(s);
+    if (atomic_exchange(&s->head->failed, 1) == 0) {
+        wake_all(&s->head->completion);
+        wake_all(&s->head->arrival);
+    }
 }
 
 bool nicbarrier_shm_failed(const nicbarrier_shm_t *s)
@@ -145,18 +147,19 @@ static bool climb(nicbarrier_shm_t *s, uint64_t *epoch_p)
     return true;
 }
 
-bool nicbarrier_shm_enter(nicbarrier_shm_t *s, uint64_t epoch)
+void nicbarrier_shm_enter(nicbarrier_shm_t *s, uint64_t epoch)
 {
     if (s->flat) {
         atomic_store_explicit(&s->mine->epoch, epoch, memory_order_release);
-        return false;
+        return;
     }
     (void)raise_flag(s->mine, epoch);
     if (!climb(s, &epoch))
-        return false;
+        return;
     if (!s->network)
         nicbarrier_shm_release(s, epoch);
-    return s->network;
+    else if (atomic_load(&s->head->arrival.sleepers) > 0)
+        wake_all(&s->head->arrival);
 }
 
 void nicbarrier_shm_depart(nicbarrier_shm_t *s)
@@ -165,11 +168,11 @@ void nicbarrier_shm_depart(nicbarrier_shm_t *s)
         return;
     /* Either this process sees the sleeper's count, or the sleeper sees this flag. */
     atomic_thread_fence(memory_order_seq_cst);
-    if (atomic_load_explicit(&s->head->sleepers, memory_order_relaxed) > 0) {
+    if (atomic_load_explicit(&s->head->completion.sleepers, memory_order_relaxed) > 0) {
         uint64_t epoch = nicbarrier_shm_completed(s);
         if (epoch > atomic_load_explicit(&s->woken, memory_order_relaxed)) {
             atomic_store_explicit(&s->woken, epoch, memory_order_relaxed);
-            wake_all(s);
+            wake_all(&s->head->completion);
         }
     }
 }
@@ -217,15 +220,31 @@ bool nicbarrier_shm_has_dead(const nicbarrier_shm_t *s, int from, int count)
     return false;
 }
 
-void nicbarrier_shm_sleep(nicbarrier_shm_t *s, uint64_t epoch, unsigned usec)
+static bool has_arrived(nicbarrier_shm_t *s, uint64_t epoch)
+{
+    return nicbarrier_shm_arrived(s) >= epoch;
+}
+
+static void sleep_in(nicbarrier_bed_t *bed, bool (*over)(nicbarrier_shm_t *s, uint64_t epoch),
+                     nicbarrier_shm_t *s, uint64_t epoch, unsigned usec)
 {
     struct timespec time = onic_timespec((uint64_t)usec * 1000);
-    uint32_t wakes = atomic_load(&s->head->wakes);
-    atomic_fetch_add(&s->head->sleepers, 1);
+    uint32_t wakes = atomic_load(&bed->wakes);
+    atomic_fetch_add(&bed->sleepers, 1);
     atomic_thread_fence(memory_order_seq_cst);
-    if (!nicbarrier_shm_done(s, epoch) && !nicbarrier_shm_failed(s))
-        (void)syscall(SYS_futex, &s->head->wakes, FUTEX_WAIT, wakes, &time, NULL, 0);
-    atomic_fetch_sub(&s->head->sleepers, 1);
+    if (!over(s, epoch) && !nicbarrier_shm_failed(s))
+        (void)syscall(SYS_futex, &bed->wakes, FUTEX_WAIT, wakes, &time, NULL, 0);
+    atomic_fetch_sub(&bed->sleepers, 1);
+}
+
+void nicbarrier_shm_sleep(nicbarrier_shm_t *s, uint64_t epoch, unsigned usec)
+{
+    sleep_in(&s->head->completion, nicbarrier_shm_done, s, epoch, usec);
+}
+
+void nicbarrier_shm_sleep_for_node(nicbarrier_shm_t *s, uint64_t epoch, unsigned usec)
+{
+    sleep_in(&s->head->arrival, has_arrived, s, epoch, usec);
 }
 
 /* ---- the row -------------------------------------------------------------------------------- */

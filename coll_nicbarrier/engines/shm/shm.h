@@ -20,8 +20,9 @@
  *   each group of processes, which its members read. Without a network part the process that raised
  *   the root does so, else the leader, once the network part is complete.
  *
- * A process that has waited for long sleeps on a futex. It first counts itself as a sleeper and
- * then reads the flags once more; others store, fence and read the counter.
+ * A process that has waited for long sleeps on a futex, the leader until the node has arrived, the
+ * others until the epoch is complete. It first counts itself as a sleeper and then reads the flags
+ * once more; others store, fence and read the counter.
  *
  * When each process has introduced itself, all attach; the caller sees to that order. All other
  * functions may be called by all processes and threads at once.
@@ -44,14 +45,17 @@ typedef struct nicbarrier_flag {
     _Alignas(128) _Atomic uint64_t epoch;
 } nicbarrier_flag_t;
 
+/** Where threads sleep. */
+typedef struct nicbarrier_bed {
+    _Alignas(128) _Atomic uint32_t sleepers; /**< threads that sleep or are about to */
+    _Alignas(128) _Atomic uint32_t wakes;    /**< the futex: incremented to wake sleepers */
+} nicbarrier_bed_t;
+
 /** Shared by the processes of a node besides the flags. Valid when zeroed. */
 typedef struct nicbarrier_head {
-    _Alignas(128) _Atomic uint32_t sleepers;  /**< threads that sleep or are about to */
-    _Alignas(128) _Atomic uint32_t wakes;     /**< the futex: incremented to wake sleepers */
-    _Atomic uint32_t failed;                  /**< 1: incomplete epochs may never be complete */
-    _Alignas(128) _Atomic uint32_t attentive; /**< the leader's threads now polling `arrived` */
-    uint32_t follower_len; /**< length of the leader's record for followers (engine.h); 0: none */
-    unsigned char follower[NICBARRIER_FOLLOWER_MAX];
+    nicbarrier_bed_t completion;          /**< until an epoch is complete, or the barrier fails */
+    nicbarrier_bed_t arrival;             /**< the leader, until its node has arrived */
+    _Alignas(128) _Atomic uint32_t failed; /**< 1: incomplete epochs may never be complete */
 } nicbarrier_head_t;
 
 /** One process's view of its node. */
@@ -83,9 +87,8 @@ void nicbarrier_shm_introduce(void *base, int n, int me, int fanout);
 void nicbarrier_shm_attach(nicbarrier_shm_t *s, void *base, int n, int me, int fanout,
                            bool network);
 
-/** Enters all epochs up to `epoch`. Returns true if the caller must notify the leader: the node has
- *  arrived and there is a network part. */
-bool nicbarrier_shm_enter(nicbarrier_shm_t *s, uint64_t epoch);
+/** Enters all epochs up to `epoch`. */
+void nicbarrier_shm_enter(nicbarrier_shm_t *s, uint64_t epoch);
 
 /** Must be called after nicbarrier_shm_enter by a caller that will not wait, or has finished
  *  waiting. Wakes sleepers that may go on. Costs one fence if there are none. */
@@ -118,3 +121,6 @@ bool nicbarrier_shm_has_dead(const nicbarrier_shm_t *s, int from, int count);
 /** Sleeps until `epoch` is complete or the barrier has failed, for at most `usec` microseconds. May
  *  return early. */
 void nicbarrier_shm_sleep(nicbarrier_shm_t *s, uint64_t epoch, unsigned usec);
+
+/** The same until the node has arrived in `epoch`. Only with a network part. */
+void nicbarrier_shm_sleep_for_node(nicbarrier_shm_t *s, uint64_t epoch, unsigned usec);

@@ -5,7 +5,6 @@
 /** @file Where a process of engine datagram is: an address of IPv4. Pure. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /** Both in network byte order. */
@@ -13,8 +12,3 @@ typedef struct nicbarrier_address {
     uint32_t ip;
     uint16_t port; /**< of UDP */
 } nicbarrier_address_t;
-
-static inline bool nicbarrier_address_is(nicbarrier_address_t a, nicbarrier_address_t b)
-{
-    return a.ip == b.ip && a.port == b.port;
-}

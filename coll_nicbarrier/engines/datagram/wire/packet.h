@@ -24,7 +24,7 @@ typedef enum nicbarrier_packet_kind {
     NICBARRIER_PACKET_EPOCH = 1, /**< the word of the step (rule.h) */
     NICBARRIER_PACKET_REPEAT,    /**< the same word, in answer to a NACK */
     NICBARRIER_PACKET_NACK, /**< asks for the step's message if that is of this epoch or more */
-    NICBARRIER_PACKET_WAKE, /**< from a process of the same node: look what has been entered */
+    NICBARRIER_PACKET_WAKE, /**< to the program in the kernel: look what has been entered */
     NICBARRIER_PACKET_KINDS
 } nicbarrier_packet_kind_t;
 
