@@ -166,13 +166,13 @@ static bool find_facts(agreement_t *a)
             index += r < ompi_comm_rank(a->comm);
         }
     }
-    a->mine = (nicbarrier_facts_t){.key = draw_key(),
-                                   .first = first,
-                                   .place = (uint64_t)(uint16_t)here.package << 32 |
-                                            (uint64_t)(uint16_t)here.numa << 16 |
-                                            (uint16_t)here.cache,
-                                   .processors = here.processors,
-                                   .processor_set = here.processor_set};
+    a->mine =
+        (nicbarrier_facts_t){.key = draw_key(),
+                             .first = first,
+                             .place = (uint64_t)(uint16_t)here.package << 32 |
+                                      (uint64_t)(uint16_t)here.numa << 16 | (uint16_t)here.cache,
+                             .processors = here.processors,
+                             .processor_set = here.processor_set};
     return open_engines(a, index, n);
 }
 
@@ -208,8 +208,7 @@ static int in_area(const nicbarrier_plan_t *p, int first)
 
 static size_t offset_of(const nicbarrier_plan_t *p, int first)
 {
-    return (size_t)(first / p->limit) *
-           nicbarrier_shm_bytes(p->limit, NICBARRIER_SHM_FANOUT);
+    return (size_t)(first / p->limit) * nicbarrier_shm_bytes(p->limit, NICBARRIER_SHM_FANOUT);
 }
 
 /** Makes the node's segment as the plan says, for this rank as member `me` of its area. */

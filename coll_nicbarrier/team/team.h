@@ -50,8 +50,8 @@ typedef struct nicbarrier_team {
 nicbarrier_team_t *nicbarrier_team_new(const nicbarrier_team_config_t *config);
 
 /** Adds the node's part: flags in the segment at `offset` (a multiple of 128) for `n`
- * members, of whom this is number `me` (shm.h). `network` says whether the team has a network part. Takes over the
- * segment and clears *segment. */
+ * members, of whom this is number `me` (shm.h). `network` says whether the team has a network part.
+ * Takes over the segment and clears *segment. */
 void nicbarrier_team_attach(nicbarrier_team_t *t, onic_segment_t *segment, size_t offset, int n,
                             int me, int fanout, bool network);
 

@@ -47,9 +47,8 @@ static uint64_t leader_begun(void *arg)
 static void node_arrives(test_t *t)
 {
     const bool leads = t->me == 0;
-    const nicbarrier_net_events_t events = {.entered = leads ? node_entered : NULL,
-                                            .begun = leads ? leader_begun : NULL,
-                                            .arg = t};
+    const nicbarrier_net_events_t events = {
+        .entered = leads ? node_entered : NULL, .begun = leads ? leader_begun : NULL, .arg = t};
 
     begin(t, 80, &events, 0);
     if (leads)

@@ -63,7 +63,8 @@ START_TEST(complete_without_network)
     unit_random_t random = {unit_seed() + (uint64_t)_i};
     node_t node;
 
-    make(&node, 1 + (int)unit_below(&random, PROCESSES_MAX), 2 + (int)unit_below(&random, 7), false);
+    make(&node, 1 + (int)unit_below(&random, PROCESSES_MAX), 2 + (int)unit_below(&random, 7),
+         false);
     for (int k = 0; k < 200; k++) {
         const int i = (int)unit_below(&random, (uint64_t)node.n);
         if (node.entered[i] < least(&node) + 4) {

@@ -409,8 +409,8 @@ START_TEST(ended)
 }
 END_TEST
 
-/* The leader enters in the engine when its node has arrived: at once if it is the last, else when it
- * looks next. If it sleeps, the last to arrive wakes it. */
+/* The leader enters in the engine when its node has arrived: at once if it is the last, else when
+ * it looks next. If it sleeps, the last to arrive wakes it. */
 START_TEST(node_arrives)
 {
     make_world(2, 2);

@@ -121,8 +121,7 @@ static void expire(nicbarrier_net_t *net, uint64_t now)
     for (uint32_t k = 0; nacks >> k != 0; k++) {
         if (nacks >> k & 1) {
             nicbarrier_count(&nicbarrier_datagram_counters.nacks);
-            nicbarrier_datagram_send(net, NICBARRIER_PACKET_NACK, k,
-                                     net->rule.received[k] + 1);
+            nicbarrier_datagram_send(net, NICBARRIER_PACKET_NACK, k, net->rule.received[k] + 1);
         }
     }
     nicbarrier_datagram_follow(net, now);

@@ -22,9 +22,10 @@ const nicbarrier_param_t nicbarrier_datagram_params[] = {
      .number = &nicbarrier_datagram_config.drop,
      .max = 1000},
     {.name = "interface",
-     .help = "Engine datagram: the names of the interfaces to use, separated by commas. Partners get "
-             "the IPv4 addresses of those that are up, 8 at most, and use the first that is in a "
-             "network of their own. Empty: all but the loopback. May differ between ranks",
+     .help =
+         "Engine datagram: the names of the interfaces to use, separated by commas. Partners get "
+         "the IPv4 addresses of those that are up, 8 at most, and use the first that is in a "
+         "network of their own. Empty: all but the loopback. May differ between ranks",
      .text = &nicbarrier_datagram_config.interface},
     {.name = "stepper",
      .help = "Engine datagram: what takes the steps of barriers: auto (bpf where it can), bpf (the "

@@ -15,10 +15,10 @@
  *   groups in a row likewise, up to the root. A process that has stored its flag reads those of its
  *   group, all of it sequentially consistent; if all have reached an epoch, it raises the group's
  *   flag to that by an atomic maximum and does the same one level up. If several come at once, the
- *   last in that order sees all flags, so one climbs; it is harmless if several do. The process that
- *   raises the root has found the node *arrived*. To release the node, a release flag is raised for
- *   each group of processes, which its members read. Without a network part the process that raised
- *   the root does so, else the leader, once the network part is complete.
+ *   last in that order sees all flags, so one climbs; it is harmless if several do. The process
+ * that raises the root has found the node *arrived*. To release the node, a release flag is raised
+ * for each group of processes, which its members read. Without a network part the process that
+ * raised the root does so, else the leader, once the network part is complete.
  *
  * A process that has waited for long sleeps on a futex, the leader until the node has arrived, the
  * others until the epoch is complete. It first counts itself as a sleeper and then reads the flags
@@ -53,8 +53,8 @@ typedef struct nicbarrier_bed {
 
 /** Shared by the processes of a node besides the flags. Valid when zeroed. */
 typedef struct nicbarrier_head {
-    nicbarrier_bed_t completion;          /**< until an epoch is complete, or the barrier fails */
-    nicbarrier_bed_t arrival;             /**< the leader, until its node has arrived */
+    nicbarrier_bed_t completion;           /**< until an epoch is complete, or the barrier fails */
+    nicbarrier_bed_t arrival;              /**< the leader, until its node has arrived */
     _Alignas(128) _Atomic uint32_t failed; /**< 1: incomplete epochs may never be complete */
 } nicbarrier_head_t;
 
