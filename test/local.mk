@@ -450,12 +450,11 @@ mpi_programs = \
 	test/mpi/rdma_away \
 	test/mpi/rdma_killed \
 	test/mpi/rdma_refused \
-	test/mpi/pipeline_hosts \
-	test/mpi/pipeline_killed \
 	test/mpi/misuse \
 	test/mpi/node \
 	test/mpi/operations \
 	test/mpi/operations_apart \
+	test/mpi/operations_puts \
 	test/mpi/p2p_absent \
 	test/mpi/p2p_ahead \
 	test/mpi/p2p_bound \
@@ -597,24 +596,10 @@ test_mpi_say_LDADD = $(internal_ldadd)
 test_mpi_say_LDFLAGS = $(internal_ldflags)
 test_mpi_say_DEPENDENCIES = $(internal_dependencies)
 
-test_mpi_pipeline_killed_SOURCES = \
-	test/mpi/pipeline_killed.c \
-	test/mpi/pipeline_traffic.c
-test_mpi_pipeline_killed_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
-test_mpi_pipeline_killed_LDADD = $(internal_ldadd)
-test_mpi_pipeline_killed_LDFLAGS = $(internal_ldflags)
-test_mpi_pipeline_killed_DEPENDENCIES = $(internal_dependencies)
-
-test_mpi_pipeline_hosts_SOURCES = \
-	test/mpi/pipeline_hosts.c \
-	test/mpi/pipeline_run.c \
-	test/mpi/pipeline_traffic.c
-test_mpi_pipeline_hosts_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
-test_mpi_pipeline_hosts_LDADD = $(internal_ldadd)
-test_mpi_pipeline_hosts_LDFLAGS = $(internal_ldflags)
-test_mpi_pipeline_hosts_DEPENDENCIES = $(internal_dependencies)
-
-
+test_mpi_operations_puts_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
+test_mpi_operations_puts_LDADD = $(internal_ldadd)
+test_mpi_operations_puts_LDFLAGS = $(internal_ldflags)
+test_mpi_operations_puts_DEPENDENCIES = $(internal_dependencies)
 
 run_mpi = MPIRUN="$(MPIRUN)" OMPI_INFO="$(OMPI_INFO)" CC="$(CC)" $(PYTHON3) $(srcdir)/test/run
 if THREAD_SANITIZER

@@ -8,8 +8,11 @@
 /* methods: all */
 /** @file Random operations (random_operations.c). */
 #include "test/mpi/random_operations.h"
+#include "test/mpi/testlib.h"
 
 int main(int argc, char **argv)
 {
-    return random_operations(argc, argv);
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    random_operations();
+    return tl_finish();
 }

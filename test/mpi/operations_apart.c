@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "test/mpi/random_operations.h"
+#include "test/mpi/testlib.h"
 
 int main(int argc, char **argv)
 {
@@ -27,5 +28,7 @@ int main(int argc, char **argv)
         setenv("OMPI_MCA_osc_nicstride_node", "0", 1);
     if (rank != NULL)
         setenv("OMPI_MCA_osc_nicstride_lists", lists[atoi(rank) % 3], 1);
-    return random_operations(argc, argv);
+    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
+    random_operations();
+    return tl_finish();
 }

@@ -571,14 +571,13 @@ static const struct {
                 {"osc_nicstride_layouts_found", NULL, true}};
 enum { EXPECTED = sizeof(expected) / sizeof(*expected) };
 
-int random_operations(int argc, char **argv)
+void random_operations(void)
 {
     counter_t *counters[EXPECTED];
     unsigned long long own[EXPECTED], sum[EXPECTED];
     bool private_windows = false, apart;
     int level;
 
-    tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     MPI_T_init_thread(MPI_THREAD_SINGLE, &level);
     rng = tl_rng(tl_seed(), 1 + (uint64_t)tl_rank());
     common = tl_rng(tl_seed(), 0);
@@ -604,5 +603,4 @@ int random_operations(int argc, char **argv)
         counter_end(counters[i]);
     }
     MPI_T_finalize();
-    return tl_finish();
 }

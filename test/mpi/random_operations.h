@@ -5,5 +5,5 @@
 /** @file Random one-sided operations, and what must come of them; see random_operations.c. */
 #pragma once
 
-/** A whole program, but for the parameters that it has set before. */
-int random_operations(int argc, char **argv);
+/** Collective, behind tl_init: on windows of all kinds that were asked for. */
+void random_operations(void);
