@@ -364,6 +364,7 @@ test_mpi_libtestlib_a_SOURCES = \
 	test/mpi/random_source.c \
 	test/mpi/refused.c \
 	test/mpi/random_type.c \
+	test/mpi/rma.c \
 	test/mpi/shutdown.c \
 	test/mpi/testlib.c \
 	test/mpi/testlib_window.c \
@@ -518,7 +519,6 @@ mpi_programs = \
 	test/mpi/threads \
 	test/mpi/tool_orders \
 	test/mpi/unasked \
-	test/mpi/unchecked \
 	test/mpi/unreachable \
 	test/mpi/windows \
 	test/mpi/windows_cost \

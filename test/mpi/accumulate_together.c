@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "test/mpi/rma.h"
 #include "test/mpi/testlib.h"
 
 enum { THREADS = 2, ELEMENTS = 12, TIMES = 3, ROUNDS = 4 };
@@ -91,35 +92,13 @@ static void add_to_all(const mixer_t *x, MPI_Datatype target, bool fetch)
 }
 
 /** Adds one to one element, by that call; returns what was there, or -1. */
-static int64_t add_to_one(const mixer_t *x, int i, int call)
+static int64_t add_to_one(const mixer_t *x, int i, rma_t call)
 {
-    const MPI_Aint at = place(x, i);
-    const value_t one = value_of(x, 1);
-    MPI_Win win = x->w->win;
-    value_t got = value_of(x, -1);
-    MPI_Request request;
+    value_t one = value_of(x, 1), got = value_of(x, -1);
+    const rma_given_t g = rma_plain(&one, &got, 1, x->element, 0, place(x, i), x->w->win);
 
-    switch (call) {
-    case 0:
-        TL_MPI(MPI_Fetch_and_op(&one, &got, x->element, 0, at, MPI_SUM, win));
-        break;
-    case 1:
-        TL_MPI(MPI_Accumulate(&one, 1, x->element, 0, at, 1, x->element, MPI_SUM, win));
-        break;
-    case 2:
-        TL_MPI(MPI_Get_accumulate(&one, 1, x->element, &got, 1, x->element, 0, at, 1, x->element,
-                                  MPI_SUM, win));
-        break;
-    case 3:
-        TL_MPI(MPI_Rget_accumulate(&one, 1, x->element, &got, 1, x->element, 0, at, 1, x->element,
-                                   MPI_SUM, win, &request));
-        TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
-        break;
-    default:
-        TL_MPI(MPI_Raccumulate(&one, 1, x->element, 0, at, 1, x->element, MPI_SUM, win, &request));
-        TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
-    }
-    TL_MPI(call == 1 ? MPI_Win_flush_local(0, win) : MPI_Win_flush(0, win));
+    TL_MPI(rma_call_and_wait(call, &g));
+    TL_MPI(rma_fetches(call) ? MPI_Win_flush(0, g.win) : MPI_Win_flush_local(0, g.win));
     return number_of(x, got);
 }
 
@@ -139,6 +118,9 @@ static void swap_one(const mixer_t *x, int i)
 /** Every element gets ROUNDS from each thread in one way or another. */
 static void *mix(void *arg)
 {
+    static const rma_t calls[] = {RMA_FETCH_AND_OP, RMA_ACCUMULATE, RMA_GET_ACCUMULATE,
+                                  RMA_RGET_ACCUMULATE, RMA_RACCUMULATE};
+
     const mixer_t *x = arg;
     MPI_Datatype target = type_of(x->shape, x->element, sizeof(value_t));
     int64_t last[ELEMENTS];
@@ -155,7 +137,7 @@ static void *mix(void *arg)
                 swap_one(x, i);
                 continue;
             }
-            const int64_t was = add_to_one(x, i, (i + k / 2) % 5);
+            const int64_t was = add_to_one(x, i, calls[(i + k / 2) % 5]);
 
             if (was < 0)
                 continue;

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "test/mpi/counter.h"
+#include "test/mpi/rma.h"
 #include "test/mpi/testlib.h"
 
 enum { TIMES = 3, LONGS = 5000 };
@@ -22,14 +23,11 @@ enum { TIMES = 3, LONGS = 5000 };
 /** Elements of the target in one strided operation are so far apart. */
 enum { STRIDE = 2 };
 
-typedef enum what { PUT, GET, UPDATE } what_t;
-
 typedef struct step {
-    const char *name;
-    what_t what;
+    rma_t call;
     bool strided;
-    int longs; /**< of target memory, in one operation */
-    void (*run)(const struct step *s);
+    int longs;  /**< of target memory, in one operation */
+    bool reads; /**< MPI_NO_OP */
 } step_t;
 
 static const char *const methods[] = {"direct", "cma", "sieve", "pack", "pipeline", "rdma", "nic"};
@@ -49,159 +47,31 @@ static bool same_host, may_copy;
 
 /* ---- operations ----------------------------------------------------------------------------- */
 
-static MPI_Datatype target_type(const step_t *s)
+static void run(const step_t *s)
 {
-    MPI_Datatype type;
+    rma_given_t g = rma_plain(from, to, s->longs, MPI_LONG, target, tl_disp(&w, target, 0), w.win);
 
-    TL_MPI(MPI_Type_vector(s->longs, 1, s->strided ? STRIDE : 1, MPI_LONG, &type));
-    TL_MPI(MPI_Type_commit(&type));
-    return type;
+    if (s->strided) {
+        g.n = 1;
+        TL_MPI(MPI_Type_vector(s->longs, 1, STRIDE, MPI_LONG, &g.type));
+        TL_MPI(MPI_Type_commit(&g.type));
+    }
+    if (s->reads) {
+        g.origin = (rma_data_t){NULL, 0, MPI_LONG};
+        g.op = MPI_NO_OP;
+    }
+    g.compare = from + 1;
+    TL_MPI(rma_call_and_wait(s->call, &g));
+    if (s->strided)
+        TL_MPI(MPI_Type_free(&g.type));
 }
 
-static void put(const step_t *s)
-{
-    MPI_Datatype type = target_type(s);
-
-    TL_MPI(MPI_Put(from, s->longs, MPI_LONG, target, tl_disp(&w, target, 0), 1, type, w.win));
-    TL_MPI(MPI_Type_free(&type));
-}
-
-static void put_plain(const step_t *s)
-{
-    TL_MPI(MPI_Put(from, s->longs, MPI_LONG, target, tl_disp(&w, target, 0), s->longs, MPI_LONG,
-                   w.win));
-}
-
-static void rput(const step_t *s)
-{
-    MPI_Datatype type = target_type(s);
-    MPI_Request r;
-
-    TL_MPI(MPI_Rput(from, s->longs, MPI_LONG, target, tl_disp(&w, target, 0), 1, type, w.win, &r));
-    TL_MPI(MPI_Wait(&r, MPI_STATUS_IGNORE));
-    TL_MPI(MPI_Type_free(&type));
-}
-
-static void get(const step_t *s)
-{
-    MPI_Datatype type = target_type(s);
-
-    TL_MPI(MPI_Get(to, s->longs, MPI_LONG, target, tl_disp(&w, target, 0), 1, type, w.win));
-    TL_MPI(MPI_Type_free(&type));
-}
-
-static void get_plain(const step_t *s)
-{
-    TL_MPI(
-        MPI_Get(to, s->longs, MPI_LONG, target, tl_disp(&w, target, 0), s->longs, MPI_LONG, w.win));
-}
-
-static void rget(const step_t *s)
-{
-    MPI_Datatype type = target_type(s);
-    MPI_Request r;
-
-    TL_MPI(MPI_Rget(to, s->longs, MPI_LONG, target, tl_disp(&w, target, 0), 1, type, w.win, &r));
-    TL_MPI(MPI_Wait(&r, MPI_STATUS_IGNORE));
-    TL_MPI(MPI_Type_free(&type));
-}
-
-static void accumulate(const step_t *s)
-{
-    MPI_Datatype type = target_type(s);
-
-    TL_MPI(MPI_Accumulate(from, s->longs, MPI_LONG, target, tl_disp(&w, target, 0), 1, type,
-                          MPI_SUM, w.win));
-    TL_MPI(MPI_Type_free(&type));
-}
-
-static void accumulate_plain(const step_t *s)
-{
-    TL_MPI(MPI_Accumulate(from, s->longs, MPI_LONG, target, tl_disp(&w, target, 0), s->longs,
-                          MPI_LONG, MPI_SUM, w.win));
-}
-
-static void raccumulate(const step_t *s)
-{
-    MPI_Datatype type = target_type(s);
-    MPI_Request r;
-
-    TL_MPI(MPI_Raccumulate(from, s->longs, MPI_LONG, target, tl_disp(&w, target, 0), 1, type,
-                           MPI_SUM, w.win, &r));
-    TL_MPI(MPI_Wait(&r, MPI_STATUS_IGNORE));
-    TL_MPI(MPI_Type_free(&type));
-}
-
-static void get_accumulate(const step_t *s)
-{
-    TL_MPI(MPI_Get_accumulate(from, s->longs, MPI_LONG, to, s->longs, MPI_LONG, target,
-                              tl_disp(&w, target, 0), s->longs, MPI_LONG, MPI_SUM, w.win));
-}
-
-static void fetch(const step_t *s)
-{
-    TL_MPI(MPI_Get_accumulate(NULL, 0, MPI_LONG, to, s->longs, MPI_LONG, target,
-                              tl_disp(&w, target, 0), s->longs, MPI_LONG, MPI_NO_OP, w.win));
-}
-
-static void rget_accumulate(const step_t *s)
-{
-    MPI_Datatype type = target_type(s);
-    MPI_Request r;
-
-    TL_MPI(MPI_Rget_accumulate(from, s->longs, MPI_LONG, to, s->longs, MPI_LONG, target,
-                               tl_disp(&w, target, 0), 1, type, MPI_REPLACE, w.win, &r));
-    TL_MPI(MPI_Wait(&r, MPI_STATUS_IGNORE));
-    TL_MPI(MPI_Type_free(&type));
-}
-
-static void fetch_and_op(const step_t *s)
-{
-    (void)s;
-    TL_MPI(MPI_Fetch_and_op(from, to, MPI_LONG, target, tl_disp(&w, target, 0), MPI_SUM, w.win));
-}
-
-static void compare_and_swap(const step_t *s)
-{
-    (void)s;
-    TL_MPI(
-        MPI_Compare_and_swap(from, from + 1, to, MPI_LONG, target, tl_disp(&w, target, 0), w.win));
-}
-
-static const step_t steps[] = {
-    {"put", PUT, false, 1, put_plain},
-    {"put", PUT, false, 20, put_plain},
-    {"put", PUT, false, LONGS, put_plain},
-    {"put", PUT, true, 7, put},
-    {"put", PUT, true, LONGS / 2, put},
-    {"put", PUT, false, 0, put_plain},
-    {"rput", PUT, false, 3, rput},
-    {"rput", PUT, true, LONGS / 3, rput},
-    {"get", GET, false, 1, get_plain},
-    {"get", GET, false, 20, get_plain},
-    {"get", GET, false, LONGS, get_plain},
-    {"get", GET, true, 7, get},
-    {"get", GET, true, LONGS / 2, get},
-    {"get", GET, false, 0, get_plain},
-    {"rget", GET, false, 3, rget},
-    {"rget", GET, true, LONGS / 3, rget},
-    {"accumulate", UPDATE, false, 1, accumulate_plain},
-    {"accumulate", UPDATE, false, 20, accumulate_plain},
-    {"accumulate", UPDATE, false, LONGS, accumulate_plain},
-    {"accumulate", UPDATE, true, 7, accumulate},
-    {"accumulate", UPDATE, true, LONGS / 2, accumulate},
-    {"accumulate", UPDATE, false, 0, accumulate_plain},
-    {"raccumulate", UPDATE, false, 3, raccumulate},
-    {"raccumulate", UPDATE, true, LONGS / 3, raccumulate},
-    {"get_accumulate", UPDATE, false, 1, get_accumulate},
-    {"get_accumulate", UPDATE, false, LONGS, get_accumulate},
-    {"get_accumulate with no_op", UPDATE, false, 2, fetch},
-    {"get_accumulate with no_op", UPDATE, false, LONGS, fetch},
-    {"rget_accumulate", UPDATE, true, 5, rget_accumulate},
-    {"rget_accumulate", UPDATE, true, LONGS / 2, rget_accumulate},
-    {"fetch_and_op", UPDATE, false, 1, fetch_and_op},
-    {"compare_and_swap", UPDATE, false, 1, compare_and_swap},
-};
+/** Nothing, a little, much, and both with gaps, by each call. */
+static const struct {
+    int longs;
+    bool strided;
+} amounts[] = {{0, false}, {1, false}, {20, false}, {LONGS, false}, {7, true}, {LONGS / 2, true}};
+enum { AMOUNTS = sizeof(amounts) / sizeof(amounts[0]) };
 
 /* ---- which method --------------------------------------------------------------------------- */
 
@@ -228,8 +98,13 @@ static bool is_off(const char *parameter)
 /** May an update go through slots? Not what is short, or gives something back. */
 static bool may_move(const step_t *s)
 {
-    return s->longs > 16 && (forced_method() == NULL || forced("auto") || forced("pipeline")) &&
-           (s->run == accumulate || s->run == accumulate_plain || s->run == raccumulate);
+    return s->longs > 16 && (forced("auto") || forced("pipeline")) && !rma_fetches(s->call);
+}
+
+/** Does it take the way of accumulates? */
+static bool is_update(const step_t *s)
+{
+    return rma_has_op(s->call) || s->call == RMA_COMPARE_AND_SWAP;
 }
 
 /** By which method it must be done; NULL where the component is free to choose. */
@@ -244,14 +119,14 @@ static const char *method_of(const step_t *s)
 
     if (forced("pack"))
         return "pack";
-    if (s->what == UPDATE)
+    if (is_update(s))
         return mapped ? "direct" : may_move(s) ? NULL : "pack";
     /* A slot may not be free, and what is short is not worth one. */
     if (forced("pipeline") && same_host && target != w.rank)
         return NULL;
     if (mapped)
         return "direct";
-    if (copied && (forced("cma") || (forced("sieve") && s->what == GET)))
+    if (copied && (forced("cma") || (forced("sieve") && !rma_writes(s->call))))
         return forced_method();
     return NULL;
 }
@@ -278,7 +153,7 @@ static void check_step(const step_t *s)
     const counts_t before = read_counts();
 
     for (int i = 0; i < TIMES; i++) {
-        s->run(s);
+        run(s);
         TL_MPI(MPI_Win_flush(target, w.win));
     }
 
@@ -291,15 +166,15 @@ static void check_step(const step_t *s)
         all_bytes += b;
         if (method != NULL && strcmp(method, methods[m]) == 0) {
             TL_CHECK(n == want && b == want_bytes,
-                     "%s, %d longs: %llu of %llu operations and %llu of %llu bytes by %s", s->name,
-                     s->longs, n, want, b, want_bytes, method);
+                     "%s, %d longs: %llu of %llu operations and %llu of %llu bytes by %s",
+                     rma_names[s->call], s->longs, n, want, b, want_bytes, method);
         }
     }
     TL_CHECK(all == want && all_bytes == want_bytes,
-             "%s, %d longs: %llu of %llu operations and %llu of %llu bytes", s->name, s->longs, all,
-             want, all_bytes, want_bytes);
-    TL_CHECK(after.accumulates - before.accumulates == (s->what == UPDATE ? want : 0),
-             "%s, %d longs: %llu accumulates", s->name, s->longs,
+             "%s, %d longs: %llu of %llu operations and %llu of %llu bytes", rma_names[s->call],
+             s->longs, all, want, all_bytes, want_bytes);
+    TL_CHECK(after.accumulates - before.accumulates == (is_update(s) ? want : 0),
+             "%s, %d longs: %llu accumulates", rma_names[s->call], s->longs,
              after.accumulates - before.accumulates);
 }
 
@@ -347,8 +222,16 @@ int main(int argc, char **argv)
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         w = tl_win_make(kind, LONGS * sizeof(long), sizeof(long), MPI_COMM_WORLD, MPI_INFO_NULL);
         TL_MPI(MPI_Win_lock_all(0, w.win));
-        for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
-            check_step(&steps[i]);
+        for (int i = 0; i < RMA_CALLS * AMOUNTS * 2; i++) {
+            const step_t s = {.call = (rma_t)(i % RMA_CALLS),
+                              .longs = amounts[i / RMA_CALLS % AMOUNTS].longs,
+                              .strided = amounts[i / RMA_CALLS % AMOUNTS].strided,
+                              .reads = i >= RMA_CALLS * AMOUNTS};
+
+            if ((!rma_is_single(s.call) || s.longs == 1) &&
+                (!s.reads || (rma_fetches(s.call) && rma_has_op(s.call))))
+                check_step(&s);
+        }
         TL_MPI(MPI_Win_unlock_all(w.win));
         tl_win_free(&w);
     }

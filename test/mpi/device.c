@@ -14,6 +14,7 @@
  */
 #include "common/ompi_compat.h"
 #include "common/support/device.h"
+#include "test/mpi/rma.h"
 #include "test/mpi/testlib.h"
 
 #include <stdlib.h>
@@ -93,41 +94,31 @@ static void wait_for(MPI_Request *r)
         TL_MPI(MPI_Wait(r, MPI_STATUS_IGNORE));
 }
 
-/** Every call that takes several elements, with one buffer on the device. */
-static void refuse_transfers(const given_t *g, void *d)
+/** Every call, with one of its buffers on the device; those of one element with MPI_LONG. */
+static void refuse_calls(const given_t *g, void *d)
 {
-    const int n = g->n, t = g->target;
-    MPI_Datatype dt = g->type;
-    MPI_Win win = g->w->win;
-    void *h = memory.host;
+    enum { ORIGIN, RESULT, COMPARE, PLACES };
+    rma_given_t x = rma_plain(NULL, d, g->n, g->type, g->target, g->disp, g->w->win);
     MPI_Request r = MPI_REQUEST_NULL;
 
-    REFUSED(MPI_Put(d, n, dt, t, g->disp, n, dt, win));
-    REFUSED(MPI_Get(d, n, dt, t, g->disp, n, dt, win));
-    REFUSED(MPI_Accumulate(d, n, dt, t, g->disp, n, dt, MPI_SUM, win));
-    REFUSED(MPI_Get_accumulate(d, n, dt, h, n, dt, t, g->disp, n, dt, MPI_SUM, win));
-    REFUSED(MPI_Get_accumulate(h, n, dt, d, n, dt, t, g->disp, n, dt, MPI_SUM, win));
-    REFUSED(MPI_Get_accumulate(NULL, 0, dt, d, n, dt, t, g->disp, n, dt, MPI_NO_OP, win));
-    REFUSED(MPI_Rput(d, n, dt, t, g->disp, n, dt, win, &r));
-    REFUSED(MPI_Rget(d, n, dt, t, g->disp, n, dt, win, &r));
-    REFUSED(MPI_Raccumulate(d, n, dt, t, g->disp, n, dt, MPI_SUM, win, &r));
-    REFUSED(MPI_Rget_accumulate(d, n, dt, h, n, dt, t, g->disp, n, dt, MPI_SUM, win, &r));
-    REFUSED(MPI_Rget_accumulate(h, n, dt, d, n, dt, t, g->disp, n, dt, MPI_SUM, win, &r));
-}
+    x.origin.n = 0;
+    x.op = MPI_NO_OP;
+    REFUSED(rma_call(RMA_GET_ACCUMULATE, &x, &r));
+    x.type = MPI_LONG;
+    REFUSED(rma_call(RMA_FETCH_AND_OP, &x, &r));
+    for (int i = 0; i < PLACES * RMA_CALLS; i++) {
+        const rma_t call = (rma_t)(i % RMA_CALLS);
+        const int place = i / RMA_CALLS;
 
-/** And those of one element. */
-static void refuse_elements(const given_t *g, void *d)
-{
-    MPI_Win win = g->w->win;
-    long h[3] = {0, 7, 8};
-
-    REFUSED(MPI_Fetch_and_op(d, h, MPI_LONG, g->target, g->disp, MPI_SUM, win));
-    REFUSED(MPI_Fetch_and_op(h, d, MPI_LONG, g->target, g->disp, MPI_SUM, win));
-    REFUSED(MPI_Fetch_and_op(NULL, d, MPI_LONG, g->target, g->disp, MPI_NO_OP, win));
-    REFUSED(MPI_Compare_and_swap(d, h, h + 1, MPI_LONG, g->target, g->disp, win));
-    REFUSED(MPI_Compare_and_swap(h + 1, d, h + 2, MPI_LONG, g->target, g->disp, win));
-    REFUSED(MPI_Compare_and_swap(h + 1, h, d, MPI_LONG, g->target, g->disp, win));
-    TL_CHECK(h[0] == 0 && h[1] == 7 && h[2] == 8, "%ld, %ld, %ld", h[0], h[1], h[2]);
+        if (place == ORIGIN   ? !rma_writes(call)
+            : place == RESULT ? !rma_fetches(call)
+                              : call != RMA_COMPARE_AND_SWAP)
+            continue;
+        x = rma_plain(place == ORIGIN ? d : memory.host, place == RESULT ? d : memory.host, g->n,
+                      rma_is_single(call) ? MPI_LONG : g->type, g->target, g->disp, g->w->win);
+        x.compare = place == COMPARE ? d : memory.host;
+        REFUSED(rma_call(call, &x, &r));
+    }
 }
 
 /** Buffers that the device has nothing to do with, and none. */
@@ -182,7 +173,7 @@ static void refuse_types(given_t g)
     MPI_Type_vector(20, 2, 5, MPI_LONG, &g.type);
     MPI_Type_commit(&g.type);
     g.n = 1;
-    refuse_transfers(&g, memory.device);
+    refuse_calls(&g, memory.device);
     MPI_Type_free(&g.type);
 }
 
@@ -196,8 +187,7 @@ static void test_calls(const tl_window_t *w)
         for (int t = 0; t < w->size; t++) {
             const given_t g = {w, t, lengths[i], MPI_LONG, tl_disp(w, t, 0)};
 
-            refuse_transfers(&g, memory.device);
-            refuse_elements(&g, memory.device);
+            refuse_calls(&g, memory.device);
             refuse_types(g);
             TL_MPI(MPI_Win_flush(t, w->win));
         }

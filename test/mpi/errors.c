@@ -12,6 +12,7 @@
  * notice them, so nearly all checks are of quality; what MPI itself requires is marked "required".
  * Arguments that name a case run only that case.
  */
+#include "test/mpi/rma.h"
 #include "test/mpi/testlib.h"
 
 #include <limits.h>
@@ -90,27 +91,23 @@ static void still_works(const tl_window_t *w)
 
 /* ---- communication without an epoch ---- */
 
-static void case_no_epoch(const tl_window_t *w)
+static void refuse_from(rma_t first, const tl_window_t *w)
 {
     long value = 1, other = 2, result = 3;
-    int t = next_rank(w);
-    MPI_Aint disp = tl_disp(w, t, 0);
     MPI_Request r = MPI_REQUEST_NULL;
+    rma_given_t g =
+        rma_plain(&value, &result, 1, MPI_LONG, next_rank(w), tl_disp(w, next_rank(w), 0), w->win);
 
-    SYNC_ERROR(MPI_Put(&value, 1, MPI_LONG, t, disp, 1, MPI_LONG, w->win));
-    SYNC_ERROR(MPI_Get(&value, 1, MPI_LONG, t, disp, 1, MPI_LONG, w->win));
-    SYNC_ERROR(MPI_Accumulate(&value, 1, MPI_LONG, t, disp, 1, MPI_LONG, MPI_SUM, w->win));
-    SYNC_ERROR(MPI_Get_accumulate(&value, 1, MPI_LONG, &result, 1, MPI_LONG, t, disp, 1, MPI_LONG,
-                                  MPI_SUM, w->win));
-    SYNC_ERROR(MPI_Fetch_and_op(&value, &result, MPI_LONG, t, disp, MPI_SUM, w->win));
-    SYNC_ERROR(MPI_Compare_and_swap(&value, &other, &result, MPI_LONG, t, disp, w->win));
-    SYNC_ERROR(MPI_Rput(&value, 1, MPI_LONG, t, disp, 1, MPI_LONG, w->win, &r));
-    SYNC_ERROR(MPI_Rget(&value, 1, MPI_LONG, t, disp, 1, MPI_LONG, w->win, &r));
-    SYNC_ERROR(MPI_Raccumulate(&value, 1, MPI_LONG, t, disp, 1, MPI_LONG, MPI_SUM, w->win, &r));
-    SYNC_ERROR(MPI_Rget_accumulate(&value, 1, MPI_LONG, &result, 1, MPI_LONG, t, disp, 1, MPI_LONG,
-                                   MPI_SUM, w->win, &r));
-    MPI_Barrier(w->comm);
+    g.compare = &other;
+    for (rma_t call = first; call < RMA_CALLS; call++)
+        SYNC_ERROR(rma_call(call, &g, &r));
     TL_CHECK(value == 1 && result == 3, "a refused operation wrote %ld, %ld", value, result);
+}
+
+static void case_no_epoch(const tl_window_t *w)
+{
+    refuse_from(RMA_PUT, w);
+    MPI_Barrier(w->comm);
     TL_FILL(w->base, 0, sizeof(long), "a refused operation wrote to the window");
 }
 
@@ -141,17 +138,8 @@ static void case_other_target(const tl_window_t *w)
 /** Request-based operations belong to passive epochs only. */
 static void case_request_in_fence(const tl_window_t *w)
 {
-    MPI_Request r = MPI_REQUEST_NULL;
-    long value = 1, result = 3;
-    int t = next_rank(w);
-    MPI_Aint disp = tl_disp(w, t, 0);
-
     TL_MPI(MPI_Win_fence(0, w->win));
-    SYNC_ERROR(MPI_Rput(&value, 1, MPI_LONG, t, disp, 1, MPI_LONG, w->win, &r));
-    SYNC_ERROR(MPI_Rget(&value, 1, MPI_LONG, t, disp, 1, MPI_LONG, w->win, &r));
-    SYNC_ERROR(MPI_Raccumulate(&value, 1, MPI_LONG, t, disp, 1, MPI_LONG, MPI_SUM, w->win, &r));
-    SYNC_ERROR(MPI_Rget_accumulate(&value, 1, MPI_LONG, &result, 1, MPI_LONG, t, disp, 1, MPI_LONG,
-                                   MPI_SUM, w->win, &r));
+    refuse_from(RMA_RPUT, w);
     TL_MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win));
 }
 

@@ -13,6 +13,7 @@
  * afterwards; that the error is noticed, and its class, are quality. Arguments that name a case run
  * only that case.
  */
+#include "test/mpi/rma.h"
 #include "test/mpi/testlib.h"
 
 #include <stdio.h>
@@ -25,85 +26,6 @@
 #define ROOM 64
 
 static long origin[ROOM], result[ROOM], compare;
-
-/* ---- operations ---- */
-
-/** One access of `n` longs at `disp`; some operations know only n = 1. */
-typedef int (*access_t)(MPI_Win win, int target, MPI_Aint disp, int n, MPI_Request *r);
-
-static int put(MPI_Win win, int target, MPI_Aint disp, int n, MPI_Request *r)
-{
-    (void)r;
-    return MPI_Put(origin, n, MPI_LONG, target, disp, n, MPI_LONG, win);
-}
-
-static int get(MPI_Win win, int target, MPI_Aint disp, int n, MPI_Request *r)
-{
-    (void)r;
-    return MPI_Get(result, n, MPI_LONG, target, disp, n, MPI_LONG, win);
-}
-
-static int accumulate(MPI_Win win, int target, MPI_Aint disp, int n, MPI_Request *r)
-{
-    (void)r;
-    return MPI_Accumulate(origin, n, MPI_LONG, target, disp, n, MPI_LONG, MPI_SUM, win);
-}
-
-static int get_accumulate(MPI_Win win, int target, MPI_Aint disp, int n, MPI_Request *r)
-{
-    (void)r;
-    return MPI_Get_accumulate(origin, n, MPI_LONG, result, n, MPI_LONG, target, disp, n, MPI_LONG,
-                              MPI_REPLACE, win);
-}
-
-static int fetch_and_op(MPI_Win win, int target, MPI_Aint disp, int n, MPI_Request *r)
-{
-    (void)n, (void)r;
-    return MPI_Fetch_and_op(origin, result, MPI_LONG, target, disp, MPI_SUM, win);
-}
-
-static int compare_and_swap(MPI_Win win, int target, MPI_Aint disp, int n, MPI_Request *r)
-{
-    (void)n, (void)r;
-    return MPI_Compare_and_swap(origin, &compare, result, MPI_LONG, target, disp, win);
-}
-
-static int rput(MPI_Win win, int target, MPI_Aint disp, int n, MPI_Request *r)
-{
-    return MPI_Rput(origin, n, MPI_LONG, target, disp, n, MPI_LONG, win, r);
-}
-
-static int rget(MPI_Win win, int target, MPI_Aint disp, int n, MPI_Request *r)
-{
-    return MPI_Rget(result, n, MPI_LONG, target, disp, n, MPI_LONG, win, r);
-}
-
-static int raccumulate(MPI_Win win, int target, MPI_Aint disp, int n, MPI_Request *r)
-{
-    return MPI_Raccumulate(origin, n, MPI_LONG, target, disp, n, MPI_LONG, MPI_SUM, win, r);
-}
-
-static int rget_accumulate(MPI_Win win, int target, MPI_Aint disp, int n, MPI_Request *r)
-{
-    return MPI_Rget_accumulate(origin, n, MPI_LONG, result, n, MPI_LONG, target, disp, n, MPI_LONG,
-                               MPI_SUM, win, r);
-}
-
-static const struct {
-    const char *name;
-    access_t start;
-    bool single; /**< moves one long whatever is asked for */
-} accesses[] = {{"put", put, false},
-                {"get", get, false},
-                {"accumulate", accumulate, false},
-                {"get_accumulate", get_accumulate, false},
-                {"fetch_and_op", fetch_and_op, true},
-                {"compare_and_swap", compare_and_swap, true},
-                {"rput", rput, false},
-                {"rget", rget, false},
-                {"raccumulate", raccumulate, false},
-                {"rget_accumulate", rget_accumulate, false}};
-enum { ACCESSES = sizeof(accesses) / sizeof(accesses[0]) };
 
 /* ---- what must come of them ---- */
 
@@ -134,14 +56,6 @@ static void check_fault(int code, fault_t fault, const char *what)
              names[fault]);
 }
 
-/** Waits for a request, if there is one; `code` where it is an error already. */
-static int wait_for(int code, MPI_Request *r)
-{
-    if (code == MPI_SUCCESS && *r != MPI_REQUEST_NULL)
-        code = MPI_Wait(r, MPI_STATUS_IGNORE);
-    return code;
-}
-
 /** Flushes; an error told before is not told again. Returns the first. */
 static int complete(int code, int target, MPI_Win win)
 {
@@ -155,17 +69,31 @@ static int next_rank(const tl_window_t *w)
     return (w->rank + 1) % w->size;
 }
 
-/** One access under a lock; its error, whenever it comes. */
-static int one_access(const tl_window_t *w, access_t start, MPI_Aint disp, int n)
+static rma_given_t access_of(const tl_window_t *w, MPI_Aint disp, int n)
 {
-    MPI_Request r = MPI_REQUEST_NULL;
-    int target = next_rank(w), code;
+    rma_given_t g = rma_plain(origin, result, n, MPI_LONG, next_rank(w), disp, w->win);
 
-    TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, w->win));
-    code = wait_for(start(w->win, target, disp, n, &r), &r);
-    code = complete(code, target, w->win);
-    TL_MPI(MPI_Win_unlock(target, w->win));
+    g.compare = &compare;
+    return g;
+}
+
+/** One access under a lock; its error, whenever it comes. */
+static int one_access(const tl_window_t *w, rma_t call, MPI_Aint disp, int n)
+{
+    const rma_given_t g = access_of(w, disp, n);
+    int code;
+
+    TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, g.target, 0, w->win));
+    code = complete(rma_call_and_wait(call, &g), g.target, w->win);
+    TL_MPI(MPI_Win_unlock(g.target, w->win));
     return code;
+}
+
+static int put_beyond(const tl_window_t *w)
+{
+    const rma_given_t g = access_of(w, LONGS, 1);
+
+    return rma_call(RMA_PUT, &g, NULL);
 }
 
 static tl_window_t make_window(tl_kind_t kind, int unit)
@@ -192,8 +120,8 @@ static void end_window(tl_window_t *w)
     TL_MPI(MPI_Win_unlock(w->rank, w->win));
     MPI_Barrier(w->comm);
     origin[0] = 99;
-    check_fault(one_access(w, put, tl_disp(w, next_rank(w), 0), 1), NONE, "put afterwards");
-    check_fault(one_access(w, get, tl_disp(w, next_rank(w), 0), 1), NONE, "get afterwards");
+    check_fault(one_access(w, RMA_PUT, tl_disp(w, next_rank(w), 0), 1), NONE, "put afterwards");
+    check_fault(one_access(w, RMA_GET, tl_disp(w, next_rank(w), 0), 1), NONE, "get afterwards");
     got = result[0];
     TL_CHECK(got == 99, "got %ld", got);
     tl_win_free(w);
@@ -226,15 +154,14 @@ static void case_bounds(tl_kind_t kind)
     if (kind == TL_DYNAMIC)
         return;
     tl_window_t w = make_window(kind, sizeof(long));
-    for (int a = 0; a < ACCESSES; a++) {
+    for (rma_t a = 0; a < RMA_CALLS; a++) {
         for (int p = 0; p < BAD_PLACES; p++) {
             char what[100];
 
-            if (accesses[a].single && bad_places[p].disp >= 0 && bad_places[p].disp < LONGS)
+            if (rma_is_single(a) && bad_places[p].disp >= 0 && bad_places[p].disp < LONGS)
                 continue;
-            snprintf(what, sizeof(what), "%s %s", accesses[a].name, bad_places[p].name);
-            check_fault(one_access(&w, accesses[a].start, bad_places[p].disp, bad_places[p].n),
-                        RANGE, what);
+            snprintf(what, sizeof(what), "%s %s", rma_names[a], bad_places[p].name);
+            check_fault(one_access(&w, a, bad_places[p].disp, bad_places[p].n), RANGE, what);
         }
     }
     end_window(&w);
@@ -247,9 +174,10 @@ static void case_within(tl_kind_t kind)
     int target = next_rank(&w);
 
     memset(origin, 0x33, sizeof(origin));
-    check_fault(one_access(&w, put, tl_disp(&w, target, 0), LONGS), NONE, "all of it");
-    check_fault(one_access(&w, put, tl_disp(&w, target, 8 * (LONGS - 1)), 1), NONE, "the last");
-    check_fault(one_access(&w, get, tl_disp(&w, target, 8 * LONGS), 0), NONE, "none at the end");
+    check_fault(one_access(&w, RMA_PUT, tl_disp(&w, target, 0), LONGS), NONE, "all of it");
+    check_fault(one_access(&w, RMA_PUT, tl_disp(&w, target, 8 * (LONGS - 1)), 1), NONE, "the last");
+    check_fault(one_access(&w, RMA_GET, tl_disp(&w, target, 8 * LONGS), 0), NONE,
+                "none at the end");
     end_window(&w);
 }
 
@@ -259,8 +187,8 @@ static void case_no_memory(tl_kind_t kind)
     if (kind == TL_DYNAMIC)
         return;
     tl_window_t w = tl_win_make(kind, 0, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
-    for (int a = 0; a < ACCESSES; a++)
-        check_fault(one_access(&w, accesses[a].start, 0, 1), RANGE, accesses[a].name);
+    for (rma_t a = 0; a < RMA_CALLS; a++)
+        check_fault(one_access(&w, a, 0, 1), RANGE, rma_names[a]);
     tl_win_free(&w);
 }
 
@@ -274,7 +202,7 @@ static void case_active(tl_kind_t kind)
     MPI_Group all, to, from;
 
     TL_MPI(MPI_Win_fence(0, w.win));
-    code = put(w.win, ranks[0], LONGS, 1, NULL);
+    code = put_beyond(&w);
     late = MPI_Win_fence(MPI_MODE_NOSUCCEED, w.win);
     check_fault(code ? code : late, RANGE, "put and fence");
     MPI_Comm_group(w.comm, &all);
@@ -282,7 +210,7 @@ static void case_active(tl_kind_t kind)
     MPI_Group_incl(all, 1, &ranks[1], &from);
     TL_MPI(MPI_Win_post(from, 0, w.win));
     TL_MPI(MPI_Win_start(to, 0, w.win));
-    code = put(w.win, ranks[0], LONGS, 1, NULL);
+    code = put_beyond(&w);
     late = MPI_Win_complete(w.win);
     check_fault(code ? code : late, RANGE, "put and complete");
     TL_MPI(MPI_Win_wait(w.win));
@@ -290,7 +218,7 @@ static void case_active(tl_kind_t kind)
     MPI_Group_free(&to);
     MPI_Group_free(&from);
     TL_MPI(MPI_Win_lock_all(0, w.win));
-    code = put(w.win, ranks[0], LONGS, 1, NULL);
+    code = put_beyond(&w);
     late = MPI_Win_unlock_all(w.win);
     check_fault(code ? code : late, RANGE, "put and unlock_all");
     end_window(&w);

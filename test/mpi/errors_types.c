@@ -4,16 +4,20 @@
  */
 /* ranks: 1-4 */
 /* windows: create allocate dynamic shared */
+/* arguments: checked */
+/* arguments: unchecked */
 /**
  * @file
  * Types that MPI does not allow in MPI_Compare_and_swap and MPI_Fetch_and_op, and operations that
  * are not defined for a type: every predefined type, and what is made from each. The call itself
- * returns the error, the window's handler is called for it once, and nothing is moved.
+ * returns the error, the window's handler is called for it once, and nothing is moved. So it is
+ * where Open MPI was told not to look at parameters, as some do for speed (unchecked).
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "test/mpi/predefined.h"
+#include "test/mpi/rma.h"
 #include "test/mpi/testlib.h"
 
 /** Bytes of a rank's memory for each origin. */
@@ -110,32 +114,18 @@ static void fetch(const tl_window_t *w, int target, MPI_Datatype type, MPI_Op op
 static void accumulate(const tl_window_t *w, int target, MPI_Datatype type, MPI_Op op,
                        const char *name, int want)
 {
-    const MPI_Aint at = cell(w, target);
+    rma_given_t g = rma_plain(new_value, result, 1, type, target, cell(w, target), w->win);
     MPI_Request r = MPI_REQUEST_NULL;
 
-    if (op != MPI_NO_OP) {
+    g.op = op;
+    for (rma_t call = RMA_PUT; call < RMA_CALLS; call++) {
+        if (!rma_has_op(call) || rma_is_single(call) || (op == MPI_NO_OP && !rma_fetches(call)))
+            continue;
         begin();
-        check(w, target, MPI_Accumulate(new_value, 1, type, target, at, 1, type, op, w->win), want,
-              "accumulate", name);
-        restore(w, target);
-        begin();
-        check(w, target, MPI_Raccumulate(new_value, 1, type, target, at, 1, type, op, w->win, &r),
-              want, "raccumulate", name);
+        check(w, target, rma_call(call, &g, &r), want, rma_names[call], name);
         TL_MPI(MPI_Wait(&r, MPI_STATUS_IGNORE));
         restore(w, target);
     }
-    begin();
-    check(w, target,
-          MPI_Get_accumulate(new_value, 1, type, result, 1, type, target, at, 1, type, op, w->win),
-          want, "get_accumulate", name);
-    restore(w, target);
-    begin();
-    check(w, target,
-          MPI_Rget_accumulate(new_value, 1, type, result, 1, type, target, at, 1, type, op, w->win,
-                              &r),
-          want, "rget_accumulate", name);
-    TL_MPI(MPI_Wait(&r, MPI_STATUS_IGNORE));
-    restore(w, target);
 }
 
 /* ---- tables ---------------------------------------------------------------------------------- */
@@ -147,13 +137,19 @@ static void own_operation(void *in, void *inout, int *n, MPI_Datatype *type)
 }
 
 static MPI_Op own;
+/** Open MPI does not look at parameters. */
+static bool unchecked;
 
-/** Has this MPI a function for it? As its reductions say, which look at that before all else. */
-static bool reduces(MPI_Datatype type, MPI_Op op)
+/** Has this MPI a function for it? As its reductions say, which look at that before all else, if
+ * they look at parameters. */
+static bool reduces(const predefined_t *type, MPI_Op op)
 {
     unsigned char in[PREDEFINED_MAX] = {0}, inout[PREDEFINED_MAX] = {0};
 
-    return MPI_Reduce_local(in, inout, 1, type, op) == MPI_SUCCESS;
+    if (unchecked)
+        return op == MPI_MAX || op == MPI_SUM ||
+               (type->class == PREDEFINED_INTEGER && op != MPI_MINLOC);
+    return MPI_Reduce_local(in, inout, 1, type->type, op) == MPI_SUCCESS;
 }
 
 static void try_operations(const tl_window_t *w, int target, const predefined_t *type,
@@ -164,7 +160,7 @@ static void try_operations(const tl_window_t *w, int target, const predefined_t 
 
     for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
         const bool moves = ops[i] == MPI_REPLACE || ops[i] == MPI_NO_OP;
-        const int want = moves || reduces(type->type, ops[i]) ? MPI_SUCCESS : MPI_ERR_OP;
+        const int want = moves || reduces(type, ops[i]) ? MPI_SUCCESS : MPI_ERR_OP;
 
         fetch(w, target, type->type, ops[i], type->name, want);
         accumulate(w, target, type->type, ops[i], type->name, want);
@@ -193,7 +189,8 @@ static void try_type(const tl_window_t *w, int target, const predefined_t *type)
     MPI_Type_commit(&two);
     swap(w, target, type->type, type->name,
          (type->class & swappable) != 0 || type->type == MPI_CHAR ? MPI_SUCCESS : MPI_ERR_TYPE);
-    try_operations(w, target, type, two);
+    if (!unchecked || type->class == PREDEFINED_INTEGER || type->class == PREDEFINED_FLOAT)
+        try_operations(w, target, type, two);
     try_made(w, target, same, type->name);
     try_made(w, target, one, type->name);
     MPI_Type_free(&same);
@@ -218,6 +215,30 @@ static void try_others(const tl_window_t *w, int target)
     fetch(w, target, real, MPI_BAND, "f90_real", MPI_ERR_OP);
 }
 
+/** Refused whatever the type is, and a type of two kinds whatever the operation is. */
+static void try_nothing(const tl_window_t *w, int target)
+{
+    const MPI_Aint places[] = {0, 4};
+    const MPI_Datatype both[] = {MPI_INT, MPI_FLOAT};
+    const int ones[] = {1, 1};
+    rma_given_t g = rma_plain(new_value, result, 1, MPI_INT, target, cell(w, target), w->win);
+    MPI_Request r = MPI_REQUEST_NULL;
+    MPI_Datatype mixed;
+
+    MPI_Type_create_struct(2, ones, places, both, &mixed);
+    MPI_Type_commit(&mixed);
+    /* Open MPI calls it an argument. */
+    if (unchecked)
+        accumulate(w, target, mixed, MPI_SUM, "int and float", MPI_ERR_TYPE);
+    fetch(w, target, MPI_INT, MPI_OP_NULL, "INT and no operation", MPI_ERR_OP);
+    g.op = MPI_NO_OP;
+    begin();
+    check(w, target, rma_call(RMA_ACCUMULATE, &g, NULL), MPI_ERR_OP, "accumulate", "nothing");
+    begin();
+    check(w, target, rma_call(RMA_RACCUMULATE, &g, &r), MPI_ERR_OP, "raccumulate", "nothing");
+    MPI_Type_free(&mixed);
+}
+
 static void try_target(const tl_window_t *w, int target)
 {
     predefined_t type;
@@ -226,6 +247,7 @@ static void try_target(const tl_window_t *w, int target)
     for (int i = 0; predefined_get(i, &type); i++)
         try_type(w, target, &type);
     try_others(w, target);
+    try_nothing(w, target);
     TL_MPI(MPI_Win_unlock(target, w->win));
 }
 
@@ -233,6 +255,10 @@ int main(int argc, char **argv)
 {
     MPI_Errhandler mine;
 
+    for (int i = 1; i < argc; i++)
+        unchecked = unchecked || strcmp(argv[i], "unchecked") == 0;
+    if (unchecked && setenv("OMPI_MCA_mpi_param_check", "0", 1) != 0)
+        return TL_EXIT_FAILED;
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     MPI_Op_create(own_operation, 1, &own);
     MPI_Win_create_errhandler(handler, &mine);

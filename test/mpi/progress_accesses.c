@@ -6,10 +6,6 @@
 
 #include <stdlib.h>
 
-const char *const access_ops[OPS] = {
-    "put",  "get",  "accumulate",  "get_accumulate", "fetch_and_op", "compare_and_swap",
-    "rput", "rget", "raccumulate", "rget_accumulate"};
-
 const amount_t access_amounts[AMOUNTS] = {{"short", 1, false},
                                           {"derived", 60, true},
                                           {"long", 20000, false},
@@ -18,7 +14,7 @@ const amount_t access_amounts[AMOUNTS] = {{"short", 1, false},
 /** Where the operation begins in the target's memory, behind the put before it. */
 enum { PLACE = 8 };
 
-access_t access_new(op_t op, const amount_t *amount, long base)
+access_t access_new(rma_t op, const amount_t *amount, long base)
 {
     access_t a = {.op = op, .amount = amount, .base = base, .request = MPI_REQUEST_NULL};
 
@@ -52,23 +48,9 @@ static long given(const access_t *a, int i)
 
 static long left(const access_t *a, int i)
 {
-    switch (a->op) {
-    case GET:
-    case RGET:
+    if (!rma_writes(a->op))
         return found(a, i);
-    case PUT:
-    case RPUT:
-    case COMPARE_AND_SWAP:
-        return given(a, i);
-    default:
-        return found(a, i) + given(a, i);
-    }
-}
-
-/** Does the origin get what it has found? */
-static bool returns(const access_t *a)
-{
-    return a->op != PUT && a->op != RPUT && a->op != ACCUMULATE && a->op != RACCUMULATE;
+    return rma_has_op(a->op) ? found(a, i) + given(a, i) : given(a, i);
 }
 
 /* ---- the target ---- */
@@ -102,15 +84,13 @@ void access_check_origin(const access_t *a, const char *what)
 {
     int wrong = 0;
 
-    for (int i = 0; returns(a) && i < a->amount->longs * step_of(a); i += step_of(a))
+    for (int i = 0; rma_fetches(a->op) && i < a->amount->longs * step_of(a); i += step_of(a))
         wrong += a->result[i] != found(a, i);
     TL_CHECK(wrong == 0, "%s: %d longs at the origin are wrong", what, wrong);
 }
 
 void access_begin(access_t *a, const tl_window_t *w, int target, bool second)
 {
-    MPI_Aint at = tl_disp(w, target, PLACE * 8);
-    const int n = a->amount->derived ? 1 : a->amount->longs;
     const long compare = found(a, 0);
     MPI_Datatype t = MPI_LONG;
 
@@ -127,42 +107,11 @@ void access_begin(access_t *a, const tl_window_t *w, int target, bool second)
         TL_MPI(MPI_Put(&a->origin[ACCESS_LONGS - 1], 1, MPI_LONG, target, tl_disp(w, target, 0), 1,
                        MPI_LONG, w->win));
     }
-#define ORIGIN a->origin, n, t
-#define RESULT a->result, n, t
-#define TARGET target, at, n, t
-    switch (a->op) {
-    case PUT:
-        TL_MPI(MPI_Put(ORIGIN, TARGET, w->win));
-        break;
-    case GET:
-        TL_MPI(MPI_Get(RESULT, TARGET, w->win));
-        break;
-    case ACCUMULATE:
-        TL_MPI(MPI_Accumulate(ORIGIN, TARGET, MPI_SUM, w->win));
-        break;
-    case GET_ACCUMULATE:
-        TL_MPI(MPI_Get_accumulate(ORIGIN, RESULT, TARGET, MPI_SUM, w->win));
-        break;
-    case FETCH_AND_OP:
-        TL_MPI(MPI_Fetch_and_op(a->origin, a->result, t, target, at, MPI_SUM, w->win));
-        break;
-    case COMPARE_AND_SWAP:
-        TL_MPI(MPI_Compare_and_swap(a->origin, &a->result[ACCESS_LONGS - 1], a->result, t, target,
-                                    at, w->win));
-        break;
-    case RPUT:
-        TL_MPI(MPI_Rput(ORIGIN, TARGET, w->win, &a->request));
-        break;
-    case RGET:
-        TL_MPI(MPI_Rget(RESULT, TARGET, w->win, &a->request));
-        break;
-    case RACCUMULATE:
-        TL_MPI(MPI_Raccumulate(ORIGIN, TARGET, MPI_SUM, w->win, &a->request));
-        break;
-    default:
-        TL_MPI(MPI_Rget_accumulate(ORIGIN, RESULT, TARGET, MPI_SUM, w->win, &a->request));
-        break;
-    }
+    rma_given_t g = rma_plain(a->origin, a->result, a->amount->derived ? 1 : a->amount->longs, t,
+                              target, tl_disp(w, target, PLACE * 8), w->win);
+
+    g.compare = &a->result[ACCESS_LONGS - 1];
+    TL_MPI(rma_call(a->op, &g, &a->request));
     if (a->amount->derived)
         MPI_Type_free(&t);
 }

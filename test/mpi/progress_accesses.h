@@ -6,22 +6,7 @@
 #pragma once
 
 #include "test/mpi/progress.h"
-
-/** Those from RPUT on have a request. */
-typedef enum op {
-    PUT,
-    GET,
-    ACCUMULATE,
-    GET_ACCUMULATE,
-    FETCH_AND_OP,
-    COMPARE_AND_SWAP,
-    RPUT,
-    RGET,
-    RACCUMULATE,
-    RGET_ACCUMULATE,
-    OPS
-} op_t;
-extern const char *const access_ops[OPS];
+#include "test/mpi/rma.h"
 
 /** Longs; where derived, every other one of them. */
 typedef struct amount {
@@ -37,7 +22,7 @@ extern const amount_t access_amounts[AMOUNTS];
 
 /** An operation on its way. */
 typedef struct access {
-    op_t op;
+    rma_t op;
     const amount_t *amount;
     long base;             /**< by which its values differ from those of others */
     long *origin, *result; /**< ACCESS_LONGS each */
@@ -45,7 +30,7 @@ typedef struct access {
 } access_t;
 
 /** Makes and frees; ends the job where there is no memory. */
-access_t access_new(op_t op, const amount_t *amount, long base);
+access_t access_new(rma_t op, const amount_t *amount, long base);
 void access_free(access_t *a);
 
 /** At the target, before: what the operation finds. */

@@ -25,7 +25,7 @@ plan_t plan_of(int index)
 {
     plan_t p;
 
-    p.op = (op_t)progress_digit(&index, OPS);
+    p.op = (rma_t)progress_digit(&index, RMA_CALLS);
     p.epoch = (epoch_t)progress_digit(&index, EPOCHS);
     p.amount = &access_amounts[progress_digit(&index, AMOUNTS)];
     p.second = progress_digit(&index, 2) != 0;
@@ -41,11 +41,6 @@ bool plan_passive(const plan_t *p)
     return p->epoch <= LOCK_ALL;
 }
 
-static bool single(op_t op)
-{
-    return op == FETCH_AND_OP || op == COMPARE_AND_SWAP;
-}
-
 bool plan_target_holds(where_t where)
 {
     return where <= LATE;
@@ -53,8 +48,9 @@ bool plan_target_holds(where_t where)
 
 static bool allowed(const plan_t *p)
 {
-    if ((single(p->op) && p->amount != access_amounts) || (p->op >= RPUT && !plan_passive(p)) ||
-        ((p->then == WAITS || p->then == TESTS) && p->op < RPUT))
+    if ((rma_is_single(p->op) && p->amount != access_amounts) ||
+        (p->op >= RMA_RPUT && !plan_passive(p)) ||
+        ((p->then == WAITS || p->then == TESTS) && p->op < RMA_RPUT))
         return false;
     switch (p->then) {
     case ENDS:
@@ -67,7 +63,7 @@ static bool allowed(const plan_t *p)
     case POLLS:
     case RECEIVES:
         return p->where == WATCHING && plan_passive(p) && !p->second &&
-               (p->op == PUT || p->op == ACCUMULATE);
+               (p->op == RMA_PUT || p->op == RMA_ACCUMULATE);
     default:
         return plan_passive(p) && plan_target_holds(p->where);
     }
@@ -82,7 +78,7 @@ void plan_describe(progress_cell_t *cell, const progress_context_t *context)
         return;
     }
     snprintf(cell->name, sizeof(cell->name), "%s%s_%s/%s/%s/%s", p.second ? "put_" : "",
-             access_ops[p.op], p.amount->name, epoch_names[p.epoch], then_names[p.then],
+             rma_names[p.op], p.amount->name, epoch_names[p.epoch], then_names[p.then],
              where_names[p.where]);
     cell->rule = PROGRESS_MUST;
     if (p.where == WATCHING) {

@@ -40,7 +40,7 @@ typedef enum where {
 } where_t;
 
 typedef struct plan {
-    op_t op;
+    rma_t op;
     epoch_t epoch;
     const amount_t *amount;
     bool second; /**< not the first operation of the epoch */
@@ -48,7 +48,7 @@ typedef struct plan {
     then_t then;
 } plan_t;
 
-enum { PLANS = OPS * EPOCHS * AMOUNTS * 2 * WHERES * THENS };
+enum { PLANS = RMA_CALLS * EPOCHS * AMOUNTS * 2 * WHERES * THENS };
 
 const char *plan_then_name(then_t then);
 

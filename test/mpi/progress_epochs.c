@@ -280,7 +280,7 @@ static void target(const progress_cell_t *cell)
 }
 
 const progress_family_t progress_accesses = {
-    "rma", OPS *EPOCHS *AMOUNTS * 2 * WHERES *THENS, 40, plan_describe, origin, target};
+    "rma", RMA_CALLS *EPOCHS *AMOUNTS * 2 * WHERES *THENS, 40, plan_describe, origin, target};
 
 void progress_run_accesses(MPI_Comm pair, int a, int b)
 {

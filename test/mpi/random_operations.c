@@ -28,6 +28,7 @@
 #include "test/mpi/busy_lock.h"
 #include "test/mpi/counter.h"
 #include "test/mpi/p2p.h"
+#include "test/mpi/rma.h"
 #include "test/mpi/testlib.h"
 
 enum { LENGTHS = 4, TYPES = 14, BUSY_MS = 5, AWAY_USEC = 2000, WORD = 8 };
@@ -50,24 +51,6 @@ enum { PROFILES = sizeof(profiles) / sizeof(*profiles) };
 /** How accesses of a round are synchronised. The first two are each rank's own. */
 typedef enum mode { FLUSHES, LOCKS, FENCE, PSCW, MODES } sync_t;
 
-typedef enum call {
-    PUT,
-    GET,
-    ACCUMULATE,
-    GET_ACCUMULATE,
-    FETCH_AND_OP,
-    COMPARE_AND_SWAP,
-    RPUT,
-    RGET,
-    RACCUMULATE,
-    RGET_ACCUMULATE,
-    CALLS
-} call_t;
-
-static const char *const call_names[CALLS] = {
-    "put",  "get",  "accumulate",  "get_accumulate", "fetch_and_op", "compare_and_swap",
-    "rput", "rget", "raccumulate", "rget_accumulate"};
-
 /** Elements of an area, in their order: `at` counts elements from the first one that MPI is told
  * of. */
 typedef struct layout {
@@ -78,7 +61,7 @@ typedef struct layout {
 } layout_t;
 
 typedef struct operation {
-    call_t call;
+    rma_t call;
     int target, n, size, first;
     const char *shape;
     MPI_Request request;
@@ -223,23 +206,13 @@ static void apply(unsigned char *to, const unsigned char *from, int size, MPI_Op
         memcpy(to, &value, (size_t)size);
 }
 
-static bool writes(call_t call)
+static bool is_put(rma_t call)
 {
-    return call != GET && call != RGET;
-}
-
-static bool is_put(call_t call)
-{
-    return call == PUT || call == RPUT;
-}
-
-static bool fetches(call_t call)
-{
-    return call != PUT && call != RPUT && call != ACCUMULATE && call != RACCUMULATE;
+    return call == RMA_PUT || call == RMA_RPUT;
 }
 
 /** May it write there, with what has been fetched? */
-static bool may_write(const area_t *a, call_t call, const layout_t *l, int first, int size)
+static bool may_write(const area_t *a, rma_t call, const layout_t *l, int first, int size)
 {
     for (int i = 0; i < l->n; i++)
         for (int k = 0; k < size; k++)
@@ -259,66 +232,37 @@ static void model(operation_t *o, const layout_t *l, MPI_Op op)
 
         memcpy(o->expected + (size_t)i * (size_t)o->size, there, (size_t)o->size);
         memset(a->mark + (there - a->now),
-               a->mark[there - a->now] | (!writes(o->call)   ? GOT
-                                          : fetches(o->call) ? FETCHED
-                                                             : 0),
+               a->mark[there - a->now] | (!rma_writes(o->call)   ? GOT
+                                          : rma_fetches(o->call) ? FETCHED
+                                                                 : 0),
                (size_t)o->size);
-        if (o->call == COMPARE_AND_SWAP ? memcmp(o->compare, there, (size_t)o->size) == 0
-                                        : writes(o->call))
+        if (o->call == RMA_COMPARE_AND_SWAP ? memcmp(o->compare, there, (size_t)o->size) == 0
+                                            : rma_writes(o->call))
             apply(there, from, o->size, op);
     }
 }
 
 static void begin(operation_t *o, const layout_t *l, MPI_Op op)
 {
-    const MPI_Datatype t = basic(o->size);
-    const MPI_Aint d = at(o->target, (MPI_Aint)o->first * o->size);
-    const MPI_Win win = window->win;
+    rma_given_t g = rma_plain(o->source, o->result, o->n, basic(o->size), o->target,
+                              at(o->target, (MPI_Aint)o->first * o->size), window->win);
 
-#define SOURCE o->source, o->n, t
-#define RESULT o->result, o->n, t
-#define TARGET o->target, d, l->count, l->type
-    switch (o->call) {
-    case PUT:
-        TL_MPI(MPI_Put(SOURCE, TARGET, win));
-        break;
-    case RPUT:
-        TL_MPI(MPI_Rput(SOURCE, TARGET, win, &o->request));
-        break;
-    case GET:
-        TL_MPI(MPI_Get(RESULT, TARGET, win));
-        break;
-    case RGET:
-        TL_MPI(MPI_Rget(RESULT, TARGET, win, &o->request));
-        break;
-    case ACCUMULATE:
-        TL_MPI(MPI_Accumulate(SOURCE, TARGET, op, win));
-        break;
-    case RACCUMULATE:
-        TL_MPI(MPI_Raccumulate(SOURCE, TARGET, op, win, &o->request));
-        break;
-    case GET_ACCUMULATE:
-        TL_MPI(MPI_Get_accumulate(SOURCE, RESULT, TARGET, op, win));
-        break;
-    case RGET_ACCUMULATE:
-        TL_MPI(MPI_Rget_accumulate(SOURCE, RESULT, TARGET, op, win, &o->request));
-        break;
-    case FETCH_AND_OP:
-        TL_MPI(MPI_Fetch_and_op(o->source, o->result, t, o->target, d, op, win));
-        break;
-    default:
-        TL_MPI(MPI_Compare_and_swap(o->source, o->compare, o->result, t, o->target, d, win));
-        break;
+    g.compare = o->compare;
+    g.op = op;
+    if (!rma_is_single(o->call)) {
+        g.n = l->count;
+        g.type = l->type;
     }
+    TL_MPI(rma_call(o->call, &g, &o->request));
 }
 
 static void check_result(operation_t *o)
 {
-    if (fetches(o->call) && o->expected != NULL)
+    if (rma_fetches(o->call) && o->expected != NULL)
         TL_BYTES(o->result, o->expected, (size_t)(o->n * o->size),
                  "%s, %s: operation %d, %s of %d elements of %d bytes, %s, from %d at rank %d",
                  profile->name, tl_kind_name(window->kind), (int)(o - operations),
-                 call_names[o->call], o->n, o->size, o->shape, o->first, o->target);
+                 rma_names[o->call], o->n, o->size, o->shape, o->first, o->target);
     free(o->expected);
     o->expected = NULL;
 }
@@ -339,11 +283,11 @@ static void operate(int target, int size, bool requests)
     MPI_Op op;
     int room, longest = profile->lengths[draw(0, LENGTHS - 1)];
 
-    *o = (operation_t){.call = (call_t)draw(0, requests ? CALLS - 1 : RPUT - 1),
+    *o = (operation_t){.call = (rma_t)draw(0, requests ? RMA_CALLS - 1 : RMA_RPUT - 1),
                        .target = target,
                        .request = MPI_REQUEST_NULL};
-    const bool single = o->call == FETCH_AND_OP || o->call == COMPARE_AND_SWAP;
-    const bool plain = is_put(o->call) || !writes(o->call);
+    const bool single = rma_is_single(o->call);
+    const bool plain = is_put(o->call) || !rma_writes(o->call);
 
     o->size = plain && !profile->irregular ? 1 << draw(0, 3) : size;
     room = (int)area_bytes() / o->size;
@@ -361,14 +305,15 @@ static void operate(int target, int size, bool requests)
     o->first = (one_in(2) ? room - l->span - draw(0, room - l->span < 16 ? room - l->span : 16)
                           : draw(0, room - l->span)) -
                l->least;
-    if (writes(o->call) && !may_write(&areas[target], o->call, l, o->first, o->size))
-        o->call = GET;
+    if (rma_writes(o->call) && !may_write(&areas[target], o->call, l, o->first, o->size))
+        o->call = RMA_GET;
     o->source = tl_alloc((size_t)(o->n * o->size));
     o->result = tl_alloc((size_t)(o->n * o->size));
     o->expected = tl_alloc((size_t)(o->n * o->size));
     tl_fill_random(o->source, (size_t)(o->n * o->size), tl_random(&rng));
-    op = is_put(o->call) || o->call == COMPARE_AND_SWAP ? MPI_REPLACE
-                                                        : ops[draw(0, fetches(o->call) ? 3 : 2)];
+    op = is_put(o->call) || o->call == RMA_COMPARE_AND_SWAP
+             ? MPI_REPLACE
+             : ops[draw(0, rma_fetches(o->call) ? 3 : 2)];
     /* Open MPI adds short unsigned numbers up to their highest value, with some processors. */
     if (op == MPI_SUM && o->size < 4)
         op = MPI_BXOR;
