@@ -341,15 +341,14 @@ if SANITIZERS
 keep_loaded = test/mpi/keep_loaded.$(OBJEXT)
 endif
 test_mpi_libtestlib_a_SOURCES = \
+	test/mpi/adapter.c \
 	test/mpi/busy_lock.c \
 	test/mpi/counter.c \
 	test/mpi/exchange.c \
-	test/mpi/keys_cases.c \
-	test/mpi/killed.c \
 	test/mpi/meet.c \
 	test/mpi/p2p.c \
-	test/mpi/nic_device.c \
 	test/mpi/peers.c \
+	test/mpi/pipeline_puts.c \
 	test/mpi/phase.c \
 	test/mpi/predefined.c \
 	test/mpi/progress_accesses.c \
@@ -399,7 +398,6 @@ mpi_programs = \
 	test/mpi/barrier_spawn \
 	test/mpi/barrier_stopped \
 	test/mpi/barrier_threads \
-	test/mpi/presence \
 	test/mpi/query \
 	test/mpi/big \
 	test/mpi/closed \
@@ -430,6 +428,8 @@ mpi_programs = \
 	test/mpi/full_queue \
 	test/mpi/give_way \
 	test/mpi/jobs \
+	test/mpi/keys \
+	test/mpi/killed \
 	test/mpi/credit_floor \
 	test/mpi/kept_credit \
 	test/mpi/wake \
@@ -447,9 +447,6 @@ mpi_programs = \
 	test/mpi/refused_one_way \
 	test/mpi/refused_user \
 	test/mpi/refused_writes \
-	test/mpi/rdma \
-	test/mpi/rdma_away \
-	test/mpi/rdma_killed \
 	test/mpi/rdma_refused \
 	test/mpi/misuse \
 	test/mpi/node \
@@ -501,16 +498,13 @@ mpi_programs = \
 	test/mpi/regressions \
 	test/mpi/reports \
 	test/mpi/say \
-	test/mpi/sessions \
 	test/mpi/shared \
 	test/mpi/shared_credit \
 	test/mpi/shm_exhausted \
 	test/mpi/short_headers \
 	test/mpi/nic \
 	test/mpi/asleep \
-	test/mpi/nic_keys \
 	test/mpi/nic_cut \
-	test/mpi/nic_killed \
 	test/mpi/nic_refused \
 	test/mpi/nic_places \
 	test/mpi/soft_roce \
@@ -531,9 +525,6 @@ internal_ldadd = $(keep_loaded) test/mpi/libtestlib.a $(OMPI_LDFLAGS) $(OMPI_PRO
 internal_ldflags = $(common_ldflags) -Wl,-rpath,$(abs_builddir)/.libs
 internal_dependencies = $(keep_loaded) test/mpi/libtestlib.a libompi_nic_common.la
 
-test_mpi_presence_LDADD = $(internal_ldadd)
-test_mpi_presence_LDFLAGS = $(internal_ldflags)
-test_mpi_presence_DEPENDENCIES = $(internal_dependencies)
 test_mpi_full_queue_LDADD = $(internal_ldadd)
 test_mpi_full_queue_LDFLAGS = $(internal_ldflags)
 test_mpi_full_queue_DEPENDENCIES = $(internal_dependencies)
@@ -596,7 +587,6 @@ test_mpi_say_LDADD = $(internal_ldadd)
 test_mpi_say_LDFLAGS = $(internal_ldflags)
 test_mpi_say_DEPENDENCIES = $(internal_dependencies)
 
-test_mpi_operations_puts_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
 test_mpi_operations_puts_LDADD = $(internal_ldadd)
 test_mpi_operations_puts_LDFLAGS = $(internal_ldflags)
 test_mpi_operations_puts_DEPENDENCIES = $(internal_dependencies)
@@ -654,7 +644,6 @@ tsan_programs = test/mpi/barrier_away \
 	test/mpi/wake \
 	test/mpi/locks \
 	test/mpi/p2p_threads \
-	test/mpi/presence \
 	test/mpi/query \
 	test/mpi/threads
 tsan_rows = --ranks 2,3 --pmls ob1 --windows allocate,dynamic --methods auto,pack \

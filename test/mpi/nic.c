@@ -11,8 +11,7 @@
  * @file
  * Method nic of osc_nicstride: the adapter moves strided data by itself. What it is given,
  * requests, doorbells, completions and bytes, is what the algorithm needs; random layouts come out
- * right; the target may be out of MPI, and has no helper thread; memory that was given back and is
- * there again is registered again.
+ * right; memory that was given back and is there again is registered again.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -20,8 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "test/mpi/counter.h"
-#include "test/mpi/nic_device.h"
+#include "test/mpi/adapter.h"
 #include "test/mpi/testlib.h"
 #include "test/mpi/transfer.h"
 
@@ -32,7 +30,6 @@ enum {
     ROW = 256,
     SHAPES = 200,
     ELEMENTS = 400,
-    WARM_UP = 1000,
     /* By the numbers that the model has by default for adapters: requests with one doorbell, and
      * requests of which one is signalled, beside the last of each list. */
     BATCH = 32,
@@ -44,25 +41,21 @@ static int other(const tl_window_t *w)
     return 1 - w->rank;
 }
 
-/** Transfers until the target's keys have come, and a connection. False where they do not. */
+/** One after the other, the target being in MPI. False where nothing goes by the method. */
 static bool warm_up(const tl_window_t *w)
 {
     tr_side_t side = tr_strided(ROWS * BLOCK, BLOCK, ROW);
-    counter_t *c = counter_begin("osc_nicstride_ops_nic");
     unsigned char *buffer = tl_alloc((size_t)side.span);
-    int there = 0, all = 0;
+    bool there = false;
 
-    for (int i = 0; i < WARM_UP && !all; i++) {
-        TL_MPI(
-            MPI_Put(buffer, 1, side.type, other(w), tl_disp(w, other(w), 0), 1, side.type, w->win));
-        TL_MPI(MPI_Win_flush(other(w), w->win));
-        there = counter_read(c) > 0;
-        MPI_Allreduce(&there, &all, 1, MPI_INT, MPI_MIN, w->comm);
+    for (int r = 0; r < 2; r++) {
+        if (r == w->rank)
+            there = adapter_await(w->win, other(w), tl_disp(w, other(w), 0), buffer, side.type);
+        MPI_Barrier(w->comm);
     }
-    counter_end(c);
     free(buffer);
     tr_free(&side);
-    return all;
+    return there;
 }
 
 static unsigned long long needs(unsigned long long n, unsigned long long each)
@@ -137,45 +130,6 @@ static void there_and_back(const tl_window_t *w, tl_rng_t *rng, int round)
     tr_free(&to);
 }
 
-static bool is_there(const unsigned char *base, unsigned char value)
-{
-    return __atomic_load_n(base + (size_t)(ROWS - 1) * ROW + BLOCK - 1, __ATOMIC_ACQUIRE) == value;
-}
-
-/** Rank 1 makes no call of MPI until all is there. */
-static void asleep(const tl_window_t *w)
-{
-    tr_side_t far = tr_strided(ROWS * BLOCK, BLOCK, ROW);
-    unsigned char *buffer = tl_alloc((size_t)far.span), value = 0xA5;
-
-    memset(w->base, 0, (size_t)far.span);
-    MPI_Barrier(w->comm);
-    if (w->rank == 0) {
-        memset(buffer, value, (size_t)far.span);
-        TL_MPI(MPI_Put(buffer, 1, far.type, 1, tl_disp(w, 1, 0), 1, far.type, w->win));
-        TL_MPI(MPI_Win_flush(1, w->win));
-        memset(buffer, 0, (size_t)far.span);
-        TL_MPI(MPI_Get(buffer, 1, far.type, 1, tl_disp(w, 1, 0), 1, far.type, w->win));
-        TL_MPI(MPI_Win_flush(1, w->win));
-        TL_CHECK(is_there(buffer, value), "what was put is not got back");
-        /* Now the last row shows that it is all over. */
-        value++;
-        TL_MPI(MPI_Put(&value, 1, MPI_BYTE, 1,
-                       tl_disp(w, 1, (MPI_Aint)(ROWS - 1) * ROW + BLOCK - 1), 1, MPI_BYTE, w->win));
-        TL_MPI(MPI_Win_flush(1, w->win));
-    } else {
-        for (int i = 0; i < TL_PATIENCE * 1000 && !is_there(w->base, (unsigned char)(value + 1));
-             i++)
-            usleep(1000);
-        TL_CHECK(is_there(w->base, (unsigned char)(value + 1)), "nothing came to who was away");
-        for (int i = 0; i < ROWS - 1; i++)
-            TL_FILL(w->base + (size_t)i * ROW, value, BLOCK, "row %d", i);
-    }
-    MPI_Barrier(w->comm);
-    free(buffer);
-    tr_free(&far);
-}
-
 static unsigned char *map_at(void *at, size_t bytes)
 {
     void *there = mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -245,7 +199,6 @@ static void test(tl_kind_t kind)
         for (int i = 0; i < SHAPES * tl_factor(); i++)
             there_and_back(&w, &rng, i);
         MPI_Barrier(w.comm);
-        asleep(&w);
         given_back(&w, map_at, munmap);
         given_back(&w, grow_heap, shrink_heap);
     }
@@ -255,8 +208,6 @@ static void test(tl_kind_t kind)
 
 int main(int argc, char **argv)
 {
-    int provided;
-
     /* Nobody but the adapter helps a target that is away, and each process is a node. */
     setenv("OMPI_MCA_osc_nicstride_server", "0", 1);
     setenv("OMPI_MCA_osc_nicstride_node", "0", 1);
@@ -266,10 +217,7 @@ int main(int argc, char **argv)
     setenv("OMPI_MCA_pml_superpipe_protocol", "rendezvous", 0);
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     tl_need_ranks(2, 2);
-    nic_need_device();
-    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-    if (!counter_loaded("osc_nicstride_messages"))
-        tl_skip("osc/nicstride is not loaded");
+    adapter_need();
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind))
         test(kind);
     MPI_T_finalize();

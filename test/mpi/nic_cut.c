@@ -15,10 +15,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "test/mpi/counter.h"
+#include "test/mpi/adapter.h"
 #include "test/mpi/testlib.h"
 
-enum { BYTES = 1 << 20, BLOCK = 128, STRIDE = 512, REQUESTS = 8, TRIES = 2000 };
+enum { BYTES = 1 << 20, BLOCK = 128, STRIDE = 512, REQUESTS = 8 };
 
 static const unsigned char mark = 77;
 static unsigned char memory[BYTES], mine[BYTES];
@@ -30,18 +30,6 @@ static bool cut(bool whole)
                ? system(
                      "for i in 0 1; do tc qdisc replace dev wire$i root netem loss 100%; done") == 0
                : system("for i in 0 1; do tc qdisc del dev wire$i root; done") == 0;
-}
-
-static void await_key(MPI_Win win, MPI_Datatype type)
-{
-    counter_t *ops = counter_begin("osc_nicstride_ops_nic");
-
-    for (int i = 0; i < TRIES && counter_read(ops) == 0; i++) {
-        TL_MPI(MPI_Put(mine, 1, type, 1, 0, 1, type, win));
-        TL_MPI(MPI_Win_flush(1, win));
-    }
-    TL_CHECK(counter_read(ops) > 0, "no key");
-    counter_end(ops);
 }
 
 static void cut_under_way(MPI_Win win, MPI_Datatype type)
@@ -63,7 +51,6 @@ static void cut_under_way(MPI_Win win, MPI_Datatype type)
 int main(int argc, char **argv)
 {
     MPI_Datatype type;
-    int provided;
     MPI_Win win;
 
     setenv("OMPI_MCA_osc_nicstride_node", "0", 1);
@@ -71,14 +58,14 @@ int main(int argc, char **argv)
     tl_need_ranks(2, 2);
     if (access("/run/roce", F_OK) != 0)
         tl_skip("there is no wire that can be cut");
-    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    adapter_need();
     TL_MPI(MPI_Type_create_hvector(BYTES / STRIDE, BLOCK, STRIDE, MPI_BYTE, &type));
     TL_MPI(MPI_Type_commit(&type));
     TL_MPI(MPI_Win_create(memory, BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     TL_MPI(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
     TL_MPI(MPI_Win_lock_all(MPI_MODE_NOCHECK, win));
     if (tl_rank() == 0) {
-        await_key(win, type);
+        TL_CHECK(adapter_await(win, 1, 0, mine, type), "no key");
         cut_under_way(win, type);
     }
     MPI_Barrier(MPI_COMM_WORLD);

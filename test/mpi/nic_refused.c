@@ -16,8 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "test/mpi/counter.h"
-#include "test/mpi/nic_device.h"
+#include "test/mpi/adapter.h"
 #include "test/mpi/testlib.h"
 
 enum { MOST = 1 << 20, WINDOW = 6 * MOST, BLOCK = 1024, TURNS = 100 };
@@ -90,14 +89,9 @@ static void test(tl_kind_t kind, bool fits)
 
 int main(int argc, char **argv)
 {
-    int provided;
-
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     tl_need_ranks(2, 2);
-    nic_need_device();
-    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-    if (!counter_loaded("osc_nicstride_messages"))
-        tl_skip("osc/nicstride is not loaded");
+    adapter_need();
     room = dlsym(RTLD_DEFAULT, "adapter_room");
     if (room == NULL)
         tl_skip("a device has room for all");

@@ -9,7 +9,7 @@
  * say of each whether MPI allows it and what must come of it.
  *
  * In a cell one process holds: it stays where it is until the other tells that what was begun is
- * complete there, by a socket, which MPI knows nothing of. Where that needs the holder's next call
+ * complete there, in memory that MPI knows nothing of. Where that needs the holder's next call
  * of MPI nobody tells, and the holder goes on after its patience: a failure, unless the cell "may".
  */
 #pragma once
@@ -126,20 +126,19 @@ int progress_peer(const progress_cell_t *cell);
 /** Do all of a communicator share a node? Collective. */
 bool progress_one_host(MPI_Comm comm);
 
-/* ---- control: a hub, which passes words on; knows nothing of MPI ---- */
+/* ---- control: a board that all have mapped; knows nothing of MPI ---- */
 
 enum { CONTROL_READY, CONTROL_HERE, CONTROL_IN, CONTROL_SEEN, CONTROL_END, CONTROL_WORDS };
 
 /** Does the launcher say that all processes of the job are on one host? Without messages. */
 bool control_one_host(void);
-/** By file: the processes of a job find each other. Rank 0 has the hub, a thread. */
+/** The processes of a job find each other, on one machine. Returns when all are there. */
 void control_open(int rank, int size);
-/** By word of mouth: writes the hub's address, of CONTROL_ADDRESS bytes; one of another job joins.
- */
+/** By word of mouth: writes its address, of CONTROL_ADDRESS bytes; one of another job joins. */
 enum { CONTROL_ADDRESS = 512 };
 void control_make(int size, char *address);
 void control_join(const char *address, int rank);
-/** Local; rank 0's must be the last. */
+/** Local. */
 void control_close(void);
 
 void control_tell(int to, int word, int number);

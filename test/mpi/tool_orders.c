@@ -16,6 +16,7 @@
 /* arguments: TSUst */
 /* arguments: TtSUsTtIUF */
 /* arguments: SUsTSUstIUF */
+/* arguments: SUsSUsSUsSUsIUFSUsSUsSUs */
 /**
  * @file
  * A tool's interface and MPI are initialised and finalised in the order of the argument: all

@@ -2,16 +2,23 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Keys of a method that an adapter serves; see keys_cases.h. */
+/* ranks: 2 */
+/* windows: create allocate */
+/* methods: nic rdma */
+/**
+ * @file
+ * Keys of a method that an adapter serves: with a key contiguous puts and gets go by it, all of
+ * them, short and long, with and without a request; a target is asked once for each window. So it
+ * is in a thousand windows.
+ */
 #include <stdlib.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "test/mpi/counter.h"
-#include "test/mpi/keys_cases.h"
+#include "test/mpi/adapter.h"
+#include "test/mpi/rma.h"
 #include "test/mpi/testlib.h"
 
-enum { BYTES = 7 << 19, WINDOWS = 1000, PATIENCE = 2000 };
+enum { BYTES = 7 << 19, WINDOWS = 1000 };
 
 static counter_t *ops, *bytes, *asked, *refused;
 
@@ -27,37 +34,22 @@ static unsigned char *pattern(size_t n, unsigned char from)
 /** Puts a byte until that goes by the method: then there is a key. */
 static void await_key(const tl_window_t *w, MPI_Aint at)
 {
-    const unsigned long long before = counter_read(ops);
     const unsigned char byte = 0;
 
-    for (int i = 0; i < PATIENCE && counter_read(ops) == before; i++) {
-        TL_MPI(MPI_Put(&byte, 1, MPI_BYTE, 1, tl_disp(w, 1, at), 1, MPI_BYTE, w->win));
-        TL_MPI(MPI_Win_flush(1, w->win));
-    }
-    TL_CHECK(counter_read(ops) > before, "no key for byte %ld", (long)at);
+    TL_CHECK(adapter_await(w->win, 1, tl_disp(w, 1, at), &byte, MPI_BYTE), "no key for byte %ld",
+             (long)at);
 }
 
 static void put_and_get(const tl_window_t *w, MPI_Aint at, int n, bool by_request)
 {
     const unsigned long long n_before = counter_read(ops), b_before = counter_read(bytes);
     unsigned char *sent = pattern((size_t)n, (unsigned char)at), *got = tl_alloc((size_t)n);
-    const MPI_Aint to = tl_disp(w, 1, at);
-    MPI_Request request;
+    const rma_given_t g = rma_plain(sent, got, n, MPI_BYTE, 1, tl_disp(w, 1, at), w->win);
 
-    if (by_request) {
-        TL_MPI(MPI_Rput(sent, n, MPI_BYTE, 1, to, n, MPI_BYTE, w->win, &request));
-        TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
-    } else {
-        TL_MPI(MPI_Put(sent, n, MPI_BYTE, 1, to, n, MPI_BYTE, w->win));
-    }
+    TL_MPI(rma_call_and_wait(by_request ? RMA_RPUT : RMA_PUT, &g));
     TL_MPI(MPI_Win_flush(1, w->win));
-    if (by_request) {
-        TL_MPI(MPI_Rget(got, n, MPI_BYTE, 1, to, n, MPI_BYTE, w->win, &request));
-        TL_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
-    } else {
-        TL_MPI(MPI_Get(got, n, MPI_BYTE, 1, to, n, MPI_BYTE, w->win));
-        TL_MPI(MPI_Win_flush_local(1, w->win));
-    }
+    TL_MPI(rma_call_and_wait(by_request ? RMA_RGET : RMA_GET, &g));
+    TL_MPI(MPI_Win_flush_local(1, w->win));
     TL_BYTES(got, sent, (size_t)n, "put and got back");
     TL_CHECK(counter_read(ops) - n_before == 2, "%llu operations of %d bytes at %ld",
              counter_read(ops) - n_before, n, (long)at);
@@ -139,28 +131,13 @@ static void test_dynamic(void)
     free(got);
 }
 
-/** A counter of the method's. */
-static counter_t *begin(const char *what, const char *method)
+int main(int argc, char **argv)
 {
-    char name[64];
-
-    snprintf(name, sizeof(name), "osc_nicstride_%s_%s", what, method);
-    return counter_begin(name);
-}
-
-int keys_cases(const char *method, void (*need)(void), int argc, char **argv)
-{
-    int provided;
-
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     tl_need_ranks(2, 2);
-    if (need != NULL)
-        need();
-    TL_MPI(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided));
-    if (!counter_loaded("osc_nicstride_messages"))
-        tl_skip("osc/nicstride is not loaded");
-    ops = begin("ops", method);
-    bytes = begin("bytes", method);
+    adapter_need();
+    ops = adapter_counter("ops");
+    bytes = adapter_counter("bytes");
     asked = counter_begin("osc_nicstride_keys_asked");
     refused = counter_begin("osc_nicstride_keys_refused");
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
