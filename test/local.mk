@@ -422,7 +422,6 @@ mpi_programs = \
 	test/mpi/finalize \
 	test/mpi/flatten \
 	test/mpi/flatten_shapes \
-	test/mpi/flush \
 	test/mpi/fork \
 	test/mpi/former_words \
 	test/mpi/full_queue \
@@ -437,7 +436,6 @@ mpi_programs = \
 	test/mpi/late \
 	test/mpi/late_protocol \
 	test/mpi/late_row \
-	test/mpi/lock_circles \
 	test/mpi/lock_lost \
 	test/mpi/locks \
 	test/mpi/shorter \
@@ -493,10 +491,8 @@ mpi_programs = \
 	test/mpi/pscw \
 	test/mpi/pscw_lost \
 	test/mpi/put_get \
-	test/mpi/random_types \
 	test/mpi/soak \
 	test/mpi/regressions \
-	test/mpi/reports \
 	test/mpi/say \
 	test/mpi/shared \
 	test/mpi/shared_credit \

@@ -66,7 +66,7 @@ check-fabric-faults: mpi-programs check-fabric-python
 	$(run_fabric)/faults --build .
 
 # What is worth running each time, some 3 minutes: programs, then faults.
-quick_programs = ^(accumulate_ops|barrier|barrier_farewell|dynamic|fence|flush|lock_circles|locks|pipeline_hosts|operations|p2p_comms|p2p_died|p2p_order|p2p_protocols|progress_(leave|p2p|rma)|pscw|put_get|threads|unasked)$$
+quick_programs = ^(accumulate_ops|barrier|barrier_farewell|dynamic|fence|atomicity|locks|operations|operations_puts|p2p_comms|p2p_died|p2p_order|p2p_protocols|progress_(leave|p2p|rma)|pscw|put_get|threads|unasked)$$
 quick_faults = ^(killed_on_a_node|stopped|cut|messages_.*|barriers_(loss|cut|stopped)|bpf_(computing|late|users)|farewell|shm_full|shm_left|cma_refused|missing_on_a_host)$$
 
 check-fabric-quick: mpi-programs check-fabric-python

@@ -6,59 +6,16 @@
 /* windows: create allocate dynamic shared */
 /**
  * @file
- * No value is fetched twice from a counter that all ranks add to, on their own memory as on that of
- * others, by every call that fetches. A word that is stored by the processor is never seen half.
- * That no update is lost: accumulate_together.
+ * A word that is stored by the processor is never seen half; a flag that is put after a flush is
+ * never seen before the data that were put before it; and a spinlock that is made of a swap, by
+ * each call that can swap, keeps others out (open-mpi/ompi 14173). That no update is lost, and what
+ * is fetched: accumulate_together.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "test/mpi/rma.h"
 #include "test/mpi/testlib.h"
-
-/** Each rank draws numbers from every rank, which rise; all that were drawn have the sum of the
- * first so many. */
-static void try_numbers(tl_kind_t kind)
-{
-    enum { TIMES = 200 };
-    tl_window_t w = tl_win_make(kind, sizeof(int64_t), 1, MPI_COMM_WORLD, MPI_INFO_NULL);
-    const int64_t one = 1, n = (int64_t)TIMES * tl_factor() * w.size;
-
-    for (int target = 0; target < w.size; target++) {
-        const MPI_Aint at = tl_disp(&w, target, 0);
-        int64_t got, next, last = -1, sum = 0, all = 0;
-
-        tl_begin(&w, target % 2 ? TL_LOCK_ALL : TL_LOCK);
-        for (int i = 0; i < TIMES * tl_factor(); i++) {
-            switch (i % 3) {
-            case 0:
-                TL_MPI(MPI_Fetch_and_op(&one, &got, MPI_INT64_T, target, at, MPI_SUM, w.win));
-                break;
-            case 1:
-                TL_MPI(MPI_Get_accumulate(&one, 1, MPI_INT64_T, &got, 1, MPI_INT64_T, target, at, 1,
-                                          MPI_INT64_T, MPI_SUM, w.win));
-                break;
-            default:
-                for (int64_t seen = last; true; seen = got) {
-                    next = seen + 1;
-                    TL_MPI(
-                        MPI_Compare_and_swap(&next, &seen, &got, MPI_INT64_T, target, at, w.win));
-                    TL_MPI(MPI_Win_flush(target, w.win));
-                    if (got == seen || tl_failed() > 0)
-                        break;
-                }
-            }
-            TL_MPI(MPI_Win_flush(target, w.win));
-            TL_CHECK(got > last, "fetched %ld after %ld from %d", (long)got, (long)last, target);
-            last = got;
-            sum += got;
-        }
-        tl_end(&w, target % 2 ? TL_LOCK_ALL : TL_LOCK);
-        MPI_Allreduce(&sum, &all, 1, MPI_INT64_T, MPI_SUM, w.comm);
-        TL_CHECK(all == n * (n - 1) / 2, "%ld numbers of rank %d have the sum %ld", (long)n, target,
-                 (long)all);
-    }
-    tl_win_free(&w);
-}
 
 /** What rank 0 stores into a word while others get it, with half a word before it: none is torn. */
 static void try_tearing(tl_kind_t kind)
@@ -96,12 +53,86 @@ static void try_tearing(tl_kind_t kind)
     tl_win_free(&w);
 }
 
+static void try_flag(tl_kind_t kind)
+{
+    enum { INTS = 50000 };
+    tl_window_t w =
+        tl_win_make(kind, (INTS + 1) * sizeof(int), sizeof(int), MPI_COMM_WORLD, MPI_INFO_NULL);
+    const int next = (w.rank + 1) % w.size, before = (w.rank + w.size - 1) % w.size;
+    const MPI_Aint data_at = tl_disp(&w, next, 0), flag_at = tl_disp(&w, next, INTS * sizeof(int));
+    int *data = tl_alloc(INTS * sizeof(int)), probed;
+    volatile int *window = (volatile int *)(void *)w.base;
+
+    tl_begin(&w, TL_LOCK_ALL);
+    for (int round = 1; round <= 10; round++) {
+        int wrong = 0;
+
+        for (int i = 0; i < INTS; i++)
+            data[i] = w.rank * 1000003 + round * 7919 + i;
+        TL_MPI(MPI_Put(data, INTS, MPI_INT, next, data_at, INTS, MPI_INT, w.win));
+        TL_MPI(round % 2 ? MPI_Win_flush(next, w.win) : MPI_Win_flush_all(w.win));
+        TL_MPI(MPI_Accumulate(&round, 1, MPI_INT, next, flag_at, 1, MPI_INT, MPI_REPLACE, w.win));
+        TL_MPI(MPI_Win_flush(next, w.win));
+        while (window[INTS] != round) {
+            MPI_Iprobe(MPI_ANY_SOURCE, 1, w.comm, &probed, MPI_STATUS_IGNORE);
+            TL_MPI(MPI_Win_sync(w.win));
+        }
+        for (int i = 0; i < INTS; i++)
+            wrong += window[i] != before * 1000003 + round * 7919 + i;
+        TL_CHECK(wrong == 0, "round %d: %d of %d ints not there", round, wrong, INTS);
+        /* Nobody writes again before everybody has looked. */
+        TL_MPI(MPI_Win_sync(w.win));
+        MPI_Barrier(w.comm);
+    }
+    tl_end(&w, TL_LOCK_ALL);
+    free(data);
+    tl_win_free(&w);
+}
+
+static int swap(const tl_window_t *w, rma_t call, int value)
+{
+    int old = -1;
+    rma_given_t g = rma_plain(&value, &old, 1, MPI_INT, 0, tl_disp(w, 0, 0), w->win);
+
+    g.op = MPI_REPLACE;
+    TL_MPI(rma_call_and_wait(call, &g));
+    TL_MPI(MPI_Win_flush(0, w->win));
+    return old;
+}
+
+static void try_spinlock(tl_kind_t kind)
+{
+    static const rma_t swaps[] = {RMA_FETCH_AND_OP, RMA_GET_ACCUMULATE, RMA_RGET_ACCUMULATE};
+    enum { ROUNDS = 30 };
+    tl_window_t w = tl_win_make(kind, 2 * sizeof(int), sizeof(int), MPI_COMM_WORLD, MPI_INFO_NULL);
+    const MPI_Aint counter = tl_disp(&w, 0, sizeof(int));
+    int n, old;
+
+    tl_begin(&w, TL_LOCK_ALL);
+    for (int k = 0; k < ROUNDS; k++) {
+        while (swap(&w, swaps[k % 3], 1) != 0)
+            continue;
+        TL_MPI(MPI_Get(&n, 1, MPI_INT, 0, counter, 1, MPI_INT, w.win));
+        TL_MPI(MPI_Win_flush(0, w.win));
+        n++;
+        TL_MPI(MPI_Put(&n, 1, MPI_INT, 0, counter, 1, MPI_INT, w.win));
+        TL_MPI(MPI_Win_flush(0, w.win));
+        old = swap(&w, swaps[k / 3 % 3], 0);
+        TL_CHECK(old == 1, "it was not held: %d", old);
+    }
+    tl_end(&w, TL_LOCK_ALL);
+    TL_CHECK(w.rank != 0 || ((int *)(void *)w.base)[1] == ROUNDS * w.size, "%d",
+             ((int *)(void *)w.base)[1]);
+    tl_win_free(&w);
+}
+
 int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
-        try_numbers(kind);
         try_tearing(kind);
+        try_flag(kind);
+        try_spinlock(kind);
     }
     return tl_finish();
 }

@@ -282,7 +282,8 @@ static int free_listening(MPI_Win *win)
         tl_die("no temporary file");
     (void)fflush(stderr);
     (void)dup2(fileno(file), STDERR_FILENO);
-    MPI_Win_free(win);
+    TL_MPI(MPI_Win_free(win));
+    TL_CHECK(*win == MPI_WIN_NULL, "the handle is still there");
     (void)fflush(stderr);
     (void)dup2(before, STDERR_FILENO);
     (void)close(before);

@@ -6,14 +6,12 @@
 /* windows: create allocate dynamic shared */
 /**
  * @file
- * Fence epochs: every combination of asserts, empty epochs, many fences in a row, fences mixed
- * with locks and with post/start, late ranks, and data that is visible without any further call.
+ * Fence epochs: every combination of asserts, empty epochs, fences mixed with locks and with
+ * post/start. Late ranks, and stores and loads around epochs: epochs_order.
  */
 #include "test/mpi/testlib.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 static tl_window_t make_ints(tl_kind_t kind, int ints)
 {
@@ -99,79 +97,6 @@ static void test_empty(tl_kind_t kind)
     tl_win_free(&w);
 }
 
-/* ---- many epochs ---- */
-
-/** A token grows by one at each hop; also the origin's buffer is free after each fence. */
-static void test_many(tl_kind_t kind)
-{
-    tl_window_t w = make_ints(kind, 2);
-    int next = (w.rank + 1) % w.size, before = (w.rank + w.size - 1) % w.size;
-    int token = w.rank, *window = (int *)w.base;
-
-    TL_MPI(MPI_Win_fence(MPI_MODE_NOPRECEDE, w.win));
-    for (int i = 0; i < 200; i++) {
-        int want = (before + w.size * 400 - i) % w.size + i;
-
-        put_int(&w, &token, next, i % 2);
-        TL_MPI(MPI_Win_fence(0, w.win));
-        TL_CHECK(window[i % 2] == want, "epoch %d: %d, not %d", i, window[i % 2], want);
-        token = window[i % 2] + 1;
-    }
-    TL_MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, w.win));
-    tl_win_free(&w);
-}
-
-/** Local stores before a fence are seen by gets after it, puts by loads after the next. */
-static void test_stores(tl_kind_t kind)
-{
-    const int ints = 1 << 15;
-    tl_window_t w = make_ints(kind, ints);
-    int next = (w.rank + 1) % w.size, before = (w.rank + w.size - 1) % w.size;
-    int *window = (int *)w.base, *copy = tl_alloc((size_t)ints * sizeof(int));
-
-    for (int round = 0; round < 4; round++) {
-        for (int i = 0; i < ints; i++)
-            window[i] = i * (w.rank + 2) + round;
-        TL_MPI(MPI_Win_fence(0, w.win));
-        TL_MPI(MPI_Get(copy, ints, MPI_INT, next, at(&w, next, 0), ints, MPI_INT, w.win));
-        TL_MPI(MPI_Win_fence(0, w.win));
-        for (int i = 0; i < ints; i++)
-            copy[i] -= i * (next + 2) + round - (i + w.rank);
-        TL_MPI(MPI_Put(copy, ints, MPI_INT, next, at(&w, next, 0), ints, MPI_INT, w.win));
-        TL_MPI(MPI_Win_fence(0, w.win));
-        int wrong = 0;
-        for (int i = 0; i < ints; i++)
-            wrong += window[i] != i + before;
-        TL_CHECK(wrong == 0, "round %d: %d of %d ints wrong", round, wrong, ints);
-    }
-    free(copy);
-    tl_win_free(&w);
-}
-
-/** Ranks that come late to a fence, or send to ranks that are late, change nothing. */
-static void test_late(tl_kind_t kind)
-{
-    tl_window_t w = make_ints(kind, tl_size() + 1);
-    int value = 50 + w.rank, one = 1, *window = (int *)w.base;
-
-    for (int late = 0; late < w.size; late++) {
-        if (w.rank == late)
-            usleep(20000);
-        window[w.rank] = -1;
-        TL_MPI(MPI_Win_fence(0, w.win));
-        for (int t = 0; t < w.size; t++) {
-            put_int(&w, &value, t, w.rank);
-            TL_MPI(
-                MPI_Accumulate(&one, 1, MPI_INT, t, at(&w, t, w.size), 1, MPI_INT, MPI_SUM, w.win));
-        }
-        TL_MPI(MPI_Win_fence(0, w.win));
-        for (int r = 0; r < w.size; r++)
-            TL_CHECK(window[r] == 50 + r, "late %d: %d from %d", late, window[r], r);
-        TL_CHECK(window[w.size] == (late + 1) * w.size, "late %d: sum %d", late, window[w.size]);
-    }
-    tl_win_free(&w);
-}
-
 /* ---- fences and other epochs ---- */
 
 static void lock_put(const tl_window_t *w, int target, int value)
@@ -248,9 +173,6 @@ int main(int argc, char **argv)
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         test_asserts(kind);
         test_empty(kind);
-        test_many(kind);
-        test_stores(kind);
-        test_late(kind);
         test_then_lock(kind);
         test_then_post(kind);
     }

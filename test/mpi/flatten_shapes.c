@@ -7,7 +7,7 @@
 /**
  * @file
  * The layouts of chosen datatypes: how many levels and runs they take, types of more data than
- * there is memory, types whose offsets or sizes do not fit, and what a call costs.
+ * there is memory, and types whose offsets or sizes do not fit.
  */
 #include "common/ompi_compat.h"
 
@@ -16,9 +16,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <mpi.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "common/layout/flatten.h"
 #include "test/mpi/random_type.h"
@@ -232,45 +230,6 @@ static void test_overflow(void)
     check_refused("80 loops", t, 1);
 }
 
-/* ---- cost ------------------------------------------------------------------------------------ */
-
-static double nanoseconds(MPI_Datatype type, size_t count)
-{
-    enum { CALLS = 100000 };
-    struct timespec begin, end;
-    onic_layout_t l;
-
-    clock_gettime(CLOCK_MONOTONIC, &begin);
-    for (int i = 0; i < CALLS; i++) {
-        onic_flatten(type, count, &l, NULL);
-        onic_layout_fini(&l);
-    }
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    return ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) /
-           CALLS;
-}
-
-static void print_cost(void)
-{
-    int size[] = {20, 30, 40}, part[] = {5, 6, 7}, start[] = {1, 2, 3};
-    int odd[] = {0, 4, 9, 17, 31}, lengths[] = {1, 2, 1, 2, 1};
-    MPI_Datatype vector, subarray, irregular;
-
-    MPI_Type_vector(100, 1, 2, MPI_DOUBLE, &vector);
-    vector = committed(vector);
-    MPI_Type_create_subarray(3, size, part, start, MPI_ORDER_C, MPI_FLOAT, &subarray);
-    subarray = committed(subarray);
-    MPI_Type_indexed(5, lengths, odd, MPI_INT, &irregular);
-    irregular = committed(irregular);
-    printf("cost of a call: MPI_INT %.0f ns, vector %.0f ns, 3-D subarray %.0f ns, "
-           "5 irregular blocks %.0f ns\n",
-           nanoseconds(MPI_INT, 1000), nanoseconds(vector, 10), nanoseconds(subarray, 1),
-           nanoseconds(irregular, 10));
-    MPI_Type_free(&vector);
-    MPI_Type_free(&subarray);
-    MPI_Type_free(&irregular);
-}
-
 int main(int argc, char **argv)
 {
     random_source_t r;
@@ -282,6 +241,5 @@ int main(int argc, char **argv)
     test_empty_member();
     test_huge(&r);
     test_overflow();
-    print_cost();
     return tl_finish();
 }

@@ -9,9 +9,10 @@
 /**
  * @file
  * A process is killed while puts and gets by a method that an adapter serves are on their way to
- * it: it was stopped before, so they are not over. All requests end, the flush ends with an error, as does one later; a third process is reached as before. That
- * one is killed then behind a put which is over here: the flush ends with an error, too, and the
- * window is freed. On one machine each process is a node of its own.
+ * it: it was stopped before, so they are not over. All requests end, the flush ends with an error,
+ * as does one later; a third process is reached as before. That one is killed then behind a put
+ * which is over here: the flush ends with an error, too, and the window is freed. On one machine
+ * each process is a node of its own.
  */
 #include "test/mpi/adapter.h"
 #include "test/mpi/meet.h"

@@ -9,9 +9,10 @@
 /**
  * @file
  * Passive target locks: mutual exclusion shown by read-modify-write that is not atomic of itself,
- * readers beside writers, lock_all beside locks, a writer among readers that never pause, locks on
- * several targets at once, NOCHECK, locks around nothing, and locks on oneself. On a node, and
- * where each process is one of its own (apart), so that locks are asked for by message.
+ * readers beside writers, MPI_Win_lock_all beside processes that hold locks of several targets at a
+ * time, where nobody waits for ever, and nobody sees what is done under an exclusive lock; a writer
+ * among readers that never pause, NOCHECK, locks around nothing, and locks on oneself. On a node,
+ * and where each process is one of its own (apart), so that locks are asked for by message.
  */
 #include "test/mpi/counter.h"
 #include "test/mpi/testlib.h"
@@ -63,124 +64,224 @@ static long load_long(const tl_window_t *w, int index)
     return value;
 }
 
-/* ---- mutual exclusion ---- */
+/* ---- exclusion, and no circles ---- */
 
-/** Gives others the time to break in where they can; without sleeping, which costs far more. */
-static void linger(void)
+static void start_get(const tl_window_t *w, long *value, int target, int index)
 {
-    double end = MPI_Wtime() + 20e-6;
-
-    while (MPI_Wtime() < end)
-        continue;
+    TL_MPI(MPI_Get(value, 1, MPI_LONG, target, at(w, target, index), 1, MPI_LONG, w->win));
 }
 
-/** Adds one to a long by get and put; lost updates show that two were inside the lock. */
-static void bump(const tl_window_t *w, int target, int index)
+/* Two cells that are equal but under an exclusive lock, and one that counts. */
+enum { LEFT, RIGHT, COUNT, CELLS };
+
+/** Under an exclusive lock. */
+static void update(const tl_window_t *w, int t)
 {
-    TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, w->win));
-    long value = get_long(w, target, index) + 1;
-    linger();
-    put_long(w, &value, target, index);
-    TL_MPI(MPI_Win_unlock(target, w->win));
+    long left = -1, right = -2, count = -1;
+
+    start_get(w, &left, t, LEFT);
+    start_get(w, &right, t, RIGHT);
+    start_get(w, &count, t, COUNT);
+    TL_MPI(MPI_Win_flush(t, w->win));
+    TL_CHECK(left == right, "%ld and %ld at %d", left, right, t);
+    left++;
+    right++;
+    count++;
+    put_long(w, &left, t, LEFT);
+    TL_MPI(MPI_Win_flush(t, w->win));
+    put_long(w, &count, t, COUNT);
+    put_long(w, &right, t, RIGHT);
+    TL_MPI(MPI_Win_flush_local(t, w->win));
 }
 
-/** The same by loads and stores, on oneself. */
-static void bump_locally(const tl_window_t *w, int index)
+/** Under a shared one. */
+static void look(const tl_window_t *w, int t)
 {
+    long left = -1, right = -2;
+
+    start_get(w, &left, t, LEFT);
+    TL_MPI(MPI_Win_flush(t, w->win));
+    start_get(w, &right, t, RIGHT);
+    TL_MPI(MPI_Win_flush(t, w->win));
+    TL_CHECK(left == right, "%ld and %ld at %d", left, right, t);
+}
+
+/** `one` holds the lock of `a`, and then asks for that of `b`; `all` is in MPI_Win_lock_all, and
+ *  then accesses `a`. Whoever comes first. */
+static void pair(const tl_window_t *w, int one, int all, int a, int b)
+{
+    for (int first = 0; first < 2; first++) {
+        MPI_Barrier(w->comm);
+        if (w->rank == one) {
+            usleep(first == 0 ? 0 : 4000);
+            TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, a, 0, w->win));
+            update(w, a);
+            TL_MPI(MPI_Win_flush(a, w->win));
+            usleep(8000);
+            TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, b, 0, w->win));
+            update(w, b);
+            TL_MPI(MPI_Win_unlock(b, w->win));
+            TL_MPI(MPI_Win_unlock(a, w->win));
+        }
+        if (w->rank == all) {
+            usleep(first == 0 ? 4000 : 0);
+            TL_MPI(MPI_Win_lock_all(0, w->win));
+            usleep(8000);
+            look(w, a);
+            look(w, b);
+            TL_MPI(MPI_Win_unlock_all(w->win));
+        }
+    }
+}
+
+static void test_pairs(const tl_window_t *w)
+{
+    for (int one = 0; one < w->size; one++) {
+        const int all = (one + (w->size + 1) / 2) % w->size;
+
+        pair(w, one, all, one, all);
+        pair(w, one, all, all, one);
+    }
+}
+
+/** A shared lock beside MPI_Win_lock_all of others, which last until it is given back. */
+static void test_beside_all(const tl_window_t *w)
+{
+    MPI_Barrier(w->comm);
+    if (w->rank != 0)
+        TL_MPI(MPI_Win_lock_all(0, w->win));
+    MPI_Barrier(w->comm);
+    if (w->rank == 0) {
+        for (int t = 0; t < w->size; t++)
+            TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, t, 0, w->win));
+        for (int t = 0; t < w->size; t++) {
+            look(w, t);
+            TL_MPI(MPI_Win_unlock(t, w->win));
+        }
+    }
+    MPI_Barrier(w->comm);
+    if (w->rank != 0)
+        TL_MPI(MPI_Win_unlock_all(w->win));
+    MPI_Barrier(w->comm);
+}
+
+/** Locks of several targets, taken in ascending order, some shared. */
+static void nest(const tl_window_t *w, tl_rng_t *r, long *updates)
+{
+    int type[64] = {0};
+
+    for (int t = 0; t < w->size; t++) {
+        if (tl_range(r, 0, 1) == 0)
+            continue;
+        type[t] = tl_range(r, 0, 1) == 0 ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE;
+        TL_MPI(MPI_Win_lock(type[t], t, 0, w->win));
+        if (type[t] == MPI_LOCK_EXCLUSIVE) {
+            update(w, t);
+            ++*updates;
+        } else {
+            look(w, t);
+        }
+    }
+    for (int k = 0, t = (int)tl_range(r, 0, w->size - 1); k < w->size; k++, t++)
+        if (type[t % w->size] != 0)
+            TL_MPI(MPI_Win_unlock(t % w->size, w->win));
+}
+
+/** Its own memory by loads and stores. */
+static void update_own(const tl_window_t *w)
+{
+    volatile long *mine = (volatile long *)(void *)w->base;
+
     TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, w->rank, 0, w->win));
-    volatile long *counter = (volatile long *)w->base + index;
-    *counter = *counter + 1;
+    TL_CHECK(mine[LEFT] == mine[RIGHT], "%ld and %ld here", mine[LEFT], mine[RIGHT]);
+    for (int cell = LEFT; cell < CELLS; cell++)
+        mine[cell] = mine[cell] + 1;
     TL_MPI(MPI_Win_unlock(w->rank, w->win));
 }
 
-static void test_counter(tl_kind_t kind)
+static void test_random(const tl_window_t *w)
 {
-    const int rounds = 40 * tl_factor();
-    tl_window_t w = make_longs(kind, 1);
+    tl_rng_t r = tl_rng(tl_seed(), (uint64_t)w->rank);
+    long updates = 0, all = 0, mine, sum = 0, before = 0;
 
-    for (int i = 0; i < rounds; i++) {
-        for (int t = 0; t < w.size; t++)
-            bump(&w, (t + w.rank) % w.size, 0);
-        bump_locally(&w, 0);
-    }
-    MPI_Barrier(w.comm);
-    long want = (long)rounds * (w.size + 1);
-    TL_CHECK(load_long(&w, 0) == want, "%ld, not %ld", load_long(&w, 0), want);
-    tl_win_free(&w);
-}
-
-/** A writer leaves both longs equal; within its lock they differ for a while. */
-static void write_pair(const tl_window_t *w, int target, long value)
-{
-    TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, w->win));
-    put_long(w, &value, target, 0);
-    TL_MPI(MPI_Win_flush(target, w->win));
-    linger();
-    put_long(w, &value, target, 1);
-    TL_MPI(MPI_Win_unlock(target, w->win));
-}
-
-static void check_pair(const tl_window_t *w, int target, const char *how)
-{
-    long first = get_long(w, target, 0);
-    linger();
-    long second = get_long(w, target, 1);
-
-    TL_CHECK(first == second, "%s: %ld beside %ld", how, first, second);
-}
-
-/** Shared locks and lock_all keep writers out, from the first look to the last. */
-static void test_readers(tl_kind_t kind)
-{
-    const int rounds = 40 * tl_factor();
-    tl_window_t w = make_longs(kind, 2);
-
-    for (int i = 0; i < rounds; i++) {
-        int target = i % w.size;
-
-        switch ((i + w.rank) % 3) {
-        case 0:
-            write_pair(&w, target, 1000L * (w.rank + 1) + i);
-            break;
-        case 1:
-            TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, w.win));
-            check_pair(&w, target, "shared lock");
-            TL_MPI(MPI_Win_unlock(target, w.win));
-            break;
-        default:
-            TL_MPI(MPI_Win_lock_all(0, w.win));
-            for (int t = 0; t < w.size; t++)
-                check_pair(&w, t, "lock_all");
-            TL_MPI(MPI_Win_unlock_all(w.win));
+    MPI_Barrier(w->comm);
+    mine = load_long(w, COUNT);
+    MPI_Allreduce(&mine, &before, 1, MPI_LONG, MPI_SUM, w->comm);
+    for (int i = 0; i < 60 * tl_factor(); i++) {
+        if (tl_range(&r, 0, 4) == 0) {
+            update_own(w);
+            updates++;
+            continue;
         }
+        if (tl_range(&r, 0, 2) > 0) {
+            nest(w, &r, &updates);
+            continue;
+        }
+        TL_MPI(MPI_Win_lock_all(0, w->win));
+        for (int64_t k = tl_range(&r, 0, 3); k > 0; k--)
+            look(w, (int)tl_range(&r, 0, w->size - 1));
+        TL_MPI(MPI_Win_unlock_all(w->win));
     }
-    MPI_Barrier(w.comm);
-    tl_win_free(&w);
+    MPI_Barrier(w->comm);
+    mine = load_long(w, COUNT);
+    MPI_Allreduce(&mine, &sum, 1, MPI_LONG, MPI_SUM, w->comm);
+    MPI_Allreduce(&updates, &all, 1, MPI_LONG, MPI_SUM, w->comm);
+    TL_CHECK(sum == before + all, "%ld, not %ld", sum, before + all);
+    MPI_Barrier(w->comm);
 }
 
-/** Accumulates under shared locks and lock_all at once; none excludes another. */
-static void test_shared(tl_kind_t kind)
+/** Is each process a node of its own, here or by a parameter? */
+static bool alone(void)
 {
-    const int rounds = 40 * tl_factor();
-    tl_window_t w = make_longs(kind, 1);
-    long one = 1;
+    const char *node = getenv("OMPI_MCA_osc_nicstride_node");
 
-    for (int i = 0; i < rounds; i++) {
-        int target = (i + w.rank) % w.size;
-        bool all = (i + w.rank) % 2 == 0;
+    return node != NULL && strcmp(node, "0") == 0;
+}
 
-        TL_MPI(all ? MPI_Win_lock_all(0, w.win) : MPI_Win_lock(MPI_LOCK_SHARED, target, 0, w.win));
-        TL_MPI(MPI_Accumulate(&one, 1, MPI_LONG, target, at(&w, target, 0), 1, MPI_LONG, MPI_SUM,
-                              w.win));
-        TL_MPI(all ? MPI_Win_unlock_all(w.win) : MPI_Win_unlock(target, w.win));
+/** Who only ever calls MPI_Win_lock_all, or never, asks for the window's lock once. But that where
+ *  each process is a node of its own and they can wake each other, only rank 0 stays in it. */
+static void test_asked(tl_kind_t kind, bool all)
+{
+    tl_window_t w = make_longs(kind, CELLS);
+    counter_t *asked = counter_begin("osc_nicstride_window_locks");
+
+    for (int i = 0; i < 10; i++) {
+        const int t = (w.rank + i) % w.size;
+
+        if (all)
+            TL_MPI(MPI_Win_lock_all(0, w.win));
+        else
+            TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, t, 0, w.win));
+        if (all)
+            TL_MPI(MPI_Win_unlock_all(w.win));
+        else
+            TL_MPI(MPI_Win_unlock(t, w.win));
     }
-    long mine = 0, sum = 0;
-    MPI_Barrier(w.comm);
-    mine = load_long(&w, 0);
-    MPI_Allreduce(&mine, &sum, 1, MPI_LONG, MPI_SUM, w.comm);
-    TL_CHECK(sum == (long)rounds * w.size, "%ld, not %ld", sum, (long)rounds * w.size);
+    TL_CHECK(asked == NULL || counter_read(asked) == 1 ||
+                 (alone() && w.rank > 0 && counter_read(asked) == 10),
+             "%llu times", counter_read(asked));
+    counter_end(asked);
     tl_win_free(&w);
 }
+
+static void test_circles(tl_kind_t kind)
+{
+    tl_window_t w = make_longs(kind, CELLS);
+
+    for (int i = 0; i < CELLS; i++)
+        ((long *)w.base)[i] = 0;
+    MPI_Barrier(w.comm);
+    test_pairs(&w);
+    test_beside_all(&w);
+    test_random(&w);
+    tl_win_free(&w);
+    if (kind != TL_SHARED) {
+        test_asked(kind, true);
+        test_asked(kind, false);
+    }
+}
+
+/* ---- shared locks ---- */
 
 /** All hold a shared lock on rank 0 at the same time, or the barrier would never return. */
 static void test_shared_together(tl_kind_t kind)
@@ -238,77 +339,6 @@ static void test_writer_gets_in(tl_kind_t kind)
     tl_win_free(&w);
 }
 
-/** Everybody wants the exclusive lock all the time; everybody gets each of its turns. */
-static void test_writers(tl_kind_t kind)
-{
-    const int turns = 100 * tl_factor();
-    tl_window_t w = make_longs(kind, 1);
-
-    for (int i = 0; i < turns; i++)
-        bump(&w, 0, 0);
-    MPI_Barrier(w.comm);
-    if (w.rank == 0) {
-        long got = load_long(&w, 0);
-
-        TL_CHECK(got == (long)turns * w.size, "%ld, not %ld", got, (long)turns * w.size);
-    }
-    tl_win_free(&w);
-}
-
-/* ---- several targets ---- */
-
-/** Shared locks on all targets, taken, used and given back in three orders. */
-static void test_nested_shared(tl_kind_t kind)
-{
-    tl_window_t w = make_longs(kind, tl_size());
-
-    for (int i = 1; i <= 10; i++) {
-        long value = 10 * i + w.rank;
-
-        for (int t = 0; t < w.size; t++)
-            TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, (t + w.rank) % w.size, 0, w.win));
-        for (int t = w.size - 1; t >= 0; t--)
-            put_long(&w, &value, t, w.rank);
-        for (int t = 0; t < w.size; t++)
-            TL_MPI(MPI_Win_unlock(t, w.win));
-        MPI_Barrier(w.comm);
-        for (int r = 0; r < w.size; r++)
-            TL_CHECK(load_long(&w, r) == 10 * i + r, "%ld from %d", load_long(&w, r), r);
-        MPI_Barrier(w.comm);
-    }
-    tl_win_free(&w);
-}
-
-/**
- * Exclusive locks on all targets. An MPI may delay a lock until it is used, so each is used before
- * the next is asked for; taken in the order of ranks they cannot deadlock.
- */
-static void test_nested_exclusive(tl_kind_t kind)
-{
-    const int rounds = 10 * tl_factor();
-    tl_window_t w = make_longs(kind, 1);
-
-    for (int i = 0; i < rounds; i++) {
-        long value = 0;
-
-        for (int t = 0; t < w.size; t++) {
-            TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, t, 0, w.win));
-            long got = get_long(&w, t, 0);
-            TL_CHECK(t == 0 || got == value, "target %d has %ld, the one before %ld", t, got,
-                     value);
-            value = got;
-        }
-        value++;
-        for (int t = w.size - 1; t >= 0; t--) {
-            put_long(&w, &value, t, 0);
-            TL_MPI(MPI_Win_unlock(t, w.win));
-        }
-    }
-    MPI_Barrier(w.comm);
-    TL_CHECK(load_long(&w, 0) == (long)rounds * w.size, "%ld", load_long(&w, 0));
-    tl_win_free(&w);
-}
-
 /** Locks of two windows on the same ranks have nothing to do with each other. */
 static void test_two_windows(tl_kind_t kind)
 {
@@ -333,6 +363,15 @@ static void test_two_windows(tl_kind_t kind)
 }
 
 /* ---- locks of little ---- */
+
+/** Adds one to a long by get and put. */
+static void bump(const tl_window_t *w, int target, int index)
+{
+    TL_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, w->win));
+    long value = get_long(w, target, index) + 1;
+    put_long(w, &value, target, index);
+    TL_MPI(MPI_Win_unlock(target, w->win));
+}
 
 /** Locks that nothing is done under, also on ranks without memory, and by turns with lock_all. */
 static void test_nothing(tl_kind_t kind)
@@ -480,14 +519,9 @@ int main(int argc, char **argv)
         setenv("OMPI_MCA_osc_nicstride_node", "0", 1);
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
-        test_counter(kind);
-        test_readers(kind);
-        test_shared(kind);
+        test_circles(kind);
         test_shared_together(kind);
         test_writer_gets_in(kind);
-        test_writers(kind);
-        test_nested_shared(kind);
-        test_nested_exclusive(kind);
         test_two_windows(kind);
         test_nothing(kind);
         test_nocheck(kind);

@@ -6,9 +6,9 @@
 /* windows: create allocate dynamic shared */
 /**
  * @file
- * Post, start, complete, wait and test: rings, everybody with everybody, random subsets of
- * groups, empty groups, oneself in a group, both orders of post and start, origins that run
- * ahead of their target, polling, and asserts. Two windows whose epochs cross: epochs_order.
+ * Post, start, complete, wait and test: random subsets of groups, empty groups, oneself in a group,
+ * both orders of post and start, origins that run ahead of their target, polling, and asserts.
+ * Everybody with everybody, and two windows whose epochs cross: epochs_order.
  */
 #include "test/mpi/testlib.h"
 
@@ -72,53 +72,6 @@ static void start_to(const tl_window_t *w, int n, const int *ranks, int asserts)
 }
 
 /* ---- patterns ---- */
-
-static void test_ring(tl_kind_t kind)
-{
-    tl_window_t w = make_ints(kind, 1);
-    int next = (w.rank + 1) % w.size, before = (w.rank + w.size - 1) % w.size;
-
-    for (int i = 0; i < 50; i++) {
-        int value = 100 * i + w.rank;
-
-        post_to(&w, 1, &before, 0);
-        start_to(&w, 1, &next, 0);
-        put_int(&w, &value, next, 0);
-        TL_MPI(MPI_Win_complete(w.win));
-        TL_MPI(MPI_Win_wait(w.win));
-        TL_CHECK(load_int(&w, 0) == 100 * i + before, "round %d: %d", i, load_int(&w, 0));
-    }
-    tl_win_free(&w);
-}
-
-/** Everybody with everybody, oneself too, in groups listed in another order than the window's. */
-static void test_all(tl_kind_t kind)
-{
-    tl_window_t w = make_ints(kind, tl_size() + 1);
-    int *ranks = tl_alloc((size_t)w.size * sizeof(int)), one = 1;
-
-    for (int i = 0; i < w.size; i++)
-        ranks[i] = w.size - 1 - (i + w.rank) % w.size;
-    for (int i = 1; i <= 20; i++) {
-        int value = 100 * i + w.rank;
-
-        post_to(&w, w.size, ranks, 0);
-        start_to(&w, w.size, ranks, 0);
-        for (int t = 0; t < w.size; t++) {
-            MPI_Aint sum = tl_disp(&w, t, (MPI_Aint)w.size * (MPI_Aint)sizeof(int));
-
-            put_int(&w, &value, t, w.rank);
-            TL_MPI(MPI_Accumulate(&one, 1, MPI_INT, t, sum, 1, MPI_INT, MPI_SUM, w.win));
-        }
-        TL_MPI(MPI_Win_complete(w.win));
-        TL_MPI(MPI_Win_wait(w.win));
-        for (int r = 0; r < w.size; r++)
-            TL_CHECK(load_int(&w, r) == 100 * i + r, "round %d: %d from %d", i, load_int(&w, r), r);
-        TL_CHECK(load_int(&w, w.size) == i * w.size, "sum %d", load_int(&w, w.size));
-    }
-    free(ranks);
-    tl_win_free(&w);
-}
 
 /** Draws who accesses whom (the same on all ranks), then my sources and my targets from it. */
 static void draw_edges(const tl_window_t *w, tl_rng_t *rng, int *n_from, int *from, int *n_to,
@@ -291,14 +244,10 @@ static void test_readers(tl_kind_t kind)
     tl_win_free(&w);
 }
 
-/* ---- more than one epoch ---- */
-
 int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
-        test_ring(kind);
-        test_all(kind);
         test_subsets(kind);
         if (tl_size() > 1)
             test_order(kind);

@@ -7,61 +7,164 @@
 /* windows: create allocate dynamic shared */
 /**
  * @file
- * MPI_Put and MPI_Get move what the two datatypes say and nothing else: many shapes of datatype
- * on both sides, every way to synchronise, every pair of ranks including itself, 1 byte to 4 MiB.
- * After each epoch the whole window and the whole origin buffers are compared with the reference.
+ * MPI_Put and MPI_Get move what the two datatypes say and nothing else: random trees of datatypes
+ * on both sides, also with absolute addresses under MPI_BOTTOM, against their typemaps, every way
+ * to synchronise, every pair of ranks including itself, 1 byte to 4 MiB. After each epoch the whole
+ * window and the whole origin buffers are compared with the reference.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "test/mpi/exchange.h"
+#include "test/mpi/random_type.h"
 #include "test/mpi/testlib.h"
 #include "test/mpi/transfer.h"
 
+/* ---- random types, everybody with everybody ---- */
+
 /** Of each target's window this much belongs to each origin. */
-#define SLOT   ((MPI_Aint)48 << 10)
-#define ROUNDS 12
+#define SLOT       ((MPI_Aint)192 << 10)
+#define ROUNDS     40
+#define DEPTH      5
+#define COUNT_MAX  48
+#define ORIGIN_MAX (4 * SLOT)
 
-/** The displacement units of the ranks, to have them differ. */
-static int unit_of(int rank)
+static const MPI_Datatype basics[] = {MPI_CHAR,   MPI_SHORT,       MPI_INT,
+                                      MPI_DOUBLE, MPI_LONG_DOUBLE, MPI_C_DOUBLE_COMPLEX,
+                                      MPI_LONG,   MPI_FLOAT,       MPI_SHORT_INT};
+
+/** Data that are read may lie on each other, data that are written may not. */
+static unsigned written(bool side_is_written)
 {
-    static const int units[] = {8, 1, 16, 2};
-
-    return units[rank % 4];
+    return RANDOM_TYPE_NOT_EMPTY | (side_is_written ? RANDOM_TYPE_NO_OVERLAP : 0);
 }
 
-/* ---- random shapes, everybody with everybody ---- */
-
-/** Two shapes of the same elements. */
-static exchange_op_t plan(int round, int origin, int target)
+static tr_side_t tree(random_source_t *r, MPI_Datatype basic, bool is_written)
 {
-    uint64_t stream = ((uint64_t)round << 16) + (uint64_t)(origin << 8) + (uint64_t)target;
-    tl_rng_t rng = tl_rng(tl_seed(), stream);
-    exchange_op_t op = {.get = tl_range(&rng, 0, 1), .seed = tl_random(&rng)};
-    tr_element_t element = (tr_element_t)tl_range(&rng, 0, TR_ELEMENTS - 1);
-    unsigned origin_flags = TR_ORIGIN | (op.get ? 0 : TR_OVERLAP);
-    int n = (int)tl_range(&rng, 0, (int64_t)1 << tl_range(&rng, 0, 10));
+    MPI_Aint low, high;
+    int depth = (int)random_between(r, 0, DEPTH);
 
-    while (true) {
-        op.origin = tr_shape(&rng, element, n, origin_flags);
-        op.target = tr_shape(&rng, element, n, op.get ? TR_OVERLAP : 0);
-        if (op.target.span <= SLOT)
-            return op;
-        tr_free(&op.origin);
-        tr_free(&op.target);
-        n /= 2;
+    return tr_place(random_type(r, depth, written(is_written), basic, &low, &high), 1);
+}
+
+/** Gives a side another count. */
+static void repeat(tr_side_t *side, int count)
+{
+    *side = tr_place(side->type, count);
+}
+
+static int gcd(int a, int b)
+{
+    return b == 0 ? a : gcd(b, a % b);
+}
+
+/** Two trees over one basic type, with counts that make their signatures equal, or with more room
+ *  than data, which may end anywhere in it. */
+static void uniform(random_source_t *r, exchange_op_t *op)
+{
+    MPI_Datatype basic = basics[random_between(r, 0, sizeof(basics) / sizeof(*basics) - 1)];
+    int a, b;
+
+    op->origin = tree(r, basic, op->get);
+    op->target = tree(r, basic, !op->get);
+    MPI_Type_size(op->origin.type, &a);
+    MPI_Type_size(op->target.type, &b);
+    int common = gcd(a, b), times = (int)random_between(r, 1, 3);
+
+    repeat(&op->origin, b / common * times);
+    repeat(&op->target, a / common * times);
+    if (random_one_in(r, 2)) {
+        tr_side_t *data = op->get ? &op->target : &op->origin;
+
+        repeat(data, (int)random_between(r, 0, data->count));
     }
 }
 
-static void random_shapes(tl_kind_t kind)
+/** A tree of many types; the two sides repeat it differently: by count, or with a stride. */
+static void mixed(random_source_t *r, exchange_op_t *op)
 {
-    int unit = unit_of(tl_rank());
-    tl_window_t w = tl_win_make(kind, tl_size() * SLOT, unit, MPI_COMM_WORLD, MPI_INFO_NULL);
-    int rounds = ROUNDS * tl_factor();
+    tr_side_t one = tree(r, MPI_DATATYPE_NULL, true);
+    int times = (int)random_between(r, 1, 3);
+    MPI_Aint lb, extent, stride;
+    MPI_Datatype spread;
 
-    for (int round = 0; round < rounds; round++)
-        for (tl_sync_t sync = 0; sync < TL_SYNCS; sync++)
-            exchange_round(&w, sync, round * TL_SYNCS + (int)sync, SLOT, plan);
+    MPI_Type_get_true_extent(one.type, &lb, &extent);
+    stride = extent + (MPI_Aint)random_between(r, 0, 64);
+    MPI_Type_create_hvector(times, 1, random_one_in(r, 4) ? -stride : stride, one.type, &spread);
+    MPI_Type_commit(&spread);
+    repeat(&one, times);
+    /* Room for one more. */
+    if (random_one_in(r, 3)) {
+        tr_side_t more = one;
+        MPI_Type_dup(one.type, &more.type);
+        more = tr_place(more.type, times + 1);
+        op->origin = op->get ? more : one;
+        op->target = op->get ? one : more;
+        MPI_Type_free(&spread);
+        return;
+    }
+    op->origin = random_one_in(r, 2) ? one : tr_place(spread, 1);
+    op->target = op->origin.type == one.type ? tr_place(spread, 1) : one;
+}
+
+/** Vectors of two blocks in each other, more than a layout has levels. */
+static tr_side_t tower(random_source_t *r, MPI_Datatype basic, int levels)
+{
+    MPI_Datatype type, above;
+
+    MPI_Type_dup(basic, &type);
+    for (int i = 0; i < levels; i++) {
+        MPI_Aint lb, extent;
+
+        MPI_Type_get_extent(type, &lb, &extent);
+        MPI_Type_create_hvector(2, 1, extent + (MPI_Aint)random_between(r, 1, 12), type, &above);
+        MPI_Type_free(&type);
+        type = above;
+    }
+    MPI_Type_commit(&type);
+    return tr_place(type, 1);
+}
+
+static void towers(random_source_t *r, exchange_op_t *op)
+{
+    const MPI_Datatype basic = random_one_in(r, 2) ? MPI_CHAR : MPI_SHORT;
+    const int levels = (int)random_between(r, 8, 12);
+
+    op->origin = tower(r, basic, levels);
+    op->target = tower(r, basic, levels);
+}
+
+static exchange_op_t plan(int round, int origin, int target)
+{
+    uint64_t stream = ((uint64_t)round << 16) + (uint64_t)(origin << 8) + (uint64_t)target;
+    random_source_t r;
+    exchange_op_t op = {.get = false};
+
+    random_seed(&r, tl_seed() * UINT64_C(1000003) + stream);
+    while (true) {
+        op.get = random_one_in(&r, 2);
+        op.absolute = random_one_in(&r, 3);
+        op.seed = random_bits(&r);
+        if (random_one_in(&r, 8))
+            towers(&r, &op);
+        else if (random_one_in(&r, 3))
+            mixed(&r, &op);
+        else
+            uniform(&r, &op);
+        if (op.target.span <= SLOT && op.origin.span <= ORIGIN_MAX &&
+            op.origin.count <= COUNT_MAX && op.target.count <= COUNT_MAX)
+            return op;
+        tr_free(&op.origin);
+        tr_free(&op.target);
+    }
+}
+
+static void random_types(tl_kind_t kind)
+{
+    tl_window_t w = tl_win_make(kind, tl_size() * SLOT, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
+
+    for (int round = 0; round < ROUNDS * tl_factor(); round++)
+        exchange_round(&w, (tl_sync_t)(round % TL_SYNCS), round, SLOT, plan);
     tl_win_free(&w);
 }
 
@@ -169,106 +272,13 @@ static void nothing_moves(tl_kind_t kind)
     tl_win_free(&w);
 }
 
-/** Rank r has 1000 r elements of r + 1 integers: rank 0 has none. */
-static void uneven_sizes(tl_kind_t kind)
-{
-    int rank = tl_rank(), unit = (int)sizeof(int) * (rank + 1);
-    tl_window_t w =
-        tl_win_make(kind, (MPI_Aint)1000 * rank * unit, unit, MPI_COMM_WORLD, MPI_INFO_NULL);
-    int *mine = (int *)(void *)w.base, *values = tl_alloc((size_t)w.size * sizeof(int));
-
-    for (tl_sync_t sync = 0; sync < TL_SYNCS; sync++) {
-        for (int t = 0; t < w.size; t++)
-            values[t] = 100 * rank + t + (int)sync;
-        tl_begin(&w, sync);
-        for (int t = 1; t < w.size; t++) {
-            MPI_Aint element = (MPI_Aint)sizeof(int) * (t + 1);
-            MPI_Aint last = w.peer_bytes[t] - (rank + 1) * element;
-
-            TL_MPI(MPI_Put(&values[t], 1, MPI_INT, t, tl_disp(&w, t, last), 1, MPI_INT, w.win));
-        }
-        tl_end(&w, sync);
-        for (int o = 0; rank > 0 && o < w.size; o++) {
-            int got = mine[(1000 * rank - o - 1) * (rank + 1)], want = 100 * o + rank + (int)sync;
-
-            TL_CHECK(got == want, "%s: %d from rank %d, not %d", tl_sync_name(sync), got, o, want);
-        }
-    }
-    free(values);
-    tl_win_free(&w);
-}
-
-/** Windows over the same memory, and one inside the other. */
-static void overlapping_windows(void)
-{
-    tl_window_t w = tl_win_make(TL_CREATE, 4096, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
-    int to = (w.rank + 1) % w.size, from = (w.rank + w.size - 1) % w.size;
-    double sent = 1.5 + w.rank, got = 0;
-    MPI_Win whole, part;
-
-    MPI_Win_create(w.base, 4096, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &whole);
-    MPI_Win_create(w.base + 1024, 1024, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &part);
-    MPI_Win_fence(0, part);
-    TL_MPI(MPI_Put(&sent, 1, MPI_DOUBLE, to, 5, 1, MPI_DOUBLE, part));
-    MPI_Win_fence(0, part);
-    /* A fence says that what others did is complete in one's own memory, not in theirs. */
-    MPI_Barrier(MPI_COMM_WORLD);
-    MPI_Win_lock_all(0, whole);
-    TL_MPI(MPI_Get(&got, 1, MPI_DOUBLE, to, 1024 + 40, 1, MPI_DOUBLE, whole));
-    MPI_Win_unlock_all(whole);
-    TL_CHECK(got == sent, "%g through the other window, not %g", got, sent);
-    memcpy(&got, w.base + 1024 + 40, sizeof(got));
-    TL_CHECK(got == 1.5 + from, "%g in memory, not %g", got, 1.5 + from);
-    MPI_Win_free(&whole);
-    MPI_Win_free(&part);
-    tl_win_free(&w);
-}
-
-/** A window of one process, and many windows of all at once. */
-static void many_windows(tl_kind_t kind)
-{
-    enum { WINDOWS = 12 };
-    tl_window_t alone = tl_win_make(kind, 256, 1, MPI_COMM_SELF, MPI_INFO_NULL), w[WINDOWS];
-    int to = (tl_rank() + 1) % tl_size(), from = (tl_rank() + tl_size() - 1) % tl_size();
-
-    for (int i = 0; i < WINDOWS; i++)
-        w[i] = tl_win_make(kind, 64 * (i + 1), 1, MPI_COMM_WORLD, MPI_INFO_NULL);
-    for (int i = 0; i < WINDOWS; i++) {
-        TL_MPI(MPI_Win_lock_all(0, w[i].win));
-        int sent = 10 * i + tl_rank();
-
-        TL_MPI(MPI_Put(&sent, 1, MPI_INT, to, tl_disp(&w[i], to, 64 * i), 1, MPI_INT, w[i].win));
-        TL_MPI(MPI_Win_flush_local(to, w[i].win));
-    }
-    for (int i = 0; i < WINDOWS; i++)
-        TL_MPI(MPI_Win_unlock_all(w[i].win));
-    MPI_Barrier(MPI_COMM_WORLD);
-    for (int i = 0; i < WINDOWS; i++) {
-        tl_begin(&w[i], TL_LOCK_ALL);
-        tl_end(&w[i], TL_LOCK_ALL);
-        int got = *(int *)(void *)(w[i].base + (ptrdiff_t)64 * i);
-
-        TL_CHECK(got == 10 * i + from, "window %d has %d", i, got);
-        tl_win_free(&w[i]);
-    }
-    tl_begin(&alone, TL_FENCE);
-    TL_MPI(MPI_Put("alone", 6, MPI_CHAR, 0, tl_disp(&alone, 0, 9), 6, MPI_CHAR, alone.win));
-    tl_end(&alone, TL_FENCE);
-    TL_CHECK(strcmp((char *)alone.base + 9, "alone") == 0, "window of one process");
-    tl_win_free(&alone);
-}
-
 int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         nothing_moves(kind);
-        uneven_sizes(kind);
-        random_shapes(kind);
+        random_types(kind);
         size_sweep(kind);
-        many_windows(kind);
-        if (kind == TL_CREATE)
-            overlapping_windows();
     }
     return tl_finish();
 }

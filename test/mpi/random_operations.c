@@ -445,6 +445,19 @@ static void check_areas(void)
         TL_BYTES(got, areas[target].now, area_bytes(), "%s, %s: memory of rank %d", profile->name,
                  tl_kind_name(window->kind), target);
     }
+    /* And by the target's own loads. */
+    TL_MPI(MPI_Win_lock(MPI_LOCK_SHARED, window->rank, 0, window->win));
+    for (int k = 0; k < window->size; k++) {
+        const int to = (window->rank + k) % window->size,
+                  from = (window->rank + window->size - k) % window->size;
+
+        TL_MPI(MPI_Sendrecv(areas[to].now, (int)area_bytes(), MPI_BYTE, to, 0, got,
+                            (int)area_bytes(), MPI_BYTE, from, 0, window->comm, MPI_STATUS_IGNORE));
+        TL_BYTES(window->base + (size_t)from * area_bytes(), got, area_bytes(),
+                 "%s, %s: what rank %d has left here", profile->name, tl_kind_name(window->kind),
+                 from);
+    }
+    TL_MPI(MPI_Win_unlock(window->rank, window->win));
     free(got);
     if (tl_failed() > ENOUGH)
         tl_die("the rest follows from this");

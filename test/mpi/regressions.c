@@ -159,28 +159,6 @@ static void test_pair_memory(tl_kind_t kind)
     tl_win_free(&w);
 }
 
-/* ---- MPI_Win_free after an error ---- */
-
-/**
- * What the target refused is told at the next synchronisation. Where that was MPI_Win_free, it
- * returned the error after the window was gone, MPI kept the handle and the next use crashed.
- */
-static void test_free_after_error(void)
-{
-    int five = 5, next = (tl_rank() + 1) % tl_size();
-    MPI_Win win;
-
-    TL_MPI(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
-    TL_MPI(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
-    TL_MPI(MPI_Win_fence(0, win));
-    if (tl_rank() == 0) {
-        /* Nothing is attached. Whether this or a later call says so is up to the method. */
-        MPI_Put(&five, 1, MPI_INT, next, 0x1000, 1, MPI_INT, win);
-    }
-    TL_MPI(MPI_Win_free(&win));
-    TL_CHECK(win == MPI_WIN_NULL, "the handle is still there");
-}
-
 /* ---- addresses in datatypes ---- */
 
 typedef struct integers {
@@ -427,6 +405,77 @@ static void test_two_gibi(void)
         munmap(memory, 2 * GIBI);
 }
 
+/* ---- many requests, and memory that is mapped anew ---- */
+
+/** With other components so many requests at once were too many (open-mpi/ompi 14192). */
+static void test_requests(tl_kind_t kind)
+{
+    enum { DOUBLES = 500 };
+    tl_window_t window =
+                    tl_win_make(kind, DOUBLES * sizeof(double), 1, MPI_COMM_WORLD, MPI_INFO_NULL),
+                *w = &window;
+    const int n = tl_slow() ? 3000 : 100000;
+    MPI_Request *requests = tl_alloc((size_t)n * sizeof(*requests));
+    int *values = tl_alloc((size_t)n * sizeof(*values));
+    const int each = 2 * DOUBLES / w->size, next = (w->rank + 1) % w->size;
+
+    TL_MPI(MPI_Win_lock_all(0, w->win));
+    for (int i = 0; i < n; i++) {
+        const MPI_Aint place = (w->rank * each + i % each) * (MPI_Aint)sizeof(int);
+
+        values[i] = i;
+        TL_MPI(MPI_Rput(&values[i], 1, MPI_INT, next, tl_disp(w, next, place), 1, MPI_INT, w->win,
+                        &requests[i]));
+    }
+    TL_MPI(MPI_Waitall(n, requests, MPI_STATUSES_IGNORE));
+    TL_MPI(MPI_Win_unlock_all(w->win));
+    MPI_Barrier(w->comm);
+    const int before = (w->rank + w->size - 1) % w->size;
+    /* Puts to one place are not ordered. */
+    for (int i = 0; i < each && i < n; i++) {
+        const int got = ((int *)w->base)[before * each + i];
+
+        TL_CHECK(got < n && got % each == i, "%d at %d", got, i);
+    }
+    free(requests);
+    free(values);
+    tl_win_free(w);
+}
+
+/** The pages of the window are others at the same address, between epochs and while others put to
+ * the pages beside them: no copy, key or registration may still mean the former ones. */
+static void test_remap(void)
+{
+    enum { PAGE = 4096, ROUNDS = 6 };
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS, next = (tl_rank() + 1) % tl_size();
+    unsigned char *memory = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, flags, -1, 0);
+    unsigned char data[PAGE];
+    MPI_Win win;
+
+    if (memory == MAP_FAILED)
+        return;
+    TL_MPI(MPI_Win_create(memory, 2 * PAGE, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    for (int k = 0; k < ROUNDS; k++) {
+        const int page = k % 2;
+
+        memset(data, k + 1, sizeof(data));
+        TL_MPI(MPI_Win_fence(0, win));
+        TL_MPI(MPI_Put(data, PAGE, MPI_BYTE, next, (1 - page) * PAGE, PAGE, MPI_BYTE, win));
+        TL_CHECK(mmap(memory + page * PAGE, PAGE, PROT_READ | PROT_WRITE, flags | MAP_FIXED, -1,
+                      0) == memory + page * PAGE,
+                 "mmap failed");
+        TL_MPI(MPI_Win_fence(0, win));
+        TL_FILL(memory + (1 - page) * PAGE, (unsigned char)(k + 1), PAGE, "round %d", k);
+        TL_FILL(memory + page * PAGE, 0, PAGE, "the new page, round %d", k);
+        TL_MPI(MPI_Win_fence(0, win));
+        TL_MPI(MPI_Put(data, PAGE, MPI_BYTE, next, page * PAGE, PAGE, MPI_BYTE, win));
+        TL_MPI(MPI_Win_fence(0, win));
+        TL_FILL(memory + page * PAGE, (unsigned char)(k + 1), PAGE, "onto it, round %d", k);
+    }
+    TL_MPI(MPI_Win_free(&win));
+    munmap(memory, 2 * PAGE);
+}
+
 int main(int argc, char **argv)
 {
     tl_init(&argc, &argv, MPI_THREAD_MULTIPLE);
@@ -437,8 +486,9 @@ int main(int argc, char **argv)
         test_absolute_addresses(kind);
         test_flushes_beside_sender(kind, send_large);
         test_flushes_beside_sender(kind, send_and_flush);
-        if (kind == TL_DYNAMIC)
-            test_free_after_error();
+        test_requests(kind);
+        if (kind == TL_CREATE)
+            test_remap();
         if (kind == TL_CREATE && tl_size() > 1 && !tl_slow())
             test_two_gibi();
     }

@@ -6,14 +6,12 @@
 /* windows: create allocate dynamic shared */
 /**
  * @file
- * Windows as objects: attributes, groups, names and infos; sizes and units that differ by rank;
- * communicators of one rank, of some and in another order; windows that overlap, many at once,
- * and made and freed again and again without anything left behind.
+ * Windows as objects: attributes and alignment; sizes and units that differ by rank; communicators
+ * of one rank, of some and in another order; windows that overlap, many at once, and made and freed
+ * again and again without anything left behind. Infos: query; without locks: errors.
  */
-#include "test/mpi/testlib.h"
+#include "test/mpi/meet.h"
 
-#include <dirent.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,34 +82,6 @@ static void test_attributes(tl_kind_t kind)
     tl_win_free(&w);
 }
 
-static void test_group(tl_kind_t kind)
-{
-    tl_window_t w = make_plain(kind, MPI_COMM_WORLD);
-    MPI_Group of_window, of_comm;
-    int result = MPI_UNEQUAL;
-
-    TL_MPI(MPI_Win_get_group(w.win, &of_window));
-    MPI_Comm_group(MPI_COMM_WORLD, &of_comm);
-    MPI_Group_compare(of_window, of_comm, &result);
-    TL_CHECK(result == MPI_IDENT, "the window's group is another, %d", result);
-    MPI_Group_free(&of_comm);
-    MPI_Group_free(&of_window);
-    tl_win_free(&w);
-}
-
-static void test_name(tl_kind_t kind)
-{
-    tl_window_t w = make_plain(kind, MPI_COMM_WORLD);
-    char name[MPI_MAX_OBJECT_NAME] = "";
-    int length = -1;
-
-    TL_MPI(MPI_Win_set_name(w.win, "ghost cells"));
-    TL_MPI(MPI_Win_get_name(w.win, name, &length));
-    TL_CHECK(length == 11 && strcmp(name, "ghost cells") == 0, "name '%s'", name);
-    exercise(&w, 8, 10);
-    tl_win_free(&w);
-}
-
 /* ---- sizes and units ---- */
 
 /** Rank r has 24 * r bytes, rank 0 none; everybody fills everybody's memory in turn. */
@@ -146,59 +116,6 @@ static void test_units(tl_kind_t kind)
     tl_win_free(&w);
 }
 
-/* ---- infos ---- */
-
-/** What MPI says of a key is what it was told or, from Open MPI 5.0 on, what the window does about
- * it: to order all accumulates is right whatever order was asked for. */
-static bool is_info(const char *key, const char *value, const char *want)
-{
-    return strcmp(value, want) == 0 ||
-           (strcmp(key, "accumulate_ordering") == 0 && strcmp(value, "rar,raw,war,waw") == 0);
-}
-
-static void check_info(MPI_Win win, const char *key, const char *want)
-{
-    char value[MPI_MAX_INFO_VAL + 1] = "";
-    MPI_Info info = MPI_INFO_NULL;
-    int flag = 0;
-
-    TL_MPI(MPI_Win_get_info(win, &info));
-    MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &flag);
-    TL_CHECK(!flag || is_info(key, value, want), "info %s is '%s', not '%s'", key, value, want);
-    MPI_Info_free(&info);
-}
-
-/** A window told one thing about its use, then used so, and told again while it lives. */
-static void use_with_info(tl_kind_t kind, const char *key, const char *value)
-{
-    MPI_Info info;
-    tl_window_t w;
-
-    MPI_Info_create(&info);
-    MPI_Info_set(info, key, value);
-    w = tl_win_make(kind, 8 * (MPI_Aint)tl_size(), 8, MPI_COMM_WORLD, info);
-    check_info(w.win, key, value);
-    TL_MPI(MPI_Win_set_info(w.win, info));
-    MPI_Info_set(info, "a_key_nobody_knows", "yes");
-    TL_MPI(MPI_Win_set_info(w.win, info));
-    check_info(w.win, key, value);
-    exercise(&w, 8, 1234);
-    MPI_Info_free(&info);
-    tl_win_free(&w);
-}
-
-static void test_infos(tl_kind_t kind)
-{
-    use_with_info(kind, "no_locks", "false");
-    use_with_info(kind, "accumulate_ordering", "none");
-    use_with_info(kind, "accumulate_ordering", "rar,waw");
-    use_with_info(kind, "accumulate_ops", "same_op");
-    use_with_info(kind, "accumulate_ops", "same_op_no_op");
-    use_with_info(kind, "same_size", "true");
-    use_with_info(kind, "same_disp_unit", "true");
-    use_with_info(kind, "alloc_shared_noncontig", "true");
-}
-
 /** Whether memory begins as the program has asked for; it may ask for it on some ranks alone. What
  *  cannot be an alignment is no wish. */
 static void test_alignment(tl_kind_t kind)
@@ -225,44 +142,6 @@ static void test_alignment(tl_kind_t kind)
         MPI_Info_free(&info);
         tl_win_free(&w);
     }
-}
-
-/** A window that is promised to see no locks; fences and post/start work. */
-static void test_no_locks(tl_kind_t kind)
-{
-    static uint64_t memory[64];
-    MPI_Info info;
-    MPI_Win win;
-    MPI_Aint place = 0;
-    void *base = memory;
-    uint64_t word = 99, seen;
-
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "no_locks", "true");
-    if (kind == TL_CREATE) {
-        TL_MPI(MPI_Win_create(memory, sizeof(memory), 8, info, MPI_COMM_WORLD, &win));
-    } else if (kind == TL_ALLOCATE) {
-        TL_MPI(MPI_Win_allocate(sizeof(memory), 8, info, MPI_COMM_WORLD, &base, &win));
-    } else if (kind == TL_SHARED) {
-        TL_MPI(MPI_Win_allocate_shared(sizeof(memory), 8, info, MPI_COMM_WORLD, &base, &win));
-    } else {
-        TL_MPI(MPI_Win_create_dynamic(info, MPI_COMM_WORLD, &win));
-        TL_MPI(MPI_Win_attach(win, memory, sizeof(memory)));
-        MPI_Get_address(memory, &place);
-    }
-    MPI_Aint *places = tl_alloc((size_t)tl_size() * sizeof(*places));
-    MPI_Allgather(&place, 1, MPI_AINT, places, 1, MPI_AINT, MPI_COMM_WORLD);
-    int next = (tl_rank() + 1) % tl_size();
-    TL_MPI(MPI_Win_fence(0, win));
-    TL_MPI(MPI_Put(&word, 8, MPI_BYTE, next, places[next], 8, MPI_BYTE, win));
-    TL_MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
-    memcpy(&seen, base, sizeof(seen));
-    TL_CHECK(seen == 99, "without locks: %llu", (unsigned long long)seen);
-    free(places);
-    if (kind == TL_DYNAMIC)
-        TL_MPI(MPI_Win_detach(win, memory));
-    TL_MPI(MPI_Win_free(&win));
-    MPI_Info_free(&info);
 }
 
 /* ---- communicators ---- */
@@ -399,30 +278,6 @@ static void test_many(tl_kind_t kind)
     }
 }
 
-static int entries_of(const char *directory)
-{
-    DIR *d = opendir(directory);
-    int n = 0;
-
-    while (d != NULL && readdir(d) != NULL)
-        n++;
-    if (d != NULL)
-        closedir(d);
-    return n;
-}
-
-static int mappings(void)
-{
-    FILE *file = fopen("/proc/self/maps", "r");
-    int lines = 0, c;
-
-    while (file != NULL && (c = getc(file)) != EOF)
-        lines += c == '\n';
-    if (file != NULL)
-        fclose(file);
-    return lines;
-}
-
 static void make_use_free(tl_kind_t kind)
 {
     tl_window_t w = tl_win_make(kind, 4096, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
@@ -444,17 +299,17 @@ static void test_leaks(tl_kind_t kind)
     for (int i = 0; i < WINDOWS; i++) {
         tl_growth_step(&growth, i, WARM_UP, WINDOWS);
         if (i == WARM_UP) {
-            files = entries_of("/proc/self/fd");
-            maps = mappings();
+            files = meet_entries("/proc/self/fd", "");
+            maps = meet_mappings();
         }
         make_use_free(kind);
     }
     tl_growth_step(&growth, WINDOWS, WARM_UP, WINDOWS);
 
     TL_CHECK(growth.least < PART * 2048, "%zu bytes and more after %d windows", growth.least, PART);
-    TL_CHECK(entries_of("/proc/self/fd") <= files + 8, "%d open files, %d before",
-             entries_of("/proc/self/fd"), files);
-    TL_CHECK(mappings() <= maps + 40, "%d mappings, %d before", mappings(), maps);
+    TL_CHECK(meet_entries("/proc/self/fd", "") <= files + 8, "%d open files, %d before",
+             meet_entries("/proc/self/fd", ""), files);
+    TL_CHECK(meet_mappings() <= maps + 40, "%d mappings, %d before", meet_mappings(), maps);
 }
 
 int main(int argc, char **argv)
@@ -462,13 +317,9 @@ int main(int argc, char **argv)
     tl_init(&argc, &argv, MPI_THREAD_SINGLE);
     for (tl_kind_t kind = tl_first_kind(); kind < TL_KINDS; kind = tl_next_kind(kind)) {
         test_attributes(kind);
-        test_group(kind);
-        test_name(kind);
         test_sizes(kind);
         test_units(kind);
-        test_infos(kind);
         test_alignment(kind);
-        test_no_locks(kind);
         test_self(kind);
         test_communicators(kind);
         test_many(kind);
