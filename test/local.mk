@@ -348,7 +348,6 @@ test_mpi_libtestlib_a_SOURCES = \
 	test/mpi/meet.c \
 	test/mpi/p2p.c \
 	test/mpi/peers.c \
-	test/mpi/pipeline_puts.c \
 	test/mpi/phase.c \
 	test/mpi/predefined.c \
 	test/mpi/progress_accesses.c \
@@ -583,6 +582,7 @@ test_mpi_say_LDADD = $(internal_ldadd)
 test_mpi_say_LDFLAGS = $(internal_ldflags)
 test_mpi_say_DEPENDENCIES = $(internal_dependencies)
 
+test_mpi_operations_puts_CPPFLAGS = $(AM_CPPFLAGS) $(UCX_CPPFLAGS)
 test_mpi_operations_puts_LDADD = $(internal_ldadd)
 test_mpi_operations_puts_LDFLAGS = $(internal_ldflags)
 test_mpi_operations_puts_DEPENDENCIES = $(internal_dependencies)
