@@ -39,7 +39,6 @@ void nicstride_window_destroy(nicstride_module_t *m)
     m->refers = false;
     nicstride_forget_accesses_locked(m);
     nicstride_withdraw_locked(m);
-    nicstride_thin_used_locked(m, true);
     for (int i = 0; m->peer != NULL && i < m->size; i++) {
         if (m->peer[i] == NULL)
             continue;
@@ -74,7 +73,6 @@ static void orphan(nicstride_module_t *m)
     for (int i = 0; i < m->size; i++)
         if (m->peer[i] != NULL)
             nicstride_queue_drop_locked(m->peer[i]);
-    nicstride_thin_used_locked(m, true);
     m->refers = false;
     onic_transport_unlock();
     ompi_comm_free(&m->comm);

@@ -58,8 +58,6 @@ void nicstride_pump_queue_locked(nicstride_peer_t *p)
 void nicstride_acknowledged_locked(nicstride_peer_t *p, uint64_t count, int error)
 {
     nicstride_tx_ack(&p->flow.tx, count, nicstride_error_class(error));
-    if (error != 0)
-        nicstride_use_locked(p);
     nicstride_pump_locked(p);
 }
 
@@ -72,7 +70,6 @@ void nicstride_take_answer_locked(nicstride_peer_t *p)
 void nicstride_peer_end_locked(nicstride_peer_t *p)
 {
     __atomic_store_n(&p->failed, true, __ATOMIC_RELAXED);
-    nicstride_use_locked(p);
     nicstride_drop_waiting_locked(p);
     nicstride_ops_fail_locked(p);
     nicstride_tx_forget(&p->flow.tx);

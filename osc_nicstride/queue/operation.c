@@ -110,10 +110,8 @@ static void end_request(nicstride_op_t *op)
     if (op->reported)
         return;
     if (op->error != 0 && (op->request == NULL || op->request->freed) &&
-        op->peer->flow.tx.error == 0) {
+        op->peer->flow.tx.error == 0)
         __atomic_store_n(&op->peer->flow.tx.error, op->error, __ATOMIC_RELAXED);
-        nicstride_use_locked(op->peer);
-    }
     if (op->request != NULL)
         nicstride_request_end_locked(op->request, op->error);
     op->request = NULL;

@@ -137,7 +137,6 @@ nicstride_op_t *nicstride_op_of_locked(nicstride_transfer_t *t);
 static inline void nicstride_enter_locked(nicstride_peer_t *p, unsigned way, bool reads,
                                           uint64_t from, uint64_t to)
 {
-    nicstride_use_locked(p);
     nicstride_order_note(&p->order, way, reads, from, to);
     __atomic_store_n(&p->queue.enqueued, p->queue.enqueued + 1, __ATOMIC_RELAXED);
 }

@@ -30,7 +30,6 @@ size_t nicstride_frag_max_locked(nicstride_peer_t *p, size_t wanted)
 void nicstride_give_up_locked(nicstride_peer_t *p)
 {
     __atomic_store_n(&p->failed, true, __ATOMIC_RELAXED);
-    nicstride_use_locked(p);
     onic_peer_give_up(p->peer);
 }
 

@@ -98,7 +98,7 @@ int nicstride_look_after_peers(void)
     __atomic_store_n(&looked, now, __ATOMIC_RELAXED);
     if (onic_transport_trylock()) {
         if (__atomic_load_n(&nicstride_counters.live_requests, __ATOMIC_RELAXED) > 0)
-            nicstride_used_each_locked(look_after_locked, &now);
+            nicstride_peers_each_locked(look_after_locked, &now);
         onic_transport_unlock();
     }
     return 0;

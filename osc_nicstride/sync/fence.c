@@ -37,11 +37,9 @@ int nicstride_close_epoch(nicstride_module_t *m, bool *sent_p)
     const int error = nicstride_flush_all_peers(m, NICSTRIDE_FLUSH_GIVEN);
 
     *sent_p = false;
-    if (nicstride_any_used(m)) {
-        nicstride_peer_t *p = nicstride_used_begin(m);
-
+    if (nicstride_peers(m) != NULL) {
         onic_transport_lock();
-        for (; p != NULL; p = nicstride_used_next(p)) {
+        for (nicstride_peer_t *p = nicstride_peers(m); p != NULL; p = p->next) {
             *sent_p = publish_count_locked(p) || *sent_p;
             if (p->failed)
                 continue;
@@ -49,7 +47,6 @@ int nicstride_close_epoch(nicstride_module_t *m, bool *sent_p)
             __atomic_store_n(&p->queue.clean, p->queue.enqueued, __ATOMIC_RELEASE);
         }
         onic_transport_unlock();
-        nicstride_used_end(m);
     }
     /* Stores of direct transfers must precede whatever shows the target that they are done. */
     atomic_thread_fence(memory_order_seq_cst);
@@ -259,9 +256,8 @@ static int apply_and_meet(nicstride_module_t *m, int *applied_p)
         a.lost = nicstride_meet(m);
     if (a.lost != 0)
         return a.lost;
-    for (nicstride_peer_t *p = nicstride_used_begin(m); p != NULL; p = nicstride_used_next(p))
+    for (nicstride_peer_t *p = nicstride_peers(m); p != NULL; p = p->next)
         nicstride_note_applied(p);
-    nicstride_used_end(m);
     return 0;
 }
 

@@ -73,7 +73,7 @@ typedef enum nicstride_flush {
 
 /** Waits for all operations to the peer. Returns the first error that came back. */
 int nicstride_flush_peer(nicstride_peer_t *p, nicstride_flush_t kind);
-/** The same for all peers in use; every target is asked before any is awaited. */
+/** The same for all peers; every target is asked before any is awaited. */
 int nicstride_flush_all_peers(nicstride_module_t *m, nicstride_flush_t kind);
 /** Waits until all operations to the peer have landed, before an operation that would overtake
  *  them. Their errors are left to the next call that synchronises. */

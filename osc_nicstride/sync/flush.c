@@ -207,17 +207,14 @@ int nicstride_flush_all_peers(nicstride_module_t *m, nicstride_flush_t kind)
     nicstride_peer_t *p;
 
     nicstride_alone_wait(&m->alone);
-    if (nicstride_any_used(m)) {
-        for (p = nicstride_used_begin(m); p != NULL; p = nicstride_used_next(p))
-            if (!nicstride_is_clean(p))
-                start_one(p, kind);
-        for (p = nicstride_used_first(m); p != NULL; p = nicstride_used_next(p)) {
-            const int rc = nicstride_is_clean(p) ? OMPI_SUCCESS : nicstride_flush_peer(p, kind);
+    for (p = nicstride_peers(m); p != NULL; p = p->next)
+        if (!nicstride_is_clean(p))
+            start_one(p, kind);
+    for (p = nicstride_peers(m); p != NULL; p = p->next) {
+        const int rc = nicstride_is_clean(p) ? OMPI_SUCCESS : nicstride_flush_peer(p, kind);
 
-            if (error == OMPI_SUCCESS)
-                error = rc;
-        }
-        nicstride_used_end(m);
+        if (error == OMPI_SUCCESS)
+            error = rc;
     }
     atomic_thread_fence(memory_order_seq_cst);
     return error;

@@ -165,8 +165,7 @@ typedef struct nicstride_peer {
     nicstride_rkey_cache_t *keys; /**< keys of its memory (keys.h), or NULL; transport lock */
     int unregistered;             /**< 1: there will be no keys; read without the lock */
     bool failed; /**< it cannot be reached, so nobody waits for it; transport lock */
-    bool used;   /**< it is in its window's list; transport lock */
-    struct nicstride_peer *next_used; /**< the next peer in that list; transport lock */
+    struct nicstride_peer *next; /**< the one that was made before it */
     nicstride_flow_t flow;
     nicstride_queue_t queue;
     nicstride_peer_lock_t lock;
@@ -222,14 +221,11 @@ typedef struct nicstride_module {
     /** The window is made, and knows these. */
     bool refers;
     nicstride_peer_t **peer; /**< per rank; NULL until needed; set under the transport lock */
+    nicstride_peer_t *peers; /**< all that were made, the last one first; they stay */
     bool wants_server;
     nicstride_alone_t alone; /**< long transfers to private memory since the last synchronisation */
 
     /* transport lock */
-    nicstride_peer_t *used; /**< peers in use */
-    nicstride_peer_t **used_end;
-    unsigned walks;
-    LIST_ENTRY(nicstride_module) in_use;
     /** Accesses to this process's memory by messages that are still being handled. */
     LIST_HEAD(nicstride_accesses, nicstride_pending_access) accesses;
     nicstride_regions_t regions; /**< dynamic window: memory attached here */
@@ -341,13 +337,6 @@ int nicstride_sync_error(const nicstride_module_t *m, const char *call, const ch
 /** Prints why a window could not be made, and returns `rc`. */
 int nicstride_select_error(int rc, const char *reason);
 
-/* ---- peers in use -------------------------------------------------------------------------------
- *
- * The peers of a window that need attention: operations are under way or not yet flushed, or an
- * error is still to be returned. So work on all peers costs only what a program uses. A peer
- * enters the list when it is first used. Peers that need no attention any more are removed when
- * nobody walks the list. */
-
 /** True if everything started was flushed and no error is still to be returned. No lock. Inlined:
  *  the common case for mapped windows. */
 static inline bool nicstride_is_clean(const nicstride_peer_t *p)
@@ -358,43 +347,15 @@ static inline bool nicstride_is_clean(const nicstride_peer_t *p)
            __atomic_load_n(&p->flow.tx.error, __ATOMIC_RELAXED) == 0;
 }
 
-/** Adds the peer to its window's list, unless it is there already. Transport lock. */
-void nicstride_enlist_locked(nicstride_peer_t *p);
-
-/** The same; to be called whenever the peer is used. Only the common case is inlined. */
-static inline void nicstride_use_locked(nicstride_peer_t *p)
+/** The peer that was made last; the others follow by `next`. So work on all peers costs only what a
+ *  program uses. Any thread; no lock. Peers that this thread has used are never missed. */
+static inline nicstride_peer_t *nicstride_peers(const nicstride_module_t *m)
 {
-    if (!p->used)
-        nicstride_enlist_locked(p);
+    return __atomic_load_n(&m->peers, __ATOMIC_ACQUIRE);
 }
 
-/** Removes peers that need no attention, if nobody walks the list; with `all`, removes every peer,
- *  for a window that is about to be freed. Transport lock. */
-void nicstride_thin_used_locked(nicstride_module_t *m, bool all);
-
-/** True if the list is not empty. No lock. Peers that this thread has used are never missed. */
-static inline bool nicstride_any_used(const nicstride_module_t *m)
-{
-    return __atomic_load_n(&m->used, __ATOMIC_RELAXED) != NULL;
-}
-
-/** Walks the list: returns the first peer; nicstride_used_next returns the others, and NULL at the
- *  end. The walk may include peers that other threads use meanwhile. Each walk that was begun must
- *  be ended. MPI threads, no lock held. */
-nicstride_peer_t *nicstride_used_begin(nicstride_module_t *m);
-/** Starts again from the first peer, in the same walk. */
-static inline nicstride_peer_t *nicstride_used_first(const nicstride_module_t *m)
-{
-    return __atomic_load_n(&m->used, __ATOMIC_ACQUIRE);
-}
-static inline nicstride_peer_t *nicstride_used_next(const nicstride_peer_t *p)
-{
-    return __atomic_load_n(&p->next_used, __ATOMIC_ACQUIRE);
-}
-void nicstride_used_end(nicstride_module_t *m);
-
-/** Calls `f` for all peers in the lists of all windows. Transport lock. */
-void nicstride_used_each_locked(void (*f)(nicstride_peer_t *p, void *arg), void *arg);
+/** Calls `f` for all peers of all windows. Transport lock. */
+void nicstride_peers_each_locked(void (*f)(nicstride_peer_t *p, void *arg), void *arg);
 
 /* ---- transfers ----------------------------------------------------------------------------------
  *
@@ -439,11 +400,8 @@ static inline bool nicstride_writes(const nicstride_transfer_t *t)
 /** True if something is under way to a target that a load or store could overtake now. No lock. */
 static inline bool nicstride_has_unlanded(const nicstride_module_t *m, int target)
 {
-    const nicstride_peer_t *p;
+    const nicstride_peer_t *p = __atomic_load_n(&m->peer[target], __ATOMIC_ACQUIRE);
 
-    if (!nicstride_any_used(m))
-        return false;
-    p = __atomic_load_n(&m->peer[target], __ATOMIC_ACQUIRE);
     return p != NULL && !nicstride_order_is_idle(&p->order);
 }
 

@@ -90,7 +90,9 @@ nicstride_peer_t *nicstride_peer_make_locked(nicstride_module_t *m, int rank)
     p->me = (uint32_t)m->rank;
     p->local = onic_node_index(&m->node, rank);
     find_reply_lines(m, p);
-    /* Other MPI threads read this without the lock. */
+    p->next = m->peers;
+    /* Other MPI threads read these without the lock. */
+    __atomic_store_n(&m->peers, p, __ATOMIC_RELEASE);
     __atomic_store_n(&m->peer[rank], p, __ATOMIC_RELEASE);
     return p;
 }
@@ -109,10 +111,8 @@ void nicstride_peer_free_locked(nicstride_peer_t *p)
 
 bool nicstride_peer_failed_locked(nicstride_peer_t *p)
 {
-    if (!p->failed && onic_peer_lost(p->peer)) {
+    if (!p->failed && onic_peer_lost(p->peer))
         __atomic_store_n(&p->failed, true, __ATOMIC_RELAXED);
-        nicstride_use_locked(p);
-    }
     return p->failed;
 }
 
@@ -138,73 +138,17 @@ bool nicstride_node_has_lost(const nicstride_module_t *m)
     return lost;
 }
 
-/* ---- peers in use ---------------------------------------------------------------------------- */
+/* ---- all peers ------------------------------------------------------------------------------- */
 
-/* Windows whose lists are not empty; transport lock. */
-static LIST_HEAD(, nicstride_module) windows = LIST_HEAD_INITIALIZER(windows);
-
-void nicstride_enlist_locked(nicstride_peer_t *p)
+void nicstride_peers_each_locked(void (*f)(nicstride_peer_t *p, void *arg), void *arg)
 {
-    nicstride_module_t *m = p->module;
+    opal_hash_table_t *windows = &nicstride_component.windows;
+    void *m, *node;
+    uint32_t name;
 
-    p->used = true;
-    p->next_used = NULL;
-    if (m->used == NULL) {
-        m->used_end = &m->used;
-        LIST_INSERT_HEAD(&windows, m, in_use);
-    }
-    /* A walk reads this without the lock. */
-    __atomic_store_n(m->used_end, p, __ATOMIC_RELEASE);
-    m->used_end = &p->next_used;
-}
-
-void nicstride_thin_used_locked(nicstride_module_t *m, bool all)
-{
-    nicstride_peer_t **link = &m->used;
-
-    if (m->used == NULL || m->walks > 0)
-        return;
-    while (*link != NULL) {
-        nicstride_peer_t *p = *link;
-
-        if (!all && !(nicstride_is_clean(p) && TAILQ_EMPTY(&p->queue.live))) {
-            link = &p->next_used;
-            continue;
-        }
-        /* nicstride_any_used reads this without the lock. */
-        __atomic_store_n(link, p->next_used, __ATOMIC_RELAXED);
-        p->used = false;
-    }
-    m->used_end = link;
-    if (m->used == NULL)
-        LIST_REMOVE(m, in_use);
-}
-
-nicstride_peer_t *nicstride_used_begin(nicstride_module_t *m)
-{
-    nicstride_peer_t *first;
-
-    onic_transport_lock();
-    m->walks++;
-    first = m->used;
-    onic_transport_unlock();
-    return first;
-}
-
-void nicstride_used_end(nicstride_module_t *m)
-{
-    onic_transport_lock();
-    m->walks--;
-    nicstride_thin_used_locked(m, false);
-    onic_transport_unlock();
-}
-
-void nicstride_used_each_locked(void (*f)(nicstride_peer_t *p, void *arg), void *arg)
-{
-    for (nicstride_module_t *m = LIST_FIRST(&windows), *next; m != NULL; m = next) {
-        next = LIST_NEXT(m, in_use);
-        for (nicstride_peer_t *p = m->used; p != NULL; p = p->next_used)
+    for (int rc = opal_hash_table_get_first_key_uint32(windows, &name, &m, &node);
+         rc == OPAL_SUCCESS;
+         rc = opal_hash_table_get_next_key_uint32(windows, &name, &m, node, &node))
+        for (nicstride_peer_t *p = nicstride_peers(m); p != NULL; p = p->next)
             f(p, arg);
-        nicstride_thin_used_locked(m, false);
-    }
 }

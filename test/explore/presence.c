@@ -328,7 +328,7 @@ bool nicstride_needs_peer_locked(nicstride_peer_t *p)
     return true;
 }
 
-void nicstride_used_each_locked(void (*fn)(nicstride_peer_t *, void *), void *arg)
+void nicstride_peers_each_locked(void (*fn)(nicstride_peer_t *, void *), void *arg)
 {
     fn(&peer, arg);
 }
