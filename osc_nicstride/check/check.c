@@ -16,9 +16,8 @@
 #include "ompi/datatype/ompi_datatype.h"
 #include "ompi/op/op.h"
 
-/** The most runs of blocks that are kept for calls under way. Each takes 80 bytes, with its
- *  call. */
-#define RUNS_MAX (UINT32_C(1) << 20)
+/** The most blocks that are kept for calls under way. Each takes 48 bytes. */
+#define BLOCKS_MAX (UINT32_C(1) << 22)
 
 _Static_assert(OMPI_OP_NUM_OF_TYPES < 16 && OMPI_DATATYPE_MAX_PREDEFINED <= 128,
                "operations and types fit into cells");
@@ -84,7 +83,7 @@ int nicstride_check_begin(nicstride_module_t *m, const nicstride_promises_t *pro
 {
     m->check = calloc(1, sizeof(*m->check));
     if (m->check == NULL ||
-        !nicstride_under_way_init(&m->check->calls, (uint32_t)m->size, RUNS_MAX))
+        !nicstride_under_way_init(&m->check->calls, (uint32_t)m->size, BLOCKS_MAX))
         onic_abort_no_memory(m->comm, "a window");
     m->check->calls.promises = *promises;
     return m->shared && m->node.n > 1 ? make_shadows(m) : OMPI_SUCCESS;
@@ -189,7 +188,7 @@ static bool meets_own(const nicstride_transfer_t *t, nicstride_noted_t *call)
     c->full = c->full || full;
     OPAL_THREAD_UNLOCK(&m->lock);
     if (full)
-        nicstride_report_full(m, call->name, RUNS_MAX);
+        nicstride_report_full(m, call->name, BLOCKS_MAX);
     if (found)
         nicstride_report_clash(m, call, &clash, local);
     return found;

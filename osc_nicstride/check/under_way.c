@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Pieces are runs of blocks. Each place has a treap of them, sorted by first byte. Each node
- *  knows the furthest end of its subtree, so those that may overlap a run are found in logarithmic
+/** @file Pieces are blocks. Each place has a treap of them, sorted by first byte. Each node
+ *  knows the furthest end of its subtree, so those that overlap a block are found in logarithmic
  *  time. Pieces that are over are skipped. They are removed when all are over, when many have been
  *  skipped, or when there is no room. */
 #include "osc_nicstride/check/under_way.h"
@@ -11,17 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/layout/layout_walk.h"
-
-/** One block, or blocks whose stride is larger than they are. */
-typedef struct row {
-    int64_t from, to; /**< the bytes from the first block to the last */
-    int64_t block;
-    int64_t stride; /**< 0: one block */
-} row_t;
-
 struct nicstride_piece {
-    row_t row;
+    int64_t from, to; /**< the first byte, and the one after the last */
     int64_t furthest; /**< the furthest end in this node's subtree */
     uint32_t left, right;
     uint32_t call;
@@ -57,95 +48,6 @@ void nicstride_under_way_fini(nicstride_under_way_t *w)
     *w = (nicstride_under_way_t){0};
 }
 
-/* ---- runs ------------------------------------------------------------------------------------ */
-
-/** Converts a run; blocks that touch or overlap become one. `*twice_p`: some bytes occur more than
- *  once. False if the run leaves 0 .. INT64_MAX. */
-static bool row_of(int64_t base, const onic_run_t *run, row_t *r, bool *twice_p)
-{
-    const int64_t more = (int64_t)((run->count - 1) * onic_magnitude(run->stride));
-    int64_t from;
-
-    if (__builtin_add_overflow(base, run->offset, &from) ||
-        (run->stride < 0 && __builtin_sub_overflow(from, more, &from)) || from < 0 ||
-        __builtin_add_overflow(from, more, &r->to) ||
-        __builtin_add_overflow(r->to, (int64_t)run->block, &r->to))
-        return false;
-    r->from = from;
-    r->block = (int64_t)run->block;
-    r->stride = run->count > 1 ? (int64_t)onic_magnitude(run->stride) : 0;
-    *twice_p = run->count > 1 && r->stride < r->block;
-    if (r->stride <= r->block) {
-        r->block = r->to - r->from;
-        r->stride = 0;
-    }
-    return true;
-}
-
-static int64_t blocks_of(const row_t *r)
-{
-    return r->stride == 0 ? 1 : (r->to - r->from - r->block) / r->stride + 1;
-}
-
-/** The number of the first block that ends after `x`. */
-static int64_t first_behind(const row_t *r, int64_t x)
-{
-    return r->stride == 0 || x < r->from + r->block ? 0 : (x - r->from - r->block) / r->stride + 1;
-}
-
-/** True if a row has bytes in [x, y). */
-static bool touches(const row_t *r, int64_t x, int64_t y, int64_t *at_p)
-{
-    if (x >= r->to || y <= r->from)
-        return false;
-    const int64_t begin = r->from + first_behind(r, x) * r->stride;
-
-    *at_p = begin > x ? begin : x;
-    return begin < y;
-}
-
-/** True if two rows of the same stride overlap. Whichever blocks meet first, later ones are at the
- *  same distance from each other. */
-static bool in_step(const row_t *a, const row_t *b, int64_t *at_p)
-{
-    /* Block i of a meets block j of b where (i - j) * stride is more than d - a->block and less
-     * than d + b->block. */
-    const int64_t s = a->stride, d = b->from - a->from, least = 1 - blocks_of(b);
-    const int64_t over = d - a->block;
-    int64_t k = over >= 0 ? over / s + 1 : -((-over - 1) / s);
-
-    if (k < least)
-        k = least;
-    if (k >= blocks_of(a) || k * s >= d + b->block)
-        return false;
-    const int64_t x = a->from + (k > 0 ? k * s : 0), y = b->from + (k < 0 ? -k * s : 0);
-
-    *at_p = x > y ? x : y;
-    return true;
-}
-
-/** True if two rows have a byte in common; `*at_p` is one such byte. */
-static bool meet(const row_t *a, const row_t *b, int64_t *at_p)
-{
-    const int64_t from = a->from > b->from ? a->from : b->from;
-    const int64_t to = a->to < b->to ? a->to : b->to;
-
-    if (from >= to)
-        return false;
-    if (a->stride != 0 && a->stride == b->stride)
-        return in_step(a, b, at_p);
-    if (b->stride == 0 || (a->stride != 0 && blocks_of(a) > blocks_of(b))) {
-        const row_t *c = a;
-
-        a = b;
-        b = c;
-    }
-    for (int64_t i = first_behind(a, from); i < blocks_of(a) && a->from + i * a->stride < to; i++)
-        if (touches(b, a->from + i * a->stride, a->from + i * a->stride + a->block, at_p))
-            return true;
-    return false;
-}
-
 /* ---- pieces that are over -------------------------------------------------------------------- */
 
 static bool is_over(const nicstride_under_way_t *w, const nicstride_noted_t *c, bool here)
@@ -176,7 +78,7 @@ static void measure(nicstride_under_way_t *w, uint32_t at)
 {
     nicstride_piece_t *p = &w->piece[at];
 
-    p->furthest = p->row.to;
+    p->furthest = p->to;
     if (p->furthest < w->piece[p->left].furthest)
         p->furthest = w->piece[p->left].furthest;
     if (p->furthest < w->piece[p->right].furthest)
@@ -190,7 +92,7 @@ static uint32_t insert(nicstride_under_way_t *w, uint32_t at, uint32_t new)
 
     if (at == 0)
         return new;
-    const bool left = w->piece[new].row.from < p->row.from;
+    const bool left = w->piece[new].from < p->from;
     uint32_t *branch = left ? &p->left : &p->right;
     const uint32_t below = *branch = insert(w, *branch, new);
 
@@ -219,14 +121,14 @@ static void put_in(nicstride_under_way_t *w, uint32_t place, const nicstride_pie
 
     *p = *piece;
     p->left = p->right = 0;
-    p->furthest = p->row.to;
+    p->furthest = p->to;
     w->call[p->call].pieces++;
     *root = insert(w, *root, w->n++);
 }
 
 /** A search. */
 typedef struct search {
-    const row_t *row;
+    int64_t from, to;
     nicstride_use_t use;
     uint32_t call;
     uint32_t same;   /**< an entry with the same bytes, use and target; 0: none */
@@ -238,11 +140,9 @@ static bool is_same(const nicstride_under_way_t *w, const nicstride_piece_t *p, 
 {
     const nicstride_noted_t *a = &w->call[p->call], *b = &w->call[s->call];
 
-    return p->row.from == s->row->from && p->row.to == s->row->to &&
-           p->row.block == s->row->block && p->row.stride == s->row->stride &&
-           memcmp(&p->use, &s->use, sizeof(p->use)) == 0 && a->target == b->target &&
-           nicstride_only_reads(a->use) == nicstride_only_reads(b->use) && !a->has_request &&
-           !b->has_request;
+    return p->from == s->from && p->to == s->to && memcmp(&p->use, &s->use, sizeof(p->use)) == 0 &&
+           a->target == b->target && nicstride_only_reads(a->use) == nicstride_only_reads(b->use) &&
+           !a->has_request && !b->has_request;
 }
 
 static void compare(const nicstride_under_way_t *w, uint32_t at, search_t *s)
@@ -258,21 +158,21 @@ static void compare(const nicstride_under_way_t *w, uint32_t at, search_t *s)
     }
     if (is_same(w, p, s) && !itself)
         s->same = at;
-    if (wrong && !s->clash->found && meet(&p->row, s->row, &s->clash->at)) {
-        s->clash->found = true;
-        s->clash->itself = itself;
-        s->clash->with = w->call[p->call];
-    }
+    if (wrong && !s->clash->found)
+        *s->clash = (nicstride_clash_t){.found = true,
+                                        .itself = itself,
+                                        .with = w->call[p->call],
+                                        .at = p->from > s->from ? p->from : s->from};
 }
 
-/** Compares the row with all pieces that may overlap it. */
+/** Compares the block with all pieces that overlap it. */
 static void look(const nicstride_under_way_t *w, uint32_t at, search_t *s)
 {
-    for (; at != 0 && w->piece[at].furthest > s->row->from; at = w->piece[at].right) {
+    for (; at != 0 && w->piece[at].furthest > s->from; at = w->piece[at].right) {
         look(w, w->piece[at].left, s);
-        if (w->piece[at].row.from >= s->row->to)
+        if (w->piece[at].from >= s->to)
             return;
-        if (w->piece[at].row.to > s->row->from)
+        if (w->piece[at].to > s->from)
             compare(w, at, s);
     }
 }
@@ -438,16 +338,18 @@ uint64_t nicstride_under_way_call(nicstride_under_way_t *w, const nicstride_note
     return w->last;
 }
 
-/** Enters a row, unless the same one is there already. */
+/** Enters a block, unless the same one is there already. */
 static void keep(nicstride_under_way_t *w, uint32_t place, const search_t *s)
 {
     nicstride_piece_t *same = &w->piece[s->same];
 
     if (s->same == 0) {
-        put_in(
-            w, place,
-            &(nicstride_piece_t){
-                .row = *s->row, .call = s->call, .use = s->use, .here = place == NICSTRIDE_HERE});
+        put_in(w, place,
+               &(nicstride_piece_t){.from = s->from,
+                                    .to = s->to,
+                                    .call = s->call,
+                                    .use = s->use,
+                                    .here = place == NICSTRIDE_HERE});
         return;
     }
     w->call[same->call].pieces--;
@@ -460,26 +362,22 @@ bool nicstride_under_way_add(nicstride_under_way_t *w, uint32_t place, int64_t b
                              nicstride_clash_t *clash_p)
 {
     onic_cursor_t c;
-    onic_run_t run;
+    int64_t offset;
+    uint64_t len;
 
     clash_p->found = false;
     onic_cursor_init(&c, l, 0);
-    while (!w->full && onic_cursor_peek(&c, UINT64_MAX, &run) > 0) {
+    while (!w->full && onic_cursor_next(&c, UINT64_MAX, &offset, &len)) {
         search_t s = {.use = use, .clash = clash_p};
-        bool twice;
-        row_t row;
 
-        onic_cursor_advance(&c, &run);
-        if (!row_of(base, &run, &row, &twice))
+        if (__builtin_add_overflow(base, offset, &s.from) || s.from < 0 ||
+            __builtin_add_overflow(s.from, (int64_t)len, &s.to))
             continue;
         if (!room_for_piece(w) || w->passed / 2 > w->n)
             make_room(w);
-        s.row = &row;
         s.call = w->ncalls - 1;
         look(w, *root_of(w, place), &s);
         w->passed += s.passed;
-        if (twice && !nicstride_only_reads(use) && !clash_p->found)
-            *clash_p = (nicstride_clash_t){.found = true, .itself = true, .at = row.from};
         if (!w->full)
             keep(w, place, &s);
     }

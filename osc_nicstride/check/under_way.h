@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The calls of one process in one window that may not be complete yet, with the bytes that
- *  they access: at their targets and in local buffers. A new call is compared with them byte by
- *  byte; strided data is kept as runs of blocks.
+ *  they access: at their targets and in local buffers. A new call is compared with them block by
+ *  block.
  *
  *  Pure. The caller serialises. Memory grows with what is under way, up to a bound. */
 #pragma once
@@ -63,7 +63,7 @@ typedef struct nicstride_clash {
     int64_t at;             /**< one of the shared bytes, as offsets count at that place */
 } nicstride_clash_t;
 
-/** False if memory is exhausted. At most `most` > 0 runs of blocks are kept. */
+/** False if memory is exhausted. At most `most` > 0 blocks are kept. */
 bool nicstride_under_way_init(nicstride_under_way_t *w, uint32_t targets, uint32_t most);
 void nicstride_under_way_fini(nicstride_under_way_t *w);
 

@@ -250,24 +250,6 @@ static onic_layout_t column(uint64_t rows, int64_t row, uint64_t block)
     return l;
 }
 
-START_TEST(long_columns_are_single_pieces)
-{
-    const uint64_t rows = UINT64_C(1) << 33;
-    nicstride_under_way_t w;
-    nicstride_clash_t clash;
-
-    UNIT_CHECK(nicstride_under_way_init(&w, 1, 64));
-    for (int i = 0; i < 60; i++) {
-        UNIT_CHECK(enter(&w, 0, 8 * i, column(rows, 512, 8), put, &clash));
-        UNIT_CHECK(!clash.found);
-    }
-    UNIT_CHECK(
-        enter(&w, 0, 8 * 60 - 1 + (INT64_C(512) << 32), column(rows / 2, 512, 2), put, &clash));
-    UNIT_CHECK(clash.found && clash.at == 8 * 60 - 1 + (INT64_C(512) << 32));
-    nicstride_under_way_fini(&w);
-}
-END_TEST
-
 /** What is met again and again, or over, takes neither room nor, with that, time. */
 START_TEST(room_is_bounded_by_what_is_under_way)
 {
@@ -290,8 +272,9 @@ START_TEST(room_is_bounded_by_what_is_under_way)
 }
 END_TEST
 
-/** Equal rows are kept once, but not where they end at different times, or are not for the same. */
-START_TEST(equal_rows_keep_what_differs)
+/** Equal blocks are kept once, but not where they end at different times, or are not for the same.
+ */
+START_TEST(equal_blocks_keep_what_differs)
 {
     static const nicstride_use_t peek = {NICSTRIDE_PEEKS, 0, 1}, sum = {NICSTRIDE_UPDATES, 1, 1};
     nicstride_under_way_t w;
@@ -407,8 +390,7 @@ END_TEST
 int main(void)
 {
     return UNIT_RUN("under_way", UNIT_ONCE(what_conflicts), UNIT_LOOP(as_byte_by_byte, 0, 60),
-                    UNIT_ONCE(long_columns_are_single_pieces),
                     UNIT_ONCE(room_is_bounded_by_what_is_under_way),
-                    UNIT_ONCE(equal_rows_keep_what_differs), UNIT_ONCE(full_says_so_and_recovers),
+                    UNIT_ONCE(equal_blocks_keep_what_differs), UNIT_ONCE(full_says_so_and_recovers),
                     UNIT_ONCE(refused), UNIT_ONCE(out_of_the_address_space));
 }
