@@ -25,6 +25,45 @@ static bool is_of_window(const nicstride_module_t *m, int local)
     return local == nicstride_ctl_of_window(m);
 }
 
+/** True if the process of this node knew that it had the lock, so that it may have used it. For the
+ *  window's lock only MPI_Win_lock_all counts: exclusive locks are in the queues of their targets,
+ *  too. */
+static bool has_used(nicstride_module_t *m, int local, int index)
+{
+    if (!is_of_window(m, local))
+        return atomic_load_explicit(&nicstride_ctl_granted(m, local)[index],
+                                    memory_order_acquire) == 0;
+    return nicstride_stay_is_used(&nicstride_ctl(m, index)->stay) &&
+           nicstride_ctl_lockq(m, local)->type == NICSTRIDE_LOCK_OF_ALL;
+}
+
+/** Changes the queue. True if the origin has got the lock. The queue's lock is held. */
+static bool apply_change(nicstride_module_t *m, int local, nicstride_change_t change,
+                         uint32_t origin, unsigned what)
+{
+    nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
+    const int index = onic_node_index(&m->node, (int)origin);
+
+    switch (change) {
+    case NICSTRIDE_LOCK_WANTED:
+        return nicstride_lockq_request(q, origin, what & NICSTRIDE_LOCK_TYPE,
+                                       (what & NICSTRIDE_LOCK_HOLDS) != 0);
+    case NICSTRIDE_LOCK_RELEASED:
+        (void)nicstride_lockq_release(q, origin);
+        break;
+    case NICSTRIDE_LOCK_LOST:
+        if (index >= 0 && onic_peer_has_died(m->near[index]) && nicstride_lockq_holds(q, origin) &&
+            has_used(m, local, index))
+            nicstride_break(m, index);
+        else
+            (void)nicstride_lockq_forget(q, origin);
+        break;
+    case NICSTRIDE_LOCK_UNCHANGED:
+        break;
+    }
+    return false;
+}
+
 /** Tells the origin that it has the lock, by a store if it is on this node. The queue's lock is
  *  held. */
 static void tell(nicstride_module_t *m, int local, uint32_t origin, note_t *far)
@@ -113,9 +152,9 @@ int nicstride_change_queue(nicstride_module_t *m, int local, nicstride_change_t 
         if (rc != OMPI_SUCCESS)
             return rc;
         far = (note_t){.due = false};
-        if (change != NULL && change(m, local, origin, what))
+        if (apply_change(m, local, change, origin, what))
             tell(m, local, origin, &far);
-        change = NULL;
+        change = NICSTRIDE_LOCK_UNCHANGED;
         if (nicstride_is_broken(m))
             refuse(m, local, &far);
         else

@@ -13,48 +13,6 @@
 
 #include "opal/runtime/opal_progress.h"
 
-static bool release(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
-{
-    (void)what;
-    (void)nicstride_lockq_release(nicstride_ctl_lockq(m, local), origin);
-    return false;
-}
-
-/** For a process of another node whose connection is lost: takes it out of the queue. */
-static bool forget(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
-{
-    (void)what;
-    (void)nicstride_lockq_forget(nicstride_ctl_lockq(m, local), origin);
-    return false;
-}
-
-/** True if the process knew that it had the lock, so that it may have used it. For the window's
- *  lock only MPI_Win_lock_all counts: exclusive locks are in the queues of their targets, too. */
-static bool has_used(nicstride_module_t *m, int local, int index)
-{
-    nicstride_stay_t *stay = &nicstride_ctl(m, index)->stay;
-
-    if (local != nicstride_ctl_of_window(m))
-        return atomic_load_explicit(&nicstride_ctl_granted(m, local)[index],
-                                    memory_order_acquire) == 0;
-    return nicstride_stay_is_used(stay) &&
-           nicstride_ctl_lockq(m, local)->type == NICSTRIDE_LOCK_OF_ALL;
-}
-
-/** For a process of this node that has died: takes it out of the queue. If it may have used the
- *  lock, the window has failed. */
-static bool remove_one_dead(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
-{
-    nicstride_lockq_t *q = nicstride_ctl_lockq(m, local);
-    const int index = onic_node_index(&m->node, origin);
-
-    if (nicstride_lockq_holds(q, origin) && has_used(m, local, index))
-        nicstride_break(m, NICSTRIDE_BROKEN_LOCK, index);
-    else
-        (void)forget(m, local, origin, what);
-    return false;
-}
-
 /** Changes the queue of this process's lock and, on rank 0, the window's. */
 static void change_own_locked(nicstride_module_t *m, nicstride_change_t change, int origin)
 {
@@ -97,7 +55,8 @@ void nicstride_unlock_message_locked(nicstride_peer_t *p)
 {
     nicstride_module_t *m = p->module;
 
-    (void)nicstride_change_queue(m, m->node.me, release, (uint32_t)p->rank, 0, true);
+    (void)nicstride_change_queue(m, m->node.me, NICSTRIDE_LOCK_RELEASED, (uint32_t)p->rank, 0,
+                                 true);
 }
 
 /** Takes dead processes of the node out of the queue of a target. */
@@ -107,8 +66,8 @@ static int remove_dead(nicstride_module_t *m, int local)
 
     for (int i = 0; i < m->node.n && rc == OMPI_SUCCESS && !nicstride_is_broken(m); i++) {
         if (onic_peer_has_died(m->near[i]))
-            rc = nicstride_change_queue(m, local, remove_one_dead, (uint32_t)m->node.ranks[i], 0,
-                                        false);
+            rc = nicstride_change_queue(m, local, NICSTRIDE_LOCK_LOST, (uint32_t)m->node.ranks[i],
+                                        0, false);
     }
     return rc;
 }
@@ -136,7 +95,7 @@ int nicstride_await_grant(nicstride_peer_t *p, int local,
     }
     /* The lock is not wanted any more; it may just have been granted. */
     if (rc != OMPI_SUCCESS)
-        (void)nicstride_change_queue(m, local, forget, (uint32_t)m->rank, 0, false);
+        (void)nicstride_change_queue(m, local, NICSTRIDE_LOCK_LOST, (uint32_t)m->rank, 0, false);
     return rc;
 }
 
@@ -170,7 +129,7 @@ int nicstride_take_on_node(nicstride_peer_t *p, unsigned type, bool holds)
 
 int nicstride_give_back_on_node(nicstride_module_t *m, int local)
 {
-    return nicstride_change_queue(m, local, release, (uint32_t)m->rank, 0, false);
+    return nicstride_change_queue(m, local, NICSTRIDE_LOCK_RELEASED, (uint32_t)m->rank, 0, false);
 }
 
 /* ---- lost peers ------------------------------------------------------------------------------ */
@@ -192,8 +151,8 @@ static void end_locks_of(nicstride_module_t *m, int rank)
 
     for (int i = 0; i < m->node.n && index >= 0; i++)
         if (nicstride_ctl_has_orphan(m, i))
-            nicstride_break(m, NICSTRIDE_BROKEN_UPDATE, index);
-    change_own_locked(m, index >= 0 ? remove_one_dead : forget, rank);
+            nicstride_break(m, index);
+    change_own_locked(m, NICSTRIDE_LOCK_LOST, rank);
 }
 
 /** Ends what was awaited from lost peers. Returns the number of these peers; negative for a window
@@ -221,7 +180,7 @@ static int end_lost_of(nicstride_module_t *m)
     }
     /* Processes of other nodes that wait for this process's lock get an error. */
     if (nicstride_is_broken(m))
-        change_own_locked(m, NULL, 0);
+        change_own_locked(m, NICSTRIDE_LOCK_UNCHANGED, 0);
     return n;
 }
 

@@ -42,14 +42,19 @@ int nicstride_end_lost_locked(void);
 
 /* ---- changes of queues, and the grants that follow (change_queue.c) -------------------------- */
 
-/** A change of the queue of a target on this node, or of the window's queue
- *  (nicstride_ctl_of_window). Called with the queue's lock held. True if the origin has got the
- *  lock and must be told. */
-typedef bool (*nicstride_change_t)(nicstride_module_t *m, int local, uint32_t origin,
-                                   unsigned what);
+/** What changes for one origin in the queue of a target on this node, or in the window's queue
+ *  (nicstride_ctl_of_window). */
+typedef enum nicstride_change {
+    NICSTRIDE_LOCK_UNCHANGED,
+    NICSTRIDE_LOCK_WANTED, /**< `what`: type of the lock, perhaps with NICSTRIDE_LOCK_HOLDS */
+    NICSTRIDE_LOCK_RELEASED,
+    /** It leaves the queue, or does not want the lock any more. If it has died, on this node, and
+     * may have used the lock, the window has failed. */
+    NICSTRIDE_LOCK_LOST
+} nicstride_change_t;
 
-/** Changes such a queue (`change` may be NULL) and tells processes that have got the lock, will
- *  never get it, or must leave. Waits for the queue's lock, which is held for less than a
+/** Changes such a queue and tells processes that have got the lock, will never get it, or must
+ *  leave. Waits for the queue's lock, which is held for less than a
  *  microsecond by a process that waits for nothing meanwhile; so handlers wait for it, too. Nothing
  *  is sent, and no endpoint made, before it is released. `locked`: the caller has the transport
  *  lock. An error if the queue's lock can never be taken, as its owner has died. */

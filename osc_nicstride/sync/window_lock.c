@@ -38,19 +38,6 @@ static nicstride_stay_t *stay(const nicstride_module_t *m)
 
 /* ---- the queue ------------------------------------------------------------------------------- */
 
-static bool request(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
-{
-    return nicstride_lockq_request(nicstride_ctl_lockq(m, local), origin,
-                                   what & NICSTRIDE_LOCK_TYPE, (what & NICSTRIDE_LOCK_HOLDS) != 0);
-}
-
-static bool release(nicstride_module_t *m, int local, uint32_t origin, unsigned what)
-{
-    (void)what;
-    (void)nicstride_lockq_release(nicstride_ctl_lockq(m, local), origin);
-    return false;
-}
-
 void nicstride_window_lock_message_locked(nicstride_peer_t *p, const nicstride_msg_t *msg)
 {
     nicstride_module_t *m = p->module;
@@ -59,7 +46,8 @@ void nicstride_window_lock_message_locked(nicstride_peer_t *p, const nicstride_m
     if (nicstride_asker_is_gone_locked(p))
         return;
     if (nicstride_is_broken(m) ||
-        nicstride_change_queue(m, queue, request, msg->origin, msg->op, true) != OMPI_SUCCESS)
+        nicstride_change_queue(m, queue, NICSTRIDE_LOCK_WANTED, msg->origin, msg->op, true) !=
+            OMPI_SUCCESS)
         nicstride_send_grant_locked(m, queue, msg->origin, 0, ONIC_ERR_PROC_FAILED);
 }
 
@@ -80,8 +68,8 @@ void nicstride_window_lock_leave_locked(nicstride_peer_t *p)
     nicstride_peer_t *first;
 
     if (m->rank == 0) {
-        (void)nicstride_change_queue(m, nicstride_ctl_of_window(m), release, (uint32_t)p->rank, 0,
-                                     true);
+        (void)nicstride_change_queue(m, nicstride_ctl_of_window(m), NICSTRIDE_LOCK_RELEASED,
+                                     (uint32_t)p->rank, 0, true);
         return;
     }
     /* Any process of rank 0's node may have asked; the lock is given back to rank 0. */
@@ -109,7 +97,8 @@ static int ask_near(nicstride_peer_t *p, unsigned what)
 {
     nicstride_module_t *m = p->module;
     const int queue = nicstride_ctl_of_window(m);
-    const int rc = nicstride_change_queue(m, queue, request, (uint32_t)m->rank, what, false);
+    const int rc =
+        nicstride_change_queue(m, queue, NICSTRIDE_LOCK_WANTED, (uint32_t)m->rank, what, false);
 
     return rc == OMPI_SUCCESS ? nicstride_await_grant(p, queue, is_granted) : rc;
 }
@@ -149,8 +138,8 @@ static int ask(nicstride_module_t *m, unsigned what)
 static void give_back(nicstride_module_t *m)
 {
     if (is_near(m))
-        (void)nicstride_change_queue(m, nicstride_ctl_of_window(m), release, (uint32_t)m->rank, 0,
-                                     false);
+        (void)nicstride_change_queue(m, nicstride_ctl_of_window(m), NICSTRIDE_LOCK_RELEASED,
+                                     (uint32_t)m->rank, 0, false);
     else /* to rank 0, which granted it */
         (void)nicstride_send_note(nicstride_peer(m, 0), NICSTRIDE_MSG_LEAVE, 0, 0);
 }

@@ -43,30 +43,21 @@ nicstride_ctl_parts_t nicstride_ctl_place(int nlocal, int nranks, bool mapped)
 
 /* ---- windows that have failed ---------------------------------------------------------------- */
 
-/* The upper half of the word holds the cause, the lower half the process + 1. A node has fewer
- * processes than that. */
-#define WHO_BITS 16
-
-void nicstride_break(const nicstride_module_t *m, nicstride_broken_t why, int local)
+void nicstride_break(const nicstride_module_t *m, int local)
 {
-    uint32_t not_yet = NICSTRIDE_BROKEN_NOT;
+    uint32_t not_yet = 0;
 
-    atomic_compare_exchange_strong(nicstride_ctl_broken(m), &not_yet,
-                                   (uint32_t)why << WHO_BITS | (uint32_t)(local + 1));
+    atomic_compare_exchange_strong(nicstride_ctl_broken(m), &not_yet, (uint32_t)local + 1);
 }
 
 int nicstride_broken_error(const nicstride_module_t *m, const char *call)
 {
-    const uint32_t word = atomic_load(nicstride_ctl_broken(m));
-    const int local = (int)(word & ((1u << WHO_BITS) - 1)) - 1;
-
-    const char *did = word >> WHO_BITS == NICSTRIDE_BROKEN_LOCK ? "held a lock of the window"
-                                                                : "updated the window";
+    const uint32_t local = atomic_load(nicstride_ctl_broken(m)) - 1;
 
     return nicstride_error(m, call, ONIC_ERR_PROC_FAILED,
-                           "rank %d of this node has died while it %s: the data of the window "
-                           "cannot be trusted any more",
-                           m->node.ranks[local], did);
+                           "rank %d of this node has died while it updated the window or held a "
+                           "lock of it: its data cannot be trusted any more",
+                           m->node.ranks[local]);
 }
 
 static bool is_orphaned(const nicstride_module_t *m, onic_owned_lock_t *lock)
@@ -78,7 +69,7 @@ static bool is_orphaned(const nicstride_module_t *m, onic_owned_lock_t *lock)
     /* An owner that is dead now either has the lock for ever or gave it back before. */
     if (onic_owned_by(lock) != owner)
         return false;
-    nicstride_break(m, NICSTRIDE_BROKEN_UPDATE, (int)owner);
+    nicstride_break(m, (int)owner);
     return true;
 }
 

@@ -24,7 +24,7 @@ typedef struct nicstride_ctl {
     _Alignas(64) onic_owned_lock_t queue_lock; /**< guards the lock queue */
     nicstride_shown_t attached; /**< dynamic window: the attached memory, as shown to others */
     /* Read by all for each operation and seldom written, so not in a lock's cache line. */
-    /** In the first block: the window has failed; why, and who died. */
+    /** In the first block: the window has failed; which process of the node has died, + 1. */
     _Alignas(64) _Atomic uint32_t broken;
     uint64_t base; /**< address of the target's memory in its own address space */
     nicstride_discipline_t discipline;  /**< of accumulates, if others map its memory */
@@ -138,22 +138,16 @@ static inline bool nicstride_ctl_has_orphan(const nicstride_module_t *m, int loc
 
 /* ---- windows that have failed ---------------------------------------------------------------- */
 
-/** What a process was doing when it died. */
-typedef enum nicstride_broken {
-    NICSTRIDE_BROKEN_NOT,
-    NICSTRIDE_BROKEN_UPDATE, /**< it was updating memory, or the queue of a lock */
-    NICSTRIDE_BROKEN_LOCK    /**< it held the lock of a target */
-} nicstride_broken_t;
-
 static inline _Atomic uint32_t *nicstride_ctl_broken(const nicstride_module_t *m)
 {
     return &nicstride_ctl(m, 0)->broken;
 }
 
-/** Marks the window as failed: a process died in such a way that the data cannot be trusted. From
- *  now on, processes that wait for locks on this node, or make any call of synchronisation, get an
- *  error. Only the first cause is kept. Any thread. */
-void nicstride_break(const nicstride_module_t *m, nicstride_broken_t why, int local);
+/** Marks the window as failed: a process of the node died while it updated memory or a queue, or
+ *  held a lock, so the data cannot be trusted. From now on, processes that wait for locks on this
+ *  node, or make any call of synchronisation, get an error. Only the first such process is kept.
+ * Any thread. */
+void nicstride_break(const nicstride_module_t *m, int local);
 
 /** True if the window has failed. */
 static inline bool nicstride_is_broken(const nicstride_module_t *m)
