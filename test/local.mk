@@ -30,7 +30,6 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_layout \
 	test/unit/check_layout_wire \
 	test/unit/check_lockq \
-	test/unit/check_lock_all \
 	test/unit/check_helper_thread \
 	test/unit/check_life \
 	test/unit/check_pipeline_chunks \
@@ -131,7 +130,6 @@ test_unit_check_order_LDADD = $(unit_ldadd)
 test_unit_check_layout_LDADD = $(unit_ldadd)
 test_unit_check_layout_wire_LDADD = $(unit_ldadd)
 test_unit_check_lockq_LDADD = $(unit_ldadd)
-test_unit_check_lock_all_LDADD = $(unit_ldadd)
 test_unit_check_helper_thread_LDADD = $(check_libs)
 test_unit_check_pipeline_chunks_LDADD = $(model_ldadd)
 test_unit_check_queue_LDADD = common/libonic_core.la $(check_libs)
