@@ -248,18 +248,6 @@ uint64_t nicstride_apply_from(const nicstride_apply_t *a, onic_cursor_t *target,
     return len;
 }
 
-void nicstride_apply_element(const nicstride_apply_t *a, void *target, const void *src, void *old)
-{
-    if (old != NULL)
-        memcpy(old, target, a->size);
-    /* Stored only once: the target may see the value and store another one before a second
-     * store. */
-    if (a->kind == NICSTRIDE_APPLY_REPLACE)
-        onic_copy_bytes(target, src, a->size);
-    else if (a->kind == NICSTRIDE_APPLY_REDUCE)
-        a->reduce(a->ctx, src, target, 1);
-}
-
 void nicstride_apply_cas(void *target, size_t size, const void *compare, const void *desired,
                          void *old)
 {

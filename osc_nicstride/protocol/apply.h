@@ -46,9 +46,6 @@ uint64_t nicstride_apply(const nicstride_apply_t *a, onic_cursor_t *target, void
 uint64_t nicstride_apply_from(const nicstride_apply_t *a, onic_cursor_t *target, void *base,
                               onic_cursor_t *src, const void *src_base, void *old, uint64_t len);
 
-/** The same for one element without gaps (a->size == a->extent), at `target`. */
-void nicstride_apply_element(const nicstride_apply_t *a, void *target, const void *src, void *old);
-
 /** Compare and swap of one element of `size` bytes (1 .. 64). `old` gets the previous value and may
  *  be the same memory as `compare`. If the previous value equals `compare`, byte for byte,
  *  `desired` is stored. */

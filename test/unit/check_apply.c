@@ -296,39 +296,6 @@ START_TEST(from_layouts)
 }
 END_TEST
 
-/* One element without gaps: the short way does what the long one does. */
-START_TEST(one_element)
-{
-    unit_random_t r = {unit_seed()};
-
-    for (int round = 0; round < 3000; round++) {
-        element_t e = {.size = 1 + unit_below(&r, 16)};
-        calls_t calls = {.element = &e};
-        nicstride_apply_t a = {.kind = (nicstride_apply_kind_t)unit_below(&r, 3),
-                               .size = e.size,
-                               .extent = e.extent = e.size,
-                               .reduce = reduce,
-                               .ctx = &calls};
-        const bool fetch = unit_once_in(&r, 2);
-
-        for (size_t b = 0; b < e.size; b++)
-            offset[b] = (int64_t)(e.at[b] = b);
-        fill(&r, source, e.size);
-        fill(&r, memory, 32);
-        memcpy(expected, memory, 32);
-        memset(old, 0xc3, sizeof(old));
-        memset(old_expected, 0xc3, 32);
-        apply_naively(a.kind, expected + 8, 0, e.size);
-        nicstride_apply_element(&a, memory + 8, a.kind != NICSTRIDE_APPLY_NO_OP ? source : NULL,
-                                fetch ? old : NULL);
-        UNIT_CHECK(memcmp(memory, expected, 32) == 0);
-        if (!fetch)
-            memset(old_expected, 0xc3, 32);
-        UNIT_CHECK(memcmp(old, old_expected, 32) == 0);
-    }
-}
-END_TEST
-
 /* Part of an element is not applied. */
 START_TEST(whole_elements_only)
 {
@@ -419,7 +386,6 @@ END_TEST
 
 int main(void)
 {
-    return UNIT_RUN("apply", UNIT_ONCE(random_targets), UNIT_ONCE(one_element),
-                    UNIT_ONCE(whole_elements_only), UNIT_ONCE(pieces), UNIT_ONCE(from_layouts),
-                    UNIT_ONCE(compare_and_swap));
+    return UNIT_RUN("apply", UNIT_ONCE(random_targets), UNIT_ONCE(whole_elements_only),
+                    UNIT_ONCE(pieces), UNIT_ONCE(from_layouts), UNIT_ONCE(compare_and_swap));
 }
