@@ -106,7 +106,6 @@ barrier_ldadd = coll_nicbarrier/libnicbarrier_core.la common/libonic_verbs.la co
 # For all of them, and for these alone: where Check is, there may be other libraries too.
 unit_objects = $(unit_programs:=.$(OBJEXT)) test/unit/nicbarrier_conformance.$(OBJEXT) \
 	test/unit/nicbarrier_members.$(OBJEXT) test/unit/nicbarrier_memory_engine.$(OBJEXT) \
-	test/unit/nicbarrier_sim.$(OBJEXT) \
 	test/unit/bpf_group.$(OBJEXT) test/unit/bpf_hosts.$(OBJEXT) test/unit/pml_naive.$(OBJEXT) \
 	test/unit/put_transport.$(OBJEXT)
 $(unit_objects): AM_CPPFLAGS += $(CHECK_CPPFLAGS)
@@ -200,8 +199,9 @@ test_unit_check_nicbarrier_mlx5_LDADD = coll_nicbarrier/libnicbarrier_core.la \
 test_unit_check_nicbarrier_datagram_LDADD = $(barrier_ldadd)
 test_unit_check_nicbarrier_epoch_SOURCES = \
 	test/unit/check_nicbarrier_epoch.c \
-	test/unit/nicbarrier_sim.c
-test_unit_check_nicbarrier_epoch_LDADD = $(barrier_ldadd)
+	perf/sim/barrier.c \
+	perf/sim/events.c
+test_unit_check_nicbarrier_epoch_LDADD = $(barrier_ldadd) -lm
 test_unit_check_nicbarrier_packet_LDADD = $(barrier_ldadd)
 # With a stepper of its own.
 test_unit_check_nicbarrier_stepper_SOURCES = \

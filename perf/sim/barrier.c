@@ -95,10 +95,12 @@ static void send_up(world_t *w, uint32_t who, uint16_t kind, uint32_t k, uint64_
 
 /* ---- members --------------------------------------------------------------------------------- */
 
-/** A member calls a barrier. */
-static void call(world_t *w, uint32_t who, uint64_t epoch, double at)
+/** A member calls a barrier, when it has computed. */
+static void call(world_t *w, uint32_t who, uint64_t epoch, double now)
 {
-    if (w->round[epoch].entered++ == 0)
+    const double at = now + (who == 0 ? w->b->late : 0);
+
+    if (w->round[epoch].entered++ == 0 || at < w->round[epoch].began)
         w->round[epoch].began = at;
     sim_add(&w->events,
             (sim_event_t){.at = at + w->b->costs.enter, .kind = ENTER, .who = who, .value = epoch});

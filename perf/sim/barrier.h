@@ -31,6 +31,7 @@ typedef struct sim_barrier {
     int32_t members;
     int barriers;               /**< number of barriers, in sequence */
     double jitter;              /**< mean delay of a message, nanoseconds */
+    double late;                /**< nanoseconds that member 0 computes before each barrier */
     double loss;                /**< share of all messages, including NACKs */
     nicbarrier_timing_t timing; /**< when members ask again; used if `loss` > 0 */
     uint64_t seed;
