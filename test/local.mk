@@ -20,7 +20,6 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_discipline \
 	test/unit/check_epoch \
 	test/unit/check_fence \
-	test/unit/check_fence_threads \
 	test/unit/check_under_way \
 	test/unit/check_credit \
 	test/unit/check_completion \
@@ -118,7 +117,6 @@ test_unit_check_clock_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_discipline_LDADD = $(unit_ldadd) -lpthread
 test_unit_check_epoch_LDADD = $(unit_ldadd)
 test_unit_check_fence_LDADD = $(unit_ldadd)
-test_unit_check_fence_threads_LDADD = $(unit_ldadd)
 test_unit_check_credit_LDADD = common/libonic_core.la $(check_libs)
 test_unit_check_completion_LDADD = $(unit_ldadd)
 test_unit_check_handle_LDADD = $(unit_ldadd)
@@ -622,8 +620,7 @@ sanitized-build: all sanitized-source
 # ThreadSanitizer: the unit tests that start threads (but check_pack, in which they race on purpose),
 # and MPI programs in which threads of one process meet, the helper threads of the components among
 # them. It does not see other processes. Nothing else is built.
-tsan_units = test/unit/check_fence_threads \
-	test/unit/check_guard \
+tsan_units = test/unit/check_guard \
 	test/unit/check_owned_lock \
 	test/unit/check_life \
 	test/unit/check_pipeline_transfers \

@@ -234,11 +234,3 @@ void bpf_group_wake(bpf_group_t *g, int32_t i)
     else
         UNIT_CHECK(verdict == TC_ACT_STOLEN);
 }
-
-uint32_t bpf_group_time(int program, const bpf_flight_t *f, unsigned times)
-{
-    LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = f->bytes, .data_size_in = sizeof(f->bytes),
-                .repeat = (int)times);
-    ck_assert_int_eq(bpf_prog_test_run_opts(program, &opts), 0);
-    return opts.duration;
-}

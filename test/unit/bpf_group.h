@@ -60,5 +60,3 @@ void bpf_group_leave(bpf_group_t *g, const bpf_flight_t *f);
 void bpf_group_wake(bpf_group_t *g, int32_t i);
 /** The packet of a flight, which must be well-formed to the last checksum. */
 nicbarrier_packet_t bpf_group_read(const bpf_flight_t *f);
-/** Runs a program many times on a packet. @return nanoseconds of one run */
-uint32_t bpf_group_time(int program, const bpf_flight_t *f, unsigned times);

@@ -78,19 +78,6 @@ static nicbarrier_address_t address_of(int i)
                                   htons((uint16_t)(FIRST_PORT + i))};
 }
 
-/** The first sends in the even steps, the other one in the odd ones. */
-static int relay(bpf_host_t *h)
-{
-    for (int k = 0; k < BPF_RELAY_STEPS; k++) {
-        const bool sends = k % 2 == h->me;
-        h->step[k] = (nicbarrier_step_t){.send_to = sends ? 1 - h->me : NICBARRIER_NOBODY,
-                                         .wait_for = sends ? NICBARRIER_NOBODY : 1 - h->me,
-                                         .send_at = (uint8_t)k,
-                                         .wait_at = (uint8_t)k};
-    }
-    return BPF_RELAY_STEPS;
-}
-
 static nicbarrier_packet_t packet_of(const nicbarrier_step_t *s, int from, int k)
 {
     return (nicbarrier_packet_t){.kind = NICBARRIER_PACKET_REPEAT,
@@ -105,8 +92,8 @@ static nicbarrier_packet_t packet_of(const nicbarrier_step_t *s, int from, int k
 static void plan(bpf_host_t *h)
 {
     nicbarrier_bpf_request_t *r = &h->plan.request;
-    const int n =
-        h->all->relay ? relay(h) : nicbarrier_schedule(h->all->schedule, h->me, h->all->n, h->step);
+    const int n = nicbarrier_schedule(h->all->schedule, h->me, h->all->n, h->step);
+
     h->plan.by = address_of(h->me == 0 ? 1 : 0);
     (void)snprintf(h->plan.interface, sizeof(h->plan.interface), "eth0");
     r->id = (nicbarrier_bpf_id_t){.key = 0x0807060504030201, .cookie = 100 + (uint32_t)h->me};
@@ -255,7 +242,7 @@ static int host_main(const bpf_hosts_t *all, bpf_hosts_shared_t *shared, int me,
     if (unshare(CLONE_NEWNET) != 0)
         return 2;
     bpf_host_meet(&h);
-    while (atomic_load(&shared->time) == 0)
+    while (atomic_load(&shared->begun) == 0)
         (void)usleep(1000);
     if (!configure(me) || !load(all))
         return 3;
@@ -318,15 +305,10 @@ void bpf_hosts_run(const bpf_hosts_t *hosts, int (*function)(bpf_host_t *h))
     for (int i = 0; i < hosts->n; i++) {
         while (atomic_load(&shared->step[i]) == 0)
             (void)usleep(1000);
-        if (!hosts->relay)
-            joined = joined && join(i, host[i]);
-    }
-    if (hosts->relay) {
-        joined = shell("ip link add name eth0 netns %d type veth peer name eth0 netns %d",
-                       (int)host[0], (int)host[1]);
+        joined = joined && join(i, host[i]);
     }
     UNIT_CHECK(joined);
-    atomic_store(&shared->time, 1);
+    atomic_store(&shared->begun, 1);
     for (int i = 0; i < hosts->n; i++) {
         int status = 0;
         (void)waitpid(host[i], &status, 0);

@@ -14,7 +14,7 @@
 #include "test/unit/nicbarrier_conformance.h"
 #include "test/unit/unit.h"
 
-enum { BPF_HOSTS_MAX = CONFORMANCE_MEMBERS_MAX, BPF_ROUNDS = 400, BPF_RELAY_STEPS = 32 };
+enum { BPF_HOSTS_MAX = CONFORMANCE_MEMBERS_MAX };
 
 typedef struct bpf_host bpf_host_t;
 
@@ -22,7 +22,6 @@ typedef struct bpf_hosts {
     int n;
     bool load; /**< nicbarrier-bpf is loaded */
     nicbarrier_schedule_kind_t schedule;
-    bool relay; /**< two hosts at the ends of one wire, and steps that go to and fro */
     /** Run by another user on the first host, with a socket of its own; NULL: there is none. */
     int (*stranger)(bpf_host_t *h);
 } bpf_hosts_t;
@@ -31,9 +30,8 @@ typedef struct bpf_hosts {
 typedef struct bpf_hosts_shared {
     conformance_notes_t notes;
     _Atomic uint64_t step[BPF_HOSTS_MAX]; /**< how far each is, for what a test needs in order */
-    _Atomic uint64_t time;
+    _Atomic uint64_t begun;
     _Atomic uint64_t strange; /**< how far the stranger may go, and is */
-    uint64_t took[BPF_ROUNDS];
 } bpf_hosts_shared_t;
 
 /** A member, in the process of its host. */

@@ -380,26 +380,6 @@ START_TEST(moved)
 }
 END_TEST
 
-/* What a packet costs that is not ours, and one that is. Printed, because machines differ. */
-START_TEST(costs)
-{
-    enum { TIMES = 1000000 };
-    bpf_flight_t ours, foreign;
-    bpf_group_begin(&group, 2, NICBARRIER_DISSEMINATION);
-    bpf_group_install(&group, 0);
-    const nicbarrier_bpf_programs_t programs = nicbarrier_bpf_programs(group.kernel);
-    bpf_group_frame(&group, 1, 0, NICBARRIER_PACKET_EPOCH, 1, &ours);
-    foreign = ours;
-    foreign.bytes[23] = IPPROTO_TCP;
-    printf("ns for a packet that is not ours: in %u, out %u\n",
-           bpf_group_time(programs.in, &foreign, TIMES),
-           bpf_group_time(programs.out, &foreign, TIMES));
-    printf("ns for a word: %u\n", bpf_group_time(programs.in, &ours, TIMES));
-    fflush(stdout);
-    bpf_group_end(&group);
-}
-END_TEST
-
 int main(void)
 {
     const char *obstacle = bpf_group_obstacle();
@@ -408,6 +388,5 @@ int main(void)
         return EXIT_SUCCESS;
     }
     return UNIT_RUN("nicbarrier_bpf", UNIT_LOOP(as_the_rule, 0, 6), UNIT_ONCE(install_and_remove),
-                    UNIT_ONCE(moved), UNIT_ONCE(together), UNIT_ONCE(many_members),
-                    UNIT_ONCE(costs));
+                    UNIT_ONCE(moved), UNIT_ONCE(together), UNIT_ONCE(many_members));
 }

@@ -5,19 +5,19 @@
 /**
  * @file
  * Barriers in the kernel between hosts, in earnest: processes without any privilege, served by
- * nicbarrier-bpf, over veth and a bridge. What it takes is printed.
+ * nicbarrier-bpf, over veth and a bridge.
  */
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "coll_nicbarrier/engines/datagram/bpf/local.h"
-#include "common/support/clock.h"
 #include "test/unit/bpf_hosts.h"
 
 /* As ck_assert, for hosts. */
@@ -94,7 +94,7 @@ static const bpf_hosts_t kinds[] = {
     {.n = 2, .load = true},
     {.n = 3, .load = true, .schedule = NICBARRIER_GATHER_BROADCAST},
     {.n = 5, .load = true, .schedule = NICBARRIER_PAIRWISE},
-    {.n = 4, .load = true},
+    {.n = 8, .load = true},
 };
 
 START_TEST(barriers_between_hosts)
@@ -312,64 +312,6 @@ START_TEST(a_failure)
 }
 END_TEST
 
-/* ---- how long -------------------------------------------------------------------------------- */
-
-static int by_size(const void *a, const void *b)
-{
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
-static void tell(const bpf_host_t *h, const char *what)
-{
-    uint64_t *took = h->shared->took;
-    qsort(took, BPF_ROUNDS, sizeof(*took), by_size);
-    printf("%s: us from the last entry to the end: %.2f (median), %.2f\n", what,
-           (double)took[BPF_ROUNDS / 2] / 1000, (double)took[BPF_ROUNDS / 50] / 1000);
-    fflush(stdout);
-}
-
-/** The first enters last; then the last one, or itself in a relay, has the longest way, a hop for
- *  each step. The others sleep: no process of theirs takes part. */
-static int chain(bpf_host_t *h)
-{
-    const bool first = h->me == 0, last = h->me == (h->all->relay ? 0 : h->all->n - 1);
-    REQUIRE(begin(h) == 0);
-    for (uint64_t epoch = 1; epoch <= BPF_ROUNDS; epoch++) {
-        if (first) {
-            bpf_host_meet(h);
-            (void)usleep(50);
-            atomic_store(&h->shared->time, onic_now_nsec());
-            REQUIRE(nicbarrier_bpf_client_enter(&h->client, epoch));
-        } else {
-            REQUIRE(nicbarrier_bpf_client_enter(&h->client, epoch));
-            bpf_host_meet(h);
-        }
-        while (last && __atomic_load_n(&h->client.page->word, __ATOMIC_ACQUIRE) < epoch) {
-        }
-        if (last)
-            h->shared->took[epoch - 1] = onic_now_nsec() - atomic_load(&h->shared->time);
-        bpf_host_meet(h);
-    }
-    if (last)
-        tell(h, h->all->relay ? "32 hops over one wire" : "8 hosts, 3 hops over a bridge");
-    return end(h);
-}
-
-START_TEST(how_long)
-{
-    const bpf_hosts_t wire = {.n = 2, .load = true, .relay = true};
-    bpf_hosts_run(&wire, chain);
-}
-END_TEST
-
-START_TEST(how_long_over_a_bridge)
-{
-    const bpf_hosts_t hosts = {.n = 8, .load = true};
-    bpf_hosts_run(&hosts, chain);
-}
-END_TEST
-
 int main(void)
 {
     const char *obstacle = bpf_hosts_obstacle();
@@ -380,6 +322,5 @@ int main(void)
     return UNIT_RUN("nicbarrier_bpf_hosts",
                     UNIT_LOOP(barriers_between_hosts, 0, (int)(sizeof(kinds) / sizeof(kinds[0]))),
                     UNIT_ONCE(the_service), UNIT_ONCE(another_user), UNIT_ONCE(without_the_service),
-                    UNIT_ONCE(a_failure), UNIT_LOOP(hosts_that_sleep, 1, 3), UNIT_ONCE(how_long),
-                    UNIT_ONCE(how_long_over_a_bridge));
+                    UNIT_ONCE(a_failure), UNIT_LOOP(hosts_that_sleep, 1, 3));
 }

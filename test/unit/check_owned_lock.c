@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Locks that name their owner: exclusion, dead and stopped owners, and how one waits. */
+/** @file Locks that name their owner: dead and stopped owners, and how one waits. That they exclude
+ *  each other shows test/explore/pool. */
 #include "common/transport/shm/owned_lock.h"
 
 #include <pthread.h>
@@ -11,12 +12,10 @@
 
 #include "test/unit/unit.h"
 
-enum { PROCESSES = 4, ROUNDS = 20000 };
+enum { PROCESSES = 4 };
 
 /** What the processes share. */
 static onic_owned_lock_t lock;
-static unsigned long guarded;
-static atomic_uint inside;
 static atomic_bool dead[PROCESSES];
 
 typedef enum result { HAD, ORPHANED } result_t;
@@ -51,42 +50,9 @@ static result_t take(uint32_t me)
 static void reset(void)
 {
     atomic_store(&lock, 0);
-    atomic_store(&inside, 0);
-    guarded = 0;
     for (int i = 0; i < PROCESSES; i++)
         atomic_store(&dead[i], false);
 }
-
-static void *count(void *arg)
-{
-    const uint32_t me = (uint32_t)(uintptr_t)arg;
-
-    for (int i = 0; i < ROUNDS; i++) {
-        UNIT_CHECK(take(me) == HAD);
-        UNIT_CHECK(atomic_fetch_add(&inside, 1) == 0);
-        UNIT_CHECK(onic_owned_by(&lock) == (int64_t)me);
-        guarded++;
-        atomic_fetch_sub(&inside, 1);
-        onic_owned_release(&lock);
-    }
-    return NULL;
-}
-
-/* One at a time, two threads of the same process among them, and the word names who it is. */
-START_TEST(exclusive)
-{
-    static const uint32_t who[] = {0, 1, 2, 2};
-    pthread_t threads[4];
-
-    reset();
-    for (int i = 0; i < 4; i++)
-        UNIT_CHECK(pthread_create(&threads[i], NULL, count, (void *)(uintptr_t)who[i]) == 0);
-    for (int i = 0; i < 4; i++)
-        pthread_join(threads[i], NULL);
-    UNIT_CHECK(guarded == 4UL * ROUNDS);
-    UNIT_CHECK(onic_owned_by(&lock) == -1);
-}
-END_TEST
 
 /** Takes the lock and is gone. */
 static void *die_with_it(void *arg)
@@ -180,6 +146,6 @@ END_TEST
 
 int main(void)
 {
-    return UNIT_RUN("owned_lock", UNIT_ONCE(exclusive), UNIT_ONCE(dead_owner),
-                    UNIT_ONCE(stopped_owner), UNIT_ONCE(long_wait));
+    return UNIT_RUN("owned_lock", UNIT_ONCE(dead_owner), UNIT_ONCE(stopped_owner),
+                    UNIT_ONCE(long_wait));
 }

@@ -5,8 +5,6 @@
 /** @file The pool of buffers: no buffer is leased twice, and none is lost. */
 #include "common/pipeline/core/pool.h"
 
-#include <pthread.h>
-#include <sched.h>
 #include <string.h>
 
 #include "test/unit/unit.h"
@@ -201,49 +199,8 @@ START_TEST(garbage)
 }
 END_TEST
 
-/* ---- threads --------------------------------------------------------------------------------- */
-
-enum { THREADS = 3, LEASES = 20000, BUFFERS = 5 };
-
-static memory_t shared;
-static const onic_pool_t shared_pool = {&shared.words, shared.buffer, BUFFERS};
-static uint64_t inside[BUFFERS]; /* written by who has the buffer: not atomic on purpose */
-
-static void *take_and_give(void *arg)
-{
-    const uint64_t me = 1 + (uint64_t)(uintptr_t)arg;
-    for (int i = 0; i < LEASES;) {
-        const uint64_t got = onic_pool_take(&shared_pool, 1 + (unsigned)i % 3);
-        for (uint64_t rest = got; rest != 0; rest &= rest - 1)
-            inside[__builtin_ctzll(rest)] = me;
-        for (uint64_t rest = got; rest != 0; rest &= rest - 1)
-            UNIT_CHECK(inside[__builtin_ctzll(rest)] == me);
-        if (got != 0) {
-            i++;
-            onic_pool_release(&shared_pool, got);
-        } else {
-            sched_yield();
-        }
-    }
-    return NULL;
-}
-
-START_TEST(between_threads)
-{
-    pthread_t thread[THREADS];
-
-    onic_pool_init(&shared_pool);
-    for (uintptr_t i = 0; i < THREADS; i++)
-        UNIT_CHECK(pthread_create(&thread[i], NULL, take_and_give, (void *)i) == 0);
-    for (int i = 0; i < THREADS; i++)
-        UNIT_CHECK(pthread_join(thread[i], NULL) == 0);
-    ck_assert_uint_eq(atomic_load(&shared.words.free), onic_pool_all(&shared_pool));
-}
-END_TEST
-
 int main(void)
 {
     return UNIT_RUN("pipeline pool", UNIT_ONCE(cuts), UNIT_ONCE(one_owner_each),
-                    UNIT_ONCE(goes_round), UNIT_ONCE(more_than_the_round), UNIT_ONCE(garbage),
-                    UNIT_ONCE(between_threads));
+                    UNIT_ONCE(goes_round), UNIT_ONCE(more_than_the_round), UNIT_ONCE(garbage));
 }
