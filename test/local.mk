@@ -71,7 +71,6 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_plan_facts \
 	test/unit/check_plan_tables \
 	test/unit/check_pml_choice \
-	test/unit/check_pml_comm \
 	test/unit/check_pml_header \
 	test/unit/check_pml_match \
 	test/unit/check_pml_reuse \
@@ -261,7 +260,6 @@ test_unit_check_plan_tables_LDFLAGS = $(rows_ldflags) -Wl,-u,nicstride_methods
 test_unit_check_plan_facts_LDADD = $(test_unit_check_plan_tables_LDADD)
 test_unit_check_plan_facts_LDFLAGS = $(test_unit_check_plan_tables_LDFLAGS)
 EXTRA_DIST += $(plans:%=test/unit/plans/%.txt)
-test_unit_check_pml_comm_LDADD = $(pml_ldadd)
 test_unit_check_pml_header_LDADD = $(pml_ldadd)
 test_unit_check_pml_match_SOURCES = \
 	test/unit/check_pml_match.c \

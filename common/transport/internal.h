@@ -111,7 +111,7 @@ void onic_peer_on_broken(uint64_t name);
 /* receive.c; the lock is held */
 /** As onic_row_calls_t's. */
 void onic_am_arrived(unsigned am_id, const void *header, size_t header_len, const void *data,
-                     size_t len, onic_rndv_t *rndv);
+                     size_t len, onic_rndv_t *rndv, onic_peer_t **sender);
 
 /* send.c; the lock is held */
 /** Connects the peer by that row. OMPI_SUCCESS, or an error: then a text was printed and the loss

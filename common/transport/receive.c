@@ -49,9 +49,9 @@ static onic_peer_t *sender_of(const void *header, size_t header_len)
 }
 
 void onic_am_arrived(unsigned am_id, const void *header, size_t header_len, const void *data,
-                     size_t len, onic_rndv_t *rndv)
+                     size_t len, onic_rndv_t *rndv, onic_peer_t **sender)
 {
-    onic_peer_t *from = NULL;
+    onic_peer_t *from = sender != NULL ? *sender : NULL;
     if (rndv == NULL && header_len == 0) {
         header = data;
         header_len = len;
@@ -64,8 +64,13 @@ void onic_am_arrived(unsigned am_id, const void *header, size_t header_len, cons
         address_arrived(header, header_len);
         return;
     }
-    if (onic_am_is_named(am_id) && (from = sender_of(header, header_len)) == NULL)
-        return;
+    if (from == NULL && onic_am_is_named(am_id)) {
+        from = sender_of(header, header_len);
+        if (from == NULL)
+            return;
+        if (sender != NULL)
+            *sender = from;
+    }
     if (am_id == ONIC_AM_CREDIT) {
         limit_arrived(from, header, header_len);
         return;

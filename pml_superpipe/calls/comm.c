@@ -67,9 +67,7 @@ int superpipe_enable(bool enable)
 
 static void free_channel(superpipe_channel_t *c)
 {
-    if (c == NULL)
-        return;
-    superpipe_comm_fini(&c->match);
+    superpipe_match_fini(&c->match.match);
     free(c->peer);
     free(c);
 }
@@ -80,11 +78,13 @@ int superpipe_add_comm(ompi_communicator_t *comm)
     const int procs = comm->c_remote_group->grp_proc_count;
     const uint32_t nranks = procs > 0 ? (uint32_t)procs : 1;
 
-    if (c == NULL || (c->peer = calloc(nranks, sizeof(superpipe_peer_t *))) == NULL ||
-        superpipe_comm_init(&c->match, ONIC_COMM_INDEX(comm), nranks) != 0) {
-        free_channel(c);
+    if (c == NULL || (c->peer = calloc(nranks, sizeof(superpipe_peer_t *))) == NULL) {
+        free(c);
         return OMPI_ERR_OUT_OF_RESOURCE;
     }
+    superpipe_match_init(&c->match.match);
+    c->match.context = ONIC_COMM_INDEX(comm);
+    c->match.nranks = nranks;
     c->comm = comm;
     onic_transport_lock();
     if (superpipe_comms_add(&superpipe.comms, &c->match) != 0) {
@@ -114,7 +114,7 @@ int superpipe_del_comm(ompi_communicator_t *comm)
     while ((receive = superpipe_match_abandon(&c->match.match, SUPERPIPE_ALL_RECEIVES, &cursor)) !=
            NULL)
         superpipe_fail_locked(superpipe_request_of(receive), MPI_ERR_COMM);
-    while ((m = superpipe_comm_discard(&c->match)) != NULL)
+    while ((m = superpipe_match_discard(&c->match.match)) != NULL)
         superpipe_discard_locked((superpipe_unexpected_t *)m);
     onic_transport_unlock();
     free_channel(c);

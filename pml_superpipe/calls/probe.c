@@ -12,7 +12,7 @@ static void fill(ompi_status_public_t *status, const superpipe_unexpected_t *m)
     /* MPI_ERROR is set only by calls that complete several requests, and is left alone. */
     status->MPI_SOURCE = m->message.source;
     status->MPI_TAG = m->message.tag;
-    status->_ucount = m->a.offer.length;
+    status->_ucount = m->offer.length;
     status->_cancelled = 0;
 }
 
@@ -114,7 +114,7 @@ static int hand_out(superpipe_unexpected_t *m, ompi_communicator_t *comm, ompi_m
     handle->comm = comm;
     handle->req_ptr = m;
     handle->peer = m->message.source;
-    handle->count = m->a.offer.length;
+    handle->count = m->offer.length;
     *message = handle;
     return OMPI_SUCCESS;
 }

@@ -62,7 +62,7 @@ static int begin(const void *buf, size_t count, ompi_datatype_t *datatype, int d
         return rc;
     if (mode == MCA_PML_BASE_SEND_STANDARD || mode == MCA_PML_BASE_SEND_READY) {
         onic_transport_lock();
-        sent = superpipe_send_now_locked((superpipe_channel_t *)comm->c_pml_comm, p, dst, tag, buf,
+        sent = superpipe_send_now_locked((superpipe_channel_t *)comm->c_pml_comm, p, tag, buf,
                                          &layout);
         onic_transport_unlock();
     }

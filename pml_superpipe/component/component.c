@@ -232,10 +232,8 @@ static void forget_peers(void)
     superpipe_peer_t *p;
 
     onic_transport_lock();
-    LIST_FOREACH(p, &superpipe.peers, of_all) {
-        superpipe_early_drop_locked(p);
+    LIST_FOREACH(p, &superpipe.peers, of_all)
         *onic_peer_slot(p->peer, ONIC_AM_PML) = NULL;
-    }
     onic_transport_unlock();
 }
 
@@ -250,7 +248,6 @@ static void free_all(void)
         LIST_REMOVE(p, of_all);
         free(p);
     }
-    free(superpipe.numbered);
     OBJ_DESTRUCT(&superpipe.requests);
 }
 

@@ -5,8 +5,8 @@
 /** @file The decoder; see header.h. */
 #include "pml_superpipe/matching/header.h"
 
-_Static_assert(sizeof(superpipe_prefix_t) == 16 && sizeof(superpipe_envelope_t) == 32 &&
-                   sizeof(superpipe_control_t) == 32 && sizeof(superpipe_offer_t) == 32 &&
+_Static_assert(sizeof(superpipe_prefix_t) == 16 && sizeof(superpipe_rts_t) == 64 &&
+                   sizeof(superpipe_control_t) == 32 && sizeof(superpipe_offer_t) == 40 &&
                    sizeof(superpipe_cts_t) == 32 && sizeof(superpipe_short_t) == 20,
                "messages have no padding");
 
@@ -36,27 +36,18 @@ static bool take_data(superpipe_incoming_t *in, reader_t *r, const void *data, s
     return true;
 }
 
-static bool decode_envelope(superpipe_incoming_t *in, reader_t *r, const void *data, size_t len)
+static bool decode_rts(superpipe_incoming_t *in, reader_t *r, const void *data, size_t len)
 {
-    superpipe_envelope_t e;
+    superpipe_rts_t e;
 
     if (!take(r, (char *)&e + sizeof(e.prefix), sizeof(e) - sizeof(e.prefix)))
         return false;
     in->source = e.source;
     in->tag = e.tag;
-    in->sequence = e.sequence;
-    if (in->prefix.kind == SUPERPIPE_KIND_RTS) {
-        in->early = e.early;
-        return take(r, &in->offer, sizeof(in->offer)) && r->len == 0 && len == 0 &&
-               in->offer.length <= INT64_MAX && in->offer.block > 0 &&
-               in->early <= SUPERPIPE_EARLY_MAX && in->early <= in->offer.length;
-    }
-    in->prefix.flags &= SUPERPIPE_SYNCHRONOUS;
-    if ((in->prefix.flags != 0 && !take(r, &in->offer.handle, sizeof(in->offer.handle))) ||
-        !take_data(in, r, data, len))
-        return false;
-    in->offer.length = in->bytes;
-    return true;
+    in->offer = e.offer;
+    return take_data(in, r, data, len) && e.offer.handle != 0 && e.offer.length <= INT64_MAX &&
+           e.offer.block > 0 && e.offer.early <= SUPERPIPE_EARLY_MAX &&
+           e.offer.early <= e.offer.length && in->bytes <= e.offer.early;
 }
 
 static bool decode_word(superpipe_incoming_t *in, reader_t *r, const void *data, size_t len)
@@ -81,9 +72,9 @@ bool superpipe_decode(superpipe_incoming_t *in, const void *header, size_t heade
     reader_t r = {.at = header, .len = header_len};
 
     memset(in, 0, sizeof(*in));
-    if (!take(&r, &in->prefix, sizeof(in->prefix)) || in->prefix.kind == 0 ||
+    if (!take(&r, &in->prefix, sizeof(in->prefix)) || in->prefix.kind == SUPERPIPE_KIND_SHORT ||
         in->prefix.kind >= SUPERPIPE_KINDS || (meets && in->prefix.kind != SUPERPIPE_KIND_DATA))
         return false;
-    return in->prefix.kind <= SUPERPIPE_KIND_RTS ? decode_envelope(in, &r, data, len)
+    return in->prefix.kind == SUPERPIPE_KIND_RTS ? decode_rts(in, &r, data, len)
                                                  : decode_word(in, &r, data, len);
 }

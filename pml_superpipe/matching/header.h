@@ -3,10 +3,12 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file The headers of messages between processes, and their one decoder. A short message is sent
- * whole (EAGER). For a long message, or one without credit, the envelope is sent first (RTS). When
- * it has found its receive, the receiver requests the data by the protocol that it has chosen
- * (CTS), or fetches it and acknowledges that (ACK). Meanwhile the first bytes may follow the RTS,
- * by credit (EARLY).
+ * whole (SHORT). For a long one, one that needs an acknowledgement, or one without credit, the
+ * envelope is sent first (RTS), with as much of the data as there is credit for, which may go on in
+ * the messages right behind it (EARLY). When it has found its receive, the receiver requests the
+ * rest by the protocol that it has chosen (CTS), or fetches it and acknowledges that (ACK).
+ *
+ *  Messages of one process arrive in the order in which they were sent.
  *
  *  Pure. Decoded messages are complete, and lengths within bounds; handles are looked up in tables,
  * and matching checks ranks and communicators. */
@@ -19,26 +21,18 @@
 
 /** Kinds of messages. For those with a control header the comment gives its handle and value. */
 typedef enum superpipe_kind {
-    SUPERPIPE_KIND_EAGER = 1, /**< envelope; the data follows */
-    SUPERPIPE_KIND_RTS,       /**< envelope and offer */
-    SUPERPIPE_KIND_CTS,       /**< handle: the send; value: bytes wanted; then superpipe_cts_t */
-    SUPERPIPE_KIND_DATA,      /**< handle: the receive; value: offset of the data that follows */
-    SUPERPIPE_KIND_ACK,       /**< handle: the send, which is complete */
-    SUPERPIPE_KIND_NACK,      /**< handle: the receive, whose CTS cannot be met; 1: never can be */
-    SUPERPIPE_KIND_NUMBER,    /**< handle: the receiver's number in SHORT messages; value 0 */
-    SUPERPIPE_KIND_EARLY,     /**< handle: the send; value: offset of the data that follows */
-    SUPERPIPE_KIND_CLOSE,     /**< 0, 0; the sender of this receives nothing any more */
+    SUPERPIPE_KIND_SHORT, /**< has a header and an identifier (ONIC_AM_SHORT) of its own */
+    SUPERPIPE_KIND_RTS,   /**< envelope and offer; the first data follows */
+    SUPERPIPE_KIND_EARLY, /**< 0; value: offset of the data that follows, of the last RTS */
+    SUPERPIPE_KIND_CTS,   /**< handle: the send; value: bytes wanted; then superpipe_cts_t */
+    SUPERPIPE_KIND_DATA,  /**< handle: the receive; value: offset of the data that follows */
+    SUPERPIPE_KIND_ACK,   /**< handle: the send, which is complete; value 0 */
     SUPERPIPE_KINDS
 } superpipe_kind_t;
 
-/** Flags of envelopes. */
-enum {
-    /** The sender waits for a receive. EAGER: its handle, 8 bytes, takes the place of the offer. */
-    SUPERPIPE_SYNCHRONOUS = 1
-};
-
-/** Credit that a message costs besides its payload, in bytes: its record at a receiver that does
- *  not expect it yet, with a share of the tables there. The same on both sides. */
+/** Credit that a message with data, or a short one, costs besides its payload, in bytes: its record
+ *  at a receiver that does not expect it yet, with a share of the tables there. The same on both
+ *  sides. */
 #define SUPERPIPE_RECORD 320
 
 /** The protocol that moves the data. The numbers are sent in CTS. */
@@ -56,46 +50,48 @@ typedef enum superpipe_protocol {
 typedef struct superpipe_prefix {
     uint64_t sender; /**< identifies the sender (onic_transport_me) */
     uint8_t kind;
-    uint8_t flags;    /**< for envelopes */
     uint8_t protocol; /**< CTS: superpipe_protocol_t */
-    uint8_t pins;     /**< RTS: the sender's share of the cost of registering its memory, in 1/255
-                         (protocols/cost.h) */
-    uint32_t context; /**< envelopes: of the communicator */
+    uint8_t unused[2];
+    uint32_t context; /**< RTS: of the communicator */
 } superpipe_prefix_t;
 
-/** For EAGER and RTS: 32 bytes. */
-typedef struct superpipe_envelope {
-    superpipe_prefix_t prefix;
+/** The whole header of a SHORT message. With 8 bytes of data and the transport's own header it fits
+ *  in one cache line. */
+typedef struct superpipe_short {
+    uint64_t sender; /**< as in superpipe_prefix_t */
+    uint32_t context;
     int32_t source; /**< rank of the sender in the communicator */
     int32_t tag;
-    uint32_t sequence; /**< see comm.h */
-    uint32_t early;    /**< RTS: this many first bytes follow in EARLY messages */
-} superpipe_envelope_t;
+} __attribute__((packed)) superpipe_short_t;
 
-/** The whole header of a SHORT message, which is an EAGER one without flags. 20 bytes: with 8 bytes
- *  of data and the transport's own header it fits in one cache line. */
-typedef struct superpipe_short {
-    uint32_t sender; /**< the number that the receiver has assigned to it (NUMBER) */
-    uint32_t context;
-    int32_t source;
-    int32_t tag;
-    uint32_t sequence;
-} superpipe_short_t;
-
-/** For all other kinds: 32 bytes. */
+/** For all kinds but SHORT and RTS: 32 bytes. */
 typedef struct superpipe_control {
     superpipe_prefix_t prefix;
     uint64_t handle;
     uint64_t value;
 } superpipe_control_t;
 
-/** Follows the envelope of RTS. */
+/** What RTS says of a message, besides the fields used in matching. */
 typedef struct superpipe_offer {
     uint64_t handle;  /**< of the send */
     uint64_t length;  /**< bytes of data */
     uint64_t address; /**< of the data in the sender's memory; 0: not contiguous */
-    uint64_t block;   /**< mean bytes of a contiguous piece, at least 1 */
+    uint32_t block;   /**< mean bytes of a contiguous piece, at least 1 */
+    uint32_t early;   /**< this many first bytes come without a CTS, here and in EARLY messages */
+    uint8_t pins;     /**< the sender's share of the cost of registering its memory, in 1/255
+                         (protocols/cost.h) */
+    uint8_t
+        synchronous; /**< the sender waits for an acknowledgement even if all bytes come early */
+    uint8_t unused[6];
 } superpipe_offer_t;
+
+/** RTS: 64 bytes. */
+typedef struct superpipe_rts {
+    superpipe_prefix_t prefix;
+    int32_t source; /**< as in SHORT */
+    int32_t tag;
+    superpipe_offer_t offer;
+} superpipe_rts_t;
 
 /** Most early bytes of one message. */
 #define SUPERPIPE_EARLY_MAX (UINT32_C(1) << 20)
@@ -110,18 +106,16 @@ typedef struct superpipe_cts {
 } superpipe_cts_t;
 
 /** The longest header, without data. */
-#define SUPERPIPE_HEADER_MAX (sizeof(superpipe_envelope_t) + sizeof(superpipe_offer_t))
+#define SUPERPIPE_HEADER_MAX (sizeof(superpipe_rts_t))
 
 /** A decoded message. */
 typedef struct superpipe_incoming {
     superpipe_prefix_t prefix;
-    int32_t source, tag;     /**< envelopes */
-    uint32_t sequence;       /**< envelopes */
-    uint32_t early;          /**< RTS */
-    superpipe_offer_t offer; /**< RTS; for EAGER the handle, or 0, and the length */
+    int32_t source, tag;     /**< SHORT and RTS */
+    superpipe_offer_t offer; /**< RTS; SHORT: all 0 but the length */
     uint64_t handle, value;  /**< other kinds */
     superpipe_cts_t cts;     /**< CTS */
-    const void *data;        /**< EAGER, DATA and EARLY; NULL if it comes by rendezvous */
+    const void *data;        /**< of all kinds that carry some; NULL if it comes by rendezvous */
     uint64_t bytes;          /**< of data */
 } superpipe_incoming_t;
 
@@ -130,7 +124,7 @@ typedef struct superpipe_incoming {
 bool superpipe_decode(superpipe_incoming_t *in, const void *header, size_t header_len,
                       const void *data, size_t len, bool meets);
 
-/** Decodes a SHORT message, as EAGER; in->prefix.sender stays the number in the header. */
+/** Decodes a SHORT message. */
 static inline bool superpipe_decode_short(superpipe_incoming_t *in, const void *header,
                                           size_t header_len, const void *data, size_t len)
 {
@@ -141,16 +135,12 @@ static inline bool superpipe_decode_short(superpipe_incoming_t *in, const void *
         return false;
     memcpy(&h, header, sizeof(h));
     in->prefix = (superpipe_prefix_t){
-        .sender = h.sender, .kind = SUPERPIPE_KIND_EAGER, .context = h.context};
+        .sender = h.sender, .kind = SUPERPIPE_KIND_SHORT, .context = h.context};
     in->source = h.source;
     in->tag = h.tag;
-    in->sequence = h.sequence;
-    /* Sets only what envelopes need, since this runs for each message. */
-    in->early = 0;
-    in->offer.handle = in->offer.address = 0;
-    in->offer.block = 0;
     in->data = behind > 0 ? (const char *)header + sizeof(h) : data;
     in->bytes = behind > 0 ? behind : len;
-    in->offer.length = in->bytes;
+    /* Sets only what envelopes need, since this runs for each message. */
+    in->offer = (superpipe_offer_t){.length = in->bytes};
     return true;
 }

@@ -133,6 +133,16 @@ void superpipe_match_take(superpipe_match_t *m, superpipe_message_t *message)
         m->indexed[SUPERPIPE_ONE_SOURCE] = m->indexed[SUPERPIPE_ONE_TAG] = false;
 }
 
+superpipe_message_t *superpipe_match_discard(superpipe_match_t *m)
+{
+    superpipe_list_t *list = TAILQ_EMPTY(&m->application) ? &m->internal : &m->application;
+    superpipe_message_t *message = TAILQ_FIRST(list);
+
+    if (message != NULL)
+        superpipe_match_take(m, message);
+    return message;
+}
+
 superpipe_message_t *superpipe_match_probe(superpipe_match_t *m, int32_t source, int32_t tag)
 {
     const superpipe_class_t class = superpipe_class_of(source, tag);

@@ -5,8 +5,9 @@
 /** @file Posted receives and unexpected messages of one communicator. A receive names a source and
  *  a tag, or a wildcard in place of either or both: four classes. Receives of a class with equal
  * source and tag form a ring (rings.h), so a message compares at most four first ones, of which the
- * one posted first wins. Messages are indexed by source and tag, and also form one list. Two other
- * indices are made when a wildcard first needs a message that is not at the head of that list.
+ * one posted first wins. Messages of a sender arrive in their order. Messages are indexed by source
+ * and tag, and also form one list. Two other indices are made when a wildcard first needs a message
+ * that is not at the head of that list.
  *
  *  Receives and messages are structures of the caller's, so nothing can fail. Pure; the caller
  *  serialises. */
@@ -42,7 +43,7 @@ typedef struct superpipe_receive {
     int32_t tag;    /**< a tag, or SUPERPIPE_ANY_TAG */
 } superpipe_receive_t;
 
-/** A message that waits for its receive, for earlier messages, or for its communicator (comm.h).
+/** A message that waits for its receive, or for its communicator (comm.h).
  *  The caller fills in the second half and zeroes the first. Must not move. */
 typedef struct superpipe_message {
     superpipe_link_t link[SUPERPIPE_ANY_MESSAGE]; /**< in the index of each class except the last */
@@ -51,7 +52,6 @@ typedef struct superpipe_message {
     uint64_t context; /**< of its communicator */
     int32_t source;   /**< rank of its sender in the communicator */
     int32_t tag;      /**< any but SUPERPIPE_ANY_TAG */
-    uint32_t sequence;
 } superpipe_message_t;
 
 /** Messages in the order of arrival. */
@@ -136,7 +136,7 @@ static inline superpipe_receive_t *superpipe_match_message(superpipe_match_t *m,
     return receive;
 }
 
-/** Keeps a message that came in order and found no receive, for later receives. */
+/** Keeps a message that found no receive, for later receives. */
 void superpipe_match_keep(superpipe_match_t *m, superpipe_message_t *message);
 
 /** Returns the message that such a receive would get now, without taking it out; NULL if there is
@@ -145,6 +145,9 @@ superpipe_message_t *superpipe_match_probe(superpipe_match_t *m, int32_t source,
 
 /** Takes out a message found by a probe: it is received without matching. */
 void superpipe_match_take(superpipe_match_t *m, superpipe_message_t *message);
+
+/** Takes out one of the messages; NULL if there is none. */
+superpipe_message_t *superpipe_match_discard(superpipe_match_t *m);
 
 /** Posts a receive from `source` with `tag`, or wildcards. If messages match, returns the first to
  *  have arrived, which is taken out, and does not post the receive; else returns NULL. */

@@ -5,27 +5,12 @@
 /** @file Functions that the transport calls: one handler for each kind of message, and progress. */
 #include "pml_superpipe/protocols/process.h"
 
-static void on_close_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
-{
-    (void)in;
-    p->closed = true;
-}
-
 /** Handlers of all kinds but DATA, which may come by rendezvous. */
-static void on_number_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
-{
-    p->my_number = (uint32_t)in->handle;
-}
-
 static superpipe_handler_t *const handlers[SUPERPIPE_KINDS] = {
-    [SUPERPIPE_KIND_EAGER] = superpipe_on_envelope_locked,
-    [SUPERPIPE_KIND_RTS] = superpipe_on_envelope_locked,
+    [SUPERPIPE_KIND_RTS] = superpipe_on_rts_locked,
+    [SUPERPIPE_KIND_EARLY] = superpipe_on_early_locked,
     [SUPERPIPE_KIND_CTS] = superpipe_on_cts_locked,
     [SUPERPIPE_KIND_ACK] = superpipe_on_ack_locked,
-    [SUPERPIPE_KIND_NACK] = superpipe_on_nack_locked,
-    [SUPERPIPE_KIND_NUMBER] = on_number_locked,
-    [SUPERPIPE_KIND_EARLY] = superpipe_on_early_locked,
-    [SUPERPIPE_KIND_CLOSE] = on_close_locked,
 };
 
 void superpipe_arrived(onic_peer_t *from, const void *header, size_t header_len, const void *data,

@@ -92,7 +92,7 @@ static void end_lost_locked(void)
             continue;
         end_requests_locked(p);
         p->lost = true;
-        superpipe_early_drop_locked(p);
+        p->early = (superpipe_early_t){0};
         end_posted_locked(p);
     }
     superpipe.losses = losses;
@@ -120,11 +120,6 @@ int superpipe_yield(void)
 
 /* ---- this one leaves ------------------------------------------------------------------------- */
 
-static bool is_open_stranger(const superpipe_peer_t *p)
-{
-    return is_of_other_job(onic_peer_name(p->peer)) && !p->closed && !p->lost;
-}
-
 /** True if a copy remains that a process of another job may still ask for. */
 static bool has_copies(void)
 {
@@ -134,7 +129,7 @@ static bool has_copies(void)
 
     onic_transport_lock();
     LIST_FOREACH(p, &superpipe.peers, of_all)
-        if (is_open_stranger(p) && superpipe.copies > 0)
+        if (is_of_other_job(onic_peer_name(p->peer)) && !p->lost && superpipe.copies > 0)
             LIST_FOREACH(r, &p->requests, of_peer)
                 found = found || r->internal;
     onic_transport_unlock();
@@ -143,13 +138,6 @@ static bool has_copies(void)
 
 void superpipe_drain(void)
 {
-    superpipe_peer_t *p;
-
-    onic_transport_lock();
-    LIST_FOREACH(p, &superpipe.peers, of_all)
-        if (is_open_stranger(p) && !onic_peer_is_lost(p->peer))
-            superpipe_send_control_locked(p, SUPERPIPE_KIND_CLOSE, 0, 0);
-    onic_transport_unlock();
     while (has_copies()) {
         opal_progress();
         onic_transport_look_for_dead();

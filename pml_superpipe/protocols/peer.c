@@ -11,38 +11,18 @@
 
 #include "common/support/help.h"
 
-/** Makes room for one more in the table of peers by number. */
-static bool make_room_locked(void)
-{
-    const uint32_t n = superpipe.npeers;
-    superpipe_peer_t **longer;
-
-    /* The table is full whenever the number of peers is 0 or a power of two. */
-    if ((n & (n - 1)) != 0)
-        return true;
-    longer = realloc(superpipe.numbered, (n > 0 ? 2 * (size_t)n : 1) * sizeof(*longer));
-    if (longer != NULL)
-        superpipe.numbered = longer;
-    return longer != NULL;
-}
-
 superpipe_peer_t *superpipe_peer_locked(onic_peer_t *peer)
 {
     void **slot = onic_peer_slot(peer, ONIC_AM_PML);
     superpipe_peer_t *p = *slot;
 
-    if (p != NULL || !make_room_locked() || (p = calloc(1, sizeof(*p))) == NULL)
+    if (p != NULL || (p = calloc(1, sizeof(*p))) == NULL)
         return p;
     *slot = p;
-    superpipe.numbered[superpipe.npeers++] = p;
-    p->number = superpipe.npeers;
     p->peer = peer;
     p->self = onic_peer_is_self(peer);
-    TAILQ_INIT(&p->early);
     LIST_INSERT_HEAD(&superpipe.peers, p, of_all);
     p->account = onic_peer_account(peer);
-    if (!p->self)
-        superpipe_send_control_locked(p, SUPERPIPE_KIND_NUMBER, p->number, 0);
     return p;
 }
 

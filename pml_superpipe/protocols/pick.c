@@ -84,18 +84,18 @@ static double wait_locked(const superpipe_case_t *c)
         onic_presence_is_away(presence));
 }
 
-superpipe_protocol_t superpipe_pick_locked(superpipe_request_t *r, const superpipe_announced_t *a)
+superpipe_protocol_t superpipe_pick_locked(superpipe_request_t *r, const superpipe_offer_t *offer)
 {
     const double here = superpipe_pin_share_locked(r);
     superpipe_case_t c = case_locked(r);
 
     c.length = superpipe_transfer_remaining(&r->state);
-    c.send_block = a->offer.block;
-    c.one_piece = c.one_piece && a->offer.address != 0;
+    c.send_block = offer->block;
+    c.one_piece = c.one_piece && offer->address != 0;
     c.wait = wait_locked(&c);
     c.many = r->peer->under_way > r->counted;
     if (c.kind == ONIC_ADAPTER || c.one_piece)
-        c.pins = (double)a->pins / UINT8_MAX + here;
+        c.pins = (double)offer->pins / UINT8_MAX + here;
     r->peer->under_way += !r->counted;
     r->counted = true;
     return superpipe_choose(&c, superpipe.params.protocol);

@@ -34,8 +34,8 @@ static double cost(const superpipe_case_t *c)
                                           fmin(onic_schedule_block(link, c->length), c->slot));
 }
 
-/** Describes the bytes after the early ones. The layout is duplicated: another protocol needs the
- *  original if the pipeline fails, and early bytes may still have to be packed. */
+/** Describes the bytes after the early ones. The layout is duplicated: a stream needs the original
+ * if the pipeline fails. */
 static void describe(superpipe_request_t *r, onic_pipeline_end_t *end)
 {
     *end = (onic_pipeline_end_t){.at = r->state.early,
@@ -63,38 +63,35 @@ static bool start(superpipe_request_t *r)
     return true;
 }
 
-/** False if the pipeline is about to call back. */
-static bool refused(superpipe_request_t *r)
+/** The sender cannot use the buffers, and sends a stream. */
+static void take(superpipe_request_t *r, const superpipe_incoming_t *in, onic_rndv_t *rndv)
 {
+    /* Or else the pipeline is about to call back. */
     if (!r->state.moving || !onic_pipeline_withdraw_locked(r->move))
-        return false;
+        return;
     r->move = NULL;
     r->state.moving = false;
-    return true;
+    r->row = &superpipe_stream_row;
+    superpipe_counters.fallbacks++;
+    superpipe_stream_row.data(r, in, rndv);
 }
 
-static superpipe_answer_t answer(superpipe_request_t *r, const superpipe_incoming_t *in)
+/** False if the buffers cannot be mapped, or, between hosts, their place is not known yet. */
+static bool answer(superpipe_request_t *r, const superpipe_incoming_t *in)
 {
-    onic_peer_t *to = r->peer->peer;
     onic_pipeline_end_t end;
     onic_ticket_t ticket;
-    int rc;
 
     memcpy(&ticket, in->cts.ticket, sizeof(ticket));
-    if (ticket.len != superpipe_transfer_remaining(&r->state) ||
-        !superpipe_transfer_gave_early(&r->state))
-        return SUPERPIPE_NOT_NOW;
+    if (ticket.len != superpipe_transfer_remaining(&r->state))
+        return false;
     describe(r, &end);
-    rc = onic_pipeline_answer_locked(to, &ticket, &end);
-    if (rc != OMPI_SUCCESS) {
+    if (onic_pipeline_answer_locked(r->peer->peer, &ticket, &end) != OMPI_SUCCESS) {
         onic_layout_fini(&end.layout);
-        /* On a node the buffers exist but cannot be mapped; between hosts their place may just not
-         * be known yet. */
-        return rc == OMPI_ERR_UNREACH && onic_peer_pid(to) >= 0 ? SUPERPIPE_NEVER
-                                                                : SUPERPIPE_NOT_NOW;
+        return false;
     }
     r->state.moving = true;
-    return SUPERPIPE_ANSWERED;
+    return true;
 }
 
 static void cancel(superpipe_request_t *r)
@@ -106,6 +103,6 @@ const superpipe_row_t superpipe_pipeline_row = {.name = "pipeline",
                                                 .can = can,
                                                 .cost = cost,
                                                 .start = start,
-                                                .refused = refused,
+                                                .data = take,
                                                 .answer = answer,
                                                 .cancel = cancel};

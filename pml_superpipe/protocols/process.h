@@ -148,16 +148,6 @@ static inline void superpipe_freed_locked(superpipe_peer_t *p, uint64_t bytes)
 
 /* ---- unexpected.c ---------------------------------------------------------------------------- */
 
-/** The content of an envelope. */
-static inline superpipe_announced_t superpipe_announced(const superpipe_incoming_t *in)
-{
-    return (superpipe_announced_t){.offer = in->offer,
-                                   .early = in->early,
-                                   .pins = in->prefix.pins,
-                                   .rts = in->prefix.kind == SUPERPIPE_KIND_RTS,
-                                   .synchronous = (in->prefix.flags & SUPERPIPE_SYNCHRONOUS) != 0};
-}
-
 /** Makes an unexpected message. If memory is exhausted, breaks the peer and returns NULL. */
 superpipe_unexpected_t *superpipe_unexpected_locked(superpipe_peer_t *from,
                                                     const superpipe_incoming_t *in);
@@ -166,56 +156,50 @@ superpipe_unexpected_t *superpipe_unexpected_locked(superpipe_peer_t *from,
 void superpipe_unexpected_free_locked(superpipe_unexpected_t *m);
 void superpipe_discard_locked(superpipe_unexpected_t *m);
 
-/** Prepares for early bytes of a receive or an unexpected message. False if memory is exhausted. */
-bool superpipe_early_begin_locked(superpipe_peer_t *from, uint64_t handle, uint64_t total,
+/** An announced message has come, for a receive or as an unexpected one, which has been given the
+ *  data that came with it. More of the early bytes may follow. */
+void superpipe_early_begin_locked(superpipe_peer_t *from, const superpipe_incoming_t *in,
                                   superpipe_request_t *r, superpipe_unexpected_t *m);
 
 superpipe_handler_t superpipe_on_early_locked;
 
-/** A message has found its receive: the receive gets the early bytes, present and future. */
+/** Gives a receive the first bytes of its message, as far as it wants them. */
+void superpipe_early_take(superpipe_request_t *r, uint64_t at, const void *data, uint64_t bytes);
+
+/** An unexpected message has found its receive: the receive gets the early bytes, present and
+ *  future. */
 void superpipe_early_deliver_locked(superpipe_request_t *r, superpipe_unexpected_t *m);
 
-/** Drops the early bytes of a peer, since no more will come. */
-void superpipe_early_drop_locked(superpipe_peer_t *p);
+/** The credit that a message has cost besides its payload. */
+static inline uint64_t superpipe_record(const superpipe_offer_t *offer)
+{
+    return offer->handle == 0 || offer->early > 0 ? SUPERPIPE_RECORD : 0;
+}
 
 /* ---- eager.c --------------------------------------------------------------------------------- */
 
-static inline superpipe_envelope_t superpipe_envelope(superpipe_kind_t kind,
-                                                      const superpipe_channel_t *c, int tag,
-                                                      unsigned flags, uint32_t sequence)
-{
-    return (superpipe_envelope_t){.prefix = {.sender = onic_transport_me(),
-                                             .kind = (uint8_t)kind,
-                                             .flags = (uint8_t)flags,
-                                             .context = (uint32_t)c->match.context},
-                                  .source = ompi_comm_rank(c->comm),
-                                  .tag = tag,
-                                  .sequence = sequence};
-}
-
 /** Sends a short message of that layout without a request, if possible at once. */
-onic_sent_t superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *p, int rank,
-                                      int tag, const void *base, const onic_layout_t *layout);
+onic_sent_t superpipe_send_now_locked(superpipe_channel_t *c, superpipe_peer_t *p, int tag,
+                                      const void *base, const onic_layout_t *layout);
 
-/** Sends a short message whose credit has been taken. Returns as onic_peer_send. */
-int superpipe_eager_send_locked(superpipe_request_t *r, const superpipe_channel_t *c,
-                                uint32_t sequence);
+/** Sends a short message whose credit has been taken, with a request. Returns as onic_peer_send. */
+int superpipe_eager_send_locked(superpipe_request_t *r, const superpipe_channel_t *c);
 
 /* ---- stream.c -------------------------------------------------------------------------------- */
 
 /** Passes a fragment to the transport, with flags of onic_peer_send. Returns as onic_peer_send. */
 int superpipe_send_fragment_locked(superpipe_request_t *r, uint64_t bytes, unsigned flags);
 
-/** Passes some fragments to the transport: early ones, or those requested by a CTS. The send may be
- *  over afterwards. */
+/** Passes some requested fragments to the transport. The send may be over afterwards. */
 void superpipe_send_fragments_locked(superpipe_request_t *r);
 
 /** A header or fragment has been sent: onic_send_cb_t. */
 void superpipe_fragment_left(void *request, int status);
 
-/** Sends a header, with the data if `data`. Returns as onic_peer_send; after a failure nothing was
- *  sent. */
-int superpipe_send_header_locked(superpipe_request_t *r, const void *header, size_t len, bool data);
+/** Sends a header with the first `bytes` of the data. Returns as onic_peer_send; after a failure
+ *  nothing was sent. */
+int superpipe_send_header_locked(superpipe_request_t *r, unsigned am_id, const void *header,
+                                 size_t len, uint64_t bytes);
 
 /** Continues sending fragments: onic_work_fn_t. */
 int superpipe_stream_locked(void);
@@ -242,7 +226,6 @@ void superpipe_fall_back_locked(superpipe_request_t *r);
 void superpipe_fetched_locked(superpipe_request_t *r, bool good);
 
 void superpipe_on_data_locked(const superpipe_incoming_t *in, onic_rndv_t *rndv);
-superpipe_handler_t superpipe_on_nack_locked;
 
 /* ---- the rows -------------------------------------------------------------------------------- */
 
@@ -260,7 +243,7 @@ double superpipe_pin_share_locked(const superpipe_request_t *r);
 
 /** Picks the protocol of a long message that has found its receive, which from now on counts as in
  *  flight. */
-superpipe_protocol_t superpipe_pick_locked(superpipe_request_t *r, const superpipe_announced_t *a);
+superpipe_protocol_t superpipe_pick_locked(superpipe_request_t *r, const superpipe_offer_t *offer);
 
 /* ---- send.c ---------------------------------------------------------------------------------- */
 
@@ -281,8 +264,7 @@ void superpipe_receive_start(superpipe_request_t *r);
 /** Starts a receive of a message that MPI_Mprobe has taken out. */
 void superpipe_receive_message(superpipe_request_t *r, superpipe_unexpected_t *m);
 
-/** Handles EAGER and RTS. */
-superpipe_handler_t superpipe_on_envelope_locked;
+superpipe_handler_t superpipe_on_rts_locked;
 
 /** The handler of SHORT messages: onic_am_fn_t. One function from the decoder to the receive. */
 void superpipe_short_arrived(onic_peer_t *from, const void *header, size_t header_len,
@@ -296,8 +278,7 @@ void superpipe_unpark_locked(superpipe_channel_t *c);
 /** Ends requests that wait for lost connections. */
 void superpipe_end_lost(void);
 
-/** This process receives nothing more: informs processes of other jobs, and waits until copies of
- *  sends to them are gone. All processes of its own job have got this far. */
+/** Waits until copies of sends to processes of other jobs are gone. */
 void superpipe_drain(void);
 
 /** The module's pml_progress: in a program with threads yields the processor now and then, since

@@ -12,18 +12,18 @@ _Static_assert(OMPI_ANY_SOURCE == SUPERPIPE_ANY_SOURCE && OMPI_ANY_TAG == SUPERP
 
 /** Gets the bytes of an announced message that do not come early. */
 static void fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
-                         const superpipe_announced_t *a)
+                         const superpipe_offer_t *offer)
 {
     superpipe_attach_locked(r, from);
-    r->theirs = a->offer.handle;
-    r->address = a->offer.address;
+    r->theirs = offer->handle;
+    r->address = offer->address;
     /* A message of a lost process that has arrived completely is still valid. */
     if (from->lost && r->state.moved < r->state.wanted) {
         superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
         return;
     }
     if (superpipe_transfer_remaining(&r->state) == 0) {
-        if (a->synchronous || r->state.early == 0 || r->state.early < a->offer.length)
+        if (offer->synchronous || r->state.early == 0 || r->state.early < offer->length)
             superpipe_send_control_locked(from, SUPERPIPE_KIND_ACK, r->theirs, 0);
         if (r->state.wanted > 0)
             superpipe_count(SUPERPIPE_STREAM, r->state.wanted);
@@ -36,7 +36,7 @@ static void fetch_locked(superpipe_request_t *r, superpipe_peer_t *from,
         superpipe_fail_locked(r, MPI_ERR_NO_MEM);
         return;
     }
-    const superpipe_protocol_t protocol = superpipe_pick_locked(r, a);
+    const superpipe_protocol_t protocol = superpipe_pick_locked(r, offer);
     superpipe_start_locked(r, superpipe_rows[protocol], protocol);
 }
 
@@ -54,47 +54,39 @@ static void fit(superpipe_request_t *r, superpipe_peer_t *from, int32_t source, 
 }
 
 /** Delivers a short message, which is complete with that. */
-static void deliver_locked(superpipe_request_t *r, superpipe_peer_t *from,
-                           const superpipe_offer_t *offer, const void *data)
+static void deliver_locked(superpipe_request_t *r, const void *data)
 {
     superpipe_place(r, 0, data, r->state.wanted);
     r->state.moved += r->state.wanted;
     superpipe_count(SUPERPIPE_EAGER, r->state.wanted);
-    if (offer->handle != 0)
-        superpipe_send_control_locked(from, SUPERPIPE_KIND_ACK, offer->handle, 0);
 }
 
 /** Delivers an unexpected message that has found its receive, and frees it. The receive may be over
  *  afterwards. */
 static void deliver_unexpected_locked(superpipe_request_t *r, superpipe_unexpected_t *m)
 {
-    fit(r, m->from, m->message.source, m->message.tag, m->a.offer.length, m->a.early);
-    if (m->a.rts) {
+    fit(r, m->from, m->message.source, m->message.tag, m->offer.length, m->offer.early);
+    if (m->offer.handle != 0) {
         superpipe_early_deliver_locked(r, m);
-        fetch_locked(r, m->from, &m->a);
+        fetch_locked(r, m->from, &m->offer);
     } else {
-        deliver_locked(r, m->from, &m->a.offer, m->data);
+        deliver_locked(r, m->data);
     }
     superpipe_unexpected_free_locked(m);
 }
 
-static void matched_locked(superpipe_request_t *r, superpipe_peer_t *from,
-                           const superpipe_incoming_t *in)
+ONIC_INLINE void matched_locked(superpipe_request_t *r, superpipe_peer_t *from,
+                                const superpipe_incoming_t *in)
 {
-    fit(r, from, in->source, in->tag, in->offer.length, in->early);
-    if (in->prefix.kind == SUPERPIPE_KIND_EAGER) {
-        deliver_locked(r, from, &in->offer, in->data);
+    fit(r, from, in->source, in->tag, in->offer.length, in->offer.early);
+    if (in->prefix.kind == SUPERPIPE_KIND_SHORT) {
+        deliver_locked(r, in->data);
         r->state.done = true; /* everything came with the envelope */
         superpipe_complete_locked(r);
-        superpipe_freed_locked(from, SUPERPIPE_RECORD + in->bytes);
-    } else if (in->early == 0 ||
-               superpipe_early_begin_locked(from, in->offer.handle, in->early, r, NULL)) {
-        const superpipe_announced_t a = superpipe_announced(in);
-
-        fetch_locked(r, from, &a);
     } else {
-        superpipe_break_locked(from, "memory is exhausted for a message");
-        superpipe_fail_locked(r, MPI_ERR_NO_MEM);
+        superpipe_early_take(r, 0, in->data, in->bytes);
+        superpipe_early_begin_locked(from, in, r, NULL);
+        fetch_locked(r, from, &in->offer);
     }
 }
 
@@ -141,52 +133,33 @@ void superpipe_receive_message(superpipe_request_t *r, superpipe_unexpected_t *m
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/** Delivers messages of the source that came out of order and are now next. */
-static void release_locked(superpipe_comm_t *c, int32_t source)
-{
-    superpipe_receive_t *receive;
-    superpipe_message_t *m;
-
-    while (!TAILQ_EMPTY(&c->held) && (m = superpipe_comm_next(c, source, &receive)) != NULL) {
-        superpipe_request_t *r = superpipe_request_of(receive);
-
-        deliver_unexpected_locked(r, (superpipe_unexpected_t *)m);
-        superpipe_finish_locked(r);
-    }
-}
-
 ONIC_INLINE void on_envelope_locked(superpipe_peer_t *from, const superpipe_incoming_t *in)
 {
     superpipe_comm_t *c = superpipe_comms_find(&superpipe.comms, in->prefix.context);
-    superpipe_receive_t *receive;
+    const uint64_t cost = superpipe_record(&in->offer) + in->bytes;
+    superpipe_receive_t *receive = NULL;
     superpipe_unexpected_t *m;
 
-    if (in->prefix.kind == SUPERPIPE_KIND_EAGER)
-        superpipe_came_locked(from, SUPERPIPE_RECORD + in->bytes);
-    if (c == NULL) {
-        m = superpipe_unexpected_locked(from, in);
-        if (m != NULL)
-            TAILQ_INSERT_TAIL(&superpipe.comms.parked, &m->message, of_list);
-        return;
-    }
-    switch (superpipe_comm_arrive(c, in->source, in->tag, in->sequence, &receive)) {
-    case SUPERPIPE_MATCHED:
-        matched_locked(superpipe_request_of(receive), from, in);
-        break;
-    case SUPERPIPE_WAITS:
-        m = superpipe_unexpected_locked(from, in);
-        if (m == NULL)
-            return;
-        superpipe_comm_keep(c, &m->message);
-        break;
-    case SUPERPIPE_REFUSED:
+    superpipe_came_locked(from, cost);
+    if (c != NULL && (uint32_t)in->source >= c->nranks) {
         superpipe_break_locked(from, "the rank of a message is wrong");
         return;
     }
-    release_locked(c, in->source);
+    if (c != NULL)
+        receive = superpipe_match_message(&c->match, in->source, in->tag);
+    if (receive != NULL) {
+        matched_locked(superpipe_request_of(receive), from, in);
+        superpipe_freed_locked(from, cost);
+    } else if ((m = superpipe_unexpected_locked(from, in)) == NULL) {
+        return;
+    } else if (c != NULL) {
+        superpipe_match_keep(&c->match, &m->message);
+    } else {
+        TAILQ_INSERT_TAIL(&superpipe.comms.parked, &m->message, of_list);
+    }
 }
 
-void superpipe_on_envelope_locked(superpipe_peer_t *from, const superpipe_incoming_t *in)
+void superpipe_on_rts_locked(superpipe_peer_t *from, const superpipe_incoming_t *in)
 {
     on_envelope_locked(from, in);
 }
@@ -194,15 +167,12 @@ void superpipe_on_envelope_locked(superpipe_peer_t *from, const superpipe_incomi
 void superpipe_short_arrived(onic_peer_t *from, const void *header, size_t header_len,
                              const void *data, size_t len, onic_rndv_t *rndv)
 {
+    superpipe_peer_t *p = superpipe_peer_locked(from);
     superpipe_incoming_t in;
 
-    (void)from;
-    if (rndv != NULL || !superpipe_decode_short(&in, header, header_len, data, len) ||
-        in.prefix.sender - 1 >= superpipe.npeers)
-        return;
-    superpipe_peer_t *p = superpipe.numbered[in.prefix.sender - 1];
-    /* NULL: the peer has been forgotten. */
-    if (p != NULL && !p->lost)
+    if (p == NULL)
+        onic_peer_give_up(from);
+    else if (!p->lost && rndv == NULL && superpipe_decode_short(&in, header, header_len, data, len))
         on_envelope_locked(p, &in);
 }
 
@@ -212,16 +182,12 @@ void superpipe_unpark_locked(superpipe_channel_t *c)
 
     while ((m = superpipe_comms_unpark(&superpipe.comms, c->match.context, &from)) != NULL) {
         superpipe_unexpected_t *u = (superpipe_unexpected_t *)m;
-        const int32_t source = m->source;
-        superpipe_receive_t *none; /* no receive is posted yet */
 
-        if (superpipe_comm_arrive(&c->match, source, m->tag, m->sequence, &none) ==
-            SUPERPIPE_REFUSED) {
+        if ((uint32_t)m->source < c->match.nranks) {
+            superpipe_match_keep(&c->match.match, m);
+        } else {
             superpipe_break_locked(u->from, "the rank of a message is wrong");
             superpipe_unexpected_free_locked(u);
-        } else {
-            superpipe_comm_keep(&c->match, m);
-            release_locked(&c->match, source);
         }
     }
 }

@@ -27,17 +27,15 @@ static bool start(superpipe_request_t *r)
     return true;
 }
 
-static superpipe_answer_t answer(superpipe_request_t *r, const superpipe_incoming_t *in)
+static bool answer(superpipe_request_t *r, const superpipe_incoming_t *in)
 {
     if (!onic_layout_is_contig(&r->layout))
         return superpipe_stream_row.answer(r, in);
-    if (!superpipe_transfer_gave_early(&r->state))
-        return SUPERPIPE_NOT_NOW;
     if (superpipe_send_fragment_locked(r, r->state.wanted - r->state.moved, ONIC_SEND_RNDV) < 0)
         superpipe_fail_locked(r, ONIC_ERR_PROC_FAILED);
     else
         superpipe_finish_locked(r);
-    return SUPERPIPE_ANSWERED;
+    return true;
 }
 
 static void take(superpipe_request_t *r, const superpipe_incoming_t *in, onic_rndv_t *rndv)

@@ -145,7 +145,6 @@ void superpipe_request_begin(superpipe_request_t *r)
     r->handle = r->theirs = r->address = 0;
     r->placing = false;
     r->move = NULL;
-    r->early = NULL;
     r->attached = r->cancelled = false;
     r->counted = false;
     r->error = OMPI_SUCCESS;
@@ -259,9 +258,8 @@ static bool end_locked(superpipe_request_t *r)
         r->peer->under_way--;
     r->counted = false;
     detach_locked(r);
-    if (r->early != NULL)
-        r->early->receive = NULL;
-    r->early = NULL;
+    if (r->peer != NULL && r->peer->early.receive == r)
+        r->peer->early.receive = NULL;
     if (r->handle != 0)
         (void)onic_handle_free(&superpipe.handles, r->handle);
     r->handle = 0;

@@ -49,16 +49,8 @@ static inline bool superpipe_is_fresh(const superpipe_case_t *c)
     return c->pins > 0.5;
 }
 
-/** The sender's reaction to a CTS. */
-typedef enum superpipe_answer {
-    SUPERPIPE_ANSWERED,
-    SUPERPIPE_NOT_NOW, /**< a NACK must be sent */
-    SUPERPIPE_NEVER    /**< a NACK must be sent, saying that the protocol never works with this
-                          receiver */
-} superpipe_answer_t;
-
-/** A protocol. It frees its state of a transfer when that ends: in a failing `start`, in `refused`
- *  or in `cancel`. All except can, cost and progress are called with the lock held. */
+/** A protocol. It frees its state of a transfer when that ends: in a failing `start` or in
+ * `cancel`. All except can, cost and progress are called with the lock held. */
 typedef struct superpipe_row {
     const char *name; /**< a value of pml_superpipe_protocol */
     bool (*can)(const superpipe_case_t *c);
@@ -72,13 +64,10 @@ typedef struct superpipe_row {
      *  DATA. */
     void (*data)(struct superpipe_request *r, const superpipe_incoming_t *in,
                  struct onic_rndv *rndv);
-    /** NACK has come. False if the receive ends by itself anyway; true, or a NULL function: the
-     *  message comes as a stream. */
-    bool (*refused)(struct superpipe_request *r);
-
     /* Of the sender. */
-    /** CTS has come for a send of this process. NULL: the receiver sends none. */
-    superpipe_answer_t (*answer)(struct superpipe_request *r, const superpipe_incoming_t *in);
+    /** CTS has come for a send of this process. False if it cannot be met, and nothing has changed:
+     *  the message goes as a stream, and `data` gets that. NULL: the receiver sends none. */
+    bool (*answer)(struct superpipe_request *r, const superpipe_incoming_t *in);
 
     /* Of both. */
     /** The peer of a transfer that is `moving` (transfer.h) is lost: takes the transfer back.

@@ -27,66 +27,71 @@ static int error_of(int rc)
     return rc == OMPI_ERR_OUT_OF_RESOURCE ? MPI_ERR_NO_MEM : ONIC_ERR_PROC_FAILED;
 }
 
-/* ---- by credit ------------------------------------------------------------------------------- */
+/* ---- envelopes ------------------------------------------------------------------------------- */
 
-static int send_rts_locked(superpipe_request_t *r, const superpipe_channel_t *c, uint32_t sequence,
-                           unsigned flags, uint32_t early)
+/** Announces a message; its first `early` bytes, for which there is credit, go along. */
+static int send_rts_locked(superpipe_request_t *r, const superpipe_channel_t *c, uint32_t early)
 {
-    struct {
-        superpipe_envelope_t e;
-        superpipe_offer_t offer;
-    } header = {superpipe_envelope(SUPERPIPE_KIND_RTS, c, r->tag, flags, sequence),
-                {.length = r->state.length, .block = superpipe_mean_block(&r->layout)}};
+    const bool waits = r->mode == MCA_PML_BASE_SEND_SYNCHRONOUS;
+    const uint64_t block = superpipe_mean_block(&r->layout);
+    const size_t most = superpipe_fragment_locked(r->peer, early);
+    const uint64_t first = early < most ? early : most;
+    superpipe_rts_t h = {.prefix = {.sender = onic_transport_me(),
+                                    .kind = SUPERPIPE_KIND_RTS,
+                                    .context = (uint32_t)c->match.context},
+                         .source = ompi_comm_rank(c->comm),
+                         .tag = r->tag,
+                         .offer = {.length = r->state.length,
+                                   .block = block < UINT32_MAX ? (uint32_t)block : UINT32_MAX,
+                                   .early = early,
+                                   .pins = (uint8_t)(UINT8_MAX * superpipe_pin_share_locked(r)),
+                                   .synchronous = waits}};
+    int rc;
 
     if (onic_layout_is_contig(&r->layout))
-        header.offer.address = (uint64_t)(uintptr_t)(r->base + r->layout.offset);
-    header.e.early = early;
-    header.e.prefix.pins = (uint8_t)(UINT8_MAX * superpipe_pin_share_locked(r));
-    r->handle = header.offer.handle = onic_handle_new(&superpipe.handles, r);
+        h.offer.address = (uint64_t)(uintptr_t)(r->base + r->layout.offset);
+    r->handle = h.offer.handle = onic_handle_new(&superpipe.handles, r);
     if (r->handle == 0)
         return OMPI_ERR_OUT_OF_RESOURCE;
     superpipe_counters.announced++;
-    return superpipe_send_header_locked(r, &header, sizeof(header), false);
-}
-
-/** Sends a message that is too long to go with its envelope. */
-static int send_long_locked(superpipe_request_t *r, const superpipe_channel_t *c, uint32_t sequence)
-{
-    const bool waits = r->mode == MCA_PML_BASE_SEND_SYNCHRONOUS;
-    const uint32_t most = (uint32_t)superpipe_early_locked(r);
-    onic_credit_t *credit = &r->peer->account->credit;
-    const uint32_t early = onic_credit_take(credit, most, ONIC_CREDIT_FLOOR) ? most : 0;
-    const int rc = send_rts_locked(r, c, sequence, waits ? SUPERPIPE_SYNCHRONOUS : 0, early);
-
-    if (rc < 0) {
-        onic_credit_return(credit, early);
-    } else if (early > 0) {
-        superpipe_transfer_begins_early(&r->state, early, waits);
-        superpipe_send_fragments_locked(r);
-    }
+    rc = superpipe_send_header_locked(r, ONIC_AM_PML, &h, sizeof(h), first);
+    if (rc < 0 || early == 0)
+        return rc;
+    superpipe_transfer_begins_early(&r->state, early, waits);
+    superpipe_transfer_given(&r->state, first, false);
+    for (uint64_t left; rc >= 0 && (left = early - r->state.moved) > 0;)
+        rc = superpipe_send_fragment_locked(r, left < most ? left : most, 0);
+    /* The receiver waits for them. */
+    if (rc < 0)
+        onic_peer_give_up(r->peer->peer);
     return rc;
 }
 
 static int send_locked(superpipe_request_t *r)
 {
-    superpipe_channel_t *c = (superpipe_channel_t *)r->comm->c_pml_comm;
-    const uint32_t sequence = c->match.sent[r->rank];
-    const uint64_t cost = SUPERPIPE_RECORD + r->state.length;
+    const superpipe_channel_t *c = (superpipe_channel_t *)r->comm->c_pml_comm;
+    const uint64_t length = r->state.length;
+    const bool is_short = is_short_locked(r->peer, length);
+    const bool waits = r->mode == MCA_PML_BASE_SEND_SYNCHRONOUS;
+    const uint32_t early = (uint32_t)(is_short ? length : superpipe_early_locked(r));
+    const uint64_t cost = SUPERPIPE_RECORD + early;
     onic_credit_t *credit = &r->peer->account->credit;
     int rc;
 
-    if (!is_short_locked(r->peer, r->state.length)) {
-        rc = send_long_locked(r, c, sequence);
-    } else if (onic_credit_take(credit, cost, ONIC_CREDIT_FLOOR)) {
-        rc = superpipe_eager_send_locked(r, c, sequence);
-        if (rc < 0)
-            onic_credit_return(credit, cost);
-    } else {
-        superpipe_counters.no_credit++;
-        rc = send_rts_locked(r, c, sequence, 0, 0);
+    /* Without data an announcement is free. */
+    if (early == 0 && (waits || !is_short))
+        return send_rts_locked(r, c, 0);
+    if (!onic_credit_take(credit, cost, ONIC_CREDIT_FLOOR)) {
+        superpipe_counters.no_credit += is_short;
+        return send_rts_locked(r, c, 0);
     }
-    if (rc >= 0)
-        c->match.sent[r->rank]++;
+    if (!waits && (is_short || (early == length && length <= r->peer->fragment &&
+                                superpipe.params.protocol != SUPERPIPE_STREAM)))
+        rc = superpipe_eager_send_locked(r, c);
+    else
+        rc = send_rts_locked(r, c, early);
+    if (rc < 0)
+        onic_credit_return(credit, cost);
     return rc;
 }
 
@@ -164,19 +169,15 @@ void superpipe_on_cts_locked(superpipe_peer_t *p, const superpipe_incoming_t *in
     const superpipe_protocol_t protocol = (superpipe_protocol_t)in->prefix.protocol;
     const superpipe_row_t *row = superpipe_rows[protocol];
     superpipe_request_t *r = onic_handle_get(&superpipe.handles, in->handle);
-    superpipe_answer_t answer = SUPERPIPE_NOT_NOW;
 
-    if (r != NULL && row->answer != NULL && superpipe_transfer_requested(&r->state, in->value)) {
-        r->theirs = in->cts.receive;
-        r->row = row;
-        r->protocol = protocol;
-        answer = row->answer(r, in);
-        if (answer == SUPERPIPE_ANSWERED)
-            return;
-        r->state.requested = false;
-    }
-    superpipe_send_control_locked(p, SUPERPIPE_KIND_NACK, in->cts.receive,
-                                  answer == SUPERPIPE_NEVER);
+    (void)p;
+    if (r == NULL || row->answer == NULL || !superpipe_transfer_requested(&r->state, in->value))
+        return;
+    r->theirs = in->cts.receive;
+    r->row = row;
+    r->protocol = protocol;
+    if (!row->answer(r, in))
+        (void)superpipe_stream_row.answer(r, in);
 }
 
 void superpipe_on_ack_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)

@@ -60,17 +60,3 @@ void superpipe_on_data_locked(const superpipe_incoming_t *in, onic_rndv_t *rndv)
         return;
     r->row->data(r, in, rndv);
 }
-
-void superpipe_on_nack_locked(superpipe_peer_t *p, const superpipe_incoming_t *in)
-{
-    superpipe_request_t *r = onic_handle_get(&superpipe.handles, in->handle);
-
-    if (r == NULL || r->row == NULL)
-        return;
-    if (r->row == &superpipe_stream_row) {
-        superpipe_fail_locked(r, MPI_ERR_OTHER);
-    } else if (r->row->refused == NULL || r->row->refused(r)) {
-        p->refused |= in->value != 0 ? 1U << r->protocol : 0;
-        superpipe_fall_back_locked(r);
-    }
-}

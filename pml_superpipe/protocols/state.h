@@ -31,7 +31,7 @@
 #define SUPERPIPE_HELP_FILE "help-pml-superpipe.txt"
 
 typedef struct superpipe_request superpipe_request_t;
-typedef struct superpipe_early superpipe_early_t;
+typedef struct superpipe_unexpected superpipe_unexpected_t;
 
 /* Open MPI orders the completion of a request before the end of the wait; ThreadSanitizer does not
  * see that. */
@@ -44,23 +44,29 @@ typedef struct superpipe_early superpipe_early_t;
 #define SUPERPIPE_TAKES_UP(r) (void)(r)
 #endif
 
+/** The first bytes of the last message that a peer has announced, as long as some have not come:
+ *  they follow the RTS, and nothing else comes in between that announces a message. They are for a
+ *  receive, for an unexpected message, or, later, for neither. */
+typedef struct superpipe_early {
+    uint64_t at, left; /**< bytes that have come, and that have not */
+    superpipe_request_t *receive;
+    superpipe_unexpected_t *message;
+} superpipe_early_t;
+
 /** A process to or from which messages are sent. */
 typedef struct superpipe_peer {
     LIST_ENTRY(superpipe_peer) of_all;
     onic_peer_t *peer;
-    onic_account_t *account; /**< credit, both ways */
-    uint32_t number;         /**< the peer's number, in SHORT messages to this process */
-    uint32_t my_number;      /**< this process's, in those to the peer; 0: not known yet */
+    onic_account_t *account;                 /**< credit, both ways */
     LIST_HEAD(, superpipe_request) requests; /**< transfers in flight with the peer */
-    TAILQ_HEAD(, superpipe_early) early;     /**< messages whose early bytes are arriving */
+    superpipe_early_t early;
     size_t fragment;     /**< most bytes of data in one message; 0: not known yet */
     uint64_t short_most; /**< most bytes of a short message; 0: not known yet */
     unsigned refused;    /**< as in superpipe_case_t, for messages from the peer */
     int kind;            /**< 1 + onic_kind_t; 0: not known yet */
     unsigned under_way;  /**< its long messages that have found their receives */
     bool self;
-    bool closed; /**< the peer receives nothing more */
-    bool lost;   /**< the peer is lost, and all that waited for it has been ended */
+    bool lost; /**< the peer is lost, and all that waited for it has been ended */
 } superpipe_peer_t;
 
 /** State of a communicator of Open MPI (c_pml_comm). */
@@ -107,7 +113,6 @@ struct superpipe_request {
     uint64_t theirs;               /**< the peer's handle */
     uint64_t address;          /**< receiver: the data's address at the sender, for single copy */
     onic_transfer_t *move;     /**< receiver: the pipeline's transfer, while it is running */
-    superpipe_early_t *early;  /**< receiver: early bytes, while they are arriving */
     superpipe_request_t *next; /**< in a queue of its protocol */
     bool counted;              /**< receiver: counted in the peer's under_way */
     bool placing;              /**< the cursor stands where the last data ended */
@@ -117,34 +122,13 @@ struct superpipe_request {
 
 OBJ_CLASS_DECLARATION(superpipe_request_t);
 
-/** What an envelope says of a message, besides the fields used in matching. */
-typedef struct superpipe_announced {
-    superpipe_offer_t offer;
-    uint32_t early;   /**< bytes that come without a CTS */
-    uint8_t pins;     /**< the sender's share of the cost of registering its memory */
-    bool rts;         /**< the data does not come with the envelope */
-    bool synchronous; /**< the sender waits for an acknowledgement even if all bytes come early */
-} superpipe_announced_t;
-
-/** An unexpected message: it has no receive yet, came out of order, or its communicator does not
- *  exist yet. */
-typedef struct superpipe_unexpected {
+/** An unexpected message: it has no receive yet, or its communicator does not exist yet. */
+struct superpipe_unexpected {
     superpipe_message_t message; /**< the first member */
     superpipe_peer_t *from;
-    superpipe_announced_t a;
-    superpipe_early_t *early; /**< early bytes, while they are arriving */
-    uint64_t held;            /**< bytes of data kept here */
-    unsigned char data[];     /**< all of the data, or the early bytes */
-} superpipe_unexpected_t;
-
-/** The early bytes of a message, from its RTS until all have arrived. They belong to a receive, to
- * an unexpected message, or, later, to neither. */
-struct superpipe_early {
-    TAILQ_ENTRY(superpipe_early) of_peer;
-    uint64_t handle; /**< the send's */
-    uint64_t total, came;
-    superpipe_request_t *receive;
-    superpipe_unexpected_t *message;
+    superpipe_offer_t offer;
+    uint64_t held;        /**< bytes of data kept here */
+    unsigned char data[]; /**< all of a short message, else the early bytes */
 };
 
 typedef struct superpipe_params {
@@ -183,8 +167,6 @@ typedef struct superpipe_process {
     bool plan_shown;
     superpipe_comms_t comms;
     LIST_HEAD(, superpipe_peer) peers;
-    superpipe_peer_t **numbered; /**< peers by number - 1; NULL: forgotten */
-    uint32_t npeers;             /**< numbers assigned so far */
     onic_handles_t handles;
     superpipe_request_t *done_head, **done_tail; /**< finished requests, linked by `next_done` */
     uint64_t waiting_bytes;                      /**< bytes taken up by unexpected messages */

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 /** @file Protocol stream: the sender packs the data into DATA messages, and the receiver unpacks
- * them as they come. It is always possible. Early bytes (EARLY) are the beginning of a stream, sent
- * without a request. */
+ * them as they come. It is always possible. Early bytes are the beginning of a stream, sent without
+ * a request. */
 #include "pml_superpipe/protocols/process.h"
 
 /** Sends that have fragments to send and no operation in flight whose completion would continue
@@ -36,7 +36,7 @@ int superpipe_send_fragment_locked(superpipe_request_t *r, uint64_t bytes, unsig
     const superpipe_control_t w = {
         .prefix = {.sender = onic_transport_me(),
                    .kind = (uint8_t)(early ? SUPERPIPE_KIND_EARLY : SUPERPIPE_KIND_DATA)},
-        .handle = early ? r->handle : r->theirs,
+        .handle = early ? 0 : r->theirs,
         .value = r->state.moved};
     onic_payload_t payload = {.base = r->base, .len = bytes};
     int rc;
@@ -84,13 +84,15 @@ void superpipe_fragment_left(void *request, int status)
     superpipe_finish_locked(r);
 }
 
-int superpipe_send_header_locked(superpipe_request_t *r, const void *header, size_t len, bool data)
+int superpipe_send_header_locked(superpipe_request_t *r, unsigned am_id, const void *header,
+                                 size_t len, uint64_t bytes)
 {
-    const onic_payload_t payload = {.base = r->base, .cursor = r->cursor, .len = r->state.length};
-    const int rc =
-        onic_peer_send(r->peer->peer, ONIC_AM_PML, header, len,
-                       data && payload.len > 0 ? &payload : NULL, 0, superpipe_fragment_left, r);
+    onic_payload_t payload = {.base = r->base, .len = bytes};
+    int rc;
 
+    onic_cursor_init(&payload.cursor, &r->layout, 0);
+    rc = onic_peer_send(r->peer->peer, am_id, header, len, bytes > 0 ? &payload : NULL, 0,
+                        superpipe_fragment_left, r);
     if (rc == 0)
         r->state.in_flight++;
     return rc;
@@ -115,13 +117,13 @@ int superpipe_stream_locked(void)
     return superpipe.copies > 0 ? -1 : events;
 }
 
-static superpipe_answer_t answer(superpipe_request_t *r, const superpipe_incoming_t *in)
+static bool answer(superpipe_request_t *r, const superpipe_incoming_t *in)
 {
     (void)in;
     r->state.fragments = true;
     superpipe_send_fragments_locked(r);
     superpipe_finish_locked(r);
-    return SUPERPIPE_ANSWERED;
+    return true;
 }
 
 /* ---- receiver -------------------------------------------------------------------------------- */

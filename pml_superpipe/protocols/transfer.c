@@ -49,20 +49,19 @@ void superpipe_transfer_copied(superpipe_transfer_t *t)
 void superpipe_transfer_acknowledged(superpipe_transfer_t *t)
 {
     t->matched = true;
-    /* The announced early bytes are waited for in any case. */
     t->wanted = t->early;
-    t->sent = t->moved >= t->early;
+    t->sent = true;
 }
 
 /** True if there is data to be sent in fragments now. */
 static bool has_fragments(const superpipe_transfer_t *t)
 {
-    return !t->sent && !t->broken && (t->fragments || t->moved < t->early);
+    return !t->sent && !t->broken && t->fragments;
 }
 
 uint64_t superpipe_transfer_fragment(const superpipe_transfer_t *t, uint64_t most)
 {
-    const uint64_t left = (t->moved < t->early ? t->early : t->wanted) - t->moved;
+    const uint64_t left = t->wanted - t->moved;
 
     if (!has_fragments(t) || t->in_flight >= SUPERPIPE_FRAGMENTS)
         return 0;

@@ -8,11 +8,10 @@
  * uses its memory.
  *
  *      sender                                   receiver
- *      EAGER (whole)                     ->     data is there             -> ACK, if synchronous
+ *      SHORT (whole)                     ->     data is there
  *      RTS, EARLY ...                    ->     takes, took; requests the rest, or copies it
  *      requested: fragments, or buffers  <-     CTS
  *      DATA ... / buffers                ->     takes, took / moved
- *      refuses                           ->     NACK: requests again, as a stream
  *      acknowledged                      <-     ACK (it has copied, or needs nothing)
  *
  *  The caller sets in_flight, moved, moving, fragments and broken. Pure; the caller serialises. */
@@ -79,8 +78,8 @@ static inline uint64_t superpipe_transfer_remaining(const superpipe_transfer_t *
 
 /* ---- sender ---------------------------------------------------------------------------------- */
 
-/** The first `bytes` will be passed to the transport without a CTS. If that is all, `waits` is as
- *  below. */
+/** The first `bytes` are passed to the transport without a CTS, before anything else happens. If
+ * that is all, `waits` is as below. */
 static inline void superpipe_transfer_begins_early(superpipe_transfer_t *t, uint64_t bytes,
                                                    bool waits)
 {
@@ -95,16 +94,8 @@ static inline void superpipe_transfer_sent_whole(superpipe_transfer_t *t, bool w
     t->sent = true;
 }
 
-/** CTS has come, for the bytes after the early ones up to `wanted`. False: send NACK. If the
- *  protocol fails the caller clears `requested`, and the receiver may request again. */
+/** CTS has come, for the bytes after the early ones up to `wanted`. False if that cannot be. */
 bool superpipe_transfer_requested(superpipe_transfer_t *t, uint64_t wanted);
-
-/** True if all early bytes have been passed to the transport; all protocols but stream wait for
- *  that. */
-static inline bool superpipe_transfer_gave_early(const superpipe_transfer_t *t)
-{
-    return t->moved >= t->early;
-}
 
 /** A receiver in the same process copies, until superpipe_transfer_copied. False if it may not. */
 bool superpipe_transfer_lend(superpipe_transfer_t *t);

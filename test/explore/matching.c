@@ -2,10 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Matching: the messages of one sender that come by two channels, of which either may be
- * faster, while another thread posts receives, takes them back, probes, or makes the communicator.
- * Each message goes to the receive that MPI's order gives it, as a model of plain lists has it;
- * none is lost, and none comes twice. */
+/** @file Matching: the messages of one sender, while another thread posts receives, takes them
+ * back, probes, or makes the communicator. Each message goes to the receive that MPI's order gives
+ * it, as a model of plain lists has it; none is lost, and none comes twice. */
 #include "test/explore/explore.h"
 
 #include <stdlib.h>
@@ -56,38 +55,22 @@ static int number_of(const superpipe_message_t *m)
  */
 
 /** As pml_superpipe/protocols/receive.c. */
-static void release(void)
-{
-    superpipe_receive_t *r;
-    superpipe_message_t *m;
-    while (!TAILQ_EMPTY(&comm.held) && (m = superpipe_comm_next(&comm, SOURCE, &r)) != NULL)
-        note(got, number_of(m), (int)(r - receive));
-}
-
 static void arrive(superpipe_message_t *m)
 {
-    superpipe_receive_t *r;
     superpipe_comm_t *c = superpipe_comms_find(&comms, m->context);
-    if (c == NULL) {
-        TAILQ_INSERT_TAIL(&comms.parked, m, of_list);
-        return;
-    }
-    switch (superpipe_comm_arrive(c, m->source, m->tag, m->sequence, &r)) {
-    case SUPERPIPE_MATCHED:
+    const superpipe_receive_t *r =
+        c != NULL ? superpipe_match_message(&c->match, m->source, m->tag) : NULL;
+    if (r != NULL)
         note(got, number_of(m), (int)(r - receive));
-        break;
-    case SUPERPIPE_WAITS:
-        superpipe_comm_keep(c, m);
-        break;
-    default:
-        EXPLORE_ASSERT(!"refused");
-    }
-    release();
+    else if (c != NULL)
+        superpipe_match_keep(&c->match, m);
+    else
+        TAILQ_INSERT_TAIL(&comms.parked, m, of_list);
 }
 
 static void come(int i)
 {
-    const naive_item_t item = {i, SOURCE, message[i].tag, message[i].sequence};
+    const naive_item_t item = {i, SOURCE, message[i].tag};
     naive_pairs_t pairs = {.n = 0};
     arrive(&message[i]);
     naive_arrive(&naive, item, &pairs);
@@ -103,7 +86,7 @@ static void post(int r, int32_t source, int32_t tag)
     superpipe_message_t *m = superpipe_match_post(&comm.match, &receive[r], source, tag);
     if (m != NULL)
         note(got, number_of(m), r);
-    const int should = naive_post(&naive, (naive_item_t){r, source, tag, 0});
+    const int should = naive_post(&naive, (naive_item_t){r, source, tag});
     if (should != NAIVE_NONE)
         note(wanted, should, r);
     compare();
@@ -137,28 +120,20 @@ static void probe(void)
 static void prepare(void)
 {
     TAILQ_INIT(&comms.parked);
-    EXPLORE_ASSERT(superpipe_comm_init(&comm, CONTEXT, 2) == 0);
-    /* The numbers wrap around in between. */
-    comm.expected[SOURCE] = naive.turn[SOURCE] = UINT32_MAX - 1;
+    comm = (superpipe_comm_t){.context = CONTEXT, .nranks = 2};
+    superpipe_match_init(&comm.match);
     for (int i = 0; i < MESSAGES; i++)
-        message[i] = (superpipe_message_t){.context = CONTEXT,
-                                           .source = SOURCE,
-                                           .tag = i == 2 ? 0 : i % 2,
-                                           .sequence = UINT32_MAX - 1 + (uint32_t)i};
+        message[i] = (superpipe_message_t){
+            .context = CONTEXT, .source = SOURCE, .tag = i == 1 || i == 3 ? 1 : 0};
 }
 
 static void create(void)
 {
     naive_pairs_t pairs = {.n = 0};
     superpipe_message_t *m, *from = TAILQ_FIRST(&comms.parked);
-    superpipe_receive_t *none;
     EXPLORE_ASSERT(superpipe_comms_add(&comms, &comm) == 0);
-    while ((m = superpipe_comms_unpark(&comms, CONTEXT, &from)) != NULL) {
-        EXPLORE_ASSERT(superpipe_comm_arrive(&comm, SOURCE, m->tag, m->sequence, &none) ==
-                       SUPERPIPE_WAITS);
-        superpipe_comm_keep(&comm, m);
-        release();
-    }
+    while ((m = superpipe_comms_unpark(&comms, CONTEXT, &from)) != NULL)
+        superpipe_match_keep(&comm.match, m);
     naive_create(&naive, &pairs);
     note_pairs(&pairs);
 }
@@ -172,24 +147,16 @@ static void setup(void)
 /* ---- orders ------------------------------------------------------------------------------------
  */
 
-/** What each of the three does, one call after the other: numbers of messages, or calls. */
-static const int channel[2][MESSAGES / 2] = {{0, 3}, {1, 2}};
-
-/** All orders of the channels' messages and `ncalls` calls. */
+/** All orders of the messages and `ncalls` calls. */
 static void in_any_order(void (*const *calls)(void), unsigned ncalls)
 {
-    unsigned done[3] = {0}, most[3] = {MESSAGES / 2, MESSAGES / 2, ncalls};
-    for (unsigned left = MESSAGES + ncalls; left > 0; left--) {
-        unsigned can[3], n = 0;
-        for (unsigned i = 0; i < 3; i++)
-            if (done[i] < most[i])
-                can[n++] = i;
-        const unsigned who = can[n > 1 ? explore_choose(n) : 0];
-        if (who < 2)
-            come(channel[who][done[who]++]);
+    unsigned call = 0;
+    int m = 0;
+    while (m < MESSAGES || call < ncalls)
+        if (call == ncalls || (m < MESSAGES && explore_choose(2) == 0))
+            come(m++);
         else
-            calls[done[who]++]();
-    }
+            calls[call++]();
 }
 
 static void post_first(void)
@@ -239,9 +206,8 @@ static void all_there(void)
     unsigned n = 0;
     size_t cursor = 0;
     const superpipe_message_t *m;
-    EXPLORE_ASSERT(TAILQ_EMPTY(&comm.held) && TAILQ_EMPTY(&comms.parked));
-    EXPLORE_ASSERT(comm.expected[SOURCE] == UINT32_MAX - 1 + MESSAGES);
-    while ((m = superpipe_comm_discard(&comm)) != NULL) {
+    EXPLORE_ASSERT(TAILQ_EMPTY(&comms.parked));
+    while ((m = superpipe_match_discard(&comm.match)) != NULL) {
         EXPLORE_ASSERT(got[number_of(m)] == 0);
         n++;
     }
@@ -251,7 +217,7 @@ static void all_there(void)
     while (superpipe_match_abandon(&comm.match, SUPERPIPE_ALL_RECEIVES, &cursor) != NULL)
         naive.posted.n--;
     EXPLORE_ASSERT(naive.posted.n == 0);
-    superpipe_comm_fini(&comm);
+    superpipe_match_fini(&comm.match);
     free(comms.known);
 }
 

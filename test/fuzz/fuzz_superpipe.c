@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     if (superpipe_decode_short(&in, data, len, NULL, 0)) {
         FUZZ_CHECK(in.bytes == len - sizeof(superpipe_short_t) && in.offer.length == in.bytes);
         FUZZ_CHECK(in.bytes == 0 || (const uint8_t *)in.data + in.bytes == data + len);
-        FUZZ_CHECK(in.prefix.flags == 0);
+        FUZZ_CHECK(in.offer.handle == 0 && in.offer.early == 0);
     }
     if (!superpipe_decode(&in, data, len, NULL, 0, false))
         return -1;
@@ -28,11 +28,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     FUZZ_CHECK(in.prefix.kind > 0 && in.prefix.kind < SUPERPIPE_KINDS);
     FUZZ_CHECK(in.bytes == 0 || (payload >= data + 32 && payload + in.bytes == data + len));
     FUZZ_CHECK(in.offer.length <= INT64_MAX);
-    FUZZ_CHECK(in.prefix.kind != SUPERPIPE_KIND_RTS || in.offer.block > 0);
+    FUZZ_CHECK(in.prefix.kind != SUPERPIPE_KIND_RTS ||
+               (in.offer.block > 0 && in.offer.handle != 0));
     FUZZ_CHECK(in.prefix.kind != SUPERPIPE_KIND_CTS || in.prefix.protocol < SUPERPIPE_PROTOCOLS);
-    FUZZ_CHECK(in.early <= in.offer.length && in.early <= SUPERPIPE_EARLY_MAX);
-    FUZZ_CHECK(in.prefix.kind != SUPERPIPE_KIND_EAGER ||
-               (in.prefix.flags & ~SUPERPIPE_SYNCHRONOUS) == 0);
+    FUZZ_CHECK(in.offer.early <= in.offer.length && in.offer.early <= SUPERPIPE_EARLY_MAX);
+    FUZZ_CHECK(in.prefix.kind != SUPERPIPE_KIND_RTS || in.bytes <= in.offer.early);
     FUZZ_CHECK(superpipe_decode(&again, data, len, NULL, 0, false));
     FUZZ_CHECK(memcmp(&in, &again, sizeof(in)) == 0);
     return 0;
@@ -40,14 +40,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 size_t onic_fuzz_seed(unsigned i, uint8_t *buf, size_t cap)
 {
-    for (int kind = SUPERPIPE_KIND_EAGER; kind < SUPERPIPE_KINDS && cap >= PML_MESSAGE_MAX;
-         kind++) {
-        unsigned n = 0;
-        size_t len;
+    const unsigned kind = SUPERPIPE_KIND_RTS + i;
 
-        while ((len = pml_message((superpipe_kind_t)kind, n++, buf)) > 0)
-            if (i-- == 0)
-                return len;
-    }
-    return 0;
+    return kind < SUPERPIPE_KINDS && cap >= PML_MESSAGE_MAX
+               ? pml_message((superpipe_kind_t)kind, buf)
+               : 0;
 }

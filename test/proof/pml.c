@@ -21,8 +21,9 @@ void proof_pml_header(void)
     PROVE(in.bytes == 0 || lies_in(in.data, in.bytes, header, header_len) ||
           lies_in(in.data, in.bytes, data, len));
     if (in.prefix.kind == SUPERPIPE_KIND_RTS)
-        PROVE(in.early <= in.offer.length && in.early <= SUPERPIPE_EARLY_MAX &&
-              in.offer.length <= INT64_MAX && in.offer.block > 0);
+        PROVE(in.bytes <= in.offer.early && in.offer.early <= in.offer.length &&
+              in.offer.early <= SUPERPIPE_EARLY_MAX && in.offer.length <= INT64_MAX &&
+              in.offer.block > 0 && in.offer.handle != 0);
     if (in.prefix.kind == SUPERPIPE_KIND_CTS)
         PROVE(in.prefix.protocol < SUPERPIPE_PROTOCOLS);
 }

@@ -18,33 +18,28 @@ static bool decodes(size_t len)
     return superpipe_decode(&in, bytes, len, NULL, 0, false);
 }
 
-/** Kinds that carry data behind a word. */
 static bool has_data(superpipe_kind_t kind)
 {
-    return kind == SUPERPIPE_KIND_DATA || kind == SUPERPIPE_KIND_EARLY;
+    return kind != SUPERPIPE_KIND_CTS && kind != SUPERPIPE_KIND_ACK;
 }
 
 START_TEST(all_kinds)
 {
     const superpipe_kind_t kind = (superpipe_kind_t)_i;
-    size_t len;
 
-    for (unsigned i = 0; (len = pml_message(kind, i, bytes)) > 0; i++) {
-        ck_assert(decodes(len));
-        ck_assert_uint_eq(in.prefix.kind, kind);
-        ck_assert_uint_eq(in.prefix.sender, UINT64_C(0x700000003));
-        if (kind <= SUPERPIPE_KIND_RTS) {
-            ck_assert_int_eq(in.source, 3);
-            ck_assert_int_eq(in.tag, -7);
-            ck_assert_uint_eq(in.sequence, 99);
-            ck_assert_uint_eq(in.prefix.context, 17);
-        } else {
-            ck_assert_uint_eq(in.handle, 11);
-            ck_assert_uint_eq(in.value, 4096);
-        }
-        ck_assert_uint_eq(in.bytes,
-                          has_data(kind) || (kind == SUPERPIPE_KIND_EAGER && i < 2) ? 16 : 0);
+    ck_assert(decodes(pml_message(kind, bytes)));
+    ck_assert_uint_eq(in.prefix.kind, kind);
+    ck_assert_uint_eq(in.prefix.sender, UINT64_C(0x700000003));
+    if (kind == SUPERPIPE_KIND_RTS) {
+        ck_assert(in.source == 3 && in.tag == -7 && in.prefix.context == 17);
+        ck_assert(in.offer.handle == 5 && in.offer.length == 1 << 20 && in.offer.early == 8192);
+        ck_assert(in.offer.address == 0x7000 && in.offer.block == 64);
+    } else {
+        ck_assert(in.handle == 11 && in.value == 4096);
     }
+    if (kind == SUPERPIPE_KIND_CTS)
+        ck_assert(in.cts.receive == 12 && in.cts.ticket[1] == 2);
+    ck_assert_uint_eq(in.bytes, has_data(kind) ? 16 : 0);
 }
 END_TEST
 
@@ -52,13 +47,12 @@ END_TEST
 START_TEST(lengths)
 {
     const superpipe_kind_t kind = (superpipe_kind_t)_i;
-    const size_t len = pml_message(kind, 0, bytes);
-    const size_t header = kind == SUPERPIPE_KIND_EAGER || has_data(kind) ? len - 16 : len;
+    const size_t len = pml_message(kind, bytes), header = has_data(kind) ? len - 16 : len;
 
-    for (size_t n = 0; n <= len + 8; n++) {
-        const bool data = kind == SUPERPIPE_KIND_EAGER || (has_data(kind) && n > header);
-        ck_assert_int_eq(decodes(n), n == len || (data && n >= header));
-    }
+    for (size_t n = 0; n <= len + 8; n++)
+        ck_assert_int_eq(decodes(n),
+                         n == len || (has_data(kind) &&
+                                      (n > header || (kind == SUPERPIPE_KIND_RTS && n == header))));
 }
 END_TEST
 
@@ -67,19 +61,19 @@ START_TEST(data_elsewhere)
 {
     const char data[] = "elsewhere";
 
-    (void)pml_message(SUPERPIPE_KIND_EAGER, 0, bytes);
-    ck_assert(superpipe_decode(&in, bytes, 32, data, sizeof(data), false));
-    ck_assert_ptr_eq(in.data, data);
-    ck_assert_uint_eq(in.offer.length, sizeof(data));
-    ck_assert(!superpipe_decode(&in, bytes, 33, data, sizeof(data), false));
-    (void)pml_message(SUPERPIPE_KIND_DATA, 0, bytes);
+    (void)pml_message(SUPERPIPE_KIND_RTS, bytes);
+    ck_assert(superpipe_decode(&in, bytes, 64, data, sizeof(data), false));
+    ck_assert(in.data == data && in.bytes == sizeof(data));
+    ck_assert(!superpipe_decode(&in, bytes, 65, data, sizeof(data), false));
+    ck_assert(!superpipe_decode(&in, bytes, 64, data, 8193, false));
+    (void)pml_message(SUPERPIPE_KIND_DATA, bytes);
     ck_assert(superpipe_decode(&in, bytes, 32, NULL, 77, true));
     ck_assert(in.data == NULL && in.bytes == 77);
-    (void)pml_message(SUPERPIPE_KIND_EAGER, 0, bytes);
-    ck_assert(!superpipe_decode(&in, bytes, 32, NULL, 77, true));
-    for (int kind = SUPERPIPE_KIND_RTS; kind < SUPERPIPE_KINDS; kind++) {
-        const size_t len = pml_message((superpipe_kind_t)kind, 0, bytes);
-        if (kind != SUPERPIPE_KIND_DATA)
+    (void)pml_message(SUPERPIPE_KIND_RTS, bytes);
+    ck_assert(!superpipe_decode(&in, bytes, 64, NULL, 77, true));
+    for (int kind = SUPERPIPE_KIND_CTS; kind < SUPERPIPE_KINDS; kind++) {
+        const size_t len = pml_message((superpipe_kind_t)kind, bytes);
+        if (!has_data((superpipe_kind_t)kind))
             ck_assert(!superpipe_decode(&in, bytes, len, data, sizeof(data), false));
     }
 }
@@ -88,31 +82,21 @@ END_TEST
 /** Where a field stands, and a value that would reach beyond a bound. */
 typedef struct wrong {
     superpipe_kind_t kind;
-    unsigned message;
     size_t at;
     uint8_t value;
 } wrong_t;
 
-/** Flags of RTS say nothing in EAGER. */
-START_TEST(flags)
-{
-    const size_t len = pml_message(SUPERPIPE_KIND_EAGER, 0, bytes);
-
-    bytes[9] = 0x2;
-    ck_assert(decodes(len) && in.prefix.flags == 0 && in.early == 0);
-}
-END_TEST
-
 START_TEST(wrong_values)
 {
     static const wrong_t wrong[] = {
-        {SUPERPIPE_KIND_EAGER, 0, 8, 0},   {SUPERPIPE_KIND_EAGER, 0, 8, SUPERPIPE_KINDS},
-        {SUPERPIPE_KIND_RTS, 0, 30, 0x20}, {SUPERPIPE_KIND_RTS, 0, 47, 0x80},
-        {SUPERPIPE_KIND_RTS, 0, 56, 0},    {SUPERPIPE_KIND_CTS, 0, 10, SUPERPIPE_PROTOCOLS},
+        {SUPERPIPE_KIND_RTS, 8, 0},  {SUPERPIPE_KIND_RTS, 8, SUPERPIPE_KINDS},
+        {SUPERPIPE_KIND_RTS, 24, 0}, {SUPERPIPE_KIND_RTS, 39, 0x80},
+        {SUPERPIPE_KIND_RTS, 48, 0}, {SUPERPIPE_KIND_RTS, 54, 0x20},
+        {SUPERPIPE_KIND_RTS, 53, 0}, {SUPERPIPE_KIND_CTS, 9, SUPERPIPE_PROTOCOLS},
     };
 
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        const size_t len = pml_message(wrong[i].kind, wrong[i].message, bytes);
+        const size_t len = pml_message(wrong[i].kind, bytes);
         ck_assert(decodes(len));
         ck_assert_uint_ne(bytes[wrong[i].at], wrong[i].value);
         bytes[wrong[i].at] = wrong[i].value;
@@ -124,8 +108,7 @@ END_TEST
 /** SHORT messages: all of it is found again, and what is shorter than a header is none. */
 START_TEST(short_messages)
 {
-    const superpipe_short_t h = {
-        .sender = 7, .context = 5, .source = 3, .tag = -11, .sequence = UINT32_MAX};
+    const superpipe_short_t h = {.sender = 7, .context = 5, .source = 3, .tag = -11};
 
     memcpy(bytes, &h, sizeof(h));
     memset(bytes + sizeof(h), 'd', 8);
@@ -134,8 +117,7 @@ START_TEST(short_messages)
     for (size_t n = 0; n <= 8; n++) {
         ck_assert(superpipe_decode_short(&in, bytes, sizeof(h) + n, NULL, 0));
         ck_assert(in.prefix.sender == 7 && in.prefix.context == 5 && in.source == 3);
-        ck_assert(in.tag == -11 && in.sequence == UINT32_MAX &&
-                  in.prefix.kind == SUPERPIPE_KIND_EAGER);
+        ck_assert(in.tag == -11 && in.prefix.kind == SUPERPIPE_KIND_SHORT);
         ck_assert(in.bytes == n && in.offer.length == n && in.offer.handle == 0);
         ck_assert(n == 0 || in.data == bytes + sizeof(h));
     }
@@ -144,8 +126,7 @@ END_TEST
 
 int main(void)
 {
-    return UNIT_RUN("pml header", UNIT_LOOP(all_kinds, SUPERPIPE_KIND_EAGER, SUPERPIPE_KINDS),
-                    UNIT_LOOP(lengths, SUPERPIPE_KIND_EAGER, SUPERPIPE_KINDS),
-                    UNIT_ONCE(data_elsewhere), UNIT_ONCE(short_messages), UNIT_ONCE(flags),
-                    UNIT_ONCE(wrong_values));
+    return UNIT_RUN("pml header", UNIT_LOOP(all_kinds, SUPERPIPE_KIND_RTS, SUPERPIPE_KINDS),
+                    UNIT_LOOP(lengths, SUPERPIPE_KIND_RTS, SUPERPIPE_KINDS),
+                    UNIT_ONCE(data_elsewhere), UNIT_ONCE(short_messages), UNIT_ONCE(wrong_values));
 }

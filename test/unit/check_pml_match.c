@@ -10,7 +10,7 @@
 #include "test/unit/pml_naive.h"
 #include "test/unit/unit.h"
 
-enum { CONTEXTS = 3, CHANNELS = 3, TAGS = 4, MOST = 200, IDS = 1 << 14 };
+enum { CONTEXTS = 3, TAGS = 4, MOST = 200, IDS = 1 << 14 };
 
 typedef struct message {
     superpipe_message_t m; /* first */
@@ -22,26 +22,12 @@ typedef struct receive {
     int id;
 } receive_t;
 
-/** A message under way. */
-typedef struct flight {
-    uint64_t context;
-    naive_item_t item;
-} flight_t;
-
-typedef struct channel {
-    flight_t at[MOST];
-    size_t n;
-} channel_t;
-
 /** One process and those that send to it. */
 typedef struct world {
     unit_random_t r;
     superpipe_comms_t comms;
     superpipe_comm_t comm[CONTEXTS]; /* those that exist */
     naive_comm_t naive[CONTEXTS];
-    uint32_t first[CONTEXTS][NAIVE_RANKS]; /* number of the first message */
-    uint32_t sent[CONTEXTS][NAIVE_RANKS];
-    channel_t channel[CHANNELS];
     receive_t *receive[IDS]; /* those that are posted */
     int ids;
     naive_pairs_t real, expected; /* of one step */
@@ -81,15 +67,14 @@ static int32_t wanted_tag(void)
     return unit_below(&w.r, 10) < w.weight[7] ? SUPERPIPE_ANY_TAG : some_tag();
 }
 
-static void got(message_t *message, int id, superpipe_receive_t *r)
+static void got(int id, superpipe_receive_t *r)
 {
     receive_t *receive = (receive_t *)r;
 
     UNIT_CHECK(w.receive[receive->id] == receive);
-    w.real.at[w.real.n++] = (naive_pair_t){message != NULL ? message->id : id, receive->id};
+    w.real.at[w.real.n++] = (naive_pair_t){id, receive->id};
     w.receive[receive->id] = NULL;
     free(receive);
-    free(message);
 }
 
 static void compare(void)
@@ -106,63 +91,35 @@ static void compare_message(const superpipe_message_t *m, int expected)
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-static message_t *new_message(const flight_t *f)
+/** As pml_superpipe/protocols/receive.c. */
+static void arrive_some(void)
 {
-    message_t *message = calloc(1, sizeof(*message));
-
-    UNIT_CHECK(message != NULL);
-    message->id = f->item.id;
-    message->m.context = f->context;
-    message->m.source = f->item.source;
-    message->m.tag = f->item.tag;
-    message->m.sequence = f->item.sequence;
-    return message;
-}
-
-static void send_some(void)
-{
-    channel_t *channel = &w.channel[unit_below(&w.r, CHANNELS)];
     const unsigned i = (unsigned)unit_below(&w.r, CONTEXTS);
-    const int32_t source = some_source();
+    const naive_item_t item = {new_id(), some_source(), some_tag()};
+    superpipe_comm_t *c = superpipe_comms_find(&w.comms, context_of(i));
+    superpipe_receive_t *receive = NULL;
 
-    if (channel->n == MOST || w.naive[i].unexpected.n + w.naive[i].early.n >= MOST)
+    if (w.naive[i].unexpected.n + w.naive[i].parked.n >= MOST)
         return;
-    channel->at[channel->n++] =
-        (flight_t){context_of(i), {new_id(), source, some_tag(), w.sent[i][source]++}};
-}
+    if (c != NULL)
+        receive = superpipe_match_message(&c->match, item.source, item.tag);
+    if (receive != NULL) {
+        got(item.id, receive);
+    } else {
+        message_t *message = calloc(1, sizeof(*message));
 
-/** Hands a message over, that is kept at `message` already where that is not NULL. False where
- *  there was no memory for it. */
-static bool hand_over(const flight_t *f, message_t *message)
-{
-    superpipe_comm_t *c = superpipe_comms_find(&w.comms, f->context);
-    superpipe_receive_t *receive;
-    superpipe_message_t *next;
-
-    const bool no_memory = message == NULL && unit_once_in(&w.r, 10);
-
-    if (c == NULL) {
-        if (!no_memory) {
-            message = new_message(f);
+        UNIT_CHECK(message != NULL);
+        message->id = item.id;
+        message->m.context = context_of(i);
+        message->m.source = item.source;
+        message->m.tag = item.tag;
+        if (c != NULL)
+            superpipe_match_keep(&c->match, &message->m);
+        else
             TAILQ_INSERT_TAIL(&w.comms.parked, &message->m, of_list);
-        }
-        return !no_memory;
     }
-    switch (superpipe_comm_arrive(c, f->item.source, f->item.tag, f->item.sequence, &receive)) {
-    case SUPERPIPE_MATCHED:
-        got(message, f->item.id, receive);
-        break;
-    case SUPERPIPE_WAITS:
-        if (no_memory)
-            return false;
-        superpipe_comm_keep(c, message != NULL ? &message->m : &new_message(f)->m);
-        break;
-    default:
-        ck_abort_msg("refused");
-    }
-    while ((next = superpipe_comm_next(c, f->item.source, &receive)) != NULL)
-        got((message_t *)next, 0, receive);
-    return true;
+    naive_arrive(&w.naive[i], item, &w.expected);
+    compare();
 }
 
 static unsigned index_of(uint64_t context)
@@ -172,21 +129,6 @@ static unsigned index_of(uint64_t context)
     while (context_of(i) != context)
         i++;
     return i;
-}
-
-/* Channels keep their order, and overtake each other. */
-static void arrive_some(void)
-{
-    channel_t *channel = &w.channel[unit_below(&w.r, CHANNELS)];
-
-    if (channel->n == 0)
-        return;
-    const flight_t f = channel->at[0];
-    if (!hand_over(&f, NULL))
-        return;
-    memmove(&channel->at[0], &channel->at[1], --channel->n * sizeof(channel->at[0]));
-    naive_arrive(&w.naive[index_of(f.context)], f.item, &w.expected);
-    compare();
 }
 
 /* ---- receives and probes --------------------------------------------------------------------- */
@@ -203,7 +145,7 @@ static void post_some(superpipe_comm_t *c, naive_comm_t *naive)
         return;
     }
     superpipe_message_t *m = superpipe_match_post(&c->match, &receive->r, source, tag);
-    compare_message(m, naive_post(naive, (naive_item_t){receive->id, source, tag, 0}));
+    compare_message(m, naive_post(naive, (naive_item_t){receive->id, source, tag}));
     if (m == NULL) {
         w.receive[receive->id] = receive;
         return;
@@ -246,45 +188,13 @@ static void create(unsigned i)
 {
     superpipe_message_t *m, *from = TAILQ_FIRST(&w.comms.parked);
 
-    UNIT_CHECK(superpipe_comm_init(&w.comm[i], context_of(i), NAIVE_RANKS) == 0);
-    for (unsigned k = 0; k < NAIVE_RANKS; k++)
-        UNIT_CHECK(w.comm[i].expected[k] == 0 && w.comm[i].sent[k] == 0);
-    memcpy(w.comm[i].expected, w.first[i], sizeof(w.first[i]));
-    memcpy(w.naive[i].turn, w.first[i], sizeof(w.first[i]));
+    w.comm[i] = (superpipe_comm_t){.context = context_of(i), .nranks = NAIVE_RANKS};
+    superpipe_match_init(&w.comm[i].match);
     UNIT_CHECK(superpipe_comms_add(&w.comms, &w.comm[i]) == 0);
-    while ((m = superpipe_comms_unpark(&w.comms, context_of(i), &from)) != NULL) {
-        const message_t *message = (message_t *)m;
-        const flight_t f = {m->context, {message->id, m->source, m->tag, m->sequence}};
-        UNIT_CHECK(hand_over(&f, (message_t *)m));
-    }
+    while ((m = superpipe_comms_unpark(&w.comms, context_of(i), &from)) != NULL)
+        superpipe_match_keep(&w.comm[i].match, m);
     naive_create(&w.naive[i], &w.expected);
     compare();
-}
-
-/** Those who send to it begin anew, near the end of the numbers or anywhere. */
-static void begin(unsigned i)
-{
-    memset(&w.naive[i], 0, sizeof(w.naive[i]));
-    for (unsigned k = 0; k < NAIVE_RANKS; k++) {
-        w.first[i][k] = (uint32_t)unit_random64(&w.r);
-        if (unit_once_in(&w.r, 2))
-            w.first[i][k] = UINT32_MAX - (uint32_t)unit_below(&w.r, 20);
-        w.sent[i][k] = w.first[i][k];
-    }
-}
-
-/** Nothing more is under way to it. */
-static void empty_channels(uint64_t context)
-{
-    for (unsigned k = 0; k < CHANNELS; k++) {
-        channel_t *channel = &w.channel[k];
-        size_t n = 0;
-
-        for (size_t j = 0; j < channel->n; j++)
-            if (channel->at[j].context != context)
-                channel->at[n++] = channel->at[j];
-        channel->n = n;
-    }
 }
 
 static void discard(superpipe_message_t *m, naive_list_t *list)
@@ -318,13 +228,12 @@ static void destroy(unsigned i)
     abandon(c, &w.naive[i], some_source());
     abandon(c, &w.naive[i], SUPERPIPE_ANY_SOURCE);
     abandon(c, &w.naive[i], SUPERPIPE_ALL_RECEIVES);
-    while ((m = superpipe_comm_discard(c)) != NULL)
-        discard(m, w.naive[i].unexpected.n > 0 ? &w.naive[i].unexpected : &w.naive[i].early);
-    UNIT_CHECK(w.naive[i].unexpected.n == 0 && w.naive[i].early.n == 0);
+    while ((m = superpipe_match_discard(&c->match)) != NULL)
+        discard(m, &w.naive[i].unexpected);
+    UNIT_CHECK(w.naive[i].unexpected.n == 0 && w.naive[i].parked.n == 0);
     w.comms.known[context_of(i)] = NULL;
-    superpipe_comm_fini(c);
-    empty_channels(context_of(i));
-    begin(i);
+    superpipe_match_fini(&c->match);
+    memset(&w.naive[i], 0, sizeof(w.naive[i]));
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -360,10 +269,10 @@ static void end(void)
             destroy(i);
     while ((m = TAILQ_FIRST(&w.comms.parked)) != NULL) {
         TAILQ_REMOVE(&w.comms.parked, m, of_list);
-        discard(m, &w.naive[index_of(m->context)].early);
+        discard(m, &w.naive[index_of(m->context)].parked);
     }
     for (unsigned i = 0; i < CONTEXTS; i++)
-        UNIT_CHECK(w.naive[i].early.n == 0);
+        UNIT_CHECK(w.naive[i].parked.n == 0);
     free(w.comms.known);
 }
 
@@ -376,11 +285,7 @@ START_TEST(as_the_naive_one)
         w.r.state = unit_seed() + 100 * (uint64_t)_i + (uint64_t)round;
         for (unsigned k = 0; k < 8; k++)
             w.weight[k] = (unsigned)unit_below(&w.r, k == 3 ? 4 : 11);
-        for (unsigned i = 0; i < CONTEXTS; i++)
-            begin(i);
         for (int step = 0; step < 5000; step++) {
-            if (unit_below(&w.r, 10) < w.weight[0])
-                send_some();
             if (unit_below(&w.r, 10) < w.weight[1] + 1)
                 arrive_some();
             step_in((unsigned)unit_below(&w.r, CONTEXTS));

@@ -43,7 +43,7 @@ typedef struct end {
     unsigned operations; /**< of the transport */
     bool pipeline;
     unsigned overs; /**< times that it was told to be over */
-    bool begun, lost, errors;
+    bool begun, lost;
 } end_t;
 
 typedef struct sim {
@@ -99,8 +99,7 @@ static void send_fragments(sim_t *s)
         const bool pending = unit_once_in(&s->r, 2);
 
         UNIT_CHECK(s->a.overs == 0 && t->moved + bytes <= t->wanted && t->wanted <= t->length);
-        say(&s->to_b, t->moved < t->early ? SUPERPIPE_KIND_EARLY : SUPERPIPE_KIND_DATA,
-            SUPERPIPE_STREAM, t->moved, bytes);
+        say(&s->to_b, SUPERPIPE_KIND_DATA, SUPERPIPE_STREAM, t->moved, bytes);
         superpipe_transfer_given(t, bytes, pending);
         s->a.operations += pending;
     }
@@ -109,22 +108,34 @@ static void send_fragments(sim_t *s)
     settle(&s->a);
 }
 
+/** At once, behind the announcement. */
+static void send_early(sim_t *s, uint64_t left)
+{
+    const uint64_t bytes = left < s->fragment ? left : s->fragment;
+    const bool pending = unit_once_in(&s->r, 2);
+
+    say(&s->to_b, SUPERPIPE_KIND_EARLY, SUPERPIPE_STREAM, s->a.t.moved, bytes);
+    superpipe_transfer_given(&s->a.t, bytes, pending);
+    s->a.operations += pending;
+}
+
 static void start_sender(sim_t *s, uint64_t length)
 {
-    const bool whole = unit_once_in(&s->r, 4);
+    const bool whole = !s->waits && unit_once_in(&s->r, 4);
     const uint64_t early = s->self || unit_once_in(&s->r, 2) ? 0 : unit_below(&s->r, length + 1);
 
     s->a.begun = true;
     superpipe_transfer_begin(&s->a.t, true, length);
     if (whole)
-        superpipe_transfer_sent_whole(&s->a.t, s->waits);
+        superpipe_transfer_sent_whole(&s->a.t, false);
     s->to_b.early = whole ? 0 : early;
-    say(&s->to_b, whole ? SUPERPIPE_KIND_EAGER : SUPERPIPE_KIND_RTS, 0, 0, length);
+    say(&s->to_b, whole ? SUPERPIPE_KIND_SHORT : SUPERPIPE_KIND_RTS, 0, 0, length);
     if (unit_once_in(&s->r, 2))
         begin_operation(&s->a);
     if (!whole && early > 0) {
         superpipe_transfer_begins_early(&s->a.t, early, s->waits);
-        send_fragments(s);
+        while (s->a.t.moved < early)
+            send_early(s, early - s->a.t.moved);
     }
     settle(&s->a);
 }
@@ -141,20 +152,17 @@ static void send_by_rendezvous(sim_t *s)
     settle(&s->a);
 }
 
-/** What the row of a protocol does; false: NACK. */
+/** What the row of a protocol does; false if it cannot. */
 static bool answer(sim_t *s, superpipe_protocol_t protocol)
 {
     superpipe_transfer_t *t = &s->a.t;
 
-    if (protocol == SUPERPIPE_STREAM || (protocol == SUPERPIPE_RENDEZVOUS && !s->one_piece)) {
-        t->fragments = true;
-        send_fragments(s);
-        return true;
-    }
-    if (!superpipe_transfer_gave_early(t) || unit_once_in(&s->r, 3))
+    if (protocol == SUPERPIPE_STREAM || (protocol == SUPERPIPE_RENDEZVOUS && !s->one_piece))
         return false;
     if (protocol == SUPERPIPE_RENDEZVOUS)
         send_by_rendezvous(s);
+    else if (unit_once_in(&s->r, 3))
+        return false;
     else
         t->moving = s->a.pipeline = true;
     return true;
@@ -162,18 +170,15 @@ static bool answer(sim_t *s, superpipe_protocol_t protocol)
 
 static void deliver_to_sender(sim_t *s, const message_t *m)
 {
-
     if (m->kind == SUPERPIPE_KIND_ACK) {
         superpipe_transfer_acknowledged(&s->a.t);
         settle(&s->a);
         return;
     }
-    if (superpipe_transfer_requested(&s->a.t, m->bytes)) {
-        if (answer(s, m->protocol))
-            return;
-        s->a.t.requested = false;
+    if (superpipe_transfer_requested(&s->a.t, m->bytes) && !answer(s, m->protocol)) {
+        s->a.t.fragments = true;
+        send_fragments(s);
     }
-    say(&s->to_b, SUPERPIPE_KIND_NACK, 0, 0, 0);
 }
 
 /* ---- receiver -------------------------------------------------------------------------------- */
@@ -203,6 +208,8 @@ static void take_data(sim_t *s, const message_t *m)
 
     if (!superpipe_transfer_takes(&s->b.t, m->at, m->bytes))
         return;
+    /* The sender could not use the buffers. */
+    s->b.t.moving = s->b.pipeline = false;
     if (meets && unit_once_in(&s->r, 2))
         begin_operation(&s->b);
     received(s, m->at, m->bytes);
@@ -214,12 +221,10 @@ static void deliver_to_receiver(sim_t *s, const message_t *m)
     uint64_t bytes;
 
     switch (m->kind) {
-    case SUPERPIPE_KIND_EAGER:
+    case SUPERPIPE_KIND_SHORT:
         (void)superpipe_transfer_fit(&s->b.t, m->bytes, 0);
         received(s, 0, s->b.t.wanted);
         s->b.t.moved += s->b.t.wanted;
-        if (s->waits)
-            say(&s->to_a, SUPERPIPE_KIND_ACK, 0, 0, 0);
         break;
     case SUPERPIPE_KIND_RTS:
         UNIT_CHECK(superpipe_transfer_fit(&s->b.t, m->bytes, s->to_b.early) ==
@@ -235,14 +240,7 @@ static void deliver_to_receiver(sim_t *s, const message_t *m)
         s->b.t.moved += bytes;
         break;
     default:
-        if (s->b.t.done) {
-            break; /* its handle is gone */
-        } else if (s->asked != SUPERPIPE_STREAM) {
-            ask(s, SUPERPIPE_STREAM);
-        } else {
-            s->b.t.broken = true;
-            s->b.errors = true;
-        }
+        UNIT_CHECK(false);
     }
     settle(&s->b);
 }
@@ -381,7 +379,7 @@ static void run(sim_t *s)
     UNIT_CHECK(s->a.overs == 1 && s->b.overs == 1);
     if (s->lossy)
         return;
-    UNIT_CHECK(!s->b.errors && !s->a.t.broken && !s->b.t.broken);
+    UNIT_CHECK(!s->a.t.broken && !s->b.t.broken);
     UNIT_CHECK(s->b.t.wanted == (length < room ? length : room));
     for (uint64_t i = 0; i < MOST; i++)
         UNIT_CHECK(s->got[i] == (i < s->b.t.wanted));
@@ -466,24 +464,19 @@ START_TEST(early)
     superpipe_transfer_t t = begun(true, 10), b = begun(false, 8);
 
     superpipe_transfer_begins_early(&t, 10, false);
-    ck_assert_uint_eq(superpipe_transfer_fragment(&t, 16), 10);
     superpipe_transfer_given(&t, 10, false);
     ck_assert(superpipe_transfer_is_over(&t));
 
     t = begun(true, 10);
     superpipe_transfer_begins_early(&t, 6, false);
-    ck_assert_uint_eq(superpipe_transfer_fragment(&t, 16), 6);
-    superpipe_transfer_acknowledged(&t);
-    ck_assert_msg(!superpipe_transfer_is_over(&t), "over with early bytes that were announced");
-    ck_assert_uint_eq(superpipe_transfer_fragment(&t, 16), 6);
     superpipe_transfer_given(&t, 6, false);
+    ck_assert(!superpipe_transfer_is_over(&t));
+    superpipe_transfer_acknowledged(&t);
     ck_assert(superpipe_transfer_is_over(&t));
 
     t = begun(true, 10);
     superpipe_transfer_begins_early(&t, 6, false);
-    ck_assert(!superpipe_transfer_gave_early(&t));
     superpipe_transfer_given(&t, 6, false);
-    ck_assert(superpipe_transfer_gave_early(&t));
     ck_assert_uint_eq(superpipe_transfer_fragment(&t, 16), 0);
     ck_assert(!superpipe_transfer_requested(&t, 6));
     ck_assert(superpipe_transfer_requested(&t, 10));

@@ -66,36 +66,18 @@ static void match(naive_comm_t *c, naive_item_t message, naive_pairs_t *pairs)
     append(&c->unexpected, message);
 }
 
-/** Matches one message of that source whose turn it is, if there is one. */
-static bool advance(naive_comm_t *c, int32_t source, naive_pairs_t *pairs)
-{
-    for (size_t i = 0; i < c->early.n; i++) {
-        const naive_item_t message = c->early.at[i];
-
-        if (message.source == source && message.sequence == c->turn[source]) {
-            (void)naive_take(&c->early, message.id);
-            c->turn[source]++;
-            match(c, message, pairs);
-            return true;
-        }
-    }
-    return false;
-}
-
 void naive_arrive(naive_comm_t *c, naive_item_t message, naive_pairs_t *pairs)
 {
-    append(&c->early, message);
-    while (c->exists && advance(c, message.source, pairs))
-        continue;
+    if (c->exists)
+        match(c, message, pairs);
+    else
+        append(&c->parked, message);
 }
 
 void naive_create(naive_comm_t *c, naive_pairs_t *pairs)
 {
-    static naive_list_t parked;
-
-    parked = c->early;
-    c->early.n = 0;
     c->exists = true;
-    for (size_t i = 0; i < parked.n; i++)
-        naive_arrive(c, parked.at[i], pairs);
+    for (size_t i = 0; i < c->parked.n; i++)
+        match(c, c->parked.at[i], pairs);
+    c->parked.n = 0;
 }

@@ -22,11 +22,10 @@
 /* In place of a source or a tag. */
 #define NAIVE_ANY (-1)
 
-/** A message, or a receive; `sequence` of messages. */
+/** A message, or a receive. */
 typedef struct naive_item {
     int id;
     int32_t source, tag;
-    uint32_t sequence;
 } naive_item_t;
 
 /** In the order in which they came. */
@@ -48,10 +47,9 @@ typedef struct naive_pairs {
 /** A communicator, or the messages that came for one that does not exist. Zero-initialise. */
 typedef struct naive_comm {
     bool exists;
-    uint32_t turn[NAIVE_RANKS];
     naive_list_t posted;
     naive_list_t unexpected;
-    naive_list_t early; /* not in their turn, or before the communicator exists */
+    naive_list_t parked; /* before the communicator exists */
 } naive_comm_t;
 
 /** Adds the pairs that come of an arrival, in their order. */

@@ -31,7 +31,7 @@ enum {
  *  onic_transport_me(), and their handler gets its record. Others tell it by their contents. */
 static inline bool onic_am_is_named(unsigned am_id)
 {
-    return am_id == ONIC_AM_PML || am_id == ONIC_AM_CREDIT;
+    return am_id == ONIC_AM_PML || am_id == ONIC_AM_SHORT || am_id == ONIC_AM_CREDIT;
 }
 
 /** True if the receiver's server thread serves such messages: they wake it. Those of a

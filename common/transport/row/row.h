@@ -167,9 +167,11 @@ struct onic_row {
 /** What rows tell the transport. */
 typedef struct onic_row_calls {
     /** A message has come: calls its handler. Without a header all of `data` is the header. `rndv`:
-     *  a rendezvous, which the row drops unless the handler takes it. */
+     *  a rendezvous, which the row drops unless the handler takes it. `sender`: where the row keeps
+     *  the only process that sends this way, NULL until that has named itself; or NULL, if several
+     *  do. */
     void (*arrived)(unsigned am_id, const void *header, size_t header_len, const void *data,
-                    size_t len, onic_rndv_t *rndv);
+                    size_t len, onic_rndv_t *rndv, onic_peer_t **sender);
     /** The connection is lost. `gone`: nothing comes from there nor gets there any more; else a
      *  message could not be sent, and neither side can go on without it. */
     void (*lost)(onic_peer_t *peer, int rc, const char *why, bool gone);

@@ -65,9 +65,10 @@ void onic_inbox_open(size_t bytes)
         return;
     in->receiver = malloc(n * sizeof(*in->receiver));
     in->owner = malloc(n * sizeof(*in->owner));
+    in->sender = calloc(n, sizeof(struct onic_peer *));
     in->seen = calloc(n, sizeof(*in->seen));
     in->ring_bytes = ring_bytes;
-    if (in->receiver == NULL || in->owner == NULL || in->seen == NULL) {
+    if (in->receiver == NULL || in->owner == NULL || in->sender == NULL || in->seen == NULL) {
         onic_inbox_close();
         return;
     }
@@ -123,9 +124,11 @@ void onic_inbox_close(void)
     onic_segment_unmap(&in->segment);
     free(in->receiver);
     free(in->owner);
+    free(in->sender);
     free(in->seen);
     in->receiver = NULL;
     in->owner = NULL;
+    in->sender = NULL;
     in->seen = NULL;
     atomic_store(&in->nreceivers, 0);
     atomic_store(&in->senders, 0);

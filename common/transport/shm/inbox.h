@@ -46,6 +46,7 @@ typedef struct onic_inbox {
     onic_segment_key_t key;
     onic_queue_receiver_t *receiver; /**< of the queues in use */
     uint64_t *owner;                 /**< of each of those */
+    struct onic_peer **sender;       /**< the same, once it has named itself in a message */
     _Atomic uint32_t nreceivers;
     _Atomic uint32_t senders; /**< that were seen in the head */
     bool *seen;               /**< by the sender's number */

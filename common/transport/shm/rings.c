@@ -179,7 +179,8 @@ static int __attribute__((noinline)) take_messages(uint32_t i)
 
     turn_is_over = false;
     while (n < TURN && !turn_is_over && onic_queue_look(r, &m)) {
-        onic_row_calls.arrived(m.id, m.header, m.header_len, m.payload, m.len, NULL);
+        onic_row_calls.arrived(m.id, m.header, m.header_len, m.payload, m.len, NULL,
+                               &onic_inbox.sender[i]);
         onic_queue_take(r);
         n++;
     }

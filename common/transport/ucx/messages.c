@@ -199,7 +199,7 @@ static ucs_status_t arrived(void *arg, const void *header, size_t header_len, vo
     const bool meets = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
     onic_rndv_t rndv = {.row = onic_ucx_state.row, .desc = data, .len = len};
     onic_row_calls.arrived((unsigned)(uintptr_t)arg, header, header_len, meets ? NULL : data, len,
-                           meets ? &rndv : NULL);
+                           meets ? &rndv : NULL, NULL);
     return UCS_OK;
 }
 
