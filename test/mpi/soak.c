@@ -4,13 +4,14 @@
  */
 /* ranks: 2-4 */
 /* windows: create allocate dynamic shared */
+/* mpirun: --mca coll_nicbarrier_priority 90 */
 /**
  * @file
  * Random steps, one after the other, which all ranks draw from the same numbers: puts, gets and
  * sums of random layouts under every way to synchronise, messages, barriers, windows and
  * communicators that come and go. The data of each step is checked. At the end there are as many
  * descriptors as behind the beginning, and no more memory. test/soak runs it for an hour, with a
- * new seed each time.
+ * new seed each time, and beside that with `-n`, which multiplies the steps.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -193,12 +194,15 @@ static void soak(tl_kind_t kind)
     static void (*const steps[])(int) = {put, get, sum, message, meet};
     const int n = STEPS * tl_factor();
     tl_growth_t growth = {0};
+    size_t memory = 0;
     int open = 0;
     window = tl_win_make(kind, BYTES, 1, MPI_COMM_WORLD, MPI_INFO_NULL);
     for (int i = 0; i < n; i++) {
         tl_growth_step(&growth, i, WARM_UP, n);
-        if (i == WARM_UP)
+        if (i == WARM_UP) {
+            memory = tl_private();
             open = descriptors();
+        }
         const int step = (int)tl_range(&rng, 0, 5);
         if (step == 5)
             new_window(kind);
@@ -208,6 +212,9 @@ static void soak(tl_kind_t kind)
     tl_growth_step(&growth, n, WARM_UP, n);
     TL_CHECK(growth.least < GROWTH_MAX, "%zu bytes more in %d steps", growth.least, n / 3);
     TL_CHECK(descriptors() <= open, "%d descriptors, and %d before", descriptors(), open);
+    if (tl_factor() > 1)
+        printf("soak, rank %d: %zu KiB and %d descriptors after %d steps, %zu and %d after %d\n",
+               tl_rank(), memory >> 10, open, WARM_UP, tl_private() >> 10, descriptors(), n);
     tl_win_free(&window);
 }
 

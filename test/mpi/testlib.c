@@ -443,12 +443,19 @@ void *tl_alloc(size_t bytes)
     return memory;
 }
 
+/** What it notes of memory is memory of the process. */
+static bool under_valgrind(void)
+{
+    const char *preloaded = getenv("LD_PRELOAD");
+    return preloaded != NULL && strstr(preloaded, "vgpreload") != NULL;
+}
+
 size_t tl_private(void)
 {
     unsigned long total = 0, resident = 0, shared = 0;
     FILE *file = NULL;
 
-    if (dlsym(RTLD_DEFAULT, "__asan_init") == NULL)
+    if (dlsym(RTLD_DEFAULT, "__asan_init") == NULL && !under_valgrind())
         file = fopen("/proc/self/statm", "r");
     if (file != NULL) {
         if (fscanf(file, "%lu %lu %lu", &total, &resident, &shared) != 3)

@@ -213,8 +213,9 @@ long tl_failed(void);
 void *tl_alloc(size_t bytes);
 
 /** Resident memory that this process shares with nobody, in bytes; 0 under AddressSanitizer, which
- *  keeps what is freed. Shared memory is pools of transports: UCX touches the buffers of one for
- * the first time over tens of thousands of messages. */
+ *  keeps what is freed, and under valgrind, which notes things about it. Shared memory is pools of
+ * transports: UCX touches the buffers of one for the first time over tens of thousands of messages.
+ */
 size_t tl_private(void);
 
 /** Bytes that the process has from malloc now, exactly; 0 with sanitizers. Objects that are left
