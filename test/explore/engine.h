@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The ompi-nic authors. All rights reserved.
  * SPDX-License-Identifier: BSD-3-Clause
  */
-/** @file Between the parts of the engine: search.c chooses, machine.c runs one step of a thread in
- * a memory model, memory.c checks accesses that are not atomic, hooks.c is what the compiler calls.
- */
+/** @file Between the parts of the engine: search.c chooses, the machine (machine.h) runs one step
+ * of a thread in a memory model, memory.c checks accesses that are not atomic, hooks.c is what the
+ * compiler calls. */
 #pragma once
 
 #include <setjmp.h>
@@ -71,7 +71,8 @@ _Noreturn void search_fail(const char *what);
 extern explore_model_t search_model;
 extern bool search_tracing;
 
-/* ---- machine.c ------------------------------------------------------------------------------- */
+/* ---- the machine -------------------------------------------------------------------------------
+ */
 
 void machine_init(void);
 void machine_reset(void);
@@ -91,7 +92,6 @@ void machine_describe(unsigned proc, char *text, size_t len);
 
 uint64_t machine_load(uintptr_t addr, unsigned size, int order, const void *from);
 void machine_store(uintptr_t addr, unsigned size, uint64_t value, int order, const void *from);
-/** `change` gives the new value; false: there is none. Returns the old one. */
 /** Stores change(old, arg), and returns the old value. */
 uint64_t machine_rmw(uintptr_t addr, unsigned size, uint64_t (*change)(uint64_t old, uint64_t arg),
                      uint64_t arg, int order, const void *from);
