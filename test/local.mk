@@ -65,7 +65,6 @@ unit_programs = $(unit_programs_bpf) \
 	test/unit/check_owned_lock \
 	test/unit/check_connections \
 	test/unit/check_requests \
-	test/unit/check_patience \
 	test/unit/check_place \
 	test/unit/check_plan \
 	test/unit/check_plan_facts \
@@ -229,7 +228,6 @@ test_unit_check_change_queue_SOURCES = \
 test_unit_check_change_queue_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CPPFLAGS)
 test_unit_check_change_queue_LDADD = $(unit_ldadd)
 test_unit_check_requests_LDADD = common/libonic_core.la $(check_libs)
-test_unit_check_patience_LDADD = $(unit_ldadd)
 test_unit_check_place_LDADD = $(unit_ldadd)
 test_unit_check_tables_LDADD = $(unit_ldadd)
 test_unit_check_plan_LDADD = $(methods_ldadd)

@@ -76,23 +76,24 @@ bool nicstride_can_wake_all(nicstride_module_t *m)
 static bool is_away(const nicstride_peer_t *p, uint64_t now)
 {
     return !onic_presence_is_fresh(p->observed.presence, now,
-                                   (uint64_t)(NICSTRIDE_PATIENCE_AWAY * nicstride_usec())) &&
+                                   (uint64_t)(NICSTRIDE_WAKE_AWAY * nicstride_usec())) &&
            !onic_presence_is_away(p->observed.presence);
 }
 
-void nicstride_wake(nicstride_patience_t *w, nicstride_peer_t *p, uint64_t now)
+void nicstride_wake(uint64_t *woken, nicstride_peer_t *p, uint64_t now)
 {
-    if (!nicstride_patience_ends(w, now) || !is_away(p, now))
+    if ((*woken != 0 && now - *woken < (uint64_t)(NICSTRIDE_WAKE_PAUSE * nicstride_usec())) ||
+        !is_away(p, now))
         return;
-    nicstride_patience_wake(w, now, nicstride_usec());
+    *woken = now;
     nicstride_add(&nicstride_counters.wakeups, 1);
     onic_peer_wake(p->peer);
 }
 
-void nicstride_wake_waited(nicstride_patience_t *w, nicstride_peer_t *p)
+void nicstride_wake_waited(uint64_t *woken, nicstride_peer_t *p)
 {
     if (p != NULL && nicstride_can_wake(p))
-        nicstride_wake(w, p, onic_ticks());
+        nicstride_wake(woken, p, onic_ticks());
 }
 
 /* ---- presence of the target ------------------------------------------------------------------ */

@@ -23,10 +23,9 @@
 
 void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), void *arg)
 {
-    nicstride_patience_t patience;
+    uint64_t woken = 0;
     bool waited = false, wakes = (how & NICSTRIDE_WAKE) != 0;
 
-    nicstride_patience_begin(&patience);
     for (;;) {
         /* While data moves through receive buffers, each turn takes long. */
         const int turns = onic_pipeline_idle() ? WIRE_TURNS : 1;
@@ -58,7 +57,7 @@ void nicstride_wait(nicstride_peer_t *p, unsigned how, bool (*done)(void *arg), 
         if (turns == 1 && events > 0)
             continue;
         if (wakes)
-            nicstride_wake_waited(&patience, p);
+            nicstride_wake_waited(&woken, p);
         opal_progress();
     }
 }
@@ -82,9 +81,9 @@ static void look_after_locked(nicstride_peer_t *p, void *arg)
     if (p->observed.wakes < 0 || !nicstride_needs_peer_locked(p))
         return;
     if (p->observed.awaited != TAILQ_FIRST(&p->queue.live)->number)
-        nicstride_patience_begin(&p->observed.patience);
+        p->observed.woken = 0;
     p->observed.awaited = TAILQ_FIRST(&p->queue.live)->number;
-    nicstride_wake(&p->observed.patience, p, now);
+    nicstride_wake(&p->observed.woken, p, now);
 }
 
 int nicstride_look_after_peers(void)

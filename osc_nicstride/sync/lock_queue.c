@@ -77,10 +77,9 @@ int nicstride_await_grant(nicstride_peer_t *p, int local,
 {
     nicstride_module_t *m = p->module;
     unsigned losses = 0;
-    nicstride_patience_t patience;
+    uint64_t woken = 0;
     int rc = OMPI_SUCCESS;
 
-    nicstride_patience_begin(&patience);
     while (rc == OMPI_SUCCESS && !has(m, local)) {
         if (losses != onic_transport_losses()) {
             losses = onic_transport_losses();
@@ -90,7 +89,7 @@ int nicstride_await_grant(nicstride_peer_t *p, int local,
             rc = ONIC_ERR_PROC_FAILED;
         /* The holder may be on another node, and give the lock back by a message. */
         if (p->rank != m->rank && m->node.n < m->size)
-            nicstride_wake_waited(&patience, p);
+            nicstride_wake_waited(&woken, p);
         opal_progress();
     }
     /* The lock is not wanted any more; it may just have been granted. */

@@ -20,7 +20,6 @@
 #include "common/transport/account.h"
 #include "osc_nicstride/protocol/alone.h"
 #include "common/transport/shm/node.h"
-#include "osc_nicstride/protocol/patience.h"
 #include "common/transport/shm/presence.h"
 #include "common/ompi_compat.h"
 #include "common/transport/transport.h"
@@ -136,8 +135,8 @@ typedef struct nicstride_observation {
     int wakes;         /**< 1: its helper thread can be woken; -1: it cannot; 0: unknown */
     uint64_t looked;   /**< ticks when its presence was last checked; no lock */
     uint64_t answered; /**< ticks at the end of the last flush, after which it responded; no lock */
-    nicstride_patience_t patience; /**< for waits for requests */
-    uint64_t awaited;              /**< the oldest operation when a wait was last checked */
+    uint64_t woken;    /**< in a wait for requests: ticks when it was last woken; 0: not yet */
+    uint64_t awaited;  /**< the oldest operation when a wait was last checked */
 } nicstride_observation_t;
 
 /** The lock of a target on another node (queue/ask_lock.h). Transport lock. */

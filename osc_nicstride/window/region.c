@@ -138,8 +138,6 @@ bool nicstride_regions_find(const nicstride_regions_t *t, uint64_t addr, uint64_
 
     found_p->base = t->region[from].base;
     found_p->size = last - found_p->base + 1;
-    if (found_p->size == 0)
-        found_p->size = UINT64_MAX; /* the whole address space is one byte more than fits */
     return true;
 }
 

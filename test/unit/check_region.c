@@ -187,40 +187,7 @@ START_TEST(many_regions)
 }
 END_TEST
 
-START_TEST(top_of_the_address_space)
-{
-    nicstride_regions_t t = {0};
-    nicstride_region_t found;
-    const uint64_t half = 1ull << 63;
-    onic_layout_t l = {.size = 32, .lb = -16, .ub = 16, .offset = -16, .block = 32};
-
-    ck_assert_int_eq(nicstride_regions_attach(&t, UINT64_MAX, 2), NICSTRIDE_REGION_BAD);
-    ck_assert_int_eq(nicstride_regions_attach(&t, 1, UINT64_MAX), NICSTRIDE_REGION_OK);
-    ck_assert_int_eq(nicstride_regions_attach(&t, 2, UINT64_MAX), NICSTRIDE_REGION_BAD);
-    ck_assert(nicstride_regions_find(&t, UINT64_MAX, 1, &found));
-    ck_assert(!nicstride_regions_find(&t, UINT64_MAX, 2, &found));
-    ck_assert(!nicstride_regions_find(&t, 10, UINT64_MAX - 5, &found));
-    ck_assert_int_eq(nicstride_regions_detach(&t, 1), NICSTRIDE_REGION_OK);
-
-    /* Everything: its size is one more than fits. */
-    ck_assert_int_eq(nicstride_regions_attach(&t, 0, half), NICSTRIDE_REGION_OK);
-    ck_assert_int_eq(nicstride_regions_attach(&t, half, half), NICSTRIDE_REGION_OK);
-    ck_assert(nicstride_regions_find(&t, 0, UINT64_MAX, &found));
-    ck_assert_uint_eq(found.base, 0);
-    ck_assert_uint_eq(found.size, UINT64_MAX);
-
-    /* A layout may stand at the seam of the halves, but not wrap around. */
-    ck_assert(nicstride_regions_cover(&t, half, &l, 0, l.size));
-    ck_assert(nicstride_regions_cover(&t, 16, &l, 0, l.size));
-    ck_assert(!nicstride_regions_cover(&t, 15, &l, 0, l.size));
-    ck_assert(nicstride_regions_cover(&t, UINT64_MAX - 15, &l, 0, l.size));
-    ck_assert(!nicstride_regions_cover(&t, UINT64_MAX - 14, &l, 0, l.size));
-    nicstride_regions_fini(&t);
-}
-END_TEST
-
 int main(void)
 {
-    return UNIT_RUN("region", UNIT_ONCE(random_tables), UNIT_ONCE(many_regions),
-                    UNIT_ONCE(top_of_the_address_space));
+    return UNIT_RUN("region", UNIT_ONCE(random_tables), UNIT_ONCE(many_regions));
 }

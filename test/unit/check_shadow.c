@@ -236,28 +236,6 @@ START_TEST(as_byte_by_byte)
 }
 END_TEST
 
-START_TEST(disjoint_bytes_of_a_granule)
-{
-    const nicstride_shadow_t s = make(64);
-    nicstride_crossing_t crossing;
-    onic_layout_t l;
-
-    UNIT_CHECK(onic_layout_contig(&l, 0, 2) == ONIC_LAYOUT_OK);
-    for (uint32_t i = 0; i < ORIGINS; i++) {
-        const nicstride_visit_t v = {.origin = i,
-                                     .use = {.how = NICSTRIDE_WRITES},
-                                     .lasts = NICSTRIDE_LASTS_FENCE,
-                                     .tag = 3};
-
-        UNIT_CHECK(nicstride_shadow_visit(&s, &v, 2 * i, &l, &promises, true, &crossing));
-        UNIT_CHECK(nicstride_shadow_visit(&s, &v, 2 * i, &l, &promises, true, &crossing));
-        UNIT_CHECK(nicstride_shadow_visit(&s, &v, (2 * i + 3) % 8, &l, &promises, false,
-                                          &crossing) == (i < 3));
-    }
-    free(s.head);
-}
-END_TEST
-
 /* ---- at the same time ------------------------------------------------------------------------ */
 
 #define ROUNDS 100000
@@ -330,5 +308,5 @@ END_TEST
 int main(void)
 {
     return UNIT_RUN("shadow", UNIT_LOOP(as_byte_by_byte, 0, 20),
-                    UNIT_ONCE(disjoint_bytes_of_a_granule), UNIT_ONCE(one_of_two_sees_the_other));
+                    UNIT_ONCE(one_of_two_sees_the_other));
 }
